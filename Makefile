@@ -1,0 +1,66 @@
+# `make` alone lists the targets.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+PY ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+HTML := _build/html
+PORT ?= 8000
+
+# Everything that runs a notebook runs in tools/environment.py, so that numbers come out as they are stored.
+RUN := $(BIN)/python tools/environment.py
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PYTHONHASHSEED := 0
+export SOURCE_DATE_EPOCH := 0
+
+JB := $(BIN)/jupyter-book build . -n -W --keep-going -q
+
+.PHONY: help book test notebooks serve lab bench lock lint clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+$(STAMP): requirements.lock pyproject.toml
+	@command -v $(PY) >/dev/null || { echo "No $(PY) here. Install Python 3.11 or newer (Debian, Ubuntu: apt install python3 python3-venv)."; exit 1; }
+	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PY) is $$($(PY) -V). Name another: make PY=python3.12 ..."; exit 1; }
+	@$(PY) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@echo "Creating $(VENV) (about a minute) ..."
+	@test -x $(BIN)/python || $(PY) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --progress-bar off --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+book: $(STAMP) ## build the book into _build/html
+	@$(JB)
+	@$(BIN)/python tools/built.py $(HTML)
+
+test: book ## every test: library, notebooks, built book, browser
+	@$(BIN)/python tools/browser.py
+	@$(RUN) $(BIN)/python -m pytest --nbval --nbval-kernel-name=python3 --nbval-cell-timeout=60 --nbval-sanitize-with=tests/nbval-sanitize.cfg tests book
+
+notebooks: $(STAMP) ## execute the notebooks and store their outputs; NB=04 does one
+	@$(BIN)/python tools/notebooks.py $(NB)
+
+serve: $(STAMP) ## build, serve on localhost, build again on change; PORT=8000
+	@$(BIN)/python tools/serve.py $(PORT)
+
+lab: $(STAMP) ## JupyterLab on the chapters
+	@$(RUN) $(BIN)/jupyter lab book
+
+bench: $(STAMP) ## time the library beside other frameworks, those that are installed
+	@$(BIN)/python -m benchmarks
+
+lint: $(STAMP) ## ruff, as the pre-commit hook runs it
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+lock: $(STAMP) ## resolve the versions anew into requirements.lock
+	@$(BIN)/python -m pip install -q uv
+	@$(BIN)/uv pip compile -q --upgrade --universal --generate-hashes --python-version 3.11 --no-header --no-annotate pyproject.toml requirements.in --extra test -o requirements.lock
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) _build build *.egg-info .pytest_cache .ruff_cache

@@ -1,0 +1,49 @@
+"""Number the chapters as their files are numbered.
+
+Sphinx numbers the pages of a numbered toctree 1, 2, 3 … in the order of the table of contents. Here the file name
+decides, so that ``04-gru-forward.ipynb`` is chapter 4 whatever stands before it, and its equations are (4.1), (4.2) …
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.environment.collectors.toctree import TocTreeCollector
+
+_assign_section_numbers = TocTreeCollector.assign_section_numbers
+
+
+def chapter_number(docname: str) -> int | None:
+    """The number a document's file name starts with: 4 for ``book/04-gru-forward``."""
+    match = re.match(r"(\d+)-", docname.rpartition("/")[2])
+    return int(match[1]) if match else None
+
+
+def renumber(number: tuple[int, ...] | list[int] | None, chapter: int) -> tuple[int, ...]:
+    """Put the chapter's number in the first place of a section number; an empty one stays empty."""
+    return (chapter, *number[1:]) if number else ()
+
+
+def assign_section_numbers(self: TocTreeCollector, env: BuildEnvironment) -> list[str]:
+    """Do what Sphinx does, then put each chapter's own number first; return the documents that changed."""
+    before = env.toc_secnumbers
+    _assign_section_numbers(self, env)
+    for docname, numbers in env.toc_secnumbers.items():
+        chapter = chapter_number(docname)
+        if chapter is None:
+            continue
+        env.toc_secnumbers[docname] = {anchor: renumber(old, chapter) for anchor, old in numbers.items()}
+        for node in (env.titles[docname], *env.tocs[docname].findall(nodes.reference)):
+            if node.get("secnumber"):
+                node["secnumber"] = renumber(node["secnumber"], chapter)
+    return [docname for docname, numbers in env.toc_secnumbers.items() if numbers != before.get(docname)]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension. Sphinx offers no event between numbering sections and numbering figures."""
+    TocTreeCollector.assign_section_numbers = assign_section_numbers  # type: ignore[method-assign]
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,85 @@
+"""Repair what the theme's templates get wrong, in the finished pages.
+
+Each repair is one function on the parsed page, and says what it is for. They run on the pages that this build wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bs4 import BeautifulSoup
+from sphinx.application import Sphinx
+
+
+def drop_fontawesome_script(page: BeautifulSoup) -> None:
+    """Take out Font Awesome's script (1.5 MB a page): the theme's style sheet and font draw the same icons."""
+    for script in page.select('script[src*="fontawesome"]'):
+        script.decompose()
+    for link in page.select('link[rel="preload"][href*="fontawesome"]'):
+        link.decompose()
+
+
+def name_search_button_by_its_text(page: BeautifulSoup) -> None:
+    """A control's name must contain its visible text (label-content-name-mismatch)."""
+    for button in page.select("button.search-button-field[aria-label]"):
+        del button["aria-label"]
+
+
+def make_sidebar_a_landmark(page: BeautifulSoup) -> None:
+    """The sidebar's logo and search stand outside every landmark (region)."""
+    for sidebar in page.select("#pst-primary-sidebar"):
+        sidebar["role"] = "navigation"
+        sidebar["aria-label"] = "Book"
+
+
+def name_toggles_by_their_text(page: BeautifulSoup) -> None:
+    """As for the search button: a folded cell's summary has a text of its own."""
+    for summary in page.select("summary[aria-label]"):
+        del summary["aria-label"]
+
+
+def make_citations_a_list(page: BeautifulSoup) -> None:
+    """``doc-biblioentry`` is deprecated, and a list item needs a list around it (aria-required-parent)."""
+    for entry in page.select('div.citation[role="doc-biblioentry"]'):
+        entry["role"] = "listitem"
+
+
+REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
+    drop_fontawesome_script,
+    name_search_button_by_its_text,
+    make_sidebar_a_landmark,
+    name_toggles_by_their_text,
+    make_citations_a_list,
+)
+
+
+def note_page(app: Sphinx, pagename: str, *_: Any) -> None:
+    """Remember that this build writes the page."""
+    if app.builder.format == "html":
+        _written(app).add(pagename)
+
+
+def repair_pages(app: Sphinx, exception: Exception | None) -> None:
+    """Run every repair on every page this build wrote."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for pagename in sorted(_written(app)):
+        path = Path(app.builder.get_outfilename(pagename))  # type: ignore[attr-defined]
+        page = BeautifulSoup(path.read_text("utf8"), "html.parser")
+        for repair in REPAIRS:
+            repair(page)
+        path.write_text(str(page), "utf8")
+
+
+def _written(app: Sphinx) -> set[str]:
+    pages: set[str] = app.__dict__.setdefault("_gru_pages_written", set())
+    return pages
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension. Pages are noted in the main process only, so writing is not parallel."""
+    app.connect("html-page-context", note_page)
+    app.connect("build-finished", repair_pages)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

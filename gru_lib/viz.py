@@ -1,0 +1,187 @@
+"""Figures: one style, one colour and line style for each quantity, and the mapping from light colours to the page's.
+
+A colour means a quantity; everything else is ink. No figure has a legend: :func:`label` names a curve at its end.
+matplotlib is imported only when a function needs it, so that the library itself needs NumPy alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from xml.etree import ElementTree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+
+__all__ = ["COLOURS", "MUTED", "ROLE", "label", "themed", "use_style"]
+
+Role = Literal["h", "n", "z", "r", "x", "g"]
+
+#: The light value of every colour a figure may use, under the name of its CSS variable (``--gru-r`` …).
+COLOURS: dict[str, str] = {
+    "r": "#0B7C78",
+    "z": "#9340D6",
+    "n": "#A65A0C",
+    "h": "#0F5299",
+    "x": "#3E4653",
+    "g": "#97101C",
+    "ink": "#1B1E23",
+    "muted": "#5A5F69",
+    "edge": "#858B95",
+    "rule": "#D4D6DA",
+    "track": "#E2E4E8",
+    "surface": "#F3F4F4",
+    "paper": "#FBFBFA",
+}
+
+#: Keyword arguments of ``Axes.plot`` for each quantity: colour, line width and dashes in points.
+ROLE: dict[str, dict[str, Any]] = {
+    "h": {"color": COLOURS["h"], "linewidth": 2.4, "linestyle": "-"},
+    "n": {"color": COLOURS["n"], "linewidth": 1.6, "linestyle": (0, (7, 2, 1.5, 2))},
+    "z": {"color": COLOURS["z"], "linewidth": 1.6, "linestyle": (0, (7, 2.5))},
+    "r": {"color": COLOURS["r"], "linewidth": 1.6, "linestyle": (0, (3, 2))},
+    "x": {"color": COLOURS["x"], "linewidth": 1.2, "linestyle": "-"},
+    "g": {"color": COLOURS["g"], "linewidth": 1.6, "linestyle": (0, (1.2, 1.8))},
+}
+
+#: The same for a model that the GRU is compared with.
+MUTED: dict[str, Any] = {"color": COLOURS["muted"], "linewidth": 1.2, "linestyle": "-"}
+
+_STYLE = Path(__file__).with_name("gru.mplstyle")
+_SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+
+
+def use_style() -> None:
+    """Draw every later figure in the book's style; in a notebook, as SVG."""
+    import matplotlib.pyplot as plt
+
+    plt.style.use(_STYLE)
+    try:
+        from IPython.core.getipython import get_ipython
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+    except ImportError:  # not in a notebook
+        return
+    if get_ipython() is not None:
+        # The margins stay as drawn, and no date is written: the same data gives the same file.
+        set_matplotlib_formats("svg", bbox_inches=None, metadata={"Date": None})
+
+
+def label(
+    ax: Axes,
+    x: float,
+    y: float,
+    text: str,
+    role: Role | None = None,
+    *,
+    dx: float = 5,
+    dy: float = 0,
+    **kwargs: Any,
+) -> Annotation:
+    """Name a curve at its end, in its colour.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes the curve is in.
+    x, y : float
+        The curve's end, in data coordinates.
+    text : str
+        The name, usually a symbol: ``"$z$"``.
+    role : {"h", "n", "z", "r", "x", "g"}, optional
+        The quantity. Without it the label is muted, as a comparison's curve is.
+    dx, dy : float
+        How far from the end the text begins, in points.
+    **kwargs
+        Passed to ``Axes.annotate``, such as ``ha="right"``.
+
+    Returns
+    -------
+    Annotation
+
+    Raises
+    ------
+    ValueError
+        If ``role`` names no quantity.
+    """
+    if role is not None and role not in ROLE:
+        raise ValueError(f"label: role must be one of {', '.join(ROLE)} or None; got {role!r}")
+    options: dict[str, Any] = {
+        "color": COLOURS["muted"] if role is None else COLOURS[role],
+        "va": "center",
+        "annotation_clip": False,
+        **kwargs,
+    }
+    return ax.annotate(text, (x, y), xytext=(dx, dy), textcoords="offset points", **options)
+
+
+def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> str:
+    """Turn one of matplotlib's SVG files into an element that follows the page it stands in.
+
+    Colours of :data:`COLOURS` become ``var(--gru-…, light value)``, text takes the page's fonts, ids get a prefix, and
+    what belongs to a file of its own (metadata, title, style sheet) goes.
+
+    Parameters
+    ----------
+    svg : str
+        The file's text, drawn in the style of :func:`use_style`.
+    alt : str
+        What the figure shows, for those who do not see it.
+    prefix : str
+        Set before every id, so that two figures on a page do not share one.
+    classes : iterable of str
+        CSS classes beside ``gru-fig``.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element with ``role="img"``.
+    """
+    ElementTree.register_namespace("", _SVG)
+    root = ElementTree.fromstring(svg)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}title", f"{{{_SVG}}}style"):
+                parent.remove(child)
+            elif child.tag == f"{{{_SVG}}}defs" and len(child) == 0:
+                parent.remove(child)
+    for element in root.iter():
+        element.tail = element.tail if element.tail and element.tail.strip() else None
+        target = element.attrib.pop(f"{{{_XLINK}}}href", None)
+        if target is not None:
+            element.set("href", target)
+        for name, value in element.attrib.items():
+            element.set(name, _follow_page(name, value, prefix))
+    # matplotlib counts in points (1/72 inch), the page in pixels (1/96 inch).
+    width = float(root.get("viewBox", "0 0 0 0").split()[2]) * 96 / 72
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.set("class", " ".join(["gru-fig", *classes]))
+    root.set("style", f"max-width:{width:.0f}px")
+    root.set("role", "img")
+    root.set("aria-label", alt)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _follow_page(name: str, value: str, prefix: str) -> str:
+    """One attribute of a themed SVG: prefixed if it is an id or points to one, its colours and fonts the page's."""
+    if name == "id":
+        return f"{prefix}-{value}"
+    if name == "href":
+        return value.replace("#", f"#{prefix}-", 1)
+    value = re.sub(r"url\(#", f"url(#{prefix}-", value)
+    if name in ("style", "fill", "stroke"):
+        value = re.sub(r"#[0-9a-fA-F]{6}\b", _variable, value)
+        value = re.sub(r"'STIXGeneral'|'STIXNonUnicode'", "var(--gru-math)", value)
+        value = re.sub(r"'DejaVu Sans'", "var(--gru-sans)", value)
+    return value
+
+
+def _variable(match: re.Match[str]) -> str:
+    colour = match[0].upper()
+    for role, light in COLOURS.items():
+        if light == colour:
+            return f"var(--gru-{role}, {colour})"
+    return match[0]

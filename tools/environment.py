@@ -1,0 +1,53 @@
+"""The environment in which notebooks are executed and tested, so that stored outputs are the same on every machine.
+
+Sums of floating-point numbers depend on the order they are added in, and that depends on the processor. So the matrix
+products run in one thread with the kernels of the first AVX2 processors, and NumPy does without AVX-512. What then
+still differs between x86-64 machines is below the six digits a page prints.
+
+``python tools/environment.py CMD ARGS…`` runs a command in this environment.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+FIXED = {
+    "OPENBLAS_CORETYPE": "Haswell",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+    "TQDM_DISABLE": "1",
+    "SOURCE_DATE_EPOCH": "0",
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+}
+
+# What this processor has and the first AVX2 processors did not. Naming a feature that a processor lacks makes NumPy
+# warn, so a process of its own asks NumPy which of them are there.
+_BEYOND_AVX2 = """
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+print(*[f for f in __cpu_dispatch__ if __cpu_features__[f] and ("AVX512" in f or f == "X86_V4")])
+"""
+
+
+def reproducible() -> dict[str, str]:
+    """The variables to set."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("NPY_")}
+    run = subprocess.run(
+        [sys.executable, "-c", _BEYOND_AVX2], env=clean, capture_output=True, text=True, check=True
+    )
+    features = run.stdout.strip()
+    return FIXED | ({"NPY_DISABLE_CPU_FEATURES": features} if features else {})
+
+
+def main(command: list[str]) -> None:
+    """Become the command, in this environment."""
+    if not command:
+        sys.exit("usage: python tools/environment.py CMD ARGS…")
+    os.environ.update(reproducible())
+    os.execvp(command[0], command)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
