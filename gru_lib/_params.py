@@ -1,0 +1,214 @@
+"""Parameters: one flat array, and named views on it.
+
+All parameters of a cell live in one contiguous array `p.flat`. The fused matrices (`p.W_x`) and the matrices of
+each gate (`p.W_xr`) are views on it, made once. So the norm of all gradients is `np.linalg.norm(g.flat)`, a step of
+gradient descent is `p.flat -= lr * g.flat`, and writing into `p.W_xr` changes `p.W_x`: it is the same memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from gru_lib._check import check_dtype
+
+__all__ = ["Bundle", "Params", "bundle"]
+
+Shapes = Mapping[str, tuple[int, ...]]
+Parts = Mapping[str, tuple[str, Any]]
+
+
+class Params:
+    """Named arrays that share one flat buffer.
+
+    Parameters
+    ----------
+    shapes
+        Name and shape of each array, in the order in which they lie in `flat`.
+    parts
+        Further names for pieces of those arrays: name -> (array, index), such as ``("W_x", np.s_[:, :H])``.
+    options
+        Plain values that belong to the parameters (sizes, conventions). Read as attributes.
+    dtype
+        float32, float64, complex64 or complex128.
+    flat
+        The buffer to lay the views on; a new one filled with zeros if it is None.
+
+    Attributes
+    ----------
+    flat : array (size,)
+        Everything. Write into it freely.
+
+    Notes
+    -----
+    Arrays are assigned in place (``p.b_z[:] = 2``). ``p.b_z = ...`` would cut the name off from the buffer, so it
+    raises AttributeError.
+    """
+
+    flat: NDArray[Any]
+
+    def __init__(
+        self,
+        shapes: Shapes,
+        *,
+        parts: Parts | None = None,
+        options: Mapping[str, Any] | None = None,
+        dtype: DTypeLike = np.float64,
+        flat: NDArray[Any] | None = None,
+    ) -> None:
+        size = sum(math.prod(shape) for shape in shapes.values())
+        if flat is None:
+            flat = np.zeros(size, check_dtype(type(self).__name__, dtype))
+        elif flat.shape != (size,) or not flat.flags.c_contiguous:
+            raise ValueError(f"{type(self).__name__}: flat must be contiguous with shape ({size},); got {flat.shape}.")
+        made: dict[str, Any] = {"flat": flat, **(options or {})}
+        start = 0
+        for name, shape in shapes.items():
+            stop = start + math.prod(shape)
+            made[name] = flat[start:stop].reshape(shape)
+            start = stop
+        for name, (whole, index) in (parts or {}).items():
+            made[name] = made[whole][index]
+        self.__dict__.update(made)
+        self.__dict__["_recipe"] = (dict(shapes), dict(parts or {}), dict(options or {}))
+
+    def __getattr__(self, name: str) -> Any:  # only reached when `name` is not there
+        raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(self._names())}.")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__.get("_recipe", ({}, {}, {}))[2]:
+            raise AttributeError(f"{type(self).__name__}.{name} is fixed when the parameters are made.")
+        raise AttributeError(f"assign in place: p.{name}[...] = value. A new array would not share p.flat.")
+
+    def _names(self) -> list[str]:
+        return [name for name in self.__dict__ if not name.startswith("_")]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of every array."""
+        return self.flat.dtype
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are in all."""
+        return self.flat.size
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The plain values: sizes and conventions."""
+        return dict(self.__dict__["_recipe"][2])
+
+    def items(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield (name, array) for each array, in the order in which they lie in `flat`."""
+        return ((name, self.__dict__[name]) for name in self.__dict__["_recipe"][0])
+
+    def on(self, flat: NDArray[Any]) -> Self:
+        """Return the same names and shapes laid on another flat array. Nothing is copied."""
+        shapes, parts, options = self.__dict__["_recipe"]
+        new = type(self).__new__(type(self))
+        Params.__init__(new, shapes, parts=parts, options=options, flat=flat)
+        return new
+
+    def zeros_like(self, dtype: DTypeLike | None = None) -> Self:
+        """Return the same names and shapes, filled with zeros: where gradients go."""
+        return self.on(np.zeros(self.size, self.dtype if dtype is None else check_dtype("zeros_like", dtype)))
+
+    def copy(self) -> Self:
+        """Return a copy that shares no memory."""
+        return self.on(self.flat.copy())
+
+    def astype(self, dtype: DTypeLike) -> Self:
+        """Return a copy of another dtype."""
+        return self.on(self.flat.astype(check_dtype("astype", dtype)))
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        shapes, parts, options = self.__dict__["_recipe"]
+        return _rebuild, (type(self), shapes, parts, options, self.flat)
+
+    def __repr__(self) -> str:
+        arrays = ", ".join(f"{name} {'x'.join(map(str, a.shape))}" for name, a in self.items())
+        options = "".join(f", {k}={v!r}" for k, v in self.options.items() if len(k) > 1)
+        return f"{type(self).__name__}({arrays}; {self.size} numbers, {self.dtype}{options})"
+
+
+def _rebuild(
+    kind: type[Params], shapes: Shapes, parts: Parts, options: Mapping[str, Any], flat: NDArray[Any]
+) -> Params:
+    new = kind.__new__(kind)
+    Params.__init__(new, shapes, parts=parts, options=options, flat=flat)
+    return new
+
+
+class Bundle(Params):
+    """Several parameter objects on one flat array: ``m = bundle(rnn=..., out=...)``, then ``m.rnn``, ``m.out``."""
+
+    def __init__(self, members: Mapping[str, Params], flat: NDArray[Any] | None = None) -> None:
+        if not members:
+            raise ValueError("bundle: expected at least one member, such as rnn=gru_init(rng, D, H).")
+        for name, member in members.items():
+            if not isinstance(member, Params):
+                raise TypeError(f"bundle: {name} must be a Params; got {type(member).__name__}.")
+        if flat is None:
+            flat = np.concatenate([member.flat for member in members.values()])
+        made: dict[str, Any] = {"flat": flat}
+        start = 0
+        for name, member in members.items():
+            made[name] = member.on(flat[start : start + member.size])
+            start += member.size
+        if flat.shape != (start,):
+            raise ValueError(f"bundle: flat must have shape ({start},); got {flat.shape}.")
+        self.__dict__.update(made)
+        self.__dict__["_members"] = tuple(members)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Empty: the members have their own."""
+        return {}
+
+    def members(self) -> Iterator[tuple[str, Params]]:
+        """Yield (name, parameters) for each member."""
+        return ((name, self.__dict__[name]) for name in self.__dict__["_members"])
+
+    def items(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield ("member.name", array) for each array of each member."""
+        return ((f"{outer}.{name}", a) for outer, member in self.members() for name, a in member.items())
+
+    def on(self, flat: NDArray[Any]) -> Bundle:
+        """Return the same members laid on another flat array. Nothing is copied."""
+        return Bundle(dict(self.members()), flat)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bundle, (dict(self.members()), self.flat)
+
+
+def bundle(**members: Params) -> Bundle:
+    """Join parameter objects on one new flat array (their values are copied there).
+
+    Parameters
+    ----------
+    **members
+        Parameter objects by name, such as ``rnn=gru_init(rng, D, H), out=linear_init(rng, H, 1)``.
+
+    Returns
+    -------
+    Bundle
+        ``m.flat`` holds everything; ``m.rnn`` and ``m.out`` are parameter objects on pieces of it.
+
+    Raises
+    ------
+    TypeError
+        If a member is not a parameter object.
+    ValueError
+        If there is no member.
+    """
+    return Bundle(members)

@@ -1,0 +1,189 @@
+"""Is this gradient right? Two independent ways to find out.
+
+Both compare a gradient that was written by hand with one that only calls the forward code.
+
+- Complex step: Im f(v + i·ε) / ε, exact to rounding (ε may be 1e−30, nothing is subtracted). Needs forward code
+  that runs on complex numbers; all of gru_lib does.
+- Central differences: (f(v + ε) − f(v − ε)) / 2ε, good to about 1e−9. Works on any forward code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gru_lib._check import check_choice
+from gru_lib._params import Params
+
+__all__ = ["GradReport", "gradcheck", "numeric_gradient"]
+
+Array = NDArray[Any]
+Point = Params | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One array of the comparison."""
+
+    name: str
+    shape: tuple[int, ...]
+    error: float  # largest relative error of an entry
+    where: tuple[int, ...]  # its index
+    given: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class GradReport:
+    """Result of `gradcheck`: a row for each array, largest errors first when printed with `table`."""
+
+    rows: tuple[Row, ...]
+    method: str
+
+    @property
+    def worst(self) -> float:
+        """The largest relative error of all entries of all arrays."""
+        return max(row.error for row in self.rows)
+
+    def wrong(self, tolerance: float) -> list[str]:
+        """Return the names of the arrays that have an entry off by more than `tolerance`."""
+        return [row.name for row in self.rows if not row.error <= tolerance]
+
+    def table(self, tolerance: float) -> str:
+        """Return a text table that says of each array whether it is within `tolerance`, and where it is not."""
+        lines = []
+        width = max(len(row.name) for row in self.rows)
+        for row in self.rows:
+            shape = "x".join(map(str, row.shape)) or "number"
+            verdict = f"within {tolerance:g}"
+            if not row.error <= tolerance:
+                at = ", ".join(map(str, row.where))
+                verdict = f"WRONG at [{at}]: {row.given:.6g}, but {self.method} says {row.expected:.6g}"
+            lines.append(f"{row.name:<{width}}  {shape:<9}  {verdict}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        rows = ", ".join(f"{row.name} {row.error:.1e}" for row in self.rows)
+        return f"gradcheck ({self.method}): worst relative error {self.worst:.1e} ({rows})"
+
+
+def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "complex") -> dict[str, Array]:
+    """Differentiate `loss` in every number of `at`, by forward evaluations only.
+
+    Parameters
+    ----------
+    loss
+        Returns one number. Called with `at` if that is a Params, else with its items as keyword arguments.
+    at
+        A Params, or a mapping from names to arrays and Params.
+    method
+        "complex" (step 1e−30) or "central" (step 6e−6·max(1, |v|)).
+
+    Returns
+    -------
+    dict
+        Name -> gradient, one entry per array; the arrays of a Params inside a mapping are called "p.W_x".
+
+    Notes
+    -----
+    Two evaluations (one, for "complex") for each number: for small cases only. Squire & Trapp (1998) for the complex
+    step. Chapter 5.
+    """
+    check_choice("numeric_gradient", "method", method, ("complex", "central"))
+    point = _copy(at, np.complex128 if method == "complex" else np.float64)
+    result = {}
+    for name, array in _arrays(point):
+        gradient = np.empty(array.shape, np.float64)
+        for index in np.ndindex(array.shape):
+            value = array[index]
+            if method == "complex":
+                array[index] = value + 1e-30j
+                gradient[index] = np.imag(_call(loss, point)) / 1e-30
+            else:
+                step = 6e-6 * max(1.0, abs(value))
+                array[index] = value + step
+                above = _call(loss, point)
+                array[index] = value - step
+                gradient[index] = (above - _call(loss, point)) / (2 * step)
+            array[index] = value
+        result[name] = gradient
+    return result
+
+
+def gradcheck(loss: Callable[..., Any], at: Point, grads: Point, *, method: str = "complex") -> GradReport:
+    """Compare hand-written gradients with numerical ones, entry by entry.
+
+    Parameters
+    ----------
+    loss, at, method
+        As in `numeric_gradient`.
+    grads
+        The gradients to check, of the same form as `at`.
+
+    Returns
+    -------
+    GradReport
+        `.worst`, `.wrong(tolerance)`, `.table(tolerance)`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `grads` has not the names and shapes of `at`, or the loss is not one number.
+
+    Notes
+    -----
+    The relative error of an entry is |given − expected| / max(|expected|, s), s the root mean square of the expected
+    array: an entry that is tiny by cancellation is measured against the size of its neighbours.
+    """
+    expected = numeric_gradient(loss, at, method=method)
+    given = dict(_arrays(grads))
+    if given.keys() != expected.keys():
+        raise ValueError(f"gradcheck: grads must have the names {sorted(expected)}; got {sorted(given)}.")
+    rows = []
+    for name, right in expected.items():
+        mine = np.asarray(given[name])
+        if mine.shape != right.shape:
+            raise ValueError(f"gradcheck: the gradient of {name} must have shape {right.shape}; got {mine.shape}.")
+        scale = np.maximum(np.abs(right), max(np.sqrt(np.mean(right**2)) if right.size else 0, 1e-300))
+        error = np.abs(mine - right) / scale
+        error = np.where(np.isnan(error), np.inf, error)
+        where = np.unravel_index(int(error.argmax()), error.shape) if error.ndim else ()
+        rows.append(
+            Row(
+                name,
+                right.shape,
+                float(error[where]),
+                tuple(map(int, where)),
+                float(mine[where]),
+                float(right[where]),
+            )
+        )
+    return GradReport(tuple(rows), "complex step" if method == "complex" else "central differences")
+
+
+def _copy(at: Point, dtype: Any) -> Any:
+    if isinstance(at, Params):
+        return at.astype(dtype)
+    if isinstance(at, Mapping):
+        return {k: v.astype(dtype) if isinstance(v, Params) else np.array(v, dtype) for k, v in at.items()}
+    raise TypeError(f"gradcheck: expected a Params or a mapping from names to arrays; got {type(at).__name__}.")
+
+
+def _arrays(at: Point) -> list[tuple[str, Array]]:
+    if isinstance(at, Params):
+        return list(at.items())
+    pairs: list[tuple[str, Array]] = []
+    for name, value in at.items():
+        pairs += [(f"{name}.{k}", a) for k, a in value.items()] if isinstance(value, Params) else [(name, value)]
+    return pairs
+
+
+def _call(loss: Callable[..., Any], point: Any) -> Any:
+    value = loss(point) if isinstance(point, Params) else loss(**point)
+    if np.ndim(value) != 0:
+        raise ValueError(f"gradcheck: loss must return one number; got an array of shape {np.shape(value)}.")
+    return value

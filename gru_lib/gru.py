@@ -1,0 +1,502 @@
+"""The Gated Recurrent Unit: one step to read, the whole sequence to run, each with its backward beside it.
+
+Chapter 4 derives the forward pass, chapter 5 the backward pass; the letters are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._check import as_array, as_lengths, check_choice, check_instance, check_int
+from gru_lib._params import Params
+from gru_lib.ops import sigmoid_pair
+
+__all__ = [
+    "GRUCache",
+    "GRUParams",
+    "GRUTape",
+    "gru_backward",
+    "gru_forward",
+    "gru_init",
+    "gru_step",
+    "gru_step_backward",
+]
+
+Array = NDArray[Any]
+
+
+class GRUParams(Params):
+    """Parameters of a GRU, gates in the order r, z, n.
+
+    Attributes
+    ----------
+    W_x : array (D, 3H), the columns of W_xr, W_xz, W_xn
+    W_h : array (H, 3H), the columns of W_hr, W_hz, W_hn
+    b : array (3H,), the pieces b_r, b_z, b_n (0.0 without bias)
+    b_hn : array (H,), the bias inside the reset gate; only with `reset_after` (else 0.0)
+    D, H : sizes of input and state
+    reset_after : bool, where the reset gate acts
+    convention : "keep" or "write", which share z is
+    """
+
+
+def gru_init(
+    rng: np.random.Generator,
+    D: int,
+    H: int,
+    *,
+    reset_after: bool = False,
+    bias: bool = True,
+    convention: str = "keep",
+    dtype: DTypeLike = np.float64,
+) -> GRUParams:
+    """Draw the parameters of a GRU: weights uniform in ±1/√H, biases 0.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    D, H
+        Sizes of the input and of the state.
+    reset_after
+        False: n = tanh(x W_xn + (r ⊙ h_prev) W_hn + b_n), as Cho et al. (2014) and this book.
+        True: n = tanh(x W_xn + b_n + r ⊙ (h_prev W_hn + b_hn)), as PyTorch, cuDNN and Keras.
+    bias
+        Whether there are biases. A second bias on r or z would only be added to the first.
+    convention
+        "keep": h = z ⊙ h_prev + (1 − z) ⊙ n.  "write": h = (1 − z) ⊙ h_prev + z ⊙ n.
+    dtype
+        float32 or float64.
+
+    Returns
+    -------
+    GRUParams
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type, a size is below 1, or the convention is unknown.
+    """
+    check_instance("gru_init", "rng", rng, np.random.Generator)
+    D, H = check_int("gru_init", "D", D), check_int("gru_init", "H", H)
+    check_choice("gru_init", "convention", convention, ("keep", "write"))
+    shapes: dict[str, tuple[int, ...]] = {"W_x": (D, 3 * H), "W_h": (H, 3 * H)}
+    options = {"D": D, "H": H, "reset_after": bool(reset_after), "bias": bool(bias), "convention": convention}
+    columns = {"r": np.s_[..., :H], "z": np.s_[..., H : 2 * H], "n": np.s_[..., 2 * H :]}
+    parts = {f"W_{a}{gate}": (f"W_{a}", where) for a in "xh" for gate, where in columns.items()}
+    if bias:
+        shapes["b"] = (3 * H,)
+        parts |= {f"b_{gate}": ("b", where) for gate, where in columns.items()}
+    else:
+        options |= dict.fromkeys(("b", "b_r", "b_z", "b_n"), 0.0)
+    if bias and reset_after:
+        shapes["b_hn"] = (H,)
+    else:
+        options["b_hn"] = 0.0
+    p = GRUParams(shapes, parts=parts, options=options, dtype=dtype)
+    p.W_x[:] = rng.uniform(-1, 1, p.W_x.shape) / np.sqrt(H)
+    p.W_h[:] = rng.uniform(-1, 1, p.W_h.shape) / np.sqrt(H)
+    return p
+
+
+# ------------------------------------------------------------------------------------------------ one step, to read
+
+
+class GRUCache(NamedTuple):
+    """What `gru_step_backward` needs of the step. All (N, H) but x."""
+
+    x: Array  # (N, D)
+    h_prev: Array
+    r: Array
+    not_r: Array  # 1 − r, accurate when r is near 1
+    z: Array
+    not_z: Array  # 1 − z, accurate when z is near 1
+    n: Array
+    q: Array  # what the reset gate made: r ⊙ h_prev (before), or what it multiplies: h_prev W_hn + b_hn (after)
+
+
+def gru_step(x: ArrayLike, h_prev: ArrayLike, p: GRUParams) -> tuple[Array, GRUCache]:
+    """One step of a GRU.
+
+    ::
+
+        r = σ(x W_xr + h_prev W_hr + b_r)                    reset gate
+        z = σ(x W_xz + h_prev W_hz + b_z)                    update gate
+        n = tanh(x W_xn + (r ⊙ h_prev) W_hn + b_n)           candidate, reset before
+        n = tanh(x W_xn + b_n + r ⊙ (h_prev W_hn + b_hn))    candidate, reset after
+        h = z ⊙ h_prev + (1 − z) ⊙ n                         new state, "keep"
+        h = (1 − z) ⊙ h_prev + z ⊙ n                         new state, "write"
+
+    Parameters
+    ----------
+    x : array (N, D)
+        Input, one row per sequence.
+    h_prev : array (N, H)
+        State before the step.
+    p : GRUParams
+
+    Returns
+    -------
+    h : array (N, H)
+        State after the step.
+    cache : GRUCache
+        What `gru_step_backward` needs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 4. Cho et al. (2014), arXiv:1406.1078, "keep", reset before.
+    """
+    x, h_prev = _check_step("gru_step", p, x=x, h_prev=h_prev)
+    r, not_r = sigmoid_pair(x @ p.W_xr + h_prev @ p.W_hr + p.b_r)
+    z, not_z = sigmoid_pair(x @ p.W_xz + h_prev @ p.W_hz + p.b_z)
+    if p.reset_after:
+        q = h_prev @ p.W_hn + p.b_hn
+        n = np.tanh(x @ p.W_xn + p.b_n + r * q)
+    else:
+        q = r * h_prev
+        n = np.tanh(x @ p.W_xn + q @ p.W_hn + p.b_n)
+    keep, write = (z, not_z) if p.convention == "keep" else (not_z, z)
+    h = keep * h_prev + write * n
+    return h, GRUCache(x, h_prev, r, not_r, z, not_z, n, q)
+
+
+def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Array, Array, GRUParams]:
+    """Backward through one step: from dh = ∂L/∂h to the gradients of x, h_prev and every parameter.
+
+    ::
+
+        da_z = dh ⊙ (h_prev − n) ⊙ z ⊙ (1 − z)               "keep"; the sign turns for "write"
+        da_n = dh ⊙ (1 − z) ⊙ (1 − n²)                       "keep"; z in place of 1 − z for "write"
+        dq   = da_n W_hnᵀ,    dr = dq ⊙ h_prev               reset before
+        dq   = da_n ⊙ r,      dr = da_n ⊙ q                  reset after
+        da_r = dr ⊙ r ⊙ (1 − r)
+
+        dh_prev = dh ⊙ z + da_z W_hzᵀ + da_r W_hrᵀ + dq ⊙ r       reset before
+        dh_prev = dh ⊙ z + da_z W_hzᵀ + da_r W_hrᵀ + dq W_hnᵀ     reset after
+        dx      = da_r W_xrᵀ + da_z W_xzᵀ + da_n W_xnᵀ
+
+        dW_xr = xᵀ da_r,       dW_xz = xᵀ da_z,       dW_xn = xᵀ da_n
+        dW_hr = h_prevᵀ da_r,  dW_hz = h_prevᵀ da_z,  dW_hn = (r ⊙ h_prev)ᵀ da_n  or  h_prevᵀ dq
+        db_r = Σ da_r,   db_z = Σ da_z,   db_n = Σ da_n,   db_hn = Σ dq       (sums over the rows)
+
+    Parameters
+    ----------
+    dh : array (N, H)
+        Gradient of the loss in the step's output.
+    cache : GRUCache
+        From `gru_step`.
+    p : GRUParams
+        The same parameters as in the forward step.
+
+    Returns
+    -------
+    dx : array (N, D)
+    dh_prev : array (N, H)
+    grads : GRUParams
+        Gradient of each parameter, under the parameter's name.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 5. With "write", reset before and no bias these are equations (8) to (24) of ai-edu, section 20.3.
+    """
+    check_instance("gru_step_backward", "cache", cache, GRUCache)
+    x, h_prev, r, not_r, z, not_z, n, q = cache
+    (dh,) = _check_step("gru_step_backward", p, N=len(x), dh=dh)
+    keep, write, sign = (z, not_z, 1) if p.convention == "keep" else (not_z, z, -1)
+
+    da_z = sign * dh * (h_prev - n) * z * not_z
+    da_n = dh * write * (1 - n * n)
+    if p.reset_after:
+        dq = da_n * r
+        dr = da_n * q
+    else:
+        dq = da_n @ p.W_hn.T
+        dr = dq * h_prev
+    da_r = dr * r * not_r
+
+    dh_prev = dh * keep + da_z @ p.W_hz.T + da_r @ p.W_hr.T + (dq @ p.W_hn.T if p.reset_after else dq * r)
+    dx = da_r @ p.W_xr.T + da_z @ p.W_xz.T + da_n @ p.W_xn.T
+
+    g = p.zeros_like(dx.dtype)
+    g.W_xr[:], g.W_xz[:], g.W_xn[:] = x.T @ da_r, x.T @ da_z, x.T @ da_n
+    g.W_hr[:], g.W_hz[:] = h_prev.T @ da_r, h_prev.T @ da_z
+    g.W_hn[:] = h_prev.T @ dq if p.reset_after else q.T @ da_n
+    if p.bias:
+        g.b_r[:], g.b_z[:], g.b_n[:] = da_r.sum(axis=0), da_z.sum(axis=0), da_n.sum(axis=0)
+    if p.bias and p.reset_after:
+        g.b_hn[:] = dq.sum(axis=0)
+    return dx, dh_prev, g
+
+
+def _check_step(where: str, p: GRUParams, N: int | None = None, **arrays: ArrayLike) -> list[Array]:
+    """Check the arrays of one step: x is (N, D), all others (N, H), with one N."""
+    check_instance(where, "p", p, GRUParams)
+    sizes = {"D": p.D, "H": p.H} if N is None else {"D": p.D, "H": p.H, "N": N}
+    checked = []
+    for name, value in arrays.items():
+        checked.append(as_array(where, name, value, ("N", "D" if name == "x" else "H"), sizes))
+        sizes["N"] = len(checked[0])
+    return checked
+
+
+# -------------------------------------------------------------------------------------- the whole sequence, to run
+#
+# Same numbers as T calls of gru_step, several times faster (chapter 11 measures each of these):
+# - Inside, the batch is the last axis: arrays are (H, N), each gate one contiguous slab, and a step is W_hᵀ h.
+# - The input's part of all pre-activations comes from one product for all steps.
+# - The gates' pre-activations are kept negated, so that exp(−a) is one call.
+# - In backward, all that does not depend on dh is computed for all steps at once; the weights' gradients are one
+#   product over all steps and sequences.
+# - A large batch is cut into blocks of columns that stay in the cache.
+
+_COLUMNS = 128  # sequences per block
+
+
+class _Block(NamedTuple):
+    """One block of sequences, batch last. N is the block's width here."""
+
+    xs: Array  # (T, N, D)
+    h: Array  # (T + 1, H, N): h_0 … h_T
+    gates: Array  # (T, 2H, N): r, then z
+    nots: Array  # (T, 2H, N): 1 − r, then 1 − z
+    n: Array  # (T, H, N)
+    q: Array  # (T, H, N): as in GRUCache
+    mask: Array | None  # (T, N), True where a step is real
+
+
+class GRUTape(NamedTuple):
+    """What `gru_backward` needs of the forward pass. Read-only; backward may be called more than once."""
+
+    T: int
+    N: int
+    blocks: tuple[_Block, ...]
+
+    def gate(self, name: str) -> Array:
+        """Return "r", "z" or "n" of every step, (T, N, H), for looking at. Padded steps hold what x = 0 gives."""
+        check_choice("GRUTape.gate", "name", name, ("r", "z", "n"))
+        H = self.blocks[0].n.shape[1]
+        rows = {"r": np.s_[:, :H], "z": np.s_[:, H:]}
+        picked = [b.n if name == "n" else b.gates[rows[name]] for b in self.blocks]
+        return np.concatenate([part.transpose(0, 2, 1) for part in picked], axis=1)
+
+
+def gru_forward(
+    xs: ArrayLike, h0: ArrayLike | None, p: GRUParams, *, lengths: ArrayLike | None = None
+) -> tuple[Array, Array, GRUTape]:
+    """Run a GRU over sequences: `gru_step` for t = 1 … T.
+
+    Parameters
+    ----------
+    xs : array (T, N, D)
+        Inputs, time first.
+    h0 : array (N, H), or None for zeros
+        State before the first step.
+    p : GRUParams
+    lengths : integers (N,), optional
+        Steps of each sequence that are real, in 0..T; the rest is padding. A padded step carries the state and
+        outputs zero. Whatever the padding holds, NaN included, changes no bit of any result.
+
+    Returns
+    -------
+    hs : array (T, N, H)
+        State after each step; zero where padded.
+    h_T : array (N, H)
+        State after the last real step.
+    tape : GRUTape
+        What `gru_backward` needs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape, or a length lies outside 0..T.
+
+    Notes
+    -----
+    Chapters 4 and 11. Outputs and gradients have the dtype that the inputs and parameters promote to.
+    """
+    where = "gru_forward"
+    check_instance(where, "p", p, GRUParams)
+    xs = as_array(where, "xs", xs, ("T", "N", "D"), {"D": p.D})
+    T, N, _ = xs.shape
+    h0 = np.zeros((N, p.H), p.dtype) if h0 is None else as_array(where, "h0", h0, ("N", "H"), {"N": N, "H": p.H})
+    mask = None if lengths is None else as_lengths(where, lengths, T, N)
+    dtype = np.result_type(xs, h0, p.flat)
+
+    hs, h_T = np.empty((T, N, p.H), dtype), np.empty((N, p.H), dtype)
+    blocks = []
+    for start in range(0, max(N, 1), _COLUMNS):
+        cols = np.s_[start : start + _COLUMNS]
+        block = _forward_block(xs[:, cols], h0[cols], p, dtype, None if mask is None else mask[:, cols])
+        hs[:, cols], h_T[cols] = block.h[1:].transpose(0, 2, 1), block.h[-1].T
+        blocks.append(block)
+    if mask is not None:
+        hs[~mask] = 0
+    return hs, h_T, GRUTape(T, N, tuple(blocks))
+
+
+def _forward_block(xs: Array, h0: Array, p: GRUParams, dtype: np.dtype, mask: Array | None) -> _Block:
+    (T, N, _), H = xs.shape, p.H
+    if mask is not None:
+        xs = np.where(mask[:, :, None], xs, 0)
+    W_hg = -p.W_h[:, : 2 * H].T  # (2H, H), negated: both gates
+    W_hn = np.ascontiguousarray(p.W_hn.T)  # (H, H)
+    a = np.matmul(p.W_x.T, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 3H, N): the input's part
+    if p.bias:
+        a += p.b[:, None]
+    a_g, a_n = a[:, : 2 * H], a[:, 2 * H :]
+    np.negative(a_g, out=a_g)
+    highest = -np.ceil(np.log(np.finfo(dtype).tiny)).astype(dtype)  # exp of more than this overflows
+    b_hn = p.b_hn[:, None] if p.bias and p.reset_after else 0
+
+    h, n, q = np.empty((T + 1, H, N), dtype), np.empty((T, H, N), dtype), np.empty((T, H, N), dtype)
+    gates, nots = np.empty((T, 2 * H, N), dtype), np.empty((T, 2 * H, N), dtype)
+    keep, write = (gates, nots) if p.convention == "keep" else (nots, gates)
+    part_g, part_n = np.empty((2 * H, N), dtype), np.empty((H, N), dtype)
+    h[0] = h0.T
+    for t in range(T):
+        e = np.dot(W_hg, h[t], out=part_g)  # e = exp(−a), a = a_r and a_z
+        e += a_g[t]
+        np.exp(np.minimum(e, highest, out=e), out=e)
+        s = np.add(e, 1, out=gates[t])
+        np.reciprocal(s, out=s)  # r and z
+        np.multiply(e, s, out=nots[t])  # 1 − r and 1 − z
+        r = s[:H]
+        if p.reset_after:
+            np.add(np.dot(W_hn, h[t], out=part_n), b_hn, out=q[t])
+            np.multiply(r, q[t], out=part_n)
+        else:
+            np.multiply(r, h[t], out=q[t])
+            np.dot(W_hn, q[t], out=part_n)
+        part_n += a_n[t]
+        np.tanh(part_n, out=n[t])
+        np.multiply(keep[t, H:], h[t], out=h[t + 1])
+        h[t + 1] += np.multiply(write[t, H:], n[t], out=part_n)
+        if mask is not None:
+            np.copyto(h[t + 1], h[t], where=~mask[t])
+    return _Block(xs, h, gates, nots, n, q, mask)
+
+
+def gru_backward(
+    dhs: ArrayLike | None, dh_T: ArrayLike | None, tape: GRUTape, p: GRUParams
+) -> tuple[Array, Array, GRUParams]:
+    """Backpropagation through time: `gru_step_backward` for t = T … 1, the parameters' gradients summed over t.
+
+    Parameters
+    ----------
+    dhs : array (T, N, H), or None for zeros
+        Gradient of the loss in each output. What it holds in padding is ignored.
+    dh_T : array (N, H), or None for zeros
+        Gradient of the loss in the final state, beside what `dhs` says of it.
+    tape : GRUTape
+        From `gru_forward`.
+    p : GRUParams
+        The same parameters as in the forward pass.
+
+    Returns
+    -------
+    dxs : array (T, N, D)
+        Zero where padded.
+    dh0 : array (N, H)
+    grads : GRUParams
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapters 5 and 11.
+    """
+    where = "gru_backward"
+    check_instance(where, "p", p, GRUParams)
+    check_instance(where, "tape", tape, GRUTape)
+    T, N, H = tape.T, tape.N, p.H
+    sizes = {"T": T, "N": N, "H": H}
+    given = [p.flat, tape.blocks[0].h]
+    if dhs is not None:
+        given.append(dhs := as_array(where, "dhs", dhs, ("T", "N", "H"), sizes))
+    if dh_T is not None:
+        given.append(dh_T := as_array(where, "dh_T", dh_T, ("N", "H"), sizes))
+    dtype = np.result_type(*given)
+
+    dxs, dh0, grads = np.empty((T, N, p.D), dtype), np.empty((N, H), dtype), p.zeros_like(dtype)
+    for start, block in zip(range(0, max(N, 1), _COLUMNS), tape.blocks, strict=True):
+        cols = np.s_[start : start + _COLUMNS]
+        dh = np.zeros(block.h.shape[1:], dtype)  # (H, N)
+        if dh_T is not None:
+            dh[:] = dh_T[cols].T
+        _backward_block(None if dhs is None else dhs[:, cols], dh, block, p, dxs[:, cols], grads)
+        dh0[cols] = dh.T
+    return dxs, dh0, grads
+
+
+def _backward_block(dhs: Array | None, dh: Array, block: _Block, p: GRUParams, dxs: Array, grads: GRUParams) -> None:
+    """Turn dh from ∂L/∂h_T into ∂L/∂h_0 in place, fill dxs, and add to grads."""
+    xs, h, gates, nots, n, q, mask = block
+    (T, N, _), H, dtype = xs.shape, p.H, dh.dtype
+    h_prev = h[:-1]
+    keep, write, sign = (gates, nots, 1) if p.convention == "keep" else (nots, gates, -1)
+
+    # What dh, da_n or dq is multiplied by, for all steps at once: (T, H, N).
+    slope = gates * nots  # (T, 2H, N)
+    by_r, by_z = slope[:, :H], slope[:, H:]
+    by_r *= q if p.reset_after else h_prev
+    by_z *= sign * (h_prev - n)
+    by_n = write[:, H:] * (1 - n * n)
+    carry = keep[:, H:]
+    if mask is not None:  # a padded step: no gradient to the gates, all of dh to the step before
+        real = mask[:, None, :]
+        slope *= real
+        by_n *= real
+        carry = np.where(real, carry, 1)
+
+    W_hg, W_hn = np.ascontiguousarray(p.W_h[:, : 2 * H]), np.ascontiguousarray(p.W_hn)  # (H, 2H), (H, H)
+    da = np.empty((T, 3 * H, N), dtype)  # da_r, da_z, da_n
+    dq = np.empty((T, H, N), dtype)
+    part = np.empty((H, N), dtype)
+    for t in reversed(range(T)):
+        da_g, da_r, da_z, da_n = da[t, : 2 * H], da[t, :H], da[t, H : 2 * H], da[t, 2 * H :]
+        if dhs is not None:
+            dh += dhs[t].T if mask is None else np.where(mask[t], dhs[t].T, 0)
+        np.multiply(dh, by_z[t], out=da_z)
+        np.multiply(dh, by_n[t], out=da_n)
+        dh *= carry[t]
+        if p.reset_after:
+            np.multiply(da_n, gates[t, :H], out=dq[t])
+            np.multiply(da_n, by_r[t], out=da_r)
+            dh += np.dot(W_hn, dq[t], out=part)
+        else:
+            np.dot(W_hn, da_n, out=dq[t])
+            np.multiply(dq[t], by_r[t], out=da_r)
+            dh += np.multiply(dq[t], gates[t, :H], out=part)
+        dh += np.dot(W_hg, da_g, out=part)
+
+    da_rows, h_rows, x_rows = _rows(da), _rows(h_prev), xs.reshape(T * N, -1)
+    dxs[:] = (da_rows @ p.W_x.T).reshape(dxs.shape)
+    grads.W_x[:] += x_rows.T @ da_rows
+    grads.W_h[:, : 2 * H] += h_rows.T @ da_rows[:, : 2 * H]
+    dq_rows = _rows(dq) if p.reset_after else None
+    grads.W_hn[:] += h_rows.T @ dq_rows if p.reset_after else _rows(q).T @ da_rows[:, 2 * H :]
+    if p.bias:
+        grads.b[:] += da_rows.sum(axis=0)
+    if p.bias and p.reset_after:
+        grads.b_hn[:] += dq_rows.sum(axis=0)
+
+
+def _rows(a: Array) -> Array:
+    """(T, K, N) to (T·N, K): one row per step and sequence."""
+    return a.transpose(0, 2, 1).reshape(-1, a.shape[1])

@@ -1,0 +1,217 @@
+"""The pieces around a recurrent cell, as forward/backward pairs: sigmoid, linear layer, losses."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._check import as_array, check_instance, check_int
+from gru_lib._params import Params
+
+__all__ = [
+    "LinearParams",
+    "bce_with_logits",
+    "linear_backward",
+    "linear_forward",
+    "linear_init",
+    "sigmoid",
+    "sigmoid_pair",
+]
+
+Array = NDArray[Any]
+
+
+def sigmoid(a: ArrayLike) -> Array:
+    """Return the logistic function σ(a) = 1 / (1 + exp(−a)), of any shape.
+
+    Large |a| neither overflows nor warns, and σ(a) keeps its relative accuracy for very negative a. The slope is
+    σ′(a) = σ(a)·σ(−a); written as s·(1 − s) it loses its digits where s is near 1.
+
+    Parameters
+    ----------
+    a : array
+        Pre-activation: real or complex.
+
+    Returns
+    -------
+    array
+        Same shape and dtype; values in (0, 1) up to rounding.
+
+    See Also
+    --------
+    sigmoid_pair : σ(a) and σ(−a) for the price of one.
+    """
+    a = np.asarray(a)
+    if a.dtype.kind not in "fc":
+        a = a.astype(np.float64)
+    return 1 / (1 + np.exp(-np.maximum(a, _lowest(a.dtype))))
+
+
+def sigmoid_pair(a: Array) -> tuple[Array, Array]:
+    """Return σ(a) and σ(−a) = 1 − σ(a), both to full relative accuracy, from one exponential.
+
+    With e = exp(−a): σ(a) = 1/(1 + e) and σ(−a) = e/(1 + e). Their product is the slope of σ.
+    """
+    e = np.exp(-np.maximum(a, _lowest(a.dtype)))
+    s = 1 / (1 + e)
+    return s, e * s
+
+
+def _lowest(dtype: np.dtype) -> Any:
+    """The lowest pre-activation whose exp(−a) does not overflow: −708 for float64, −87 for float32."""
+    return dtype.type(np.ceil(np.log(np.finfo(dtype).tiny)))
+
+
+class LinearParams(Params):
+    """Parameters of a linear layer: W (D, K) and b (K,)."""
+
+
+def linear_init(
+    rng: np.random.Generator, D: int, K: int, *, bias: bool = True, dtype: DTypeLike = np.float64
+) -> LinearParams:
+    """Draw the parameters of y = x W + b: W uniform in ±1/√D, b = 0.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    D, K
+        Sizes of the input and of the output.
+    bias
+        Whether there is a b.
+    dtype
+        float32 or float64.
+
+    Returns
+    -------
+    LinearParams
+        W (D, K), and b (K,) if `bias`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or a size is below 1.
+    """
+    check_instance("linear_init", "rng", rng, np.random.Generator)
+    D, K = check_int("linear_init", "D", D), check_int("linear_init", "K", K)
+    shapes: dict[str, tuple[int, ...]] = {"W": (D, K)}
+    if bias:
+        shapes["b"] = (K,)
+    p = LinearParams(shapes, options={"D": D, "K": K, "bias": bool(bias)}, dtype=dtype)
+    p.W[:] = rng.uniform(-1, 1, (D, K)) / np.sqrt(D)
+    return p
+
+
+def linear_forward(x: ArrayLike, p: LinearParams) -> tuple[Array, Array]:
+    """y = x W + b, for x of shape (..., D).
+
+    Returns
+    -------
+    y : array (..., K)
+    cache : what `linear_backward` needs
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `p` is not a LinearParams or the last axis of x is not D.
+    """
+    check_instance("linear_forward", "p", p, LinearParams)
+    x = _last_axis("linear_forward", "x", x, p.D)
+    y = x @ p.W
+    return (y + p.b if p.bias else y), x
+
+
+def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array, LinearParams]:
+    """dx = dy Wᵀ,  dW = Σ xᵀ dy,  db = Σ dy; the sums run over all leading axes.
+
+    Returns
+    -------
+    dx : array (..., D)
+    grads : LinearParams
+    """
+    check_instance("linear_backward", "p", p, LinearParams)
+    dy = _last_axis("linear_backward", "dy", dy, p.K)
+    if dy.shape[:-1] != cache.shape[:-1]:
+        raise ValueError(f"linear_backward: dy must have the shape of y, {(*cache.shape[:-1], p.K)}; got {dy.shape}.")
+    x_rows, dy_rows = cache.reshape(-1, p.D), dy.reshape(-1, p.K)
+    grads = p.zeros_like(np.result_type(x_rows, dy_rows, p.flat))
+    grads.W[:] = x_rows.T @ dy_rows
+    if p.bias:
+        grads.b[:] = dy_rows.sum(axis=0)
+    return dy @ p.W.T, grads
+
+
+def _last_axis(where: str, name: str, value: ArrayLike, size: int) -> Array:
+    array = np.asarray(value)
+    axes = tuple(f"axis{i}" for i in range(max(array.ndim - 1, 0)))
+    return as_array(where, name, array, (*axes, "D" if name == "x" else "K"), {"D": size, "K": size})
+
+
+class LossGrad(NamedTuple):
+    """A loss and its gradient in the logits."""
+
+    loss: Any
+    dlogits: Array
+
+
+def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> LossGrad:
+    """Mean binary cross-entropy of targets y given logits a, with s = σ(a).
+
+    Forward:   L = Σ w·( log(1 + exp(a)) − y·a ) / Σ w  =  −Σ w·( y log s + (1−y) log(1−s) ) / Σ w
+    Backward:  dL/da = w·(s − y) / Σ w
+
+    Computed from the logit, never from s, so nothing overflows: log(1 + exp(a)) is `np.logaddexp(0, a)`.
+
+    Parameters
+    ----------
+    logits : array, any shape
+    targets : array, same shape
+        In [0, 1].
+    weights : array, same shape, optional
+        At least 0; a mask of 0 and 1 leaves padding out. Default: all 1.
+
+    Returns
+    -------
+    loss : number, in nats per (weighted) element
+    dlogits : array, same shape as `logits`
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, a target lies outside [0, 1], a weight is negative, or all weights are 0.
+
+    Notes
+    -----
+    Logits under weight 0 may be NaN; they change nothing.
+    """
+    where = "bce_with_logits"
+    a = np.asarray(logits)
+    axes = tuple(f"axis{i}" for i in range(a.ndim))
+    sizes = dict(zip(axes, a.shape, strict=True))
+    a = as_array(where, "logits", a, axes, sizes)
+    y = as_array(where, "targets", targets, axes, sizes)
+    if y.size and not ((y.real >= 0) & (y.real <= 1)).all():
+        raise ValueError(f"{where}: targets must lie in [0, 1]; got {y.real.min():g}..{y.real.max():g}.")
+    w = np.ones(a.shape, a.real.dtype)
+    if weights is not None:
+        w = as_array(where, "weights", weights, axes, sizes).astype(w.dtype)
+        if not (w >= 0).all():
+            raise ValueError(f"{where}: weights must be at least 0; got {w.min():g}.")
+        a = np.where(w > 0, a, 0)
+        y = np.where(w > 0, y, 0)
+    total = w.sum()
+    if not total > 0:
+        raise ValueError(f"{where}: at least one weight must be above 0; got none.")
+    s, _ = sigmoid_pair(a)
+    w = w / total
+    return LossGrad((w * (_softplus(a) - y * a)).sum(), w * (s - y.astype(a.dtype)))
+
+
+def _softplus(a: Array) -> Array:
+    """log(1 + exp(a)) without overflow; complex input too (complex-step differentiation)."""
+    if a.dtype.kind == "f":
+        return np.logaddexp(0, a)
+    positive = a.real > 0
+    return np.where(positive, a, 0) + np.log1p(np.exp(np.where(positive, -a, a)))

@@ -1,0 +1,1 @@
+"""Data for the experiments, drawn from a generator: nothing is downloaded."""

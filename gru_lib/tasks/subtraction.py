@@ -1,0 +1,102 @@
+"""Binary subtraction, least significant bit first: ai-edu's task, at any width.
+
+At each step the network reads one bit of the minuend and one of the subtrahend and must say the difference's bit.
+What it has to remember is one bit: whether a borrow is due. a ≥ b throughout, so no borrow is left at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gru_lib._check import check_instance, check_int
+
+__all__ = ["Batch", "all_pairs", "encode", "hard_pairs", "random_pairs", "subtract_bits"]
+
+Array = NDArray[Any]
+
+
+class Batch(NamedTuple):
+    """Inputs and targets of the task, time first: least significant bit first."""
+
+    xs: Array  # (T, N, 2): bit of a, bit of b
+    ys: Array  # (T, N, 1): bit of a − b
+
+
+def subtract_bits(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+    """Subtract as on paper. Inputs (T, N) of 0 and 1, least significant bit first.
+
+    Returns
+    -------
+    d : integers (T, N)
+        Bits of a − b (modulo 2ᵀ).
+    borrow : integers (T + 1, N)
+        Borrow into step t; the last row is what is left at the end.
+    """
+    a, b = np.asarray(a, np.int64), np.asarray(b, np.int64)
+    d, borrow = np.empty_like(a), np.zeros((len(a) + 1, *a.shape[1:]), np.int64)
+    for t in range(len(a)):
+        rest = a[t] - b[t] - borrow[t]
+        d[t], borrow[t + 1] = rest % 2, rest < 0
+    return d, borrow
+
+
+def encode(a: ArrayLike, b: ArrayLike, bits: int) -> Batch:
+    """Turn pairs of integers a ≥ b, each (N,) and below 2**bits, into a batch of T = bits steps.
+
+    Raises
+    ------
+    ValueError
+        If a number is negative or needs more bits, or some a < b.
+    """
+    bits = check_int("encode", "bits", bits)
+    a, b = (
+        [int(v) for v in np.ravel(np.asarray(a, object))],
+        [int(v) for v in np.ravel(np.asarray(b, object))],
+    )
+    if len(a) != len(b):
+        raise ValueError(f"encode: a and b must hold equally many numbers; got {len(a)} and {len(b)}.")
+    for u, v in zip(a, b, strict=True):
+        if not 0 <= v <= u < 2**bits:
+            raise ValueError(f"encode: need 0 <= b <= a < 2**{bits}; got a = {u}, b = {v}.")
+    rows = [np.array([[n >> t & 1 for n in numbers] for t in range(bits)], np.int64) for numbers in (a, b)]
+    return _batch(*rows)
+
+
+def all_pairs(bits: int = 4) -> Batch:
+    """Every pair a ≥ b of numbers below 2**bits: 136 pairs for 4 bits, in the order (0,0), (1,0), (1,1), (2,0) …"""
+    bits = check_int("all_pairs", "bits", bits)
+    a, b = np.tril_indices(2**bits)
+    return encode(a, b, bits)
+
+
+def random_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
+    """Draw N pairs of `bits` random bits each, the larger number first."""
+    check_instance("random_pairs", "rng", rng, np.random.Generator)
+    N, bits = check_int("random_pairs", "N", N), check_int("random_pairs", "bits", bits)
+    a, b = rng.integers(0, 2, (2, bits, N))
+    swap = subtract_bits(a, b)[1][-1] == 1  # a borrow is left where a < b
+    a, b = np.where(swap, b, a), np.where(swap, a, b)
+    return _batch(a, b)
+
+
+def hard_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
+    """Draw N pairs with long borrow chains: b differs from a in few places, and runs of equal bits carry the borrow."""
+    check_instance("hard_pairs", "rng", rng, np.random.Generator)
+    N, bits = check_int("hard_pairs", "N", N), check_int("hard_pairs", "bits", bits, minimum=2)
+    a = rng.integers(0, 2, (bits, N))
+    b = a.copy()  # equal bits pass a borrow on unchanged
+    start, stop = np.sort(rng.integers(0, bits, (2, N)), axis=0)
+    columns = np.arange(N)
+    stop = np.where(stop == start, (start + 1) % bits, stop)
+    start, stop = np.minimum(start, stop), np.maximum(start, stop)
+    a[start, columns], b[start, columns] = 0, 1  # a borrow begins
+    a[stop, columns], b[stop, columns] = 1, 0  # and ends
+    return _batch(a, b)
+
+
+def _batch(a: Array, b: Array) -> Batch:
+    d, _ = subtract_bits(a, b)
+    return Batch(np.stack([a, b], axis=2).astype(np.float64), d[:, :, None].astype(np.float64))
