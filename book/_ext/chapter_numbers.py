@@ -12,9 +12,9 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.environment.collectors.toctree import TocTreeCollector
+from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 
-_assign_section_numbers = TocTreeCollector.assign_section_numbers
+_assign_section_numbers = TocTreeCollectorWithStyles.assign_section_numbers
 
 
 def chapter_number(docname: str) -> int | None:
@@ -28,8 +28,8 @@ def renumber(number: tuple[int, ...] | list[int] | None, chapter: int) -> tuple[
     return (chapter, *number[1:]) if number else ()
 
 
-def assign_section_numbers(self: TocTreeCollector, env: BuildEnvironment) -> list[str]:
-    """Do what Sphinx does, then put each chapter's own number first; return the documents that changed."""
+def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironment) -> list[str]:
+    """Number as Jupyter Book does, then put each chapter's own number first; return the documents that changed."""
     before = env.toc_secnumbers
     _assign_section_numbers(self, env)
     for docname, numbers in env.toc_secnumbers.items():
@@ -45,5 +45,5 @@ def assign_section_numbers(self: TocTreeCollector, env: BuildEnvironment) -> lis
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension. Sphinx offers no event between numbering sections and numbering figures."""
-    TocTreeCollector.assign_section_numbers = assign_section_numbers  # type: ignore[method-assign]
+    TocTreeCollectorWithStyles.assign_section_numbers = assign_section_numbers
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
