@@ -485,7 +485,7 @@ def _backward_block(dhs: Array | None, dh: Array, block: _Block, p: GRUParams, d
             dh += np.multiply(dq[t], gates[t, :H], out=part)
         dh += np.dot(W_hg, da_g, out=part)
 
-    da_rows, h_rows, x_rows = _rows(da), _rows(h_prev), xs.reshape(T * N, -1)
+    da_rows, h_rows, x_rows = _rows(da), _rows(h_prev), xs.reshape(T * N, p.D)
     dxs[:] = (da_rows @ p.W_x.T).reshape(dxs.shape)
     grads.W_x[:] += x_rows.T @ da_rows
     grads.W_h[:, : 2 * H] += h_rows.T @ da_rows[:, : 2 * H]

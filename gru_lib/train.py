@@ -177,7 +177,7 @@ def _endless(batches: Iterable[Any]) -> Any:
 
 def _progress_bar(total: int) -> Any:
     """A tqdm bar if somebody can see it, else None. `TQDM_DISABLE=1` switches it off everywhere."""
-    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+    if not (sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")):
         return None
     try:
         from tqdm import tqdm

@@ -1,0 +1,65 @@
+"""The gradient check must find what is wrong, and only that."""
+
+import numpy as np
+import pytest
+
+from gru_lib import gradcheck, linear_init, numeric_gradient
+
+
+def cube(x):
+    return (x**3).sum()
+
+
+X = np.array([[0.5, -2.0], [1.5, 3.0]])
+
+
+@pytest.mark.parametrize("method, tolerance", [("complex", 1e-15), ("central", 1e-8)])
+def test_right_gradients_pass(method, tolerance):
+    assert gradcheck(cube, {"x": X}, {"x": 3 * X**2}, method=method).worst < tolerance
+
+
+def test_one_wrong_entry_is_found_and_named():
+    wrong = 3 * X**2
+    wrong[1, 0] += 0.01
+    report = gradcheck(cube, {"x": X}, {"x": wrong})
+    assert report.wrong(1e-6) == ["x"]
+    assert report.rows[0].where == (1, 0)
+    assert "x  2x2" in report.table(1e-6) and "WRONG at [1, 0]: 6.76, but complex step says 6.75" in report.table(1e-6)
+    assert "within 0.1" in report.table(0.1)
+    assert "worst relative error" in str(report)
+
+
+def test_nan_counts_as_wrong():
+    wrong = 3 * X**2
+    wrong[0, 0] = np.nan
+    assert gradcheck(cube, {"x": X}, {"x": wrong}).wrong(1.0) == ["x"]
+
+
+def test_parameters_are_checked_under_their_names():
+    p = linear_init(np.random.default_rng(0), 2, 2)
+    grads = p.zeros_like()
+    grads.W[:], grads.b[:] = 2 * p.W, 1
+    report = gradcheck(lambda p: (p.W**2).sum() + p.b.sum(), p, grads)
+    assert [row.name for row in report.rows] == ["W", "b"] and report.worst < 1e-15
+    inner = numeric_gradient(lambda p, x: (p.W @ x).sum(), {"p": p, "x": np.ones(2)})
+    assert list(inner) == ["p.W", "p.b", "x"]
+
+
+def test_the_point_is_left_as_it_was():
+    x = X.copy()
+    x.flags.writeable = False
+    numeric_gradient(cube, {"x": x})
+    np.testing.assert_array_equal(x, X)
+
+
+def test_errors_say_what_is_wrong():
+    with pytest.raises(ValueError, match=r"grads must have the names \['x'\]; got \['y'\]"):
+        gradcheck(cube, {"x": X}, {"y": X})
+    with pytest.raises(ValueError, match=r"gradient of x must have shape \(2, 2\); got \(2,\)"):
+        gradcheck(cube, {"x": X}, {"x": X[0]})
+    with pytest.raises(ValueError, match=r"loss must return one number; got an array of shape \(2, 2\)"):
+        gradcheck(lambda x: x, {"x": X}, {"x": X})
+    with pytest.raises(ValueError, match="method must be one of 'complex', 'central'"):
+        gradcheck(cube, {"x": X}, {"x": X}, method="forward")
+    with pytest.raises(TypeError, match="expected a Params or a mapping"):
+        gradcheck(cube, X, X)

@@ -1,0 +1,106 @@
+"""Sigmoid, linear layer, binary cross-entropy."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from gru_lib import (
+    bce_with_logits,
+    gradcheck,
+    linear_backward,
+    linear_forward,
+    linear_init,
+    sigmoid,
+    sigmoid_pair,
+)
+
+
+def exact_sigmoid(a):
+    with mpmath.workdps(60):
+        return float(1 / (1 + mpmath.exp(-mpmath.mpf(float(a)))))
+
+
+@pytest.mark.parametrize("a", [-700, -88.5, -40, -1e-9, 0, 0.3, 36, 700])
+def test_sigmoid_and_its_complement_keep_their_digits(a):
+    s, not_s = sigmoid_pair(np.array(float(a)))
+    assert s == pytest.approx(exact_sigmoid(a), rel=1e-14)
+    assert not_s == pytest.approx(exact_sigmoid(-a), rel=1e-14)
+    assert sigmoid(float(a)) == s
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sigmoid_is_quiet_and_finite_at_any_input(dtype):
+    s, not_s = sigmoid_pair(np.array([-1e4, -1e30, 1e4, 1e30], dtype))
+    np.testing.assert_array_equal(s[2:], 1)
+    np.testing.assert_array_equal(not_s[:2], 1)
+    assert s.dtype == dtype and (s[:2] < 1e-30).all() and (not_s[2:] < 1e-30).all()
+
+
+def test_sigmoid_takes_integers_and_lists():
+    np.testing.assert_allclose(sigmoid([0, 1]), [0.5, exact_sigmoid(1)], rtol=1e-15)
+
+
+def test_sigmoid_slope_is_the_product_of_the_pair():
+    a = np.linspace(-30, 30, 61)
+    slope = np.imag(sigmoid(a + 1e-30j)) / 1e-30
+    np.testing.assert_allclose(np.prod(sigmoid_pair(a), axis=0), slope, rtol=1e-13)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("lead", [(4,), (3, 2)])
+def test_linear_backward_matches_complex_step(bias, lead):
+    rng = np.random.default_rng(1)
+    p = linear_init(rng, 3, 2, bias=bias)
+    x, dy = rng.normal(size=(*lead, 3)), rng.normal(size=(*lead, 2))
+    dx, grads = linear_backward(dy, linear_forward(x, p)[1], p)
+    report = gradcheck(lambda x, p: (linear_forward(x, p)[0] * dy).sum(), {"x": x, "p": p}, {"x": dx, "p": grads})
+    assert report.worst < 1e-13
+
+
+def test_linear_names_the_wrong_argument():
+    p = linear_init(np.random.default_rng(0), 3, 2)
+    with pytest.raises(ValueError, match=r"linear_forward: x must have shape .*3.*got \(4, 5\)"):
+        linear_forward(np.zeros((4, 5)), p)
+    with pytest.raises(ValueError, match=r"linear_backward: dy must have the shape of y"):
+        linear_backward(np.zeros((5, 2)), np.zeros((4, 3)), p)
+    with pytest.raises(TypeError, match="linear_init: rng must be a Generator"):
+        linear_init(0, 3, 2)
+
+
+def test_bce_matches_the_textbook_formula():
+    rng = np.random.default_rng(2)
+    a, y = rng.normal(size=(5, 3)), rng.integers(0, 2, (5, 3)).astype(float)
+    s = 1 / (1 + np.exp(-a))
+    loss, _ = bce_with_logits(a, y)
+    assert loss == pytest.approx(-(y * np.log(s) + (1 - y) * np.log(1 - s)).mean(), rel=1e-14)
+
+
+def test_bce_gradient_matches_complex_step_with_weights():
+    rng = np.random.default_rng(3)
+    a, y, w = rng.normal(size=(4, 3)) * 3, rng.random((4, 3)), rng.random((4, 3))
+    _, dlogits = bce_with_logits(a, y, w)
+    report = gradcheck(lambda a: bce_with_logits(a, y, w).loss, {"a": a}, {"a": dlogits})
+    assert report.worst < 1e-13
+
+
+def test_bce_is_finite_for_huge_logits():
+    loss, dlogits = bce_with_logits([1e300, -1e300], [0.0, 0.0])
+    assert loss == pytest.approx(5e299)
+    np.testing.assert_allclose(dlogits, [0.5, 0], atol=1e-300)
+
+
+def test_bce_ignores_what_the_mask_hides():
+    shown, _ = bce_with_logits([0.5], [1.0])
+    loss, dlogits = bce_with_logits([0.5, np.nan], [1.0, 0.0], [1.0, 0.0])
+    assert loss == shown and dlogits[1] == 0
+
+
+def test_bce_names_the_wrong_argument():
+    with pytest.raises(ValueError, match=r"targets must lie in \[0, 1\]"):
+        bce_with_logits([0.0], [2.0])
+    with pytest.raises(ValueError, match="targets must have shape"):
+        bce_with_logits([0.0], [[1.0]])
+    with pytest.raises(ValueError, match="weights must be at least 0"):
+        bce_with_logits([0.0], [1.0], [-1.0])
+    with pytest.raises(ValueError, match="at least one weight"):
+        bce_with_logits([0.0], [1.0], [0.0])

@@ -1,0 +1,85 @@
+"""Parameters on one flat buffer."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from gru_lib import Bundle, bundle, gru_init, linear_init
+
+rng = np.random.default_rng
+
+
+def test_gate_views_share_the_flat_buffer():
+    p = gru_init(rng(0), 2, 3)
+    p.b_z[:] = 7
+    p.W_hn[0, 1] = 9
+    assert (p.b[3:6] == 7).all() and p.W_h[0, 7] == 9 and p.flat[p.W_x.size + 7] == 9
+    assert all(np.shares_memory(a, p.flat) for _, a in p.items())
+
+
+def test_arrays_cover_the_buffer_once():
+    p = gru_init(rng(0), 2, 3, reset_after=True)
+    p.flat[:] = np.arange(p.size)
+    assert sorted(np.concatenate([a.ravel() for _, a in p.items()])) == list(range(p.size))
+    assert [name for name, _ in p.items()] == ["W_x", "W_h", "b", "b_hn"]
+
+
+def test_parameter_counts_match_the_formula():
+    D, H = 5, 7
+    gates = 3 * (D * H + H * H)
+    assert gru_init(rng(0), D, H).size == gates + 3 * H
+    assert gru_init(rng(0), D, H, bias=False).size == gates
+    assert gru_init(rng(0), D, H, reset_after=True).size == gates + 4 * H
+    assert gru_init(rng(0), D, H, reset_after=True, bias=False).size == gates
+
+
+def test_rebinding_a_name_is_refused():
+    p = gru_init(rng(0), 2, 3)
+    with pytest.raises(AttributeError, match=r"assign in place: p.b_z\[...\]"):
+        p.b_z = np.zeros(3)
+    with pytest.raises(AttributeError, match="H is fixed"):
+        p.H = 5
+    with pytest.raises(AttributeError, match="GRUParams has no 'W_xq'; it has flat"):
+        p.W_xq  # noqa: B018
+
+
+def test_copies_share_nothing_and_keep_everything():
+    p = gru_init(rng(0), 2, 3, convention="write")
+    for q in (p.copy(), copy.copy(p), copy.deepcopy(p), pickle.loads(pickle.dumps(p)), p.astype(np.float64)):
+        np.testing.assert_array_equal(q.flat, p.flat)
+        assert type(q) is type(p) and q.convention == "write" and not np.shares_memory(q.flat, p.flat)
+    assert p.astype(np.float32).W_xr.dtype == np.float32
+    assert not p.zeros_like().flat.any() and p.zeros_like().convention == "write"
+
+
+def test_bundle_puts_members_on_one_buffer():
+    rnn, out = gru_init(rng(0), 2, 3), linear_init(rng(1), 3, 1)
+    m = bundle(rnn=rnn, out=out)
+    assert isinstance(m, Bundle) and m.size == rnn.size + out.size
+    np.testing.assert_array_equal(m.rnn.W_x, rnn.W_x)
+    m.flat[:] = 1
+    assert m.rnn.W_hn[0, 0] == 1 and m.out.b[0] == 1
+    assert rnn.W_x[0, 0] != 1, "the parts given are copied"
+    assert [name for name, _ in m.items()] == ["rnn.W_x", "rnn.W_h", "rnn.b", "out.W", "out.b"]
+    for q in (m.copy(), m.zeros_like(), m.astype(np.complex128), pickle.loads(pickle.dumps(m))):
+        assert q.rnn.reset_after is False and np.shares_memory(q.out.W, q.flat)
+
+
+def test_bundles_nest():
+    m = bundle(inner=bundle(a=linear_init(rng(0), 2, 2)), b=linear_init(rng(1), 2, 1))
+    m.flat[:] = 3
+    assert m.inner.a.W[0, 0] == 3 and [n for n, _ in m.items()] == ["inner.a.W", "inner.a.b", "b.W", "b.b"]
+
+
+def test_bundle_names_the_wrong_member():
+    with pytest.raises(TypeError, match="bundle: out must be a Params; got ndarray"):
+        bundle(out=np.zeros(3))
+    with pytest.raises(ValueError, match="bundle: expected at least one member"):
+        bundle()
+
+
+def test_repr_tells_shapes_and_conventions():
+    text = repr(gru_init(rng(0), 2, 3))
+    assert "W_x 2x9" in text and "36" not in text[:10] and "convention='keep'" in text and "float64" in text
