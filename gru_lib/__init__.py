@@ -4,6 +4,7 @@ Stateless functions over a parameter object. For every cell: `*_init`, `*_step` 
 read), `*_forward` and `*_backward` (the sequence, to run).
 """
 
+from gru_lib import convert
 from gru_lib._params import Bundle, Params, bundle
 from gru_lib.gradcheck import GradReport, gradcheck, numeric_gradient
 from gru_lib.gru import (
@@ -42,6 +43,7 @@ __all__ = [
     "bce_with_logits",
     "bundle",
     "clip_by_global_norm",
+    "convert",
     "gradcheck",
     "gru_backward",
     "gru_forward",

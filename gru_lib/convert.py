@@ -1,0 +1,510 @@
+"""Parameters in other people's layouts: PyTorch, Keras, ONNX, and the texts this book grew from. Both ways, exactly.
+
+Converting moves numbers; it never runs anything. What comes out computes the same function:
+
+========  ==============================  ===========  =========================================
+layout    matrices                        gates        biases
+========  ==============================  ===========  =========================================
+ours      (D, 3H), (H, 3H): x W           r z n        b, and b_hn inside the reset gate
+PyTorch   (3H, D), (3H, H): W x           r z n        two of (3H,)
+Keras     (D, 3H), (H, 3H): x W           z r h        (2, 3H) reset after, (3H,) reset before
+ONNX      (dirs, 3H, D), (dirs, 3H, H)    z r h        (dirs, 6H)
+========  ==============================  ===========  =========================================
+
+The LSTM's gates are i f g o here and in PyTorch, i f c o in Keras, i o f c in ONNX (c is our g).
+
+A layer is a list of directions: ``[p]``, or ``[forward, backward]`` for a bidirectional one. A stack is a list of
+layers. PyTorch's two biases on r and z only ever act as their sum, so we hold the sum; it may differ from theirs in
+the last bit. Gradients are not parameters: where one of our biases stands for two of theirs, both have its gradient.
+
+Chapter 10.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gru_lib._check import as_array, check_choice, check_instance
+from gru_lib._params import Params
+from gru_lib.gru import GRUParams, gru_init
+
+__all__ = [
+    "from_keras",
+    "from_onnx",
+    "from_source",
+    "from_torch",
+    "to_keras",
+    "to_onnx",
+    "to_source",
+    "to_torch",
+    "with_convention",
+]
+
+Array = NDArray[Any]
+
+_INIT = {"gru": (GRUParams, gru_init)}
+_OURS = {"gru": "rzn", "lstm": "ifgo", "rnn": "h"}
+_KERAS = {"gru": "zrn", "lstm": "ifgo", "rnn": "h"}
+_ONNX = {"gru": "zrn", "lstm": "iofg", "rnn": "h"}
+
+
+def with_convention(p: GRUParams, convention: str) -> GRUParams:
+    """Return a GRU that computes the same function with z meaning the other share.
+
+    1 − σ(a) = σ(−a), so negating W_xz, W_hz and b_z exchanges z and 1 − z. No bit is lost.
+
+    Parameters
+    ----------
+    p : GRUParams
+    convention
+        "keep": h = z ⊙ h_prev + (1 − z) ⊙ n.  "write": h = (1 − z) ⊙ h_prev + z ⊙ n.
+
+    Returns
+    -------
+    GRUParams
+        New; `p` is not changed.
+    """
+    check_instance("with_convention", "p", p, GRUParams)
+    check_choice("with_convention", "convention", convention, ("keep", "write"))
+    b = (p.b, p.b_hn if p.reset_after else None) if p.bias else (None, None)
+    b_h = None if b[1] is None else np.concatenate([np.zeros(2 * p.H, p.dtype), b[1]])
+    new = _build("gru", "rzn", p.W_x, p.W_h, b[0], b_h, reset_after=p.reset_after, convention=convention)
+    if convention != p.convention:
+        for part in (new.W_xz, new.W_hz, *([new.b_z] if p.bias else [])):
+            np.negative(part, out=part)
+    return new
+
+
+# --------------------------------------------------------------------------------------------------------- PyTorch
+
+_TORCH_NAME = re.compile(r"(weight|bias)_(ih|hh)_l(0|[1-9]\d{0,2})(_reverse)?")
+
+
+def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> list[list[Params]]:
+    """Read the `state_dict()` of a `torch.nn.GRU`, `LSTM` or `RNN`.
+
+    ::
+
+        weight_ih_l0 (G·H, D)  = W_xᵀ      bias_ih_l0 (G·H,)    layer 0 (G = 3, 4 or 1 gates)
+        weight_hh_l0 (G·H, H)  = W_hᵀ      bias_hh_l0 (G·H,)
+        …_l1, …                            next layers; D is the number of directions times H
+        …_l0_reverse                       the backward direction
+
+    Parameters
+    ----------
+    state
+        Name -> array (or CPU tensor).
+    cell
+        "gru", "lstm" or "rnn".
+    **options
+        Further arguments of the cell's init, such as the RNN's activation: `state` does not hold it.
+
+    Returns
+    -------
+    list of layers, each a list of one or two directions
+        A GRU comes out as reset-after and "keep".
+
+    Raises
+    ------
+    ValueError
+        If a name is missing or unknown (projections are), or a shape does not fit.
+    """
+    where = "from_torch"
+    _check_cell(where, cell)
+    found = {name: _TORCH_NAME.fullmatch(name) for name in state}
+    unknown = [name for name, match in found.items() if match is None]
+    if unknown or not found:
+        raise ValueError(
+            f"{where}: state must hold names such as weight_ih_l0, as the state_dict() of the recurrent module itself; "
+            f"got {', '.join(map(repr, unknown)) or 'nothing'}."
+        )
+    matches = [match for match in found.values() if match is not None]
+    suffixes = ["", "_reverse"] if any(match[4] for match in matches) else [""]
+    biases = ("bias_ih", "bias_hh") if any(match[1] == "bias" for match in matches) else ()
+    if cell == "gru":
+        options = {"reset_after": True, **options}
+    layers = []
+    for layer in range(1 + max(int(match[3]) for match in matches)):
+        directions = []
+        for suffix in suffixes:
+            names = [f"{kind}_l{layer}{suffix}" for kind in ("weight_ih", "weight_hh", *biases)]
+            missing = [name for name in names if name not in state]
+            if missing:
+                raise ValueError(f"{where}: state must hold {', '.join(names)}; {', '.join(missing)} missing.")
+            sizes = _sizes(where, names[1], state[names[1]], cell, rows="GH")
+            if layer:
+                sizes["D"] = len(suffixes) * sizes["H"]
+            W_x = as_array(where, names[0], state[names[0]], ("GH", "D"), sizes)
+            W_h = as_array(where, names[1], state[names[1]], ("GH", "H"), sizes)
+            b = [as_array(where, name, state[name], ("GH",), sizes) for name in names[2:]] or [None, None]
+            directions.append(_build(cell, _OURS[cell], W_x.T, W_h.T, *b, **options))
+        layers.append(directions)
+    return layers
+
+
+def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
+    """Write the `state_dict` of a `torch.nn.GRU`, `LSTM` or `RNN`: the inverse of `from_torch`.
+
+    Returns
+    -------
+    dict
+        Name -> array. Our one bias on r and z becomes `bias_ih`; theirs on the other side is 0. For PyTorch, turn
+        each into a tensor with `torch.from_numpy`.
+
+    Raises
+    ------
+    ValueError
+        If a GRU is reset-before: PyTorch has none, and no weights make the two equal.
+    """
+    state: dict[str, Array] = {}
+    for layer, directions in enumerate(layers):
+        for p, suffix in zip(_directions("to_torch", directions), ("", "_reverse"), strict=False):
+            W_x, W_h, b_x, b_h = _take("to_torch", p, _OURS, reset_after=True)
+            state[f"weight_ih_l{layer}{suffix}"] = np.ascontiguousarray(W_x.T)
+            state[f"weight_hh_l{layer}{suffix}"] = np.ascontiguousarray(W_h.T)
+            if b_x is not None:
+                state[f"bias_ih_l{layer}{suffix}"], state[f"bias_hh_l{layer}{suffix}"] = b_x, b_h
+    return state
+
+
+# ----------------------------------------------------------------------------------------------------------- Keras
+
+
+def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = True, **options: Any) -> list[Params]:
+    """Read `layer.get_weights()` of a Keras `GRU`, `LSTM`, `SimpleRNN`, or of `Bidirectional` around one.
+
+    Parameters
+    ----------
+    weights
+        kernel (D, G·H), recurrent_kernel (H, G·H) and, with biases, bias: (2, 3H) for a GRU with `reset_after`, else
+        (G·H,). Twice that for `Bidirectional`, forward first.
+    cell
+        "gru", "lstm" or "rnn".
+    reset_after
+        As in Keras, where True is the default. Only for the GRU.
+    **options
+        Further arguments of the cell's init, such as the RNN's activation.
+
+    Returns
+    -------
+    list of one or two directions
+        A GRU comes out as "keep", as Keras has it.
+
+    Raises
+    ------
+    ValueError
+        If there are not 2, 3, 4 or 6 arrays, or a shape does not fit.
+    """
+    where = "from_keras"
+    _check_cell(where, cell)
+    if len(weights) not in (2, 3, 4, 6):
+        raise ValueError(f"{where}: weights must hold 2 or 3 arrays, or 4 or 6 if bidirectional; got {len(weights)}.")
+    if cell == "gru":
+        options = {"reset_after": bool(reset_after), **options}
+    each = len(weights) // (2 if len(weights) > 3 else 1)
+    directions = []
+    for start in range(0, len(weights), each):
+        kernel, recurrent, *bias = weights[start : start + each]
+        sizes = _sizes(where, "recurrent_kernel", recurrent, cell, rows="H")
+        W_x = as_array(where, "kernel", kernel, ("D", "GH"), sizes)
+        W_h = as_array(where, "recurrent_kernel", recurrent, ("H", "GH"), sizes)
+        b_x = b_h = None
+        if bias and options.get("reset_after"):
+            b_x, b_h = as_array(where, "bias", bias[0], ("2", "GH"), {"2": 2, **sizes})
+        elif bias:
+            b_x = as_array(where, "bias", bias[0], ("GH",), sizes)
+        directions.append(_build(cell, _KERAS[cell], W_x, W_h, b_x, b_h, **options))
+    return directions
+
+
+def to_keras(directions: Sequence[Params]) -> list[Array]:
+    """Write the arrays for `layer.set_weights(...)`: the inverse of `from_keras`.
+
+    Returns
+    -------
+    list of arrays
+        For a GRU the Keras layer must be made with the `reset_after` of the parameters.
+    """
+    weights = []
+    for p in _directions("to_keras", directions):
+        W_x, W_h, b_x, b_h = _take("to_keras", p, _KERAS)
+        weights += [W_x, W_h]
+        if b_x is not None:
+            weights.append(np.stack([b_x, b_h]) if isinstance(p, GRUParams) and p.reset_after else b_x)
+    return weights
+
+
+# ------------------------------------------------------------------------------------------------------------ ONNX
+
+
+def from_onnx(
+    W: ArrayLike,
+    R: ArrayLike,
+    B: ArrayLike | None = None,
+    *,
+    cell: str,
+    linear_before_reset: int = 0,
+    **options: Any,
+) -> list[Params]:
+    """Read the inputs W, R and B of an ONNX `GRU`, `LSTM` or `RNN` node.
+
+    Parameters
+    ----------
+    W : array (dirs, G·H, D)
+    R : array (dirs, G·H, H)
+    B : array (dirs, 2·G·H), optional
+        The bias beside W, then the bias beside R.
+    cell
+        "gru", "lstm" or "rnn".
+    linear_before_reset
+        The node's attribute: 0 (its default) is our reset-before, anything else reset-after. Only for the GRU.
+    **options
+        Further arguments of the cell's init, such as the RNN's activation.
+
+    Returns
+    -------
+    list of one or two directions
+        For ``direction="reverse"`` one, to be run on the reversed sequence. A GRU comes out as "keep".
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit.
+
+    Notes
+    -----
+    Peepholes (P), clipping, `input_forget` and activations other than the cell's own have no counterpart here.
+    """
+    where = "from_onnx"
+    _check_cell(where, cell)
+    R = np.asarray(R)
+    if R.ndim != 3 or len(R) not in (1, 2):
+        raise ValueError(f"{where}: R must have shape (dirs, GH, H) with dirs 1 or 2; got {R.shape}.")
+    sizes = {"dirs": len(R), **_sizes(where, "R", R[0], cell, rows="GH")}
+    sizes["2GH"] = 2 * sizes["GH"]
+    W, R = as_array(where, "W", W, ("dirs", "GH", "D"), sizes), as_array(where, "R", R, ("dirs", "GH", "H"), sizes)
+    b = None if B is None else as_array(where, "B", B, ("dirs", "2GH"), sizes)
+    if cell == "gru":
+        options = {"reset_after": bool(linear_before_reset), **options}
+    split = [(None, None)] * len(R) if b is None else [np.split(row, 2) for row in b]
+    return [_build(cell, _ONNX[cell], W[d].T, R[d].T, *split[d], **options) for d in range(len(R))]
+
+
+def to_onnx(directions: Sequence[Params]) -> tuple[Array, Array, Array | None]:
+    """Write W, R and B of an ONNX node: the inverse of `from_onnx`.
+
+    Returns
+    -------
+    W, R, B : arrays; B is None without biases
+        For a GRU the node needs ``linear_before_reset=int(p.reset_after)``.
+    """
+    taken = [_take("to_onnx", p, _ONNX) for p in _directions("to_onnx", directions)]
+    W, R = np.stack([t[0].T for t in taken]), np.stack([t[1].T for t in taken])
+    return W, R, None if taken[0][2] is None else np.stack([np.concatenate([t[2], t[3]]) for t in taken])
+
+
+# --------------------------------------------------------------------------------------------------------- the texts
+
+
+class _Names(NamedTuple):
+    """What a text calls the matrices, in our order of gates."""
+
+    x: tuple[str, ...]
+    h: tuple[str, ...]
+    b: tuple[str, ...]  # empty: the text has no biases
+    convention: str = "keep"
+    columns: bool = False  # column vectors: W x
+
+
+_SOURCES = {
+    ("ai-edu", "gru"): _Names(("Ur", "Uz", "Un"), ("Wr", "Wz", "Wn"), (), "write"),
+    ("d2l", "gru"): _Names(("W_xr", "W_xz", "W_xh"), ("W_hr", "W_hz", "W_hh"), ("b_r", "b_z", "b_h")),
+    ("goldberg", "gru"): _Names(("W^xr", "W^xz", "W^xs"), ("W^sr", "W^sz", "W^sg"), (), "write"),
+    ("goldberg", "lstm"): _Names(("W^xi", "W^xf", "W^xz", "W^xo"), ("W^hi", "W^hf", "W^hz", "W^ho"), ()),
+    ("goldberg", "rnn"): _Names(("W^x",), ("W^s",), ("b",)),
+    ("ng", "gru"): _Names(("W_xr", "W_xz", "W_xa"), ("W_ar", "W_az", "W_aa"), ("b_r", "b_z", "b_a"), columns=True),
+}
+
+
+def from_source(arrays: Mapping[str, ArrayLike], source: str, cell: str = "gru") -> Params:
+    """Read parameters under the names of one of the texts.
+
+    ==========  ====================================================================  ===========================
+    source      names                                                                 reads
+    ==========  ====================================================================  ===========================
+    "ai-edu"    W (3H, H), U (3D, H): the gates z, r, n stacked by rows               x U + h W, write, no bias
+    "d2l"       W_xr W_xz W_xh  W_hr W_hz W_hh  b_r b_z b_h                           X W, keep
+    "goldberg"  W^xr W^xz W^xs  W^sr W^sz W^sg; also the LSTM and the simple RNN      x W, write, no bias
+    "ng"        W_xr W_xz W_xa  W_ar W_az W_aa  b_r b_z b_a, the biases (H, 1)        W x (columns), keep
+    ==========  ====================================================================  ===========================
+
+    All four are reset-before. Goldberg's LSTM is W^xi W^xf W^xz W^xo, W^hi W^hf W^hz W^ho, where z is the
+    candidate; his simple RNN is W^x, W^s, b.
+
+    Parameters
+    ----------
+    arrays
+        Name -> array.
+    source, cell
+        A pair of the table; `cell` is "gru", "lstm" or "rnn".
+
+    Returns
+    -------
+    Params
+        In the text's own convention; `with_convention` changes it.
+
+    Raises
+    ------
+    ValueError
+        If a name is missing or unknown, a shape does not fit, or the text has no such cell.
+    """
+    where, names = "from_source", _source("from_source", source, cell)
+    wanted = ("W", "U") if source == "ai-edu" else (*names.x, *names.h, *names.b)
+    if set(arrays) != set(wanted):
+        raise ValueError(f"{where}: arrays must have the names {', '.join(wanted)}; got {', '.join(arrays)}.")
+    given = {name: np.asarray(array) for name, array in arrays.items()}
+    if source == "ai-edu":
+        for name, rows in (("W", "3H"), ("U", "3D")):
+            if given[name].ndim != 2 or len(given[name]) % 3:
+                raise ValueError(f"{where}: {name} must have shape ({rows}, H); got {given[name].shape}.")
+        given = {f"{name}{g}": a for name in "UW" for g, a in zip("zrn", np.split(given[name], 3), strict=True)}
+    sizes = {"H": given[names.h[0]].shape[-1] if given[names.h[0]].ndim else -1, "1": 1}
+    x_axes, b_axes = (("H", "D"), ("H", "1")) if names.columns else (("D", "H"), ("H",))
+    sizes["D"] = given[names.x[0]].shape[x_axes.index("D")] if given[names.x[0]].ndim == 2 else -1
+    x = [as_array(where, name, given[name], x_axes, sizes) for name in names.x]
+    h = [as_array(where, name, given[name], ("H", "H"), sizes) for name in names.h]
+    b = [as_array(where, name, given[name], b_axes, sizes).reshape(-1) for name in names.b]
+    if names.columns:
+        x, h = [a.T for a in x], [a.T for a in h]
+    options = {"convention": names.convention} if cell == "gru" else {}
+    b_x = np.concatenate(b) if b else None
+    return _build(cell, _OURS[cell], np.concatenate(x, axis=1), np.concatenate(h, axis=1), b_x, None, **options)
+
+
+def to_source(p: Params, source: str) -> dict[str, Array]:
+    """Write parameters under the names of one of the texts: the inverse of `from_source`.
+
+    Returns
+    -------
+    dict
+        Name -> array, in the text's convention whatever the convention of `p`.
+
+    Raises
+    ------
+    ValueError
+        If the GRU is reset-after, or has biases that are not 0 where the text has none.
+    """
+    where, cell = "to_source", _cell_of("to_source", p)
+    names = _source(where, source, cell)
+    W_x, W_h, b, _ = _take(where, p, _OURS, reset_after=False, convention=names.convention)
+    if b is not None and not names.b and b.any():
+        raise ValueError(f"{where}: p must have no biases, or zeros, for {source!r}; got biases that are not 0.")
+    G = len(names.x)
+    arrays = dict(zip((*names.x, *names.h), (*np.split(W_x, G, axis=1), *np.split(W_h, G, axis=1)), strict=True))
+    if source == "ai-edu":
+        return {name: np.concatenate([arrays[name + g] for g in "zrn"]) for name in "WU"}
+    if names.b:
+        b = np.zeros(W_x.shape[1], p.dtype) if b is None else b
+        arrays |= zip(names.b, np.split(b, G), strict=True)
+    if names.columns:
+        arrays = {name: a.T if a.ndim == 2 else a[:, None] for name, a in arrays.items()}
+    return {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+
+
+# ----------------------------------------------------------------------------------------------------------- shared
+
+
+def _build(cell: str, order: str, W_x: Array, W_h: Array, b_x: Array | None, b_h: Array | None, **options: Any) -> Any:
+    """Our parameters from fused row-vector matrices whose gates come in `order`."""
+    arrays = [None if a is None else _reorder(a, order, _OURS[cell]) for a in (W_x, W_h, b_x, b_h)]
+    dtype = np.result_type(*[a for a in arrays if a is not None])
+    init = _INIT[cell][1]
+    bias = b_x is not None
+    D, H = len(W_x), len(W_h)
+    p = init(np.random.default_rng(0), D, H, bias=bias, dtype=dtype, **options)
+    p.W_x[:], p.W_h[:], b_x, b_h = arrays
+    if not bias:
+        return p
+    p.b[:] = b_x
+    if b_h is not None and cell == "gru" and p.reset_after:
+        p.b[: 2 * H] += b_h[: 2 * H]
+        p.b_hn[:] = b_h[2 * H :]
+    elif b_h is not None:
+        p.b[:] += b_h
+    return p
+
+
+def _take(
+    where: str,
+    p: Params,
+    orders: Mapping[str, str],
+    *,
+    reset_after: bool | None = None,
+    convention: str = "keep",
+) -> tuple[Array, Array, Array | None, Array | None]:
+    """New arrays W_x, W_h, b_x, b_h, gates in another order: the inverse of `_build`."""
+    cell = _cell_of(where, p)
+    if isinstance(p, GRUParams):
+        if reset_after is not None and p.reset_after != reset_after:
+            has, lacks = ("after", "before") if reset_after else ("before", "after")
+            raise ValueError(
+                f"{where}: p must be reset-{has}, the only GRU of that layout; got reset-{lacks}. The two are not "
+                f"equivalent: no weights of one compute what the other computes. Train with reset_after={reset_after}."
+            )
+        p = with_convention(p, convention)
+    b_x = b_h = None
+    if p.bias:
+        b_x, b_h = p.b, np.zeros_like(p.b)
+        if cell == "gru" and p.reset_after:
+            b_h[2 * p.H :] = p.b_hn
+    W_x, W_h, b_x, b_h = (
+        None if a is None else _reorder(a, _OURS[cell], orders[cell]) for a in (p.W_x, p.W_h, b_x, b_h)
+    )
+    return W_x, W_h, b_x, b_h
+
+
+def _reorder(a: Array, given: str, wanted: str) -> Array:
+    """Move the blocks of the last axis, one per gate. Always a new array."""
+    blocks = np.split(a, len(given), axis=-1)
+    return np.concatenate([blocks[given.index(gate)] for gate in wanted], axis=-1)
+
+
+def _sizes(where: str, name: str, W_h: ArrayLike, cell: str, *, rows: str) -> dict[str, int]:
+    """H and G·H from the recurrent matrix, which has one axis of each."""
+    shape, G = np.shape(W_h), len(_OURS[cell])
+    H = shape[0 if rows == "H" else 1] if len(shape) == 2 else 0
+    if not H or shape[1 if rows == "H" else 0] != G * H:
+        wanted = f"(H, {G}H)" if rows == "H" else f"({G}H, H)"
+        raise ValueError(f"{where}: {name} of a {cell} must have shape {wanted}; got {shape}.")
+    return {"H": H, "GH": G * H}
+
+
+def _check_cell(where: str, cell: str) -> None:
+    check_choice(where, "cell", cell, tuple(_INIT))
+
+
+def _cell_of(where: str, p: Any) -> str:
+    for cell, (kind, _) in _INIT.items():
+        if isinstance(p, kind):
+            return cell
+    kinds = ", ".join(kind.__name__ for kind, _ in _INIT.values())
+    raise TypeError(f"{where}: p must be one of {kinds}; got {type(p).__name__}.")
+
+
+def _directions(where: str, directions: Sequence[Params]) -> Sequence[Params]:
+    if isinstance(directions, Params) or len(directions) not in (1, 2):
+        raise ValueError(f"{where}: a layer must be a list of one or two directions, such as [p]; got {directions!r}.")
+    if len({(_cell_of(where, p), p.W_x.shape, p.W_h.shape, p.bias) for p in directions}) > 1:
+        raise ValueError(f"{where}: both directions of a layer must have one kind and one size; got {directions!r}.")
+    return directions
+
+
+def _source(where: str, source: str, cell: str) -> _Names:
+    check_choice(where, "source", source, tuple(dict.fromkeys(name for name, _ in _SOURCES)))
+    check_choice(where, f"the cell of {source!r}", cell, tuple(c for name, c in _SOURCES if name == source))
+    return _SOURCES[source, cell]

@@ -1,0 +1,396 @@
+"""Converters: what other frameworks compute from their parameters, we compute from ours."""
+
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gru_lib import GRUParams, convert, gru_backward, gru_forward, gru_init, linear_init
+
+DATA = Path(__file__).parent / "data"
+RUN = {"gru": (gru_forward, gru_backward)}
+GATES = {"gru": 3, "lstm": 4, "rnn": 1}
+
+
+def cases(file, *cells):
+    """The stored cases of a framework: case -> {name: array}."""
+    with np.load(DATA / file, allow_pickle=False) as stored:
+        found = {}
+        for name in stored.files:
+            case, _, array = name.partition("/")
+            if case.startswith(cells):
+                found.setdefault(case, {})[array] = stored[name]
+    return found
+
+
+def state_of(cell, h, c=None):
+    return (h, c) if cell == "lstm" else h
+
+
+def run(cell, xs, states, layers, lengths=None):
+    """A stack, written out: each layer reads the concatenated directions of the one below."""
+    hs, tapes, last, k = xs, [], [], 0
+    for directions in layers:
+        outs = []
+        for d, p in enumerate(directions):
+            out, h_T, tape = RUN[cell][0](
+                hs[::-1] if d else hs, None if states is None else states[k], p, lengths=lengths
+            )
+            outs.append(out[::-1] if d else out)
+            tapes.append(tape)
+            last.append(h_T)
+            k += 1
+        hs = np.concatenate(outs, axis=2)
+    return hs, last, tapes
+
+
+def run_backward(cell, dhs, d_last, tapes, layers):
+    grads, dstates, k = [], [], len(tapes)
+    for directions in reversed(layers):
+        dxs = 0
+        for d in reversed(range(len(directions))):
+            k -= 1
+            p, H = directions[d], directions[d].H
+            part = dhs[..., d * H : (d + 1) * H]
+            dx, dstate, g = RUN[cell][1](part[::-1] if d else part, d_last[k], tapes[k], p)
+            dxs = dxs + (dx[::-1] if d else dx)
+            grads.insert(0, g)
+            dstates.insert(0, dstate)
+        dhs = dxs
+    return dhs, dstates, grads
+
+
+def close(mine, theirs, tolerance=1e-12):
+    mine, theirs = np.asarray(mine), np.asarray(theirs)
+    assert mine.shape == theirs.shape
+    assert np.abs(mine - theirs).max() <= tolerance * max(1, np.abs(theirs).max())
+
+
+def options_of(case):
+    return {"activation": "relu"} if case.endswith("relu") else {}
+
+
+def states_of(cell, a, h="h0", c="c0"):
+    return [state_of(cell, a[h][k], a[c][k] if cell == "lstm" else None) for k in range(len(a[h]))]
+
+
+# ------------------------------------------------------------------------------------------------------------ PyTorch
+
+TORCH = cases("torch.npz", *RUN)
+
+
+@pytest.mark.parametrize("case", TORCH)
+def test_torch_forward_and_gradients_are_ours(case):
+    a, cell = TORCH[case], case.partition("_")[0]
+    state = {name.removeprefix("p."): v for name, v in a.items() if name.startswith("p.")}
+    layers = convert.from_torch(state, cell, **options_of(case))
+    lengths = [4, 1, 3] if case.endswith("padded") else None
+    hs, last, tapes = run(cell, a["xs"], states_of(cell, a), layers, lengths)
+    close(hs, a["hs"])
+    if cell == "lstm":
+        close([h for h, _ in last], a["h_T"])
+        close([c for _, c in last], a["c_T"])
+    else:
+        close(last, a["h_T"])
+
+    dxs, dstates, grads = run_backward(cell, a["dhs"], states_of(cell, a, "dh_T", "dc_T"), tapes, layers)
+    close(dxs, a["dxs"])
+    for k, theirs in enumerate(states_of(cell, a, "dh0", "dc0")):
+        close(dstates[k], theirs)
+    k = 0
+    for layer, directions in enumerate(layers):
+        for p, suffix in zip(directions, ["", "_reverse"], strict=False):
+            g, end = grads[k], f"_l{layer}{suffix}"
+            close(g.W_x.T, a["g.weight_ih" + end])
+            close(g.W_h.T, a["g.weight_hh" + end])
+            if p.bias:
+                close(g.b, a["g.bias_ih" + end])
+                inside = [g.b[: 2 * p.H], g.b_hn] if cell == "gru" else [g.b]
+                close(np.concatenate(inside), a["g.bias_hh" + end])
+            k += 1
+
+
+@pytest.mark.parametrize("case", TORCH)
+def test_torch_round_trip_keeps_every_bit_of_ours(case):
+    a, cell = TORCH[case], case.partition("_")[0]
+    state = {name.removeprefix("p."): v for name, v in a.items() if name.startswith("p.")}
+    layers = convert.from_torch(state, cell, **options_of(case))
+    back = convert.to_torch(layers)
+    assert {name: v.shape for name, v in back.items()} == {name: v.shape for name, v in state.items()}
+    for name in state:
+        if name.startswith("weight"):
+            np.testing.assert_array_equal(back[name], state[name])
+        elif "_ih" in name:
+            close(back[name] + back[name.replace("ih", "hh")], state[name] + state[name.replace("ih", "hh")])
+    again = convert.from_torch(back, cell, **options_of(case))
+    for mine, other in zip(chain(*layers), chain(*again), strict=True):
+        np.testing.assert_array_equal(mine.flat, other.flat)
+        assert mine.options == other.options
+
+
+def test_torch_shares_no_memory_and_keeps_float32():
+    p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True, dtype=np.float32)
+    state = convert.to_torch([[p]])
+    assert all(v.dtype == np.float32 and not np.shares_memory(v, p.flat) for v in state.values())
+    (new,) = convert.from_torch(state, "gru")[0]
+    assert new.dtype == np.float32
+    state["weight_ih_l0"][:] = 9
+    assert not (new.W_x == 9).any()
+
+
+def test_torch_names_what_is_wrong_with_a_state():
+    p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True)
+    state = convert.to_torch([[p]])
+    with pytest.raises(ValueError, match=r"bias_hh_l0 missing"):
+        convert.from_torch({k: v for k, v in state.items() if k != "bias_hh_l0"}, "gru")
+    with pytest.raises(ValueError, match=r"got 'rnn\.weight_ih_l0'"):
+        convert.from_torch({**state, "rnn.weight_ih_l0": 0}, "gru")
+    with pytest.raises(ValueError, match="got nothing"):
+        convert.from_torch({}, "gru")
+    with pytest.raises(ValueError, match=r"weight_ih_l0 must have shape \(GH, D\) = \(9, D\); got \(2, 9\)"):
+        convert.from_torch({**state, "weight_ih_l0": state["weight_ih_l0"].T}, "gru")
+    with pytest.raises(ValueError, match=r"weight_hh_l0 of a gru must have shape \(3H, H\); got \(3, 9\)"):
+        convert.from_torch({**state, "weight_hh_l0": state["weight_hh_l0"].T}, "gru")
+    with pytest.raises(ValueError, match="cell must be one of 'gru'"):
+        convert.from_torch(state, "transformer")
+    with pytest.raises(ValueError, match=r"weight_ih_l0_reverse, .* missing"):
+        convert.from_torch({**state, "weight_ih_l1_reverse": 0}, "gru")
+    with pytest.raises(ValueError, match=r"list of one or two directions"):
+        convert.to_torch([p])
+    with pytest.raises(TypeError, match=r"must be one of GRUParams.*got LinearParams"):
+        convert.to_torch([[linear_init(np.random.default_rng(0), 2, 3)]])
+
+
+def test_torch_refuses_reset_before_because_nothing_equals_it():
+    p = gru_init(np.random.default_rng(0), 2, 3)
+    with pytest.raises(ValueError, match=r"must be reset-after.*got reset-before.*not equivalent"):
+        convert.to_torch([[p]])
+
+
+# -------------------------------------------------------------------------------------------------------------- Keras
+
+KERAS = cases("keras.npz", *RUN)
+
+
+@pytest.mark.parametrize("case", KERAS)
+def test_keras_forward_is_ours(case):
+    a, cell = KERAS[case], case.partition("_")[0]
+    weights = [a[f"w{i}"] for i in range(len(a) - 2)]
+    directions = convert.from_keras(weights, cell, reset_after=not case.endswith("before"))
+    close(run(cell, a["xs"], None, [directions])[0], a["hs"])
+    back = convert.to_keras(directions)
+    assert [w.shape for w in back] == [w.shape for w in weights]
+    again = convert.from_keras(back, cell, reset_after=not case.endswith("before"))
+    for mine, other in zip(directions, again, strict=True):
+        np.testing.assert_array_equal(mine.flat, other.flat)
+
+
+def test_keras_bias_says_where_the_reset_gate_acts():
+    weights = [KERAS["gru"][f"w{i}"] for i in range(3)]
+    with pytest.raises(ValueError, match=r"bias must have shape \(GH,\) = \(9,\); got \(2, 9\)"):
+        convert.from_keras(weights, "gru", reset_after=False)
+    with pytest.raises(ValueError, match="must hold 2 or 3 arrays, or 4 or 6 if bidirectional; got 5"):
+        convert.from_keras([*weights, *weights[:2]], "gru")
+
+
+# --------------------------------------------------------------------------------------------------------------- ONNX
+
+# The recurrent node tests of the onnx package that have no counterpart here, and why.
+OUT_OF_SCOPE = {"test_lstm_with_peepholes": "peephole connections (input P)"}
+
+
+def onnx_cases():
+    from onnx.backend.test.case import node
+    from onnx.backend.test.case.node import gru, lstm, rnn  # noqa: F401  importing them fills the list below
+
+    # The public collect_testcases() builds the tests of all operators, which takes twenty times as long.
+    return {
+        case.name: case for case in node._NodeTestCases if case.model.graph.node[0].op_type in ("GRU", "LSTM", "RNN")
+    }
+
+
+ONNX = onnx_cases()
+
+
+def run_onnx(case):
+    """Run a node with our cells: (its outputs by name, the node's inputs that are parameters, ours)."""
+    import onnx
+
+    node, (inputs, wanted) = case.model.graph.node[0], case.data_sets[0]
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    layout, direction = attributes.pop("layout", 0), attributes.pop("direction", b"forward")
+    H, lbr = attributes.pop("hidden_size"), attributes.pop("linear_before_reset", 0)
+    assert not attributes, f"the test does not look at {attributes}"
+    given = dict(zip([name for name in node.input if name], inputs, strict=True))
+    xs, weights = given.pop("X"), {name: given.pop(name) for name in ("W", "R", "B") if name in given}
+    assert not given, f"the test does not look at {list(given)}"
+    cell = node.op_type.lower()
+    options = {"linear_before_reset": lbr} if cell == "gru" else {}
+    directions = convert.from_onnx(**weights, cell=cell, **options)
+    assert directions[0].H == H
+    xs = xs.swapaxes(0, 1) if layout else xs
+    backwards = direction == b"reverse"
+    hs, last, _ = run(cell, xs[::-1] if backwards else xs, None, [directions])
+    T, N, _ = hs.shape
+    Y = (hs[::-1] if backwards else hs).reshape(T, N, len(directions), H)
+    Y_h = np.stack([s[0] if cell == "lstm" else s for s in last])
+    found = {"Y": Y.transpose(1, 0, 2, 3) if layout else Y.transpose(0, 2, 1, 3)}
+    found["Y_h"] = Y_h.transpose(1, 0, 2) if layout else Y_h
+    if cell == "lstm":
+        found["Y_c"] = np.stack([s[1] for s in last])
+    return found, dict(zip([name for name in node.output if name], wanted, strict=True)), weights, directions
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in ONNX if n not in OUT_OF_SCOPE and ONNX[n].model.graph.node[0].op_type.lower() in RUN]
+)
+def test_onnx_node_test_passes_through_the_converter(name):
+    case = ONNX[name]
+    found, wanted, weights, directions = run_onnx(case)
+    for output, theirs in wanted.items():
+        assert found[output].dtype == theirs.dtype
+        np.testing.assert_allclose(found[output], theirs, rtol=case.rtol, atol=case.atol)
+        close(found[output], theirs, 1e-6)  # the package's own tolerance is loose
+    W, R, B = convert.to_onnx(directions)
+    np.testing.assert_array_equal(W, weights["W"])
+    np.testing.assert_array_equal(R, weights["R"])
+    assert (B is None) == ("B" not in weights)
+
+
+def test_onnx_has_eighteen_recurrent_node_tests_and_one_is_out_of_scope():
+    assert len(ONNX) == 18
+    assert set(OUT_OF_SCOPE) <= set(ONNX)
+    assert "P" in ONNX["test_lstm_with_peepholes"].model.graph.node[0].input
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("convention", ["keep", "write"])
+def test_onnx_round_trip_computes_the_same(after, convention):
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 2, 3, reset_after=after, convention=convention)
+    p.flat[:] = rng.normal(size=p.size)
+    xs = rng.normal(size=(4, 2, 2))
+    (new,) = convert.from_onnx(*convert.to_onnx([p]), cell="gru", linear_before_reset=int(after))
+    assert new.convention == "keep" and new.reset_after == after
+    close(gru_forward(xs, None, new)[0], gru_forward(xs, None, p)[0], 1e-15)
+
+
+def test_onnx_names_what_is_wrong():
+    W, R, B = convert.to_onnx([gru_init(np.random.default_rng(0), 2, 3)])
+    with pytest.raises(ValueError, match=r"R must have shape \(dirs, GH, H\).*got \(9, 3\)"):
+        convert.from_onnx(W, R[0], cell="gru")
+    with pytest.raises(ValueError, match=r"W must have shape \(dirs, GH, D\) = \(1, 9, D\); got \(1, 2, 9\)"):
+        convert.from_onnx(W.swapaxes(1, 2), R, cell="gru")
+    with pytest.raises(ValueError, match=r"B must have shape .*\(1, 18\); got \(1, 9\)"):
+        convert.from_onnx(W, R, B[:, :9], cell="gru")
+
+
+# ---------------------------------------------------------------------------------------------------------- the texts
+
+
+def test_ai_edu_reads_as_its_equations():
+    """Equations (1) to (4) of ai-edu 20.3, from stacked W and U."""
+    rng = np.random.default_rng(3)
+    N, D, H = 4, 2, 3
+    W, U, x, h = (rng.normal(size=s) for s in [(3 * H, H), (3 * D, H), (N, D), (N, H)])
+
+    def sig(a):
+        return 1 / (1 + np.exp(-a))
+
+    z = sig(h @ W[:H] + x @ U[:D])
+    r = sig(h @ W[H : 2 * H] + x @ U[D : 2 * D])
+    n = np.tanh((r * h) @ W[2 * H :] + x @ U[2 * D :])
+    p = convert.from_source({"W": W, "U": U}, "ai-edu")
+    assert (p.convention, p.reset_after, p.bias) == ("write", False, False)
+    close(gru_forward(x[None], h, p)[1], (1 - z) * h + z * n)
+
+
+def test_ng_reads_as_its_equations_with_column_vectors():
+    rng = np.random.default_rng(4)
+    D, H = 2, 3
+    names = {f"W_x{g}": (H, D) for g in "rza"} | {f"W_a{g}": (H, H) for g in "rza"} | {f"b_{g}": (H, 1) for g in "rza"}
+    v = {name: rng.normal(size=shape) for name, shape in names.items()}
+    x, a = rng.normal(size=(D, 1)), rng.normal(size=(H, 1))
+
+    def sig(s):
+        return 1 / (1 + np.exp(-s))
+
+    r = sig(v["W_xr"] @ x + v["W_ar"] @ a + v["b_r"])
+    z = sig(v["W_xz"] @ x + v["W_az"] @ a + v["b_z"])
+    n = np.tanh(v["W_xa"] @ x + v["W_aa"] @ (r * a) + v["b_a"])
+    p = convert.from_source(v, "ng")
+    close(gru_forward(x.T[None], a.T, p)[1], (z * a + (1 - z) * n).T)
+
+
+def test_goldberg_reads_as_its_equations_with_the_misprints_corrected():
+    rng = np.random.default_rng(5)
+    D, H = 2, 3
+    v = {f"W^x{g}": rng.normal(size=(D, H)) for g in "rzs"} | {f"W^s{g}": rng.normal(size=(H, H)) for g in "rzg"}
+    x, s = rng.normal(size=(4, D)), rng.normal(size=(4, H))
+
+    def sig(a):
+        return 1 / (1 + np.exp(-a))
+
+    z, r = (sig(x @ v[f"W^x{g}"] + s @ v[f"W^s{g}"]) for g in "zr")
+    n = np.tanh(x @ v["W^xs"] + (r * s) @ v["W^sg"])
+    close(gru_forward(x[None], s, convert.from_source(v, "goldberg"))[1], (1 - z) * s + z * n)
+
+
+SOURCES = [pair for pair in convert._SOURCES if pair[1] in RUN]
+
+
+@pytest.mark.parametrize(("source", "cell"), SOURCES)
+def test_source_round_trip_keeps_every_bit(source, cell):
+    rng = np.random.default_rng(0)
+    p = convert._INIT[cell][1](rng, 2, 3, bias=bool(convert._SOURCES[source, cell].b))
+    p.flat[:] = rng.normal(size=p.size)
+    arrays = convert.to_source(p, source)
+    again = convert.to_source(convert.from_source(arrays, source, cell), source)
+    assert arrays.keys() == again.keys()
+    for name in arrays:
+        np.testing.assert_array_equal(arrays[name], again[name])
+    xs = rng.normal(size=(4, 2, 2))
+    new = convert.from_source(arrays, source, cell)
+    close(RUN[cell][0](xs, None, new)[0], RUN[cell][0](xs, None, p)[0], 1e-15)
+
+
+def test_source_names_what_is_wrong():
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 2, 3)
+    d2l = convert.to_source(p, "d2l")
+    with pytest.raises(ValueError, match=r"arrays must have the names W_xr.*; got W_xz"):
+        convert.from_source({"W_xz": d2l["W_xz"]}, "d2l")
+    with pytest.raises(ValueError, match=r"W_xz must have shape \(D, H\) = \(2, 3\); got \(3, 2\). Is it transposed"):
+        convert.from_source({**d2l, "W_xz": d2l["W_xz"].T}, "d2l")
+    with pytest.raises(ValueError, match="source must be one of 'ai-edu', 'd2l'"):
+        convert.from_source({}, "wikipedia")
+    with pytest.raises(ValueError, match="cell of 'ai-edu' must be one of 'gru'; got 'lstm'"):
+        convert.from_source({}, "ai-edu", "lstm")
+    with pytest.raises(ValueError, match=r"W must have shape \(3H, H\); got \(4, 3\)"):
+        convert.from_source({"W": np.ones((4, 3)), "U": np.ones((6, 3))}, "ai-edu")
+    p.b_z[:] = 1
+    with pytest.raises(ValueError, match="must have no biases, or zeros, for 'ai-edu'"):
+        convert.to_source(p, "ai-edu")
+    with pytest.raises(ValueError, match=r"must be reset-before.*got reset-after.*not equivalent"):
+        convert.to_source(gru_init(rng, 2, 3, reset_after=True), "d2l")
+
+
+# --------------------------------------------------------------------------------------------------------- conventions
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_conventions_are_one_function_and_going_back_keeps_every_bit(after, bias):
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 2, 3, reset_after=after, bias=bias)
+    p.flat[:] = rng.normal(size=p.size)
+    before = p.flat.copy()
+    q = convert.with_convention(p, "write")
+    assert isinstance(q, GRUParams) and q.convention == "write"
+    xs = rng.normal(size=(6, 4, 2))
+    close(gru_forward(xs, None, q)[0], gru_forward(xs, None, p)[0], 1e-15)
+    np.testing.assert_array_equal(convert.with_convention(q, "keep").flat, before)
+    np.testing.assert_array_equal(p.flat, before)
+    same = convert.with_convention(p, "keep")
+    assert not np.shares_memory(same.flat, p.flat)
