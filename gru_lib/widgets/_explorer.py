@@ -1,0 +1,123 @@
+"""The base of every explorer: a live widget in Jupyter that also describes itself as static HTML."""
+
+from __future__ import annotations
+
+import html
+import json
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from traitlets import Enum, Float, TraitError, Unicode
+
+from gru_lib.widgets._modules import assemble, styles
+
+try:
+    import anywidget
+except ImportError as error:
+    raise ImportError('gru_lib.widgets needs anywidget: pip install "gru-lib[widgets]"') from error
+
+__all__ = ["Explorer", "Number", "OneOf"]
+
+
+class Number(Float):
+    """A trait for a real number between `min` and `max`, with an error that says what was expected."""
+
+    def validate(self, obj: Any, value: Any) -> float:
+        """Return `value` as a float, or raise TraitError."""
+        number = float(value) if isinstance(value, Real | np.floating | np.integer) else np.nan
+        if isinstance(value, bool) or not self.min <= number <= self.max:  # NaN fails too
+            raise TraitError(
+                f"{type(obj).__name__}: {self.name} must be a number in [{self.min:g}, {self.max:g}]; got {value!r}."
+            )
+        return number
+
+
+class OneOf(Enum):
+    """A trait for one of a few words, with an error that lists them."""
+
+    def error(self, obj: Any, value: Any, error: Exception | None = None, info: str | None = None) -> None:
+        """Raise TraitError in the library's words."""
+        words = ", ".join(repr(word) for word in self.values)
+        raise TraitError(f"{type(obj).__name__}: {self.name} must be one of {words}; got {value!r}.")
+
+
+class Explorer(anywidget.AnyWidget):
+    """An explorer of the book. Live in a notebook, it also works in a built page, where no kernel runs.
+
+    A subclass names its ES module (`module`, the stem of the `.mjs` beside this file), declares its state as traits
+    tagged ``sync=True``, and draws that state in `fallback`, for pages without JavaScript.
+
+    Parameters
+    ----------
+    anchor
+        The element's `id` in the built page, so that a link in the prose can set the state:
+        ``[z near 1](#gate?z=0.99)`` reaches the explorer with ``anchor="gate"``.
+    **state
+        Values for the traits.
+
+    Raises
+    ------
+    TypeError
+        For a name that is not part of the state.
+    traitlets.TraitError
+        For a value out of range.
+    """
+
+    module: ClassVar[str] = ""
+
+    lang = OneOf(["", "en", "zh"], "", help="language of the words; empty: that of the page").tag(sync=True)
+    anchor = Unicode("", help="id of the element in the built page")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Read the module and its styles once, when the class is made."""
+        if "module" in vars(cls):  # not in the class that traitlets derives when a trait is added
+            cls._esm = assemble(f"{cls.module}.mjs")
+            cls._css = styles(cls.module, tokens=True)
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, **state: Any) -> None:
+        for name in state:
+            if not self.has_trait(name):
+                raise TypeError(f"{type(self).__name__}: no argument {name!r}; it takes {', '.join(self._names())}.")
+        super().__init__(**state)
+
+    @classmethod
+    def _names(cls, **metadata: Any) -> list[str]:
+        """The traits that the explorers declare (not those of ipywidgets), the subclass's first."""
+        traits = {name: trait for name, trait in cls.class_traits(**metadata).items() if not trait.read_only}
+        declared = [name for base in cls.__mro__ if issubclass(base, Explorer) for name in vars(base)]
+        return [name for name in declared if name in traits and not name.startswith("_")]
+
+    @classmethod
+    def keys_of_state(cls) -> list[str]:
+        """Return the names of the traits that are shared with the page, in order."""
+        return cls._names(sync=True)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as plain values; numbers to twelve digits, so that it prints alike everywhere."""
+        values = {name: getattr(self, name) for name in self.keys_of_state()}
+        return {k: float(f"{v:.12g}") if isinstance(v, float) else v for k, v in values.items()}
+
+    def fallback(self) -> str:
+        """Return HTML that says the same without JavaScript."""
+        raise NotImplementedError
+
+    def to_html(self) -> str:
+        """Return the element that the host of the built page brings to life, with the static picture inside."""
+        anchor = f' id="{html.escape(self.anchor)}"' if self.anchor else ""
+        data = html.escape(json.dumps(self.state(), ensure_ascii=False))
+        return (
+            f'<div class="gru-ex gru-{self.module}"{anchor} data-afm="{self.module}" data-state="{data}">'
+            f"{self.fallback()}</div>"
+        )
+
+    def __repr__(self) -> str:
+        """Name what differs from the defaults: no address, so that it prints alike every time."""
+        default = {name: trait.default_value for name, trait in self.class_traits(sync=True).items()}
+        shown = [f"{name}={value!r}" for name, value in self.state().items() if value != default[name]]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        return {**data, "text/html": self.to_html()}, metadata

@@ -1,0 +1,333 @@
+// The gate explorer: one GRU unit, one time step, held in the hand. Keys of the model: those of START, and lang.
+import GATE from "./gate.json";
+import { clamp, gruStep, logit } from "./gru-math.mjs";
+import {
+  announcer, choice, fill, fixed, glide, listen, percent, setSlider, slider, sub, uniqueId, wordsFor,
+} from "./explorer.mjs";
+import { drawCell } from "./gate-cell.mjs";
+import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
+
+const START = GATE.start;
+const KEYS = Object.keys(START);
+const CHOICES = { convention: ["keep", "write"], reset: ["before", "after"] };
+const GATE_RANGE = [0.001, 0.999];
+const SLIM = 560; // px; below this width of its own the explorer stacks
+
+/** The largest size of a number of the state: limits are kept by kind (x, h_prev, weights, biases). */
+const limit = (key) => GATE.limits[key] ?? GATE.limits[key[0]];
+
+/** One step of one unit, in plain numbers; `past` is what the old state adds to the candidate. */
+function gateStep(s) {
+  const p = { convention: s.convention, reset_after: s.reset === "after", b_hn: [s.b_hn] };
+  for (const gate of "rzn") {
+    p[`W_x${gate}`] = [[s[`W_x${gate}`]]];
+    p[`W_h${gate}`] = [[s[`W_h${gate}`]]];
+    p[`b_${gate}`] = [s[`b_${gate}`]];
+  }
+  const arrays = Object.entries(gruStep([s.x], [s.h_prev], p));
+  const c = Object.fromEntries(arrays.map(([name, value]) => [name, value[0]]));
+  const past = s.reset === "after" ? c.r * (s.h_prev * s.W_hn + s.b_hn) : c.r * s.h_prev * s.W_hn;
+  return { ...c, past };
+}
+
+/** The bias that opens a gate by `share`, all else as it is. */
+function biasFor(s, gate, share) {
+  const others = s.x * s[`W_x${gate}`] + s.h_prev * s[`W_h${gate}`];
+  return { [`b_${gate}`]: clamp(logit(clamp(share, ...GATE_RANGE)) - others, -limit("b"), limit("b")) };
+}
+
+/** A preset sets the two gates' weights, never x, h_prev or the candidate's: so its states compare. */
+function presetState(name, s) {
+  const patch = {};
+  for (const gate of "rz") {
+    const sign = gate === "z" && s.convention === "write" ? -1 : 1;
+    const bias = GATE.presets[name][gate];
+    for (const key of [`W_x${gate}`, `W_h${gate}`, `b_${gate}`]) {
+      const held = key[0] === "b" ? bias : 0; // a fixed gate reads nothing
+      patch[key] = sign * (bias === undefined ? START[key] : held) || 0; // never -0
+    }
+  }
+  return patch;
+}
+
+/**
+ * What a link sets: state keys, r and z (through their biases), or preset=name. Anything else is dropped.
+ *
+ * @param {(key: string) => any} get reads the present state
+ * @param {object} asked keys and values as text
+ */
+function fromLink(get, asked) {
+  const s = Object.fromEntries(KEYS.map((key) => [key, get(key) ?? START[key]]));
+  const patch = {};
+  const put = (more) => { Object.assign(patch, more); Object.assign(s, more); };
+  for (const [key, text] of Object.entries(asked)) {
+    if (CHOICES[key]?.includes(text)) put({ [key]: text });
+    else if (typeof START[key] === "number" && text.trim() && Number.isFinite(Number(text))) {
+      put({ [key]: clamp(Number(text), -limit(key), limit(key)) });
+    }
+  }
+  if (Object.hasOwn(GATE.presets, asked.preset ?? "")) put(presetState(asked.preset, s));
+  for (const gate of "rz") if (Number.isFinite(parseFloat(asked[gate]))) put(biasFor(s, gate, Number(asked[gate])));
+  return patch;
+}
+
+// ------------------------------------------------------------------------------------------------ the page
+
+const I = { r: "<i>r</i>", z: "<i>z</i>", n: "<i>n</i>", x: "<i>x</i>", h: sub("h", "t"), hp: sub("h", "t−1") };
+
+/** "W_xr" as w with a subscript: with one unit, the matrix is a number. */
+const weightName = (key) => sub(key[0].toLowerCase(), key.slice(2));
+
+function presetsHTML(words) {
+  const button = (name) => `<button type="button" data-preset="${name}" aria-pressed="false">${words[name]}</button>`;
+  return (
+    `<div class="ex-presets" role="group" aria-label="${words.try}"><span aria-hidden="true">${words.try}</span>` +
+    `${Object.keys(GATE.presets).map(button).join("")}` +
+    `<button type="button" class="ex-plain" data-again>${words.again}</button></div>`
+  );
+}
+
+function legendHTML(words) {
+  const item = (key, word) => `<span><b class="ex-key ${key}"></b>${word}</span>`;
+  return (
+    `<p class="ex-legend" aria-hidden="true"><span>${words.width}</span>${item("", words.positive)}` +
+    `${item("ex-key-hollow", words.negative)}${item("ex-key-gate", words.gate)}${item("ex-key-dots", words.reads)}</p>`
+  );
+}
+
+function slidersHTML(id, words) {
+  const input = (key, symbol, role) =>
+    slider({ id, key, range: [-1, 1], step: 0.01, symbol, name: words[key], role });
+  const gate = (key) =>
+    slider({ id, key, range: GATE_RANGE, step: 0.001, symbol: I[key], name: words[key], role: key });
+  return (
+    `<div class="ex-main"><fieldset><legend>${words.inputs}</legend>${input("x", I.x, "x")}` +
+    `${input("h_prev", I.hp, "h")}</fieldset><fieldset><legend>${words.gates} · ${words.gates_note}</legend>` +
+    `${gate("r")}${gate("z")}</fieldset></div>`
+  );
+}
+
+function switchesHTML(id, words) {
+  const [z, r] = [`<i class="ex-z">z</i>`, `<i class="ex-r">r</i>`];
+  const w = weightName("W_hn");
+  const convention = [["keep", words.kept], ["write", words.written]];
+  const reset = CHOICES.reset.map((place) => [place, fill(words[place], { w })]);
+  const b = weightName("b_hn");
+  return (
+    `<div class="ex-switches">${choice({ id, key: "convention", legend: fill(words.share, { z }), options: convention })}` +
+    `<button type="button" class="ex-plain" data-flip>${fill(words.flip, { z: "<i>z</i>" })}</button>` +
+    `${choice({ id, key: "reset", legend: fill(words.acts, { r }), options: reset })}</div>` +
+    `<p class="ex-note">${fill(words.note, { rb: `<i>r</i> ${b}`, b, W: sub("W", "hn") })}</p>`
+  );
+}
+
+function weightsHTML(id, words) {
+  const one = (key, role) =>
+    slider({ id, key, range: [-limit(key), limit(key)], step: 0.01, symbol: weightName(key), name: "", role });
+  const column = (gate) => {
+    const keys = [`W_x${gate}`, `W_h${gate}`, `b_${gate}`, ...(gate === "n" ? ["b_hn"] : [])];
+    return `<fieldset><legend>${words[gate]}</legend>${keys.map((key) => one(key, gate)).join("")}</fieldset>`;
+  };
+  return (
+    `<details><summary>${words.weights}</summary>` +
+    `<div class="ex-columns">${[..."rzn"].map(column).join("")}</div></details>`
+  );
+}
+
+function pageHTML(id, words) {
+  return (
+    presetsHTML(words) +
+    `<svg class="ex-cell" role="img" aria-label="${words.diagram}" aria-describedby="${id}-say"></svg>` +
+    legendHTML(words) +
+    `<p class="ex-say" id="${id}-say" aria-live="polite"></p>` +
+    `<svg class="ex-lines" aria-hidden="true"></svg>` +
+    slidersHTML(id, words) +
+    `<div class="ex-equations" role="group" aria-label="${words.equations}"></div>` +
+    switchesHTML(id, words) +
+    weightsHTML(id, words)
+  );
+}
+
+/** Symbol = formula = numbers = result, four rows. */
+function equationsHTML(s, c) {
+  const dye = (name, role = name) => `<span class="ex-${role}">${I[name]}</span>`;
+  const [r, z, n, x, hp] = [dye("r"), dye("z"), dye("n"), dye("x"), dye("hp", "h")];
+  const w = weightName;
+  const signed = (v) => (v < 0 ? `(${fixed(v)})` : fixed(v));
+  const row = (symbol, formula, numbers, value, role) =>
+    `<div><span>${symbol}</span><span>= ${formula}</span><span>= ${numbers}</span>` +
+    `<span>= <b class="ex-${role}">${fixed(value)}</b></span></div>`;
+
+  const gate = (g) => `σ(${x} ${w(`W_x${g}`)} + ${hp} ${w(`W_h${g}`)} + ${w(`b_${g}`)})`;
+  const candidate = s.reset === "after"
+    ? `tanh(${x} ${w("W_xn")} + ${w("b_n")} + ${r} (${hp} ${w("W_hn")} + ${w("b_hn")}))`
+    : `tanh(${x} ${w("W_xn")} + (${r} ${hp}) ${w("W_hn")} + ${w("b_n")})`;
+  const shares = s.convention === "keep" ? [z, `(1 − ${z})`] : [`(1 − ${z})`, z];
+  const mix = `${fixed(c.keep)} × ${signed(s.h_prev)} + ${fixed(c.write)} × ${signed(c.n)}`;
+  return (
+    row(r, gate("r"), `σ(${fixed(c.a_r)})`, c.r, "r") +
+    row(z, gate("z"), `σ(${fixed(c.a_z)})`, c.z, "z") +
+    row(n, candidate, `tanh(${fixed(c.a_n)})`, c.n, "n") +
+    row(dye("h"), `${shares[0]} ${hp} + ${shares[1]} ${n}`, mix, c.h, "h")
+  );
+}
+
+function sentence(s, c, words) {
+  const shares = { keep: percent(c.keep), write: percent(c.write), seen: percent(c.r) };
+  return `${fill(words.say, shares)} ${fill(words.moves, { from: fixed(s.h_prev), to: fixed(c.h) })}`;
+}
+
+// ------------------------------------------------------------------------------------------------ the widget
+
+function render({ model, el }) {
+  const words = wordsFor(GATE.words, model, el);
+  const state = Object.fromEntries(KEYS.map((key) => [key, model.get(key) ?? START[key]]));
+  const first = { ...state };
+  el.classList.add("gru-ex", "gru-gate");
+  el.setAttribute("role", "group");
+  el.setAttribute("aria-label", words.title);
+  el.innerHTML = pageHTML(uniqueId("gate"), words);
+
+  const all = (selector) => [...el.querySelectorAll(selector)];
+  const [cell, lines, equations] = ["cell", "lines", "equations"].map((name) => el.querySelector(`.ex-${name}`));
+  const [sliders, values] = [all("input[type=range]"), all("[data-value]")];
+  const [radios, presets] = [all("input[type=radio]"), all("[data-preset]")];
+  const voice = announcer(el.querySelector(".ex-say"));
+  let layout = GATE.layout.wide;
+  let stopGlide = () => {};
+
+  /** Draw everything from the state. Nothing else writes to the page. */
+  function paint() {
+    const c = gateStep(state);
+    const slim = (el.clientWidth || layout.W) < SLIM;
+    layout = GATE.layout[slim ? "slim" : "wide"];
+    el.classList.toggle("ex-slim", slim);
+    cell.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
+    cell.innerHTML = drawCell(state, c, layout, words);
+    lines.setAttribute("viewBox", `0 0 ${layout.W} ${LINES_HEIGHT}`);
+    lines.innerHTML = drawLines(state, c, layout.W, words);
+    equations.innerHTML = equationsHTML(state, c);
+
+    const shown = { ...state, r: c.r, z: c.z };
+    for (const input of sliders) setSlider(input, shown[input.dataset.key]);
+    for (const value of values) value.textContent = fixed(shown[value.dataset.value]);
+    for (const radio of radios) radio.checked = state[radio.dataset.choice] === radio.value;
+    for (const button of presets) {
+      const patch = Object.entries(presetState(button.dataset.preset, state));
+      const on = patch.every(([key, v]) => Math.abs(v - state[key]) < 1e-9);
+      button.setAttribute("aria-pressed", String(on));
+    }
+    voice.say(sentence(state, c, words));
+  }
+
+  /** Take over a change made here: tell the model, and draw. */
+  function commit(patch) {
+    Object.assign(state, patch);
+    for (const [key, value] of Object.entries(patch)) model.set(key, value);
+    model.save_changes();
+    paint();
+  }
+
+  /** Move to a patch in small steps; the model hears of it at the end. */
+  function moveTo(patch) {
+    stopGlide();
+    stopGlide = glide(state, patch, (between, done) => {
+      if (done) return commit(between);
+      Object.assign(state, between);
+      paint();
+    });
+  }
+
+  function onInput({ target }) {
+    const { key } = target.dataset;
+    if (!key) return;
+    stopGlide();
+    const value = Number(target.value);
+    commit(key === "r" || key === "z" ? biasFor(state, key, value) : { [key]: value });
+  }
+
+  function onChange({ target }) {
+    if (!target.dataset.choice || !target.checked) return;
+    stopGlide();
+    commit({ [target.dataset.choice]: target.value });
+  }
+
+  function onClick({ target }) {
+    const { dataset } = target.closest("button") ?? { dataset: {} };
+    if (dataset.preset) moveTo(presetState(dataset.preset, state));
+    else if ("again" in dataset) moveTo(first);
+    else if ("flip" in dataset) moveTo({ W_xz: -state.W_xz || 0, W_hz: -state.W_hz || 0, b_z: -state.b_z || 0 });
+  }
+
+  // The two blocks on the lines can be dragged; from the keyboard, the sliders do the same.
+  let held = null; // "r", "z" or null
+
+  function onDown(event) {
+    const box = lines.getBoundingClientRect();
+    const [px, py] = [event.clientX - box.left, event.clientY - box.top];
+    const zoom = box.width / layout.W;
+    const { at } = scale(layout.W);
+    const c = gateStep(state);
+    const near = (v, row) => Math.hypot(px - zoom * at(v), py - zoom * row) < 22;
+    held = near(c.h, ROW_Z) ? "z" : near(c.r * state.h_prev, ROW_R) ? "r" : null;
+    if (!held) return;
+    stopGlide();
+    lines.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  }
+
+  function onMove(event) {
+    if (!held) return;
+    const box = lines.getBoundingClientRect();
+    const { left, right } = scale(layout.W);
+    const at = ((event.clientX - box.left) * layout.W) / box.width;
+    const v = (2 * (at - left)) / (right - left) - 1;
+    const c = gateStep(state);
+    if (held === "r" && Math.abs(state.h_prev) > 0.02) commit(biasFor(state, "r", v / state.h_prev));
+    if (held === "z" && Math.abs(state.h_prev - c.n) > 0.02) {
+      const keep = (v - c.n) / (state.h_prev - c.n);
+      commit(biasFor(state, "z", state.convention === "keep" ? keep : 1 - keep));
+    }
+  }
+
+  function onUp() {
+    held = null;
+  }
+
+  function onModel(key) {
+    if (model.get(key) === state[key]) return;
+    stopGlide();
+    state[key] = model.get(key);
+    paint();
+  }
+
+  el.addEventListener("input", onInput);
+  el.addEventListener("change", onChange);
+  el.addEventListener("click", onClick);
+  lines.addEventListener("pointerdown", onDown);
+  lines.addEventListener("pointermove", onMove);
+  lines.addEventListener("pointerup", onUp);
+  lines.addEventListener("pointercancel", onUp);
+  const deafen = listen(model, KEYS, onModel);
+  const watcher = new ResizeObserver(() => {
+    const { scrollWidth, clientWidth } = equations;
+    paint();
+    if (scrollWidth > clientWidth) equations.tabIndex = 0; // can be scrolled, so the keyboard must reach it
+    else equations.removeAttribute("tabindex");
+  });
+  watcher.observe(el);
+  paint();
+
+  return () => {
+    stopGlide();
+    deafen();
+    voice.stop();
+    watcher.disconnect();
+    el.removeEventListener("input", onInput);
+    el.removeEventListener("change", onChange);
+    el.removeEventListener("click", onClick);
+    el.replaceChildren();
+  };
+}
+
+export default { render, fromLink };

@@ -1,0 +1,54 @@
+// The arithmetic of the explorers, apart from any drawing. Names, shapes and conventions are those of gru_lib:
+// row vectors (x W_xr), gates in the order r, z, n. tests/test_explorers.py compares the two to 1e-12.
+
+/** Keep v between lo and hi. */
+export function clamp(v, lo, hi) {
+  return Math.min(hi, Math.max(lo, v));
+}
+
+/** 1 / (1 + exp(-a)), without overflow on either side. */
+export function sigmoid(a) {
+  if (a >= 0) return 1 / (1 + Math.exp(-a));
+  const e = Math.exp(a);
+  return e / (1 + e);
+}
+
+/** The inverse of the sigmoid: the pre-activation at which a gate is open by p. */
+export function logit(p) {
+  return Math.log(p) - Math.log1p(-p);
+}
+
+/** Row vector times matrix: v (D,), W (D, H) as an array of D rows. */
+export function matvec(v, W) {
+  return W[0].map((_, j) => v.reduce((sum, value, i) => sum + value * W[i][j], 0));
+}
+
+/**
+ * One step of a GRU for one sequence: gru_lib.gru_step.
+ *
+ * @param {number[]} x input, (D,)
+ * @param {number[]} h_prev state before the step, (H,)
+ * @param {object} p W_xr W_xz W_xn (D, H); W_hr W_hz W_hn (H, H); b_r b_z b_n (H,); b_hn (H,), read only when
+ *   reset_after; convention "keep" or "write"; reset_after true or false
+ * @returns {object} arrays of H: pre-activations a_r a_z a_n; gates r z; shares keep write; candidate n; state h
+ */
+export function gruStep(x, h_prev, p) {
+  const add = (...terms) => terms[0].map((_, j) => terms.reduce((sum, term) => sum + term[j], 0));
+  const times = (u, v) => u.map((value, j) => value * v[j]);
+
+  const a_r = add(matvec(x, p.W_xr), matvec(h_prev, p.W_hr), p.b_r);
+  const a_z = add(matvec(x, p.W_xz), matvec(h_prev, p.W_hz), p.b_z);
+  const r = a_r.map(sigmoid);
+  const z = a_z.map(sigmoid);
+
+  const past = p.reset_after
+    ? times(r, add(matvec(h_prev, p.W_hn), p.b_hn))
+    : matvec(times(r, h_prev), p.W_hn);
+  const a_n = add(matvec(x, p.W_xn), p.b_n, past);
+  const n = a_n.map(Math.tanh);
+
+  const not_z = a_z.map((a) => sigmoid(-a)); // keeps its digits when z is near 1, unlike 1 - z
+  const [keep, write] = p.convention === "keep" ? [z, not_z] : [not_z, z];
+  const h = add(times(keep, h_prev), times(write, n));
+  return { a_r, a_z, a_n, r, z, n, keep, write, h };
+}
