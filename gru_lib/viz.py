@@ -112,6 +112,7 @@ def label(
         "color": COLOURS["muted"] if role is None else COLOURS[role],
         "va": "center",
         "annotation_clip": False,
+        "fontsize": 11 if text.startswith("$") else 9,
         **kwargs,
     }
     return ax.annotate(text, (x, y), xytext=(dx, dy), textcoords="offset points", **options)

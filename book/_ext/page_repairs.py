@@ -46,12 +46,27 @@ def make_citations_a_list(page: BeautifulSoup) -> None:
         entry["role"] = "listitem"
 
 
+def drop_repeated_ids(page: BeautifulSoup) -> None:
+    """sphinx-proof and sphinx-exercise give every box on a page the same id, and nothing points to it."""
+    for name in ("proof", "proof-content", "exercise-content", "solution-content"):
+        for box in page.find_all(id=name):
+            del box["id"]
+
+
+def drop_box_styles(page: BeautifulSoup) -> None:
+    """sphinx-proof and sphinx-exercise colour their boxes; gru-book.css draws them."""
+    for link in page.select('link[href*="proof.css"], link[href*="exercise.css"]'):
+        link.decompose()
+
+
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     drop_fontawesome_script,
     name_search_button_by_its_text,
     make_sidebar_a_landmark,
     name_toggles_by_their_text,
     make_citations_a_list,
+    drop_repeated_ids,
+    drop_box_styles,
 )
 
 

@@ -15,7 +15,9 @@ from gru_lib.viz import themed
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-MATPLOTLIB = "Created with matplotlib"
+MATPLOTLIB = "https://matplotlib.org/"  # in the metadata of every file it writes
+HERO = "gru-hero"  # the drawing on the front page shrinks with the screen
+SCROLL = '<div class="gru-scroll" role="group" aria-label="Figure" tabindex="0">{}</div>'  # on a phone, others scroll
 
 
 class InlineThemedSvg(SphinxPostTransform):
@@ -31,10 +33,13 @@ class InlineThemedSvg(SphinxPostTransform):
             if path.suffix != ".svg" or not path.is_file():
                 continue
             source = path.read_text("utf8")
-            if MATPLOTLIB not in source[:1000]:
+            if MATPLOTLIB not in source[:2000]:
                 continue
             prefix = "f" + hashlib.sha256(source.encode()).hexdigest()[:8]
-            svg = themed(source, alt=image.get("alt", ""), prefix=prefix, classes=image.get("classes", []))
+            classes = image.get("classes", [])
+            svg = themed(source, alt=image.get("alt", ""), prefix=prefix, classes=classes)
+            if HERO not in classes:
+                svg = SCROLL.format(svg)
             image.replace_self(nodes.raw("", svg, format="html"))
 
 
