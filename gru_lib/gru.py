@@ -270,9 +270,8 @@ class _Block(NamedTuple):
 
     xs: Array  # (T, N, D)
     h: Array  # (T + 1, H, N): h_0 … h_T
-    gates: Array  # (T, 2H, N): r, then z
-    nots: Array  # (T, 2H, N): 1 − r, then 1 − z
-    n: Array  # (T, H, N)
+    gates: Array  # (T, 2, H, N): r, z
+    rest: Array  # (T, 3, H, N): 1 − r, 1 − z, n
     q: Array  # (T, H, N): as in GRUCache
     mask: Array | None  # (T, N), True where a step is real
 
@@ -287,9 +286,7 @@ class GRUTape(NamedTuple):
     def gate(self, name: str) -> Array:
         """Return "r", "z" or "n" of every step, (T, N, H), for looking at. Padded steps hold what x = 0 gives."""
         check_choice("GRUTape.gate", "name", name, ("r", "z", "n"))
-        H = self.blocks[0].n.shape[1]
-        rows = {"r": np.s_[:, :H], "z": np.s_[:, H:]}
-        picked = [b.n if name == "n" else b.gates[rows[name]] for b in self.blocks]
+        picked = [b.rest[:, 2] if name == "n" else b.gates[:, "rz".index(name)] for b in self.blocks]
         return np.concatenate([part.transpose(0, 2, 1) for part in picked], axis=1)
 
 
@@ -351,42 +348,35 @@ def _forward_block(xs: Array, h0: Array, p: GRUParams, dtype: np.dtype, mask: Ar
     (T, N, _), H = xs.shape, p.H
     if mask is not None:
         xs = np.where(mask[:, :, None], xs, 0)
-    W_hg = -p.W_h[:, : 2 * H].T  # (2H, H), negated: both gates
-    W_hn = np.ascontiguousarray(p.W_hn.T)  # (H, H)
-    a = np.matmul(p.W_x.T, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 3H, N): the input's part
+    W_x, W_hg, W_hn = p.W_x.T.copy(), -p.W_h[:, : 2 * H].T, p.W_hn.T.copy()  # (3H, D), (2H, H), (H, H)
+    W_x[: 2 * H] *= -1  # gates negated
+    rest = np.matmul(W_x, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 3H, N): the input's part
     if p.bias:
-        a += p.b[:, None]
-    a_g, a_n = a[:, : 2 * H], a[:, 2 * H :]
-    np.negative(a_g, out=a_g)
-    highest = -np.ceil(np.log(np.finfo(dtype).tiny)).astype(dtype)  # exp of more than this overflows
+        rest += np.concatenate([-p.b[: 2 * H], p.b[2 * H :]])[:, None]
     b_hn = p.b_hn[:, None] if p.bias and p.reset_after else 0
+    highest = np.full((2 * H, N), -np.ceil(np.log(np.finfo(dtype).tiny)), dtype)  # exp of more overflows
 
-    h, n, q = np.empty((T + 1, H, N), dtype), np.empty((T, H, N), dtype), np.empty((T, H, N), dtype)
-    gates, nots = np.empty((T, 2 * H, N), dtype), np.empty((T, 2 * H, N), dtype)
-    keep, write = (gates, nots) if p.convention == "keep" else (nots, gates)
+    h, gates, q = np.empty((T + 1, H, N), dtype), np.empty((T, 2 * H, N), dtype), np.empty((T, H, N), dtype)
     part_g, part_n = np.empty((2 * H, N), dtype), np.empty((H, N), dtype)
     h[0] = h0.T
-    for t in range(T):
-        e = np.dot(W_hg, h[t], out=part_g)  # e = exp(−a), a = a_r and a_z
-        e += a_g[t]
+    for t, (h_prev, h_t, s, rest_t, q_t) in enumerate(zip(h[:-1], h[1:], gates, rest, q, strict=True)):
+        e, n = rest_t[: 2 * H], rest_t[2 * H :]
+        e += np.dot(W_hg, h_prev, out=part_g)  # −a of both gates
         np.exp(np.minimum(e, highest, out=e), out=e)
-        s = np.add(e, 1, out=gates[t])
-        np.reciprocal(s, out=s)  # r and z
-        np.multiply(e, s, out=nots[t])  # 1 − r and 1 − z
-        r = s[:H]
+        np.divide(1, np.add(e, 1, out=s), out=s)  # r and z
+        e *= s  # 1 − r and 1 − z
         if p.reset_after:
-            np.add(np.dot(W_hn, h[t], out=part_n), b_hn, out=q[t])
-            np.multiply(r, q[t], out=part_n)
+            np.add(np.dot(W_hn, h_prev, out=part_n), b_hn, out=q_t)
+            n += np.multiply(s[:H], q_t, out=part_n)
         else:
-            np.multiply(r, h[t], out=q[t])
-            np.dot(W_hn, q[t], out=part_n)
-        part_n += a_n[t]
-        np.tanh(part_n, out=n[t])
-        np.multiply(keep[t, H:], h[t], out=h[t + 1])
-        h[t + 1] += np.multiply(write[t, H:], n[t], out=part_n)
+            n += np.dot(W_hn, np.multiply(s[:H], h_prev, out=q_t), out=part_n)
+        np.tanh(n, out=n)
+        keep, write = (s[H:], e[H:]) if p.convention == "keep" else (e[H:], s[H:])
+        np.multiply(keep, h_prev, out=h_t)
+        h_t += np.multiply(write, n, out=part_n)
         if mask is not None:
-            np.copyto(h[t + 1], h[t], where=~mask[t])
-    return _Block(xs, h, gates, nots, n, q, mask)
+            np.copyto(h_t, h_prev, where=~mask[t])
+    return _Block(xs, h, gates.reshape(T, 2, H, N), rest.reshape(T, 3, H, N), q, mask)
 
 
 def gru_backward(
@@ -439,55 +429,54 @@ def gru_backward(
         dh = np.zeros(block.h.shape[1:], dtype)  # (H, N)
         if dh_T is not None:
             dh[:] = dh_T[cols].T
-        _backward_block(None if dhs is None else dhs[:, cols], dh, block, p, dxs[:, cols], grads)
-        dh0[cols] = dh.T
+        _backward_block(None if dhs is None else dhs[:, cols], dh, block, p, dxs[:, cols], dh0[cols], grads)
     return dxs, dh0, grads
 
 
-def _backward_block(dhs: Array | None, dh: Array, block: _Block, p: GRUParams, dxs: Array, grads: GRUParams) -> None:
-    """Turn dh from ∂L/∂h_T into ∂L/∂h_0 in place, fill dxs, and add to grads."""
-    xs, h, gates, nots, n, q, mask = block
+def _backward_block(
+    dhs: Array | None, dh: Array, block: _Block, p: GRUParams, dxs: Array, dh0: Array, grads: GRUParams
+) -> None:
+    """From dh = ∂L/∂h_T (H, N), fill dxs and dh0 and add to grads. Overwrites dh."""
+    xs, h, gates, rest, q, mask = block
     (T, N, _), H, dtype = xs.shape, p.H, dh.dtype
-    h_prev = h[:-1]
-    keep, write, sign = (gates, nots, 1) if p.convention == "keep" else (nots, gates, -1)
+    h_prev, r, z, not_z, n = h[:-1], gates[:, 0], gates[:, 1], rest[:, 1], rest[:, 2]
+    keep, write, sign = (z, not_z, 1) if p.convention == "keep" else (not_z, z, -1)
 
-    # What dh, da_n or dq is multiplied by, for all steps at once: (T, H, N).
-    slope = gates * nots  # (T, 2H, N)
-    by_r, by_z = slope[:, :H], slope[:, H:]
+    # What dq, dh, dh, dh of each step is multiplied by to give da_r, da_z, da_n, and the part that z carries back.
+    # The loop replaces these factors by the products.
+    factors = np.empty((T, 4, H, N), dtype)
+    by_r, by_z, by_n, carry = (factors[:, i] for i in range(4))
+    np.multiply(gates, rest[:, :2], out=factors[:, :2])  # the slopes of r and z
     by_r *= q if p.reset_after else h_prev
-    by_z *= sign * (h_prev - n)
-    by_n = write[:, H:] * (1 - n * n)
-    carry = keep[:, H:]
+    by_z *= np.subtract(h_prev, n) if sign > 0 else np.subtract(n, h_prev)
+    np.multiply(write, 1 - n * n, out=by_n)
+    carry[:] = keep
     if mask is not None:  # a padded step: no gradient to the gates, all of dh to the step before
-        real = mask[:, None, :]
-        slope *= real
-        by_n *= real
-        carry = np.where(real, carry, 1)
+        factors *= mask[:, None, None, :]
+        carry += ~mask[:, None, :]
 
-    W_hg, W_hn = np.ascontiguousarray(p.W_h[:, : 2 * H]), np.ascontiguousarray(p.W_hn)  # (H, 2H), (H, H)
-    da = np.empty((T, 3 * H, N), dtype)  # da_r, da_z, da_n
-    dq = np.empty((T, H, N), dtype)
-    part = np.empty((H, N), dtype)
+    W_hg, W_hn = p.W_h[:, : 2 * H].copy(), p.W_hn.copy()  # (H, 2H), (H, H)
+    dq, part = np.empty((T, H, N), dtype), np.empty((H, N), dtype)
     for t in reversed(range(T)):
-        da_g, da_r, da_z, da_n = da[t, : 2 * H], da[t, :H], da[t, H : 2 * H], da[t, 2 * H :]
+        f, dq_t, r_t = factors[t], dq[t], r[t]
         if dhs is not None:
             dh += dhs[t].T if mask is None else np.where(mask[t], dhs[t].T, 0)
-        np.multiply(dh, by_z[t], out=da_z)
-        np.multiply(dh, by_n[t], out=da_n)
-        dh *= carry[t]
+        np.multiply(dh, f[1:], out=f[1:])
+        da_r, _, da_n, dh = f
         if p.reset_after:
-            np.multiply(da_n, gates[t, :H], out=dq[t])
-            np.multiply(da_n, by_r[t], out=da_r)
-            dh += np.dot(W_hn, dq[t], out=part)
+            da_r *= da_n
+            np.multiply(da_n, r_t, out=dq_t)
+            dh += np.dot(W_hn, dq_t, out=part)
         else:
-            np.dot(W_hn, da_n, out=dq[t])
-            np.multiply(dq[t], by_r[t], out=da_r)
-            dh += np.multiply(dq[t], gates[t, :H], out=part)
-        dh += np.dot(W_hg, da_g, out=part)
+            da_r *= np.dot(W_hn, da_n, out=dq_t)
+            dh += np.multiply(dq_t, r_t, out=part)
+        dh += np.dot(W_hg, f[:2].reshape(2 * H, N), out=part)
+    dh0[:] = dh.T
 
-    da_rows, h_rows, x_rows = _rows(da), _rows(h_prev), xs.reshape(T * N, p.D)
+    da_rows = _rows(factors.reshape(T, 4 * H, N)[:, : 3 * H])
+    h_rows = _rows(h_prev)
     dxs[:] = (da_rows @ p.W_x.T).reshape(dxs.shape)
-    grads.W_x[:] += x_rows.T @ da_rows
+    grads.W_x[:] += xs.reshape(T * N, p.D).T @ da_rows
     grads.W_h[:, : 2 * H] += h_rows.T @ da_rows[:, : 2 * H]
     dq_rows = _rows(dq) if p.reset_after else None
     grads.W_hn[:] += h_rows.T @ dq_rows if p.reset_after else _rows(q).T @ da_rows[:, 2 * H :]
