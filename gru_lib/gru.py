@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gru_lib._check import as_array, as_lengths, check_choice, check_instance, check_int
 from gru_lib._params import Params
-from gru_lib.ops import sigmoid_pair
+from gru_lib.ops import lowest_exponent, sigmoid_pair
 
 __all__ = [
     "GRUCache",
@@ -348,13 +348,13 @@ def _forward_block(xs: Array, h0: Array, p: GRUParams, dtype: np.dtype, mask: Ar
     (T, N, _), H = xs.shape, p.H
     if mask is not None:
         xs = np.where(mask[:, :, None], xs, 0)
-    W_x, W_hg, W_hn = p.W_x.T.copy(), -p.W_h[:, : 2 * H].T, p.W_hn.T.copy()  # (3H, D), (2H, H), (H, H)
-    W_x[: 2 * H] *= -1  # gates negated
-    rest = np.matmul(W_x, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 3H, N): the input's part
+    W_hg, W_hn = -p.W_h[:, : 2 * H].T, p.W_hn.T.copy()  # (2H, H), (H, H)
+    rest = np.matmul(p.W_x.T, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 3H, N): the input's part
     if p.bias:
-        rest += np.concatenate([-p.b[: 2 * H], p.b[2 * H :]])[:, None]
+        rest += p.b[:, None]
+    np.negative(rest[:, : 2 * H], out=rest[:, : 2 * H])
     b_hn = p.b_hn[:, None] if p.bias and p.reset_after else 0
-    highest = np.full((2 * H, N), -np.ceil(np.log(np.finfo(dtype).tiny)), dtype)  # exp of more overflows
+    highest = np.full((2 * H, N), -lowest_exponent(dtype), dtype)  # an array: NumPy compares it faster than a number
 
     h, gates, q = np.empty((T + 1, H, N), dtype), np.empty((T, 2 * H, N), dtype), np.empty((T, H, N), dtype)
     part_g, part_n = np.empty((2 * H, N), dtype), np.empty((H, N), dtype)
@@ -476,14 +476,14 @@ def _backward_block(
     da_rows = _rows(factors.reshape(T, 4 * H, N)[:, : 3 * H])
     h_rows = _rows(h_prev)
     dxs[:] = (da_rows @ p.W_x.T).reshape(dxs.shape)
-    grads.W_x[:] += xs.reshape(T * N, p.D).T @ da_rows
-    grads.W_h[:, : 2 * H] += h_rows.T @ da_rows[:, : 2 * H]
-    dq_rows = _rows(dq) if p.reset_after else None
-    grads.W_hn[:] += h_rows.T @ dq_rows if p.reset_after else _rows(q).T @ da_rows[:, 2 * H :]
+    dW_x, dW_h, dW_hn = grads.W_x, grads.W_h[:, : 2 * H], grads.W_hn
+    dW_x += xs.reshape(T * N, p.D).T @ da_rows
+    dW_h += h_rows.T @ da_rows[:, : 2 * H]
+    dW_hn += h_rows.T @ _rows(dq) if p.reset_after else _rows(q).T @ da_rows[:, 2 * H :]
     if p.bias:
         grads.b[:] += da_rows.sum(axis=0)
-    if p.bias and p.reset_after:
-        grads.b_hn[:] += dq_rows.sum(axis=0)
+        if p.reset_after:
+            grads.b_hn[:] += dq.sum(axis=(0, 2))
 
 
 def _rows(a: Array) -> Array:

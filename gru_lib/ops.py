@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = [
     "linear_backward",
     "linear_forward",
     "linear_init",
+    "orthogonal",
     "sigmoid",
     "sigmoid_pair",
 ]
@@ -46,7 +48,7 @@ def sigmoid(a: ArrayLike) -> Array:
     a = np.asarray(a)
     if a.dtype.kind not in "fc":
         a = a.astype(np.float64)
-    return 1 / (1 + np.exp(-np.maximum(a, _lowest(a.dtype))))
+    return 1 / (1 + np.exp(-np.maximum(a, lowest_exponent(a.dtype))))
 
 
 def sigmoid_pair(a: Array) -> tuple[Array, Array]:
@@ -54,14 +56,27 @@ def sigmoid_pair(a: Array) -> tuple[Array, Array]:
 
     With e = exp(−a): σ(a) = 1/(1 + e) and σ(−a) = e/(1 + e). Their product is the slope of σ.
     """
-    e = np.exp(-np.maximum(a, _lowest(a.dtype)))
+    e = np.exp(-np.maximum(a, lowest_exponent(a.dtype)))
     s = 1 / (1 + e)
     return s, e * s
 
 
-def _lowest(dtype: np.dtype) -> Any:
+@cache
+def lowest_exponent(dtype: np.dtype) -> Any:
     """The lowest pre-activation whose exp(−a) does not overflow: −708 for float64, −87 for float32."""
     return dtype.type(np.ceil(np.log(np.finfo(dtype).tiny)))
+
+
+def orthogonal(rng: np.random.Generator, H: int) -> Array:
+    """Draw an (H, H) matrix whose rows are orthonormal, uniform among all such: it keeps every vector's length.
+
+    Notes
+    -----
+    Saxe et al. (2014), arXiv:1312.6120. The signs of R's diagonal make the draw uniform (Mezzadri 2007).
+    """
+    check_instance("orthogonal", "rng", rng, np.random.Generator)
+    Q, R = np.linalg.qr(rng.normal(size=(check_int("orthogonal", "H", H),) * 2))
+    return Q * np.sign(np.diag(R))
 
 
 class LinearParams(Params):
