@@ -1,0 +1,232 @@
+"""Save and load parameters. Nothing is executed, a file is read only as far as it is what it should be.
+
+Two formats, chosen by the file's suffix: ``.npz`` (NumPy's own, without pickle) and ``.safetensors`` (when that package
+is installed). Both hold the arrays under their names and a header that says what they are: a GRU that was trained as
+"keep" is not loaded into one that is "write". An ``.npz`` also has a checksum of every array; ``.safetensors`` has none.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gru_lib._check import check_instance
+from gru_lib._params import Bundle, Params
+
+__all__ = ["load", "save"]
+
+Array = NDArray[Any]
+
+_HEADER = "gru_lib.json"  # holds what the arrays are
+_HEADER_BYTES = 1 << 20
+_NPY_BYTES = 1024  # more than what surrounds the numbers of one array in a file
+# What the readers of zip and .npy raise at bytes that are neither.
+_DAMAGED = (zipfile.BadZipFile, EOFError, OSError, RuntimeError, TokenError, ValueError)
+
+
+def save(path: str | os.PathLike[str], p: Params) -> None:
+    """Write parameters to a file, whole or not at all: to a temporary name in the same folder, then renamed.
+
+    Parameters
+    ----------
+    path
+        Ends in ``.npz`` or ``.safetensors``. A file of that name is replaced.
+    p : Params
+        Of any kind, a Bundle too.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is another, or safetensors is asked to hold complex numbers.
+    ImportError
+        If ``.safetensors`` is asked for and the package is not installed.
+    """
+    check_instance("save", "p", p, Params)
+    path, arrays, header = Path(path), dict(p.items()), describe(p)
+    if _is_safetensors("save", path):
+        if p.dtype.kind == "c":
+            raise ValueError(f"save: p must be real for safetensors; got {p.dtype}. Use .npz.")
+        from safetensors.numpy import save as to_bytes
+
+        arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+        write_atomically(path, to_bytes(arrays, metadata={_HEADER: json.dumps(header)}))
+    else:
+        write_npz(path, arrays, header)
+
+
+def load(path: str | os.PathLike[str], p: Params) -> None:
+    """Read parameters from a file that `save` wrote, into `p`.
+
+    Parameters
+    ----------
+    path
+        Ends in ``.npz`` or ``.safetensors``.
+    p : Params
+        Of the kind, sizes, conventions and dtype of what was saved; its numbers are overwritten, in place, after
+        everything in the file has been checked. If anything is wrong, `p` is as before.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is not one that `save` wrote, is damaged or too large, or holds parameters of another kind.
+    ImportError
+        If ``.safetensors`` is asked for and the package is not installed.
+    """
+    check_instance("load", "p", p, Params)
+    path, arrays, wanted = Path(path), dict(p.items()), json.loads(json.dumps(describe(p)))
+    read = _read_safetensors if _is_safetensors("load", path) else read_npz
+    header, found = read("load", path, arrays, _HEADER_BYTES)
+    if header != wanted:
+        raise ValueError(f"load: {path.name} must hold {_brief(wanted)}; it holds {_brief(header)}.")
+    for name, array in arrays.items():
+        array[...] = found[name]
+
+
+def describe(p: Params) -> dict[str, Any]:
+    """Return what `p` is, apart from its numbers, as plain values that fit into JSON."""
+    what: dict[str, Any] = {"kind": type(p).__name__, "options": p.options}
+    if isinstance(p, Bundle):
+        what["members"] = {name: describe(member) for name, member in p.members()}
+    return what
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: a kill at any moment leaves the old one or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_npz(path: Path, arrays: Mapping[str, Array], header: Mapping[str, Any]) -> None:
+    """Write named arrays and a header, uncompressed: numbers hardly compress, and nothing can swell in reading."""
+    buffer = io.BytesIO()
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(buffer, **{_HEADER: text}, **arrays)
+    write_atomically(path, buffer.getvalue())
+
+
+def read_npz(
+    where: str, path: Path, wanted: Mapping[str, Array], header_bytes: int
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read the header and arrays with the names, shapes and dtypes of `wanted`.
+
+    Sizes are checked before anything of that size is read, and nothing is unpickled or decompressed.
+    """
+    _check_size(where, path, sum(a.nbytes for a in wanted.values()) + header_bytes + 2 * _NPY_BYTES * (len(wanted) + 2))
+    limits = {_HEADER: header_bytes} | {name: a.nbytes for name, a in wanted.items()}
+    try:
+        file = zipfile.ZipFile(io.BytesIO(path.read_bytes()))
+    except _DAMAGED as error:
+        raise ValueError(f"{where}: {path.name} is not an .npz file, or it is damaged: {error}") from None
+    _check_names(where, path, [entry.filename.removesuffix(".npy") for entry in file.infolist()], wanted)
+    arrays = {}
+    for name, limit in limits.items():
+        entry = file.getinfo(f"{name}.npy")
+        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > limit + _NPY_BYTES:
+            raise ValueError(f"{where}: {path.name} is not one that save wrote: {name} is packed or too large.")
+        try:
+            arrays[name] = _parse_npy(file.read(entry))
+        except _DAMAGED as error:
+            raise ValueError(f"{where}: {path.name} is damaged, or not one that save wrote: {name}: {error}") from None
+    header = _parse_header(where, path, arrays.pop(_HEADER).tobytes())
+    for name, array in wanted.items():
+        _check_array(where, path, name, (arrays[name].dtype, arrays[name].shape), array)
+    return header, arrays
+
+
+def _parse_npy(data: bytes) -> Array:
+    """The array in an .npy file. What it says of itself must fit the bytes there are."""
+    file = io.BytesIO(data)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("another version of the .npy format")
+    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(file)
+    if fortran_order or dtype.hasobject:
+        raise ValueError("not a plain array")
+    return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape)
+
+
+def _parse_header(where: str, path: Path, text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}: the header of {path.name} is damaged: {error}") from None
+
+
+def _read_safetensors(
+    where: str, path: Path, wanted: Mapping[str, Array], header_bytes: int
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    from safetensors import SafetensorError, safe_open
+
+    _check_size(where, path, sum(a.nbytes for a in wanted.values()) + header_bytes + _NPY_BYTES * (len(wanted) + 2))
+    kinds = {"F32": np.dtype(np.float32), "F64": np.dtype(np.float64)}
+    try:
+        with safe_open(path, framework="numpy") as file:
+            _check_names(where, path, [*file.keys(), *(file.metadata() or {})], wanted)
+            for name, array in wanted.items():
+                piece = file.get_slice(name)
+                kind = kinds.get(piece.get_dtype(), piece.get_dtype())
+                _check_array(where, path, name, (kind, tuple(piece.get_shape())), array)
+            header = _parse_header(where, path, file.metadata()[_HEADER])
+            return header, {name: file.get_tensor(name) for name in wanted}
+    except SafetensorError as error:
+        raise ValueError(f"{where}: {path.name} is not a .safetensors file, or it is damaged: {error}") from None
+
+
+def _is_safetensors(where: str, path: Path) -> bool:
+    if path.suffix == ".npz":
+        return False
+    if path.suffix != ".safetensors":
+        raise ValueError(f"{where}: path must end in .npz or .safetensors; got {path.name!r}.")
+    try:
+        import safetensors  # noqa: F401
+    except ImportError:
+        raise ImportError(f"{where}: {path.name} needs the package safetensors; .npz needs NumPy only.") from None
+    return True
+
+
+def _check_size(where: str, path: Path, room: int) -> None:
+    size = path.stat().st_size
+    if size > room:
+        raise ValueError(f"{where}: {path.name} must have at most {room:,} bytes to fit; it has {size:,}.")
+
+
+def _check_names(where: str, path: Path, names: list[str], wanted: Mapping[str, Array]) -> None:
+    if _HEADER not in names:
+        raise ValueError(f"{where}: {path.name} is not one that save wrote: it has no {_HEADER}.")
+    if sorted(names) != sorted([_HEADER, *wanted]):
+        held = ", ".join(name for name in names if name != _HEADER)
+        raise ValueError(f"{where}: {path.name} must hold the arrays {', '.join(wanted)}; it holds {held}.")
+
+
+def _check_array(where: str, path: Path, name: str, found: tuple[Any, tuple[int, ...]], wanted: Array) -> None:
+    if found != (wanted.dtype, wanted.shape):
+        raise ValueError(
+            f"{where}: {name} in {path.name} must be {wanted.dtype} of shape {wanted.shape}; "
+            f"it is {found[0]} of shape {found[1]}."
+        )
+
+
+def _brief(header: Any) -> str:
+    """A header in one line, for an error."""
+    if not isinstance(header, dict) or "kind" not in header:
+        return "something else"
+    if header.get("members"):
+        return f"{{{', '.join(f'{name}: {_brief(member)}' for name, member in header['members'].items())}}}"
+    return f"{header['kind']}({', '.join(f'{k}={v!r}' for k, v in header.get('options', {}).items())})"

@@ -1,0 +1,229 @@
+"""Saving and loading parameters: the same bits back, or a clear refusal that changes nothing."""
+
+import io as stdio
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+from gru_lib import bundle, gru_init, io, linear_init
+
+SUFFIXES = [".npz", ".safetensors"]
+
+
+def model(seed=0, *, H=3, dtype=np.float64, **options):
+    rng = np.random.default_rng(seed)
+    m = bundle(rnn=gru_init(rng, 2, H, dtype=dtype, **options), out=linear_init(rng, H, 1, dtype=dtype))
+    m.flat[:] = rng.normal(size=m.size)
+    return m
+
+
+def refused(path, p, match, error=ValueError):
+    """Loading raises, and not one bit of `p` changes."""
+    before = p.flat.copy()
+    with pytest.raises(error, match=match):
+        io.load(path, p)
+    np.testing.assert_array_equal(p.flat, before)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("options", [{}, {"reset_after": True}, {"bias": False, "convention": "write"}])
+def test_load_gives_back_every_bit(tmp_path, suffix, dtype, options):
+    m, path = model(dtype=dtype, **options), tmp_path / f"m{suffix}"
+    io.save(path, m)
+    new = model(1, dtype=dtype, **options)
+    views = new.rnn.W_xr
+    io.load(path, new)
+    np.testing.assert_array_equal(new.flat, m.flat)
+    np.testing.assert_array_equal(views, m.rnn.W_xr)  # in place: the old views see it
+    io.save(path, m.rnn)
+    alone = gru_init(np.random.default_rng(1), 2, 3, dtype=dtype, **options)
+    io.load(str(path), alone)
+    np.testing.assert_array_equal(alone.flat, m.rnn.flat)
+
+
+def test_npz_holds_complex_and_safetensors_refuses_it(tmp_path):
+    m = model().astype(np.complex128)
+    m.flat[:] += 1j
+    io.save(tmp_path / "m.npz", m)
+    new = m.zeros_like()
+    io.load(tmp_path / "m.npz", new)
+    np.testing.assert_array_equal(new.flat, m.flat)
+    with pytest.raises(ValueError, match=r"must be real for safetensors; got complex128. Use \.npz"):
+        io.save(tmp_path / "m.safetensors", m)
+
+
+def test_npz_is_read_by_numpy_without_pickle(tmp_path):
+    m = model()
+    io.save(tmp_path / "m.npz", m)
+    with np.load(tmp_path / "m.npz", allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["rnn.W_x"], m.rnn.W_x)
+
+
+def test_safetensors_file_is_read_by_safetensors(tmp_path):
+    from safetensors.numpy import load_file
+
+    m = model()
+    io.save(tmp_path / "m.safetensors", m)
+    np.testing.assert_array_equal(load_file(tmp_path / "m.safetensors")["rnn.W_x"], m.rnn.W_x)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_parameters_of_another_kind_are_refused(tmp_path, suffix):
+    path = tmp_path / f"m{suffix}"
+    io.save(path, model())
+    refused(path, model(convention="write"), "must hold .*convention='write'.*it holds .*convention='keep'")
+    refused(path, model(reset_after=True), r"must hold the arrays rnn\.W_x, .*b_hn.*it holds")
+    refused(path, model(H=2), "bytes to fit|rnn.W_x in .* must be float64 of shape")
+    refused(path, model(dtype=np.float32), "must be float32 of shape .*it is float64")
+    refused(path, gru_init(np.random.default_rng(0), 2, 3), "must hold the arrays W_x, W_h, b; it holds")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_truncated_file_is_refused_at_every_length(tmp_path, suffix):
+    m, path, cut = model(), tmp_path / f"m{suffix}", tmp_path / f"cut{suffix}"
+    io.save(path, m)
+    data = path.read_bytes()
+    target = model(1)
+    for length in [0, 1, 7, 8, 9, *range(20, len(data), 37), len(data) - 1]:
+        cut.write_bytes(data[:length])
+        refused(cut, target, "cut")
+
+
+def test_a_flipped_bit_in_an_npz_is_refused(tmp_path):
+    """zip keeps a checksum of each array; safetensors has none, so there only the form is guarded."""
+    m, path = model(), tmp_path / "m.npz"
+    io.save(path, m)
+    data = bytearray(path.read_bytes())
+    at = bytes(data).index(m.rnn.W_h.tobytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    refused(path, model(1), "damaged, .*rnn.W_h: Bad CRC-32")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_oversized_file_is_refused_before_it_is_read(tmp_path, suffix):
+    path = tmp_path / f"m{suffix}"
+    io.save(path, model())
+    with open(path, "r+b") as file:
+        file.truncate(1 << 33)  # sparse: 8 GiB on paper
+    refused(path, model(1), "at most .* bytes to fit; it has 8,589,934,592")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_foreign_file_is_refused(tmp_path, suffix):
+    path = tmp_path / f"m{suffix}"
+    for data in [b"", b"hello", b"\x00" * 1000, os.urandom(2000), b"PK\x03\x04" + b"\xff" * 100]:
+        path.write_bytes(data)
+        refused(path, model(), f"m{suffix}")
+
+
+def test_files_of_numpy_and_safetensors_without_our_header_are_refused(tmp_path):
+    from safetensors.numpy import save_file
+
+    arrays = dict(model().items())
+    np.savez(tmp_path / "m.npz", **arrays)
+    refused(tmp_path / "m.npz", model(), "not one that save wrote: it has no gru_lib.json")
+    save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, tmp_path / "m.safetensors")
+    refused(tmp_path / "m.safetensors", model(), "not one that save wrote")
+
+
+def write(path, m, *, method=zipfile.ZIP_STORED, **changed):
+    """A zip with the entries of `save`, some of them changed."""
+    io.save(path, m)
+    with zipfile.ZipFile(path) as file:
+        entries = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(path, "w", method) as file:
+        for name, data in (entries | changed).items():
+            file.writestr(name, data)
+
+
+def npy(array, **kwargs):
+    buffer = stdio.BytesIO()
+    np.lib.format.write_array(buffer, array, **kwargs)
+    return buffer.getvalue()
+
+
+class Trap:
+    """Unpickling it would leave a file behind."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_pickled_content_is_never_run(tmp_path):
+    m, path, sprung = model(), tmp_path / "m.npz", tmp_path / "sprung"
+    trap = npy(np.array([Trap(sprung)], dtype=object), allow_pickle=True)
+    write(path, m, **{"out.b.npy": trap})
+    refused(path, model(1), r"out\.b: not a plain array")
+    assert not sprung.exists()
+
+
+def test_a_decompression_bomb_is_refused_unopened(tmp_path, monkeypatch):
+    m, path = model(), tmp_path / "m.npz"
+    write(path, m, method=zipfile.ZIP_DEFLATED, **{"out.b.npy": b"\0" * (1 << 24)})
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *a: pytest.fail("read"))
+    refused(path, model(1), "packed or too large")
+
+
+def test_an_array_that_lies_about_its_shape_is_refused(tmp_path):
+    m, path = model(), tmp_path / "m.npz"
+    lie = npy(m.out.b).replace(b"(1,)", b"(9,)")
+    write(path, m, **{"out.b.npy": lie})
+    refused(path, model(1), r"out\.b")
+    huge = npy(np.zeros((3, 1))).replace(b"(3, 1), }" + b" " * 10, b"(30000000000, 1), }")
+    write(path, m, **{"out.W.npy": huge})
+    refused(path, model(1), r"out\.W: cannot reshape array of size 3")
+    write(path, m, **{"out.W.npy": huge.replace(b"1), }", b"1), (")})
+    refused(path, model(1), r"out\.W: ")
+    write(path, m, **{"out.b.npy": npy(m.out.b.astype(np.float32))})
+    refused(path, model(1), r"out\.b in m\.npz must be float64 of shape \(1,\); it is float32")
+    write(path, m, **{"../evil.npy": npy(m.out.b)})
+    refused(path, model(1), "must hold the arrays")
+
+
+def test_a_damaged_header_is_refused(tmp_path):
+    m, path = model(), tmp_path / "m.npz"
+    for text in [b"{", b"\xff\xfe", b"[]", json.dumps({"kind": "Bundle"}).encode()]:
+        write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(text, np.uint8))})
+        refused(path, model(1), "m.npz")
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
+    m, path = model(), tmp_path / "m.npz"
+    io.save(path, m)
+    before = path.read_bytes()
+
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(io.os, "fsync", broken)
+    with pytest.raises(OSError, match="disk full"):
+        io.save(path, model(1))
+    assert path.read_bytes() == before
+    assert [f.name for f in tmp_path.iterdir()] == ["m.npz"]
+
+
+def test_path_and_kind_are_checked(tmp_path):
+    with pytest.raises(ValueError, match=r"save: path must end in \.npz or \.safetensors; got 'm.pkl'"):
+        io.save(tmp_path / "m.pkl", model())
+    with pytest.raises(TypeError, match="save: p must be a Params; got ndarray"):
+        io.save(tmp_path / "m.npz", np.zeros(3))
+    with pytest.raises(FileNotFoundError):
+        io.load(tmp_path / "none.npz", model())
+
+
+def test_safetensors_is_asked_for_only_when_it_is_needed(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    io.save(tmp_path / "m.npz", model())
+    with pytest.raises(ImportError, match=r"needs the package safetensors; \.npz needs NumPy only"):
+        io.save(tmp_path / "m.safetensors", model())
