@@ -2,7 +2,7 @@
 
 Two formats, chosen by the file's suffix: ``.npz`` (NumPy's own, without pickle) and ``.safetensors`` (when that package
 is installed). Both hold the arrays under their names and a header that says what they are: a GRU that was trained as
-"keep" is not loaded into one that is "write". An ``.npz`` also has a checksum of every array; ``.safetensors`` has none.
+"keep" is not loaded into one that is "write". An ``.npz`` has a checksum of every array too; ``.safetensors`` has none.
 """
 
 from __future__ import annotations
