@@ -32,6 +32,8 @@ from numpy.typing import ArrayLike, NDArray
 from gru_lib._check import as_array, check_choice, check_instance
 from gru_lib._params import Params
 from gru_lib.gru import GRUParams, gru_init
+from gru_lib.lstm import LSTMParams, lstm_init
+from gru_lib.rnn import ElmanParams, elman_init
 
 __all__ = [
     "from_keras",
@@ -47,7 +49,7 @@ __all__ = [
 
 Array = NDArray[Any]
 
-_INIT = {"gru": (GRUParams, gru_init)}
+_INIT = {"gru": (GRUParams, gru_init), "lstm": (LSTMParams, lstm_init), "rnn": (ElmanParams, elman_init)}
 _OURS = {"gru": "rzn", "lstm": "ifgo", "rnn": "h"}
 _KERAS = {"gru": "zrn", "lstm": "ifgo", "rnn": "h"}
 _ONNX = {"gru": "zrn", "lstm": "iofg", "rnn": "h"}

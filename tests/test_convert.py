@@ -6,11 +6,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gru_lib import GRUParams, convert, gru_backward, gru_forward, gru_init, linear_init
+from gru_lib import (
+    GRUParams,
+    convert,
+    elman_backward,
+    elman_forward,
+    gru_backward,
+    gru_forward,
+    gru_init,
+    linear_init,
+    lstm_backward,
+    lstm_forward,
+)
 
 DATA = Path(__file__).parent / "data"
-RUN = {"gru": (gru_forward, gru_backward)}
-GATES = {"gru": 3, "lstm": 4, "rnn": 1}
+RUN = {
+    "gru": (gru_forward, gru_backward),
+    "lstm": (lstm_forward, lstm_backward),
+    "rnn": (elman_forward, elman_backward),
+}
 
 
 def cases(file, *cells):
