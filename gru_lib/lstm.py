@@ -1,0 +1,422 @@
+"""Long short-term memory: one step to read, the whole sequence to run, each with its backward beside it.
+
+Chapter 12 derives both passes. The gates come in PyTorch's order: i, f, g, o.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._check import check_instance, check_int, check_number
+from gru_lib._params import Params
+from gru_lib._sequence import begin, begin_backward, check_rows, recurrent_mask, rows
+from gru_lib.ops import sigmoid_pair
+
+__all__ = [
+    "LSTMParams",
+    "LSTMState",
+    "LSTMTape",
+    "lstm_backward",
+    "lstm_forward",
+    "lstm_init",
+    "lstm_step",
+    "lstm_step_backward",
+]
+
+Array = NDArray[Any]
+
+
+class LSTMParams(Params):
+    """Parameters of an LSTM, gates in the order i, f, g, o.
+
+    Attributes
+    ----------
+    W_x : array (D, 4H), the columns of W_xi, W_xf, W_xg, W_xo
+    W_h : array (H, 4H), the columns of W_hi, W_hf, W_hg, W_ho
+    b : array (4H,), the pieces b_i, b_f, b_g, b_o (0.0 without bias)
+    D, H : sizes of input and state
+    """
+
+
+class LSTMState(NamedTuple):
+    """The state of an LSTM, or a gradient in it: output h and cell c, both (N, H)."""
+
+    h: Any
+    c: Any
+
+
+def lstm_init(
+    rng: np.random.Generator,
+    D: int,
+    H: int,
+    *,
+    bias: bool = True,
+    forget_bias: float = 1.0,
+    dtype: DTypeLike = np.float64,
+) -> LSTMParams:
+    """Draw the parameters of an LSTM: weights uniform in ±1/√H, b_f = forget_bias, the other biases 0.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    D, H
+        Sizes of the input and of the state.
+    bias
+        Whether there are biases. Without them `forget_bias` has nothing to set.
+    forget_bias
+        1 keeps the cell through about the first steps of training; 0 halves it at every step.
+    dtype
+        float32 or float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range.
+
+    Notes
+    -----
+    Jozefowicz et al. (2015), An empirical exploration of recurrent network architectures, for the forget bias.
+    """
+    check_instance("lstm_init", "rng", rng, np.random.Generator)
+    D, H = check_int("lstm_init", "D", D), check_int("lstm_init", "H", H)
+    forget_bias = check_number("lstm_init", "forget_bias", forget_bias)
+    columns = {gate: np.s_[..., k * H : (k + 1) * H] for k, gate in enumerate("ifgo")}
+    shapes: dict[str, tuple[int, ...]] = {"W_x": (D, 4 * H), "W_h": (H, 4 * H)}
+    parts = {f"W_{a}{gate}": (f"W_{a}", where) for a in "xh" for gate, where in columns.items()}
+    options = {"D": D, "H": H, "bias": bool(bias)}
+    if bias:
+        shapes["b"] = (4 * H,)
+        parts |= {f"b_{gate}": ("b", where) for gate, where in columns.items()}
+    else:
+        options |= dict.fromkeys(("b", "b_i", "b_f", "b_g", "b_o"), 0.0)
+    p = LSTMParams(shapes, parts=parts, options=options, dtype=dtype)
+    p.W_x[:] = rng.uniform(-1, 1, p.W_x.shape) / np.sqrt(H)
+    p.W_h[:] = rng.uniform(-1, 1, p.W_h.shape) / np.sqrt(H)
+    if bias:
+        p.b_f[:] = forget_bias
+    return p
+
+
+# ------------------------------------------------------------------------------------------------ one step, to read
+
+
+class LSTMCache(NamedTuple):
+    """What `lstm_step_backward` needs of the step. All (N, H) but x; the pairs are a gate and 1 minus it."""
+
+    x: Array  # (N, D)
+    h_prev: Array
+    c_prev: Array
+    i: tuple[Array, Array]
+    f: tuple[Array, Array]
+    g: Array
+    o: tuple[Array, Array]
+    tanh_c: Array
+
+
+def lstm_step(x: ArrayLike, state_prev: LSTMState, p: LSTMParams) -> tuple[LSTMState, LSTMCache]:
+    """One step of an LSTM.
+
+    ::
+
+        i = σ(x W_xi + h_prev W_hi + b_i)         input gate
+        f = σ(x W_xf + h_prev W_hf + b_f)         forget gate
+        g = tanh(x W_xg + h_prev W_hg + b_g)      candidate
+        o = σ(x W_xo + h_prev W_ho + b_o)         output gate
+        c = f ⊙ c_prev + i ⊙ g                    new cell
+        h = o ⊙ tanh(c)                           new output
+
+    Parameters
+    ----------
+    x : array (N, D)
+        Input, one row per sequence.
+    state_prev : LSTMState
+        h_prev and c_prev, both (N, H).
+    p : LSTMParams
+
+    Returns
+    -------
+    state : LSTMState
+        h and c.
+    cache : LSTMCache
+        What `lstm_step_backward` needs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 12. Hochreiter & Schmidhuber (1997); the forget gate from Gers et al. (2000).
+    """
+    where = "lstm_step"
+    check_instance(where, "p", p, LSTMParams)
+    h_prev, c_prev = _pair(where, "state_prev", state_prev)
+    x, h_prev, c_prev = check_rows(where, p, x=(x, "D"), h_prev=(h_prev, "H"), c_prev=(c_prev, "H"))
+    i = sigmoid_pair(x @ p.W_xi + h_prev @ p.W_hi + p.b_i)
+    f = sigmoid_pair(x @ p.W_xf + h_prev @ p.W_hf + p.b_f)
+    g = np.tanh(x @ p.W_xg + h_prev @ p.W_hg + p.b_g)
+    o = sigmoid_pair(x @ p.W_xo + h_prev @ p.W_ho + p.b_o)
+    c = f[0] * c_prev + i[0] * g
+    tanh_c = np.tanh(c)
+    return LSTMState(o[0] * tanh_c, c), LSTMCache(x, h_prev, c_prev, i, f, g, o, tanh_c)
+
+
+def lstm_step_backward(dstate: LSTMState, cache: LSTMCache, p: LSTMParams) -> tuple[Array, LSTMState, LSTMParams]:
+    """Backward through one step: from dh = ∂L/∂h and dc = ∂L/∂c to the gradients of everything that went in.
+
+    ::
+
+        dc  ← dc + dh ⊙ o ⊙ (1 − tanh²(c))
+        da_i = dc ⊙ g ⊙ i ⊙ (1 − i),        da_f = dc ⊙ c_prev ⊙ f ⊙ (1 − f)
+        da_g = dc ⊙ i ⊙ (1 − g²),           da_o = dh ⊙ tanh(c) ⊙ o ⊙ (1 − o)
+
+        dc_prev = dc ⊙ f
+        dh_prev = da_i W_hiᵀ + da_f W_hfᵀ + da_g W_hgᵀ + da_o W_hoᵀ
+        dx      = da_i W_xiᵀ + da_f W_xfᵀ + da_g W_xgᵀ + da_o W_xoᵀ
+        dW_xi = xᵀ da_i,   dW_hi = h_prevᵀ da_i,   db_i = Σ da_i      (sum over the rows; f, g, o alike)
+
+    Parameters
+    ----------
+    dstate : LSTMState
+        dh and dc, both (N, H).
+    cache : LSTMCache
+        From `lstm_step`.
+    p : LSTMParams
+        The same parameters as in the forward step.
+
+    Returns
+    -------
+    dx : array (N, D)
+    dstate_prev : LSTMState
+        dh_prev and dc_prev.
+    grads : LSTMParams
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 12.
+    """
+    where = "lstm_step_backward"
+    check_instance(where, "p", p, LSTMParams)
+    check_instance(where, "cache", cache, LSTMCache)
+    x, h_prev, c_prev, (i, not_i), (f, not_f), g, (o, not_o), tanh_c = cache
+    dh, dc = _pair(where, "dstate", dstate)
+    dh, dc = check_rows(where, p, N=len(x), dh=(dh, "H"), dc=(dc, "H"))
+
+    dc = dc + dh * o * (1 - tanh_c * tanh_c)
+    da_i = dc * g * i * not_i
+    da_f = dc * c_prev * f * not_f
+    da_g = dc * i * (1 - g * g)
+    da_o = dh * tanh_c * o * not_o
+
+    da = np.concatenate([da_i, da_f, da_g, da_o], axis=1)  # (N, 4H), as the fused weights
+    grads = p.zeros_like(np.result_type(da, p.flat))
+    grads.W_x[:], grads.W_h[:] = x.T @ da, h_prev.T @ da
+    if p.bias:
+        grads.b[:] = da.sum(axis=0)
+    return da @ p.W_x.T, LSTMState(da @ p.W_h.T, dc * f), grads
+
+
+def _pair(where: str, name: str, state: Any) -> LSTMState:
+    """Return a state as LSTMState; None means that both halves are missing."""
+    if state is None:
+        return LSTMState(None, None)
+    if not isinstance(state, tuple | list) or len(state) != 2:
+        raise TypeError(f"{where}: {name} must be an LSTMState(h, c); got {type(state).__name__}.")
+    return LSTMState(*state)
+
+
+# -------------------------------------------------------------------------------------- the whole sequence, to run
+#
+# Same numbers as T calls of lstm_step. As in gru.py, the batch is the last axis inside, the input's part comes from
+# one product, the sigmoids' pre-activations are kept negated, and backward computes all factors for all steps at
+# once. The three sigmoids lie side by side (i, f, o, then g), so that one call does all three.
+
+
+class LSTMTape(NamedTuple):
+    """What `lstm_backward` needs of the forward pass, batch last. Read-only; backward may be called more than once."""
+
+    xs: Array  # (T, N, D), zero in padding
+    h: Array  # (T + 1, H, N): h_0 … h_T
+    c: Array  # (T + 1, H, N)
+    gates: Array  # (T, 3, H, N): i, f, o
+    nots: Array  # (T, 3, H, N): 1 − i, 1 − f, 1 − o
+    g: Array  # (T, H, N)
+    tanh_c: Array  # (T, H, N)
+    mask: Array | None  # (T, N), True where a step is real
+    h_mask: Array | None  # (T, H, N)
+
+    def gate(self, name: str) -> Array:
+        """Return "i", "f", "g", "o" or "c" of every step, (T, N, H), for looking at."""
+        known = dict(zip("ifo", self.gates.swapaxes(0, 1), strict=True)) | {"g": self.g, "c": self.c[1:]}
+        if name not in known:
+            raise ValueError(f"LSTMTape.gate: name must be one of 'i', 'f', 'g', 'o', 'c'; got {name!r}.")
+        return known[name].transpose(0, 2, 1)
+
+
+def lstm_forward(
+    xs: ArrayLike,
+    state0: LSTMState | None,
+    p: LSTMParams,
+    *,
+    lengths: ArrayLike | None = None,
+    h_mask: ArrayLike | None = None,
+) -> tuple[Array, LSTMState, LSTMTape]:
+    """Run an LSTM over sequences: `lstm_step` for t = 1 … T.
+
+    Parameters
+    ----------
+    xs : array (T, N, D)
+        Inputs, time first.
+    state0 : LSTMState, or None for zeros
+        State before the first step; either half may be None.
+    p : LSTMParams
+    lengths : integers (N,), optional
+        Steps of each sequence that are real; a padded step carries the state and outputs zero.
+    h_mask : array (N, H) or (T, N, H), optional
+        Recurrent dropout: the gates and the candidate see h_mask ⊙ h_prev. See `gru_lib.dropout`.
+
+    Returns
+    -------
+    hs : array (T, N, H)
+        Output of each step; zero where padded.
+    state_T : LSTMState
+        State after the last real step.
+    tape : LSTMTape
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape, or a length lies outside 0..T.
+
+    Notes
+    -----
+    Chapter 12.
+    """
+    where = "lstm_forward"
+    check_instance(where, "p", p, LSTMParams)
+    h0, c0 = _pair(where, "state0", state0)
+    xs, (h0, c0), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
+    h_mask = recurrent_mask(where, h_mask, xs, p)
+    (T, N, _), H = xs.shape, p.H
+    order = np.r_[: 2 * H, 3 * H : 4 * H, 2 * H : 3 * H]  # i, f, o, g
+    sign = np.repeat([-1, 1], [3 * H, H])[:, None].astype(p.dtype)
+    W_x, W_h = sign * p.W_x.T[order], sign * p.W_h.T[order]  # (4H, D), (4H, H)
+    a = np.matmul(W_x, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 4H, N): the input's part
+    if p.bias:
+        a += sign * p.b[order, None]
+    highest = -np.ceil(np.log(np.finfo(dtype).tiny)).astype(dtype)  # exp of more than this overflows
+
+    h, c = np.empty((T + 1, H, N), dtype), np.empty((T + 1, H, N), dtype)
+    g, tanh_c = np.empty((T, H, N), dtype), np.empty((T, H, N), dtype)
+    gates, nots = np.empty((T, 3, H, N), dtype), np.empty((T, 3, H, N), dtype)
+    seen = None if h_mask is None else h_mask.transpose(0, 2, 1)
+    h[0], c[0] = h0.T, c0.T
+    part = np.empty((4 * H, N), dtype)
+    for t in range(T):
+        np.dot(W_h, h[t] if seen is None else h[t] * seen[t], out=part)
+        part += a[t]
+        e, (i, f, o) = part[: 3 * H].reshape(3, H, N), gates[t]
+        np.exp(np.minimum(e, highest, out=e), out=e)  # e = exp(−a)
+        np.reciprocal(np.add(e, 1, out=gates[t]), out=gates[t])
+        np.multiply(e, gates[t], out=nots[t])
+        np.tanh(part[3 * H :], out=g[t])
+        np.multiply(f, c[t], out=c[t + 1])
+        c[t + 1] += np.multiply(i, g[t], out=h[t + 1])  # h[t + 1] serves as scratch space
+        np.tanh(c[t + 1], out=tanh_c[t])
+        np.multiply(o, tanh_c[t], out=h[t + 1])
+        if mask is not None:
+            np.copyto(h[t + 1], h[t], where=~mask[t])
+            np.copyto(c[t + 1], c[t], where=~mask[t])
+    hs = h[1:].transpose(0, 2, 1)
+    hs = hs.copy() if mask is None else np.where(mask[:, :, None], hs, 0)
+    return hs, LSTMState(h[-1].T.copy(), c[-1].T.copy()), LSTMTape(xs, h, c, gates, nots, g, tanh_c, mask, seen)
+
+
+def lstm_backward(
+    dhs: ArrayLike | None, dstate_T: LSTMState | None, tape: LSTMTape, p: LSTMParams
+) -> tuple[Array, LSTMState, LSTMParams]:
+    """Backpropagation through time: `lstm_step_backward` for t = T … 1, parameters' gradients summed over t.
+
+    Parameters
+    ----------
+    dhs : array (T, N, H), or None for zeros
+        Gradient of the loss in each output. What it holds in padding is ignored.
+    dstate_T : LSTMState, or None for zeros
+        Gradient in the final state, beside what `dhs` says of it; either half may be None.
+    tape : LSTMTape
+        From `lstm_forward`.
+    p : LSTMParams
+        The same parameters as in the forward pass.
+
+    Returns
+    -------
+    dxs : array (T, N, D)
+        Zero where padded.
+    dstate0 : LSTMState
+    grads : LSTMParams
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 12.
+    """
+    where = "lstm_backward"
+    check_instance(where, "p", p, LSTMParams)
+    check_instance(where, "tape", tape, LSTMTape)
+    xs, h, c, gates, nots, g, tanh_c, mask, seen = tape
+    (T, N, _), H = xs.shape, p.H
+    dh_T, dc_T = _pair(where, "dstate_T", dstate_T)
+    dhs, (dh, dc), dtype = begin_backward(
+        where, p, h.transpose(0, 2, 1), mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"), dc_T=(dc_T, "H")
+    )
+    dh, dc = dh.T.copy(), dc.T.copy()
+
+    # What dc or dh is multiplied by, for all steps at once: (T, H, N), or (T, 3, H, N).
+    by_o = tanh_c * gates[:, 2] * nots[:, 2]
+    by_c = gates[:, 2] * (1 - tanh_c * tanh_c)
+    by_ifg = np.empty((T, 3, H, N), h.dtype)
+    by_ifg[:, :2] = gates[:, :2] * nots[:, :2]
+    by_ifg[:, 0] *= g
+    by_ifg[:, 1] *= c[:-1]
+    by_ifg[:, 2] = gates[:, 0] * (1 - g * g)
+    carry = gates[:, 1]
+    if mask is not None:  # a padded step: no gradient to the gates, all of dh and dc to the step before
+        real = mask[:, None, :]
+        by_o, by_c, by_ifg = by_o * real, by_c * real, by_ifg * real[:, None]
+        carry = np.where(real, carry, 1)
+
+    W_h = np.ascontiguousarray(p.W_h)  # (H, 4H)
+    da = np.empty((T, 4, H, N), dtype)  # i, f, g, o
+    for t in reversed(range(T)):
+        dh += dhs[t].T
+        np.multiply(dh, by_o[t], out=da[t, 3])
+        dc += dh * by_c[t]
+        np.multiply(dc, by_ifg[t], out=da[t, :3])
+        dc *= carry[t]
+        dh_prev = np.dot(W_h, da[t].reshape(4 * H, N))
+        if seen is not None:
+            dh_prev *= seen[t]
+        dh = dh_prev if mask is None else np.where(mask[t], dh_prev, dh)
+
+    da_rows = da.transpose(0, 3, 1, 2).reshape(T * N, 4 * H)
+    h_seen = h[:-1] if seen is None else h[:-1] * seen
+    grads = p.zeros_like(dtype)
+    grads.W_x[:] = rows(xs).T @ da_rows
+    grads.W_h[:] = h_seen.transpose(0, 2, 1).reshape(T * N, H).T @ da_rows
+    if p.bias:
+        grads.b[:] = da_rows.sum(axis=0)
+    return (da_rows @ p.W_x.T).reshape(xs.shape), LSTMState(dh.T.copy(), dc.T.copy()), grads

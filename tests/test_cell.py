@@ -1,0 +1,293 @@
+"""What every cell must do, whichever it is: the same tests for all of them."""
+
+import numpy as np
+import pytest
+
+from gru_lib import (
+    Cell,
+    Params,
+    bundle,
+    cbow_init,
+    cell_of,
+    elman_init,
+    gradcheck,
+    gru_init,
+    irnn_init,
+    linear_init,
+    lstm_init,
+    map_state,
+    register_cell,
+    scrn_init,
+    zero_state,
+)
+
+T, N, D, H = 5, 3, 2, 4
+
+CELLS = {
+    "gru": lambda rng: gru_init(rng, D, H),
+    "gru-after": lambda rng: gru_init(rng, D, H, reset_after=True, convention="write"),
+    "lstm": lambda rng: lstm_init(rng, D, H),
+    "lstm-nobias": lambda rng: lstm_init(rng, D, H, bias=False),
+    "elman-tanh": lambda rng: elman_init(rng, D, H),
+    "elman-relu": lambda rng: elman_init(rng, D, H, activation="relu"),
+    "elman-sigmoid": lambda rng: elman_init(rng, D, H, activation="sigmoid", bias=False),
+    "elman-linear": lambda rng: elman_init(rng, D, H, activation="linear"),
+    "irnn": lambda rng: irnn_init(rng, D, H),
+    "scrn": lambda rng: scrn_init(rng, D, H, 3, alpha=0.9),
+    "cbow": lambda rng: cbow_init(D),
+}
+cells = pytest.mark.parametrize("name", CELLS)
+
+
+def case(name, dtype=np.float64, N=N, T=T):
+    """A cell with random parameters, its inputs and state, and gradients of outputs and final state."""
+    rng = np.random.default_rng(3)
+    p = CELLS[name](rng).astype(dtype)
+    p.flat[:] = rng.normal(size=p.size)
+    shape = zero_state(p, N)
+    state0, dstate_T = (map_state(lambda a: rng.normal(size=a.shape).astype(dtype), shape) for _ in range(2))
+    xs, dhs = (rng.normal(size=(T, N, k)).astype(dtype) for k in (p.D, cell_of(p).width(p)))
+    return p, xs, state0, dhs, dstate_T
+
+
+def leaves(state):
+    """The arrays of a state."""
+    return [a for part in state for a in leaves(part)] if isinstance(state, tuple) else [state]
+
+
+def named(state):
+    return {f"state{i}": a for i, a in enumerate(leaves(state))}
+
+
+def regroup(like, arrays):
+    """Arrays put into the form of the state `like`."""
+    arrays = iter(arrays)
+    return map_state(lambda _: next(arrays), like)
+
+
+def loss_of(dhs, dstate_T, like, lengths=None):
+    """A loss whose gradients in outputs and final state are dhs and dstate_T."""
+
+    def loss(xs, p, **state0):
+        hs, state_T, _ = cell_of(p).forward(xs, regroup(like, state0.values()), p, lengths=lengths)
+        return (hs * dhs).sum() + sum((a * da).sum() for a, da in zip(leaves(state_T), leaves(dstate_T), strict=True))
+
+    return loss
+
+
+def run(p, xs, state0, dhs, dstate_T, lengths=None):
+    """Forward and backward; everything that comes out."""
+    cell = cell_of(p)
+    hs, state_T, tape = cell.forward(xs, state0, p, lengths=lengths)
+    dxs, dstate0, grads = cell.backward(dhs, dstate_T, tape, p)
+    return [hs, *leaves(state_T), dxs, *leaves(dstate0), grads.flat]
+
+
+@cells
+@pytest.mark.parametrize("lengths", [None, [5, 0, 2]], ids=["full", "padded"])
+def test_backward_matches_complex_step(name, lengths):
+    p, xs, state0, dhs, dstate_T = case(name)
+    cell = cell_of(p)
+    dxs, dstate0, grads = cell.backward(dhs, dstate_T, cell.forward(xs, state0, p, lengths=lengths)[2], p)
+    report = gradcheck(
+        loss_of(dhs, dstate_T, state0, lengths),
+        {"xs": xs, "p": p, **named(state0)},
+        {"xs": dxs, "p": grads, **named(dstate0)},
+    )
+    assert report.worst < 1e-13, report
+
+
+@cells
+def test_step_backward_matches_complex_step(name):
+    p, xs, state0, _, dstate = case(name)
+    cell = cell_of(p)
+    dx, dstate_prev, grads = cell.step_backward(dstate, cell.step(xs[0], state0, p)[1], p)
+
+    def loss(x, p, **state):
+        new, _ = cell.step(x, regroup(state0, state.values()), p)
+        return sum((a * da).sum() for a, da in zip(leaves(new), leaves(dstate), strict=True))
+
+    at, given = {"x": xs[0], "p": p, **named(state0)}, {"x": dx, "p": grads, **named(dstate_prev)}
+    report = gradcheck(loss, at, given)
+    assert report.worst < 1e-13, report
+
+
+@cells
+def test_forward_is_step_repeated(name):
+    p, xs, state, _, _ = case(name)
+    cell = cell_of(p)
+    hs, state_T, _ = cell.forward(xs, state, p)
+    for t in range(T):
+        state, _ = cell.step(xs[t], state, p)
+        np.testing.assert_allclose(hs[t], cell.output(state), rtol=1e-13, atol=1e-14)
+    for a, b in zip(leaves(state_T), leaves(state), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+@cells
+def test_padding_carries_the_state_and_outputs_zero(name):
+    p, xs, state0, _, _ = case(name)
+    cell = cell_of(p)
+    hs, state_T, _ = cell.forward(xs, state0, p, lengths=[5, 0, 2])
+    np.testing.assert_array_equal(hs[:, 1], 0)
+    np.testing.assert_array_equal(hs[2:, 2], 0)
+    for row, length in enumerate([5, 0, 2]):
+        one = np.s_[row : row + 1]
+        part, end, _ = cell.forward(xs[:length, one], map_state(lambda a, one=one: a[one], state0), p)
+        np.testing.assert_allclose(hs[:length, one], part, rtol=1e-13, atol=1e-14)
+        for a, b in zip(leaves(state_T), leaves(end), strict=True):
+            np.testing.assert_allclose(a[one], b, rtol=1e-13, atol=1e-14)
+
+
+@cells
+@pytest.mark.parametrize("rubbish", [np.nan, np.inf, -1e300])
+def test_what_padding_holds_changes_no_bit(name, rubbish):
+    p, xs, state0, dhs, dstate_T = case(name)
+    lengths = np.array([5, 0, 2])
+    pad = np.arange(T)[:, None] >= lengths
+    clean = run(p, xs, state0, dhs, dstate_T, lengths)
+    xs, dhs = xs.copy(), dhs.copy()
+    xs[pad], dhs[pad] = rubbish, rubbish
+    for a, b in zip(clean, run(p, xs, state0, dhs, dstate_T, lengths), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(clean[1 + len(leaves(state0))][pad], 0)  # dxs
+
+
+@cells
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_dtype_in_is_dtype_out(name, dtype):
+    p, xs, state0, dhs, dstate_T = case(name, dtype)
+    cell = cell_of(p)
+    state, cache = cell.step(xs[0], state0, p)
+    dx, dstate, g = cell.step_backward(dstate_T, cache, p)
+    out = [*leaves(state), dx, *leaves(dstate), g.flat, *run(p, xs, None, None, None, [5, 0, 2])]
+    for array in [*out, *run(p, xs, state0, dhs, dstate_T)]:
+        assert array.dtype == dtype
+
+
+@cells
+def test_inputs_may_be_read_only_and_a_second_call_gives_the_same_bits(name):
+    p, xs, state0, dhs, dstate_T = case(name)
+    for array in (p.flat, xs, dhs, *leaves(state0), *leaves(dstate_T)):
+        array.flags.writeable = False
+    first, second = (run(p, xs, state0, dhs, dstate_T, [5, 1, 3]) for _ in range(2))
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+    cell = cell_of(p)
+    tape = cell.forward(xs, state0, p)[2]
+    a, b = (cell.backward(dhs, dstate_T, tape, p) for _ in range(2))  # backward leaves the tape as it was
+    np.testing.assert_array_equal(a[2].flat, b[2].flat)
+    cell.step_backward(dstate_T, cell.step(xs[0], state0, p)[1], p)
+
+
+@cells
+def test_results_are_arrays_of_their_own(name):
+    """Writing into a result must not reach the arguments, or another result."""
+    p, xs, state0, dhs, dstate_T = case(name)
+    cell = cell_of(p)
+    before = [xs.copy(), *[a.copy() for a in leaves(state0)]]
+    hs, state_T, tape = cell.forward(xs, state0, p)
+    dxs, dstate0, grads = cell.backward(dhs, dstate_T, tape, p)
+    keep = [a.copy() for a in leaves(state_T)]
+    hs[:], dxs[:] = 7, 7
+    for a in leaves(dstate0):
+        a[:] = 7
+    for a, b in zip([xs, *leaves(state0), *leaves(state_T)], [*before, *keep], strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(cell.backward(dhs, dstate_T, tape, p)[2].flat, grads.flat)
+
+
+@cells
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_huge_inputs_stay_finite_without_a_warning(name, dtype):
+    p, xs, state0, dhs, dstate_T = case(name, dtype)
+    for array in run(p, xs * dtype(1e4), state0, dhs, dstate_T, [5, 0, 2]):
+        assert np.isfinite(array).all()
+
+
+@cells
+def test_no_steps_and_no_sequences_are_fine(name):
+    p, _, state0, _, dstate_T = case(name)
+    cell = cell_of(p)
+    hs, state_T, tape = cell.forward(np.zeros((0, N, p.D)), state0, p)
+    dxs, dstate0, grads = cell.backward(hs, dstate_T, tape, p)
+    assert hs.shape == (0, N, cell.width(p)) and dxs.shape == (0, N, p.D)
+    for got, want in [(state_T, state0), (dstate0, dstate_T)]:
+        for a, b in zip(leaves(got), leaves(want), strict=True):
+            np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(grads.flat, 0)
+    for array in run(p, np.zeros((T, 0, p.D)), None, None, None)[:-1]:
+        assert array.size == 0
+
+
+@cells
+def test_missing_gradients_and_states_count_as_zero(name):
+    p, xs, state0, dhs, dstate_T = case(name)
+    zero = zero_state(p, N)
+    for given, full in [
+        ((state0, None, dstate_T), (state0, 0 * dhs, dstate_T)),
+        ((None, dhs, None), (zero, dhs, zero)),
+    ]:
+        for a, b in zip(run(p, xs, *given), run(p, xs, *full), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@cells
+def test_a_wrong_argument_is_named(name):
+    p, xs, state0, dhs, _ = case(name)
+    cell, prefix = cell_of(p), name.split("-")[0].replace("irnn", "elman")
+    tape = cell.forward(xs, state0, p)[2]
+    with pytest.raises(ValueError, match=rf"{prefix}_forward: xs must have shape \(T, N, D\)"):
+        cell.forward(xs[0], state0, p)
+    with pytest.raises(ValueError, match=r"lengths must lie in 0..T = 0..5; got 1..6"):
+        cell.forward(xs, state0, p, lengths=[1, 6, 2])
+    with pytest.raises(ValueError, match=rf"{prefix}_forward: .0 must have shape"):
+        cell.forward(xs[:, :2], state0, p)
+    with pytest.raises(ValueError, match=rf"{prefix}_backward: dhs must have shape \(T, N, .\) = \(5, 3, "):
+        cell.backward(dhs[:4], None, tape, p)
+    with pytest.raises(TypeError, match=rf"{prefix}_backward: tape must be a \w+Tape; got NoneType"):
+        cell.backward(dhs, None, None, p)
+    with pytest.raises(ValueError, match=rf"{prefix}_step: ._prev must have shape \(N, .\) = \(3, "):
+        cell.step(xs[0], map_state(lambda a: a[:2], state0), p)
+    for function in (cell.forward, cell.step):
+        with pytest.raises(TypeError, match=rf"{prefix}_\w+: p must be a \w+Params; got dict"):
+            function(xs, state0, {})
+    cache = cell.step(xs[0], state0, p)[1]
+    for function, kept, grad in [(cell.backward, tape, dhs), (cell.step_backward, cache, dhs[0])]:
+        with pytest.raises(TypeError, match=rf"{prefix}_\w+: p must be a \w+Params; got dict"):
+            function(grad, None, kept, {}) if function is cell.backward else function(grad, kept, {})
+
+
+@cells
+def test_cells_live_in_a_bundle_on_one_flat_array(name):
+    p, xs, state0, _, _ = case(name)
+    m = bundle(cell=p, out=linear_init(np.random.default_rng(0), cell_of(p).width(p), 1))
+    a, b = cell_of(m.cell).forward(xs, state0, m.cell)[0], cell_of(p).forward(xs, state0, p)[0]
+    np.testing.assert_array_equal(a, b)
+
+
+def test_map_state_keeps_the_form_of_the_state():
+    p = lstm_init(np.random.default_rng(0), D, H)
+    state = (zero_state(p, 2), np.ones((2, 1)))
+    one = map_state(lambda a, b: a[:1] + b[:1], state, state)
+    assert type(one) is tuple and type(one[0]) is type(state[0])
+    assert one[0].h.shape == (1, H) and one[1].item() == 2
+
+
+def test_cell_of_refuses_what_it_does_not_know():
+    linear = linear_init(np.random.default_rng(0), 2, 2)
+    with pytest.raises(TypeError, match=r"cell_of: p must be one of .*GRUParams.*; got LinearParams"):
+        cell_of(linear)
+    with pytest.raises(TypeError, match="register_cell: kind must be a subclass of Params; got <class 'int'>"):
+        register_cell(int, cell_of(cbow_init(2)))
+    with pytest.raises(TypeError, match="register_cell: cell must be a Cell; got dict"):
+        register_cell(Params, {})
+
+
+def test_a_cell_of_ones_own_joins_by_the_class_of_its_parameters(monkeypatch):
+    class Mine(Params):
+        pass
+
+    monkeypatch.setattr("gru_lib.cell._CELLS", {})
+    register_cell(Mine, mine := Cell(forward=lambda *a, **k: None, backward=lambda *a: None))
+    assert cell_of(Mine({})) is mine

@@ -1,0 +1,188 @@
+"""Networks without gates. What all cells have in common is in test_cell.py."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from gru_lib import (
+    cbow_forward,
+    cbow_init,
+    elman_backward,
+    elman_forward,
+    elman_init,
+    elman_step,
+    elman_step_backward,
+    elman_step_concatenated,
+    elman_step_concatenated_backward,
+    gradcheck,
+    irnn_init,
+    orthogonal,
+    scrn_forward,
+    scrn_init,
+    scrn_step,
+)
+
+T, N, D, H = 6, 3, 2, 4
+ACTIVATIONS = {
+    "tanh": np.tanh,
+    "relu": lambda a: max(a, 0.0),
+    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
+    "linear": lambda a: a,
+}
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def elman(**options):
+    p = elman_init(rng(), D, H, **options)
+    p.flat[:] = rng().normal(size=p.size)
+    return p
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_elman_step_follows_the_equation(activation, bias):
+    """One number at a time."""
+    p, x, h_prev = elman(activation=activation, bias=bias), rng().normal(size=(N, D)), rng().normal(size=(N, H))
+    h, _ = elman_step(x, h_prev, p)
+    b = p.b if bias else np.zeros(H)
+    for row in range(N):
+        for j in range(H):
+            a = sum(x[row, i] * p.W_x[i, j] for i in range(D)) + sum(h_prev[row, i] * p.W_h[i, j] for i in range(H))
+            assert h[row, j] == pytest.approx(ACTIVATIONS[activation](a + b[j]), rel=1e-13)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_split_and_concatenated_weights_are_one_network(activation, bias):
+    p, x, h_prev = elman(activation=activation, bias=bias), rng().normal(size=(N, D)), rng().normal(size=(N, H))
+    dh = rng().normal(size=(N, H))
+    h, cache = elman_step(x, h_prev, p)
+    h2, cache2 = elman_step_concatenated(x, h_prev, p)
+    np.testing.assert_allclose(h, h2, rtol=0, atol=1e-14)
+    split, joined = elman_step_backward(dh, cache, p), elman_step_concatenated_backward(dh, cache2, p)
+    for a, b in zip([*split[:2], split[2].flat], [*joined[:2], joined[2].flat], strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-13)
+    report = gradcheck(
+        lambda x, h, p: (elman_step_concatenated(x, h, p)[0] * dh).sum(),
+        {"x": x, "h": h_prev, "p": p},
+        {"x": joined[0], "h": joined[1], "p": joined[2]},
+    )
+    assert report.worst < 1e-13, report
+
+
+def test_split_and_concatenated_weights_share_their_memory():
+    p = elman()
+    np.testing.assert_array_equal(p.W, np.concatenate([p.W_h, p.W_x]))
+    p.W[H, 0] = 5
+    assert p.W_x[0, 0] == 5
+
+
+def test_cbow_is_blind_to_the_order_of_one_hot_inputs_to_the_last_bit():
+    tokens = np.eye(5)[rng().integers(0, 5, (T, N))]
+    p = cbow_init(5)
+    forwards, backwards = cbow_forward(tokens, None, p)[1], cbow_forward(tokens[::-1], None, p)[1]
+    np.testing.assert_array_equal(forwards, backwards)
+    np.testing.assert_array_equal(forwards, tokens.sum(axis=0))
+
+
+@pytest.mark.parametrize("activation", ["tanh", "linear"])
+def test_elman_and_a_linear_recurrence_see_the_order(activation):
+    p, xs = elman_init(rng(), D, H, activation=activation), rng().normal(size=(T, N, D))
+    forwards, backwards = elman_forward(xs, None, p)[1], elman_forward(xs[::-1], None, p)[1]
+    assert np.abs(forwards - backwards).min() > 1e-3
+
+
+def test_a_linear_recurrence_is_a_sum_of_powers():
+    p, xs = elman_init(rng(), D, H, activation="linear"), rng().normal(size=(T, N, D))
+    _, h_T, _ = elman_forward(xs, None, p)
+    right = sum(xs[t] @ p.W_x @ np.linalg.matrix_power(p.W_h, T - 1 - t) for t in range(T))
+    np.testing.assert_allclose(h_T, right, rtol=0, atol=1e-14)
+
+
+def test_orthogonal_keeps_lengths_and_with_it_the_gradient():
+    Q = orthogonal(rng(), 7)
+    np.testing.assert_allclose(Q @ Q.T, np.eye(7), rtol=0, atol=1e-14)
+    p = elman_init(rng(), D, H, activation="linear", init="orthogonal")
+    dh_T = rng().normal(size=(N, H))
+    _, dh0, _ = elman_backward(None, dh_T, elman_forward(np.zeros((500, N, D)), None, p)[2], p)
+    np.testing.assert_allclose(np.linalg.norm(dh0, axis=1), np.linalg.norm(dh_T, axis=1), rtol=1e-12)
+
+
+def test_orthogonal_has_no_preferred_direction():
+    """The mean of many draws goes to zero; without the correction of signs it does not."""
+    source = rng()
+    mean = np.mean([orthogonal(source, 3) for _ in range(3000)], axis=0)
+    assert np.abs(mean).max() < 5 / np.sqrt(3 * 3000)  # five standard deviations of an entry's mean
+
+
+def test_irnn_starts_as_the_identity():
+    p = irnn_init(rng(), D, H)
+    h0, dh_T = np.abs(rng().normal(size=(2, N, H)))
+    _, h_T, tape = elman_forward(np.zeros((1000, N, D)), h0, p)
+    np.testing.assert_array_equal(h_T, h0)
+    np.testing.assert_array_equal(elman_backward(None, dh_T, tape, p)[1], dh_T)
+    assert 0.0003 < p.W_x.std() < 0.003
+    np.testing.assert_array_equal(irnn_init(rng(), D, H, std=0).W_x, 0)
+
+
+def test_scrn_step_follows_the_equations():
+    p = scrn_init(rng(), D, H, 3, alpha=0.8)
+    x, s_prev = rng().normal(size=(N, D)), rng().normal(size=(N, 3 + H))
+    s, _ = scrn_step(x, s_prev, p)
+    c = 0.2 * (x @ p.W_xc) + 0.8 * s_prev[:, :3]
+    np.testing.assert_allclose(s[:, :3], c, rtol=0, atol=1e-15)
+    h = 1 / (1 + np.exp(-(x @ p.W_xh + s_prev[:, 3:] @ p.W_hh + c @ p.W_ch)))
+    np.testing.assert_allclose(s[:, 3:], h, rtol=0, atol=1e-15)
+
+
+def test_scrn_context_is_an_exponential_average():
+    p, xs = scrn_init(rng(), D, H, 3), rng().normal(size=(T, N, D))
+    hs, s_T, _ = scrn_forward(xs, None, p)
+    right = sum(0.05 * 0.95 ** (T - 1 - t) * xs[t] @ p.W_xc for t in range(T))
+    np.testing.assert_allclose(s_T[:, :3], right, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(hs[-1], s_T)
+
+
+@pytest.mark.parametrize("a", [700, -700, 40, -40])
+def test_a_saturated_sigmoid_keeps_the_digits_of_its_gradient(a):
+    p = elman_init(rng(), 1, 1, activation="sigmoid")
+    p.W[:], p.b[:] = 0.25, a  # x and h add exactly 0.25
+    x = h = np.full((1, 1), 0.5)
+    with mpmath.workdps(50):
+        e = mpmath.exp(-(mpmath.mpf(a) + 0.25))
+        slope = float(e / (1 + e) ** 2)
+    step = elman_step_backward(np.ones((1, 1)), elman_step(x, h, p)[1], p)
+    whole = elman_backward(None, np.ones((1, 1)), elman_forward(x[None], h, p)[2], p)
+    for dx, dh, grads in [step, whole]:
+        assert grads.b.item() == pytest.approx(slope, rel=1e-11, abs=0)
+        for array, factor in [(dx, 0.25), (dh, 0.25), (grads.W_x, 0.5), (grads.W_h, 0.5)]:
+            assert array.item() == pytest.approx(slope * factor, rel=1e-11, abs=0)
+
+
+def test_init_draws_within_its_bounds_from_the_generator_given():
+    p = elman_init(rng(), 30, 16)
+    assert np.abs(p.W).max() <= 0.25 and np.abs(p.W).max() > 0.24 and not p.b.any()
+    np.testing.assert_array_equal(p.flat, elman_init(rng(), 30, 16).flat)
+    assert elman_init(rng(), 3, 4, dtype=np.float32).dtype == np.float32
+
+
+def test_init_names_the_wrong_argument():
+    with pytest.raises(TypeError, match="elman_init: rng must be a Generator; got int"):
+        elman_init(0, D, H)
+    with pytest.raises(ValueError, match="elman_init: H must be at least 1; got 0"):
+        elman_init(rng(), D, 0)
+    with pytest.raises(ValueError, match=r"elman_init: activation must be one of 'tanh', .*; got 'gelu'"):
+        elman_init(rng(), D, H, activation="gelu")
+    with pytest.raises(ValueError, match="elman_init: init must be one of 'uniform', 'orthogonal'; got 'zeros'"):
+        elman_init(rng(), D, H, init="zeros")
+    with pytest.raises(ValueError, match="scrn_init: alpha must be >= 0 and < 1; got 1"):
+        scrn_init(rng(), D, H, 2, alpha=1)
+    with pytest.raises(ValueError, match="irnn_init: std must be >= 0; got -1"):
+        irnn_init(rng(), D, H, std=-1)
+    with pytest.raises(TypeError, match="cbow_init: D must be an integer"):
+        cbow_init(2.0)
+    with pytest.raises(ValueError, match=r"h_mask must have shape \(N, H\) = \(3, 4\); got \(3, 2\)"):
+        elman_forward(np.zeros((T, N, D)), None, elman(), h_mask=np.ones((3, 2)))
