@@ -47,19 +47,18 @@ class LinksToState(Transform):
 def add_assets(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
     """Give a page the host and the modules of the explorers it holds, and check its links to them."""
     body = context.get("body", "")
+    _check_links(pagename, body)
     used = sorted(set(USED.findall(body)) & set(EXPLORERS))
     if not used:
         return
-    folder = Path(app.outdir) / "_static" / "afm"
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "afm_host.js", (HERE / "afm_host.js").read_text("utf-8"))
+    _write_assets(app, used)
     app.add_js_file("afm/afm_host.js", loading_method="defer")
     for name in used:
-        _write(folder / f"{name}.js", classic(name))
-        _write(folder / f"{name}.css", styles(name, tokens=False))
         app.add_js_file(f"afm/{name}.js", loading_method="defer")
         app.add_css_file(f"afm/{name}.css")
 
+
+def _check_links(pagename: str, body: str) -> None:
     anchors = dict(ANCHORED.findall(body))
     for anchor, query in LINK.findall(body):
         if anchor not in anchors:
@@ -68,6 +67,26 @@ def add_assets(app: Sphinx, pagename: str, _template: str, context: dict[str, An
         known = {*EXPLORERS[anchors[anchor]]._names(), "preset"}
         for key in set(parse_qs(query.replace("&amp;", "&"))) - known:
             LOGGER.warning("link to #%s sets %r, which it does not have", anchor, key, location=pagename)
+
+
+def refresh_assets(app: Sphinx, exception: Exception | None) -> None:
+    """Bring the assets up to date also for the pages that this build did not write."""
+    written = {path.stem for path in _folder(app).glob("*.js")}
+    if written and not exception:
+        _write_assets(app, sorted(written & set(EXPLORERS)))
+
+
+def _folder(app: Sphinx) -> Path:
+    return Path(app.outdir) / "_static" / "afm"
+
+
+def _write_assets(app: Sphinx, names: list[str]) -> None:
+    folder = _folder(app)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "afm_host.js", (HERE / "afm_host.js").read_text("utf-8"))
+    for name in names:
+        _write(folder / f"{name}.js", classic(name))
+        _write(folder / f"{name}.css", styles(name, tokens=False))
 
 
 def _write(path: Path, text: str) -> None:
@@ -80,4 +99,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
     app.add_transform(LinksToState)
     app.connect("html-page-context", add_assets)
+    app.connect("build-finished", refresh_assets)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from traitlets import Enum, Float, TraitError, Unicode
+from traitlets import Dict, Enum, Float, TraitError, Unicode
 
 from gru_lib.widgets._modules import assemble, styles
 
@@ -68,6 +68,7 @@ class Explorer(anywidget.AnyWidget):
 
     lang = OneOf(["", "en", "zh"], "", help="language of the words; empty: that of the page").tag(sync=True)
     anchor = Unicode("", help="id of the element in the built page")
+    value = Dict(read_only=True, help="the state and what follows from it; ipywidgets.interactive_output reads it")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Read the module and its styles once, when the class is made."""
@@ -81,6 +82,8 @@ class Explorer(anywidget.AnyWidget):
             if not self.has_trait(name):
                 raise TypeError(f"{type(self).__name__}: no argument {name!r}; it takes {', '.join(self._names())}.")
         super().__init__(**state)
+        self.observe(self._tell, self.keys_of_state())
+        self._tell()
 
     @classmethod
     def _names(cls, **metadata: Any) -> list[str]:
@@ -98,6 +101,13 @@ class Explorer(anywidget.AnyWidget):
         """Return the state as plain values; numbers to twelve digits, so that it prints alike everywhere."""
         values = {name: getattr(self, name) for name in self.keys_of_state()}
         return {k: float(f"{v:.12g}") if isinstance(v, float) else v for k, v in values.items()}
+
+    def values(self) -> dict[str, Any]:
+        """Return the state and what is computed from it."""
+        return self.state()
+
+    def _tell(self, _change: Any = None) -> None:
+        self.set_trait("value", self.values())
 
     def fallback(self) -> str:
         """Return HTML that says the same without JavaScript."""

@@ -58,6 +58,8 @@ class GateExplorer(Explorer):
         The gates. Setting one moves its bias.
     n, h : float
         Candidate and new state; read-only.
+    value : dict
+        All of these, for `ipywidgets.interactive_output`.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class GateExplorer(Explorer):
                 raise TypeError(f"GateExplorer: {name} is computed from the state and cannot be set.")
         super().__init__(**state)
         self._step()
+        self._tell()
         for name, share in gates.items():
             setattr(self, name, share)
 
@@ -139,6 +142,10 @@ class GateExplorer(Explorer):
     def _move_bias(self, change: Any) -> None:
         if not self._computing:
             setattr(self, f"b_{change['name']}", self._bias_for(change["name"], change["new"]))
+
+    def values(self) -> dict[str, Any]:
+        """Return the state and r, z, n, h."""
+        return self.state() | {name: getattr(self, name) for name in "rznh"}
 
     def fallback(self) -> str:
         """Return the cell as static SVG, the sentence and the equations' results as its caption."""
