@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gru_lib._check import as_array, as_lengths, check_choice, check_instance, check_int
+from gru_lib._check import check_choice, check_instance, check_int
 from gru_lib._params import Params
+from gru_lib._sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib.ops import lowest_exponent, sigmoid_pair
 
 __all__ = [
@@ -154,7 +155,8 @@ def gru_step(x: ArrayLike, h_prev: ArrayLike, p: GRUParams) -> tuple[Array, GRUC
     -----
     Chapter 4. Cho et al. (2014), arXiv:1406.1078, "keep", reset before.
     """
-    x, h_prev = _check_step("gru_step", p, x=x, h_prev=h_prev)
+    check_instance("gru_step", "p", p, GRUParams)
+    x, h_prev = check_rows("gru_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
     r, not_r = sigmoid_pair(x @ p.W_xr + h_prev @ p.W_hr + p.b_r)
     z, not_z = sigmoid_pair(x @ p.W_xz + h_prev @ p.W_hz + p.b_z)
     if p.reset_after:
@@ -212,9 +214,10 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
     -----
     Chapter 5. With "write", reset before and no bias these are equations (8) to (24) of ai-edu, section 20.3.
     """
+    check_instance("gru_step_backward", "p", p, GRUParams)
     check_instance("gru_step_backward", "cache", cache, GRUCache)
     x, h_prev, r, not_r, z, not_z, n, q = cache
-    (dh,) = _check_step("gru_step_backward", p, N=len(x), dh=dh)
+    (dh,) = check_rows("gru_step_backward", p, N=len(x), dh=(dh, "H"))
     keep, write, sign = (z, not_z, 1) if p.convention == "keep" else (not_z, z, -1)
 
     da_z = sign * dh * (h_prev - n) * z * not_z
@@ -241,17 +244,6 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
     return dx, dh_prev, g
 
 
-def _check_step(where: str, p: GRUParams, N: int | None = None, **arrays: ArrayLike) -> list[Array]:
-    """Check the arrays of one step: x is (N, D), all others (N, H), with one N."""
-    check_instance(where, "p", p, GRUParams)
-    sizes = {"D": p.D, "H": p.H} if N is None else {"D": p.D, "H": p.H, "N": N}
-    checked = []
-    for name, value in arrays.items():
-        checked.append(as_array(where, name, value, ("N", "D" if name == "x" else "H"), sizes))
-        sizes["N"] = len(checked[0])
-    return checked
-
-
 # -------------------------------------------------------------------------------------- the whole sequence, to run
 #
 # Same numbers as T calls of gru_step, several times faster (chapter 11 measures each of these):
@@ -270,28 +262,34 @@ class _Block(NamedTuple):
 
     xs: Array  # (T, N, D)
     h: Array  # (T + 1, H, N): h_0 … h_T
+    seen: Array  # (T, H, N): what the gates and the candidate see of h_prev; h[:-1] without recurrent dropout
     gates: Array  # (T, 2, H, N): r, z
     rest: Array  # (T, 3, H, N): 1 − r, 1 − z, n
     q: Array  # (T, H, N): as in GRUCache
-    mask: Array | None  # (T, N), True where a step is real
 
 
 class GRUTape(NamedTuple):
-    """What `gru_backward` needs of the forward pass. Read-only; backward may be called more than once."""
+    """What `gru_backward` needs of the forward pass. Backward may be called more than once."""
 
-    T: int
-    N: int
+    hs: Array  # (T + 1, N, H): h_0 … h_T
+    mask: Array | None  # (T, N), True where a step is real
+    h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
     blocks: tuple[_Block, ...]
 
     def gate(self, name: str) -> Array:
         """Return "r", "z" or "n" of every step, (T, N, H), for looking at. Padded steps hold what x = 0 gives."""
         check_choice("GRUTape.gate", "name", name, ("r", "z", "n"))
         picked = [b.rest[:, 2] if name == "n" else b.gates[:, "rz".index(name)] for b in self.blocks]
-        return np.concatenate([part.transpose(0, 2, 1) for part in picked], axis=1)
+        return np.concatenate([_batch_first(part) for part in picked], axis=1)
 
 
 def gru_forward(
-    xs: ArrayLike, h0: ArrayLike | None, p: GRUParams, *, lengths: ArrayLike | None = None
+    xs: ArrayLike,
+    h0: ArrayLike | None,
+    p: GRUParams,
+    *,
+    lengths: ArrayLike | None = None,
+    h_mask: ArrayLike | None = None,
 ) -> tuple[Array, Array, GRUTape]:
     """Run a GRU over sequences: `gru_step` for t = 1 … T.
 
@@ -305,6 +303,9 @@ def gru_forward(
     lengths : integers (N,), optional
         Steps of each sequence that are real, in 0..T; the rest is padding. A padded step carries the state and
         outputs zero. Whatever the padding holds, NaN included, changes no bit of any result.
+    h_mask : array (N, H) or (T, N, H), optional
+        Recurrent dropout: the gates and the candidate see h_mask ⊙ h_prev; what z carries over is h_prev itself.
+        See `gru_lib.dropout`.
 
     Returns
     -------
@@ -326,28 +327,22 @@ def gru_forward(
     """
     where = "gru_forward"
     check_instance(where, "p", p, GRUParams)
-    xs = as_array(where, "xs", xs, ("T", "N", "D"), {"D": p.D})
+    xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
+    h_mask = recurrent_mask(where, h_mask, xs, p)
     T, N, _ = xs.shape
-    h0 = np.zeros((N, p.H), p.dtype) if h0 is None else as_array(where, "h0", h0, ("N", "H"), {"N": N, "H": p.H})
-    mask = None if lengths is None else as_lengths(where, lengths, T, N)
-    dtype = np.result_type(xs, h0, p.flat)
 
-    hs, h_T = np.empty((T, N, p.H), dtype), np.empty((N, p.H), dtype)
-    blocks = []
-    for start in range(0, max(N, 1), _COLUMNS):
-        cols = np.s_[start : start + _COLUMNS]
-        block = _forward_block(xs[:, cols], h0[cols], p, dtype, None if mask is None else mask[:, cols])
-        hs[:, cols], h_T[cols] = block.h[1:].transpose(0, 2, 1), block.h[-1].T
-        blocks.append(block)
-    if mask is not None:
-        hs[~mask] = 0
-    return hs, h_T, GRUTape(T, N, tuple(blocks))
+    hs, blocks = np.empty((T + 1, N, p.H), dtype), []
+    for c in _blocks(N):
+        pieces = [None if m is None else m[:, c] for m in (mask, h_mask)]
+        blocks.append(_forward_block(xs[:, c], h0[c], p, dtype, *pieces))
+        hs[:, c] = _batch_first(blocks[-1].h)
+    return outputs(hs[1:], mask), hs[-1].copy(), GRUTape(hs, mask, h_mask, tuple(blocks))
 
 
-def _forward_block(xs: Array, h0: Array, p: GRUParams, dtype: np.dtype, mask: Array | None) -> _Block:
+def _forward_block(
+    xs: Array, h0: Array, p: GRUParams, dtype: np.dtype, mask: Array | None, h_mask: Array | None
+) -> _Block:
     (T, N, _), H = xs.shape, p.H
-    if mask is not None:
-        xs = np.where(mask[:, :, None], xs, 0)
     W_hg, W_hn = -p.W_h[:, : 2 * H].T, p.W_hn.T.copy()  # (2H, H), (H, H)
     rest = np.matmul(p.W_x.T, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 3H, N): the input's part
     if p.bias:
@@ -357,26 +352,29 @@ def _forward_block(xs: Array, h0: Array, p: GRUParams, dtype: np.dtype, mask: Ar
     highest = np.full((2 * H, N), -lowest_exponent(dtype), dtype)  # an array: NumPy compares it faster than a number
 
     h, gates, q = np.empty((T + 1, H, N), dtype), np.empty((T, 2 * H, N), dtype), np.empty((T, H, N), dtype)
+    seen = h[:-1] if h_mask is None else np.array(_batch_last(h_mask), dtype, order="C")
     part_g, part_n = np.empty((2 * H, N), dtype), np.empty((H, N), dtype)
     h[0] = h0.T
-    for t, (h_prev, h_t, s, rest_t, q_t) in enumerate(zip(h[:-1], h[1:], gates, rest, q, strict=True)):
+    for t, (h_prev, h_t, seen_t, s, rest_t, q_t) in enumerate(zip(h[:-1], h[1:], seen, gates, rest, q, strict=True)):
+        if h_mask is not None:
+            seen_t *= h_prev
         e, n = rest_t[: 2 * H], rest_t[2 * H :]
-        e += np.dot(W_hg, h_prev, out=part_g)  # −a of both gates
+        e += np.dot(W_hg, seen_t, out=part_g)  # −a of both gates
         np.exp(np.minimum(e, highest, out=e), out=e)
         np.divide(1, np.add(e, 1, out=s), out=s)  # r and z
         e *= s  # 1 − r and 1 − z
         if p.reset_after:
-            np.add(np.dot(W_hn, h_prev, out=part_n), b_hn, out=q_t)
+            np.add(np.dot(W_hn, seen_t, out=part_n), b_hn, out=q_t)
             n += np.multiply(s[:H], q_t, out=part_n)
         else:
-            n += np.dot(W_hn, np.multiply(s[:H], h_prev, out=q_t), out=part_n)
+            n += np.dot(W_hn, np.multiply(s[:H], seen_t, out=q_t), out=part_n)
         np.tanh(n, out=n)
         keep, write = (s[H:], e[H:]) if p.convention == "keep" else (e[H:], s[H:])
         np.multiply(keep, h_prev, out=h_t)
         h_t += np.multiply(write, n, out=part_n)
         if mask is not None:
             np.copyto(h_t, h_prev, where=~mask[t])
-    return _Block(xs, h, gates.reshape(T, 2, H, N), rest.reshape(T, 3, H, N), q, mask)
+    return _Block(xs, h, seen, gates.reshape(T, 2, H, N), rest.reshape(T, 3, H, N), q)
 
 
 def gru_backward(
@@ -414,41 +412,31 @@ def gru_backward(
     where = "gru_backward"
     check_instance(where, "p", p, GRUParams)
     check_instance(where, "tape", tape, GRUTape)
-    T, N, H = tape.T, tape.N, p.H
-    sizes = {"T": T, "N": N, "H": H}
-    given = [p.flat, tape.blocks[0].h]
-    if dhs is not None:
-        given.append(dhs := as_array(where, "dhs", dhs, ("T", "N", "H"), sizes))
-    if dh_T is not None:
-        given.append(dh_T := as_array(where, "dh_T", dh_T, ("N", "H"), sizes))
-    dtype = np.result_type(*given)
-
+    dhs, (dh,), dtype = begin_backward(where, p, tape.hs, tape.mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
+    T, N, H = dhs.shape
     dxs, dh0, grads = np.empty((T, N, p.D), dtype), np.empty((N, H), dtype), p.zeros_like(dtype)
-    for start, block in zip(range(0, max(N, 1), _COLUMNS), tape.blocks, strict=True):
-        cols = np.s_[start : start + _COLUMNS]
-        dh = np.zeros(block.h.shape[1:], dtype)  # (H, N)
-        if dh_T is not None:
-            dh[:] = dh_T[cols].T
-        _backward_block(None if dhs is None else dhs[:, cols], dh, block, p, dxs[:, cols], dh0[cols], grads)
+    for c, block in zip(_blocks(N), tape.blocks, strict=True):
+        pieces = [None if m is None else m[:, c] for m in (tape.mask, tape.h_mask)]
+        dxs[:, c], dh0[c] = _backward_block(dhs[:, c], dh[c], block, p, grads, *pieces)
     return dxs, dh0, grads
 
 
 def _backward_block(
-    dhs: Array | None, dh: Array, block: _Block, p: GRUParams, dxs: Array, dh0: Array, grads: GRUParams
-) -> None:
-    """From dh = ∂L/∂h_T (H, N), fill dxs and dh0 and add to grads. Overwrites dh."""
-    xs, h, gates, rest, q, mask = block
-    (T, N, _), H, dtype = xs.shape, p.H, dh.dtype
+    dhs: Array, dh_T: Array, block: _Block, p: GRUParams, grads: GRUParams, mask: Array | None, h_mask: Array | None
+) -> tuple[Array, Array]:
+    """Return dxs (T, N, D) and dh0 (N, H), and add to grads."""
+    xs, h, seen, gates, rest, q = block
+    (T, N, _), H, dtype = xs.shape, p.H, dh_T.dtype
     h_prev, r, z, not_z, n = h[:-1], gates[:, 0], gates[:, 1], rest[:, 1], rest[:, 2]
-    keep, write, sign = (z, not_z, 1) if p.convention == "keep" else (not_z, z, -1)
+    keep, write = (z, not_z) if p.convention == "keep" else (not_z, z)
 
     # What dq, dh, dh, dh of each step is multiplied by to give da_r, da_z, da_n, and the part that z carries back.
     # The loop replaces these factors by the products.
     factors = np.empty((T, 4, H, N), dtype)
     by_r, by_z, by_n, carry = (factors[:, i] for i in range(4))
     np.multiply(gates, rest[:, :2], out=factors[:, :2])  # the slopes of r and z
-    by_r *= q if p.reset_after else h_prev
-    by_z *= np.subtract(h_prev, n) if sign > 0 else np.subtract(n, h_prev)
+    by_r *= q if p.reset_after else seen
+    by_z *= h_prev - n if p.convention == "keep" else n - h_prev
     np.multiply(write, 1 - n * n, out=by_n)
     carry[:] = keep
     if mask is not None:  # a padded step: no gradient to the gates, all of dh to the step before
@@ -456,36 +444,43 @@ def _backward_block(
         carry += ~mask[:, None, :]
 
     W_hg, W_hn = p.W_h[:, : 2 * H].copy(), p.W_hn.copy()  # (H, 2H), (H, H)
-    dq, part = np.empty((T, H, N), dtype), np.empty((H, N), dtype)
+    dq, part, back = np.empty((T, H, N), dtype), np.empty((H, N), dtype), np.empty((H, N), dtype)
+    dh = dh_T.T.copy()
     for t in reversed(range(T)):
-        f, dq_t, r_t = factors[t], dq[t], r[t]
-        if dhs is not None:
-            dh += dhs[t].T if mask is None else np.where(mask[t], dhs[t].T, 0)
+        f, r_t, dq_t = factors[t], r[t], dq[t]
+        dh += dhs[t].T
         np.multiply(dh, f[1:], out=f[1:])
         da_r, _, da_n, dh = f
         if p.reset_after:
             da_r *= da_n
-            np.multiply(da_n, r_t, out=dq_t)
-            dh += np.dot(W_hn, dq_t, out=part)
+            np.dot(W_hn, np.multiply(da_n, r_t, out=dq_t), out=back)
         else:
             da_r *= np.dot(W_hn, da_n, out=dq_t)
-            dh += np.multiply(dq_t, r_t, out=part)
-        dh += np.dot(W_hg, f[:2].reshape(2 * H, N), out=part)
-    dh0[:] = dh.T
+            np.multiply(dq_t, r_t, out=back)
+        back += np.dot(W_hg, f[:2].reshape(2 * H, N), out=part)
+        if h_mask is not None:
+            back *= h_mask[t].T
+        dh += back
 
-    da_rows = _rows(factors.reshape(T, 4 * H, N)[:, : 3 * H])
-    h_rows = _rows(h_prev)
-    dxs[:] = (da_rows @ p.W_x.T).reshape(dxs.shape)
+    da_rows, seen_rows = rows(_batch_first(factors[:, :3].reshape(T, 3 * H, N))), rows(_batch_first(seen))
     dW_x, dW_h, dW_hn = grads.W_x, grads.W_h[:, : 2 * H], grads.W_hn
-    dW_x += xs.reshape(T * N, p.D).T @ da_rows
-    dW_h += h_rows.T @ da_rows[:, : 2 * H]
-    dW_hn += h_rows.T @ _rows(dq) if p.reset_after else _rows(q).T @ da_rows[:, 2 * H :]
+    dW_x += rows(xs).T @ da_rows
+    dW_h += seen_rows.T @ da_rows[:, : 2 * H]
+    dW_hn += seen_rows.T @ rows(_batch_first(dq)) if p.reset_after else rows(_batch_first(q)).T @ da_rows[:, 2 * H :]
     if p.bias:
         grads.b[:] += da_rows.sum(axis=0)
         if p.reset_after:
             grads.b_hn[:] += dq.sum(axis=(0, 2))
+    return (da_rows @ p.W_x.T).reshape(xs.shape), dh.T
 
 
-def _rows(a: Array) -> Array:
-    """(T, K, N) to (T·N, K): one row per step and sequence."""
-    return a.transpose(0, 2, 1).reshape(-1, a.shape[1])
+def _blocks(N: int) -> list[slice]:
+    return [slice(start, start + _COLUMNS) for start in range(0, N, _COLUMNS)]
+
+
+def _batch_first(a: Array) -> Array:
+    """(T, K, N) to (T, N, K)."""
+    return a.transpose(0, 2, 1)
+
+
+_batch_last = _batch_first  # the same exchange of axes, read the other way

@@ -125,6 +125,28 @@ def test_gru_backward_matches_central_differences(variant):
     assert report.worst < 1e-7, report
 
 
+@pytest.mark.parametrize("per_step", [False, True], ids=["per-sequence", "per-step"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_recurrent_dropout_masks_what_the_gates_see(variant, per_step):
+    """The recurrent products see h_mask ⊙ h_prev, z carries h_prev itself; gradients by complex step."""
+    p, (xs, h0, dhs, dh_T) = params(**variant), sequences()
+    m = np.random.default_rng(9).integers(0, 2, (T, N, H) if per_step else (N, H)) * 2.0
+    lengths = [5, 0, 2]
+    hs, _, tape = gru_forward(xs, h0, p, lengths=lengths, h_mask=m)
+    seen = (m[0] if per_step else m) * h0
+    h1, c = gru_step(xs[0], seen, p)
+    keep = c.z if p.convention == "keep" else c.not_z
+    np.testing.assert_allclose(hs[0, 0], (h1 + keep * (h0 - seen))[0], rtol=0, atol=1e-14)
+
+    def loss(xs, h0, p):
+        hs, h_T, _ = gru_forward(xs, h0, p, lengths=lengths, h_mask=m)
+        return (hs * dhs).sum() + (h_T * dh_T).sum()
+
+    dxs, dh0, grads = gru_backward(dhs, dh_T, tape, p)
+    report = gradcheck(loss, {"xs": xs, "h0": h0, "p": p}, {"xs": dxs, "h0": dh0, "p": grads})
+    assert report.worst < 1e-13, report
+
+
 def test_large_batches_are_the_small_ones_side_by_side():
     """A batch is cut into blocks inside; the result must not show it."""
     p, (xs, h0, dhs, dh_T) = params(), sequences(N=300)
