@@ -1,23 +1,24 @@
 # `make` alone lists the targets.
-SHELL := /bin/sh
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-HTML := _build/html
 PORT ?= 8000
 
 # Everything that runs a notebook runs in tools/environment.py, so that numbers come out as they are stored.
 RUN := $(BIN)/python tools/environment.py
 
+NBVAL := --nbval --nbval-kernel-name=python3 --nbval-cell-timeout=60 --nbval-sanitize-with=tests/nbval-sanitize.cfg
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PYTHONHASHSEED := 0
-export SOURCE_DATE_EPOCH := 0
 
-JB := $(BIN)/jupyter-book build . -n -W --keep-going -q
+JB := $(BIN)/jupyter-book build . -n -W --keep-going
 
 .PHONY: help book test notebooks serve lab bench lock lint clean
 
@@ -30,23 +31,24 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PY) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@echo "Creating $(VENV) (about a minute) ..."
 	@test -x $(BIN)/python || $(PY) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --progress-bar off --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --progress-bar off --require-hashes -r requirements.lock \
+		| awk '/^Collecting/ && ++n % 40 == 0 {print "  " n " packages ..."; fflush()} /^Installing/ {print "  installing ..."; fflush()}'
 	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
 book: $(STAMP) ## build the book into _build/html
 	@$(JB)
-	@$(BIN)/python tools/built.py $(HTML)
 
 test: book ## every test: library, notebooks, built book, browser
 	@$(BIN)/python tools/browser.py
-	@$(RUN) $(BIN)/python -m pytest --nbval --nbval-kernel-name=python3 --nbval-cell-timeout=60 --nbval-sanitize-with=tests/nbval-sanitize.cfg tests book
+	@$(RUN) $(BIN)/python -m pytest $(NBVAL) tests book
 
 notebooks: $(STAMP) ## execute the notebooks and store their outputs; NB=04 does one
 	@$(BIN)/python tools/notebooks.py $(NB)
 
 serve: $(STAMP) ## build, serve on localhost, build again on change; PORT=8000
-	@$(BIN)/python tools/serve.py $(PORT)
+	@$(BIN)/jupyter-book config sphinx . >/dev/null
+	@PYTHONPATH=book/_ext $(BIN)/sphinx-autobuild -n -q --host 127.0.0.1 --port $(PORT) --re-ignore '/(_build|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$$)' . _build/serve
 
 lab: $(STAMP) ## JupyterLab on the chapters
 	@$(RUN) $(BIN)/jupyter lab book
