@@ -6,7 +6,23 @@ read), `*_forward` and `*_backward` (the sequence, to run).
 
 from gru_lib import convert
 from gru_lib._params import Bundle, Params, bundle
+from gru_lib.ablation import (
+    AblatedGRUParams,
+    ablated_gru_backward,
+    ablated_gru_forward,
+    ablated_gru_init,
+    ablated_gru_step,
+    ablated_gru_step_backward,
+)
 from gru_lib.cell import Cell, cell_of, map_state, register_cell, zero_state
+from gru_lib.gates import (
+    convex_update,
+    convex_update_backward,
+    hard_gate,
+    hard_gate_backward,
+    soft_gate,
+    soft_gate_backward,
+)
 from gru_lib.gradcheck import GradReport, gradcheck, numeric_gradient
 from gru_lib.gru import (
     GRUParams,
@@ -68,6 +84,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "SGD",
+    "AblatedGRUParams",
     "Adam",
     "Bundle",
     "CBOWParams",
@@ -83,6 +100,11 @@ __all__ = [
     "LinearParams",
     "Params",
     "SCRNParams",
+    "ablated_gru_backward",
+    "ablated_gru_forward",
+    "ablated_gru_init",
+    "ablated_gru_step",
+    "ablated_gru_step_backward",
     "bce_with_logits",
     "bundle",
     "cbow_backward",
@@ -93,6 +115,8 @@ __all__ = [
     "cell_of",
     "clip_by_global_norm",
     "convert",
+    "convex_update",
+    "convex_update_backward",
     "elman_backward",
     "elman_forward",
     "elman_init",
@@ -106,6 +130,8 @@ __all__ = [
     "gru_init",
     "gru_step",
     "gru_step_backward",
+    "hard_gate",
+    "hard_gate_backward",
     "irnn_init",
     "linear_backward",
     "linear_forward",
@@ -128,6 +154,8 @@ __all__ = [
     "scrn_step_backward",
     "sigmoid",
     "sigmoid_pair",
+    "soft_gate",
+    "soft_gate_backward",
     "train",
     "zero_state",
 ]

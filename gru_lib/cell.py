@@ -14,6 +14,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gru_lib._check import check_instance, check_int
 from gru_lib._params import Params
+from gru_lib.ablation import (
+    AblatedGRUParams,
+    ablated_gru_backward,
+    ablated_gru_forward,
+    ablated_gru_step,
+    ablated_gru_step_backward,
+)
 from gru_lib.gru import GRUParams, gru_backward, gru_forward, gru_step, gru_step_backward
 from gru_lib.lstm import LSTMParams, LSTMState, lstm_backward, lstm_forward, lstm_step, lstm_step_backward
 from gru_lib.rnn import (
@@ -90,6 +97,7 @@ class Cell:
 
 _CELLS: dict[type[Params], Cell] = {
     GRUParams: Cell(gru_forward, gru_backward, gru_step, gru_step_backward),
+    AblatedGRUParams: Cell(ablated_gru_forward, ablated_gru_backward, ablated_gru_step, ablated_gru_step_backward),
     ElmanParams: Cell(elman_forward, elman_backward, elman_step, elman_step_backward),
     CBOWParams: Cell(cbow_forward, cbow_backward, cbow_step, cbow_step_backward),
     SCRNParams: Cell(

@@ -6,6 +6,7 @@ import pytest
 from gru_lib import (
     Cell,
     Params,
+    ablated_gru_init,
     bundle,
     cbow_init,
     cell_of,
@@ -26,6 +27,11 @@ T, N, D, H = 5, 3, 2, 4
 CELLS = {
     "gru": lambda rng: gru_init(rng, D, H),
     "gru-after": lambda rng: gru_init(rng, D, H, reset_after=True, convention="write"),
+    "gru-no-reset": lambda rng: ablated_gru_init(rng, D, H, ablation="no_reset"),
+    "gru-no-update": lambda rng: ablated_gru_init(rng, D, H, ablation="no_update", convention="write"),
+    "gru-shared": lambda rng: ablated_gru_init(rng, D, H, ablation="shared"),
+    "gru-minimal": lambda rng: ablated_gru_init(rng, D, H, ablation="shared", convention="write", bias=False),
+    "gru-shared-after": lambda rng: ablated_gru_init(rng, D, H, ablation="shared", reset_after=True),
     "lstm": lambda rng: lstm_init(rng, D, H),
     "lstm-nobias": lambda rng: lstm_init(rng, D, H, bias=False),
     "elman-tanh": lambda rng: elman_init(rng, D, H),
