@@ -45,14 +45,20 @@ from gru_lib.lstm import (
     lstm_step_backward,
 )
 from gru_lib.ops import (
+    EmbeddingParams,
     LinearParams,
     bce_with_logits,
+    embedding_backward,
+    embedding_forward,
+    embedding_init,
     linear_backward,
     linear_forward,
     linear_init,
+    log_softmax,
     orthogonal,
     sigmoid,
     sigmoid_pair,
+    softmax_cross_entropy,
 )
 from gru_lib.optim import SGD, Adam, clip_by_global_norm
 from gru_lib.rnn import (
@@ -90,6 +96,7 @@ __all__ = [
     "CBOWParams",
     "Cell",
     "ElmanParams",
+    "EmbeddingParams",
     "GRUParams",
     "GRUTape",
     "GradReport",
@@ -124,6 +131,9 @@ __all__ = [
     "elman_step_backward",
     "elman_step_concatenated",
     "elman_step_concatenated_backward",
+    "embedding_backward",
+    "embedding_forward",
+    "embedding_init",
     "gradcheck",
     "gru_backward",
     "gru_forward",
@@ -137,6 +147,7 @@ __all__ = [
     "linear_forward",
     "linear_init",
     "load",
+    "log_softmax",
     "lstm_backward",
     "lstm_forward",
     "lstm_init",
@@ -156,6 +167,7 @@ __all__ = [
     "sigmoid_pair",
     "soft_gate",
     "soft_gate_backward",
+    "softmax_cross_entropy",
     "train",
     "zero_state",
 ]

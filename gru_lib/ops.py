@@ -1,4 +1,4 @@
-"""The pieces around a recurrent cell, as forward/backward pairs: sigmoid, linear layer, losses."""
+"""The pieces around a recurrent cell, as forward/backward pairs: sigmoid, linear layer, embedding, losses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from gru_lib._check import as_array, check_instance, check_int
 from gru_lib._params import Params
 
 __all__ = [
+    "EmbeddingParams",
     "LinearParams",
     "bce_with_logits",
+    "embedding_backward",
+    "embedding_forward",
+    "embedding_init",
     "linear_backward",
     "linear_forward",
     "linear_init",
+    "log_softmax",
     "orthogonal",
     "sigmoid",
     "sigmoid_pair",
+    "softmax_cross_entropy",
 ]
 
 Array = NDArray[Any]
@@ -161,7 +167,74 @@ def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array
 def _last_axis(where: str, name: str, value: ArrayLike, size: int) -> Array:
     array = np.asarray(value)
     axes = tuple(f"axis{i}" for i in range(max(array.ndim - 1, 0)))
-    return as_array(where, name, array, (*axes, "D" if name == "x" else "K"), {"D": size, "K": size})
+    return as_array(where, name, array, (*axes, "D" if "x" in name else "K"), {"D": size, "K": size})
+
+
+class EmbeddingParams(Params):
+    """Parameters of an embedding: E (V, D), one row for each of V tokens."""
+
+
+def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike = np.float64) -> EmbeddingParams:
+    """Draw an embedding of V tokens as rows of D standard normal numbers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or a size is below 1.
+    """
+    check_instance("embedding_init", "rng", rng, np.random.Generator)
+    V, D = check_int("embedding_init", "V", V), check_int("embedding_init", "D", D)
+    p = EmbeddingParams({"E": (V, D)}, options={"V": V, "D": D}, dtype=dtype)
+    p.E[:] = rng.normal(size=(V, D))
+    return p
+
+
+def embedding_forward(tokens: ArrayLike, p: EmbeddingParams) -> tuple[Array, Array]:
+    """x = E[token]: what a one-hot row times E is, without the product.
+
+    Parameters
+    ----------
+    tokens : integers in 0..V−1, any shape
+    p : EmbeddingParams
+
+    Returns
+    -------
+    x : array (*tokens.shape, D)
+    cache : what `embedding_backward` needs
+
+    Raises
+    ------
+    TypeError, ValueError
+        If tokens are no integers or out of range.
+    """
+    check_instance("embedding_forward", "p", p, EmbeddingParams)
+    tokens = _classes("embedding_forward", "tokens", tokens, p.V)
+    return p.E[tokens], tokens
+
+
+def embedding_backward(dx: ArrayLike, cache: Array, p: EmbeddingParams) -> EmbeddingParams:
+    """dE[v] = Σ dx wherever the token was v. Tokens have no gradient.
+
+    Parameters
+    ----------
+    dx : array (*tokens.shape, D)
+    """
+    check_instance("embedding_backward", "p", p, EmbeddingParams)
+    dx = _last_axis("embedding_backward", "dx", dx, p.D)
+    if dx.shape[:-1] != cache.shape:
+        raise ValueError(f"embedding_backward: dx must have shape {(*cache.shape, p.D)}; got {dx.shape}.")
+    grads = p.zeros_like(np.result_type(dx, p.flat))
+    np.add.at(grads.E, cache.reshape(-1), dx.reshape(-1, p.D))
+    return grads
+
+
+def _classes(where: str, name: str, value: ArrayLike, count: int) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{where}: {name} must hold integers; got dtype {array.dtype}.")
+    if array.size and (array.min() < 0 or array.max() >= count):
+        raise ValueError(f"{where}: {name} must lie in 0..{count - 1}; got {array.min()}..{array.max()}.")
+    return array
 
 
 class LossGrad(NamedTuple):
@@ -230,3 +303,70 @@ def _softplus(a: Array) -> Array:
         return np.logaddexp(0, a)
     positive = a.real > 0
     return np.where(positive, a, 0) + np.log1p(np.exp(np.where(positive, -a, a)))
+
+
+def log_softmax(a: ArrayLike) -> Array:
+    """Return log softmax(a) over the last axis: a − log Σ exp(a), for logits of any size up to 1e300.
+
+    With m the largest logit it is (a − m) − log(1 + Σ exp(a − m)), the sum over all but the largest: nothing
+    overflows, and the log-probability of a nearly certain class keeps its digits.
+    """
+    a = np.asarray(a)
+    a = as_array("log_softmax", "a", a, (*(f"axis{i}" for i in range(a.ndim - 1)), "K"), {})
+    top = a.real.argmax(axis=-1)[..., None]
+    a = a - np.take_along_axis(a, top, axis=-1)
+    e = np.exp(a)
+    np.put_along_axis(e, top, 0, axis=-1)
+    return a - np.log1p(e.sum(axis=-1, keepdims=True))
+
+
+def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> LossGrad:
+    """Mean cross-entropy of target classes y given logits a, with s = softmax(a).
+
+    Forward:   L = −Σ w·log s[y] / Σ w
+    Backward:  dL/da = w·(s − onehot(y)) / Σ w
+
+    Parameters
+    ----------
+    logits : array (..., K)
+    targets : integers (...), in 0..K−1
+    weights : array (...), optional
+        At least 0; a mask of 0 and 1 leaves padding out. Default: all 1.
+
+    Returns
+    -------
+    loss : number, in nats per (weighted) position
+    dlogits : array (..., K)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes differ, a target is no class, a weight is negative, or all weights are 0.
+
+    Notes
+    -----
+    Chapter 16. Under weight 0 logits may be NaN, and targets any integer; they change nothing.
+    """
+    where = "softmax_cross_entropy"
+    y = np.asarray(targets)
+    axes = tuple(f"axis{i}" for i in range(y.ndim))
+    sizes = dict(zip(axes, y.shape, strict=True))
+    a = as_array(where, "logits", logits, (*axes, "K"), sizes)
+    w = np.ones(y.shape, a.real.dtype)
+    if weights is not None:
+        w = as_array(where, "weights", weights, axes, sizes).astype(w.dtype)
+        if not (w >= 0).all():
+            raise ValueError(f"{where}: weights must be at least 0; got {w.min():g}.")
+        a = np.where(w[..., None] > 0, a, 0)
+        y = np.where(w > 0, y, 0)
+    total = w.sum()
+    if not total > 0:
+        raise ValueError(f"{where}: at least one weight must be above 0; got none.")
+    y = _classes(where, "targets", y, a.shape[-1])[..., None]
+    w = w[..., None] / total
+    log_s = log_softmax(a)
+    loss = -(w * np.take_along_axis(log_s, y, axis=-1)).sum()
+    s = np.exp(log_s)
+    np.put_along_axis(s, y, 0, axis=-1)
+    np.put_along_axis(s, y, -s.sum(axis=-1, keepdims=True), axis=-1)  # s[y] − 1, accurate when s[y] is near 1
+    return LossGrad(loss, w * s)

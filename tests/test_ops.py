@@ -1,4 +1,4 @@
-"""Sigmoid, linear layer, binary cross-entropy."""
+"""Sigmoid, linear layer, embedding, losses."""
 
 import mpmath
 import numpy as np
@@ -6,12 +6,17 @@ import pytest
 
 from gru_lib import (
     bce_with_logits,
+    embedding_backward,
+    embedding_forward,
+    embedding_init,
     gradcheck,
     linear_backward,
     linear_forward,
     linear_init,
+    log_softmax,
     sigmoid,
     sigmoid_pair,
+    softmax_cross_entropy,
 )
 
 
@@ -104,3 +109,95 @@ def test_bce_names_the_wrong_argument():
         bce_with_logits([0.0], [1.0], [-1.0])
     with pytest.raises(ValueError, match="at least one weight"):
         bce_with_logits([0.0], [1.0], [0.0])
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (4, 3)])
+def test_embedding_is_a_product_with_one_hot_rows(shape):
+    rng = np.random.default_rng(0)
+    p, tokens = embedding_init(rng, 6, 2), rng.integers(0, 6, shape)
+    x, cache = embedding_forward(tokens, p)
+    np.testing.assert_array_equal(x, np.eye(6)[tokens] @ p.E)
+    dx = rng.normal(size=x.shape)
+    grads = embedding_backward(dx, cache, p)
+    report = gradcheck(lambda p: (embedding_forward(tokens, p)[0] * dx).sum(), p, grads)
+    assert report.worst < 1e-13, report
+
+
+def test_embedding_names_the_wrong_argument():
+    p = embedding_init(np.random.default_rng(0), 6, 2)
+    with pytest.raises(ValueError, match=r"embedding_forward: tokens must lie in 0\.\.5; got -1\.\.6"):
+        embedding_forward([-1, 6], p)
+    with pytest.raises(TypeError, match="embedding_forward: tokens must hold integers; got dtype float64"):
+        embedding_forward([1.0], p)
+    with pytest.raises(ValueError, match=r"embedding_backward: dx must have shape \(3, 2\); got \(4, 2\)"):
+        embedding_backward(np.zeros((4, 2)), np.zeros(3, int), p)
+    with pytest.raises(ValueError, match="embedding_init: V must be at least 1; got 0"):
+        embedding_init(np.random.default_rng(0), 0, 2)
+
+
+def test_cross_entropy_matches_the_textbook_formula():
+    rng = np.random.default_rng(2)
+    a, y, w = rng.normal(size=(5, 3, 4)), rng.integers(0, 4, (5, 3)), rng.random((5, 3))
+    s = np.exp(a) / np.exp(a).sum(axis=-1, keepdims=True)
+    each = -np.log(np.take_along_axis(s, y[..., None], axis=-1))[..., 0]
+    assert softmax_cross_entropy(a, y).loss == pytest.approx(each.mean(), rel=1e-14)
+    assert softmax_cross_entropy(a, y, w).loss == pytest.approx((w * each).sum() / w.sum(), rel=1e-14)
+
+
+def test_cross_entropy_gradient_matches_complex_step_with_weights():
+    rng = np.random.default_rng(3)
+    a, y, w = rng.normal(size=(4, 3, 5)) * 3, rng.integers(0, 5, (4, 3)), rng.random((4, 3))
+    _, dlogits = softmax_cross_entropy(a, y, w)
+    report = gradcheck(lambda a: softmax_cross_entropy(a, y, w).loss, {"a": a}, {"a": dlogits})
+    assert report.worst < 1e-13
+
+
+def test_cross_entropy_is_finite_for_huge_logits():
+    a = [[1e300, -1e300, 0.0], [1e300, -1e300, 0.0], [1e300, 1e300, -1e300]]
+    loss, dlogits = softmax_cross_entropy(a, [1, 0, 0], [1.0, 1.0, 2.0])
+    assert loss == pytest.approx(5e299, rel=1e-15)
+    np.testing.assert_allclose(dlogits, [[0.25, -0.25, 0], [0, 0, 0], [-0.25, 0.25, 0]], rtol=0, atol=1e-16)
+
+
+@pytest.mark.parametrize("gap", [3, 40, 300, 700])
+def test_cross_entropy_of_a_nearly_certain_class_keeps_its_digits(gap):
+    loss, dlogits = softmax_cross_entropy([gap, 0.0, -1.0], 0)
+    with mpmath.workdps(400):
+        others = mpmath.exp(-gap) + mpmath.exp(-gap - 1)
+        right, slope = float(mpmath.log(1 + others)), float(others / (1 + others))
+    assert loss == pytest.approx(right, rel=1e-13, abs=0)
+    assert dlogits[0] == pytest.approx(-slope, rel=1e-13, abs=0)
+
+
+def test_cross_entropy_ignores_what_the_mask_hides():
+    shown = softmax_cross_entropy([[0.5, 1.0]], [1])
+    loss, dlogits = softmax_cross_entropy([[0.5, 1.0], [np.nan, np.inf]], [1, -1], [1.0, 0.0])
+    assert loss == shown.loss
+    np.testing.assert_array_equal(dlogits, [shown.dlogits[0], [0, 0]])
+
+
+def test_log_softmax_sums_to_one_and_allows_forbidden_classes():
+    a = np.random.default_rng(1).normal(size=(4, 5)) * 10
+    np.testing.assert_allclose(np.exp(log_softmax(a)).sum(axis=-1), 1, rtol=1e-14)
+    np.testing.assert_array_equal(log_softmax([0.0, -np.inf]), [0, -np.inf])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_losses_and_embeddings_keep_the_dtype(dtype):
+    p = embedding_init(np.random.default_rng(0), 4, 3, dtype=dtype)
+    x, cache = embedding_forward([1, 2], p)
+    loss, dlogits = softmax_cross_entropy(x, [0, 1], [1, 2])
+    assert x.dtype == loss.dtype == dlogits.dtype == embedding_backward(x, cache, p).dtype == dtype
+
+
+def test_cross_entropy_names_the_wrong_argument():
+    with pytest.raises(ValueError, match=r"targets must lie in 0\.\.1; got 2\.\.2"):
+        softmax_cross_entropy([[0.0, 1.0]], [2])
+    with pytest.raises(TypeError, match="targets must hold integers; got dtype float64"):
+        softmax_cross_entropy([[0.0, 1.0]], [1.0])
+    with pytest.raises(ValueError, match=r"logits must have shape \(axis0, K\) = \(3, K\); got \(1, 2\)"):
+        softmax_cross_entropy([[0.0, 1.0]], [1, 0, 1])
+    with pytest.raises(ValueError, match="weights must be at least 0"):
+        softmax_cross_entropy([[0.0, 1.0]], [1], [-1.0])
+    with pytest.raises(ValueError, match="at least one weight"):
+        softmax_cross_entropy([[0.0, 1.0]], [1], [0.0])
