@@ -81,6 +81,7 @@ def run(name: str) -> None:
         resources={"metadata": {"path": str(BOOK)}},
         store_widget_state=False,
         record_timing=False,
+        coalesce_streams=True,  # one output for all that a cell prints, however it arrives
     )
     total = sum(c.cell_type == "code" for c in notebook.cells)
     if sys.stderr.isatty():
