@@ -13,8 +13,9 @@ import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
-from conftest import ROOT, Visit, watch
 from playwright.sync_api import Browser
+
+from conftest import ROOT, Visit, watch
 
 WIDTHS = (1280, 390)
 THEMES = ("light", "dark")
@@ -70,8 +71,8 @@ def test_nothing_is_wider_than_the_screen(visit: Visit) -> None:
     assert size[0] <= size[1]
 
 
-# MathJax's own markup, thousands of nodes on a page, would take axe ten seconds. Its colours are the page's roles, whose
-# contrast tests/test_viz.py computes, and its accessible form is the MathML that MathJax adds: checked where maths is.
+# MathJax's own markup, thousands of nodes on a page, would take axe ten seconds. Its colours are the page's roles,
+# whose contrast tests/test_viz.py computes. Its accessible form is the MathML that MathJax adds: see the maths test.
 AXE_READS = {"exclude": [["mjx-container"]]}
 
 
@@ -168,9 +169,7 @@ def test_links_inside_the_book_lead_somewhere(page: str, built_book: Path) -> No
             continue
         target = (here.parent / unquote(url.path)).resolve() if url.path else here
         anchor = url.fragment.partition("?")[0]  # `#gate?z=0.9` sets an explorer's state
-        if not target.is_file():
-            broken.append(str(link["href"]))
-        elif anchor and target.suffix == ".html" and unquote(anchor) not in ids(target):
+        if not target.is_file() or (anchor and target.suffix == ".html" and unquote(anchor) not in ids(target)):
             broken.append(str(link["href"]))
     assert broken == []
 

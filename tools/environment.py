@@ -34,9 +34,7 @@ print(*[f for f in __cpu_dispatch__ if __cpu_features__[f] and ("AVX512" in f or
 def reproducible() -> dict[str, str]:
     """The variables to set."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("NPY_")}
-    run = subprocess.run(
-        [sys.executable, "-c", _BEYOND_AVX2], env=clean, capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", _BEYOND_AVX2], env=clean, capture_output=True, text=True, check=True)
     features = run.stdout.strip()
     return FIXED | ({"NPY_DISABLE_CPU_FEATURES": features} if features else {})
 

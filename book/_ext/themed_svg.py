@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from gru_lib.viz import themed
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from gru_lib.viz import themed
 
 MATPLOTLIB = "https://matplotlib.org/"  # in the metadata of every file it writes
 HERO = "gru-hero"  # the drawing on the front page shrinks with the screen

@@ -1,0 +1,104 @@
+"""The stored notebooks: executed in order, complete, in normal form, and equal to their twins. nbval compares outputs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jupytext
+import nbformat
+import notebooks
+import pytest
+from nbformat import NotebookNode
+
+NAMES = notebooks.names()
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    """Each notebook's name in turn."""
+    return request.param
+
+
+@pytest.fixture
+def notebook(name: str) -> NotebookNode:
+    """The notebook as it is stored."""
+    path = notebooks.BOOK / f"{name}.ipynb"
+    assert path.is_file(), f"book_text/{name}.md was never executed. Run `make notebooks NB={name}`."
+    return nbformat.read(path, as_version=4)
+
+
+def code(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_every_notebook_has_a_twin_and_every_twin_a_notebook() -> None:
+    stems = [
+        {p.stem for p in folder.glob(kind)} for folder, kind in ((notebooks.BOOK, "*.ipynb"), (notebooks.TEXT, "*.md"))
+    ]
+    assert stems[0] == stems[1] == set(NAMES) != set()
+
+
+def test_cells_were_executed_once_and_in_order(notebook: NotebookNode) -> None:
+    """nbval compares nothing where a count is null."""
+    assert [cell.execution_count for cell in code(notebook)] == list(range(1, len(code(notebook)) + 1))
+
+
+def test_twin_has_the_same_cells(name: str, notebook: NotebookNode) -> None:
+    twin = jupytext.read(notebooks.TEXT / f"{name}.md", fmt="md:myst")
+    assert [(c.cell_type, c.source, c.metadata) for c in twin.cells] == [
+        (c.cell_type, c.source, c.metadata) for c in notebook.cells
+    ]
+
+
+def test_what_prints_or_draws_has_stored_output(notebook: NotebookNode) -> None:
+    silent = [c.source for c in code(notebook) if re.search(r"^print\(|^plt\.show\(", c.source, re.M) and not c.outputs]
+    assert silent == []
+
+
+def test_nothing_failed_or_warned(notebook: NotebookNode) -> None:
+    allowed = {"raises-exception"}  # a cell whose error is the lesson
+    for cell in code(notebook):
+        if allowed & set(cell.metadata.get("tags", [])):
+            continue
+        assert [o for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"] == []
+
+
+def test_figures_are_svg_with_alternative_text(notebook: NotebookNode) -> None:
+    for cell in code(notebook):
+        kinds = {kind for output in cell.outputs for kind in output.get("data", {})}
+        assert not kinds & {"image/png", "image/jpeg"}
+        if "plt.show()" in cell.source:
+            assert "image/svg+xml" in kinds
+        if "image/svg+xml" in kinds:
+            assert len(cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")) >= 20, cell.source
+
+
+def test_figures_use_only_the_colours_of_the_page(notebook: NotebookNode) -> None:
+    from gru_lib.viz import COLOURS
+
+    for cell in code(notebook):
+        for output in cell.outputs:
+            svg = "".join(output.get("data", {}).get("image/svg+xml", ""))
+            assert {c.upper() for c in re.findall(r"#[0-9a-fA-F]{6}\b", svg)} <= set(COLOURS.values()), cell.source
+
+
+def test_stored_form_is_normal(name: str, notebook: NotebookNode) -> None:
+    """No ids, timings, widget state or kernel of somebody's machine."""
+    stored = (notebooks.BOOK / f"{name}.ipynb").read_text("utf8")
+    normal = nbformat.writes(notebooks.normalise(notebook))
+    assert stored.rstrip("\n") == normal.rstrip("\n")
+
+
+def test_outputs_name_no_folder_of_this_machine(notebook: NotebookNode) -> None:
+    for cell in code(notebook):
+        text = str(cell.outputs)
+        assert str(notebooks.ROOT) not in text
+        assert str(Path.home()) + "/" not in text
+
+
+def test_chapter_has_one_title_and_at_most_60_cells(notebook: NotebookNode) -> None:
+    prose = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+    outside_fences = re.sub(r"^(`{3,}).*?^\1", "", prose, flags=re.M | re.S)
+    assert len(re.findall(r"^# ", outside_fences, re.M)) == 1
+    assert len(notebook.cells) <= 60
