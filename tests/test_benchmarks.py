@@ -1,0 +1,31 @@
+"""What is timed side by side must be the same computation."""
+
+import numpy as np
+import pytest
+
+from benchmarks.contenders import CONTENDERS, Case
+
+CASE = Case(5, 3, 4, 6)
+
+
+@pytest.mark.parametrize("name", ["torch.nn", "torch loop", "jax.jit scan", "onnxruntime", "plain NumPy"])
+@pytest.mark.parametrize("cell", ["gru", "lstm", "elman"])
+def test_contenders_compute_the_same_numbers(name, cell):
+    """With the frameworks that are installed; plain NumPy always is."""
+    try:
+        other = CONTENDERS[name](cell, CASE, "float32")
+    except ImportError as missing:
+        pytest.skip(f"{missing.name} is in the bench extra and not installed")
+    ours = CONTENDERS["gru_lib"](cell, CASE, "float32")
+    if other.forward is not None:
+        np.testing.assert_allclose(np.asarray(other.forward()), ours.forward(), atol=1e-6)
+    if other.train is not None:
+        for mine, theirs in zip(ours.train(), other.train(), strict=True):
+            theirs = theirs.detach().numpy() if hasattr(theirs, "detach") else np.asarray(theirs)
+            np.testing.assert_allclose(theirs, mine, atol=1e-5)
+
+
+def test_the_floor_does_the_products_of_the_layer():
+    assert CASE.flops(3) == 3 * 2 * 5 * 3 * 18 * 10
+    hs, dx, dxs = CONTENDERS["GEMM floor"]("gru", CASE, "float64").train()
+    assert hs.shape == (6, 18) and dx.shape == (4, 18) and dxs.shape == (15, 4)
