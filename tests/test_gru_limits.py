@@ -1,0 +1,325 @@
+"""What chapter 4 says of a GRU's forward pass: limits, bounds, conventions, and the calculation done by hand."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gru_lib import gru_forward, gru_init, gru_step, sigmoid
+
+TWIN = Path(__file__).resolve().parents[1] / "book_text" / "04-gru-forward.md"
+WITHIN = {"rtol": 0, "atol": 1e-12}
+VARIANTS = list(itertools.product(("keep", "write"), (False, True)))
+SEEDS = range(5)
+
+variants = pytest.mark.parametrize(("convention", "reset_after"), VARIANTS)
+
+
+def random_gru(seed, D=3, H=5, *, r=None, kept=None, **options):
+    """A GRU with random weights and biases; r, and the share of the old state that is kept, pinned to 0 or 1."""
+    rng = np.random.default_rng(seed)
+    p = gru_init(rng, D, H, **options)
+    if p.bias:
+        p.b[:] = rng.normal(0, 0.5, p.b.shape)
+        if p.reset_after:
+            p.b_hn[:] = rng.normal(0, 0.5, p.b_hn.shape)
+    if r is not None:
+        p.b_r[:] = 40 if r else -40
+    if kept is not None:
+        p.b_z[:] = 40 if kept == (p.convention == "keep") else -40
+    return p
+
+
+def random_inputs(seed, T=60, N=4, D=3, H=5):
+    rng = np.random.default_rng(1000 + seed)
+    return rng.standard_normal((T, N, D)), rng.uniform(-1, 1, (N, H))
+
+
+def hand_gru(reset_after=False):
+    """The two-unit GRU that the chapter calculates by hand."""
+    p = gru_init(np.random.default_rng(0), D=1, H=2, reset_after=reset_after)
+    p.flat[:] = 0
+    p.W_xr[:], p.W_hr[:] = [1, 0], [[2, 1], [0, 3]]
+    p.W_xz[:], p.W_hz[:], p.b_z[:] = [-1, 1], [[0, 2], [2, -2]], [1, 0]
+    p.W_xn[:], p.W_hn[:] = [1, -1], [[1, 1], [-1, 1]]
+    return p
+
+
+def memory_cell(b_z):
+    """One unit whose candidate is 0 and whose z is σ(b_z)."""
+    p = gru_init(np.random.default_rng(0), D=1, H=1)
+    p.flat[:] = 0
+    p.b_z[:] = b_z
+    return p
+
+
+# ------------------------------------------------------------------------------------------------------------ by hand
+
+
+def test_hand_calculation_gives_the_numbers_on_the_page():
+    h, cache = gru_step([[1.0]], [[0.5, -0.5]], hand_gru())
+    for value, on_page in (
+        (cache.r, [0.8808, 0.2689]),
+        (cache.q, [0.4404, -0.1345]),
+        (cache.n, [0.9178, -0.6006]),
+        (cache.z, [0.2689, 0.9526]),
+        (h, [0.8054, -0.5048]),
+    ):
+        np.testing.assert_array_equal(value[0].round(4), on_page)
+
+
+def test_hand_calculation_is_the_four_equations():
+    p, x, h_prev = hand_gru(), np.array([[1.0]]), np.array([[0.5, -0.5]])
+    r = 1 / (1 + np.exp(-np.array([2.0, -1.0])))
+    z = 1 / (1 + np.exp(-np.array([-1.0, 3.0])))
+    n = np.tanh([1 + 0.5 * r[0] + 0.5 * r[1], -1 + 0.5 * r[0] - 0.5 * r[1]])
+    h, cache = gru_step(x, h_prev, p)
+    np.testing.assert_allclose(cache.r[0], r, **WITHIN)
+    np.testing.assert_allclose(cache.z[0], z, **WITHIN)
+    np.testing.assert_allclose(cache.n[0], n, **WITHIN)
+    np.testing.assert_allclose(h[0], z * h_prev[0] + (1 - z) * n, **WITHIN)
+
+
+def test_reset_placements_differ_on_the_hand_calculation():
+    before, _ = gru_step([[1.0]], [[0.5, -0.5]], hand_gru())
+    after, _ = gru_step([[1.0]], [[0.5, -0.5]], hand_gru(reset_after=True))
+    np.testing.assert_array_equal(after[0].round(4), [0.8323, -0.5124])
+    assert round(after[0, 0] - before[0, 0], 4) == 0.0269
+
+
+# ------------------------------------------------------------------------------------------------------------- limits
+
+
+@variants
+@pytest.mark.parametrize("seed", SEEDS)
+def test_open_reset_and_nothing_kept_is_an_elman_net(seed, convention, reset_after):
+    p = random_gru(seed, r=1, kept=0, convention=convention, reset_after=reset_after)
+    xs, h = random_inputs(seed)
+    hs, _, _ = gru_forward(xs, h, p)
+    for x, got in zip(xs, hs, strict=True):
+        h = np.tanh(x @ p.W_xn + p.b_n + h @ p.W_hn + p.b_hn)
+        np.testing.assert_allclose(got, h, **WITHIN)
+
+
+@variants
+def test_open_reset_alone_is_not_an_elman_net(convention, reset_after):
+    p = random_gru(0, r=1, convention=convention, reset_after=reset_after)
+    xs, h0 = random_inputs(0, T=1)
+    hs, _, _ = gru_forward(xs, h0, p)
+    elman = np.tanh(xs[0] @ p.W_xn + p.b_n + h0 @ p.W_hn + p.b_hn)
+    assert np.abs(hs[0] - elman).max() > 0.1
+
+
+@variants
+def test_all_kept_copies_the_state_over_any_length(convention, reset_after):
+    p = random_gru(1, kept=1, convention=convention, reset_after=reset_after)
+    xs, h0 = random_inputs(1, T=10_000)
+    hs, h_T, _ = gru_forward(xs, h0, p)
+    np.testing.assert_allclose(h_T, h0, **WITHIN)
+    np.testing.assert_allclose(hs[::997], np.broadcast_to(h0, hs[::997].shape), **WITHIN)
+
+
+@variants
+@pytest.mark.parametrize("seed", SEEDS)
+def test_shut_reset_and_nothing_kept_is_one_layer_of_the_input(seed, convention, reset_after):
+    p = random_gru(seed, r=0, kept=0, convention=convention, reset_after=reset_after)
+    xs, h0 = random_inputs(seed)
+    np.testing.assert_allclose(gru_forward(xs, h0, p)[0], np.tanh(xs @ p.W_xn + p.b_n), **WITHIN)
+
+
+@variants
+def test_shut_reset_alone_still_carries_the_state(convention, reset_after):
+    p = random_gru(2, r=0, convention=convention, reset_after=reset_after)
+    xs, h0 = random_inputs(2, T=1)
+    hs, _, tape = gru_forward(xs, h0, p)
+    kept = tape.gate("z")[0] if convention == "keep" else 1 - tape.gate("z")[0]
+    layer = np.tanh(xs[0] @ p.W_xn + p.b_n)
+    np.testing.assert_allclose(hs[0], kept * h0 + (1 - kept) * layer, **WITHIN)
+    assert np.abs(hs[0] - layer).max() > 0.1
+
+
+# ------------------------------------------------------------------------------------------------- bounds and rounding
+
+
+@variants
+@pytest.mark.parametrize("scale", [0.1, 1, 10, 100])
+def test_state_stays_within_its_bounds_for_any_weights(scale, convention, reset_after):
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        p = random_gru(seed, convention=convention, reset_after=reset_after)
+        p.flat[:] = rng.normal(0, scale, p.size)
+        xs, h0 = rng.normal(0, 10, (40, 8, 3)), rng.uniform(-3, 3, (8, 5))
+        hs, _, _ = gru_forward(xs, h0, p)
+        path = np.abs(np.concatenate([h0[None], hs]))
+        assert (path <= np.maximum(1, np.abs(h0)) + 1e-12).all()
+        outside = path[:-1] >= 1
+        assert (path[1:][outside] <= path[:-1][outside] + 1e-12).all()
+        inside = np.abs(gru_forward(xs, None, p)[0])
+        assert inside.max() <= 1 + 1e-14  # < 1 in exact arithmetic; z and 1 − z, rounded, may sum to a bit more than 1
+
+
+def test_state_from_inside_stays_strictly_inside_while_tanh_does_not_round():
+    for seed, (convention, reset_after) in itertools.product(SEEDS, VARIANTS):
+        p = random_gru(seed, convention=convention, reset_after=reset_after)
+        xs, h0 = random_inputs(seed)
+        assert (np.abs(gru_forward(xs, h0, p)[0]) < 1).all()
+
+
+def test_gates_are_strictly_inside_the_unit_interval_until_rounding():
+    assert sigmoid(-36.0) > 0 and sigmoid(36.0) < 1
+    assert sigmoid(37.0) == 1
+    assert np.tanh(20.0) == 1
+
+
+# --------------------------------------------------------------------------------------------------------- conventions
+
+
+@pytest.mark.parametrize("reset_after", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_negating_the_update_gates_part_turns_keep_into_write(bias, reset_after):
+    for seed in SEEDS:
+        keep = random_gru(seed, reset_after=reset_after, bias=bias)
+        write = random_gru(seed, reset_after=reset_after, bias=bias, convention="write")
+        write.flat[:] = keep.flat
+        xs, h0 = random_inputs(seed)
+        target = gru_forward(xs, h0, keep)[0]
+        assert np.abs(gru_forward(xs, h0, write)[0] - target).max() > 0.01
+        for array in (write.W_xz, write.W_hz, *([write.b_z] if bias else [])):
+            array *= -1
+        np.testing.assert_allclose(gru_forward(xs, h0, write)[0], target, **WITHIN)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_reset_placements_agree_just_when_the_candidates_matrix_is_diagonal(diagonal):
+    for seed in SEEDS:
+        before, after = random_gru(seed), random_gru(seed, reset_after=True)
+        after.W_x[:], after.W_h[:], after.b[:], after.b_hn[:] = before.W_x, before.W_h, before.b, 0
+        if diagonal:
+            before.W_hn[:] = after.W_hn[:] = np.diag(np.diag(before.W_hn))
+        xs, h0 = random_inputs(seed)
+        difference = np.abs(gru_forward(xs, h0, before)[0] - gru_forward(xs, h0, after)[0]).max()
+        assert difference <= 1e-12 if diagonal else difference > 1e-3
+
+
+def test_step_is_a_correction_of_the_old_state():
+    for seed in SEEDS:
+        p = random_gru(seed)
+        xs, h_prev = random_inputs(seed, T=1)
+        h, cache = gru_step(xs[0], h_prev, p)
+        np.testing.assert_allclose(h, h_prev + cache.not_z * (cache.n - h_prev), **WITHIN)
+
+
+def test_gates_can_be_computed_in_one_product():
+    for seed in SEEDS:
+        p = random_gru(seed)
+        xs, h_prev = random_inputs(seed, T=1)
+        _, cache = gru_step(xs[0], h_prev, p)
+        both = sigmoid((xs[0] @ p.W_x + p.b)[:, : 2 * p.H] + h_prev @ p.W_h[:, : 2 * p.H])
+        np.testing.assert_allclose(both, np.concatenate([cache.r, cache.z], axis=1), **WITHIN)
+
+
+@pytest.mark.parametrize(
+    ("gate", "reset_after", "reaches_all"), [("z", False, False), ("r", False, True), ("r", True, False)]
+)
+def test_a_gate_of_one_unit_reaches_that_unit_or_all(gate, reset_after, reaches_all):
+    p = random_gru(3, reset_after=reset_after)
+    xs, h_prev = random_inputs(3, T=1)
+    before, _ = gru_step(xs[0], h_prev, p)
+    {"r": p.b_r, "z": p.b_z}[gate][0] += 1
+    change = np.abs(gru_step(xs[0], h_prev, p)[0] - before)
+    assert (change[:, 0] > 0).all()
+    assert ((change[:, 1:] > 0) == reaches_all).all()
+
+
+# -------------------------------------------------------------------------------------------------------------- memory
+
+
+def test_constant_update_gate_is_an_exponential_average():
+    for seed, reset_after in itertools.product(SEEDS, (False, True)):
+        p = random_gru(seed, reset_after=reset_after)
+        p.W_xz[:], p.W_hz[:] = 0, 0
+        xs, h0 = random_inputs(seed, T=30)
+        _, h_T, tape = gru_forward(xs, h0, p)
+        z, n = sigmoid(p.b_z), tape.gate("n")
+        average = z**30 * h0 + (1 - z) * sum(z ** (29 - k) * n[k] for k in range(30))
+        np.testing.assert_allclose(h_T, average, **WITHIN)
+
+
+@pytest.mark.parametrize("b_z", [-2.0, 2.0, 4.0, 6.0, 8.0])
+def test_half_of_the_state_is_left_after_the_half_life(b_z):
+    half_life = np.log(0.5) / np.log(sigmoid(b_z))
+    steps = int(np.ceil(half_life))
+    hs, _, _ = gru_forward(np.zeros((steps, 1, 1)), [[0.9]], memory_cell(b_z))
+    assert hs[-1, 0, 0] <= 0.45
+    assert steps == 1 or hs[-2, 0, 0] > 0.45
+
+
+def test_an_elman_unit_cannot_hold_a_value():
+    for w in (1.0, 1.25, 1.5):
+        h = np.array([0.2, 0.5, 0.8])
+        for _ in range(1000):
+            h = np.tanh(w * h)
+        assert np.ptp(h) < 1e-3
+
+
+# --------------------------------------------------------------------------------------------------- sizes and padding
+
+
+@pytest.mark.parametrize(("D", "H"), [(1, 4), (28, 128), (5, 1)])
+def test_parameter_count_is_the_formula(D, H):
+    rng = np.random.default_rng(0)
+    formula = 3 * (D * H + H * H + H)
+    assert gru_init(rng, D, H).size == formula
+    assert gru_init(rng, D, H, reset_after=True).size == formula + H
+    assert gru_init(rng, D, H, bias=False).size == formula - 3 * H
+
+
+@variants
+def test_padding_carries_the_state_and_outputs_zero(convention, reset_after):
+    p = random_gru(4, convention=convention, reset_after=reset_after)
+    xs, h0 = random_inputs(4, T=6)
+    lengths = [6, 3, 1, 0]
+    hs, h_T, _ = gru_forward(xs, h0, p, lengths=lengths)
+    for i, length in enumerate(lengths):
+        assert (hs[length:, i] == 0).all()
+        alone, end, _ = gru_forward(xs[:length, i : i + 1], h0[i : i + 1], p)
+        np.testing.assert_allclose(hs[:length, i], alone[:, 0], **WITHIN)
+        np.testing.assert_allclose(h_T[i], end[0], **WITHIN)
+    poisoned = xs.copy()
+    for i, length in enumerate(lengths):
+        poisoned[length:, i] = np.nan
+    again, end, _ = gru_forward(poisoned, h0, p, lengths=lengths)
+    assert (again == hs).all() and (end == h_T).all()
+
+
+# ------------------------------------------------------------------------------------------- the explorer on the page
+
+
+def test_explorer_shows_what_the_prose_beside_it_says():
+    widgets = pytest.importorskip("gru_lib.widgets")
+    gate = widgets.GateExplorer()
+    assert gate.h_prev > 0 > gate.n  # "the candidate has the other sign than the old state"
+    start = gate.h
+    gate.z = 0.999
+    assert abs(gate.h - gate.h_prev) < 0.002  # "the state does not care"
+    gate.z = 0.001
+    assert abs(gate.h - gate.n) < 0.002
+    shut = widgets.GateExplorer(r=0.001)
+    assert shut.n > 0.4 and abs(shut.h - shut.n) > 0.05  # "shut r alone": n changes, h keeps its share of the past
+    write = widgets.GateExplorer(convention="write")
+    assert abs(write.h - start) > 0.1
+    write.W_xz, write.W_hz, write.b_z = -write.W_xz, -write.W_hz, -write.b_z
+    assert abs(write.h - start) < 1e-12
+
+
+def test_every_symbol_reference_of_the_chapter_has_its_equation():
+    text = TWIN.read_text("utf-8")
+    labels = re.findall(r"^\$\$ \((gru-[\w-]+)\)$", text, re.M)
+    assert len(labels) == len(set(labels))
+    for needed in ("reset", "candidate", "update", "state", "state-write", "candidate-after"):
+        assert f"gru-{needed}" in labels
+    assert set(re.findall(r"\{eq\}`([\w-]+)`", text)) <= set(labels)
