@@ -142,11 +142,10 @@ def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> s
     """
     ElementTree.register_namespace("", _SVG)
     root = ElementTree.fromstring(svg)
+    unwanted = {f"{{{_SVG}}}{name}" for name in ("metadata", "title", "style")}
     for parent in list(root.iter()):
         for child in list(parent):
-            if child.tag in (f"{{{_SVG}}}metadata", f"{{{_SVG}}}title", f"{{{_SVG}}}style") or (
-                child.tag == f"{{{_SVG}}}defs" and len(child) == 0
-            ):
+            if child.tag in unwanted or (child.tag == f"{{{_SVG}}}defs" and len(child) == 0):
                 parent.remove(child)
     for element in root.iter():
         element.tail = element.tail if element.tail and element.tail.strip() else None

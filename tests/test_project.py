@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "gru_lib"
 MODULES = sorted(p.stem for p in LIBRARY.glob("*.py") if p.stem != "__init__")
 
-# Imports point one way: a module leans on modules of lower rank. One without a rank is a leaf: none of these leans on it.
+# Imports point one way: a module leans on modules of lower rank, and none of these on one that has no rank.
 CELLS = {"rnn", "gates", "gru", "lstm"}
 RANK = {
     "_check": 0,

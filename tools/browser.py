@@ -1,7 +1,7 @@
 """Find a Chromium for the browser tests, or install one, or say what to do.
 
-Looked for in this order: ``$CHROMIUM``; a Chromium or Chrome on the path; Playwright's own. If there is none, Playwright's
-is downloaded; where that fails and we are root on Debian or Ubuntu, the package ``chromium`` is installed.
+Looked for in this order: ``$CHROMIUM``; a Chromium or Chrome on the path; Playwright's own. If there is none, that of
+Playwright is downloaded; where that fails and we are root on Debian or Ubuntu, the package ``chromium`` is installed.
 
 ``python tools/browser.py`` makes sure there is one and prints it; :func:`find` only looks.
 """
