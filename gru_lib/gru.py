@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from gru_lib._buffers import empty
 from gru_lib._check import check_choice, check_instance, check_int
 from gru_lib._params import Params
 from gru_lib._sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
@@ -331,7 +332,7 @@ def gru_forward(
     h_mask = recurrent_mask(where, h_mask, xs, p)
     T, N, _ = xs.shape
 
-    hs, blocks = np.empty((T + 1, N, p.H), dtype), []
+    hs, blocks = empty((T + 1, N, p.H), dtype), []
     for c in _blocks(N):
         pieces = [None if m is None else m[:, c] for m in (mask, h_mask)]
         blocks.append(_forward_block(xs[:, c], h0[c], p, dtype, *pieces))
@@ -344,14 +345,14 @@ def _forward_block(
 ) -> _Block:
     (T, N, _), H = xs.shape, p.H
     W_hg, W_hn = -p.W_h[:, : 2 * H].T, p.W_hn.T.copy()  # (2H, H), (H, H)
-    rest = np.matmul(p.W_x.T, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 3H, N): the input's part
+    rest = np.matmul(p.W_x.T, _batch_last(xs), out=empty((T, 3 * H, N), dtype))  # the input's part
     if p.bias:
         rest += p.b[:, None]
     np.negative(rest[:, : 2 * H], out=rest[:, : 2 * H])
     b_hn = p.b_hn[:, None] if p.bias and p.reset_after else 0
     highest = np.full((2 * H, N), -lowest_exponent(dtype), dtype)  # an array: NumPy compares it faster than a number
 
-    h, gates, q = np.empty((T + 1, H, N), dtype), np.empty((T, 2 * H, N), dtype), np.empty((T, H, N), dtype)
+    h, gates, q = empty((T + 1, H, N), dtype), empty((T, 2 * H, N), dtype), empty((T, H, N), dtype)
     seen = h[:-1] if h_mask is None else np.array(_batch_last(h_mask), dtype, order="C")
     part_g, part_n = np.empty((2 * H, N), dtype), np.empty((H, N), dtype)
     h[0] = h0.T
@@ -414,7 +415,7 @@ def gru_backward(
     check_instance(where, "tape", tape, GRUTape)
     dhs, (dh,), dtype = begin_backward(where, p, tape.hs, tape.mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     T, N, H = dhs.shape
-    dxs, dh0, grads = np.empty((T, N, p.D), dtype), np.empty((N, H), dtype), p.zeros_like(dtype)
+    dxs, dh0, grads = empty((T, N, p.D), dtype), np.empty((N, H), dtype), p.zeros_like(dtype)
     for c, block in zip(_blocks(N), tape.blocks, strict=True):
         pieces = [None if m is None else m[:, c] for m in (tape.mask, tape.h_mask)]
         dxs[:, c], dh0[c] = _backward_block(dhs[:, c], dh[c], block, p, grads, *pieces)
@@ -432,19 +433,20 @@ def _backward_block(
 
     # What dq, dh, dh, dh of each step is multiplied by to give da_r, da_z, da_n, and the part that z carries back.
     # The loop replaces these factors by the products.
-    factors = np.empty((T, 4, H, N), dtype)
+    factors = empty((T, 4, H, N), dtype)
     by_r, by_z, by_n, carry = (factors[:, i] for i in range(4))
     np.multiply(gates, rest[:, :2], out=factors[:, :2])  # the slopes of r and z
     by_r *= q if p.reset_after else seen
-    by_z *= h_prev - n if p.convention == "keep" else n - h_prev
-    np.multiply(write, 1 - n * n, out=by_n)
+    by_z *= np.subtract(*((h_prev, n) if p.convention == "keep" else (n, h_prev)), out=by_n)
+    np.subtract(1, np.multiply(n, n, out=by_n), out=by_n)
+    by_n *= write
     carry[:] = keep
     if mask is not None:  # a padded step: no gradient to the gates, all of dh to the step before
         factors *= mask[:, None, None, :]
         carry += ~mask[:, None, :]
 
     W_hg, W_hn = p.W_h[:, : 2 * H].copy(), p.W_hn.copy()  # (H, 2H), (H, H)
-    dq, part, back = np.empty((T, H, N), dtype), np.empty((H, N), dtype), np.empty((H, N), dtype)
+    dq, part, back = empty((T, H, N), dtype), np.empty((H, N), dtype), np.empty((H, N), dtype)
     dh = dh_T.T.copy()
     for t in reversed(range(T)):
         f, r_t, dq_t = factors[t], r[t], dq[t]
@@ -462,11 +464,11 @@ def _backward_block(
             back *= h_mask[t].T
         dh += back
 
-    da_rows, seen_rows = rows(_batch_first(factors[:, :3].reshape(T, 3 * H, N))), rows(_batch_first(seen))
+    da_rows, seen_rows = _rows(factors[:, :3].reshape(T, 3 * H, N)), _rows(seen)
     dW_x, dW_h, dW_hn = grads.W_x, grads.W_h[:, : 2 * H], grads.W_hn
     dW_x += rows(xs).T @ da_rows
     dW_h += seen_rows.T @ da_rows[:, : 2 * H]
-    dW_hn += seen_rows.T @ rows(_batch_first(dq)) if p.reset_after else rows(_batch_first(q)).T @ da_rows[:, 2 * H :]
+    dW_hn += seen_rows.T @ _rows(dq) if p.reset_after else _rows(q).T @ da_rows[:, 2 * H :]
     if p.bias:
         grads.b[:] += da_rows.sum(axis=0)
         if p.reset_after:
@@ -484,3 +486,11 @@ def _batch_first(a: Array) -> Array:
 
 
 _batch_last = _batch_first  # the same exchange of axes, read the other way
+
+
+def _rows(a: Array) -> Array:
+    """(T, K, N) to (T·N, K): one row per step and sequence, for one product over all of them."""
+    T, K, N = a.shape
+    copy = empty((T, N, K), a.dtype)
+    copy[:] = _batch_first(a)
+    return copy.reshape(T * N, K)
