@@ -60,7 +60,16 @@ from gru_lib.ops import (
     sigmoid_pair,
     softmax_cross_entropy,
 )
-from gru_lib.optim import SGD, Adam, clip_by_global_norm
+from gru_lib.optim import (
+    SGD,
+    Adam,
+    clip_by_global_norm,
+    clip_by_value,
+    constant_rate,
+    cosine_decay,
+    linear_decay,
+    warm_up,
+)
 from gru_lib.rnn import (
     CBOWParams,
     ElmanParams,
@@ -84,7 +93,7 @@ from gru_lib.rnn import (
     scrn_step,
     scrn_step_backward,
 )
-from gru_lib.train import History, train
+from gru_lib.train import Chunk, Chunks, History, early_stopping, train
 
 __version__ = "0.1.0"
 
@@ -95,6 +104,8 @@ __all__ = [
     "Bundle",
     "CBOWParams",
     "Cell",
+    "Chunk",
+    "Chunks",
     "ElmanParams",
     "EmbeddingParams",
     "GRUParams",
@@ -121,9 +132,13 @@ __all__ = [
     "cbow_step_backward",
     "cell_of",
     "clip_by_global_norm",
+    "clip_by_value",
+    "constant_rate",
     "convert",
     "convex_update",
     "convex_update_backward",
+    "cosine_decay",
+    "early_stopping",
     "elman_backward",
     "elman_forward",
     "elman_init",
@@ -144,6 +159,7 @@ __all__ = [
     "hard_gate_backward",
     "irnn_init",
     "linear_backward",
+    "linear_decay",
     "linear_forward",
     "linear_init",
     "load",
@@ -169,5 +185,6 @@ __all__ = [
     "soft_gate_backward",
     "softmax_cross_entropy",
     "train",
+    "warm_up",
     "zero_state",
 ]

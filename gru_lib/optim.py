@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._check import check_instance, check_number
+from gru_lib._check import check_instance, check_int, check_number
 from gru_lib._params import Params
 
-__all__ = ["SGD", "Adam", "clip_by_global_norm"]
+__all__ = [
+    "SGD",
+    "Adam",
+    "clip_by_global_norm",
+    "clip_by_value",
+    "constant_rate",
+    "cosine_decay",
+    "linear_decay",
+    "warm_up",
+]
 
 
 class SGD:
-    """Gradient descent: p ← p − lr·g.
+    """Gradient descent, with momentum if asked: v ← momentum·v + g,  p ← p − lr·v  (without: p ← p − lr·g).
 
     Parameters
     ----------
@@ -22,16 +33,36 @@ class SGD:
         Parameters to change, in place.
     lr : float
         Learning rate; may be reassigned between steps.
+    momentum : float
+        Share of the last step's velocity that is kept, in [0, 1).
+
+    Notes
+    -----
+    Polyak (1964); in the form of Sutskever et al. (2013) with the rate outside v, as PyTorch has it.
     """
 
-    def __init__(self, p: Params, lr: float) -> None:
+    def __init__(self, p: Params, lr: float, momentum: float = 0.0) -> None:
         check_instance("SGD", "p", p, Params)
         self.p, self.lr = p, check_number("SGD", "lr", lr, above=0)
+        self.momentum = check_number("SGD", "momentum", momentum, least=0, below=1)
+        self.v = np.zeros_like(p.flat) if self.momentum else np.zeros(0, p.dtype)
 
     def step(self, grads: Params) -> None:
         """Take one step against `grads`, which is not changed."""
-        _check_grads("SGD.step", self.p, grads)
-        self.p.flat[:] -= self.lr * grads.flat
+        g = _check_grads("SGD.step", self.p, grads)
+        if self.momentum:
+            self.v *= self.momentum
+            self.v += g
+            g = self.v
+        self.p.flat[:] -= self.lr * g
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a later step depends on, beside `p`: arrays and numbers."""
+        return {"v": self.v, "lr": self.lr, "momentum": self.momentum}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict` of an SGD with as many parameters."""
+        _load_state("SGD", self, state)
 
 
 class Adam:
@@ -78,6 +109,14 @@ class Adam:
         root = np.sqrt(self.v / (1 - beta2**self.k))
         self.p.flat[:] -= (self.lr / (1 - beta1**self.k)) * self.m / (root + self.eps)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a later step depends on, beside `p`: arrays and numbers."""
+        return {"m": self.m, "v": self.v, "k": self.k, "lr": self.lr, "betas": self.betas, "eps": self.eps}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict` of an Adam with as many parameters."""
+        _load_state("Adam", self, state)
+
 
 def clip_by_global_norm(grads: Params, max_norm: float) -> float:
     """Scale `grads` in place so that the norm of all of it together is at most `max_norm`.
@@ -104,6 +143,67 @@ def clip_by_global_norm(grads: Params, max_norm: float) -> float:
     if np.isfinite(norm) and norm > max_norm:
         grads.flat[:] *= max_norm / norm
     return norm
+
+
+def clip_by_value(grads: Params, limit: float) -> None:
+    """Clip every number of `grads` in place to [−limit, limit]: g ← min(max(g, −limit), limit).
+
+    This turns the gradient's direction; `clip_by_global_norm` keeps it.
+
+    Raises
+    ------
+    ValueError
+        If limit is not above 0. A NaN stays a NaN.
+    """
+    check_instance("clip_by_value", "grads", grads, Params)
+    limit = check_number("clip_by_value", "limit", limit, above=0)
+    np.clip(grads.flat, -limit, limit, out=grads.flat)
+
+
+# ---------------------------------------------------------------------- learning rates, for `train(…, schedule=…)`
+
+Schedule = Callable[[int], float]  # step, from 0 -> learning rate
+
+
+def constant_rate(lr: float) -> Schedule:
+    """lr(k) = lr."""
+    lr = check_number("constant_rate", "lr", lr, above=0)
+    return lambda step: lr
+
+
+def linear_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
+    """lr(k) = lr + (last − lr)·k/steps, a straight line from `lr` at step 0 to `last` at step `steps` and after."""
+    lr, last, steps = _check_decay("linear_decay", lr, last, steps)
+    return lambda step: lr + (last - lr) * min(step / steps, 1.0)
+
+
+def cosine_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
+    """lr(k) = last + (lr − last)·(1 + cos(π k/steps))/2: slow at both ends. Loshchilov & Hutter (2017)."""
+    lr, last, steps = _check_decay("cosine_decay", lr, last, steps)
+    return lambda step: last + (lr - last) * (1 + math.cos(math.pi * min(step / steps, 1.0))) / 2
+
+
+def warm_up(steps: int, then: Schedule) -> Schedule:
+    """lr(k) = then(0)·(k + 1)/steps for the first `steps` steps, then(k − steps) afterwards."""
+    steps = check_int("warm_up", "steps", steps)
+    return lambda step: then(0) * (step + 1) / steps if step < steps else then(step - steps)
+
+
+def _check_decay(where: str, lr: float, last: float, steps: int) -> tuple[float, float, int]:
+    lr, last = check_number(where, "lr", lr, above=0), check_number(where, "last", last, least=0)
+    return lr, last, check_int(where, "steps", steps)
+
+
+def _load_state(where: str, optimizer: Any, state: Mapping[str, Any]) -> None:
+    mine = optimizer.state_dict()
+    fits = mine.keys() == state.keys()
+    if not fits or any(np.shape(v) != np.shape(state[name]) for name, v in mine.items()):
+        raise ValueError(f"{where}.load_state_dict: state must be of this kind and size, {', '.join(mine)}.")
+    for name, value in mine.items():
+        if isinstance(value, np.ndarray):
+            value[...] = state[name]
+        else:
+            setattr(optimizer, name, tuple(state[name]) if isinstance(value, tuple) else state[name])
 
 
 def _check_grads(where: str, p: Params, grads: Any) -> NDArray[Any]:

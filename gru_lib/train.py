@@ -1,30 +1,40 @@
-"""A training loop: batches in, history out."""
+"""A training loop: batches in, history out; early stopping, checkpoints, and chunks for truncated backpropagation."""
 
 from __future__ import annotations
 
 import math
+import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import check_instance, check_int, check_number
+from gru_lib._check import check_choice, check_instance, check_int, check_number
 from gru_lib._params import Params
-from gru_lib.optim import clip_by_global_norm
+from gru_lib.io import describe, read_npz, write_npz
+from gru_lib.optim import clip_by_global_norm, clip_by_value
 
-__all__ = ["History", "train"]
+__all__ = ["Chunk", "Chunks", "History", "early_stopping", "train"]
 
 
 class Optimizer(Protocol):
-    """What `train` asks of an optimiser."""
+    """What `train` asks of an optimiser; the last two only for checkpoints."""
 
     p: Params
     lr: float
 
     def step(self, grads: Params) -> None:
         """Change `p` in place."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return arrays and numbers."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take them over."""
 
 
 @dataclass
@@ -77,15 +87,21 @@ def train(
     *,
     steps: int,
     clip_norm: float | None = None,
+    clip_value: float | None = None,
     schedule: Callable[[int], float] | None = None,
     evaluate: Callable[[Any], Mapping[str, float]] | None = None,
     every: int = 100,
     stop: Callable[[History], bool] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    rng: np.random.Generator | None = None,
     progress: bool = True,
 ) -> History:
     """Train `p` in place.
 
     Each step: take a batch, compute loss and gradients, clip, let the optimiser step.
+
+    With a checkpoint, a run that was killed at any moment and is started again gives the same bits as one that was
+    not, as long as its randomness comes from `rng`.
 
     Parameters
     ----------
@@ -101,12 +117,20 @@ def train(
         Most steps to take.
     clip_norm
         Largest norm of the whole gradient; None for no clipping.
+    clip_value
+        Largest size of each number of the gradient, clipped before the norm; None for no clipping.
     schedule
         Step (from 0) -> learning rate for that step.
     evaluate
         ``evaluate(p) -> {"name": value}``, called every `every` steps and after the last.
     stop
-        Called after each evaluation; training ends when it returns True.
+        Called after each evaluation; training ends when it returns True. See `early_stopping`.
+    checkpoint
+        An ``.npz`` file. If it exists, training goes on from it; it is rewritten every `every` steps and at the end,
+        to a temporary name and then renamed. It holds `p`, the optimiser, the history, `rng`, and `batches` if that
+        has `state_dict` and `load_state_dict`, as `Chunks` has.
+    rng
+        The generator that `batches` and `loss_and_grads` draw from; only to be kept in the checkpoint.
     progress
         Show a progress bar, if tqdm is installed and the output is a terminal or a notebook.
 
@@ -119,7 +143,7 @@ def train(
     FloatingPointError
         If the loss or the gradient is not finite. `p` is left as it was before that step.
     ValueError
-        If `batches` ends too soon, or an argument is out of range.
+        If `batches` ends too soon, an argument is out of range, or the checkpoint is not one of this training.
     """
     check_instance("train", "p", p, Params)
     steps, every = check_int("train", "steps", steps), check_int("train", "every", every)
@@ -127,10 +151,14 @@ def train(
         check_number("train", "clip_norm", clip_norm, above=0)
     if optimizer.p is not p:
         raise ValueError("train: optimizer must hold the same parameter object p; got another one.")
-    history, source = History(), _endless(batches)
-    bar = _progress_bar(steps) if progress else None
+    if clip_value is not None:
+        check_number("train", "clip_value", clip_value, above=0)
+    saved = None if checkpoint is None else _Checkpoint(Path(checkpoint), p, optimizer, batches, rng)
+    history = History() if saved is None else saved.load()
+    source = _endless(batches, history.steps)
+    bar = _progress_bar(steps, history.steps) if progress else None
     try:
-        for i in range(steps):
+        for i in range(history.steps, 0 if history.stopped else steps):
             try:
                 batch = next(source)
             except StopIteration:
@@ -144,6 +172,8 @@ def train(
                     f"train: at step {i} the loss is {float(loss):g} and the gradient's norm {norm:g}. "
                     "Try a smaller learning rate, or clip_norm."
                 )
+            if clip_value is not None:
+                clip_by_value(grads, clip_value)
             if clip_norm is not None:
                 clip_by_global_norm(grads, clip_norm)
             optimizer.step(grads)
@@ -151,36 +181,210 @@ def train(
             history.grad_norm.append(norm)
             if bar is not None:
                 bar.update()
-            if evaluate is not None and ((i + 1) % every == 0 or i + 1 == steps):
+            if (i + 1) % every and i + 1 < steps:
+                continue
+            if evaluate is not None:
                 for name, value in evaluate(p).items():
                     history.metrics.setdefault(name, []).append((i + 1, float(value)))
                 if bar is not None:
                     bar.set_postfix({name: f"{history.last(name):.4g}" for name in history.metrics})
-                if stop is not None and stop(history):
-                    history.stopped = True
-                    break
+                history.stopped = stop is not None and bool(stop(history))
+            if saved is not None:
+                saved.save(history)
+            if history.stopped:
+                break
     finally:
         if bar is not None:
             bar.close()
     return history
 
 
-def _endless(batches: Iterable[Any]) -> Any:
+def early_stopping(name: str, patience: int, *, mode: str = "min") -> Callable[[History], bool]:
+    """Return a `stop` for `train`: true once the metric was not bettered in the last `patience` evaluations.
+
+    Parameters
+    ----------
+    name
+        A metric that `evaluate` returns.
+    patience
+        Evaluations to wait after the best one.
+    mode
+        "min" if smaller is better, "max" if larger is.
+    """
+    patience = check_int("early_stopping", "patience", patience)
+    check_choice("early_stopping", "mode", mode, ("min", "max"))
+
+    def stop(history: History) -> bool:
+        _, values = history.curve(name)
+        best = values.index(min(values) if mode == "min" else max(values))
+        return len(values) - 1 - best >= patience
+
+    return stop
+
+
+class Chunk(NamedTuple):
+    """A piece of the sequences, for one step of truncated backpropagation."""
+
+    xs: NDArray[Any]  # (K, N, …)
+    ys: NDArray[Any]  # (K, N, …)
+    state: Any  # the state that the chunk before ended in; None at the beginning
+    carry: Callable[[Any], None]  # give it the state that this chunk ends in
+
+
+class Chunks:
+    """Batches for truncated backpropagation through time: pieces of K steps, the state carried from one to the next.
+
+    The state is carried as numbers: the forward pass sees all of the past, the gradient only the last K steps. The
+    loss must hand the final state on::
+
+        def loss_and_grads(p, chunk):
+            hs, h_T, tape = gru_forward(chunk.xs, chunk.state, p.rnn)
+            chunk.carry(h_T)
+            ...
+
+    After the last piece (which may be shorter) it begins again, with no state.
+
+    Parameters
+    ----------
+    xs, ys : arrays (T, N, …)
+        Inputs and targets, time first.
+    K : int
+        Steps in a piece.
+
+    Raises
+    ------
+    ValueError
+        If xs and ys differ in T or N, or, while iterating, if a chunk's `carry` was not called.
+
+    Notes
+    -----
+    Chapter 16. Williams & Peng (1990).
+    """
+
+    def __init__(self, xs: ArrayLike, ys: ArrayLike, K: int) -> None:
+        self.xs, self.ys, self.K = np.asarray(xs), np.asarray(ys), check_int("Chunks", "K", K)
+        if self.xs.ndim < 2 or self.xs.shape[:2] != self.ys.shape[:2] or not self.xs.size:
+            raise ValueError(
+                f"Chunks: xs and ys must have shapes (T, N, …) with the same T and N; "
+                f"got {self.xs.shape} and {self.ys.shape}."
+            )
+        self._start, self._state, self._due = 0, None, False
+
+    def __iter__(self) -> Iterator[Chunk]:
+        while True:
+            if self._due:
+                raise ValueError("Chunks: chunk.carry(state) must be called with the state that each chunk ends in.")
+            piece = slice(self._start, self._start + self.K)
+            self._start, state = piece.stop, self._state
+            self._due = self._start < len(self.xs)
+            if not self._due:
+                self._start, self._state = 0, None
+            yield Chunk(self.xs[piece], self.ys[piece], state, self._carry if self._due else lambda state: None)
+
+    def _carry(self, state: Any) -> None:
+        self._state, self._due = state, False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place and the state: what the next chunk depends on."""
+        return {"start": self._start, "state": self._state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._start, self._state, self._due = state["start"], state["state"], False
+
+
+_HISTORY_BYTES = 1 << 27  # of text, in a checkpoint
+
+
+class _Checkpoint:
+    """Everything that the next step of a training depends on, in a file."""
+
+    def __init__(self, path: Path, p: Params, optimizer: Optimizer, batches: Any, rng: Any) -> None:
+        if path.suffix != ".npz":
+            raise ValueError(f"train: checkpoint must end in .npz; got {path.name!r}.")
+        self.path, self.p, self.optimizer, self.rng = path, p, optimizer, rng
+        self.batches = batches if hasattr(batches, "state_dict") else None
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        state = self.optimizer.state_dict()
+        return {"p": self.p.flat} | {f"optimizer.{k}": v for k, v in state.items() if isinstance(v, np.ndarray)}
+
+    def save(self, history: History) -> None:
+        state = self.optimizer.state_dict()
+        header = {
+            "what": ["checkpoint", describe(self.p), type(self.optimizer).__name__],
+            "optimizer": {k: v for k, v in state.items() if not isinstance(v, np.ndarray)},
+            "history": asdict(history),
+            "batches": None if self.batches is None else self.batches.state_dict(),
+            "rng": None if self.rng is None else self.rng.bit_generator.state,
+        }
+        write_npz(self.path, self._arrays(), _plain(header))
+
+    def load(self) -> History:
+        """Put everything where it was; a new History if there is no file."""
+        if not self.path.exists():
+            return History()
+        header, found = read_npz("train", self.path, self._arrays(), _HISTORY_BYTES)
+        what = _plain(["checkpoint", describe(self.p), type(self.optimizer).__name__])
+        if not isinstance(header, dict) or header.get("what") != what:
+            raise ValueError(
+                f"train: {self.path.name} must be a checkpoint of the same model and optimiser; it is not."
+            )
+        header = _unplain(header)
+        if (header["rng"] is None) != (self.rng is None) or (header["batches"] is None) != (self.batches is None):
+            raise ValueError(f"train: {self.path.name} must have been written with the same rng and kind of batches.")
+        if self.rng is not None:
+            self.rng.bit_generator.state = header["rng"]
+        if self.batches is not None:
+            self.batches.load_state_dict(header["batches"])
+        arrays = {name.removeprefix("optimizer."): a for name, a in found.items() if name != "p"}
+        self.optimizer.load_state_dict(header["optimizer"] | arrays)
+        self.p.flat[:] = found["p"]
+        return History(**header["history"])
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can hold it, exactly: Python writes a float so that it reads back as the same bits."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "c":
+            raise ValueError("train: a checkpoint holds real states; got complex numbers.")
+        return {"array": value.tolist(), "dtype": value.dtype.name, "shape": list(value.shape)}
+    if isinstance(value, tuple):
+        return {"tuple": [_plain(v) for v in value]}
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _unplain(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {"array", "dtype", "shape"}:
+            return np.array(value["array"], value["dtype"]).reshape(value["shape"])
+        if value.keys() == {"tuple"}:
+            return tuple(_unplain(v) for v in value["tuple"])
+        return {k: _unplain(v) for k, v in value.items()}
+    return [_unplain(v) for v in value] if isinstance(value, list) else value
+
+
+def _endless(batches: Iterable[Any], start: int) -> Any:
     if isinstance(batches, list | tuple):
         if not batches:
             raise ValueError("train: batches must hold at least one batch; got none.")
         while True:
-            yield from batches
+            yield from batches[start % len(batches) :]
+            start = 0
     else:
         yield from batches
 
 
-def _progress_bar(total: int) -> Any:
+def _progress_bar(total: int, done: int) -> Any:
     """A tqdm bar if somebody can see it, else None. `TQDM_DISABLE=1` switches it off everywhere."""
-    if not (sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")):
+    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return None
     try:
         from tqdm import tqdm
     except ImportError:  # gru_lib itself needs NumPy only
         return None
-    return tqdm(total=total, desc="training", unit="step")
+    return tqdm(total=total, initial=done, desc="training", unit="step")
