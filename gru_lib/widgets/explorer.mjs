@@ -32,6 +32,18 @@ export function wordsFor(table, model, el) {
   return table[lang.slice(0, 2)] ?? table.en;
 }
 
+/** Fill el: the named group that holds an explorer. */
+export function furnish(el, module, title, content) {
+  el.classList.add("gru-ex", `gru-${module}`);
+  el.setAttribute("role", "group");
+  el.setAttribute("aria-label", title);
+  el.innerHTML = content;
+  // Without this mark JupyterLab takes a control's arrow keys for its own. It must stand on the focused element.
+  for (const control of el.querySelectorAll("input, button, summary, [tabindex]")) {
+    control.setAttribute("data-lm-suppress-shortcuts", "true");
+  }
+}
+
 /** A name that no other element of the page has. */
 export function uniqueId(prefix) {
   uniqueId.count = (uniqueId.count ?? 0) + 1;

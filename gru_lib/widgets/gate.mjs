@@ -2,7 +2,7 @@
 import GATE from "./gate.json";
 import { clamp, gruStep, logit } from "./gru-math.mjs";
 import {
-  announcer, choice, fill, fixed, glide, listen, percent, setSlider, slider, sub, uniqueId, wordsFor,
+  announcer, choice, fill, fixed, furnish, glide, listen, percent, setSlider, slider, sub, uniqueId, wordsFor,
 } from "./explorer.mjs";
 import { drawCell } from "./gate-cell.mjs";
 import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
@@ -183,10 +183,7 @@ function render({ model, el }) {
   const words = wordsFor(GATE.words, model, el);
   const state = Object.fromEntries(KEYS.map((key) => [key, model.get(key) ?? START[key]]));
   const first = { ...state };
-  el.classList.add("gru-ex", "gru-gate");
-  el.setAttribute("role", "group");
-  el.setAttribute("aria-label", words.title);
-  el.innerHTML = pageHTML(uniqueId("gate"), words);
+  furnish(el, "gate", words.title, pageHTML(uniqueId("gate"), words));
 
   const all = (selector) => [...el.querySelectorAll(selector)];
   const [cell, lines, equations] = ["cell", "lines", "equations"].map((name) => el.querySelector(`.ex-${name}`));
