@@ -6,6 +6,7 @@ What it has to remember is one bit: whether a borrow is due. a ≥ b throughout,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gru_lib._check import check_instance, check_int
 
-__all__ = ["Batch", "all_pairs", "encode", "hard_pairs", "random_pairs", "subtract_bits"]
+__all__ = ["Batch", "all_pairs", "encode", "hard_pairs", "pick", "random_batches", "random_pairs", "subtract_bits"]
 
 Array = NDArray[Any]
 
@@ -80,6 +81,19 @@ def random_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
     swap = subtract_bits(a, b)[1][-1] == 1  # a borrow is left where a < b
     a, b = np.where(swap, b, a), np.where(swap, a, b)
     return _batch(a, b)
+
+
+def random_batches(rng: np.random.Generator, N: int, bits: tuple[int, int]) -> Iterator[Batch]:
+    """Yield batches of N random pairs without end; all of a batch have one width, drawn from bits[0] … bits[1]."""
+    lowest = check_int("random_batches", "bits[0]", bits[0])
+    highest = check_int("random_batches", "bits[1]", bits[1], minimum=lowest)
+    while True:
+        yield random_pairs(rng, N, int(rng.integers(lowest, highest + 1)))
+
+
+def pick(batch: Batch, index: ArrayLike) -> Batch:
+    """Return some pairs of a batch: `index` is a slice, a mask or a list of their numbers."""
+    return Batch(batch.xs[:, index], batch.ys[:, index])
 
 
 def hard_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:

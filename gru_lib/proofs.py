@@ -1,0 +1,367 @@
+"""Is a GRU right for inputs of every length? Three ways to prove it, each a finite computation.
+
+The GRU reads one of A symbols at each step and answers with one bit, the sign of a linear layer on its state. What it
+should answer is given by a finite automaton. All three proofs are inductions over the steps; they differ in what
+stands for "the GRU is in a state from which it goes on answering right":
+
+- `read_machine`: the state is rounded after each step, so there are finitely many states. Visit them all.
+- `disagreement`: run the table found that way beside the automaton until nothing new comes up.
+- `find_boxes`, `boxes_hold`: nothing is rounded. Around each state of the table lies a box; whatever is read, every
+  box is carried into the box of the state that follows, and the answer's sign is the table's on all of it.
+
+Chapter 7.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gru_lib._check import as_array, check_instance, check_int, check_number
+from gru_lib._params import Bundle
+from gru_lib.gru import GRUParams, gru_step
+from gru_lib.ops import LinearParams, sigmoid
+
+__all__ = [
+    "BORROW",
+    "HALVES",
+    "PAIRS_OF_BITS",
+    "SIGNS",
+    "Automaton",
+    "Boxes",
+    "Machine",
+    "box_step",
+    "boxes_hold",
+    "disagreement",
+    "find_boxes",
+    "minimise",
+    "read_machine",
+]
+
+Array = NDArray[Any]
+
+
+class Automaton(NamedTuple):
+    """A finite automaton that answers with a bit at each step. It starts in state 0.
+
+    S states and A symbols; both arrays are (S, A).
+    """
+
+    next: Array  # state after reading the symbol
+    bit: Array  # the answer
+
+
+#: The symbols of the subtraction task, in order: a pair (bit of a, bit of b).
+PAIRS_OF_BITS: Array = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float64)
+
+#: Subtraction, least significant bit first. The state is the borrow c: bit = a ⊕ b ⊕ c, next = [a − b − c < 0].
+BORROW = Automaton(
+    next=np.array([[0, 1, 0, 0], [1, 1, 0, 1]]),
+    bit=np.array([[0, 1, 1, 0], [1, 0, 0, 1]]),
+)
+
+
+# ---------------------------------------------------------------------------------------------- the network as a table
+
+#: Levels to round a state to: the multiples of ½ in [−1, 1], or the signs.
+HALVES: Array = np.array([-1, -0.5, 0, 0.5, 1])
+SIGNS: Array = np.array([-1.0, 1.0])
+
+
+class Machine(NamedTuple):
+    """A network with a rounded state, written out as an automaton."""
+
+    states: Array  # (S, H), the rounded states that can be reached; the first is h_0 = 0
+    automaton: Automaton
+    margin: float  # how far everything that is rounded, and every logit, stays from where the table would change
+
+
+def read_machine(m: Bundle, symbols: ArrayLike, levels: ArrayLike | None, *, most_states: int = 5000) -> Machine | None:
+    """Visit every state that a network can reach when its state is rounded after each step.
+
+    A breadth-first search from h_0 = 0: in each state that comes up, read each symbol once.
+
+    Parameters
+    ----------
+    m : Bundle
+        `m.rnn` (a GRU) and `m.out` (a linear layer with one output; the answer is 1 where it is positive).
+    symbols : array (A, D)
+        What may be read at a step.
+    levels : array (L,), rising
+        Each number of the state becomes the nearest of these: `HALVES`, `SIGNS`. None: nothing is rounded beyond
+        what floating point does by itself.
+    most_states : int
+        Give up beyond this many.
+
+    Returns
+    -------
+    Machine, or None if there are more than `most_states` states.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    What is searched is the program `gru_step` itself, rounding errors included. The table is that of any other
+    evaluation too (another order of summation, exact arithmetic), as long as the errors stay below `Machine.margin`.
+    Without levels the margin is 0.
+    """
+    where = "read_machine"
+    symbols = _check_network(where, m, symbols)
+    if levels is not None:
+        levels = as_array(where, "levels", levels, ("L",), {})
+        if len(levels) < 2 or not (np.diff(levels) > 0).all():
+            raise ValueError(f"{where}: levels must be two or more rising numbers; got {levels}.")
+    check_int(where, "most_states", most_states)
+    A = len(symbols)
+    states = [np.zeros(m.rnn.H)]
+    index = {states[0].tobytes(): 0}
+    after: list[list[int]] = []
+    bits: list[Array] = []
+    margin = np.inf
+    while len(after) < len(states):
+        h, _ = gru_step(symbols, np.repeat(states[len(after)][None], A, axis=0), m.rnn)  # (A, H)
+        if levels is not None:
+            h, distance = _round_to(h, levels)
+            margin = min(margin, distance)
+        h = h + 0.0  # −0 becomes 0: equal numbers must have equal bytes
+        logits = (h @ m.out.W + m.out.b)[:, 0]
+        margin = min(margin, float(np.abs(logits).min()))
+        row = []
+        for state in h:
+            key = state.tobytes()
+            if key not in index:
+                if len(states) == most_states:
+                    return None
+                index[key] = len(states)
+                states.append(state)
+            row.append(index[key])
+        after.append(row)
+        bits.append((logits > 0).astype(int))
+    return Machine(np.array(states), Automaton(np.array(after), np.array(bits)), margin if levels is not None else 0.0)
+
+
+def _round_to(h: Array, levels: Array) -> tuple[Array, float]:
+    """Round to the nearest level; also return the smallest distance from a point half-way between two."""
+    between = (levels[1:] + levels[:-1]) / 2
+    return levels[np.searchsorted(between, h)], float(np.abs(h[..., None] - between).min())
+
+
+def disagreement(machine: Automaton, spec: Automaton) -> list[int] | None:
+    """Find the shortest input on which two automata answer differently; None if there is none of any length.
+
+    Breadth-first search over pairs (state of the one, state of the other). There are finitely many. If the answers
+    agree in every pair that can be reached, then they agree after any number of steps, by induction.
+
+    Returns
+    -------
+    list of int, or None
+        Symbols, in order; the answers to the last one differ.
+    """
+    came_from: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = {(0, 0): None}
+    queue = deque(came_from)
+    while queue:
+        pair = queue.popleft()
+        for symbol in range(spec.next.shape[1]):
+            if machine.bit[pair[0], symbol] != spec.bit[pair[1], symbol]:
+                path, step = [symbol], came_from[pair]
+                while step is not None:
+                    path.append(step[1])
+                    step = came_from[step[0]]
+                return path[::-1]
+            following = (int(machine.next[pair[0], symbol]), int(spec.next[pair[1], symbol]))
+            if following not in came_from:
+                came_from[following] = (pair, symbol)
+                queue.append(following)
+    return None
+
+
+def minimise(machine: Automaton) -> tuple[Automaton, Array]:
+    """Merge the states that no input can tell apart (Moore's refinement).
+
+    Returns
+    -------
+    smallest : Automaton
+        The smallest automaton with the same answers, states numbered in the order in which they first come up.
+    group : integers (S,)
+        The merged state each state went into.
+    """
+    group = np.unique(machine.bit, axis=0, return_inverse=True)[1].reshape(-1)
+    while True:
+        looks = np.concatenate([group[:, None], group[machine.next]], axis=1)
+        finer = np.unique(looks, axis=0, return_inverse=True)[1].reshape(-1)
+        if finer.max() == group.max():
+            break
+        group = finer
+    _, first = np.unique(group, return_index=True)
+    group = np.argsort(np.argsort(first))[group]  # number the groups by their first state
+    first = np.sort(first)
+    return Automaton(group[machine.next[first]], machine.bit[first]), group
+
+
+# ----------------------------------------------------------------------------------------------------- boxes of states
+
+
+class Boxes(NamedTuple):
+    """A box of states around each state of a table, (S, H) each: lo ≤ h ≤ hi, entry by entry."""
+
+    lo: Array
+    hi: Array
+
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def box_step(x: ArrayLike, boxes: Boxes, p: GRUParams) -> Boxes:
+    """Carry boxes of states through one step of a GRU: the new state of every state in a box lies in the result.
+
+    Interval arithmetic, an operation at a time: σ and tanh rise, so they map ends to ends; a product is largest and
+    smallest at ends; h = z ⊙ h_prev + (1 − z) ⊙ n rises in h_prev and n and is linear in z.
+
+    Parameters
+    ----------
+    x : array (N, D)
+    boxes : Boxes, (N, H) each
+    p : GRUParams, float64
+
+    Returns
+    -------
+    Boxes, (N, H) each
+
+    Notes
+    -----
+    Every interval is padded outward by more than the rounding errors of both this computation and of `gru_step` in
+    float64, with its sums in any order. So the result holds for the GRU of exact arithmetic and for the program. What
+    is taken on trust: IEEE arithmetic, and exp and tanh right to 4 units in the last place.
+    """
+    sizes = {"D": p.D, "H": p.H}
+    x = as_array("box_step", "x", x, ("N", "D"), sizes)
+    sizes["N"] = len(x)
+    lo = as_array("box_step", "boxes.lo", boxes.lo, ("N", "H"), sizes)
+    hi = as_array("box_step", "boxes.hi", boxes.hi, ("N", "H"), sizes)
+    r_lo, r_hi = _rising(sigmoid, _affine(x, p.W_xr, p.b_r, lo, hi, p.W_hr))
+    z_lo, z_hi = _rising(sigmoid, _affine(x, p.W_xz, p.b_z, lo, hi, p.W_hz))
+    if p.reset_after:
+        inner = _affine(x, np.zeros_like(p.W_xn), p.b_hn, lo, hi, p.W_hn)
+        q_lo, q_hi = _product(r_lo, r_hi, *inner)
+        a_n = _affine(x, p.W_xn, p.b_n, q_lo, q_hi, np.eye(p.H))
+    else:
+        q_lo, q_hi = _product(r_lo, r_hi, lo, hi)
+        a_n = _affine(x, p.W_xn, p.b_n, q_lo, q_hi, p.W_hn)
+    n_lo, n_hi = _rising(np.tanh, a_n)
+    if p.convention == "write":
+        z_lo, z_hi = 1 - z_hi, 1 - z_lo
+    pad = 64 * _EPS * np.maximum(1, np.maximum(np.abs(lo), np.abs(hi)))
+    new_lo = np.minimum(z_lo * lo + (1 - z_lo) * n_lo, z_hi * lo + (1 - z_hi) * n_lo) - pad
+    new_hi = np.maximum(z_lo * hi + (1 - z_lo) * n_hi, z_hi * hi + (1 - z_hi) * n_hi) + pad
+    return Boxes(new_lo, new_hi)
+
+
+def _affine(x: Array, W_x: Array, b: Any, lo: Array, hi: Array, W: Array) -> tuple[Array, Array]:
+    """x W_x + b + h W for every h between lo and hi: a positive weight takes lo to lo, a negative one hi to lo."""
+    up, down = np.maximum(W, 0), np.minimum(W, 0)
+    fixed = x @ W_x + b
+    size = np.abs(x) @ np.abs(W_x) + np.abs(b) + np.maximum(np.abs(lo), np.abs(hi)) @ np.abs(W)
+    pad = 2 * (W_x.shape[0] + 2 * W.shape[0] + 8) * _EPS * size  # a sum of k terms is off by at most k·eps/2·size
+    return fixed + lo @ up + hi @ down - pad, fixed + hi @ up + lo @ down + pad
+
+
+def _rising(f: Callable[[Array], Array], ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    """σ or tanh of an interval."""
+    return f(ends[0]) - 64 * _EPS, f(ends[1]) + 64 * _EPS
+
+
+def _product(r_lo: Array, r_hi: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+    ends = np.stack([r_lo * lo, r_lo * hi, r_hi * lo, r_hi * hi])
+    return ends.min(axis=0), ends.max(axis=0)
+
+
+def _images(m: Bundle, symbols: Array, boxes: Boxes) -> tuple[Boxes, Array, Array]:
+    """The image of each box under each symbol, (S, A, H), and the ends of its logit, (S, A) each."""
+    (S, H), A = boxes.lo.shape, len(symbols)
+    each = Boxes(np.repeat(boxes.lo, A, axis=0), np.repeat(boxes.hi, A, axis=0))
+    image = box_step(np.tile(symbols, (S, 1)), each, m.rnn)
+    low, high = _affine(np.zeros((S * A, 1)), np.zeros((1, 1)), m.out.b, image.lo, image.hi, m.out.W)
+    shape = (S, A, H)
+    return Boxes(image.lo.reshape(shape), image.hi.reshape(shape)), low.reshape(S, A), high.reshape(S, A)
+
+
+def boxes_hold(m: Bundle, symbols: ArrayLike, machine: Automaton, boxes: Boxes) -> bool:
+    """Check a proof that a network, nothing rounded, answers as `machine` does on every input of every length.
+
+    Three things make the induction: h_0 = 0 lies in box 0; a step takes every state in box i, whichever symbol is
+    read, into the box of the state that follows i; and the logit of every state it can take it to has the right sign.
+
+    Parameters
+    ----------
+    m : Bundle
+        `m.rnn` (a GRU) and `m.out` (a linear layer with one output).
+    symbols : array (A, D)
+    machine : Automaton, (S, A)
+    boxes : Boxes, (S, H)
+        From wherever: `find_boxes`, or a guess.
+
+    Returns
+    -------
+    bool
+        True is a proof, under what `box_step` takes on trust. False says nothing: other boxes may do.
+    """
+    symbols = _check_network("boxes_hold", m, symbols)
+    sizes = {"S": len(machine.next), "H": m.rnn.H}
+    boxes = Boxes(*(as_array("boxes_hold", f"boxes.{k}", getattr(boxes, k), ("S", "H"), sizes) for k in ("lo", "hi")))
+    image, low, high = _images(m, symbols, boxes)
+    starts = (boxes.lo[0] <= 0).all() and (boxes.hi[0] >= 0).all()
+    inside = (image.lo >= boxes.lo[machine.next]).all() and (image.hi <= boxes.hi[machine.next]).all()
+    answers = np.where(machine.bit == 1, low > 0, high < 0).all()
+    return bool(starts and inside and answers)
+
+
+def find_boxes(
+    m: Bundle, symbols: ArrayLike, machine: Automaton, *, widen: float = 0.05, rounds: int = 200
+) -> Boxes | None:
+    """Look for boxes that `boxes_hold` accepts.
+
+    Begin with the point h_0 = 0. Again and again: carry every box through a step and stretch the box it should have
+    landed in until it does, and a little more (`widen` of its width, and 1e−12). Stop when nothing sticks out.
+
+    Returns
+    -------
+    Boxes, or None if some box still grew after so many rounds, or a logit's sign was not the table's.
+    """
+    symbols = _check_network("find_boxes", m, symbols)
+    check_number("find_boxes", "widen", widen, least=0)
+    check_int("find_boxes", "rounds", rounds)
+    S, H = len(machine.next), m.rnn.H
+    lo, hi = np.full((S, H), np.inf), np.full((S, H), -np.inf)  # nothing yet
+    lo[0] = hi[0] = 0
+    for _ in range(rounds):
+        known = np.flatnonzero(lo[:, 0] <= hi[:, 0])
+        image, low, high = _images(m, symbols, Boxes(lo[known], hi[known]))
+        if not np.where(machine.bit[known] == 1, low > 0, high < 0).all():
+            return None
+        wanted_lo, wanted_hi = lo.copy(), hi.copy()
+        np.minimum.at(wanted_lo, machine.next[known], image.lo)
+        np.maximum.at(wanted_hi, machine.next[known], image.hi)
+        grown = ((wanted_lo < lo) | (wanted_hi > hi)).any(axis=1)
+        if not grown.any():
+            return Boxes(lo, hi)
+        more = widen * (wanted_hi - wanted_lo)[grown] + 1e-12
+        lo[grown], hi[grown] = wanted_lo[grown] - more, wanted_hi[grown] + more
+    return None
+
+
+def _check_network(where: str, m: Bundle, symbols: ArrayLike) -> Array:
+    check_instance(where, "m", m, Bundle)
+    check_instance(where, "m.rnn", m.rnn, GRUParams)
+    check_instance(where, "m.out", m.out, LinearParams)
+    if m.out.W.shape != (m.rnn.H, 1):
+        raise ValueError(f"{where}: m.out.W must have shape (H, 1) = ({m.rnn.H}, 1); got {m.out.W.shape}.")
+    if m.flat.dtype != np.float64:
+        raise TypeError(f"{where}: m must be float64; got {m.flat.dtype}.")
+    return as_array(where, "symbols", symbols, ("A", "D"), {"D": m.rnn.D})
