@@ -14,7 +14,15 @@ from gru_lib.ablation import (
     ablated_gru_step,
     ablated_gru_step_backward,
 )
-from gru_lib.cell import Cell, cell_of, map_state, register_cell, zero_state
+from gru_lib.bidirectional import (
+    BidirectionalParams,
+    bidirectional,
+    bidirectional_backward,
+    bidirectional_forward,
+    reverse,
+)
+from gru_lib.cell import Cell, advance, cell_of, map_state, register_cell, zero_state
+from gru_lib.dropout import DropoutMasks, dropout_backward, dropout_forward, dropout_mask, dropout_masks
 from gru_lib.gates import (
     convex_update,
     convex_update_backward,
@@ -93,6 +101,7 @@ from gru_lib.rnn import (
     scrn_step,
     scrn_step_backward,
 )
+from gru_lib.stack import StackParams, stack, stack_backward, stack_forward, stack_masks
 from gru_lib.train import Chunk, Chunks, History, early_stopping, train
 
 __version__ = "0.1.0"
@@ -101,11 +110,13 @@ __all__ = [
     "SGD",
     "AblatedGRUParams",
     "Adam",
+    "BidirectionalParams",
     "Bundle",
     "CBOWParams",
     "Cell",
     "Chunk",
     "Chunks",
+    "DropoutMasks",
     "ElmanParams",
     "EmbeddingParams",
     "GRUParams",
@@ -118,12 +129,17 @@ __all__ = [
     "LinearParams",
     "Params",
     "SCRNParams",
+    "StackParams",
     "ablated_gru_backward",
     "ablated_gru_forward",
     "ablated_gru_init",
     "ablated_gru_step",
     "ablated_gru_step_backward",
+    "advance",
     "bce_with_logits",
+    "bidirectional",
+    "bidirectional_backward",
+    "bidirectional_forward",
     "bundle",
     "cbow_backward",
     "cbow_forward",
@@ -138,6 +154,10 @@ __all__ = [
     "convex_update",
     "convex_update_backward",
     "cosine_decay",
+    "dropout_backward",
+    "dropout_forward",
+    "dropout_mask",
+    "dropout_masks",
     "early_stopping",
     "elman_backward",
     "elman_forward",
@@ -173,6 +193,7 @@ __all__ = [
     "numeric_gradient",
     "orthogonal",
     "register_cell",
+    "reverse",
     "save",
     "scrn_backward",
     "scrn_forward",
@@ -184,6 +205,10 @@ __all__ = [
     "soft_gate",
     "soft_gate_backward",
     "softmax_cross_entropy",
+    "stack",
+    "stack_backward",
+    "stack_forward",
+    "stack_masks",
     "train",
     "warm_up",
     "zero_state",

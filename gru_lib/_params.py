@@ -150,9 +150,17 @@ def _rebuild(
 
 
 class Bundle(Params):
-    """Several parameter objects on one flat array: ``m = bundle(rnn=..., out=...)``, then ``m.rnn``, ``m.out``."""
+    """Several parameter objects on one flat array: ``m = bundle(rnn=..., out=...)``, then ``m.rnn``, ``m.out``.
 
-    def __init__(self, members: Mapping[str, Params], flat: NDArray[Any] | None = None) -> None:
+    `options` are plain values of the whole, as those of Params: a stack is a bundle that has some.
+    """
+
+    def __init__(
+        self,
+        members: Mapping[str, Params],
+        flat: NDArray[Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         if not members:
             raise ValueError("bundle: expected at least one member, such as rnn=gru_init(rng, D, H).")
         for name, member in members.items():
@@ -160,7 +168,7 @@ class Bundle(Params):
                 raise TypeError(f"bundle: {name} must be a Params; got {type(member).__name__}.")
         if flat is None:
             flat = np.concatenate([member.flat for member in members.values()])
-        made: dict[str, Any] = {"flat": flat}
+        made: dict[str, Any] = {"flat": flat, **(options or {})}
         start = 0
         for name, member in members.items():
             made[name] = member.on(flat[start : start + member.size])
@@ -169,11 +177,12 @@ class Bundle(Params):
             raise ValueError(f"bundle: flat must have shape ({start},); got {flat.shape}.")
         self.__dict__.update(made)
         self.__dict__["_members"] = tuple(members)
+        self.__dict__["_options"] = dict(options or {})
 
     @property
     def options(self) -> dict[str, Any]:
-        """Empty: the members have their own."""
-        return {}
+        """The plain values of the whole; the members have their own."""
+        return dict(self.__dict__["_options"])
 
     def members(self) -> Iterator[tuple[str, Params]]:
         """Yield (name, parameters) for each member."""
@@ -183,12 +192,12 @@ class Bundle(Params):
         """Yield ("member.name", array) for each array of each member."""
         return ((f"{outer}.{name}", a) for outer, member in self.members() for name, a in member.items())
 
-    def on(self, flat: NDArray[Any]) -> Bundle:
+    def on(self, flat: NDArray[Any]) -> Self:
         """Return the same members laid on another flat array. Nothing is copied."""
-        return Bundle(dict(self.members()), flat)
+        return type(self)(dict(self.members()), flat, self.options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Bundle, (dict(self.members()), self.flat)
+        return type(self), (dict(self.members()), self.flat, self.options)
 
 
 def bundle(**members: Params) -> Bundle:

@@ -123,10 +123,15 @@ def ablated_gru_step_backward(
 
 
 def ablated_gru_forward(
-    xs: ArrayLike, h0: ArrayLike | None, p: AblatedGRUParams, *, lengths: ArrayLike | None = None
+    xs: ArrayLike,
+    h0: ArrayLike | None,
+    p: AblatedGRUParams,
+    *,
+    lengths: ArrayLike | None = None,
+    h_mask: ArrayLike | None = None,
 ) -> tuple[Array, Array, GRUTape]:
     """Run the ablated GRU over sequences. Arguments and results as in `gru_forward`."""
-    return gru_forward(xs, h0, _full("ablated_gru_forward", p), lengths=lengths)
+    return gru_forward(xs, h0, _full("ablated_gru_forward", p), lengths=lengths, h_mask=h_mask)
 
 
 def ablated_gru_backward(

@@ -41,7 +41,7 @@ from gru_lib.rnn import (
     scrn_step_backward,
 )
 
-__all__ = ["Cell", "cell_of", "map_state", "register_cell", "zero_state"]
+__all__ = ["Cell", "advance", "cell_of", "map_state", "register_cell", "zero_state"]
 
 Array = NDArray[Any]
 State = Any  # an array (N, H), or a tuple of states: LSTMState(h, c), one state per layer …
@@ -77,13 +77,13 @@ class Cell:
         The sequence, as `gru_forward` and `gru_backward`.
     step, step_backward
         One step: step(x, state, p) -> state, cache; step_backward(dstate, cache, p) -> dx, dstate_prev, grads. None
-        where a layer cannot go step by step (a bidirectional one).
+        for what is made of cells: stacks and bidirectional layers.
     width
         p -> how many numbers an output has.
     zeros
         p, N, dtype -> the state of zeros.
-    output
-        State -> the output of the step that made it.
+    takes_h_mask
+        Whether forward takes h_mask, for recurrent dropout. CBOW has no product with the state to mask.
     """
 
     forward: Forward
@@ -92,14 +92,14 @@ class Cell:
     step_backward: Callable[..., tuple[Array, State, Any]] | None = None
     width: Callable[[Any], int] = _H
     zeros: Callable[[Any, int, DTypeLike], State] = lambda p, N, dtype: np.zeros((N, p.H), dtype)
-    output: Callable[[State], Array] = lambda state: state
+    takes_h_mask: bool = True
 
 
 _CELLS: dict[type[Params], Cell] = {
     GRUParams: Cell(gru_forward, gru_backward, gru_step, gru_step_backward),
     AblatedGRUParams: Cell(ablated_gru_forward, ablated_gru_backward, ablated_gru_step, ablated_gru_step_backward),
     ElmanParams: Cell(elman_forward, elman_backward, elman_step, elman_step_backward),
-    CBOWParams: Cell(cbow_forward, cbow_backward, cbow_step, cbow_step_backward),
+    CBOWParams: Cell(cbow_forward, cbow_backward, cbow_step, cbow_step_backward, takes_h_mask=False),
     SCRNParams: Cell(
         scrn_forward,
         scrn_backward,
@@ -114,7 +114,6 @@ _CELLS: dict[type[Params], Cell] = {
         lstm_step,
         lstm_step_backward,
         zeros=lambda p, N, dtype: LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype)),
-        output=lambda state: state.h,
     ),
 }
 
@@ -145,6 +144,15 @@ def zero_state(p: Params, N: int, dtype: DTypeLike | None = None) -> State:
     """Return the state of zeros of N sequences, in the form that the layer of `p` takes."""
     N = check_int("zero_state", "N", N, minimum=0)
     return cell_of(p).zeros(p, N, p.dtype if dtype is None else dtype)
+
+
+def advance(x: ArrayLike, state: State | None, p: Params) -> tuple[Array, State]:
+    """One step of any layer that reads forwards, a stack too: x (N, D) and the state to output and new state.
+
+    For generating: no gradient comes back from here.
+    """
+    hs, state, _ = cell_of(p).forward(np.asarray(x)[None], state, p)
+    return hs[0], state
 
 
 def map_state(function: Callable[..., Array], *states: State) -> State:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from gru_lib._check import check_instance, check_int, check_number
 from gru_lib._params import Params
 from gru_lib._sequence import begin, begin_backward, check_rows, recurrent_mask, rows
-from gru_lib.ops import sigmoid_pair
+from gru_lib.ops import lowest_exponent, sigmoid_pair
 
 __all__ = [
     "LSTMParams",
@@ -314,7 +314,7 @@ def lstm_forward(
     a = np.matmul(W_x, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 4H, N): the input's part
     if p.bias:
         a += sign * p.b[order, None]
-    highest = -np.ceil(np.log(np.finfo(dtype).tiny)).astype(dtype)  # exp of more than this overflows
+    highest = -lowest_exponent(dtype)  # exp of more than this overflows
 
     h, c = np.empty((T + 1, H, N), dtype), np.empty((T + 1, H, N), dtype)
     g, tanh_c = np.empty((T, H, N), dtype), np.empty((T, H, N), dtype)

@@ -335,7 +335,7 @@ def elman_backward(
     return (rows(da) @ p.W_x.T).reshape(xs.shape), dh0, grads
 
 
-def _run(a: Array, h0: Array, W_h: Array, activation: str, mask: Array | None, h_mask: Array | None = None) -> Array:
+def _run(a: Array, h0: Array, W_h: Array, activation: str, mask: Array | None, h_mask: Array | None) -> Array:
     """Add h_{t−1} W_h to a_t, which holds the input's part, and return h_0 … h_T."""
     h = np.empty((len(a) + 1, *a.shape[1:]), a.dtype)
     h[0] = h0
@@ -513,17 +513,24 @@ class SCRNTape(NamedTuple):
     a: Array  # (T, N, H)
     h: Array  # (T + 1, N, H)
     mask: Array | None  # (T, N)
+    h_mask: Array | None  # (T, N, H)
 
 
 def scrn_forward(
-    xs: ArrayLike, s0: ArrayLike | None, p: SCRNParams, *, lengths: ArrayLike | None = None
+    xs: ArrayLike,
+    s0: ArrayLike | None,
+    p: SCRNParams,
+    *,
+    lengths: ArrayLike | None = None,
+    h_mask: ArrayLike | None = None,
 ) -> tuple[Array, Array, SCRNTape]:
     """Run `scrn_step` for t = 1 … T: first all contexts, which do not depend on h, then Elman's loop on [x, c].
 
-    Arguments and results as in `gru_forward`, with states and outputs [c, h] of size S.
+    Arguments and results as in `gru_forward`, with states and outputs [c, h] of size S; h_mask is for h only.
     """
     check_instance("scrn_forward", "p", p, SCRNParams)
     xs, (s0,), mask, dtype = begin("scrn_forward", p, xs, lengths, s0=(s0, "S"))
+    h_mask = recurrent_mask("scrn_forward", h_mask, xs, p)
     (T, N, _), C = xs.shape, p.C
     c = np.empty((T + 1, N, C), dtype)
     c[0], c[1:] = s0[:, :C], (1 - p.alpha) * (rows(xs) @ p.W_xc).reshape(T, N, C)
@@ -532,9 +539,9 @@ def scrn_forward(
         if mask is not None:
             np.copyto(c[t + 1], c[t], where=~mask[t][:, None])
     a = (rows(xs) @ p.W_xh + rows(c[1:]) @ p.W_ch).reshape(T, N, p.H)
-    h = _run(a, s0[:, C:], p.W_hh, "sigmoid", mask)
+    h = _run(a, s0[:, C:], p.W_hh, "sigmoid", mask, h_mask)
     s = np.concatenate([c, h], axis=2)
-    return outputs(s[1:], mask), s[-1].copy(), SCRNTape(xs, c, a, h, mask)
+    return outputs(s[1:], mask), s[-1].copy(), SCRNTape(xs, c, a, h, mask, h_mask)
 
 
 def scrn_backward(
@@ -544,10 +551,10 @@ def scrn_backward(
     where = "scrn_backward"
     check_instance(where, "p", p, SCRNParams)
     check_instance(where, "tape", tape, SCRNTape)
-    xs, c, a, h, mask = tape
+    xs, c, a, h, mask, h_mask = tape
     (T, N, _), C = xs.shape, p.C
     dss, (ds,), dtype = begin_backward(where, p, h, mask, dhs=(dss, "S"), ds_T=(ds_T, "S"))
-    da, dh0 = _run_backward(dss[:, :, C:], ds[:, C:], a, h, p.W_hh, "sigmoid", mask, None)
+    da, dh0 = _run_backward(dss[:, :, C:], ds[:, C:], a, h, p.W_hh, "sigmoid", mask, h_mask)
     dcs = dss[:, :, :C] + (rows(da) @ p.W_ch.T).reshape(T, N, C)
     dc, du = ds[:, :C], np.empty((T, N, C), dtype)
     for t in reversed(range(T)):
@@ -556,6 +563,7 @@ def scrn_backward(
         dc = p.alpha * dc if mask is None else np.where(mask[t][:, None], p.alpha * dc, dc)
     grads = p.zeros_like(dtype)
     grads.W_xc[:], grads.W_xh[:] = rows(xs).T @ rows(du), rows(xs).T @ rows(da)
-    grads.W_hh[:], grads.W_ch[:] = rows(h[:-1]).T @ rows(da), rows(c[1:]).T @ rows(da)
+    seen = h[:-1] if h_mask is None else h[:-1] * h_mask
+    grads.W_hh[:], grads.W_ch[:] = rows(seen).T @ rows(da), rows(c[1:]).T @ rows(da)
     dxs = (rows(da) @ p.W_xh.T + rows(du) @ p.W_xc.T).reshape(xs.shape)
     return dxs, np.concatenate([dc, dh0], axis=1), grads

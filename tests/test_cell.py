@@ -1,4 +1,4 @@
-"""What every cell must do, whichever it is: the same tests for all of them."""
+"""What every layer must do, whichever it is: the same tests for all cells, and for stacks and pairs made of them."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,8 @@ from gru_lib import (
     Cell,
     Params,
     ablated_gru_init,
+    advance,
+    bidirectional,
     bundle,
     cbow_init,
     cell_of,
@@ -19,6 +21,7 @@ from gru_lib import (
     map_state,
     register_cell,
     scrn_init,
+    stack,
     zero_state,
 )
 
@@ -42,13 +45,32 @@ CELLS = {
     "scrn": lambda rng: scrn_init(rng, D, H, 3, alpha=0.9),
     "cbow": lambda rng: cbow_init(D),
 }
+COMPOSED = {
+    "bidirectional-gru": lambda rng: bidirectional(gru_init(rng, D, H), gru_init(rng, D, H)),
+    "bidirectional-mixed": lambda rng: bidirectional(lstm_init(rng, D, H), elman_init(rng, D, 3)),
+    "stack-one": lambda rng: stack(scrn_init(rng, D, H, 3)),
+    "stack-gru": lambda rng: stack(gru_init(rng, D, H), gru_init(rng, H, 3)),
+    "stack-mixed": lambda rng: stack(lstm_init(rng, D, H), cbow_init(H), elman_init(rng, H, 3)),
+    "stack-residual": lambda rng: stack(gru_init(rng, D, D), lstm_init(rng, D, H), gru_init(rng, H, H), residual=True),
+    "stack-of-stacks": lambda rng: stack(stack(gru_init(rng, D, H)), gru_init(rng, H, H), residual=True),
+    "bidirectional-stacks": lambda rng: bidirectional(
+        stack(gru_init(rng, D, H), gru_init(rng, H, H)), stack(gru_init(rng, D, H))
+    ),
+    "stack-bidirectional": lambda rng: stack(
+        bidirectional(gru_init(rng, D, H), gru_init(rng, D, H)),
+        bidirectional(gru_init(rng, 2 * H, H), gru_init(rng, 2 * H, H)),
+        residual=True,
+    ),
+}
+LAYERS = CELLS | COMPOSED
 cells = pytest.mark.parametrize("name", CELLS)
+layers = pytest.mark.parametrize("name", LAYERS)
 
 
 def case(name, dtype=np.float64, N=N, T=T):
     """A cell with random parameters, its inputs and state, and gradients of outputs and final state."""
     rng = np.random.default_rng(3)
-    p = CELLS[name](rng).astype(dtype)
+    p = LAYERS[name](rng).astype(dtype)
     p.flat[:] = rng.normal(size=p.size)
     shape = zero_state(p, N)
     state0, dstate_T = (map_state(lambda a: rng.normal(size=a.shape).astype(dtype), shape) for _ in range(2))
@@ -89,7 +111,7 @@ def run(p, xs, state0, dhs, dstate_T, lengths=None):
     return [hs, *leaves(state_T), dxs, *leaves(dstate0), grads.flat]
 
 
-@cells
+@layers
 @pytest.mark.parametrize("lengths", [None, [5, 0, 2]], ids=["full", "padded"])
 def test_backward_matches_complex_step(name, lengths):
     p, xs, state0, dhs, dstate_T = case(name)
@@ -125,12 +147,23 @@ def test_forward_is_step_repeated(name):
     hs, state_T, _ = cell.forward(xs, state, p)
     for t in range(T):
         state, _ = cell.step(xs[t], state, p)
-        np.testing.assert_allclose(hs[t], cell.output(state), rtol=1e-13, atol=1e-14)
+        np.testing.assert_allclose(hs[t], leaves(state)[0], rtol=1e-13, atol=1e-14)
     for a, b in zip(leaves(state_T), leaves(state), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
 
 
-@cells
+@pytest.mark.parametrize("name", [name for name in LAYERS if "bidirectional" not in name])
+def test_advance_goes_on_from_any_state(name):
+    p, xs, state, _, _ = case(name)
+    hs, state_T, _ = cell_of(p).forward(xs, state, p)
+    for t in range(T):
+        y, state = advance(xs[t], state, p)
+        np.testing.assert_allclose(y, hs[t], rtol=1e-13, atol=1e-14)
+    for a, b in zip(leaves(state), leaves(state_T), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+@layers
 def test_padding_carries_the_state_and_outputs_zero(name):
     p, xs, state0, _, _ = case(name)
     cell = cell_of(p)
@@ -145,7 +178,7 @@ def test_padding_carries_the_state_and_outputs_zero(name):
             np.testing.assert_allclose(a[one], b, rtol=1e-13, atol=1e-14)
 
 
-@cells
+@layers
 @pytest.mark.parametrize("rubbish", [np.nan, np.inf, -1e300])
 def test_what_padding_holds_changes_no_bit(name, rubbish):
     p, xs, state0, dhs, dstate_T = case(name)
@@ -159,19 +192,20 @@ def test_what_padding_holds_changes_no_bit(name, rubbish):
     np.testing.assert_array_equal(clean[1 + len(leaves(state0))][pad], 0)  # dxs
 
 
-@cells
+@layers
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 def test_dtype_in_is_dtype_out(name, dtype):
     p, xs, state0, dhs, dstate_T = case(name, dtype)
-    cell = cell_of(p)
-    state, cache = cell.step(xs[0], state0, p)
-    dx, dstate, g = cell.step_backward(dstate_T, cache, p)
-    out = [*leaves(state), dx, *leaves(dstate), g.flat, *run(p, xs, None, None, None, [5, 0, 2])]
-    for array in [*out, *run(p, xs, state0, dhs, dstate_T)]:
+    out = [*run(p, xs, None, None, None, [5, 0, 2]), *run(p, xs, state0, dhs, dstate_T)]
+    if name in CELLS:
+        state, cache = cell_of(p).step(xs[0], state0, p)
+        dx, dstate, g = cell_of(p).step_backward(dstate_T, cache, p)
+        out += [*leaves(state), dx, *leaves(dstate), g.flat]
+    for array in out:
         assert array.dtype == dtype
 
 
-@cells
+@layers
 def test_inputs_may_be_read_only_and_a_second_call_gives_the_same_bits(name):
     p, xs, state0, dhs, dstate_T = case(name)
     for array in (p.flat, xs, dhs, *leaves(state0), *leaves(dstate_T)):
@@ -183,10 +217,11 @@ def test_inputs_may_be_read_only_and_a_second_call_gives_the_same_bits(name):
     tape = cell.forward(xs, state0, p)[2]
     a, b = (cell.backward(dhs, dstate_T, tape, p) for _ in range(2))  # backward leaves the tape as it was
     np.testing.assert_array_equal(a[2].flat, b[2].flat)
-    cell.step_backward(dstate_T, cell.step(xs[0], state0, p)[1], p)
+    if name in CELLS:
+        cell.step_backward(dstate_T, cell.step(xs[0], state0, p)[1], p)
 
 
-@cells
+@layers
 def test_results_are_arrays_of_their_own(name):
     """Writing into a result must not reach the arguments, or another result."""
     p, xs, state0, dhs, dstate_T = case(name)
@@ -203,7 +238,7 @@ def test_results_are_arrays_of_their_own(name):
     np.testing.assert_array_equal(cell.backward(dhs, dstate_T, tape, p)[2].flat, grads.flat)
 
 
-@cells
+@layers
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_huge_inputs_stay_finite_without_a_warning(name, dtype):
     p, xs, state0, dhs, dstate_T = case(name, dtype)
@@ -211,7 +246,7 @@ def test_huge_inputs_stay_finite_without_a_warning(name, dtype):
         assert np.isfinite(array).all()
 
 
-@cells
+@layers
 def test_no_steps_and_no_sequences_are_fine(name):
     p, _, state0, _, dstate_T = case(name)
     cell = cell_of(p)
@@ -226,7 +261,7 @@ def test_no_steps_and_no_sequences_are_fine(name):
         assert array.size == 0
 
 
-@cells
+@layers
 def test_missing_gradients_and_states_count_as_zero(name):
     p, xs, state0, dhs, dstate_T = case(name)
     zero = zero_state(p, N)
@@ -264,8 +299,8 @@ def test_a_wrong_argument_is_named(name):
             function(grad, None, kept, {}) if function is cell.backward else function(grad, kept, {})
 
 
-@cells
-def test_cells_live_in_a_bundle_on_one_flat_array(name):
+@layers
+def test_layers_live_in_a_bundle_on_one_flat_array(name):
     p, xs, state0, _, _ = case(name)
     m = bundle(cell=p, out=linear_init(np.random.default_rng(0), cell_of(p).width(p), 1))
     a, b = cell_of(m.cell).forward(xs, state0, m.cell)[0], cell_of(p).forward(xs, state0, p)[0]

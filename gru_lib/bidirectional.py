@@ -1,0 +1,158 @@
+"""Two layers side by side, one reading forwards and one backwards, so that each output knows what comes after it.
+
+Chapter 15. A padded sequence is turned around within its own length: the padding stays at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._check import as_array, as_lengths, check_instance
+from gru_lib._params import Bundle, Params
+from gru_lib._sequence import begin
+from gru_lib.cell import Cell, State, cell_of, register_cell
+
+__all__ = [
+    "BidirectionalParams",
+    "bidirectional",
+    "bidirectional_backward",
+    "bidirectional_forward",
+    "reverse",
+]
+
+Array = NDArray[Any]
+
+
+class BidirectionalParams(Bundle):
+    """Parameters of both directions: `p.forward` and `p.backward`, on one flat array."""
+
+
+def bidirectional(forward: Params, backward: Params) -> BidirectionalParams:
+    """Join the parameters of two layers that read the same input: ``bidirectional(gru_init(…), gru_init(…))``.
+
+    Raises
+    ------
+    TypeError
+        If one of them is not a layer's parameters.
+    ValueError
+        If their input sizes differ.
+    """
+    for p in (forward, backward):
+        cell_of(p)
+    if forward.D != backward.D:
+        raise ValueError(f"bidirectional: backward must have the input size of forward, {forward.D}; got {backward.D}.")
+    return BidirectionalParams({"forward": forward, "backward": backward}, options={"D": forward.D})
+
+
+def reverse(xs: ArrayLike, lengths: ArrayLike | None = None) -> Array:
+    """Turn each sequence (T, N, K) around within its length: its last real step comes first, padding stays behind.
+
+    Doing it twice gives back the same sequence, so this is its own backward pass.
+    """
+    xs = as_array("reverse", "xs", xs, ("T", "N", "K"), {})
+    T, N, _ = xs.shape
+    if lengths is None:
+        return xs[::-1].copy()
+    mask, t = as_lengths("reverse", lengths, T, N), np.arange(T)[:, None]
+    return xs[np.where(mask, np.asarray(lengths) - 1 - t, t), np.arange(N)]
+
+
+class BidirectionalTape(NamedTuple):
+    """What `bidirectional_backward` needs of the forward pass."""
+
+    forward: Any
+    backward: Any
+    shape: tuple[int, int]  # T, N
+    lengths: Array | None
+
+
+def bidirectional_forward(
+    xs: ArrayLike,
+    state0: tuple[State, State] | None,
+    p: BidirectionalParams,
+    *,
+    lengths: ArrayLike | None = None,
+    h_mask: tuple[Any, Any] | None = None,
+) -> tuple[Array, tuple[State, State], BidirectionalTape]:
+    """Run both directions and put their outputs side by side.
+
+    Parameters
+    ----------
+    xs : array (T, N, D)
+    state0 : pair of states, or None for zeros
+        Of the forward layer (before step 1), and of the backward layer (before it reads the last real step).
+    p : BidirectionalParams
+    lengths : integers (N,), optional
+        Steps of each sequence that are real.
+    h_mask : pair, optional
+        Masks for recurrent dropout in each direction.
+
+    Returns
+    -------
+    hs : array (T, N, K)
+        At step t: what the forward layer made of x_1 … x_t, then what the backward layer made of x_T … x_t.
+        K is the sum of both widths. Zero where padded.
+    state_T : pair of states
+    tape : BidirectionalTape
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 15. Schuster & Paliwal (1997), Bidirectional recurrent neural networks.
+    """
+    where = "bidirectional_forward"
+    check_instance(where, "p", p, BidirectionalParams)
+    xs, _, _, _ = begin(where, p, xs, lengths)
+    starts, masks = _pair(where, "state0", state0), _pair(where, "h_mask", h_mask)
+    hs, ends, tapes = [], [], []
+    for layer, x, start, m in zip((p.forward, p.backward), (xs, reverse(xs, lengths)), starts, masks, strict=True):
+        given = {} if m is None else {"h_mask": m}
+        out, end, tape = cell_of(layer).forward(x, start, layer, lengths=lengths, **given)
+        hs, ends, tapes = [*hs, out], [*ends, end], [*tapes, tape]
+    lengths = None if lengths is None else np.array(lengths)
+    out = np.concatenate([hs[0], reverse(hs[1], lengths)], axis=2)
+    return out, (ends[0], ends[1]), BidirectionalTape(*tapes, out.shape[:2], lengths)
+
+
+def bidirectional_backward(
+    dhs: ArrayLike | None, dstate_T: tuple[State, State] | None, tape: BidirectionalTape, p: BidirectionalParams
+) -> tuple[Array, tuple[State, State], BidirectionalParams]:
+    """Backward through both directions; their gradients in xs add up. As the layers' own backward."""
+    where = "bidirectional_backward"
+    check_instance(where, "p", p, BidirectionalParams)
+    check_instance(where, "tape", tape, BidirectionalTape)
+    ends = _pair(where, "dstate_T", dstate_T)
+    dforward = dbackward = None
+    if dhs is not None:
+        split, (T, N) = cell_of(p.forward).width(p.forward), tape.shape
+        dhs = as_array(where, "dhs", dhs, ("T", "N", "K"), {"T": T, "N": N, "K": _width(p)})
+        dforward, dbackward = dhs[:, :, :split], reverse(dhs[:, :, split:], tape.lengths)
+    dxs, dstart, g = cell_of(p.forward).backward(dforward, ends[0], tape.forward, p.forward)
+    dxs_b, dstart_b, g_b = cell_of(p.backward).backward(dbackward, ends[1], tape.backward, p.backward)
+    return dxs + reverse(dxs_b, tape.lengths), (dstart, dstart_b), p.on(np.concatenate([g.flat, g_b.flat]))
+
+
+def _pair(where: str, name: str, value: Any) -> tuple[Any, Any]:
+    if value is None:
+        return None, None
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise TypeError(f"{where}: {name} must be a pair, for forward and backward; got {type(value).__name__}.")
+    return value[0], value[1]
+
+
+def _width(p: BidirectionalParams) -> int:
+    return sum(cell_of(layer).width(layer) for _, layer in p.members())
+
+
+def _zeros(p: BidirectionalParams, N: int, dtype: DTypeLike) -> tuple[State, ...]:
+    return tuple(cell_of(layer).zeros(layer, N, dtype) for _, layer in p.members())
+
+
+register_cell(BidirectionalParams, Cell(bidirectional_forward, bidirectional_backward, width=_width, zeros=_zeros))

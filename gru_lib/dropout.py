@@ -1,0 +1,168 @@
+"""Dropout in recurrent networks: three places to put it, one way to run them.
+
+Chapter 14. A mask holds 0 with probability `rate` and 1/(1 − rate) otherwise, so that its mean is 1 and nothing needs
+rescaling in evaluation. Masks are drawn first, from a generator, and then multiply what they are for; the backward
+pass multiplies by the same masks. Evaluation is `masks=None`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._check import as_array, as_lengths, check_choice, check_instance, check_int, check_number
+from gru_lib._params import Bundle, Params
+from gru_lib.cell import State, cell_of
+
+__all__ = ["DropoutMasks", "dropout_backward", "dropout_forward", "dropout_mask", "dropout_masks"]
+
+Array = NDArray[Any]
+
+
+class DropoutMasks(NamedTuple):
+    """Masks of one layer; None where nothing is dropped."""
+
+    x: Array | None  # on the inputs: (T, N, D), or (N, D) for all steps
+    h: Any  # on the recurrent connection: (T, N, H), or (N, H) for all steps; a pair for a bidirectional layer
+
+
+def dropout_mask(rng: np.random.Generator, shape: tuple[int, ...], rate: float, dtype: DTypeLike = np.float64) -> Array:
+    """Draw a mask: 0 with probability `rate`, else 1/(1 − rate). Forward y = mask ⊙ x, backward dx = mask ⊙ dy.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If rng is no Generator or the rate lies outside [0, 1).
+
+    Notes
+    -----
+    Chapter 14. Srivastava et al. (2014), Dropout.
+    """
+    check_instance("dropout_mask", "rng", rng, np.random.Generator)
+    rate = check_number("dropout_mask", "rate", rate, least=0, below=1)
+    return (rng.random(shape) >= rate).astype(dtype) / np.asarray(1 - rate, dtype)
+
+
+def dropout_masks(
+    rng: np.random.Generator, p: Params, T: int, N: int, *, rate: float, kind: str, recurrent_rate: float | None = None
+) -> DropoutMasks:
+    """Draw the masks of one layer for T steps of N sequences.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    p
+        Parameters of the layer.
+    T, N
+        Numbers of steps and of sequences.
+    rate
+        Probability that a number is dropped.
+    kind
+        "zaremba": inputs only, a new mask for each step; the state is never touched.
+        "variational": inputs and recurrent connection, one mask for the whole sequence.
+        "naive": both, a new mask for each step: the memory is hit T times.
+    recurrent_rate
+        Another rate for the recurrent connection; default `rate`.
+
+    Returns
+    -------
+    DropoutMasks
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range, or the layer takes no mask on its state.
+
+    Notes
+    -----
+    Chapter 14. Pham et al. (2013), arXiv:1312.4569, and Zaremba et al. (2014), arXiv:1409.2329, drop non-recurrent
+    connections; Gal & Ghahramani (2016), arXiv:1512.05287, draw one mask per sequence.
+    """
+    where = "dropout_masks"
+    check_choice(where, "kind", kind, ("zaremba", "variational", "naive"))
+    T, N = check_int(where, "T", T, minimum=0), check_int(where, "N", N, minimum=0)
+    lead = (N,) if kind == "variational" else (T, N)
+    x = dropout_mask(rng, (*lead, p.D), rate, p.dtype)
+    if kind == "zaremba":
+        return DropoutMasks(x, None)
+
+    def recurrent(p: Params) -> Any:
+        if not cell_of(p).takes_h_mask:
+            raise ValueError(f"{where}: p must be of a layer that takes h_mask; got {type(p).__name__}.")
+        if isinstance(p, Bundle):
+            return tuple(recurrent(member) for _, member in p.members())
+        return dropout_mask(rng, (*lead, p.H), rate if recurrent_rate is None else recurrent_rate, p.dtype)
+
+    return DropoutMasks(x, recurrent(p))
+
+
+class DropoutTape(NamedTuple):
+    """What `dropout_backward` needs of the forward pass."""
+
+    x: Array | None
+    tape: Any
+
+
+def dropout_forward(
+    xs: ArrayLike,
+    state0: State | None,
+    p: Params,
+    *,
+    masks: DropoutMasks | None,
+    lengths: ArrayLike | None = None,
+) -> tuple[Array, State, DropoutTape]:
+    """Run any layer with dropout: on x_t ⊙ masks.x, its products seeing h_{t−1} ⊙ masks.h.
+
+    What the update gate of a GRU or the cell of an LSTM carries over is not masked.
+
+    Parameters
+    ----------
+    xs : array (T, N, D)
+    state0, p, lengths
+        As for the layer's own forward.
+    masks : DropoutMasks, or None for evaluation
+
+    Returns
+    -------
+    hs, state_T
+        As from the layer's own forward.
+    tape : DropoutTape
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 14.
+    """
+    where, cell = "dropout_forward", cell_of(p)
+    if masks is None:
+        masks = DropoutMasks(None, None)
+    check_instance(where, "masks", masks, DropoutMasks)
+    x = masks.x
+    if x is not None:
+        xs = as_array(where, "xs", xs, ("T", "N", "D"), {"D": p.D})
+        T, N, _ = xs.shape
+        x = as_array(
+            where, "masks.x", x, ("T", "N", "D") if np.ndim(x) == 3 else ("N", "D"), {"T": T, "N": N, "D": p.D}
+        )
+        if lengths is not None:  # before the product: 0 · inf would warn
+            xs = np.where(as_lengths(where, lengths, T, N)[:, :, None], xs, 0)
+        xs = xs * x
+    given = {} if masks.h is None else {"h_mask": masks.h}
+    hs, state_T, tape = cell.forward(xs, state0, p, lengths=lengths, **given)
+    return hs, state_T, DropoutTape(x, tape)
+
+
+def dropout_backward(
+    dhs: ArrayLike | None, dstate_T: State | None, tape: DropoutTape, p: Params
+) -> tuple[Array, State, Any]:
+    """Backward through `dropout_forward`: as the layer's own, then dx_t ⊙ masks.x."""
+    check_instance("dropout_backward", "tape", tape, DropoutTape)
+    dxs, dstate0, grads = cell_of(p).backward(dhs, dstate_T, tape.tape, p)
+    return (dxs if tape.x is None else dxs * tape.x), dstate0, grads

@@ -1,0 +1,168 @@
+"""Layers on top of each other, to any depth: each reads what the one below put out.
+
+Chapter 15. A layer is anything that `cell_of` knows: any cell, a bidirectional pair, another stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._check import as_array, check_instance
+from gru_lib._params import Bundle, Params
+from gru_lib._sequence import begin
+from gru_lib.cell import Cell, State, cell_of, register_cell
+from gru_lib.dropout import DropoutMasks, dropout_backward, dropout_forward, dropout_masks
+
+__all__ = ["StackParams", "stack", "stack_backward", "stack_forward", "stack_masks"]
+
+Array = NDArray[Any]
+
+
+class StackParams(Bundle):
+    """Parameters of a stack: `p.layer0`, `p.layer1` …, on one flat array; `p.residual`."""
+
+
+def stack(*layers: Params, residual: bool = False) -> StackParams:
+    """Put layers on top of each other: ``stack(gru_init(rng, D, H), gru_init(rng, H, H))``.
+
+    Parameters
+    ----------
+    *layers
+        Parameters of each layer, the lowest first.
+    residual
+        Whether a layer adds its input to its output, wherever the two have the same size.
+
+    Raises
+    ------
+    TypeError
+        If a layer is not a layer's parameters.
+    ValueError
+        If there is none, or one does not take what the layer below puts out.
+    """
+    below = None
+    for i, layer in enumerate(layers):
+        cell = cell_of(layer)
+        if below not in (None, layer.D):
+            raise ValueError(
+                f"stack: layer {i} must have the input size D = {below}, as layer {i - 1} puts out; got {layer.D}."
+            )
+        below = cell.width(layer)
+    if below is None:
+        raise ValueError("stack: expected at least one layer, such as gru_init(rng, D, H).")
+    members = {f"layer{i}": layer for i, layer in enumerate(layers)}
+    return StackParams(members, options={"D": layers[0].D, "residual": bool(residual)})
+
+
+def stack_masks(
+    rng: np.random.Generator, p: StackParams, T: int, N: int, *, rate: float, kind: str
+) -> tuple[DropoutMasks, ...]:
+    """Draw `dropout_masks` for every layer of a stack."""
+    check_instance("stack_masks", "p", p, StackParams)
+    return tuple(dropout_masks(rng, layer, T, N, rate=rate, kind=kind) for _, layer in p.members())
+
+
+class StackTape(NamedTuple):
+    """What `stack_backward` needs of the forward pass."""
+
+    layers: tuple[Any, ...]
+    shape: tuple[int, int]  # T, N
+    mask: Array | None  # (T, N)
+
+
+def stack_forward(
+    xs: ArrayLike,
+    state0: Sequence[State] | None,
+    p: StackParams,
+    *,
+    lengths: ArrayLike | None = None,
+    masks: Sequence[DropoutMasks | None] | None = None,
+) -> tuple[Array, tuple[State, ...], StackTape]:
+    """Run a stack: hs of one layer are xs of the next.
+
+    Parameters
+    ----------
+    xs : array (T, N, D)
+    state0 : one state per layer, or None for zeros
+    p : StackParams
+    lengths : integers (N,), optional
+        Steps of each sequence that are real.
+    masks : one DropoutMasks per layer, optional
+        From `stack_masks`; None (for all, or for a layer) drops nothing, as in evaluation. A residual connection goes
+        around the mask.
+
+    Returns
+    -------
+    hs : array (T, N, K)
+        Outputs of the topmost layer.
+    state_T : tuple of states, one per layer
+    tape : StackTape
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 15. Residual connections: He et al. (2016), arXiv:1512.03385.
+    """
+    where = "stack_forward"
+    check_instance(where, "p", p, StackParams)
+    hs, _, mask, _ = begin(where, p, xs, lengths)
+    starts, masks = _per_layer(where, "state0", state0, p), _per_layer(where, "masks", masks, p)
+    ends, tapes = [], []
+    for (_, layer), start, m in zip(p.members(), starts, masks, strict=True):
+        out, end, tape = dropout_forward(hs, start, layer, masks=m, lengths=lengths)
+        hs = out + hs if _skips(p, layer) else out
+        ends, tapes = [*ends, end], [*tapes, tape]
+    return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask)
+
+
+def stack_backward(
+    dhs: ArrayLike | None, dstate_T: Sequence[State] | None, tape: StackTape, p: StackParams
+) -> tuple[Array, tuple[State, ...], StackParams]:
+    """Backward through a stack, from the topmost layer down: dxs of one layer are dhs of the one below."""
+    where = "stack_backward"
+    check_instance(where, "p", p, StackParams)
+    check_instance(where, "tape", tape, StackTape)
+    if dhs is not None:
+        T, N = tape.shape
+        dhs = as_array(where, "dhs", dhs, ("T", "N", "K"), {"T": T, "N": N, "K": _width(p)})
+        if tape.mask is not None:  # a residual connection would hand on what the padding holds
+            dhs = np.where(tape.mask[:, :, None], dhs, 0)
+    ends, starts, grads = _per_layer(where, "dstate_T", dstate_T, p), [], []
+    for (_, layer), end, kept in reversed(list(zip(p.members(), ends, tape.layers, strict=True))):
+        dxs, dstart, g = dropout_backward(dhs, end, kept, layer)
+        dhs = dxs + dhs if dhs is not None and _skips(p, layer) else dxs
+        starts, grads = [dstart, *starts], [g.flat, *grads]
+    return dhs, tuple(starts), p.on(np.concatenate(grads))
+
+
+def _skips(p: StackParams, layer: Params) -> bool:
+    return p.residual and cell_of(layer).width(layer) == layer.D
+
+
+def _per_layer(where: str, name: str, value: Any, p: StackParams) -> Sequence[Any]:
+    count = len(list(p.members()))
+    if value is None:
+        return (None,) * count
+    if not isinstance(value, tuple | list) or len(value) != count:
+        came = f"{len(value)}" if isinstance(value, tuple | list) else type(value).__name__
+        raise ValueError(f"{where}: {name} must have one entry for each of {count} layers; got {came}.")
+    return value
+
+
+def _width(p: StackParams) -> int:
+    *_, (_, top) = p.members()
+    return cell_of(top).width(top)
+
+
+def _zeros(p: StackParams, N: int, dtype: DTypeLike) -> tuple[State, ...]:
+    return tuple(cell_of(layer).zeros(layer, N, dtype) for _, layer in p.members())
+
+
+register_cell(StackParams, Cell(stack_forward, stack_backward, width=_width, zeros=_zeros, takes_h_mask=False))

@@ -1,0 +1,100 @@
+"""The bidirectional layer. What all layers have in common is in test_cell.py."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from gru_lib import (
+    bidirectional,
+    bidirectional_backward,
+    bidirectional_forward,
+    elman_init,
+    gradcheck,
+    gru_forward,
+    gru_init,
+    linear_init,
+    lstm_init,
+    reverse,
+)
+
+T, N, D, H = 4, 3, 2, 3
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def pair():
+    return bidirectional(gru_init(rng(), D, H), gru_init(rng(), D, H, reset_after=True))
+
+
+def test_reverse_turns_each_sequence_around_within_its_length():
+    xs = np.arange(T * N, dtype=float).reshape(T, N, 1)
+    back = reverse(xs, [4, 0, 3])
+    np.testing.assert_array_equal(back[:, 0, 0], [9, 6, 3, 0])
+    np.testing.assert_array_equal(back[:, 1], xs[:, 1])
+    np.testing.assert_array_equal(back[:, 2, 0], [8, 5, 2, 11])
+    np.testing.assert_array_equal(reverse(back, [4, 0, 3]), xs)
+    np.testing.assert_array_equal(reverse(xs), xs[::-1])
+    assert not np.shares_memory(reverse(xs), xs)
+
+
+def test_reverse_is_its_own_backward():
+    xs, dy = rng().normal(size=(2, T, N, D))
+    report = gradcheck(lambda xs: (reverse(xs, [4, 0, 3]) * dy).sum(), {"xs": xs}, {"xs": reverse(dy, [4, 0, 3])})
+    assert report.worst < 1e-15
+
+
+def test_the_halves_are_the_two_directions():
+    p, xs = pair(), rng().normal(size=(T, N, D))
+    hs, (end, start), _ = bidirectional_forward(xs, None, p)
+    ahead, h_T, _ = gru_forward(xs, None, p.forward)
+    back, h_1, _ = gru_forward(xs[::-1], None, p.backward)
+    np.testing.assert_array_equal(hs, np.concatenate([ahead, back[::-1]], axis=2))
+    np.testing.assert_array_equal([end, start], [h_T, h_1])
+
+
+def test_padding_stays_behind_in_both_directions():
+    """A padded sequence gives what the same sequence gives alone, without padding."""
+    p, xs = pair(), rng().normal(size=(T, N, D))
+    hs, states, _ = bidirectional_forward(xs, None, p, lengths=[4, 1, 3])
+    for row, length in enumerate([4, 1, 3]):
+        alone, ends, _ = bidirectional_forward(xs[:length, row : row + 1], None, p)
+        np.testing.assert_allclose(hs[:length, row], alone[:, 0], rtol=0, atol=1e-15)
+        for state, end in zip(states, ends, strict=True):
+            np.testing.assert_allclose(state[row], end[0], rtol=0, atol=1e-15)
+
+
+def test_the_first_output_depends_on_the_last_input():
+    p, xs = pair(), rng().normal(size=(T, N, D))
+    other = xs.copy()
+    other[-1] += 1
+    change = np.abs(bidirectional_forward(xs, None, p)[0][0] - bidirectional_forward(other, None, p)[0][0])
+    np.testing.assert_array_equal(change[:, :H], 0)
+    assert change[:, H:].min() > 1e-6
+
+
+def test_parameters_copy_and_pickle_as_what_they_are():
+    p = pair()
+    for twin in (p.copy(), copy.deepcopy(p), pickle.loads(pickle.dumps(p)), p.zeros_like(), p.astype(np.float32)):
+        assert type(twin) is type(p) and twin.D == D and twin.backward.reset_after
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(p)).flat, p.flat)
+
+
+def test_errors_name_the_argument():
+    p, xs = pair(), rng().normal(size=(T, N, D))
+    tape = bidirectional_forward(xs, None, p)[2]
+    with pytest.raises(TypeError, match=r"cell_of: p must be one of .*; got LinearParams"):
+        bidirectional(gru_init(rng(), D, H), linear_init(rng(), D, H))
+    with pytest.raises(ValueError, match="bidirectional: backward must have the input size of forward, 2; got 5"):
+        bidirectional(lstm_init(rng(), D, H), elman_init(rng(), 5, H))
+    with pytest.raises(TypeError, match="bidirectional_forward: p must be a BidirectionalParams; got GRUParams"):
+        bidirectional_forward(xs, None, p.forward)
+    with pytest.raises(TypeError, match=r"bidirectional_forward: state0 must be a pair, .*; got ndarray"):
+        bidirectional_forward(xs, np.zeros((N, H)), p)
+    with pytest.raises(ValueError, match=r"dhs must have shape \(T, N, K\) = \(4, 3, 6\); got \(4, 3, 3\)"):
+        bidirectional_backward(np.zeros((T, N, H)), None, tape, p)
+    with pytest.raises(TypeError, match="bidirectional_backward: tape must be a BidirectionalTape; got NoneType"):
+        bidirectional_backward(None, None, None, p)

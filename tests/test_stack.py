@@ -1,0 +1,155 @@
+"""Stacks of layers. What all layers have in common is in test_cell.py."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from gru_lib import (
+    ablated_gru_init,
+    bidirectional,
+    elman_init,
+    gradcheck,
+    gru_forward,
+    gru_init,
+    linear_init,
+    lstm_forward,
+    lstm_init,
+    map_state,
+    scrn_init,
+    stack,
+    stack_backward,
+    stack_forward,
+    stack_masks,
+    zero_state,
+)
+
+T, N, D, H = 3, 3, 2, 3
+
+VARIANTS = {
+    f"gru-{'after' if after else 'before'}-{convention}-{'bias' if bias else 'nobias'}": (
+        lambda rng, D, o={"reset_after": after, "convention": convention, "bias": bias}: gru_init(rng, D, H, **o)
+    )
+    for after in (False, True)
+    for convention in ("keep", "write")
+    for bias in (True, False)
+} | {
+    "lstm-bias": lambda rng, D: lstm_init(rng, D, H),
+    "lstm-nobias": lambda rng, D: lstm_init(rng, D, H, bias=False),
+    "elman-tanh": lambda rng, D: elman_init(rng, D, H),
+    "elman-relu": lambda rng, D: elman_init(rng, D, H, activation="relu"),
+    "scrn": lambda rng, D: scrn_init(rng, D, 2, 1, alpha=0.8),
+    "gru-no-reset": lambda rng, D: ablated_gru_init(rng, D, H, ablation="no_reset"),
+    "gru-no-update": lambda rng, D: ablated_gru_init(rng, D, H, ablation="no_update"),
+    "gru-shared": lambda rng, D: ablated_gru_init(rng, D, H, ablation="shared"),
+}
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("lengths", [None, [3, 0, 2]], ids=["full", "padded"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_two_bidirectional_layers_of_every_variant_match_complex_step(variant, lengths):
+    draw, source = VARIANTS[variant], np.random.default_rng(4)
+    p = stack(*(bidirectional(draw(source, size), draw(source, size)) for size in (D, 2 * H)), residual=True)
+    p.flat[:] = source.normal(size=p.size)
+    xs, dhs = source.normal(size=(T, N, D)), source.normal(size=(T, N, 2 * H))
+    form = zero_state(p, N)
+    state0, dstate_T = (map_state(lambda a: source.normal(size=a.shape), form) for _ in range(2))
+    flat = []
+    map_state(lambda a: flat.append(a) or a, state0)
+
+    def loss(xs, p, **states):
+        arrays = iter(states.values())
+        hs, state_T, _ = stack_forward(xs, map_state(lambda _: next(arrays), form), p, lengths=lengths)
+        total = [(hs * dhs).sum()]
+        map_state(lambda a, da: total.append((a * da).sum()) or a, state_T, dstate_T)
+        return sum(total)
+
+    dxs, dstate0, grads = stack_backward(dhs, dstate_T, stack_forward(xs, state0, p, lengths=lengths)[2], p)
+    dflat = []
+    map_state(lambda a: dflat.append(a) or a, dstate0)
+    at, given = {"xs": xs, "p": p}, {"xs": dxs, "p": grads}
+    report = gradcheck(
+        loss,
+        at | {f"state{i}": a for i, a in enumerate(flat)},
+        given | {f"state{i}": a for i, a in enumerate(dflat)},
+    )
+    assert report.worst < 1e-13, report
+
+
+def test_a_stack_is_one_layer_after_the_other():
+    p, xs = stack(gru_init(rng(), D, H), lstm_init(rng(), H, 5)), rng().normal(size=(T, N, D))
+    hs, (h, state), _ = stack_forward(xs, None, p, lengths=[3, 0, 2])
+    below, h_T, _ = gru_forward(xs, None, p.layer0, lengths=[3, 0, 2])
+    above, state_T, _ = lstm_forward(below, None, p.layer1, lengths=[3, 0, 2])
+    for a, b in [(hs, above), (h, h_T), (state.h, state_T.h), (state.c, state_T.c)]:
+        np.testing.assert_array_equal(a, b)
+
+
+def test_residual_connections_go_around_layers_that_keep_the_size():
+    p, xs = stack(gru_init(rng(), D, H), gru_init(rng(), H, H), residual=True), rng().normal(size=(T, N, D))
+    below, _, _ = gru_forward(xs, None, p.layer0)  # 2 numbers in, 3 out: no way around
+    above, _, _ = gru_forward(below, None, p.layer1)
+    np.testing.assert_array_equal(stack_forward(xs, None, p)[0], above + below)
+
+
+def test_twenty_residual_layers_still_pass_a_gradient():
+    """Without residual connections the gradient fades on its way down; with them it does not."""
+    layers = [gru_init(rng(), H, H) for _ in range(20)]
+    size = {}
+    for residual in (False, True):
+        p, xs, dhs = stack(*layers, residual=residual), rng().normal(size=(T, N, H)), rng().normal(size=(T, N, H))
+        dxs, _, _ = stack_backward(dhs, None, stack_forward(xs, None, p)[2], p)
+        size[residual] = np.linalg.norm(dxs) / np.linalg.norm(dhs)
+    assert size[False] < 1e-3 < 1 < size[True]
+
+
+def test_masks_drop_on_the_way_into_each_layer_and_their_gradients_match_complex_step():
+    p = stack(gru_init(rng(), D, H), lstm_init(rng(), H, H), residual=True)
+    xs, dhs, lengths = rng().normal(size=(T, N, D)), rng().normal(size=(T, N, H)), [3, 0, 2]
+    for kind in ("zaremba", "variational", "naive"):
+        masks = stack_masks(rng(), p, T, N, rate=0.4, kind=kind)
+        dxs, _, grads = stack_backward(dhs, None, stack_forward(xs, None, p, masks=masks, lengths=lengths)[2], p)
+
+        def loss(xs, p, masks=masks):
+            return (stack_forward(xs, None, p, masks=masks, lengths=lengths)[0] * dhs).sum()
+
+        report = gradcheck(loss, {"xs": xs, "p": p}, {"xs": dxs, "p": grads})
+        assert report.worst < 1e-13, (kind, report)
+    some = [None, masks[1]]
+    below, _, _ = gru_forward(xs, None, p.layer0)
+    above, _, _ = lstm_forward(below * masks[1].x, None, p.layer1, h_mask=masks[1].h)
+    np.testing.assert_array_equal(stack_forward(xs, None, p, masks=some)[0], above + below)
+
+
+def test_layers_share_the_flat_array_and_pickle_as_a_stack():
+    p = stack(gru_init(rng(), D, H), bidirectional(gru_init(rng(), H, 2), gru_init(rng(), H, 2)), residual=True)
+    p.flat[:] = 3
+    assert (p.layer1.backward.W_hz == 3).all()
+    twin = pickle.loads(pickle.dumps(p))
+    assert type(twin) is type(p) and twin.residual and twin.D == D and twin.size == p.size
+    assert [name for name, _ in p.items()][-1] == "layer1.backward.b"
+
+
+def test_errors_name_the_argument():
+    p, xs = stack(gru_init(rng(), D, H), gru_init(rng(), H, H)), np.zeros((T, N, D))
+    tape = stack_forward(xs, None, p)[2]
+    with pytest.raises(ValueError, match="stack: expected at least one layer"):
+        stack()
+    with pytest.raises(ValueError, match="stack: layer 1 must have the input size D = 3, as layer 0 puts out; got 2"):
+        stack(gru_init(rng(), D, H), gru_init(rng(), D, H))
+    with pytest.raises(TypeError, match=r"cell_of: p must be one of .*; got LinearParams"):
+        stack(linear_init(rng(), D, H))
+    with pytest.raises(ValueError, match="stack_forward: state0 must have one entry for each of 2 layers; got 1"):
+        stack_forward(xs, (None,), p)
+    with pytest.raises(ValueError, match="stack_forward: masks must have one entry for each of 2 layers; got ndarray"):
+        stack_forward(xs, None, p, masks=np.ones(2))
+    with pytest.raises(ValueError, match=r"stack_backward: dhs must have shape \(T, N, K\) = \(3, 3, 3\); got \(3, 3"):
+        stack_backward(np.zeros((T, N, D)), None, tape, p)
+    with pytest.raises(TypeError, match="stack_backward: tape must be a StackTape; got NoneType"):
+        stack_backward(None, None, None, p)
+    with pytest.raises(TypeError, match="stack_forward: p must be a StackParams; got GRUParams"):
+        stack_forward(xs, None, p.layer0)
