@@ -22,6 +22,7 @@ from gru_lib.bidirectional import (
     reverse,
 )
 from gru_lib.cell import Cell, advance, cell_of, map_state, register_cell, zero_state
+from gru_lib.decode import Decoded, Hypothesis, beam_search, greedy, sample
 from gru_lib.dropout import DropoutMasks, dropout_backward, dropout_forward, dropout_mask, dropout_masks
 from gru_lib.gates import (
     convex_update,
@@ -116,6 +117,7 @@ __all__ = [
     "Cell",
     "Chunk",
     "Chunks",
+    "Decoded",
     "DropoutMasks",
     "ElmanParams",
     "EmbeddingParams",
@@ -123,6 +125,7 @@ __all__ = [
     "GRUTape",
     "GradReport",
     "History",
+    "Hypothesis",
     "LSTMParams",
     "LSTMState",
     "LSTMTape",
@@ -137,6 +140,7 @@ __all__ = [
     "ablated_gru_step_backward",
     "advance",
     "bce_with_logits",
+    "beam_search",
     "bidirectional",
     "bidirectional_backward",
     "bidirectional_forward",
@@ -170,6 +174,7 @@ __all__ = [
     "embedding_forward",
     "embedding_init",
     "gradcheck",
+    "greedy",
     "gru_backward",
     "gru_forward",
     "gru_init",
@@ -194,6 +199,7 @@ __all__ = [
     "orthogonal",
     "register_cell",
     "reverse",
+    "sample",
     "save",
     "scrn_backward",
     "scrn_forward",

@@ -1,0 +1,238 @@
+"""From next-token probabilities to whole sequences: greedy, sampled, or searched with a beam.
+
+Everything here works over a function ``step(state, token) -> log_probs, state``. The state may be anything; since a
+step makes a new one and leaves the old alone, hypotheses branch for free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gru_lib._check import check_instance, check_int, check_number
+
+__all__ = ["Decoded", "Hypothesis", "beam_search", "greedy", "sample"]
+
+Array = NDArray[Any]
+Step = Callable[[Any, Any], tuple[Array, Any]]
+
+
+class Decoded(NamedTuple):
+    """Sequences that were decoded, one for each start token."""
+
+    tokens: Array  # (…, L): without the start, with the end; filled up with the end token
+    log_prob: Array  # (…): of all tokens up to the end, under the model
+    lengths: Array  # (…): tokens up to the end, the end included
+
+
+class Hypothesis(NamedTuple):
+    """One sequence that a beam search found."""
+
+    tokens: tuple[int, ...]  # without the start, with the end
+    log_prob: float
+    score: float  # log_prob / length^alpha
+    ended: bool  # whether it has the end token; otherwise max_steps cut it off
+
+
+def greedy(step: Step, state: Any, start: ArrayLike, *, end: int | None, max_steps: int) -> Decoded:
+    """Take the likeliest token at every step.
+
+    Parameters
+    ----------
+    step
+        ``step(state, tokens) -> log_probs, state``, log_probs of shape (…, V) for tokens of shape (…).
+    state
+        What the first step is given.
+    start : integer, or integers (N,)
+        The token before the first one, for one sequence or for a batch.
+    end
+        The token that ends a sequence, or None if there is none.
+    max_steps
+        Most tokens to decode.
+
+    Returns
+    -------
+    Decoded
+
+    Raises
+    ------
+    ValueError
+        If `step` returns another shape, NaN, or leaves no token possible.
+    """
+    return _run("greedy", step, state, start, end, max_steps, lambda log_probs: log_probs)
+
+
+def sample(
+    step: Step,
+    state: Any,
+    start: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    end: int | None,
+    max_steps: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+) -> Decoded:
+    """Draw every token: from p^(1/temperature), renormalised over the `top_k` likeliest.
+
+    The largest of log p/temperature + g, with independent Gumbel noise g, is such a draw. So one call of `rng` serves
+    the whole batch, and no probability underflows.
+
+    Parameters
+    ----------
+    step, state, start, end, max_steps
+        As in `greedy`.
+    rng
+        Source of randomness.
+    temperature
+        Above 0. Towards 0 it becomes `greedy`, 1 is the model, more is more even.
+    top_k
+        How many tokens stay possible; None for all.
+
+    Returns
+    -------
+    Decoded
+        `log_prob` is the model's own, whatever the temperature.
+    """
+    check_instance("sample", "rng", rng, np.random.Generator)
+    temperature = check_number("sample", "temperature", temperature, above=0)
+    top_k = None if top_k is None else check_int("sample", "top_k", top_k)
+
+    def noisy(log_probs: Array) -> Array:
+        a = log_probs / temperature
+        if top_k is not None and top_k < a.shape[-1]:
+            low = np.argpartition(a, -top_k, axis=-1)[..., :-top_k]
+            a = a.copy()
+            np.put_along_axis(a, low, -np.inf, axis=-1)
+        return a + rng.gumbel(size=a.shape)
+
+    return _run("sample", step, state, start, end, max_steps, noisy)
+
+
+def _run(
+    where: str,
+    step: Step,
+    state: Any,
+    start: ArrayLike,
+    end: int | None,
+    max_steps: int,
+    preference: Callable[[Array], Array],
+) -> Decoded:
+    """Follow at every step the token that `preference` puts highest."""
+    tokens, max_steps = _check(where, start, end, max_steps), check_int(where, "max_steps", max_steps)
+    log_prob, lengths = np.zeros(tokens.shape), np.zeros(tokens.shape, int)
+    live = np.ones(tokens.shape, bool)
+    chosen = []
+    while live.any() and len(chosen) < max_steps:
+        log_probs, state = step(state, tokens[()])
+        log_probs = _check_log_probs(where, log_probs, tokens.shape, live)
+        tokens = np.asarray(preference(log_probs).argmax(axis=-1))
+        gain = np.take_along_axis(log_probs, tokens[..., None], axis=-1)[..., 0]
+        log_prob += np.where(live, gain, 0)
+        lengths += live
+        if end is not None:
+            tokens = np.where(live, tokens, end)
+            live = live & (tokens != end)
+        chosen.append(tokens)
+    return Decoded(np.stack(chosen, axis=-1), log_prob, lengths)
+
+
+def beam_search(
+    step: Step,
+    state: Any,
+    start: int,
+    *,
+    width: int,
+    end: int | None,
+    max_steps: int,
+    alpha: float = 0.0,
+) -> list[Hypothesis]:
+    """Search for the sequence with the highest score, keeping the `width` likeliest beginnings at every step.
+
+    ::
+
+        score = Σ_t log p(token_t | tokens before) / length^alpha
+
+    Every log-probability is below 0, so with alpha = 0 short sequences win; alpha = 1 is the mean per token.
+
+    Parameters
+    ----------
+    step
+        ``step(state, token) -> log_probs, state`` for one sequence: log_probs of shape (V,).
+    state, start
+        What the first step is given.
+    width
+        How many beginnings are kept. With alpha = 0, width 1 is `greedy`; as many as there are sequences is
+        exhaustive search.
+    end
+        The token that ends a sequence, or None if there is none.
+    max_steps
+        Most tokens of a sequence.
+    alpha
+        Length normalisation, at least 0.
+
+    Returns
+    -------
+    list of Hypothesis
+        At most `width`, best score first.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or `step` returns another shape, NaN, or leaves no token possible.
+
+    Notes
+    -----
+    Chapter 17. Graves (2012), arXiv:1211.3711, for the search; dividing by length^alpha as in Cho et al. (2014),
+    arXiv:1409.1259 (alpha = 1).
+    """
+    where = "beam_search"
+    if _check(where, start, end, max_steps).ndim:
+        raise ValueError(f"{where}: start must be one token; got {np.shape(start)}. Search for one sequence at a time.")
+    width, max_steps = check_int(where, "width", width), check_int(where, "max_steps", max_steps)
+    alpha = check_number(where, "alpha", alpha, least=0)
+
+    done: list[Hypothesis] = []
+    live: list[tuple[float, tuple[int, ...], Any]] = [(0.0, (), state)]
+    for length in range(1, max_steps + 1):
+        candidates = []
+        for log_prob, tokens, before in live:
+            log_probs, after = step(before, tokens[-1] if tokens else start)
+            log_probs = _check_log_probs(where, log_probs, (), np.True_)
+            candidates += [(log_prob + float(gain), (*tokens, k), after) for k, gain in enumerate(log_probs)]
+        candidates = sorted((c for c in candidates if c[0] > -np.inf), key=lambda c: -c[0])
+        live = []
+        for rank, (log_prob, tokens, after) in enumerate(candidates):
+            ended = end is not None and tokens[-1] == end
+            if (ended or length == max_steps) and rank < width:
+                done.append(Hypothesis(tokens, log_prob, log_prob / length**alpha, ended))
+            elif not ended and len(live) < width:
+                live.append((log_prob, tokens, after))
+        done = sorted(done, key=lambda d: -d.score)[:width]
+        # A beginning only loses by going on; at best it does so for free, up to the greatest length.
+        if not live or (len(done) == width and live[0][0] / max_steps**alpha <= done[-1].score):
+            break
+    return done
+
+
+def _check(where: str, start: ArrayLike, end: int | None, max_steps: int) -> Array:
+    tokens = np.asarray(start)
+    if tokens.dtype.kind not in "iu" or tokens.ndim > 1:
+        raise TypeError(f"{where}: start must be a token or tokens (N,), integers; got {start!r}.")
+    if end is not None:
+        check_int(where, "end", end, minimum=0)
+    return tokens
+
+
+def _check_log_probs(where: str, log_probs: Any, shape: tuple[int, ...], live: Any) -> Array:
+    a = np.asarray(log_probs)
+    if a.ndim != len(shape) + 1 or a.shape[:-1] != shape:
+        wanted = f"({', '.join(map(str, shape))}{', ' if shape else ''}V)"
+        raise ValueError(f"{where}: step must return log_probs of shape {wanted}; got {a.shape}.")
+    best = a.max(axis=-1)[live]
+    if np.isnan(best).any() or (best > 1e-6).any() or (best == -np.inf).any():
+        raise ValueError(f"{where}: step must return log-probabilities, at most 0 and not all −∞; got {best.max():g}.")
+    return a

@@ -1,0 +1,199 @@
+"""Decoding, checked against the list of all sequences of small random trees."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from gru_lib import log_softmax
+from gru_lib.decode import beam_search, greedy, sample
+
+V, END = 4, 0
+
+
+def tree(seed, scale=1.5):
+    """A random model whose next-token distribution depends on the whole past, which is the state."""
+
+    def step(past, token):
+        past = (*past, int(token))
+        rng = np.random.default_rng([seed, *past])
+        return log_softmax(rng.normal(size=V) * scale), past
+
+    return step
+
+
+def every_sequence(step, start, max_steps):
+    """All sequences that end in END or have max_steps tokens, with their log-probabilities."""
+    found = []
+    for tokens in itertools.product(range(V), repeat=max_steps):
+        tokens = tokens[: tokens.index(END) + 1] if END in tokens else tokens
+        found.append(tokens)
+    result = {}
+    for tokens in set(found):
+        state, before, total = (), start, 0.0
+        for token in tokens:
+            log_probs, state = step(state, before)
+            total, before = total + log_probs[token], token
+        result[tokens] = total
+    return result
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_wide_beam_is_exhaustive_search(seed, alpha):
+    step, T = tree(seed), 4
+    exact = sorted(every_sequence(step, 1, T).items(), key=lambda item: -item[1] / len(item[0]) ** alpha)
+    found = beam_search(step, (), 1, width=V**T, end=END, max_steps=T, alpha=alpha)
+    assert [h.tokens for h in found[:20]] == [tokens for tokens, _ in exact[:20]]
+    for h in found:
+        np.testing.assert_allclose(h.log_prob, dict(exact)[h.tokens], rtol=1e-12)
+        np.testing.assert_allclose(h.score, h.log_prob / len(h.tokens) ** alpha, rtol=1e-12)
+        assert h.ended == (h.tokens[-1] == END)
+    assert len(found) == len(exact)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_stopping_early_changes_nothing_that_a_beam_returns(alpha):
+    """Without the early stop the same beam, run to the end, returns the same list."""
+    for seed in range(30):
+        step = tree(seed)
+        short = beam_search(step, (), 1, width=3, end=END, max_steps=6, alpha=alpha)
+        assert short == reference_beam(step, 3, 6, alpha)
+
+
+def reference_beam(step, width, max_steps, alpha):
+    from gru_lib.decode import Hypothesis
+
+    live, done = [(0.0, (), ())], []
+    for length in range(1, max_steps + 1):
+        grown = []
+        for total, tokens, state in live:
+            log_probs, after = step(state, tokens[-1] if tokens else 1)
+            grown += [(total + float(log_probs[k]), (*tokens, k), after) for k in range(V)]
+        grown.sort(key=lambda g: -g[0])
+        for total, tokens, _ in grown[:width]:
+            if tokens[-1] == END or length == max_steps:
+                done.append(Hypothesis(tokens, total, total / length**alpha, tokens[-1] == END))
+        live = [g for g in grown if g[1][-1] != END][:width]
+    return sorted(done, key=lambda h: -h.score)[:width]
+
+
+def test_a_beam_of_one_is_greedy():
+    for seed in range(20):
+        step = tree(seed)
+        (best,) = beam_search(step, (), 1, width=1, end=END, max_steps=6)
+        found = greedy(step, (), 1, end=END, max_steps=6)
+        assert tuple(found.tokens) == best.tokens and found.lengths == len(best.tokens)
+        np.testing.assert_allclose(found.log_prob, best.log_prob)
+
+
+def test_a_wider_beam_finds_what_greedy_misses():
+    """Token 1 looks best at once, but everything after it is even; after 2 one sequence is certain."""
+    first = np.log([1e-9, 0.5, 0.4, 0.1])
+    after = {1: np.log([0.25] * 4), 2: np.log([1 - 3e-9, 1e-9, 1e-9, 1e-9]), 3: np.log([0.25] * 4)}
+
+    def step(state, token):
+        return (first, 1) if state == 0 else (after.get(int(token), first), 1)
+
+    assert greedy(step, 0, 1, end=END, max_steps=2).tokens[0] == 1
+    assert beam_search(step, 0, 1, width=2, end=END, max_steps=2)[0].tokens == (2, 0)
+
+
+def test_length_normalisation_favours_longer_sequences():
+    log_probs = np.log([0.4, 0.6, 1e-12, 1e-12])
+
+    def step(state, token):
+        return (log_probs if state < 5 else np.log([1 - 3e-12, 1e-12, 1e-12, 1e-12])), state + 1
+
+    lengths = [len(beam_search(step, 0, 1, width=8, end=END, max_steps=6, alpha=a)[0].tokens) for a in (0.0, 1.0)]
+    assert lengths == [1, 6]
+
+
+def batch_step(seed):
+    """The same tree for several sequences at once."""
+    one = tree(seed)
+
+    def step(states, tokens):
+        pairs = [one(s, t) for s, t in zip(states, tokens, strict=True)]
+        return np.array([p for p, _ in pairs]), [s for _, s in pairs]
+
+    return step
+
+
+def test_a_batch_is_decoded_as_its_sequences_alone():
+    for seed in range(5):
+        found = greedy(batch_step(seed), [()] * 3, np.array([1, 2, 3]), end=END, max_steps=7)
+        for k in range(3):
+            alone = greedy(tree(seed), (), k + 1, end=END, max_steps=7)
+            n = int(found.lengths[k])
+            assert n == alone.lengths
+            np.testing.assert_array_equal(found.tokens[k, :n], alone.tokens)
+            assert (found.tokens[k, n:] == END).all()
+            np.testing.assert_allclose(found.log_prob[k], alone.log_prob)
+
+
+def test_without_an_end_token_every_sequence_has_max_steps_tokens():
+    assert greedy(tree(0), (), 1, end=None, max_steps=5).tokens.shape == (5,)
+    found = beam_search(tree(0), (), 1, width=V**3, end=None, max_steps=3)
+    assert len(found) == V**3 and not any(h.ended for h in found)
+
+
+@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, None), (0.5, None), (2.0, None), (1.0, 2), (0.7, 3)])
+def test_samples_have_the_frequencies_they_should(temperature, top_k):
+    log_p, n = log_softmax(np.array([0.3, -1.0, 1.2, 0.4])), 40_000
+    found = sample(
+        lambda state, tokens: (np.tile(log_p, (n, 1)), None),
+        None,
+        np.zeros(n, int),
+        np.random.default_rng(0),
+        end=None,
+        max_steps=1,
+        temperature=temperature,
+        top_k=top_k,
+    )
+    p = np.exp(log_p / temperature)
+    if top_k:
+        p[np.argsort(p)[: V - top_k]] = 0
+    p /= p.sum()
+    seen = np.bincount(found.tokens[:, 0], minlength=V) / n
+    assert (np.abs(seen - p) <= 5 * np.sqrt(p * (1 - p) / n)).all()
+    assert (seen[p == 0] == 0).all()
+    np.testing.assert_allclose(found.log_prob, log_p[found.tokens[:, 0]])
+
+
+def test_top_one_and_low_temperature_are_greedy_and_a_seed_gives_the_same_draws():
+    best = greedy(tree(3), (), 1, end=END, max_steps=8)
+    for options in ({"top_k": 1}, {"temperature": 1e-6}):
+        found = sample(tree(3), (), 1, np.random.default_rng(0), end=END, max_steps=8, **options)
+        np.testing.assert_array_equal(found.tokens, best.tokens)
+    draws = [sample(tree(3), (), 1, np.random.default_rng(5), end=None, max_steps=20).tokens for _ in range(2)]
+    np.testing.assert_array_equal(*draws)
+
+
+def test_wrong_arguments_and_steps_are_named():
+    def gives(value):
+        return lambda state, token: (np.array(value), state)
+
+    good = {"end": END, "max_steps": 3}
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"greedy: step must return log_probs of shape \(V\); got \(1, 4\)"):
+        greedy(gives([[0.0] * 4]), None, 1, **good)
+    with pytest.raises(ValueError, match=r"shape \(2, V\); got \(4,\)"):
+        greedy(gives([0.0] * 4), None, np.array([1, 2]), **good)
+    for bad in ([np.nan, 0, 0], [0.4, 0.6, 0.0], [-np.inf] * 3):
+        with pytest.raises(ValueError, match="beam_search: step must return log-probabilities"):
+            beam_search(gives(bad), None, 1, width=2, **good)
+    with pytest.raises(TypeError, match="start must be a token or tokens"):
+        greedy(gives([0.0]), None, 0.5, **good)
+    with pytest.raises(ValueError, match="start must be one token"):
+        beam_search(gives([0.0]), None, np.array([1, 2]), width=2, **good)
+    with pytest.raises(ValueError, match="temperature must be > 0; got 0"):
+        sample(gives([0.0]), None, 1, rng, temperature=0, **good)
+    with pytest.raises(ValueError, match="top_k must be at least 1; got 0"):
+        sample(gives([0.0]), None, 1, rng, top_k=0, **good)
+    with pytest.raises(ValueError, match="width must be at least 1"):
+        beam_search(gives([0.0]), None, 1, width=0, **good)
+    with pytest.raises(ValueError, match="alpha must be >= 0"):
+        beam_search(gives([0.0]), None, 1, width=1, alpha=-1, **good)
+    with pytest.raises(TypeError, match="rng must be a Generator"):
+        sample(gives([0.0]), None, 1, 0, **good)
