@@ -37,11 +37,12 @@ RANK = {
     "convert": 4,
     "cell": 5,
     "dropout": 6,
-    "stack": 6,
-    "bidirectional": 6,
-    "memory": 6,
-    "seq2seq": 7,
-    "train": 8,
+    "jacobian": 6,
+    "stack": 7,
+    "bidirectional": 7,
+    "memory": 7,
+    "seq2seq": 8,
+    "train": 9,
 }
 
 
