@@ -43,6 +43,7 @@ from gru_lib.gru import (
     gru_step_backward,
 )
 from gru_lib.io import load, save
+from gru_lib.jacobian import Jacobian, jacobian
 from gru_lib.lstm import (
     LSTMParams,
     LSTMState,
@@ -126,6 +127,7 @@ __all__ = [
     "GradReport",
     "History",
     "Hypothesis",
+    "Jacobian",
     "LSTMParams",
     "LSTMState",
     "LSTMTape",
@@ -183,6 +185,7 @@ __all__ = [
     "hard_gate",
     "hard_gate_backward",
     "irnn_init",
+    "jacobian",
     "linear_backward",
     "linear_decay",
     "linear_forward",
