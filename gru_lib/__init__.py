@@ -103,6 +103,15 @@ from gru_lib.rnn import (
     scrn_step,
     scrn_step_backward,
 )
+from gru_lib.seq2seq import (
+    Seq2SeqParams,
+    Seq2SeqTape,
+    seq2seq_backward,
+    seq2seq_encode,
+    seq2seq_forward,
+    seq2seq_init,
+    seq2seq_step,
+)
 from gru_lib.stack import StackParams, stack, stack_backward, stack_forward, stack_masks
 from gru_lib.train import Chunk, Chunks, History, early_stopping, train
 
@@ -134,6 +143,8 @@ __all__ = [
     "LinearParams",
     "Params",
     "SCRNParams",
+    "Seq2SeqParams",
+    "Seq2SeqTape",
     "StackParams",
     "ablated_gru_backward",
     "ablated_gru_forward",
@@ -209,6 +220,11 @@ __all__ = [
     "scrn_init",
     "scrn_step",
     "scrn_step_backward",
+    "seq2seq_backward",
+    "seq2seq_encode",
+    "seq2seq_forward",
+    "seq2seq_init",
+    "seq2seq_step",
     "sigmoid",
     "sigmoid_pair",
     "soft_gate",

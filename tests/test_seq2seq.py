@@ -1,0 +1,159 @@
+"""The encoder–decoder: its loss, all its gradients, masking, decoding, and a task it learns."""
+
+import numpy as np
+import pytest
+
+from gru_lib import (
+    Adam,
+    beam_search,
+    elman_init,
+    gradcheck,
+    greedy,
+    gru_init,
+    linear_decay,
+    log_softmax,
+    lstm_init,
+    stack,
+    train,
+)
+from gru_lib.seq2seq import seq2seq_backward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
+
+START, END, V = 0, 1, 4
+CELLS = {
+    "gru": gru_init,
+    "gru-after-write": lambda rng, D, H, dtype: gru_init(rng, D, H, reset_after=True, convention="write", dtype=dtype),
+    "lstm": lstm_init,
+    "elman": elman_init,
+    "deep": lambda rng, D, H, dtype: stack(gru_init(rng, D, H, dtype=dtype), gru_init(rng, H, H, dtype=dtype)),
+}
+
+
+def model(cell="gru", feed=True, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    p = seq2seq_init(rng, 3, V, 2, 2, start=START, feed=feed, cell=CELLS[cell], dtype=dtype)
+    p.flat[:] = rng.normal(size=p.size)
+    return p
+
+
+def tokens(seed=1, S=4, T=3, N=3):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 3, (S, N)), rng.integers(0, V, (T, N))
+
+
+LENGTHS = {"source_lengths": [4, 1, 2], "target_lengths": [1, 3, 2]}
+
+
+@pytest.mark.parametrize("lengths", [{}, LENGTHS], ids=["full", "padded"])
+@pytest.mark.parametrize("feed", [True, False])
+@pytest.mark.parametrize("cell", CELLS)
+def test_seq2seq_backward_matches_complex_step(cell, feed, lengths):
+    p, (source, target) = model(cell, feed), tokens()
+    loss, tape = seq2seq_forward(source, target, p, **lengths)
+    grads = seq2seq_backward(tape, p)
+    report = gradcheck(lambda p: seq2seq_forward(source, target, p, **lengths)[0], p, grads)
+    assert report.worst <= 1e-13, report
+    assert loss.dtype == grads.dtype == np.float64
+
+
+@pytest.mark.parametrize("feed", [True, False])
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_loss_is_what_decoding_gives_the_right_tokens(cell, feed):
+    """Teacher forcing, token by token through the decoder's step function."""
+    p, (source, target) = model(cell, feed), tokens()
+    step, total, count = seq2seq_step(p), 0.0, 0
+    for n, (s, t) in enumerate(zip(LENGTHS["source_lengths"], LENGTHS["target_lengths"], strict=True)):
+        state, before = seq2seq_encode(source[:s, n : n + 1], p), START
+        for token in target[:t, n]:
+            log_probs, state = step(state, before)
+            total, count, before = total - log_probs[token], count + 1, token
+    loss, _ = seq2seq_forward(source, target, p, **LENGTHS)
+    np.testing.assert_allclose(loss, total / count, rtol=1e-13)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_padding_changes_no_bit(cell):
+    p, (source, target) = model(cell), tokens()
+    loss, tape = seq2seq_forward(source, target, p, **LENGTHS)
+    for junk in (0, -7, 10**6):
+        s, t = source.copy(), target.copy()
+        for array, lengths in ((s, LENGTHS["source_lengths"]), (t, LENGTHS["target_lengths"])):
+            array[np.arange(len(array))[:, None] >= np.array(lengths)] = junk
+        other, other_tape = seq2seq_forward(s, t, p, **LENGTHS)
+        assert other == loss
+        np.testing.assert_array_equal(seq2seq_backward(other_tape, p).flat, seq2seq_backward(tape, p).flat)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_float32_in_float32_out_and_nothing_is_written_to(cell):
+    p, (source, target) = model(cell, dtype=np.float32), tokens()
+    for array in (p.flat, source, target):
+        array.flags.writeable = False
+    loss, tape = seq2seq_forward(source, target, p, **LENGTHS)
+    first = seq2seq_backward(tape, p)
+    assert loss.dtype == first.dtype == np.float32
+    np.testing.assert_array_equal(seq2seq_backward(tape, p).flat, first.flat)
+    again, _ = seq2seq_forward(source, target, p, **LENGTHS)
+    assert again == loss
+
+
+def test_a_batch_decodes_as_its_sources_alone_and_a_beam_is_never_worse_than_greedy():
+    p, (source, _) = model(seed=3), tokens(N=6)
+    both = greedy(seq2seq_step(p), seq2seq_encode(source, p), np.full(6, START), end=END, max_steps=4)
+    for n in range(6):
+        state = seq2seq_encode(source[:, n : n + 1], p)
+        alone = greedy(seq2seq_step(p), state, START, end=END, max_steps=4)
+        np.testing.assert_array_equal(both.tokens[n, : alone.lengths], alone.tokens)
+        np.testing.assert_allclose(both.log_prob[n], alone.log_prob, rtol=1e-12)
+        best = beam_search(seq2seq_step(p), state, START, width=V**4, end=END, max_steps=4)[0]
+        assert best.log_prob >= alone.log_prob - 1e-12
+
+
+def test_log_probs_sum_to_one():
+    p, (source, _) = model(), tokens()
+    log_probs, _ = seq2seq_step(p)(seq2seq_encode(source, p), np.array([0, 1, 2]))
+    np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1)
+    np.testing.assert_allclose(log_softmax(log_probs), log_probs, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_it_learns_to_turn_a_sequence_round(seed):
+    """Reversing 3 of 3 symbols; a decoder that ignores the source gets 1/27 of them."""
+    rng = np.random.default_rng(seed)
+    p = seq2seq_init(rng, 3, 5, 6, 16, start=START)
+    p.encoder.b_z[:] = p.decoder.b_z[:] = 1
+
+    def batch(N):
+        source = rng.integers(0, 3, (3, N))
+        return source, np.concatenate([source[::-1] + 2, np.full((1, N), END)])
+
+    def loss_and_grads(p, batch):
+        loss, tape = seq2seq_forward(*batch, p)
+        return loss, seq2seq_backward(tape, p)
+
+    batches = (batch(32) for _ in iter(int, 1))
+    train(p, loss_and_grads, batches, Adam(p), steps=150, schedule=linear_decay(0.03, 150), clip_norm=1, progress=False)
+    source = np.indices((3, 3, 3)).reshape(3, -1)
+    found = greedy(seq2seq_step(p), seq2seq_encode(source, p), np.full(27, START), end=END, max_steps=8)
+    right = [
+        tuple(f[:n]) == (*(s[::-1] + 2), END) for f, n, s in zip(found.tokens, found.lengths, source.T, strict=True)
+    ]
+    assert np.mean(right) >= 0.95
+
+
+def test_wrong_arguments_are_named():
+    p, (source, target) = model(), tokens()
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"seq2seq_init: start must be a target token, in 0\.\.4; got 5"):
+        seq2seq_init(rng, 4, 5, 2, 3, start=5)
+    with pytest.raises(ValueError, match=r"target must have shape \(T, N\) with N = 3 as source; got \(3, 2\)"):
+        seq2seq_forward(source, target[:, :2], p)
+    with pytest.raises(ValueError, match=r"source must be integers \(T, N\); got float64 of shape \(4, 3\)"):
+        seq2seq_forward(source * 1.0, target, p)
+    with pytest.raises(ValueError, match="source_lengths must be at least 1; got 0"):
+        seq2seq_forward(source, target, p, source_lengths=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"tokens must lie in 0\.\.2; got .*\.\.9"):
+        seq2seq_forward(np.where(source == source[0, 0], 9, source), target, p)
+    with pytest.raises(TypeError, match="p must be a Seq2SeqParams; got GRUParams"):
+        seq2seq_forward(source, target, p.encoder)
+    with pytest.raises(TypeError, match="tape must be a Seq2SeqTape"):
+        seq2seq_backward(None, p)
