@@ -386,20 +386,34 @@ def test_pointer_beside_a_handle_moves_nothing(visit):
 
 
 def test_drag_is_answered_within_one_frame(visit):
-    """From the input event to the page drawn and laid out: below 16 ms."""
+    """From the input event to the page laid out and painted: below 16 ms of the page's own processor time.
+
+    Processor time, not time on the clock, so that other work on the machine does not count.
+    """
     page = visit()
-    times = page.evaluate("""() => {
-      const input = document.querySelector('input[data-key=z]'), times = [];
-      for (let i = 0; i < 60; i++) {
-        const begun = performance.now();
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        return {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}["TaskDuration"]
+
+    before, steps = spent(), 60
+    moved = page.evaluate(
+        """async steps => {
+      const input = document.querySelector('input[data-key=z]'), seen = new Set();
+      for (let i = 0; i < steps; i++) {
         input.value = 0.2 + 0.01 * i;
         input.dispatchEvent(new Event('input', { bubbles: true }));
-        document.body.offsetHeight;
-        times.push(performance.now() - begun);
+        await new Promise(requestAnimationFrame);
+        seen.add(document.querySelector('.ex-equations b.ex-h').textContent);
       }
-      return times;
-    }""")
-    assert np.median(times) < 16
+      return seen.size;
+    }""",
+        steps,
+    )
+    assert moved > steps / 2, "the page did not follow"
+    milliseconds = 1000 * (spent() - before) / steps
+    assert 0.1 < milliseconds < 16
 
 
 # ---------------------------------------------------------------------------------- the model and the host

@@ -1,5 +1,5 @@
 // Brings the explorers of a page to life, where no kernel runs. An explorer is an element
-// <div data-afm="name" data-state="{…}"> with a still picture inside; its module (name.js) registers itself here.
+// <div data-afm="name" data-state="{…}"> with a still picture inside; its module (name.js) registers here.
 // The model is anywidget's, without a kernel behind it: get, set, on, off, save_changes.
 (function () {
   "use strict";
@@ -72,7 +72,8 @@
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.('a[href*="#"]');
-    if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const modified = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey; // a new tab, perhaps
+    if (!link || event.defaultPrevented || modified) return;
     if (link.pathname !== location.pathname || link.host !== location.host) return;
     if (!follow(link.hash)) return;
     event.preventDefault(); // the browser would look for an element called "gate?z=0.99"

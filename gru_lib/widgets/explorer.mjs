@@ -24,7 +24,7 @@ export function fill(template, values) {
   return template.replace(/\{(\w+)\}/g, (_, key) => values[key]);
 }
 
-/** The words in the language of the model or, failing that, of the page around el; English where there is no other. */
+/** The words in the language of the model or, failing that, of the page around el; else English. */
 export function wordsFor(table, model, el) {
   const asked = model.get("lang");
   if (asked) el.lang = asked;
@@ -38,7 +38,8 @@ export function furnish(el, module, title, content) {
   el.setAttribute("role", "group");
   el.setAttribute("aria-label", title);
   el.innerHTML = content;
-  // Without this mark JupyterLab takes a control's arrow keys for its own. It must stand on the focused element.
+  // Without this mark JupyterLab takes a control's arrow keys for its own. It must stand on the element
+  // that has the focus.
   for (const control of el.querySelectorAll("input, button, summary, [tabindex]")) {
     control.setAttribute("data-lm-suppress-shortcuts", "true");
   }
@@ -58,14 +59,16 @@ export function sub(letter, index) {
 /**
  * A native range input with its label and its number.
  *
- * @param {object} o id, key (of the state), range [min, max], step, symbol (HTML), name (a word, may be empty),
- *   role (r, z, n, h or x: the colour)
+ * @param {object} o id, key (of the state), range [min, max], step, symbol (HTML), name (a word, may be
+ *   empty), role (r, z, n, h or x: the colour)
  */
 export function slider({ id, key, range, step, symbol, name, role }) {
   const word = name ? `<span class="ex-name">${name}</span>` : "";
   return (
-    `<div class="ex-slider ex-${role}"><label for="${id}-${key}"><span class="ex-letter">${symbol}</span>${word}</label>` +
-    `<input type="range" id="${id}-${key}" data-key="${key}" min="${range[0]}" max="${range[1]}" step="${step}">` +
+    `<div class="ex-slider ex-${role}">` +
+    `<label for="${id}-${key}"><span class="ex-letter">${symbol}</span>${word}</label>` +
+    `<input type="range" id="${id}-${key}" data-key="${key}" ` +
+    `min="${range[0]}" max="${range[1]}" step="${step}">` +
     `<span class="ex-value" data-value="${key}" aria-hidden="true"></span></div>`
   );
 }
@@ -74,7 +77,8 @@ export function slider({ id, key, range, step, symbol, name, role }) {
 export function choice({ id, key, legend, options }) {
   const buttons = options.map(
     ([value, text]) =>
-      `<label><input type="radio" name="${id}-${key}" data-choice="${key}" value="${value}"><span>${text}</span></label>`,
+      `<label><input type="radio" name="${id}-${key}" data-choice="${key}" value="${value}">` +
+      `<span>${text}</span></label>`,
   );
   return `<fieldset class="ex-choice"><legend>${legend}</legend>${buttons.join("")}</fieldset>`;
 }
@@ -117,7 +121,7 @@ export function glide(from, target, each) {
   return () => cancelAnimationFrame(frame);
 }
 
-/** Writes sentences into an aria-live element, once they have stood still for 250 ms. The first stands at once. */
+/** Writes sentences into an aria-live element once they have stood still for 250 ms; the first, at once. */
 export function announcer(el) {
   let timer;
   const show = (text) => { if (el.textContent !== text) el.textContent = text; };

@@ -1,5 +1,5 @@
-// The cell drawn as a sluice, as SVG text. _gate_svg.py draws the same picture where there is no JavaScript; a test
-// holds the two equal, so change them together.
+// The cell drawn as a sluice, as SVG text. _gate_svg.py draws the same picture where there is no JavaScript;
+// a test holds the two equal, so change them together.
 import { clamp } from "./gru-math.mjs";
 import { fixed, num } from "./explorer.mjs";
 
@@ -38,8 +38,9 @@ function tap(x, y, value, full, role) {
 function plaque(x, y, width, height, radius, symbol, value, role) {
   const [left, right] = [x - width / 2, x + width / 2];
   return (
-    `<g class="ex-plaque ex-${role}"><rect x="${num(left)}" y="${num(y - height / 2)}" width="${num(width)}" ` +
-    `height="${num(height)}" rx="${radius}"/>${text("ex-sym", left + 11, y + 5, "start", symbol)}` +
+    `<g class="ex-plaque ex-${role}"><rect x="${num(left)}" y="${num(y - height / 2)}" ` +
+    `width="${num(width)}" height="${num(height)}" rx="${radius}"/>` +
+    `${text("ex-sym", left + 11, y + 5, "start", symbol)}` +
     `${text("ex-num", right - 8, y + 4.5, "end", fixed(value))}</g>`
   );
 }
@@ -47,7 +48,8 @@ function plaque(x, y, width, height, radius, symbol, value, role) {
 /** A multiplication by a weight (and a bias): one line of text, or two on a narrow screen. */
 function box(x, y, width, lines) {
   const height = lines.length > 1 ? 38 : 24;
-  const rows = lines.map((line, i) => text("", x, y + 4.5 + 15 * (i - (lines.length - 1) / 2), "middle", line));
+  const middle = (lines.length - 1) / 2;
+  const rows = lines.map((line, i) => text("", x, y + 4.5 + 15 * (i - middle), "middle", line));
   return (
     `<g class="ex-op"><rect x="${num(x - width / 2)}" y="${num(y - height / 2)}" width="${num(width)}" ` +
     `height="${height}" rx="2"/>${rows.join("")}</g>`
@@ -116,11 +118,13 @@ function tags(s, c, L, words) {
 /** The names and values where the wires enter and leave. */
 function ends(s, c, L, rx, words) {
   const end = (x, y, anchor, symbol, value, name, role) =>
-    `<g class="ex-${role}">${text("ex-sym", x, y - 4, anchor, symbol)}${text("ex-num", x, y + 15, anchor, fixed(value))}` +
+    `<g class="ex-${role}">${text("ex-sym", x, y - 4, anchor, symbol)}` +
+    `${text("ex-num", x, y + 15, anchor, fixed(value))}` +
     `${name ? text("ex-small", x, y + 33, anchor, name) : ""}</g>`;
   const [hp, ht] = [svgSub("h", "t−1"), svgSub("h", "t")];
   if (L.slim) {
-    const xs = text("ex-sym", 4, L.bot - 14, "start", "x") + text("ex-num", 16, L.bot - 14, "start", fixed(s.x));
+    const y = L.bot - 14;
+    const xs = text("ex-sym", 4, y, "start", "x") + text("ex-num", 16, y, "start", fixed(s.x));
     return (
       end(4, L.top - 32, "start", hp, s.h_prev, "", "h") +
       end(349, L.top - 32, "end", ht, c.h, "", "h ex-out") +

@@ -1,4 +1,5 @@
-// The two number lines under the cell: what the candidate sees of the old state, and where the new state lands.
+// The two number lines under the cell: what the candidate sees of the old state,
+// and where the new state lands.
 import { clamp } from "./gru-math.mjs";
 import { fixed, num } from "./explorer.mjs";
 import { svgSub } from "./gate-cell.mjs";
@@ -32,7 +33,8 @@ const diamond = (x, y) => `<path class="ex-fill-n" d="M${num(x)} ${y - 7}l7 7l-7
 const title = (y, role, content) =>
   label("ex-small", 0, y - 38, "start", `<tspan class="ex-it ex-${role}">${role}</tspan>\u2002${content}`);
 const handle = (role, x, y) =>
-  `<rect class="ex-grab ex-fill-${role}" data-row="${role}" x="${num(x - 4)}" y="${y - 9}" width="8" height="18" rx="2"/>`;
+  `<rect class="ex-grab ex-fill-${role}" data-row="${role}" x="${num(x - 4)}" y="${y - 9}" ` +
+  'width="8" height="18" rx="2"/>';
 
 /** The inside of the lines' <svg>. Arguments as in drawCell; width is that of the cell. */
 export function drawLines(s, c, width, words) {

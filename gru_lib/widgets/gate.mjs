@@ -1,4 +1,5 @@
-// The gate explorer: one GRU unit, one time step, held in the hand. Keys of the model: those of START, and lang.
+// The gate explorer: one GRU unit, one time step, held in the hand.
+// Keys of the model: those of START, and lang.
 import GATE from "./gate.json";
 import { clamp, gruStep, logit } from "./gru-math.mjs";
 import {
@@ -67,21 +68,27 @@ function fromLink(get, asked) {
     }
   }
   if (Object.hasOwn(GATE.presets, asked.preset ?? "")) put(presetState(asked.preset, s));
-  for (const gate of "rz") if (Number.isFinite(parseFloat(asked[gate]))) put(biasFor(s, gate, Number(asked[gate])));
+  for (const gate of "rz") {
+    if (Number.isFinite(parseFloat(asked[gate]))) put(biasFor(s, gate, parseFloat(asked[gate])));
+  }
   return patch;
 }
 
 // ------------------------------------------------------------------------------------------------ the page
 
-const I = { r: "<i>r</i>", z: "<i>z</i>", n: "<i>n</i>", x: "<i>x</i>", h: sub("h", "t"), hp: sub("h", "t−1") };
+const I = {
+  r: "<i>r</i>", z: "<i>z</i>", n: "<i>n</i>", x: "<i>x</i>", h: sub("h", "t"), hp: sub("h", "t−1"),
+};
 
 /** "W_xr" as w with a subscript: with one unit, the matrix is a number. */
 const weightName = (key) => sub(key[0].toLowerCase(), key.slice(2));
 
 function presetsHTML(words) {
-  const button = (name) => `<button type="button" data-preset="${name}" aria-pressed="false">${words[name]}</button>`;
+  const button = (name) =>
+    `<button type="button" data-preset="${name}" aria-pressed="false">${words[name]}</button>`;
   return (
-    `<div class="ex-presets" role="group" aria-label="${words.try}"><span aria-hidden="true">${words.try}</span>` +
+    `<div class="ex-presets" role="group" aria-label="${words.try}">` +
+    `<span aria-hidden="true">${words.try}</span>` +
     `${Object.keys(GATE.presets).map(button).join("")}` +
     `<button type="button" class="ex-plain" data-again>${words.again}</button></div>`
   );
@@ -91,7 +98,8 @@ function legendHTML(words) {
   const item = (key, word) => `<span><b class="ex-key ${key}"></b>${word}</span>`;
   return (
     `<p class="ex-legend" aria-hidden="true"><span>${words.width}</span>${item("", words.positive)}` +
-    `${item("ex-key-hollow", words.negative)}${item("ex-key-gate", words.gate)}${item("ex-key-dots", words.reads)}</p>`
+    `${item("ex-key-hollow", words.negative)}${item("ex-key-gate", words.gate)}` +
+    `${item("ex-key-dots", words.reads)}</p>`
   );
 }
 
@@ -102,7 +110,8 @@ function slidersHTML(id, words) {
     slider({ id, key, range: GATE_RANGE, step: 0.001, symbol: I[key], name: words[key], role: key });
   return (
     `<div class="ex-main"><fieldset><legend>${words.inputs}</legend>${input("x", I.x, "x")}` +
-    `${input("h_prev", I.hp, "h")}</fieldset><fieldset><legend>${words.gates} · ${words.gates_note}</legend>` +
+    `${input("h_prev", I.hp, "h")}</fieldset>` +
+    `<fieldset><legend>${words.gates} · ${words.gates_note}</legend>` +
     `${gate("r")}${gate("z")}</fieldset></div>`
   );
 }
@@ -110,23 +119,32 @@ function slidersHTML(id, words) {
 function switchesHTML(id, words) {
   const [z, r] = [`<i class="ex-z">z</i>`, `<i class="ex-r">r</i>`];
   const w = weightName("W_hn");
-  const convention = [["keep", words.kept], ["write", words.written]];
-  const reset = CHOICES.reset.map((place) => [place, fill(words[place], { w })]);
+  const convention = choice({
+    id, key: "convention", legend: fill(words.share, { z }),
+    options: [["keep", words.kept], ["write", words.written]],
+  });
+  const reset = choice({
+    id, key: "reset", legend: fill(words.acts, { r }),
+    options: CHOICES.reset.map((place) => [place, fill(words[place], { w })]),
+  });
   const b = weightName("b_hn");
   return (
-    `<div class="ex-switches">${choice({ id, key: "convention", legend: fill(words.share, { z }), options: convention })}` +
+    `<div class="ex-switches">${convention}` +
     `<button type="button" class="ex-plain" data-flip>${fill(words.flip, { z: "<i>z</i>" })}</button>` +
-    `${choice({ id, key: "reset", legend: fill(words.acts, { r }), options: reset })}</div>` +
+    `${reset}</div>` +
     `<p class="ex-note">${fill(words.note, { rb: `<i>r</i> ${b}`, b, W: sub("W", "hn") })}</p>`
   );
 }
 
 function weightsHTML(id, words) {
-  const one = (key, role) =>
-    slider({ id, key, range: [-limit(key), limit(key)], step: 0.01, symbol: weightName(key), name: "", role });
+  const one = (key, role) => {
+    const range = [-limit(key), limit(key)];
+    return slider({ id, key, range, step: 0.01, symbol: weightName(key), name: "", role });
+  };
   const column = (gate) => {
     const keys = [`W_x${gate}`, `W_h${gate}`, `b_${gate}`, ...(gate === "n" ? ["b_hn"] : [])];
-    return `<fieldset><legend>${words[gate]}</legend>${keys.map((key) => one(key, gate)).join("")}</fieldset>`;
+    const sliders = keys.map((key) => one(key, gate)).join("");
+    return `<fieldset><legend>${words[gate]}</legend>${sliders}</fieldset>`;
   };
   return (
     `<details><summary>${words.weights}</summary>` +
@@ -186,7 +204,7 @@ function render({ model, el }) {
   furnish(el, "gate", words.title, pageHTML(uniqueId("gate"), words));
 
   const all = (selector) => [...el.querySelectorAll(selector)];
-  const [cell, lines, equations] = ["cell", "lines", "equations"].map((name) => el.querySelector(`.ex-${name}`));
+  const [cell, lines, equations] = all(".ex-cell, .ex-lines, .ex-equations"); // in the order of the page
   const [sliders, values] = [all("input[type=range]"), all("[data-value]")];
   const [radios, presets] = [all("input[type=radio]"), all("[data-preset]")];
   const voice = announcer(el.querySelector(".ex-say"));
@@ -253,7 +271,10 @@ function render({ model, el }) {
     const { dataset } = target.closest("button") ?? { dataset: {} };
     if (dataset.preset) moveTo(presetState(dataset.preset, state));
     else if ("again" in dataset) moveTo(first);
-    else if ("flip" in dataset) moveTo({ W_xz: -state.W_xz || 0, W_hz: -state.W_hz || 0, b_z: -state.b_z || 0 });
+    else if ("flip" in dataset) {
+      const keys = ["W_xz", "W_hz", "b_z"];
+      moveTo(Object.fromEntries(keys.map((key) => [key, -state[key] || 0])));
+    }
   }
 
   // The two blocks on the lines can be dragged; from the keyboard, the sliders do the same.

@@ -1,5 +1,6 @@
-// The arithmetic of the explorers, apart from any drawing. Names, shapes and conventions are those of gru_lib:
-// row vectors (x W_xr), gates in the order r, z, n. tests/test_explorers.py compares the two to 1e-12.
+// The arithmetic of the explorers, apart from any drawing. Names, shapes and conventions are those of
+// gru_lib: row vectors (x W_xr), gates in the order r, z, n. tests/test_explorers.py holds the
+// two equal to 1e-12.
 
 /** Keep v between lo and hi. */
 export function clamp(v, lo, hi) {
@@ -30,7 +31,8 @@ export function matvec(v, W) {
  * @param {number[]} h_prev state before the step, (H,)
  * @param {object} p W_xr W_xz W_xn (D, H); W_hr W_hz W_hn (H, H); b_r b_z b_n (H,); b_hn (H,), read only when
  *   reset_after; convention "keep" or "write"; reset_after true or false
- * @returns {object} arrays of H: pre-activations a_r a_z a_n; gates r z; shares keep write; candidate n; state h
+ * @returns {object} arrays of H: pre-activations a_r a_z a_n; gates r z; shares keep write; candidate n;
+ *   state h
  */
 export function gruStep(x, h_prev, p) {
   const add = (...terms) => terms[0].map((_, j) => terms.reduce((sum, term) => sum + term[j], 0));
