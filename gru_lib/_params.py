@@ -80,6 +80,8 @@ class Params:
         raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(self._names())}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if value is self.__dict__.get(name, self):  # p.flat -= x changes the array, then assigns it to its own name
+            return
         if name in self.__dict__.get("_recipe", ({}, {}, {}))[2]:
             raise AttributeError(f"{type(self).__name__}.{name} is fixed when the parameters are made.")
         raise AttributeError(f"assign in place: p.{name}[...] = value. A new array would not share p.flat.")

@@ -39,6 +39,9 @@ def test_rebinding_a_name_is_refused():
     p = gru_init(rng(0), 2, 3)
     with pytest.raises(AttributeError, match=r"assign in place: p.b_z\[...\]"):
         p.b_z = np.zeros(3)
+    p.flat -= p.flat
+    p.b_z += 1
+    assert p.flat.sum() == 3, "in-place arithmetic is no rebinding"
     with pytest.raises(AttributeError, match="H is fixed"):
         p.H = 5
     with pytest.raises(AttributeError, match="GRUParams has no 'W_xq'; it has flat"):
