@@ -71,8 +71,8 @@ def test_nothing_is_wider_than_the_screen(visit: Visit) -> None:
     assert size[0] <= size[1]
 
 
-# A chapter's drawn maths and coloured code are 20,000 nodes, which axe would read for ten seconds. What it reads instead:
-# the MathML that MathJax adds for assistive technology, and two code blocks. Their colours are the roles, ink and muted,
+# A chapter's drawn maths and coloured code are 20,000 nodes, which axe reads for ten seconds. What it reads instead:
+# the MathML that MathJax adds for assistive technology, and two code blocks. Their colours are roles, ink and muted,
 # whose contrast tests/test_viz.py computes.
 LIGHTEN = """
 document.querySelectorAll("mjx-container > mjx-math").forEach((drawn) => drawn.remove());
