@@ -279,21 +279,21 @@ def test_start_again_restores_the_first_state(visit):
     assert whole_state(page) == before
 
 
-def test_presets_glide_and_reduced_motion_jumps(visit):
-    bias = lambda page: shown(page, "z")  # noqa: E731
-    page = visit()
-    first = bias(page)
-    page.locator("[data-preset=overwrite]").click()
-    page.wait_for_timeout(120)
-    assert 0.001 < bias(page) < first, "not on its way"
-    settle(page)
-    assert bias(page) == 0.001
-    page = visit(reduced_motion="reduce")
-    now = page.evaluate("""() => {
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_presets_glide_and_reduced_motion_jumps(visit, motion):
+    page = visit(reduced_motion=motion)
+    path = page.evaluate("""async () => {
+      const z = document.querySelector('[data-value=z]'), path = [z.textContent];
       document.querySelector('[data-preset=overwrite]').click();
-      return document.querySelector('[data-value=z]').textContent;
+      for (path.push(z.textContent); path.at(-1) !== '0.001'; path.push(z.textContent)) {
+        await new Promise(requestAnimationFrame);
+      }
+      return path.map(Number);
     }""")
-    assert now == "0.001"
+    assert (path[0], path[-1]) == (0.589, 0.001)
+    assert path == sorted(path, reverse=True)
+    between = [v for v in path if 0.001 < v < 0.589]
+    assert len(between) >= 1 if motion == "no-preference" else path == [0.589, 0.001]
 
 
 def test_convention_keeps_the_weights_and_negating_restores_the_state(visit):
