@@ -188,8 +188,7 @@ class ElmanCache(NamedTuple):
 
     x: Array  # (N, D)
     h_prev: Array  # (N, H)
-    a: Array  # (N, H): before the activation
-    h: Array  # (N, H)
+    slope: Array  # (N, H): g′(a)
 
 
 def elman_step(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
@@ -220,7 +219,7 @@ def elman_step(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, 
     x, h_prev = check_rows("elman_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
     a = x @ p.W_x + h_prev @ p.W_h + p.b
     h = _activate(p.activation, a)
-    return h, ElmanCache(x, h_prev, a, h)
+    return h, ElmanCache(x, h_prev, _slope(p.activation, a, h))
 
 
 def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tuple[Array, Array, ElmanParams]:
@@ -244,9 +243,9 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
     """
     check_instance("elman_step_backward", "p", p, ElmanParams)
     check_instance("elman_step_backward", "cache", cache, ElmanCache)
-    x, h_prev, a, h = cache
+    x, h_prev, slope = cache
     (dh,) = check_rows("elman_step_backward", p, N=len(x), dh=(dh, "H"))
-    da = dh * _slope(p.activation, a, h)
+    da = dh * slope
     grads = p.zeros_like(np.result_type(da, p.flat))
     grads.W_x[:], grads.W_h[:] = x.T @ da, h_prev.T @ da
     if p.bias:
@@ -260,7 +259,7 @@ def elman_step_concatenated(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> 
     x, h_prev = check_rows("elman_step_concatenated", p, x=(x, "D"), h_prev=(h_prev, "H"))
     a = np.concatenate([h_prev, x], axis=1) @ p.W + p.b
     h = _activate(p.activation, a)
-    return h, ElmanCache(x, h_prev, a, h)
+    return h, ElmanCache(x, h_prev, _slope(p.activation, a, h))
 
 
 def elman_step_concatenated_backward(
@@ -269,9 +268,9 @@ def elman_step_concatenated_backward(
     """[dh_prev, dx] = da Wᵀ,  dW = [h_prev, x]ᵀ da,  da = dh ⊙ g′(a). As `elman_step_backward`."""
     check_instance("elman_step_concatenated_backward", "p", p, ElmanParams)
     check_instance("elman_step_concatenated_backward", "cache", cache, ElmanCache)
-    x, h_prev, a, h = cache
+    x, h_prev, slope = cache
     (dh,) = check_rows("elman_step_concatenated_backward", p, N=len(x), dh=(dh, "H"))
-    da = dh * _slope(p.activation, a, h)
+    da = dh * slope
     dboth = da @ p.W.T
     grads = p.zeros_like(np.result_type(da, p.flat))
     grads.W[:] = np.concatenate([h_prev, x], axis=1).T @ da

@@ -60,7 +60,7 @@ def stack(*layers: Params, residual: bool = False) -> StackParams:
 def stack_masks(
     rng: np.random.Generator, p: StackParams, T: int, N: int, *, rate: float, kind: str
 ) -> tuple[DropoutMasks, ...]:
-    """Draw `dropout_masks` for every layer of a stack."""
+    """Draw `dropout_masks` for every layer of a stack. What the topmost puts out takes a `dropout_mask` of its own."""
     check_instance("stack_masks", "p", p, StackParams)
     return tuple(dropout_masks(rng, layer, T, N, rate=rate, kind=kind) for _, layer in p.members())
 

@@ -236,6 +236,12 @@ def test_results_are_arrays_of_their_own(name):
     for a, b in zip([xs, *leaves(state0), *leaves(state_T)], [*before, *keep], strict=True):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(cell.backward(dhs, dstate_T, tape, p)[2].flat, grads.flat)
+    if name in CELLS:
+        state, cache = cell.step(xs[0], state0, p)
+        right = cell.step_backward(dstate_T, cache, p)[2].flat
+        for a in leaves(state):
+            a[:] = 7
+        np.testing.assert_array_equal(cell.step_backward(dstate_T, cache, p)[2].flat, right)
 
 
 @layers
