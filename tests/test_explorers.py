@@ -113,11 +113,6 @@ def shown(page, key):
     return float(page.locator(f"[data-value={key}]").inner_text().replace("−", "-"))
 
 
-def settle(page):
-    """Wait for a glide to end: presets move for 420 ms."""
-    page.wait_for_timeout(600)
-
-
 def slider(page, key):
     return page.locator(f"input[data-key={key}]")
 
@@ -232,8 +227,7 @@ def test_gate_slider_sets_the_bias_alone(visit):
     after = whole_state(page)
     assert {key for key in after if after[key] != before[key]} == {"b_z"}
     assert GateExplorer(**after).z == pytest.approx(0.999, abs=1e-12)
-    assert "Keeps 99.9" in page.locator(".ex-say").inner_text() or page.wait_for_timeout(400) is None
-    assert "Keeps 99.9\u00a0%" in page.locator(".ex-say").inner_text()
+    page.locator(".ex-say", has_text="Keeps 99.9\u00a0%").wait_for()
 
 
 @pytest.mark.parametrize("convention", ["keep", "write"])
@@ -267,15 +261,13 @@ def test_forget_and_restart_turns_the_candidate_round(visit):
 
 
 def test_start_again_restores_the_first_state(visit):
-    page = visit(GateExplorer(x=0.1, z=0.3))
+    page = visit(GateExplorer(x=0.1, z=0.3), reduced_motion="reduce")
     before = whole_state(page)
     page.locator("[data-preset=overwrite]").click()
-    settle(page)
     page.locator("input[value=write]").check()
     slider(page, "x").focus()
     page.keyboard.press("Home")
     page.locator("[data-again]").click()
-    settle(page)
     assert whole_state(page) == before
 
 
@@ -297,7 +289,7 @@ def test_presets_glide_and_reduced_motion_jumps(visit, motion):
 
 
 def test_convention_keeps_the_weights_and_negating_restores_the_state(visit):
-    page = visit()
+    page = visit(reduced_motion="reduce")
     state = page.locator(".ex-equations b.ex-h")
     before, weights = state.inner_text(), whole_state(page)
     page.locator("input[value=write]").check()
@@ -305,7 +297,6 @@ def test_convention_keeps_the_weights_and_negating_restores_the_state(visit):
     assert state.inner_text() != before
     assert page.locator(".ex-tag").all_text_contents() == ["keep 1 − z 0.411", "write z"]
     page.locator("[data-flip]").click()
-    settle(page)
     assert state.inner_text() == before
 
 
@@ -614,14 +605,16 @@ def test_page_does_not_jump_when_the_explorer_wakes(visit, viewport):
 
 def test_screen_readers_hear_the_sentence_once_it_rests(visit):
     page = visit()
-    say = page.locator(".ex-say")
-    assert say.get_attribute("aria-live") == "polite"
-    before = say.inner_text()
-    slider(page, "h_prev").focus()
-    page.keyboard.press("ArrowLeft")
-    assert say.inner_text() == before
-    page.wait_for_timeout(400)
-    assert say.inner_text().endswith(f"The state goes from 0.690 to {GateExplorer(h_prev=0.69).h:.3f}.")
+    assert page.locator(".ex-say").get_attribute("aria-live") == "polite"
+    during = page.evaluate("""() => {
+      const input = document.querySelector('input[data-key=h_prev]'), say = document.querySelector('.ex-say');
+      const before = say.textContent;
+      input.value = 0.69;
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+      return [before, say.textContent];
+    }""")
+    assert during[0] == during[1], "a moving value must not be read out"
+    page.locator(".ex-say", has_text=f"The state goes from 0.690 to {GateExplorer(h_prev=0.69).h:.3f}.").wait_for()
     assert page.locator("output").count() == 0, "every output would speak at every change"
 
 
