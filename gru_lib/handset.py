@@ -1,0 +1,219 @@
+"""GRUs whose weights were thought out, not trained: one for each memory task, and one for any finite automaton.
+
+σ(40) and tanh(20) round to exactly 1 in float64, and σ(−40) to 4e−18, too little to change a number of size 1. So a
+gate at ±40 is a switch, and a candidate at ±20 is a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gru_lib._check import check_choice, check_instance, check_int
+from gru_lib.gru import GRUParams, gru_forward, gru_init
+from gru_lib.tasks.memory import CLASSES, TASKS, class_bits
+
+__all__ = ["HandSet", "automaton_gru", "hand_set_gru", "random_automaton", "run_automaton"]
+
+Array = NDArray[Any]
+
+
+class HandSet(NamedTuple):
+    """A GRU and how to read it."""
+
+    p: GRUParams
+    units: int  # the first so many units are the bits of the answer
+    threshold: float  # a bit is 1 where its unit is above this
+
+    def answers(self, xs: ArrayLike) -> Array:
+        """Run from the zero state: xs (T, N, D) -> bits (T, N, K)."""
+        hs, _, _ = gru_forward(xs, None, self.p)
+        return hs[..., : self.units] > self.threshold
+
+
+def hand_set_gru(task: str) -> HandSet:
+    """Return the GRU (keep, reset before) that solves a task of `gru_lib.tasks.memory` without an error, by design.
+
+    Parameters
+    ----------
+    task
+        A name in `gru_lib.tasks.memory.TASKS`.
+
+    Raises
+    ------
+    ValueError
+        If the task is unknown.
+
+    Notes
+    -----
+    Chapter 8 derives the weights.
+    """
+    check_choice("hand_set_gru", "task", task, tuple(TASKS))
+    return _BUILD[task]()
+
+
+def _blank(task: str, H: int) -> GRUParams:
+    """Every weight 0, the reset gate open."""
+    p = gru_init(np.random.default_rng(0), TASKS[task].D, H)
+    p.flat[:] = 0
+    p.b_r[:] = 40
+    return p
+
+
+_SIGNS = 20 * (2 * class_bits(np.arange(CLASSES)) - 1)  # (8, 3): ±20
+
+
+def _checksum() -> HandSet:
+    p = _blank("checksum", 3)
+    p.b_z[:] = 40  # keep
+    p.W_xz[:CLASSES] = -80  # but write at a class
+    p.W_xn[:CLASSES] = _SIGNS
+    return HandSet(p, 3, 0)
+
+
+def _first_token() -> HandSet:
+    p = _blank("first_token", 4)
+    p.b_z[:] = -40  # write
+    p.W_hz[3, :3] = 80  # but keep once unit 3 is 1
+    p.W_xn[:, :3] = _SIGNS
+    p.b_n[3] = 20  # unit 3: has a token come?
+    return HandSet(p, 3, 0)
+
+
+def _parity_outside() -> HandSet:
+    p = _blank("parity_outside", 2)
+    p.b_z[:] = 120, 40
+    p.W_xz[1, 0] = -160  # a 1 flips unit 0 …
+    p.W_hz[1, 0] = 80  # … unless unit 1 says inside
+    p.W_hn[0, 0], p.b_n[0] = -40, 20  # flip: 1 -> −1, and −1 or 0 -> 1
+    p.W_xz[2:, 1] = -80  # a bracket writes unit 1
+    p.W_xn[2, 1], p.W_xn[3, 1] = 20, -20
+    return HandSet(p, 1, 0.5)
+
+
+def _last_outside() -> HandSet:
+    p = _blank("last_outside", 4)
+    p.b_z[:] = 120, 120, 120, 40
+    p.W_xz[:CLASSES, :3] = -160  # a class is written …
+    p.W_hz[3, :3] = 80  # … unless unit 3 says inside
+    p.W_xn[:CLASSES, :3] = _SIGNS
+    p.W_xz[CLASSES : CLASSES + 2, 3] = -80
+    p.W_xn[CLASSES, 3], p.W_xn[CLASSES + 1, 3] = 20, -20
+    return HandSet(p, 3, 0.5)
+
+
+def _parity_since() -> HandSet:
+    p = _blank("parity_since", 1)
+    p.b_z[:] = 40
+    p.W_xz[1:] = -80  # 1 and | write
+    p.W_hn[:], p.b_n[:] = -40, 20  # flip
+    p.W_xr[2] = -80  # | hides the old state from the candidate …
+    p.W_xn[2] = -40  # … and asks for −1
+    return HandSet(p, 1, 0.5)
+
+
+def _first_of_segment() -> HandSet:
+    p = _blank("first_of_segment", 4)
+    p.b_z[:] = -120, -120, -120, -40
+    p.W_hz[3, :3] = 160  # keep once unit 3 is 1 …
+    p.W_xz[CLASSES, :3] = -80  # … but write at |
+    p.W_xn[:CLASSES, :3] = _SIGNS
+    p.W_xn[CLASSES, :3] = -20
+    p.b_n[3], p.W_xn[CLASSES, 3] = 20, -40  # unit 3: has a class come since |?
+    return HandSet(p, 3, 0.5)
+
+
+_BUILD: dict[str, Callable[[], HandSet]] = {
+    "checksum": _checksum,
+    "first_token": _first_token,
+    "parity_outside": _parity_outside,
+    "last_outside": _last_outside,
+    "parity_since": _parity_since,
+    "first_of_segment": _first_of_segment,
+}
+
+
+# --------------------------------------------------------------------------------------------- any finite automaton
+
+
+def random_automaton(rng: np.random.Generator, Q: int, S: int) -> Array:
+    """Draw a transition table δ (Q, S): from state q with symbol a to state δ[q, a], each drawn evenly."""
+    check_instance("random_automaton", "rng", rng, np.random.Generator)
+    Q, S = check_int("random_automaton", "Q", Q), check_int("random_automaton", "S", S)
+    return rng.integers(0, Q, (Q, S))
+
+
+def run_automaton(delta: ArrayLike, symbols: ArrayLike, start: int = 0) -> Array:
+    """Return the state after each symbol, from the table: symbols (T, N) -> states (T, N)."""
+    delta = _table("run_automaton", delta, start)
+    symbols = np.asarray(symbols)
+    S = delta.shape[1]
+    if symbols.dtype.kind not in "iu" or (symbols.size and (symbols.min() < 0 or symbols.max() >= S)):
+        raise ValueError(f"run_automaton: symbols must be integers in 0..S-1 = 0..{S - 1}.")
+    states = np.empty(symbols.shape, np.int64)
+    state = np.full(symbols.shape[1:], start)
+    for t, row in enumerate(symbols):
+        state = states[t] = delta[state, row]
+    return states
+
+
+def automaton_gru(delta: ArrayLike, start: int = 0) -> tuple[GRUParams, Array]:
+    """Return a GRU with Q·S units that runs a finite automaton with Q states and S symbols.
+
+    Unit (q, a), at place q·S + a, is +1 while the automaton is in state q and −1 otherwise, whatever a is. The reset
+    gate lets the units (·, a) of the symbol that is read through and shuts out all others; z = 0. ::
+
+        a_r = 80 x_a − 40                    at unit (q, a)
+        a_n = Σ r h · 20 + 20 (P − 1)        at unit (q′, ·); sum over the units (q, a) with δ(q, a) = q′
+                                             P: number of states from which a leads to q′
+
+    The sum is 2 − P where the automaton moves to q′ and −P where it does not: a_n is ±20.
+
+    Parameters
+    ----------
+    delta : integers (Q, S)
+        State after q when a is read.
+    start : int
+        State before the first symbol.
+
+    Returns
+    -------
+    p : GRUParams
+        Keep, reset before; D = S, H = Q·S.
+    h0 : array (H,)
+        The code of the start state.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `delta` is not a table of states, or `start` is no state.
+
+    Notes
+    -----
+    Chapter 8. The idea of one unit for each pair of state and symbol: Minsky (1967).
+    """
+    delta = _table("automaton_gru", delta, start)
+    Q, S = delta.shape
+    p = gru_init(np.random.default_rng(0), S, Q * S)
+    p.flat[:] = 0
+    p.b_r[:] = p.b_z[:] = -40
+    code = np.repeat(np.eye(Q), S, axis=1)  # (Q, Q·S): 1 at the units of state q
+    p.W_xr[:] = 80 * np.tile(np.eye(S), Q)
+    p.W_hn[:] = 20 * code[delta.ravel()]  # row (q, a): to all units of δ(q, a)
+    sources = np.stack([np.bincount(column, minlength=Q) for column in delta.T])  # (S, Q)
+    p.W_xn[:] = 20 * np.repeat(sources - 1, S, axis=1)
+    return p, 2 * code[start] - 1
+
+
+def _table(where: str, delta: ArrayLike, start: Any) -> Array:
+    delta = np.asarray(delta)
+    if delta.dtype.kind not in "iu":
+        raise TypeError(f"{where}: delta must hold integers; got dtype {delta.dtype}.")
+    if delta.ndim != 2 or not delta.size or delta.min() < 0 or delta.max() >= len(delta):
+        raise ValueError(f"{where}: delta must have shape (Q, S) and entries in 0..Q-1; got {delta.tolist()}.")
+    if not 0 <= start < len(delta):
+        raise ValueError(f"{where}: start must be in 0..Q-1 = 0..{len(delta) - 1}; got {start}.")
+    return delta

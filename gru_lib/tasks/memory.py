@@ -1,0 +1,314 @@
+"""Three stories about memory as tasks: something to keep, tokens to skip, a break to start afresh at. And a pronoun.
+
+Each function draws a batch of token sequences in which every token is drawn apart from the others, so T may be
+anything. What is to be said at a step follows from the tokens up to that step, and is a row of K bits. Where the
+answer is not defined yet (no class has come), it is zero bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gru_lib._check import check_choice, check_instance, check_int, check_number
+
+__all__ = [
+    "CLASSES",
+    "TASKS",
+    "Batch",
+    "Task",
+    "agreement",
+    "batches",
+    "checksum",
+    "class_bits",
+    "first_of_segment",
+    "first_token",
+    "last_outside",
+    "parity_outside",
+    "parity_since",
+]
+
+Array = NDArray[Any]
+
+#: How many classes a token can carry: the tokens 0 … 7, three bits each.
+CLASSES = 8
+_BITS = 3
+
+
+class Batch(NamedTuple):
+    """Inputs and targets, time first."""
+
+    xs: Array  # (T, N, D): one-hot rows
+    ys: Array  # (T, N, K): the bits to be said after each step
+    asked: Array  # (T, N): True where the answer counts
+    tokens: Array  # (T, N): integers below D
+
+
+class Task(NamedTuple):
+    """A task by name, with what a network needs to know of it."""
+
+    draw: Callable[..., Batch]  # draw(rng, N, T)
+    D: int  # number of tokens
+    K: int  # bits of an answer
+    symbols: str  # one character for each token
+
+
+def class_bits(tokens: ArrayLike) -> Array:
+    """Return the three bits of each class, the lowest first: integers (…) in 0..7 -> 0.0 and 1.0 (…, 3)."""
+    return (np.asarray(tokens)[..., None] >> np.arange(_BITS) & 1).astype(np.float64)
+
+
+def checksum(rng: np.random.Generator, N: int, T: int) -> Batch:
+    """Keep the first token: it is one of 8 classes, then come fillers (tokens 8 … 15). Asked at the end.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    N, T
+        Number of sequences and of steps.
+
+    Returns
+    -------
+    Batch
+        xs (T, N, 16), ys (T, N, 3).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is below 1.
+
+    Notes
+    -----
+    Chapters 8 and 9.
+    """
+    N, T = _check("checksum", rng, N, T)
+    tokens = rng.integers(CLASSES, 2 * CLASSES, (T, N))
+    tokens[0] = rng.integers(0, CLASSES, N)
+    return _batch(tokens, 2 * CLASSES, np.broadcast_to(class_bits(tokens[0]), (T, N, _BITS)), at_end=True)
+
+
+def first_token(rng: np.random.Generator, N: int, T: int) -> Batch:
+    """Keep the first token; those after it are of the same 8 classes, so only its place tells it apart.
+
+    xs (T, N, 8), ys (T, N, 3); asked at the end. Arguments and errors as in `checksum`. Chapter 8.
+    """
+    N, T = _check("first_token", rng, N, T)
+    tokens = rng.integers(0, CLASSES, (T, N))
+    return _batch(tokens, CLASSES, np.broadcast_to(class_bits(tokens[0]), (T, N, _BITS)), at_end=True)
+
+
+def parity_outside(rng: np.random.Generator, N: int, T: int, *, bracket: float = 0.2) -> Batch:
+    """Skip what stands in brackets: is the number of 1s outside brackets odd? Tokens 0, 1, < and >.
+
+    The latest bracket decides: after < one is inside, after > (and at the start) outside. They do not nest.
+
+    Parameters
+    ----------
+    rng, N, T
+        As in `checksum`.
+    bracket
+        Share of the tokens that are brackets, in [0, 1).
+
+    Returns
+    -------
+    Batch
+        xs (T, N, 4), ys (T, N, 1); asked at every step.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range.
+
+    Notes
+    -----
+    Chapter 8.
+    """
+    N, T = _check("parity_outside", rng, N, T)
+    bracket = check_number("parity_outside", "bracket", bracket, least=0, below=1)
+    tokens = _mix(rng, (T, N), 2, bracket, 2)
+    odd = np.cumsum((tokens == 1) & ~_inside(tokens, 2), axis=0) % 2
+    return _batch(tokens, 4, odd[..., None])
+
+
+def last_outside(rng: np.random.Generator, N: int, T: int, *, bracket: float = 0.1, filler: float = 0.5) -> Batch:
+    """Skip what stands in brackets: which class came last outside? Tokens: 8 classes, < (8), > (9), a filler (10).
+
+    xs (T, N, 11), ys (T, N, 3); asked at every step. `bracket` and `filler` are the shares of such tokens, below 1
+    together. The rest as in `parity_outside`.
+    """
+    where = "last_outside"
+    N, T = _check(where, rng, N, T)
+    bracket = check_number(where, "bracket", bracket, least=0, below=1)
+    filler = check_number(where, "filler", filler, least=0, below=1 - bracket)
+    tokens = _mix(rng, (T, N), CLASSES, bracket, 2)
+    tokens[rng.random((T, N)) < filler / (1 - bracket) * (tokens < CLASSES)] = CLASSES + 2
+    last = _latest((tokens < CLASSES) & ~_inside(tokens, CLASSES))
+    return _batch(tokens, CLASSES + 3, _bits_at(tokens, last))
+
+
+def parity_since(rng: np.random.Generator, N: int, T: int, *, brk: float = 0.1) -> Batch:
+    """Start afresh at a break: is the number of 1s since the latest | odd? Tokens 0, 1 and | (2).
+
+    Parameters
+    ----------
+    rng, N, T
+        As in `checksum`.
+    brk
+        Share of the tokens that are breaks, in [0, 1).
+
+    Returns
+    -------
+    Batch
+        xs (T, N, 3), ys (T, N, 1); asked at every step.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range.
+
+    Notes
+    -----
+    Chapter 8.
+    """
+    N, T = _check("parity_since", rng, N, T)
+    tokens = _mix(rng, (T, N), 2, check_number("parity_since", "brk", brk, least=0, below=1), 1)
+    ones = np.concatenate([np.zeros((1, N), int), np.cumsum(tokens == 1, axis=0)])  # ones[t]: before step t
+    since = ones[1:] - np.take_along_axis(ones, _latest(tokens == 2) + 1, axis=0)
+    return _batch(tokens, 3, (since % 2)[..., None])
+
+
+def first_of_segment(rng: np.random.Generator, N: int, T: int, *, brk: float = 0.1) -> Batch:
+    """Start afresh at a break: which class came first since the latest |? Tokens: 8 classes and | (8).
+
+    xs (T, N, 9), ys (T, N, 3); asked at every step. The rest as in `parity_since`.
+    """
+    N, T = _check("first_of_segment", rng, N, T)
+    brk = check_number("first_of_segment", "brk", brk, least=0, below=1)
+    tokens = _mix(rng, (T, N), CLASSES, brk, 1)
+    first = _latest(tokens == CLASSES) + 1  # the step after the latest break
+    return _batch(tokens, CLASSES + 1, _bits_at(tokens, np.where(first > np.arange(T)[:, None], -1, first)))
+
+
+def agreement(
+    rng: np.random.Generator, N: int, T: int, *, distance: int | tuple[int, int], people: float = 0.1
+) -> Batch:
+    """Who is "he"? The last token is a pronoun (16); it means the latest of the people (0 … 7) before it.
+
+    After that person come `distance` words about other things (8 … 15), then the pronoun. Before, words and other
+    people in any order, so a person must also be replaced.
+
+    Parameters
+    ----------
+    rng, N, T
+        As in `checksum`.
+    distance
+        How many words stand between: a number, or (lowest, highest), drawn for each sequence. At most T − 2.
+    people
+        Share of people among the tokens before the one that is meant, in [0, 1).
+
+    Returns
+    -------
+    Batch
+        xs (T, N, 17), ys (T, N, 3): the bits of the latest person; asked at the end.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range.
+
+    Notes
+    -----
+    Chapter 8.
+    """
+    where = "agreement"
+    N, T = _check(where, rng, N, T, shortest=2)
+    lowest, highest = (distance, distance) if np.ndim(distance) == 0 else distance
+    lowest = check_int(where, "distance", lowest, minimum=0)
+    highest = check_int(where, "distance", highest, minimum=lowest)
+    if highest > T - 2:
+        raise ValueError(f"{where}: distance must be at most T - 2 = {T - 2}; got {highest}.")
+    people = check_number(where, "people", people, least=0, below=1)
+    tokens = rng.integers(0, CLASSES, (T, N)) + CLASSES * (rng.random((T, N)) >= people)
+    at = T - 2 - rng.integers(lowest, highest + 1, N)
+    after = np.arange(T)[:, None] > at
+    tokens[after] = tokens[after] % CLASSES + CLASSES
+    tokens[at, np.arange(N)] %= CLASSES
+    tokens[-1] = 2 * CLASSES
+    return _batch(tokens, 2 * CLASSES + 1, _bits_at(tokens, _latest(tokens < CLASSES)), at_end=True)
+
+
+#: The tasks that `batches` can draw, by name; `gru_lib.handset` has weights for each of them.
+TASKS: dict[str, Task] = {
+    "checksum": Task(checksum, 16, 3, "01234567abcdefgh"),
+    "first_token": Task(first_token, 8, 3, "01234567"),
+    "parity_outside": Task(parity_outside, 4, 1, "01<>"),
+    "last_outside": Task(last_outside, 11, 3, "01234567<>."),
+    "parity_since": Task(parity_since, 3, 1, "01|"),
+    "first_of_segment": Task(first_of_segment, 9, 3, "01234567|"),
+}
+
+
+def batches(rng: np.random.Generator, task: str, N: int, T: int | tuple[int, int]) -> Iterator[Batch]:
+    """Yield batches of a task of `TASKS` without end.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    task
+        A name in `TASKS`.
+    N
+        Sequences in a batch.
+    T
+        Steps: a number, or (lowest, highest), drawn for each batch.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range, at the first batch.
+    """
+    check_choice("batches", "task", task, tuple(TASKS))
+    check_instance("batches", "rng", rng, np.random.Generator)
+    lowest, highest = (T, T) if np.ndim(T) == 0 else T
+    lowest = check_int("batches", "T", lowest)
+    highest = check_int("batches", "T", highest, minimum=lowest)
+    while True:
+        yield TASKS[task].draw(rng, N, int(rng.integers(lowest, highest + 1)) if highest > lowest else lowest)
+
+
+def _check(where: str, rng: Any, N: Any, T: Any, *, shortest: int = 1) -> tuple[int, int]:
+    check_instance(where, "rng", rng, np.random.Generator)
+    return check_int(where, "N", N), check_int(where, "T", T, minimum=shortest)
+
+
+def _mix(rng: np.random.Generator, shape: tuple[int, int], plain: int, share: float, special: int) -> Array:
+    """Tokens below `plain`, and a share of the `special` ones that come after."""
+    return np.where(
+        rng.random(shape) < share, rng.integers(plain, plain + special, shape), rng.integers(0, plain, shape)
+    )
+
+
+def _latest(true: Array) -> Array:
+    """At each step, the latest step up to it (inclusive) at which `true` holds; −1 if there is none."""
+    return np.maximum.accumulate(np.where(true, np.arange(len(true))[:, None], -1), axis=0)
+
+
+def _inside(tokens: Array, opening: int) -> Array:
+    """Whether the latest bracket opens; the closing one is the token after `opening`."""
+    return _latest(tokens == opening) > _latest(tokens == opening + 1)
+
+
+def _bits_at(tokens: Array, step: Array) -> Array:
+    """The bits of the class at another step of the same sequence; zeros where that step is −1."""
+    classes = np.take_along_axis(tokens, np.maximum(step, 0), axis=0)
+    return np.where((step >= 0)[..., None], class_bits(classes), 0.0)
+
+
+def _batch(tokens: Array, D: int, ys: Array, *, at_end: bool = False) -> Batch:
+    asked = np.ones(tokens.shape, bool)
+    asked[:-1] &= not at_end
+    return Batch(np.eye(D)[tokens], np.array(ys, np.float64), asked, tokens)
