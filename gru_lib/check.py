@@ -16,7 +16,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from gru_lib._check import check_choice
 from gru_lib._params import Params
 from gru_lib.gru import GRUCache, gru_init
 from gru_lib.lstm import LSTMState, lstm_init
-from gru_lib.rnn import ElmanCache, elman_init
+from gru_lib.rnn import elman_init
 
 __all__ = [
     "Result",
@@ -693,10 +693,20 @@ def _elman() -> tuple[Params, Array, Array, Array]:
     return p, rng.normal(size=(_N, _D)), rng.normal(size=(_N, _H)), rng.normal(size=(_N, _H))
 
 
+class ElmanRecord(NamedTuple):
+    """What a reader's `elman_step_backward` is given of the step."""
+
+    x: Array  # (N, D)
+    h_prev: Array  # (N, H)
+    a: Array  # (N, H)
+    h: Array  # (N, H)
+
+
 def elman_step_backward(f: Callable[..., Any]) -> Result:
     """Check ``f(dh, cache, p) -> dx, dh_prev, grads``: backward through one step of Elman's network, chapter 2.
 
-    `cache` is an `ElmanCache` (x, h_prev, a, h); `grads` may be an ElmanParams or a dict by name (W_x, W_h, b).
+    `cache` is an `ElmanRecord` (x, h_prev, a, h), a = x W_x + h_prev W_h + b and h = tanh(a);
+    `grads` may be an ElmanParams or a dict by name (W_x, W_h, b).
     """
     p, x, h_prev, dh = _elman()
     a = _affine(x, h_prev, {"W_xa": p.W_x, "W_ha": p.W_h, "b_a": p.b}, "a")
@@ -723,7 +733,7 @@ def elman_step_backward(f: Callable[..., Any]) -> Result:
         )
 
     unpack = _with_grads("elman_step_backward", ("W_x", "W_h", "b"), "dx", "dh_prev")
-    args = (dh, ElmanCache(x, h_prev, a, h), p)
+    args = (dh, ElmanRecord(x, h_prev, a, h), p)
     return _run(_Task("elman_step_backward", args, ("dh", "cache", "p"), right, unpack, mistakes, batch=_N), f)
 
 
