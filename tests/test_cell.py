@@ -52,6 +52,7 @@ COMPOSED = {
     "stack-gru": lambda rng: stack(gru_init(rng, D, H), gru_init(rng, H, 3)),
     "stack-mixed": lambda rng: stack(lstm_init(rng, D, H), cbow_init(H), elman_init(rng, H, 3)),
     "stack-residual": lambda rng: stack(gru_init(rng, D, D), lstm_init(rng, D, H), gru_init(rng, H, H), residual=True),
+    "stack-all-residual": lambda rng: stack(gru_init(rng, D, D), elman_init(rng, D, D), residual=True),
     "stack-of-stacks": lambda rng: stack(stack(gru_init(rng, D, H)), gru_init(rng, H, H), residual=True),
     "bidirectional-stacks": lambda rng: bidirectional(
         stack(gru_init(rng, D, H), gru_init(rng, H, H)), stack(gru_init(rng, D, H))
