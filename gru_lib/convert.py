@@ -14,8 +14,10 @@ ONNX      (dirs, 3H, D), (dirs, 3H, H)    z r h        (dirs, 6H)
 The LSTM's gates are i f g o here and in PyTorch, i f c o in Keras, i o f c in ONNX (c is our g).
 
 A layer is a list of directions: ``[p]``, or ``[forward, backward]`` for a bidirectional one. A stack is a list of
-layers. PyTorch's two biases on r and z only ever act as their sum, so we hold the sum; it may differ from theirs in
-the last bit. Gradients are not parameters: where one of our biases stands for two of theirs, both have its gradient.
+layers; ``stack(*(bidirectional(*d) if len(d) == 2 else d[0] for d in layers))`` runs it.
+
+PyTorch's two biases on r and z only ever act as their sum, so we hold the sum; it may differ from theirs in the last
+bit. Gradients are not parameters: where one of our biases stands for two of theirs, both have its gradient.
 
 Chapter 10.
 """
@@ -161,11 +163,14 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
     Raises
     ------
     ValueError
-        If a GRU is reset-before: PyTorch has none, and no weights make the two equal.
+        If a GRU is reset-before: PyTorch has none, and no weights make the two equal. If an Elman network is neither
+        tanh nor relu.
     """
     state: dict[str, Array] = {}
     for layer, directions in enumerate(layers):
         for p, suffix in zip(_directions("to_torch", directions), ("", "_reverse"), strict=False):
+            if isinstance(p, ElmanParams):
+                check_choice("to_torch", "activation", p.activation, ("tanh", "relu"))
             W_x, W_h, b_x, b_h = _take("to_torch", p, _OURS, reset_after=True)
             state[f"weight_ih_l{layer}{suffix}"] = np.ascontiguousarray(W_x.T)
             state[f"weight_hh_l{layer}{suffix}"] = np.ascontiguousarray(W_h.T)

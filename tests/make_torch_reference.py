@@ -23,7 +23,7 @@ T, N, D, H = 4, 3, 2, 3
 TORCH = {
     "gru": (torch.nn.GRU, {}),
     "gru_no_bias": (torch.nn.GRU, {"bias": False}),
-    "gru_padded": (torch.nn.GRU, {}),
+    "gru_padded": (torch.nn.GRU, {"bidirectional": True}),
     "gru_deep": (torch.nn.GRU, {"num_layers": 2, "bidirectional": True}),
     "lstm": (torch.nn.LSTM, {}),
     "lstm_deep": (torch.nn.LSTM, {"num_layers": 2, "bidirectional": True}),

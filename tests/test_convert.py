@@ -8,23 +8,20 @@ import pytest
 
 from gru_lib import (
     GRUParams,
+    bidirectional,
+    cell_of,
     convert,
-    elman_backward,
-    elman_forward,
-    gru_backward,
+    elman_init,
     gru_forward,
     gru_init,
     linear_init,
-    lstm_backward,
-    lstm_forward,
+    stack,
+    stack_backward,
+    stack_forward,
 )
 
 DATA = Path(__file__).parent / "data"
-RUN = {
-    "gru": (gru_forward, gru_backward),
-    "lstm": (lstm_forward, lstm_backward),
-    "rnn": (elman_forward, elman_backward),
-}
+CELLS = ("gru", "lstm", "rnn")
 
 
 def cases(file, *cells):
@@ -42,37 +39,19 @@ def state_of(cell, h, c=None):
     return (h, c) if cell == "lstm" else h
 
 
-def run(cell, xs, states, layers, lengths=None):
-    """A stack, written out: each layer reads the concatenated directions of the one below."""
-    hs, tapes, last, k = xs, [], [], 0
-    for directions in layers:
-        outs = []
-        for d, p in enumerate(directions):
-            out, h_T, tape = RUN[cell][0](
-                hs[::-1] if d else hs, None if states is None else states[k], p, lengths=lengths
-            )
-            outs.append(out[::-1] if d else out)
-            tapes.append(tape)
-            last.append(h_T)
-            k += 1
-        hs = np.concatenate(outs, axis=2)
-    return hs, last, tapes
+def layer_of(directions):
+    return bidirectional(*directions) if len(directions) == 2 else directions[0]
 
 
-def run_backward(cell, dhs, d_last, tapes, layers):
-    grads, dstates, k = [], [], len(tapes)
-    for directions in reversed(layers):
-        dxs = 0
-        for d in reversed(range(len(directions))):
-            k -= 1
-            p, H = directions[d], directions[d].H
-            part = dhs[..., d * H : (d + 1) * H]
-            dx, dstate, g = RUN[cell][1](part[::-1] if d else part, d_last[k], tapes[k], p)
-            dxs = dxs + (dx[::-1] if d else dx)
-            grads.insert(0, g)
-            dstates.insert(0, dstate)
-        dhs = dxs
-    return dhs, dstates, grads
+def nested(directions, states):
+    """The states of the layers, as `stack` has them, from a list of one state for each layer and direction."""
+    states = iter(states)
+    return [(next(states), next(states)) if len(d) == 2 else next(states) for d in directions]
+
+
+def flat(directions, states):
+    """The inverse of `nested`."""
+    return [s for d, state in zip(directions, states, strict=True) for s in (state if len(d) == 2 else [state])]
 
 
 def close(mine, theirs, tolerance=1e-12):
@@ -91,7 +70,7 @@ def states_of(cell, a, h="h0", c="c0"):
 
 # ------------------------------------------------------------------------------------------------------------ PyTorch
 
-TORCH = cases("torch.npz", *RUN)
+TORCH = cases("torch.npz", *CELLS)
 
 
 @pytest.mark.parametrize("case", TORCH)
@@ -99,30 +78,33 @@ def test_torch_forward_and_gradients_are_ours(case):
     a, cell = TORCH[case], case.partition("_")[0]
     state = {name.removeprefix("p."): v for name, v in a.items() if name.startswith("p.")}
     layers = convert.from_torch(state, cell, **options_of(case))
+    p = stack(*map(layer_of, layers))
     lengths = [4, 1, 3] if case.endswith("padded") else None
-    hs, last, tapes = run(cell, a["xs"], states_of(cell, a), layers, lengths)
+    hs, last, tape = stack_forward(a["xs"], nested(layers, states_of(cell, a)), p, lengths=lengths)
     close(hs, a["hs"])
+    last = flat(layers, last)
     if cell == "lstm":
         close([h for h, _ in last], a["h_T"])
         close([c for _, c in last], a["c_T"])
     else:
         close(last, a["h_T"])
 
-    dxs, dstates, grads = run_backward(cell, a["dhs"], states_of(cell, a, "dh_T", "dc_T"), tapes, layers)
+    dstates = nested(layers, states_of(cell, a, "dh_T", "dc_T"))
+    dxs, dstates, grads = stack_backward(a["dhs"], dstates, tape, p)
     close(dxs, a["dxs"])
-    for k, theirs in enumerate(states_of(cell, a, "dh0", "dc0")):
-        close(dstates[k], theirs)
-    k = 0
+    for mine, theirs in zip(flat(layers, dstates), states_of(cell, a, "dh0", "dc0"), strict=True):
+        close(mine, theirs)
     for layer, directions in enumerate(layers):
-        for p, suffix in zip(directions, ["", "_reverse"], strict=False):
-            g, end = grads[k], f"_l{layer}{suffix}"
+        g = getattr(grads, f"layer{layer}")
+        pair = [g.forward, g.backward] if len(directions) == 2 else [g]
+        for g, suffix in zip(pair, ["", "_reverse"], strict=False):
+            end = f"_l{layer}{suffix}"
             close(g.W_x.T, a["g.weight_ih" + end])
             close(g.W_h.T, a["g.weight_hh" + end])
-            if p.bias:
+            if g.bias:
                 close(g.b, a["g.bias_ih" + end])
-                inside = [g.b[: 2 * p.H], g.b_hn] if cell == "gru" else [g.b]
+                inside = [g.b[: 2 * g.H], g.b_hn] if cell == "gru" else [g.b]
                 close(np.concatenate(inside), a["g.bias_hh" + end])
-            k += 1
 
 
 @pytest.mark.parametrize("case", TORCH)
@@ -166,10 +148,12 @@ def test_torch_names_what_is_wrong_with_a_state():
         convert.from_torch({**state, "weight_ih_l0": state["weight_ih_l0"].T}, "gru")
     with pytest.raises(ValueError, match=r"weight_hh_l0 of a gru must have shape \(3H, H\); got \(3, 9\)"):
         convert.from_torch({**state, "weight_hh_l0": state["weight_hh_l0"].T}, "gru")
-    with pytest.raises(ValueError, match="cell must be one of 'gru'"):
+    with pytest.raises(ValueError, match="cell must be one of 'gru', 'lstm', 'rnn'"):
         convert.from_torch(state, "transformer")
     with pytest.raises(ValueError, match=r"weight_ih_l0_reverse, .* missing"):
         convert.from_torch({**state, "weight_ih_l1_reverse": 0}, "gru")
+    with pytest.raises(ValueError, match=r"activation must be one of 'tanh', 'relu'; got 'sigmoid'"):
+        convert.to_torch([[elman_init(np.random.default_rng(0), 2, 3, activation="sigmoid")]])
     with pytest.raises(ValueError, match=r"list of one or two directions"):
         convert.to_torch([p])
     with pytest.raises(TypeError, match=r"must be one of GRUParams.*got LinearParams"):
@@ -184,7 +168,7 @@ def test_torch_refuses_reset_before_because_nothing_equals_it():
 
 # -------------------------------------------------------------------------------------------------------------- Keras
 
-KERAS = cases("keras.npz", *RUN)
+KERAS = cases("keras.npz", *CELLS)
 
 
 @pytest.mark.parametrize("case", KERAS)
@@ -192,7 +176,8 @@ def test_keras_forward_is_ours(case):
     a, cell = KERAS[case], case.partition("_")[0]
     weights = [a[f"w{i}"] for i in range(len(a) - 2)]
     directions = convert.from_keras(weights, cell, reset_after=not case.endswith("before"))
-    close(run(cell, a["xs"], None, [directions])[0], a["hs"])
+    p = layer_of(directions)
+    close(cell_of(p).forward(a["xs"], None, p)[0], a["hs"])
     back = convert.to_keras(directions)
     assert [w.shape for w in back] == [w.shape for w in weights]
     again = convert.from_keras(back, cell, reset_after=not case.endswith("before"))
@@ -245,7 +230,9 @@ def run_onnx(case):
     assert directions[0].H == H
     xs = xs.swapaxes(0, 1) if layout else xs
     backwards = direction == b"reverse"
-    hs, last, _ = run(cell, xs[::-1] if backwards else xs, None, [directions])
+    p = layer_of(directions)
+    hs, last, _ = cell_of(p).forward(xs[::-1] if backwards else xs, None, p)
+    last = flat([directions], [last])
     T, N, _ = hs.shape
     Y = (hs[::-1] if backwards else hs).reshape(T, N, len(directions), H)
     Y_h = np.stack([s[0] if cell == "lstm" else s for s in last])
@@ -256,9 +243,7 @@ def run_onnx(case):
     return found, dict(zip([name for name in node.output if name], wanted, strict=True)), weights, directions
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in ONNX if n not in OUT_OF_SCOPE and ONNX[n].model.graph.node[0].op_type.lower() in RUN]
-)
+@pytest.mark.parametrize("name", [n for n in ONNX if n not in OUT_OF_SCOPE])
 def test_onnx_node_test_passes_through_the_converter(name):
     case = ONNX[name]
     found, wanted, weights, directions = run_onnx(case)
@@ -351,7 +336,7 @@ def test_goldberg_reads_as_its_equations_with_the_misprints_corrected():
     close(gru_forward(x[None], s, convert.from_source(v, "goldberg"))[1], (1 - z) * s + z * n)
 
 
-SOURCES = [pair for pair in convert._SOURCES if pair[1] in RUN]
+SOURCES = [pair for pair in convert._SOURCES if pair[1]]
 
 
 @pytest.mark.parametrize(("source", "cell"), SOURCES)
@@ -366,7 +351,7 @@ def test_source_round_trip_keeps_every_bit(source, cell):
         np.testing.assert_array_equal(arrays[name], again[name])
     xs = rng.normal(size=(4, 2, 2))
     new = convert.from_source(arrays, source, cell)
-    close(RUN[cell][0](xs, None, new)[0], RUN[cell][0](xs, None, p)[0], 1e-15)
+    close(cell_of(new).forward(xs, None, new)[0], cell_of(p).forward(xs, None, p)[0], 1e-15)
 
 
 def test_source_names_what_is_wrong():
