@@ -170,7 +170,10 @@ def _form_fault(task: _Task, name: str, value: Any, right: Array) -> str | None:
     """What is wrong with the shape or type of an output, or with its being numbers at all."""
     if value is None or value is Ellipsis:
         return f"{name} is still {'None' if value is None else '...'}. The rest runs: fill in this one next."
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # a ragged list
+        array = np.asarray(None)
     if array.dtype.kind not in "biufc":
         return f"{name} must be an array of numbers; it is a {type(value).__name__}."
     if array.shape != right.shape:
@@ -290,6 +293,9 @@ def _with_grads(task: str, names: Iterable[str], *outer: str) -> Callable[[Any],
             return found | {f"d{name}": have[name] for name in names}
         if not isinstance(grads, Params):
             return f"grads must be a Params (start from p.zeros_like()) or a dict; it is a {type(grads).__name__}."
+        missing = [name for name in names if not hasattr(grads, name)]
+        if missing:
+            return f"grads must be made by p.zeros_like(); this {type(grads).__name__} has no {', '.join(missing)}."
         return found | {f"d{name}": getattr(grads, name) for name in names}
 
     return unpack

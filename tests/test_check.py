@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from gru_lib import bce_with_logits, check, gru_forward, gru_step, gru_step_backward, lstm_step, sigmoid
+from gru_lib import bce_with_logits, check, gru_forward, gru_init, gru_step, gru_step_backward, lstm_step, sigmoid
 
 GRU_STEP = """
 def f(x, h_prev, p):
@@ -351,3 +351,28 @@ def test_nan_in_padding_is_named():
         .replace("np.where(real, h, 0)", "real * h")
     )
     assert "NaN in the padding reaches the result" in check.gru_forward(program(wrong), lengths=True).message
+
+
+ODD = [
+    (),
+    [],
+    {},
+    "text",
+    [[1], [2, 3]],
+    object(),
+    1,
+    1j,
+    np.nan,
+    (None,) * 3,
+    ("a", [[1], [2, 3]], {}),
+    np.array(["a"]),
+    np.zeros(0),
+]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_whatever_comes_back_the_checker_answers(name):
+    others = [gru_init(np.random.default_rng(0), 1, 1, bias=False)]
+    for value in [*ODD, *((a, a, b) for a in (np.zeros((3, 2)), None) for b in (*others, {}, 3))]:
+        result = getattr(check, name)(lambda *_, value=value, **__: value)
+        assert not result.ok and result.message and "\n" not in result.message
