@@ -116,7 +116,7 @@ def subtractor_accuracy(m: Bundle, batch: Batch) -> Accuracy:
 def hand_set(K: float = 80.0) -> Bundle:
     """Return a subtractor with three units whose weights were thought out, not trained.
 
-    With c the borrow and x = a − b − c in −2 … 1, the units say x ≤ −1 (this is the next borrow), x ≥ 1 and x ≤ −2,
+    With c the borrow and e = a − b − c in −2 … 1, the units say e ≤ −1 (this is the next borrow), e ≥ 1 and e ≤ −2,
     as +1 for yes and −1 for no. Unit 1 holds the borrow, c = (h_1 + 1)/2, and feeds all three::
 
         a_n = K · (b − a + h_1/2 − 1/4,   a − b − h_1/2 − 3/4,   b − a + h_1/2 − 5/4)

@@ -45,7 +45,6 @@ def trained():
     """A subtractor trained as in chapter 7, and its table."""
     rng = np.random.default_rng(0)
     m = subtractor_init(rng, 10)
-    m.rnn.b_z[:] = -4
     steps = 1000
     batches = enumerate(random_batches(rng, 64, (4, 8)))
 
