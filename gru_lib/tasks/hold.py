@@ -1,0 +1,103 @@
+"""Two tasks for one gate: hold a value until the next mark, and follow a value that drifts under noise.
+
+In both, a step's input is a number and a mark, and the target is a number. `hold` wants a gate that is open at a mark
+and shut elsewhere. `drift` wants a gate that is always a little open; its marks mean nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gru_lib._check import check_instance, check_int, check_number
+
+__all__ = ["Batch", "drift", "drift_gain", "hold"]
+
+Array = NDArray[Any]
+
+
+class Batch(NamedTuple):
+    """Inputs and targets, time first."""
+
+    xs: Array  # (T, N, 2): the number, and the mark, 1 or 0
+    ys: Array  # (T, N, 1)
+
+
+def hold(rng: np.random.Generator, N: int, T: int, *, marks: float = 0.2) -> Batch:
+    """Draw N sequences of T independent normal numbers; the target is the latest number that carries a mark.
+
+    The first number always has one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range: `marks`, the share of steps with a mark, lies in [0, 1).
+
+    Notes
+    -----
+    Chapter 3.
+    """
+    xs = _inputs("hold", rng, N, T, marks)
+    last = np.maximum.accumulate(np.where(xs[:, :, 1] > 0, np.arange(len(xs))[:, None], 0), axis=0)
+    return Batch(xs, np.take_along_axis(xs[:, :, 0], last, axis=0)[:, :, None])
+
+
+def drift(
+    rng: np.random.Generator, N: int, T: int, *, step: float = 0.3, noise: float = 1.0, marks: float = 0.2
+) -> Batch:
+    """Draw N sequences: a value walks at random from 0; the input is the value under noise, the target the value.
+
+    ::
+
+        y_t = y_{t−1} + step·ε_t,     x_t = y_t + noise·η_t,     ε, η standard normal
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range.
+
+    Notes
+    -----
+    Chapter 3. See `drift_gain` for the best that an exponential average can do.
+    """
+    xs = _inputs("drift", rng, N, T, marks)
+    step, noise = check_number("drift", "step", step, least=0), check_number("drift", "noise", noise, least=0)
+    ys = step * rng.standard_normal(xs.shape[:2]).cumsum(axis=0)
+    xs[:, :, 0] = ys + noise * xs[:, :, 0]
+    return Batch(xs, ys[:, :, None])
+
+
+def drift_gain(step: float = 0.3, noise: float = 1.0) -> float:
+    """Return the share of the new input that follows `drift` with the least square error, after many steps.
+
+    ::
+
+        q = (step / noise)²,     gain = (√(q² + 4q) − q) / 2
+
+    The error's variance is then gain·noise².
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not a number above 0.
+
+    Notes
+    -----
+    Chapter 3. Muth (1960).
+    """
+    step, noise = check_number("drift_gain", "step", step, above=0), check_number("drift_gain", "noise", noise, above=0)
+    q = (step / noise) ** 2
+    return float((np.sqrt(q * q + 4 * q) - q) / 2)
+
+
+def _inputs(where: str, rng: np.random.Generator, N: int, T: int, marks: float) -> Array:
+    check_instance(where, "rng", rng, np.random.Generator)
+    N, T = check_int(where, "N", N), check_int(where, "T", T)
+    marks = check_number(where, "marks", marks, least=0, below=1)
+    xs = np.empty((T, N, 2))
+    xs[:, :, 0] = rng.standard_normal((T, N))
+    xs[:, :, 1] = rng.random((T, N)) < marks
+    xs[0, :, 1] = 1
+    return xs
