@@ -149,6 +149,7 @@ def beam_search(
     end: int | None,
     max_steps: int,
     alpha: float = 0.0,
+    pick: Callable[[Any, Array], Any] | None = None,
 ) -> list[Hypothesis]:
     """Search for the sequence with the highest score, keeping the `width` likeliest beginnings at every step.
 
@@ -173,6 +174,10 @@ def beam_search(
         Most tokens of a sequence.
     alpha
         Length normalisation, at least 0.
+    pick
+        ``pick(state, rows) -> state``, the given rows of a batch's state, such as
+        ``lambda state, rows: map_state(lambda a: a[rows], state)``. Then `step` is called once for all beginnings
+        together, as in `greedy`, with `state` a batch of one: the same search, several times faster.
 
     Returns
     -------
@@ -195,12 +200,20 @@ def beam_search(
     width, max_steps = check_int(where, "width", width), check_int(where, "max_steps", max_steps)
     alpha = check_number(where, "alpha", alpha, least=0)
 
+    def expand(live: list[tuple[float, tuple[int, ...], Any]]) -> list[tuple[Array, Any]]:
+        """log_probs after each beginning, and its state: the state itself, or its row in the batch."""
+        nonlocal state
+        last = [tokens[-1] if tokens else start for _, tokens, _ in live]
+        if pick is None:
+            return [step(before, token) for (*_, before), token in zip(live, last, strict=True)]
+        log_probs, state = step(pick(state, np.array([row for *_, row in live])), np.array(last))
+        return [(row, i) for i, row in enumerate(_check_log_probs(where, log_probs, (len(live),), np.True_))]
+
     done: list[Hypothesis] = []
-    live: list[tuple[float, tuple[int, ...], Any]] = [(0.0, (), state)]
+    live: list[tuple[float, tuple[int, ...], Any]] = [(0.0, (), state if pick is None else 0)]
     for length in range(1, max_steps + 1):
         candidates = []
-        for log_prob, tokens, before in live:
-            log_probs, after = step(before, tokens[-1] if tokens else start)
+        for (log_prob, tokens, _), (log_probs, after) in zip(live, expand(live), strict=True):
             log_probs = _check_log_probs(where, log_probs, (), np.True_)
             candidates += [(log_prob + float(gain), (*tokens, k), after) for k, gain in enumerate(log_probs)]
         candidates = sorted((c for c in candidates if c[0] > -np.inf), key=lambda c: -c[0])

@@ -132,6 +132,15 @@ def test_a_batch_is_decoded_as_its_sequences_alone():
             np.testing.assert_allclose(found.log_prob[k], alone.log_prob)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_beginnings_in_one_batch_give_the_same_search(alpha):
+    for seed in range(10):
+        options = {"width": 4, "end": END, "max_steps": 6, "alpha": alpha}
+        apart = beam_search(tree(seed), (), 1, **options)
+        together = beam_search(batch_step(seed), [()], 1, **options, pick=lambda s, rows: [s[r] for r in rows])
+        assert apart == together
+
+
 def test_without_an_end_token_every_sequence_has_max_steps_tokens():
     assert greedy(tree(0), (), 1, end=None, max_steps=5).tokens.shape == (5,)
     found = beam_search(tree(0), (), 1, width=V**3, end=None, max_steps=3)

@@ -13,6 +13,7 @@ from gru_lib import (
     linear_decay,
     log_softmax,
     lstm_init,
+    map_state,
     stack,
     train,
 )
@@ -106,6 +107,17 @@ def test_a_batch_decodes_as_its_sources_alone_and_a_beam_is_never_worse_than_gre
         np.testing.assert_allclose(both.log_prob[n], alone.log_prob, rtol=1e-12)
         best = beam_search(seq2seq_step(p), state, START, width=V**4, end=END, max_steps=4)[0]
         assert best.log_prob >= alone.log_prob - 1e-12
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_beam_in_one_batch_finds_what_it_finds_one_by_one(cell):
+    p, (source, _) = model(cell, seed=3), tokens(N=1)
+    state, options = seq2seq_encode(source, p), {"width": 3, "end": END, "max_steps": 5, "alpha": 0.7}
+    apart = beam_search(seq2seq_step(p), state, START, **options)
+    pick = lambda state, rows: map_state(lambda a: a[rows], state)  # noqa: E731
+    together = beam_search(seq2seq_step(p), state, START, **options, pick=pick)
+    assert [h.tokens for h in apart] == [h.tokens for h in together]
+    np.testing.assert_allclose([h.score for h in apart], [h.score for h in together], rtol=1e-12)
 
 
 def test_log_probs_sum_to_one():
