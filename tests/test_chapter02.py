@@ -1,0 +1,62 @@
+"""What chapter 2 states as a property: the two theorems, the net of radius zero, and what clipping keeps."""
+
+import numpy as np
+import pytest
+
+from gru_lib import clip_by_global_norm, elman_backward, elman_forward, elman_init, jacobian
+
+T, D, H = 30, 3, 6
+
+
+def norm(a):
+    return np.linalg.norm(a, 2)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu", "linear"])
+@pytest.mark.parametrize("size", [0.9, 2.0])
+def test_jacobian_is_at_most_the_power_of_the_norm(activation, size):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        p = elman_init(rng, D, H, activation=activation)
+        p.W_h[:] *= size / norm(p.W_h)
+        for t in (1, 2, T):
+            total = jacobian(rng.normal(size=(t, 1, D)), rng.normal(size=(1, H)), p).total[0]
+            assert norm(total) <= size**t * (1 + 1e-12)
+
+
+def test_powers_stay_between_the_bounds_of_the_spectral_radius():
+    for seed in range(10):
+        A = np.random.default_rng(seed).normal(size=(H, H))
+        eigenvalues, V = np.linalg.eig(A)
+        rho, kappa = np.abs(eigenvalues).max(), norm(V) * norm(np.linalg.inv(V))
+        for k in range(1, 60):
+            size = norm(np.linalg.matrix_power(A, k))
+            assert rho**k * (1 - 1e-10) <= size <= kappa * rho**k * (1 + 1e-10)
+
+
+def test_a_net_of_radius_zero_explodes_under_the_inputs_of_the_page():
+    p = elman_init(np.random.default_rng(0), 2, 2)
+    p.W_x[:], p.W_h[:] = np.eye(2), [[2, 1], [-4, -2]]
+    assert not (p.W_h @ p.W_h).any()
+    for t in (1, 5, 50):
+        total = jacobian(np.tile([4.0, 22.0], (t, 1, 1)), [[0.0, 1.0]], p).total[0]
+        np.testing.assert_allclose(total, 2.0 ** (t - 1) * np.array([[2, -4], [0, 0]]), rtol=1e-12, atol=0)
+    assert not jacobian(np.zeros((2, 1, 2)), None, p).total.any()
+
+
+def test_clipping_leaves_the_share_of_every_number_as_it_was():
+    rng = np.random.default_rng(0)
+    p = elman_init(rng, D, H)
+    _, h_T, tape = elman_forward(rng.normal(size=(T, 2, D)), None, p)
+    grads = elman_backward(None, rng.normal(size=h_T.shape), tape, p)[2]
+    before = grads.flat.copy()
+    clip_by_global_norm(grads, norm(before[:, None]) / 7)
+    np.testing.assert_allclose(grads.flat * 7, before, rtol=1e-12, atol=0)
+
+
+def test_on_the_border_the_derivative_fades_as_the_exercise_says():
+    h, slope = 0.5, 1.0
+    for _ in range(10_000):
+        h = np.tanh(h)
+        slope *= 1 - h * h
+    assert slope == pytest.approx((1 + 0.25 * 2 / 3 * 10_000) ** -1.5, rel=0.05)
