@@ -154,17 +154,18 @@ def _round_to(h: Array, levels: Array) -> tuple[Array, float]:
 
 
 def disagreement(machine: Automaton, spec: Automaton) -> list[int] | None:
-    """Find the shortest input on which two automata answer differently; None if there is none of any length.
+    """Find the shortest input that two automata answer differently, or None.
 
-    Breadth-first search over pairs (state of the one, state of the other). There are finitely many. If the answers
-    agree in every pair that can be reached, then they agree after any number of steps, by induction.
+    Breadth-first search over pairs (state of the one, state of the other).
+    There are finitely many. If the answers agree in every pair that can be
+    reached, they agree after any number of steps, by induction.
 
     Returns
     -------
     list of int, or None
         Symbols, in order; the answers to the last one differ.
     """
-    came_from: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = {(0, 0): None}
+    came_from: dict[Any, Any] = {(0, 0): None}  # pair -> (pair before, symbol)
     queue = deque(came_from)
     while queue:
         pair = queue.popleft()
@@ -175,7 +176,10 @@ def disagreement(machine: Automaton, spec: Automaton) -> list[int] | None:
                     path.append(step[1])
                     step = came_from[step[0]]
                 return path[::-1]
-            following = (int(machine.next[pair[0], symbol]), int(spec.next[pair[1], symbol]))
+            following = (
+                int(machine.next[pair[0], symbol]),
+                int(spec.next[pair[1], symbol]),
+            )
             if following not in came_from:
                 came_from[following] = (pair, symbol)
                 queue.append(following)
@@ -219,10 +223,11 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def box_step(x: ArrayLike, boxes: Boxes, p: GRUParams) -> Boxes:
-    """Carry boxes of states through one step of a GRU: the new state of every state in a box lies in the result.
+    """Carry boxes through a step: every state in a box goes into the result.
 
-    Interval arithmetic, an operation at a time: σ and tanh rise, so they map ends to ends; a product is largest and
-    smallest at ends; h = z ⊙ h_prev + (1 − z) ⊙ n rises in h_prev and n and is linear in z.
+    Interval arithmetic, an operation at a time: σ and tanh rise, so they map
+    ends to ends; a product is largest and smallest at ends;
+    h = z ⊙ h_prev + (1 − z) ⊙ n rises in h_prev and n and is linear in z.
 
     Parameters
     ----------
@@ -236,15 +241,14 @@ def box_step(x: ArrayLike, boxes: Boxes, p: GRUParams) -> Boxes:
 
     Notes
     -----
-    Every interval is padded outward by more than the rounding errors of both this computation and of `gru_step` in
-    float64, with its sums in any order. So the result holds for the GRU of exact arithmetic and for the program. What
-    is taken on trust: IEEE arithmetic, and exp and tanh right to 4 units in the last place.
+    Every interval is padded outward by more than the rounding errors of both
+    this computation and of `gru_step` in float64, its sums in any order. So
+    the result holds for the GRU of exact arithmetic and for the program.
+    Taken on trust: IEEE arithmetic, and exp and tanh right to 4 units in the
+    last place.
     """
-    sizes = {"D": p.D, "H": p.H}
-    x = as_array("box_step", "x", x, ("N", "D"), sizes)
-    sizes["N"] = len(x)
-    lo = as_array("box_step", "boxes.lo", boxes.lo, ("N", "H"), sizes)
-    hi = as_array("box_step", "boxes.hi", boxes.hi, ("N", "H"), sizes)
+    x = as_array("box_step", "x", x, ("N", "D"), {"D": p.D})
+    lo, hi = _check_boxes("box_step", boxes, ("N", "H"), len(x), p.H)
     r_lo, r_hi = _rising(sigmoid, _affine(x, p.W_xr, p.b_r, lo, hi, p.W_hr))
     z_lo, z_hi = _rising(sigmoid, _affine(x, p.W_xz, p.b_z, lo, hi, p.W_hz))
     if p.reset_after:
@@ -257,10 +261,11 @@ def box_step(x: ArrayLike, boxes: Boxes, p: GRUParams) -> Boxes:
     n_lo, n_hi = _rising(np.tanh, a_n)
     if p.convention == "write":
         z_lo, z_hi = 1 - z_hi, 1 - z_lo
+    ends = np.stack([z_lo, z_hi])
+    new_lo = (ends * lo + (1 - ends) * n_lo).min(axis=0)
+    new_hi = (ends * hi + (1 - ends) * n_hi).max(axis=0)
     pad = 64 * _EPS * np.maximum(1, np.maximum(np.abs(lo), np.abs(hi)))
-    new_lo = np.minimum(z_lo * lo + (1 - z_lo) * n_lo, z_hi * lo + (1 - z_hi) * n_lo) - pad
-    new_hi = np.maximum(z_lo * hi + (1 - z_lo) * n_hi, z_hi * hi + (1 - z_hi) * n_hi) + pad
-    return Boxes(new_lo, new_hi)
+    return Boxes(new_lo - pad, new_hi + pad)
 
 
 def _affine(x: Array, W_x: Array, b: Any, lo: Array, hi: Array, W: Array) -> tuple[Array, Array]:
@@ -292,11 +297,18 @@ def _images(m: Bundle, symbols: Array, boxes: Boxes) -> tuple[Boxes, Array, Arra
     return Boxes(image.lo.reshape(shape), image.hi.reshape(shape)), low.reshape(S, A), high.reshape(S, A)
 
 
-def boxes_hold(m: Bundle, symbols: ArrayLike, machine: Automaton, boxes: Boxes) -> bool:
-    """Check a proof that a network, nothing rounded, answers as `machine` does on every input of every length.
+def boxes_hold(
+    m: Bundle,
+    symbols: ArrayLike,
+    machine: Automaton,
+    boxes: Boxes,
+) -> bool:
+    """Check a proof that a network answers as `machine` does, at every length.
 
-    Three things make the induction: h_0 = 0 lies in box 0; a step takes every state in box i, whichever symbol is
-    read, into the box of the state that follows i; and the logit of every state it can take it to has the right sign.
+    Nothing is rounded. Three things make the induction: h_0 = 0 lies in box 0;
+    a step takes every state in box i, whichever symbol is read, into the box
+    of the state that follows i; and the logit of every state it can take it to
+    has the right sign.
 
     Parameters
     ----------
@@ -313,13 +325,14 @@ def boxes_hold(m: Bundle, symbols: ArrayLike, machine: Automaton, boxes: Boxes) 
         True is a proof, under what `box_step` takes on trust. False says nothing: other boxes may do.
     """
     symbols = _check_network("boxes_hold", m, symbols)
-    sizes = {"S": len(machine.next), "H": m.rnn.H}
-    boxes = Boxes(*(as_array("boxes_hold", f"boxes.{k}", getattr(boxes, k), ("S", "H"), sizes) for k in ("lo", "hi")))
-    image, low, high = _images(m, symbols, boxes)
-    starts = (boxes.lo[0] <= 0).all() and (boxes.hi[0] >= 0).all()
-    inside = (image.lo >= boxes.lo[machine.next]).all() and (image.hi <= boxes.hi[machine.next]).all()
-    answers = np.where(machine.bit == 1, low > 0, high < 0).all()
-    return bool(starts and inside and answers)
+    S, H = len(machine.next), m.rnn.H
+    lo, hi = _check_boxes("boxes_hold", boxes, ("S", "H"), S, H)
+    image, low, high = _images(m, symbols, Boxes(lo, hi))
+    starts = (lo[0] <= 0) & (hi[0] >= 0)
+    into = machine.next  # (S, A): the box that an image must lie in
+    inside = (image.lo >= lo[into]) & (image.hi <= hi[into])
+    answers = np.where(machine.bit == 1, low > 0, high < 0)
+    return bool(starts.all() and inside.all() and answers.all())
 
 
 def find_boxes(
@@ -354,6 +367,14 @@ def find_boxes(
         more = widen * (wanted_hi - wanted_lo)[grown] + 1e-12
         lo[grown], hi[grown] = wanted_lo[grown] - more, wanted_hi[grown] + more
     return None
+
+
+def _check_boxes(where: str, boxes: Boxes, axes: tuple[str, str], rows: int, H: int) -> tuple[Array, Array]:
+    sizes = {axes[0]: rows, axes[1]: H}
+    return (
+        as_array(where, "boxes.lo", boxes.lo, axes, sizes),
+        as_array(where, "boxes.hi", boxes.hi, axes, sizes),
+    )
 
 
 def _check_network(where: str, m: Bundle, symbols: ArrayLike) -> Array:

@@ -47,14 +47,20 @@ def subtractor_init(rng: np.random.Generator, H: int, *, init: Callable[..., Any
     )
 
 
-def subtractor_loss(m: Bundle, batch: Batch, *, commit: float = 0.0, decay: float = 0.0) -> tuple[Any, Bundle]:
+def subtractor_loss(
+    m: Bundle,
+    batch: Batch,
+    *,
+    commit: float = 0.0,
+    decay: float = 0.0,
+) -> tuple[Any, Bundle]:
     """The loss on a batch, and its gradient in every parameter.
 
     ::
 
         y_t = σ(h_t W + b)
-        L   = mean over t and n of −(d log y + (1 − d) log(1 − y)),  d the right bit
-            + commit/2 · mean over t and n of |h_t − sign h_t|²
+        L   = mean of −(d log y + (1 − d) log(1 − y)), d the right bit
+            + commit/2 · mean of |h_t − sign h_t|²
             + decay/2 · |all parameters|²
 
     Parameters
@@ -64,7 +70,8 @@ def subtractor_loss(m: Bundle, batch: Batch, *, commit: float = 0.0, decay: floa
     batch : Batch
         xs (T, N, 2), ys (T, N, 1).
     commit, decay : float
-        Weights of the second and the third term; 0 leaves them out. The second asks every unit to be near −1 or +1.
+        Weights of the second and the third term; 0 leaves them out. The
+        second asks every unit to be near −1 or +1.
 
     Returns
     -------
@@ -73,7 +80,7 @@ def subtractor_loss(m: Bundle, batch: Batch, *, commit: float = 0.0, decay: floa
 
     Notes
     -----
-    Chapter 7.
+    Chapter 7. The means are over steps and pairs.
     """
     xs, ys = batch
     cell = cell_of(m.rnn)
