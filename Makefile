@@ -13,6 +13,8 @@ PORT ?= 8000
 RUN := $(BIN)/python tools/environment.py
 
 NBVAL := --nbval --nbval-kernel-name=python3 --nbval-cell-timeout=60 --nbval-sanitize-with=tests/nbval-sanitize.cfg
+# As many processes as there are cores, but each may hold a browser. conftest.py says what stays together.
+PARALLEL := --numprocesses auto --maxprocesses 4
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -41,7 +43,7 @@ book: $(STAMP) ## build the book into _build/html
 
 test: book ## every test: library, notebooks, built book, browser
 	@$(BIN)/python tools/browser.py
-	@$(RUN) $(BIN)/python -m pytest $(NBVAL) tests book
+	@$(RUN) $(BIN)/python -m pytest $(NBVAL) $(PARALLEL) tests book
 
 notebooks: $(STAMP) ## execute the notebooks and store their outputs; NB=04 does one
 	@$(BIN)/python tools/notebooks.py $(NB)

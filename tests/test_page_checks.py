@@ -1,0 +1,160 @@
+"""The checks of the pages find what they look for: each gets a page of the book with one fault planted in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import page_checks
+import pytest
+from playwright.sync_api import Browser
+
+from conftest import Visit, watch
+
+PAGE = "book/bibliography"
+FIGURE = '<svg class="gru-fig" role="img" aria-label="A figure for this test alone" viewBox="0 0 9 9">{}</svg>'
+PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="
+
+Plant = Callable[[str], Path]
+Open = Callable[..., Visit]
+
+
+@pytest.fixture
+def plant(tmp_path: Path, built_book: Path) -> Plant:
+    """A copy of a page with something more in its article: ``plant(html)`` is its path."""
+
+    def make(html: str) -> Path:
+        path = tmp_path / f"{PAGE}.html"
+        path.parent.mkdir()
+        for beside in (*built_book.iterdir(), *(built_book / "book").iterdir()):
+            copy = tmp_path / beside.relative_to(built_book)
+            if copy not in (path, path.parent):
+                copy.symlink_to(beside)
+        whole = (built_book / f"{PAGE}.html").read_text("utf8")
+        assert whole.count("</article>") == 1
+        path.write_text(whole.replace("</article>", f"{html}</article>"), "utf8")
+        return path
+
+    return make
+
+
+@pytest.fixture
+def visit(plant: Plant, browser: Browser) -> Iterator[Open]:
+    """Open such a page, on a phone: ``visit(html)``."""
+    context = browser.new_context(viewport={"width": 390, "height": 900}, reduced_motion="reduce")
+
+    def open_page(html: str) -> Visit:
+        visit = watch(context, plant(html).as_uri())
+        visit.open()
+        return visit
+
+    yield open_page
+    context.close()
+
+
+def test_page_without_a_fault_passes_every_check(visit: Open, plant: Plant, tmp_path: Path) -> None:
+    seen = visit("")
+    path = tmp_path / f"{PAGE}.html"
+    assert (seen.foreign, seen.complaints) == ([], [])
+    assert page_checks.maths_not_set(seen.page) == []
+    assert page_checks.too_wide(seen.page) == []
+    assert page_checks.faint_figure_text(seen.page) == []
+    assert page_checks.violations(seen.page) == []
+    assert page_checks.faint_text(seen.page) == []
+    for check in (
+        page_checks.broken_links,
+        page_checks.wordless_figures,
+        page_checks.fixed_colours,
+        page_checks.repeated_ids,
+    ):
+        assert check(path) == []
+
+
+def test_request_to_another_host_is_noted_and_blocked(visit: Open) -> None:
+    seen = visit('<img alt="" src="https://example.org/picture.png">')
+    assert seen.foreign == ["https://example.org/picture.png"]
+
+
+@pytest.mark.parametrize(
+    ("html", "said"),
+    [
+        ("<script>console.error('a word')</script>", "error: a word"),
+        ("<script>console.warn('a word')</script>", "warning: a word"),
+        ("<script>throw new Error('a word')</script>", "uncaught: a word"),
+        ("<img alt='' src='missing.png'>", "failed: "),
+    ],
+    ids=["console error", "console warning", "exception", "missing file"],
+)
+def test_complaint_of_a_page_is_noted(visit: Open, html: str, said: str) -> None:
+    assert any(complaint.startswith(said) for complaint in visit(html).complaints)
+
+
+@pytest.mark.parametrize("tex", [r"\frac{1}", r"\nosuchmacro{z}", r"\gz[_t"])
+def test_faulty_maths_is_found(visit: Open, tex: str) -> None:
+    assert page_checks.maths_not_set(visit(rf'<span class="math">\({tex}\)</span>').page) != []
+
+
+def test_maths_that_nothing_sets_is_found(visit: Open) -> None:
+    assert page_checks.maths_not_set(visit(r"<p class='tex2jax_ignore'>so \(x = 1\)</p>").page) == [r"\(x = 1\)"]
+
+
+def test_wide_element_is_found(visit: Open) -> None:
+    assert page_checks.too_wide(visit("<div style='width: 500px'>wide</div>").page) != []
+
+
+def test_faint_text_in_a_figure_is_found(visit: Open) -> None:
+    seen = visit(FIGURE.format('<text fill="#777777">word</text>'))
+    seen.set_theme("light")
+    assert [text for text, _ in page_checks.faint_figure_text(seen.page)] == ["word"]
+
+
+@pytest.mark.parametrize(
+    ("html", "rule"),
+    [
+        (f"<img src='{PIXEL}'>", "image-alt"),
+        ("<p style='color: #AAAAAA'>word</p>", "color-contrast"),
+        ("<button></button>", "button-name"),
+        ("<table><tr><th></th><td>1</td></tr></table>", "empty-table-header"),
+    ],
+)
+def test_axe_violation_is_found(visit: Open, html: str, rule: str) -> None:
+    seen = visit(html)
+    seen.set_theme("light")
+    assert rule in [name for name, _ in page_checks.violations(seen.page)]
+
+
+def test_text_that_is_faint_in_the_dark_is_found(visit: Open) -> None:
+    seen = visit("<p style='color: #1B1E23'>word</p>")
+    seen.set_theme("light")
+    assert page_checks.faint_text(seen.page) == []
+    seen.set_theme("dark")
+    assert page_checks.faint_text(seen.page) != []
+
+
+@pytest.mark.parametrize("href", ["nowhere.html", "#nowhere", "notation.html#nowhere", "../nowhere"])
+def test_broken_link_is_found(plant: Plant, href: str) -> None:
+    assert page_checks.broken_links(plant(f"<a href='{href}'>there</a>")) == [href]
+
+
+@pytest.mark.parametrize("alt", ["", "alt='a curve'", "alt='../_images/0123456789abcdef0123.png'"])
+def test_picture_without_words_is_found(plant: Plant, alt: str) -> None:
+    assert len(page_checks.wordless_figures(plant(f"<img src='{PIXEL}' {alt}>"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [(FIGURE.format('<path fill="#123456"/>'), "#123456"), ("<img src='figure.svg'>", "figure.svg")],
+)
+def test_colour_that_does_not_follow_the_page_is_found(plant: Plant, html: str, found: str) -> None:
+    assert page_checks.fixed_colours(plant(html)) == [found]
+
+
+def test_repeated_id_is_found(plant: Plant) -> None:
+    assert page_checks.repeated_ids(plant("<p id='twice'></p><p id='twice'></p>")) == ["twice"]
+
+
+def test_page_that_no_contents_name_is_found(tmp_path: Path) -> None:
+    (tmp_path / "book").mkdir()
+    for name in ("index", "search", "book/intro", "book/left-over"):
+        (tmp_path / f"{name}.html").touch()
+    assert page_checks.built_pages(tmp_path) == {"book/intro", "book/left-over"}
