@@ -1,0 +1,140 @@
+"""What chapter 6 says beside its cells: each suspect differs in one place, each row of its table is a real pattern."""
+
+import ast
+import contextlib
+import difflib
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+CHAPTER = Path(__file__).parents[1] / "book" / "06-find-the-bug.ipynb"
+GROUPS = {"n": {"W_xn", "W_hn", "b_n"}, "z": {"W_xz", "W_hz", "b_z"}, "r": {"W_xr", "W_hr", "b_r"}}
+STATE = {"xs", "h0"}
+ALL = set().union(STATE, *GROUPS.values())
+
+
+def definitions():
+    """The chapter's functions and constants that need no training: every cell up to the first that trains."""
+    cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    code = code[: next(i for i, source in enumerate(code) if "def train_cell" in source)]
+    return [source for source in code if "viz.use_style" not in source or source.startswith("import")]
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The names that the page's cells define."""
+    names = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for source in definitions():
+            exec(compile(source, "<chapter 6>", "exec"), names)
+    return names
+
+
+def source_of(name):
+    for cell in definitions():
+        for node in ast.parse(cell).body:
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                return ast.get_source_segment(cell, node).splitlines()[1:]
+    raise KeyError(name)
+
+
+def marks(page, its_step, its_backward, T, seed=0):
+    pairs = page["compare"](its_step, its_backward, T, seed=seed)
+    return {name: page["mark"](*pair) for name, pair in pairs.items()}
+
+
+def wrong(found):
+    return {name for name, mark in found.items() if mark != "."}
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [("step_1", 1), ("step_2", 1), ("step_3", 1), ("backward_4", 1), ("backward_5", 3), ("backward_6", 1)],
+)
+def test_each_suspect_is_the_right_function_but_for_a_line(name, lines):
+    right = source_of("step" if name.startswith("step") else "step_backward")
+    changed = [line for line in difflib.ndiff(right, source_of(name)) if line.startswith("+ ")]
+    assert len(changed) == lines
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_suspect_has_the_pattern_that_its_diagnosis_reads(page, seed):
+    n, z, r = GROUPS.values()
+    patterns = {"right": (set(), set()), "1": (z | STATE, ALL), "2": (r | STATE, ALL), "3": (z | r | STATE, ALL)}
+    patterns |= {"4": ({"h0"}, ALL), "5": (n | z | r | STATE, ALL), "6": ({"W_hn"}, {"W_hn"})}
+    for name, cell in page["SUSPECTS"].items():
+        found = [marks(page, *cell, T, seed) for T in (1, 3)]
+        assert tuple(map(wrong, found)) == patterns[name], name
+        if name == "5":
+            assert {found[0][a] for a in z} == {"-1"}
+
+
+# Each row of the table of symptoms that no suspect stands for: a change of step_backward, and the pattern at T = 1.
+ROWS = {
+    "slope of n": ("* (1 - n**2)", "", ALL - GROUPS["z"]),
+    "slope of z": ("(h_prev - n) * z * (1 - z)", "(h_prev - n)", GROUPS["z"] | STATE),
+    "slope of r": ("h_prev * r * (1 - r)", "h_prev", GROUPS["r"] | STATE),
+    "bias mean": (".sum(0)", ".mean(0)", {"b_n", "b_z", "b_r"}),
+    "input": (" + da_n @ p.W_xn.T", "", {"xs"}),
+    "transpose": ("h_prev.T @ da_z", "da_z.T @ h_prev", {"W_hz"}),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_other_row_of_the_table_is_a_pattern_at_one_step(page, row):
+    old, new, pattern = ROWS[row]
+    source = "\n".join(["def changed(dh, cache, p):", *source_of("step_backward")])
+    assert old in source
+    names = dict(page)
+    exec(source.replace(old, new), names)
+    found = marks(page, page["step"], names["changed"], 1)
+    assert wrong(found) == pattern
+    if row == "bias mean":
+        assert {found[name] for name in pattern} == {"0.3"}
+
+
+def test_one_factor_on_everything_is_a_mean_in_the_loss(page):
+    def divided(dh, cache, p):
+        dx, dh_prev, g = page["step_backward"](dh / page["N"], cache, p)
+        return dx, dh_prev, g
+
+    assert set(marks(page, page["step"], divided, 1).values()) == {"0.3"}
+
+
+def test_a_loop_that_forgets_the_next_step_is_right_at_one_step_and_wrong_at_three(page):
+    source = "\n".join(["def backward(dhs, caches, p, step_backward):", *source_of("backward")])
+    assert "dh_out + dh," in source
+    names = dict(page)
+    exec(source.replace("dh_out + dh,", "dh_out,"), names)
+    compare = "\n".join(["def compare(step, step_backward, T, seed=0, start=1.0, b_r=None):", *source_of("compare")])
+    exec(compare, names)
+    found = [marks(names, page["step"], page["step_backward"], T) for T in (1, 3)]
+    assert wrong(found[0]) == set()
+    assert wrong(found[1]) >= ALL - {"xs"}
+
+
+def test_without_square_shapes_the_printed_slip_stops_by_itself_but_not_with_one_input(page):
+    rng = np.random.default_rng(0)
+    for D, H, stops in ((3, 4, True), (1, 4, False)):
+        p = page["gru_init"](rng, D, H)
+        args = rng.normal(size=(2, D)), rng.normal(size=(2, H)), p, rng.normal(size=(2, D))
+        with pytest.raises(ValueError, match="broadcast") if stops else contextlib.nullcontext():
+            assert page["step_1"](*args)[0].shape == (2, H)
+
+
+def test_the_right_functions_are_the_library(page):
+    rng = np.random.default_rng(1)
+    p = page["gru_init"](rng, 2, 3)
+    p.flat[:] = rng.normal(size=p.size)
+    x, h_prev, dh = rng.normal(size=(4, 2)), rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+    h, cache = page["step"](x, h_prev, p, None)
+    wanted, library_cache = page["gru_step"](x, h_prev, p)
+    np.testing.assert_allclose(h, wanted, rtol=0, atol=1e-14)
+    dx, dh_prev, g = page["step_backward"](dh, cache, p)
+    wanted_dx, wanted_dh, wanted_g = page["gru_step_backward"](dh, library_cache, p)
+    for mine, other in ((dx, wanted_dx), (dh_prev, wanted_dh), (g.flat, wanted_g.flat)):
+        np.testing.assert_allclose(mine, other, rtol=0, atol=1e-13)
