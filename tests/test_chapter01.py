@@ -1,0 +1,91 @@
+"""What chapter 1 states for all nets, on random ones."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from gru_lib import bce_with_logits, cbow_forward, cbow_init, elman_forward, elman_init, elman_step
+from gru_lib.tasks import order
+
+SEEDS = range(5)
+
+
+def net(seed, D=3, H=4, activation="linear"):
+    rng = np.random.default_rng(seed)
+    p = elman_init(rng, D, H, activation=activation)
+    p.flat[:] = rng.normal(size=p.size)
+    return p, rng
+
+
+def all_orders(rows):
+    """Every order of the rows (T, D), as sequences (T, T!, D)."""
+    return rows[np.array(list(permutations(range(len(rows))))).T]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_exchanging_two_inputs_of_a_linear_recurrence_moves_the_state_as_derived(seed):
+    p, rng = net(seed)
+    h, (x, y) = rng.normal(size=(2, 4)), rng.normal(size=(2, 2, 3))
+    one_way = elman_step(y, elman_step(x, h, p)[0], p)[0]
+    other_way = elman_step(x, elman_step(y, h, p)[0], p)[0]
+    np.testing.assert_allclose(one_way - other_way, (x - y) @ p.W_x @ (p.W_h - np.eye(4)), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_linear_recurrence_whose_matrix_leaves_its_inputs_alone_is_blind_to_order(seed):
+    """W_x (W_h − I) = 0 with W_h ≠ I: W_h moves only what is orthogonal to the rows of W_x."""
+    p, rng = net(seed, D=2)
+    Q = np.linalg.qr(p.W_x.T)[0]  # (4, 2): an orthonormal base of the rows of W_x
+    p.W_h[:] = np.eye(4) + (np.eye(4) - Q @ Q.T) @ rng.normal(size=(4, 4))
+    assert np.abs(p.W_h - np.eye(4)).max() > 0.1
+    h_T = elman_forward(all_orders(rng.normal(size=(5, 2))), np.ones((120, 4)), p)[1]
+    assert np.ptp(h_T, axis=0).max() < 1e-9 * np.abs(h_T).max()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sums_differ_between_orders_by_no_more_than_the_bound_and_not_at_all_on_a_grid(seed):
+    rows = np.random.default_rng(seed).normal(size=(6, 8))
+    h_T = cbow_forward(all_orders(rows), None, cbow_init(8))[1]
+    assert np.ptp(h_T, axis=0).max() > 0
+    assert (np.ptp(h_T, axis=0) <= 2 * 5 * 2.0**-53 * np.abs(rows).sum(axis=0)).all()
+    grid = np.round(rows * 2**20) / 2**20
+    assert (np.ptp(cbow_forward(all_orders(grid), None, cbow_init(8))[1], axis=0) == 0).all()
+
+
+def test_relu_with_unit_matrix_is_blind_to_order_when_nothing_is_negative_and_only_then():
+    p, rng = net(0, D=5, H=8, activation="relu")
+    p.W_h[:], p.b[:] = np.eye(8), 0
+    xs = all_orders(np.eye(5))
+    p.W_x[:] = np.abs(np.round(p.W_x * 2**20) / 2**20)
+    assert (np.ptp(elman_forward(xs, None, p)[1], axis=0) == 0).all()
+    p.W_x[:] = np.round(rng.normal(size=p.W_x.shape) * 2**20) / 2**20
+    assert np.ptp(elman_forward(xs, None, p)[1], axis=0).max() > 0.1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_linear_recurrence_answers_more_than_three_quarters_or_beats_a_coins_loss(seed):
+    p, rng = net(seed, D=order.TOKENS, H=6)
+    every = order.all_two_orders(5)
+    h_T = elman_forward(every.xs, None, p)[1]
+    for _ in range(20):
+        s = h_T @ rng.normal(size=(6, 1)) + rng.normal()
+        assert ((s > 0) == (every.ys > 0)).mean() <= 0.75
+        assert bce_with_logits(s, every.ys).loss >= np.log(2) - 1e-12
+
+
+@pytest.mark.parametrize("every", [order.all_one_order(5), order.all_two_orders(5)], ids=["one", "two"])
+def test_a_sum_answers_exactly_half(every):
+    rng = np.random.default_rng(0)
+    E, w = rng.normal(size=(order.TOKENS, 6)), rng.normal(size=(6, 10))
+    s = cbow_forward(every.xs @ E, None, cbow_init(6))[1] @ w
+    assert (((s > 0) == (every.ys > 0)).mean(axis=0) == 0.5).all()
+
+
+@pytest.mark.parametrize("T", [5, 30, 1000])
+def test_one_halving_unit_tells_which_came_first(T):
+    p = elman_init(np.random.default_rng(0), order.TOKENS, 1, activation="linear")
+    p.flat[:] = 0
+    p.W_h[:], p.W_x[:2, 0] = 0.5, (1, -1)
+    batch = order.one_order(np.random.default_rng(1), 300, T)
+    np.testing.assert_array_equal(elman_forward(batch.xs, None, p)[1] < 0, batch.ys > 0)

@@ -1,0 +1,86 @@
+"""What chapter 3 states for all gates, on random ones."""
+
+import numpy as np
+import pytest
+
+from gru_lib.gates import convex_update, hard_gate_backward, soft_gate, soft_gate_backward
+
+SEEDS = range(5)
+
+
+def run(z, candidates, h0):
+    h = h0
+    for z_t, n in zip(z, candidates, strict=True):
+        h, _ = convex_update(1 - z_t, n, h)
+    return h
+
+
+def weights(z):
+    """w_0 … w_T, one product at a time."""
+    T = len(z)
+    rest = [np.prod(z[t:], axis=0) for t in range(T + 1)]
+    return np.array([rest[0], *((1 - z[k]) * rest[k + 1] for k in range(T))])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_memory_is_a_weighted_average_whose_weights_sum_to_one(seed):
+    rng = np.random.default_rng(seed)
+    z, candidates, h0 = rng.random((40, 3, 5)), rng.normal(size=(40, 3, 5)), rng.normal(size=(3, 5))
+    w = weights(z)
+    assert (w >= 0).all()
+    np.testing.assert_allclose(w.sum(axis=0), 1, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(run(z, candidates, h0), w[0] * h0 + (w[1:] * candidates).sum(axis=0), rtol=0, atol=1e-12)
+
+
+def test_a_hard_gate_leaves_one_weight():
+    z = np.random.default_rng(0).integers(0, 2, (30, 100)).astype(float)
+    w = weights(z)
+    assert set(np.unique(w)) == {0.0, 1.0}
+    last = np.where((z == 0).any(axis=0), 30 - (z[::-1] == 0).argmax(axis=0), 0)
+    np.testing.assert_array_equal(w.argmax(axis=0), last)
+
+
+@pytest.mark.parametrize("z", [0.0, 0.3, 0.9, 0.999, 1.0])
+def test_a_constant_gate_is_the_exponential_average_with_z_the_weight_of_the_old(z):
+    rng = np.random.default_rng(1)
+    candidates, h0 = rng.normal(size=500), rng.normal()
+    h = run(np.full((500, 1), z), candidates[:, None], np.array([h0]))
+    fade = z ** np.arange(500)
+    assert h.item() == pytest.approx(z**500 * h0 + (1 - z) * fade @ candidates[::-1], rel=0, abs=1e-12)
+    assert weights(np.full(20, z))[-1] == 1 - z  # the newest
+    assert weights(np.full(20, z))[-10:].sum() == pytest.approx(1 - z**10, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_memory_stays_between_old_and_new(seed):
+    rng = np.random.default_rng(seed)
+    g, (new, old) = soft_gate(rng.normal(0, 10, 10_000))[0], rng.normal(size=(2, 10_000))
+    h, _ = convex_update(g, new, old)
+    slack = 4e-16 * np.maximum(np.abs(new), np.abs(old))  # rounding
+    assert (np.minimum(new, old) - slack <= h).all() and (h <= np.maximum(new, old) + slack).all()
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("c", [0.0, 0.3])
+def test_reinforcement_has_the_mean_of_the_true_slope_with_any_baseline(p, c):
+    a, y = np.log(p / (1 - p)), 0.4
+    L = {1: (1 - y) ** 2, 0: y**2}
+    estimate = p * (1 - p) * (L[1] - c) + (1 - p) * (0 - p) * (L[0] - c)
+    e = 1e-6
+    mean = [q * L[1] + (1 - q) * L[0] for q in soft_gate([a - e, a + e])[0]]
+    assert estimate == pytest.approx((mean[1] - mean[0]) / (2 * e), rel=1e-6)
+
+
+def test_straight_through_can_have_the_wrong_sign():
+    p, y = 0.1, 0.4
+    exact = p * (1 - p) * ((1 - y) ** 2 - y**2)
+    g = np.array([1.0, 0.0])
+    through = np.array([p, 1 - p]) @ hard_gate_backward(2 * (g - y), g, straight_through=True)
+    assert exact == pytest.approx(0.018) and through == pytest.approx(-0.6)
+
+
+@pytest.mark.parametrize(("dtype", "a"), [(np.float64, 37), (np.float32, 17)])
+def test_the_slope_as_a_product_with_one_minus_g_is_lost_where_the_librarys_is_not(dtype, a):
+    g, cache = soft_gate(np.array([a], dtype))
+    assert g * (1 - g) == 0
+    assert soft_gate_backward(np.ones(1, dtype), cache) == pytest.approx(np.exp(-float(a)), rel=1e-6)
