@@ -223,11 +223,11 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def box_step(x: ArrayLike, boxes: Boxes, p: GRUParams) -> Boxes:
-    """Carry boxes through a step: every state in a box goes into the result.
+    """Carry boxes through a step: a state in a box goes into the result.
 
     Interval arithmetic, an operation at a time: σ and tanh rise, so they map
     ends to ends; a product is largest and smallest at ends;
-    h = z ⊙ h_prev + (1 − z) ⊙ n rises in h_prev and n and is linear in z.
+    h = z ⊙ h_prev + (1 − z) ⊙ n rises in h_prev and n, and is linear in z.
 
     Parameters
     ----------
@@ -249,10 +249,12 @@ def box_step(x: ArrayLike, boxes: Boxes, p: GRUParams) -> Boxes:
     """
     x = as_array("box_step", "x", x, ("N", "D"), {"D": p.D})
     lo, hi = _check_boxes("box_step", boxes, ("N", "H"), len(x), p.H)
-    r_lo, r_hi = _rising(sigmoid, _affine(x, p.W_xr, p.b_r, lo, hi, p.W_hr))
-    z_lo, z_hi = _rising(sigmoid, _affine(x, p.W_xz, p.b_z, lo, hi, p.W_hz))
+    a_r = _affine(x, p.W_xr, p.b_r, lo, hi, p.W_hr)
+    a_z = _affine(x, p.W_xz, p.b_z, lo, hi, p.W_hz)
+    (r_lo, r_hi), (z_lo, z_hi) = _rising(sigmoid, a_r), _rising(sigmoid, a_z)
     if p.reset_after:
-        inner = _affine(x, np.zeros_like(p.W_xn), p.b_hn, lo, hi, p.W_hn)
+        nothing = np.zeros_like(p.W_xn)
+        inner = _affine(x, nothing, p.b_hn, lo, hi, p.W_hn)
         q_lo, q_hi = _product(r_lo, r_hi, *inner)
         a_n = _affine(x, p.W_xn, p.b_n, q_lo, q_hi, np.eye(p.H))
     else:
@@ -264,7 +266,7 @@ def box_step(x: ArrayLike, boxes: Boxes, p: GRUParams) -> Boxes:
     ends = np.stack([z_lo, z_hi])
     new_lo = (ends * lo + (1 - ends) * n_lo).min(axis=0)
     new_hi = (ends * hi + (1 - ends) * n_hi).max(axis=0)
-    pad = 64 * _EPS * np.maximum(1, np.maximum(np.abs(lo), np.abs(hi)))
+    pad = 64 * _EPS * np.maximum(1, np.maximum(abs(lo), abs(hi)))
     return Boxes(new_lo - pad, new_hi + pad)
 
 
@@ -303,12 +305,12 @@ def boxes_hold(
     machine: Automaton,
     boxes: Boxes,
 ) -> bool:
-    """Check a proof that a network answers as `machine` does, at every length.
+    """Check a proof that a network answers as `machine`, at every length.
 
-    Nothing is rounded. Three things make the induction: h_0 = 0 lies in box 0;
-    a step takes every state in box i, whichever symbol is read, into the box
-    of the state that follows i; and the logit of every state it can take it to
-    has the right sign.
+    Nothing is rounded. Three things make the induction: h_0 = 0 lies in
+    box 0; a step takes every state in box i, whichever symbol is read, into
+    the box of the state that follows i; and the logit of every state it can
+    take it to has the right sign.
 
     Parameters
     ----------
@@ -322,7 +324,8 @@ def boxes_hold(
     Returns
     -------
     bool
-        True is a proof, under what `box_step` takes on trust. False says nothing: other boxes may do.
+        True is a proof, under what `box_step` takes on trust. False says
+        nothing: other boxes may do.
     """
     symbols = _check_network("boxes_hold", m, symbols)
     S, H = len(machine.next), m.rnn.H
