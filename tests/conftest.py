@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -97,3 +98,87 @@ def watch(context: BrowserContext, url: str) -> Visit:
     page.on("requestfailed", lambda r: visit.complaints.append(f"failed: {r.url}"))
     page.on("response", lambda r: r.status >= 400 and visit.complaints.append(f"{r.status}: {r.url}"))
     return visit
+
+
+# ------------------------------------------------------------------------------ explorers, each on a page of its own
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the book's extension would put beside a page, for every explorer."""
+    from gru_lib.widgets import EXPLORERS
+    from gru_lib.widgets._modules import classic, styles
+
+    folder = tmp_path_factory.mktemp("pages")
+    host = ROOT / "book" / "_ext" / "afm_host.js"
+    (folder / "afm_host.js").write_text(host.read_text("utf-8"), "utf-8")
+    for name in EXPLORERS:
+        (folder / f"{name}.js").write_text(classic(name), "utf-8")
+        (folder / f"{name}.css").write_text(styles(name, tokens=True), "utf-8")
+    return folder
+
+
+@pytest.fixture
+def visit(browser: Browser, folder: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
+    """Open a page that holds explorers. Fails at the end if the page complained or asked another host."""
+    from gru_lib.widgets import GateExplorer
+
+    contexts, complaints = [], []
+
+    def visit(
+        *explorers: object,
+        viewport: dict[str, int] | None = None,
+        before: str = "",
+        after: str = "",
+        anchor: str = "",
+        dark: bool = False,
+        lang: str = "en",
+        scripts: tuple[str, ...] | None = None,
+        expect: tuple[str, ...] | list[str] = (),
+        **options: object,
+    ) -> Page:
+        name = f"{re.sub(r'[^a-z0-9]', '_', request.node.name.lower())}{len(contexts)}.html"
+        given = explorers or (GateExplorer(),)
+        modules = list(dict.fromkeys(e.module for e in given if not isinstance(e, str)))
+        scripts = ("afm_host.js", *(f"{module}.js" for module in modules)) if scripts is None else scripts
+        tags = "".join(f'<script defer src="{script}"></script>' for script in scripts)
+        sheets = "".join(f'<link rel="stylesheet" href="{module}.css">' for module in modules)
+        body = "".join(e if isinstance(e, str) else e.to_html() for e in given)
+        (folder / name).write_text(
+            f'<!doctype html><html lang="{lang}" data-theme="{"dark" if dark else "light"}"><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1"><title>An explorer</title>'
+            f"{sheets}<style>body{{margin:0;color:var(--gru-ink);background:"
+            "var(--gru-paper)}a{color:inherit}main{max-width:46rem;margin:0 auto;padding:1rem}</style>"
+            f"<main><h1>Explorer</h1>{before}{body}{after}</main>{tags}</html>",
+            "utf-8",
+        )
+        context = browser.new_context(viewport=viewport or {"width": 1280, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(5000)
+        page.on("pageerror", lambda error: complaints.append(f"exception: {error}"))
+        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else complaints.append(r.url))
+        page.goto(f"{(folder / name).as_uri()}{anchor}")
+        if scripts and options.get("java_script_enabled", True) and not expect:
+            page.wait_for_function("[...document.querySelectorAll('[data-afm]')].every(e => 'live' in e.dataset)")
+        page.expected = expect
+        return page
+
+    yield visit
+    expected = [pattern for context in contexts for page in context.pages for pattern in page.expected]
+    for context in contexts:
+        context.close()
+    unexpected = [c for c in complaints if not any(re.search(pattern, c) for pattern in expected)]
+    assert unexpected == []
+
+
+@pytest.fixture(scope="module")
+def maths(browser: Browser) -> Iterator[Callable[..., object]]:
+    """A page that holds gru-math.mjs and nothing else; call(name, *arguments) runs one of its functions."""
+    from gru_lib.widgets._modules import assemble
+
+    page = browser.new_page()
+    page.add_script_tag(content=assemble("gru-math.mjs"))
+    yield lambda name, *arguments: page.evaluate(f"given => {name}(...given)", list(arguments))
+    page.close()

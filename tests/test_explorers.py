@@ -12,7 +12,6 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import nbformat.v4 as nbf
 import numpy as np
@@ -21,71 +20,10 @@ from axe_playwright_python.sync_playwright import Axe
 
 from gru_lib import gru_init, gru_step
 from gru_lib.widgets import GateExplorer
-from gru_lib.widgets._modules import assemble, classic, styles
 from gru_lib.widgets.gate import GATE
 
-HOST = Path(__file__).parents[1] / "book" / "_ext" / "afm_host.js"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 EXPLORER = "[data-afm=gate]"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """The files that the book's extension would put beside a page."""
-    folder = tmp_path_factory.mktemp("pages")
-    (folder / "afm_host.js").write_text(HOST.read_text("utf-8"), "utf-8")
-    (folder / "gate.js").write_text(classic("gate"), "utf-8")
-    (folder / "gate.css").write_text(styles("gate", tokens=True), "utf-8")
-    return folder
-
-
-@pytest.fixture
-def visit(browser, folder, request):
-    """Open a page that holds explorers. Fails at the end if the page complained or asked another host."""
-    contexts, complaints = [], []
-
-    def visit(
-        *explorers,
-        viewport=WIDE,
-        before="",
-        after="",
-        anchor="",
-        dark=False,
-        lang="en",
-        scripts=("afm_host.js", "gate.js"),
-        expect=(),
-        **options,
-    ):
-        name = f"{re.sub(r'[^a-z0-9]', '_', request.node.name.lower())}{len(contexts)}.html"
-        tags = "".join(f'<script defer src="{script}"></script>' for script in scripts)
-        body = "".join(e if isinstance(e, str) else e.to_html() for e in explorers or (GateExplorer(),))
-        (folder / name).write_text(
-            f'<!doctype html><html lang="{lang}" data-theme="{"dark" if dark else "light"}"><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1"><title>An explorer</title>'
-            '<link rel="stylesheet" href="gate.css"><style>body{margin:0;color:var(--gru-ink);background:'
-            "var(--gru-paper)}a{color:inherit}main{max-width:46rem;margin:0 auto;padding:1rem}</style>"
-            f"<main><h1>Explorer</h1>{before}{body}{after}</main>{tags}</html>",
-            "utf-8",
-        )
-        context = browser.new_context(viewport=viewport, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(5000)
-        page.on("pageerror", lambda error: complaints.append(f"exception: {error}"))
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else complaints.append(r.url))
-        page.goto(f"{(folder / name).as_uri()}{anchor}")
-        if scripts and options.get("java_script_enabled", True) and not expect:
-            page.wait_for_function("[...document.querySelectorAll('[data-afm]')].every(e => 'live' in e.dataset)")
-        page.expected = expect
-        return page
-
-    yield visit
-    expected = [pattern for context in contexts for page in context.pages for pattern in page.expected]
-    for context in contexts:
-        context.close()
-    unexpected = [c for c in complaints if not any(re.search(pattern, c) for pattern in expected)]
-    assert unexpected == []
 
 
 def get(page, key, nth=0):
@@ -118,15 +56,6 @@ def slider(page, key):
 
 
 # ---------------------------------------------------------------------------------- the numbers
-
-
-@pytest.fixture(scope="module")
-def maths(browser):
-    """A page that holds gru-math.mjs and nothing else; call(name, *arguments) runs one of its functions."""
-    page = browser.new_page()
-    page.add_script_tag(content=assemble("gru-math.mjs"))
-    yield lambda name, *arguments: page.evaluate(f"given => {name}(...given)", list(arguments))
-    page.close()
 
 
 @pytest.mark.parametrize("convention", ["keep", "write"])

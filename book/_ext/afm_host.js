@@ -29,16 +29,55 @@
 
   const mounted = new Map(); // element -> { model, fromLink }
 
+  const WORDS = {
+    en: { link: "Link to this state", copied: "Copied; it is in the address bar too.", set: "It is in the address bar." },
+    zh: { link: "当前状态的链接", copied: "已复制，也在地址栏中。", set: "已写入地址栏。" },
+  };
+
+  /** Numbers to seven digits, lists joined by commas: what follows the key in a link. */
+  function asText(value) {
+    if (Array.isArray(value)) return value.map(asText).join(",");
+    return typeof value === "number" ? String(Number(value.toPrecision(7))) : String(value);
+  }
+
+  /** "#gate?x=0.3": the keys that differ from the page's own state, as a link sets them. */
+  function hashOf(el) {
+    const { model, start } = mounted.get(el);
+    const changed = Object.keys(start).filter((key) => asText(model.get(key)) !== asText(start[key]));
+    const query = changed.map((key) => `${key}=${encodeURIComponent(asText(model.get(key)))}`).join("&");
+    return `#${encodeURIComponent(el.id)}${query && `?${query.replaceAll("%2C", ",")}`}`;
+  }
+
+  /** A button below an explorer that has an address: puts its state into the page's address, and copies that. */
+  function offerLink(el) {
+    const words = WORDS[(el.closest("[lang]")?.lang ?? "en").slice(0, 2)] ?? WORDS.en;
+    const row = document.createElement("div");
+    row.className = "gru-ex ex-share";
+    row.innerHTML = `<button type="button" class="ex-plain">${words.link}</button> <span role="status"></span>`;
+    row.firstChild.addEventListener("click", async () => {
+      history.replaceState(null, "", hashOf(el));
+      let said = words.set;
+      try {
+        await navigator.clipboard.writeText(location.href);
+        said = words.copied;
+      } catch { /* no clipboard, or not allowed: the address bar has it */ }
+      row.lastChild.textContent = said;
+    });
+    el.append(row);
+  }
+
   /** Put an explorer in the place of its still picture. If it fails, the picture stays. */
   async function mount(el, explorer) {
     const still = [...el.childNodes];
     try {
-      const model = createModel(JSON.parse(el.dataset.state));
+      const start = JSON.parse(el.dataset.state);
+      const model = createModel(start);
       const stage = document.createElement("div");
       el.replaceChildren(stage);
       await explorer.initialize?.({ model });
       await explorer.render({ model, el: stage });
-      mounted.set(el, { model, fromLink: explorer.fromLink });
+      mounted.set(el, { model, start, fromLink: explorer.fromLink });
+      if (el.id) offerLink(el);
       el.dataset.live = "";
     } catch (error) {
       el.replaceChildren(...still);

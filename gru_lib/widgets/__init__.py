@@ -1,9 +1,10 @@
 """Explorers: live widgets in Jupyter, and live in the built pages without a kernel. Needs ``gru-lib[widgets]``."""
 
 from gru_lib.widgets._explorer import Explorer
+from gru_lib.widgets.bptt import BPTTExplorer
 from gru_lib.widgets.gate import GateExplorer
 
-__all__ = ["EXPLORERS", "Explorer", "GateExplorer"]
+__all__ = ["EXPLORERS", "BPTTExplorer", "Explorer", "GateExplorer"]
 
 #: Every explorer by the name of its module, as `data-afm` and the `explorer` directive of the book use it.
-EXPLORERS: dict[str, type[Explorer]] = {cls.module: cls for cls in (GateExplorer,)}
+EXPLORERS: dict[str, type[Explorer]] = {cls.module: cls for cls in (GateExplorer, BPTTExplorer)}

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from traitlets import Dict, Enum, Float, TraitError, Unicode
+from traitlets import Dict, Enum, Float, TraitError, TraitType, Unicode
 
 from gru_lib.widgets._modules import assemble, styles
 
@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise ImportError('gru_lib.widgets needs anywidget: pip install "gru-lib[widgets]"') from error
 
-__all__ = ["Explorer", "Number", "OneOf"]
+__all__ = ["Explorer", "Number", "Numbers", "OneOf", "Whole"]
 
 
 class Number(Float):
@@ -31,6 +31,38 @@ class Number(Float):
                 f"{type(obj).__name__}: {self.name} must be a number in [{self.min:g}, {self.max:g}]; got {value!r}."
             )
         return number
+
+
+class Whole(Number):
+    """A trait for a whole number between `min` and `max`."""
+
+    def validate(self, obj: Any, value: Any) -> int:
+        """Return `value` as an int, or raise TraitError."""
+        number = super().validate(obj, value)
+        if number != int(number):
+            raise TraitError(f"{type(obj).__name__}: {self.name} must be a whole number; got {value!r}.")
+        return int(number)
+
+
+class Numbers(TraitType):
+    """A trait for a list of `length` real numbers between `min` and `max`; arrays and tuples are taken as well."""
+
+    def __init__(self, default: list[float], *, min: float, max: float, **kwargs: Any) -> None:
+        self.length, self.min, self.max = len(default), min, max
+        super().__init__(list(default), **kwargs)
+
+    def validate(self, obj: Any, value: Any) -> list[float]:
+        """Return `value` as a list of floats, or raise TraitError."""
+        try:
+            numbers = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            numbers = np.empty(0)
+        if numbers.shape != (self.length,) or not ((numbers >= self.min) & (numbers <= self.max)).all():
+            raise TraitError(
+                f"{type(obj).__name__}: {self.name} must be {self.length} numbers in [{self.min:g}, {self.max:g}]; "
+                f"got {value!r}."
+            )
+        return numbers.tolist()
 
 
 class OneOf(Enum):
@@ -100,7 +132,13 @@ class Explorer(anywidget.AnyWidget):
     def state(self) -> dict[str, Any]:
         """Return the state as plain values; numbers to twelve digits, so that it prints alike everywhere."""
         values = {name: getattr(self, name) for name in self.keys_of_state()}
-        return {k: float(f"{v:.12g}") if isinstance(v, float) else v for k, v in values.items()}
+
+        def short(v: Any) -> Any:
+            if isinstance(v, list):
+                return [short(one) for one in v]
+            return float(f"{v:.12g}") if isinstance(v, float) else v
+
+        return {name: short(value) for name, value in values.items()}
 
     def values(self) -> dict[str, Any]:
         """Return the state and what is computed from it."""

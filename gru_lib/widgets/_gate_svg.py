@@ -5,52 +5,16 @@ The drawing is that of gate-cell.mjs, function by function; a test in the browse
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from gru_lib.widgets._svg import Points, fixed, percent, still
+from gru_lib.widgets._svg import num as _num
+from gru_lib.widgets._svg import path as _path
+from gru_lib.widgets._svg import sub as _sub
+from gru_lib.widgets._svg import text as _text
+
 __all__ = ["cell", "figure"]
-
-Points = Sequence[tuple[float, float]]
-
-
-def _round(v: float, digits: int) -> str:
-    """Round as JavaScript's toFixed does: ties away from zero."""
-    text = str(Decimal(v).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
-    return text.lstrip("-") if float(text) == 0 else text
-
-
-def fixed(v: float, digits: int = 3) -> str:
-    """Return v with a fixed number of decimals and a true minus sign."""
-    return _round(v, digits).replace("-", "\u2212")
-
-
-def percent(v: float) -> str:
-    """Return a share in per cent, exact near the ends: 99.9 %, never "100 %"."""
-    if v > 0.9995:
-        return ">99.9\u00a0%"
-    if v < 0.0005:
-        return "<0.1\u00a0%"
-    return f"{_round(100 * v, 1 if v > 0.99 or v < 0.01 else 0)}\u00a0%"
-
-
-def _num(v: float) -> str:
-    text = _round(v, 2)
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _path(cls: str, points: Points, width: float | None = None) -> str:
-    d = "L".join(f"{_num(x)} {_num(y)}" for x, y in points)
-    return f'<path class="{cls}" d="M{d}"' + ("/>" if width is None else f' stroke-width="{_num(width)}"/>')
-
-
-def _text(cls: str, x: float, y: float, anchor: str, content: str) -> str:
-    return f'<text class="{cls}" x="{_num(x)}" y="{_num(y)}" text-anchor="{anchor}">{content}</text>'
-
-
-def _sub(letter: str, index: str) -> str:
-    return f'{letter}<tspan class="ex-sub" dy="4">{index}</tspan><tspan dy="-4">\u200b</tspan>'
 
 
 def _wire(points: Points, value: float, full: float, role: str) -> tuple[str, str]:
@@ -233,11 +197,5 @@ def sentence(s: Any, words: dict[str, str]) -> str:
 def figure(s: Any, gate: dict[str, Any]) -> str:
     """Return the cell with its sentence, for a wide screen and for a narrow one; the style sheet shows one of them."""
     words = gate["words"][s.lang or "en"]
-    said = html.escape(sentence(s, words))
-    label = html.escape(words["diagram"])
-    svg = "".join(
-        f'<svg class="ex-cell ex-only-{name}" viewBox="0 0 {at["W"]} {at["H"]}" role="img" '
-        f'aria-label="{label} {said}">{cell(s, at, words)}</svg>'
-        for name, at in gate["layout"].items()
-    )
-    return f'<figure class="ex-still">{svg}<figcaption class="ex-say">{said}</figcaption></figure>'
+    pictures = {name: (at["W"], at["H"], cell(s, at, words)) for name, at in gate["layout"].items()}
+    return still(pictures, "ex-cell", words["diagram"], sentence(s, words))

@@ -45,6 +45,121 @@ export function furnish(el, module, title, content) {
   }
 }
 
+/**
+ * The life of an explorer between its model and its controls: what is the same for all of them.
+ *
+ * Inputs with data-key set that key, radios with data-choice theirs, [data-preset] glides to a preset and
+ * [data-again] to the state at the start. Everything is drawn by `paint`, which reads and never writes.
+ *
+ * @param {object} o model, el; start (keys and their values if the model has none); paint(state, slim);
+ *   preset(name, state), the patch of a preset (optional); put(key, value, state), the patch of an input
+ *   (optional)
+ * @returns {object} state; commit(patch), moveTo(patch); wire(), to be called once the page stands, which
+ *   paints and returns the clean-up
+ */
+export function enliven({ model, el, start, paint, preset, put }) {
+  const SLIM = 560; // px; below this width of its own an explorer stacks
+  const keys = Object.keys(start);
+  const state = Object.fromEntries(keys.map((key) => [key, model.get(key) ?? start[key]]));
+  const first = { ...state };
+  const same = (a, b) => Object.is(a, b) || (Array.isArray(a) && String(a) === String(b));
+  let stopGlide = () => {};
+  let slim = false;
+
+  function repaint() {
+    slim = (el.clientWidth || 720) < SLIM;
+    el.classList.toggle("ex-slim", slim);
+    paint(state, slim);
+    for (const button of el.querySelectorAll("[data-preset]")) {
+      const patch = Object.entries(preset(button.dataset.preset, state));
+      button.setAttribute("aria-pressed", String(patch.every(([key, v]) => same(v, state[key]))));
+    }
+  }
+
+  /** Take over a change made here: tell the model, and draw. */
+  function commit(patch) {
+    stopGlide();
+    Object.assign(state, patch);
+    for (const [key, value] of Object.entries(patch)) model.set(key, value);
+    model.save_changes();
+    repaint();
+  }
+
+  /** Move to a patch in small steps; the model hears of it at the end. */
+  function moveTo(patch) {
+    stopGlide();
+    stopGlide = glide(state, patch, (between, done) => {
+      if (done) return commit(between);
+      Object.assign(state, between);
+      repaint();
+    });
+  }
+
+  function onInput({ target }) {
+    const { key } = target.dataset;
+    if (key) commit(put?.(key, Number(target.value), state) ?? { [key]: Number(target.value) });
+  }
+
+  function onChange({ target }) {
+    if (target.dataset.choice && target.checked) commit({ [target.dataset.choice]: target.value });
+  }
+
+  function onClick({ target }) {
+    const { dataset } = target.closest("button") ?? { dataset: {} };
+    if (dataset.preset) moveTo(preset(dataset.preset, state));
+    else if ("again" in dataset) moveTo(first);
+  }
+
+  function wire() {
+    el.addEventListener("input", onInput);
+    el.addEventListener("change", onChange);
+    el.addEventListener("click", onClick);
+    const deafen = listen(model, keys, (key) => {
+      if (same(model.get(key), state[key])) return;
+      stopGlide();
+      state[key] = model.get(key);
+      repaint();
+    });
+    const watcher = new ResizeObserver(() => {
+      if ((el.clientWidth || 720) < SLIM !== slim) repaint(); // drawings stretch; only the layout changes
+    });
+    watcher.observe(el);
+    repaint();
+    return () => {
+      stopGlide();
+      deafen();
+      watcher.disconnect();
+      el.removeEventListener("input", onInput);
+      el.removeEventListener("change", onChange);
+      el.removeEventListener("click", onClick);
+      el.replaceChildren();
+    };
+  }
+
+  return { state, commit, moveTo, wire };
+}
+
+/** A number or a list of numbers from the text of a link, each held between lo and hi; else undefined. */
+export function fromText(text, [lo, hi], length) {
+  const parts = text.split(",");
+  if (parts.length !== (length ?? 1) || !parts.every((part) => part.trim() && Number.isFinite(Number(part)))) {
+    return undefined;
+  }
+  const values = parts.map((part) => clamp(Number(part), lo, hi));
+  return length ? values : values[0];
+}
+
+/** The presets of an explorer and its way back, as a row of buttons. */
+export function presetRow(names, words) {
+  const button = (name) =>
+    `<button type="button" data-preset="${name}" aria-pressed="false">${words[name]}</button>`;
+  return (
+    `<div class="ex-presets" role="group" aria-label="${words.try}">` +
+    `<span aria-hidden="true">${words.try}</span>${names.map(button).join("")}` +
+    `<button type="button" class="ex-plain" data-again>${words.again}</button></div>`
+  );
+}
+
 /** A name that no other element of the page has. */
 export function uniqueId(prefix) {
   uniqueId.count = (uniqueId.count ?? 0) + 1;

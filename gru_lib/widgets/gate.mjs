@@ -3,7 +3,8 @@
 import GATE from "./gate.json";
 import { clamp, gruStep, logit } from "./gru-math.mjs";
 import {
-  announcer, choice, fill, fixed, furnish, glide, listen, percent, setSlider, slider, sub, uniqueId, wordsFor,
+  announcer, choice, fill, fixed, furnish, glide, listen, percent, presetRow, setSlider, slider, sub, uniqueId,
+  wordsFor,
 } from "./explorer.mjs";
 import { drawCell } from "./gate-cell.mjs";
 import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
@@ -83,17 +84,6 @@ const I = {
 /** "W_xr" as w with a subscript: with one unit, the matrix is a number. */
 const weightName = (key) => sub(key[0].toLowerCase(), key.slice(2));
 
-function presetsHTML(words) {
-  const button = (name) =>
-    `<button type="button" data-preset="${name}" aria-pressed="false">${words[name]}</button>`;
-  return (
-    `<div class="ex-presets" role="group" aria-label="${words.try}">` +
-    `<span aria-hidden="true">${words.try}</span>` +
-    `${Object.keys(GATE.presets).map(button).join("")}` +
-    `<button type="button" class="ex-plain" data-again>${words.again}</button></div>`
-  );
-}
-
 function legendHTML(words) {
   const item = (key, word) => `<span><b class="ex-key ${key}"></b>${word}</span>`;
   return (
@@ -154,7 +144,7 @@ function weightsHTML(id, words) {
 
 function pageHTML(id, words) {
   return (
-    presetsHTML(words) +
+    presetRow(Object.keys(GATE.presets), words) +
     `<svg class="ex-cell" role="img" aria-label="${words.diagram}" aria-describedby="${id}-say"></svg>` +
     legendHTML(words) +
     `<p class="ex-say" id="${id}-say" aria-live="polite"></p>` +

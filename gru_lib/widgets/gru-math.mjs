@@ -54,3 +54,45 @@ export function gruStep(x, h_prev, p) {
   const h = add(times(keep, h_prev), times(write, n));
   return { a_r, a_z, a_n, r, z, n, keep, write, h };
 }
+
+/**
+ * The gradients of one step for one sequence: gru_lib.gru_step_backward, with every array on the way.
+ *
+ * @param {number[]} dh gradient of the state, (H,)
+ * @param {number[]} x input, (D,)
+ * @param {number[]} h_prev state before the step, (H,)
+ * @param {object} c what gruStep returned for x and h_prev
+ * @param {object} p as in gruStep
+ * @returns {object} arrays of H: dz da_z dn da_n dq dr da_r and q; terms, the four summands of dh_prev: kept,
+ *   through z, through r, through q; dh_prev (H,); dx (D,); grads, named and shaped as the parameters
+ */
+export function gruStepBackward(dh, x, h_prev, c, p) {
+  const zip = (f, ...lists) => lists[0].map((_, j) => f(...lists.map((list) => list[j])));
+  const times = (...lists) => zip((...values) => values.reduce((a, b) => a * b), ...lists);
+  const add = (...lists) => zip((...values) => values.reduce((a, b) => a + b), ...lists);
+  const back = (v, W) => W.map((row) => row.reduce((sum, w, j) => sum + v[j] * w, 0)); // v W^T
+  const outer = (u, v) => u.map((a) => v.map((b) => a * b));
+  const slope = (a) => sigmoid(a) * sigmoid(-a); // keeps its digits where s (1 - s) does not
+
+  const sign = p.convention === "keep" ? 1 : -1;
+  const dz = zip((d, old, n) => sign * d * (old - n), dh, h_prev, c.n);
+  const da_z = times(dz, c.a_z.map(slope));
+  const dn = times(dh, c.write);
+  const da_n = zip((d, n) => d * (1 - n * n), dn, c.n);
+  const q = p.reset_after ? add(matvec(h_prev, p.W_hn), p.b_hn) : times(c.r, h_prev);
+  const dq = p.reset_after ? times(da_n, c.r) : back(da_n, p.W_hn);
+  const dr = times(p.reset_after ? da_n : dq, p.reset_after ? q : h_prev);
+  const da_r = times(dr, c.a_r.map(slope));
+
+  const terms = [
+    times(dh, c.keep), back(da_z, p.W_hz), back(da_r, p.W_hr), p.reset_after ? back(dq, p.W_hn) : times(dq, c.r),
+  ];
+  const grads = {
+    W_xr: outer(x, da_r), W_xz: outer(x, da_z), W_xn: outer(x, da_n),
+    W_hr: outer(h_prev, da_r), W_hz: outer(h_prev, da_z),
+    W_hn: p.reset_after ? outer(h_prev, dq) : outer(q, da_n),
+    b_r: da_r, b_z: da_z, b_n: da_n, ...(p.reset_after ? { b_hn: dq } : {}),
+  };
+  const dx = add(back(da_r, p.W_xr), back(da_z, p.W_xz), back(da_n, p.W_xn));
+  return { dz, da_z, dn, da_n, q, dq, dr, da_r, terms, dh_prev: add(...terms), dx, grads };
+}

@@ -1,0 +1,245 @@
+"""The stepper of chapter 5: its numbers are the library's, its equation numbers the chapter's."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
+from traitlets import TraitError
+
+from gru_lib import gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, sigmoid
+from gru_lib.widgets import BPTTExplorer
+from gru_lib.widgets.bptt import BPTT, LAST
+
+CHAPTER = Path(__file__).parents[1] / "book_text" / "05-gru-backward.md"
+LINES = [*BPTT["forward"], *BPTT["backward"]]
+
+
+def number(page, text):
+    return float(text.replace("−", "-"))
+
+
+@pytest.mark.parametrize("convention", ["keep", "write"])
+@pytest.mark.parametrize("reset_after", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_javascript_gru_step_backward_equals_python(maths, seed, reset_after, convention):
+    D, H = 3, 5
+    rng = np.random.default_rng(seed)
+    p = gru_init(rng, D, H, reset_after=reset_after, convention=convention)
+    p.flat[:] = rng.normal(size=p.size) * 1.5
+    x, h_prev, dh = rng.normal(size=(1, D)), rng.uniform(-1, 1, (1, H)), rng.normal(size=(1, H))
+    _, cache = gru_step(x, h_prev, p)
+    dx, dh_prev, grads = gru_step_backward(dh, cache, p)
+    names = [f"W_{a}{g}" for a in "xh" for g in "rzn"] + ["b_r", "b_z", "b_n"] + ["b_hn"] * reset_after
+    q = {name: getattr(p, name).tolist() for name in names}
+    q |= {"reset_after": reset_after, "convention": convention}
+    c = maths("gruStep", x[0].tolist(), h_prev[0].tolist(), q)
+    got = maths("gruStepBackward", dh[0].tolist(), x[0].tolist(), h_prev[0].tolist(), c, q)
+    np.testing.assert_allclose(got["dx"], dx[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(got["dh_prev"], dh_prev[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.sum(got["terms"], axis=0), dh_prev[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        got["terms"][0], (dh * (cache.z if convention == "keep" else cache.not_z))[0], atol=1e-12
+    )
+    for name in names:
+        np.testing.assert_allclose(got["grads"][name], getattr(grads, name), rtol=0, atol=1e-12, err_msg=name)
+
+
+def test_equation_numbers_are_those_of_the_chapter():
+    """Sphinx numbers labelled equations in order; so does this count."""
+    labels = re.findall(r"^\$\$ \(([\w-]+)\)$", CHAPTER.read_text("utf-8"), re.MULTILINE)
+    numbers = {label: f"5.{i}" for i, label in enumerate(labels, start=1)}
+    assert len(numbers) == len(labels) > 30
+    assert set(BPTT["equations"]) == set(LINES)
+    assert dict(BPTT["equations"].values()) == {label: numbers[label] for label, _ in BPTT["equations"].values()}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_explorer_computes_what_gru_backward_computes(seed):
+    explorer = random_explorer("bptt", seed)
+    p = gru_init(np.random.default_rng(0), 1, 1)
+    for key, value in explorer.state().items():
+        if key.startswith(("W_", "b_")):
+            getattr(p, key)[:] = value
+    s = explorer.state()
+    xs, h0, dhs = (
+        np.array(v).reshape(-1, 1, 1)
+        for v in ([s["x1"], s["x2"], s["x3"]], [s["h0"]], [s["out1"], s["out2"], s["out3"]])
+    )
+    hs, _, tape = gru_forward(xs, h0[0], p)
+    _, dh0, _ = gru_backward(dhs, None, tape, p)
+    assert [explorer.value[f"h{t}"] for t in (1, 2, 3)] == hs.ravel().tolist()
+    assert explorer.value["dh0"] == dh0.item()
+    for dh, terms, total in explorer._steps():
+        assert sum(terms) == pytest.approx(total, abs=1e-13)
+        assert np.isfinite(dh)
+
+
+def test_first_step_is_the_calculation_by_hand_of_the_chapter():
+    text = CHAPTER.read_text("utf-8")
+    by_hand = dict(
+        zip(*(re.split(", ", part) for part in re.search(r"^(x, h_prev) = (.*)$", text, re.M).groups()), strict=True)
+    )
+    for line in re.findall(r"^(W_xr.*|W_xz.*|W_xn.*)$", text, re.M)[:3]:
+        names, values = line.split(" = ")
+        by_hand |= dict(zip(names.split(", "), values.split(", "), strict=True))
+    default = BPTTExplorer().state()
+    assert default["x1"] == float(by_hand.pop("x"))
+    assert default["h0"] == float(by_hand.pop("h_prev"))
+    assert len(by_hand) == 9
+    for key, value in by_hand.items():
+        assert default[key] == float(value), key
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_still_picture_is_the_strip_after_the_last_line(visit, viewport, lang):
+    stills = [BPTTExplorer(lang=lang), *(random_explorer("bptt", seed, lang=lang) for seed in range(4))]
+    page = visit(*stills, viewport=viewport)
+    for nth, still in enumerate(stills):
+        python, javascript = page.evaluate(
+            """([nth, still, last]) => {
+          const live = document.querySelectorAll('[data-afm]')[nth];
+          afmHost.modelOf(live).set('at', last);
+          const host = new DOMParser().parseFromString(still, 'text/html');
+          const strip = live.querySelector('.ex-strip');
+          strip.querySelector('.ex-frame').remove();
+          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
+          return [host.querySelector('.ex-only-' + size).innerHTML, strip.innerHTML];
+        }""",
+            [nth, still.to_html(), LAST],
+        )
+        assert python == javascript
+
+
+def test_every_line_shows_its_value_and_its_number(visit):
+    """Walk all 57 lines: the list marks one line, with the number of its equation and the library's value."""
+    explorer = random_explorer("bptt", 7)
+    page = visit(explorer)
+    p, s = explorer._params(), explorer.state()
+    h, caches = [[s["h0"]]], []
+    for t in (1, 2, 3):
+        h, cache = gru_step([[s[f"x{t}"]]], h, p)
+        caches.append((cache, h.item()))
+    dhs = [dh for dh, _, _ in explorer._steps()]
+    for t in (1, 2, 3):
+        cache, state = caches[t - 1]
+        _, h_prev, r, not_r, z, not_z, n, q = (array.item() for array in cache)
+        dh = dhs[t - 1]
+        dx, dh_prev, grads = gru_step_backward([[dh]], cache, p)
+        wanted = {
+            "ar": np.log(r / not_r), "r": r, "az": np.log(z / not_z), "z": z, "q": q,
+            "an": np.arctanh(n), "n": n, "h": state,
+            "dh": dh, "dz": dh * (h_prev - n), "daz": grads.b_z.item(), "dn": dh * not_z, "dan": grads.b_n.item(),
+            "dq": grads.b_n.item() * s["W_hn"], "dr": grads.b_n.item() * s["W_hn"] * h_prev,
+            "dar": grads.b_r.item(), "dx": dx.item(), "dhprev": dh_prev.item(),
+        }  # fmt: skip
+        for key in LINES:
+            put(page, {"at": BPTTExplorer.line(key, t)})
+            row = page.locator("[aria-current=step]")
+            assert row.count() == 1
+            assert row.locator(".ex-eq").inner_text() == f"({BPTT['equations'][key][1]})"
+            assert f"({BPTT['equations'][key][1]})" in page.locator(".ex-where").inner_text()
+            marked = page.locator(".ex-graph path.ex-now:not(.ex-head), .ex-graph path.ex-back:not(.ex-head)").count()
+            assert marked == len(BPTT["edges"][key]), key
+            if key in wanted:
+                shown = number(page, row.locator(".ex-result b").inner_text())
+                assert shown == pytest.approx(wanted[key], abs=6e-4), (key, t)
+
+
+def test_four_terms_stand_beside_their_arrows(visit):
+    """The default state shows the point of the chapter: four ways back, and their sum."""
+    explorer = BPTTExplorer()
+    page = visit(explorer)
+    _, terms, total = explorer._steps()[2]
+    beside = [t.replace("−", "-").split(": ") for t in page.locator(".ex-note-g").all_text_contents()]
+    assert [(int(i), float(v)) for i, v in beside] == [(i + 1, round(v, 3)) for i, v in enumerate(terms)]
+    assert f"{total:.3f}" in page.locator(".ex-say").inner_text()
+    assert page.locator(".ex-term").count() == 4
+
+
+def test_update_gate_near_one_leaves_the_kept_term_alone(visit):
+    """What the chapter's second question asks."""
+    page = visit(BPTTExplorer(), reduced_motion="reduce")
+    page.locator("[data-preset=open]").click()
+    terms = BPTTExplorer(**state_in(page, "bptt"))._steps()[2][1]
+    assert terms[0] > 0.999
+    assert max(abs(v) for v in terms[1:]) < 1e-3
+    gate = sigmoid(BPTT["presets"]["open"]["z"])
+    assert terms[0] == pytest.approx(gate, abs=1e-12)
+
+
+def test_parameters_add_up_over_the_steps(visit):
+    page = visit(BPTTExplorer(at=LAST))
+    explorer = BPTTExplorer()
+    p = explorer._params()
+    hs_in = np.array([explorer.x1, explorer.x2, explorer.x3]).reshape(3, 1, 1)
+    _, _, tape = gru_forward(hs_in, [[explorer.h0]], p)
+    _, _, grads = gru_backward(np.array([0, 0, 1.0]).reshape(3, 1, 1), None, tape, p)
+    rows = [row.split() for row in page.locator(".ex-terms tbody tr").all_inner_texts()]
+    total = [float(row[-1].replace("−", "-")) for row in rows]
+    names = ["W_xr", "W_hr", "b_r", "W_xz", "W_hz", "b_z", "W_xn", "W_hn", "b_n"]
+    np.testing.assert_allclose(total, [getattr(grads, name).item() for name in names], atol=6e-4)
+
+
+def test_buttons_and_rows_move_the_line(visit):
+    page = visit(BPTTExplorer(at=0))
+    page.locator("[data-move='-1']").click()
+    assert state_in(page, "bptt")["at"] == 0
+    page.locator("[data-move='1']").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Space")
+    assert state_in(page, "bptt")["at"] == 2
+    page.locator("[data-line=q]").focus()
+    page.keyboard.press("Enter")
+    assert state_in(page, "bptt")["at"] == BPTTExplorer.line("q", 1)
+    assert page.evaluate("document.activeElement.dataset.line") == "q", "the focus must stay"
+    put(page, {"at": LAST})
+    page.locator("[data-move='1']").click()
+    assert state_in(page, "bptt")["at"] == LAST
+
+
+def test_number_of_the_line_leads_to_the_equation_of_the_page(visit):
+    page = visit(BPTTExplorer(), after='<div id="equation-eq-bwd-dhprev">equation</div>')
+    page.locator(".ex-where a").click()
+    assert page.url.endswith("#equation-eq-bwd-dhprev")
+    put(page, {"at": 0})
+    assert page.locator(".ex-where a").count() == 0
+
+
+def test_what_is_not_computed_yet_is_not_shown(visit):
+    page = visit(BPTTExplorer(at=BPTTExplorer.line("z", 1)))
+    assert page.locator(".ex-graph .ex-num").count() == 5  # h_prev and the four lines so far
+    assert page.locator(".ex-strip .ex-bar").count() == 0
+    put(page, {"at": BPTTExplorer.line("dhprev", 2)})
+    assert page.locator(".ex-strip .ex-bar").count() == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"at": 57}, r"at must be a number in \[0, 56\]; got 57"),
+        ({"at": 1.5}, "at must be a whole number; got 1.5"),
+        ({"out2": 2}, r"out2 must be a number in \[-1, 1\]; got 2"),
+        ({"W_hn": "a"}, r"W_hn must be a number in \[-4, 4\]; got 'a'"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(TraitError, match=message):
+        BPTTExplorer(**arguments)
+
+
+def test_unknown_line_is_named():
+    with pytest.raises(ValueError, match=r"name must be one of ar, r, .* step 1, 2 or 3; got 'dw', 2"):
+        BPTTExplorer.line("dw", 2)
+
+
+def test_lines_are_counted_alike_in_python_and_in_the_page(visit):
+    page = visit(BPTTExplorer())
+    for key in LINES:
+        for t in (1, 2, 3):
+            put(page, {"at": BPTTExplorer.line(key, t)})
+            assert page.locator("[aria-current=step] button").get_attribute("data-line") == key
+    assert json.loads(json.dumps(BPTTExplorer().state()))["at"] == BPTTExplorer.line("dhprev", 3)

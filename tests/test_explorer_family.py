@@ -1,0 +1,358 @@
+"""What holds for every explorer alike, in a browser: drawn as described, reached by all means, linked, cleaned up.
+
+What one explorer computes and shows is tested in a file of its own.
+"""
+
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from gru_lib.widgets import EXPLORERS
+from gru_lib.widgets._explorer import Number, Numbers, OneOf, Whole
+from gru_lib.widgets._modules import HERE
+
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+ALL = sorted(EXPLORERS)
+NEW = [name for name in ALL if name != "gate"]  # the gate explorer's own file holds the same for it
+
+
+def random_explorer(name, seed, **more):
+    """An explorer in a state drawn over its whole range."""
+    rng = np.random.default_rng(seed)
+    state = {}
+    for key, trait in EXPLORERS[name].class_traits(sync=True).items():
+        if isinstance(trait, Whole):
+            state[key] = int(rng.integers(trait.min, trait.max + 1))
+        elif isinstance(trait, Numbers):
+            state[key] = np.round(rng.uniform(trait.min, trait.max, trait.length), 2).tolist()
+        elif isinstance(trait, Number):
+            state[key] = round(rng.uniform(trait.min, trait.max), 3)
+        elif isinstance(trait, OneOf) and key != "lang":
+            state[key] = trait.values[rng.integers(len(trait.values))]
+    return EXPLORERS[name](**state, **more)
+
+
+def state_in(page, name):
+    """The state of the first explorer of the page."""
+    keys = [key for key in EXPLORERS[name].keys_of_state() if key != "lang"]
+    return page.evaluate(
+        """keys => {
+      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
+      return Object.fromEntries(keys.map(key => [key, model.get(key)]));
+    }""",
+        keys,
+    )
+
+
+def put(page, state):
+    page.evaluate(
+        """state => {
+      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
+      for (const [key, value] of Object.entries(state)) model.set(key, value);
+    }""",
+        state,
+    )
+
+
+def open_folds(page):
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+
+
+def same_state(a, b, digits=1e-6):
+    assert a.keys() == b.keys()
+    for key, value in a.items():
+        if isinstance(value, str | bool):
+            assert value == b[key], key
+        else:
+            np.testing.assert_allclose(b[key], value, rtol=digits, atol=digits, err_msg=key)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["1280", "390"])
+@pytest.mark.parametrize("name", NEW)
+def test_axe_finds_nothing(visit, name, viewport, dark):
+    page = visit(EXPLORERS[name](anchor="it"), random_explorer(name, 1), viewport=viewport, dark=dark)
+    open_folds(page)
+    results = Axe().run(page, options={"resultTypes": ["violations"], "preload": False})
+    assert results.violations_count == 0, results.generate_report()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("name", NEW)
+def test_nothing_is_wider_than_a_phone(visit, name, lang):
+    page = visit(
+        EXPLORERS[name](anchor="it"), *(random_explorer(name, seed) for seed in range(2)), viewport=PHONE, lang=lang
+    )
+    open_folds(page)
+    wide = page.evaluate("""() => [...document.querySelectorAll('main *')]
+      .filter(e => !e.closest('svg') && e.getBoundingClientRect().right > innerWidth + 0.5)
+      .map(e => e.outerHTML.slice(0, 80))""")
+    assert wide == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    outside = page.evaluate("""() => [...document.querySelectorAll('svg')].flatMap(svg => {
+      const box = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('text')].filter(t => {
+        const b = t.getBoundingClientRect();
+        return b.right > innerWidth || b.left < 0;
+      }).map(t => t.textContent);
+    })""")
+    assert outside == []
+
+
+@pytest.mark.parametrize(("viewport", "least"), [(WIDE, 32), (PHONE, 40)], ids=["1280", "390"])
+@pytest.mark.parametrize("name", NEW)
+def test_targets_are_large_enough(visit, name, viewport, least):
+    page = visit(EXPLORERS[name](anchor="it"), viewport=viewport)
+    open_folds(page)
+    small = page.evaluate(
+        """least => [...document.querySelectorAll('button, summary, input')]
+      .filter(e => e.getBoundingClientRect().height < least - 0.01).map(e => e.outerHTML.slice(0, 80))""",
+        least,
+    )
+    assert small == []
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["1280", "390"])
+@pytest.mark.parametrize("name", NEW)
+def test_words_in_a_drawing_do_not_overlap(visit, name, viewport):
+    page = visit(EXPLORERS[name](), *(random_explorer(name, seed) for seed in range(3)), viewport=viewport)
+    overlaps = page.evaluate("""() => {
+      const found = [];
+      for (const svg of document.querySelectorAll('svg')) {
+        const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+        texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+          const dx = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+          const dy = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+          if (dx > 1 && dy > 6) found.push([a, b, dx, dy]); // line boxes are taller than the letters
+        }));
+      }
+      return found;
+    }""")
+    assert overlaps == []
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["1280", "390"])
+@pytest.mark.parametrize("name", NEW)
+def test_without_javascript_there_is_a_picture_with_a_caption(visit, name, viewport):
+    page = visit(EXPLORERS[name](), viewport=viewport, java_script_enabled=False)
+    pictures = [svg for svg in page.locator("svg").all() if svg.is_visible()]
+    assert len(pictures) == 1
+    caption = page.locator("figcaption").inner_text()
+    assert len(caption) > 60 and not re.search(r"[{}]|None|nan", caption)
+    assert caption in pictures[0].get_attribute("aria-label")
+    assert pictures[0].bounding_box()["width"] > 340
+    assert page.locator("[data-afm]").bounding_box()["height"] < 480, "room kept for what will not come"
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["1280", "390"])
+@pytest.mark.parametrize("name", NEW)
+def test_room_is_kept_for_the_explorer_before_it_wakes(visit, name, viewport):
+    page = visit(EXPLORERS[name](anchor="it"), viewport=viewport)
+    live, kept = page.evaluate("""() => {
+      const el = document.querySelector('[data-afm]'), live = el.offsetHeight;
+      delete el.dataset.live;
+      el.replaceChildren();
+      return [live, el.offsetHeight];
+    }""")
+    assert abs(live - kept) < 40
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("name", NEW)
+def test_words_are_those_of_the_page(visit, name, lang):
+    page = visit(EXPLORERS[name](), random_explorer(name, 2), lang=lang)
+    words = json.loads((HERE / f"{name}.json").read_text("utf-8"))["words"]
+    assert page.locator(f".gru-{name}[role=group]").first.get_attribute("aria-label") == words[lang]["title"]
+    text = page.evaluate("document.querySelector('main').innerHTML")
+    text = re.sub('data-state="[^"]*"', "", text)
+    assert not re.search(r"undefined|NaN|\{\w+\}|\[object", text)
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_words_exist_in_both_languages(name):
+    words = json.loads((HERE / f"{name}.json").read_text("utf-8"))["words"]
+    assert list(words["en"]) == list(words["zh"])
+    for key, english in words["en"].items():
+        assert set(re.findall(r"\{\w+\}", english)) == set(re.findall(r"\{\w+\}", words["zh"][key])), key
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_every_slider_answers_the_keyboard_by_its_step(visit, name):
+    page = visit(EXPLORERS[name]())
+    open_folds(page)
+    for slider in page.locator("input[type=range]").all():
+        key, step = slider.get_attribute("data-key"), float(slider.get_attribute("step"))
+        before = float(slider.input_value())
+        forward = before + step <= float(slider.get_attribute("max"))
+        slider.focus()
+        page.keyboard.press("ArrowRight" if forward else "ArrowLeft")
+        moved = before + (step if forward else -step)
+        assert float(slider.input_value()) == pytest.approx(moved, abs=1e-9), key
+        assert slider.get_attribute("aria-valuetext"), key
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_drag_of_any_slider_is_answered_within_one_frame(visit, name):
+    """Processor time of the page for one input event, layout and painting included: below 16 ms."""
+    page = visit(EXPLORERS[name]())
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        return {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}["TaskDuration"]
+
+    keys = page.eval_on_selector_all("input[type=range][data-key]", "all => all.map(e => e.dataset.key)")
+    for key in keys:
+        before, steps = spent(), 20
+        seen = page.evaluate(
+            """async ([key, steps]) => {
+          const input = document.querySelector(`input[data-key="${key}"]`), seen = new Set();
+          for (let i = 0; i <= steps; i++) {
+            input.value = Number(input.min) + (input.max - input.min) * i / steps;
+            input.dispatchEvent(new Event('input', { bubbles: true }));
+            await new Promise(requestAnimationFrame);
+            seen.add([...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join());
+          }
+          return seen.size;
+        }""",
+            [key, steps],
+        )
+        assert seen > 1, f"{key} changes no drawing"
+        assert 0.1 < 1000 * (spent() - before) / steps < 16, key
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+@pytest.mark.parametrize("name", NEW)
+def test_presets_and_start_again(visit, name, motion):
+    page = visit(random_explorer(name, 3), reduced_motion=motion)
+    first = state_in(page, name)
+    for button in page.locator("[data-preset]").all():
+        button.click()
+        if motion == "reduce":
+            assert button.get_attribute("aria-pressed") == "true"
+        page.wait_for_function(
+            "b => document.querySelector(`[data-preset=${b}]`).getAttribute('aria-pressed') === 'true'",
+            arg=button.get_attribute("data-preset"),
+        )
+    page.locator("[data-again]").click()
+    page.wait_for_function(
+        """first => {
+      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
+      return Object.entries(first).every(([key, value]) => String(model.get(key)) === String(value));
+    }""",
+        arg=first,
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_link_to_a_state_opens_that_state(visit, name):
+    """The address that the button below the explorer makes, opened anew, gives the state back."""
+    page = visit(EXPLORERS[name](anchor="it"))
+    wanted = {k: v for k, v in random_explorer(name, 4).state().items() if k != "lang"}
+    put(page, wanted)
+    page.locator("text=Link to this state").click()
+    page.locator("[role=status]", has_text="address bar").wait_for()
+    fragment = page.evaluate("location.hash")
+    assert fragment.startswith("#it?")
+    again = visit(EXPLORERS[name](anchor="it"), anchor=fragment)
+    again.wait_for_function("performance.getEntriesByType('mark').some(m => m.name.startsWith('afm-ready'))")
+    again.wait_for_timeout(50)
+    same_state(wanted, state_in(again, name))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_link_button_of_an_untouched_explorer_is_its_anchor(visit, name):
+    page = visit(EXPLORERS[name](anchor="it"))
+    page.locator("text=Link to this state").click()
+    page.locator("[role=status]", has_text="address bar").wait_for()
+    assert page.evaluate("location.hash") == "#it"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_explorer_without_an_anchor_offers_no_link(visit, name):
+    assert visit(EXPLORERS[name]()).locator("text=Link to this state").count() == 0
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_link_with_nonsense_changes_nothing(visit, name):
+    keys = [key for key in EXPLORERS[name].keys_of_state() if key != "lang"]
+    query = "&amp;".join([f"{key}=none" for key in keys] + ["preset=toString", "q=1"])
+    page = visit(EXPLORERS[name](anchor="it"), before=f'<p><a href="#it?{query}">nonsense</a></p>')
+    before = state_in(page, name)
+    page.locator("text=nonsense").click()
+    assert state_in(page, name) == before
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_model_moves_the_page_and_python_agrees_with_what_it_may_hold(visit, name):
+    page = visit(EXPLORERS[name]())
+    seen = set()
+    for seed in range(3):
+        put(page, {k: v for k, v in random_explorer(name, seed).state().items() if k != "lang"})
+        EXPLORERS[name](**state_in(page, name))
+        seen.add(page.evaluate("[...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join()"))
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_clean_up_lets_go_of_everything(visit, folder, name):
+    (folder / "catch.js").write_text(
+        "window.afmHost = { register: (name, explorer) => { window.caught = explorer; } };", "utf-8"
+    )
+    page = visit(EXPLORERS[name](), scripts=("catch.js", f"{name}.js"), expect=["nothing"])
+    during, left = page.evaluate("""() => {
+      const ears = [], el = document.body.appendChild(document.createElement('div'));
+      const model = {
+        get: () => undefined, set() {}, save_changes() {},
+        on: (event, ear) => ears.push([event, ear]),
+        off: (event, ear) => ears.splice(ears.findIndex(e => e[0] === event && e[1] === ear), 1),
+      };
+      const stop = caught.render({ model, el });
+      const during = [ears.length, el.childElementCount];
+      el.querySelector('[data-preset]').click();
+      stop();
+      return [during, [ears.length, el.childElementCount]];
+    }""")
+    assert during[0] > 0 and during[1] > 2
+    assert left == [0, 0]
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_print_keeps_the_drawing_and_drops_the_controls(visit, name):
+    page = visit(EXPLORERS[name](anchor="it"))
+    page.emulate_media(media="print")
+    assert any(svg.is_visible() for svg in page.locator("svg").all())
+    assert page.locator(".ex-say").first.is_visible()
+    visible = [e.evaluate("e => e.outerHTML.slice(0, 80)") for e in page.locator("input").all() if e.is_visible()]
+    assert visible == []
+    assert not page.locator(".ex-presets").is_visible()
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_screen_readers_hear_the_sentence_once_it_rests(visit, name):
+    page = visit(EXPLORERS[name]())
+    say = page.locator(".ex-say")
+    assert say.get_attribute("aria-live") == "polite"
+    before = say.inner_text()
+    during = page.evaluate("""() => {
+      const input = document.querySelector('input[type=range]'), say = document.querySelector('.ex-say');
+      input.value = input.min;
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+      return say.textContent;
+    }""")
+    assert during == before, "a moving value must not be read out"
+    page.wait_for_function("old => document.querySelector('.ex-say').textContent !== old", arg=before)
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_static_html_holds_the_state(name):
+    explorer = random_explorer(name, 5, anchor="it")
+    text = explorer.to_html()
+    assert text.startswith(f'<div class="gru-ex gru-{name}" id="it" data-afm="{name}" data-state="')
+    assert json.loads(html.unescape(re.search('data-state="([^"]*)"', text)[1])) == explorer.state()
+    assert eval(repr(explorer), {type(explorer).__name__: type(explorer)}).state() == explorer.state()
+    assert len(text) < 60_000
