@@ -5,6 +5,7 @@ Each repair is one function on the parsed page, and says what it is for. They ru
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,32 @@ def drop_box_styles(page: BeautifulSoup) -> None:
         link.decompose()
 
 
+def point_titles(page: BeautifulSoup) -> None:
+    """``Exercise 4.1 (A step (easy))`` becomes ``Exercise 4.1 · A step (easy)``; a solution names the number."""
+    for number in page.select(".admonition-title > .caption-number"):
+        rest = "".join(node.get_text() for node in number.next_siblings)
+        if re.fullmatch(r"\s*\(.*\)\s*", rest, re.S):
+            first, last = number.next_sibling, list(number.next_siblings)[-1]
+            first.replace_with(re.sub(r"^\s*\(", "· ", str(first)))
+            last = list(number.next_siblings)[-1]
+            last.replace_with(re.sub(r"\)\s*$", "", str(last)))
+    for link in page.select(".solution > .admonition-title > a"):
+        number = re.match(r"\s*(Exercise [\d.]+)", link.get_text())
+        if number:
+            link.string = number[1]
+            link.insert_before(" ")
+
+
+def slant_proof(page: BeautifulSoup) -> None:
+    """A proof begins with the plain word ``Proof.``; it is a label."""
+    for paragraph in page.select("div.proof:not(:has(> .admonition-title)) > p:first-child"):
+        if str(first := paragraph.contents[0]).startswith("Proof. "):
+            first.replace_with(str(first).removeprefix("Proof."))
+            label = page.new_tag("em")
+            label.string = "Proof."
+            paragraph.insert(0, label)
+
+
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     drop_fontawesome_script,
     name_search_button_by_its_text,
@@ -67,6 +94,8 @@ REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     make_citations_a_list,
     drop_repeated_ids,
     drop_box_styles,
+    point_titles,
+    slant_proof,
 )
 
 
