@@ -681,6 +681,7 @@ def elman_step(f: Callable[..., Any]) -> Result:
         return (
             ("the bias b is missing.", run({"b_a": 0 * p.b})),
             ("W_h is transposed: h_prev W_h, not h_prev W_hᵀ.", run({"W_ha": p.W_h.T})),
+            ("[x, h_prev] W stands where [h_prev, x] W belongs.", run({"W_xa": p.W[:_D], "W_ha": p.W[_D:]})),
             ("h_prev is missing: without h_prev W_h there is no memory.", run({"W_ha": 0 * p.W_h})),
             ("x is missing: add x W_x.", run({"W_xa": 0 * p.W_x})),
             ("there is no tanh.", run(squash=lambda a: a)),

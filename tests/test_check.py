@@ -199,6 +199,7 @@ PLANTED = [
     ("gru_backward", "return dxs,", "return dxs[::-1],", "dxs runs backwards"),
     ("elman_step", " + p.b", "", "bias b is missing"),
     ("elman_step", "@ p.W_h", "@ p.W_h.T", "W_h is transposed"),
+    ("elman_step", "x @ p.W_x + h_prev @ p.W_h", "np.concatenate([x, h_prev], 1) @ p.W", r"\[x, h_prev\] W stands"),
     ("elman_step", "h_prev @ p.W_h + ", "", "h_prev is missing"),
     ("elman_step", "np.tanh", "sigmoid", "σ stands where tanh belongs"),
     ("elman_step", "np.tanh", "", "there is no tanh"),
