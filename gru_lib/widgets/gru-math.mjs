@@ -96,3 +96,28 @@ export function gruStepBackward(dh, x, h_prev, c, p) {
   const dx = add(back(da_r, p.W_xr), back(da_z, p.W_xz), back(da_n, p.W_xn));
   return { dz, da_z, dn, da_n, q, dq, dr, da_r, terms, dh_prev: add(...terms), dx, grads };
 }
+
+/**
+ * One memory over a sequence of gates: h_t = z_t h_(t-1) + (1 - z_t) n_t, from h_0.
+ *
+ * @param {number[]} n candidates, (T,)
+ * @param {number[]} z shares of the old state that are kept, (T,)
+ * @param {number} h0 state before the first step
+ * @returns {number[]} states h_1 … h_T
+ */
+export function gatedStates(n, z, h0 = 0) {
+  let h = h0;
+  return n.map((candidate, t) => (h = z[t] * h + (1 - z[t]) * candidate));
+}
+
+/** The weights w_0 … w_T of h_0 and of the T candidates in the last state; they sum to 1. */
+export function gateWeights(z) {
+  const weights = [];
+  let later = 1; // the product of the gates after step k
+  for (let k = z.length; k >= 1; k--) {
+    weights[k] = (1 - z[k - 1]) * later;
+    later *= z[k - 1];
+  }
+  weights[0] = later;
+  return weights;
+}

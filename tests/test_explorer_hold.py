@@ -1,0 +1,164 @@
+"""Hold the gate (chapter 3): its states and weights are the library's and the theorem's, and every gate can be held."""
+
+import numpy as np
+import pytest
+from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
+from traitlets import TraitError
+
+from gru_lib.gates import convex_update
+from gru_lib.widgets import HoldExplorer
+from gru_lib.widgets.hold import HOLD, T
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_javascript_gated_states_equal_convex_update(maths, seed):
+    rng = np.random.default_rng(seed)
+    n, z, h0 = rng.normal(size=40), rng.random(40), rng.normal()
+    h, wanted = np.array([h0]), []
+    for candidate, keep in zip(n, z, strict=True):
+        h, _ = convex_update(np.array([1 - keep]), np.array([candidate]), h)
+        wanted.append(h.item())
+    np.testing.assert_allclose(maths("gatedStates", n.tolist(), z.tolist(), h0), wanted, rtol=0, atol=1e-12)
+    w = np.array(maths("gateWeights", z.tolist()))
+    assert w.sum() == pytest.approx(1, abs=1e-12)
+    assert w @ np.append(h0, n) == pytest.approx(wanted[-1], abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_give_the_framed_state(seed):
+    memory = random_explorer("hold", seed)
+    value = memory.value
+    assert len(value["w"]) == memory.at + 1
+    assert sum(value["w"]) == pytest.approx(1, abs=1e-12)
+    assert np.dot(value["w"][1:], memory.n[: memory.at]) == pytest.approx(value["h"][memory.at - 1], abs=1e-12)
+
+
+def test_default_holds_the_number_of_step_5_to_the_end():
+    """The default state shows the point."""
+    memory = HoldExplorer()
+    assert HOLD["store"] == 5 and memory.n[4] == max(memory.n) == 0.9
+    assert memory.value["w"][5] == pytest.approx(0.98 * 0.99**19, abs=1e-12)
+    assert memory.value["w"][5] > 0.8
+    leak = HoldExplorer(z=[0.02 if t == 5 else 0.9 for t in range(1, T + 1)])
+    assert leak.value["w"][5] < 0.14
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
+    latch = HoldExplorer(z=[float(t != 5) for t in range(1, T + 1)], lang=lang)
+    stills = [HoldExplorer(lang=lang), latch, *(random_explorer("hold", seed, lang=lang) for seed in range(4))]
+    page = visit(*stills, viewport=viewport)
+    for nth, still in enumerate(stills):
+        pairs = page.evaluate(
+            """([nth, still]) => {
+          const live = document.querySelectorAll('[data-afm]')[nth];
+          const host = new DOMParser().parseFromString(still, 'text/html');
+          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
+          return [
+            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-rows').innerHTML],
+            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
+          ];
+        }""",
+            [nth, still.to_html()],
+        )
+        for python, javascript in pairs:
+            assert python == javascript
+
+
+def at_column(page, t, row, share):
+    """The place on the page of column t in a row of the drawing; share 0 is the row's top, 1 its bottom."""
+    box = page.locator(".ex-rows").bounding_box()
+    layout = HOLD["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
+    zoom = box["width"] / layout["W"]
+    place = layout[row]
+    top, high = (place["y"] - place["half"], 2 * place["half"]) if "half" in place else (place["y"], place["high"])
+    x = layout["left"] + (t - 0.5) * layout["column"]
+    return box["x"] + zoom * x, box["y"] + zoom * (top + share * high)
+
+
+def test_pointer_pulls_gates_column_by_column(visit):
+    page = visit(HoldExplorer(z=[1.0] * T))
+    page.mouse.move(*at_column(page, 8, "z", 0.5))
+    page.mouse.down()
+    for t in range(9, 13):
+        page.mouse.move(*at_column(page, t, "z", 0.5))
+    page.mouse.up()
+    page.mouse.move(*at_column(page, 20, "z", 0.5))
+    z = state_in(page, "hold")["z"]
+    assert z[7:12] == pytest.approx([0.5] * 5, abs=0.03)
+    assert z[:7] == [1] * 7 and z[12:] == [1] * 12
+    assert state_in(page, "hold")["at"] == 24, "the frame stays where it is"
+
+
+def test_pointer_beyond_the_row_closes_the_gate_no_further(visit):
+    page = visit(HoldExplorer())
+    page.mouse.move(*at_column(page, 8, "z", 0.5))
+    page.mouse.down()
+    page.mouse.move(*at_column(page, 8, "z", 3))
+    page.mouse.up()
+    assert state_in(page, "hold")["z"][7] == 0
+
+
+def test_finger_sets_a_candidate_and_moves_the_frame(visit):
+    page = visit(HoldExplorer(), viewport=PHONE, has_touch=True)
+    page.locator(".ex-rows").scroll_into_view_if_needed()
+    page.touchscreen.tap(*at_column(page, 3, "n", 0.0))
+    page.touchscreen.tap(*at_column(page, 9, "h", 0.5))
+    state = state_in(page, "hold")
+    assert state["n"][2] == pytest.approx(1, abs=0.05)
+    assert state["at"] == 9
+    assert page.locator(".ex-now").text_content().startswith("step 9")
+
+
+def test_sliders_set_the_framed_step_or_all_gates(visit):
+    page = visit(HoldExplorer(at=5))
+    page.locator("input[data-key=z]").focus()
+    page.keyboard.press("Home")
+    page.locator("input[data-key=n]").focus()
+    page.keyboard.press("End")
+    state = state_in(page, "hold")
+    assert (state["z"][4], state["n"][4]) == (0, 1)
+    assert state["z"][:4] == [0.99] * 4
+    page.locator("input[data-key=all]").focus()
+    page.keyboard.press("End")
+    assert state_in(page, "hold")["z"] == [1] * T
+    page.locator("input[data-key=at]").focus()
+    page.keyboard.press("ArrowLeft")
+    assert state_in(page, "hold")["at"] == 4
+    assert page.locator("input[data-key=at]").get_attribute("aria-valuetext") == "step 4"
+
+
+def test_link_may_set_all_gates_at_once(visit):
+    page = visit(HoldExplorer(anchor="hold"), before='<p><a href="#hold?z=0.9&amp;at=10">average</a></p>')
+    page.locator("a", has_text="average").click()
+    state = state_in(page, "hold")
+    assert state["z"] == [0.9] * T
+    share = 1 - 0.9**10
+    page.locator(".ex-say", has_text=f"the last 10 steps have {100 * share:.0f}\u00a0%").wait_for()
+
+
+def test_latch_says_a_hundred_per_cent(visit):
+    """With gates of exactly 0 and 1 the shares are exact, and may be called so."""
+    page = visit(HoldExplorer())
+    put(page, {"z": [float(t != 5) for t in range(1, T + 1)]})
+    page.locator(".ex-say", has_text="step 5 has 100\u00a0%, the last 10 steps have 0\u00a0%").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"z": [0.5] * 23}, r"z must be 24 numbers in \[0, 1\]; got"),
+        ({"z": [0.5] * 23 + [1.5]}, r"z must be 24 numbers in \[0, 1\]"),
+        ({"n": "a"}, r"n must be 24 numbers in \[-1, 1\]; got 'a'"),
+        ({"n": [float("nan")] * 24}, "n must be 24 numbers"),
+        ({"at": 0}, r"at must be a number in \[1, 24\]; got 0"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(TraitError, match=message):
+        HoldExplorer(**arguments)
+
+
+def test_arrays_are_lists():
+    assert HoldExplorer(z=np.full(T, 0.5)).z == [0.5] * T
