@@ -58,13 +58,13 @@ lab: $(STAMP) ## JupyterLab on the chapters
 bench: $(STAMP) ## time the library beside other frameworks, those that are installed
 	@$(BIN)/python -m benchmarks
 
-lint: $(STAMP) ## ruff, as the pre-commit hook runs it
+lint: $(STAMP) ## ruff: rules and form
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-lock: $(STAMP) ## resolve the versions anew into requirements.lock
+lock: $(STAMP) ## resolve versions into requirements.lock; UPGRADE=--upgrade takes the newest
 	@$(BIN)/python -m pip install -q uv
-	@$(BIN)/uv pip compile -q --upgrade --universal --generate-hashes --python-version 3.11 --no-header --no-annotate pyproject.toml requirements.in --extra test -o requirements.lock
+	@$(BIN)/uv pip compile -q $(UPGRADE) --universal --generate-hashes --python-version 3.11 --no-header --no-annotate pyproject.toml requirements.in --extra test -o requirements.lock
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) _build build *.egg-info .pytest_cache .ruff_cache
