@@ -53,7 +53,7 @@ serve: $(STAMP) ## build, serve on localhost, build again on change; PORT=8000
 	@PYTHONPATH=book/_ext $(BIN)/sphinx-autobuild -n -q --host 127.0.0.1 --port $(PORT) --re-ignore '/(_build|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$$)' . _build/serve
 
 lab: $(STAMP) ## JupyterLab on the chapters
-	@$(RUN) $(BIN)/jupyter lab book
+	@$(RUN) $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) book
 
 bench: $(STAMP) ## time the library beside other frameworks, those that are installed
 	@$(BIN)/python -m benchmarks
