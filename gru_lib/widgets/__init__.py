@@ -2,10 +2,13 @@
 
 from gru_lib.widgets._explorer import Explorer
 from gru_lib.widgets.bptt import BPTTExplorer
+from gru_lib.widgets.gain import GainExplorer
 from gru_lib.widgets.gate import GateExplorer
 from gru_lib.widgets.hold import HoldExplorer
 
-__all__ = ["EXPLORERS", "BPTTExplorer", "Explorer", "GateExplorer", "HoldExplorer"]
+__all__ = ["EXPLORERS", "BPTTExplorer", "Explorer", "GainExplorer", "GateExplorer", "HoldExplorer"]
+
+_ALL = (BPTTExplorer, GainExplorer, GateExplorer, HoldExplorer)
 
 #: Every explorer by the name of its module, as `data-afm` and the `explorer` directive of the book use it.
-EXPLORERS: dict[str, type[Explorer]] = {cls.module: cls for cls in (GateExplorer, BPTTExplorer, HoldExplorer)}
+EXPLORERS: dict[str, type[Explorer]] = {cls.module: cls for cls in _ALL}

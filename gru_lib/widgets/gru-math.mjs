@@ -121,3 +121,49 @@ export function gateWeights(z) {
   weights[0] = later;
   return weights;
 }
+
+/**
+ * One step of an Elman net for one sequence: h = tanh(x W_x + h_prev W_h + b), gru_lib.elman_step.
+ *
+ * @param {number[]} x input, (D,)
+ * @param {number[]} h_prev state before the step, (H,)
+ * @param {object} p W_x (D, H), W_h (H, H), b (H,)
+ * @returns {number[]} state, (H,)
+ */
+export function elmanStep(x, h_prev, p) {
+  const [fromX, fromH] = [matvec(x, p.W_x), matvec(h_prev, p.W_h)];
+  return p.b.map((b, j) => Math.tanh(fromX[j] + fromH[j] + b));
+}
+
+/** J after one more step of an Elman net: diag(1 - h²) W_h^T J, for J (H, H) as an array of rows. */
+export function elmanJacobian(J, h, W_h) {
+  return h.map((v, i) => J[0].map((_, j) => (1 - v * v) * W_h.reduce((sum, row, k) => sum + row[i] * J[k][j], 0)));
+}
+
+/**
+ * The largest singular value of a square matrix, by one-sided Jacobi rotations: columns are turned in pairs until
+ * they are orthogonal; then the longest is it. Entries may be as small as 1e-200: the matrix is scaled first.
+ */
+export function spectralNorm(A) {
+  const scale = Math.max(...A.flat().map(Math.abs));
+  if (scale === 0) return 0;
+  const columns = A[0].map((_, j) => A.map((row) => row[j] / scale));
+  const dot = (u, v) => u.reduce((sum, value, i) => sum + value * v[i], 0);
+  for (let sweep = 0, turned = true; turned && sweep < 40; sweep++) {
+    turned = false;
+    for (let i = 0; i < columns.length; i++) {
+      for (let j = i + 1; j < columns.length; j++) {
+        const [u, v] = [columns[i], columns[j]];
+        const [a, b, c] = [dot(u, u), dot(v, v), dot(u, v)];
+        if (Math.abs(c) <= 1e-15 * Math.sqrt(a * b)) continue;
+        turned = true;
+        const zeta = (b - a) / (2 * c);
+        const t = (zeta < 0 ? -1 : 1) / (Math.abs(zeta) + Math.hypot(1, zeta));
+        const cos = 1 / Math.hypot(1, t);
+        columns[i] = u.map((value, k) => cos * (value - t * v[k]));
+        columns[j] = v.map((value, k) => cos * (value + t * u[k]));
+      }
+    }
+  }
+  return scale * Math.sqrt(Math.max(...columns.map((column) => dot(column, column))));
+}
