@@ -67,4 +67,4 @@ lock: $(STAMP) ## resolve versions into requirements.lock; UPGRADE=--upgrade tak
 	@$(BIN)/uv pip compile -q $(UPGRADE) --universal --generate-hashes --python-version 3.11 --no-header --no-annotate pyproject.toml requirements.in --extra test -o requirements.lock
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) _build build *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) _build build conf.py *.egg-info .pytest_cache .ruff_cache
