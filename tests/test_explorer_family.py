@@ -12,7 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from gru_lib.widgets import EXPLORERS
-from gru_lib.widgets._explorer import Number, Numbers, OneOf, Whole
+from gru_lib.widgets._explorer import Number, Numbers, OneOf, Permutation, Whole
 from gru_lib.widgets._modules import HERE
 
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -27,6 +27,8 @@ def random_explorer(name, seed, **more):
     for key, trait in EXPLORERS[name].class_traits(sync=True).items():
         if isinstance(trait, Whole):
             state[key] = int(rng.integers(trait.min, trait.max + 1))
+        elif isinstance(trait, Permutation):
+            state[key] = rng.permutation(trait.length).tolist()
         elif isinstance(trait, Numbers):
             state[key] = np.round(rng.uniform(trait.min, trait.max, trait.length), 2).tolist()
         elif isinstance(trait, Number):

@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise ImportError('gru_lib.widgets needs anywidget: pip install "gru-lib[widgets]"') from error
 
-__all__ = ["Explorer", "Number", "Numbers", "OneOf", "Whole"]
+__all__ = ["Explorer", "Number", "Numbers", "OneOf", "Permutation", "Whole"]
 
 
 class Number(Float):
@@ -63,6 +63,26 @@ class Numbers(TraitType):
                 f"got {value!r}."
             )
         return numbers.tolist()
+
+
+class Permutation(TraitType):
+    """A trait for an order of `length` things: each of 0 … length − 1 once."""
+
+    def __init__(self, default: list[int], **kwargs: Any) -> None:
+        self.length = len(default)
+        super().__init__(list(default), **kwargs)
+
+    def validate(self, obj: Any, value: Any) -> list[int]:
+        """Return `value` as a list of ints, or raise TraitError."""
+        try:
+            order = [int(v) for v in value]
+        except (TypeError, ValueError):
+            order = []
+        if sorted(order) != list(range(self.length)):
+            raise TraitError(
+                f"{type(obj).__name__}: {self.name} must hold each of 0 … {self.length - 1} once; got {value!r}."
+            )
+        return order
 
 
 class OneOf(Enum):

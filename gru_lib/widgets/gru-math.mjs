@@ -123,16 +123,17 @@ export function gateWeights(z) {
 }
 
 /**
- * One step of an Elman net for one sequence: h = tanh(x W_x + h_prev W_h + b), gru_lib.elman_step.
+ * One step of an Elman net for one sequence: h = g(x W_x + h_prev W_h + b), gru_lib.elman_step.
  *
  * @param {number[]} x input, (D,)
  * @param {number[]} h_prev state before the step, (H,)
- * @param {object} p W_x (D, H), W_h (H, H), b (H,)
+ * @param {object} p W_x (D, H), W_h (H, H), b (H,); activation "linear", else tanh
  * @returns {number[]} state, (H,)
  */
 export function elmanStep(x, h_prev, p) {
   const [fromX, fromH] = [matvec(x, p.W_x), matvec(h_prev, p.W_h)];
-  return p.b.map((b, j) => Math.tanh(fromX[j] + fromH[j] + b));
+  const g = p.activation === "linear" ? (a) => a : Math.tanh;
+  return p.b.map((b, j) => g(fromX[j] + fromH[j] + b));
 }
 
 /** J after one more step of an Elman net: diag(1 - h²) W_h^T J, for J (H, H) as an array of rows. */

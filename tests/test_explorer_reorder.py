@@ -1,0 +1,135 @@
+"""Reorder the tokens (chapter 1): three nets of the library, and words that can be put into any order."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from test_explorer_family import PHONE, WIDE, random_explorer, state_in
+from traitlets import TraitError
+
+from gru_lib import elman_init, elman_step
+from gru_lib.widgets import ReorderExplorer
+from gru_lib.widgets.reorder import REORDER
+
+
+def test_javascript_linear_step_equals_python(maths):
+    rng = np.random.default_rng(0)
+    p = elman_init(rng, 3, 4, activation="linear")
+    p.flat[:] = rng.normal(size=p.size)
+    x, h = rng.normal(size=(1, 3)), rng.normal(size=(1, 4))
+    q = {name: getattr(p, name).tolist() for name in ("W_x", "W_h", "b")} | {"activation": "linear"}
+    got = maths("elmanStep", x[0].tolist(), h[0].tolist(), q)
+    np.testing.assert_allclose(got, elman_step(x, h, p)[0][0], rtol=0, atol=1e-12)
+
+
+def test_sum_is_the_same_to_the_last_bit_for_every_order():
+    for order in permutations(range(5)):
+        assert ReorderExplorer(order=order).value["sum"] == 0
+
+
+def test_other_nets_notice_every_exchange_of_neighbours():
+    for i in range(4):
+        order = [0, 1, 2, 3, 4]
+        order[i], order[i + 1] = order[i + 1], order[i]
+        value = ReorderExplorer(order=order).value
+        assert value["linear"] > 0.01 and value["elman"] > 0.01
+
+
+def test_linear_net_with_factor_one_is_the_sum():
+    """Equation (W_h - I) = 0 of the chapter: order-blind exactly at factor 1; Elman's net is not even there."""
+    for order in ([4, 3, 2, 1, 0], [1, 0, 2, 3, 4]):
+        assert ReorderExplorer(order=order, factor=1).value["linear"] == 0
+        assert ReorderExplorer(order=order, factor=1).value["elman"] > 0.01
+        assert ReorderExplorer(order=order, factor=0.99).value["linear"] > 0
+
+
+def test_default_shows_the_point():
+    value = ReorderExplorer().value
+    assert value["order"] != sorted(value["order"])
+    assert value["sum"] == 0 < 0.1 < min(value["linear"], value["elman"])
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
+    stills = [ReorderExplorer(lang=lang), ReorderExplorer(factor=1, lang=lang)]
+    stills += [random_explorer("reorder", seed, lang=lang) for seed in range(4)]
+    page = visit(*stills, viewport=viewport)
+    for nth, still in enumerate(stills):
+        pairs = page.evaluate(
+            """([nth, still]) => {
+          const live = document.querySelectorAll('[data-afm]')[nth];
+          const host = new DOMParser().parseFromString(still, 'text/html');
+          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
+          return [
+            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-nets').innerHTML],
+            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
+          ];
+        }""",
+            [nth, still.to_html()],
+        )
+        for python, javascript in pairs:
+            assert python == javascript
+
+
+def chips(page):
+    return page.locator(".ex-chip").all_inner_texts()
+
+
+def test_arrow_keys_move_a_word_and_the_focus_goes_with_it(visit):
+    page = visit(ReorderExplorer(order=[0, 1, 2, 3, 4]))
+    page.locator(".ex-chip", has_text="dogs").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert chips(page) == ["only", "bite", "old", "dogs", "men"]
+    assert page.evaluate("document.activeElement.textContent") == "dogs"
+    assert page.evaluate("document.activeElement.ariaLabel") == "dogs, place 4 of 5; arrow keys move it"
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert chips(page) == ["only", "bite", "old", "men", "dogs"]
+    assert state_in(page, "reorder")["order"] == [0, 2, 3, 4, 1]
+
+
+def test_mouse_drags_a_word_to_another_place(visit):
+    page = visit(ReorderExplorer(order=[0, 1, 2, 3, 4]))
+    boxes = [chip.bounding_box() for chip in page.locator(".ex-chip").all()]
+    middles = [(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in boxes]
+    page.mouse.move(*middles[4])
+    page.mouse.down()
+    page.mouse.move(*middles[0], steps=12)
+    page.mouse.up()
+    page.mouse.move(*middles[2], steps=4)
+    assert chips(page) == ["men", "only", "dogs", "bite", "old"]
+    page.locator(".ex-say", has_text="men only dogs bite old").wait_for()
+
+
+def test_finger_drags_a_word(visit):
+    page = visit(ReorderExplorer(order=[0, 1, 2, 3, 4]), viewport=PHONE, has_touch=True)
+    boxes = [chip.bounding_box() for chip in page.locator(".ex-chip").all()]
+    session = page.context.new_cdp_session(page)
+    xs = np.linspace(boxes[0]["x"] + 10, boxes[2]["x"] + boxes[2]["width"] / 2, 8)
+    y = boxes[0]["y"] + 20
+    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": xs[0], "y": y}]})
+    for x in xs:
+        session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y}]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert chips(page) == ["dogs", "bite", "only", "old", "men"]
+
+
+def test_link_with_a_word_twice_changes_nothing(visit):
+    page = visit(ReorderExplorer(anchor="it"), before='<p><a href="#it?order=0,0,1,2,3">twice</a></p>')
+    page.locator("a", has_text="twice").click()
+    assert state_in(page, "reorder")["order"] == REORDER["start"]["order"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"order": [0, 1, 2, 3, 3]}, "order must hold each of 0 … 4 once; got"),
+        ({"order": "dogs"}, "order must hold each of 0 … 4 once; got 'dogs'"),
+        ({"factor": 2}, r"factor must be a number in \[0, 1.25\]; got 2"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(TraitError, match=message):
+        ReorderExplorer(**arguments)
