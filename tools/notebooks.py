@@ -21,7 +21,7 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, TEXT = ROOT / "book", ROOT / "book_text"
-TIMEOUT = 60  # seconds a cell may take; nbval is given the same
+TIMEOUT = 60  # seconds a cell may take; nbval allows three times that, for a busy machine
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
