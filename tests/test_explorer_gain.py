@@ -9,7 +9,8 @@ from traitlets import TraitError
 
 from gru_lib import elman_init, elman_step, jacobian
 from gru_lib.widgets import GainExplorer
-from gru_lib.widgets.gain import GAIN, T, size
+from gru_lib.widgets._decades import size
+from gru_lib.widgets.gain import GAIN, T
 
 
 @pytest.mark.parametrize("seed", range(3))

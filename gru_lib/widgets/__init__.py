@@ -4,12 +4,22 @@ from gru_lib.widgets._explorer import Explorer
 from gru_lib.widgets.bptt import BPTTExplorer
 from gru_lib.widgets.gain import GainExplorer
 from gru_lib.widgets.gate import GateExplorer
+from gru_lib.widgets.highway import HighwayExplorer
 from gru_lib.widgets.hold import HoldExplorer
 from gru_lib.widgets.reorder import ReorderExplorer
 
-__all__ = ["EXPLORERS", "BPTTExplorer", "Explorer", "GainExplorer", "GateExplorer", "HoldExplorer", "ReorderExplorer"]
+__all__ = [
+    "EXPLORERS",
+    "BPTTExplorer",
+    "Explorer",
+    "GainExplorer",
+    "GateExplorer",
+    "HighwayExplorer",
+    "HoldExplorer",
+    "ReorderExplorer",
+]
 
-_ALL = (BPTTExplorer, GainExplorer, GateExplorer, HoldExplorer, ReorderExplorer)
+_ALL = (BPTTExplorer, GainExplorer, GateExplorer, HighwayExplorer, HoldExplorer, ReorderExplorer)
 
 #: Every explorer by the name of its module, as `data-afm` and the `explorer` directive of the book use it.
 EXPLORERS: dict[str, type[Explorer]] = {cls.module: cls for cls in _ALL}

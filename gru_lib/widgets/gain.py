@@ -9,9 +9,10 @@ import numpy as np
 
 from gru_lib.jacobian import jacobian
 from gru_lib.rnn import ElmanParams, elman_forward, elman_init
+from gru_lib.widgets._decades import Curve, drawing, size
 from gru_lib.widgets._explorer import Explorer, Number, Whole
 from gru_lib.widgets._modules import HERE
-from gru_lib.widgets._svg import fixed, num, still, sub, text
+from gru_lib.widgets._svg import fixed, still
 
 __all__ = ["GainExplorer"]
 
@@ -97,55 +98,12 @@ class GainExplorer(Explorer):
             rate=fixed(self.radius * slope, 2),
             measured=fixed(curves["driven"][self.length] ** (1 / self.length), 2),
         )
+        shown = [
+            Curve("g", "ex-line-rest", words["rest"], curves["rest"]),
+            Curve("g", "", words["driven"], curves["driven"]),
+        ]
         pictures = {
-            name: (at["W"], at["H"], _drawing(self.length, curves, at, words)) for name, at in GAIN["layout"].items()
+            name: (at["W"], at["H"], drawing(shown, self.length, at, GAIN["decades"], words))
+            for name, at in GAIN["layout"].items()
         }
         return still(pictures, "ex-growth", words["diagram"], said)
-
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def size(v: float) -> str:
-    """Return a positive number in words that survive a hundred powers of ten: 0.042, 31, 4.2 · 10², 2.3 · 10⁻⁹."""
-    if 0.01 <= v < 99.5:
-        return f"{v:#.2g}".rstrip(".")
-    digits, power = f"{v:.1e}".split("e")
-    return f"{digits}\u00a0·\u00a010{str(int(power)).translate(_RAISED)}"
-
-
-def _drawing(length: int, curves: dict[str, np.ndarray], at: dict[str, Any], words: dict[str, str]) -> str:
-    """Return the inside of the <svg>: that of drawGrowth in gain.mjs."""
-    low, high = GAIN["decades"]
-    left, right, top, bottom = (at[side] for side in ("left", "right", "top", "bottom"))
-
-    def x(t: float) -> float:
-        return left + t / T * (right - left)
-
-    def y(decade: float) -> float:
-        return bottom - (decade - low) / (high - low) * (bottom - top)
-
-    out = []
-    for d in range(low, high + 1, 8):
-        out.append(f'<path class="{"ex-rule" if d else "ex-one"}" d="M{left} {num(y(d))}H{right}"/>')
-        out.append(text("ex-small", left - 6, y(d) + 4.5, "end", f"10{str(d).translate(_RAISED)}" if d else "1"))
-    out += [text("ex-small", x(t), bottom + 18, "middle", str(t)) for t in (0, 25, 50, 75, 100)]
-    out.append(text("ex-small", right, bottom + 36, "end", f'<tspan class="ex-it">T</tspan>, {words["steps"]}'))
-
-    ratio = f'<tspan class="ex-it">∂{sub("h", "T")}/∂{sub("h", "0")}</tspan>'
-    out.append(text("ex-small", left, 16, "start", words["norm"].format(d=ratio)))
-
-    ends = []
-    for name, cls in (("rest", "ex-line ex-line-rest"), ("driven", "ex-line")):
-        decades = np.log10(curves[name][: length + 1])
-        points = [(x(t), y(d)) for t, d in enumerate(decades) if low <= d <= high]
-        out.append(f'<path class="{cls}" d="M{"L".join(f"{num(a)} {num(b)}" for a, b in points)}"/>')
-        ends.append((name, *points[-1], bool(low <= decades[-1] <= high)))
-    (_, ax, ay, _), (_, bx, by, _) = ends
-    near, up = abs(ay - by) < 16 and abs(ax - bx) < 60, 1 if ay <= by else -1
-    for i, (name, px, py, reached) in enumerate(ends):
-        shift = (up if i else -up) * (16 - abs(ay - by)) / 2 if near else 0
-        out.append(f'<circle class="ex-end" cx="{num(px)}" cy="{num(py)}" r="{4 if reached else 0}"/>')
-        out.append(text("ex-name-g", px + 8, py + 4.5 + shift, "start", words[name]))
-    out.append(f'<path class="ex-cursor" d="M{num(x(length))} {top}V{bottom}"/>')
-    return "".join(out)

@@ -168,3 +168,13 @@ export function spectralNorm(A) {
   }
   return scale * Math.sqrt(Math.max(...columns.map((column) => dot(column, column))));
 }
+
+/** The Jacobian of a GRU's step, ∂h/∂h_prev as an array of rows: row i is dh_prev for a gradient of 1 at h_i. */
+export function gruJacobian(x, h_prev, c, p) {
+  return c.h.map((_, i) => gruStepBackward(c.h.map((__, j) => Number(i === j)), x, h_prev, c, p).dh_prev);
+}
+
+/** Matrix times matrix, both as arrays of rows. */
+export function matmul(A, B) {
+  return A.map((row) => matvec(row, B));
+}

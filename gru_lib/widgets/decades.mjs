@@ -1,0 +1,83 @@
+// Curves over many powers of ten against a number of steps, and the pointer that moves that number.
+import { clamp } from "./gru-math.mjs";
+import { fill, num } from "./explorer.mjs";
+
+const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+const raise = (n) => [...String(n)].map((c) => RAISED[c]).join("");
+
+/** A number, not negative, in words that survive a hundred powers of ten: 0.042, 31, 4.2 · 10², 2.3 · 10⁻⁹. */
+export function size(v) {
+  if (v === 0) return "0";
+  if (v >= 0.01 && v < 99.5) return v.toPrecision(2);
+  const [digits, power] = v.toExponential(1).split("e");
+  return `${digits}\u00a0·\u00a010${raise(Number(power))}`;
+}
+
+const label = (cls, x, y, anchor, content) =>
+  `<text class="${cls}" x="${num(x)}" y="${num(y)}" text-anchor="${anchor}">${content}</text>`;
+
+/**
+ * The inside of the drawing; _decades.py draws the same where there is no JavaScript.
+ *
+ * @param {object[]} curves two of { role, cls, name, values }: values for 0 … T steps
+ * @param {number} length the number of steps at hand
+ * @param {object} L layout: left, right, top, bottom
+ * @param {number[]} decades the lowest and highest power of ten
+ * @param {object} words norm, steps
+ */
+export function drawDecades(curves, length, L, [low, high], words) {
+  const T = curves[0].values.length - 1;
+  const x = (t) => L.left + (t / T) * (L.right - L.left);
+  const y = (v) => L.bottom - ((Math.log10(v) - low) / (high - low)) * (L.bottom - L.top);
+  const inside = (v) => v > 0 && Math.log10(v) >= low && Math.log10(v) <= high;
+  const out = [];
+  for (let d = low; d <= high; d += 8) {
+    const at = y(10 ** d);
+    out.push(`<path class="${d === 0 ? "ex-one" : "ex-rule"}" d="M${L.left} ${num(at)}H${L.right}"/>`);
+    out.push(label("ex-small", L.left - 6, at + 4.5, "end", d === 0 ? "1" : `10${raise(d)}`));
+  }
+  for (const t of [0, 25, 50, 75, 100]) out.push(label("ex-small", x(t), L.bottom + 18, "middle", String(t)));
+  out.push(label("ex-small", L.right, L.bottom + 36, "end", `<tspan class="ex-it">T</tspan>, ${words.steps}`));
+  const index = (i) => `h<tspan class="ex-sub" dy="4">${i}</tspan><tspan dy="-4">\u200b</tspan>`;
+  const ratio = `<tspan class="ex-it">∂${index("T")}/∂${index("0")}</tspan>`;
+  out.push(label("ex-ratio", L.left, 16, "start", fill(words.norm, { d: ratio })));
+
+  const ends = curves.map(({ role, cls, values }) => {
+    const points = values.map((v, t) => [t, v]).filter(([t, v]) => t <= length && inside(v));
+    const d = points.map(([t, v]) => `${num(x(t))} ${num(y(v))}`).join("L");
+    out.push(`<path class="ex-line ex-${role} ${cls}" d="M${d}"/>`);
+    const [t, v] = points.at(-1);
+    return { x: x(t), y: y(v), reached: t === length };
+  });
+  const [a, b] = ends;
+  const near = Math.abs(a.y - b.y) < 16 && Math.abs(a.x - b.x) < 60;
+  const up = a.y <= b.y ? 1 : -1;
+  ends.forEach((end, i) => {
+    const { role, name } = curves[i];
+    const shift = near ? (i === 0 ? -up : up) * (16 - Math.abs(a.y - b.y)) / 2 : 0;
+    out.push(`<circle class="ex-fill-${role}" cx="${num(end.x)}" cy="${num(end.y)}" r="${end.reached ? 4 : 0}"/>`);
+    out.push(label(`ex-name-g ex-${role}`, end.x + 8, end.y + 4.5 + shift, "start", name));
+  });
+  const at = x(length);
+  out.push(`<path class="ex-cursor" d="M${num(at)} ${L.top}V${L.bottom}"/>`);
+  return out.join("");
+}
+
+/** Let a pointer in the drawing set the number of steps, from 1 to T. */
+export function followPointer(drawing, layoutNow, T, set) {
+  let held = false;
+  function follow(event) {
+    const L = layoutNow();
+    const box = drawing.getBoundingClientRect();
+    const at = ((event.clientX - box.left) * L.W) / box.width;
+    set(clamp(Math.round(((at - L.left) / (L.right - L.left)) * T), 1, T));
+  }
+  drawing.addEventListener("pointerdown", (event) => {
+    held = true;
+    drawing.setPointerCapture(event.pointerId);
+    event.preventDefault();
+    follow(event);
+  });
+  drawing.addEventListener("pointermove", (event) => { if (held) follow(event); });
+  for (const end of ["pointerup", "pointercancel"]) drawing.addEventListener(end, () => { held = false; });
+}
