@@ -85,7 +85,7 @@ const dye = (role, content) => `<span class="ex-${role}">${content}</span>`;
 const grad = (name) => dye("g", `<i>δ</i><sub>${name}</sub>`);
 const w = (key) => sub(key[0].toLowerCase(), key.slice(2));
 const indexed = (letter, t) => letter + "₀₁₂₃"[t]; // in running text
-const signed = (v) => (v < 0 ? `(${fixed(v)})` : fixed(v));
+const signed = (v) => fixed(v).replace(/^−.*/, "($&)"); // a minus sign in brackets
 
 /** Every line of step t: { symbol, formula, numbers, value, terms: [[word, value] …] }; HTML and numbers. */
 function linesOf(c, t, s, words) {
