@@ -183,6 +183,7 @@ def test_static_html_holds_the_state_and_says_it(lang):
     assert words[lang] in html
     assert html.count('role="img"') == html.count("aria-label=") == 2
     assert "{" not in re.sub('data-state="[^"]*"', "", html), "a word was left unfilled"
+    assert "。 " not in html
 
 
 def test_mime_bundle_is_the_same_every_time():

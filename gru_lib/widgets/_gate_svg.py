@@ -191,7 +191,8 @@ def sentence(s: Any, words: dict[str, str]) -> str:
     """Return the sentence under the cell, made from the values."""
     keep, write = _shares(s)
     shares = words["say"].format(keep=percent(keep), write=percent(write), seen=percent(s.r))
-    return f"{shares} {words['moves'].format(**{'from': fixed(s.h_prev), 'to': fixed(s.h)})}"
+    moves = words["moves"].format(**{"from": fixed(s.h_prev), "to": fixed(s.h)})
+    return shares + words["space"] + moves  # no space after a Chinese full stop
 
 
 def figure(s: Any, gate: dict[str, Any]) -> str:

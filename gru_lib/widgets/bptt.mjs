@@ -171,13 +171,13 @@ function spoken(key, t, words) {
 function sentence(key, t, line, words) {
   const number = BPTT.equations[key][1];
   const pass = words[BPTT.forward.includes(key) ? "forward" : "backward"];
-  const head = fill(words.line, { number, pass, t });
-  if (key === "params") return `${head} ${words.params}.`;
+  const head = fill(words.line, { number, pass, t }) + words.space; // none after a Chinese full stop
+  if (key === "params") return head + words.params + words.stop;
   const result = { name: spoken(key, t, words), value: fixed(line.value) };
-  if (!line.terms) return `${head} ${fill(words.is, result)}`;
+  if (!line.terms) return head + fill(words.is, result);
   const named = line.terms.map(([word, v]) => `${word} ${fixed(v)}`);
-  const terms = named.slice(0, -1).join(", ") + words.and + named.at(-1);
-  return `${head} ${fill(words.sum, { ...result, terms })}`;
+  const terms = named.slice(0, -1).join(words.comma) + words.and + named.at(-1);
+  return head + fill(words.sum, { ...result, terms });
 }
 
 // ------------------------------------------------------------------------------------------------ the drawings

@@ -182,7 +182,8 @@ function equationsHTML(s, c) {
 
 function sentence(s, c, words) {
   const shares = { keep: percent(c.keep), write: percent(c.write), seen: percent(c.r) };
-  return `${fill(words.say, shares)} ${fill(words.moves, { from: fixed(s.h_prev), to: fixed(c.h) })}`;
+  const moves = fill(words.moves, { from: fixed(s.h_prev), to: fixed(c.h) });
+  return fill(words.say, shares) + words.space + moves; // no space after a Chinese full stop
 }
 
 // ------------------------------------------------------------------------------------------------ the widget
