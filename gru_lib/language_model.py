@@ -1,0 +1,178 @@
+"""A character language model over any layer: embedding, layer, linear, softmax cross-entropy (chapters 14, 16 and 19).
+
+`m = lm_init(rng, V, D, H)` is a bundle of `m.embed`, `m.rnn` and `m.out`; the type of `m.rnn` says which layer it is.
+`lm_loss` is what `train` wants, with `Chunks` for truncated backpropagation; `lm_bits` measures; `lm_step` is what
+`gru_lib.decode` wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gru_lib._check import check_instance, check_int
+from gru_lib._params import Bundle, bundle
+from gru_lib.cell import cell_of
+from gru_lib.dropout import dropout_backward, dropout_forward, dropout_mask, dropout_masks
+from gru_lib.gru import gru_init
+from gru_lib.ops import (
+    embedding_backward,
+    embedding_forward,
+    embedding_init,
+    linear_backward,
+    linear_forward,
+    linear_init,
+    log_softmax,
+    softmax_cross_entropy,
+)
+from gru_lib.tasks.text import streams
+from gru_lib.train import Chunk
+
+__all__ = ["LMDropout", "lm_bits", "lm_init", "lm_logits", "lm_loss", "lm_step"]
+
+Array = NDArray[Any]
+State = Any
+
+
+class LMDropout(NamedTuple):
+    """Dropout of a language model in training: on the layer as `dropout_masks` says, and on its output."""
+
+    rng: np.random.Generator
+    rate: float
+    kind: str  # "zaremba", "variational" or "naive"
+
+
+def lm_init(
+    rng: np.random.Generator, V: int, D: int, H: int, *, init: Callable[..., Any] = gru_init, **options: Any
+) -> Bundle:
+    """Draw an embedding of V characters in D numbers, a layer of H units, and a linear layer with V outputs.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    V, D, H
+        Number of characters; sizes of the embedding and of the state.
+    init
+        The layer's own: ``init(rng, D, H, **options)``, such as `gru_init`, `lstm_init`, `elman_init`.
+
+    Returns
+    -------
+    Bundle
+        `m.embed`, `m.rnn` and `m.out`.
+    """
+    dtype = options.get("dtype", np.float64)
+    embed, rnn = embedding_init(rng, V, D, dtype=dtype), init(rng, D, H, **options)
+    return bundle(embed=embed, rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), V, dtype=dtype))
+
+
+def lm_logits(m: Bundle, tokens: ArrayLike, state: State | None = None) -> tuple[Array, State]:
+    """Return the logits of the next character after each step, and the state at the end.
+
+    Parameters
+    ----------
+    m : Bundle
+        From `lm_init`.
+    tokens : integers (T, N)
+        Characters, time first.
+    state
+        The state to begin with; None for zeros.
+
+    Returns
+    -------
+    logits : array (T, N, V)
+    state : the layer's own
+    """
+    xs, _ = embedding_forward(tokens, m.embed)
+    hs, state, _ = cell_of(m.rnn).forward(xs, state, m.rnn)
+    return linear_forward(hs, m.out)[0], state
+
+
+def lm_loss(m: Bundle, chunk: Chunk, dropout: LMDropout | None = None) -> tuple[Any, Bundle]:
+    """The mean cross-entropy of the next characters of a chunk, in nats, and its gradient in every parameter.
+
+    ::
+
+        x_t = E[token_t],   h_t = layer(x_t, h_{t−1}),   a_t = h_t W + b
+        L   = −mean over t and n of log softmax(a_t)[token_{t+1}]
+
+    The chunk's first state is a number to the gradient: backpropagation is cut there. Its last is handed on.
+
+    Parameters
+    ----------
+    m : Bundle
+        From `lm_init`.
+    chunk : Chunk
+        xs and ys (K, N), integers; from `Chunks`.
+    dropout : LMDropout, optional
+        For training; ``partial(lm_loss, dropout=LMDropout(rng, 0.3, "zaremba"))`` goes into `train`.
+
+    Returns
+    -------
+    loss : number
+    grads : Bundle
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape, or a token is none of the vocabulary.
+
+    Notes
+    -----
+    Chapter 16. The masks are new in every chunk, so one mask "for the whole sequence" lasts K steps.
+    """
+    xs, embed_cache = embedding_forward(chunk.xs, m.embed)  # (K, N, D)
+    K, N, _ = xs.shape
+    masks = None if dropout is None else dropout_masks(dropout.rng, m.rnn, K, N, rate=dropout.rate, kind=dropout.kind)
+    hs, state_T, tape = dropout_forward(xs, chunk.state, m.rnn, masks=masks)
+    chunk.carry(state_T)
+    if dropout is not None:
+        lead = (N,) if dropout.kind == "variational" else (K, N)
+        mask = dropout_mask(dropout.rng, (*lead, hs.shape[-1]), dropout.rate, hs.dtype)
+        hs = hs * mask
+    logits, out_cache = linear_forward(hs, m.out)  # (K, N, V)
+    loss, dlogits = softmax_cross_entropy(logits, chunk.ys)
+    dhs, dout = linear_backward(dlogits, out_cache, m.out)
+    if dropout is not None:
+        dhs = dhs * mask
+    dxs, _, drnn = dropout_backward(dhs, None, tape, m.rnn)
+    return loss, bundle(embed=embedding_backward(dxs, embed_cache, m.embed), rnn=drnn, out=dout)
+
+
+def lm_bits(m: Bundle, tokens: ArrayLike, *, N: int = 8, K: int = 256) -> float:
+    """Return the bits per character of a row of tokens under the model, without dropout.
+
+    The row is read as N streams side by side, each from the zero state, the state carried to its end: so N − 1 places
+    in the row are predicted without their past. K only bounds the memory used.
+
+    Parameters
+    ----------
+    m : Bundle
+        From `lm_init`.
+    tokens : integers (L,)
+        L > N.
+    """
+    xs, ys = streams(tokens, N)
+    K, state, nats = check_int("lm_bits", "K", K), None, 0.0
+    for start in range(0, len(xs), K):
+        logits, state = lm_logits(m, xs[start : start + K], state)
+        nats += float(softmax_cross_entropy(logits, ys[start : start + K]).loss) * len(logits)
+    return nats / len(xs) / float(np.log(2))
+
+
+def lm_step(m: Bundle) -> Callable[[State, Any], tuple[Array, State]]:
+    """Return ``step(state, tokens) -> log_probs, state`` for `greedy`, `sample` and `beam_search`.
+
+    Tokens of shape (N,), or one token; the first state is None, or what `lm_logits` returned for a prefix.
+    """
+    check_instance("lm_step", "m", m, Bundle)
+
+    def step(state: State, tokens: Any) -> tuple[Array, State]:
+        row = np.atleast_1d(tokens)
+        logits, state = lm_logits(m, row[None], state)
+        return log_softmax(logits[0]).reshape(*np.shape(tokens), -1), state
+
+    return step
