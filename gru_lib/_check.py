@@ -22,6 +22,8 @@ __all__ = [
     "check_number",
 ]
 
+_DTYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
+
 
 def check_instance(where: str, name: str, value: Any, kind: type) -> None:
     """Raise TypeError unless `value` is a `kind`."""
@@ -81,7 +83,7 @@ def check_choice(where: str, name: str, value: Any, choices: tuple[str, ...]) ->
 def check_dtype(where: str, dtype: DTypeLike) -> np.dtype:
     """Return a floating or complex dtype, or raise."""
     dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64, np.complex64, np.complex128):
+    if dtype not in _DTYPES:
         raise TypeError(f"{where}: dtype must be float32, float64, complex64 or complex128; got {dtype.name}.")
     return dtype
 
@@ -99,8 +101,8 @@ def as_array(where: str, name: str, value: Any, axes: tuple[str, ...], sizes: Ma
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
         raise TypeError(f"{where}: {name} must hold numbers; got dtype {array.dtype}.")
-    known = tuple(sizes.get(axis, -1) for axis in axes)
-    if array.ndim != len(axes) or any(k >= 0 and k != s for k, s in zip(known, array.shape, strict=False)):
+    if array.ndim != len(axes) or array.shape != tuple(map(sizes.get, axes, array.shape)):
+        known = tuple(sizes.get(axis, -1) for axis in axes)
         letters = "".join(f"{axis}, " for axis in axes).removesuffix(", " if len(axes) > 1 else " ")
         numbers = ", ".join(str(k) if k >= 0 else axis for axis, k in zip(axes, known, strict=True))
         numbers += "," if len(axes) == 1 else ""

@@ -1,8 +1,9 @@
 """Parameters: one flat array, and named views on it.
 
 All parameters of a cell live in one contiguous array `p.flat`. The fused matrices (`p.W_x`) and the matrices of
-each gate (`p.W_xr`) are views on it, made once. So the norm of all gradients is `np.linalg.norm(g.flat)`, a step of
-gradient descent is `p.flat -= lr * g.flat`, and writing into `p.W_xr` changes `p.W_x`: it is the same memory.
+each gate (`p.W_xr`) are views on it, each made once; those of a gate when they are first asked for, since gradients are
+often read through `flat` alone. So the norm of all gradients is `np.linalg.norm(g.flat)`, a step of gradient descent is
+`p.flat -= lr * g.flat`, and writing into `p.W_xr` changes `p.W_x`: it is the same memory.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Params:
         dtype: DTypeLike = np.float64,
         flat: NDArray[Any] | None = None,
     ) -> None:
-        size = sum(math.prod(shape) for shape in shapes.values())
+        size = sum(map(math.prod, shapes.values()))
         if flat is None:
             flat = np.zeros(size, check_dtype(type(self).__name__, dtype))
         elif flat.shape != (size,) or not flat.flags.c_contiguous:
@@ -71,12 +72,15 @@ class Params:
             stop = start + math.prod(shape)
             made[name] = flat[start:stop].reshape(shape)
             start = stop
-        for name, (whole, index) in (parts or {}).items():
-            made[name] = made[whole][index]
         self.__dict__.update(made)
         self.__dict__["_recipe"] = (dict(shapes), dict(parts or {}), dict(options or {}))
 
-    def __getattr__(self, name: str) -> Any:  # only reached when `name` is not there
+    def __getattr__(self, name: str) -> Any:  # only reached when `name` is not there, or not yet
+        parts = self.__dict__.get("_recipe", ({}, {}, {}))[1]
+        if name in parts:
+            whole, index = parts[name]
+            self.__dict__[name] = self.__dict__[whole][index]
+            return self.__dict__[name]
         raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(self._names())}.")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -87,7 +91,8 @@ class Params:
         raise AttributeError(f"assign in place: p.{name}[...] = value. A new array would not share p.flat.")
 
     def _names(self) -> list[str]:
-        return [name for name in self.__dict__ if not name.startswith("_")]
+        parts = self.__dict__.get("_recipe", ({}, {}, {}))[1]
+        return [name for name in {**self.__dict__, **parts} if not name.startswith("_")]
 
     @property
     def dtype(self) -> np.dtype:

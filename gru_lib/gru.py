@@ -250,12 +250,15 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 # Same numbers as T calls of gru_step, several times faster (chapter 11 measures each of these):
 # - Inside, the batch is the last axis: arrays are (H, N), each gate one contiguous slab, and a step is W_hᵀ h.
 # - The input's part of all pre-activations comes from one product for all steps.
-# - The gates' pre-activations are kept negated, so that exp(−a) is one call.
-# - In backward, all that does not depend on dh is computed for all steps at once; the weights' gradients are one
-#   product over all steps and sequences.
-# - A large batch is cut into blocks of columns that stay in the cache.
+# - What both gates need is e = exp(−a): s = 1/(1 + e) and 1 − s = s e. So their weights are negated, once. k is the
+#   share of h_prev that is kept, z or 1 − z; with e of that gate, h = k h_prev + (1 − k) n is k (h_prev + e n).
+# - In backward, all that does not depend on dh is computed for many steps at once, and the weights' gradients are one
+#   product over as many steps and sequences.
+# - A large batch is cut into blocks of columns, a long sequence into spans of steps: what backward needs for them is
+#   small enough to stay in the cache, and to be made again for the next.
 
 _COLUMNS = 128  # sequences per block
+_TOGETHER = 384  # rows, that is steps times sequences, per span in backward
 
 
 class _Block(NamedTuple):
@@ -264,8 +267,8 @@ class _Block(NamedTuple):
     xs: Array  # (T, N, D)
     h: Array  # (T + 1, H, N): h_0 … h_T
     seen: Array  # (T, H, N): what the gates and the candidate see of h_prev; h[:-1] without recurrent dropout
-    gates: Array  # (T, 2, H, N): r, z
-    rest: Array  # (T, 3, H, N): 1 − r, 1 − z, n
+    gates: Array  # (T, 2, H, N): r and k
+    rest: Array  # (T, 3, H, N): e of r, e of k, n
     q: Array  # (T, H, N): as in GRUCache
 
 
@@ -275,13 +278,17 @@ class GRUTape(NamedTuple):
     hs: Array  # (T + 1, N, H): h_0 … h_T
     mask: Array | None  # (T, N), True where a step is real
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
+    convention: str
     blocks: tuple[_Block, ...]
 
     def gate(self, name: str) -> Array:
         """Return "r", "z" or "n" of every step, (T, N, H), for looking at. Padded steps hold what x = 0 gives."""
         check_choice("GRUTape.gate", "name", name, ("r", "z", "n"))
-        picked = [b.rest[:, 2] if name == "n" else b.gates[:, "rz".index(name)] for b in self.blocks]
-        return np.concatenate([_batch_first(part) for part in picked], axis=1)
+        picked = []
+        for b in self.blocks:
+            gate = b.rest[:, 2] if name == "n" else b.gates[:, "rz".index(name)]
+            picked.append(gate * b.rest[:, 1] if name == "z" and self.convention == "write" else gate)
+        return np.concatenate([_batch_first(gate) for gate in picked], axis=1)
 
 
 def gru_forward(
@@ -337,45 +344,50 @@ def gru_forward(
         pieces = [None if m is None else m[:, c] for m in (mask, h_mask)]
         blocks.append(_forward_block(xs[:, c], h0[c], p, dtype, *pieces))
         hs[:, c] = _batch_first(blocks[-1].h)
-    return outputs(hs[1:], mask), hs[-1].copy(), GRUTape(hs, mask, h_mask, tuple(blocks))
+    return outputs(hs[1:], mask), hs[-1].copy(), GRUTape(hs, mask, h_mask, p.convention, tuple(blocks))
 
 
 def _forward_block(
     xs: Array, h0: Array, p: GRUParams, dtype: np.dtype, mask: Array | None, h_mask: Array | None
 ) -> _Block:
-    (T, N, _), H = xs.shape, p.H
-    W_hg, W_hn = -p.W_h[:, : 2 * H].T, p.W_hn.T.copy()  # (2H, H), (H, H)
-    rest = np.matmul(p.W_x.T, _batch_last(xs), out=empty((T, 3 * H, N), dtype))  # the input's part
+    (T, N, D), H = xs.shape, p.H
+    W = p.flat[: (D + H + p.bias) * 3 * H].reshape(-1, 3 * H).copy()  # the rows of W_x, then of W_h, then b
+    W[:, : 2 * H if p.convention == "keep" else H] *= -1  # "write": k = 1 − σ(a_z) = σ(−a_z), so −a is a_z itself
+    a = np.matmul(W[:D].T, _batch_last(xs), out=empty((T, 3 * H, N), dtype))  # the input's part
     if p.bias:
-        rest += p.b[:, None]
-    np.negative(rest[:, : 2 * H], out=rest[:, : 2 * H])
-    b_hn = p.b_hn[:, None] if p.bias and p.reset_after else 0
+        a += W[-1][:, None]
+    W_h = W[D : D + H].T  # (3H, H)
+    if p.reset_after:
+        b_hn = p.b_hn[:, None] if p.bias else 0
+    else:
+        W_h, W_hn = W_h[: 2 * H].copy(), W_h[2 * H :].copy()
     highest = np.full((2 * H, N), -lowest_exponent(dtype), dtype)  # an array: NumPy compares it faster than a number
+    one = np.array(1, dtype)  # NumPy adds an array faster than a number, even one without axes
 
     h, gates, q = empty((T + 1, H, N), dtype), empty((T, 2 * H, N), dtype), empty((T, H, N), dtype)
     seen = h[:-1] if h_mask is None else np.array(_batch_last(h_mask), dtype, order="C")
-    part_g, part_n = np.empty((2 * H, N), dtype), np.empty((H, N), dtype)
+    part, part_n = np.empty((len(W_h), N), dtype), np.empty((H, N), dtype)
     h[0] = h0.T
-    for t, (h_prev, h_t, seen_t, s, rest_t, q_t) in enumerate(zip(h[:-1], h[1:], seen, gates, rest, q, strict=True)):
+    for t, (h_prev, h_t, seen_t, a_t, s, q_t) in enumerate(zip(h[:-1], h[1:], seen, a, gates, q, strict=True)):
+        e, n, r, k = a_t[: 2 * H], a_t[2 * H :], s[:H], s[H:]
         if h_mask is not None:
             seen_t *= h_prev
-        e, n = rest_t[: 2 * H], rest_t[2 * H :]
-        e += np.dot(W_hg, seen_t, out=part_g)  # −a of both gates
+        np.dot(W_h, seen_t, out=part)
+        e += part[: 2 * H]  # −a of both gates
         np.exp(np.minimum(e, highest, out=e), out=e)
-        np.divide(1, np.add(e, 1, out=s), out=s)  # r and z
-        e *= s  # 1 − r and 1 − z
+        np.reciprocal(np.add(e, one, out=s), out=s)  # r and k
         if p.reset_after:
-            np.add(np.dot(W_hn, seen_t, out=part_n), b_hn, out=q_t)
-            n += np.multiply(s[:H], q_t, out=part_n)
+            np.add(part[2 * H :], b_hn, out=q_t)
+            n += np.multiply(r, q_t, out=part_n)
         else:
-            n += np.dot(W_hn, np.multiply(s[:H], seen_t, out=q_t), out=part_n)
+            n += np.dot(W_hn, np.multiply(r, seen_t, out=q_t), out=part_n)
         np.tanh(n, out=n)
-        keep, write = (s[H:], e[H:]) if p.convention == "keep" else (e[H:], s[H:])
-        np.multiply(keep, h_prev, out=h_t)
-        h_t += np.multiply(write, n, out=part_n)
+        np.multiply(e[H:], n, out=h_t)
+        h_t += h_prev
+        h_t *= k
         if mask is not None:
             np.copyto(h_t, h_prev, where=~mask[t])
-    return _Block(xs, h, seen, gates.reshape(T, 2, H, N), rest.reshape(T, 3, H, N), q)
+    return _Block(xs, h, seen, gates.reshape(T, 2, H, N), a.reshape(T, 3, H, N), q)
 
 
 def gru_backward(
@@ -418,62 +430,96 @@ def gru_backward(
     dxs, dh0, grads = empty((T, N, p.D), dtype), np.empty((N, H), dtype), p.zeros_like(dtype)
     for c, block in zip(_blocks(N), tape.blocks, strict=True):
         pieces = [None if m is None else m[:, c] for m in (tape.mask, tape.h_mask)]
-        dxs[:, c], dh0[c] = _backward_block(dhs[:, c], dh[c], block, p, grads, *pieces)
+        dxs[:, c], dh0[c] = _backward_block(dhs[:, c], dh[c], tape.hs[:-1, c], block, p, grads, *pieces)
     return dxs, dh0, grads
 
 
 def _backward_block(
-    dhs: Array, dh_T: Array, block: _Block, p: GRUParams, grads: GRUParams, mask: Array | None, h_mask: Array | None
+    dhs: Array,
+    dh_T: Array,
+    h_prev_rows: Array,
+    block: _Block,
+    p: GRUParams,
+    grads: GRUParams,
+    mask: Array | None,
+    h_mask: Array | None,
 ) -> tuple[Array, Array]:
     """Return dxs (T, N, D) and dh0 (N, H), and add to grads."""
-    xs, h, seen, gates, rest, q = block
-    (T, N, _), H, dtype = xs.shape, p.H, dh_T.dtype
-    h_prev, r, z, not_z, n = h[:-1], gates[:, 0], gates[:, 1], rest[:, 1], rest[:, 2]
-    keep, write = (z, not_z) if p.convention == "keep" else (not_z, z)
+    (T, N, D), H, dtype = block.xs.shape, p.H, dh_T.dtype
+    if p.reset_after:  # dq, da_r and da_z lie side by side, so their way back to h_prev is one product
+        W_h, back = np.concatenate((p.W_hn, p.W_h[:, : 2 * H]), axis=1), np.s_[:, :3]
+    else:
+        W_h, W_hn, back = p.W_h[:, : 2 * H].copy(), p.W_hn.copy(), np.s_[:, 1:3]
+    some = max(1, min(T, _TOGETHER // max(N, 1)))
+    dxs, factors = empty((T, N, D), dtype), empty((some, 5, H, N), dtype)
+    dh, part = dh_T.T.copy(), np.empty((H, N), dtype)
+    for stop in range(T, 0, -some):
+        now = slice(max(stop - some, 0), stop)
+        f = _factors(factors[: stop - now.start], block, now, p, mask)
+        steps = zip(range(now.start, stop), _batch_last(dhs[now]), f, f[back].reshape(len(f), -1, N), strict=True)
+        for t, dhs_t, f_t, da in reversed(list(steps)):  # each factor becomes the product that it is a factor of
+            dh += dhs_t
+            if p.reset_after:
+                f_t *= dh
+                np.dot(W_h, da, out=dh)
+            else:
+                f_t[2:] *= dh
+                f_t[:2] *= np.dot(W_hn, f_t[3], out=part)
+                np.dot(W_h, da, out=dh)
+                dh += f_t[0]
+            if h_mask is not None:
+                dh *= h_mask[t].T
+            dh += f_t[4]
 
-    # What dq, dh, dh, dh of each step is multiplied by to give da_r, da_z, da_n, and the part that z carries back.
-    # The loop replaces these factors by the products.
-    factors = empty((T, 4, H, N), dtype)
-    by_r, by_z, by_n, carry = (factors[:, i] for i in range(4))
-    np.multiply(gates, rest[:, :2], out=factors[:, :2])  # the slopes of r and z
-    by_r *= q if p.reset_after else seen
-    by_z *= np.subtract(*((h_prev, n) if p.convention == "keep" else (n, h_prev)), out=by_n)
+        if not p.reset_after:
+            f[:, 0] = block.q[now]  # what W_hn multiplied; dq itself is not needed any more
+        every = _rows(f[:, :4].reshape(len(f), 4 * H, N))
+        q_rows, da_rows = every[:, :H], every[:, H:]
+        seen_rows = rows(h_prev_rows[now] if h_mask is None else h_prev_rows[now] * h_mask[now])
+        _add_products(grads, rows(block.xs[now]), seen_rows, q_rows, da_rows)
+        dxs[now] = (da_rows @ p.W_x.T).reshape(len(f), N, D)
+    return dxs, dh.T
+
+
+def _factors(out: Array, block: _Block, now: slice, p: GRUParams, mask: Array | None) -> Array:
+    """Fill `out` (T, 5, H, N) for the steps `now`.
+
+    dq, da_r, da_z, da_n and the part of dh that k carries back are products of a factor, known before backward begins,
+    and of dh (but the first two, with the reset before the product, of dq = da_n W_hnᵀ). These are the factors.
+    """
+    gates, e, n, h_prev = block.gates[now], block.rest[now, :2], block.rest[now, 2], block.h[now]
+    by_q, by_r, by_z, by_n, carry = out.swapaxes(0, 1)
+    slopes = out[:, 1:3]
+    np.multiply(gates, e, out=slopes)  # first 1 − r and 1 − k
     np.subtract(1, np.multiply(n, n, out=by_n), out=by_n)
-    by_n *= write
-    carry[:] = keep
+    by_n *= slopes[:, 1]
+    slopes *= gates
+    by_z *= np.subtract(*((h_prev, n) if p.convention == "keep" else (n, h_prev)), out=carry)
+    if p.reset_after:
+        np.multiply(gates[:, 0], by_n, out=by_q)
+        by_r *= np.multiply(block.q[now], by_n, out=carry)
+    else:
+        by_q[:] = gates[:, 0]
+        by_r *= block.seen[now]
+    carry[:] = gates[:, 1]
     if mask is not None:  # a padded step: no gradient to the gates, all of dh to the step before
-        factors *= mask[:, None, None, :]
-        carry += ~mask[:, None, :]
+        out *= mask[now, None, None, :]
+        carry += ~mask[now, None, :]
+    return out
 
-    W_hg, W_hn = p.W_h[:, : 2 * H].copy(), p.W_hn.copy()  # (H, 2H), (H, H)
-    dq, part, back = empty((T, H, N), dtype), np.empty((H, N), dtype), np.empty((H, N), dtype)
-    dh = dh_T.T.copy()
-    for t in reversed(range(T)):
-        f, r_t, dq_t = factors[t], r[t], dq[t]
-        dh += dhs[t].T
-        np.multiply(dh, f[1:], out=f[1:])
-        da_r, _, da_n, dh = f
-        if p.reset_after:
-            da_r *= da_n
-            np.dot(W_hn, np.multiply(da_n, r_t, out=dq_t), out=back)
-        else:
-            da_r *= np.dot(W_hn, da_n, out=dq_t)
-            np.multiply(dq_t, r_t, out=back)
-        back += np.dot(W_hg, f[:2].reshape(2 * H, N), out=part)
-        if h_mask is not None:
-            back *= h_mask[t].T
-        dh += back
 
-    da_rows, seen_rows = _rows(factors[:, :3].reshape(T, 3 * H, N)), _rows(seen)
-    dW_x, dW_h, dW_hn = grads.W_x, grads.W_h[:, : 2 * H], grads.W_hn
-    dW_x += rows(xs).T @ da_rows
-    dW_h += seen_rows.T @ da_rows[:, : 2 * H]
-    dW_hn += seen_rows.T @ _rows(dq) if p.reset_after else _rows(q).T @ da_rows[:, 2 * H :]
-    if p.bias:
-        grads.b[:] += da_rows.sum(axis=0)
-        if p.reset_after:
-            grads.b_hn[:] += dq.sum(axis=(0, 2))
-    return (da_rows @ p.W_x.T).reshape(xs.shape), dh.T
+def _add_products(g: GRUParams, x: Array, seen: Array, q: Array, da: Array) -> None:
+    """Add the gradients of the weights and biases: one row for each step and sequence, one product for each matrix."""
+    H = g.H
+    dW_x, dW_h, dW_hn = g.W_x, g.W_h[:, : 2 * H], g.W_hn
+    dW_x += x.T @ da
+    dW_h += seen.T @ da[:, : 2 * H]
+    dW_hn += seen.T @ q if g.reset_after else q.T @ da[:, 2 * H :]
+    if g.bias:
+        ones = np.ones(len(da), da.dtype)  # a product with ones is faster than a sum over rows
+        g.b[:] += ones @ da
+        if g.reset_after:
+            g.b_hn[:] += ones @ q
 
 
 def _blocks(N: int) -> list[slice]:
@@ -491,6 +537,10 @@ _batch_last = _batch_first  # the same exchange of axes, read the other way
 def _rows(a: Array) -> Array:
     """(T, K, N) to (T·N, K): one row per step and sequence, for one product over all of them."""
     T, K, N = a.shape
-    copy = empty((T, N, K), a.dtype)
-    copy[:] = _batch_first(a)
-    return copy.reshape(T * N, K)
+    if N < 8:
+        copy = empty((T, N, K), a.dtype)
+        copy[:] = _batch_first(a)
+        return copy.reshape(T * N, K)
+    copy = empty((K, T, N), a.dtype)  # N numbers that lie together stay together: half the time
+    copy[:] = a.transpose(1, 0, 2)
+    return copy.reshape(K, T * N).T
