@@ -65,10 +65,11 @@ def still(pictures: Mapping[str, tuple[float, float, str]], cls: str, label: str
     label, said
         What the drawing is, and what it says with these values.
     """
-    label, said = html.escape(label), html.escape(said)
+    space = "" if label.endswith("。") else " "  # a Chinese full stop brings its own
+    label, said = html.escape(label + space + said), html.escape(said)
     svg = "".join(
         f'<svg class="{cls} ex-only-{name}" viewBox="0 0 {num(width)} {num(height)}" role="img" '
-        f'aria-label="{label} {said}">{inside}</svg>'
+        f'aria-label="{label}">{inside}</svg>'
         for name, (width, height, inside) in pictures.items()
     )
     return f'<figure class="ex-still">{svg}<figcaption class="ex-say">{said}</figcaption></figure>'
