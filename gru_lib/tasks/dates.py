@@ -1,0 +1,276 @@
+"""Dates as people write them, in six languages, and their ISO 8601 form: 7 de marzo de 2026 -> 2026-03-07.
+
+The written forms are those of the Unicode CLDR as Babel ships it: its formats medium, long and full. A *pair* is one
+day in one language and format. Pairs are split by days, so that no day that is tested was seen in training, in any
+language.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import date
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gru_lib._check import check_instance, check_int
+
+__all__ = [
+    "FORMATS",
+    "ISO",
+    "LANGUAGES",
+    "WRITTEN",
+    "Alphabet",
+    "Batch",
+    "Dates",
+    "batches",
+    "encode",
+    "flip",
+    "pair_count",
+    "pairs",
+    "split_days",
+    "write",
+]
+
+Array = NDArray[Any]
+
+#: Languages, by the name of their CLDR locale.
+LANGUAGES = ("en", "de", "fr", "es", "ja", "zh")
+FORMATS = ("medium", "long", "full")
+#: The first day and the last, as `date.toordinal` counts them: 36,525 days.
+FIRST, LAST = date(1950, 1, 1).toordinal(), date(2049, 12, 31).toordinal()
+
+# SHA-256 of the 18 forms of every day of 2000, a line each: all months, days of a month and weekdays are in it.
+_FINGERPRINT = "5febd6b7dbfe0ae3e7bc2b8f16c356c73502b5469f490a70a826f57cee03e1b5"
+
+
+class Alphabet:
+    """Characters as tokens: character i is token i; then come `end` and `start`.
+
+    Parameters
+    ----------
+    characters : str
+        Each of them once.
+
+    Attributes
+    ----------
+    size : int, the number of tokens, `end` and `start` included
+    end, start : int, the tokens that end a sequence and come before it
+    """
+
+    def __init__(self, characters: str) -> None:
+        if len(set(characters)) != len(characters) or not characters:
+            raise ValueError(f"Alphabet: characters must each stand there once; got {characters!r}.")
+        self.characters = characters
+        self.end, self.start = len(characters), len(characters) + 1
+        self.size = len(characters) + 2
+        self._token = {c: i for i, c in enumerate(characters)}
+
+    def tokens(self, texts: Sequence[str], *, end: bool = False, reverse: bool = False) -> tuple[Array, Array]:
+        """Return texts as tokens (T, N), time first and padded at the end, and their lengths (N,).
+
+        Parameters
+        ----------
+        texts
+            At least one; none of them empty unless `end`.
+        end
+            Whether each is followed by `end`, which counts in its length.
+        reverse
+            Whether each is turned round: its last character first.
+
+        Raises
+        ------
+        ValueError
+            If a text is empty, or holds a character that is not in the alphabet.
+        """
+        lengths = np.array([len(text) + end for text in texts])
+        if not lengths.size or not lengths.all():
+            raise ValueError(f"Alphabet.tokens: texts must hold texts of one character or more; got {list(texts)[:5]}.")
+        table = np.zeros((lengths.max(), len(lengths)), np.int64)
+        for n, text in enumerate(texts):
+            try:
+                row = [self._token[c] for c in (reversed(text) if reverse else text)]
+            except KeyError:
+                unknown = "".join(sorted(set(text) - set(self.characters)))
+                raise ValueError(f"Alphabet.tokens: texts must be written in the alphabet; got {unknown!r}.") from None
+            table[: len(text), n] = row
+            if end:
+                table[len(text), n] = self.end
+        return table, lengths
+
+    def text(self, tokens: ArrayLike) -> str:
+        """Return tokens (T,) as text, up to the first `end`; a `start` in it shows as "?"."""
+        tokens = np.asarray(tokens).tolist()
+        if self.end in tokens:
+            tokens = tokens[: tokens.index(self.end)]
+        return "".join("?" if t == self.start else self.characters[t] for t in tokens)
+
+
+#: The characters of written dates. A test holds them equal to those that occur.
+WRITTEN = Alphabet(" ,./0123456789ADFJMNOSTWabcdefghijklmnoprstuvwyzáäéû一三二五六四土年日星曜月期木水火金")
+#: The characters of ISO dates.
+ISO = Alphabet("-0123456789")
+
+
+class Dates(NamedTuple):
+    """Pairs, each a date written twice."""
+
+    texts: list[str]  # as people write it
+    iso: list[str]  # 2026-03-07
+    language: Array  # (N,): 0..5, in the order of LANGUAGES
+    form: Array  # (N,): 0..2, in the order of FORMATS
+
+
+class Batch(NamedTuple):
+    """Tokens, time first, and how many of them are real."""
+
+    source: Array  # (S, N)
+    source_lengths: Array  # (N,)
+    target: Array  # (T, N), the end token included
+    target_lengths: Array  # (N,)
+
+
+def write(day: date, language: str, form: str) -> str:
+    """Write a day as the CLDR has it for a language: ``write(date(2026, 3, 7), "fr", "long")`` is 7 mars 2026.
+
+    Raises
+    ------
+    ImportError
+        If Babel is not installed.
+    ValueError
+        If language or form is none of those here, or the installed Babel writes dates in another way.
+    """
+    if language not in LANGUAGES or form not in FORMATS:
+        raise ValueError(f"write: language must be one of {LANGUAGES}, form of {FORMATS}; got {language!r}, {form!r}.")
+    return _write(_locales(), day, LANGUAGES.index(language), FORMATS.index(form))
+
+
+def split_days(test: int = 2000, seed: int = 0) -> tuple[Array, Array]:
+    """Split the days from 1950 to 2049 at random: all others, and `test` days, as `date.toordinal` counts them."""
+    test = check_int("split_days", "test", test)
+    if test >= LAST - FIRST + 1:
+        raise ValueError(f"split_days: test must leave days to train on, of {LAST - FIRST + 1}; got {test}.")
+    days = np.random.default_rng(check_int("split_days", "seed", seed, minimum=0)).permutation(LAST - FIRST + 1) + FIRST
+    return days[test:], days[:test]
+
+
+def pair_count(days: ArrayLike) -> int:
+    """Return how many pairs the days have: 18 each."""
+    return np.size(days) * len(LANGUAGES) * len(FORMATS)
+
+
+def pairs(days: ArrayLike, numbers: ArrayLike | None = None) -> Dates:
+    """Return the pairs of the days, all of them or those with the given numbers, 0 … pair_count(days) − 1.
+
+    Pair 18·d + 3·l + f is day d in language l and format f.
+
+    Raises
+    ------
+    ImportError, ValueError
+        As `write`; also if a day or a number is out of range.
+    """
+    days, locales = np.asarray(days), _locales()
+    if days.dtype.kind not in "iu" or days.ndim != 1 or not days.size or days.min() < FIRST or days.max() > LAST:
+        raise ValueError(f"pairs: days must be integers (n,) in {FIRST}..{LAST}, 1950 to 2049; got {days!r}.")
+    numbers = np.arange(pair_count(days)) if numbers is None else np.asarray(numbers)
+    if (
+        numbers.dtype.kind not in "iu"
+        or numbers.ndim != 1
+        or (numbers < 0).any()
+        or (numbers >= pair_count(days)).any()
+    ):
+        raise ValueError(f"pairs: numbers must be integers (n,) in 0..{pair_count(days) - 1}; got {numbers!r}.")
+    d, language, form = np.unravel_index(numbers, (len(days), len(LANGUAGES), len(FORMATS)))
+    when = [date.fromordinal(day) for day in days[d].tolist()]
+    texts = [_write(locales, *what) for what in zip(when, language.tolist(), form.tolist(), strict=True)]
+    return Dates(texts, [day.isoformat() for day in when], language, form)
+
+
+def encode(found: Dates, *, reverse: bool = True) -> Batch:
+    """Return pairs as tokens: the written form, its last character first if `reverse`, and the ISO form."""
+    return Batch(*WRITTEN.tokens(found.texts, reverse=reverse), *ISO.tokens(found.iso, end=True))
+
+
+def flip(found: Dates) -> Batch:
+    """Return pairs as tokens the other way round: the ISO form is read, the written one is the target."""
+    return Batch(*ISO.tokens(found.iso), *WRITTEN.tokens(found.texts, end=True))
+
+
+def batches(rng: np.random.Generator, days: ArrayLike, N: int, *, size: int | None = None, reverse: bool = True) -> Any:
+    """Yield batches of N pairs without end, drawn from all pairs of the days, or from `size` of them drawn first."""
+    check_instance("batches", "rng", rng, np.random.Generator)
+    N, count = check_int("batches", "N", N), pair_count(days)
+    if size is not None and check_int("batches", "size", size) > count:
+        raise ValueError(f"batches: size must be at most {count}, the pairs of the days; got {size}.")
+
+    def endless() -> Iterator[Batch]:
+        chosen = None if size is None else rng.choice(count, size, replace=False)
+        while True:
+            numbers = rng.integers(0, count if chosen is None else size, N)
+            yield encode(pairs(days, numbers if chosen is None else chosen[numbers]), reverse=reverse)
+
+    return endless()
+
+
+# ------------------------------------------------------------------------------------------------ Babel's words
+
+
+class _Locale(NamedTuple):
+    templates: tuple[str, ...]  # one for each format: "%(d)s %(MMMM)s %(y)s"
+    months: tuple[tuple[str, str], ...]  # abbreviated, wide
+    weekdays: tuple[str, ...]  # from Monday
+
+
+def _write(locales: tuple[_Locale, ...], day: date, language: int, form: int) -> str:
+    locale = locales[language]
+    short, wide = locale.months[day.month - 1]
+    return locale.templates[form] % {
+        "y": day.year,
+        "M": day.month,
+        "MM": f"{day.month:02}",
+        "MMM": short,
+        "MMMM": wide,
+        "d": day.day,
+        "dd": f"{day.day:02}",
+        "EEEE": locale.weekdays[day.weekday()],
+    }
+
+
+@cache
+def _locales() -> tuple[_Locale, ...]:
+    """The words and templates of every language, once they are known to be those that the book was made with."""
+    try:
+        from babel import __version__
+        from babel.dates import get_date_format, get_day_names, get_month_names, parse_pattern
+    except ImportError as error:
+        raise ImportError('gru_lib.tasks.dates needs Babel: pip install "gru-lib[book]"') from error
+
+    def locale(name: str) -> _Locale:
+        short, wide = (get_month_names(width, locale=name) for width in ("abbreviated", "wide"))
+        weekdays = get_day_names("wide", locale=name)
+        return _Locale(
+            tuple(parse_pattern(get_date_format(form, name).pattern).format for form in FORMATS),
+            tuple((short[month], wide[month]) for month in range(1, 13)),
+            tuple(weekdays[day] for day in range(7)),
+        )
+
+    found = tuple(locale("en_US" if language == "en" else language) for language in LANGUAGES)
+    try:
+        lines = [_write(found, date.fromordinal(day), *form) for day, form in _year_2000()]
+    except KeyError:  # a field of the calendar that no format had
+        lines = []
+    if hashlib.sha256("\n".join(lines).encode()).hexdigest() != _FINGERPRINT:
+        raise ValueError(
+            "gru_lib.tasks.dates: Babel must write dates as versions 2.12 to 2.18 do; the one installed, "
+            f"{__version__}, writes some in another way, and results would not be those of the book."
+        )
+    return found
+
+
+def _year_2000() -> Iterator[tuple[int, tuple[int, int]]]:
+    for day in range(date(2000, 1, 1).toordinal(), date(2001, 1, 1).toordinal()):
+        for form in np.ndindex(len(LANGUAGES), len(FORMATS)):
+            yield day, form
