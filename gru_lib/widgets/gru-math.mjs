@@ -136,6 +136,25 @@ export function elmanStep(x, h_prev, p) {
   return p.b.map((b, j) => g(fromX[j] + fromH[j] + b));
 }
 
+/**
+ * One step of an LSTM for one sequence: gru_lib.lstm_step.
+ *
+ * @param {number[]} x input, (D,)
+ * @param {{h: number[], c: number[]}} state state before the step, both (H,)
+ * @param {object} p W_xi W_xf W_xg W_xo (D, H); W_hi W_hf W_hg W_ho (H, H); b_i b_f b_g b_o (H,)
+ * @returns {object} arrays of H: gates i f o, candidate g, state h and c
+ */
+export function lstmStep(x, state, p) {
+  const a = (k) => {
+    const [fromX, fromH] = [matvec(x, p[`W_x${k}`]), matvec(state.h, p[`W_h${k}`])];
+    return p[`b_${k}`].map((b, j) => fromX[j] + fromH[j] + b);
+  };
+  const [i, f, o] = ["i", "f", "o"].map((k) => a(k).map(sigmoid));
+  const g = a("g").map(Math.tanh);
+  const c = state.c.map((old, j) => f[j] * old + i[j] * g[j]);
+  return { i, f, g, o, c, h: c.map((v, j) => o[j] * Math.tanh(v)) };
+}
+
 /** J after one more step of an Elman net: diag(1 - h²) W_h^T J, for J (H, H) as an array of rows. */
 export function elmanJacobian(J, h, W_h) {
   return h.map((v, i) => J[0].map((_, j) => (1 - v * v) * W_h.reduce((sum, row, k) => sum + row[i] * J[k][j], 0)));
