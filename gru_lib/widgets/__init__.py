@@ -2,6 +2,8 @@
 
 from gru_lib.widgets._explorer import Explorer
 from gru_lib.widgets.bptt import BPTTExplorer
+from gru_lib.widgets.cells import CellsExplorer
+from gru_lib.widgets.convention import ConventionExplorer
 from gru_lib.widgets.gain import GainExplorer
 from gru_lib.widgets.gate import GateExplorer
 from gru_lib.widgets.highway import HighwayExplorer
@@ -11,6 +13,8 @@ from gru_lib.widgets.reorder import ReorderExplorer
 __all__ = [
     "EXPLORERS",
     "BPTTExplorer",
+    "CellsExplorer",
+    "ConventionExplorer",
     "Explorer",
     "GainExplorer",
     "GateExplorer",
@@ -19,7 +23,16 @@ __all__ = [
     "ReorderExplorer",
 ]
 
-_ALL = (BPTTExplorer, GainExplorer, GateExplorer, HighwayExplorer, HoldExplorer, ReorderExplorer)
+_ALL = (
+    BPTTExplorer,
+    CellsExplorer,
+    ConventionExplorer,
+    GainExplorer,
+    GateExplorer,
+    HighwayExplorer,
+    HoldExplorer,
+    ReorderExplorer,
+)
 
 #: Every explorer by the name of its module, as `data-afm` and the `explorer` directive of the book use it.
 EXPLORERS: dict[str, type[Explorer]] = {cls.module: cls for cls in _ALL}
