@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise ImportError('gru_lib.widgets needs anywidget: pip install "gru-lib[widgets]"') from error
 
-__all__ = ["Explorer", "Number", "Numbers", "OneOf", "Permutation", "Whole"]
+__all__ = ["Explorer", "Line", "Number", "Numbers", "OneOf", "Permutation", "Whole"]
 
 
 class Number(Float):
@@ -92,6 +92,22 @@ class OneOf(Enum):
         """Raise TraitError in the library's words."""
         words = ", ".join(repr(word) for word in self.values)
         raise TraitError(f"{type(obj).__name__}: {self.name} must be one of {words}; got {value!r}.")
+
+
+class Line(Unicode):
+    """A trait for a text of at most `length` characters; a reader may type anything."""
+
+    def __init__(self, default: str, *, length: int, **kwargs: Any) -> None:
+        self.length = length
+        super().__init__(default, **kwargs)
+
+    def validate(self, obj: Any, value: Any) -> str:
+        """Return `value`, or raise TraitError."""
+        if not isinstance(value, str) or len(value) > self.length:
+            raise TraitError(
+                f"{type(obj).__name__}: {self.name} must be a text of at most {self.length} characters; got {value!r}."
+            )
+        return value
 
 
 class Explorer(anywidget.AnyWidget):
