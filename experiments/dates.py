@@ -1,0 +1,275 @@
+"""The trainings of chapters 17 and 18. They are stored in dates.json; to make them anew:
+
+``python tools/environment.py python -m experiments.dates [PART …]``
+
+``weights`` makes what the explorer of chapter 17 computes with, gru_lib/widgets/dates-weights.json. Every run has its
+own seed, so any of them can be made again alone. float32.
+
+The settings were chosen on another split of the days, `split_days(seed=0)`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gru_lib import Adam, elman_init, lstm_init, train
+from gru_lib.optim import linear_decay
+from gru_lib.seq2seq import Seq2SeqParams
+from gru_lib.tasks.dates import (
+    FORMATS,
+    ISO,
+    LANGUAGES,
+    WRITTEN,
+    Batch,
+    Dates,
+    batches,
+    encode,
+    flip,
+    pair_count,
+    pairs,
+    split_days,
+)
+from gru_lib.translator import exact_match, translate, translate_beam, translator_init, translator_loss
+
+STORED = Path(__file__).with_suffix(".json")
+WEIGHTS = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-weights.json"
+SEEDS = range(5)
+E, H, N, LR, STEPS = 16, 32, 64, 0.02, 2000
+LONGEST = len("2026-03-07") + 1  # the end token too
+SHOWN = 1500  # test pairs for the curve on the way
+
+Row = dict[str, Any]
+
+#: What each run of chapter 17 changes from the plain one.
+SETTINGS: dict[str, Row] = {
+    "plain": {},
+    "20,000 pairs": {"size": 20_000},
+    "5,000 pairs": {"size": 5_000},
+    "not reversed": {"reverse": False},
+    "not fed": {"feed": False},
+    "neither": {"reverse": False, "feed": False},
+    "Elman": {"cell": elman_init},
+    "Elman, slower": {"cell": elman_init, "lr": LR / 4},
+    "LSTM": {"cell": lstm_init},
+    "LSTM, slower": {"cell": lstm_init, "lr": LR / 4},
+}
+WIDTHS = (1, 2, 3, 5, 10)
+CUT = 0.15  # share of the pairs of chapter 18 whose target is empty
+CUT_WIDTHS = (1, 2, 4, 8, 16)
+WESTERN = LANGUAGES.index("es") + 1  # en, de, fr, es
+
+
+@cache
+def days() -> tuple[Any, Any]:
+    """Days to train on, and days to test on."""
+    return split_days(seed=1)
+
+
+@cache
+def test_pairs() -> Dates:
+    """All pairs of the test days."""
+    return pairs(days()[1])
+
+
+def said(p: Seq2SeqParams, batch: Batch) -> list[str]:
+    """What a model answers, greedily."""
+    found = translate(p, batch, end=ISO.end, max_steps=LONGEST + 1)
+    return [ISO.text(tokens) for tokens in found.tokens]
+
+
+def fit(
+    seed: int,
+    *,
+    size: int | None = None,
+    reverse: bool = True,
+    feed: bool = True,
+    cell: Callable[..., Any] | None = None,
+    lr: float = LR,
+    steps: int = STEPS,
+    units: int = H,
+    curve: bool = False,
+) -> tuple[Seq2SeqParams, list[tuple[int, float]]]:
+    """Train one translator; with `curve`, the exact match on some test pairs on the way."""
+    rng = np.random.default_rng(seed)
+    p = translator_init(rng, E, units, feed=feed, **({} if cell is None else {"cell": cell}))
+    some = pairs(days()[1], np.random.default_rng(0).choice(pair_count(days()[1]), SHOWN, replace=False))
+    batch = encode(some, reverse=reverse)
+    history = train(
+        p,
+        translator_loss,
+        batches(rng, days()[0], N, size=size, reverse=reverse),
+        Adam(p, lr),
+        steps=steps,
+        schedule=linear_decay(lr, steps),
+        clip_norm=1.0,
+        evaluate=(lambda p: {"exact": exact_match(said(p, batch), some.iso).mean()}) if curve else None,
+        every=250,
+        progress=False,
+    )
+    return p, history.metrics.get("exact", [])
+
+
+def translation(name: str, seed: int) -> Row:
+    """A run of chapter 17: exact match on every pair of the test days, and some of the errors."""
+    setting = SETTINGS[name]
+    p, curve = fit(seed, curve=True, **setting)
+    test = test_pairs()
+    answers = said(p, encode(test, reverse=setting.get("reverse", True)))
+    right = exact_match(answers, test.iso)
+    errors = [[test.texts[n], test.iso[n], answers[n]] for n in np.flatnonzero(~right)]
+    some = np.random.default_rng(seed).permutation(len(errors))[:12]
+    return {
+        "numbers": p.size,
+        "exact": right.mean(),
+        "wrong": len(errors),
+        "language": [right[test.language == k].mean() for k in range(len(LANGUAGES))],
+        "form": [right[test.form == k].mean() for k in range(len(FORMATS))],
+        "curve": curve,
+        "errors": [errors[n] for n in sorted(some)],
+    }
+
+
+# ---------------------------------------------------------------------------------------------------- chapter 18
+
+
+def weak_model(seed: int) -> Seq2SeqParams:
+    """The weakest translator of chapter 17, in float64: log-probabilities are compared."""
+    return fit(seed, **SETTINGS["neither"])[0].astype(np.float64)
+
+
+def weak(seed: int, count: int = 1000) -> Row:
+    """Beams of several widths on a weak model: exact match, log-probability, and how often greedy's is higher."""
+    p, test = weak_model(seed), test_pairs()
+    chosen = np.random.default_rng(1).choice(len(test.texts), count, replace=False)
+    batch = encode(test, reverse=False)
+    row: Row = {}
+    found = {k: [beam(p, batch, n, k) for n in chosen] for k in WIDTHS}
+    greedy = np.array([best.log_prob for best in found[1]])
+    for k, best in found.items():
+        log_prob = np.array([one.log_prob for one in best])
+        right = np.array([ISO.text(one.tokens) == test.iso[n] for one, n in zip(best, chosen, strict=True)])
+        was = np.array([ISO.text(one.tokens) == test.iso[n] for one, n in zip(found[1], chosen, strict=True)])
+        row[str(k)] = {
+            "exact": right.mean(),
+            "log_prob": log_prob.mean(),
+            "higher": int((log_prob > greedy + 1e-9).sum()),
+            "lower": int((log_prob < greedy - 1e-9).sum()),
+            "mended": int((right & ~was).sum()),
+            "spoilt": int((was & ~right).sum()),
+        }
+    return row
+
+
+def beam(p: Seq2SeqParams, batch: Batch, n: int, width: int) -> Any:
+    """The best that a beam finds for one source of a batch."""
+    source = batch.source[: batch.source_lengths[n], n]
+    return translate_beam(p, source, width=width, end=ISO.end, max_steps=LONGEST + 1)[0]
+
+
+def cut_batches(rng: np.random.Generator, cut: float) -> Iterator[Batch]:
+    """ISO dates and their forms in four languages, a share `cut` of them empty: a fault of the data, put in by hand."""
+    numbers = np.arange(pair_count(days()[0])).reshape(-1, len(LANGUAGES), len(FORMATS))[:, :WESTERN].reshape(-1)
+    while True:
+        found = pairs(days()[0], rng.choice(numbers, N))
+        empty = rng.random(N) < cut
+        texts = ["" if e else text for text, e in zip(found.texts, empty, strict=True)]
+        yield flip(found._replace(texts=texts))
+
+
+def cut_model(share: float, seed: int, steps: int = 1500) -> Seq2SeqParams:
+    """A model that writes an ISO date as people do, trained on pairs of which a share is empty. In float64."""
+    rng = np.random.default_rng(seed)
+    p = translator_init(rng, E, H, source=ISO, target=WRITTEN)
+    train(
+        p,
+        translator_loss,
+        cut_batches(rng, share),
+        Adam(p, LR),
+        steps=steps,
+        schedule=linear_decay(LR, steps),
+        clip_norm=1.0,
+        progress=False,
+    )
+    return p.astype(np.float64)
+
+
+def cut(share: float, seed: int, count: int = 100) -> Row:
+    """Beams of several widths, with and without length normalisation: how much is empty, and how much is right."""
+    p = cut_model(share, seed)
+    test = days()[1][:count]
+    all_forms = pairs(test)
+    row: Row = {}
+    for alpha in (0.0, 1.0):
+        for width in CUT_WIDTHS:
+            empty = right = total = 0
+            for n in range(count):
+                forms = set(all_forms.texts[18 * n : 18 * n + 3 * WESTERN])
+                source = ISO.tokens([all_forms.iso[18 * n]])[0][:, 0]
+                best = translate_beam(p, source, width=width, end=WRITTEN.end, max_steps=36, alpha=alpha)[0]
+                text = WRITTEN.text(best.tokens)
+                empty, right, total = empty + (text == ""), right + (text in forms), total + best.log_prob
+            row[f"{alpha:g}, {width}"] = {"empty": empty / count, "right": right / count, "log_prob": total / count}
+    return row
+
+
+PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
+    "translation": (translation, tuple((name,) for name in SETTINGS), SEEDS),
+    "weak": (weak, ((),), SEEDS),
+    "cut": (cut, ((0.0,), (CUT,)), range(3)),
+}
+
+
+def main(parts: list[str]) -> None:
+    """Make the parts anew, all of them if none is named, and store them. "part:name" makes one setting."""
+    stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
+    for asked in parts or [*PARTS, "weights"]:
+        begin = time.perf_counter()
+        if asked == "weights":
+            WEIGHTS.write_text(json.dumps(weights(), ensure_ascii=False, separators=(",", ":")) + "\n", "utf8")
+            continue
+        part, _, only = asked.partition(":")
+        run, settings, seeds = PARTS[part]
+        wanted = [(*setting, seed) for setting in settings for seed in seeds]
+        kept = {tuple(row[:-1]): row[-1] for row in stored.get(part, [])}
+        for what in wanted:
+            if only in ("", str(what[0])):
+                made = json.dumps(run(*what), ensure_ascii=False)
+                kept[what] = json.loads(made, parse_float=lambda text: round(float(text), 5))
+        stored[part] = [[*what, kept[what]] for what in wanted if what in kept]
+        print(f"{asked}: {time.perf_counter() - begin:.0f} s", flush=True)
+        lines = ",\n".join(
+            f'"{name}": [\n' + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]"
+            for name, rows in stored.items()
+        )
+        STORED.write_text("{\n" + lines + "\n}\n", "utf8")
+
+
+def weights(seed: int = 0, digits: int = 2) -> Row:
+    """Train the explorer's model, round its weights, and measure it again."""
+    p, _ = fit(seed, steps=4000)
+    test = test_pairs()
+    batch = encode(test)
+    before = exact_match(said(p, batch), test.iso).mean()
+    p = p.astype(np.float64)
+    p.flat[:] = p.flat.round(digits)
+    after = exact_match(said(p, batch), test.iso)
+    return {
+        "seed": seed,
+        "digits": digits,
+        "exact": after.mean(),
+        "unrounded": before,
+        "language": dict(zip(LANGUAGES, (after[test.language == k].mean() for k in range(6)), strict=True)),
+        "flat": (p.flat).tolist(),
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

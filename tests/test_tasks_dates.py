@@ -1,0 +1,162 @@
+"""Dates as people write them: what Babel says, split by days, and as tokens."""
+
+import sys
+from datetime import date
+
+import numpy as np
+import pytest
+from babel.dates import format_date
+
+from gru_lib.tasks import dates
+from gru_lib.tasks.dates import (
+    FIRST,
+    FORMATS,
+    ISO,
+    LANGUAGES,
+    LAST,
+    WRITTEN,
+    Alphabet,
+    batches,
+    encode,
+    flip,
+    pair_count,
+    pairs,
+    split_days,
+    write,
+)
+
+
+@pytest.fixture
+def fresh():
+    """Babel's words are read anew before, and after."""
+    dates._locales.cache_clear()
+    yield
+    dates._locales.cache_clear()
+
+
+def test_pairs_are_what_babel_writes():
+    days = np.random.default_rng(0).integers(FIRST, LAST + 1, 300)
+    found = pairs(days)
+    assert len(found.texts) == pair_count(days) == 5400
+    for n in range(5400):
+        day, language, form = date.fromordinal(int(days[n // 18])), LANGUAGES[n // 3 % 6], FORMATS[n % 3]
+        locale = "en_US" if language == "en" else language
+        assert found.texts[n] == format_date(day, form, locale) == write(day, language, form)
+        assert found.iso[n] == day.isoformat()
+        assert (LANGUAGES[found.language[n]], FORMATS[found.form[n]]) == (language, form)
+
+
+def test_alphabet_of_written_dates_is_what_occurs():
+    year = np.arange(date(2000, 1, 1).toordinal(), date(2001, 1, 1).toordinal())
+    assert "".join(sorted(set("".join(pairs(year).texts)))) == WRITTEN.characters
+
+
+def test_days_are_split_whole():
+    train, test = split_days(2000, seed=1)
+    assert len(test) == 2000 and set(train) | set(test) == set(range(FIRST, LAST + 1))
+    assert not set(train) & set(test)
+    assert set(split_days(2000, seed=2)[1]) != set(test)
+    np.testing.assert_array_equal(split_days(2000, seed=1)[1], test)
+
+
+def test_no_test_string_is_a_training_string():
+    train, test = split_days(300)
+    assert not set(pairs(test).texts) & set(pairs(train).texts)
+
+
+def test_numbers_choose_pairs():
+    days = split_days(50)[1]
+    every, numbers = pairs(days), np.array([899, 0, 17, 17])
+    some = pairs(days, numbers)
+    assert some.texts == [every.texts[n] for n in numbers] and some.iso == [every.iso[n] for n in numbers]
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+def test_tokens_give_the_text_back(reverse):
+    found = pairs(split_days(60)[1])
+    batch = encode(found, reverse=reverse)
+    assert batch.source.shape == (max(map(len, found.texts)), len(found.texts))
+    assert batch.target.shape == (11, len(found.texts)) and (batch.target[-1] == ISO.end).all()
+    for n, text in enumerate(found.texts):
+        real = batch.source[: batch.source_lengths[n], n]
+        assert WRITTEN.text(real[::-1] if reverse else real) == text
+        assert ISO.text(batch.target[:, n]) == found.iso[n]
+
+
+def test_flipped_pairs_are_read_as_iso_and_written_out():
+    found = pairs(split_days(5)[1])
+    batch = flip(found)
+    assert batch.source.shape == (10, 90)
+    assert [WRITTEN.text(row) for row in batch.target.T] == found.texts
+    np.testing.assert_array_equal(batch.target_lengths, [len(text) + 1 for text in found.texts])
+
+
+def test_batches_of_a_size_come_from_so_many_pairs():
+    days = split_days(2000)[1]
+    source = batches(np.random.default_rng(0), days, 50, size=20)
+    seen = {WRITTEN.text(row[:n][::-1]) for _ in range(20) for row, n in zip(*next_source(source), strict=True)}
+    assert 15 <= len(seen) <= 20
+    again = batches(np.random.default_rng(0), days, 50, size=20)
+    np.testing.assert_array_equal(next(again).source, next(batches(np.random.default_rng(0), days, 50, size=20)).source)
+
+
+def next_source(source):
+    batch = next(source)
+    return batch.source.T, batch.source_lengths
+
+
+def test_an_alphabet_has_two_tokens_more():
+    assert (ISO.size, ISO.end, ISO.start) == (13, 11, 12)
+    assert ISO.text([1, ISO.start, 2, ISO.end, 3]) == "0?1"
+
+
+def test_missing_babel_is_named(fresh, monkeypatch):
+    monkeypatch.setitem(sys.modules, "babel", None)
+    with pytest.raises(ImportError, match=r"dates needs Babel: pip install \"gru-lib\[book\]\""):
+        pairs([FIRST])
+
+
+def test_a_babel_that_writes_otherwise_is_refused(fresh, monkeypatch):
+    import babel.dates
+
+    names = babel.dates.get_month_names
+
+    def other(width, locale):
+        return {**names(width, locale=locale), 3: "Lenzmond"}
+
+    monkeypatch.setattr(babel.dates, "get_month_names", other)
+    with pytest.raises(ValueError, match=r"Babel must write dates as versions 2\.12 to 2\.18 do; the one installed"):
+        write(date(2026, 3, 7), "de", "long")
+
+
+def test_a_babel_with_another_field_is_refused(fresh, monkeypatch):
+    import babel.dates
+
+    monkeypatch.setattr(babel.dates, "get_date_format", lambda form, locale: babel.dates.parse_pattern("d MMM y G"))
+    with pytest.raises(ValueError, match="Babel must write dates as versions"):
+        write(date(2026, 3, 7), "de", "long")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: write(date(2026, 3, 7), "it", "long"), "language must be one of .*; got 'it', 'long'"),
+        (lambda: pairs([5]), r"days must be integers \(n,\) in 711858..748382, 1950 to 2049"),
+        (lambda: pairs([0.5]), "days must be integers"),
+        (lambda: pairs([FIRST], [18]), r"numbers must be integers \(n,\) in 0..17; got"),
+        (lambda: split_days(40_000), "test must leave days to train on, of 36525; got 40000"),
+        (lambda: batches(np.random.default_rng(0), [FIRST], 4, size=19), "size must be at most 18"),
+        (lambda: WRITTEN.tokens(["7 März", "7 Ω"]), "written in the alphabet; got 'Ω'"),
+        (lambda: WRITTEN.tokens([""]), "one character or more"),
+        (lambda: Alphabet("aba"), "each stand there once; got 'aba'"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_an_empty_text_is_an_end_token():
+    tokens, lengths = WRITTEN.tokens(["", "7"], end=True)
+    np.testing.assert_array_equal(lengths, [1, 2])
+    assert tokens[0, 0] == WRITTEN.end
