@@ -1,0 +1,175 @@
+"""Cells side by side (chapter 12): the states are the library's, and what they know of the first input is counted."""
+
+import numpy as np
+import pytest
+from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
+from traitlets import TraitError
+
+from gru_lib import LSTMState, elman_forward, gru_forward, lstm_forward, lstm_init, lstm_step
+from gru_lib.widgets import CellsExplorer
+from gru_lib.widgets.cells import CELLS, T
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_javascript_lstm_step_equals_python(maths, seed):
+    D, H, N = 3, 5, 4
+    rng = np.random.default_rng(seed)
+    p = lstm_init(rng, D, H)
+    p.flat[:] = rng.normal(size=p.size) * 2
+    x, h_prev, c_prev = rng.normal(size=(N, D)), rng.uniform(-1, 1, (N, H)), rng.normal(size=(N, H)) * 2
+    state, cache = lstm_step(x, LSTMState(h_prev, c_prev), p)
+    q = {name: getattr(p, name).tolist() for name in (a + g for a in ("W_x", "W_h", "b_") for g in "ifgo")}
+    for row in range(N):
+        got = maths("lstmStep", x[row].tolist(), {"h": h_prev[row].tolist(), "c": c_prev[row].tolist()}, q)
+        wanted = {"i": cache.i[0], "f": cache.f[0], "g": cache.g, "o": cache.o[0], "c": state.c, "h": state.h}
+        assert got.keys() == wanted.keys()
+        for name, array in wanted.items():
+            np.testing.assert_allclose(got[name], array[row], rtol=0, atol=1e-12, err_msg=name)
+
+
+def test_javascript_lstm_gates_saturate_without_overflow(maths):
+    p = {f"W_{a}{g}": [[0]] for a in "xh" for g in "ifgo"} | {"b_i": [-800], "b_f": [800], "b_g": [800], "b_o": [-800]}
+    got = maths("lstmStep", [1], {"h": [0], "c": [0.25]}, p)
+    assert got == {"i": [0], "f": [1], "g": [1], "o": [0], "c": [0.25], "h": [0]}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_states_are_those_of_the_library(seed):
+    explorer = random_explorer("cells", seed)
+    cells, value = explorer.params(), explorer.value
+    for turned in (1, -1):
+        xs = np.column_stack([[turned * explorer.x[0], *explorer.x[1:]], explorer.m])[:, None]
+        elman = elman_forward(xs, None, cells["elman"])[0]
+        gru = gru_forward(xs, None, cells["gru"])[0]
+        hs, _, tape = lstm_forward(xs, None, cells["lstm"])
+        states = {"elman": elman, "gru": gru, "c": tape.gate("c"), "lstm": hs}
+        if turned == 1:
+            here = states
+            for name, array in states.items():
+                np.testing.assert_allclose(value[name], array[:, 0, 0], rtol=0, atol=1e-12, err_msg=name)
+    for name, array in states.items():
+        gap = abs(array - here[name])[explorer.at - 1].item()
+        assert value["away"][name] == pytest.approx(gap, abs=1e-12), name
+
+
+def test_default_shows_the_point():
+    """Open gates know the first input after 24 steps; Elman does not, and neither do gates with the usual biases."""
+    start = CellsExplorer()
+    assert start.at == T and start.x[0] == 1 and start.m[0] == 1
+    assert start.value["away"]["elman"] < 1e-3
+    assert min(start.value["away"][name] for name in ("gru", "c")) > 1.2
+    fresh = CellsExplorer(**CELLS["presets"]["fresh"]).value["away"]
+    assert max(fresh.values()) < 0.01
+    pile = CellsExplorer(**CELLS["presets"]["pile"]).value
+    assert pile["away"]["c"] > 1.2 and pile["away"]["lstm"] < 0.2, "c tells, its output hardly"
+    assert pile["c"][-1] < -1, "what came later lies on top"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_coupled_lstm_cell_is_the_gru_state(seed):
+    """f = 1 − i = z, and with no weights from the state the candidates agree: c of the one is h of the other."""
+    explorer = random_explorer("cells", seed)
+    explorer.b_f, explorer.input_gate = explorer.b_z, "coupled"
+    np.testing.assert_allclose(explorer.value["c"], explorer.value["gru"], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
+    pile = CellsExplorer(input_gate="free", x=[1.0] * T, lang=lang)
+    stills = [CellsExplorer(lang=lang), pile, *(random_explorer("cells", seed, lang=lang) for seed in range(4))]
+    page = visit(*stills, viewport=viewport)
+    for nth, still in enumerate(stills):
+        pairs = page.evaluate(
+            """([nth, still]) => {
+          const live = document.querySelectorAll('[data-afm]')[nth];
+          const host = new DOMParser().parseFromString(still, 'text/html');
+          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
+          return [
+            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-rows').innerHTML],
+            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
+          ];
+        }""",
+            [nth, still.to_html()],
+        )
+        for python, javascript in pairs:
+            assert python == javascript
+
+
+def at_column(page, t, row):
+    """The place on the page of column t in a row of the drawing."""
+    box = page.locator(".ex-rows").bounding_box()
+    layout = CELLS["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
+    zoom = box["width"] / layout["W"]
+    place = layout["rows"][row]
+    x = layout["left"] + (t - 0.5) * layout["column"]
+    return box["x"] + zoom * x, box["y"] + zoom * (place["y"] + place.get("high", 0) / 2)
+
+
+def test_pointer_makes_pulses_and_marks_and_moves_the_frame(visit):
+    page = visit(CellsExplorer())
+    pulses = []
+    for _ in range(3):
+        page.mouse.click(*at_column(page, 3, "x"))
+        pulses.append(state_in(page, "cells")["x"][2])
+    assert pulses == [1, -1, 0]
+    page.mouse.click(*at_column(page, 9, "m"))
+    state = state_in(page, "cells")
+    assert state["m"] == [float(t in (1, 9)) for t in range(1, T + 1)] and state["at"] == 9
+    page.mouse.move(*at_column(page, 5, "gru"))
+    page.mouse.down()
+    page.mouse.move(*at_column(page, 12, "gru"))
+    page.mouse.up()
+    page.mouse.move(*at_column(page, 20, "gru"))
+    assert state_in(page, "cells")["at"] == 12
+
+
+def test_finger_makes_a_pulse(visit):
+    page = visit(CellsExplorer(), viewport=PHONE, has_touch=True)
+    page.locator(".ex-rows").scroll_into_view_if_needed()
+    page.touchscreen.tap(*at_column(page, 6, "x"))
+    assert state_in(page, "cells")["x"][5] == 1
+
+
+def test_sliders_set_the_input_of_the_framed_step(visit):
+    page = visit(CellsExplorer(at=2))
+    page.locator("input[data-key=x]").focus()
+    page.keyboard.press("Home")
+    page.locator("input[data-key=m]").focus()
+    page.keyboard.press("End")
+    state = state_in(page, "cells")
+    assert state["x"][:2] == [1, -1] and state["m"][:3] == [1, 1, 0]
+
+
+def test_a_second_mark_overwrites_the_first_input(visit):
+    page = visit(CellsExplorer())
+    page.mouse.click(*at_column(page, 5, "m"))
+    put(page, {"at": T})
+    page.locator(".ex-say", has_text="away: no cell.").wait_for()
+
+
+def test_input_gate_is_a_choice_and_a_link(visit):
+    page = visit(
+        CellsExplorer(anchor="cells"),
+        before='<p><a href="#cells?preset=fresh&amp;b_f=6">fresh</a></p>',
+    )
+    page.locator("input[type=radio][value=free]").check()
+    assert state_in(page, "cells")["input_gate"] == "free"
+    page.locator("a", has_text="fresh").click()
+    page.wait_for_function("afmHost.modelOf(document.querySelector('[data-afm]')).get('b_z') === 0")
+    assert state_in(page, "cells")["b_f"] == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"x": [0.5] * 23}, r"x must be 24 numbers in \[-1, 1\]; got"),
+        ({"m": [2] * 24}, r"m must be 24 numbers in \[0, 1\]"),
+        ({"b_f": 9}, r"b_f must be a number in \[-2, 8\]; got 9"),
+        ({"input_gate": "tied"}, "input_gate must be one of 'coupled', 'free'; got 'tied'"),
+        ({"at": 25}, r"at must be a number in \[1, 24\]; got 25"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(TraitError, match=message):
+        CellsExplorer(**arguments)
