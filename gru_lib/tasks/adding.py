@@ -1,0 +1,59 @@
+"""The adding problem: a long row of numbers, two of which are marked; what is their sum?"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gru_lib._check import check_instance, check_int
+
+__all__ = ["BASELINE", "Batch", "adding"]
+
+Array = NDArray[Any]
+
+#: The mean squared error of answering 1 always: the variance of a sum of two numbers uniform in [0, 1), 2 · 1/12.
+BASELINE = 1 / 6
+
+
+class Batch(NamedTuple):
+    """Inputs and targets, time first."""
+
+    xs: Array  # (T, N, 2): the number, and 1 where it is marked
+    ys: Array  # (N, 1): the sum of the two marked numbers
+    places: Array  # (2, N): the steps that are marked, counted from 0
+
+
+def adding(rng: np.random.Generator, N: int, T: int) -> Batch:
+    """Draw N rows of T numbers uniform in [0, 1), one marked in the first half of the steps and one in the second.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    N, T
+        Number of sequences and of steps. The first half are the first T // 2 steps.
+
+    Returns
+    -------
+    Batch
+        xs (T, N, 2), ys (N, 1).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type, N is below 1 or T below 2.
+
+    Notes
+    -----
+    Chapter 13. Hochreiter & Schmidhuber (1997), there with numbers in [−1, 1]; as here in Le, Jaitly & Hinton (2015),
+    arXiv:1504.00941.
+    """
+    check_instance("adding", "rng", rng, np.random.Generator)
+    N, T = check_int("adding", "N", N), check_int("adding", "T", T, minimum=2)
+    numbers = rng.random((T, N))
+    places = np.stack([rng.integers(0, T // 2, N), rng.integers(T // 2, T, N)])
+    marks = np.zeros((T, N))
+    marks[places, np.arange(N)] = 1
+    return Batch(np.stack([numbers, marks], axis=-1), (numbers * marks).sum(axis=0)[:, None], places)

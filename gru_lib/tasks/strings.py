@@ -1,0 +1,151 @@
+"""Strings for networks with a memory of their own: say one backwards, copy one, say which bracket is open.
+
+The batches are those of `gru_lib.tasks.memory`, so that `reader_loss` and `reader_accuracy` take them. The answer at a
+step is a row of bits; `asked` says where it counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gru_lib._check import check_instance, check_int, check_number
+from gru_lib.tasks.memory import Batch
+
+__all__ = ["brackets", "copy", "reverse"]
+
+Array = NDArray[Any]
+
+
+def reverse(rng: np.random.Generator, N: int, L: int, *, letters: int = 4) -> Batch:
+    """Say a string backwards: L letters come, then L blanks, at each of which one letter is to be said.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    N, L
+        Number of strings, and of letters in each.
+    letters
+        Size K of the alphabet: tokens 0 … K − 1. The blank is token K.
+
+    Returns
+    -------
+    Batch
+        xs (2L, N, K + 1), ys (2L, N, K) one-hot, zero where nothing is asked; asked in the second half.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is below 1.
+
+    Notes
+    -----
+    Chapter 13. Grefenstette et al. (2015), arXiv:1506.02516, with an alphabet of 128 there.
+    """
+    N, L = _check("reverse", rng, N, L)
+    K = check_int("reverse", "letters", letters)
+    said = rng.integers(0, K, (L, N))
+    tokens = np.concatenate([said, np.full((L, N), K)])
+    ys = np.zeros((2 * L, N, K))
+    ys[L:] = np.eye(K)[said[::-1]]
+    return Batch(np.eye(K + 1)[tokens], ys, _second_half(L, N), tokens)
+
+
+def copy(rng: np.random.Generator, N: int, L: int, *, bits: int = 6) -> Batch:
+    """Say rows of bits again, in order: L rows come, each drawn as `bits` fair coins, then L blanks.
+
+    Parameters
+    ----------
+    rng, N, L
+        As in `reverse`.
+    bits
+        How many bits B a row has.
+
+    Returns
+    -------
+    Batch
+        xs (2L, N, B + 1), the last input 1 at a blank; ys (2L, N, B); asked in the second half. tokens (2L, N) are
+        the rows read as binary numbers, the lowest bit first, and 2^B at a blank.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range; bits lie in 1..30.
+
+    Notes
+    -----
+    Chapter 13. Graves et al. (2014), arXiv:1410.5401, section 4.1, with 8 bits, and with one blank more, there.
+    """
+    N, L = _check("copy", rng, N, L)
+    B = check_int("copy", "bits", bits)
+    if B > 30:
+        raise ValueError(f"copy: bits must be at most 30; got {B}.")
+    rows = rng.integers(0, 2, (L, N, B)).astype(np.float64)
+    xs, ys = np.zeros((2 * L, N, B + 1)), np.zeros((2 * L, N, B))
+    xs[:L, :, :B], xs[L:, :, B], ys[L:] = rows, 1, rows
+    tokens = np.full((2 * L, N), 1 << B)
+    tokens[:L] = rows @ (1 << np.arange(B))
+    return Batch(xs, ys, _second_half(L, N), tokens)
+
+
+def brackets(rng: np.random.Generator, N: int, T: int, *, kinds: int = 2, opening: float = 0.5) -> Batch:
+    """Say after each bracket which kind must be closed next: the beginnings of balanced strings.
+
+    Where nothing is open the next bracket opens. Elsewhere it opens with probability `opening`, else it closes the
+    latest that is open. No string is ever wrong; a long one need not end balanced.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    N, T
+        Number of strings and of brackets in each.
+    kinds
+        Number K of kinds: token k opens kind k, token K + k closes it.
+    opening
+        In (0, 1).
+
+    Returns
+    -------
+    Batch
+        xs (T, N, 2K); ys (T, N, K), one-hot, or zeros where nothing is open; asked at every step.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range.
+
+    Notes
+    -----
+    Chapter 13. The strings are beginnings of words of the Dyck language with K kinds.
+    """
+    N, T = _check("brackets", rng, N, T)
+    K = check_int("brackets", "kinds", kinds)
+    opening = check_number("brackets", "opening", opening, above=0, below=1)
+    drawn, opens = rng.integers(0, K, (T, N)), rng.random((T, N)) < opening
+    tokens, ys = np.empty((T, N), np.int64), np.zeros((T, N, K))
+    for n in range(N):
+        stack: list[int] = []
+        for t in range(T):
+            if opens[t, n] or not stack:
+                stack.append(int(drawn[t, n]))
+                tokens[t, n] = stack[-1]
+            else:
+                tokens[t, n] = K + stack.pop()
+            if stack:
+                ys[t, n, stack[-1]] = 1
+    return Batch(np.eye(2 * K)[tokens], ys, np.ones((T, N), bool), tokens)
+
+
+def _check(where: str, rng: Any, N: Any, L: Any) -> tuple[int, int]:
+    check_instance(where, "rng", rng, np.random.Generator)
+    return check_int(where, "N", N), check_int(where, "T" if where == "brackets" else "L", L)
+
+
+def _second_half(L: int, N: int) -> Array:
+    asked = np.zeros((2 * L, N), bool)
+    asked[L:] = True
+    return asked

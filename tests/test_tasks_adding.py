@@ -1,0 +1,40 @@
+"""The adding problem against its definition, and its baseline."""
+
+import numpy as np
+import pytest
+
+from gru_lib.tasks.adding import BASELINE, adding
+
+
+@pytest.mark.parametrize("T", [2, 5, 50])
+def test_the_target_is_the_sum_of_the_two_marked_numbers(T):
+    xs, ys, places = adding(np.random.default_rng(0), 200, T)
+    assert xs.shape == (T, 200, 2) and ys.shape == (200, 1)
+    for n in range(200):
+        first, second = np.flatnonzero(xs[:, n, 1])
+        assert first < T // 2 <= second and (first, second) == tuple(places[:, n])
+        assert ys[n, 0] == xs[first, n, 0] + xs[second, n, 0]
+    assert set(np.unique(xs[:, :, 1])) <= {0, 1} and (xs[:, :, 0] >= 0).all() and (xs[:, :, 0] < 1).all()
+    assert set(places.ravel()) == set(range(T))  # every step is marked now and then
+
+
+def test_answering_1_errs_by_a_sixth():
+    ys = adding(np.random.default_rng(1), 200_000, 4).ys
+    assert abs(((ys - 1) ** 2).mean() - BASELINE) < 0.002  # four standard errors
+    assert abs(ys.mean() - 1) < 0.004
+
+
+def test_same_seed_same_rows():
+    one, two = (adding(np.random.default_rng(5), 3, 9) for _ in range(2))
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_wrong_arguments_are_named():
+    rng = np.random.default_rng(0)
+    with pytest.raises(TypeError, match="adding: rng must be a Generator"):
+        adding(0, 3, 9)
+    with pytest.raises(ValueError, match="adding: T must be at least 2; got 1"):
+        adding(rng, 3, 1)
+    with pytest.raises(TypeError, match="adding: N must be an integer"):
+        adding(rng, 3.5, 9)

@@ -1,0 +1,80 @@
+"""Strings said backwards, copied, and brackets: each against its definition told with Python's own lists."""
+
+import numpy as np
+import pytest
+
+from gru_lib.tasks.strings import brackets, copy, reverse
+
+
+def test_reverse_says_the_letters_backwards_after_the_blanks_begin():
+    L, K = 6, 4
+    xs, ys, asked, tokens = reverse(np.random.default_rng(0), 50, L)
+    assert xs.shape == (2 * L, 50, K + 1) and ys.shape == (2 * L, 50, K)
+    np.testing.assert_array_equal(xs, np.eye(K + 1)[tokens])
+    assert not asked[:L].any() and asked[L:].all() and not ys[:L].any()
+    for n in range(50):
+        said = list(ys[L:, n].argmax(axis=1))
+        assert said == list(tokens[:L, n])[::-1] and (ys[L:, n].sum(axis=1) == 1).all()
+        assert (tokens[L:, n] == K).all()
+    assert set(np.unique(tokens)) == set(range(K + 1))
+
+
+def test_copy_says_the_rows_again_in_order():
+    L, B = 7, 5
+    xs, ys, asked, tokens = copy(np.random.default_rng(0), 50, L, bits=B)
+    assert xs.shape == (2 * L, 50, B + 1) and ys.shape == (2 * L, 50, B)
+    np.testing.assert_array_equal(ys[L:], xs[:L, :, :B])
+    assert not ys[:L].any() and not asked[:L].any() and asked[L:].all()
+    assert not xs[:L, :, B].any() and (xs[L:, :, B] == 1).all() and not xs[L:, :, :B].any()
+    for n in range(50):
+        written = [int("".join(str(int(bit)) for bit in row[::-1]), 2) for row in xs[:L, n, :B]]
+        assert written == list(tokens[:L, n]) and (tokens[L:, n] == 2**B).all()
+    assert abs(xs[:L, :, :B].mean() - 0.5) < 0.05
+
+
+@pytest.mark.parametrize("K", [1, 2, 3])
+def test_brackets_are_beginnings_of_balanced_strings(K):
+    xs, ys, asked, tokens = brackets(np.random.default_rng(0), 100, 40, kinds=K)
+    assert xs.shape == (40, 100, 2 * K) and ys.shape == (40, 100, K) and asked.all()
+    np.testing.assert_array_equal(xs, np.eye(2 * K)[tokens])
+    for n in range(100):
+        text, pairs = "".join("([{)]}"[t if t < K else 3 + t - K] for t in tokens[:, n]), ("()", "[]", "{}")
+        for t in range(1, 41):
+            rest = text[:t]
+            while any(pair in rest for pair in pairs):  # take out what is closed
+                for pair in pairs:
+                    rest = rest.replace(pair, "")
+            assert set(rest) <= set("([{")  # what is left is open
+            expected = np.eye(K)["([{".index(rest[-1])] if rest else np.zeros(K)
+            np.testing.assert_array_equal(ys[t - 1, n], expected)
+    assert set(np.unique(tokens)) == set(range(2 * K))
+
+
+def test_opening_sets_how_deep_they_get():
+    def open_at_the_end(share):
+        tokens = brackets(np.random.default_rng(0), 200, 60, opening=share).tokens
+        return np.where(tokens < 2, 1, -1).sum(axis=0).mean()
+
+    assert open_at_the_end(0.2) < 3 < open_at_the_end(0.5) < 15 < open_at_the_end(0.8)
+
+
+@pytest.mark.parametrize("task", [reverse, copy, brackets])
+def test_same_seed_same_strings_and_wrong_arguments_are_named(task):
+    one, two = (task(np.random.default_rng(3), 4, 5) for _ in range(2))
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a, b)
+    name, length = task.__name__, "T" if task is brackets else "L"
+    with pytest.raises(TypeError, match=f"{name}: rng must be a Generator"):
+        task(0, 4, 5)
+    with pytest.raises(ValueError, match=f"{name}: {length} must be at least 1; got 0"):
+        task(np.random.default_rng(0), 4, 0)
+
+
+def test_wrong_options_are_named():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="reverse: letters must be at least 1; got 0"):
+        reverse(rng, 4, 5, letters=0)
+    with pytest.raises(ValueError, match="copy: bits must be at most 30; got 31"):
+        copy(rng, 4, 5, bits=31)
+    with pytest.raises(ValueError, match="brackets: opening must be > 0 and < 1; got 1"):
+        brackets(rng, 4, 5, opening=1)
