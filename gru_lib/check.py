@@ -39,6 +39,7 @@ __all__ = [
     "gru_step",
     "gru_step_backward",
     "lstm_step",
+    "lstm_step_backward",
     "sigmoid",
     "softmax_cross_entropy",
 ]
@@ -789,6 +790,99 @@ def lstm_step(f: Callable[..., Any]) -> Result:
 
     args = (x, LSTMState(h_prev, c_prev), p)
     return _run(_Task("lstm_step", args, ("x", "state_prev", "p"), right, unpack, mistakes), f)
+
+
+class LSTMRecord(NamedTuple):
+    """What a reader's `lstm_step_backward` is given of the step."""
+
+    x: Array  # (N, D)
+    h_prev: Array  # (N, H), as all that follow
+    c_prev: Array
+    i: Array
+    f: Array
+    g: Array
+    o: Array
+    c: Array
+
+
+def lstm_step_backward(f: Callable[..., Any]) -> Result:
+    """Check ``f((dh, dc), cache, p) -> dx, (dh_prev, dc_prev), grads``: backward through one step, chapter 12.
+
+    `cache` is an `LSTMRecord` (x, h_prev, c_prev, i, f, g, o, c), dc what comes from the step after it; `grads` may be
+    an LSTMParams or a dict by name (W_xi … b_o).
+    """
+    rng = np.random.default_rng(2000)
+    p = lstm_init(rng, _D, _H)
+    p.flat[:] = rng.normal(size=p.size)
+    x, h_prev, c_prev, dh, dc = (rng.normal(size=(_N, k)) for k in (_D, _H, _H, _H, _H))
+    w = _weights(p, "ifgo")
+    s = {k: _each(math.tanh if k == "g" else _sig, _affine(x, h_prev, w, k)) for k in "ifgo"}
+    c = s["f"] * c_prev + s["i"] * s["g"]
+    tanh_c = _each(math.tanh, c)
+    outer = ("dx", "dh_prev", "dc_prev")
+    names = [a + k for a in ("W_x", "W_h", "b_") for k in "ifgo"]
+
+    def back(
+        leave: str = "",
+    ) -> tuple[Outputs, dict[str, dict[str, Array]]]:
+        def factor(name: str, value: Array) -> Array:
+            return np.ones_like(value) if name == leave else value
+
+        from_h = dh * factor("o", s["o"]) * factor("slope c", 1 - tanh_c * tanh_c)
+        total = (0 if leave == "later" else dc) + (0 if leave == "out" else from_h)
+        da = {
+            "i": total * (s["f"] if leave == "f for g" else s["g"]) * factor("slope", s["i"] * (1 - s["i"])),
+            "f": total * (c if leave == "c for c_prev" else c_prev) * factor("slope", s["f"] * (1 - s["f"])),
+            "g": total * s["i"] * factor("slope g", 1 - s["g"] * s["g"]),
+            "o": dh * (c if leave == "c for tanh c" else tanh_c) * factor("slope", s["o"] * (1 - s["o"])),
+        }
+        terms = {
+            "dx": {f"da_{k} W_x{k}ᵀ": _matmul(a, w[f"W_x{k}"].T) for k, a in da.items()},
+            "dh_prev": {
+                f"da_{k} W_h{k}ᵀ": _matmul(a, w[f"W_h{k}"] if leave == "W_h T" else w[f"W_h{k}"].T)
+                for k, a in da.items()
+            },
+        }
+        out = {name: sum(parts.values()) for name, parts in terms.items()}
+        out["dc_prev"] = dc * s["f"] if leave == "dc before" else total * factor("f", s["f"])
+        for k, a in da.items():
+            out |= {f"dW_x{k}": _matmul(x.T, a), f"dW_h{k}": _matmul(h_prev.T, a), f"db_{k}": _column_sums(a)}
+        return out, terms
+
+    left_out = {
+        "later": "the dc that comes in is not used: add it to what comes from h.",
+        "out": "what h sends to c is missing: dc + dh ⊙ o ⊙ (1 − tanh²(c)).",
+        "o": "dc lacks the factor o: h = o ⊙ tanh(c).",
+        "slope c": "dc lacks the slope of tanh at c: 1 − tanh²(c).",
+        "c for c_prev": "da_f uses c_t where c_{t−1} belongs: c = f ⊙ c_prev + i ⊙ g.",
+        "c for tanh c": "da_o uses c where tanh(c) belongs: h = o ⊙ tanh(c).",
+        "f for g": "da_i uses f where g belongs: c = f ⊙ c_prev + i ⊙ g.",
+        "slope": "the gates lack the slope of σ: i ⊙ (1 − i), and f and o alike.",
+        "slope g": "da_g lacks the slope of tanh: 1 − g².",
+        "f": "dc_prev lacks the factor f: c = f ⊙ c_prev + i ⊙ g.",
+        "dc before": "dc_prev is made of the dc that came in; take the sum with what comes from h.",
+        "W_h T": "dh_prev uses W_h where W_hᵀ belongs.",
+    }
+    right, terms = back()
+
+    def mistakes() -> Iterator[tuple[str, Outputs]]:
+        for leave, message in left_out.items():
+            yield message, back(leave)[0]
+        mean = {name: v / _N if name.startswith(("dW", "db")) else v for name, v in right.items()}
+        yield "the parameters' gradients are means over the batch; they must be sums.", mean
+
+    def unpack(raw: Any) -> Outputs | str:
+        if not isinstance(raw, tuple | list) or len(raw) < 3:
+            return _several("lstm_step_backward", "dx", "(dh_prev, dc_prev)", "grads")(raw)
+        dstate = _several("lstm_step_backward", "(dh_prev, dc_prev)", "2 arrays")(raw[1])
+        if isinstance(dstate, str):
+            return "the second thing returned must be the pair (dh_prev, dc_prev)."
+        return _with_grads("lstm_step_backward", names, *outer)((raw[0], *raw[1][:2], raw[2]))
+
+    args = (LSTMState(dh, dc), LSTMRecord(x, h_prev, c_prev, s["i"], s["f"], s["g"], s["o"], c), p)
+    wanted = {name: right[name] for name in (*outer, *(f"d{n}" for n in names))}
+    task = _Task("lstm_step_backward", args, ("dstate", "cache", "p"), wanted, unpack, mistakes, terms, batch=_N)
+    return _run(task, f)
 
 
 def sigmoid(f: Callable[..., Any]) -> Result:

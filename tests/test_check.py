@@ -9,7 +9,18 @@ import re
 import numpy as np
 import pytest
 
-from gru_lib import bce_with_logits, check, gru_forward, gru_init, gru_step, gru_step_backward, lstm_step, sigmoid
+from gru_lib import (
+    LSTMState,
+    bce_with_logits,
+    check,
+    gru_forward,
+    gru_init,
+    gru_step,
+    gru_step_backward,
+    lstm_step,
+    lstm_step_backward,
+    sigmoid,
+)
 
 GRU_STEP = """
 def f(x, h_prev, p):
@@ -78,6 +89,22 @@ def f(x, state, p):
     h = o * np.tanh(c)
     return h, c
 """
+LSTM_BACK = """
+def f(dstate, cache, p):
+    dh, dc = dstate
+    x, h_prev, c_prev, i, f, g, o, c = cache
+    dc = dc + dh * o * (1 - np.tanh(c) ** 2)
+    da = {"i": dc * g * i * (1 - i)}
+    da["f"] = dc * c_prev * f * (1 - f)
+    da["g"] = dc * i * (1 - g**2)
+    da["o"] = dh * np.tanh(c) * o * (1 - o)
+    grads = {}
+    for k, a in da.items():
+        grads |= {"W_x" + k: x.T @ a, "W_h" + k: h_prev.T @ a, "b_" + k: a.sum(axis=0)}
+    dx = sum(a @ getattr(p, "W_x" + k).T for k, a in da.items())
+    dh_prev = sum(a @ getattr(p, "W_h" + k).T for k, a in da.items())
+    return dx, (dh_prev, dc * f), grads
+"""
 SIGMOID = """
 def f(a):
     return np.where(a > 0, 1 / (1 + np.exp(-abs(a))), 1 - 1 / (1 + np.exp(-abs(a))))
@@ -117,6 +144,7 @@ ANSWERS = {
     "elman_step": ELMAN,
     "elman_step_backward": ELMAN_BACK,
     "lstm_step": LSTM,
+    "lstm_step_backward": LSTM_BACK,
     "sigmoid": SIGMOID,
     "bce": BCE,
     "softmax_cross_entropy": SOFTMAX,
@@ -217,6 +245,21 @@ PLANTED = [
     ("lstm_step", "+ p.b_f", "+ p.b_f + 1", "the forget bias is added again"),
     ("lstm_step", "@ p.W_hg", "@ p.W_hg.T", "W_hg is transposed"),
     ("lstm_step", r"~ \+ p.b_.", "", "b_i, b_f, b_g, b_o: missing bias"),
+    ("lstm_step_backward", "dc = dc + dh", "dc = dh", "the dc that comes in is not used"),
+    ("lstm_step_backward", "~dc = dc \\+ dh.*", "", "what h sends to c is missing"),
+    ("lstm_step_backward", "dh * o * (", "dh * (", "dc lacks the factor o"),
+    ("lstm_step_backward", " * (1 - np.tanh(c) ** 2)", "", "slope of tanh at c"),
+    ("lstm_step_backward", "dc * c_prev * f", "dc * c * f", "da_f uses c_t where"),
+    ("lstm_step_backward", "dh * np.tanh(c) * o", "dh * c * o", "da_o uses c where tanh"),
+    ("lstm_step_backward", "dc * g * i", "dc * f * i", "da_i uses f where g belongs"),
+    ("lstm_step_backward", r"~ \* [ifo] \* \(1 - [ifo]\)", "", "the gates lack the slope of σ"),
+    ("lstm_step_backward", "1 - g**2", "1", "da_g lacks the slope of tanh"),
+    ("lstm_step_backward", "(dh_prev, dc * f)", "(dh_prev, dc)", "dc_prev lacks the factor f"),
+    ("lstm_step_backward", "(dh_prev, dc * f)", "(dh_prev, dstate[1] * f)", "dc_prev is made of the dc that came in"),
+    ("lstm_step_backward", '"W_h" + k).T', '"W_h" + k)', "dh_prev uses W_h where W_hᵀ belongs"),
+    ("lstm_step_backward", "a.sum(axis=0)", "a.mean(axis=0)", "db_i"),
+    ("lstm_step_backward", "(dh_prev, dc * f)", "dh_prev", "must be the pair \\(dh_prev, dc_prev\\)"),
+    ("lstm_step_backward", "dc = dc + dh", "dc += dh", "dstate was changed in place"),
     ("sigmoid", r"~np.where.*", "1 / (1 + np.exp(-a))", "gives a warning: overflow"),
     ("sigmoid", r"~np.where.*", "np.exp(a) / (1 + np.exp(a))", r"must be 0 and 1; they are \[ 0. nan\]: an overflow"),
     ("sigmoid", r"~np.where.*", "1 / (1 + np.exp(a))", "sign in the exponent is turned"),
@@ -304,6 +347,11 @@ def test_a_call_in_place_of_the_function_is_explained():
     assert "give the function itself" in check.sigmoid(np.zeros(3)).message
 
 
+def library_lstm_step_backward(dstate, cache, p):
+    """The library's function, given the cache of its own forward step."""
+    return lstm_step_backward(dstate, lstm_step(cache.x, LSTMState(cache.h_prev, cache.c_prev), p)[1], p)
+
+
 @pytest.mark.parametrize("convention", ["keep", "write"])
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
@@ -317,6 +365,7 @@ def test_the_oracle_agrees_with_the_library_in_every_variant(convention, after, 
         check.gru_forward(gru_forward, lengths=True, **options),
         check.gru_backward(program(GRU_BPTT), **options),
         check.lstm_step(lstm_step),
+        check.lstm_step_backward(library_lstm_step_backward),
         check.bce(bce_with_logits),
         check.sigmoid(sigmoid),
     ):
