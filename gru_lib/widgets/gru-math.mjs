@@ -197,3 +197,38 @@ export function gruJacobian(x, h_prev, c, p) {
 export function matmul(A, B) {
   return A.map((row) => matvec(row, B));
 }
+
+/**
+ * Pop, push, then read a stack for one sequence: gru_lib.memory.stack_step.
+ *
+ * @param {number[]} value what is pushed, (M,)
+ * @param {number} push strength it is pushed with
+ * @param {number} pop strength that is taken off the top first
+ * @param {number[][]} values entries before the step, the bottom first, (K, M)
+ * @param {number[]} strengths theirs, (K,)
+ * @returns {object} read (M,); values (K + 1, M); strengths and weights, how much of each is read, (K + 1,)
+ */
+export function stackStep(value, push, pop, values, strengths) {
+  const relu = (a) => Math.max(a, 0);
+  const sumAbove = (list, i) => list.slice(i + 1).reduce((sum, v) => sum + v, 0);
+  const entries = [...values, value];
+  const s = [...strengths.map((old, i) => relu(old - relu(pop - sumAbove(strengths, i)))), push];
+  const weights = s.map((v, i) => Math.min(v, relu(1 - sumAbove(s, i))));
+  const read = value.map((_, m) => weights.reduce((sum, w, i) => sum + w * entries[i][m], 0));
+  return { read, values: entries, strengths: s, weights };
+}
+
+/**
+ * One step of a GRU that drives a stack, for one sequence: gru_lib.memory.stack_rnn_step.
+ *
+ * @param {number[]} x input, (D,)
+ * @param {object} state h (H,), read (M,), values (K, M), strengths (K,)
+ * @param {object} p controller, as in gruStep; act_W (H, 2 + M), act_b (2 + M,)
+ * @returns {object} the new state, with push, pop and weights
+ */
+export function stackRnnStep(x, state, p) {
+  const { h } = gruStep([...x, ...state.read], state.h, p.controller);
+  const a = matvec(h, p.act_W).map((v, j) => v + p.act_b[j]);
+  const [push, pop] = [sigmoid(a[0]), sigmoid(a[1])];
+  return { h, push, pop, ...stackStep(a.slice(2).map(Math.tanh), push, pop, state.values, state.strengths) };
+}
