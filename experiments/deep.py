@@ -1,0 +1,281 @@
+"""The trainings of chapter 15 that take minutes. They are stored in deep.json; to make them anew:
+
+``python tools/environment.py python -m experiments.deep [PART …]``
+
+Every run has its own seed, so any of them can be made again alone. float32.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gru_lib import (
+    Adam,
+    BidirectionalParams,
+    Bundle,
+    bce_with_logits,
+    bidirectional,
+    bundle,
+    cell_of,
+    cosine_decay,
+    gru_backward,
+    gru_forward,
+    gru_init,
+    linear_backward,
+    linear_forward,
+    linear_init,
+    reverse,
+    softmax_cross_entropy,
+    stack,
+    train,
+)
+from gru_lib.tasks.ahead import QUESTIONS, TOKENS, Batch, delayed, marks
+from gru_lib.tasks.digits import CLASSES, as_sequence, digits
+
+STORED = Path(__file__).with_suffix(".json")
+SEEDS, FRESH = range(5), range(10, 15)
+DTYPE = np.float32
+
+T, N, UNITS = 24, 32, 12
+LAYERS = ("forward", "backward", "two forward", "bidirectional", "two bidirectional")
+REVERSALS = ("within the length", "array, lengths kept", "array, no lengths")
+DELAYS = (0, 1, 2, 4, 8, 16)
+
+#: Units of each layer, so that all three have about as many parameters (`tests/test_chapter15.py` counts them).
+WIDTHS = {"row": {"one": 64, "two": 38, "bidirectional": 44}, "pixel": {"one": 48, "two": 28, "bidirectional": 33}}
+RATES, BIAS, EPOCHS, BATCH = (0.005, 0.01), {"row": 0.0, "pixel": 2.0}, {"row": 40, "pixel": 50}, 50
+
+Row = dict[str, Any]
+
+
+# ------------------------------------------------------------------------------------ a task that looks ahead
+
+
+def layers(name: str, rng: np.random.Generator, D: int, H: int) -> Any:
+    """A layer, or several, by name. "backward" is a forward layer that is given the sequence reversed."""
+    both = lambda D: bidirectional(gru_init(rng, D, H, dtype=DTYPE), gru_init(rng, D, H, dtype=DTYPE))  # noqa: E731
+    if name in ("forward", "backward", "one"):
+        return gru_init(rng, D, H, dtype=DTYPE)
+    if name in ("two forward", "two"):
+        return stack(gru_init(rng, D, H, dtype=DTYPE), gru_init(rng, H, H, dtype=DTYPE))
+    if name == "bidirectional":
+        return both(D)
+    return stack(both(D), both(2 * H))  # "two bidirectional"
+
+
+def tag_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
+    """The mean binary cross-entropy of the answers asked for, one for each letter, and its gradient."""
+    cell = cell_of(m.rnn)
+    hs, _, tape = cell.forward(batch.xs, None, m.rnn, lengths=batch.lengths)
+    logits, cache = linear_forward(hs, m.out)  # (T, N, 1)
+    loss, dlogits = bce_with_logits(logits, batch.ys, batch.asked[..., None])
+    dhs, dout = linear_backward(dlogits, cache, m.out)
+    return loss, bundle(rnn=cell.backward(dhs, None, tape, m.rnn)[2], out=dout)
+
+
+def tag_accuracy(m: Bundle, batch: Batch) -> float:
+    """Share of the answers that are right."""
+    hs, _, _ = cell_of(m.rnn).forward(batch.xs, None, m.rnn, lengths=batch.lengths)
+    return share_right(linear_forward(hs, m.out)[0], batch)
+
+
+def share_right(logits: Any, batch: Batch) -> float:
+    """Share of the answers asked for that have the sign of their logit."""
+    return float(((logits > 0) == (batch.ys == 1))[batch.asked].mean())
+
+
+def drawn(seed: Any, count: int, question: str, *, turned: bool = False, d: int = 0) -> Batch:
+    """A batch in float32; with `turned`, each sequence back to front within its length."""
+    batch = marks(np.random.default_rng(seed) if isinstance(seed, int) else seed, count, T, question)
+    batch = delayed(batch, d)
+    batch = batch._replace(xs=batch.xs.astype(DTYPE))
+    if turned:
+        ys, asked = (reverse(a, batch.lengths) for a in (batch.ys, batch.asked[..., None]))
+        batch = batch._replace(xs=reverse(batch.xs, batch.lengths), ys=ys, asked=asked[..., 0])
+    return batch
+
+
+def fit(m: Bundle, loss: Any, draw: Callable[[Any, int], Batch], accuracy: Any, seed: int, steps: int) -> Row:
+    """Train on fresh batches, test on others."""
+    rng = np.random.default_rng(1000 + seed)
+
+    def batches() -> Iterator[Batch]:
+        while True:
+            yield draw(rng, N)
+
+    train(m, loss, batches(), Adam(m, 0.01), steps=steps, clip_norm=1.0, progress=False)
+    return {"right": accuracy(m, draw(10_001, 1000))}
+
+
+def ahead(question: str, name: str, seed: int, steps: int = 400) -> Row:
+    """One of the three questions, to layers that read one way or both."""
+    rng = np.random.default_rng(seed)
+    rnn = layers(name, rng, TOKENS, UNITS)
+    m = bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 1, dtype=DTYPE))
+    draw = lambda rng, count: drawn(rng, count, question, turned=name == "backward")  # noqa: E731
+    return fit(m, tag_loss, draw, tag_accuracy, seed, steps)
+
+
+def delay(d: int, seed: int, steps: int = 600) -> Row:
+    """The question "after" to one forward layer that may answer d steps later."""
+    rng = np.random.default_rng(seed)
+    m = bundle(rnn=layers("forward", rng, TOKENS, 32), out=linear_init(rng, 32, 1, dtype=DTYPE))
+    return fit(m, tag_loss, lambda rng, count: drawn(rng, count, "after", d=d), tag_accuracy, seed, steps)
+
+
+def reversal(how: str, seed: int, steps: int = 400) -> Row:
+    """The question "after" to a bidirectional layer whose backward half is fed rightly or wrongly."""
+    rng = np.random.default_rng(seed)
+    m = bundle(rnn=layers("bidirectional", rng, TOKENS, UNITS), out=linear_init(rng, 2 * UNITS, 1, dtype=DTYPE))
+
+    def turn(a: Any, lengths: Any) -> Any:
+        return reverse(a, lengths) if how == "within the length" else a[::-1]
+
+    def run(m: Bundle, batch: Batch) -> Any:
+        hs, _, tape = gru_forward(batch.xs, None, m.rnn.forward, lengths=batch.lengths)
+        kept = None if how == "array, no lengths" else batch.lengths
+        back, _, tape_b = gru_forward(turn(batch.xs, batch.lengths), None, m.rnn.backward, lengths=kept)
+        logits, cache = linear_forward(np.concatenate([hs, turn(back, batch.lengths)], axis=2), m.out)
+        return logits, cache, tape, tape_b
+
+    def loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
+        logits, cache, tape, tape_b = run(m, batch)
+        value, dlogits = bce_with_logits(logits, batch.ys, batch.asked[..., None])
+        dhs, dout = linear_backward(dlogits, cache, m.out)
+        grads = gru_backward(dhs[..., :UNITS], None, tape, m.rnn.forward)[2]
+        grads_b = gru_backward(turn(dhs[..., UNITS:], batch.lengths), None, tape_b, m.rnn.backward)[2]
+        return value, bundle(rnn=bidirectional(grads, grads_b), out=dout)
+
+    def accuracy(m: Bundle, batch: Batch) -> float:
+        return share_right(run(m, batch)[0], batch)
+
+    return fit(m, loss, lambda rng, count: drawn(rng, count, "after"), accuracy, seed, steps)
+
+
+# --------------------------------------------------------------------------------------------------- digits
+
+
+def read(hs: Any, p: Any) -> Any:
+    """What has seen the whole picture: the last output, and of a backward layer the first."""
+    if not isinstance(p, BidirectionalParams):
+        return hs[-1]
+    H = p.forward.H
+    return np.concatenate([hs[-1, :, :H], hs[0, :, H:]], axis=1)
+
+
+def read_backward(d: Any, shape: tuple[int, ...], p: Any) -> Any:
+    """Backward through `read`: zero wherever it did not look."""
+    dhs = np.zeros(shape, d.dtype)
+    if not isinstance(p, BidirectionalParams):
+        dhs[-1] = d
+    else:
+        H = p.forward.H
+        dhs[-1, :, :H], dhs[0, :, H:] = d[:, :H], d[:, H:]
+    return dhs
+
+
+def digit_loss(m: Bundle, batch: tuple[Any, Any]) -> tuple[Any, Bundle]:
+    """The mean cross-entropy of the class, and its gradient."""
+    (xs, labels), cell = batch, cell_of(m.rnn)
+    hs, _, tape = cell.forward(xs, None, m.rnn)
+    logits, cache = linear_forward(read(hs, m.rnn), m.out)  # (N, 10)
+    loss, dlogits = softmax_cross_entropy(logits, labels)
+    dend, dout = linear_backward(dlogits, cache, m.out)
+    return loss, bundle(rnn=cell.backward(read_backward(dend, hs.shape, m.rnn), None, tape, m.rnn)[2], out=dout)
+
+
+def digit_accuracy(m: Bundle, xs: Any, labels: Any) -> float:
+    """Share of the pictures that are named rightly."""
+    logits = linear_forward(read(cell_of(m.rnn).forward(xs, None, m.rnn)[0], m.rnn), m.out)[0]
+    return float((logits.argmax(axis=1) == labels).mean())
+
+
+def classifier(name: str, by: str, rng: np.random.Generator) -> Bundle:
+    """Layers of the width that gives each about as many parameters, every update bias as in `BIAS`."""
+    rnn = layers(name, rng, 8 if by == "row" else 1, WIDTHS[by][name])
+    for layer in (rnn,) if name == "one" else (member for _, member in rnn.members()):
+        layer.b_z[:] = BIAS[by]
+    return bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), CLASSES, dtype=DTYPE))
+
+
+def digit(by: str, name: str, lr: float, seed: int, epochs: int | None = None) -> Row:
+    """Train on the digits, the rate falling to zero; accuracy on the validation and the test part."""
+    parts = digits()
+    data = {part: as_sequence(getattr(parts, part).images, by).astype(DTYPE) for part in parts._fields}
+    m, rng = classifier(name, by, np.random.default_rng(seed)), np.random.default_rng(1000 + seed)
+    count = len(parts.train.labels)
+    steps = (epochs or EPOCHS[by]) * count // BATCH
+
+    def batches() -> Iterator[tuple[Any, Any]]:
+        while True:
+            for rows in rng.permutation(count).reshape(-1, BATCH):
+                yield data["train"][:, rows], parts.train.labels[rows]
+
+    train(
+        m,
+        digit_loss,
+        batches(),
+        Adam(m, lr),
+        steps=steps,
+        schedule=cosine_decay(lr, steps),
+        clip_norm=1.0,
+        progress=False,
+    )
+    return {part: digit_accuracy(m, data[part], getattr(parts, part).labels) for part in parts._fields}
+
+
+def tuned(name: str) -> float:
+    """The learning rate with the best validation accuracy by rows, averaged over the seeds."""
+    stored = json.loads(STORED.read_text("utf8"))["tune"]
+    scores = {lr: np.mean([row[-1]["validation"] for row in stored if row[1:3] == [name, lr]]) for lr in RATES}
+    return max(scores, key=lambda lr: scores[lr])
+
+
+def row_by_row(name: str, seed: int) -> Row:
+    """At the rate that was tuned, from a seed that tuning did not see."""
+    lr = tuned(name)
+    return {"lr": lr} | digit("row", name, lr, seed)
+
+
+def pixel_by_pixel(name: str, seed: int) -> Row:
+    """At one rate for all."""
+    return digit("pixel", name, max(RATES), seed)
+
+
+PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
+    "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), SEEDS),
+    "delay": (delay, tuple((d,) for d in DELAYS), SEEDS),
+    "reversal": (reversal, tuple((how,) for how in REVERSALS), SEEDS),
+    "tune": (digit, tuple(("row", name, lr) for name in WIDTHS["row"] for lr in RATES), range(3)),
+    "row": (row_by_row, tuple((name,) for name in WIDTHS["row"]), FRESH),
+    "pixel": (pixel_by_pixel, tuple((name,) for name in WIDTHS["pixel"]), range(3)),
+}
+
+
+def rows(part: str) -> list[list[Any]]:
+    """Every row of a part, seed by seed: [*what was run, seed, result]."""
+    run, settings, seeds = PARTS[part]
+    return [[*setting, seed, run(*setting, seed)] for seed in seeds for setting in settings]
+
+
+def main(parts: list[str]) -> None:
+    """Make the parts anew, all of them if none is named, and store them."""
+    for part in parts or PARTS:
+        begin = time.perf_counter()
+        new = json.loads(json.dumps(rows(part)), parse_float=lambda text: round(float(text), 4))
+        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
+        stored = {name: kept for name in PARTS if (kept := new if name == part else stored.get(name))}
+        print(f"{part}: {len(new)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
+        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
+        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,180 @@
+"""The trainings of chapter 14 that take minutes. They are stored in dropout.json; to make them anew:
+
+``python tools/environment.py python -m experiments.dropout [PART …]``
+
+Every run has its own seed, so any of them can be made again alone. float32.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gru_lib import (
+    Adam,
+    Bundle,
+    Chunks,
+    bce_with_logits,
+    bundle,
+    dropout_backward,
+    dropout_forward,
+    dropout_mask,
+    elman_init,
+    gru_init,
+    gru_step,
+    gru_step_backward,
+    linear_backward,
+    linear_forward,
+    train,
+)
+from gru_lib.dropout import DropoutMasks
+from gru_lib.language_model import LMDropout, lm_bits, lm_init, lm_loss
+from gru_lib.reader import reader_accuracy, reader_init
+from gru_lib.tasks.memory import Batch, checksum
+from gru_lib.tasks.text import english, streams
+
+STORED = Path(__file__).with_suffix(".json")
+KINDS = ("none", "zaremba", "variational", "naive")
+RATES = (0.1, 0.25, 0.5)
+SEEDS = range(3)
+TRAINED_ON = 40_000  # characters: few on purpose, so that a net of this size can learn them by heart
+D, H, N, K = 32, 96, 16, 32
+LR, STEPS, EVERY = 0.005, 1200, 150
+
+PLACES = ("none", "sequence", "step", "state")
+MEMORY_SEEDS = range(5)
+
+Row = dict[str, Any]
+
+
+def language_model(kind: str, rate: float, seed: int, steps: int = STEPS) -> Row:
+    """Train a language model on the short text; bits per character by step, and on the test part at the best step."""
+    text = english()
+    tokens = text.encode(text.train)[:TRAINED_ON]
+    validation, test = text.encode(text.validation), text.encode(text.test)
+    m = lm_init(np.random.default_rng(seed), text.V, D, H, dtype=np.float32)
+    dropout = None if kind == "none" else LMDropout(np.random.default_rng(1000 + seed), rate, kind)
+    best, kept = np.inf, m
+
+    def evaluate(m: Bundle) -> dict[str, float]:
+        nonlocal best, kept
+        bits = {"training": lm_bits(m, tokens, N=32), "validation": lm_bits(m, validation, N=32)}
+        if bits["validation"] < best:
+            best, kept = bits["validation"], m.copy()
+        return bits
+
+    history = train(
+        m,
+        partial(lm_loss, dropout=dropout),
+        Chunks(*streams(tokens, N), K),
+        Adam(m, LR),
+        steps=steps,
+        clip_norm=1.0,
+        evaluate=evaluate,
+        every=EVERY,
+        progress=False,
+    )
+    return {name: history.curve(name)[1] for name in history.metrics} | {"test": lm_bits(kept, test, N=32)}
+
+
+def memory(cell: str, T: int, place: str, rate: float, seed: int, steps: int = 600) -> Row:
+    """Remember the first token (chapter 8) with a mask on the recurrent connection, or on the state, or none."""
+    rng = np.random.default_rng(seed)
+    init: Any = gru_init if cell == "GRU" else partial(elman_init, init="orthogonal")
+    m = reader_init(rng, 16, 3, 16, init=init)
+    if cell == "GRU":
+        m.rnn.b_z[:] = 4
+    masks, test = np.random.default_rng(1000 + seed), checksum(np.random.default_rng(10_001), 512, T)
+
+    def batches() -> Iterator[Batch]:
+        while True:
+            yield checksum(rng, 32, T)
+
+    history = train(
+        m,
+        partial(masked_loss, rng=masks, place=place, rate=rate),
+        batches(),
+        Adam(m, 0.01),
+        steps=steps,
+        clip_norm=1.0,
+        evaluate=lambda m: {"right": reader_accuracy(m, test).answers},
+        every=50,
+        progress=False,
+        stop=lambda history: history.last("right") == 1,
+    )
+    return {"steps": history.steps, "right": history.last("right")}
+
+
+def masked_loss(m: Bundle, batch: Batch, *, rng: np.random.Generator, place: str, rate: float) -> tuple[Any, Bundle]:
+    """The loss of a reader that is asked at the end, its recurrent connection or its state masked."""
+    T, count, _ = batch.xs.shape
+    lead = (count,) if place == "sequence" else (T, count)
+    mask = None if place == "none" else dropout_mask(rng, (*lead, m.rnn.H), rate)
+    if place == "state":
+        h_T, back = masked_state(batch.xs, mask, m.rnn)
+    else:
+        _, h_T, tape = dropout_forward(batch.xs, None, m.rnn, masks=DropoutMasks(None, mask))
+    logits, cache = linear_forward(h_T, m.out)
+    loss, dlogits = bce_with_logits(logits, batch.ys[-1])
+    dh_T, dout = linear_backward(dlogits, cache, m.out)
+    drnn = back(dh_T) if place == "state" else dropout_backward(None, dh_T, tape, m.rnn)[2]
+    return loss, bundle(rnn=drnn, out=dout)
+
+
+def masked_state(xs: Any, mask: Any, p: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Run a GRU whose state is multiplied by a mask before each step, what z carries over included."""
+    h, caches = np.zeros((xs.shape[1], p.H)), []
+    for x, mask_t in zip(xs, mask, strict=True):
+        h, cache = gru_step(x, h * mask_t, p)
+        caches.append(cache)
+
+    def back(dh: Any) -> Any:
+        grads = p.zeros_like()
+        for cache, mask_t in zip(reversed(caches), mask[::-1], strict=True):
+            _, dh, g = gru_step_backward(dh, cache, p)
+            dh = dh * mask_t
+            grads.flat[:] += g.flat
+        return grads
+
+    return h, back
+
+
+PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
+    "none": (language_model, (("none", 0.0),), SEEDS),
+    **{kind: (language_model, tuple((kind, rate) for rate in RATES), SEEDS) for kind in KINDS[1:]},
+    "memory": (
+        memory,
+        tuple(("GRU", 50, place, rate) for place in PLACES for rate in ((0.0,) if place == "none" else (0.1, 0.3)))
+        + tuple(("Elman", 20, place, rate) for place, rate in (("none", 0.0), ("sequence", 0.3), ("step", 0.3))),
+        MEMORY_SEEDS,
+    ),
+}
+
+
+def rows(part: str) -> list[list[Any]]:
+    """Every row of a part, seed by seed: [*what was run, seed, result]."""
+    run, settings, seeds = PARTS[part]
+    return [[*setting, seed, run(*setting, seed)] for seed in seeds for setting in settings]
+
+
+def main(parts: list[str]) -> None:
+    """Make the parts anew, all of them if none is named, and store them."""
+    for part in parts or PARTS:
+        begin = time.perf_counter()
+        new = json.loads(json.dumps(rows(part)), parse_float=lambda text: round(float(text), 4))
+        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
+        stored = {name: kept for name in PARTS if (kept := new if name == part else stored.get(name))}
+        print(f"{part}: {len(new)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
+        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
+        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,100 @@
+"""Handwritten digits as sequences: scikit-learn's 1797 pictures of 8 × 8 pixels, read row by row or pixel by pixel.
+
+The pictures come with scikit-learn: nothing is downloaded. They are the test part of the *optdigits* set of the UCI
+repository, by 13 writers; every writer is in every part of the split made here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gru_lib._check import check_choice, check_instance
+
+__all__ = ["CLASSES", "Digits", "Part", "as_sequence", "digits"]
+
+Array = NDArray[Any]
+
+CLASSES = 10
+#: How many pictures the parts hold; what is left is for the test.
+TRAIN, VALIDATION = 1000, 297
+
+_SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
+
+
+class Part(NamedTuple):
+    """Pictures and what they show."""
+
+    images: Array  # (M, 8, 8), in [0, 1]: rows from the top, pixels from the left
+    labels: Array  # (M,), integers in 0..9
+
+
+class Digits(NamedTuple):
+    """The pictures in three parts."""
+
+    train: Part  # 1000
+    validation: Part  # 297
+    test: Part  # 500
+
+
+@cache
+def digits() -> Digits:
+    """Return scikit-learn's digits in three parts, after checking their fingerprint. The split is always the same.
+
+    Returns
+    -------
+    Digits
+
+    Raises
+    ------
+    ImportError
+        If scikit-learn is not installed.
+    RuntimeError
+        If its digits are not those that the book's numbers were measured on.
+
+    Notes
+    -----
+    Chapter 15. Alpaydin & Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning Repository.
+    """
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise ImportError(
+            "digits: scikit-learn must be installed; it is not. pip install 'gru-lib[book]' brings it."
+        ) from None
+    return _split(*load_digits(return_X_y=True))
+
+
+def _split(pixels: Array, labels: Array) -> Digits:
+    """Check the data and cut it into three parts."""
+    pixels, labels = np.asarray(pixels), np.asarray(labels)
+    found = hashlib.sha256(pixels.astype(np.uint8).tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()
+    if found != _SHA256:
+        raise RuntimeError(
+            f"digits: scikit-learn's digits must have the fingerprint {_SHA256[:16]}…; got {found[:16]}… "
+            f"of {len(pixels)} pictures. Another version of the data gives other numbers than the book's."
+        )
+    order = np.random.default_rng(0).permutation(len(pixels))
+    images = pixels.reshape(-1, 8, 8) / 16
+    parts = np.split(order, [TRAIN, TRAIN + VALIDATION])
+    return Digits(*(Part(images[part], labels[part]) for part in parts))
+
+
+def as_sequence(images: Array, by: str) -> Array:
+    """Turn pictures (M, 8, 8) into sequences, time first: by "row" (8, M, 8), or by "pixel" (64, M, 1), row after row.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If images are no such array, or `by` is neither.
+    """
+    check_choice("as_sequence", "by", by, ("row", "pixel"))
+    check_instance("as_sequence", "images", images, np.ndarray)
+    if images.ndim != 3 or images.shape[1:] != (8, 8):
+        raise ValueError(f"as_sequence: images must have shape (M, 8, 8); got {images.shape}.")
+    rows = images.transpose(1, 0, 2)  # (8, M, 8)
+    return rows if by == "row" else images.reshape(len(images), 64).T[:, :, None]

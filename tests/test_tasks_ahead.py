@@ -1,0 +1,106 @@
+"""Three questions, back, ahead and both: the answers are those of the definition, and the past says nothing."""
+
+import numpy as np
+import pytest
+
+from gru_lib import reverse
+from gru_lib.tasks import ahead
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def by_definition(tokens, t, question):
+    """The answer at step t of one sequence, or None where it is not asked."""
+    marked = [k for k, token in enumerate(tokens) if token >= ahead.LETTERS]
+    before, after = [k for k in marked if k < t], [k for k in marked if k > t]
+    if t in marked or tokens[t] < 0 or not before or not after:
+        return None
+    last, following = tokens[before[-1]], tokens[after[0]]
+    return {"before": last == 4, "after": following == 4, "same": last == following}[question]
+
+
+@pytest.mark.parametrize("question", ahead.QUESTIONS)
+def test_answers_are_those_of_the_definition(question):
+    batch = ahead.marks(rng(), 60, 12, question, share=0.35)
+    for n, tokens in enumerate(batch.tokens.T.tolist()):
+        for t in range(12):
+            answer = by_definition(tokens, t, question)
+            assert batch.asked[t, n] == (answer is not None)
+            assert batch.ys[t, n, 0] == bool(answer)
+
+
+def test_inputs_are_the_tokens_and_padding_is_zero():
+    batch = ahead.marks(rng(), 80, 10, "same")
+    assert batch.xs.shape == (10, 80, ahead.TOKENS)
+    real = np.arange(10)[:, None] < batch.lengths
+    assert set(batch.lengths.tolist()) == set(range(5, 11))
+    np.testing.assert_array_equal(batch.tokens >= 0, real)
+    np.testing.assert_array_equal(batch.xs.sum(axis=2), real)
+    np.testing.assert_array_equal(batch.xs.argmax(axis=2)[real], batch.tokens[real])
+
+
+@pytest.mark.parametrize("question", ["after", "same"])
+def test_the_past_says_nothing_of_the_answer(question):
+    """Whatever the last mark and the letter are, the answer is yes half of the time."""
+    batch = ahead.marks(rng(), 8000, 16, question)
+    before = ahead.marks(rng(), 8000, 16, "before")  # the same sequences
+    np.testing.assert_array_equal(before.tokens, batch.tokens)
+    for mark in (0, 1):
+        for letter in range(ahead.LETTERS):
+            chosen = batch.asked & (before.ys[..., 0] == mark) & (batch.tokens == letter)
+            share, count = batch.ys[..., 0][chosen].mean(), chosen.sum()
+            # answers about one and the same mark are not apart: at most 16 of them
+            assert abs(share - 0.5) < 5 * 0.5 * np.sqrt(16 / count)
+
+
+def test_next_mark_counts_the_steps_to_it():
+    tokens = np.array([[0, 5, 1, 2, 4, 3, -1]]).T
+    np.testing.assert_array_equal(ahead.next_mark(tokens)[:, 0], [1, 3, 2, 1, 7, 7, 7])
+
+
+def test_delayed_asks_the_same_later():
+    batch = ahead.marks(rng(), 20, 9, "after")
+    later = ahead.delayed(batch, 3)
+    assert later.xs.shape == (12, 20, ahead.TOKENS)
+    np.testing.assert_array_equal(later.xs[:9], batch.xs)
+    np.testing.assert_array_equal(later.xs[9:], 0)
+    np.testing.assert_array_equal(later.ys[3:], batch.ys)
+    np.testing.assert_array_equal(later.asked[3:], batch.asked)
+    assert not later.asked[:3].any()
+    np.testing.assert_array_equal(later.lengths, batch.lengths + 3)
+    same = ahead.delayed(batch, 0)
+    np.testing.assert_array_equal(same.ys, batch.ys)
+
+
+def test_a_sequence_turned_within_its_length_swaps_before_and_after():
+    batch, other = (ahead.marks(rng(), 40, 11, question) for question in ("before", "after"))
+    turned = reverse(batch.tokens[..., None], batch.lengths)[..., 0]
+    away = ahead.next_mark(turned)
+    back = reverse(other.ys, batch.lengths)[..., 0]
+    for t, n in zip(*np.nonzero(reverse(batch.asked[..., None], batch.lengths)[..., 0]), strict=True):
+        assert away[t, n] < 11
+        assert by_definition(turned[:, n].tolist(), t, "before") == back[t, n]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((0, 3, 9, "after"), TypeError, "marks: rng must be a Generator; got int"),
+        ((None, 3, 2, "after"), ValueError, "marks: T must be at least 3; got 2"),
+        ((None, 0, 9, "after"), ValueError, "marks: N must be at least 1; got 0"),
+        ((None, 3, 9, "both"), ValueError, "marks: question must be"),
+    ],
+)
+def test_a_wrong_argument_is_named(arguments, error, message):
+    first = rng() if arguments[0] is None else arguments[0]
+    with pytest.raises(error, match=message):
+        ahead.marks(first, *arguments[1:])
+
+
+def test_a_wrong_share_or_delay_is_named():
+    with pytest.raises(ValueError, match="marks: share must be"):
+        ahead.marks(rng(), 3, 9, "after", share=1.0)
+    with pytest.raises(ValueError, match="delayed: d must be at least 0; got -1"):
+        ahead.delayed(ahead.marks(rng(), 3, 9, "after"), -1)

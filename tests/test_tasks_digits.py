@@ -1,0 +1,69 @@
+"""scikit-learn's digits: the right data, always the same split, and sequences that are the pictures."""
+
+import builtins
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from gru_lib.tasks.digits import as_sequence, digits
+
+
+def test_parts_hold_every_picture_once():
+    parts = digits()
+    assert [len(part.labels) for part in parts] == [1000, 297, 500]
+    images = np.concatenate([part.images for part in parts])
+    assert images.shape == (1797, 8, 8) and images.min() == 0 and images.max() == 1
+    pixels, labels = load_digits(return_X_y=True)
+    labels_here = np.concatenate([part.labels for part in parts])
+    ours = sorted(zip(map(bytes, (images * 16).astype(np.uint8)), labels_here.tolist(), strict=True))
+    theirs = sorted(zip(map(bytes, pixels.astype(np.uint8)), labels.tolist(), strict=True))
+    assert ours == theirs
+
+
+def test_every_class_is_in_every_part():
+    for part in digits():
+        counts = np.bincount(part.labels, minlength=10) / len(part.labels)
+        assert counts.min() > 0.06 and counts.max() < 0.14
+
+
+def test_sequences_are_the_pictures_row_by_row_and_pixel_by_pixel():
+    images = digits().train.images[:5]
+    rows, pixels = as_sequence(images, "row"), as_sequence(images, "pixel")
+    assert rows.shape == (8, 5, 8) and pixels.shape == (64, 5, 1)
+    for n in range(5):
+        np.testing.assert_array_equal(rows[:, n], images[n])
+        np.testing.assert_array_equal(pixels[:, n, 0], images[n].ravel())
+
+
+def test_other_data_are_refused():
+    module = sys.modules["gru_lib.tasks.digits"]
+    pixels, labels = load_digits(return_X_y=True)
+    pixels = pixels.copy()
+    pixels[3, 5] += 1
+    with pytest.raises(RuntimeError, match=r"must have the fingerprint 87ff0c9e40dc7e2c…; got .* of 1797 pictures"):
+        module._split(pixels, labels)
+
+
+def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("sklearn"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    digits.cache_clear()
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"digits: scikit-learn must be installed.*gru-lib\[book\]"):
+        digits()
+    monkeypatch.undo()
+    digits.cache_clear()
+
+
+def test_a_wrong_argument_is_named():
+    with pytest.raises(ValueError, match="as_sequence: by must be"):
+        as_sequence(np.zeros((2, 8, 8)), "column")
+    with pytest.raises(ValueError, match=r"as_sequence: images must have shape \(M, 8, 8\); got \(2, 64\)"):
+        as_sequence(np.zeros((2, 64)), "row")
