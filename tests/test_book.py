@@ -9,6 +9,7 @@ from pathlib import Path
 import page_checks
 import pytest
 import yaml
+from fontTools.ttLib import TTFont
 from playwright.sync_api import Browser
 
 from conftest import ROOT, Visit, watch
@@ -130,3 +131,15 @@ def test_footer_states_both_licences(built_book: Path) -> None:
     assert footer is not None
     for part in ("© Copyright 2026", "MIT licence", "CC BY 4.0"):
         assert part in footer.get_text()
+
+
+def test_icon_font_holds_every_icon_of_the_pages_and_little_else(built_book: Path) -> None:
+    font = TTFont(built_book / "_static/vendor/fontawesome/webfonts/fa-solid-900.woff2")
+    style = (built_book / "_static/styles/pydata-sphinx-theme.css").read_text("utf8")
+    pages = [page.read_text("utf8") for page in built_book.rglob("*.html")]
+    icons = {name for page in pages for name in re.findall(r"\bfa-[a-z-]+", page)}
+    for name in icons:
+        if point := re.search(rf'\.{name}:+before[^{{}}]*{{content:"\\([0-9a-f]+)"', style):
+            assert int(point[1], 16) in font.getBestCmap(), f"{name} would be an empty box"
+    assert "fa-bars" in icons
+    assert len(font.getBestCmap()) < 50  # of 1,400
