@@ -12,7 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from gru_lib.widgets import EXPLORERS
-from gru_lib.widgets._explorer import Line, Number, Numbers, OneOf, Permutation, Whole
+from gru_lib.widgets._explorer import Line, Natural, Number, Numbers, OneOf, Permutation, Whole, Wholes
 from gru_lib.widgets._modules import HERE
 
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -29,6 +29,10 @@ def random_explorer(name, seed, **more):
             state[key] = int(rng.integers(trait.min, trait.max + 1))
         elif isinstance(trait, Permutation):
             state[key] = rng.permutation(trait.length).tolist()
+        elif isinstance(trait, Natural):
+            state[key] = str(int(rng.integers(0, 2 ** (trait.bits - 1))) * 2 + 1 >> int(rng.integers(0, trait.bits)))
+        elif isinstance(trait, Wholes):
+            state[key] = rng.integers(trait.min, trait.max + 1, trait.length).tolist()
         elif isinstance(trait, Numbers):
             state[key] = np.round(rng.uniform(trait.min, trait.max, trait.length), 2).tolist()
         elif isinstance(trait, Number):

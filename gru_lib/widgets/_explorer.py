@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise ImportError('gru_lib.widgets needs anywidget: pip install "gru-lib[widgets]"') from error
 
-__all__ = ["Explorer", "Line", "Number", "Numbers", "OneOf", "Permutation", "Whole"]
+__all__ = ["Explorer", "Line", "Natural", "Number", "Numbers", "OneOf", "Permutation", "Whole", "Wholes"]
 
 
 class Number(Float):
@@ -65,6 +65,17 @@ class Numbers(TraitType):
         return numbers.tolist()
 
 
+class Wholes(Numbers):
+    """A trait for a list of `length` whole numbers between `min` and `max`."""
+
+    def validate(self, obj: Any, value: Any) -> list[int]:
+        """Return `value` as a list of ints, or raise TraitError."""
+        numbers = super().validate(obj, value)
+        if any(number != int(number) for number in numbers):
+            raise TraitError(f"{type(obj).__name__}: {self.name} must be whole numbers; got {value!r}.")
+        return [int(number) for number in numbers]
+
+
 class Permutation(TraitType):
     """A trait for an order of `length` things: each of 0 … length − 1 once."""
 
@@ -83,6 +94,24 @@ class Permutation(TraitType):
                 f"{type(obj).__name__}: {self.name} must hold each of 0 … {self.length - 1} once; got {value!r}."
             )
         return order
+
+
+class Natural(TraitType):
+    """A trait for a whole number of at most `bits` bits, kept as decimal digits; ints and digits are taken."""
+
+    def __init__(self, default: str, *, bits: int, **kwargs: Any) -> None:
+        self.bits = bits
+        super().__init__(default, **kwargs)
+
+    def validate(self, obj: Any, value: Any) -> str:
+        """Return `value` as decimal digits, or raise TraitError."""
+        digits = str(value) if isinstance(value, str | int | np.integer) and not isinstance(value, bool) else ""
+        if not (digits.isascii() and digits.isdecimal() and len(digits) < 100 and int(digits) < 2**self.bits):
+            raise TraitError(
+                f"{type(obj).__name__}: {self.name} must be a whole number in [0, 2**{self.bits}), "
+                f"as an int or as decimal digits; got {value!r}."
+            )
+        return str(int(digits))
 
 
 class OneOf(Enum):

@@ -1,0 +1,239 @@
+"""The nets that the explorers of chapters 7 and 8 run, trained from seeds and rounded. To make them anew (a minute):
+
+``python tools/environment.py python -m experiments.explorer_nets``
+
+They are stored beside the explorers, as `subtraction-nets.json` and `sequence-nets.json`: the weights to three
+decimals, and what was measured with them as they stand there, for every seed that was tried. The rule that picks a
+seed is the docstring of the function that picks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gru_lib import Adam, Bundle, bundle, gru_forward, gru_init, linear_init, train
+from gru_lib.handset import hand_set_gru
+from gru_lib.proofs import BORROW, PAIRS_OF_BITS, SIGNS, boxes_hold, disagreement, find_boxes, read_machine
+from gru_lib.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib.subtractor import hand_set, subtractor_accuracy, subtractor_init, subtractor_loss
+from gru_lib.tasks.memory import Batch, class_bits, parity_outside, parity_since
+from gru_lib.tasks.subtraction import Batch as Pairs
+from gru_lib.tasks.subtraction import all_pairs, hard_pairs, random_batches, random_pairs, subtract_bits
+
+WIDGETS = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets"
+SEEDS = range(10)
+Row = dict[str, Any]
+
+# ------------------------------------------------------------------------------------------ chapter 7: subtraction
+
+UNITS = 5
+
+
+def four_bits(seed: int, steps: int = 600) -> Bundle:
+    """Train on pairs of four bits, as chapter 7 does in "Longer numbers"; rounded."""
+    rng = np.random.default_rng(seed)
+    m = subtractor_init(rng, UNITS)
+    source = random_batches(rng, 64, (4, 4))
+    train(m, subtractor_loss, source, Adam(m, 0.02), steps=steps, progress=False)
+    return rounded(m)
+
+
+def tidied(seed: int, steps: int = 1000, commit: float = 10.0, decay: float = 2e-3) -> Bundle:
+    """Train on pairs of four to eight bits with the two terms of chapter 7 that tidy the state; rounded."""
+    rng = np.random.default_rng(seed)
+    m = subtractor_init(rng, UNITS)
+
+    def loss(m: Bundle, numbered: tuple[int, Pairs]) -> tuple[Any, Bundle]:
+        i, batch = numbered
+        ramp = float(np.clip((i / steps - 0.3) / 0.5, 0, 1))
+        return subtractor_loss(m, batch, commit=commit * ramp, decay=decay)
+
+    train(m, loss, enumerate(random_batches(rng, 64, (4, 8))), Adam(m, 0.02), steps=steps, progress=False)
+    return rounded(m)
+
+
+def proved(m: Bundle) -> bool:
+    """Whether chapter 7's boxes prove the net right for numbers of every length."""
+    machine = read_machine(m, PAIRS_OF_BITS, SIGNS)
+    if machine is None or disagreement(machine.automaton, BORROW) is not None:
+        return False
+    boxes = find_boxes(m, PAIRS_OF_BITS, machine.automaton)
+    return boxes is not None and boxes_hold(m, PAIRS_OF_BITS, machine.automaton, boxes)
+
+
+def measure_subtractor(m: Bundle, count: int = 1000) -> Row:
+    """Share of pairs with every bit right: all of four bits, and random and hard ones of 64."""
+    rng = np.random.default_rng(10_000)
+    tests = {"four": all_pairs(4), "random": random_pairs(rng, count, 64), "hard": hard_pairs(rng, count, 64)}
+    return {name: subtractor_accuracy(m, batch).pairs for name, batch in tests.items()} | {"proved": proved(m)}
+
+
+def borrow_unit(m: Bundle, count: int = 200, bits: int = 32) -> Row:
+    """The unit whose sign is most often the borrow, or its opposite, and in which share of the places."""
+    batch = random_pairs(np.random.default_rng(7), count, bits)
+    hs = gru_forward(batch.xs, None, m.rnn)[0]
+    borrow = subtract_bits(batch.xs[..., 0], batch.xs[..., 1])[1][1:, :, None]
+    agree = ((hs > 0) == (borrow == 1)).mean(axis=(0, 1))
+    unit = int(np.maximum(agree, 1 - agree).argmax())
+    sign = 1 if agree[unit] > 0.5 else -1
+    return {"unit": unit, "sign": sign, "share": float(max(agree[unit], 1 - agree[unit]))}
+
+
+def subtraction() -> Row:
+    """The first seed that is right on all pairs of four bits and not of 64; the first tidied one that is proved."""
+    made = {"four": [four_bits(seed) for seed in SEEDS], "eight": [tidied(seed) for seed in SEEDS]}
+    rows = {name: [measure_subtractor(m) for m in nets] for name, nets in made.items()}
+    picked = {
+        "four": next(s for s in SEEDS if rows["four"][s]["four"] == 1 and rows["four"][s]["random"] < 0.5),
+        "eight": next(s for s in SEEDS if rows["eight"][s]["proved"]),
+    }
+    nets = {name: made[name][seed] for name, seed in picked.items()} | {"hand": hand_set(20)}
+    measured = {name: measure_subtractor(m) | {"borrow": borrow_unit(m)} for name, m in nets.items()}
+    return {
+        "seed": picked,
+        "measured": measured,
+        "tried": rows,
+        "nets": {name: as_lists(m) for name, m in nets.items()},
+    }
+
+
+# --------------------------------------------------------------------------------------------- chapter 8: memories
+
+STEPS = 24  # of the explorer, and of training
+TASK_UNITS = 4
+UPDATE_BIAS = {"keep": 4.0, "skip": 0.0, "afresh": 0.0}
+
+
+def keep(rng: np.random.Generator, N: int, T: int = STEPS) -> Batch:
+    """Which of three tokens came first? Two bits; asked at every step. `first_token` with three classes."""
+    tokens = rng.integers(0, 3, (T, N))
+    ys = np.broadcast_to(class_bits(tokens[0])[:, :2], (T, N, 2))
+    return Batch(np.eye(3)[tokens], ys.copy(), np.ones((T, N), bool), tokens)
+
+
+def skip(rng: np.random.Generator, N: int, T: int = STEPS) -> Batch:
+    """Parity of the 1s outside brackets, few brackets or many."""
+    return parity_outside(rng, N, T, bracket=float(rng.choice([0.1, 0.2, 0.4])))
+
+
+def afresh(rng: np.random.Generator, N: int, T: int = STEPS) -> Batch:
+    """Parity of the 1s since the latest break, few breaks or many."""
+    return parity_since(rng, N, T, brk=float(rng.choice([0.05, 0.15, 0.3])))
+
+
+TASKS: dict[str, Callable[..., Batch]] = {"keep": keep, "skip": skip, "afresh": afresh}
+
+
+def reader(task: str, seed: int, steps: int = 1500) -> Bundle:
+    """Train a reader of four units on a task; rounded."""
+    draw, rng = TASKS[task], np.random.default_rng(seed)
+    shape = draw(np.random.default_rng(0), 1)
+    m = reader_init(rng, shape.xs.shape[2], shape.ys.shape[2], TASK_UNITS)
+    m.rnn.b_z[:] = UPDATE_BIAS[task]
+
+    def source() -> Iterator[Batch]:
+        while True:
+            yield draw(rng, 32)
+
+    train(m, reader_loss, source(), Adam(m, 0.01), steps=steps, clip_norm=1.0, progress=False)
+    return rounded(m)
+
+
+def measure_reader(task: str, m: Bundle, count: int = 4000) -> Row:
+    """Share of sequences with every answer right: at the length of the explorer, and at ten times that."""
+    rng = np.random.default_rng(10_000)
+    tests = [TASKS[task](rng, count) for _ in range(5)]  # each with a share of breaks of its own
+    right = round(float(np.mean([reader_accuracy(m, batch).sequences for batch in tests])), 5)
+    return {"right": right, "longer": reader_accuracy(m, TASKS[task](rng, 500, 10 * STEPS)).sequences}
+
+
+def hand(task: str) -> Bundle:
+    """The hand-set net of chapter 8 as a bundle; that of `first_token` for three classes needs two of its bits."""
+    name = {"keep": "first_token", "skip": "parity_outside", "afresh": "parity_since"}[task]
+    p, units, threshold = hand_set_gru(name)
+    tokens, kept = (3, [0, 1, 3]) if task == "keep" else (p.D, list(range(p.H)))
+    q = gru_init(np.random.default_rng(0), tokens, len(kept))
+    for gate in "rzn":
+        getattr(q, f"W_x{gate}")[:] = getattr(p, f"W_x{gate}")[:tokens, kept]
+        getattr(q, f"W_h{gate}")[:] = getattr(p, f"W_h{gate}")[np.ix_(kept, kept)]
+        getattr(q, f"b_{gate}")[:] = getattr(p, f"b_{gate}")[kept]
+    K = min(units, len(kept) - 1) if task == "keep" else units
+    out = linear_init(np.random.default_rng(0), len(kept), K)
+    out.W[:] = np.eye(len(kept), K)
+    out.b[:] = -threshold
+    return bundle(rnn=q, out=out)
+
+
+def sequence() -> Row:
+    """For each task the first seed without an error at the length of the explorer."""
+    found: Row = {"seed": {}, "measured": {}, "tried": {}, "nets": {}}
+    for task in TASKS:
+        made = [reader(task, seed) for seed in SEEDS]
+        rows = found["tried"][task] = [measure_reader(task, m) for m in made]
+        seed = found["seed"][task] = next(s for s in SEEDS if rows[s]["right"] == 1)
+        found["measured"][task] = rows[seed]
+        found["nets"][task] = {"hand": as_lists(hand(task)), "trained": as_lists(made[seed])}
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------- storing
+
+
+def rounded(m: Bundle) -> Bundle:
+    """The same net with three decimals, and no negative zero."""
+    m.flat[:] = np.round(m.flat, 3) + 0.0
+    return m
+
+
+def as_lists(m: Bundle) -> Row:
+    """Weights by name, as gru-math.mjs takes them; `out` is the linear layer."""
+    names = [f"W_{a}{g}" for a in "xh" for g in "rzn"] + [f"b_{g}" for g in "rzn"]
+    return {n: (getattr(m.rnn, n) + 0.0).tolist() for n in names} | {
+        "out": {n: (v + 0.0).tolist() for n, v in m.out.items()}
+    }
+
+
+def from_lists(net: Row) -> Bundle:
+    """The bundle back: the inverse of `as_lists`."""
+    D, H = np.shape(net["W_xr"])
+    m = bundle(
+        rnn=gru_init(np.random.default_rng(0), D, H), out=linear_init(np.random.default_rng(0), H, len(net["out"]["b"]))
+    )
+    for name, values in net.items():
+        if name != "out":
+            getattr(m.rnn, name)[:] = values
+    for name, values in net["out"].items():
+        getattr(m.out, name)[:] = values
+    return m
+
+
+PARTS: dict[str, Callable[[], Row]] = {"subtraction": subtraction, "sequence": sequence}
+
+
+def store(name: str, found: Row) -> None:
+    """Write the nets of an explorer beside it: one line for every net and every seed."""
+    origin = "python tools/environment.py python -m experiments.explorer_nets"
+
+    def lines(value: Any, depth: int) -> str:
+        if not isinstance(value, dict) or not depth:
+            return json.dumps(value)
+        return "{\n" + ",\n".join(f"{json.dumps(k)}: {lines(v, depth - 1)}" for k, v in value.items()) + "\n}"
+
+    (WIDGETS / f"{name}-nets.json").write_text(lines({"origin": origin} | found, 3) + "\n", "utf8")
+
+
+def main() -> None:
+    """Make all nets and store them."""
+    for name, make in PARTS.items():
+        found = make()
+        store(name, found)
+        print(name, found["seed"], found["measured"], flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Build a sequence (chapter 8): the page runs the library's nets to 1e-12, and the library's tasks judge them."""
+
+import numpy as np
+import pytest
+from test_explorer_family import PHONE, WIDE, random_explorer, state_in
+from traitlets import TraitError
+
+from experiments import explorer_nets
+from gru_lib import gru_forward
+from gru_lib.handset import hand_set_gru
+from gru_lib.reader import reader_logits
+from gru_lib.widgets import SequenceExplorer
+from gru_lib.widgets._modules import assemble
+from gru_lib.widgets.sequence import NETS, SEQUENCE, T, answers, read_as
+from gru_lib.widgets.subtraction import network
+
+TASKS = ("keep", "skip", "afresh")
+
+
+@pytest.fixture(scope="module")
+def script(browser):
+    """A page with the functions of sequence.mjs."""
+    page = browser.new_page()
+    page.add_script_tag(content=assemble("sequence.mjs").rpartition("export default")[0])
+    yield page.evaluate
+    page.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("net", ["hand", "trained"])
+@pytest.mark.parametrize("task", TASKS)
+def test_javascript_runs_the_net_as_the_library_does(script, task, net, seed):
+    tokens = np.random.default_rng(seed).integers(0, 3, T).tolist()
+    shown = SequenceExplorer(task=task, net=net, tokens=tokens)
+    got = script("compute", shown.state())
+    m, read = shown.model(), read_as(task, tokens)
+    xs = np.eye(m.rnn.D)[read][:, None]
+    hs, _, tape = gru_forward(xs, None, m.rnn)
+    for name, wanted in (("r", tape.gate("r")), ("z", tape.gate("z")), ("h", hs)):
+        np.testing.assert_allclose([step[name] for step in got["steps"]], wanted[:, 0], rtol=0, atol=1e-12)
+    bits = reader_logits(m, xs)[:, 0] > 0
+    assert [step["says"] for step in got["steps"]] == (bits @ 2 ** np.arange(bits.shape[1])).tolist()
+    assert (got["read"], got["right"]) == (read, answers(task, read))
+    assert shown.value["right"] == got["right"]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_right_answers_are_those_of_the_library(task):
+    batch = explorer_nets.TASKS[task](np.random.default_rng(0), 50, 40)
+    for n in range(50):
+        bits = batch.ys[:, n].astype(int)
+        assert answers(task, batch.tokens[:, n].tolist()) == (bits @ 2 ** np.arange(bits.shape[1])).tolist()
+
+
+def test_breaks_are_brackets_in_turn_for_the_task_that_skips():
+    assert read_as("skip", [2, 1, 2, 0, 2, 2]) == [2, 1, 3, 0, 2, 3]
+    assert read_as("afresh", [2, 1, 2]) == read_as("keep", [2, 1, 2]) == [2, 1, 2]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_stored_measurements_are_those_of_the_stored_weights(task):
+    m = network(NETS["nets"][task]["trained"])
+    assert NETS["measured"][task] == explorer_nets.measure_reader(task, m)
+    assert NETS["measured"][task] == NETS["tried"][task][NETS["seed"][task]]
+    assert NETS["measured"][task]["right"] == 1 and len(NETS["tried"][task]) == 10
+    assert explorer_nets.as_lists(m) == NETS["nets"][task]["trained"]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_hand_set_nets_are_those_of_the_chapter(task):
+    m = network(NETS["nets"][task]["hand"])
+    assert (m.flat == explorer_nets.hand(task).flat).all()
+    assert explorer_nets.measure_reader(task, m, 100) == {"right": 1, "longer": 1}
+    if task != "keep":  # that has three classes in place of eight, and so a unit less
+        name = {"skip": "parity_outside", "afresh": "parity_since"}[task]
+        assert (m.rnn.flat == hand_set_gru(name).p.flat).all()
+
+
+def test_a_training_made_anew_solves_the_task():
+    m = explorer_nets.reader("afresh", NETS["seed"]["afresh"])
+    assert explorer_nets.measure_reader("afresh", m, 200)["right"] > 0.99
+
+
+def test_default_shows_the_point():
+    """At the break both gates of the hand-set net shut and the state starts afresh; a trained net has a way of its own."""
+    value = SequenceExplorer().value
+    now = value["at"] - 1
+    assert value["tokens"][now] == 2 and value["says"] == value["right"]
+    assert value["r"][now] == [pytest.approx(0, abs=1e-15)] and value["z"][now] == [pytest.approx(0, abs=1e-15)]
+    assert value["h"][now - 1 : now + 1] == [[1], [-1]]
+    trained = SequenceExplorer(net="trained").value
+    assert trained["says"] == trained["right"] and min(trained["r"][now]) < 0.5 < max(trained["r"][now])
+
+
+@pytest.mark.parametrize("net", ["hand", "trained"])
+@pytest.mark.parametrize("task", TASKS)
+def test_every_preset_is_answered_right(task, net):
+    for tokens in SEQUENCE["presets"].values():
+        value = SequenceExplorer(task=task, net=net, tokens=tokens).value
+        assert value["says"] == value["right"]
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
+    stills = [SequenceExplorer(lang=lang), *(random_explorer("sequence", seed, lang=lang) for seed in range(3))]
+    stills += [SequenceExplorer(task=task, net=net, lang=lang, at=4) for task in TASKS for net in ("hand", "trained")]
+    page = visit(*stills, viewport=viewport)
+    for nth, still in enumerate(stills):
+        pairs = page.evaluate(
+            """([nth, still]) => {
+          const live = document.querySelectorAll('[data-afm]')[nth];
+          const host = new DOMParser().parseFromString(still, 'text/html');
+          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
+          const [a, b] = [host.querySelector('.ex-only-' + size), live.querySelector('.ex-rows')];
+          return [
+            [a.innerHTML, b.innerHTML], [a.getAttribute('viewBox'), b.getAttribute('viewBox')],
+            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
+          ];
+        }""",
+            [nth, still.to_html()],
+        )
+        for python, javascript in pairs:
+            assert python == javascript
+
+
+def at_step(page, t, y):
+    """A point in column t of the drawing, y in its own units."""
+    box = page.locator(".ex-rows").bounding_box()
+    layout = SEQUENCE["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
+    zoom = box["width"] / layout["W"]
+    return box["x"] + zoom * (layout["left"] + (t - 0.5) * layout["column"]), box["y"] + zoom * y
+
+
+def test_press_changes_a_token_and_a_drag_paints_it(visit):
+    page = visit(SequenceExplorer(tokens=[0] * T, task="skip"))
+    for token in (1, 2, 0):
+        page.mouse.click(*at_step(page, 5, 36))
+        assert state_in(page, "sequence")["tokens"][4] == token
+    page.mouse.move(*at_step(page, 8, 36))
+    page.mouse.down()
+    for t in (9, 10, 11):
+        page.mouse.move(*at_step(page, t, 36))
+    page.mouse.up()
+    page.mouse.move(*at_step(page, 20, 36))
+    state = state_in(page, "sequence")
+    assert [t + 1 for t, token in enumerate(state["tokens"]) if token == 1] == [8, 9, 10, 11]
+    assert state["at"] == 11
+
+
+def test_press_in_a_unit_frames_the_step_and_picks_the_unit(visit):
+    page = visit(SequenceExplorer(net="trained"))
+    layout = SEQUENCE["layout"]["wide"]
+    page.mouse.click(*at_step(page, 7, layout["units"] + 2 * layout["pitch"] + 30))
+    state = state_in(page, "sequence")
+    assert (state["at"], state["unit"]) == (7, 3)
+    assert page.locator(".ex-picked").text_content() == "unit 3"
+    assert page.locator(".ex-now").text_content().startswith("step 7, unit 3")
+
+
+def test_finger_changes_a_token_and_the_buttons_set_it(visit):
+    page = visit(SequenceExplorer(tokens=[0] * T), viewport=PHONE, has_touch=True)
+    page.locator(".ex-rows").scroll_into_view_if_needed()
+    page.touchscreen.tap(*at_step(page, 3, 36))
+    assert state_in(page, "sequence")["tokens"][:4] == [0, 0, 1, 0]
+    page.locator("[data-token='2']").tap()
+    state = state_in(page, "sequence")
+    assert state["tokens"][:4] == [0, 0, 2, 0] and state["at"] == 3
+    assert page.locator("[data-token='2']").get_attribute("aria-pressed") == "true"
+
+
+def test_keyboard_builds_a_sequence(visit):
+    page = visit(SequenceExplorer(tokens=[0] * T, at=1, net="trained"))
+    page.locator("input[data-key=at]").focus()
+    for key in ("Space", "ArrowRight", "Space", "Space", "ArrowDown", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+    state = state_in(page, "sequence")
+    assert state["tokens"][:3] == [1, 2, 0]
+    assert (state["at"], state["unit"]) == (2, 2)
+
+
+def test_task_and_net_keep_the_tokens(visit):
+    page = visit(SequenceExplorer())
+    before = state_in(page, "sequence")["tokens"]
+    page.locator("input[data-choice=task]:checked").focus()
+    page.keyboard.press("ArrowLeft")
+    page.locator("input[data-choice=net]:checked").focus()
+    page.keyboard.press("ArrowRight")
+    state = state_in(page, "sequence")
+    assert (state["task"], state["net"], state["tokens"]) == ("skip", "trained", before)
+    longer = NETS["measured"]["skip"]["longer"]
+    assert f"{100 * longer:.1f}\u00a0% are right throughout" in page.locator(".ex-origin").inner_text()
+
+
+def test_steps_answered_wrong_are_marked(script):
+    """No preset is answered wrong, so two right answers are turned round here."""
+    drawn = script(
+        """s => {
+      const words = SEQUENCE.words.en, L = SEQUENCE.layout.wide, c = compute(s);
+      c.right = c.right.map((answer, t) => (t === 4 || t === 9 ? 1 - answer : answer));
+      c.wrong = [5, 10];
+      return [drawRows(s, compute(s), L, words), drawRows(s, c, L, words), sentence(s, c, words)];
+    }""",
+        SequenceExplorer(at=5).state(),
+    )
+    assert "ex-ink" not in drawn[0] and drawn[1].count("ex-ink") == 1
+    assert drawn[1].split('class="ex-ink" d="')[1].split('"')[0].count("M") == 2, "a bar for each"
+    assert "right in 22 of 24" in drawn[2] and "where odd is right" in drawn[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tokens": [0] * 23}, r"tokens must be 24 numbers in \[0, 2\]"),
+        ({"tokens": [3] * 24}, r"tokens must be 24 numbers in \[0, 2\]"),
+        ({"tokens": [0.5] * 24}, "tokens must be whole numbers"),
+        ({"task": "count"}, "task must be one of 'keep', 'skip', 'afresh'"),
+        ({"unit": 5}, r"unit must be a number in \[1, 4\]; got 5"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(TraitError, match=message):
+        SequenceExplorer(**arguments)
