@@ -229,7 +229,6 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
 
 def main(parts: list[str]) -> None:
     """Make the parts anew, all of them if none is named, and store them. "part:name" makes one setting."""
-    stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
     for asked in parts or [*PARTS, "weights"]:
         begin = time.perf_counter()
         if asked == "weights":
@@ -238,12 +237,14 @@ def main(parts: list[str]) -> None:
         part, _, only = asked.partition(":")
         run, settings, seeds = PARTS[part]
         wanted = [(*setting, seed) for setting in settings for seed in seeds]
-        kept = {tuple(row[:-1]): row[-1] for row in stored.get(part, [])}
+        made = {}
         for what in wanted:
             if only in ("", str(what[0])):
-                made = json.dumps(run(*what), ensure_ascii=False)
-                kept[what] = json.loads(made, parse_float=lambda text: round(float(text), 5))
-        stored[part] = [[*what, kept[what]] for what in wanted if what in kept]
+                text = json.dumps(run(*what), ensure_ascii=False)
+                made[what] = json.loads(text, parse_float=lambda text: round(float(text), 5))
+        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
+        made = {tuple(row[:-1]): row[-1] for row in stored.get(part, [])} | made
+        stored[part] = [[*what, made[what]] for what in wanted if what in made]
         print(f"{asked}: {time.perf_counter() - begin:.0f} s", flush=True)
         lines = ",\n".join(
             f'"{name}": [\n' + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]"
@@ -262,12 +263,17 @@ def weights(seed: int = 0, digits: int = 2) -> Row:
     p.flat[:] = p.flat.round(digits)
     after = exact_match(said(p, batch), test.iso)
     return {
+        "origin": "experiments/dates.py",
         "seed": seed,
         "digits": digits,
         "exact": after.mean(),
         "unrounded": before,
         "language": dict(zip(LANGUAGES, (after[test.language == k].mean() for k in range(6)), strict=True)),
-        "flat": (p.flat).tolist(),
+        "written": WRITTEN.characters,
+        "iso": ISO.characters,
+        "E": E,
+        "H": H,
+        "flat": [int(w) if w == int(w) else w for w in p.flat.tolist()],
     }
 
 
