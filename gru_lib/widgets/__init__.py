@@ -1,37 +1,49 @@
 """Explorers: live widgets in Jupyter, and live in the built pages without a kernel. Needs ``gru-lib[widgets]``."""
 
 from gru_lib.widgets._explorer import Explorer
+from gru_lib.widgets.beam import BeamExplorer
 from gru_lib.widgets.bptt import BPTTExplorer
 from gru_lib.widgets.cells import CellsExplorer
 from gru_lib.widgets.convention import ConventionExplorer
+from gru_lib.widgets.dates import DatesExplorer
 from gru_lib.widgets.gain import GainExplorer
 from gru_lib.widgets.gate import GateExplorer
 from gru_lib.widgets.highway import HighwayExplorer
 from gru_lib.widgets.hold import HoldExplorer
 from gru_lib.widgets.reorder import ReorderExplorer
+from gru_lib.widgets.sequence import SequenceExplorer
+from gru_lib.widgets.subtraction import SubtractionExplorer
 
 __all__ = [
     "EXPLORERS",
     "BPTTExplorer",
+    "BeamExplorer",
     "CellsExplorer",
     "ConventionExplorer",
+    "DatesExplorer",
     "Explorer",
     "GainExplorer",
     "GateExplorer",
     "HighwayExplorer",
     "HoldExplorer",
     "ReorderExplorer",
+    "SequenceExplorer",
+    "SubtractionExplorer",
 ]
 
 _ALL = (
     BPTTExplorer,
+    BeamExplorer,
     CellsExplorer,
     ConventionExplorer,
+    DatesExplorer,
     GainExplorer,
     GateExplorer,
     HighwayExplorer,
     HoldExplorer,
     ReorderExplorer,
+    SequenceExplorer,
+    SubtractionExplorer,
 )
 
 #: Every explorer by the name of its module, as `data-afm` and the `explorer` directive of the book use it.
