@@ -87,7 +87,11 @@ def test_default_shows_the_point():
     up = np.sign(np.array(right["h"])[:, borrow["unit"]]) * borrow["sign"]
     np.testing.assert_array_equal(up > 0, due[1:, 0] == 1)
     assert due[1:, 0].sum() > 16
-    assert len(SubtractionExplorer(net="four").value["wrong"]) > 10
+    four = SubtractionExplorer(net="four").value
+    assert four["wrong"] == list(range(14, 29))
+    np.testing.assert_array_equal(np.array(four["h"])[:, 0] > 0, due[1:, 0] == 1, "it keeps the borrow all the same")
+    wide = SubtractionExplorer(**SUBTRACTION["presets"]["wide"], net="four").value
+    assert wide["says"] - wide["right"] == -(2**8)
     assert SubtractionExplorer(a=10, b=1, net="four").value["wrong"] == []
 
 

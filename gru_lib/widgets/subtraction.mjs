@@ -4,7 +4,8 @@ import SUBTRACTION from "./subtraction.json";
 import NETS from "./subtraction-nets.json";
 import { clamp, gruStep, matvec, sigmoid } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, presetRow, setSlider, slider, uniqueId, wordsFor,
+  announcer, choice, enliven, fill, fixed, fromText, furnish, num, percent, presetRow, setSlider, slider,
+  uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const MOST = 64;
@@ -148,7 +149,8 @@ function sentence(s, c, words) {
     said: c.said, n: c.wrong.length, T: c.T, first: c.wrong[0],
   });
   const unit = fill(words.held, { i: borrow.unit + 1, n: held, T: c.T });
-  return [difference, verdict, unit].join(words.space);
+  const now = fill(words.now, { t: c.at, d: c.right[c.at - 1], y: percent(c.ys[c.at - 1]) });
+  return [difference, verdict, unit, now].join(words.space);
 }
 
 /** Where the net comes from, and how often it is right: measured, with the weights that run here. */

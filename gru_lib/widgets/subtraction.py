@@ -13,7 +13,7 @@ from gru_lib.ops import linear_forward, linear_init, sigmoid
 from gru_lib.tasks.subtraction import subtract_bits
 from gru_lib.widgets._explorer import Explorer, Natural, OneOf, Whole
 from gru_lib.widgets._modules import HERE
-from gru_lib.widgets._svg import fixed, num, still, text
+from gru_lib.widgets._svg import fixed, num, percent, still, text
 
 __all__ = ["SubtractionExplorer"]
 
@@ -221,5 +221,6 @@ def _sentence(s: dict[str, Any], run: _Run, words: dict[str, str]) -> str:
             said=run.said, n=len(run.wrong), T=run.T, first=run.wrong[0] if run.wrong else 0
         ),
         words["held"].format(i=borrow["unit"] + 1, n=int((up == (np.array(run.borrow) == 1)).sum()), T=run.T),
+        words["now"].format(t=run.at, d=run.right[run.at - 1], y=percent(float(run.ys[run.at - 1]))),
     )
     return words["space"].join(parts)
