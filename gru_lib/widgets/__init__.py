@@ -6,6 +6,7 @@ from gru_lib.widgets.bptt import BPTTExplorer
 from gru_lib.widgets.cells import CellsExplorer
 from gru_lib.widgets.convention import ConventionExplorer
 from gru_lib.widgets.dates import DatesExplorer
+from gru_lib.widgets.dropout import DropoutExplorer
 from gru_lib.widgets.gain import GainExplorer
 from gru_lib.widgets.gate import GateExplorer
 from gru_lib.widgets.highway import HighwayExplorer
@@ -21,6 +22,7 @@ __all__ = [
     "CellsExplorer",
     "ConventionExplorer",
     "DatesExplorer",
+    "DropoutExplorer",
     "Explorer",
     "GainExplorer",
     "GateExplorer",
@@ -37,6 +39,7 @@ _ALL = (
     CellsExplorer,
     ConventionExplorer,
     DatesExplorer,
+    DropoutExplorer,
     GainExplorer,
     GateExplorer,
     HighwayExplorer,

@@ -123,6 +123,24 @@ export function gateWeights(z) {
 }
 
 /**
+ * A GRU's unit that only remembers, under recurrent dropout: r = 1, no input, the gate z at every step.
+ *
+ * @param {number[]} masks one for each step: 0, or 1 / (1 - rate)
+ * @param {number} z share carried over
+ * @param {number} w weight of the unit's own state in its candidate
+ * @param {number} h0 the stored value
+ * @param {string} place "read": the mask is on what w reads; "state": on all of the state
+ * @returns {number[]} states h_1 … h_T
+ */
+export function maskedMemory(masks, z, w, h0, place) {
+  let h = h0;
+  return masks.map((m) => {
+    const seen = m * h;
+    return (h = z * (place === "state" ? seen : h) + (1 - z) * Math.tanh(w * seen));
+  });
+}
+
+/**
  * One step of an Elman net for one sequence: h = g(x W_x + h_prev W_h + b), gru_lib.elman_step.
  *
  * @param {number[]} x input, (D,)
@@ -231,4 +249,72 @@ export function stackRnnStep(x, state, p) {
   const a = matvec(h, p.act_W).map((v, j) => v + p.act_b[j]);
   const [push, pop] = [sigmoid(a[0]), sigmoid(a[1])];
   return { h, push, pop, ...stackStep(a.slice(2).map(Math.tanh), push, pop, state.values, state.strengths) };
+}
+
+/**
+ * The parameters of a language model from what experiments/language_model.py stored: 8-bit integers times one scale
+ * for each column, matrices as rows one after the other.
+ */
+export function readLanguageNet(net) {
+  const m = { V: net.V, D: net.D, H: net.H };
+  for (const [name, { shape, scale, data, values }] of Object.entries(net.arrays)) {
+    if (values) m[name] = Float64Array.from(values);
+    else {
+      const whole = new Int8Array(Uint8Array.from(atob(data), (c) => c.charCodeAt(0)).buffer);
+      m[name] = Float64Array.from(whole, (v, i) => v * scale[i % shape[1]]);
+    }
+  }
+  return m;
+}
+
+/**
+ * One step of that model, a GRU ("keep", reset before) between an embedding and a linear layer: gru_lib.lm_logits.
+ *
+ * @param {number} token what is read
+ * @param {ArrayLike<number>} h_prev state before the step, (H,)
+ * @param {object} m from readLanguageNet
+ * @returns {object} Float64Arrays r, z, h (H,), and the logits a (V,) of the next token
+ */
+export function languageStep(token, h_prev, m) {
+  const { V, D, H } = m;
+  const addRow = (to, by, W, start) => { // to += by · W, from W[start] on
+    for (let j = 0; j < to.length; j++) to[j] += by * W[start + j];
+  };
+  const s = Float64Array.from(m["rnn.b"]); // pre-activations of r, z, n
+  const [gates, n] = [s.subarray(0, 2 * H), s.subarray(2 * H)];
+  for (let i = 0; i < D; i++) addRow(s, m["embed.E"][token * D + i], m["rnn.W_x"], i * 3 * H);
+  for (let i = 0; i < H; i++) addRow(gates, h_prev[i], m["rnn.W_h"], i * 3 * H);
+  const [r, z] = [gates.subarray(0, H).map(sigmoid), gates.subarray(H).map(sigmoid)];
+  for (let i = 0; i < H; i++) addRow(n, r[i] * h_prev[i], m["rnn.W_h"], i * 3 * H + 2 * H);
+  const h = z.map((keep, j) => keep * h_prev[j] + (1 - keep) * Math.tanh(n[j]));
+  const a = Float64Array.from(m["out.b"]);
+  for (let i = 0; i < H; i++) addRow(a, h[i], m["out.W"], i * V);
+  return { r, z, h, a };
+}
+
+/** softmax(a / temperature) as plain numbers; temperature 0 is all on the largest. Token `never` has probability 0. */
+export function tempered(a, temperature, never = -1) {
+  const logits = Array.from(a, (v, k) => (k === never ? -Infinity : v));
+  const top = Math.max(...logits);
+  if (temperature === 0) return logits.map((v, k) => Number(k === logits.indexOf(top)));
+  const e = logits.map((v) => Math.exp((v - top) / temperature));
+  const sum = e.reduce((x, y) => x + y);
+  return e.map((v) => v / sum);
+}
+
+/** A number in [0, 1) that looks drawn at random and depends on the seed and the place alone. */
+export function uniform(seed, place) {
+  let v = (Math.imul(seed, 0x9e3779b1) + Math.imul(place + 1, 0x85ebca6b)) | 0;
+  for (const by of [0x7feb352d, 0x846ca68b]) v = Math.imul(v ^ (v >>> 16), by) ^ 0;
+  return ((v ^ (v >>> 15)) >>> 0) / 2 ** 32;
+}
+
+/** The first k whose probabilities 0 … k sum to more than u: a draw, if u is drawn from [0, 1). */
+export function pick(probabilities, u) {
+  let sum = 0;
+  for (let k = 0; k < probabilities.length; k++) {
+    sum += probabilities[k];
+    if (sum > u) return k;
+  }
+  return probabilities.lastIndexOf(Math.max(...probabilities)); // sum is 1 − rounding
 }
