@@ -11,6 +11,7 @@ from gru_lib.widgets.gain import GainExplorer
 from gru_lib.widgets.gate import GateExplorer
 from gru_lib.widgets.highway import HighwayExplorer
 from gru_lib.widgets.hold import HoldExplorer
+from gru_lib.widgets.language import LanguageExplorer
 from gru_lib.widgets.reorder import ReorderExplorer
 from gru_lib.widgets.sequence import SequenceExplorer
 from gru_lib.widgets.subtraction import SubtractionExplorer
@@ -28,6 +29,7 @@ __all__ = [
     "GateExplorer",
     "HighwayExplorer",
     "HoldExplorer",
+    "LanguageExplorer",
     "ReorderExplorer",
     "SequenceExplorer",
     "SubtractionExplorer",
@@ -44,6 +46,7 @@ _ALL = (
     GateExplorer,
     HighwayExplorer,
     HoldExplorer,
+    LanguageExplorer,
     ReorderExplorer,
     SequenceExplorer,
     SubtractionExplorer,

@@ -258,11 +258,13 @@ export function stackRnnStep(x, state, p) {
 export function readLanguageNet(net) {
   const m = { V: net.V, D: net.D, H: net.H };
   for (const [name, { shape, scale, data, values }] of Object.entries(net.arrays)) {
-    if (values) m[name] = Float64Array.from(values);
-    else {
-      const whole = new Int8Array(Uint8Array.from(atob(data), (c) => c.charCodeAt(0)).buffer);
-      m[name] = Float64Array.from(whole, (v, i) => v * scale[i % shape[1]]);
+    if (values) {
+      m[name] = Float64Array.from(values);
+      continue;
     }
+    const bytes = atob(data);
+    const W = (m[name] = new Float64Array(bytes.length));
+    for (let i = 0; i < W.length; i++) W[i] = ((bytes.charCodeAt(i) << 24) >> 24) * scale[i % shape[1]]; // signed
   }
   return m;
 }

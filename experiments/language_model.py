@@ -1,0 +1,213 @@
+"""The trainings of chapter 16, too long for its page, and the net of its explorer.
+
+Results are stored in ``language_model.json``; to make them anew, all or some parts, all or some seeds:
+
+``python tools/environment.py python -m experiments.language_model [PART …] [SEED …]``
+
+The part ``net`` trains one GRU as in `cells` and stores its weights, rounded to 8 bits, in
+``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be made again alone. float32.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gru_lib import Adam, Bundle, Chunks, elman_init, gru_init, train
+from gru_lib.language_model import lm_bits, lm_init, lm_loss
+from gru_lib.optim import linear_decay
+from gru_lib.tasks.text import english, streams
+from gru_lib.train import Chunk, History
+
+STORED = Path(__file__).with_suffix(".json")
+NET = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets" / "language-net.json"
+SEEDS = range(3)
+D, EPOCHS = 32, 8
+UNITS = {"GRU": 192, "Elman": 340}  # about as many parameters: 152,550 and 164,866
+BEST = 0.004  # the learning rate that was best for both; "cells" has the others
+N, K = 16, 64  # streams side by side, characters per piece
+CUT = 16 * 64  # characters per update in "cut"; each length K has CUT / K streams
+FEW = 10_000  # characters in "memorise"
+
+Row = dict[str, Any]
+Arrays = tuple[np.ndarray, ...]
+
+
+@cache
+def tokens() -> Arrays:
+    """Training, validation and test as tokens."""
+    text = english()
+    return tuple(text.encode(part) for part in (text.train, text.validation, text.test))
+
+
+def network(rng: np.random.Generator, cell: str) -> Bundle:
+    """A language model around a GRU or an Elman net."""
+    init: Callable[..., Any] = gru_init if cell == "GRU" else elman_init
+    return lm_init(rng, english().V, D, UNITS[cell], init=init, dtype=np.float32)
+
+
+def forget(p: Bundle, chunk: Chunk) -> tuple[Any, Bundle]:
+    """The loss of a chunk that begins with the state of zeros."""
+    return lm_loss(p, chunk._replace(state=None))
+
+
+def fit(
+    m: Bundle,
+    characters: np.ndarray,
+    *,
+    lr: float = BEST,
+    epochs: float = EPOCHS,
+    n: int = N,
+    k: int = K,
+    loss: Callable[..., Any] = lm_loss,
+    clip_norm: float | None = 1.0,
+    evaluate: Callable[[Any], dict[str, float]] | None = None,
+) -> History:
+    """Train `m` in place, the learning rate going down to 0 in a straight line; evaluate after each epoch."""
+    chunks = Chunks(*streams(characters, n), k)
+    epoch = -(-len(chunks.xs) // k)
+    steps = max(1, round(epochs * epoch))
+    return train(
+        m,
+        loss,
+        chunks,
+        Adam(m, lr),
+        steps=steps,
+        clip_norm=clip_norm,
+        schedule=linear_decay(lr, steps),
+        evaluate=evaluate,
+        every=epoch,
+        progress=False,
+    )
+
+
+def cells(cell: str, lr: float, seed: int, epochs: float = EPOCHS) -> Row:
+    """Bits per character of validation after each epoch, and of all three parts at the end."""
+    m = network(np.random.default_rng(seed), cell)
+    training, validation, test = tokens()
+    history = fit(m, training, lr=lr, epochs=epochs, evaluate=lambda p: {"bits": lm_bits(p, validation)})
+    return {
+        "curve": history.curve("bits")[1],
+        "validation": history.last("bits"),
+        "training": lm_bits(m, training[: len(validation)]),
+        "test": lm_bits(m, test),
+    }
+
+
+def memorise(seed: int, epochs: int = 60) -> Row:
+    """The same net, trained on the first 10,000 characters alone: bits there and in validation, along the way."""
+    m = network(np.random.default_rng(seed), "GRU")
+    training, validation, _ = tokens()
+    few = training[:FEW]
+
+    def evaluate(p: Bundle) -> dict[str, float]:
+        return {"training": lm_bits(p, few), "validation": lm_bits(p, validation[:FEW])}
+
+    history = fit(m, few, epochs=epochs, n=32, k=35, evaluate=evaluate)
+    steps, seen = history.curve("training")
+    held_out = history.curve("validation")[1]
+    every = max(1, len(steps) // 20)
+    return {
+        "epochs": list(range(1, len(steps) + 1))[::every],
+        "training": seen[::every],
+        "validation": held_out[::every],
+        "at end": [seen[-1], held_out[-1]],
+        "best": min(held_out),
+    }
+
+
+def cut(length: int, state: str, seed: int, epochs: float = 2) -> Row:
+    """Backpropagation through `length` characters, the state carried from piece to piece or begun anew in each."""
+    m = network(np.random.default_rng(seed), "GRU")
+    training, validation, _ = tokens()
+    loss = lm_loss if state == "carried" else forget
+    fit(m, training, epochs=epochs, n=CUT // length, k=length, loss=loss)
+    return {"validation": lm_bits(m, validation)}
+
+
+def clip(cell: str, limit: str, seed: int, epochs: float = 2) -> Row:
+    """With and without clipping of the gradient's norm."""
+    m = network(np.random.default_rng(seed), cell)
+    training, validation, _ = tokens()
+    history = fit(m, training, epochs=epochs, clip_norm=None if limit == "none" else float(limit))
+    norms = np.array(history.grad_norm)
+    return {
+        "validation": lm_bits(m, validation),
+        "norm": [float(np.median(norms)), float(norms.max())],
+        "above 1": float((norms > 1).mean()),
+    }
+
+
+PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
+    "cells": (cells, (("GRU", BEST), ("Elman", BEST)), SEEDS),
+    "rates": (cells, tuple((c, r) for c in UNITS for r in (0.002, 0.008)), range(1)),
+    "memorise": (memorise, ((),), range(3)),
+    "cut": (cut, tuple((k, s) for k in (4, 16, 64) for s in ("carried", "zero")), range(3)),
+    "clip": (clip, tuple((c, limit) for c in UNITS for limit in ("1", "none")), range(3)),
+}
+
+
+# --------------------------------------------------------------------------------------------- the explorer's net
+
+
+def rounded(W: np.ndarray) -> Row:
+    """A matrix as 8-bit integers times one scale for each column."""
+    W = W.astype(np.float64)
+    scale = np.array([float(f"{s:.6g}") for s in np.abs(W).max(axis=0) / 127])
+    whole = np.clip(np.rint(W / scale), -127, 127).astype(np.int8)
+    return {"shape": list(W.shape), "scale": scale.tolist(), "data": base64.b64encode(whole.tobytes()).decode()}
+
+
+def store_net(seed: int = 0, epochs: float = EPOCHS) -> None:
+    """Train a GRU, round its weights, and store them."""
+    m = network(np.random.default_rng(seed), "GRU")
+    training, validation, _ = tokens()
+    fit(m, training, epochs=epochs)
+    arrays = {
+        name: rounded(a) if a.ndim == 2 else {"shape": list(a.shape), "values": [float(f"{v:.5g}") for v in a]}
+        for name, a in m.items()
+    }
+    net = {"seed": seed, "V": english().V, "D": D, "H": UNITS["GRU"], "vocabulary": english().vocabulary}
+    net |= {"bits": {}, "arrays": arrays}
+    NET.write_text(json.dumps(net), "utf8")  # gru_lib.widgets.language reads the file when it is imported
+    from gru_lib.widgets.language import read_net
+
+    bits = {"float32": lm_bits(m, validation), "8 bits": lm_bits(read_net(net).astype(np.float32), validation)}
+    net["bits"] = {name: round(value, 4) for name, value in bits.items()}
+    NET.write_text(json.dumps(net, ensure_ascii=False, separators=(",", ":")) + "\n", "utf8")
+    print(f"net: {net['bits']}, {NET.stat().st_size} bytes", flush=True)
+
+
+def main(asked: list[str]) -> None:
+    """Make the parts asked for anew, with the seeds asked for; all of them if none is named. Store them."""
+    seeds = {int(word) for word in asked if word.isdigit()}
+    for part in [word for word in asked if not word.isdigit()] or [*PARTS, "net"]:
+        if part == "net":
+            store_net()
+            continue
+        run, settings, all_seeds = PARTS[part]
+        new: dict[tuple[Any, ...], Row] = {}
+        begin = time.perf_counter()
+        for seed in [s for s in all_seeds if not seeds or s in seeds]:
+            for setting in settings:
+                text = json.dumps(run(*setting, seed))
+                new[(*setting, seed)] = json.loads(text, parse_float=lambda t: round(float(t), 4))
+        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
+        rows = {tuple(row[:-1]): row[-1] for row in stored.get(part, [])} | new
+        wanted = [(*setting, seed) for seed in all_seeds for setting in settings]
+        stored[part] = [[*key, rows[key]] for key in wanted if key in rows]
+        print(f"{part}: {len(stored[part])} of {len(wanted)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
+        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
+        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
