@@ -1,13 +1,15 @@
-"""Time gru_lib beside other frameworks, and print ratios.
+"""Time gru_lib beside other frameworks, and print ratios; then measure the pages of the built book.
 
 Every contender runs in a process of its own with the same threads and kernels. They take turns, a slice of time each,
 so that whatever else the machine does hits all alike. Time is the best of all calls: the processor time of the call
 with one thread, the wall time with more. A ratio is another's time over gru_lib's: above 1, gru_lib is faster.
+Peak memory is that of the first calls in a fresh process, above what it held before.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -16,6 +18,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from benchmarks import report
 from benchmarks.contenders import CONTENDERS, Case
 
 SIZES = {
@@ -31,16 +36,22 @@ SIZES = {
     "lstm": [Case(4, 32, 2, 16), Case(35, 32, 28, 256)],
     "elman": [Case(4, 32, 2, 16), Case(35, 32, 28, 256)],
 }
+DECADES = {
+    "T": [Case(T, 32, 28, 128) for T in (20, 35, 60, 110, 200)],
+    "N": [Case(35, N, 28, 128) for N in (32, 56, 100, 180, 320)],
+}
+WEIGHED = ("gru_lib", "gru_lib, reset before", "torch.nn", "torch loop", "jax.jit scan", "plain NumPy")  # peak memory
+ROOT = Path(__file__).resolve().parents[1]
 OUT = Path(__file__).parent / "out"
 
 
 class Worker:
-    """A process with one contender in it."""
+    """A process for one contender."""
 
-    def __init__(self, request: dict[str, Any], kernels: str) -> None:
-        threads = str(request["threads"])
-        env = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads)
-        if threads == "1":  # jax has no such variable
+    def __init__(self, contender: str, threads: int, kernels: str) -> None:
+        self.contender = contender
+        env = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+        if threads == 1:  # jax has no such variable
             env["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
         if kernels:
             env["OPENBLAS_CORETYPE"] = kernels
@@ -51,18 +62,18 @@ class Worker:
             stderr=subprocess.DEVNULL,
             text=True,
             env=env,
-            cwd=Path(__file__).parents[1],
+            cwd=ROOT,
         )
-        self.state = self.ask(request)
+        self.state = self.ask("open", threads=threads)
 
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, do: str, **request: Any) -> dict[str, Any]:
         """Send a request and wait for the answer."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.write(json.dumps({"do": do, "contender": self.contender, **request}) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
-            raise SystemExit(f"bench: the process of {request} ended without an answer.")
+            raise SystemExit(f"bench: the process of {self.contender} ended without an answer to {do} {request}.")
         return json.loads(answer)
 
     def close(self) -> None:
@@ -72,129 +83,148 @@ class Worker:
         self.process.wait()
 
 
-def measure(row: dict[str, Any], names: list[str], kernels: str, turns: int, slice_: float) -> dict[str, Any]:
-    """Time all contenders on one row (cell, case, dtype, threads, what) in turns."""
-    workers, left_out = {}, {}
-    for name in names:
-        worker = Worker({**row, "contender": name}, kernels)
-        if "missing" in worker.state:
-            left_out[name] = worker.state["missing"]
-        if "ready" in worker.state:
-            workers[name] = worker
-        else:
+class Field:
+    """All contenders, each in its process, with the same threads and kernels."""
+
+    def __init__(self, names: list[str], threads: int, kernels: str) -> None:
+        self.threads, self.kernels = threads, kernels
+        workers = {name: Worker(name, threads, kernels) for name in names}
+        self.missing = {name: w.state["missing"] for name, w in workers.items() if "missing" in w.state}
+        for name in self.missing:
+            workers.pop(name).close()
+        self.workers = workers
+        self.versions = {name: w.state["version"] for name, w in workers.items()}
+
+    def time(self, row: dict[str, Any], turns: int, slice_: float) -> dict[str, float]:
+        """Best seconds of one call, by contender."""
+        ready = [name for name, w in self.workers.items() if w.ask("build", **row)["ready"]]
+        clock = "cpu" if self.threads == 1 else "wall"
+        best = dict.fromkeys(ready, float("inf"))
+        for _ in range(turns):
+            for name in ready:
+                best[name] = min(best[name], self.workers[name].ask("time", seconds=slice_)[clock])
+        return best
+
+    def memory(self, row: dict[str, Any]) -> dict[str, int | None]:
+        """Peak bytes of the first calls, by contender, each in a fresh process."""
+        found = {}
+        for name in self.workers:
+            if name in WEIGHED:
+                fresh = Worker(name, self.threads, self.kernels)
+                found[name] = fresh.ask("memory", **row)["bytes"]
+                fresh.close()
+        return found
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self.workers.values():
             worker.close()
-    clock = "cpu" if row["threads"] == 1 else "wall"
-    seconds = dict.fromkeys(workers, float("inf"))
-    for _ in range(turns):
-        for name, worker in workers.items():
-            seconds[name] = min(seconds[name], worker.ask({"do": "time", "seconds": slice_})[clock])
-    memory = {name: worker.ask({"do": "memory"})["bytes"] for name, worker in workers.items()}
-    blas = workers["gru_lib"].state["blas"]
-    for worker in workers.values():
-        worker.close()
-    return {**row, "seconds": seconds, "bytes": memory, "missing": left_out, "blas": blas, "clock": clock}
 
 
-def table(results: list[dict[str, Any]]) -> str:
-    """Lay out ratios to gru_lib, one line a row."""
-    names = [n for n in CONTENDERS if n != "gru_lib" and any(n in r["seconds"] for r in results)]
-    lines = ["TxNxDxH".ljust(16) + "gru_lib ms".rjust(12) + "".join(n.rjust(max(len(n), 8) + 2) for n in names)]
-    for r in results:
-        ours = r["seconds"]["gru_lib"]
-        line = str(Case(*r["case"])).ljust(16) + f"{ours * 1e3:12.3f}"
-        for n in names:
-            cell = f"{r['seconds'][n] / ours:.2f}" if n in r["seconds"] else "–"
-            line += cell.rjust(max(len(n), 8) + 2)
-        lines.append(line)
-    return "\n".join(lines)
+def side_by_side(a: argparse.Namespace) -> dict[str, Any]:
+    """Measure, print as it goes, and return everything."""
+    sizes = [Case(*map(int, s.split("x"))) for s in a.sizes] if a.sizes else None
+    names = ["gru_lib", *(n for n in a.only if n != "gru_lib")]
+    results, versions = [], {}
+    for threads in a.threads:
+        field = Field(names, threads, a.kernels)
+        if not versions:
+            for name, module in field.missing.items():
+                print(f"{name} is left out: {module} is not installed (pip install -e '.[bench]').")
+        versions |= field.versions
+        for cell, dtype, what in [(c, d, w) for c in a.cells for d in a.dtypes for w in a.what]:
+            rows = []
+            for case in sizes or SIZES[cell]:
+                print(f"  {cell} {case} {dtype} {what}, {threads} thread(s) ...", file=sys.stderr, flush=True)
+                row = {"cell": cell, "case": [case.T, case.N, case.D, case.H], "dtype": dtype, "what": what}
+                seconds = field.time(row, a.turns, a.slice)
+                held = field.memory(row) if what == "train" and threads == 1 and a.memory else {}
+                rows.append(row | {"threads": threads, "seconds": seconds, "bytes": held})
+            noun = "training step" if what == "train" else "forward pass"
+            print(f"\n{cell}, {noun}, {dtype}, {threads} thread{'s' * (threads > 1)}, {field.versions['gru_lib']}")
+            print("Time over gru_lib's (above 1: gru_lib is faster)")
+            print(report.ratios(rows))
+            if any(v is not None for r in rows for v in r["bytes"].values()):
+                print("Peak memory, MB")
+                print(report.memory(rows))
+            sys.stdout.flush()
+            results += rows
+        field.close()
+    return {"versions": versions, "results": results}
 
 
-def memory_table(results: list[dict[str, Any]]) -> str:
-    """Lay out peak memory of one call, in MB."""
-    names = [n for n in CONTENDERS if any(r["bytes"].get(n) is not None for r in results)]
-    lines = ["TxNxDxH".ljust(16) + "".join(n.rjust(max(len(n), 8) + 2) for n in names)]
-    for r in results:
-        line = str(Case(*r["case"])).ljust(16)
-        for n in names:
-            known = r["bytes"].get(n)
-            line += ("–" if known is None else f"{known / 1e6:.1f}").rjust(max(len(n), 8) + 2)
-        lines.append(line)
-    return "\n".join(lines)
+def linear(a: argparse.Namespace) -> dict[str, Any]:
+    """Fit time = start + slope · T, and the same for N, over a decade each."""
+    field = Field(["gru_lib"], 1, a.kernels)
+    fits = {}
+    print(f"\nOne training step of gru_lib over a decade, float32, 1 thread, {field.versions['gru_lib']}")
+    for axis, cases in DECADES.items():
+        rows = [
+            {"cell": "gru", "case": [c.T, c.N, c.D, c.H], "dtype": "float32", "what": "train", "seconds": float("inf")}
+            for c in cases
+        ]
+        for _ in range(a.turns):  # all sizes in turn, so that a slow moment hits them alike
+            for row in rows:
+                row["seconds"] = min(row["seconds"], field.time(row, 1, a.slice)["gru_lib"])
+        size = np.array([getattr(c, axis) for c in cases])
+        ms = 1e3 * np.array([row["seconds"] for row in rows])
+        # Relative errors are what is made small: a fit of plain errors would look at the longest run only.
+        (slope, start), *_ = np.linalg.lstsq(np.stack([size, size**0], 1) / ms[:, None], ms / ms, rcond=None)
+        power = np.polyfit(np.log(size), np.log(ms), 1)[0]
+        off = np.abs((start + slope * size) / ms - 1).max()
+        fits[axis] = {"sizes": size.tolist(), "ms": ms.tolist(), "start_ms": start, "slope_ms": slope, "power": power}
+        at = "  ".join(f"{s}: {m:.2f}" for s, m in zip(size, ms, strict=True))
+        print(f"{axis}, others as in {cases[0]}; ms at {at}")
+        print(f"   = {start:.3f} + {slope:.4f} {axis}, at most {off:.0%} off; as a power, {axis}^{power:.2f}")
+    field.close()
+    return fits
 
 
-def plot(results: list[dict[str, Any]], path: Path) -> bool:
-    """Draw the ratios as points on a logarithmic axis. False if matplotlib is not installed."""
+def machine() -> str:
+    """The processor's name, and how many of it there are."""
     try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError:
-        return False
-    names = [n for n in CONTENDERS if n != "gru_lib" and any(n in r["seconds"] for r in results)]
-    figure, ax = plt.subplots(figsize=(8, 1 + 0.5 * len(results)), layout="constrained")
-    for name, marker in zip(names, "osD^vPX", strict=False):
-        rows = [i for i, r in enumerate(results) if name in r["seconds"]]
-        ratios = [results[i]["seconds"][name] / results[i]["seconds"]["gru_lib"] for i in rows]
-        ax.plot(ratios, rows, marker, label=name, ms=5)
-    ax.axvline(1, color="black", lw=0.8)
-    labels = [f"{r['cell']} {Case(*r['case'])} {r['dtype']} {r['what']}, {r['threads']} thr." for r in results]
-    ax.set(xscale="log", yticks=range(len(results)), yticklabels=labels, xlabel="time over gru_lib's")
-    ax.invert_yaxis()
-    ax.legend(fontsize=8)
-    figure.savefig(path)
-    return True
+        info = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in info if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return f"{name}, {os.cpu_count()} cores"
 
 
 def main() -> None:
     """Parse the command line, measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--all", action="store_true", help="both dtypes, one and two threads, forward too, the fits")
     parser.add_argument("--cells", nargs="+", choices=list(SIZES), default=list(SIZES))
     parser.add_argument("--sizes", nargs="+", metavar="TxNxDxH", help="in place of the usual ones")
     parser.add_argument("--dtypes", nargs="+", choices=["float32", "float64"], default=["float32"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1])
-    parser.add_argument("--what", nargs="+", choices=["train", "forward"], default=["train", "forward"])
+    parser.add_argument("--what", nargs="+", choices=["train", "forward"], default=["train"])
     parser.add_argument("--only", nargs="+", choices=list(CONTENDERS), default=list(CONTENDERS), metavar="NAME")
     parser.add_argument("--kernels", default="", help="OPENBLAS_CORETYPE, such as Haswell; default: NumPy's own pick")
-    parser.add_argument("--turns", type=int, default=6, help="slices of time that each contender gets")
-    parser.add_argument("--slice", type=float, default=0.25, help="seconds of a slice")
+    parser.add_argument("--turns", type=int, default=5, help="slices of time that each contender gets")
+    parser.add_argument("--slice", type=float, default=0.15, help="seconds of a slice")
+    parser.add_argument("--no-memory", dest="memory", action="store_false", help="leave out peak memory")
+    parser.add_argument("--linear", action="store_true", help="fit the time over a decade of T and of N")
+    parser.add_argument("--pages", action=argparse.BooleanOptionalAction, help="measure only the built pages, or not")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for bench.json and bench.svg")
     a = parser.parse_args()
+    if a.all:
+        a.dtypes, a.threads, a.what, a.linear = ["float32", "float64"], [1, 2], ["train", "forward"], True
 
-    sizes = [Case(*map(int, s.split("x"))) for s in a.sizes] if a.sizes else None
-    names = ["gru_lib", *(n for n in a.only if n != "gru_lib")]
-    groups = [(c, d, t, w) for c in a.cells for d in a.dtypes for t in a.threads for w in a.what]
-    results: list[dict[str, Any]] = []
-    told: set[str] = set()
-    for cell, dtype, threads, what in groups:
-        rows = []
-        for case in sizes or SIZES[cell]:
-            print(f"  {cell} {case} {dtype} {what} ...", file=sys.stderr, flush=True)
-            row = {
-                "cell": cell,
-                "case": [case.T, case.N, case.D, case.H],
-                "dtype": dtype,
-                "threads": threads,
-                "what": what,
-            }
-            rows.append(measure(row, names, a.kernels, a.turns, a.slice))
-            for name, module in rows[-1]["missing"].items():
-                if name not in told:
-                    print(f"{name} is left out: {module} is not installed (pip install -e '.[bench]').")
-                    told.add(name)
-        noun = "training step" if what == "train" else "forward pass"
-        print(f"\n{cell}, {noun}, {dtype}, {threads} thread{'s' * (threads > 1)}, {rows[0]['blas']}")
-        print("Time over gru_lib's (above 1: gru_lib is faster)")
-        print(table(rows))
-        if any(v is not None for r in rows for v in r["bytes"].values()):
-            print("Peak memory of a call, MB")
-            print(memory_table(rows))
-        results += rows
+    found: dict[str, Any] = {"machine": machine(), "date": datetime.date.today().isoformat()}
+    if not a.pages:
+        found |= side_by_side(a)
+    if a.linear:
+        found["linear"] = linear(a)
+    if a.pages is not False:
+        from benchmarks import pages
 
+        found["pages"] = pages.measure()
     a.out.mkdir(parents=True, exist_ok=True)
-    (a.out / "bench.json").write_text(json.dumps({"machine": platform.processor(), "results": results}, indent=1))
-    drawn = plot(results, a.out / "bench.svg")
-    print(f"\nWritten: {a.out / 'bench.json'}" + (f", {a.out / 'bench.svg'}" if drawn else ""))
+    name = "pages.json" if a.pages else "bench.json"
+    (a.out / name).write_text(json.dumps(found, indent=1) + "\n")
+    drawn = not a.pages and report.plot(found["results"], a.out / "bench.svg")
+    print(f"\nWritten: {a.out / name}" + (f", {a.out / 'bench.svg'}" if drawn else ""))
 
 
 if __name__ == "__main__":

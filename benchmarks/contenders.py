@@ -10,6 +10,7 @@ of the outputs is given.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -171,12 +172,12 @@ def jax_scan(cell: str, case: Case, dtype: str) -> Contender:
 
         return jax.lax.scan(step, h0, xs @ W_x + b)[1]
 
-    @jax.jit
     def both(dhs: Any, *values: Any) -> Any:
         hs, pull = jax.vjp(run, *values)
         return hs, pull(dhs)
 
-    compiled = jax.jit(run)
+    # Compiled here, so that a call is nothing but the call.
+    compiled, both = jax.jit(run).lower(*values).compile(), jax.jit(both).lower(dhs, *values).compile()
 
     def train() -> Any:
         hs, grads = jax.block_until_ready(both(dhs, *values))
@@ -278,6 +279,27 @@ def gemm_floor(cell: str, case: Case, dtype: str) -> Contender:
 
 
 THREADS = 1  # set by the worker before a contender is made
+
+
+def version(name: str) -> str:
+    """What a contender runs on, with its version and the instructions it uses."""
+    if name.startswith("torch"):
+        import torch
+
+        return f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}"
+    if name.startswith(("jax", "onnx")):
+        module = importlib.import_module("jax" if name.startswith("jax") else "onnxruntime")
+        return f"{module.__name__} {module.__version__}"
+    try:
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        return f"NumPy {np.__version__}, kernels unknown (threadpoolctl is not installed)"
+    for library in threadpool_info():
+        if library["user_api"] == "blas" and "numpy" in library["filepath"]:
+            kernels = f"{library['internal_api']} {library['version']} {library.get('architecture', '')}".strip()
+            return f"NumPy {np.__version__}, {kernels}"
+    return f"NumPy {np.__version__}, kernels unknown"
+
 
 CONTENDERS: dict[str, Callable[[str, Case, str], Contender]] = {
     "gru_lib": gru_lib,

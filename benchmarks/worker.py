@@ -14,45 +14,44 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import contenders
+from benchmarks.contenders import Case
 
 
 def main() -> None:
-    """Build the contender that the first line names, then answer "time" and "memory" until the input ends."""
-    request = json.loads(sys.stdin.readline())
-    threads = contenders.THREADS = request["threads"]
-    answer, run = _build(request, threads)
-    _say(answer)
+    """Answer "open", "build", "time" and "memory" until the input ends."""
+    run = None
     for line in sys.stdin:
         request = json.loads(line)
-        _say(_time(run, request["seconds"]) if request["do"] == "time" else {"bytes": _memory(run)})
+        match request["do"]:
+            case "open":
+                answer = _open(request["contender"], request["threads"])
+            case "build":
+                run = _build(request)
+                if run is not None:
+                    run()  # touch the memory once
+                answer = {"ready": run is not None}
+            case "time":
+                answer = _time(run, request["seconds"])
+            case "memory":
+                answer = {"bytes": _memory(request)}
+        print(json.dumps(answer), flush=True)
 
 
-def _build(request: dict[str, Any], threads: int) -> tuple[dict[str, Any], Any]:
-    case = contenders.Case(*request["case"])
+def _open(name: str, threads: int) -> dict[str, str]:
+    contenders.THREADS = threads
     try:
-        if request["contender"].startswith("torch"):
+        if name.startswith("torch"):
             import torch
 
             torch.set_num_threads(threads)
-        made = contenders.CONTENDERS[request["contender"]](request["cell"], case, request["dtype"])
+        return {"version": contenders.version(name)}
     except ImportError as missing:
-        return {"missing": missing.name or str(missing)}, None
-    run = getattr(made, request["what"])
-    if run is None:
-        return {"absent": True}, None
-    run()  # compile, and touch the memory once
-    return {"ready": True, "blas": _blas()}, run
+        return {"missing": missing.name or str(missing)}
 
 
-def _blas() -> str:
-    try:
-        from threadpoolctl import threadpool_info
-    except ImportError:
-        return "unknown (threadpoolctl is not installed)"
-    for library in threadpool_info():
-        if library["user_api"] == "blas" and "numpy" in library["filepath"]:
-            return f"{library['internal_api']} {library['version']} {library.get('architecture', '')}".strip()
-    return "unknown"
+def _build(row: dict[str, Any]) -> Any:
+    made = contenders.CONTENDERS[row["contender"]](row["cell"], Case(*row["case"]), row["dtype"])
+    return getattr(made, row["what"])
 
 
 def _time(run: Any, seconds: float) -> dict[str, float]:
@@ -66,14 +65,24 @@ def _time(run: Any, seconds: float) -> dict[str, float]:
     return {"wall": wall, "cpu": cpu}
 
 
-def _memory(run: Any) -> int | None:
-    """Peak memory of one call above what the process holds before it, from Linux's high-water mark."""
+def _memory(row: dict[str, Any]) -> int | None:
+    """Peak memory of three calls, above what the process held before the first.
+
+    Ask a process that has not run this case: memory that a framework keeps for its next call was already there before
+    a second one, and would not count. A tiny case goes first, for what is loaded and set up only once.
+    """
+    tiny = _build(row | {"case": [2, 2, 3, 4]})
+    run = _build(row)
+    if run is None or tiny is None:
+        return None
+    tiny()
     try:
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: start the high-water mark anew
     except OSError:
         return None
     before = _status("VmRSS")
-    run()
+    for _ in range(3):
+        run()
     return max(_status("VmHWM") - before, 0)
 
 
@@ -82,10 +91,6 @@ def _status(key: str) -> int:
         if line.startswith(f"{key}:"):
             return int(line.split()[1]) * 1024
     raise OSError(f"/proc/self/status has no {key}")
-
-
-def _say(answer: dict[str, Any]) -> None:
-    print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":
