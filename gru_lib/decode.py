@@ -191,7 +191,7 @@ def beam_search(
 
     Notes
     -----
-    Chapter 17. Graves (2012), arXiv:1211.3711, for the search; dividing by length^alpha as in Cho et al. (2014),
+    Chapter 18. Graves (2012), arXiv:1211.3711, for the search; dividing by length^alpha as in Cho et al. (2014),
     arXiv:1409.1259 (alpha = 1).
     """
     where = "beam_search"
