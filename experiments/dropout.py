@@ -1,6 +1,6 @@
 """The trainings of chapter 14 that take minutes. They are stored in dropout.json; to make them anew:
 
-``python tools/environment.py python -m experiments.dropout [PART …]``
+``python tools/environment.py python -m experiments.dropout [--missing] [PART …]``
 
 Every run has its own seed, so any of them can be made again alone. float32.
 """
@@ -158,22 +158,31 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
 }
 
 
-def rows(part: str) -> list[list[Any]]:
-    """Every row of a part, seed by seed: [*what was run, seed, result]."""
-    run, settings, seeds = PARTS[part]
-    return [[*setting, seed, run(*setting, seed)] for seed in seeds for setting in settings]
-
-
-def main(parts: list[str]) -> None:
-    """Make the parts anew, all of them if none is named, and store them."""
-    for part in parts or PARTS:
+def main(arguments: list[str]) -> None:
+    """Make the parts anew, all of them if none is named, and store each run; with --missing, what is not stored yet."""
+    for part in [name for name in arguments if name != "--missing"] or PARTS:
+        run, settings, seeds = PARTS[part]
+        wanted = [[*setting, seed] for seed in seeds for setting in settings]
+        done = [row[:-1] for row in load().get(part, [])] if "--missing" in arguments else []
         begin = time.perf_counter()
-        new = json.loads(json.dumps(rows(part)), parse_float=lambda text: round(float(text), 4))
-        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
-        stored = {name: kept for name in PARTS if (kept := new if name == part else stored.get(name))}
-        print(f"{part}: {len(new)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
-        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
-        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+        made = [what for what in wanted if what not in done]
+        for what in made:
+            new = [*what, json.loads(json.dumps(run(*what)), parse_float=lambda text: round(float(text), 4))]
+            stored = load()
+            others = [row for row in stored.get(part, []) if row[:-1] in wanted and row[:-1] != what]
+            save(stored | {part: sorted([*others, new], key=lambda row: wanted.index(row[:-1]))})
+        print(f"{part}: {len(made)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
+
+
+def load() -> dict[str, list[list[Any]]]:
+    """Read what is stored: by part, the rows [*what was run, seed, result]."""
+    return json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
+
+
+def save(stored: dict[str, list[list[Any]]]) -> None:
+    """Store the parts in their order, a line for each row."""
+    parts = [f'"{part}": [\n' + ",\n".join(map(json.dumps, stored[part])) + "\n]" for part in PARTS if part in stored]
+    STORED.write_text("{\n" + ",\n".join(parts) + "\n}\n", "utf8")
 
 
 if __name__ == "__main__":
