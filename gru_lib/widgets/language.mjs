@@ -33,23 +33,33 @@ function fromLink(get, asked) {
 /** A text begun: its tokens, and for each of them that was read a step { token, r, z, h, a }. */
 function begin({ prefix, temperature, seed }, old) {
   const given = [...(prefix || "\n")].map((c) => TOKENS.get(c) ?? 0);
-  const steps = old?.prefix === prefix ? old.steps.slice(0, given.length) : []; // what was typed reads the same
-  return { prefix, temperature, seed, given: given.length, tokens: given, steps };
+  let same = 0; // characters that begin the old text too read the same
+  while (same < given.length && same < (old?.steps.length ?? 0) && old.tokens[same] === given[same]) same++;
+  const steps = old?.steps.slice(0, same) ?? [];
+  const run = { prefix, temperature, seed, given: given.length, tokens: given, steps };
+  if (same === given.length) drawNext(run);
+  return run;
 }
 
-/** Read, and beyond the prefix draw, until the text is full or the time is up. Returns whether it is full. */
+/** The token after the last one that was read. */
+function drawNext(run) {
+  const place = run.steps.length - run.given;
+  run.tokens.push(pick(tempered(run.steps.at(-1).a, run.temperature, 0), uniform(run.seed, place)));
+}
+
+/**
+ * Read, and beyond the prefix draw, until the text is full or the time (ms) is up; the prefix and one character at
+ * least. Returns whether it is full.
+ */
 function writeOn(run, time) {
   const end = performance.now() + time;
   while (run.steps.length < LENGTH) {
-    if (performance.now() > end) return false;
+    if (run.steps.length > run.given && performance.now() > end) return false;
     net ??= readLanguageNet(NET);
     const t = run.steps.length;
     const step = languageStep(run.tokens[t], run.steps.at(-1)?.h ?? new Float64Array(net.H), net);
     run.steps.push(step);
-    if (t + 1 === run.tokens.length) {
-      const u = uniform(run.seed, t + 1 - run.given);
-      run.tokens.push(pick(tempered(step.a, run.temperature, 0), u));
-    }
+    if (run.steps.length === run.tokens.length) drawNext(run);
   }
   return true;
 }
