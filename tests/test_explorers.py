@@ -1,19 +1,9 @@
-"""The explorers in a browser: their numbers, their controls, the host of the built page, and a live notebook.
+"""The explorers in a browser: their numbers, their controls, and the host of the built page.
 
 Pages are opened from disk (file://), as a reader would from a USB stick. Any request elsewhere, any console error and
 any exception fails the test that caused it.
 """
 
-import json
-import os
-import re
-import subprocess
-import sys
-import time
-import urllib.request
-from contextlib import contextmanager, suppress
-
-import nbformat.v4 as nbf
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -551,101 +541,3 @@ def test_print_keeps_the_picture_and_drops_the_controls(visit):
         assert page.locator(kept).is_visible(), kept
     for gone in (".ex-presets", ".ex-main", ".ex-switches", "details"):
         assert not page.locator(gone).is_visible(), gone
-
-
-# ---------------------------------------------------------------------------------- in a live notebook
-
-
-@contextmanager
-def jupyter_server(folder):
-    """A Jupyter server of our own on a free port, with nothing of the user's settings; yields its address."""
-    config = {
-        "ServerApp": {"root_dir": str(folder / "notebooks"), "allow_root": True, "port": 0, "terminals_enabled": False},
-        "IdentityProvider": {"token": ""},
-    }
-    for name in ("config", "data", "runtime", "home", "ipython"):
-        (folder / name).mkdir()
-    (folder / "config" / "jupyter_server_config.json").write_text(json.dumps(config), "utf-8")
-    environment = {
-        **os.environ,
-        "JUPYTER_CONFIG_DIR": str(folder / "config"),
-        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-        "JUPYTER_DATA_DIR": str(folder / "data"),
-        "IPYTHONDIR": str(folder / "ipython"),
-        "HOME": str(folder / "home"),
-    }
-    with (folder / "log.txt").open("w") as log:
-        command = [sys.executable, "-m", "jupyterlab", "--no-browser"]
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        yield _address(folder, server)
-    finally:
-        server.terminate()
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
-
-
-def _address(folder, server, patience=30):
-    """Where the server says it listens, once it answers."""
-    deadline = time.monotonic() + patience
-    while time.monotonic() < deadline and server.poll() is None:
-        for file in (folder / "runtime").glob("jpserver-*.json"):
-            with suppress(OSError, ValueError, KeyError):
-                url = json.loads(file.read_text("utf-8"))["url"]
-                urllib.request.urlopen(f"{url}api/status", timeout=5).close()
-                return url
-        time.sleep(0.2)
-    pytest.fail(f"The Jupyter server did not start:\n{(folder / 'log.txt').read_text('utf-8')[-3000:]}")
-
-
-def test_live_notebook_shares_the_state_both_ways(browser, tmp_path):
-    """A real JupyterLab and a real kernel: the slider moves the Python trait, and the trait moves the slider."""
-    (tmp_path / "notebooks").mkdir()
-    cells = [
-        "from gru_lib.widgets import GateExplorer\ngate = GateExplorer(x=0.25)\ngate",
-        "print(f'x is {gate.x:.2f}, z is {gate.z:.3f}')",
-        "gate.z, gate.reset = 0.2, 'after'",
-    ]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    notebook = nbf.new_notebook(cells=[nbf.new_code_cell(cell) for cell in cells], metadata=kernel)
-    (tmp_path / "notebooks" / "gate.ipynb").write_text(json.dumps(notebook), "utf-8")
-
-    with jupyter_server(tmp_path) as url:
-        context = browser.new_context(viewport={"width": 1280, "height": 1600})
-        page = context.new_page()
-        page.set_default_timeout(30_000)
-        page.goto(f"{url}lab/tree/gate.ipynb?reset")
-        code = page.locator(".jp-CodeCell")
-
-        def run(nth):
-            """Execute a cell; JupyterLab may not be listening yet, so ask until the prompt shows that it heard."""
-            prompt = code.nth(nth).locator(".jp-InputPrompt")
-            for _ in range(20):
-                code.nth(nth).locator(".cm-content").click()
-                page.keyboard.press("Control+Enter")
-                page.wait_for_timeout(500)
-                if re.search(r"[*\d]", prompt.inner_text()):
-                    return
-            pytest.fail(f"cell {nth} does not run")
-
-        code.nth(2).wait_for()
-        run(0)
-        explorer = page.locator(".gru-gate")
-        x, z = (explorer.locator(f"input[data-key={key}]") for key in "xz")
-        x.wait_for()
-        assert x.input_value() == "0.25"
-        x.focus()
-        for _ in range(5):
-            page.keyboard.press("ArrowRight")
-        run(1)
-        expected = GateExplorer(x=0.3)
-        code.nth(1).locator(".jp-OutputArea-output", has_text=f"x is 0.30, z is {expected.z:.3f}").wait_for()
-        run(2)
-        explorer.locator("[data-value=z]", has_text="0.200").wait_for()
-        assert z.input_value() == "0.2"
-        assert explorer.locator("input[value=after]").is_checked()
-        assert explorer.locator(".ex-cell").bounding_box()["height"] > 200
-        context.close()

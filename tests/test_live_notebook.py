@@ -1,0 +1,241 @@
+"""Every explorer in a live notebook: one real JupyterLab, one real kernel, one browser for all of them.
+
+What is drawn there must be what Python draws for the state that the kernel holds: after Python sets every trait, and
+after every control was used in the page.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager, suppress
+
+import nbformat.v4 as nbf
+import pytest
+from test_explorer_family import ALL, random_explorer
+
+from gru_lib.widgets import EXPLORERS
+
+CELLS = (
+    "import json\nfrom pathlib import Path\nfrom IPython.display import display\n"
+    "from gru_lib.widgets import EXPLORERS\n"
+    "shown = {name: cls() for name, cls in EXPLORERS.items()}",
+    "for name, state in json.loads(Path('wanted.json').read_text()).items():\n"
+    "    for key, value in state.items():\n        setattr(shown[name], key, value)",
+    "Path('held.json').write_text(json.dumps({name: each.state() for name, each in shown.items()}));",
+    "display(*shown.values())",
+)
+
+
+@contextmanager
+def jupyter_server(folder):
+    """A Jupyter server of our own on a free port, with nothing of the user's settings; yields its address."""
+    config = {
+        "ServerApp": {"root_dir": str(folder / "notebooks"), "allow_root": True, "port": 0, "terminals_enabled": False},
+        "IdentityProvider": {"token": ""},
+    }
+    for name in ("config", "data", "runtime", "home", "ipython"):
+        (folder / name).mkdir()
+    (folder / "config" / "jupyter_server_config.json").write_text(json.dumps(config), "utf-8")
+    environment = {
+        **os.environ,
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "JUPYTER_DATA_DIR": str(folder / "data"),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "HOME": str(folder / "home"),
+    }
+    with (folder / "log.txt").open("w") as log:
+        command = [sys.executable, "-m", "jupyterlab", "--no-browser"]
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        yield _address(folder, server)
+    finally:
+        server.terminate()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _address(folder, server, patience=30):
+    """Where the server says it listens, once it answers."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline and server.poll() is None:
+        for file in (folder / "runtime").glob("jpserver-*.json"):
+            with suppress(OSError, ValueError, KeyError):
+                url = json.loads(file.read_text("utf-8"))["url"]
+                urllib.request.urlopen(f"{url}api/status", timeout=5).close()
+                return url
+        time.sleep(0.2)
+    pytest.fail(f"The Jupyter server did not start:\n{(folder / 'log.txt').read_text('utf-8')[-3000:]}")
+
+
+def kinds_of(name):
+    """The traits of an explorer by kind, without the language of its words."""
+    traits = {key: EXPLORERS[name].class_traits()[key] for key in EXPLORERS[name].keys_of_state() if key != "lang"}
+    return {key: type(trait).__name__ for key, trait in traits.items()}
+
+
+class Lab:
+    """A notebook with the cells above, open in JupyterLab."""
+
+    def __init__(self, page, folder):
+        self.page, self.folder, self.code = page, folder, page.locator(".jp-CodeCell")
+
+    def run(self, nth):
+        """Execute a cell; JupyterLab may not be listening yet, so ask until the prompt shows that it heard."""
+        prompt = self.code.nth(nth).locator(".jp-InputPrompt")
+        for _ in range(20):
+            self.code.nth(nth).locator(".cm-content").click()
+            self.page.keyboard.press("Control+Enter")
+            self.page.wait_for_timeout(500)
+            if re.search(r"[*\d]", prompt.inner_text()):
+                return
+        pytest.fail(f"cell {nth} does not run")
+
+    def set(self, states):
+        """Set traits in the kernel."""
+        (self.folder / "wanted.json").write_text(json.dumps(states), "utf-8")
+        self.run(1)
+
+    def held(self):
+        """The states that the kernel holds."""
+        file = self.folder / "held.json"
+        file.unlink(missing_ok=True)
+        self.run(2)
+        for _ in range(100):
+            with suppress(FileNotFoundError, ValueError):
+                return json.loads(file.read_text("utf-8"))
+            self.page.wait_for_timeout(100)
+        pytest.fail("the kernel does not answer")
+
+    def unlike(self):
+        """The explorers that do not show the state in the kernel, by what differs, and these states."""
+        states = self.held()
+        stills = {name: EXPLORERS[name](**state).to_html() for name, state in states.items()}
+        del stills["bptt"]  # its still picture is that of the last line, whatever line is shown
+        found = self.page.evaluate(
+            """([states, stills]) => {
+          const root = name => document.querySelector(`.gru-${name}[role=group]`);
+          const sliders = Object.entries(states).flatMap(([name, state]) =>
+            [...root(name).querySelectorAll('input[type=range]')].filter(input => {
+              const value = state[input.dataset.key];
+              const shown = Math.min(input.max, Math.max(input.min, value));
+              return typeof value === 'number' && Math.abs(input.value - shown) > input.step / 2 + 1e-9;
+            }).map(input => `${name}: slider ${input.dataset.key}`));
+          const drawings = Object.entries(stills).flatMap(([name, still]) => {
+            const host = new DOMParser().parseFromString(still, 'text/html');
+            const size = root(name).classList.contains('ex-slim') ? 'slim' : 'wide';
+            const picture = host.querySelector(`svg.ex-only-${size}`);
+            const texts = [root(name).querySelector(`svg.${picture.classList[0]}`), picture].map(svg => svg.innerHTML);
+            const at = [...texts[0]].findIndex((c, i) => c !== texts[1][i]);
+            return texts[0] === texts[1] ? [] : [`${name}: ` + texts.map(t => t.slice(at - 60, at + 60)).join(' / ')];
+          });
+          return [...sliders, ...drawings];
+        }""",
+            [states, stills],
+        )
+        return found, states
+
+    def settled(self):
+        """The states in the kernel, once page and kernel agree; messages between them take a moment."""
+        for _ in range(20):
+            found, states = self.unlike()
+            if not found:
+                return states
+            self.page.wait_for_timeout(300)
+        pytest.fail(f"page and kernel disagree: {found}")
+
+
+@pytest.fixture(scope="module")
+def lab(browser, tmp_path_factory):
+    """The notebook, every explorer on the screen; one server for all tests here."""
+    root = tmp_path_factory.mktemp("jupyter")
+    folder = root / "notebooks"
+    folder.mkdir()
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = nbf.new_notebook(cells=[nbf.new_code_cell(cell) for cell in CELLS], metadata=kernel)
+    (folder / "explorers.ipynb").write_text(json.dumps(notebook), "utf-8")
+    with jupyter_server(root) as url:
+        context = browser.new_context(viewport={"width": 1400, "height": 1600})
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        complaints = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{url}lab/tree/explorers.ipynb?reset")
+        lab = Lab(page, folder)
+        lab.code.nth(3).wait_for()
+        lab.run(0)
+        lab.run(3)
+        for name in ALL:
+            page.locator(f".gru-{name}[role=group] svg").first.wait_for()
+        yield lab
+        context.close()
+        assert complaints == []
+
+
+USE_EVERY_CONTROL = """name => {
+  const root = document.querySelector(`.gru-${name}[role=group]`);
+  const tell = (input, event) => input.dispatchEvent(new Event(event, { bubbles: true }));
+  for (const input of root.querySelectorAll('input[type=text]')) {
+    input.value = input.value.slice(0, -1);
+    tell(input, 'input');
+  }
+  const names = new Set([...root.querySelectorAll('input[type=radio]')].map(input => input.name));
+  for (const group of names) {
+    [...root.querySelectorAll(`input[name="${group}"]:not(:checked):not(:disabled)`)].at(-1)?.click();
+  }
+  root.querySelector('[data-token]:not([aria-pressed=true])')?.click();
+  for (const input of root.querySelectorAll('input[type=range]')) {
+    if (input.disabled) continue;
+    const [low, high, step] = [input.min, input.max, input.step].map(Number);
+    const third = low + Math.round((high - low) / step / 3) * step;
+    input.value = Number(input.value) === third ? low : third;
+    tell(input, 'input');
+  }
+}"""
+
+
+def test_live_notebook_shares_every_trait_both_ways(lab):
+    """Numbers, words, lists and texts: set from Python they arrive in the page, changed in the page in Python."""
+    states = lab.settled()
+    assert states == {name: cls().state() for name, cls in EXPLORERS.items()}, "as they were made"
+
+    wanted = {name: random_explorer(name, 11).state() for name in ALL}
+    for state in wanted.values():
+        del state["lang"]
+    lab.set(wanted)
+    states = lab.settled()
+    assert {name: {key: state[key] for key in wanted[name]} for name, state in states.items()} == wanted
+
+    changed = set()
+    for name in ALL:
+        lab.page.evaluate(USE_EVERY_CONTROL, name)
+    chip = lab.page.locator(".gru-reorder .ex-chip").first
+    chip.focus()
+    lab.page.keyboard.press("ArrowRight")
+    after = lab.settled()
+    for name in ALL:
+        keys = {key for key, value in after[name].items() if value != states[name][key]}
+        assert keys, f"nothing that was changed in {name} arrived in Python"
+        changed |= {kinds_of(name)[key] for key in keys}
+    assert changed == {kind for name in ALL for kind in kinds_of(name).values()}, "a kind of trait never arrived"
+
+
+def test_live_notebook_leaves_the_arrow_keys_to_the_explorers(lab):
+    """JupyterLab moves between cells with them; at a slider they are the slider's."""
+    states, moved = lab.settled(), {}
+    for name in ALL:
+        slider = lab.page.locator(f".gru-{name}[role=group] input[type=range]:visible:enabled").first
+        slider.focus()
+        before = slider.input_value()
+        at_end = float(before) >= float(slider.get_attribute("max"))
+        lab.page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+        moved[name] = slider.input_value() != before
+    assert moved == dict.fromkeys(ALL, True)
+    assert {name: state != states[name] for name, state in lab.settled().items()} == moved
