@@ -1,0 +1,181 @@
+"""The trainings of chapter 12 that take minutes. They are stored in lstm_memory.json; to make them anew:
+
+``python tools/environment.py python -m experiments.lstm_memory [PART …]``
+
+Every run has its own seed, so any of them can be made again alone. float32. Cells are compared at equal parameters:
+`sizes` picks the units.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.three_stories import SOLVED, Draw, Row, right, single, task
+from gru_lib import Adam, Bundle, elman_init, gru_init, train
+from gru_lib.lstm import lstm_init
+from gru_lib.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib.tasks.memory import TASKS
+
+STORED = Path(__file__).with_suffix(".json")
+SEEDS, TUNING_SEEDS = range(10), range(100, 102)
+N, STEPS, LR = 32, 600, 0.01
+
+#: How a cell starts: the biases it is given; the others are 0.
+STARTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "LSTM, b_f = 0": ("LSTM", {"b_f": 0}),
+    "LSTM, b_f = 1": ("LSTM", {"b_f": 1}),
+    "LSTM, b_f = 2": ("LSTM", {"b_f": 2}),
+    "LSTM, b_f = 4": ("LSTM", {"b_f": 4}),
+    "LSTM, b_f = 2, b_i = -2": ("LSTM", {"b_f": 2, "b_i": -2}),
+    "LSTM, b_f = 4, b_i = -4": ("LSTM", {"b_f": 4, "b_i": -4}),
+    "LSTM, b_f = 1, b_o = 4": ("LSTM", {"b_f": 1, "b_o": 4}),
+    "GRU, b_z = 0": ("GRU", {"b_z": 0}),
+    "GRU, b_z = 2": ("GRU", {"b_z": 2}),
+    "GRU, b_z = 4": ("GRU", {"b_z": 4}),
+    "Elman, orthogonal": ("Elman", {}),
+}
+LENGTHS = (10, 20, 40, 80)
+TASK_LENGTHS = {"checksum": 40, "parity_outside": 40, "last_outside": 40, "first_of_segment": 40}
+RATES, TUNING_RATES = (0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1)
+CHOICES = {
+    "GRU": ("GRU, b_z = 0", "GRU, b_z = 2", "GRU, b_z = 4"),
+    "LSTM": ("LSTM, b_f = 1", "LSTM, b_f = 1, b_o = 4", "LSTM, b_f = 4, b_i = -4"),
+}
+
+
+def size(cell: str, H: int, D: int, K: int) -> int:
+    """How many numbers a reader has: the cell's and the output layer's."""
+    blocks = {"Elman": 1, "GRU": 3, "LSTM": 4}[cell]
+    return blocks * (D * H + H * H + H) + K * (H + 1)
+
+
+def sizes(D: int, K: int) -> dict[str, int]:
+    """Units of each cell: a GRU of 24 to 28 units, and the LSTM and Elman net that come nearest to its parameters."""
+
+    def nearest(cell: str, wanted: int) -> int:
+        return min(range(10, 80), key=lambda H: abs(size(cell, H, D, K) - wanted))
+
+    def off(H: int) -> int:
+        return abs(size("LSTM", nearest("LSTM", size("GRU", H, D, K)), D, K) - size("GRU", H, D, K))
+
+    H = min(range(24, 29), key=off)
+    return {"GRU": H} | {cell: nearest(cell, size("GRU", H, D, K)) for cell in ("LSTM", "Elman")}
+
+
+def network(rng: np.random.Generator, start: str, D: int, K: int, H: int | None = None) -> Bundle:
+    """Draw a reader with the cell and the biases of `STARTS`; H is that of `sizes` unless given."""
+    cell, biases = STARTS[start]
+    init = {"GRU": gru_init, "LSTM": lstm_init, "Elman": partial(elman_init, init="orthogonal")}[cell]
+    m = reader_init(rng, D, K, H or sizes(D, K)[cell], init=init, dtype=np.float32)
+    for name, value in biases.items():
+        getattr(m.rnn, name)[:] = value
+    return m
+
+
+def fit(m: Bundle, rng: np.random.Generator, draw: Draw, lr: float, steps: int = STEPS) -> int:
+    """Train `m` on fresh batches until the task is solved; return the number of steps."""
+    test = single(draw(np.random.default_rng(10_001), 256))
+    history = train(
+        m,
+        reader_loss,
+        iter(lambda: single(draw(rng, N)), None),
+        Adam(m, lr),
+        steps=steps,
+        clip_norm=1.0,
+        evaluate=lambda p: {"right": reader_accuracy(p, test).answers},
+        every=25,
+        stop=lambda history: history.last("right") >= SOLVED,
+        progress=False,
+    )
+    return history.steps
+
+
+def run(name: str, T: int, start: str, lr: float, seed: int, H: int | None = None) -> Row:
+    """One training: steps taken and the share right on sequences that no training saw."""
+    rng, draw = np.random.default_rng(seed), task(name, T)
+    m = network(rng, start, TASKS[name].D, TASKS[name].K, H)
+    return {"steps": fit(m, rng, draw, lr), "right": right(m, draw), "size": m.size}
+
+
+def opening(T: int, start: str, lr: float, seed: int) -> Row:
+    """Which start lets a cell learn to keep the first token for T steps."""
+    return run("checksum", T, start, lr, seed)
+
+
+def tuning(name: str, start: str, lr: float, seed: int) -> Row:
+    """The search before the comparison: every start of a cell at every rate."""
+    return run(name, TASK_LENGTHS[name], start, lr, seed)
+
+
+def chosen(rows: Iterable[list[Any]], name: str, cell: str) -> tuple[str, float]:
+    """Start and rate with the largest mean share right in the rows of `tuning`; the fewest steps where two tie."""
+    found: dict[tuple[str, float], list[tuple[float, float]]] = {}
+    for task_name, start, lr, _, row in rows:
+        if task_name == name and start in CHOICES[cell]:
+            found.setdefault((start, lr), []).append((row["right"], -row["steps"]))
+
+    def merit(setting: tuple[str, float]) -> tuple[float, float]:
+        share, speed = np.mean(found[setting], axis=0)
+        return round(share, 2), speed
+
+    return max(found, key=merit)
+
+
+def equal(name: str, cell: str, seed: int) -> Row:
+    """The comparison: fresh seeds, the setting that `tuning` chose; "LSTM, equal H" has as many units as the GRU."""
+    stored = json.loads(STORED.read_text("utf8"))["tuning"]
+    start, lr = chosen(stored, name, cell.split(",")[0])
+    H = sizes(TASKS[name].D, TASKS[name].K)["GRU"] if "equal H" in cell else None
+    return {"start": start, "lr": lr} | run(name, TASK_LENGTHS[name], start, lr, seed, H)
+
+
+Settings = tuple[tuple[Any, ...], ...]
+PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
+    f"T = {T}": (opening, tuple((T, start, LR) for start in STARTS), SEEDS) for T in LENGTHS
+}
+PARTS["rates"] = (
+    opening,
+    tuple((40, start, lr) for lr in RATES if lr != LR for start in STARTS if start != "Elman, orthogonal"),
+    SEEDS,
+)
+PARTS |= {
+    "tuning": (
+        tuning,
+        tuple(
+            (name, start, lr) for name in TASK_LENGTHS for c in CHOICES for start in CHOICES[c] for lr in TUNING_RATES
+        ),
+        TUNING_SEEDS,
+    ),
+    "equal": (equal, tuple((name, cell) for name in TASK_LENGTHS for cell in ("GRU", "LSTM", "LSTM, equal H")), SEEDS),
+    "slower": (tuning, (("parity_outside", "LSTM, b_f = 1", 0.03),), SEEDS),
+}
+
+
+def rows(part: str) -> list[list[Any]]:
+    """Every row of a part, seed by seed: [*what was run, seed, result]."""
+    function, settings, seeds = PARTS[part]
+    return [[*setting, seed, function(*setting, seed)] for seed in seeds for setting in settings]
+
+
+def main(parts: list[str]) -> None:
+    """Make the parts anew, all of them if none is named, and store them. "equal" needs "tuning"."""
+    for part in parts or PARTS:
+        begin = time.perf_counter()
+        made = json.loads(json.dumps(rows(part)), parse_float=lambda text: round(float(text), 4))
+        print(f"{part}: {len(made)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
+        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
+        stored = {name: stored.get(name, []) for name in PARTS} | {part: made}
+        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
+        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

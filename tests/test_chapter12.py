@@ -1,0 +1,153 @@
+"""Chapter 12: what the page says of LSTM and GRU, and that its stored trainings can be made again."""
+
+import json
+
+import numpy as np
+import pytest
+
+from experiments import lstm_memory
+from gru_lib import gru_forward, gru_init, sigmoid
+from gru_lib.lstm import LSTMState, lstm_forward, lstm_init, lstm_step
+from gru_lib.tasks.memory import TASKS
+
+STORED = json.loads(lstm_memory.STORED.read_text("utf8"))
+
+
+def result(part, *what):
+    (row,) = [row[-1] for row in STORED[part] if row[:-1] == list(what)]
+    return row
+
+
+def test_stored_results_hold_every_setting_with_every_seed():
+    assert STORED.keys() == lstm_memory.PARTS.keys()
+    for part, (_, settings, seeds) in lstm_memory.PARTS.items():
+        wanted = {(*setting, seed) for setting in settings for seed in seeds}
+        assert {tuple(row[:-1]) for row in STORED[part]} == wanted and len(STORED[part]) == len(wanted), part
+
+
+@pytest.mark.parametrize(
+    ("part", "what"),
+    [
+        ("T = 10", (10, "LSTM, b_f = 1", 0.01, 0)),
+        ("T = 20", (20, "LSTM, b_f = 1", 0.01, 0)),
+        ("T = 40", (40, "LSTM, b_f = 4, b_i = -4", 0.01, 0)),
+        ("rates", (40, "GRU, b_z = 0", 0.03, 0)),
+        ("equal", ("first_of_segment", "LSTM", 0)),
+        ("equal", ("first_of_segment", "GRU", 0)),
+    ],
+)
+def test_a_training_made_anew_learns_what_the_stored_one_learned(part, what):
+    again, stored = lstm_memory.PARTS[part][0](*what), result(part, *what)
+    assert again.keys() == stored.keys() and again["size"] == stored["size"]
+    assert (again["right"] >= 0.98) == (stored["right"] >= 0.98)
+
+
+def test_results_are_stored_as_they_were_computed(tmp_path, monkeypatch):
+    def run(name, seed):
+        return {"right": seed / 3, "name": name}
+
+    monkeypatch.setattr(lstm_memory, "STORED", tmp_path / "out.json")
+    monkeypatch.setattr(
+        lstm_memory, "PARTS", {"one": (run, (("a",), ("b",)), range(2)), "two": (run, (("c",),), range(1))}
+    )
+    lstm_memory.main([])
+    before = json.loads((tmp_path / "out.json").read_text("utf8"))
+    assert before["one"][3] == ["b", 1, {"right": 0.3333, "name": "b"}] and len(before["two"]) == 1
+    lstm_memory.main(["two"])  # the others stay
+    assert json.loads((tmp_path / "out.json").read_text("utf8")) == before
+
+
+@pytest.mark.parametrize("name", lstm_memory.TASK_LENGTHS)
+def test_cells_have_equal_parameters_within_a_hundredth(name):
+    D, K = TASKS[name].D, TASKS[name].K
+    rng = np.random.default_rng(0)
+    starts = ("GRU, b_z = 0", "LSTM, b_f = 1")
+    sizes = [lstm_memory.network(rng, start, D, K).size for start in starts]
+    assert abs(sizes[1] / sizes[0] - 1) < 0.01
+    for cell, units in lstm_memory.sizes(D, K).items():
+        start = next(s for s, (kind, _) in lstm_memory.STARTS.items() if kind == cell)
+        assert lstm_memory.network(rng, start, D, K).size == lstm_memory.size(cell, units, D, K)
+
+
+def test_the_best_setting_is_chosen_by_share_and_then_by_steps():
+    def row(start, lr, right, steps, name="checksum"):
+        return [name, start, lr, 100, {"right": right, "steps": steps}]
+
+    a, b, c = lstm_memory.CHOICES["GRU"]
+    rows = [row(a, 0.01, 0.5, 25), row(b, 0.01, 1.0, 300), row(c, 0.03, 1.0, 100), row(c, 0.1, 1.0, 50, "other")]
+    rows.append(row(lstm_memory.CHOICES["LSTM"][0], 0.01, 1.0, 25))
+    assert lstm_memory.chosen(rows, "checksum", "GRU") == (c, 0.03)
+
+
+def coupled(p, lstm):
+    """Give an LSTM the weights of a GRU of the convention "write": i is z, f is 1 − i, g is n, o is 1."""
+    for a in ("W_x", "W_h", "b_"):
+        for mine, other, sign in (("i", "z", 1), ("f", "z", -1), ("g", "n", 1)):
+            getattr(lstm, a + mine)[:] = sign * getattr(p, a + other)
+        getattr(lstm, a + "o")[:] = 40 if a == "b_" else 0
+    return lstm
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_coupled_lstm_keeps_its_cell_between_the_old_one_and_the_candidate(seed):
+    rng = np.random.default_rng(seed)
+    p, lstm = gru_init(rng, 3, 5, convention="write"), lstm_init(rng, 3, 5)
+    p.flat[:] = rng.normal(size=p.size)
+    coupled(p, lstm)
+    c0 = rng.normal(size=(4, 5)) * 2
+    _, _, tape = lstm_forward(rng.normal(size=(40, 4, 3)), LSTMState(None, c0), lstm)
+    np.testing.assert_allclose(tape.gate("f") + tape.gate("i"), 1, rtol=0, atol=1e-15)
+    c, g = tape.gate("c"), tape.gate("g")
+    before = np.concatenate([c0[None], c[:-1]])
+    assert (np.minimum(before, g) - 1e-15 <= c).all() and (c <= np.maximum(before, g) + 1e-15).all()
+    assert np.abs(c).max() <= max(1, np.abs(c0).max())
+
+
+def test_coupled_lstm_is_the_gru_without_reset_but_for_the_tanh():
+    """One step from the same small state: h differs by what tanh takes off, and c is the GRU's h."""
+    rng = np.random.default_rng(0)
+    p, lstm = gru_init(rng, 3, 5, convention="write"), lstm_init(rng, 3, 5)
+    p.flat[:] = rng.normal(size=p.size)
+    p.W_xr[:], p.W_hr[:], p.b_r[:] = 0, 0, 40
+    coupled(p, lstm)
+    x, h = rng.normal(size=(6, 3)), rng.uniform(-1, 1, (6, 5))
+    state, _ = lstm_step(x, LSTMState(h, h), lstm)
+    wanted = gru_forward(x[None], h, p)[1]
+    np.testing.assert_allclose(state.c, wanted, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(state.h, np.tanh(wanted), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_a_bias_a_gate_keeps_here_what_it_loses_there(seed):
+    rng = np.random.default_rng(seed)
+    p = lstm_init(rng, 4, 6, bias=False)
+    p.flat[:] = rng.normal(size=p.size) * 3
+    x, zero = rng.normal(size=(50, 4)), np.zeros((50, 6))
+    f, mirror = (lstm_step(v, LSTMState(zero, zero), p)[1].f[0] for v in (x, -x))
+    np.testing.assert_allclose(f + mirror, 1, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("b", [0.0, 1.0, 2.0, 4.0])
+def test_spread_of_the_cell_follows_the_formula(b):
+    f, i, T = sigmoid(b), 0.5, 60
+    g = np.random.default_rng(0).choice([-0.5, 0.5], (40_000, T))
+    c = np.zeros(len(g))
+    for t in range(T):
+        c = f * c + i * g[:, t]
+    assert c.std() == pytest.approx(i * 0.5 * np.sqrt((1 - f ** (2 * T)) / (1 - f * f)), rel=0.02)
+
+
+def test_a_forget_bias_of_1_halves_the_cell_every_two_steps():
+    assert np.log(0.5) / np.log(sigmoid(1.0)) == pytest.approx(2.2, abs=0.05)
+
+
+def test_one_unit_of_an_lstm_counts_and_a_gru_cannot_leave_its_box():
+    p = lstm_init(np.random.default_rng(0), 2, 1)
+    p.flat[:] = 0
+    p.b_i[:], p.b_f[:], p.W_xg[:, 0] = 40, 40, (20, -20)
+    xs = np.eye(2)[np.zeros((2000, 1), int)]
+    assert lstm_forward(xs, None, p)[1].c == 2000
+    for convention in ("keep", "write"):
+        q = gru_init(np.random.default_rng(0), 2, 1, convention=convention)
+        q.flat[:] = np.random.default_rng(1).normal(size=q.size) * 20
+        assert np.abs(gru_forward(xs, None, q)[0]).max() <= 1
