@@ -1,0 +1,292 @@
+"""The trainings of chapter 13. They are stored in other_memories.json; to make them anew:
+
+``python tools/environment.py python -m experiments.other_memories [PART …]``
+
+``net`` makes what the explorer of the chapter computes with, gru_lib/widgets/stack-net.json.
+Every run has its own seed, so any of them can be made again alone; what is stored is not made twice, so delete what
+is to be made anew. float32.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gru_lib import (
+    Adam,
+    Bundle,
+    bundle,
+    cell_of,
+    elman_init,
+    gru_init,
+    irnn_init,
+    linear_backward,
+    linear_forward,
+    linear_init,
+    lstm_init,
+    scrn_init,
+    softmax_cross_entropy,
+    train,
+)
+from gru_lib.memory import ntm_init, stack_rnn_init
+from gru_lib.reader import reader_accuracy, reader_loss
+from gru_lib.tasks.adding import adding
+from gru_lib.tasks.strings import brackets, copy, reverse
+
+STORED = Path(__file__).with_suffix(".json")
+NET = Path(__file__).parents[1] / "gru_lib" / "widgets" / "stack-net.json"
+SEEDS = range(5)
+Row = dict[str, Any]
+Draw = Callable[[np.random.Generator, int, int], Any]  # draw(rng, N, length)
+
+
+def single(batch: Any) -> Any:
+    """The batch in float32."""
+    return batch._replace(xs=batch.xs.astype(np.float32), ys=batch.ys.astype(np.float32))
+
+
+# ---------------------------------------------------------------------------------------------- the adding problem
+
+UNITS = 32
+CELLS: dict[str, Callable[..., Any]] = {
+    "Elman": elman_init,
+    "Elman, orthogonal": partial(elman_init, init="orthogonal"),
+    "IRNN": irnn_init,
+    "SCRN": partial(scrn_init, C=8),
+    "GRU": gru_init,
+    "LSTM": lstm_init,
+}
+SLOW = {"SCRN": 0.95, "SCRN, 0.99": 0.99}  # the share α of the context that is kept
+
+
+def adder(rng: np.random.Generator, cell: str, dtype: Any = np.float32) -> Bundle:
+    """A cell of 32 units that reads numbers and marks, and a linear layer that reads its last output."""
+    if cell in SLOW:
+        rnn = scrn_init(rng, D=2, H=UNITS, C=8, alpha=SLOW[cell], dtype=dtype)
+    else:
+        rnn = CELLS[cell](rng, D=2, H=UNITS, dtype=dtype)
+    return bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 1, dtype=dtype))
+
+
+def adder_loss(m: Bundle, batch: Any) -> tuple[Any, Bundle]:
+    """The mean squared error of the answer after the last step, and its gradient."""
+    cell = cell_of(m.rnn)
+    hs, _, tape = cell.forward(batch.xs, None, m.rnn)
+    y, cache = linear_forward(hs[-1], m.out)  # (N, 1)
+    error = y - batch.ys
+    dhs = np.zeros_like(hs)
+    dhs[-1], dout = linear_backward(2 * error / error.size, cache, m.out)
+    return (error * error).mean(), bundle(rnn=cell.backward(dhs, None, tape, m.rnn)[2], out=dout)
+
+
+def add(cell: str, T: int, seed: int, *, lr: float, steps: int, product: bool = False) -> Row:
+    """Train on fresh rows; the error on rows that no training saw, every 100 steps. `product`: see `multiplied`."""
+    rng = np.random.default_rng(seed)
+    change = multiplied if product else lambda batch: batch
+    m, test = adder(rng, cell), single(change(adding(np.random.default_rng(10_001), 500, T)))
+
+    def error(p: Bundle) -> dict[str, float]:
+        y = linear_forward(cell_of(p.rnn).forward(test.xs, None, p.rnn)[0][-1], p.out)[0]
+        return {"error": float(((y - test.ys) ** 2).mean())}
+
+    source = (single(change(adding(rng, 32, T))) for _ in iter(int, 1))
+    how: Row = {"steps": steps, "clip_norm": 1.0, "evaluate": error, "every": 100, "progress": False}
+    history = train(m, adder_loss, source, Adam(m, lr), **how)
+    return {"size": m.size, "error": history.curve("error")[1]}
+
+
+def multiplied(batch: Any) -> Any:
+    """The same rows with the number already multiplied by its mark."""
+    xs = batch.xs.copy()
+    xs[:, :, 0] *= xs[:, :, 1]
+    return batch._replace(xs=xs)
+
+
+def rate(cell: str, lr: float, seed: int) -> Row:
+    """A short training at T = 50 with a learning rate: to choose it. The seeds are not those of the tables."""
+    return add(cell, 50, 100 + seed, lr=lr, steps=1000)
+
+
+def best_rate(cell: str) -> float:
+    """The rate with the lowest median error at the end, of the stored trials; the lower one of two equal."""
+    trials = [row for row in load()["rates"] if row[0] == cell]
+    ends = {lr: np.median([row[-1]["error"][-1] for row in trials if row[1] == lr]) for lr in RATES}
+    return min(RATES, key=lambda lr: ends[lr])
+
+
+def addition(cell: str, T: int, seed: int) -> Row:
+    """2,000 steps at the cell's best rate."""
+    return add(cell, T, seed, lr=best_rate(cell), steps=2000)
+
+
+def kept(cell: str, seed: int, T: int = 50) -> Row:
+    """An IRNN whose W_h is *set* to I, not only begun there; and how far W_h goes when it is free to."""
+    rng = np.random.default_rng(seed)
+    m, test = adder(rng, "IRNN"), single(adding(np.random.default_rng(10_001), 500, T))
+
+    def loss(p: Bundle, batch: Any) -> tuple[Any, Bundle]:
+        value, grads = adder_loss(p, batch)
+        if cell == "set":
+            grads.rnn.W_h[:] = 0
+        return value, grads
+
+    source = (single(adding(rng, 32, T)) for _ in iter(int, 1))
+    train(m, loss, source, Adam(m, best_rate("IRNN")), steps=2000, clip_norm=1.0, progress=False)
+    away = np.linalg.norm(m.rnn.W_h - np.eye(UNITS)) / np.sqrt(UNITS)
+    return {"error": float(adder_loss(m, test)[0]), "away": float(away)}
+
+
+def slow(cell: str, product: bool, seed: int) -> Row:
+    """What keeps the SCRN from adding: its memory is linear in the inputs. With the products given, it has to sum."""
+    return add(cell, 100, seed, lr=best_rate("SCRN"), steps=2000, product=product)
+
+
+# -------------------------------------------------------------------------------- strings, with a memory and without
+
+STRINGS: dict[str, Draw] = {"reverse": reverse, "brackets": brackets, "copy": copy}
+SIZES = {"reverse": (5, 4), "brackets": (4, 3), "copy": (7, 6)}  # of an input and of an answer
+TRAINED = {"reverse": 8, "brackets": 24, "copy": 5}  # the longest string in training; the shortest has 1
+TESTED = (1, 2, 4, 8, 16)  # times that
+
+
+def speaker(rng: np.random.Generator, kind: str, task: str, *, pop: float = 0.0, dtype: Any = np.float32) -> Bundle:
+    """A GRU, a GRU with a stack, or a Neural Turing Machine, and a linear layer that answers."""
+    D, K = SIZES[task]
+    if kind == "stack":
+        rnn: Any = stack_rnn_init(rng, D, 32, 8, dtype=dtype)
+        rnn.act.b[1] = pop
+    elif kind == "NTM":
+        rnn = ntm_init(rng, D, 32, R=32, M=8, dtype=dtype)
+    else:
+        rnn = gru_init(rng, D, 64, dtype=dtype)
+    return bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), K, dtype=dtype))
+
+
+def classes(batch: Any, K: int) -> Any:
+    """The letter asked for, as a number; K − 1 where there is none."""
+    return np.where(batch.ys.any(axis=-1), batch.ys.argmax(axis=-1), K - 1)
+
+
+def letter_loss(m: Bundle, batch: Any) -> tuple[Any, Bundle]:
+    """The mean cross-entropy of the letters that are asked for, and its gradient in every parameter."""
+    cell = cell_of(m.rnn)
+    hs, _, tape = cell.forward(batch.xs, None, m.rnn)
+    logits, cache = linear_forward(hs, m.out)  # (T, N, K)
+    loss, dlogits = softmax_cross_entropy(logits, classes(batch, logits.shape[-1]), batch.asked.astype(hs.real.dtype))
+    dhs, dout = linear_backward(dlogits, cache, m.out)
+    return loss, bundle(rnn=cell.backward(dhs, None, tape, m.rnn)[2], out=dout)
+
+
+def right(m: Bundle, batch: Any, loss: str = "softmax") -> list[float]:
+    """Shares of the answers, and of the whole strings, that are right."""
+    if loss == "bits":
+        return list(reader_accuracy(m, batch))
+    logits = linear_forward(cell_of(m.rnn).forward(batch.xs, None, m.rnn)[0], m.out)[0]
+    good = logits.argmax(axis=-1) == classes(batch, logits.shape[-1])
+    return [float(good[batch.asked].mean()), float((good | ~batch.asked).all(axis=0).mean())]
+
+
+def fit(m: Bundle, rng: np.random.Generator, task: str, steps: int, loss: str = "softmax") -> None:
+    """Train on fresh strings, all of one length in a batch."""
+    draw, longest = STRINGS[task], TRAINED[task]
+    source = (single(draw(rng, 32, int(rng.integers(1, longest + 1)))) for _ in iter(int, 1))
+    train(
+        m,
+        letter_loss if loss == "softmax" else reader_loss,
+        source,
+        Adam(m, 0.01),
+        steps=steps,
+        clip_norm=1.0,
+        progress=False,
+    )
+
+
+def unseen(task: str, length: int, count: int = 100) -> Any:
+    """Strings that no training saw."""
+    return single(STRINGS[task](np.random.default_rng(10_002), count, length))
+
+
+def strings(task: str, kind: str, loss: str, pop: float, seed: int, *, steps: int = 1000) -> Row:
+    """Train on short strings, test on strings of up to 16 times the length."""
+    rng = np.random.default_rng(seed)
+    m = speaker(rng, kind, task, pop=pop)
+    fit(m, rng, task, steps, loss)
+    lengths = [k * TRAINED[task] for k in TESTED]
+    return {"size": m.size} | {str(length): right(m, unseen(task, length), loss) for length in lengths}
+
+
+def net(seed: int = 0, digits: int = 3) -> Row:
+    """Train the explorer's net on eight letters, round its weights, and measure what they still do."""
+    rng, task = np.random.default_rng(seed), partial(reverse, letters=8)
+    rnn = stack_rnn_init(rng, 9, 32, 8, dtype=np.float32)
+    m = bundle(rnn=rnn, out=linear_init(rng, 40, 8, dtype=np.float32))
+    source = (single(task(rng, 32, int(rng.integers(1, 9)))) for _ in iter(int, 1))
+    train(m, letter_loss, source, Adam(m, 0.01), steps=1000, clip_norm=1.0, progress=False)
+    m = m.astype(np.float64)
+    m.flat[:] = m.flat.round(digits)
+    words = {str(L): right(m, task(np.random.default_rng(10_002), 1000, L))[1] for L in range(1, 9)}
+    controller, act = m.rnn.controller, m.rnn.act
+    names = [f"{kind}{gate}" for kind in ("W_x", "W_h", "b_") for gate in "rzn"]
+    params: Row = {"controller": {name: getattr(controller, name) for name in names}}
+    params |= {"act_W": act.W, "act_b": act.b, "out_W": m.out.W, "out_b": m.out.b}
+    origin = f"experiments/other_memories.py, net, seed {seed}; rounded to {digits} decimals"
+    return {"origin": origin, "words right, by length": words, "H": 32, "M": 8, "params": params}
+
+
+RATES = (0.001, 0.003, 0.01)
+PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
+    "rates": (rate, tuple((cell, lr) for cell in CELLS for lr in RATES), range(2)),
+    "adding": (addition, tuple((cell, T) for T in (50, 100) for cell in CELLS), range(3)),
+    "kept": (kept, (("set",), ("begun",)), range(3)),
+    "slow": (slow, tuple((cell, given) for cell in SLOW for given in (False, True)), range(3)),
+    "strings": (
+        strings,
+        (
+            ("reverse", "GRU", "softmax", 0.0),
+            ("reverse", "stack", "softmax", 0.0),
+            ("reverse", "stack", "softmax", -1.0),
+            ("reverse", "stack", "bits", 0.0),  # a yes or no for each letter in place of a choice among them
+            ("brackets", "GRU", "softmax", 0.0),
+            ("brackets", "stack", "softmax", 0.0),
+            ("copy", "GRU", "bits", 0.0),
+            ("copy", "NTM", "bits", 0.0),
+        ),
+        SEEDS,
+    ),
+}
+
+
+def load() -> dict[str, list[list[Any]]]:
+    """Every stored run by its part: [*what was run, seed, result]."""
+    return json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
+
+
+def main(parts: list[str]) -> None:
+    """Make the runs that are not stored yet, of all parts if none is named, and store each as soon as it is made."""
+    for part in parts or [*PARTS, "net"]:
+        if part == "net":
+            made = json.dumps(net(), default=lambda array: array.tolist(), separators=(",", ":"))
+            NET.write_text(made + "\n", "utf8")
+            continue
+        run, settings, seeds = PARTS[part]
+        for what in [[*setting, seed] for seed in seeds for setting in settings]:
+            if what in [row[:-1] for row in load().get(part, [])]:
+                continue
+            row = [*what, run(*what)]
+            print(part, *row, flush=True)
+            stored = load()
+            stored.setdefault(part, []).append(
+                json.loads(json.dumps(row), parse_float=lambda text: float(f"{float(text):.4g}"))
+            )
+            lines = (f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
+            STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
