@@ -14,6 +14,7 @@ from gru_lib.widgets.hold import HoldExplorer
 from gru_lib.widgets.language import LanguageExplorer
 from gru_lib.widgets.reorder import ReorderExplorer
 from gru_lib.widgets.sequence import SequenceExplorer
+from gru_lib.widgets.stack import StackExplorer
 from gru_lib.widgets.subtraction import SubtractionExplorer
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "LanguageExplorer",
     "ReorderExplorer",
     "SequenceExplorer",
+    "StackExplorer",
     "SubtractionExplorer",
 ]
 
@@ -49,6 +51,7 @@ _ALL = (
     LanguageExplorer,
     ReorderExplorer,
     SequenceExplorer,
+    StackExplorer,
     SubtractionExplorer,
 )
 
