@@ -59,7 +59,8 @@ function byHand(inputs, s) {
 }
 
 function byNet(inputs) {
-  const { params: p, H, M } = STACK_NET;
+  const { params, H, M } = STACK_NET;
+  const p = { ...params, controller: { ...params.controller, convention: "keep", reset_after: false } };
   let state = { h: Array(H).fill(0), read: Array(M).fill(0), values: [], strengths: [] };
   const symbols = [...STACK.letters, BLANK];
   return inputs.map((input) => {

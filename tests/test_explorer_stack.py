@@ -1,0 +1,176 @@
+"""The stack over time (chapter 13): its arithmetic is the library's, and its net says words backwards."""
+
+import json
+
+import numpy as np
+import pytest
+from test_explorer_family import PHONE, WIDE, random_explorer, state_in
+from traitlets import TraitError
+
+from experiments.other_memories import right
+from gru_lib.memory import StackRNNState, stack_rnn_init, stack_rnn_step, stack_step
+from gru_lib.tasks.strings import reverse
+from gru_lib.widgets import StackExplorer
+from gru_lib.widgets.stack import BLANK, NET, STACK, T, trained_net
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_javascript_stack_step_equals_the_library(maths, seed):
+    rng = np.random.default_rng(seed)
+    M, values, strengths = 3, np.zeros((1, 0, 3)), np.zeros((1, 0))
+    for _ in range(30):
+        value = rng.normal(size=(1, M))
+        push, pop = rng.integers(0, 2, 2).astype(float) if rng.random() < 0.3 else rng.random(2)
+        before = [value[0].tolist(), push, pop, values[0].tolist(), strengths[0].tolist()]
+        found = maths("stackStep", *before)
+        read, values, strengths, cache = stack_step(value, np.array([push]), np.array([pop]), values, strengths)
+        for name, wanted in (("read", read), ("strengths", strengths), ("weights", cache.weights), ("values", values)):
+            np.testing.assert_allclose(found[name], wanted[0], rtol=0, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_javascript_step_of_a_gru_with_a_stack_equals_the_library(maths, seed):
+    rng = np.random.default_rng(seed)
+    p = stack_rnn_init(rng, 3, 5, 2)
+    p.flat[:] = rng.normal(size=p.size)
+    controller = p.controller
+    names = [f"{kind}{gate}" for kind in ("W_x", "W_h", "b_") for gate in "rzn"]
+    given = {"controller": {name: getattr(controller, name).tolist() for name in names}}
+    given["controller"] |= {"convention": "keep", "reset_after": False}
+    given |= {"act_W": p.act.W.tolist(), "act_b": p.act.b.tolist()}
+    state = StackRNNState(np.zeros((1, 5)), np.zeros((1, 2)), np.zeros((1, 0, 2)), np.zeros((1, 0)))
+    found = {name: part[0].tolist() for name, part in state._asdict().items()}
+    for x in rng.normal(size=(20, 1, 3)):
+        found = maths("stackRnnStep", x[0].tolist(), found, given)
+        _, state, cache = stack_rnn_step(x, state, p)
+        for name, wanted in state._asdict().items():
+            np.testing.assert_allclose(found[name], wanted[0], rtol=0, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose([found["push"], found["pop"]], cache.gates[0][0], rtol=0, atol=1e-12)
+
+
+def test_stored_net_says_every_short_word_backwards_as_its_file_states():
+    m, stored = trained_net(), json.loads(NET.read_text("utf8"))
+    for L in range(1, STACK["longest"] + 1):
+        batch = reverse(np.random.default_rng(10_002), 1000, L, letters=len(STACK["letters"]))
+        assert right(m, batch)[1] == stored["words right, by length"][str(L)] == 1.0
+    assert NET.stat().st_size < 60_000
+
+
+@pytest.mark.parametrize("word", ["face", "abcdef", "a", "", "Bead!", "hhhhhh", "abcdefgh"])
+def test_net_answers_the_word_backwards(word):
+    explorer = StackExplorer(word=word, who="net")
+    counted = [c for c in word.lower() if c in "abcdefgh"][:6]
+    assert "".join(explorer.value["says"]) == "".join(reversed(counted))
+    assert explorer.value["inputs"] == counted + [BLANK] * (T - len(counted))
+
+
+def test_default_begins_with_the_example_that_the_chapter_works_by_hand():
+    value = StackExplorer().value
+    assert value["strengths"][:3] == [[0.8], [0.7, 0.5], [0.3, 0.0, 0.9]]
+    assert value["weights"][:3] == [[0.8], [0.5, 0.5], [0.1, 0.0, 0.9]]
+    assert value["at"] == 3 and "the topmost 1: 0.90 c + 0.10 a." in StackExplorer().fallback()
+
+
+def test_whole_steps_are_a_list_and_half_steps_never_get_deep():
+    whole = StackExplorer(**STACK["presets"]["whole"]).value
+    assert "".join(whole["says"]) == "abcdef" + "fedcba"
+    half = StackExplorer(**STACK["presets"]["half"]).value
+    assert all(sum(strengths) == 0.5 for strengths in half["strengths"])
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
+    stills = [StackExplorer(lang=lang), StackExplorer(lang=lang, who="net", word="bead", at=6)]
+    stills += [StackExplorer(lang=lang, **STACK["presets"]["half"])]
+    stills += [random_explorer("stack", seed, lang=lang) for seed in range(4)]
+    page = visit(*stills, viewport=viewport)
+    for nth, still in enumerate(stills):
+        pairs = page.evaluate(
+            """([nth, still]) => {
+          const live = document.querySelectorAll('[data-afm]')[nth];
+          const host = new DOMParser().parseFromString(still, 'text/html');
+          const size = live.classList.contains('ex-slim') || live.querySelector('.ex-slim') ? 'slim' : 'wide';
+          return [
+            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-rows').innerHTML],
+            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
+          ];
+        }""",
+            [nth, still.to_html()],
+        )
+        for python, javascript in pairs:
+            assert python == javascript
+
+
+def at_column(page, t, row, share):
+    """The place on the page of column t in a row of the drawing; share 0 is the row's top, 1 its bottom."""
+    box = page.locator(".ex-rows").bounding_box()
+    layout = STACK["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
+    zoom, place = box["width"] / layout["W"], layout[row]
+    x, y = layout["left"] + (t - 0.5) * layout["column"], place["y"] + share * place["high"]
+    return box["x"] + zoom * x, box["y"] + zoom * y
+
+
+def test_pointer_sets_push_and_pop_and_moves_the_frame(visit):
+    page = visit(StackExplorer())
+    page.mouse.move(*at_column(page, 2, "push", 0.0))
+    page.mouse.down()
+    page.mouse.move(*at_column(page, 3, "push", 0.5))
+    page.mouse.up()
+    page.mouse.click(*at_column(page, 5, "pop", 1.0))
+    state = state_in(page, "stack")
+    assert state["push"][1:3] == pytest.approx([1, 0.5], abs=0.051) and state["pop"][4] == pytest.approx(0, abs=0.051)
+    page.mouse.click(*at_column(page, 9, "pile", 0.5))
+    assert state_in(page, "stack")["at"] == 9
+
+
+def test_finger_sets_a_pop(visit):
+    page = visit(StackExplorer(), viewport=PHONE, has_touch=True)
+    page.locator(".ex-rows").scroll_into_view_if_needed()
+    page.touchscreen.tap(*at_column(page, 4, "pop", 0.0))
+    state = state_in(page, "stack")
+    assert state["pop"][3] == pytest.approx(1, abs=0.051) and state["at"] == 4
+
+
+def test_typed_word_is_answered_and_a_slider_takes_the_net_over_by_hand(visit):
+    page = visit(StackExplorer(who="net"))
+    page.locator("[data-word]").fill("cab")
+    page.locator(".ex-say", has_text="It answers bac, which is the word backwards").wait_for()
+    assert state_in(page, "stack")["word"] == "cab"
+    by_net = StackExplorer(who="net", word="cab").value
+    page.locator("input[data-key=push]").focus()
+    page.keyboard.press("Home")
+    state = state_in(page, "stack")
+    assert state["who"] == "hand" and state["push"][2] == 0
+    np.testing.assert_allclose(state["pop"], by_net["pop"], atol=0.005)
+    page.locator("input[data-key=at]").focus()
+    page.keyboard.press("ArrowRight")
+    assert state_in(page, "stack")["at"] == 4
+    assert page.locator("input[data-key=at]").get_attribute("aria-valuetext") == "step 4"
+
+
+def test_link_sets_the_word_and_the_net(visit):
+    link = '<p><a href="#stack?preset=net&amp;word=deaf&amp;at=5">net</a></p>'
+    page = visit(StackExplorer(anchor="stack"), before=link)
+    page.locator("a", has_text="net").click()
+    page.wait_for_function(
+        "() => afmHost.modelOf(document.querySelector('[data-afm]')).get('who') === 'net'",
+    )
+    state = state_in(page, "stack")
+    assert (state["word"], state["who"], state["at"]) == ("deaf", "net", 5)
+    page.locator(".ex-say", has_text="It answers faed").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"push": [0.5] * 11}, r"push must be 12 numbers in \[0, 1\]; got"),
+        ({"pop": [0.5] * 11 + [1.5]}, r"pop must be 12 numbers in \[0, 1\]"),
+        ({"at": 0}, r"at must be a number in \[1, 12\]; got 0"),
+        ({"word": "a" * 25}, "word must be a text of at most 24 characters"),
+        ({"who": "it"}, "who must be one of 'hand', 'net'; got 'it'"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(TraitError, match=message):
+        StackExplorer(**arguments)
