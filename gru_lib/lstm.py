@@ -388,13 +388,18 @@ def lstm_backward(
     dh, dc = dh.T.copy(), dc.T.copy()
 
     # What dc or dh is multiplied by, for all steps at once: (T, H, N), or (T, 3, H, N).
-    by_o = tanh_c * gates[:, 2] * nots[:, 2]
-    by_c = gates[:, 2] * (1 - tanh_c * tanh_c)
-    by_ifg = empty((T, 3, H, N), h.dtype)
-    by_ifg[:, :2] = gates[:, :2] * nots[:, :2]
+    by_o = np.multiply(tanh_c, gates[:, 2], out=empty(g.shape, h.dtype))
+    by_o *= nots[:, 2]
+    by_c = np.multiply(tanh_c, tanh_c, out=empty(g.shape, h.dtype))
+    np.subtract(1, by_c, out=by_c)
+    by_c *= gates[:, 2]
+    by_ifg = empty(gates.shape, h.dtype)
+    np.multiply(gates[:, :2], nots[:, :2], out=by_ifg[:, :2])
     by_ifg[:, 0] *= g
     by_ifg[:, 1] *= c[:-1]
-    by_ifg[:, 2] = gates[:, 0] * (1 - g * g)
+    np.multiply(g, g, out=by_ifg[:, 2])
+    np.subtract(1, by_ifg[:, 2], out=by_ifg[:, 2])
+    by_ifg[:, 2] *= gates[:, 0]
     carry = gates[:, 1]
     if mask is not None:  # a padded step: no gradient to the gates, all of dh and dc to the step before
         real = mask[:, None, :]
@@ -414,11 +419,13 @@ def lstm_backward(
             dh_prev *= seen[t]
         dh = dh_prev if mask is None else np.where(mask[t], dh_prev, dh)
 
-    da_rows = da.transpose(0, 3, 1, 2).reshape(T * N, 4 * H)
-    h_seen = h[:-1] if seen is None else h[:-1] * seen
+    da_rows, seen_rows = empty((T, N, 4, H), dtype), empty((T, N, H), h.dtype)
+    da_rows[:] = da.transpose(0, 3, 1, 2)
+    seen_rows[:] = (h[:-1] if seen is None else h[:-1] * seen).transpose(0, 2, 1)
+    da_rows = da_rows.reshape(T * N, 4 * H)
     grads = p.zeros_like(dtype)
     grads.W_x[:] = rows(xs).T @ da_rows
-    grads.W_h[:] = h_seen.transpose(0, 2, 1).reshape(T * N, H).T @ da_rows
+    grads.W_h[:] = rows(seen_rows).T @ da_rows
     if p.bias:
         grads.b[:] = da_rows.sum(axis=0)
     return (da_rows @ p.W_x.T).reshape(xs.shape), LSTMState(dh.T.copy(), dc.T.copy()), grads
