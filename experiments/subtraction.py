@@ -1,0 +1,101 @@
+"""The trainings of chapter 7 that would take half of its time. They are stored in subtraction.json; to make them anew:
+
+``python tools/environment.py python -m experiments.subtraction [PART …]``
+
+Every run has its own seed, so any of them can be made again alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gru_lib import SGD, Adam, elman_init, gru_init, lstm_init, train
+from gru_lib.subtractor import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
+from gru_lib.tasks.subtraction import Batch, all_pairs, pick
+
+STORED = Path(__file__).with_suffix(".json")
+SEEDS = range(10)
+EPOCHS = 90
+SIZES = (34, 68)
+CELLS: dict[str, tuple[Callable[..., Any], int]] = {
+    "Elman": (elman_init, 15),
+    "GRU": (gru_init, 8),
+    "LSTM": (lstm_init, 7),
+}
+
+Row = dict[str, Any]
+
+
+def aiedu(seed: int, *, epochs: int = EPOCHS) -> Row:
+    """ai-edu's setting: four units, no bias, write, one pair at a time, gradient descent at 0.1, stop at 100 %."""
+    rng, every = np.random.default_rng(seed), all_pairs(4)
+
+    def one_at_a_time() -> Iterator[Batch]:
+        while True:
+            for i in rng.permutation(136):
+                yield pick(every, [i])
+
+    m = subtractor_init(rng, 4, bias=False, convention="write")
+    history = train(
+        m,
+        subtractor_loss,
+        one_at_a_time(),
+        SGD(m, 0.1),
+        steps=136 * epochs,
+        evaluate=lambda m: {"pairs": subtractor_accuracy(m, every).pairs},
+        every=136,
+        stop=lambda history: history.last("pairs") == 1,
+        progress=False,
+    )
+    said = subtractor_predict(m, every.xs)
+    wrong = ((said > 0.5) != (every.ys == 1)).any(axis=(0, 2))
+    a, b = np.tril_indices(16)  # the numbers, in the order of all_pairs
+    return {
+        "right": [round(136 * value) for value in history.curve("pairs")[1]],  # after each epoch
+        "wrong": [f"{u} - {v}" for u, v in zip(a[wrong].tolist(), b[wrong].tolist(), strict=True)],
+        "0 - 0": said[:, 0, 0].tolist(),
+    }
+
+
+def split(size: int, cell: str, seed: int) -> Row:
+    """Train on some of the pairs, test on the others: 400 steps with all of them, Adam at 0.02."""
+    every, order = all_pairs(4), np.random.default_rng(1000 + seed).permutation(136)
+    seen, unseen = pick(every, order[:size]), pick(every, order[size:])
+    init, H = CELLS[cell]
+    m = subtractor_init(np.random.default_rng(seed), H, init=init)
+    train(m, subtractor_loss, [seen], Adam(m, 0.02), steps=400, progress=False)
+    return {
+        "numbers": m.size,
+        "seen": subtractor_accuracy(m, seen).pairs,
+        "unseen": subtractor_accuracy(m, unseen).pairs,
+    }
+
+
+PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
+    "aiedu": (aiedu, ((),)),
+    "split": (split, tuple((size, cell) for size in SIZES for cell in CELLS)),
+}
+
+
+def main(parts: list[str]) -> None:
+    """Make the parts anew, both if none is named, and store them: rows [*what was run, seed, result]."""
+    stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
+    for part in parts or PARTS:
+        run, settings = PARTS[part]
+        begin = time.perf_counter()
+        rows = [[*setting, seed, run(*setting, seed)] for seed in SEEDS for setting in settings]
+        stored[part] = json.loads(json.dumps(rows), parse_float=lambda text: round(float(text), 4))
+        print(f"{part}: {len(rows)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
+        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
+        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
