@@ -56,8 +56,8 @@ serve: $(STAMP) ## build, serve on localhost, build again on change; PORT=8000
 lab: $(STAMP) ## JupyterLab on the chapters
 	@$(RUN) $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) book
 
-bench: $(STAMP) ## time the library beside other frameworks, those that are installed
-	@$(BIN)/python -m benchmarks
+bench: book ## time the library beside the frameworks that are installed, and the built pages; ARGS=--help tells more
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(STAMP) ## ruff: rules and form
 	@$(BIN)/ruff check .
