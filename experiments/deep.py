@@ -98,7 +98,7 @@ def drawn(seed: Any, count: int, question: str, *, turned: bool = False, d: int 
     batch = batch._replace(xs=batch.xs.astype(DTYPE))
     if turned:
         ys, asked = (reverse(a, batch.lengths) for a in (batch.ys, batch.asked[..., None]))
-        batch = batch._replace(xs=reverse(batch.xs, batch.lengths), ys=ys, asked=asked[..., 0])
+        batch = batch._replace(xs=reverse(batch.xs, batch.lengths), ys=ys, asked=asked[..., 0] > 0)
     return batch
 
 

@@ -42,7 +42,7 @@ from gru_lib.tasks.text import english, streams
 
 STORED = Path(__file__).with_suffix(".json")
 KINDS = ("none", "zaremba", "variational", "naive")
-RATES = (0.1, 0.25, 0.5)
+RATES = (0.05, 0.1, 0.25)
 SEEDS = range(3)
 TRAINED_ON = 40_000  # characters: few on purpose, so that a net of this size can learn them by heart
 D, H, N, K = 32, 96, 16, 32

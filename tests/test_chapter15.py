@@ -1,0 +1,126 @@
+"""Chapter 15: what the page says of stacks and of two directions, and that its stored trainings can be made again."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+
+from experiments import deep
+from gru_lib import (
+    bidirectional,
+    bidirectional_forward,
+    bundle,
+    cell_of,
+    gradcheck,
+    gru_init,
+    linear_init,
+    reverse,
+    stack,
+)
+from gru_lib.tasks.ahead import TOKENS, marks
+
+STORED = json.loads(deep.STORED.read_text("utf8"))
+
+
+def result(part, *what):
+    (row,) = [row[-1] for row in STORED[part] if row[:-1] == list(what)]
+    return row
+
+
+def test_stored_results_hold_every_setting_with_every_seed():
+    for part, (_, settings, seeds) in deep.PARTS.items():
+        wanted = {(*setting, seed) for setting in settings for seed in seeds}
+        assert {tuple(row[:-1]) for row in STORED[part]} == wanted and len(STORED[part]) == len(wanted), part
+
+
+@pytest.mark.parametrize(
+    ("part", "what"),
+    [
+        ("ahead", ("before", "forward", 0)),
+        ("ahead", ("after", "forward", 0)),
+        ("ahead", ("after", "backward", 0)),
+        ("ahead", ("after", "bidirectional", 0)),
+        ("ahead", ("same", "two bidirectional", 0)),
+        ("delay", (2, 0)),
+        ("reversal", ("array, lengths kept", 0)),
+    ],
+)
+def test_a_training_made_anew_ends_where_the_stored_one_ended(part, what):
+    again, stored = deep.PARTS[part][0](*what), result(part, *what)
+    assert again["right"] == pytest.approx(stored["right"], abs=0.03)
+
+
+def test_a_short_training_on_digits_by_rows_beats_the_commonest_digit_by_far():
+    found = deep.digit("row", "bidirectional", 0, epochs=8)
+    assert found["test"] > 0.85
+
+
+@pytest.mark.parametrize("by", deep.WIDTHS)
+def test_the_three_nets_have_about_as_many_parameters(by):
+    sizes = [deep.classifier(name, by, np.random.default_rng(0)).size for name in deep.WIDTHS[by]]
+    assert max(sizes) / min(sizes) < 1.03
+
+
+@pytest.mark.parametrize("name", ["one", "two", "bidirectional"])
+def test_gradient_of_the_digit_classifier_matches_complex_step(name, monkeypatch):
+    monkeypatch.setattr(deep, "DTYPE", np.float64)
+    rng = np.random.default_rng(0)
+    rnn = deep.layers(name, rng, 2, 3)
+    m = bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 10))
+    batch = rng.normal(size=(4, 5, 2)), rng.integers(0, 10, 5)
+    assert gradcheck(lambda m: deep.digit_loss(m, batch)[0], m, deep.digit_loss(m, batch)[1]).worst < 1e-11
+
+
+@pytest.mark.parametrize("name", ["forward", "two bidirectional"])
+def test_gradient_of_the_tagger_matches_complex_step(name, monkeypatch):
+    monkeypatch.setattr(deep, "DTYPE", np.float64)
+    rng = np.random.default_rng(0)
+    rnn = deep.layers(name, rng, TOKENS, 2)
+    m = bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 1))
+    batch = marks(rng, 5, 8, "same", share=0.5)
+    assert batch.asked.any()
+    assert gradcheck(lambda m: deep.tag_loss(m, batch)[0], m, deep.tag_loss(m, batch)[1]).worst < 1e-10
+
+
+def test_what_is_read_of_a_bidirectional_layer_has_seen_every_input():
+    rng = np.random.default_rng(0)
+    p = bidirectional(gru_init(rng, 2, 3), gru_init(rng, 2, 3))
+    xs = rng.normal(size=(6, 1, 2))
+    before = deep.read(bidirectional_forward(xs, None, p)[0], p)
+    for t in range(6):
+        changed = xs.copy()
+        changed[t] += 1
+        after = deep.read(bidirectional_forward(changed, None, p)[0], p)
+        assert (after != before).all()
+
+
+def test_no_sum_of_two_functions_tells_equal_from_different():
+    """The theorem on one bidirectional layer, by trying many: at most three of four, cross-entropy at least ln 2."""
+    rng = np.random.default_rng(0)
+    f, g = rng.normal(0, 3, (2, 10_000, 2))
+    right, entropy = np.zeros(10_000), np.zeros(10_000)
+    for a, b in product((0, 1), repeat=2):
+        margin = (f[:, a] + g[:, b]) * (1 if a == b else -1)
+        right += margin > 0
+        entropy += np.logaddexp(0, -margin) / 4
+    assert right.max() == 3
+    assert entropy.min() >= np.log(2) - 1e-12
+
+
+@pytest.mark.parametrize("make", ["stack", "bidirectional"])
+def test_padding_changes_no_real_output(make):
+    rng = np.random.default_rng(0)
+    pair = gru_init(rng, 2, 3), gru_init(rng, 3 if make == "stack" else 2, 3)
+    p = stack(*pair) if make == "stack" else bidirectional(*pair)
+    xs = rng.normal(size=(4, 1, 2))
+    alone = cell_of(p).forward(xs, None, p)[0]
+    padded = np.concatenate([xs, np.full((9, 1, 2), np.nan)])
+    np.testing.assert_array_equal(cell_of(p).forward(padded, None, p, lengths=[4])[0][:4], alone)
+
+
+def test_reversing_the_array_is_wrong_for_every_sequence_but_the_longest():
+    xs = np.random.default_rng(0).normal(size=(6, 3, 2))
+    right = reverse(xs, [6, 4, 5])
+    same = [np.array_equal(right[:length, n], xs[::-1][:length, n]) for n, length in enumerate((6, 4, 5))]
+    assert same == [True, False, False]
