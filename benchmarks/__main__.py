@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import report
+from benchmarks import report, subtraction
 from benchmarks.contenders import CONTENDERS, Case
 
 SIZES = {
@@ -214,6 +214,7 @@ def main() -> None:
     found: dict[str, Any] = {"machine": machine(), "date": datetime.date.today().isoformat()}
     if not a.pages:
         found |= side_by_side(a)
+        found["subtraction"] = subtraction.measure()
     if a.linear:
         found["linear"] = linear(a)
     if a.pages is not False:

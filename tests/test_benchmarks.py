@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benchmarks import subtraction
 from benchmarks.contenders import CONTENDERS, Case
 
 CASE = Case(5, 3, 4, 6)
@@ -29,3 +30,8 @@ def test_the_floor_does_the_products_of_the_layer():
     assert CASE.flops(3) == 3 * 2 * 5 * 3 * 18 * 10
     hs, dx, dxs = CONTENDERS["GEMM floor"]("gru", CASE, "float64").train()
     assert hs.shape == (6, 18) and dx.shape == (4, 18) and dxs.shape == (15, 4)
+
+
+def test_subtraction_is_timed_until_every_answer_is_right():
+    steps, seconds = subtraction.to_perfect(3)
+    assert 10 < steps < subtraction.MOST and seconds > 0
