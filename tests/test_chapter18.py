@@ -1,0 +1,100 @@
+"""Chapter 18: what a beam guarantees and what it does not, and where wider is worse."""
+
+import json
+
+import numpy as np
+import pytest
+
+from experiments import dates
+from gru_lib.decode import beam_search, greedy
+from gru_lib.io import load
+from gru_lib.ops import log_softmax
+from gru_lib.tasks.dates import ISO, WRITTEN, pairs
+from gru_lib.translator import translate_beam, translator_init
+
+STORED = json.loads(dates.STORED.read_text("utf8"))
+
+
+def random_tree(seed, V=4, scale=1.5):
+    known = {}
+
+    def step(past, token):
+        past = (*past, int(token))
+        if past not in known:
+            known[past] = log_softmax(scale * np.random.default_rng([seed, *past]).normal(size=V))
+        return known[past], past
+
+    return step
+
+
+@pytest.mark.parametrize("end", [None, 0])
+def test_a_beam_is_never_below_greedy_search_within_two_steps(end):
+    for seed in range(100):
+        step = random_tree(seed)
+        g = greedy(step, (), 1, end=end, max_steps=2).log_prob
+        for width in (1, 2, 3, 5, 16):
+            assert beam_search(step, (), 1, width=width, end=end, max_steps=2)[0].log_prob >= g - 1e-12
+
+
+def test_a_beam_that_cuts_nothing_is_never_below_greedy_search():
+    for seed in range(20):
+        step = random_tree(seed, V=3)
+        g = greedy(step, (), 1, end=0, max_steps=5).log_prob
+        assert beam_search(step, (), 1, width=3**5, end=0, max_steps=5)[0].log_prob >= g - 1e-12
+
+
+def test_a_beam_is_at_least_greedy_search_if_it_holds_its_beginning():
+    """Part 4 of the theorem: whenever it is below, greedy search's last beginning had been cut."""
+    lost = 0
+    for seed in range(300):
+        step, asked = random_tree(seed, V=5, scale=1.0), set()
+
+        def noting(past, token, step=step, asked=asked):
+            log_probs, after = step(past, token)
+            asked.add(after[1:])  # without the start
+            return log_probs, after
+
+        found = greedy(step, (), 1, end=None, max_steps=6)
+        best = beam_search(noting, (), 1, width=2, end=None, max_steps=6)[0].log_prob
+        if best < found.log_prob - 1e-12:
+            lost += 1
+            assert tuple(found.tokens[:5].tolist()) not in asked
+    assert lost > 0
+
+
+def model(name, **options):
+    p = translator_init(np.random.default_rng(0), dates.E, dates.H, **options)
+    load(dates.STORED.with_name(f"dates_{name}.npz"), p)
+    return p.astype(np.float64)
+
+
+def test_empty_translation_is_the_likeliest_of_the_model_with_cut_data_and_a_narrow_beam_misses_it():
+    p = model("cut", source=ISO, target=WRITTEN)
+    days = dates.days()[1][:10]
+    found = {}
+    for width, alpha in ((1, 0.0), (16, 0.0), (16, 1.0)):
+        for iso in pairs(days).iso[::18]:
+            source = ISO.tokens([iso])[0][:, 0]
+            best = translate_beam(p, source, width=width, end=WRITTEN.end, max_steps=36, alpha=alpha)[0]
+            found.setdefault((width, alpha), []).append(len(best.tokens))
+    empty = {how: np.mean(np.array(lengths) == 1) for how, lengths in found.items()}
+    assert empty[1, 0.0] <= 0.2 and empty[16, 0.0] >= 0.8 and empty[16, 1.0] == 0
+
+
+def test_stored_models_are_the_weak_one_and_the_one_with_cut_data():
+    assert model("weak", feed=False).size == 11_181
+    p = model("cut", source=ISO, target=WRITTEN)
+    log_probs = [
+        translate_beam(p, ISO.tokens([iso])[0][:, 0], width=40, end=WRITTEN.end, max_steps=1)
+        for iso in ("2026-03-07", "1987-12-25")
+    ]
+    for found in log_probs:  # what it gives to the end token at once is the share of empty targets
+        (empty,) = [one.log_prob for one in found if one.ended]
+        assert 0.08 < np.exp(empty) < 0.25
+
+
+def test_wider_is_worse_where_the_data_was_cut_and_not_where_it_was_not():
+    row = {(share, seed): result for share, seed, result in STORED["cut"]}
+    for seed in dates.SEEDS:
+        assert row[dates.CUT, seed]["0, 16"]["right"] < 0.5 * row[dates.CUT, seed]["0, 1"]["right"]
+        assert row[0.0, seed]["0, 16"]["empty"] == 0
