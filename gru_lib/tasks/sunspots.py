@@ -16,7 +16,7 @@ __all__ = ["TEST_FROM", "VALIDATION_FROM", "Series", "sunspots"]
 
 Array = NDArray[Any]
 
-#: First years to be foretold in the second and the third part: 1701–1900 trains, 1901–1950 validates, the rest tests.
+#: First years to be forecast in the second and the third part: 1701–1900 trains, 1901–1950 validates, the rest tests.
 VALIDATION_FROM, TEST_FROM = 1901, 1951
 
 _SHA256 = "f660a9790e83edbbfe10d969532f73fff20fca6cdfa2bf7a3eeae2e000c1a464"
