@@ -71,6 +71,11 @@ def test_claims_of_the_page_hold_in_the_stored_results():
     assert max(ends("IRNN", 50)) < 0.03 < min(ends("IRNN", 100))
     assert min(run["error"] for run in results("kept", "set")) > 0.85 * BASELINE
     assert max(run["error"] for run in results("kept", "begun")) < 0.03
+    assert (
+        min(run["error"][-1] for cell in other_memories.SLOW for run in results("slow", cell, False)) > 0.9 * BASELINE
+    )
+    assert max(run["error"][-1] for run in results("slow", "SCRN", True)) < 0.12
+    assert max(run["error"][-1] for run in results("slow", "SCRN, 0.99", True)) < 0.02
     for run in results("strings", "reverse", "GRU") + results("strings", "reverse", "stack", "bits"):
         assert run["16"][1] == 0
     for run in results("strings", "reverse", "stack", "softmax", -1.0):
