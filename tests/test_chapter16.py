@@ -1,0 +1,97 @@
+"""Chapter 16: what the page says of language models, and that its stored trainings can be made again."""
+
+import json
+
+import numpy as np
+import pytest
+
+from experiments import language_model
+from gru_lib.language_model import lm_init, lm_loss
+from gru_lib.ngram import NGram
+from gru_lib.ops import log_softmax
+from gru_lib.tasks.text import english, streams
+from gru_lib.train import Chunk
+
+STORED = json.loads(language_model.STORED.read_text("utf8"))
+
+
+def results(part, *what):
+    return [row[-1] for row in STORED[part] if row[: len(what)] == list(what)]
+
+
+def test_stored_results_hold_every_setting_with_its_seeds():
+    for part, (_, settings, seeds) in language_model.PARTS.items():
+        wanted = {(*setting, seed) for setting in settings for seed in seeds}
+        assert {tuple(row[:-1]) for row in STORED[part]} == wanted and len(STORED[part]) == len(wanted), part
+
+
+@pytest.mark.parametrize("cell", language_model.UNITS)
+def test_a_short_training_made_anew_comes_to_the_stored_bits(cell):
+    assert language_model.short(cell, 0)["validation"] == pytest.approx(
+        results("short", cell, 0)[0]["validation"], abs=0.02
+    )
+
+
+def test_the_gru_beats_every_count_and_the_elman_net_with_every_seed():
+    text = english()
+    counts = NGram(text.encode(text.train), 6, text.V)
+    row = text.encode(text.validation)
+    best = min(counts.bits(row, n=n) for n in range(1, 7))
+    gru, elman = ([r["validation"] for r in results("cells", cell)] for cell in ("GRU", "Elman"))
+    assert max(gru) < min(elman) and max(elman) < best < 2.2
+
+
+def test_a_network_that_knows_its_text_by_heart_is_worse_than_letter_frequencies():
+    text = english()
+    unigram = NGram(text.encode(text.train), 1, text.V).bits(text.encode(text.validation))
+    for row in results("memorise"):
+        training, validation = row["at end"]
+        assert 2**training < 1.25 and validation > unigram
+
+
+def test_a_cut_gradient_costs_little_and_a_cut_state_much():
+    cost = {
+        (K, kind): np.median([r["validation"] for r in results("cut", K, kind)])
+        for K in (4, 64)
+        for kind in ("carried", "zero")
+    }
+    assert abs(cost[4, "carried"] - cost[64, "carried"]) < 0.05
+    assert cost[4, "zero"] - cost[4, "carried"] > 0.2
+
+
+def test_forget_begins_every_piece_with_zeros():
+    m = lm_init(np.random.default_rng(0), 5, 3, 4)
+    xs, ys = streams(np.random.default_rng(1).integers(0, 5, 21), 2)
+    state = np.full((2, 4), 0.5)
+    zero = lm_loss(m, Chunk(xs, ys, None, lambda state: None))
+    forgot = language_model.forget(m, Chunk(xs, ys, state, lambda state: None))
+    assert forgot[0] == zero[0] != lm_loss(m, Chunk(xs, ys, state, lambda state: None))[0]
+    np.testing.assert_array_equal(forgot[1].flat, zero[1].flat)
+
+
+def test_entropy_rises_with_temperature_by_a_variance():
+    """dS/dβ = −β Var(a), by central differences."""
+    a = np.random.default_rng(0).normal(size=20)
+
+    def entropy(beta):
+        log_p = log_softmax(beta * a)
+        return -(np.exp(log_p) * log_p).sum()
+
+    for beta in (0.3, 1.0, 4.0):
+        p = np.exp(log_softmax(beta * a))
+        variance = (p * a * a).sum() - (p * a).sum() ** 2
+        slope = (entropy(beta + 1e-5) - entropy(beta - 1e-5)) / 2e-5
+        assert slope == pytest.approx(-beta * variance, rel=1e-6)
+
+
+def test_results_are_stored_as_they_were_computed_and_merged(tmp_path, monkeypatch):
+    monkeypatch.setattr(language_model, "STORED", tmp_path / "out.json")
+    parts = {"one": (lambda name, seed: {"bits": seed / 3}, (("a",), ("b",)), range(2))}
+    monkeypatch.setattr(language_model, "PARTS", parts)
+    language_model.main(["one", "1"])
+    assert json.loads((tmp_path / "out.json").read_text("utf8")) == {
+        "one": [["a", 1, {"bits": 0.3333}], ["b", 1, {"bits": 0.3333}]]
+    }
+    language_model.main(["one"])
+    rows = json.loads((tmp_path / "out.json").read_text("utf8"))["one"]
+    assert [row[:2] for row in rows] == [["a", 0], ["b", 0], ["a", 1], ["b", 1]]
