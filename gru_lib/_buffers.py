@@ -1,9 +1,9 @@
 """Memory for the sequence passes, used again.
 
 The first touch of fresh memory costs a page fault for every 4 KiB. In a training step of 35 steps, 32 sequences and 256
-units that was a third of the time (chapter 11 measures it), because large arrays go back to the system when they die
-and come back new. So the passes take their large arrays from here: when the last view of one is gone, its memory waits
-for the next request of the same size. A result that somebody still holds is never touched.
+units that was about a quarter of the time (chapter 11 measures it), because large arrays go back to the system when
+they die and come back new. So the passes take their large arrays from here: when the last view of one is gone, its
+memory waits for the next request of the same size. A result that somebody still holds is never touched.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 
 # -------------------------------------------------------------------------------------- the whole sequence, to run
 #
-# Same numbers as T calls of gru_step, several times faster (chapter 11 measures each of these):
+# Same numbers as T calls of gru_step, faster (chapter 11 measures each of these):
 # - Inside, the batch is the last axis: arrays are (H, N), each gate one contiguous slab, and a step is W_hᵀ h.
 # - The input's part of all pre-activations comes from one product for all steps.
 # - What both gates need is e = exp(−a): s = 1/(1 + e) and 1 − s = s e. So their weights are negated, once. k is the
