@@ -1,5 +1,6 @@
 """The language model: the page computes and writes what the library does, and shows what the reader asks for."""
 
+import gzip
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ from experiments import language_model
 from gru_lib.language_model import lm_bits, lm_logits
 from gru_lib.tasks.text import english
 from gru_lib.widgets import LanguageExplorer
+from gru_lib.widgets._modules import classic
 from gru_lib.widgets.language import LANGUAGE, LENGTH, NET, _pick, tempered, trained, uniform, write
 
 READ = """((net, tokens) => {
@@ -61,6 +63,10 @@ def test_the_net_is_worth_what_it_says_it_is():
     bits = lm_bits(trained().astype(np.float32), text.encode(text.validation))
     assert bits == pytest.approx(NET["bits"]["8 bits"], abs=0.002)
     assert abs(NET["bits"]["8 bits"] - NET["bits"]["float32"]) < 0.005
+
+
+def test_a_page_with_the_net_stays_light():
+    assert len(gzip.compress(classic("language").encode())) < 200_000
 
 
 def test_rounding_keeps_every_weight_within_half_a_step():
