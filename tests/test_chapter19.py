@@ -83,3 +83,12 @@ def test_a_net_that_knows_nothing_needs_the_logarithm_of_the_alphabet():
     m = comparison.network(np.random.default_rng(0), "GRU", task.D, task.K, 2)
     m.flat[:] = 0
     assert comparison.score(m, task, task.part("validation")) == pytest.approx(np.log2(task.K), rel=1e-5)
+
+
+def test_parity_baseline_and_the_last_looks_on_text_are_as_the_chapter_says():
+    asked = comparison.tasks()["parity"].part("test").ys
+    assert round(100 * max(asked.mean(), 1 - asked.mean())) == 52
+    assert round(max(run["test"] for run in STORED["parity"]["tanh"]["runs"])) == 56
+    last = [run["step"] == 400 for row in STORED["text"].values() for run in row["runs"]]
+    assert sum(last) > len(last) / 2
+    assert STORED["sunspots"]["LSTM"]["rate"] == max(comparison.RATES)
