@@ -118,9 +118,10 @@ function drawRows(s, c, L, words) {
       const [high, read] = [unit * strength, unit * step.weights[i]];
       out.push(box("ex-entry", x(t), bottom - high, L.bar, high));
       out.push(box("ex-read", x(t), bottom - high, L.bar, read)); // what is read of an entry is its upper part
-      if (high >= 12) {
-        const on = read > 0.7 * high ? "ex-on" : read < 0.3 * high ? "ex-off" : "ex-both";
-        out.push(label(on, middle(t), bottom - high / 2 + 4.5, "middle", c.inputs[i]));
+      const filled = 2 * read >= high; // the letter stands in the larger part
+      if (Math.max(read, high - read) >= 11) {
+        const y = filled ? bottom - high + read / 2 : bottom - (high - read) / 2;
+        out.push(label(filled ? "ex-on" : "ex-off", middle(t), y + 4.5, "middle", c.inputs[i]));
       }
       bottom -= high;
     });

@@ -188,9 +188,10 @@ def _rows(s: dict[str, Any], at: dict[str, Any], words: dict[str, str]) -> str:
             high, read = unit * strength, unit * weight
             out.append(_box("ex-entry", x, bottom - high, bar, high))
             out.append(_box("ex-read", x, bottom - high, bar, read))
-            if high >= 12:
-                on = "ex-on" if read > 0.7 * high else "ex-off" if read < 0.3 * high else "ex-both"
-                out.append(text(on, middle, bottom - high / 2 + 4.5, "middle", s["inputs"][i]))
+            filled = 2 * read >= high  # the letter stands in the larger part
+            if max(read, high - read) >= 11:
+                y = bottom - high + read / 2 if filled else bottom - (high - read) / 2
+                out.append(text("ex-on" if filled else "ex-off", middle, y + 4.5, "middle", s["inputs"][i]))
             bottom -= high
         out.append(text("ex-letter-x", middle, at["says"], "middle", s["says"][t]))
         out.append(text("ex-small", middle, at["H"] - 2, "middle", str(t + 1)))
