@@ -67,7 +67,7 @@ function drawRows(s, c, L, words) {
   const unit = `<tspan class="ex-it">h</tspan> ${fill(words.unit_k, { k: s.unit })}`;
   name(L.read.mid - L.read.half, words.read, unit, "h");
   name(L.hand.mid - L.hand.half, words.hand, '<tspan class="ex-it">h</tspan>', "h");
-  name(L.slim ? L.write.text - 14 : L.write.text - 16, words.write, "", "h");
+  name(L.write.text - (L.slim ? 18 : 16), words.write, "", "h");
   name(L.prob.tank, fill(words.prob, { at: s.at }), "", "h");
 
   let column = Math.min(24, L.span / c.read.length);

@@ -186,7 +186,7 @@ def _rows(found: Found, at: int, unit: int, layout: dict[str, Any], words: dict[
     h = '<tspan class="ex-it">h</tspan>'
     name(read["mid"] - read["half"], words["read"], f"{h} {words['unit_k'].format(k=unit)}")
     name(hand["mid"] - hand["half"], words["hand"], h)
-    name(write["text"] - (14 if layout["slim"] else 16), words["write"], "")
+    name(write["text"] - (18 if layout["slim"] else 16), words["write"], "")
     name(prob["tank"], words["prob"].format(at=at), "")
 
     column = min(24, span / len(found.read))
