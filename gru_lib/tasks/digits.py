@@ -1,7 +1,7 @@
 """Handwritten digits as sequences: scikit-learn's 1797 pictures of 8 × 8 pixels, read row by row or pixel by pixel.
 
 The pictures come with scikit-learn: nothing is downloaded. They are the test part of the *optdigits* set of the UCI
-repository, by 13 writers; every writer is in every part of the split made here.
+repository, by 13 writers. Who wrote which is not in the data, so the split made here does not keep writers apart.
 """
 
 from __future__ import annotations
