@@ -124,3 +124,14 @@ def test_reversing_the_array_is_wrong_for_every_sequence_but_the_longest():
     right = reverse(xs, [6, 4, 5])
     same = [np.array_equal(right[:length, n], xs[::-1][:length, n]) for n, length in enumerate((6, 4, 5))]
     assert same == [True, False, False]
+
+
+@pytest.mark.parametrize(("question", "no"), [("after", 0.485), ("same", 0.4825)])
+def test_the_constant_answers_are_right_as_often_as_the_page_says(question, no):
+    test = marks(np.random.default_rng(10_001), 1000, 24, question)
+    assert np.mean(test.ys[..., 0][test.asked] == 0) == pytest.approx(no, abs=5e-4)
+
+
+def test_by_pixels_the_nets_name_95_to_98_per_cent_of_the_training_pictures():
+    shares = [round(100 * row[-1]["train"]) for row in STORED["pixel"]]
+    assert (min(shares), max(shares)) == (95, 98)
