@@ -15,7 +15,6 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -210,7 +209,7 @@ def time_one(name: str, size: tuple[int, int, int, int]) -> tuple[float, float]:
     for _ in range(3):
         run()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    while calls < 5 or spent < 0.1:
+    while calls < 5 or spent < 0.4:
         start = time.process_time()
         run()
         took = time.process_time() - start
@@ -218,18 +217,20 @@ def time_one(name: str, size: tuple[int, int, int, int]) -> tuple[float, float]:
     return best, (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / calls
 
 
-def measure(size: tuple[int, int, int, int], turns: int = 12) -> tuple[dict[str, float], dict[str, int]]:
-    """Seconds and page faults of a training step, by rung and for the floor.
+def measure(size: tuple[int, int, int, int], rounds: int = 7) -> tuple[dict[str, float], dict[str, list[int]]]:
+    """Seconds of a training step, and the least and most page faults, by rung and for the floor.
 
-    Each has a process of its own, since what one leaves behind in memory changes the page faults of another. They take
-    turns.
+    What memory the allocator keeps differs from process to process, and what one rung leaves behind changes another. So
+    each rung gets a fresh process in each round, in turns; the time is the median over the rounds of the best in each.
     """
     spawn = multiprocessing.get_context("spawn")
-    names = [*RUNGS, "floor"]
-    with ExitStack() as stack:
-        homes = {name: stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn)) for name in names}
-        rounds = [{n: homes[n].submit(time_one, n, size).result() for n in names} for _ in range(turns)]
-    return {n: min(r[n][0] for r in rounds) for n in names}, {n: round(rounds[-1][n][1]) for n in names}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in (*RUNGS, "floor")}
+    for _ in range(rounds):
+        for name, runs in found.items():
+            with ProcessPoolExecutor(1, mp_context=spawn) as home:
+                runs.append(home.submit(time_one, name, size).result())
+    seconds = {name: float(np.median([took for took, _ in runs])) for name, runs in found.items()}
+    return seconds, {n: [round(pick(f for _, f in runs)) for pick in (min, max)] for n, runs in found.items()}
 
 
 def calls(H: int = 16, N: int = 32) -> dict[str, float]:
@@ -271,7 +272,8 @@ def main() -> None:
         print(f"\n{name}: T x N x D x H = {'x'.join(map(str, size))}")
         for rung, took in seconds.items():
             gain = seconds["the equations, step by step"] / took
-            print(f"  {rung:30s}{took * 1e3:10.3f} ms{gain:8.2f}x{faults[rung]:8d} page faults", flush=True)
+            least, most = faults[rung]
+            print(f"  {rung:30s}{took * 1e3:10.3f} ms{gain:8.2f}x{least:8d} to {most} page faults", flush=True)
     found["calls"] = calls()
     print("\nMicroseconds of a call:", {name: round(took * 1e6, 2) for name, took in found["calls"].items()})
     STORED.write_text(json.dumps(found, indent=1) + "\n", "utf8")
