@@ -95,3 +95,18 @@ def test_results_are_stored_as_they_were_computed_and_merged(tmp_path, monkeypat
     language_model.main(["one"])
     rows = json.loads((tmp_path / "out.json").read_text("utf8"))["one"]
     assert [row[:2] for row in rows] == [["a", 0], ["b", 0], ["a", 1], ["b", 1]]
+
+
+def test_the_networks_have_as_many_parameters_as_the_page_says():
+    sizes = {cell: language_model.network(np.random.default_rng(0), cell).size for cell in language_model.UNITS}
+    assert sizes == {"GRU": 152_550, "Elman": 164_866}
+
+
+def test_the_longest_string_that_validation_shares_is_the_sentence_the_page_names():
+    text = english()
+    shared = (
+        '" may only occur syntactically nested in a "for" or "while"\n'
+        "loop, but not nested in a function or class definition"
+    )
+    assert len(shared) == 114
+    assert '"continue' + shared in text.train and '"break' + shared in text.validation
