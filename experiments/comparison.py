@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments._store import as_stored, chosen, load, replace
 from gru_lib import Adam, Bundle, bundle, cell_of, elman_init, gru_init, linear_init, lstm_init, train
 from gru_lib.ops import bce_with_logits, linear_backward, linear_forward, softmax_cross_entropy
 from gru_lib.tasks.digits import as_sequence, digits
@@ -304,12 +305,10 @@ def compare(name: str) -> Row:
 
 def main(names: list[str]) -> None:
     """Make the tasks anew, all of them if none is named, and store them."""
-    for name in names or tasks():
+    for name in chosen(names, tasks()):
         begin = time.perf_counter()
-        row = json.loads(json.dumps(compare(name)), parse_float=lambda text: round(float(text), 4))
-        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
-        stored[name] = row
-        STORED.write_text(json.dumps(stored, indent=1) + "\n", "utf8")
+        row = as_stored(compare(name))
+        replace(STORED, json.dumps(load(STORED) | {name: row}, indent=1) + "\n")  # a table for each task: no rows
         print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._store import chosen, decimals, make, replace
 from gru_lib import Adam, train
 from gru_lib.io import save
 from gru_lib.optim import linear_decay
@@ -228,33 +228,21 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
 }
 
 
-def main(parts: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Make the parts anew, all of them if none is named, and store them. "part:name" makes one setting."""
-    for asked in parts or [*PARTS, "weights", "models"]:
-        begin = time.perf_counter()
-        if asked == "models":
+    names = [*PARTS, "weights", "models"]
+    settings = dict.fromkeys(f"{part}:{what[0]}" for part, (_, wanted) in PARTS.items() for what in wanted)
+    for asked in chosen(arguments or names, [*names, *settings]):
+        part, _, only = asked.partition(":")
+        if part == "models":
             save(STORED.with_name("dates_weak.npz"), weak_model(0).astype(np.float32))
             save(STORED.with_name("dates_cut.npz"), cut_model(CUT, 0).astype(np.float32))
-            continue
-        if asked == "weights":
-            WEIGHTS.write_text(json.dumps(weights(), ensure_ascii=False, separators=(",", ":")) + "\n", "utf8")
-            continue
-        part, _, only = asked.partition(":")
-        run, wanted = PARTS[part]
-        made = {}
-        for what in wanted:
-            if only in ("", str(what[0])):
-                text = json.dumps(run(*what), ensure_ascii=False)
-                made[what] = json.loads(text, parse_float=lambda text: round(float(text), 5))
-        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
-        made = {tuple(row[:-1]): row[-1] for row in stored.get(part, [])} | made
-        stored[part] = [[*what, made[what]] for what in wanted if what in made]
-        print(f"{asked}: {time.perf_counter() - begin:.0f} s", flush=True)
-        lines = ",\n".join(
-            f'"{name}": [\n' + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]"
-            for name, rows in stored.items()
-        )
-        STORED.write_text("{\n" + lines + "\n}\n", "utf8")
+        elif part == "weights":
+            replace(WEIGHTS, json.dumps(weights(), ensure_ascii=False, separators=(",", ":")) + "\n")
+        else:
+            run, wanted = PARTS[part]
+            picked = [what for what in wanted if only in ("", str(what[0]))]
+            make(STORED, part, run, wanted, picked, rounding=decimals(5))
 
 
 def weights(seed: int = 0, digits: int = 2) -> Row:

@@ -7,15 +7,14 @@ Every run has its own seed, so any of them can be made again alone. float32.
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments._store import make_parts
 from gru_lib import (
     Adam,
     BidirectionalParams,
@@ -241,30 +240,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
 
 
 def main(arguments: list[str]) -> None:
-    """Make the parts anew, all of them if none is named, and store each run; with --missing, what is not stored yet."""
-    for part in [name for name in arguments if name != "--missing"] or PARTS:
-        run, settings, seeds = PARTS[part]
-        wanted = [[*setting, seed] for seed in seeds for setting in settings]
-        done = [row[:-1] for row in load().get(part, [])] if "--missing" in arguments else []
-        begin = time.perf_counter()
-        made = [what for what in wanted if what not in done]
-        for what in made:
-            new = [*what, json.loads(json.dumps(run(*what)), parse_float=lambda text: round(float(text), 4))]
-            stored = load()
-            others = [row for row in stored.get(part, []) if row[:-1] in wanted and row[:-1] != what]
-            save(stored | {part: sorted([*others, new], key=lambda row: wanted.index(row[:-1]))})
-        print(f"{part}: {len(made)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
-
-
-def load() -> dict[str, list[list[Any]]]:
-    """Read what is stored: by part, the rows [*what was run, seed, result]."""
-    return json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
-
-
-def save(stored: dict[str, list[list[Any]]]) -> None:
-    """Store the parts in their order, a line for each row."""
-    parts = [f'"{part}": [\n' + ",\n".join(map(json.dumps, stored[part])) + "\n]" for part in PARTS if part in stored]
-    STORED.write_text("{\n" + ",\n".join(parts) + "\n}\n", "utf8")
+    """Make the parts named, all of them if none is, and store each run; with --missing, what is not stored yet."""
+    make_parts(STORED, PARTS, arguments)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import json
 import sys
-import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._store import chosen, make, seeded
 from gru_lib import Adam, Bundle, Chunks, elman_init, gru_init, train
 from gru_lib.language_model import lm_bits, lm_init, lm_loss
 from gru_lib.optim import linear_decay
@@ -197,25 +197,14 @@ def store_net(seed: int = 0, epochs: float = EPOCHS) -> None:
 
 def main(asked: list[str]) -> None:
     """Make the parts asked for anew, with the seeds asked for; all of them if none is named. Store them."""
-    seeds = {int(word) for word in asked if word.isdigit()}
-    for part in [word for word in asked if not word.isdigit()] or [*PARTS, "net"]:
+    only = {int(word) for word in asked if word.isdigit()}
+    for part in chosen([word for word in asked if not word.isdigit()], [*PARTS, "net"]):
         if part == "net":
             store_net()
             continue
-        run, settings, all_seeds = PARTS[part]
-        new: dict[tuple[Any, ...], Row] = {}
-        begin = time.perf_counter()
-        for seed in [s for s in all_seeds if not seeds or s in seeds]:
-            for setting in settings:
-                text = json.dumps(run(*setting, seed))
-                new[(*setting, seed)] = json.loads(text, parse_float=lambda t: round(float(t), 4))
-        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
-        rows = {tuple(row[:-1]): row[-1] for row in stored.get(part, [])} | new
-        wanted = [(*setting, seed) for seed in all_seeds for setting in settings]
-        stored[part] = [[*key, rows[key]] for key in wanted if key in rows]
-        print(f"{part}: {len(stored[part])} of {len(wanted)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
-        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
-        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+        run, settings, seeds = PARTS[part]
+        picked = seeded(settings, [seed for seed in seeds if not only or seed in only])
+        make(STORED, part, run, seeded(settings, seeds), picked)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The trainings of chapter 12 that take minutes. They are stored in lstm_memory.json; to make them anew:
 
-``python tools/environment.py python -m experiments.lstm_memory [PART …]``
+``python tools/environment.py python -m experiments.lstm_memory [--missing] [PART …]``
 
 Every run has its own seed, so any of them can be made again alone. float32. Cells are compared at equal parameters:
 `sizes` picks the units.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._store import make_parts
 from experiments.three_stories import SOLVED, Draw, Row, right, single, task
 from gru_lib import Adam, Bundle, elman_init, gru_init, train
 from gru_lib.lstm import lstm_init
@@ -159,22 +159,9 @@ PARTS |= {
 }
 
 
-def rows(part: str) -> list[list[Any]]:
-    """Every row of a part, seed by seed: [*what was run, seed, result]."""
-    function, settings, seeds = PARTS[part]
-    return [[*setting, seed, function(*setting, seed)] for seed in seeds for setting in settings]
-
-
-def main(parts: list[str]) -> None:
-    """Make the parts anew, all of them if none is named, and store them. "equal" needs "tuning"."""
-    for part in parts or PARTS:
-        begin = time.perf_counter()
-        made = json.loads(json.dumps(rows(part)), parse_float=lambda text: round(float(text), 4))
-        print(f"{part}: {len(made)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
-        stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
-        stored = {name: stored.get(name, []) for name in PARTS} | {part: made}
-        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
-        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+def main(arguments: list[str]) -> None:
+    """Make the parts named, or all, and store each run; with --missing, the rest alone. "equal" needs "tuning"."""
+    make_parts(STORED, PARTS, arguments)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._store import chosen, digits, load, make, replace, seeded
 from gru_lib import (
     Adam,
     Bundle,
@@ -115,7 +116,7 @@ def rate(cell: str, lr: float, seed: int) -> Row:
 
 def best_rate(cell: str) -> float:
     """The rate with the lowest median error at the end, of the stored trials; the lower one of two equal."""
-    trials = [row for row in load()["rates"] if row[0] == cell]
+    trials = [row for row in load(STORED)["rates"] if row[0] == cell]
     ends = {lr: np.median([row[-1]["error"][-1] for row in trials if row[1] == lr]) for lr in RATES}
     return min(RATES, key=lambda lr: ends[lr])
 
@@ -262,30 +263,15 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
 }
 
 
-def load() -> dict[str, list[list[Any]]]:
-    """Every stored run by its part: [*what was run, seed, result]."""
-    return json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
-
-
 def main(parts: list[str]) -> None:
     """Make the runs that are not stored yet, of all parts if none is named, and store each as soon as it is made."""
-    for part in parts or [*PARTS, "net"]:
+    for part in chosen(parts, [*PARTS, "net"]):
         if part == "net":
             made = json.dumps(net(), default=lambda array: array.tolist(), separators=(",", ":"))
-            NET.write_text(made + "\n", "utf8")
+            replace(NET, made + "\n")
             continue
         run, settings, seeds = PARTS[part]
-        for what in [[*setting, seed] for seed in seeds for setting in settings]:
-            if what in [row[:-1] for row in load().get(part, [])]:
-                continue
-            row = [*what, run(*what)]
-            print(part, *row, flush=True)
-            stored = load()
-            stored.setdefault(part, []).append(
-                json.loads(json.dumps(row), parse_float=lambda text: float(f"{float(text):.4g}"))
-            )
-            lines = (f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
-            STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf8")
+        make(STORED, part, run, seeded(settings, seeds), missing=True, rounding=digits(4))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,20 @@
 """The trainings of chapter 7 that would take half of its time. They are stored in subtraction.json; to make them anew:
 
-``python tools/environment.py python -m experiments.subtraction [PART …]``
+``python tools/environment.py python -m experiments.subtraction [--missing] [PART …]``
 
 Every run has its own seed, so any of them can be made again alone.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments._store import make_parts
 from gru_lib import SGD, Adam, elman_init, gru_init, lstm_init, train
 from gru_lib.subtractor import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_lib.tasks.subtraction import Batch, all_pairs, pick
@@ -84,17 +83,9 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
 }
 
 
-def main(parts: list[str]) -> None:
-    """Make the parts anew, both if none is named, and store them: rows [*what was run, seed, result]."""
-    stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
-    for part in parts or PARTS:
-        run, settings = PARTS[part]
-        begin = time.perf_counter()
-        rows = [[*setting, seed, run(*setting, seed)] for seed in SEEDS for setting in settings]
-        stored[part] = json.loads(json.dumps(rows), parse_float=lambda text: round(float(text), 4))
-        print(f"{part}: {len(rows)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
-        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
-        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+def main(arguments: list[str]) -> None:
+    """Make the parts named, all of them if none is, and store each run; with --missing, what is not stored yet."""
+    make_parts(STORED, {part: (*made, SEEDS) for part, made in PARTS.items()}, arguments)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,13 @@
 """The trainings of chapter 8 that take minutes. They are stored in three_stories.json; to make them anew:
 
-``python tools/environment.py python -m experiments.three_stories [PART …]``
+``python tools/environment.py python -m experiments.three_stories [--missing] [PART …]``
 
 Every run has its own seed, so any of them can be made again alone. float32.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments._store import make_parts
 from gru_lib import Adam, Bundle, ablated_gru_init, elman_init, gru_forward, gru_init, train
 from gru_lib.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.tasks.memory import TASKS, Batch, agreement
@@ -169,21 +168,9 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
 }
 
 
-def rows(part: str, seeds: Any = SEEDS) -> list[list[Any]]:
-    """Every row of a part, seed by seed: [*what was run, seed, result]."""
-    run, settings = PARTS[part]
-    return [[*setting, seed, run(*setting, seed)] for seed in seeds for setting in settings]
-
-
-def main(parts: list[str]) -> None:
-    """Make the parts anew, all of them if none is named, and store them."""
-    stored = json.loads(STORED.read_text("utf8")) if STORED.exists() else {}
-    for part in parts or PARTS:
-        begin = time.perf_counter()
-        stored[part] = json.loads(json.dumps(rows(part)), parse_float=lambda text: round(float(text), 4))
-        print(f"{part}: {len(stored[part])} runs, {time.perf_counter() - begin:.0f} s", flush=True)
-        text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in stored.items())
-        STORED.write_text("{\n" + text + "\n}\n", "utf8")
+def main(arguments: list[str]) -> None:
+    """Make the parts named, all of them if none is, and store each run; with --missing, what is not stored yet."""
+    make_parts(STORED, {part: (*made, SEEDS) for part, made in PARTS.items()}, arguments)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,138 @@
+"""Make the runs of an experiment and store them: what the scripts of this folder share.
+
+A script has parts. A part is a function and the runs that are wanted of it: the arguments of each, the seed last.
+Results lie in a JSON file beside the script: by part, a line for each run, ``[*arguments, result]``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+Row = list[Any]  # [*arguments, result]
+Stored = dict[str, list[Row]]
+
+MISSING = "--missing"
+
+
+def load(path: Path) -> Stored:
+    """Read what is stored, by part; nothing if there is no file yet."""
+    return json.loads(path.read_text("utf8")) if path.exists() else {}
+
+
+def save(path: Path, stored: Mapping[str, Sequence[Row]]) -> None:
+    """Store the parts in the order given, a line for each row."""
+    parts = (f'"{part}": [\n' + ",\n".join(map(_line, rows)) + "\n]" for part, rows in stored.items())
+    replace(path, "{\n" + ",\n".join(parts) + "\n}\n")
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file as a whole: whoever stops the script, or reads meanwhile, finds the old text or the new."""
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, "utf8")
+    os.replace(new, path)
+
+
+def decimals(count: int) -> Callable[[float], float]:
+    """Rounding to so many decimals."""
+    return lambda value: round(value, count)
+
+
+def digits(count: int) -> Callable[[float], float]:
+    """Rounding to so many significant digits."""
+    return lambda value: float(f"{value:.{count}g}")
+
+
+FOUR_DECIMALS = decimals(4)
+
+
+def as_stored(value: Any, rounding: Callable[[float], float] = FOUR_DECIMALS) -> Any:
+    """The value as JSON gives it back, its floats rounded."""
+    return json.loads(_line(value), parse_float=lambda text: rounding(float(text)))
+
+
+def chosen(asked: Iterable[str], known: Collection[str]) -> list[str]:
+    """The parts to make: those asked for, or all of them. Exits with the list of parts if a name is not among them."""
+    names = list(asked) or list(known)
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"no part is called {name!r}; the parts are: {', '.join(known)}")
+    return names
+
+
+def seeded(settings: Iterable[tuple[Any, ...]], seeds: Iterable[int]) -> list[tuple[Any, ...]]:
+    """The runs of a part, seed by seed: every setting with every seed."""
+    settings = list(settings)
+    return [(*setting, seed) for seed in seeds for setting in settings]
+
+
+def make(
+    path: Path,
+    part: str,
+    run: Callable[..., Any],
+    wanted: Sequence[tuple[Any, ...]],
+    picked: Sequence[tuple[Any, ...]] | None = None,
+    *,
+    missing: bool = False,
+    rounding: Callable[[float], float] = FOUR_DECIMALS,
+) -> None:
+    """Make the runs of a part, and store each as soon as it is made.
+
+    A run that is stored is replaced when it has been made again, so a script that is stopped loses the run it was in
+    and no other. Progress is a bar, or a line for each run where ``TQDM_DISABLE`` forbids the bar.
+
+    Parameters
+    ----------
+    path
+        The JSON file.
+    part, run
+        Name of the part, and its function.
+    wanted
+        The arguments of every run of the part, in the order in which the rows are stored. Rows of other runs go.
+    picked
+        Those of them to make now, all if it is not given.
+    missing
+        Make only those that are not stored yet.
+    rounding
+        What is done to each float of a result.
+    """
+    order = {_line(what): i for i, what in enumerate(wanted)}
+    done = {_line(row[:-1]) for row in load(path).get(part, [])} if missing else set()
+    todo = [what for what in (wanted if picked is None else picked) if _line(what) not in done]
+    begin = time.perf_counter()
+    with tqdm(todo, desc=part, unit="run") as bar:
+        for count, what in enumerate(bar, 1):
+            new = [*what, as_stored(run(*what), rounding)]
+            stored = load(path)  # anew each time: another part may be made at the same time
+            rows = {_line(row[:-1]): row for row in [*stored.get(part, []), new]}
+            stored[part] = [rows[key] for key in sorted(rows.keys() & order.keys(), key=order.__getitem__)]
+            save(path, stored)
+            if bar.disable:
+                spent = time.perf_counter() - begin
+                print(f"{part}: {count} of {len(todo)}, {', '.join(map(str, what))}, {spent:.0f} s", flush=True)
+    print(f"{part}: {len(todo)} runs, {time.perf_counter() - begin:.0f} s", flush=True)
+
+
+def make_parts(
+    path: Path,
+    parts: Mapping[str, tuple[Callable[..., Any], Iterable[tuple[Any, ...]], Iterable[int]]],
+    arguments: Iterable[str],
+) -> None:
+    """Make the parts named in a command line, all of them if none is; with --missing, what is not stored yet.
+
+    `parts` has for each name the function, the settings, and the seeds that every setting is run with.
+    """
+    arguments = list(arguments)
+    for part in chosen([name for name in arguments if name != MISSING], parts):
+        run, settings, seeds = parts[part]
+        make(path, part, run, seeded(settings, seeds), missing=MISSING in arguments)
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,121 @@
+"""What the scripts of experiments/ share: runs are made, stored one by one, and taken up again."""
+
+import importlib
+import json
+import os
+from functools import partial
+
+import pytest
+
+from experiments import _store
+from experiments._store import load, make, make_parts, save, seeded
+
+SCRIPTS = (
+    "dates",
+    "deep",
+    "dropout",
+    "language_model",
+    "lstm_memory",
+    "other_memories",
+    "subtraction",
+    "three_stories",
+)
+WANTED = seeded([("a",), ("ü",)], range(3))
+
+
+def run(name, seed):
+    return {"right": seed / 3, "name": name}
+
+
+def keys(path, part="one"):
+    return [tuple(row[:-1]) for row in load(path)[part]]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_saving_what_is_stored_changes_no_byte(name, tmp_path):
+    path = importlib.import_module(f"experiments.{name}").STORED
+    save(tmp_path / "again.json", load(path))
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", [*SCRIPTS, "comparison"])
+def test_unknown_part_is_named_with_those_there_are(name, tmp_path, monkeypatch):
+    script = importlib.import_module(f"experiments.{name}")
+    monkeypatch.setattr(script, "STORED", tmp_path / "out.json")
+    known = script.tasks() if name == "comparison" else script.PARTS
+    with pytest.raises(SystemExit, match=f"no part is called 'nonsense'; the parts are: {', '.join(known)}"):
+        script.main([next(iter(known)), "nonsense"])
+    assert not (tmp_path / "out.json").exists()  # nothing is trained before the names are read
+
+
+def test_a_stopped_part_keeps_its_runs_and_is_taken_up_where_it_stopped(tmp_path):
+    path, made = tmp_path / "out.json", []
+
+    def stops(name, seed):
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        made.append((name, seed))
+        return run(name, seed)
+
+    with pytest.raises(KeyboardInterrupt):
+        make(path, "one", stops, WANTED)
+    assert keys(path) == made == WANTED[:3]
+    rest = []
+    make_parts(
+        path, {"one": (lambda *what: rest.append(what) or run(*what), [("a",), ("ü",)], range(3))}, ["--missing"]
+    )
+    assert rest == WANTED[3:] and keys(path) == WANTED
+
+
+def test_a_run_is_replaced_when_it_is_made_again_and_all_others_stay(tmp_path):
+    path = tmp_path / "out.json"
+    save(path, {"other": [[1, {"x": 2}]], "one": [[*what, "old"] for what in [*WANTED, ("gone", 0)]]})
+    make(path, "one", run, WANTED, [WANTED[2]])
+    assert load(path)["other"] == [[1, {"x": 2}]] and keys(path) == WANTED  # what is no longer wanted goes
+    assert [row[-1] == "old" for row in load(path)["one"]] == [True, True, False, True, True, True]
+
+
+def test_rows_are_in_the_order_wanted_whatever_the_order_they_were_made_in(tmp_path):
+    path = tmp_path / "out.json"
+    make(path, "one", run, WANTED, WANTED[::-1])
+    assert keys(path) == WANTED
+    assert path.read_text("utf8").splitlines()[2] == '["a", 0, {"right": 0.0, "name": "a"}],'
+
+
+def test_floats_are_rounded_and_nothing_else_is(tmp_path):
+    value = {"a": [1 / 3, 2, 1e-7], "b": "0.123456", "c": True}
+    assert _store.as_stored(value) == {"a": [0.3333, 2, 0.0], "b": "0.123456", "c": True}
+    assert _store.as_stored(value, _store.decimals(5))["a"][0] == 0.33333
+    assert _store.as_stored(value, _store.digits(4))["a"] == [0.3333, 2, 1e-7]
+    path = tmp_path / "out.json"
+    make(path, "one", lambda rate, seed: run("a", seed), [(1e-5, 2)], rounding=_store.decimals(1))
+    assert json.loads(path.read_text("utf8")) == {"one": [[1e-5, 2, {"right": 0.7, "name": "a"}]]}  # not the arguments
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "out.json"
+    save(path, {"one": [[0, "old"]]})
+    before = path.read_bytes()
+
+    def stopped(new, old):
+        assert old == path and path.read_bytes() == before  # the new text is complete, and elsewhere
+        assert json.loads(new.read_text("utf8")) == {"one": [[0, "new"]]}
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            save(path, {"one": [[0, "new"]]})
+    assert path.read_bytes() == before
+    save(path, {"one": [[0, "new"]]})
+    assert load(path) == {"one": [[0, "new"]]} and [file.name for file in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_each_run_is_a_line_where_the_bar_is_off(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_store, "tqdm", partial(_store.tqdm, disable=True))
+    make(tmp_path / "out.json", "one", run, WANTED[:2])
+    assert capsys.readouterr().out.splitlines() == [
+        "one: 1 of 2, a, 0, 0 s",
+        "one: 2 of 2, ü, 0, 0 s",
+        "one: 2 runs, 0 s",
+    ]
