@@ -162,7 +162,8 @@ def test_lock_has_hashes_and_names_no_host() -> None:
     text = (ROOT / "requirements.lock").read_text("utf8")
     assert "--hash=sha256:" in text.split("==", 1)[1].split("==", 1)[0]
     assert len(re.findall(r"^[a-z0-9.-]+==", text, re.M)) == len(re.findall(r"==[^#\n]+\\\n +--hash", text))
-    assert re.findall(r"://|--index-url|--extra-index-url|--find-links|--trusted-host", text) == []
+    assert "://" not in text
+    assert set(re.findall(r"--[a-z][a-z-]*", text)) == {"--hash"}, "an option of pip that is not a hash may name a host"
 
 
 def test_readme_and_ci_run_the_same_command() -> None:
