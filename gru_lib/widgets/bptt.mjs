@@ -294,10 +294,10 @@ function drawGraph(c, at, line, L) {
     return (
       `<g class="ex-node ex-${role}${on ? " ex-on" : ""}"><rect x="${num(left)}" y="${y - high / 2}" ` +
       `width="${L.w}" height="${high}" rx="3"/>` +
-      label("ex-sym", left + 7, y - 3, "start", index(letter, i)) +
-      (known ? label("ex-num", left + L.w - 6, y - 3, "end", fixed(value[name])) : "") +
-      (returned ? label("ex-it ex-g", left + 8, y + 15, "start", "δ") +
-        label("ex-num ex-g", left + L.w - 6, y + 15, "end", fixed(d[name])) : "") +
+      label("ex-sym", left + 5, y - 3, "start", index(letter, i)) +
+      (known ? label("ex-num", left + L.w - 4, y - 3, "end", fixed(value[name])) : "") +
+      (returned ? label("ex-it ex-g", left + 6, y + 15, "start", "δ") +
+        label("ex-num ex-g", left + L.w - 4, y + 15, "end", fixed(d[name])) : "") +
       "</g>"
     );
   });
