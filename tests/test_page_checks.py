@@ -102,6 +102,16 @@ def test_wide_element_is_found(visit: Open) -> None:
     assert page_checks.too_wide(visit("<div style='width: 500px'>wide</div>").page) != []
 
 
+def test_element_that_fits_with_narrow_letters_alone_is_found(visit: Open) -> None:
+    """A line that may not break, 13 px from the edge of the screen."""
+    style = "display: inline-block; font-size: 12px; white-space: nowrap"
+    line = f"<span id='tight' style='{style}'>check.every_step_backward(my_step_backward)</span>"
+    fill = "tight.style.paddingRight = `${360 - tight.getBoundingClientRect().width}px`"
+    seen = visit(f"<p>{line}</p><script>{fill}</script>")
+    assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page_checks.too_wide(seen.page) != []
+
+
 def test_faint_text_in_a_figure_is_found(visit: Open) -> None:
     seen = visit(FIGURE.format('<text fill="#777777">word</text>'))
     seen.set_theme("light")
