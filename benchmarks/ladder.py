@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from gru_lib import GRUParams, _buffers, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
-from gru_lib.gru import _rows
+from gru_lib._products import columns, times
 from gru_lib.ops import sigmoid_pair
 
 Array = Any
@@ -144,8 +144,8 @@ def batch_last(xs: Array, dhs: Array, p: GRUParams, empty: Empty = _buffers.empt
         dh = dh * s[t, H:] + dq * s[t, :H] + Wt_h @ da[t, : 2 * H]
     hs = empty((T + 1, N, H), dtype)
     hs[:] = h.transpose(0, 2, 1)
-    rows = _rows(da)
-    g = _weights(p, xs, hs[:-1].reshape(T * N, H), _rows(q), rows)
+    rows, q_rows = columns(da, empty((da.size,), dtype)).T, columns(q, empty((q.size,), dtype)).T
+    g = _weights(p, xs, hs[:-1].reshape(T * N, H), q_rows, rows)
     return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), g
 
 
@@ -258,6 +258,36 @@ def calls(H: int = 16, N: int = 32) -> dict[str, float]:
     return best
 
 
+def product(K: int = 768, H: int = 256, N: int = 32) -> list[float]:
+    """Best seconds of a step's product (K, H) times (H, N): in one piece, and in slabs."""
+    rng = np.random.default_rng(0)
+    W, h, out = (rng.normal(size=s).astype(np.float32) for s in ((K, H), (H, N), (K, N)))
+    found = []
+    for multiply in (partial(np.dot, W), times(W, N)):
+        best = float("inf")
+        for _ in range(200):
+            start = time.process_time()
+            for _ in range(20):
+                multiply(h, out)
+            best = min(best, (time.process_time() - start) / 20)
+        found.append(best)
+    return found
+
+
+def product_by_kernels() -> dict[str, list[float]]:
+    """`product` with the kernels that NumPy picks and with older ones, each in a process of its own."""
+    spawn, own, found = multiprocessing.get_context("spawn"), os.environ.pop("OPENBLAS_CORETYPE", None), {}
+    for kernels in ("own", "Haswell"):
+        if kernels != "own":
+            os.environ["OPENBLAS_CORETYPE"] = kernels
+        with ProcessPoolExecutor(1, mp_context=spawn) as home:
+            found[kernels] = home.submit(product).result()
+    os.environ.pop("OPENBLAS_CORETYPE")
+    if own is not None:
+        os.environ["OPENBLAS_CORETYPE"] = own
+    return found
+
+
 def main() -> None:
     """Measure all sizes, print and store."""
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
@@ -276,6 +306,9 @@ def main() -> None:
             print(f"  {rung:30s}{took * 1e3:10.3f} ms{gain:8.2f}x{least:8d} to {most} page faults", flush=True)
     found["calls"] = calls()
     print("\nMicroseconds of a call:", {name: round(took * 1e6, 2) for name, took in found["calls"].items()})
+    found["product"] = product_by_kernels()
+    for kernels, (whole, slabs) in found["product"].items():
+        print(f"768x256 times 256x32, {kernels} kernels: {whole * 1e6:.0f} us in one piece, {slabs * 1e6:.0f} in slabs")
     STORED.write_text(json.dumps(found, indent=1) + "\n", "utf8")
 
 

@@ -64,16 +64,19 @@ class Params:
         size = sum(map(math.prod, shapes.values()))
         if flat is None:
             flat = np.zeros(size, check_dtype(type(self).__name__, dtype))
-        elif flat.shape != (size,) or not flat.flags.c_contiguous:
+        self._lay(flat, size, (dict(shapes), dict(parts or {}), dict(options or {})))
+
+    def _lay(self, flat: NDArray[Any], size: int, recipe: tuple[Shapes, Parts, Mapping[str, Any]]) -> None:
+        if flat.shape != (size,) or not flat.flags.c_contiguous:
             raise ValueError(f"{type(self).__name__}: flat must be contiguous with shape ({size},); got {flat.shape}.")
-        made: dict[str, Any] = {"flat": flat, **(options or {})}
+        shapes, _, options = recipe
+        made: dict[str, Any] = {"flat": flat, "_recipe": recipe, **options}
         start = 0
         for name, shape in shapes.items():
             stop = start + math.prod(shape)
             made[name] = flat[start:stop].reshape(shape)
             start = stop
         self.__dict__.update(made)
-        self.__dict__["_recipe"] = (dict(shapes), dict(parts or {}), dict(options or {}))
 
     def __getattr__(self, name: str) -> Any:  # only reached when `name` is not there, or not yet
         parts = self.__dict__.get("_recipe", ({}, {}, {}))[1]
@@ -115,9 +118,8 @@ class Params:
 
     def on(self, flat: NDArray[Any]) -> Self:
         """Return the same names and shapes laid on another flat array. Nothing is copied."""
-        shapes, parts, options = self.__dict__["_recipe"]
         new = type(self).__new__(type(self))
-        Params.__init__(new, shapes, parts=parts, options=options, flat=flat)
+        new._lay(flat, self.size, self.__dict__["_recipe"])
         return new
 
     def zeros_like(self, dtype: DTypeLike | None = None) -> Self:

@@ -41,9 +41,10 @@ def begin(
     States come as name=(value, axis); None becomes zeros. Returns xs with zeros in the padding, the states, the mask
     (T, N) (None without lengths) and the dtype that inputs and parameters promote to.
     """
-    xs = as_array(where, "xs", xs, ("T", "N", "D"), sizes_of(p))
+    sizes = sizes_of(p)
+    xs = as_array(where, "xs", xs, ("T", "N", "D"), sizes)
     T, N, _ = xs.shape
-    checked = _states(where, {**sizes_of(p), "N": N}, p.dtype, states)
+    checked = _states(where, sizes | {"N": N}, p.dtype, states)
     mask = None if lengths is None else as_lengths(where, lengths, T, N)
     if mask is not None:
         xs = np.where(mask[:, :, None], xs, 0)

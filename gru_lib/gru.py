@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from gru_lib._buffers import empty
 from gru_lib._check import check_choice, check_instance, check_int
 from gru_lib._params import Params
+from gru_lib._products import columns, times
 from gru_lib._sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib.ops import lowest_exponent, sigmoid_pair
 
@@ -249,7 +250,8 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 #
 # Same numbers as T calls of gru_step, faster (chapter 11 measures each of these):
 # - Inside, the batch is the last axis: arrays are (H, N), each gate one contiguous slab, and a step is W_hᵀ h.
-# - The input's part of all pre-activations comes from one product for all steps.
+# - The input's part of all pre-activations comes from one product for all steps. The bias is the weight of one more
+#   input, which is always 1.
 # - What both gates need is e = exp(−a): s = 1/(1 + e) and 1 − s = s e. So their weights are negated, once. k is the
 #   share of h_prev that is kept, z or 1 − z; with e of that gate, h = k h_prev + (1 − k) n is k (h_prev + e n).
 # - In backward, all that does not depend on dh is computed for many steps at once, and the weights' gradients are one
@@ -257,14 +259,22 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 # - A large batch is cut into blocks of columns, a long sequence into spans of steps: what backward needs for them is
 #   small enough to stay in the cache, and to be made again for the next.
 
-_COLUMNS = 128  # sequences per block
-_TOGETHER = 384  # rows, that is steps times sequences, per span in backward
+
+def _blocks(N: int, H: int) -> list[slice]:
+    """Cut N sequences into blocks of equal width, each at most 128 wide or, with few units, 2¹⁵ numbers in a state."""
+    count = -(-N // max(128, 2**15 // H))
+    return [slice(N * i // count, N * (i + 1) // count) for i in range(count)]
+
+
+def _span(T: int, N: int, H: int) -> int:
+    """Steps per span in backward: 384 rows, that is steps times sequences, or with few units 3 · 2¹⁵ numbers."""
+    return max(1, min(T, max(384, 3 * 2**15 // H) // max(N, 1)))
 
 
 class _Block(NamedTuple):
     """One block of sequences, batch last. N is the block's width here."""
 
-    xs: Array  # (T, N, D)
+    xs: Array  # (T, N, K): the inputs and, with a bias, a last one that is 1; K is D or D + 1
     h: Array  # (T + 1, H, N): h_0 … h_T
     seen: Array  # (T, H, N): what the gates and the candidate see of h_prev; h[:-1] without recurrent dropout
     gates: Array  # (T, 2, H, N): r and k
@@ -340,7 +350,7 @@ def gru_forward(
     T, N, _ = xs.shape
 
     hs, blocks = empty((T + 1, N, p.H), dtype), []
-    for c in _blocks(N):
+    for c in _blocks(N, p.H):
         pieces = [None if m is None else m[:, c] for m in (mask, h_mask)]
         blocks.append(_forward_block(xs[:, c], h0[c], p, dtype, *pieces))
         hs[:, c] = _batch_first(blocks[-1].h)
@@ -351,38 +361,43 @@ def _forward_block(
     xs: Array, h0: Array, p: GRUParams, dtype: np.dtype, mask: Array | None, h_mask: Array | None
 ) -> _Block:
     (T, N, D), H = xs.shape, p.H
-    W = p.flat[: (D + H + p.bias) * 3 * H].reshape(-1, 3 * H).copy()  # the rows of W_x, then of W_h, then b
+    W = np.concatenate((p.W_h, p.W_x, p.b[None]) if p.bias else (p.W_h, p.W_x))
     W[:, : 2 * H if p.convention == "keep" else H] *= -1  # "write": k = 1 − σ(a_z) = σ(−a_z), so −a is a_z itself
-    a = np.matmul(W[:D].T, _batch_last(xs), out=empty((T, 3 * H, N), dtype))  # the input's part
+    W_h, W_x = W[:H].T, W[H:].T  # (3H, H), (3H, K)
     if p.bias:
-        a += W[-1][:, None]
-    W_h = W[D : D + H].T  # (3H, H)
+        x = empty((T, N, D + 1), dtype)
+        x[:, :, :D], x[:, :, D] = xs, 1
+        xs = x
+    a = np.matmul(W_x, _batch_last(xs), out=empty((T, 3 * H, N), dtype))  # the input's part
     if p.reset_after:
-        b_hn = p.b_hn[:, None] if p.bias else 0
+        W_h_times = times(W_h, N)
+        b_hn = np.empty((H, N), dtype)  # NumPy adds it faster than one column
+        b_hn[:] = p.b_hn[:, None] if p.bias else 0
     else:
-        W_h, W_hn = W_h[: 2 * H].copy(), W_h[2 * H :].copy()
+        W_h_times, W_hn_times = times(W_h[: 2 * H].copy(), N), times(W_h[2 * H :].copy(), N)
     highest = np.full((2 * H, N), -lowest_exponent(dtype), dtype)  # an array: NumPy compares it faster than a number
     one = np.array(1, dtype)  # NumPy adds an array faster than a number, even one without axes
 
     h, gates, q = empty((T + 1, H, N), dtype), empty((T, 2 * H, N), dtype), empty((T, H, N), dtype)
     seen = h[:-1] if h_mask is None else np.array(_batch_last(h_mask), dtype, order="C")
-    part, part_n = np.empty((len(W_h), N), dtype), np.empty((H, N), dtype)
+    part, part_n = np.empty(((3 if p.reset_after else 2) * H, N), dtype), np.empty((H, N), dtype)
+    part_rk, part_q = part[: 2 * H], part[2 * H :]
     h[0] = h0.T
-    for t, (h_prev, h_t, seen_t, a_t, s, q_t) in enumerate(zip(h[:-1], h[1:], seen, a, gates, q, strict=True)):
-        e, n, r, k = a_t[: 2 * H], a_t[2 * H :], s[:H], s[H:]
+    steps = (h[:-1], h[1:], seen, a[:, : 2 * H], a[:, H : 2 * H], a[:, 2 * H :], gates, gates[:, :H], gates[:, H:], q)
+    for t, (h_prev, h_t, seen_t, e, e_k, n, s, r, k, q_t) in enumerate(zip(*steps, strict=True)):
         if h_mask is not None:
             seen_t *= h_prev
-        np.dot(W_h, seen_t, out=part)
-        e += part[: 2 * H]  # −a of both gates
+        W_h_times(seen_t, part)
+        e += part_rk  # −a of both gates
         np.exp(np.minimum(e, highest, out=e), out=e)
         np.reciprocal(np.add(e, one, out=s), out=s)  # r and k
         if p.reset_after:
-            np.add(part[2 * H :], b_hn, out=q_t)
+            np.add(part_q, b_hn, out=q_t)
             n += np.multiply(r, q_t, out=part_n)
         else:
-            n += np.dot(W_hn, np.multiply(r, seen_t, out=q_t), out=part_n)
+            n += W_hn_times(np.multiply(r, seen_t, out=q_t), part_n)
         np.tanh(n, out=n)
-        np.multiply(e[H:], n, out=h_t)
+        np.multiply(e_k, n, out=h_t)
         h_t += h_prev
         h_t *= k
         if mask is not None:
@@ -427,11 +442,14 @@ def gru_backward(
     check_instance(where, "tape", tape, GRUTape)
     dhs, (dh,), dtype = begin_backward(where, p, tape.hs, tape.mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     T, N, H = dhs.shape
-    dxs, dh0, grads = empty((T, N, p.D), dtype), np.empty((N, H), dtype), p.zeros_like(dtype)
-    for c, block in zip(_blocks(N), tape.blocks, strict=True):
+    dxs, dh0 = empty((T, N, p.D), dtype), np.empty((N, H), dtype)
+    sums = _Sums(empty((3 * H, p.D + p.bias), dtype), empty((3 * H, H), dtype), np.empty(H, dtype))
+    for a in sums:
+        a.fill(0)
+    for c, block in zip(_blocks(N, H), tape.blocks, strict=True):
         pieces = [None if m is None else m[:, c] for m in (tape.mask, tape.h_mask)]
-        dxs[:, c], dh0[c] = _backward_block(dhs[:, c], dh[c], tape.hs[:-1, c], block, p, grads, *pieces)
-    return dxs, dh0, grads
+        dxs[:, c], dh0[c] = _backward_block(dhs[:, c], dh[c], tape.hs[:-1, c], block, p, sums, *pieces)
+    return dxs, dh0, _gradients(sums, p)
 
 
 def _backward_block(
@@ -440,18 +458,18 @@ def _backward_block(
     h_prev_rows: Array,
     block: _Block,
     p: GRUParams,
-    grads: GRUParams,
+    sums: _Sums,
     mask: Array | None,
     h_mask: Array | None,
 ) -> tuple[Array, Array]:
-    """Return dxs (T, N, D) and dh0 (N, H), and add to grads."""
-    (T, N, D), H, dtype = block.xs.shape, p.H, dh_T.dtype
+    """Return dxs (T, N, D) and dh0 (N, H), and add to sums."""
+    (T, N, _), H, dtype = block.xs.shape, p.H, dh_T.dtype
     if p.reset_after:  # dq, da_r and da_z lie side by side, so their way back to h_prev is one product
-        W_h, back = np.concatenate((p.W_hn, p.W_h[:, : 2 * H]), axis=1), np.s_[:, :3]
+        W_h_times, back = times(np.concatenate((p.W_hn, p.W_h[:, : 2 * H]), axis=1), N), np.s_[:, :3]
     else:
-        W_h, W_hn, back = p.W_h[:, : 2 * H].copy(), p.W_hn.copy(), np.s_[:, 1:3]
-    some = max(1, min(T, _TOGETHER // max(N, 1)))
-    dxs, factors = empty((T, N, D), dtype), empty((some, 5, H, N), dtype)
+        W_h_times, W_hn_times, back = times(p.W_h[:, : 2 * H].copy(), N), times(p.W_hn.copy(), N), np.s_[:, 1:3]
+    some = _span(T, N, H)
+    dxs, factors, memory = (empty(s, dtype) for s in ((T, N, p.D), (some, 5, H, N), (some * 4 * H * N,)))
     dh, part = dh_T.T.copy(), np.empty((H, N), dtype)
     for stop in range(T, 0, -some):
         now = slice(max(stop - some, 0), stop)
@@ -461,11 +479,11 @@ def _backward_block(
             dh += dhs_t
             if p.reset_after:
                 f_t *= dh
-                np.dot(W_h, da, out=dh)
+                W_h_times(da, dh)
             else:
                 f_t[2:] *= dh
-                f_t[:2] *= np.dot(W_hn, f_t[3], out=part)
-                np.dot(W_h, da, out=dh)
+                f_t[:2] *= W_hn_times(f_t[3], part)
+                W_h_times(da, dh)
                 dh += f_t[0]
             if h_mask is not None:
                 dh *= h_mask[t].T
@@ -473,12 +491,43 @@ def _backward_block(
 
         if not p.reset_after:
             f[:, 0] = block.q[now]  # what W_hn multiplied; dq itself is not needed any more
-        every = _rows(f[:, :4].reshape(len(f), 4 * H, N))
-        q_rows, da_rows = every[:, :H], every[:, H:]
-        seen_rows = rows(h_prev_rows[now] if h_mask is None else h_prev_rows[now] * h_mask[now])
-        _add_products(grads, rows(block.xs[now]), seen_rows, q_rows, da_rows)
-        dxs[now] = (da_rows @ p.W_x.T).reshape(len(f), N, D)
+        every = columns(f[:, :4].reshape(len(f), 4 * H, N), memory)
+        seen = rows(h_prev_rows[now] if h_mask is None else h_prev_rows[now] * h_mask[now])
+        sums.add(rows(block.xs[now]), seen, every, p.reset_after)
+        dxs[now] = (p.W_x @ every[H:]).reshape(p.D, len(f), N).transpose(1, 2, 0)
     return dxs, dh.T
+
+
+class _Sums(NamedTuple):
+    """Gradients of the weights, transposed: so BLAS finds both factors of their products in the order it likes best."""
+
+    by_x: Array  # (3H, K): da_r, da_z and da_n times the inputs and, with a bias, 1
+    by_h: Array  # (3H, H): da_n times q (reset after: dq times `seen`), da_r and da_z times `seen`
+    by_one: Array  # (H,): dq times 1
+
+    def add(self, x: Array, seen: Array, every: Array, reset_after: bool) -> None:
+        """Add a span: rows of inputs and states, and (4H, rows) dq or q, da_r, da_z, da_n. One product for each sum."""
+        by_x, by_h, by_one = self
+        H = len(by_one)
+        by_x += every[H:] @ x
+        if reset_after:
+            by_h += every[: 3 * H] @ seen
+            by_one += every[:H] @ x[:, -1]  # the 1, if there is a bias
+        else:
+            by_h[:H] += every[3 * H :] @ every[:H].T
+            by_h[H:] += every[H : 3 * H] @ seen
+
+
+def _gradients(sums: _Sums, p: GRUParams) -> GRUParams:
+    D, H, g = p.D, p.H, p.on(np.empty(p.size, sums.by_x.dtype))
+    g.W_x[:] = sums.by_x[:, :D].T
+    g.W_h[:, 2 * H :] = sums.by_h[:H].T
+    g.W_h[:, : 2 * H] = sums.by_h[H:].T
+    if p.bias:
+        g.b[:] = sums.by_x[:, D]
+        if p.reset_after:
+            g.b_hn[:] = sums.by_one
+    return g
 
 
 def _factors(out: Array, block: _Block, now: slice, p: GRUParams, mask: Array | None) -> Array:
@@ -508,39 +557,9 @@ def _factors(out: Array, block: _Block, now: slice, p: GRUParams, mask: Array | 
     return out
 
 
-def _add_products(g: GRUParams, x: Array, seen: Array, q: Array, da: Array) -> None:
-    """Add the gradients of the weights and biases: one row for each step and sequence, one product for each matrix."""
-    H = g.H
-    dW_x, dW_h, dW_hn = g.W_x, g.W_h[:, : 2 * H], g.W_hn
-    dW_x += x.T @ da
-    dW_h += seen.T @ da[:, : 2 * H]
-    dW_hn += seen.T @ q if g.reset_after else q.T @ da[:, 2 * H :]
-    if g.bias:
-        ones = np.ones(len(da), da.dtype)  # a product with ones is faster than a sum over rows
-        g.b[:] += ones @ da
-        if g.reset_after:
-            g.b_hn[:] += ones @ q
-
-
-def _blocks(N: int) -> list[slice]:
-    return [slice(start, start + _COLUMNS) for start in range(0, N, _COLUMNS)]
-
-
 def _batch_first(a: Array) -> Array:
     """(T, K, N) to (T, N, K)."""
     return a.transpose(0, 2, 1)
 
 
 _batch_last = _batch_first  # the same exchange of axes, read the other way
-
-
-def _rows(a: Array) -> Array:
-    """(T, K, N) to (T·N, K): one row per step and sequence, for one product over all of them."""
-    T, K, N = a.shape
-    if N < 8:
-        copy = empty((T, N, K), a.dtype)
-        copy[:] = _batch_first(a)
-        return copy.reshape(T * N, K)
-    copy = empty((K, T, N), a.dtype)  # N numbers that lie together stay together: half the time
-    copy[:] = a.transpose(1, 0, 2)
-    return copy.reshape(K, T * N).T

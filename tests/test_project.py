@@ -26,6 +26,7 @@ RANK = {
     "viz": 0,
     "_params": 1,
     "_buffers": 1,
+    "_products": 1,
     "_sequence": 2,
     "io": 2,
     "ops": 2,

@@ -1,0 +1,44 @@
+"""Products in slabs and copies into columns are the same numbers as the plain ones."""
+
+import numpy as np
+import pytest
+
+from gru_lib._products import columns, times
+from gru_lib.gru import _blocks, _span
+
+
+@pytest.mark.parametrize(
+    ("K", "H", "N"),
+    [(6, 4, 3), (768, 256, 32), (256, 768, 32), (257, 256, 40), (1536, 512, 64), (768, 256, 128), (3, 1, 0)],
+)
+@pytest.mark.parametrize("order", "CF")
+def test_times_is_the_product(K, H, N, order):
+    rng = np.random.default_rng(0)
+    W, x = np.asarray(rng.normal(size=(K, H)), order=order), rng.normal(size=(H, N))
+    out = np.full((K, N), np.nan)
+    assert times(W, N)(x, out) is out
+    np.testing.assert_allclose(out, W @ x, rtol=1e-12, atol=1e-12)
+
+
+def test_times_cuts_what_is_large_and_only_that():
+    rows = [times(np.ones((K, H)), N).__name__ for K, H, N in ((768, 256, 32), (1536, 512, 40))]
+    assert rows == ["in_slabs", "in_slabs"]
+    for K, H, N in ((48, 16, 32), (768, 256, 1), (768, 256, 1024), (257, 256, 40)):
+        assert not hasattr(times(np.ones((K, H)), N), "__name__")  # np.dot itself
+
+
+@pytest.mark.parametrize("N", [0, 1, 7, 8, 20])
+def test_columns_has_a_column_for_each_step_and_sequence(N):
+    a = np.random.default_rng(0).normal(size=(5, 6, N))
+    found = columns(a, np.empty(a.size + 3))
+    np.testing.assert_array_equal(found, np.concatenate(list(a), axis=1))
+
+
+@pytest.mark.parametrize("H", [1, 16, 256, 100_000])
+@pytest.mark.parametrize("N", [0, 1, 127, 128, 129, 1000, 3000])
+def test_blocks_cover_the_batch_in_equal_parts(N, H):
+    covered = [n for c in _blocks(N, H) for n in range(c.start, c.stop)]
+    widths = {c.stop - c.start for c in _blocks(N, H)}
+    assert covered == list(range(N))
+    assert not widths or (max(widths) - min(widths) <= 1 and max(widths) <= max(128, 2**15 // H))
+    assert 1 <= _span(50, N, H) <= 50
