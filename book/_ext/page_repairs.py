@@ -13,6 +13,8 @@ from typing import Any
 from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 
+SEARCH = ("searchtools", "language_data", "searchindex")
+
 
 def drop_fontawesome_script(page: BeautifulSoup) -> None:
     """Take out Font Awesome's script (1.5 MB a page): the theme's style sheet and font draw the same icons."""
@@ -20,6 +22,16 @@ def drop_fontawesome_script(page: BeautifulSoup) -> None:
         script.decompose()
     for link in page.select('link[rel="preload"][href*="fontawesome"]'):
         link.decompose()
+
+
+def drop_search_index(page: BeautifulSoup) -> None:
+    """Take out the search index and its tools (51 KB gzipped, read before anything is shown) where no search runs.
+
+    The theme puts them on every page for search as you type, which is off. The page of results keeps them.
+    """
+    if page.select_one("#search-results") is None:
+        for script in page.select(", ".join(f'script[src$="{name}.js"]' for name in SEARCH)):
+            script.decompose()
 
 
 def name_search_button_by_its_text(page: BeautifulSoup) -> None:
@@ -88,6 +100,7 @@ def slant_proof(page: BeautifulSoup) -> None:
 
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     drop_fontawesome_script,
+    drop_search_index,
     name_search_button_by_its_text,
     make_sidebar_a_landmark,
     name_toggles_by_their_text,
