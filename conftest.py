@@ -4,9 +4,11 @@ With ``-n 2`` the tests run in two processes. A notebook stays in one, with its 
 what it prepares once. Only the visits to the book's pages are many, and long: each page's are a piece of their own.
 """
 
+import json
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,17 +18,34 @@ sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
 from environment import reproducible
 
+from benchmarks import parts
+
+START = time.perf_counter()
 os.environ.update(reproducible())
 
 
-class ByFileOrVisit(LoadScopeScheduling):
-    """Hand out whole files, and the tests of one visit to a page: ``[book/intro:390]``."""
+class ByFileOrPage(LoadScopeScheduling):
+    """Hand out whole files, and the tests in a browser of one page: ``[book/intro.html-390]``."""
 
     def _split_scope(self, nodeid: str) -> str:
-        visit = re.search(r"\[(book/[^:\]]+:\d+)\b", nodeid)
-        return visit[1] if visit else nodeid.partition("::")[0]
+        page = re.search(r"\[(book/[^.\]]+)\.html\b", nodeid)
+        return page[1] if page else nodeid.partition("::")[0]
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrVisit:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrPage:
     """Called by pytest-xdist."""
-    return ByFileOrVisit(config, log)
+    return ByFileOrPage(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    """Called by pytest at the end, in the process that hears of every test. `make test` says where its time went."""
+    if set(config.args) != {"tests", "book"} or config.option.keyword or exitstatus > pytest.ExitCode.TESTS_FAILED:
+        return
+    heard = [report for reports in terminalreporter.stats.values() for report in reports]
+    times = parts.by_part(report for report in heard if isinstance(report, pytest.TestReport))
+    run = {"parts": times, "wall": time.perf_counter() - START, "processes": len(config.option.tx) or 1}
+    parts.LAST.parent.mkdir(exist_ok=True)
+    parts.LAST.write_text(json.dumps(run, indent=1), "utf8")
+    terminalreporter.section("time by part")
+    for line in parts.table(run):
+        terminalreporter.line(line)

@@ -1,4 +1,5 @@
 """The reader's side: weight, speed and steadiness of the built pages in a headless Chromium, and the time of a build.
+With it, where the time of the last `make test` went.
 
 `measure` prints a table and returns the numbers. For each page of `_build/html`:
 
@@ -24,6 +25,8 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from benchmarks import parts
 
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
@@ -109,6 +112,7 @@ def measure() -> dict[str, Any]:
     server.server_close()
     builds = _builds()
     print(f"jupyter-book build with the stored outputs: {builds[0]:.0f} s, again {builds[1]:.0f} s")
+    print(*parts.last(), sep="\n")
     return {"pages": found, "build_s": builds}
 
 
