@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -118,59 +121,93 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def visit(browser: Browser, folder: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
-    """Open a page that holds explorers. Fails at the end if the page complained or asked another host."""
+@pytest.fixture(scope="session")
+def windows(browser: Browser) -> Callable[..., list[Page]]:
+    """The open windows that no visit holds, by their options. A new window takes longer than most tests."""
+    idle: dict[str, list[Page]] = defaultdict(list)
+    return lambda **options: idle[json.dumps(options, sort_keys=True)]
+
+
+@pytest.fixture(scope="module")
+def visits(
+    browser: Browser, windows: Callable[..., list[Page]], folder: Path
+) -> Callable[[str], AbstractContextManager[Callable[..., Page]]]:
+    """Ways to open pages that hold explorers. ``with visits(name) as visit`` fails at the end if a page complained
+    or asked another host, and gives the windows back."""
     from gru_lib.widgets import GateExplorer
 
-    contexts, complaints = [], []
+    @contextmanager
+    def visits(name: str) -> Iterator[Callable[..., Page]]:
+        taken, complaints, expected = [], [], []
+        ears = {
+            "pageerror": lambda error: complaints.append(f"exception: {error}"),
+            "console": lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None,
+            "request": lambda r: None if r.url.startswith(("file:", "data:")) else complaints.append(r.url),
+        }
 
-    def visit(
-        *explorers: object,
-        viewport: dict[str, int] | None = None,
-        before: str = "",
-        after: str = "",
-        anchor: str = "",
-        dark: bool = False,
-        lang: str = "en",
-        scripts: tuple[str, ...] | None = None,
-        expect: tuple[str, ...] | list[str] = (),
-        **options: object,
-    ) -> Page:
-        name = f"{re.sub(r'[^a-z0-9]', '_', request.node.name.lower())}{len(contexts)}.html"
-        given = explorers or (GateExplorer(),)
-        modules = list(dict.fromkeys(e.module for e in given if not isinstance(e, str)))
-        scripts = ("afm_host.js", *(f"{module}.js" for module in modules)) if scripts is None else scripts
-        tags = "".join(f'<script defer src="{script}"></script>' for script in scripts)
-        sheets = "".join(f'<link rel="stylesheet" href="{module}.css">' for module in modules)
-        body = "".join(e if isinstance(e, str) else e.to_html() for e in given)
-        (folder / name).write_text(
-            f'<!doctype html><html lang="{lang}" data-theme="{"dark" if dark else "light"}"><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1"><title>An explorer</title>'
-            f"{sheets}<style>body{{margin:0;color:var(--gru-ink);background:"
-            "var(--gru-paper)}a{color:inherit}main{max-width:46rem;margin:0 auto;padding:1rem}</style>"
-            f"<main><h1>Explorer</h1>{before}{body}{after}</main>{tags}</html>",
-            "utf-8",
-        )
-        context = browser.new_context(viewport=viewport or {"width": 1280, "height": 900}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(5000)
-        page.on("pageerror", lambda error: complaints.append(f"exception: {error}"))
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else complaints.append(r.url))
-        page.goto(f"{(folder / name).as_uri()}{anchor}")
-        if scripts and options.get("java_script_enabled", True) and not expect:
-            page.wait_for_function("[...document.querySelectorAll('[data-afm]')].every(e => 'live' in e.dataset)")
-        page.expected = expect
-        return page
+        def visit(
+            *explorers: object,
+            viewport: dict[str, int] | None = None,
+            before: str = "",
+            after: str = "",
+            anchor: str = "",
+            dark: bool = False,
+            lang: str = "en",
+            scripts: tuple[str, ...] | None = None,
+            expect: tuple[str, ...] | list[str] = (),
+            **options: object,
+        ) -> Page:
+            file = folder / f"{re.sub(r'[^a-z0-9]', '_', name.lower())}{len(taken)}.html"
+            given = explorers or (GateExplorer(),)
+            modules = list(dict.fromkeys(e.module for e in given if not isinstance(e, str)))
+            scripts = ("afm_host.js", *(f"{module}.js" for module in modules)) if scripts is None else scripts
+            tags = "".join(f'<script defer src="{script}"></script>' for script in scripts)
+            sheets = "".join(f'<link rel="stylesheet" href="{module}.css">' for module in modules)
+            body = "".join(e if isinstance(e, str) else e.to_html() for e in given)
+            file.write_text(
+                f'<!doctype html><html lang="{lang}" data-theme="{"dark" if dark else "light"}"><meta charset="utf-8">'
+                '<meta name="viewport" content="width=device-width, initial-scale=1"><title>An explorer</title>'
+                f"{sheets}<style>body{{margin:0;color:var(--gru-ink);background:"
+                "var(--gru-paper)}a{color:inherit}main{max-width:46rem;margin:0 auto;padding:1rem}</style>"
+                f"<main><h1>Explorer</h1>{before}{body}{after}</main>{tags}</html>",
+                "utf-8",
+            )
+            options["viewport"] = viewport or {"width": 1280, "height": 900}
+            idle = windows(**options)
+            page = idle.pop() if idle else browser.new_context(**options).new_page()
+            taken.append((page, idle))
+            expected.extend(expect)
+            page.set_default_timeout(5000)
+            for event, ear in ears.items():
+                page.on(event, ear)
+            page.goto(f"{file.as_uri()}{anchor}")
+            if scripts and options.get("java_script_enabled", True) and not expect:
+                live = "[...document.querySelectorAll('[data-afm]')].every(e => 'live' in e.dataset)"
+                if not page.evaluate(live):
+                    page.wait_for_function(live)
+            return page
 
-    yield visit
-    expected = [pattern for context in contexts for page in context.pages for pattern in page.expected]
-    for context in contexts:
-        context.close()
-    unexpected = [c for c in complaints if not any(re.search(pattern, c) for pattern in expected)]
-    assert unexpected == []
+        yield visit
+        for page, idle in taken:
+            page.mouse.up()
+            page.mouse.move(0, 0)
+            page.emulate_media(media="null")  # the answers to these come after all complaints
+            for event, ear in ears.items():
+                page.remove_listener(event, ear)
+            idle.append(page)
+        unexpected = [c for c in complaints if not any(re.search(pattern, c) for pattern in expected)]
+        assert unexpected == []
+
+    return visits
+
+
+@pytest.fixture
+def visit(
+    visits: Callable[[str], AbstractContextManager[Callable[..., Page]]], request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Page]]:
+    """Open a page for this test alone."""
+    with visits(request.node.name) as visit:
+        yield visit
 
 
 @pytest.fixture(scope="module")
