@@ -14,7 +14,15 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-PARTS = ("tex-chtml.js", "output/chtml/fonts", "input/tex/extensions", "a11y/assistive-mml.js")
+PARTS = (
+    "startup.js",
+    "core.js",
+    "input/tex.js",
+    "input/tex/extensions",
+    "output/chtml.js",
+    "output/chtml/fonts",
+    "a11y/assistive-mml.js",
+)
 
 
 def mathjax_folder() -> Path:
