@@ -75,11 +75,21 @@ def faint_figure_text(page: Page) -> list[tuple[str, float]]:
 
 
 # A chapter's drawn maths and coloured code are 20,000 nodes, which axe reads for ten seconds. What it reads instead:
-# the MathML that MathJax adds for assistive technology, and two code blocks. Their colours are roles, ink and muted,
-# whose contrast tests/test_viz.py computes.
+# the MathML that MathJax adds for assistive technology, one formula whole and of the others the frame and the words;
+# figures without their lines; and two code blocks. Their colours are roles, ink and muted, whose contrast
+# tests/test_viz.py computes.
 LIGHTEN = """
 document.querySelectorAll("mjx-container > mjx-math").forEach((drawn) => drawn.remove());
+[...document.querySelectorAll("math")].slice(1).forEach((formula) => (formula.textContent = formula.textContent));
+document.querySelectorAll("svg.gru-fig :is(path, use, defs)").forEach((line) => line.remove());
 [...document.querySelectorAll(".highlight pre")].slice(2).forEach((pre) => (pre.textContent = pre.textContent));
+"""
+
+# What axe has read at one width and would read alike at another: the article without its explorers and headings.
+WITHOUT_PROSE = """
+[...document.querySelectorAll(".bd-article :is(p, ul, ol, dl, table, figure, div.math, .highlight)")]
+  .filter((e) => !e.closest("[data-afm], summary") && !e.querySelector("[data-afm], summary"))
+  .forEach((e) => e.remove());
 """
 
 
