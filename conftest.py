@@ -39,10 +39,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrP
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
     """Called by pytest at the end, in the process that hears of every test. `make test` says where its time went."""
-    if set(config.args) != {"tests", "book"} or config.option.keyword or exitstatus > pytest.ExitCode.TESTS_FAILED:
-        return
     heard = [report for reports in terminalreporter.stats.values() for report in reports]
     times = parts.by_part(report for report in heard if isinstance(report, pytest.TestReport))
+    whole = set(config.args) == {"tests", "book"} and not config.option.keyword
+    if not (whole and times) or exitstatus > pytest.ExitCode.TESTS_FAILED:
+        return
     run = {"parts": times, "wall": time.perf_counter() - START, "processes": len(config.option.tx) or 1}
     parts.LAST.parent.mkdir(exist_ok=True)
     parts.LAST.write_text(json.dumps(run, indent=1), "utf8")

@@ -1,7 +1,8 @@
-"""The checks of the pages find what they look for: each gets a page of the book with one fault planted in it."""
+"""The checks of the pages find what they look for: each gets a page of the book with one fault for its text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ Open = Callable[..., Visit]
 
 @pytest.fixture
 def plant(tmp_path: Path, built_book: Path) -> Plant:
-    """A copy of a page with something more in its article: ``plant(html)`` is its path."""
+    """A copy of a page with its heading and something else in its article: ``plant(html)`` is its path."""
 
     def make(html: str) -> Path:
         path = tmp_path / f"{PAGE}.html"
@@ -31,8 +32,8 @@ def plant(tmp_path: Path, built_book: Path) -> Plant:
             if copy not in (path, path.parent):
                 copy.symlink_to(beside)
         whole = (built_book / f"{PAGE}.html").read_text("utf8")
-        assert whole.count("</article>") == 1
-        path.write_text(whole.replace("</article>", f"{html}</article>"), "utf8")
+        before, after = re.fullmatch("(.*<article[^>]*>.*?</h1>).*(</article>.*)", whole, re.S).groups()
+        path.write_text(f"{before}</section>{html}{after}", "utf8")
         return path
 
     return make
@@ -131,6 +132,16 @@ def test_axe_violation_is_found(visit: Open, html: str, rule: str) -> None:
     seen = visit(html)
     seen.set_theme("light")
     assert rule in [name for name, _ in page_checks.violations(seen.page)]
+
+
+def test_what_axe_read_before_is_left_out_and_nothing_else(visit: Open) -> None:
+    """Explorers and buttons stay; figures were read at the other width."""
+    image = f"<img src='{PIXEL}'>"
+    seen = visit(f"<figure>{image}</figure><button></button><div data-afm='none'><p>{image}</p></div>")
+    seen.set_theme("light")
+    seen.page.evaluate(page_checks.WITHOUT_PROSE)
+    found = {name: len(nodes) for name, nodes in page_checks.violations(seen.page)}
+    assert (found["image-alt"], found["button-name"]) == (1, 1)
 
 
 def test_text_that_is_faint_in_the_dark_is_found(visit: Open) -> None:
