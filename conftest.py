@@ -1,7 +1,8 @@
 """Every pytest run, nbval's kernels included, has the environment in which the notebooks were executed.
 
 With ``-n 2`` the tests run in two processes. A notebook stays in one, with its kernel; so does a file of tests, with
-what it prepares once. Only the visits to the book's pages are many, and long: each page's are a piece of their own.
+what it prepares once. Only the visits to the book's pages are many, and long, and so is what every explorer is asked:
+each page's tests are a piece of their own, and each explorer's.
 """
 
 import json
@@ -25,11 +26,11 @@ os.environ.update(reproducible())
 
 
 class ByFileOrPage(LoadScopeScheduling):
-    """Hand out whole files, and the tests in a browser of one page: ``[book/intro.html-390]``."""
+    """Hand out whole files, and the tests of one page, ``[book/intro.html-390]``, or one explorer, ``[gain-390]``."""
 
     def _split_scope(self, nodeid: str) -> str:
-        page = re.search(r"\[(book/[^.\]]+)\.html\b", nodeid)
-        return page[1] if page else nodeid.partition("::")[0]
+        piece = re.search(r"\[(book/[^.\]]+)\.html\b|test_explorer_family\.py::\w+\[(\w+)", nodeid)
+        return piece[0].rpartition("[")[2] if piece else nodeid.partition("::")[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrPage:

@@ -142,6 +142,16 @@ def test_front_page_opens_from_the_root(browser: Browser, book_url: str) -> None
     context.close()
 
 
+def test_search_finds_a_word(browser: Browser, book_url: str) -> None:
+    context = browser.new_context()
+    visit = watch(context, f"{book_url}/search.html?q=bootstrap")
+    visit.page.goto(visit.url)
+    found = visit.page.locator("#search-results a", has_text="Does it matter")
+    found.first.wait_for()
+    assert visit.complaints == []
+    context.close()
+
+
 # In the files
 
 
@@ -184,6 +194,11 @@ def test_footer_states_both_licences(built_book: Path) -> None:
         assert part in footer.get_text()
 
 
+def test_search_index_is_loaded_where_a_search_runs_alone(built_book: Path) -> None:
+    loading = {page.stem for page in built_book.rglob("*.html") if "searchindex.js" in page.read_text("utf8")}
+    assert loading == {"search"}
+
+
 def test_icon_font_holds_every_icon_of_the_pages_and_little_else(built_book: Path) -> None:
     font = TTFont(built_book / "_static/vendor/fontawesome/webfonts/fa-solid-900.woff2")
     style = (built_book / "_static/styles/pydata-sphinx-theme.css").read_text("utf8")
@@ -194,3 +209,4 @@ def test_icon_font_holds_every_icon_of_the_pages_and_little_else(built_book: Pat
             assert int(point[1], 16) in font.getBestCmap(), f"{name} would be an empty box"
     assert "fa-bars" in icons
     assert len(font.getBestCmap()) < 50  # of 1,400
+    assert len(re.findall(r"\.fa-[a-z0-9-]+:before", style)) < 100  # rules of the style sheet, of 1,900
