@@ -14,7 +14,7 @@ __all__ = ["columns", "times"]
 Array = NDArray[Any]
 
 _IN_PLACE = 1_000_000  # multiplications; OpenBLAS's own limit
-_LEAST = 16  # rows; below, starting a product costs more than the copy
+_LEAST = 32  # rows; below, starting a product costs as much as the copy
 
 
 def times(W: Array, N: int) -> Callable[[Array, Array], Array]:
@@ -22,7 +22,8 @@ def times(W: Array, N: int) -> Callable[[Array, Array], Array]:
 
     OpenBLAS first copies the factors of a product into an order of its own, for few columns a third of the time. With
     AVX-512 it leaves that out for products of up to a million multiplications. So W is cut into slabs of rows that
-    small; `matmul` multiplies all of them in one call. Without AVX-512 this costs about 3 % (chapter 11).
+    small; `matmul` multiplies all of them in one call. Without AVX-512 nothing is gained, and up to 4 % is lost.
+    Chapter 11.
     """
     K, H = W.shape
     most = _IN_PLACE // max(H * N, 1)
