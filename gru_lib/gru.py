@@ -248,7 +248,7 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 
 # -------------------------------------------------------------------------------------- the whole sequence, to run
 #
-# Same numbers as T calls of gru_step, faster (chapter 11 measures each of these):
+# Same numbers as T calls of gru_step, faster (chapter 11):
 # - Inside, the batch is the last axis: arrays are (H, N), each gate one contiguous slab, and a step is W_hᵀ h.
 # - The input's part of all pre-activations comes from one product for all steps. The bias is the weight of one more
 #   input, which is always 1.
@@ -256,6 +256,7 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 #   share of h_prev that is kept, z or 1 − z; with e of that gate, h = k h_prev + (1 − k) n is k (h_prev + e n).
 # - In backward, all that does not depend on dh is computed for many steps at once, and the weights' gradients are one
 #   product over as many steps and sequences.
+# - BLAS is given its factors as it reads them fastest: W_h in slabs (_products.py), the weights' gradients transposed.
 # - A large batch is cut into blocks of columns, a long sequence into spans of steps: what backward needs for them is
 #   small enough to stay in the cache, and to be made again for the next.
 
