@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,9 @@ from numpy.typing import NDArray
 __all__ = ["empty"]
 
 _SMALL = 1 << 16  # bytes; below, a fresh array is cheaper
-_MOST = 1 << 28  # bytes that may wait
+_MOST = 1 << 29  # bytes that may wait
 
-_waiting: defaultdict[int, list[NDArray[np.uint8]]] = defaultdict(list)
+_waiting: dict[int, list[NDArray[np.uint8]]] = {}  # by size; the size that was asked for last stands last
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
@@ -29,10 +28,10 @@ def empty(shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
     size = math.prod(shape) * dtype.itemsize
     if size < _SMALL:
         return np.empty(shape, dtype)
-    try:
-        memory = _waiting[size].pop()
-    except IndexError:
-        memory = np.empty(size, np.uint8)
+    some = _waiting.pop(size, [])
+    memory = some.pop() if some else np.empty(size, np.uint8)
+    if some:
+        _waiting[size] = some
     # Every view of `flat` keeps `flat` alive (not `memory`, which is behind a memoryview): when `flat` dies, all have.
     flat = np.frombuffer(memoryview(memory), dtype)
     weakref.finalize(flat, _release, memory).atexit = False
@@ -40,7 +39,12 @@ def empty(shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
 
 
 def _release(memory: NDArray[np.uint8]) -> None:
-    if sum(size * len(some) for size, some in _waiting.items()) + memory.size > _MOST:
-        _waiting.clear()
-    if memory.size <= _MOST:
-        _waiting[memory.size].append(memory)
+    """Let memory wait, and give back to the system what nobody has asked for longest if too much waits."""
+    _waiting.setdefault(memory.size, []).append(memory)
+    waiting = sum(size * len(some) for size, some in _waiting.items())
+    while waiting > _MOST:
+        size = next(iter(_waiting))
+        _waiting[size].pop()
+        waiting -= size
+        if not _waiting[size]:
+            del _waiting[size]

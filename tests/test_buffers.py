@@ -57,6 +57,19 @@ def test_what_waits_is_bounded(monkeypatch):
     assert sum(m.nbytes for some in _buffers._waiting.values() for m in some) <= 1_000_000
 
 
+def test_too_much_drops_what_was_asked_for_longest_ago(monkeypatch):
+    monkeypatch.setattr(_buffers, "_MOST", 1_000_000)
+    for size in (50_000, 60_000, 70_000):  # 400 and 480 KB fit; with 560 more, only these do
+        del_me = empty((size,), F8)
+        del del_me
+        gc.collect()
+    assert list(_buffers._waiting) == [70_000 * 8]
+    del_me = empty((1_000_000,), F8)
+    del del_me
+    gc.collect()
+    assert _buffers._waiting == {}
+
+
 def test_results_of_two_passes_share_no_memory():
     rng = np.random.default_rng(0)
     p = gru_init(rng, 8, 64)
