@@ -20,10 +20,9 @@ _LEAST = 32  # rows; below, starting a product costs as much as the copy
 def times(W: Array, N: int) -> Callable[[Array, Array], Array]:
     """Return a function (x, out) that writes W x into `out`, for x of N columns, and returns it.
 
-    OpenBLAS first copies the factors of a product into an order of its own, for few columns a third of the time. With
+    OpenBLAS first copies the factors of a product into an order of its own, for few columns a fifth of the time. With
     AVX-512 it leaves that out for products of up to a million multiplications. So W is cut into slabs of rows that
-    small; `matmul` multiplies all of them in one call. Without AVX-512 nothing is gained, and up to 4 % is lost.
-    Chapter 11.
+    small; `matmul` multiplies all of them in one call. Without AVX-512 nothing is gained. Chapter 11.
     """
     K, H = W.shape
     most = _IN_PLACE // max(H * N, 1)
