@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -21,6 +21,30 @@ __all__ = ["Bundle", "Params", "bundle"]
 
 Shapes = Mapping[str, tuple[int, ...]]
 Parts = Mapping[str, tuple[str, Any]]
+
+
+class _Recipe(NamedTuple):
+    """What all parameters of one kind and size share."""
+
+    shapes: Shapes
+    parts: Parts
+    options: Mapping[str, Any]
+    sizes: Mapping[str, int]  # the options that are a size, by their letter: D, H …
+    size: int  # numbers in all
+    places: tuple[tuple[str, slice, tuple[int, ...]], ...]  # name, where it lies in `flat`, shape
+
+
+def _recipe(shapes: Shapes, parts: Parts, options: Mapping[str, Any]) -> _Recipe:
+    places, start = [], 0
+    for name, shape in shapes.items():
+        stop = start + math.prod(shape)
+        places.append((name, slice(start, stop), shape))
+        start = stop
+    return _Recipe(dict(shapes), dict(parts), dict(options), _sizes(options), start, tuple(places))
+
+
+def _sizes(options: Mapping[str, Any]) -> dict[str, int]:
+    return {key: value for key, value in options.items() if len(key) == 1}
 
 
 class Params:
@@ -61,27 +85,25 @@ class Params:
         dtype: DTypeLike = np.float64,
         flat: NDArray[Any] | None = None,
     ) -> None:
-        size = sum(map(math.prod, shapes.values()))
+        recipe = _recipe(shapes, parts or {}, options or {})
         if flat is None:
-            flat = np.zeros(size, check_dtype(type(self).__name__, dtype))
-        self._lay(flat, size, (dict(shapes), dict(parts or {}), dict(options or {})))
+            flat = np.zeros(recipe.size, check_dtype(type(self).__name__, dtype))
+        self._lay(flat, recipe)
 
-    def _lay(self, flat: NDArray[Any], size: int, recipe: tuple[Shapes, Parts, Mapping[str, Any]]) -> None:
-        if flat.shape != (size,) or not flat.flags.c_contiguous:
-            raise ValueError(f"{type(self).__name__}: flat must be contiguous with shape ({size},); got {flat.shape}.")
-        shapes, _, options = recipe
-        made: dict[str, Any] = {"flat": flat, "_recipe": recipe, **options}
-        start = 0
-        for name, shape in shapes.items():
-            stop = start + math.prod(shape)
-            made[name] = flat[start:stop].reshape(shape)
-            start = stop
-        self.__dict__.update(made)
+    def _lay(self, flat: NDArray[Any], recipe: _Recipe) -> None:
+        if flat.shape != (recipe.size,) or not flat.flags.c_contiguous:
+            wanted = f"contiguous with shape ({recipe.size},)"
+            raise ValueError(f"{type(self).__name__}: flat must be {wanted}; got {flat.shape}.")
+        made = self.__dict__
+        made["flat"], made["_recipe"] = flat, recipe
+        made.update(recipe.options)
+        for name, where, shape in recipe.places:
+            made[name] = flat[where].reshape(shape)
 
     def __getattr__(self, name: str) -> Any:  # only reached when `name` is not there, or not yet
-        parts = self.__dict__.get("_recipe", ({}, {}, {}))[1]
-        if name in parts:
-            whole, index = parts[name]
+        recipe = self.__dict__.get("_recipe")
+        if recipe and name in recipe.parts:
+            whole, index = recipe.parts[name]
             self.__dict__[name] = self.__dict__[whole][index]
             return self.__dict__[name]
         raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(self._names())}.")
@@ -89,13 +111,13 @@ class Params:
     def __setattr__(self, name: str, value: Any) -> None:
         if value is self.__dict__.get(name, self):  # p.flat -= x changes the array, then assigns it to its own name
             return
-        if name in self.__dict__.get("_recipe", ({}, {}, {}))[2]:
+        if "_recipe" in self.__dict__ and name in self.__dict__["_recipe"].options:
             raise AttributeError(f"{type(self).__name__}.{name} is fixed when the parameters are made.")
         raise AttributeError(f"assign in place: p.{name}[...] = value. A new array would not share p.flat.")
 
     def _names(self) -> list[str]:
-        parts = self.__dict__.get("_recipe", ({}, {}, {}))[1]
-        return [name for name in {**self.__dict__, **parts} if not name.startswith("_")]
+        parts = self.__dict__["_recipe"].parts if "_recipe" in self.__dict__ else ()
+        return [name for name in dict.fromkeys((*self.__dict__, *parts)) if not name.startswith("_")]
 
     @property
     def dtype(self) -> np.dtype:
@@ -110,16 +132,21 @@ class Params:
     @property
     def options(self) -> dict[str, Any]:
         """The plain values: sizes and conventions."""
-        return dict(self.__dict__["_recipe"][2])
+        return dict(self.__dict__["_recipe"].options)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The options that are a size, by their letter: D, H …"""
+        return self.__dict__["_recipe"].sizes
 
     def items(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield (name, array) for each array, in the order in which they lie in `flat`."""
-        return ((name, self.__dict__[name]) for name in self.__dict__["_recipe"][0])
+        return ((name, self.__dict__[name]) for name in self.__dict__["_recipe"].shapes)
 
     def on(self, flat: NDArray[Any]) -> Self:
         """Return the same names and shapes laid on another flat array. Nothing is copied."""
         new = type(self).__new__(type(self))
-        new._lay(flat, self.size, self.__dict__["_recipe"])
+        new._lay(flat, self.__dict__["_recipe"])
         return new
 
     def zeros_like(self, dtype: DTypeLike | None = None) -> Self:
@@ -141,7 +168,7 @@ class Params:
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        shapes, parts, options = self.__dict__["_recipe"]
+        shapes, parts, options = self.__dict__["_recipe"][:3]
         return _rebuild, (type(self), shapes, parts, options, self.flat)
 
     def __repr__(self) -> str:
@@ -192,6 +219,11 @@ class Bundle(Params):
     def options(self) -> dict[str, Any]:
         """The plain values of the whole; the members have their own."""
         return dict(self.__dict__["_options"])
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Those of the whole that are a size, by their letter."""
+        return _sizes(self.options)
 
     def members(self) -> Iterator[tuple[str, Params]]:
         """Yield (name, parameters) for each member."""

@@ -14,19 +14,14 @@ from numpy.typing import NDArray
 from gru_lib._check import as_array, as_lengths
 from gru_lib._params import Params
 
-__all__ = ["begin", "begin_backward", "check_rows", "outputs", "recurrent_mask", "rows", "sizes_of"]
+__all__ = ["begin", "begin_backward", "check_rows", "outputs", "recurrent_mask", "rows"]
 
 Array = NDArray[Any]
 
 
-def sizes_of(p: Params) -> dict[str, int]:
-    """Return the sizes that `p` knows, by their letter: D, H …"""
-    return {key: value for key, value in p.options.items() if len(key) == 1}
-
-
 def check_rows(where: str, p: Params, *, N: int | None = None, **arrays: tuple[Any, str]) -> list[Array]:
     """Check the arrays of one step, given as name=(value, axis): each is (N, axis), with one N."""
-    checked, sizes = [], sizes_of(p) if N is None else {**sizes_of(p), "N": N}
+    checked, sizes = [], {**p.sizes} if N is None else {**p.sizes, "N": N}
     for name, (value, axis) in arrays.items():
         checked.append(as_array(where, name, value, ("N", axis), sizes))
         sizes["N"] = len(checked[0])
@@ -41,14 +36,13 @@ def begin(
     States come as name=(value, axis); None becomes zeros. Returns xs with zeros in the padding, the states, the mask
     (T, N) (None without lengths) and the dtype that inputs and parameters promote to.
     """
-    sizes = sizes_of(p)
-    xs = as_array(where, "xs", xs, ("T", "N", "D"), sizes)
+    xs = as_array(where, "xs", xs, ("T", "N", "D"), p.sizes)
     T, N, _ = xs.shape
-    checked = _states(where, sizes | {"N": N}, p.dtype, states)
+    checked = _states(where, {**p.sizes, "N": N}, p.dtype, states)
     mask = None if lengths is None else as_lengths(where, lengths, T, N)
     if mask is not None:
         xs = np.where(mask[:, :, None], xs, 0)
-    return xs, checked, mask, np.result_type(xs, p.flat, *checked)
+    return xs, checked, mask, _common(p.dtype, xs, *checked)
 
 
 def begin_backward(
@@ -59,7 +53,7 @@ def begin_backward(
     Returns dhs with zeros in the padding, fresh arrays for the states' gradients (None becomes zeros), and the dtype.
     """
     (value, axis), dtype = dhs, states.dtype
-    sizes = {**sizes_of(p), "T": len(states) - 1, "N": states.shape[1]}
+    sizes = {**p.sizes, "T": len(states) - 1, "N": states.shape[1]}
     if value is None:
         outer = np.broadcast_to(np.zeros((), dtype), (sizes["T"], sizes["N"], sizes[axis]))
     else:
@@ -67,8 +61,16 @@ def begin_backward(
         if mask is not None:
             outer = np.where(mask[:, :, None], outer, 0)
     checked = _states(where, sizes, dtype, dstates)
-    dtype = np.result_type(dtype, p.flat, outer, *checked)
+    dtype = _common(dtype, p.flat, outer, *checked)
     return outer, [a.astype(dtype) for a in checked], dtype
+
+
+def _common(dtype: np.dtype, *arrays: Array) -> np.dtype:
+    """Return the dtype that all promote to; as a rule they have one, and then NumPy need not be asked."""
+    for a in arrays:
+        if a.dtype is not dtype:
+            dtype = np.result_type(dtype, a)
+    return dtype
 
 
 def _states(where: str, sizes: dict[str, int], dtype: np.dtype, states: dict[str, tuple[Any, str]]) -> list[Array]:
