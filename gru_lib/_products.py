@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["columns", "times"]
+__all__ = ["as_columns", "columns", "times"]
 
 Array = NDArray[Any]
 
@@ -24,9 +24,7 @@ def times(W: Array, N: int) -> Callable[[Array, Array], Array]:
     AVX-512 it leaves that out for products of up to a million multiplications. So W is cut into slabs of rows that
     small; `matmul` multiplies all of them in one call. Without AVX-512 nothing is gained. Chapter 11.
     """
-    K, H = W.shape
-    most = _IN_PLACE // max(H * N, 1)
-    rows = next((n for n in range(min(most, K), _LEAST - 1, -1) if K % n == 0), K)  # the largest divisor of K
+    (K, H), rows = W.shape, _rows(*W.shape, N)
     if rows == K:
         return partial(np.dot, W)
     slabs = W.reshape(-1, rows, H)
@@ -38,14 +36,25 @@ def times(W: Array, N: int) -> Callable[[Array, Array], Array]:
     return in_slabs
 
 
-def columns(a: Array, memory: Array) -> Array:
-    """Copy (T, K, N) into `memory`, flat and large enough: (K, T·N), for one product over all steps and sequences."""
-    T, K, N = a.shape
-    copy = memory[: a.size]
+@cache
+def _rows(K: int, H: int, N: int) -> int:
+    """Rows of a slab: the largest divisor of K that leaves it small enough, or K."""
+    most = _IN_PLACE // max(H * N, 1)
+    return next((n for n in range(min(most, K), _LEAST - 1, -1) if K % n == 0), K)
+
+
+def as_columns(memory: Array, T: int, K: int, N: int) -> tuple[Array, Array]:
+    """Return two views on `memory`, flat and large enough: (T, K, N) to write into, and the same as (K, T·N)."""
+    memory = memory[: T * K * N]
     if N < 8:
-        copy = copy.reshape(T, N, K)
-        copy[:] = a.transpose(0, 2, 1)
-        return copy.reshape(T * N, K).T
-    copy = copy.reshape(K, T, N)  # N numbers that lie together stay together: half the time
-    copy[:] = a.transpose(1, 0, 2)
-    return copy.reshape(K, T * N)
+        memory = memory.reshape(T, N, K)
+        return memory.transpose(0, 2, 1), memory.reshape(T * N, K).T
+    memory = memory.reshape(K, T, N)  # N numbers that lie together stay together: half the time
+    return memory.transpose(1, 0, 2), memory.reshape(K, T * N)
+
+
+def columns(a: Array, memory: Array) -> Array:
+    """Copy (T, K, N) into `memory`: (K, T·N), for one product over all steps and sequences."""
+    target, found = as_columns(memory, *a.shape)
+    target[:] = a
+    return found

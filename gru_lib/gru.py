@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gru_lib._buffers import empty
+from gru_lib._buffers import Loan, empty
 from gru_lib._check import check_choice, check_instance, check_int
+from gru_lib._gru_arrays import Factors, Reserve, Span, Workspace, batch_first, batch_last, blocks
 from gru_lib._params import Params
-from gru_lib._products import columns, times
+from gru_lib._products import times
 from gru_lib._sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
-from gru_lib.ops import lowest_exponent, sigmoid_pair
+from gru_lib.ops import sigmoid_pair
 
 __all__ = [
     "GRUCache",
@@ -259,28 +260,7 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 # - BLAS is given its factors as it reads them fastest: W_h in slabs (_products.py), the weights' gradients transposed.
 # - A large batch is cut into blocks of columns, a long sequence into spans of steps: what backward needs for them is
 #   small enough to stay in the cache, and to be made again for the next.
-
-
-def _blocks(N: int, H: int) -> list[slice]:
-    """Cut N sequences into blocks of equal width, each at most 128 wide or, with few units, 2¹⁵ numbers in a state."""
-    count = -(-N // max(128, 2**15 // H))
-    return [slice(N * i // count, N * (i + 1) // count) for i in range(count)]
-
-
-def _span(T: int, N: int, H: int) -> int:
-    """Steps per span in backward: 384 rows, that is steps times sequences, or with few units 3 · 2¹⁵ numbers."""
-    return max(1, min(T, max(384, 3 * 2**15 // H) // max(N, 1)))
-
-
-class _Block(NamedTuple):
-    """One block of sequences, batch last. N is the block's width here."""
-
-    xs: Array  # (T, N, K): the inputs and, with a bias, a last one that is 1; K is D or D + 1
-    h: Array  # (T + 1, H, N): h_0 … h_T
-    seen: Array  # (T, H, N): what the gates and the candidate see of h_prev; h[:-1] without recurrent dropout
-    gates: Array  # (T, 2, H, N): r and k
-    rest: Array  # (T, 3, H, N): e of r, e of k, n
-    q: Array  # (T, H, N): as in GRUCache
+# - The arrays, and the pieces of them that the loops go through, are lent from one pass to the next (_gru_arrays.py).
 
 
 class GRUTape(NamedTuple):
@@ -290,16 +270,16 @@ class GRUTape(NamedTuple):
     mask: Array | None  # (T, N), True where a step is real
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
     convention: str
-    blocks: tuple[_Block, ...]
+    blocks: tuple[Loan, ...]  # of a Reserve each
 
     def gate(self, name: str) -> Array:
         """Return "r", "z" or "n" of every step, (T, N, H), for looking at. Padded steps hold what x = 0 gives."""
         check_choice("GRUTape.gate", "name", name, ("r", "z", "n"))
         picked = []
-        for b in self.blocks:
-            gate = b.rest[:, 2] if name == "n" else b.gates[:, "rz".index(name)]
-            picked.append(gate * b.rest[:, 1] if name == "z" and self.convention == "write" else gate)
-        return np.concatenate([_batch_first(gate) for gate in picked], axis=1)
+        for b in (block.it for block in self.blocks):
+            gate = {"r": b.r, "z": b.k, "n": b.n}[name]
+            picked.append(gate * b.e_k if name == "z" and self.convention == "write" else gate)
+        return np.concatenate([batch_first(gate) for gate in picked], axis=1)
 
 
 def gru_forward(
@@ -350,60 +330,52 @@ def gru_forward(
     h_mask = recurrent_mask(where, h_mask, xs, p)
     T, N, _ = xs.shape
 
-    hs, blocks = empty((T + 1, N, p.H), dtype), []
-    for c in _blocks(N, p.H):
-        pieces = [None if m is None else m[:, c] for m in (mask, h_mask)]
-        blocks.append(_forward_block(xs[:, c], h0[c], p, dtype, *pieces))
-        hs[:, c] = _batch_first(blocks[-1].h)
-    return outputs(hs[1:], mask), hs[-1].copy(), GRUTape(hs, mask, h_mask, p.convention, tuple(blocks))
+    hs, lent = empty((T + 1, N, p.H), dtype), []
+    for c in blocks(N, p.H):
+        lent.append(Loan(Reserve, T, c.stop - c.start, p.D, p.H, dtype, p.bias, p.reset_after, h_mask is not None))
+        _forward_block(lent[-1].it, xs[:, c], h0[c], p, *(None if m is None else m[:, c] for m in (mask, h_mask)))
+        hs[:, c] = batch_first(lent[-1].it.h)
+    return outputs(hs[1:], mask), hs[-1].copy(), GRUTape(hs, mask, h_mask, p.convention, tuple(lent))
 
 
-def _forward_block(
-    xs: Array, h0: Array, p: GRUParams, dtype: np.dtype, mask: Array | None, h_mask: Array | None
-) -> _Block:
-    (T, N, D), H = xs.shape, p.H
+def _forward_block(it: Reserve, xs: Array, h0: Array, p: GRUParams, mask: Array | None, h_mask: Array | None) -> None:
+    D, H, N = p.D, p.H, len(h0)
     W = np.concatenate((p.W_h, p.W_x, p.b[None]) if p.bias else (p.W_h, p.W_x))
-    W[:, : 2 * H if p.convention == "keep" else H] *= -1  # "write": k = 1 − σ(a_z) = σ(−a_z), so −a is a_z itself
+    negated = W[:, : 2 * H if p.convention == "keep" else H]  # "write": k = 1 − σ(a_z) = σ(−a_z), so −a is a_z itself
+    np.negative(negated, out=negated)
     W_h, W_x = W[:H].T, W[H:].T  # (3H, H), (3H, K)
-    if p.bias:
-        x = empty((T, N, D + 1), dtype)
-        x[:, :, :D], x[:, :, D] = xs, 1
-        xs = x
-    a = np.matmul(W_x, _batch_last(xs), out=empty((T, 3 * H, N), dtype))  # the input's part
-    if p.reset_after:
-        W_h_times = times(W_h, N)
-        b_hn = np.empty((H, N), dtype)  # NumPy adds it faster than one column
-        b_hn[:] = p.b_hn[:, None] if p.bias else 0
-    else:
+    if not p.reset_after:
         W_h_times, W_hn_times = times(W_h[: 2 * H].copy(), N), times(W_h[2 * H :].copy(), N)
-    highest = np.full((2 * H, N), -lowest_exponent(dtype), dtype)  # an array: NumPy compares it faster than a number
-    one = np.array(1, dtype)  # NumPy adds an array faster than a number, even one without axes
+    else:
+        W_h_times = times(W_h, N)
+        if p.bias:
+            it.b_hn[:] = p.b_hn[:, None]
+    it.x[:, :, :D] = xs
+    it.h[0] = h0.T
+    if h_mask is not None:
+        it.seen[:] = batch_last(h_mask)
 
-    h, gates, q = empty((T + 1, H, N), dtype), empty((T, 2 * H, N), dtype), empty((T, H, N), dtype)
-    seen = h[:-1] if h_mask is None else np.array(_batch_last(h_mask), dtype, order="C")
-    part, part_n = np.empty(((3 if p.reset_after else 2) * H, N), dtype), np.empty((H, N), dtype)
-    part_rk, part_q = part[: 2 * H], part[2 * H :]
-    h[0] = h0.T
-    steps = (h[:-1], h[1:], seen, a[:, : 2 * H], a[:, H : 2 * H], a[:, 2 * H :], gates, gates[:, :H], gates[:, H:], q)
-    for t, (h_prev, h_t, seen_t, e, e_k, n, s, r, k, q_t) in enumerate(zip(*steps, strict=True)):
+    np.matmul(W_x, batch_last(it.x), out=it.a)  # the input's part
+    part, part_n, part_rk, part_q = it.part, it.part_n, it.part[: 2 * H], it.part[2 * H :]
+    b_hn, highest, one = it.b_hn, it.highest, np.array(1, it.a.dtype)  # NumPy adds an array faster than a number
+    for t, (h_prev, h_t, seen_t, e, e_k, rk, r, k, n, q) in enumerate(it.steps()):
         if h_mask is not None:
             seen_t *= h_prev
         W_h_times(seen_t, part)
         e += part_rk  # −a of both gates
         np.exp(np.minimum(e, highest, out=e), out=e)
-        np.reciprocal(np.add(e, one, out=s), out=s)  # r and k
+        np.reciprocal(np.add(e, one, out=rk), out=rk)
         if p.reset_after:
-            np.add(part_q, b_hn, out=q_t)
-            n += np.multiply(r, q_t, out=part_n)
+            np.add(part_q, b_hn, out=q)
+            n += np.multiply(r, q, out=part_n)
         else:
-            n += W_hn_times(np.multiply(r, seen_t, out=q_t), part_n)
+            n += W_hn_times(np.multiply(r, seen_t, out=q), part_n)
         np.tanh(n, out=n)
         np.multiply(e_k, n, out=h_t)
         h_t += h_prev
         h_t *= k
         if mask is not None:
             np.copyto(h_t, h_prev, where=~mask[t])
-    return _Block(xs, h, seen, gates.reshape(T, 2, H, N), a.reshape(T, 3, H, N), q)
 
 
 def gru_backward(
@@ -444,123 +416,114 @@ def gru_backward(
     dhs, (dh,), dtype = begin_backward(where, p, tape.hs, tape.mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     T, N, H = dhs.shape
     dxs, dh0 = empty((T, N, p.D), dtype), np.empty((N, H), dtype)
-    sums = _Sums(empty((3 * H, p.D + p.bias), dtype), empty((3 * H, H), dtype), np.empty(H, dtype))
-    for a in sums:
-        a.fill(0)
-    for c, block in zip(_blocks(N, H), tape.blocks, strict=True):
-        pieces = [None if m is None else m[:, c] for m in (tape.mask, tape.h_mask)]
-        dxs[:, c], dh0[c] = _backward_block(dhs[:, c], dh[c], tape.hs[:-1, c], block, p, sums, *pieces)
-    return dxs, dh0, _gradients(sums, p)
+    sums: list[Array] = []
+    for c, block in zip(blocks(N, H), tape.blocks, strict=True):
+        pieces = (None if m is None else m[:, c] for m in (tape.mask, tape.h_mask))
+        dxs[:, c], dh0[c] = _backward_block(dhs[:, c], dh[c], tape.hs[:-1, c], block.it, p, sums, *pieces)
+    return dxs, dh0, _gradients(sums, p, dtype)
 
 
 def _backward_block(
     dhs: Array,
     dh_T: Array,
     h_prev_rows: Array,
-    block: _Block,
+    block: Reserve,
     p: GRUParams,
-    sums: _Sums,
+    sums: list[Array],
     mask: Array | None,
     h_mask: Array | None,
 ) -> tuple[Array, Array]:
     """Return dxs (T, N, D) and dh0 (N, H), and add to sums."""
-    (T, N, _), H, dtype = block.xs.shape, p.H, dh_T.dtype
+    (T, N, H), dtype = dhs.shape, dh_T.dtype
     if p.reset_after:  # dq, da_r and da_z lie side by side, so their way back to h_prev is one product
-        W_h_times, back = times(np.concatenate((p.W_hn, p.W_h[:, : 2 * H]), axis=1), N), np.s_[:, :3]
+        W_h_times = times(np.concatenate((p.W_hn, p.W_h[:, : 2 * H]), axis=1), N)
     else:
-        W_h_times, W_hn_times, back = times(p.W_h[:, : 2 * H].copy(), N), times(p.W_hn.copy(), N), np.s_[:, 1:3]
-    some = _span(T, N, H)
-    dxs, factors, memory = (empty(s, dtype) for s in ((T, N, p.D), (some, 5, H, N), (some * 4 * H * N,)))
-    dh, part = dh_T.T.copy(), np.empty((H, N), dtype)
-    for stop in range(T, 0, -some):
-        now = slice(max(stop - some, 0), stop)
-        f = _factors(factors[: stop - now.start], block, now, p, mask)
-        steps = zip(range(now.start, stop), _batch_last(dhs[now]), f, f[back].reshape(len(f), -1, N), strict=True)
-        for t, dhs_t, f_t, da in reversed(list(steps)):  # each factor becomes the product that it is a factor of
-            dh += dhs_t
+        W_h_times, W_hn_times = times(p.W_h[:, : 2 * H].copy(), N), times(p.W_hn.copy(), N)
+    longest = block.spans[0].now if block.spans else slice(0, 0)
+    lent = Loan(Workspace, longest.stop - longest.start, N, H, dtype, p.reset_after)
+    w, dxs, dhs = lent.it, empty((T, N, p.D), dtype), batch_last(dhs)
+    dh, dq, products, by_dq, by_dh, four, back = w.dh, w.dq, w.products, w.by_dq, w.by_dh, w.four, w.back
+    dq_r, _, _, da_n, dh_k = products
+    dh[:] = dh_T.T
+    for span in block.spans:
+        start, stop = span.now.start, span.now.stop
+        f = _factors(w.factors(stop - start), span, p, mask)
+        for t, (f_t, f_dq, f_dh, gathered) in zip(reversed(range(start, stop)), f.steps(), strict=True):
+            dh += dhs[t]
             if p.reset_after:
-                f_t *= dh
-                W_h_times(da, dh)
+                np.multiply(f_t, dh, out=products)
+                W_h_times(back, dh)
             else:
-                f_t[2:] *= dh
-                f_t[:2] *= W_hn_times(f_t[3], part)
-                W_h_times(da, dh)
-                dh += f_t[0]
+                np.multiply(f_dh, dh, out=by_dh)
+                np.multiply(f_dq, W_hn_times(da_n, dq), out=by_dq)
+                W_h_times(back, dh)
+                dh += dq_r
             if h_mask is not None:
                 dh *= h_mask[t].T
-            dh += f_t[4]
+            dh += dh_k
+            gathered[:] = four
 
-        if not p.reset_after:
-            f[:, 0] = block.q[now]  # what W_hn multiplied; dq itself is not needed any more
-        every = columns(f[:, :4].reshape(len(f), 4 * H, N), memory)
-        seen = rows(h_prev_rows[now] if h_mask is None else h_prev_rows[now] * h_mask[now])
-        sums.add(rows(block.xs[now]), seen, every, p.reset_after)
-        dxs[now] = (p.W_x @ every[H:]).reshape(p.D, len(f), N).transpose(1, 2, 0)
-    return dxs, dh.T
-
-
-class _Sums(NamedTuple):
-    """Gradients of the weights, transposed: so BLAS finds both factors of their products in the order it likes best."""
-
-    by_x: Array  # (3H, K): da_r, da_z and da_n times the inputs and, with a bias, 1
-    by_h: Array  # (3H, H): da_n times q (reset after: dq times `seen`), da_r and da_z times `seen`
-    by_one: Array  # (H,): dq times 1
-
-    def add(self, x: Array, seen: Array, every: Array, reset_after: bool) -> None:
-        """Add a span: rows of inputs and states, and (4H, rows) dq or q, da_r, da_z, da_n. One product for each sum."""
-        by_x, by_h, by_one = self
-        H = len(by_one)
-        by_x += every[H:] @ x
-        if reset_after:
-            by_h += every[: 3 * H] @ seen
-            by_one += every[:H] @ x[:, -1]  # the 1, if there is a bias
-        else:
-            by_h[:H] += every[3 * H :] @ every[:H].T
-            by_h[H:] += every[H : 3 * H] @ seen
-
-
-def _gradients(sums: _Sums, p: GRUParams) -> GRUParams:
-    D, H, g = p.D, p.H, p.on(np.empty(p.size, sums.by_x.dtype))
-    g.W_x[:] = sums.by_x[:, :D].T
-    g.W_h[:, 2 * H :] = sums.by_h[:H].T
-    g.W_h[:, : 2 * H] = sums.by_h[H:].T
-    if p.bias:
-        g.b[:] = sums.by_x[:, D]
+        seen = rows(h_prev_rows[span.now] if h_mask is None else h_prev_rows[span.now] * h_mask[span.now])
+        c = f.columns  # dq, da_r, da_z, da_n, one below the other
         if p.reset_after:
-            g.b_hn[:] = sums.by_one
+            _add(sums, c[H:] @ span.x, c[: 3 * H] @ seen, c[:H] @ span.x[:, -1])  # x ends with 1
+        else:
+            f.columns_q[:] = span.q  # what W_hn multiplied; dq itself is not needed any more
+            _add(sums, c[H:] @ span.x, c[H : 3 * H] @ seen, c[3 * H :] @ c[:H].T)
+        dxs[span.now] = (p.W_x @ c[H:]).reshape(p.D, -1, N).transpose(1, 2, 0)
+    return dxs, dh.T.copy()
+
+
+def _add(sums: list[Array], *products: Array) -> None:
+    """Add products to the sums; the first ones are the sums."""
+    if not sums:
+        sums.extend(products)
+        return
+    for total, product in zip(sums, products, strict=True):
+        total += product
+
+
+def _gradients(sums: list[Array], p: GRUParams, dtype: np.dtype) -> GRUParams:
+    """Turn the sums round, which are transposed, since so BLAS finds the factors of their products as it likes them.
+
+    They are: da_r, da_z and da_n, one below the other, times the inputs and 1; then, with the reset before, da_r and
+    da_z times `seen`, and da_n times q; with the reset after, dq, da_r and da_z times `seen`, and dq times 1.
+    """
+    if not sums:
+        return p.zeros_like(dtype)
+    D, H, g = p.D, p.H, p.on(np.empty(p.size, dtype))
+    by_x, by_h, last = sums
+    g.W_x[:] = by_x[:, :D].T
+    if p.bias:
+        g.b[:] = by_x[:, D]
+    if p.reset_after:
+        g.W_h[:, : 2 * H], g.W_h[:, 2 * H :] = by_h[H:].T, by_h[:H].T
+        if p.bias:
+            g.b_hn[:] = last
+    else:
+        g.W_h[:, : 2 * H], g.W_h[:, 2 * H :] = by_h.T, last.T
     return g
 
 
-def _factors(out: Array, block: _Block, now: slice, p: GRUParams, mask: Array | None) -> Array:
-    """Fill `out` (T, 5, H, N) for the steps `now`.
+def _factors(f: Factors, s: Span, p: GRUParams, mask: Array | None) -> Factors:
+    """Fill `f` for the steps of `s` and return it.
 
     dq, da_r, da_z, da_n and the part of dh that k carries back are products of a factor, known before backward begins,
     and of dh (but the first two, with the reset before the product, of dq = da_n W_hnᵀ). These are the factors.
     """
-    gates, e, n, h_prev = block.gates[now], block.rest[now, :2], block.rest[now, 2], block.h[now]
-    by_q, by_r, by_z, by_n, carry = out.swapaxes(0, 1)
-    slopes = out[:, 1:3]
-    np.multiply(gates, e, out=slopes)  # first 1 − r and 1 − k
-    np.subtract(1, np.multiply(n, n, out=by_n), out=by_n)
-    by_n *= slopes[:, 1]
-    slopes *= gates
-    by_z *= np.subtract(*((h_prev, n) if p.convention == "keep" else (n, h_prev)), out=carry)
+    f.qk[:], f.n[:], f.rz[:] = s.rk, s.n, s.e
+    np.subtract(*((s.h_prev, f.n) if p.convention == "keep" else (f.n, s.h_prev)), out=f.scratch)
+    f.rz *= f.qk  # 1 − r and 1 − k
+    np.subtract(1, np.multiply(f.n, f.n, out=f.n), out=f.n)
+    f.n *= f.z
+    f.rz *= f.qk
+    f.z *= f.scratch
     if p.reset_after:
-        np.multiply(gates[:, 0], by_n, out=by_q)
-        by_r *= np.multiply(block.q[now], by_n, out=carry)
+        f.q *= f.n
+        f.r *= np.multiply(s.q, f.n, out=f.scratch)
     else:
-        by_q[:] = gates[:, 0]
-        by_r *= block.seen[now]
-    carry[:] = gates[:, 1]
+        f.r *= s.seen
     if mask is not None:  # a padded step: no gradient to the gates, all of dh to the step before
-        out *= mask[now, None, None, :]
-        carry += ~mask[now, None, :]
-    return out
-
-
-def _batch_first(a: Array) -> Array:
-    """(T, K, N) to (T, N, K)."""
-    return a.transpose(0, 2, 1)
-
-
-_batch_last = _batch_first  # the same exchange of axes, read the other way
+        f.all *= mask[s.now, None, :]
+        f.k += ~mask[s.now, None, :]
+    return f

@@ -1,12 +1,14 @@
 """Memory that is used again must never be memory that somebody still sees."""
 
+import copy
 import gc
+import pickle
 
 import numpy as np
 import pytest
 
-from gru_lib import _buffers, gru_forward, gru_init
-from gru_lib._buffers import empty
+from gru_lib import _buffers, gru_backward, gru_forward, gru_init
+from gru_lib._buffers import Loan, empty
 
 F8 = np.dtype(np.float64)
 
@@ -68,6 +70,64 @@ def test_too_much_drops_what_was_asked_for_longest_ago(monkeypatch):
     del del_me
     gc.collect()
     assert _buffers._waiting == {}
+
+
+def test_not_more_kinds_wait_than_allowed(monkeypatch):
+    monkeypatch.setattr(_buffers, "_KINDS", 3)
+    for size in range(10_000, 10_006):
+        del_me = empty((size,), F8)
+        del del_me
+        gc.collect()
+    assert list(_buffers._waiting) == [size * 8 for size in (10_003, 10_004, 10_005)]
+
+
+def test_a_loan_is_lent_again_when_it_is_gone_and_not_before():
+    made = []
+
+    def make(K):
+        made.append(np.zeros(K))
+        return made[-1]
+
+    first, second = Loan(make, 3), Loan(make, 3)
+    assert first.it is made[0] and second.it is made[1]
+    del first
+    assert Loan(make, 3).it is made[0] and len(made) == 2
+    assert Loan(make, 4).it is made[2]
+
+
+def test_nothing_waits_of_what_could_not_be_made():
+    with pytest.raises(ZeroDivisionError):
+        Loan(lambda: 1 / 0)
+    gc.collect()
+    assert _buffers._waiting == {}
+
+
+@pytest.mark.parametrize("N", [3, 300])
+@pytest.mark.parametrize("T", [4, 100])
+def test_tapes_that_live_at_once_keep_what_they_hold(T, N):
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 3, 4)
+    xs, dhs = rng.normal(size=(3, T, N, 3)), rng.normal(size=(T, N, 4))
+
+    def grads(tape):
+        dxs, dh0, g = gru_backward(dhs, None, tape, p)
+        return dxs, dh0, g.flat
+
+    alone = [grads(gru_forward(x, None, p)[2]) for x in xs]
+    tapes = [gru_forward(x, None, p)[2] for x in xs[:2]]
+    copies = [copy.deepcopy(tapes[0]), pickle.loads(pickle.dumps(tapes[1]))]
+    first = grads(tapes[0])
+    del tapes[0]
+    tapes.append(gru_forward(xs[2], None, p)[2])  # where the first was
+    for tape, expected in zip((*copies, *tapes), (*alone[:2], *alone[1:]), strict=True):
+        for found, value in zip(grads(tape), expected, strict=True):
+            np.testing.assert_array_equal(found, value)
+    for found, value in zip(first, alone[0], strict=True):
+        np.testing.assert_array_equal(found, value)
+    del tapes, copies, tape
+    for x, expected in zip(xs, alone, strict=True):  # nor does what was lent to a copy come back changed
+        for found, value in zip(grads(gru_forward(x, None, p)[2]), expected, strict=True):
+            np.testing.assert_array_equal(found, value)
 
 
 def test_results_of_two_passes_share_no_memory():

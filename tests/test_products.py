@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gru_lib._gru_arrays import blocks, spans
 from gru_lib._products import columns, times
-from gru_lib.gru import _blocks, _span
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,17 @@ def test_columns_has_a_column_for_each_step_and_sequence(N):
 @pytest.mark.parametrize("H", [1, 16, 256, 100_000])
 @pytest.mark.parametrize("N", [0, 1, 127, 128, 129, 1000, 3000])
 def test_blocks_cover_the_batch_in_equal_parts(N, H):
-    covered = [n for c in _blocks(N, H) for n in range(c.start, c.stop)]
-    widths = {c.stop - c.start for c in _blocks(N, H)}
+    covered = [n for c in blocks(N, H) for n in range(c.start, c.stop)]
+    widths = {c.stop - c.start for c in blocks(N, H)}
     assert covered == list(range(N))
     assert not widths or (max(widths) - min(widths) <= 1 and max(widths) <= max(128, 2**15 // H))
-    assert 1 <= _span(50, N, H) <= 50
+
+
+@pytest.mark.parametrize("H", [1, 16, 256, 100_000])
+@pytest.mark.parametrize("N", [1, 7, 128, 3000])
+def test_spans_cover_the_steps_from_the_last_to_the_first(N, H):
+    cut = spans(50, N, H)
+    assert [t for now in reversed(cut) for t in range(now.start, now.stop)] == list(range(50))
+    lengths = [now.stop - now.start for now in cut]
+    assert set(lengths[:-1]) <= {lengths[0]} and 1 <= lengths[-1] <= lengths[0]
+    assert spans(0, N, H) == []
