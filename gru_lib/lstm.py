@@ -308,15 +308,16 @@ def lstm_forward(
     check_instance(where, "p", p, LSTMParams)
     h0, c0 = _pair(where, "state0", state0)
     xs, (h0, c0), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
-    h_mask = recurrent_mask(where, h_mask, xs, p)
+    h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
     (T, N, _), H = xs.shape, p.H
-    order = np.r_[: 2 * H, 3 * H : 4 * H, 2 * H : 3 * H]  # i, f, o, g
-    sign = np.repeat([-1, 1], [3 * H, H])[:, None].astype(p.dtype)
-    W_x, W_h = sign * p.W_x.T[order], sign * p.W_h.T[order]  # (4H, D), (4H, H)
+    W = np.concatenate((p.W_h, p.W_x, p.b[None]) if p.bias else (p.W_h, p.W_x))
+    W = np.concatenate((-W[:, : 2 * H], -W[:, 3 * H :], W[:, 2 * H : 3 * H]), axis=1)  # −i, −f, −o, g
+    W_h, W_x = W[:H].T.copy(), W[H : H + p.D].T.copy()  # (4H, H), (4H, D)
     a = np.matmul(W_x, xs.transpose(0, 2, 1), out=empty((T, 4 * H, N), dtype))  # the input's part
     if p.bias:
-        a += sign * p.b[order, None]
+        a += W[-1][:, None]
     highest = -lowest_exponent(dtype)  # exp of more than this overflows
+    one = np.array(1, dtype)  # NumPy adds an array faster than a number
 
     h, c = empty((T + 1, H, N), dtype), empty((T + 1, H, N), dtype)
     g, tanh_c = empty((T, H, N), dtype), empty((T, H, N), dtype)
@@ -324,21 +325,23 @@ def lstm_forward(
     seen = None if h_mask is None else h_mask.transpose(0, 2, 1)
     h[0], c[0] = h0.T, c0.T
     part = np.empty((4 * H, N), dtype)
-    for t in range(T):
-        np.dot(W_h, h[t] if seen is None else h[t] * seen[t], out=part)
-        part += a[t]
-        e, (i, f, o) = part[: 3 * H].reshape(3, H, N), gates[t]
+    e, part_g = part[: 3 * H].reshape(3, H, N), part[3 * H :]
+    steps = zip(h[:-1], h[1:], c[:-1], c[1:], a, gates, nots, g, tanh_c, strict=True)
+    for t, (h_prev, h_t, c_prev, c_t, a_t, s, not_s, g_t, tanh_t) in enumerate(steps):
+        i, f, o = s
+        np.dot(W_h, h_prev if seen is None else h_prev * seen[t], out=part)
+        part += a_t
         np.exp(np.minimum(e, highest, out=e), out=e)  # e = exp(−a)
-        np.reciprocal(np.add(e, 1, out=gates[t]), out=gates[t])
-        np.multiply(e, gates[t], out=nots[t])
-        np.tanh(part[3 * H :], out=g[t])
-        np.multiply(f, c[t], out=c[t + 1])
-        c[t + 1] += np.multiply(i, g[t], out=h[t + 1])  # h[t + 1] serves as scratch space
-        np.tanh(c[t + 1], out=tanh_c[t])
-        np.multiply(o, tanh_c[t], out=h[t + 1])
+        np.reciprocal(np.add(e, one, out=s), out=s)
+        np.multiply(e, s, out=not_s)
+        np.tanh(part_g, out=g_t)
+        np.multiply(f, c_prev, out=c_t)
+        c_t += np.multiply(i, g_t, out=h_t)  # h_t serves as scratch space
+        np.tanh(c_t, out=tanh_t)
+        np.multiply(o, tanh_t, out=h_t)
         if mask is not None:
-            np.copyto(h[t + 1], h[t], where=~mask[t])
-            np.copyto(c[t + 1], c[t], where=~mask[t])
+            np.copyto(h_t, h_prev, where=~mask[t])
+            np.copyto(c_t, c_prev, where=~mask[t])
     hs = h[1:].transpose(0, 2, 1)
     hs = hs.copy() if mask is None else np.where(mask[:, :, None], hs, 0)
     return hs, LSTMState(h[-1].T.copy(), c[-1].T.copy()), LSTMTape(xs, h, c, gates, nots, g, tanh_c, mask, seen)
@@ -408,16 +411,18 @@ def lstm_backward(
 
     W_h = np.ascontiguousarray(p.W_h)  # (H, 4H)
     da = empty((T, 4, H, N), dtype)  # i, f, g, o
-    for t in reversed(range(T)):
-        dh += dhs[t].T
-        np.multiply(dh, by_o[t], out=da[t, 3])
-        dc += dh * by_c[t]
-        np.multiply(dc, by_ifg[t], out=da[t, :3])
-        dc *= carry[t]
-        dh_prev = np.dot(W_h, da[t].reshape(4 * H, N))
+    part = np.empty((H, N), dtype)
+    steps = zip(range(T), dhs.transpose(0, 2, 1), by_o, by_c, by_ifg, carry, da, strict=True)
+    for t, dhs_t, o_t, c_t, ifg_t, carry_t, da_t in reversed(list(steps)):
+        dh += dhs_t
+        np.multiply(dh, o_t, out=da_t[3])
+        dc += np.multiply(dh, c_t, out=part)
+        np.multiply(dc, ifg_t, out=da_t[:3])
+        dc *= carry_t
+        dh_prev = np.dot(W_h, da_t.reshape(4 * H, N), out=part)
         if seen is not None:
             dh_prev *= seen[t]
-        dh = dh_prev if mask is None else np.where(mask[t], dh_prev, dh)
+        np.copyto(dh, dh_prev, where=True if mask is None else mask[t])
 
     da_rows, seen_rows = empty((T, N, 4, H), dtype), empty((T, N, H), h.dtype)
     da_rows[:] = da.transpose(0, 3, 1, 2)
