@@ -327,7 +327,7 @@ def gru_forward(
     where = "gru_forward"
     check_instance(where, "p", p, GRUParams)
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
-    h_mask = recurrent_mask(where, h_mask, xs, p)
+    h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
     T, N, _ = xs.shape
 
     hs, lent = empty((T + 1, N, p.H), dtype), []

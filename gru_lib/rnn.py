@@ -310,7 +310,7 @@ def elman_forward(
     """
     check_instance("elman_forward", "p", p, ElmanParams)
     xs, (h0,), mask, dtype = begin("elman_forward", p, xs, lengths, h0=(h0, "H"))
-    h_mask = recurrent_mask("elman_forward", h_mask, xs, p)
+    h_mask = recurrent_mask("elman_forward", h_mask, xs, p, dtype)
     a = (rows(xs) @ p.W_x + p.b).astype(dtype, copy=False).reshape(*xs.shape[:2], p.H)  # one product for all steps
     h = _run(a, h0, p.W_h, p.activation, mask, h_mask)
     return outputs(h[1:], mask), h[-1].copy(), ElmanTape(xs, a, h, mask, h_mask)
@@ -529,7 +529,7 @@ def scrn_forward(
     """
     check_instance("scrn_forward", "p", p, SCRNParams)
     xs, (s0,), mask, dtype = begin("scrn_forward", p, xs, lengths, s0=(s0, "S"))
-    h_mask = recurrent_mask("scrn_forward", h_mask, xs, p)
+    h_mask = recurrent_mask("scrn_forward", h_mask, xs, p, dtype)
     (T, N, _), C = xs.shape, p.C
     c = np.empty((T + 1, N, C), dtype)
     c[0], c[1:] = s0[:, :C], (1 - p.alpha) * (rows(xs) @ p.W_xc).reshape(T, N, C)

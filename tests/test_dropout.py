@@ -1,5 +1,7 @@
 """Dropout: what is dropped, when, and that the backward pass knows it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -152,6 +154,22 @@ def test_masks_take_the_dtype_of_the_parameters_and_are_never_written(name):
         assert hs.dtype == dxs.dtype == grads.dtype == np.float32
         runs.append([hs, dxs, grads.flat])
     for a, b in zip(*runs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("init", [gru_init, lstm_init, elman_init, partial(scrn_init, C=2)])
+def test_a_mask_takes_the_dtype_of_the_pass(init):
+    """`dropout_mask` gives float64 unless told otherwise; a float32 layer stays one."""
+    p = init(rng(), D, H).astype(np.float32)
+    cell, xs = cell_of(p), rng().normal(size=(T, N, D)).astype(np.float32)
+    results = []
+    for dtype in (np.float32, np.float64):
+        m = dropout_mask(rng(), (N, H), 0.5, dtype)
+        hs, _, tape = cell.forward(xs, None, p, h_mask=m)
+        dxs, _, grads = cell.backward(np.ones_like(hs), None, tape, p)
+        assert hs.dtype == dxs.dtype == grads.dtype == np.float32
+        results.append((hs, dxs, grads.flat))
+    for a, b in zip(*results, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
