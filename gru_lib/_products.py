@@ -24,7 +24,8 @@ def times(W: Array, N: int) -> Callable[[Array, Array], Array]:
     AVX-512 it leaves that out for products of up to a million multiplications. So W is cut into slabs of rows that
     small; `matmul` multiplies all of them in one call. Without AVX-512 nothing is gained. Chapter 11.
     """
-    (K, H), rows = W.shape, _rows(*W.shape, N)
+    K, H = W.shape
+    rows = _rows(K, H, N)
     if rows == K:
         return partial(np.dot, W)
     slabs = W.reshape(-1, rows, H)

@@ -448,7 +448,8 @@ def _backward_block(
     for span in block.spans:
         start, stop = span.now.start, span.now.stop
         f = _factors(w.factors(stop - start), span, p, mask)
-        for t, (f_t, f_dq, f_dh, gathered) in zip(reversed(range(start, stop)), f.steps(), strict=True):
+        steps = zip(reversed(range(start, stop)), f.steps(), strict=True)
+        for t, (f_t, f_dq, f_dh, gathered) in steps:
             dh += dhs[t]
             if p.reset_after:
                 np.multiply(f_t, dh, out=products)
