@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import browser as chromium
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
@@ -83,24 +83,60 @@ class Visit:
         )
 
 
-def watch(context: BrowserContext, url: str) -> Visit:
-    """A new page for ``url`` that blocks and notes every request to another host, and notes what goes wrong."""
-    page = context.new_page()
-    visit = Visit(page, url)
+@pytest.fixture(scope="session")
+def windows(browser: Browser) -> Callable[..., list[Page]]:
+    """The open windows that no visit holds, by their options. A new window takes longer than most tests."""
+    idle: dict[str, list[Page]] = defaultdict(list)
+    return lambda **options: idle[json.dumps(options, sort_keys=True)]
 
-    def guard(route: Route) -> None:
-        if urlsplit(route.request.url).netloc == urlsplit(url).netloc:
-            route.continue_()
+
+# A window that was used before keeps nothing of it: every page is met for the first time.
+FORGET = "try { localStorage.clear(); sessionStorage.clear() } catch { /* a frame that has none */ }"
+
+
+@pytest.fixture(scope="session")
+def reader(browser: Browser, windows: Callable[..., list[Page]]) -> Callable[[str, int], AbstractContextManager[Visit]]:
+    """A visit to a page of the book, in a window so wide: ``with reader(url, width) as visit``.
+
+    Every request to another host is blocked and noted, and so is what goes wrong.
+    """
+
+    @contextmanager
+    def reader(url: str, width: int) -> Iterator[Visit]:
+        options = {"viewport": {"width": width, "height": 900}, "reduced_motion": "reduce"}
+        idle = windows(forgets=True, **options)
+        if idle:
+            page = idle.pop()
         else:
-            visit.foreign.append(route.request.url)
-            route.abort()
+            page = browser.new_context(**options).new_page()
+            page.add_init_script(FORGET)
+        visit = Visit(page, url)
 
-    context.route(lambda requested: not requested.startswith(("data:", "blob:")), guard)
-    page.on("console", lambda m: m.type in ("error", "warning") and visit.complaints.append(f"{m.type}: {m.text}"))
-    page.on("pageerror", lambda error: visit.complaints.append(f"uncaught: {error}"))
-    page.on("requestfailed", lambda r: visit.complaints.append(f"failed: {r.url}"))
-    page.on("response", lambda r: r.status >= 400 and visit.complaints.append(f"{r.status}: {r.url}"))
-    return visit
+        def guard(route: Route) -> None:
+            if urlsplit(route.request.url).netloc == urlsplit(url).netloc:
+                route.continue_()
+            else:
+                visit.foreign.append(route.request.url)
+                route.abort()
+
+        note = visit.complaints.append
+        ears = {
+            "console": lambda m: m.type in ("error", "warning") and note(f"{m.type}: {m.text}"),
+            "pageerror": lambda error: note(f"uncaught: {error}"),
+            "requestfailed": lambda r: note(f"failed: {r.url}"),
+            "response": lambda r: r.status >= 400 and note(f"{r.status}: {r.url}"),
+        }
+        page.unroute_all()  # the guard of the visit before, kept until now
+        page.route(lambda requested: not requested.startswith(("data:", "blob:")), guard)
+        for event, ear in ears.items():
+            page.on(event, ear)
+        yield visit
+        for event, ear in ears.items():
+            page.remove_listener(event, ear)
+        page.set_viewport_size(options["viewport"])
+        idle.append(page)
+
+    return reader
 
 
 # ------------------------------------------------------------------------------ explorers, each on a page of its own
@@ -119,13 +155,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.js").write_text(classic(name), "utf-8")
         (folder / f"{name}.css").write_text(styles(name, tokens=True), "utf-8")
     return folder
-
-
-@pytest.fixture(scope="session")
-def windows(browser: Browser) -> Callable[..., list[Page]]:
-    """The open windows that no visit holds, by their options. A new window takes longer than most tests."""
-    idle: dict[str, list[Page]] = defaultdict(list)
-    return lambda **options: idle[json.dumps(options, sort_keys=True)]
 
 
 @pytest.fixture(scope="module")

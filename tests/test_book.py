@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import page_checks
 import pytest
 import yaml
 from fontTools.ttLib import TTFont
-from playwright.sync_api import Browser
 
-from conftest import ROOT, Visit, watch
+from conftest import ROOT, Visit
 
 THEMES = ("light", "dark")
+
+Reader = Callable[[str, int], AbstractContextManager[Visit]]
 
 
 def toc() -> list[str]:
@@ -41,25 +43,20 @@ PHONE, DESK = 390, 1280
 ON_A_PHONE = [p for p in PAGES if re.search(r"intro$|/05-|/10-|/19-|glossary$|bibliography$", p)]
 
 
-def opened(browser: Browser, url: str, width: int) -> Iterator[Visit]:
-    """A page at a width, until the test is over."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce")
-    visit = watch(context, url)
-    visit.open()
-    yield visit
-    context.close()
-
-
 @pytest.fixture(scope="module", params=PAGES, ids=lambda page: f"{page}.html")
-def visit(request: pytest.FixtureRequest, browser: Browser, built_book: Path) -> Iterator[Visit]:
+def visit(request: pytest.FixtureRequest, reader: Reader, built_book: Path) -> Iterator[Visit]:
     """A page, loaded once for all the tests of it."""
-    yield from opened(browser, (built_book / f"{request.param}.html").as_uri(), DESK)
+    with reader((built_book / f"{request.param}.html").as_uri(), DESK) as visit:
+        visit.open()
+        yield visit
 
 
 @pytest.fixture(params=ON_A_PHONE, ids=lambda page: f"{page}.html")
-def phone(request: pytest.FixtureRequest, browser: Browser, book_url: str) -> Iterator[Visit]:
+def phone(request: pytest.FixtureRequest, reader: Reader, book_url: str) -> Iterator[Visit]:
     """A page loaded on a phone, over http."""
-    yield from opened(browser, f"{book_url}/{request.param}.html", PHONE)
+    with reader(f"{book_url}/{request.param}.html", PHONE) as visit:
+        visit.open()
+        yield visit
 
 
 # The theme's script marks what scrolls, 300 ms after the last change of width or content.
@@ -133,23 +130,19 @@ def test_page_that_opens_on_a_phone_is_the_same(phone: Visit) -> None:
     assert page_checks.too_wide(phone.page) == []
 
 
-def test_front_page_opens_from_the_root(browser: Browser, book_url: str) -> None:
-    context = browser.new_context()
-    visit = watch(context, f"{book_url}/index.html")
-    visit.page.goto(visit.url)
-    visit.page.wait_for_url(f"**/{PAGES[0]}.html")
-    assert visit.page.locator("h1").first.inner_text()
-    context.close()
+def test_front_page_opens_from_the_root(reader: Reader, book_url: str) -> None:
+    with reader(f"{book_url}/index.html", DESK) as visit:
+        visit.page.goto(visit.url)
+        visit.page.wait_for_url(f"**/{PAGES[0]}.html")
+        assert visit.page.locator("h1").first.inner_text()
 
 
-def test_search_finds_a_word(browser: Browser, book_url: str) -> None:
-    context = browser.new_context()
-    visit = watch(context, f"{book_url}/search.html?q=bootstrap")
-    visit.page.goto(visit.url)
-    found = visit.page.locator("#search-results a", has_text="Does it matter")
-    found.first.wait_for()
-    assert visit.complaints == []
-    context.close()
+def test_search_finds_a_word(reader: Reader, book_url: str) -> None:
+    with reader(f"{book_url}/search.html?q=bootstrap", DESK) as visit:
+        visit.page.goto(visit.url)
+        found = visit.page.locator("#search-results a", has_text="Does it matter")
+        found.first.wait_for()
+        assert visit.complaints == []
 
 
 # In the files

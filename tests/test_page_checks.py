@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import page_checks
 import pytest
-from playwright.sync_api import Browser
 
-from conftest import Visit, watch
+from conftest import Visit
 
 PAGE = "book/bibliography"
 FIGURE = '<svg class="gru-fig" role="img" aria-label="A figure for this test alone" viewBox="0 0 9 9">{}</svg>'
@@ -18,6 +18,7 @@ PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="
 
 Plant = Callable[[str], Path]
 Open = Callable[..., Visit]
+Reader = Callable[[str, int], AbstractContextManager[Visit]]
 
 
 @pytest.fixture
@@ -40,17 +41,16 @@ def plant(tmp_path: Path, built_book: Path) -> Plant:
 
 
 @pytest.fixture
-def visit(plant: Plant, browser: Browser) -> Iterator[Open]:
+def visit(plant: Plant, reader: Reader) -> Iterator[Open]:
     """Open such a page, on a phone: ``visit(html)``."""
-    context = browser.new_context(viewport={"width": 390, "height": 900}, reduced_motion="reduce")
+    with ExitStack() as visits:
 
-    def open_page(html: str) -> Visit:
-        visit = watch(context, plant(html).as_uri())
-        visit.open()
-        return visit
+        def open_page(html: str) -> Visit:
+            visit = visits.enter_context(reader(plant(html).as_uri(), 390))
+            visit.open()
+            return visit
 
-    yield open_page
-    context.close()
+        yield open_page
 
 
 def test_page_without_a_fault_passes_every_check(visit: Open, plant: Plant, tmp_path: Path) -> None:
@@ -69,6 +69,19 @@ def test_page_without_a_fault_passes_every_check(visit: Open, plant: Plant, tmp_
         page_checks.repeated_ids,
     ):
         assert check(path) == []
+
+
+def test_window_that_was_used_before_has_kept_nothing(reader: Reader, built_book: Path) -> None:
+    url = (built_book / f"{PAGE}.html").as_uri()
+    with reader(url, 390) as first:
+        first.open()
+        first.page.evaluate("localStorage.kept = sessionStorage.kept = 'kept'; console.error('a word')")
+        first.page.set_viewport_size({"width": 1280, "height": 900})
+    with reader(url, 390) as second:
+        second.open()
+        assert second.page is first.page
+        kept = second.page.evaluate("[localStorage.kept ?? null, sessionStorage.kept ?? null, innerWidth]")
+    assert (kept, first.complaints, second.complaints) == ([None, None, 390], ["error: a word"], [])
 
 
 def test_request_to_another_host_is_noted_and_blocked(visit: Open) -> None:
