@@ -1,10 +1,10 @@
 // Cells side by side: Elman, GRU and LSTM, one unit each, on the same 24 inputs (chapter 12).
 // Keys of the model: at (the framed step), x (inputs), m (marks: write now), w, b_z, b_f, input_gate, and lang.
 import CELLS from "./cells.json";
-import { clamp, elmanStep, gruStep, lstmStep } from "./gru-math.mjs";
+import { elmanStep, gruStep, lstmStep } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, presetRow, setSlider, slider, sub, uniqueId,
-  wordsFor,
+  announcer, choice, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, pointIn, presetRow, setSlider,
+  slider, sub, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const T = CELLS.start.x.length;
@@ -208,39 +208,26 @@ function render({ model, el }) {
   const life = enliven({ model, el, start: CELLS.start, paint, preset, put });
 
   // A press in the row of x makes a pulse, one in the row of m a mark; elsewhere the pointer moves the frame.
-  let held = false;
-
-  function where(event) {
-    const box = rows.getBoundingClientRect();
-    const zoom = layout.W / box.width;
-    const [x, y] = [(event.clientX - box.left) * zoom, (event.clientY - box.top) * zoom];
-    return { t: clamp(Math.floor((x - layout.left) / layout.column) + 1, 1, T), x, y };
-  }
-
-  function onDown(event) {
-    const { t, x, y } = where(event);
-    if (x < layout.left) return;
+  function press(event) {
+    const { x, y } = pointIn(rows, event);
+    const t = columnAt(x, layout, T);
+    if (x < layout.left) return null;
     event.preventDefault();
     const { x: xs, m: ms } = layout.rows;
-    if (y < layout.top) return;
+    if (y < layout.top) return null;
     if (y < xs.y + xs.half + 4) {
       const old = life.state.x[t - 1];
       life.commit({ at: t, x: withEntry(life.state.x, t, old === 0 ? 1 : old > 0 ? -1 : 0) });
     } else if (y < ms.y + ms.high + 4) {
       life.commit({ at: t, m: withEntry(life.state.m, t, life.state.m[t - 1] > 0.5 ? 0 : 1) });
     } else {
-      held = true;
-      rows.setPointerCapture(event.pointerId);
       life.commit({ at: t });
+      return "frame";
     }
+    return null;
   }
-  const onMove = (event) => { if (held) life.commit({ at: where(event).t }); };
-  const onUp = () => { held = false; };
 
-  rows.addEventListener("pointerdown", onDown);
-  rows.addEventListener("pointermove", onMove);
-  rows.addEventListener("pointerup", onUp);
-  rows.addEventListener("pointercancel", onUp);
+  grip(rows, { press, drag: (event) => life.commit({ at: columnAt(pointIn(rows, event).x, layout, T) }) });
   const stop = life.wire();
   return () => {
     voice.stop();

@@ -3,7 +3,8 @@
 import CONVENTION from "./convention.json";
 import { clamp } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, presetRow, setSlider, slider, uniqueId, wordsFor,
+  announcer, choice, enliven, fill, fixed, fromText, furnish, num, pointIn, presetRow, setSlider, slider, uniqueId,
+  wordsFor,
 } from "./explorer.mjs";
 
 const { weights: WEIGHTS, layouts: LAYOUTS, places: PLACES, cell: CELL, origin: ORIGIN } = CONVENTION;
@@ -215,15 +216,13 @@ function render({ model, el }) {
 
   /** The number under a pointer, in whichever layout. */
   function onDown(event) {
-    const box = maps.getBoundingClientRect();
-    const zoom = layout.W / box.width;
-    const at = [(event.clientX - box.left) * zoom, (event.clientY - box.top) * zoom];
+    const { x, y } = pointIn(maps, event);
     const s = whole(life.state);
     for (const [nth, one] of LAYOUTS.entries()) {
       const base = corner(nth, layout);
       for (const [name, rows] of Object.entries(PLACES[one.id][s.reset] ?? {})) {
-        const [j, i] = [0, 1].map((k) =>
-          Math.floor((at[k] - base[k] - ORIGIN[k]) / CELL - one.at[name][k]));
+        const [j, i] = [x, y].map((at, k) =>
+          Math.floor((at - base[k] - ORIGIN[k]) / CELL - one.at[name][k]));
         const place = rows[i]?.[j];
         if (!place) continue;
         const { name: ourName, gate, row, column } = ENTRIES[Math.abs(place) - 1];

@@ -5,7 +5,8 @@ import WEIGHTS from "./dates-weights.json";
 import { clamp } from "./gru-math.mjs";
 import { greedyDecode, seq2seqFrom, seq2seqStates, seq2seqStep } from "./search.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, num, percent, presetRow, setSlider, slider, uniqueId, wordsFor,
+  announcer, enliven, fill, fixed, fromText, furnish, num, percent, pointIn, presetRow, setSlider, slider, uniqueId,
+  wordsFor,
 } from "./explorer.mjs";
 
 const { written, iso, E, H } = WEIGHTS;
@@ -159,9 +160,8 @@ function render({ model, el }) {
 
   /** A click frames the unit or the character under it. */
   function onDown(event) {
-    const box = rows.getBoundingClientRect();
-    const zoom = layout.W / box.width;
-    const [x, y] = [(event.clientX - box.left) * zoom - layout.left, (event.clientY - box.top) * zoom];
+    const { x: from, y } = pointIn(rows, event);
+    const x = from - layout.left;
     if (x < 0 || x >= layout.span) return;
     if (Math.abs(y - layout.hand.mid) < layout.hand.half + 6) {
       life.commit({ unit: 1 + Math.floor((x / layout.span) * H) });

@@ -1,6 +1,6 @@
 // Curves over many powers of ten against a number of steps, and the pointer that moves that number.
 import { clamp } from "./gru-math.mjs";
-import { fill, num } from "./explorer.mjs";
+import { fill, grip, num, pointIn } from "./explorer.mjs";
 
 const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 const raise = (n) => [...String(n)].map((c) => RAISED[c]).join("");
@@ -65,19 +65,15 @@ export function drawDecades(curves, length, L, [low, high], words) {
 
 /** Let a pointer in the drawing set the number of steps, from 1 to T. */
 export function followPointer(drawing, layoutNow, T, set) {
-  let held = false;
   function follow(event) {
     const L = layoutNow();
-    const box = drawing.getBoundingClientRect();
-    const at = ((event.clientX - box.left) * L.W) / box.width;
-    set(clamp(Math.round(((at - L.left) / (L.right - L.left)) * T), 1, T));
+    const { x } = pointIn(drawing, event);
+    set(clamp(Math.round(((x - L.left) / (L.right - L.left)) * T), 1, T));
   }
-  drawing.addEventListener("pointerdown", (event) => {
-    held = true;
-    drawing.setPointerCapture(event.pointerId);
+  function press(event) {
     event.preventDefault();
     follow(event);
-  });
-  drawing.addEventListener("pointermove", (event) => { if (held) follow(event); });
-  for (const end of ["pointerup", "pointercancel"]) drawing.addEventListener(end, () => { held = false; });
+    return "length";
+  }
+  grip(drawing, { press, drag: follow });
 }

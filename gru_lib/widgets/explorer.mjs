@@ -139,6 +139,40 @@ export function enliven({ model, el, start, paint, preset, put }) {
   return { state, commit, moveTo, wire };
 }
 
+/** Where a pointer is in a drawing: x and y in the units of its view box, and how many of them a pixel is. */
+export function pointIn(drawing, event) {
+  const box = drawing.getBoundingClientRect();
+  const pixel = drawing.viewBox.baseVal.width / box.width;
+  return { x: (event.clientX - box.left) * pixel, y: (event.clientY - box.top) * pixel, pixel };
+}
+
+/** The column that x is in, of `last` columns from `left` on: 1 … last, also beside them. */
+export function columnAt(x, { left, column }, last) {
+  return clamp(Math.floor((x - left) / column) + 1, 1, last);
+}
+
+/**
+ * Press, drag and release: what a press takes hold of hears of the pointer until the release, outside the area too.
+ *
+ * @param {Element} area
+ * @param {object} o press(event), which returns what is held, or null; it prevents the browser's own answer where it
+ *   must: a mere press may need that, and a word that is dragged must not; drag(event, held); release() (optional)
+ */
+export function grip(area, { press, drag, release = () => {} }) {
+  let held = null;
+  area.addEventListener("pointerdown", (event) => {
+    held = press(event);
+    if (held !== null) area.setPointerCapture(event.pointerId);
+  });
+  area.addEventListener("pointermove", (event) => { if (held !== null) drag(event, held); });
+  for (const end of ["pointerup", "pointercancel"]) {
+    area.addEventListener(end, () => {
+      held = null;
+      release();
+    });
+  }
+}
+
 /** A number or a list of numbers from the text of a link, each held between lo and hi; else undefined. */
 export function fromText(text, [lo, hi], length) {
   const parts = text.split(",");

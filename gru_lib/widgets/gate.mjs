@@ -3,8 +3,8 @@
 import GATE from "./gate.json";
 import { clamp, gruStep, logit } from "./gru-math.mjs";
 import {
-  announcer, choice, fill, fixed, furnish, glide, listen, percent, presetRow, setSlider, slider, sub, uniqueId,
-  wordsFor,
+  announcer, choice, fill, fixed, furnish, glide, grip, listen, percent, pointIn, presetRow, setSlider, slider, sub,
+  uniqueId, wordsFor,
 } from "./explorer.mjs";
 import { drawCell } from "./gate-cell.mjs";
 import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
@@ -269,38 +269,27 @@ function render({ model, el }) {
   }
 
   // The two blocks on the lines can be dragged; from the keyboard, the sliders do the same.
-  let held = null; // "r", "z" or null
-
-  function onDown(event) {
-    const box = lines.getBoundingClientRect();
-    const [px, py] = [event.clientX - box.left, event.clientY - box.top];
-    const zoom = box.width / layout.W;
+  function press(event) {
+    const { x, y, pixel } = pointIn(lines, event);
     const { at } = scale(layout.W);
     const c = gateStep(state);
-    const near = (v, row) => Math.hypot(px - zoom * at(v), py - zoom * row) < 22;
-    held = near(c.h, ROW_Z) ? "z" : near(c.r * state.h_prev, ROW_R) ? "r" : null;
-    if (!held) return;
+    const near = (v, row) => Math.hypot(x - at(v), y - row) < 22 * pixel;
+    const held = near(c.h, ROW_Z) ? "z" : near(c.r * state.h_prev, ROW_R) ? "r" : null;
+    if (!held) return null;
     stopGlide();
-    lines.setPointerCapture(event.pointerId);
     event.preventDefault();
+    return held;
   }
 
-  function onMove(event) {
-    if (!held) return;
-    const box = lines.getBoundingClientRect();
+  function drag(event, held) {
     const { left, right } = scale(layout.W);
-    const at = ((event.clientX - box.left) * layout.W) / box.width;
-    const v = (2 * (at - left)) / (right - left) - 1;
+    const v = (2 * (pointIn(lines, event).x - left)) / (right - left) - 1;
     const c = gateStep(state);
     if (held === "r" && Math.abs(state.h_prev) > 0.02) commit(biasFor(state, "r", v / state.h_prev));
     if (held === "z" && Math.abs(state.h_prev - c.n) > 0.02) {
       const keep = (v - c.n) / (state.h_prev - c.n);
       commit(biasFor(state, "z", state.convention === "keep" ? keep : 1 - keep));
     }
-  }
-
-  function onUp() {
-    held = null;
   }
 
   function onModel(key) {
@@ -313,10 +302,7 @@ function render({ model, el }) {
   el.addEventListener("input", onInput);
   el.addEventListener("change", onChange);
   el.addEventListener("click", onClick);
-  lines.addEventListener("pointerdown", onDown);
-  lines.addEventListener("pointermove", onMove);
-  lines.addEventListener("pointerup", onUp);
-  lines.addEventListener("pointercancel", onUp);
+  grip(lines, { press, drag });
   const deafen = listen(model, KEYS, onModel);
   const watcher = new ResizeObserver(() => {
     const { scrollWidth, clientWidth } = equations;

@@ -3,8 +3,8 @@
 import HOLD from "./hold.json";
 import { clamp, gatedStates, gateWeights } from "./gru-math.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, num, percent, presetRow, setSlider, slider, sub, uniqueId,
-  wordsFor,
+  announcer, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, percent, pointIn, presetRow, setSlider,
+  slider, sub, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const T = HOLD.start.n.length;
@@ -151,16 +151,8 @@ function render({ model, el }) {
   const life = enliven({ model, el, start: HOLD.start, paint, preset, put });
 
   // A pointer in the rows of n and z sets what it passes over; in those of h and w it moves the frame.
-  let held = null; // "n", "z", "at" or null
-
-  function where(event) {
-    const box = rows.getBoundingClientRect();
-    const zoom = layout.W / box.width;
-    const [x, y] = [(event.clientX - box.left) * zoom, (event.clientY - box.top) * zoom];
-    return { t: clamp(Math.floor((x - layout.left) / layout.column) + 1, 1, T), x, y };
-  }
-
-  function set({ t, y }) {
+  function set({ x, y }, held) {
+    const t = columnAt(x, layout, T);
     if (held === "at") return life.commit({ at: t });
     const { n, z } = layout;
     const raw = held === "n" ? (n.y - y) / n.half : 1 - (y - z.y) / z.high;
@@ -168,23 +160,19 @@ function render({ model, el }) {
     life.commit({ [held]: withEntry(life.state[held], t, value || 0) });
   }
 
-  function onDown(event) {
-    const at = where(event);
-    if (at.x < layout.left) return;
-    const { n, z } = layout;
-    held = at.y > z.y + z.high + 4 ? "at" : at.y >= z.y - 4 ? "z" : at.y > n.y - n.half - 6 ? "n" : null;
-    if (!held) return;
-    rows.setPointerCapture(event.pointerId);
-    event.preventDefault();
-    set(at);
-  }
-  const onMove = (event) => { if (held) set(where(event)); };
-  const onUp = () => { held = null; };
-
-  rows.addEventListener("pointerdown", onDown);
-  rows.addEventListener("pointermove", onMove);
-  rows.addEventListener("pointerup", onUp);
-  rows.addEventListener("pointercancel", onUp);
+  grip(rows, {
+    press(event) {
+      const at = pointIn(rows, event);
+      if (at.x < layout.left) return null;
+      const { n, z } = layout;
+      const held = at.y > z.y + z.high + 4 ? "at" : at.y >= z.y - 4 ? "z" : at.y > n.y - n.half - 6 ? "n" : null;
+      if (!held) return null;
+      event.preventDefault();
+      set(at, held);
+      return held;
+    },
+    drag: (event, held) => set(pointIn(rows, event), held),
+  });
   const stop = life.wire();
   return () => {
     voice.stop();

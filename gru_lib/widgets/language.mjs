@@ -4,8 +4,8 @@ import LANGUAGE from "./language.json";
 import NET from "./language-net.json";
 import { clamp, languageStep, pick, readLanguageNet, tempered, uniform } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, percent, presetRow, setSlider, slider, sub, uniqueId,
-  wordsFor,
+  announcer, choice, enliven, fill, fixed, fromText, furnish, num, percent, pointIn, presetRow, setSlider, slider, sub,
+  uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const LENGTH = LANGUAGE.limits.at[1]; // characters in all
@@ -244,10 +244,9 @@ function render({ model, el }) {
 
   const onType = () => life.commit({ prefix: typed.value.replaceAll("↵", "\n").slice(0, LANGUAGE.longest) });
   function onDown(event) {
-    const area = lines.getBoundingClientRect();
-    const zoom = layout.W / area.width;
-    const row = Math.floor(((event.clientY - area.top) * zoom - layout.top + 16) / layout.row);
-    const column = Math.floor(((event.clientX - area.left) * zoom - layout.left) / layout.step);
+    const { x, y } = pointIn(lines, event);
+    const row = Math.floor((y - layout.top + 16) / layout.row);
+    const column = Math.floor((x - layout.left) / layout.step);
     const at = places(run.tokens, layout).findIndex(([r, c]) => r === row && c === column) + 1;
     if (at) life.commit({ at });
   }

@@ -3,7 +3,7 @@
 import REORDER from "./reorder.json";
 import { clamp, elmanStep } from "./gru-math.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, num, presetRow, setSlider, slider, uniqueId, wordsFor,
+  announcer, enliven, fill, fixed, fromText, furnish, grip, num, presetRow, setSlider, slider, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const TOKENS = REORDER.tokens;
@@ -135,9 +135,6 @@ function render({ model, el }) {
     life.commit({ order: moved(life.state.order, from, to) });
   }
 
-  let held = -1; // the place of the word under the pointer that holds it
-  const mark = () => chips.forEach((chip, i) => chip.classList.toggle("ex-held", i === held));
-
   function onKey(event) {
     const from = chips.indexOf(event.target);
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -148,35 +145,28 @@ function render({ model, el }) {
     chips[to].focus();
   }
 
-  function onDown(event) {
-    held = chips.indexOf(event.target.closest(".ex-chip"));
-    if (held >= 0) row.setPointerCapture(event.pointerId);
-    mark();
-  }
-
-  function onMove(event) {
-    if (held < 0) return;
-    const over = chips.findIndex((chip) => {
-      const box = chip.getBoundingClientRect();
-      return event.clientX >= box.left && event.clientX <= box.right &&
-        event.clientY >= box.top - 12 && event.clientY <= box.bottom + 12;
-    });
-    if (over < 0 || over === held) return;
-    move(held, over);
-    held = over;
-    mark();
-  }
-
-  function onUp() {
-    held = -1;
-    mark();
-  }
+  const mark = (held) => chips.forEach((chip, i) => chip.classList.toggle("ex-held", i === held));
+  const under = ({ clientX, clientY }) => chips.findIndex((chip) => {
+    const box = chip.getBoundingClientRect();
+    return clientX >= box.left && clientX <= box.right && clientY >= box.top - 12 && clientY <= box.bottom + 12;
+  });
 
   row.addEventListener("keydown", onKey);
-  row.addEventListener("pointerdown", onDown);
-  row.addEventListener("pointermove", onMove);
-  row.addEventListener("pointerup", onUp);
-  row.addEventListener("pointercancel", onUp);
+  grip(row, {
+    press(event) {
+      const place = chips.indexOf(event.target.closest(".ex-chip"));
+      mark(place);
+      return place < 0 ? null : { place }; // the word that is held moves with the pointer
+    },
+    drag(event, held) {
+      const over = under(event);
+      if (over < 0 || over === held.place) return;
+      move(held.place, over);
+      held.place = over;
+      mark(over);
+    },
+    release: () => mark(-1),
+  });
   const stop = life.wire();
   return () => {
     voice.stop();

@@ -4,8 +4,8 @@ import SEQUENCE from "./sequence.json";
 import NETS from "./sequence-nets.json";
 import { clamp, gruStep, matvec } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, percent, presetRow, setSlider, slider, uniqueId,
-  wordsFor,
+  announcer, choice, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, percent, pointIn, presetRow,
+  setSlider, slider, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const T = SEQUENCE.start.tokens.length;
@@ -251,41 +251,28 @@ function render({ model, el }) {
     event.preventDefault();
   }
 
-  let held = null; // the token that is being painted, "at", or null
-
-  function where(event) {
-    const frame = rows.getBoundingClientRect();
-    const zoom = layout.W / frame.width;
-    const [x, y] = [(event.clientX - frame.left) * zoom, (event.clientY - frame.top) * zoom];
-    return { x, y, t: clamp(Math.floor((x - layout.left) / layout.column) + 1, 1, T) };
-  }
-
-  function onDown(event) {
-    const { x, y, t } = where(event);
-    if (x < layout.left || x > layout.left + layout.column * T) return;
-    event.preventDefault();
-    rows.setPointerCapture(event.pointerId);
-    if (y <= layout.units - 12) {
-      held = next(t);
-      return set(t, held);
-    }
-    held = "at";
-    const unit = Math.floor((y - layout.units + (layout.slim ? 16 : 6)) / layout.pitch) + 1;
-    life.commit({ at: t, ...(unit <= shown.units ? { unit: Math.max(unit, 1) } : {}) });
-  }
-
-  function onMove(event) {
-    if (held === null) return;
-    const { t } = where(event);
-    if (held === "at") life.commit({ at: t });
-    else if (life.state.tokens[t - 1] !== held) set(t, held);
-  }
-  const onUp = () => { held = null; };
-
-  rows.addEventListener("pointerdown", onDown);
-  rows.addEventListener("pointermove", onMove);
-  rows.addEventListener("pointerup", onUp);
-  rows.addEventListener("pointercancel", onUp);
+  // In the strip of tokens a press changes one, and a drag paints it on; below, they move the frame.
+  grip(rows, {
+    press(event) {
+      const { x, y } = pointIn(rows, event);
+      const t = columnAt(x, layout, T);
+      if (x < layout.left || x > layout.left + layout.column * T) return null;
+      event.preventDefault();
+      if (y <= layout.units - 12) {
+        const token = next(t);
+        set(t, token);
+        return token;
+      }
+      const unit = Math.floor((y - layout.units + (layout.slim ? 16 : 6)) / layout.pitch) + 1;
+      life.commit({ at: t, ...(unit <= shown.units ? { unit: Math.max(unit, 1) } : {}) });
+      return "at";
+    },
+    drag(event, held) {
+      const t = columnAt(pointIn(rows, event).x, layout, T);
+      if (held === "at") life.commit({ at: t });
+      else if (life.state.tokens[t - 1] !== held) set(t, held);
+    },
+  });
   el.addEventListener("click", onPalette);
   el.addEventListener("keydown", onKey);
   const stop = life.wire();

@@ -4,7 +4,8 @@ import STACK from "./stack.json";
 import STACK_NET from "./stack-net.json";
 import { clamp, matvec, stackRnnStep, stackStep } from "./gru-math.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, num, presetRow, setSlider, slider, uniqueId, wordsFor,
+  announcer, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, pointIn, presetRow, setSlider, slider,
+  uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const T = STACK.start.push.length;
@@ -221,39 +222,27 @@ function render({ model, el }) {
   const onType = () => life.commit({ word: field.value });
 
   // A pointer in the rows of push and pop sets what it passes over; elsewhere it moves the frame.
-  let held = null; // "push", "pop", "at" or null
-
-  function where(event) {
-    const frame = rows.getBoundingClientRect();
-    const zoom = layout.W / frame.width;
-    const [x, y] = [(event.clientX - frame.left) * zoom, (event.clientY - frame.top) * zoom];
-    return { t: clamp(Math.floor((x - layout.left) / layout.column) + 1, 1, T), x, y };
-  }
-
-  function set({ t, y }) {
+  function set({ x, y }, held) {
+    const t = columnAt(x, layout, T);
     if (held === "at") return life.commit({ at: t });
     const row = layout[held];
     const value = clamp(Math.round((1 - (y - row.y) / row.high) * 20) / 20, 0, 1); // the sliders are finer
     life.commit({ ...withEntry(held, t, value, life.state), at: t });
   }
 
-  function onDown(event) {
-    const at = where(event);
-    if (at.x < layout.left) return;
-    const inside = (row) => at.y >= row.y - 5 && at.y <= row.y + row.high + 5;
-    held = inside(layout.push) ? "push" : inside(layout.pop) ? "pop" : "at";
-    rows.setPointerCapture(event.pointerId);
-    event.preventDefault();
-    set(at);
-  }
-  const onMove = (event) => { if (held) set(where(event)); };
-  const onUp = () => { held = null; };
-
+  grip(rows, {
+    press(event) {
+      const at = pointIn(rows, event);
+      if (at.x < layout.left) return null;
+      const inside = (row) => at.y >= row.y - 5 && at.y <= row.y + row.high + 5;
+      const held = inside(layout.push) ? "push" : inside(layout.pop) ? "pop" : "at";
+      event.preventDefault();
+      set(at, held);
+      return held;
+    },
+    drag: (event, held) => set(pointIn(rows, event), held),
+  });
   field.addEventListener("input", onType);
-  rows.addEventListener("pointerdown", onDown);
-  rows.addEventListener("pointermove", onMove);
-  rows.addEventListener("pointerup", onUp);
-  rows.addEventListener("pointercancel", onUp);
   const stop = life.wire();
   return () => {
     voice.stop();

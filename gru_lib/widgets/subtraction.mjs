@@ -4,8 +4,8 @@ import SUBTRACTION from "./subtraction.json";
 import NETS from "./subtraction-nets.json";
 import { clamp, gruStep, matvec, sigmoid } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, percent, presetRow, setSlider, slider,
-  uniqueId, wordsFor,
+  announcer, choice, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, percent, pointIn, presetRow,
+  setSlider, slider, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const MOST = 64;
@@ -233,36 +233,29 @@ function render({ model, el }) {
     target.removeAttribute("aria-invalid");
   }
 
-  let held = false; // the frame
-
-  function where(event) {
-    const frame = rows.getBoundingClientRect();
-    const zoom = layout.W / frame.width;
-    const at = place(layout, shown.T, shown.hs[0].length);
-    const [x, y] = [(event.clientX - frame.left) * zoom, (event.clientY - frame.top) * zoom];
-    return { x, y, t: clamp(Math.floor((x - layout.left) / at.column) + 1, 1, shown.T) };
+  function placeAt(x) {
+    const { column } = place(layout, shown.T, shown.hs[0].length);
+    return columnAt(x, { left: layout.left, column }, shown.T);
   }
 
-  function onDown(event) {
-    const { x, y, t } = where(event);
-    if (x < layout.left || x > layout.left + layout.room) return;
-    event.preventDefault();
-    const key = ["a", "b"].find((row) => y >= layout[row] - 4 && y <= layout[row] + layout.bit + 4);
-    if (key) {
-      const flipped = BigInt(life.state[key]) ^ (1n << BigInt(t - 1));
-      return life.commit({ [key]: String(flipped), at: t });
-    }
-    held = true;
-    rows.setPointerCapture(event.pointerId);
-    life.commit({ at: t });
-  }
-  const onMove = (event) => { if (held) life.commit({ at: where(event).t }); };
-  const onUp = () => { held = false; };
-
-  rows.addEventListener("pointerdown", onDown);
-  rows.addEventListener("pointermove", onMove);
-  rows.addEventListener("pointerup", onUp);
-  rows.addEventListener("pointercancel", onUp);
+  // A press on a bit flips it; elsewhere the pointer moves the frame.
+  grip(rows, {
+    press(event) {
+      const { x, y } = pointIn(rows, event);
+      const t = placeAt(x);
+      if (x < layout.left || x > layout.left + layout.room) return null;
+      event.preventDefault();
+      const key = ["a", "b"].find((row) => y >= layout[row] - 4 && y <= layout[row] + layout.bit + 4);
+      if (key) {
+        const flipped = BigInt(life.state[key]) ^ (1n << BigInt(t - 1));
+        life.commit({ [key]: String(flipped), at: t });
+        return null;
+      }
+      life.commit({ at: t });
+      return "frame";
+    },
+    drag: (event) => life.commit({ at: placeAt(pointIn(rows, event).x) }),
+  });
   el.addEventListener("input", onType);
   el.addEventListener("focusout", onLeave);
   const stop = life.wire();
