@@ -146,11 +146,7 @@ function render({ model, el }) {
     voice.say(sentence(shown, c, words));
   }
 
-  const stop = enliven({ model, el, start: BEAM.start, paint, preset }).wire();
-  return () => {
-    voice.stop();
-    stop();
-  };
+  return enliven({ model, el, start: BEAM.start, paint, voice, preset }).wire();
 }
 
 export default { render, fromLink };

@@ -409,7 +409,7 @@ function render({ model, el }) {
     voice.say(said);
   }
 
-  const life = enliven({ model, el, start: BPTT.start, paint, preset });
+  const life = enliven({ model, el, start: BPTT.start, paint, voice, preset, hear: { click: onClick } });
 
   function onClick({ target }) {
     const { dataset } = target.closest("button") ?? { dataset: {} };
@@ -417,13 +417,7 @@ function render({ model, el }) {
     if (dataset.move) life.commit({ at: clamp(life.state.at + Number(dataset.move), 0, LAST) });
     else if (dataset.line) life.commit({ at: lineNumber(dataset.line, t) });
   }
-  el.addEventListener("click", onClick);
-  const stop = life.wire();
-  return () => {
-    el.removeEventListener("click", onClick);
-    voice.stop();
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

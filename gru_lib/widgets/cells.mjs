@@ -205,7 +205,7 @@ function render({ model, el }) {
     voice.say(sentence(shown, c, words));
   }
 
-  const life = enliven({ model, el, start: CELLS.start, paint, preset, put });
+  const life = enliven({ model, el, start: CELLS.start, paint, voice, preset, put });
 
   // A press in the row of x makes a pulse, one in the row of m a mark; elsewhere the pointer moves the frame.
   function press(event) {
@@ -228,11 +228,7 @@ function render({ model, el }) {
   }
 
   grip(rows, { press, drag: (event) => life.commit({ at: columnAt(pointIn(rows, event).x, layout, T) }) });
-  const stop = life.wire();
-  return () => {
-    voice.stop();
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

@@ -212,7 +212,7 @@ function render({ model, el }) {
     voice.say(sentence(s, words));
   }
 
-  const life = enliven({ model, el, start: CONVENTION.start, paint, preset });
+  const life = enliven({ model, el, start: CONVENTION.start, paint, voice, preset });
 
   /** The number under a pointer, in whichever layout. */
   function onDown(event) {
@@ -235,11 +235,7 @@ function render({ model, el }) {
   }
 
   maps.addEventListener("pointerdown", onDown);
-  const stop = life.wire();
-  return () => {
-    voice.stop();
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

@@ -155,7 +155,7 @@ function render({ model, el }) {
     voice.say(sentence(shown, computed, words));
   }
 
-  const life = enliven({ model, el, start: DATES.start, paint, preset });
+  const life = enliven({ model, el, start: DATES.start, paint, voice, preset });
   const onType = () => life.commit({ text: field.value });
 
   /** A click frames the unit or the character under it. */
@@ -172,13 +172,7 @@ function render({ model, el }) {
 
   field.addEventListener("input", onType);
   rows.addEventListener("pointerdown", onDown);
-  const stop = life.wire();
-  return () => {
-    field.removeEventListener("input", onType);
-    rows.removeEventListener("pointerdown", onDown);
-    voice.stop();
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

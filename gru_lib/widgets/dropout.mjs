@@ -124,11 +124,7 @@ function render({ model, el }) {
     voice.say(sentence(s, found, words));
   }
 
-  const stop = enliven({ model, el, start: DROP.start, paint, preset }).wire();
-  return () => {
-    voice.stop();
-    stop();
-  };
+  return enliven({ model, el, start: DROP.start, paint, voice, preset }).wire();
 }
 
 export default { render, fromLink };

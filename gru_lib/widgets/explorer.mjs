@@ -51,13 +51,13 @@ export function furnish(el, module, title, content) {
  * Inputs with data-key set that key, radios with data-choice theirs, [data-preset] glides to a preset and
  * [data-again] to the state at the start. Everything is drawn by `paint`, which reads and never writes.
  *
- * @param {object} o model, el; start (keys and their values if the model has none); paint(state, slim);
- *   preset(name, state), the patch of a preset (optional); put(key, value, state), the patch of an input
- *   (optional)
+ * @param {object} o model, el; start (keys and their values if the model has none); paint(state, slim); voice, the
+ *   announcer it speaks with; preset(name, state), the patch of a preset; put(key, value, state), the patch of an
+ *   input (optional); hear, more listeners on el by their events (optional; those on its children need no clean-up)
  * @returns {object} state; commit(patch), moveTo(patch); wire(), to be called once the page stands, which
  *   paints and returns the clean-up
  */
-export function enliven({ model, el, start, paint, preset, put }) {
+export function enliven({ model, el, start, paint, voice, preset, put, hear = {} }) {
   const SLIM = 560; // px; below this width of its own an explorer stacks
   const keys = Object.keys(start);
   const state = Object.fromEntries(keys.map((key) => [key, model.get(key) ?? start[key]]));
@@ -111,9 +111,8 @@ export function enliven({ model, el, start, paint, preset, put }) {
   }
 
   function wire() {
-    el.addEventListener("input", onInput);
-    el.addEventListener("change", onChange);
-    el.addEventListener("click", onClick);
+    const heard = [...Object.entries(hear), ["input", onInput], ["change", onChange], ["click", onClick]];
+    for (const [event, ear] of heard) el.addEventListener(event, ear);
     const deafen = listen(model, keys, (key) => {
       if (same(model.get(key), state[key])) return;
       stopGlide();
@@ -127,11 +126,10 @@ export function enliven({ model, el, start, paint, preset, put }) {
     repaint();
     return () => {
       stopGlide();
+      voice.stop();
       deafen();
       watcher.disconnect();
-      el.removeEventListener("input", onInput);
-      el.removeEventListener("change", onChange);
-      el.removeEventListener("click", onClick);
+      for (const [event, ear] of heard) el.removeEventListener(event, ear);
       el.replaceChildren();
     };
   }

@@ -113,14 +113,10 @@ function render({ model, el }) {
     voice.say(sentence(shown, computed, words));
   }
 
-  const life = enliven({ model, el, start: GAIN.start, paint, preset });
+  const life = enliven({ model, el, start: GAIN.start, paint, voice, preset });
 
   followPointer(drawing, () => layout, T, (length) => life.commit({ length }));
-  const stop = life.wire();
-  return () => {
-    voice.stop();
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

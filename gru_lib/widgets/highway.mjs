@@ -106,13 +106,9 @@ function render({ model, el }) {
     voice.say(sentence(shown, computed, words));
   }
 
-  const life = enliven({ model, el, start: HIGHWAY.start, paint, preset });
+  const life = enliven({ model, el, start: HIGHWAY.start, paint, voice, preset });
   followPointer(drawing, () => layout, T, (length) => life.commit({ length }));
-  const stop = life.wire();
-  return () => {
-    voice.stop();
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

@@ -148,7 +148,7 @@ function render({ model, el }) {
     voice.say(sentence(shown, c, words));
   }
 
-  const life = enliven({ model, el, start: HOLD.start, paint, preset, put });
+  const life = enliven({ model, el, start: HOLD.start, paint, voice, preset, put });
 
   // A pointer in the rows of n and z sets what it passes over; in those of h and w it moves the frame.
   function set({ x, y }, held) {
@@ -173,11 +173,7 @@ function render({ model, el }) {
     },
     drag: (event, held) => set(pointIn(rows, event), held),
   });
-  const stop = life.wire();
-  return () => {
-    voice.stop();
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

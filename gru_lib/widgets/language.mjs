@@ -240,7 +240,8 @@ function render({ model, el }) {
     else drawing(SLICE);
   }
 
-  const life = enliven({ model, el, start: LANGUAGE.start, paint, preset: (name) => LANGUAGE.presets[name] });
+  const preset = (name) => LANGUAGE.presets[name];
+  const life = enliven({ model, el, start: LANGUAGE.start, paint, voice, preset });
 
   const onType = () => life.commit({ prefix: typed.value.replaceAll("↵", "\n").slice(0, LANGUAGE.longest) });
   function onDown(event) {
@@ -255,9 +256,6 @@ function render({ model, el }) {
   const stop = life.wire();
   return () => {
     cancelAnimationFrame(frame);
-    voice.stop();
-    typed.removeEventListener("input", onType);
-    lines.removeEventListener("pointerdown", onDown);
     stop();
   };
 }

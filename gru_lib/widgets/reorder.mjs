@@ -128,7 +128,7 @@ function render({ model, el }) {
     voice.say(sentence(s, found, words));
   }
 
-  const life = enliven({ model, el, start: REORDER.start, paint, preset });
+  const life = enliven({ model, el, start: REORDER.start, paint, voice, preset });
 
   function move(from, to) {
     if (from === to || to < 0 || to >= TOKENS.length) return;
@@ -167,11 +167,7 @@ function render({ model, el }) {
     },
     release: () => mark(-1),
   });
-  const stop = life.wire();
-  return () => {
-    voice.stop();
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

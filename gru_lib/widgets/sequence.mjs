@@ -232,7 +232,8 @@ function render({ model, el }) {
     voice.say(sentence(s, shown, words).replaceAll("&lt;", "<").replaceAll("&gt;", ">"));
   }
 
-  const life = enliven({ model, el, start: SEQUENCE.start, paint, preset });
+  const hear = { click: onPalette, keydown: onKey };
+  const life = enliven({ model, el, start: SEQUENCE.start, paint, voice, preset, hear });
   const set = (t, token) => life.commit({ at: t, tokens: withToken(life.state.tokens, t, token) });
   const next = (t) => (life.state.tokens[t - 1] + 1) % 3;
 
@@ -273,15 +274,7 @@ function render({ model, el }) {
       else if (life.state.tokens[t - 1] !== held) set(t, held);
     },
   });
-  el.addEventListener("click", onPalette);
-  el.addEventListener("keydown", onKey);
-  const stop = life.wire();
-  return () => {
-    voice.stop();
-    el.removeEventListener("click", onPalette);
-    el.removeEventListener("keydown", onKey);
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

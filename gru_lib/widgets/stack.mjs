@@ -218,7 +218,7 @@ function render({ model, el }) {
 
   const put = (key, value, state) =>
     (key === "at" ? { at: value } : withEntry(key, Math.round(state.at), value, state));
-  const life = enliven({ model, el, start: STACK.start, paint, preset, put });
+  const life = enliven({ model, el, start: STACK.start, paint, voice, preset, put });
   const onType = () => life.commit({ word: field.value });
 
   // A pointer in the rows of push and pop sets what it passes over; elsewhere it moves the frame.
@@ -243,11 +243,7 @@ function render({ model, el }) {
     drag: (event, held) => set(pointIn(rows, event), held),
   });
   field.addEventListener("input", onType);
-  const stop = life.wire();
-  return () => {
-    voice.stop();
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };

@@ -215,7 +215,8 @@ function render({ model, el }) {
     voice.say(sentence(s, shown, words));
   }
 
-  const life = enliven({ model, el, start: SUBTRACTION.start, paint, preset });
+  const hear = { input: onType, focusout: onLeave };
+  const life = enliven({ model, el, start: SUBTRACTION.start, paint, voice, preset, hear });
 
   function onType({ target }) {
     const key = target.dataset.number;
@@ -256,15 +257,7 @@ function render({ model, el }) {
     },
     drag: (event) => life.commit({ at: placeAt(pointIn(rows, event).x) }),
   });
-  el.addEventListener("input", onType);
-  el.addEventListener("focusout", onLeave);
-  const stop = life.wire();
-  return () => {
-    voice.stop();
-    el.removeEventListener("input", onType);
-    el.removeEventListener("focusout", onLeave);
-    stop();
-  };
+  return life.wire();
 }
 
 export default { render, fromLink };
