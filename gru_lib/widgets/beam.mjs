@@ -3,7 +3,8 @@
 import BEAM from "./beam.json";
 import { beamSearch, greedyDecode } from "./search.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, presetRow, setSlider, slider, uniqueId, wordsFor,
+  announcer, choice, enliven, fill, fixed, fromText, furnish, num, presetRow, showInputs, slider, uniqueId,
+  wordsFor,
 } from "./explorer.mjs";
 
 const TREES = Object.keys(BEAM.trees);
@@ -135,14 +136,7 @@ function render({ model, el }) {
     const c = search(shown);
     drawing.setAttribute("viewBox", `0 0 ${L.W} ${L.H}`);
     drawing.innerHTML = drawTree(c, L, words);
-    for (const input of el.querySelectorAll("input[type=range]")) {
-      const { key } = input.dataset;
-      setSlider(input, shown[key]);
-      const text = key === "width" ? String(shown.width) : fixed(shown.alpha, 2);
-      input.setAttribute("aria-valuetext", text);
-      el.querySelector(`[data-value=${key}]`).textContent = text;
-    }
-    for (const radio of el.querySelectorAll("input[type=radio]")) radio.checked = shown.tree === radio.value;
+    showInputs(el, shown, (v, key) => (key === "width" ? String(v) : fixed(v, 2)));
     voice.say(sentence(shown, c, words));
   }
 

@@ -4,7 +4,7 @@
 import BPTT from "./bptt.json";
 import { clamp, gruStep, gruStepBackward } from "./gru-math.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, num, presetRow, setSlider, slider, sub, uniqueId, wordsFor,
+  announcer, enliven, fill, fixed, fromText, furnish, num, presetRow, showInputs, slider, sub, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const T = 3;
@@ -375,7 +375,6 @@ function render({ model, el }) {
   furnish(el, "bptt", words.title, pageHTML(uniqueId("bptt"), words));
   const find = (selector) => el.querySelector(selector);
   const [strip, graph, terms, list, where] = [".ex-strip", ".ex-graph", ".ex-terms", ".ex-list", ".ex-where"].map(find);
-  const sliders = [...el.querySelectorAll("input[type=range]")];
   const voice = announcer(find(".ex-say"));
 
   function paint(s, slim) {
@@ -400,13 +399,10 @@ function render({ model, el }) {
     list.innerHTML = keys.map((k) => rowHTML(k, lines[k], lineNumber(k, t) <= at, k === key)).join("");
     if (focused) list.querySelector(`[data-line=${focused}]`)?.focus();
 
-    for (const input of sliders) setSlider(input, s[input.dataset.key]);
-    for (const value of el.querySelectorAll("[data-value]")) value.textContent = fixed(s[value.dataset.value]);
-    const said = sentence(key, t, lines[key], words);
-    find("[data-key=at]").setAttribute("aria-valuetext", fill(words.line, {
-      number: BPTT.equations[key][1], pass: words[back ? "backward" : "forward"], t,
-    }));
-    voice.say(said);
+    const pass = words[back ? "backward" : "forward"];
+    const position = fill(words.line, { number, pass, t });
+    showInputs(el, s, (v) => fixed(v), (v, input) => (input === "at" ? position : fixed(v)));
+    voice.say(sentence(key, t, lines[key], words));
   }
 
   const life = enliven({ model, el, start: BPTT.start, paint, voice, preset, hear: { click: onClick } });

@@ -3,7 +3,7 @@
 import CELLS from "./cells.json";
 import { elmanStep, gruStep, lstmStep } from "./gru-math.mjs";
 import {
-  announcer, choice, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, pointIn, presetRow, setSlider,
+  announcer, choice, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, pointIn, presetRow, showInputs,
   slider, sub, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
@@ -182,8 +182,6 @@ function render({ model, el }) {
   const words = wordsFor(CELLS.words, model, el);
   furnish(el, "cells", words.title, pageHTML(uniqueId("cells"), words));
   const rows = el.querySelector(".ex-rows");
-  const sliders = [...el.querySelectorAll("input[type=range]")];
-  const radios = [...el.querySelectorAll("input[type=radio]")];
   const voice = announcer(el.querySelector(".ex-say"));
   let layout = CELLS.layout.wide;
 
@@ -193,15 +191,9 @@ function render({ model, el }) {
     const c = compute(shown);
     rows.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
     rows.innerHTML = drawRows(shown, c, layout, words);
-    for (const input of sliders) {
-      const { key } = input.dataset;
-      const value = ["x", "m"].includes(key) ? shown[key][shown.at - 1] : shown[key];
-      const text = key === "at" ? String(value) : fixed(value, key === "b_z" || key === "b_f" ? 1 : 2);
-      setSlider(input, value);
-      input.setAttribute("aria-valuetext", key === "at" ? `${words.step} ${text}` : text);
-      el.querySelector(`[data-value=${key}]`).textContent = text;
-    }
-    for (const radio of radios) radio.checked = shown.input_gate === radio.value;
+    const values = { ...shown, x: shown.x[shown.at - 1], m: shown.m[shown.at - 1] };
+    const textOf = (v, key) => (key === "at" ? String(v) : fixed(v, key === "b_z" || key === "b_f" ? 1 : 2));
+    showInputs(el, values, textOf, (v, key) => (key === "at" ? `${words.step} ${v}` : textOf(v, key)));
     voice.say(sentence(shown, c, words));
   }
 

@@ -3,7 +3,7 @@
 import CONVENTION from "./convention.json";
 import { clamp } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, pointIn, presetRow, setSlider, slider, uniqueId,
+  announcer, choice, enliven, fill, fixed, fromText, furnish, num, pointIn, presetRow, showInputs, slider, uniqueId,
   wordsFor,
 } from "./explorer.mjs";
 
@@ -187,7 +187,7 @@ function render({ model, el }) {
   const words = wordsFor(CONVENTION.words, model, el);
   furnish(el, "convention", words.title, pageHTML(uniqueId("convention"), words));
   const maps = el.querySelector(".ex-maps");
-  const radios = [...el.querySelectorAll("input[type=radio]")];
+  const rowInput = el.querySelector("[data-key=row]");
   const voice = announcer(el.querySelector(".ex-say"));
   let layout = CONVENTION.layout.wide;
   const whole = (s) => ({ ...s, row: Math.round(s.row), column: Math.round(s.column) });
@@ -198,17 +198,9 @@ function render({ model, el }) {
     maps.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
     maps.innerHTML = drawMaps(s, layout, words);
     const rows = { W_x: D, W_h: H, b: s.gate === "n" && s.reset === "after" ? 2 : 1 }[s.part];
-    const shown = { row: Math.min(s.row, rows - 1), column: s.column };
-    for (const key of ["row", "column"]) {
-      const input = el.querySelector(`[data-key=${key}]`);
-      if (key === "row") input.max = rows - 1;
-      input.disabled = key === "row" && rows === 1;
-      setSlider(input, shown[key]);
-      const text = String(shown[key]);
-      input.setAttribute("aria-valuetext", text);
-      el.querySelector(`[data-value=${key}]`).textContent = text;
-    }
-    for (const radio of radios) radio.checked = s[radio.dataset.choice] === radio.value;
+    rowInput.max = rows - 1;
+    rowInput.disabled = rows === 1;
+    showInputs(el, { ...s, row: Math.min(s.row, rows - 1) }, String);
     voice.say(sentence(s, words));
   }
 

@@ -5,8 +5,8 @@ import WEIGHTS from "./dates-weights.json";
 import { clamp } from "./gru-math.mjs";
 import { greedyDecode, seq2seqFrom, seq2seqStates, seq2seqStep } from "./search.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, num, percent, pointIn, presetRow, setSlider, slider, uniqueId,
-  wordsFor,
+  announcer, enliven, fill, fixed, fromText, furnish, num, percent, pointIn, presetRow, showInputs, slider,
+  uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const { written, iso, E, H } = WEIGHTS;
@@ -146,12 +146,7 @@ function render({ model, el }) {
     rows.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
     rows.innerHTML = drawRows(shown, computed, layout, words);
     if (field.value !== s.text) field.value = s.text;
-    for (const key of ["at", "unit"]) {
-      const input = el.querySelector(`[data-key=${key}]`);
-      setSlider(input, s[key]);
-      input.setAttribute("aria-valuetext", `${words[key]} ${s[key]}`);
-      el.querySelector(`[data-value=${key}]`).textContent = String(s[key]);
-    }
+    showInputs(el, s, String, (v, key) => `${words[key]} ${v}`);
     voice.say(sentence(shown, computed, words));
   }
 

@@ -3,7 +3,8 @@
 import DROP from "./dropout.json";
 import { maskedMemory, uniform } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, presetRow, setSlider, slider, uniqueId, wordsFor,
+  announcer, choice, enliven, fill, fixed, fromText, furnish, num, presetRow, showInputs, slider, uniqueId,
+  wordsFor,
 } from "./explorer.mjs";
 
 const { steps: T, inputs: D, units: H, stored: STORED, schemes: SCHEMES } = DROP;
@@ -114,13 +115,8 @@ function render({ model, el }) {
     const found = compute(s);
     svg.setAttribute("viewBox", `0 0 ${L.W} ${L.H}`);
     svg.innerHTML = drawBlocks(found, L, words);
-    for (const input of el.querySelectorAll("input[type=range]")) setSlider(input, s[input.dataset.key]);
-    el.querySelector("[data-key=seed]").setAttribute("aria-valuetext", `${words.seed} ${s.seed}`);
-    for (const radio of el.querySelectorAll("[data-choice]")) radio.checked = radio.value === s.place;
-    for (const value of el.querySelectorAll("[data-value]")) {
-      const key = value.dataset.value;
-      value.textContent = key === "seed" ? String(s.seed) : fixed(s[key], key === "rate" ? 2 : 3);
-    }
+    const textOf = (v, key) => (key === "seed" ? String(v) : fixed(v, key === "rate" ? 2 : 3));
+    showInputs(el, s, textOf, (v, key) => (key === "seed" ? `${words.seed} ${v}` : fixed(v)));
     voice.say(sentence(s, found, words));
   }
 

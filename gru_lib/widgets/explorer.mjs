@@ -230,10 +230,30 @@ export function choice({ id, key, legend, options }) {
   return `<fieldset class="ex-choice"><legend>${legend}</legend>${buttons.join("")}</fieldset>`;
 }
 
+/**
+ * Put values, by their keys, into the sliders, the numbers beside them, and the radio buttons.
+ *
+ * @param {(v: number, key: string) => string} textOf the number beside a slider
+ * @param {(v: number, key: string) => string} spokenOf what a screen reader says of it
+ */
+export function showInputs(el, values, textOf = (v) => fixed(v), spokenOf = textOf) {
+  for (const input of el.querySelectorAll("[data-key]")) {
+    const { key } = input.dataset;
+    input.setAttribute("aria-valuetext", spokenOf(values[key], key));
+    setSlider(input, values[key]);
+  }
+  for (const number of el.querySelectorAll("[data-value]")) {
+    const key = number.dataset.value;
+    number.textContent = textOf(values[key], key);
+  }
+  for (const radio of el.querySelectorAll("[data-choice]")) {
+    radio.checked = radio.value === values[radio.dataset.choice];
+  }
+}
+
 /** Move a slider to v and fill its track from zero (or from its lower end) to the thumb. */
-export function setSlider(input, v) {
+function setSlider(input, v) {
   input.value = v;
-  input.setAttribute("aria-valuetext", fixed(v));
   const [lo, hi] = [Number(input.min), Number(input.max)];
   const at = (value) => (100 * (clamp(value, lo, hi) - lo)) / (hi - lo);
   const [zero, thumb] = [at(0), at(v)];

@@ -4,7 +4,7 @@ import GAIN from "./gain.json";
 import { elmanJacobian, elmanStep, spectralNorm } from "./gru-math.mjs";
 import { drawDecades, followPointer, size } from "./decades.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, presetRow, setSlider, slider, uniqueId, wordsFor,
+  announcer, enliven, fill, fixed, fromText, furnish, presetRow, showInputs, slider, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const H = GAIN.W_h.length;
@@ -90,7 +90,6 @@ function render({ model, el }) {
   const words = wordsFor(GAIN.words, model, el);
   furnish(el, "gain", words.title, pageHTML(uniqueId("gain"), words));
   const drawing = el.querySelector(".ex-growth");
-  const sliders = [...el.querySelectorAll("input[type=range]")];
   const voice = announcer(el.querySelector(".ex-say"));
   let layout = GAIN.layout.wide;
   let computed = {}; // growth of the radius and strength it was made for
@@ -103,13 +102,7 @@ function render({ model, el }) {
     }
     drawing.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
     drawing.innerHTML = drawDecades(curvesOf(computed, words), shown.length, layout, GAIN.decades, words);
-    for (const input of sliders) {
-      const { key } = input.dataset;
-      setSlider(input, shown[key]);
-      const text = key === "length" ? String(shown.length) : fixed(shown[key], 2);
-      input.setAttribute("aria-valuetext", text);
-      el.querySelector(`[data-value=${key}]`).textContent = text;
-    }
+    showInputs(el, shown, (v, key) => (key === "length" ? String(v) : fixed(v, 2)));
     voice.say(sentence(shown, computed, words));
   }
 

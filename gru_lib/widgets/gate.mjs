@@ -3,8 +3,8 @@
 import GATE from "./gate.json";
 import { clamp, gruStep, logit } from "./gru-math.mjs";
 import {
-  announcer, choice, fill, fixed, furnish, glide, grip, listen, percent, pointIn, presetRow, setSlider, slider, sub,
-  uniqueId, wordsFor,
+  announcer, choice, fill, fixed, furnish, glide, grip, listen, percent, pointIn, presetRow, showInputs, slider,
+  sub, uniqueId, wordsFor,
 } from "./explorer.mjs";
 import { drawCell } from "./gate-cell.mjs";
 import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
@@ -196,8 +196,7 @@ function render({ model, el }) {
 
   const all = (selector) => [...el.querySelectorAll(selector)];
   const [cell, lines, equations] = all(".ex-cell, .ex-lines, .ex-equations"); // in the order of the page
-  const [sliders, values] = [all("input[type=range]"), all("[data-value]")];
-  const [radios, presets] = [all("input[type=radio]"), all("[data-preset]")];
+  const presets = all("[data-preset]");
   const voice = announcer(el.querySelector(".ex-say"));
   let layout = GATE.layout.wide;
   let stopGlide = () => {};
@@ -214,10 +213,7 @@ function render({ model, el }) {
     lines.innerHTML = drawLines(state, c, layout.W, words);
     equations.innerHTML = equationsHTML(state, c);
 
-    const shown = { ...state, r: c.r, z: c.z };
-    for (const input of sliders) setSlider(input, shown[input.dataset.key]);
-    for (const value of values) value.textContent = fixed(shown[value.dataset.value]);
-    for (const radio of radios) radio.checked = state[radio.dataset.choice] === radio.value;
+    showInputs(el, { ...state, r: c.r, z: c.z });
     for (const button of presets) {
       const patch = Object.entries(presetState(button.dataset.preset, state));
       const on = patch.every(([key, v]) => Math.abs(v - state[key]) < 1e-9);

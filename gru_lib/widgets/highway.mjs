@@ -4,7 +4,7 @@ import HIGHWAY from "./highway.json";
 import { gruJacobian, gruStep, matmul, spectralNorm } from "./gru-math.mjs";
 import { drawDecades, followPointer, size } from "./decades.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, percent, presetRow, setSlider, slider, sub, uniqueId,
+  announcer, choice, enliven, fill, fixed, fromText, furnish, percent, presetRow, showInputs, slider, sub, uniqueId,
   wordsFor,
 } from "./explorer.mjs";
 
@@ -81,8 +81,6 @@ function render({ model, el }) {
   const words = wordsFor(HIGHWAY.words, model, el);
   furnish(el, "highway", words.title, pageHTML(uniqueId("highway"), words));
   const drawing = el.querySelector(".ex-growth");
-  const sliders = [...el.querySelectorAll("input[type=range]")];
-  const radios = [...el.querySelectorAll("input[type=radio]")];
   const voice = announcer(el.querySelector(".ex-say"));
   let layout = HIGHWAY.layout.wide;
   let computed = {}; // reach of the bias and convention it was made for
@@ -95,14 +93,7 @@ function render({ model, el }) {
     }
     drawing.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
     drawing.innerHTML = drawDecades(curvesOf(computed, words), shown.length, layout, HIGHWAY.decades, words);
-    for (const input of sliders) {
-      const { key } = input.dataset;
-      setSlider(input, shown[key]);
-      const text = key === "length" ? String(shown.length) : fixed(shown[key], 1);
-      input.setAttribute("aria-valuetext", text);
-      el.querySelector(`[data-value=${key}]`).textContent = text;
-    }
-    for (const radio of radios) radio.checked = shown.convention === radio.value;
+    showInputs(el, shown, (v, key) => (key === "length" ? String(v) : fixed(v, 1)));
     voice.say(sentence(shown, computed, words));
   }
 

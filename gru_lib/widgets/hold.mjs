@@ -3,7 +3,7 @@
 import HOLD from "./hold.json";
 import { clamp, gatedStates, gateWeights } from "./gru-math.mjs";
 import {
-  announcer, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, percent, pointIn, presetRow, setSlider,
+  announcer, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, percent, pointIn, presetRow, showInputs,
   slider, sub, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
@@ -127,7 +127,6 @@ function render({ model, el }) {
   const words = wordsFor(HOLD.words, model, el);
   furnish(el, "hold", words.title, pageHTML(uniqueId("hold"), words));
   const rows = el.querySelector(".ex-rows");
-  const sliders = [...el.querySelectorAll("input[type=range]")];
   const voice = announcer(el.querySelector(".ex-say"));
   let layout = HOLD.layout.wide;
 
@@ -139,12 +138,8 @@ function render({ model, el }) {
     rows.innerHTML = drawRows(shown, c, layout, words);
     const mean = shown.z.reduce((a, b) => a + b, 0) / T;
     const values = { at: shown.at, n: shown.n[shown.at - 1], z: shown.z[shown.at - 1], all: mean };
-    for (const input of sliders) setSlider(input, values[input.dataset.key]);
-    el.querySelector("[data-key=at]").setAttribute("aria-valuetext", `${words.step} ${shown.at}`);
-    for (const value of el.querySelectorAll("[data-value]")) {
-      const key = value.dataset.value;
-      value.textContent = key === "at" ? String(shown.at) : fixed(values[key]);
-    }
+    const textOf = (v, key) => (key === "at" ? String(v) : fixed(v));
+    showInputs(el, values, textOf, (v, key) => (key === "at" ? `${words.step} ${v}` : fixed(v)));
     voice.say(sentence(shown, c, words));
   }
 

@@ -4,8 +4,8 @@ import LANGUAGE from "./language.json";
 import NET from "./language-net.json";
 import { clamp, languageStep, pick, readLanguageNet, tempered, uniform } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, num, percent, pointIn, presetRow, setSlider, slider, sub,
-  uniqueId, wordsFor,
+  announcer, choice, enliven, fill, fixed, fromText, furnish, num, percent, pointIn, presetRow, showInputs, slider,
+  sub, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const LENGTH = LANGUAGE.limits.at[1]; // characters in all
@@ -204,8 +204,6 @@ function render({ model, el }) {
   furnish(el, "language", words.title, pageHTML(uniqueId("language"), words));
   const lines = el.querySelector(".ex-lines");
   const typed = el.querySelector("input[type=text]");
-  const sliders = [...el.querySelectorAll("input[type=range]")];
-  const radios = [...el.querySelectorAll("input[type=radio]")];
   const voice = announcer(el.querySelector(".ex-say"));
   let layout = LANGUAGE.layout.wide;
   let [run, now, frame] = [null, null, 0]; // the text, the state that is drawn, the frame asked for
@@ -225,14 +223,7 @@ function render({ model, el }) {
     now = { ...s };
     for (const key of WHOLE) now[key] = Math.round(s[key]);
     if (!run || ["prefix", "temperature", "seed"].some((key) => run[key] !== now[key])) run = begin(now, run);
-    for (const input of sliders) {
-      const { key } = input.dataset;
-      setSlider(input, now[key]);
-      const text = key === "temperature" ? fixed(now[key], 2) : String(now[key]);
-      input.setAttribute("aria-valuetext", text);
-      el.querySelector(`[data-value=${key}]`).textContent = text;
-    }
-    for (const radio of radios) radio.checked = now.show === radio.value;
+    showInputs(el, now, (v, key) => (key === "temperature" ? fixed(v, 2) : String(v)));
     const text = now.prefix.replaceAll("\n", "↵");
     if (typed.value !== text) typed.value = text;
     cancelAnimationFrame(frame);

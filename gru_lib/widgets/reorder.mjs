@@ -3,7 +3,7 @@
 import REORDER from "./reorder.json";
 import { clamp, elmanStep } from "./gru-math.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, grip, num, presetRow, setSlider, slider, uniqueId, wordsFor,
+  announcer, enliven, fill, fixed, fromText, furnish, grip, num, presetRow, showInputs, slider, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const TOKENS = REORDER.tokens;
@@ -122,9 +122,7 @@ function render({ model, el }) {
       chip.textContent = token;
       chip.setAttribute("aria-label", fill(words.place, { token, i: i + 1, n: TOKENS.length }));
     });
-    const input = el.querySelector("[data-key=factor]");
-    setSlider(input, s.factor);
-    el.querySelector("[data-value=factor]").textContent = fixed(s.factor);
+    showInputs(el, s);
     voice.say(sentence(s, found, words));
   }
 

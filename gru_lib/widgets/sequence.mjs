@@ -5,7 +5,7 @@ import NETS from "./sequence-nets.json";
 import { clamp, gruStep, matvec } from "./gru-math.mjs";
 import {
   announcer, choice, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, percent, pointIn, presetRow,
-  setSlider, slider, uniqueId, wordsFor,
+  showInputs, slider, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const T = SEQUENCE.start.tokens.length;
@@ -203,9 +203,8 @@ function render({ model, el }) {
   const words = wordsFor(SEQUENCE.words, model, el);
   furnish(el, "sequence", words.title, pageHTML(uniqueId("sequence"), words));
   const rows = el.querySelector(".ex-rows");
-  const radios = [...el.querySelectorAll("input[type=radio]")];
   const palette = [...el.querySelectorAll("[data-token]")];
-  const slides = [...el.querySelectorAll("input[type=range]")];
+  const units = el.querySelector("[data-key=unit]");
   const origin = el.querySelector(".ex-origin");
   const voice = announcer(el.querySelector(".ex-say"));
   let [layout, shown] = [SEQUENCE.layout.wide, null];
@@ -215,16 +214,10 @@ function render({ model, el }) {
     shown = compute(s);
     rows.setAttribute("viewBox", `0 0 ${layout.W} ${num(heightOf(layout, shown.units))}`);
     rows.innerHTML = drawRows(s, shown, layout, words);
-    for (const input of slides) {
-      const { key } = input.dataset;
-      if (key === "unit") input.max = shown.units;
-      input.disabled = key === "unit" && shown.units === 1;
-      setSlider(input, shown[key]);
-      const text = key === "at" ? `${words.step} ${shown.at}` : fill(words.unit, { i: shown.unit });
-      input.setAttribute("aria-valuetext", text);
-      el.querySelector(`[data-value=${key}]`).textContent = String(shown[key]);
-    }
-    for (const radio of radios) radio.checked = s[radio.dataset.choice] === radio.value;
+    units.max = shown.units;
+    units.disabled = shown.units === 1;
+    showInputs(el, { ...s, at: shown.at, unit: shown.unit }, String,
+      (v, key) => (key === "at" ? `${words.step} ${v}` : fill(words.unit, { i: v })));
     for (const button of palette) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.token) === s.tokens[shown.at - 1]));
     }

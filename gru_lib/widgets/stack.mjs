@@ -4,7 +4,7 @@ import STACK from "./stack.json";
 import STACK_NET from "./stack-net.json";
 import { clamp, matvec, stackRnnStep, stackStep } from "./gru-math.mjs";
 import {
-  announcer, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, pointIn, presetRow, setSlider, slider,
+  announcer, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, pointIn, presetRow, showInputs, slider,
   uniqueId, wordsFor,
 } from "./explorer.mjs";
 
@@ -183,7 +183,6 @@ function render({ model, el }) {
   furnish(el, "stack", words.title, pageHTML(uniqueId("stack"), words));
   const rows = el.querySelector(".ex-rows");
   const field = el.querySelector("[data-word]");
-  const sliders = [...el.querySelectorAll("input[type=range]")];
   const voice = announcer(el.querySelector(".ex-say"));
   let layout = STACK.layout.wide;
 
@@ -195,13 +194,9 @@ function render({ model, el }) {
     rows.innerHTML = drawRows(shown, c, layout, words);
     if (field.value !== s.word) field.value = s.word;
     const { push, pop } = c.steps[shown.at - 1];
-    const values = { at: shown.at, push, pop };
-    for (const input of sliders) setSlider(input, values[input.dataset.key]);
-    el.querySelector("[data-key=at]").setAttribute("aria-valuetext", `${words.step} ${shown.at}`);
-    for (const value of el.querySelectorAll("[data-value]")) {
-      const key = value.dataset.value;
-      value.textContent = key === "at" ? String(shown.at) : fixed(values[key], 2);
-    }
+    const textOf = (v, key) => (key === "at" ? String(v) : fixed(v, 2));
+    const spokenOf = (v, key) => (key === "at" ? `${words.step} ${v}` : fixed(v));
+    showInputs(el, { at: shown.at, push, pop }, textOf, spokenOf);
     voice.say(sentence(shown, c, words));
   }
 

@@ -5,7 +5,7 @@ import NETS from "./subtraction-nets.json";
 import { clamp, gruStep, matvec, sigmoid } from "./gru-math.mjs";
 import {
   announcer, choice, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, percent, pointIn, presetRow,
-  setSlider, slider, uniqueId, wordsFor,
+  showInputs, slider, uniqueId, wordsFor,
 } from "./explorer.mjs";
 
 const MOST = 64;
@@ -190,7 +190,6 @@ function render({ model, el }) {
   furnish(el, "subtraction", words.title, pageHTML(uniqueId("subtraction"), words));
   const rows = el.querySelector(".ex-rows");
   const entries = [...el.querySelectorAll("[data-number]")];
-  const radios = [...el.querySelectorAll("input[type=radio]")];
   const slide = el.querySelector("[data-key=at]");
   const origin = el.querySelector(".ex-origin");
   const voice = announcer(el.querySelector(".ex-say"));
@@ -207,10 +206,7 @@ function render({ model, el }) {
       entry.removeAttribute("aria-invalid");
     }
     slide.max = shown.T;
-    setSlider(slide, shown.at);
-    slide.setAttribute("aria-valuetext", `${words.place} ${shown.at}`);
-    el.querySelector("[data-value=at]").textContent = String(shown.at);
-    for (const radio of radios) radio.checked = s.net === radio.value;
+    showInputs(el, { net: s.net, at: shown.at }, String, (v) => `${words.place} ${v}`);
     origin.textContent = provenance(s, words);
     voice.say(sentence(s, shown, words));
   }
