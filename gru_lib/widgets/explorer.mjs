@@ -54,8 +54,8 @@ export function furnish(el, module, title, content) {
  * @param {object} o model, el; start (keys and their values if the model has none); paint(state, slim); voice, the
  *   announcer it speaks with; preset(name, state), the patch of a preset; put(key, value, state), the patch of an
  *   input (optional); hear, more listeners on el by their events (optional; those on its children need no clean-up)
- * @returns {object} state; commit(patch), moveTo(patch); wire(), to be called once the page stands, which
- *   paints and returns the clean-up
+ * @returns {object} state; commit(patch), moveTo(patch); halt(), which stops a movement where it is; wire(), to be
+ *   called once the page stands, which paints and returns the clean-up
  */
 export function enliven({ model, el, start, paint, voice, preset, put, hear = {} }) {
   const SLIM = 560; // px; below this width of its own an explorer stacks
@@ -134,7 +134,7 @@ export function enliven({ model, el, start, paint, voice, preset, put, hear = {}
     };
   }
 
-  return { state, commit, moveTo, wire };
+  return { state, commit, moveTo, halt: () => stopGlide(), wire };
 }
 
 /** Where a pointer is in a drawing: x and y in the units of its view box, and how many of them a pixel is. */
@@ -269,7 +269,7 @@ function setSlider(input, v) {
  * @param {(patch: object, done: boolean) => void} each called for every frame
  * @returns {() => void} stop where it is
  */
-export function glide(from, target, each) {
+function glide(from, target, each) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
     each(target, true);
     return () => {};
@@ -303,7 +303,7 @@ export function announcer(el) {
 }
 
 /** Call changed(key) whenever the model's key changes from outside. Returns the way to stop. */
-export function listen(model, keys, changed) {
+function listen(model, keys, changed) {
   const ears = keys.map((key) => [`change:${key}`, () => changed(key)]);
   ears.forEach(([event, ear]) => model.on(event, ear));
   return () => ears.forEach(([event, ear]) => model.off(event, ear));

@@ -3,8 +3,8 @@
 import GATE from "./gate.json";
 import { clamp, gruStep, logit } from "./gru-math.mjs";
 import {
-  announcer, choice, fill, fixed, furnish, glide, grip, listen, percent, pointIn, presetRow, showInputs, slider,
-  sub, uniqueId, wordsFor,
+  announcer, choice, enliven, fill, fixed, furnish, grip, percent, pointIn, presetRow, showInputs, slider, sub,
+  uniqueId, wordsFor,
 } from "./explorer.mjs";
 import { drawCell } from "./gate-cell.mjs";
 import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
@@ -13,7 +13,6 @@ const START = GATE.start;
 const KEYS = Object.keys(START);
 const CHOICES = { convention: ["keep", "write"], reset: ["before", "after"] };
 const GATE_RANGE = [0.001, 0.999];
-const SLIM = 560; // px; below this width of its own the explorer stacks
 
 /** The largest size of a number of the state: limits are kept by kind (x, h_prev, weights, biases). */
 const limit = (key) => GATE.limits[key] ?? GATE.limits[key[0]];
@@ -190,135 +189,65 @@ function sentence(s, c, words) {
 
 function render({ model, el }) {
   const words = wordsFor(GATE.words, model, el);
-  const state = Object.fromEntries(KEYS.map((key) => [key, model.get(key) ?? START[key]]));
-  const first = { ...state };
   furnish(el, "gate", words.title, pageHTML(uniqueId("gate"), words));
-
-  const all = (selector) => [...el.querySelectorAll(selector)];
-  const [cell, lines, equations] = all(".ex-cell, .ex-lines, .ex-equations"); // in the order of the page
-  const presets = all("[data-preset]");
+  const [cell, lines, equations] = [".ex-cell", ".ex-lines", ".ex-equations"].map((one) => el.querySelector(one));
   const voice = announcer(el.querySelector(".ex-say"));
   let layout = GATE.layout.wide;
-  let stopGlide = () => {};
 
-  /** Draw everything from the state. Nothing else writes to the page. */
-  function paint() {
-    const c = gateStep(state);
-    const slim = (el.clientWidth || layout.W) < SLIM;
+  function paint(s, slim) {
     layout = GATE.layout[slim ? "slim" : "wide"];
-    el.classList.toggle("ex-slim", slim);
+    const c = gateStep(s);
     cell.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
-    cell.innerHTML = drawCell(state, c, layout, words);
+    cell.innerHTML = drawCell(s, c, layout, words);
     lines.setAttribute("viewBox", `0 0 ${layout.W} ${LINES_HEIGHT}`);
-    lines.innerHTML = drawLines(state, c, layout.W, words);
-    equations.innerHTML = equationsHTML(state, c);
-
-    showInputs(el, { ...state, r: c.r, z: c.z });
-    for (const button of presets) {
-      const patch = Object.entries(presetState(button.dataset.preset, state));
-      const on = patch.every(([key, v]) => Math.abs(v - state[key]) < 1e-9);
-      button.setAttribute("aria-pressed", String(on));
-    }
-    voice.say(sentence(state, c, words));
+    lines.innerHTML = drawLines(s, c, layout.W, words);
+    equations.innerHTML = equationsHTML(s, c);
+    showInputs(el, { ...s, r: c.r, z: c.z });
+    voice.say(sentence(s, c, words));
   }
 
-  /** Take over a change made here: tell the model, and draw. */
-  function commit(patch) {
-    Object.assign(state, patch);
-    for (const [key, value] of Object.entries(patch)) model.set(key, value);
-    model.save_changes();
-    paint();
-  }
-
-  /** Move to a patch in small steps; the model hears of it at the end. */
-  function moveTo(patch) {
-    stopGlide();
-    stopGlide = glide(state, patch, (between, done) => {
-      if (done) return commit(between);
-      Object.assign(state, between);
-      paint();
-    });
-  }
-
-  function onInput({ target }) {
-    const { key } = target.dataset;
-    if (!key) return;
-    stopGlide();
-    const value = Number(target.value);
-    commit(key === "r" || key === "z" ? biasFor(state, key, value) : { [key]: value });
-  }
-
-  function onChange({ target }) {
-    if (!target.dataset.choice || !target.checked) return;
-    stopGlide();
-    commit({ [target.dataset.choice]: target.value });
-  }
+  const put = (key, value, s) => (key === "r" || key === "z" ? biasFor(s, key, value) : { [key]: value });
 
   function onClick({ target }) {
-    const { dataset } = target.closest("button") ?? { dataset: {} };
-    if (dataset.preset) moveTo(presetState(dataset.preset, state));
-    else if ("again" in dataset) moveTo(first);
-    else if ("flip" in dataset) {
-      const keys = ["W_xz", "W_hz", "b_z"];
-      moveTo(Object.fromEntries(keys.map((key) => [key, -state[key] || 0])));
-    }
+    if (!target.closest("[data-flip]")) return;
+    life.moveTo(Object.fromEntries(["W_xz", "W_hz", "b_z"].map((key) => [key, -life.state[key] || 0])));
   }
+
+  const hear = { click: onClick };
+  const life = enliven({ model, el, start: START, paint, voice, preset: presetState, put, hear });
 
   // The two blocks on the lines can be dragged; from the keyboard, the sliders do the same.
-  function press(event) {
-    const { x, y, pixel } = pointIn(lines, event);
-    const { at } = scale(layout.W);
-    const c = gateStep(state);
-    const near = (v, row) => Math.hypot(x - at(v), y - row) < 22 * pixel;
-    const held = near(c.h, ROW_Z) ? "z" : near(c.r * state.h_prev, ROW_R) ? "r" : null;
-    if (!held) return null;
-    stopGlide();
-    event.preventDefault();
-    return held;
-  }
-
-  function drag(event, held) {
-    const { left, right } = scale(layout.W);
-    const v = (2 * (pointIn(lines, event).x - left)) / (right - left) - 1;
-    const c = gateStep(state);
-    if (held === "r" && Math.abs(state.h_prev) > 0.02) commit(biasFor(state, "r", v / state.h_prev));
-    if (held === "z" && Math.abs(state.h_prev - c.n) > 0.02) {
-      const keep = (v - c.n) / (state.h_prev - c.n);
-      commit(biasFor(state, "z", state.convention === "keep" ? keep : 1 - keep));
-    }
-  }
-
-  function onModel(key) {
-    if (model.get(key) === state[key]) return;
-    stopGlide();
-    state[key] = model.get(key);
-    paint();
-  }
-
-  el.addEventListener("input", onInput);
-  el.addEventListener("change", onChange);
-  el.addEventListener("click", onClick);
-  grip(lines, { press, drag });
-  const deafen = listen(model, KEYS, onModel);
-  const watcher = new ResizeObserver(() => {
-    const { scrollWidth, clientWidth } = equations;
-    paint();
-    if (scrollWidth > clientWidth) equations.tabIndex = 0; // can be scrolled, so the keyboard must reach it
-    else equations.removeAttribute("tabindex");
+  grip(lines, {
+    press(event) {
+      const { x, y, pixel } = pointIn(lines, event);
+      const { at } = scale(layout.W);
+      const c = gateStep(life.state);
+      const near = (v, row) => Math.hypot(x - at(v), y - row) < 22 * pixel;
+      const held = near(c.h, ROW_Z) ? "z" : near(c.r * life.state.h_prev, ROW_R) ? "r" : null;
+      if (!held) return null;
+      life.halt(); // or the block would go on by itself
+      event.preventDefault();
+      return held;
+    },
+    drag(event, held) {
+      const s = life.state;
+      const { left, right } = scale(layout.W);
+      const v = (2 * (pointIn(lines, event).x - left)) / (right - left) - 1;
+      const c = gateStep(s);
+      if (held === "r" && Math.abs(s.h_prev) > 0.02) life.commit(biasFor(s, "r", v / s.h_prev));
+      if (held === "z" && Math.abs(s.h_prev - c.n) > 0.02) {
+        const keep = (v - c.n) / (s.h_prev - c.n);
+        life.commit(biasFor(s, "z", s.convention === "keep" ? keep : 1 - keep));
+      }
+    },
   });
-  watcher.observe(el);
-  paint();
 
-  return () => {
-    stopGlide();
-    deafen();
-    voice.stop();
-    watcher.disconnect();
-    el.removeEventListener("input", onInput);
-    el.removeEventListener("change", onChange);
-    el.removeEventListener("click", onClick);
-    el.replaceChildren();
-  };
+  new ResizeObserver(() => {
+    // Equations that can be scrolled must be in reach of the keyboard.
+    if (equations.scrollWidth > equations.clientWidth) equations.tabIndex = 0;
+    else equations.removeAttribute("tabindex");
+  }).observe(equations);
+  return life.wire();
 }
 
 export default { render, fromLink };
