@@ -1,6 +1,8 @@
-// Curves over many powers of ten against a number of steps, and the pointer that moves that number.
+// Curves over many powers of ten against a number of steps, and the explorers that show them.
 import { clamp } from "./gru-math.mjs";
-import { fill, grip, num, pointIn } from "./explorer.mjs";
+import {
+  announcer, enliven, fill, fixed, furnish, grip, num, pointIn, showInputs, uniqueId, wordsFor,
+} from "./explorer.mjs";
 
 const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 const raise = (n) => [...String(n)].map((c) => RAISED[c]).join("");
@@ -25,7 +27,7 @@ const label = (cls, x, y, anchor, content) =>
  * @param {number[]} decades the lowest and highest power of ten
  * @param {object} words norm, steps
  */
-export function drawDecades(curves, length, L, [low, high], words) {
+function drawDecades(curves, length, L, [low, high], words) {
   const T = curves[0].values.length - 1;
   const x = (t) => L.left + (t / T) * (L.right - L.left);
   const y = (v) => L.bottom - ((Math.log10(v) - low) / (high - low)) * (L.bottom - L.top);
@@ -63,17 +65,47 @@ export function drawDecades(curves, length, L, [low, high], words) {
   return out.join("");
 }
 
-/** Let a pointer in the drawing set the number of steps, from 1 to T. */
-export function followPointer(drawing, layoutNow, T, set) {
-  function follow(event) {
-    const L = layoutNow();
-    const { x } = pointIn(drawing, event);
-    set(clamp(Math.round(((x - L.left) / (L.right - L.left)) * T), 1, T));
-  }
-  function press(event) {
-    event.preventDefault();
-    follow(event);
-    return "length";
-  }
-  grip(drawing, { press, drag: follow });
+/**
+ * The render of an explorer of such curves. Its drawing is .ex-growth; of its state, `length` is the number of steps.
+ *
+ * @param {string} name of the module
+ * @param {object} data its JSON: words, start, layout, decades, inputs (one for each step)
+ * @param {object} o pageHTML(id, words); preset(name); compute(state), which does not read the length;
+ *   curvesOf(computed, words), as drawDecades takes them; sentence(state, computed, words); digits of what is no length
+ */
+export function decadesRender(name, data, { pageHTML, preset, compute, curvesOf, sentence, digits }) {
+  return ({ model, el }) => {
+    const words = wordsFor(data.words, model, el);
+    furnish(el, name, words.title, pageHTML(uniqueId(name), words));
+    const drawing = el.querySelector(".ex-growth");
+    const voice = announcer(el.querySelector(".ex-say"));
+    let layout = data.layout.wide;
+    let [computed, from] = [null, ""]; // what was computed last, and the state it was computed from
+
+    function paint({ length, ...rest }, slim) {
+      layout = data.layout[slim ? "slim" : "wide"];
+      const shown = { ...rest, length: Math.round(length) };
+      const asked = JSON.stringify(rest);
+      if (asked !== from) [computed, from] = [compute(rest), asked];
+      drawing.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
+      drawing.innerHTML = drawDecades(curvesOf(computed, words), shown.length, layout, data.decades, words);
+      showInputs(el, shown, (v, key) => (key === "length" ? String(v) : fixed(v, digits)));
+      voice.say(sentence(shown, computed, words));
+    }
+
+    const life = enliven({ model, el, start: data.start, paint, voice, preset });
+
+    function follow(event) {
+      const T = data.inputs.length;
+      const share = (pointIn(drawing, event).x - layout.left) / (layout.right - layout.left);
+      life.commit({ length: clamp(Math.round(share * T), 1, T) });
+    }
+    function press(event) {
+      event.preventDefault();
+      follow(event);
+      return "length";
+    }
+    grip(drawing, { press, drag: follow });
+    return life.wire();
+  };
 }

@@ -2,10 +2,8 @@
 // Keys of the model: radius, strength, length, and lang.
 import GAIN from "./gain.json";
 import { elmanJacobian, elmanStep, spectralNorm } from "./gru-math.mjs";
-import { drawDecades, followPointer, size } from "./decades.mjs";
-import {
-  announcer, enliven, fill, fixed, fromText, furnish, presetRow, showInputs, slider, uniqueId, wordsFor,
-} from "./explorer.mjs";
+import { decadesRender, size } from "./decades.mjs";
+import { fill, fixed, fromText, presetRow, slider } from "./explorer.mjs";
 
 const H = GAIN.W_h.length;
 const T = GAIN.inputs.length;
@@ -26,7 +24,7 @@ function normsOfPowers() {
 }
 
 /** For T = 0 … 100: norms at rest and driven, and the root mean square of the slopes so far. */
-function growth(radius, strength) {
+function growth({ radius, strength }) {
   const W_h = BASE.map((row) => row.map((w) => radius * w));
   const p = { W_x: UNIT, W_h, b: Array(H).fill(0) };
   const [rest, driven, slope] = [[1], [1], [1]];
@@ -86,30 +84,6 @@ function pageHTML(id, words) {
   );
 }
 
-function render({ model, el }) {
-  const words = wordsFor(GAIN.words, model, el);
-  furnish(el, "gain", words.title, pageHTML(uniqueId("gain"), words));
-  const drawing = el.querySelector(".ex-growth");
-  const voice = announcer(el.querySelector(".ex-say"));
-  let layout = GAIN.layout.wide;
-  let computed = {}; // growth of the radius and strength it was made for
-
-  function paint(s, slim) {
-    layout = GAIN.layout[slim ? "slim" : "wide"];
-    const shown = { ...s, length: Math.round(s.length) };
-    if (computed.radius !== s.radius || computed.strength !== s.strength) {
-      computed = { radius: s.radius, strength: s.strength, ...growth(s.radius, s.strength) };
-    }
-    drawing.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
-    drawing.innerHTML = drawDecades(curvesOf(computed, words), shown.length, layout, GAIN.decades, words);
-    showInputs(el, shown, (v, key) => (key === "length" ? String(v) : fixed(v, 2)));
-    voice.say(sentence(shown, computed, words));
-  }
-
-  const life = enliven({ model, el, start: GAIN.start, paint, voice, preset });
-
-  followPointer(drawing, () => layout, T, (length) => life.commit({ length }));
-  return life.wire();
-}
+const render = decadesRender("gain", GAIN, { pageHTML, preset, compute: growth, curvesOf, sentence, digits: 2 });
 
 export default { render, fromLink };

@@ -2,18 +2,15 @@
 // Keys of the model: b_z, length, convention, and lang.
 import HIGHWAY from "./highway.json";
 import { gruJacobian, gruStep, matmul, spectralNorm } from "./gru-math.mjs";
-import { drawDecades, followPointer, size } from "./decades.mjs";
-import {
-  announcer, choice, enliven, fill, fixed, fromText, furnish, percent, presetRow, showInputs, slider, sub, uniqueId,
-  wordsFor,
-} from "./explorer.mjs";
+import { decadesRender, size } from "./decades.mjs";
+import { choice, fill, fixed, fromText, percent, presetRow, slider, sub } from "./explorer.mjs";
 
 const H = HIGHWAY.weights.W_hr.length;
 const T = HIGHWAY.inputs.length;
 const CONVENTIONS = ["keep", "write"];
 
 /** For T = 0 … 100: norm of the whole Jacobian, largest entry of the direct path, mean share kept so far. */
-function reach(b_z, convention) {
+function reach({ b_z, convention }) {
   const none = Array(H).fill(0);
   const p = { ...HIGHWAY.weights, b_r: none, b_z: Array(H).fill(b_z), b_n: none, convention, reset_after: false };
   const [total, direct, kept] = [[1], [1], [1]];
@@ -77,29 +74,6 @@ function pageHTML(id, words) {
   );
 }
 
-function render({ model, el }) {
-  const words = wordsFor(HIGHWAY.words, model, el);
-  furnish(el, "highway", words.title, pageHTML(uniqueId("highway"), words));
-  const drawing = el.querySelector(".ex-growth");
-  const voice = announcer(el.querySelector(".ex-say"));
-  let layout = HIGHWAY.layout.wide;
-  let computed = {}; // reach of the bias and convention it was made for
-
-  function paint(s, slim) {
-    layout = HIGHWAY.layout[slim ? "slim" : "wide"];
-    const shown = { ...s, length: Math.round(s.length) };
-    if (computed.b_z !== s.b_z || computed.convention !== s.convention) {
-      computed = { b_z: s.b_z, convention: s.convention, ...reach(s.b_z, s.convention) };
-    }
-    drawing.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
-    drawing.innerHTML = drawDecades(curvesOf(computed, words), shown.length, layout, HIGHWAY.decades, words);
-    showInputs(el, shown, (v, key) => (key === "length" ? String(v) : fixed(v, 1)));
-    voice.say(sentence(shown, computed, words));
-  }
-
-  const life = enliven({ model, el, start: HIGHWAY.start, paint, voice, preset });
-  followPointer(drawing, () => layout, T, (length) => life.commit({ length }));
-  return life.wire();
-}
+const render = decadesRender("highway", HIGHWAY, { pageHTML, preset, compute: reach, curvesOf, sentence, digits: 1 });
 
 export default { render, fromLink };
