@@ -150,11 +150,12 @@ export function columnAt(x, { left, column }, last) {
 }
 
 /**
- * Press, drag and release: what a press takes hold of hears of the pointer until the release, outside the area too.
+ * Press, drag and release. From a press that takes hold of something, the pointer is followed until its release, also
+ * outside the area.
  *
  * @param {Element} area
- * @param {object} o press(event), which returns what is held, or null; it prevents the browser's own answer where it
- *   must: a mere press may need that, and a word that is dragged must not; drag(event, held); release() (optional)
+ * @param {object} o press(event), which returns what is held, or null, and itself prevents the browser's own answer:
+ *   some presses that hold nothing must, and a button that is dragged must not; drag(event, held); release() (optional)
  */
 export function grip(area, { press, drag, release = () => {} }) {
   let held = null;
@@ -233,8 +234,8 @@ export function choice({ id, key, legend, options }) {
 /**
  * Put values, by their keys, into the sliders, the numbers beside them, and the radio buttons.
  *
- * @param {(v: number, key: string) => string} textOf the number beside a slider
- * @param {(v: number, key: string) => string} spokenOf what a screen reader says of it
+ * @param {(v: number, key: string) => string} textOf the number beside a slider (three decimals unless given)
+ * @param {(v: number, key: string) => string} spokenOf what a screen reader says of it (the same unless given)
  */
 export function showInputs(el, values, textOf = (v) => fixed(v), spokenOf = textOf) {
   for (const input of el.querySelectorAll("[data-key]")) {

@@ -242,8 +242,7 @@ function render({ model, el }) {
     },
   });
 
-  new ResizeObserver(() => {
-    // Equations that can be scrolled must be in reach of the keyboard.
+  new ResizeObserver(() => { // what can be scrolled must be in reach of the keyboard
     if (equations.scrollWidth > equations.clientWidth) equations.tabIndex = 0;
     else equations.removeAttribute("tabindex");
   }).observe(equations);
