@@ -35,7 +35,14 @@ class ByFileOrPage(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrPage:
     """Called by pytest-xdist."""
+    config.option.loadscopereorder = False  # it would begin with what has most tests, and end with a long notebook
     return ByFileOrPage(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Called by pytest. The parts in the order of their table: the longest pieces first, the shortest fill the end."""
+    order = list(parts.PARTS)
+    items.sort(key=lambda item: order.index(parts.part(item.nodeid)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
