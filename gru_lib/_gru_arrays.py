@@ -1,8 +1,8 @@
 """The arrays of the GRU's sequence passes, batch last, and the pieces of them that their loops go through.
 
-With few units, making arrays and pieces of arrays takes as long as the arithmetic (chapter 11). So they are made once
-for a shape, here, and lent to one pass after another (`gru_lib._buffers.Loan`). As in cuDNN, what forward keeps for
-backward is called the reserve space, and what a pass needs only while it runs the workspace.
+With few units, making arrays and pieces of arrays was about a quarter of a training step (chapter 11). So they are made
+once for a shape, here, and lent to one pass after another (`gru_lib._buffers.Loan`). As in cuDNN, what forward keeps
+for backward is called the reserve space, and what a pass needs only while it runs the workspace.
 """
 
 from __future__ import annotations
