@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib import GRUParams, _buffers, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
-from gru_lib._products import columns, times
+from gru_lib import GRUParams, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
+from gru_lib._core import buffers as _buffers
+from gru_lib._core.products import columns, times
 from gru_lib.ops import sigmoid_pair
 
 Array = Any
@@ -83,7 +84,7 @@ def _to_gates(dh: Array, h_prev: Array, s: Array, not_s: Array, n: Array, p: GRU
 def together(xs: Array, dhs: Array, p: GRUParams, empty: Empty = np.empty) -> tuple[Array, Array, GRUParams]:
     """Rung 2: what no step has to wait for leaves the loop: the inputs' product, and every weight's gradient.
 
-    Rung 3 is the same with `empty` from `gru_lib._buffers`: memory used again.
+    Rung 3 is the same with `empty` from `gru_lib._core.buffers`: memory used again.
     """
     (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
     a, da = empty((T, N, 3 * H), dtype), empty((T, N, 3 * H), dtype)

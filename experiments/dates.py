@@ -23,8 +23,9 @@ import numpy as np
 from experiments._store import chosen, decimals, make, replace
 from gru_lib import Adam, train
 from gru_lib.io import save
+from gru_lib.layers import Seq2SeqParams
+from gru_lib.models.translator import exact_match, translate, translate_beam, translator_init, translator_loss
 from gru_lib.optim import linear_decay
-from gru_lib.seq2seq import Seq2SeqParams
 from gru_lib.tasks.dates import (
     FORMATS,
     ISO,
@@ -39,7 +40,6 @@ from gru_lib.tasks.dates import (
     pairs,
     split_days,
 )
-from gru_lib.translator import exact_match, translate, translate_beam, translator_init, translator_loss
 
 STORED = Path(__file__).with_suffix(".json")
 WEIGHTS = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-weights.json"

@@ -17,7 +17,6 @@ import numpy as np
 from experiments._store import make_parts
 from gru_lib import (
     Adam,
-    BidirectionalParams,
     Bundle,
     bce_with_logits,
     bidirectional,
@@ -35,6 +34,7 @@ from gru_lib import (
     stack,
     train,
 )
+from gru_lib.layers import BidirectionalParams
 from gru_lib.tasks.ahead import QUESTIONS, TOKENS, Batch, delayed, marks
 from gru_lib.tasks.digits import CLASSES, as_sequence, digits
 

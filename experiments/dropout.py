@@ -19,12 +19,8 @@ from experiments._store import make_parts
 from gru_lib import (
     Adam,
     Bundle,
-    Chunks,
     bce_with_logits,
     bundle,
-    dropout_backward,
-    dropout_forward,
-    dropout_mask,
     elman_init,
     gru_init,
     gru_step,
@@ -33,11 +29,12 @@ from gru_lib import (
     linear_forward,
     train,
 )
-from gru_lib.dropout import DropoutMasks
-from gru_lib.language_model import LMDropout, lm_bits, lm_init, lm_loss
-from gru_lib.reader import reader_accuracy, reader_init
+from gru_lib.layers import DropoutMasks, dropout_backward, dropout_forward, dropout_mask
+from gru_lib.models.language_model import LMDropout, lm_bits, lm_init, lm_loss
+from gru_lib.models.reader import reader_accuracy, reader_init
 from gru_lib.tasks.memory import Batch, checksum
 from gru_lib.tasks.text import english, streams
+from gru_lib.train import Chunks
 
 STORED = Path(__file__).with_suffix(".json")
 KINDS = ("none", "zaremba", "variational", "naive")

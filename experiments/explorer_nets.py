@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from gru_lib import Adam, Bundle, bundle, gru_forward, gru_init, linear_init, train
-from gru_lib.handset import hand_set_gru
-from gru_lib.proofs import BORROW, PAIRS_OF_BITS, SIGNS, boxes_hold, disagreement, find_boxes, read_machine
-from gru_lib.reader import reader_accuracy, reader_init, reader_loss
-from gru_lib.subtractor import hand_set, subtractor_accuracy, subtractor_init, subtractor_loss
+from gru_lib.models.hand_set import hand_set_gru
+from gru_lib.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, boxes_hold, disagreement, find_boxes, read_machine
+from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib.models.subtractor import hand_set, subtractor_accuracy, subtractor_init, subtractor_loss
 from gru_lib.tasks.memory import Batch, class_bits, parity_outside, parity_since
 from gru_lib.tasks.subtraction import Batch as Pairs
 from gru_lib.tasks.subtraction import all_pairs, hard_pairs, random_batches, random_pairs, subtract_bits

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from experiments._store import chosen, make, seeded
-from gru_lib import Adam, Bundle, Chunks, elman_init, gru_init, train
-from gru_lib.language_model import lm_bits, lm_init, lm_loss
+from gru_lib import Adam, Bundle, elman_init, gru_init, train
+from gru_lib.models.language_model import lm_bits, lm_init, lm_loss
 from gru_lib.optim import linear_decay
 from gru_lib.tasks.text import english, streams
-from gru_lib.train import Chunk, History
+from gru_lib.train import Chunk, Chunks, History
 
 STORED = Path(__file__).with_suffix(".json")
 NET = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets" / "language-net.json"

@@ -19,9 +19,8 @@ import numpy as np
 
 from experiments._store import make_parts
 from experiments.three_stories import SOLVED, Draw, Row, right, single, task
-from gru_lib import Adam, Bundle, elman_init, gru_init, train
-from gru_lib.lstm import lstm_init
-from gru_lib.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib import Adam, Bundle, elman_init, gru_init, lstm_init, train
+from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.tasks.memory import TASKS
 
 STORED = Path(__file__).with_suffix(".json")

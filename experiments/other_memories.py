@@ -26,17 +26,15 @@ from gru_lib import (
     cell_of,
     elman_init,
     gru_init,
-    irnn_init,
     linear_backward,
     linear_forward,
     linear_init,
     lstm_init,
-    scrn_init,
     softmax_cross_entropy,
     train,
 )
-from gru_lib.memory import ntm_init, stack_rnn_init
-from gru_lib.reader import reader_accuracy, reader_loss
+from gru_lib.cells import irnn_init, ntm_init, scrn_init, stack_rnn_init
+from gru_lib.models.reader import reader_accuracy, reader_loss
 from gru_lib.tasks.adding import adding
 from gru_lib.tasks.strings import brackets, copy, reverse
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from experiments._store import make_parts
-from gru_lib import Adam, Bundle, ablated_gru_init, elman_init, gru_forward, gru_init, train
-from gru_lib.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, train
+from gru_lib.cells import ablated_gru_init
+from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.tasks.memory import TASKS, Batch, agreement
 
 STORED = Path(__file__).with_suffix(".json")

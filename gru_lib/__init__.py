@@ -1,78 +1,69 @@
 """The Gated Recurrent Unit and its relatives in plain NumPy, forward and backward: the library behind the book.
 
 Stateless functions over a parameter object. For every cell: `*_init`, `*_step` and `*_step_backward` (one step, to
-read), `*_forward` and `*_backward` (the sequence, to run).
+read), `*_forward` and `*_backward` (the sequence, to run). Here are the names used most; the others are in
+`gru_lib.cells`, `gru_lib.layers`, `gru_lib.models`, `gru_lib.tasks` and the modules beside this file.
 """
 
 from gru_lib import convert
-from gru_lib._params import Bundle, Params, bundle
-from gru_lib.ablation import (
-    AblatedGRUParams,
-    ablated_gru_backward,
-    ablated_gru_forward,
-    ablated_gru_init,
-    ablated_gru_step,
-    ablated_gru_step_backward,
+from gru_lib._core.params import (
+    Bundle,
+    Params,
+    bundle,
 )
-from gru_lib.bidirectional import (
-    BidirectionalParams,
-    bidirectional,
-    bidirectional_backward,
-    bidirectional_forward,
-    reverse,
-)
-from gru_lib.cell import Cell, advance, cell_of, map_state, register_cell, zero_state
-from gru_lib.decode import Decoded, Hypothesis, beam_search, greedy, sample
-from gru_lib.dropout import DropoutMasks, dropout_backward, dropout_forward, dropout_mask, dropout_masks
-from gru_lib.gates import (
-    convex_update,
-    convex_update_backward,
-    hard_gate,
-    hard_gate_backward,
-    soft_gate,
-    soft_gate_backward,
-)
-from gru_lib.gradcheck import GradReport, gradcheck, numeric_gradient
-from gru_lib.gru import (
+from gru_lib.cells import (
+    Cell,
+    ElmanParams,
     GRUParams,
-    GRUTape,
+    LSTMParams,
+    LSTMState,
+    advance,
+    cell_of,
+    elman_backward,
+    elman_forward,
+    elman_init,
+    elman_step,
+    elman_step_backward,
     gru_backward,
     gru_forward,
     gru_init,
     gru_step,
     gru_step_backward,
-)
-from gru_lib.io import load, save
-from gru_lib.jacobian import Jacobian, jacobian
-from gru_lib.lstm import (
-    LSTMParams,
-    LSTMState,
-    LSTMTape,
     lstm_backward,
     lstm_forward,
     lstm_init,
     lstm_step,
     lstm_step_backward,
+    map_state,
+    register_cell,
+    zero_state,
 )
-from gru_lib.memory import (
-    NTMParams,
-    NTMState,
-    StackRNNParams,
-    StackRNNState,
-    ntm_backward,
-    ntm_forward,
-    ntm_init,
-    ntm_step,
-    ntm_step_backward,
-    stack_rnn_backward,
-    stack_rnn_forward,
-    stack_rnn_init,
-    stack_rnn_step,
-    stack_rnn_step_backward,
+from gru_lib.decode import (
+    beam_search,
+    greedy,
+    sample,
+)
+from gru_lib.gradcheck import (
+    gradcheck,
+    numeric_gradient,
+)
+from gru_lib.io import (
+    load,
+    save,
+)
+from gru_lib.jacobian import (
+    jacobian,
+)
+from gru_lib.layers import (
+    bidirectional,
+    bidirectional_backward,
+    bidirectional_forward,
+    reverse,
+    stack,
+    stack_backward,
+    stack_forward,
 )
 from gru_lib.ops import (
-    EmbeddingParams,
-    LinearParams,
     bce_with_logits,
     embedding_backward,
     embedding_forward,
@@ -83,7 +74,6 @@ from gru_lib.ops import (
     log_softmax,
     orthogonal,
     sigmoid,
-    sigmoid_pair,
     softmax_cross_entropy,
 )
 from gru_lib.optim import (
@@ -91,86 +81,25 @@ from gru_lib.optim import (
     Adam,
     clip_by_global_norm,
     clip_by_value,
-    constant_rate,
     cosine_decay,
     linear_decay,
-    warm_up,
 )
-from gru_lib.rnn import (
-    CBOWParams,
-    ElmanParams,
-    SCRNParams,
-    cbow_backward,
-    cbow_forward,
-    cbow_init,
-    cbow_step,
-    cbow_step_backward,
-    elman_backward,
-    elman_forward,
-    elman_init,
-    elman_step,
-    elman_step_backward,
-    elman_step_concatenated,
-    elman_step_concatenated_backward,
-    irnn_init,
-    scrn_backward,
-    scrn_forward,
-    scrn_init,
-    scrn_step,
-    scrn_step_backward,
+from gru_lib.train import (
+    train,
 )
-from gru_lib.seq2seq import (
-    Seq2SeqParams,
-    Seq2SeqTape,
-    seq2seq_backward,
-    seq2seq_encode,
-    seq2seq_forward,
-    seq2seq_init,
-    seq2seq_step,
-)
-from gru_lib.stack import StackParams, stack, stack_backward, stack_forward, stack_masks
-from gru_lib.train import Chunk, Chunks, History, early_stopping, train
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SGD",
-    "AblatedGRUParams",
     "Adam",
-    "BidirectionalParams",
     "Bundle",
-    "CBOWParams",
     "Cell",
-    "Chunk",
-    "Chunks",
-    "Decoded",
-    "DropoutMasks",
     "ElmanParams",
-    "EmbeddingParams",
     "GRUParams",
-    "GRUTape",
-    "GradReport",
-    "History",
-    "Hypothesis",
-    "Jacobian",
     "LSTMParams",
     "LSTMState",
-    "LSTMTape",
-    "LinearParams",
-    "NTMParams",
-    "NTMState",
     "Params",
-    "SCRNParams",
-    "Seq2SeqParams",
-    "Seq2SeqTape",
-    "StackParams",
-    "StackRNNParams",
-    "StackRNNState",
-    "ablated_gru_backward",
-    "ablated_gru_forward",
-    "ablated_gru_init",
-    "ablated_gru_step",
-    "ablated_gru_step_backward",
     "advance",
     "bce_with_logits",
     "beam_search",
@@ -178,31 +107,16 @@ __all__ = [
     "bidirectional_backward",
     "bidirectional_forward",
     "bundle",
-    "cbow_backward",
-    "cbow_forward",
-    "cbow_init",
-    "cbow_step",
-    "cbow_step_backward",
     "cell_of",
     "clip_by_global_norm",
     "clip_by_value",
-    "constant_rate",
     "convert",
-    "convex_update",
-    "convex_update_backward",
     "cosine_decay",
-    "dropout_backward",
-    "dropout_forward",
-    "dropout_mask",
-    "dropout_masks",
-    "early_stopping",
     "elman_backward",
     "elman_forward",
     "elman_init",
     "elman_step",
     "elman_step_backward",
-    "elman_step_concatenated",
-    "elman_step_concatenated_backward",
     "embedding_backward",
     "embedding_forward",
     "embedding_init",
@@ -213,9 +127,6 @@ __all__ = [
     "gru_init",
     "gru_step",
     "gru_step_backward",
-    "hard_gate",
-    "hard_gate_backward",
-    "irnn_init",
     "jacobian",
     "linear_backward",
     "linear_decay",
@@ -229,42 +140,17 @@ __all__ = [
     "lstm_step",
     "lstm_step_backward",
     "map_state",
-    "ntm_backward",
-    "ntm_forward",
-    "ntm_init",
-    "ntm_step",
-    "ntm_step_backward",
     "numeric_gradient",
     "orthogonal",
     "register_cell",
     "reverse",
     "sample",
     "save",
-    "scrn_backward",
-    "scrn_forward",
-    "scrn_init",
-    "scrn_step",
-    "scrn_step_backward",
-    "seq2seq_backward",
-    "seq2seq_encode",
-    "seq2seq_forward",
-    "seq2seq_init",
-    "seq2seq_step",
     "sigmoid",
-    "sigmoid_pair",
-    "soft_gate",
-    "soft_gate_backward",
     "softmax_cross_entropy",
     "stack",
     "stack_backward",
     "stack_forward",
-    "stack_masks",
-    "stack_rnn_backward",
-    "stack_rnn_forward",
-    "stack_rnn_init",
-    "stack_rnn_step",
-    "stack_rnn_step_backward",
     "train",
-    "warm_up",
     "zero_state",
 ]

@@ -31,11 +31,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import as_array, check_choice, check_instance
-from gru_lib._params import Params
-from gru_lib.gru import GRUParams, gru_init
-from gru_lib.lstm import LSTMParams, lstm_init
-from gru_lib.rnn import ElmanParams, elman_init
+from gru_lib._core.checks import as_array, check_choice, check_instance
+from gru_lib._core.params import Params
+from gru_lib.cells.elman import ElmanParams, elman_init
+from gru_lib.cells.gru import GRUParams, gru_init
+from gru_lib.cells.lstm import LSTMParams, lstm_init
 
 __all__ = [
     "from_keras",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import as_array
+from gru_lib._core.checks import as_array
 from gru_lib.ops import sigmoid_pair
 
 __all__ = [

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._check import check_choice
-from gru_lib._params import Params
+from gru_lib._core.checks import check_choice
+from gru_lib._core.params import Params
 
 __all__ = ["GradReport", "gradcheck", "numeric_gradient"]
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._check import check_instance
-from gru_lib._params import Bundle, Params
+from gru_lib._core.checks import check_instance
+from gru_lib._core.params import Bundle, Params
 
 __all__ = ["load", "save"]
 

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import as_array
-from gru_lib._params import Params
-from gru_lib.cell import State, cell_of, map_state, zero_state
-from gru_lib.gru import GRUCache
-from gru_lib.lstm import LSTMCache
-from gru_lib.rnn import CBOWParams, SCRNCache
+from gru_lib._core.checks import as_array
+from gru_lib._core.params import Params
+from gru_lib.cells.cbow import CBOWParams
+from gru_lib.cells.gru import GRUCache
+from gru_lib.cells.lstm import LSTMCache
+from gru_lib.cells.registry import State, cell_of, map_state, zero_state
+from gru_lib.cells.scrn import SCRNCache
 
 __all__ = ["Jacobian", "jacobian"]
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gru_lib._check import as_array, check_instance, check_int
-from gru_lib._params import Params
+from gru_lib._core.checks import as_array, check_instance, check_int
+from gru_lib._core.params import Params
 
 __all__ = [
     "EmbeddingParams",

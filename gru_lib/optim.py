@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._check import check_instance, check_int, check_number
-from gru_lib._params import Params
+from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.params import Params
 
 __all__ = [
     "SGD",

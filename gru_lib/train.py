@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import check_choice, check_instance, check_int, check_number
-from gru_lib._params import Params
+from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.params import Params
 from gru_lib.io import describe, read_npz, write_npz
 from gru_lib.optim import clip_by_global_norm, clip_by_value
 

@@ -7,8 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-from gru_lib import _buffers, gru_backward, gru_forward, gru_init
-from gru_lib._buffers import Loan, empty
+from gru_lib import gru_backward, gru_forward, gru_init
+from gru_lib._core import buffers as _buffers
+from gru_lib._core.buffers import Loan, empty
 
 F8 = np.dtype(np.float64)
 

@@ -6,24 +6,21 @@ import pytest
 from gru_lib import (
     Cell,
     Params,
-    ablated_gru_init,
     advance,
     bidirectional,
     bundle,
-    cbow_init,
     cell_of,
     elman_init,
     gradcheck,
     gru_init,
-    irnn_init,
     linear_init,
     lstm_init,
     map_state,
     register_cell,
-    scrn_init,
     stack,
     zero_state,
 )
+from gru_lib.cells import ablated_gru_init, cbow_init, irnn_init, scrn_init
 
 T, N, D, H = 5, 3, 2, 4
 
@@ -336,6 +333,6 @@ def test_a_cell_of_ones_own_joins_by_the_class_of_its_parameters(monkeypatch):
     class Mine(Params):
         pass
 
-    monkeypatch.setattr("gru_lib.cell._CELLS", {})
+    monkeypatch.setattr("gru_lib.cells.registry._CELLS", {})
     register_cell(Mine, mine := Cell(forward=lambda *a, **k: None, backward=lambda *a: None))
     assert cell_of(Mine({})) is mine

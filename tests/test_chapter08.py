@@ -7,7 +7,7 @@ import pytest
 
 from experiments import three_stories
 from gru_lib import gru_forward
-from gru_lib.handset import automaton_gru, hand_set_gru, run_automaton
+from gru_lib.models.hand_set import automaton_gru, hand_set_gru, run_automaton
 from gru_lib.tasks.memory import TASKS
 
 STORED = json.loads(three_stories.STORED.read_text("utf8"))

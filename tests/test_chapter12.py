@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from experiments import lstm_memory
-from gru_lib import gru_forward, gru_init, sigmoid
-from gru_lib.lstm import LSTMState, lstm_forward, lstm_init, lstm_step
+from gru_lib import LSTMState, gru_forward, gru_init, lstm_forward, lstm_init, lstm_step, sigmoid
 from gru_lib.tasks.memory import TASKS
 
 STORED = json.loads(lstm_memory.STORED.read_text("utf8"))

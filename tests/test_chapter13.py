@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from experiments import other_memories
-from gru_lib import gradcheck, jacobian, scrn_forward, scrn_init
-from gru_lib.memory import stack_step
+from gru_lib import gradcheck, jacobian
+from gru_lib.cells import scrn_forward, scrn_init, stack_step
 from gru_lib.tasks.adding import BASELINE, adding
 
 STORED = json.loads(other_memories.STORED.read_text("utf8"))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from experiments import dropout
-from gru_lib import bundle, dropout_mask, gradcheck, gru_init, linear_init
+from gru_lib import bundle, gradcheck, gru_init, linear_init
+from gru_lib.layers import dropout_mask
 from gru_lib.tasks.memory import checksum
 
 STORED = json.loads(dropout.STORED.read_text("utf8"))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from experiments import language_model
-from gru_lib.language_model import lm_init, lm_loss
-from gru_lib.ngram import NGram
+from gru_lib.models.language_model import lm_init, lm_loss
+from gru_lib.models.ngram import NGram
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk

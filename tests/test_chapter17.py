@@ -5,11 +5,11 @@ import json
 import numpy as np
 
 from experiments import dates
-from gru_lib.gru import gru_backward
+from gru_lib import gru_backward
+from gru_lib.layers import seq2seq_backward, seq2seq_forward
+from gru_lib.models.translator import translator_init
 from gru_lib.ops import linear_backward
-from gru_lib.seq2seq import seq2seq_backward, seq2seq_forward
 from gru_lib.tasks.dates import encode, pairs, split_days
-from gru_lib.translator import translator_init
 
 STORED = json.loads(dates.STORED.read_text("utf8"))
 

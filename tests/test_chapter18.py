@@ -8,9 +8,9 @@ import pytest
 from experiments import dates
 from gru_lib.decode import beam_search, greedy
 from gru_lib.io import load
+from gru_lib.models.translator import translate_beam, translator_init
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.dates import ISO, WRITTEN, pairs
-from gru_lib.translator import translate_beam, translator_init
 
 STORED = json.loads(dates.STORED.read_text("utf8"))
 

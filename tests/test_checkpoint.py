@@ -14,7 +14,6 @@ from gru_lib import (
     Adam,
     bundle,
     clip_by_value,
-    constant_rate,
     cosine_decay,
     gru_backward,
     gru_forward,
@@ -27,8 +26,8 @@ from gru_lib import (
     lstm_forward,
     lstm_init,
     train,
-    warm_up,
 )
+from gru_lib.optim import constant_rate, warm_up
 from gru_lib.train import Chunks, History, early_stopping
 
 RUN = {"gru": (gru_init, gru_forward, gru_backward), "lstm": (lstm_init, lstm_forward, lstm_backward)}

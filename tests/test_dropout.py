@@ -6,26 +6,20 @@ import numpy as np
 import pytest
 
 from gru_lib import (
-    DropoutMasks,
     LSTMState,
-    ablated_gru_init,
     bidirectional,
-    cbow_init,
     cell_of,
-    dropout_backward,
-    dropout_forward,
-    dropout_mask,
-    dropout_masks,
     elman_init,
     elman_step,
     gradcheck,
     gru_init,
     lstm_init,
     lstm_step,
-    scrn_init,
     stack,
     zero_state,
 )
+from gru_lib.cells import ablated_gru_init, cbow_init, scrn_init
+from gru_lib.layers import DropoutMasks, dropout_backward, dropout_forward, dropout_mask, dropout_masks
 
 T, N, D, H = 4, 3, 2, 3
 LAYERS = {

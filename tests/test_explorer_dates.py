@@ -5,9 +5,9 @@ import pytest
 from test_explorer_family import PHONE, WIDE, random_explorer, state_in
 from traitlets import TraitError
 
-from gru_lib.seq2seq import seq2seq_encode, seq2seq_step
+from gru_lib.layers import seq2seq_encode, seq2seq_step
+from gru_lib.models.translator import exact_match, translate
 from gru_lib.tasks.dates import ISO, WRITTEN, encode, pairs, split_days
-from gru_lib.translator import exact_match, translate
 from gru_lib.widgets import DatesExplorer
 from gru_lib.widgets._modules import assemble, classic
 from gru_lib.widgets.dates import DATES, WEIGHTS, net, translate_text

@@ -9,7 +9,7 @@ from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
 from traitlets import TraitError
 
 from experiments import language_model
-from gru_lib.language_model import lm_bits, lm_logits
+from gru_lib.models.language_model import lm_bits, lm_logits
 from gru_lib.tasks.text import english
 from gru_lib.widgets import LanguageExplorer
 from gru_lib.widgets._modules import classic
@@ -73,7 +73,7 @@ def test_rounding_keeps_every_weight_within_half_a_step():
     W = np.random.default_rng(0).normal(size=(20, 7)) * np.arange(1, 8)
     stored = language_model.rounded(W)
     net = {"V": 20, "D": 7, "H": 1, "arrays": {}}
-    from gru_lib.language_model import lm_init
+    from gru_lib.models.language_model import lm_init
     from gru_lib.widgets.language import read_net
 
     shapes = {name: a.shape for name, a in lm_init(np.random.default_rng(0), 20, 7, 1).items()}

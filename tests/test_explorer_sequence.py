@@ -7,8 +7,8 @@ from traitlets import TraitError
 
 from experiments import explorer_nets
 from gru_lib import gru_forward
-from gru_lib.handset import hand_set_gru
-from gru_lib.reader import reader_logits
+from gru_lib.models.hand_set import hand_set_gru
+from gru_lib.models.reader import reader_logits
 from gru_lib.widgets import SequenceExplorer
 from gru_lib.widgets._modules import assemble
 from gru_lib.widgets.sequence import NETS, SEQUENCE, T, answers, read_as

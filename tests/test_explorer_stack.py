@@ -8,7 +8,7 @@ from test_explorer_family import PHONE, WIDE, random_explorer, state_in
 from traitlets import TraitError
 
 from experiments.other_memories import right
-from gru_lib.memory import StackRNNState, stack_rnn_init, stack_rnn_step, stack_step
+from gru_lib.cells import StackRNNState, stack_rnn_init, stack_rnn_step, stack_step
 from gru_lib.tasks.strings import reverse
 from gru_lib.widgets import StackExplorer
 from gru_lib.widgets.stack import BLANK, NET, STACK, T, trained_net

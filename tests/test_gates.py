@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gru_lib import (
+from gru_lib import gradcheck
+from gru_lib.gates import (
     convex_update,
     convex_update_backward,
-    gradcheck,
     hard_gate,
     hard_gate_backward,
     soft_gate,

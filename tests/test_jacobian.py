@@ -5,8 +5,6 @@ import pytest
 
 from gru_lib import (
     LSTMState,
-    ablated_gru_init,
-    cbow_init,
     cell_of,
     elman_forward,
     elman_init,
@@ -18,10 +16,10 @@ from gru_lib import (
     lstm_forward,
     lstm_init,
     map_state,
-    scrn_init,
     stack,
     zero_state,
 )
+from gru_lib.cells import ablated_gru_init, cbow_init, scrn_init
 
 T, N, D, H = 5, 2, 2, 3
 CELLS = {

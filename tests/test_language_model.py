@@ -5,11 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from gru_lib import Adam, Chunks, elman_init, gradcheck, gru_init, lstm_init, sample, train
-from gru_lib.cell import zero_state
-from gru_lib.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss, lm_step
+from gru_lib import Adam, elman_init, gradcheck, gru_init, lstm_init, sample, train, zero_state
+from gru_lib.models.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss, lm_step
 from gru_lib.tasks.text import streams
-from gru_lib.train import Chunk
+from gru_lib.train import Chunk, Chunks
 
 V, D, H = 7, 3, 4
 INITS = {"GRU": gru_init, "LSTM": lstm_init, "Elman": elman_init, "after": partial(gru_init, reset_after=True)}

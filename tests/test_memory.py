@@ -18,7 +18,7 @@ from gru_lib import (
     stack_forward,
     train,
 )
-from gru_lib.memory import (
+from gru_lib.cells import (
     NTMState,
     StackRNNState,
     ntm_address,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gru_lib.ngram import NGram
+from gru_lib.models.ngram import NGram
 
 
 def model(n=3, V=5, count=200, seed=0, **options):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gru_lib import Adam, bundle, gru_init, gru_step, linear_init, train
-from gru_lib.proofs import (
+from gru_lib.models.proofs import (
     BORROW,
     HALVES,
     PAIRS_OF_BITS,
@@ -23,7 +23,7 @@ from gru_lib.proofs import (
     minimise,
     read_machine,
 )
-from gru_lib.subtractor import hand_set, subtractor_accuracy, subtractor_init, subtractor_loss
+from gru_lib.models.subtractor import hand_set, subtractor_accuracy, subtractor_init, subtractor_loss
 from gru_lib.tasks.subtraction import random_batches, random_pairs, subtract_bits
 
 

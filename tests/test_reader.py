@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from gru_lib import ablated_gru_init, elman_init, gradcheck, gru_init, lstm_init
-from gru_lib.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib import elman_init, gradcheck, gru_init, lstm_init
+from gru_lib.cells import ablated_gru_init
+from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.tasks.memory import TASKS, Batch
 
 

@@ -4,19 +4,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from gru_lib import (
+from gru_lib import elman_backward, elman_forward, elman_init, elman_step, elman_step_backward, gradcheck, orthogonal
+from gru_lib.cells import (
     cbow_forward,
     cbow_init,
-    elman_backward,
-    elman_forward,
-    elman_init,
-    elman_step,
-    elman_step_backward,
     elman_step_concatenated,
     elman_step_concatenated_backward,
-    gradcheck,
     irnn_init,
-    orthogonal,
     scrn_forward,
     scrn_init,
     scrn_step,

@@ -17,7 +17,7 @@ from gru_lib import (
     stack,
     train,
 )
-from gru_lib.seq2seq import seq2seq_backward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
+from gru_lib.layers import seq2seq_backward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
 
 START, END, V = 0, 1, 4
 CELLS = {

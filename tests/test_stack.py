@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from gru_lib import (
-    ablated_gru_init,
     bidirectional,
     elman_init,
     gradcheck,
@@ -16,13 +15,13 @@ from gru_lib import (
     lstm_forward,
     lstm_init,
     map_state,
-    scrn_init,
     stack,
     stack_backward,
     stack_forward,
-    stack_masks,
     zero_state,
 )
+from gru_lib.cells import ablated_gru_init, scrn_init
+from gru_lib.layers import stack_masks
 
 T, N, D, H = 3, 3, 2, 3
 

@@ -7,10 +7,14 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from gru_lib import Adam, gradcheck, gru_init, train
-from gru_lib.lstm import lstm_init
-from gru_lib.rnn import elman_init
-from gru_lib.subtractor import hand_set, subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
+from gru_lib import Adam, elman_init, gradcheck, gru_init, lstm_init, train
+from gru_lib.models.subtractor import (
+    hand_set,
+    subtractor_accuracy,
+    subtractor_init,
+    subtractor_loss,
+    subtractor_predict,
+)
 from gru_lib.tasks.subtraction import (
     Batch,
     all_pairs,

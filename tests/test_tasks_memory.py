@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gru_lib import gru_forward
-from gru_lib.handset import automaton_gru, hand_set_gru, random_automaton, run_automaton
+from gru_lib.models.hand_set import automaton_gru, hand_set_gru, random_automaton, run_automaton
 from gru_lib.tasks import memory
 from gru_lib.tasks.memory import TASKS, agreement, batches, class_bits
 

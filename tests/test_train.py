@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gru_lib import SGD, Adam, History, linear_backward, linear_forward, linear_init, train
+from gru_lib import SGD, Adam, linear_backward, linear_forward, linear_init, train
+from gru_lib.train import History
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 3))

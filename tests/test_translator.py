@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from gru_lib import gradcheck
-from gru_lib.lstm import lstm_init
+from gru_lib import gradcheck, lstm_init
+from gru_lib.models.translator import exact_match, translate, translate_beam, translator_init, translator_loss
 from gru_lib.tasks.dates import ISO, WRITTEN, encode, flip, pairs, split_days
-from gru_lib.translator import exact_match, translate, translate_beam, translator_init, translator_loss
 
 FOUND = pairs(split_days(3)[1])
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
 
 __all__ = ["LETTERS", "QUESTIONS", "TOKENS", "Batch", "delayed", "marks", "next_mark"]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._check import check_choice, check_instance
+from gru_lib._core.checks import check_choice, check_instance
 
 __all__ = ["CLASSES", "Digits", "Part", "as_sequence", "digits"]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
 
 __all__ = [
     "CLASSES",
@@ -241,7 +241,7 @@ def agreement(
     return _batch(tokens, 2 * CLASSES + 1, _bits_at(tokens, _latest(tokens < CLASSES)), at_end=True)
 
 
-#: The tasks that `batches` can draw, by name; `gru_lib.handset` has weights for each of them.
+#: The tasks that `batches` can draw, by name; `gru_lib.models.hand_set` has weights for each of them.
 TASKS: dict[str, Task] = {
     "checksum": Task(checksum, 16, 3, "01234567abcdefgh"),
     "first_token": Task(first_token, 8, 3, "01234567"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._check import check_instance, check_int, check_number
+from gru_lib._core.checks import check_instance, check_int, check_number
 from gru_lib.tasks.memory import Batch
 
 __all__ = ["brackets", "copy", "reverse"]

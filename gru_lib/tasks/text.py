@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import check_instance, check_int
+from gru_lib._core.checks import check_instance, check_int
 
 __all__ = ["UNKNOWN", "Streams", "Text", "TextWarning", "english", "paragraphs", "streams"]
 

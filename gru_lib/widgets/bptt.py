@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gru_lib.gru import gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
+from gru_lib.cells.gru import gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
 from gru_lib.widgets._explorer import Explorer, Number, Whole
 from gru_lib.widgets._modules import HERE
 from gru_lib.widgets._svg import fixed, num, path, still, sub, text

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gru_lib._params import Params
-from gru_lib.cell import advance, zero_state
-from gru_lib.gru import gru_init, gru_step
-from gru_lib.lstm import lstm_init, lstm_step
-from gru_lib.rnn import elman_init
+from gru_lib._core.params import Params
+from gru_lib.cells.elman import elman_init
+from gru_lib.cells.gru import gru_init, gru_step
+from gru_lib.cells.lstm import lstm_init, lstm_step
+from gru_lib.cells.registry import advance, zero_state
 from gru_lib.widgets._explorer import Explorer, Number, Numbers, OneOf, Whole
 from gru_lib.widgets._modules import HERE
 from gru_lib.widgets._svg import fixed, num, still, sub, text

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gru_lib import convert
-from gru_lib.gru import GRUParams, gru_init
+from gru_lib.cells.gru import GRUParams, gru_init
 from gru_lib.widgets._explorer import Explorer, OneOf, Whole
 from gru_lib.widgets._modules import HERE
 from gru_lib.widgets._svg import fixed, num, still, text

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from traitlets import TraitError, TraitType
 
+from gru_lib.cells.gru import gru_forward
 from gru_lib.decode import greedy
-from gru_lib.gru import gru_forward
-from gru_lib.seq2seq import Seq2SeqParams, seq2seq_step
+from gru_lib.layers.seq2seq import Seq2SeqParams, seq2seq_step
+from gru_lib.models.translator import translator_init
 from gru_lib.tasks.dates import Alphabet
-from gru_lib.translator import translator_init
 from gru_lib.widgets._explorer import Explorer, Whole
 from gru_lib.widgets._modules import HERE
 from gru_lib.widgets._svg import fixed, num, percent, still, text

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gru_lib.gru import GRUParams, gru_forward, gru_init, gru_step
+from gru_lib.cells.gru import GRUParams, gru_forward, gru_init, gru_step
 from gru_lib.widgets._explorer import Explorer, Number, OneOf, Whole
 from gru_lib.widgets._modules import HERE
 from gru_lib.widgets._svg import fixed, num, still, text

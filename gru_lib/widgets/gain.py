@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gru_lib.cells.elman import ElmanParams, elman_forward, elman_init
 from gru_lib.jacobian import jacobian
-from gru_lib.rnn import ElmanParams, elman_forward, elman_init
 from gru_lib.widgets._decades import Curve, drawing, size
 from gru_lib.widgets._explorer import Explorer, Number, Whole
 from gru_lib.widgets._modules import HERE

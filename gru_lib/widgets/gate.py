@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from traitlets import TraitError, observe, validate
 
-from gru_lib.gru import gru_init, gru_step
+from gru_lib.cells.gru import gru_init, gru_step
 from gru_lib.widgets import _gate_svg
 from gru_lib.widgets._explorer import Explorer, Number, OneOf
 from gru_lib.widgets._modules import HERE

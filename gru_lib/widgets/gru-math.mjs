@@ -217,7 +217,7 @@ export function matmul(A, B) {
 }
 
 /**
- * Pop, push, then read a stack for one sequence: gru_lib.memory.stack_step.
+ * Pop, push, then read a stack for one sequence: gru_lib.cells.stack_rnn.stack_step.
  *
  * @param {number[]} value what is pushed, (M,)
  * @param {number} push strength it is pushed with
@@ -237,7 +237,7 @@ export function stackStep(value, push, pop, values, strengths) {
 }
 
 /**
- * One step of a GRU that drives a stack, for one sequence: gru_lib.memory.stack_rnn_step.
+ * One step of a GRU that drives a stack, for one sequence: gru_lib.cells.stack_rnn.stack_rnn_step.
  *
  * @param {number[]} x input, (D,)
  * @param {object} state h (H,), read (M,), values (K, M), strengths (K,)

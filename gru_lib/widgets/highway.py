@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gru_lib.gru import GRUParams, gru_init, gru_step
+from gru_lib.cells.gru import GRUParams, gru_init, gru_step
 from gru_lib.jacobian import jacobian
 from gru_lib.widgets._decades import Curve, drawing, size
 from gru_lib.widgets._explorer import Explorer, Number, OneOf, Whole

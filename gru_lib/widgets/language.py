@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._params import Bundle
-from gru_lib.gru import gru_step
-from gru_lib.language_model import lm_init
+from gru_lib._core.params import Bundle
+from gru_lib.cells.gru import gru_step
+from gru_lib.models.language_model import lm_init
 from gru_lib.widgets._explorer import Explorer, Line, Number, OneOf, Whole
 from gru_lib.widgets._modules import HERE
 from gru_lib.widgets._svg import fixed, num, percent, still, text

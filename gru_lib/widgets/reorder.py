@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gru_lib.rnn import cbow_forward, cbow_init, elman_forward, elman_init
+from gru_lib.cells.cbow import cbow_forward, cbow_init
+from gru_lib.cells.elman import elman_forward, elman_init
 from gru_lib.widgets._explorer import Explorer, Number, Permutation
 from gru_lib.widgets._modules import HERE
 from gru_lib.widgets._svg import fixed, num, still, text

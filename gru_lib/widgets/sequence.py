@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gru_lib._params import Bundle
-from gru_lib.gru import gru_forward
+from gru_lib._core.params import Bundle
+from gru_lib.cells.gru import gru_forward
 from gru_lib.ops import linear_forward
 from gru_lib.widgets._explorer import Explorer, OneOf, Whole, Wholes
 from gru_lib.widgets._modules import HERE
@@ -62,7 +62,7 @@ class SequenceExplorer(Explorer):
     tokens = Wholes(_START["tokens"], min=0, max=2, help="0 noise, 1 pulse, 2 break").tag(sync=True)
 
     def model(self) -> Bundle:
-        """Return the net, as `gru_lib.reader` takes it."""
+        """Return the net, as `gru_lib.models.reader` takes it."""
         return network(NETS["nets"][self.task][self.net])
 
     def values(self) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gru_lib._params import Bundle, bundle
-from gru_lib.memory import StackRNNState, stack_rnn_init, stack_rnn_step, stack_step
+from gru_lib._core.params import Bundle, bundle
+from gru_lib.cells.stack_rnn import StackRNNState, stack_rnn_init, stack_rnn_step, stack_step
 from gru_lib.ops import linear_forward, linear_init
 from gru_lib.widgets._explorer import Explorer, Line, Numbers, OneOf, Whole
 from gru_lib.widgets._modules import HERE

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gru_lib._params import Bundle, bundle
-from gru_lib.gru import gru_forward, gru_init
+from gru_lib._core.params import Bundle, bundle
+from gru_lib.cells.gru import gru_forward, gru_init
 from gru_lib.ops import linear_forward, linear_init, sigmoid
 from gru_lib.tasks.subtraction import subtract_bits
 from gru_lib.widgets._explorer import Explorer, Natural, OneOf, Whole
@@ -55,7 +55,7 @@ class SubtractionExplorer(Explorer):
     at = Whole(_START["at"], min=1, max=MOST, help="the framed place").tag(sync=True)
 
     def model(self) -> Bundle:
-        """Return the net, as `gru_lib.subtractor` takes it."""
+        """Return the net, as `gru_lib.models.subtractor` takes it."""
         return network(NETS["nets"][self.net])
 
     def values(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._check import as_array, as_lengths
-from gru_lib._params import Params
+from gru_lib._core.checks import as_array, as_lengths
+from gru_lib._core.params import Params
 
 __all__ = ["begin", "begin_backward", "check_rows", "outputs", "recurrent_mask", "rows"]
 

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gru_lib._buffers import empty
-from gru_lib._check import check_instance, check_int, check_number
-from gru_lib._params import Params
-from gru_lib._sequence import begin, begin_backward, check_rows, recurrent_mask, rows
+from gru_lib._core.buffers import empty
+from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.params import Params
+from gru_lib._core.sequence import begin, begin_backward, check_rows, recurrent_mask, rows
+from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import lowest_exponent, sigmoid_pair
 
 __all__ = [
@@ -285,7 +286,7 @@ def lstm_forward(
     lengths : integers (N,), optional
         Steps of each sequence that are real; a padded step carries the state and outputs zero.
     h_mask : array (N, H) or (T, N, H), optional
-        Recurrent dropout: the gates and the candidate see h_mask ⊙ h_prev. See `gru_lib.dropout`.
+        Recurrent dropout: the gates and the candidate see h_mask ⊙ h_prev. See `gru_lib.layers.dropout`.
 
     Returns
     -------
@@ -434,3 +435,15 @@ def lstm_backward(
     if p.bias:
         grads.b[:] = da_rows.sum(axis=0)
     return (da_rows @ p.W_x.T).reshape(xs.shape), LSTMState(dh.T.copy(), dc.T.copy()), grads
+
+
+register_cell(
+    LSTMParams,
+    Cell(
+        lstm_forward,
+        lstm_backward,
+        lstm_step,
+        lstm_step_backward,
+        zeros=lambda p, N, dtype: LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype)),
+    ),
+)

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gru_lib._buffers import Loan, empty
-from gru_lib._check import check_choice, check_instance, check_int
-from gru_lib._gru_arrays import Factors, Reserve, Span, Workspace, batch_first, batch_last, blocks
-from gru_lib._params import Params
-from gru_lib._products import times
-from gru_lib._sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
+from gru_lib._core.buffers import Loan, empty
+from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.params import Params
+from gru_lib._core.products import times
+from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
+from gru_lib.cells._gru_arrays import Factors, Reserve, Span, Workspace, batch_first, batch_last, blocks
+from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
 __all__ = [
@@ -304,7 +305,7 @@ def gru_forward(
         outputs zero. Whatever the padding holds, NaN included, changes no bit of any result.
     h_mask : array (N, H) or (T, N, H), optional
         Recurrent dropout: the gates and the candidate see h_mask ⊙ h_prev; what z carries over is h_prev itself.
-        See `gru_lib.dropout`.
+        See `gru_lib.layers.dropout`.
 
     Returns
     -------
@@ -528,3 +529,6 @@ def _factors(f: Factors, s: Span, p: GRUParams, mask: Array | None) -> Factors:
         f.all *= mask[s.now, None, :]
         f.k += ~mask[s.now, None, :]
     return f
+
+
+register_cell(GRUParams, Cell(gru_forward, gru_backward, gru_step, gru_step_backward))

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import check_number
-from gru_lib._params import Bundle, bundle
-from gru_lib.cell import cell_of
-from gru_lib.gru import gru_init
+from gru_lib._core.checks import check_number
+from gru_lib._core.params import Bundle, bundle
+from gru_lib.cells.gru import gru_init
+from gru_lib.cells.registry import cell_of
 from gru_lib.ops import bce_with_logits, linear_backward, linear_forward, linear_init, sigmoid
 from gru_lib.tasks.subtraction import Batch
 

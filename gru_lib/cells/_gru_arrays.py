@@ -1,8 +1,8 @@
 """The arrays of the GRU's sequence passes, batch last, and the pieces of them that their loops go through.
 
 With few units, making arrays and pieces of arrays was about a quarter of a training step (chapter 11). So they are made
-once for a shape, here, and lent to one pass after another (`gru_lib._buffers.Loan`). As in cuDNN, what forward keeps
-for backward is called the reserve space, and what a pass needs only while it runs the workspace.
+once for a shape, here, and lent to one pass after another (`gru_lib._core.buffers.Loan`). As in cuDNN, what forward
+keeps for backward is called the reserve space, and what a pass needs only while it runs the workspace.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._products import as_columns
-from gru_lib._sequence import rows
+from gru_lib._core.products import as_columns
+from gru_lib._core.sequence import rows
 from gru_lib.ops import lowest_exponent
 
 __all__ = ["Factors", "Reserve", "Span", "Workspace", "batch_first", "batch_last", "blocks", "spans"]

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import check_instance, check_int
-from gru_lib._params import Bundle, bundle
-from gru_lib.cell import cell_of
-from gru_lib.dropout import dropout_backward, dropout_forward, dropout_mask, dropout_masks
-from gru_lib.gru import gru_init
+from gru_lib._core.checks import check_instance, check_int
+from gru_lib._core.params import Bundle, bundle
+from gru_lib.cells.gru import gru_init
+from gru_lib.cells.registry import cell_of
+from gru_lib.layers.dropout import dropout_backward, dropout_forward, dropout_mask, dropout_masks
 from gru_lib.ops import (
     embedding_backward,
     embedding_forward,

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._check import check_choice
-from gru_lib._params import Params
-from gru_lib.gru import GRUCache, gru_init
-from gru_lib.lstm import LSTMState, lstm_init
-from gru_lib.rnn import elman_init
+from gru_lib._core.checks import check_choice
+from gru_lib._core.params import Params
+from gru_lib.cells.elman import elman_init
+from gru_lib.cells.gru import GRUCache, gru_init
+from gru_lib.cells.lstm import LSTMState, lstm_init
 
 __all__ = [
     "Result",

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gru_lib._check import as_lengths, check_instance, check_int
-from gru_lib._params import Bundle, Params
-from gru_lib.cell import State, advance, cell_of
+from gru_lib._core.checks import as_lengths, check_instance, check_int
+from gru_lib._core.params import Bundle, Params
+from gru_lib.cells.gru import gru_init
+from gru_lib.cells.registry import State, advance, cell_of
 from gru_lib.decode import Step
-from gru_lib.gru import gru_init
 from gru_lib.ops import (
     embedding_backward,
     embedding_forward,

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import as_array, check_instance, check_int, check_number
-from gru_lib._params import Bundle
-from gru_lib.gru import GRUParams, gru_step
+from gru_lib._core.checks import as_array, check_instance, check_int, check_number
+from gru_lib._core.params import Bundle
+from gru_lib.cells.gru import GRUParams, gru_step
 from gru_lib.ops import LinearParams, sigmoid
 
 __all__ = [

@@ -12,34 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gru_lib._check import check_instance, check_int
-from gru_lib._params import Params
-from gru_lib.ablation import (
-    AblatedGRUParams,
-    ablated_gru_backward,
-    ablated_gru_forward,
-    ablated_gru_step,
-    ablated_gru_step_backward,
-)
-from gru_lib.gru import GRUParams, gru_backward, gru_forward, gru_step, gru_step_backward
-from gru_lib.lstm import LSTMParams, LSTMState, lstm_backward, lstm_forward, lstm_step, lstm_step_backward
-from gru_lib.rnn import (
-    CBOWParams,
-    ElmanParams,
-    SCRNParams,
-    cbow_backward,
-    cbow_forward,
-    cbow_step,
-    cbow_step_backward,
-    elman_backward,
-    elman_forward,
-    elman_step,
-    elman_step_backward,
-    scrn_backward,
-    scrn_forward,
-    scrn_step,
-    scrn_step_backward,
-)
+from gru_lib._core.checks import check_instance, check_int
+from gru_lib._core.params import Params
 
 __all__ = ["Cell", "advance", "cell_of", "map_state", "register_cell", "zero_state"]
 
@@ -95,27 +69,7 @@ class Cell:
     takes_h_mask: bool = True
 
 
-_CELLS: dict[type[Params], Cell] = {
-    GRUParams: Cell(gru_forward, gru_backward, gru_step, gru_step_backward),
-    AblatedGRUParams: Cell(ablated_gru_forward, ablated_gru_backward, ablated_gru_step, ablated_gru_step_backward),
-    ElmanParams: Cell(elman_forward, elman_backward, elman_step, elman_step_backward),
-    CBOWParams: Cell(cbow_forward, cbow_backward, cbow_step, cbow_step_backward, takes_h_mask=False),
-    SCRNParams: Cell(
-        scrn_forward,
-        scrn_backward,
-        scrn_step,
-        scrn_step_backward,
-        width=lambda p: p.S,
-        zeros=lambda p, N, dtype: np.zeros((N, p.S), dtype),
-    ),
-    LSTMParams: Cell(
-        lstm_forward,
-        lstm_backward,
-        lstm_step,
-        lstm_step_backward,
-        zeros=lambda p, N, dtype: LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype)),
-    ),
-}
+_CELLS: dict[type[Params], Cell] = {}
 
 
 def register_cell(kind: type[Params], cell: Cell) -> None:

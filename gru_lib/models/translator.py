@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gru_lib._params import Params
-from gru_lib.cell import map_state
+from gru_lib._core.params import Params
+from gru_lib.cells.gru import gru_init
+from gru_lib.cells.registry import map_state
 from gru_lib.decode import Decoded, Hypothesis, beam_search, greedy
-from gru_lib.gru import gru_init
-from gru_lib.seq2seq import (
+from gru_lib.layers.seq2seq import (
     Seq2SeqParams,
     seq2seq_backward,
     seq2seq_encode,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gru_lib._check import check_dtype
+from gru_lib._core.checks import check_dtype
 
 __all__ = ["Bundle", "Params", "bundle"]
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gru_lib._check import check_choice, check_instance, check_int
-from gru_lib._params import Params
-from gru_lib.gru import (
+from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.params import Params
+from gru_lib.cells.gru import (
     GRUCache,
     GRUParams,
     GRUTape,
@@ -24,6 +24,7 @@ from gru_lib.gru import (
     gru_step,
     gru_step_backward,
 )
+from gru_lib.cells.registry import Cell, register_cell
 
 __all__ = [
     "AblatedGRUParams",
@@ -172,3 +173,9 @@ def _shared_names(p: AblatedGRUParams) -> list[str]:
     gates = _GATES[p.ablation] + "n"
     names = [f"W_{a}{gate}" for a in "xh" for gate in gates] + [f"b_{gate}" for gate in gates if p.bias]
     return names + (["b_hn"] if p.bias and p.reset_after else [])
+
+
+register_cell(
+    AblatedGRUParams,
+    Cell(ablated_gru_forward, ablated_gru_backward, ablated_gru_step, ablated_gru_step_backward),
+)

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import check_int, check_number
+from gru_lib._core.checks import check_int, check_number
 
 __all__ = ["NGram"]
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gru_lib._check import as_array, as_lengths, check_instance
-from gru_lib._params import Bundle, Params
-from gru_lib._sequence import begin
-from gru_lib.cell import Cell, State, cell_of, register_cell
+from gru_lib._core.checks import as_array, as_lengths, check_instance
+from gru_lib._core.params import Bundle, Params
+from gru_lib._core.sequence import begin
+from gru_lib.cells.registry import Cell, State, cell_of, register_cell
 
 __all__ = [
     "BidirectionalParams",

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._check import check_choice, check_instance, check_int
-from gru_lib.gru import GRUParams, gru_forward, gru_init
+from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib.cells.gru import GRUParams, gru_forward, gru_init
 from gru_lib.tasks.memory import CLASSES, TASKS, class_bits
 
 __all__ = ["HandSet", "automaton_gru", "hand_set_gru", "random_automaton", "run_automaton"]

@@ -1,0 +1,266 @@
+"""Elman's network, the plain recurrent network, and the IRNN: Elman's network with a ReLU that starts at the identity.
+
+Chapter 1 derives the step, chapter 2 its backward pass, chapter 13 the IRNN.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.params import Params
+from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
+from gru_lib.cells._simple_pass import activate, derivative, run, run_backward
+from gru_lib.cells.registry import Cell, register_cell
+from gru_lib.ops import orthogonal
+
+__all__ = [
+    "ElmanCache",
+    "ElmanParams",
+    "ElmanTape",
+    "elman_backward",
+    "elman_forward",
+    "elman_init",
+    "elman_step",
+    "elman_step_backward",
+    "elman_step_concatenated",
+    "elman_step_concatenated_backward",
+    "irnn_init",
+]
+
+Array = NDArray[Any]
+
+
+class ElmanParams(Params):
+    """Parameters of Elman's network, the split and the concatenated weights in the same memory.
+
+    Attributes
+    ----------
+    W : array (H + D, H), for the concatenated form [h_prev, x] W
+    W_h, W_x : arrays (H, H) and (D, H), the rows of W that meet h_prev and x
+    b : array (H,) (0.0 without bias)
+    D, H : sizes of input and state
+    activation : "tanh", "relu", "sigmoid" or "linear"
+    """
+
+
+def elman_init(
+    rng: np.random.Generator,
+    D: int,
+    H: int,
+    *,
+    activation: str = "tanh",
+    bias: bool = True,
+    init: str = "uniform",
+    dtype: DTypeLike = np.float64,
+) -> ElmanParams:
+    """Draw the parameters of Elman's network: weights uniform in ±1/√H, b = 0.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    D, H
+        Sizes of the input and of the state.
+    activation
+        "tanh", "relu", "sigmoid", or "linear" for a linear recurrence.
+    bias
+        Whether there is a b.
+    init
+        "uniform", or "orthogonal" for a W_h that keeps every vector's length.
+    dtype
+        float32 or float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range.
+    """
+    where = "elman_init"
+    check_instance(where, "rng", rng, np.random.Generator)
+    D, H = check_int(where, "D", D), check_int(where, "H", H)
+    check_choice(where, "activation", activation, ("tanh", "relu", "sigmoid", "linear"))
+    check_choice(where, "init", init, ("uniform", "orthogonal"))
+    shapes: dict[str, tuple[int, ...]] = {"W": (H + D, H)} | ({"b": (H,)} if bias else {})
+    parts = {"W_h": ("W", np.s_[:H]), "W_x": ("W", np.s_[H:])}
+    options = {"D": D, "H": H, "activation": activation, "bias": bool(bias)} | ({} if bias else {"b": 0.0})
+    p = ElmanParams(shapes, parts=parts, options=options, dtype=dtype)
+    p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(H)
+    if init == "orthogonal":
+        p.W_h[:] = orthogonal(rng, H)
+    return p
+
+
+def irnn_init(
+    rng: np.random.Generator, D: int, H: int, *, std: float = 0.001, dtype: DTypeLike = np.float64
+) -> ElmanParams:
+    """Return Elman's network with ReLU that starts as an IRNN: W_h = I, b = 0, W_x normal with deviation `std`.
+
+    At first the state is copied from step to step, and so is its gradient. Training may leave the identity.
+
+    Notes
+    -----
+    Chapter 13. Le, Jaitly & Hinton (2015), arXiv:1504.00941.
+    """
+    std = check_number("irnn_init", "std", std, least=0)
+    p = elman_init(rng, D, H, activation="relu", dtype=dtype)
+    p.W_h[:] = np.eye(p.H)
+    p.W_x[:] = rng.normal(0, std, p.W_x.shape)
+    return p
+
+
+class ElmanCache(NamedTuple):
+    """What the backward step needs of the step."""
+
+    x: Array  # (N, D)
+    h_prev: Array  # (N, H)
+    slope: Array  # (N, H): g′(a)
+
+
+def elman_step(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
+    """One step of Elman's network, split weights: a = x W_x + h_prev W_h + b,  h = g(a).
+
+    Parameters
+    ----------
+    x : array (N, D)
+    h_prev : array (N, H)
+    p : ElmanParams
+        Its activation is g.
+
+    Returns
+    -------
+    h : array (N, H)
+    cache : ElmanCache
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 1. Elman (1990), Finding structure in time.
+    """
+    check_instance("elman_step", "p", p, ElmanParams)
+    x, h_prev = check_rows("elman_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
+    a = x @ p.W_x + h_prev @ p.W_h + p.b
+    h = activate(p.activation, a)
+    return h, ElmanCache(x, h_prev, derivative(p.activation, a, h))
+
+
+def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tuple[Array, Array, ElmanParams]:
+    """Backward through `elman_step`.
+
+    ::
+
+        da = dh ⊙ g′(a),     g′ = 1 − h² (tanh),  a > 0 (relu),  σ(a) σ(−a) (sigmoid),  1 (linear)
+        dx = da W_xᵀ,        dh_prev = da W_hᵀ
+        dW_x = xᵀ da,        dW_h = h_prevᵀ da,    db = Σ da      (over the rows)
+
+    Returns
+    -------
+    dx : array (N, D)
+    dh_prev : array (N, H)
+    grads : ElmanParams
+
+    Notes
+    -----
+    Chapter 2.
+    """
+    check_instance("elman_step_backward", "p", p, ElmanParams)
+    check_instance("elman_step_backward", "cache", cache, ElmanCache)
+    x, h_prev, slope = cache
+    (dh,) = check_rows("elman_step_backward", p, N=len(x), dh=(dh, "H"))
+    da = dh * slope
+    grads = p.zeros_like(np.result_type(da, p.flat))
+    grads.W_x[:], grads.W_h[:] = x.T @ da, h_prev.T @ da
+    if p.bias:
+        grads.b[:] = da.sum(axis=0)
+    return da @ p.W_x.T, da @ p.W_h.T, grads
+
+
+def elman_step_concatenated(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
+    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). As `elman_step`."""
+    check_instance("elman_step_concatenated", "p", p, ElmanParams)
+    x, h_prev = check_rows("elman_step_concatenated", p, x=(x, "D"), h_prev=(h_prev, "H"))
+    a = np.concatenate([h_prev, x], axis=1) @ p.W + p.b
+    h = activate(p.activation, a)
+    return h, ElmanCache(x, h_prev, derivative(p.activation, a, h))
+
+
+def elman_step_concatenated_backward(
+    dh: ArrayLike, cache: ElmanCache, p: ElmanParams
+) -> tuple[Array, Array, ElmanParams]:
+    """[dh_prev, dx] = da Wᵀ,  dW = [h_prev, x]ᵀ da,  da = dh ⊙ g′(a). As `elman_step_backward`."""
+    check_instance("elman_step_concatenated_backward", "p", p, ElmanParams)
+    check_instance("elman_step_concatenated_backward", "cache", cache, ElmanCache)
+    x, h_prev, slope = cache
+    (dh,) = check_rows("elman_step_concatenated_backward", p, N=len(x), dh=(dh, "H"))
+    da = dh * slope
+    dboth = da @ p.W.T
+    grads = p.zeros_like(np.result_type(da, p.flat))
+    grads.W[:] = np.concatenate([h_prev, x], axis=1).T @ da
+    if p.bias:
+        grads.b[:] = da.sum(axis=0)
+    return dboth[:, p.H :], dboth[:, : p.H], grads
+
+
+class ElmanTape(NamedTuple):
+    """What `elman_backward` needs of the forward pass. Read-only; backward may be called more than once."""
+
+    xs: Array  # (T, N, D), zero in padding
+    a: Array  # (T, N, H)
+    h: Array  # (T + 1, N, H): h_0 … h_T
+    mask: Array | None  # (T, N), True where a step is real
+    h_mask: Array | None  # (T, N, H)
+
+
+def elman_forward(
+    xs: ArrayLike,
+    h0: ArrayLike | None,
+    p: ElmanParams,
+    *,
+    lengths: ArrayLike | None = None,
+    h_mask: ArrayLike | None = None,
+) -> tuple[Array, Array, ElmanTape]:
+    """Run `elman_step` for t = 1 … T. Arguments and results as in `gru_forward`.
+
+    Parameters
+    ----------
+    h_mask : array (N, H) or (T, N, H), optional
+        Recurrent dropout: a = x W_x + (h_mask ⊙ h_prev) W_h + b. See `gru_lib.layers.dropout`.
+
+    Notes
+    -----
+    Chapters 1 and 2.
+    """
+    check_instance("elman_forward", "p", p, ElmanParams)
+    xs, (h0,), mask, dtype = begin("elman_forward", p, xs, lengths, h0=(h0, "H"))
+    h_mask = recurrent_mask("elman_forward", h_mask, xs, p, dtype)
+    a = (rows(xs) @ p.W_x + p.b).astype(dtype, copy=False).reshape(*xs.shape[:2], p.H)  # one product for all steps
+    h = run(a, h0, p.W_h, p.activation, mask, h_mask)
+    return outputs(h[1:], mask), h[-1].copy(), ElmanTape(xs, a, h, mask, h_mask)
+
+
+def elman_backward(
+    dhs: ArrayLike | None, dh_T: ArrayLike | None, tape: ElmanTape, p: ElmanParams
+) -> tuple[Array, Array, ElmanParams]:
+    """Backpropagation through time: `elman_step_backward` for t = T … 1. As in `gru_backward`."""
+    where = "elman_backward"
+    check_instance(where, "p", p, ElmanParams)
+    check_instance(where, "tape", tape, ElmanTape)
+    xs, a, h, mask, h_mask = tape
+    dhs, (dh,), dtype = begin_backward(where, p, h, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
+    da, dh0 = run_backward(dhs, dh, a, h, p.W_h, p.activation, mask, h_mask)
+    seen = h[:-1] if h_mask is None else h[:-1] * h_mask
+    grads = p.zeros_like(dtype)
+    grads.W_x[:], grads.W_h[:] = rows(xs).T @ rows(da), rows(seen).T @ rows(da)
+    if p.bias:
+        grads.b[:] = rows(da).sum(axis=0)
+    return (rows(da) @ p.W_x.T).reshape(xs.shape), dh0, grads
+
+
+register_cell(ElmanParams, Cell(elman_forward, elman_backward, elman_step, elman_step_backward))

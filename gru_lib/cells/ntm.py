@@ -1,0 +1,276 @@
+"""A small Neural Turing Machine, with a feed-forward controller. Chapter 13.
+
+What a step puts out is the controller's output and what was read, side by side.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._core.checks import check_int
+from gru_lib._core.loop import MemoryTape, run, run_backward
+from gru_lib._core.params import Bundle
+from gru_lib.cells.registry import Cell, register_cell
+from gru_lib.ops import linear_backward, linear_forward, linear_init, log_softmax, sigmoid_pair
+
+__all__ = [
+    "NTMParams",
+    "NTMState",
+    "ntm_address",
+    "ntm_address_backward",
+    "ntm_backward",
+    "ntm_forward",
+    "ntm_init",
+    "ntm_step",
+    "ntm_step_backward",
+]
+
+Array = NDArray[Any]
+
+
+class NTMParams(Bundle):
+    """Parameters of a Neural Turing Machine with a feed-forward controller, one read head and one write head.
+
+    Attributes
+    ----------
+    controller : LinearParams, from x and what was read to h, (D + M, H)
+    heads : LinearParams, from h to what both heads need, (H, 2(M + 6) + 2M)
+    D, H : sizes of the input and of the controller's output
+    R, M : rows of the memory, and numbers in a row
+    """
+
+
+class NTMState(NamedTuple):
+    """State of an NTM, or a gradient in it."""
+
+    read: Any  # (N, M): what was read
+    w_read: Any  # (N, R): where
+    w_write: Any  # (N, R)
+    memory: Any  # (N, R, M)
+
+
+def ntm_init(
+    rng: np.random.Generator, D: int, H: int, *, R: int = 32, M: int = 8, dtype: DTypeLike = np.float64
+) -> NTMParams:
+    """Draw the parameters of two linear layers, for a memory of R rows of M numbers."""
+    sizes = {"D": D, "H": H, "R": R, "M": M}
+    D, H, R, M = (check_int("ntm_init", name, size) for name, size in sizes.items())
+    members = {
+        "controller": linear_init(rng, D + M, H, dtype=dtype),
+        "heads": linear_init(rng, H, 2 * (M + 6) + 2 * M, dtype=dtype),
+    }
+    return NTMParams(members, options=sizes)
+
+
+_TINY = 1e-12  # keeps logarithms and norms away from 0
+
+
+class AddressCache(NamedTuple):
+    """What `ntm_address_backward` needs. The raw numbers of the head are (N, M + 6)."""
+
+    memory: Array
+    w_prev: Array
+    key: Array  # (N, M)
+    beta: tuple[Array, Array]  # softplus of its pre-activation, and the slope
+    g: tuple[Array, Array]
+    shift: Array  # (N, 3)
+    gamma: tuple[Array, Array]
+    norms: tuple[Array, Array]  # of the key (N,), of the rows (N, R)
+    cosine: Array  # (N, R)
+    w_content: Array
+    w_gated: Array
+    w_shifted: Array
+    w: Array
+
+
+def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, AddressCache]:
+    """Where a head looks: by content, then by place.
+
+    ::
+
+        key, β, g, s, γ = tanh, softplus, σ, softmax, 1 + softplus   of the head's numbers
+        w_c = softmax_i(β cos(key, M_i))                         content
+        w_g = g w_c + (1 − g) w_prev                             or where it was before
+        w_s = Σ_δ s_δ roll(w_g, δ),   δ = −1, 0, 1               moved by up to a row
+        w   = w_s^γ / Σ w_s^γ                                    sharpened
+
+    Parameters
+    ----------
+    raw : array (N, M + 6)
+        M numbers for the key, then one for β, one for g, three for s, one for γ.
+    w_prev : array (N, R)
+    memory : array (N, R, M)
+
+    Returns
+    -------
+    w : array (N, R), at least 0, each row sums to 1
+    cache : AddressCache
+
+    Notes
+    -----
+    Chapter 13. Graves et al. (2014), arXiv:1410.5401, equations (5) to (9). The power is taken as
+    softmax(γ log(w_s + 1e−12)), which cannot underflow; norms have 1e−12 under the root.
+    """
+    M = memory.shape[2]
+    key = np.tanh(raw[:, :M])
+    beta, g, gamma = _softplus(raw[:, M]), sigmoid_pair(raw[:, M + 1]), _softplus(raw[:, M + 5])
+    shift = np.exp(log_softmax(raw[:, M + 2 : M + 5]))
+    norms = np.sqrt((key * key).sum(axis=1) + _TINY), np.sqrt((memory * memory).sum(axis=2) + _TINY)
+    cosine = (memory * key[:, None]).sum(axis=2) / (norms[0][:, None] * norms[1])
+    w_content = np.exp(log_softmax(beta[0][:, None] * cosine))
+    w_gated = g[0][:, None] * w_content + g[1][:, None] * w_prev
+    w_shifted = sum(shift[:, k, None] * np.roll(w_gated, k - 1, axis=1) for k in range(3))
+    w = np.exp(log_softmax((1 + gamma[0])[:, None] * np.log(w_shifted + _TINY)))
+    return w, AddressCache(memory, w_prev, key, beta, g, shift, gamma, norms, cosine, w_content, w_gated, w_shifted, w)
+
+
+def ntm_address_backward(dw: Array, cache: AddressCache) -> tuple[Array, Array, Array]:
+    """Backward through `ntm_address`, from the last line to the first: draw, dw_prev, dmemory.
+
+    ::
+
+        dl   = w ⊙ (dw − Σ dw w),        l = γ log(w_s + tiny)
+        dγ   = Σ dl log(w_s + tiny),     dw_s = γ dl / (w_s + tiny)
+        ds_δ = Σ dw_s roll(w_g, δ),      dw_g = Σ_δ s_δ roll(dw_s, −δ)
+        dg   = Σ dw_g (w_c − w_prev),    dw_c = g dw_g,   dw_prev = (1 − g) dw_g
+        dc   = β w_c ⊙ (dw_c − Σ dw_c w_c),   dβ = Σ dc cos / β
+        dkey = Σ_i dc_i (M_i / |M_i| − cos_i key / |key|) / |key|,   dM_i alike
+    """
+    memory, w_prev, key, beta, g, shift, gamma, norms, cosine, w_content, w_gated, w_shifted, w = cache
+    dl = w * (dw - (dw * w).sum(axis=1)[:, None])
+    dgamma = (dl * np.log(w_shifted + _TINY)).sum(axis=1)
+    dws = dl * (1 + gamma[0])[:, None] / (w_shifted + _TINY)
+    dshift = np.stack([(dws * np.roll(w_gated, k - 1, axis=1)).sum(axis=1) for k in range(3)], axis=1)
+    dwg = sum(shift[:, k, None] * np.roll(dws, 1 - k, axis=1) for k in range(3))
+    dg = (dwg * (w_content - w_prev)).sum(axis=1)
+    dwc = g[0][:, None] * dwg
+    dz = w_content * (dwc - (dwc * w_content).sum(axis=1)[:, None])
+    dcos = beta[0][:, None] * dz
+    unit_key, unit_rows = key / norms[0][:, None], memory / norms[1][:, :, None]
+    dkey = (dcos[:, :, None] * unit_rows).sum(axis=1) - (dcos * cosine).sum(axis=1)[:, None] * unit_key
+    dmemory = dcos[:, :, None] * (unit_key[:, None] - cosine[:, :, None] * unit_rows) / norms[1][:, :, None]
+    draw = np.concatenate(
+        [
+            dkey / norms[0][:, None] * (1 - key * key),
+            ((dz * cosine).sum(axis=1) * beta[1])[:, None],
+            (dg * g[0] * g[1])[:, None],
+            shift * (dshift - (dshift * shift).sum(axis=1)[:, None]),
+            (dgamma * gamma[1])[:, None],
+        ],
+        axis=1,
+    )
+    return draw, g[1][:, None] * dwg, dmemory
+
+
+def _softplus(a: Array) -> tuple[Array, Array]:
+    """log(1 + exp(a)) = relu(a) + log(1 + exp(−|a|)), and its slope σ(a)."""
+    e = np.exp(np.where(a.real > 0, -a, a))
+    return np.where(a.real > 0, a, 0) + np.log1p(e), sigmoid_pair(a)[0]
+
+
+class NTMCache(NamedTuple):
+    """What `ntm_step_backward` needs of the step."""
+
+    controller: Any
+    heads: Any
+    h: Array
+    erase: tuple[Array, Array]
+    add: Array
+    write: AddressCache
+    read: AddressCache
+
+
+def ntm_step(x: Array, state: NTMState, p: NTMParams) -> tuple[Array, NTMState, NTMCache]:
+    """One step of a Neural Turing Machine: write, then read.
+
+    ::
+
+        h    = tanh([x, read_prev] W + b)
+        w_w  = address(h, w_w_prev, M_prev),      e = σ(…),  a = tanh(…)   of h
+        M_i  = M_prev_i ⊙ (1 − w_w_i e) + w_w_i a
+        w_r  = address(h, w_r_prev, M),           read = Σ_i w_r_i M_i
+
+    Returns
+    -------
+    out : array (N, H + M), h and read
+    state : NTMState
+    cache : NTMCache
+    """
+    a, controller = linear_forward(np.concatenate([x, state.read], axis=1), p.controller)
+    h = np.tanh(a)
+    raw, heads = linear_forward(h, p.heads)
+    raw_write, raw_read, raw_erase, raw_add = np.split(raw, _columns(p), axis=1)
+    erase, add = sigmoid_pair(raw_erase), np.tanh(raw_add)
+    w_write, write = ntm_address(raw_write, state.w_write, state.memory)
+    here = w_write[:, :, None]
+    memory = state.memory * (1 - here * erase[0][:, None]) + here * add[:, None]
+    w_read, look = ntm_address(raw_read, state.w_read, memory)
+    read = (w_read[:, :, None] * memory).sum(axis=1)
+    out = np.concatenate([h, read], axis=1)
+    return out, NTMState(read, w_read, w_write, memory), NTMCache(controller, heads, h, erase, add, write, look)
+
+
+def ntm_step_backward(
+    dout: Array, dstate: NTMState, cache: NTMCache, p: NTMParams
+) -> tuple[Array, NTMState, NTMParams]:
+    """Backward through `ntm_step`: dx, the gradient of the state before, and the parameters' gradients."""
+    memory_prev, memory = cache.write.memory, cache.read.memory
+    w_write, (e, not_e), add = cache.write.w[:, :, None], cache.erase, cache.add
+    dread = dstate.read + dout[:, p.H :]
+    dw_read = dstate.w_read + (memory * dread[:, None]).sum(axis=2)
+    draw_read, dw_read_prev, dm = ntm_address_backward(dw_read, cache.read)
+    dm = dm + dstate.memory + cache.read.w[:, :, None] * dread[:, None]
+
+    dw_write = dstate.w_write + (dm * (add[:, None] - memory_prev * e[:, None])).sum(axis=2)
+    derase = -(dm * w_write * memory_prev).sum(axis=1) * e * not_e
+    dadd = (dm * w_write).sum(axis=1) * (1 - add * add)
+    draw_write, dw_write_prev, dm_prev = ntm_address_backward(dw_write, cache.write)
+    dm_prev = dm_prev + dm * (1 - w_write * e[:, None])
+
+    draw = np.concatenate([draw_write, draw_read, derase, dadd], axis=1)
+    dh, g_heads = linear_backward(draw, cache.heads, p.heads)
+    da = (dh + dout[:, : p.H]) * (1 - cache.h * cache.h)
+    dxr, g_controller = linear_backward(da, cache.controller, p.controller)
+    grads = p.on(np.concatenate([g_controller.flat, g_heads.flat]))
+    return dxr[:, : p.D], NTMState(dxr[:, p.D :], dw_read_prev, dw_write_prev, dm_prev), grads
+
+
+def ntm_forward(
+    xs: ArrayLike, state0: NTMState | None, p: NTMParams, *, lengths: ArrayLike | None = None
+) -> tuple[Array, NTMState, MemoryTape]:
+    """Run `ntm_step` for t = 1 … T. As `gru_forward`.
+
+    If state0 is None both heads stand at row 0, and every number of the memory is 0.01: a memory of zeros has no
+    direction, and addressing by content needs one.
+
+    Returns
+    -------
+    hs : array (T, N, H + M)
+        h and what was read at each step; zero where padded.
+    state_T : NTMState
+    tape : MemoryTape
+    """
+    return run("ntm_forward", NTMParams, ntm_step, _fresh, xs, state0, p, lengths)
+
+
+def ntm_backward(
+    dhs: ArrayLike | None, dstate_T: NTMState | None, tape: MemoryTape, p: NTMParams
+) -> tuple[Array, NTMState, NTMParams]:
+    """Backward through `ntm_forward`, as `gru_backward`."""
+    return run_backward("ntm_backward", NTMParams, ntm_step_backward, dhs, dstate_T, tape, p)
+
+
+def _fresh(p: NTMParams, N: int, dtype: DTypeLike) -> NTMState:
+    at_0 = np.zeros((N, p.R), dtype)
+    at_0[:, 0] = 1
+    return NTMState(np.zeros((N, p.M), dtype), at_0, at_0.copy(), np.full((N, p.R, p.M), 0.01, dtype))
+
+
+def _columns(p: NTMParams) -> list[int]:
+    return [p.M + 6, 2 * (p.M + 6), 2 * (p.M + 6) + p.M]
+
+
+register_cell(NTMParams, Cell(ntm_forward, ntm_backward, width=lambda p: p.H + p.M, zeros=_fresh, takes_h_mask=False))

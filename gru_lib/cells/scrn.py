@@ -1,0 +1,222 @@
+"""The structurally constrained recurrent network (SCRN), Elman's network with slow context units. Chapter 13."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.params import Params
+from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
+from gru_lib.cells._simple_pass import derivative, run, run_backward
+from gru_lib.cells.registry import Cell, register_cell
+from gru_lib.ops import sigmoid
+
+__all__ = [
+    "SCRNCache",
+    "SCRNParams",
+    "SCRNTape",
+    "scrn_backward",
+    "scrn_forward",
+    "scrn_init",
+    "scrn_step",
+    "scrn_step_backward",
+]
+
+Array = NDArray[Any]
+
+
+class SCRNParams(Params):
+    """Parameters of a structurally constrained recurrent network. Its state is s = [c, h], of size S = C + H.
+
+    Attributes
+    ----------
+    W_xc : array (D, C)
+    W : array (H + D + C, H), the rows of W_hh (H, H), W_xh (D, H) and W_ch (C, H)
+    D, H, C, S : sizes of input, hidden units, context units and state
+    alpha : the share of the old context that is kept
+    """
+
+
+def scrn_init(
+    rng: np.random.Generator, D: int, H: int, C: int, *, alpha: float = 0.95, dtype: DTypeLike = np.float64
+) -> SCRNParams:
+    """Draw the parameters of an SCRN: weights uniform in ±1/√H; no biases.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    D, H, C
+        Sizes of the input, of the hidden units, and of the slow context units.
+    alpha
+        In [0, 1): a context unit forgets an input by 1/e in about 1/(1 − alpha) steps. Not learned.
+    dtype
+        float32 or float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or is out of range.
+    """
+    where = "scrn_init"
+    check_instance(where, "rng", rng, np.random.Generator)
+    D, H, C = check_int(where, "D", D), check_int(where, "H", H), check_int(where, "C", C)
+    alpha = check_number(where, "alpha", alpha, least=0, below=1)
+    parts = {"W_hh": ("W", np.s_[:H]), "W_xh": ("W", np.s_[H : H + D]), "W_ch": ("W", np.s_[H + D :])}
+    options = {"D": D, "H": H, "C": C, "S": C + H, "alpha": alpha}
+    p = SCRNParams({"W_xc": (D, C), "W": (H + D + C, H)}, parts=parts, options=options, dtype=dtype)
+    p.flat[:] = rng.uniform(-1, 1, p.size) / np.sqrt(H)
+    return p
+
+
+class SCRNCache(NamedTuple):
+    """What `scrn_step_backward` needs of the step."""
+
+    x: Array  # (N, D)
+    h_prev: Array  # (N, H)
+    c: Array  # (N, C)
+    a: Array  # (N, H)
+
+
+def scrn_step(x: ArrayLike, s_prev: ArrayLike, p: SCRNParams) -> tuple[Array, SCRNCache]:
+    """One step of an SCRN: an Elman step that also reads c, an exponential average of the inputs.
+
+    ::
+
+        c = (1 − α) x W_xc + α c_prev
+        h = σ(x W_xh + h_prev W_hh + c W_ch)
+        s = [c, h]                                state and output
+
+    Parameters
+    ----------
+    x : array (N, D)
+    s_prev : array (N, S), S = C + H
+    p : SCRNParams
+
+    Returns
+    -------
+    s : array (N, S)
+    cache : SCRNCache
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape.
+
+    Notes
+    -----
+    Chapter 13. Mikolov et al. (2014), arXiv:1412.7753, with [c, h] as the output to whatever layer follows.
+    """
+    check_instance("scrn_step", "p", p, SCRNParams)
+    x, s_prev = check_rows("scrn_step", p, x=(x, "D"), s_prev=(s_prev, "S"))
+    c_prev, h_prev = s_prev[:, : p.C], s_prev[:, p.C :]
+    c = (1 - p.alpha) * (x @ p.W_xc) + p.alpha * c_prev
+    a = x @ p.W_xh + h_prev @ p.W_hh + c @ p.W_ch
+    return np.concatenate([c, sigmoid(a)], axis=1), SCRNCache(x, h_prev, c, a)
+
+
+def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[Array, Array, SCRNParams]:
+    """Backward through `scrn_step`, with ds = [dc, dh].
+
+    ::
+
+        da = dh ⊙ σ(a) ⊙ σ(−a),   dc ← dc + da W_chᵀ,   du = (1 − α) dc
+        dx = da W_xhᵀ + du W_xcᵀ,   dh_prev = da W_hhᵀ,   dc_prev = α dc
+        dW_xh = xᵀ da,   dW_hh = h_prevᵀ da,   dW_ch = cᵀ da,   dW_xc = xᵀ du
+
+    Returns
+    -------
+    dx : array (N, D)
+    ds_prev : array (N, S)
+    grads : SCRNParams
+    """
+    check_instance("scrn_step_backward", "p", p, SCRNParams)
+    check_instance("scrn_step_backward", "cache", cache, SCRNCache)
+    x, h_prev, c, a = cache
+    (ds,) = check_rows("scrn_step_backward", p, N=len(x), ds=(ds, "S"))
+    da = ds[:, p.C :] * derivative("sigmoid", a, a)
+    dc = ds[:, : p.C] + da @ p.W_ch.T
+    du = (1 - p.alpha) * dc
+    grads = p.zeros_like(np.result_type(da, p.flat))
+    grads.W_xc[:], grads.W_xh[:], grads.W_hh[:], grads.W_ch[:] = x.T @ du, x.T @ da, h_prev.T @ da, c.T @ da
+    return da @ p.W_xh.T + du @ p.W_xc.T, np.concatenate([p.alpha * dc, da @ p.W_hh.T], axis=1), grads
+
+
+class SCRNTape(NamedTuple):
+    """What `scrn_backward` needs of the forward pass. Read-only; backward may be called more than once."""
+
+    xs: Array  # (T, N, D), zero in padding
+    c: Array  # (T + 1, N, C)
+    a: Array  # (T, N, H)
+    h: Array  # (T + 1, N, H)
+    mask: Array | None  # (T, N)
+    h_mask: Array | None  # (T, N, H)
+
+
+def scrn_forward(
+    xs: ArrayLike,
+    s0: ArrayLike | None,
+    p: SCRNParams,
+    *,
+    lengths: ArrayLike | None = None,
+    h_mask: ArrayLike | None = None,
+) -> tuple[Array, Array, SCRNTape]:
+    """Run `scrn_step` for t = 1 … T: first all contexts, which do not depend on h, then Elman's loop on [x, c].
+
+    Arguments and results as in `gru_forward`, with states and outputs [c, h] of size S; h_mask is for h only.
+    """
+    check_instance("scrn_forward", "p", p, SCRNParams)
+    xs, (s0,), mask, dtype = begin("scrn_forward", p, xs, lengths, s0=(s0, "S"))
+    h_mask = recurrent_mask("scrn_forward", h_mask, xs, p, dtype)
+    (T, N, _), C = xs.shape, p.C
+    c = np.empty((T + 1, N, C), dtype)
+    c[0], c[1:] = s0[:, :C], (1 - p.alpha) * (rows(xs) @ p.W_xc).reshape(T, N, C)
+    for t in range(T):
+        c[t + 1] += p.alpha * c[t]
+        if mask is not None:
+            np.copyto(c[t + 1], c[t], where=~mask[t][:, None])
+    a = (rows(xs) @ p.W_xh + rows(c[1:]) @ p.W_ch).reshape(T, N, p.H)
+    h = run(a, s0[:, C:], p.W_hh, "sigmoid", mask, h_mask)
+    s = np.concatenate([c, h], axis=2)
+    return outputs(s[1:], mask), s[-1].copy(), SCRNTape(xs, c, a, h, mask, h_mask)
+
+
+def scrn_backward(
+    dss: ArrayLike | None, ds_T: ArrayLike | None, tape: SCRNTape, p: SCRNParams
+) -> tuple[Array, Array, SCRNParams]:
+    """`scrn_step_backward` for t = T … 1. As in `gru_backward`, with gradients of [c, h] of size S."""
+    where = "scrn_backward"
+    check_instance(where, "p", p, SCRNParams)
+    check_instance(where, "tape", tape, SCRNTape)
+    xs, c, a, h, mask, h_mask = tape
+    (T, N, _), C = xs.shape, p.C
+    dss, (ds,), dtype = begin_backward(where, p, h, mask, dhs=(dss, "S"), ds_T=(ds_T, "S"))
+    da, dh0 = run_backward(dss[:, :, C:], ds[:, C:], a, h, p.W_hh, "sigmoid", mask, h_mask)
+    dcs = dss[:, :, :C] + (rows(da) @ p.W_ch.T).reshape(T, N, C)
+    dc, du = ds[:, :C], np.empty((T, N, C), dtype)
+    for t in reversed(range(T)):
+        dc = dc + dcs[t]
+        du[t] = (1 - p.alpha) * (dc if mask is None else np.where(mask[t][:, None], dc, 0))
+        dc = p.alpha * dc if mask is None else np.where(mask[t][:, None], p.alpha * dc, dc)
+    grads = p.zeros_like(dtype)
+    grads.W_xc[:], grads.W_xh[:] = rows(xs).T @ rows(du), rows(xs).T @ rows(da)
+    seen = h[:-1] if h_mask is None else h[:-1] * h_mask
+    grads.W_hh[:], grads.W_ch[:] = rows(seen).T @ rows(da), rows(c[1:]).T @ rows(da)
+    dxs = (rows(da) @ p.W_xh.T + rows(du) @ p.W_xc.T).reshape(xs.shape)
+    return dxs, np.concatenate([dc, dh0], axis=1), grads
+
+
+register_cell(
+    SCRNParams,
+    Cell(
+        scrn_forward,
+        scrn_backward,
+        scrn_step,
+        scrn_step_backward,
+        width=lambda p: p.S,
+        zeros=lambda p, N, dtype: np.zeros((N, p.S), dtype),
+    ),
+)

@@ -1,0 +1,245 @@
+"""A differentiable stack, and a GRU that drives it. Chapter 13.
+
+What a step puts out is the controller's state and what was read, side by side.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from gru_lib._core.checks import check_int
+from gru_lib._core.loop import MemoryTape, run, run_backward
+from gru_lib._core.params import Bundle
+from gru_lib.cells.gru import gru_init, gru_step, gru_step_backward
+from gru_lib.cells.registry import Cell, register_cell
+from gru_lib.ops import linear_backward, linear_forward, linear_init, sigmoid_pair
+
+__all__ = [
+    "StackRNNParams",
+    "StackRNNState",
+    "stack_rnn_backward",
+    "stack_rnn_forward",
+    "stack_rnn_init",
+    "stack_rnn_step",
+    "stack_rnn_step_backward",
+    "stack_step",
+    "stack_step_backward",
+]
+
+Array = NDArray[Any]
+
+
+class StackCache(NamedTuple):
+    """What `stack_step_backward` needs of the step. K entries before it."""
+
+    values: Array  # (N, K + 1, M), with the pushed one
+    left: Array  # (N, K): what is still to be popped when entry i is reached
+    popped: Array  # (N, K): strengths after the pop, before they are cut at 0
+    strengths: Array  # (N, K + 1)
+    room: Array  # (N, K + 1): how much of the read of 1 the entries above leave
+    weights: Array  # (N, K + 1): how much of each entry is read
+
+
+def stack_step(
+    value: Array, push: Array, pop: Array, values: Array, strengths: Array
+) -> tuple[Array, Array, Array, StackCache]:
+    """Pop, push, then read a stack whose entries have strengths: all three by real amounts.
+
+    ::
+
+        left_i     = pop − Σ_{j>i} s_prev_j                     what the entries above i leave of the pop
+        s_i        = relu(s_prev_i − relu(left_i))              each old entry loses it, down to 0
+        s_new      = push,   v_new = value                      the new entry, on top
+        room_i     = relu(1 − Σ_{j>i} s_j)                      what the entries above i leave of the read
+        read       = Σ_i min(s_i, room_i) v_i                   the topmost strength of 1, averaged
+
+    Parameters
+    ----------
+    value : array (N, M)
+    push, pop : arrays (N,), at least 0
+    values, strengths : arrays (N, K, M) and (N, K)
+        The stack before the step, the bottom first. They are not changed.
+
+    Returns
+    -------
+    read : array (N, M)
+    values, strengths : arrays (N, K + 1, M) and (N, K + 1)
+    cache : StackCache
+
+    Notes
+    -----
+    Chapter 13. Grefenstette et al. (2015), arXiv:1506.02516, equations (1) to (3). Nothing is ever removed: an entry
+    that was popped has strength 0.
+    """
+    left = pop[:, None] - _above(strengths)
+    popped = strengths - _relu(left)
+    strengths = np.concatenate([_relu(popped), push[:, None]], axis=1)
+    values = np.concatenate([values, value[:, None]], axis=1)
+    room = 1 - _above(strengths)
+    weights = _smaller(strengths, _relu(room))
+    read = (weights[:, :, None] * values).sum(axis=1)
+    return read, values, strengths, StackCache(values, left, popped, strengths, room, weights)
+
+
+def stack_step_backward(
+    dread: Array, dvalues: Array, dstrengths: Array, cache: StackCache
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Backward through `stack_step`; at a kink of relu or min the side that is taken forward counts.
+
+    ::
+
+        dw_i    = dread · v_i,                dv_i += w_i dread
+        ds_i   += dw_i  where s_i ≤ relu(room_i),   else droom_i = dw_i  where room_i > 0
+        ds_j   −= Σ_{i<j} droom_i
+        dpush   = ds_new,                     dvalue = dv_new
+        ds_prev_i = ds_i  where s_i > 0,      dleft_i = −ds_prev_i  where left_i > 0
+        dpop    = Σ_i dleft_i,                ds_prev_j −= Σ_{i<j} dleft_i
+
+    Returns
+    -------
+    dvalue, dpush, dpop : arrays (N, M), (N,), (N,)
+    dvalues, dstrengths : arrays (N, K, M) and (N, K)
+        Gradients of the stack before the step.
+    """
+    values, left, popped, strengths, room, weights = cache
+    dw = (dread[:, None] * values).sum(axis=2)
+    dvalues = dvalues + weights[:, :, None] * dread[:, None]
+    whole = strengths.real <= _relu(room).real
+    droom = np.where(whole | (room.real <= 0), 0, dw)
+    ds = dstrengths + np.where(whole, dw, 0) - _below(droom)
+    ds_prev = np.where(popped.real > 0, ds[:, :-1], 0)
+    dleft = np.where(left.real > 0, -ds_prev, 0)
+    return dvalues[:, -1], ds[:, -1], dleft.sum(axis=1), dvalues[:, :-1], ds_prev - _below(dleft)
+
+
+def _above(a: Array) -> Array:
+    """Σ_{j>i} a_j."""
+    return np.cumsum(a[:, ::-1], axis=1)[:, ::-1] - a
+
+
+def _below(a: Array) -> Array:
+    """Σ_{i<j} a_i."""
+    return np.cumsum(a, axis=1) - a
+
+
+def _relu(a: Array) -> Array:
+    return np.where(a.real > 0, a, 0)
+
+
+def _smaller(a: Array, b: Array) -> Array:
+    return np.where(a.real <= b.real, a, b)
+
+
+class StackRNNParams(Bundle):
+    """Parameters of a GRU that drives a stack.
+
+    Attributes
+    ----------
+    controller : GRUParams, its input x and what was read, (D + M)
+    act : LinearParams, from h to the pre-activations of push, pop and value, (H, 2 + M)
+    D, H, M : sizes of the input, of the controller's state, and of an entry
+    """
+
+
+class StackRNNState(NamedTuple):
+    """State of a `stack_rnn`, or a gradient in it. K grows by one at every step."""
+
+    h: Any  # (N, H)
+    read: Any  # (N, M)
+    values: Any  # (N, K, M)
+    strengths: Any  # (N, K)
+
+
+def stack_rnn_init(
+    rng: np.random.Generator, D: int, H: int, M: int, *, dtype: DTypeLike = np.float64, **options: Any
+) -> StackRNNParams:
+    """Draw the parameters: those of `gru_init`, which gets the options, and of a linear layer."""
+    D, H, M = (check_int("stack_rnn_init", name, size) for name, size in (("D", D), ("H", H), ("M", M)))
+    members = {
+        "controller": gru_init(rng, D + M, H, dtype=dtype, **options),
+        "act": linear_init(rng, H, 2 + M, dtype=dtype),
+    }
+    return StackRNNParams(members, options={"D": D, "H": H, "M": M})
+
+
+class StackRNNCache(NamedTuple):
+    """What `stack_rnn_step_backward` needs of the step."""
+
+    gru: Any
+    act: Any
+    gates: tuple[Array, Array]  # push and pop, (N, 2), and 1 minus them
+    value: Array
+    stack: StackCache
+
+
+def stack_rnn_step(x: Array, state: StackRNNState, p: StackRNNParams) -> tuple[Array, StackRNNState, StackRNNCache]:
+    """One step of a GRU that drives a stack.
+
+    ::
+
+        h = GRU([x, read_prev], h_prev)
+        push, pop = σ(h W + b),   value = tanh(h W + b)         (the columns of `act`)
+        read, values, strengths = stack_step(value, push, pop, values_prev, strengths_prev)
+
+    Returns
+    -------
+    out : array (N, H + M), h and read
+    state : StackRNNState
+    cache : StackRNNCache
+    """
+    h, gru_cache = gru_step(np.concatenate([x, state.read], axis=1), state.h, p.controller)
+    a, act_cache = linear_forward(h, p.act)
+    gates, value = sigmoid_pair(a[:, :2]), np.tanh(a[:, 2:])
+    read, values, strengths, cache = stack_step(value, *gates[0].T, state.values, state.strengths)
+    out = np.concatenate([h, read], axis=1)
+    return out, StackRNNState(h, read, values, strengths), StackRNNCache(gru_cache, act_cache, gates, value, cache)
+
+
+def stack_rnn_step_backward(
+    dout: Array, dstate: StackRNNState, cache: StackRNNCache, p: StackRNNParams
+) -> tuple[Array, StackRNNState, StackRNNParams]:
+    """Backward through `stack_rnn_step`: dx, the gradient of the state before, and the parameters' gradients."""
+    (gate, not_gate), value = cache.gates, cache.value
+    dread = dstate.read + dout[:, p.H :]
+    dvalue, dpush, dpop, dvalues, dstrengths = stack_step_backward(dread, dstate.values, dstate.strengths, cache.stack)
+    da = np.concatenate([np.stack([dpush, dpop], axis=1) * gate * not_gate, dvalue * (1 - value * value)], axis=1)
+    dh, g_act = linear_backward(da, cache.act, p.act)
+    dxr, dh_prev, g_gru = gru_step_backward(dh + dout[:, : p.H] + dstate.h, cache.gru, p.controller)
+    grads = p.on(np.concatenate([g_gru.flat, g_act.flat]))
+    return dxr[:, : p.D], StackRNNState(dh_prev, dxr[:, p.D :], dvalues, dstrengths), grads
+
+
+def stack_rnn_forward(
+    xs: ArrayLike, state0: StackRNNState | None, p: StackRNNParams, *, lengths: ArrayLike | None = None
+) -> tuple[Array, StackRNNState, MemoryTape]:
+    """Run `stack_rnn_step` for t = 1 … T, from an empty stack if state0 is None. As `gru_forward`.
+
+    Returns
+    -------
+    hs : array (T, N, H + M)
+        h and what was read at each step; zero where padded.
+    state_T : StackRNNState
+        With T more entries. A padded step adds one of strength 0.
+    tape : MemoryTape
+    """
+    return run("stack_rnn_forward", StackRNNParams, stack_rnn_step, _empty, xs, state0, p, lengths)
+
+
+def stack_rnn_backward(
+    dhs: ArrayLike | None, dstate_T: StackRNNState | None, tape: MemoryTape, p: StackRNNParams
+) -> tuple[Array, StackRNNState, StackRNNParams]:
+    """Backward through `stack_rnn_forward`, as `gru_backward`."""
+    return run_backward("stack_rnn_backward", StackRNNParams, stack_rnn_step_backward, dhs, dstate_T, tape, p)
+
+
+def _empty(p: StackRNNParams, N: int, dtype: DTypeLike) -> StackRNNState:
+    return StackRNNState(*(np.zeros((N, *rest), dtype) for rest in ((p.H,), (p.M,), (0, p.M), (0,))))
+
+
+register_cell(
+    StackRNNParams,
+    Cell(stack_rnn_forward, stack_rnn_backward, width=lambda p: p.H + p.M, zeros=_empty, takes_h_mask=False),
+)
