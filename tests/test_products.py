@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gru_lib._core.products import columns, times
-from gru_lib.cells._gru_arrays import blocks, spans
+from gru_lib._core.passes import blocks, spans
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from gru_lib._core.checks import check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
-from gru_lib.cells._simple_pass import derivative, run, run_backward
+from gru_lib.cells.elman import ElmanParams, ElmanTape, elman_backward, elman_forward, elman_on
 from gru_lib.cells.registry import Cell, register_cell
-from gru_lib.ops import sigmoid
+from gru_lib.ops import sigmoid, sigmoid_pair
 
 __all__ = [
     "SCRNCache",
@@ -137,7 +137,8 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
     check_instance("scrn_step_backward", "cache", cache, SCRNCache)
     x, h_prev, c, a = cache
     (ds,) = check_rows("scrn_step_backward", p, N=len(x), ds=(ds, "S"))
-    da = ds[:, p.C :] * derivative("sigmoid", a, a)
+    s, not_s = sigmoid_pair(a)
+    da = ds[:, p.C :] * s * not_s
     dc = ds[:, : p.C] + da @ p.W_ch.T
     du = (1 - p.alpha) * dc
     grads = p.zeros_like(np.result_type(da, p.flat))
@@ -146,14 +147,11 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
 
 
 class SCRNTape(NamedTuple):
-    """What `scrn_backward` needs of the forward pass. Read-only; backward may be called more than once."""
+    """What `scrn_backward` needs of the forward pass. Backward may be called more than once."""
 
     xs: Array  # (T, N, D), zero in padding
-    c: Array  # (T + 1, N, C)
-    a: Array  # (T, N, H)
-    h: Array  # (T + 1, N, H)
-    mask: Array | None  # (T, N)
-    h_mask: Array | None  # (T, N, H)
+    mask: Array | None  # (T, N), True where a step is real
+    elman: ElmanTape  # of Elman's network on [x, c]
 
 
 def scrn_forward(
@@ -168,9 +166,10 @@ def scrn_forward(
 
     Arguments and results as in `gru_forward`, with states and outputs [c, h] of size S; h_mask is for h only.
     """
-    check_instance("scrn_forward", "p", p, SCRNParams)
-    xs, (s0,), mask, dtype = begin("scrn_forward", p, xs, lengths, s0=(s0, "S"))
-    h_mask = recurrent_mask("scrn_forward", h_mask, xs, p, dtype)
+    where = "scrn_forward"
+    check_instance(where, "p", p, SCRNParams)
+    xs, (s0,), mask, dtype = begin(where, p, xs, lengths, s0=(s0, "S"))
+    recurrent_mask(where, h_mask, xs, p, dtype)  # so that what is wrong with it is said in the name of this function
     (T, N, _), C = xs.shape, p.C
     c = np.empty((T + 1, N, C), dtype)
     c[0], c[1:] = s0[:, :C], (1 - p.alpha) * (rows(xs) @ p.W_xc).reshape(T, N, C)
@@ -178,10 +177,11 @@ def scrn_forward(
         c[t + 1] += p.alpha * c[t]
         if mask is not None:
             np.copyto(c[t + 1], c[t], where=~mask[t][:, None])
-    a = (rows(xs) @ p.W_xh + rows(c[1:]) @ p.W_ch).reshape(T, N, p.H)
-    h = run(a, s0[:, C:], p.W_hh, "sigmoid", mask, h_mask)
-    s = np.concatenate([c, h], axis=2)
-    return outputs(s[1:], mask), s[-1].copy(), SCRNTape(xs, c, a, h, mask, h_mask)
+    hs, h_T, tape = elman_forward(
+        np.concatenate([xs, c[1:]], axis=2), s0[:, C:], _elman(p), lengths=lengths, h_mask=h_mask
+    )
+    ss = np.concatenate([c[1:], hs], axis=2)
+    return outputs(ss, mask), np.concatenate([c[-1], h_T], axis=1), SCRNTape(xs, mask, tape)
 
 
 def scrn_backward(
@@ -191,22 +191,24 @@ def scrn_backward(
     where = "scrn_backward"
     check_instance(where, "p", p, SCRNParams)
     check_instance(where, "tape", tape, SCRNTape)
-    xs, c, a, h, mask, h_mask = tape
-    (T, N, _), C = xs.shape, p.C
-    dss, (ds,), dtype = begin_backward(where, p, h, mask, dhs=(dss, "S"), ds_T=(ds_T, "S"))
-    da, dh0 = run_backward(dss[:, :, C:], ds[:, C:], a, h, p.W_hh, "sigmoid", mask, h_mask)
-    dcs = dss[:, :, :C] + (rows(da) @ p.W_ch.T).reshape(T, N, C)
+    xs, mask, elman = tape
+    (T, N, D), C = xs.shape, p.C
+    dss, (ds,), dtype = begin_backward(where, p, elman.hs, mask, dhs=(dss, "S"), ds_T=(ds_T, "S"))
+    dxcs, dh0, g = elman_backward(dss[:, :, C:], ds[:, C:], elman, _elman(p))
     dc, du = ds[:, :C], np.empty((T, N, C), dtype)
     for t in reversed(range(T)):
-        dc = dc + dcs[t]
-        du[t] = (1 - p.alpha) * (dc if mask is None else np.where(mask[t][:, None], dc, 0))
-        dc = p.alpha * dc if mask is None else np.where(mask[t][:, None], p.alpha * dc, dc)
+        dc_t = dc + dss[t, :, :C] + dxcs[t, :, D:]
+        du[t] = (1 - p.alpha) * (dc_t if mask is None else np.where(mask[t][:, None], dc_t, 0))
+        dc = p.alpha * dc_t if mask is None else np.where(mask[t][:, None], p.alpha * dc_t, dc_t)
     grads = p.zeros_like(dtype)
-    grads.W_xc[:], grads.W_xh[:] = rows(xs).T @ rows(du), rows(xs).T @ rows(da)
-    seen = h[:-1] if h_mask is None else h[:-1] * h_mask
-    grads.W_hh[:], grads.W_ch[:] = rows(seen).T @ rows(da), rows(c[1:]).T @ rows(da)
-    dxs = (rows(da) @ p.W_xh.T + rows(du) @ p.W_xc.T).reshape(xs.shape)
+    grads.W_xc[:], grads.W[:] = rows(xs).T @ rows(du), g.W
+    dxs = dxcs[:, :, :D] + (rows(du) @ p.W_xc.T).reshape(xs.shape)
     return dxs, np.concatenate([dc, dh0], axis=1), grads
+
+
+def _elman(p: SCRNParams) -> ElmanParams:
+    """Return W as the weights of Elman's network on [x, c], in the same memory."""
+    return elman_on(p.W, "sigmoid")
 
 
 register_cell(
