@@ -64,7 +64,7 @@ def jacobian(xs: ArrayLike, state0: State | None, p: Params) -> Jacobian:
     Costs S times a forward and a backward pass. Chapter 9; Pascanu et al. (2013), arXiv:1211.5063.
     """
     cell = cell_of(p)
-    if cell.step is None or cell.step_backward is None:
+    if cell.step is None or cell.step_backward is None or cell.apart:
         raise TypeError(f"jacobian: p must be the parameters of one cell; got {type(p).__name__}.")
     xs = as_array("jacobian", "xs", xs, ("T", "N", "D"), {"D": p.D})
     T, N, _ = xs.shape

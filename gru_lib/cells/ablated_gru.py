@@ -176,6 +176,5 @@ def _shared_names(p: AblatedGRUParams) -> list[str]:
 
 
 register_cell(
-    AblatedGRUParams,
-    Cell(ablated_gru_forward, ablated_gru_backward, ablated_gru_step, ablated_gru_step_backward),
+    Cell(AblatedGRUParams, ablated_gru_step, ablated_gru_step_backward, ablated_gru_forward, ablated_gru_backward)
 )

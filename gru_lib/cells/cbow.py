@@ -82,4 +82,4 @@ def cbow_backward(
     return outputs(dh[:-1], tape.mask), dh[0].copy(), p.zeros_like(dtype)
 
 
-register_cell(CBOWParams, Cell(cbow_forward, cbow_backward, cbow_step, cbow_step_backward, takes_h_mask=False))
+register_cell(Cell(CBOWParams, cbow_step, cbow_step_backward, cbow_forward, cbow_backward, takes_h_mask=False))

@@ -269,4 +269,4 @@ def elman_backward(
     return dxs, dh0, gradients(sums, p, dtype)
 
 
-register_cell(ElmanParams, Cell(elman_forward, elman_backward, elman_step, elman_step_backward))
+register_cell(Cell(ElmanParams, elman_step, elman_step_backward, elman_forward, elman_backward))

@@ -359,4 +359,4 @@ def gru_backward(
     return dxs, dh0, gradients(sums, p, dtype)
 
 
-register_cell(GRUParams, Cell(gru_forward, gru_backward, gru_step, gru_step_backward))
+register_cell(Cell(GRUParams, gru_step, gru_step_backward, gru_forward, gru_backward))

@@ -357,13 +357,8 @@ def lstm_backward(
     return dxs, LSTMState(dh0, dc0), gradients(sums, p, dtype)
 
 
-register_cell(
-    LSTMParams,
-    Cell(
-        lstm_forward,
-        lstm_backward,
-        lstm_step,
-        lstm_step_backward,
-        zeros=lambda p, N, dtype: LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype)),
-    ),
-)
+def _zeros(p: LSTMParams, N: int, dtype: DTypeLike) -> LSTMState:
+    return LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype))
+
+
+register_cell(Cell(LSTMParams, lstm_step, lstm_step_backward, lstm_forward, lstm_backward, zeros=_zeros))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gru_lib._core.checks import check_int
-from gru_lib._core.loop import MemoryTape, run, run_backward
+from gru_lib._core.loop import StepsTape
 from gru_lib._core.params import Bundle
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import linear_backward, linear_forward, linear_init, log_softmax, sigmoid_pair
@@ -240,7 +240,7 @@ def ntm_step_backward(
 
 def ntm_forward(
     xs: ArrayLike, state0: NTMState | None, p: NTMParams, *, lengths: ArrayLike | None = None
-) -> tuple[Array, NTMState, MemoryTape]:
+) -> tuple[Array, NTMState, StepsTape]:
     """Run `ntm_step` for t = 1 … T. As `gru_forward`.
 
     If state0 is None both heads stand at row 0, and every number of the memory is 0.01: a memory of zeros has no
@@ -251,16 +251,16 @@ def ntm_forward(
     hs : array (T, N, H + M)
         h and what was read at each step; zero where padded.
     state_T : NTMState
-    tape : MemoryTape
+    tape : StepsTape
     """
-    return run("ntm_forward", NTMParams, ntm_step, _fresh, xs, state0, p, lengths)
+    return _CELL.forward(xs, state0, p, lengths=lengths)
 
 
 def ntm_backward(
-    dhs: ArrayLike | None, dstate_T: NTMState | None, tape: MemoryTape, p: NTMParams
+    dhs: ArrayLike | None, dstate_T: NTMState | None, tape: StepsTape, p: NTMParams
 ) -> tuple[Array, NTMState, NTMParams]:
     """Backward through `ntm_forward`, as `gru_backward`."""
-    return run_backward("ntm_backward", NTMParams, ntm_step_backward, dhs, dstate_T, tape, p)
+    return _CELL.backward(dhs, dstate_T, tape, p)
 
 
 def _fresh(p: NTMParams, N: int, dtype: DTypeLike) -> NTMState:
@@ -273,4 +273,4 @@ def _columns(p: NTMParams) -> list[int]:
     return [p.M + 6, 2 * (p.M + 6), 2 * (p.M + 6) + p.M]
 
 
-register_cell(NTMParams, Cell(ntm_forward, ntm_backward, width=lambda p: p.H + p.M, zeros=_fresh, takes_h_mask=False))
+_CELL = register_cell(Cell(NTMParams, ntm_step, ntm_step_backward, width=lambda p: p.H + p.M, zeros=_fresh, apart=True))

@@ -211,14 +211,10 @@ def _elman(p: SCRNParams) -> ElmanParams:
     return elman_on(p.W, "sigmoid")
 
 
+def _zeros(p: SCRNParams, N: int, dtype: DTypeLike) -> Array:
+    return np.zeros((N, p.S), dtype)
+
+
 register_cell(
-    SCRNParams,
-    Cell(
-        scrn_forward,
-        scrn_backward,
-        scrn_step,
-        scrn_step_backward,
-        width=lambda p: p.S,
-        zeros=lambda p, N, dtype: np.zeros((N, p.S), dtype),
-    ),
+    Cell(SCRNParams, scrn_step, scrn_step_backward, scrn_forward, scrn_backward, width=lambda p: p.S, zeros=_zeros)
 )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from gru_lib._core.checks import check_int
-from gru_lib._core.loop import MemoryTape, run, run_backward
+from gru_lib._core.loop import StepsTape
 from gru_lib._core.params import Bundle
 from gru_lib.cells.gru import gru_init, gru_step, gru_step_backward
 from gru_lib.cells.registry import Cell, register_cell
@@ -214,7 +214,7 @@ def stack_rnn_step_backward(
 
 def stack_rnn_forward(
     xs: ArrayLike, state0: StackRNNState | None, p: StackRNNParams, *, lengths: ArrayLike | None = None
-) -> tuple[Array, StackRNNState, MemoryTape]:
+) -> tuple[Array, StackRNNState, StepsTape]:
     """Run `stack_rnn_step` for t = 1 … T, from an empty stack if state0 is None. As `gru_forward`.
 
     Returns
@@ -223,23 +223,22 @@ def stack_rnn_forward(
         h and what was read at each step; zero where padded.
     state_T : StackRNNState
         With T more entries. A padded step adds one of strength 0.
-    tape : MemoryTape
+    tape : StepsTape
     """
-    return run("stack_rnn_forward", StackRNNParams, stack_rnn_step, _empty, xs, state0, p, lengths)
+    return _CELL.forward(xs, state0, p, lengths=lengths)
 
 
 def stack_rnn_backward(
-    dhs: ArrayLike | None, dstate_T: StackRNNState | None, tape: MemoryTape, p: StackRNNParams
+    dhs: ArrayLike | None, dstate_T: StackRNNState | None, tape: StepsTape, p: StackRNNParams
 ) -> tuple[Array, StackRNNState, StackRNNParams]:
     """Backward through `stack_rnn_forward`, as `gru_backward`."""
-    return run_backward("stack_rnn_backward", StackRNNParams, stack_rnn_step_backward, dhs, dstate_T, tape, p)
+    return _CELL.backward(dhs, dstate_T, tape, p)
 
 
 def _empty(p: StackRNNParams, N: int, dtype: DTypeLike) -> StackRNNState:
     return StackRNNState(*(np.zeros((N, *rest), dtype) for rest in ((p.H,), (p.M,), (0, p.M), (0,))))
 
 
-register_cell(
-    StackRNNParams,
-    Cell(stack_rnn_forward, stack_rnn_backward, width=lambda p: p.H + p.M, zeros=_empty, takes_h_mask=False),
+_CELL = register_cell(
+    Cell(StackRNNParams, stack_rnn_step, stack_rnn_step_backward, width=lambda p: p.H + p.M, zeros=_empty, apart=True)
 )

@@ -155,4 +155,8 @@ def _zeros(p: BidirectionalParams, N: int, dtype: DTypeLike) -> tuple[State, ...
     return tuple(cell_of(layer).zeros(layer, N, dtype) for _, layer in p.members())
 
 
-register_cell(BidirectionalParams, Cell(bidirectional_forward, bidirectional_backward, width=_width, zeros=_zeros))
+register_cell(
+    Cell(
+        BidirectionalParams, forward=bidirectional_forward, backward=bidirectional_backward, width=_width, zeros=_zeros
+    )
+)

@@ -165,4 +165,6 @@ def _zeros(p: StackParams, N: int, dtype: DTypeLike) -> tuple[State, ...]:
     return tuple(cell_of(layer).zeros(layer, N, dtype) for _, layer in p.members())
 
 
-register_cell(StackParams, Cell(stack_forward, stack_backward, width=_width, zeros=_zeros, takes_h_mask=False))
+register_cell(
+    Cell(StackParams, forward=stack_forward, backward=stack_backward, width=_width, zeros=_zeros, takes_h_mask=False)
+)
