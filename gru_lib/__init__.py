@@ -1,8 +1,11 @@
 """The Gated Recurrent Unit and its relatives in plain NumPy, forward and backward: the library behind the book.
 
-Stateless functions over a parameter object. For every cell: `*_init`, `*_step` and `*_step_backward` (one step, to
-read), `*_forward` and `*_backward` (the sequence, to run). Here are the names used most; the others are in
+Stateless functions over a parameter object. Every cell has `*_init`, `*_step` and `*_step_backward` (one step, to
+read), `*_forward` and `*_backward` (the sequence, to run). The names used most are here; the others are in
 `gru_lib.cells`, `gru_lib.layers`, `gru_lib.models`, `gru_lib.tasks` and the modules beside this file.
+
+Public functions check their arguments on entry: a wrong type raises TypeError, a wrong shape or value ValueError, and
+the message names the argument, what was expected and what came. Docstrings list only what else is raised.
 """
 
 from gru_lib import convert

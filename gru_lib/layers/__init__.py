@@ -1,4 +1,4 @@
-"""Layers made of cells: stacked, bidirectional, with dropout, encoder and decoder."""
+"""Layers made of cells: stacked, bidirectional, with dropout, and an encoder–decoder."""
 
 from gru_lib.layers.bidirectional import (
     BidirectionalParams,
