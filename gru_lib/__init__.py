@@ -9,11 +9,7 @@ the message names the argument, what was expected and what came. Docstrings list
 """
 
 from gru_lib import convert
-from gru_lib._core.params import (
-    Bundle,
-    Params,
-    bundle,
-)
+from gru_lib._core.params import Bundle, Params, bundle
 from gru_lib.cells import (
     Cell,
     ElmanParams,
@@ -41,22 +37,10 @@ from gru_lib.cells import (
     register_cell,
     zero_state,
 )
-from gru_lib.decode import (
-    beam_search,
-    greedy,
-    sample,
-)
-from gru_lib.gradcheck import (
-    gradcheck,
-    numeric_gradient,
-)
-from gru_lib.io import (
-    load,
-    save,
-)
-from gru_lib.jacobian import (
-    jacobian,
-)
+from gru_lib.decode import beam_search, greedy, sample
+from gru_lib.gradcheck import gradcheck, numeric_gradient
+from gru_lib.io import load, save
+from gru_lib.jacobian import jacobian
 from gru_lib.layers import (
     bidirectional,
     bidirectional_backward,
@@ -79,17 +63,8 @@ from gru_lib.ops import (
     sigmoid,
     softmax_cross_entropy,
 )
-from gru_lib.optim import (
-    SGD,
-    Adam,
-    clip_by_global_norm,
-    clip_by_value,
-    cosine_decay,
-    linear_decay,
-)
-from gru_lib.train import (
-    train,
-)
+from gru_lib.optim import SGD, Adam, clip_by_global_norm, clip_by_value, cosine_decay, linear_decay
+from gru_lib.train import train
 
 __version__ = "0.1.0"
 

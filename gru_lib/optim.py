@@ -24,7 +24,32 @@ __all__ = [
 ]
 
 
-class SGD:
+class _Optimizer:
+    """What the optimisers share: saving and restoring their state."""
+
+    p: Params
+    lr: float
+    _state: tuple[str, ...]  # the attributes that a later step depends on, besides `p`
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything a later step depends on, besides `p`: arrays and numbers."""
+        return {name: getattr(self, name) for name in self._state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Resume from the `state_dict` of an optimiser of this kind with as many parameters."""
+        mine = self.state_dict()
+        fits = mine.keys() == state.keys()
+        if not fits or any(np.shape(v) != np.shape(state[name]) for name, v in mine.items()):
+            where = type(self).__name__
+            raise ValueError(f"{where}.load_state_dict: state must be of this kind and size, {', '.join(mine)}.")
+        for name, value in mine.items():
+            if isinstance(value, np.ndarray):
+                value[...] = state[name]
+            else:
+                setattr(self, name, tuple(state[name]) if isinstance(value, tuple) else state[name])
+
+
+class SGD(_Optimizer):
     """Gradient descent, with momentum if asked: v ← momentum·v + g,  p ← p − lr·v  (without: p ← p − lr·g).
 
     Parameters
@@ -41,6 +66,8 @@ class SGD:
     Polyak (1964), in the form of Sutskever et al. (2013): the learning rate stands outside v, as in PyTorch.
     """
 
+    _state = ("v", "lr", "momentum")
+
     def __init__(self, p: Params, lr: float, momentum: float = 0.0) -> None:
         check_instance("SGD", "p", p, Params)
         self.p, self.lr = p, check_number("SGD", "lr", lr, above=0)
@@ -56,16 +83,8 @@ class SGD:
             g = self.v
         self.p.flat[:] -= self.lr * g
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return everything a later step depends on, besides `p`: arrays and numbers."""
-        return {"v": self.v, "lr": self.lr, "momentum": self.momentum}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resume from the `state_dict` of an SGD with as many parameters."""
-        _load_state("SGD", self, state)
-
-
-class Adam:
+class Adam(_Optimizer):
     """Adam: steps scaled by running averages of the gradient and of its square.
 
     ::
@@ -87,6 +106,8 @@ class Adam:
     Kingma & Ba (2015), arXiv:1412.6980.
     """
 
+    _state = ("m", "v", "k", "lr", "betas", "eps")
+
     def __init__(
         self, p: Params, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
     ) -> None:
@@ -106,14 +127,6 @@ class Adam:
         self.v += (1 - beta2) * (g * g - self.v)
         root = np.sqrt(self.v / (1 - beta2**self.k))
         self.p.flat[:] -= (self.lr / (1 - beta1**self.k)) * self.m / (root + self.eps)
-
-    def state_dict(self) -> dict[str, Any]:
-        """As `SGD.state_dict`."""
-        return {"m": self.m, "v": self.v, "k": self.k, "lr": self.lr, "betas": self.betas, "eps": self.eps}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resume from the `state_dict` of an Adam with as many parameters."""
-        _load_state("Adam", self, state)
 
 
 def clip_by_global_norm(grads: Params, max_norm: float) -> float:
@@ -172,18 +185,6 @@ def warm_up(steps: int, then: Schedule) -> Schedule:
 def _check_decay(where: str, lr: float, last: float, steps: int) -> tuple[float, float, int]:
     lr, last = check_number(where, "lr", lr, above=0), check_number(where, "last", last, least=0)
     return lr, last, check_int(where, "steps", steps)
-
-
-def _load_state(where: str, optimizer: Any, state: Mapping[str, Any]) -> None:
-    mine = optimizer.state_dict()
-    fits = mine.keys() == state.keys()
-    if not fits or any(np.shape(v) != np.shape(state[name]) for name, v in mine.items()):
-        raise ValueError(f"{where}.load_state_dict: state must be of this kind and size, {', '.join(mine)}.")
-    for name, value in mine.items():
-        if isinstance(value, np.ndarray):
-            value[...] = state[name]
-        else:
-            setattr(optimizer, name, tuple(state[name]) if isinstance(value, tuple) else state[name])
 
 
 def _check_grads(where: str, p: Params, grads: Any) -> NDArray[Any]:

@@ -27,14 +27,9 @@ class Optimizer(Protocol):
     p: Params
     lr: float
 
-    def step(self, grads: Params) -> None:
-        """Change `p` in place."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return arrays and numbers."""
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore them."""
+    def step(self, grads: Params) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
 
 
 @dataclass

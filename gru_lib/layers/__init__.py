@@ -7,13 +7,7 @@ from gru_lib.layers.bidirectional import (
     bidirectional_forward,
     reverse,
 )
-from gru_lib.layers.dropout import (
-    DropoutMasks,
-    dropout_backward,
-    dropout_forward,
-    dropout_mask,
-    dropout_masks,
-)
+from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward, dropout_mask, dropout_masks
 from gru_lib.layers.seq2seq import (
     Seq2SeqParams,
     Seq2SeqTape,
@@ -23,13 +17,7 @@ from gru_lib.layers.seq2seq import (
     seq2seq_init,
     seq2seq_step,
 )
-from gru_lib.layers.stack import (
-    StackParams,
-    stack,
-    stack_backward,
-    stack_forward,
-    stack_masks,
-)
+from gru_lib.layers.stack import StackParams, stack, stack_backward, stack_forward, stack_masks
 
 __all__ = [
     "BidirectionalParams",
