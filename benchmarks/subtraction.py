@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from gru_lib import Adam
-from gru_lib.models.subtractor import subtractor_accuracy, subtractor_init, subtractor_loss
+from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss
 from gru_lib.tasks.subtraction import Batch, all_pairs
 
 SEEDS, MOST = range(20), 400

@@ -17,10 +17,16 @@ from typing import Any
 import numpy as np
 
 from gru_lib import Adam, Bundle, bundle, gru_forward, gru_init, linear_init, train
-from gru_lib.models.hand_set import hand_set_gru
+from gru_lib.models.hand_set import hand_set, hand_set_gru
 from gru_lib.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, boxes_hold, disagreement, find_boxes, read_machine
-from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
-from gru_lib.models.subtractor import hand_set, subtractor_accuracy, subtractor_init, subtractor_loss
+from gru_lib.models.reader import (
+    reader_accuracy,
+    reader_init,
+    reader_loss,
+    subtractor_accuracy,
+    subtractor_init,
+    subtractor_loss,
+)
 from gru_lib.tasks.memory import Batch, class_bits, parity_outside, parity_since
 from gru_lib.tasks.subtraction import Batch as Pairs
 from gru_lib.tasks.subtraction import all_pairs, hard_pairs, random_batches, random_pairs, subtract_bits
@@ -196,20 +202,6 @@ def as_lists(m: Bundle) -> Row:
     return {n: (getattr(m.rnn, n) + 0.0).tolist() for n in names} | {
         "out": {n: (v + 0.0).tolist() for n, v in m.out.items()}
     }
-
-
-def from_lists(net: Row) -> Bundle:
-    """The bundle back: the inverse of `as_lists`."""
-    D, H = np.shape(net["W_xr"])
-    m = bundle(
-        rnn=gru_init(np.random.default_rng(0), D, H), out=linear_init(np.random.default_rng(0), H, len(net["out"]["b"]))
-    )
-    for name, values in net.items():
-        if name != "out":
-            getattr(m.rnn, name)[:] = values
-    for name, values in net["out"].items():
-        getattr(m.out, name)[:] = values
-    return m
 
 
 PARTS: dict[str, Callable[[], Row]] = {"subtraction": subtraction, "sequence": sequence}

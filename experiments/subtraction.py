@@ -16,7 +16,7 @@ import numpy as np
 
 from experiments._store import make_parts
 from gru_lib import SGD, Adam, elman_init, gru_init, lstm_init, train
-from gru_lib.models.subtractor import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
+from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_lib.tasks.subtraction import Batch, all_pairs, pick
 
 STORED = Path(__file__).with_suffix(".json")
