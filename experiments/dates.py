@@ -171,7 +171,7 @@ def beam(p: Seq2SeqParams, batch: Batch, n: int, width: int) -> Any:
 
 
 def cut_batches(rng: np.random.Generator, cut: float) -> Iterator[Batch]:
-    """ISO dates and their forms in four languages, a share `cut` of the forms emptied: a deliberate fault in the data."""
+    """ISO dates and their forms in four languages, a share `cut` of the forms emptied: a deliberate fault."""
     numbers = np.arange(pair_count(days()[0])).reshape(-1, len(LANGUAGES), len(FORMATS))[:, :WESTERN].reshape(-1)
     while True:
         found = pairs(days()[0], rng.choice(numbers, N))

@@ -115,7 +115,7 @@ def tuning(name: str, start: str, lr: float, seed: int) -> Row:
 
 
 def chosen(rows: Iterable[list[Any]], name: str, cell: str) -> tuple[str, float]:
-    """The initialisation and rate with the largest mean share right in the rows of `tuning`; fewest steps break ties."""
+    """The initialisation and rate with the best mean share right in the rows of `tuning`; fewest steps break ties."""
     found: dict[tuple[str, float], list[tuple[float, float]]] = {}
     for task_name, start, lr, _, row in rows:
         if task_name == name and start in CHOICES[cell]:
