@@ -3,7 +3,7 @@
 ``python tools/environment.py python -m experiments.other_memories [PART …]``
 
 ``net`` makes the net of the chapter's explorer, gru_lib/widgets/stack-net.json. Every run has its own seed, so any of
-them can be repeated alone. Stored runs are not repeated: delete those that you want anew. float32.
+them can be repeated alone. Stored runs are not repeated: delete those that you want to make again. float32.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Stateless functions over a parameter object. Every cell has `*_init`, `*_step` a
 read), `*_forward` and `*_backward` (the sequence, to run). The names used most are here; the others are in
 `gru_lib.cells`, `gru_lib.layers`, `gru_lib.models`, `gru_lib.tasks` and the modules beside this file.
 
-Public functions check their arguments on entry: a wrong type raises TypeError, a wrong shape or value ValueError, and
-the message names the argument, what was expected and what came. Docstrings list only what else is raised.
+Public functions check their arguments on entry and raise a TypeError or ValueError that names the argument, what it
+must be and what it is. Docstrings list only other errors, and those worth knowing.
 """
 
 from gru_lib import convert

@@ -62,12 +62,12 @@ _ONNX = {"gru": "zrn", "lstm": "iofg", "rnn": "h"}
 
 
 def with_convention(p: GRUParams, convention: str) -> GRUParams:
-    """Return a GRU that computes the same function with z meaning the other share.
-
-    1 − σ(a) = σ(−a), so negating W_xz, W_hz and b_z exchanges z and 1 − z. No bit is lost; `p` stays as it was.
+    """Return a GRU in the given convention that computes the same function.
 
     "keep":  h = z ⊙ h_prev + (1 − z) ⊙ n
     "write": h = (1 − z) ⊙ h_prev + z ⊙ n
+
+    1 − σ(a) = σ(−a), so negating W_xz, W_hz and b_z exchanges z and 1 − z. No bit is lost, and `p` stays as it was.
     """
     check_instance("with_convention", "p", p, GRUParams)
     check_choice("with_convention", "convention", convention, ("keep", "write"))
@@ -225,7 +225,7 @@ def from_onnx(
     W : array (dirs, G·H, D)
     R : array (dirs, G·H, H)
     B : array (dirs, 2·G·H), optional
-        The bias beside W, then the bias beside R.
+        The bias that goes with W, then the one that goes with R.
     linear_before_reset
         The node's attribute: 0 (its default) is our reset-before, anything else reset-after. Only for the GRU.
 

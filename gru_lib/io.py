@@ -26,7 +26,7 @@ __all__ = ["load", "save"]
 
 Array = NDArray[Any]
 
-_HEADER = "gru_lib.json"  # holds what the arrays are
+_HEADER = "gru_lib.json"  # describes the arrays
 _HEADER_BYTES = 1 << 20
 _NPY_BYTES = 1024  # more than the overhead of one array in a file
 # What the readers of zip and .npy raise at bytes that are neither.

@@ -271,7 +271,7 @@ class Chunks:
         self._start, self._state, self._due = state["start"], state["state"], False
 
 
-_HISTORY_BYTES = 1 << 27  # of text, in a checkpoint
+_HISTORY_BYTES = 1 << 27  # of JSON, in a checkpoint
 
 
 class _Checkpoint:
