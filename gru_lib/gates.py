@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import as_array
-from gru_lib.ops import sigmoid_pair
+from gru_lib.ops import of_shape, sigmoid_pair
 
 __all__ = [
     "convex_update",
@@ -28,7 +26,7 @@ Array = NDArray[Any]
 
 def hard_gate(a: ArrayLike) -> tuple[Array, Array]:
     """g = 1 where a > 0, else 0: each number is replaced or kept whole."""
-    a = _array("hard_gate", "a", a)
+    a = of_shape("hard_gate", "a", a)
     return (a.real > 0).astype(a.dtype), a
 
 
@@ -44,19 +42,19 @@ def hard_gate_backward(dg: ArrayLike, cache: Array, *, straight_through: bool = 
             "there is none. Use soft_gate, or pass straight_through=True for an estimate that treats the gate as "
             "g = a."
         )
-    return _array("hard_gate_backward", "dg", dg, cache.shape).copy()
+    return of_shape("hard_gate_backward", "dg", dg, cache.shape).copy()
 
 
 def soft_gate(a: ArrayLike) -> tuple[Array, tuple[Array, Array]]:
     """g = σ(a), between 0 and 1: a hard gate with a slope."""
-    g, not_g = sigmoid_pair(_array("soft_gate", "a", a))
+    g, not_g = sigmoid_pair(of_shape("soft_gate", "a", a))
     return g, (g, not_g)
 
 
 def soft_gate_backward(dg: ArrayLike, cache: tuple[Array, Array]) -> Array:
     """da = dg ⊙ σ(a) ⊙ σ(−a)."""
     g, not_g = cache
-    return _array("soft_gate_backward", "dg", dg, g.shape) * g * not_g
+    return of_shape("soft_gate_backward", "dg", dg, g.shape) * g * not_g
 
 
 def convex_update(g: ArrayLike, new: ArrayLike, old: ArrayLike) -> tuple[Array, tuple[Array, Array, Array]]:
@@ -64,19 +62,13 @@ def convex_update(g: ArrayLike, new: ArrayLike, old: ArrayLike) -> tuple[Array, 
 
     With a constant g this is the exponential average of everything that came as `new`.
     """
-    g = _array("convex_update", "g", g)
-    new, old = (_array("convex_update", name, v, g.shape) for name, v in (("new", new), ("old", old)))
+    g = of_shape("convex_update", "g", g)
+    new, old = (of_shape("convex_update", name, v, g.shape) for name, v in (("new", new), ("old", old)))
     return g * new + (1 - g) * old, (g, new, old)
 
 
 def convex_update_backward(ds: ArrayLike, cache: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     """dg = ds ⊙ (new − old),  dnew = ds ⊙ g,  dold = ds ⊙ (1 − g), returned in this order."""
     g, new, old = cache
-    ds = _array("convex_update_backward", "ds", ds, g.shape)
+    ds = of_shape("convex_update_backward", "ds", ds, g.shape)
     return ds * (new - old), ds * g, ds * (1 - g)
-
-
-def _array(where: str, name: str, value: ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
-    """Return a floating or complex array, of `shape` if given."""
-    axes = tuple(f"axis{i}" for i in range(np.ndim(value) if shape is None else len(shape)))
-    return as_array(where, name, value, axes, {} if shape is None else dict(zip(axes, shape, strict=True)))

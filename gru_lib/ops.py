@@ -112,6 +112,12 @@ def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array
     return dy @ p.W.T, grads
 
 
+def of_shape(where: str, name: str, value: ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
+    """Check that `value` is a floating or complex array, of `shape` if given, and return it."""
+    axes = tuple(f"axis{i}" for i in range(np.ndim(value) if shape is None else len(shape)))
+    return as_array(where, name, value, axes, {} if shape is None else dict(zip(axes, shape, strict=True)))
+
+
 def _last_axis(where: str, name: str, value: ArrayLike, size: int) -> Array:
     array = np.asarray(value)
     axes = tuple(f"axis{i}" for i in range(max(array.ndim - 1, 0)))
@@ -186,25 +192,22 @@ def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | 
         The loss in nats per (weighted) element, and its gradient, of the shape of `logits`.
     """
     where = "bce_with_logits"
-    a = np.asarray(logits)
-    axes = tuple(f"axis{i}" for i in range(a.ndim))
-    sizes = dict(zip(axes, a.shape, strict=True))
-    a = as_array(where, "logits", a, axes, sizes)
-    y = as_array(where, "targets", targets, axes, sizes)
+    a = of_shape(where, "logits", logits)
+    y = of_shape(where, "targets", targets, a.shape)
     if y.size and not ((y.real >= 0) & (y.real <= 1)).all():
         raise ValueError(f"{where}: targets must lie in [0, 1]; got {y.real.min():g}..{y.real.max():g}.")
-    w = _shares(where, weights, axes, sizes, a.real.dtype)
+    w = _shares(where, weights, a.shape, a.real.dtype)
     if weights is not None:
         a, y = np.where(w > 0, a, 0), np.where(w > 0, y, 0)
     s, _ = sigmoid_pair(a)
     return LossGrad((w * (_softplus(a) - y * a)).sum(), w * (s - y.astype(a.dtype)))
 
 
-def _shares(where: str, weights: ArrayLike | None, axes: tuple[str, ...], sizes: dict[str, int], dtype: Any) -> Array:
+def _shares(where: str, weights: ArrayLike | None, shape: tuple[int, ...], dtype: Any) -> Array:
     """The weights of a mean, divided by their sum; equal ones for None."""
-    w = np.ones(tuple(sizes[axis] for axis in axes), dtype)
+    w = np.ones(shape, dtype)
     if weights is not None:
-        w = as_array(where, "weights", weights, axes, sizes).astype(dtype)
+        w = of_shape(where, "weights", weights, shape).astype(dtype)
         if not (w >= 0).all():
             raise ValueError(f"{where}: weights must be at least 0; got {w.min():g}.")
     total = w.sum()
@@ -257,9 +260,8 @@ def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: ArrayL
     where = "softmax_cross_entropy"
     y = np.asarray(targets)
     axes = tuple(f"axis{i}" for i in range(y.ndim))
-    sizes = dict(zip(axes, y.shape, strict=True))
-    a = as_array(where, "logits", logits, (*axes, "K"), sizes)
-    w = _shares(where, weights, axes, sizes, a.real.dtype)
+    a = as_array(where, "logits", logits, (*axes, "K"), dict(zip(axes, y.shape, strict=True)))
+    w = _shares(where, weights, y.shape, a.real.dtype)
     if weights is not None:
         a, y = np.where(w[..., None] > 0, a, 0), np.where(w > 0, y, 0)
     y, w = _classes(where, "targets", y, a.shape[-1])[..., None], w[..., None]

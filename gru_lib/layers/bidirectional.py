@@ -53,7 +53,7 @@ def reverse(xs: ArrayLike, lengths: ArrayLike | None = None) -> Array:
 
 
 class BidirectionalTape(NamedTuple):
-    """What `bidirectional_backward` needs of the forward pass."""
+    """What `bidirectional_backward` needs from the forward pass."""
 
     forward: Any
     backward: Any

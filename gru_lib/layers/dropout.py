@@ -81,7 +81,7 @@ def dropout_masks(
 
 
 class DropoutTape(NamedTuple):
-    """What `dropout_backward` needs of the forward pass."""
+    """What `dropout_backward` needs from the forward pass."""
 
     x: Array | None
     tape: Any

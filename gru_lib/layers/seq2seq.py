@@ -102,7 +102,7 @@ def seq2seq_init(
 
 
 class Seq2SeqTape(NamedTuple):
-    """What `seq2seq_backward` needs of the forward pass."""
+    """What `seq2seq_backward` needs from the forward pass."""
 
     shape: tuple[int, int, int]  # source steps, N, the width of the encoder's output
     last: Array  # (N,): the encoder's last real step

@@ -54,7 +54,7 @@ def stack_masks(
 
 
 class StackTape(NamedTuple):
-    """What `stack_backward` needs of the forward pass."""
+    """What `stack_backward` needs from the forward pass."""
 
     layers: tuple[Any, ...]
     shape: tuple[int, int]  # T, N

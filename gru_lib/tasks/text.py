@@ -169,7 +169,7 @@ def _assemble(topics: Mapping[str, str], manifest: Mapping[str, Any]) -> Text:
 
 
 class Streams(NamedTuple):
-    """Inputs and targets for `gru_lib.Chunks`, time first: ys is xs one step later."""
+    """Inputs and targets for `Chunks`, time first: ys is xs one step later."""
 
     xs: NDArray[np.int64]  # (T, N)
     ys: NDArray[np.int64]  # (T, N)
