@@ -7,7 +7,8 @@ from traitlets import TraitError
 
 from experiments import explorer_nets
 from gru_lib import gru_forward
-from gru_lib.models.subtractor import hand_set, subtractor_predict
+from gru_lib.models.hand_set import hand_set
+from gru_lib.models.reader import subtractor_predict
 from gru_lib.tasks.subtraction import encode, random_pairs, subtract_bits
 from gru_lib.widgets import SubtractionExplorer
 from gru_lib.widgets._modules import assemble
