@@ -77,11 +77,11 @@ def exercise(build: Callable[Options, Exercise]) -> Callable[Concatenate[Functio
     EXERCISES[name] = build
 
     @functools.wraps(build)
-    def check(f: Function, *args: Options.args, **options: Options.kwargs) -> Result:
+    def check(f: Function, /, *args: Options.args, **options: Options.kwargs) -> Result:
         return run(name, build(*args, **options), f)
 
     shown = inspect.signature(build)
-    f = inspect.Parameter("f", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    f = inspect.Parameter("f", inspect.Parameter.POSITIONAL_ONLY)
     vars(check)["__signature__"] = shown.replace(parameters=[f, *shown.parameters.values()], return_annotation=Result)
     return check
 

@@ -118,7 +118,8 @@ def stack_forward(
     for (_, layer), start, m in zip(p.members(), starts, masks, strict=True):
         out, end, tape = dropout_forward(hs, start, layer, masks=m, lengths=lengths)
         hs = out + hs if _skips(p, layer) else out
-        ends, tapes = [*ends, end], [*tapes, tape]
+        ends.append(end)
+        tapes.append(tape)
     return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask)
 
 
@@ -137,9 +138,10 @@ def stack_backward(
     ends, starts, grads = _per_layer(where, "dstate_T", dstate_T, p), [], []
     for (_, layer), end, kept in reversed(list(zip(p.members(), ends, tape.layers, strict=True))):
         dxs, dstart, g = dropout_backward(dhs, end, kept, layer)
-        dhs = dxs + dhs if dhs is not None and _skips(p, layer) else dxs
-        starts, grads = [dstart, *starts], [g.flat, *grads]
-    return dhs, tuple(starts), p.on(np.concatenate(grads))
+        dhs = dxs = dxs + dhs if dhs is not None and _skips(p, layer) else dxs
+        starts.append(dstart)
+        grads.append(g.flat)
+    return dxs, tuple(starts[::-1]), p.on(np.concatenate(grads[::-1]))
 
 
 def _skips(p: StackParams, layer: Params) -> bool:
