@@ -29,6 +29,10 @@ Array = NDArray[Any]
 class BidirectionalParams(Bundle):
     """Parameters of both directions: `p.forward` and `p.backward`, on one flat array."""
 
+    D: int
+    forward: Params
+    backward: Params
+
 
 def bidirectional(forward: Params, backward: Params) -> BidirectionalParams:
     """Join the parameters of two layers that read the same input: ``bidirectional(gru_init(…), gru_init(…))``.

@@ -25,6 +25,9 @@ Array = NDArray[Any]
 class StackParams(Bundle):
     """Parameters of a stack: `p.layer0`, `p.layer1` …, on one flat array; `p.residual`."""
 
+    D: int
+    residual: bool
+
 
 def stack(*layers: Params, residual: bool = False) -> StackParams:
     """Put layers on top of each other: ``stack(gru_init(rng, D, H), gru_init(rng, H, H))``.

@@ -199,7 +199,9 @@ def flip(found: Dates) -> Batch:
     return Batch(*ISO.tokens(found.iso), *WRITTEN.tokens(found.texts, end=True))
 
 
-def batches(rng: np.random.Generator, days: ArrayLike, N: int, *, size: int | None = None, reverse: bool = True) -> Any:
+def batches(
+    rng: np.random.Generator, days: ArrayLike, N: int, *, size: int | None = None, reverse: bool = True
+) -> Iterator[Batch]:
     """Yield batches of N pairs without end, drawn from all pairs of the days, or from `size` of them drawn first."""
     check_instance("batches", "rng", rng, np.random.Generator)
     N, count = check_int("batches", "N", N), pair_count(days)
