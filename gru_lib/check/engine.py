@@ -81,8 +81,8 @@ def exercise(build: Callable[Options, Exercise]) -> Callable[Concatenate[Functio
         return run(name, build(*args, **options), f)
 
     shown = inspect.signature(build)
-    f = inspect.Parameter("f", inspect.Parameter.POSITIONAL_ONLY, annotation=Function)
-    vars(check)["__signature__"] = shown.replace(parameters=[f, *shown.parameters.values()], return_annotation=Result)
+    f = inspect.Parameter("f", inspect.Parameter.POSITIONAL_ONLY, annotation="Function")
+    vars(check)["__signature__"] = shown.replace(parameters=[f, *shown.parameters.values()], return_annotation="Result")
     return check
 
 

@@ -34,8 +34,8 @@ def _draw(
 
 def _step(
     x: Array, h_prev: Array, w: Weights, variant: _Variant, *, gate: Scalar = sig, squash: Scalar = math.tanh
-) -> Outputs:
-    """r, z, n, q and h of one step (chapter 4). `gate` and `squash` stand in the places of σ and tanh."""
+) -> tuple[Array, GRUCache]:
+    """One step (chapter 4). `gate` and `squash` stand in the places of σ and tanh."""
     r, z = each(gate, affine(x, h_prev, w, "r")), each(gate, affine(x, h_prev, w, "z"))
     if variant.after:
         q = matmul(h_prev, w["W_hn"]) + w["b_hn"]
@@ -43,12 +43,8 @@ def _step(
     else:
         q = r * h_prev
         n = each(squash, affine(x, q, w, "n"))
-    h = (1 - z) * h_prev + z * n if variant.write else z * h_prev + (1 - z) * n
-    return {"r": r, "z": z, "n": n, "q": q, "h": h}
-
-
-def _cache(x: Array, h_prev: Array, s: Outputs) -> GRUCache:
-    return GRUCache(x, h_prev, s["r"], 1 - s["r"], s["z"], 1 - s["z"], s["n"], s["q"])
+    kept, written = (1 - z, z) if variant.write else (z, 1 - z)
+    return kept * h_prev + written * n, GRUCache(x, h_prev, r, 1 - r, z, 1 - z, n, q)
 
 
 def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -> Iterator[Mistake]:
@@ -99,7 +95,7 @@ def gru_step(*, reset_after: bool = False, convention: str = "keep", bias: bool 
     x, h_prev = rng.normal(size=(N, D)), rng.normal(size=(N, H))
 
     def run(w: Weights, variant: _Variant, **options: Any) -> Outputs:
-        return {"h": _step(x, h_prev, w, variant, **options)["h"]}
+        return {"h": _step(x, h_prev, w, variant, **options)[0]}
 
     args = {"x": x, "h_prev": h_prev, "p": p}
     return Exercise(args, run(w, variant), lambda: _step_mistakes(w, run, variant))
@@ -123,7 +119,7 @@ def gru_forward(
     ) -> Outputs:
         h, hs = start, []
         for x, m in zip(xs, mask, strict=True):
-            new = _step(np.where(m, x, 0), h, w, variant, **options)["h"]
+            new, _ = _step(np.where(m, x, 0), h, w, variant, **options)
             h = np.where(m, new, h) if carry else new
             hs.append(np.where(m, h, 0) if zero else h)
         return {"hs": np.array(hs), "h_T": h}
@@ -132,7 +128,7 @@ def gru_forward(
 
     def mistakes() -> Iterator[Mistake]:
         hs, h_T = right["hs"], right["h_T"]
-        again = np.array([_step(x, h0, w, variant)["h"] for x in xs])
+        again = np.array([_step(x, h0, w, variant)[0] for x in xs])
         yield "every step starts from h0: carry the state, h = step(x_t, h).", {"hs": again, "h_T": again[-1]}
         before = np.array([h0, *hs[:-1]])
         yield "hs holds h_{t−1} where h_t belongs: store the state after the step.", {"hs": before, "h_T": h_T}
@@ -154,21 +150,21 @@ def gru_forward(
 
 
 def _step_backward(
-    dh: Array, x: Array, h_prev: Array, w: Weights, variant: _Variant, leave: tuple[str, ...] = ()
+    dh: Array, cache: GRUCache, w: Weights, variant: _Variant, leave: tuple[str, ...] = ()
 ) -> tuple[Outputs, dict[str, Outputs]]:
     """Return the gradients of one step (chapter 5), and the terms of dx and dh_prev. `leave`: keys of LEFT_OUT."""
     after, write = variant
-    s = _step(x, h_prev, w, variant)
-    r, z, n, q, h = (s[k] for k in "rznqh")
+    x, h_prev, r, _, z, _, n, q = cache
+    kept, written = (1 - z, z) if write else (z, 1 - z)
 
     def factor(name: str, value: Array) -> Array:
         return np.ones_like(value) if name in leave else value
 
-    share_of_h_prev = 1 - z if write != ("share of h_prev" in leave) else z
-    share_of_n = z if write != ("share of n" in leave) else 1 - z
+    direct = dh * (written if "share of h_prev" in leave else kept)
+    dn = dh * (kept if "share of n" in leave else written)
     dz = dh * (n - h_prev if write != ("sign z" in leave) else h_prev - n)
-    da_n = dh * share_of_n * factor("slope n", 1 - n * n)
-    seen = h if "h for h_prev" in leave else h_prev
+    da_n = dn * factor("slope n", 1 - n * n)
+    seen = kept * h_prev + written * n if "h for h_prev" in leave else h_prev
     if after:
         dq, dr = da_n * factor("dq r", r), da_n * factor("dr h", q)
         through, dW_hn = matmul(dq, w["W_hn"].T), matmul(seen.T, dq)
@@ -180,7 +176,7 @@ def _step_backward(
     W_hT = {g: w[f"W_h{g}"] if "W_h T" in leave else w[f"W_h{g}"].T for g in "rz"}
     terms = {
         "dh_prev": {
-            f"dh ⊙ {'(1 − z)' if write else 'z'}, the direct path": dh * share_of_h_prev,
+            f"dh ⊙ {'(1 − z)' if write else 'z'}, the direct path": direct,
             "da_z W_hzᵀ, through the update gate": matmul(da["z"], W_hT["z"]),
             "da_r W_hrᵀ, through the reset gate": matmul(da["r"], W_hT["r"]),
             f"{'dq W_hnᵀ' if after else 'dq ⊙ r'}, through the candidate": through,
@@ -237,15 +233,15 @@ def gru_step_backward(*, reset_after: bool = False, convention: str = "keep", bi
     """
     p, w, rng, variant = _draw("gru_step_backward", reset_after, convention, bias)
     x, h_prev, dh = (rng.normal(size=(N, k)) for k in (D, H, H))
+    _, cache = _step(x, h_prev, w, variant)
+    outputs, terms = _step_backward(dh, cache, w, variant)
     names = _grad_names(p)
-    outputs, terms = _step_backward(dh, x, h_prev, w, variant)
+    right = {name: outputs[name] for name in ("dx", "dh_prev", *(f"d{name}" for name in names))}
 
     def mistakes() -> Iterator[Mistake]:
-        return _step_backward_mistakes(lambda leave: _step_backward(dh, x, h_prev, w, variant, leave)[0], variant)
+        return _step_backward_mistakes(lambda leave: _step_backward(dh, cache, w, variant, leave)[0], variant)
 
-    args = {"dh": dh, "cache": _cache(x, h_prev, _step(x, h_prev, w, variant)), "p": p}
-    right = {name: outputs[name] for name in ("dx", "dh_prev", *(f"d{name}" for name in names))}
-    return Exercise(args, right, mistakes, grads=names, terms=terms, batch=N)
+    return Exercise({"dh": dh, "cache": cache, "p": p}, right, mistakes, grads=names, terms=terms, batch=N)
 
 
 @exercise
@@ -259,9 +255,8 @@ def gru_backward(*, reset_after: bool = False, convention: str = "keep", bias: b
     dhs, dh_T = rng.normal(size=(T, N, H)), rng.normal(size=(N, H))
     names, caches = _grad_names(p), []
     for x in xs:
-        s = _step(x, h, w, variant)
-        caches.append(_cache(x, h, s))
-        h = s["h"]
+        h, cache = _step(x, h, w, variant)
+        caches.append(cache)
 
     def loop(
         leave: tuple[str, ...] = (), *, flow: bool = True, last: bool = True, outer: bool = True, sums: bool = True
@@ -271,7 +266,7 @@ def gru_backward(*, reset_after: bool = False, convention: str = "keep", bias: b
         for t in reversed(range(T)):
             end = t == T - 1
             dh = (dh if flow or end else 0 * dh) + (dhs[t] if outer or end else 0)
-            g, _ = _step_backward(dh, xs[t], caches[t].h_prev, w, variant, leave)
+            g, _ = _step_backward(dh, caches[t], w, variant, leave)
             dh, dxs[t] = g["dh_prev"], g["dx"]
             grads = {name: g[name] + (a if sums else 0) for name, a in grads.items()}
         return {"dxs": dxs, "dh0": dh, **grads}
