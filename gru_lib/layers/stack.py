@@ -141,7 +141,9 @@ def stack_backward(
     ends, starts, grads = _per_layer(where, "dstate_T", dstate_T, p), [], []
     for (_, layer), end, kept in reversed(list(zip(p.members(), ends, tape.layers, strict=True))):
         dxs, dstart, g = dropout_backward(dhs, end, kept, layer)
-        dhs = dxs = dxs + dhs if dhs is not None and _skips(p, layer) else dxs
+        if dhs is not None and _skips(p, layer):
+            dxs = dxs + dhs
+        dhs = dxs  # those of the layer below
         starts.append(dstart)
         grads.append(g.flat)
     return dxs, tuple(starts[::-1]), p.on(np.concatenate(grads[::-1]))
