@@ -55,7 +55,11 @@ __all__ = [
 
 Array = NDArray[Any]
 
-_INIT = {"gru": (GRUParams, gru_init), "lstm": (LSTMParams, lstm_init), "rnn": (ElmanParams, elman_init)}
+_INIT: dict[str, Any] = {
+    "gru": (GRUParams, gru_init),
+    "lstm": (LSTMParams, lstm_init),
+    "rnn": (ElmanParams, elman_init),
+}
 _OURS = {"gru": "rzn", "lstm": "ifgo", "rnn": "h"}
 _KERAS = {"gru": "zrn", "lstm": "ifgo", "rnn": "h"}
 _ONNX = {"gru": "zrn", "lstm": "iofg", "rnn": "h"}
@@ -125,8 +129,8 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
                 sizes["D"] = len(suffixes) * sizes["H"]
             W_x = as_array(where, names[0], state[names[0]], ("GH", "D"), sizes)
             W_h = as_array(where, names[1], state[names[1]], ("GH", "H"), sizes)
-            b = [as_array(where, name, state[name], ("GH",), sizes) for name in names[2:]] or [None, None]
-            directions.append(_build(cell, _OURS[cell], W_x.T, W_h.T, *b, **options))
+            b = [as_array(where, name, state[name], ("GH",), sizes) for name in names[2:]]
+            directions.append(_build(cell, _OURS[cell], W_x.T, W_h.T, *(b or (None, None)), **options))
         layers.append(directions)
     return layers
 
@@ -150,7 +154,7 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
             W_x, W_h, b_x, b_h = _take("to_torch", p, _OURS, reset_after=True)
             state[f"weight_ih_l{layer}{suffix}"] = np.ascontiguousarray(W_x.T)
             state[f"weight_hh_l{layer}{suffix}"] = np.ascontiguousarray(W_h.T)
-            if b_x is not None:
+            if b_x is not None and b_h is not None:
                 state[f"bias_ih_l{layer}{suffix}"], state[f"bias_hh_l{layer}{suffix}"] = b_x, b_h
     return state
 
@@ -201,7 +205,7 @@ def to_keras(directions: Sequence[Params]) -> list[Array]:
     for p in _directions("to_keras", directions):
         W_x, W_h, b_x, b_h = _take("to_keras", p, _KERAS)
         weights += [W_x, W_h]
-        if b_x is not None:
+        if b_x is not None and b_h is not None:
             weights.append(np.stack([b_x, b_h]) if isinstance(p, GRUParams) and p.reset_after else b_x)
     return weights
 
@@ -395,9 +399,8 @@ def _take(
         b_x, b_h = p.b, np.zeros_like(p.b)
         if cell == "gru" and p.reset_after:
             b_h[2 * p.H :] = p.b_hn
-    W_x, W_h, b_x, b_h = (
-        None if a is None else _reorder(a, _OURS[cell], orders[cell]) for a in (p.W_x, p.W_h, b_x, b_h)
-    )
+    W_x, W_h = (_reorder(a, _OURS[cell], orders[cell]) for a in (p.W_x, p.W_h))
+    b_x, b_h = (None if a is None else _reorder(a, _OURS[cell], orders[cell]) for a in (b_x, b_h))
     return W_x, W_h, b_x, b_h
 
 

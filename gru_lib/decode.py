@@ -115,7 +115,7 @@ def _run(
     tokens, max_steps = _check(where, start, end, max_steps), check_int(where, "max_steps", max_steps)
     log_prob, lengths = np.zeros(tokens.shape), np.zeros(tokens.shape, int)
     live = np.ones(tokens.shape, bool)
-    chosen = []
+    chosen: list[Array] = []
     while live.any() and len(chosen) < max_steps:
         log_probs, state = step(state, tokens[()])
         log_probs = _check_log_probs(where, log_probs, tokens.shape, live)

@@ -102,7 +102,7 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
                 array[index] = value + 1e-30j
                 gradient[index] = np.imag(_call(loss, point)) / 1e-30
             else:
-                step = 6e-6 * max(1.0, abs(value))
+                step = 6e-6 * max(1.0, float(abs(value)))
                 array[index] = value + step
                 above = _call(loss, point)
                 array[index] = value - step

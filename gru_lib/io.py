@@ -116,7 +116,8 @@ def write_npz(path: Path, arrays: Mapping[str, Array], header: Mapping[str, Any]
     """Write named arrays and a header, uncompressed: numbers hardly compress, and reading never expands anything."""
     buffer = io.BytesIO()
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez(buffer, **{_HEADER: text}, **arrays)
+    named: dict[str, Any] = {_HEADER: text, **arrays}
+    np.savez(buffer, **named)
     write_atomically(path, buffer.getvalue())
 
 

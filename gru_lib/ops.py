@@ -75,6 +75,12 @@ def orthogonal(rng: np.random.Generator, H: int) -> Array:
 class LinearParams(Params):
     """Parameters of a linear layer: W (D, K) and, with `bias`, b (K,)."""
 
+    D: int
+    K: int
+    bias: bool
+    W: Array
+    b: Array
+
 
 def linear_init(
     rng: np.random.Generator, D: int, K: int, *, bias: bool = True, dtype: DTypeLike = np.float64
@@ -126,6 +132,10 @@ def _last_axis(where: str, name: str, value: ArrayLike, size: int) -> Array:
 
 class EmbeddingParams(Params):
     """Parameters of an embedding: E (V, D), one row for each of V tokens."""
+
+    V: int
+    D: int
+    E: Array
 
 
 def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike = np.float64) -> EmbeddingParams:

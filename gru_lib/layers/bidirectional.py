@@ -29,6 +29,10 @@ Array = NDArray[Any]
 class BidirectionalParams(Bundle):
     """Parameters of both directions: `p.forward` and `p.backward`, on one flat array."""
 
+    D: int
+    forward: Params
+    backward: Params
+
 
 def bidirectional(forward: Params, backward: Params) -> BidirectionalParams:
     """Join the parameters of two layers that read the same input: ``bidirectional(gru_init(…), gru_init(…))``."""
@@ -97,14 +101,14 @@ def bidirectional_forward(
     check_instance(where, "p", p, BidirectionalParams)
     xs, _, _, _ = begin(where, p, xs, lengths)
     starts, masks = _pair(where, "state0", state0), _pair(where, "h_mask", h_mask)
-    hs, ends, tapes = [], [], []
+    found = []
     for layer, x, start, m in zip((p.forward, p.backward), (xs, reverse(xs, lengths)), starts, masks, strict=True):
         given = {} if m is None else {"h_mask": m}
-        out, end, tape = cell_of(layer).forward(x, start, layer, lengths=lengths, **given)
-        hs, ends, tapes = [*hs, out], [*ends, end], [*tapes, tape]
+        found.append(cell_of(layer).forward(x, start, layer, lengths=lengths, **given))
+    (hs, end, tape), (hs_b, end_b, tape_b) = found
     lengths = None if lengths is None else np.array(lengths)
-    out = np.concatenate([hs[0], reverse(hs[1], lengths)], axis=2)
-    return out, (ends[0], ends[1]), BidirectionalTape(*tapes, out.shape[:2], lengths)
+    hs = np.concatenate([hs, reverse(hs_b, lengths)], axis=2)
+    return hs, (end, end_b), BidirectionalTape(tape, tape_b, hs.shape[:2], lengths)
 
 
 def bidirectional_backward(

@@ -17,6 +17,8 @@ from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import State, advance, cell_of
 from gru_lib.decode import Step
 from gru_lib.ops import (
+    EmbeddingParams,
+    LinearParams,
     embedding_backward,
     embedding_forward,
     embedding_init,
@@ -51,6 +53,14 @@ class Seq2SeqParams(Bundle):
     start : int, the token that the decoder gets first
     feed : bool, whether the decoder sees the encoder's last output at every step
     """
+
+    source: EmbeddingParams
+    target: EmbeddingParams
+    encoder: Params
+    decoder: Params
+    out: LinearParams
+    start: int
+    feed: bool
 
 
 def seq2seq_init(

@@ -25,6 +25,9 @@ Array = NDArray[Any]
 class StackParams(Bundle):
     """Parameters of a stack: `p.layer0`, `p.layer1` …, on one flat array, and `p.residual`."""
 
+    D: int
+    residual: bool
+
 
 def stack(*layers: Params, residual: bool = False) -> StackParams:
     """Put layers on top of each other, the lowest first: ``stack(gru_init(rng, D, H), gru_init(rng, H, H))``.
@@ -100,7 +103,8 @@ def stack_forward(
     for (_, layer), start, m in zip(p.members(), starts, masks, strict=True):
         out, end, tape = dropout_forward(hs, start, layer, masks=m, lengths=lengths)
         hs = out + hs if _skips(p, layer) else out
-        ends, tapes = [*ends, end], [*tapes, tape]
+        ends.append(end)
+        tapes.append(tape)
     return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask)
 
 
@@ -119,9 +123,12 @@ def stack_backward(
     ends, starts, grads = _per_layer(where, "dstate_T", dstate_T, p), [], []
     for (_, layer), end, kept in reversed(list(zip(p.members(), ends, tape.layers, strict=True))):
         dxs, dstart, g = dropout_backward(dhs, end, kept, layer)
-        dhs = dxs + dhs if dhs is not None and _skips(p, layer) else dxs
-        starts, grads = [dstart, *starts], [g.flat, *grads]
-    return dhs, tuple(starts), p.on(np.concatenate(grads))
+        if dhs is not None and _skips(p, layer):
+            dxs = dxs + dhs
+        dhs = dxs  # those of the layer below
+        starts.append(dstart)
+        grads.append(g.flat)
+    return dxs, tuple(starts[::-1]), p.on(np.concatenate(grads[::-1]))
 
 
 def _skips(p: StackParams, layer: Params) -> bool:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,7 +38,7 @@ Array = NDArray[Any]
 
 #: Languages, by the name of their CLDR locale.
 LANGUAGES = ("en", "de", "fr", "es", "ja", "zh")
-FORMATS = ("medium", "long", "full")
+FORMATS: tuple[Literal["medium", "long", "full"], ...] = ("medium", "long", "full")
 #: The first and the last day, as `date.toordinal` counts them: 36,525 days.
 FIRST, LAST = date(1950, 1, 1).toordinal(), date(2049, 12, 31).toordinal()
 
@@ -87,10 +87,10 @@ class Alphabet:
 
     def text(self, tokens: ArrayLike) -> str:
         """Return tokens (T,) as text, up to the first `end`; a `start` in it shows as "?"."""
-        tokens = np.asarray(tokens).tolist()
-        if self.end in tokens:
-            tokens = tokens[: tokens.index(self.end)]
-        return "".join("?" if t == self.start else self.characters[t] for t in tokens)
+        found: list[int] = np.asarray(tokens).tolist()
+        if self.end in found:
+            found = found[: found.index(self.end)]
+        return "".join("?" if t == self.start else self.characters[t] for t in found)
 
 
 #: The characters of written dates. A test checks that they are exactly those that occur.
@@ -178,7 +178,9 @@ def flip(found: Dates) -> Batch:
     return Batch(*ISO.tokens(found.iso), *WRITTEN.tokens(found.texts, end=True))
 
 
-def batches(rng: np.random.Generator, days: ArrayLike, N: int, *, size: int | None = None, reverse: bool = True) -> Any:
+def batches(
+    rng: np.random.Generator, days: ArrayLike, N: int, *, size: int | None = None, reverse: bool = True
+) -> Iterator[Batch]:
     """Yield batches of N pairs forever, drawn from all pairs of the days, or from `size` of them drawn at the start."""
     check_instance("batches", "rng", rng, np.random.Generator)
     N, count = check_int("batches", "N", N), pair_count(days)
@@ -231,7 +233,7 @@ def _locales() -> tuple[_Locale, ...]:
         short, wide = (get_month_names(width, locale=name) for width in ("abbreviated", "wide"))
         weekdays = get_day_names("wide", locale=name)
         return _Locale(
-            tuple(parse_pattern(get_date_format(form, name).pattern).format for form in FORMATS),
+            tuple(str(parse_pattern(get_date_format(form, name).pattern).format) for form in FORMATS),
             tuple((short[month], wide[month]) for month in range(1, 13)),
             tuple(weekdays[day] for day in range(7)),
         )

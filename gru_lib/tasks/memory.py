@@ -8,7 +8,7 @@ answer at a step follows from the tokens up to that step and is a row of K bits;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -145,7 +145,7 @@ def agreement(
     """
     where = "agreement"
     N, T = _check(where, rng, N, T, shortest=2)
-    lowest, highest = (distance, distance) if np.ndim(distance) == 0 else distance
+    lowest, highest = (distance, distance) if np.ndim(distance) == 0 else cast("tuple[int, int]", distance)
     lowest = check_int(where, "distance", lowest, minimum=0)
     highest = check_int(where, "distance", highest, minimum=lowest)
     if highest > T - 2:
@@ -178,7 +178,7 @@ def batches(rng: np.random.Generator, task: str, N: int, T: int | tuple[int, int
     """
     check_choice("batches", "task", task, tuple(TASKS))
     check_instance("batches", "rng", rng, np.random.Generator)
-    lowest, highest = (T, T) if np.ndim(T) == 0 else T
+    lowest, highest = (T, T) if np.ndim(T) == 0 else cast("tuple[int, int]", T)
     lowest = check_int("batches", "T", lowest)
     highest = check_int("batches", "T", highest, minimum=lowest)
     while True:

@@ -77,7 +77,7 @@ def random_batches(rng: np.random.Generator, N: int, bits: tuple[int, int]) -> I
         yield random_pairs(rng, N, int(rng.integers(lowest, highest + 1)))
 
 
-def pick(batch: Batch, index: ArrayLike) -> Batch:
+def pick(batch: Batch, index: slice | Array | list[int]) -> Batch:
     """Return some pairs of a batch: `index` is a slice, a mask or a list of pair numbers."""
     return Batch(batch.xs[:, index], batch.ys[:, index])
 
