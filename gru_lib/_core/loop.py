@@ -147,7 +147,8 @@ def _check_state(where: str, name: str, state: Any, like: State, grown: bool = F
     if not isinstance(state, tuple) or len(state) != len(like):
         raise TypeError(f"{where}: {name} must be a {type(like).__name__}; got {type(state).__name__}.")
     checked, grow = [], None
-    for part, value, a in zip(like._fields, state, like, strict=True):
+    fields: tuple[str, ...] = type(like)._fields  # type: ignore[attr-defined]  # a NamedTuple
+    for part, value, a in zip(fields, state, like, strict=True):
         sizes = {f"axis{i}": size for i, size in enumerate(a.shape)}
         if a.ndim > 1 and a.shape[1] == 0 and not grown:
             grow = np.shape(value)[1] if grow is None and np.ndim(value) == a.ndim else grow or 0

@@ -33,11 +33,11 @@ from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.buffers import Loan, empty
 from gru_lib._core.products import as_columns
 from gru_lib._core.sequence import rows
+from gru_lib._core.types import Array
 
 __all__ = [
     "Reserve",
@@ -51,8 +51,6 @@ __all__ = [
     "spans",
     "steps",
 ]
-
-Array = NDArray[Any]
 
 _FEW = 64  # steps; the views of many more take much memory, 128 bytes each, and making them is less of the time
 
@@ -130,8 +128,8 @@ class Reserve:
             self.seen[:] = batch_last(h_mask)
         np.matmul(W_x, batch_last(self.x), out=self.a)
 
-    def run(self, p: Any, mask: Array | None) -> None:
-        """Go through the steps, from the first to the last."""
+    def run(self, p: Any, xs: Array, states: Sequence[Array], mask: Array | None, h_mask: Array | None) -> None:
+        """Fill every array: `load`, then the cell's step for t = 1 … T."""
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy needs views of its own
@@ -235,7 +233,8 @@ def backward(
     over spans and blocks of what `Workspace.products` gave for the weights: none if there was no step.
     """
     (T, N, H), dtype = dhs.shape, dstates[0].dtype
-    dxs, dstates0, sums = empty((T, N, len(W_x)), dtype), [np.empty((N, H), dtype) for _ in dstates], []
+    dxs, dstates0 = empty((T, N, len(W_x)), dtype), [np.empty((N, H), dtype) for _ in dstates]
+    sums: list[Array] = []
     start = 0
     for block in (loan.it for loan in lent):
         c = slice(start, start := start + block.h.shape[2])

@@ -16,7 +16,7 @@ class Forward(Protocol):
     """forward(xs, state0, p, *, lengths=None) -> hs, state_T, tape; state0 None is the state a cell starts from."""
 
     def __call__(
-        self, xs: ArrayLike, state0: State | None, p: Any, *, lengths: ArrayLike | None = None
+        self, xs: ArrayLike, state0: State | None, p: Any, /, *, lengths: ArrayLike | None = None
     ) -> tuple[Array, State, Any]: ...
 
 
@@ -24,5 +24,5 @@ class Backward(Protocol):
     """backward(dhs, dstate_T, tape, p) -> dxs, dstate0, grads; None counts as zeros."""
 
     def __call__(
-        self, dhs: ArrayLike | None, dstate_T: State | None, tape: Any, p: Any
+        self, dhs: ArrayLike | None, dstate_T: State | None, tape: Any, p: Any, /
     ) -> tuple[Array, State, Any]: ...

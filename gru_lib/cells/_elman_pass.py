@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.passes import Reserve, Workspace, steps
+from gru_lib._core.types import Array
 from gru_lib.ops import sigmoid, sigmoid_pair
 
 __all__ = ["ElmanReserve", "ElmanWorkspace", "activate", "derivative"]
-
-Array = NDArray[Any]
 
 
 def activate(activation: str, a: Array, out: Array | None = None) -> Array:

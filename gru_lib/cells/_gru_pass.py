@@ -30,15 +30,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.passes import Reserve, Workspace, batch_first, steps
 from gru_lib._core.products import times
+from gru_lib._core.types import Array
 from gru_lib.ops import lowest_exponent
 
 __all__ = ["GRUReserve", "GRUWorkspace", "gate", "gradients"]
-
-Array = NDArray[Any]
 
 
 class Span(NamedTuple):

@@ -27,14 +27,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.passes import Reserve, Workspace, steps
+from gru_lib._core.types import Array
 from gru_lib.ops import lowest_exponent
 
 __all__ = ["LSTMReserve", "LSTMWorkspace"]
-
-Array = NDArray[Any]
 
 
 class Span(NamedTuple):

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Loan
 from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.types import Array
 from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import orthogonal
@@ -34,20 +35,18 @@ __all__ = [
     "irnn_init",
 ]
 
-Array = NDArray[Any]
-
 
 class ElmanParams(Params):
-    """Parameters of Elman's network, the split and the concatenated weights in the same memory.
+    """Parameters of Elman's network, the split and the concatenated weights in the same memory."""
 
-    Attributes
-    ----------
-    W : array (H + D, H), for the concatenated form [h_prev, x] W
-    W_h, W_x : arrays (H, H) and (D, H), the rows of W that meet h_prev and x
-    b : array (H,) (0.0 without bias)
-    D, H : sizes of input and state
-    activation : "tanh", "relu", "sigmoid" or "linear"
-    """
+    D: int
+    H: int
+    activation: str  # "tanh", "relu", "sigmoid" or "linear"
+    bias: bool
+    W: Array  # (H + D, H), for the concatenated form [h_prev, x] W; its rows are
+    W_h: Array  # (H, H), those that meet h_prev, and
+    W_x: Array  # (D, H), those that meet x
+    b: Array  # (H,), 0.0 without bias
 
 
 def elman_init(
@@ -64,23 +63,12 @@ def elman_init(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
-    D, H
-        Sizes of the input and of the state.
     activation
         "tanh", "relu", "sigmoid", or "linear" for a linear recurrence.
-    bias
-        Whether there is a b.
     init
         "uniform", or "orthogonal" for a W_h that keeps every vector's length.
-    dtype
-        float32 or float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
+    D, H, bias, dtype
+        As in `gru_init`.
     """
     where = "elman_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -112,11 +100,8 @@ def irnn_init(
 ) -> ElmanParams:
     """Return Elman's network with ReLU that starts as an IRNN: W_h = I, b = 0, W_x normal with deviation `std`.
 
-    At first the state is copied from step to step, and so is its gradient. Training may leave the identity.
-
-    Notes
-    -----
-    Chapter 13. Le, Jaitly & Hinton (2015), arXiv:1504.00941.
+    At first the state is copied from step to step, and so is its gradient. Training may leave the identity. Chapter 13;
+    Le, Jaitly & Hinton (2015), arXiv:1504.00941.
     """
     std = check_number("irnn_init", "std", std, least=0)
     p = elman_init(rng, D, H, activation="relu", dtype=dtype)
@@ -136,26 +121,7 @@ class ElmanCache(NamedTuple):
 def elman_step(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
     """One step of Elman's network, split weights: a = x W_x + h_prev W_h + b,  h = g(a).
 
-    Parameters
-    ----------
-    x : array (N, D)
-    h_prev : array (N, H)
-    p : ElmanParams
-        Its activation is g.
-
-    Returns
-    -------
-    h : array (N, H)
-    cache : ElmanCache
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
-    Notes
-    -----
-    Chapter 1. Elman (1990), Finding structure in time.
+    Shapes as in `gru_step`; p.activation is g. Chapter 1; Elman (1990), Finding structure in time.
     """
     check_instance("elman_step", "p", p, ElmanParams)
     x, h_prev = check_rows("elman_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
@@ -173,14 +139,6 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
         dx = da W_xᵀ,        dh_prev = da W_hᵀ
         dW_x = xᵀ da,        dW_h = h_prevᵀ da,    db = Σ da      (over the rows)
 
-    Returns
-    -------
-    dx : array (N, D)
-    dh_prev : array (N, H)
-    grads : ElmanParams
-
-    Notes
-    -----
     Chapter 2.
     """
     check_instance("elman_step_backward", "p", p, ElmanParams)
@@ -240,14 +198,7 @@ def elman_forward(
 ) -> tuple[Array, Array, ElmanTape]:
     """Run `elman_step` for t = 1 … T. Arguments and results as in `gru_forward`.
 
-    Parameters
-    ----------
-    h_mask : array (N, H) or (T, N, H), optional
-        Recurrent dropout: a = x W_x + (h_mask ⊙ h_prev) W_h + b. See `gru_lib.layers.dropout`.
-
-    Notes
-    -----
-    Chapters 1 and 2.
+    With a mask on the recurrent connection a = x W_x + (h_mask ⊙ h_prev) W_h + b.
     """
     check_instance("elman_forward", "p", p, ElmanParams)
     xs, (h0,), mask, dtype = begin("elman_forward", p, xs, lengths, h0=(h0, "H"))

@@ -5,16 +5,17 @@ Chapter 4 derives the forward pass, chapter 5 the backward pass; the letters are
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Loan
 from gru_lib._core.checks import check_choice, check_instance, check_int
-from gru_lib._core.params import Params
+from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.passes import backward, forward
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.types import Array
 from gru_lib.cells._gru_pass import GRUReserve, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
@@ -30,22 +31,28 @@ __all__ = [
     "gru_step_backward",
 ]
 
-Array = NDArray[Any]
-
 
 class GRUParams(Params):
-    """Parameters of a GRU, gates in the order r, z, n.
+    """Parameters of a GRU, gates in the order r, z, n. Without bias the b are 0.0."""
 
-    Attributes
-    ----------
-    W_x : array (D, 3H), the columns of W_xr, W_xz, W_xn
-    W_h : array (H, 3H), the columns of W_hr, W_hz, W_hn
-    b : array (3H,), the pieces b_r, b_z, b_n (0.0 without bias)
-    b_hn : array (H,), the bias inside the reset gate; only with `reset_after` (else 0.0)
-    D, H : sizes of input and state
-    reset_after : bool, where the reset gate acts
-    convention : "keep" or "write", which share z is
-    """
+    D: int
+    H: int
+    reset_after: bool  # where the reset gate acts
+    bias: bool
+    convention: str  # "keep" or "write": which share z is
+    W_x: Array  # (D, 3H), side by side:
+    W_xr: Array
+    W_xz: Array
+    W_xn: Array
+    W_h: Array  # (H, 3H), side by side:
+    W_hr: Array
+    W_hz: Array
+    W_hn: Array
+    b: Array  # (3H,), side by side:
+    b_r: Array
+    b_z: Array
+    b_n: Array
+    b_hn: Array  # (H,), inside the reset gate; 0.0 unless `reset_after`
 
 
 def gru_init(
@@ -62,8 +69,6 @@ def gru_init(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
     D, H
         Sizes of the input and of the state.
     reset_after
@@ -75,36 +80,16 @@ def gru_init(
         "keep": h = z ⊙ h_prev + (1 − z) ⊙ n.  "write": h = (1 − z) ⊙ h_prev + z ⊙ n.
     dtype
         float32 or float64.
-
-    Returns
-    -------
-    GRUParams
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type, a size is below 1, or the convention is unknown.
     """
     check_instance("gru_init", "rng", rng, np.random.Generator)
     D, H = check_int("gru_init", "D", D), check_int("gru_init", "H", H)
     check_choice("gru_init", "convention", convention, ("keep", "write"))
-    shapes: dict[str, tuple[int, ...]] = {"W_x": (D, 3 * H), "W_h": (H, 3 * H)}
-    options = {"D": D, "H": H, "reset_after": bool(reset_after), "bias": bool(bias), "convention": convention}
-    columns = {"r": np.s_[..., :H], "z": np.s_[..., H : 2 * H], "n": np.s_[..., 2 * H :]}
-    parts = {f"W_{a}{gate}": (f"W_{a}", where) for a in "xh" for gate, where in columns.items()}
-    if bias:
-        shapes["b"] = (3 * H,)
-        parts |= {f"b_{gate}": ("b", where) for gate, where in columns.items()}
-    else:
-        options |= dict.fromkeys(("b", "b_r", "b_z", "b_n"), 0.0)
-    if bias and reset_after:
-        shapes["b_hn"] = (H,)
-    else:
-        options["b_hn"] = 0.0
-    p = GRUParams(shapes, parts=parts, options=options, dtype=dtype)
-    p.W_x[:] = rng.uniform(-1, 1, p.W_x.shape) / np.sqrt(H)
-    p.W_h[:] = rng.uniform(-1, 1, p.W_h.shape) / np.sqrt(H)
-    return p
+    bias, reset_after = bool(bias), bool(reset_after)
+    more = {"b_hn": (H,)} if bias and reset_after else {}
+    options = {"D": D, "H": H, "reset_after": reset_after, "bias": bias, "convention": convention}
+    options |= {} if more else {"b_hn": 0.0}
+    slabs = {"r": 0, "z": 1, "n": 2}
+    return draw_gates(GRUParams, rng, slabs, bias=bias, dtype=dtype, options=options, more=more)
 
 
 # ------------------------------------------------------------------------------------------------ one step, to read
@@ -149,11 +134,6 @@ def gru_step(x: ArrayLike, h_prev: ArrayLike, p: GRUParams) -> tuple[Array, GRUC
         State after the step.
     cache : GRUCache
         What `gru_step_backward` needs.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
 
     Notes
     -----
@@ -208,11 +188,6 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
     dh_prev : array (N, H)
     grads : GRUParams
         Gradient of each parameter, under the parameter's name.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
 
     Notes
     -----
@@ -301,11 +276,6 @@ def gru_forward(
     tape : GRUTape
         What `gru_backward` needs.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape, or a length lies outside 0..T.
-
     Notes
     -----
     Chapters 4 and 11. Outputs and gradients have the dtype that the inputs and parameters promote to.
@@ -340,11 +310,6 @@ def gru_backward(
         Zero where padded.
     dh0 : array (N, H)
     grads : GRUParams
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
 
     Notes
     -----

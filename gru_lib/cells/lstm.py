@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Loan
 from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
-from gru_lib._core.params import Params
+from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.passes import backward, batch_first, forward, gradients
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.types import Array
 from gru_lib.cells._lstm_pass import LSTMReserve, LSTMWorkspace
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
@@ -30,19 +31,28 @@ __all__ = [
     "lstm_step_backward",
 ]
 
-Array = NDArray[Any]
-
 
 class LSTMParams(Params):
-    """Parameters of an LSTM, gates in the order i, f, g, o.
+    """Parameters of an LSTM, gates in the order i, f, g, o. Without bias the b are 0.0."""
 
-    Attributes
-    ----------
-    W_x : array (D, 4H), the columns of W_xi, W_xf, W_xg, W_xo
-    W_h : array (H, 4H), the columns of W_hi, W_hf, W_hg, W_ho
-    b : array (4H,), the pieces b_i, b_f, b_g, b_o (0.0 without bias)
-    D, H : sizes of input and state
-    """
+    D: int
+    H: int
+    bias: bool
+    W_x: Array  # (D, 4H), side by side:
+    W_xi: Array
+    W_xf: Array
+    W_xg: Array
+    W_xo: Array
+    W_h: Array  # (H, 4H), side by side:
+    W_hi: Array
+    W_hf: Array
+    W_hg: Array
+    W_ho: Array
+    b: Array  # (4H,), side by side:
+    b_i: Array
+    b_f: Array
+    b_g: Array
+    b_o: Array
 
 
 class LSTMState(NamedTuple):
@@ -65,41 +75,17 @@ def lstm_init(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
-    D, H
-        Sizes of the input and of the state.
-    bias
-        Whether there are biases. Without them `forget_bias` has nothing to set.
+    D, H, bias, dtype
+        As in `gru_init`.
     forget_bias
-        1 keeps the cell through about the first steps of training; 0 halves it at every step.
-    dtype
-        float32 or float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
-
-    Notes
-    -----
-    Jozefowicz et al. (2015), An empirical exploration of recurrent network architectures, for the forget bias.
+        1 keeps most of the cell through the first steps of training; 0 halves it at every step. Jozefowicz et al.
+        (2015), An empirical exploration of recurrent network architectures. Without bias there is nothing to set.
     """
     check_instance("lstm_init", "rng", rng, np.random.Generator)
     D, H = check_int("lstm_init", "D", D), check_int("lstm_init", "H", H)
-    forget_bias = check_number("lstm_init", "forget_bias", forget_bias)
-    columns = {gate: np.s_[..., k * H : (k + 1) * H] for k, gate in enumerate("ifgo")}
-    shapes: dict[str, tuple[int, ...]] = {"W_x": (D, 4 * H), "W_h": (H, 4 * H)}
-    parts = {f"W_{a}{gate}": (f"W_{a}", where) for a in "xh" for gate, where in columns.items()}
-    options = {"D": D, "H": H, "bias": bool(bias)}
-    if bias:
-        shapes["b"] = (4 * H,)
-        parts |= {f"b_{gate}": ("b", where) for gate, where in columns.items()}
-    else:
-        options |= dict.fromkeys(("b", "b_i", "b_f", "b_g", "b_o"), 0.0)
-    p = LSTMParams(shapes, parts=parts, options=options, dtype=dtype)
-    p.W_x[:] = rng.uniform(-1, 1, p.W_x.shape) / np.sqrt(H)
-    p.W_h[:] = rng.uniform(-1, 1, p.W_h.shape) / np.sqrt(H)
+    forget_bias, bias = check_number("lstm_init", "forget_bias", forget_bias), bool(bias)
+    slabs = {gate: k for k, gate in enumerate("ifgo")}
+    p = draw_gates(LSTMParams, rng, slabs, bias=bias, dtype=dtype, options={"D": D, "H": H, "bias": bias})
     if bias:
         p.b_f[:] = forget_bias
     return p
@@ -148,11 +134,6 @@ def lstm_step(x: ArrayLike, state_prev: LSTMState, p: LSTMParams) -> tuple[LSTMS
     cache : LSTMCache
         What `lstm_step_backward` needs.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
     Notes
     -----
     Chapter 12. Hochreiter & Schmidhuber (1997); the forget gate from Gers et al. (2000).
@@ -199,11 +180,6 @@ def lstm_step_backward(dstate: LSTMState, cache: LSTMCache, p: LSTMParams) -> tu
     dstate_prev : LSTMState
         dh_prev and dc_prev.
     grads : LSTMParams
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
 
     Notes
     -----
@@ -278,15 +254,10 @@ def lstm_forward(
 
     Parameters
     ----------
-    xs : array (T, N, D)
-        Inputs, time first.
+    xs, lengths, h_mask
+        As in `gru_forward`.
     state0 : LSTMState, or None for zeros
         State before the first step; either half may be None.
-    p : LSTMParams
-    lengths : integers (N,), optional
-        Steps of each sequence that are real; a padded step carries the state and outputs zero.
-    h_mask : array (N, H) or (T, N, H), optional
-        Recurrent dropout: the gates and the candidate see h_mask ⊙ h_prev. See `gru_lib.layers.dropout`.
 
     Returns
     -------
@@ -295,11 +266,6 @@ def lstm_forward(
     state_T : LSTMState
         State after the last real step.
     tape : LSTMTape
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape, or a length lies outside 0..T.
 
     Notes
     -----
@@ -320,32 +286,7 @@ def lstm_backward(
 ) -> tuple[Array, LSTMState, LSTMParams]:
     """Backpropagation through time: `lstm_step_backward` for t = T … 1, parameters' gradients summed over t.
 
-    Parameters
-    ----------
-    dhs : array (T, N, H), or None for zeros
-        Gradient of the loss in each output. What it holds in padding is ignored.
-    dstate_T : LSTMState, or None for zeros
-        Gradient in the final state, beside what `dhs` says of it; either half may be None.
-    tape : LSTMTape
-        From `lstm_forward`.
-    p : LSTMParams
-        The same parameters as in the forward pass.
-
-    Returns
-    -------
-    dxs : array (T, N, D)
-        Zero where padded.
-    dstate0 : LSTMState
-    grads : LSTMParams
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
-    Notes
-    -----
-    Chapter 12.
+    Arguments and results as in `gru_backward`, with dstate_T and dstate0 as LSTMState; either half may be None.
     """
     where = "lstm_backward"
     check_instance(where, "p", p, LSTMParams)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import check_int
 from gru_lib._core.loop import StepsTape
 from gru_lib._core.params import Bundle
+from gru_lib._core.types import Array
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import linear_backward, linear_forward, linear_init, log_softmax, sigmoid_pair
 
@@ -27,8 +28,6 @@ __all__ = [
     "ntm_step",
     "ntm_step_backward",
 ]
-
-Array = NDArray[Any]
 
 
 class NTMParams(Bundle):

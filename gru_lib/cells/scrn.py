@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
+from gru_lib._core.types import Array
 from gru_lib.cells.elman import ElmanParams, ElmanTape, elman_backward, elman_forward, elman_on
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid, sigmoid_pair
@@ -25,19 +26,20 @@ __all__ = [
     "scrn_step_backward",
 ]
 
-Array = NDArray[Any]
-
 
 class SCRNParams(Params):
-    """Parameters of a structurally constrained recurrent network. Its state is s = [c, h], of size S = C + H.
+    """Parameters of a structurally constrained recurrent network. Its state is s = [c, h]."""
 
-    Attributes
-    ----------
-    W_xc : array (D, C)
-    W : array (H + D + C, H), the rows of W_hh (H, H), W_xh (D, H) and W_ch (C, H)
-    D, H, C, S : sizes of input, hidden units, context units and state
-    alpha : the share of the old context that is kept
-    """
+    D: int
+    H: int  # hidden units
+    C: int  # context units, which forget slowly
+    S: int  # C + H
+    alpha: float  # the share of the old context that is kept
+    W_xc: Array  # (D, C)
+    W: Array  # (H + D + C, H), one below the other:
+    W_hh: Array
+    W_xh: Array
+    W_ch: Array
 
 
 def scrn_init(
@@ -47,19 +49,10 @@ def scrn_init(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
     D, H, C
         Sizes of the input, of the hidden units, and of the slow context units.
     alpha
         In [0, 1): a context unit forgets an input by 1/e in about 1/(1 − alpha) steps. Not learned.
-    dtype
-        float32 or float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
     """
     where = "scrn_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -90,25 +83,7 @@ def scrn_step(x: ArrayLike, s_prev: ArrayLike, p: SCRNParams) -> tuple[Array, SC
         h = σ(x W_xh + h_prev W_hh + c W_ch)
         s = [c, h]                                state and output
 
-    Parameters
-    ----------
-    x : array (N, D)
-    s_prev : array (N, S), S = C + H
-    p : SCRNParams
-
-    Returns
-    -------
-    s : array (N, S)
-    cache : SCRNCache
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
-    Notes
-    -----
-    Chapter 13. Mikolov et al. (2014), arXiv:1412.7753, with [c, h] as the output to whatever layer follows.
+    x is (N, D), s (N, S). Chapter 13; Mikolov et al. (2014), arXiv:1412.7753, with [c, h] as the output.
     """
     check_instance("scrn_step", "p", p, SCRNParams)
     x, s_prev = check_rows("scrn_step", p, x=(x, "D"), s_prev=(s_prev, "S"))
@@ -126,12 +101,6 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
         da = dh ⊙ σ(a) ⊙ σ(−a),   dc ← dc + da W_chᵀ,   du = (1 − α) dc
         dx = da W_xhᵀ + du W_xcᵀ,   dh_prev = da W_hhᵀ,   dc_prev = α dc
         dW_xh = xᵀ da,   dW_hh = h_prevᵀ da,   dW_ch = cᵀ da,   dW_xc = xᵀ du
-
-    Returns
-    -------
-    dx : array (N, D)
-    ds_prev : array (N, S)
-    grads : SCRNParams
     """
     check_instance("scrn_step_backward", "p", p, SCRNParams)
     check_instance("scrn_step_backward", "cache", cache, SCRNCache)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import check_int
 from gru_lib._core.loop import StepsTape
 from gru_lib._core.params import Bundle
+from gru_lib._core.types import Array
 from gru_lib.cells.gru import gru_init, gru_step, gru_step_backward
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import linear_backward, linear_forward, linear_init, sigmoid_pair
@@ -28,8 +29,6 @@ __all__ = [
     "stack_step",
     "stack_step_backward",
 ]
-
-Array = NDArray[Any]
 
 
 class StackCache(NamedTuple):
@@ -193,7 +192,8 @@ def stack_rnn_step(x: Array, state: StackRNNState, p: StackRNNParams) -> tuple[A
     h, gru_cache = gru_step(np.concatenate([x, state.read], axis=1), state.h, p.controller)
     a, act_cache = linear_forward(h, p.act)
     gates, value = sigmoid_pair(a[:, :2]), np.tanh(a[:, 2:])
-    read, values, strengths, cache = stack_step(value, *gates[0].T, state.values, state.strengths)
+    push, pop = gates[0].T
+    read, values, strengths, cache = stack_step(value, push, pop, state.values, state.strengths)
     out = np.concatenate([h, read], axis=1)
     return out, StackRNNState(h, read, values, strengths), StackRNNCache(gru_cache, act_cache, gates, value, cache)
 
