@@ -1,6 +1,7 @@
 """A small Neural Turing Machine, with a feed-forward controller. Chapter 13.
 
-What a step puts out is the controller's output and what was read, side by side.
+The output of a step is the controller's output and what was read, side by side, (N, H + M). Without a state0 both heads
+stand at row 0, and every number of the memory is 0.01: addressing by content needs a direction, and zeros have none.
 """
 
 from __future__ import annotations
@@ -8,10 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import DTypeLike
 
 from gru_lib._core.checks import check_int
-from gru_lib._core.loop import StepsTape
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array
 from gru_lib.cells.registry import Cell, register_cell
@@ -237,31 +237,6 @@ def ntm_step_backward(
     return dxr[:, : p.D], NTMState(dxr[:, p.D :], dw_read_prev, dw_write_prev, dm_prev), grads
 
 
-def ntm_forward(
-    xs: ArrayLike, state0: NTMState | None, p: NTMParams, *, lengths: ArrayLike | None = None
-) -> tuple[Array, NTMState, StepsTape]:
-    """Run `ntm_step` for t = 1 … T. As `gru_forward`.
-
-    If state0 is None both heads stand at row 0, and every number of the memory is 0.01: a memory of zeros has no
-    direction, and addressing by content needs one.
-
-    Returns
-    -------
-    hs : array (T, N, H + M)
-        h and what was read at each step; zero where padded.
-    state_T : NTMState
-    tape : StepsTape
-    """
-    return _CELL.forward(xs, state0, p, lengths=lengths)
-
-
-def ntm_backward(
-    dhs: ArrayLike | None, dstate_T: NTMState | None, tape: StepsTape, p: NTMParams
-) -> tuple[Array, NTMState, NTMParams]:
-    """Backward through `ntm_forward`, as `gru_backward`."""
-    return _CELL.backward(dhs, dstate_T, tape, p)
-
-
 def _fresh(p: NTMParams, N: int, dtype: DTypeLike) -> NTMState:
     at_0 = np.zeros((N, p.R), dtype)
     at_0[:, 0] = 1
@@ -273,3 +248,4 @@ def _columns(p: NTMParams) -> list[int]:
 
 
 _CELL = register_cell(Cell(NTMParams, ntm_step, ntm_step_backward, width=lambda p: p.H + p.M, zeros=_fresh, apart=True))
+ntm_forward, ntm_backward = _CELL.forward, _CELL.backward

@@ -1,6 +1,7 @@
 """A differentiable stack, and a GRU that drives it. Chapter 13.
 
-What a step puts out is the controller's state and what was read, side by side.
+The output of a step is the controller's state and what was read, side by side, (N, H + M). Without state0 the stack is
+empty; a padded step adds an entry of strength 0.
 """
 
 from __future__ import annotations
@@ -8,10 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import DTypeLike
 
 from gru_lib._core.checks import check_int
-from gru_lib._core.loop import StepsTape
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array
 from gru_lib.cells.gru import gru_init, gru_step, gru_step_backward
@@ -212,29 +212,6 @@ def stack_rnn_step_backward(
     return dxr[:, : p.D], StackRNNState(dh_prev, dxr[:, p.D :], dvalues, dstrengths), grads
 
 
-def stack_rnn_forward(
-    xs: ArrayLike, state0: StackRNNState | None, p: StackRNNParams, *, lengths: ArrayLike | None = None
-) -> tuple[Array, StackRNNState, StepsTape]:
-    """Run `stack_rnn_step` for t = 1 … T, from an empty stack if state0 is None. As `gru_forward`.
-
-    Returns
-    -------
-    hs : array (T, N, H + M)
-        h and what was read at each step; zero where padded.
-    state_T : StackRNNState
-        With T more entries. A padded step adds one of strength 0.
-    tape : StepsTape
-    """
-    return _CELL.forward(xs, state0, p, lengths=lengths)
-
-
-def stack_rnn_backward(
-    dhs: ArrayLike | None, dstate_T: StackRNNState | None, tape: StepsTape, p: StackRNNParams
-) -> tuple[Array, StackRNNState, StackRNNParams]:
-    """Backward through `stack_rnn_forward`, as `gru_backward`."""
-    return _CELL.backward(dhs, dstate_T, tape, p)
-
-
 def _empty(p: StackRNNParams, N: int, dtype: DTypeLike) -> StackRNNState:
     return StackRNNState(*(np.zeros((N, *rest), dtype) for rest in ((p.H,), (p.M,), (0, p.M), (0,))))
 
@@ -242,3 +219,4 @@ def _empty(p: StackRNNParams, N: int, dtype: DTypeLike) -> StackRNNState:
 _CELL = register_cell(
     Cell(StackRNNParams, stack_rnn_step, stack_rnn_step_backward, width=lambda p: p.H + p.M, zeros=_empty, apart=True)
 )
+stack_rnn_forward, stack_rnn_backward = _CELL.forward, _CELL.backward
