@@ -251,7 +251,7 @@ def test_drag_of_any_slider_redraws_in_the_next_frame(used):
       }
       return still;
     }""",
-        20,
+        10,
     )
     assert still == [], "these change no drawing"
 
