@@ -179,6 +179,8 @@ def test_page_computes_what_the_widget_computes(inside, convention, reset):
     found = inside("gate")("gateStep", gate.state())
     for name in "rznh":
         assert found[name] == pytest.approx(getattr(gate, name), abs=1e-12), name
+    past = gate.r * (gate.h_prev * gate.W_hn + (gate.b_hn if reset == "after" else 0))
+    assert found["past"] == pytest.approx(past, abs=1e-12), "what the wire from the old state brings the candidate"
 
 
 def whole_state(page):
