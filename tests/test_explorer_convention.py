@@ -199,7 +199,7 @@ def test_radio_buttons_answer_the_keyboard(visit):
     page.keyboard.press("ArrowRight")
     assert state_in(page, "convention")["reset"] == "after"
     assert page.locator(".ex-none").count() > 0
-    assert "reset before only" in page.locator(".ex-maps").text_content()
+    assert "resets before only:" in page.locator(".ex-maps").text_content()
 
 
 def test_row_slider_ends_where_the_array_ends(visit):

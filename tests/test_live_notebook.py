@@ -164,21 +164,20 @@ def lab(browser, tmp_path_factory):
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = nbf.new_notebook(cells=[nbf.new_code_cell(cell) for cell in CELLS], metadata=kernel)
     (folder / "explorers.ipynb").write_text(json.dumps(notebook), "utf-8")
-    with jupyter_server(root) as url:
+    with stills.studio(browser) as studio, jupyter_server(root) as url:
         context = browser.new_context(viewport={"width": 1400, "height": 1600})
         page = context.new_page()
         page.set_default_timeout(30_000)
         complaints = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"{url}lab/tree/explorers.ipynb?reset")
-        with stills.studio(browser) as studio:
-            lab = Lab(page, folder, studio)
-            lab.code.nth(3).wait_for()
-            lab.run(0)
-            lab.run(3)
-            for name in ALL:
-                page.locator(f".gru-{name}[role=group] svg").first.wait_for()
-            yield lab
+        lab = Lab(page, folder, studio)
+        lab.code.nth(3).wait_for()
+        lab.run(0)
+        lab.run(3)
+        for name in ALL:
+            page.locator(f".gru-{name}[role=group] svg").first.wait_for()
+        yield lab
         context.close()
         assert complaints == []
 
