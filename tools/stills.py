@@ -37,12 +37,16 @@ DRAW = """async ([name, state, lang]) => {
     const el = document.body.appendChild(document.createElement("div"));
     el.style.width = `${width}px`;
     const stop = render({ model, el });
-    const svg = el.querySelector("svg[role=img]");
-    do await new Promise(requestAnimationFrame); while (!svg.innerHTML || svg.ariaBusy === "true");
+    const [svg, say] = ["svg[role=img]", ".ex-say"].map((one) => el.querySelector(one));
+    let before;
+    do { // the language model takes many frames, and speaks when it has written what it speaks of
+      before = svg.innerHTML;
+      await new Promise(requestAnimationFrame);
+    } while (!say.textContent || svg.innerHTML !== before);
     if (hide) svg.querySelector(hide).remove();
     drawn[layout] = {
       cls: svg.getAttribute("class"), box: svg.getAttribute("viewBox"), label: svg.getAttribute("aria-label"),
-      inside: svg.innerHTML, said: said ?? el.querySelector(".ex-say").textContent,
+      inside: svg.innerHTML, said: said ?? say.textContent,
     };
     stop();
     el.remove();

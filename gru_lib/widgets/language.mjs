@@ -213,7 +213,6 @@ function render({ model, el }) {
     lines.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
     lines.innerHTML = draw(now, run, layout, words);
     lines.dataset.written = run.steps.length;
-    lines.ariaBusy = String(!full);
     if (run.steps.length >= Math.min(now.at, LENGTH)) voice.say(sentence(now, run, layout, words));
     frame = full ? 0 : requestAnimationFrame(() => drawing(SLICE));
   }
