@@ -14,7 +14,7 @@ LAST = Path(__file__).resolve().parents[1] / "_build" / "test-times.json"
 PARTS = {
     "notebooks": r"\.ipynb$|/test_notebooks",
     "pages of the book": r"/test_(book|page_checks)\.",
-    "explorers": r"/test_(explorers?|widgets|live_notebook)(_\w+)?\.",
+    "explorers": r"/test_(explorer|widgets|afm_host|stills|live_notebook)(_\w+)?\.",
     "chapters": r"/test_chapter\d",
     "project": r"/test_(project|browser|benchmarks|experiments|environment)\.",
     "library": "",

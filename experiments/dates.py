@@ -253,7 +253,7 @@ def weights(seed: int = 0, digits: int = 2) -> Row:
     p.flat[:] = p.flat.round(digits)
     after = exact_match(said(p, batch), test.iso)
     return {
-        "origin": "experiments/dates.py",
+        "origin": "python tools/environment.py python -m experiments.dates weights",
         "seed": seed,
         "digits": digits,
         "exact": after.mean(),

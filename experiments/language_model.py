@@ -184,9 +184,9 @@ def store_net(seed: int = 0, epochs: float = EPOCHS) -> None:
         name: rounded(a) if a.ndim == 2 else {"shape": list(a.shape), "values": [float(f"{v:.5g}") for v in a]}
         for name, a in m.items()
     }
-    net = {"seed": seed, "V": english().V, "D": D, "H": UNITS["GRU"], "vocabulary": english().vocabulary}
-    net |= {"bits": {}, "arrays": arrays}
-    NET.write_text(json.dumps(net), "utf8")  # gru_lib.widgets.language reads the file when it is imported
+    origin = "python tools/environment.py python -m experiments.language_model net"
+    net = {"origin": origin, "seed": seed, "V": english().V, "D": D, "H": UNITS["GRU"]}
+    net |= {"vocabulary": english().vocabulary, "bits": {}, "arrays": arrays}
     from gru_lib.widgets.language import read_net
 
     bits = {"float32": lm_bits(m, validation), "8 bits": lm_bits(read_net(net).astype(np.float32), validation)}

@@ -233,8 +233,9 @@ def net(seed: int = 0, digits: int = 3) -> Row:
     names = [f"{kind}{gate}" for kind in ("W_x", "W_h", "b_") for gate in "rzn"]
     params: Row = {"controller": {name: getattr(controller, name) for name in names}}
     params |= {"act_W": act.W, "act_b": act.b, "out_W": m.out.W, "out_b": m.out.b}
-    origin = f"experiments/other_memories.py, net, seed {seed}; rounded to {digits} decimals"
-    return {"origin": origin, "words right, by length": words, "H": 32, "M": 8, "params": params}
+    origin = "python tools/environment.py python -m experiments.other_memories net"
+    made = {"origin": origin, "seed": seed, "digits": digits, "words right, by length": words}
+    return made | {"H": 32, "M": 8, "params": params}
 
 
 RATES = (0.001, 0.003, 0.01)

@@ -12,12 +12,21 @@ The entry keeps its final `export default`. All files share one scope, so a name
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
+STILLS = HERE / "stills"
 _IMPORT = re.compile(r'^import\s+(?P<what>[^;]*?)\s+from\s+"\./(?P<file>[^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+
+
+def data(file: str) -> dict[str, Any]:
+    """Return what a `.json` beside this file holds: an explorer and its module read the same."""
+    found: dict[str, Any] = json.loads((HERE / file).read_text("utf-8"))
+    return found
 
 
 def assemble(entry: str, folder: Path = HERE) -> str:

@@ -416,4 +416,11 @@ function render({ model, el }) {
   return life.wire();
 }
 
-export default { render, fromLink };
+/** The still picture shows no line at hand, but all of them done, and says what came back in the end. */
+function still(s, lang) {
+  const steps = run(s);
+  const said = fill(BPTT.words[lang].still, { last: fixed(steps[T].dh), start: fixed(steps[1].dh_prev) });
+  return { patch: { at: LAST }, hide: ".ex-frame", said };
+}
+
+export default { render, fromLink, still };

@@ -1,5 +1,5 @@
 // The arithmetic of the explorers, apart from any drawing. Names, shapes and conventions are those of
-// gru_lib: row vectors (x W_xr), gates in the order r, z, n. tests/test_explorers.py holds the
+// gru_lib: row vectors (x W_xr), gates in the order r, z, n. tests/test_explorer_*.py hold the
 // two equal to 1e-12.
 
 /** Keep v between lo and hi. */
