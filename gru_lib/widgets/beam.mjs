@@ -27,9 +27,11 @@ import {
  */
 /** @typedef {ReturnType<typeof search>} Computed */
 /** @typedef {typeof BEAM.layout.wide} Layout */
-/** @typedef {Record<string, string> & typeof BEAM.words.en} Words */
+/** @typedef {typeof BEAM.words.en} Words */
 
-const TREES = /** @type {Record<string, Tree>} */ (BEAM.trees);
+/** @type {Record<string, Tree>} */
+const TREES = BEAM.trees;
+const NAMES = /** @type {(keyof typeof BEAM.trees)[]} */ (Object.keys(TREES));
 const DEPTH = BEAM.depth;
 /** @type {Record<string, Partial<State>>} */
 const PRESETS = BEAM.presets;
@@ -37,7 +39,7 @@ const PRESETS = BEAM.presets;
 /** What a link sets: tree, width, alpha, or preset=name. @param {unknown} _get @param {Asked} asked */
 function fromLink(_get, asked) {
   return readLink(asked, {
-    presets: PRESETS, ranges: BEAM.limits, whole: ["width"], choices: { tree: Object.keys(TREES) },
+    presets: PRESETS, ranges: BEAM.limits, whole: ["width"], choices: { tree: NAMES },
   });
 }
 
@@ -142,7 +144,7 @@ function pageHTML(id, words) {
   /** @type {(key: "width" | "alpha", symbol: string, name: string, step: number) => string} */
   const one = (key, symbol, name, step) =>
     slider({ id, key, range: BEAM.limits[key], step, symbol, name, role: "a" });
-  const options = Object.keys(TREES).map((name) => [name, words[name]]);
+  const options = NAMES.map((name) => [name, words[name]]);
   return (
     presetRow(PRESETS, words) +
     picture(id, "ex-tree", words.diagram) +

@@ -30,7 +30,7 @@ import {
  * @typedef {object} Scheme
  * @property {string} id
  * @property {string} name
- * @property {string} convention
+ * @property {"keep" | "write"} convention
  * @property {boolean} transposed
  * @property {Record<string, string>} axes of the arrays whose address is not [i, j]
  * @property {Record<string, string>} [second] what b_r and b_z are shared with
@@ -49,7 +49,7 @@ import {
  * @typedef {{ address: string, v: number, name: string, i: number, j: number }} Spot
  */
 /** @typedef {typeof CONVENTION.layout.wide} Layout */
-/** @typedef {Record<string, string> & typeof CONVENTION.words.en} Words */
+/** @typedef {typeof CONVENTION.words.en} Words */
 
 const { weights: WEIGHTS, cell: CELL, origin: ORIGIN } = CONVENTION;
 const LAYOUTS = /** @type {Scheme[]} */ (/** @type {unknown} */ (CONVENTION.layouts)); // JSON knows no pairs
@@ -130,7 +130,7 @@ function fromLink(_get, asked) {
 // ------------------------------------------------------------------------------------------------ the drawing
 
 /** @param {Scheme} layout @param {Words} words */
-const nameOf = (layout, words) => words[layout.id] ?? layout.name;
+const nameOf = (layout, words) => (layout.id === "ours" || layout.id === "ng" ? words[layout.id] : layout.name);
 const ours = LAYOUTS[0];
 const ourValue = (/** @type {State} */ s) => find(ours, s)?.v ?? NaN; // with us, every number has a place
 
@@ -213,13 +213,14 @@ function sentence(s, words) {
   const parts = [fill(words.say, { name: name + index, v: fixed(value, 2), meaning })];
   const others = LAYOUTS.slice(1).map((layout) => ({ layout, found: find(layout, s) }));
   const has = (/** @type {{ layout: Scheme }} */ { layout }) => Boolean(placesOf(layout, s));
-  const groups = {
-    say_transposed: others.filter(({ layout, found }) => found && layout.transposed && s.part !== "b"),
-    say_negated: others.filter(({ found }) => found && found.v !== value),
-    say_bare: others.filter((other) => !other.found && has(other)),
-    say_never: others.filter((other) => !has(other)),
-  };
-  for (const [key, group] of Object.entries(groups)) {
+  /** @type {[key: keyof Words, group: typeof others][]} */
+  const groups = [
+    ["say_transposed", others.filter(({ layout, found }) => found && layout.transposed && s.part !== "b")],
+    ["say_negated", others.filter(({ found }) => found && found.v !== value)],
+    ["say_bare", others.filter((other) => !other.found && has(other))],
+    ["say_never", others.filter((other) => !has(other))],
+  ];
+  for (const [key, group] of groups) {
     if (!group.length) continue;
     const names = group.map(({ layout }) => nameOf(layout, words));
     const list = names.length > 1 ? names.slice(0, -1).join(words.comma) + words.and + names.at(-1) : names[0];

@@ -14,6 +14,7 @@ import {
  *
  * @typedef {typeof DROP.start} State
  */
+/** Where and when masks are drawn. @typedef {"zaremba" | "variational" | "naive"} Scheme */
 /**
  * Masks of one scheme: x (D rows of T) and h (H rows of T), each number 0 or 1 / (1 - rate).
  *
@@ -22,14 +23,15 @@ import {
 /**
  * For each scheme its masks, the states of every unit, and how many still hold the value at the end.
  *
- * @typedef {Record<string, Masks & { states: Matrix, holds: number }>} Found
+ * @typedef {Record<Scheme, Masks & { states: Matrix, holds: number }>} Found
  */
 /** @typedef {typeof DROP.layout.wide} Layout */
-/** @typedef {Record<string, string> & typeof DROP.words.en} Words */
+/** @typedef {typeof DROP.words.en} Words */
 
 /** @type {Record<string, Partial<State>>} */
 const PRESETS = DROP.presets;
-const { steps: T, inputs: D, units: H, stored: STORED, schemes: SCHEMES } = DROP;
+const { steps: T, inputs: D, units: H, stored: STORED } = DROP;
+const SCHEMES = /** @type {Scheme[]} */ (DROP.schemes);
 const WEIGHT = Math.atanh(STORED) / STORED; // tanh(WEIGHT * STORED) = STORED: without masks the value stays
 
 /** What a link sets: rate=0.5, z=0.99, seed=3, place=state, preset=name. @param {unknown} _get @param {Asked} asked */
@@ -40,7 +42,7 @@ function fromLink(_get, asked) {
   });
 }
 
-/** @param {string} scheme @param {State} s @returns {Masks} */
+/** @param {Scheme} scheme @param {State} s @returns {Masks} */
 function masks(scheme, s) {
   /** @param {number} row @param {number} t */
   const drawn = (row, t) => Number(uniform(s.seed, row * T + t) >= s.rate) / (1 - s.rate);
@@ -52,12 +54,12 @@ function masks(scheme, s) {
 
 /** @param {State} s @returns {Found} */
 function compute(s) {
-  return Object.fromEntries(SCHEMES.map((scheme) => {
+  return /** @type {Found} */ (Object.fromEntries(SCHEMES.map((scheme) => {
     const mask = masks(scheme, s);
     const states = mask.h.map((row) => maskedMemory(row, s.z, WEIGHT, STORED, s.place));
     const holds = states.filter((row) => Math.abs(row[T - 1] / STORED - 1) < 0.5).length;
     return [scheme, { ...mask, states, holds }];
-  }));
+  })));
 }
 
 // ------------------------------------------------------------------------------------------------ the drawing

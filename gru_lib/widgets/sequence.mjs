@@ -34,13 +34,14 @@ import {
  */
 /** @typedef {ReturnType<typeof compute>} Computed */
 /** @typedef {typeof SEQUENCE.layout.wide} Layout */
-/** @typedef {Record<string, string> & typeof SEQUENCE.words.en} Words */
+/** @typedef {typeof SEQUENCE.words.en} Words */
 
 const START = /** @type {State} */ (SEQUENCE.start);
 const READERS = /** @type {Record<Task, Record<"hand" | "trained", Reader>>} */ (NETS.nets);
-const ROLES = /** @type {Record<Task, string[]>} */ (SEQUENCE.roles);
+const ROLES = /** @type {Record<Task, ("low" | "high" | "come" | "parity" | "inside")[]>} */ (SEQUENCE.roles);
 const TASKS = /** @type {Task[]} */ (Object.keys(READERS));
 const T = START.tokens.length;
+/** @type {{ task: Task[], net: State["net"][] }} */
 const CHOICES = { task: TASKS, net: ["hand", "trained"] };
 const RANGES = { at: [1, T], unit: [1, Math.max(...TASKS.map((task) => READERS[task].trained.b_r.length))] };
 const TINY = 1e-9; // a hand-set gate is a switch
