@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 STILLS = HERE / "stills"
 _IMPORT = re.compile(r'^import\s+(?P<what>[^;]*?)\s+from\s+"\./(?P<file>[^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+_TYPES = re.compile(r"^ *(?:/\*\*.*?\*/|// @ts-check)\n", re.MULTILINE | re.DOTALL)  # no page needs them
 
 
 def data(file: str) -> dict[str, Any]:
@@ -30,14 +31,15 @@ def data(file: str) -> dict[str, Any]:
 
 
 def assemble(entry: str, folder: Path = HERE) -> str:
-    """Return the text of one ES module without imports: `entry` and all that it imports."""
+    """Return the text of one ES module without imports and type comments: `entry` and all that it imports."""
     seen: set[str] = set()
 
     def text_of(file: str) -> str:
         if file in seen:
             return ""
         seen.add(file)
-        return _EXPORT.sub("", _IMPORT.sub(inline, (folder / file).read_text("utf-8")))
+        source = _TYPES.sub("", (folder / file).read_text("utf-8"))
+        return _EXPORT.sub("", _IMPORT.sub(inline, source))
 
     def inline(found: re.Match[str]) -> str:
         file = found["file"]

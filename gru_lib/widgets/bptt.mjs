@@ -509,7 +509,11 @@ function render(stage) {
   return life.wire();
 }
 
-/** The still picture shows no line at hand, but all of them done, and says what came back in the end. */
+/**
+ * The still picture shows no line at hand, but all of them done, and says what came back in the end.
+ * @param {State} s
+ * @param {"en" | "zh"} lang
+ */
 function still(s, lang) {
   const steps = run(s);
   const said = fill(BPTT.words[lang].still, { last: fixed(steps[T].dh), start: fixed(steps[1].dh_prev) });
