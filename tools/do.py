@@ -132,9 +132,7 @@ def help() -> None:
     print("python tools/do.py COMMAND, or make COMMAND:\n")
     for name, command in COMMANDS.items():
         print(f"{name:10} {inspect.getdoc(command)}")
-    print(
-        "\nWith make, the rest is a variable: NB=04, PORT=8000, UPGRADE=--upgrade, and ARGS=... for all else."
-    )
+    print("\nWith make, the rest is a variable: NB=04, PORT=8000, UPGRADE=--upgrade, and ARGS=... for all else.")
 
 
 COMMANDS = {f.__name__: f for f in (help, book, test, notebooks, take, serve, lab, bench, lint, lock, clean)}
