@@ -39,9 +39,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrP
     return ByFileOrPage(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Called by pytest."""
+    parser.addoption("--library", action="store_true", help="only tests that need no browser, book or notebook")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Called by pytest. The parts in the order of their table: the longest pieces first, the shortest fill the end."""
     order = list(parts.PARTS)
+    if config.option.library:
+        others = [item for item in items if parts.part(item.nodeid) not in parts.LIBRARY]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if parts.part(item.nodeid) in parts.LIBRARY]
     items.sort(key=lambda item: order.index(parts.part(item.nodeid)))
 
 

@@ -1,4 +1,4 @@
-"""The stored notebooks: executed in order, complete, in normal form, equal to their twins. nbval compares outputs."""
+"""The stored notebooks: executed in order, complete, in normal form, equal to their texts. nbval compares outputs."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def code(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_every_notebook_has_a_twin_and_every_twin_a_notebook() -> None:
+def test_every_notebook_has_a_text_and_every_text_a_notebook() -> None:
     stored = {p.stem for p in notebooks.BOOK.glob("*.ipynb")}
-    twins = {p.stem for p in notebooks.TEXT.glob("*.md")}
-    assert stored == twins != set()
+    texts = {p.stem for p in notebooks.TEXT.glob("*.md")}
+    assert stored == texts != set()
 
 
 def test_cells_were_executed_once_and_in_order(notebook: NotebookNode) -> None:
@@ -43,11 +43,11 @@ def test_cells_were_executed_once_and_in_order(notebook: NotebookNode) -> None:
     assert [cell.execution_count for cell in code(notebook)] == list(range(1, len(code(notebook)) + 1))
 
 
-def test_twin_has_the_same_cells(name: str, notebook: NotebookNode) -> None:
-    twin = jupytext.read(notebooks.TEXT / f"{name}.md", fmt="md:myst")
-    assert [(c.cell_type, c.source, c.metadata) for c in twin.cells] == [
-        (c.cell_type, c.source, c.metadata) for c in notebook.cells
-    ]
+def test_text_has_the_same_cells_and_the_notebook_says_so(name: str, notebook: NotebookNode) -> None:
+    text = jupytext.read(notebooks.TEXT / f"{name}.md", fmt="md:myst")
+    cells = [(c.cell_type, c.source, c.metadata) for c in text.cells]
+    assert cells == [(c.cell_type, c.source, c.metadata) for c in notebook.cells]
+    assert notebook.metadata.gru.text_sha256 == notebooks.fingerprint(text)
 
 
 def test_what_prints_or_draws_has_stored_output(notebook: NotebookNode) -> None:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import ast
 import email
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
 
+import jinja2
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from sphinx.config import Config
+from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).resolve().parents[1]
+
 LIBRARY = ROOT / "gru_lib"
 MODULES = sorted(p.relative_to(LIBRARY).with_suffix("").as_posix() for p in LIBRARY.rglob("*.py"))
 
@@ -174,8 +180,115 @@ def test_readme_and_ci_run_the_same_command() -> None:
     assert "run: .ci/run" in (ROOT / ".github" / "workflows" / "book.yml").read_text("utf8")
 
 
-def test_help_lists_every_target() -> None:
-    text = (ROOT / "Makefile").read_text("utf8")
-    targets = set(re.search(r"^\.PHONY: (.*)$", text, re.M)[1].split())
-    shown = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert {line.split()[1] for line in shown.splitlines() if line.startswith("make ")} == targets
+def test_continuous_integration_asks_for_versions_that_the_project_allows() -> None:
+    text = (ROOT / ".github" / "workflows" / "book.yml").read_text("utf8")
+    jobs = yaml.safe_load(text)["jobs"]
+    assert {"macos-latest", "windows-latest"} <= set(jobs["library"]["strategy"]["matrix"]["os"])
+    asked = pyproject()["project"]
+    oldest = next(r for r in asked["dependencies"] if r.startswith("numpy")).removeprefix("numpy>=")
+    assert f"'numpy=={oldest}.*'" in text
+    pythons = jobs["test"]["strategy"]["matrix"]["python"]
+    assert asked["requires-python"] == f">={pythons[0]}"
+    deselected = re.search(r"--deselect '(tests/\w+\.py)::(\w+)", text)
+    assert f"def {deselected[2]}(" in (ROOT / deselected[1]).read_text("utf8")
+
+
+PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|yml|lock|cff)|LICENSE[\w-]*)`")
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "experiments/README.md"])
+def test_every_path_in_a_document_is_there(document: str) -> None:
+    made = {"_build/html", "_build/replaced", "_build/"}
+    paths = set(PATH.findall((ROOT / document).read_text("utf8"))) - made
+    paths = {path for path in paths if "NN" not in path and "<" not in path}
+    assert {path for path in paths if not (ROOT / path).exists()} == set()
+    assert paths
+
+
+def test_every_folder_of_the_project_stands_in_the_layout() -> None:
+    layout = re.search(r"## Layout\n\n```\n(.*?)```", (ROOT / "README.md").read_text("utf8"), re.S)[1]
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [Path(line).parts for line in tracked.splitlines()]
+    folders = {parts[0] for parts in files if len(parts) > 1 and not parts[0].startswith(".")}
+    packages = {parts[1] for parts in files if parts[0] == "gru_lib" and len(parts) > 2}
+    assert {f for f in folders | packages if f"{f}/" not in layout} == set()
+
+
+def test_readme_leads_from_every_chapter_to_its_tests_and_its_experiment() -> None:
+    rows = re.findall(
+        r"^\| `book_text/([^`]+)\.md` \|(.*)\|(.*)\|(.*)\|$", (ROOT / "README.md").read_text("utf8"), re.M
+    )
+    assert [row[0] for row in rows] == sorted(p.stem for p in (ROOT / "book_text").glob("[0-9]*.md"))
+    experiments = {p.stem for p in (ROOT / "experiments").glob("[a-z]*.py")}
+    for chapter, modules, tests, experiment in rows:
+        assert "`gru_lib/" in modules
+        assert "`tests/test_" in tests
+        text = (ROOT / "book_text" / f"{chapter}.md").read_text("utf8")
+        loaded = set(re.findall(r"experiments/(\w+)\.(?:json|py)", text)) & experiments
+        assert set(re.findall(r"experiments/(\w+)\.py", experiment)) >= loaded, chapter
+
+
+def test_everything_stored_names_the_command_that_made_it() -> None:
+    text = (ROOT / "experiments" / "README.md").read_text("utf8")
+    patterns = ("experiments/*.json", "experiments/*.npz", "benchmarks/**/*.json", "tests/data/*")
+    stored = {p.relative_to(ROOT).as_posix() for pattern in patterns for p in ROOT.glob(pattern)}
+    stored -= {path for path in stored if path.startswith("benchmarks/out/")}
+    words = {p.stem for p in (ROOT / "gru_lib" / "widgets").glob("*.mjs")}  # an explorer's own file holds its words
+    widgets = (ROOT / "gru_lib" / "widgets").glob("*.json")
+    stored |= {p.relative_to(ROOT).as_posix() for p in widgets if p.stem not in words}
+    rows = dict(re.findall(r"^\| (.*) \| `python (.*)` \|$", text, re.M))
+    makers = {path: maker for paths, maker in rows.items() for path in re.findall(r"`([^`]+)`", paths)}
+    assert stored - makers.keys() == set()
+    for path, maker in makers.items():
+        assert (ROOT / path).is_file()
+        name, *parts = maker.removeprefix("-m ").split()
+        script = ROOT / (name if name.endswith(".py") else name.replace(".", "/") + ".py")
+        source = (script if script.is_file() else script.with_suffix("") / "__main__.py").read_text("utf8")
+        if name.startswith("experiments."):
+            made_beside_it = path == f"{name.replace('.', '/')}.json"
+            assert made_beside_it or Path(path).name in source or f'"{Path(path).stem.partition("-")[0]}"' in source
+            assert all(f'"{part}"' in source for part in parts)
+
+
+def test_no_address_of_the_project_but_the_one_in_the_configuration() -> None:
+    assert "urls" not in pyproject()["project"]
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+    assert set(config["repository"]) == {"url", "branch"}
+    assert not {"use_issues_button", "use_repository_button", "use_edit_page_button"} & set(config["html"])
+
+
+def page_buttons(url: str) -> Config:
+    """The configuration of the book with the repository at an address."""
+    config = Config({"html_theme": "sphinx_book_theme"})
+    config.html_theme_options = {"repository_url": url, "repository_branch": "main"}
+    config.html_context = {"default_mode": "auto"}
+    runpy.run_path(str(ROOT / "book" / "_ext" / "repository.py"))["add_buttons"](None, config)
+    return config
+
+
+def test_without_an_address_no_page_has_a_button_to_a_repository() -> None:
+    config = page_buttons("")
+    assert not [name for name, value in config.html_theme_options.items() if name != "repository_branch" and value]
+    assert config.html_context == {"default_mode": "auto"}
+
+
+@pytest.mark.parametrize(
+    ("host", "edit"), [("https://github.com/a/b", "edit/main/"), ("https://gitlab.com/a/b", "-/edit/main/")]
+)
+def test_with_an_address_every_page_has_buttons_and_a_chapter_is_edited_in_its_text(host: str, edit: str) -> None:
+    config = page_buttons(host)
+    on = {name for name, value in config.html_theme_options.items() if value is True}
+    assert on == {"use_repository_button", "use_issues_button", "use_edit_page_button"}
+    assert "binderhub_url" in config.html_theme_options["launch_buttons"]
+    template = jinja2.Template(config.html_context["edit_page_url_template"])
+    chapter, page = (template.render(file_name=f) for f in ("book/04-gru-forward.ipynb", "book/notation.md"))
+    assert chapter == f"{host}/{edit}book_text/04-gru-forward.md"
+    assert page == f"{host}/{edit}book/notation.md"
+
+
+@pytest.mark.parametrize(
+    "url", ["gru-book", "http://github.com/a/b", "https://github.com/a", "https://example.com/a/b"]
+)
+def test_an_address_that_the_buttons_cannot_use_is_refused(url: str) -> None:
+    with pytest.raises(ExtensionError, match=r"repository\.url must be like https://github\.com/"):
+        page_buttons(url)

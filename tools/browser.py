@@ -14,12 +14,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+WINDOWS = os.name == "nt"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ADVICE = """\
 The browser tests need a Chromium, and none could be found or installed. Do one of these, then run the command again:
   - Debian, Ubuntu:    sudo apt-get install chromium
   - anywhere else:     install Chrome or Chromium, and if it is not on the path set CHROMIUM=/path/to/chromium
-  - with a network:    .venv/bin/playwright install --with-deps chromium"""
+  - with a network:    .venv/bin/playwright install --with-deps chromium (on Windows .venv\\Scripts\\playwright)"""
 
 # Two pages of the address bar's popup that Chromium loads with every window, and processes it starts in case one is
 # wanted. Headless, nobody sees either; they took as long as the pages under test.
@@ -58,6 +59,8 @@ ARGUMENTS = (
 
 def runs(path: str | Path) -> bool:
     """Whether the program starts: Ubuntu has a `chromium-browser` that only says to install a snap."""
+    if WINDOWS:  # there, --version opens a window
+        return Path(path).is_file()
     try:
         done = subprocess.run([str(path), "--version"], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -90,7 +93,7 @@ def install() -> None:
     playwright = [sys.executable, "-m", "playwright", "install", "chromium"]
     if subprocess.run(playwright, check=False).returncode == 0 and find():
         return
-    if os.geteuid() == 0 and shutil.which("apt-get"):
+    if not WINDOWS and os.geteuid() == 0 and shutil.which("apt-get"):
         print("Installing Debian's package ...", flush=True)
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         subprocess.run(["apt-get", "update", "-q"], env=quiet, check=False)

@@ -44,6 +44,8 @@ def main(command: list[str]) -> None:
     if not command:
         sys.exit("usage: python tools/environment.py CMD ARGS…")
     os.environ.update(reproducible())
+    if os.name == "nt":  # there, exec returns to the caller while the command still runs
+        sys.exit(subprocess.call(command))
     os.execvp(command[0], command)
 
 

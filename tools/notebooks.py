@@ -1,16 +1,32 @@
-"""Execute the book's notebooks, store their outputs, and keep each equal to its MyST twin.
+"""Make the book's notebooks from their text, and execute them.
 
-``python tools/notebooks.py [NAME …]`` does every notebook, or those whose name starts with a NAME (``04``). The twin
-``book_text/NN-name.md`` is what people write and review; ``book/NN-name.ipynb`` is what the book is built from.
-A notebook that has no twin yet gets one.
+``book_text/NN-name.md`` is what people write. ``book/NN-name.ipynb`` is made from it, and the book is built from that.
+A notebook carries the hash of the cells it was made with, so a later change on either side shows:
+
+- the text has changed: the notebook is made again. It is executed if code has changed; where only prose has, it keeps
+  its outputs;
+- the notebook has changed, in JupyterLab for instance: nothing is written, and the answer names ``take``;
+- both have changed: nothing is written, and the answer lists the cells that differ.
+
+``python tools/notebooks.py [NAME …]`` does every notebook, or those whose name starts with a NAME (``04``).
+``--execute`` executes them in any case, which a change of the library asks for; ``--from-text`` replaces a notebook
+that has changed; ``--take`` goes the other way and writes the text from the notebook.
 """
 
 from __future__ import annotations
 
+import argparse
+import difflib
+import hashlib
+import json
 import os
+import re
+import shutil
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import nbformat
@@ -19,13 +35,28 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
+from gru_lib.io import write_atomically
+
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, TEXT = ROOT / "book", ROOT / "book_text"
+REPLACED = ROOT / "_build" / "replaced"  # the last text or notebook that gave way to the other side
 TIMEOUT = 60  # seconds a cell may take; nbval allows three times that, for a busy machine
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+UNCHANGED = "nothing has changed"
+PROSE = "prose has changed and no code: not executed, outputs kept"
+# Metadata that editors leave in a cell.
+PASSING = ("execution", "collapsed", "scrolled", "jupyter", "editable", "slideshow")
+CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">(.*?)</clipPath>', re.S)
+
+
+class Refused(Exception):
+    """Nothing was written, and why."""
+
+
+# ------------------------------------------------------------------------------------------------------- the two sides
 
 
 def names() -> list[str]:
@@ -33,47 +64,196 @@ def names() -> list[str]:
     return sorted({p.stem for p in (*BOOK.glob("*.ipynb"), *TEXT.glob("*.md"))})
 
 
-def read_twin(name: str) -> NotebookNode:
-    """The notebook a twin describes, without outputs."""
-    return jupytext.read(TEXT / f"{name}.md", fmt="md:myst")
+def short(name: str) -> str:
+    """What the commands call a notebook: 07 for ``07-subtraction``."""
+    return name.partition("-")[0]
 
 
-def write_twin(name: str, notebook: NotebookNode) -> None:
-    """Write a notebook's twin: its cells, without outputs."""
-    plain = nbformat.from_dict(notebook)
-    plain.metadata = nbformat.from_dict({"kernelspec": METADATA["kernelspec"]})
-    jupytext.write(plain, TEXT / f"{name}.md", fmt="md:myst")
+def read_text(name: str) -> NotebookNode | None:
+    """The notebook that a text describes, without outputs; None if there is no text."""
+    path = TEXT / f"{name}.md"
+    return normalise(jupytext.reads(path.read_text("utf8"), fmt="md:myst")) if path.is_file() else None
 
 
-def newer_side(name: str) -> NotebookNode:
-    """The cells to execute: from the twin, or from the notebook when that was edited last (in JupyterLab)."""
-    twin, notebook = TEXT / f"{name}.md", BOOK / f"{name}.ipynb"
-    if not twin.exists() or (notebook.exists() and notebook.stat().st_mtime > twin.stat().st_mtime):
-        return nbformat.read(notebook, as_version=4)
-    return read_twin(name)
+def read_notebook(name: str) -> NotebookNode | None:
+    """The stored notebook in normal form; None if there is none."""
+    path = BOOK / f"{name}.ipynb"
+    return normalise(nbformat.read(path, as_version=4)) if path.is_file() else None
+
+
+def as_text(notebook: NotebookNode, like: NotebookNode | None = None) -> str:
+    """The text that describes a notebook: its cells, without outputs, the metadata in the order that `like` has."""
+    plain = nbformat.from_dict({**notebook, "metadata": {"kernelspec": METADATA["kernelspec"]}})
+    ordered = {json.dumps(c.metadata, sort_keys=True): c.metadata for c in (like.cells if like else ())}
+    for cell in plain.cells:
+        cell.metadata = ordered.get(json.dumps(cell.metadata, sort_keys=True), cell.metadata)
+    text: str = jupytext.writes(plain, fmt="md:myst")
+    if written(normalise(jupytext.reads(text, fmt="md:myst"))) != written(notebook):
+        raise Refused("the notebook has a cell that MyST text cannot hold as it is")
+    return text
+
+
+def as_stored(notebook: NotebookNode) -> str:
+    """The text of the ``.ipynb`` file."""
+    return nbformat.writes(notebook).rstrip("\n") + "\n"
+
+
+def store(name: str, notebook: NotebookNode) -> None:
+    """Write a notebook, whole or not at all, with the hash of the cells that it now shares with its text."""
+    notebook = normalise(notebook)
+    notebook.metadata["gru"] = {"text_sha256": fingerprint(notebook)}
+    nbformat.validate(notebook)
+    write_atomically(BOOK / f"{name}.ipynb", as_stored(notebook).encode())
 
 
 def normalise(notebook: NotebookNode) -> NotebookNode:
     """Drop what differs from run to run or machine to machine: ids, timings, widget state, editor metadata."""
-    notebook.metadata = nbformat.from_dict(METADATA)
+    hashes = {"gru": notebook.metadata["gru"]} if "gru" in notebook.metadata else {}
+    notebook.metadata = nbformat.from_dict(METADATA | hashes)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
+    notebook.cells = [c for c in notebook.cells if c.source.strip()]
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number:03d}"
-        for key in ("execution", "collapsed", "scrolled", "jupyter", "editable", "slideshow"):
+        cell.source = cell.source.strip("\n")
+        for key in PASSING:
             cell.metadata.pop(key, None)
         for output in cell.get("outputs", []):
-            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
-    notebook.cells = [c for c in notebook.cells if c.source.strip()]
+            data = output.get("data", {})
+            data.pop("application/vnd.jupyter.widget-view+json", None)
+            if "image/svg+xml" in data:
+                data["image/svg+xml"] = name_clips(data["image/svg+xml"])
     return notebook
 
 
-def run(name: str) -> None:
-    """Execute one notebook and write it and its twin."""
-    notebook = newer_side(name)
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    notebook.metadata = nbformat.from_dict(METADATA)
+def name_clips(svg: str) -> str:
+    """Name a figure's clip paths after their coordinates as they are written, to six decimals.
+
+    matplotlib names them after all digits, and the last one is not the same in every run: the solver that lays out a
+    figure takes its variables in the order of their addresses in memory.
+    """
+    for name, coordinates in CLIP.findall(svg):
+        svg = svg.replace(name, "c" + hashlib.sha256(coordinates.encode()).hexdigest()[:10])
+    return svg
+
+
+# --------------------------------------------------------------------------------------------------- what has changed
+
+
+def written(notebook: NotebookNode) -> list[tuple[str, str, dict[str, Any]]]:
+    """What a person wrote of a notebook: each cell's kind, source and metadata."""
+    return [(cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
+
+
+def fingerprint(notebook: NotebookNode) -> str:
+    """A hash of what a person wrote."""
+    return hashlib.sha256(json.dumps(written(notebook), sort_keys=True).encode()).hexdigest()
+
+
+def changed(text: NotebookNode, notebook: NotebookNode) -> tuple[bool, bool]:
+    """Whether the text, and whether the notebook, has changed since they last agreed."""
+    if written(text) == written(notebook):
+        return False, False
+    agreed = notebook.metadata.get("gru", {}).get("text_sha256")
+    return fingerprint(text) != agreed, fingerprint(notebook) != agreed
+
+
+def differences(text: NotebookNode, notebook: NotebookNode) -> Iterator[str]:
+    """A line for each cell that one side has and the other has not."""
+    sides = {"text": text, "notebook": notebook}
+    keys = [[repr(cell) for cell in written(side)] for side in sides.values()]
+    for tag, *spans in difflib.SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        for (name, side), (begin, end) in zip(sides.items(), (spans[:2], spans[2:]), strict=True):
+            for number, cell in enumerate(side.cells[begin:end], begin + 1):
+                yield f"  {name}, cell {number} ({cell.cell_type}): {cell.source.splitlines()[0][:80]}"
+
+
+def code(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells that are executed."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def has_outputs_for(notebook: NotebookNode, text: NotebookNode) -> bool:
+    """Whether a notebook holds what the text's code computes: the same code, executed in order."""
+    cells = code(notebook)
+    in_order = [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    return in_order and [cell.source for cell in cells] == [cell.source for cell in code(text)]
+
+
+# ----------------------------------------------------------------------------------------------------------- commands
+
+
+def make(name: str, *, execute: bool = False, from_text: bool = False) -> str:
+    """Make one notebook from its text; return what was done."""
+    text, old = read_text(name), read_notebook(name)
+    if text is None:
+        raise Refused(f"there is no text. {command('take', name)} writes it from the notebook.")
+    if old is not None and changed(text, old)[1]:
+        if not from_text:
+            raise Refused(why_not(name, text, old))
+        keep(BOOK / f"{name}.ipynb")
+    path = BOOK / f"{name}.ipynb"
+    # A file in another form was saved by an editor, and its outputs are those of somebody's session.
+    ours = old is not None and path.read_text("utf8") == as_stored(old)
+    if old is None or execute or not ours or not has_outputs_for(old, text):
+        start = time.perf_counter()
+        run(name, text)
+        store(name, text)
+        return f"executed, {time.perf_counter() - start:.1f} s"
+    if written(text) == written(old):
+        return UNCHANGED
+    for cell, executed in zip(code(text), code(old), strict=True):
+        cell.outputs, cell.execution_count = executed.outputs, executed.execution_count
+    store(name, text)
+    return PROSE
+
+
+def take(name: str) -> str:
+    """Write the text from the notebook, then execute the notebook; return what was done."""
+    text, notebook = read_text(name), read_notebook(name)
+    if notebook is None:
+        raise Refused(f"there is no notebook. {command('notebooks', name)} makes it from the text.")
+    if text is not None:
+        text_changed, notebook_changed = changed(text, notebook)
+        if text_changed and not notebook_changed:
+            raise Refused(f"only the text has changed. {command('notebooks', name)} makes the notebook from it.")
+        if text_changed:
+            keep(TEXT / f"{name}.md")
+    write_atomically(TEXT / f"{name}.md", as_text(notebook, text).encode())
+    for cell in code(notebook):
+        cell.outputs, cell.execution_count = [], None
+    store(name, notebook)  # the two agree from here on, even if a cell fails
+    return f"text written, notebook {make(name)}"
+
+
+def why_not(name: str, text: NotebookNode, notebook: NotebookNode) -> str:
+    """Why a notebook is not made from its text, and what to do."""
+    both = changed(text, notebook)[0]
+    what = "the text and the notebook have both changed" if both else "the notebook has changed and its text has not"
+    lines = (
+        f"{what} since they last agreed.",
+        *differences(text, notebook),
+        f"Nothing was written. {command('take', name)} takes the notebook's side,",
+        f"{command('notebooks', name, '--from-text')} the text's; {REPLACED.relative_to(ROOT)} keeps the other.",
+    )
+    return "\n".join(lines)
+
+
+def command(target: str, name: str, options: str = "") -> str:
+    """A command as a person types it, with make and without."""
+    with_make = f"make {target} NB={short(name)}" + f" ARGS={options}" * bool(options)
+    return f"`{with_make}` (`python tools/do.py {' '.join(filter(None, (target, short(name), options)))}`)"
+
+
+def keep(path: Path) -> None:
+    """Copy a file that is about to be replaced by the other side."""
+    REPLACED.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(path, REPLACED)
+
+
+def run(name: str, notebook: NotebookNode) -> None:
+    """Execute a notebook's cells."""
     client = NotebookClient(
         notebook,
         timeout=TIMEOUT,
@@ -83,38 +263,43 @@ def run(name: str) -> None:
         record_timing=False,
         coalesce_streams=True,  # one output for all that a cell prints, however it arrives
     )
-    total = sum(c.cell_type == "code" for c in notebook.cells)
+    total = len(code(notebook))
     if sys.stderr.isatty():
         client.on_cell_executed = lambda cell, cell_index, execute_reply: print(
-            f"\r{name}: {cell.execution_count} of {total} cells", end="", file=sys.stderr
+            f"\r{name}: {cell.execution_count} of {total} cells ", end="", file=sys.stderr
         )
     client.execute()
-    normalise(notebook)
-    nbformat.validate(notebook)
-    nbformat.write(notebook, BOOK / f"{name}.ipynb")
-    write_twin(name, notebook)
-    (BOOK / f"{name}.ipynb").touch()
-    (TEXT / f"{name}.md").touch()  # the twin last, so that the next edit of either side is seen
 
 
-def main(wanted: list[str]) -> int:
-    """Run the notebooks asked for; return how many failed."""
-    chosen = [n for n in names() if not wanted or any(n.startswith(w) for w in wanted)]
+def main(arguments: list[str]) -> int:
+    """Do the notebooks asked for; return how many were refused or failed."""
+    parser = argparse.ArgumentParser(prog="notebooks", description="Make the book's notebooks from their text.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="such as 04; every notebook if there is none")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--execute", action="store_true", help="execute, even if no code has changed")
+    how.add_argument("--take", action="store_true", help="write the text from the notebook")
+    parser.add_argument("--from-text", action="store_true", help="replace a notebook that has changed")
+    asked = parser.parse_args(arguments)
+    if asked.take and not asked.names:
+        parser.error("take needs a notebook's number: make take NB=07, or python tools/do.py take 07")
+    stems = [Path(n).stem for n in asked.names]
+    chosen = [n for n in names() if not stems or any(n.startswith(s) for s in stems)]
     if not chosen:
-        sys.exit(f"no notebook starts with {' or '.join(wanted)}; there are {', '.join(names())}")
+        parser.error(f"no notebook starts with {' or '.join(stems)}; there are {', '.join(map(short, names()))}")
     os.environ.update(reproducible())
-    failed = 0
+    failed = kept = 0
     for i, name in enumerate(chosen, 1):
-        start = time.perf_counter()
         try:
-            run(name)
-        except CellExecutionError as error:
+            done = take(name) if asked.take else make(name, execute=asked.execute, from_text=asked.from_text)
+        except (Refused, CellExecutionError) as error:
             failed += 1
-            print(f"\n[{i}/{len(chosen)}] {name}: a cell failed\n{error}", flush=True)
-            continue
-        print(f"\r[{i}/{len(chosen)}] {name}: {time.perf_counter() - start:.1f} s", flush=True)
+            done = str(error) if isinstance(error, Refused) else f"a cell failed, no output was stored\n{error}"
+        kept += done in (UNCHANGED, PROSE)
+        print(f"\r[{i}/{len(chosen)}] {name}: {done}", flush=True)
+    if kept:
+        print(f"{kept} not executed. After a change of the library, add --execute (make notebooks ARGS=--execute).")
     return failed
 
 
 if __name__ == "__main__":
-    sys.exit(main([Path(a).stem for a in sys.argv[1:]]))
+    sys.exit(main(sys.argv[1:]))

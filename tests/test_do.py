@@ -1,0 +1,199 @@
+"""tools/do.py and the Makefile that calls it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import do
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project in place of this one."""
+    for name in ("requirements.lock", "pyproject.toml"):
+        (tmp_path / name).write_text("", "utf8")
+    monkeypatch.setattr(do, "ROOT", tmp_path)
+    monkeypatch.setattr(do, "VENV", tmp_path / ".venv")
+    return tmp_path
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Instead of running programs, what would be run."""
+    lines: list[str] = []
+    monkeypatch.setattr(do, "install", lambda: lines.append("install"))
+    monkeypatch.setattr(do, "run", lambda *command, quiet=False: lines.append(" ".join(command)))
+    return lines
+
+
+def shell(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_help_lists_every_command_and_make_has_each() -> None:
+    text = (ROOT / "Makefile").read_text("utf8")
+    assert set(re.search(r"^\.PHONY: (.*)$", text, re.M)[1].split()) == set(do.COMMANDS)
+    shown = shell("make").stdout
+    assert set(re.findall(r"^(\w+)  +\S", shown, re.M)) == set(do.COMMANDS)
+    assert shown == shell(sys.executable, "tools/do.py").stdout == shell(sys.executable, "tools/do.py", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments"),
+    [
+        ("notebooks NB=04 ARGS=--execute", "notebooks 04 --execute"),
+        ("take NB=07", "take 07"),
+        ("test ARGS=library", "test library"),
+        ("serve PORT=9000", "serve --port 9000"),
+        ("serve", "serve"),
+        ("bench ARGS=--help", "bench --help"),
+        ("lock UPGRADE=--upgrade", "lock --upgrade"),
+        ("lint", "lint"),
+    ],
+)
+def test_make_hands_its_variables_on(make: str, arguments: str) -> None:
+    shown = shell("make", "-n", "PY=a-python", *make.split()).stdout
+    assert shown.partition("a-python tools/do.py ")[2].split() == arguments.split()
+
+
+def test_make_passes_a_failure_on() -> None:
+    assert shell("make", "PY=true").returncode == 0
+    assert shell("make", "PY=false").returncode != 0
+    assert "Install Python 3.11 or newer" in shell("make", "PY=no-such-python").stdout
+
+
+def test_an_unknown_command_names_the_known() -> None:
+    done = shell(sys.executable, "tools/do.py", "bok")
+    assert done.returncode == 1
+    assert "There is no command 'bok'. The commands are help, book, test" in done.stderr
+
+
+def test_a_command_without_arguments_refuses_them(asked: list[str]) -> None:
+    with pytest.raises(SystemExit, match=r"book takes no arguments; got 04"):
+        do.main(["book", "04"])
+    assert asked == []
+
+
+def test_programs_stand_where_the_system_puts_them() -> None:
+    unix, windows = do.program("pytest", windows=False), do.program("pytest", windows=True)
+    assert Path(unix).relative_to(do.VENV).as_posix() == "bin/pytest"
+    assert Path(windows).relative_to(do.VENV).as_posix() == "Scripts/pytest.exe"
+
+
+def test_the_tests_come_after_the_book_and_a_browser_in_the_fixed_environment(asked: list[str]) -> None:
+    do.main(["test", "-k", "gru"])
+    installed, book, browser, tests = asked
+    assert (installed, book.split()[:2], browser) == ("install", ["jupyter-book", "build"], "python tools/browser.py")
+    assert tests.startswith(f"python tools/environment.py {do.program('python')} -m pytest --nbval ")
+    assert tests.endswith(" tests book -k gru")
+
+
+def test_the_librarys_tests_need_neither_book_nor_browser(asked: list[str]) -> None:
+    do.main(["test", "library", "-x"])
+    assert asked[0] == "install"
+    assert asked[1].endswith(" --library tests -x")
+    assert len(asked) == 2
+
+
+def test_every_check_of_lint_is_run(asked: list[str]) -> None:
+    do.main(["lint"])
+    assert asked == ["install", *map(" ".join, do.LINT)]
+    assert "ruff check ." in asked
+
+
+@pytest.mark.parametrize(("body", "code"), [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 15)", 143)])
+def test_a_programs_exit_code_is_ours(monkeypatch: pytest.MonkeyPatch, body: str, code: int) -> None:
+    monkeypatch.setattr(do, "program", lambda name: sys.executable)
+    with pytest.raises(SystemExit) as stopped:
+        do.run("python", "-c", body)
+    assert stopped.value.code == code
+    do.run("python", "-c", "")
+
+
+def test_an_old_python_is_told_so(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+    monkeypatch.setattr(do.sys, "version_info", (3, 10, 13))
+    with pytest.raises(SystemExit, match=r"Python 3\.11 or newer is needed; .* is 3\.10\. .* make PY=python3\.11"):
+        do.install()
+    assert not (project / ".venv").exists()
+
+
+def test_a_missing_venv_module_is_told(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+    monkeypatch.setitem(sys.modules, "ensurepip", None)
+    with pytest.raises(SystemExit, match="apt install python3-venv"):
+        do.install()
+    assert not (project / ".venv").exists()
+
+
+def test_an_install_that_fails_is_not_taken_for_done(project: Path) -> None:
+    """A package without a hash: pip refuses it before it asks any index."""
+    (project / "requirements.lock").write_text("numpy==2.0.0\n", "utf8")
+    for _ in range(2):
+        with pytest.raises(SystemExit) as stopped:
+            do.install()
+        assert stopped.value.code == 1
+    assert do.starts(do.program("python"))
+    assert not (project / ".venv" / ".installed").exists()
+
+
+def test_an_environment_is_brought_up_to_date_when_the_lock_changes(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(do, "check_python", lambda: said.append("installs"))
+    monkeypatch.setattr(do, "program", lambda name: sys.executable)
+    monkeypatch.setattr(do, "run", lambda *command: said.append(" ".join(command)))
+    (project / ".venv").mkdir()
+    do.install()
+    assert said == ["installs", "python -m pip install -q --no-deps --no-build-isolation -e ."]
+    do.install()
+    assert len(said) == 2
+    (project / "requirements.lock").write_text("# another\n", "utf8")
+    do.install()
+    assert len(said) == 4
+
+
+def test_clean_deletes_what_was_built_and_an_environment_and_nothing_else(project: Path) -> None:
+    for name in ("_build/html", "gru_lib.egg-info", "book", ".venv"):
+        (project / name).mkdir(parents=True)
+    (project / "conf.py").touch()
+    do.clean()
+    left = {path.name for path in project.iterdir()}
+    assert left == {"book", "requirements.lock", "pyproject.toml", ".venv"}
+    (project / ".venv" / "pyvenv.cfg").touch()
+    do.clean()
+    assert not (project / ".venv").exists()
+
+
+ASKS_BACK = """
+import signal, sys, time
+signal.signal(signal.SIGINT, lambda *_: sys.exit(5))
+print("ready", flush=True)
+time.sleep(60)
+"""
+RUNS_IT = f"""
+import sys
+sys.path.insert(0, "tools")
+import do
+do.install = lambda: None
+do.program = lambda name: sys.executable
+do.LINT = [("python", "-c", {ASKS_BACK!r})]
+do.main(["lint"])
+"""
+
+
+@pytest.mark.skipif(do.WINDOWS, reason="a signal to a group of processes is another matter there")
+def test_an_interrupt_is_left_to_the_program_that_runs() -> None:
+    """JupyterLab asks back at Ctrl-C, and do.py must be there for the answer."""
+    command = [sys.executable, "-c", RUNS_IT]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+        assert running.stdout.readline() == "ready\n"
+        os.killpg(running.pid, signal.SIGINT)
+        assert running.wait(timeout=30) == 5

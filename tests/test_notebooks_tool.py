@@ -1,0 +1,304 @@
+"""tools/notebooks.py: a text and its notebook, whichever of them has changed, and what is executed."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+import notebooks
+import pytest
+from matplotlib.figure import Figure
+from nbclient.exceptions import CellExecutionError
+
+LIBRARY = Path(__file__).resolve().parents[1] / "gru_lib"
+
+NAME = "07-little"
+PROSE = "# A title\n\nThe first sentence.\nThe second.\n\nAnother paragraph."
+CELLS = (("markdown", PROSE), ("code", "a = 1"), ("markdown", "Then:"), ("code", "print(a + 1)"))
+
+
+@pytest.fixture
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A book of one chapter, made and executed once."""
+    for name in ("book", "book_text"):
+        (tmp_path / name).mkdir()
+    for name, path in {"ROOT": "", "BOOK": "book", "TEXT": "book_text", "REPLACED": "replaced"}.items():
+        monkeypatch.setattr(notebooks, name, tmp_path / path)
+    monkeypatch.setattr(notebooks, "run", execute)
+    cells = [getattr(nbformat.v4, f"new_{kind}_cell")(source) for kind, source in CELLS]
+    text_path().write_text(notebooks.as_text(notebooks.normalise(nbformat.v4.new_notebook(cells=cells))), "utf8")
+    assert notebooks.make(NAME).startswith("executed")
+    EXECUTED.clear()
+    return tmp_path
+
+
+EXECUTED: list[str] = []
+
+
+def execute(name: str, notebook: nbformat.NotebookNode) -> None:
+    """In place of a kernel, which takes seconds: an output that names the cell."""
+    EXECUTED.append(name)
+    for count, cell in enumerate(notebooks.code(notebook), 1):
+        if "raise" in cell.source:
+            raise CellExecutionError("a traceback", "ValueError", "no")
+        cell.execution_count = count
+        cell.outputs = [nbformat.v4.new_output("stream", text=f"{cell.source} gave {count}\n")]
+
+
+def text_path() -> Path:
+    return notebooks.TEXT / f"{NAME}.md"
+
+
+def notebook_path() -> Path:
+    return notebooks.BOOK / f"{NAME}.ipynb"
+
+
+def both() -> tuple[bytes, bytes]:
+    return text_path().read_bytes(), notebook_path().read_bytes()
+
+
+def edit_text(old: str, new: str) -> None:
+    """As in an editor."""
+    text = text_path().read_text("utf8")
+    assert old in text
+    text_path().write_text(text.replace(old, new), "utf8")
+
+
+def edit_notebook(old: str, new: str) -> None:
+    """As JupyterLab saves: other ids and metadata, and the outputs of the session."""
+    notebook = nbformat.read(notebook_path(), as_version=4)
+    assert any(old in cell.source for cell in notebook.cells)
+    for number, cell in enumerate(notebook.cells):
+        cell.source = cell.source.replace(old, new)
+        cell.id = f"lab{number}"
+        cell.metadata["editable"] = True
+        if cell.cell_type == "code":
+            cell.execution_count, cell.outputs = 40 + number, []
+    notebook.metadata.language_info["version"] = "3.12.1"
+    nbformat.write(notebook, notebook_path())
+
+
+@pytest.mark.usefixtures("book")
+class TestMake:
+    def test_what_has_not_changed_is_left_alone(self) -> None:
+        before = both()
+        assert notebooks.make(NAME) == notebooks.UNCHANGED
+        assert both() == before
+        assert EXECUTED == []
+
+    def test_changed_prose_is_taken_without_executing_and_outputs_are_kept(self) -> None:
+        old = notebooks.read_notebook(NAME)
+        edit_text("The second.", "The second, longer.")
+        assert notebooks.make(NAME) == notebooks.PROSE
+        new = notebooks.read_notebook(NAME)
+        assert EXECUTED == []
+        assert "The second, longer." in new.cells[0].source
+        assert [c.outputs for c in notebooks.code(new)] == [c.outputs for c in notebooks.code(old)] != [[], []]
+        assert notebooks.make(NAME) == notebooks.UNCHANGED
+
+    def test_a_new_cell_of_prose_keeps_each_output_with_its_code(self) -> None:
+        edit_text("Then:", "Then, said in two cells:\n\n+++\n\nthe sum.")
+        assert notebooks.make(NAME) == notebooks.PROSE
+        printed = {c.source: c.outputs[0].text for c in notebooks.code(notebooks.read_notebook(NAME))}
+        assert printed == {"a = 1": "a = 1 gave 1\n", "print(a + 1)": "print(a + 1) gave 2\n"}
+
+    @pytest.mark.parametrize(("old", "new"), [("a = 1", "a = 2"), ("Then:", "```{code-cell}\nb = 3\n```")])
+    def test_changed_code_is_executed(self, old: str, new: str) -> None:
+        edit_text(old, new)
+        assert notebooks.make(NAME).startswith("executed")
+        assert EXECUTED == [NAME]
+        assert notebooks.make(NAME) == notebooks.UNCHANGED
+
+    def test_executing_can_be_asked_for(self) -> None:
+        assert notebooks.make(NAME, execute=True).startswith("executed")
+        assert EXECUTED == [NAME]
+
+    def test_outputs_of_an_editors_session_are_not_kept(self) -> None:
+        before = both()
+        edit_notebook("a = 1", "a = 1")
+        assert notebooks.make(NAME).startswith("executed")
+        assert both() == before
+
+    def test_a_changed_notebook_is_not_replaced(self) -> None:
+        edit_notebook("a = 1", "a = 5")
+        before = both()
+        with pytest.raises(notebooks.Refused, match=r"the notebook has changed and its text has not") as said:
+            notebooks.make(NAME)
+        assert "`make take NB=07` (`python tools/do.py take 07`)" in str(said.value)
+        assert both() == before
+        assert EXECUTED == []
+
+    def test_if_both_have_changed_it_says_which_cells_and_writes_nothing(self) -> None:
+        edit_text("Then:", "Hence:")
+        edit_notebook("a = 1", "a = 5")
+        before = both()
+        with pytest.raises(notebooks.Refused, match="the text and the notebook have both changed") as said:
+            notebooks.make(NAME, execute=True)
+        cells = [line.strip() for line in str(said.value).splitlines() if line.startswith("  ")]
+        assert cells == [
+            "text, cell 2 (code): a = 1",
+            "text, cell 3 (markdown): Hence:",
+            "notebook, cell 2 (code): a = 5",
+            "notebook, cell 3 (markdown): Then:",
+        ]
+        assert "make take NB=07" in str(said.value)
+        assert "make notebooks NB=07 ARGS=--from-text" in str(said.value)
+        assert both() == before
+
+    def test_both_changed_alike_is_no_conflict(self) -> None:
+        edit_text("Then:", "Hence:")
+        edit_notebook("Then:", "Hence:")
+        assert notebooks.make(NAME).startswith("executed")
+        assert notebooks.make(NAME) == notebooks.UNCHANGED
+
+    def test_the_texts_side_can_be_asked_for_and_the_notebook_is_kept(self) -> None:
+        edit_notebook("a = 1", "a = 5")
+        edited = notebook_path().read_bytes()
+        assert notebooks.make(NAME, from_text=True).startswith("executed")
+        assert "a = 5" not in notebook_path().read_text("utf8")
+        assert (notebooks.REPLACED / notebook_path().name).read_bytes() == edited
+
+    def test_a_notebook_without_a_hash_is_not_replaced(self) -> None:
+        """One that stood here before there were hashes, or was put here."""
+        notebook = nbformat.read(notebook_path(), as_version=4)
+        del notebook.metadata["gru"]
+        nbformat.write(notebook, notebook_path())
+        edit_text("Then:", "Hence:")
+        with pytest.raises(notebooks.Refused, match="have both changed"):
+            notebooks.make(NAME)
+
+    def test_a_failing_cell_leaves_the_notebook_as_it_was(self) -> None:
+        stored = notebook_path().read_bytes()
+        edit_text("a = 1", "raise ValueError")
+        with pytest.raises(CellExecutionError):
+            notebooks.make(NAME)
+        assert notebook_path().read_bytes() == stored
+        edit_text("raise ValueError", "a = 3")
+        assert notebooks.make(NAME).startswith("executed")
+
+    def test_a_kill_while_writing_leaves_the_notebook_as_it_was(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        stored = notebook_path().read_bytes()
+        edit_text("Then:", "Hence:")
+
+        def killed(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("os.replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            notebooks.make(NAME)
+        assert notebook_path().read_bytes() == stored
+        assert [p.name for p in notebooks.BOOK.iterdir()] == [notebook_path().name]
+
+    def test_a_notebook_without_a_text_names_the_command(self) -> None:
+        text_path().unlink()
+        with pytest.raises(notebooks.Refused, match="make take NB=07"):
+            notebooks.make(NAME)
+
+
+@pytest.mark.usefixtures("book")
+class TestTake:
+    def test_a_change_made_in_jupyterlab_comes_home(self) -> None:
+        text = text_path().read_text("utf8")
+        edit_notebook("Another paragraph.", "Another paragraph, longer.")
+        assert notebooks.take(NAME).startswith("text written, notebook executed")
+        assert text_path().read_text("utf8") == text.replace("Another paragraph.", "Another paragraph, longer.")
+        assert notebooks.make(NAME) == notebooks.UNCHANGED
+
+    def test_metadata_that_has_not_changed_keeps_its_order(self) -> None:
+        text = text_path().read_text("utf8")
+        text = text.replace("```{code-cell}", "```{code-cell}\n---\ntags: [z]\nb: 1\na:\n  c: 2\n---", 1)
+        text_path().write_text(text, "utf8")
+        notebooks.make(NAME)
+        edit_notebook("Then:", "Hence:")
+        notebooks.take(NAME)
+        assert text_path().read_text("utf8") == text.replace("Then:", "Hence:")
+
+    def test_of_two_changes_the_notebooks_is_taken_and_the_text_is_kept(self) -> None:
+        edit_text("Then:", "Hence:")
+        edited = text_path().read_bytes()
+        edit_notebook("a = 1", "a = 5")
+        notebooks.take(NAME)
+        assert "a = 5" in text_path().read_text("utf8")
+        assert "Hence:" not in text_path().read_text("utf8")
+        assert (notebooks.REPLACED / text_path().name).read_bytes() == edited
+        assert notebooks.make(NAME) == notebooks.UNCHANGED
+
+    def test_a_changed_text_is_not_undone_by_a_notebook_that_has_not_changed(self) -> None:
+        edit_text("Then:", "Hence:")
+        before = both()
+        with pytest.raises(notebooks.Refused, match=r"only the text has changed.*make notebooks NB=07"):
+            notebooks.take(NAME)
+        assert both() == before
+
+    def test_a_cell_that_fails_leaves_two_sides_that_agree(self) -> None:
+        edit_notebook("a = 1", "raise ValueError")
+        with pytest.raises(CellExecutionError):
+            notebooks.take(NAME)
+        assert "raise ValueError" in text_path().read_text("utf8")
+        edit_text("raise ValueError", "a = 3")
+        assert notebooks.make(NAME).startswith("executed")
+
+    def test_a_notebook_that_is_new_gets_a_text(self) -> None:
+        text = text_path().read_bytes()
+        text_path().unlink()
+        notebooks.take(NAME)
+        assert text_path().read_bytes() == text
+
+
+@pytest.mark.usefixtures("book")
+class TestMain:
+    def test_counts_what_was_refused_and_does_the_rest(self, capsys: pytest.CaptureFixture[str]) -> None:
+        other = text_path().with_name("08-other.md")
+        other.write_bytes(text_path().read_bytes())
+        edit_notebook("a = 1", "a = 5")
+        assert notebooks.main([]) == 1
+        said = capsys.readouterr().out
+        assert "[1/2] 07-little: the notebook has changed" in said
+        assert "[2/2] 08-other: executed" in said
+
+    def test_take_wants_a_name(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as stopped:
+            notebooks.main(["--take"])
+        assert stopped.value.code == 2
+        assert "make take NB=07" in capsys.readouterr().err
+
+    def test_an_unknown_name_lists_what_there_is(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            notebooks.main(["99"])
+        assert "no notebook starts with 99; there are 07" in capsys.readouterr().err
+
+
+def test_a_kernel_executes_in_the_books_folder(book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    for name, path in {"ROOT": "", "BOOK": "book", "TEXT": "book_text", "REPLACED": "replaced"}.items():
+        monkeypatch.setattr(notebooks, name, book / path)
+    edit_text("a = 1", "import os\n\na = len(os.path.basename(os.getcwd()))")
+    assert notebooks.make(NAME).startswith("executed")
+    cells = notebooks.code(notebooks.read_notebook(NAME))
+    assert [cell.execution_count for cell in cells] == [1, 2]
+    assert cells[1].outputs[0].text == "5\n"
+
+
+def drawn(shift: float) -> str:
+    """Two panels in the book's style, a little up."""
+    with plt.style.context(LIBRARY / "gru.mplstyle"):
+        fig = Figure(layout="none")
+        for bottom in (0.1, 0.6):
+            fig.add_axes((0.1, bottom + shift, 0.8, 0.3)).plot([0, 1], [0, 1])
+        file = io.StringIO()
+        fig.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()
+
+
+def test_a_figure_whose_layout_differs_in_the_last_bit_is_the_same_figure() -> None:
+    svg, shifted = drawn(0), drawn(1e-15)
+    assert svg != shifted, "matplotlib's own ids are now the same; name_clips can go"
+    named = notebooks.name_clips(svg)
+    assert notebooks.name_clips(shifted) == named == notebooks.name_clips(named)
+    clips = re.findall(r'<clipPath id="(\w+)"', named)
+    assert len(set(clips)) == 2
+    assert set(re.findall(r"url\(#(\w+)\)", named)) == set(clips)
+    assert notebooks.name_clips(drawn(0.01)) != named

@@ -1,0 +1,230 @@
+"""The project's commands, on any system: ``python tools/do.py COMMAND``. The Makefile calls the same.
+
+Any Python from 3.11 runs this file, with nothing installed. What a command needs is installed into ``.venv``, from the
+hash-pinned lock, when it is first asked for and when the lock changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / (os.environ.get("VENV") or ".venv")
+OLDEST = (3, 11)
+WINDOWS = os.name == "nt"
+
+ENVIRONMENT = {
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_INPUT": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONUTF8": "1",
+}
+
+# A cell that takes 60 s where it is written (tools/notebooks.py) may take 180 on a slower or busier machine.
+NBVAL = (
+    "--nbval",
+    "--nbval-kernel-name=python3",
+    "--nbval-cell-timeout=180",
+    "--nbval-sanitize-with=tests/nbval-sanitize.cfg",
+)
+# As many processes as there are cores, but each may hold a browser. conftest.py says what stays together.
+PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4")
+
+# What `lint` runs, each with the programs of .venv. A check is added by a line.
+LINT = (
+    ("ruff", "check", "."),
+    ("ruff", "format", "--check", "."),
+)
+
+# What `clean` deletes, beside .venv.
+BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cache")
+
+
+# ------------------------------------------------------------------------------------------------------- the commands
+
+
+def book() -> None:
+    """Build the book into _build/html."""
+    install()
+    run("jupyter-book", "build", ".", "-n", "-W", "--keep-going")
+
+
+def test(*args: str) -> None:
+    """Every test: library, notebooks, built book, browser. `test library` runs those of the library alone."""
+    if args[:1] == ("library",):
+        install()
+        reproducibly("python", "-m", "pytest", *PARALLEL, "--library", "tests", *args[1:])
+        return
+    book()
+    run("python", "tools/browser.py")
+    reproducibly("python", "-m", "pytest", *NBVAL, *PARALLEL, "tests", "book", *args)
+
+
+def notebooks(*args: str) -> None:
+    """Make the notebooks from book_text; execute those whose code has changed. `notebooks 04` does one."""
+    install()
+    run("python", "tools/notebooks.py", *args)
+
+
+def take(*args: str) -> None:
+    """Bring a change made in a notebook into book_text: `take 04`."""
+    install()
+    run("python", "tools/notebooks.py", "--take", *args)
+
+
+def serve(*args: str) -> None:
+    """Build, serve on localhost, build again on change. `serve --port 8000`."""
+    install()
+    run("jupyter-book", "config", "sphinx", ".", quiet=True)
+    os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
+    ignored = r"/(_build|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
+    run("sphinx-autobuild", "-n", "-q", "--host", "127.0.0.1", "--re-ignore", ignored, ".", "_build/serve", *args)
+
+
+def lab(*args: str) -> None:
+    """JupyterLab on the chapters."""
+    install()
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    reproducibly("jupyter", "lab", *(["--allow-root"] if root else []), "book", *args)
+
+
+def bench(*args: str) -> None:
+    """Time the library beside the frameworks that are installed, and the built pages. `bench --help` tells more."""
+    book()
+    run("python", "-m", "benchmarks", *args)
+
+
+def lint() -> None:
+    """Check the rules, the form and the types of the code."""
+    install()
+    for command in LINT:
+        run(*command)
+
+
+def lock(*args: str) -> None:
+    """Resolve versions into requirements.lock. `lock --upgrade` takes the newest."""
+    install()
+    run("python", "-m", "pip", "install", "-q", "uv")
+    asked = ("--universal", "--generate-hashes", "--python-version", ".".join(map(str, OLDEST)), "--extra", "test")
+    form = ("--no-header", "--no-annotate", "-o", "requirements.lock")
+    run("uv", "pip", "compile", "-q", *asked, *form, "pyproject.toml", "requirements.in", *args)
+
+
+def clean() -> None:
+    """Remove the environment and everything built."""
+    environment = [VENV] if (VENV / "pyvenv.cfg").is_file() else []
+    for path in (*environment, *(path for pattern in BUILT for path in ROOT.glob(pattern))):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.exists():
+            path.unlink()
+
+
+def help() -> None:
+    """This list."""
+    print("python tools/do.py COMMAND, or make COMMAND:\n")
+    for name, command in COMMANDS.items():
+        print(f"{name:10} {inspect.getdoc(command)}")
+    print("\nWith make, the rest is a variable: NB=04, PORT=8000, UPGRADE=--upgrade, and ARGS=... for all else.")
+
+
+COMMANDS = {f.__name__: f for f in (help, book, test, notebooks, take, serve, lab, bench, lint, lock, clean)}
+
+
+# ---------------------------------------------------------------------------------------------------- the environment
+
+
+def program(name: str, windows: bool = WINDOWS) -> str:
+    """The path of a program of the environment."""
+    return str(VENV / "Scripts" / f"{name}.exe" if windows else VENV / "bin" / name)
+
+
+def run(name: str, *args: str, quiet: bool = False) -> None:
+    """Run a program of the environment in the project's folder. If it fails, so do we, with its exit code."""
+    code = subprocess.call([program(name), *args], cwd=ROOT, stdout=subprocess.DEVNULL if quiet else None)
+    if code:
+        sys.exit(code if code > 0 else 128 - code)
+
+
+def reproducibly(name: str, *args: str) -> None:
+    """Run a program where numbers come out as they are stored."""
+    run("python", "tools/environment.py", program(name), *args)
+
+
+def install() -> None:
+    """Create the environment, or bring it up to date, unless it is what the lock asks for."""
+    stamp, wanted = VENV / ".installed", fingerprint()
+    if stamp.is_file() and stamp.read_text("utf8") == wanted:
+        return
+    check_python()
+    print(f"Creating {os.path.relpath(VENV, ROOT)} (about a minute) ...", flush=True)
+    if not starts(program("python")):
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
+    locked = ("-m", "pip", "install", "--progress-bar", "off", "--require-hashes", "-r", "requirements.lock")
+    with subprocess.Popen([program("python"), *locked], cwd=ROOT, stdout=subprocess.PIPE, encoding="utf8") as pip:
+        packages = 0
+        for line in pip.stdout or ():
+            packages += line.startswith("Collecting")
+            if line.startswith("Collecting") and packages % 40 == 0:
+                print(f"  {packages} packages ...", flush=True)
+            elif line.startswith("Installing"):
+                print("  installing ...", flush=True)
+    if pip.returncode:
+        sys.exit(pip.returncode)
+    run("python", "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", ".")
+    stamp.write_text(wanted, "utf8")
+
+
+def fingerprint() -> str:
+    """A hash of what says which packages the environment holds."""
+    files = (ROOT / name for name in ("requirements.lock", "pyproject.toml"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def check_python() -> None:
+    """Stop with advice if this Python cannot create the environment."""
+    if sys.version_info < OLDEST:
+        oldest, ours = (".".join(map(str, version[:2])) for version in (OLDEST, sys.version_info))
+        sys.exit(
+            f"Python {oldest} or newer is needed; {sys.executable} is {ours}. Name another:"
+            f" python{oldest} tools/do.py ..., make PY=python{oldest} ..., or on Windows py -{oldest} tools\\do.py ..."
+        )
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        sys.exit("Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv")
+
+
+def starts(python: str) -> bool:
+    """Whether a Python is there and runs."""
+    try:
+        return subprocess.run([python, "-c", ""], check=False, stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
+def main(arguments: list[str]) -> None:
+    """Run the command that the arguments name."""
+    name, *rest = arguments or ["help"]
+    command = COMMANDS.get({"-h": "help", "--help": "help"}.get(name, name))
+    if command is None:
+        sys.exit(f"There is no command {name!r}. The commands are {', '.join(COMMANDS)}.")
+    try:
+        inspect.signature(command).bind(*rest)
+    except TypeError:
+        sys.exit(f"The command {name} takes no arguments; got {' '.join(rest)}.")
+    os.environ.update(ENVIRONMENT)
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the program's that runs: JupyterLab asks back
+    command(*rest)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
