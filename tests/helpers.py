@@ -114,6 +114,11 @@ def names_of(cells: Iterable[str]) -> dict[str, Any]:
     return names
 
 
+def said(name: str, phrase: str) -> bool:
+    """Whether a chapter's text says this, wherever its lines break."""
+    return " ".join(phrase.split()) in " ".join(" ".join(cells_of(name, "markdown")).split())
+
+
 def results(script: Any, part: str, *what: Any) -> list[Any]:
     """The stored results of an experiment's part: of the runs whose arguments begin with these."""
     stored = json.loads(script.STORED.read_text("utf8"))[part]
