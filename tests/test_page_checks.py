@@ -84,9 +84,12 @@ def test_window_that_was_used_before_has_kept_nothing(reader: Reader, built_book
     assert (kept, first.complaints, second.complaints) == ([None, None, 390], ["error: a word"], [])
 
 
-def test_request_to_another_host_is_noted_and_blocked(visit: Open) -> None:
-    seen = visit('<img alt="" src="https://example.org/picture.png">')
-    assert seen.foreign == ["https://example.org/picture.png"]
+def test_request_to_another_host_is_noted_and_blocked(visit: Open, book_url: str) -> None:
+    """A picture that is there, but not in the book as this page has it, from disk."""
+    url = f"{book_url}/_static/minus.png"
+    seen = visit(f'<img alt="" id="foreign" src="{url}">')
+    assert seen.foreign == [url]
+    assert seen.page.evaluate("document.getElementById('foreign').naturalWidth") == 0
 
 
 def test_complaints_of_a_page_are_noted(visit: Open) -> None:
