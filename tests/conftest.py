@@ -113,11 +113,8 @@ def reader(browser: Browser, windows: Callable[..., list[Page]]) -> Callable[[st
         visit = Visit(page, url)
 
         def guard(route: Route) -> None:
-            if urlsplit(route.request.url).netloc == urlsplit(url).netloc:
-                route.continue_()
-            else:
-                visit.foreign.append(route.request.url)
-                route.abort()
+            visit.foreign.append(route.request.url)
+            route.abort()
 
         note = visit.complaints.append
         ears = {
@@ -127,7 +124,8 @@ def reader(browser: Browser, windows: Callable[..., list[Page]]) -> Callable[[st
             "response": lambda r: r.status >= 400 and note(f"{r.status}: {r.url}"),
         }
         page.unroute_all()  # the guard of the visit before, kept until now
-        page.route(lambda requested: not requested.startswith(("data:", "blob:")), guard)
+        own = "file://" if url.startswith("file:") else f"http://{urlsplit(url).netloc}/"
+        page.route(re.compile(f"^(?!data:|blob:|{re.escape(own)})"), guard)
         for event, ear in ears.items():
             page.on(event, ear)
         yield visit

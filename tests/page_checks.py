@@ -29,7 +29,8 @@ def maths_not_set(page: Page) -> list[str]:
 def too_wide(page: Page) -> list[str]:
     """The page's width against the screen's, if it is wider, and the elements that stick out.
 
-    As it is, and with the letters of a font about 6 % wider: not every reader has this machine's fonts.
+    As it is, and with the letters of a font about 6 % wider: not every reader has this machine's fonts. Those of the
+    formulas come with the book.
     """
     return page.evaluate("""() => {
       const screen = innerWidth;
@@ -41,7 +42,8 @@ def too_wide(page: Page) -> list[str]:
       };
       const found = measure();
       const wider = document.head.appendChild(document.createElement("style"));
-      wider.textContent = "body * { letter-spacing: 0.035em }";
+      wider.textContent = `body *:not(mjx-container, mjx-container *) { letter-spacing: 0.035em }
+        mjx-container { letter-spacing: normal }`;
       found.push(...measure());
       wider.remove();
       return found;
@@ -49,7 +51,8 @@ def too_wide(page: Page) -> list[str]:
 
 
 def faint_figure_text(page: Page) -> list[tuple[str, float]]:
-    """Words in figures whose contrast with the page is below 4.5 : 1."""
+    """Words in figures whose contrast with the page is below 4.5 : 1. Thins the page: run it after the other checks."""
+    page.evaluate(LIGHTEN)
     read = page.evaluate("""() => {
       const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
       const rgb = (colour) => {
@@ -93,17 +96,66 @@ WITHOUT_PROSE = """
 """
 
 
+# The rules that look at colours take axe longer than all others together, and in a chapter a thousand paragraphs look
+# alike. How text stands out that is in the flow of the page follows from its colour, size, weight and underline, from
+# its parent's colour, and from what its ancestors paint behind it. So a paragraph, a row or a piece of code that has no
+# text with a new look, in light or in dark, does not stay for axe. What is positioned stays, and so do headings,
+# summaries and explorers. Maths and figures go: of the one axe sees the frame, and the other has a check of its own.
+ONE_OF_EACH_LOOK = """
+(() => {
+  document.querySelectorAll("mjx-container, svg.gru-fig").forEach((drawn) => drawn.remove());
+  document.head.appendChild(document.createElement("style")).textContent = "* { transition: none !important }";
+  const BLOCK = ".bd-article :is(p, li, dt, dd, tr, pre, pre span)";
+  const blocks = [...document.querySelectorAll(BLOCK)]
+    .filter((e) => !e.closest("[data-afm], summary") && !e.querySelector("[data-afm], summary"));
+  const looks = new Map(blocks.map((block) => [block, new Set()])), kept = new Set();
+  const now = document.documentElement.dataset.theme;
+  for (const theme of ["light", "dark"]) {
+    document.documentElement.dataset.theme = theme;
+    const known = new Map([[null, ""]]);
+    const behind = (e) => {
+      if (!known.has(e)) {
+        const { backgroundColor, backgroundImage, opacity, filter, mixBlendMode } = getComputedStyle(e);
+        const own = [backgroundColor, backgroundImage, opacity, filter, mixBlendMode].join();
+        known.set(e, behind(e.parentElement) + (own === "rgba(0, 0, 0, 0),none,1,none,normal" ? "" : `${own}; `));
+      }
+      return known.get(e);
+    };
+    for (const e of new Set(blocks.flatMap((block) => [block, ...block.querySelectorAll("*")]))) {
+      const block = e.closest(BLOCK), style = getComputedStyle(e);
+      if (/absolute|fixed|sticky/.test(style.position)) kept.add(block);
+      if ([...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+        looks.get(block).add([theme, style.color, style.fontSize, style.fontWeight, style.textShadow,
+          style.textDecorationLine, style.borderBottom, getComputedStyle(e.parentElement).color, behind(e)].join());
+    }
+  }
+  document.documentElement.dataset.theme = now;
+
+  const seen = new Set();
+  for (const [block, its] of looks) {
+    if ([...its].some((one) => !seen.has(one))) kept.add(block);
+    if (kept.has(block)) its.forEach((one) => seen.add(one));
+  }
+  for (const block of blocks) if (![...kept].some((one) => block.contains(one))) block.remove();
+  document.querySelectorAll(".highlight:not(:has(pre))").forEach((empty) => empty.remove());  // a button to copy it
+})();
+"""
+
+COLOURS = ["color-contrast", "link-in-text-block"]
+
+
 def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds. Thins the page: run it after the other checks."""
+    """What axe finds: of colours last, in one of each look. Thins the page: run it after the other checks."""
     page.evaluate(LIGHTEN)
-    return _axe(page)
+    found = _axe(page, rules={rule: {"enabled": False} for rule in COLOURS})
+    return found + faint_text(page)
 
 
 def faint_text(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds of contrast alone. Maths is left out: its drawing as above, and the rest of it is not seen."""
+    """What axe finds of colours alone: all that can differ between light and dark."""
     page.evaluate(LIGHTEN)
-    page.evaluate("document.querySelectorAll('mjx-container').forEach((maths) => maths.remove())")
-    return _axe(page, runOnly=["color-contrast"])
+    page.evaluate(ONE_OF_EACH_LOOK)
+    return _axe(page, runOnly=COLOURS)
 
 
 def _axe(page: Page, **options: object) -> list[tuple[str, list[str]]]:

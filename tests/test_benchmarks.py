@@ -62,7 +62,7 @@ def test_times_by_part_are_those_of_setup_call_and_teardown(tmp_path, monkeypatc
     """Stored and shown again, the longest part first."""
     monkeypatch.setattr(parts, "LAST", tmp_path / "times.json")
     assert "no whole run yet" in parts.last()[0]
-    tests = {"tests/test_rnn.py::test_a": 1.0, "tests/test_gru.py::test_b": 2.0, "book/intro.ipynb::Cell 0": 20.0}
+    tests = {"tests/test_lstm.py::test_a": 1.0, "tests/test_gru.py::test_b": 2.0, "book/intro.ipynb::Cell 0": 20.0}
     whens = {"setup": 1, "call": 5, "teardown": 1}
     reports = [SimpleNamespace(nodeid=t, when=w, duration=s * k) for t, s in tests.items() for w, k in whens.items()]
     run = {"parts": parts.by_part(reports), "wall": 99.6, "processes": 2}

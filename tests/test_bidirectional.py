@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers import rng, same
 
 from gru_lib import (
     bidirectional,
@@ -20,10 +21,6 @@ from gru_lib import (
 )
 
 T, N, D, H = 4, 3, 2, 3
-
-
-def rng():
-    return np.random.default_rng(0)
 
 
 def pair():
@@ -52,8 +49,7 @@ def test_the_halves_are_the_two_directions():
     hs, (end, start), _ = bidirectional_forward(xs, None, p)
     ahead, h_T, _ = gru_forward(xs, None, p.forward)
     back, h_1, _ = gru_forward(xs[::-1], None, p.backward)
-    np.testing.assert_array_equal(hs, np.concatenate([ahead, back[::-1]], axis=2))
-    np.testing.assert_array_equal([end, start], [h_T, h_1])
+    same((hs, end, start), (np.concatenate([ahead, back[::-1]], axis=2), h_T, h_1))
 
 
 def test_padding_stays_behind_in_both_directions():

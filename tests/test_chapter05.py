@@ -1,26 +1,19 @@
 """What chapter 5 says beside its cells: which code line belongs to which equation, and where each mistake shows."""
 
 import inspect
-import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import cells_of
 
 from gru_lib import gradcheck, gru_forward, gru_init, gru_step, gru_step_backward
 
-CHAPTER = Path(__file__).parents[1] / "book" / "05-gru-backward.ipynb"
 T, N, D, H = 4, 3, 2, 4
 
 
-def chapter_text():
-    cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
-    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-
-
 def test_every_line_of_the_table_of_code_is_in_the_library():
-    table = chapter_text().split(":name: tab-bwd-code")[1].split("```")[0]
+    table = "\n".join(cells_of("05-gru-backward", "markdown")).split(":name: tab-bwd-code")[1].split("```")[0]
     quoted = [code.removesuffix(" + …") for code in re.findall(r"`([^`{}]+ = [^`]+)`", table)]
     source = inspect.getsource(gru_step_backward)
     assigned = re.sub(r"g\.(\w+)\[:\], g\.\w+\[:\](?:, g\.\w+\[:\])? = ([^,]+),.*", r"g.\1[:] = \2", source)

@@ -3,14 +3,11 @@
 import ast
 import contextlib
 import difflib
-import io
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import cells_of, names_of
 
-CHAPTER = Path(__file__).parents[1] / "book" / "06-find-the-bug.ipynb"
 GROUPS = {"n": {"W_xn", "W_hn", "b_n"}, "z": {"W_xz", "W_hz", "b_z"}, "r": {"W_xr", "W_hr", "b_r"}}
 STATE = {"xs", "h0"}
 ALL = set().union(STATE, *GROUPS.values())
@@ -18,8 +15,7 @@ ALL = set().union(STATE, *GROUPS.values())
 
 def definitions():
     """The chapter's functions and constants that need no training: every cell up to the first that trains."""
-    cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    code = cells_of("06-find-the-bug")
     code = code[: next(i for i, source in enumerate(code) if "def train_cell" in source)]
     return [source for source in code if "viz.use_style" not in source or source.startswith("import")]
 
@@ -27,11 +23,7 @@ def definitions():
 @pytest.fixture(scope="module")
 def page():
     """The names that the page's cells define."""
-    names = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        for source in definitions():
-            exec(compile(source, "<chapter 6>", "exec"), names)
-    return names
+    return names_of(definitions())
 
 
 def source_of(name):

@@ -1,27 +1,13 @@
 """Chapter 8: what the page says of hand-set gates, and that its stored trainings can be made again."""
 
-import json
-
 import numpy as np
 import pytest
+from helpers import result
 
 from experiments import three_stories
 from gru_lib import gru_forward
 from gru_lib.models.hand_set import automaton_gru, hand_set_gru, run_automaton
 from gru_lib.tasks.memory import TASKS
-
-STORED = json.loads(three_stories.STORED.read_text("utf8"))
-
-
-def result(part, *what):
-    (row,) = [row[-1] for row in STORED[part] if row[:-1] == list(what)]
-    return row
-
-
-def test_stored_results_hold_every_setting_with_ten_seeds():
-    for part, (_, settings) in three_stories.PARTS.items():
-        wanted = {(*setting, seed) for setting in settings for seed in three_stories.SEEDS}
-        assert {tuple(row[:-1]) for row in STORED[part]} == wanted and len(STORED[part]) == len(wanted), part
 
 
 @pytest.mark.parametrize(
@@ -36,23 +22,10 @@ def test_stored_results_hold_every_setting_with_ten_seeds():
     ],
 )
 def test_a_training_made_anew_solves_what_the_stored_one_solved(part, what):
-    again, stored = three_stories.PARTS[part][0](*what), result(part, *what)
+    again, stored = three_stories.PARTS[part][0](*what), result(three_stories, part, *what)
     assert again.keys() == stored.keys()
     key = "right at 10" if part == "pronoun" else "right"
     assert (again[key] >= three_stories.SOLVED) == (stored[key] >= three_stories.SOLVED)
-
-
-def test_results_are_stored_as_they_were_computed(tmp_path, monkeypatch):
-    def run(name, seed):
-        return {"right": seed / 3, "name": name}
-
-    monkeypatch.setattr(three_stories, "STORED", tmp_path / "out.json")
-    monkeypatch.setattr(three_stories, "PARTS", {"one": (run, (("a",), ("b",))), "two": (run, (("c",),))})
-    three_stories.main([])
-    before = json.loads((tmp_path / "out.json").read_text("utf8"))
-    assert before["one"][3] == ["b", 1, {"right": 0.3333, "name": "b"}] and len(before["two"]) == 10
-    three_stories.main(["two"])  # the others stay
-    assert json.loads((tmp_path / "out.json").read_text("utf8")) == before
 
 
 def test_a_held_gate_is_constant_and_the_rest_is_as_it_was():

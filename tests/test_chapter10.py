@@ -1,30 +1,19 @@
 """What chapter 10 says beside its cells: the theorem's two GRUs, and the rows of its table that can be run."""
 
-import contextlib
-import io
-import json
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import cells_of, names_of, randomised
 
 from gru_lib import convert, gru_init, gru_step, numeric_gradient, sigmoid
-
-BOOK = Path(__file__).parents[1] / "book"
 
 
 @pytest.fixture(scope="module")
 def page():
     """The names that the page's cells define, up to the interrogation."""
-    cells = json.loads((BOOK / "10-conventions.ipynb").read_text("utf8"))["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    wanted = [c for c in code if "viz.use_style()" in c or "def onnx_layer" in c or "def interrogate" in c]
-    names = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        for source in wanted:
-            exec(compile(source, "<chapter 10>", "exec"), names)
-    return names
+    wanted = ("viz.use_style()", "def onnx_layer", "def interrogate")
+    return names_of(cell for cell in cells_of("10-conventions") if any(word in cell for word in wanted))
 
 
 # ------------------------------------------------------------------------------------------------------- the theorem
@@ -75,14 +64,20 @@ def test_what_no_weights_change_is_what_the_proof_uses(seed):
 
 
 def test_the_two_coincide_exactly_where_connected_units_have_equal_gates():
-    rng = np.random.default_rng(0)
+    source = np.random.default_rng(0)
     for _ in range(50):
-        W, h, kinds = rng.normal(size=(4, 4)), rng.normal(size=(1, 4)), rng.integers(0, 2, 4)
-        r = np.array([0.2, 0.9])[kinds]
+        before, after = (gru_init(source, 2, 4, reset_after=after) for after in (False, True))
+        randomised(before, source)
+        before.W_xr[:], before.W_hr[:] = 0, 0
+        kinds = source.integers(0, 2, 4)
+        before.b_r[:] = np.array([-1.4, 2.2])[kinds]  # gates of 0.2 and 0.9
         connected = kinds[:, None] == kinds
-        np.testing.assert_allclose((r * h) @ (W * connected), r * (h @ (W * connected)), rtol=0, atol=1e-14)
-        if not connected.all():
-            assert np.abs((r * h) @ W - r * (h @ W)).max() > 1e-6
+        x, h_prev, W_hn = source.normal(size=(1, 2)), source.normal(size=(1, 4)), before.W_hn.copy()
+        for W, equal in ((W_hn * connected, True), (W_hn, connected.all())):
+            before.W_hn[:] = W
+            after.W_x[:], after.W_h[:], after.b[:] = before.W_x, before.W_h, before.b
+            difference = np.abs(gru_step(x, h_prev, before)[0] - gru_step(x, h_prev, after)[0]).max()
+            assert difference < 1e-14 if equal else difference > 1e-6
 
 
 # --------------------------------------------------------------------------------------------------- the interrogation

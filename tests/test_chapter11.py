@@ -1,12 +1,15 @@
-"""What chapter 11 says of the ladder and of its stored times."""
+"""What chapter 11 says of the ladder, of its floor and of its stored times."""
 
 import json
+import multiprocessing
+import sys
+from concurrent.futures import Future, ProcessPoolExecutor
 
 import numpy as np
 import pytest
+from helpers import close
 
-from benchmarks import ladder
-from benchmarks.contenders import Case
+from benchmarks import contenders, ladder
 
 
 @pytest.mark.parametrize("name", ladder.RUNGS)
@@ -15,29 +18,93 @@ def test_every_rung_is_the_same_training_step(name, size):
     xs, dhs, p = ladder.problem(size, np.float64)
     hs, dxs, grads = ladder.library(xs, dhs, p)
     found = ladder.RUNGS[name](xs, dhs, p)
-    for mine, right in zip((found[0], found[1], found[2].flat), (hs, dxs, grads.flat), strict=True):
-        np.testing.assert_allclose(mine, right, rtol=1e-11, atol=1e-12)
+    close(found, (hs, dxs, grads), rtol=1e-11, atol=1e-12)
 
 
-def test_floor_does_the_operations_that_the_chapter_counts():
-    """18 T N H (D + H), by counting those of each product in `products`."""
-    for size in ladder.SIZES.values():
-        T, N, D, H = size
-        forward = T * N * D * 3 * H + T * N * H * 3 * H
-        back = T * N * H * H + T * N * H * 2 * H
-        rest = T * N * D * 3 * H + T * N * H * 3 * H + T * N * 3 * H * D
-        assert 2 * (forward + back + rest) == 18 * T * N * H * (D + H) == Case(*size).flops(3)
+class Counted(np.ndarray):
+    """An array that counts the multiplications and additions of the products it is in."""
+
+    done = 0
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return self.product(*inputs) if ufunc is np.matmul else NotImplemented
+
+    def __array_function__(self, function, types, arguments, options):
+        if function is np.dot:
+            return self.product(*arguments)
+        return super().__array_function__(function, types, arguments, options)
+
+    @staticmethod
+    def product(a, b):
+        Counted.done += 2 * a.shape[0] * a.shape[1] * b.shape[1]
+        return np.empty((a.shape[0], b.shape[1])).view(Counted)
 
 
-def test_stored_times_are_of_these_rungs_and_sizes():
-    stored = json.loads(ladder.STORED.read_text("utf8"))
-    assert stored["sizes"] == {name: list(size) for name, size in ladder.SIZES.items()}
-    for name in ladder.SIZES:
-        assert list(stored["seconds"][name]) == [*ladder.RUNGS, "floor"]
-        assert all(0 < ladder_time < 1 for ladder_time in stored["seconds"][name].values())
+class CountedDraws:
+    """A generator whose arrays count."""
+
+    def normal(self, size):
+        return np.zeros(size).view(Counted)
 
 
+@pytest.mark.parametrize("size", [(5, 3, 4, 6), ladder.SIZES["small"]])
+def test_both_floors_do_the_operations_that_the_chapter_counts(size, monkeypatch):
+    T, N, D, H = size
+    case = contenders.Case(*size)
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: CountedDraws())
+    for run in (ladder.products(size), contenders.CONTENDERS["GEMM floor"]("gru", case, "float32").train):
+        monkeypatch.setattr(Counted, "done", 0)
+        run()
+        assert Counted.done == 18 * T * N * H * (D + H) == case.flops(3)
+
+
+class AtOnce:
+    """Stands for a process of its own."""
+
+    def __init__(self, *_, **__): ...
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_): ...
+
+    def submit(self, function, *arguments):
+        done = Future()
+        done.set_result(function(*arguments))
+        return done
+
+
+def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
+    """The median of the times, the least and most page faults, for every rung and size."""
+    rounds = dict.fromkeys((*ladder.RUNGS, "floor"), 0)
+
+    def time_one(name, size):
+        rounds[name] += 1
+        return [0.4, 0.1, 0.2, 0.3, 0.2, 0.1, 0.9][rounds[name] % 7], 100.0 + rounds[name] % 7
+
+    known = json.loads(ladder.STORED.read_text("utf8"))
+    monkeypatch.setattr(ladder, "STORED", tmp_path / "ladder.json")
+    monkeypatch.setattr(ladder, "ProcessPoolExecutor", AtOnce)
+    monkeypatch.setattr(ladder, "time_one", time_one)
+    for clock in ("calls", "made_anew", "product"):
+        found = known["product"]["own"] if clock == "product" else known[clock.replace("_", " ")]
+        monkeypatch.setattr(ladder, clock, lambda found=found: found)
+    ladder.main()
+    found = json.loads(ladder.STORED.read_text("utf8"))
+    assert found["seconds"]["large"] == dict.fromkeys(rounds, 0.2)
+    assert found["faults"]["small"] == {name: [100, 106] for name in rounds}
+    for part in ("sizes", "seconds", "faults"):  # what is stored is of these rungs and sizes
+        assert {name: list(row) for name, row in known[part].items()} == {
+            name: list(row) for name, row in found[part].items()
+        }
+    assert found.keys() == known.keys() and found["product"].keys() == known["product"].keys()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count page faults otherwise")
 def test_memory_used_again_saves_page_faults():
     """Of a training step whose arrays are large; in processes of their own, as they are measured."""
-    stored = json.loads(ladder.STORED.read_text("utf8"))["faults"]["large"]
-    assert stored["memory used again"][1] < 100 < 1000 < stored["out of the loop"][0]
+    spawn, faults = multiprocessing.get_context("spawn"), {}
+    for name in ("out of the loop", "memory used again"):
+        with ProcessPoolExecutor(1, mp_context=spawn) as home:
+            faults[name] = home.submit(ladder.time_one, name, ladder.SIZES["large"]).result()[1]
+    assert faults["memory used again"] < 100 < 1000 < faults["out of the loop"]

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from helpers import results
 
 from experiments import language_model
 from gru_lib.models.language_model import lm_init, lm_loss
@@ -12,23 +13,11 @@ from gru_lib.ops import log_softmax
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk
 
-STORED = json.loads(language_model.STORED.read_text("utf8"))
-
-
-def results(part, *what):
-    return [row[-1] for row in STORED[part] if row[: len(what)] == list(what)]
-
-
-def test_stored_results_hold_every_setting_with_its_seeds():
-    for part, (_, settings, seeds) in language_model.PARTS.items():
-        wanted = {(*setting, seed) for setting in settings for seed in seeds}
-        assert {tuple(row[:-1]) for row in STORED[part]} == wanted and len(STORED[part]) == len(wanted), part
-
 
 @pytest.mark.parametrize("cell", language_model.UNITS)
 def test_a_short_training_made_anew_comes_to_the_stored_bits(cell):
     assert language_model.short(cell, 0)["validation"] == pytest.approx(
-        results("short", cell, 0)[0]["validation"], abs=0.02
+        results(language_model, "short", cell, 0)[0]["validation"], abs=0.02
     )
 
 
@@ -37,21 +26,21 @@ def test_the_gru_beats_every_count_and_the_elman_net_with_every_seed():
     counts = NGram(text.encode(text.train), 6, text.V)
     row = text.encode(text.validation)
     best = min(counts.bits(row, n=n) for n in range(1, 7))
-    gru, elman = ([r["validation"] for r in results("cells", cell)] for cell in ("GRU", "Elman"))
+    gru, elman = ([r["validation"] for r in results(language_model, "cells", cell)] for cell in ("GRU", "Elman"))
     assert max(gru) < min(elman) and max(elman) < best < 2.2
 
 
 def test_a_network_that_knows_its_text_by_heart_is_worse_than_letter_frequencies():
     text = english()
     unigram = NGram(text.encode(text.train), 1, text.V).bits(text.encode(text.validation))
-    for row in results("memorise"):
+    for row in results(language_model, "memorise"):
         training, validation = row["at end"]
         assert 2**training < 1.15 and validation > unigram
 
 
 def test_a_cut_gradient_costs_little_and_a_cut_state_much():
     cost = {
-        (K, kind): np.median([r["validation"] for r in results("cut", K, kind)])
+        (K, kind): np.median([r["validation"] for r in results(language_model, "cut", K, kind)])
         for K in (4, 64)
         for kind in ("carried", "zero")
     }

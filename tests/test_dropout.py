@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from helpers import check_layer, randomised, rng, same
 
 from gru_lib import (
     LSTMState,
@@ -11,7 +12,6 @@ from gru_lib import (
     cell_of,
     elman_init,
     elman_step,
-    gradcheck,
     gru_init,
     lstm_init,
     lstm_step,
@@ -34,26 +34,15 @@ LAYERS = {
 KINDS = ["zaremba", "variational", "naive"]
 
 
-def rng():
-    return np.random.default_rng(0)
-
-
 @pytest.mark.parametrize("lengths", [None, [4, 0, 2]], ids=["full", "padded"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LAYERS)
 def test_backward_matches_complex_step(name, kind, lengths):
-    p, source = LAYERS[name](rng()), np.random.default_rng(7)
-    p.flat[:] = source.normal(size=p.size)
+    source = rng(7)
+    p = randomised(LAYERS[name](rng()), source)
     masks = dropout_masks(source, p, T, N, rate=0.3, kind=kind)
     xs, dhs = source.normal(size=(T, N, D)), source.normal(size=(T, N, cell_of(p).width(p)))
-
-    def loss(xs, p):
-        return (dropout_forward(xs, None, p, masks=masks, lengths=lengths)[0] * dhs).sum()
-
-    tape = dropout_forward(xs, None, p, masks=masks, lengths=lengths)[2]
-    dxs, _, grads = dropout_backward(dhs, None, tape, p)
-    report = gradcheck(loss, {"xs": xs, "p": p}, {"xs": dxs, "p": grads})
-    assert report.worst < 1e-13, report
+    check_layer(dropout_forward, dropout_backward, p, xs, dhs, masks=masks, lengths=lengths)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,10 +57,9 @@ def test_what_padding_holds_changes_no_bit(name, kind):
         xs[pad], dhs[pad] = rubbish, rubbish
         hs, _, tape = dropout_forward(xs, None, p, masks=masks, lengths=lengths)
         dxs, _, grads = dropout_backward(dhs, None, tape, p)
-        results.append([hs, dxs, grads.flat])
+        results.append([hs, dxs, grads])
     for other in results[1:]:
-        for a, b in zip(results[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+        same(other, results[0])
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -79,11 +67,8 @@ def test_evaluation_is_the_layer_itself(name):
     p, xs = LAYERS[name](rng()), rng().normal(size=(T, N, D))
     hs, _, tape = dropout_forward(xs, None, p, masks=None)
     right, _, own = cell_of(p).forward(xs, None, p)
-    np.testing.assert_array_equal(hs, right)
-    dxs, _, grads = dropout_backward(hs, None, tape, p)
-    dxs_own, _, grads_own = cell_of(p).backward(hs, None, own, p)
-    np.testing.assert_array_equal(dxs, dxs_own)
-    np.testing.assert_array_equal(grads.flat, grads_own.flat)
+    same(hs, right)
+    same(dropout_backward(hs, None, tape, p), cell_of(p).backward(hs, None, own, p))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -146,9 +131,8 @@ def test_masks_take_the_dtype_of_the_parameters_and_are_never_written(name):
         hs, state_T, tape = dropout_forward(xs, zero_state(p, N), p, masks=masks)
         dxs, _, grads = dropout_backward(hs, state_T, tape, p)
         assert hs.dtype == dxs.dtype == grads.dtype == np.float32
-        runs.append([hs, dxs, grads.flat])
-    for a, b in zip(*runs, strict=True):
-        np.testing.assert_array_equal(a, b)
+        runs.append([hs, dxs, grads])
+    same(*runs)
 
 
 @pytest.mark.parametrize("init", [gru_init, lstm_init, elman_init, partial(scrn_init, C=2)])
@@ -162,9 +146,8 @@ def test_a_mask_takes_the_dtype_of_the_pass(init):
         hs, _, tape = cell.forward(xs, None, p, h_mask=m)
         dxs, _, grads = cell.backward(np.ones_like(hs), None, tape, p)
         assert hs.dtype == dxs.dtype == grads.dtype == np.float32
-        results.append((hs, dxs, grads.flat))
-    for a, b in zip(*results, strict=True):
-        np.testing.assert_array_equal(a, b)
+        results.append((hs, dxs, grads))
+    same(*results)
 
 
 def test_errors_name_the_argument():

@@ -38,6 +38,17 @@ def test_saving_what_is_stored_changes_no_byte(name, tmp_path):
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
+    script = importlib.import_module(f"experiments.{name}")
+    stored = load(script.STORED)
+    assert stored.keys() == script.PARTS.keys()
+    for part, (_, settings, *seeds) in script.PARTS.items():  # dates.py lists its runs with their seeds
+        wanted = list(settings) if name == "dates" else seeded(settings, seeds[0] if seeds else script.SEEDS)
+        assert [tuple(row[:-1]) for row in stored[part]] == wanted, part
+        assert len({seed for *_, seed in wanted}) >= 3 or part in ("rates", "tuning", "short"), part
+
+
 @pytest.mark.parametrize("name", [*SCRIPTS, "comparison"])
 def test_unknown_part_is_named_with_those_there_are(name, tmp_path, monkeypatch):
     script = importlib.import_module(f"experiments.{name}")
@@ -46,6 +57,23 @@ def test_unknown_part_is_named_with_those_there_are(name, tmp_path, monkeypatch)
     with pytest.raises(SystemExit, match=f"no part is called 'nonsense'; the parts are: {', '.join(known)}"):
         script.main([next(iter(known)), "nonsense"])
     assert not (tmp_path / "out.json").exists()  # nothing is trained before the names are read
+
+
+@pytest.mark.parametrize("name", ["deep", "dropout", "lstm_memory", "other_memories", "subtraction", "three_stories"])
+def test_script_stores_what_its_functions_return(name, tmp_path, monkeypatch):
+    """All parts, then one of them alone: the other stays as it was."""
+    script = importlib.import_module(f"experiments.{name}")
+    path = tmp_path / "out.json"
+    seeds = () if hasattr(script, "SEEDS") and len(next(iter(script.PARTS.values()))) == 2 else (range(2),)
+    count = len(seeds[0] if seeds else script.SEEDS)
+    monkeypatch.setattr(script, "STORED", path)
+    monkeypatch.setattr(script, "PARTS", {"one": (run, (("a",), ("ü",)), *seeds), "two": (run, (("c",),), *seeds)})
+    script.main(["one", "two"])
+    before = load(path)
+    assert before["one"][3] == ["ü", 1, {"right": 0.3333, "name": "ü"}]
+    assert [len(before[part]) for part in ("one", "two")] == [2 * count, count]
+    script.main(["two"])
+    assert load(path) == before
 
 
 def test_a_stopped_part_keeps_its_runs_and_is_taken_up_where_it_stopped(tmp_path):

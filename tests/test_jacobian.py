@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import randomised, rng
 
 from gru_lib import (
     LSTMState,
@@ -37,10 +38,6 @@ CELLS = {
 }
 
 
-def rng():
-    return np.random.default_rng(0)
-
-
 def flat(state):
     return np.concatenate(state if isinstance(state, tuple) else [state], axis=1)
 
@@ -54,8 +51,7 @@ def shaped(p, vector):
 
 @pytest.mark.parametrize("name", CELLS)
 def test_total_matches_complex_step(name):
-    p, xs = CELLS[name](rng()), rng().normal(size=(T, N, D))
-    p.flat[:] = rng().normal(size=p.size)
+    p, xs = randomised(CELLS[name](rng()), rng()), rng().normal(size=(T, N, D))
     S = flat(zero_state(p, N)).shape[1]
     start = rng().normal(size=(N, S))
     J = jacobian(xs, shaped(p, start), p)

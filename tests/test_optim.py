@@ -1,9 +1,10 @@
-"""Optimisers and clipping, against arithmetic done by hand."""
+"""Optimisers, clipping and schedules, against arithmetic done by hand."""
 
 import numpy as np
 import pytest
 
-from gru_lib import SGD, Adam, clip_by_global_norm, linear_init
+from gru_lib import SGD, Adam, clip_by_global_norm, clip_by_value, cosine_decay, linear_decay, linear_init
+from gru_lib.optim import constant_rate, warm_up
 
 
 def point(values=(1.0, -2.0)):
@@ -64,3 +65,56 @@ def test_errors_name_the_argument():
         SGD(point(), 0.1).step(linear_init(np.random.default_rng(0), 3, 1, bias=False))
     with pytest.raises(ValueError, match="max_norm must be > 0"):
         clip_by_global_norm(point(), 0)
+
+
+def test_schedules_have_the_values_they_promise():
+    assert [constant_rate(0.5)(k) for k in (0, 9)] == [0.5, 0.5]
+    assert [linear_decay(1.0, 4)(k) for k in range(6)] == [1, 0.75, 0.5, 0.25, 0, 0]
+    assert [linear_decay(1.0, 4, last=0.5)(k) for k in (0, 2, 4, 9)] == [1, 0.75, 0.5, 0.5]
+    np.testing.assert_allclose(
+        [cosine_decay(2.0, 4)(k) for k in (0, 1, 2, 4, 7)], [2, 1 + 0.5**0.5, 1, 0, 0], atol=1e-15
+    )
+    warm = warm_up(4, linear_decay(1.0, 2))
+    assert [warm(k) for k in range(7)] == [0.25, 0.5, 0.75, 1, 1, 0.5, 0]
+    with pytest.raises(ValueError, match=r"linear_decay: lr must be > 0; got -1"):
+        linear_decay(-1, 3)
+    with pytest.raises(ValueError, match=r"cosine_decay: last must be >= 0; got -1"):
+        cosine_decay(1, 3, last=-1)
+    with pytest.raises(TypeError, match="warm_up: steps must be an integer"):
+        warm_up(0.5, constant_rate(1))
+
+
+def test_momentum_follows_its_equations():
+    p = linear_init(np.random.default_rng(0), 2, 1)
+    opt, w, v = SGD(p, 0.1, momentum=0.9), p.flat.copy(), 0
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        g = p.zeros_like()
+        g.flat[:] = rng.normal(size=g.size)
+        before = g.flat.copy()
+        opt.step(g)
+        v = 0.9 * v + before
+        w = w - 0.1 * v
+        np.testing.assert_allclose(p.flat, w, rtol=1e-15)
+        np.testing.assert_array_equal(g.flat, before)
+    with pytest.raises(ValueError, match="momentum must be >= 0 and < 1; got 1"):
+        SGD(p, 0.1, momentum=1)
+
+
+def test_an_optimizer_refuses_the_state_of_another():
+    p, q = linear_init(np.random.default_rng(0), 2, 1), linear_init(np.random.default_rng(0), 3, 1)
+    with pytest.raises(ValueError, match=r"Adam\.load_state_dict: state must be of this kind and size, m, v, k"):
+        Adam(p).load_state_dict(SGD(p, 0.1).state_dict())
+    with pytest.raises(ValueError, match="of this kind and size"):
+        Adam(p).load_state_dict(Adam(q).state_dict())
+
+
+def test_clip_by_value_clips_each_number_and_turns_the_direction():
+    g = linear_init(np.random.default_rng(0), 2, 1).zeros_like()
+    g.flat[:] = [3, -0.5, -7]
+    clip_by_value(g, 1)
+    np.testing.assert_array_equal(g.flat, [1, -0.5, -1])
+    with pytest.raises(ValueError, match="limit must be > 0"):
+        clip_by_value(g, 0)
+    with pytest.raises(TypeError, match="grads must be a Params"):
+        clip_by_value(g.flat, 1)

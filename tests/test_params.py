@@ -5,10 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers import rng
 
 from gru_lib import Bundle, bundle, gru_init, linear_init
-
-rng = np.random.default_rng
 
 
 def test_gate_views_share_the_flat_buffer():

@@ -78,6 +78,25 @@ def test_cells_do_not_import_each_other() -> None:
     assert "gru" in CELLS
 
 
+def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -> None:
+    """As tests/README.md says it."""
+    prefix = {"tasks": "tasks_", "widgets": "explorer_"}  # other packages have none
+    shared = {"cells/registry": "cell"} | {m: "check" for m in MODULES if m.startswith("check/")}
+    wanted = {f"chapter{p.name[:2]}" for p in (ROOT / "book_text").glob("[0-9][0-9]-*.md")}
+    assert len(wanted) >= 19
+    for module in MODULES:
+        package, _, name = module.rpartition("/")
+        if not any(part.startswith("_") for part in module.split("/")):
+            wanted.add(shared.get(module, prefix.get(package, "") + name))
+    there = {p.stem.removeprefix("test_") for p in (ROOT / "tests").glob("test_*.py")}
+    assert wanted - there == set()
+    # And no file of a module or a chapter that is gone; the others are named after what else is in the project.
+    rest = {"project", "threads", "live_notebook", "widgets", *(p.name for p in ROOT.iterdir() if p.is_dir())}
+    for folder in ("tools", "tests", "gru_lib/_core", "book/_ext"):
+        rest |= {p.stem for p in (ROOT / folder).glob("[a-z]*.*")}
+    assert {name for name in there - wanted - rest if not name.startswith("explorer")} == set()
+
+
 NUMPY_ALONE = """
 import sys
 allowed = set(sys.stdlib_module_names) | {"numpy", "gru_lib"}

@@ -2,22 +2,31 @@
 
 import numpy as np
 import pytest
+from helpers import check_loss, randomised, rng
 
-from gru_lib import elman_init, gradcheck, gru_init, lstm_init
+from gru_lib import Adam, elman_init, gru_forward, gru_init, lstm_init, train
 from gru_lib.cells import ablated_gru_init
-from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib.models.hand_set import hand_set
+from gru_lib.models.reader import (
+    reader_accuracy,
+    reader_init,
+    reader_loss,
+    subtractor_accuracy,
+    subtractor_init,
+    subtractor_loss,
+    subtractor_predict,
+)
 from gru_lib.tasks.memory import TASKS, Batch
+from gru_lib.tasks.subtraction import all_pairs, encode, hard_pairs, random_pairs, subtract_bits
 
 
 @pytest.mark.parametrize("init", [gru_init, elman_init, lstm_init])
 @pytest.mark.parametrize("task", ["checksum", "parity_outside"])  # asked at the end; asked at every step
 def test_reader_gradient_matches_the_complex_step(init, task):
-    rng = np.random.default_rng(0)
-    m = reader_init(rng, TASKS[task].D, TASKS[task].K, 3, init=init)
-    m.flat[:] = rng.normal(0, 0.7, m.size)
-    batch = TASKS[task].draw(rng, 4, 6)
-    _, grads = reader_loss(m, batch)
-    assert gradcheck(lambda p: reader_loss(p, batch)[0], m, grads).worst < 1e-12
+    source = rng()
+    m = randomised(reader_init(source, TASKS[task].D, TASKS[task].K, 3, init=init), source, 0.7)
+    batch = TASKS[task].draw(source, 4, 6)
+    check_loss(lambda p: reader_loss(p, batch), m)
 
 
 def test_answers_that_are_not_asked_do_not_count():
@@ -49,5 +58,68 @@ def test_accuracy_counts_whole_answers_and_whole_sequences():
 def test_reader_takes_a_gru_with_a_gate_less():
     m = reader_init(np.random.default_rng(0), 3, 1, 4, init=ablated_gru_init, ablation="shared")
     batch = TASKS["parity_since"].draw(np.random.default_rng(0), 5, 6)
-    _, grads = reader_loss(m, batch)
-    assert gradcheck(lambda p: reader_loss(p, batch)[0], m, grads).worst < 1e-12
+    check_loss(lambda p: reader_loss(p, batch), m)
+
+
+# ------------------------------------------------------------------------------------------------- the subtractor
+
+
+@pytest.mark.parametrize("init", [gru_init, elman_init, lstm_init])
+def test_subtractor_gradients_match_complex_step(init) -> None:
+    source = rng()
+    m = randomised(subtractor_init(source, 3, init=init), source, 0.7)
+    batch = random_pairs(source, 5, 4)
+    for options in ({}, {"commit": 3.0, "decay": 0.1}):
+        check_loss(lambda p, options=options: subtractor_loss(p, batch, **options), m)
+
+
+def test_subtractor_loss_is_log_2_when_the_network_knows_nothing() -> None:
+    m = subtractor_init(np.random.default_rng(0), 4)
+    m.flat[:] = 0
+    assert subtractor_loss(m, all_pairs())[0] == pytest.approx(np.log(2), abs=1e-14)
+    assert (subtractor_predict(m, all_pairs().xs) == 0.5).all()
+
+
+def test_subtractor_without_bias_has_none() -> None:
+    m = subtractor_init(np.random.default_rng(0), 4, bias=False, convention="write")
+    assert m.size == 3 * 4 * (2 + 4) + 4
+    assert (m.rnn.convention, m.rnn.bias, m.out.bias) == ("write", False, False)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_subtractor_learns_every_four_bit_pair(seed: int) -> None:
+    m = subtractor_init(np.random.default_rng(seed), 8)
+    batch = all_pairs()
+    assert subtractor_accuracy(m, batch).pairs < 0.5
+    train(m, subtractor_loss, [batch], Adam(m, 0.05), steps=600)
+    assert subtractor_accuracy(m, batch) == (1, 1)
+
+
+def test_subtractor_accuracy_counts_bits_and_whole_pairs() -> None:
+    batch = encode([14, 12, 10], [8, 0, 1], 4)  # differences 6, 12, 9
+    m = subtractor_init(np.random.default_rng(0), 2)
+    m.flat[:] = 0
+    m.out.b[:] = 1  # says 1111 always: 2 of 4 bits each
+    assert subtractor_accuracy(m, batch) == (0.5, 0)
+
+
+@pytest.mark.parametrize("K", [10, 20, 80])
+def test_hand_set_subtractor_makes_no_error_at_1024_bits(K: float) -> None:
+    rng = np.random.default_rng(0)
+    for draw in (random_pairs, hard_pairs):
+        assert subtractor_accuracy(hand_set(K), draw(rng, 32, 1024)) == (1, 1)
+
+
+def test_hand_set_subtractor_keeps_the_borrow_in_its_first_unit() -> None:
+    batch = random_pairs(np.random.default_rng(0), 64, 50)
+    hs, _, _ = gru_forward(batch.xs, None, hand_set().rnn)
+    _, borrow = subtract_bits(batch.xs[..., 0], batch.xs[..., 1])
+    x = batch.xs[..., 0] - batch.xs[..., 1] - borrow[:-1]
+    for unit, claim in enumerate((x <= -1, x >= 1, x <= -2)):
+        assert ((hs[..., unit] > 0) == claim).all()
+    assert ((hs[..., 0] > 0) == (borrow[1:] == 1)).all()
+
+
+def test_hand_set_refuses_a_steepness_that_is_not_positive() -> None:
+    with pytest.raises(ValueError, match="K must be > 0"):
+        hand_set(0)

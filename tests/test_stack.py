@@ -4,11 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers import check_layer, randomised, rng, same
 
 from gru_lib import (
     bidirectional,
     elman_init,
-    gradcheck,
     gru_forward,
     gru_init,
     linear_init,
@@ -44,39 +44,15 @@ VARIANTS = {
 }
 
 
-def rng():
-    return np.random.default_rng(0)
-
-
 @pytest.mark.parametrize("lengths", [None, [3, 0, 2]], ids=["full", "padded"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_two_bidirectional_layers_of_every_variant_match_complex_step(variant, lengths):
-    draw, source = VARIANTS[variant], np.random.default_rng(4)
+    draw, source = VARIANTS[variant], rng(4)
     p = stack(*(bidirectional(draw(source, size), draw(source, size)) for size in (D, 2 * H)), residual=True)
-    p.flat[:] = source.normal(size=p.size)
+    randomised(p, source)
     xs, dhs = source.normal(size=(T, N, D)), source.normal(size=(T, N, 2 * H))
-    form = zero_state(p, N)
-    state0, dstate_T = (map_state(lambda a: source.normal(size=a.shape), form) for _ in range(2))
-    flat = []
-    map_state(lambda a: flat.append(a) or a, state0)
-
-    def loss(xs, p, **states):
-        arrays = iter(states.values())
-        hs, state_T, _ = stack_forward(xs, map_state(lambda _: next(arrays), form), p, lengths=lengths)
-        total = [(hs * dhs).sum()]
-        map_state(lambda a, da: total.append((a * da).sum()) or a, state_T, dstate_T)
-        return sum(total)
-
-    dxs, dstate0, grads = stack_backward(dhs, dstate_T, stack_forward(xs, state0, p, lengths=lengths)[2], p)
-    dflat = []
-    map_state(lambda a: dflat.append(a) or a, dstate0)
-    at, given = {"xs": xs, "p": p}, {"xs": dxs, "p": grads}
-    report = gradcheck(
-        loss,
-        at | {f"state{i}": a for i, a in enumerate(flat)},
-        given | {f"state{i}": a for i, a in enumerate(dflat)},
-    )
-    assert report.worst < 1e-13, report
+    state0, dstate_T = (map_state(lambda a: source.normal(size=a.shape), zero_state(p, N)) for _ in range(2))
+    check_layer(stack_forward, stack_backward, p, xs, dhs, state0, dstate_T, lengths=lengths)
 
 
 def test_a_stack_is_one_layer_after_the_other():
@@ -84,8 +60,7 @@ def test_a_stack_is_one_layer_after_the_other():
     hs, (h, state), _ = stack_forward(xs, None, p, lengths=[3, 0, 2])
     below, h_T, _ = gru_forward(xs, None, p.layer0, lengths=[3, 0, 2])
     above, state_T, _ = lstm_forward(below, None, p.layer1, lengths=[3, 0, 2])
-    for a, b in [(hs, above), (h, h_T), (state.h, state_T.h), (state.c, state_T.c)]:
-        np.testing.assert_array_equal(a, b)
+    same((hs, h, state), (above, h_T, state_T))
 
 
 def test_residual_connections_go_around_layers_that_keep_the_size():
@@ -111,13 +86,7 @@ def test_masks_drop_on_the_way_into_each_layer_and_their_gradients_match_complex
     xs, dhs, lengths = rng().normal(size=(T, N, D)), rng().normal(size=(T, N, H)), [3, 0, 2]
     for kind in ("zaremba", "variational", "naive"):
         masks = stack_masks(rng(), p, T, N, rate=0.4, kind=kind)
-        dxs, _, grads = stack_backward(dhs, None, stack_forward(xs, None, p, masks=masks, lengths=lengths)[2], p)
-
-        def loss(xs, p, masks=masks):
-            return (stack_forward(xs, None, p, masks=masks, lengths=lengths)[0] * dhs).sum()
-
-        report = gradcheck(loss, {"xs": xs, "p": p}, {"xs": dxs, "p": grads})
-        assert report.worst < 1e-13, (kind, report)
+        check_layer(stack_forward, stack_backward, p, xs, dhs, masks=masks, lengths=lengths)
     some = [None, masks[1]]
     below, _, _ = gru_forward(xs, None, p.layer0)
     above, _, _ = lstm_forward(below * masks[1].x, None, p.layer1, h_mask=masks[1].h)

@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
+from helpers import rng
 
 from gru_lib import reverse
 from gru_lib.tasks import ahead
-
-
-def rng():
-    return np.random.default_rng(0)
 
 
 def by_definition(tokens, t, question):

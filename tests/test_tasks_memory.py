@@ -1,10 +1,8 @@
-"""The memory tasks, each against its definition told step by step; and the hand-set networks, which make no error."""
+"""The memory tasks, each against its definition told step by step."""
 
 import numpy as np
 import pytest
 
-from gru_lib import gru_forward
-from gru_lib.models.hand_set import automaton_gru, hand_set_gru, random_automaton, run_automaton
 from gru_lib.tasks import memory
 from gru_lib.tasks.memory import TASKS, agreement, batches, class_bits
 
@@ -50,19 +48,6 @@ def test_the_answer_counts_at_the_end_or_at_every_step(name):
     assert asked[-1].all() and (asked[:-1] == (name not in ("checksum", "first_token"))).all()
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_a_hand_set_gru_makes_no_error_in_64_streams_of_10000_steps(name):
-    batch = TASKS[name].draw(np.random.default_rng(1), 64, 10_000)
-    assert (hand_set_gru(name).answers(batch.xs) == batch.ys).all()
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_hand_set_answers_are_not_the_commonest_answer(name):
-    batch = TASKS[name].draw(np.random.default_rng(1), 64, 200)
-    said = hand_set_gru(name).answers(batch.xs)
-    assert (said.mean(axis=(0, 1)) > 0.2).all() and (said.mean(axis=(0, 1)) < 0.8).all()
-
-
 def test_agreement_means_the_latest_person_and_keeps_the_distance():
     batch = agreement(np.random.default_rng(0), 200, 15, distance=(2, 9))
     seen = set()
@@ -89,22 +74,6 @@ def test_batches_come_in_the_lengths_asked_for_and_repeat_with_the_seed():
     assert len(next(batches(np.random.default_rng(3), "checksum", 4, 9)).xs) == 9
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_any_automaton_runs_as_a_gru(seed):
-    rng = np.random.default_rng(seed)
-    Q, S = int(rng.integers(1, 8)), int(rng.integers(1, 5))
-    delta, start = random_automaton(rng, Q, S), int(rng.integers(Q))
-    symbols = rng.integers(0, S, (500, 16))
-    p, h0 = automaton_gru(delta, start)
-    hs, _, _ = gru_forward(np.eye(S)[symbols], np.tile(h0, (16, 1)), p)
-    code = 2 * np.repeat(np.eye(Q), S, axis=1) - 1
-    np.testing.assert_array_equal(hs, code[run_automaton(delta, symbols, start)])  # exactly ±1
-
-
-def test_run_automaton_follows_the_table():
-    assert run_automaton([[1, 0], [2, 1], [0, 2]], [[0], [1], [0], [0]])[:, 0].tolist() == [1, 1, 2, 0]
-
-
 def test_a_wrong_argument_is_named():
     rng = np.random.default_rng(0)
     with pytest.raises(TypeError, match="checksum: rng must be a Generator; got int"):
@@ -121,11 +90,3 @@ def test_a_wrong_argument_is_named():
         agreement(rng, 3, 10, distance=9)
     with pytest.raises(ValueError, match="batches: task must be one of 'checksum'"):
         next(batches(rng, "copy", 3, 4))
-    with pytest.raises(ValueError, match="hand_set_gru: task must be one of 'checksum'"):
-        hand_set_gru("copy")
-    with pytest.raises(ValueError, match=r"automaton_gru: delta must have shape \(Q, S\)"):
-        automaton_gru([[0, 3]])
-    with pytest.raises(ValueError, match=r"run_automaton: symbols must be integers in 0..S-1 = 0..1"):
-        run_automaton([[0, 0]], [[2]])
-    with pytest.raises(ValueError, match=r"run_automaton: start must be in 0..Q-1 = 0..0; got 1"):
-        run_automaton([[0, 0]], [[0]], start=1)

@@ -1,10 +1,31 @@
-"""The training loop."""
+"""Training: the loop, resuming to the same bits, truncated backpropagation, early stopping."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
-from gru_lib import SGD, Adam, linear_backward, linear_forward, linear_init, train
-from gru_lib.train import History
+from gru_lib import (
+    SGD,
+    Adam,
+    bundle,
+    gru_backward,
+    gru_forward,
+    gru_init,
+    linear_backward,
+    linear_decay,
+    linear_forward,
+    linear_init,
+    lstm_backward,
+    lstm_forward,
+    lstm_init,
+    train,
+)
+from gru_lib.train import Chunks, History, early_stopping
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 3))
@@ -18,20 +39,20 @@ def squares(p, batch):
     return (error**2).mean(), linear_backward(2 * error / error.size, cache, p)[1]
 
 
-def fit(steps=200, batches=None, lr=0.1, **kwargs):
+def fit_line(steps=200, batches=None, lr=0.1, **kwargs):
     p = linear_init(np.random.default_rng(1), 3, 1)
     return p, train(p, squares, batches or [(X, Y)], Adam(p, lr=lr), steps=steps, progress=False, **kwargs)
 
 
 def test_training_finds_the_line():
-    p, history = fit(500)
+    p, history = fit_line(500)
     np.testing.assert_allclose(p.W[:, 0], [1, -2, 0.5], atol=1e-3)
     assert history.steps == 500 and history.loss[-1] < 1e-6 < history.loss[0]
     assert len(history.grad_norm) == 500 and not history.stopped
 
 
 def test_metrics_are_taken_every_so_often_and_at_the_end():
-    _, history = fit(25, evaluate=lambda p: {"w": p.W[0, 0]}, every=10)
+    _, history = fit_line(25, evaluate=lambda p: {"w": p.W[0, 0]}, every=10)
     assert history.curve("w")[0] == [10, 20, 25]
     assert history.last("w") == history.metrics["w"][-1][1]
     with pytest.raises(KeyError, match="no metric 'v'; there is w"):
@@ -39,7 +60,7 @@ def test_metrics_are_taken_every_so_often_and_at_the_end():
 
 
 def test_stop_ends_training():
-    _, history = fit(100, evaluate=lambda p: {"w": 0}, every=5, stop=lambda h: h.steps >= 15)
+    _, history = fit_line(100, evaluate=lambda p: {"w": 0}, every=5, stop=lambda h: h.steps >= 15)
     assert history.steps == 15 and history.stopped and "stopped early" in repr(history)
 
 
@@ -72,9 +93,9 @@ def test_a_loss_that_is_not_finite_stops_before_the_step():
 
 
 def test_lists_repeat_and_generators_must_last():
-    assert fit(7, [(X, Y), (X[:5], Y[:5])])[1].steps == 7
+    assert fit_line(7, [(X, Y), (X[:5], Y[:5])])[1].steps == 7
     with pytest.raises(ValueError, match="batches must yield 5 batches; it ended after 2"):
-        fit(5, iter([(X, Y)] * 2))
+        fit_line(5, iter([(X, Y)] * 2))
 
 
 def test_errors_name_the_argument():
@@ -88,7 +109,7 @@ def test_errors_name_the_argument():
 
 
 def test_the_bar_shows_only_where_somebody_can_see_it(capsys):
-    fit(2)
+    fit_line(2)
     train(p := linear_init(RNG, 3, 1), squares, [(X, Y)], Adam(p), steps=2, progress=True)
     assert capsys.readouterr() == ("", "")
 
@@ -97,3 +118,248 @@ def test_history_tells_how_it_went():
     assert repr(History(loss=[2.0, 0.5], metrics={"accuracy": [(2, 0.75)]})) == (
         "History(2 steps, loss 0.5, accuracy 0.75)"
     )
+
+
+def test_train_clips_by_value_before_the_norm():
+    p = linear_init(np.random.default_rng(0), 1, 1)
+    seen = []
+
+    class Look(SGD):
+        def step(self, grads):
+            seen.append(grads.flat.copy())
+
+    def loss(p, batch):
+        g = p.zeros_like()
+        g.flat[:] = [30, 0.4]
+        return 0.0, g
+
+    train(p, loss, [0], Look(p, 0.1), steps=1, clip_value=0.3, clip_norm=0.3, progress=False)
+    np.testing.assert_allclose(seen[0], np.full(2, 0.3 / 2**0.5))
+
+
+# ------------------------------------------------------------------------------------------------------------ resuming
+
+RUN = {"gru": (gru_init, gru_forward, gru_backward), "lstm": (lstm_init, lstm_forward, lstm_backward)}
+
+
+def loss_of(cell, rng=None):
+    """Squared error of a linear read-out; with `rng`, noise in the inputs, so that randomness matters."""
+    _, forward, backward = RUN[cell]
+
+    def loss_and_grads(m, chunk):
+        xs = chunk.xs if rng is None else chunk.xs + 0.1 * rng.normal(size=chunk.xs.shape)
+        hs, last, tape = forward(xs, chunk.state, m.rnn)
+        chunk.carry(last)
+        out, cache = linear_forward(hs, m.out)
+        error = out - chunk.ys
+        dhs, g_out = linear_backward(2 * error / error.size, cache, m.out)
+        return (error**2).mean(), bundle(rnn=backward(dhs, None, tape, m.rnn)[2], out=g_out)
+
+    return loss_and_grads
+
+
+def setting(cell="gru", optimizer=Adam, dtype=np.float64, **options):
+    """Model, optimiser, chunks and generator, always the same at the start."""
+    rng = np.random.default_rng(7)
+    m = bundle(rnn=RUN[cell][0](rng, 2, 5, dtype=dtype), out=linear_init(rng, 5, 1, dtype=dtype))
+    xs = rng.normal(size=(23, 4, 2)).astype(dtype)
+    chunks = Chunks(xs, np.cumsum(xs, axis=0)[..., :1], 5)
+    return m, optimizer(m, lr=0.01, **options), chunks, rng
+
+
+def fit(cell, parts, steps, **kwargs):
+    m, opt, chunks, rng = parts
+    evaluate = kwargs.pop("evaluate", lambda m: {"size": float(np.linalg.norm(m.flat))})
+    loss = loss_of(cell, rng)
+    return train(m, loss, chunks, opt, steps=steps, every=4, rng=rng, evaluate=evaluate, progress=False, **kwargs)
+
+
+class KilledError(Exception):
+    """Stands for a kill: nothing after it runs."""
+
+
+@pytest.mark.parametrize("cell", RUN)
+@pytest.mark.parametrize("optimizer", [(Adam, {}), (SGD, {}), (SGD, {"momentum": 0.9})])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_killed_training_resumes_to_the_same_bits(tmp_path, cell, optimizer, dtype):
+    make = lambda: setting(cell, optimizer[0], dtype, **optimizer[1])  # noqa: E731
+    whole = make()
+    history = fit(cell, whole, 30, schedule=linear_decay(0.01, 30), clip_norm=1.0)
+    for kill in (2, 9, 17, 26):  # each time at a step that is no multiple of `every`
+
+        def schedule(step, kill=kill):
+            if step == kill:
+                raise KilledError
+            return linear_decay(0.01, 30)(step)
+
+        with pytest.raises(KilledError):
+            fit(cell, make(), 30, schedule=schedule, clip_norm=1.0, checkpoint=tmp_path / "run.npz")
+    parts = make()
+    again = fit(cell, parts, 30, schedule=linear_decay(0.01, 30), clip_norm=1.0, checkpoint=tmp_path / "run.npz")
+    np.testing.assert_array_equal(parts[0].flat, whole[0].flat)
+    assert again == history
+    assert parts[3].bit_generator.state == whole[3].bit_generator.state
+    assert [f.name for f in tmp_path.iterdir()] == ["run.npz"]
+
+
+SCRIPT = """
+import sys, time
+sys.path[:0] = sys.argv[2:]
+from test_train import fit, setting
+def slowly(m):
+    time.sleep(0.01)
+    return {}
+parts = setting()
+fit("gru", parts, 200, checkpoint=sys.argv[1], evaluate=slowly)
+print(parts[0].flat.tobytes().hex())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
+def test_a_checkpoint_survives_sigkill(tmp_path):
+    path, here = tmp_path / "run.npz", os.path.dirname(__file__)
+    command = [sys.executable, "-c", SCRIPT, str(path), here, os.path.dirname(here)]
+    for pause in (0.013, 0.057):
+        before = path.stat().st_mtime_ns if path.exists() else 0
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        while process.poll() is None and (not path.exists() or path.stat().st_mtime_ns == before):
+            time.sleep(0.002)
+        time.sleep(pause)
+        process.send_signal(signal.SIGKILL)
+        assert process.communicate()[0] == b"", "it was done before it was killed"
+    done = subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+    whole = setting()
+    fit("gru", whole, 200, evaluate=lambda m: {})
+    assert done == whole[0].flat.tobytes().hex()
+
+
+def test_a_finished_training_is_not_done_again(tmp_path):
+    first, again = setting(), setting()
+    history = fit("gru", first, 10, checkpoint=tmp_path / "run.npz")
+    assert fit("gru", again, 10, checkpoint=tmp_path / "run.npz") == history
+    np.testing.assert_array_equal(again[0].flat, first[0].flat)
+    fit("gru", again, 12, checkpoint=tmp_path / "run.npz")  # but may be prolonged
+    whole = setting()
+    fit("gru", whole, 12)
+    np.testing.assert_array_equal(again[0].flat, whole[0].flat)
+
+
+def test_a_list_of_batches_goes_on_where_it_was(tmp_path):
+    def loss(p, batch):
+        g = p.zeros_like()
+        g.flat[:] = batch
+        return 0.0, g
+
+    batches = [1.0, 2.0, 3.0]
+    runs = []
+    for steps in ([7], [2, 3, 7]):
+        for k in steps:
+            p = linear_init(np.random.default_rng(0), 1, 1)
+            path = tmp_path / f"{len(steps)}.npz"
+            train(p, loss, batches, SGD(p, 1.0), steps=k, checkpoint=path, progress=False)
+        runs.append(p.flat)
+    np.testing.assert_array_equal(*runs)
+
+
+def test_a_checkpoint_of_another_training_is_refused_and_changes_nothing(tmp_path):
+    path = tmp_path / "run.npz"
+    fit("gru", setting(), 5, checkpoint=path)
+    m, _, chunks, rng = setting()
+    before = m.flat.copy()
+    for kwargs, match in [
+        ({"optimizer": SGD(m, 0.1), "rng": rng, "batches": chunks}, "must hold the arrays p, optimizer.v; it holds"),
+        ({"optimizer": Adam(m, 0.1), "rng": None, "batches": chunks}, "same rng and kind of batches"),
+        ({"optimizer": Adam(m, 0.1), "rng": rng, "batches": [1]}, "same rng and kind of batches"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            train(m, loss_of("gru"), steps=9, checkpoint=path, progress=False, **kwargs)
+    lstm = setting("lstm")
+    with pytest.raises(ValueError, match=r"run\.npz"):
+        fit("lstm", lstm, 9, checkpoint=path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="damaged"):
+        fit("gru", (m, Adam(m, 0.1), chunks, rng), 9, checkpoint=path)
+    np.testing.assert_array_equal(m.flat, before)
+    with pytest.raises(ValueError, match=r"checkpoint must end in \.npz"):
+        fit("gru", setting(), 9, checkpoint=tmp_path / "run.pkl")
+
+
+# -------------------------------------------------------------------------------------------------- truncated backprop
+
+
+def test_chunks_carry_the_state_so_that_the_forward_pass_is_whole():
+    m, _, chunks, _ = setting()
+    hs, _, _ = gru_forward(chunks.xs, None, m.rnn)
+    pieces = []
+    for _, chunk in zip(range(5), chunks, strict=False):
+        out, h_T, _ = gru_forward(chunk.xs, chunk.state, m.rnn)
+        chunk.carry(h_T)
+        pieces.append(out)
+    assert [len(p) for p in pieces] == [5, 5, 5, 5, 3]
+    np.testing.assert_allclose(np.concatenate(pieces), hs, rtol=0, atol=1e-15)
+
+
+def test_chunks_begin_again_without_a_state_and_give_every_step_once():
+    _, _, chunks, _ = setting()
+    seen = []
+    for k, chunk in zip(range(10), chunks, strict=False):
+        assert (chunk.state is None) == (k % 5 == 0)
+        chunk.carry(k)
+        seen.append(chunk.xs)
+    for epoch in (seen[:5], seen[5:]):
+        np.testing.assert_array_equal(np.concatenate(epoch), chunks.xs)
+
+
+def test_chunks_in_one_piece_give_the_full_gradient():
+    m, _, chunks, _ = setting()
+    whole = Chunks(chunks.xs, chunks.ys, len(chunks.xs))
+    dhs = np.ones((23, 4, 5))
+    grads = []
+    for K in (23, 5):
+        g = m.rnn.zeros_like()
+        for _, chunk in zip(range(-(-23 // K)), Chunks(whole.xs, whole.ys, K), strict=False):
+            _, h_T, tape = gru_forward(chunk.xs, chunk.state, m.rnn)
+            chunk.carry(h_T)
+            g.flat[:] += gru_backward(dhs[: len(chunk.xs)], None, tape, m.rnn)[2].flat
+        grads.append(g.flat)
+    _, _, tape = gru_forward(whole.xs, None, m.rnn)
+    full = gru_backward(dhs, None, tape, m.rnn)[2].flat
+    np.testing.assert_array_equal(grads[0], full)
+    assert np.abs(grads[1] - full).max() > 1e-3  # truncation is an approximation
+
+
+def test_chunks_name_what_is_wrong():
+    xs = np.zeros((6, 2, 1))
+    with pytest.raises(ValueError, match=r"same T and N; got \(6, 2, 1\) and \(6, 3\)"):
+        Chunks(xs, np.zeros((6, 3)), 2)
+    with pytest.raises(ValueError, match="K must be at least 1"):
+        Chunks(xs, xs, 0)
+    it = iter(Chunks(xs, xs, 2))
+    next(it)
+    with pytest.raises(ValueError, match=r"chunk\.carry\(state\) must be called"):
+        next(it)
+
+
+# ------------------------------------------------------------------------------------------------------ early stopping
+
+
+@pytest.mark.parametrize(("mode", "sign"), [("min", 1), ("max", -1)])
+def test_early_stopping_waits_for_patience_evaluations(mode, sign):
+    stop = early_stopping("v", 2, mode=mode)
+    history = History()
+    answers = []
+    for k, value in enumerate([5, 3, 4, 2, 2.5, 2, 1, 1, 1]):
+        history.metrics.setdefault("v", []).append((k, sign * value))
+        answers.append(stop(history))
+    assert answers == [False, False, False, False, False, True, False, False, True]
+    with pytest.raises(KeyError, match="no metric 'w'"):
+        early_stopping("w", 2)(history)
+    with pytest.raises(ValueError, match="mode must be one of 'min', 'max'"):
+        early_stopping("v", 2, mode="best")
+
+
+def test_early_stopping_ends_a_training_and_stays_ended_on_resuming(tmp_path):
+    options = {"evaluate": lambda m: {"v": 1.0}, "stop": early_stopping("v", 2), "checkpoint": tmp_path / "run.npz"}
+    history = fit("gru", setting(), 40, **options)
+    assert history.stopped and history.steps == 12
+    assert fit("gru", setting(), 40, **options) == history

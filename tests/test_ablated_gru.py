@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import randomised, rng, same
 
 from gru_lib import sigmoid
 from gru_lib.cells import ablated_gru_forward, ablated_gru_init, ablated_gru_step
@@ -9,17 +10,13 @@ from gru_lib.cells import ablated_gru_forward, ablated_gru_init, ablated_gru_ste
 D, H, N = 2, 4, 3
 
 
-def rng():
-    return np.random.default_rng(0)
-
-
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("convention", ["keep", "write"])
 @pytest.mark.parametrize("ablation", ["no_reset", "no_update", "shared"])
 def test_step_follows_the_equations_with_the_gate_taken_away(ablation, convention, after, bias):
-    p = ablated_gru_init(rng(), D, H, ablation=ablation, convention=convention, reset_after=after, bias=bias)
-    p.flat[:] = rng().normal(size=p.size)
+    options = {"ablation": ablation, "convention": convention, "reset_after": after, "bias": bias}
+    p = randomised(ablated_gru_init(rng(), D, H, **options), rng())
     x, h_prev = rng().normal(size=(N, D)), rng().normal(size=(N, H))
     b = p.b if bias else np.zeros(2 * H)
     b_hn = p.b_hn if bias and after else 0
@@ -46,7 +43,7 @@ def test_without_an_update_gate_nothing_is_kept_beyond_the_candidate():
     p = ablated_gru_init(rng(), D, H, ablation="no_update")
     p.W_h[:] = 0  # the candidate does not look back
     xs, h0 = rng().normal(size=(2, N, D)), rng().normal(size=(N, H))
-    np.testing.assert_array_equal(ablated_gru_forward(xs, h0, p)[0], ablated_gru_forward(xs, -h0, p)[0])
+    same(ablated_gru_forward(xs, h0, p)[0], ablated_gru_forward(xs, -h0, p)[0])
 
 
 def test_init_names_the_wrong_argument():

@@ -1,19 +1,15 @@
-"""Networks without gates. What all cells have in common is in test_cell.py."""
+"""The Elman network. What all cells have in common is in test_cell.py."""
 
 import mpmath
 import numpy as np
 import pytest
+from helpers import close, randomised, rng
 
 from gru_lib import elman_backward, elman_forward, elman_init, elman_step, elman_step_backward, gradcheck, orthogonal
 from gru_lib.cells import (
-    cbow_forward,
-    cbow_init,
     elman_step_concatenated,
     elman_step_concatenated_backward,
     irnn_init,
-    scrn_forward,
-    scrn_init,
-    scrn_step,
 )
 
 T, N, D, H = 6, 3, 2, 4
@@ -25,14 +21,8 @@ ACTIVATIONS = {
 }
 
 
-def rng():
-    return np.random.default_rng(0)
-
-
 def elman(**options):
-    p = elman_init(rng(), D, H, **options)
-    p.flat[:] = rng().normal(size=p.size)
-    return p
+    return randomised(elman_init(rng(), D, H, **options), rng())
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -55,10 +45,9 @@ def test_split_and_concatenated_weights_are_one_network(activation, bias):
     dh = rng().normal(size=(N, H))
     h, cache = elman_step(x, h_prev, p)
     h2, cache2 = elman_step_concatenated(x, h_prev, p)
-    np.testing.assert_allclose(h, h2, rtol=0, atol=1e-14)
-    split, joined = elman_step_backward(dh, cache, p), elman_step_concatenated_backward(dh, cache2, p)
-    for a, b in zip([*split[:2], split[2].flat], [*joined[:2], joined[2].flat], strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-13)
+    close(h2, h, atol=1e-14)
+    joined = elman_step_concatenated_backward(dh, cache2, p)
+    close(joined, elman_step_backward(dh, cache, p))
     report = gradcheck(
         lambda x, h, p: (elman_step_concatenated(x, h, p)[0] * dh).sum(),
         {"x": x, "h": h_prev, "p": p},
@@ -72,14 +61,6 @@ def test_split_and_concatenated_weights_share_their_memory():
     np.testing.assert_array_equal(p.W, np.concatenate([p.W_h, p.W_x]))
     p.W[H, 0] = 5
     assert p.W_x[0, 0] == 5
-
-
-def test_cbow_is_blind_to_the_order_of_one_hot_inputs_to_the_last_bit():
-    tokens = np.eye(5)[rng().integers(0, 5, (T, N))]
-    p = cbow_init(5)
-    forwards, backwards = cbow_forward(tokens, None, p)[1], cbow_forward(tokens[::-1], None, p)[1]
-    np.testing.assert_array_equal(forwards, backwards)
-    np.testing.assert_array_equal(forwards, tokens.sum(axis=0))
 
 
 @pytest.mark.parametrize("activation", ["tanh", "linear"])
@@ -122,24 +103,6 @@ def test_irnn_starts_as_the_identity():
     np.testing.assert_array_equal(irnn_init(rng(), D, H, std=0).W_x, 0)
 
 
-def test_scrn_step_follows_the_equations():
-    p = scrn_init(rng(), D, H, 3, alpha=0.8)
-    x, s_prev = rng().normal(size=(N, D)), rng().normal(size=(N, 3 + H))
-    s, _ = scrn_step(x, s_prev, p)
-    c = 0.2 * (x @ p.W_xc) + 0.8 * s_prev[:, :3]
-    np.testing.assert_allclose(s[:, :3], c, rtol=0, atol=1e-15)
-    h = 1 / (1 + np.exp(-(x @ p.W_xh + s_prev[:, 3:] @ p.W_hh + c @ p.W_ch)))
-    np.testing.assert_allclose(s[:, 3:], h, rtol=0, atol=1e-15)
-
-
-def test_scrn_context_is_an_exponential_average():
-    p, xs = scrn_init(rng(), D, H, 3), rng().normal(size=(T, N, D))
-    hs, s_T, _ = scrn_forward(xs, None, p)
-    right = sum(0.05 * 0.95 ** (T - 1 - t) * xs[t] @ p.W_xc for t in range(T))
-    np.testing.assert_allclose(s_T[:, :3], right, rtol=0, atol=1e-15)
-    np.testing.assert_array_equal(hs[-1], s_T)
-
-
 @pytest.mark.parametrize("a", [700, -700, 40, -40])
 def test_a_saturated_sigmoid_keeps_the_digits_of_its_gradient(a):
     p = elman_init(rng(), 1, 1, activation="sigmoid")
@@ -172,11 +135,7 @@ def test_init_names_the_wrong_argument():
         elman_init(rng(), D, H, activation="gelu")
     with pytest.raises(ValueError, match="elman_init: init must be one of 'uniform', 'orthogonal'; got 'zeros'"):
         elman_init(rng(), D, H, init="zeros")
-    with pytest.raises(ValueError, match="scrn_init: alpha must be >= 0 and < 1; got 1"):
-        scrn_init(rng(), D, H, 2, alpha=1)
     with pytest.raises(ValueError, match="irnn_init: std must be >= 0; got -1"):
         irnn_init(rng(), D, H, std=-1)
-    with pytest.raises(TypeError, match="cbow_init: D must be an integer"):
-        cbow_init(2.0)
     with pytest.raises(ValueError, match=r"h_mask must have shape \(N, H\) = \(3, 4\); got \(3, 2\)"):
         elman_forward(np.zeros((T, N, D)), None, elman(), h_mask=np.ones((3, 2)))

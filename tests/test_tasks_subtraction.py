@@ -1,4 +1,4 @@
-"""The subtraction task's data, and the network of chapter 7."""
+"""The subtraction task's data, against Python's own subtraction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from gru_lib import Adam, elman_init, gradcheck, gru_init, lstm_init, train
-from gru_lib.models.hand_set import hand_set
-from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_lib.tasks.subtraction import (
     Batch,
     all_pairs,
@@ -99,69 +96,3 @@ def test_encode_refuses_what_does_not_fit(a, b, bits, message) -> None:
 def test_random_batches_refuses_a_range_that_runs_down() -> None:
     with pytest.raises(ValueError, match=r"bits\[1\] must be at least 8"):
         next(random_batches(np.random.default_rng(0), 2, (8, 4)))
-
-
-@pytest.mark.parametrize("init", [gru_init, elman_init, lstm_init])
-def test_subtractor_gradients_match_complex_step(init) -> None:
-    rng = np.random.default_rng(0)
-    m = subtractor_init(rng, 3, init=init)
-    m.flat[:] = rng.normal(0, 0.7, m.size)
-    batch = random_pairs(rng, 5, 4)
-    for options in ({}, {"commit": 3.0, "decay": 0.1}):
-        _, grads = subtractor_loss(m, batch, **options)
-        report = gradcheck(lambda p, options=options: subtractor_loss(p, batch, **options)[0], m, grads)
-        assert report.worst < 1e-12, str(report)
-
-
-def test_subtractor_loss_is_log_2_when_the_network_knows_nothing() -> None:
-    m = subtractor_init(np.random.default_rng(0), 4)
-    m.flat[:] = 0
-    assert subtractor_loss(m, all_pairs())[0] == pytest.approx(np.log(2), abs=1e-14)
-    assert (subtractor_predict(m, all_pairs().xs) == 0.5).all()
-
-
-def test_subtractor_without_bias_has_none() -> None:
-    m = subtractor_init(np.random.default_rng(0), 4, bias=False, convention="write")
-    assert m.size == 3 * 4 * (2 + 4) + 4
-    assert (m.rnn.convention, m.rnn.bias, m.out.bias) == ("write", False, False)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_subtractor_learns_every_four_bit_pair(seed: int) -> None:
-    m = subtractor_init(np.random.default_rng(seed), 8)
-    batch = all_pairs()
-    assert subtractor_accuracy(m, batch).pairs < 0.5
-    train(m, subtractor_loss, [batch], Adam(m, 0.05), steps=600)
-    assert subtractor_accuracy(m, batch) == (1, 1)
-
-
-def test_subtractor_accuracy_counts_bits_and_whole_pairs() -> None:
-    batch = encode([14, 12, 10], [8, 0, 1], 4)  # differences 6, 12, 9
-    m = subtractor_init(np.random.default_rng(0), 2)
-    m.flat[:] = 0
-    m.out.b[:] = 1  # says 1111 always: 2 of 4 bits each
-    assert subtractor_accuracy(m, batch) == (0.5, 0)
-
-
-@pytest.mark.parametrize("K", [10, 20, 80])
-def test_hand_set_subtractor_makes_no_error_at_1024_bits(K: float) -> None:
-    rng = np.random.default_rng(0)
-    for draw in (random_pairs, hard_pairs):
-        assert subtractor_accuracy(hand_set(K), draw(rng, 32, 1024)) == (1, 1)
-
-
-def test_hand_set_subtractor_keeps_the_borrow_in_its_first_unit() -> None:
-    from gru_lib import gru_forward
-
-    batch = random_pairs(np.random.default_rng(0), 64, 50)
-    hs, _, _ = gru_forward(batch.xs, None, hand_set().rnn)
-    _, borrow = subtract_bits(batch.xs[..., 0], batch.xs[..., 1])
-    x = batch.xs[..., 0] - batch.xs[..., 1] - borrow[:-1]
-    for unit, claim in enumerate((x <= -1, x >= 1, x <= -2)):
-        assert ((hs[..., unit] > 0) == claim).all()
-    assert ((hs[..., 0] > 0) == (borrow[1:] == 1)).all()
-
-
-def test_hand_set_refuses_a_steepness_that_is_not_positive() -> None:
-    with pytest.raises(ValueError, match="K must be > 0"):
-        hand_set(0)

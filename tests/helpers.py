@@ -1,0 +1,131 @@
+"""What many tests of the library share: random numbers, comparing many arrays, gradients, and the cells of a page."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gru_lib import Params, gradcheck, map_state
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    """A generator that always begins the same."""
+    return np.random.default_rng(seed)
+
+
+def randomised(p: Params, source: np.random.Generator, scale: float = 1.0) -> Params:
+    """The parameters, all drawn from a normal distribution; biases too, which most layers begin at 0."""
+    p.flat[:] = scale * source.normal(size=p.size)
+    return p
+
+
+# ----------------------------------------------------------------------------------------------------------- comparing
+
+
+def leaves(value: Any) -> list[np.ndarray]:
+    """The arrays of a result: of a state, of parameters, or of a tuple or list of such."""
+    if isinstance(value, Params):
+        return [value.flat]
+    return [a for part in value for a in leaves(part)] if isinstance(value, tuple | list) else [np.asarray(value)]
+
+
+def same(found: Any, wanted: Any) -> None:
+    """Two results are equal to the last bit."""
+    for a, b in zip(leaves(found), leaves(wanted), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def close(found: Any, wanted: Any, *, rtol: float = 0, atol: float = 1e-13) -> None:
+    """Two results are equal but for rounding."""
+    for a, b in zip(leaves(found), leaves(wanted), strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
+
+
+# ----------------------------------------------------------------------------------------------------------- gradients
+
+
+def weighted(found: Any, weights: Any) -> Any:
+    """A number whose gradients in the arrays of `found` are those of `weights`. None weighs nothing."""
+    if weights is None:
+        return 0
+    return sum((a * w).sum() for a, w in zip(leaves(found), leaves(weights), strict=True))
+
+
+def check_loss(loss_and_grads: Callable[[Params], tuple[Any, Params]], p: Params, tolerance: float = 1e-12) -> None:
+    """The gradient that comes with a loss is the one that complex steps find."""
+    report = gradcheck(lambda p: loss_and_grads(p)[0], p, loss_and_grads(p)[1])
+    assert report.worst < tolerance, report
+
+
+def check_layer(
+    forward: Callable[..., Any],
+    backward: Callable[..., Any],
+    p: Params,
+    xs: np.ndarray,
+    dhs: np.ndarray,
+    state0: Any = None,
+    dstate_T: Any = None,
+    **options: Any,
+) -> None:
+    """The backward pass of a layer finds the gradients that complex steps find.
+
+    The loss is a weighted sum of the outputs and the last state. Checked are the inputs, the parameters, and the first
+    state if one is given; `options` are those of the forward pass.
+    """
+    dxs, dstate0, grads = backward(dhs, dstate_T, forward(xs, state0, p, **options)[2], p)
+    at, given = {"xs": xs, "p": p}, {"xs": dxs, "p": grads}
+    if state0 is not None:
+        at |= {f"state{i}": a for i, a in enumerate(leaves(state0))}
+        given |= {f"state{i}": a for i, a in enumerate(leaves(dstate0))}
+
+    def loss(xs: np.ndarray, p: Params, **parts: np.ndarray) -> Any:
+        arrays = iter(parts.values())
+        start = None if state0 is None else map_state(lambda _: next(arrays), state0)
+        hs, state_T, _ = forward(xs, start, p, **options)
+        return weighted(hs, dhs) + weighted(state_T, dstate_T)
+
+    report = gradcheck(loss, at, given)
+    assert report.worst <= 1e-13, report
+
+
+# ------------------------------------------------------------------------------------------------ chapters and results
+
+
+def cells_of(name: str, kind: str = "code") -> list[str]:
+    """The code cells of a chapter, or its other ones: ``cells_of("06-find-the-bug")``."""
+    stored = json.loads((ROOT / "book" / f"{name}.ipynb").read_text("utf8"))["cells"]
+    return ["".join(cell["source"]) for cell in stored if cell["cell_type"] == kind]
+
+
+def names_of(cells: Iterable[str]) -> dict[str, Any]:
+    """What the cells define, once they have run. What they print is dropped."""
+    names: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for source in cells:
+            exec(compile(source, "<cell>", "exec"), names)
+    return names
+
+
+def said(name: str, phrase: str) -> bool:
+    """Whether a chapter's text says this, wherever its lines break."""
+    return " ".join(phrase.split()) in " ".join(" ".join(cells_of(name, "markdown")).split())
+
+
+def results(script: Any, part: str, *what: Any) -> list[Any]:
+    """The stored results of an experiment's part: of the runs whose arguments begin with these."""
+    stored = json.loads(script.STORED.read_text("utf8"))[part]
+    return [row[-1] for row in stored if row[: len(what)] == list(what)]
+
+
+def result(script: Any, part: str, *what: Any) -> Any:
+    """The one stored result of a run."""
+    (found,) = results(script, part, *what)
+    return found

@@ -1,0 +1,32 @@
+"""The structurally constrained network. What all cells have in common is in test_cell.py."""
+
+import numpy as np
+import pytest
+from helpers import rng
+
+from gru_lib.cells import scrn_forward, scrn_init, scrn_step
+
+T, N, D, H = 6, 3, 2, 4
+
+
+def test_scrn_step_follows_the_equations():
+    p = scrn_init(rng(), D, H, 3, alpha=0.8)
+    x, s_prev = rng().normal(size=(N, D)), rng().normal(size=(N, 3 + H))
+    s, _ = scrn_step(x, s_prev, p)
+    c = 0.2 * (x @ p.W_xc) + 0.8 * s_prev[:, :3]
+    np.testing.assert_allclose(s[:, :3], c, rtol=0, atol=1e-15)
+    h = 1 / (1 + np.exp(-(x @ p.W_xh + s_prev[:, 3:] @ p.W_hh + c @ p.W_ch)))
+    np.testing.assert_allclose(s[:, 3:], h, rtol=0, atol=1e-15)
+
+
+def test_scrn_context_is_an_exponential_average():
+    p, xs = scrn_init(rng(), D, H, 3), rng().normal(size=(T, N, D))
+    hs, s_T, _ = scrn_forward(xs, None, p)
+    right = sum(0.05 * 0.95 ** (T - 1 - t) * xs[t] @ p.W_xc for t in range(T))
+    np.testing.assert_allclose(s_T[:, :3], right, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(hs[-1], s_T)
+
+
+def test_init_names_the_wrong_argument():
+    with pytest.raises(ValueError, match="scrn_init: alpha must be >= 0 and < 1; got 1"):
+        scrn_init(rng(), D, H, 2, alpha=1)

@@ -1,0 +1,83 @@
+"""The differentiable stack: what it does. Its gradients are in test_loop.py."""
+
+import numpy as np
+import pytest
+
+from gru_lib import Adam, bundle, linear_backward, linear_forward, linear_init, softmax_cross_entropy, train
+from gru_lib.cells import stack_rnn_backward, stack_rnn_forward, stack_rnn_init, stack_step
+
+
+def empty(M=1):
+    return np.zeros((1, 0, M)), np.zeros((1, 0))
+
+
+def test_the_example_of_grefenstette_and_others():
+    """Figure 1 of the paper, worked by hand: push .8; pop .1, push .5; pop .9, push .9."""
+    v1, v2, v3 = np.eye(3)[:, None]
+    values, strengths = empty(3)
+    read, values, strengths, _ = stack_step(v1, np.array([0.8]), np.array([0.0]), values, strengths)
+    np.testing.assert_allclose(read, 0.8 * v1)
+    read, values, strengths, _ = stack_step(v2, np.array([0.5]), np.array([0.1]), values, strengths)
+    np.testing.assert_allclose(strengths, [[0.7, 0.5]])
+    np.testing.assert_allclose(read, 0.5 * v2 + 0.5 * v1)
+    read, values, strengths, _ = stack_step(v3, np.array([0.9]), np.array([0.9]), values, strengths)
+    np.testing.assert_allclose(strengths, [[0.3, 0, 0.9]], atol=1e-15)
+    np.testing.assert_allclose(read, 0.9 * v3 + 0.1 * v1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_whole_strengths_it_is_a_list(seed):
+    """Pushes and pops of strength 0 and 1 do what a Python list does; an empty stack reads zero."""
+    rng = np.random.default_rng(seed)
+    plain, (values, strengths) = [], empty()
+    for _ in range(40):
+        push, pop, value = int(rng.integers(2)), int(rng.integers(2)), rng.normal()
+        if pop and plain:
+            plain.pop()
+        if push:
+            plain.append(value)
+        given = np.array([[value]]), np.array([float(push)]), np.array([float(pop)])
+        read, values, strengths, _ = stack_step(*given, values, strengths)
+        assert read[0, 0] == (plain[-1] if plain else 0)
+
+
+def test_strengths_stay_between_0_and_1_and_a_read_weighs_at_most_1():
+    rng = np.random.default_rng(0)
+    values, strengths = np.zeros((50, 0, 1)), np.zeros((50, 0))
+    for _ in range(30):
+        push, pop = rng.random((2, 50))
+        read, values, strengths, cache = stack_step(np.ones((50, 1)), push, pop, values, strengths)
+        assert (strengths >= 0).all() and (strengths <= 1).all()
+        total = np.minimum(strengths.sum(axis=1), 1)
+        np.testing.assert_allclose(read[:, 0], total, atol=1e-12)
+        np.testing.assert_allclose(cache.weights.sum(axis=1), total, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_gru_learns_to_reverse_with_its_stack(seed):
+    """Strings of 1 to 3 of four letters; by chance a string of 3 comes out right once in 64."""
+    rng = np.random.default_rng(seed)
+    m = bundle(rnn=stack_rnn_init(rng, 5, 32, 8), out=linear_init(rng, 40, 4))
+
+    def batch(L, N=16):
+        letters = rng.integers(0, 4, (L, N))
+        xs = np.zeros((2 * L, N, 5))  # the letters, then blanks
+        xs[:L][*np.indices((L, N)), letters] = 1
+        xs[L:, :, 4] = 1
+        ys, weights = np.zeros((2 * L, N), int), np.zeros((2 * L, N))
+        ys[L:], weights[L:] = letters[::-1], 1
+        return xs, ys, weights
+
+    def loss_and_grads(m, batch):
+        xs, ys, weights = batch
+        hs, _, tape = stack_rnn_forward(xs, None, m.rnn)
+        logits, cache = linear_forward(hs, m.out)
+        loss, dlogits = softmax_cross_entropy(logits, ys, weights)
+        dhs, g_out = linear_backward(dlogits, cache, m.out)
+        return loss, bundle(rnn=stack_rnn_backward(dhs, None, tape, m.rnn)[2], out=g_out)
+
+    batches = (batch(int(rng.integers(1, 4))) for _ in iter(int, 1))
+    train(m, loss_and_grads, batches, Adam(m, 0.01), steps=300, clip_norm=1.0, progress=False)
+    xs, ys, weights = batch(3, 200)
+    found = linear_forward(stack_rnn_forward(xs, None, m.rnn)[0], m.out)[0].argmax(axis=-1)
+    assert ((found == ys) | (weights == 0)).all(axis=0).mean() >= 0.9
