@@ -1,7 +1,7 @@
 """Time gru_lib beside other frameworks, and print ratios; then measure the pages of the built book.
 
 Every contender runs in a process of its own with the same threads and kernels. They take turns, a slice of time each,
-so that whatever else the machine does hits all alike. Time is the best of all calls: the processor time of the call
+so that other load on the machine hits all of them. The time is the best of all calls: the processor time of the call
 with one thread, the wall time with more. A ratio is another's time over gru_lib's: above 1, gru_lib is faster.
 Peak memory is that of the first calls in a fresh process, above what it held before.
 """
@@ -122,7 +122,7 @@ class Field:
 
 
 def side_by_side(a: argparse.Namespace) -> dict[str, Any]:
-    """Measure, print as it goes, and return everything."""
+    """Measure, print along the way, and return everything."""
     sizes = [Case(*map(int, s.split("x"))) for s in a.sizes] if a.sizes else None
     names = ["gru_lib", *(n for n in a.only if n != "gru_lib")]
     results, versions = [], {}
@@ -163,12 +163,12 @@ def linear(a: argparse.Namespace) -> dict[str, Any]:
             {"cell": "gru", "case": [c.T, c.N, c.D, c.H], "dtype": "float32", "what": "train", "seconds": float("inf")}
             for c in cases
         ]
-        for _ in range(a.turns):  # all sizes in turn, so that a slow moment hits them alike
+        for _ in range(a.turns):  # all sizes in turn, so that a slow moment hits them all
             for row in rows:
                 row["seconds"] = min(row["seconds"], field.time(row, 1, a.slice)["gru_lib"])
         size = np.array([getattr(c, axis) for c in cases])
         ms = 1e3 * np.array([row["seconds"] for row in rows])
-        # Relative errors are what is made small: a fit of plain errors would look at the longest run only.
+        # Fit relative errors: absolute ones would weigh almost only the longest run.
         (slope, start), *_ = np.linalg.lstsq(np.stack([size, size**0], 1) / ms[:, None], ms / ms, rcond=None)
         power = np.polyfit(np.log(size), np.log(ms), 1)[0]
         off = np.abs((start + slope * size) / ms - 1).max()
@@ -181,7 +181,7 @@ def linear(a: argparse.Namespace) -> dict[str, Any]:
 
 
 def machine() -> str:
-    """The processor's name, and how many of it there are."""
+    """The processor's name and the number of its cores."""
     try:
         info = Path("/proc/cpuinfo").read_text().splitlines()
         name = next(line.split(":", 1)[1].strip() for line in info if line.startswith("model name"))

@@ -1,11 +1,11 @@
-"""The contenders: the same layer, written for several frameworks, with the same weights.
+"""The contenders: the same layer in several frameworks, with the same weights.
 
-Each is a function (cell, case, dtype) -> Contender. It imports its framework inside, so that one which is not installed
-is left out by name. All compute the GRU with the reset gate after the product, the only form that PyTorch has;
-"gru_lib" is timed with the reset gate before it too, the book's form.
+Each is a function (cell, case, dtype) -> Contender. It imports its framework inside, so that a missing one is left out
+and named. All compute the GRU with the reset gate after the product, the only form that PyTorch has; "gru_lib" is also
+timed with the reset gate before it, the book's form.
 
-A training step is a forward pass and the gradients of the inputs, the initial state and every parameter. The gradient
-of the outputs is given.
+A training step is a forward pass and the gradients of the inputs, the initial state and every parameter, given the
+gradient of the outputs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Case:
         return f"{self.T}x{self.N}x{self.D}x{self.H}"
 
     def flops(self, gates: int) -> int:
-        """Multiplications and additions of the products of one training step."""
+        """Multiplications and additions in the matrix products of one training step."""
         return 3 * 2 * self.T * self.N * gates * self.H * (self.D + self.H)
 
 
@@ -46,7 +46,7 @@ class Contender:
 
 
 class Problem:
-    """The numbers that all contenders get: parameters, inputs and the gradient of the outputs, from one seed."""
+    """What all contenders get: parameters, inputs and the gradient of the outputs, from one seed."""
 
     def __init__(self, cell: str, case: Case, dtype: str, *, reset_after: bool = True) -> None:
         from gru_lib import elman_init, gru_init, lstm_init
@@ -84,7 +84,7 @@ def gru_lib_before(cell: str, case: Case, dtype: str) -> Contender:
 
 
 def torch_nn(cell: str, case: Case, dtype: str) -> Contender:
-    """torch.nn.GRU, LSTM or RNN, and autograd."""
+    """torch.nn.GRU, LSTM or RNN, with autograd."""
     import torch
 
     from gru_lib import convert
@@ -176,7 +176,7 @@ def jax_scan(cell: str, case: Case, dtype: str) -> Contender:
         hs, pull = jax.vjp(run, *values)
         return hs, pull(dhs)
 
-    # Compiled here, so that a call is nothing but the call.
+    # Compile here, so that the timed call does not.
     compiled, both = jax.jit(run).lower(*values).compile(), jax.jit(both).lower(dhs, *values).compile()
 
     def train() -> Any:
@@ -212,7 +212,7 @@ def onnxruntime(cell: str, case: Case, dtype: str) -> Contender:
 
 
 def plain_numpy(cell: str, case: Case, dtype: str) -> Contender:
-    """The GRU as tutorials write it in NumPy: one matrix for each gate, one product at a time, lists of arrays."""
+    """The GRU as tutorials write it in NumPy: one matrix per gate, one product at a time, lists of arrays."""
     if cell != "gru":
         return Contender(None)
     q = Problem(cell, case, dtype)
@@ -256,7 +256,7 @@ def plain_numpy(cell: str, case: Case, dtype: str) -> Contender:
 
 
 def gemm_floor(cell: str, case: Case, dtype: str) -> Contender:
-    """Only the matrix products that the layer cannot do without, in the shapes in which it does them."""
+    """Only the matrix products that the layer cannot do without, in the shapes it uses."""
     T, N, D, H = case.T, case.N, case.D, case.H
     G = {"gru": 3, "lstm": 4, "elman": 1}[cell] * H
     rng = np.random.default_rng(0)
@@ -282,7 +282,7 @@ THREADS = 1  # set by the worker before a contender is made
 
 
 def version(name: str) -> str:
-    """What a contender runs on, with its version and the instructions it uses."""
+    """A contender's framework, with its version and the instruction set it uses."""
     if name.startswith("torch"):
         import torch
 

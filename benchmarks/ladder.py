@@ -48,7 +48,7 @@ def equations(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUPar
 
 
 def fused(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUParams]:
-    """Rung 1: the gates side by side. 3 products a step forward in place of 6, 6 backward in place of 12."""
+    """Rung 1: the gates side by side. 3 products per step forward instead of 6, 6 backward instead of 12."""
     H, h, hs, caches = p.H, np.zeros_like(dhs[0]), [], []
     for x in xs:
         a = x @ p.W_x + p.b
@@ -82,9 +82,9 @@ def _to_gates(dh: Array, h_prev: Array, s: Array, not_s: Array, n: Array, p: GRU
 
 
 def together(xs: Array, dhs: Array, p: GRUParams, empty: Empty = np.empty) -> tuple[Array, Array, GRUParams]:
-    """Rung 2: what no step has to wait for leaves the loop: the inputs' product, and every weight's gradient.
+    """Rung 2: whatever no step has to wait for leaves the loop: the inputs' product, and every weight's gradient.
 
-    Rung 3 is the same with `empty` from `gru_lib._core.buffers`: memory used again.
+    Rung 3 is the same with `empty` from `gru_lib._core.buffers`: memory is reused.
     """
     (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
     a, da = empty((T, N, 3 * H), dtype), empty((T, N, 3 * H), dtype)
@@ -109,7 +109,7 @@ def together(xs: Array, dhs: Array, p: GRUParams, empty: Empty = np.empty) -> tu
 
 
 def _weights(p: GRUParams, xs: Array, h_prev: Array, q: Array, da: Array) -> GRUParams:
-    """All weights' gradients from T · N rows: one product for each block of weights."""
+    """All weights' gradients from T · N rows: one product per block of weights."""
     H, g = p.H, p.zeros_like()
     g.W_x[:] = xs.reshape(-1, p.D).T @ da
     g.W_h[:, : 2 * H] = h_prev.T @ da[:, : 2 * H]
@@ -119,7 +119,7 @@ def _weights(p: GRUParams, xs: Array, h_prev: Array, q: Array, da: Array) -> GRU
 
 
 def batch_last(xs: Array, dhs: Array, p: GRUParams, empty: Empty = _buffers.empty) -> tuple[Array, Array, GRUParams]:
-    """Rung 4: inside, the batch is the last axis, so each gate is one contiguous slab (H, N)."""
+    """Rung 4: internally, the batch is the last axis, so each gate is one contiguous slab (H, N)."""
     (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
     W_h, W_hn = p.W_h[:, : 2 * H].T.copy(), p.W_hn.T.copy()
     Wt_h, Wt_hn = p.W_h[:, : 2 * H].copy(), p.W_hn.copy()
@@ -151,7 +151,7 @@ def batch_last(xs: Array, dhs: Array, p: GRUParams, empty: Empty = _buffers.empt
 
 
 def library(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUParams]:
-    """Rung 5: `gru_forward` and `gru_backward` as they are: factors first, all in place, in spans and blocks, kept."""
+    """Rung 5: `gru_forward` and `gru_backward`: factors first, all in place, in spans and blocks, arrays kept."""
     hs, _, tape = gru_forward(xs, None, p)
     dxs, _, g = gru_backward(dhs, None, tape, p)
     return hs, dxs, g
@@ -177,7 +177,7 @@ def problem(size: tuple[int, int, int, int], dtype: Any = np.float32) -> tuple[A
 
 
 def products(size: tuple[int, int, int, int]) -> Callable[[], Any]:
-    """The matrix products of a training step alone, in the shapes of the last rung: the floor."""
+    """The floor: only the matrix products of a training step, in the shapes of the last rung."""
     T, N, D, H = size
     rng = np.random.default_rng(0)
     W_x, W_h, W_hn, h, a = (
@@ -201,7 +201,7 @@ def products(size: tuple[int, int, int, int]) -> Callable[[], Any]:
 
 
 def time_one(name: str, size: tuple[int, int, int, int]) -> tuple[float, float]:
-    """Best processor time in seconds of one training step, and its page faults. Meant for a process of its own."""
+    """Best processor time in seconds of one training step, and its page faults. Run it in a process of its own."""
     import resource  # Linux and macOS
 
     xs, dhs, p = problem(size)
@@ -219,10 +219,10 @@ def time_one(name: str, size: tuple[int, int, int, int]) -> tuple[float, float]:
 
 
 def measure(size: tuple[int, int, int, int], rounds: int = 7) -> tuple[dict[str, float], dict[str, list[int]]]:
-    """Seconds of a training step, and the least and most page faults, by rung and for the floor.
+    """Seconds of a training step, and the fewest and most page faults, by rung and for the floor.
 
-    What memory the allocator keeps differs from process to process, and what one rung leaves behind changes another. So
-    each rung gets a fresh process in each round, in turns; the time is the median over the rounds of the best in each.
+    How much memory the allocator keeps differs from process to process, and one rung's leftovers affect the next. So in
+    each round every rung, in turn, gets a fresh process; the time is the median over the rounds of the best in each.
     """
     spawn = multiprocessing.get_context("spawn")
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in (*RUNGS, "floor")}
@@ -235,7 +235,7 @@ def measure(size: tuple[int, int, int, int], rounds: int = 7) -> tuple[dict[str,
 
 
 def calls(H: int = 16, N: int = 32) -> dict[str, float]:
-    """Best seconds of one NumPy call on arrays of a small layer."""
+    """Best seconds of one NumPy call on the arrays of a small layer."""
     rng = np.random.default_rng(0)
     W, h, out = (rng.normal(size=s).astype(np.float32) for s in ((H, H), (H, N), (H, N)))
     one = np.array(1, np.float32)
@@ -262,7 +262,7 @@ def calls(H: int = 16, N: int = 32) -> dict[str, float]:
 
 
 def made_anew(size: tuple[int, int, int, int] = SIZES["small"]) -> list[float]:
-    """Best seconds of the library's step: with all arrays and views made anew, and with those of the call before."""
+    """Best seconds of the library's step: with all arrays and views made anew, and with those of the previous call."""
     arguments, best = problem(size), [float("inf")] * 2
     for _ in range(60):
         for i, forget in enumerate((_buffers._waiting.clear, lambda: None)):
@@ -275,7 +275,7 @@ def made_anew(size: tuple[int, int, int, int] = SIZES["small"]) -> list[float]:
 
 
 def product(K: int = 768, H: int = 256, N: int = 32) -> list[float]:
-    """Best seconds of a step's product (K, H) times (H, N): in one piece, and in slabs."""
+    """Best seconds of one step's product (K, H) times (H, N): in one piece, and in slabs."""
     rng = np.random.default_rng(0)
     W, h, out = (rng.normal(size=s).astype(np.float32) for s in ((K, H), (H, N), (K, N)))
     found = []
@@ -291,7 +291,7 @@ def product(K: int = 768, H: int = 256, N: int = 32) -> list[float]:
 
 
 def product_by_kernels() -> dict[str, list[float]]:
-    """`product` with the kernels that NumPy picks and with older ones, each in a process of its own."""
+    """`product` with the kernels that NumPy picks and with older ones, each in its own process."""
     spawn, own, found = multiprocessing.get_context("spawn"), os.environ.pop("OPENBLAS_CORETYPE", None), {}
     for kernels in ("own", "Haswell"):
         if kernels != "own":

@@ -1,14 +1,14 @@
-"""The reader's side: weight, speed and steadiness of the built pages in a headless Chromium, and the time of a build.
-With it, where the time of the last `make test` went.
+"""Weight, speed and stability of the built pages in a headless Chromium, and the time of a build.
+Then how long each part of the last `make test` took.
 
 `measure` prints a table and returns the numbers. For each page of `_build/html`:
 
 - weight: every response of a first visit, gzipped one by one as a web server would, in KB of 1,000 bytes;
 - alive: from the start of the visit until the page is read and every explorer answers;
-- set: until the last task that held the page for more than 50 ms is over, that is until all formulas stand. Both as is
-  and with the processor slowed to a quarter;
+- set: until the last task that blocks the page for more than 50 ms is over, that is until all formulas are typeset.
+  Both at full speed and with the processor slowed to a quarter;
 - shift: the cumulative layout shift of the visit (below 0.1 is good);
-- drag: for each explorer, one input event of a slider: the handlers, style and layout, without the painting. The worst
+- drag: for each explorer, one input event of a slider: handlers, style and layout, without painting. The worst
   slider's median of 30.
 """
 
@@ -160,7 +160,7 @@ def _visit(
 
 
 def _builds() -> list[float]:
-    """Seconds of a build from nothing, and of one more."""
+    """Seconds of a build from scratch, and of one more."""
     taken = []
     with tempfile.TemporaryDirectory() as out:
         for _ in range(2):

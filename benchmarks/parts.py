@@ -1,4 +1,4 @@
-"""Where the time of `make test` goes, by part. conftest.py writes it down, `benchmarks.pages` prints it again."""
+"""How long each part of `make test` takes. conftest.py records it, `benchmarks.pages` prints it again."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 LAST = Path(__file__).resolve().parents[1] / "_build" / "test-times.json"
 
-# The first that fits names the part of a test file.
+# The first pattern that matches a test file names its part.
 PARTS = {
     "notebooks": r"\.ipynb$|/test_notebooks",
     "pages of the book": r"/test_(book|page_checks)\.",
-    "explorers": r"/test_(explorers?|widgets|live_notebook)(_\w+)?\.",
+    "explorers": r"/test_(explorer|widgets|afm_host|stills|live_notebook)(_\w+)?\.",
     "chapters": r"/test_chapter\d",
     "project": r"/test_(project|do|repository|browser|benchmarks|experiments|environment)\.",
     "library": "",
@@ -23,7 +23,7 @@ LIBRARY = ("chapters", "library")  # the parts that need neither a browser nor t
 
 
 class Report(Protocol):
-    """What pytest says of the setup, the call or the teardown of a test."""
+    """What pytest reports about the setup, the call or the teardown of a test."""
 
     nodeid: str
     when: str
@@ -37,7 +37,7 @@ def part(nodeid: str) -> str:
 
 
 def by_part(reports: Iterable[Report]) -> dict[str, dict[str, float]]:
-    """The number of tests of each part and their seconds, setup and teardown included."""
+    """Count the tests of each part and sum their seconds, setup and teardown included."""
     found: dict[str, dict[str, float]] = {name: {"tests": 0, "seconds": 0.0} for name in PARTS}
     for report in reports:
         row = found[part(report.nodeid)]
@@ -47,7 +47,7 @@ def by_part(reports: Iterable[Report]) -> dict[str, dict[str, float]]:
 
 
 def table(run: dict[str, Any]) -> list[str]:
-    """A run's lines: a part a line, the longest first, and the wall clock's time."""
+    """A run's lines: one per part, the longest first, and the wall-clock time."""
     rows = sorted(run["parts"].items(), key=lambda row: -row[1]["seconds"])
     lines = [f"{name:20}{row['tests']:6.0f} tests{row['seconds']:7.0f} s" for name, row in rows]
     return [*lines, f"in {run['processes']} processes {run['wall']:.0f} s by the clock"]

@@ -1,4 +1,4 @@
-"""Tables and the plot of what was measured."""
+"""Tables and a plot of the measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _others(results: list[Row]) -> list[str]:
 
 
 def _grid(head: list[str], lines: list[list[str]]) -> str:
-    """Columns as wide as they must be; the first to the left, the others to the right."""
+    """Columns as wide as needed, the first left-aligned, the others right-aligned."""
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     return "\n".join(
         "  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True)))
@@ -24,7 +24,7 @@ def _grid(head: list[str], lines: list[list[str]]) -> str:
 
 
 def ratios(results: list[Row]) -> str:
-    """Time of the others over that of gru_lib, one line a row."""
+    """Time of the others over that of gru_lib, one line per row."""
     names = _others(results)
     lines = []
     for r in results:
@@ -35,7 +35,7 @@ def ratios(results: list[Row]) -> str:
 
 
 def memory(results: list[Row]) -> str:
-    """Peak memory in MB, one line a row."""
+    """Peak memory in MB, one line per row."""
     names = [n for n in CONTENDERS if any(r["bytes"].get(n) is not None for r in results)]
     lines = []
     for r in results:

@@ -1,6 +1,6 @@
 """Time from fresh weights to all 136 pairs of 4-bit numbers subtracted without an error (chapter 7's task).
 
-The whole table is one batch; H = 16, Adam at 0.1, float32; the loop asks after each step whether all answers are right.
+The whole table is one batch; H = 16, Adam at 0.1, float32; the loop checks after each step whether all are right.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import time
 import numpy as np
 
 from gru_lib import Adam
-from gru_lib.models.subtractor import subtractor_accuracy, subtractor_init, subtractor_loss
+from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss
 from gru_lib.tasks.subtraction import Batch, all_pairs
 
 SEEDS, MOST = range(20), 400
 
 
 def to_perfect(seed: int) -> tuple[int, float]:
-    """Steps and processor seconds until every answer is right; MOST steps if it never is."""
+    """Steps and processor seconds until every answer is right; MOST steps if that never happens."""
     pairs = Batch(*(a.astype(np.float32) for a in all_pairs(4)))
     m = subtractor_init(np.random.default_rng(seed), 16, dtype=np.float32)
     optimizer = Adam(m, 0.1)
@@ -25,7 +25,7 @@ def to_perfect(seed: int) -> tuple[int, float]:
     for step in range(1, MOST + 1):
         loss, grads = subtractor_loss(m, pairs)
         optimizer.step(grads)
-        # The loss must be small before it is worth asking: one wrong answer alone costs log 2 of 544.
+        # Only a small loss is worth checking: one wrong bit alone adds at least log 2 / 544.
         if loss < 0.1 and subtractor_accuracy(m, pairs).pairs == 1:
             return step, time.process_time() - start
     return MOST, time.process_time() - start

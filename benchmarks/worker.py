@@ -1,7 +1,7 @@
-"""A process that holds one contender and times it when told to.
+"""A process that holds one contender and times it on request.
 
-Started by `python -m benchmarks` with the threads and the kernels in its environment. Reads a line of JSON from
-standard input for each request, answers with one on standard output.
+Started by `python -m benchmarks` with the threads and the kernels in its environment. Reads one line of JSON from
+standard input for each request and answers with one on standard output.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def _time(run: Any, seconds: float) -> dict[str, float]:
 def _memory(row: dict[str, Any]) -> int | None:
     """Peak memory of three calls, above what the process held before the first.
 
-    Ask a process that has not run this case: memory that a framework keeps for its next call was already there before
-    a second one, and would not count. A tiny case goes first, for what is loaded and set up only once.
+    Use a process that has not run this case: otherwise memory that a framework keeps for its next call is already there
+    and would not count. A tiny case runs first, for everything that is loaded and set up only once.
     """
     tiny = _build(row | {"case": [2, 2, 3, 4]})
     run = _build(row)
@@ -77,7 +77,7 @@ def _memory(row: dict[str, Any]) -> int | None:
         return None
     tiny()
     try:
-        Path("/proc/self/clear_refs").write_text("5")  # Linux: start the high-water mark anew
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: reset the high-water mark
     except OSError:
         return None
     before = _status("VmRSS")
@@ -94,6 +94,6 @@ def _status(key: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.stdout = os.fdopen(os.dup(1), "w")  # answers go here; whatever a framework prints goes to standard error
+    sys.stdout = os.fdopen(os.dup(1), "w")  # for the answers; what a framework prints goes to standard error
     os.dup2(2, 1)
     main()

@@ -1,7 +1,7 @@
 """Make the runs of an experiment and store them: what the scripts of this folder share.
 
-A script has parts. A part is a function and the runs that are wanted of it: the arguments of each, the seed last.
-Results lie in a JSON file beside the script: by part, a line for each run, ``[*arguments, result]``.
+A script has parts. A part is a function and a list of runs, each given by its arguments, the seed last. Results are
+stored in a JSON file beside the script: by part, one line per run, ``[*arguments, result]``.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ def load(path: Path) -> Stored:
 
 
 def save(path: Path, stored: Mapping[str, Sequence[Row]]) -> None:
-    """Store the parts in the order given, a line for each row."""
+    """Store the parts in the given order, one line per row."""
     parts = (f'"{part}": [\n' + ",\n".join(map(_line, rows)) + "\n]" for part, rows in stored.items())
     replace(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file as a whole: whoever stops the script, or reads meanwhile, finds the old text or the new."""
+    """Write a file as a whole: a script that is stopped, or a reader meanwhile, finds the old text or the new."""
     new = path.with_name(path.name + ".new")
     new.write_text(text, "utf8")
     os.replace(new, path)
 
 
 def decimals(count: int) -> Callable[[float], float]:
-    """Rounding to so many decimals."""
+    """Rounding to `count` decimals."""
     return lambda value: round(value, count)
 
 
 def digits(count: int) -> Callable[[float], float]:
-    """Rounding to so many significant digits."""
+    """Rounding to `count` significant digits."""
     return lambda value: float(f"{value:.{count}g}")
 
 
@@ -58,7 +58,7 @@ def as_stored(value: Any, rounding: Callable[[float], float] = FOUR_DECIMALS) ->
 
 
 def chosen(asked: Iterable[str], known: Collection[str]) -> list[str]:
-    """The parts to make: those asked for, or all of them. Exits with the list of parts if a name is not among them."""
+    """The parts to make: those asked for, or all. Exits with the list of parts if a name is unknown."""
     names = list(asked) or list(known)
     for name in names:
         if name not in known:
@@ -82,10 +82,10 @@ def make(
     missing: bool = False,
     rounding: Callable[[float], float] = FOUR_DECIMALS,
 ) -> None:
-    """Make the runs of a part, and store each as soon as it is made.
+    """Make the runs of a part, and store each as soon as it is done.
 
-    A run that is stored is replaced when it has been made again, so a script that is stopped loses the run it was in
-    and no other. Progress is a bar, or a line for each run where ``TQDM_DISABLE`` forbids the bar.
+    A new run replaces a stored one with the same arguments, so a script that is stopped loses only the current run.
+    Progress is a bar, or a line per run if ``TQDM_DISABLE`` turns the bar off.
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ def make(
     part, run
         Name of the part, and its function.
     wanted
-        The arguments of every run of the part, in the order in which the rows are stored. Rows of other runs go.
+        The arguments of every run of the part, in the order in which the rows are stored. Other rows are dropped.
     picked
-        Those of them to make now, all if it is not given.
+        Which of them to make now; default all.
     missing
         Make only those that are not stored yet.
     rounding
-        What is done to each float of a result.
+        Applied to each float of a result.
     """
     order = {_line(what): i for i, what in enumerate(wanted)}
     done = {_line(row[:-1]) for row in load(path).get(part, [])} if missing else set()
@@ -109,7 +109,7 @@ def make(
     with tqdm(todo, desc=part, unit="run") as bar:
         for count, what in enumerate(bar, 1):
             new = [*what, as_stored(run(*what), rounding)]
-            stored = load(path)  # anew each time: another part may be made at the same time
+            stored = load(path)  # every time: another process may be making another part
             rows = {_line(row[:-1]): row for row in [*stored.get(part, []), new]}
             stored[part] = [rows[key] for key in sorted(rows.keys() & order.keys(), key=order.__getitem__)]
             save(path, stored)
@@ -124,9 +124,9 @@ def make_parts(
     parts: Mapping[str, tuple[Callable[..., Any], Iterable[tuple[Any, ...]], Iterable[int]]],
     arguments: Iterable[str],
 ) -> None:
-    """Make the parts named in a command line, all of them if none is; with --missing, what is not stored yet.
+    """Make the parts named in a command line, or all; with --missing, only what is not stored yet.
 
-    `parts` has for each name the function, the settings, and the seeds that every setting is run with.
+    `parts` gives for each name the function, the settings, and the seeds to run every setting with.
     """
     arguments = list(arguments)
     for part in chosen([name for name in arguments if name != MISSING], parts):

@@ -1,12 +1,12 @@
-"""The trainings of chapter 19: tanh, GRU and LSTM on four tasks, under one protocol; one task with two budgets.
+"""Training runs of chapter 19: tanh, GRU and LSTM on four tasks, under one protocol; one task with two budgets.
 
-Results are stored in ``comparison.json``; to make them anew, all tasks or some:
+Results are stored in ``comparison.json``. To rerun all tasks or some:
 
 ``python tools/environment.py python -m experiments.comparison [TASK …]``
 
-For each task and each cell: the same number of parameters, updates and sequences; the learning rate chosen on the
-validation set, from the same five and with the same two seeds; then ten other seeds, each tested once, at the
-evaluation where it was best in validation. Every run has its own seed, so any of them can be made again alone. float32.
+Every cell gets the same number of parameters, updates and sequences in a task. The learning rate is chosen on the
+validation set, from the same five and with the same two seeds; then each of ten other seeds is tested once, at the
+evaluation with its best validation score. Every run has its own seed, so any of them can be repeated alone. float32.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ CELLS = ("tanh", "GRU", "LSTM")
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
 TUNING_SEEDS = (100, 101)
 SEEDS = range(10)
-EVALUATIONS = 12  # looks at the validation set, evenly over a training; one more at its end
+EVALUATIONS = 12  # on the validation set, evenly over a training; one more at its end
 
 Array = NDArray[Any]
 Row = dict[str, Any]
 
 
 class Batch(NamedTuple):
-    """Sequences and what is to be said, after every step or (with one step in `ys`) after the last."""
+    """Sequences and targets, after every step or (with one step in `ys`) only after the last."""
 
     xs: Array  # (T, N, D)
     ys: Array  # (S, N) classes, or (S, N, 1) bits or numbers, for the last S steps
@@ -83,7 +83,7 @@ def units(cell: str, task: Task) -> int:
 def network(
     rng: np.random.Generator, cell: str, D: int, K: int, H: int, *, b_z: float = 1.0, b_f: float = 1.0
 ) -> Bundle:
-    """A cell with the start that is usual for it, and a linear layer on every state."""
+    """A cell with its usual initialisation, and a linear layer on every state."""
     single = np.float32
     rnn: Any
     if cell == "tanh":
@@ -97,14 +97,14 @@ def network(
 
 
 def outputs(m: Bundle, xs: Array, last: int) -> tuple[Array, Any]:
-    """The linear layer after the last so many steps, (last, N, K), and what the backward pass needs."""
+    """The linear layer's outputs of the `last` steps, (last, N, K), and what the backward pass needs."""
     hs, _, tape = cell_of(m.rnn).forward(xs, None, m.rnn)
     said, cache_out = linear_forward(hs[-last:], m.out)
     return said, (hs, tape, cache_out)
 
 
 def loss_and_grads(m: Bundle, batch: Batch, kind: str) -> tuple[Any, Bundle]:
-    """Cross-entropy of bits or classes, or half the mean square of a number's error, and its gradient."""
+    """Cross-entropy of bits or classes, or half the mean squared error of a number, and its gradient."""
     last = len(batch.ys)
     said, (hs, tape, cache_out) = outputs(m, batch.xs, last)
     if kind == "bit":
@@ -120,7 +120,7 @@ def loss_and_grads(m: Bundle, batch: Batch, kind: str) -> tuple[Any, Bundle]:
 
 
 def score(m: Bundle, task: Task, batch: Batch) -> float:
-    """What the task is measured by."""
+    """The task's measure of a network on a batch."""
     said, _ = outputs(m, batch.xs, len(batch.ys))
     if task.measure == "% right":
         right = (said > 0) == (batch.ys > 0.5) if task.kind == "bit" else said.argmax(axis=-1) == batch.ys
@@ -164,7 +164,7 @@ def encoded(name: str) -> Array:
 
 
 def windows(name: str, starts: Array, T: int) -> Batch:
-    """T characters from each start, one-hot, and the next ones; the first fifth is read without being asked."""
+    """T characters from each start, one-hot, and the next ones; the first fifth is read without asking for answers."""
     tokens = encoded(name)
     at = starts + np.arange(T + 1)[:, None]
     eye = np.eye(english().V, dtype=np.float32)
@@ -182,7 +182,7 @@ def text_part(name: str) -> Batch:
 
 
 SCALE = 100.0  # sunspots in one unit of the net's input and output
-WARM = 20  # years that a training window reads before its answers count
+WARM = 20  # years at the start of a training window whose answers do not count
 
 
 @cache
@@ -229,9 +229,9 @@ def tasks() -> dict[str, Task]:
 def fit(
     name: str, cell: str, rate: float, seed: int, *, steps: int | None = None, **start: float
 ) -> tuple[Bundle, Row]:
-    """Train once and test where validation was best; the processor time counts the training alone.
+    """Train once and test at the best validation score; the processor time counts only the training.
 
-    Returns the net as it was at that point, and its results. `start` is for `network`.
+    Returns the network at that point, and its results. `start` is for `network`.
     """
     task = tasks()[name]
     steps = steps or task.steps
@@ -263,7 +263,7 @@ def fit(
             best.update(score=sign * value, flat=p.flat.copy(), step=taken * max(1, steps // EVALUATIONS))
         return {"validation": value}
 
-    with contextlib.suppress(FloatingPointError):  # at a rate that was too high: what was best before it counts
+    with contextlib.suppress(FloatingPointError):  # the rate was too high: the best network before that counts
         train(
             m,
             timed,
@@ -304,11 +304,11 @@ def compare(name: str) -> Row:
 
 
 def main(names: list[str]) -> None:
-    """Make the tasks anew, all of them if none is named, and store them."""
+    """Run the named tasks, or all, and store them."""
     for name in chosen(names, tasks()):
         begin = time.perf_counter()
         row = as_stored(compare(name))
-        replace(STORED, json.dumps(load(STORED) | {name: row}, indent=1) + "\n")  # a table for each task: no rows
+        replace(STORED, json.dumps(load(STORED) | {name: row}, indent=1) + "\n")  # one table per task, so not in rows
         print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
 
 

@@ -1,12 +1,10 @@
-"""The trainings of chapters 17 and 18. They are stored in dates.json; to make them anew:
+"""Training runs of chapters 17 and 18, stored in dates.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.dates [PART …]``
 
-``weights`` makes what the explorer of chapter 17 computes with, gru_lib/widgets/dates-weights.json; ``models`` the two
-that chapter 18 looks into, dates_weak.npz and dates_cut.npz. Every run has its own seed, so any of them can be made
-again alone. float32.
-
-The settings were chosen on another split of the days, `split_days(seed=0)`.
+``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the two models
+of chapter 18, dates_weak.npz and dates_cut.npz. Every run has its own seed, so any of them can be repeated alone.
+float32. The settings were chosen on another split of the days, `split_days(seed=0)`.
 """
 
 from __future__ import annotations
@@ -46,11 +44,11 @@ WEIGHTS = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-weights.jso
 SEEDS = range(3)
 E, H, N, LR, STEPS = 16, 32, 64, 0.02, 2000
 LONGEST = len("2026-03-07") + 1  # the end token too
-SHOWN = 1500  # test pairs for the curve on the way
+SHOWN = 1500  # test pairs for the curve during training
 
 Row = dict[str, Any]
 
-#: What each run of chapter 17 changes from the plain one.
+#: What each run of chapter 17 changes in the plain one.
 SETTINGS: dict[str, Row] = {
     "plain": {},
     "20,000 pairs": {"size": 20_000},
@@ -59,7 +57,7 @@ SETTINGS: dict[str, Row] = {
     "not fed": {"feed": False},
     "neither": {"reverse": False, "feed": False},
 }
-MORE_SEEDS = ("plain", "5,000 pairs", "neither")  # five of them
+MORE_SEEDS = ("plain", "5,000 pairs", "neither")  # five seeds each
 WIDTHS = (1, 2, 3, 5, 10)
 CUT = 0.15  # share of the pairs of chapter 18 whose target is empty
 CUT_WIDTHS = (1, 2, 4, 8, 16)
@@ -68,7 +66,7 @@ WESTERN = LANGUAGES.index("es") + 1  # en, de, fr, es
 
 @cache
 def days() -> tuple[Any, Any]:
-    """Days to train on, and days to test on."""
+    """Training days and test days."""
     return split_days(seed=1)
 
 
@@ -79,7 +77,7 @@ def test_pairs() -> Dates:
 
 
 def said(p: Seq2SeqParams, batch: Batch) -> list[str]:
-    """What a model answers, greedily."""
+    """A model's greedy answers."""
     found = translate(p, batch, end=ISO.end, max_steps=LONGEST + 1)
     return [ISO.text(tokens) for tokens in found.tokens]
 
@@ -95,7 +93,7 @@ def fit(
     units: int = H,
     curve: bool = False,
 ) -> tuple[Seq2SeqParams, list[tuple[int, float]]]:
-    """Train one translator; with `curve`, the exact match on some test pairs on the way."""
+    """Train one translator; with `curve`, record the exact match on some test pairs along the way."""
     rng = np.random.default_rng(seed)
     p = translator_init(rng, E, units, feed=feed)
     some = pairs(days()[1], np.random.default_rng(0).choice(pair_count(days()[1]), SHOWN, replace=False))
@@ -139,12 +137,12 @@ def translation(name: str, seed: int) -> Row:
 
 
 def weak_model(seed: int) -> Seq2SeqParams:
-    """The weakest translator of chapter 17, in float64: log-probabilities are compared."""
+    """The weakest translator of chapter 17, in float64 because log-probabilities are compared."""
     return fit(seed, **SETTINGS["neither"])[0].astype(np.float64)
 
 
 def weak(seed: int, count: int = 500) -> Row:
-    """Beams of several widths on a weak model: exact match, log-probability, and how often greedy's is higher."""
+    """Beams of several widths on a weak model: exact match, log-probability, and how often it is above greedy's."""
     p, test = weak_model(seed), test_pairs()
     chosen = np.random.default_rng(1).choice(len(test.texts), count, replace=False)
     batch = encode(test, reverse=False)
@@ -167,13 +165,13 @@ def weak(seed: int, count: int = 500) -> Row:
 
 
 def beam(p: Seq2SeqParams, batch: Batch, n: int, width: int) -> Any:
-    """The best that a beam finds for one source of a batch."""
+    """The best hypothesis of a beam for one source of a batch."""
     source = batch.source[: batch.source_lengths[n], n]
     return translate_beam(p, source, width=width, end=ISO.end, max_steps=LONGEST + 1)[0]
 
 
 def cut_batches(rng: np.random.Generator, cut: float) -> Iterator[Batch]:
-    """ISO dates and their forms in four languages, a share `cut` of them empty: a fault of the data, put in by hand."""
+    """ISO dates and their forms in four languages, a share `cut` of the forms emptied: a deliberate fault."""
     numbers = np.arange(pair_count(days()[0])).reshape(-1, len(LANGUAGES), len(FORMATS))[:, :WESTERN].reshape(-1)
     while True:
         found = pairs(days()[0], rng.choice(numbers, N))
@@ -183,7 +181,7 @@ def cut_batches(rng: np.random.Generator, cut: float) -> Iterator[Batch]:
 
 
 def cut_model(share: float, seed: int, steps: int = 1000) -> Seq2SeqParams:
-    """A model that writes an ISO date as people do, trained on pairs of which a share is empty. In float64."""
+    """A model that turns ISO dates into written ones, trained with a share of empty targets. In float64."""
     rng = np.random.default_rng(seed)
     p = translator_init(rng, E, H, source=ISO, target=WRITTEN)
     train(
@@ -200,7 +198,7 @@ def cut_model(share: float, seed: int, steps: int = 1000) -> Seq2SeqParams:
 
 
 def cut(share: float, seed: int, count: int = 60) -> Row:
-    """Beams of several widths, with and without length normalisation: how much is empty, and how much is right."""
+    """Beams of several widths, with and without length normalisation: shares of outputs that are empty, and right."""
     p = cut_model(share, seed)
     test = days()[1][:count]
     all_forms = pairs(test)
@@ -229,7 +227,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
 
 
 def main(arguments: list[str]) -> None:
-    """Make the parts anew, all of them if none is named, and store them. "part:name" makes one setting."""
+    """Run the named parts, or all, and store them. "part:name" runs one setting."""
     names = [*PARTS, "weights", "models"]
     settings = dict.fromkeys(f"{part}:{what[0]}" for part, (_, wanted) in PARTS.items() for what in wanted)
     for asked in chosen(arguments or names, [*names, *settings]):
@@ -255,7 +253,7 @@ def weights(seed: int = 0, digits: int = 2) -> Row:
     p.flat[:] = p.flat.round(digits)
     after = exact_match(said(p, batch), test.iso)
     return {
-        "origin": "experiments/dates.py",
+        "origin": "python tools/environment.py python -m experiments.dates weights",
         "seed": seed,
         "digits": digits,
         "exact": after.mean(),

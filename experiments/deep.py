@@ -1,8 +1,8 @@
-"""The trainings of chapter 15 that take minutes. They are stored in deep.json; to make them anew:
+"""Training runs of chapter 15 that take minutes, stored in deep.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.deep [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be made again alone. float32.
+Every run has its own seed, so any of them can be repeated alone. float32.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Row = dict[str, Any]
 
 
 def layers(name: str, rng: np.random.Generator, D: int, H: int) -> Any:
-    """A layer, or several, by name. "backward" is a forward layer that is given the sequence reversed."""
+    """A layer, or several, by name. "backward" is a forward layer whose input is reversed beforehand."""
     both = lambda D: bidirectional(gru_init(rng, D, H, dtype=DTYPE), gru_init(rng, D, H, dtype=DTYPE))  # noqa: E731
     if name in ("forward", "backward", "one"):
         return gru_init(rng, D, H, dtype=DTYPE)
@@ -70,7 +70,7 @@ def layers(name: str, rng: np.random.Generator, D: int, H: int) -> Any:
 
 
 def tag_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
-    """The mean binary cross-entropy of the answers asked for, one for each letter, and its gradient."""
+    """The mean binary cross-entropy of the asked answers, one for each letter, and its gradient."""
     cell = cell_of(m.rnn)
     hs, _, tape = cell.forward(batch.xs, None, m.rnn, lengths=batch.lengths)
     logits, cache = linear_forward(hs, m.out)  # (T, N, 1)
@@ -86,12 +86,12 @@ def tag_accuracy(m: Bundle, batch: Batch) -> float:
 
 
 def share_right(logits: Any, batch: Batch) -> float:
-    """Share of the answers asked for that have the sign of their logit."""
+    """Share of the asked answers that match the sign of their logit."""
     return float(((logits > 0) == (batch.ys == 1))[batch.asked].mean())
 
 
 def drawn(seed: Any, count: int, question: str, *, turned: bool = False, d: int = 0) -> Batch:
-    """A batch in float32; with `turned`, each sequence back to front within its length."""
+    """A batch in float32; with `turned`, each sequence reversed within its length."""
     batch = marks(np.random.default_rng(seed) if isinstance(seed, int) else seed, count, T, question)
     batch = delayed(batch, d)
     batch = batch._replace(xs=batch.xs.astype(DTYPE))
@@ -114,7 +114,7 @@ def fit(m: Bundle, loss: Any, draw: Callable[[Any, int], Batch], accuracy: Any, 
 
 
 def ahead(question: str, name: str, seed: int, steps: int = 400) -> Row:
-    """One of the three questions, to layers that read one way or both."""
+    """One of the three questions, for layers that read one way or both."""
     rng = np.random.default_rng(seed)
     rnn = layers(name, rng, TOKENS, UNITS)
     m = bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 1, dtype=DTYPE))
@@ -123,14 +123,14 @@ def ahead(question: str, name: str, seed: int, steps: int = 400) -> Row:
 
 
 def delay(d: int, seed: int, steps: int = 600) -> Row:
-    """The question "after" to one forward layer that may answer d steps later."""
+    """The question "after" for one forward layer that may answer d steps later."""
     rng = np.random.default_rng(seed)
     m = bundle(rnn=layers("forward", rng, TOKENS, 32), out=linear_init(rng, 32, 1, dtype=DTYPE))
     return fit(m, tag_loss, lambda rng, count: drawn(rng, count, "after", d=d), tag_accuracy, seed, steps)
 
 
 def reversal(how: str, seed: int, steps: int = 400) -> Row:
-    """The question "after" to a bidirectional layer whose backward half is fed rightly or wrongly."""
+    """The question "after" for a bidirectional layer whose backward half gets its input reversed rightly or wrongly."""
     rng = np.random.default_rng(seed)
     m = bundle(rnn=layers("bidirectional", rng, TOKENS, UNITS), out=linear_init(rng, 2 * UNITS, 1, dtype=DTYPE))
 
@@ -162,7 +162,7 @@ def reversal(how: str, seed: int, steps: int = 400) -> Row:
 
 
 def read(hs: Any, p: Any) -> Any:
-    """What has seen the whole picture: the last output, and of a backward layer the first."""
+    """The outputs that have seen the whole image: the last one, and of a backward layer the first."""
     if not isinstance(p, BidirectionalParams):
         return hs[-1]
     H = p.forward.H
@@ -170,7 +170,7 @@ def read(hs: Any, p: Any) -> Any:
 
 
 def read_backward(d: Any, shape: tuple[int, ...], p: Any) -> Any:
-    """Backward through `read`: zero wherever it did not look."""
+    """Backward through `read`: zero everywhere else."""
     dhs = np.zeros(shape, d.dtype)
     if not isinstance(p, BidirectionalParams):
         dhs[-1] = d
@@ -191,13 +191,13 @@ def digit_loss(m: Bundle, batch: tuple[Any, Any]) -> tuple[Any, Bundle]:
 
 
 def digit_accuracy(m: Bundle, xs: Any, labels: Any) -> float:
-    """Share of the pictures that are named rightly."""
+    """Share of the images classified correctly."""
     logits = linear_forward(read(cell_of(m.rnn).forward(xs, None, m.rnn)[0], m.rnn), m.out)[0]
     return float((logits.argmax(axis=1) == labels).mean())
 
 
 def classifier(name: str, by: str, rng: np.random.Generator) -> Bundle:
-    """Layers of the width that gives each about as many parameters, every update bias as in `BIAS`."""
+    """Layers whose widths give each about as many parameters, with every update bias from `BIAS`."""
     rnn = layers(name, rng, 8 if by == "row" else 1, WIDTHS[by][name])
     for layer in (rnn,) if name == "one" else (member for _, member in rnn.members()):
         layer.b_z[:] = BIAS[by]
@@ -205,7 +205,7 @@ def classifier(name: str, by: str, rng: np.random.Generator) -> Bundle:
 
 
 def digit(by: str, name: str, seed: int, epochs: int | None = None) -> Row:
-    """Train on the digits, the rate falling to zero; accuracy on all three parts."""
+    """Train on the digits with a learning rate that decays to zero; accuracy on all three parts."""
     parts = digits()
     data = {part: as_sequence(getattr(parts, part).images, by).astype(DTYPE) for part in parts._fields}
     m, rng = classifier(name, by, np.random.default_rng(seed)), np.random.default_rng(1000 + seed)
@@ -240,7 +240,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
 
 
 def main(arguments: list[str]) -> None:
-    """Make the parts named, all of them if none is, and store each run; with --missing, what is not stored yet."""
+    """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
     make_parts(STORED, PARTS, arguments)
 
 

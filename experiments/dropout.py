@@ -1,8 +1,8 @@
-"""The trainings of chapter 14 that take minutes. They are stored in dropout.json; to make them anew:
+"""Training runs of chapter 14 that take minutes, stored in dropout.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.dropout [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be made again alone. float32.
+Every run has its own seed, so any of them can be repeated alone. float32.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Row = dict[str, Any]
 
 
 def language_model(kind: str, rate: float, seed: int, steps: int = STEPS) -> Row:
-    """Train a language model on the short text; bits per character by step, and on the test part at the best step."""
+    """Train a language model on the short text; bits per character over time, and on the test part at the best step."""
     text = english()
     tokens = text.encode(text.train)[:TRAINED_ON]
     validation, test = text.encode(text.validation), text.encode(text.test)
@@ -81,7 +81,7 @@ def language_model(kind: str, rate: float, seed: int, steps: int = STEPS) -> Row
 
 
 def memory(cell: str, T: int, place: str, rate: float, seed: int, steps: int = 600) -> Row:
-    """Remember the first token (chapter 8) with a mask on the recurrent connection, or on the state, or none."""
+    """Remember the first token (chapter 8) with a mask on the recurrent connection, on the state, or none."""
     rng = np.random.default_rng(seed)
     init: Any = gru_init if cell == "GRU" else partial(elman_init, init="orthogonal")
     m = reader_init(rng, 16, 3, 16, init=init)
@@ -109,7 +109,7 @@ def memory(cell: str, T: int, place: str, rate: float, seed: int, steps: int = 6
 
 
 def masked_loss(m: Bundle, batch: Batch, *, rng: np.random.Generator, place: str, rate: float) -> tuple[Any, Bundle]:
-    """The loss of a reader that is asked at the end, its recurrent connection or its state masked."""
+    """The loss of a reader that is asked at the end, with its recurrent connection or its state masked."""
     T, count, _ = batch.xs.shape
     lead = (count,) if place == "sequence" else (T, count)
     mask = None if place == "none" else dropout_mask(rng, (*lead, m.rnn.H), rate)
@@ -125,7 +125,7 @@ def masked_loss(m: Bundle, batch: Batch, *, rng: np.random.Generator, place: str
 
 
 def masked_state(xs: Any, mask: Any, p: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Run a GRU whose state is multiplied by a mask before each step, what z carries over included."""
+    """Run a GRU whose state is masked before each step, including the part that z carries over."""
     h, caches = np.zeros((xs.shape[1], p.H)), []
     for x, mask_t in zip(xs, mask, strict=True):
         h, cache = gru_step(x, h * mask_t, p)
@@ -155,7 +155,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
 
 
 def main(arguments: list[str]) -> None:
-    """Make the parts named, all of them if none is, and store each run; with --missing, what is not stored yet."""
+    """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
     make_parts(STORED, PARTS, arguments)
 
 

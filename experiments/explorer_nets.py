@@ -1,10 +1,10 @@
-"""The nets that the explorers of chapters 7 and 8 run, trained from seeds and rounded. To make them anew (a minute):
+"""The nets behind the explorers of chapters 7 and 8, trained from seeds and rounded. To remake them (a minute):
 
 ``python tools/environment.py python -m experiments.explorer_nets``
 
-They are stored beside the explorers, as `subtraction-nets.json` and `sequence-nets.json`: the weights to three
-decimals, and what was measured with them as they stand there, for every seed that was tried. The rule that picks a
-seed is the docstring of the function that picks.
+They are stored beside the explorers, as `subtraction-nets.json` and `sequence-nets.json`: weights to three decimals,
+and measurements of the rounded nets for every seed that was tried. The docstring of the function that picks a seed
+states its rule.
 """
 
 from __future__ import annotations
@@ -17,10 +17,16 @@ from typing import Any
 import numpy as np
 
 from gru_lib import Adam, Bundle, bundle, gru_forward, gru_init, linear_init, train
-from gru_lib.models.hand_set import hand_set_gru
+from gru_lib.models.hand_set import hand_set, hand_set_gru
 from gru_lib.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, boxes_hold, disagreement, find_boxes, read_machine
-from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
-from gru_lib.models.subtractor import hand_set, subtractor_accuracy, subtractor_init, subtractor_loss
+from gru_lib.models.reader import (
+    reader_accuracy,
+    reader_init,
+    reader_loss,
+    subtractor_accuracy,
+    subtractor_init,
+    subtractor_loss,
+)
 from gru_lib.tasks.memory import Batch, class_bits, parity_outside, parity_since
 from gru_lib.tasks.subtraction import Batch as Pairs
 from gru_lib.tasks.subtraction import all_pairs, hard_pairs, random_batches, random_pairs, subtract_bits
@@ -44,7 +50,7 @@ def four_bits(seed: int, steps: int = 600) -> Bundle:
 
 
 def tidied(seed: int, steps: int = 1000, commit: float = 10.0, decay: float = 2e-3) -> Bundle:
-    """Train on pairs of four to eight bits with the two terms of chapter 7 that tidy the state; rounded."""
+    """Train on pairs of four to eight bits with chapter 7's two terms that tidy the state; rounded."""
     rng = np.random.default_rng(seed)
     m = subtractor_init(rng, UNITS)
 
@@ -74,7 +80,7 @@ def measure_subtractor(m: Bundle, count: int = 1000) -> Row:
 
 
 def borrow_unit(m: Bundle, count: int = 200, bits: int = 32) -> Row:
-    """The unit whose sign is most often the borrow, or its opposite, and in which share of the places."""
+    """The unit whose sign most often equals the borrow or its opposite, and in what share of the places."""
     batch = random_pairs(np.random.default_rng(7), count, bits)
     hs = gru_forward(batch.xs, None, m.rnn)[0]
     borrow = subtract_bits(batch.xs[..., 0], batch.xs[..., 1])[1][1:, :, None]
@@ -85,7 +91,7 @@ def borrow_unit(m: Bundle, count: int = 200, bits: int = 32) -> Row:
 
 
 def subtraction() -> Row:
-    """The first seed that is right on all pairs of four bits and not of 64; the first tidied one that is proved."""
+    """Pick the first seed right on all pairs of four bits but not of 64, and the first tidied one that is proved."""
     made = {"four": [four_bits(seed) for seed in SEEDS], "eight": [tidied(seed) for seed in SEEDS]}
     rows = {name: [measure_subtractor(m) for m in nets] for name, nets in made.items()}
     picked = {
@@ -104,7 +110,7 @@ def subtraction() -> Row:
 
 # --------------------------------------------------------------------------------------------- chapter 8: memories
 
-STEPS = 24  # of the explorer, and of training
+STEPS = 24  # in the explorer, and in training
 TASK_UNITS = 4
 UPDATE_BIAS = {"keep": 4.0, "skip": 0.0, "afresh": 0.0}
 
@@ -117,12 +123,12 @@ def keep(rng: np.random.Generator, N: int, T: int = STEPS) -> Batch:
 
 
 def skip(rng: np.random.Generator, N: int, T: int = STEPS) -> Batch:
-    """Parity of the 1s outside brackets, few brackets or many."""
+    """Parity of the 1s outside brackets, with few brackets or many."""
     return parity_outside(rng, N, T, bracket=float(rng.choice([0.1, 0.2, 0.4])))
 
 
 def afresh(rng: np.random.Generator, N: int, T: int = STEPS) -> Batch:
-    """Parity of the 1s since the latest break, few breaks or many."""
+    """Parity of the 1s since the latest break, with few breaks or many."""
     return parity_since(rng, N, T, brk=float(rng.choice([0.05, 0.15, 0.3])))
 
 
@@ -145,15 +151,15 @@ def reader(task: str, seed: int, steps: int = 1500) -> Bundle:
 
 
 def measure_reader(task: str, m: Bundle, count: int = 4000) -> Row:
-    """Share of sequences with every answer right: at the length of the explorer, and at ten times that."""
+    """Share of sequences with every answer right, at the explorer's length and at ten times that."""
     rng = np.random.default_rng(10_000)
-    tests = [TASKS[task](rng, count) for _ in range(5)]  # each with a share of breaks of its own
+    tests = [TASKS[task](rng, count) for _ in range(5)]  # each with its own share of breaks
     right = round(float(np.mean([reader_accuracy(m, batch).sequences for batch in tests])), 5)
     return {"right": right, "longer": reader_accuracy(m, TASKS[task](rng, 500, 10 * STEPS)).sequences}
 
 
 def hand(task: str) -> Bundle:
-    """The hand-set net of chapter 8 as a bundle; that of `first_token` for three classes needs two of its bits."""
+    """The hand-set net of chapter 8 as a bundle; for three classes, `first_token`'s needs only two of its bits."""
     name = {"keep": "first_token", "skip": "parity_outside", "afresh": "parity_since"}[task]
     p, units, threshold = hand_set_gru(name)
     tokens, kept = (3, [0, 1, 3]) if task == "keep" else (p.D, list(range(p.H)))
@@ -170,7 +176,7 @@ def hand(task: str) -> Bundle:
 
 
 def sequence() -> Row:
-    """For each task the first seed without an error at the length of the explorer."""
+    """For each task, pick the first seed without an error at the explorer's length."""
     found: Row = {"seed": {}, "measured": {}, "tried": {}, "nets": {}}
     for task in TASKS:
         made = [reader(task, seed) for seed in SEEDS]
@@ -191,32 +197,18 @@ def rounded(m: Bundle) -> Bundle:
 
 
 def as_lists(m: Bundle) -> Row:
-    """Weights by name, as gru-math.mjs takes them; `out` is the linear layer."""
+    """Weights by name, in the form that gru-math.mjs takes; `out` is the linear layer."""
     names = [f"W_{a}{g}" for a in "xh" for g in "rzn"] + [f"b_{g}" for g in "rzn"]
     return {n: (getattr(m.rnn, n) + 0.0).tolist() for n in names} | {
         "out": {n: (v + 0.0).tolist() for n, v in m.out.items()}
     }
 
 
-def from_lists(net: Row) -> Bundle:
-    """The bundle back: the inverse of `as_lists`."""
-    D, H = np.shape(net["W_xr"])
-    m = bundle(
-        rnn=gru_init(np.random.default_rng(0), D, H), out=linear_init(np.random.default_rng(0), H, len(net["out"]["b"]))
-    )
-    for name, values in net.items():
-        if name != "out":
-            getattr(m.rnn, name)[:] = values
-    for name, values in net["out"].items():
-        getattr(m.out, name)[:] = values
-    return m
-
-
 PARTS: dict[str, Callable[[], Row]] = {"subtraction": subtraction, "sequence": sequence}
 
 
 def store(name: str, found: Row) -> None:
-    """Write the nets of an explorer beside it: one line for every net and every seed."""
+    """Write the nets of an explorer beside it, one line for every net and every seed."""
     origin = "python tools/environment.py python -m experiments.explorer_nets"
 
     def lines(value: Any, depth: int) -> str:

@@ -1,11 +1,11 @@
-"""The trainings of chapter 16, too long for its page, and the net of its explorer.
+"""Training runs of chapter 16, too long for its page, and the net of its explorer.
 
-Results are stored in ``language_model.json``; to make them anew, all or some parts, all or some seeds:
+Results are stored in ``language_model.json``. To rerun all parts or some, for all seeds or some:
 
 ``python tools/environment.py python -m experiments.language_model [PART …] [SEED …]``
 
 The part ``net`` trains one GRU as in `cells` and stores its weights, rounded to 8 bits, in
-``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be made again alone. float32.
+``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be repeated alone. float32.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NET = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets" / "language-ne
 SEEDS = range(3)
 D, EPOCHS = 32, 8
 UNITS = {"GRU": 192, "Elman": 340}  # about as many parameters: 152,550 and 164,866
-BEST = 0.004  # the learning rate that was best for both; "cells" has the others
+BEST = 0.004  # the learning rate that was best for both; "rates" has the others
 N, K = 16, 64  # streams side by side, characters per piece
 CUT = 16 * 64  # characters per update in "cut"; each length K has CUT / K streams
 FEW = 10_000  # characters in "memorise"
@@ -55,7 +55,7 @@ def network(rng: np.random.Generator, cell: str) -> Bundle:
 
 
 def forget(p: Bundle, chunk: Chunk) -> tuple[Any, Bundle]:
-    """The loss of a chunk that begins with the state of zeros."""
+    """The loss of a chunk that starts from the zero state."""
     return lm_loss(p, chunk._replace(state=None))
 
 
@@ -72,7 +72,7 @@ def fit(
     evaluate: Callable[[Any], dict[str, float]] | None = None,
     every: int = 1,
 ) -> History:
-    """Train `m` in place, the learning rate going down to 0 in a straight line; evaluate every few epochs."""
+    """Train `m` in place with a learning rate that falls linearly to 0; evaluate every few epochs."""
     chunks = Chunks(*streams(characters, n), k)
     epoch = -(-len(chunks.xs) // k)
     steps = max(1, round(epochs * epoch))
@@ -91,7 +91,7 @@ def fit(
 
 
 def cells(cell: str, lr: float, seed: int, epochs: float = EPOCHS) -> Row:
-    """Bits per character of validation after each epoch, and of all three parts at the end."""
+    """Bits per character on validation after each epoch, and on all three parts at the end."""
     m = network(np.random.default_rng(seed), cell)
     training, validation, test = tokens()
     history = fit(m, training, lr=lr, epochs=epochs, evaluate=lambda p: {"bits": lm_bits(p, validation)})
@@ -104,7 +104,7 @@ def cells(cell: str, lr: float, seed: int, epochs: float = EPOCHS) -> Row:
 
 
 def short(cell: str, seed: int) -> Row:
-    """A quarter of an epoch: what a test makes anew."""
+    """A quarter of an epoch: short enough for a test to repeat."""
     m = network(np.random.default_rng(seed), cell)
     training, validation, _ = tokens()
     fit(m, training, epochs=0.25)
@@ -112,7 +112,7 @@ def short(cell: str, seed: int) -> Row:
 
 
 def memorise(seed: int, epochs: int = 100) -> Row:
-    """The same net, trained on the first 10,000 characters alone: bits there and in validation, along the way."""
+    """The same net, trained on the first 10,000 characters alone: bits there and on validation, along the way."""
     m = network(np.random.default_rng(seed), "GRU")
     training, validation, _ = tokens()
     few = training[:FEW]
@@ -133,7 +133,7 @@ def memorise(seed: int, epochs: int = 100) -> Row:
 
 
 def cut(length: int, state: str, seed: int, epochs: float = 2) -> Row:
-    """Backpropagation through `length` characters, the state carried from piece to piece or begun anew in each."""
+    """Backpropagation through `length` characters, with the state carried from piece to piece or reset in each."""
     m = network(np.random.default_rng(seed), "GRU")
     training, validation, _ = tokens()
     loss = lm_loss if state == "carried" else forget
@@ -184,9 +184,9 @@ def store_net(seed: int = 0, epochs: float = EPOCHS) -> None:
         name: rounded(a) if a.ndim == 2 else {"shape": list(a.shape), "values": [float(f"{v:.5g}") for v in a]}
         for name, a in m.items()
     }
-    net = {"seed": seed, "V": english().V, "D": D, "H": UNITS["GRU"], "vocabulary": english().vocabulary}
-    net |= {"bits": {}, "arrays": arrays}
-    NET.write_text(json.dumps(net), "utf8")  # gru_lib.widgets.language reads the file when it is imported
+    origin = "python tools/environment.py python -m experiments.language_model net"
+    net = {"origin": origin, "seed": seed, "V": english().V, "D": D, "H": UNITS["GRU"]}
+    net |= {"vocabulary": english().vocabulary, "bits": {}, "arrays": arrays}
     from gru_lib.widgets.language import read_net
 
     bits = {"float32": lm_bits(m, validation), "8 bits": lm_bits(read_net(net).astype(np.float32), validation)}
@@ -196,7 +196,7 @@ def store_net(seed: int = 0, epochs: float = EPOCHS) -> None:
 
 
 def main(asked: list[str]) -> None:
-    """Make the parts asked for anew, with the seeds asked for; all of them if none is named. Store them."""
+    """Run the named parts, or all, with the given seeds, or all, and store them."""
     only = {int(word) for word in asked if word.isdigit()}
     for part in chosen([word for word in asked if not word.isdigit()], [*PARTS, "net"]):
         if part == "net":

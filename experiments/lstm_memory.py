@@ -1,9 +1,9 @@
-"""The trainings of chapter 12 that take minutes. They are stored in lstm_memory.json; to make them anew:
+"""Training runs of chapter 12 that take minutes, stored in lstm_memory.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.lstm_memory [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be made again alone. float32. Cells are compared at equal parameters:
-`sizes` picks the units.
+Every run has its own seed, so any of them can be repeated alone. float32. Cells are compared at equal numbers of
+parameters: `sizes` picks the units.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STORED = Path(__file__).with_suffix(".json")
 SEEDS, TUNING_SEEDS = range(10), range(100, 102)
 N, STEPS, LR = 32, 600, 0.01
 
-#: How a cell starts: the biases it is given; the others are 0.
+#: How a cell is initialised: the biases that are set; the others are 0.
 STARTS: dict[str, tuple[str, dict[str, Any]]] = {
     "LSTM, b_f = 0": ("LSTM", {"b_f": 0}),
     "LSTM, b_f = 1": ("LSTM", {"b_f": 1}),
@@ -51,13 +51,13 @@ CHOICES = {
 
 
 def size(cell: str, H: int, D: int, K: int) -> int:
-    """How many numbers a reader has: the cell's and the output layer's."""
+    """Number of parameters of a reader: the cell's and the output layer's."""
     blocks = {"Elman": 1, "GRU": 3, "LSTM": 4}[cell]
     return blocks * (D * H + H * H + H) + K * (H + 1)
 
 
 def sizes(D: int, K: int) -> dict[str, int]:
-    """Units of each cell: a GRU of 24 to 28 units, and the LSTM and Elman net that come nearest to its parameters."""
+    """Units of each cell: a GRU of 24 to 28 units, and the LSTM and Elman net closest to its number of parameters."""
 
     def nearest(cell: str, wanted: int) -> int:
         return min(range(10, 80), key=lambda H: abs(size(cell, H, D, K) - wanted))
@@ -98,24 +98,24 @@ def fit(m: Bundle, rng: np.random.Generator, draw: Draw, lr: float, steps: int =
 
 
 def run(name: str, T: int, start: str, lr: float, seed: int, H: int | None = None) -> Row:
-    """One training: steps taken and the share right on sequences that no training saw."""
+    """One training: steps taken, and the share right on held-out sequences."""
     rng, draw = np.random.default_rng(seed), task(name, T)
     m = network(rng, start, TASKS[name].D, TASKS[name].K, H)
     return {"steps": fit(m, rng, draw, lr), "right": right(m, draw), "size": m.size}
 
 
 def opening(T: int, start: str, lr: float, seed: int) -> Row:
-    """Which start lets a cell learn to keep the first token for T steps."""
+    """Which initialisation lets a cell learn to keep the first token for T steps."""
     return run("checksum", T, start, lr, seed)
 
 
 def tuning(name: str, start: str, lr: float, seed: int) -> Row:
-    """The search before the comparison: every start of a cell at every rate."""
+    """The search before the comparison: every initialisation of a cell at every learning rate."""
     return run(name, TASK_LENGTHS[name], start, lr, seed)
 
 
 def chosen(rows: Iterable[list[Any]], name: str, cell: str) -> tuple[str, float]:
-    """Start and rate with the largest mean share right in the rows of `tuning`; the fewest steps where two tie."""
+    """The initialisation and rate with the best mean share right in the rows of `tuning`; fewest steps break ties."""
     found: dict[tuple[str, float], list[tuple[float, float]]] = {}
     for task_name, start, lr, _, row in rows:
         if task_name == name and start in CHOICES[cell]:
@@ -159,7 +159,7 @@ PARTS |= {
 
 
 def main(arguments: list[str]) -> None:
-    """Make the parts named, or all, and store each run; with --missing, the rest alone. "equal" needs "tuning"."""
+    """Run the named parts, or all; with --missing, only what is not stored yet. "equal" needs "tuning"."""
     make_parts(STORED, PARTS, arguments)
 
 

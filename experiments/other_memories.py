@@ -1,10 +1,9 @@
-"""The trainings of chapter 13. They are stored in other_memories.json; to make them anew:
+"""Training runs of chapter 13, stored in other_memories.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.other_memories [PART …]``
 
-``net`` makes what the explorer of the chapter computes with, gru_lib/widgets/stack-net.json.
-Every run has its own seed, so any of them can be made again alone; what is stored is not made twice, so delete what
-is to be made anew. float32.
+``net`` makes the net of the chapter's explorer, gru_lib/widgets/stack-net.json. Every run has its own seed, so any of
+them can be repeated alone. Stored runs are not repeated: delete those that you want to make again. float32.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ CELLS: dict[str, Callable[..., Any]] = {
     "GRU": gru_init,
     "LSTM": lstm_init,
 }
-SLOW = {"SCRN": 0.95, "SCRN, 0.99": 0.99}  # the share α of the context that is kept
+SLOW = {"SCRN": 0.95, "SCRN, 0.99": 0.99}  # α, the share of the context that each step keeps
 
 
 def adder(rng: np.random.Generator, cell: str, dtype: Any = np.float32) -> Bundle:
@@ -85,7 +84,7 @@ def adder_loss(m: Bundle, batch: Any) -> tuple[Any, Bundle]:
 
 
 def add(cell: str, T: int, seed: int, *, lr: float, steps: int, product: bool = False) -> Row:
-    """Train on fresh rows; the error on rows that no training saw, every 100 steps. `product`: see `multiplied`."""
+    """Train on fresh rows; the error on held-out rows, every 100 steps. `product`: see `multiplied`."""
     rng = np.random.default_rng(seed)
     change = multiplied if product else lambda batch: batch
     m, test = adder(rng, cell), single(change(adding(np.random.default_rng(10_001), 500, T)))
@@ -108,12 +107,12 @@ def multiplied(batch: Any) -> Any:
 
 
 def rate(cell: str, lr: float, seed: int) -> Row:
-    """A short training at T = 50 with a learning rate: to choose it. The seeds are not those of the tables."""
+    """A short training at T = 50 to choose the learning rate. The seeds are not those of the tables."""
     return add(cell, 50, 100 + seed, lr=lr, steps=1000)
 
 
 def best_rate(cell: str) -> float:
-    """The rate with the lowest median error at the end, of the stored trials; the lower one of two equal."""
+    """The rate with the lowest median error at the end of the stored trials; the lower rate breaks ties."""
     trials = [row for row in load(STORED)["rates"] if row[0] == cell]
     ends = {lr: np.median([row[-1]["error"][-1] for row in trials if row[1] == lr]) for lr in RATES}
     return min(RATES, key=lambda lr: ends[lr])
@@ -125,7 +124,7 @@ def addition(cell: str, T: int, seed: int) -> Row:
 
 
 def kept(cell: str, seed: int, T: int = 50) -> Row:
-    """An IRNN whose W_h is *set* to I, not only begun there; and how far W_h goes when it is free to."""
+    """An IRNN whose W_h is *held* at I, or only starts there; and how far W_h moves when it is free to."""
     rng = np.random.default_rng(seed)
     m, test = adder(rng, "IRNN"), single(adding(np.random.default_rng(10_001), 500, T))
 
@@ -142,16 +141,16 @@ def kept(cell: str, seed: int, T: int = 50) -> Row:
 
 
 def slow(cell: str, product: bool, seed: int) -> Row:
-    """What keeps the SCRN from adding: its memory is linear in the inputs. With the products given, it has to sum."""
+    """Why the SCRN cannot add: its memory is linear in the inputs. Given the products, it only has to sum."""
     return add(cell, 100, seed, lr=best_rate("SCRN"), steps=2000, product=product)
 
 
 # -------------------------------------------------------------------------------- strings, with a memory and without
 
 STRINGS: dict[str, Draw] = {"reverse": reverse, "brackets": brackets, "copy": copy}
-SIZES = {"reverse": (5, 4), "brackets": (4, 3), "copy": (7, 6)}  # of an input and of an answer
-TRAINED = {"reverse": 8, "brackets": 24, "copy": 5}  # the longest string in training; the shortest has 1
-TESTED = (1, 2, 4, 8, 16)  # times that
+SIZES = {"reverse": (5, 4), "brackets": (4, 3), "copy": (7, 6)}  # of inputs and of answers
+TRAINED = {"reverse": 8, "brackets": 24, "copy": 5}  # the longest strings in training; the shortest have length 1
+TESTED = (1, 2, 4, 8, 16)  # multiples of that length
 
 
 def speaker(rng: np.random.Generator, kind: str, task: str, *, pop: float = 0.0, dtype: Any = np.float32) -> Bundle:
@@ -168,12 +167,12 @@ def speaker(rng: np.random.Generator, kind: str, task: str, *, pop: float = 0.0,
 
 
 def classes(batch: Any, K: int) -> Any:
-    """The letter asked for, as a number; K − 1 where there is none."""
+    """The index of the letter asked for; K − 1 where there is none."""
     return np.where(batch.ys.any(axis=-1), batch.ys.argmax(axis=-1), K - 1)
 
 
 def letter_loss(m: Bundle, batch: Any) -> tuple[Any, Bundle]:
-    """The mean cross-entropy of the letters that are asked for, and its gradient in every parameter."""
+    """The mean cross-entropy of the asked letters, and its gradient in every parameter."""
     cell = cell_of(m.rnn)
     hs, _, tape = cell.forward(batch.xs, None, m.rnn)
     logits, cache = linear_forward(hs, m.out)  # (T, N, K)
@@ -183,7 +182,7 @@ def letter_loss(m: Bundle, batch: Any) -> tuple[Any, Bundle]:
 
 
 def right(m: Bundle, batch: Any, loss: str = "softmax") -> list[float]:
-    """Shares of the answers, and of the whole strings, that are right."""
+    """Shares of the answers, and of whole strings, that are right."""
     if loss == "bits":
         return list(reader_accuracy(m, batch))
     logits = linear_forward(cell_of(m.rnn).forward(batch.xs, None, m.rnn)[0], m.out)[0]
@@ -207,7 +206,7 @@ def fit(m: Bundle, rng: np.random.Generator, task: str, steps: int, loss: str = 
 
 
 def unseen(task: str, length: int, count: int = 100) -> Any:
-    """Strings that no training saw."""
+    """Held-out strings."""
     return single(STRINGS[task](np.random.default_rng(10_002), count, length))
 
 
@@ -221,7 +220,7 @@ def strings(task: str, kind: str, loss: str, pop: float, seed: int, *, steps: in
 
 
 def net(seed: int = 0, digits: int = 3) -> Row:
-    """Train the explorer's net on eight letters, round its weights, and measure what they still do."""
+    """Train the explorer's net on eight letters, round its weights, and measure it."""
     rng, task = np.random.default_rng(seed), partial(reverse, letters=8)
     rnn = stack_rnn_init(rng, 9, 32, 8, dtype=np.float32)
     m = bundle(rnn=rnn, out=linear_init(rng, 40, 8, dtype=np.float32))
@@ -234,8 +233,9 @@ def net(seed: int = 0, digits: int = 3) -> Row:
     names = [f"{kind}{gate}" for kind in ("W_x", "W_h", "b_") for gate in "rzn"]
     params: Row = {"controller": {name: getattr(controller, name) for name in names}}
     params |= {"act_W": act.W, "act_b": act.b, "out_W": m.out.W, "out_b": m.out.b}
-    origin = f"experiments/other_memories.py, net, seed {seed}; rounded to {digits} decimals"
-    return {"origin": origin, "words right, by length": words, "H": 32, "M": 8, "params": params}
+    origin = "python tools/environment.py python -m experiments.other_memories net"
+    made = {"origin": origin, "seed": seed, "digits": digits, "words right, by length": words}
+    return made | {"H": 32, "M": 8, "params": params}
 
 
 RATES = (0.001, 0.003, 0.01)
@@ -250,7 +250,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
             ("reverse", "GRU", "softmax", 0.0),
             ("reverse", "stack", "softmax", 0.0),
             ("reverse", "stack", "softmax", -1.0),
-            ("reverse", "stack", "bits", 0.0),  # a yes or no for each letter in place of a choice among them
+            ("reverse", "stack", "bits", 0.0),  # yes or no for each letter, not a choice among them
             ("brackets", "GRU", "softmax", 0.0),
             ("brackets", "stack", "softmax", 0.0),
             ("copy", "GRU", "bits", 0.0),
@@ -262,7 +262,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
 
 
 def main(parts: list[str]) -> None:
-    """Make the runs that are not stored yet, of all parts if none is named, and store each as soon as it is made."""
+    """Make the runs of the named parts, or all, that are not stored yet, and store each as soon as it is done."""
     for part in chosen(parts, [*PARTS, "net"]):
         if part == "net":
             made = json.dumps(net(), default=lambda array: array.tolist(), separators=(",", ":"))

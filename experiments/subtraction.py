@@ -1,8 +1,8 @@
-"""The trainings of chapter 7 that would take half of its time. They are stored in subtraction.json; to make them anew:
+"""Training runs that would double the time of chapter 7, stored in subtraction.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.subtraction [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be made again alone.
+Every run has its own seed, so any of them can be repeated alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from experiments._store import make_parts
 from gru_lib import SGD, Adam, elman_init, gru_init, lstm_init, train
-from gru_lib.models.subtractor import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
+from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_lib.tasks.subtraction import Batch, all_pairs, pick
 
 STORED = Path(__file__).with_suffix(".json")
@@ -64,7 +64,7 @@ def aiedu(seed: int, *, epochs: int = EPOCHS) -> Row:
 
 
 def split(size: int, cell: str, seed: int) -> Row:
-    """Train on some of the pairs, test on the others: 400 steps with all of them, Adam at 0.02."""
+    """Train on some of the pairs, test on the others: 400 full-batch steps, Adam at 0.02."""
     every, order = all_pairs(4), np.random.default_rng(1000 + seed).permutation(136)
     seen, unseen = pick(every, order[:size]), pick(every, order[size:])
     init, H = CELLS[cell]
@@ -84,7 +84,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
 
 
 def main(arguments: list[str]) -> None:
-    """Make the parts named, all of them if none is, and store each run; with --missing, what is not stored yet."""
+    """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
     make_parts(STORED, {part: (*made, SEEDS) for part, made in PARTS.items()}, arguments)
 
 

@@ -1,8 +1,8 @@
-"""The trainings of chapter 8 that take minutes. They are stored in three_stories.json; to make them anew:
+"""Training runs of chapter 8 that take minutes, stored in three_stories.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.three_stories [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be made again alone. float32.
+Every run has its own seed, so any of them can be repeated alone. float32.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gru_lib.tasks.memory import TASKS, Batch, agreement
 STORED = Path(__file__).with_suffix(".json")
 SEEDS = range(10)
 H, N, LR = 16, 32, 0.01
-SOLVED = 0.99  # share of right answers from which a task counts as solved
+SOLVED = 0.99  # a task counts as solved from this share of right answers
 
 LENGTHS = (20, 50, 100, 200)
 OPENING = {"Elman": 0.0, "Elman, orthogonal": 0.0} | {f"GRU, b_z = {b}": float(b) for b in (0, 2, 4, 6)}
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 
 def network(rng: np.random.Generator, cell: str, D: int, K: int, b_z: float) -> Bundle:
-    """A reader: an Elman net, a GRU, or a GRU with a gate less, its update bias at `b_z`."""
+    """A reader with an Elman net, a GRU, or an ablated GRU, its update bias at `b_z`."""
     init: Callable[..., Any] = gru_init
     if cell.startswith("Elman"):
         init = partial(elman_init, init="orthogonal" if "orthogonal" in cell else "uniform")
@@ -73,7 +73,7 @@ def fit(m: Bundle, rng: np.random.Generator, draw: Draw, steps: int, *, stop: bo
 
 
 def right(m: Bundle, draw: Draw, count: int = 512) -> float:
-    """Share of answers right, on sequences that no training saw."""
+    """Share of answers right on held-out sequences."""
     return reader_accuracy(m, single(draw(np.random.default_rng(10_002), count))).answers
 
 
@@ -88,7 +88,7 @@ def task(name: str, T: int) -> Draw:
 
 
 def clamp(m: Bundle, gate: str, value: Any) -> Bundle:
-    """Return a copy of a GRU reader with a gate held at a value, one number or one for each unit."""
+    """Return a copy of a GRU reader with a gate held at a value: one number, or one for each unit."""
     m = m.copy()
     value = np.clip(np.broadcast_to(value, (m.rnn.H,)), 1e-9, 1 - 1e-9)
     for weights in (f"W_x{gate}", f"W_h{gate}"):
@@ -106,7 +106,7 @@ def opening(cell: str, T: int, seed: int) -> Row:
 
 
 def gates(cell: str, T: int, seed: int) -> Row:
-    """The checksum with b_z = 4 and a gate less."""
+    """The checksum with b_z = 4 and ablated gates."""
     rng, draw = np.random.default_rng(seed), task("checksum", T)
     m = network(rng, cell, 16, 3, 4.0)
     steps = fit(m, rng, draw, 600, stop=True)
@@ -115,7 +115,7 @@ def gates(cell: str, T: int, seed: int) -> Row:
 
 
 def stories(name: str, cell: str, seed: int) -> Row:
-    """Tokens to skip, breaks to start afresh at: T = 40, b_z = 0, all steps taken."""
+    """Tokens to skip, breaks to start afresh at: T = 40, b_z = 0, without early stopping."""
     rng, draw = np.random.default_rng(seed), task(name, 40)
     m = network(rng, cell, TASKS[name].D, TASKS[name].K, 0.0)
     steps = fit(m, rng, draw, 600, stop=False)
@@ -124,7 +124,7 @@ def stories(name: str, cell: str, seed: int) -> Row:
 
 
 def look(m: Bundle, draw: Draw, name: str = "") -> Row:
-    """What the gates of a trained GRU do, and what is left of the answers when one of them is held."""
+    """What the gates of a trained GRU do, and how many answers stay right when one of them is held constant."""
     batch = single(draw(np.random.default_rng(10_003), 128))
     tape = gru_forward(batch.xs, None, m.rnn)[2]
     r, z = tape.gate("r"), tape.gate("z")
@@ -144,7 +144,7 @@ def look(m: Bundle, draw: Draw, name: str = "") -> Row:
 
 
 def same_alphabet(cell: str, seed: int) -> Row:
-    """The first token among its like: trained at 50 steps, tested at 50, 100 and 200."""
+    """The first token among others of its kind: trained at 50 steps, tested at 50, 100 and 200."""
     rng, draw = np.random.default_rng(seed), task("first_token", 50)
     m = network(rng, cell, 8, 3, OPENING[cell])
     steps = fit(m, rng, draw, 1000, stop=True)
@@ -152,7 +152,7 @@ def same_alphabet(cell: str, seed: int) -> Row:
 
 
 def pronoun(cell: str, seed: int) -> Row:
-    """Who is "he"? Trained at distances 1 to 10, tested further away."""
+    """Who is "he"? Trained at distances 1 to 10, tested at longer ones."""
     rng = np.random.default_rng(seed)
     m = network(rng, cell, 17, 3, OPENING.get(cell, 0.0))
     steps = fit(m, rng, lambda rng, count: agreement(rng, count, 14, distance=(1, 10)), 600, stop=False)
@@ -170,7 +170,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
 
 
 def main(arguments: list[str]) -> None:
-    """Make the parts named, all of them if none is, and store each run; with --missing, what is not stored yet."""
+    """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
     make_parts(STORED, {part: (*made, SEEDS) for part, made in PARTS.items()}, arguments)
 
 

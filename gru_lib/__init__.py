@@ -1,16 +1,15 @@
 """The Gated Recurrent Unit and its relatives in plain NumPy, forward and backward: the library behind the book.
 
-Stateless functions over a parameter object. For every cell: `*_init`, `*_step` and `*_step_backward` (one step, to
-read), `*_forward` and `*_backward` (the sequence, to run). Here are the names used most; the others are in
+Stateless functions over a parameter object. Every cell has `*_init`, `*_step` and `*_step_backward` (one step, to
+read), `*_forward` and `*_backward` (the sequence, to run). The names used most are here; the others are in
 `gru_lib.cells`, `gru_lib.layers`, `gru_lib.models`, `gru_lib.tasks` and the modules beside this file.
+
+Public functions check their arguments on entry and raise a TypeError or ValueError that names the argument, what it
+must be and what it is. Docstrings list only other errors, and those worth knowing.
 """
 
 from gru_lib import convert
-from gru_lib._core.params import (
-    Bundle,
-    Params,
-    bundle,
-)
+from gru_lib._core.params import Bundle, Params, bundle
 from gru_lib.cells import (
     Cell,
     ElmanParams,
@@ -38,22 +37,10 @@ from gru_lib.cells import (
     register_cell,
     zero_state,
 )
-from gru_lib.decode import (
-    beam_search,
-    greedy,
-    sample,
-)
-from gru_lib.gradcheck import (
-    gradcheck,
-    numeric_gradient,
-)
-from gru_lib.io import (
-    load,
-    save,
-)
-from gru_lib.jacobian import (
-    jacobian,
-)
+from gru_lib.decode import beam_search, greedy, sample
+from gru_lib.gradcheck import gradcheck, numeric_gradient
+from gru_lib.io import load, save
+from gru_lib.jacobian import jacobian
 from gru_lib.layers import (
     bidirectional,
     bidirectional_backward,
@@ -76,17 +63,8 @@ from gru_lib.ops import (
     sigmoid,
     softmax_cross_entropy,
 )
-from gru_lib.optim import (
-    SGD,
-    Adam,
-    clip_by_global_norm,
-    clip_by_value,
-    cosine_decay,
-    linear_decay,
-)
-from gru_lib.train import (
-    train,
-)
+from gru_lib.optim import SGD, Adam, clip_by_global_norm, clip_by_value, cosine_decay, linear_decay
+from gru_lib.train import train
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,6 @@
 """Parameters in other people's layouts: PyTorch, Keras, ONNX, and the texts this book grew from. Both ways, exactly.
 
-Converting moves numbers; it never runs anything. What comes out computes the same function:
+Converting moves numbers and never runs anything. The result computes the same function:
 
 ========  ==============================  ===========  =========================================
 layout    matrices                        gates        biases
@@ -18,6 +18,10 @@ layers; ``stack(*(bidirectional(*d) if len(d) == 2 else d[0] for d in layers))``
 
 PyTorch's two biases on r and z only ever act as their sum, so we hold the sum; it may differ from theirs in the last
 bit. Gradients are not parameters: where one of our biases stands for two of theirs, both have its gradient.
+
+In all `from_*` functions `cell` is "gru", "lstm" or "rnn", and `options` are further arguments of the cell's init that
+the layout does not hold, such as the RNN's activation; a GRU comes out as "keep" (in `from_source`, as the text has
+it). A missing or unknown name, or a shape that does not fit, raises ValueError. Each `to_*` is the inverse.
 
 Chapter 10.
 """
@@ -51,33 +55,29 @@ __all__ = [
 
 Array = NDArray[Any]
 
-_INIT = {"gru": (GRUParams, gru_init), "lstm": (LSTMParams, lstm_init), "rnn": (ElmanParams, elman_init)}
+_INIT: dict[str, Any] = {
+    "gru": (GRUParams, gru_init),
+    "lstm": (LSTMParams, lstm_init),
+    "rnn": (ElmanParams, elman_init),
+}
 _OURS = {"gru": "rzn", "lstm": "ifgo", "rnn": "h"}
 _KERAS = {"gru": "zrn", "lstm": "ifgo", "rnn": "h"}
 _ONNX = {"gru": "zrn", "lstm": "iofg", "rnn": "h"}
 
 
 def with_convention(p: GRUParams, convention: str) -> GRUParams:
-    """Return a GRU that computes the same function with z meaning the other share.
+    """Return a GRU in the given convention that computes the same function.
 
-    1 − σ(a) = σ(−a), so negating W_xz, W_hz and b_z exchanges z and 1 − z. No bit is lost.
+    "keep":  h = z ⊙ h_prev + (1 − z) ⊙ n
+    "write": h = (1 − z) ⊙ h_prev + z ⊙ n
 
-    Parameters
-    ----------
-    p : GRUParams
-    convention
-        "keep": h = z ⊙ h_prev + (1 − z) ⊙ n.  "write": h = (1 − z) ⊙ h_prev + z ⊙ n.
-
-    Returns
-    -------
-    GRUParams
-        New; `p` is not changed.
+    1 − σ(a) = σ(−a), so negating W_xz, W_hz and b_z exchanges z and 1 − z. No bit is lost, and `p` stays as it was.
     """
     check_instance("with_convention", "p", p, GRUParams)
     check_choice("with_convention", "convention", convention, ("keep", "write"))
-    b = (p.b, p.b_hn if p.reset_after else None) if p.bias else (None, None)
-    b_h = None if b[1] is None else np.concatenate([np.zeros(2 * p.H, p.dtype), b[1]])
-    new = _build("gru", "rzn", p.W_x, p.W_h, b[0], b_h, reset_after=p.reset_after, convention=convention)
+    rng = np.random.default_rng(0)  # what it draws is overwritten
+    new = gru_init(rng, p.D, p.H, reset_after=p.reset_after, bias=p.bias, convention=convention, dtype=p.dtype)
+    new.flat[:] = p.flat
     if convention != p.convention:
         for part in (new.W_xz, new.W_hz, *([new.b_z] if p.bias else [])):
             np.negative(part, out=part)
@@ -90,7 +90,7 @@ _TORCH_NAME = re.compile(r"(weight|bias)_(ih|hh)_l(0|[1-9]\d{0,2})(_reverse)?")
 
 
 def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> list[list[Params]]:
-    """Read the `state_dict()` of a `torch.nn.GRU`, `LSTM` or `RNN`.
+    """Read the `state_dict()` of a `torch.nn.GRU`, `LSTM` or `RNN`, as arrays or CPU tensors.
 
     ::
 
@@ -99,24 +99,8 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
         …_l1, …                            next layers; D is the number of directions times H
         …_l0_reverse                       the backward direction
 
-    Parameters
-    ----------
-    state
-        Name -> array (or CPU tensor).
-    cell
-        "gru", "lstm" or "rnn".
-    **options
-        Further arguments of the cell's init, such as the RNN's activation: `state` does not hold it.
-
-    Returns
-    -------
-    list of layers, each a list of one or two directions
-        A GRU comes out as reset-after and "keep".
-
-    Raises
-    ------
-    ValueError
-        If a name is missing or unknown (projections are), or a shape does not fit.
+    Returns a list of layers, each a list of one or two directions. A GRU comes out as reset-after. Projections
+    (`proj_size`) are not supported.
     """
     where = "from_torch"
     _check_cell(where, cell)
@@ -145,20 +129,16 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
                 sizes["D"] = len(suffixes) * sizes["H"]
             W_x = as_array(where, names[0], state[names[0]], ("GH", "D"), sizes)
             W_h = as_array(where, names[1], state[names[1]], ("GH", "H"), sizes)
-            b = [as_array(where, name, state[name], ("GH",), sizes) for name in names[2:]] or [None, None]
-            directions.append(_build(cell, _OURS[cell], W_x.T, W_h.T, *b, **options))
+            b = [as_array(where, name, state[name], ("GH",), sizes) for name in names[2:]]
+            directions.append(_build(cell, _OURS[cell], W_x.T, W_h.T, *(b or (None, None)), **options))
         layers.append(directions)
     return layers
 
 
 def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
-    """Write the `state_dict` of a `torch.nn.GRU`, `LSTM` or `RNN`: the inverse of `from_torch`.
+    """Write the `state_dict` of a `torch.nn.GRU`, `LSTM` or `RNN`, as arrays: `torch.from_numpy` makes them tensors.
 
-    Returns
-    -------
-    dict
-        Name -> array. Our one bias on r and z becomes `bias_ih`; theirs on the other side is 0. For PyTorch, turn
-        each into a tensor with `torch.from_numpy`.
+    Our one bias on r and z becomes `bias_ih`, and `bias_hh` is 0 there.
 
     Raises
     ------
@@ -174,7 +154,7 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
             W_x, W_h, b_x, b_h = _take("to_torch", p, _OURS, reset_after=True)
             state[f"weight_ih_l{layer}{suffix}"] = np.ascontiguousarray(W_x.T)
             state[f"weight_hh_l{layer}{suffix}"] = np.ascontiguousarray(W_h.T)
-            if b_x is not None:
+            if b_x is not None and b_h is not None:
                 state[f"bias_ih_l{layer}{suffix}"], state[f"bias_hh_l{layer}{suffix}"] = b_x, b_h
     return state
 
@@ -190,22 +170,12 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
     weights
         kernel (D, G·H), recurrent_kernel (H, G·H) and, with biases, bias: (2, 3H) for a GRU with `reset_after`, else
         (G·H,). Twice that for `Bidirectional`, forward first.
-    cell
-        "gru", "lstm" or "rnn".
     reset_after
         As in Keras, where True is the default. Only for the GRU.
-    **options
-        Further arguments of the cell's init, such as the RNN's activation.
 
     Returns
     -------
     list of one or two directions
-        A GRU comes out as "keep", as Keras has it.
-
-    Raises
-    ------
-    ValueError
-        If there are not 2, 3, 4 or 6 arrays, or a shape does not fit.
     """
     where = "from_keras"
     _check_cell(where, cell)
@@ -230,18 +200,12 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
 
 
 def to_keras(directions: Sequence[Params]) -> list[Array]:
-    """Write the arrays for `layer.set_weights(...)`: the inverse of `from_keras`.
-
-    Returns
-    -------
-    list of arrays
-        For a GRU the Keras layer must be made with the `reset_after` of the parameters.
-    """
+    """Write the arrays for `layer.set_weights(...)`; a Keras GRU must have the `reset_after` of the parameters."""
     weights = []
     for p in _directions("to_keras", directions):
         W_x, W_h, b_x, b_h = _take("to_keras", p, _KERAS)
         weights += [W_x, W_h]
-        if b_x is not None:
+        if b_x is not None and b_h is not None:
             weights.append(np.stack([b_x, b_h]) if isinstance(p, GRUParams) and p.reset_after else b_x)
     return weights
 
@@ -265,23 +229,14 @@ def from_onnx(
     W : array (dirs, G·H, D)
     R : array (dirs, G·H, H)
     B : array (dirs, 2·G·H), optional
-        The bias beside W, then the bias beside R.
-    cell
-        "gru", "lstm" or "rnn".
+        The bias that goes with W, then the one that goes with R.
     linear_before_reset
         The node's attribute: 0 (its default) is our reset-before, anything else reset-after. Only for the GRU.
-    **options
-        Further arguments of the cell's init, such as the RNN's activation.
 
     Returns
     -------
     list of one or two directions
-        For ``direction="reverse"`` one, to be run on the reversed sequence. A GRU comes out as "keep".
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit.
+        One for ``direction="reverse"`` too: run it on the reversed sequence.
 
     Notes
     -----
@@ -303,12 +258,9 @@ def from_onnx(
 
 
 def to_onnx(directions: Sequence[Params]) -> tuple[Array, Array, Array | None]:
-    """Write W, R and B of an ONNX node: the inverse of `from_onnx`.
+    """Write W, R and B of an ONNX node; B is None without biases.
 
-    Returns
-    -------
-    W, R, B : arrays; B is None without biases
-        For a GRU the node needs ``linear_before_reset=int(p.reset_after)``.
+    For a GRU the node needs ``linear_before_reset=int(p.reset_after)``.
     """
     taken = [_take("to_onnx", p, _ONNX) for p in _directions("to_onnx", directions)]
     W, R = np.stack([t[0].T for t in taken]), np.stack([t[1].T for t in taken])
@@ -342,7 +294,7 @@ def from_source(arrays: Mapping[str, ArrayLike], source: str, cell: str = "gru")
     """Read parameters under the names of one of the texts.
 
     ==========  ====================================================================  ===========================
-    source      names                                                                 reads
+    source      names                                                                 convention
     ==========  ====================================================================  ===========================
     "ai-edu"    W (3H, H), U (3D, H): the gates z, r, n stacked by rows               x U + h W, write, no bias
     "d2l"       W_xr W_xz W_xh  W_hr W_hz W_hh  b_r b_z b_h                           X W, keep
@@ -352,23 +304,6 @@ def from_source(arrays: Mapping[str, ArrayLike], source: str, cell: str = "gru")
 
     All four are reset-before. Goldberg's LSTM is W^xi W^xf W^xz W^xo, W^hi W^hf W^hz W^ho, where z is the
     candidate; his simple RNN is W^x, W^s, b.
-
-    Parameters
-    ----------
-    arrays
-        Name -> array.
-    source, cell
-        A pair of the table; `cell` is "gru", "lstm" or "rnn".
-
-    Returns
-    -------
-    Params
-        In the text's own convention; `with_convention` changes it.
-
-    Raises
-    ------
-    ValueError
-        If a name is missing or unknown, a shape does not fit, or the text has no such cell.
     """
     where, names = "from_source", _source("from_source", source, cell)
     wanted = ("W", "U") if source == "ai-edu" else (*names.x, *names.h, *names.b)
@@ -394,12 +329,7 @@ def from_source(arrays: Mapping[str, ArrayLike], source: str, cell: str = "gru")
 
 
 def to_source(p: Params, source: str) -> dict[str, Array]:
-    """Write parameters under the names of one of the texts: the inverse of `from_source`.
-
-    Returns
-    -------
-    dict
-        Name -> array, in the text's convention whatever the convention of `p`.
+    """Write parameters under the names and in the convention of one of the texts, whatever the convention of `p`.
 
     Raises
     ------
@@ -427,7 +357,7 @@ def to_source(p: Params, source: str) -> dict[str, Array]:
 
 
 def _build(cell: str, order: str, W_x: Array, W_h: Array, b_x: Array | None, b_h: Array | None, **options: Any) -> Any:
-    """Our parameters from fused row-vector matrices whose gates come in `order`."""
+    """Our parameters from fused row-vector matrices with gates in `order`."""
     arrays = [None if a is None else _reorder(a, order, _OURS[cell]) for a in (W_x, W_h, b_x, b_h)]
     dtype = np.result_type(*[a for a in arrays if a is not None])
     init = _INIT[cell][1]
@@ -454,7 +384,7 @@ def _take(
     reset_after: bool | None = None,
     convention: str = "keep",
 ) -> tuple[Array, Array, Array | None, Array | None]:
-    """New arrays W_x, W_h, b_x, b_h, gates in another order: the inverse of `_build`."""
+    """New arrays W_x, W_h, b_x, b_h with gates in another order: the inverse of `_build`."""
     cell = _cell_of(where, p)
     if isinstance(p, GRUParams):
         if reset_after is not None and p.reset_after != reset_after:
@@ -469,14 +399,13 @@ def _take(
         b_x, b_h = p.b, np.zeros_like(p.b)
         if cell == "gru" and p.reset_after:
             b_h[2 * p.H :] = p.b_hn
-    W_x, W_h, b_x, b_h = (
-        None if a is None else _reorder(a, _OURS[cell], orders[cell]) for a in (p.W_x, p.W_h, b_x, b_h)
-    )
+    W_x, W_h = (_reorder(a, _OURS[cell], orders[cell]) for a in (p.W_x, p.W_h))
+    b_x, b_h = (None if a is None else _reorder(a, _OURS[cell], orders[cell]) for a in (b_x, b_h))
     return W_x, W_h, b_x, b_h
 
 
 def _reorder(a: Array, given: str, wanted: str) -> Array:
-    """Move the blocks of the last axis, one per gate. Always a new array."""
+    """Reorder the blocks of the last axis, one per gate. Always a new array."""
     blocks = np.split(a, len(given), axis=-1)
     return np.concatenate([blocks[given.index(gate)] for gate in wanted], axis=-1)
 

@@ -1,7 +1,8 @@
-"""From next-token probabilities to whole sequences: greedy, sampled, or searched with a beam.
+"""From next-token probabilities to whole sequences: greedy, sampled, or by beam search.
 
-Everything here works over a function ``step(state, token) -> log_probs, state``. The state may be anything; since a
-step makes a new one and leaves the old alone, hypotheses branch for free.
+Everything here takes a function ``step(state, token) -> log_probs, state``. The state may be anything; since a step
+makes a new one and leaves the old one alone, hypotheses branch for free. A `step` that returns another shape, NaN, or
+leaves no token possible raises ValueError.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ Step = Callable[[Any, Any], tuple[Array, Any]]
 
 
 class Decoded(NamedTuple):
-    """Sequences that were decoded, one for each start token."""
+    """Decoded sequences, one for each start token."""
 
-    tokens: Array  # (…, L): without the start, with the end; filled up with the end token
+    tokens: Array  # (…, L): without the start, with the end; padded with the end token
     log_prob: Array  # (…): of all tokens up to the end, under the model
-    lengths: Array  # (…): tokens up to the end, the end included
+    lengths: Array  # (…): number of tokens, the end included
 
 
 class Hypothesis(NamedTuple):
@@ -38,29 +39,20 @@ class Hypothesis(NamedTuple):
 
 
 def greedy(step: Step, state: Any, start: ArrayLike, *, end: int | None, max_steps: int) -> Decoded:
-    """Take the likeliest token at every step.
+    """Take the most likely token at every step.
 
     Parameters
     ----------
     step
-        ``step(state, tokens) -> log_probs, state``, log_probs of shape (…, V) for tokens of shape (…).
+        ``step(state, tokens) -> log_probs, state``, with log_probs (…, V) for tokens (…).
     state
-        What the first step is given.
+        Passed to the first step.
     start : integer, or integers (N,)
         The token before the first one, for one sequence or for a batch.
     end
         The token that ends a sequence, or None if there is none.
     max_steps
         Most tokens to decode.
-
-    Returns
-    -------
-    Decoded
-
-    Raises
-    ------
-    ValueError
-        If `step` returns another shape, NaN, or leaves no token possible.
     """
     return _run("greedy", step, state, start, end, max_steps, lambda log_probs: log_probs)
 
@@ -76,19 +68,17 @@ def sample(
     temperature: float = 1.0,
     top_k: int | None = None,
 ) -> Decoded:
-    """Draw every token: from p^(1/temperature), renormalised over the `top_k` likeliest.
+    """Draw every token from p^(1/temperature), renormalised over the `top_k` most likely ones.
 
-    The largest of log p/temperature + g, with independent Gumbel noise g, is such a draw. So one call of `rng` serves
-    the whole batch, and no probability underflows.
+    Adding independent Gumbel noise to log p/temperature and taking the largest is such a draw. So one call of `rng`
+    serves the whole batch, and no probability underflows.
 
     Parameters
     ----------
     step, state, start, end, max_steps
         As in `greedy`.
-    rng
-        Source of randomness.
     temperature
-        Above 0. Towards 0 it becomes `greedy`, 1 is the model, more is more even.
+        Above 0. Near 0 the result is `greedy`'s, 1 is the model, and higher is more even.
     top_k
         How many tokens stay possible; None for all.
 
@@ -121,11 +111,11 @@ def _run(
     max_steps: int,
     preference: Callable[[Array], Array],
 ) -> Decoded:
-    """Follow at every step the token that `preference` puts highest."""
+    """At every step, follow the token that `preference` ranks highest."""
     tokens, max_steps = _check(where, start, end, max_steps), check_int(where, "max_steps", max_steps)
     log_prob, lengths = np.zeros(tokens.shape), np.zeros(tokens.shape, int)
     live = np.ones(tokens.shape, bool)
-    chosen = []
+    chosen: list[Array] = []
     while live.any() and len(chosen) < max_steps:
         log_probs, state = step(state, tokens[()])
         log_probs = _check_log_probs(where, log_probs, tokens.shape, live)
@@ -151,7 +141,7 @@ def beam_search(
     alpha: float = 0.0,
     pick: Callable[[Any, Array], Any] | None = None,
 ) -> list[Hypothesis]:
-    """Search for the sequence with the highest score, keeping the `width` likeliest beginnings at every step.
+    """Search for the sequence with the highest score, keeping the `width` most likely beginnings at every step.
 
     ::
 
@@ -162,16 +152,12 @@ def beam_search(
     Parameters
     ----------
     step
-        ``step(state, token) -> log_probs, state`` for one sequence: log_probs of shape (V,).
-    state, start
-        What the first step is given.
+        ``step(state, token) -> log_probs, state`` for one sequence, with log_probs (V,).
+    state, start, end, max_steps
+        As in `greedy`, for one sequence.
     width
-        How many beginnings are kept. With alpha = 0, width 1 is `greedy`; as many as there are sequences is
-        exhaustive search.
-    end
-        The token that ends a sequence, or None if there is none.
-    max_steps
-        Most tokens of a sequence.
+        How many beginnings to keep. With alpha = 0, width 1 is `greedy`; as many as there are sequences is exhaustive
+        search.
     alpha
         Length normalisation, at least 0.
     pick
@@ -183,11 +169,6 @@ def beam_search(
     -------
     list of Hypothesis
         At most `width`, best score first.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or `step` returns another shape, NaN, or leaves no token possible.
 
     Notes
     -----
@@ -225,7 +206,7 @@ def beam_search(
             elif not ended and len(live) < width:
                 live.append((log_prob, tokens, after))
         done = sorted(done, key=lambda d: -d.score)[:width]
-        # A beginning only loses by going on; at best it does so for free, up to the greatest length.
+        # Each further token can only lower log_prob; the best case is that it costs nothing, up to the greatest length.
         if not live or (len(done) == width and live[0][0] / max_steps**alpha <= done[-1].score):
             break
     return done

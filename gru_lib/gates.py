@@ -1,17 +1,16 @@
-"""Gates: what lets a network choose, number by number, what to keep and what to replace.
+"""Gates: a network decides, number by number, what to keep and what to replace. Chapter 3.
 
-Chapter 3. A gate is a vector g of the size of the memory; g ⊙ new + (1 − g) ⊙ old writes where g is 1.
+A gate is a vector g of the size of the memory; g ⊙ new + (1 − g) ⊙ old writes where g is 1. Each function takes arrays
+of any one shape and returns its result and the cache that its `_backward` needs.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import as_array
-from gru_lib.ops import sigmoid_pair
+from gru_lib.ops import of_shape, sigmoid_pair
 
 __all__ = [
     "convex_update",
@@ -26,45 +25,16 @@ Array = NDArray[Any]
 
 
 def hard_gate(a: ArrayLike) -> tuple[Array, Array]:
-    """g = 1 where a > 0, else 0: each number is taken or left.
-
-    Parameters
-    ----------
-    a : array, any shape
-
-    Returns
-    -------
-    g : array of 0 and 1, same shape and dtype
-    cache : what `hard_gate_backward` needs
-
-    Notes
-    -----
-    Chapter 3.
-    """
-    a = _array("hard_gate", "a", a)
+    """g = 1 where a > 0, else 0: each number is replaced or kept whole."""
+    a = of_shape("hard_gate", "a", a)
     return (a.real > 0).astype(a.dtype), a
 
 
 def hard_gate_backward(dg: ArrayLike, cache: Array, *, straight_through: bool = False) -> Array:
-    """Refuse, unless `straight_through`: a step function has slope 0 or none, so nothing could be learned from it.
+    """Raise ValueError, unless `straight_through`: a step function's slope is 0 or undefined, so it teaches nothing.
 
-    Parameters
-    ----------
-    dg : array, shape of g
-    cache
-        From `hard_gate`.
-    straight_through
-        Return da = dg, as if the gate were g = a. This is not the gradient of the loss (the gradient check says so);
-        it is an estimate that often points the right way.
-
-    Raises
-    ------
-    ValueError
-        Without `straight_through`.
-
-    Notes
-    -----
-    Chapter 3. Straight-through estimator: Bengio, Léonard & Courville (2013), arXiv:1308.3432.
+    With `straight_through`, return da = dg, as if the gate were g = a. This is not the gradient of the loss (a gradient
+    check says so) but an estimate that often points the right way: Bengio, Léonard & Courville (2013), arXiv:1308.3432.
     """
     if not straight_through:
         raise ValueError(
@@ -72,65 +42,33 @@ def hard_gate_backward(dg: ArrayLike, cache: Array, *, straight_through: bool = 
             "there is none. Use soft_gate, or pass straight_through=True for an estimate that treats the gate as "
             "g = a."
         )
-    return _array("hard_gate_backward", "dg", dg, cache.shape).copy()
+    return of_shape("hard_gate_backward", "dg", dg, cache.shape).copy()
 
 
 def soft_gate(a: ArrayLike) -> tuple[Array, tuple[Array, Array]]:
-    """g = σ(a), between 0 and 1: a hard gate with a slope.
-
-    Returns
-    -------
-    g : array, shape of a
-    cache : what `soft_gate_backward` needs
-
-    Notes
-    -----
-    Chapter 3.
-    """
-    g, not_g = sigmoid_pair(_array("soft_gate", "a", a))
+    """g = σ(a), between 0 and 1: a hard gate with a slope."""
+    g, not_g = sigmoid_pair(of_shape("soft_gate", "a", a))
     return g, (g, not_g)
 
 
 def soft_gate_backward(dg: ArrayLike, cache: tuple[Array, Array]) -> Array:
     """da = dg ⊙ σ(a) ⊙ σ(−a)."""
     g, not_g = cache
-    return _array("soft_gate_backward", "dg", dg, g.shape) * g * not_g
+    return of_shape("soft_gate_backward", "dg", dg, g.shape) * g * not_g
 
 
 def convex_update(g: ArrayLike, new: ArrayLike, old: ArrayLike) -> tuple[Array, tuple[Array, Array, Array]]:
-    """s = g ⊙ new + (1 − g) ⊙ old: between old and new, number by number, wherever 0 ≤ g ≤ 1.
+    """s = g ⊙ new + (1 − g) ⊙ old: between old and new wherever 0 ≤ g ≤ 1.
 
-    Parameters
-    ----------
-    g, new, old : arrays of one shape
-
-    Returns
-    -------
-    s : array of that shape
-    cache : what `convex_update_backward` needs
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ.
-
-    Notes
-    -----
-    Chapter 3. With a constant g this is the exponential average of all that came as `new`.
+    With a constant g this is the exponential average of everything that came as `new`.
     """
-    g = _array("convex_update", "g", g)
-    new, old = (_array("convex_update", name, v, g.shape) for name, v in (("new", new), ("old", old)))
+    g = of_shape("convex_update", "g", g)
+    new, old = (of_shape("convex_update", name, v, g.shape) for name, v in (("new", new), ("old", old)))
     return g * new + (1 - g) * old, (g, new, old)
 
 
 def convex_update_backward(ds: ArrayLike, cache: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-    """dg = ds ⊙ (new − old),  dnew = ds ⊙ g,  dold = ds ⊙ (1 − g). Returned in this order."""
+    """dg = ds ⊙ (new − old),  dnew = ds ⊙ g,  dold = ds ⊙ (1 − g), returned in this order."""
     g, new, old = cache
-    ds = _array("convex_update_backward", "ds", ds, g.shape)
+    ds = of_shape("convex_update_backward", "ds", ds, g.shape)
     return ds * (new - old), ds * g, ds * (1 - g)
-
-
-def _array(where: str, name: str, value: ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
-    """Return a floating or complex array, of `shape` if that is given."""
-    axes = tuple(f"axis{i}" for i in range(np.ndim(value) if shape is None else len(shape)))
-    return as_array(where, name, value, axes, {} if shape is None else dict(zip(axes, shape, strict=True)))

@@ -1,10 +1,8 @@
-"""Is this gradient right? Two independent ways to find out.
+"""Is this gradient right? Compare a hand-written gradient with one computed from the forward code alone.
 
-Both compare a gradient that was written by hand with one that only calls the forward code.
-
-- Complex step: Im f(v + i·ε) / ε, exact to rounding (ε may be 1e−30, nothing is subtracted). Needs forward code
-  that runs on complex numbers; all of gru_lib does.
-- Central differences: (f(v + ε) − f(v − ε)) / 2ε, good to about 1e−9. Works on any forward code.
+- Complex step: Im f(v + i·ε) / ε, exact to rounding (ε can be 1e−30, because nothing is subtracted). Needs forward
+  code that runs on complex numbers, as all of gru_lib does.
+- Central differences: (f(v + ε) − f(v − ε)) / 2ε, accurate to about 1e−9. Works for any forward code.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ Point = Params | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """One array of the comparison."""
+    """The comparison of one array."""
 
     name: str
     shape: tuple[int, ...]
@@ -39,22 +37,22 @@ class Row:
 
 @dataclass(frozen=True)
 class GradReport:
-    """Result of `gradcheck`: a row for each array, largest errors first when printed with `table`."""
+    """Result of `gradcheck`: one row for each array."""
 
     rows: tuple[Row, ...]
     method: str
 
     @property
     def worst(self) -> float:
-        """The largest relative error of all entries of all arrays."""
+        """The largest relative error of any entry of any array."""
         return max(row.error for row in self.rows)
 
     def wrong(self, tolerance: float) -> list[str]:
-        """Return the names of the arrays that have an entry off by more than `tolerance`."""
+        """Return the names of the arrays with an entry off by more than `tolerance`."""
         return [row.name for row in self.rows if not row.error <= tolerance]
 
     def table(self, tolerance: float) -> str:
-        """Return a text table that says of each array whether it is within `tolerance`, and where it is not."""
+        """Return a text table: whether each array is within `tolerance`, and if not, its worst entry."""
         lines = []
         width = max(len(row.name) for row in self.rows)
         for row in self.rows:
@@ -72,7 +70,7 @@ class GradReport:
 
 
 def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "complex") -> dict[str, Array]:
-    """Differentiate `loss` in every number of `at`, by forward evaluations only.
+    """Differentiate `loss` with respect to every number of `at`, by forward evaluations only.
 
     Parameters
     ----------
@@ -90,8 +88,8 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
 
     Notes
     -----
-    Two evaluations (one, for "complex") for each number: for small cases only. Squire & Trapp (1998) for the complex
-    step. Chapter 5.
+    Costs two evaluations for each number (one, for "complex"), so it is for small cases only. Squire & Trapp (1998) for
+    the complex step. Chapter 5.
     """
     check_choice("numeric_gradient", "method", method, ("complex", "central"))
     point = _copy(at, np.complex128 if method == "complex" else np.float64)
@@ -104,7 +102,7 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
                 array[index] = value + 1e-30j
                 gradient[index] = np.imag(_call(loss, point)) / 1e-30
             else:
-                step = 6e-6 * max(1.0, abs(value))
+                step = 6e-6 * max(1.0, float(abs(value)))
                 array[index] = value + step
                 above = _call(loss, point)
                 array[index] = value - step
@@ -117,27 +115,10 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
 def gradcheck(loss: Callable[..., Any], at: Point, grads: Point, *, method: str = "complex") -> GradReport:
     """Compare hand-written gradients with numerical ones, entry by entry.
 
-    Parameters
-    ----------
-    loss, at, method
-        As in `numeric_gradient`.
-    grads
-        The gradients to check, of the same form as `at`.
+    `loss`, `at` and `method` are those of `numeric_gradient`; `grads` has the names and shapes of `at`.
 
-    Returns
-    -------
-    GradReport
-        `.worst`, `.wrong(tolerance)`, `.table(tolerance)`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `grads` has not the names and shapes of `at`, or the loss is not one number.
-
-    Notes
-    -----
-    The relative error of an entry is |given − expected| / max(|expected|, s), s the root mean square of the expected
-    array: an entry that is tiny by cancellation is measured against the size of its neighbours.
+    The relative error of an entry is |given − expected| / max(|expected|, s), with s the root mean square of the
+    expected array: an entry that is tiny by cancellation is measured against the size of its neighbours.
     """
     expected = numeric_gradient(loss, at, method=method)
     given = dict(_arrays(grads))
@@ -152,16 +133,8 @@ def gradcheck(loss: Callable[..., Any], at: Point, grads: Point, *, method: str 
         error = np.abs(mine - right) / scale
         error = np.where(np.isnan(error), np.inf, error)
         where = np.unravel_index(int(error.argmax()), error.shape) if error.ndim else ()
-        rows.append(
-            Row(
-                name,
-                right.shape,
-                float(error[where]),
-                tuple(map(int, where)),
-                float(mine[where]),
-                float(right[where]),
-            )
-        )
+        worst, given_there, expected_there = (float(a[where]) for a in (error, mine, right))
+        rows.append(Row(name, right.shape, worst, tuple(map(int, where)), given_there, expected_there))
     return GradReport(tuple(rows), "complex step" if method == "complex" else "central differences")
 
 

@@ -1,8 +1,8 @@
-"""Save and load parameters. Nothing is executed, a file is read only as far as it is what it should be.
+"""Save and load parameters. Loading executes nothing, and checks sizes before it reads.
 
-Two formats, chosen by the file's suffix: ``.npz`` (NumPy's own, without pickle) and ``.safetensors`` (when that package
+Two formats, chosen by the file's suffix: ``.npz`` (NumPy's own, without pickle) and ``.safetensors`` (if that package
 is installed). Both hold the arrays under their names and a header that says what they are: a GRU that was trained as
-"keep" is not loaded into one that is "write". An ``.npz`` has a checksum of every array too; ``.safetensors`` has none.
+"keep" does not load into one that is "write". An ``.npz`` also has a checksum of every array, ``.safetensors`` none.
 """
 
 from __future__ import annotations
@@ -26,27 +26,25 @@ __all__ = ["load", "save"]
 
 Array = NDArray[Any]
 
-_HEADER = "gru_lib.json"  # holds what the arrays are
+_HEADER = "gru_lib.json"  # describes the arrays
 _HEADER_BYTES = 1 << 20
-_NPY_BYTES = 1024  # more than what surrounds the numbers of one array in a file
+_NPY_BYTES = 1024  # more than the overhead of one array in a file
 # What the readers of zip and .npy raise at bytes that are neither.
 _DAMAGED = (zipfile.BadZipFile, EOFError, OSError, RuntimeError, TokenError, ValueError)
 
 
 def save(path: str | os.PathLike[str], p: Params) -> None:
-    """Write parameters to a file, whole or not at all: to a temporary name in the same folder, then renamed.
+    """Write parameters of any kind to a file, whole or not at all: under a temporary name first, then renamed.
 
     Parameters
     ----------
     path
-        Ends in ``.npz`` or ``.safetensors``. A file of that name is replaced.
+        Ends in ``.npz`` or ``.safetensors``. An existing file is replaced.
     p : Params
-        Of any kind, a Bundle too.
+        Real, for safetensors.
 
     Raises
     ------
-    ValueError
-        If the suffix is another, or safetensors is asked to hold complex numbers.
     ImportError
         If ``.safetensors`` is asked for and the package is not installed.
     """
@@ -71,8 +69,8 @@ def load(path: str | os.PathLike[str], p: Params) -> None:
     path
         Ends in ``.npz`` or ``.safetensors``.
     p : Params
-        Of the kind, sizes, conventions and dtype of what was saved; its numbers are overwritten, in place, after
-        everything in the file has been checked. If anything is wrong, `p` is as before.
+        Of the kind, sizes, conventions and dtype that were saved. It is overwritten in place once the whole file has
+        been checked; if anything is wrong, `p` stays as it was.
 
     Raises
     ------
@@ -81,7 +79,7 @@ def load(path: str | os.PathLike[str], p: Params) -> None:
     ValueError
         If the file is not one that `save` wrote, is damaged or too large, or holds parameters of another kind.
     ImportError
-        If ``.safetensors`` is asked for and the package is not installed.
+        As for `save`.
     """
     check_instance("load", "p", p, Params)
     path, arrays, wanted = Path(path), dict(p.items()), json.loads(json.dumps(describe(p)))
@@ -94,7 +92,7 @@ def load(path: str | os.PathLike[str], p: Params) -> None:
 
 
 def describe(p: Params) -> dict[str, Any]:
-    """Return what `p` is, apart from its numbers, as plain values that fit into JSON."""
+    """Return what `p` is, apart from its numbers, as plain values for JSON."""
     what: dict[str, Any] = {"kind": type(p).__name__, "options": p.options}
     if isinstance(p, Bundle):
         what["members"] = {name: describe(member) for name, member in p.members()}
@@ -115,17 +113,18 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_npz(path: Path, arrays: Mapping[str, Array], header: Mapping[str, Any]) -> None:
-    """Write named arrays and a header, uncompressed: numbers hardly compress, and nothing can swell in reading."""
+    """Write named arrays and a header, uncompressed: numbers hardly compress, and reading never expands anything."""
     buffer = io.BytesIO()
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez(buffer, **{_HEADER: text}, **arrays)
+    named: dict[str, Any] = {_HEADER: text, **arrays}
+    np.savez(buffer, **named)
     write_atomically(path, buffer.getvalue())
 
 
 def read_npz(
     where: str, path: Path, wanted: Mapping[str, Array], header_bytes: int
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read the header and arrays with the names, shapes and dtypes of `wanted`.
+    """Read the header and the arrays with the names, shapes and dtypes of `wanted`.
 
     Sizes are checked before anything of that size is read, and nothing is unpickled or decompressed.
     """
@@ -152,7 +151,7 @@ def read_npz(
 
 
 def _parse_npy(data: bytes) -> Array:
-    """The array in an .npy file. What it says of itself must fit the bytes there are."""
+    """The array in an .npy file, whose header must agree with the bytes there are."""
     file = io.BytesIO(data)
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("another version of the .npy format")
@@ -224,7 +223,7 @@ def _check_array(where: str, path: Path, name: str, found: tuple[Any, tuple[int,
 
 
 def _brief(header: Any) -> str:
-    """A header in one line, for an error."""
+    """A header in one line, for an error message."""
     if not isinstance(header, dict) or "kind" not in header:
         return "something else"
     if header.get("members"):

@@ -1,7 +1,7 @@
-"""How the last state depends on the first: ∂h_T/∂h_0, exactly, and the part of it that takes the direct path.
+"""How the last state depends on the first: ∂h_T/∂h_0, exactly, and how much of it takes the direct path.
 
-Chapters 2 and 9. Backpropagation multiplies a gradient by the transposed Jacobian of each step; here each step is
-given the rows of the identity, so the whole matrix comes back.
+Chapters 2 and 9. Backpropagation multiplies a gradient by the transposed Jacobian of each step. Here each step gets the
+rows of the identity matrix as gradients, so the whole Jacobian comes back.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Jacobian(NamedTuple):
 
     total: Array  # (N, S, S): [i, j] = ∂ state_T,i / ∂ state_0,j, so that dstate_0 = dstate_T @ total
     direct: Array  # (N, S): what the direct path alone contributes to the diagonal
-    steps: Array  # (T, N, S, S): of state_t in state_{t−1}; total is their product, the last step first
+    steps: Array  # (T, N, S, S): ∂ state_t / ∂ state_{t−1}; total is their product, the last step first
 
 
 def jacobian(xs: ArrayLike, state0: State | None, p: Params) -> Jacobian:
@@ -39,32 +39,23 @@ def jacobian(xs: ArrayLike, state0: State | None, p: Params) -> Jacobian:
 
         total  = (∂h_T/∂h_{T−1}) … (∂h_2/∂h_1) (∂h_1/∂h_0)
         direct = Π z_t          GRU, "keep": the path that only passes update gates (1 − z_t for "write")
-        direct = Π f_t          LSTM, from cell to cell; 0 for h, which is made anew at every step
+        direct = Π f_t          LSTM, from cell to cell; 0 for h, which is computed afresh at every step
         direct = 0              Elman: every path goes through W_h;  α^T for an SCRN's context,  1 for CBOW
 
-    The direct path treats the gates and the candidate as constants; the rest of `total` is what goes through them.
+    The direct path treats the gates and the candidate as constants; the rest of `total` goes through them.
 
     Parameters
     ----------
     xs : array (T, N, D)
     state0 : state of the cell, or None for zeros
-    p : parameters of a cell: GRU, LSTM, Elman, SCRN, CBOW, or a GRU with a gate less
-
-    Returns
-    -------
-    Jacobian
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `p` is of a stack or a bidirectional layer, or an argument has the wrong type or shape.
+    p : parameters of a cell: GRU, LSTM, Elman, SCRN, CBOW, or an ablated GRU, but not a stack or a bidirectional layer
 
     Notes
     -----
     Costs S times a forward and a backward pass. Chapter 9; Pascanu et al. (2013), arXiv:1211.5063.
     """
     cell = cell_of(p)
-    if cell.step is None or cell.step_backward is None:
+    if cell.step is None or cell.step_backward is None or cell.apart:
         raise TypeError(f"jacobian: p must be the parameters of one cell; got {type(p).__name__}.")
     xs = as_array("jacobian", "xs", xs, ("T", "N", "D"), {"D": p.D})
     T, N, _ = xs.shape
@@ -97,7 +88,7 @@ def jacobian(xs: ArrayLike, state0: State | None, p: Params) -> Jacobian:
 
 
 def _carry(cache: Any, p: Params, S: int) -> Any:
-    """What a step multiplies each number of the old state by, gates and candidate held fast."""
+    """What a step multiplies each entry of the old state by, with gates and candidate held constant."""
     if isinstance(cache, GRUCache):
         return (cache.z if p.convention == "keep" else cache.not_z)[::S]
     if isinstance(cache, LSTMCache):

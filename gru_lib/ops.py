@@ -1,4 +1,7 @@
-"""The pieces around a recurrent cell, as forward/backward pairs: sigmoid, linear layer, embedding, losses."""
+"""The pieces around a recurrent cell, as forward/backward pairs: sigmoid, linear layer, embedding, losses.
+
+Each `*_forward` returns its output and the cache that `*_backward` needs.
+"""
 
 from __future__ import annotations
 
@@ -32,24 +35,10 @@ Array = NDArray[Any]
 
 
 def sigmoid(a: ArrayLike) -> Array:
-    """Return the logistic function σ(a) = 1 / (1 + exp(−a)), of any shape.
+    """Return the logistic function σ(a) = 1 / (1 + exp(−a)) of a real or complex array, in the same dtype.
 
     Large |a| neither overflows nor warns, and σ(a) keeps its relative accuracy for very negative a. The slope is
-    σ′(a) = σ(a)·σ(−a); written as s·(1 − s) it loses its digits where s is near 1.
-
-    Parameters
-    ----------
-    a : array
-        Pre-activation: real or complex.
-
-    Returns
-    -------
-    array
-        Same shape and dtype; values in (0, 1) up to rounding.
-
-    See Also
-    --------
-    sigmoid_pair : σ(a) and σ(−a) for the price of one.
+    σ′(a) = σ(a)·σ(−a); computed as s·(1 − s) it loses its digits where s is near 1. `sigmoid_pair` gives both factors.
     """
     a = np.asarray(a)
     if a.dtype.kind not in "fc":
@@ -74,11 +63,9 @@ def lowest_exponent(dtype: np.dtype) -> Any:
 
 
 def orthogonal(rng: np.random.Generator, H: int) -> Array:
-    """Draw an (H, H) matrix whose rows are orthonormal, uniform among all such: it keeps every vector's length.
+    """Draw an (H, H) orthogonal matrix, uniformly among all of them: multiplying by it keeps every vector's length.
 
-    Notes
-    -----
-    Saxe et al. (2014), arXiv:1312.6120. The signs of R's diagonal make the draw uniform (Mezzadri 2007).
+    Saxe et al. (2014), arXiv:1312.6120. Taking the signs of R's diagonal makes the draw uniform (Mezzadri 2007).
     """
     check_instance("orthogonal", "rng", rng, np.random.Generator)
     Q, R = np.linalg.qr(rng.normal(size=(check_int("orthogonal", "H", H),) * 2))
@@ -86,35 +73,19 @@ def orthogonal(rng: np.random.Generator, H: int) -> Array:
 
 
 class LinearParams(Params):
-    """Parameters of a linear layer: W (D, K) and b (K,)."""
+    """Parameters of a linear layer: W (D, K) and, with `bias`, b (K,)."""
+
+    D: int
+    K: int
+    bias: bool
+    W: Array
+    b: Array
 
 
 def linear_init(
     rng: np.random.Generator, D: int, K: int, *, bias: bool = True, dtype: DTypeLike = np.float64
 ) -> LinearParams:
-    """Draw the parameters of y = x W + b: W uniform in ±1/√D, b = 0.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    D, K
-        Sizes of the input and of the output.
-    bias
-        Whether there is a b.
-    dtype
-        float32 or float64.
-
-    Returns
-    -------
-    LinearParams
-        W (D, K), and b (K,) if `bias`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or a size is below 1.
-    """
+    """Draw the parameters of y = x W + b: W (D, K) uniform in ±1/√D and, with `bias`, b (K,) = 0."""
     check_instance("linear_init", "rng", rng, np.random.Generator)
     D, K = check_int("linear_init", "D", D), check_int("linear_init", "K", K)
     shapes: dict[str, tuple[int, ...]] = {"W": (D, K)}
@@ -126,18 +97,7 @@ def linear_init(
 
 
 def linear_forward(x: ArrayLike, p: LinearParams) -> tuple[Array, Array]:
-    """y = x W + b, for x of shape (..., D).
-
-    Returns
-    -------
-    y : array (..., K)
-    cache : what `linear_backward` needs
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `p` is not a LinearParams or the last axis of x is not D.
-    """
+    """y = x W + b, for x of shape (..., D) and y of shape (..., K)."""
     check_instance("linear_forward", "p", p, LinearParams)
     x = _last_axis("linear_forward", "x", x, p.D)
     y = x @ p.W
@@ -145,13 +105,7 @@ def linear_forward(x: ArrayLike, p: LinearParams) -> tuple[Array, Array]:
 
 
 def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array, LinearParams]:
-    """dx = dy Wᵀ,  dW = Σ xᵀ dy,  db = Σ dy; the sums run over all leading axes.
-
-    Returns
-    -------
-    dx : array (..., D)
-    grads : LinearParams
-    """
+    """dx = dy Wᵀ,  dW = Σ xᵀ dy,  db = Σ dy, summed over all leading axes. Returns dx and the gradients."""
     check_instance("linear_backward", "p", p, LinearParams)
     dy = _last_axis("linear_backward", "dy", dy, p.K)
     if dy.shape[:-1] != cache.shape[:-1]:
@@ -164,6 +118,12 @@ def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array
     return dy @ p.W.T, grads
 
 
+def of_shape(where: str, name: str, value: ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
+    """Check that `value` is a floating or complex array, of `shape` if given, and return it."""
+    axes = tuple(f"axis{i}" for i in range(np.ndim(value) if shape is None else len(shape)))
+    return as_array(where, name, value, axes, {} if shape is None else dict(zip(axes, shape, strict=True)))
+
+
 def _last_axis(where: str, name: str, value: ArrayLike, size: int) -> Array:
     array = np.asarray(value)
     axes = tuple(f"axis{i}" for i in range(max(array.ndim - 1, 0)))
@@ -173,15 +133,13 @@ def _last_axis(where: str, name: str, value: ArrayLike, size: int) -> Array:
 class EmbeddingParams(Params):
     """Parameters of an embedding: E (V, D), one row for each of V tokens."""
 
+    V: int
+    D: int
+    E: Array
+
 
 def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike = np.float64) -> EmbeddingParams:
-    """Draw an embedding of V tokens as rows of D standard normal numbers.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or a size is below 1.
-    """
+    """Draw an embedding of V tokens: rows of D standard normal numbers."""
     check_instance("embedding_init", "rng", rng, np.random.Generator)
     V, D = check_int("embedding_init", "V", V), check_int("embedding_init", "D", D)
     p = EmbeddingParams({"E": (V, D)}, options={"V": V, "D": D}, dtype=dtype)
@@ -190,35 +148,14 @@ def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike
 
 
 def embedding_forward(tokens: ArrayLike, p: EmbeddingParams) -> tuple[Array, Array]:
-    """x = E[token]: what a one-hot row times E is, without the product.
-
-    Parameters
-    ----------
-    tokens : integers in 0..V−1, any shape
-    p : EmbeddingParams
-
-    Returns
-    -------
-    x : array (*tokens.shape, D)
-    cache : what `embedding_backward` needs
-
-    Raises
-    ------
-    TypeError, ValueError
-        If tokens are no integers or out of range.
-    """
+    """x = E[tokens], (..., D) for integers (...) in 0..V−1: one-hot rows times E, without the product."""
     check_instance("embedding_forward", "p", p, EmbeddingParams)
     tokens = _classes("embedding_forward", "tokens", tokens, p.V)
     return p.E[tokens], tokens
 
 
 def embedding_backward(dx: ArrayLike, cache: Array, p: EmbeddingParams) -> EmbeddingParams:
-    """dE[v] = Σ dx wherever the token was v. Tokens have no gradient.
-
-    Parameters
-    ----------
-    dx : array (*tokens.shape, D)
-    """
+    """dE[v] = Σ dx over the places where the token was v. Tokens have no gradient."""
     check_instance("embedding_backward", "p", p, EmbeddingParams)
     dx = _last_axis("embedding_backward", "dx", dx, p.D)
     if dx.shape[:-1] != cache.shape:
@@ -238,7 +175,7 @@ def _classes(where: str, name: str, value: ArrayLike, count: int) -> Array:
 
 
 class LossGrad(NamedTuple):
-    """A loss and its gradient in the logits."""
+    """A loss and its gradient with respect to the logits."""
 
     loss: Any
     dlogits: Array
@@ -250,55 +187,47 @@ def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | 
     Forward:   L = Σ w·( log(1 + exp(a)) − y·a ) / Σ w  =  −Σ w·( y log s + (1−y) log(1−s) ) / Σ w
     Backward:  dL/da = w·(s − y) / Σ w
 
-    Computed from the logit, never from s, so nothing overflows: log(1 + exp(a)) is `np.logaddexp(0, a)`.
+    Computed from the logits, never from s, so nothing overflows: log(1 + exp(a)) is `np.logaddexp(0, a)`.
 
     Parameters
     ----------
-    logits : array, any shape
-    targets : array, same shape
-        In [0, 1].
-    weights : array, same shape, optional
-        At least 0; a mask of 0 and 1 leaves padding out. Default: all 1.
+    logits, targets : arrays of one shape
+        Targets lie in [0, 1].
+    weights : array of that shape, optional
+        At least 0, not all 0; default 1. A mask of 0 and 1 leaves out padding, which may even hold NaN.
 
     Returns
     -------
-    loss : number, in nats per (weighted) element
-    dlogits : array, same shape as `logits`
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a target lies outside [0, 1], a weight is negative, or all weights are 0.
-
-    Notes
-    -----
-    Logits under weight 0 may be NaN; they change nothing.
+    LossGrad
+        The loss in nats per (weighted) element, and its gradient, of the shape of `logits`.
     """
     where = "bce_with_logits"
-    a = np.asarray(logits)
-    axes = tuple(f"axis{i}" for i in range(a.ndim))
-    sizes = dict(zip(axes, a.shape, strict=True))
-    a = as_array(where, "logits", a, axes, sizes)
-    y = as_array(where, "targets", targets, axes, sizes)
+    a = of_shape(where, "logits", logits)
+    y = of_shape(where, "targets", targets, a.shape)
     if y.size and not ((y.real >= 0) & (y.real <= 1)).all():
         raise ValueError(f"{where}: targets must lie in [0, 1]; got {y.real.min():g}..{y.real.max():g}.")
-    w = np.ones(a.shape, a.real.dtype)
+    w = _shares(where, weights, a.shape, a.real.dtype)
     if weights is not None:
-        w = as_array(where, "weights", weights, axes, sizes).astype(w.dtype)
-        if not (w >= 0).all():
-            raise ValueError(f"{where}: weights must be at least 0; got {w.min():g}.")
-        a = np.where(w > 0, a, 0)
-        y = np.where(w > 0, y, 0)
-    total = w.sum()
-    if not total > 0:
-        raise ValueError(f"{where}: at least one weight must be above 0; got none.")
+        a, y = np.where(w > 0, a, 0), np.where(w > 0, y, 0)
     s, _ = sigmoid_pair(a)
-    w = w / total
     return LossGrad((w * (_softplus(a) - y * a)).sum(), w * (s - y.astype(a.dtype)))
 
 
+def _shares(where: str, weights: ArrayLike | None, shape: tuple[int, ...], dtype: Any) -> Array:
+    """The weights of a mean, divided by their sum; equal ones for None."""
+    w = np.ones(shape, dtype)
+    if weights is not None:
+        w = of_shape(where, "weights", weights, shape).astype(dtype)
+        if not (w >= 0).all():
+            raise ValueError(f"{where}: weights must be at least 0; got {w.min():g}.")
+    total = w.sum()
+    if not total > 0:
+        raise ValueError(f"{where}: at least one weight must be above 0; got none.")
+    return w / total
+
+
 def _softplus(a: Array) -> Array:
-    """log(1 + exp(a)) without overflow; complex input too (complex-step differentiation)."""
+    """log(1 + exp(a)) without overflow, for complex a too (complex-step differentiation)."""
     if a.dtype.kind == "f":
         return np.logaddexp(0, a)
     positive = a.real > 0
@@ -308,8 +237,8 @@ def _softplus(a: Array) -> Array:
 def log_softmax(a: ArrayLike) -> Array:
     """Return log softmax(a) over the last axis: a − log Σ exp(a), for logits of any size up to 1e300.
 
-    With m the largest logit it is (a − m) − log(1 + Σ exp(a − m)), the sum over all but the largest: nothing
-    overflows, and the log-probability of a nearly certain class keeps its digits.
+    With m the largest logit this is (a − m) − log(1 + Σ exp(a − m)), summed over all the others: nothing overflows, and
+    the log-probability of a nearly certain class keeps its digits.
     """
     a = np.asarray(a)
     a = as_array("log_softmax", "a", a, (*(f"axis{i}" for i in range(a.ndim - 1)), "K"), {})
@@ -321,7 +250,7 @@ def log_softmax(a: ArrayLike) -> Array:
 
 
 def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> LossGrad:
-    """Mean cross-entropy of target classes y given logits a, with s = softmax(a).
+    """Mean cross-entropy of target classes y given logits a, with s = softmax(a). Chapter 16.
 
     Forward:   L = −Σ w·log s[y] / Σ w
     Backward:  dL/da = w·(s − onehot(y)) / Σ w
@@ -331,39 +260,21 @@ def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: ArrayL
     logits : array (..., K)
     targets : integers (...), in 0..K−1
     weights : array (...), optional
-        At least 0; a mask of 0 and 1 leaves padding out. Default: all 1.
+        As in `bce_with_logits`. Under weight 0 the target may be any integer.
 
     Returns
     -------
-    loss : number, in nats per (weighted) position
-    dlogits : array (..., K)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If shapes differ, a target is no class, a weight is negative, or all weights are 0.
-
-    Notes
-    -----
-    Chapter 16. Under weight 0 logits may be NaN, and targets any integer; they change nothing.
+    LossGrad
+        The loss in nats per (weighted) position, and its gradient (..., K).
     """
     where = "softmax_cross_entropy"
     y = np.asarray(targets)
     axes = tuple(f"axis{i}" for i in range(y.ndim))
-    sizes = dict(zip(axes, y.shape, strict=True))
-    a = as_array(where, "logits", logits, (*axes, "K"), sizes)
-    w = np.ones(y.shape, a.real.dtype)
+    a = as_array(where, "logits", logits, (*axes, "K"), dict(zip(axes, y.shape, strict=True)))
+    w = _shares(where, weights, y.shape, a.real.dtype)
     if weights is not None:
-        w = as_array(where, "weights", weights, axes, sizes).astype(w.dtype)
-        if not (w >= 0).all():
-            raise ValueError(f"{where}: weights must be at least 0; got {w.min():g}.")
-        a = np.where(w[..., None] > 0, a, 0)
-        y = np.where(w > 0, y, 0)
-    total = w.sum()
-    if not total > 0:
-        raise ValueError(f"{where}: at least one weight must be above 0; got none.")
-    y = _classes(where, "targets", y, a.shape[-1])[..., None]
-    w = w[..., None] / total
+        a, y = np.where(w[..., None] > 0, a, 0), np.where(w > 0, y, 0)
+    y, w = _classes(where, "targets", y, a.shape[-1])[..., None], w[..., None]
     log_s = log_softmax(a)
     loss = -(w * np.take_along_axis(log_s, y, axis=-1)).sum()
     s = np.exp(log_s)

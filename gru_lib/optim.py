@@ -1,4 +1,4 @@
-"""Optimisers and clipping. All work on the flat buffer, so each is a few lines of array arithmetic."""
+"""Optimisers, gradient clipping and learning-rate schedules. All work on the flat buffer, so each is a few lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,32 @@ __all__ = [
 ]
 
 
-class SGD:
+class _Optimizer:
+    """What the optimisers share: saving and restoring their state."""
+
+    p: Params
+    lr: float
+    _state: tuple[str, ...]  # the attributes that a later step depends on, besides `p`
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything a later step depends on, besides `p`: arrays and numbers."""
+        return {name: getattr(self, name) for name in self._state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Resume from the `state_dict` of an optimiser of this kind with as many parameters."""
+        mine = self.state_dict()
+        fits = mine.keys() == state.keys()
+        if not fits or any(np.shape(v) != np.shape(state[name]) for name, v in mine.items()):
+            where = type(self).__name__
+            raise ValueError(f"{where}.load_state_dict: state must be of this kind and size, {', '.join(mine)}.")
+        for name, value in mine.items():
+            if isinstance(value, np.ndarray):
+                value[...] = state[name]
+            else:
+                setattr(self, name, tuple(state[name]) if isinstance(value, tuple) else state[name])
+
+
+class SGD(_Optimizer):
     """Gradient descent, with momentum if asked: v ← momentum·v + g,  p ← p − lr·v  (without: p ← p − lr·g).
 
     Parameters
@@ -34,12 +59,14 @@ class SGD:
     lr : float
         Learning rate; may be reassigned between steps.
     momentum : float
-        Share of the last step's velocity that is kept, in [0, 1).
+        Share of the last step's velocity to keep, in [0, 1).
 
     Notes
     -----
-    Polyak (1964); in the form of Sutskever et al. (2013) with the rate outside v, as PyTorch has it.
+    Polyak (1964), in the form of Sutskever et al. (2013): the learning rate stands outside v, as in PyTorch.
     """
+
+    _state = ("v", "lr", "momentum")
 
     def __init__(self, p: Params, lr: float, momentum: float = 0.0) -> None:
         check_instance("SGD", "p", p, Params)
@@ -48,7 +75,7 @@ class SGD:
         self.v = np.zeros_like(p.flat) if self.momentum else np.zeros(0, p.dtype)
 
     def step(self, grads: Params) -> None:
-        """Take one step against `grads`, which is not changed."""
+        """Take one step against `grads`, which stays unchanged."""
         g = _check_grads("SGD.step", self.p, grads)
         if self.momentum:
             self.v *= self.momentum
@@ -56,16 +83,8 @@ class SGD:
             g = self.v
         self.p.flat[:] -= self.lr * g
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return what a later step depends on, beside `p`: arrays and numbers."""
-        return {"v": self.v, "lr": self.lr, "momentum": self.momentum}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state_dict` of an SGD with as many parameters."""
-        _load_state("SGD", self, state)
-
-
-class Adam:
+class Adam(_Optimizer):
     """Adam: steps scaled by running averages of the gradient and of its square.
 
     ::
@@ -75,10 +94,8 @@ class Adam:
 
     Parameters
     ----------
-    p : Params
-        Parameters to change, in place.
-    lr : float
-        Learning rate; may be reassigned between steps.
+    p, lr
+        As in `SGD`.
     betas : (float, float)
         β1 and β2, each in [0, 1).
     eps : float
@@ -88,6 +105,8 @@ class Adam:
     -----
     Kingma & Ba (2015), arXiv:1412.6980.
     """
+
+    _state = ("m", "v", "k", "lr", "betas", "eps")
 
     def __init__(
         self, p: Params, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
@@ -100,7 +119,7 @@ class Adam:
         self.m, self.v = np.zeros_like(p.flat), np.zeros_like(p.flat)
 
     def step(self, grads: Params) -> None:
-        """Take one step against `grads`, which is not changed."""
+        """As `SGD.step`."""
         _check_grads("Adam.step", self.p, grads)
         g, (beta1, beta2) = grads.flat, self.betas
         self.k += 1
@@ -109,32 +128,11 @@ class Adam:
         root = np.sqrt(self.v / (1 - beta2**self.k))
         self.p.flat[:] -= (self.lr / (1 - beta1**self.k)) * self.m / (root + self.eps)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return what a later step depends on, beside `p`: arrays and numbers."""
-        return {"m": self.m, "v": self.v, "k": self.k, "lr": self.lr, "betas": self.betas, "eps": self.eps}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state_dict` of an Adam with as many parameters."""
-        _load_state("Adam", self, state)
-
 
 def clip_by_global_norm(grads: Params, max_norm: float) -> float:
-    """Scale `grads` in place so that the norm of all of it together is at most `max_norm`.
+    """Scale `grads` in place so that its norm, over all parameters together, is at most `max_norm`.
 
-    g ← g · min(1, max_norm / ‖g‖)
-
-    Returns
-    -------
-    float
-        ‖g‖ before clipping.
-
-    Raises
-    ------
-    ValueError
-        If max_norm is not above 0. A norm that is not finite is returned as it is, and nothing is scaled.
-
-    Notes
-    -----
+    g ← g · min(1, max_norm / ‖g‖). Returns ‖g‖ before clipping; if that is not finite, nothing is scaled.
     Chapter 2. Pascanu et al. (2013), arXiv:1211.5063.
     """
     check_instance("clip_by_global_norm", "grads", grads, Params)
@@ -146,14 +144,9 @@ def clip_by_global_norm(grads: Params, max_norm: float) -> float:
 
 
 def clip_by_value(grads: Params, limit: float) -> None:
-    """Clip every number of `grads` in place to [−limit, limit]: g ← min(max(g, −limit), limit).
+    """Clip every entry of `grads` in place to [−limit, limit]: g ← min(max(g, −limit), limit). A NaN stays a NaN.
 
     This turns the gradient's direction; `clip_by_global_norm` keeps it.
-
-    Raises
-    ------
-    ValueError
-        If limit is not above 0. A NaN stays a NaN.
     """
     check_instance("clip_by_value", "grads", grads, Params)
     limit = check_number("clip_by_value", "limit", limit, above=0)
@@ -172,7 +165,7 @@ def constant_rate(lr: float) -> Schedule:
 
 
 def linear_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
-    """lr(k) = lr + (last − lr)·k/steps, a straight line from `lr` at step 0 to `last` at step `steps` and after."""
+    """lr(k) = lr + (last − lr)·k/steps: a straight line from `lr` at step 0 to `last` at step `steps` and after."""
     lr, last, steps = _check_decay("linear_decay", lr, last, steps)
     return lambda step: lr + (last - lr) * min(step / steps, 1.0)
 
@@ -192,18 +185,6 @@ def warm_up(steps: int, then: Schedule) -> Schedule:
 def _check_decay(where: str, lr: float, last: float, steps: int) -> tuple[float, float, int]:
     lr, last = check_number(where, "lr", lr, above=0), check_number(where, "last", last, least=0)
     return lr, last, check_int(where, "steps", steps)
-
-
-def _load_state(where: str, optimizer: Any, state: Mapping[str, Any]) -> None:
-    mine = optimizer.state_dict()
-    fits = mine.keys() == state.keys()
-    if not fits or any(np.shape(v) != np.shape(state[name]) for name, v in mine.items()):
-        raise ValueError(f"{where}.load_state_dict: state must be of this kind and size, {', '.join(mine)}.")
-    for name, value in mine.items():
-        if isinstance(value, np.ndarray):
-            value[...] = state[name]
-        else:
-            setattr(optimizer, name, tuple(state[name]) if isinstance(value, tuple) else state[name])
 
 
 def _check_grads(where: str, p: Params, grads: Any) -> NDArray[Any]:

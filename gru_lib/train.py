@@ -1,4 +1,4 @@
-"""A training loop: batches in, history out; early stopping, checkpoints, and chunks for truncated backpropagation."""
+"""A training loop with a history, early stopping, checkpoints, and chunks for truncated backpropagation."""
 
 from __future__ import annotations
 
@@ -22,19 +22,14 @@ __all__ = ["Chunk", "Chunks", "History", "early_stopping", "train"]
 
 
 class Optimizer(Protocol):
-    """What `train` asks of an optimiser; the last two only for checkpoints."""
+    """What `train` needs of an optimiser; the last two methods only for checkpoints."""
 
     p: Params
     lr: float
 
-    def step(self, grads: Params) -> None:
-        """Change `p` in place."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return arrays and numbers."""
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take them over."""
+    def step(self, grads: Params) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
 
 
 @dataclass
@@ -46,7 +41,7 @@ class History:
     loss, grad_norm
         One number per step: the batch's loss, and the gradient's norm before clipping.
     metrics
-        Name -> list of (step, value), from `evaluate`; step counts the steps taken so far.
+        Name -> list of (steps taken so far, value), from `evaluate`.
     stopped
         Whether `stop` ended the training early.
     """
@@ -68,7 +63,7 @@ class History:
         return self.metrics[name][-1][1]
 
     def curve(self, name: str) -> tuple[list[int], list[float]]:
-        """Return the steps and the values of a metric, ready to plot."""
+        """Return the steps and values of a metric, ready to plot."""
         self.last(name)
         steps, values = zip(*self.metrics[name], strict=True)
         return list(steps), list(values)
@@ -96,12 +91,10 @@ def train(
     rng: np.random.Generator | None = None,
     progress: bool = True,
 ) -> History:
-    """Train `p` in place.
+    """Train `p` in place: take a batch, compute loss and gradients, clip, let the optimiser step, and repeat.
 
-    Each step: take a batch, compute loss and gradients, clip, let the optimiser step.
-
-    With a checkpoint, a run that was killed at any moment and is started again gives the same bits as one that was
-    not, as long as its randomness comes from `rng`.
+    With a checkpoint, a run that is killed at any moment and started again gives the same bits as one that was not, as
+    long as its randomness comes from `rng`.
 
     Parameters
     ----------
@@ -110,7 +103,7 @@ def train(
     loss_and_grads
         ``loss_and_grads(p, batch) -> loss, grads``.
     batches
-        Yields one batch per step. A list is gone through again and again.
+        Yields one batch per step. A list is repeated.
     optimizer
         `SGD`, `Adam`, or anything with their `step`.
     steps
@@ -118,7 +111,7 @@ def train(
     clip_norm
         Largest norm of the whole gradient; None for no clipping.
     clip_value
-        Largest size of each number of the gradient, clipped before the norm; None for no clipping.
+        Largest size of each entry of the gradient, clipped before the norm; None for no clipping.
     schedule
         Step (from 0) -> learning rate for that step.
     evaluate
@@ -126,24 +119,20 @@ def train(
     stop
         Called after each evaluation; training ends when it returns True. See `early_stopping`.
     checkpoint
-        An ``.npz`` file. If it exists, training goes on from it; it is rewritten every `every` steps and at the end,
-        to a temporary name and then renamed. It holds `p`, the optimiser, the history, `rng`, and `batches` if that
-        has `state_dict` and `load_state_dict`, as `Chunks` has.
+        An ``.npz`` file. If it exists, training resumes from it; it is rewritten every `every` steps and at the end. It
+        holds `p`, the optimiser, the history, `rng`, and `batches` if that has `state_dict` and `load_state_dict`, as
+        `Chunks` has.
     rng
-        The generator that `batches` and `loss_and_grads` draw from; only to be kept in the checkpoint.
+        The generator that `batches` and `loss_and_grads` draw from; used only to save it in the checkpoint.
     progress
         Show a progress bar, if tqdm is installed and the output is a terminal or a notebook.
-
-    Returns
-    -------
-    History
 
     Raises
     ------
     FloatingPointError
         If the loss or the gradient is not finite. `p` is left as it was before that step.
     ValueError
-        If `batches` ends too soon, an argument is out of range, or the checkpoint is not one of this training.
+        If `batches` ends too soon, or the checkpoint is not one of this training.
     """
     check_instance("train", "p", p, Params)
     steps, every = check_int("train", "steps", steps), check_int("train", "every", every)
@@ -200,16 +189,9 @@ def train(
 
 
 def early_stopping(name: str, patience: int, *, mode: str = "min") -> Callable[[History], bool]:
-    """Return a `stop` for `train`: true once the metric was not bettered in the last `patience` evaluations.
+    """Return a `stop` for `train`: true once the metric has not improved in the last `patience` evaluations.
 
-    Parameters
-    ----------
-    name
-        A metric that `evaluate` returns.
-    patience
-        Evaluations to wait after the best one.
-    mode
-        "min" if smaller is better, "max" if larger is.
+    `name` is a metric that `evaluate` returns; `mode` is "min" if smaller is better, "max" if larger is.
     """
     patience = check_int("early_stopping", "patience", patience)
     check_choice("early_stopping", "mode", mode, ("min", "max"))
@@ -227,22 +209,23 @@ class Chunk(NamedTuple):
 
     xs: NDArray[Any]  # (K, N, …)
     ys: NDArray[Any]  # (K, N, …)
-    state: Any  # the state that the chunk before ended in; None at the beginning
-    carry: Callable[[Any], None]  # give it the state that this chunk ends in
+    state: Any  # the final state of the chunk before; None at the beginning
+    carry: Callable[[Any], None]  # call it with the final state of this chunk
 
 
 class Chunks:
     """Batches for truncated backpropagation through time: pieces of K steps, the state carried from one to the next.
 
-    The state is carried as numbers: the forward pass sees all of the past, the gradient only the last K steps. The
-    loss must hand the final state on::
+    Each piece treats its first state as constant: the forward pass sees all of the past, the gradient only the last K
+    steps. The loss must pass the final state on::
 
         def loss_and_grads(p, chunk):
             hs, h_T, tape = gru_forward(chunk.xs, chunk.state, p.rnn)
             chunk.carry(h_T)
             ...
 
-    After the last piece (which may be shorter) it begins again, with no state.
+    After the last piece (which may be shorter) iteration starts over, with no state. It raises ValueError if a chunk's
+    `carry` was not called.
 
     Parameters
     ----------
@@ -250,11 +233,6 @@ class Chunks:
         Inputs and targets, time first.
     K : int
         Steps in a piece.
-
-    Raises
-    ------
-    ValueError
-        If xs and ys differ in T or N, or, while iterating, if a chunk's `carry` was not called.
 
     Notes
     -----
@@ -285,19 +263,19 @@ class Chunks:
         self._state, self._due = state, False
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place and the state: what the next chunk depends on."""
+        """Return the position and the state: what the next chunk depends on."""
         return {"start": self._start, "state": self._state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Resume from there."""
         self._start, self._state, self._due = state["start"], state["state"], False
 
 
-_HISTORY_BYTES = 1 << 27  # of text, in a checkpoint
+_HISTORY_BYTES = 1 << 27  # of JSON, in a checkpoint
 
 
 class _Checkpoint:
-    """Everything that the next step of a training depends on, in a file."""
+    """Everything that the next training step depends on, in a file."""
 
     def __init__(self, path: Path, p: Params, optimizer: Optimizer, batches: Any, rng: Any) -> None:
         if path.suffix != ".npz":
@@ -321,7 +299,7 @@ class _Checkpoint:
         write_npz(self.path, self._arrays(), _plain(header))
 
     def load(self) -> History:
-        """Put everything where it was; a new History if there is no file."""
+        """Restore everything and return the history; a new History if there is no file."""
         if not self.path.exists():
             return History()
         header, found = read_npz("train", self.path, self._arrays(), _HISTORY_BYTES)
@@ -344,7 +322,7 @@ class _Checkpoint:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON can hold it, exactly: Python writes a float so that it reads back as the same bits."""
+    """Turn `value` into what JSON can hold, exactly: Python writes a float so that it reads back as the same bits."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "c":
             raise ValueError("train: a checkpoint holds real states; got complex numbers.")
@@ -380,7 +358,7 @@ def _endless(batches: Iterable[Any], start: int) -> Any:
 
 
 def _progress_bar(total: int, done: int) -> Any:
-    """A tqdm bar if somebody can see it, else None. `TQDM_DISABLE=1` switches it off everywhere."""
+    """Return a tqdm bar if somebody can see it, else None. `TQDM_DISABLE=1` switches it off everywhere."""
     if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return None
     try:

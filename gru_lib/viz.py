@@ -1,7 +1,7 @@
 """Figures: one style, one colour and line style for each quantity, and the mapping from light colours to the page's.
 
-A colour means a quantity; everything else is ink. No figure has a legend: :func:`label` names a curve at its end.
-matplotlib is imported only when a function needs it, so that the library itself needs NumPy alone.
+A colour means a quantity; everything else is ink. Figures have no legends: :func:`label` names a curve at its end.
+matplotlib is imported only when a function needs it, so that the library itself needs only NumPy.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ROLE: dict[str, dict[str, Any]] = {
     "g": {"color": COLOURS["g"], "linewidth": 1.6, "linestyle": (0, (1.2, 1.8))},
 }
 
-#: The same for a model that the GRU is compared with.
+#: The same for a model shown for comparison.
 MUTED: dict[str, Any] = {"color": COLOURS["muted"], "linewidth": 1.2, "linestyle": "-"}
 
 _STYLE = Path(__file__).with_name("gru.mplstyle")
@@ -65,7 +65,7 @@ def use_style() -> None:
     except ImportError:  # not in a notebook
         return
     if get_ipython() is not None:
-        # The margins stay as drawn, and no date is written: the same data gives the same file.
+        # Keep the margins as drawn and write no date, so that the same data gives the same file.
         set_matplotlib_formats("svg", bbox_inches=None, metadata={"Date": None})
 
 
@@ -85,26 +85,16 @@ def label(
     Parameters
     ----------
     ax : Axes
-        The axes the curve is in.
     x, y : float
         The curve's end, in data coordinates.
     text : str
         The name, usually a symbol: ``"$z$"``.
     role : {"h", "n", "z", "r", "x", "g"}, optional
-        The quantity. Without it the label is muted, as a comparison's curve is.
+        The quantity. Without it the label is muted, as for a curve shown for comparison.
     dx, dy : float
-        How far from the end the text begins, in points.
+        Offset of the text from the end, in points.
     **kwargs
         Passed to ``Axes.annotate``, such as ``ha="right"``.
-
-    Returns
-    -------
-    Annotation
-
-    Raises
-    ------
-    ValueError
-        If ``role`` names no quantity.
     """
     if role is not None and role not in ROLE:
         raise ValueError(f"label: role must be one of {', '.join(ROLE)} or None; got {role!r}")
@@ -119,21 +109,21 @@ def label(
 
 
 def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> str:
-    """Turn one of matplotlib's SVG files into an element that follows the page it stands in.
+    """Turn one of matplotlib's SVG files into an element that follows the page it is on.
 
-    Colours of :data:`COLOURS` become ``var(--gru-…, light value)``, text takes the page's fonts, ids get a prefix, and
-    what belongs to a file of its own (metadata, title, style sheet) goes.
+    Colours of :data:`COLOURS` become ``var(--gru-…, light value)``, text takes the page's fonts, and what only a
+    separate file needs (metadata, title, style sheet) goes.
 
     Parameters
     ----------
     svg : str
         The file's text, drawn in the style of :func:`use_style`.
     alt : str
-        What the figure shows, for those who do not see it.
+        What the figure shows, for readers who cannot see it.
     prefix : str
-        Set before every id, so that two figures on a page do not share one.
+        Put before every id, so that no two figures on a page share one.
     classes : iterable of str
-        CSS classes beside ``gru-fig``.
+        CSS classes besides ``gru-fig``.
 
     Returns
     -------
@@ -166,7 +156,7 @@ def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> s
 
 
 def _follow_page(name: str, value: str, prefix: str) -> str:
-    """One attribute of a themed SVG: prefixed if it is an id or points to one, its colours and fonts the page's."""
+    """Adapt one attribute of an SVG: a prefix for an id or a reference to one, the page's colours and fonts."""
     if name == "id":
         return f"{prefix}-{value}"
     if name == "href":

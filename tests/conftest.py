@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -239,12 +239,21 @@ def visit(
         yield visit
 
 
-@pytest.fixture(scope="module")
-def maths(browser: Browser) -> Iterator[Callable[..., object]]:
-    """A page that holds gru-math.mjs and nothing else; call(name, *arguments) runs one of its functions."""
+@pytest.fixture(scope="session")
+def inside(browser: Browser) -> Callable[[str], Callable[..., object]]:
+    """The functions of a module without a page: ``inside("gain")("growth", state)`` runs growth of gain.mjs."""
     from gru_lib.widgets._modules import assemble
 
-    page = browser.new_page()
-    page.add_script_tag(content=assemble("gru-math.mjs"))
-    yield lambda name, *arguments: page.evaluate(f"given => {name}(...given)", list(arguments))
-    page.close()
+    @cache
+    def inside(name: str) -> Callable[..., object]:
+        page = browser.new_page()
+        page.add_script_tag(content=assemble(f"{name}.mjs").replace("export default", "const exported ="))
+        return lambda function, *arguments: page.evaluate(f"given => ({function})(...given)", list(arguments))
+
+    return inside
+
+
+@pytest.fixture(scope="session")
+def maths(inside: Callable[[str], Callable[..., object]]) -> Callable[..., object]:
+    """The functions of gru-math.mjs: call(name, *arguments)."""
+    return inside("gru-math")

@@ -48,7 +48,7 @@ def test_subtraction_is_timed_until_every_answer_is_right():
         ("tests/test_notebooks.py::test_twins[book/03-gates]", "notebooks"),
         ("tests/test_book.py::test_maths_is_typeset[book/intro.html]", "pages of the book"),
         ("tests/test_explorer_beam.py::test_keys", "explorers"),
-        ("tests/test_explorers.py::test_keys", "explorers"),
+        ("tests/test_afm_host.py::test_keys", "explorers"),
         ("tests/test_widgets.py::test_keys", "explorers"),
         ("tests/test_chapter03.py::test_claim", "chapters"),
         ("tests/test_project.py::test_lock", "project"),

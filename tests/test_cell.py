@@ -20,7 +20,7 @@ from gru_lib import (
     stack,
     zero_state,
 )
-from gru_lib.cells import ablated_gru_init, cbow_init, irnn_init, scrn_init
+from gru_lib.cells import ablated_gru_init, cbow_init, irnn_init, ntm_init, registry, scrn_init, stack_rnn_init
 
 T, N, D, H = 5, 3, 2, 4
 
@@ -41,6 +41,8 @@ CELLS = {
     "irnn": lambda rng: irnn_init(rng, D, H),
     "scrn": lambda rng: scrn_init(rng, D, H, 3, alpha=0.9),
     "cbow": lambda rng: cbow_init(D),
+    "stack_rnn": lambda rng: stack_rnn_init(rng, D, H, 3),
+    "ntm": lambda rng: ntm_init(rng, D, H, R=4, M=3),
 }
 COMPOSED = {
     "bidirectional-gru": lambda rng: bidirectional(gru_init(rng, D, H), gru_init(rng, D, H)),
@@ -61,6 +63,7 @@ COMPOSED = {
     ),
 }
 LAYERS = CELLS | COMPOSED
+APART = ("stack_rnn", "ntm")  # their step has an output apart from its state
 cells = pytest.mark.parametrize("name", CELLS)
 layers = pytest.mark.parametrize("name", LAYERS)
 
@@ -69,11 +72,26 @@ def case(name, dtype=np.float64, N=N, T=T):
     """A cell with random parameters, its inputs and state, and gradients of outputs and final state."""
     rng = np.random.default_rng(3)
     p = LAYERS[name](rng).astype(dtype)
-    p.flat[:] = rng.normal(size=p.size)
-    shape = zero_state(p, N)
-    state0, dstate_T = (map_state(lambda a: rng.normal(size=a.shape).astype(dtype), shape) for _ in range(2))
+    p.flat[:] = rng.normal(size=p.size) * (0.5 if name in APART else 1)
     xs, dhs = (rng.normal(size=(T, N, k)).astype(dtype) for k in (p.D, cell_of(p).width(p)))
-    return p, xs, state0, dhs, dstate_T
+    forward = cell_of(p).forward
+    if name in APART:  # not every array is a state: addresses sum to 1, strengths are positive
+        state0 = forward(rng.normal(size=(2, N, p.D)).astype(dtype), None, p)[1]
+    else:
+        state0 = map_state(lambda a: rng.normal(size=a.shape).astype(dtype), zero_state(p, N))
+    state_T = forward(xs, state0, p)[1]  # a stack has grown
+    return p, xs, state0, dhs, map_state(lambda a: rng.normal(size=a.shape).astype(dtype), state_T)
+
+
+def take_step(x, state, p):
+    """The output, the state and the cache of a step, and a function that goes back through it."""
+    cell = cell_of(p)
+    *out, new, cache = cell.step(x, state, p)
+
+    def back(dout, dstate):
+        return cell.step_backward(*((dout,) if cell.apart else ()), dstate, cache, p)
+
+    return (out[0] if cell.apart else leaves(new)[0]), new, back
 
 
 def leaves(state):
@@ -125,13 +143,16 @@ def test_backward_matches_complex_step(name, lengths):
 
 @cells
 def test_step_backward_matches_complex_step(name):
-    p, xs, state0, _, dstate = case(name)
-    cell = cell_of(p)
-    dx, dstate_prev, grads = cell.step_backward(dstate, cell.step(xs[0], state0, p)[1], p)
+    p, xs, state0, dhs, _ = case(name)
+    _, new, back = take_step(xs[0], state0, p)
+    dout = dhs[0] if name in APART else 0 * dhs[0]
+    rng = np.random.default_rng(4)
+    dstate = map_state(lambda a: rng.normal(size=a.shape), new)
+    dx, dstate_prev, grads = back(dout, dstate)
 
     def loss(x, p, **state):
-        new, _ = cell.step(x, regroup(state0, state.values()), p)
-        return sum((a * da).sum() for a, da in zip(leaves(new), leaves(dstate), strict=True))
+        out, new, _ = take_step(x, regroup(state0, state.values()), p)
+        return (out * dout).sum() + sum((a * da).sum() for a, da in zip(leaves(new), leaves(dstate), strict=True))
 
     at, given = {"x": xs[0], "p": p, **named(state0)}, {"x": dx, "p": grads, **named(dstate_prev)}
     report = gradcheck(loss, at, given)
@@ -144,8 +165,8 @@ def test_forward_is_step_repeated(name):
     cell = cell_of(p)
     hs, state_T, _ = cell.forward(xs, state, p)
     for t in range(T):
-        state, _ = cell.step(xs[t], state, p)
-        np.testing.assert_allclose(hs[t], leaves(state)[0], rtol=1e-13, atol=1e-14)
+        out, state, _ = take_step(xs[t], state, p)
+        np.testing.assert_allclose(hs[t], out, rtol=1e-13, atol=1e-14)
     for a, b in zip(leaves(state_T), leaves(state), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
 
@@ -173,7 +194,9 @@ def test_padding_carries_the_state_and_outputs_zero(name):
         part, end, _ = cell.forward(xs[:length, one], map_state(lambda a, one=one: a[one], state0), p)
         np.testing.assert_allclose(hs[:length, one], part, rtol=1e-13, atol=1e-14)
         for a, b in zip(leaves(state_T), leaves(end), strict=True):
-            np.testing.assert_allclose(a[one], b, rtol=1e-13, atol=1e-14)
+            grown = a[one][:, b.shape[1] :]  # a stack has an entry of strength 0 for a padded step
+            np.testing.assert_allclose(a[one][:, : b.shape[1]], b, rtol=1e-13, atol=1e-14)
+            assert grown.size == 0 or (name == "stack_rnn" and not state_T.strengths[one, b.shape[1] :].any())
 
 
 @layers
@@ -196,9 +219,9 @@ def test_dtype_in_is_dtype_out(name, dtype):
     p, xs, state0, dhs, dstate_T = case(name, dtype)
     out = [*run(p, xs, None, None, None, [5, 0, 2]), *run(p, xs, state0, dhs, dstate_T)]
     if name in CELLS:
-        state, cache = cell_of(p).step(xs[0], state0, p)
-        dx, dstate, g = cell_of(p).step_backward(dstate_T, cache, p)
-        out += [*leaves(state), dx, *leaves(dstate), g.flat]
+        out0, state, back = take_step(xs[0], state0, p)
+        dx, dstate, g = back(dhs[0], map_state(np.ones_like, state))
+        out += [out0, *leaves(state), dx, *leaves(dstate), g.flat]
     for array in out:
         assert array.dtype == dtype
 
@@ -216,7 +239,8 @@ def test_inputs_may_be_read_only_and_a_second_call_gives_the_same_bits(name):
     a, b = (cell.backward(dhs, dstate_T, tape, p) for _ in range(2))  # backward leaves the tape as it was
     np.testing.assert_array_equal(a[2].flat, b[2].flat)
     if name in CELLS:
-        cell.step_backward(dstate_T, cell.step(xs[0], state0, p)[1], p)
+        _, state, back = take_step(xs[0], state0, p)
+        back(dhs[0], map_state(np.ones_like, state))
 
 
 @layers
@@ -235,11 +259,13 @@ def test_results_are_arrays_of_their_own(name):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(cell.backward(dhs, dstate_T, tape, p)[2].flat, grads.flat)
     if name in CELLS:
-        state, cache = cell.step(xs[0], state0, p)
-        right = cell.step_backward(dstate_T, cache, p)[2].flat
-        for a in leaves(state):
-            a[:] = 7
-        np.testing.assert_array_equal(cell.step_backward(dstate_T, cache, p)[2].flat, right)
+        _, state, back = take_step(xs[0], state0, p)
+        dstate = map_state(np.ones_like, state)
+        right = back(dhs[0], dstate)[2].flat
+        if name not in APART:  # the caches of these two hold the state's own arrays
+            for a in leaves(state):
+                a[:] = 7
+        np.testing.assert_array_equal(back(dhs[0], dstate)[2].flat, right)
 
 
 @layers
@@ -252,8 +278,8 @@ def test_huge_inputs_stay_finite_without_a_warning(name, dtype):
 
 @layers
 def test_no_steps_and_no_sequences_are_fine(name):
-    p, _, state0, _, dstate_T = case(name)
-    cell = cell_of(p)
+    p, _, state0, _, _ = case(name)
+    cell, dstate_T = cell_of(p), map_state(lambda a: a + 1, state0)
     hs, state_T, tape = cell.forward(np.zeros((0, N, p.D)), state0, p)
     dxs, dstate0, grads = cell.backward(hs, dstate_T, tape, p)
     assert hs.shape == (0, N, cell.width(p)) and dxs.shape == (0, N, p.D)
@@ -268,10 +294,11 @@ def test_no_steps_and_no_sequences_are_fine(name):
 @layers
 def test_missing_gradients_and_states_count_as_zero(name):
     p, xs, state0, dhs, dstate_T = case(name)
-    zero = zero_state(p, N)
+    start = zero_state(p, N)
+    zero = map_state(np.zeros_like, cell_of(p).forward(xs, start, p)[1])
     for given, full in [
         ((state0, None, dstate_T), (state0, 0 * dhs, dstate_T)),
-        ((None, dhs, None), (zero, dhs, zero)),
+        ((None, dhs, None), (start, dhs, zero)),
     ]:
         for a, b in zip(run(p, xs, *given), run(p, xs, *full), strict=True):
             np.testing.assert_array_equal(a, b)
@@ -286,17 +313,20 @@ def test_a_wrong_argument_is_named(name):
         cell.forward(xs[0], state0, p)
     with pytest.raises(ValueError, match=r"lengths must lie in 0..T = 0..5; got 1..6"):
         cell.forward(xs, state0, p, lengths=[1, 6, 2])
-    with pytest.raises(ValueError, match=rf"{prefix}_forward: .0 must have shape"):
+    with pytest.raises(ValueError, match=rf"{prefix}_forward: (.0|state0(\.\w+)?) must have shape"):
         cell.forward(xs[:, :2], state0, p)
     with pytest.raises(ValueError, match=rf"{prefix}_backward: dhs must have shape \(T, N, .\) = \(5, 3, "):
         cell.backward(dhs[:4], None, tape, p)
     with pytest.raises(TypeError, match=rf"{prefix}_backward: tape must be a \w+Tape; got NoneType"):
         cell.backward(dhs, None, None, p)
+    with pytest.raises(TypeError, match=rf"{prefix}_forward: p must be a \w+Params; got dict"):
+        cell.forward(xs, state0, {})
+    if name in APART:  # their steps do not check, only the passes do
+        return
     with pytest.raises(ValueError, match=rf"{prefix}_step: ._prev must have shape \(N, .\) = \(3, "):
         cell.step(xs[0], map_state(lambda a: a[:2], state0), p)
-    for function in (cell.forward, cell.step):
-        with pytest.raises(TypeError, match=rf"{prefix}_\w+: p must be a \w+Params; got dict"):
-            function(xs, state0, {})
+    with pytest.raises(TypeError, match=rf"{prefix}_step: p must be a \w+Params; got dict"):
+        cell.step(xs[0], state0, {})
     cache = cell.step(xs[0], state0, p)[1]
     for function, kept, grad in [(cell.backward, tape, dhs), (cell.step_backward, cache, dhs[0])]:
         with pytest.raises(TypeError, match=rf"{prefix}_\w+: p must be a \w+Params; got dict"):
@@ -323,16 +353,14 @@ def test_cell_of_refuses_what_it_does_not_know():
     linear = linear_init(np.random.default_rng(0), 2, 2)
     with pytest.raises(TypeError, match=r"cell_of: p must be one of .*GRUParams.*; got LinearParams"):
         cell_of(linear)
-    with pytest.raises(TypeError, match="register_cell: kind must be a subclass of Params; got <class 'int'>"):
-        register_cell(int, cell_of(cbow_init(2)))
+    with pytest.raises(TypeError, match="Cell: kind must be a subclass of Params; got <class 'int'>"):
+        Cell(int)
+    with pytest.raises(TypeError, match="Cell: give step and step_backward, or forward and backward, or all four"):
+        Cell(Params, step=lambda x, state, p: None)
     with pytest.raises(TypeError, match="register_cell: cell must be a Cell; got dict"):
-        register_cell(Params, {})
+        register_cell({})
 
 
-def test_a_cell_of_ones_own_joins_by_the_class_of_its_parameters(monkeypatch):
-    class Mine(Params):
-        pass
-
-    monkeypatch.setattr("gru_lib.cells.registry._CELLS", {})
-    register_cell(Mine, mine := Cell(forward=lambda *a, **k: None, backward=lambda *a: None))
-    assert cell_of(Mine({})) is mine
+def test_every_registered_layer_is_in_this_suite():
+    rng = np.random.default_rng(0)
+    assert set(registry._CELLS) == {type(make(rng)) for make in LAYERS.values()}

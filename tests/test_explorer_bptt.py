@@ -1,12 +1,11 @@
 """The stepper of chapter 5: its numbers are the library's, its equation numbers the chapter's."""
 
-import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
+from explorers import gru_for_page, put, random_explorer, state_in
 from traitlets import TraitError
 
 from gru_lib import gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, sigmoid
@@ -32,9 +31,7 @@ def test_javascript_gru_step_backward_equals_python(maths, seed, reset_after, co
     x, h_prev, dh = rng.normal(size=(1, D)), rng.uniform(-1, 1, (1, H)), rng.normal(size=(1, H))
     _, cache = gru_step(x, h_prev, p)
     dx, dh_prev, grads = gru_step_backward(dh, cache, p)
-    names = [f"W_{a}{g}" for a in "xh" for g in "rzn"] + ["b_r", "b_z", "b_n"] + ["b_hn"] * reset_after
-    q = {name: getattr(p, name).tolist() for name in names}
-    q |= {"reset_after": reset_after, "convention": convention}
+    q = gru_for_page(p)
     c = maths("gruStep", x[0].tolist(), h_prev[0].tolist(), q)
     got = maths("gruStepBackward", dh[0].tolist(), x[0].tolist(), h_prev[0].tolist(), c, q)
     np.testing.assert_allclose(got["dx"], dx[0], rtol=0, atol=1e-12)
@@ -43,7 +40,7 @@ def test_javascript_gru_step_backward_equals_python(maths, seed, reset_after, co
     np.testing.assert_allclose(
         got["terms"][0], (dh * (cache.z if convention == "keep" else cache.not_z))[0], atol=1e-12
     )
-    for name in names:
+    for name in got["grads"]:
         np.testing.assert_allclose(got["grads"][name], getattr(grads, name), rtol=0, atol=1e-12, err_msg=name)
 
 
@@ -56,25 +53,34 @@ def test_equation_numbers_are_those_of_the_chapter():
     assert dict(BPTT["equations"].values()) == {label: numbers[label] for label, _ in BPTT["equations"].values()}
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_explorer_computes_what_gru_backward_computes(seed):
-    explorer = random_explorer("bptt", seed)
+@pytest.fixture(scope="module")
+def steps(inside):
+    """The three steps of a state as the page computes them, with steps[1] the first."""
+    return lambda state: inside("bptt")("run", state)
+
+
+def given(state):
+    """Parameters, inputs (3, 1, 1), initial state (1, 1) and gradients of the outputs (3, 1, 1) of a state."""
     p = gru_init(np.random.default_rng(0), 1, 1)
-    for key, value in explorer.state().items():
+    for key, value in state.items():
         if key.startswith(("W_", "b_")):
             getattr(p, key)[:] = value
-    s = explorer.state()
-    xs, h0, dhs = (
-        np.array(v).reshape(-1, 1, 1)
-        for v in ([s["x1"], s["x2"], s["x3"]], [s["h0"]], [s["out1"], s["out2"], s["out3"]])
-    )
-    hs, _, tape = gru_forward(xs, h0[0], p)
-    _, dh0, _ = gru_backward(dhs, None, tape, p)
-    assert [explorer.value[f"h{t}"] for t in (1, 2, 3)] == hs.ravel().tolist()
-    assert explorer.value["dh0"] == dh0.item()
-    for dh, terms, total in explorer._steps():
-        assert sum(terms) == pytest.approx(total, abs=1e-13)
-        assert np.isfinite(dh)
+    xs, dhs = (np.array([state[f"{key}{t}"] for t in (1, 2, 3)]).reshape(3, 1, 1) for key in ("x", "out"))
+    return p, xs, np.array([[state["h0"]]]), dhs
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_page_computes_what_gru_backward_computes(steps, seed):
+    state = random_explorer("bptt", seed).state()
+    p, xs, h0, dhs = given(state)
+    hs, _, tape = gru_forward(xs, h0, p)
+    dxs, dh0, _ = gru_backward(dhs, None, tape, p)
+    found = steps(state)
+    np.testing.assert_allclose([step["h"] for step in found[1:]], hs.ravel(), rtol=0, atol=1e-12)
+    np.testing.assert_allclose([step["dx"] for step in found[1:]], dxs.ravel(), rtol=0, atol=1e-12)
+    assert found[1]["dh_prev"] == pytest.approx(dh0.item(), abs=1e-12)
+    for step in found[1:]:
+        assert sum(step["terms"]) == pytest.approx(step["dh_prev"], abs=1e-13)
 
 
 def test_first_step_is_the_calculation_by_hand_of_the_chapter():
@@ -93,42 +99,22 @@ def test_first_step_is_the_calculation_by_hand_of_the_chapter():
         assert default[key] == float(value), key
 
 
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_the_strip_after_the_last_line(visit, viewport, lang):
-    stills = [BPTTExplorer(lang=lang), *(random_explorer("bptt", seed, lang=lang) for seed in range(4))]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        python, javascript = page.evaluate(
-            """([nth, still, last]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          afmHost.modelOf(live).set('at', last);
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const strip = live.querySelector('.ex-strip');
-          strip.querySelector('.ex-frame').remove();
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          return [host.querySelector('.ex-only-' + size).innerHTML, strip.innerHTML];
-        }""",
-            [nth, still.to_html(), LAST],
-        )
-        assert python == javascript
-
-
 def test_every_line_shows_its_value_and_its_number(visit):
     """Walk all 57 lines: the list marks one line, with the number of its equation and the library's value."""
     explorer = random_explorer("bptt", 7)
     page = visit(explorer)
-    p, s = explorer._params(), explorer.state()
-    h, caches = [[s["h0"]]], []
-    for t in (1, 2, 3):
-        h, cache = gru_step([[s[f"x{t}"]]], h, p)
+    s = explorer.state()
+    p, xs, h, dhs = given(s)
+    caches, next_dh = [], 0.0
+    for x in xs:
+        h, cache = gru_step(x, h, p)
         caches.append((cache, h.item()))
-    dhs = [dh for dh, _, _ in explorer._steps()]
-    for t in (1, 2, 3):
+    for t in (3, 2, 1):
         cache, state = caches[t - 1]
         _, h_prev, r, not_r, z, not_z, n, q = (array.item() for array in cache)
-        dh = dhs[t - 1]
+        dh = dhs[t - 1].item() + next_dh
         dx, dh_prev, grads = gru_step_backward([[dh]], cache, p)
+        next_dh = dh_prev.item()
         wanted = {
             "ar": np.log(r / not_r), "r": r, "az": np.log(z / not_z), "z": z, "q": q,
             "an": np.arctanh(n), "n": n, "h": state,
@@ -149,22 +135,23 @@ def test_every_line_shows_its_value_and_its_number(visit):
                 assert shown == pytest.approx(wanted[key], abs=6e-4), (key, t)
 
 
-def test_four_terms_stand_beside_their_arrows(visit):
+def test_four_terms_stand_beside_their_arrows(visit, steps):
     """The default state shows the point of the chapter: four ways back, and their sum."""
     explorer = BPTTExplorer()
     page = visit(explorer)
-    _, terms, total = explorer._steps()[2]
+    last = steps(explorer.state())[3]
+    terms, total = last["terms"], last["dh_prev"]
     beside = [t.replace("−", "-").split(": ") for t in page.locator(".ex-note-g").all_text_contents()]
     assert [(int(i), float(v)) for i, v in beside] == [(i + 1, round(v, 3)) for i, v in enumerate(terms)]
     assert f"{total:.3f}" in page.locator(".ex-say").inner_text()
     assert page.locator(".ex-term").count() == 4
 
 
-def test_update_gate_near_one_leaves_the_kept_term_alone(visit):
+def test_update_gate_near_one_leaves_the_kept_term_alone(visit, steps):
     """What the chapter's second question asks."""
     page = visit(BPTTExplorer(), reduced_motion="reduce")
     page.locator("[data-preset=open]").click()
-    terms = BPTTExplorer(**state_in(page, "bptt"))._steps()[2][1]
+    terms = steps(state_in(page, "bptt"))[3]["terms"]
     assert terms[0] > 0.999
     assert max(abs(v) for v in terms[1:]) < 1e-3
     gate = sigmoid(BPTT["presets"]["open"]["z"])
@@ -173,11 +160,9 @@ def test_update_gate_near_one_leaves_the_kept_term_alone(visit):
 
 def test_parameters_add_up_over_the_steps(visit):
     page = visit(BPTTExplorer(at=LAST))
-    explorer = BPTTExplorer()
-    p = explorer._params()
-    hs_in = np.array([explorer.x1, explorer.x2, explorer.x3]).reshape(3, 1, 1)
-    _, _, tape = gru_forward(hs_in, [[explorer.h0]], p)
-    _, _, grads = gru_backward(np.array([0, 0, 1.0]).reshape(3, 1, 1), None, tape, p)
+    p, xs, h0, dhs = given(BPTTExplorer().state())
+    _, _, tape = gru_forward(xs, h0, p)
+    _, _, grads = gru_backward(dhs, None, tape, p)
     rows = [row.split() for row in page.locator(".ex-terms tbody tr").all_inner_texts()]
     total = [float(row[-1].replace("−", "-")) for row in rows]
     names = ["W_xr", "W_hr", "b_r", "W_xz", "W_hz", "b_z", "W_xn", "W_hn", "b_n"]
@@ -236,10 +221,11 @@ def test_unknown_line_is_named():
         BPTTExplorer.line("dw", 2)
 
 
-def test_lines_are_counted_alike_in_python_and_in_the_page(visit):
-    page = visit(BPTTExplorer())
+def test_lines_are_counted_alike_in_python_and_in_the_page(inside):
+    places = inside("bptt")("ats => ats.map(place)", list(range(LAST + 1)))
     for key in LINES:
         for t in (1, 2, 3):
-            put(page, {"at": BPTTExplorer.line(key, t)})
-            assert page.locator("[aria-current=step] button").get_attribute("data-line") == key
-    assert json.loads(json.dumps(BPTTExplorer().state()))["at"] == BPTTExplorer.line("dhprev", 3)
+            at = BPTTExplorer.line(key, t)
+            assert (places[at]["key"], places[at]["t"]) == (key, t)
+            assert inside("bptt")("lineNumber", key, t) == at
+    assert BPTTExplorer().at == BPTTExplorer.line("dhprev", 3)

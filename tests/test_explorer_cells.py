@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
+from explorers import PHONE, at_point, drag, layout_of, put, random_explorer, state_in
 from traitlets import TraitError
 
-from gru_lib import LSTMState, elman_forward, gru_forward, lstm_forward, lstm_init, lstm_step
+from gru_lib import LSTMState, elman_forward, elman_init, gru_forward, gru_init, lstm_forward, lstm_init, lstm_step
 from gru_lib.widgets import CellsExplorer
 from gru_lib.widgets.cells import CELLS, T
+
+STATES = ("elman", "gru", "c", "lstm")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -33,77 +35,78 @@ def test_javascript_lstm_gates_saturate_without_overflow(maths):
     assert got == {"i": [0], "f": [1], "g": [1], "o": [0], "c": [0.25], "h": [0]}
 
 
+def params(shown):
+    """The three cells of a state, in the library's arrays; what `cells.json` does not name is 0."""
+    rng = np.random.default_rng(0)
+    cells = {"elman": elman_init(rng, 2, 1), "gru": gru_init(rng, 2, 1), "lstm": lstm_init(rng, 2, 1)}
+    for name, p in cells.items():
+        p.flat[:] = 0
+        for weights, value in CELLS["weights"][name].items():
+            getattr(p, weights)[:] = value
+    cells["elman"].W_h[:] = shown.w
+    cells["gru"].b_z[:] = shown.b_z
+    cells["lstm"].b_f[:] = shown.b_f
+    cells["lstm"].b_i[:] = -shown.b_f if shown.input_gate == "coupled" else 0
+    return cells
+
+
+@pytest.fixture(scope="module")
+def computed(inside):
+    """The states and gates of all steps as the page computes them, and by how much the states would differ at `at`."""
+
+    def computed(shown):
+        found = inside("cells")("compute", shown.state())
+        at = shown.at - 1
+        away = {name: abs(found["here"][name][at] - found["there"][name][at]) for name in STATES}
+        return found, away
+
+    return computed
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_states_are_those_of_the_library(seed):
-    explorer = random_explorer("cells", seed)
-    cells, value = explorer.params(), explorer.value
-    for turned in (1, -1):
-        xs = np.column_stack([[turned * explorer.x[0], *explorer.x[1:]], explorer.m])[:, None]
-        elman = elman_forward(xs, None, cells["elman"])[0]
-        gru = gru_forward(xs, None, cells["gru"])[0]
-        hs, _, tape = lstm_forward(xs, None, cells["lstm"])
-        states = {"elman": elman, "gru": gru, "c": tape.gate("c"), "lstm": hs}
-        if turned == 1:
-            here = states
-            for name, array in states.items():
-                np.testing.assert_allclose(value[name], array[:, 0, 0], rtol=0, atol=1e-12, err_msg=name)
-    for name, array in states.items():
-        gap = abs(array - here[name])[explorer.at - 1].item()
-        assert value["away"][name] == pytest.approx(gap, abs=1e-12), name
+def test_states_and_gates_are_those_of_the_library(computed, seed):
+    shown = random_explorer("cells", seed)
+    cells, (found, _) = params(shown), computed(shown)
+    for way, sign in (("here", 1), ("there", -1)):
+        xs = np.column_stack([[sign * shown.x[0], *shown.x[1:]], shown.m])[:, None]
+        h, _, gru = gru_forward(xs, None, cells["gru"])
+        hs, _, lstm = lstm_forward(xs, None, cells["lstm"])
+        wanted = {"elman": elman_forward(xs, None, cells["elman"])[0], "gru": h, "lstm": hs, "z": gru.gate("z")}
+        wanted |= {name: lstm.gate(name) for name in "cfi"}
+        assert found[way].keys() == wanted.keys()
+        for name, array in wanted.items():
+            np.testing.assert_allclose(found[way][name], array[:, 0, 0], rtol=0, atol=1e-12, err_msg=name)
 
 
-def test_default_shows_the_point():
+def test_default_shows_the_point(computed):
     """Open gates know the first input after 24 steps; Elman does not, and neither do gates with the usual biases."""
     start = CellsExplorer()
     assert start.at == T and start.x[0] == 1 and start.m[0] == 1
-    assert start.value["away"]["elman"] < 1e-3
-    assert min(start.value["away"][name] for name in ("gru", "c")) > 1.2
-    fresh = CellsExplorer(**CELLS["presets"]["fresh"]).value["away"]
+    _, away = computed(start)
+    assert away["elman"] < 1e-3
+    assert min(away[name] for name in ("gru", "c")) > 1.2
+    _, fresh = computed(CellsExplorer(**CELLS["presets"]["fresh"]))
     assert max(fresh.values()) < 0.01
-    pile = CellsExplorer(**CELLS["presets"]["pile"]).value
-    assert pile["away"]["c"] > 1.2 and pile["away"]["lstm"] < 0.2, "c tells, its output hardly"
-    assert pile["c"][-1] < -1, "what came later lies on top"
+    pile, away = computed(CellsExplorer(**CELLS["presets"]["pile"]))
+    assert away["c"] > 1.2 and away["lstm"] < 0.2, "c tells, its output hardly"
+    assert pile["here"]["c"][-1] < -1, "what came later lies on top"
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_coupled_lstm_cell_is_the_gru_state(seed):
+def test_coupled_lstm_cell_is_the_gru_state(computed, seed):
     """f = 1 − i = z, and with no weights from the state the candidates agree: c of the one is h of the other."""
-    explorer = random_explorer("cells", seed)
-    explorer.b_f, explorer.input_gate = explorer.b_z, "coupled"
-    np.testing.assert_allclose(explorer.value["c"], explorer.value["gru"], rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    pile = CellsExplorer(input_gate="free", x=[1.0] * T, lang=lang)
-    stills = [CellsExplorer(lang=lang), pile, *(random_explorer("cells", seed, lang=lang) for seed in range(4))]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          return [
-            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-rows').innerHTML],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
+    shown = random_explorer("cells", seed)
+    shown.b_f, shown.input_gate = shown.b_z, "coupled"
+    found = computed(shown)[0]["here"]
+    np.testing.assert_allclose(found["c"], found["gru"], rtol=0, atol=1e-14)
 
 
 def at_column(page, t, row):
     """The place on the page of column t in a row of the drawing."""
-    box = page.locator(".ex-rows").bounding_box()
-    layout = CELLS["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
-    zoom = box["width"] / layout["W"]
+    layout = layout_of(page, CELLS)
     place = layout["rows"][row]
-    x = layout["left"] + (t - 0.5) * layout["column"]
-    return box["x"] + zoom * x, box["y"] + zoom * (place["y"] + place.get("high", 0) / 2)
+    x, y = layout["left"] + (t - 0.5) * layout["column"], place["y"] + place.get("high", 0) / 2
+    return at_point(page, ".ex-rows", x, y)
 
 
 def test_pointer_makes_pulses_and_marks_and_moves_the_frame(visit):
@@ -116,10 +119,7 @@ def test_pointer_makes_pulses_and_marks_and_moves_the_frame(visit):
     page.mouse.click(*at_column(page, 9, "m"))
     state = state_in(page, "cells")
     assert state["m"] == [float(t in (1, 9)) for t in range(1, T + 1)] and state["at"] == 9
-    page.mouse.move(*at_column(page, 5, "gru"))
-    page.mouse.down()
-    page.mouse.move(*at_column(page, 12, "gru"))
-    page.mouse.up()
+    drag(page, at_column(page, 5, "gru"), at_column(page, 12, "gru"))
     page.mouse.move(*at_column(page, 20, "gru"))
     assert state_in(page, "cells")["at"] == 12
 

@@ -4,13 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
+from explorers import PHONE, at_point, layout_of, put, state_in
 from traitlets import TraitError
 
 from gru_lib import convert, gru_forward, gru_init
 from gru_lib.widgets import ConventionExplorer
-from gru_lib.widgets._modules import assemble
-from gru_lib.widgets.convention import CONVENTION, D, H, written
+from gru_lib.widgets.convention import CONVENTION, D, H
 
 LAYOUTS = {layout["id"]: layout for layout in CONVENTION["layouts"]}
 BARE = ("ai-edu", "goldberg")  # they have no biases
@@ -24,6 +23,20 @@ def filled(numbers, reset, *, bias=True):
         if (name[0] == "W" or bias) and (name != "b_hn" or p.reset_after):
             getattr(p, name)[...] = rows if name[0] == "W" else rows[0]
     return p
+
+
+def written(layout, p):
+    """The arrays of one layout, by the name they have there."""
+    if layout == "ours":
+        return {"W_x": p.W_x, "W_h": p.W_h, "b": p.b} | ({"b_hn": p.b_hn} if p.reset_after else {})
+    if layout == "torch":
+        return convert.to_torch([[p]])
+    if layout == "keras":
+        return dict(zip(("kernel", "recurrent_kernel", "bias"), convert.to_keras([p]), strict=True))
+    if layout == "onnx":
+        W, R, B = convert.to_onnx([p])
+        return {"W": W, "R": R} | ({} if B is None else {"B": B})
+    return convert.to_source(p, layout)
 
 
 def test_weights_come_from_their_seed():
@@ -70,30 +83,27 @@ def test_what_each_layout_says_of_itself_is_so(layout, reset):
         assert said["transposed"] == (abs(rows[0][1] - rows[0][0]) == H), "next in the row: the next input, not unit"
 
 
-@pytest.fixture(scope="module")
-def script(browser):
-    """A page with the functions of convention.mjs; call(text, argument) evaluates it there."""
-    page = browser.new_page()
-    page.add_script_tag(content=assemble("convention.mjs").rpartition("export default")[0])
-    yield page.evaluate
-    page.close()
+def ours(reset, convention="keep"):
+    """The GRU of the explorer, in our layout."""
+    return convert.with_convention(filled(CONVENTION["weights"], reset), convention)
 
 
 @pytest.mark.parametrize("convention", ["keep", "write"])
 @pytest.mark.parametrize("reset", RESETS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_javascript_writes_the_arrays_that_the_library_writes(script, layout, reset, convention):
+def test_javascript_writes_the_arrays_that_the_library_writes(inside, layout, reset, convention):
     shown = ConventionExplorer(reset=reset, convention=convention)
-    got = script(
-        """([id, s]) => Object.fromEntries(Object.entries(PLACES[id][s.reset] ?? {}).map(([name, rows]) =>
+    got = inside("convention")(
+        """(id, s) => Object.fromEntries(Object.entries(PLACES[id][s.reset] ?? {}).map(([name, rows]) =>
       [name, rows.map(row => row.map(place => numberAt(LAYOUTS.find(l => l.id === id), place, s)))]))""",
-        [layout, shown.state()],
+        layout,
+        shown.state(),
     )
     if not got:
         with pytest.raises(ValueError, match="not equivalent"):
-            written(layout, shown.params())
+            written(layout, ours(reset, convention))
         return
-    p = shown.params()
+    p = ours(reset, convention)
     if layout in BARE:
         p = convert.with_convention(filled(CONVENTION["weights"], reset, bias=False), convention)
     for name, array in written(layout, p).items():
@@ -103,10 +113,9 @@ def test_javascript_writes_the_arrays_that_the_library_writes(script, layout, re
 @pytest.mark.parametrize("reset", RESETS)
 def test_it_is_one_gru_in_all_layouts(reset):
     """Read back, every layout computes what ours computes."""
-    shown = ConventionExplorer(reset=reset)
     xs = np.random.default_rng(0).normal(size=(10, 4, D))
-    wanted = gru_forward(xs, None, shown.params())[0]
-    p = ConventionExplorer(reset=reset, convention="write").params()
+    wanted = gru_forward(xs, None, ours(reset))[0]
+    p = ours(reset, "write")
     back = [p, convert.from_keras(convert.to_keras([p]), "gru", reset_after=reset == "after")[0]]
     back += convert.from_onnx(*convert.to_onnx([p]), cell="gru", linear_before_reset=int(reset == "after"))
     if reset == "after":
@@ -117,60 +126,44 @@ def test_it_is_one_gru_in_all_layouts(reset):
         np.testing.assert_allclose(gru_forward(xs, None, q)[0], wanted, rtol=0, atol=1e-12)
 
 
-def test_default_shows_all_four_choices():
+@pytest.fixture(scope="module")
+def marked(inside):
+    """The marked number by our name, and where each layout has it: {address, v}, or None."""
+    script = """s => ({
+      ours: picked(s), places: Object.fromEntries(LAYOUTS.map(layout => [layout.id, find(layout, s)])),
+    })"""
+    return lambda **state: inside("convention")(script, ConventionExplorer(**state).state())
+
+
+def test_default_shows_all_four_choices(marked):
     """Negated in two, transposed in two, another block in two, and nowhere in PyTorch."""
-    value = ConventionExplorer().value
-    places, number = value["places"], value["number"]
+    places = marked()["places"]
+    number = places["ours"]["v"]
     assert [name for name, place in places.items() if place is None] == ["torch"]
-    assert [name for name, place in places.items() if place and place[1] == -number] == ["ai-edu", "goldberg"]
-    assert places["onnx"][0] == "R[0, 0, 1]" and places["ng"][0] == "W_az[0, 1]"
-    assert places["keras"][0] == "recurrent_kernel[1, 0]"
+    assert [name for name, place in places.items() if place and place["v"] == -number] == ["ai-edu", "goldberg"]
+    assert places["onnx"]["address"] == "R[0, 0, 1]" and places["ng"]["address"] == "W_az[0, 1]"
+    assert places["keras"]["address"] == "recurrent_kernel[1, 0]"
 
 
-def test_bias_inside_the_gate_has_a_place_of_its_own():
-    inside = ConventionExplorer(gate="n", part="b", row=1, column=1, reset="after").value
-    assert (inside["name"], inside["index"]) == ("b_hn", [1])
-    assert inside["places"]["torch"][0] == "bias_hh_l0[5]" and inside["places"]["keras"][0] == "bias[1, 5]"
-    outside = ConventionExplorer(gate="n", part="b", row=1, column=1, reset="before").value
-    assert outside["name"] == "b_n", "reset before has one bias"
+def test_bias_inside_the_gate_has_a_place_of_its_own(marked):
+    within = marked(gate="n", part="b", row=1, column=1, reset="after")
+    assert (within["ours"]["name"], within["ours"]["column"]) == ("b_hn", 1)
+    places = within["places"]
+    assert places["torch"]["address"] == "bias_hh_l0[5]" and places["keras"]["address"] == "bias[1, 5]"
+    outside = marked(gate="n", part="b", row=1, column=1, reset="before")
+    assert outside["ours"]["name"] == "b_n", "reset before has one bias"
     assert outside["places"]["ai-edu"] is None, "no biases there"
-
-
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    stills = [ConventionExplorer(lang=lang), *(random_explorer("convention", seed, lang=lang) for seed in range(5))]
-    stills += [ConventionExplorer(gate="n", part="b", row=1, reset="after", lang=lang)]
-    stills += [ConventionExplorer(gate="r", part="b", reset="after", convention="write", lang=lang)]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          return [
-            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-maps').innerHTML],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
 
 
 def at_number(page, layout, array, row, column):
     """The place on the page of a number of a layout."""
-    box = page.locator(".ex-maps").bounding_box()
-    L = CONVENTION["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
-    zoom, nth = box["width"] / L["W"], list(LAYOUTS).index(layout)
+    L, nth = layout_of(page, CONVENTION), list(LAYOUTS).index(layout)
     base = nth % L["columns"] * L["slot"][0], nth // L["columns"] * L["slot"][1]
     x, y = (
         b + o + CONVENTION["cell"] * (a + k + 0.5)
         for b, o, a, k in zip(base, CONVENTION["origin"], LAYOUTS[layout]["at"][array], (column, row), strict=True)
     )
-    return box["x"] + zoom * x, box["y"] + zoom * y
+    return at_point(page, ".ex-maps", x, y)
 
 
 def test_press_on_a_number_marks_it_everywhere(visit):
@@ -206,7 +199,7 @@ def test_radio_buttons_answer_the_keyboard(visit):
     page.keyboard.press("ArrowRight")
     assert state_in(page, "convention")["reset"] == "after"
     assert page.locator(".ex-none").count() > 0
-    assert "reset before only" in ConventionExplorer(reset="after").to_html()
+    assert "resets before only:" in page.locator(".ex-maps").text_content()
 
 
 def test_row_slider_ends_where_the_array_ends(visit):

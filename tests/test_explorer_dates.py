@@ -2,15 +2,23 @@
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, random_explorer, state_in
+from explorers import at_point, state_in
 from traitlets import TraitError
 
+from gru_lib import gru_forward
+from gru_lib.decode import greedy
 from gru_lib.layers import seq2seq_encode, seq2seq_step
-from gru_lib.models.translator import exact_match, translate
+from gru_lib.models.translator import exact_match, translate, translator_init
 from gru_lib.tasks.dates import ISO, WRITTEN, encode, pairs, split_days
 from gru_lib.widgets import DatesExplorer
-from gru_lib.widgets._modules import assemble, classic
-from gru_lib.widgets.dates import DATES, WEIGHTS, net, translate_text
+from gru_lib.widgets._modules import assemble, classic, data
+from gru_lib.widgets.dates import DATES
+
+WEIGHTS = data("dates-weights.json")  # of experiments/dates.py, and their accuracy
+NET = translator_init(
+    np.random.default_rng(0), WEIGHTS["E"], WEIGHTS["H"], source=WRITTEN, target=ISO, feed=True, dtype=float
+)
+NET.flat[:] = WEIGHTS["flat"]
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +35,13 @@ def loaded(browser):
 @pytest.mark.parametrize("text", [*DATES["presets"].values(), "7", " "])
 def test_javascript_encoder_and_decoder_equal_python(loaded, text):
     source = WRITTEN.tokens([text], reverse=True)[0]
-    state = seq2seq_encode(source, net())
+    state = seq2seq_encode(source, NET)
     states = loaded.evaluate("tokens => seq2seqStates(tokens, net)", source[:, 0].tolist())
-    np.testing.assert_allclose(states, translate_text(text).states[::-1], rtol=0, atol=1e-12)
+    wanted = gru_forward(NET.source.E[source], None, NET.encoder)[0]
+    np.testing.assert_allclose(states, wanted[:, 0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(states[-1], state[0][0], rtol=0, atol=1e-12)
     for token in (ISO.start, 3, 0):
-        wanted, after = seq2seq_step(net())(state, np.array([token]))
+        wanted, after = seq2seq_step(NET)(state, np.array([token]))
         got, new = loaded.evaluate(
             "([h, c, token]) => seq2seqStep(net)([h, c], token)", [state[0][0].tolist(), state[1][0].tolist(), token]
         )
@@ -47,7 +56,7 @@ def test_weights_are_for_the_alphabets_of_the_task():
 
 def test_stated_accuracy_is_that_of_the_rounded_weights():
     found = pairs(split_days(seed=1)[1])
-    said = translate(net(), encode(found), end=ISO.end, max_steps=12)
+    said = translate(NET, encode(found), end=ISO.end, max_steps=12)
     right = exact_match([ISO.text(tokens) for tokens in said.tokens], found.iso)
     assert right.mean() == pytest.approx(WEIGHTS["exact"], abs=1e-4) and right.mean() >= 0.999
 
@@ -59,33 +68,25 @@ def test_weights_are_rounded_and_small():
     assert len(gzip.compress(classic("dates").encode())) < 60_000
 
 
-def test_presets_of_the_six_languages_come_out_right():
-    for name, text in DATES["presets"].items():
-        assert (DatesExplorer(text=text).value["iso"] == "2026-03-07") == (name != "other")
+TRANSLATE = """text => {
+  const { tokens, logProb, states, read } = translateText(text);
+  return { tokens, logProb, states, read: read.join("") };
+}"""
 
 
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    stills = [DatesExplorer(text=text, lang=lang) for text in DATES["presets"].values()]
-    stills += [random_explorer("dates", seed, lang=lang) for seed in range(3)]
-    stills += [DatesExplorer(text="7 Ω ma\u0301rz <b>", at=11, lang=lang), DatesExplorer(text="", at=12, lang=lang)]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          return [
-            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-rows').innerHTML],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
+@pytest.mark.parametrize("name", DATES["presets"])
+def test_presets_of_the_six_languages_come_out_right(inside, name):
+    found = inside("dates")(TRANSLATE, DATES["presets"][name])
+    assert (ISO.text(found["tokens"]) == "2026-03-07") == (name != "other")
+    state = seq2seq_encode(WRITTEN.tokens([found["read"]], reverse=True)[0], NET)
+    said = greedy(seq2seq_step(NET), state, ISO.start, end=ISO.end, max_steps=12)
+    assert found["tokens"] == said.tokens.tolist()
+    assert found["logProb"] == pytest.approx(float(said.log_prob), rel=1e-9)
+
+
+def test_what_the_net_cannot_read_is_left_out(inside):
+    assert inside("dates")(TRANSLATE, "7 Ω ma\u0301rz <b>")["read"] == "7  márz b"
+    assert inside("dates")(TRANSLATE, "")["read"] == " "
 
 
 def test_typing_translates_at_once(visit):
@@ -107,11 +108,9 @@ def test_what_is_typed_is_never_read_as_html(visit):
 
 def test_click_frames_a_unit_and_a_character(visit):
     page = visit(DatesExplorer())
-    box = page.locator(".ex-rows").bounding_box()
     L = DATES["layout"]["wide"]
-    zoom = box["width"] / L["W"]
-    page.mouse.click(box["x"] + zoom * (L["left"] + 10.5 * L["span"] / 32), box["y"] + zoom * L["hand"]["mid"])
-    page.mouse.click(box["x"] + zoom * (L["left"] + 3.5 * L["span"] / 12), box["y"] + zoom * (L["write"]["tank"] + 5))
+    page.mouse.click(*at_point(page, ".ex-rows", L["left"] + 10.5 * L["span"] / 32, L["hand"]["mid"]))
+    page.mouse.click(*at_point(page, ".ex-rows", L["left"] + 3.5 * L["span"] / 12, L["write"]["tank"] + 5))
     state = state_in(page, "dates")
     assert (state["unit"], state["at"]) == (11, 4)
 

@@ -2,14 +2,24 @@
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, random_explorer, state_in
+from explorers import random_explorer, state_in
 from traitlets import TraitError
 
 from gru_lib import gru_forward, gru_init, gru_step
 from gru_lib.widgets import DropoutExplorer
-from gru_lib.widgets.dropout import DROP, SCHEMES, STORED, D, H, T, memory, uniform
+from gru_lib.widgets.dropout import DROP
 
-W = float(np.arctanh(STORED) / STORED)
+T, H, STORED = DROP["steps"], DROP["units"], DROP["stored"]
+
+
+def memory(z):
+    """A GRU whose units each hold the stored value without masks: r = 1, update gate z, n = tanh(w h)."""
+    p = gru_init(np.random.default_rng(0), 1, H)
+    p.flat[:] = 0
+    p.b_r[:] = 40  # σ(40) = 1 in float64
+    p.b_z[:] = np.log(z) - np.log1p(-z) if z else -700  # σ(−700) is about 1e−304
+    p.W_hn[:] = np.eye(H) * np.arctanh(STORED) / STORED
+    return p
 
 
 @pytest.mark.parametrize("place", ["read", "state"])
@@ -31,14 +41,10 @@ def test_javascript_memory_equals_the_library(maths, place, z):
     np.testing.assert_allclose(maths("maskedMemory", masks.tolist(), z, w, h0, place), wanted, rtol=1e-12, atol=1e-12)
 
 
-def test_numbers_drawn_are_the_same_in_both_languages(maths):
-    for seed in (0, 1, 57, 99):
-        for place in (0, 1, 23, 24, 191):
-            assert maths("uniform", seed, place) == uniform(seed, place)
-
-
-def test_numbers_drawn_look_even():
-    drawn = np.array([[uniform(seed, place) for place in range((D + H) * T)] for seed in range(100)])
+def test_numbers_drawn_look_even(maths):
+    count = (DROP["inputs"] + H) * T
+    script = "(seeds, places) => seeds.map(seed => places.map(place => uniform(seed, place)))"
+    drawn = np.array(maths(script, list(range(100)), list(range(count))))
     assert drawn.min() >= 0 and drawn.max() < 1
     share = np.histogram(drawn, bins=10, range=(0, 1))[0] / drawn.size
     assert np.abs(share - 0.1).max() < 5 * np.sqrt(0.09 / drawn.size)
@@ -46,68 +52,58 @@ def test_numbers_drawn_look_even():
         assert abs(pairs.mean() - 0.25) < 5 * np.sqrt(7 / 144 / pairs.size)
 
 
-def test_without_dropout_every_unit_holds_exactly():
+@pytest.fixture(scope="module")
+def computed(inside):
+    """What the page computes of a state: for each scheme its masks x and h, the states, and how many units hold."""
+    return lambda **state: inside("dropout")("compute", DropoutExplorer(**state).state())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_states_are_the_librarys_under_the_masks_that_are_drawn(computed, seed):
+    shown = random_explorer("dropout", seed)
+    p = memory(shown.z)
+    for scheme, found in computed(**shown.state()).items():
+        masks, h, states = np.array(found["h"]).T[:, None], np.full((1, H), STORED), []
+        for mask in masks:
+            if shown.place == "read":
+                h = gru_forward(np.zeros((1, 1, 1)), h, p, h_mask=mask[None])[1]
+            else:
+                h, _ = gru_step(np.zeros((1, 1)), h * mask, p)
+            states.append(h[0])
+        np.testing.assert_allclose(np.array(found["states"]).T, states, rtol=0, atol=1e-9, err_msg=scheme)
+        assert found["holds"] == (np.abs(states[-1] / STORED - 1) < 0.5).sum()
+
+
+def test_without_dropout_every_unit_holds_exactly(computed):
     for z in (0.0, 0.5, 0.999):
         for place in ("read", "state"):
-            explorer = DropoutExplorer(rate=0, z=z, place=place)
-            for scheme in SCHEMES:
-                np.testing.assert_allclose(explorer.states(scheme), STORED, rtol=0, atol=1e-12)
+            for found in computed(rate=0, z=z, place=place).values():
+                np.testing.assert_allclose(found["states"], STORED, rtol=0, atol=1e-12)
 
 
-def test_default_shows_three_fates():
+def test_default_shows_three_fates(computed):
     """The default state shows the point: all hold, the same few are lost, all are lost."""
-    value = DropoutExplorer().value
-    assert [value[scheme] for scheme in SCHEMES] == [6, 4, 0]
-    gate = DropoutExplorer(**DROP["presets"]["gate"]).value
-    assert [gate[scheme] for scheme in SCHEMES] == [6, 6, 6]
-    state = DropoutExplorer(**DROP["presets"]["state"]).value
-    assert [state[scheme] for scheme in SCHEMES] == [6, 0, 0]
+    holds = lambda **state: [found["holds"] for found in computed(**state).values()]  # noqa: E731
+    assert holds() == [6, 4, 0]
+    assert holds(**DROP["presets"]["gate"]) == [6, 6, 6]
+    assert holds(**DROP["presets"]["state"]) == [6, 0, 0]
 
 
-def test_masks_are_those_of_the_scheme():
-    explorer = DropoutExplorer(rate=0.5, seed=7)
-    x, h = explorer.masks("zaremba")
+def test_masks_are_those_of_the_scheme(computed):
+    found = computed(rate=0.5, seed=7)
+    x, h, same, naive = (
+        np.array(found[scheme][role])
+        for scheme, role in (("zaremba", "x"), ("zaremba", "h"), ("variational", "h"), ("naive", "h"))
+    )
     assert (h == 1).all() and len(set(map(tuple, x.T))) > 1
-    for mask in explorer.masks("variational"):
-        assert (mask == mask[:, :1]).all()
-    naive_x, naive_h = explorer.masks("naive")
-    np.testing.assert_array_equal(naive_x, x)
-    assert set(np.unique(naive_h)) == {0, 2} and (naive_h != naive_h[:, :1]).any()
+    assert (same == same[:, :1]).all() and np.ptp(found["variational"]["x"], axis=1).max() == 0
+    np.testing.assert_array_equal(found["naive"]["x"], x)
+    assert set(np.unique(naive)) == {0, 2} and (naive != naive[:, :1]).any()
 
 
-def test_a_higher_rate_drops_what_a_lower_one_dropped():
-    low, high = (DropoutExplorer(rate=rate).masks("naive")[1] == 0 for rate in (0.2, 0.6))
+def test_a_higher_rate_drops_what_a_lower_one_dropped(computed):
+    low, high = (np.array(computed(rate=rate)["naive"]["h"]) == 0 for rate in (0.2, 0.6))
     assert (high | ~low).all() and high.sum() > low.sum()
-
-
-def test_gate_of_the_memory_is_z():
-    for z in (0.0, 0.3, 0.999):
-        h, _ = gru_step(np.zeros((1, 1)), np.zeros((1, H)), memory(z))
-        assert (h == 0).all()
-        moved, _ = gru_step(np.zeros((1, 1)), np.full((1, H), 0.5), memory(z))
-        np.testing.assert_allclose(moved, z * 0.5 + (1 - z) * np.tanh(W * 0.5), rtol=1e-13)
-
-
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    stills = [DropoutExplorer(lang=lang), *(random_explorer("dropout", seed, lang=lang) for seed in range(5))]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          return [
-            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-blocks').innerHTML],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
 
 
 def test_radio_moves_the_mask_to_the_state(visit):

@@ -8,93 +8,18 @@ import json
 import re
 from functools import cache
 
-import numpy as np
 import page_checks
 import pytest
+from explorers import ALL, FAST, PHONE, PRINTED, WIDE, put, random_explorer, same_state, set_folds, state_in
 
 from gru_lib.widgets import EXPLORERS
-from gru_lib.widgets._explorer import Line, Natural, Number, Numbers, OneOf, Permutation, Whole, Wholes
-from gru_lib.widgets._modules import HERE
-
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-ALL = sorted(EXPLORERS)
-NEW = [name for name in ALL if name != "gate"]  # the gate explorer's own file holds the same for it
-
-
-def random_explorer(name, seed, **more):
-    """An explorer in a state drawn over its whole range."""
-    rng = np.random.default_rng(seed)
-    state = {}
-    for key, trait in EXPLORERS[name].class_traits(sync=True).items():
-        if isinstance(trait, Whole):
-            state[key] = int(rng.integers(trait.min, trait.max + 1))
-        elif isinstance(trait, Permutation):
-            state[key] = rng.permutation(trait.length).tolist()
-        elif isinstance(trait, Natural):
-            state[key] = str(int(rng.integers(0, 2 ** (trait.bits - 1))) * 2 + 1 >> int(rng.integers(0, trait.bits)))
-        elif isinstance(trait, Wholes):
-            state[key] = rng.integers(trait.min, trait.max + 1, trait.length).tolist()
-        elif isinstance(trait, Numbers):
-            state[key] = np.round(rng.uniform(trait.min, trait.max, trait.length), 2).tolist()
-        elif isinstance(trait, Number):
-            state[key] = round(rng.uniform(trait.min, trait.max), 3)
-        elif isinstance(trait, Line):
-            state[key] = "".join(rng.choice(list("aeinst ,=(")) for _ in range(trait.length // 2))
-        elif isinstance(trait, OneOf) and key != "lang":
-            state[key] = trait.values[rng.integers(len(trait.values))]
-    return EXPLORERS[name](**state, **more)
-
-
-def state_in(page, name):
-    """The state of the first explorer of the page."""
-    keys = [key for key in EXPLORERS[name].keys_of_state() if key != "lang"]
-    return page.evaluate(
-        """keys => {
-      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
-      return Object.fromEntries(keys.map(key => [key, model.get(key)]));
-    }""",
-        keys,
-    )
-
-
-def put(page, state):
-    page.evaluate(
-        """state => {
-      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
-      for (const [key, value] of Object.entries(state)) model.set(key, value);
-    }""",
-        state,
-    )
-
-
-# A clock ten times as fast, for movements that take 0.4 s each.
-FAST = """<script>{
-  const [now, frame] = [performance.now.bind(performance), requestAnimationFrame];
-  performance.now = () => 10 * now();
-  window.requestAnimationFrame = (draw) => frame((time) => draw(10 * time));
-}</script>"""
-
-# What of an explorer is on paper.
-PRINTED = {"svg": True, ".ex-say": True, "input": False, ".ex-presets": False}
-
-
-def set_folds(page, unfolded):
-    page.evaluate("open => document.querySelectorAll('details').forEach(d => { d.open = open; })", unfolded)
-
-
-def same_state(a, b, digits=1e-6):
-    assert a.keys() == b.keys()
-    for key, value in a.items():
-        if isinstance(value, str | bool):
-            assert value == b[key], key
-        else:
-            np.testing.assert_allclose(b[key], value, rtol=digits, atol=digits, err_msg=key)
-
+from gru_lib.widgets._modules import data
+from gru_lib.widgets._traits import Line
 
 # ------------------------------------------------------------------------------ tests that only read share a page
 
 
-@pytest.fixture(scope="module", params=NEW)
+@pytest.fixture(scope="module", params=ALL)
 def name(request):
     """An explorer: all tests that take it from here run for one before the next one's begin."""
     return request.param
@@ -126,25 +51,35 @@ def shown(visits, name):
         yield shown
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_axe_finds_nothing(shown, width):
+# Two explorers are enough for axe at one width, and one at the other: it is slow.
+THIRD_AND_ON, SECOND_AND_ON = "[data-afm] ~ [data-afm] ~ [data-afm]", "[data-afm] ~ [data-afm]"
+
+
+def test_axe_finds_nothing(shown):
     """In the light, of everything; in the dark, of the colours, as nothing else differs there."""
-    page = shown(width)
+    page = shown(1280)
     set_folds(page, True)
-    third_and_on = "[data-afm] ~ [data-afm] ~ [data-afm]"  # two are enough, and axe is slow
-    light = page_checks.axe(page, third_and_on, preload=False)
+    light = page_checks.axe(page, THIRD_AND_ON, preload=False)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    dark = page_checks.axe(page, third_and_on, preload=False, runOnly=["color-contrast", "link-in-text-block"])
+    dark = page_checks.axe(page, THIRD_AND_ON, preload=False, runOnly=["color-contrast", "link-in-text-block"])
     page.evaluate("document.documentElement.dataset.theme = 'light'")
     assert (light, dark) == ([], [])
 
 
+def test_axe_finds_nothing_on_a_phone(shown):
+    """The colours are the same there as on a wide page."""
+    page = shown(390)
+    set_folds(page, True)
+    assert page_checks.axe(page, SECOND_AND_ON, preload=False) == []
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_nothing_is_wider_than_a_phone(shown, lang):
+    """But the equations of the gate explorer, which scroll in a box of their own."""
     page = shown(390, lang)
     set_folds(page, True)
     wide = page.evaluate("""() => [...document.querySelectorAll('main *')]
-      .filter(e => !e.closest('svg') && e.getBoundingClientRect().right > innerWidth + 0.5)
+      .filter(e => !e.closest('svg, .ex-equations > *') && e.getBoundingClientRect().right > innerWidth + 0.5)
       .map(e => e.outerHTML.slice(0, 80))""")
     assert wide == []
     assert page.evaluate("document.documentElement.scrollWidth") == 390
@@ -205,10 +140,10 @@ def test_room_is_kept_for_the_explorer_before_it_wakes(shown, width):
     assert abs(live - kept) < 40
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_words_are_those_of_the_page(shown, name, lang):
-    page = shown(1280, lang)
-    words = json.loads((HERE / f"{name}.json").read_text("utf-8"))["words"]
+@pytest.mark.parametrize(("width", "lang"), [(1280, "en"), (390, "zh")])
+def test_words_are_those_of_the_page(shown, name, width, lang):
+    page = shown(width, lang)
+    words = data(f"{name}.json")["words"]
     assert page.locator(f".gru-{name}[role=group]").first.get_attribute("aria-label") == words[lang]["title"]
     text = page.evaluate("document.querySelector('main').innerHTML")
     text = re.sub('data-state="[^"]*"', "", text)
@@ -233,43 +168,73 @@ def test_print_keeps_the_drawing_and_drops_the_controls(shown):
     assert {each: count > 0 for each, count in kept.items()} == PRINTED
 
 
-# ------------------------------------------------------------------------------ each on a page of its own
+def test_without_javascript_there_is_a_picture_with_a_caption(visits, name):
+    with visits(f"still {name}") as visit:
+        page = visit(EXPLORERS[name](), viewport=WIDE, java_script_enabled=False)
+        shown = {}
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            (shown[width],) = [svg for svg in page.locator("svg").all() if svg.is_visible()]
+            caption = page.locator("figcaption").inner_text()
+            assert len(caption) > 60 and not re.search(r"[{}]|None|nan", caption)
+            assert caption in shown[width].get_attribute("aria-label")
+            assert shown[width].bounding_box()["width"] > 340
+            heights = [page.locator(each).bounding_box()["height"] for each in ("[data-afm]", "figure")]
+            assert heights[0] < heights[1] + 40, "room kept for what will not come"
+        assert [shown[w].get_attribute("class").split("-")[-1] for w in (1280, 390)] == ["wide", "slim"]
 
 
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["1280", "390"])
-@pytest.mark.parametrize("name", NEW)
-def test_without_javascript_there_is_a_picture_with_a_caption(visit, name, viewport):
-    page = visit(EXPLORERS[name](), viewport=viewport, java_script_enabled=False)
-    pictures = [svg for svg in page.locator("svg").all() if svg.is_visible()]
-    assert len(pictures) == 1
-    caption = page.locator("figcaption").inner_text()
-    assert len(caption) > 60 and not re.search(r"[{}]|None|nan", caption)
-    assert caption in pictures[0].get_attribute("aria-label")
-    assert pictures[0].bounding_box()["width"] > 340
-    heights = [page.locator(each).bounding_box()["height"] for each in ("[data-afm]", "figure")]
-    assert heights[0] < heights[1] + 40, "room kept for what will not come"
+# ------------------------------------------------------------------------------ tests that use the controls share one
 
 
-@pytest.mark.parametrize("name", NEW)
-def test_every_slider_answers_the_keyboard_by_its_step(visit, name):
-    page = visit(EXPLORERS[name]())
-    set_folds(page, True)
-    for slider in page.locator("input[type=range]").all():
+@pytest.fixture(scope="module")
+def page_in_use(visits, name):
+    """One live explorer, which the tests of this section use in turn."""
+    state = {"reset": "after"} if name == "gate" else {}  # before, b_hn is not read
+    with visits(f"used {name}") as visit:
+        yield visit(EXPLORERS[name](**state))
+
+
+@pytest.fixture
+def used(page_in_use, name):
+    """The same explorer, set back to its start when a test is done with it."""
+    page_in_use.bring_to_front()
+    start = state_in(page_in_use, name)
+    yield page_in_use
+    put(page_in_use, start)
+
+
+def test_screen_readers_hear_the_sentence_once_it_rests(used):
+    say = used.locator(".ex-say")
+    assert say.get_attribute("aria-live") == "polite"
+    before = say.inner_text()
+    during = used.evaluate("""() => {
+      const input = document.querySelector('input[type=range]'), say = document.querySelector('.ex-say');
+      input.value = input.min;
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+      return say.textContent;
+    }""")
+    assert during == before, "a moving value must not be read out"
+    used.wait_for_function("old => document.querySelector('.ex-say').textContent !== old", arg=before)
+    assert used.locator("output").count() == 0, "every output would speak at every change"
+
+
+def test_every_slider_answers_the_keyboard_by_its_step(used):
+    set_folds(used, True)
+    for slider in used.locator("input[type=range]").all():
         key, step = slider.get_attribute("data-key"), float(slider.get_attribute("step"))
         before = float(slider.input_value())
         forward = before + step <= float(slider.get_attribute("max"))
         slider.focus()
-        page.keyboard.press("ArrowRight" if forward else "ArrowLeft")
+        used.keyboard.press("ArrowRight" if forward else "ArrowLeft")
         moved = before + (step if forward else -step)
         assert float(slider.input_value()) == pytest.approx(moved, abs=1e-9), key
         assert slider.get_attribute("aria-valuetext"), key
 
 
-@pytest.mark.parametrize("name", NEW)
-def test_drag_of_any_slider_redraws_in_the_next_frame(visit, name):
+def test_drag_of_any_slider_redraws_in_the_next_frame(used):
     """Over the whole range of each. Once a drawing has changed, the rest of the drag needs no frames."""
-    page = visit(EXPLORERS[name]())
-    still = page.evaluate(
+    still = used.evaluate(
         """async steps => {
       const drawn = () => [...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join();
       const still = [];
@@ -286,33 +251,47 @@ def test_drag_of_any_slider_redraws_in_the_next_frame(visit, name):
       }
       return still;
     }""",
-        20,
+        10,
     )
     assert still == [], "these change no drawing"
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-@pytest.mark.parametrize("name", NEW)
-def test_presets_and_start_again(visit, name, motion):
-    page = visit(random_explorer(name, 3), before=FAST, reduced_motion=motion)
+def test_model_moves_the_page_and_python_agrees_with_what_it_may_hold(used, name):
+    seen = set()
+    for seed in range(3):
+        put(used, {k: v for k, v in random_explorer(name, seed).state().items() if k != "lang"})
+        EXPLORERS[name](**state_in(used, name))
+        seen.add(used.evaluate("[...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join()"))
+    assert len(seen) == 3
+
+
+# ------------------------------------------------------------------------------ each on a page of its own
+
+
+AGAIN = """first => {
+  const model = afmHost.modelOf(document.querySelector('[data-afm]'));
+  return Object.entries(first).every(([key, value]) => String(model.get(key)) === String(value));
+}"""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_presets_and_start_again(visit, name):
+    """They glide; for a reader who asked for less motion they jump."""
+    page = visit(random_explorer(name, 3), before=FAST, reduced_motion="no-preference")
     first = state_in(page, name)
-    for button in page.locator("[data-preset]").all():
-        button.click()
-        if motion == "reduce":
-            assert button.get_attribute("aria-pressed") == "true"
-        else:
-            page.wait_for_function(
-                "b => document.querySelector(`[data-preset=${b}]`).getAttribute('aria-pressed') === 'true'",
-                arg=button.get_attribute("data-preset"),
-            )
-    page.locator("[data-again]").click()
-    page.wait_for_function(
-        """first => {
-      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
-      return Object.entries(first).every(([key, value]) => String(model.get(key)) === String(value));
-    }""",
-        arg=first,
-    )
+    for motion in ("reduce", "no-preference"):  # the window is used again: it ends as it began
+        page.emulate_media(reduced_motion=motion)
+        for button in page.locator("[data-preset]").all():
+            button.click()
+            if motion == "reduce":
+                assert button.get_attribute("aria-pressed") == "true"
+            else:
+                page.wait_for_function(
+                    "b => document.querySelector(`[data-preset=${b}]`).getAttribute('aria-pressed') === 'true'",
+                    arg=button.get_attribute("data-preset"),
+                )
+        page.locator("[data-again]").click()
+        page.wait_for_function(AGAIN, arg=first)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -335,18 +314,7 @@ def test_link_to_a_state_opens_that_state(visit, name):
     same_state(wanted, state_in(again, name))
 
 
-@pytest.mark.parametrize("name", NEW)
-def test_model_moves_the_page_and_python_agrees_with_what_it_may_hold(visit, name):
-    page = visit(EXPLORERS[name]())
-    seen = set()
-    for seed in range(3):
-        put(page, {k: v for k, v in random_explorer(name, seed).state().items() if k != "lang"})
-        EXPLORERS[name](**state_in(page, name))
-        seen.add(page.evaluate("[...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join()"))
-    assert len(seen) == 3
-
-
-@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("name", ALL)
 def test_clean_up_lets_go_of_everything(visit, folder, name):
     (folder / "catch.js").write_text(
         "window.afmHost = { register: (name, explorer) => { window.caught = explorer; } };", "utf-8"
@@ -365,38 +333,22 @@ def test_clean_up_lets_go_of_everything(visit, folder, name):
       stop();
       return [during, [ears.length, el.childElementCount]];
     }""")
-    assert during[0] > 0 and during[1] > 2
+    assert during[0] == len(EXPLORERS[name].keys_of_state()) - 1 and during[1] > 2, "an ear for each key but lang"
     assert left == [0, 0]
-
-
-@pytest.mark.parametrize("name", NEW)
-def test_screen_readers_hear_the_sentence_once_it_rests(visit, name):
-    page = visit(EXPLORERS[name]())
-    say = page.locator(".ex-say")
-    assert say.get_attribute("aria-live") == "polite"
-    before = say.inner_text()
-    during = page.evaluate("""() => {
-      const input = document.querySelector('input[type=range]'), say = document.querySelector('.ex-say');
-      input.value = input.min;
-      input.dispatchEvent(new Event('input', { bubbles: true }));
-      return say.textContent;
-    }""")
-    assert during == before, "a moving value must not be read out"
-    page.wait_for_function("old => document.querySelector('.ex-say').textContent !== old", arg=before)
 
 
 # ------------------------------------------------------------------------------ without a page
 
 
-@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("name", ALL)
 def test_words_exist_in_both_languages(name):
-    words = json.loads((HERE / f"{name}.json").read_text("utf-8"))["words"]
+    words = data(f"{name}.json")["words"]
     assert list(words["en"]) == list(words["zh"])
     for key, english in words["en"].items():
         assert set(re.findall(r"\{\w+\}", english)) == set(re.findall(r"\{\w+\}", words["zh"][key])), key
 
 
-@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("name", ALL)
 def test_static_html_holds_the_state(name):
     explorer = random_explorer(name, 5, anchor="it")
     text = explorer.to_html()

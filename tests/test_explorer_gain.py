@@ -1,15 +1,12 @@
-"""Gain and length (chapter 2): the curves are the norms of the library's Jacobians, in Python and in the page."""
-
-import re
+"""Gain and length (chapter 2): the curves of the page are the norms of the library's Jacobians."""
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
+from explorers import PHONE, at_point, layout_of, put, random_explorer, state_in
 from traitlets import TraitError
 
-from gru_lib import elman_init, elman_step, jacobian
+from gru_lib import elman_forward, elman_init, elman_step, jacobian
 from gru_lib.widgets import GainExplorer
-from gru_lib.widgets._decades import size
 from gru_lib.widgets.gain import GAIN, T
 
 
@@ -49,70 +46,62 @@ def test_net_and_inputs_come_from_their_seed():
     assert GAIN["net_radius"] == pytest.approx(np.abs(np.linalg.eigvals(W)).max(), rel=1e-14)
 
 
+@pytest.fixture(scope="module")
+def growth(inside):
+    """The curves of a state, as the page computes them, and their ends at its length."""
+
+    def growth(**state):
+        state = GainExplorer(**state).state()
+        curves = inside("gain")("growth", state)
+        return {name: curve[state["length"]] for name, curve in curves.items()}
+
+    return growth
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_curves_end_at_the_norm_of_the_whole_jacobian(seed):
+def test_curves_are_the_norms_of_the_librarys_jacobians(inside, seed):
     gain = random_explorer("gain", seed)
-    xs = np.array(GAIN["inputs"])[: gain.length, None]
+    curves = inside("gain")("growth", gain.state())
+    inputs, p = np.array(GAIN["inputs"])[:, None], elman_init(np.random.default_rng(0), 8, 8)
+    p.W_x[:], p.W_h[:], p.b[:] = np.eye(8), gain.radius / GAIN["net_radius"] * np.array(GAIN["W_h"]), 0
+    assert np.abs(np.linalg.eigvals(p.W_h)).max() == pytest.approx(gain.radius, rel=1e-12)
     for name, strength in (("rest", 0), ("driven", gain.strength)):
-        total = jacobian(strength * xs, None, gain.params()).total[0]
-        assert gain.value[name] == pytest.approx(np.linalg.norm(total, 2), rel=1e-9)
-    assert np.abs(np.linalg.eigvals(gain.params().W_h)).max() == pytest.approx(gain.radius, rel=1e-12)
+        J, wanted = np.eye(8), [1.0]
+        for step in jacobian(strength * inputs, None, p).steps[:, 0]:
+            J = step @ J
+            wanted.append(np.linalg.norm(J, 2))
+        np.testing.assert_allclose(np.array(curves[name], float), wanted, rtol=1e-9, err_msg=name)
+    hs = elman_forward(gain.strength * inputs, None, p)[0][:, 0]
+    logs = np.cumsum(np.log(((1 - hs**2) ** 2).mean(axis=1))) / np.arange(1, T + 1)
+    np.testing.assert_allclose(curves["slope"], np.append(1, np.exp(logs / 2)), rtol=1e-9)
 
 
-def test_default_explodes_at_rest_and_fades_when_driven():
+def test_default_explodes_at_rest_and_fades_when_driven(growth):
     """The default state shows the point: one radius, two fates."""
-    value = GainExplorer().value
-    assert value["radius"] == 1.1
-    assert value["rest"] > 1e4
-    assert value["driven"] < 1e-8
-    assert value["radius"] * value["slope"] < 0.9
+    ends = growth()
+    assert GAIN["start"]["radius"] == 1.1
+    assert ends["rest"] > 1e4
+    assert ends["driven"] < 1e-8
+    assert 1.1 * ends["slope"] < 0.9
 
 
-def test_without_inputs_the_driven_net_is_the_net_at_rest():
-    value = GainExplorer(strength=0, radius=0.93).value
-    assert value["driven"] == value["rest"]
-    assert value["slope"] == 1
-
-
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    """Two singular value routines: numbers agree to a hundredth of a unit of the drawing, all else exactly."""
-    stills = [GainExplorer(lang=lang), GainExplorer(strength=0, lang=lang)]
-    stills += [random_explorer("gain", seed, lang=lang) for seed in range(5)]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        (python, javascript), said = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          return [
-            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-growth').innerHTML],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        assert said[0] == said[1]
-        number = r"-?\d+(?:\.\d+)?"
-        assert re.sub(number, "#", python) == re.sub(number, "#", javascript)
-        wanted, got = ([float(v) for v in re.findall(number, text)] for text in (python, javascript))
-        np.testing.assert_allclose(got, wanted, rtol=0, atol=0.0101)
+def test_without_inputs_the_driven_net_is_the_net_at_rest(growth):
+    ends = growth(strength=0, radius=0.93)
+    assert ends["driven"] == pytest.approx(ends["rest"], rel=1e-12)
+    assert ends["slope"] == 1
 
 
 def test_pointer_in_the_drawing_moves_the_length(visit):
     page = visit(GainExplorer())
-    box, layout = page.locator(".ex-growth").bounding_box(), GAIN["layout"]["wide"]
-    zoom = box["width"] / layout["W"]
-    at = lambda t: box["x"] + zoom * (layout["left"] + t / T * (layout["right"] - layout["left"]))  # noqa: E731
-    page.mouse.move(at(30), box["y"] + 80)
+    layout = layout_of(page, GAIN)
+    at = lambda t: at_point(page, ".ex-growth", layout["left"] + t / T * (layout["right"] - layout["left"]), 80)  # noqa: E731
+    page.mouse.move(*at(30))
     page.mouse.down()
-    page.mouse.move(at(50), box["y"] + 80)
+    page.mouse.move(*at(50))
     assert state_in(page, "gain")["length"] == 50
-    page.mouse.move(at(-20), box["y"] + 80)
+    page.mouse.move(*at(-20))
     page.mouse.up()
-    page.mouse.move(at(70), box["y"] + 80)
+    page.mouse.move(*at(70))
     assert state_in(page, "gain")["length"] == 1
 
 
@@ -123,13 +112,14 @@ def test_finger_moves_the_length(visit):
     assert 30 < state_in(page, "gain")["length"] < 60
 
 
-def test_sentence_holds_the_numbers_of_the_library(visit):
-    gain = GainExplorer(radius=1.5, strength=3, length=80)
+def test_sentence_holds_the_ends_of_the_curves(visit, inside, growth):
+    state = {"radius": 1.5, "strength": 3, "length": 80}
+    ends = growth(**state)
     page = visit(GainExplorer())
-    put(page, {"radius": 1.5, "strength": 3, "length": 80})
+    put(page, state)
     for v in ("rest", "driven"):
-        page.locator(".ex-say", has_text=size(gain.value[v])).wait_for()
-    slope = gain.value["slope"]
+        page.locator(".ex-say", has_text=inside("gain")("size", ends[v])).wait_for()
+    slope = ends["slope"]
     page.locator(".ex-say", has_text=f"1.50 × {slope:.2f} = {1.5 * slope:.2f}").wait_for()
 
 
@@ -137,8 +127,8 @@ def test_sentence_holds_the_numbers_of_the_library(visit):
     ("v", "words"),
     [(0.5, "0.50"), (31.4, "31"), (0.0042, "4.2\u00a0·\u00a010⁻³"), (9.96e17, "1.0\u00a0·\u00a010¹⁸")],
 )
-def test_sizes_are_written_with_two_digits(v, words):
-    assert size(v) == words
+def test_sizes_are_written_with_two_digits(inside, v, words):
+    assert inside("gain")("size", v) == words
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
+from explorers import PHONE, at_column, drag, put, random_explorer, state_in
 from traitlets import TraitError
 
 from gru_lib.gates import convex_update
@@ -25,66 +25,33 @@ def test_javascript_gated_states_equal_convex_update(maths, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_weights_give_the_framed_state(seed):
+def test_states_are_the_librarys_and_the_weights_give_the_framed_one(inside, seed):
     memory = random_explorer("hold", seed)
-    value = memory.value
-    assert len(value["w"]) == memory.at + 1
-    assert sum(value["w"]) == pytest.approx(1, abs=1e-12)
-    assert np.dot(value["w"][1:], memory.n[: memory.at]) == pytest.approx(value["h"][memory.at - 1], abs=1e-12)
+    found = inside("hold")("compute", memory.state())
+    h = np.zeros(1)
+    for t in range(T):
+        h, _ = convex_update(np.array([1 - memory.z[t]]), np.array([memory.n[t]]), h)
+        assert found["h"][t] == pytest.approx(h.item(), abs=1e-12)
+    assert len(found["w"]) == memory.at + 1
+    assert sum(found["w"]) == pytest.approx(1, abs=1e-12)
+    assert np.dot(found["w"][1:], memory.n[: memory.at]) == pytest.approx(found["h"][memory.at - 1], abs=1e-12)
 
 
-def test_default_holds_the_number_of_step_5_to_the_end():
+def test_default_holds_the_number_of_step_5_to_the_end(inside):
     """The default state shows the point."""
     memory = HoldExplorer()
     assert HOLD["store"] == 5 and memory.n[4] == max(memory.n) == 0.9
-    assert memory.value["w"][5] == pytest.approx(0.98 * 0.99**19, abs=1e-12)
-    assert memory.value["w"][5] > 0.8
-    leak = HoldExplorer(z=[0.02 if t == 5 else 0.9 for t in range(1, T + 1)])
-    assert leak.value["w"][5] < 0.14
-
-
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    latch = HoldExplorer(z=[float(t != 5) for t in range(1, T + 1)], lang=lang)
-    stills = [HoldExplorer(lang=lang), latch, *(random_explorer("hold", seed, lang=lang) for seed in range(4))]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          return [
-            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-rows').innerHTML],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
-
-
-def at_column(page, t, row, share):
-    """The place on the page of column t in a row of the drawing; share 0 is the row's top, 1 its bottom."""
-    box = page.locator(".ex-rows").bounding_box()
-    layout = HOLD["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
-    zoom = box["width"] / layout["W"]
-    place = layout[row]
-    top, high = (place["y"] - place["half"], 2 * place["half"]) if "half" in place else (place["y"], place["high"])
-    x = layout["left"] + (t - 0.5) * layout["column"]
-    return box["x"] + zoom * x, box["y"] + zoom * (top + share * high)
+    w = inside("hold")("compute", memory.state())["w"]
+    assert w[5] == pytest.approx(0.98 * 0.99**19, abs=1e-12)
+    assert w[5] > 0.8
+    memory.z = [0.02 if t == 5 else 0.9 for t in range(1, T + 1)]
+    assert inside("hold")("compute", memory.state())["w"][5] < 0.14
 
 
 def test_pointer_pulls_gates_column_by_column(visit):
     page = visit(HoldExplorer(z=[1.0] * T))
-    page.mouse.move(*at_column(page, 8, "z", 0.5))
-    page.mouse.down()
-    for t in range(9, 13):
-        page.mouse.move(*at_column(page, t, "z", 0.5))
-    page.mouse.up()
-    page.mouse.move(*at_column(page, 20, "z", 0.5))
+    drag(page, *(at_column(page, HOLD, t, "z", 0.5) for t in range(8, 13)))
+    page.mouse.move(*at_column(page, HOLD, 20, "z", 0.5))
     z = state_in(page, "hold")["z"]
     assert z[7:12] == pytest.approx([0.5] * 5, abs=0.03)
     assert z[:7] == [1] * 7 and z[12:] == [1] * 12
@@ -93,18 +60,15 @@ def test_pointer_pulls_gates_column_by_column(visit):
 
 def test_pointer_beyond_the_row_closes_the_gate_no_further(visit):
     page = visit(HoldExplorer())
-    page.mouse.move(*at_column(page, 8, "z", 0.5))
-    page.mouse.down()
-    page.mouse.move(*at_column(page, 8, "z", 3))
-    page.mouse.up()
+    drag(page, at_column(page, HOLD, 8, "z", 0.5), at_column(page, HOLD, 8, "z", 3))
     assert state_in(page, "hold")["z"][7] == 0
 
 
 def test_finger_sets_a_candidate_and_moves_the_frame(visit):
     page = visit(HoldExplorer(), viewport=PHONE, has_touch=True)
     page.locator(".ex-rows").scroll_into_view_if_needed()
-    page.touchscreen.tap(*at_column(page, 3, "n", 0.0))
-    page.touchscreen.tap(*at_column(page, 9, "h", 0.5))
+    page.touchscreen.tap(*at_column(page, HOLD, 3, "n", 0.0))
+    page.touchscreen.tap(*at_column(page, HOLD, 9, "h", 0.5))
     state = state_in(page, "hold")
     assert state["n"][2] == pytest.approx(1, abs=0.05)
     assert state["at"] == 9

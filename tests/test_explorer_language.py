@@ -5,15 +5,20 @@ import json
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, put, random_explorer, state_in
+from explorers import at_point, put, random_explorer, state_in
 from traitlets import TraitError
 
 from experiments import language_model
-from gru_lib.models.language_model import lm_bits, lm_logits
+from gru_lib import gru_step
+from gru_lib.models.language_model import lm_bits, lm_init, lm_logits
+from gru_lib.ops import log_softmax
 from gru_lib.tasks.text import english
 from gru_lib.widgets import LanguageExplorer
-from gru_lib.widgets._modules import classic
-from gru_lib.widgets.language import LANGUAGE, LENGTH, NET, _pick, tempered, trained, uniform, write
+from gru_lib.widgets._modules import classic, data
+from gru_lib.widgets.language import LANGUAGE, read_net, trained
+
+NET = data("language-net.json")
+LENGTH = LANGUAGE["limits"]["at"][1]
 
 READ = """((net, tokens) => {
   const m = readLanguageNet(net);
@@ -28,33 +33,67 @@ READ = """((net, tokens) => {
 
 def test_javascript_step_equals_the_library(maths):
     tokens = english().encode('The "while" statement is used for\n   repeated execution').tolist()
-    run = write(english().decode(tokens), 1.0, 1)
-    logits, _ = lm_logits(trained(), np.array(tokens)[:, None])
-    for t, (got, wanted) in enumerate(zip(maths(READ, NET, tokens), run.steps, strict=False)):
+    m = trained()
+    logits, _ = lm_logits(m, np.array(tokens)[:, None])
+    h = np.zeros((1, m.rnn.H))
+    for t, got in enumerate(maths(READ, NET, tokens)):
+        h, cache = gru_step(m.embed.E[None, tokens[t]], h, m.rnn)
+        wanted = {"r": cache.r[0], "z": cache.z[0], "h": h[0], "a": logits[t, 0]}
         for name, array in wanted.items():
             np.testing.assert_allclose(got[name], array, rtol=0, atol=1e-12, err_msg=f"{name} {t}")
-        np.testing.assert_allclose(got["a"], logits[t, 0], rtol=0, atol=1e-12)
+
+
+def tempered(a, temperature):
+    """softmax(a / temperature) without the unknown character; temperature 0 is all on the largest."""
+    a = np.where(np.arange(len(a)) == 0, -np.inf, a)
+    if temperature == 0:
+        return (np.arange(len(a)) == a.argmax()).astype(float)
+    return np.exp(log_softmax(a / temperature))
 
 
 @pytest.mark.parametrize("temperature", [0, 0.05, 0.7, 1, 2])
-def test_javascript_temperature_and_draws_equal_python(maths, temperature):
+def test_javascript_temperature_is_the_softmax_and_picks_by_its_shares(maths, temperature):
     rng = np.random.default_rng(0)
-    for seed in range(5):
+    for _ in range(5):
         a = rng.normal(size=30) * 5
-        p = tempered(a, temperature)
-        np.testing.assert_allclose(maths("tempered", a.tolist(), temperature, 0), p, rtol=0, atol=1e-12)
+        p = np.array(maths("tempered", a.tolist(), temperature, 0))
+        np.testing.assert_allclose(p, tempered(a, temperature), rtol=0, atol=1e-12)
         assert p[0] == 0 and p.sum() == pytest.approx(1, abs=1e-12)
-        for place in (0, 1, 399):
-            u = uniform(seed, place)
-            assert maths("uniform", seed, place) == u and 0 <= u < 1
-            assert maths("pick", p.tolist(), u) == _pick(p, u)
+        for u in rng.random(3):
+            assert maths("pick", p.tolist(), u) == int((np.cumsum(p) > u).argmax())
 
 
-def test_draws_are_even_and_do_not_repeat_between_seeds():
-    u = np.array([[uniform(seed, place) for place in range(LENGTH)] for seed in range(1, 100)])
-    assert len(np.unique(u)) == u.size
+def test_draws_are_even_and_do_not_repeat_between_seeds(maths):
+    script = "(seeds, places) => seeds.map(seed => places.map(place => uniform(seed, place)))"
+    u = np.array(maths(script, list(range(1, 100)), list(range(LENGTH))))
+    assert u.min() >= 0 and u.max() < 1 and len(np.unique(u)) == u.size
     assert np.abs(np.histogram(u, bins=20, range=(0, 1))[0] / u.size - 0.05).max() < 0.005
     assert abs(np.corrcoef(u[:, :-1].ravel(), u[:, 1:].ravel())[0, 1]) < 0.02
+
+
+WRITE = """state => {
+  const run = begin(state, null);
+  writeOn(run, 1e9);
+  return { given: run.given, tokens: run.tokens, shown: run.steps.map(step => step[state.show][state.unit - 1]) };
+}"""
+
+
+@pytest.fixture(scope="module")
+def write(inside):
+    """What the page writes on a prefix to its end, and what the unit shown held after each character."""
+    return lambda **state: inside("language")(WRITE, LanguageExplorer(**state).state())
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_page_writes_what_the_librarys_model_gives(write, maths, seed):
+    shown = random_explorer("language", seed, prefix="for i in range(", show="h")
+    run = write(**shown.state())
+    tokens = np.array(run["tokens"])
+    logits, _ = lm_logits(trained(), tokens[:LENGTH, None])
+    assert english().decode(tokens[: run["given"]]) == shown.prefix and len(tokens) == LENGTH + 1
+    for t in range(run["given"] - 1, LENGTH):
+        u = maths("uniform", shown.seed, t + 1 - run["given"])
+        assert tokens[t + 1] == (np.cumsum(tempered(logits[t, 0], shown.temperature)) > u).argmax(), t
 
 
 def test_the_net_is_worth_what_it_says_it_is():
@@ -73,9 +112,6 @@ def test_rounding_keeps_every_weight_within_half_a_step():
     W = np.random.default_rng(0).normal(size=(20, 7)) * np.arange(1, 8)
     stored = language_model.rounded(W)
     net = {"V": 20, "D": 7, "H": 1, "arrays": {}}
-    from gru_lib.models.language_model import lm_init
-    from gru_lib.widgets.language import read_net
-
     shapes = {name: a.shape for name, a in lm_init(np.random.default_rng(0), 20, 7, 1).items()}
     net["arrays"] = {n: {"shape": list(s), "values": np.zeros(s).tolist()} for n, s in shapes.items()}
     net["arrays"]["embed.E"] = json.loads(json.dumps(stored))
@@ -91,34 +127,7 @@ def written(page, nth=0):
     )
 
 
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    stills = [LanguageExplorer(lang=lang), *(random_explorer("language", seed, lang=lang) for seed in range(3))]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        written(page, nth)
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const slim = live.firstChild.classList.contains('ex-slim');
-          const pairs = [
-            [host.querySelector('.ex-only-' + (slim ? 'slim' : 'wide')).innerHTML,
-             live.querySelector('.ex-lines').innerHTML],
-          ];
-          if (!slim) { // the sentence is that of the wide drawing
-            pairs.push([host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent]);
-          }
-          return pairs;
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
-
-
-def test_the_reader_types_and_the_model_writes_on(visit):
+def test_the_reader_types_and_the_model_writes_on(visit, write):
     page = visit(LanguageExplorer())
     page.locator("input[type=text]").fill("A string is ")
     written(page)
@@ -128,7 +137,7 @@ def test_the_reader_types_and_the_model_writes_on(visit):
     whole = page.evaluate(
         "[...document.querySelectorAll('.ex-lines text[x*=\" \"]')].map(t => t.textContent).join('')"
     ).replace("\u00a0", " ")
-    text = LanguageExplorer(prefix="A string is ").value["text"].replace("\n", "↵")
+    text = english().decode(np.array(write(prefix="A string is ")["tokens"])).replace("\n", "↵")
     assert len(whole) > 150 and text.startswith(whole[:150])
 
 
@@ -143,9 +152,8 @@ def test_a_line_break_is_typed_as_an_arrow(visit):
 def test_a_press_frames_a_character(visit):
     page = visit(LanguageExplorer())
     written(page)
-    box, L = page.locator(".ex-lines").bounding_box(), LANGUAGE["layout"]["wide"]
-    zoom = box["width"] / L["W"]
-    page.mouse.click(box["x"] + zoom * (L["left"] + 4.5 * L["step"]), box["y"] + zoom * L["top"])
+    layout = LANGUAGE["layout"]["wide"]
+    page.mouse.click(*at_point(page, ".ex-lines", layout["left"] + 4.5 * layout["step"], layout["top"]))
     assert state_in(page, "language")["at"] == 5
     assert page.locator(".ex-now").text_content().startswith('character 5\u2003"')
 
@@ -158,11 +166,11 @@ def test_the_prefix_may_stand_in_a_link(visit):
     assert {k: state_in(page, "language")[k] for k in ("prefix", "unit")} == {"prefix": "See section ", "unit": 7}
 
 
-def test_default_shows_a_unit_that_follows_quotation_marks():
-    value = LanguageExplorer(prefix='an "inner" word and "another one" here').value
-    h = np.array(value["shown"][:38])
-    inside = np.array([value["text"][: i + 1].count('"') % 2 == 1 for i in range(38)])
-    assert abs(h[inside].mean() - h[~inside].mean()) > 0.5
+def test_default_shows_a_unit_that_follows_quotation_marks(write):
+    prefix = 'an "inner" word and "another one" here'
+    h = np.array(write(prefix=prefix)["shown"][: len(prefix)])
+    quoted = np.array([prefix[: i + 1].count('"') % 2 == 1 for i in range(len(prefix))])
+    assert abs(h[quoted].mean() - h[~quoted].mean()) > 0.5
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, random_explorer, state_in
+from explorers import PHONE, random_explorer, state_in
 from traitlets import TraitError
 
-from gru_lib import elman_init, elman_step
+from gru_lib import elman_forward, elman_init, elman_step
+from gru_lib.cells import cbow_forward, cbow_init
 from gru_lib.widgets import ReorderExplorer
 from gru_lib.widgets.reorder import REORDER
+
+START = REORDER["start"]
 
 
 def test_javascript_linear_step_equals_python(maths):
@@ -22,54 +25,53 @@ def test_javascript_linear_step_equals_python(maths):
     np.testing.assert_allclose(got, elman_step(x, h, p)[0][0], rtol=0, atol=1e-12)
 
 
-def test_sum_is_the_same_to_the_last_bit_for_every_order():
-    for order in permutations(range(5)):
-        assert ReorderExplorer(order=order).value["sum"] == 0
+@pytest.fixture(scope="module")
+def differences(inside):
+    """For orders and a factor, how far apart each net's two last states are, as the page computes it."""
+    script = """(orders, factor) => orders.map(order => Object.fromEntries(
+      Object.entries(compare({ order, factor })).map(([net, { difference }]) => [net, difference])))"""
+    return lambda orders, factor=START["factor"]: inside("reorder")(script, orders, factor)
 
 
-def test_other_nets_notice_every_exchange_of_neighbours():
-    for i in range(4):
-        order = [0, 1, 2, 3, 4]
-        order[i], order[i + 1] = order[i + 1], order[i]
-        value = ReorderExplorer(order=order).value
-        assert value["linear"] > 0.01 and value["elman"] > 0.01
+@pytest.mark.parametrize("seed", range(3))
+def test_last_states_are_those_of_the_librarys_nets(inside, seed):
+    shown = random_explorer("reorder", seed)
+    embeddings = np.array(REORDER["embeddings"])
+    xs = np.stack([embeddings, embeddings[shown.order]], axis=1)  # (T, 2, H)
+    H = xs.shape[2]
+    wanted = {"sum": cbow_forward(xs, None, cbow_init(H))[1]}
+    for net, activation in (("linear", "linear"), ("elman", "tanh")):
+        p = elman_init(np.random.default_rng(0), H, H, activation=activation, bias=False)
+        p.W_x[:], p.W_h[:] = np.eye(H), shown.factor * np.eye(H)
+        wanted[net] = elman_forward(xs, None, p)[1]
+    for net, found in inside("reorder")("compare", shown.state()).items():
+        np.testing.assert_allclose([found["original"], found["yours"]], wanted[net], rtol=0, atol=1e-12, err_msg=net)
+        assert found["difference"] == pytest.approx(np.abs(wanted[net][0] - wanted[net][1]).max(), abs=1e-12)
 
 
-def test_linear_net_with_factor_one_is_the_sum():
+def test_sum_is_the_same_to_the_last_bit_for_every_order(differences):
+    found = differences(list(permutations(range(5))))
+    assert len(found) == 120 and {each["sum"] for each in found} == {0}
+
+
+def test_other_nets_notice_every_exchange_of_neighbours(differences):
+    swapped = [[1, 0, 2, 3, 4], [0, 2, 1, 3, 4], [0, 1, 3, 2, 4], [0, 1, 2, 4, 3]]
+    for found in differences(swapped):
+        assert found["linear"] > 0.01 and found["elman"] > 0.01
+
+
+def test_linear_net_with_factor_one_is_the_sum(differences):
     """Equation (W_h - I) = 0 of the chapter: order-blind exactly at factor 1; Elman's net is not even there."""
-    for order in ([4, 3, 2, 1, 0], [1, 0, 2, 3, 4]):
-        assert ReorderExplorer(order=order, factor=1).value["linear"] == 0
-        assert ReorderExplorer(order=order, factor=1).value["elman"] > 0.01
-        assert ReorderExplorer(order=order, factor=0.99).value["linear"] > 0
+    orders = [[4, 3, 2, 1, 0], [1, 0, 2, 3, 4]]
+    for found in differences(orders, 1):
+        assert found["linear"] == 0 and found["elman"] > 0.01
+    assert all(found["linear"] > 0 for found in differences(orders, 0.99))
 
 
-def test_default_shows_the_point():
-    value = ReorderExplorer().value
-    assert value["order"] != sorted(value["order"])
-    assert value["sum"] == 0 < 0.1 < min(value["linear"], value["elman"])
-
-
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    stills = [ReorderExplorer(lang=lang), ReorderExplorer(factor=1, lang=lang)]
-    stills += [random_explorer("reorder", seed, lang=lang) for seed in range(4)]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          return [
-            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-nets').innerHTML],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
+def test_default_shows_the_point(differences):
+    assert START["order"] != sorted(START["order"])
+    (found,) = differences([START["order"]])
+    assert found["sum"] == 0 < 0.1 < min(found["linear"], found["elman"])
 
 
 def chips(page):

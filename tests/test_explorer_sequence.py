@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, random_explorer, state_in
+from explorers import PHONE, at_point, drag, layout_of, state_in
 from traitlets import TraitError
 
 from experiments import explorer_nets
@@ -10,20 +10,15 @@ from gru_lib import gru_forward
 from gru_lib.models.hand_set import hand_set_gru
 from gru_lib.models.reader import reader_logits
 from gru_lib.widgets import SequenceExplorer
-from gru_lib.widgets._modules import assemble
-from gru_lib.widgets.sequence import NETS, SEQUENCE, T, answers, read_as
-from gru_lib.widgets.subtraction import network
+from gru_lib.widgets.sequence import NETS, SEQUENCE, T
 
 TASKS = ("keep", "skip", "afresh")
 
 
 @pytest.fixture(scope="module")
-def script(browser):
-    """A page with the functions of sequence.mjs."""
-    page = browser.new_page()
-    page.add_script_tag(content=assemble("sequence.mjs").rpartition("export default")[0])
-    yield page.evaluate
-    page.close()
+def script(inside):
+    """The functions of sequence.mjs."""
+    return inside("sequence")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -31,35 +26,32 @@ def script(browser):
 @pytest.mark.parametrize("task", TASKS)
 def test_javascript_runs_the_net_as_the_library_does(script, task, net, seed):
     tokens = np.random.default_rng(seed).integers(0, 3, T).tolist()
-    shown = SequenceExplorer(task=task, net=net, tokens=tokens)
-    got = script("compute", shown.state())
-    m, read = shown.model(), read_as(task, tokens)
-    xs = np.eye(m.rnn.D)[read][:, None]
+    got = script("compute", SequenceExplorer(task=task, net=net, tokens=tokens).state())
+    m = explorer_nets.from_lists(NETS["nets"][task][net])
+    xs = np.eye(m.rnn.D)[got["read"]][:, None]
     hs, _, tape = gru_forward(xs, None, m.rnn)
     for name, wanted in (("r", tape.gate("r")), ("z", tape.gate("z")), ("h", hs)):
         np.testing.assert_allclose([step[name] for step in got["steps"]], wanted[:, 0], rtol=0, atol=1e-12)
     bits = reader_logits(m, xs)[:, 0] > 0
     assert [step["says"] for step in got["steps"]] == (bits @ 2 ** np.arange(bits.shape[1])).tolist()
-    assert (got["read"], got["right"]) == (read, answers(task, read))
-    assert shown.value["right"] == got["right"]
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_right_answers_are_those_of_the_library(task):
+def test_right_answers_are_those_of_the_library(script, task):
     batch = explorer_nets.TASKS[task](np.random.default_rng(0), 50, 40)
-    for n in range(50):
-        bits = batch.ys[:, n].astype(int)
-        assert answers(task, batch.tokens[:, n].tolist()) == (bits @ 2 ** np.arange(bits.shape[1])).tolist()
+    found = script("(task, rows) => rows.map(read => answers(task, read))", task, batch.tokens.T.tolist())
+    bits = batch.ys.astype(int)  # (T, N, K)
+    assert found == (bits @ 2 ** np.arange(bits.shape[2])).T.tolist()
 
 
-def test_breaks_are_brackets_in_turn_for_the_task_that_skips():
-    assert read_as("skip", [2, 1, 2, 0, 2, 2]) == [2, 1, 3, 0, 2, 3]
-    assert read_as("afresh", [2, 1, 2]) == read_as("keep", [2, 1, 2]) == [2, 1, 2]
+def test_breaks_are_brackets_in_turn_for_the_task_that_skips(script):
+    assert script("readAs", "skip", [2, 1, 2, 0, 2, 2]) == [2, 1, 3, 0, 2, 3]
+    assert script("readAs", "afresh", [2, 1, 2]) == script("readAs", "keep", [2, 1, 2]) == [2, 1, 2]
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_stored_measurements_are_those_of_the_stored_weights(task):
-    m = network(NETS["nets"][task]["trained"])
+    m = explorer_nets.from_lists(NETS["nets"][task]["trained"])
     assert NETS["measured"][task] == explorer_nets.measure_reader(task, m)
     assert NETS["measured"][task] == NETS["tried"][task][NETS["seed"][task]]
     assert NETS["measured"][task]["right"] == 1 and len(NETS["tried"][task]) == 10
@@ -68,7 +60,7 @@ def test_stored_measurements_are_those_of_the_stored_weights(task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_hand_set_nets_are_those_of_the_chapter(task):
-    m = network(NETS["nets"][task]["hand"])
+    m = explorer_nets.from_lists(NETS["nets"][task]["hand"])
     assert (m.flat == explorer_nets.hand(task).flat).all()
     assert explorer_nets.measure_reader(task, m, 100) == {"right": 1, "longer": 1}
     if task != "keep":  # that has three classes in place of eight, and so a unit less
@@ -81,78 +73,65 @@ def test_a_training_made_anew_solves_the_task():
     assert explorer_nets.measure_reader("afresh", m, 200)["right"] > 0.99
 
 
-def test_default_shows_the_point():
+@pytest.fixture(scope="module")
+def value(script):
+    """A state, and what the page makes of it: read, says, right, and the arrays r, z, h, each (24, H)."""
+
+    def value(**state):
+        state = SequenceExplorer(**state).state()
+        c = script("compute", state)
+        columns = {name: np.array([step[name] for step in c["steps"]]) for name in ("says", "r", "z", "h")}
+        return state | {"read": c["read"], "right": c["right"]} | columns | {"says": columns["says"].tolist()}
+
+    return value
+
+
+def test_default_shows_the_point(value):
     """Inside the brackets the hand-set net keeps its count, whatever is read; a 1 outside turns it round."""
-    value = SequenceExplorer().value
-    read = read_as("skip", value["tokens"])
-    assert (value["task"], value["net"]) == ("skip", "hand") and value["says"] == value["right"]
+    start = value()
+    read = start["read"]
+    assert (start["task"], start["net"]) == ("skip", "hand") and start["says"] == start["right"]
     inside = slice(read.index(2), read.index(3))
-    assert read[value["at"] - 1] == 1 and inside.start < value["at"] - 1 < inside.stop
-    assert {z[0] for z in value["z"][inside]} == {1} and len({h[0] for h in value["h"][inside]}) == 1
+    assert read[start["at"] - 1] == 1 and inside.start < start["at"] - 1 < inside.stop
+    assert {z[0] for z in start["z"][inside]} == {1} and len({h[0] for h in start["h"][inside]}) == 1
     outside = range(inside.stop + 1, read.index(2, inside.stop))
-    assert [value["z"][t][0] < 1e-15 for t in outside] == [read[t] == 1 for t in outside]
+    assert [start["z"][t][0] < 1e-15 for t in outside] == [read[t] == 1 for t in outside]
 
 
-def test_break_shuts_both_gates_of_the_hand_set_net():
+def test_break_shuts_both_gates_of_the_hand_set_net(value):
     """And the state starts afresh. A trained net is right as well, and has its own way."""
-    value = SequenceExplorer(task="afresh", at=11).value
-    now = value["at"] - 1
-    assert value["tokens"][now] == 2 and value["says"] == value["right"]
-    assert value["r"][now] == [pytest.approx(0, abs=1e-15)] and value["z"][now] == [pytest.approx(0, abs=1e-15)]
-    assert value["h"][now - 1 : now + 1] == [[1], [-1]]
-    trained = SequenceExplorer(task="afresh", net="trained").value
-    assert trained["says"] == trained["right"] and min(trained["r"][now]) < 0.5 < max(trained["r"][now])
+    hand = value(task="afresh", at=11)
+    now = hand["at"] - 1
+    assert hand["tokens"][now] == 2 and hand["says"] == hand["right"]
+    np.testing.assert_allclose([hand["r"][now], hand["z"][now]], 0, rtol=0, atol=1e-15)
+    assert hand["h"][now - 1 : now + 1].tolist() == [[1], [-1]]
+    trained = value(task="afresh", net="trained")
+    assert trained["says"] == trained["right"] and trained["r"][now].min() < 0.5 < trained["r"][now].max()
 
 
-def test_trained_net_keeps_by_renewal_in_three_units():
+def test_trained_net_keeps_by_renewal_in_three_units(value):
     """Low z, and a candidate that sees the old state: r near 1."""
-    value = SequenceExplorer(task="keep", net="trained", tokens=SEQUENCE["presets"]["quiet"]).value
-    r, z, h = (np.array(value[name])[4:] for name in "rzh")
+    found = value(task="keep", net="trained", tokens=SEQUENCE["presets"]["quiet"])
+    r, z, h = (found[name][4:] for name in "rzh")
     by_renewal = [0, 1, 3]
     assert z[:, by_renewal].max() < 0.2 and r[:, by_renewal].min() > 0.9 and np.abs(h[:, by_renewal]).min() > 0.9
 
 
 @pytest.mark.parametrize("net", ["hand", "trained"])
 @pytest.mark.parametrize("task", TASKS)
-def test_presets_are_answered_right_but_for_a_rare_one(task, net):
+def test_presets_are_answered_right_but_for_a_rare_one(value, task, net):
     """Seventeen times noise in a row is rare in training: the net trained to start afresh lets go of the pulse."""
     for name, tokens in SEQUENCE["presets"].items():
-        value = SequenceExplorer(task=task, net=net, tokens=tokens).value
-        wrong = [t for t in range(1, T + 1) if value["says"][t - 1] != value["right"][t - 1]]
+        found = value(task=task, net=net, tokens=tokens)
+        wrong = [t for t in range(1, T + 1) if found["says"][t - 1] != found["right"][t - 1]]
         rare = (name, task, net) == ("quiet", "afresh", "trained")
         assert wrong == (list(range(18, T + 1)) if rare else [])
 
 
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    stills = [SequenceExplorer(lang=lang), *(random_explorer("sequence", seed, lang=lang) for seed in range(3))]
-    stills += [SequenceExplorer(task=task, net=net, lang=lang, at=4) for task in TASKS for net in ("hand", "trained")]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          const [a, b] = [host.querySelector('.ex-only-' + size), live.querySelector('.ex-rows')];
-          return [
-            [a.innerHTML, b.innerHTML], [a.getAttribute('viewBox'), b.getAttribute('viewBox')],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
-
-
 def at_step(page, t, y):
     """A point in column t of the drawing, y in its own units."""
-    box = page.locator(".ex-rows").bounding_box()
-    layout = SEQUENCE["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
-    zoom = box["width"] / layout["W"]
-    return box["x"] + zoom * (layout["left"] + (t - 0.5) * layout["column"]), box["y"] + zoom * y
+    layout = layout_of(page, SEQUENCE)
+    return at_point(page, ".ex-rows", layout["left"] + (t - 0.5) * layout["column"], y)
 
 
 def test_press_changes_a_token_and_a_drag_paints_it(visit):
@@ -160,11 +139,7 @@ def test_press_changes_a_token_and_a_drag_paints_it(visit):
     for token in (1, 2, 0):
         page.mouse.click(*at_step(page, 5, 36))
         assert state_in(page, "sequence")["tokens"][4] == token
-    page.mouse.move(*at_step(page, 8, 36))
-    page.mouse.down()
-    for t in (9, 10, 11):
-        page.mouse.move(*at_step(page, t, 36))
-    page.mouse.up()
+    drag(page, *(at_step(page, t, 36) for t in (8, 9, 10, 11)))
     page.mouse.move(*at_step(page, 20, 36))
     state = state_in(page, "sequence")
     assert [t + 1 for t, token in enumerate(state["tokens"]) if token == 1] == [8, 9, 10, 11]

@@ -4,14 +4,17 @@ import json
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, random_explorer, state_in
+from explorers import PHONE, at_column, drag, random_explorer, state_in
 from traitlets import TraitError
 
 from experiments.other_memories import right
 from gru_lib.cells import StackRNNState, stack_rnn_init, stack_rnn_step, stack_step
 from gru_lib.tasks.strings import reverse
 from gru_lib.widgets import StackExplorer
-from gru_lib.widgets.stack import BLANK, NET, STACK, T, trained_net
+from gru_lib.widgets._modules import HERE
+from gru_lib.widgets.stack import STACK, T, trained_net
+
+NET, BLANK = HERE / "stack-net.json", "\u00b7"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -56,93 +59,83 @@ def test_stored_net_says_every_short_word_backwards_as_its_file_states():
     assert NET.stat().st_size < 60_000
 
 
+@pytest.fixture(scope="module")
+def computed(inside):
+    """What the page computes of a state: the inputs, what is said, and of each step push, pop, strengths, weights."""
+    return lambda **state: inside("stack")("compute", StackExplorer(**state).state())
+
+
+def test_twelve_steps_by_hand_are_the_librarys(computed):
+    shown = random_explorer("stack", 0)
+    shown.who = "hand"
+    values, strengths = np.zeros((1, 0, 0)), np.zeros((1, 0))
+    for step, push, pop in zip(computed(**shown.state())["steps"], shown.push, shown.pop, strict=True):
+        nothing = np.zeros((1, 0))  # the letters are told by their places
+        _, values, strengths, cache = stack_step(nothing, np.array([push]), np.array([pop]), values, strengths)
+        np.testing.assert_allclose(step["strengths"], strengths[0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(step["weights"], cache.weights[0], rtol=0, atol=1e-12)
+
+
+def test_twelve_steps_by_the_net_are_the_librarys(computed):
+    found, p = computed(who="net", word="bead"), trained_net().rnn
+    symbols = [*STACK["letters"], BLANK]
+    state = StackRNNState(np.zeros((1, p.H)), np.zeros((1, p.M)), np.zeros((1, 0, p.M)), np.zeros((1, 0)))
+    for symbol, step in zip(found["inputs"], found["steps"], strict=True):
+        _, state, cache = stack_rnn_step(np.eye(len(symbols))[[symbols.index(symbol)]], state, p)
+        np.testing.assert_allclose([step["push"], step["pop"]], cache.gates[0][0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(step["strengths"], state.strengths[0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(step["weights"], cache.stack.weights[0], rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("word", ["face", "abcdef", "a", "", "Bead!", "hhhhhh", "abcdefgh"])
-def test_net_answers_the_word_backwards(word):
-    explorer = StackExplorer(word=word, who="net")
+def test_net_answers_the_word_backwards(computed, word):
+    found = computed(word=word, who="net")
     counted = [c for c in word.lower() if c in "abcdefgh"][:6]
-    assert "".join(explorer.value["says"]) == "".join(reversed(counted))
-    assert explorer.value["inputs"] == counted + [BLANK] * (T - len(counted))
+    assert found["answer"] == "".join(reversed(counted)) and found["right"]
+    assert found["inputs"] == counted + [BLANK] * (T - len(counted))
 
 
-def test_default_begins_with_the_example_that_the_chapter_works_by_hand():
-    value = StackExplorer().value
-    assert value["strengths"][:3] == [[0.8], [0.7, 0.5], [0.3, 0.0, 0.9]]
-    assert value["weights"][:3] == [[0.8], [0.5, 0.5], [0.1, 0.0, 0.9]]
-    assert value["at"] == 3 and "the topmost 1: 0.90 c + 0.10 a." in StackExplorer().fallback()
+def test_default_begins_with_the_example_that_the_chapter_works_by_hand(computed):
+    steps = computed()["steps"][:3]
+    assert [np.round(step["strengths"], 12).tolist() for step in steps] == [[0.8], [0.7, 0.5], [0.3, 0.0, 0.9]]
+    assert [np.round(step["weights"], 12).tolist() for step in steps] == [[0.8], [0.5, 0.5], [0.1, 0.0, 0.9]]
+    assert StackExplorer().at == 3 and "the topmost 1: 0.90 c + 0.10 a." in StackExplorer().fallback()
 
 
-def test_whole_steps_are_a_list_and_half_steps_never_get_deep():
-    whole = StackExplorer(**STACK["presets"]["whole"]).value
-    assert "".join(whole["says"]) == "abcdef" + "fedcba"
-    half = StackExplorer(**STACK["presets"]["half"]).value
-    assert all(sum(strengths) == 0.5 for strengths in half["strengths"])
-
-
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    stills = [StackExplorer(lang=lang), StackExplorer(lang=lang, who="net", word="bead", at=6)]
-    stills += [StackExplorer(lang=lang, **STACK["presets"]["half"])]
-    stills += [random_explorer("stack", seed, lang=lang) for seed in range(4)]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.classList.contains('ex-slim') || live.querySelector('.ex-slim') ? 'slim' : 'wide';
-          return [
-            [host.querySelector('.ex-only-' + size).innerHTML, live.querySelector('.ex-rows').innerHTML],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
-
-
-def at_column(page, t, row, share):
-    """The place on the page of column t in a row of the drawing; share 0 is the row's top, 1 its bottom."""
-    box = page.locator(".ex-rows").bounding_box()
-    layout = STACK["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
-    zoom, place = box["width"] / layout["W"], layout[row]
-    x, y = layout["left"] + (t - 0.5) * layout["column"], place["y"] + share * place["high"]
-    return box["x"] + zoom * x, box["y"] + zoom * y
+def test_whole_steps_are_a_list_and_half_steps_never_get_deep(computed):
+    assert computed(**STACK["presets"]["whole"])["answer"] == "abcdef" + "fedcba"
+    assert all(sum(step["strengths"]) == 0.5 for step in computed(**STACK["presets"]["half"])["steps"])
 
 
 def test_pointer_sets_push_and_pop_and_moves_the_frame(visit):
     page = visit(StackExplorer())
-    page.mouse.move(*at_column(page, 2, "push", 0.0))
-    page.mouse.down()
-    page.mouse.move(*at_column(page, 3, "push", 0.5))
-    page.mouse.up()
-    page.mouse.click(*at_column(page, 5, "pop", 1.0))
+    drag(page, at_column(page, STACK, 2, "push", 0.0), at_column(page, STACK, 3, "push", 0.5))
+    page.mouse.click(*at_column(page, STACK, 5, "pop", 1.0))
     state = state_in(page, "stack")
     assert state["push"][1:3] == pytest.approx([1, 0.5], abs=0.051) and state["pop"][4] == pytest.approx(0, abs=0.051)
-    page.mouse.click(*at_column(page, 9, "pile", 0.5))
+    page.mouse.click(*at_column(page, STACK, 9, "pile", 0.5))
     assert state_in(page, "stack")["at"] == 9
 
 
 def test_finger_sets_a_pop(visit):
     page = visit(StackExplorer(), viewport=PHONE, has_touch=True)
     page.locator(".ex-rows").scroll_into_view_if_needed()
-    page.touchscreen.tap(*at_column(page, 4, "pop", 0.0))
+    page.touchscreen.tap(*at_column(page, STACK, 4, "pop", 0.0))
     state = state_in(page, "stack")
     assert state["pop"][3] == pytest.approx(1, abs=0.051) and state["at"] == 4
 
 
-def test_typed_word_is_answered_and_a_slider_takes_the_net_over_by_hand(visit):
+def test_typed_word_is_answered_and_a_slider_takes_the_net_over_by_hand(visit, computed):
     page = visit(StackExplorer(who="net"))
     page.locator("[data-word]").fill("cab")
     page.locator(".ex-say", has_text="It answers bac, which is the word backwards").wait_for()
     assert state_in(page, "stack")["word"] == "cab"
-    by_net = StackExplorer(who="net", word="cab").value
+    by_net = [step["pop"] for step in computed(who="net", word="cab")["steps"]]
     page.locator("input[data-key=push]").focus()
     page.keyboard.press("Home")
     state = state_in(page, "stack")
     assert state["who"] == "hand" and state["push"][2] == 0
-    np.testing.assert_allclose(state["pop"], by_net["pop"], atol=0.005)
+    np.testing.assert_allclose(state["pop"], by_net, atol=0.005)
     page.locator("input[data-key=at]").focus()
     page.keyboard.press("ArrowRight")
     assert state_in(page, "stack")["at"] == 4

@@ -2,66 +2,70 @@
 
 import numpy as np
 import pytest
-from test_explorer_family import PHONE, WIDE, random_explorer, state_in
+from explorers import PHONE, at_point, drag, layout_of, state_in
 from traitlets import TraitError
 
 from experiments import explorer_nets
 from gru_lib import gru_forward
-from gru_lib.models.subtractor import hand_set, subtractor_predict
+from gru_lib.models.hand_set import hand_set
+from gru_lib.models.reader import subtractor_predict
 from gru_lib.tasks.subtraction import encode, random_pairs, subtract_bits
 from gru_lib.widgets import SubtractionExplorer
-from gru_lib.widgets._modules import assemble
-from gru_lib.widgets.subtraction import NETS, SUBTRACTION, network
+from gru_lib.widgets.subtraction import NETS, SUBTRACTION
 
 KINDS = ("four", "eight", "hand")
 PAIRS = [(2**64 - 1, 1), (2**63, 1), (2**53 + 1, 2**53), (0, 0), (3, 5), (14695981039346656037, 1099511628211)]
 
 
+COMPUTE = """s => {
+  const { T, hs, ys, wrong, said, right } = compute(s);
+  return { T, hs, ys, wrong, said: String(said), right: String(valueOf(right)) };
+}"""
+
+
 @pytest.fixture(scope="module")
-def script(browser):
-    """A page with the functions of subtraction.mjs."""
-    page = browser.new_page()
-    page.add_script_tag(content=assemble("subtraction.mjs").rpartition("export default")[0])
-    yield page.evaluate
-    page.close()
+def computed(inside):
+    """What the page computes of a state: the states hs, the probabilities ys, and the two numbers."""
+
+    def computed(**state):
+        found = inside("subtraction")(COMPUTE, SubtractionExplorer(**state).state())
+        return found | {"said": int(found["said"]), "right": int(found["right"])}
+
+    return computed
 
 
 @pytest.mark.parametrize("net", KINDS)
 @pytest.mark.parametrize(("a", "b"), PAIRS)
-def test_javascript_runs_the_net_as_the_library_does(script, net, a, b):
-    shown = SubtractionExplorer(a=a, b=b, net=net)
-    got = script(
-        """s => { const { hs, ys, wrong, said, right } = compute(s);
-      return { hs, ys, wrong, said: String(said), right: String(valueOf(right)) }; }""",
-        shown.state(),
-    )
-    value, T = shown.value, max(4, a.bit_length(), b.bit_length())
+def test_javascript_runs_the_net_as_the_library_does(computed, net, a, b):
+    got, T = computed(a=a, b=b, net=net), max(4, a.bit_length(), b.bit_length())
+    m = explorer_nets.from_lists(NETS["nets"][net])
     xs = np.array([[n >> t & 1 for n in (a, b)] for t in range(T)], float)[:, None]
-    hs, _, _ = gru_forward(xs, None, shown.model().rnn)
-    np.testing.assert_allclose(got["hs"], hs[:, 0], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(got["ys"], subtractor_predict(shown.model(), xs)[:, 0, 0], rtol=0, atol=1e-12)
-    assert (int(got["said"]), int(got["right"])) == (value["says"], value["right"])
-    assert value["right"] == (a - b) % 2**T
-    assert got["wrong"] == value["wrong"]
+    ys = subtractor_predict(m, xs)[:, 0, 0]
+    np.testing.assert_allclose(got["hs"], gru_forward(xs, None, m.rnn)[0][:, 0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(got["ys"], ys, rtol=0, atol=1e-12)
+    says = [int(y > 0.5) for y in ys]
+    assert got["T"] == T and got["right"] == (a - b) % 2**T
+    assert got["said"] == sum(bit << t for t, bit in enumerate(says))
+    assert got["wrong"] == [t + 1 for t in range(T) if says[t] != got["right"] >> t & 1]
 
 
 @pytest.mark.parametrize("net", ["eight", "hand"])
-def test_proved_nets_are_right_on_numbers_of_64_bits(net):
+def test_proved_nets_are_right_on_numbers_of_64_bits(computed, net):
     rng = np.random.default_rng(0)
     for _ in range(20):
         a, b = (int(n) for n in rng.integers(0, 2**64, 2, dtype=np.uint64))
-        value = SubtractionExplorer(a=a, b=b, net=net).value
-        assert value["wrong"] == [] and value["says"] == (a - b) % 2 ** value["places"]
+        found = computed(a=a, b=b, net=net)
+        assert found["wrong"] == [] and found["said"] == (a - b) % 2 ** found["T"]
 
 
 def test_stored_measurements_are_those_of_the_stored_weights():
     for name, weights in NETS["nets"].items():
-        m = network(weights)
+        m = explorer_nets.from_lists(weights)
         assert NETS["measured"][name] == explorer_nets.measure_subtractor(m) | {"borrow": explorer_nets.borrow_unit(m)}
         assert explorer_nets.as_lists(m) == weights
-    assert (network(NETS["nets"]["hand"]).flat == hand_set(20).flat).all()
+    assert (explorer_nets.from_lists(NETS["nets"]["hand"]).flat == hand_set(20).flat).all()
     for name in ("four", "eight"):
-        flat = network(NETS["nets"][name]).flat
+        flat = explorer_nets.from_lists(NETS["nets"][name]).flat
         np.testing.assert_array_equal(flat, np.round(flat, 3))
     for name, seed in NETS["seed"].items():
         assert len(NETS["tried"][name]) == 10
@@ -77,55 +81,31 @@ def test_a_training_made_anew_does_what_the_stored_one_does(make):
     assert (found["proved"], found["random"] == 1) == ((False, False) if name == "four" else (True, True))
 
 
-def test_default_shows_the_point():
+def test_default_shows_the_point(computed):
     """The tidied net passes a borrow over twelve zeros in one unit; the one trained on four bits goes wrong there."""
-    right = SubtractionExplorer().value
-    assert right["wrong"] == [] and right["places"] == 32
+    start, right = SUBTRACTION["start"], computed()
+    assert right["wrong"] == [] and right["T"] == 32 and start["net"] == "eight"
     borrow = NETS["measured"]["eight"]["borrow"]
-    bits = encode([int(right["a"])], [int(right["b"])], 32).xs.astype(int)
+    bits = encode([int(start["a"])], [int(start["b"])], 32).xs.astype(int)
     _, due = subtract_bits(bits[..., 0], bits[..., 1])
-    up = np.sign(np.array(right["h"])[:, borrow["unit"]]) * borrow["sign"]
+    up = np.sign(np.array(right["hs"])[:, borrow["unit"]]) * borrow["sign"]
     np.testing.assert_array_equal(up > 0, due[1:, 0] == 1)
     assert due[1:, 0].sum() > 16
-    four = SubtractionExplorer(net="four").value
+    four = computed(net="four")
     assert four["wrong"] == list(range(14, 29))
-    np.testing.assert_array_equal(np.array(four["h"])[:, 0] > 0, due[1:, 0] == 1, "it keeps the borrow all the same")
-    wide = SubtractionExplorer(**SUBTRACTION["presets"]["wide"], net="four").value
-    assert wide["says"] - wide["right"] == -(2**8)
-    assert SubtractionExplorer(a=10, b=1, net="four").value["wrong"] == []
+    np.testing.assert_array_equal(np.array(four["hs"])[:, 0] > 0, due[1:, 0] == 1, "it keeps the borrow all the same")
+    wide = computed(**SUBTRACTION["presets"]["wide"] | {"net": "four"})
+    assert wide["said"] - wide["right"] == -(2**8)
+    assert computed(a=10, b=1, net="four")["wrong"] == []
 
 
 def test_marked_unit_is_the_borrow_as_often_as_is_said():
     batch = random_pairs(np.random.default_rng(3), 100, 64)
     _, due = subtract_bits(batch.xs[..., 0], batch.xs[..., 1])
     for name, row in NETS["measured"].items():
-        hs, _, _ = gru_forward(batch.xs, None, network(NETS["nets"][name]).rnn)
+        hs, _, _ = gru_forward(batch.xs, None, explorer_nets.from_lists(NETS["nets"][name]).rnn)
         agree = ((row["borrow"]["sign"] * hs[..., row["borrow"]["unit"]] > 0) == (due[1:] == 1)).mean()
         assert agree == pytest.approx(row["borrow"]["share"], abs=0.01), name
-
-
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_still_picture_is_what_the_explorer_draws(visit, viewport, lang):
-    stills = [SubtractionExplorer(lang=lang), *(random_explorer("subtraction", seed, lang=lang) for seed in range(4))]
-    stills += [SubtractionExplorer(a=a, b=b, net=net, lang=lang) for (a, b), net in zip(PAIRS, 2 * KINDS, strict=True)]
-    page = visit(*stills, viewport=viewport)
-    for nth, still in enumerate(stills):
-        pairs = page.evaluate(
-            """([nth, still]) => {
-          const live = document.querySelectorAll('[data-afm]')[nth];
-          const host = new DOMParser().parseFromString(still, 'text/html');
-          const size = live.firstChild.classList.contains('ex-slim') ? 'slim' : 'wide';
-          const [a, b] = [host.querySelector('.ex-only-' + size), live.querySelector('.ex-rows')];
-          return [
-            [a.innerHTML, b.innerHTML], [a.getAttribute('viewBox'), b.getAttribute('viewBox')],
-            [host.querySelector('.ex-say').textContent, live.querySelector('.ex-say').textContent],
-          ];
-        }""",
-            [nth, still.to_html()],
-        )
-        for python, javascript in pairs:
-            assert python == javascript
 
 
 def test_typed_numbers_are_subtracted_exactly(visit):
@@ -145,25 +125,22 @@ def test_typed_numbers_are_subtracted_exactly(visit):
     assert b.input_value() == "255"
 
 
-@pytest.mark.parametrize("text", ["18446744073709551616", "-1", "1.5", "two", "", "0b12", "1e3"])
-def test_what_is_no_such_number_changes_nothing(visit, text):
+def test_what_is_no_such_number_changes_nothing(visit):
     page = visit(SubtractionExplorer())
-    before = state_in(page, "subtraction")
-    a = page.locator("[data-number=a]")
-    a.fill(text)
-    assert a.get_attribute("aria-invalid") == "true"
-    assert state_in(page, "subtraction") == before
-    page.locator("[data-number=b]").focus()
-    assert (a.input_value(), a.get_attribute("aria-invalid")) == (before["a"], None)
+    before, a = state_in(page, "subtraction"), page.locator("[data-number=a]")
+    for text in ("18446744073709551616", "-1", "1.5", "two", "", "0b12", "1e3"):
+        a.fill(text)
+        assert a.get_attribute("aria-invalid") == "true", text
+        assert state_in(page, "subtraction") == before, text
+        page.locator("[data-number=b]").focus()
+        assert (a.input_value(), a.get_attribute("aria-invalid")) == (before["a"], None), text
 
 
 def at_place(page, t, y):
     """A point in column t of the drawing, y in its own units."""
-    box = page.locator(".ex-rows").bounding_box()
-    layout = SUBTRACTION["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
+    layout = layout_of(page, SUBTRACTION)
     column = min(layout["most"], layout["room"] / int(page.locator("[data-key=at]").get_attribute("max")))
-    zoom = box["width"] / layout["W"]
-    return box["x"] + zoom * (layout["left"] + (t - 0.5) * column), box["y"] + zoom * y
+    return at_point(page, ".ex-rows", layout["left"] + (t - 0.5) * column, y)
 
 
 def test_pointer_flips_a_bit_and_moves_the_frame(visit):
@@ -174,10 +151,7 @@ def test_pointer_flips_a_bit_and_moves_the_frame(visit):
     state = state_in(page, "subtraction")
     assert (state["a"], state["b"], state["at"]) == ("10", "5", 3)
     assert page.locator("[data-number=a]").input_value() == "10"
-    page.mouse.move(*at_place(page, 1, layout["units"] + 40))
-    page.mouse.down()
-    page.mouse.move(*at_place(page, 4, layout["units"] + 40))
-    page.mouse.up()
+    drag(page, *(at_place(page, t, layout["units"] + 40) for t in (1, 4)))
     assert state_in(page, "subtraction")["at"] == 4
     assert page.locator(".ex-now").text_content().startswith("place 4")
 
@@ -218,7 +192,7 @@ def test_ints_and_digits_are_taken_and_all_64_bits_kept():
     explorer = SubtractionExplorer(a=2**64 - 1, b="0007")
     assert (explorer.a, explorer.b) == (str(2**64 - 1), "7")
     explorer.a = np.uint64(2**63)
-    assert explorer.value["says"] == 2**63 - 7
+    assert explorer.value["a"] == str(2**63)
 
 
 @pytest.mark.parametrize("bad", [2**64, -1, 1.0, True, "1.5", "x", "", "9" * 5000, None])

@@ -1,7 +1,7 @@
 """Every explorer in a live notebook: one real JupyterLab, one real kernel, one browser for all of them.
 
-What is drawn there must be what Python draws for the state that the kernel holds: after Python sets every trait, and
-after every control was used in the page.
+What is drawn there must be what a page draws of the state that the kernel holds: after Python sets every trait, and
+after every control was used in the notebook.
 """
 
 import json
@@ -12,10 +12,12 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager, suppress
+from functools import cache
 
 import nbformat.v4 as nbf
 import pytest
-from test_explorer_family import ALL, random_explorer
+import stills
+from explorers import ALL, random_explorer
 
 from gru_lib.widgets import EXPLORERS
 
@@ -82,10 +84,11 @@ def kinds_of(name):
 
 
 class Lab:
-    """A notebook with the cells above, open in JupyterLab."""
+    """A notebook with the cells above, open in JupyterLab; and a page that draws the same states."""
 
-    def __init__(self, page, folder):
+    def __init__(self, page, folder, studio):
         self.page, self.folder, self.code = page, folder, page.locator(".jp-CodeCell")
+        self.drawn = cache(lambda name, state: stills.draw(studio, EXPLORERS[name](**json.loads(state))))
 
     def run(self, nth):
         """Execute a cell; JupyterLab may not be listening yet, so ask until the prompt shows that it heard."""
@@ -117,10 +120,10 @@ class Lab:
     def unlike(self):
         """The explorers that do not show the state in the kernel, by what differs, and these states."""
         states = self.held()
-        stills = {name: EXPLORERS[name](**state).to_html() for name, state in states.items()}
-        del stills["bptt"]  # its still picture is that of the last line, whatever line is shown
+        pictures = {name: self.drawn(name, json.dumps(state)).replace("\n", "") for name, state in states.items()}
+        del pictures["bptt"]  # its still picture is that of the last line, whatever line is shown
         found = self.page.evaluate(
-            """([states, stills]) => {
+            """([states, pictures]) => {
           const root = name => document.querySelector(`.gru-${name}[role=group]`);
           const sliders = Object.entries(states).flatMap(([name, state]) =>
             [...root(name).querySelectorAll('input[type=range]')].filter(input => {
@@ -128,7 +131,7 @@ class Lab:
               const shown = Math.min(input.max, Math.max(input.min, value));
               return typeof value === 'number' && Math.abs(input.value - shown) > input.step / 2 + 1e-9;
             }).map(input => `${name}: slider ${input.dataset.key}`));
-          const drawings = Object.entries(stills).flatMap(([name, still]) => {
+          const drawings = Object.entries(pictures).flatMap(([name, still]) => {
             const host = new DOMParser().parseFromString(still, 'text/html');
             const size = root(name).classList.contains('ex-slim') ? 'slim' : 'wide';
             const picture = host.querySelector(`svg.ex-only-${size}`);
@@ -138,7 +141,7 @@ class Lab:
           });
           return [...sliders, ...drawings];
         }""",
-            [states, stills],
+            [states, pictures],
         )
         return found, states
 
@@ -161,14 +164,14 @@ def lab(browser, tmp_path_factory):
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = nbf.new_notebook(cells=[nbf.new_code_cell(cell) for cell in CELLS], metadata=kernel)
     (folder / "explorers.ipynb").write_text(json.dumps(notebook), "utf-8")
-    with jupyter_server(root) as url:
+    with stills.studio(browser) as studio, jupyter_server(root) as url:
         context = browser.new_context(viewport={"width": 1400, "height": 1600})
         page = context.new_page()
         page.set_default_timeout(30_000)
         complaints = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"{url}lab/tree/explorers.ipynb?reset")
-        lab = Lab(page, folder)
+        lab = Lab(page, folder, studio)
         lab.code.nth(3).wait_for()
         lab.run(0)
         lab.run(3)

@@ -185,7 +185,7 @@ def test_wrong_arguments_are_named(kind):
         forward(xs, state[0], p)
     with pytest.raises(ValueError, match=r"dhs must have shape \(T, N, K\) = \(5, 3, 5\); got \(4, 3, 5\)"):
         backward(dhs[1:], dstate, tape, p)
-    with pytest.raises(TypeError, match="tape must be a MemoryTape"):
+    with pytest.raises(TypeError, match="tape must be a StepsTape"):
         backward(dhs, dstate, None, p)
     with pytest.raises(TypeError, match=r"p must be a (StackRNN|NTM)Params; got GRUParams"):
         forward(xs, state, gru_init(np.random.default_rng(0), D, H))

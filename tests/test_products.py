@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gru_lib._core.passes import blocks, spans
 from gru_lib._core.products import columns, times
-from gru_lib.cells._gru_arrays import blocks, spans
 
 
 @pytest.mark.parametrize(

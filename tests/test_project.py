@@ -46,9 +46,9 @@ RANK = {
     "widgets": 5,
     "__init__": 5,
 }
-# A cell does not import another, but for the two that are made of one: the GRU with a gate less, and a GRU that drives
-# a stack. The registry and the files beginning with _ are for all.
-MADE_OF = {"ablated_gru": {"gru"}, "stack_rnn": {"gru"}}
+# A cell does not import another, but for those that are made of one: the GRU with a gate less, Elman's network beside
+# slow units, and a GRU that drives a stack. The registry and the files beginning with _ are for all.
+MADE_OF = {"ablated_gru": {"gru"}, "scrn": {"elman"}, "stack_rnn": {"gru"}}
 CELLS = {m.partition("/")[2] for m in MODULES if m.startswith("cells/")} - {"registry", "__init__"}
 CELLS = {m for m in CELLS if not m.startswith("_")}
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gru_lib import Adam, bundle, gru_init, gru_step, linear_init, train
+from gru_lib.models.hand_set import hand_set
 from gru_lib.models.proofs import (
     BORROW,
     HALVES,
@@ -23,7 +24,7 @@ from gru_lib.models.proofs import (
     minimise,
     read_machine,
 )
-from gru_lib.models.subtractor import hand_set, subtractor_accuracy, subtractor_init, subtractor_loss
+from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss
 from gru_lib.tasks.subtraction import random_batches, random_pairs, subtract_bits
 
 

@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 from gru_lib import Adam, elman_init, gradcheck, gru_init, lstm_init, train
-from gru_lib.models.subtractor import (
-    hand_set,
-    subtractor_accuracy,
-    subtractor_init,
-    subtractor_loss,
-    subtractor_predict,
-)
+from gru_lib.models.hand_set import hand_set
+from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_lib.tasks.subtraction import (
     Batch,
     all_pairs,

@@ -1,15 +1,36 @@
+// @ts-check
 // Brings the explorers of a page to life, where no kernel runs. An explorer is an element
 // <div data-afm="name" data-state="{…}"> with a still picture inside; its module (name.js) registers here.
 // The model is anywidget's, without a kernel behind it: get, set, on, off, save_changes.
 (function () {
   "use strict";
 
+  /**
+   * @typedef {Record<string, unknown>} State
+   * @typedef {(...args: unknown[]) => void} Ear
+   * @typedef {ReturnType<typeof createModel>} Model
+   * @typedef {(get: Model["get"], asked: Record<string, string>) => State} FromLink what a link sets
+   * @typedef {{ model: Model, start: State, fromLink?: FromLink }} Mounted
+   */
+  /**
+   * What a module exports.
+   *
+   * @typedef {object} Explorer
+   * @property {(o: { model: Model }) => unknown} [initialize]
+   * @property {(o: { model: Model, el: HTMLElement }) => unknown} render
+   * @property {FromLink} [fromLink]
+   */
+
+  /** @param {State} state */
   function createModel(state) {
     const values = { ...state };
-    const ears = new Map(); // event -> functions
+    /** @type {Map<string, Ear[]>} */
+    const ears = new Map(); // by their events
+    /** @type {(event: string, ...args: unknown[]) => void} */
     const emit = (event, ...args) => [...(ears.get(event) ?? [])].forEach((ear) => ear(...args));
     return {
-      get: (key) => values[key],
+      get: (/** @type {string} */ key) => values[key],
+      /** @param {string} key @param {unknown} value */
       set(key, value) {
         if (Object.is(values[key], value)) return;
         values[key] = value;
@@ -17,9 +38,11 @@
         emit("change", this);
       },
       save_changes() {}, // nobody to tell
+      /** @param {string} event @param {Ear} ear */
       on(event, ear) {
         ears.set(event, [...(ears.get(event) ?? []), ear]);
       },
+      /** @param {string} event @param {Ear} [ear] */
       off(event, ear) {
         const rest = (ears.get(event) ?? []).filter((other) => ear && other !== ear);
         ears.set(event, rest);
@@ -27,57 +50,78 @@
     };
   }
 
-  const mounted = new Map(); // element -> { model, fromLink }
+  /** @type {Map<Element, Mounted>} */
+  const mounted = new Map();
 
   const WORDS = {
     en: { link: "Link to this state", copied: "Copied; it is in the address bar too.", set: "It is in the address bar." },
     zh: { link: "当前状态的链接", copied: "已复制，也在地址栏中。", set: "已写入地址栏。" },
   };
 
-  /** Numbers to seven digits, lists joined by commas: what follows the key in a link. */
+  /**
+   * Numbers to seven digits, lists joined by commas: what follows the key in a link.
+   *
+   * @param {unknown} value
+   * @returns {string}
+   */
   function asText(value) {
     if (Array.isArray(value)) return value.map(asText).join(",");
     return typeof value === "number" ? String(Number(value.toPrecision(7))) : String(value);
   }
 
-  /** "#gate?x=0.3": the keys that differ from the page's own state, as a link sets them. */
-  function hashOf(el) {
-    const { model, start } = mounted.get(el);
+  /**
+   * "#gate?x=0.3": the keys that differ from the page's own state, as a link sets them.
+   *
+   * @param {HTMLElement} el @param {Mounted} explorer
+   */
+  function hashOf(el, { model, start }) {
     const changed = Object.keys(start).filter((key) => asText(model.get(key)) !== asText(start[key]));
     const query = changed.map((key) => `${key}=${encodeURIComponent(asText(model.get(key)))}`).join("&");
     return `#${encodeURIComponent(el.id)}${query && `?${query.replaceAll("%2C", ",")}`}`;
   }
 
-  /** A button below an explorer that has an address: puts its state into the page's address, and copies that. */
-  function offerLink(el) {
-    const words = WORDS[(el.closest("[lang]")?.lang ?? "en").slice(0, 2)] ?? WORDS.en;
+  /**
+   * A button below an explorer that has an address: puts its state into the page's address, and copies that.
+   *
+   * @param {HTMLElement} el @param {Mounted} explorer
+   */
+  function offerLink(el, explorer) {
+    /** @type {HTMLElement | null} */
+    const around = el.closest("[lang]");
+    const words = around?.lang.startsWith("zh") ? WORDS.zh : WORDS.en;
     const row = document.createElement("div");
     row.className = "gru-ex ex-share";
     row.innerHTML = `<button type="button" class="ex-plain">${words.link}</button> <span role="status"></span>`;
-    row.firstChild.addEventListener("click", async () => {
-      history.replaceState(null, "", hashOf(el));
+    const [button, status] = row.children;
+    button.addEventListener("click", async () => {
+      history.replaceState(null, "", hashOf(el, explorer));
       let said = words.set;
       try {
         await navigator.clipboard.writeText(location.href);
         said = words.copied;
       } catch { /* no clipboard, or not allowed: the address bar has it */ }
-      row.lastChild.textContent = said;
+      status.textContent = said;
     });
     el.append(row);
   }
 
-  /** Put an explorer in the place of its still picture. If it fails, the picture stays. */
+  /**
+   * Put an explorer in the place of its still picture. If it fails, the picture stays.
+   *
+   * @param {HTMLElement} el @param {Explorer} explorer
+   */
   async function mount(el, explorer) {
     const still = [...el.childNodes];
     try {
-      const start = JSON.parse(el.dataset.state);
+      const start = JSON.parse(el.dataset.state ?? "");
       const model = createModel(start);
       const stage = document.createElement("div");
       el.replaceChildren(stage);
       await explorer.initialize?.({ model });
       await explorer.render({ model, el: stage });
-      mounted.set(el, { model, start, fromLink: explorer.fromLink });
-      if (el.id) offerLink(el);
+      const live = { model, start, fromLink: explorer.fromLink };
+      mounted.set(el, live);
+      if (el.id) offerLink(el, live);
       el.dataset.live = "";
     } catch (error) {
       el.replaceChildren(...still);
@@ -86,19 +130,28 @@
     }
   }
 
-  /** "#gate?z=0.99&x=1" -> the element with id "gate" and { z: "0.99", x: "1" }; null for any other hash. */
+  /**
+   * "#gate?z=0.99&x=1" -> the explorer with id "gate" and { z: "0.99", x: "1" }; null for any other hash.
+   *
+   * @param {string} hash
+   */
   function parse(hash) {
     const [id, query] = hash.slice(1).split("?");
-    const el = query && document.getElementById(decodeURIComponent(id));
-    return el && mounted.has(el) ? { el, asked: Object.fromEntries(new URLSearchParams(query)) } : null;
+    const el = query ? document.getElementById(decodeURIComponent(id)) : null;
+    const live = el && mounted.get(el);
+    return live ? { el, ...live, asked: Object.fromEntries(new URLSearchParams(query)) } : null;
   }
 
-  /** Set what a link asks for, and bring the explorer into view. True if the hash was meant for one. */
+  /**
+   * Set what a link asks for, and bring the explorer into view. True if the hash was meant for one.
+   *
+   * @param {string} hash
+   */
   function follow(hash) {
     const found = parse(hash);
     if (!found) return false;
-    const { model, fromLink } = mounted.get(found.el);
-    const patch = fromLink ? fromLink(model.get, found.asked) : found.asked;
+    const { model, fromLink, asked } = found;
+    const patch = fromLink ? fromLink(model.get, asked) : asked;
     for (const [key, value] of Object.entries(patch)) model.set(key, value);
     model.save_changes();
     const { top, height } = found.el.getBoundingClientRect();
@@ -110,9 +163,9 @@
   }
 
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.('a[href*="#"]');
+    const link = event.target instanceof Element && event.target.closest('a[href*="#"]');
     const modified = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey; // a new tab, perhaps
-    if (!link || event.defaultPrevented || modified) return;
+    if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || modified) return;
     if (link.pathname !== location.pathname || link.host !== location.host) return;
     if (!follow(link.hash)) return;
     event.preventDefault(); // the browser would look for an element called "gate?z=0.99"
@@ -120,15 +173,17 @@
   });
   addEventListener("hashchange", () => follow(location.hash));
 
-  window.afmHost = {
-    /** Called once by each module, with its default export. */
+  const afmHost = {
+    /** Called once by each module, with its default export. @param {string} name @param {Explorer} explorer */
     async register(name, explorer) {
+      /** @type {NodeListOf<HTMLElement>} */
       const waiting = document.querySelectorAll(`[data-afm="${CSS.escape(name)}"]:not([data-live])`);
       await Promise.all([...waiting].map((el) => mount(el, explorer)));
       performance.mark(`afm-ready:${name}`);
       if (parse(location.hash)?.el.dataset.afm === name) follow(location.hash);
     },
     /** The model behind an element, for scripts and tests. */
-    modelOf: (el) => mounted.get(el)?.model,
+    modelOf: (/** @type {Element} */ el) => mounted.get(el)?.model,
   };
+  Object.assign(window, { afmHost });
 })();

@@ -1,7 +1,7 @@
 """Number the chapters as their files are numbered.
 
 Sphinx numbers the pages of a numbered toctree 1, 2, 3 … in the order of the table of contents. Here the file name
-decides, so that ``04-gru-forward.ipynb`` is chapter 4 whatever stands before it, and its equations are (4.1), (4.2) …
+decides, so that ``04-gru-forward.ipynb`` is chapter 4 whatever precedes it, and its equations are (4.1), (4.2) …
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _assign_section_numbers = TocTreeCollectorWithStyles.assign_section_numbers
 
 
 def chapter_number(docname: str) -> int | None:
-    """The number a document's file name starts with: 4 for ``book/04-gru-forward``."""
+    """The number that a document's file name starts with: 4 for ``book/04-gru-forward``."""
     match = re.match(r"(\d+)-", docname.rpartition("/")[2])
     return int(match[1]) if match else None
 
 
 def renumber(number: tuple[int, ...] | list[int] | None, chapter: int) -> tuple[int, ...]:
-    """Put the chapter's number in the first place of a section number; an empty one stays empty."""
+    """Replace the first part of a section number by the chapter's number; an empty one stays empty."""
     return (chapter, *number[1:]) if number else ()
 
 
 def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironment) -> list[str]:
-    """Number as Jupyter Book does, then put each chapter's own number first; return the documents that changed."""
+    """Number as Jupyter Book does, then substitute each chapter's own number; return the documents that changed."""
     before = env.toc_secnumbers
     _assign_section_numbers(self, env)
     for docname, numbers in env.toc_secnumbers.items():

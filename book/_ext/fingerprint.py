@@ -1,6 +1,6 @@
-"""Build every page again when something changes that Sphinx does not watch: style sheets, explorers, these extensions.
+"""Rebuild every page when something changes that Sphinx does not watch: style sheets, explorers, these extensions.
 
-Sphinx compares its configuration with that of the build before. The hash of those files is put into it.
+Sphinx compares its configuration with that of the previous build, so a hash of those files goes into it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ WATCHED = ("book/_ext/*.*", "book/_static/*.*", "gru_lib/widgets/*.*", "gru_lib/
 
 
 def fingerprint(root: Path) -> str:
-    """A hash of the names and contents of the watched files."""
+    """A hash of the watched files' names and contents."""
     digest = hashlib.sha256()
     for pattern in WATCHED:
         for path in sorted(root.glob(pattern)):

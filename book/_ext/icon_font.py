@@ -1,4 +1,4 @@
-"""Leave in the theme's icon font and style sheet only the icons that the pages show: 175 KB less on a first visit.
+"""Reduce the theme's icon font and style sheet to the icons that the pages show: 175 KB less on a first visit.
 
 The theme draws its buttons with Font Awesome, whose style sheet has a rule for each of 1,400 icons. An icon is used if
 a page has its class (``fa-list``), or if a style sheet names its code point outside those rules.
@@ -28,12 +28,12 @@ def used_classes(folder: Path) -> set[str]:
 
 
 def without_unused(style: str, used: set[str]) -> str:
-    """The style sheet without the rules of icons that no class in `used` asks for."""
+    """The style sheet without the rules of icons whose class is not in `used`."""
     return RULE.sub(lambda rule: rule[0] if used & set(CLASS.findall(rule[1])) else "", style)
 
 
 def icons(styles: str) -> set[int]:
-    """The code points of all icons in style sheets: those of the rules that are left, and others."""
+    """The code points of all icons in style sheets: those of the remaining rules, and others."""
     found = {int(code, 16) if code else ord(character) for _, code, character in RULE.findall(styles)}
     rest = RULE.sub("", styles)
     return found | {int(code, 16) if code else ord(character) for code, character in CODE.findall(rest)}

@@ -1,7 +1,7 @@
-"""Typeset maths from the book's own files: no request to another host.
+"""Typeset maths from the book's own files, without requests to another host.
 
 The MathJax that ``sphinx-mathjax-offline`` installs weighs 24 MB. The pages use one component, its fonts, the TeX
-extensions and the assistive MathML: 2 MB, copied once into ``_static/mathjax``.
+extensions and the assistive MathML: 2 MB, copied into ``_static/mathjax``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PARTS = (
 
 
 def mathjax_folder() -> Path:
-    """The folder of the installed MathJax. The package's name has hyphens, so it cannot be imported by name."""
+    """The folder of the installed MathJax. The package's name has hyphens, so an import statement cannot find it."""
     spec = importlib.util.find_spec("sphinx-mathjax-offline")
     if spec is None or spec.origin is None:
         raise ExtensionError("offline_mathjax: sphinx-mathjax-offline is not installed. Install the extra `book`.")

@@ -1,6 +1,6 @@
 """Repair what the theme's templates get wrong, in the finished pages.
 
-Each repair is one function on the parsed page, and says what it is for. They run on the pages that this build wrote.
+Each repair is one function on the parsed page, and its docstring says why. They run on the pages that this build wrote.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SEARCH = ("searchtools", "language_data", "searchindex")
 
 
 def drop_fontawesome_script(page: BeautifulSoup) -> None:
-    """Take out Font Awesome's script (1.5 MB a page): the theme's style sheet and font draw the same icons."""
+    """Remove Font Awesome's script (1.5 MB a page): the theme's style sheet and font draw the same icons."""
     for script in page.select('script[src*="fontawesome"]'):
         script.decompose()
     for link in page.select('link[rel="preload"][href*="fontawesome"]'):
@@ -26,9 +26,9 @@ def drop_fontawesome_script(page: BeautifulSoup) -> None:
 
 
 def drop_search_index(page: BeautifulSoup) -> None:
-    """Take out the search index and its tools (51 KB gzipped, read before anything is shown) where no search runs.
+    """Remove the search index and its tools (51 KB gzipped, read before anything is shown) where no search runs.
 
-    The theme puts them on every page for search as you type, which is off. The page of results keeps them.
+    The theme puts them on every page for search as you type, which is off. The results page keeps them.
     """
     if page.select_one("#search-results") is None:
         for script in page.select(", ".join(f'script[src$="{name}.js"]' for name in SEARCH)):
@@ -36,7 +36,7 @@ def drop_search_index(page: BeautifulSoup) -> None:
 
 
 def fetch_mathjax_at_once(page: BeautifulSoup) -> None:
-    """Name the parts that MathJax's start will ask for, so that they come beside it and not one after the other."""
+    """Preload the parts that MathJax's start-up will ask for, so that they load in parallel, not one by one."""
     start = page.select_one('script[src*="mathjax/startup.js"]')
     for part in MATHJAX if start else ():
         href = str(start["src"]).partition("startup.js")[0] + part  # as MathJax asks for it
@@ -50,14 +50,14 @@ def name_search_button_by_its_text(page: BeautifulSoup) -> None:
 
 
 def make_sidebar_a_landmark(page: BeautifulSoup) -> None:
-    """The sidebar's logo and search stand outside every landmark (region)."""
+    """The sidebar's logo and search are outside every landmark (region)."""
     for sidebar in page.select("#pst-primary-sidebar"):
         sidebar["role"] = "navigation"
         sidebar["aria-label"] = "Book"
 
 
 def name_toggles_by_their_text(page: BeautifulSoup) -> None:
-    """As for the search button: a folded cell's summary has a text of its own."""
+    """As for the search button: a folded cell's summary has visible text."""
     for summary in page.select("summary[aria-label]"):
         del summary["aria-label"]
 
@@ -76,7 +76,7 @@ def drop_repeated_ids(page: BeautifulSoup) -> None:
 
 
 def drop_box_styles(page: BeautifulSoup) -> None:
-    """sphinx-proof and sphinx-exercise colour their boxes; gru-book.css draws them."""
+    """sphinx-proof and sphinx-exercise colour their boxes, but gru-book.css draws them."""
     for link in page.select('link[href*="proof.css"], link[href*="exercise.css"]'):
         link.decompose()
 
@@ -98,7 +98,7 @@ def point_titles(page: BeautifulSoup) -> None:
 
 
 def slant_proof(page: BeautifulSoup) -> None:
-    """A proof begins with the plain word ``Proof.``; it is a label."""
+    """A proof begins with the plain word ``Proof.``, which is a label."""
     for paragraph in page.select("div.proof:not(:has(> .admonition-title)) > p:first-child"):
         if str(first := paragraph.contents[0]).startswith("Proof. "):
             first.replace_with(str(first).removeprefix("Proof."))

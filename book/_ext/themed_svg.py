@@ -1,7 +1,7 @@
 """Put SVG figures into the page itself, so that they follow its light or dark colours.
 
 A figure is drawn once, in the light colours of ``gru_lib.viz``. In an HTML build each such picture becomes an inline
-``<svg role="img">`` whose colours are the page's own variables. Other builders keep the picture as it was drawn.
+``<svg role="img">`` whose colours are the page's own variables. Other builders keep the picture as drawn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCROLL = '<div class="gru-scroll" role="group" aria-label="Figure" tabindex="0">
 
 
 class InlineThemedSvg(SphinxPostTransform):
-    """Replace the image nodes that hold one of matplotlib's SVGs by the themed SVG itself."""
+    """Replace image nodes that hold one of matplotlib's SVGs by the themed SVG itself."""
 
     default_priority = 6  # after myst-nb has chosen which output to show (4), before images are collected
     formats = ("html",)

@@ -1,12 +1,12 @@
-"""Memory for the sequence passes, used again.
+"""A pool of memory for the passes over sequences.
 
-The first touch of fresh memory costs a page fault for every 4 KiB. In a training step of 35 steps, 32 sequences and 256
-units that was about a quarter of the time (chapter 11 measures it), because large arrays go back to the system when
-they die and come back new. So the passes take their large arrays from here, with `empty`: when the last view of one is
-gone, its memory waits for the next request of the same size. A result that somebody still holds is never touched.
+The first touch of fresh memory costs a page fault for every 4 KiB, and large arrays go back to the system when they
+die. In a training step of 35 steps, 32 sequences and 256 units this was a quarter of the time (chapter 11). So the
+passes take their large arrays from `empty`: when the last view of one is gone, its memory waits for the next request
+of the same size. A result that somebody still holds is never touched.
 
-What a pass needs for itself alone is kept whole, with the views on it, by a `Loan`: with few units, making arrays and
-views of them was about a quarter of a training step (chapter 11 measures this too).
+With few units, making arrays and views of them is a quarter of the time. A `Loan` keeps what a pass needs for itself,
+arrays and views together, for the next pass of the same shape.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SMALL = 1 << 16  # bytes; below, a fresh array is cheaper
 _MOST = 1 << 29  # bytes that may wait
 _KINDS = 64  # sizes and shapes that may wait
 
-# What waits, by what was asked for: a number of bytes, or all that a Loan was given. What was asked for last, last.
+# What waits, by what was asked for: a number of bytes, or the arguments of a Loan. The latest request is last.
 _waiting: dict[Hashable, list[Any]] = {}
 
 
@@ -44,9 +44,9 @@ def empty(shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
 
 
 class Loan:
-    """`loan.it` is ``make(*args)``, or one that was made before; it can be lent again when the loan is gone.
+    """`loan.it` is ``make(*args)``, or one made before that nobody holds. It goes back when the loan is gone.
 
-    `it` says in `nbytes` how large it is, and nobody may hold a part of it longer than the loan.
+    `it.nbytes` says how large it is. Nobody may hold a part of it longer than the loan.
     """
 
     __slots__ = ("_key", "_release", "it")
@@ -63,7 +63,7 @@ class Loan:
 
 
 def _take(key: Hashable) -> Any:
-    """Return something that waits under this key, or None."""
+    """Take an item out of the pool, or return None."""
     some = _waiting.pop(key, None)
     if not some:
         return None
@@ -74,7 +74,7 @@ def _take(key: Hashable) -> Any:
 
 
 def _release(key: Hashable, it: Any) -> None:
-    """Let it wait, and drop what nobody has asked for longest if too much waits."""
+    """Return an item to the pool; evict the least recently requested."""
     _waiting.setdefault(key, []).append(it)
     waiting = sum(some[0].nbytes * len(some) for some in list(_waiting.values()))
     while waiting > _MOST or len(_waiting) > _KINDS:

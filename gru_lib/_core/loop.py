@@ -1,4 +1,10 @@
-"""The loop over steps, for cells that are given by their step alone."""
+"""The loop over steps: a cell that has a step and its backward gets the passes over sequences from here.
+
+A step is ``step(x, state, p) -> state, cache``, and ``step_backward(dstate, cache, p) -> dx, dstate_prev, grads``. The
+state is an array (N, H) or a named tuple of arrays, N first; its output is the state, or the first part of the tuple. A
+step whose output is not part of its state has it apart, in front: ``step(x, state, p) -> out, state, cache`` and
+``step_backward(dout, dstate, cache, p)``. A state may grow along an axis, as a stack does that is pushed at every step.
+"""
 
 from __future__ import annotations
 
@@ -6,98 +12,146 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from gru_lib._core.checks import as_array, check_instance
-from gru_lib._core.sequence import begin
+from gru_lib._core.sequence import begin, outputs
+from gru_lib._core.types import Array, Backward, Forward, State
 
-__all__ = ["MemoryTape", "run", "run_backward"]
-
-Array = NDArray[Any]
+__all__ = ["StepsTape", "by_steps", "leaves", "map_state"]
 
 
-class MemoryTape(NamedTuple):
-    """What the backward passes need of the forward pass."""
+class StepsTape(NamedTuple):
+    """What backward needs of the forward pass."""
 
     caches: tuple[Any, ...]
-    mask: Array | None  # (T, N)
-    state_T: Any
+    mask: Array | None  # (T, N), True where a step is real
+    state_T: State
 
 
-def run(
-    where: str,
+def map_state(function: Callable[..., Array], *states: State) -> State:
+    """Apply `function` to the arrays of states of one form, keeping the form.
+
+    ``map_state(lambda a: a[rows], state)`` picks sequences; ``map_state(np.add, dstate, more)`` adds gradients.
+    """
+    first = states[0]
+    if not isinstance(first, tuple):
+        return function(*states)
+    parts = [map_state(function, *pieces) for pieces in zip(*states, strict=True)]
+    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
+
+
+def leaves(state: State) -> list[Array]:
+    """Return the arrays of a state, from the first to the last."""
+    return [a for part in state for a in leaves(part)] if isinstance(state, tuple) else [state]
+
+
+def by_steps(
     kind: type,
     step: Callable[..., Any],
-    start: Callable[..., Any],
-    xs: Any,
-    state: Any,
-    p: Any,
-    lengths: Any,
-) -> tuple[Array, Any, MemoryTape]:
-    check_instance(where, "p", p, kind)
-    xs, _, mask, dtype = begin(where, p, xs, lengths)
-    T, N, _ = xs.shape
-    state = start(p, N, p.dtype) if state is None else _check_state(where, "state0", state, start(p, N, dtype), grow=0)
-    hs, caches = np.zeros((T, N, p.H + p.M), np.result_type(dtype, *state)), []
-    for t in range(T):
-        hs[t], new, cache = step(xs[t], state, p)
-        if mask is not None:
-            hs[t] = np.where(mask[t, :, None], hs[t], 0)
-            new = _carry(mask[t], new, state)
-        caches.append(cache)
-        state = new
-    return hs, state, MemoryTape(tuple(caches), mask, state)
+    step_backward: Callable[..., Any],
+    zeros: Callable[..., State],
+    width: Callable[[Any], int],
+    apart: bool = False,
+) -> tuple[Forward, Backward]:
+    """Return the passes over sequences of a cell that is given by its step.
+
+    Parameters
+    ----------
+    kind
+        Class of the cell's parameters.
+    step, step_backward
+        ``leaky_step`` and ``leaky_step_backward`` give ``leaky_forward`` and ``leaky_backward``; errors name them so.
+    zeros
+        p, N, dtype -> the state from which a sequence starts if none is given.
+    width
+        p -> how many numbers an output has.
+    apart
+        Whether the step has its output apart.
+    """
+    name = step.__name__.removesuffix("_step")
+
+    def forward(
+        xs: ArrayLike, state0: State | None, p: Any, *, lengths: ArrayLike | None = None
+    ) -> tuple[Array, State, StepsTape]:
+        check_instance(forward.__name__, "p", p, kind)
+        xs, _, mask, dtype = begin(forward.__name__, p, xs, lengths)
+        T, N, _ = xs.shape
+        state = zeros(p, N, p.dtype)
+        if state0 is not None:
+            state = _check_state(forward.__name__, "state0", state0, state)
+        hs, caches = np.zeros((T, N, width(p)), np.result_type(dtype, *leaves(state))), []
+        for t in range(T):
+            *out, new, cache = step(xs[t], state, p)
+            hs[t] = out[0] if apart else leaves(new)[0]
+            caches.append(cache)
+            state = new if mask is None else _carry(mask[t], new, state)
+        return outputs(hs, mask), state, StepsTape(tuple(caches), mask, state)
+
+    def backward(dhs: ArrayLike | None, dstate_T: State | None, tape: StepsTape, p: Any) -> tuple[Array, State, Any]:
+        check_instance(backward.__name__, "p", p, kind)
+        check_instance(backward.__name__, "tape", tape, StepsTape)
+        T, N, dtype = len(tape.caches), len(leaves(tape.state_T)[0]), np.result_type(p.flat, *leaves(tape.state_T))
+        sizes = {"T": T, "N": N, "K": width(p)}
+        given = np.zeros(tuple(sizes.values()), dtype) if dhs is None else dhs
+        dhs = as_array(backward.__name__, "dhs", given, ("T", "N", "K"), sizes)
+        if tape.mask is not None:
+            dhs = np.where(tape.mask[:, :, None], dhs, 0)
+        dstate = map_state(np.zeros_like, tape.state_T)
+        if dstate_T is not None:
+            dstate = _check_state(backward.__name__, "dstate_T", dstate_T, dstate, grown=True)
+        dtype = np.result_type(dtype, dhs, *leaves(dstate))
+        dxs, grads = np.zeros((T, N, p.D), dtype), p.zeros_like(dtype)
+        for t in reversed(range(T)):
+            real = None if tape.mask is None else tape.mask[t]
+            now = dstate if real is None else map_state(lambda a, real=real: np.where(_wide(real, a), a, 0), dstate)
+            given = (dhs[t], now) if apart else (_add_to_first(dhs[t], now),)
+            dxs[t], before, g = step_backward(*given, tape.caches[t], p)
+            dstate = before if real is None else _carry(real, before, dstate)
+            grads.flat[:] += g.flat
+        return dxs, dstate, grads
+
+    for function, what in ((forward, "forward"), (backward, "backward")):
+        function.__name__ = function.__qualname__ = f"{name}_{what}"
+    forward.__doc__ = f"Run `{name}_step` for t = 1 … T. Arguments and results as in `gru_forward`."
+    backward.__doc__ = f"Run `{name}_step_backward` for t = T … 1. Arguments and results as in `gru_backward`."
+    return forward, backward
 
 
-def run_backward(
-    where: str, kind: type, step_backward: Callable[..., Any], dhs: Any, dstate: Any, tape: MemoryTape, p: Any
-) -> tuple[Array, Any, Any]:
-    check_instance(where, "p", p, kind)
-    check_instance(where, "tape", tape, MemoryTape)
-    T, N, width = len(tape.caches), len(tape.state_T[0]), p.H + p.M
-    sizes = {"T": T, "N": N, "K": width}
-    dhs = np.zeros((T, N, width), p.dtype) if dhs is None else as_array(where, "dhs", dhs, ("T", "N", "K"), sizes)
-    if dstate is None:
-        dstate = type(tape.state_T)(*(np.zeros_like(a) for a in tape.state_T))
-    else:
-        dstate = _check_state(where, "dstate_T", dstate, tape.state_T)
-    dtype = np.result_type(p.flat, dhs, *tape.state_T, *dstate)
-    dxs, grads = np.zeros((T, N, p.D), dtype), p.zeros_like(dtype)
-    for t in reversed(range(T)):
-        if tape.mask is None:
-            dxs[t], dstate, g = step_backward(dhs[t], dstate, tape.caches[t], p)
-        else:
-            real = tape.mask[t]
-            here = type(dstate)(*(np.where(_wide(real, a), a, 0) for a in dstate))
-            dxs[t], before, g = step_backward(np.where(real[:, None], dhs[t], 0), here, tape.caches[t], p)
-            dstate = _carry(real, before, dstate)
-        grads.flat[:] += g.flat
-    return dxs, dstate, grads
+def _add_to_first(dout: Array, dstate: State) -> State:
+    """Add the gradient of a step's output, which is the state or its first part."""
+    if not isinstance(dstate, tuple):
+        return dstate + dout
+    return type(dstate)(_add_to_first(dout, dstate[0]), *dstate[1:])
 
 
-def _carry(real: Array, new: Any, old: Any) -> Any:
-    """Where a step is padding, the old state. A stack that has one entry more gets one of strength 0 there."""
-    pairs = []
-    for a, b in zip(new, old, strict=True):
+def _carry(real: Array, new: State, old: State) -> State:
+    """Return the old state where a step is padding. Where the new one has grown, zeros are added to the old."""
+
+    def choose(a: Array, b: Array) -> Array:
         if a.shape[1] > b.shape[1]:
-            b = np.concatenate([b, np.zeros_like(a[:, -1:])], axis=1)
-        pairs.append(np.where(_wide(real, a), a, b[:, : a.shape[1]]))
-    return type(new)(*pairs)
+            b = np.concatenate([b, np.zeros_like(a[:, b.shape[1] :])], axis=1)
+        return np.where(_wide(real, a), a, b[:, : a.shape[1]])
+
+    return map_state(choose, new, old)
 
 
 def _wide(real: Array, a: Array) -> Array:
     return real.reshape(-1, *[1] * (a.ndim - 1))
 
 
-def _check_state(where: str, name: str, state: Any, like: Any, grow: int | None = None) -> Any:
-    """A state of the kind of `like`, of its shapes; with `grow`, the axis of the stack's entries is free."""
+def _check_state(where: str, name: str, state: Any, like: State, grown: bool = False) -> State:
+    """Return a state of the form and the shapes of `like`; an axis that is empty there is one that grows."""
+    if not isinstance(like, tuple):
+        return as_array(where, name, state, ("N", "H"), dict(zip("NH", like.shape, strict=True)))
     if not isinstance(state, tuple) or len(state) != len(like):
         raise TypeError(f"{where}: {name} must be a {type(like).__name__}; got {type(state).__name__}.")
-    checked = []
-    for part, value, a in zip(like._fields, state, like, strict=True):
-        axes = tuple(f"axis{i}" for i in range(a.ndim))
-        sizes = dict(zip(axes, a.shape, strict=True))
-        if grow is not None and part in ("values", "strengths"):
-            sizes["axis1"] = np.shape(state.strengths)[1] if np.ndim(state.strengths) == 2 else -1
-        checked.append(as_array(where, f"{name}.{part}", value, axes, sizes))
+    checked, grow = [], None
+    fields: tuple[str, ...] = type(like)._fields  # type: ignore[attr-defined]  # a NamedTuple
+    for part, value, a in zip(fields, state, like, strict=True):
+        sizes = {f"axis{i}": size for i, size in enumerate(a.shape)}
+        if a.ndim > 1 and a.shape[1] == 0 and not grown:
+            grow = np.shape(value)[1] if grow is None and np.ndim(value) == a.ndim else grow or 0
+            sizes["axis1"] = grow
+        checked.append(as_array(where, f"{name}.{part}", value, tuple(sizes), sizes))
     return type(like)(*checked)

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from gru_lib._core.checks import check_dtype
 
-__all__ = ["Bundle", "Params", "bundle"]
+__all__ = ["Bundle", "Params", "bundle", "draw_gates"]
 
 Shapes = Mapping[str, tuple[int, ...]]
 Parts = Mapping[str, tuple[str, Any]]
+P = TypeVar("P", bound="Params")
 
 
 class _Recipe(NamedTuple):
@@ -183,6 +184,37 @@ def _rebuild(
     new = kind.__new__(kind)
     Params.__init__(new, shapes, parts=parts, options=options, flat=flat)
     return new
+
+
+def draw_gates(
+    kind: type[P],
+    rng: np.random.Generator,
+    slabs: Mapping[str, int],
+    *,
+    bias: bool,
+    dtype: DTypeLike,
+    options: Mapping[str, Any],
+    more: Shapes | None = None,
+) -> P:
+    """Draw the parameters of a gated cell: W_x (D, G·H) and W_h (H, G·H) uniform in ±1/√H, b (G·H,) and `more` zero.
+
+    `slabs` says which of the G slabs of H columns a gate has: with "r" at 0, p.W_xr, p.W_hr and p.b_r are the first
+    ones. The options hold D and H. Without bias every b is 0.0.
+    """
+    H, G = options["H"], max(slabs.values()) + 1
+    shapes: dict[str, tuple[int, ...]] = {"W_x": (options["D"], G * H), "W_h": (H, G * H)}
+    names = {"W_x": "W_x", "W_h": "W_h", "b_": "b"}
+    if bias:
+        shapes["b"] = (G * H,)
+    else:
+        del names["b_"]
+        options = {**options, **dict.fromkeys(("b", *(f"b_{gate}" for gate in slabs)), 0.0)}
+    columns = {gate: np.s_[..., k * H : (k + 1) * H] for gate, k in slabs.items()}
+    parts = {name + gate: (whole, where) for name, whole in names.items() for gate, where in columns.items()}
+    p = kind({**shapes, **(more or {})}, parts=parts, options=options, dtype=dtype)
+    for W in (p.W_x, p.W_h):
+        W[:] = rng.uniform(-1, 1, W.shape) / np.sqrt(H)
+    return p
 
 
 class Bundle(Params):

@@ -1,17 +1,15 @@
-"""Products as sequences need them: of a matrix with few columns at each step, and of many columns for all steps."""
+"""Matrix products as the passes need them: with few columns at each step, and with the columns of many steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gru_lib._core.types import Array
 
 __all__ = ["as_columns", "columns", "times"]
-
-Array = NDArray[Any]
 
 _IN_PLACE = 1_000_000  # multiplications; OpenBLAS's own limit
 _LEAST = 32  # rows; below, starting a product costs as much as the copy
@@ -20,9 +18,9 @@ _LEAST = 32  # rows; below, starting a product costs as much as the copy
 def times(W: Array, N: int) -> Callable[[Array, Array], Array]:
     """Return a function (x, out) that writes W x into `out`, for x of N columns, and returns it.
 
-    OpenBLAS first copies the factors of a product into an order of its own, for few columns a fifth of the time. With
-    AVX-512 it leaves that out for products of up to a million multiplications. So W is cut into slabs of rows that
-    small; `matmul` multiplies all of them in one call. Without AVX-512 nothing is gained. Chapter 11.
+    OpenBLAS first copies both factors into an order of its own, which costs a fifth of the time if x has few columns.
+    With AVX-512 it skips the copy for products of up to a million multiplications. So W is cut into slabs of rows that
+    are small enough, and one `matmul` multiplies them all. Without AVX-512 nothing is gained. Chapter 11.
     """
     K, H = W.shape
     rows = _rows(K, H, N)

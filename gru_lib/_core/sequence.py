@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.checks import as_array, as_lengths
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array
 
 __all__ = ["begin", "begin_backward", "check_rows", "outputs", "recurrent_mask", "rows"]
-
-Array = NDArray[Any]
 
 
 def check_rows(where: str, p: Params, *, N: int | None = None, **arrays: tuple[Any, str]) -> list[Array]:

@@ -7,13 +7,13 @@ each pass sets up the full GRU, runs it, and gathers the gradients of the gate t
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import check_choice, check_instance, check_int
-from gru_lib._core.params import Params
+from gru_lib._core.params import Params, draw_gates
+from gru_lib._core.types import Array
 from gru_lib.cells.gru import (
     GRUCache,
     GRUParams,
@@ -35,26 +35,23 @@ __all__ = [
     "ablated_gru_step_backward",
 ]
 
-Array = NDArray[Any]
-
 _GATES = {"no_reset": "z", "no_update": "r", "shared": "rz"}
 _FAST = 700.0  # σ(700) is 1 and σ(−700) is 1e−304: too little to change any sum
 
 
 class AblatedGRUParams(Params):
-    """Parameters of a GRU with one gate less.
+    """Parameters of a GRU with one gate less, under the names of GRUParams. A shared gate is both W_xr and W_xz …"""
 
-    Attributes
-    ----------
-    W_x : array (D, 2H), the columns of the gate that is left, then of W_xn
-    W_h : array (H, 2H), the same for the state
-    b : array (2H,); only with bias
-    b_hn : array (H,), only with bias and `reset_after`
-    W_xr, W_hr, b_r and W_xz, W_hz, b_z : the gate under its own name; when shared, both names are the same memory
-    D, H : sizes of input and state
-    ablation : "no_reset" (r = 1), "no_update" (z = 0, nothing is kept) or "shared" (r = z)
-    reset_after, convention : as in GRUParams
-    """
+    D: int
+    H: int
+    ablation: str  # "no_reset" (r = 1), "no_update" (z = 0, nothing is kept) or "shared" (r = z)
+    bias: bool
+    reset_after: bool
+    convention: str
+    W_x: Array  # (D, 2H): the gate that is left, then W_xn
+    W_h: Array  # (H, 2H)
+    b: Array  # (2H,); only with bias
+    b_hn: Array  # (H,); only with bias and `reset_after`
 
 
 def ablated_gru_init(
@@ -72,20 +69,12 @@ def ablated_gru_init(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
-    D, H
-        Sizes of the input and of the state.
     ablation
-        "no_reset": r = 1.  "no_update": z such that h = n.  "shared": one gate is both r and z.
-    reset_after, bias, convention, dtype
-        As in `gru_init`. For "shared" the convention matters: with "keep" an open gate reads and keeps the state, with
-        "write" it reads the state and replaces it, which is the minimal gated unit.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
+        "no_reset": r = 1.  "no_update": z such that h = n.  "shared": one gate is both r and z. Then the convention
+        matters: with "keep" a gate near 1 reads and keeps the state, with "write" it reads the state and replaces it,
+        which is the minimal gated unit.
+    D, H, reset_after, bias, convention, dtype
+        As in `gru_init`.
 
     Notes
     -----
@@ -96,18 +85,11 @@ def ablated_gru_init(
     D, H = check_int(where, "D", D), check_int(where, "H", H)
     check_choice(where, "ablation", ablation, tuple(_GATES))
     check_choice(where, "convention", convention, ("keep", "write"))
-    shapes: dict[str, tuple[int, ...]] = {"W_x": (D, 2 * H), "W_h": (H, 2 * H)}
-    shapes |= {"b": (2 * H,)} if bias else {}
-    shapes |= {"b_hn": (H,)} if bias and reset_after else {}
-    columns = dict.fromkeys(_GATES[ablation], np.s_[..., :H]) | {"n": np.s_[..., H:]}
-    names = ("W_x", "W_h", "b_") if bias else ("W_x", "W_h")
-    parts = {name + gate: (name.rstrip("_"), cols) for name in names for gate, cols in columns.items()}
     options = {"D": D, "H": H, "ablation": ablation, "bias": bool(bias)}
     options |= {"reset_after": bool(reset_after), "convention": convention}
-    p = AblatedGRUParams(shapes, parts=parts, options=options, dtype=dtype)
-    p.W_x[:] = rng.uniform(-1, 1, p.W_x.shape) / np.sqrt(H)
-    p.W_h[:] = rng.uniform(-1, 1, p.W_h.shape) / np.sqrt(H)
-    return p
+    more = {"b_hn": (H,)} if bias and reset_after else {}
+    slabs = dict.fromkeys(_GATES[ablation], 0) | {"n": 1}
+    return draw_gates(AblatedGRUParams, rng, slabs, bias=bool(bias), dtype=dtype, options=options, more=more)
 
 
 def ablated_gru_step(x: ArrayLike, h_prev: ArrayLike, p: AblatedGRUParams) -> tuple[Array, GRUCache]:
@@ -176,6 +158,5 @@ def _shared_names(p: AblatedGRUParams) -> list[str]:
 
 
 register_cell(
-    AblatedGRUParams,
-    Cell(ablated_gru_forward, ablated_gru_backward, ablated_gru_step, ablated_gru_step_backward),
+    Cell(AblatedGRUParams, ablated_gru_step, ablated_gru_step_backward, ablated_gru_forward, ablated_gru_backward)
 )

@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from gru_lib._core.buffers import Loan
 from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
 from gru_lib._core.params import Params
-from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
-from gru_lib.cells._simple_pass import activate, derivative, run, run_backward
+from gru_lib._core.passes import backward, forward, gradients
+from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.types import Array
+from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import orthogonal
 
@@ -24,6 +27,7 @@ __all__ = [
     "elman_backward",
     "elman_forward",
     "elman_init",
+    "elman_on",
     "elman_step",
     "elman_step_backward",
     "elman_step_concatenated",
@@ -31,20 +35,18 @@ __all__ = [
     "irnn_init",
 ]
 
-Array = NDArray[Any]
-
 
 class ElmanParams(Params):
-    """Parameters of Elman's network, the split and the concatenated weights in the same memory.
+    """Parameters of Elman's network, the split and the concatenated weights in the same memory."""
 
-    Attributes
-    ----------
-    W : array (H + D, H), for the concatenated form [h_prev, x] W
-    W_h, W_x : arrays (H, H) and (D, H), the rows of W that meet h_prev and x
-    b : array (H,) (0.0 without bias)
-    D, H : sizes of input and state
-    activation : "tanh", "relu", "sigmoid" or "linear"
-    """
+    D: int
+    H: int
+    activation: str  # "tanh", "relu", "sigmoid" or "linear"
+    bias: bool
+    W: Array  # (H + D, H), for the concatenated form [h_prev, x] W; its rows are
+    W_h: Array  # (H, H), those that meet h_prev, and
+    W_x: Array  # (D, H), those that meet x
+    b: Array  # (H,), 0.0 without bias
 
 
 def elman_init(
@@ -61,37 +63,36 @@ def elman_init(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
-    D, H
-        Sizes of the input and of the state.
     activation
         "tanh", "relu", "sigmoid", or "linear" for a linear recurrence.
-    bias
-        Whether there is a b.
     init
         "uniform", or "orthogonal" for a W_h that keeps every vector's length.
-    dtype
-        float32 or float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
+    D, H, bias, dtype
+        As in `gru_init`.
     """
     where = "elman_init"
     check_instance(where, "rng", rng, np.random.Generator)
     D, H = check_int(where, "D", D), check_int(where, "H", H)
     check_choice(where, "activation", activation, ("tanh", "relu", "sigmoid", "linear"))
     check_choice(where, "init", init, ("uniform", "orthogonal"))
-    shapes: dict[str, tuple[int, ...]] = {"W": (H + D, H)} | ({"b": (H,)} if bias else {})
-    parts = {"W_h": ("W", np.s_[:H]), "W_x": ("W", np.s_[H:])}
-    options = {"D": D, "H": H, "activation": activation, "bias": bool(bias)} | ({} if bias else {"b": 0.0})
-    p = ElmanParams(shapes, parts=parts, options=options, dtype=dtype)
+    p = _elman_params(D, H, activation, bool(bias), dtype=dtype)
     p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(H)
     if init == "orthogonal":
         p.W_h[:] = orthogonal(rng, H)
     return p
+
+
+def _elman_params(D: int, H: int, activation: str, bias: bool, **where: Any) -> ElmanParams:
+    shapes: dict[str, tuple[int, ...]] = {"W": (H + D, H)} | ({"b": (H,)} if bias else {})
+    parts = {"W_h": ("W", np.s_[:H]), "W_x": ("W", np.s_[H:])}
+    options = {"D": D, "H": H, "activation": activation, "bias": bias} | ({} if bias else {"b": 0.0})
+    return ElmanParams(shapes, parts=parts, options=options, **where)
+
+
+def elman_on(W: Array, activation: str) -> ElmanParams:
+    """Lay the parameters of Elman's network without bias on W (H + D, H). Nothing is copied."""
+    H = W.shape[1]
+    return _elman_params(len(W) - H, H, activation, False, flat=W.reshape(-1))
 
 
 def irnn_init(
@@ -99,11 +100,8 @@ def irnn_init(
 ) -> ElmanParams:
     """Return Elman's network with ReLU that starts as an IRNN: W_h = I, b = 0, W_x normal with deviation `std`.
 
-    At first the state is copied from step to step, and so is its gradient. Training may leave the identity.
-
-    Notes
-    -----
-    Chapter 13. Le, Jaitly & Hinton (2015), arXiv:1504.00941.
+    At first the state is copied from step to step, and so is its gradient. Training may leave the identity. Chapter 13;
+    Le, Jaitly & Hinton (2015), arXiv:1504.00941.
     """
     std = check_number("irnn_init", "std", std, least=0)
     p = elman_init(rng, D, H, activation="relu", dtype=dtype)
@@ -123,26 +121,7 @@ class ElmanCache(NamedTuple):
 def elman_step(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
     """One step of Elman's network, split weights: a = x W_x + h_prev W_h + b,  h = g(a).
 
-    Parameters
-    ----------
-    x : array (N, D)
-    h_prev : array (N, H)
-    p : ElmanParams
-        Its activation is g.
-
-    Returns
-    -------
-    h : array (N, H)
-    cache : ElmanCache
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
-    Notes
-    -----
-    Chapter 1. Elman (1990), Finding structure in time.
+    Shapes as in `gru_step`; p.activation is g. Chapter 1; Elman (1990), Finding structure in time.
     """
     check_instance("elman_step", "p", p, ElmanParams)
     x, h_prev = check_rows("elman_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
@@ -160,14 +139,6 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
         dx = da W_xᵀ,        dh_prev = da W_hᵀ
         dW_x = xᵀ da,        dW_h = h_prevᵀ da,    db = Σ da      (over the rows)
 
-    Returns
-    -------
-    dx : array (N, D)
-    dh_prev : array (N, H)
-    grads : ElmanParams
-
-    Notes
-    -----
     Chapter 2.
     """
     check_instance("elman_step_backward", "p", p, ElmanParams)
@@ -209,13 +180,12 @@ def elman_step_concatenated_backward(
 
 
 class ElmanTape(NamedTuple):
-    """What `elman_backward` needs of the forward pass. Read-only; backward may be called more than once."""
+    """What `elman_backward` needs of the forward pass. Backward may be called more than once."""
 
-    xs: Array  # (T, N, D), zero in padding
-    a: Array  # (T, N, H)
-    h: Array  # (T + 1, N, H): h_0 … h_T
+    hs: Array  # (T + 1, N, H): h_0 … h_T
     mask: Array | None  # (T, N), True where a step is real
-    h_mask: Array | None  # (T, N, H)
+    h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
+    blocks: tuple[Loan, ...]  # of an ElmanReserve each
 
 
 def elman_forward(
@@ -228,21 +198,13 @@ def elman_forward(
 ) -> tuple[Array, Array, ElmanTape]:
     """Run `elman_step` for t = 1 … T. Arguments and results as in `gru_forward`.
 
-    Parameters
-    ----------
-    h_mask : array (N, H) or (T, N, H), optional
-        Recurrent dropout: a = x W_x + (h_mask ⊙ h_prev) W_h + b. See `gru_lib.layers.dropout`.
-
-    Notes
-    -----
-    Chapters 1 and 2.
+    With a mask on the recurrent connection a = x W_x + (h_mask ⊙ h_prev) W_h + b.
     """
     check_instance("elman_forward", "p", p, ElmanParams)
     xs, (h0,), mask, dtype = begin("elman_forward", p, xs, lengths, h0=(h0, "H"))
     h_mask = recurrent_mask("elman_forward", h_mask, xs, p, dtype)
-    a = (rows(xs) @ p.W_x + p.b).astype(dtype, copy=False).reshape(*xs.shape[:2], p.H)  # one product for all steps
-    h = run(a, h0, p.W_h, p.activation, mask, h_mask)
-    return outputs(h[1:], mask), h[-1].copy(), ElmanTape(xs, a, h, mask, h_mask)
+    hs, lent = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype)
+    return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, lent)
 
 
 def elman_backward(
@@ -252,15 +214,10 @@ def elman_backward(
     where = "elman_backward"
     check_instance(where, "p", p, ElmanParams)
     check_instance(where, "tape", tape, ElmanTape)
-    xs, a, h, mask, h_mask = tape
-    dhs, (dh,), dtype = begin_backward(where, p, h, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
-    da, dh0 = run_backward(dhs, dh, a, h, p.W_h, p.activation, mask, h_mask)
-    seen = h[:-1] if h_mask is None else h[:-1] * h_mask
-    grads = p.zeros_like(dtype)
-    grads.W_x[:], grads.W_h[:] = rows(xs).T @ rows(da), rows(seen).T @ rows(da)
-    if p.bias:
-        grads.b[:] = rows(da).sum(axis=0)
-    return (rows(da) @ p.W_x.T).reshape(xs.shape), dh0, grads
+    hs, mask, h_mask, lent = tape
+    dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
+    dxs, (dh0,), sums = backward(ElmanWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask)
+    return dxs, dh0, gradients(sums, p, dtype)
 
 
-register_cell(ElmanParams, Cell(elman_forward, elman_backward, elman_step, elman_step_backward))
+register_cell(Cell(ElmanParams, elman_step, elman_step_backward, elman_forward, elman_backward))

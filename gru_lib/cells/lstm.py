@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.buffers import empty
-from gru_lib._core.checks import check_instance, check_int, check_number
-from gru_lib._core.params import Params
-from gru_lib._core.sequence import begin, begin_backward, check_rows, recurrent_mask, rows
+from gru_lib._core.buffers import Loan
+from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.params import Params, draw_gates
+from gru_lib._core.passes import backward, batch_first, forward, gradients
+from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.types import Array
+from gru_lib.cells._lstm_pass import LSTMReserve, LSTMWorkspace
 from gru_lib.cells.registry import Cell, register_cell
-from gru_lib.ops import lowest_exponent, sigmoid_pair
+from gru_lib.ops import sigmoid_pair
 
 __all__ = [
     "LSTMParams",
@@ -28,19 +31,28 @@ __all__ = [
     "lstm_step_backward",
 ]
 
-Array = NDArray[Any]
-
 
 class LSTMParams(Params):
-    """Parameters of an LSTM, gates in the order i, f, g, o.
+    """Parameters of an LSTM, gates in the order i, f, g, o. Without bias the b are 0.0."""
 
-    Attributes
-    ----------
-    W_x : array (D, 4H), the columns of W_xi, W_xf, W_xg, W_xo
-    W_h : array (H, 4H), the columns of W_hi, W_hf, W_hg, W_ho
-    b : array (4H,), the pieces b_i, b_f, b_g, b_o (0.0 without bias)
-    D, H : sizes of input and state
-    """
+    D: int
+    H: int
+    bias: bool
+    W_x: Array  # (D, 4H), side by side:
+    W_xi: Array
+    W_xf: Array
+    W_xg: Array
+    W_xo: Array
+    W_h: Array  # (H, 4H), side by side:
+    W_hi: Array
+    W_hf: Array
+    W_hg: Array
+    W_ho: Array
+    b: Array  # (4H,), side by side:
+    b_i: Array
+    b_f: Array
+    b_g: Array
+    b_o: Array
 
 
 class LSTMState(NamedTuple):
@@ -63,41 +75,17 @@ def lstm_init(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
-    D, H
-        Sizes of the input and of the state.
-    bias
-        Whether there are biases. Without them `forget_bias` has nothing to set.
+    D, H, bias, dtype
+        As in `gru_init`.
     forget_bias
-        1 keeps the cell through about the first steps of training; 0 halves it at every step.
-    dtype
-        float32 or float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
-
-    Notes
-    -----
-    Jozefowicz et al. (2015), An empirical exploration of recurrent network architectures, for the forget bias.
+        1 keeps most of the cell through the first steps of training; 0 halves it at every step. Jozefowicz et al.
+        (2015), An empirical exploration of recurrent network architectures. Without bias there is nothing to set.
     """
     check_instance("lstm_init", "rng", rng, np.random.Generator)
     D, H = check_int("lstm_init", "D", D), check_int("lstm_init", "H", H)
-    forget_bias = check_number("lstm_init", "forget_bias", forget_bias)
-    columns = {gate: np.s_[..., k * H : (k + 1) * H] for k, gate in enumerate("ifgo")}
-    shapes: dict[str, tuple[int, ...]] = {"W_x": (D, 4 * H), "W_h": (H, 4 * H)}
-    parts = {f"W_{a}{gate}": (f"W_{a}", where) for a in "xh" for gate, where in columns.items()}
-    options = {"D": D, "H": H, "bias": bool(bias)}
-    if bias:
-        shapes["b"] = (4 * H,)
-        parts |= {f"b_{gate}": ("b", where) for gate, where in columns.items()}
-    else:
-        options |= dict.fromkeys(("b", "b_i", "b_f", "b_g", "b_o"), 0.0)
-    p = LSTMParams(shapes, parts=parts, options=options, dtype=dtype)
-    p.W_x[:] = rng.uniform(-1, 1, p.W_x.shape) / np.sqrt(H)
-    p.W_h[:] = rng.uniform(-1, 1, p.W_h.shape) / np.sqrt(H)
+    forget_bias, bias = check_number("lstm_init", "forget_bias", forget_bias), bool(bias)
+    slabs = {gate: k for k, gate in enumerate("ifgo")}
+    p = draw_gates(LSTMParams, rng, slabs, bias=bias, dtype=dtype, options={"D": D, "H": H, "bias": bias})
     if bias:
         p.b_f[:] = forget_bias
     return p
@@ -146,11 +134,6 @@ def lstm_step(x: ArrayLike, state_prev: LSTMState, p: LSTMParams) -> tuple[LSTMS
     cache : LSTMCache
         What `lstm_step_backward` needs.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
     Notes
     -----
     Chapter 12. Hochreiter & Schmidhuber (1997); the forget gate from Gers et al. (2000).
@@ -198,11 +181,6 @@ def lstm_step_backward(dstate: LSTMState, cache: LSTMCache, p: LSTMParams) -> tu
         dh_prev and dc_prev.
     grads : LSTMParams
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
     Notes
     -----
     Chapter 12.
@@ -239,31 +217,29 @@ def _pair(where: str, name: str, state: Any) -> LSTMState:
 
 # -------------------------------------------------------------------------------------- the whole sequence, to run
 #
-# Same numbers as T calls of lstm_step. As in gru.py, the batch is the last axis inside, the input's part comes from
-# one product, the sigmoids' pre-activations are kept negated, and backward computes all factors for all steps at
-# once, and large arrays lie on memory that is used again (a fifth faster at H = 256). The three sigmoids lie side by
-# side (i, f, o, then g), so that one call does all three.
+# Same numbers as T calls of lstm_step: the arrays and the loops over steps are in _lstm_pass.py (chapter 11).
 
 
 class LSTMTape(NamedTuple):
-    """What `lstm_backward` needs of the forward pass, batch last. Read-only; backward may be called more than once."""
+    """What `lstm_backward` needs of the forward pass. Backward may be called more than once."""
 
-    xs: Array  # (T, N, D), zero in padding
-    h: Array  # (T + 1, H, N): h_0 … h_T
-    c: Array  # (T + 1, H, N)
-    gates: Array  # (T, 3, H, N): i, f, o
-    nots: Array  # (T, 3, H, N): 1 − i, 1 − f, 1 − o
-    g: Array  # (T, H, N)
-    tanh_c: Array  # (T, H, N)
+    hs: Array  # (T + 1, N, H): h_0 … h_T
     mask: Array | None  # (T, N), True where a step is real
-    h_mask: Array | None  # (T, H, N)
+    h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
+    blocks: tuple[Loan, ...]  # of an LSTMReserve each
+
+    @property
+    def c(self) -> Array:
+        """The cell before the first step and after each, (T + 1, N, H)."""
+        return np.concatenate([batch_first(block.it.c) for block in self.blocks], axis=1)
 
     def gate(self, name: str) -> Array:
-        """Return "i", "f", "g", "o" or "c" of every step, (T, N, H), for looking at."""
-        known = dict(zip("ifo", self.gates.swapaxes(0, 1), strict=True)) | {"g": self.g, "c": self.c[1:]}
-        if name not in known:
-            raise ValueError(f"LSTMTape.gate: name must be one of 'i', 'f', 'g', 'o', 'c'; got {name!r}.")
-        return known[name].transpose(0, 2, 1)
+        """Return "i", "f", "g", "o" or "c" of every step, (T, N, H), for looking at. Padding holds what x = 0 gives."""
+        check_choice("LSTMTape.gate", "name", name, ("i", "f", "g", "o", "c"))
+        if name == "c":
+            return self.c[1:]
+        slabs = [block.it.g if name == "g" else block.it.gates[name] for block in self.blocks]
+        return np.concatenate([batch_first(slab) for slab in slabs], axis=1)
 
 
 def lstm_forward(
@@ -278,15 +254,10 @@ def lstm_forward(
 
     Parameters
     ----------
-    xs : array (T, N, D)
-        Inputs, time first.
+    xs, lengths, h_mask
+        As in `gru_forward`.
     state0 : LSTMState, or None for zeros
         State before the first step; either half may be None.
-    p : LSTMParams
-    lengths : integers (N,), optional
-        Steps of each sequence that are real; a padded step carries the state and outputs zero.
-    h_mask : array (N, H) or (T, N, H), optional
-        Recurrent dropout: the gates and the candidate see h_mask ⊙ h_prev. See `gru_lib.layers.dropout`.
 
     Returns
     -------
@@ -295,11 +266,6 @@ def lstm_forward(
     state_T : LSTMState
         State after the last real step.
     tape : LSTMTape
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape, or a length lies outside 0..T.
 
     Notes
     -----
@@ -310,42 +276,9 @@ def lstm_forward(
     h0, c0 = _pair(where, "state0", state0)
     xs, (h0, c0), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    (T, N, _), H = xs.shape, p.H
-    W = np.concatenate((p.W_h, p.W_x, p.b[None]) if p.bias else (p.W_h, p.W_x))
-    W = np.concatenate((-W[:, : 2 * H], -W[:, 3 * H :], W[:, 2 * H : 3 * H]), axis=1)  # −i, −f, −o, g
-    W_h, W_x = W[:H].T.copy(), W[H : H + p.D].T.copy()  # (4H, H), (4H, D)
-    a = np.matmul(W_x, xs.transpose(0, 2, 1), out=empty((T, 4 * H, N), dtype))  # the input's part
-    if p.bias:
-        a += W[-1][:, None]
-    highest = -lowest_exponent(dtype)  # exp of more than this overflows
-    one = np.array(1, dtype)  # NumPy adds an array faster than a number
-
-    h, c = empty((T + 1, H, N), dtype), empty((T + 1, H, N), dtype)
-    g, tanh_c = empty((T, H, N), dtype), empty((T, H, N), dtype)
-    gates, nots = empty((T, 3, H, N), dtype), empty((T, 3, H, N), dtype)
-    seen = None if h_mask is None else h_mask.transpose(0, 2, 1)
-    h[0], c[0] = h0.T, c0.T
-    part = np.empty((4 * H, N), dtype)
-    e, part_g = part[: 3 * H].reshape(3, H, N), part[3 * H :]
-    steps = zip(h[:-1], h[1:], c[:-1], c[1:], a, gates, nots, g, tanh_c, strict=True)
-    for t, (h_prev, h_t, c_prev, c_t, a_t, s, not_s, g_t, tanh_t) in enumerate(steps):
-        i, f, o = s
-        np.dot(W_h, h_prev if seen is None else h_prev * seen[t], out=part)
-        part += a_t
-        np.exp(np.minimum(e, highest, out=e), out=e)  # e = exp(−a)
-        np.reciprocal(np.add(e, one, out=s), out=s)
-        np.multiply(e, s, out=not_s)
-        np.tanh(part_g, out=g_t)
-        np.multiply(f, c_prev, out=c_t)
-        c_t += np.multiply(i, g_t, out=h_t)  # h_t serves as scratch space
-        np.tanh(c_t, out=tanh_t)
-        np.multiply(o, tanh_t, out=h_t)
-        if mask is not None:
-            np.copyto(h_t, h_prev, where=~mask[t])
-            np.copyto(c_t, c_prev, where=~mask[t])
-    hs = h[1:].transpose(0, 2, 1)
-    hs = hs.copy() if mask is None else np.where(mask[:, :, None], hs, 0)
-    return hs, LSTMState(h[-1].T.copy(), c[-1].T.copy()), LSTMTape(xs, h, c, gates, nots, g, tanh_c, mask, seen)
+    hs, lent = forward(LSTMReserve, p, xs, (h0, c0), mask, h_mask, dtype)
+    tape = LSTMTape(hs, mask, h_mask, lent)
+    return outputs(hs[1:], mask), LSTMState(hs[-1].copy(), tape.c[-1].copy()), tape
 
 
 def lstm_backward(
@@ -353,97 +286,20 @@ def lstm_backward(
 ) -> tuple[Array, LSTMState, LSTMParams]:
     """Backpropagation through time: `lstm_step_backward` for t = T … 1, parameters' gradients summed over t.
 
-    Parameters
-    ----------
-    dhs : array (T, N, H), or None for zeros
-        Gradient of the loss in each output. What it holds in padding is ignored.
-    dstate_T : LSTMState, or None for zeros
-        Gradient in the final state, beside what `dhs` says of it; either half may be None.
-    tape : LSTMTape
-        From `lstm_forward`.
-    p : LSTMParams
-        The same parameters as in the forward pass.
-
-    Returns
-    -------
-    dxs : array (T, N, D)
-        Zero where padded.
-    dstate0 : LSTMState
-    grads : LSTMParams
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
-    Notes
-    -----
-    Chapter 12.
+    Arguments and results as in `gru_backward`, with dstate_T and dstate0 as LSTMState; either half may be None.
     """
     where = "lstm_backward"
     check_instance(where, "p", p, LSTMParams)
     check_instance(where, "tape", tape, LSTMTape)
-    xs, h, c, gates, nots, g, tanh_c, mask, seen = tape
-    (T, N, _), H = xs.shape, p.H
+    hs, mask, h_mask, lent = tape
     dh_T, dc_T = _pair(where, "dstate_T", dstate_T)
-    dhs, (dh, dc), dtype = begin_backward(
-        where, p, h.transpose(0, 2, 1), mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"), dc_T=(dc_T, "H")
-    )
-    dh, dc = dh.T.copy(), dc.T.copy()
-
-    # What dc or dh is multiplied by, for all steps at once: (T, H, N), or (T, 3, H, N).
-    by_o = np.multiply(tanh_c, gates[:, 2], out=empty(g.shape, h.dtype))
-    by_o *= nots[:, 2]
-    by_c = np.multiply(tanh_c, tanh_c, out=empty(g.shape, h.dtype))
-    np.subtract(1, by_c, out=by_c)
-    by_c *= gates[:, 2]
-    by_ifg = empty(gates.shape, h.dtype)
-    np.multiply(gates[:, :2], nots[:, :2], out=by_ifg[:, :2])
-    by_ifg[:, 0] *= g
-    by_ifg[:, 1] *= c[:-1]
-    np.multiply(g, g, out=by_ifg[:, 2])
-    np.subtract(1, by_ifg[:, 2], out=by_ifg[:, 2])
-    by_ifg[:, 2] *= gates[:, 0]
-    carry = gates[:, 1]
-    if mask is not None:  # a padded step: no gradient to the gates, all of dh and dc to the step before
-        real = mask[:, None, :]
-        by_o, by_c, by_ifg = by_o * real, by_c * real, by_ifg * real[:, None]
-        carry = np.where(real, carry, 1)
-
-    W_h = np.ascontiguousarray(p.W_h)  # (H, 4H)
-    da = empty((T, 4, H, N), dtype)  # i, f, g, o
-    part = np.empty((H, N), dtype)
-    steps = zip(range(T), dhs.transpose(0, 2, 1), by_o, by_c, by_ifg, carry, da, strict=True)
-    for t, dhs_t, o_t, c_t, ifg_t, carry_t, da_t in reversed(list(steps)):
-        dh += dhs_t
-        np.multiply(dh, o_t, out=da_t[3])
-        dc += np.multiply(dh, c_t, out=part)
-        np.multiply(dc, ifg_t, out=da_t[:3])
-        dc *= carry_t
-        dh_prev = np.dot(W_h, da_t.reshape(4 * H, N), out=part)
-        if seen is not None:
-            dh_prev *= seen[t]
-        np.copyto(dh, dh_prev, where=True if mask is None else mask[t])
-
-    da_rows, seen_rows = empty((T, N, 4, H), dtype), empty((T, N, H), h.dtype)
-    da_rows[:] = da.transpose(0, 3, 1, 2)
-    seen_rows[:] = (h[:-1] if seen is None else h[:-1] * seen).transpose(0, 2, 1)
-    da_rows = da_rows.reshape(T * N, 4 * H)
-    grads = p.zeros_like(dtype)
-    grads.W_x[:] = rows(xs).T @ da_rows
-    grads.W_h[:] = rows(seen_rows).T @ da_rows
-    if p.bias:
-        grads.b[:] = da_rows.sum(axis=0)
-    return (da_rows @ p.W_x.T).reshape(xs.shape), LSTMState(dh.T.copy(), dc.T.copy()), grads
+    dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"), dc_T=(dc_T, "H"))
+    dxs, (dh0, dc0), sums = backward(LSTMWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask)
+    return dxs, LSTMState(dh0, dc0), gradients(sums, p, dtype)
 
 
-register_cell(
-    LSTMParams,
-    Cell(
-        lstm_forward,
-        lstm_backward,
-        lstm_step,
-        lstm_step_backward,
-        zeros=lambda p, N, dtype: LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype)),
-    ),
-)
+def _zeros(p: LSTMParams, N: int, dtype: DTypeLike) -> LSTMState:
+    return LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype))
+
+
+register_cell(Cell(LSTMParams, lstm_step, lstm_step_backward, lstm_forward, lstm_backward, zeros=_zeros))

@@ -1,6 +1,7 @@
 """A small Neural Turing Machine, with a feed-forward controller. Chapter 13.
 
-What a step puts out is the controller's output and what was read, side by side.
+The output of a step is the controller's output and what was read, side by side, (N, H + M). Without a state0 both heads
+stand at row 0, and every number of the memory is 0.01: addressing by content needs a direction, and zeros have none.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from gru_lib._core.checks import check_int
-from gru_lib._core.loop import MemoryTape, run, run_backward
 from gru_lib._core.params import Bundle
+from gru_lib._core.types import Array
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import linear_backward, linear_forward, linear_init, log_softmax, sigmoid_pair
 
@@ -27,8 +28,6 @@ __all__ = [
     "ntm_step",
     "ntm_step_backward",
 ]
-
-Array = NDArray[Any]
 
 
 class NTMParams(Bundle):
@@ -238,31 +237,6 @@ def ntm_step_backward(
     return dxr[:, : p.D], NTMState(dxr[:, p.D :], dw_read_prev, dw_write_prev, dm_prev), grads
 
 
-def ntm_forward(
-    xs: ArrayLike, state0: NTMState | None, p: NTMParams, *, lengths: ArrayLike | None = None
-) -> tuple[Array, NTMState, MemoryTape]:
-    """Run `ntm_step` for t = 1 … T. As `gru_forward`.
-
-    If state0 is None both heads stand at row 0, and every number of the memory is 0.01: a memory of zeros has no
-    direction, and addressing by content needs one.
-
-    Returns
-    -------
-    hs : array (T, N, H + M)
-        h and what was read at each step; zero where padded.
-    state_T : NTMState
-    tape : MemoryTape
-    """
-    return run("ntm_forward", NTMParams, ntm_step, _fresh, xs, state0, p, lengths)
-
-
-def ntm_backward(
-    dhs: ArrayLike | None, dstate_T: NTMState | None, tape: MemoryTape, p: NTMParams
-) -> tuple[Array, NTMState, NTMParams]:
-    """Backward through `ntm_forward`, as `gru_backward`."""
-    return run_backward("ntm_backward", NTMParams, ntm_step_backward, dhs, dstate_T, tape, p)
-
-
 def _fresh(p: NTMParams, N: int, dtype: DTypeLike) -> NTMState:
     at_0 = np.zeros((N, p.R), dtype)
     at_0[:, 0] = 1
@@ -273,4 +247,5 @@ def _columns(p: NTMParams) -> list[int]:
     return [p.M + 6, 2 * (p.M + 6), 2 * (p.M + 6) + p.M]
 
 
-register_cell(NTMParams, Cell(ntm_forward, ntm_backward, width=lambda p: p.H + p.M, zeros=_fresh, takes_h_mask=False))
+_CELL = register_cell(Cell(NTMParams, ntm_step, ntm_step_backward, width=lambda p: p.H + p.M, zeros=_fresh, apart=True))
+ntm_forward, ntm_backward = _CELL.forward, _CELL.backward

@@ -1,83 +1,90 @@
 """One shape for all cells: what a stack, a bidirectional layer or an encoder–decoder asks of the layers it is given.
 
-The type of the parameters says which functions belong to them: `cell_of(p).forward(xs, state0, p)` runs any layer.
+The type of the parameters says which functions belong to them: `cell_of(p).forward(xs, state0, p)` runs any layer. A
+new cell joins by one call of `register_cell`; CONTRIBUTING says what else it takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import check_instance, check_int
+from gru_lib._core.loop import by_steps, map_state
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array, Backward, Forward, State
 
-__all__ = ["Cell", "advance", "cell_of", "map_state", "register_cell", "zero_state"]
-
-Array = NDArray[Any]
-State = Any  # an array (N, H), or a tuple of states: LSTMState(h, c), one state per layer …
+__all__ = ["Cell", "State", "advance", "cell_of", "map_state", "register_cell", "zero_state"]
 
 
-class Forward(Protocol):
-    """forward(xs, state0, p, *, lengths=None) -> hs, state_T, tape; state0 None counts as zeros."""
-
-    def __call__(
-        self, xs: ArrayLike, state0: State | None, p: Any, *, lengths: ArrayLike | None = None
-    ) -> tuple[Array, State, Any]: ...
+def _zeros(p: Any, N: int, dtype: DTypeLike) -> State:
+    return np.zeros((N, p.H), dtype)
 
 
-class Backward(Protocol):
-    """backward(dhs, dstate_T, tape, p) -> dxs, dstate0, grads; None counts as zeros."""
-
-    def __call__(
-        self, dhs: ArrayLike | None, dstate_T: State | None, tape: Any, p: Any
-    ) -> tuple[Array, State, Any]: ...
-
-
-def _H(p: Params) -> int:
+def _H(p: Any) -> int:
     return p.H
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cell:
     """The functions of one kind of layer.
 
     Attributes
     ----------
-    forward, backward
-        The sequence, as `gru_forward` and `gru_backward`.
+    kind
+        Class of its parameters.
     step, step_backward
         One step: step(x, state, p) -> state, cache; step_backward(dstate, cache, p) -> dx, dstate_prev, grads. None
         for what is made of cells: stacks and bidirectional layers.
+    forward, backward
+        The sequence, as `gru_forward` and `gru_backward`. Without them the step is repeated (`gru_lib._core.loop`).
     width
         p -> how many numbers an output has.
     zeros
-        p, N, dtype -> the state of zeros.
+        p, N, dtype -> the state that N sequences start from.
     takes_h_mask
-        Whether forward takes h_mask, for recurrent dropout. CBOW has no product with the state to mask.
+        Whether forward takes h_mask, for recurrent dropout. A repeated step does not.
+    apart
+        Whether the step has its output apart from its state: step(x, state, p) -> out, state, cache, and
+        step_backward(dout, dstate, cache, p).
     """
 
-    forward: Forward
-    backward: Backward
-    step: Callable[..., tuple[State, Any]] | None = None
-    step_backward: Callable[..., tuple[Array, State, Any]] | None = None
+    kind: type[Params]
+    step: Callable[..., Any] | None = None
+    step_backward: Callable[..., Any] | None = None
+    forward: Forward = None  # type: ignore[assignment]  # __post_init__ gives it one
+    backward: Backward = None  # type: ignore[assignment]
     width: Callable[[Any], int] = _H
-    zeros: Callable[[Any, int, DTypeLike], State] = lambda p, N, dtype: np.zeros((N, p.H), dtype)
+    zeros: Callable[[Any, int, DTypeLike], State] = _zeros
     takes_h_mask: bool = True
+    apart: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields, and repeat the step where there is no pass over sequences."""
+        if not (isinstance(self.kind, type) and issubclass(self.kind, Params)):
+            raise TypeError(f"Cell: kind must be a subclass of Params; got {self.kind!r}.")
+        if self.forward is not None and self.backward is not None:
+            return
+        if self.forward is not None or self.backward is not None or self.step is None or self.step_backward is None:
+            raise TypeError("Cell: give step and step_backward, or forward and backward, or all four.")
+        self.takes_h_mask = False
+        self.forward, self.backward = by_steps(
+            self.kind, self.step, self.step_backward, self.zeros, self.width, self.apart
+        )
 
 
 _CELLS: dict[type[Params], Cell] = {}
 
 
-def register_cell(kind: type[Params], cell: Cell) -> None:
-    """Let `cell_of` know a new kind of layer, by the class of its parameters. A cell of your own joins here."""
+def register_cell(cell: Cell) -> Cell:
+    """Let `cell_of` know a kind of layer, by the class of its parameters, and return it."""
     check_instance("register_cell", "cell", cell, Cell)
-    if not (isinstance(kind, type) and issubclass(kind, Params)):
-        raise TypeError(f"register_cell: kind must be a subclass of Params; got {kind!r}.")
-    _CELLS[kind] = cell
+    _CELLS[cell.kind] = cell
+    return cell
 
 
 def cell_of(p: Params) -> Cell:
@@ -95,7 +102,7 @@ def cell_of(p: Params) -> Cell:
 
 
 def zero_state(p: Params, N: int, dtype: DTypeLike | None = None) -> State:
-    """Return the state of zeros of N sequences, in the form that the layer of `p` takes."""
+    """Return the state that N sequences start from: zeros, but for an NTM."""
     N = check_int("zero_state", "N", N, minimum=0)
     return cell_of(p).zeros(p, N, p.dtype if dtype is None else dtype)
 
@@ -107,15 +114,3 @@ def advance(x: ArrayLike, state: State | None, p: Params) -> tuple[Array, State]
     """
     hs, state, _ = cell_of(p).forward(np.asarray(x)[None], state, p)
     return hs[0], state
-
-
-def map_state(function: Callable[..., Array], *states: State) -> State:
-    """Apply `function` to the arrays of states of one form, keeping the form.
-
-    ``map_state(lambda a: a[rows], state)`` picks sequences; ``map_state(np.add, dstate, more)`` adds gradients.
-    """
-    first = states[0]
-    if not isinstance(first, tuple):
-        return function(*states)
-    parts = [map_state(function, *pieces) for pieces in zip(*states, strict=True)]
-    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
-from gru_lib.cells._simple_pass import derivative, run, run_backward
+from gru_lib._core.types import Array
+from gru_lib.cells.elman import ElmanParams, ElmanTape, elman_backward, elman_forward, elman_on
 from gru_lib.cells.registry import Cell, register_cell
-from gru_lib.ops import sigmoid
+from gru_lib.ops import sigmoid, sigmoid_pair
 
 __all__ = [
     "SCRNCache",
@@ -25,19 +26,20 @@ __all__ = [
     "scrn_step_backward",
 ]
 
-Array = NDArray[Any]
-
 
 class SCRNParams(Params):
-    """Parameters of a structurally constrained recurrent network. Its state is s = [c, h], of size S = C + H.
+    """Parameters of a structurally constrained recurrent network. Its state is s = [c, h]."""
 
-    Attributes
-    ----------
-    W_xc : array (D, C)
-    W : array (H + D + C, H), the rows of W_hh (H, H), W_xh (D, H) and W_ch (C, H)
-    D, H, C, S : sizes of input, hidden units, context units and state
-    alpha : the share of the old context that is kept
-    """
+    D: int
+    H: int  # hidden units
+    C: int  # context units, which forget slowly
+    S: int  # C + H
+    alpha: float  # the share of the old context that is kept
+    W_xc: Array  # (D, C)
+    W: Array  # (H + D + C, H), one below the other:
+    W_hh: Array
+    W_xh: Array
+    W_ch: Array
 
 
 def scrn_init(
@@ -47,19 +49,10 @@ def scrn_init(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
     D, H, C
         Sizes of the input, of the hidden units, and of the slow context units.
     alpha
         In [0, 1): a context unit forgets an input by 1/e in about 1/(1 − alpha) steps. Not learned.
-    dtype
-        float32 or float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
     """
     where = "scrn_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -90,25 +83,7 @@ def scrn_step(x: ArrayLike, s_prev: ArrayLike, p: SCRNParams) -> tuple[Array, SC
         h = σ(x W_xh + h_prev W_hh + c W_ch)
         s = [c, h]                                state and output
 
-    Parameters
-    ----------
-    x : array (N, D)
-    s_prev : array (N, S), S = C + H
-    p : SCRNParams
-
-    Returns
-    -------
-    s : array (N, S)
-    cache : SCRNCache
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
-    Notes
-    -----
-    Chapter 13. Mikolov et al. (2014), arXiv:1412.7753, with [c, h] as the output to whatever layer follows.
+    x is (N, D), s (N, S). Chapter 13; Mikolov et al. (2014), arXiv:1412.7753, with [c, h] as the output.
     """
     check_instance("scrn_step", "p", p, SCRNParams)
     x, s_prev = check_rows("scrn_step", p, x=(x, "D"), s_prev=(s_prev, "S"))
@@ -126,18 +101,13 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
         da = dh ⊙ σ(a) ⊙ σ(−a),   dc ← dc + da W_chᵀ,   du = (1 − α) dc
         dx = da W_xhᵀ + du W_xcᵀ,   dh_prev = da W_hhᵀ,   dc_prev = α dc
         dW_xh = xᵀ da,   dW_hh = h_prevᵀ da,   dW_ch = cᵀ da,   dW_xc = xᵀ du
-
-    Returns
-    -------
-    dx : array (N, D)
-    ds_prev : array (N, S)
-    grads : SCRNParams
     """
     check_instance("scrn_step_backward", "p", p, SCRNParams)
     check_instance("scrn_step_backward", "cache", cache, SCRNCache)
     x, h_prev, c, a = cache
     (ds,) = check_rows("scrn_step_backward", p, N=len(x), ds=(ds, "S"))
-    da = ds[:, p.C :] * derivative("sigmoid", a, a)
+    s, not_s = sigmoid_pair(a)
+    da = ds[:, p.C :] * s * not_s
     dc = ds[:, : p.C] + da @ p.W_ch.T
     du = (1 - p.alpha) * dc
     grads = p.zeros_like(np.result_type(da, p.flat))
@@ -146,14 +116,11 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
 
 
 class SCRNTape(NamedTuple):
-    """What `scrn_backward` needs of the forward pass. Read-only; backward may be called more than once."""
+    """What `scrn_backward` needs of the forward pass. Backward may be called more than once."""
 
     xs: Array  # (T, N, D), zero in padding
-    c: Array  # (T + 1, N, C)
-    a: Array  # (T, N, H)
-    h: Array  # (T + 1, N, H)
-    mask: Array | None  # (T, N)
-    h_mask: Array | None  # (T, N, H)
+    mask: Array | None  # (T, N), True where a step is real
+    elman: ElmanTape  # of Elman's network on [x, c]
 
 
 def scrn_forward(
@@ -168,9 +135,10 @@ def scrn_forward(
 
     Arguments and results as in `gru_forward`, with states and outputs [c, h] of size S; h_mask is for h only.
     """
-    check_instance("scrn_forward", "p", p, SCRNParams)
-    xs, (s0,), mask, dtype = begin("scrn_forward", p, xs, lengths, s0=(s0, "S"))
-    h_mask = recurrent_mask("scrn_forward", h_mask, xs, p, dtype)
+    where = "scrn_forward"
+    check_instance(where, "p", p, SCRNParams)
+    xs, (s0,), mask, dtype = begin(where, p, xs, lengths, s0=(s0, "S"))
+    recurrent_mask(where, h_mask, xs, p, dtype)  # so that what is wrong with it is said in the name of this function
     (T, N, _), C = xs.shape, p.C
     c = np.empty((T + 1, N, C), dtype)
     c[0], c[1:] = s0[:, :C], (1 - p.alpha) * (rows(xs) @ p.W_xc).reshape(T, N, C)
@@ -178,10 +146,11 @@ def scrn_forward(
         c[t + 1] += p.alpha * c[t]
         if mask is not None:
             np.copyto(c[t + 1], c[t], where=~mask[t][:, None])
-    a = (rows(xs) @ p.W_xh + rows(c[1:]) @ p.W_ch).reshape(T, N, p.H)
-    h = run(a, s0[:, C:], p.W_hh, "sigmoid", mask, h_mask)
-    s = np.concatenate([c, h], axis=2)
-    return outputs(s[1:], mask), s[-1].copy(), SCRNTape(xs, c, a, h, mask, h_mask)
+    hs, h_T, tape = elman_forward(
+        np.concatenate([xs, c[1:]], axis=2), s0[:, C:], _elman(p), lengths=lengths, h_mask=h_mask
+    )
+    ss = np.concatenate([c[1:], hs], axis=2)
+    return outputs(ss, mask), np.concatenate([c[-1], h_T], axis=1), SCRNTape(xs, mask, tape)
 
 
 def scrn_backward(
@@ -191,32 +160,30 @@ def scrn_backward(
     where = "scrn_backward"
     check_instance(where, "p", p, SCRNParams)
     check_instance(where, "tape", tape, SCRNTape)
-    xs, c, a, h, mask, h_mask = tape
-    (T, N, _), C = xs.shape, p.C
-    dss, (ds,), dtype = begin_backward(where, p, h, mask, dhs=(dss, "S"), ds_T=(ds_T, "S"))
-    da, dh0 = run_backward(dss[:, :, C:], ds[:, C:], a, h, p.W_hh, "sigmoid", mask, h_mask)
-    dcs = dss[:, :, :C] + (rows(da) @ p.W_ch.T).reshape(T, N, C)
+    xs, mask, elman = tape
+    (T, N, D), C = xs.shape, p.C
+    dss, (ds,), dtype = begin_backward(where, p, elman.hs, mask, dhs=(dss, "S"), ds_T=(ds_T, "S"))
+    dxcs, dh0, g = elman_backward(dss[:, :, C:], ds[:, C:], elman, _elman(p))
     dc, du = ds[:, :C], np.empty((T, N, C), dtype)
     for t in reversed(range(T)):
-        dc = dc + dcs[t]
-        du[t] = (1 - p.alpha) * (dc if mask is None else np.where(mask[t][:, None], dc, 0))
-        dc = p.alpha * dc if mask is None else np.where(mask[t][:, None], p.alpha * dc, dc)
+        dc_t = dc + dss[t, :, :C] + dxcs[t, :, D:]
+        du[t] = (1 - p.alpha) * (dc_t if mask is None else np.where(mask[t][:, None], dc_t, 0))
+        dc = p.alpha * dc_t if mask is None else np.where(mask[t][:, None], p.alpha * dc_t, dc_t)
     grads = p.zeros_like(dtype)
-    grads.W_xc[:], grads.W_xh[:] = rows(xs).T @ rows(du), rows(xs).T @ rows(da)
-    seen = h[:-1] if h_mask is None else h[:-1] * h_mask
-    grads.W_hh[:], grads.W_ch[:] = rows(seen).T @ rows(da), rows(c[1:]).T @ rows(da)
-    dxs = (rows(da) @ p.W_xh.T + rows(du) @ p.W_xc.T).reshape(xs.shape)
+    grads.W_xc[:], grads.W[:] = rows(xs).T @ rows(du), g.W
+    dxs = dxcs[:, :, :D] + (rows(du) @ p.W_xc.T).reshape(xs.shape)
     return dxs, np.concatenate([dc, dh0], axis=1), grads
 
 
+def _elman(p: SCRNParams) -> ElmanParams:
+    """Return W as the weights of Elman's network on [x, c], in the same memory."""
+    return elman_on(p.W, "sigmoid")
+
+
+def _zeros(p: SCRNParams, N: int, dtype: DTypeLike) -> Array:
+    return np.zeros((N, p.S), dtype)
+
+
 register_cell(
-    SCRNParams,
-    Cell(
-        scrn_forward,
-        scrn_backward,
-        scrn_step,
-        scrn_step_backward,
-        width=lambda p: p.S,
-        zeros=lambda p, N, dtype: np.zeros((N, p.S), dtype),
-    ),
+    Cell(SCRNParams, scrn_step, scrn_step_backward, scrn_forward, scrn_backward, width=lambda p: p.S, zeros=_zeros)
 )

@@ -1,6 +1,7 @@
 """A differentiable stack, and a GRU that drives it. Chapter 13.
 
-What a step puts out is the controller's state and what was read, side by side.
+The output of a step is the controller's state and what was read, side by side, (N, H + M). Without state0 the stack is
+empty; a padded step adds an entry of strength 0.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from gru_lib._core.checks import check_int
-from gru_lib._core.loop import MemoryTape, run, run_backward
 from gru_lib._core.params import Bundle
+from gru_lib._core.types import Array
 from gru_lib.cells.gru import gru_init, gru_step, gru_step_backward
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import linear_backward, linear_forward, linear_init, sigmoid_pair
@@ -28,8 +29,6 @@ __all__ = [
     "stack_step",
     "stack_step_backward",
 ]
-
-Array = NDArray[Any]
 
 
 class StackCache(NamedTuple):
@@ -193,7 +192,8 @@ def stack_rnn_step(x: Array, state: StackRNNState, p: StackRNNParams) -> tuple[A
     h, gru_cache = gru_step(np.concatenate([x, state.read], axis=1), state.h, p.controller)
     a, act_cache = linear_forward(h, p.act)
     gates, value = sigmoid_pair(a[:, :2]), np.tanh(a[:, 2:])
-    read, values, strengths, cache = stack_step(value, *gates[0].T, state.values, state.strengths)
+    push, pop = gates[0].T
+    read, values, strengths, cache = stack_step(value, push, pop, state.values, state.strengths)
     out = np.concatenate([h, read], axis=1)
     return out, StackRNNState(h, read, values, strengths), StackRNNCache(gru_cache, act_cache, gates, value, cache)
 
@@ -212,34 +212,11 @@ def stack_rnn_step_backward(
     return dxr[:, : p.D], StackRNNState(dh_prev, dxr[:, p.D :], dvalues, dstrengths), grads
 
 
-def stack_rnn_forward(
-    xs: ArrayLike, state0: StackRNNState | None, p: StackRNNParams, *, lengths: ArrayLike | None = None
-) -> tuple[Array, StackRNNState, MemoryTape]:
-    """Run `stack_rnn_step` for t = 1 … T, from an empty stack if state0 is None. As `gru_forward`.
-
-    Returns
-    -------
-    hs : array (T, N, H + M)
-        h and what was read at each step; zero where padded.
-    state_T : StackRNNState
-        With T more entries. A padded step adds one of strength 0.
-    tape : MemoryTape
-    """
-    return run("stack_rnn_forward", StackRNNParams, stack_rnn_step, _empty, xs, state0, p, lengths)
-
-
-def stack_rnn_backward(
-    dhs: ArrayLike | None, dstate_T: StackRNNState | None, tape: MemoryTape, p: StackRNNParams
-) -> tuple[Array, StackRNNState, StackRNNParams]:
-    """Backward through `stack_rnn_forward`, as `gru_backward`."""
-    return run_backward("stack_rnn_backward", StackRNNParams, stack_rnn_step_backward, dhs, dstate_T, tape, p)
-
-
 def _empty(p: StackRNNParams, N: int, dtype: DTypeLike) -> StackRNNState:
     return StackRNNState(*(np.zeros((N, *rest), dtype) for rest in ((p.H,), (p.M,), (0, p.M), (0,))))
 
 
-register_cell(
-    StackRNNParams,
-    Cell(stack_rnn_forward, stack_rnn_backward, width=lambda p: p.H + p.M, zeros=_empty, takes_h_mask=False),
+_CELL = register_cell(
+    Cell(StackRNNParams, stack_rnn_step, stack_rnn_step_backward, width=lambda p: p.H + p.M, zeros=_empty, apart=True)
 )
+stack_rnn_forward, stack_rnn_backward = _CELL.forward, _CELL.backward

@@ -1,6 +1,6 @@
 """Two layers side by side, one reading forwards and one backwards, so that each output knows what comes after it.
 
-Chapter 15. A padded sequence is turned around within its own length: the padding stays at the end.
+Chapter 15. A padded sequence is reversed within its own length: the padding stays at the end.
 """
 
 from __future__ import annotations
@@ -29,17 +29,13 @@ Array = NDArray[Any]
 class BidirectionalParams(Bundle):
     """Parameters of both directions: `p.forward` and `p.backward`, on one flat array."""
 
+    D: int
+    forward: Params
+    backward: Params
+
 
 def bidirectional(forward: Params, backward: Params) -> BidirectionalParams:
-    """Join the parameters of two layers that read the same input: ``bidirectional(gru_init(…), gru_init(…))``.
-
-    Raises
-    ------
-    TypeError
-        If one of them is not a layer's parameters.
-    ValueError
-        If their input sizes differ.
-    """
+    """Join the parameters of two layers that read the same input: ``bidirectional(gru_init(…), gru_init(…))``."""
     for p in (forward, backward):
         cell_of(p)
     if forward.D != backward.D:
@@ -48,9 +44,9 @@ def bidirectional(forward: Params, backward: Params) -> BidirectionalParams:
 
 
 def reverse(xs: ArrayLike, lengths: ArrayLike | None = None) -> Array:
-    """Turn each sequence (T, N, K) around within its length: its last real step comes first, padding stays behind.
+    """Reverse each sequence (T, N, K) within its length: its last real step comes first, padding stays at the end.
 
-    Doing it twice gives back the same sequence, so this is its own backward pass.
+    Applied twice it gives back the same sequence, so it is its own backward pass.
     """
     xs = as_array("reverse", "xs", xs, ("T", "N", "K"), {})
     T, N, _ = xs.shape
@@ -61,7 +57,7 @@ def reverse(xs: ArrayLike, lengths: ArrayLike | None = None) -> Array:
 
 
 class BidirectionalTape(NamedTuple):
-    """What `bidirectional_backward` needs of the forward pass."""
+    """What `bidirectional_backward` needs from the forward pass."""
 
     forward: Any
     backward: Any
@@ -83,25 +79,19 @@ def bidirectional_forward(
     ----------
     xs : array (T, N, D)
     state0 : pair of states, or None for zeros
-        Of the forward layer (before step 1), and of the backward layer (before it reads the last real step).
-    p : BidirectionalParams
+        Of the forward layer (before step 1) and of the backward layer (before it reads the last real step).
     lengths : integers (N,), optional
-        Steps of each sequence that are real.
+        How many steps of each sequence are real.
     h_mask : pair, optional
         Masks for recurrent dropout in each direction.
 
     Returns
     -------
     hs : array (T, N, K)
-        At step t: what the forward layer made of x_1 … x_t, then what the backward layer made of x_T … x_t.
+        At step t: the forward layer's output for x_1 … x_t, then the backward layer's for x_T … x_t.
         K is the sum of both widths. Zero where padded.
     state_T : pair of states
     tape : BidirectionalTape
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
 
     Notes
     -----
@@ -111,20 +101,20 @@ def bidirectional_forward(
     check_instance(where, "p", p, BidirectionalParams)
     xs, _, _, _ = begin(where, p, xs, lengths)
     starts, masks = _pair(where, "state0", state0), _pair(where, "h_mask", h_mask)
-    hs, ends, tapes = [], [], []
+    found = []
     for layer, x, start, m in zip((p.forward, p.backward), (xs, reverse(xs, lengths)), starts, masks, strict=True):
         given = {} if m is None else {"h_mask": m}
-        out, end, tape = cell_of(layer).forward(x, start, layer, lengths=lengths, **given)
-        hs, ends, tapes = [*hs, out], [*ends, end], [*tapes, tape]
+        found.append(cell_of(layer).forward(x, start, layer, lengths=lengths, **given))
+    (hs, end, tape), (hs_b, end_b, tape_b) = found
     lengths = None if lengths is None else np.array(lengths)
-    out = np.concatenate([hs[0], reverse(hs[1], lengths)], axis=2)
-    return out, (ends[0], ends[1]), BidirectionalTape(*tapes, out.shape[:2], lengths)
+    hs = np.concatenate([hs, reverse(hs_b, lengths)], axis=2)
+    return hs, (end, end_b), BidirectionalTape(tape, tape_b, hs.shape[:2], lengths)
 
 
 def bidirectional_backward(
     dhs: ArrayLike | None, dstate_T: tuple[State, State] | None, tape: BidirectionalTape, p: BidirectionalParams
 ) -> tuple[Array, tuple[State, State], BidirectionalParams]:
-    """Backward through both directions; their gradients in xs add up. As the layers' own backward."""
+    """Backward through both directions, each with the layer's own backward; their gradients in xs add up."""
     where = "bidirectional_backward"
     check_instance(where, "p", p, BidirectionalParams)
     check_instance(where, "tape", tape, BidirectionalTape)
@@ -155,4 +145,8 @@ def _zeros(p: BidirectionalParams, N: int, dtype: DTypeLike) -> tuple[State, ...
     return tuple(cell_of(layer).zeros(layer, N, dtype) for _, layer in p.members())
 
 
-register_cell(BidirectionalParams, Cell(bidirectional_forward, bidirectional_backward, width=_width, zeros=_zeros))
+register_cell(
+    Cell(
+        BidirectionalParams, forward=bidirectional_forward, backward=bidirectional_backward, width=_width, zeros=_zeros
+    )
+)

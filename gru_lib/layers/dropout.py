@@ -1,8 +1,7 @@
-"""Dropout in recurrent networks: three places to put it, one way to run them.
+"""Dropout in recurrent networks: three places to put it, one way to run them. Chapter 14.
 
-Chapter 14. A mask holds 0 with probability `rate` and 1/(1 − rate) otherwise, so that its mean is 1 and nothing needs
-rescaling in evaluation. Masks are drawn first, from a generator, and then multiply what they are for; the backward
-pass multiplies by the same masks. Evaluation is `masks=None`.
+A mask holds 0 with probability `rate` and 1/(1 − rate) otherwise, so its mean is 1 and evaluation needs no rescaling.
+Masks are drawn first, from a generator; forward and backward then multiply by the same ones. Evaluation: `masks=None`.
 """
 
 from __future__ import annotations
@@ -31,13 +30,6 @@ class DropoutMasks(NamedTuple):
 def dropout_mask(rng: np.random.Generator, shape: tuple[int, ...], rate: float, dtype: DTypeLike = np.float64) -> Array:
     """Draw a mask: 0 with probability `rate`, else 1/(1 − rate). Forward y = mask ⊙ x, backward dx = mask ⊙ dy.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If rng is no Generator or the rate lies outside [0, 1).
-
-    Notes
-    -----
     Chapter 14. Srivastava et al. (2014), Dropout.
     """
     check_instance("dropout_mask", "rng", rng, np.random.Generator)
@@ -52,10 +44,8 @@ def dropout_masks(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
-    p
-        Parameters of the layer.
+    rng, p
+        Source of randomness, and the layer's parameters.
     T, N
         Numbers of steps and of sequences.
     rate
@@ -66,15 +56,6 @@ def dropout_masks(
         "naive": both, a new mask for each step: the memory is hit T times.
     recurrent_rate
         Another rate for the recurrent connection; default `rate`.
-
-    Returns
-    -------
-    DropoutMasks
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range, or the layer takes no mask on its state.
 
     Notes
     -----
@@ -100,7 +81,7 @@ def dropout_masks(
 
 
 class DropoutTape(NamedTuple):
-    """What `dropout_backward` needs of the forward pass."""
+    """What `dropout_backward` needs from the forward pass."""
 
     x: Array | None
     tape: Any
@@ -114,31 +95,10 @@ def dropout_forward(
     masks: DropoutMasks | None,
     lengths: ArrayLike | None = None,
 ) -> tuple[Array, State, DropoutTape]:
-    """Run any layer with dropout: on x_t ⊙ masks.x, its products seeing h_{t−1} ⊙ masks.h.
+    """Run any layer on x_t ⊙ masks.x, its recurrent products on h_{t−1} ⊙ masks.h; None drops nothing.
 
-    What the update gate of a GRU or the cell of an LSTM carries over is not masked.
-
-    Parameters
-    ----------
-    xs : array (T, N, D)
-    state0, p, lengths
-        As for the layer's own forward.
-    masks : DropoutMasks, or None for evaluation
-
-    Returns
-    -------
-    hs, state_T
-        As from the layer's own forward.
-    tape : DropoutTape
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
-    Notes
-    -----
-    Chapter 14.
+    What the update gate of a GRU or the cell of an LSTM carries over is not masked. Arguments and results are as for
+    the layer's own forward; the tape is for `dropout_backward`.
     """
     where, cell = "dropout_forward", cell_of(p)
     if masks is None:
@@ -148,9 +108,8 @@ def dropout_forward(
     if x is not None:
         xs = as_array(where, "xs", xs, ("T", "N", "D"), {"D": p.D})
         T, N, _ = xs.shape
-        x = as_array(
-            where, "masks.x", x, ("T", "N", "D") if np.ndim(x) == 3 else ("N", "D"), {"T": T, "N": N, "D": p.D}
-        )
+        axes = ("T", "N", "D") if np.ndim(x) == 3 else ("N", "D")
+        x = as_array(where, "masks.x", x, axes, {"T": T, "N": N, "D": p.D})
         if lengths is not None:  # before the product: 0 · inf would warn
             xs = np.where(as_lengths(where, lengths, T, N)[:, :, None], xs, 0)
         xs = xs * x
@@ -162,7 +121,7 @@ def dropout_forward(
 def dropout_backward(
     dhs: ArrayLike | None, dstate_T: State | None, tape: DropoutTape, p: Params
 ) -> tuple[Array, State, Any]:
-    """Backward through `dropout_forward`: as the layer's own, then dx_t ⊙ masks.x."""
+    """Backward through `dropout_forward`: the layer's own, then dx_t ⊙ masks.x."""
     check_instance("dropout_backward", "tape", tape, DropoutTape)
     dxs, dstate0, grads = cell_of(p).backward(dhs, dstate_T, tape.tape, p)
     return (dxs if tape.x is None else dxs * tape.x), dstate0, grads

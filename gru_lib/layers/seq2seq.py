@@ -1,6 +1,6 @@
 """Encoder–decoder: one network reads a sequence of tokens, another writes one, starting from the first one's state.
 
-Chapter 17. Trained with teacher forcing: the decoder is given the right token before, whatever it would have said.
+Chapter 17. Training uses teacher forcing: at every step the decoder gets the right previous token, not its own guess.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import State, advance, cell_of
 from gru_lib.decode import Step
 from gru_lib.ops import (
+    EmbeddingParams,
+    LinearParams,
     embedding_backward,
     embedding_forward,
     embedding_init,
@@ -48,9 +50,17 @@ class Seq2SeqParams(Bundle):
     source, target : EmbeddingParams, of the tokens that are read and written
     encoder, decoder : two layers of one kind
     out : LinearParams, from the decoder's output to the logits
-    start : int, the token that the decoder is given first
+    start : int, the token that the decoder gets first
     feed : bool, whether the decoder sees the encoder's last output at every step
     """
+
+    source: EmbeddingParams
+    target: EmbeddingParams
+    encoder: Params
+    decoder: Params
+    out: LinearParams
+    start: int
+    feed: bool
 
 
 def seq2seq_init(
@@ -69,27 +79,18 @@ def seq2seq_init(
 
     Parameters
     ----------
-    rng
-        Source of randomness.
     V_source, V_target
         Numbers of tokens.
     E, H
         Sizes of the embeddings and of the states.
     start
-        The target token that the decoder is given first.
+        The target token that the decoder gets first.
     feed
-        Whether the encoder's last output is part of the decoder's input at every step. Otherwise the decoder has only
-        its starting state to remember it by.
+        Whether the encoder's last output is part of the decoder's input at every step. Otherwise only the decoder's
+        first state carries what the encoder read.
     cell
         ``cell(rng, D, H, dtype=…)`` draws the encoder and the decoder: `gru_init`, `lstm_init`, a function that makes
         a stack …
-    dtype
-        float32 or float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
 
     Notes
     -----
@@ -111,7 +112,7 @@ def seq2seq_init(
 
 
 class Seq2SeqTape(NamedTuple):
-    """What `seq2seq_backward` needs of the forward pass."""
+    """What `seq2seq_backward` needs from the forward pass."""
 
     shape: tuple[int, int, int]  # source steps, N, the width of the encoder's output
     last: Array  # (N,): the encoder's last real step
@@ -141,21 +142,14 @@ def seq2seq_forward(
     source : integers (S, N)
         Tokens to read, time first.
     target : integers (T, N)
-        Tokens to write, the end token among them, `start` not.
-    p : Seq2SeqParams
+        Tokens to write, with the end token and without `start`.
     source_lengths, target_lengths : integers (N,), optional
-        How many tokens are real, at least 1. What stands in the padding changes nothing, whatever integers it is.
+        How many tokens are real, at least 1. Padding may hold any integers; it changes nothing.
 
     Returns
     -------
     loss : number, in nats per real target token
     tape : Seq2SeqTape
-        What `seq2seq_backward` needs.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape, or a token or length is out of range.
     """
     where = "seq2seq_forward"
     check_instance(where, "p", p, Seq2SeqParams)
@@ -175,21 +169,10 @@ def seq2seq_forward(
 
 
 def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
-    """Gradient of the loss in all parameters.
+    """Gradient of the loss in all parameters, from the tape of `seq2seq_forward`.
 
-    The decoder hands two things back to the encoder: the gradient of its starting state, and, with `feed`, the sum
-    over all steps of the gradient of c.
-
-    Parameters
-    ----------
-    tape : Seq2SeqTape
-        From `seq2seq_forward`.
-    p : Seq2SeqParams
-        The same parameters as in the forward pass.
-
-    Returns
-    -------
-    grads : Seq2SeqParams
+    The decoder passes two gradients back to the encoder: that of its first state and, with `feed`, the sum over all
+    steps of that of c.
     """
     check_instance("seq2seq_backward", "p", p, Seq2SeqParams)
     check_instance("seq2seq_backward", "tape", tape, Seq2SeqTape)
@@ -207,7 +190,7 @@ def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
 
 
 def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: ArrayLike | None = None) -> tuple[State, Array]:
-    """Read sources (S, N): the state that `seq2seq_step` begins with."""
+    """Read sources (S, N) and return the state that `seq2seq_step` begins with."""
     check_instance("seq2seq_encode", "p", p, Seq2SeqParams)
     state, context, *_ = _encode("seq2seq_encode", source, p, lengths)
     return state, context
@@ -216,7 +199,7 @@ def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: ArrayLike | 
 def seq2seq_step(p: Seq2SeqParams) -> Step:
     """Return the decoder as ``step(state, tokens) -> log_probs, state``, for `greedy`, `sample` and `beam_search`.
 
-    Tokens are (N,) for a batch of N sources; for one source a single token may be given, as `beam_search` does.
+    Tokens are (N,) for a batch of N sources, or a single token for one source, as in `beam_search`.
     """
     check_instance("seq2seq_step", "p", p, Seq2SeqParams)
 
@@ -239,7 +222,7 @@ def _encode(where: str, source: ArrayLike, p: Seq2SeqParams, lengths: ArrayLike 
 
 
 def _tokens(where: str, name: str, tokens: ArrayLike, lengths: ArrayLike | None) -> tuple[Array, Array | None]:
-    """Tokens (T, N) with 0 in the padding, and the mask of what is real."""
+    """Tokens (T, N) with 0 in the padding, and the mask of the real ones."""
     tokens = np.asarray(tokens)
     if tokens.dtype.kind not in "iu" or tokens.ndim != 2 or not tokens.size:
         raise ValueError(f"{where}: {name} must be integers (T, N); got {tokens.dtype} of shape {tokens.shape}.")

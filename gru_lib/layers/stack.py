@@ -1,4 +1,4 @@
-"""Layers on top of each other, to any depth: each reads what the one below put out.
+"""Layers on top of each other, to any depth: each reads the output of the one below.
 
 Chapter 15. A layer is anything that `cell_of` knows: any cell, a bidirectional pair, another stack.
 """
@@ -23,25 +23,16 @@ Array = NDArray[Any]
 
 
 class StackParams(Bundle):
-    """Parameters of a stack: `p.layer0`, `p.layer1` …, on one flat array; `p.residual`."""
+    """Parameters of a stack: `p.layer0`, `p.layer1` …, on one flat array, and `p.residual`."""
+
+    D: int
+    residual: bool
 
 
 def stack(*layers: Params, residual: bool = False) -> StackParams:
-    """Put layers on top of each other: ``stack(gru_init(rng, D, H), gru_init(rng, H, H))``.
+    """Put layers on top of each other, the lowest first: ``stack(gru_init(rng, D, H), gru_init(rng, H, H))``.
 
-    Parameters
-    ----------
-    *layers
-        Parameters of each layer, the lowest first.
-    residual
-        Whether a layer adds its input to its output, wherever the two have the same size.
-
-    Raises
-    ------
-    TypeError
-        If a layer is not a layer's parameters.
-    ValueError
-        If there is none, or one does not take what the layer below puts out.
+    With `residual`, each layer adds its input to its output if the two have the same size.
     """
     below = None
     for i, layer in enumerate(layers):
@@ -60,13 +51,13 @@ def stack(*layers: Params, residual: bool = False) -> StackParams:
 def stack_masks(
     rng: np.random.Generator, p: StackParams, T: int, N: int, *, rate: float, kind: str
 ) -> tuple[DropoutMasks, ...]:
-    """Draw `dropout_masks` for every layer of a stack. What the topmost puts out takes a `dropout_mask` of its own."""
+    """Draw `dropout_masks` for every layer of a stack. The top layer's output needs a `dropout_mask` of its own."""
     check_instance("stack_masks", "p", p, StackParams)
     return tuple(dropout_masks(rng, layer, T, N, rate=rate, kind=kind) for _, layer in p.members())
 
 
 class StackTape(NamedTuple):
-    """What `stack_backward` needs of the forward pass."""
+    """What `stack_backward` needs from the forward pass."""
 
     layers: tuple[Any, ...]
     shape: tuple[int, int]  # T, N
@@ -87,9 +78,8 @@ def stack_forward(
     ----------
     xs : array (T, N, D)
     state0 : one state per layer, or None for zeros
-    p : StackParams
     lengths : integers (N,), optional
-        Steps of each sequence that are real.
+        How many steps of each sequence are real.
     masks : one DropoutMasks per layer, optional
         From `stack_masks`; None (for all, or for a layer) drops nothing, as in evaluation. A residual connection goes
         around the mask.
@@ -97,14 +87,9 @@ def stack_forward(
     Returns
     -------
     hs : array (T, N, K)
-        Outputs of the topmost layer.
+        Outputs of the top layer.
     state_T : tuple of states, one per layer
     tape : StackTape
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
 
     Notes
     -----
@@ -118,28 +103,32 @@ def stack_forward(
     for (_, layer), start, m in zip(p.members(), starts, masks, strict=True):
         out, end, tape = dropout_forward(hs, start, layer, masks=m, lengths=lengths)
         hs = out + hs if _skips(p, layer) else out
-        ends, tapes = [*ends, end], [*tapes, tape]
+        ends.append(end)
+        tapes.append(tape)
     return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask)
 
 
 def stack_backward(
     dhs: ArrayLike | None, dstate_T: Sequence[State] | None, tape: StackTape, p: StackParams
 ) -> tuple[Array, tuple[State, ...], StackParams]:
-    """Backward through a stack, from the topmost layer down: dxs of one layer are dhs of the one below."""
+    """Backward through a stack, from the top layer down: dxs of one layer are dhs of the one below."""
     where = "stack_backward"
     check_instance(where, "p", p, StackParams)
     check_instance(where, "tape", tape, StackTape)
     if dhs is not None:
         T, N = tape.shape
         dhs = as_array(where, "dhs", dhs, ("T", "N", "K"), {"T": T, "N": N, "K": _width(p)})
-        if tape.mask is not None:  # a residual connection would hand on what the padding holds
+        if tape.mask is not None:  # a residual connection would pass on what the padding holds
             dhs = np.where(tape.mask[:, :, None], dhs, 0)
     ends, starts, grads = _per_layer(where, "dstate_T", dstate_T, p), [], []
     for (_, layer), end, kept in reversed(list(zip(p.members(), ends, tape.layers, strict=True))):
         dxs, dstart, g = dropout_backward(dhs, end, kept, layer)
-        dhs = dxs + dhs if dhs is not None and _skips(p, layer) else dxs
-        starts, grads = [dstart, *starts], [g.flat, *grads]
-    return dhs, tuple(starts), p.on(np.concatenate(grads))
+        if dhs is not None and _skips(p, layer):
+            dxs = dxs + dhs
+        dhs = dxs  # those of the layer below
+        starts.append(dstart)
+        grads.append(g.flat)
+    return dxs, tuple(starts[::-1]), p.on(np.concatenate(grads[::-1]))
 
 
 def _skips(p: StackParams, layer: Params) -> bool:
@@ -165,4 +154,6 @@ def _zeros(p: StackParams, N: int, dtype: DTypeLike) -> tuple[State, ...]:
     return tuple(cell_of(layer).zeros(layer, N, dtype) for _, layer in p.members())
 
 
-register_cell(StackParams, Cell(stack_forward, stack_backward, width=_width, zeros=_zeros, takes_h_mask=False))
+register_cell(
+    Cell(StackParams, forward=stack_forward, backward=stack_backward, width=_width, zeros=_zeros, takes_h_mask=False)
+)

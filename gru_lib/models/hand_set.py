@@ -1,6 +1,6 @@
-"""GRUs whose weights were thought out, not trained: one for each memory task, and one for any finite automaton.
+"""GRUs with hand-set weights: a subtractor, one for each memory task, and one for any finite automaton.
 
-σ(40) and tanh(20) round to exactly 1 in float64, and σ(−40) to 4e−18, too little to change a number of size 1. So a
+σ(40) and tanh(20) round to exactly 1 in float64, and σ(−40) is 4e−18, too little to change a number of size 1. So a
 gate at ±40 is a switch, and a candidate at ±20 is a bit.
 """
 
@@ -12,20 +12,49 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.params import Bundle
 from gru_lib.cells.gru import GRUParams, gru_forward, gru_init
+from gru_lib.models.reader import subtractor_init
 from gru_lib.tasks.memory import CLASSES, TASKS, class_bits
 
-__all__ = ["HandSet", "automaton_gru", "hand_set_gru", "random_automaton", "run_automaton"]
+__all__ = ["HandSet", "automaton_gru", "hand_set", "hand_set_gru", "random_automaton", "run_automaton"]
 
 Array = NDArray[Any]
 
 
+def hand_set(K: float = 80.0) -> Bundle:
+    """Return a subtractor (`gru_lib.models.reader`) with three hand-set units. Chapter 7.
+
+    With c the borrow and e = a − b − c in −2 … 1, the units say e ≤ −1 (this is the next borrow), e ≥ 1 and e ≤ −2,
+    as +1 for yes and −1 for no. Unit 1 holds the borrow, c = (h_1 + 1)/2, and feeds all three::
+
+        a_n = K · (b − a + h_1/2 − 1/4,   a − b − h_1/2 − 3/4,   b − a + h_1/2 − 5/4)
+        b_r = K/2,  b_z = −K/2:  r and 1 − z are nearly 1
+        logit = h_1 + h_2 − h_3
+
+    The steepness K is above 0; with K = 80 float64 rounds every gate and candidate to its limit.
+    """
+    K = check_number("hand_set", "K", K, above=0)
+    rng = np.random.default_rng(0)  # everything drawn is overwritten
+    m = subtractor_init(rng, 3)
+    m.flat[:] = 0
+    m.rnn.b_r[:], m.rnn.b_z[:] = K / 2, -K / 2
+    m.rnn.W_xn[:] = K * np.array([[-1, 1, -1], [1, -1, 1]])
+    m.rnn.W_hn[0] = K * np.array([0.5, -0.5, 0.5])
+    m.rnn.b_n[:] = K * np.array([-0.25, -0.75, -1.25])
+    m.out.W[:, 0] = 1, 1, -1
+    return m
+
+
+# ------------------------------------------------------------------------------------------ one for each memory task
+
+
 class HandSet(NamedTuple):
-    """A GRU and how to read it."""
+    """A GRU and how to read its answers."""
 
     p: GRUParams
-    units: int  # the first so many units are the bits of the answer
+    units: int  # how many of the first units hold the answer's bits
     threshold: float  # a bit is 1 where its unit is above this
 
     def answers(self, xs: ArrayLike) -> Array:
@@ -35,20 +64,8 @@ class HandSet(NamedTuple):
 
 
 def hand_set_gru(task: str) -> HandSet:
-    """Return the GRU (keep, reset before) that solves a task of `gru_lib.tasks.memory` without an error, by design.
+    """Return a GRU (keep, reset before) that solves a task of `gru_lib.tasks.memory.TASKS` without an error, by design.
 
-    Parameters
-    ----------
-    task
-        A name in `gru_lib.tasks.memory.TASKS`.
-
-    Raises
-    ------
-    ValueError
-        If the task is unknown.
-
-    Notes
-    -----
     Chapter 8 derives the weights.
     """
     check_choice("hand_set_gru", "task", task, tuple(TASKS))
@@ -56,7 +73,7 @@ def hand_set_gru(task: str) -> HandSet:
 
 
 def _blank(task: str, H: int) -> GRUParams:
-    """Every weight 0, the reset gate open."""
+    """Every weight 0, the reset gate at 1."""
     p = gru_init(np.random.default_rng(0), TASKS[task].D, H)
     p.flat[:] = 0
     p.b_r[:] = 40
@@ -140,7 +157,7 @@ _BUILD: dict[str, Callable[[], HandSet]] = {
 
 
 def random_automaton(rng: np.random.Generator, Q: int, S: int) -> Array:
-    """Draw a transition table δ (Q, S): from state q with symbol a to state δ[q, a], each drawn evenly."""
+    """Draw a transition table δ (Q, S): symbol a leads from state q to state δ[q, a], each drawn uniformly."""
     check_instance("random_automaton", "rng", rng, np.random.Generator)
     Q, S = check_int("random_automaton", "Q", Q), check_int("random_automaton", "S", S)
     return rng.integers(0, Q, (Q, S))
@@ -163,8 +180,8 @@ def run_automaton(delta: ArrayLike, symbols: ArrayLike, start: int = 0) -> Array
 def automaton_gru(delta: ArrayLike, start: int = 0) -> tuple[GRUParams, Array]:
     """Return a GRU with Q·S units that runs a finite automaton with Q states and S symbols.
 
-    Unit (q, a), at place q·S + a, is +1 while the automaton is in state q and −1 otherwise, whatever a is. The reset
-    gate lets the units (·, a) of the symbol that is read through and shuts out all others; z = 0. ::
+    Unit (q, a), at index q·S + a, is +1 while the automaton is in state q and −1 otherwise, whatever a is. The reset
+    gate passes the units (·, a) of the symbol that is read and blocks all others; z = 0. ::
 
         a_r = 80 x_a − 40                    at unit (q, a)
         a_n = Σ r h · 20 + 20 (P − 1)        at unit (q′, ·); sum over the units (q, a) with δ(q, a) = q′
@@ -185,11 +202,6 @@ def automaton_gru(delta: ArrayLike, start: int = 0) -> tuple[GRUParams, Array]:
         Keep, reset before; D = S, H = Q·S.
     h0 : array (H,)
         The code of the start state.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `delta` is not a table of states, or `start` is no state.
 
     Notes
     -----

@@ -1,8 +1,8 @@
 """A character language model over any layer: embedding, layer, linear, softmax cross-entropy (chapters 14, 16 and 19).
 
 `m = lm_init(rng, V, D, H)` is a bundle of `m.embed`, `m.rnn` and `m.out`; the type of `m.rnn` says which layer it is.
-`lm_loss` is what `train` wants, with `Chunks` for truncated backpropagation; `lm_bits` measures; `lm_step` is what
-`gru_lib.decode` wants.
+`lm_loss` is for `train`, with `Chunks` for truncated backpropagation; `lm_bits` measures; `lm_step` is for
+`gru_lib.decode`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ State = Any
 
 
 class LMDropout(NamedTuple):
-    """Dropout of a language model in training: on the layer as `dropout_masks` says, and on its output."""
+    """Dropout of a language model in training: on the layer, as in `dropout_masks`, and on its output."""
 
     rng: np.random.Generator
     rate: float
@@ -50,19 +50,7 @@ def lm_init(
 ) -> Bundle:
     """Draw an embedding of V characters in D numbers, a layer of H units, and a linear layer with V outputs.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    V, D, H
-        Number of characters; sizes of the embedding and of the state.
-    init
-        The layer's own: ``init(rng, D, H, **options)``, such as `gru_init`, `lstm_init`, `elman_init`.
-
-    Returns
-    -------
-    Bundle
-        `m.embed`, `m.rnn` and `m.out`.
+    The layer is ``init(rng, D, H, **options)``, with `gru_init`, `lstm_init`, `elman_init` …
     """
     dtype = options.get("dtype", np.float64)
     embed, rnn = embedding_init(rng, V, D, dtype=dtype), init(rng, D, H, **options)
@@ -70,21 +58,9 @@ def lm_init(
 
 
 def lm_logits(m: Bundle, tokens: ArrayLike, state: State | None = None) -> tuple[Array, State]:
-    """Return the logits of the next character after each step, and the state at the end.
+    """Return the logits of the next character after each step, (T, N, V) for tokens (T, N), and the final state.
 
-    Parameters
-    ----------
-    m : Bundle
-        From `lm_init`.
-    tokens : integers (T, N)
-        Characters, time first.
-    state
-        The state to begin with; None for zeros.
-
-    Returns
-    -------
-    logits : array (T, N, V)
-    state : the layer's own
+    `state` is the layer's state to begin with; None for zeros.
     """
     xs, _ = embedding_forward(tokens, m.embed)
     hs, state, _ = cell_of(m.rnn).forward(xs, state, m.rnn)
@@ -92,37 +68,17 @@ def lm_logits(m: Bundle, tokens: ArrayLike, state: State | None = None) -> tuple
 
 
 def lm_loss(m: Bundle, chunk: Chunk, dropout: LMDropout | None = None) -> tuple[Any, Bundle]:
-    """The mean cross-entropy of the next characters of a chunk, in nats, and its gradient in every parameter.
+    """Mean cross-entropy of a chunk's next characters, in nats, and its gradient in every parameter. Chapter 16.
 
     ::
 
         x_t = E[token_t],   h_t = layer(x_t, h_{t−1}),   a_t = h_t W + b
         L   = −mean over t and n of log softmax(a_t)[token_{t+1}]
 
-    The chunk's first state is a number to the gradient: backpropagation is cut there. Its last is handed on.
+    The first state is treated as constant, which truncates backpropagation; the last is passed on.
 
-    Parameters
-    ----------
-    m : Bundle
-        From `lm_init`.
-    chunk : Chunk
-        xs and ys (K, N), integers; from `Chunks`.
-    dropout : LMDropout, optional
-        For training; ``partial(lm_loss, dropout=LMDropout(rng, 0.3, "zaremba"))`` goes into `train`.
-
-    Returns
-    -------
-    loss : number
-    grads : Bundle
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape, or a token is none of the vocabulary.
-
-    Notes
-    -----
-    Chapter 16. The masks are new in every chunk, so one mask "for the whole sequence" lasts K steps.
+    `dropout` is for training: ``partial(lm_loss, dropout=LMDropout(rng, 0.3, "zaremba"))`` goes into `train`. The masks
+    are new in every chunk, so one mask "for the whole sequence" lasts K steps.
     """
     xs, embed_cache = embedding_forward(chunk.xs, m.embed)  # (K, N, D)
     K, N, _ = xs.shape
@@ -143,17 +99,10 @@ def lm_loss(m: Bundle, chunk: Chunk, dropout: LMDropout | None = None) -> tuple[
 
 
 def lm_bits(m: Bundle, tokens: ArrayLike, *, N: int = 8, K: int = 256) -> float:
-    """Return the bits per character of a row of tokens under the model, without dropout.
+    """Return the bits per character of a row of tokens (L,), L > N, under the model, without dropout.
 
-    The row is read as N streams side by side, each from the zero state, the state carried to its end: so N − 1 places
-    in the row are predicted without their past. K only bounds the memory used.
-
-    Parameters
-    ----------
-    m : Bundle
-        From `lm_init`.
-    tokens : integers (L,)
-        L > N.
+    The row is read as N streams side by side, each starting from the zero state and carrying its state to the end. So
+    N − 1 characters are predicted without their past. K only bounds the memory used.
     """
     xs, ys = streams(tokens, N)
     K, state, nats = check_int("lm_bits", "K", K), None, 0.0
@@ -166,7 +115,7 @@ def lm_bits(m: Bundle, tokens: ArrayLike, *, N: int = 8, K: int = 256) -> float:
 def lm_step(m: Bundle) -> Callable[[State, Any], tuple[Array, State]]:
     """Return ``step(state, tokens) -> log_probs, state`` for `greedy`, `sample` and `beam_search`.
 
-    Tokens of shape (N,), or one token; the first state is None, or what `lm_logits` returned for a prefix.
+    Tokens have shape (N,) or are a single token; the first state is None, or what `lm_logits` returned for a prefix.
     """
     check_instance("lm_step", "m", m, Bundle)
 

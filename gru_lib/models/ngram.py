@@ -20,9 +20,9 @@ class NGram:
         p_0(c)     = 1/V
         p_k(c | u) = (max(count(u c) − d, 0) + d · kinds(u) · p_{k−1}(c | u′)) / count(u)
 
-    with u the last k − 1 tokens, u′ the last k − 2, kinds(u) how many different tokens followed u, and d the discount.
-    What is taken from the counts is what the shorter context hands out, so every p_k sums to 1. A context that was
-    never seen leaves it all to the shorter one.
+    with u the last k − 1 tokens, u′ the last k − 2, kinds(u) the number of different tokens that followed u, and d the
+    discount. What the discount takes from the counts goes to the shorter context, so every p_k sums to 1. An unseen
+    context leaves everything to the shorter one.
 
     Parameters
     ----------
@@ -33,11 +33,6 @@ class NGram:
     V : int
         Number of tokens.
     discount : float in (0, 1)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
 
     Notes
     -----
@@ -65,7 +60,7 @@ class NGram:
         return tuple(array.tolist())
 
     def probability(self, token: int, context: ArrayLike, *, n: int | None = None) -> float:
-        """Return p(token | context); with n, as the model of that smaller order would."""
+        """Return p(token | context); with n, under the model of that smaller order."""
         row = self._row("NGram.probability", np.asarray(context, np.int64))
         return self._probability(token, row, self.n if n is None else n)
 
@@ -81,7 +76,7 @@ class NGram:
         return p
 
     def bits(self, tokens: ArrayLike, *, n: int | None = None) -> float:
-        """Return the bits per token of a text; with n, as the model of that smaller order would."""
+        """Return the bits per token of a text; with n, under the model of that smaller order."""
         n = self.n if n is None else check_int("NGram.bits", "n", n)
         if n > self.n:
             raise ValueError(f"NGram.bits: n must be at most {self.n}, what was counted; got {n}.")

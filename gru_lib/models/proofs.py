@@ -1,13 +1,13 @@
 """Is a GRU right for inputs of every length? Three ways to prove it, each a finite computation.
 
-The GRU reads one of A symbols at each step and answers with one bit, the sign of a linear layer on its state. What it
-should answer is given by a finite automaton. All three proofs are inductions over the steps; they differ in what
-stands for "the GRU is in a state from which it goes on answering right":
+The GRU reads one of A symbols at each step and answers with one bit, the sign of a linear layer on its state. A finite
+automaton says what the answer should be. All three proofs are inductions over the steps; they differ in how they state
+"the GRU is in a state from which it will keep answering right":
 
 - `read_machine`: the state is rounded after each step, so there are finitely many states. Visit them all.
 - `disagreement`: run the table found that way beside the automaton until nothing new comes up.
-- `find_boxes`, `boxes_hold`: nothing is rounded. Around each state of the table lies a box; whatever is read, every
-  box is carried into the box of the state that follows, and the answer's sign is the table's on all of it.
+- `find_boxes`, `boxes_hold`: nothing is rounded. Each state of the table has a box around it. Whatever symbol is read,
+  a step takes every box into the box of the following state, and the answer has the table's sign on all of it.
 
 Chapter 7.
 """
@@ -83,17 +83,17 @@ class Machine(NamedTuple):
 def read_machine(m: Bundle, symbols: ArrayLike, levels: ArrayLike | None, *, most_states: int = 5000) -> Machine | None:
     """Visit every state that a network can reach when its state is rounded after each step.
 
-    A breadth-first search from h_0 = 0: in each state that comes up, read each symbol once.
+    A breadth-first search from h_0 = 0 that reads each symbol once in each state it reaches.
 
     Parameters
     ----------
     m : Bundle
         `m.rnn` (a GRU) and `m.out` (a linear layer with one output; the answer is 1 where it is positive).
     symbols : array (A, D)
-        What may be read at a step.
+        The possible inputs of a step.
     levels : array (L,), rising
-        Each number of the state becomes the nearest of these: `HALVES`, `SIGNS`. None: nothing is rounded beyond
-        what floating point does by itself.
+        Each number of the state becomes the nearest of these: `HALVES`, `SIGNS`. None rounds nothing beyond what
+        floating point does by itself.
     most_states : int
         Give up beyond this many.
 
@@ -101,15 +101,10 @@ def read_machine(m: Bundle, symbols: ArrayLike, levels: ArrayLike | None, *, mos
     -------
     Machine, or None if there are more than `most_states` states.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape.
-
     Notes
     -----
-    What is searched is the program `gru_step` itself, rounding errors included. The table is that of any other
-    evaluation too (another order of summation, exact arithmetic), as long as the errors stay below `Machine.margin`.
+    The search runs the program `gru_step` itself, rounding errors included. The table also holds for any other
+    evaluation (another order of summation, exact arithmetic), as long as the errors stay below `Machine.margin`.
     Without levels the margin is 0.
     """
     where = "read_machine"
@@ -148,22 +143,16 @@ def read_machine(m: Bundle, symbols: ArrayLike, levels: ArrayLike | None, *, mos
 
 
 def _round_to(h: Array, levels: Array) -> tuple[Array, float]:
-    """Round to the nearest level; also return the smallest distance from a point half-way between two."""
+    """Round to the nearest level; also return the smallest distance from a midpoint between two levels."""
     between = (levels[1:] + levels[:-1]) / 2
     return levels[np.searchsorted(between, h)], float(np.abs(h[..., None] - between).min())
 
 
 def disagreement(machine: Automaton, spec: Automaton) -> list[int] | None:
-    """Find the shortest input that two automata answer differently, or None.
+    """Find the shortest input that two automata answer differently, as a list of symbols; None if there is none.
 
-    Breadth-first search over pairs (state of the one, state of the other).
-    There are finitely many. If the answers agree in every pair that can be
-    reached, they agree after any number of steps, by induction.
-
-    Returns
-    -------
-    list of int, or None
-        Symbols, in order; the answers to the last one differ.
+    Breadth-first search over pairs of states, one of each automaton. There are finitely many; if the answers agree in
+    every pair that can be reached, they agree after any number of steps, by induction.
     """
     came_from: dict[Any, Any] = {(0, 0): None}  # pair -> (pair before, symbol)
     queue = deque(came_from)
@@ -176,10 +165,7 @@ def disagreement(machine: Automaton, spec: Automaton) -> list[int] | None:
                     path.append(step[1])
                     step = came_from[step[0]]
                 return path[::-1]
-            following = (
-                int(machine.next[pair[0], symbol]),
-                int(spec.next[pair[1], symbol]),
-            )
+            following = int(machine.next[pair[0], symbol]), int(spec.next[pair[1], symbol])
             if following not in came_from:
                 came_from[following] = (pair, symbol)
                 queue.append(following)
@@ -192,9 +178,9 @@ def minimise(machine: Automaton) -> tuple[Automaton, Array]:
     Returns
     -------
     smallest : Automaton
-        The smallest automaton with the same answers, states numbered in the order in which they first come up.
+        The smallest automaton with the same answers, its states numbered in order of first appearance.
     group : integers (S,)
-        The merged state each state went into.
+        The merged state that each state went into.
     """
     group = np.unique(machine.bit, axis=0, return_inverse=True)[1].reshape(-1)
     while True:
@@ -225,27 +211,16 @@ _EPS = float(np.finfo(np.float64).eps)
 def box_step(x: ArrayLike, boxes: Boxes, p: GRUParams) -> Boxes:
     """Carry boxes through a step: a state in a box goes into the result.
 
-    Interval arithmetic, an operation at a time: σ and tanh rise, so they map
-    ends to ends; a product is largest and smallest at ends;
-    h = z ⊙ h_prev + (1 − z) ⊙ n rises in h_prev and n, and is linear in z.
+    Interval arithmetic, an operation at a time: σ and tanh are increasing, so they map ends to ends; a product is
+    largest and smallest at ends; h = z ⊙ h_prev + (1 − z) ⊙ n increases in h_prev and n, and is linear in z.
 
-    Parameters
-    ----------
-    x : array (N, D)
-    boxes : Boxes, (N, H) each
-    p : GRUParams, float64
-
-    Returns
-    -------
-    Boxes, (N, H) each
+    Takes x (N, D) and boxes (N, H); p must be float64.
 
     Notes
     -----
-    Every interval is padded outward by more than the rounding errors of both
-    this computation and of `gru_step` in float64, its sums in any order. So
-    the result holds for the GRU of exact arithmetic and for the program.
-    Taken on trust: IEEE arithmetic, and exp and tanh right to 4 units in the
-    last place.
+    Every interval is padded outward by more than the rounding errors of both this computation and of `gru_step` in
+    float64, whatever the order of its sums. So the result holds for exact arithmetic and for the program. It assumes
+    IEEE arithmetic, and exp and tanh right to 4 units in the last place.
     """
     x = as_array("box_step", "x", x, ("N", "D"), {"D": p.D})
     lo, hi = _check_boxes("box_step", boxes, ("N", "H"), len(x), p.H)
@@ -305,27 +280,13 @@ def boxes_hold(
     machine: Automaton,
     boxes: Boxes,
 ) -> bool:
-    """Check a proof that a network answers as `machine`, at every length.
+    """Check a proof that a network answers as `machine` does, at every length and without rounding.
 
-    Nothing is rounded. Three things make the induction: h_0 = 0 lies in
-    box 0; a step takes every state in box i, whichever symbol is read, into
-    the box of the state that follows i; and the logit of every state it can
-    take it to has the right sign.
+    The induction needs three conditions: h_0 = 0 lies in box 0; a step takes every state in box i, whatever symbol is
+    read, into the box of the state that follows i; and the logit of every state it leads to has the right sign.
 
-    Parameters
-    ----------
-    m : Bundle
-        `m.rnn` (a GRU) and `m.out` (a linear layer with one output).
-    symbols : array (A, D)
-    machine : Automaton, (S, A)
-    boxes : Boxes, (S, H)
-        From wherever: `find_boxes`, or a guess.
-
-    Returns
-    -------
-    bool
-        True is a proof, under what `box_step` takes on trust. False says
-        nothing: other boxes may do.
+    Takes symbols (A, D), the machine's table (S, A) and boxes (S, H), from `find_boxes` or a guess. True is a proof,
+    under the assumptions of `box_step`. False proves nothing: other boxes may hold.
     """
     symbols = _check_network("boxes_hold", m, symbols)
     S, H = len(machine.next), m.rnn.H
@@ -341,14 +302,10 @@ def boxes_hold(
 def find_boxes(
     m: Bundle, symbols: ArrayLike, machine: Automaton, *, widen: float = 0.05, rounds: int = 200
 ) -> Boxes | None:
-    """Look for boxes that `boxes_hold` accepts.
+    """Look for boxes that `boxes_hold` accepts; None if a box still grows after all rounds, or a logit's sign is wrong.
 
-    Begin with the point h_0 = 0. Again and again: carry every box through a step and stretch the box it should have
-    landed in until it does, and a little more (`widen` of its width, and 1e−12). Stop when nothing sticks out.
-
-    Returns
-    -------
-    Boxes, or None if some box still grew after so many rounds, or a logit's sign was not the table's.
+    Start from the point h_0 = 0. In each round, carry every box through a step, and stretch the box that should contain
+    the image until it does, and a little more (`widen` of its width, and 1e−12). Stop when nothing sticks out.
     """
     symbols = _check_network("find_boxes", m, symbols)
     check_number("find_boxes", "widen", widen, least=0)
@@ -374,10 +331,7 @@ def find_boxes(
 
 def _check_boxes(where: str, boxes: Boxes, axes: tuple[str, str], rows: int, H: int) -> tuple[Array, Array]:
     sizes = {axes[0]: rows, axes[1]: H}
-    return (
-        as_array(where, "boxes.lo", boxes.lo, axes, sizes),
-        as_array(where, "boxes.hi", boxes.hi, axes, sizes),
-    )
+    return as_array(where, "boxes.lo", boxes.lo, axes, sizes), as_array(where, "boxes.hi", boxes.hi, axes, sizes)
 
 
 def _check_network(where: str, m: Bundle, symbols: ArrayLike) -> Array:

@@ -1,7 +1,8 @@
-"""The network of chapters 8 and 9: a cell reads tokens; a linear layer and sigmoids answer with K bits.
+"""A cell reads a sequence; a linear layer and sigmoids answer with bits. Chapters 7, 8 and 9.
 
 `m = reader_init(rng, D, K, H)` is a bundle of the cell `m.rnn` and the linear layer `m.out`. Any cell of this library
-can stand in for the GRU: the type of `m.rnn` says which.
+can take the GRU's place: the type of `m.rnn` says which. The subtractor of chapter 7 is the reader of two bits a step
+that answers with one.
 """
 
 from __future__ import annotations
@@ -15,10 +16,21 @@ from numpy.typing import ArrayLike, NDArray
 from gru_lib._core.params import Bundle, bundle
 from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import cell_of
-from gru_lib.ops import bce_with_logits, linear_backward, linear_forward, linear_init
-from gru_lib.tasks.memory import Batch
+from gru_lib.ops import bce_with_logits, linear_backward, linear_forward, linear_init, sigmoid
+from gru_lib.tasks import memory, subtraction
 
-__all__ = ["Accuracy", "reader_accuracy", "reader_init", "reader_logits", "reader_loss"]
+__all__ = [
+    "ReaderAccuracy",
+    "SubtractorAccuracy",
+    "reader_accuracy",
+    "reader_init",
+    "reader_logits",
+    "reader_loss",
+    "subtractor_accuracy",
+    "subtractor_init",
+    "subtractor_loss",
+    "subtractor_predict",
+]
 
 Array = NDArray[Any]
 
@@ -26,23 +38,12 @@ Array = NDArray[Any]
 def reader_init(
     rng: np.random.Generator, D: int, K: int, H: int, *, init: Callable[..., Any] = gru_init, **options: Any
 ) -> Bundle:
-    """Draw a cell of H units that reads one of D tokens, and a linear layer with K outputs.
+    """Draw a cell of H units that reads D inputs a step, and a linear layer with K outputs.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    D, K, H
-        Number of tokens, of bits in an answer, and of units.
-    init
-        The cell's own: ``init(rng, D, H, **options)``.
-
-    Returns
-    -------
-    Bundle
-        `m.rnn` and `m.out`.
+    The cell is ``init(rng, D, H, **options)``; the linear layer shares its dtype and `bias`.
     """
-    return bundle(rnn=init(rng, D, H, **options), out=linear_init(rng, H, K, dtype=options.get("dtype", np.float64)))
+    shared = {name: options[name] for name in ("bias", "dtype") if name in options}
+    return bundle(rnn=init(rng, D, H, **options), out=linear_init(rng, H, K, **shared))
 
 
 def reader_logits(m: Bundle, xs: ArrayLike) -> Array:
@@ -50,56 +51,100 @@ def reader_logits(m: Bundle, xs: ArrayLike) -> Array:
     return linear_forward(cell_of(m.rnn).forward(xs, None, m.rnn)[0], m.out)[0]
 
 
-def reader_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
-    """The mean binary cross-entropy of the bits that are asked for, and its gradient in every parameter.
+def reader_loss(m: Bundle, batch: memory.Batch) -> tuple[Any, Bundle]:
+    """Mean binary cross-entropy of the bits that count, and its gradient in every parameter. Chapter 8.
 
     ::
 
         y_t = σ(h_t W + b)
         L   = −mean over the asked (t, n) and over k of  d log y + (1 − d) log(1 − y),  d the right bit
 
-    Parameters
-    ----------
-    m : Bundle
-        `m.rnn`, `m.out`.
-    batch : Batch
-        xs (T, N, D), ys (T, N, K), asked (T, N).
-
-    Returns
-    -------
-    loss : number
-    grads : Bundle
-
-    Notes
-    -----
-    Chapter 8.
+    The batch holds xs (T, N, D), ys (T, N, K) and asked (T, N).
     """
     cell = cell_of(m.rnn)
     hs, _, tape = cell.forward(batch.xs, None, m.rnn)
-    if batch.asked[:-1].any():
-        logits, cache = linear_forward(hs, m.out)  # (T, N, K)
-        weights = np.broadcast_to(batch.asked[..., None], logits.shape)
-        loss, dlogits = bce_with_logits(logits, batch.ys, weights)
-        dhs, dout = linear_backward(dlogits, cache, m.out)
-    else:  # asked at the end alone: nothing to be done for the other steps
-        logits, cache = linear_forward(hs[-1:], m.out)  # (1, N, K)
-        weights = np.broadcast_to(batch.asked[-1:, :, None], logits.shape)
-        loss, dlogits = bce_with_logits(logits, batch.ys[-1:], weights)
-        dlast, dout = linear_backward(dlogits, cache, m.out)
-        dhs = np.zeros(hs.shape, dlast.dtype)
-        dhs[-1] = dlast[0]
+    first = 0 if batch.asked[:-1].any() else -1  # asked only at the end, the other steps need no logits
+    logits, cache = linear_forward(hs[first:], m.out)  # (T or 1, N, K)
+    weights = np.broadcast_to(batch.asked[first:, :, None], logits.shape)
+    loss, dlogits = bce_with_logits(logits, batch.ys[first:], weights)
+    dread, dout = linear_backward(dlogits, cache, m.out)
+    dhs = np.zeros(hs.shape, dread.dtype)
+    dhs[first:] = dread
     _, _, drnn = cell.backward(dhs, None, tape, m.rnn)
     return loss, bundle(rnn=drnn, out=dout)
 
 
-class Accuracy(NamedTuple):
+class ReaderAccuracy(NamedTuple):
     """Shares in [0, 1]."""
 
-    answers: float  # of the answers asked for, all K bits right
-    sequences: float  # of the sequences, every answer right
+    answers: float  # of the asked answers, all K bits right
+    sequences: float  # of the sequences, every asked answer right
 
 
-def reader_accuracy(m: Bundle, batch: Batch) -> Accuracy:
-    """Return which share of the answers, and which share of the sequences as a whole, is right."""
+def reader_accuracy(m: Bundle, batch: memory.Batch) -> ReaderAccuracy:
+    """Return the shares of answers and of whole sequences that are right."""
     right = ((reader_logits(m, batch.xs).real > 0) == (batch.ys == 1)).all(axis=2)
-    return Accuracy(float(right[batch.asked].mean()), float((right | ~batch.asked).all(axis=0).mean()))
+    return ReaderAccuracy(float(right[batch.asked].mean()), float((right | ~batch.asked).all(axis=0).mean()))
+
+
+# -------------------------------------------------------------------------------------------- the subtractor, chapter 7
+
+
+def subtractor_init(rng: np.random.Generator, H: int, *, init: Callable[..., Any] = gru_init, **options: Any) -> Bundle:
+    """Draw a reader of two bits a step with H units and one output; options as for `reader_init`."""
+    return reader_init(rng, 2, 1, H, init=init, **options)
+
+
+def subtractor_loss(
+    m: Bundle,
+    batch: subtraction.Batch,
+    *,
+    commit: float = 0.0,
+    decay: float = 0.0,
+) -> tuple[Any, Bundle]:
+    """The loss on a batch, and its gradient in every parameter.
+
+    ::
+
+        y_t = σ(h_t W + b)
+        L   = mean of −(d log y + (1 − d) log(1 − y)), d the right bit
+            + commit/2 · mean of |h_t − sign h_t|²
+            + decay/2 · |all parameters|²
+
+    The means are over steps and pairs. The second term pulls every unit towards −1 or +1.
+    """
+    xs, ys = batch
+    cell = cell_of(m.rnn)
+    hs, _, tape = cell.forward(xs, None, m.rnn)  # (T, N, H)
+    logits, cache = linear_forward(hs, m.out)  # (T, N, 1)
+    loss, dlogits = bce_with_logits(logits, ys)
+    dhs, dout = linear_backward(dlogits, cache, m.out)
+    if commit:
+        away = hs - np.where(hs.real > 0, 1.0, -1.0)
+        count = hs.shape[0] * hs.shape[1]
+        loss = loss + commit / 2 * (away**2).sum() / count
+        dhs = dhs + commit * away / count
+    _, _, drnn = cell.backward(dhs, None, tape, m.rnn)
+    grads = bundle(rnn=drnn, out=dout)
+    if decay:
+        loss = loss + decay / 2 * (m.flat**2).sum()
+        grads.flat[:] += decay * m.flat
+    return loss, grads
+
+
+def subtractor_predict(m: Bundle, xs: ArrayLike) -> Array:
+    """Return the probability that each bit of the difference is 1: (T, N, 1) for xs (T, N, 2)."""
+    return sigmoid(reader_logits(m, xs))
+
+
+class SubtractorAccuracy(NamedTuple):
+    """Shares in [0, 1]."""
+
+    bits: float  # of all bits
+    pairs: float  # of pairs with every bit right
+
+
+def subtractor_accuracy(m: Bundle, batch: subtraction.Batch) -> SubtractorAccuracy:
+    """Return the shares of bits and of whole pairs that are right."""
+    right = (subtractor_predict(m, batch.xs) > 0.5) == (batch.ys == 1)
+    return SubtractorAccuracy(float(right.mean()), float(right.all(axis=0).mean()))

@@ -1,7 +1,4 @@
-"""An encoder–decoder at work: its loss on a batch, and translations by the likeliest token or by a beam.
-
-Chapters 17 and 18.
-"""
+"""An encoder–decoder at work: its loss on a batch, and translations by greedy or beam search. Chapters 17 and 18."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ def translator_init(
     cell: Callable[..., Params] = gru_init,
     dtype: DTypeLike = np.float32,
 ) -> Seq2SeqParams:
-    """Draw an encoder–decoder between two alphabets; a GRU's update gates start at the bias `b_z`."""
+    """Draw an encoder–decoder between two alphabets; a GRU's update gates start with the bias `b_z`."""
     make = partial(seq2seq_init, start=target.start, feed=feed, cell=cell, dtype=dtype)
     p = make(rng, source.size, target.size, E, H)
     for layer in (p.encoder, p.decoder):
@@ -63,7 +60,7 @@ def translator_loss(p: Seq2SeqParams, batch: Batch) -> tuple[Any, Seq2SeqParams]
 
 
 def translate(p: Seq2SeqParams, batch: Batch, *, end: int, max_steps: int, rows: int = 1000) -> Decoded:
-    """Translate the sources of a batch greedily, `rows` of them at a time."""
+    """Translate the sources of a batch greedily, `rows` at a time."""
     parts = []
     for first in range(0, batch.source.shape[1], rows):
         part = slice(first, first + rows)
@@ -79,7 +76,7 @@ def translate(p: Seq2SeqParams, batch: Batch, *, end: int, max_steps: int, rows:
 def translate_beam(
     p: Seq2SeqParams, source: NDArray[Any], *, width: int, end: int, max_steps: int, alpha: float = 0.0
 ) -> list[Hypothesis]:
-    """Search for the translations of one source, tokens (S,)."""
+    """Search for translations of one source, tokens (S,), with a beam."""
     return beam_search(
         seq2seq_step(p),
         seq2seq_encode(np.asarray(source)[:, None], p),
@@ -93,7 +90,7 @@ def translate_beam(
 
 
 def exact_match(said: Sequence[str], wanted: Sequence[str]) -> NDArray[np.bool_]:
-    """Return, for each translation, whether it is right in every character."""
+    """Return for each translation whether every character is right."""
     if len(said) != len(wanted):
         raise ValueError(f"exact_match: said must hold as many texts as wanted, {len(wanted)}; got {len(said)}.")
     return np.array([a == b for a, b in zip(said, wanted, strict=True)])

@@ -1,1 +1,1 @@
-"""Data for the experiments, drawn from a generator: nothing is downloaded."""
+"""Data for the experiments: generated, or read from an installed package and fingerprinted. Nothing is downloaded."""

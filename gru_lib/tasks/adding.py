@@ -26,29 +26,10 @@ class Batch(NamedTuple):
 
 
 def adding(rng: np.random.Generator, N: int, T: int) -> Batch:
-    """Draw N rows of T numbers uniform in [0, 1), one marked in the first half of the steps and one in the second.
+    """Draw N rows of T numbers uniform in [0, 1), with one mark in the first T // 2 steps and one in the rest.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    N, T
-        Number of sequences and of steps. The first half are the first T // 2 steps.
-
-    Returns
-    -------
-    Batch
-        xs (T, N, 2), ys (N, 1).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type, N is below 1 or T below 2.
-
-    Notes
-    -----
-    Chapter 13. Hochreiter & Schmidhuber (1997), there with numbers in [−1, 1]; as here in Le, Jaitly & Hinton (2015),
-    arXiv:1504.00941.
+    Chapter 13. Hochreiter & Schmidhuber (1997), with numbers in [−1, 1]; Le, Jaitly & Hinton (2015), arXiv:1504.00941,
+    as here.
     """
     check_instance("adding", "rng", rng, np.random.Generator)
     N, T = check_int("adding", "N", N), check_int("adding", "T", T, minimum=2)

@@ -1,7 +1,7 @@
-"""Three questions about the same sequences: one looks back, one looks ahead, one does both.
+"""Three questions about the same sequences: one looks back, one looks ahead, one does both. Chapter 15.
 
 Letters, and among them two kinds of marks, + and −. At each letter: which mark came last? Which mark comes next? Are
-the two the same? All tokens are drawn apart from each other, so what has been read says nothing of the next mark.
+the two the same? All tokens are drawn independently, so what has been read says nothing about the next mark.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Array = NDArray[Any]
 
 #: How many letters there are, 0 … 3; the marks + and − are the tokens after them.
 LETTERS = 4
-#: How many tokens there are, which is the size D of a one-hot input.
+#: How many tokens there are: the size D of a one-hot input.
 TOKENS = LETTERS + 2
 #: What can be asked at a letter.
 QUESTIONS = ("before", "after", "same")
 
 
 class Batch(NamedTuple):
-    """Inputs and targets, time first. What lies beyond a sequence's length is padding, all zero."""
+    """Inputs and targets, time first. Steps beyond a sequence's length are padding, all zero."""
 
     xs: Array  # (T, N, TOKENS): one-hot rows
     ys: Array  # (T, N, 1): 1.0 or 0.0
@@ -40,28 +40,13 @@ def marks(rng: np.random.Generator, N: int, T: int, question: str, *, share: flo
 
     Parameters
     ----------
-    rng
-        Source of randomness.
     N, T
         Number of sequences; the largest number of steps, at least 3.
     question
         "before": is the last mark before the letter a +?  "after": is the next one after it?  "same": are they equal?
+        The letters asked are the same for all three.
     share
         Share of the tokens that are marks, in (0, 1).
-
-    Returns
-    -------
-    Batch
-        The letters asked are the same for all three questions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
-
-    Notes
-    -----
-    Chapter 15.
     """
     where = "marks"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -93,7 +78,7 @@ def next_mark(tokens: ArrayLike) -> Array:
 
 
 def delayed(batch: Batch, d: int) -> Batch:
-    """Ask every question d steps later: the answer about step t is wanted at step t + d. T grows by d zeros."""
+    """Ask every question d steps later: the answer about step t is due at step t + d. T grows by d zeros."""
     d = check_int("delayed", "d", d, minimum=0)
 
     def shift(a: Array, before: int) -> Array:

@@ -1,8 +1,7 @@
 """Dates as people write them, in six languages, and their ISO 8601 form: 7 de marzo de 2026 -> 2026-03-07.
 
 The written forms are those of the Unicode CLDR as Babel ships it: its formats medium, long and full. A *pair* is one
-day in one language and format. Pairs are split by days, so that no day that is tested was seen in training, in any
-language.
+day in one language and format. Pairs are split by days, so that no test day was seen in training, in any language.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,8 +38,8 @@ Array = NDArray[Any]
 
 #: Languages, by the name of their CLDR locale.
 LANGUAGES = ("en", "de", "fr", "es", "ja", "zh")
-FORMATS = ("medium", "long", "full")
-#: The first day and the last, as `date.toordinal` counts them: 36,525 days.
+FORMATS: tuple[Literal["medium", "long", "full"], ...] = ("medium", "long", "full")
+#: The first and the last day, as `date.toordinal` counts them: 36,525 days.
 FIRST, LAST = date(1950, 1, 1).toordinal(), date(2049, 12, 31).toordinal()
 
 # SHA-256 of the 18 forms of every day of 2000, a line each: all months, days of a month and weekdays are in it.
@@ -50,13 +49,9 @@ _FINGERPRINT = "5febd6b7dbfe0ae3e7bc2b8f16c356c73502b5469f490a70a826f57cee03e1b5
 class Alphabet:
     """Characters as tokens: character i is token i; then come `end` and `start`.
 
-    Parameters
-    ----------
-    characters : str
-        Each of them once.
-
     Attributes
     ----------
+    characters : str, each character once
     size : int, the number of tokens, `end` and `start` included
     end, start : int, the tokens that end a sequence and come before it
     """
@@ -72,19 +67,8 @@ class Alphabet:
     def tokens(self, texts: Sequence[str], *, end: bool = False, reverse: bool = False) -> tuple[Array, Array]:
         """Return texts as tokens (T, N), time first and padded at the end, and their lengths (N,).
 
-        Parameters
-        ----------
-        texts
-            At least one; none of them empty unless `end`.
-        end
-            Whether each is followed by `end`, which counts in its length.
-        reverse
-            Whether each is turned round: its last character first.
-
-        Raises
-        ------
-        ValueError
-            If a text is empty, or holds a character that is not in the alphabet.
+        `end` appends the end token, which counts in the length; `reverse` puts the last character first. A text may be
+        empty only with `end`.
         """
         lengths = np.array([len(text) + end for text in texts])
         if not lengths.size or not lengths.all():
@@ -103,20 +87,20 @@ class Alphabet:
 
     def text(self, tokens: ArrayLike) -> str:
         """Return tokens (T,) as text, up to the first `end`; a `start` in it shows as "?"."""
-        tokens = np.asarray(tokens).tolist()
-        if self.end in tokens:
-            tokens = tokens[: tokens.index(self.end)]
-        return "".join("?" if t == self.start else self.characters[t] for t in tokens)
+        found: list[int] = np.asarray(tokens).tolist()
+        if self.end in found:
+            found = found[: found.index(self.end)]
+        return "".join("?" if t == self.start else self.characters[t] for t in found)
 
 
-#: The characters of written dates. A test holds them equal to those that occur.
+#: The characters of written dates. A test checks that they are exactly those that occur.
 WRITTEN = Alphabet(" ,./0123456789ADFJMNOSTWabcdefghijklmnoprstuvwyzáäéû一三二五六四土年日星曜月期木水火金")
 #: The characters of ISO dates.
 ISO = Alphabet("-0123456789")
 
 
 class Dates(NamedTuple):
-    """Pairs, each a date written twice."""
+    """Pairs, each a date written in two ways."""
 
     texts: list[str]  # as people write it
     iso: list[str]  # 2026-03-07
@@ -134,14 +118,14 @@ class Batch(NamedTuple):
 
 
 def write(day: date, language: str, form: str) -> str:
-    """Write a day as the CLDR has it for a language: ``write(date(2026, 3, 7), "fr", "long")`` is 7 mars 2026.
+    """Write a day as the CLDR does for a language: ``write(date(2026, 3, 7), "fr", "long")`` is 7 mars 2026.
 
     Raises
     ------
     ImportError
         If Babel is not installed.
     ValueError
-        If language or form is none of those here, or the installed Babel writes dates in another way.
+        If language or form is unknown, or the installed Babel writes dates in another way.
     """
     if language not in LANGUAGES or form not in FORMATS:
         raise ValueError(f"write: language must be one of {LANGUAGES}, form of {FORMATS}; got {language!r}, {form!r}.")
@@ -149,7 +133,7 @@ def write(day: date, language: str, form: str) -> str:
 
 
 def split_days(test: int = 2000, seed: int = 0) -> tuple[Array, Array]:
-    """Split the days from 1950 to 2049 at random: all others, and `test` days, as `date.toordinal` counts them."""
+    """Split the days from 1950 to 2049 at random, into training days and `test` days, as `date.toordinal` numbers."""
     test = check_int("split_days", "test", test)
     if test >= LAST - FIRST + 1:
         raise ValueError(f"split_days: test must leave days to train on, of {LAST - FIRST + 1}; got {test}.")
@@ -163,14 +147,9 @@ def pair_count(days: ArrayLike) -> int:
 
 
 def pairs(days: ArrayLike, numbers: ArrayLike | None = None) -> Dates:
-    """Return the pairs of the days, all of them or those with the given numbers, 0 … pair_count(days) − 1.
+    """Return the pairs of the days: all of them, or those with the given numbers, 0 … pair_count(days) − 1.
 
-    Pair 18·d + 3·l + f is day d in language l and format f.
-
-    Raises
-    ------
-    ImportError, ValueError
-        As `write`; also if a day or a number is out of range.
+    Pair 18·d + 3·l + f is day d in language l and format f. Raises what `write` raises.
     """
     days, locales = np.asarray(days), _locales()
     if days.dtype.kind not in "iu" or days.ndim != 1 or not days.size or days.min() < FIRST or days.max() > LAST:
@@ -190,17 +169,19 @@ def pairs(days: ArrayLike, numbers: ArrayLike | None = None) -> Dates:
 
 
 def encode(found: Dates, *, reverse: bool = True) -> Batch:
-    """Return pairs as tokens: the written form, its last character first if `reverse`, and the ISO form."""
+    """Return pairs as tokens: the source is the written form, reversed if `reverse`; the target is the ISO form."""
     return Batch(*WRITTEN.tokens(found.texts, reverse=reverse), *ISO.tokens(found.iso, end=True))
 
 
 def flip(found: Dates) -> Batch:
-    """Return pairs as tokens the other way round: the ISO form is read, the written one is the target."""
+    """Return pairs as tokens the other way round: ISO is the source, the written form is the target."""
     return Batch(*ISO.tokens(found.iso), *WRITTEN.tokens(found.texts, end=True))
 
 
-def batches(rng: np.random.Generator, days: ArrayLike, N: int, *, size: int | None = None, reverse: bool = True) -> Any:
-    """Yield batches of N pairs without end, drawn from all pairs of the days, or from `size` of them drawn first."""
+def batches(
+    rng: np.random.Generator, days: ArrayLike, N: int, *, size: int | None = None, reverse: bool = True
+) -> Iterator[Batch]:
+    """Yield batches of N pairs forever, drawn from all pairs of the days, or from `size` of them drawn at the start."""
     check_instance("batches", "rng", rng, np.random.Generator)
     N, count = check_int("batches", "N", N), pair_count(days)
     if size is not None and check_int("batches", "size", size) > count:
@@ -241,7 +222,7 @@ def _write(locales: tuple[_Locale, ...], day: date, language: int, form: int) ->
 
 @cache
 def _locales() -> tuple[_Locale, ...]:
-    """The words and templates of every language, once they are known to be those that the book was made with."""
+    """The words and templates of every language, after checking that they are those the book was made with."""
     try:
         from babel import __version__
         from babel.dates import get_date_format, get_day_names, get_month_names, parse_pattern
@@ -252,7 +233,7 @@ def _locales() -> tuple[_Locale, ...]:
         short, wide = (get_month_names(width, locale=name) for width in ("abbreviated", "wide"))
         weekdays = get_day_names("wide", locale=name)
         return _Locale(
-            tuple(parse_pattern(get_date_format(form, name).pattern).format for form in FORMATS),
+            tuple(str(parse_pattern(get_date_format(form, name).pattern).format) for form in FORMATS),
             tuple((short[month], wide[month]) for month in range(1, 13)),
             tuple(weekdays[day] for day in range(7)),
         )

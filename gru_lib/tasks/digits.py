@@ -1,7 +1,7 @@
-"""Handwritten digits as sequences: scikit-learn's 1797 pictures of 8 × 8 pixels, read row by row or pixel by pixel.
+"""Handwritten digits as sequences: scikit-learn's 1797 images of 8 × 8 pixels, read row by row or pixel by pixel.
 
-The pictures come with scikit-learn: nothing is downloaded. They are the test part of the *optdigits* set of the UCI
-repository, by 13 writers. Who wrote which is not in the data, so the split made here does not keep writers apart.
+The images come with scikit-learn, so nothing is downloaded. They are the test part of the *optdigits* set of the UCI
+repository, by 13 writers. The data does not say who wrote which, so the split made here does not keep writers apart.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ __all__ = ["CLASSES", "Digits", "Part", "as_sequence", "digits"]
 Array = NDArray[Any]
 
 CLASSES = 10
-#: How many pictures the parts hold; what is left is for the test.
+#: Sizes of the first two parts; the remaining images are the test part.
 TRAIN, VALIDATION = 1000, 297
 
 _SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
 
 
 class Part(NamedTuple):
-    """Pictures and what they show."""
+    """Images and their labels."""
 
     images: Array  # (M, 8, 8), in [0, 1]: rows from the top, pixels from the left
     labels: Array  # (M,), integers in 0..9
 
 
 class Digits(NamedTuple):
-    """The pictures in three parts."""
+    """The images in three parts."""
 
     train: Part  # 1000
     validation: Part  # 297
@@ -44,10 +44,6 @@ class Digits(NamedTuple):
 @cache
 def digits() -> Digits:
     """Return scikit-learn's digits in three parts, after checking their fingerprint. The split is always the same.
-
-    Returns
-    -------
-    Digits
 
     Raises
     ------
@@ -70,7 +66,7 @@ def digits() -> Digits:
 
 
 def _split(pixels: Array, labels: Array) -> Digits:
-    """Check the data and cut it into three parts."""
+    """Check the data and split it into three parts."""
     pixels, labels = np.asarray(pixels), np.asarray(labels)
     found = hashlib.sha256(pixels.astype(np.uint8).tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()
     if found != _SHA256:
@@ -85,13 +81,7 @@ def _split(pixels: Array, labels: Array) -> Digits:
 
 
 def as_sequence(images: Array, by: str) -> Array:
-    """Turn pictures (M, 8, 8) into sequences, time first: by "row" (8, M, 8), or by "pixel" (64, M, 1), row after row.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If images are no such array, or `by` is neither.
-    """
+    """Turn images (M, 8, 8) into sequences, time first: by "row" (8, M, 8), or by "pixel" (64, M, 1), row after row."""
     check_choice("as_sequence", "by", by, ("row", "pixel"))
     check_instance("as_sequence", "images", images, np.ndarray)
     if images.ndim != 3 or images.shape[1:] != (8, 8):

@@ -1,7 +1,7 @@
-"""Two tasks for one gate: hold a value until the next mark, and follow a value that drifts under noise.
+"""Two tasks for one gate: hold a value until the next mark, and follow a value that drifts under noise. Chapter 3.
 
-In both, a step's input is a number and a mark, and the target is a number. `hold` wants a gate that is open at a mark
-and shut elsewhere. `drift` wants a gate that is always a little open; its marks mean nothing.
+In both, the input of a step is a number and a mark, and the target is a number. `hold` wants a gate of 1 at a mark and
+0 elsewhere. `drift` wants a small constant gate; its marks mean nothing.
 """
 
 from __future__ import annotations
@@ -28,16 +28,7 @@ class Batch(NamedTuple):
 def hold(rng: np.random.Generator, N: int, T: int, *, marks: float = 0.2) -> Batch:
     """Draw N sequences of T independent normal numbers; the target is the latest number that carries a mark.
 
-    The first number always has one.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range: `marks`, the share of steps with a mark, lies in [0, 1).
-
-    Notes
-    -----
-    Chapter 3.
+    The first number always has one. `marks` is the share of steps with a mark, in [0, 1).
     """
     xs = _inputs("hold", rng, N, T, marks)
     last = np.maximum.accumulate(np.where(xs[:, :, 1] > 0, np.arange(len(xs))[:, None], 0), axis=0)
@@ -47,20 +38,13 @@ def hold(rng: np.random.Generator, N: int, T: int, *, marks: float = 0.2) -> Bat
 def drift(
     rng: np.random.Generator, N: int, T: int, *, step: float = 0.3, noise: float = 1.0, marks: float = 0.2
 ) -> Batch:
-    """Draw N sequences: a value walks at random from 0; the input is the value under noise, the target the value.
+    """Draw N sequences of a random walk from 0; the input is the walk under noise, the target the walk itself.
 
     ::
 
         y_t = y_{t−1} + step·ε_t,     x_t = y_t + noise·η_t,     ε, η standard normal
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
-
-    Notes
-    -----
-    Chapter 3. See `drift_gain` for the best that an exponential average can do.
+    `drift_gain` gives the best that an exponential average can do.
     """
     xs = _inputs("drift", rng, N, T, marks)
     step, noise = check_number("drift", "step", step, least=0), check_number("drift", "noise", noise, least=0)
@@ -70,22 +54,13 @@ def drift(
 
 
 def drift_gain(step: float = 0.3, noise: float = 1.0) -> float:
-    """Return the share of the new input that follows `drift` with the least square error, after many steps.
+    """Return the share of the new input that follows `drift` with the least squared error, after many steps.
 
     ::
 
         q = (step / noise)²,     gain = (√(q² + 4q) − q) / 2
 
-    The error's variance is then gain·noise².
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not a number above 0.
-
-    Notes
-    -----
-    Chapter 3. Muth (1960).
+    The error's variance is then gain·noise². Muth (1960).
     """
     step, noise = check_number("drift_gain", "step", step, above=0), check_number("drift_gain", "noise", noise, above=0)
     q = (step / noise) ** 2

@@ -1,14 +1,14 @@
-"""Three stories about memory as tasks: something to keep, tokens to skip, a break to start afresh at. And a pronoun.
+"""Three stories about memory as tasks: keep something, skip tokens, start afresh at a break. And a pronoun. Chapter 8.
 
-Each function draws a batch of token sequences in which every token is drawn apart from the others, so T may be
-anything. What is to be said at a step follows from the tokens up to that step, and is a row of K bits. Where the
-answer is not defined yet (no class has come), it is zero bits.
+Each function draws N token sequences of T steps, every token independently of the others, so T may be anything. The
+answer at a step follows from the tokens up to that step and is a row of K bits; zero bits where it is not defined yet
+(no class has come). `bracket`, `filler`, `brk` and `people` are shares of tokens of that kind, in [0, 1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,7 @@ __all__ = [
 
 Array = NDArray[Any]
 
-#: How many classes a token can carry: the tokens 0 … 7, three bits each.
+#: How many classes there are: the tokens 0 … 7, three bits each.
 CLASSES = 8
 _BITS = 3
 
@@ -48,7 +48,7 @@ class Batch(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task by name, with what a network needs to know of it."""
+    """A task by name, and what a network needs to know about it."""
 
     draw: Callable[..., Batch]  # draw(rng, N, T)
     D: int  # number of tokens
@@ -64,26 +64,7 @@ def class_bits(tokens: ArrayLike) -> Array:
 def checksum(rng: np.random.Generator, N: int, T: int) -> Batch:
     """Keep the first token: it is one of 8 classes, then come fillers (tokens 8 … 15). Asked at the end.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    N, T
-        Number of sequences and of steps.
-
-    Returns
-    -------
-    Batch
-        xs (T, N, 16), ys (T, N, 3).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is below 1.
-
-    Notes
-    -----
-    Chapters 8 and 9.
+    xs (T, N, 16), ys (T, N, 3). Chapter 9 too.
     """
     N, T = _check("checksum", rng, N, T)
     tokens = rng.integers(CLASSES, 2 * CLASSES, (T, N))
@@ -92,9 +73,9 @@ def checksum(rng: np.random.Generator, N: int, T: int) -> Batch:
 
 
 def first_token(rng: np.random.Generator, N: int, T: int) -> Batch:
-    """Keep the first token; those after it are of the same 8 classes, so only its place tells it apart.
+    """Keep the first token; those after it are of the same 8 classes, so only its position tells it apart.
 
-    xs (T, N, 8), ys (T, N, 3); asked at the end. Arguments and errors as in `checksum`. Chapter 8.
+    xs (T, N, 8), ys (T, N, 3); asked at the end.
     """
     N, T = _check("first_token", rng, N, T)
     tokens = rng.integers(0, CLASSES, (T, N))
@@ -104,28 +85,8 @@ def first_token(rng: np.random.Generator, N: int, T: int) -> Batch:
 def parity_outside(rng: np.random.Generator, N: int, T: int, *, bracket: float = 0.2) -> Batch:
     """Skip what stands in brackets: is the number of 1s outside brackets odd? Tokens 0, 1, < and >.
 
-    The latest bracket decides: after < one is inside, after > (and at the start) outside. They do not nest.
-
-    Parameters
-    ----------
-    rng, N, T
-        As in `checksum`.
-    bracket
-        Share of the tokens that are brackets, in [0, 1).
-
-    Returns
-    -------
-    Batch
-        xs (T, N, 4), ys (T, N, 1); asked at every step.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
-
-    Notes
-    -----
-    Chapter 8.
+    The latest bracket decides: after < we are inside, after > (and at the start) outside. Brackets do not nest.
+    xs (T, N, 4), ys (T, N, 1); asked at every step.
     """
     N, T = _check("parity_outside", rng, N, T)
     bracket = check_number("parity_outside", "bracket", bracket, least=0, below=1)
@@ -137,8 +98,7 @@ def parity_outside(rng: np.random.Generator, N: int, T: int, *, bracket: float =
 def last_outside(rng: np.random.Generator, N: int, T: int, *, bracket: float = 0.1, filler: float = 0.5) -> Batch:
     """Skip what stands in brackets: which class came last outside? Tokens: 8 classes, < (8), > (9), a filler (10).
 
-    xs (T, N, 11), ys (T, N, 3); asked at every step. `bracket` and `filler` are the shares of such tokens, below 1
-    together. The rest as in `parity_outside`.
+    xs (T, N, 11), ys (T, N, 3); asked at every step. `bracket` and `filler` together are below 1.
     """
     where = "last_outside"
     N, T = _check(where, rng, N, T)
@@ -153,26 +113,7 @@ def last_outside(rng: np.random.Generator, N: int, T: int, *, bracket: float = 0
 def parity_since(rng: np.random.Generator, N: int, T: int, *, brk: float = 0.1) -> Batch:
     """Start afresh at a break: is the number of 1s since the latest | odd? Tokens 0, 1 and | (2).
 
-    Parameters
-    ----------
-    rng, N, T
-        As in `checksum`.
-    brk
-        Share of the tokens that are breaks, in [0, 1).
-
-    Returns
-    -------
-    Batch
-        xs (T, N, 3), ys (T, N, 1); asked at every step.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
-
-    Notes
-    -----
-    Chapter 8.
+    xs (T, N, 3), ys (T, N, 1); asked at every step.
     """
     N, T = _check("parity_since", rng, N, T)
     tokens = _mix(rng, (T, N), 2, check_number("parity_since", "brk", brk, least=0, below=1), 1)
@@ -184,7 +125,7 @@ def parity_since(rng: np.random.Generator, N: int, T: int, *, brk: float = 0.1) 
 def first_of_segment(rng: np.random.Generator, N: int, T: int, *, brk: float = 0.1) -> Batch:
     """Start afresh at a break: which class came first since the latest |? Tokens: 8 classes and | (8).
 
-    xs (T, N, 9), ys (T, N, 3); asked at every step. The rest as in `parity_since`.
+    xs (T, N, 9), ys (T, N, 3); asked at every step.
     """
     N, T = _check("first_of_segment", rng, N, T)
     brk = check_number("first_of_segment", "brk", brk, least=0, below=1)
@@ -198,35 +139,13 @@ def agreement(
 ) -> Batch:
     """Who is "he"? The last token is a pronoun (16); it means the latest of the people (0 … 7) before it.
 
-    After that person come `distance` words about other things (8 … 15), then the pronoun. Before, words and other
-    people in any order, so a person must also be replaced.
-
-    Parameters
-    ----------
-    rng, N, T
-        As in `checksum`.
-    distance
-        How many words stand between: a number, or (lowest, highest), drawn for each sequence. At most T − 2.
-    people
-        Share of people among the tokens before the one that is meant, in [0, 1).
-
-    Returns
-    -------
-    Batch
-        xs (T, N, 17), ys (T, N, 3): the bits of the latest person; asked at the end.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
-
-    Notes
-    -----
-    Chapter 8.
+    After that person come `distance` words about other things (8 … 15), then the pronoun. Earlier tokens mix words and
+    other people, so a stored person must also be replaced. `distance` is a number, or (lowest, highest) to draw from
+    for each sequence; at most T − 2. xs (T, N, 17), ys (T, N, 3); asked at the end.
     """
     where = "agreement"
     N, T = _check(where, rng, N, T, shortest=2)
-    lowest, highest = (distance, distance) if np.ndim(distance) == 0 else distance
+    lowest, highest = (distance, distance) if np.ndim(distance) == 0 else cast("tuple[int, int]", distance)
     lowest = check_int(where, "distance", lowest, minimum=0)
     highest = check_int(where, "distance", highest, minimum=lowest)
     if highest > T - 2:
@@ -253,27 +172,13 @@ TASKS: dict[str, Task] = {
 
 
 def batches(rng: np.random.Generator, task: str, N: int, T: int | tuple[int, int]) -> Iterator[Batch]:
-    """Yield batches of a task of `TASKS` without end.
+    """Yield batches of N sequences of a task of `TASKS` forever.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    task
-        A name in `TASKS`.
-    N
-        Sequences in a batch.
-    T
-        Steps: a number, or (lowest, highest), drawn for each batch.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range, at the first batch.
+    T is a number of steps, or (lowest, highest) to draw from for each batch. Errors come with the first batch.
     """
     check_choice("batches", "task", task, tuple(TASKS))
     check_instance("batches", "rng", rng, np.random.Generator)
-    lowest, highest = (T, T) if np.ndim(T) == 0 else T
+    lowest, highest = (T, T) if np.ndim(T) == 0 else cast("tuple[int, int]", T)
     lowest = check_int("batches", "T", lowest)
     highest = check_int("batches", "T", highest, minimum=lowest)
     while True:
@@ -286,14 +191,14 @@ def _check(where: str, rng: Any, N: Any, T: Any, *, shortest: int = 1) -> tuple[
 
 
 def _mix(rng: np.random.Generator, shape: tuple[int, int], plain: int, share: float, special: int) -> Array:
-    """Tokens below `plain`, and a share of the `special` ones that come after."""
+    """Tokens below `plain`, and a share of the `special` ones that follow them."""
     return np.where(
         rng.random(shape) < share, rng.integers(plain, plain + special, shape), rng.integers(0, plain, shape)
     )
 
 
 def _latest(true: Array) -> Array:
-    """At each step, the latest step up to it (inclusive) at which `true` holds; −1 if there is none."""
+    """At each step, the latest step up to and including it where `true` holds; −1 if there is none."""
     return np.maximum.accumulate(np.where(true, np.arange(len(true))[:, None], -1), axis=0)
 
 

@@ -1,8 +1,8 @@
-"""Two tasks in which nothing but the order of the tokens tells the classes apart.
+"""Two tasks in which only the order of the tokens tells the classes apart. Chapter 1.
 
 `one_order`: which of two tokens came first? `two_orders`: do two such pairs stand in the same order? In both, every
-sequence has a partner of the other class with the same tokens in another order. So whatever looks at the tokens and
-not at their order is right half of the time.
+sequence has a partner of the other class with the same tokens in another order. So a model that ignores the order is
+right half of the time.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["FILLERS", "TOKENS", "Batch", "all_one_order", "all_two_orders", "one
 
 Array = NDArray[Any]
 
-#: How many tokens carry nothing. They come after those that count: a b c d are 0 1 2 3.
+#: How many tokens are fillers. They come after those that count: a b c d are 0 1 2 3.
 FILLERS = 4
-#: How many tokens there are, which is the size D of a one-hot input.
+#: How many tokens there are: the size D of a one-hot input.
 TOKENS = 4 + FILLERS
 
 
@@ -34,38 +34,20 @@ class Batch(NamedTuple):
 
 
 def one_order(rng: np.random.Generator, N: int, T: int) -> Batch:
-    """Draw N sequences of T tokens with one a and one b at random places among fillers; y = 1 if a comes first.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type, or T is below 2.
-
-    Notes
-    -----
-    Chapter 1.
-    """
+    """Draw N sequences of T tokens with one a and one b at random places among fillers; y = 1 if a comes first."""
     return _one(_draw("one_order", rng, N, T, marked=2))
 
 
 def two_orders(rng: np.random.Generator, N: int, T: int) -> Batch:
-    """Draw N sequences with one each of a, b, c, d among fillers; y = 1 if "a before b" and "c before d" are both true
-    or both false.
+    """Draw N sequences with one each of a, b, c, d among fillers.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type, or T is below 4.
-
-    Notes
-    -----
-    Chapter 1.
+    y = 1 if "a before b" and "c before d" are both true or both false.
     """
     return _two(_draw("two_orders", rng, N, T, marked=4))
 
 
 def all_one_order(T: int) -> Batch:
-    """Every sequence that `one_order` can draw, once: T(T − 1) · 4^(T − 2) of them, so T should be small."""
+    """Every sequence that `one_order` can draw, once: T(T − 1) · 4^(T − 2) of them, so keep T small."""
     return _one(_every("all_one_order", T, marked=2))
 
 
@@ -84,7 +66,7 @@ def _draw(where: str, rng: np.random.Generator, N: int, T: int, *, marked: int) 
 
 
 def _every(where: str, T: int, *, marked: int) -> tuple[Array, Array]:
-    """As `_draw`, every placement with every choice of fillers."""
+    """Like `_draw`: every placement with every choice of fillers."""
     T = check_int(where, "T", T, minimum=marked)
     columns, places = [], []
     for at in permutations(range(T), marked):

@@ -1,7 +1,7 @@
-"""Strings for networks with a memory of their own: say one backwards, copy one, say which bracket is open.
+"""Strings for networks with external memory: say one backwards, copy one, name the open bracket. Chapter 13.
 
-The batches are those of `gru_lib.tasks.memory`, so that `reader_loss` and `reader_accuracy` take them. The answer at a
-step is a row of bits; `asked` says where it counts.
+The batches are those of `gru_lib.tasks.memory`, for `reader_loss` and `reader_accuracy`. The answer at a step is a row
+of bits; `asked` says where it counts.
 """
 
 from __future__ import annotations
@@ -20,30 +20,12 @@ Array = NDArray[Any]
 
 
 def reverse(rng: np.random.Generator, N: int, L: int, *, letters: int = 4) -> Batch:
-    """Say a string backwards: L letters come, then L blanks, at each of which one letter is to be said.
+    """Say N strings backwards: L letters come, then L blanks, at each of which one letter is due.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    N, L
-        Number of strings, and of letters in each.
-    letters
-        Size K of the alphabet: tokens 0 … K − 1. The blank is token K.
+    `letters` is the size K of the alphabet: tokens 0 … K − 1; the blank is token K. xs (2L, N, K + 1); ys (2L, N, K)
+    one-hot, zero where nothing is asked; asked in the second half.
 
-    Returns
-    -------
-    Batch
-        xs (2L, N, K + 1), ys (2L, N, K) one-hot, zero where nothing is asked; asked in the second half.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is below 1.
-
-    Notes
-    -----
-    Chapter 13. Grefenstette et al. (2015), arXiv:1506.02516, with an alphabet of 128 there.
+    Grefenstette et al. (2015), arXiv:1506.02516, with an alphabet of 128.
     """
     N, L = _check("reverse", rng, N, L)
     K = check_int("reverse", "letters", letters)
@@ -55,29 +37,12 @@ def reverse(rng: np.random.Generator, N: int, L: int, *, letters: int = 4) -> Ba
 
 
 def copy(rng: np.random.Generator, N: int, L: int, *, bits: int = 6) -> Batch:
-    """Say rows of bits again, in order: L rows come, each drawn as `bits` fair coins, then L blanks.
+    """Say rows of bits again, in order: L rows come, each of `bits` fair coins, then L blanks.
 
-    Parameters
-    ----------
-    rng, N, L
-        As in `reverse`.
-    bits
-        How many bits B a row has.
+    With B bits, 1 to 30: xs (2L, N, B + 1), the last input 1 at a blank; ys (2L, N, B); asked in the second half.
+    tokens (2L, N) are the rows read as binary numbers, the lowest bit first, and 2^B at a blank.
 
-    Returns
-    -------
-    Batch
-        xs (2L, N, B + 1), the last input 1 at a blank; ys (2L, N, B); asked in the second half. tokens (2L, N) are
-        the rows read as binary numbers, the lowest bit first, and 2^B at a blank.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range; bits lie in 1..30.
-
-    Notes
-    -----
-    Chapter 13. Graves et al. (2014), arXiv:1410.5401, section 4.1, with 8 bits, and with one blank more, there.
+    Graves et al. (2014), arXiv:1410.5401, section 4.1, with 8 bits and one more blank.
     """
     N, L = _check("copy", rng, N, L)
     B = check_int("copy", "bits", bits)
@@ -92,35 +57,13 @@ def copy(rng: np.random.Generator, N: int, L: int, *, bits: int = 6) -> Batch:
 
 
 def brackets(rng: np.random.Generator, N: int, T: int, *, kinds: int = 2, opening: float = 0.5) -> Batch:
-    """Say after each bracket which kind must be closed next: the beginnings of balanced strings.
+    """After each of T brackets, say which kind must be closed next.
 
-    Where nothing is open the next bracket opens. Elsewhere it opens with probability `opening`, else it closes the
-    latest that is open. No string is ever wrong; a long one need not end balanced.
+    Where nothing is open the next bracket opens. Elsewhere it opens with probability `opening`, in (0, 1), or closes
+    the latest open one. So every string is the beginning of a balanced one: a word of the Dyck language with K kinds.
 
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    N, T
-        Number of strings and of brackets in each.
-    kinds
-        Number K of kinds: token k opens kind k, token K + k closes it.
-    opening
-        In (0, 1).
-
-    Returns
-    -------
-    Batch
-        xs (T, N, 2K); ys (T, N, K), one-hot, or zeros where nothing is open; asked at every step.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range.
-
-    Notes
-    -----
-    Chapter 13. The strings are beginnings of words of the Dyck language with K kinds.
+    With K = `kinds`, token k opens kind k and token K + k closes it. xs (T, N, 2K); ys (T, N, K), one-hot, or zeros
+    where nothing is open; asked at every step.
     """
     N, T = _check("brackets", rng, N, T)
     K = check_int("brackets", "kinds", kinds)

@@ -1,7 +1,7 @@
 """Binary subtraction, least significant bit first: ai-edu's task, at any width.
 
-At each step the network reads one bit of the minuend and one of the subtrahend and must say the difference's bit.
-What it has to remember is one bit: whether a borrow is due. a ≥ b throughout, so no borrow is left at the end.
+At each step the network reads one bit of the minuend and one of the subtrahend and must answer with the difference's
+bit. It has to remember one bit: whether a borrow is due. a ≥ b throughout, so no borrow is left at the end.
 """
 
 from __future__ import annotations
@@ -20,21 +20,16 @@ Array = NDArray[Any]
 
 
 class Batch(NamedTuple):
-    """Inputs and targets of the task, time first: least significant bit first."""
+    """Inputs and targets, time first: least significant bit first."""
 
     xs: Array  # (T, N, 2): bit of a, bit of b
     ys: Array  # (T, N, 1): bit of a − b
 
 
 def subtract_bits(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
-    """Subtract as on paper. Inputs (T, N) of 0 and 1, least significant bit first.
+    """Subtract as on paper: a and b (T, N) of 0 and 1, least significant bit first.
 
-    Returns
-    -------
-    d : integers (T, N)
-        Bits of a − b (modulo 2ᵀ).
-    borrow : integers (T + 1, N)
-        Borrow into step t; the last row is what is left at the end.
+    Returns the bits of a − b modulo 2ᵀ, (T, N), and the borrow into each step, (T + 1, N), whose last row is left over.
     """
     a, b = np.asarray(a, np.int64), np.asarray(b, np.int64)
     d, borrow = np.empty_like(a), np.zeros((len(a) + 1, *a.shape[1:]), np.int64)
@@ -45,18 +40,9 @@ def subtract_bits(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 
 
 def encode(a: ArrayLike, b: ArrayLike, bits: int) -> Batch:
-    """Turn pairs of integers a ≥ b, each (N,) and below 2**bits, into a batch of T = bits steps.
-
-    Raises
-    ------
-    ValueError
-        If a number is negative or needs more bits, or some a < b.
-    """
+    """Turn pairs of integers a ≥ b, each (N,), at least 0 and below 2**bits, into a batch of T = bits steps."""
     bits = check_int("encode", "bits", bits)
-    a, b = (
-        [int(v) for v in np.ravel(np.asarray(a, object))],
-        [int(v) for v in np.ravel(np.asarray(b, object))],
-    )
+    a, b = ([int(v) for v in np.ravel(np.asarray(numbers, object))] for numbers in (a, b))
     if len(a) != len(b):
         raise ValueError(f"encode: a and b must hold equally many numbers; got {len(a)} and {len(b)}.")
     for u, v in zip(a, b, strict=True):
@@ -84,15 +70,15 @@ def random_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
 
 
 def random_batches(rng: np.random.Generator, N: int, bits: tuple[int, int]) -> Iterator[Batch]:
-    """Yield batches of N random pairs without end; all of a batch have one width, drawn from bits[0] … bits[1]."""
+    """Yield batches of N random pairs forever; each batch has one width, drawn from bits[0] … bits[1]."""
     lowest = check_int("random_batches", "bits[0]", bits[0])
     highest = check_int("random_batches", "bits[1]", bits[1], minimum=lowest)
     while True:
         yield random_pairs(rng, N, int(rng.integers(lowest, highest + 1)))
 
 
-def pick(batch: Batch, index: ArrayLike) -> Batch:
-    """Return some pairs of a batch: `index` is a slice, a mask or a list of their numbers."""
+def pick(batch: Batch, index: slice | Array | list[int]) -> Batch:
+    """Return some pairs of a batch: `index` is a slice, a mask or a list of pair numbers."""
     return Batch(batch.xs[:, index], batch.ys[:, index])
 
 

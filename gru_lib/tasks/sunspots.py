@@ -1,6 +1,6 @@
 """Sunspots as a series: the yearly numbers from 1700 to 2008 that come with statsmodels, cut into three by time.
 
-Nothing is downloaded. The task is to say next year's number from all the years before.
+Nothing is downloaded. The task is to predict next year's number from all the years before.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ __all__ = ["TEST_FROM", "VALIDATION_FROM", "Series", "sunspots"]
 
 Array = NDArray[Any]
 
-#: First years to be forecast in the second and the third part: 1701–1900 trains, 1901–1950 validates, the rest tests.
+#: First target years of the second and the third part: 1701–1900 trains, 1901–1950 validates, the rest tests.
 VALIDATION_FROM, TEST_FROM = 1901, 1951
 
 _SHA256 = "f660a9790e83edbbfe10d969532f73fff20fca6cdfa2bf7a3eeae2e000c1a464"
 
 
 class Series(NamedTuple):
-    """The years and what was counted in them."""
+    """The years and their sunspot numbers."""
 
     years: Array  # (309,), integers from 1700
     numbers: Array  # (309,), the mean sunspot number of each year
 
     def part(self, name: str) -> slice:
-        """Return where a part's targets are, as a slice of the years: "train", "validation" or "test"."""
+        """Return the targets of a part, "train", "validation" or "test", as a slice of the years."""
         bounds = {
             "train": (1, VALIDATION_FROM - 1700),
             "validation": (VALIDATION_FROM - 1700, TEST_FROM - 1700),
@@ -43,10 +43,6 @@ class Series(NamedTuple):
 @cache
 def sunspots() -> Series:
     """Return the yearly sunspot numbers, after checking their fingerprint.
-
-    Returns
-    -------
-    Series
 
     Raises
     ------

@@ -1,13 +1,13 @@
 """English text for a character language model: the help texts that ship with Python itself, `pydoc_data.topics`.
 
 Nothing is downloaded. The help texts differ a little from one version of Python to the next, even between 3.11.2 and
-3.11.7. So what is used is the paragraphs that Python 3.11.2, 3.11.7, 3.12.1 and 3.13.0 have in common, to the
-letter: on those four the text is the same, character by character, and so is every number that comes from it.
-``text.json`` beside this file names the paragraphs by their hashes; `tools/text_manifest.py` made it.
+3.11.7. So the text consists of the paragraphs that Python 3.11.2, 3.11.7, 3.12.1 and 3.13.0 share to the letter: on
+those four it is the same, character by character, and so is every number computed from it. ``text.json`` beside this
+file lists the paragraphs by their hashes; `tools/text_manifest.py` made it.
 
-Some topics of the help are parts of others, word by word. A split that puts the part in training and the whole in
-validation would measure memory for what was seen. Here every paragraph of any length stands in one topic alone, and
-each topic in one part of the split.
+Some help topics contain others, word for word. A split with the part in training and the whole in validation would
+measure memory of the training text. Here every paragraph of any length belongs to one topic only, and each topic to
+one part of the split.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ from gru_lib._core.checks import check_instance, check_int
 
 __all__ = ["UNKNOWN", "Streams", "Text", "TextWarning", "english", "paragraphs", "streams"]
 
-#: The character of token 0, which stands for every character that is not in the vocabulary.
+#: The character of token 0, which stands for every character outside the vocabulary.
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
-#: A character that training holds less often counts as unknown, so that the unknown one is met in training too.
+#: A character that is rarer in training counts as unknown, so that training contains the unknown one too.
 LEAST = 2
-#: Share of the paragraphs that must be found; below, the text is another one.
+#: Share of the paragraphs that must be found; with fewer it would be another text.
 ENOUGH = 0.8
 
 _MANIFEST = Path(__file__).with_suffix(".json")
 
 
 class TextWarning(UserWarning):
-    """Python's help texts are not the ones that the book's numbers were measured on."""
+    """Python's help texts are not those that the book's numbers were measured on."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text in three parts, and its characters numbered.
+    """A text in three parts, with its characters numbered.
 
     Attributes
     ----------
     train, validation, test : str
         No topic is in two of them.
     vocabulary : str
-        The character of each token: `UNKNOWN`, then those that training holds at least twice, sorted.
+        The character of each token: `UNKNOWN`, then those that occur at least twice in training, sorted.
     missing : int
-        Paragraphs that this version of Python does not have. 0 where the book's numbers hold.
+        Paragraphs that this version of Python lacks: 0 where the book's numbers hold.
     """
 
     train: str
@@ -99,10 +99,6 @@ class Text:
 def english() -> Text:
     """Return the English text that ships with this Python, split by topics, after checking its fingerprint.
 
-    Returns
-    -------
-    Text
-
     Warns
     -----
     TextWarning
@@ -111,7 +107,7 @@ def english() -> Text:
     Raises
     ------
     RuntimeError
-        If this Python has no help texts, or shares too little with those that are known.
+        If this Python has no help texts, or shares too little with the known ones.
 
     Notes
     -----
@@ -133,12 +129,12 @@ def paragraphs(topic: str) -> list[str]:
 
 
 def paragraph_hash(paragraph: str) -> str:
-    """Return eight hexadecimal digits that name a paragraph."""
+    """Return eight hexadecimal digits that identify a paragraph."""
     return hashlib.blake2b(paragraph.encode("utf8"), digest_size=4).hexdigest()
 
 
 def _assemble(topics: Mapping[str, str], manifest: Mapping[str, Any]) -> Text:
-    """Put the paragraphs that the manifest names together, in its order."""
+    """Join the paragraphs that the manifest lists, in its order."""
     found = {paragraph_hash(part): part for topic in topics.values() for part in paragraphs(topic)}
     parts, wanted, missing = {}, 0, 0
     for name in ("train", "validation", "test"):
@@ -173,22 +169,17 @@ def _assemble(topics: Mapping[str, str], manifest: Mapping[str, Any]) -> Text:
 
 
 class Streams(NamedTuple):
-    """Inputs and targets for `gru_lib.Chunks`, time first: ys is xs one step later."""
+    """Inputs and targets for `Chunks`, time first: ys is xs one step later."""
 
     xs: NDArray[np.int64]  # (T, N)
     ys: NDArray[np.int64]  # (T, N)
 
 
 def streams(tokens: ArrayLike, N: int) -> Streams:
-    """Cut one long row of tokens into N pieces of equal length that are read side by side.
+    """Cut one long row of tokens into N pieces of equal length to read side by side.
 
     Piece k is tokens kT … (k+1)T, and the target at each place is the token after it. Up to N tokens at the end are
     left out.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If tokens are no row of integers, or fewer than N + 1.
     """
     array, N = np.asarray(tokens), check_int("streams", "N", N)
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -37,23 +37,5 @@ __all__ = [
     "SubtractionExplorer",
 ]
 
-_ALL = (
-    BPTTExplorer,
-    BeamExplorer,
-    CellsExplorer,
-    ConventionExplorer,
-    DatesExplorer,
-    DropoutExplorer,
-    GainExplorer,
-    GateExplorer,
-    HighwayExplorer,
-    HoldExplorer,
-    LanguageExplorer,
-    ReorderExplorer,
-    SequenceExplorer,
-    StackExplorer,
-    SubtractionExplorer,
-)
-
-#: Every explorer by the name of its module, as `data-afm` and the `explorer` directive of the book use it.
-EXPLORERS: dict[str, type[Explorer]] = {cls.module: cls for cls in _ALL}
+#: Every explorer by the name of its module, as `data-afm` in a page names it.
+EXPLORERS: dict[str, type[Explorer]] = {cls.module: cls for cls in Explorer.__subclasses__()}

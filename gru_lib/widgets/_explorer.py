@@ -1,149 +1,37 @@
-"""The base of every explorer: a live widget in Jupyter that also describes itself as static HTML."""
+"""The base of every explorer: a live widget in Jupyter, and its still picture where no JavaScript runs."""
 
 from __future__ import annotations
 
 import html
 import json
-from numbers import Real
+from hashlib import sha256
 from typing import Any, ClassVar
 
-import numpy as np
-from traitlets import Dict, Enum, Float, TraitError, TraitType, Unicode
+from traitlets import Dict, Unicode
 
-from gru_lib.widgets._modules import assemble, styles
+from gru_lib.widgets._modules import STILLS, assemble, styles
+from gru_lib.widgets._traits import OneOf
 
 try:
     import anywidget
 except ImportError as error:
     raise ImportError('gru_lib.widgets needs anywidget: pip install "gru-lib[widgets]"') from error
 
-__all__ = ["Explorer", "Line", "Natural", "Number", "Numbers", "OneOf", "Permutation", "Whole", "Wholes"]
+__all__ = ["Explorer"]
 
-
-class Number(Float):
-    """A trait for a real number between `min` and `max`, with an error that says what was expected."""
-
-    def validate(self, obj: Any, value: Any) -> float:
-        """Return `value` as a float, or raise TraitError."""
-        number = float(value) if isinstance(value, Real | np.floating | np.integer) else np.nan
-        if isinstance(value, bool) or not self.min <= number <= self.max:  # NaN fails too
-            raise TraitError(
-                f"{type(obj).__name__}: {self.name} must be a number in [{self.min:g}, {self.max:g}]; got {value!r}."
-            )
-        return number
-
-
-class Whole(Number):
-    """A trait for a whole number between `min` and `max`."""
-
-    def validate(self, obj: Any, value: Any) -> int:
-        """Return `value` as an int, or raise TraitError."""
-        number = super().validate(obj, value)
-        if number != int(number):
-            raise TraitError(f"{type(obj).__name__}: {self.name} must be a whole number; got {value!r}.")
-        return int(number)
-
-
-class Numbers(TraitType):
-    """A trait for a list of `length` real numbers between `min` and `max`; arrays and tuples are taken as well."""
-
-    def __init__(self, default: list[float], *, min: float, max: float, **kwargs: Any) -> None:
-        self.length, self.min, self.max = len(default), min, max
-        super().__init__(list(default), **kwargs)
-
-    def validate(self, obj: Any, value: Any) -> list[float]:
-        """Return `value` as a list of floats, or raise TraitError."""
-        try:
-            numbers = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            numbers = np.empty(0)
-        if numbers.shape != (self.length,) or not ((numbers >= self.min) & (numbers <= self.max)).all():
-            raise TraitError(
-                f"{type(obj).__name__}: {self.name} must be {self.length} numbers in [{self.min:g}, {self.max:g}]; "
-                f"got {value!r}."
-            )
-        return numbers.tolist()
-
-
-class Wholes(Numbers):
-    """A trait for a list of `length` whole numbers between `min` and `max`."""
-
-    def validate(self, obj: Any, value: Any) -> list[int]:
-        """Return `value` as a list of ints, or raise TraitError."""
-        numbers = super().validate(obj, value)
-        if any(number != int(number) for number in numbers):
-            raise TraitError(f"{type(obj).__name__}: {self.name} must be whole numbers; got {value!r}.")
-        return [int(number) for number in numbers]
-
-
-class Permutation(TraitType):
-    """A trait for an order of `length` things: each of 0 … length − 1 once."""
-
-    def __init__(self, default: list[int], **kwargs: Any) -> None:
-        self.length = len(default)
-        super().__init__(list(default), **kwargs)
-
-    def validate(self, obj: Any, value: Any) -> list[int]:
-        """Return `value` as a list of ints, or raise TraitError."""
-        try:
-            order = [int(v) for v in value]
-        except (TypeError, ValueError):
-            order = []
-        if sorted(order) != list(range(self.length)):
-            raise TraitError(
-                f"{type(obj).__name__}: {self.name} must hold each of 0 … {self.length - 1} once; got {value!r}."
-            )
-        return order
-
-
-class Natural(TraitType):
-    """A trait for a whole number of at most `bits` bits, kept as decimal digits; ints and digits are taken."""
-
-    def __init__(self, default: str, *, bits: int, **kwargs: Any) -> None:
-        self.bits = bits
-        super().__init__(default, **kwargs)
-
-    def validate(self, obj: Any, value: Any) -> str:
-        """Return `value` as decimal digits, or raise TraitError."""
-        digits = str(value) if isinstance(value, str | int | np.integer) and not isinstance(value, bool) else ""
-        if not (digits.isascii() and digits.isdecimal() and len(digits) < 100 and int(digits) < 2**self.bits):
-            raise TraitError(
-                f"{type(obj).__name__}: {self.name} must be a whole number in [0, 2**{self.bits}), "
-                f"as an int or as decimal digits; got {value!r}."
-            )
-        return str(int(digits))
-
-
-class OneOf(Enum):
-    """A trait for one of a few words, with an error that lists them."""
-
-    def error(self, obj: Any, value: Any, error: Exception | None = None, info: str | None = None) -> None:
-        """Raise TraitError in the library's words."""
-        words = ", ".join(repr(word) for word in self.values)
-        raise TraitError(f"{type(obj).__name__}: {self.name} must be one of {words}; got {value!r}.")
-
-
-class Line(Unicode):
-    """A trait for a text of at most `length` characters; a reader may type anything."""
-
-    def __init__(self, default: str, *, length: int, **kwargs: Any) -> None:
-        self.length = length
-        super().__init__(default, **kwargs)
-
-    def validate(self, obj: Any, value: Any) -> str:
-        """Return `value`, or raise TraitError."""
-        if not isinstance(value, str) or len(value) > self.length:
-            raise TraitError(
-                f"{type(obj).__name__}: {self.name} must be a text of at most {self.length} characters; got {value!r}."
-            )
-        return value
+# Before the sentence of a still picture that stands for a state it does not show.
+_AS_IT_STARTS = {
+    "en": "This picture shows the explorer as it starts, not as it is set here. ",
+    "zh": "此图为探索器的初始状态，而非此处所设的状态。",
+}
 
 
 class Explorer(anywidget.AnyWidget):
     """An explorer of the book. Live in a notebook, it also works in a built page, where no kernel runs.
 
-    A subclass names its ES module (`module`, the stem of the `.mjs` beside this file), declares its state as traits
-    tagged ``sync=True``, and draws that state in `fallback`, for pages without JavaScript.
+    A subclass names its ES module (`module`, the stem of the `.mjs` beside this file) and declares its state as traits
+    tagged ``sync=True``. The module alone computes and draws. The picture for pages without JavaScript is drawn by it
+    too, beforehand: ``python tools/stills.py`` stores it in `stills/`.
 
     Parameters
     ----------
@@ -165,7 +53,7 @@ class Explorer(anywidget.AnyWidget):
 
     lang = OneOf(["", "en", "zh"], "", help="language of the words; empty: that of the page").tag(sync=True)
     anchor = Unicode("", help="id of the element in the built page")
-    value = Dict(read_only=True, help="the state and what follows from it; ipywidgets.interactive_output reads it")
+    value = Dict(read_only=True, help="the whole state; ipywidgets.interactive_output reads it")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Read the module and its styles once, when the class is made."""
@@ -206,15 +94,33 @@ class Explorer(anywidget.AnyWidget):
         return {name: short(value) for name, value in values.items()}
 
     def values(self) -> dict[str, Any]:
-        """Return the state and what is computed from it."""
+        """Return what `value` holds: the state; a subclass may add to it."""
         return self.state()
 
     def _tell(self, _change: Any = None) -> None:
         self.set_trait("value", self.values())
 
+    def _changed(self) -> dict[str, Any]:
+        """What of the state differs from the defaults."""
+        default = {name: trait.default_value for name, trait in self.class_traits(sync=True).items()}
+        return {name: value for name, value in self.state().items() if value != default[name]}
+
+    def still(self) -> str:
+        """Return the name of the file that holds, or would hold, the still picture of this state."""
+        changed = self._changed()
+        lang = changed.pop("lang", "en")
+        digest = sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:8]
+        return f"{self.module}-{lang}{f'-{digest}' if changed else ''}.html"
+
     def fallback(self) -> str:
-        """Return HTML that says the same without JavaScript."""
-        raise NotImplementedError
+        """Return the stored still picture of this state; failing that the one of the start, which says so."""
+        own, start = STILLS / self.still(), STILLS / f"{self.module}-{self.lang or 'en'}.html"
+        if own.is_file():
+            return own.read_text("utf-8").replace("\n", "")
+        if not start.is_file():  # before tools/stills.py has met the explorer
+            return "<p>This explorer needs JavaScript.</p>"
+        caption = '<figcaption class="ex-say">'
+        return start.read_text("utf-8").replace("\n", "").replace(caption, caption + _AS_IT_STARTS[self.lang or "en"])
 
     def to_html(self) -> str:
         """Return the element that the host of the built page brings to life, with the static picture inside."""
@@ -227,8 +133,7 @@ class Explorer(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         """Name what differs from the defaults: no address, so that it prints alike every time."""
-        default = {name: trait.default_value for name, trait in self.class_traits(sync=True).items()}
-        shown = [f"{name}={value!r}" for name, value in self.state().items() if value != default[name]]
+        shown = [f"{name}={value!r}" for name, value in self._changed().items()]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -12,23 +12,34 @@ The entry keeps its final `export default`. All files share one scope, so a name
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
+STILLS = HERE / "stills"
 _IMPORT = re.compile(r'^import\s+(?P<what>[^;]*?)\s+from\s+"\./(?P<file>[^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+_TYPES = re.compile(r"^ *(?:/\*\*.*?\*/|// @ts-check)\n", re.MULTILINE | re.DOTALL)  # no page needs them
+
+
+def data(file: str) -> dict[str, Any]:
+    """Return what a `.json` beside this file holds: an explorer and its module read the same."""
+    found: dict[str, Any] = json.loads((HERE / file).read_text("utf-8"))
+    return found
 
 
 def assemble(entry: str, folder: Path = HERE) -> str:
-    """Return the text of one ES module without imports: `entry` and all that it imports."""
+    """Return the text of one ES module without imports and type comments: `entry` and all that it imports."""
     seen: set[str] = set()
 
     def text_of(file: str) -> str:
         if file in seen:
             return ""
         seen.add(file)
-        return _EXPORT.sub("", _IMPORT.sub(inline, (folder / file).read_text("utf-8")))
+        source = _TYPES.sub("", (folder / file).read_text("utf-8"))
+        return _EXPORT.sub("", _IMPORT.sub(inline, source))
 
     def inline(found: re.Match[str]) -> str:
         file = found["file"]

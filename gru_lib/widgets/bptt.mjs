@@ -1,106 +1,165 @@
+// @ts-check
 // The stepper of chapter 5: one unit, three steps, forward and then backward, one line at a time.
-// Keys of the model: those of BPTT.start, and lang. `at` counts the lines: 8 for each step forward, then 11 for
-// each step backward, from the last step to the first.
 import BPTT from "./bptt.json";
+import { bar, frame, index, label, num, path, show, through } from "./draw.mjs";
 import { clamp, gruStep, gruStepBackward } from "./gru-math.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, num, presetRow, showInputs, slider, sub, uniqueId, wordsFor,
+  enliven, fieldset, fill, fixed, picture, presetRow, pressed, query, readLink, saying, setUp, showInputs,
+  slider, sub,
 } from "./explorer.mjs";
+/** @import { Point } from "./draw.mjs" */
+/** @import { Gru } from "./gru-math.mjs" */
+/** @import { Asked, Role, Stage } from "./explorer.mjs" */
+
+/**
+ * `at` counts the lines: 8 for each step forward, then 11 for each step backward, from the last step to the first. The
+ * rest is what is given: inputs, the first state, the gradients from outside, the parameters.
+ *
+ * @typedef {typeof BPTT.start} State
+ */
+/** @typedef {"W_xr" | "W_hr" | "b_r" | "W_xz" | "W_hz" | "b_z" | "W_xn" | "W_hn" | "b_n"} Parameter */
+/** @typedef {"r" | "z" | "n"} Gate */
+/** @typedef {1 | 2 | 3} StepNumber */
+/** @typedef {keyof typeof BPTT.equations} Key the name of a line */
+/** The line at hand. @typedef {{ t: StepNumber, back: boolean, key: Key }} Place */
+/**
+ * All numbers of a step: names as in gru_lib, and dh = out + next, the gradient from outside and that from later; terms
+ * are the four summands of dh_prev.
+ *
+ * @typedef {Record<"a_r" | "a_z" | "a_n" | "r" | "z" | "n" | "write" | "h" | "x" | "h_prev" | "q", number>} Forward
+ * @typedef {Record<"dz" | "da_z" | "dn" | "da_n" | "dq" | "dr" | "da_r" | "dx" | "dh_prev" | "dh" |
+ *   "next" | "out", number>} Backward
+ * @typedef {Forward & Backward & { terms: number[], grads: Record<Parameter, number> }} Numbers
+ */
+/**
+ * A line: symbol = formula = numbers (HTML) = value, and the summands by their names.
+ *
+ * @typedef {{ symbol: string, formula: string, numbers: string, value: number, terms?: { word: string, v: number }[] }}
+ *   Line
+ */
+/** A node of the graph: one for each quantity of a step. @typedef {keyof typeof BPTT.layout.wide.nodes} Node */
+/** @typedef {typeof BPTT.layout.wide} Layout */
+/** @typedef {typeof BPTT.words.en} Words */
 
 const T = 3;
-const [F, B] = [BPTT.forward.length, BPTT.backward.length];
+const [FORWARD, BACKWARD] = /** @type {Key[][]} */ ([BPTT.forward, BPTT.backward]);
+const [F, B] = [FORWARD.length, BACKWARD.length];
 const LAST = T * (F + B) - 1;
-const KEYS = Object.keys(BPTT.start);
-const PARAMETERS = KEYS.filter((key) => /^[Wb]_/.test(key));
+const KEYS = /** @type {(keyof State)[]} */ (Object.keys(BPTT.start));
+const PARAMETERS = /** @type {Parameter[]} */ (KEYS.filter((key) => /^[Wb]_/.test(key)));
+/** @type {Gate[]} */
+const GATES = ["r", "z", "n"];
+/** @type {StepNumber[]} */
+const STEPS = [1, 2, 3];
+const PRESETS = Object.fromEntries(Object.entries(BPTT.presets).map(([name, held]) => [name, presetOf(held)]));
 
-/** The range of a key of the state. */
+/** The range of a key of the state. @param {keyof State} key */
 function rangeOf(key) {
   if (key === "at") return [0, LAST];
-  const limit = BPTT.limits[key.replace(/_.*|\d/, "")];
+  const limit = /** @type {Record<string, number>} */ (BPTT.limits)[key.replace(/_.*|\d/, "")];
   return [-limit, limit];
 }
 
-/** Where line number `at` is: { t, back, key, nth } with nth the line's place within its step. */
+/** Where line number `at` is. @param {number} at @returns {Place} */
 function place(at) {
   const back = at >= T * F;
   const [step, nth] = back ? [Math.floor((at - T * F) / B), (at - T * F) % B] : [Math.floor(at / F), at % F];
-  return { t: back ? T - step : step + 1, back, nth, key: BPTT[back ? "backward" : "forward"][nth] };
+  return { t: STEPS[back ? T - 1 - step : step], back, key: (back ? BACKWARD : FORWARD)[nth] };
 }
 
-/** The number of the line `key` at step t. */
+/** The number of the line `key` at step t. @param {Key} key @param {number} t */
 function lineNumber(key, t) {
-  const nth = BPTT.backward.indexOf(key);
-  return nth < 0 ? (t - 1) * F + BPTT.forward.indexOf(key) : T * F + (T - t) * B + nth;
+  const nth = BACKWARD.indexOf(key);
+  return nth < 0 ? (t - 1) * F + FORWARD.indexOf(key) : T * F + (T - t) * B + nth;
 }
 
-/** The three steps, forward and backward: an array with steps[t] for t = 1, 2, 3, of plain numbers. */
+/** The three steps, forward and backward: an array with steps[t] for t = 1, 2, 3. @param {State} s */
 function run(s) {
-  const p = { convention: "keep", reset_after: false };
-  for (const key of PARAMETERS) p[key] = key[0] === "W" ? [[s[key]]] : [s[key]];
+  /** @type {Gru} */
+  const p = {
+    W_xr: [[s.W_xr]], W_xz: [[s.W_xz]], W_xn: [[s.W_xn]], W_hr: [[s.W_hr]], W_hz: [[s.W_hz]], W_hn: [[s.W_hn]],
+    b_r: [s.b_r], b_z: [s.b_z], b_n: [s.b_n], convention: "keep", reset_after: false,
+  };
+  /** Numbers from arrays of one. @param {Record<string, number[] | number[][]>} arrays */
   const plain = (arrays) => Object.fromEntries(Object.entries(arrays).map(([k, v]) => [k, [v].flat(2)[0]]));
-  const steps = [{ h: s.h0 }];
-  const caches = [];
-  for (let t = 1; t <= T; t++) {
-    const [x, h_prev] = [s[`x${t}`], steps[t - 1].h];
-    caches[t] = gruStep([x], [h_prev], p);
-    steps[t] = { ...plain(caches[t]), x, h_prev };
+  const given = [];
+  let h = s.h0;
+  for (const t of STEPS) {
+    const [x, h_prev] = [s[`x${t}`], h];
+    const cache = gruStep([x], [h_prev], p);
+    given[t] = { x, h_prev, cache };
+    [h] = cache.h;
   }
+  /** @type {Numbers[]} */
+  const steps = [];
   let next = 0;
-  for (let t = T; t >= 1; t--) {
-    const dh = s[`out${t}`] + next;
-    const { terms, grads, ...rest } = gruStepBackward([dh], [steps[t].x], [steps[t].h_prev], caches[t], p);
-    const back = { ...plain(rest), terms: terms.map(([v]) => v), grads: plain(grads) };
-    Object.assign(steps[t], back, { dh, next, out: s[`out${t}`] });
-    next = back.dh_prev;
+  for (const t of [...STEPS].reverse()) {
+    const { x, h_prev, cache } = given[t];
+    const out = s[`out${t}`];
+    const { terms, grads, ...back } = gruStepBackward([out + next], [x], [h_prev], cache, p);
+    steps[t] = /** @type {Numbers} */ ({
+      ...plain(cache), x, h_prev, ...plain(back), terms: terms.map(([v]) => v), grads: plain(grads), dh: out + next,
+      next, out,
+    });
+    next = steps[t].dh_prev;
   }
   return steps;
 }
 
-/** A preset fixes a gate by its bias, as the gate explorer does; weights of the candidate and inputs stay. */
-function preset(name) {
+/**
+ * A preset fixes a gate by its bias, as the gate explorer does; weights of the candidate and inputs stay.
+ *
+ * @param {{ r?: number, z?: number }} held the biases
+ */
+function presetOf(held) {
+  /** @type {Partial<State>} */
   const patch = {};
-  for (const gate of "rz") {
-    const bias = BPTT.presets[name][gate];
-    for (const key of [`W_x${gate}`, `W_h${gate}`, `b_${gate}`]) {
-      const held = key[0] === "b" ? bias : 0;
-      patch[key] = bias === undefined ? BPTT.start[key] : held;
+  for (const gate of /** @type {("r" | "z")[]} */ (["r", "z"])) {
+    for (const key of /** @type {Parameter[]} */ ([`W_x${gate}`, `W_h${gate}`, `b_${gate}`])) {
+      patch[key] = held[gate] === undefined ? BPTT.start[key] : key[0] === "b" ? held[gate] : 0;
     }
   }
   return patch;
 }
 
-/** What a link sets: keys of the state, or preset=name. Anything else is dropped. */
-function fromLink(get, asked) {
-  const patch = Object.hasOwn(BPTT.presets, asked.preset ?? "") ? preset(asked.preset) : {};
-  for (const key of KEYS) {
-    const value = asked[key] === undefined ? undefined : fromText(asked[key], rangeOf(key));
-    if (value !== undefined) patch[key] = key === "at" ? Math.round(value) : value;
-  }
-  return patch;
+/** What a link sets: keys of the state, or preset=name. @param {unknown} _get @param {Asked} asked */
+function fromLink(_get, asked) {
+  const ranges = Object.fromEntries(KEYS.map((key) => [key, rangeOf(key)]));
+  return readLink(asked, { presets: PRESETS, ranges, whole: ["at"] });
 }
 
 // ------------------------------------------------------------------------------------------------ the lines
 
+/** @type {(role: string, content: string) => string} */
 const dye = (role, content) => `<span class="ex-${role}">${content}</span>`;
-const grad = (name) => dye("g", `<i>δ</i><sub>${name}</sub>`);
-const w = (key) => sub(key[0].toLowerCase(), key.slice(2));
-const indexed = (letter, t) => letter + "₀₁₂₃"[t]; // in running text
-const signed = (v) => fixed(v).replace(/^−.*/, "($&)"); // a minus sign in brackets
+const grad = (/** @type {string} */ name) => dye("g", `<i>δ</i><sub>${name}</sub>`);
+const w = (/** @type {string} */ key) => sub(key[0].toLowerCase(), key.slice(2));
+/** A letter with an index, in running text. @type {(letter: string, t: number) => string} */
+const indexed = (letter, t) => letter + "₀₁₂₃"[t];
+/** A number, in brackets if it has a minus sign. @param {number} v */
+const signed = (v) => fixed(v).replace(/^−.*/, "($&)");
 
-/** Every line of step t: { symbol, formula, numbers, value, terms: [[word, value] …] }; HTML and numbers. */
+/**
+ * Every line of step t.
+ *
+ * @param {Numbers} c @param {StepNumber} t @param {State} s @param {Words} words
+ * @returns {Record<Key, Line>}
+ */
 function linesOf(c, t, s, words) {
   const [x, h, hp] = [dye("x", sub("x", t)), dye("h", sub("h", t)), dye("h", sub("h", t - 1))];
   const [r, z, n, q] = [dye("r", sub("r", t)), dye("z", sub("z", t)), dye("n", sub("n", t)), sub("q", t)];
-  const a = (gate) => sub("a", gate);
-  const g = (gate) => grad(`<i>a</i><sub><i>${gate}</i></sub>`);
+  const a = (/** @type {Gate} */ gate) => sub("a", gate);
+  const g = (/** @type {Gate} */ gate) => grad(`<i>a</i><sub><i>${gate}</i></sub>`);
   const [dh, dhp] = [grad(`<i>h</i><sub>${t}</sub>`), grad(`<i>h</i><sub>${t - 1}</sub>`)];
-  const through = (name) => fill(words.through, { name });
+  const way = (/** @type {string} */ name) => fill(words.through, { name });
+  /** @type {(gate: Gate, past: number, symbol: string) => Line} */
   const pre = (gate, past, symbol) => ({
     symbol: a(gate), value: c[`a_${gate}`],
     formula: `${x} ${w(`W_x${gate}`)} + ${symbol} ${w(`W_h${gate}`)} + ${w(`b_${gate}`)}`,
     numbers: `${fixed(c.x)} · ${signed(s[`W_x${gate}`])} + ${signed(past)} · ${signed(s[`W_h${gate}`])} + ` +
       signed(s[`b_${gate}`]),
   });
+  /** @type {(gate: Gate, symbol: string, f: string) => Line} */
   const squash = (gate, symbol, f) =>
     ({ symbol, formula: `${f}(${a(gate)})`, numbers: `${f}(${fixed(c[`a_${gate}`])})`, value: c[gate] });
   return {
@@ -114,7 +173,8 @@ function linesOf(c, t, s, words) {
     },
     dh: {
       symbol: dh, formula: `${dh}<sup>out</sup> + ${dh}<sup>next</sup>`, value: c.dh,
-      numbers: `${fixed(c.out)} + ${signed(c.next)}`, terms: [[words.output, c.out], [words.later, c.next]],
+      numbers: `${fixed(c.out)} + ${signed(c.next)}`,
+      terms: [{ word: words.output, v: c.out }, { word: words.later, v: c.next }],
     },
     dz: {
       symbol: grad("<i>z</i>"), formula: `${dh} (${hp} − ${n})`, value: c.dz,
@@ -146,74 +206,77 @@ function linesOf(c, t, s, words) {
     },
     dx: {
       symbol: grad(`<i>x</i><sub>${t}</sub>`), value: c.dx,
-      formula: ["r", "z", "n"].map((gate) => `${g(gate)} ${w(`W_x${gate}`)}`).join(" + "),
-      numbers: [..."rzn"].map((gate) => signed(c[`da_${gate}`] * s[`W_x${gate}`])).join(" + "),
-      terms: [..."rzn"].map((gate) => [through(gate), c[`da_${gate}`] * s[`W_x${gate}`]]),
+      formula: GATES.map((gate) => `${g(gate)} ${w(`W_x${gate}`)}`).join(" + "),
+      numbers: GATES.map((gate) => signed(c[`da_${gate}`] * s[`W_x${gate}`])).join(" + "),
+      terms: GATES.map((gate) => ({ word: way(gate), v: c[`da_${gate}`] * s[`W_x${gate}`] })),
     },
     dhprev: {
       symbol: dhp, value: c.dh_prev,
       formula: `${dh} ${z} + ${g("z")} ${w("W_hz")} + ${g("r")} ${w("W_hr")} + ${grad("<i>q</i>")} ${r}`,
       numbers: c.terms.map(signed).join(" + "),
-      terms: c.terms.map((v, i) => [i ? through("zrq"[i - 1]) : words.kept, v]),
+      terms: c.terms.map((v, i) => ({ word: i ? way("zrq"[i - 1]) : words.kept, v })),
     },
-    params: { formula: words.params },
+    params: { symbol: "", formula: words.params, numbers: "", value: NaN }, // a table stands in its place
   };
 }
 
-/** The name of a line's result in running text. */
+/** The name of a line's result in running text. @param {Key} key @param {number} t @param {Words} words */
 function spoken(key, t, words) {
-  const name = {
-    h: indexed("h", t), dh: indexed("h", t), dhprev: indexed("h", t - 1), dx: indexed("x", t),
-  }[key] ?? (/a[rzn]$/.test(key) ? fill(words.pre, { name: key.at(-1) }) : key.at(-1));
+  /** @type {{ [K in Key]?: string }} */
+  const own = { h: indexed("h", t), dh: indexed("h", t), dhprev: indexed("h", t - 1), dx: indexed("x", t) };
+  const letter = key.slice(-1);
+  const name = own[key] ?? (/a[rzn]$/.test(key) ? fill(words.pre, { name: letter }) : letter);
   return key[0] === "d" ? fill(words.gradient, { name }) : name;
 }
 
+/** @param {Key} key @param {number} t @param {Line} line @param {Words} words */
 function sentence(key, t, line, words) {
   const number = BPTT.equations[key][1];
-  const pass = words[BPTT.forward.includes(key) ? "forward" : "backward"];
+  const pass = words[FORWARD.includes(key) ? "forward" : "backward"];
   const head = fill(words.line, { number, pass, t }) + words.space; // none after a Chinese full stop
   if (key === "params") return head + words.params + words.stop;
   const result = { name: spoken(key, t, words), value: fixed(line.value) };
   if (!line.terms) return head + fill(words.is, result);
-  const named = line.terms.map(([word, v]) => `${word} ${fixed(v)}`);
+  const named = line.terms.map(({ word, v }) => `${word} ${fixed(v)}`);
   const terms = named.slice(0, -1).join(words.comma) + words.and + named.at(-1);
   return head + fill(words.sum, { ...result, terms });
 }
 
 // ------------------------------------------------------------------------------------------------ the drawings
 
-const label = (cls, x, y, anchor, content) =>
-  `<text class="${cls}" x="${num(x)}" y="${num(y)}" text-anchor="${anchor}">${content}</text>`;
-const stroke = (cls, points) =>
-  `<path class="${cls}" d="M${points.map(([x, y]) => `${num(x)} ${num(y)}`).join("L")}"/>`;
-const index = (letter, i) =>
-  `${letter}<tspan class="ex-sub" dy="4">${i}</tspan><tspan dy="-4">\u200b</tspan>`;
+/** @type {(cls: string, points: Point[]) => string} */
+const stroke = (cls, points) => path(cls, through(points));
 
 /**
  * Three steps: states above, gradients below, the four terms of each step between them. Bars are drawn from a
- * midline, solid up to the right, hollow to the left; one unit is twice `half`. bptt.py draws the same.
+ * midline, solid up to the right, hollow to the left; one unit is twice `half`.
  *
- * @param {object[]} steps what run made
+ * @param {Numbers[]} steps what run made
  * @param {number} at lines later than this one are not drawn
- * @param {object} L the strip's layout
+ * @param {Layout["strip"]} L
  */
 function drawStrip(steps, at, L) {
+  /** @type {string[]} */
   const out = [];
-  const node = (t) => L.first + t * L.gap;
+  const node = (/** @type {number} */ t) => L.first + t * L.gap;
   const { t: now } = place(at);
   for (let t = 0; t <= T; t++) {
     const reached = t === 0 || lineNumber("h", t) <= at;
-    const dh = t === T || t > 0 ? steps[t].dh : steps[1].dh_prev;
+    const dh = t > 0 ? steps[t].dh : steps[1].dh_prev;
     const returned = at >= (t > 0 ? lineNumber("dh", t) : lineNumber("dhprev", 1));
     out.push(label("ex-sym ex-h", node(t), 14, "middle", index("h", t)));
-    if (reached) out.push(label("ex-num ex-h", node(t), 34, "middle", fixed(steps[t].h)));
+    if (reached) out.push(label("ex-num ex-h", node(t), 34, "middle", fixed(t > 0 ? steps[t].h : steps[1].h_prev)));
     out.push(label("ex-sym ex-g", node(t), 128, "middle", index("δ", `h${t}`)));
     if (returned) out.push(label("ex-num ex-g", node(t), 148, "middle", fixed(dh)));
     if (t === 0) continue;
     const middle = node(t) - L.gap / 2 - L.shift;
     const [left, right] = [node(t - 1) + 26, node(t) - 26];
-    out.push(stroke("ex-axis", [[left, 10], [right, 10]]), stroke("ex-axis", [[right - 5, 6], [right, 10], [right - 5, 14]]));
-    out.push(stroke("ex-back", [[right, 124], [left, 124]]), stroke("ex-back-head", [[left + 5, 120], [left, 124], [left + 5, 128]]));
+    out.push(
+      stroke("ex-axis", [[left, 10], [right, 10]]),
+      stroke("ex-axis", [[right - 5, 6], [right, 10], [right - 5, 14]]),
+      stroke("ex-back", [[right, 124], [left, 124]]),
+      stroke("ex-back-head", [[left + 5, 120], [left, 124], [left + 5, 128]]),
+    );
     const done = at >= lineNumber("dhprev", t);
     out.push(stroke("ex-axis", [[middle, 36], [middle, 112]]));
     steps[t].terms.forEach((v, i) => {
@@ -222,12 +285,12 @@ function drawStrip(steps, at, L) {
       if (!done) return;
       const size = Math.min(Math.abs(v), 1) * L.half;
       const x = v < 0 ? middle - size : middle;
-      out.push(`<rect class="ex-bar ${v < 0 ? "ex-minus" : ""}" x="${num(x)}" y="${num(y - 4)}" width="${num(size)}" height="8"/>`);
+      out.push(bar(`ex-bar ${v < 0 ? "ex-minus" : ""}`, x, y - 4, size, 8));
       out.push(label("ex-part ex-g", middle + L.half + 4, y + 4.5, "start", fixed(v)));
     });
   }
   const left = node(now - 1) + L.inset;
-  out.push(`<rect class="ex-frame" x="${num(left)}" y="38" width="${num(L.gap - 2 * L.inset)}" height="77" rx="2"/>`);
+  out.push(frame(left, 38, L.gap - 2 * L.inset, 77));
   return out.join("");
 }
 
@@ -235,96 +298,126 @@ const EDGES = [
   "h_prev>h", "h_prev>a_z", "h_prev>a_r", "h_prev>q", "a_z>z", "z>h", "q>a_n", "a_n>n", "n>h", "a_r>r", "r>q",
   "x>a_r", "x>a_z", "x>a_n",
 ];
-const SYMBOL = { a_r: ["a", "r"], a_z: ["a", "z"], a_n: ["a", "n"] };
-const ROLE = { h_prev: "h", h: "h", z: "z", r: "r", n: "n" };
-const MADE = { h: "h", a_z: "az", z: "z", q: "q", a_n: "an", n: "n", a_r: "ar", r: "r" }; // node: forward line
-const UNMADE = { h_prev: "dhprev", h: "dh", a_z: "daz", z: "dz", q: "dq", a_n: "dan", n: "dn", a_r: "dar", r: "dr" };
+/**
+ * @type {{ [K in Node]: { role: Role | "ink", made?: Key, unmade: Key, of: (c: Numbers) => number, d: (c: Numbers) =>
+ *   number } }}
+ */
+const NODES = {
+  h_prev: { role: "h", unmade: "dhprev", of: (c) => c.h_prev, d: (c) => c.dh_prev },
+  h: { role: "h", made: "h", unmade: "dh", of: (c) => c.h, d: (c) => c.dh },
+  a_z: { role: "ink", made: "az", unmade: "daz", of: (c) => c.a_z, d: (c) => c.da_z },
+  z: { role: "z", made: "z", unmade: "dz", of: (c) => c.z, d: (c) => c.dz },
+  q: { role: "ink", made: "q", unmade: "dq", of: (c) => c.q, d: (c) => c.dq },
+  a_n: { role: "ink", made: "an", unmade: "dan", of: (c) => c.a_n, d: (c) => c.da_n },
+  n: { role: "n", made: "n", unmade: "dn", of: (c) => c.n, d: (c) => c.dn },
+  a_r: { role: "ink", made: "ar", unmade: "dar", of: (c) => c.a_r, d: (c) => c.da_r },
+  r: { role: "r", made: "r", unmade: "dr", of: (c) => c.r, d: (c) => c.dr },
+};
 
-/** Where the way from the middle of a frame, w by 40, towards `to` leaves it. */
+/**
+ * Where the way from the middle of a frame towards `to` leaves it.
+ *
+ * @type {(from: Point, to: Point, wide: number, high: number) => Point}
+ */
 function edgeOf([x, y], to, wide, high) {
   const [dx, dy] = [to[0] - x, to[1] - y];
   const share = Math.min(wide / 2 / Math.abs(dx || 1e-9), high / 2 / Math.abs(dy || 1e-9));
   return [x + dx * share, y + dy * share];
 }
 
+/** @param {string} cls @param {Point} from @param {Point} to */
 function arrow(cls, from, to) {
   const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
   const size = Math.hypot(dx, dy);
   const [ux, uy] = [dx / size, dy / size];
+  /** @type {(side: number) => Point} */
   const wing = (side) => [to[0] - 7 * ux + side * 4 * uy, to[1] - 7 * uy - side * 4 * ux];
   return stroke(cls, [from, to]) + stroke(`${cls} ex-head`, [wing(1), to, wing(-1)]);
 }
 
-/** The graph of step t with what is known at line `at`; the arrows of that line are marked. */
+/**
+ * The graph of step t with what is known at line `at`; the arrows of that line are marked.
+ *
+ * @param {Numbers} c @param {number} at @param {Line} line @param {Layout} L
+ */
 function drawGraph(c, at, line, L) {
   const { t, back, key } = place(at);
   const high = 40;
-  const value = { ...c, h_prev: c.h_prev };
-  const d = {
-    h_prev: c.dh_prev, h: c.dh, a_z: c.da_z, z: c.dz, q: c.dq, a_n: c.da_n, n: c.dn, a_r: c.da_r, r: c.dr,
-  };
+  const spots = /** @type {Record<string, Point>} */ (/** @type {object} */ (L.nodes)); // JSON knows no pairs
+  const inputs = /** @type {Record<string, Point>} */ (/** @type {object} */ (L.x));
+  const on = /** @type {Record<string, number>} */ (L.on);
+  /** @type {string[]} */
   const marked = BPTT.edges[key];
   const parts = line.terms ?? [];
+  /** @type {string[]} */
   const notes = [];
   const edges = EDGES.map((name) => {
     const [tail, head] = name.split(">");
-    const from = tail === "x" ? L.x[head] : L.nodes[tail];
-    const to = L.nodes[head];
+    const from = tail === "x" ? inputs[head] : spots[tail];
+    const to = spots[head];
     const a = tail === "x" ? edgeOf(from, to, 24, 22) : edgeOf(from, to, L.w, high);
     const b = edgeOf(to, from, L.w + 4, high + 4);
     const nth = marked.indexOf(name);
     if (nth < 0) return arrow("ex-edge", a, b);
     if (back && parts[nth]) {
-      const share = L.on[name] ?? 0.5;
-      const at = [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share];
+      const along = on[name] ?? 0.5;
       const number = key === "dhprev" ? `<tspan class="ex-path">${nth + 1}:</tspan> ` : "";
-      notes.push(label("ex-note-g ex-g", at[0], at[1] + 4.5, "middle", `${number}${fixed(parts[nth][1])}`));
+      const [x, y] = [a[0] + (b[0] - a[0]) * along, a[1] + (b[1] - a[1]) * along];
+      notes.push(label("ex-note-g ex-g", x, y + 4.5, "middle", `${number}${fixed(parts[nth].v)}`));
     }
     return back ? arrow("ex-edge ex-back", b, a) : arrow("ex-edge ex-now", a, b);
   });
-  const here = back ? Object.keys(UNMADE).find((name) => UNMADE[name] === key)
-    : Object.keys(MADE).find((name) => MADE[name] === key);
-  const nodes = Object.entries(L.nodes).map(([name, [x, y]]) => {
-    const known = name === "h_prev" || lineNumber(MADE[name], t) <= at;
-    const returned = lineNumber(UNMADE[name], t) <= at;
-    const role = ROLE[name] ?? "ink";
-    const [letter, i] = SYMBOL[name] ?? [name[0], name === "h_prev" ? t - 1 : t];
+  const nodes = /** @type {Node[]} */ (Object.keys(L.nodes)).map((name) => {
+    const { role, made, unmade, of, d } = NODES[name];
+    const [x, y] = spots[name];
+    const known = !made || lineNumber(made, t) <= at;
+    const returned = lineNumber(unmade, t) <= at;
+    const [letter, i] = name === "h_prev" ? ["h", t - 1] : name[1] === "_" ? [name[0], name[2]] : [name, t];
     const left = x - L.w / 2;
-    const on = name === here || (key === "params" && name[0] === "a");
+    const lit = (back ? unmade : made) === key || (key === "params" && name[0] === "a");
     return (
-      `<g class="ex-node ex-${role}${on ? " ex-on" : ""}"><rect x="${num(left)}" y="${y - high / 2}" ` +
+      `<g class="ex-node ex-${role}${lit ? " ex-on" : ""}"><rect x="${num(left)}" y="${y - high / 2}" ` +
       `width="${L.w}" height="${high}" rx="3"/>` +
       label("ex-sym", left + 5, y - 3, "start", index(letter, i)) +
-      (known ? label("ex-num", left + L.w - 4, y - 3, "end", fixed(value[name])) : "") +
+      (known ? label("ex-num", left + L.w - 4, y - 3, "end", fixed(of(c))) : "") +
       (returned ? label("ex-it ex-g", left + 6, y + 15, "start", "δ") +
-        label("ex-num ex-g", left + L.w - 4, y + 15, "end", fixed(d[name])) : "") +
+        label("ex-num ex-g", left + L.w - 4, y + 15, "end", fixed(d(c))) : "") +
       "</g>"
     );
   });
-  const xs = Object.values(L.x).map(([x, y]) => label("ex-sym ex-x", x, y + 5, "middle", index("x", t)));
+  const xs = Object.values(inputs).map(([x, y]) => label("ex-sym ex-x", x, y + 5, "middle", index("x", t)));
   return edges.join("") + nodes.join("") + xs.join("") + notes.join("");
 }
 
 // ------------------------------------------------------------------------------------------------ the page
 
-/** One row of the list: number, equation, numbers, result; a button that goes there. */
+/**
+ * One row of the list: number, equation, numbers, result; a button that goes there.
+ *
+ * @param {Key} key @param {Line} line @param {boolean} known @param {boolean} now
+ */
 function rowHTML(key, line, known, now) {
   const [, number] = BPTT.equations[key];
   const result = key === "params" || !known ? "" : `= <b>${fixed(line.value)}</b>`;
   const numbers = key === "params" || !known ? "" : `= ${line.numbers}`;
   const formula = key === "params" ? line.formula : `${line.symbol} = ${line.formula}`;
   return (
-    `<li${now ? ' class="ex-on" aria-current="step"' : ""}><button type="button" data-line="${key}" data-lm-suppress-shortcuts="true">` +
+    `<li${now ? ' class="ex-on" aria-current="step"' : ""}>` +
+    `<button type="button" data-line="${key}" data-lm-suppress-shortcuts="true">` +
     `<span class="ex-eq">(${number})</span><span class="ex-formula">${formula}</span>` +
     `<span class="ex-numbers">${numbers}</span><span class="ex-result">${result}</span></button></li>`
   );
 }
 
-/** The terms of the line at hand, a bar for each; or the table of the parameters' gradients. */
+/**
+ * The terms of the line at hand, a bar for each; or the table of the parameters' gradients.
+ *
+ * @param {Key} key @param {Line} line @param {Numbers[]} steps @param {number} t @param {Words} words
+ */
 function termsHTML(key, line, steps, t, words) {
   if (key === "params") {
-    const soFar = (name) => steps.slice(t).reduce((sum, step) => sum + step.grads[name], 0);
-    const cell = (name) =>
+    const soFar = (/** @type {Parameter} */ name) => steps.slice(t).reduce((sum, step) => sum + step.grads[name], 0);
+    const cell = (/** @type {Parameter} */ name) =>
       `<tr><th scope="row">${grad(`<i>${name[0].toLowerCase()}</i><sub><i>${name.slice(2)}</i></sub>`)}</th>` +
       `<td>${fixed(steps[t].grads[name])}</td><td>${fixed(soFar(name))}</td></tr>`;
     return (
@@ -332,72 +425,70 @@ function termsHTML(key, line, steps, t, words) {
       `<tbody>${PARAMETERS.map(cell).join("")}</tbody></table>`
     );
   }
-  const bar = (v) => {
+  return (line.terms ?? []).map(({ word, v }, i) => {
     const size = 50 * Math.min(Math.abs(v), 1);
-    return `<span class="ex-bar${v < 0 ? " ex-minus" : ""}" style="left:${num(v < 0 ? 50 - size : 50)}%;width:${num(size)}%"></span>`;
-  };
-  const row = ([word, v], i) =>
-    `<div class="ex-term"><span>${key === "dhprev" ? `${i + 1}: ` : ""}${word}</span>` +
-    `<span class="ex-channel">${bar(v)}</span><span class="ex-value ex-g">${fixed(v)}</span></div>`;
-  return (line.terms ?? []).map(row).join("");
+    const style = `left:${num(v < 0 ? 50 - size : 50)}%;width:${num(size)}%`;
+    return (
+      `<div class="ex-term"><span>${key === "dhprev" ? `${i + 1}: ` : ""}${word}</span>` +
+      `<span class="ex-channel"><span class="ex-bar${v < 0 ? " ex-minus" : ""}" style="${style}"></span></span>` +
+      `<span class="ex-value ex-g">${fixed(v)}</span></div>`
+    );
+  }).join("");
 }
 
+/** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
-  const symbol = { x: (i) => sub("x", i), h: (i) => sub("h", i) };
-  const one = (key, role, name, content) =>
-    slider({ id, key, range: rangeOf(key), step: 0.01, symbol: content, name, role });
-  const given = ["x1", "x2", "x3"].map((key) => one(key, "x", "", symbol.x(key[1]))).join("");
-  const column = (gate) =>
-    `<fieldset><legend>${words[gate]}</legend>` +
-    PARAMETERS.filter((key) => key.endsWith(gate)).map((key) => one(key, gate, "", w(key))).join("") + "</fieldset>";
-  const outs = [1, 2, 3].map((t) =>
-    one(`out${t}`, "g", "", `<i>δ</i><sub><i>h</i><sub>${t}</sub></sub>`)).join("");
+  /** @type {(key: keyof State, role: Role, symbol: string) => string} */
+  const one = (key, role, symbol) => slider({ id, key, range: rangeOf(key), step: 0.01, symbol, name: "", role });
+  const given = [...STEPS.map((t) => one(`x${t}`, "x", sub("x", t))), one("h0", "h", sub("h", 0))];
+  const column = (/** @type {Gate} */ gate) =>
+    fieldset(words[gate], ...PARAMETERS.filter((key) => key.endsWith(gate)).map((key) => one(key, gate, w(key))));
+  const outs = STEPS.map((t) => one(`out${t}`, "g", `<i>δ</i><sub><i>h</i><sub>${t}</sub></sub>`));
   return (
-    presetRow(Object.keys(BPTT.presets), words) +
+    presetRow(PRESETS, words) +
     `<svg class="ex-strip" role="img" aria-label="${words.strip}"></svg>` +
     `<div class="ex-steps"><button type="button" data-move="-1">${words.back}</button>` +
     `<input type="range" id="${id}-at" data-key="at" min="0" max="${LAST}" step="1" aria-label="${words.position}">` +
     `<button type="button" data-move="1">${words.next}</button></div>` +
     `<p class="ex-where"></p>` +
-    `<svg class="ex-graph" role="img" aria-label="${words.graph}" aria-describedby="${id}-say"></svg>` +
-    `<p class="ex-say" id="${id}-say" aria-live="polite"></p>` +
+    picture(id, "ex-graph", words.graph) +
+    saying(id) +
     `<div class="ex-terms"></div>` +
     `<ol class="ex-list"></ol>` +
-    `<div class="ex-main"><fieldset><legend>${words.inputs}</legend>${given}` +
-    `${one("h0", "h", "", symbol.h(0))}</fieldset></div>` +
-    `<details><summary>${words.more}</summary><div class="ex-columns">${[..."rzn"].map(column).join("")}` +
-    `<fieldset><legend>${words.outputs}</legend>${outs}</fieldset></div></details>`
+    `<div class="ex-main">${fieldset(words.inputs, ...given)}</div>` +
+    `<details><summary>${words.more}</summary><div class="ex-columns">${GATES.map(column).join("")}` +
+    `${fieldset(words.outputs, ...outs)}</div></details>`
   );
 }
 
-function render({ model, el }) {
-  const words = wordsFor(BPTT.words, model, el);
-  furnish(el, "bptt", words.title, pageHTML(uniqueId("bptt"), words));
-  const find = (selector) => el.querySelector(selector);
-  const [strip, graph, terms, list, where] = [".ex-strip", ".ex-graph", ".ex-terms", ".ex-list", ".ex-where"].map(find);
-  const voice = announcer(find(".ex-say"));
+/** @param {Stage} stage */
+function render(stage) {
+  const { model, el } = stage;
+  const { words, voice } = setUp("bptt", BPTT.words, stage, pageHTML);
+  const [strip, graph] = [".ex-strip", ".ex-graph"].map((one) => query(el, one, SVGSVGElement));
+  const [terms, list, where] = [".ex-terms", ".ex-list", ".ex-where"].map((one) => query(el, one, HTMLElement));
 
+  /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
     const at = Math.round(clamp(s.at, 0, LAST));
     const { t, back, key } = place(at);
     const steps = run(s);
     const L = BPTT.layout[slim ? "slim" : "wide"];
     const lines = linesOf(steps[t], t, s, words);
-    strip.setAttribute("viewBox", `0 0 ${L.strip.W} ${L.strip.H}`);
-    strip.innerHTML = drawStrip(steps, at, L.strip);
-    graph.setAttribute("viewBox", `0 0 ${L.W} ${L.H}`);
-    graph.innerHTML = drawGraph(steps[t], at, lines[key], L);
+    show(strip, L.strip, drawStrip(steps, at, L.strip));
+    show(graph, L, drawGraph(steps[t], at, lines[key], L));
     const [target, number] = BPTT.equations[key];
     const there = document.getElementById(`equation-${target}`); // in the chapter; not in a notebook
     where.innerHTML = `${words[back ? "backward" : "forward"]} · ${fill(words.step, { t })} · ` +
       (there ? `<a href="#equation-${target}">(${number})</a>` : `(${number})`);
     terms.innerHTML = termsHTML(key, lines[key], steps, t, words);
 
-    const keys = BPTT[back ? "backward" : "forward"];
-    const focused = list.contains(document.activeElement) && document.activeElement.dataset.line;
+    const keys = back ? BACKWARD : FORWARD;
+    const focus = document.activeElement;
+    const focused = focus instanceof HTMLElement && list.contains(focus) && focus.dataset.line;
     list.setAttribute("aria-label", fill(words.lines, { t }));
     list.innerHTML = keys.map((k) => rowHTML(k, lines[k], lineNumber(k, t) <= at, k === key)).join("");
-    if (focused) list.querySelector(`[data-line=${focused}]`)?.focus();
+    for (const button of list.querySelectorAll("button")) if (button.dataset.line === focused) button.focus();
 
     const pass = words[back ? "backward" : "forward"];
     const position = fill(words.line, { number, pass, t });
@@ -405,15 +496,28 @@ function render({ model, el }) {
     voice.say(sentence(key, t, lines[key], words));
   }
 
+  const preset = (/** @type {string} */ name) => PRESETS[name];
   const life = enliven({ model, el, start: BPTT.start, paint, voice, preset, hear: { click: onClick } });
 
-  function onClick({ target }) {
-    const { dataset } = target.closest("button") ?? { dataset: {} };
+  /** @param {Event} event */
+  function onClick(event) {
+    const { move, line } = pressed(event, "button")?.dataset ?? {};
     const { t } = place(life.state.at);
-    if (dataset.move) life.commit({ at: clamp(life.state.at + Number(dataset.move), 0, LAST) });
-    else if (dataset.line) life.commit({ at: lineNumber(dataset.line, t) });
+    if (move) life.commit({ at: clamp(life.state.at + Number(move), 0, LAST) });
+    else if (line) life.commit({ at: lineNumber(/** @type {Key} */ (line), t) });
   }
   return life.wire();
 }
 
-export default { render, fromLink };
+/**
+ * The still picture shows no line at hand, but all of them done, and says what came back in the end.
+ * @param {State} s
+ * @param {"en" | "zh"} lang
+ */
+function still(s, lang) {
+  const steps = run(s);
+  const said = fill(BPTT.words[lang].still, { last: fixed(steps[T].dh), start: fixed(steps[1].dh_prev) });
+  return { patch: { at: LAST }, hide: ".ex-frame", said };
+}
+
+export default { render, fromLink, still };

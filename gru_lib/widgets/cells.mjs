@@ -1,42 +1,75 @@
+// @ts-check
 // Cells side by side: Elman, GRU and LSTM, one unit each, on the same 24 inputs (chapter 12).
-// Keys of the model: at (the framed step), x (inputs), m (marks: write now), w, b_z, b_f, input_gate, and lang.
 import CELLS from "./cells.json";
+import { across, columnsOf, dyed, frame, index, label, num, path, show, signedBar, tank, tick } from "./draw.mjs";
 import { elmanStep, gruStep, lstmStep } from "./gru-math.mjs";
 import {
-  announcer, choice, columnAt, enliven, fill, fixed, fromText, furnish, grip, num, pointIn, presetRow, showInputs,
-  slider, sub, uniqueId, wordsFor,
+  choice, columnAt, enliven, fieldset, fill, fixed, grip, note, numbersFrom, picture, pointIn, presetRow, query,
+  readLink, saying, setUp, showInputs, slider, sub, withEntry,
 } from "./explorer.mjs";
+/** @import { Elman, Gru, Lstm, Vector } from "./gru-math.mjs" */
+/** @import { Asked, Role, Stage } from "./explorer.mjs" */
+
+/**
+ * @typedef {object} State
+ * @property {number} at the framed step
+ * @property {number[]} x inputs
+ * @property {number[]} m marks: write now
+ * @property {number} w Elman's W_h
+ * @property {number} b_z bias of the GRU's update gate
+ * @property {number} b_f bias of the LSTM's forget gate
+ * @property {string} input_gate "coupled": its bias is −b_f; "free": 0
+ */
+/**
+ * The states of the cells at every step, the memory c of the LSTM, and gates.
+ *
+ * @typedef {Record<"elman" | "gru" | "c" | "lstm" | "z" | "f" | "i", Vector>} Walk
+ */
+/** @typedef {ReturnType<typeof compute>} Computed */
+/** @typedef {typeof CELLS.layout.wide | typeof CELLS.layout.slim} Layout */
+/** @typedef {typeof CELLS.words.en} Words */
 
 const T = CELLS.start.x.length;
 const RANGES = { at: [1, T], ...CELLS.limits };
-const GATES = ["coupled", "free"];
+const { x: X_RANGE, m: M_RANGE, ...KNOBS } = RANGES;
+/** @type {("elman" | "gru" | "c" | "lstm")[]} */
 const STATES = ["elman", "gru", "c", "lstm"];
 const ROLES = { x: "x", m: "x", elman: "h", z: "z", gru: "h", f: "a", i: "a", c: "a", lstm: "h" };
 const SYMBOLS = { x: "x", m: "m", elman: "h", z: "z", gru: "h", f: "f", i: "i", c: "c", lstm: "h" };
+const ROWS = /** @type {(keyof typeof ROLES)[]} */ (Object.keys(CELLS.layout.wide.rows));
+/** @type {Record<string, Partial<State>>} */
+const PRESETS = CELLS.presets;
 
-const preset = (name) => CELLS.presets[name];
-
-/** What a link sets: at, w, b_z, b_f; x or m as T numbers; input_gate; preset=name. Anything else is dropped. */
-function fromLink(get, asked) {
-  const patch = Object.hasOwn(CELLS.presets, asked.preset ?? "") ? { ...preset(asked.preset) } : {};
-  for (const [key, range] of Object.entries(RANGES)) {
-    const value = fromText(asked[key] ?? "", range, ["x", "m"].includes(key) ? T : undefined);
-    if (value !== undefined) patch[key] = key === "at" ? Math.round(value) : value;
-  }
-  if (GATES.includes(asked.input_gate)) patch.input_gate = asked.input_gate;
-  return patch;
+/**
+ * What a link sets: at, w, b_z, b_f; x or m as T numbers; input_gate; preset=name.
+ *
+ * @param {unknown} _get @param {Asked} asked
+ */
+function fromLink(_get, asked) {
+  const patch = readLink(asked, {
+    presets: PRESETS, ranges: KNOBS, whole: ["at"], choices: { input_gate: ["coupled", "free"] },
+  });
+  const [x, m] = [numbersFrom(asked.x, X_RANGE, T), numbersFrom(asked.m, M_RANGE, T)];
+  return { ...patch, ...(x && { x }), ...(m && { m }) };
 }
 
-const withEntry = (list, t, value) => list.map((old, i) => (i + 1 === t ? value : old));
-
-/** What a slider sets: a knob, or the input or the mark of the framed step. */
+/**
+ * What a slider sets: a knob, or the input or the mark of the framed step.
+ *
+ * @param {string} key @param {number} value @param {State} state
+ */
 function put(key, value, state) {
-  return ["x", "m"].includes(key) ? { [key]: withEntry(state[key], state.at, value) } : { [key]: value };
+  return { [key]: key === "x" || key === "m" ? withEntry(state[key], state.at, value) : value };
 }
 
 // ------------------------------------------------------------------------------------------------ the numbers
 
-/** The three cells' parameters, D = 2 inputs (x and m), one unit. What is not in cells.json is 0. */
+/**
+ * The three cells' parameters, D = 2 inputs (x and m), one unit. What is not in cells.json is 0.
+ *
+ * @param {State} s
+ * @returns {{ elman: Elman, gru: Gru, lstm: Lstm }}
+ */
 function params(s) {
   const [none, zero] = [[[0], [0]], [[0]]];
   const { elman, gru, lstm } = CELLS.weights;
@@ -54,8 +87,13 @@ function params(s) {
   };
 }
 
-/** The states and gates of all steps on inputs x. */
+/**
+ * The states and gates of all steps on inputs x.
+ *
+ * @param {Vector} x @param {State} s @param {ReturnType<typeof params>} p
+ */
 function walk(x, s, p) {
+  /** @type {Walk} */
   const out = { elman: [], gru: [], c: [], lstm: [], z: [], f: [], i: [] };
   let [e, g, l] = [[0], [0], { h: [0], c: [0] }];
   for (let t = 0; t < T; t++) {
@@ -63,143 +101,136 @@ function walk(x, s, p) {
     e = elmanStep(both, e, p.elman);
     const gru = gruStep(both, g, p.gru);
     g = gru.h;
-    l = lstmStep(both, l, p.lstm);
-    const now = { elman: e[0], gru: g[0], c: l.c[0], lstm: l.h[0], z: gru.z[0], f: l.f[0], i: l.i[0] };
-    for (const [key, value] of Object.entries(now)) out[key].push(value);
+    const lstm = lstmStep(both, l, p.lstm);
+    l = lstm;
+    const now = { elman: e[0], gru: g[0], c: l.c[0], lstm: l.h[0], z: gru.z[0], f: lstm.f[0], i: lstm.i[0] };
+    for (const key of /** @type {(keyof Walk)[]} */ (Object.keys(now))) out[key].push(now[key]);
   }
   return out;
 }
 
-/** The walk, and the walk with the first input's sign turned. */
+/** The walk, and the walk with the first input's sign turned. @param {State} s */
 function compute(s) {
   const p = params(s);
   return { here: walk(s.x, s, p), there: walk(withEntry(s.x, 1, -s.x[0]), s, p) };
 }
 
+/** How far apart the two walks are. @param {Computed} c @param {keyof Walk} key @param {number} t */
 const away = (c, key, t) => Math.abs(c.here[key][t - 1] - c.there[key][t - 1]);
 
+/** @param {State} s @param {Computed} c @param {Words} words */
 function sentence(s, c, words) {
-  const gaps = Object.fromEntries(STATES.map((key) => [key, away(c, key, s.at)]));
-  const told = [
-    ["Elman", gaps.elman], ["GRU", gaps.gru], ["LSTM", Math.max(gaps.c, gaps.lstm)],
-  ].filter(([, gap]) => gap > CELLS.told).map(([name]) => name);
-  const shown = Object.fromEntries(STATES.map((key) => [key, fixed(gaps[key])]));
+  const [elman, gru, memory, lstm] = STATES.map((key) => away(c, key, s.at));
+  const told = Object.entries({ Elman: elman, GRU: gru, LSTM: Math.max(memory, lstm) })
+    .filter(([, gap]) => gap > CELLS.told).map(([name]) => name);
+  const shown = { elman: fixed(elman), gru: fixed(gru), c: fixed(memory), lstm: fixed(lstm) };
   return fill(words.say, { t: s.at, ...shown, who: told.join(words.and) || words.nobody });
 }
 
 // ------------------------------------------------------------------------------------------------ the drawing
 
-const label = (cls, x, y, anchor, content) =>
-  `<text class="${cls}" x="${num(x)}" y="${num(y)}" text-anchor="${anchor}">${content}</text>`;
-const bar = (cls, x, y, width, height) =>
-  `<rect class="${cls}" x="${num(x)}" y="${num(y)}" width="${num(width)}" height="${num(Math.max(height, 0))}"/>`;
-
-/** A bar from a midline: solid up, hollow down. */
-function signedBar(role, x, y, width, v, half) {
-  const size = Math.abs(v) * half;
-  return v < 0
-    ? bar(`ex-down ex-${role}`, x + 0.75, y, width - 1.5, size)
-    : bar(`ex-fill-${role}`, x, y - size, width, size);
-}
-
-/** The rows, as SVG text; cells.py draws the same where there is no JavaScript. */
+/** The rows. @param {State} s @param {Computed} c @param {Layout} L @param {Words} words */
 function drawRows(s, c, L, words) {
-  const x = (t) => L.left + (t - 1) * L.column + (L.column - L.bar) / 2;
-  const right = L.left + T * L.column;
+  const { x, edge, middle, right } = columnsOf(L, T);
   const scale = Math.max(1, Math.ceil(10 * Math.max(...c.here.c.map(Math.abs), ...c.there.c.map(Math.abs))) / 10);
   const out = [];
-  for (const [row, at] of Object.entries(L.rows)) {
+  for (const row of ROWS) {
+    const { y, half = 0, high = 0 } = /** @type {{ y: number, half?: number, high?: number }} */ (L.rows[row]);
     const role = ROLES[row];
-    const symbol = `${SYMBOLS[row]}<tspan class="ex-sub" dy="4">t</tspan><tspan dy="-4">\u200b</tspan>`;
+    const symbol = index(SYMBOLS[row], "t");
     const axis = row === "c" && scale > 1 ? fill(words.axis, { scale: `\u00b1${fixed(scale, 1)}` }) : "";
-    const top = at.half ? at.y - at.half : at.y;
     if (L.slim) {
-      const name = `<tspan class="ex-it ex-${role}">${symbol}</tspan>\u2002${words[row]}${axis && `, ${axis}`}`;
-      out.push(label("ex-small", L.left, top - 6, "start", name));
+      const name = `${dyed(role, symbol)}\u2002${words[row]}${axis && `, ${axis}`}`;
+      out.push(label("ex-small", L.left, y - half - 6, "start", name));
     } else {
-      const middle = at.half ? at.y : at.y + at.high / 2;
-      out.push(label(`ex-sym ex-${role}`, 0, middle + 5, "start", symbol));
-      out.push(label("ex-small", 32, middle + 5, "start", words[row]));
-      if (axis) out.push(label("ex-small", 32, middle + 22, "start", axis));
+      const centre = y + high / 2;
+      out.push(label(`ex-sym ex-${role}`, 0, centre + 5, "start", symbol));
+      out.push(label("ex-small", 32, centre + 5, "start", words[row]));
+      if (axis) out.push(label("ex-small", 32, centre + 22, "start", axis));
     }
-    if (at.half) out.push(`<path class="ex-axis" d="M${L.left} ${at.y}H${right}"/>`);
-    const values = s[row] ?? c.here[row];
-    const unit = row === "c" ? at.half / scale : at.half;
+    if (half) out.push(across(L.left, y, right));
+    const values = row === "x" || row === "m" ? s[row] : c.here[row];
+    const unit = row === "c" ? half / scale : half;
     for (let t = 1; t <= T; t++) {
-      const v = values[t - 1];
-      if (!at.half) {
-        out.push(bar("ex-tank", x(t), at.y, L.bar, at.high));
-        out.push(bar(`ex-fill-${role}`, x(t), at.y + at.high * (1 - v), L.bar, at.high * v));
+      if (!half) {
+        out.push(tank(`ex-fill-${role}`, x(t), y, L.bar, high, values[t - 1]));
         continue;
       }
-      out.push(signedBar(role, x(t), at.y, L.bar, v, unit));
-      if (row === "x") continue;
-      const y = at.y - unit * c.there[row][t - 1];
-      out.push(`<path class="ex-tick" d="M${num(x(t) - 2)} ${num(y)}H${num(x(t) + L.bar + 2)}"/>`);
+      out.push(signedBar(role, x(t), y, L.bar, values[t - 1], unit));
+      if (row === "x" || row === "m") continue;
+      const there = y - unit * c.there[row][t - 1];
+      out.push(path("ex-tick", `M${num(x(t) - 2)} ${num(there)}H${num(x(t) + L.bar + 2)}`));
     }
   }
-  for (let t = 1; t <= T; t++) {
-    if (t === 1 || t % 6 === 0) out.push(label("ex-small", x(t) + L.bar / 2, L.H - 2, "middle", String(t)));
-  }
-  const part = (name, symbol, role, value) =>
-    `\u2003${name}<tspan class="ex-it ex-${role}">${symbol}</tspan> ${value}`;
-  const now = (key) => fixed(c.here[key][s.at - 1]);
+  for (let t = 1; t <= T; t++) out.push(tick(t, 6, middle(t), L.H - 2));
+  /** @type {(name: string, symbol: string, role: Role, value: string) => string} */
+  const part = (name, symbol, role, value) => `\u2003${name}${dyed(role, symbol)} ${value}`;
+  const now = (/** @type {keyof Walk} */ key) => fixed(c.here[key][s.at - 1]);
   const given = part("", "x", "x", fixed(s.x[s.at - 1], 2));
   const states = part("Elman ", "h", "h", now("elman")) + part("GRU ", "h", "h", now("gru")) +
     part(L.slim ? "" : "LSTM ", "c", "a", now("c")) + part("", "h", "h", now("lstm"));
   out.push(label("ex-now", L.left, 14, "start", `${words.step} ${s.at}${given}${L.slim ? "" : states}`));
   if (L.slim) out.push(label("ex-now", L.left, 32, "start", states.slice(1)));
-  const left = L.left + (s.at - 1) * L.column;
-  out.push(
-    `<rect class="ex-frame" x="${num(left)}" y="${L.top}" width="${L.column}" height="${L.H - L.top - 18}" rx="2"/>`,
-  );
+  out.push(frame(edge(s.at), L.top, L.column, L.H - L.top - 18));
   return out.join("");
 }
 
 // ------------------------------------------------------------------------------------------------ the page
 
+/** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
-  const one = (key, symbol, role, step) => slider({ id, key, range: RANGES[key], step, symbol, name: words[key], role });
+  /**
+   * @type {(key: "at" | "x" | "m" | "w" | "b_z" | "b_f", symbol: string, role: Role, step: number, name?: string) =>
+   *   string}
+   */
+  const one = (key, symbol, role, step, name = words[/** @type {"x"} */ (key)]) =>
+    slider({ id, key, range: RANGES[key], step, symbol, name, role });
   const gate = choice({
     id, key: "input_gate", legend: words.input,
     options: [["coupled", `\u2212${sub("b", "f")}`], ["free", "0"]],
   });
-  const framed = slider({ id, key: "at", range: RANGES.at, step: 1, symbol: "<i>t</i>", name: words.framed, role: "a" });
+  const framed = [
+    one("at", "<i>t</i>", "a", 1, words.framed), one("x", sub("x", "t"), "x", 0.1), one("m", sub("m", "t"), "x", 1),
+  ];
+  const knobs = [
+    one("w", sub("W", "h"), "a", 0.01), one("b_z", sub("b", "z"), "z", 0.1), one("b_f", sub("b", "f"), "a", 0.1),
+  ];
   return (
-    presetRow(Object.keys(CELLS.presets), words) +
-    `<svg class="ex-rows" role="img" aria-label="${words.diagram}" aria-describedby="${id}-say"></svg>` +
-    `<p class="ex-note" aria-hidden="true">${words.hint}</p>` +
-    `<p class="ex-say" id="${id}-say" aria-live="polite"></p>` +
-    `<div class="ex-main"><fieldset><legend>${words.frame}</legend>` +
-    framed + one("x", sub("x", "t"), "x", 0.1) + one("m", sub("m", "t"), "x", 1) +
-    `</fieldset><fieldset><legend>${words.knobs}</legend>` +
-    one("w", sub("W", "h"), "a", 0.01) + one("b_z", sub("b", "z"), "z", 0.1) + one("b_f", sub("b", "f"), "a", 0.1) +
-    `</fieldset></div><div class="ex-switches">${gate}</div>`
+    presetRow(PRESETS, words) +
+    picture(id, "ex-rows", words.diagram) +
+    note(words.hint) +
+    saying(id) +
+    `<div class="ex-main">${fieldset(words.frame, ...framed)}${fieldset(words.knobs, ...knobs)}</div>` +
+    `<div class="ex-switches">${gate}</div>`
   );
 }
 
-function render({ model, el }) {
-  const words = wordsFor(CELLS.words, model, el);
-  furnish(el, "cells", words.title, pageHTML(uniqueId("cells"), words));
-  const rows = el.querySelector(".ex-rows");
-  const voice = announcer(el.querySelector(".ex-say"));
+/** @param {Stage} stage */
+function render(stage) {
+  const { model, el } = stage;
+  const { words, voice } = setUp("cells", CELLS.words, stage, pageHTML);
+  const rows = query(el, ".ex-rows", SVGSVGElement);
+  /** @type {Layout} */
   let layout = CELLS.layout.wide;
 
+  /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
     layout = CELLS.layout[slim ? "slim" : "wide"];
     const shown = { ...s, at: Math.round(s.at) };
     const c = compute(shown);
-    rows.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
-    rows.innerHTML = drawRows(shown, c, layout, words);
+    show(rows, layout, drawRows(shown, c, layout, words));
     const values = { ...shown, x: shown.x[shown.at - 1], m: shown.m[shown.at - 1] };
+    /** @type {(v: number, key: string) => string} */
     const textOf = (v, key) => (key === "at" ? String(v) : fixed(v, key === "b_z" || key === "b_f" ? 1 : 2));
     showInputs(el, values, textOf, (v, key) => (key === "at" ? `${words.step} ${v}` : textOf(v, key)));
     voice.say(sentence(shown, c, words));
   }
 
+  const preset = (/** @type {string} */ name) => PRESETS[name];
   const life = enliven({ model, el, start: CELLS.start, paint, voice, preset, put });
 
   // A press in the row of x makes a pulse, one in the row of m a mark; elsewhere the pointer moves the frame.
+  /** @param {PointerEvent} event */
   function press(event) {
     const { x, y } = pointIn(rows, event);
     const t = columnAt(x, layout, T);

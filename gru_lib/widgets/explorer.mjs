@@ -1,39 +1,109 @@
+// @ts-check
 // What every explorer shares: numbers in words, labelled controls, movement, and the link to the model.
+import { num } from "./draw.mjs";
 import { clamp } from "./gru-math.mjs";
 
-/** v with a fixed number of decimals and a true minus sign; never "−0.000". */
+/**
+ * Where an explorer keeps its state: anywidget's model in a notebook, that of afm_host.js in a page.
+ * @typedef {object} Model
+ * @property {(key: string) => any} get
+ * @property {(key: string, value: unknown) => void} set
+ * @property {() => void} save_changes
+ * @property {(event: string, ear: () => void) => void} on "change:KEY" is an event
+ * @property {(event: string, ear: () => void) => void} off
+ */
+/** Where an explorer is drawn. @typedef {{ model: Model, el: HTMLElement }} Stage */
+/** The sentences of one language, by their names. @typedef {Record<string, string>} Words */
+/** What a link asks for, keys and values. @typedef {Record<string, string>} Asked */
+/** The least and the greatest value. JSON knows no pairs. @typedef {number[]} Range */
+/** The colour of a quantity; "a" is that of everything else. @typedef {"r" | "z" | "n" | "h" | "x" | "g" | "a"} Role */
+/**
+ * What `enliven` returns.
+ *
+ * @template S
+ * @typedef {{ state: S, commit: (patch: Partial<S>) => void, moveTo: (patch: Partial<S>) => void, halt: () => void,
+ *   wire: () => (() => void) }} Life
+ */
+/** Speaks for an explorer. @typedef {ReturnType<typeof announcer>} Announcer */
+
+/** v with a fixed number of decimals and a true minus sign; never "−0.000". @param {number} v */
 export function fixed(v, digits = 3) {
   const text = v.toFixed(digits);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "\u2212");
 }
 
-/** A share in per cent, exact near the ends: 99.9 %, never "100 %". */
+/** A share in per cent, exact near the ends: 99.9 %, never "100 %". @param {number} v */
 export function percent(v) {
   if (v > 0.9995) return ">99.9\u00a0%";
   if (v < 0.0005) return "<0.1\u00a0%";
   return `${(100 * v).toFixed(v > 0.99 || v < 0.01 ? 1 : 0)}\u00a0%`;
 }
 
-/** A coordinate for SVG: at most two decimals. */
-export function num(v) {
-  return String(Number(v.toFixed(2)) || 0);
+/** `percent`, but 0 % and 100 % for what is closer to them than `tiny`. @param {number} v @param {number} tiny */
+export function share(v, tiny) {
+  if (v < tiny) return "0\u00a0%";
+  if (v > 1 - tiny) return "100\u00a0%";
+  return percent(v);
 }
 
-/** "{a} and {b}" with the values filled in. */
+/** "{a} and {b}" with the values filled in. @param {string} template @param {Record<string, unknown>} values */
 export function fill(template, values) {
-  return template.replace(/\{(\w+)\}/g, (_, key) => values[key]);
+  return template.replace(/\{(\w+)\}/g, (_, key) => String(values[key]));
 }
 
-/** The words in the language of the model or, failing that, of the page around el; else English. */
-export function wordsFor(table, model, el) {
+/**
+ * The list with another value in place t, counted from 1.
+ *
+ * @param {number[]} list @param {number} t @param {number} value
+ */
+export function withEntry(list, t, value) {
+  return list.map((old, i) => (i + 1 === t ? value : old));
+}
+
+/**
+ * The element that a selector finds in el, which must be there.
+ *
+ * @template {Element} E
+ * @param {Element} el @param {string} selector @param {new () => E} kind
+ */
+export function query(el, selector, kind) {
+  const found = el.querySelector(selector);
+  if (!(found instanceof kind)) throw new Error(`No ${kind.name} at ${selector}.`);
+  return found;
+}
+
+/**
+ * The nearest element that a selector finds, from the one that an event happened to outwards.
+ *
+ * @param {Event} event @param {string} selector
+ */
+export function pressed({ target }, selector) {
+  const found = target instanceof Element ? target.closest(selector) : null;
+  return found instanceof HTMLElement ? found : null;
+}
+
+/**
+ * The words in the language of the model or, failing that, of the page around el; else English.
+ *
+ * @template {Words} W
+ * @param {{ en: W, zh: W }} table
+ * @param {Stage} stage
+ */
+function wordsFor(table, { model, el }) {
   const asked = model.get("lang");
   if (asked) el.lang = asked;
-  const lang = asked || el.closest("[lang]")?.lang || document.documentElement.lang || "en";
-  return table[lang.slice(0, 2)] ?? table.en;
+  /** @type {HTMLElement | null} */
+  const around = el.closest("[lang]");
+  const lang = asked || around?.lang || document.documentElement.lang || "en";
+  return lang.startsWith("zh") ? table.zh : table.en;
 }
 
-/** Fill el: the named group that holds an explorer. */
-export function furnish(el, module, title, content) {
+/**
+ * Fill el: the named group that holds an explorer.
+ *
+ * @param {HTMLElement} el @param {string} module @param {string} title @param {string} content
+ */
+function furnish(el, module, title, content) {
   el.classList.add("gru-ex", `gru-${module}`);
   el.setAttribute("role", "group");
   el.setAttribute("aria-label", title);
@@ -46,22 +116,47 @@ export function furnish(el, module, title, content) {
 }
 
 /**
+ * Build the page of an explorer on its stage; returns its words, and the voice that speaks in it.
+ *
+ * @template {Words & { title: string }} W
+ * @param {string} module
+ * @param {{ en: W, zh: W }} table
+ * @param {Stage} stage
+ * @param {(id: string, words: W) => string} pageHTML
+ */
+export function setUp(module, table, stage, pageHTML) {
+  const words = wordsFor(table, stage);
+  furnish(stage.el, module, words.title, pageHTML(uniqueId(module), words));
+  return { words, voice: announcer(query(stage.el, ".ex-say", HTMLElement)) };
+}
+
+/**
  * The life of an explorer between its model and its controls: what is the same for all of them.
  *
  * Inputs with data-key set that key, radios with data-choice theirs, [data-preset] glides to a preset and
  * [data-again] to the state at the start. Everything is drawn by `paint`, which reads and never writes.
  *
- * @param {object} o model, el; start (keys and their values if the model has none); paint(state, slim); voice, the
- *   announcer it speaks with; preset(name, state), the patch of a preset; put(key, value, state), the patch of an
- *   input (optional); hear, more listeners on el by their events (optional; those on its children need no clean-up)
- * @returns {object} state; commit(patch), moveTo(patch); halt(), which stops a movement where it is; wire(), to be
- *   called once the page stands, which paints and returns the clean-up
+ * @template {object} S the state
+ * @param {object} o
+ * @param {Model} o.model
+ * @param {HTMLElement} o.el
+ * @param {S} o.start its keys, and their values if the model has none
+ * @param {(state: S, slim: boolean) => void} o.paint
+ * @param {Announcer} o.voice
+ * @param {(name: string, state: S) => Partial<S>} o.preset the patch of a preset
+ * @param {(key: string, value: number, state: S) => object} [o.put] the patch of an input
+ * @param {{ [E in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[E]) => void }} [o.hear] more listeners on
+ *   el; those on its children need no clean-up
+ * @returns {Life<S>} halt() stops a movement where it is; wire(), to be called once the page stands, paints and
+ *   returns the clean-up
  */
 export function enliven({ model, el, start, paint, voice, preset, put, hear = {} }) {
   const SLIM = 560; // px; below this width of its own an explorer stacks
-  const keys = Object.keys(start);
-  const state = Object.fromEntries(keys.map((key) => [key, model.get(key) ?? start[key]]));
+  const keys = /** @type {(keyof S & string)[]} */ (Object.keys(start));
+  const state = { ...start };
+  for (const key of keys) state[key] = model.get(key) ?? start[key];
   const first = { ...state };
+  /** @param {unknown} a @param {unknown} b */
   const same = (a, b) => Object.is(a, b) || (Array.isArray(a) && String(a) === String(b));
   let stopGlide = () => {};
   let slim = false;
@@ -70,13 +165,16 @@ export function enliven({ model, el, start, paint, voice, preset, put, hear = {}
     slim = (el.clientWidth || 720) < SLIM;
     el.classList.toggle("ex-slim", slim);
     paint(state, slim);
-    for (const button of el.querySelectorAll("[data-preset]")) {
-      const patch = Object.entries(preset(button.dataset.preset, state));
-      button.setAttribute("aria-pressed", String(patch.every(([key, v]) => same(v, state[key]))));
+    /** @type {NodeListOf<HTMLElement>} */
+    const buttons = el.querySelectorAll("[data-preset]");
+    for (const button of buttons) {
+      const patch = preset(button.dataset.preset ?? "", state);
+      const there = keys.every((key) => !(key in patch) || same(patch[key], state[key]));
+      button.setAttribute("aria-pressed", String(there));
     }
   }
 
-  /** Take over a change made here: tell the model, and draw. */
+  /** Take over a change made here: tell the model, and draw. @param {Partial<S>} patch */
   function commit(patch) {
     stopGlide();
     Object.assign(state, patch);
@@ -85,7 +183,7 @@ export function enliven({ model, el, start, paint, voice, preset, put, hear = {}
     repaint();
   }
 
-  /** Move to a patch in small steps; the model hears of it at the end. */
+  /** Move to a patch in small steps; the model hears of it at the end. @param {Partial<S>} patch */
   function moveTo(patch) {
     stopGlide();
     stopGlide = glide(state, patch, (between, done) => {
@@ -95,23 +193,29 @@ export function enliven({ model, el, start, paint, voice, preset, put, hear = {}
     });
   }
 
+  /** @param {Event} event */
   function onInput({ target }) {
-    const { key } = target.dataset;
-    if (key) commit(put?.(key, Number(target.value), state) ?? { [key]: Number(target.value) });
+    if (!(target instanceof HTMLInputElement) || !target.dataset.key) return;
+    const { value, dataset: { key } } = target;
+    commit(/** @type {Partial<S>} */ (put?.(key, Number(value), state) ?? { [key]: Number(value) }));
   }
 
+  /** @param {Event} event */
   function onChange({ target }) {
-    if (target.dataset.choice && target.checked) commit({ [target.dataset.choice]: target.value });
+    if (!(target instanceof HTMLInputElement) || !target.dataset.choice || !target.checked) return;
+    commit(/** @type {Partial<S>} */ ({ [target.dataset.choice]: target.value }));
   }
 
-  function onClick({ target }) {
-    const { dataset } = target.closest("button") ?? { dataset: {} };
+  /** @param {Event} event */
+  function onClick(event) {
+    const dataset = pressed(event, "button")?.dataset ?? {};
     if (dataset.preset) moveTo(preset(dataset.preset, state));
     else if ("again" in dataset) moveTo(first);
   }
 
   function wire() {
-    const heard = [...Object.entries(hear), ["input", onInput], ["change", onChange], ["click", onClick]];
+    const own = { input: onInput, change: onChange, click: onClick };
+    const heard = /** @type {[string, EventListener][]} */ ([...Object.entries(hear), ...Object.entries(own)]);
     for (const [event, ear] of heard) el.addEventListener(event, ear);
     const deafen = listen(model, keys, (key) => {
       if (same(model.get(key), state[key])) return;
@@ -137,14 +241,22 @@ export function enliven({ model, el, start, paint, voice, preset, put, hear = {}
   return { state, commit, moveTo, halt: () => stopGlide(), wire };
 }
 
-/** Where a pointer is in a drawing: x and y in the units of its view box, and how many of them a pixel is. */
+/**
+ * Where a pointer is in a drawing: x and y in the units of its view box, and how many of them a pixel is.
+ *
+ * @param {SVGSVGElement} drawing @param {MouseEvent} event
+ */
 export function pointIn(drawing, event) {
   const box = drawing.getBoundingClientRect();
   const pixel = drawing.viewBox.baseVal.width / box.width;
   return { x: (event.clientX - box.left) * pixel, y: (event.clientY - box.top) * pixel, pixel };
 }
 
-/** The column that x is in, of `last` columns from `left` on: 1 … last, also beside them. */
+/**
+ * The column that x is in, of `last` columns from `left` on: 1 … last, also beside them.
+ *
+ * @param {number} x @param {{ left: number, column: number }} L @param {number} last
+ */
 export function columnAt(x, { left, column }, last) {
   return clamp(Math.floor((x - left) / column) + 1, 1, last);
 }
@@ -153,11 +265,16 @@ export function columnAt(x, { left, column }, last) {
  * Press, drag and release. From a press that takes hold of something, the pointer is followed until its release, also
  * outside the area.
  *
- * @param {Element} area
- * @param {object} o press(event), which returns what is held, or null, and itself prevents the browser's own answer:
- *   some presses that hold nothing must, and a button that is dragged must not; drag(event, held); release() (optional)
+ * @template Held
+ * @param {GlobalEventHandlers & Element} area
+ * @param {object} o
+ * @param {(event: PointerEvent) => Held | null} o.press returns what is held, or null, and itself prevents the
+ *   browser's own answer: some presses that hold nothing must, and a button that is dragged must not
+ * @param {(event: PointerEvent, held: Held) => void} o.drag
+ * @param {() => void} [o.release]
  */
 export function grip(area, { press, drag, release = () => {} }) {
+  /** @type {Held | null} */
   let held = null;
   area.addEventListener("pointerdown", (event) => {
     held = press(event);
@@ -172,43 +289,110 @@ export function grip(area, { press, drag, release = () => {} }) {
   }
 }
 
-/** A number or a list of numbers from the text of a link, each held between lo and hi; else undefined. */
-export function fromText(text, [lo, hi], length) {
-  const parts = text.split(",");
-  if (parts.length !== (length ?? 1) || !parts.every((part) => part.trim() && Number.isFinite(Number(part)))) {
-    return undefined;
-  }
-  const values = parts.map((part) => clamp(Number(part), lo, hi));
-  return length ? values : values[0];
+/**
+ * Numbers, separated by commas, from the text of a link, each held in the range; undefined if they are not `length`.
+ *
+ * @param {string | undefined} text @param {Range} range @param {number} length
+ */
+export function numbersFrom(text, [lo, hi], length) {
+  const parts = (text ?? "").split(",");
+  const sound = parts.length === length && parts.every((part) => part.trim() && Number.isFinite(Number(part)));
+  return sound ? parts.map((part) => clamp(Number(part), lo, hi)) : undefined;
 }
 
-/** The presets of an explorer and its way back, as a row of buttons. */
-export function presetRow(names, words) {
-  const button = (name) =>
-    `<button type="button" data-preset="${name}" aria-pressed="false">${words[name]}</button>`;
+/**
+ * `numbersFrom`, or one number for all of them.
+ *
+ * @param {string | undefined} text @param {Range} range @param {number} length
+ */
+export function oneOrAllFrom(text, range, length) {
+  const one = numbersFrom(text, range, 1);
+  return one ? Array(length).fill(one[0]) : numbersFrom(text, range, length);
+}
+
+/**
+ * What a link sets: first the preset it names, then single keys. Anything else is dropped.
+ *
+ * @template {object} S the state
+ * @param {Asked} asked
+ * @param {object} o
+ * @param {Record<string, Partial<S>>} o.presets
+ * @param {{ [K in keyof S]?: Range }} [o.ranges] of its numbers
+ * @param {(keyof S)[]} [o.whole] those of them that are whole
+ * @param {{ [K in keyof S]?: string[] }} [o.choices] what its words may be
+ * @returns {Partial<S>}
+ */
+export function readLink(asked, { presets, ranges = {}, whole = [], choices = {} }) {
+  /** @type {Record<string, unknown>} */
+  const patch = Object.hasOwn(presets, asked.preset ?? "") ? { ...presets[asked.preset] } : {};
+  for (const [key, range] of Object.entries(/** @type {Record<string, Range>} */ (ranges))) {
+    const [value] = numbersFrom(asked[key], range, 1) ?? [];
+    if (value !== undefined) patch[key] = whole.includes(/** @type {keyof S} */ (key)) ? Math.round(value) : value;
+  }
+  for (const [key, options] of Object.entries(/** @type {Record<string, string[]>} */ (choices))) {
+    if (options.includes(asked[key])) patch[key] = asked[key];
+  }
+  return /** @type {Partial<S>} */ (patch);
+}
+
+/** The presets of an explorer and its way back, as a row of buttons. @param {object} presets @param {Words} words */
+export function presetRow(presets, words) {
+  const buttons = Object.keys(presets).map((name) =>
+    `<button type="button" data-preset="${name}" aria-pressed="false">${words[name]}</button>`);
   return (
     `<div class="ex-presets" role="group" aria-label="${words.try}">` +
-    `<span aria-hidden="true">${words.try}</span>${names.map(button).join("")}` +
+    `<span aria-hidden="true">${words.try}</span>${buttons.join("")}` +
     `<button type="button" class="ex-plain" data-again>${words.again}</button></div>`
   );
 }
 
-/** A name that no other element of the page has. */
-export function uniqueId(prefix) {
-  uniqueId.count = (uniqueId.count ?? 0) + 1;
-  return `${prefix}-${uniqueId.count}-${Math.random().toString(36).slice(2, 7)}`;
+/**
+ * The place of a drawing; what `voice` says describes it.
+ *
+ * @param {string} id @param {string} cls @param {string} name
+ */
+export function picture(id, cls, name) {
+  return `<svg class="${cls}" role="img" aria-label="${name}" aria-describedby="${id}-say"></svg>`;
 }
 
-/** A symbol with a subscript, as HTML. */
-export function sub(letter, index) {
-  return `<i>${letter}</i><sub><i>${index}</i></sub>`;
+/** The place where `voice` speaks. @param {string} id */
+export function saying(id) {
+  return `<p class="ex-say" id="${id}-say" aria-live="polite"></p>`;
+}
+
+/** A note for those who see the drawing. @param {string} text */
+export function note(text) {
+  return `<p class="ex-note" aria-hidden="true">${text}</p>`;
+}
+
+/** Controls under a common name. @param {string} legend @param {string[]} controls */
+export function fieldset(legend, ...controls) {
+  return `<fieldset><legend>${legend}</legend>${controls.join("")}</fieldset>`;
+}
+
+let ids = 0;
+
+/** A name that no other element of the page has. @param {string} prefix */
+function uniqueId(prefix) {
+  ids += 1;
+  return `${prefix}-${ids}-${Math.random().toString(36).slice(2, 7)}`;
+}
+
+/** A symbol with a subscript, as HTML. @param {string} letter @param {string | number} i */
+export function sub(letter, i) {
+  return `<i>${letter}</i><sub><i>${i}</i></sub>`;
 }
 
 /**
  * A native range input with its label and its number.
  *
- * @param {object} o id, key (of the state), range [min, max], step, symbol (HTML), name (a word, may be
- *   empty), role (r, z, n, h or x: the colour)
+ * @param {object} o
+ * @param {string} o.id of the explorer
+ * @param {string} o.key of the state
+ * @param {Range} o.range @param {number} o.step
+ * @param {string} o.symbol as HTML
+ * @param {string} o.name a word, may be empty
+ * @param {Role} o.role
  */
 export function slider({ id, key, range, step, symbol, name, role }) {
   const word = name ? `<span class="ex-name">${name}</span>` : "";
@@ -221,7 +405,13 @@ export function slider({ id, key, range, step, symbol, name, role }) {
   );
 }
 
-/** A group of radio buttons. options: [value, HTML] pairs. */
+/**
+ * A group of radio buttons.
+ *
+ * @param {object} o
+ * @param {string} o.id of the explorer @param {string} o.key of the state @param {string} o.legend
+ * @param {string[][]} o.options pairs of a value and its HTML
+ */
 export function choice({ id, key, legend, options }) {
   const buttons = options.map(
     ([value, text]) =>
@@ -234,29 +424,38 @@ export function choice({ id, key, legend, options }) {
 /**
  * Put values, by their keys, into the sliders, the numbers beside them, and the radio buttons.
  *
+ * @param {HTMLElement} el @param {object} values
  * @param {(v: number, key: string) => string} textOf the number beside a slider (three decimals unless given)
  * @param {(v: number, key: string) => string} spokenOf what a screen reader says of it (the same unless given)
  */
 export function showInputs(el, values, textOf = (v) => fixed(v), spokenOf = textOf) {
-  for (const input of el.querySelectorAll("[data-key]")) {
-    const { key } = input.dataset;
-    input.setAttribute("aria-valuetext", spokenOf(values[key], key));
-    setSlider(input, values[key]);
+  const of = /** @type {Record<string, any>} */ (values);
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const inputs = el.querySelectorAll("input");
+  for (const input of inputs) {
+    const { key, choice: chosen } = input.dataset;
+    if (chosen) input.checked = input.value === of[chosen];
+    if (!key) continue;
+    input.setAttribute("aria-valuetext", spokenOf(of[key], key));
+    setSlider(input, of[key]);
   }
-  for (const number of el.querySelectorAll("[data-value]")) {
-    const key = number.dataset.value;
-    number.textContent = textOf(values[key], key);
-  }
-  for (const radio of el.querySelectorAll("[data-choice]")) {
-    radio.checked = radio.value === values[radio.dataset.choice];
+  /** @type {NodeListOf<HTMLElement>} */
+  const numbers = el.querySelectorAll("[data-value]");
+  for (const number of numbers) {
+    const { value: key = "" } = number.dataset;
+    number.textContent = textOf(of[key], key);
   }
 }
 
-/** Move a slider to v and fill its track from zero (or from its lower end) to the thumb. */
+/**
+ * Move a slider to v and fill its track from zero (or from its lower end) to the thumb.
+ *
+ * @param {HTMLInputElement} input @param {number} v
+ */
 function setSlider(input, v) {
-  input.value = v;
+  input.value = String(v);
   const [lo, hi] = [Number(input.min), Number(input.max)];
-  const at = (value) => (100 * (clamp(value, lo, hi) - lo)) / (hi - lo);
+  const at = (/** @type {number} */ value) => (100 * (clamp(value, lo, hi) - lo)) / (hi - lo);
   const [zero, thumb] = [at(0), at(v)];
   input.style.setProperty("--from", `${num(Math.min(zero, thumb))}%`);
   input.style.setProperty("--to", `${num(Math.max(zero, thumb))}%`);
@@ -265,9 +464,10 @@ function setSlider(input, v) {
 /**
  * Move numbers from where they are to `target` in 420 ms; at once when the reader asked for less motion.
  *
- * @param {object} from the state; read, never written
- * @param {object} target the keys to move and their goals; what is no number is set at once
- * @param {(patch: object, done: boolean) => void} each called for every frame
+ * @template {object} S
+ * @param {S} from the state; read, never written
+ * @param {Partial<S>} target the keys to move and their goals; what is no number is set at once
+ * @param {(patch: Partial<S>, done: boolean) => void} each called for every frame
  * @returns {() => void} stop where it is
  */
 function glide(from, target, each) {
@@ -275,37 +475,48 @@ function glide(from, target, each) {
     each(target, true);
     return () => {};
   }
-  const start = { ...from };
+  const start = /** @type {Record<string, any>} */ ({ ...from });
   const begun = performance.now();
   let frame = requestAnimationFrame(function tick(now) {
     const t = clamp((now - begun) / 420, 0, 1);
     if (t === 1) return each(target, true);
     const eased = t * t * (3 - 2 * t);
-    const between = ([key, goal]) =>
-      [key, typeof goal === "number" ? start[key] + (goal - start[key]) * eased : goal];
-    each(Object.fromEntries(Object.entries(target).map(between)), false);
+    const between = Object.entries(target).map(([key, goal]) =>
+      [key, typeof goal === "number" ? start[key] + (goal - start[key]) * eased : goal]);
+    each(Object.fromEntries(between), false);
     frame = requestAnimationFrame(tick);
   });
   return () => cancelAnimationFrame(frame);
 }
 
-/** Writes sentences into an aria-live element once they have stood still for 250 ms; the first, at once. */
-export function announcer(el) {
+/**
+ * Writes sentences into an aria-live element once they have stood still for 250 ms; the first, at once.
+ *
+ * @param {HTMLElement} el
+ */
+function announcer(el) {
+  /** @type {number | undefined} */
   let timer;
-  const show = (text) => { if (el.textContent !== text) el.textContent = text; };
+  const write = (/** @type {string} */ text) => { if (el.textContent !== text) el.textContent = text; };
   return {
+    /** @param {string} text */
     say(text) {
       clearTimeout(timer);
-      if (el.textContent) timer = setTimeout(() => show(text), 250);
-      else show(text);
+      if (el.textContent) timer = setTimeout(() => write(text), 250);
+      else write(text);
     },
     stop: () => clearTimeout(timer),
   };
 }
 
-/** Call changed(key) whenever the model's key changes from outside. Returns the way to stop. */
+/**
+ * Call changed(key) whenever the model's key changes from outside. Returns the way to stop.
+ *
+ * @template {string} K
+ * @param {Model} model @param {K[]} keys @param {(key: K) => void} changed
+ */
 function listen(model, keys, changed) {
-  const ears = keys.map((key) => [`change:${key}`, () => changed(key)]);
-  ears.forEach(([event, ear]) => model.on(event, ear));
-  return () => ears.forEach(([event, ear]) => model.off(event, ear));
+  const ears = keys.map((key) => ({ event: `change:${key}`, ear: () => changed(key) }));
+  for (const { event, ear } of ears) model.on(event, ear);
+  return () => ears.forEach(({ event, ear }) => model.off(event, ear));
 }

@@ -1,18 +1,28 @@
+// @ts-check
 // Gain and length: the norm of dh_T/dh_0 of an Elman net, at rest and driven, against T (chapter 2).
-// Keys of the model: radius, strength, length, and lang.
 import GAIN from "./gain.json";
 import { elmanJacobian, elmanStep, spectralNorm } from "./gru-math.mjs";
 import { decadesRender, size } from "./decades.mjs";
-import { fill, fixed, fromText, presetRow, slider } from "./explorer.mjs";
+import { fieldset, fill, fixed, note, picture, presetRow, readLink, saying, slider } from "./explorer.mjs";
+/** @import { Matrix, Vector } from "./gru-math.mjs" */
+/** @import { Curve } from "./decades.mjs" */
+/** @import { Asked, Role } from "./explorer.mjs" */
 
+/** The spectral radius of W_h, the strength of the inputs, and T. @typedef {typeof GAIN.start} State */
+/** For T = 0 … 100. @typedef {ReturnType<typeof growth>} Growth */
+/** @typedef {typeof GAIN.words.en} Words */
+
+/** @type {Record<string, Partial<State>>} */
+const PRESETS = GAIN.presets;
 const H = GAIN.W_h.length;
 const T = GAIN.inputs.length;
-const UNIT = GAIN.W_h.map((_, i) => GAIN.W_h.map((_, j) => Number(i === j)));
+const UNIT = GAIN.W_h.map((_, i) => GAIN.W_h.map((__, j) => Number(i === j)));
 const BASE = GAIN.W_h.map((row) => row.map((w) => w / GAIN.net_radius)); // spectral radius 1
 
-/** Norms of the powers of BASE: with radius ρ, at rest, they are ρ^T times these. */
-let powers = null;
+/** @type {Vector | undefined} */
+let powers;
 
+/** Norms of the powers of BASE: with radius ρ, at rest, they are ρ^T times these. */
 function normsOfPowers() {
   if (powers) return powers;
   powers = [1];
@@ -23,11 +33,12 @@ function normsOfPowers() {
   return powers;
 }
 
-/** For T = 0 … 100: norms at rest and driven, and the root mean square of the slopes so far. */
+/** For T = 0 … 100: norms at rest and driven, and the root mean square of the slopes so far. @param {State} s */
 function growth({ radius, strength }) {
   const W_h = BASE.map((row) => row.map((w) => radius * w));
   const p = { W_x: UNIT, W_h, b: Array(H).fill(0) };
   const [rest, driven, slope] = [[1], [1], [1]];
+  /** @type {[h: Vector, J: Matrix, logs: number]} */
   let [h, J, logs] = [Array(H).fill(0), UNIT, 0];
   for (let t = 1; t <= T; t++) {
     h = elmanStep(GAIN.inputs[t - 1].map((u) => strength * u), h, p);
@@ -40,19 +51,12 @@ function growth({ radius, strength }) {
   return { rest, driven, slope };
 }
 
-const preset = (name) => GAIN.presets[name];
-
-/** What a link sets: radius, strength, length, or preset=name. Anything else is dropped. */
-function fromLink(get, asked) {
-  const patch = Object.hasOwn(GAIN.presets, asked.preset ?? "") ? { ...preset(asked.preset) } : {};
-  for (const [key, range] of Object.entries(GAIN.limits)) {
-    const value = fromText(asked[key] ?? "", range);
-    if (value !== undefined) patch[key] = key === "length" ? Math.round(value) : value;
-  }
-  return patch;
+/** What a link sets: radius, strength, length, or preset=name. @param {unknown} _get @param {Asked} asked */
+function fromLink(_get, asked) {
+  return readLink(asked, { presets: PRESETS, ranges: GAIN.limits, whole: ["length"] });
 }
 
-/** The two curves, as drawDecades takes them. */
+/** @param {Growth} c @param {Words} words @returns {Curve[]} */
 function curvesOf(c, words) {
   return [
     { role: "g", cls: "ex-line-rest", name: words.rest, values: c.rest },
@@ -60,6 +64,7 @@ function curvesOf(c, words) {
   ];
 }
 
+/** @param {State} s @param {Growth} c @param {Words} words */
 function sentence(s, c, words) {
   const slope = c.slope[s.length];
   return fill(words.say, {
@@ -70,20 +75,25 @@ function sentence(s, c, words) {
 
 // ------------------------------------------------------------------------------------------------ the page
 
+/** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
+  /** @type {(key: keyof State, symbol: string, role: Role, step: number) => string} */
   const one = (key, symbol, role, step) =>
     slider({ id, key, range: GAIN.limits[key], step, symbol, name: words[key], role });
   return (
-    presetRow(Object.keys(GAIN.presets), words) +
-    `<svg class="ex-growth" role="img" aria-label="${words.diagram}" aria-describedby="${id}-say"></svg>` +
-    `<p class="ex-say" id="${id}-say" aria-live="polite"></p>` +
-    `<div class="ex-main"><fieldset><legend>${words.net}</legend>${one("radius", "<i>ρ</i>", "a", 0.01)}` +
-    `${one("strength", "<i>x</i>", "x", 0.05)}</fieldset>` +
-    `<fieldset><legend>${words.far}</legend>${one("length", "<i>T</i>", "a", 1)}</fieldset></div>` +
-    `<p class="ex-note" aria-hidden="true">${words.note}</p>`
+    presetRow(PRESETS, words) +
+    picture(id, "ex-growth", words.diagram) +
+    saying(id) +
+    `<div class="ex-main">` +
+    fieldset(words.net, one("radius", "<i>ρ</i>", "a", 0.01), one("strength", "<i>x</i>", "x", 0.05)) +
+    fieldset(words.far, one("length", "<i>T</i>", "a", 1)) +
+    "</div>" +
+    note(words.note)
   );
 }
 
-const render = decadesRender("gain", GAIN, { pageHTML, preset, compute: growth, curvesOf, sentence, digits: 2 });
+const render = decadesRender("gain", GAIN, {
+  pageHTML, preset: (name) => PRESETS[name], compute: growth, curvesOf, sentence, digits: 2,
+});
 
 export default { render, fromLink };

@@ -1,69 +1,87 @@
-// The cell drawn as a sluice, as SVG text. _gate_svg.py draws the same picture where there is no JavaScript;
-// a test holds the two equal, so change them together.
+// @ts-check
+// The cell drawn as a sluice, as SVG text.
+import { index, label, num, path, through } from "./draw.mjs";
 import { clamp } from "./gru-math.mjs";
-import { fixed, num } from "./explorer.mjs";
+import { fixed } from "./explorer.mjs";
+/** @import { Point } from "./draw.mjs" */
+/** @import { Cell, Layout, State, Words } from "./gate.mjs" */
 
-const path = (cls, points, width) =>
-  `<path class="${cls}" d="M${points.map(([x, y]) => `${num(x)} ${num(y)}`).join("L")}"` +
-  (width === undefined ? "/>" : ` stroke-width="${num(width)}"/>`);
+/** A line of a width of its own. @type {(cls: string, points: Point[], width: number) => string} */
+const stroke = (cls, points, width) => `<path class="${cls}" d="${through(points)}" stroke-width="${num(width)}"/>`;
 
-const text = (cls, x, y, anchor, content) =>
-  `<text class="${cls}" x="${num(x)}" y="${num(y)}" text-anchor="${anchor}">${content}</text>`;
-
-/** A letter with a subscript inside SVG text. The empty last span brings the baseline back up. */
-export const svgSub = (letter, index) =>
-  `${letter}<tspan class="ex-sub" dy="4">${index}</tspan><tspan dy="-4">\u200b</tspan>`;
-
-/** A channel (width 1) and what flows in it (width |value|): solid if positive, hollow if negative. */
+/**
+ * A channel (width 1) and what flows in it (width |value|): solid if positive, hollow if negative.
+ *
+ * @param {Point[]} points @param {number} value @param {number} full @param {string} role
+ */
 function wire(points, value, full, role) {
   const size = clamp(Math.abs(value), 0, 1) * full;
   const negative = value < -0.005;
   const outer = negative ? Math.max(size, 4) : Math.max(size, 1); // at 4 the hollow still shows
   const hollow = outer - (outer > 7 ? 3.2 : 2.2);
   return {
-    track: path("ex-track", points, full),
-    flow: path(`ex-wire ex-${role}`, points, outer) + (negative ? path("ex-hollow", points, hollow) : ""),
+    track: stroke("ex-track", points, full),
+    flow: stroke(`ex-wire ex-${role}`, points, outer) + (negative ? stroke("ex-hollow", points, hollow) : ""),
   };
 }
 
-/** A gate: two plates, and the gap between them is its value. */
+/**
+ * A gate: two plates, and the gap between them is its value.
+ *
+ * @param {number} x @param {number} y @param {number} value @param {number} full @param {string} role
+ */
 function tap(x, y, value, full, role) {
   const plate = full / 2 + 8;
   const gap = (clamp(value, 0, 1) * full) / 2;
-  const rect = (top) => `<rect x="${num(x - 5)}" y="${num(top)}" width="10" height="${num(plate)}"/>`;
+  const rect = (/** @type {number} */ top) =>
+    `<rect x="${num(x - 5)}" y="${num(top)}" width="10" height="${num(plate)}"/>`;
   return `<g class="ex-tap ex-fill-${role}">${rect(y - gap - plate)}${rect(y + gap)}</g>`;
 }
 
-/** Symbol and value in a frame: round for a gate, square for a state. */
+/**
+ * Symbol and value in a frame: round for a gate, square for a state.
+ *
+ * @param {number} x @param {number} y @param {number} width @param {number} height @param {number} radius
+ * @param {string} symbol @param {number} value @param {string} role
+ */
 function plaque(x, y, width, height, radius, symbol, value, role) {
   const [left, right] = [x - width / 2, x + width / 2];
   return (
     `<g class="ex-plaque ex-${role}"><rect x="${num(left)}" y="${num(y - height / 2)}" ` +
     `width="${num(width)}" height="${num(height)}" rx="${radius}"/>` +
-    `${text("ex-sym", left + 11, y + 5, "start", symbol)}` +
-    `${text("ex-num", right - 8, y + 4.5, "end", fixed(value))}</g>`
+    `${label("ex-sym", left + 11, y + 5, "start", symbol)}` +
+    `${label("ex-num", right - 8, y + 4.5, "end", fixed(value))}</g>`
   );
 }
 
-/** A multiplication by a weight (and a bias): one line of text, or two on a narrow screen. */
-function box(x, y, width, lines) {
+/**
+ * A multiplication by a weight (and a bias): one line of text, or two on a narrow screen.
+ *
+ * @param {number} x @param {number} y @param {number} width @param {string[]} lines
+ */
+function operation(x, y, width, lines) {
   const height = lines.length > 1 ? 38 : 24;
   const middle = (lines.length - 1) / 2;
-  const rows = lines.map((line, i) => text("", x, y + 4.5 + 15 * (i - middle), "middle", line));
+  const rows = lines.map((line, i) => label("", x, y + 4.5 + 15 * (i - middle), "middle", line));
   return (
     `<g class="ex-op"><rect x="${num(x - width / 2)}" y="${num(y - height / 2)}" width="${num(width)}" ` +
     `height="${height}" rx="2"/>${rows.join("")}</g>`
   );
 }
 
+/** @param {number} x @param {number} y */
 function plus(x, y) {
   const cross = `<path d="M${num(x - 5)} ${num(y)}h10M${num(x)} ${num(y - 5)}v10"/>`;
   return `<g class="ex-op"><circle cx="${num(x)}" cy="${num(y)}" r="12"/>${cross}</g>`;
 }
 
-/** Dotted hairlines: each gate reads x and the old state; and each gate's value reaches its taps. */
+/**
+ * Dotted hairlines: each gate reads x and the old state; and each gate's value reaches its taps.
+ *
+ * @param {Layout} L @param {number} rx
+ */
 function controls(L, rx) {
-  const line = (...points) => path("ex-ctl", points);
+  const line = (/** @type {Point[]} */ ...points) => path("ex-ctl", through(points));
   return (
     line([L.branch, L.mid], [L.branch, L.ry], [rx - 37, L.ry]) +
     line([rx, L.bot], [rx, L.ry + 13]) +
@@ -74,10 +92,17 @@ function controls(L, rx) {
   );
 }
 
-/** Every wire of the cell, from the inputs to the new state. */
+/**
+ * Every wire of the cell, from the inputs to the new state.
+ *
+ * @param {State} s @param {Cell} c @param {Layout} L @param {number} rx where r acts @param {number} wx where W_hn does
+ * @param {number} half of the width of a multiplication
+ */
 function wires(s, c, L, rx, wx, half) {
   const left = L.n - 42; // the candidate's frame is 84 wide
+  /** @type {(points: Point[], value: number, role: string) => ReturnType<typeof wire>} */
   const w = (points, value, role) => wire(points, value, L.full, role);
+  /** @type {Point[]} */
   const down = [[L.branch, L.top], [L.branch, L.mid]];
   const past = s.reset === "after"
     ? [
@@ -102,29 +127,44 @@ function wires(s, c, L, rx, wx, half) {
   ];
 }
 
-/** "keep z" and "write 1 − z 0.411" at the two taps of the update gate; they swap with the convention. */
+/**
+ * "keep z" and "write 1 − z 0.411" at the two taps of the update gate; they swap with the convention.
+ *
+ * @param {State} s @param {Cell} c @param {Layout} L @param {Words} words
+ */
 function tags(s, c, L, words) {
-  const tag = (x, y, word, share, value) => {
-    const rest = share === "z" ? "" : ` <tspan class="ex-small-num">${fixed(value)}</tspan>`;
-    const symbol = share.replace("z", '<tspan class="ex-it">z</tspan>'); // the 1 stands upright
-    return text("ex-tag", x, y, "end", `${word} <tspan class="ex-share">${symbol}</tspan>${rest}`);
+  /** @type {(at: Point, word: string, part: string, value: number) => string} */
+  const tag = ([x, y], word, part, value) => {
+    const rest = part === "z" ? "" : ` <tspan class="ex-small-num">${fixed(value)}</tspan>`;
+    const symbol = part.replace("z", '<tspan class="ex-it">z</tspan>'); // the 1 stands upright
+    return label("ex-tag", x, y, "end", `${word} <tspan class="ex-share">${symbol}</tspan>${rest}`);
   };
   const [kept, written] = s.convention === "keep" ? ["z", "1 − z"] : ["1 − z", "z"];
+  /** @type {Point} */
   const above = [L.v + (kept === "z" || L.slim ? 24 : 60), L.top - L.full / 2 - 24];
+  /** @type {Point} */
   const below = [L.v + (written === "z" ? 24 : 60), L.mid + L.full / 2 + 33];
-  return tag(...above, words.keep, kept, c.keep) + tag(...below, words.write, written, c.write);
+  return tag(above, words.keep, kept, c.keep) + tag(below, words.write, written, c.write);
 }
 
-/** The names and values where the wires enter and leave. */
+/**
+ * The names and values where the wires enter and leave.
+ *
+ * @param {State} s @param {Cell} c @param {Layout} L @param {number} rx @param {Words} words
+ */
 function ends(s, c, L, rx, words) {
+  /**
+   * @type {(x: number, y: number, anchor: "start" | "end", symbol: string, value: number, name: string, role: string)
+   *   => string}
+   */
   const end = (x, y, anchor, symbol, value, name, role) =>
-    `<g class="ex-${role}">${text("ex-sym", x, y - 4, anchor, symbol)}` +
-    `${text("ex-num", x, y + 15, anchor, fixed(value))}` +
-    `${name ? text("ex-small", x, y + 33, anchor, name) : ""}</g>`;
-  const [hp, ht] = [svgSub("h", "t−1"), svgSub("h", "t")];
+    `<g class="ex-${role}">${label("ex-sym", x, y - 4, anchor, symbol)}` +
+    `${label("ex-num", x, y + 15, anchor, fixed(value))}` +
+    `${name ? label("ex-small", x, y + 33, anchor, name) : ""}</g>`;
+  const [hp, ht] = [index("h", "t−1"), index("h", "t")];
   if (L.slim) {
     const y = L.bot - 14;
-    const xs = text("ex-sym", 4, y, "start", "x") + text("ex-num", 16, y, "start", fixed(s.x));
+    const xs = label("ex-sym", 4, y, "start", "x") + label("ex-num", 16, y, "start", fixed(s.x));
     return (
       end(4, L.top - 32, "start", hp, s.h_prev, "", "h") +
       end(349, L.top - 32, "end", ht, c.h, "", "h ex-out") +
@@ -135,28 +175,25 @@ function ends(s, c, L, rx, words) {
     end(54, L.top, "end", hp, s.h_prev, words.h_prev, "h") +
     end(54, L.bot - 6, "end", "x", s.x, words.x, "x") +
     end(L.out + 6, L.top, "start", ht, c.h, words.h, "h ex-out") +
-    text("ex-small", L.v + 43, L.zy + 4.5, "start", words.z) +
-    text("ex-small", rx, L.ry + 27, "middle", words.r) +
-    text("ex-part ex-h", (L.v + L.s) / 2 + 14, L.top - 16, "middle", fixed(c.keep * s.h_prev)) +
-    text("ex-part ex-n", L.s + 16, (L.top + L.mid) / 2 + 20, "start", fixed(c.write * c.n))
+    label("ex-small", L.v + 43, L.zy + 4.5, "start", words.z) +
+    label("ex-small", rx, L.ry + 27, "middle", words.r) +
+    label("ex-part ex-h", (L.v + L.s) / 2 + 14, L.top - 16, "middle", fixed(c.keep * s.h_prev)) +
+    label("ex-part ex-n", L.s + 16, (L.top + L.mid) / 2 + 20, "start", fixed(c.write * c.n))
   );
 }
 
 /**
  * The inside of the cell's <svg>.
  *
- * @param {object} s the state: x, h_prev, the weights and biases, convention, reset
- * @param {object} c what gateStep made of it
- * @param {object} L one of the layouts of gate.json
- * @param {object} words one of its languages
+ * @param {State} s @param {Cell} c what gateStep made of it @param {Layout} L @param {Words} words
  */
 export function drawCell(s, c, L, words) {
   const after = s.reset === "after";
   const [rx, wx] = after ? [L.b, L.a] : [L.a, L.b];
-  const weight = `× ${svgSub("w", "hn")}`;
-  const inner = after ? [weight, `+ ${svgSub("b", "hn")}`] : [weight];
-  const outer = [`× ${svgSub("w", "xn")}`, `+ ${svgSub("b", "n")}`];
-  const rows = (lines) => (L.slim ? lines : [lines.join(" ")]);
+  const weight = `× ${index("w", "hn")}`;
+  const inner = after ? [weight, `+ ${index("b", "hn")}`] : [weight];
+  const outer = [`× ${index("w", "xn")}`, `+ ${index("b", "n")}`];
+  const rows = (/** @type {string[]} */ lines) => (L.slim ? lines : [lines.join(" ")]);
   const width = L.slim || after ? L.box : 54;
 
   const all = wires(s, c, L, rx, wx, width / 2);
@@ -165,15 +202,15 @@ export function drawCell(s, c, L, words) {
     controls(L, rx) +
     all.map((one) => one.flow).join("") +
     plus(L.s, L.top) +
-    box(wx, L.mid, width, rows(inner)) +
-    box(L.n, L.wy, L.box, rows(outer)) +
+    operation(wx, L.mid, width, rows(inner)) +
+    operation(L.n, L.wy, L.box, rows(outer)) +
     tap(rx, L.mid, c.r, L.full, "r") +
     tap(L.v, L.top, c.keep, L.full, "z") +
     tap(L.v, L.mid, c.write, L.full, "z") +
     plaque(rx, L.ry, 74, 26, 13, "r", c.r, "r") +
     plaque(L.v, L.zy, 74, 26, 13, "z", c.z, "z") +
     plaque(L.n, L.mid, 84, 32, 3, "n", c.n, "n") +
-    text("ex-small", L.n, L.mid - 23, "middle", words.n) +
+    label("ex-small", L.n, L.mid - 23, "middle", words.n) +
     tags(s, c, L, words) +
     ends(s, c, L, rx, words)
   );

@@ -1,74 +1,115 @@
+// @ts-check
 // The gate explorer: one GRU unit, one time step, held in the hand.
-// Keys of the model: those of START, and lang.
 import GATE from "./gate.json";
+import { show } from "./draw.mjs";
 import { clamp, gruStep, logit } from "./gru-math.mjs";
 import {
-  announcer, choice, enliven, fill, fixed, furnish, grip, percent, pointIn, presetRow, showInputs, slider, sub,
-  uniqueId, wordsFor,
+  choice, enliven, fieldset, fill, fixed, grip, percent, picture, pointIn, presetRow, pressed, query, saying, setUp,
+  showInputs, slider, sub,
 } from "./explorer.mjs";
 import { drawCell } from "./gate-cell.mjs";
 import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
+/** @import { Asked, Model, Role, Stage } from "./explorer.mjs" */
+
+/** x, h_prev, the weights and biases of a unit, convention and reset. @typedef {typeof GATE.start} State */
+/**
+ * One step of it, in plain numbers; `past` is what the old state adds to the candidate.
+ *
+ * @typedef {Record<"a_r" | "a_z" | "a_n" | "r" | "z" | "n" | "keep" | "write" | "h" | "past", number>} Cell
+ */
+/** Where its parts stand. @typedef {typeof GATE.layout.wide} Layout */
+/** @typedef {typeof GATE.words.en} Words */
+/** @typedef {"r" | "z" | "n"} Gate */
+/** @typedef {Exclude<keyof State, "convention" | "reset">} NumberKey */
+/** @typedef {Record<string, { r?: number, z?: number }>} Presets the biases that hold a gate */
 
 const START = GATE.start;
-const KEYS = Object.keys(START);
+const KEYS = /** @type {(keyof State)[]} */ (Object.keys(START));
+const PRESETS = /** @type {Presets} */ (GATE.presets);
+/** @type {Gate[]} */
+const GATES = ["r", "z", "n"];
+/** @type {("r" | "z")[]} */
+const TURNED = ["r", "z"]; // the gates that are held
 const CHOICES = { convention: ["keep", "write"], reset: ["before", "after"] };
 const GATE_RANGE = [0.001, 0.999];
 
-/** The largest size of a number of the state: limits are kept by kind (x, h_prev, weights, biases). */
-const limit = (key) => GATE.limits[key] ?? GATE.limits[key[0]];
+/**
+ * The largest size of a number of the state: limits are kept by kind (x, h_prev, weights, biases).
+ *
+ * @param {string} key
+ */
+function limit(key) {
+  const limits = /** @type {Record<string, number>} */ (GATE.limits);
+  return limits[key] ?? limits[key[0]];
+}
 
-/** One step of one unit, in plain numbers; `past` is what the old state adds to the candidate. */
+/** One step of one unit. @param {State} s @returns {Cell} */
 function gateStep(s) {
-  const p = { convention: s.convention, reset_after: s.reset === "after", b_hn: [s.b_hn] };
-  for (const gate of "rzn") {
-    p[`W_x${gate}`] = [[s[`W_x${gate}`]]];
-    p[`W_h${gate}`] = [[s[`W_h${gate}`]]];
-    p[`b_${gate}`] = [s[`b_${gate}`]];
-  }
-  const arrays = Object.entries(gruStep([s.x], [s.h_prev], p));
-  const c = Object.fromEntries(arrays.map(([name, value]) => [name, value[0]]));
-  const past = s.reset === "after" ? c.r * (s.h_prev * s.W_hn + s.b_hn) : c.r * s.h_prev * s.W_hn;
-  return { ...c, past };
+  const c = gruStep([s.x], [s.h_prev], {
+    W_xr: [[s.W_xr]], W_xz: [[s.W_xz]], W_xn: [[s.W_xn]], W_hr: [[s.W_hr]], W_hz: [[s.W_hz]], W_hn: [[s.W_hn]],
+    b_r: [s.b_r], b_z: [s.b_z], b_n: [s.b_n], b_hn: [s.b_hn], convention: s.convention,
+    reset_after: s.reset === "after",
+  });
+  const [a_r, a_z, a_n, r, z, n] = [c.a_r[0], c.a_z[0], c.a_n[0], c.r[0], c.z[0], c.n[0]];
+  const past = s.reset === "after" ? r * (s.h_prev * s.W_hn + s.b_hn) : r * s.h_prev * s.W_hn;
+  return { a_r, a_z, a_n, r, z, n, keep: c.keep[0], write: c.write[0], h: c.h[0], past };
 }
 
-/** The bias that opens a gate by `share`, all else as it is. */
-function biasFor(s, gate, share) {
+/**
+ * The bias at which a gate is `value`, all else as it is.
+ *
+ * @param {State} s @param {"r" | "z"} gate @param {number} value
+ */
+function biasFor(s, gate, value) {
   const others = s.x * s[`W_x${gate}`] + s.h_prev * s[`W_h${gate}`];
-  return { [`b_${gate}`]: clamp(logit(clamp(share, ...GATE_RANGE)) - others, -limit("b"), limit("b")) };
+  return { [`b_${gate}`]: clamp(logit(clamp(value, GATE_RANGE[0], GATE_RANGE[1])) - others, -limit("b"), limit("b")) };
 }
 
-/** A preset sets the two gates' weights, never x, h_prev or the candidate's: so its states compare. */
+/**
+ * A preset sets the two gates' weights, never x, h_prev or the candidate's: so its states compare.
+ *
+ * @param {string} name @param {State} s
+ */
 function presetState(name, s) {
+  /** @type {Partial<State>} */
   const patch = {};
-  for (const gate of "rz") {
+  for (const gate of TURNED) {
     const sign = gate === "z" && s.convention === "write" ? -1 : 1;
-    const bias = GATE.presets[name][gate];
-    for (const key of [`W_x${gate}`, `W_h${gate}`, `b_${gate}`]) {
-      const held = key[0] === "b" ? bias : 0; // a fixed gate reads nothing
+    const bias = PRESETS[name][gate];
+    for (const key of keysOf(gate)) {
+      const held = key[0] === "b" ? bias ?? 0 : 0; // a fixed gate reads nothing
       patch[key] = sign * (bias === undefined ? START[key] : held) || 0; // never -0
     }
   }
   return patch;
 }
 
+/** The weights and the bias of a gate. @param {Gate} gate @returns {NumberKey[]} */
+function keysOf(gate) {
+  return [`W_x${gate}`, `W_h${gate}`, `b_${gate}`];
+}
+
 /**
  * What a link sets: state keys, r and z (through their biases), or preset=name. Anything else is dropped.
  *
- * @param {(key: string) => any} get reads the present state
- * @param {object} asked keys and values as text
+ * @param {Model["get"]} get reads the present state
+ * @param {Asked} asked
  */
 function fromLink(get, asked) {
-  const s = Object.fromEntries(KEYS.map((key) => [key, get(key) ?? START[key]]));
+  const s = { ...START, ...Object.fromEntries(KEYS.map((key) => [key, get(key) ?? START[key]])) };
+  /** @type {Partial<State>} */
   const patch = {};
-  const put = (more) => { Object.assign(patch, more); Object.assign(s, more); };
-  for (const [key, text] of Object.entries(asked)) {
-    if (CHOICES[key]?.includes(text)) put({ [key]: text });
-    else if (typeof START[key] === "number" && text.trim() && Number.isFinite(Number(text))) {
+  const put = (/** @type {object} */ more) => { Object.assign(patch, more); Object.assign(s, more); };
+  for (const key of KEYS.filter((each) => each in asked)) {
+    const text = asked[key];
+    if (key === "convention" || key === "reset") {
+      if (CHOICES[key].includes(text)) put({ [key]: text });
+    } else if (text.trim() && Number.isFinite(Number(text))) {
       put({ [key]: clamp(Number(text), -limit(key), limit(key)) });
     }
   }
-  if (Object.hasOwn(GATE.presets, asked.preset ?? "")) put(presetState(asked.preset, s));
-  for (const gate of "rz") {
+  if (Object.hasOwn(PRESETS, asked.preset ?? "")) put(presetState(asked.preset, s));
+  for (const gate of TURNED) {
     if (Number.isFinite(parseFloat(asked[gate]))) put(biasFor(s, gate, parseFloat(asked[gate])));
   }
   return patch;
@@ -80,10 +121,12 @@ const I = {
   r: "<i>r</i>", z: "<i>z</i>", n: "<i>n</i>", x: "<i>x</i>", h: sub("h", "t"), hp: sub("h", "t−1"),
 };
 
-/** "W_xr" as w with a subscript: with one unit, the matrix is a number. */
+/** "W_xr" as w with a subscript: with one unit, the matrix is a number. @param {string} key */
 const weightName = (key) => sub(key[0].toLowerCase(), key.slice(2));
 
+/** @param {Words} words */
 function legendHTML(words) {
+  /** @type {(key: string, word: string) => string} */
   const item = (key, word) => `<span><b class="ex-key ${key}"></b>${word}</span>`;
   return (
     `<p class="ex-legend" aria-hidden="true"><span>${words.width}</span>${item("", words.positive)}` +
@@ -92,19 +135,20 @@ function legendHTML(words) {
   );
 }
 
+/** @param {string} id @param {Words} words */
 function slidersHTML(id, words) {
+  /** @type {(key: "x" | "h_prev", symbol: string, role: Role) => string} */
   const input = (key, symbol, role) =>
     slider({ id, key, range: [-1, 1], step: 0.01, symbol, name: words[key], role });
-  const gate = (key) =>
+  const gate = (/** @type {"r" | "z"} */ key) =>
     slider({ id, key, range: GATE_RANGE, step: 0.001, symbol: I[key], name: words[key], role: key });
   return (
-    `<div class="ex-main"><fieldset><legend>${words.inputs}</legend>${input("x", I.x, "x")}` +
-    `${input("h_prev", I.hp, "h")}</fieldset>` +
-    `<fieldset><legend>${words.gates} · ${words.gates_note}</legend>` +
-    `${gate("r")}${gate("z")}</fieldset></div>`
+    `<div class="ex-main">${fieldset(words.inputs, input("x", I.x, "x"), input("h_prev", I.hp, "h"))}` +
+    `${fieldset(`${words.gates} · ${words.gates_note}`, gate("r"), gate("z"))}</div>`
   );
 }
 
+/** @param {string} id @param {Words} words */
 function switchesHTML(id, words) {
   const [z, r] = [`<i class="ex-z">z</i>`, `<i class="ex-r">r</i>`];
   const w = weightName("W_hn");
@@ -114,7 +158,7 @@ function switchesHTML(id, words) {
   });
   const reset = choice({
     id, key: "reset", legend: fill(words.acts, { r }),
-    options: CHOICES.reset.map((place) => [place, fill(words[place], { w })]),
+    options: [["before", fill(words.before, { w })], ["after", fill(words.after, { w })]],
   });
   const b = weightName("b_hn");
   return (
@@ -125,28 +169,30 @@ function switchesHTML(id, words) {
   );
 }
 
+/** @param {string} id @param {Words} words */
 function weightsHTML(id, words) {
+  /** @type {(key: NumberKey, role: Role) => string} */
   const one = (key, role) => {
     const range = [-limit(key), limit(key)];
     return slider({ id, key, range, step: 0.01, symbol: weightName(key), name: "", role });
   };
-  const column = (gate) => {
-    const keys = [`W_x${gate}`, `W_h${gate}`, `b_${gate}`, ...(gate === "n" ? ["b_hn"] : [])];
-    const sliders = keys.map((key) => one(key, gate)).join("");
-    return `<fieldset><legend>${words[gate]}</legend>${sliders}</fieldset>`;
+  const column = (/** @type {Gate} */ gate) => {
+    const keys = gate === "n" ? [...keysOf(gate), /** @type {const} */ ("b_hn")] : keysOf(gate);
+    return fieldset(words[gate], ...keys.map((key) => one(key, gate)));
   };
   return (
     `<details><summary>${words.weights}</summary>` +
-    `<div class="ex-columns">${[..."rzn"].map(column).join("")}</div></details>`
+    `<div class="ex-columns">${GATES.map(column).join("")}</div></details>`
   );
 }
 
+/** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
   return (
-    presetRow(Object.keys(GATE.presets), words) +
-    `<svg class="ex-cell" role="img" aria-label="${words.diagram}" aria-describedby="${id}-say"></svg>` +
+    presetRow(PRESETS, words) +
+    picture(id, "ex-cell", words.diagram) +
     legendHTML(words) +
-    `<p class="ex-say" id="${id}-say" aria-live="polite"></p>` +
+    saying(id) +
     `<svg class="ex-lines" aria-hidden="true"></svg>` +
     slidersHTML(id, words) +
     `<div class="ex-equations" role="group" aria-label="${words.equations}"></div>` +
@@ -155,17 +201,19 @@ function pageHTML(id, words) {
   );
 }
 
-/** Symbol = formula = numbers = result, four rows. */
+/** Symbol = formula = numbers = result, four rows. @param {State} s @param {Cell} c */
 function equationsHTML(s, c) {
+  /** @type {(name: keyof typeof I, role?: string) => string} */
   const dye = (name, role = name) => `<span class="ex-${role}">${I[name]}</span>`;
   const [r, z, n, x, hp] = [dye("r"), dye("z"), dye("n"), dye("x"), dye("hp", "h")];
   const w = weightName;
-  const signed = (v) => (v < 0 ? `(${fixed(v)})` : fixed(v));
+  const signed = (/** @type {number} */ v) => (v < 0 ? `(${fixed(v)})` : fixed(v));
+  /** @type {(symbol: string, formula: string, numbers: string, value: number, role: Role) => string} */
   const row = (symbol, formula, numbers, value, role) =>
     `<div><span>${symbol}</span><span>= ${formula}</span><span>= ${numbers}</span>` +
     `<span>= <b class="ex-${role}">${fixed(value)}</b></span></div>`;
 
-  const gate = (g) => `σ(${x} ${w(`W_x${g}`)} + ${hp} ${w(`W_h${g}`)} + ${w(`b_${g}`)})`;
+  const gate = (/** @type {string} */ g) => `σ(${x} ${w(`W_x${g}`)} + ${hp} ${w(`W_h${g}`)} + ${w(`b_${g}`)})`;
   const candidate = s.reset === "after"
     ? `tanh(${x} ${w("W_xn")} + ${w("b_n")} + ${r} (${hp} ${w("W_hn")} + ${w("b_hn")}))`
     : `tanh(${x} ${w("W_xn")} + (${r} ${hp}) ${w("W_hn")} + ${w("b_n")})`;
@@ -179,6 +227,7 @@ function equationsHTML(s, c) {
   );
 }
 
+/** @param {State} s @param {Cell} c @param {Words} words */
 function sentence(s, c, words) {
   const shares = { keep: percent(c.keep), write: percent(c.write), seen: percent(c.r) };
   const moves = fill(words.moves, { from: fixed(s.h_prev), to: fixed(c.h) });
@@ -187,30 +236,33 @@ function sentence(s, c, words) {
 
 // ------------------------------------------------------------------------------------------------ the widget
 
-function render({ model, el }) {
-  const words = wordsFor(GATE.words, model, el);
-  furnish(el, "gate", words.title, pageHTML(uniqueId("gate"), words));
-  const [cell, lines, equations] = [".ex-cell", ".ex-lines", ".ex-equations"].map((one) => el.querySelector(one));
-  const voice = announcer(el.querySelector(".ex-say"));
+/** @param {Stage} stage */
+function render(stage) {
+  const { model, el } = stage;
+  const { words, voice } = setUp("gate", GATE.words, stage, pageHTML);
+  const [cell, lines] = [".ex-cell", ".ex-lines"].map((one) => query(el, one, SVGSVGElement));
+  const equations = query(el, ".ex-equations", HTMLElement);
   let layout = GATE.layout.wide;
 
+  /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
     layout = GATE.layout[slim ? "slim" : "wide"];
     const c = gateStep(s);
-    cell.setAttribute("viewBox", `0 0 ${layout.W} ${layout.H}`);
-    cell.innerHTML = drawCell(s, c, layout, words);
-    lines.setAttribute("viewBox", `0 0 ${layout.W} ${LINES_HEIGHT}`);
-    lines.innerHTML = drawLines(s, c, layout.W, words);
+    show(cell, layout, drawCell(s, c, layout, words));
+    show(lines, { W: layout.W, H: LINES_HEIGHT }, drawLines(s, c, layout.W, words));
     equations.innerHTML = equationsHTML(s, c);
     showInputs(el, { ...s, r: c.r, z: c.z });
     voice.say(sentence(s, c, words));
   }
 
+  /** @param {string} key @param {number} value @param {State} s */
   const put = (key, value, s) => (key === "r" || key === "z" ? biasFor(s, key, value) : { [key]: value });
 
-  function onClick({ target }) {
-    if (!target.closest("[data-flip]")) return;
-    life.moveTo(Object.fromEntries(["W_xz", "W_hz", "b_z"].map((key) => [key, -life.state[key] || 0])));
+  /** Turn the sign of what z is computed from. @param {Event} event */
+  function onClick(event) {
+    if (!pressed(event, "[data-flip]")) return;
+    const { W_xz, W_hz, b_z } = life.state;
+    life.moveTo({ W_xz: -W_xz || 0, W_hz: -W_hz || 0, b_z: -b_z || 0 });
   }
 
   const hear = { click: onClick };
@@ -222,7 +274,7 @@ function render({ model, el }) {
       const { x, y, pixel } = pointIn(lines, event);
       const { at } = scale(layout.W);
       const c = gateStep(life.state);
-      const near = (v, row) => Math.hypot(x - at(v), y - row) < 22 * pixel;
+      const near = (/** @type {number} */ v, /** @type {number} */ row) => Math.hypot(x - at(v), y - row) < 22 * pixel;
       const held = near(c.h, ROW_Z) ? "z" : near(c.r * life.state.h_prev, ROW_R) ? "r" : null;
       if (!held) return null;
       life.halt(); // or the block would go on by itself

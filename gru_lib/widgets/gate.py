@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, ClassVar
 
 import numpy as np
 from traitlets import TraitError, observe, validate
 
 from gru_lib.cells.gru import gru_init, gru_step
-from gru_lib.widgets import _gate_svg
-from gru_lib.widgets._explorer import Explorer, Number, OneOf
-from gru_lib.widgets._modules import HERE
+from gru_lib.widgets._explorer import Explorer
+from gru_lib.widgets._modules import data
+from gru_lib.widgets._traits import Number, OneOf
 
 __all__ = ["GateExplorer"]
 
-GATE = json.loads((HERE / "gate.json").read_text("utf-8"))  # start, limits, layout and words, shared with gate.mjs
+GATE = data("gate.json")  # start, limits, layout and words, shared with gate.mjs
 _START, _LIMITS = GATE["start"], GATE["limits"]
 _PARAMETERS = [key for key in _START if key.startswith(("W_", "b_"))]  # b_hn comes last
 
@@ -146,7 +145,3 @@ class GateExplorer(Explorer):
     def values(self) -> dict[str, Any]:
         """Return the state and r, z, n, h."""
         return self.state() | {name: getattr(self, name) for name in "rznh"}
-
-    def fallback(self) -> str:
-        """Return the cell as static SVG, the sentence and the equations' results as its caption."""
-        return _gate_svg.figure(self, GATE)

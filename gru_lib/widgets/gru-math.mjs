@@ -1,25 +1,82 @@
+// @ts-check
 // The arithmetic of the explorers, apart from any drawing. Names, shapes and conventions are those of
-// gru_lib: row vectors (x W_xr), gates in the order r, z, n. tests/test_explorers.py holds the
+// gru_lib: row vectors (x W_xr), gates in the order r, z, n. tests/test_explorer_*.py hold the
 // two equal to 1e-12.
 
-/** Keep v between lo and hi. */
+/** @typedef {number[]} Vector */
+/** Rows. @typedef {Vector[]} Matrix */
+/**
+ * The parameters of a GRU with D inputs and H units; W_x. (D, H), W_h. (H, H), b_. (H,).
+ *
+ * @typedef {Record<"W_xr" | "W_xz" | "W_xn" | "W_hr" | "W_hz" | "W_hn", Matrix>} GruMatrices
+ * @typedef {Record<"b_r" | "b_z" | "b_n", Vector>} GruBiases
+ * @typedef {object} GruForm
+ * @property {Vector} [b_hn] (H,), read only when reset_after
+ * @property {string} convention "keep": z is the share of the old state; "write": that of the candidate
+ * @property {boolean} reset_after
+ * @typedef {GruMatrices & GruBiases & GruForm} Gru
+ */
+/**
+ * What one step of it computes, (H,) each: pre-activations, gates, candidate, the two shares, the new state.
+ *
+ * @typedef {Record<"a_r" | "a_z" | "a_n" | "r" | "z" | "n" | "keep" | "write" | "h", Vector>} GruStep
+ */
+/**
+ * An Elman net: W_x (D, H), W_h (H, H), b (H,).
+ *
+ * @typedef {{ W_x: Matrix, W_h: Matrix, b: Vector, activation?: string }} Elman
+ */
+/**
+ * The parameters of an LSTM, W_x. (D, H), W_h. (H, H), b_. (H,) for i, f, g and o.
+ *
+ * @typedef {Record<`W_${"x" | "h"}${LstmPart}`, Matrix> & Record<`b_${LstmPart}`, Vector>} Lstm
+ */
+/** @typedef {"i" | "f" | "g" | "o"} LstmPart */
+/**
+ * A stack, the bottom first, and what was read of it.
+ *
+ * @typedef {{ read: Vector, values: Matrix, strengths: Vector }} Stack
+ */
+/**
+ * A GRU that drives a stack: act_W (H, 2 + M), act_b (2 + M,).
+ *
+ * @typedef {{ controller: Gru, act_W: Matrix, act_b: Vector }} StackRnn
+ */
+/**
+ * An array of the stored language model: 8-bit integers in base 64 with a scale for each column, or plain numbers.
+ *
+ * @typedef {{ shape: number[], scale?: number[], data?: string, values?: number[] }} StoredArray
+ */
+/**
+ * A language model: a GRU between an embedding and a linear layer; matrices as rows one after the other.
+ *
+ * @typedef {Record<"V" | "D" | "H", number> & Record<"embed.E" | "rnn.W_x" | "rnn.W_h" | "rnn.b" | "out.W" | "out.b",
+ *   Float64Array>} LanguageNet
+ */
+/**
+ * One step of it: gates and state (H,), and the logits a (V,) of the next token.
+ *
+ * @typedef {Record<"r" | "z" | "h" | "a", Float64Array>} LanguageStep
+ */
+
+/** Keep v between lo and hi. @param {number} v @param {number} lo @param {number} hi */
 export function clamp(v, lo, hi) {
   return Math.min(hi, Math.max(lo, v));
 }
 
-/** 1 / (1 + exp(-a)), without overflow on either side. */
+/** 1 / (1 + exp(-a)), without overflow on either side. @param {number} a */
 export function sigmoid(a) {
   if (a >= 0) return 1 / (1 + Math.exp(-a));
   const e = Math.exp(a);
   return e / (1 + e);
 }
 
-/** The inverse of the sigmoid: the pre-activation at which a gate is open by p. */
+/** The inverse of the sigmoid: the pre-activation at which a gate is open by p. @param {number} p */
 export function logit(p) {
   return Math.log(p) - Math.log1p(-p);
 }
 
-/** Row vector times matrix: v (D,), W (D, H) as an array of D rows. */
+/** Row vector times matrix: v (D,), W (D, H). @param {Vector} v @param {Matrix} W */
 export function matvec(v, W) {
   return W[0].map((_, j) => v.reduce((sum, value, i) => sum + value * W[i][j], 0));
 }
@@ -27,15 +84,15 @@ export function matvec(v, W) {
 /**
  * One step of a GRU for one sequence: gru_lib.gru_step.
  *
- * @param {number[]} x input, (D,)
- * @param {number[]} h_prev state before the step, (H,)
- * @param {object} p W_xr W_xz W_xn (D, H); W_hr W_hz W_hn (H, H); b_r b_z b_n (H,); b_hn (H,), read only when
- *   reset_after; convention "keep" or "write"; reset_after true or false
- * @returns {object} arrays of H: pre-activations a_r a_z a_n; gates r z; shares keep write; candidate n;
- *   state h
+ * @param {Vector} x input, (D,)
+ * @param {Vector} h_prev state before the step, (H,)
+ * @param {Gru} p
+ * @returns {GruStep}
  */
 export function gruStep(x, h_prev, p) {
+  /** @type {(...terms: Vector[]) => Vector} */
   const add = (...terms) => terms[0].map((_, j) => terms.reduce((sum, term) => sum + term[j], 0));
+  /** @type {(u: Vector, v: Vector) => Vector} */
   const times = (u, v) => u.map((value, j) => value * v[j]);
 
   const a_r = add(matvec(x, p.W_xr), matvec(h_prev, p.W_hr), p.b_r);
@@ -44,7 +101,7 @@ export function gruStep(x, h_prev, p) {
   const z = a_z.map(sigmoid);
 
   const past = p.reset_after
-    ? times(r, add(matvec(h_prev, p.W_hn), p.b_hn))
+    ? times(r, add(matvec(h_prev, p.W_hn), p.b_hn ?? []))
     : matvec(times(r, h_prev), p.W_hn);
   const a_n = add(matvec(x, p.W_xn), p.b_n, past);
   const n = a_n.map(Math.tanh);
@@ -58,28 +115,33 @@ export function gruStep(x, h_prev, p) {
 /**
  * The gradients of one step for one sequence: gru_lib.gru_step_backward, with every array on the way.
  *
- * @param {number[]} dh gradient of the state, (H,)
- * @param {number[]} x input, (D,)
- * @param {number[]} h_prev state before the step, (H,)
- * @param {object} c what gruStep returned for x and h_prev
- * @param {object} p as in gruStep
- * @returns {object} arrays of H: dz da_z dn da_n dq dr da_r and q; terms, the four summands of dh_prev: kept,
+ * @param {Vector} dh gradient of the state, (H,)
+ * @param {Vector} x input, (D,)
+ * @param {Vector} h_prev state before the step, (H,)
+ * @param {GruStep} c what gruStep returned for x and h_prev
+ * @param {Gru} p
+ * @returns arrays of H: dz da_z dn da_n dq dr da_r and q; terms, the four summands of dh_prev: kept,
  *   through z, through r, through q; dh_prev (H,); dx (D,); grads, named and shaped as the parameters
  */
 export function gruStepBackward(dh, x, h_prev, c, p) {
+  /** @type {(f: (...values: number[]) => number, ...lists: Vector[]) => Vector} */
   const zip = (f, ...lists) => lists[0].map((_, j) => f(...lists.map((list) => list[j])));
+  /** @type {(...lists: Vector[]) => Vector} */
   const times = (...lists) => zip((...values) => values.reduce((a, b) => a * b), ...lists);
+  /** @type {(...lists: Vector[]) => Vector} */
   const add = (...lists) => zip((...values) => values.reduce((a, b) => a + b), ...lists);
+  /** @type {(v: Vector, W: Matrix) => Vector} */
   const back = (v, W) => W.map((row) => row.reduce((sum, w, j) => sum + v[j] * w, 0)); // v W^T
+  /** @type {(u: Vector, v: Vector) => Matrix} */
   const outer = (u, v) => u.map((a) => v.map((b) => a * b));
-  const slope = (a) => sigmoid(a) * sigmoid(-a); // keeps its digits where s (1 - s) does not
+  const slope = (/** @type {number} */ a) => sigmoid(a) * sigmoid(-a); // keeps its digits where s (1 - s) does not
 
   const sign = p.convention === "keep" ? 1 : -1;
   const dz = zip((d, old, n) => sign * d * (old - n), dh, h_prev, c.n);
   const da_z = times(dz, c.a_z.map(slope));
   const dn = times(dh, c.write);
   const da_n = zip((d, n) => d * (1 - n * n), dn, c.n);
-  const q = p.reset_after ? add(matvec(h_prev, p.W_hn), p.b_hn) : times(c.r, h_prev);
+  const q = p.reset_after ? add(matvec(h_prev, p.W_hn), p.b_hn ?? []) : times(c.r, h_prev);
   const dq = p.reset_after ? times(da_n, c.r) : back(da_n, p.W_hn);
   const dr = times(p.reset_after ? da_n : dq, p.reset_after ? q : h_prev);
   const da_r = times(dr, c.a_r.map(slope));
@@ -100,18 +162,19 @@ export function gruStepBackward(dh, x, h_prev, c, p) {
 /**
  * One memory over a sequence of gates: h_t = z_t h_(t-1) + (1 - z_t) n_t, from h_0.
  *
- * @param {number[]} n candidates, (T,)
- * @param {number[]} z shares of the old state that are kept, (T,)
+ * @param {Vector} n candidates, (T,)
+ * @param {Vector} z shares of the old state that are kept, (T,)
  * @param {number} h0 state before the first step
- * @returns {number[]} states h_1 … h_T
+ * @returns {Vector} states h_1 … h_T
  */
 export function gatedStates(n, z, h0 = 0) {
   let h = h0;
   return n.map((candidate, t) => (h = z[t] * h + (1 - z[t]) * candidate));
 }
 
-/** The weights w_0 … w_T of h_0 and of the T candidates in the last state; they sum to 1. */
+/** The weights w_0 … w_T of h_0 and of the T candidates in the last state; they sum to 1. @param {Vector} z */
 export function gateWeights(z) {
+  /** @type {Vector} */
   const weights = [];
   let later = 1; // the product of the gates after step k
   for (let k = z.length; k >= 1; k--) {
@@ -125,12 +188,12 @@ export function gateWeights(z) {
 /**
  * A GRU's unit that only remembers, under recurrent dropout: r = 1, no input, the gate z at every step.
  *
- * @param {number[]} masks one for each step: 0, or 1 / (1 - rate)
+ * @param {Vector} masks one for each step: 0, or 1 / (1 - rate)
  * @param {number} z share carried over
  * @param {number} w weight of the unit's own state in its candidate
  * @param {number} h0 the stored value
  * @param {string} place "read": the mask is on what w reads; "state": on all of the state
- * @returns {number[]} states h_1 … h_T
+ * @returns {Vector} states h_1 … h_T
  */
 export function maskedMemory(masks, z, w, h0, place) {
   let h = h0;
@@ -143,37 +206,41 @@ export function maskedMemory(masks, z, w, h0, place) {
 /**
  * One step of an Elman net for one sequence: h = g(x W_x + h_prev W_h + b), gru_lib.elman_step.
  *
- * @param {number[]} x input, (D,)
- * @param {number[]} h_prev state before the step, (H,)
- * @param {object} p W_x (D, H), W_h (H, H), b (H,); activation "linear", else tanh
- * @returns {number[]} state, (H,)
+ * @param {Vector} x input, (D,)
+ * @param {Vector} h_prev state before the step, (H,)
+ * @param {Elman} p activation "linear", else tanh
+ * @returns {Vector} state, (H,)
  */
 export function elmanStep(x, h_prev, p) {
   const [fromX, fromH] = [matvec(x, p.W_x), matvec(h_prev, p.W_h)];
-  const g = p.activation === "linear" ? (a) => a : Math.tanh;
+  const g = p.activation === "linear" ? (/** @type {number} */ a) => a : Math.tanh;
   return p.b.map((b, j) => g(fromX[j] + fromH[j] + b));
 }
 
 /**
  * One step of an LSTM for one sequence: gru_lib.lstm_step.
  *
- * @param {number[]} x input, (D,)
- * @param {{h: number[], c: number[]}} state state before the step, both (H,)
- * @param {object} p W_xi W_xf W_xg W_xo (D, H); W_hi W_hf W_hg W_ho (H, H); b_i b_f b_g b_o (H,)
- * @returns {object} arrays of H: gates i f o, candidate g, state h and c
+ * @param {Vector} x input, (D,)
+ * @param {{ h: Vector, c: Vector }} state state before the step, both (H,)
+ * @param {Lstm} p
+ * @returns arrays of H: gates i f o, candidate g, state h and c
  */
 export function lstmStep(x, state, p) {
-  const a = (k) => {
+  const a = (/** @type {LstmPart} */ k) => {
     const [fromX, fromH] = [matvec(x, p[`W_x${k}`]), matvec(state.h, p[`W_h${k}`])];
     return p[`b_${k}`].map((b, j) => fromX[j] + fromH[j] + b);
   };
-  const [i, f, o] = ["i", "f", "o"].map((k) => a(k).map(sigmoid));
+  const [i, f, o] = [a("i").map(sigmoid), a("f").map(sigmoid), a("o").map(sigmoid)];
   const g = a("g").map(Math.tanh);
   const c = state.c.map((old, j) => f[j] * old + i[j] * g[j]);
   return { i, f, g, o, c, h: c.map((v, j) => o[j] * Math.tanh(v)) };
 }
 
-/** J after one more step of an Elman net: diag(1 - h²) W_h^T J, for J (H, H) as an array of rows. */
+/**
+ * J after one more step of an Elman net: diag(1 - h²) W_h^T J.
+ *
+ * @param {Matrix} J @param {Vector} h @param {Matrix} W_h
+ */
 export function elmanJacobian(J, h, W_h) {
   return h.map((v, i) => J[0].map((_, j) => (1 - v * v) * W_h.reduce((sum, row, k) => sum + row[i] * J[k][j], 0)));
 }
@@ -181,12 +248,14 @@ export function elmanJacobian(J, h, W_h) {
 /**
  * The largest singular value of a square matrix, by one-sided Jacobi rotations: columns are turned in pairs until
  * they are orthogonal; then the longest is it. Entries may be as small as 1e-200: the matrix is scaled first.
+ *
+ * @param {Matrix} A
  */
 export function spectralNorm(A) {
   const scale = Math.max(...A.flat().map(Math.abs));
   if (scale === 0) return 0;
   const columns = A[0].map((_, j) => A.map((row) => row[j] / scale));
-  const dot = (u, v) => u.reduce((sum, value, i) => sum + value * v[i], 0);
+  const dot = (/** @type {Vector} */ u, /** @type {Vector} */ v) => u.reduce((sum, value, i) => sum + value * v[i], 0);
   for (let sweep = 0, turned = true; turned && sweep < 40; sweep++) {
     turned = false;
     for (let i = 0; i < columns.length; i++) {
@@ -206,12 +275,16 @@ export function spectralNorm(A) {
   return scale * Math.sqrt(Math.max(...columns.map((column) => dot(column, column))));
 }
 
-/** The Jacobian of a GRU's step, ∂h/∂h_prev as an array of rows: row i is dh_prev for a gradient of 1 at h_i. */
+/**
+ * The Jacobian of a GRU's step, ∂h/∂h_prev: row i is dh_prev for a gradient of 1 at h_i.
+ *
+ * @param {Vector} x @param {Vector} h_prev @param {GruStep} c what gruStep returned for them @param {Gru} p
+ */
 export function gruJacobian(x, h_prev, c, p) {
   return c.h.map((_, i) => gruStepBackward(c.h.map((__, j) => Number(i === j)), x, h_prev, c, p).dh_prev);
 }
 
-/** Matrix times matrix, both as arrays of rows. */
+/** Matrix times matrix. @param {Matrix} A @param {Matrix} B */
 export function matmul(A, B) {
   return A.map((row) => matvec(row, B));
 }
@@ -219,15 +292,16 @@ export function matmul(A, B) {
 /**
  * Pop, push, then read a stack for one sequence: gru_lib.cells.stack_rnn.stack_step.
  *
- * @param {number[]} value what is pushed, (M,)
+ * @param {Vector} value what is pushed, (M,)
  * @param {number} push strength it is pushed with
  * @param {number} pop strength that is taken off the top first
- * @param {number[][]} values entries before the step, the bottom first, (K, M)
- * @param {number[]} strengths theirs, (K,)
- * @returns {object} read (M,); values (K + 1, M); strengths and weights, how much of each is read, (K + 1,)
+ * @param {Matrix} values entries before the step, the bottom first, (K, M)
+ * @param {Vector} strengths theirs, (K,)
+ * @returns {Stack & { weights: Vector }} the stack after it, and how much of each entry is read, (K + 1,)
  */
 export function stackStep(value, push, pop, values, strengths) {
-  const relu = (a) => Math.max(a, 0);
+  const relu = (/** @type {number} */ a) => Math.max(a, 0);
+  /** @type {(list: Vector, i: number) => number} */
   const sumAbove = (list, i) => list.slice(i + 1).reduce((sum, v) => sum + v, 0);
   const entries = [...values, value];
   const s = [...strengths.map((old, i) => relu(old - relu(pop - sumAbove(strengths, i)))), push];
@@ -239,10 +313,10 @@ export function stackStep(value, push, pop, values, strengths) {
 /**
  * One step of a GRU that drives a stack, for one sequence: gru_lib.cells.stack_rnn.stack_rnn_step.
  *
- * @param {number[]} x input, (D,)
- * @param {object} state h (H,), read (M,), values (K, M), strengths (K,)
- * @param {object} p controller, as in gruStep; act_W (H, 2 + M), act_b (2 + M,)
- * @returns {object} the new state, with push, pop and weights
+ * @param {Vector} x input, (D,)
+ * @param {Stack & { h: Vector }} state
+ * @param {StackRnn} p
+ * @returns the new state, with push, pop and weights
  */
 export function stackRnnStep(x, state, p) {
   const { h } = gruStep([...x, ...state.read], state.h, p.controller);
@@ -254,19 +328,18 @@ export function stackRnnStep(x, state, p) {
 /**
  * The parameters of a language model from what experiments/language_model.py stored: 8-bit integers times one scale
  * for each column, matrices as rows one after the other.
+ *
+ * @param {{ V: number, D: number, H: number, arrays: Record<string, StoredArray> }} net
  */
-export function readLanguageNet(net) {
-  const m = { V: net.V, D: net.D, H: net.H };
-  for (const [name, { shape, scale, data, values }] of Object.entries(net.arrays)) {
-    if (values) {
-      m[name] = Float64Array.from(values);
-      continue;
-    }
+export function readLanguageNet({ V, D, H, arrays }) {
+  const read = Object.entries(arrays).map(([name, { shape, scale = [], data = "", values }]) => {
+    if (values) return [name, Float64Array.from(values)];
     const bytes = atob(data);
-    const W = (m[name] = new Float64Array(bytes.length));
+    const W = new Float64Array(bytes.length);
     for (let i = 0; i < W.length; i++) W[i] = ((bytes.charCodeAt(i) << 24) >> 24) * scale[i % shape[1]]; // signed
-  }
-  return m;
+    return [name, W];
+  });
+  return /** @type {LanguageNet} */ ({ V, D, H, ...Object.fromEntries(read) });
 }
 
 /**
@@ -274,12 +347,17 @@ export function readLanguageNet(net) {
  *
  * @param {number} token what is read
  * @param {ArrayLike<number>} h_prev state before the step, (H,)
- * @param {object} m from readLanguageNet
- * @returns {object} Float64Arrays r, z, h (H,), and the logits a (V,) of the next token
+ * @param {LanguageNet} m
+ * @returns {LanguageStep}
  */
 export function languageStep(token, h_prev, m) {
   const { V, D, H } = m;
-  const addRow = (to, by, W, start) => { // to += by · W, from W[start] on
+  /**
+   * to += by · W, from W[start] on.
+   *
+   * @param {Float64Array} to @param {number} by @param {Float64Array} W @param {number} start
+   */
+  const addRow = (to, by, W, start) => {
     for (let j = 0; j < to.length; j++) to[j] += by * W[start + j];
   };
   const s = Float64Array.from(m["rnn.b"]); // pre-activations of r, z, n
@@ -294,24 +372,36 @@ export function languageStep(token, h_prev, m) {
   return { r, z, h, a };
 }
 
-/** softmax(a / temperature) as plain numbers; temperature 0 is all on the largest. Token `never` has probability 0. */
+/**
+ * softmax(a / temperature) as plain numbers; temperature 0 is all on the largest. Token `never` has probability 0.
+ *
+ * @param {ArrayLike<number>} a @param {number} temperature @param {number} never
+ */
 export function tempered(a, temperature, never = -1) {
   const logits = Array.from(a, (v, k) => (k === never ? -Infinity : v));
   const top = Math.max(...logits);
-  if (temperature === 0) return logits.map((v, k) => Number(k === logits.indexOf(top)));
+  if (temperature === 0) return logits.map((_, k) => Number(k === logits.indexOf(top)));
   const e = logits.map((v) => Math.exp((v - top) / temperature));
   const sum = e.reduce((x, y) => x + y);
   return e.map((v) => v / sum);
 }
 
-/** A number in [0, 1) that looks drawn at random and depends on the seed and the place alone. */
+/**
+ * A number in [0, 1) that looks drawn at random and depends on the seed and the place alone.
+ *
+ * @param {number} seed @param {number} place
+ */
 export function uniform(seed, place) {
   let v = (Math.imul(seed, 0x9e3779b1) + Math.imul(place + 1, 0x85ebca6b)) | 0;
   for (const by of [0x7feb352d, 0x846ca68b]) v = Math.imul(v ^ (v >>> 16), by) ^ 0;
   return ((v ^ (v >>> 15)) >>> 0) / 2 ** 32;
 }
 
-/** The first k whose probabilities 0 … k sum to more than u: a draw, if u is drawn from [0, 1). */
+/**
+ * The first k whose probabilities 0 … k sum to more than u: a draw, if u is drawn from [0, 1).
+ *
+ * @param {Vector} probabilities @param {number} u
+ */
 export function pick(probabilities, u) {
   let sum = 0;
   for (let k = 0; k < probabilities.length; k++) {

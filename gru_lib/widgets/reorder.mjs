@@ -1,47 +1,74 @@
+// @ts-check
 // Reorder the tokens: the last state of a sum, of a linear net and of Elman's net, for two orders (chapter 1).
-// Keys of the model: order (of the tokens), factor (W_h = factor times I), and lang.
 import REORDER from "./reorder.json";
+import { bar, label, path, show } from "./draw.mjs";
 import { clamp, elmanStep } from "./gru-math.mjs";
 import {
-  announcer, enliven, fill, fixed, fromText, furnish, grip, num, presetRow, showInputs, slider, uniqueId, wordsFor,
+  enliven, fieldset, fill, fixed, grip, numbersFrom, picture, presetRow, pressed, query, readLink, saying, setUp,
+  showInputs, slider,
 } from "./explorer.mjs";
+/** @import { Vector } from "./gru-math.mjs" */
+/** @import { Asked, Stage } from "./explorer.mjs" */
+
+/** The order of the tokens, and the factor f of W_h = f I. @typedef {typeof REORDER.start} State */
+/** @typedef {"sum" | "linear" | "elman"} Net */
+/**
+ * The last states for the original order and for this one, and their largest difference.
+ *
+ * @typedef {{ original: Vector, yours: Vector, difference: number }} Pair
+ */
+/** @typedef {Record<Net, Pair>} Found */
+/** @typedef {typeof REORDER.layout.wide} Layout */
+/** @typedef {typeof REORDER.words.en} Words */
 
 const TOKENS = REORDER.tokens;
 const H = REORDER.embeddings[0].length;
-const UNIT = Array.from({ length: H }, (_, i) => Array.from({ length: H }, (_, j) => Number(i === j)));
+const UNIT = Array.from({ length: H }, (_, i) => Array.from({ length: H }, (__, j) => Number(i === j)));
 const ORIGINAL = TOKENS.map((_, i) => i);
+/** @type {Net[]} */
 const NETS = ["sum", "linear", "elman"];
+/** @type {Record<string, Partial<State>>} */
+const PRESETS = Object.fromEntries(Object.entries(REORDER.presets).map(([name, order]) => [name, { order }]));
 
-/** The last state after the tokens in this order: h = g(embedding + factor h), from zero. */
+/**
+ * The last state after the tokens in this order: h = g(embedding + factor h), from zero.
+ *
+ * @param {Net} net @param {number[]} order @param {number} factor
+ */
 function lastState(net, order, factor) {
   const W_h = UNIT.map((row) => row.map((v) => v * (net === "sum" ? 1 : factor)));
   const p = { W_x: UNIT, W_h, b: Array(H).fill(0), activation: net === "elman" ? "tanh" : "linear" };
-  return order.reduce((h, token) => elmanStep(REORDER.embeddings[token], h, p), Array(H).fill(0));
+  /** @type {Vector} */
+  const zero = Array(H).fill(0);
+  return order.reduce((h, token) => elmanStep(REORDER.embeddings[token], h, p), zero);
 }
 
-/** For each net: the last states for the original order and for this one, and their largest difference. */
+/** @param {Net} net @param {State} s @returns {Pair} */
+function pairOf(net, s) {
+  const [original, yours] = [ORIGINAL, s.order].map((order) => lastState(net, order, s.factor));
+  return { original, yours, difference: Math.max(...original.map((v, i) => Math.abs(v - yours[i]))) };
+}
+
+/** @param {State} s @returns {Found} */
 function compare(s) {
-  return Object.fromEntries(NETS.map((net) => {
-    const [original, yours] = [ORIGINAL, s.order].map((order) => lastState(net, order, s.factor));
-    const difference = Math.max(...original.map((v, i) => Math.abs(v - yours[i])));
-    return [net, { original, yours, difference }];
-  }));
+  return { sum: pairOf("sum", s), linear: pairOf("linear", s), elman: pairOf("elman", s) };
 }
 
-const preset = (name) => ({ order: REORDER.presets[name] });
+/** @param {number[]} list */
 const isOrder = (list) => [...list].sort().every((token, i) => token === i);
 
-/** What a link sets: order=4,3,2,1,0; factor; preset=name. Anything else is dropped. */
-function fromLink(get, asked) {
-  const patch = Object.hasOwn(REORDER.presets, asked.preset ?? "") ? preset(asked.preset) : {};
-  const order = fromText(asked.order ?? "", [0, TOKENS.length - 1], TOKENS.length);
-  if (order && isOrder(order)) patch.order = order;
-  const factor = fromText(asked.factor ?? "", REORDER.limits.factor);
-  if (factor !== undefined) patch.factor = factor;
-  return patch;
+/** What a link sets: order=4,3,2,1,0; factor; preset=name. @param {unknown} _get @param {Asked} asked */
+function fromLink(_get, asked) {
+  const patch = readLink(asked, { presets: PRESETS, ranges: REORDER.limits });
+  const order = numbersFrom(asked.order, [0, TOKENS.length - 1], TOKENS.length);
+  return { ...patch, ...(order && isOrder(order) && { order }) };
 }
 
-/** The order with the token at one place taken out and put in at another. */
+/**
+ * The order with the token at one place taken out and put in at another.
+ *
+ * @param {number[]} order @param {number} from @param {number} to
+ */
 function moved(order, from, to) {
   const rest = order.filter((_, i) => i !== from);
   return [...rest.slice(0, to), order[from], ...rest.slice(to)];
@@ -49,39 +76,42 @@ function moved(order, from, to) {
 
 // ------------------------------------------------------------------------------------------------ the drawing
 
-const label = (cls, x, y, anchor, content) =>
-  `<text class="${cls}" x="${num(x)}" y="${num(y)}" text-anchor="${anchor}">${content}</text>`;
 const [BAR, STEP, HALF, UNITS] = [16, 23, 38, 1.5]; // widths; half the height; the value that fills it
 
-/** "the same", or by how much; a difference that the three decimals would hide is not called zero. */
+/**
+ * "the same", or by how much; a difference that the three decimals would hide is not called zero.
+ *
+ * @param {number} difference @param {Words} words
+ */
 function verdict(difference, words) {
   return difference === 0 ? words.equal
     : fill(words.differ, { d: difference < 0.0005 ? "≈ 0" : fixed(difference) });
 }
 
-/** Three nets, each with its states for two orders; reorder.py draws the same where there is no JavaScript. */
+/** Three nets, each with its states for two orders. @param {Found} found @param {Layout} L @param {Words} words */
 function drawNets(found, L, words) {
   return NETS.map((net, nth) => {
     const [left, top] = [L.x[nth], L.y[nth]];
     const middle = top + 66;
     const out = [label("ex-net", left + 110, top + 16, "middle", words[net])];
-    ["original", "yours"].forEach((which, i) => {
-      const start = left + i * 120;
-      out.push(`<path class="ex-axis" d="M${start} ${middle}h${4 * STEP + 8}"/>`);
-      out.push(label("ex-small", start + 2 * STEP + 4, top + 116, "middle", words[which]));
-      found[net][which].forEach((v, unit) => {
+    for (const { which, start } of [{ which: "original", start: left }, { which: "yours", start: left + 120 }]) {
+      const key = /** @type {"original" | "yours"} */ (which);
+      out.push(path("ex-axis", `M${start} ${middle}h${4 * STEP + 8}`));
+      out.push(label("ex-small", start + 2 * STEP + 4, top + 116, "middle", words[key]));
+      found[net][key].forEach((v, unit) => {
         const size = (Math.min(Math.abs(v), UNITS) / UNITS) * HALF;
         const x = start + 8 + unit * STEP;
         out.push(v < 0
-          ? `<rect class="ex-down" x="${num(x + 0.75)}" y="${num(middle)}" width="${num(BAR - 1.5)}" height="${num(size)}"/>`
-          : `<rect class="ex-fill-h" x="${num(x)}" y="${num(middle - size)}" width="${BAR}" height="${num(size)}"/>`);
+          ? bar("ex-down", x + 0.75, middle, BAR - 1.5, size)
+          : bar("ex-fill-h", x, middle - size, BAR, size));
       });
-    });
+    }
     out.push(label("ex-num", left + 110, top + 138, "middle", verdict(found[net].difference, words)));
     return out.join("");
   }).join("");
 }
 
+/** @param {State} s @param {Found} found @param {Words} words */
 function sentence(s, found, words) {
   const verdicts = Object.fromEntries(NETS.map((net) => [net, verdict(found[net].difference, words)]));
   const text = s.order.map((token) => TOKENS[token]).join(" ");
@@ -90,33 +120,35 @@ function sentence(s, found, words) {
 
 // ------------------------------------------------------------------------------------------------ the page
 
+/** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
   const chips = TOKENS.map(() => '<button type="button" class="ex-chip"></button>').join("");
+  const factor = slider({
+    id, key: "factor", range: REORDER.limits.factor, step: 0.01, symbol: "<i>f</i>", name: words.factor, role: "a",
+  });
   return (
-    presetRow(Object.keys(REORDER.presets), words) +
+    presetRow(PRESETS, words) +
     `<div class="ex-tokens" role="group" aria-label="${words.tokens}">${chips}</div>` +
     `<p class="ex-note">${words.hint}</p>` +
-    `<svg class="ex-nets" role="img" aria-label="${words.diagram}" aria-describedby="${id}-say"></svg>` +
-    `<p class="ex-say" id="${id}-say" aria-live="polite"></p>` +
-    `<div class="ex-main"><fieldset><legend>${words.matrix}</legend>` +
-    slider({
-      id, key: "factor", range: REORDER.limits.factor, step: 0.01, symbol: "<i>f</i>", name: words.factor, role: "a",
-    }) + "</fieldset></div>"
+    picture(id, "ex-nets", words.diagram) +
+    saying(id) +
+    `<div class="ex-main">${fieldset(words.matrix, factor)}</div>`
   );
 }
 
-function render({ model, el }) {
-  const words = wordsFor(REORDER.words, model, el);
-  furnish(el, "reorder", words.title, pageHTML(uniqueId("reorder"), words));
-  const [nets, row] = [el.querySelector(".ex-nets"), el.querySelector(".ex-tokens")];
-  const chips = [...row.children];
-  const voice = announcer(el.querySelector(".ex-say"));
+/** @param {Stage} stage */
+function render(stage) {
+  const { model, el } = stage;
+  const { words, voice } = setUp("reorder", REORDER.words, stage, pageHTML);
+  const nets = query(el, ".ex-nets", SVGSVGElement);
+  const row = query(el, ".ex-tokens", HTMLElement);
+  const chips = /** @type {HTMLElement[]} */ ([...row.children]);
 
+  /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
     const found = compare(s);
     const L = REORDER.layout[slim ? "slim" : "wide"];
-    nets.setAttribute("viewBox", `0 0 ${L.W} ${L.H}`);
-    nets.innerHTML = drawNets(found, L, words);
+    show(nets, L, drawNets(found, L, words));
     chips.forEach((chip, i) => {
       const token = TOKENS[s.order[i]];
       chip.textContent = token;
@@ -126,16 +158,18 @@ function render({ model, el }) {
     voice.say(sentence(s, found, words));
   }
 
-  const life = enliven({ model, el, start: REORDER.start, paint, voice, preset });
+  const life = enliven({ model, el, start: REORDER.start, paint, voice, preset: (name) => PRESETS[name] });
 
+  /** @param {number} from @param {number} to */
   function move(from, to) {
     if (from === to || to < 0 || to >= TOKENS.length) return;
     life.commit({ order: moved(life.state.order, from, to) });
   }
 
+  /** @param {KeyboardEvent} event */
   function onKey(event) {
-    const from = chips.indexOf(event.target);
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const from = chips.findIndex((chip) => chip === event.target);
+    const step = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
     if (from < 0 || !step) return;
     event.preventDefault();
     const to = clamp(from + step, 0, TOKENS.length - 1);
@@ -143,16 +177,18 @@ function render({ model, el }) {
     chips[to].focus();
   }
 
-  const mark = (held) => chips.forEach((chip, i) => chip.classList.toggle("ex-held", i === held));
+  const mark = (/** @type {number} */ held) => chips.forEach((chip, i) => chip.classList.toggle("ex-held", i === held));
+  /** @param {PointerEvent} event */
   const under = ({ clientX, clientY }) => chips.findIndex((chip) => {
-    const box = chip.getBoundingClientRect();
-    return clientX >= box.left && clientX <= box.right && clientY >= box.top - 12 && clientY <= box.bottom + 12;
+    const { left, right, top, bottom } = chip.getBoundingClientRect();
+    return clientX >= left && clientX <= right && clientY >= top - 12 && clientY <= bottom + 12;
   });
 
   row.addEventListener("keydown", onKey);
   grip(row, {
     press(event) {
-      const place = chips.indexOf(event.target.closest(".ex-chip"));
+      const held = pressed(event, ".ex-chip");
+      const place = chips.findIndex((chip) => chip === held);
       mark(place);
       return place < 0 ? null : { place }; // the word that is held moves with the pointer
     },

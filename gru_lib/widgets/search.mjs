@@ -1,8 +1,24 @@
+// @ts-check
 // From next-token probabilities to whole sequences, as gru_lib.decode and gru_lib.seq2seq have them. Apart from any
 // drawing; tests hold both sides equal to 1e-12.
 import { gruStep, matvec } from "./gru-math.mjs";
 
-/** log softmax(a): with the largest taken out first, nothing overflows. */
+/** @import { Gru, Matrix, Vector } from "./gru-math.mjs" */
+
+/**
+ * Log-probabilities of the next token after the one that is read, and the state after.
+ *
+ * @template S
+ * @typedef {(state: S, token: number) => [logProbs: Vector, after: S]} Step
+ */
+/** A sequence that was found. @typedef {{ tokens: number[], logProb: number, score: number, ended: boolean }} Found */
+/**
+ * An encoder–decoder: embeddings and GRUs of both sides, and the linear layer of the decoder.
+ *
+ * @typedef {{ source: Matrix, encoder: Gru, target: Matrix, decoder: Gru, W: Matrix, b: Vector }} Seq2seq
+ */
+
+/** log softmax(a): with the largest taken out first, nothing overflows. @param {Vector} a */
 export function logSoftmax(a) {
   const top = a.indexOf(Math.max(...a));
   const rest = a.reduce((sum, v, i) => (i === top ? sum : sum + Math.exp(v - a[top])), 0);
@@ -10,8 +26,15 @@ export function logSoftmax(a) {
   return a.map((v) => v - a[top] - log);
 }
 
-/** The likeliest token at every step: { tokens, logProb, rows (log-probabilities of each step), states }. */
+/**
+ * The likeliest token at every step; rows are the log-probabilities of each step.
+ *
+ * @template S
+ * @param {Step<S>} step @param {S} state @param {number} start
+ * @param {{ end: number | null, maxSteps: number }} o
+ */
 export function greedyDecode(step, state, start, { end, maxSteps }) {
+  /** @type {{ tokens: number[], logProb: number, rows: Matrix, states: S[] }} */
   const found = { tokens: [], logProb: 0, rows: [], states: [] };
   for (let token = start; found.tokens.length < maxSteps && (token !== end || !found.tokens.length);) {
     const [logProbs, after] = step(state, token);
@@ -29,11 +52,15 @@ export function greedyDecode(step, state, start, { end, maxSteps }) {
  * The sequences with the highest score, keeping the `width` likeliest beginnings at every step:
  * gru_lib.decode.beam_search. score = logProb / length^alpha.
  *
- * @param {(state, token) => [number[], object]} step log-probabilities of the next token, and the state after
- * @returns {object[]} at most width of { tokens, logProb, score, ended }, the best first
+ * @template S
+ * @param {Step<S>} step @param {S} state @param {number} start
+ * @param {{ width: number, end?: number | null, maxSteps: number, alpha?: number }} o
+ * @returns {Found[]} at most width, the best first
  */
 export function beamSearch(step, state, start, { width, end = null, maxSteps, alpha = 0 }) {
+  /** @type {Found[]} */
   let done = [];
+  /** @type {{ logProb: number, tokens: number[], state: S }[]} */
   let live = [{ logProb: 0, tokens: [], state }];
   for (let length = 1; length <= maxSteps; length++) {
     const candidates = live.flatMap((from) => {
@@ -50,25 +77,31 @@ export function beamSearch(step, state, start, { width, end = null, maxSteps, al
     done = done.sort((a, b) => b.score - a.score).slice(0, width);
     // A beginning only loses by going on; at best it does so for free, up to the greatest length.
     if (!live.length) break;
-    if (done.length === width && live[0].logProb / maxSteps ** alpha <= done.at(-1).score) break;
+    if (done.length === width && live[0].logProb / maxSteps ** alpha <= done[width - 1].score) break;
   }
   return done;
 }
 
-/** The parameters of an encoder–decoder of GRUs from one flat list, in the order of gru_lib's. */
+/**
+ * The parameters of an encoder–decoder of GRUs from one flat list, in the order of gru_lib's.
+ *
+ * @param {Vector} flat @param {Record<"V_source" | "V_target" | "E" | "H", number>} sizes
+ * @returns {Seq2seq}
+ */
 export function seq2seqFrom(flat, { V_source, V_target, E, H }) {
   let at = 0;
+  /** @param {number} rows @param {number} columns */
   const matrix = (rows, columns) => Array.from({ length: rows }, () => flat.slice(at, (at += columns)));
+  /** @param {number} D @returns {Gru} */
   const gru = (D) => {
     const [W_x, W_h, [b]] = [matrix(D, 3 * H), matrix(H, 3 * H), matrix(1, 3 * H)];
+    /** @param {Vector} row @param {number} gate */
     const part = (row, gate) => row.slice(gate * H, (gate + 1) * H);
-    const p = { convention: "keep", reset_after: false };
-    ["r", "z", "n"].forEach((name, gate) => {
-      p[`W_x${name}`] = W_x.map((row) => part(row, gate));
-      p[`W_h${name}`] = W_h.map((row) => part(row, gate));
-      p[`b_${name}`] = part(b, gate);
-    });
-    return p;
+    /** @param {Matrix} W */
+    const parts = (W) => [0, 1, 2].map((gate) => W.map((row) => part(row, gate)));
+    const [[W_xr, W_xz, W_xn], [W_hr, W_hz, W_hn]] = [parts(W_x), parts(W_h)];
+    const [b_r, b_z, b_n] = [0, 1, 2].map((gate) => part(b, gate));
+    return { W_xr, W_xz, W_xn, W_hr, W_hz, W_hn, b_r, b_z, b_n, convention: "keep", reset_after: false };
   };
   return {
     source: matrix(V_source, E), encoder: gru(E), target: matrix(V_target, E), decoder: gru(E + H),
@@ -76,13 +109,22 @@ export function seq2seqFrom(flat, { V_source, V_target, E, H }) {
   };
 }
 
-/** The encoder's states h_1 … h_S for tokens in the order in which they are read, from zero. */
+/**
+ * The encoder's states h_1 … h_S for tokens in the order in which they are read, from zero.
+ *
+ * @param {number[]} tokens @param {Seq2seq} p
+ */
 export function seq2seqStates(tokens, p) {
   let h = p.encoder.b_r.map(() => 0);
   return tokens.map((token) => (h = gruStep(p.source[token], h, p.encoder).h));
 }
 
-/** The decoder as step([h, c], token): it sees the token before and the encoder's last state c. */
+/**
+ * The decoder as a step from [h, c]: it sees the token before and the encoder's last state c.
+ *
+ * @param {Seq2seq} p
+ * @returns {Step<Vector[]>}
+ */
 export function seq2seqStep(p) {
   return ([h, c], token) => {
     const after = gruStep([...p.target[token], ...c], h, p.decoder).h;

@@ -1,0 +1,270 @@
+"""The fast passes over whole sequences: what the GRU, the LSTM and Elman's network share.
+
+The numbers are those of a loop over the cell's step. What makes them come faster (chapter 11 measures each):
+
+- The batch is the last axis inside: arrays are (units, N), each gate one contiguous slab, and a step is W_hᵀ h.
+- The input's part of all pre-activations is one product for all steps.
+- In backward, every factor that does not depend on dh is computed for many steps at once, and the gradients of the
+  weights are one product over as many steps and sequences.
+- A large batch is cut into blocks of sequences and a long sequence into spans of steps, so that what backward needs
+  of them stays in the processor's cache.
+- Arrays, and the views of them that the loops go through, are made once for a shape and lent from pass to pass. As in
+  cuDNN, the *reserve* is what forward keeps for backward, the *workspace* what backward needs while it runs.
+
+What every cell has, for a block of N sequences and G slabs of H pre-activations (the cell's own file adds the rest):
+
+=======  =============  ====================================  ===============================================
+array    shape          written by                            read by
+=======  =============  ====================================  ===============================================
+x        (T, N, K)      `load`                                the input's product, W_x's gradient
+h        (T + 1, H, N)  `load` (h_0), the forward loop        the forward loop, the factors
+seen     (T, H, N)      `load` (the mask), the forward loop   the product with W_h; without a mask it is h_prev
+a        (T, G·H, N)    the input's product                   the forward loop, which may put others in its place
+factors  (F, t, H, N)   the cell's `factors`                  the backward loop
+columns  (C·H, t · N)   the backward loop: da, for a span     the gradients of W_h, W_x, b and x
+dh       (H, N)         the backward loop                     the backward loop
+=======  =============  ====================================  ===============================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gru_lib._core.buffers import Loan, empty
+from gru_lib._core.products import as_columns
+from gru_lib._core.sequence import rows
+from gru_lib._core.types import Array
+
+__all__ = [
+    "Reserve",
+    "Workspace",
+    "backward",
+    "batch_first",
+    "batch_last",
+    "blocks",
+    "forward",
+    "gradients",
+    "spans",
+    "steps",
+]
+
+_FEW = 64  # steps; the views of many more take much memory, 128 bytes each, and making them is less of the time
+
+
+@cache
+def blocks(N: int, H: int) -> tuple[slice, ...]:
+    """Cut N sequences into blocks of equal width, each at most 128 wide or, with few units, 2¹⁵ numbers in a state."""
+    count = max(1, -(-N // max(128, 2**15 // H)))
+    return tuple(slice(N * i // count, N * (i + 1) // count) for i in range(count))
+
+
+def spans(T: int, N: int, H: int) -> list[slice]:
+    """Cut T steps into spans, the last first: each 384 rows (steps · sequences), or with few units 3 · 2¹⁵ numbers."""
+    length = max(1, max(384, 3 * 2**15 // H) // max(N, 1))
+    return [slice(max(stop - length, 0), stop) for stop in range(T, 0, -length)]
+
+
+def steps(*arrays: Array) -> Callable[[], Iterator[tuple[Array, ...]]]:
+    """Return a function that goes through the steps of the arrays side by side; a short sequence's views are kept."""
+    views = partial(zip, *arrays, strict=True)
+    return list(views()).__iter__ if len(arrays[0]) <= _FEW else views
+
+
+def batch_first(a: Array) -> Array:
+    """(T, K, N) to (T, N, K)."""
+    return a.transpose(0, 2, 1)
+
+
+batch_last = batch_first  # the same exchange of axes, read the other way
+
+
+class Reserve:
+    """What forward keeps of a block of N sequences: x, h, seen, a, and the arrays that a cell adds with `keep`.
+
+    Attributes
+    ----------
+    spans : for each span, the last first: its slice of steps, x as (t · N, K), and what the factors are made of
+    nbytes : size of the arrays that are kept
+    """
+
+    G: ClassVar[int]  # slabs of pre-activations
+    CUT: ClassVar[bool] = True  # into blocks and spans
+
+    spans: Sequence[tuple[Any, ...]]
+
+    def __init__(
+        self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, ones: int = 0, *options: Any
+    ) -> None:
+        self._args = T, N, D, H, dtype, dropout, ones, *options
+        self._kept: list[Array] = []
+        self.nbytes, self.dropout = 0, dropout
+        self.h, self.a = self.keep(T + 1, H, N), self.keep(T, self.G * H, N)
+        self.seen = self.keep(T, H, N) if dropout else self.h[:-1]
+        self.x = self.keep(T, N, D + ones)  # with an input that is always 1, the bias is its weight
+        self.x[:, :, D:] = 1
+
+    def keep(self, *shape: int) -> Array:
+        """Make an array that backward, or a copy of the tape, will need."""
+        a = np.empty(shape, self._args[4])
+        self._kept.append(a)
+        self.nbytes += a.nbytes
+        return a
+
+    def cut(self, *arrays: Array) -> list[tuple[Any, ...]]:
+        """Return, for each span, its slice of steps, its inputs as (t · N, K), and those steps of the arrays."""
+        T, N, _, H = self._args[:4]
+        slices = spans(T, N, H) if self.CUT else [slice(0, T)] * (T > 0)
+        return [(now, rows(self.x[now]), *(a[now] for a in arrays)) for now in slices]
+
+    def load(self, xs: Array, states: Sequence[Array], h_mask: Array | None, W_x: Array) -> None:
+        """Take in xs (T, N, D), the first states (N, H) and the recurrent mask; a is the input's part, W_x x."""
+        self.x[:, :, : xs.shape[2]] = xs
+        self.h[0] = states[0].T
+        if h_mask is not None:
+            self.seen[:] = batch_last(h_mask)
+        np.matmul(W_x, batch_last(self.x), out=self.a)
+
+    def run(self, p: Any, xs: Array, states: Sequence[Array], mask: Array | None, h_mask: Array | None) -> None:
+        """Fill every array: `load`, then the cell's step for t = 1 … T."""
+        raise NotImplementedError
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy needs views of its own
+        return _restored, (type(self), self._args, self._kept)
+
+
+def _restored(kind: type[Reserve], args: tuple[Any, ...], kept: list[Array]) -> Reserve:
+    new = kind(*args)
+    for to, a in zip(new._kept, kept, strict=True):
+        to[:] = a
+    return new
+
+
+def forward(
+    kind: type[Reserve],
+    p: Any,
+    xs: Array,
+    states: Sequence[Array],
+    mask: Array | None,
+    h_mask: Array | None,
+    dtype: np.dtype,
+    *options: Any,
+) -> tuple[Array, tuple[Loan, ...]]:
+    """Run a cell over sequences, block by block; return h_0 … h_T, (T + 1, N, H), and the reserve of each block."""
+    (T, N, D), H = xs.shape, p.H
+    hs, lent = empty((T + 1, N, H), dtype), []
+    for c in _blocks_of(kind, N, H):
+        lent.append(Loan(kind, T, c.stop - c.start, D, H, dtype, h_mask is not None, *options))
+        lent[-1].it.run(p, xs[:, c], [s[c] for s in states], *(None if m is None else m[:, c] for m in (mask, h_mask)))
+        hs[:, c] = batch_first(lent[-1].it.h)
+    return hs, tuple(lent)
+
+
+def _blocks_of(kind: type[Reserve], N: int, H: int) -> tuple[slice, ...]:
+    return blocks(N, H) if kind.CUT else (slice(0, N),)
+
+
+class Workspace:
+    """What backward needs while it goes through the spans of a block: factors, columns and dh, and what a cell adds.
+
+    Attributes
+    ----------
+    nbytes : size of the large arrays
+    """
+
+    F: ClassVar[int]  # factors of a unit and step
+    C: ClassVar[int]  # slabs that are gathered for the gradients
+
+    def __init__(self, t: int, N: int, H: int, dtype: np.dtype, *options: Any) -> None:
+        self._factors, self._columns = np.empty(t * self.F * H * N, dtype), np.empty(t * self.C * H * N, dtype)
+        self.nbytes = self._factors.nbytes + self._columns.nbytes
+        self._views: dict[int, Any] = {}
+        self.dh = np.empty((H, N), dtype)
+
+    def views(self, t: int) -> Any:
+        """Return what `lay` makes for a span of t steps, made once."""
+        if t not in self._views:
+            H, N = self.dh.shape
+            factors = self._factors[: t * self.F * H * N].reshape(self.F, t, H, N)
+            self._views[t] = self.lay(factors, *as_columns(self._columns, t, self.C * H, N))
+        return self._views[t]
+
+    def lay(self, factors: Array, gathered: Array, columns: Array) -> Any:
+        """Return the views that `run` takes of factors (F, t, H, N) and of columns, also seen as (t, C·H, N)."""
+        raise NotImplementedError
+
+    def begin(self, p: Any, dstates: Sequence[Array]) -> None:
+        """Take in the gradients of the final states (N, H), and prepare the weights."""
+        raise NotImplementedError
+
+    def run(self, span: Any, dhs: Array, p: Any, mask: Array | None, h_mask: Array | None) -> Array:
+        """Go through a span, the last step first, and return the da of its steps, (G·H, t · N)."""
+        raise NotImplementedError
+
+    def products(self, da: Array, span: Any, seen: Array, W_x: Array) -> tuple[Array, ...]:
+        """Return dx of a span's steps, (t · N, D), and the span's part of the gradients of W_x, W_h and b."""
+        da_rows = np.ascontiguousarray(da.T)
+        return da_rows @ W_x.T, span[1].T @ da_rows, seen.T @ da_rows, da_rows.sum(axis=0)
+
+    def end(self) -> tuple[Array, ...]:
+        """Return the gradients of the first states, (H, N)."""
+        return (self.dh,)
+
+
+def backward(
+    kind: type[Workspace],
+    p: Any,
+    W_x: Array,
+    lent: Sequence[Loan],
+    hs: Array,
+    dhs: Array,
+    dstates: Sequence[Array],
+    mask: Array | None,
+    h_mask: Array | None,
+    *options: Any,
+) -> tuple[Array, list[Array], list[Array]]:
+    """Run a cell backward over sequences, block by block and span by span.
+
+    `hs` and `lent` come from `forward`; dhs (T, N, H) and dstates (N, H) are the gradients of outputs and final states;
+    W_x (D, G·H) are the weights of the inputs. Returns dxs (T, N, D), the gradients of the first states, and the sums
+    over spans and blocks of what `Workspace.products` gave for the weights: none if there was no step.
+    """
+    (T, N, H), dtype = dhs.shape, dstates[0].dtype
+    dxs, dstates0 = empty((T, N, len(W_x)), dtype), [np.empty((N, H), dtype) for _ in dstates]
+    sums: list[Array] = []
+    start = 0
+    for block in (loan.it for loan in lent):
+        c = slice(start, start := start + block.h.shape[2])
+        longest = block.spans[0][0] if block.spans else slice(0, 0)
+        loan = Loan(kind, longest.stop - longest.start, c.stop - c.start, H, dtype, *options)
+        work, mask_c, h_mask_c = loan.it, *(None if m is None else m[:, c] for m in (mask, h_mask))
+        dhs_c = batch_last(dhs[:, c])
+        work.begin(p, [d[c] for d in dstates])
+        for span in block.spans:
+            now = span[0]
+            da = work.run(span, dhs_c, p, mask_c, h_mask_c)
+            seen = rows(hs[now, c] if h_mask_c is None else hs[now, c] * h_mask_c[now])
+            dx, *products = work.products(da, span, seen, W_x)
+            dxs[now, c] = dx.reshape(now.stop - now.start, c.stop - c.start, len(W_x))
+            if sums:
+                for total, product in zip(sums, products, strict=True):
+                    total += product
+            else:
+                sums = products
+        for d, end in zip(dstates0, work.end(), strict=True):
+            d[c] = end.T
+    return dxs, dstates0, sums
+
+
+def gradients(sums: list[Array], p: Any, dtype: np.dtype) -> Any:
+    """Return the sums of the base class's `products` as parameters."""
+    if not sums:
+        return p.zeros_like(dtype)
+    g = p.on(np.empty(p.size, dtype))
+    g.W_x[:], g.W_h[:] = sums[:2]
+    if p.bias:
+        g.b[:] = sums[2]
+    return g

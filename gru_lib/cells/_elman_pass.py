@@ -1,0 +1,122 @@
+"""The machinery of `elman_forward` and `elman_backward`: activation functions, arrays and the two loops over steps.
+
+What all cells share, and why it is fast, stands in `gru_lib/_core/passes.py`, with the map of the arrays x, h, seen, a,
+columns and dh. Here a holds the pre-activation of every step, the one factor is its slope g′(a), and C = 1: da alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gru_lib._core.passes import Reserve, Workspace, steps
+from gru_lib._core.types import Array
+from gru_lib.ops import sigmoid, sigmoid_pair
+
+__all__ = ["ElmanReserve", "ElmanWorkspace", "activate", "derivative"]
+
+
+def activate(activation: str, a: Array, out: Array | None = None) -> Array:
+    """Return h = g(a), in `out` if it is given."""
+    if activation == "tanh":
+        return np.tanh(a, out=out)
+    h = np.where(a.real > 0, a, 0) if activation == "relu" else sigmoid(a) if activation == "sigmoid" else a
+    if out is not None:
+        out[:] = h
+    return h
+
+
+def derivative(activation: str, a: Array, h: Array) -> Array:
+    """Return g′(a), given h = g(a)."""
+    if activation == "tanh":
+        return 1 - h * h
+    if activation == "relu":
+        return (a.real > 0).astype(a.dtype)
+    if activation == "sigmoid":
+        s, not_s = sigmoid_pair(a)
+        return s * not_s
+    return np.ones_like(a)
+
+
+class Span(NamedTuple):
+    """What backward reads of a span of t steps."""
+
+    now: slice
+    x: Array  # (t · N, K)
+    a: Array  # (t, H, N)
+    h: Array  # (t, H, N)
+
+
+class ElmanReserve(Reserve):
+    """What forward keeps. `steps` and `spans` are the views that the loops take."""
+
+    G = 1
+    CUT = False  # chapter 2 shows numbers whose last digits depend on the order of the sums
+
+    def __init__(self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool) -> None:
+        super().__init__(T, N, D, H, dtype, dropout)
+        self.steps = steps(self.h[:-1], self.h[1:], self.seen, self.a)
+        self.spans = [Span(*views) for views in self.cut(self.a, self.h[1:])]
+        self.part = np.empty((H, N), dtype)
+
+    def run(self, p: Any, xs: Array, states: Sequence[Array], mask: Array | None, h_mask: Array | None) -> None:
+        """Fill every array of a block: `elman_step` for t = 1 … T."""
+        self.load(xs, states, h_mask, p.W_x.T)
+        if p.bias:
+            self.a += p.b[:, None]
+        W_h, part = p.W_h.T.copy(), self.part
+        for t, (h_prev, h, seen, a) in enumerate(self.steps()):
+            if h_mask is not None:
+                seen *= h_prev
+            a += np.dot(W_h, seen, out=part)
+            activate(p.activation, a, out=h)
+            if mask is not None:
+                np.copyto(h, h_prev, where=~mask[t])
+
+
+class Views(NamedTuple):
+    """What the backward loop takes for a span of t steps."""
+
+    slope: Array  # (t, H, N)
+    columns: Array  # (H, t · N)
+    steps: Any  # for each step, the last first: its slope and its columns
+
+
+class ElmanWorkspace(Workspace):
+    """What backward needs while it runs."""
+
+    F, C = 1, 1
+
+    def __init__(self, t: int, N: int, H: int, dtype: np.dtype) -> None:
+        super().__init__(t, N, H, dtype)
+        self.da, self.part = np.empty((H, N), dtype), np.empty((H, N), dtype)
+
+    def lay(self, factors: Array, gathered: Array, columns: Array) -> Views:
+        """Return the views of a span."""
+        return Views(factors[0], columns, steps(factors[0, ::-1], gathered[::-1]))
+
+    def begin(self, p: Any, dstates: Sequence[Array]) -> None:
+        """Take in dh_T."""
+        self.W_h = np.ascontiguousarray(p.W_h)
+        self.dh[:] = dstates[0].T
+
+    def run(self, span: Span, dhs: Array, p: Any, mask: Array | None, h_mask: Array | None) -> Array:
+        """`elman_step_backward` for the steps of a span, the last first."""
+        views = self.views(span.now.stop - span.now.start)
+        views.slope[:] = derivative(p.activation, span.a, span.h)
+        if mask is not None:  # a padded step: no gradient to the weights, all of dh to the step before
+            views.slope[:] *= mask[span.now, None, :]
+        dh, da, part, W_h = self.dh, self.da, self.part, self.W_h
+        backwards = reversed(range(span.now.start, span.now.stop))
+        for t, (slope, columns) in zip(backwards, views.steps(), strict=True):
+            dh += dhs[t]
+            np.multiply(dh, slope, out=da)
+            dh_prev = np.dot(W_h, da, out=dh if mask is None else part)
+            if h_mask is not None:
+                dh_prev *= h_mask[t].T
+            if mask is not None:
+                np.copyto(dh, dh_prev, where=mask[t])
+            columns[:] = da
+        return views.columns

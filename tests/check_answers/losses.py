@@ -1,0 +1,48 @@
+"""Answers to the exercises on σ and the losses, and mistakes planted in them."""
+
+# ruff: noqa: E501
+
+ANSWERS = {
+    "sigmoid": """
+def f(a):
+    return np.where(a > 0, 1 / (1 + np.exp(-abs(a))), 1 - 1 / (1 + np.exp(-abs(a))))
+""",
+    "bce": """
+def f(logits, targets):
+    loss = (np.logaddexp(0, logits) - targets * logits).mean()
+    return loss, (sigmoid(logits) - targets) / logits.size
+""",
+    "softmax_cross_entropy": """
+def f(logits, targets):
+    rows = np.arange(len(logits))
+    a = logits - logits.max(axis=1, keepdims=True)
+    log_s = a - np.log(np.exp(a).sum(axis=1, keepdims=True))
+    d = np.exp(log_s)
+    d[rows, targets] -= 1
+    return -log_s[rows, targets].mean(), d / len(logits)
+""",
+}
+
+# What is replaced, by what, and what the message must say. After ~ comes a regular expression.
+PLANTED = {
+    "sigmoid": [
+        (r"~np.where.*", "1 / (1 + np.exp(-a))", "gives a warning: overflow"),
+        (r"~np.where.*", "np.exp(a) / (1 + np.exp(a))", r"must be 0 and 1; they are \[ 0. nan\]: an overflow"),
+        (r"~np.where.*", "1 / (1 + np.exp(a))", "sign in the exponent is turned"),
+        (r"~np.where.*", "np.tanh(a)", "that is tanh"),
+    ],
+    "bce": [
+        (".mean()", ".sum()", "the loss is a sum, though"),
+        ("loss = ", "loss = -", "the loss has the wrong sign"),
+        (" / logits.size", "", "dlogits is not divided by the number of elements"),
+        (r"~\(np.logaddexp.*\).mean", "(-np.log(np.where(targets > 0, sigmoid(logits), 1 - sigmoid(logits)))).mean", "log\\(1 \\+ exp\\(a\\)\\)"),
+        ("loss, (", "loss, -(", "dlogits has the wrong sign"),
+        ("(sigmoid(logits) - targets)", "(sigmoid(logits) - targets) * sigmoid(logits) * sigmoid(-logits)", "slope too many"),
+    ],
+    "softmax_cross_entropy": [
+        (" - logits.max(axis=1, keepdims=True)", "", r"exp\(1000\) overflows"),
+        ("np.exp(a).sum(axis=1", "np.exp(a).sum(axis=0", "sums over the batch"),
+        ("d[rows, targets] -= 1", "pass", "1 must be taken off"),
+        ("d / len(logits)", "d", "dlogits is not divided by N"),
+    ],
+}  # fmt: skip

@@ -1,0 +1,119 @@
+"""What the explorers' tests share: states drawn at random, the model behind a page, and places in a drawing."""
+
+import numpy as np
+
+from gru_lib.widgets import EXPLORERS
+from gru_lib.widgets._traits import Line, Natural, Number, Numbers, OneOf, Permutation, Whole, Wholes
+
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+ALL = sorted(EXPLORERS)
+
+
+def random_explorer(name, seed, **more):
+    """An explorer in a state drawn over its whole range."""
+    rng = np.random.default_rng(seed)
+    state = {}
+    for key, trait in EXPLORERS[name].class_traits(sync=True).items():
+        if isinstance(trait, Whole):
+            state[key] = int(rng.integers(trait.min, trait.max + 1))
+        elif isinstance(trait, Permutation):
+            state[key] = rng.permutation(trait.length).tolist()
+        elif isinstance(trait, Natural):
+            state[key] = str(int(rng.integers(0, 2 ** (trait.bits - 1))) * 2 + 1 >> int(rng.integers(0, trait.bits)))
+        elif isinstance(trait, Wholes):
+            state[key] = rng.integers(trait.min, trait.max + 1, trait.length).tolist()
+        elif isinstance(trait, Numbers):
+            state[key] = np.round(rng.uniform(trait.min, trait.max, trait.length), 2).tolist()
+        elif isinstance(trait, Number):
+            state[key] = round(rng.uniform(trait.min, trait.max), 3)
+        elif isinstance(trait, Line):
+            state[key] = "".join(rng.choice(list("aeinst ,=(")) for _ in range(trait.length // 2)) + "7"
+        elif isinstance(trait, OneOf) and key != "lang":
+            state[key] = trait.values[rng.integers(len(trait.values))]
+    return EXPLORERS[name](**(state | more))
+
+
+def state_in(page, name):
+    """The state of the first explorer of the page."""
+    keys = [key for key in EXPLORERS[name].keys_of_state() if key != "lang"]
+    return page.evaluate(
+        """keys => {
+      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
+      return Object.fromEntries(keys.map(key => [key, model.get(key)]));
+    }""",
+        keys,
+    )
+
+
+def put(page, state):
+    """Set keys of the model of the first explorer from outside, as Python would."""
+    page.evaluate(
+        """state => {
+      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
+      for (const [key, value] of Object.entries(state)) model.set(key, value);
+    }""",
+        state,
+    )
+
+
+# A clock ten times as fast, for movements that take 0.4 s each.
+FAST = """<script>{
+  const [now, frame] = [performance.now.bind(performance), requestAnimationFrame];
+  performance.now = () => 10 * now();
+  window.requestAnimationFrame = (draw) => frame((time) => draw(10 * time));
+}</script>"""
+
+# What of an explorer is on paper.
+PRINTED = {"svg": True, ".ex-say": True, "input": False, ".ex-presets": False}
+
+
+def set_folds(page, unfolded):
+    page.evaluate("open => document.querySelectorAll('details').forEach(d => { d.open = open; })", unfolded)
+
+
+def same_state(a, b, digits=1e-6):
+    assert a.keys() == b.keys()
+    for key, value in a.items():
+        if isinstance(value, str | bool):
+            assert value == b[key], key
+        else:
+            np.testing.assert_allclose(b[key], value, rtol=digits, atol=digits, err_msg=key)
+
+
+# ------------------------------------------------------------------------------------------------ in a drawing
+
+
+def layout_of(page, data):
+    """The layout of an explorer's JSON that the page draws by."""
+    return data["layout"]["slim" if page.viewport_size["width"] < 560 else "wide"]
+
+
+def at_point(page, drawing, x, y):
+    """The place on the page of a point of a drawing, given in the drawing's own units."""
+    box = page.locator(drawing).bounding_box()
+    zoom = box["width"] / page.evaluate("one => document.querySelector(one).viewBox.baseVal.width", drawing)
+    return box["x"] + zoom * x, box["y"] + zoom * y
+
+
+def at_column(page, data, t, row, share):
+    """The place on the page of column t in a row of the drawing .ex-rows; share 0 is the row's top, 1 its bottom."""
+    layout = layout_of(page, data)
+    place = layout[row]
+    top, high = (place["y"] - place["half"], 2 * place["half"]) if "half" in place else (place["y"], place["high"])
+    return at_point(page, ".ex-rows", layout["left"] + (t - 0.5) * layout["column"], top + share * high)
+
+
+def drag(page, *places):
+    """Press at the first place, move over the others, release at the last."""
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place)
+    page.mouse.up()
+
+
+def gru_for_page(p):
+    """The parameters of a GRU as gru-math.mjs takes them."""
+    names = [f"W_{a}{g}" for a in "xh" for g in "rzn"] + ["b_r", "b_z", "b_n"] + ["b_hn"] * p.reset_after
+    options = {"reset_after": p.reset_after, "convention": p.convention}
+    return {name: getattr(p, name).tolist() for name in names} | options

@@ -1,0 +1,419 @@
+"""The gate explorer (chapter 4): its step is gru_step's, in Python and in the page; and its own controls."""
+
+import ipywidgets
+import numpy as np
+import pytest
+from explorers import PHONE, WIDE, at_point, drag, gru_for_page, layout_of, put, state_in
+from traitlets import TraitError
+
+from gru_lib import gru_init, gru_step
+from gru_lib.widgets import GateExplorer
+from gru_lib.widgets.gate import GATE
+
+VARIANTS = [(convention, reset) for convention in ("keep", "write") for reset in ("before", "after")]
+
+
+# ------------------------------------------------------------------------------------------------ in Python
+
+
+def random_state(seed, convention="keep", reset="before"):
+    """A state of the gate explorer, drawn over its whole range."""
+    rng = np.random.default_rng(seed)
+    state = {"x": rng.uniform(-1, 1), "h_prev": rng.uniform(-1, 1), "convention": convention, "reset": reset}
+    for key in GATE["start"]:
+        if key.startswith(("W_", "b_")):
+            state[key] = rng.uniform(-3, 3)
+    return state
+
+
+@pytest.mark.parametrize(("convention", "reset"), VARIANTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_gate_explorer_computes_what_gru_step_computes(seed, convention, reset):
+    state = random_state(seed, convention, reset)
+    gate = GateExplorer(**state)
+    p = gru_init(np.random.default_rng(0), 1, 1, reset_after=reset == "after", convention=convention)
+    for key in set(state) - {"x", "h_prev", "convention", "reset"} - ({"b_hn"} if reset == "before" else set()):
+        getattr(p, key)[:] = state[key]
+    h, cache = gru_step([[state["x"]]], [[state["h_prev"]]], p)
+    assert [gate.r, gate.z, gate.n, gate.h] == [cache.r.item(), cache.z.item(), cache.n.item(), h.item()]
+
+
+def test_defaults_already_show_something():
+    gate = GateExplorer()
+    assert (gate.x, gate.h_prev, gate.convention, gate.reset) == (0.5, 0.7, "keep", "before")
+    assert [round(v, 3) for v in (gate.r, gate.z, gate.n, gate.h)] == [0.792, 0.589, -0.325, 0.279]
+
+
+@pytest.mark.parametrize("gate_name", ["r", "z"])
+@pytest.mark.parametrize("share", [0.001, 0.25, 0.99, 0.9999])
+def test_setting_a_gate_moves_its_bias_and_nothing_else(gate_name, share):
+    gate = GateExplorer()
+    before = gate.state()
+    setattr(gate, gate_name, share)
+    assert getattr(gate, gate_name) == share
+    bias = getattr(gate, f"b_{gate_name}")
+    again = GateExplorer(**{f"b_{gate_name}": bias})
+    assert getattr(again, gate_name) == pytest.approx(share, rel=1e-12)
+    assert {k for k, v in gate.state().items() if v != before[k]} == {f"b_{gate_name}"}
+
+
+def test_gates_follow_when_the_state_changes():
+    gate = GateExplorer()
+    seen = []
+    gate.observe(lambda change: seen.append((change["name"], change["new"])), ["z", "h"])
+    gate.h_prev = -0.4
+    assert dict(seen) == {"z": gate.z, "h": gate.h}
+    assert gate.z == GateExplorer(h_prev=-0.4).z
+
+
+def test_one_unit_resets_differ_only_through_b_hn():
+    """What the explorer says below its switch."""
+    for seed in range(5):
+        state = random_state(seed)
+        both = [GateExplorer(**{**state, "b_hn": 0, "reset": reset}).n for reset in ("before", "after")]
+        assert both[0] == pytest.approx(both[1], abs=1e-15)
+        after = GateExplorer(**{**state, "reset": "after"})
+        expected = np.tanh(np.arctanh(both[0]) + after.r * state["b_hn"])
+        assert after.n == pytest.approx(expected, abs=1e-12)
+
+
+def test_several_units_resets_differ_without_b_hn():
+    rng = np.random.default_rng(0)
+    before, after = gru_init(rng, 1, 2), gru_init(rng, 1, 2, reset_after=True)
+    for p in (before, after):
+        p.W_x[:], p.W_h[:] = 0.5, np.arange(12).reshape(2, 6) / 6
+    after.b_hn[:] = 0
+    x, h = [[0.5]], [[0.7, -0.3]]
+    assert abs(gru_step(x, h, before)[0] - gru_step(x, h, after)[0]).max() > 1e-3
+
+
+def test_linked_slider_and_explorer_follow_each_other():
+    gate, slider = GateExplorer(), ipywidgets.FloatSlider(min=0.001, max=0.999, step=0.001)
+    link = ipywidgets.link((gate, "z"), (slider, "value"))
+    assert slider.value == gate.z
+    slider.value = 0.9
+    assert gate.z == 0.9
+    gate.x = -0.5
+    assert slider.value == gate.z != 0.9
+    link.unlink()
+
+
+def test_explorer_composes_in_boxes_and_interactive_output():
+    gate, said = GateExplorer(), []
+    out = ipywidgets.interactive_output(lambda gate: said.append(gate["h"]), {"gate": gate})
+    gate.h_prev = 0.1
+    assert said[-1] == gate.h
+    assert ipywidgets.HBox([gate, out]).children == (gate, out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"x": 3}, TraitError, r"GateExplorer: x must be a number in \[-1, 1\]; got 3\."),
+        ({"x": "a"}, TraitError, r"x must be a number in \[-1, 1\]; got 'a'"),
+        ({"x": float("nan")}, TraitError, "x must be a number .* got nan"),
+        ({"W_xr": True}, TraitError, r"W_xr must be a number in \[-4, 4\]; got True"),
+        ({"reset": "inside"}, TraitError, "reset must be one of 'before', 'after'; got 'inside'"),
+        ({"lang": "fr"}, TraitError, "lang must be one of '', 'en', 'zh'; got 'fr'"),
+        ({"z": 1.0}, TraitError, "z must be a number strictly between 0 and 1; got 1.0"),
+        ({"z": 1 - 1e-12}, TraitError, "needs b_z = 27.6, beyond ±16"),
+        ({"n": 0.5}, TypeError, "n is computed from the state and cannot be set"),
+        ({"w": 0.5}, TypeError, "no argument 'w'; it takes x, h_prev, W_xr"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        GateExplorer(**arguments)
+
+
+def test_refused_value_leaves_the_explorer_as_it_was():
+    gate = GateExplorer()
+    before = gate.value
+    for name, value in [("x", 2), ("z", 1), ("reset", "x")]:
+        with pytest.raises(TraitError):
+            setattr(gate, name, value)
+    assert gate.value == before
+
+
+def test_numpy_numbers_are_numbers():
+    assert GateExplorer(x=np.float32(0.25), h_prev=np.int64(1)).state()["x"] == 0.25
+
+
+# ------------------------------------------------------------------------------------------------ in the page
+
+
+@pytest.mark.parametrize("convention", ["keep", "write"])
+@pytest.mark.parametrize("reset_after", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_javascript_gru_step_equals_python(maths, seed, reset_after, convention):
+    D, H, N = 3, 5, 4
+    rng = np.random.default_rng(seed)
+    p = gru_init(rng, D, H, reset_after=reset_after, convention=convention)
+    p.flat[:] = rng.normal(size=p.size) * 2
+    x, h_prev = rng.normal(size=(N, D)), rng.uniform(-1, 1, size=(N, H))
+    h, cache = gru_step(x, h_prev, p)
+    q = gru_for_page(p)
+    for i in range(N):
+        got = maths("gruStep", x[i].tolist(), h_prev[i].tolist(), q)
+        keep, write = (cache.z, cache.not_z) if convention == "keep" else (cache.not_z, cache.z)
+        wanted = {"r": cache.r, "z": cache.z, "n": cache.n, "h": h, "keep": keep, "write": write}
+        for name, array in wanted.items():
+            np.testing.assert_allclose(got[name], array[i], rtol=0, atol=1e-12, err_msg=name)
+
+
+def test_javascript_sigmoid_is_exact_at_both_ends(maths):
+    values = [-800.0, -40.0, -1.0, 0.0, 1.0, 40.0, 800.0]
+    with np.errstate(over="ignore"):
+        wanted = [1 / (1 + np.exp(-a)) for a in values]
+    np.testing.assert_allclose([maths("sigmoid", a) for a in values], wanted, rtol=1e-15, atol=0)
+
+
+def test_javascript_logit_undoes_the_sigmoid(maths):
+    for p in [0.001, 0.25, 0.5, 0.999]:
+        assert maths("sigmoid", maths("logit", p)) == pytest.approx(p, rel=1e-14)
+
+
+@pytest.mark.parametrize(("convention", "reset"), VARIANTS)
+def test_page_computes_what_the_widget_computes(inside, convention, reset):
+    gate = GateExplorer(**random_state(4, convention, reset))
+    found = inside("gate")("gateStep", gate.state())
+    for name in "rznh":
+        assert found[name] == pytest.approx(getattr(gate, name), abs=1e-12), name
+    past = gate.r * (gate.h_prev * gate.W_hn + (gate.b_hn if reset == "after" else 0))
+    assert found["past"] == pytest.approx(past, abs=1e-12), "what the wire from the old state brings the candidate"
+
+
+def whole_state(page):
+    return state_in(page, "gate")
+
+
+def shown(page, key):
+    """A number beside a slider."""
+    return float(page.locator(f"[data-value={key}]").inner_text().replace("−", "-"))
+
+
+def slider(page, key):
+    return page.locator(f"input[data-key={key}]")
+
+
+def test_mouse_drags_a_slider(visit):
+    page = visit()
+    box = slider(page, "x").bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.75, y)  # x = 0.5 stands at three quarters
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.25, y, steps=8)
+    page.mouse.up()
+    assert whole_state(page)["x"] == pytest.approx(-0.5, abs=0.05)
+    assert shown(page, "x") == pytest.approx(whole_state(page)["x"], abs=5e-4)
+    expected = GateExplorer(x=whole_state(page)["x"])
+    assert f"= −{abs(expected.n):.3f}" in page.locator(".ex-equations").inner_text().replace("\n", " ")
+
+
+def test_arrow_keys_move_a_slider_by_its_step(visit):
+    page = visit()
+    for key, step in (("x", 0.01), ("h_prev", 0.01), ("r", 0.001), ("z", 0.001)):
+        before = shown(page, key)
+        slider(page, key).focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowLeft")
+        assert shown(page, key) == pytest.approx(before - 3 * step, abs=1e-9)
+        assert slider(page, key).get_attribute("aria-valuetext") == f"{before - 3 * step:.3f}"
+
+
+def test_gate_slider_sets_the_bias_alone(visit):
+    page = visit()
+    before = whole_state(page)
+    slider(page, "z").focus()
+    page.keyboard.press("End")
+    after = whole_state(page)
+    assert {key for key in after if after[key] != before[key]} == {"b_z"}
+    assert GateExplorer(**after).z == pytest.approx(0.999, abs=1e-12)
+    page.locator(".ex-say", has_text="Keeps 99.9\u00a0%").wait_for()
+
+
+PRESETS = {"typical": (None, None), "copy": (0.999, None), "overwrite": (0.001, 0.999), "restart": (0.001, 0.001)}
+
+
+@pytest.mark.parametrize("convention", ["keep", "write"])
+def test_presets_set_gates_and_nothing_else(visit, convention):
+    page = visit(GateExplorer(x=-0.3, W_xz=0.5, convention=convention), reduced_motion="reduce")
+    typical = GateExplorer(x=-0.3)
+    for name, (keep, reset) in PRESETS.items():
+        before = whole_state(page)
+        button = page.locator(f"[data-preset={name}]")
+        button.click()
+        after = whole_state(page)
+        gates = {"W_xr", "W_hr", "b_r", "W_xz", "W_hz", "b_z"}
+        assert {key for key in after if after[key] != before[key]} <= gates
+        assert button.get_attribute("aria-pressed") == "true"
+        assert page.locator("[aria-pressed=true]").count() == 1
+        gate = GateExplorer(**after)
+        share = gate.z if convention == "keep" else 1 - gate.z
+        assert share == pytest.approx(typical.z if keep is None else keep, abs=1e-3)
+        assert gate.r == pytest.approx(typical.r if reset is None else reset, abs=1e-3)
+
+
+def test_forget_and_restart_turns_the_candidate_round(visit):
+    """The default state shows the point: with the past closed off, n changes sign."""
+    page = visit(reduced_motion="reduce")
+    assert GateExplorer(**whole_state(page)).n < -0.3
+    page.locator("[data-preset=restart]").click()
+    assert round(GateExplorer(**whole_state(page)).n, 2) == 0.5
+
+
+def test_start_again_restores_the_first_state(visit):
+    page = visit(GateExplorer(x=0.1, z=0.3), reduced_motion="reduce")
+    before = whole_state(page)
+    page.locator("[data-preset=overwrite]").click()
+    page.locator("input[value=write]").check()
+    slider(page, "x").focus()
+    page.keyboard.press("Home")
+    page.locator("[data-again]").click()
+    assert whole_state(page) == before
+
+
+# A clock that moves by 20 ms with every frame asked for, however long this machine takes for one.
+BY_FRAMES = """<script>{
+  const frame = requestAnimationFrame;
+  let now = 0;
+  performance.now = () => now;
+  window.requestAnimationFrame = (draw) => frame(() => draw((now += 20)));
+}</script>"""
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_presets_glide_and_reduced_motion_jumps(visit, motion):
+    page = visit(before=BY_FRAMES, reduced_motion=motion)
+    path = page.evaluate("""async () => {
+      const z = document.querySelector('[data-value=z]'), path = [z.textContent];
+      document.querySelector('[data-preset=overwrite]').click();
+      for (path.push(z.textContent); path.at(-1) !== '0.001'; path.push(z.textContent)) {
+        await new Promise(requestAnimationFrame);
+      }
+      return path.map(Number);
+    }""")
+    assert (path[0], path[-1]) == (0.589, 0.001)
+    assert path == sorted(path, reverse=True)
+    between = [v for v in path if 0.001 < v < 0.589]
+    assert len(between) > 5 if motion == "no-preference" else path == [0.589, 0.001]
+
+
+def test_convention_keeps_the_weights_and_negating_restores_the_state(visit):
+    page = visit(reduced_motion="reduce")
+    state = page.locator(".ex-equations b.ex-h")
+    before, weights = state.inner_text(), whole_state(page)
+    page.locator("input[value=write]").check()
+    assert whole_state(page) == {**weights, "convention": "write"}
+    assert state.inner_text() != before
+    assert page.locator(".ex-tag").all_text_contents() == ["keep 1 − z 0.411", "write z"]
+    page.locator("[data-flip]").click()
+    assert state.inner_text() == before
+
+
+def test_reset_switch_differs_only_through_b_hn(visit):
+    page = visit()
+    candidate = page.locator(".ex-equations b.ex-n")
+    before = candidate.inner_text()
+    page.locator(".ex-choice label", has_text="after").click()
+    assert candidate.inner_text() != before
+    put(page, {"b_hn": 0})
+    assert candidate.inner_text() == before
+    assert "differ only by the term" in page.locator(".ex-note").inner_text()
+
+
+def test_radio_buttons_answer_the_keyboard(visit):
+    page = visit()
+    page.locator("input[data-choice=reset]:checked").focus()
+    page.keyboard.press("ArrowRight")
+    assert whole_state(page)["reset"] == "after"
+
+
+def drag_handle(page, row, to, touch=False):
+    """Take hold of a block on a number line and pull it to the value `to` of the axis."""
+    handle = page.locator(f".ex-grab[data-row={row}]")
+    handle.scroll_into_view_if_needed()
+    box, width = handle.bounding_box(), layout_of(page, GATE)["W"]
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    margin = 26 if width < 560 else 62
+    goal, _ = at_point(page, ".ex-lines", margin + (to + 1) / 2 * (width - 2 * margin), 0)
+    points = [x + (goal - x) * i / 6 for i in range(7)]
+    if not touch:
+        return drag(page, *((at, y) for at in points))
+    session = page.context.new_cdp_session(page)
+    send = lambda kind, at: session.send(  # noqa: E731
+        "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": at, "y": y}] if at else []}
+    )
+    send("touchStart", x)
+    for at in points:
+        send("touchMove", at)
+    send("touchEnd", None)
+
+
+@pytest.mark.parametrize("convention", ["keep", "write"])
+@pytest.mark.parametrize(("viewport", "touch"), [(WIDE, False), (PHONE, True)], ids=["mouse", "touch"])
+def test_handle_of_the_state_moves_z(visit, convention, viewport, touch):
+    page = visit(GateExplorer(convention=convention), viewport=viewport, has_touch=touch)
+    gate = GateExplorer(**whole_state(page))
+    drag_handle(page, "z", (gate.n + gate.h_prev) / 2, touch)
+    after = GateExplorer(**whole_state(page))
+    assert after.z == pytest.approx(0.5, abs=0.02)
+    assert (after.n, after.r) == (gate.n, gate.r)
+
+
+def test_handle_of_the_reset_moves_r(visit):
+    page = visit()
+    drag_handle(page, "r", 0.35)
+    assert GateExplorer(**whole_state(page)).r == pytest.approx(0.5, abs=0.02)
+    drag_handle(page, "r", -0.9)  # beyond zero: the gate closes, no further
+    assert GateExplorer(**whole_state(page)).r == pytest.approx(0.001, abs=1e-9)
+
+
+def test_pointer_beside_a_handle_moves_nothing(visit):
+    page = visit()
+    before = whole_state(page)
+    lines = page.locator(".ex-lines").bounding_box()
+    page.mouse.move(lines["x"] + 80, lines["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(lines["x"] + 300, lines["y"] + 50)
+    page.mouse.up()
+    assert whole_state(page) == before
+
+
+def test_words_in_the_drawing_do_not_overlap(visit):
+    """Texts of the cell, in every arrangement of the two switches and at both widths."""
+    overlaps = """() => {
+      const found = [];
+      for (const svg of document.querySelectorAll('svg.ex-cell')) {
+        const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+        texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+          const dx = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+          const dy = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+          if (dx > 1 && dy > 5) found.push([a, b, dx, dy]); // line boxes are taller than the letters
+        }));
+      }
+      return found;
+    }"""
+    cells = [
+        GateExplorer(x=-0.5, h_prev=-0.9, convention=convention, reset=reset)
+        for convention in ("keep", "write")
+        for reset in ("before", "after")
+    ]
+    for viewport in (WIDE, PHONE):
+        assert visit(*cells, viewport=viewport).evaluate(overlaps) == []
+
+
+def test_print_keeps_the_equations_and_the_lines(visit):
+    page = visit()
+    page.emulate_media(media="print")
+    for kept in (".ex-cell", ".ex-say", ".ex-lines", ".ex-equations"):
+        assert page.locator(kept).is_visible(), kept
+    for gone in (".ex-main", ".ex-switches", "details"):
+        assert not page.locator(gone).is_visible(), gone
+
+
+def test_sentence_follows_the_state(visit):
+    page = visit()
+    slider(page, "h_prev").focus()
+    page.keyboard.press("ArrowLeft")
+    page.locator(".ex-say", has_text=f"The state goes from 0.690 to {GateExplorer(h_prev=0.69).h:.3f}.").wait_for()

@@ -1,0 +1,64 @@
+"""The explorers' JavaScript is typed and linted: clean as it stands, red for a fault of either kind."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDGETS = Path("gru_lib") / "widgets"
+HOST = Path("book") / "_ext" / "afm_host.js"
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tools" / "lint_js.py"), str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The modules, the page's host and the settings, in a folder of their own."""
+    (tmp_path / WIDGETS).mkdir(parents=True)
+    (tmp_path / HOST).parent.mkdir(parents=True)
+    for path in [*(ROOT / WIDGETS).glob("*.mjs"), *(ROOT / WIDGETS).glob("*.json")]:
+        shutil.copy(path, tmp_path / WIDGETS)
+    shutil.copy(ROOT / HOST, tmp_path / HOST)
+    for name in ("jsconfig.json", ".oxlintrc.json"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+def test_modules_and_host_are_clean() -> None:
+    done = lint(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_file_asks_an_editor_for_its_types() -> None:
+    files = [*(ROOT / WIDGETS).glob("*.mjs"), ROOT / HOST]
+    assert [path.name for path in files if not path.read_text("utf-8").startswith("// @ts-check\n")] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "fault", "complaint"),
+    [
+        # A number where text belongs; a word that the JSON does not have; a type that is said nowhere.
+        (WIDGETS / "hold.mjs", 'export const planted = fixed("0.5");', "error TS2345"),
+        (WIDGETS / "hold.mjs", "export const planted = HOLD.words.en.nowhere;", "error TS2339"),
+        (WIDGETS / "hold.mjs", "export const planted = (v) => v;", "error TS7006"),
+        (HOST, "(function () { document.body.wide = 1; })();", "error TS2339"),
+        # What no type can tell: a comparison that converts, and a value that nobody uses.
+        (WIDGETS / "hold.mjs", "export const planted = (/** @type {number} */ v) => v == 1;", "eslint(eqeqeq)"),
+        (HOST, "(function () { let planted = 1; document.title = String(planted); })();", "eslint(prefer-const)"),
+    ],
+)
+def test_planted_fault_is_found(copy: Path, file: Path, fault: str, complaint: str) -> None:
+    with (copy / file).open("a", encoding="utf-8") as text:
+        text.write(f"{fault}\n")
+    done = lint(copy)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert complaint in done.stdout, done.stdout
+    assert file.name in next(line for line in done.stdout.splitlines() if complaint in line)

@@ -1,0 +1,69 @@
+"""The stored still pictures are what the explorers draw; ``python tools/stills.py`` draws them anew."""
+
+import re
+
+import pytest
+import stills
+
+from gru_lib.widgets._modules import STILLS
+
+WANTED = {explorer.still(): explorer for explorer in stills.wanted()}
+NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?")
+
+
+@pytest.fixture(scope="module")
+def studio(browser):
+    with stills.studio(browser) as page:
+        yield page
+
+
+def unlike(stored, drawn):
+    """The first line of two pictures that differs, or "". A number may differ by one in its last place.
+
+    Browsers may differ in the last bit of an exponential; a coordinate has two decimals, or fewer if they are zeros.
+    """
+    pairs = list(zip(stored.split("\n"), drawn.split("\n"), strict=False))
+    for old, new in pairs:
+        numbers = [[n.replace("−", "-") for n in NUMBER.findall(line)] for line in (old, new)]
+        if NUMBER.sub("#", old) != NUMBER.sub("#", new) or any(_differ(a, b) for a, b in zip(*numbers, strict=True)):
+            return f"{old}\n{new}"
+    return "" if stored.count("\n") == drawn.count("\n") else "one has more lines"
+
+
+def _differ(a, b):
+    decimals = max(len(n.partition(".")[2]) for n in (a, b))
+    return a != b and (decimals == 0 or abs(float(a) - float(b)) > 1.01 * 10**-decimals)
+
+
+@pytest.mark.parametrize("file", WANTED)
+def test_stored_still_is_what_the_explorer_draws(studio, file):
+    stored = (STILLS / file).read_text("utf-8")
+    assert unlike(stored, stills.draw(studio, WANTED[file])) == "", "run `python tools/stills.py`"
+
+
+def test_no_still_is_stored_that_nothing_shows():
+    assert {path.name for path in STILLS.iterdir()} == set(WANTED)
+
+
+def test_states_that_a_notebook_shows_are_found():
+    explorer = stills.EXPLORERS["gate"](x=-0.5, anchor="a")
+    output = {"output_type": "execute_result", "data": {"text/html": ["<p>", explorer.to_html(), "</p>"]}}
+    (found,) = stills.shown({"cells": [{"cell_type": "markdown"}, {"outputs": [output, {"output_type": "stream"}]}]})
+    assert found.state() == explorer.state()
+
+
+@pytest.mark.parametrize(
+    ("drawn", "same"),
+    [
+        ('<rect x="1.5" y="2"/>\nz = −0.250', True),
+        ('<rect x="1.51" y="1.99"/>\nz = −0.251', True),
+        ('<rect x="1.53" y="2"/>\nz = −0.250', False),
+        ('<rect x="1.5" y="3"/>\nz = −0.250', False),
+        ('<rect x="1.5" y="2"/>\nz = 0.250', False),
+        ('<rect x="1.5" y="2"/>\nz = −0.252', False),
+        ('<path x="1.5" y="2"/>\nz = −0.250', False),
+        ('<rect x="1.5" y="2"/>\nz = −0.250\n', False),
+    ],
+)
+def test_pictures_are_compared_to_the_last_place(drawn, same):
+    assert (unlike('<rect x="1.5" y="2"/>\nz = −0.250', drawn) == "") == same
