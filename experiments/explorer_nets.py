@@ -204,6 +204,20 @@ def as_lists(m: Bundle) -> Row:
     }
 
 
+def from_lists(net: Row) -> Bundle:
+    """The bundle back: the inverse of `as_lists`."""
+    D, H = np.shape(net["W_xr"])
+    m = bundle(
+        rnn=gru_init(np.random.default_rng(0), D, H), out=linear_init(np.random.default_rng(0), H, len(net["out"]["b"]))
+    )
+    for name, values in net.items():
+        if name != "out":
+            getattr(m.rnn, name)[:] = values
+    for name, values in net["out"].items():
+        getattr(m.out, name)[:] = values
+    return m
+
+
 PARTS: dict[str, Callable[[], Row]] = {"subtraction": subtraction, "sequence": sequence}
 
 

@@ -107,6 +107,7 @@ def reader(browser: Browser, windows: Callable[..., list[Page]]) -> Callable[[st
         idle = windows(forgets=True, **options)
         if idle:
             page = idle.pop()
+            page.goto("about:blank")  # what the page before still had to say is said before anybody listens again
         else:
             page = browser.new_context(**options).new_page()
             page.add_init_script(FORGET)

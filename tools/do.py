@@ -41,6 +41,8 @@ PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4")
 LINT = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
+    ("python", "-m", "mypy"),
+    ("python", "tools/lint_js.py"),
 )
 
 # What `clean` deletes, beside .venv.

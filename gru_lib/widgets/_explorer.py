@@ -137,5 +137,5 @@ class Explorer(anywidget.AnyWidget):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        data, metadata = super()._repr_mimebundle_(**kwargs)
+        data, metadata = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]  # None only without a front end
         return {**data, "text/html": self.to_html()}, metadata

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from traitlets import Enum, Float, TraitError, TraitType, Unicode
@@ -11,7 +11,7 @@ from traitlets import Enum, Float, TraitError, TraitType, Unicode
 __all__ = ["Line", "Natural", "Number", "Numbers", "OneOf", "Permutation", "Whole", "Wholes"]
 
 
-class Number(Float):
+class Number(Float[Any, Any]):
     """A trait for a real number between `min` and `max`, with an error that says what was expected."""
 
     def validate(self, obj: Any, value: Any) -> float:
@@ -35,14 +35,14 @@ class Whole(Number):
         return int(number)
 
 
-class Numbers(TraitType):
+class Numbers(TraitType[Any, Any]):
     """A trait for a list of `length` real numbers between `min` and `max`; arrays and tuples are taken as well."""
 
     def __init__(self, default: list[float], *, min: float, max: float, **kwargs: Any) -> None:
         self.length, self.min, self.max = len(default), min, max
         super().__init__(list(default), **kwargs)
 
-    def validate(self, obj: Any, value: Any) -> list[float]:
+    def validate(self, obj: Any, value: Any) -> list[Any]:
         """Return `value` as a list of floats, or raise TraitError."""
         try:
             numbers = np.asarray(value, dtype=float)
@@ -59,7 +59,7 @@ class Numbers(TraitType):
 class Wholes(Numbers):
     """A trait for a list of `length` whole numbers between `min` and `max`."""
 
-    def validate(self, obj: Any, value: Any) -> list[int]:
+    def validate(self, obj: Any, value: Any) -> list[Any]:
         """Return `value` as a list of ints, or raise TraitError."""
         numbers = super().validate(obj, value)
         if any(number != int(number) for number in numbers):
@@ -67,7 +67,7 @@ class Wholes(Numbers):
         return [int(number) for number in numbers]
 
 
-class Permutation(TraitType):
+class Permutation(TraitType[Any, Any]):
     """A trait for an order of `length` things: each of 0 … length − 1 once."""
 
     def __init__(self, default: list[int], **kwargs: Any) -> None:
@@ -87,7 +87,7 @@ class Permutation(TraitType):
         return order
 
 
-class Natural(TraitType):
+class Natural(TraitType[Any, Any]):
     """A trait for a whole number of at most `bits` bits, kept as decimal digits; ints and digits are taken."""
 
     def __init__(self, default: str, *, bits: int, **kwargs: Any) -> None:
@@ -105,16 +105,16 @@ class Natural(TraitType):
         return str(int(digits))
 
 
-class OneOf(Enum):
+class OneOf(Enum[Any]):
     """A trait for one of a few words, with an error that lists them."""
 
-    def error(self, obj: Any, value: Any, error: Exception | None = None, info: str | None = None) -> None:
+    def error(self, obj: Any, value: Any, error: Exception | None = None, info: str | None = None) -> NoReturn:
         """Raise TraitError in the library's words."""
-        words = ", ".join(repr(word) for word in self.values)
+        words = ", ".join(repr(word) for word in self.values or ())
         raise TraitError(f"{type(obj).__name__}: {self.name} must be one of {words}; got {value!r}.")
 
 
-class Line(Unicode):
+class Line(Unicode[Any, Any]):
     """A trait for a text of at most `length` characters; a reader may type anything."""
 
     def __init__(self, default: str, *, length: int, **kwargs: Any) -> None:
