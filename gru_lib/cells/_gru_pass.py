@@ -150,10 +150,8 @@ class GRUWorkspace(Workspace):
     def begin(self, p: Any, dstates: Sequence[Array]) -> None:
         """Take in dh_T, and lay the weights so that what goes back through them side by side is one product."""
         H, N = self.dh.shape
-        if p.reset_after:
-            self.W_h_times = times(np.concatenate((p.W_hn, p.W_h[:, : 2 * H]), axis=1), N)
-        else:
-            self.W_h_times, self.W_hn_times = times(p.W_h[:, : 2 * H].copy(), N), times(p.W_hn.copy(), N)
+        W_h = np.concatenate((p.W_hn, p.W_h[:, : 2 * H]), axis=1) if p.reset_after else p.W_h[:, : 2 * H].copy()
+        self.W_h_times, self.W_hn_times = times(W_h, N), times(p.W_hn.copy(), N)
         self.dh[:] = dstates[0].T
 
     def run(self, span: Span, dhs: Array, p: Any, mask: Array | None, h_mask: Array | None) -> Array:
@@ -162,15 +160,16 @@ class GRUWorkspace(Workspace):
         _factors(views.factors, span, p, mask)
         dh, dq, dq_r, da_n, dh_k, W_h_times = self.dh, self.dq, self.dq_r, self.da_n, self.dh_k, self.W_h_times
         five, four, from_dq, from_dh, back = self.five, self.four, self.from_dq, self.from_dh, self.back
-        backwards = reversed(range(span.now.start, span.now.stop))
-        for t, (factors, of_dq, of_dh, columns) in zip(backwards, views.steps(), strict=True):
+        W_hn_times = self.W_hn_times
+        backwards = zip(reversed(range(span.now.start, span.now.stop)), views.steps(), strict=True)
+        for t, (factors, of_dq, of_dh, columns) in backwards:
             dh += dhs[t]
             if p.reset_after:
                 np.multiply(factors, dh, out=five)
                 W_h_times(back, dh)
             else:
                 np.multiply(of_dh, dh, out=from_dh)
-                np.multiply(of_dq, self.W_hn_times(da_n, dq), out=from_dq)
+                np.multiply(of_dq, W_hn_times(da_n, dq), out=from_dq)
                 W_h_times(back, dh)
                 dh += dq_r
             if h_mask is not None:
