@@ -29,7 +29,7 @@ def _H(p: Any) -> int:
     return p.H
 
 
-@dataclass
+@dataclass(frozen=True)
 class Cell:
     """The functions of one kind of layer.
 
@@ -71,10 +71,9 @@ class Cell:
             return
         if self.forward is not None or self.backward is not None or self.step is None or self.step_backward is None:
             raise TypeError("Cell: give step and step_backward, or forward and backward, or all four.")
-        self.takes_h_mask = False
-        self.forward, self.backward = by_steps(
-            self.kind, self.step, self.step_backward, self.zeros, self.width, self.apart
-        )
+        passes = by_steps(self.kind, self.step, self.step_backward, self.zeros, self.width, self.apart)
+        for name, value in zip(("forward", "backward", "takes_h_mask"), (*passes, False), strict=True):
+            object.__setattr__(self, name, value)  # frozen once it is made
 
 
 _CELLS: dict[type[Params], Cell] = {}
