@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks import report, subtraction
 from benchmarks.contenders import CONTENDERS, Case
+from gru_lib.results import FOLDER
 
 SIZES = {
     "gru": [
@@ -207,6 +208,7 @@ def main() -> None:
     parser.add_argument("--linear", action="store_true", help="fit the time over a decade of T and of N")
     parser.add_argument("--pages", action=argparse.BooleanOptionalAction, help="measure only the built pages, or not")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for bench.json and bench.svg")
+    parser.add_argument("--store", metavar="NAME", help="write gru_lib/results/bench_NAME.json, not bench.json")
     a = parser.parse_args()
     if a.all:
         a.dtypes, a.threads, a.what, a.linear = ["float32", "float64"], [1, 2], ["train", "forward"], True
@@ -222,10 +224,10 @@ def main() -> None:
 
         found["pages"] = pages.measure()
     a.out.mkdir(parents=True, exist_ok=True)
-    name = "pages.json" if a.pages else "bench.json"
-    (a.out / name).write_text(json.dumps(found, indent=1) + "\n")
+    file = FOLDER / f"bench_{a.store}.json" if a.store else a.out / ("pages.json" if a.pages else "bench.json")
+    file.write_text(json.dumps(found, indent=1) + "\n")
     drawn = not a.pages and report.plot(found["results"], a.out / "bench.svg")
-    print(f"\nWritten: {a.out / name}" + (f", {a.out / 'bench.svg'}" if drawn else ""))
+    print(f"\nWritten: {file}" + (f", {a.out / 'bench.svg'}" if drawn else ""))
 
 
 if __name__ == "__main__":

@@ -1,283 +1,31 @@
-"""Training runs of chapter 19: tanh, GRU and LSTM on four tasks, under one protocol; one task with two budgets.
+"""Training runs of chapter 19, `gru_lib.models.comparison`: three cells on four tasks; one task with two budgets.
 
-Results are stored in ``comparison.json``. To rerun all tasks or some:
+Results are stored in ``gru_lib/results/comparison.json``. To rerun all tasks or some:
 
 ``python tools/environment.py python -m experiments.comparison [TASK …]``
 
-Every cell gets the same number of parameters, updates and sequences in a task. The learning rate is chosen on the
-validation set, from the same five and with the same two seeds; then each of ten other seeds is tested once, at the
-evaluation with its best validation score. Every run has its own seed, so any of them can be repeated alone. float32.
+The learning rate is chosen on the validation set, from the same five and with the same two seeds; then each of ten
+other seeds is tested once. Every run has its own seed, so any of them can be repeated alone.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments._store import as_stored, chosen, load, replace
-from gru_lib import Adam, Bundle, bundle, cell_of, elman_init, gru_init, linear_init, lstm_init, train
-from gru_lib.ops import bce_with_logits, linear_backward, linear_forward, softmax_cross_entropy
-from gru_lib.tasks.digits import as_sequence, digits
-from gru_lib.tasks.memory import parity_outside
-from gru_lib.tasks.sunspots import sunspots
-from gru_lib.tasks.text import english
+from gru_lib.models.comparison import CELLS, RATES, count, fit, tasks, units
+from gru_lib.results import FOLDER
 
-STORED = Path(__file__).with_suffix(".json")
-CELLS = ("tanh", "GRU", "LSTM")
-RATES = (0.001, 0.003, 0.01, 0.03, 0.1)
+STORED = FOLDER / "comparison.json"
 TUNING_SEEDS = (100, 101)
 SEEDS = range(10)
-EVALUATIONS = 12  # on the validation set, evenly over a training; one more at its end
 
-Array = NDArray[Any]
 Row = dict[str, Any]
-
-
-class Batch(NamedTuple):
-    """Sequences and targets, after every step or (with one step in `ys`) only after the last."""
-
-    xs: Array  # (T, N, D)
-    ys: Array  # (S, N) classes, or (S, N, 1) bits or numbers, for the last S steps
-
-
-@dataclass(frozen=True)
-class Task:
-    """A task, its size and its measure."""
-
-    D: int
-    K: int
-    N: int  # sequences in a batch
-    steps: int
-    budget: int  # parameters; each cell gets as many units as fit
-    kind: str  # "bit", "class" or "number"
-    measure: str
-    better: str  # "higher" or "lower"
-    draw: Callable[[np.random.Generator], Batch]  # a batch to train on
-    part: Callable[[str], Batch]  # "validation" or "test"
-
-
-def count(cell: str, D: int, K: int, H: int) -> int:
-    """Number of parameters of a cell with H units and its linear layer."""
-    blocks = {"tanh": 1, "GRU": 3, "LSTM": 4}[cell]
-    return blocks * (D * H + H * H + H) + H * K + K
-
-
-def units(cell: str, task: Task) -> int:
-    """The most units that fit into the task's budget."""
-    H = 1
-    while count(cell, task.D, task.K, H + 1) <= task.budget:
-        H += 1
-    return H
-
-
-def network(
-    rng: np.random.Generator, cell: str, D: int, K: int, H: int, *, b_z: float = 1.0, b_f: float = 1.0
-) -> Bundle:
-    """A cell with its usual initialisation, and a linear layer on every state."""
-    single = np.float32
-    rnn: Any
-    if cell == "tanh":
-        rnn = elman_init(rng, D, H, init="orthogonal", dtype=single)
-    elif cell == "LSTM":
-        rnn = lstm_init(rng, D, H, forget_bias=b_f, dtype=single)
-    else:
-        rnn = gru_init(rng, D, H, dtype=single)
-        rnn.b_z[:] = b_z
-    return bundle(rnn=rnn, out=linear_init(rng, H, K, dtype=single))
-
-
-def outputs(m: Bundle, xs: Array, last: int) -> tuple[Array, Any]:
-    """The linear layer's outputs of the `last` steps, (last, N, K), and what the backward pass needs."""
-    hs, _, tape = cell_of(m.rnn).forward(xs, None, m.rnn)
-    said, cache_out = linear_forward(hs[-last:], m.out)
-    return said, (hs, tape, cache_out)
-
-
-def loss_and_grads(m: Bundle, batch: Batch, kind: str) -> tuple[Any, Bundle]:
-    """Cross-entropy of bits or classes, or half the mean squared error of a number, and its gradient."""
-    last = len(batch.ys)
-    said, (hs, tape, cache_out) = outputs(m, batch.xs, last)
-    if kind == "bit":
-        loss, dsaid = bce_with_logits(said, batch.ys)
-    elif kind == "class":
-        loss, dsaid = softmax_cross_entropy(said, batch.ys)
-    else:
-        off = said - batch.ys
-        loss, dsaid = 0.5 * np.mean(off * off), off / off.size
-    dhs = np.zeros_like(hs)
-    dhs[-last:], out = linear_backward(dsaid, cache_out, m.out)
-    return loss, bundle(rnn=cell_of(m.rnn).backward(dhs, None, tape, m.rnn)[2], out=out)
-
-
-def score(m: Bundle, task: Task, batch: Batch) -> float:
-    """The task's measure of a network on a batch."""
-    said, _ = outputs(m, batch.xs, len(batch.ys))
-    if task.measure == "% right":
-        right = (said > 0) == (batch.ys > 0.5) if task.kind == "bit" else said.argmax(axis=-1) == batch.ys
-        return float(100 * right.mean())
-    if task.measure == "bits per character":
-        return float(softmax_cross_entropy(said, batch.ys)[0] / np.log(2))
-    return float(SCALE * np.sqrt(np.mean((said - batch.ys) ** 2)))  # root mean square error, in sunspots
-
-
-# ------------------------------------------------------------------------------------------------------- the tasks
-
-
-def parity_batch(rng: np.random.Generator, N: int = 32) -> Batch:
-    """Sequences of 0 1 < >, 40 steps: is the number of 1s outside < > odd? Asked after every step."""
-    batch = parity_outside(rng, N, 40)
-    return Batch(batch.xs.astype(np.float32), batch.ys.astype(np.float32))
-
-
-@cache
-def parity_part(name: str) -> Batch:
-    return parity_batch(np.random.default_rng({"validation": 10_001, "test": 10_002}[name]), 500)
-
-
-@cache
-def digit_part(name: str) -> Batch:
-    part = getattr(digits(), name)
-    return Batch(as_sequence(part.images, "row").astype(np.float32), part.labels[None])
-
-
-def digit_batch(rng: np.random.Generator) -> Batch:
-    xs, ys = digit_part("train")
-    chosen = rng.integers(0, xs.shape[1], 50)
-    return Batch(xs[:, chosen], ys[:, chosen])
-
-
-@cache
-def encoded(name: str) -> Array:
-    """A part of the text as tokens."""
-    text = english()
-    return np.asarray(text.encode(getattr(text, name)))
-
-
-def windows(name: str, starts: Array, T: int) -> Batch:
-    """T characters from each start, one-hot, and the next ones; the first fifth is read without asking for answers."""
-    tokens = encoded(name)
-    at = starts + np.arange(T + 1)[:, None]
-    eye = np.eye(english().V, dtype=np.float32)
-    return Batch(eye[tokens[at[:-1]]], tokens[at[1:]][T // 5 :])
-
-
-def text_batch(rng: np.random.Generator) -> Batch:
-    return windows("train", rng.integers(0, len(english().train) - 50, 32), 50)
-
-
-@cache
-def text_part(name: str) -> Batch:
-    """The part in pieces of 100 characters, every other one."""
-    return windows(name, np.arange(0, len(getattr(english(), name)) - 101, 200), 100)
-
-
-SCALE = 100.0  # sunspots in one unit of the net's input and output
-WARM = 20  # years at the start of a training window whose answers do not count
-
-
-@cache
-def sunspot_arrays() -> tuple[Array, Array]:
-    """Inputs and targets for the whole series as one sequence: (308, 1, 1)."""
-    numbers = (sunspots().numbers / SCALE).astype(np.float32)
-    return numbers[:-1, None, None], numbers[1:, None, None]
-
-
-def sunspot_batch(rng: np.random.Generator) -> Batch:
-    """Windows of 80 years from the training years."""
-    xs, ys = sunspot_arrays()
-    end = sunspots().part("train").stop - 1  # inputs whose target belongs to the training years
-    at = rng.integers(0, end - 80 + 1, 16) + np.arange(80)[:, None]
-    return Batch(xs[at, 0], ys[at, 0][WARM:])
-
-
-@cache
-def sunspot_part(name: str) -> Batch:
-    """One year ahead, each from all the years before it: a part's targets, read from 1700 on."""
-    xs, ys = sunspot_arrays()
-    part = sunspots().part(name)
-    first, stop = part.start - 1, part.stop - 1  # the target of input i is year i + 1
-    return Batch(xs[:stop], ys[first:stop])
-
-
-def tasks() -> dict[str, Task]:
-    """The tasks, by name. One of them twice, with another budget."""
-    V = english().V
-    return {
-        "parity": Task(4, 1, 32, 600, 1100, "bit", "% right", "higher", parity_batch, parity_part),
-        "digits": Task(8, 10, 50, 400, 3000, "class", "% right", "higher", digit_batch, digit_part),
-        "digits, 4 times the updates": Task(
-            8, 10, 50, 1600, 3000, "class", "% right", "higher", digit_batch, digit_part
-        ),
-        "text": Task(V, V, 32, 400, 38_700, "class", "bits per character", "lower", text_batch, text_part),
-        "sunspots": Task(1, 1, 16, 400, 520, "number", "sunspots", "lower", sunspot_batch, sunspot_part),
-    }
-
-
-# ---------------------------------------------------------------------------------------------------- the protocol
-
-
-def fit(
-    name: str, cell: str, rate: float, seed: int, *, steps: int | None = None, **start: float
-) -> tuple[Bundle, Row]:
-    """Train once and test at the best validation score; the processor time counts only the training.
-
-    Returns the network at that point, and its results. `start` is for `network`.
-    """
-    task = tasks()[name]
-    steps = steps or task.steps
-    rng = np.random.default_rng(seed)
-    m = network(rng, cell, task.D, task.K, units(cell, task), **start)
-    validation = task.part("validation")
-    sign = 1 if task.better == "higher" else -1
-    best: dict[str, Any] = {"score": -np.inf, "flat": m.flat.copy(), "step": 0}
-    spent = 0.0
-
-    def source() -> Iterator[Batch]:
-        while True:
-            yield task.draw(rng)
-
-    def timed(p: Bundle, batch: Batch) -> tuple[Any, Bundle]:
-        nonlocal spent
-        begin = time.process_time()
-        result = loss_and_grads(p, batch, task.kind)
-        spent += time.process_time() - begin
-        return result
-
-    taken = 0
-
-    def evaluate(p: Bundle) -> dict[str, float]:
-        nonlocal taken
-        taken += 1
-        value = score(p, task, validation)
-        if sign * value > best["score"]:
-            best.update(score=sign * value, flat=p.flat.copy(), step=taken * max(1, steps // EVALUATIONS))
-        return {"validation": value}
-
-    with contextlib.suppress(FloatingPointError):  # the rate was too high: the best network before that counts
-        train(
-            m,
-            timed,
-            source(),
-            Adam(m, rate),
-            steps=steps,
-            clip_norm=1.0,
-            evaluate=evaluate,
-            every=max(1, steps // EVALUATIONS),
-            progress=False,
-        )
-    m.flat[:] = best["flat"]
-    test = score(m, task, task.part("test"))
-    return m, {"validation": sign * best["score"], "test": test, "step": min(best["step"], steps), "seconds": spent}
 
 
 def run(name: str, cell: str, rate: float, seed: int) -> Row:

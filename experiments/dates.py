@@ -24,6 +24,7 @@ from gru_lib.io import save
 from gru_lib.layers import Seq2SeqParams
 from gru_lib.models.translator import exact_match, translate, translate_beam, translator_init, translator_loss
 from gru_lib.optim import linear_decay
+from gru_lib.results import FOLDER
 from gru_lib.tasks.dates import (
     FORMATS,
     ISO,
@@ -39,7 +40,7 @@ from gru_lib.tasks.dates import (
     split_days,
 )
 
-STORED = Path(__file__).with_suffix(".json")
+STORED = FOLDER / "dates.json"
 WEIGHTS = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-weights.json"
 SEEDS = range(3)
 E, H, N, LR, STEPS = 16, 32, 64, 0.02, 2000
@@ -233,8 +234,8 @@ def main(arguments: list[str]) -> None:
     for asked in chosen(arguments or names, [*names, *settings]):
         part, _, only = asked.partition(":")
         if part == "models":
-            save(STORED.with_name("dates_weak.npz"), weak_model(0).astype(np.float32))
-            save(STORED.with_name("dates_cut.npz"), cut_model(CUT, 0).astype(np.float32))
+            save(FOLDER / "dates_weak.npz", weak_model(0).astype(np.float32))
+            save(FOLDER / "dates_cut.npz", cut_model(CUT, 0).astype(np.float32))
         elif part == "weights":
             replace(WEIGHTS, json.dumps(weights(), ensure_ascii=False, separators=(",", ":")) + "\n")
         else:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,10 +34,11 @@ from gru_lib import (
     train,
 )
 from gru_lib.layers import BidirectionalParams
+from gru_lib.results import FOLDER
 from gru_lib.tasks.ahead import QUESTIONS, TOKENS, Batch, delayed, marks
 from gru_lib.tasks.digits import CLASSES, as_sequence, digits
 
-STORED = Path(__file__).with_suffix(".json")
+STORED = FOLDER / "deep.json"
 SEEDS = range(3)
 DTYPE = np.float32
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,11 +31,12 @@ from gru_lib import (
 from gru_lib.layers import DropoutMasks, dropout_backward, dropout_forward, dropout_mask
 from gru_lib.models.language_model import LMDropout, lm_bits, lm_init, lm_loss
 from gru_lib.models.reader import reader_accuracy, reader_init
+from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import Batch, checksum
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunks
 
-STORED = Path(__file__).with_suffix(".json")
+STORED = FOLDER / "dropout.json"
 KINDS = ("none", "zaremba", "variational", "naive")
 RATES = (0.05, 0.1, 0.25)
 SEEDS = range(3)

@@ -24,10 +24,11 @@ from experiments._store import chosen, make, seeded
 from gru_lib import Adam, Bundle, elman_init, gru_init, train
 from gru_lib.models.language_model import lm_bits, lm_init, lm_loss
 from gru_lib.optim import linear_decay
+from gru_lib.results import FOLDER
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk, Chunks, History
 
-STORED = Path(__file__).with_suffix(".json")
+STORED = FOLDER / "language_model.json"
 NET = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets" / "language-net.json"
 SEEDS = range(3)
 D, EPOCHS = 32, 8

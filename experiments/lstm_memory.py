@@ -12,7 +12,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,10 @@ from experiments._store import make_parts
 from experiments.three_stories import SOLVED, Draw, Row, right, single, task
 from gru_lib import Adam, Bundle, elman_init, gru_init, lstm_init, train
 from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import TASKS
 
-STORED = Path(__file__).with_suffix(".json")
+STORED = FOLDER / "lstm_memory.json"
 SEEDS, TUNING_SEEDS = range(10), range(100, 102)
 N, STEPS, LR = 32, 600, 0.01
 

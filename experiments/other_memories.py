@@ -34,10 +34,11 @@ from gru_lib import (
 )
 from gru_lib.cells import irnn_init, ntm_init, scrn_init, stack_rnn_init
 from gru_lib.models.reader import reader_accuracy, reader_loss
+from gru_lib.results import FOLDER
 from gru_lib.tasks.adding import adding
 from gru_lib.tasks.strings import brackets, copy, reverse
 
-STORED = Path(__file__).with_suffix(".json")
+STORED = FOLDER / "other_memories.json"
 NET = Path(__file__).parents[1] / "gru_lib" / "widgets" / "stack-net.json"
 SEEDS = range(5)
 Row = dict[str, Any]

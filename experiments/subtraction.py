@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,10 @@ import numpy as np
 from experiments._store import make_parts
 from gru_lib import SGD, Adam, elman_init, gru_init, lstm_init, train
 from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
+from gru_lib.results import FOLDER
 from gru_lib.tasks.subtraction import Batch, all_pairs, pick
 
-STORED = Path(__file__).with_suffix(".json")
+STORED = FOLDER / "subtraction.json"
 SEEDS = range(10)
 EPOCHS = 90
 SIZES = (34, 68)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,10 @@ from experiments._store import make_parts
 from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, train
 from gru_lib.cells import ablated_gru_init
 from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import TASKS, Batch, agreement
 
-STORED = Path(__file__).with_suffix(".json")
+STORED = FOLDER / "three_stories.json"
 SEEDS = range(10)
 H, N, LR = 16, 32, 0.01
 SOLVED = 0.99  # a task counts as solved from this share of right answers

@@ -1,4 +1,4 @@
-"""Remake tests/data/torch.npz and tests/data/keras.npz: what PyTorch and Keras compute in float64.
+"""Remake torch.npz and keras.npz in gru_lib/results: what PyTorch and Keras compute in float64.
 
 Needs `pip install torch==2.13.0 keras==3.15.1`, which the tests themselves do not. From the project's root:
 
@@ -6,7 +6,6 @@ Needs `pip install torch==2.13.0 keras==3.15.1`, which the tests themselves do n
 """
 
 import os
-from pathlib import Path
 
 os.environ["KERAS_BACKEND"] = "torch"
 
@@ -15,10 +14,11 @@ import numpy as np
 import torch
 from keras.src.backend.common import dtypes
 
+from gru_lib.results import FOLDER
+
 # Keras multiplies float64 matrices in float32 on every backend but TensorFlow. Here it shall not.
 dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"
 
-DATA = Path(__file__).parent / "data"
 T, N, D, H = 4, 3, 2, 3
 TORCH = {
     "gru": (torch.nn.GRU, {}),
@@ -82,14 +82,13 @@ def main():
         "lstm": layers.LSTM(H, return_sequences=True),
         "rnn": layers.SimpleRNN(H, return_sequences=True),
     }
-    DATA.mkdir(exist_ok=True)
     for file, cases in (
         ("torch.npz", {case: from_torch(*spec, case == "gru_padded") for case, spec in TORCH.items()}),
         ("keras.npz", {case: from_keras(layer, rng) for case, layer in found.items()}),
     ):
         arrays = {f"{case}/{name}": a for case, named in cases.items() for name, a in named.items()}
-        np.savez_compressed(DATA / file, **arrays)
-        print(file, (DATA / file).stat().st_size, "bytes")
+        np.savez_compressed(FOLDER / file, **arrays)
+        print(file, (FOLDER / file).stat().st_size, "bytes")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """What is timed side by side must be the same computation."""
 
 import json
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from benchmarks import __main__ as bench
 from benchmarks import parts, subtraction
 from benchmarks.contenders import CONTENDERS, Case
 
@@ -38,6 +40,17 @@ def test_the_floor_does_the_products_of_the_layer():
 def test_subtraction_is_timed_until_every_answer_is_right():
     steps, seconds = subtraction.to_perfect(3)
     assert 10 < steps < subtraction.MOST and seconds > 0
+
+
+def test_times_are_stored_where_chapter_11_reads_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, "FOLDER", tmp_path)
+    monkeypatch.setattr(bench, "side_by_side", lambda _: {"results": [1.5]})
+    monkeypatch.setattr(subtraction, "measure", dict)
+    monkeypatch.setattr(bench.report, "plot", lambda *_: False)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--no-pages", "--store", "own", "--out", str(tmp_path / "out")])
+    bench.main()
+    assert json.loads((tmp_path / "bench_own.json").read_text("utf8"))["results"] == [1.5]
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,17 @@
 """Chapter 18: what a beam guarantees and what it does not, and where wider is worse."""
 
-import json
-
 import numpy as np
 import pytest
 
 from experiments import dates
+from gru_lib import results
 from gru_lib.decode import beam_search, greedy
 from gru_lib.io import load
 from gru_lib.models.translator import translate_beam, translator_init
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.dates import ISO, WRITTEN, pairs
 
-STORED = json.loads(dates.STORED.read_text("utf8"))
+STORED = results.load("dates")
 
 
 def random_tree(seed, V=4, scale=1.5):
@@ -64,7 +63,7 @@ def test_a_beam_is_at_least_greedy_search_if_it_holds_its_beginning():
 
 def model(name, **options):
     p = translator_init(np.random.default_rng(0), dates.E, dates.H, **options)
-    load(dates.STORED.with_name(f"dates_{name}.npz"), p)
+    load(results.path(f"dates_{name}"), p)
     return p.astype(np.float64)
 
 

@@ -1,14 +1,15 @@
 """Chapter 19: the stored comparison is complete, keeps to its protocol, and can be made again."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from experiments import comparison
-from gru_lib.tasks.sunspots import TEST_FROM, VALIDATION_FROM, Series, sunspots
+from gru_lib import results
 
-STORED = json.loads(comparison.STORED.read_text("utf8"))
+STORED = results.load("comparison")
 
 
 def test_stored_results_hold_every_task_and_cell_with_ten_seeds():
@@ -37,9 +38,9 @@ def test_a_training_made_anew_gives_what_is_stored(name, cell):
 
 
 def test_a_shortened_comparison_is_stored_like_the_long_one(tmp_path, monkeypatch):
-    short = {"digits": comparison.tasks()["digits"]}
-    short["digits"] = comparison.Task(**short["digits"].__dict__ | {"steps": 12})
-    monkeypatch.setattr(comparison, "tasks", lambda: short)
+    short = {"digits": replace(comparison.tasks()["digits"], steps=12)}
+    for module in ("experiments", "gru_lib.models"):
+        monkeypatch.setattr(f"{module}.comparison.tasks", lambda: short)
     monkeypatch.setattr(comparison, "STORED", tmp_path / "out.json")
     monkeypatch.setattr(comparison, "SEEDS", range(2))
     monkeypatch.setattr(comparison, "RATES", (0.01, 1e6))  # the second is absurd, and must not be chosen
@@ -48,41 +49,6 @@ def test_a_shortened_comparison_is_stored_like_the_long_one(tmp_path, monkeypatc
     for cell in comparison.CELLS:
         assert row[cell].keys() == STORED["digits"][cell].keys() and row[cell]["rate"] == 0.01
         assert [run["step"] <= 12 for run in row[cell]["runs"]] == [True, True]
-
-
-def test_training_and_choosing_never_see_a_later_part_of_the_sunspots(monkeypatch):
-    def seen():
-        comparison.sunspot_arrays.cache_clear()
-        comparison.sunspot_part.cache_clear()
-        batch = comparison.sunspot_batch(np.random.default_rng(0))
-        return batch, comparison.sunspot_part("validation")
-
-    before, real = seen(), sunspots()
-    try:
-        for first, what in ((VALIDATION_FROM, (0,)), (TEST_FROM, (0, 1))):
-            changed = Series(real.years, np.where(real.years < first, real.numbers, -7.0))
-            monkeypatch.setattr(comparison, "sunspots", lambda changed=changed: changed)
-            after = seen()
-            for k in what:
-                np.testing.assert_array_equal(before[k].xs, after[k].xs)
-                np.testing.assert_array_equal(before[k].ys, after[k].ys)
-        assert (after[1].ys != -0.07).all()
-    finally:
-        comparison.sunspot_arrays.cache_clear()
-        comparison.sunspot_part.cache_clear()
-
-
-def test_parameters_are_counted_as_the_library_has_them():
-    for cell in comparison.CELLS:
-        m = comparison.network(np.random.default_rng(0), cell, 3, 2, 5)
-        assert m.size == comparison.count(cell, 3, 2, 5) and m.flat.dtype == np.float32
-
-
-def test_a_net_that_knows_nothing_needs_the_logarithm_of_the_alphabet():
-    task = comparison.tasks()["text"]
-    m = comparison.network(np.random.default_rng(0), "GRU", task.D, task.K, 2)
-    m.flat[:] = 0
-    assert comparison.score(m, task, task.part("validation")) == pytest.approx(np.log2(task.K), rel=1e-5)
 
 
 def test_parity_baseline_and_the_last_looks_on_text_are_as_the_chapter_says():

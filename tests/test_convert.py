@@ -1,7 +1,6 @@
 """Converters: what other frameworks compute from their parameters, we compute from ours."""
 
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,18 +14,18 @@ from gru_lib import (
     gru_forward,
     gru_init,
     linear_init,
+    results,
     stack,
     stack_backward,
     stack_forward,
 )
 
-DATA = Path(__file__).parent / "data"
 CELLS = ("gru", "lstm", "rnn")
 
 
-def cases(file, *cells):
+def cases(framework, *cells):
     """The stored cases of a framework: case -> {name: array}."""
-    with np.load(DATA / file, allow_pickle=False) as stored:
+    with np.load(results.path(framework), allow_pickle=False) as stored:
         found = {}
         for name in stored.files:
             case, _, array = name.partition("/")
@@ -70,7 +69,7 @@ def states_of(cell, a, h="h0", c="c0"):
 
 # ------------------------------------------------------------------------------------------------------------ PyTorch
 
-TORCH = cases("torch.npz", *CELLS)
+TORCH = cases("torch", *CELLS)
 
 
 @pytest.mark.parametrize("case", TORCH)
@@ -168,7 +167,7 @@ def test_torch_refuses_reset_before_because_nothing_equals_it():
 
 # -------------------------------------------------------------------------------------------------------------- Keras
 
-KERAS = cases("keras.npz", *CELLS)
+KERAS = cases("keras", *CELLS)
 
 
 @pytest.mark.parametrize("case", KERAS)

@@ -11,10 +11,9 @@ from gru_lib.layers import seq2seq_encode, seq2seq_step
 from gru_lib.models.translator import exact_match, translate, translator_init
 from gru_lib.tasks.dates import ISO, WRITTEN, encode, pairs, split_days
 from gru_lib.widgets import DatesExplorer
-from gru_lib.widgets._modules import assemble, classic, data
-from gru_lib.widgets.dates import DATES
+from gru_lib.widgets._modules import assemble, classic
+from gru_lib.widgets.dates import DATES, WEIGHTS
 
-WEIGHTS = data("dates-weights.json")  # of experiments/dates.py, and their accuracy
 NET = translator_init(
     np.random.default_rng(0), WEIGHTS["E"], WEIGHTS["H"], source=WRITTEN, target=ISO, feed=True, dtype=float
 )

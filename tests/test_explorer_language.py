@@ -14,10 +14,9 @@ from gru_lib.models.language_model import lm_bits, lm_init, lm_logits
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.text import english
 from gru_lib.widgets import LanguageExplorer
-from gru_lib.widgets._modules import classic, data
-from gru_lib.widgets.language import LANGUAGE, read_net, trained
+from gru_lib.widgets._modules import classic
+from gru_lib.widgets.language import LANGUAGE, NET, read_net, trained
 
-NET = data("language-net.json")
 LENGTH = LANGUAGE["limits"]["at"][1]
 
 READ = """((net, tokens) => {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import jupytext
@@ -10,8 +14,19 @@ import nbformat
 import notebooks
 import pytest
 from nbformat import NotebookNode
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 NAMES = notebooks.names()
+
+# What `pip install 'gru-lib[book]'` lets a notebook import.
+PROJECT = tomllib.loads((notebooks.ROOT / "pyproject.toml").read_text("utf8"))["project"]
+ASKED = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["book"]
+DISTRIBUTIONS = {canonicalize_name(Requirement(r).name) for r in ASKED}
+IMPORTABLE = {name for name, of in packages_distributions().items() if DISTRIBUTIONS & set(map(canonicalize_name, of))}
+IMPORTABLE |= set(sys.stdlib_module_names) | {"gru_lib"}
+FILES = {path.name for path in notebooks.BOOK.iterdir()}
+FOLDERS = {path.name for path in notebooks.ROOT.iterdir() if path.is_dir()}
 
 
 @pytest.fixture(params=NAMES)
@@ -48,6 +63,44 @@ def test_text_has_the_same_cells_and_the_notebook_says_so(name: str, notebook: N
     cells = [(c.cell_type, c.source, c.metadata) for c in text.cells]
     assert cells == [(c.cell_type, c.source, c.metadata) for c in notebook.cells]
     assert notebook.metadata.gru.text_sha256 == notebooks.fingerprint(text)
+
+
+def outside(source: str) -> set[str]:
+    """What a cell needs that the wheel and its extra `book` do not bring: modules, files of the project, `sys.path`."""
+    found, tree = set(), ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or "."]
+            found |= {m for m in modules if m.partition(".")[0] not in IMPORTABLE}
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path":
+            found.add("sys.path")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            first, *more = node.value.split("/")
+            if ".." in (first, *more) or node.value in FILES or (more and first in FOLDERS):
+                found.add(node.value)
+    return found
+
+
+def test_a_notebook_needs_nothing_but_the_wheel_and_its_extra(notebook: NotebookNode) -> None:
+    """So it runs in any folder."""
+    assert {what for cell in code(notebook) for what in outside(cell.source)} == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "needs"),
+    [
+        ('json.loads(Path("../experiments/dates.json").read_text("utf8"))', "../experiments/dates.json"),
+        ('np.load(f"../tests/data/{file}.npz")', "../tests/data/"),
+        ('open("gru_lib/results/dates.json")', "gru_lib/results/dates.json"),
+        ('open("references.bib")', "references.bib"),
+        ('Path("..") / "experiments"', ".."),
+        ("import sys\nsys.path.append(folder)", "sys.path"),
+        ("from benchmarks.ladder import RUNGS", "benchmarks.ladder"),
+        ("import torch", "torch"),
+    ],
+)
+def test_what_a_cell_needs_from_elsewhere_is_found(source: str, needs: str) -> None:
+    assert outside(source) == {needs}
 
 
 def test_what_prints_or_draws_has_stored_output(notebook: NotebookNode) -> None:

@@ -20,6 +20,8 @@ from packaging.utils import canonicalize_name
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
 
+from gru_lib.results import FOLDER
+
 ROOT = Path(__file__).resolve().parents[1]
 
 LIBRARY = ROOT / "gru_lib"
@@ -34,6 +36,7 @@ RANK = {
     "gradcheck": 1,
     "decode": 1,
     "io": 1,
+    "results": 1,
     "tasks": 1,
     "gates": 2,
     "cells": 2,
@@ -91,7 +94,7 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
     there = {p.stem.removeprefix("test_") for p in (ROOT / "tests").glob("test_*.py")}
     assert wanted - there == set()
     # And no file of a module or a chapter that is gone; the others are named after what else is in the project.
-    rest = {"project", "threads", "new_cell", "types", "notebooks_tool", "widgets", "live_notebook"}
+    rest = {"project", "threads", "new_cell", "types", "notebooks_tool", "results", "widgets", "live_notebook"}
     rest |= {p.name for p in ROOT.iterdir() if p.is_dir()}
     for folder in ("tools", "tests", "gru_lib/_core", "book/_ext"):
         rest |= {p.stem for p in (ROOT / folder).glob("[a-z]*.*")}
@@ -161,11 +164,11 @@ def test_wheel_runs_on_numpy_alone(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_wheel_has_every_file_the_library_reads(wheel: Path) -> None:
-    kinds = {".py", ".mplstyle", ".mjs", ".css", ".json", ".typed"}
-    wanted = {str(p.relative_to(ROOT)) for p in LIBRARY.rglob("*") if p.suffix in kinds or p.name == "py.typed"}
+    files = [p for p in LIBRARY.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    wanted = {p.relative_to(ROOT).as_posix() for p in files}
     with zipfile.ZipFile(wheel) as archive:
         assert wanted - set(archive.namelist()) == set()
-    assert "gru_lib/py.typed" in wanted
+    assert {"gru_lib/py.typed", "gru_lib/results/dates.json", "gru_lib/results/torch.npz"} <= wanted
 
 
 def pyproject() -> dict:
@@ -244,15 +247,13 @@ def test_readme_leads_from_every_chapter_to_its_tests_and_its_experiment() -> No
         assert "`gru_lib/" in modules
         assert "`tests/test_" in tests
         text = (ROOT / "book_text" / f"{chapter}.md").read_text("utf8")
-        loaded = set(re.findall(r"experiments/(\w+)\.(?:json|py)", text)) & experiments
+        loaded = set(re.findall(r"(?:results\.load\(\"|experiments[./])(\w+)", text)) & experiments
         assert set(re.findall(r"experiments/(\w+)\.py", experiment)) >= loaded, chapter
 
 
 def test_everything_stored_names_the_command_that_made_it() -> None:
     text = (ROOT / "experiments" / "README.md").read_text("utf8")
-    patterns = ("experiments/*.json", "experiments/*.npz", "benchmarks/**/*.json", "tests/data/*")
-    stored = {p.relative_to(ROOT).as_posix() for pattern in patterns for p in ROOT.glob(pattern)}
-    stored -= {path for path in stored if path.startswith("benchmarks/out/")}
+    stored = {p.relative_to(ROOT).as_posix() for p in FOLDER.iterdir() if p.suffix in (".json", ".npz")}
     words = {p.stem for p in (ROOT / "gru_lib" / "widgets").glob("*.mjs")}  # an explorer's own file holds its words
     widgets = (ROOT / "gru_lib" / "widgets").glob("*.json")
     stored |= {p.relative_to(ROOT).as_posix() for p in widgets if p.stem not in words}
@@ -265,8 +266,8 @@ def test_everything_stored_names_the_command_that_made_it() -> None:
         script = ROOT / (name if name.endswith(".py") else name.replace(".", "/") + ".py")
         source = (script if script.is_file() else script.with_suffix("") / "__main__.py").read_text("utf8")
         if name.startswith("experiments."):
-            made_beside_it = path == f"{name.replace('.', '/')}.json"
-            assert made_beside_it or Path(path).name in source or f'"{Path(path).stem.partition("-")[0]}"' in source
+            named_after_it = path == f"gru_lib/results/{name.partition('.')[2]}.json"
+            assert named_after_it or Path(path).name in source or f'"{Path(path).stem.partition("-")[0]}"' in source
             assert all(f'"{part}"' in source for part in parts)
 
 

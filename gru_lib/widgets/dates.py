@@ -11,6 +11,7 @@ from gru_lib.widgets._traits import Line, Whole
 __all__ = ["DatesExplorer"]
 
 DATES = data("dates.json")  # start, presets, layout and words
+WEIGHTS = data("dates-weights.json")  # of the trained net, and how it measures; made by experiments.dates
 _START, _LIMITS = DATES["start"], DATES["limits"]
 
 

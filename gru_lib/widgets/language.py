@@ -18,13 +18,14 @@ from gru_lib.widgets._traits import Line, Number, OneOf, Whole
 __all__ = ["LanguageExplorer", "read_net", "trained"]
 
 LANGUAGE = data("language.json")  # start, limits, layout, words; as language.mjs
+NET = data("language-net.json")  # the trained net in 8 bits, and how it measures; made by experiments.language_model
 _START = LANGUAGE["start"]
 
 
 @cache
 def trained() -> Bundle:
     """Return the trained net: a GRU of 192 units, its weights rounded to 8 bits, as `lm_init` makes it. float64."""
-    return read_net(data("language-net.json"))
+    return read_net(NET)
 
 
 def read_net(net: Mapping[str, Any]) -> Bundle:

@@ -1,0 +1,33 @@
+"""What the chapters load: results of long trainings, measured times, trained nets, and what other frameworks computed.
+
+The files stand beside this one, so a notebook finds them wherever the library is installed. ``experiments/README.md``
+says which command made each.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gru_lib._core.checks import check_choice
+
+__all__ = ["FOLDER", "load", "path"]
+
+FOLDER = Path(__file__).parent  # scripts store here
+
+
+def load(name: str) -> dict[str, Any]:
+    """Return stored results: ``load("dates")`` is what `dates.json` holds."""
+    found: dict[str, Any] = json.loads(_file("load", name, ".json").read_text("utf8"))
+    return found
+
+
+def path(name: str) -> Path:
+    """Return a file of stored arrays: ``path("dates_weak")`` for `gru_lib.load`, ``path("torch")`` for `np.load`."""
+    return _file("path", name, ".npz")
+
+
+def _file(where: str, name: str, suffix: str) -> Path:
+    check_choice(where, "name", name, tuple(sorted(file.stem for file in FOLDER.glob(f"*{suffix}"))))
+    return FOLDER / f"{name}{suffix}"

@@ -1,0 +1,32 @@
+"""What the chapters load: found by name, whatever the folder, and an unknown name is answered with those there are."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+
+from gru_lib import results
+
+
+def test_results_are_found_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert results.load("dates")["weak"]
+    with np.load(results.path("torch")) as arrays:
+        assert "gru/xs" in arrays.files
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("find", "suffix"), [(results.load, ".json"), (results.path, ".npz")])
+def test_an_unknown_name_is_answered_with_those_there_are(find, suffix):
+    known = sorted(p.stem for p in results.FOLDER.iterdir() if p.suffix == suffix)
+    assert len(known) > 3
+    message = f"{find.__name__}: name must be one of {', '.join(map(repr, known))}; got 'nonsense'."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        find("nonsense")
+
+
+@pytest.mark.parametrize("name", ["../results/dates", "dates.json", "", "dates_weak"])
+def test_only_a_name_from_the_list_is_loaded(name):
+    with pytest.raises(ValueError, match="name must be one of"):
+        results.load(name)
