@@ -6,7 +6,6 @@ each page's tests are a piece of their own, and each explorer's.
 """
 
 import json
-import os
 import re
 import sys
 import time
@@ -17,12 +16,12 @@ from xdist.scheduler import LoadScopeScheduling
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
-from environment import reproducible
+import environment
 
 from benchmarks import parts
 
 START = time.perf_counter()
-os.environ.update(reproducible())
+environment.fix(environment.asked())
 
 
 class ByFileOrPage(LoadScopeScheduling):
@@ -42,6 +41,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrP
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
     parser.addoption("--library", action="store_true", help="only tests that need no browser, book or notebook")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Called by pytest. nbval finds what not to compare, so `pytest --nbval book/04-gru-forward.ipynb` does all."""
+    if getattr(config.option, "nbval_sanitize_with", "") is None:
+        config.option.nbval_sanitize_with = str(Path(__file__).parent / "tests" / "nbval-sanitize.cfg")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

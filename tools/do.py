@@ -28,12 +28,7 @@ ENVIRONMENT = {
 }
 
 # A cell that takes 60 s where it is written (tools/notebooks.py) may take 180 on a slower or busier machine.
-NBVAL = (
-    "--nbval",
-    "--nbval-kernel-name=python3",
-    "--nbval-cell-timeout=180",
-    "--nbval-sanitize-with=tests/nbval-sanitize.cfg",
-)
+NBVAL = ("--nbval", "--nbval-cell-timeout=180")
 # As many processes as there are cores, but each may hold a browser. conftest.py says what stays together.
 PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4")
 

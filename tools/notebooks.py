@@ -19,7 +19,6 @@ import argparse
 import difflib
 import hashlib
 import json
-import os
 import re
 import shutil
 import sys
@@ -28,9 +27,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import environment
 import jupytext
 import nbformat
-from environment import reproducible
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
@@ -286,7 +285,7 @@ def main(arguments: list[str]) -> int:
     chosen = [n for n in names() if not stems or any(n.startswith(s) for s in stems)]
     if not chosen:
         parser.error(f"no notebook starts with {' or '.join(stems)}; there are {', '.join(map(short, names()))}")
-    os.environ.update(reproducible())
+    environment.fix()
     failed = kept = 0
     for i, name in enumerate(chosen, 1):
         try:

@@ -1,0 +1,78 @@
+"""tools/environment.py: which kernels a command gets, and nbval as it is called by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import notebooks
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+ROOT = Path(__file__).resolve().parents[1]
+SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
+
+
+def variables(**given: str) -> dict[str, str]:
+    """The environment of a command that tools/environment.py starts."""
+    command = (sys.executable, "tools/environment.py", sys.executable, "-c", SHOW)
+    outer = {k: v for k, v in os.environ.items() if k != "KERNELS"} | given
+    run = subprocess.run(command, cwd=ROOT, env=outer, capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def test_kernels_are_those_of_the_first_avx2_processors_unless_asked_otherwise() -> None:
+    for given in ({}, {"KERNELS": ""}, {"KERNELS": "avx2", "OPENBLAS_CORETYPE": "Zen"}):
+        assert variables(**given)["OPENBLAS_CORETYPE"] == "Haswell"
+
+
+def test_a_processors_own_kernels_are_left_to_it_and_all_else_is_fixed() -> None:
+    fixed, own = variables(), variables(KERNELS="own", OPENBLAS_CORETYPE="Haswell", NPY_DISABLE_CPU_FEATURES="FMA3")
+    assert not {"OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"} & set(own)
+    for name in ("OPENBLAS_NUM_THREADS", "PYTHONHASHSEED", "SOURCE_DATE_EPOCH"):
+        assert own[name] == fixed[name]
+
+
+def test_a_choice_that_is_not_offered_is_refused() -> None:
+    with pytest.raises(subprocess.CalledProcessError) as stopped:
+        variables(KERNELS="fast")
+    assert "KERNELS must be avx2 or own; got 'fast'." in stopped.value.stderr
+
+
+def test_notebooks_are_executed_with_the_stored_kernels_whatever_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setenv("KERNELS", "own")
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", "")  # put back afterwards, as all that is set here
+    monkeypatch.setattr(notebooks, "make", lambda *_, **__: seen.append(os.environ["OPENBLAS_CORETYPE"]) or "made")
+    notebooks.main(["04"])
+    assert seen == ["Haswell"]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A new folder inside the project, so that its conftest.py holds there."""
+    (ROOT / "_build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ROOT / "_build") as name:
+        yield Path(name)
+
+
+@pytest.mark.parametrize(("stored", "outcome"), [("4\n", "2 passed"), ("5\n", "1 failed, 1 passed")])
+def test_nbval_by_hand_needs_no_more_flags_and_compares(folder: Path, stored: str, outcome: str) -> None:
+    """A figure's coordinates are not compared, the rest is; called from another folder."""
+    drawing = "display({'image/svg+xml': '<svg width=\"2.5\"/>'}, raw=True)"
+    drawn = new_output("display_data", {"image/svg+xml": '<svg width="1.5"/>'})
+    cells = [
+        new_code_cell(drawing, execution_count=1, outputs=[drawn]),
+        new_code_cell("print(2 + 2)", execution_count=2, outputs=[new_output("stream", name="stdout", text=stored)]),
+    ]
+    nbformat.write(new_notebook(cells=cells, metadata=notebooks.METADATA), folder / "small.ipynb")
+    command = (sys.executable, "-m", "pytest", "-q", "--nbval", "small.ipynb")
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert outcome in run.stdout
