@@ -4,12 +4,12 @@ PY ?= python3
 
 DO = @command -v $(PY) >/dev/null || { echo "No $(PY) here. Install Python 3.11 or newer (Debian, Ubuntu: apt install python3 python3-venv)."; exit 1; }; $(PY) tools/do.py $@
 
-.PHONY: help book test notebooks take serve lab bench lint lock clean
+.PHONY: help book test notebooks take serve lab bench lint links release lock clean
 
-help book lint clean:
+help book lint links clean:
 	$(DO)
 
-test lab bench:
+test lab bench release:
 	$(DO) $(ARGS)
 
 notebooks take: # NB=04

@@ -1,8 +1,9 @@
 """Save and load parameters. Loading executes nothing, and checks sizes before it reads.
 
-Two formats, chosen by the file's suffix: ``.npz`` (NumPy's own, without pickle) and ``.safetensors`` (if that package
-is installed). Both hold the arrays under their names and a header that says what they are: a GRU that was trained as
-"keep" does not load into one that is "write". An ``.npz`` also has a checksum of every array, ``.safetensors`` none.
+Two formats, chosen by the file's suffix: ``.npz`` (NumPy's own, without pickle) and ``.safetensors`` (with
+``gru-lib[safetensors]``). Both hold the arrays under their names and a header that says what they are: a GRU that was
+trained as "keep" does not load into one that is "write". An ``.npz`` also has a checksum of every array,
+``.safetensors`` none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gru_lib._core.checks import check_instance
+from gru_lib._core.optional import needs
 from gru_lib._core.params import Bundle, Params
 
 __all__ = ["load", "save"]
@@ -53,7 +55,8 @@ def save(path: str | os.PathLike[str], p: Params) -> None:
     if _is_safetensors("save", path):
         if p.dtype.kind == "c":
             raise ValueError(f"save: p must be real for safetensors; got {p.dtype}. Use .npz.")
-        from safetensors.numpy import save as to_bytes
+        with needs(f"save: {path.name}", "safetensors", "safetensors"):
+            from safetensors.numpy import save as to_bytes
 
         arrays = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
         write_atomically(path, to_bytes(arrays, metadata={_HEADER: json.dumps(header)}))
@@ -171,7 +174,8 @@ def _parse_header(where: str, path: Path, text: str | bytes) -> Any:
 def _read_safetensors(
     where: str, path: Path, wanted: Mapping[str, Array], header_bytes: int
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    from safetensors import SafetensorError, safe_open
+    with needs(f"{where}: {path.name}", "safetensors", "safetensors"):
+        from safetensors import SafetensorError, safe_open
 
     _check_size(where, path, sum(a.nbytes for a in wanted.values()) + header_bytes + _NPY_BYTES * (len(wanted) + 2))
     kinds = {"F32": np.dtype(np.float32), "F64": np.dtype(np.float64)}
@@ -193,10 +197,6 @@ def _is_safetensors(where: str, path: Path) -> bool:
         return False
     if path.suffix != ".safetensors":
         raise ValueError(f"{where}: path must end in .npz or .safetensors; got {path.name!r}.")
-    try:
-        import safetensors  # noqa: F401
-    except ImportError:
-        raise ImportError(f"{where}: {path.name} needs the package safetensors; .npz needs NumPy only.") from None
     return True
 
 

@@ -1,7 +1,7 @@
 """Figures: one style, one colour and line style for each quantity, and the mapping from light colours to the page's.
 
 A colour means a quantity; everything else is ink. Figures have no legends: :func:`label` names a curve at its end.
-matplotlib is imported only when a function needs it, so that the library itself needs only NumPy.
+matplotlib (``gru-lib[viz]``) is imported only when a function needs it, so that the library itself needs only NumPy.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
+
+from gru_lib._core.optional import needs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +58,8 @@ _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 def use_style() -> None:
     """Draw every later figure in the book's style; in a notebook, as SVG."""
-    import matplotlib.pyplot as plt
+    with needs("gru_lib.viz", "matplotlib", "viz"):
+        import matplotlib.pyplot as plt
 
     plt.style.use(_STYLE)
     try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import email
+import email.message
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -20,6 +22,7 @@ from packaging.utils import canonicalize_name
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
 
+import gru_lib
 from gru_lib.results import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +33,6 @@ MODULES = sorted(p.relative_to(LIBRARY).with_suffix("").as_posix() for p in LIBR
 # Imports point one way: what a module imports has a lower rank, or stands in the same package.
 RANK = {
     "_core": 0,
-    "viz": 0,
     "ops": 1,
     "optim": 1,
     "gradcheck": 1,
@@ -38,6 +40,7 @@ RANK = {
     "io": 1,
     "results": 1,
     "tasks": 1,
+    "viz": 1,
     "gates": 2,
     "cells": 2,
     "convert": 3,
@@ -120,38 +123,51 @@ print(sorted(m for m in sys.modules if m.startswith("gru_lib.widgets")))
 """
 
 
+def tracked() -> list[str]:
+    """The project's files as git lists them; outside of a checkout, in an unpacked sdist, as they lie there."""
+    if not (ROOT / ".git").exists():
+        return (ROOT / "gru_lib.egg-info" / "SOURCES.txt").read_text("utf8").splitlines()
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [file for file in files if (ROOT / file).is_file()]
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `pip install .` installs, built from the tracked and untracked sources without a network."""
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist, built without a network and unpacked."""
+    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("sdist")
+    for file in tracked():
+        (source / file).parent.mkdir(parents=True, exist_ok=True)
+        (source / file).write_bytes((ROOT / file).read_bytes())
+    build = f"import setuptools.build_meta as backend; backend.build_sdist({str(folder)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
+    shutil.unpack_archive(next(folder.glob("*.tar.gz")), folder, filter="data")
+    return next(path for path in folder.iterdir() if path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `pip install` installs, built from the sdist without a network."""
     folder = tmp_path_factory.mktemp("wheel")
-    build = tmp_path_factory.mktemp("source")
-    for pattern in ("pyproject.toml", "README.md", "LICENSE*", "gru_lib/**/*"):
-        for path in ROOT.glob(pattern):
-            if path.is_file() and "__pycache__" not in path.parts:
-                target = build / path.relative_to(ROOT)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(path.read_bytes())
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(folder),
-        str(build),
-    ]
+    quietly = ("-q", "--no-deps", "--no-build-isolation", "-w", str(folder))
+    command = [sys.executable, "-m", "pip", "wheel", *quietly, str(unpacked)]
     subprocess.run(command, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
 
 
-def test_wheel_asks_for_numpy_alone(wheel: Path) -> None:
+def test_sdist_is_the_whole_project(unpacked: Path) -> None:
+    """So its tests run, and the book can be built from it."""
+    assert {file for file in tracked() if not (unpacked / file).is_file()} == set()
+
+
+def metadata_of(wheel: Path) -> email.message.Message:
     with zipfile.ZipFile(wheel) as archive:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
-        metadata = email.message_from_bytes(archive.read(name))
-    needed = [Requirement(r) for r in metadata.get_all("Requires-Dist", [])]
+        return email.message_from_bytes(archive.read(name))
+
+
+def test_wheel_asks_for_numpy_alone(wheel: Path) -> None:
+    needed = [Requirement(r) for r in metadata_of(wheel).get_all("Requires-Dist", [])]
     assert [r.name for r in needed if r.marker is None or "extra" not in str(r.marker)] == ["numpy"]
 
 
@@ -175,11 +191,26 @@ def pyproject() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))
 
 
+DATE = r"\d{4}-\d\d-\d\d"
+
+
+def test_version_date_and_status_are_the_same_everywhere(wheel: Path) -> None:
+    newest = re.search(rf"^## (\S+), (not yet released|{DATE})$", (ROOT / "CHANGELOG.md").read_text("utf8"), re.M)
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf8"))
+    installed = metadata_of(wheel)
+    assert {newest[1], str(citation["version"]), installed["Version"]} == {gru_lib.__version__}
+    released = citation.get("date-released")
+    assert newest[2] == (str(released) if released else "not yet released")
+    status = [line for line in installed.get_all("Classifier") if line.startswith("Development Status")]
+    major = int(gru_lib.__version__.partition(".")[0])
+    assert status == ["Development Status :: 5 - Production/Stable" if major else "Development Status :: 4 - Beta"]
+
+
 def locked() -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", (ROOT / "requirements.lock").read_text("utf8"), re.M))
 
 
-@pytest.mark.parametrize("extra", [None, "widgets", "book", "test"])
+@pytest.mark.parametrize("extra", [None, "widgets", "viz", "tasks", "safetensors", "book", "test"])
 def test_lock_satisfies_what_the_project_asks_for(extra: str | None) -> None:
     project, versions = pyproject()["project"], locked()
     asked = project["dependencies"] if extra is None else project["optional-dependencies"][extra]
@@ -208,10 +239,13 @@ def test_continuous_integration_asks_for_versions_that_the_project_allows() -> N
     jobs = yaml.safe_load(text)["jobs"]
     assert {"macos-latest", "windows-latest"} <= set(jobs["library"]["strategy"]["matrix"]["os"])
     asked = pyproject()["project"]
-    oldest = next(r for r in asked["dependencies"] if r.startswith("numpy")).removeprefix("numpy>=")
-    assert f"'numpy=={oldest}.*'" in text
+    numpy = next(r for r in asked["dependencies"] if r.startswith("numpy")).removeprefix("numpy>=")
+    assert f"'numpy=={numpy}.*'" in text
     pythons = jobs["test"]["strategy"]["matrix"]["python"]
     assert asked["requires-python"] == f">={pythons[0]}"
+    oldest, newest = (int(version.removeprefix("3.")) for version in (pythons[0], pythons[-1]))
+    said = [c.rpartition(" ")[2] for c in asked["classifiers"] if "Python :: 3." in c]
+    assert said == [f"3.{minor}" for minor in range(oldest, newest + 1)]
     deselected = re.search(r"--deselect '(tests/\w+\.py)::(\w+)", text)
     assert f"def {deselected[2]}(" in (ROOT / deselected[1]).read_text("utf8")
 
@@ -230,8 +264,7 @@ def test_every_path_in_a_document_is_there(document: str) -> None:
 
 def test_every_folder_of_the_project_stands_in_the_layout() -> None:
     layout = re.search(r"## Layout\n\n```\n(.*?)```", (ROOT / "README.md").read_text("utf8"), re.S)[1]
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    files = [Path(line).parts for line in tracked.splitlines()]
+    files = [Path(file).parts for file in tracked()]
     folders = {parts[0] for parts in files if len(parts) > 1 and not parts[0].startswith(".")}
     packages = {parts[1] for parts in files if parts[0] == "gru_lib" and len(parts) > 2}
     assert {f for f in folders | packages if f"{f}/" not in layout} == set()

@@ -1,6 +1,5 @@
 """Dates as people write them: what Babel says, split by days, and as tokens."""
 
-import sys
 from datetime import date
 
 import numpy as np
@@ -108,12 +107,6 @@ def next_source(source):
 def test_an_alphabet_has_two_tokens_more():
     assert (ISO.size, ISO.end, ISO.start) == (13, 11, 12)
     assert ISO.text([1, ISO.start, 2, ISO.end, 3]) == "0?1"
-
-
-def test_missing_babel_is_named(fresh, monkeypatch):
-    monkeypatch.setitem(sys.modules, "babel", None)
-    with pytest.raises(ImportError, match=r"dates needs Babel: pip install \"gru-lib\[book\]\""):
-        pairs([FIRST])
 
 
 def test_a_babel_that_writes_otherwise_is_refused(fresh, monkeypatch):

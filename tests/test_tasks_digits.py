@@ -1,6 +1,5 @@
 """scikit-learn's digits: the right data, always the same split, and sequences that are the pictures."""
 
-import builtins
 import sys
 
 import numpy as np
@@ -44,22 +43,6 @@ def test_other_data_are_refused():
     pixels[3, 5] += 1
     with pytest.raises(RuntimeError, match=r"must have the fingerprint 87ff0c9e40dc7e2c…; got .* of 1797 pictures"):
         module._split(pixels, labels)
-
-
-def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("sklearn"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    digits.cache_clear()
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r"digits: scikit-learn must be installed.*gru-lib\[book\]"):
-        digits()
-    monkeypatch.undo()
-    digits.cache_clear()
 
 
 def test_a_wrong_argument_is_named():

@@ -1,7 +1,5 @@
 """The sunspots: parts in the order of time, and no other data under the same name."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -27,12 +25,6 @@ def test_another_version_of_the_data_is_refused():
     numbers[100] += 0.1
     with pytest.raises(RuntimeError, match=r"must have the fingerprint .* of 309 years"):
         module._checked(years, numbers)
-
-
-def test_without_statsmodels_the_error_says_what_brings_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "statsmodels.datasets", None)
-    with pytest.raises(ImportError, match=r"gru-lib\[book\]"):
-        sunspots.__wrapped__()
 
 
 def test_an_unknown_part_is_named():

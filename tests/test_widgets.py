@@ -129,12 +129,6 @@ def test_library_does_not_import_its_widgets():
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_missing_anywidget_is_explained():
-    done = run_python("import sys; sys.modules['anywidget'] = None; import gru_lib.widgets")
-    assert done.returncode == 1
-    assert 'ImportError: gru_lib.widgets needs anywidget: pip install "gru-lib[widgets]"' in done.stderr
-
-
 STORED = sorted(path.name for path in HERE.glob("*.json") if re.search("-(nets?|weights)[.]json$", path.name))
 
 

@@ -105,6 +105,19 @@ def lint() -> None:
         run(*command)
 
 
+def links() -> None:
+    """Ask every other host that the book links to whether the page is there. Needs a network."""
+    install()
+    run("jupyter-book", "build", ".", "-q", "--builder", "linkcheck")
+
+
+def release(*args: str) -> None:
+    """Make what a release holds, into _build/release: wheel, sdist, the book as zip and PDF, its notebooks."""
+    book()
+    run("python", "tools/browser.py")
+    run("python", "tools/release.py", *args)
+
+
 def lock(*args: str) -> None:
     """Resolve versions into requirements.lock. `lock --upgrade` takes the newest."""
     install()
@@ -132,7 +145,9 @@ def help() -> None:
     print("\nWith make, the rest is a variable: NB=04, PORT=8000, UPGRADE=--upgrade, and ARGS=... for all else.")
 
 
-COMMANDS = {f.__name__: f for f in (help, book, test, notebooks, take, serve, lab, bench, lint, lock, clean)}
+COMMANDS = {
+    f.__name__: f for f in (help, book, test, notebooks, take, serve, lab, bench, lint, links, release, lock, clean)
+}
 
 
 # ---------------------------------------------------------------------------------------------------- the environment

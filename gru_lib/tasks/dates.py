@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gru_lib._core.checks import check_instance, check_int
+from gru_lib._core.optional import needs
 
 __all__ = [
     "FORMATS",
@@ -223,11 +224,9 @@ def _write(locales: tuple[_Locale, ...], day: date, language: int, form: int) ->
 @cache
 def _locales() -> tuple[_Locale, ...]:
     """The words and templates of every language, after checking that they are those the book was made with."""
-    try:
+    with needs("gru_lib.tasks.dates", "Babel", "tasks"):
         from babel import __version__
         from babel.dates import get_date_format, get_day_names, get_month_names, parse_pattern
-    except ImportError as error:
-        raise ImportError('gru_lib.tasks.dates needs Babel: pip install "gru-lib[book]"') from error
 
     def locale(name: str) -> _Locale:
         short, wide = (get_month_names(width, locale=name) for width in ("abbreviated", "wide"))

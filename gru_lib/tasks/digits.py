@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gru_lib._core.checks import check_choice, check_instance
+from gru_lib._core.optional import needs
 
 __all__ = ["CLASSES", "Digits", "Part", "as_sequence", "digits"]
 
@@ -56,12 +57,8 @@ def digits() -> Digits:
     -----
     Chapter 15. Alpaydin & Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning Repository.
     """
-    try:
+    with needs("digits", "scikit-learn", "tasks"):
         from sklearn.datasets import load_digits
-    except ImportError:
-        raise ImportError(
-            "digits: scikit-learn must be installed; it is not. pip install 'gru-lib[book]' brings it."
-        ) from None
     return _split(*load_digits(return_X_y=True))
 
 

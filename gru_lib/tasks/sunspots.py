@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gru_lib._core.optional import needs
+
 __all__ = ["TEST_FROM", "VALIDATION_FROM", "Series", "sunspots"]
 
 Array = NDArray[Any]
@@ -55,12 +57,8 @@ def sunspots() -> Series:
     -----
     Chapter 19. statsmodels names the National Geophysical Data Center of the USA as the source; public domain.
     """
-    try:
+    with needs("sunspots", "statsmodels", "tasks"):
         from statsmodels.datasets import sunspots as source
-    except ImportError:
-        raise ImportError(
-            "sunspots: statsmodels must be installed; it is not. pip install 'gru-lib[book]' brings it."
-        ) from None
     table = source.load_pandas().data
     return _checked(table["YEAR"], table["SUNACTIVITY"])
 

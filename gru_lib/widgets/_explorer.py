@@ -7,15 +7,14 @@ import json
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from traitlets import Dict, Unicode
-
+from gru_lib._core.optional import needs
 from gru_lib.widgets._modules import STILLS, assemble, styles
-from gru_lib.widgets._traits import OneOf
 
-try:
+with needs("gru_lib.widgets", "anywidget", "widgets"):
     import anywidget
-except ImportError as error:
-    raise ImportError('gru_lib.widgets needs anywidget: pip install "gru-lib[widgets]"') from error
+    from traitlets import Dict, Unicode
+
+    from gru_lib.widgets._traits import OneOf
 
 __all__ = ["Explorer"]
 

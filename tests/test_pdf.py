@@ -1,0 +1,70 @@
+"""The book as one PDF: pages in order, numbered, in light colours, with bookmarks and links that stay inside."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import pdf
+import pytest
+from playwright.sync_api import Browser
+from pypdf import PdfReader
+from pypdf.generic import Destination
+
+PAGE = """<!doctype html><html data-theme="dark">
+<style>@page {{ margin: 20mm 22mm }} [data-theme=dark] {{ color: #f00 }}</style>
+<article><h1>{title}<a href="#top">#</a></h1>{body}</article></html>"""
+LONG = "<p style='break-before: page' id='far'>far away</p>"
+
+
+@pytest.fixture(scope="module")
+def printed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> PdfReader:
+    """Two pages that refer to each other; the first has two sheets."""
+    html = tmp_path_factory.mktemp("html")
+    bodies = {
+        "one": f"<a href='#own'>own</a> <a href=\"two.html#end\">next</a>{LONG}<p id='own'>",
+        "two": "<a href=\"one.html#far\">back</a> <a href='https://example.org/'>out</a> <p id='end'>end</p>",
+    }
+    for name, body in bodies.items():
+        (html / f"{name}.html").write_text(PAGE.format(title=f"Title <i>{name}</i>", body=body), "utf8")
+    file = BytesIO()
+    pdf.book(browser, html, [("", ["one"]), ("A part", ["two"])]).write(file)
+    return PdfReader(file)
+
+
+def test_sheets_are_in_order_and_numbered_with_their_chapter(printed: PdfReader) -> None:
+    texts = [sheet.extract_text().split() for sheet in printed.pages]
+    assert [text[-1] for text in texts] == ["1", "2", "3"]
+    assert "far" in texts[1] and " ".join(texts[1]).endswith("Title one 2") and "end" in texts[2]
+
+
+def test_bookmarks_lead_to_parts_and_pages(printed: PdfReader) -> None:
+    def told(items: list) -> list:
+        return [
+            (item.title, printed.get_destination_page_number(item)) if isinstance(item, Destination) else told(item)
+            for item in items
+        ]
+
+    assert told(printed.outline) == [("Title one", 0), ("A part", 2), [("Title two", 2)]]
+
+
+def test_links_between_pages_stay_inside_and_no_path_of_the_machine_is_told(printed: PdfReader) -> None:
+    inside, outside = set(), []
+    for n, sheet in enumerate(printed.pages):
+        for link in (annotation.get_object() for annotation in sheet.get("/Annots", ())):
+            if "/Dest" in link:
+                inside.add((n, printed.get_page_number(link["/Dest"][0].get_object())))
+            else:
+                outside.append(link["/A"]["/URI"])
+    assert outside == ["https://example.org/"]
+    assert {(0, 1), (0, 2), (2, 1)} <= inside  # own, next, back
+
+
+def test_colours_are_light(printed: PdfReader) -> None:
+    assert b"1 0 0 rg" not in printed.pages[0].get_contents().get_data()
+
+
+def test_the_book_has_every_page_of_its_contents() -> None:
+    pages = [page for _, pages in pdf.contents() for page in pages]
+    assert pages[0] == "book/intro" and len(pages) >= 23 and "book/glossary" in pages
+    assert all(list(Path(pdf.ROOT).glob(f"{page}.*")) for page in pages)
