@@ -21,8 +21,10 @@ NAMES = notebooks.names()
 
 # What `pip install 'gru-lib[book]'` lets a notebook import.
 PROJECT = tomllib.loads((notebooks.ROOT / "pyproject.toml").read_text("utf8"))["project"]
-ASKED = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["book"]
-DISTRIBUTIONS = {canonicalize_name(Requirement(r).name) for r in ASKED}
+EXTRAS = PROJECT["optional-dependencies"]
+ASKED = [Requirement(r) for r in PROJECT["dependencies"] + EXTRAS["book"]]
+ASKED += [Requirement(r) for own in ASKED if own.name == "gru-lib" for extra in own.extras for r in EXTRAS[extra]]
+DISTRIBUTIONS = {canonicalize_name(r.name) for r in ASKED}
 IMPORTABLE = {name for name, of in packages_distributions().items() if DISTRIBUTIONS & set(map(canonicalize_name, of))}
 IMPORTABLE |= set(sys.stdlib_module_names) | {"gru_lib"}
 FILES = {path.name for path in notebooks.BOOK.iterdir()}

@@ -246,8 +246,6 @@ def test_continuous_integration_asks_for_versions_that_the_project_allows() -> N
     oldest, newest = (int(version.removeprefix("3.")) for version in (pythons[0], pythons[-1]))
     said = [c.rpartition(" ")[2] for c in asked["classifiers"] if "Python :: 3." in c]
     assert said == [f"3.{minor}" for minor in range(oldest, newest + 1)]
-    deselected = re.search(r"--deselect '(tests/\w+\.py)::(\w+)", text)
-    assert f"def {deselected[2]}(" in (ROOT / deselected[1]).read_text("utf8")
 
 
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|yml|lock|cff)|LICENSE[\w-]*)`")
