@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import email
 import email.message
+import os
 import re
 import runpy
 import shutil
@@ -14,6 +15,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import do
 import jinja2
 import pytest
 import yaml
@@ -204,6 +206,45 @@ def test_version_date_and_status_are_the_same_everywhere(wheel: Path) -> None:
     status = [line for line in installed.get_all("Classifier") if line.startswith("Development Status")]
     major = int(gru_lib.__version__.partition(".")[0])
     assert status == ["Development Status :: 5 - Production/Stable" if major else "Development Status :: 4 - Beta"]
+
+
+def bibtex(document: str) -> dict[str, str]:
+    entry = re.search(r"```bibtex\n(.*?)```", (ROOT / document).read_text("utf8"), re.S)[1]
+    return {name: value.strip("{}") for name, value in re.findall(r"^  (\w+) *= (\{.*\}),?$", entry, re.M)}
+
+
+@pytest.mark.parametrize("document", ["README.md", "book_text/intro.md"])
+def test_bibtex_says_what_the_citation_file_says(document: str) -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf8"))
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+    assert bibtex(document) == {
+        "author": " and ".join(author["name"] for author in citation["authors"]),
+        "title": citation["title"],
+        "year": str(citation.get("date-released", config["copyright"]))[:4],
+        "note": f"Version {citation['version']}",
+    }
+
+
+@pytest.mark.parametrize("document", ["README.md", "book_text/intro.md"])
+def test_what_a_reader_is_told_to_install_and_run_is_there(document: str) -> None:
+    text = (ROOT / document).read_text("utf8")
+    asked = {extra.strip() for extras in re.findall(r"gru-lib\[([\w, ]+)\]", text) for extra in extras.split(",")}
+    assert {"tasks", "viz", "widgets"} <= asked <= set(pyproject()["project"]["optional-dependencies"])
+    commands = re.findall(r"^(?:python3?|py) tools[/\\]do\.py (\w+)", text, re.M)
+    assert {"book", "test"} <= set(commands) <= set(do.COMMANDS)
+    oldest = pyproject()["project"]["requires-python"].removeprefix(">=")
+    assert f"Python {oldest} or newer" in text
+
+
+def test_binder_has_the_files_that_its_button_needs() -> None:
+    """The lock, then the library itself, with a Python that is tested."""
+    folder = ROOT / ".binder"
+    included = re.search(r"^-r (\S+)$", (folder / "requirements.txt").read_text("utf8"), re.M)[1]
+    assert (folder / included).resolve() == ROOT / "requirements.lock"
+    assert "pip install -q --no-deps --no-build-isolation -e ." in (folder / "postBuild").read_text("utf8")
+    assert os.name == "nt" or os.access(folder / "postBuild", os.X_OK)
+    python = (folder / "runtime.txt").read_text("utf8").strip().removeprefix("python-")
+    assert f"Programming Language :: Python :: {python}" in pyproject()["project"]["classifiers"]
 
 
 def locked() -> dict[str, str]:

@@ -53,7 +53,7 @@ def main(tag: str | None) -> None:
             sys.exit(f"There is no _build/html/{name}. Run `python tools/do.py book` first.")
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    run("-m", "build", "--no-isolation", "--outdir", str(OUT))
+    run("-m", "build", "--quiet", "--no-isolation", "--outdir", str(OUT))
     pack(HTML, f"gru-book-{VERSION}")
     shutil.copyfile(HTML / NOTEBOOKS, OUT / f"gru-book-{VERSION}-notebooks.zip")
     run("tools/pdf.py", str(OUT / f"gru-book-{VERSION}.pdf"))
