@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dis
 import functools
 import inspect
 import itertools
@@ -104,20 +105,30 @@ def run(name: str, task: Exercise, f: Function) -> Result:
 
 def call(name: str, f: Function, *args: Any, **kwargs: Any) -> Any:
     """Return what the reader's function returns, or raise Fault if it crashes or returns nothing."""
+    blank = _blank(f)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             raw = f(*args, **kwargs)
     except NotImplementedError:
-        raw = None
+        raw, blank = None, True
     except Exception as error:
         file = getattr(getattr(f, "__code__", None), "co_filename", None)
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = f" in the line `{frames[-1].line}`" if frames and frames[-1].line else ""
         raise Fault(f"{name} stopped with {type(error).__name__}{line}: {error}") from error
-    if raw is None or raw is Ellipsis:
+    if raw is Ellipsis or (raw is None and blank):
         raise Fault(f"{name} is still blank. Take your time: fill in its lines, and run this cell again.")
+    if raw is None:
+        raise Fault(f"{name} runs, but returns None. Is there a `return` at its end?")
     return raw
+
+
+def _blank(f: Function) -> bool:
+    """Whether the function's body does nothing: `pass`, `...`, `return None` or a docstring."""
+    code = getattr(f, "__code__", None)
+    nothing = ("RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE")
+    return code is not None and all(step.opname in nothing for step in dis.get_instructions(code))
 
 
 def same(a: Any, b: Array) -> bool:
