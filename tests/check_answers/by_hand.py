@@ -1,0 +1,98 @@
+"""Answers to the exercises that ask for numbers, as the book's solutions print them, and slips."""
+
+import numpy as np
+
+# ruff: noqa: E501
+
+ANSWERS = {
+    "sum_shortest": (3,),
+    "sum_number": (2, 53),
+    "fade_sigmoid": (4,),
+    "fade_turn": ([45, 71.6, 88.2],),
+    "gate_hand": ([6, 4.5, 4.5], [0.375, 0.375, 0.25, 0]),
+    "gate_long": (0.9705, 3.493, -3.493),
+    "gate_drift": (0.2584,),
+    "gru_second": (0.8335, 0.4976),
+    "gru_half_life": (7.2739, -7.2739),
+    "gru_count": (256,),
+    "sub_msb": (0.831,),
+    "sub_add": ([[0, 0, 0, 1], [0, 1, 1, 1]], [[0, 1, 1, 0], [1, 0, 0, 1]]),
+    "sub_steep": (8,),
+    "mem_bias": ([2.634, 4.968, 7.274, 9.577],),
+    "hwy_e": (0.368,),
+    "fast_budget": (34e9, 1.57),
+    "fast_batch": (12,),
+    "lstm_count": (512, 109),
+    "other_pile": ([[0.6, 0, 0], [0.6, 0.6, 0], [0.4, 0, 0.2]], [[0.6, 0, 0], [0.4, 0.6, 0], [0.4, 0, 0.2]]),
+    "other_alpha": ([0.93303, 0.99309, 0.99931],),
+    "other_sharp": (0.0162,),
+    "drop_half": ([13.5, 6.6, 2.4, 1.0],),
+    "drop_jensen": ([0.724, 0.653, 0.482],),
+    "drop_lstm": (0.874,),
+    "lm_units": (1.99, 3.97, 49_773),
+    "lm_start": (4.62, 6.67),
+    "s2s_mean": (0.693, 0.433, 0.625),
+    "beam_hand": ("aa", "ba", ["ba", "aa", "ab", "bb"]),
+    "beam_tip": (0.0778,),
+    "cmp_units": (87, 173),
+}
+
+# What is given, and what the message must say.
+PLANTED = {
+    "sum_shortest": [((2,), "x₂ \\+ x₁"), ((4,), "fewer are enough")],
+    "sum_number": [((0.5, 53), "½ halves what was read"), ((2, 52), "the leading 1"), ((1, 53), "counts the ones")],
+    "fade_sigmoid": [((1,), "belongs to tanh"), ((0.25,), "largest slope"), ((5,), "norm is wrong: 5 is too large")],
+    "fade_turn": [(([0.785, 1.249, 1.539],), "radians"), (([0.707, 0.316, 0.0316],), "that is the cosine")],
+    "gate_hand": [
+        (([6, 1.5, 16], [0.375, 0.375, 0.25, 0]), "g is the share that is written.*Right: w"),
+        (([6, 4.5, 4.5], [0, 0.25, 0.375, 0.375]), "run backwards"),
+        (([8, 6, 4.5, 4.5], [0.375, 0.375, 0.25, 0]), r"h must have shape \(3,\); it has shape \(4,\)"),
+    ],
+    "gate_long": [
+        ((0.9995, 7.57, -7.57), "z: z¹⁰⁰ is the weight"),
+        ((0.9705, -3.493, 3.493), "b_keep: the sign is turned"),
+        ((0.9705, 3.493, 3.493), "b_write: here the gate is 1 − z"),
+        ((0.9705, 3.493), "you gave 2 of 3"),
+    ],
+    "gate_drift": [((0.418,), "q is s² / ν²"), ((0.3,), "the term q g is left out"), ((-0.2584,), "the wrong sign")],
+    "gru_second": [((1.6109, 0.4976), "that is a_r"), ((0.8335, 0.267), "the bias 1 is missing")],
+    "gru_half_life": [((6.908, -6.908), "1/e after 1,000 steps"), ((7.274, 7.274), "with write"), ((-7.274, 7.274), "sign")],
+    "gru_count": [((384,), "b_hn cannot go"), ((768,), "all the biases"), ((257,), "257 is too large")],
+    "sub_msb": [((452,), "that is the count"), ((83.1,), "in per cent")],
+    "sub_add": [
+        (([[0, 1, 0, 0], [1, 1, 0, 1]], [[0, 1, 1, 0], [1, 0, 0, 1]]), "that is the borrow"),
+        (([[0, 0, 0, 1], [0, 0, 0, 1]], [[0, 1, 1, 0], [1, 0, 0, 1]]), "comes in is not used"),
+        (([[0, 0, 0, 1], [0, 1, 1, 1]], [[0, 1, 1, 0], [0, 1, 1, 0]]), "the carry is left out"),
+    ],
+    "sub_steep": [((7,), "no δ makes a proof"), ((20,), "a smaller K")],
+    "mem_bias": [(([2.303, 4.605, 6.908, 9.21],), "that is log T"), ((None,), "still blank")],
+    "hwy_e": [((2.718,), "tends to 1/e, not to e"), ((0,), "multiply by T first")],
+    "fast_budget": [((11.3e9, 0.524), "that is the forward pass"), ((34e9, 0.566), "one step in seconds"), ((17e9, 0.8), "two operations")],
+    "fast_batch": [((24,), "a multiplication and an addition"), ((6,), "for each byte")],
+    "lstm_count": [((1024, 109), "all the biases"), ((512, 96), "the square of the units"), ((512, 108), "one more still fits")],
+    "other_pile": [
+        (([[0.6, 0, 0], [0.6, 0.6, 0], [0, 0.4, 0.2]], [[0.6, 0, 0], [0.4, 0.6, 0], [0, 0.4, 0.2]]), "took a first"),
+        (([[0.6, 0, 0], [0.6, 0.6, 0], [0.4, 0, 0.2]], [[0.6, 0, 0], [0.6, 0.4, 0], [0.4, 0, 0.2]]), "begins at the top"),
+    ],
+    "other_alpha": [(([0.905, 0.990, 0.999],), "that leaves 1/e"), (([1.0718, 1.00696, 1.00069],), "that grows")],
+    "other_sharp": [((0.01,), "the rough estimate"), ((0.762,), "it repels")],
+    "drop_half": [(([13.9, 6.93, 2.77, 1.386],), "small p only"), (([10, 5, 2, 1],), "do not add up")],
+    "drop_jensen": [(([0.762, 0.762, 0.762],), "tanh of the mean"), (([0.685, 0.571, 0.381],), "not 1\\.")],
+    "drop_lstm": [((0,), "c is not masked"), ((0.9933,), "one step")],
+    "lm_units": [
+        ((0.957, 3.97, 49_773), "divide by ln 2"),
+        ((1.99, 2.60, 49_773), "2 belongs to bits"),
+        ((1.99, 3.97, 398_184), "those are bits; a byte has 8. Right: bits, perplexity"),
+        ((np.log, 3.97, 49_773), "this is a function"),
+    ],
+    "lm_start": [((6.67, 6.67), "those are bits"), ((102, 6.67), "that is the perplexity")],
+    "s2s_mean": [((6.93, 0.433, 0.625), "that is the sum"), ((0.693, 0.433, 1.6), "the wrong one over the right one")],
+    "beam_hand": [
+        (("ba", "ba", ["ba", "aa", "ab", "bb"]), "greedy search takes the likeliest first token"),
+        (("aa", "aa", ["ba", "aa", "ab", "bb"]), "the beginning b stays"),
+        (("aa", "ba", ["aa", "ba", "ab", "bb"]), "ba has 0.4"),
+        (("aa", "ba", "ba bb"), "ranking is not right"),
+    ],
+    "beam_tip": [((1.089,), "that is 3\\^α"), ((-0.0778,), "on its head")],
+    "cmp_units": [((75, 173), "√\\(3/4\\), not 3/4"), ((87, 300), "√3, not 3"), ((87, "many"), "tanh must be a number")],
+}  # fmt: skip
