@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -77,9 +78,17 @@ def _pools() -> Iterator[Callable[[Array], Array]]:
     """Yield the ways to one number for all units: of the sum, the mean, or the gate; for each row, or for all."""
     for axis in (1, None):
         for pool in (np.sum, np.mean):
-            yield lambda a, pool=pool, axis=axis: each(sig, 0 * a + pool(a, axis=axis, keepdims=True))
-        yield lambda a, axis=axis: 0 * a + each(sig, a).mean(axis=axis, keepdims=True)
+            yield functools.partial(_pooled, pool, axis)
+        yield functools.partial(_mean_gate, axis)
     yield lambda a: 0 * a + each(sig, a)[:, :1]
+
+
+def _pooled(pool: Callable[..., Array], axis: int | None, a: Array) -> Array:
+    return each(sig, 0 * a + pool(a, axis=axis, keepdims=True))
+
+
+def _mean_gate(axis: int | None, a: Array) -> Array:
+    return 0 * a + each(sig, a).mean(axis=axis, keepdims=True)
 
 
 def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -> Iterator[Mistake]:

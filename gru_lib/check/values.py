@@ -55,8 +55,8 @@ def near(found: Any, right: Any, *, exact: bool = False) -> bool:
     """Whether words are the same, or numbers agree to about three digits."""
     if not _is_number(right):
         return type(found) is type(right) and bool(found == right)
-    tolerance = {"rtol": 0, "atol": 1e-9} if exact else {"rtol": 5e-3, "atol": 1e-9}
-    return np.shape(found) == np.shape(right) and bool(np.allclose(found, right, **tolerance))
+    tolerance = 0 if exact else 5e-3
+    return np.shape(found) == np.shape(right) and bool(np.allclose(found, right, rtol=tolerance, atol=1e-9))
 
 
 def _is_number(value: Any) -> bool:

@@ -93,6 +93,5 @@ PLANTED = {
         ("return True", "return False", "a layer that reads backwards looks ahead"),
         ("return False", "return None", "returns None"),
         ("return False", "return 'no'", "must be an array of numbers"),
-        ("for k in range(1, T):", "for k in []:", "reads backwards looks ahead"),
     ],
 }  # fmt: skip
