@@ -3,6 +3,7 @@
 import linecache
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -220,3 +221,27 @@ def test_whatever_comes_back_the_checker_answers(name):
     for value in [*ODD, *((a, a, b) for a in (np.zeros((3, 2)), None) for b in (*others, {}, 3))]:
         result = getattr(check, name)(lambda *_, value=value, **__: value)
         assert not result.ok and result.message and "\n" not in result.message
+
+
+def asked_in_the_book():
+    """Of each exercise that names a check: the file, the label, the calls that its text shows, and its solution."""
+    for file in sorted((Path(__file__).parents[1] / "book_text").glob("[0-9]*.md")):
+        text = file.read_text(encoding="utf-8")
+        for label, body in re.findall(r"```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)\n```\n", text, re.DOTALL):
+            if "check." in body:
+                solution = re.search(rf"```{{solution-start}} {label}\n.*?```{{solution-end}}", text, re.DOTALL)
+                yield file.name, label, re.findall(r"`check\.(\w+)\(", body), solution and solution[0]
+
+
+def test_exercises_show_the_call_of_their_check_and_solutions_make_it():
+    asked = set()
+    for file, label, names, solution in asked_in_the_book():
+        assert names and solution, f"{file}: {label}"
+        for name in names:
+            assert f"check.{name}(" in solution, f"{file}: {label}: {name}"
+            assert name not in VALUES or label == "ex-" + name.replace("_", "-"), f"{file}: {label}: {name}"
+        asked |= set(names)
+    only_for_the_reader = {"adam", "gru_forward"}
+    assert asked == set(check.__all__) - {"Result"} - only_for_the_reader
+    chapters = {file[:2] for file, *_ in asked_in_the_book()}
+    assert chapters == {f"{n:02d}" for n in range(1, 20)}

@@ -9,10 +9,10 @@ from gru_lib.check.oracle import sig
 from gru_lib.check.values import Values, values
 
 __all__ = [
-    "beam_hand", "beam_tip", "cmp_units", "drop_half", "drop_jensen", "drop_lstm", "fade_sigmoid", "fade_turn",
-    "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long", "gru_count", "gru_half_life", "gru_second",
-    "hwy_e", "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha", "other_pile", "other_sharp", "s2s_mean",
-    "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
+    "beam_hand", "beam_tip", "cmp_units", "drop_half", "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid",
+    "fade_turn", "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_count",
+    "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha",
+    "other_pile", "other_sharp", "s2s_mean", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
 ]  # fmt: skip
 
 
@@ -78,6 +78,19 @@ def fade_turn() -> Values:
     return Values({"angles": _at(n, lambda n: math.degrees(math.acos(1 / math.sqrt(n))))}, slips)
 
 
+@values
+def fade_border() -> Values:
+    """Check the exponent with which T enters ∂h_T / ∂h_0 for large T, chapter 2."""
+    slips = [
+        ("exponent", -0.5, "that is the state, h_T; its derivative in h_0 is (h_T / h_0)³."),
+        ("exponent", -1, "that is h_T²; the derivative is (h_T / h_0)³."),
+        ("exponent", -3, "h_T itself falls like T^(−½), and the derivative like its third power."),
+        ("exponent", -2, "1/h_T² grows like T, so h_T falls like T^(−½), and the derivative like its third power."),
+        ("exponent", 0, "the slope 1 − h² is below 1 as long as h is not 0: it does fade."),
+    ]
+    return Values({"exponent": -1.5}, slips)
+
+
 # Chapter 3
 
 
@@ -113,6 +126,21 @@ def gate_long() -> Values:
         ("b_write", b, "here the gate is 1 − z: 1 − σ(b) = σ(−b)."),
     ]
     return Values({"z": z, "b_keep": b, "b_write": -b}, slips)
+
+
+@values
+def gate_quiet() -> Values:
+    """Check the c that leaves the smallest spread, for y = 0.4 and p = 0.1, chapter 3."""
+    p, one, zero = 0.1, (1 - 0.4) ** 2, 0.4**2
+    slips = [
+        ("c", p * one + (1 - p) * zero, "that is the mean loss; the best c is (1 − p) L₁ + p L₀."),
+        ("c", 0, "without c the spread is larger: L has the same sign in both cases."),
+        ("c", (one + zero) / 2, "that is the plain mean of L₁ and L₀; weigh them by 1 − p and p."),
+        ("c", one, "that is L₁ alone: then (1 − p)(L₁ − c) is 0, and −p (L₀ − c) is not."),
+        ("c", zero, "that is L₀ alone: then −p (L₀ − c) is 0, and (1 − p)(L₁ − c) is not."),
+        ("c", (1 - p) * one, "p L₀ is missing: c = (1 − p) L₁ + p L₀."),
+    ]
+    return Values({"c": (1 - p) * one + p * zero}, slips)
 
 
 @values

@@ -195,12 +195,7 @@ def beam_safe() -> Exercise:
             yield message, {"log_prob": np.array(value)}
 
     def behind(f: Function) -> None:
-        """A tree in which the beam loses greedy search's path; other widths and lengths."""
-        task = args | {"step": _tree(BEHIND), "max_steps": 3}
-        right = math.log(0.36 * 0.34)
-        if not run("beam_safe", Exercise(task, {"log_prob": np.array(right)}), f).ok:
-            message = "where the beam cuts greedy search's path the result is below greedy search: take the larger."
-            raise Fault(message)
+        """Other widths and lengths, and a tree in which the beam loses greedy search's path."""
         for width, steps in itertools.product((1, 3), (1, 2)):
             paths = itertools.product(range(3), repeat=steps)
             every = {path: sum(math.log(max(AHEAD.get(path[:k], (1 / 3,) * 3)[path[k]], 1e-12)) for k in range(steps))
@@ -210,5 +205,10 @@ def beam_safe() -> Exercise:
             if not run("beam_safe", Exercise(task, {"log_prob": np.array(value)}), f).ok:
                 message = f"right for width 2 and two steps, but not for width {width} and {steps}: use the arguments."
                 raise Fault(message)
+        task = args | {"step": _tree(BEHIND), "max_steps": 3}
+        right = math.log(0.36 * 0.34)
+        if not run("beam_safe", Exercise(task, {"log_prob": np.array(right)}), f).ok:
+            message = "where the beam cuts greedy search's path the result is below greedy search: take the larger."
+            raise Fault(message)
 
     return Exercise(args, {"log_prob": np.array(best)}, mistakes, then=behind)

@@ -83,15 +83,13 @@ PLANTED = {
     "beam_safe": [
         ("max(float(beam), float(one))", "float(one)", "that is greedy search's, though"),
         ("max(float(beam), float(one))", "float(beam)", "below greedy search: take the larger"),
-        ("max(float(beam), float(one))", "min(float(beam), float(one))", "greedy search's, though"),
         ("max(float(beam), float(one))", "float(np.exp(max(beam, one)))", "that is the probability"),
         ("max(float(beam), float(one))", "max(float(beam), float(one)) / max_steps", "divided by the length"),
         ("max(float(beam), float(one))", "-max(float(beam), float(one))", "the sign is turned"),
         ("max(float(beam), float(one))", "float(beam) + float(one)", "together"),
         ("max(float(beam), float(one))", "(float(beam) + float(one)) / 2", "mean of the two"),
         ("max(float(beam), float(one))", "max(float(beam), float(one)) / np.log(2)", "those are bits"),
-        ("[0].log_prob", "[1].log_prob", "that is greedy|worst of the beam"),
-        ("width=width", "width=2", "not for width"),
-        ("max_steps=max_steps", "max_steps=2", "take the larger|use the arguments"),
+        ("width=width", "width=2", "not for width 1 and 2"),
+        ("max_steps=max_steps", "max_steps=2", "not for width 1 and 1"),
     ],
 }  # fmt: skip
