@@ -23,7 +23,12 @@ class Values:
 
     right: dict[str, Any]
     slips: Sequence[Slip] = ()
-    exact: tuple[str, ...] = ()  # whole numbers; of the others three digits are enough
+    exact: tuple[str, ...] = ()  # whole numbers; of the others about three digits are enough
+    tolerance: float = 5e-3  # relative
+
+    def fits(self, label: str, found: Any, value: Any) -> bool:
+        """Whether what was found for a label is this value."""
+        return near(found, value, tolerance=0 if label in self.exact else self.tolerance)
 
 
 VALUES: dict[str, Callable[[], Values]] = {}
@@ -41,9 +46,7 @@ def values(build: Callable[[], Values]) -> Callable[..., Result]:
             _compare(name, task, given)
         except Fault as fault:
             return Result(False, str(fault))
-        names = list(task.right)
-        listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
-        return Result(True, f"{name}: {listed} {'are' if len(names) > 1 else 'is'} right.")
+        return Result(True, f"{name}: that is what the equations give.")
 
     kind = inspect.Parameter.POSITIONAL_ONLY
     shown = [inspect.Parameter(label, kind) for label in build().right]
@@ -51,11 +54,10 @@ def values(build: Callable[[], Values]) -> Callable[..., Result]:
     return check
 
 
-def near(found: Any, right: Any, *, exact: bool = False) -> bool:
-    """Whether words are the same, or numbers agree to about three digits."""
+def near(found: Any, right: Any, *, tolerance: float = 5e-3) -> bool:
+    """Whether words are the same, or numbers agree."""
     if not _is_number(right):
         return type(found) is type(right) and bool(found == right)
-    tolerance = 0 if exact else 5e-3
     return np.shape(found) == np.shape(right) and bool(np.allclose(found, right, rtol=tolerance, atol=1e-9))
 
 
@@ -69,11 +71,11 @@ def _compare(name: str, task: Values, given: tuple[Any, ...]) -> None:
     if len(given) != len(task.right):
         raise Fault(f"give {', '.join(task.right)}, in this order; you gave {len(given)} of {len(task.right)}.")
     found = {label: _read(label, value, task.right[label]) for label, value in zip(task.right, given, strict=True)}
-    wrong = [label for label, right in task.right.items() if not near(found[label], right, exact=label in task.exact)]
+    wrong = [label for label, right in task.right.items() if not task.fits(label, found[label], right)]
     if not wrong:
         return
     for label, value, message in task.slips:
-        if label in wrong and near(found[label], value, exact=label in task.exact):
+        if label in wrong and task.fits(label, found[label], value):
             raise Fault(_with_rest(task, wrong, f"{label}: {message}"))
     raise Fault(_with_rest(task, wrong, _unnamed(wrong[0], found[wrong[0]], task.right[wrong[0]])))
 
