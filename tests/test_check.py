@@ -3,10 +3,11 @@
 import linecache
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from check_answers import ANSWERS, PLANTED
+from check_answers import ANSWERS, FAMILIES, PLANTED, by_hand
 from check_answers.gru import PADDING
 
 from gru_lib import (
@@ -22,6 +23,8 @@ from gru_lib import (
     sigmoid,
 )
 from gru_lib.check.engine import EXERCISES, run
+from gru_lib.check.values import VALUES
+from gru_lib.decode import beam_search, greedy
 
 VARIANTS = [
     {"convention": convention, "reset_after": after, "bias": bias}
@@ -33,10 +36,27 @@ SET = [(name, {}) for name in EXERCISES if not name.startswith("gru")]
 SET += [(name, options) for name in EXERCISES if name.startswith("gru") for options in VARIANTS]
 SET += [("gru_forward", options | {"lengths": True}) for options in VARIANTS]
 
+ODD = [
+    (),
+    [],
+    {},
+    "text",
+    [[1], [2, 3]],
+    object(),
+    1,
+    1j,
+    np.nan,
+    (None,) * 3,
+    ("a", [[1], [2, 3]], {}),
+    np.array(["a"]),
+    np.zeros(0),
+]
+
 
 def program(source):
     """Run the source and return its f. Registering the lines lets a traceback quote them, as in a notebook."""
     space = {"np": np, "sigmoid": sigmoid, "gru_step": gru_step, "gru_step_backward": gru_step_backward}
+    space |= {"beam_search": beam_search, "greedy": greedy}
     linecache.cache["<answer>"] = (len(source), None, source.splitlines(keepends=True), "<answer>")
     exec(compile(source, "<answer>", "exec"), space)
     return space["f"]
@@ -53,7 +73,8 @@ def planted(name, old, new):
 
 
 def test_every_exercise_is_offered_and_has_an_answer_and_wrong_ones():
-    assert set(EXERCISES) == set(check.__all__) - {"Result"} == set(ANSWERS) == {name for name, *_ in PLANTED}
+    assert set(EXERCISES) == set(ANSWERS) == {name for name, *_ in PLANTED}
+    assert set(EXERCISES) | set(VALUES) == set(check.__all__) - {"Result"}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -91,6 +112,49 @@ def test_every_listed_mistake_is_named_when_its_outputs_come_back(name, options)
         grads = [{grad: outputs[f"d{grad}"] for grad in exercise.grads}] if exercise.grads else []
         back = (*(outputs[label] for label in outer), *grads)
         assert run(name, exercise, lambda *_, back=back, **__: back).message == message
+
+
+def test_every_family_has_twelve_named_mistakes():
+    for family in (*FAMILIES, by_hand):
+        assert sum(map(len, family.PLANTED.values())) >= 12, family.__name__
+
+
+def test_every_exercise_that_asks_for_numbers_has_an_answer_and_wrong_ones():
+    assert set(VALUES) == set(by_hand.ANSWERS) == set(by_hand.PLANTED)
+
+
+@pytest.mark.parametrize("name", by_hand.ANSWERS)
+def test_the_numbers_of_the_solution_pass(name):
+    result = getattr(check, name)(*by_hand.ANSWERS[name])
+    assert result.ok, result
+    assert repr(result) == f"Right: {name}: that is what the equations give."
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"), [(name, *slip) for name, slips in by_hand.PLANTED.items() for slip in slips]
+)
+def test_a_wrong_number_is_named(name, given, message):
+    result = getattr(check, name)(*given)
+    assert not result.ok and re.search(message, repr(result)), result
+    assert "\n" not in repr(result)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_every_listed_slip_in_a_number_is_named_and_no_two_alike(name):
+    task, seen = VALUES[name](), set()
+    for label, value, message in task.slips:
+        result = getattr(check, name)(*(task.right | {label: value}).values())
+        assert not result.ok and result.message.startswith(f"{label}: {message}"), result
+        assert (label, message) not in seen
+        seen.add((label, message))
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_whatever_is_given_for_a_number_the_checker_answers(name):
+    count = len(VALUES[name]().right)
+    for value in (*ODD[:7], 1j, np.nan, None, ..., sigmoid, np.array(["a"])):
+        result = getattr(check, name)(*[value] * count)
+        assert not result.ok and result.message and "\n" not in result.message
 
 
 @pytest.mark.parametrize("body", ["return None", "return ...", "raise NotImplementedError", "pass"])
@@ -151,26 +215,33 @@ def test_nan_in_padding_is_named():
     assert "NaN in the padding reaches the result" in check.gru_forward(program(wrong), lengths=True).message
 
 
-ODD = [
-    (),
-    [],
-    {},
-    "text",
-    [[1], [2, 3]],
-    object(),
-    1,
-    1j,
-    np.nan,
-    (None,) * 3,
-    ("a", [[1], [2, 3]], {}),
-    np.array(["a"]),
-    np.zeros(0),
-]
-
-
 @pytest.mark.parametrize("name", ANSWERS)
 def test_whatever_comes_back_the_checker_answers(name):
     others = [gru_init(np.random.default_rng(0), 1, 1, bias=False)]
     for value in [*ODD, *((a, a, b) for a in (np.zeros((3, 2)), None) for b in (*others, {}, 3))]:
         result = getattr(check, name)(lambda *_, value=value, **__: value)
         assert not result.ok and result.message and "\n" not in result.message
+
+
+def asked_in_the_book():
+    """Of each exercise that names a check: the file, the label, the calls that its text shows, and its solution."""
+    for file in sorted((Path(__file__).parents[1] / "book_text").glob("[0-9]*.md")):
+        text = file.read_text(encoding="utf-8")
+        for label, body in re.findall(r"```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)\n```\n", text, re.DOTALL):
+            if "check." in body:
+                solution = re.search(rf"```{{solution-start}} {label}\n.*?```{{solution-end}}", text, re.DOTALL)
+                yield file.name, label, re.findall(r"`check\.(\w+)\(", body), solution and solution[0]
+
+
+def test_exercises_show_the_call_of_their_check_and_solutions_make_it():
+    asked = set()
+    for file, label, names, solution in asked_in_the_book():
+        assert names and solution, f"{file}: {label}"
+        for name in names:
+            assert f"check.{name}(" in solution, f"{file}: {label}: {name}"
+            assert name not in VALUES or label == "ex-" + name.replace("_", "-"), f"{file}: {label}: {name}"
+        asked |= set(names)
+    only_for_the_reader = {"adam", "gru_forward"}
+    assert asked == set(check.__all__) - {"Result"} - only_for_the_reader
+    chapters = {file[:2] for file, *_ in asked_in_the_book()}
+    assert chapters == {f"{n:02d}" for n in range(1, 20)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dis
 import functools
 import inspect
 import itertools
@@ -104,20 +105,30 @@ def run(name: str, task: Exercise, f: Function) -> Result:
 
 def call(name: str, f: Function, *args: Any, **kwargs: Any) -> Any:
     """Return what the reader's function returns, or raise Fault if it crashes or returns nothing."""
+    blank = _blank(f)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             raw = f(*args, **kwargs)
     except NotImplementedError:
-        raw = None
+        raw, blank = None, True
     except Exception as error:
         file = getattr(getattr(f, "__code__", None), "co_filename", None)
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = f" in the line `{frames[-1].line}`" if frames and frames[-1].line else ""
         raise Fault(f"{name} stopped with {type(error).__name__}{line}: {error}") from error
-    if raw is None or raw is Ellipsis:
+    if raw is Ellipsis or (raw is None and blank):
         raise Fault(f"{name} is still blank. Take your time: fill in its lines, and run this cell again.")
+    if raw is None:
+        raise Fault(f"{name} runs, but returns None. Is there a `return` at its end?")
     return raw
+
+
+def _blank(f: Function) -> bool:
+    """Whether the function's body does nothing: `pass`, `...`, `return None` or a docstring."""
+    code = getattr(f, "__code__", None)
+    nothing = ("RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE")
+    return code is not None and all(step.opname in nothing for step in dis.get_instructions(code))
 
 
 def same(a: Any, b: Array) -> bool:
@@ -189,6 +200,8 @@ def _only_nan_is_wrong(name: str, task: Exercise, f: Function) -> bool:
 
 
 def _unchanged(given: Any, after: Any) -> bool:
+    if given is None or callable(given):
+        return True
     if isinstance(given, tuple | list):
         return len(given) == len(after) and all(map(_unchanged, given, after))
     given, after = (value.flat if isinstance(value, Params) else value for value in (given, after))
@@ -271,5 +284,5 @@ def _array_slips(task: Exercise, name: str, found: Array) -> Iterator[tuple[Arra
     yield from ((array, f"holds what belongs in {other}.") for other, array in task.right.items())
     yield 0 * right, "is all zeros."
     if right.any():
-        factor = float((found * right).sum() / np.linalg.norm(right) ** 2)
+        factor = float(np.real(found * right).sum() / np.linalg.norm(right) ** 2)
         yield factor * right, f"is {factor:.6g} times what it should be."

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,19 +34,61 @@ def _draw(
     return p, weights(p, "rzn"), rng, _Variant(p.reset_after, convention == "write")
 
 
+def _mix(kept: Array, h_prev: Array, written: Array, n: Array, r: Array) -> Array:
+    return kept * h_prev + written * n
+
+
 def _step(
-    x: Array, h_prev: Array, w: Weights, variant: _Variant, *, gate: Scalar = sig, squash: Scalar = math.tanh
+    x: Array,
+    h_prev: Array,
+    w: Weights,
+    variant: _Variant,
+    *,
+    gate: Scalar = sig,
+    squash: Scalar = math.tanh,
+    gates: Mapping[str, Callable[[Array], Array]] = MappingProxyType({}),
+    mix: Callable[..., Array] = _mix,
+    all_reset: bool = False,
 ) -> tuple[Array, GRUCache]:
-    """One step (chapter 4). `gate` and `squash` stand in the places of σ and tanh."""
-    r, z = each(gate, affine(x, h_prev, w, "r")), each(gate, affine(x, h_prev, w, "z"))
+    """One step (chapter 4).
+
+    `gate` and `squash` stand in the places of σ and tanh, `gates` makes single gates of their pre-activations, `mix`
+    makes the new state, and `all_reset` multiplies the candidate's whole pre-activation by r.
+    """
+
+    def gate_of(name: str) -> Array:
+        a = affine(x, h_prev, w, name)
+        return gates[name](a) if name in gates else each(gate, a)
+
+    r, z = gate_of("r"), gate_of("z")
     if variant.after:
         q = matmul(h_prev, w["W_hn"]) + w["b_hn"]
-        n = each(squash, matmul(x, w["W_xn"]) + w["b_n"] + r * q)
+        a_n = matmul(x, w["W_xn"]) + w["b_n"] + r * q
     else:
         q = r * h_prev
-        n = each(squash, affine(x, q, w, "n"))
+        a_n = affine(x, q, w, "n")
+    if all_reset:
+        a_n = r * (affine(x, h_prev, w, "n") + w["b_hn"])
+    n = each(squash, a_n)
     kept, written = (1 - z, z) if variant.write else (z, 1 - z)
-    return kept * h_prev + written * n, GRUCache(x, h_prev, r, 1 - r, z, 1 - z, n, q)
+    return mix(kept, h_prev, written, n, r), GRUCache(x, h_prev, r, 1 - r, z, 1 - z, n, q)
+
+
+def _pools() -> Iterator[Callable[[Array], Array]]:
+    """Yield the ways to one number for all units: of the sum, the mean, or the gate; for each row, or for all."""
+    for axis in (1, None):
+        for pool in (np.sum, np.mean):
+            yield functools.partial(_pooled, pool, axis)
+        yield functools.partial(_mean_gate, axis)
+    yield lambda a: 0 * a + each(sig, a)[:, :1]
+
+
+def _pooled(pool: Callable[..., Array], axis: int | None, a: Array) -> Array:
+    return each(sig, 0 * a + pool(a, axis=axis, keepdims=True))
+
+
+def _mean_gate(axis: int | None, a: Array) -> Array:
+    return 0 * a + each(sig, a).mean(axis=axis, keepdims=True)
 
 
 def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -> Iterator[Mistake]:
@@ -61,12 +105,31 @@ def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -
     reset = "r ⊙ (h_prev W_hn + b_hn)" if after else "(r ⊙ h_prev) W_hn"
     here, there = ("after", "before") if after else ("before", "after")
     yield twist(f"z and 1 − z have changed places. Here {kept}.", variant=_Variant(after, not write))
+    kept_share, written_share = ("1 − z", "z") if write else ("z", "1 − z")
+    message = f"n lacks its share {written_share}. Here {kept}."
+    yield twist(message, mix=lambda kept, h, written, n, r: kept * h + n)
+    message = f"h_prev lacks its share {kept_share}. Here {kept}."
+    yield twist(message, mix=lambda kept, h, written, n, r: h + written * n)
+    message = f"the candidate is missing from the new state. Here {kept}."
+    yield twist(message, mix=lambda kept, h, written, n, r: kept * h)
+    message = f"the old state is missing from the new one. Here {kept}."
+    yield twist(message, mix=lambda kept, h, written, n, r: written * n)
+    message = f"the new state uses r ⊙ h_prev; r belongs into the candidate only. Here {kept}."
+    yield twist(message, mix=lambda kept, h, written, n, r: kept * r * h + written * n)
     message = f"the reset gate acts {there} the product with W_hn. Here it acts {here} it: {reset}."
     yield twist(message, variant=_Variant(not after, write))
     r_as_z, z_as_r = ({a + s: w[a + t] for a in ("W_x", "W_h", "b_")} for s, t in ("zr", "rz"))
     yield twist("r and z have changed places: r belongs into the candidate, z into the new state.", r_as_z | z_as_r)
     yield twist(f"r stands where z belongs: {kept}.", r_as_z)
     yield twist(f"z stands where r belongs: {reset}.", z_as_r)
+    r_turned = {a + "r": -w[a + "r"] for a in ("W_x", "W_h", "b_")}
+    yield twist(f"1 − r stands where r belongs: {reset}.", r_turned)
+    message = f"the reset gate multiplies what comes from x as well; it multiplies only the old state: {reset}."
+    yield twist(message, all_reset=True)
+    for some in ("rz", "r", "z"):
+        message = f"{' and '.join(some)} {'are' if len(some) > 1 else 'is'} one number for all units; "
+        message += "a gate has a number for each unit: do not sum or average over the units."
+        yield from (twist(message, gates=dict.fromkeys(some, pool)) for pool in _pools())
     r_is_1 = zero("W_xr", "W_hr") | {"b_r": np.full(H, 1e3)}
     yield twist(f"the reset gate is missing from the candidate: {reset}.", r_is_1)
     n_alone = zero("W_xz", "W_hz") | {"b_z": np.full(H, 1e3 if write else -1e3)}

@@ -1,0 +1,128 @@
+"""Exercises on other forms of the equations: the Jacobian of a step, chapter 5, and conventions, chapter 10."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import numpy as np
+
+from gru_lib.cells.gru import GRUCache, gru_init
+from gru_lib.check.engine import Array, Exercise, Mistake, Outputs, exercise
+from gru_lib.check.oracle import D, H, affine, draw, each, matmul, sig, weights
+
+__all__ = ["bwd_jacobian", "conv_columns", "conv_constant"]
+
+# What can be wrong in the Jacobian, by the piece that is left out or changed.
+SLIPS = {
+    "1 − z": "the direct path is diag(z), not diag(1 − z): z is the share kept.",
+    "sign z": "the sign of h_prev − n is turned in the term through the update gate.",
+    "slope z": "the slope of σ is missing from the term through the update gate: z ⊙ (1 − z).",
+    "slope r": "the slope of σ is missing from the term through the reset gate: r ⊙ (1 − r).",
+    "slope n": "the slope of tanh is missing: 1 − n².",
+    "written": "the way through the candidate lacks its share 1 − z.",
+    "h": "the term through the reset gate lacks the factor h_prev.",
+    "r": "the direct way into the candidate is diag(r) W_hn; the factor r is missing.",
+    "r after": "diag(r) stands before W_hn: the old state is multiplied by r, then by W_hn.",
+    "transposed": "W_hz, W_hr and W_hn stand there transposed.",
+    "rows": "the diagonal matrices stand on the left of W_hz and W_hr; they belong on the right: "
+    "entry (i, j) is ∂h_j / ∂h_prev,i.",
+}
+
+
+@exercise
+def bwd_jacobian() -> Exercise:
+    """Check ``f(cache, p) -> J``: J_ij = ∂h_j / ∂h_prev,i of one step for one example, chapter 5.
+
+    `cache` is a `GRUCache` (x, h_prev, r, not_r, z, not_z, n, q) of arrays with one row, in the convention *keep* with
+    the reset gate before the product.
+    """
+    p, rng = draw(2016, gru_init)
+    w = weights(p, "rzn")
+    x, h_prev = rng.normal(size=(1, D)), rng.normal(size=(1, H))
+    r, z = each(sig, affine(x, h_prev, w, "r")), each(sig, affine(x, h_prev, w, "z"))
+    n = np.tanh(affine(x, r * h_prev, w, "n"))
+    one = np.ones(H)
+
+    def terms(slip: str = "none") -> Outputs:
+        """The four terms of J, with the slip in them."""
+
+        def factor(name: str, value: Array) -> Array:
+            return one if slip == name else value[0]
+
+        W_hz, W_hr, W_hn = (w[k].T if slip == "transposed" else w[k] for k in ("W_hz", "W_hr", "W_hn"))
+        to_z = (h_prev - n)[0] * (-1 if slip == "sign z" else 1) * factor("slope z", z * (1 - z))
+        to_n = factor("written", 1 - z) * factor("slope n", 1 - n * n)
+        to_r = factor("h", h_prev) * factor("slope r", r * (1 - r))
+        keep = (1 - z if slip == "1 − z" else z)[0]
+        reset = factor("r", r)
+        in_n = W_hn * reset if slip == "r after" else reset[:, None] * W_hn
+        return {
+            "diag(z), the direct path": np.diag(keep),
+            "W_hz …, through the update gate": to_z[:, None] * W_hz if slip == "rows" else W_hz * to_z,
+            "W_hr …, through the reset gate": matmul(to_r[:, None] * W_hr if slip == "rows" else W_hr * to_r, W_hn)
+            * to_n,
+            "diag(r) W_hn …, through the candidate": in_n * to_n,
+        }
+
+    def total(slip: str = "none") -> Outputs:
+        return {"J": functools.reduce(np.add, terms(slip).values())}
+
+    def mistakes() -> Iterator[Mistake]:
+        return ((message, total(slip)) for slip, message in SLIPS.items())
+
+    cache = GRUCache(x, h_prev, r, 1 - r, z, 1 - z, n, r * h_prev)
+    return Exercise({"cache": cache, "p": p}, total(), mistakes, terms={"J": terms()})
+
+
+@exercise
+def conv_columns() -> Exercise:
+    """Check ``f(W_z, H) -> W_hz, W_xz``: the matrix of columns (H, H + D) as two matrices of rows, chapter 10."""
+    W_z = np.random.default_rng(10).normal(size=(H, H + D))
+    W_hz, W_xz = W_z[:, :H].T, W_z[:, H:].T
+
+    def mistakes() -> Iterator[Mistake]:
+        message = "x was taken to stand on top of h; here h stands on top, in [h; x]."
+        yield message, {"W_hz": W_z[:, D:].T, "W_xz": W_z[:, :D].T}
+        yield "W_hz is not transposed: rows multiply from the left, h W_hz.", {"W_hz": W_hz.T, "W_xz": W_xz}
+        yield "W_hz holds the last H columns; h meets the first H.", {"W_hz": W_z[:, D:].T, "W_xz": W_xz}
+        yield "W_xz holds the first D columns; x meets the last D.", {"W_hz": W_hz, "W_xz": W_z[:, :D].T}
+        message = "W_xz has the right columns in the order of another shape: transpose it, do not reshape it."
+        yield message, {"W_hz": W_hz, "W_xz": W_z[:, H:].reshape(D, H)}
+        message = "both are reshaped where they must be transposed."
+        yield message, {"W_hz": W_hz.T, "W_xz": W_z[:, H:].reshape(D, H)}
+
+    return Exercise({"W_z": W_z, "H": H}, {"W_hz": W_hz, "W_xz": W_xz}, mistakes)
+
+
+@exercise
+def conv_constant() -> Exercise:
+    """Check ``f(W_hn, b_n, b_hn, r) -> W_hn, b_n``: the reset-before GRU that equals a reset-after one, chapter 10."""
+    rng = np.random.default_rng(11)
+    W, b_n, b_hn = rng.normal(size=(H, H)), rng.normal(size=H), rng.normal(size=H)
+    r = rng.uniform(0.2, 0.9, H)
+    right = {"W_hn": np.array([[W[i, j] * r[j] / r[i] for j in range(H)] for i in range(H)]), "b_n": b_n + r * b_hn}
+    row, column = r[:, None], r[None]
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, matrix in (
+            ("R and R⁻¹ have changed places: W′ = R⁻¹ W R.", row * W / column),
+            ("R⁻¹ is missing: before the product h is multiplied by r as well, W′ = R⁻¹ W R.", W * column),
+            ("R is missing: after the product comes r, W′ = R⁻¹ W R.", W / row),
+            ("W_hn is multiplied by r on the wrong side: W′ = R⁻¹ W R.", row * W),
+            ("W_hn is as it was: r stands elsewhere now, W′ = R⁻¹ W R.", W),
+            ("W_hn has R twice; one of them is an inverse, W′ = R⁻¹ W R.", row * W * column),
+            ("W_hn has R⁻¹ twice; one of them is R, W′ = R⁻¹ W R.", W / row / column),
+        ):
+            yield message, right | {"W_hn": matrix}
+        for message, bias in (
+            ("b_hn is multiplied by r as well: b_n + r ⊙ b_hn.", b_n + b_hn),
+            ("b_hn is left out of b_n: b_n + r ⊙ b_hn.", b_n),
+            ("r multiplies only b_hn: b_n + r ⊙ b_hn.", r * (b_n + b_hn)),
+            ("r multiplies b_hn, not b_n: b_n + r ⊙ b_hn.", r * b_n + b_hn),
+            ("b_hn is multiplied by r, not divided: b_n + r ⊙ b_hn.", b_n + b_hn / r),
+            ("the sign of b_hn is turned: b_n + r ⊙ b_hn.", b_n - r * b_hn),
+        ):
+            yield message, right | {"b_n": bias}
+
+    return Exercise({"W_hn": W, "b_n": b_n, "b_hn": b_hn, "r": r}, right, mistakes)

@@ -1,0 +1,214 @@
+"""Exercises on models of sequences: language models, chapter 16, the loss of chapter 17, search, chapter 18."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from gru_lib.check.engine import Array, Exercise, Fault, Function, Mistake, exercise, run
+from gru_lib.check.oracle import each
+
+__all__ = ["beam_safe", "lm_mixture", "lm_temperature", "s2s_softmax"]
+
+
+def _softmax(a: Array) -> Array:
+    """Of each row, one number at a time."""
+    e = each(math.exp, a)
+    return np.array([[v / sum(row) for v in row] for row in e])
+
+
+@exercise
+def lm_temperature() -> Exercise:
+    """Check ``f(logits, targets, temperature) -> bits``: logits (N, V), bits for each character, chapter 16."""
+    rng = np.random.default_rng(1948)
+    a, y, t = rng.normal(size=(6, 4)), np.array([3, 0, 1, 1, 2, 0]), 0.7
+    rows = range(len(y))
+
+    def bits(scaled: Array, mean: Callable[[Array], Any] = np.mean) -> Any:
+        return mean(np.array([-math.log2(p) for p in _softmax(scaled)[rows, y]]))
+
+    right = bits(a / t)
+    plain = _softmax(a)[rows, y]
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, value in (
+            ("the logits are multiplied by the temperature; divide them by it.", bits(a * t)),
+            ("the temperature is not used.", bits(a)),
+            ("those are nats; divide by ln 2.", right * math.log(2)),
+            ("those are bits divided by ln 2 once too often.", right / math.log(2)),
+            ("nats become bits by dividing by ln 2, not by multiplying.", right * math.log(2) ** 2),
+            ("that is the sum; the mean over the characters is wanted.", bits(a / t, np.sum)),
+            ("the sign is turned: minus the logarithm.", -right),
+            ("that is the perplexity, 2 to the power of the bits.", 2**right),
+            ("the probabilities are divided by the temperature; the logits are to be divided.",
+             float(np.mean(-np.log2(plain / t)))),
+            ("the loss is divided by t: divide the logits, so that the probabilities sum to 1 again.", bits(a) / t),
+            ("1/N is used twice: that is the mean divided by N.", right / len(y)),
+            ("the softmax runs over the characters of the text, axis 0; it must run over the vocabulary, axis 1.",
+             float(np.mean(-np.log2(_softmax(a.T / t).T[rows, y])))),
+            ("that is the entropy of the predictions; take the probability of the target.",
+             float(np.mean([-sum(p * math.log2(p) for p in row) for row in _softmax(a / t)]))),
+            ("that is minus the logarithm of the mean probability; take the mean of the logarithms.",
+             -math.log2(_softmax(a / t)[rows, y].mean())),
+        ):  # fmt: skip
+            yield message, {"bits": np.array(value)}
+
+    def far(f: Function) -> None:
+        extreme = {"logits": np.array([[1000.0, 0.0]]), "targets": np.array([1]), "temperature": 1.0}
+        if not run("lm_temperature", Exercise(extreme, {"bits": np.array(1000 / math.log(2))}), f).ok:
+            raise Fault("right for small logits, but exp(1000) overflows: use log_softmax, or subtract the largest.")
+
+    return Exercise({"logits": a, "targets": y, "temperature": t}, {"bits": np.array(right)}, mistakes, then=far)
+
+
+@exercise
+def lm_mixture() -> Exercise:
+    """Check ``f(p_gru, p_count, weight) -> bits``: of the mixture, for each character, chapter 16."""
+    rng = np.random.default_rng(1949)
+    p, q, w = rng.uniform(0.05, 0.9, 7), rng.uniform(0.05, 0.9, 7), 0.3
+
+    def bits(of: Callable[[float, float], float], total: Callable[[Array], Any] = np.mean) -> Any:
+        return total(np.array([-math.log2(of(a, b)) for a, b in zip(p, q, strict=True)]))
+
+    def mix(a: float, b: float) -> float:
+        return w * a + (1 - w) * b
+
+    right = bits(mix)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, value in (
+            ("the weights have changed places: weight belongs to the GRU.", bits(lambda a, b: (1 - w) * a + w * b)),
+            ("the logarithms are mixed; mix the probabilities, then take the logarithm.",
+             bits(lambda a, b: a**w * b ** (1 - w))),
+            ("those are nats; take log₂.", right * math.log(2)),
+            ("that is the sum; the mean over the characters is wanted.", bits(mix, np.sum)),
+            ("the sign is turned: minus the logarithm.", -right),
+            ("that is the perplexity, 2 to the power of the bits.", 2**right),
+            ("that is minus the logarithm of the mean probability; take the mean of the logarithms.",
+             -math.log2(np.mean([mix(a, b) for a, b in zip(p, q, strict=True)]))),
+            ("p_count lacks its share 1 − weight: the two must sum to 1.", bits(lambda a, b: w * a + b)),
+            ("p_gru lacks its share weight: the two must sum to 1.", bits(lambda a, b: a + (1 - w) * b)),
+            ("both have the same share; weight is not used.", bits(lambda a, b: (a + b) / 2)),
+            ("both are multiplied by weight; p_count has 1 − weight.", bits(lambda a, b: w * (a + b))),
+            ("the probabilities are multiplied; add them, each with its share.", bits(lambda a, b: a * b)),
+            ("the larger of the two is taken, which is no mixture: it does not sum to 1.", bits(max)),
+            ("that is the GRU alone.", bits(lambda a, b: a)),
+            ("that is the 5-gram alone.", bits(lambda a, b: b)),
+        ):  # fmt: skip
+            yield message, {"bits": np.array(value)}
+
+    return Exercise({"p_gru": p, "p_count": q, "weight": w}, {"bits": np.array(right)}, mistakes)
+
+
+@exercise
+def s2s_softmax() -> Exercise:
+    """Check ``f(logits, targets, mask) -> loss, dlogits``: logits (T, N, V), mean over the real tokens, chapter 17.
+
+    `targets` (T, N) holds tokens, `mask` (T, N) is 1 at a real token and 0 in padding.
+    """
+    T, N, V = 4, 3, 5
+    rng = np.random.default_rng(2014)
+    a, y = rng.normal(size=(T, N, V)), rng.integers(0, V, (T, N))
+    mask = (np.arange(T)[:, None] < np.array([4, 2, 1])).astype(float)
+    y = np.where(mask > 0, y, 0)
+    M = int(mask.sum())
+    one_hot = np.array([[[float(v == k) for k in range(V)] for v in row] for row in y])
+    s = np.array([_softmax(step) for step in a])
+    costs = np.array([[-math.log(s[t, n, y[t, n]]) for n in range(N)] for t in range(T)])
+    slopes, m = s - one_hot, mask[:, :, None]
+    loss, grad = (mask * costs).sum() / M, m * slopes / M
+
+    def mistakes() -> Iterator[Mistake]:
+        over_time = np.moveaxis(np.array([_softmax(step.T).T for step in np.moveaxis(a, 1, 0)]), 0, 1)
+        cost = -np.log(np.take_along_axis(over_time, y[:, :, None], axis=2))[:, :, 0]
+        for message, its_loss, its_grad in (
+            ("both are divided by T N; M is the number of real tokens.", loss * M / (T * N), grad * M / (T * N)),
+            ("the loss is divided by T N; M is the number of real tokens.", loss * M / (T * N), grad),
+            ("dlogits is divided by T N; M is the number of real tokens.", loss, grad * M / (T * N)),
+            ("both are divided by N; the mean is over the M real tokens.", loss * M / N, grad * M / N),
+            ("both are sums; the mean over the real tokens is wanted.", loss * M, grad * M),
+            ("dlogits is not divided by M, though the loss is a mean.", loss, grad * M),
+            ("the mask is not used: padding is counted.", costs.mean(), slopes / (T * N)),
+            ("padding is in the sum, though M counts real tokens only.", costs.sum() / M, slopes / M),
+            ("dlogits must be zero in padding: multiply by the mask.", loss, slopes / M),
+            ("dlogits lacks the one-hot: softmax(a) − onehot(v).", loss, m * s / M),
+            ("dlogits has the wrong sign: softmax(a) − onehot(v).", loss, -grad),
+            ("the loss has the wrong sign.", -loss, grad),
+            ("the loss is in bits; nats are wanted (the natural logarithm).", loss / math.log(2), grad),
+            ("the softmax runs over time; it must run over the vocabulary, the last axis.", (mask * cost).sum() / M,
+             m * (over_time - one_hot) / M),
+        ):  # fmt: skip
+            yield message, {"loss": np.array(its_loss), "dlogits": its_grad}
+
+    def far(f: Function) -> None:
+        extreme = {"logits": np.array([[[1000.0, 0.0]]]), "targets": np.array([[1]]), "mask": np.ones((1, 1))}
+        right = {"loss": np.array(1000.0), "dlogits": np.array([[[1.0, -1.0]]])}
+        if not run("s2s_softmax", Exercise(extreme, right), f).ok:
+            raise Fault("right for small logits, but exp(1000) overflows: subtract the largest logit first.")
+
+    args = {"logits": a, "targets": y, "mask": mask}
+    return Exercise(args, {"loss": np.array(loss), "dlogits": grad}, mistakes, then=far)
+
+
+# Trees for `beam_safe`: the probabilities of the next token after each beginning. In the first a beam of 2 finds more
+# than greedy search, in the second less.
+AHEAD: dict[tuple[int, ...], tuple[float, ...]] = {(): (0.6, 0.4, 0), (0,): (0.55, 0.45, 0), (1,): (0.9, 0.1, 0)}
+BEHIND: dict[tuple[int, ...], tuple[float, ...]] = {
+    (): (0.36, 0.33, 0.31),
+    (0,): (0.34, 0.33, 0.33),
+    (1,): (0.5, 0.5, 0),
+    (0, 0): (1, 0, 0),
+}
+
+
+def _tree(table: Mapping[tuple[int, ...], tuple[float, ...]]) -> Callable[[Any, Any], tuple[Array, tuple[int, ...]]]:
+    def step(past: Any, token: Any) -> tuple[Array, tuple[int, ...]]:
+        past = () if past is None else (*past, int(token))
+        return np.log(np.maximum(table.get(past, (1 / 3,) * 3), 1e-12)), past
+
+    return step
+
+
+@exercise
+def beam_safe() -> Exercise:
+    """Check ``f(step, state, start, width, max_steps) -> log_prob``, never below greedy search's, chapter 18."""
+    args = {"step": _tree(AHEAD), "state": None, "start": 0, "width": 2, "max_steps": 2}
+    greedy, best = math.log(0.6 * 0.55), math.log(0.4 * 0.9)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, value in (
+            ("that is greedy search's, though the beam found a likelier one: take the larger.", greedy),
+            ("that is the probability; its logarithm is wanted.", math.exp(best)),
+            ("that is divided by the length; here the sum of the logarithms is compared.", best / 2),
+            ("the sign is turned: log P is below 0.", -best),
+            ("that is greedy search's and the beam's together; take the larger.", greedy + best),
+            ("that is the mean of the two; take the larger.", (greedy + best) / 2),
+            ("those are bits; the natural logarithm is wanted.", best / math.log(2)),
+            ("that is the last step alone; add the logarithms of all steps.", math.log(0.9)),
+            ("that is the first step alone; add the logarithms of all steps.", math.log(0.4)),
+            ("that is the worst of the beam; the best stands first.", math.log(0.6 * 0.45)),
+        ):
+            yield message, {"log_prob": np.array(value)}
+
+    def behind(f: Function) -> None:
+        """Other widths and lengths, and a tree in which the beam loses greedy search's path."""
+        for width, steps in itertools.product((1, 3), (1, 2)):
+            paths = itertools.product(range(3), repeat=steps)
+            every = {path: sum(math.log(max(AHEAD.get(path[:k], (1 / 3,) * 3)[path[k]], 1e-12)) for k in range(steps))
+                     for path in paths}  # fmt: skip
+            value = (math.log(0.6) if steps == 1 else greedy) if width == 1 else max(every.values())
+            task = args | {"width": width, "max_steps": steps}
+            if not run("beam_safe", Exercise(task, {"log_prob": np.array(value)}), f).ok:
+                message = f"right for width 2 and two steps, but not for width {width} and {steps}: use the arguments."
+                raise Fault(message)
+        task = args | {"step": _tree(BEHIND), "max_steps": 3}
+        right = math.log(0.36 * 0.34)
+        if not run("beam_safe", Exercise(task, {"log_prob": np.array(right)}), f).ok:
+            message = "where the beam cuts greedy search's path the result is below greedy search: take the larger."
+            raise Fault(message)
+
+    return Exercise(args, {"log_prob": np.array(best)}, mistakes, then=behind)

@@ -1,0 +1,127 @@
+"""Compare the numbers that a reader has worked out with the right ones, and find the words for what is wrong."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gru_lib.check.engine import Fault, Result
+
+__all__ = ["VALUES", "Slip", "Values", "near", "values"]
+
+Slip = tuple[str, Any, str]  # which value, what it is then, the message
+
+
+@dataclass
+class Values:
+    """The right values, by name and in order: numbers, lists of numbers, or words; and how they may go wrong."""
+
+    right: dict[str, Any]
+    slips: Sequence[Slip] = ()
+    exact: tuple[str, ...] = ()  # whole numbers; of the others about three digits are enough
+    tolerance: float = 5e-3  # relative
+
+    def fits(self, label: str, found: Any, value: Any) -> bool:
+        """Whether what was found for a label is this value."""
+        return near(found, value, tolerance=0 if label in self.exact else self.tolerance)
+
+
+VALUES: dict[str, Callable[[], Values]] = {}
+
+
+def values(build: Callable[[], Values]) -> Callable[..., Result]:
+    """Turn a function that returns Values into a check of that name, which takes the values in their order."""
+    name = build.__name__
+    VALUES[name] = build
+
+    @functools.wraps(build)
+    def check(*given: Any) -> Result:
+        task = build()
+        try:
+            _compare(name, task, given)
+        except Fault as fault:
+            return Result(False, str(fault))
+        return Result(True, f"{name}: that is what the equations give.")
+
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    shown = [inspect.Parameter(label, kind) for label in build().right]
+    vars(check)["__signature__"] = inspect.Signature(shown, return_annotation="Result")
+    return check
+
+
+def near(found: Any, right: Any, *, tolerance: float = 5e-3) -> bool:
+    """Whether words are the same, or numbers agree."""
+    if not _is_number(right):
+        return type(found) is type(right) and bool(found == right)
+    return np.shape(found) == np.shape(right) and bool(np.allclose(found, right, rtol=tolerance, atol=1e-9))
+
+
+def _is_number(value: Any) -> bool:
+    return np.asarray(value).dtype.kind in "biuf"
+
+
+def _compare(name: str, task: Values, given: tuple[Any, ...]) -> None:
+    if len(given) == 1 and len(task.right) > 1 and isinstance(given[0], tuple | list):
+        given = tuple(given[0])
+    if len(given) != len(task.right):
+        raise Fault(f"give {', '.join(task.right)}, in this order; you gave {len(given)} of {len(task.right)}.")
+    found = {label: _read(label, value, task.right[label]) for label, value in zip(task.right, given, strict=True)}
+    wrong = [label for label, right in task.right.items() if not task.fits(label, found[label], right)]
+    if not wrong:
+        return
+    for label, value, message in task.slips:
+        if label in wrong and task.fits(label, found[label], value):
+            raise Fault(_with_rest(task, wrong, f"{label}: {message}"))
+    raise Fault(_with_rest(task, wrong, _unnamed(wrong[0], found[wrong[0]], task.right[wrong[0]])))
+
+
+def _with_rest(task: Values, wrong: list[str], message: str) -> str:
+    fine = ", ".join(label for label in task.right if label not in wrong)
+    return message + (f" Right: {fine}." if fine else "")
+
+
+def _read(label: str, value: Any, right: Any) -> Any:
+    """Turn what was given into an array of numbers or into words, or raise Fault."""
+    if value is None or value is Ellipsis:
+        raise Fault(f"{label} is still blank. Take your time: work it out, and run this cell again.")
+    if callable(value):
+        raise Fault(f"{label} must be a value; this is a function. Call it, and give what it returns.")
+    if not _is_number(right):
+        words = value.split() if isinstance(value, str) and isinstance(right, list) else value
+        return list(words) if isinstance(words, tuple) else words
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        what = "numbers" if np.ndim(right) else "a number"
+        raise Fault(f"{label} must be {what}; this is {value!r:.40}.") from None
+    if array.shape != np.shape(right):
+        if array.size == 1 == np.size(right):
+            return array.reshape(np.shape(right))
+        want = f"have shape {np.shape(right)}" if np.ndim(right) else "be one number"
+        raise Fault(f"{label} must {want}; it has shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise Fault(f"{label} holds NaN or infinity: a division by 0, or the logarithm of 0?")
+    return array
+
+
+def _unnamed(label: str, found: Any, right: Any) -> str:
+    """What can be said of a wrong value that no slip explains. It does not give the answer away."""
+    if not _is_number(right):
+        return f"{label} is not right: {found!r:.60}."
+    if not np.all(found == 0) and near(-np.asarray(found), right):
+        return f"{label} has the wrong sign."
+    for factor, slip in ((100, "is in per cent; give the share."), (1 / np.log(2), "is too large by 1 / ln 2."),
+                         (np.log(2), "is too small by ln 2."), (1 / np.log(10), "is too small by ln 10.")):  # fmt: skip
+        if near(found, factor * np.asarray(right)):
+            return f"{label} {slip}" + (" The natural logarithm, or log₂?" if factor != 100 else "")
+    if np.all(found != 0) and near(1 / np.asarray(found), right):
+        return f"{label} is the reciprocal of what it should be."
+    at = np.unravel_index(np.abs(np.asarray(found) - right).argmax(), np.shape(right))
+    place = f" at {[int(i) for i in at]}" if at else ""
+    size = "large" if np.asarray(found)[at] > np.asarray(right)[at] else "small"
+    return f"{label} is wrong{place}: {np.asarray(found)[at]:.6g} is too {size}."

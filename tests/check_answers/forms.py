@@ -1,0 +1,64 @@
+"""Answers to the exercises on other forms of the equations, and mistakes planted in them."""
+
+ANSWERS = {
+    "bwd_jacobian": """
+def f(cache, p):
+    _, v, r, not_r, z, not_z, n, _ = (a[0] for a in cache)
+    slope_z, slope_r, slope_n = z * not_z, r * not_r, 1 - n**2
+    to_z, to_r = np.diag((v - n) * slope_z), np.diag(v * slope_r)
+    W_hz, W_hr, W_hn = p.W_hz, p.W_hr, p.W_hn
+    to_n = np.diag(not_z * slope_n)
+    in_n = np.diag(r) @ W_hn
+    return np.diag(z) + W_hz @ to_z + W_hr @ to_r @ W_hn @ to_n + in_n @ to_n
+""",
+    "conv_columns": """
+def f(W_z, H):
+    return W_z[:, :H].T, W_z[:, H:].T
+""",
+    "conv_constant": """
+def f(W_hn, b_n, b_hn, r):
+    return W_hn * r / r[:, None], b_n + r * b_hn
+""",
+}
+
+# What is replaced, by what, and what the message must say. After ~ comes a regular expression.
+PLANTED = {
+    "bwd_jacobian": [
+        ("np.diag(z) +", "np.diag(1 - z) +", "the direct path is diag"),
+        ("np.diag(z) +", "", "J lacks a term: diag"),
+        ("(v - n)", "(n - v)", "the sign of h_prev − n is turned"),
+        ("slope_z, slope_r, slope_n = z * not_z", "slope_z, slope_r, slope_n = 1", "through the update gate: z ⊙"),
+        ("r * not_r,", "1,", "slope of σ is missing from the term through the reset gate"),
+        ("1 - n**2", "1", "the slope of tanh is missing"),
+        ("not_z * slope_n", "slope_n", "lacks its share 1 − z"),
+        ("np.diag(v * slope_r)", "np.diag(slope_r)", "lacks the factor h_prev"),
+        ("np.diag(r) @ W_hn", "W_hn", "the factor r is missing"),
+        ("np.diag(r) @ W_hn", "W_hn @ np.diag(r)", "stands before W_hn"),
+        ("p.W_hz, p.W_hr, p.W_hn", "p.W_hz.T, p.W_hr.T, p.W_hn.T", "stand there transposed"),
+        ("W_hz @ to_z + W_hr @ to_r", "to_z @ W_hz + to_r @ W_hr", "diagonal matrices stand on the left"),
+        (" + W_hr @ to_r @ W_hn @ to_n", "", "lacks a term: W_hr"),
+        ("~return (.*)", r"return (\1).T", "J is transposed"),
+    ],
+    "conv_columns": [
+        ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, -H:].T, W_z[:, :-H].T", "x was taken to stand on top"),
+        ("W_z[:, :H].T", "W_z[:, :H]", "W_hz is not transposed"),
+        ("W_z[:, :H].T", "W_z[:, -H:].T", "W_hz holds the last H"),
+        ("W_z[:, H:].T", "W_z[:, :-H].T", "W_xz holds the first D"),
+        ("W_z[:, H:].T", "W_z[:, H:].reshape(-1, H)", "do not reshape it"),
+        ("W_z[:, H:].T", "W_z[:, H:]", r"W_xz must have shape \(2, 4\); it has \(4, 2\). It is transposed"),
+        ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, :H].T", "must return W_hz, W_xz"),
+    ],
+    "conv_constant": [
+        ("* r / r[:, None]", "* r[:, None] / r", "R and R⁻¹ have changed places"),
+        (" / r[:, None]", "", "R⁻¹ is missing"),
+        ("* r / r[:, None]", "/ r[:, None]", "R is missing"),
+        ("* r / r[:, None]", "* r[:, None]", "on the wrong side"),
+        (" * r / r[:, None]", "", "W_hn is as it was"),
+        ("* r / r[:, None]", "* r * r[:, None]", "R twice"),
+        ("r * b_hn", "b_hn", "b_hn is multiplied by r as well"),
+        (" + r * b_hn", "", "b_hn is left out"),
+        ("b_n + r * b_hn", "r * (b_n + b_hn)", "r multiplies only b_hn"),
+        ("b_n + r * b_hn", "b_n + b_hn / r", "not divided"),
+        ("b_n + r * b_hn", "b_n - r * b_hn", "the sign of b_hn"),
+    ],
+}  # fmt: skip

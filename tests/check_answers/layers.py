@@ -1,0 +1,97 @@
+"""Answers to the exercises on dropout, stacks and both directions, and mistakes planted in them."""
+
+# ruff: noqa: E501
+
+ANSWERS = {
+    "drop_candidate": """
+def f(x, h_prev, p, m):
+    r = sigmoid(x @ p.W_xr + h_prev @ p.W_hr + p.b_r)
+    z = sigmoid(x @ p.W_xz + h_prev @ p.W_hz + p.b_z)
+    n = np.tanh(x @ p.W_xn + (r * h_prev) @ p.W_hn + p.b_n)
+    h = z * h_prev + (1 - z) * m * n
+    return h
+""",
+    "deep_size": """
+def f(L, D, H):
+    first, other = 3 * (D * H + H * H + H), 3 * (H * H + H * H + H)
+    return first + (L - 1) * other
+""",
+    "deep_reverse": """
+def f(xs, lengths):
+    out = xs.copy()
+    for n, L in enumerate(lengths):
+        out[:L, n] = xs[:L, n][::-1]
+    return out
+""",
+    "deep_causal": """
+def f(forward, p, T=6):
+    xs = np.random.default_rng(0).normal(size=(T, 1, p.D))
+    for k in range(1, T):
+        changed = xs.copy()
+        changed[k:] = np.nan
+        if np.isnan(forward(changed, None, p)[0][:k]).any():
+            return True
+    return False
+""",
+}
+
+CHANGED = (
+    "changed = xs.copy()\n        changed[k:] = np.nan\n        if np.isnan(forward(changed, None, p)[0][:k]).any():"
+)
+COMPARE = "changed = xs.copy()\n        changed[k:] += 1\n        if {}:"
+BEFORE = "forward(xs, None, p)[0][:k], forward(changed, None, p)[0][:k]"
+
+# What is replaced, by what, and what the message must say. After ~ comes a regular expression.
+PLANTED = {
+    "drop_candidate": [
+        (" * m", "", "the mask is missing"),
+        ("(1 - z) * m * n\n", "(1 - z) * n\n    h = h * m\n", "the mask falls on the new state"),
+        ("z * h_prev + (1 - z) * m * n", "z * m * h_prev + (1 - z) * n", "falls on what is kept; what is kept"),
+        ("~np.tanh\\((.*)\\)\n    h = .*", r"np.tanh(m * (\1))\n    h = z * h_prev + (1 - z) * n", "inside tanh"),
+        ("~\\(r \\* h_prev\\)(.*)\n    h = .*", r"(m * r * h_prev)\1\n    h = z * h_prev + (1 - z) * n", "old state in the candidate"),
+        ("m * n", "(m > 0) * n", "is used as 0 and 1"),
+        ("m * n", "m / (1 - 0.4) * n", "used or scaled twice"),
+        ("m * n", "(m == 0) / 0.6 * n", "turned over"),
+        ("z * h_prev + (1 - z) * m", "(1 - z) * h_prev + z * m", "z and 1 − z have changed places"),
+        ("~(?m:h_prev @ p.W_h([rz]))", r"(m * h_prev) @ p.W_h\1", "the gates see a masked state"),
+        ("return h", "unused = h", "Is there a `return`"),
+    ],
+    "deep_size": [
+        ("first + (L - 1) * other", "L * first", "all layers are given D inputs"),
+        ("3 * (D * H + H * H + H)", "3 * (H * H + H * H + H)", "the lowest layer reads the D inputs"),
+        (" + (L - 1) * other", "", "that is one layer"),
+        ("(L - 1)", "(L - 2)", "a layer is missing"),
+        ("(L - 1)", "L", "a layer too many"),
+        (" + H)", ")", "the biases are missing"),
+        (" + H)", " + 2 * H)", "two biases for each gate"),
+        ("3 * (", "4 * (", "four blocks make an LSTM"),
+        ("3 * (", "2 * (", "the candidate is missing"),
+        ("3 * (", "(", "one block of three"),
+        ("H * H + H)", "H)", "W_[hx] is missing"),
+        (" + H)", " + 1)", "one number for each block"),
+    ],
+    "deep_reverse": [
+        ("out = xs.copy()", "return xs[::-1]", "the whole of it is reversed"),
+        ("out = xs.copy()", "return xs", "nothing is reversed"),
+        ("out = xs.copy()", "out = np.zeros_like(xs)", "padding is set to zero"),
+        ("xs[:L, n][::-1]", "np.roll(xs[:L, n], 1, axis=0)", "the rows are rotated"),
+        ("[:L, n]", "[:max(L - 1, 0), n]", "ends one row early"),
+        ("[:L, n]", "[:L + 1, n]", "one row of padding is reversed too"),
+        ("[:L, n]", "[1:L, n]", "the first row stays"),
+        ("[:L, n]", "[L:, n]", "the padding is reversed, and"),
+        ("[:L, n]", "[:lengths[1], n]", "within the length of the second"),
+        ("out = xs.copy()", "return xs[:, ::-1]", "the batch is reversed"),
+        ("out = xs.copy()", "return xs[:, :, ::-1]", "the features are reversed"),
+        ("out = xs.copy()", "out = xs", "xs was changed in place"),
+    ],
+    "deep_causal": [
+        ("[:k]).any", "[:k + 1]).any", "an output may depend on the input of its own step"),
+        ("range(1, T)", "range(1, 2)", "only the last output but one reads the last input"),
+        ("changed[k:]", "changed[-1:]", "only the first output reads the second input"),
+        ("[:k]).any", "[:k, ..., 0]).any", "for one feature only"),
+        (CHANGED, COMPARE.format(f"not np.allclose({BEFORE}, atol=1e-6)"), "by a billionth"),
+        ("return True", "return False", "a layer that reads backwards looks ahead"),
+        ("return False", "return None", "returns None"),
+        ("return False", "return 'no'", "must be an array of numbers"),
+    ],
+}  # fmt: skip

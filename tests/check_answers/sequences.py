@@ -1,0 +1,95 @@
+"""Answers to the exercises on models of sequences, and mistakes planted in them."""
+
+ANSWERS = {
+    "lm_temperature": """
+def f(logits, targets, temperature):
+    a = logits / temperature
+    a = a - a.max(axis=1, keepdims=True)
+    log_p = a - np.log(np.exp(a).sum(axis=1, keepdims=True))
+    bits = -log_p[np.arange(len(targets)), targets] / np.log(2)
+    return bits.mean()
+""",
+    "lm_mixture": """
+def f(p_gru, p_count, weight):
+    p = weight * p_gru + (1 - weight) * p_count
+    return -np.log2(p).mean()
+""",
+    "s2s_softmax": """
+def f(logits, targets, mask):
+    M, V = mask.sum(), logits.shape[-1]
+    a = logits - logits.max(axis=-1, keepdims=True)
+    log_p = a - np.log(np.exp(a).sum(axis=-1, keepdims=True))
+    onehot = np.eye(V, dtype=logits.dtype)[targets]
+    loss = -(mask * (log_p * onehot).sum(axis=-1)).sum() / M
+    dlogits = mask[:, :, None] * (np.exp(log_p) - onehot) / M
+    return loss, dlogits
+""",
+    "beam_safe": """
+def f(step, state, start, width, max_steps):
+    beam = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0].log_prob
+    one = greedy(step, state, start, end=None, max_steps=max_steps).log_prob
+    return max(float(beam), float(one))
+""",
+}
+
+# What is replaced, by what, and what the message must say. After ~ comes a regular expression.
+PLANTED = {
+    "lm_temperature": [
+        ("logits / temperature", "logits * temperature", "multiplied by the temperature"),
+        ("logits / temperature", "logits", "temperature is not used"),
+        (" / np.log(2)", "", "those are nats"),
+        ("/ np.log(2)", "* np.log(2)", "by dividing by ln 2, not by multiplying"),
+        ("bits.mean()", "bits.sum()", "that is the sum"),
+        ("= -log_p", "= log_p", "the sign is turned"),
+        ("bits.mean()", "2 ** bits.mean()", "that is the perplexity"),
+        (" - a.max(axis=1, keepdims=True)", "", "overflows"),
+        ("/ np.log(2)", "/ np.log(2) ** 2", "once too often"),
+        ("bits.mean()", "bits.mean() / len(bits)", "mean divided by N"),
+        ("np.exp(a).sum(axis=1", "np.exp(a).sum(axis=0", "bits is"),
+        ("bits.mean()", "-np.log2((2**-bits).mean())", "logarithm of the mean probability"),
+        ("bits.mean()", "-(np.exp(log_p) * log_p).sum(axis=1).mean() / np.log(2)", "entropy of the predictions"),
+    ],
+    "lm_mixture": [
+        ("weight * p_gru + (1 - weight)", "(1 - weight) * p_gru + weight", "changed places"),
+        ("~p = .*\n.*", "return -np.log2(p_gru**weight * p_count ** (1 - weight)).mean()", "logarithms are mixed"),
+        ("log2", "log", "those are nats"),
+        (".mean()", ".sum()", "that is the sum"),
+        ("-np.log2", "np.log2", "the sign is turned"),
+        ("np.log2(p).mean()", "np.log2(p.mean())", "logarithm of the mean probability"),
+        ("(1 - weight) * p_count", "p_count", "p_count lacks its share"),
+        ("weight * p_gru", "p_gru", "p_gru lacks its share"),
+        ("(1 - weight)", "weight", "both are multiplied by weight"),
+        ("~p = .*", "p = (p_gru + p_count) / 2", "both have the same share"),
+        ("~p = .*", "p = p_gru * p_count", "the probabilities are multiplied"),
+        ("~p = .*", "p = np.maximum(p_gru, p_count)", "no mixture"),
+        ("~p = .*", "p = p_gru", "the GRU alone"),
+        ("~p = .*", "p = p_count", "the 5-gram alone"),
+    ],
+    "s2s_softmax": [
+        ("mask.sum()", "mask.size", "both are divided by T N"),
+        ("mask.sum()", "mask.shape[1]", "both are divided by N"),
+        (".sum() / M", ".sum() / mask.size", "the loss is divided by T N"),
+        ("onehot) / M", "onehot) / mask.size", "dlogits is divided by T N"),
+        (" / M", "", "both are sums"),
+        ("onehot) / M", "onehot)", "dlogits is not divided by M"),
+        ("mask[:, :, None] * ", "", "must be zero in padding"),
+        ("(np.exp(log_p) - onehot)", "np.exp(log_p)", "lacks the one-hot"),
+        ("(np.exp(log_p) - onehot)", "(onehot - np.exp(log_p))", "wrong sign: softmax"),
+        ("-(mask", "(mask", "the loss has the wrong sign"),
+        ("axis=-1, keepdims", "axis=0, keepdims", "the softmax runs over time"),
+        (" - logits.max(axis=-1, keepdims=True)", "", "overflows"),
+        (", dtype=logits.dtype", "", "dlogits is float64"),
+    ],
+    "beam_safe": [
+        ("max(float(beam), float(one))", "float(one)", "that is greedy search's, though"),
+        ("max(float(beam), float(one))", "float(beam)", "below greedy search: take the larger"),
+        ("max(float(beam), float(one))", "float(np.exp(max(beam, one)))", "that is the probability"),
+        ("max(float(beam), float(one))", "max(float(beam), float(one)) / max_steps", "divided by the length"),
+        ("max(float(beam), float(one))", "-max(float(beam), float(one))", "the sign is turned"),
+        ("max(float(beam), float(one))", "float(beam) + float(one)", "together"),
+        ("max(float(beam), float(one))", "(float(beam) + float(one)) / 2", "mean of the two"),
+        ("max(float(beam), float(one))", "max(float(beam), float(one)) / np.log(2)", "those are bits"),
+        ("width=width", "width=2", "not for width 1 and 2"),
+        ("max_steps=max_steps", "max_steps=2", "not for width 1 and 1"),
+    ],
+}  # fmt: skip
