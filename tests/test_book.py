@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import page_checks
 import pytest
@@ -141,12 +143,76 @@ def test_front_page_opens_from_the_root(reader: Reader, book_url: str) -> None:
         assert visit.page.locator("h1").first.inner_text()
 
 
-def test_search_finds_a_word(reader: Reader, book_url: str) -> None:
-    with reader(f"{book_url}/search.html?q=bootstrap", DESK) as visit:
-        visit.page.goto(visit.url)
-        found = visit.page.locator("#search-results a", has_text="Does it matter")
-        found.first.wait_for()
-        assert visit.complaints == []
+def results(visit: Visit, query: str) -> list[str]:
+    """The titles of the pages that a search finds, the best one first."""
+    visit.page.goto(f"{visit.url}?q={quote(query)}")
+    visit.page.locator("#search-results [role=status]").wait_for()
+    return visit.page.locator("#search-results h2:visible").all_inner_texts()
+
+
+@pytest.fixture(params=["file", "http"])
+def search(request: pytest.FixtureRequest, reader: Reader, built_book: Path, book_url: str) -> Iterator[Visit]:
+    """The page of results, from disk and from a server."""
+    url = (built_book / "search.html").as_uri() if request.param == "file" else f"{book_url}/search.html"
+    with reader(url, DESK) as visit:
+        yield visit
+        assert (visit.foreign, visit.complaints) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "among"),
+    [
+        ("reset gate", "4. The GRU, forward", "10. Conventions: a Rosetta stone"),
+        ("Reset  Gates", "4. The GRU, forward", "Glossary"),
+        ("更新门", "4. The GRU, forward", "Glossary"),
+        ("门控", "4. The GRU, forward", "Glossary"),
+        ("vanishing gradient", "2. Why memory fades", "Glossary"),
+        ("beam search", "18. Beam search", "Glossary"),
+        ("bootstrap", "Glossary", "19. Does it matter?"),
+    ],
+)
+def test_search_finds_what_a_reader_looks_for(search: Visit, query: str, first: str, among: str) -> None:
+    found = results(search, query)
+    assert found[0] == first
+    assert among in found
+
+
+def test_search_shows_the_text_that_it_found(search: Visit) -> None:
+    results(search, "reset gate")
+    excerpts = search.page.locator("#search-results li p").all_inner_texts()
+    assert all(len(text) < 260 for text in excerpts)
+    assert not any("Toggle" in text or "Skip to" in text for text in excerpts)  # the page's frame
+    marks = {text.lower() for text in search.page.locator("#search-results mark").all_inner_texts()}
+    assert {"reset", "gate"} <= marks
+    search.page.locator("#search-results li a").nth(1).click()
+    search.page.wait_for_url("**/book/*")
+    section = urlsplit(search.page.url).fragment
+    assert section
+    search.page.locator(f"[id='{section}']").wait_for()
+
+
+@pytest.mark.parametrize("query", ["tokamak", "gate tokamak", "a.b(", "<b>", "(*"])
+def test_search_says_when_it_finds_nothing(search: Visit, query: str) -> None:
+    assert results(search, query) == []
+    assert search.page.locator("#search-results").inner_text() == f"No page has “{query}”."
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
+@pytest.mark.parametrize("theme", THEMES)
+def test_search_page_is_in_order(search: Visit, width: int, theme: str) -> None:
+    results(search, "重置门")
+    look(search, width, theme)
+    assert page_checks.too_wide(search.page) == []
+    assert page_checks.axe(search.page, preload=False) == []
+
+
+def test_magnifier_stands_before_the_words(search: Visit) -> None:
+    search.page.goto(search.url)
+    icon, field = search.page.locator("main form.bd-search > i"), search.page.locator("main input[name=q]")
+    text = field.evaluate("e => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)")
+    box = icon.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] < text
 
 
 # In the files
@@ -192,8 +258,21 @@ def test_footer_states_both_licences(built_book: Path) -> None:
 
 
 def test_search_index_is_loaded_where_a_search_runs_alone(built_book: Path) -> None:
-    loading = {page.stem for page in built_book.rglob("*.html") if "searchindex.js" in page.read_text("utf8")}
-    assert loading == {"search"}
+    scripts = {page: page.read_text("utf8") for page in built_book.rglob("*.html")}
+    assert {page.stem for page, text in scripts.items() if "search_index.js" in text} == {"search"}
+    assert not any("searchtools.js" in text or "searchindex.js" in text for text in scripts.values())
+
+
+def test_search_index_holds_the_words_of_every_page(built_book: Path) -> None:
+    text = (built_book / "_static" / "search_index.js").read_text("utf8")
+    index = json.loads(text.removeprefix("window.gruSearchIndex = "))
+    assert set(index) == set(PAGES)
+    for page, sections in index.items():
+        anchors = page_checks.ids(built_book / f"{page}.html")
+        assert {s["anchor"] for s in sections} - {""} <= set(anchors), page
+        assert not any("\\" in s["title"] + s["text"] for s in sections), "TeX is not typed"
+    chapter = next(s for s in index["book/04-gru-forward"] if s["title"].startswith("The reset gate"))
+    assert "r_t" in chapter["text"]
 
 
 def test_icon_font_holds_every_icon_of_the_pages_and_little_else(built_book: Path) -> None:

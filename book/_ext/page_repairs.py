@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 
 MATHJAX = ("core.js", "input/tex.js", "output/chtml.js", "output/chtml/fonts/tex.js")
-SEARCH = ("searchtools", "language_data", "searchindex")
+SPHINX_SEARCH = ("searchtools", "language_data", "searchindex")
 
 
 def drop_fontawesome_script(page: BeautifulSoup) -> None:
@@ -25,14 +25,16 @@ def drop_fontawesome_script(page: BeautifulSoup) -> None:
         link.decompose()
 
 
-def drop_search_index(page: BeautifulSoup) -> None:
-    """Remove the search index and its tools (51 KB gzipped, read before anything is shown) where no search runs.
+def give_search_to_its_page(page: BeautifulSoup) -> None:
+    """Remove Sphinx's search from every page, and put the book's own on the page of results.
 
-    The theme puts them on every page for search as you type, which is off. The results page keeps them.
+    The theme loads Sphinx's index on every page (51 KB gzipped) for search as you type, which is off.
     """
-    if page.select_one("#search-results") is None:
-        for script in page.select(", ".join(f'script[src$="{name}.js"]' for name in SEARCH)):
-            script.decompose()
+    for script in page.select(", ".join(f'script[src$="{name}.js"]' for name in SPHINX_SEARCH)):
+        script.decompose()
+    if page.select_one("#search-results") is not None:
+        for name in ("search_index", "search"):
+            page.head.append(page.new_tag("script", attrs={"src": f"_static/{name}.js", "defer": ""}))
 
 
 def fetch_mathjax_at_once(page: BeautifulSoup) -> None:
@@ -109,7 +111,7 @@ def slant_proof(page: BeautifulSoup) -> None:
 
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     drop_fontawesome_script,
-    drop_search_index,
+    give_search_to_its_page,
     fetch_mathjax_at_once,
     name_search_button_by_its_text,
     make_sidebar_a_landmark,
