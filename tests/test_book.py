@@ -215,6 +215,18 @@ def test_magnifier_stands_before_the_words(search: Visit) -> None:
     assert box["x"] + box["width"] < text
 
 
+def test_wrong_address_shows_a_page_of_the_book(reader: Reader, book_url: str, built_book: Path) -> None:
+    with reader(f"{book_url}/book/a/b/gone.html", DESK) as visit:
+        page = (built_book / "404.html").read_text("utf8")
+        visit.page.route("**/gone.html", lambda route: route.fulfill(body=page, content_type="text/html"))
+        visit.page.goto(visit.url)
+        assert visit.page.locator("h1").inner_text() == "There is no such page"
+        assert page_checks.axe(visit.page) == []
+        assert visit.complaints == []
+        visit.page.get_by_role("link", name="front page").click()
+        visit.page.wait_for_url(f"**/{PAGES[0]}.html")
+
+
 # In the files
 
 
@@ -236,6 +248,21 @@ def test_front_page_lists_every_chapter(built_book: Path) -> None:
 
 def test_links_inside_the_book_lead_somewhere(file: Path) -> None:
     assert page_checks.broken_links(file) == []
+
+
+def test_page_describes_itself_and_has_icons(file: Path) -> None:
+    page = page_checks.parse(file)
+    description = page.select_one('meta[name="description"]')
+    assert description is not None
+    assert 40 < len(description["content"]) <= 202
+    icons = {str(i["href"]).rpartition("/")[2] for i in page.select('link[rel~="icon"], link[rel="apple-touch-icon"]')}
+    assert icons == {"favicon.ico", "favicon.svg", "apple-touch-icon.png"}
+    assert page.select_one(".navbar-brand svg.gru-mark[aria-hidden=true]") is not None
+
+
+def test_pages_describe_themselves_each_in_its_own_words(built_book: Path) -> None:
+    heads = [page_checks.parse(built_book / f"{page}.html").select_one('meta[name="description"]') for page in PAGES]
+    assert len({head["content"] for head in heads if head is not None}) == len(PAGES)
 
 
 def test_figures_say_what_they_show(file: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 
+HERE = Path(__file__).parent
 MATHJAX = ("core.js", "input/tex.js", "output/chtml.js", "output/chtml/fonts/tex.js")
 SPHINX_SEARCH = ("searchtools", "language_data", "searchindex")
 
@@ -109,6 +110,24 @@ def slant_proof(page: BeautifulSoup) -> None:
             paragraph.insert(0, label)
 
 
+def link_exercises(page: BeautifulSoup) -> None:
+    """An exercise has a link to itself, as a heading has."""
+    for title in page.select("div.exercise[id] > .admonition-title"):
+        href = f"#{title.parent['id']}"
+        link = page.new_tag("a", attrs={"class": "headerlink", "href": href, "title": "Link to this exercise"})
+        link.string = "#"
+        title.append(link)
+
+
+def draw_mark(page: BeautifulSoup) -> None:
+    """The book's mark above its title: the favicon's drawing, in ink."""
+    for title in page.select(".navbar-brand > .logo__title"):
+        mark = BeautifulSoup((HERE.parent / "_static" / "favicon.svg").read_text("utf8"), "html.parser").svg
+        mark.style.decompose()
+        mark["class"], mark["aria-hidden"] = "gru-mark", "true"
+        title.insert_before(mark)
+
+
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     drop_fontawesome_script,
     give_search_to_its_page,
@@ -121,6 +140,8 @@ REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     drop_box_styles,
     point_titles,
     slant_proof,
+    link_exercises,
+    draw_mark,
 )
 
 
