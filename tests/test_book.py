@@ -215,12 +215,62 @@ def test_magnifier_stands_before_the_words(search: Visit) -> None:
     assert box["x"] + box["width"] < text
 
 
+# What a reader prints: A4 has 166 mm between the margins.
+SHEET = {"width": 627, "height": 900}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_paper_is_white_to_the_edge_and_its_text_stays_on_it(reader: Reader, built_book: Path, theme: str) -> None:
+    with reader((built_book / "book/04-gru-forward.html").as_uri(), DESK) as visit:
+        visit.open()
+        visit.set_theme(theme)
+        visit.page.emulate_media(media="print")
+        visit.page.set_viewport_size(SHEET)
+        style = "const s = getComputedStyle(document.documentElement); [s.backgroundColor, s.colorScheme]"
+        assert visit.page.evaluate(style) == ["rgb(255, 255, 255)", "light"]
+        text = visit.page.locator(".bd-article > section > p, .bd-article [data-afm]").all()
+        sides = [box for e in text if (box := e.bounding_box())]
+        assert len(sides) > 3
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= SHEET["width"] for box in sides)
+        labels = visit.page.locator("#gate svg text").evaluate_all(
+            "all => all.map((e) => e.getBoundingClientRect()).map((box) => [box.left, box.right])"
+        )
+        assert len(labels) > 10
+        assert all(left >= 0 and right <= SHEET["width"] for left, right in labels)
+        equations = visit.page.locator("#gate .ex-equations")
+        assert equations.evaluate("e => e.scrollWidth <= e.clientWidth")
+        over = """e => { const all = [];
+          for (; e; e = e.parentElement) all.push(getComputedStyle(e).overflowX);
+          return all; }"""
+        assert set(equations.evaluate(over)) == {"visible"}
+        visit.page.emulate_media(media="null")
+
+
+def test_solutions_stay_closed_on_paper(reader: Reader, built_book: Path) -> None:
+    with reader((built_book / "book/04-gru-forward.html").as_uri(), DESK) as visit:
+        visit.open()
+        visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        visit.page.emulate_media(media="print")
+        solutions = visit.page.locator(".solution.admonition")
+        assert solutions.count() > 3
+        assert visit.page.locator(".solution.admonition:not(.toggle-hidden)").count() == 0
+        assert not any(e.is_visible() for e in visit.page.locator(".solution.admonition > section").all())
+        visit.page.emulate_media(media="null")
+
+
+def test_exercise_has_a_link_to_itself(file: Path) -> None:
+    for exercise in page_checks.parse(file).select("div.exercise.admonition"):
+        link = exercise.select_one(".admonition-title > a.headerlink")
+        assert link is not None
+        assert link["href"] == f"#{exercise['id']}"
+
+
 def test_wrong_address_shows_a_page_of_the_book(reader: Reader, book_url: str, built_book: Path) -> None:
     with reader(f"{book_url}/book/a/b/gone.html", DESK) as visit:
         page = (built_book / "404.html").read_text("utf8")
         visit.page.route("**/gone.html", lambda route: route.fulfill(body=page, content_type="text/html"))
         visit.page.goto(visit.url)
-        assert visit.page.locator("h1").inner_text() == "There is no such page"
+        assert visit.page.locator("article h1").inner_text() == "There is no such page"
         assert page_checks.axe(visit.page) == []
         assert visit.complaints == []
         visit.page.get_by_role("link", name="front page").click()
