@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import page_checks
 import pytest
@@ -141,12 +143,138 @@ def test_front_page_opens_from_the_root(reader: Reader, book_url: str) -> None:
         assert visit.page.locator("h1").first.inner_text()
 
 
-def test_search_finds_a_word(reader: Reader, book_url: str) -> None:
-    with reader(f"{book_url}/search.html?q=bootstrap", DESK) as visit:
+def results(visit: Visit, query: str) -> list[str]:
+    """The titles of the pages that a search finds, the best one first."""
+    visit.page.goto(f"{visit.url}?q={quote(query)}")
+    visit.page.locator("#search-results [role=status]").wait_for()
+    return visit.page.locator("#search-results h2:visible").all_inner_texts()
+
+
+@pytest.fixture(params=["file", "http"])
+def search(request: pytest.FixtureRequest, reader: Reader, built_book: Path, book_url: str) -> Iterator[Visit]:
+    """The page of results, from disk and from a server."""
+    url = (built_book / "search.html").as_uri() if request.param == "file" else f"{book_url}/search.html"
+    with reader(url, DESK) as visit:
+        yield visit
+        assert (visit.foreign, visit.complaints) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "among"),
+    [
+        ("reset gate", "4. The GRU, forward", "10. Conventions: a Rosetta stone"),
+        ("Reset  Gates", "4. The GRU, forward", "Glossary"),
+        ("更新门", "4. The GRU, forward", "Glossary"),
+        ("门控", "4. The GRU, forward", "Glossary"),
+        ("vanishing gradient", "2. Why memory fades", "Glossary"),
+        ("beam search", "18. Beam search", "Glossary"),
+        ("bootstrap", "Glossary", "19. Does it matter?"),
+    ],
+)
+def test_search_finds_what_a_reader_looks_for(search: Visit, query: str, first: str, among: str) -> None:
+    found = results(search, query)
+    assert found[0] == first
+    assert among in found
+
+
+def test_search_shows_the_text_that_it_found(search: Visit) -> None:
+    results(search, "reset gate")
+    excerpts = search.page.locator("#search-results li p").all_inner_texts()
+    assert all(len(text) < 260 for text in excerpts)
+    assert not any("Toggle" in text or "Skip to" in text for text in excerpts)  # the page's frame
+    marks = {text.lower() for text in search.page.locator("#search-results mark").all_inner_texts()}
+    assert {"reset", "gate"} <= marks
+    search.page.locator("#search-results li a").nth(1).click()
+    search.page.wait_for_url("**/book/*")
+    section = urlsplit(search.page.url).fragment
+    assert section
+    search.page.locator(f"[id='{section}']").wait_for()
+
+
+@pytest.mark.parametrize("query", ["tokamak", "gate tokamak", "a.b(", "<b>", "(*"])
+def test_search_says_when_it_finds_nothing(search: Visit, query: str) -> None:
+    assert results(search, query) == []
+    assert search.page.locator("#search-results").inner_text() == f"No page has “{query}”."
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
+@pytest.mark.parametrize("theme", THEMES)
+def test_search_page_is_in_order(search: Visit, width: int, theme: str) -> None:
+    results(search, "重置门")
+    look(search, width, theme)
+    assert page_checks.too_wide(search.page) == []
+    assert page_checks.axe(search.page, preload=False) == []
+
+
+def test_magnifier_stands_before_the_words(search: Visit) -> None:
+    search.page.goto(search.url)
+    icon, field = search.page.locator("main form.bd-search > i"), search.page.locator("main input[name=q]")
+    text = field.evaluate("e => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)")
+    box = icon.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] < text
+
+
+# What a reader prints: A4 has 166 mm between the margins.
+SHEET = {"width": 627, "height": 900}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_paper_is_white_to_the_edge_and_its_text_stays_on_it(reader: Reader, built_book: Path, theme: str) -> None:
+    with reader((built_book / "book/04-gru-forward.html").as_uri(), DESK) as visit:
+        visit.open()
+        visit.set_theme(theme)
+        visit.page.emulate_media(media="print")
+        visit.page.set_viewport_size(SHEET)
+        style = "const s = getComputedStyle(document.documentElement); [s.backgroundColor, s.colorScheme]"
+        assert visit.page.evaluate(style) == ["rgb(255, 255, 255)", "light"]
+        text = visit.page.locator(".bd-article > section > p, .bd-article [data-afm]").all()
+        sides = [box for e in text if (box := e.bounding_box())]
+        assert len(sides) > 3
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= SHEET["width"] for box in sides)
+        labels = visit.page.locator("#gate svg text").evaluate_all(
+            "all => all.map((e) => e.getBoundingClientRect()).map((box) => [box.left, box.right])"
+        )
+        assert len(labels) > 10
+        assert all(left >= 0 and right <= SHEET["width"] for left, right in labels)
+        equations = visit.page.locator("#gate .ex-equations")
+        assert equations.evaluate("e => e.scrollWidth <= e.clientWidth")
+        over = """e => { const all = [];
+          for (; e; e = e.parentElement) all.push(getComputedStyle(e).overflowX);
+          return all; }"""
+        assert set(equations.evaluate(over)) == {"visible"}
+        visit.page.emulate_media(media="null")
+
+
+def test_solutions_stay_closed_on_paper(reader: Reader, built_book: Path) -> None:
+    with reader((built_book / "book/04-gru-forward.html").as_uri(), DESK) as visit:
+        visit.open()
+        visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        visit.page.emulate_media(media="print")
+        solutions = visit.page.locator(".solution.admonition")
+        assert solutions.count() > 3
+        assert visit.page.locator(".solution.admonition:not(.toggle-hidden)").count() == 0
+        assert not any(e.is_visible() for e in visit.page.locator(".solution.admonition > section").all())
+        visit.page.emulate_media(media="null")
+
+
+def test_exercise_has_a_link_to_itself(file: Path) -> None:
+    for exercise in page_checks.parse(file).select("div.exercise.admonition"):
+        link = exercise.select_one(".admonition-title > a.headerlink")
+        assert link is not None
+        assert link["href"] == f"#{exercise['id']}"
+
+
+def test_wrong_address_shows_a_page_of_the_book(reader: Reader, book_url: str, built_book: Path) -> None:
+    with reader(f"{book_url}/book/a/b/gone.html", DESK) as visit:
+        page = (built_book / "404.html").read_text("utf8")
+        visit.page.route("**/gone.html", lambda route: route.fulfill(body=page, content_type="text/html"))
         visit.page.goto(visit.url)
-        found = visit.page.locator("#search-results a", has_text="Does it matter")
-        found.first.wait_for()
+        assert visit.page.locator("article h1").inner_text() == "There is no such page"
+        assert page_checks.axe(visit.page) == []
         assert visit.complaints == []
+        visit.page.get_by_role("link", name="front page").click()
+        visit.page.wait_for_url(f"**/{PAGES[0]}.html")
 
 
 # In the files
@@ -172,6 +300,21 @@ def test_links_inside_the_book_lead_somewhere(file: Path) -> None:
     assert page_checks.broken_links(file) == []
 
 
+def test_page_describes_itself_and_has_icons(file: Path) -> None:
+    page = page_checks.parse(file)
+    description = page.select_one('meta[name="description"]')
+    assert description is not None
+    assert 40 < len(description["content"]) <= 202
+    icons = {str(i["href"]).rpartition("/")[2] for i in page.select('link[rel~="icon"], link[rel="apple-touch-icon"]')}
+    assert icons == {"favicon.ico", "favicon.svg", "apple-touch-icon.png"}
+    assert page.select_one(".navbar-brand svg.gru-mark[aria-hidden=true]") is not None
+
+
+def test_pages_describe_themselves_each_in_its_own_words(built_book: Path) -> None:
+    heads = [page_checks.parse(built_book / f"{page}.html").select_one('meta[name="description"]') for page in PAGES]
+    assert len({head["content"] for head in heads if head is not None}) == len(PAGES)
+
+
 def test_figures_say_what_they_show(file: Path) -> None:
     assert page_checks.wordless_figures(file) == []
 
@@ -192,8 +335,21 @@ def test_footer_states_both_licences(built_book: Path) -> None:
 
 
 def test_search_index_is_loaded_where_a_search_runs_alone(built_book: Path) -> None:
-    loading = {page.stem for page in built_book.rglob("*.html") if "searchindex.js" in page.read_text("utf8")}
-    assert loading == {"search"}
+    scripts = {page: page.read_text("utf8") for page in built_book.rglob("*.html")}
+    assert {page.stem for page, text in scripts.items() if "search_index.js" in text} == {"search"}
+    assert not any("searchtools.js" in text or "searchindex.js" in text for text in scripts.values())
+
+
+def test_search_index_holds_the_words_of_every_page(built_book: Path) -> None:
+    text = (built_book / "_static" / "search_index.js").read_text("utf8")
+    index = json.loads(text.removeprefix("window.gruSearchIndex = "))
+    assert set(index) == set(PAGES)
+    for page, sections in index.items():
+        anchors = page_checks.ids(built_book / f"{page}.html")
+        assert {s["anchor"] for s in sections} - {""} <= set(anchors), page
+        assert not any("\\" in s["title"] + s["text"] for s in sections), "TeX is not typed"
+    chapter = next(s for s in index["book/04-gru-forward"] if s["title"].startswith("The reset gate"))
+    assert "r_t" in chapter["text"]
 
 
 def test_icon_font_holds_every_icon_of_the_pages_and_little_else(built_book: Path) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 
+HERE = Path(__file__).parent
 MATHJAX = ("core.js", "input/tex.js", "output/chtml.js", "output/chtml/fonts/tex.js")
-SEARCH = ("searchtools", "language_data", "searchindex")
+SPHINX_SEARCH = ("searchtools", "language_data", "searchindex")
 
 
 def drop_fontawesome_script(page: BeautifulSoup) -> None:
@@ -25,14 +26,16 @@ def drop_fontawesome_script(page: BeautifulSoup) -> None:
         link.decompose()
 
 
-def drop_search_index(page: BeautifulSoup) -> None:
-    """Remove the search index and its tools (51 KB gzipped, read before anything is shown) where no search runs.
+def give_search_to_its_page(page: BeautifulSoup) -> None:
+    """Remove Sphinx's search from every page, and put the book's own on the page of results.
 
-    The theme puts them on every page for search as you type, which is off. The results page keeps them.
+    The theme loads Sphinx's index on every page (51 KB gzipped) for search as you type, which is off.
     """
-    if page.select_one("#search-results") is None:
-        for script in page.select(", ".join(f'script[src$="{name}.js"]' for name in SEARCH)):
-            script.decompose()
+    for script in page.select(", ".join(f'script[src$="{name}.js"]' for name in SPHINX_SEARCH)):
+        script.decompose()
+    if page.select_one("#search-results") is not None:
+        for name in ("search_index", "search"):
+            page.head.append(page.new_tag("script", attrs={"src": f"_static/{name}.js", "defer": ""}))
 
 
 def fetch_mathjax_at_once(page: BeautifulSoup) -> None:
@@ -107,9 +110,27 @@ def slant_proof(page: BeautifulSoup) -> None:
             paragraph.insert(0, label)
 
 
+def link_exercises(page: BeautifulSoup) -> None:
+    """An exercise has a link to itself, as a heading has."""
+    for title in page.select("div.exercise[id] > .admonition-title"):
+        href = f"#{title.parent['id']}"
+        link = page.new_tag("a", attrs={"class": "headerlink", "href": href, "title": "Link to this exercise"})
+        link.string = "#"
+        title.append(link)
+
+
+def draw_mark(page: BeautifulSoup) -> None:
+    """The book's mark above its title: the favicon's drawing, in ink."""
+    for title in page.select(".navbar-brand > .logo__title"):
+        mark = BeautifulSoup((HERE.parent / "_static" / "favicon.svg").read_text("utf8"), "html.parser").svg
+        mark.style.decompose()
+        mark["class"], mark["aria-hidden"] = "gru-mark", "true"
+        title.insert_before(mark)
+
+
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     drop_fontawesome_script,
-    drop_search_index,
+    give_search_to_its_page,
     fetch_mathjax_at_once,
     name_search_button_by_its_text,
     make_sidebar_a_landmark,
@@ -119,6 +140,8 @@ REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     drop_box_styles,
     point_titles,
     slant_proof,
+    link_exercises,
+    draw_mark,
 )
 
 

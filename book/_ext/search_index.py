@@ -1,0 +1,128 @@
+"""Search in the book itself: an index by section, and a script that reads it on the results page alone.
+
+Sphinx's own search cuts text into English words, so it finds 门控 in nothing, and its excerpts show the menu and need a
+server. Here the prose of every section is stored as it stands, in a script, because from ``file://`` a page can load
+nothing else; ``search.js`` looks for words and for Chinese strings in it. Code, outputs and displayed maths are left
+out. A term of the glossary is a section of its own, and says which chapter explains it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+HERE = Path(__file__).parent
+INDEX = "search_index.js"
+VARIABLE = "window.gruSearchIndex = "
+LEFT_OUT = (
+    nodes.literal_block,
+    nodes.math_block,
+    nodes.raw,
+    nodes.image,
+    nodes.comment,
+    nodes.target,
+    nodes.system_message,
+    addnodes.toctree,
+)
+
+
+def plain_maths(tex: str) -> str:
+    r"""Inline maths as it would be typed: ``\gh[_{t-1}]`` is h_t-1."""
+    tex = re.sub(r"\\g([rznhx])(?:\[([^\]]*)\])?", r"\1\2", tex)
+    return re.sub(r"[{}\\]|\\[,;!]", "", tex)
+
+
+def has_title(node: nodes.Node) -> bool:
+    """Whether a node is a section of the page; the boxes of exercises are sections without a title."""
+    return isinstance(node, nodes.section) and isinstance(node.children[0], nodes.title)
+
+
+def prose(node: nodes.Node) -> str:
+    """The text of a node without its sections and what is no prose."""
+    if isinstance(node, nodes.Text):
+        return str(node)
+    if isinstance(node, nodes.math):
+        return plain_maths(node.astext())
+    if isinstance(node, (addnodes.glossary, *LEFT_OUT)) or has_title(node):
+        return ""
+    text = "".join(prose(child) for child in node.children)
+    return text if isinstance(node, nodes.Inline) else f"{text} "
+
+
+def one_line(*children: nodes.Node) -> str:
+    """The prose of some nodes."""
+    return " ".join("".join(map(prose, children)).split())
+
+
+def sections(doctree: nodes.document, numbers: dict[str, tuple[int, ...]]) -> Iterator[dict[str, str]]:
+    """Each section's anchor, title and prose; of each term of a glossary too, with the page it points to as ``see``."""
+    for section in doctree.findall(has_title):
+        title = one_line(section.children[0])
+        anchor = "" if isinstance(section.parent, nodes.document) else section["ids"][0]
+        number = ".".join(map(str, numbers.get(f"#{section['ids'][0]}" if anchor else "", ())))
+        yield _section(anchor, f"{number}. {title}" if number else title, section.children[1:])
+    for entry in doctree.findall(nodes.definition_list_item):
+        terms = [child for child in entry.children if isinstance(child, nodes.term)]
+        if isinstance(entry.parent.parent, addnodes.glossary) and terms:
+            found = _section(terms[0]["ids"][0], ", ".join(map(one_line, terms)), entry.children[len(terms) :])
+            pages = [ref["refuri"] for ref in entry.findall(nodes.reference) if "refuri" in ref]
+            chapters = [page for page in pages if re.match(r"\d\d-[\w-]+\.html$", page)]
+            yield found | ({"see": chapters[0]} if chapters else {})
+
+
+def _section(anchor: str, title: str, children: list[nodes.Node]) -> dict[str, str]:
+    return {"anchor": anchor, "title": title, "text": one_line(*children)}
+
+
+def note_page(app: Sphinx, pagename: str, _template: str, _context: dict[str, Any], doctree: Any) -> None:
+    """Remember the sections of a page that this build writes."""
+    if doctree is not None and app.builder.format == "html":
+        numbers = app.env.toc_secnumbers.get(pagename, {})
+        _noted(app)[pagename] = list(sections(doctree, numbers))
+
+
+def write_index(app: Sphinx, exception: Exception | None) -> None:
+    """Write the index, with what earlier builds stored of the pages that this one left alone, and the script."""
+    if exception is not None or app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    path = static / INDEX
+    before = json.loads(path.read_text("utf8").removeprefix(VARIABLE)) if path.is_file() else {}
+    pages = {name: found for name, found in (before | _noted(app)).items() if name in app.env.found_docs}
+    path.write_text(VARIABLE + json.dumps(dict(sorted(pages.items())), ensure_ascii=False), "utf8")
+    shutil.copyfile(HERE / "search.js", static / "search.js")
+    for name in ("searchtools.js", "language_data.js"):
+        (static / name).unlink(missing_ok=True)
+
+
+def without_sphinx_search(app: Sphinx) -> None:
+    """Let Sphinx write neither an index nor its page; `results_page` is ours."""
+    app.builder.search = False  # type: ignore[attr-defined]
+
+
+def results_page(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """The theme's page for results."""
+    if app.builder.format == "html":
+        yield "search", {}, "search.html"
+
+
+def _noted(app: Sphinx) -> dict[str, list[dict[str, str]]]:
+    noted: dict[str, list[dict[str, str]]] = app.__dict__.setdefault("_gru_sections", {})
+    return noted
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension. Pages are noted in the main process only, so writing is not parallel."""
+    app.connect("builder-inited", without_sphinx_search)
+    app.connect("html-collect-pages", results_page)
+    app.connect("html-page-context", note_page)
+    app.connect("build-finished", write_index)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

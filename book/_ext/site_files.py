@@ -1,0 +1,145 @@
+"""What a site has around its pages: icons, descriptions, a page for wrong addresses, and files for robots.
+
+``html.baseurl`` in ``_config.yml`` is the one place for the site's address. While it is empty no page names a site, so
+there are no canonical links, no sitemap and no pictures beside shared links, all of which need whole addresses.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+from xml.sax.saxutils import escape
+
+from bs4 import BeautifulSoup
+from docutils import nodes
+from search_index import one_line
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ExtensionError
+
+LONGEST = 200  # letters of a description
+ICONS = """
+<link rel="icon" href="{static}favicon.ico" sizes="32x32"/>
+<link rel="apple-touch-icon" href="{static}apple-touch-icon.png"/>
+"""
+NOT_FOUND = """
+<h1>There is no such page</h1>
+<p>The address may be mistyped, or the page may have moved. The <a href="{front}">front page</a> lists every chapter,
+and the <a href="{search}">search</a> finds words in all of them.</p>
+"""
+
+
+def set_address(_app: Sphinx, config: Config) -> None:
+    """Pass the site's address on to the extension that describes the pages to other programs."""
+    address = config.html_baseurl
+    if address and not re.fullmatch(r"https?://[^/\s]+(/[^?#\s]*)?/", address):
+        raise ExtensionError(f"html.baseurl must be like https://somebody.github.io/gru-book/; got {address!r}")
+    config.ogp_site_url = address
+    config.ogp_site_name = config.html_title
+    config.ogp_social_cards = {"enable": False}  # one card for all, drawn by tools/icons.py
+    if address:
+        config.ogp_image = "_static/card.png"
+        config.ogp_image_alt = "Two plates of a gate, and the title of the book"
+        config.ogp_custom_meta_tags = ['<meta name="twitter:card" content="summary_large_image" />']
+
+
+def describe(doctree: nodes.document) -> str:
+    """The page in a sentence: its lede, or its first paragraph."""
+    paragraphs = list(doctree.findall(nodes.paragraph))
+    ledes = [p for p in paragraphs if "gru-lede" in p["classes"]]
+    text = one_line(*(ledes or paragraphs)[:1])
+    return text if len(text) <= LONGEST else text[: text.rindex(" ", 0, LONGEST)].rstrip(".,;:") + " …"
+
+
+def changed(app: Sphinx, pagename: str) -> str | None:
+    """The day of the last change of a page's source, if git knows it. A shallow clone does not."""
+    folder, name = Path(app.srcdir), pagename.rpartition("/")[2]
+    sources = [f"book_text/{name}.md", str(app.env.doc2path(pagename, base=False))]
+    shallow = _git(folder, "rev-parse", "--is-shallow-repository")
+    days = [_git(folder, "log", "-1", "--format=%cs", "--", source) for source in sources if shallow == "false"]
+    return next((day for day in days if day), None)
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def add_to_head(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Give a page its icons, its description and the day of its last change; before sphinxext.opengraph reads them."""
+    static = context["pathto"]("_static/", 1)
+    context["metatags"] = context.get("metatags", "") + ICONS.format(static=static)
+    if doctree is None:
+        return
+    description = describe(doctree)
+    context["meta"] = (context["meta"] or {}) | {"og:description": description}
+    context["metatags"] += f'<meta name="description" content="{escape(description, {chr(34): "&quot;"})}"/>\n'
+    if day := changed(app, pagename):
+        context["last_updated"] = day
+
+
+def drop_half_address(app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Without the site's address ``og:url`` would be half of one; after sphinxext.opengraph wrote it."""
+    if not app.config.html_baseurl:
+        context["metatags"] = re.sub(r'<meta property="og:url"[^>]*>\s*', "", context["metatags"])
+
+
+def wrong_address(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """The page that a server shows for an address that leads nowhere."""
+    if app.builder.format == "html":
+        link = app.builder.get_relative_uri
+        body = NOT_FOUND.format(front=link("404", app.config.root_doc), search="search.html")
+        yield "404", {"title": "There is no such page", "body": body}, "page.html"
+
+
+def make_absolute(html: str, root: str) -> str:
+    """The page with links from `root`, such as ``/gru-book/``, for whatever address it is shown at, and no address."""
+    page = BeautifulSoup(html, "html.parser")
+    for link in page.select('link[rel="canonical"]'):
+        link.decompose()
+    for name in ("href", "src", "action"):
+        for element in page.select(f'[{name}]:not([{name}^="#"])'):
+            element[name] = urljoin(root, str(element[name]))
+    for element in page.select("[data-content_root]"):
+        element["data-content_root"] = root
+    return str(page)
+
+
+def write_files(app: Sphinx, exception: Exception | None) -> None:
+    """Write what is no page, and make the links of 404.html absolute."""
+    if exception is not None or app.builder.format != "html":
+        return
+    out, address = Path(app.outdir), app.config.html_baseurl
+    (out / ".nojekyll").touch()  # GitHub Pages would leave out the folders that begin with an underscore
+    robots = "User-agent: *\nAllow: /\n"
+    sitemap = out / "sitemap.xml"
+    sitemap.unlink(missing_ok=True)
+    if address:
+        robots += f"Sitemap: {address}sitemap.xml\n"
+        pages = [app.builder.get_target_uri(page) for page in sorted(app.env.found_docs)]
+        urls = "".join(f"  <url><loc>{escape(urljoin(address, page))}</loc></url>\n" for page in pages)
+        sitemap.write_text(
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{urls}</urlset>\n',
+            "utf8",
+        )
+    (out / "robots.txt").write_text(robots, "utf8")
+    wrong = out / "404.html"
+    wrong.write_text(make_absolute(wrong.read_text("utf8"), urlsplit(address).path or "/"), "utf8")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension, around sphinxext.opengraph, whose priority is 500."""
+    app.connect("config-inited", set_address)
+    app.connect("html-page-context", add_to_head, priority=400)
+    app.connect("html-page-context", drop_half_address, priority=600)
+    app.connect("html-collect-pages", wrong_address)
+    app.connect("build-finished", write_files, priority=600)  # after page_repairs
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
