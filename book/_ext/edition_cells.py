@@ -32,6 +32,7 @@ START, END = re.compile(r"^```\{solution-start\} (\S+)$", re.M), re.compile(r"^`
 SHORT = re.compile(r"^```\{solution\} (\S+)\n.*?^```$\n?", re.M | re.S)
 HOST = re.compile(r'<div class="([^"]*)"[^>]* data-afm="([^"]*)"')
 WIDE = re.compile(r'<svg class="[^"]*\bex-only-wide\b[^"]*" viewBox="([^"]*)".*?</svg>', re.S)
+EXERCISE = re.compile(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", re.M | re.S)
 CALL = re.compile(r"`check\.(\w+)(?:\(([^`]*)\))?`")
 
 
@@ -66,22 +67,27 @@ def without_solutions(notebook: NotebookNode) -> NotebookNode:
 def checks(notebook: NotebookNode) -> dict[str, list[str]]:
     """What `gru_lib.check` can say of an exercise: its calls, by the exercise's label.
 
-    They are those that the exercise or its solution names, one for each function of `check`.
+    They are those that the exercise or its solution names, one for each function of `check`: as the exercise writes it;
+    else as the solution calls it with a function ``my_…``; else of a function named after that of `check`.
     """
-    found: dict[str, dict[str, str]] = {}
+    asked: dict[str, dict[str, str]] = {}
+    named: dict[str, dict[str, str]] = {}
     for cell, text, solved in pieces(notebook.cells):
         if cell.cell_type == "code" and solved:
             for node in ast.walk(ast.parse(text)):
                 if _is_check(node) and isinstance(node.args[0], ast.Name):
-                    calls = found.setdefault(solved, {})
-                    calls.setdefault(node.func.attr, _call(node))
+                    own = node.args[0].id.startswith("my_")
+                    (asked if own else named).setdefault(solved, {}).setdefault(node.func.attr, _call(node))
         elif cell.cell_type == "markdown" and not solved:
-            for label, body in re.findall(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", text, re.M | re.S):
+            for label, body in EXERCISE.findall(text):
                 for name, arguments in CALL.findall(body):
-                    call = ast.parse(f"check.{name}({arguments or f'my_{name}'})", mode="eval").body
-                    if arguments or name not in found.get(label, {}):
-                        found.setdefault(label, {})[name] = _call(call)
-    return {label: list(calls.values()) for label, calls in found.items()}
+                    call = _call(ast.parse(f"check.{name}({arguments or f'my_{name}'})", mode="eval").body)
+                    if arguments:
+                        asked.setdefault(label, {})[name] = call
+                    else:
+                        named.setdefault(label, {})[name] = call
+    labels = asked.keys() | named.keys()
+    return {label: list((named.get(label, {}) | asked.get(label, {})).values()) for label in labels}
 
 
 def _is_check(node: ast.AST) -> bool:
@@ -197,7 +203,7 @@ def _answer(exercise: Exercise, calls: list[str]) -> Iterator[NotebookNode]:
     lines = ["from gru_lib import check", ""]
     for call in calls:
         answer = re.search(r"\((\w+)", call)[1]  # type: ignore[index]
-        lines += [f'if "{answer}" in globals():  # once you have written it above', f"    print({call})"]
+        lines += [f'if "{answer}" in globals():  # once you have written {answer} above', f"    print({call})"]
     yield nbformat.v4.new_code_cell("\n".join(lines), metadata=metadata | {"tags": ["nbval-ignore-output"]})
 
 

@@ -88,7 +88,7 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     macros = app.config.mathjax3_config["tex"]["macros"]
     number = chapter_number(docname)
     page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, f"{number}. " if number else "")
-    title = f"From *{app.config.project}*" if not site else f"From [*{app.config.project}*]({here})"
+    title = f"From *{app.config.html_title}*" if not site else f"From [*{app.config.html_title}*]({here})"
     edition = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}")
     path = _whole(app) / f"{docname.rpartition('/')[2]}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -250,6 +250,8 @@ class Page:
             return self._table(node)
         if isinstance(node, nodes.transition):
             return "---"
+        if kind == "proof_node":
+            return self.text(node.children)
         if kind in STATEMENTS:
             label = f"{node['realtype'].title()} {self.number(node['countertype'], node)}"
             title = self._statement_title(node)
