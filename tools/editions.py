@@ -40,7 +40,7 @@ GIVEN = ".editions.json"  # in a folder of lessons: the hash of each notebook as
 TIMEOUT = 180
 
 
-# --------------------------------------------------------------------------------------------------------------- lessons
+# -------------------------------------------------------------------------------------------------------------- lessons
 
 
 def bring(editions: list[Path], folder: Path) -> list[str]:
@@ -55,7 +55,7 @@ def bring(editions: list[Path], folder: Path) -> list[str]:
     for edition in editions:
         new = _hash(edition)
         for number in range(1, 100):
-            name = edition.stem + ("" if number == 1 else " (new)" if number == 2 else f" (new {number - 1})") + ".ipynb"
+            name = edition.stem + ("", " (new)", f" (new {number - 1})")[min(number, 3) - 1] + ".ipynb"
             lesson = folder / name
             if lesson.is_file() and given.get(name) == new:
                 break  # given before, changed or not
@@ -86,16 +86,15 @@ def lab(folder: Path, options: list[str]) -> None:
     os.execve(command[0], command, environment)
 
 
-# ------------------------------------------------------------------------------------------------------------------- run
+# ------------------------------------------------------------------------------------------------------------------ run
 
 
 def execute(edition: Path, folder: Path) -> list[str]:
     """Execute an edition in a folder; return what went wrong, and what came out otherwise than it is stored."""
     stored = nbformat.read(edition, as_version=4)
     fresh = nbformat.from_dict(stored)
-    client = NotebookClient(
-        fresh, timeout=TIMEOUT, kernel_name="python3", resources={"metadata": {"path": str(folder)}}, coalesce_streams=True
-    )
+    where = {"metadata": {"path": str(folder)}}
+    client = NotebookClient(fresh, timeout=TIMEOUT, kernel_name="python3", resources=where, coalesce_streams=True)
     try:
         client.execute()
     except CellExecutionError as error:
@@ -103,7 +102,9 @@ def execute(edition: Path, folder: Path) -> list[str]:
     wrong = []
     for old, new in zip(stored.cells, fresh.cells, strict=True):
         if old.cell_type == "code" and _printed(old) != _printed(new):
-            lines = difflib.unified_diff(_printed(old).split("\n"), _printed(new).split("\n"), "stored", "printed", n=0)
+            lines = difflib.unified_diff(
+                _printed(old).split("\n"), _printed(new).split("\n"), "stored", "printed", n=0, lineterm=""
+            )
             wrong.append("\n".join([f"cell {old.id}:", *lines]))
     return wrong
 
@@ -126,7 +127,7 @@ def run(editions: list[Path]) -> int:
     return failed
 
 
-# ------------------------------------------------------------------------------------------------------------------ main
+# ----------------------------------------------------------------------------------------------------------------- main
 
 
 def main(arguments: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""The notebooks of the reader's edition: put together from a page's Markdown and the chapter's cells, and their variants.
+"""The notebooks of the reader's edition, made of a page's Markdown and the chapter's cells, and their variants.
 
 A chapter's *whole* edition holds its solutions as cells, each marked with the exercise it belongs to. From it come the
 editions that people get, with the solutions ``folded`` (the default), ``in`` as cells, or ``none`` at all.
@@ -7,9 +7,11 @@ editions that people get, with the solutions ``folded`` (the default), ``in`` as
 from __future__ import annotations
 
 import ast
+import html
 import json
 import re
 import zipfile
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,10 +35,11 @@ SHORT = re.compile(r"^```\{solution\} (\S+)\n.*?^```$\n?", re.M | re.S)
 HOST = re.compile(r'<div class="([^"]*)"[^>]* data-afm="([^"]*)"')
 WIDE = re.compile(r'<svg class="[^"]*\bex-only-wide\b[^"]*" viewBox="([^"]*)".*?</svg>', re.S)
 EXERCISE = re.compile(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", re.M | re.S)
+LABEL = re.compile(r'aria-label="([^"]*)"')
 CALL = re.compile(r"`check\.(\w+)(?:\(([^`]*)\))?`")
 
 
-# ------------------------------------------------------------------------------------- solutions in a chapter's notebook
+# ------------------------------------------------------------------------------------ solutions in a chapter's notebook
 
 
 def pieces(cells: Iterable[NotebookNode]) -> Iterator[tuple[NotebookNode, str, str | None]]:
@@ -134,7 +137,8 @@ def assemble(parts: Iterable[Part], chapter: NotebookNode, calls: dict[str, list
                 prose.append(part.caption)
             alt = chapter.cells[part.index].metadata.get("mystnb", {}).get("image", {}).get("alt", "")
             if alt:
-                prose.append(f"<details><summary>The figure in words</summary>\n\n{' '.join(alt.split())}\n\n</details>")
+                words = " ".join(alt.split())
+                prose.append(f"<details><summary>The figure in words</summary>\n\n{words}\n\n</details>")
         elif isinstance(part, Exercise):
             flush()
             cells.extend(_answer(part, calls.get(part.label, [])))
@@ -161,17 +165,27 @@ def _stored(cell: NotebookNode) -> NotebookNode:
     """A code cell of the chapter, its outputs such that a notebook shows them before anything has run."""
     cell = nbformat.from_dict(cell)
     tags = cell.metadata.get("tags", [])
-    hidden = {"source_hidden": True} if "hide-input" in tags else {"outputs_hidden": True} if "hide-output" in tags else {}
-    metadata = {"jupyter": hidden} if hidden else {}
+    folds = {"hide-input": "source_hidden", "hide-output": "outputs_hidden"}
+    hidden = {name: True for tag, name in folds.items() if tag in tags}
+    metadata: dict[str, Any] = {"jupyter": hidden} if hidden else {}
     for output in cell.outputs:
         data = output.get("data", {})
         if "data-afm=" in data.get("text/html", ""):
             metadata["tags"] = ["nbval-ignore-output"]  # live, it is a widget
-            output["data"] = {"image/svg+xml": picture(data["text/html"]), "text/plain": data["text/plain"]}
+            output["data"] = {"text/html": as_image(picture(data["text/html"])), "text/plain": data["text/plain"]}
         elif "image/svg+xml" in data:
-            data["image/svg+xml"] = on_paper(data["image/svg+xml"])
+            alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+            svg = on_paper(data.pop("image/svg+xml"))
+            output["data"] = {"text/html": as_image(svg, " ".join(alt.split())), "text/plain": data["text/plain"]}
     cell.metadata = nbformat.from_dict(metadata)
     return cell
+
+
+def as_image(svg: str, alt: str = "") -> str:
+    """A picture as an element that also shows in a notebook that is not trusted yet; there Jupyter draws no SVG."""
+    alt = alt or html.unescape(found[1] if (found := LABEL.search(svg)) else "")
+    data = b64encode(svg.encode()).decode()
+    return f'<img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def on_paper(svg: str) -> str:
@@ -179,12 +193,12 @@ def on_paper(svg: str) -> str:
     return svg if PAPER in svg else re.sub(r"(<svg\b[^>]*>)", rf"\1{PAPER}", svg, count=1)
 
 
-def picture(html: str) -> str:
+def picture(element: str) -> str:
     """The still picture of an explorer as a file of its own."""
-    host = HOST.search(html)
-    svg = WIDE.search(html)
+    host = HOST.search(element)
+    svg = WIDE.search(element)
     if host is None or svg is None:
-        raise ValueError(f"no still picture of an explorer: {html[:200]}")
+        raise ValueError(f"no still picture of an explorer: {element[:200]}")
     classes, module = host.groups()
     width, height = svg[1].split()[2:]
     drawing = svg[0].replace("<svg ", f'<svg width="{width}" height="{height}" ', 1)
@@ -236,19 +250,11 @@ def _fold(cell: NotebookNode, into: NotebookNode) -> None:
     blocks = [cell.source] if cell.cell_type == "markdown" else [fenced(cell.source, "python")]
     for output in cell.get("outputs", []):
         data = output.get("data", {})
-        if "image/svg+xml" in data:
-            name = f"figure-{len(into.get('attachments', {})) + 1}.svg"
-            into.setdefault("attachments", {})[name] = {"image/svg+xml": _base64(data["image/svg+xml"])}
-            blocks.append(f"![](attachment:{name})")
+        if "text/html" in data:
+            blocks.append(data["text/html"])
         else:
             blocks.append(fenced(output.get("text", data.get("text/plain", "")), "text"))
     into.source = "\n\n".join([into.source, *(block for block in blocks if block)])
-
-
-def _base64(text: str) -> str:
-    from base64 import b64encode
-
-    return b64encode(text.encode()).decode()
 
 
 def _numbered(cells: list[NotebookNode]) -> NotebookNode:
@@ -288,7 +294,7 @@ def write_editions(source: Path, names: Iterable[str], target: Path, solutions: 
         old.unlink()
     with zipfile.ZipFile(target / ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in written:
-            entry = zipfile.ZipInfo(f"gru-book/{path.name}")  # without the time, so that the same files give the same archive
+            entry = zipfile.ZipInfo(f"gru-book/{path.name}")  # no time: the same files give the same archive
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             archive.writestr(entry, path.read_text("utf8"))
     return written
