@@ -2,11 +2,16 @@
 .DEFAULT_GOAL := help
 PY ?= python3
 
+export SOLUTIONS
+
 DO = @command -v $(PY) >/dev/null || { echo "No $(PY) here. Install Python 3.11 or newer (Debian, Ubuntu: apt install python3 python3-venv)."; exit 1; }; $(PY) tools/do.py $@
 
 .PHONY: help book test notebooks take serve lab bench lint links release lock clean
 
-help book lint links clean:
+help lint links clean:
+	$(DO)
+
+book: # SOLUTIONS=no
 	$(DO)
 
 test lab bench release:

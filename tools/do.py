@@ -48,8 +48,10 @@ BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cac
 
 
 def book() -> None:
-    """Build the book into _build/html."""
+    """Build the book into _build/html; with SOLUTIONS=no in the environment, without a trace of a solution."""
     install()
+    if os.environ.get("SOLUTIONS") == "no":  # nothing of an earlier build may stay
+        shutil.rmtree(ROOT / "_build", ignore_errors=True)
     run("jupyter-book", "build", ".", "-n", "-W", "--keep-going")
 
 
@@ -81,15 +83,14 @@ def serve(*args: str) -> None:
     install()
     run("jupyter-book", "config", "sphinx", ".", quiet=True)
     os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
-    ignored = r"/(_build|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
+    ignored = r"/(_build|lessons|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
     run("sphinx-autobuild", "-n", "-q", "--host", "127.0.0.1", "--re-ignore", ignored, ".", "_build/serve", *args)
 
 
 def lab(*args: str) -> None:
-    """JupyterLab on the chapters."""
-    install()
-    root = hasattr(os, "geteuid") and os.geteuid() == 0
-    reproducibly("jupyter", "lab", *(["--allow-root"] if root else []), "book", *args)
+    """JupyterLab on notebooks of your own in lessons/: the chapters, to change as you like."""
+    book()
+    run("python", "tools/editions.py", "--lab", *args)
 
 
 def bench(*args: str) -> None:

@@ -1,0 +1,300 @@
+"""The notebooks of the reader's edition, made of a page's Markdown and the chapter's cells, and their variants.
+
+A chapter's *whole* edition holds its solutions as cells, each marked with the exercise it belongs to. From it come the
+editions that people get, with the solutions ``folded`` (the default), ``in`` as cells, or ``none`` at all.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+import zipfile
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from plain_markdown import Cell, Exercise, Part, Solution, fenced
+
+from gru_lib.widgets._modules import styles
+
+WAYS = ("folded", "in", "none")
+ARCHIVE = "gru-book-notebooks.zip"
+INSTALL = '# If gru_lib is not installed here, remove the first "#" and run this cell.\n# %pip install "gru-lib[book]"'
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+PAPER = '<rect class="paper" width="100%" height="100%" fill="#FBFBFA"/>'
+START, END = re.compile(r"^```\{solution-start\} (\S+)$", re.M), re.compile(r"^```\{solution-end\}\n```$", re.M)
+SHORT = re.compile(r"^```\{solution\} (\S+)\n.*?^```$\n?", re.M | re.S)
+HOST = re.compile(r'<div class="([^"]*)"[^>]* data-afm="([^"]*)"')
+WIDE = re.compile(r'<svg class="[^"]*\bex-only-wide\b[^"]*" viewBox="([^"]*)".*?</svg>', re.S)
+EXERCISE = re.compile(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", re.M | re.S)
+LABEL = re.compile(r'aria-label="([^"]*)"')
+CALL = re.compile(r"`check\.(\w+)(?:\(([^`]*)\))?`")
+
+
+# ------------------------------------------------------------------------------------ solutions in a chapter's notebook
+
+
+def pieces(cells: Iterable[NotebookNode]) -> Iterator[tuple[NotebookNode, str, str | None]]:
+    """A chapter's cells, cut where solutions begin and end: the cell, its text, the exercise that it solves."""
+    solved: str | None = None
+    for cell in cells:
+        text = cell.source
+        while cell.cell_type == "markdown" and (found := (END if solved else START).search(text)):
+            if solved:
+                yield cell, text[: found.end()], solved
+                solved, text = None, text[found.end() :]
+            else:
+                yield cell, text[: found.start()], None
+                solved, text = found[1], text[found.start() :]
+        yield cell, text, solved
+
+
+def without_solutions(notebook: NotebookNode) -> NotebookNode:
+    """A chapter's notebook as if no solution had been written."""
+    cells = []
+    for cell, text, solved in pieces(notebook.cells):
+        kept = SHORT.sub("", text) if cell.cell_type == "markdown" else text
+        if solved is None and kept.strip():
+            cells.append(nbformat.from_dict({**cell, "source": kept}))
+    return nbformat.from_dict({**notebook, "cells": cells})
+
+
+def checks(notebook: NotebookNode) -> dict[str, list[str]]:
+    """What `gru_lib.check` can say of an exercise: its calls, by the exercise's label.
+
+    They are those that the exercise or its solution names, one for each function of `check`: as the exercise writes it;
+    else as the solution calls it with a function ``my_…``; else of a function named after that of `check`.
+    """
+    asked: dict[str, dict[str, str]] = {}
+    named: dict[str, dict[str, str]] = {}
+    for cell, text, solved in pieces(notebook.cells):
+        if cell.cell_type == "code" and solved:
+            for node in ast.walk(ast.parse(text)):
+                if _is_check(node) and isinstance(node.args[0], ast.Name):
+                    own = node.args[0].id.startswith("my_")
+                    (asked if own else named).setdefault(solved, {}).setdefault(node.func.attr, _call(node))
+        elif cell.cell_type == "markdown" and not solved:
+            for label, body in EXERCISE.findall(text):
+                for name, arguments in CALL.findall(body):
+                    call = _call(ast.parse(f"check.{name}({arguments or f'my_{name}'})", mode="eval").body)
+                    if arguments:
+                        asked.setdefault(label, {})[name] = call
+                    else:
+                        named.setdefault(label, {})[name] = call
+    labels = asked.keys() | named.keys()
+    return {label: list((named.get(label, {}) | asked.get(label, {})).values()) for label in labels}
+
+
+def _is_check(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "check"
+        and bool(node.args)
+    )
+
+
+def _call(node: Any) -> str:
+    """A call as a reader finds it: of the function `my_…`, with those options that are plain values."""
+    answer = node.args[0].id if node.args[0].id.startswith("my_") else f"my_{node.func.attr}"
+    options = [ast.unparse(k) for k in node.keywords if isinstance(k.value, ast.Constant)]
+    return f"check.{node.func.attr}({', '.join([answer, *options])})"
+
+
+# ------------------------------------------------------------------------------------------------------- whole editions
+
+
+def assemble(parts: Iterable[Part], chapter: NotebookNode, calls: dict[str, list[str]], head: str) -> NotebookNode:
+    """The whole edition of a chapter: its title, its text and its cells, and a place to type in for each exercise."""
+    cells: list[NotebookNode] = []
+    prose: list[str] = []
+
+    def flush() -> None:
+        if prose:
+            cells.append(nbformat.v4.new_markdown_cell("\n\n".join(prose)))
+            prose.clear()
+
+    def add(part: Part) -> None:
+        if isinstance(part, str):
+            if part.startswith("#"):
+                flush()
+            if part:
+                prose.append(part)
+            return
+        if isinstance(part, Cell):
+            flush()
+            cells.append(_stored(chapter.cells[part.index]))
+            if part.caption:
+                prose.append(part.caption)
+            alt = chapter.cells[part.index].metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+            if alt:
+                words = " ".join(alt.split())
+                prose.append(f"<details><summary>The figure in words</summary>\n\n{words}\n\n</details>")
+        elif isinstance(part, Exercise):
+            flush()
+            cells.extend(_answer(part, calls.get(part.label, [])))
+        elif isinstance(part, Solution):
+            flush()
+            first = len(cells)
+            add(f"**Solution of exercise {part.number}**")
+            for each in part.parts:
+                add(each)
+            flush()
+            for cell in cells[first:]:
+                cell.metadata["gru"] = {"solution": part.label, "number": part.number}
+
+    for part in parts:
+        add(part)
+    flush()
+    title, *rest = cells[0].source.split("\n\n", 1)
+    cells[0].source = "\n\n".join([title, head, *rest])
+    install = nbformat.v4.new_code_cell(INSTALL)
+    return _numbered([cells[0], install, *cells[1:]])
+
+
+def _stored(cell: NotebookNode) -> NotebookNode:
+    """A code cell of the chapter, its outputs such that a notebook shows them before anything has run."""
+    cell = nbformat.from_dict(cell)
+    tags = cell.metadata.get("tags", [])
+    folds = {"hide-input": "source_hidden", "hide-output": "outputs_hidden"}
+    hidden = {name: True for tag, name in folds.items() if tag in tags}
+    metadata: dict[str, Any] = {"jupyter": hidden} if hidden else {}
+    for output in cell.outputs:
+        data = output.get("data", {})
+        if "data-afm=" in data.get("text/html", ""):
+            metadata["tags"] = ["nbval-ignore-output"]  # live, it is a widget
+            output["data"] = {"text/html": as_image(picture(data["text/html"])), "text/plain": data["text/plain"]}
+        elif "image/svg+xml" in data:
+            alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+            svg = on_paper(data.pop("image/svg+xml"))
+            output["data"] = {"text/html": as_image(svg, " ".join(alt.split())), "text/plain": data["text/plain"]}
+    cell.metadata = nbformat.from_dict(metadata)
+    return cell
+
+
+def as_image(svg: str, alt: str = "") -> str:
+    """A picture as an element that also shows in a notebook that is not trusted yet; there Jupyter draws no SVG."""
+    alt = alt or html.unescape(found[1] if (found := LABEL.search(svg)) else "")
+    data = b64encode(svg.encode()).decode()
+    return f'<img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def on_paper(svg: str) -> str:
+    """A figure with a background, so that it can be read in a dark theme."""
+    return svg if PAPER in svg else re.sub(r"(<svg\b[^>]*>)", rf"\1{PAPER}", svg, count=1)
+
+
+def picture(element: str) -> str:
+    """The still picture of an explorer as a file of its own."""
+    host = HOST.search(element)
+    svg = WIDE.search(element)
+    if host is None or svg is None:
+        raise ValueError(f"no still picture of an explorer: {element[:200]}")
+    classes, module = host.groups()
+    width, height = svg[1].split()[2:]
+    drawing = svg[0].replace("<svg ", f'<svg width="{width}" height="{height}" ', 1)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="{svg[1]}"'
+        f' class="{classes}"><style><![CDATA[{styles(module, tokens=True)}]]></style>{PAPER}{drawing}</svg>'
+    )
+
+
+def _answer(exercise: Exercise, calls: list[str]) -> Iterator[NotebookNode]:
+    """A cell to type in; below it, if the answer can be checked, a cell that does it once there is one."""
+    metadata = {"gru": {"exercise": exercise.label}}
+    yield nbformat.v4.new_code_cell("", metadata=metadata)
+    if not calls:
+        return
+    lines = ["from gru_lib import check", ""]
+    for call in calls:
+        answer = re.search(r"\((\w+)", call)[1]  # type: ignore[index]
+        lines += [f'if "{answer}" in globals():  # once you have written {answer} above', f"    print({call})"]
+    yield nbformat.v4.new_code_cell("\n".join(lines), metadata=metadata | {"tags": ["nbval-ignore-output"]})
+
+
+# ------------------------------------------------------------------------------------------------------------- variants
+
+
+def variant(whole: NotebookNode, solutions: str) -> NotebookNode:
+    """The edition with its solutions ``folded``, ``in``, or ``none``."""
+    if solutions not in WAYS:
+        raise ValueError(f"solutions must be {', '.join(WAYS)}; got {solutions!r}")
+    cells: list[NotebookNode] = []
+    for cell in nbformat.from_dict(whole).cells:
+        mark = cell.metadata.pop("gru", {})
+        if "solution" not in mark or solutions == "in":
+            cells.append(cell)
+        elif solutions == "folded":
+            if not (cells and cells[-1].metadata.get("gru") == mark):
+                start = f"<details><summary>Solution of exercise {mark['number']}</summary>"
+                cells.append(nbformat.v4.new_markdown_cell(start, metadata={"gru": mark}))
+                cell.source = cell.source.partition("\n\n")[2]  # the summary says whose solution it is
+            _fold(cell, cells[-1])
+    for cell in cells:
+        if cell.metadata.pop("gru", None):
+            cell.source += "\n\n</details>"
+    return _numbered(cells)
+
+
+def _fold(cell: NotebookNode, into: NotebookNode) -> None:
+    """Add a cell of a solution, with what it printed and drew, to the Markdown cell that holds the solution."""
+    blocks = [cell.source] if cell.cell_type == "markdown" else [fenced(cell.source, "python")]
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        if "text/html" in data:
+            blocks.append(data["text/html"])
+        else:
+            blocks.append(fenced(output.get("text", data.get("text/plain", "")), "text"))
+    into.source = "\n\n".join([into.source, *(block for block in blocks if block)])
+
+
+def _numbered(cells: list[NotebookNode]) -> NotebookNode:
+    """A notebook of these cells; ids and execution counts follow their order."""
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=METADATA)
+    count = 0
+    for number, cell in enumerate(cells):
+        cell.id = f"cell-{number:03d}"
+        if cell.cell_type == "code" and cell.source:
+            count += 1
+            cell.execution_count = count
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = count
+    nbformat.validate(notebook)
+    return notebook
+
+
+# ---------------------------------------------------------------------------------------------------------------- files
+
+
+def as_file(notebook: NotebookNode) -> str:
+    """The text of a notebook's file."""
+    return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def write_editions(source: Path, names: Iterable[str], target: Path, solutions: str) -> list[Path]:
+    """Write the editions of the chapters `names`, and one archive of them all, into the folder `target`."""
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in sorted(names):
+        path = target / f"{name}.ipynb"
+        whole = nbformat.read(source / path.name, as_version=4)
+        path.write_text(as_file(variant(whole, solutions)), "utf8")
+        written.append(path)
+    for old in set(target.glob("*.ipynb")) - set(written):
+        old.unlink()
+    with zipfile.ZipFile(target / ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in written:
+            entry = zipfile.ZipInfo(f"gru-book/{path.name}")  # no time: the same files give the same archive
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, path.read_text("utf8"))
+    return written

@@ -1,0 +1,142 @@
+"""The reader's edition of each chapter: a notebook that any Jupyter shows well, behind the page's download button.
+
+It is written from the resolved page, in which numbers, references, citations and listings stand as readers see them.
+``_build/editions`` gets the whole editions, ``notebooks/`` in the book those for readers, and one archive of them all.
+``SOLUTIONS`` in the environment says what becomes of the solutions: ``folded``, ``in`` (cells), ``none``, or ``no``,
+with which neither the pages nor the editions hold a trace of them.
+
+QuantEcon's ``sphinx-tojupyter`` was tried. It knows no gated solutions, folds nothing, leaves macros as they are and
+brings dask and nbdime, so little of its 3,500 lines would have been used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import nbformat
+from chapter_numbers import chapter_number
+from docutils import nodes
+from edition_cells import ARCHIVE, WAYS, as_file, assemble, checks, without_solutions, write_editions
+from plain_markdown import Page
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.directives.code import LiteralInclude
+from sphinx.errors import ExtensionError
+
+FOLDER = "notebooks"
+CHAPTERS = re.compile(r"\d+[a-z]?-")
+
+
+class Listing(LiteralInclude):
+    """`literalinclude` that remembers what it shows."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the listing."""
+        found = super().run()
+        for block in (block for node in found for block in node.findall(nodes.literal_block)):
+            block["listing"] = self.options.get("pyobject", "")
+            block["listing_file"] = os.path.normpath(Path("book") / self.arguments[0]).replace(os.sep, "/")
+        return found
+
+
+def is_chapter(docname: str) -> bool:
+    """Whether a page is a chapter, or belongs to one."""
+    return CHAPTERS.match(docname.rpartition("/")[2]) is not None
+
+
+def configure(app: Sphinx, config: Config) -> None:
+    """Take the switch from the environment; without solutions no page's source may be copied."""
+    config.gru_solutions = os.environ.get("SOLUTIONS") or "folded"
+    if config.gru_solutions not in (*WAYS, "no"):
+        raise ExtensionError(f"SOLUTIONS must be {', '.join(WAYS)} or no; got {config.gru_solutions!r}")
+    if config.gru_solutions == "no":
+        config.html_copy_source = False
+        shutil.rmtree(app.outdir / "_sources", ignore_errors=True)
+
+
+def drop_solutions(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Read a chapter as if it had no solutions, when the book is built without."""
+    if app.config.gru_solutions == "no" and is_chapter(docname):
+        source[0] = nbformat.writes(without_solutions(nbformat.reads(source[0], as_version=4)))
+
+
+def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Write the whole edition of a page."""
+    if app.builder.format != "html" or not is_chapter(docname):
+        return
+    chapter = nbformat.read(app.env.doc2path(docname), as_version=4)
+    calls = checks(chapter)
+    if app.config.gru_solutions == "no":
+        chapter = without_solutions(chapter)
+    site = app.config.html_baseurl
+    here = urljoin(site.rstrip("/") + "/", app.builder.get_target_uri(docname)) if site else ""
+
+    def link(target: str) -> str | None:
+        """Where a reference leads: to another host, to the page on the site, or to the edition beside this one."""
+        if re.match(r"https?:", target):
+            return target
+        if site:
+            return urljoin(here, target)
+        name = target.partition("#")[0].removesuffix(".html")
+        return f"{name}.ipynb" if name and is_chapter(name) else None
+
+    macros = app.config.mathjax3_config["tex"]["macros"]
+    number = chapter_number(docname)
+    page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, f"{number}. " if number else "")
+    title = f"From *{app.config.html_title}*" if not site else f"From [*{app.config.html_title}*]({here})"
+    edition = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}")
+    path = _whole(app) / f"{docname.rpartition('/')[2]}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(as_file(edition), "utf8")
+
+
+ADVICE = (
+    "Run the cells from the top (Shift + Enter); an explorer is a picture until its cell has run."
+    " Below each exercise is a cell for your answer."
+)
+
+
+def offer(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Let a chapter's download button give its edition, and every other page's the archive of all."""
+    name = f"{pagename.rpartition('/')[2]}.ipynb" if is_chapter(pagename) else ARCHIVE
+    groups = [each for each in context.get("header_buttons", ()) if each.get("label") == "download-buttons"]
+    for group in groups:
+        others = [each for each in group["buttons"] if "_sources/" not in each.get("url", "")]
+        download = {
+            "type": "link",
+            "url": f"{context['pathto'](FOLDER, 1)}/{name}",
+            "text": ".ipynb" if is_chapter(pagename) else ".zip",
+            "icon": "fas fa-code",
+            "tooltip": "Download this chapter's notebook" if is_chapter(pagename) else "Download all notebooks",
+            "label": "download-notebook-button",
+        }
+        group["buttons"] = [download, *others]
+
+
+def write_for_readers(app: Sphinx, exception: Exception | None) -> None:
+    """Write the editions that readers get, also those whose page this build left as it was."""
+    if exception is None and app.builder.format == "html":
+        names = [name.rpartition("/")[2] for name in app.env.found_docs if is_chapter(name)]
+        solutions = app.config.gru_solutions
+        write_editions(_whole(app), names, Path(app.outdir) / FOLDER, "none" if solutions == "no" else solutions)
+
+
+def _whole(app: Sphinx) -> Path:
+    return Path(app.outdir).parent / "editions"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension."""
+    app.add_config_value("gru_solutions", "folded", "env")
+    app.add_directive("literalinclude", Listing, override=True)
+    app.connect("config-inited", configure)
+    app.connect("source-read", drop_solutions)
+    app.connect("doctree-resolved", write_whole)
+    app.connect("html-page-context", offer, priority=900)
+    app.connect("build-finished", write_for_readers)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

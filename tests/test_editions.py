@@ -1,0 +1,312 @@
+"""The reader's editions: what is in them, their variants, and the lessons made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import editions
+import nbformat
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+from edition_cells import ARCHIVE, WAYS, checks, pieces, variant, without_solutions
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from plain_markdown import COLOURS, expand
+
+ROOT = Path(__file__).resolve().parents[1]
+CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("[0-9]*.ipynb"))
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+MACROS = CONFIG["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
+# What only the book's own builder understands.
+RAW = re.compile(
+    r"^[`:]{3,}\{|\{(?:eq|ref|numref|term|cite:[pt]|prf:ref)\}`|^:label:|\]\(#|\.md\)|\\class\{|^\{\.", re.M
+)
+
+
+def chapter(name: str) -> NotebookNode:
+    return nbformat.read(ROOT / "book" / f"{name}.ipynb", as_version=4)
+
+
+@pytest.fixture(scope="module")
+def folder(built_book: Path) -> Path:
+    """The notebooks that the built book offers."""
+    return built_book / "notebooks"
+
+
+@pytest.fixture(params=CHAPTERS)
+def edition(request: pytest.FixtureRequest, folder: Path) -> tuple[str, NotebookNode]:
+    """Each chapter's edition."""
+    return request.param, nbformat.read(folder / f"{request.param}.ipynb", as_version=4)
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, as WCAG counts it."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def markdown(notebook: NotebookNode) -> str:
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def exercises(notebook: NotebookNode) -> list[int]:
+    return [i for i, cell in enumerate(notebook.cells) if cell.source.startswith("### Exercise ")]
+
+
+# --------------------------------------------------------------------------------------------------------- the Markdown
+
+
+@pytest.mark.parametrize(
+    ("tex", "plain"),
+    [
+        (r"\gz", r"{\color{#A252E0}{z}}"),
+        (r"\gh[_{t-1}] W", r"{\color{#437BC3}{h_{t-1}}} W"),
+        (r"\gd{z}", r"{\color{#DA4240}{\delta_{z}}}"),
+        (r"\gg{a \gz[_{t}]}", r"{\color{#DA4240}{a {\color{#A252E0}{z_{t}}}}}"),
+        (r"a \ge b, \gzz", r"a \ge b, \gzz"),
+    ],
+)
+def test_macros_are_expanded_and_keep_their_colours(tex: str, plain: str) -> None:
+    assert expand(tex, MACROS) == plain
+
+
+def test_the_colours_of_formulas_can_be_read_in_light_and_in_dark() -> None:
+    assert {macro[0][11] for macro in MACROS.values()} == set(COLOURS)
+    for colour in COLOURS.values():
+        assert min(contrast(colour, paper) for paper in ("#FFFFFF", "#111111", "#212121")) > 3.6
+
+
+def test_an_edition_holds_nothing_that_only_the_book_understands(edition: tuple[str, NotebookNode]) -> None:
+    text = markdown(edition[1])
+    assert not RAW.search(text), RAW.search(text)
+    names = "|".join(MACROS)
+    assert not re.search(rf"\\(?:{names})(?![A-Za-z])", text)
+    assert text.count("<details>") == text.count("</details>")
+    assert text.count("\\tag{") > 0
+
+
+def test_an_edition_has_the_chapters_cells_with_their_outputs(edition: tuple[str, NotebookNode]) -> None:
+    name, _ = edition
+    whole = nbformat.read(ROOT / "_build" / "editions" / f"{name}.ipynb", as_version=4)
+    code = [c for c in whole.cells if c.cell_type == "code" and "exercise" not in c.metadata.get("gru", {})]
+    own = [cell for cell in chapter(name).cells if cell.cell_type == "code"]
+    assert [cell.source for cell in code[1:]] == [cell.source for cell in own]
+    assert [editions._printed(cell) for cell in code[1:]] == [editions._printed(cell) for cell in own]
+
+
+def test_pictures_say_what_they_show_and_show_before_anything_has_run(edition: tuple[str, NotebookNode]) -> None:
+    pictures = [o.data for c in edition[1].cells for o in c.get("outputs", []) if "text/html" in o.get("data", {})]
+    for data in pictures:
+        assert re.fullmatch(r'<img alt="[^"]{20,}" src="data:image/svg\+xml;base64,[\w+/=]+">', data["text/html"])
+    assert not any("image/svg+xml" in o.get("data", {}) for c in edition[1].cells for o in c.get("outputs", []))
+
+
+def test_every_exercise_has_a_cell_to_type_in_and_its_check_below(edition: tuple[str, NotebookNode]) -> None:
+    name, notebook = edition
+    own = chapter(name)
+    labels = re.findall(r"^```\{exercise\}[^\n]*\n:label: (\S+)", "\n".join(c.source for c in own.cells), re.M)
+    places, calls = exercises(notebook), checks(own)
+    assert len(places) == len(labels)
+    for place, label in zip(places, labels, strict=True):
+        answer, below = notebook.cells[place + 1 : place + 3]
+        assert (answer.cell_type, answer.source) == ("code", "")
+        for call in calls.get(label, []):
+            assert f"print({call})" in below.source
+
+
+def test_the_checks_are_those_that_the_exercise_or_its_solution_names() -> None:
+    assert checks(chapter("04-gru-forward")) == {
+        "ex-gru-own": ["check.gru_step(my_step, convention='write', bias=False)"]
+    }
+    everywhere = [call for name in CHAPTERS for calls in checks(chapter(name)).values() for call in calls]
+    assert len(everywhere) >= 14
+
+
+# -------------------------------------------------------------------------------------------------------- the solutions
+
+
+def small() -> NotebookNode:
+    """A whole edition of one exercise."""
+    mark = {"gru": {"solution": "ex-a", "number": "1.1"}}
+    printed = [new_output("stream", text="42\n")]
+    cells = [
+        new_markdown_cell("### Exercise 1.1 · Add"),
+        new_markdown_cell("**Solution of exercise 1.1**\n\nTwenty twice.", metadata=mark),
+        new_code_cell("print(20 + 22)", metadata=mark, outputs=printed),
+        new_markdown_cell("The end."),
+    ]
+    return new_notebook(cells=cells)
+
+
+def test_solutions_are_folded_or_in_or_gone() -> None:
+    folded, within, none = (variant(small(), how).cells for how in WAYS)
+    assert [cell.cell_type for cell in folded] == ["markdown"] * 3
+    fold = "<details><summary>Solution of exercise 1.1</summary>\n\nTwenty twice.\n\n"
+    assert folded[1].source == fold + "```python\nprint(20 + 22)\n```\n\n```text\n42\n```\n\n</details>"
+    assert [cell.source for cell in within] == [cell.source for cell in small().cells]
+    assert [cell.source for cell in none] == ["### Exercise 1.1 · Add", "The end."]
+    assert not any(cell.metadata for cells in (folded, within, none) for cell in cells)
+    with pytest.raises(ValueError, match="solutions must be folded, in, none; got 'out'"):
+        variant(small(), "out")
+
+
+def solutions(notebook: NotebookNode) -> Iterator[str]:
+    """The lines that stand in the solutions of a chapter and nowhere else in it."""
+    parts = list(pieces(notebook.cells))
+    outside = "\n".join(text for _, text, solved in parts if not solved)
+    for _, text, solved in parts:
+        for line in text.splitlines() if solved else ():
+            if len(line) > 30 and not line.startswith(("```", ":")) and line.strip() not in outside:
+                yield line.strip()
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_without_solutions_has_no_line_of_them(name: str) -> None:
+    whole = chapter(name)
+    without = "\n".join(cell.source for cell in without_solutions(whole).cells)
+    lines = list(solutions(whole))
+    assert len(lines) > 10
+    assert [line for line in lines if line in without] == []
+    assert "{solution" not in without
+    assert without.count("```{exercise}") == "\n".join(c.source for c in whole.cells).count("```{exercise}")
+
+
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A book of one chapter, built with SOLUTIONS=no."""
+    root = tmp_path_factory.mktemp("book")
+    for name in ("book", "gru_lib"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("[0-35-9]*.ipynb", "1*", "__pycache__"))
+    shutil.copy(ROOT / "_config.yml", root)
+    pages = "".join(f"  - file: book/{name}\n" for name in ("04-gru-forward", "notation", "glossary", "bibliography"))
+    (root / "_toc.yml").write_text(f"format: jb-book\nroot: book/intro\nchapters:\n{pages}", "utf8")
+    command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "-q"]
+    environment = os.environ | {"SOLUTIONS": "no", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root / "_build" / "html"
+
+
+def test_a_book_without_solutions_holds_no_trace_of_them(without: Path, built_book: Path) -> None:
+    def texts(book: Path, ignored: str) -> Iterator[tuple[Path, str]]:
+        for path in book.rglob("*"):
+            if path.suffix in (".html", ".js", ".ipynb", ".txt", ".inv") and ignored not in path.parts:
+                yield path, path.read_text("utf8", errors="replace")
+        with zipfile.ZipFile(book / "notebooks" / ARCHIVE) as archive:
+            yield from ((book / ARCHIVE / name, archive.read(name).decode()) for name in archive.namelist())
+
+    marks = ("def my_step", "sol-gru-", "Twenty", "20 steps agree within", "so one of each can go", "Four lines.")
+    found = {(mark, path.name) for path, text in texts(without, "_static") for mark in marks if mark in text}
+    assert found == set()
+    assert not (without / "_sources").exists()
+    usual = "".join(text for path, text in texts(built_book, "_static") if "04-gru-forward" in path.name)
+    assert {mark for mark in marks if mark in usual} == set(marks) - {"Twenty"}, "the search finds what is there"
+    notebook = nbformat.read(without / "notebooks" / "04-gru-forward.ipynb", as_version=4)
+    assert "check.gru_step(my_step" in notebook.cells[exercises(notebook)[3] + 2].source
+
+
+# ---------------------------------------------------------------------------------------------------- in the built book
+
+
+def test_the_archive_holds_every_edition_and_links_lead_to_them(folder: Path) -> None:
+    with zipfile.ZipFile(folder / ARCHIVE) as archive:
+        assert archive.namelist() == [f"gru-book/{name}.ipynb" for name in CHAPTERS]
+        for name in archive.namelist():
+            assert archive.read(name) == (folder / Path(name).name).read_bytes()
+    for name in CHAPTERS:
+        text = markdown(nbformat.read(folder / f"{name}.ipynb", as_version=4))
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            assert target.startswith("https://") or (folder / target).is_file(), (name, target)
+
+
+def test_the_download_button_gives_the_edition(built_book: Path) -> None:
+    for path in sorted((built_book / "book").glob("*.html")):
+        page = BeautifulSoup(path.read_text("utf8"), "html.parser")
+        hrefs = {link["href"] for link in page.select(".dropdown-download-buttons a[href]")}
+        name = f"{path.stem}.ipynb" if path.stem in CHAPTERS else ARCHIVE
+        assert hrefs == {f"../notebooks/{name}"}, path.name
+    front = (built_book / "book" / "intro.html").read_text("utf8")
+    assert f'<a href="../notebooks/{ARCHIVE}">' in front
+
+
+# ---------------------------------------------------------------------------------------------------------- the lessons
+
+
+def test_a_changed_lesson_is_never_written_over(tmp_path: Path) -> None:
+    edition, lessons = tmp_path / "04-a.ipynb", tmp_path / "lessons"
+
+    def new(text: str) -> list[str]:
+        edition.write_text(text, "utf8")
+        return editions.bring([edition], lessons)
+
+    def held() -> dict[str, str]:
+        return {path.name: path.read_text("utf8") for path in lessons.glob("*.ipynb")}
+
+    assert new("1") == []
+    assert new("2") == []
+    assert held() == {"04-a.ipynb": "2"}, "one that nobody changed is brought up to date"
+
+    (lessons / "04-a.ipynb").write_text("mine", "utf8")
+    assert new("2") == []
+    assert held() == {"04-a.ipynb": "mine"}, "there is nothing new"
+
+    assert new("3") == ["04-a.ipynb has your changes and stays. Its new edition is '04-a (new).ipynb'."]
+    assert new("3") == []
+    (lessons / "04-a (new).ipynb").write_text("mine too", "utf8")
+    new("4")
+    assert held() == {"04-a.ipynb": "mine", "04-a (new).ipynb": "mine too", "04-a (new 2).ipynb": "4"}
+
+    (lessons / editions.GIVEN).unlink()
+    new("5")
+    assert held()["04-a.ipynb"] == "mine", "without the record everything counts as changed"
+
+
+def test_lessons_are_neither_kept_by_git_nor_built() -> None:
+    assert f"{editions.LESSONS.name}/" in (ROOT / ".gitignore").read_text("utf8").splitlines()
+    assert editions.LESSONS.name in CONFIG["exclude_patterns"]
+
+
+def test_lab_has_the_books_numbers_and_shows_progress(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    started: list[tuple[list[str], dict[str, str]]] = []
+    monkeypatch.setattr(os, "execve", lambda _program, command, environment: started.append((command, environment)))
+    editions.lab(tmp_path, ["--no-browser"])
+    ((command, environment),) = started
+    assert command[1:3] == ["-m", "jupyterlab"]
+    assert command[-2:] == ["--no-browser", str(tmp_path)]
+    assert environment["OPENBLAS_NUM_THREADS"] == "1"
+    assert "TQDM_DISABLE" not in environment
+
+
+# -------------------------------------------------------------------------------------------------------------- running
+
+
+@pytest.mark.parametrize(
+    ("source", "stored", "wrong"),
+    [
+        ("print(6 * 7)", "42\n", []),
+        ("print(6 * 7)", "43\n", ["cell a:\n--- stored\n+++ printed\n@@ -1 +1 @@\n-43\n+42"]),
+        ("import os; print(os.listdir())", "[]\n", []),
+        ("open('../experiments/a.json')", "", ["FileNotFoundError"]),
+    ],
+)
+def test_running_an_edition_reports_what_differs(tmp_path: Path, source: str, stored: str, wrong: list[str]) -> None:
+    (empty := tmp_path / "empty").mkdir()
+    cell = new_code_cell(source, id="a", outputs=[new_output("stream", text=stored)] if stored else [])
+    (tmp_path / "a.ipynb").write_text(json.dumps(new_notebook(cells=[cell], metadata={})), "utf8")
+    found = editions.execute(tmp_path / "a.ipynb", empty)
+    assert [line.partition(": [Errno")[0] for line in found] == wrong
