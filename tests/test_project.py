@@ -287,6 +287,9 @@ def test_continuous_integration_asks_for_versions_that_the_project_allows() -> N
     oldest, newest = (int(version.removeprefix("3.")) for version in (pythons[0], pythons[-1]))
     said = [c.rpartition(" ")[2] for c in asked["classifiers"] if "Python :: 3." in c]
     assert said == [f"3.{minor}" for minor in range(oldest, newest + 1)]
+    promised = f"on Python {', '.join(pythons[:-1])} and {pythons[-1]}**"
+    assert promised in " ".join((ROOT / "README.md").read_text("utf8").split())
+    assert "--deselect" not in text
 
 
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|yml|lock|cff)|LICENSE[\w-]*)`")
