@@ -141,6 +141,18 @@ def test_front_page_opens_from_the_root(reader: Reader, book_url: str) -> None:
         assert visit.page.locator("h1").first.inner_text()
 
 
+def test_commands_to_install_are_copied_as_they_stand(reader: Reader, book_url: str) -> None:
+    with reader(f"{book_url}/{PAGES[0]}.html", DESK) as visit:
+        visit.open()
+        visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        for block in visit.page.locator("#install div.highlight, #cite div.highlight").all():
+            block.hover()
+            block.locator("button.copybtn").click()
+            copied = visit.page.evaluate("navigator.clipboard.readText()")
+            assert copied == block.locator("pre").inner_text().rstrip("\n") != ""
+        assert copied.startswith("@misc{")
+
+
 def test_search_finds_a_word(reader: Reader, book_url: str) -> None:
     with reader(f"{book_url}/search.html?q=bootstrap", DESK) as visit:
         visit.page.goto(visit.url)
