@@ -64,6 +64,22 @@ def test_colours_are_light(printed: PdfReader) -> None:
     assert b"1 0 0 rg" not in printed.pages[0].get_contents().get_data()
 
 
+# Blocks that would scroll on a screen, and on paper are cut off.
+CUT = """() => [...document.querySelectorAll('article :is(pre, table, div, figure)')]
+    .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 2)
+    .filter(e => getComputedStyle(e).overflowX !== 'visible')
+    .map(e => `${e.tagName}.${e.className}: ${e.scrollWidth} of ${e.clientWidth}`)"""
+
+
+@pytest.mark.parametrize("page", ["intro", "09-gradient-highway", "10-conventions", "18-beam-search"])
+def test_no_listing_or_formula_is_cut_off(browser: Browser, built_book: Path, page: str) -> None:
+    window = pdf.sheet(browser)
+    pdf.lay_out(window, (built_book / "book" / f"{page}.html").as_uri())
+    cut = window.evaluate(CUT)
+    window.close()
+    assert cut == []
+
+
 def test_the_book_has_every_page_of_its_contents() -> None:
     pages = [page for _, pages in pdf.contents() for page in pages]
     assert pages[0] == "book/intro" and len(pages) >= 23 and "book/glossary" in pages

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 import browser
 import yaml
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NullObject
 
@@ -26,7 +26,12 @@ HTML = ROOT / "_build" / "html"
 
 READY = "!window.MathJax || (MathJax.startup && MathJax.startup.promise && document.readyState === 'complete')"
 # Paper has no use for "Show code", and has margins of its own.
-STYLE = "details.hide:not([open]) { display: none } .bd-article-container { padding: 0 !important }"
+STYLE = """
+    details.hide:not([open]) { display: none }
+    .bd-content { margin: 0 !important }
+    .gru-ex svg { overflow: visible }
+    .ex-equations { zoom: 0.9 }
+"""
 LIGHT = "document.documentElement.dataset.mode = document.documentElement.dataset.theme = 'light'"
 # The browser notes the place of an element if the same page links to it. For links from elsewhere, so do these.
 PLACES = """ids => document.querySelector('article').append(...ids.map(id => {
@@ -69,6 +74,23 @@ class Printed:
         return (self.first, None) if found is None or number is None else (self.first + number, found.top)
 
 
+def sheet(chromium: Browser) -> Page:
+    """A window as wide as the paper between its margins, in print: formulas and explorers measure where they stand."""
+    page = chromium.new_page(viewport={"width": 627, "height": 971}, reduced_motion="reduce", color_scheme="light")
+    page.emulate_media(media="print")
+    return page
+
+
+def lay_out(page: Page, address: str) -> None:
+    """Load a page, and wait until all of it stands where it will be printed."""
+    page.goto(address)
+    page.wait_for_function(READY)
+    page.evaluate("window.MathJax && MathJax.startup.promise")
+    page.evaluate(LIGHT)
+    page.add_style_tag(content=STYLE)
+    page.evaluate("document.fonts.ready.then(() => true)")
+
+
 def print_pages(chromium: Browser, html: Path, pages: list[str]) -> dict[str, Printed]:
     """Print pages of the built book, each by the address it has there."""
     files = [html / f"{page}.html" for page in pages]
@@ -77,18 +99,11 @@ def print_pages(chromium: Browser, html: Path, pages: list[str]) -> dict[str, Pr
         for link in re.findall(r'<a [^>]*href="([^"]+#[^"]+)"', file.read_text("utf8")):
             address, fragment = urldefrag(urljoin(file.as_uri(), unescape(link)))
             wanted[address].add(unquote(fragment))
-    # As wide as the paper between its margins, and as printed from the start: formulas and explorers measure the page.
-    page = chromium.new_page(viewport={"width": 627, "height": 971}, reduced_motion="reduce", color_scheme="light")
-    page.emulate_media(media="print")
+    page = sheet(chromium)
     printed = {}
     for address in (file.as_uri() for file in files):
-        page.goto(address)
-        page.wait_for_function(READY)
-        page.evaluate("window.MathJax && MathJax.startup.promise")
-        page.evaluate(LIGHT)
-        page.add_style_tag(content=STYLE)
+        lay_out(page, address)
         page.evaluate(PLACES, sorted(wanted[address]))
-        page.evaluate("document.fonts.ready.then(() => true)")
         printed[address] = Printed(page.evaluate(TITLE), page.pdf(format="A4", prefer_css_page_size=True))
     page.close()
     return printed
