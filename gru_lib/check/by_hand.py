@@ -11,9 +11,8 @@ from gru_lib.check.values import Values, values
 __all__ = [
     "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half", "drop_jensen", "drop_lstm", "fade_border",
     "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long", "gate_quiet",
-    "gru_count", "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units", "lstm_count", "mem_bias",
-    "other_alpha", "other_pile", "other_sharp", "s2s_mean", "sub_add", "sub_msb", "sub_steep", "sum_number",
-    "sum_shortest",
+    "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha",
+    "other_pile", "other_sharp", "s2s_mean", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
 ]  # fmt: skip
 
 
@@ -198,20 +197,6 @@ def gru_half_life() -> Values:
         ("b_write", b, "with write, z is the share written: 1 − σ(b) = σ(−b)."),
     ]
     return Values({"b_keep": b, "b_write": -b}, slips)
-
-
-@values
-def gru_count() -> Values:
-    """Check how many parameters of the layer can be left out, chapter 4."""
-    slips = [
-        ("spare", 384, "b_hn cannot go: r multiplies it, and it does not only add to b_xn."),
-        ("spare", 768, "those are all the biases; one of each gate must stay."),
-        ("spare", 128, "that is one gate; r and z each have a bias too many."),
-        ("spare", 512, "those are both biases of r and z; one of each must stay."),
-        ("spare", 60_416, "that is what is left; how many went?"),
-        ("spare", 0, "the two biases of r are only added: one can do the work of both."),
-    ]
-    return Values({"spare": 256}, slips, exact=("spare",))
 
 
 # Chapter 7
