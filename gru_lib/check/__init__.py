@@ -30,6 +30,7 @@ from gru_lib.check.by_hand import (
     beam_hand,
     beam_tip,
     cmp_units,
+    conv_advice,
     drop_half,
     drop_jensen,
     drop_lstm,
@@ -42,7 +43,6 @@ from gru_lib.check.by_hand import (
     gate_hand,
     gate_long,
     gate_quiet,
-    gru_count,
     gru_half_life,
     gru_second,
     hwy_e,
@@ -67,14 +67,14 @@ from gru_lib.check.gru import gru_backward, gru_forward, gru_step, gru_step_back
 from gru_lib.check.layers import deep_causal, deep_reverse, deep_size, drop_candidate
 from gru_lib.check.losses import bce, sigmoid, softmax_cross_entropy
 from gru_lib.check.lstm import lstm_step, lstm_step_backward
-from gru_lib.check.optimisers import adam, clip
+from gru_lib.check.optimisers import adam, clip, gate_cold
 from gru_lib.check.sequences import beam_safe, lm_mixture, lm_temperature, s2s_softmax
 
 __all__ = [
-    "Result", "adam", "bce", "beam_hand", "beam_safe", "beam_tip", "bwd_jacobian", "clip", "cmp_units",
+    "Result", "adam", "bce", "beam_hand", "beam_safe", "beam_tip", "bwd_jacobian", "clip", "cmp_units", "conv_advice",
     "conv_columns", "conv_constant", "deep_causal", "deep_reverse", "deep_size", "drop_candidate", "drop_half",
     "drop_jensen", "drop_lstm", "elman_step", "elman_step_backward", "fade_border", "fade_sigmoid", "fade_turn",
-    "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_backward", "gru_count",
+    "fast_batch", "fast_budget", "gate_cold", "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_backward",
     "gru_forward", "gru_half_life", "gru_second", "gru_step", "gru_step_backward", "hwy_e", "lm_mixture", "lm_start",
     "lm_temperature", "lm_units", "lstm_count", "lstm_step", "lstm_step_backward", "mem_bias", "other_alpha",
     "other_pile", "other_sharp", "s2s_mean", "s2s_softmax", "sigmoid", "softmax_cross_entropy", "sub_add", "sub_msb",

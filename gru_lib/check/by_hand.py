@@ -9,8 +9,8 @@ from gru_lib.check.oracle import sig
 from gru_lib.check.values import Values, values
 
 __all__ = [
-    "beam_hand", "beam_tip", "cmp_units", "drop_half", "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid",
-    "fade_turn", "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_count",
+    "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half", "drop_jensen", "drop_lstm", "fade_border",
+    "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long", "gate_quiet",
     "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha",
     "other_pile", "other_sharp", "s2s_mean", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
 ]  # fmt: skip
@@ -199,20 +199,6 @@ def gru_half_life() -> Values:
     return Values({"b_keep": b, "b_write": -b}, slips)
 
 
-@values
-def gru_count() -> Values:
-    """Check how many parameters of the layer can be left out, chapter 4."""
-    slips = [
-        ("spare", 384, "b_hn cannot go: r multiplies it, and it does not only add to b_xn."),
-        ("spare", 768, "those are all the biases; one of each gate must stay."),
-        ("spare", 128, "that is one gate; r and z each have a bias too many."),
-        ("spare", 512, "those are both biases of r and z; one of each must stay."),
-        ("spare", 60_416, "that is what is left; how many went?"),
-        ("spare", 0, "the two biases of r are only added: one can do the work of both."),
-    ]
-    return Values({"spare": 256}, slips, exact=("spare",))
-
-
 # Chapter 7
 
 
@@ -261,7 +247,7 @@ def sub_steep() -> Values:
     return Values({"K": 8}, slips, exact=("K",))
 
 
-# Chapters 8 and 9
+# Chapters 8 to 10
 
 
 @values
@@ -292,6 +278,26 @@ def hwy_e() -> Values:
         ("limit", 0.5, "½ is the other gate, not a limit here."),
     ]
     return Values({"limit": 1 / math.e}, slips)
+
+
+@values
+def conv_advice() -> Values:
+    """Check p.b_z, the sum of PyTorch's two biases, and Keras's bias, for H = 2, chapter 10."""
+    slips = [
+        ("ours", [-1, -1], "the sign turns: our z is the share kept, the paper's the share written."),
+        ("ours", [0, 0], "the advice does not vanish: σ(−a) = 1 − σ(a), so b_z turns its sign."),
+        ("torch", [0, 0, -1, -1, 0, 0], "PyTorch keeps, too: the sign turns."),
+        ("torch", [1, 1, 0, 0, 0, 0], "PyTorch's order is r, z, n: z has the middle rows."),
+        ("torch", [0, 0, 2, 2, 0, 0], "PyTorch adds its two biases: 1 in one of them is enough."),
+        ("torch", [0, 0, 0, 0, 1, 1], "PyTorch's order is r, z, n: those are the candidate's rows."),
+        ("torch", [1, 1, 1, 1, 1, 1], "only the update gate's bias is meant."),
+        ("keras", [-1, -1, 0, 0, 0, 0], "Keras keeps, too: the sign turns."),
+        ("keras", [0, 0, 1, 1, 0, 0], "Keras's order is z, r, n: z comes first."),
+        ("keras", [0, 0, 0, 0, 1, 1], "Keras's order is z, r, n: those are the candidate's."),
+        ("keras", [1, 1, 1, 1, 1, 1], "only the update gate's bias is meant."),
+    ]
+    right = {"ours": [1, 1], "torch": [0, 0, 1, 1, 0, 0], "keras": [1, 1, 0, 0, 0, 0]}
+    return Values(right, slips)
 
 
 # Chapters 11 and 12
