@@ -16,8 +16,8 @@ PARTS = {
     "pages of the book": r"/test_(book|page_checks)\.",
     "explorers": r"/test_(explorer|widgets|afm_host|stills|live_notebook)(_\w+)?\.",
     "chapters": r"/test_chapter\d",
-    "project": r"/test_(project|do|repository|browser|benchmarks|experiments|environment|editions|pdf|release|link_check)"
-    r"\.",
+    "project": r"/test_(project|do|repository|browser|benchmarks|experiments|environment)\."
+    r"|/test_(editions|pdf|release|link_check)\.",
     "library": "",
 }
 LIBRARY = ("chapters", "library")  # the parts that need neither a browser nor the built book nor its notebooks

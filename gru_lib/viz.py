@@ -6,6 +6,7 @@ matplotlib (``gru-lib[viz]``) is imported only when a function needs it, so that
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -57,11 +58,18 @@ _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 
 def use_style() -> None:
-    """Draw every later figure in the book's style; in a notebook, as SVG."""
+    """Draw every later figure in the book's style; in a notebook, as SVG.
+
+    A figure has a light background, so that it can be read in a dark notebook too. The book's pages follow the reader's
+    theme; for them ``GRU_FIGURES=bare`` in the environment leaves it out.
+    """
     with needs("gru_lib.viz", "matplotlib", "viz"):
         import matplotlib.pyplot as plt
 
     plt.style.use(_STYLE)
+    if os.environ.get("GRU_FIGURES") != "bare":
+        paper = COLOURS["paper"]
+        plt.rcParams.update({"figure.facecolor": paper, "savefig.facecolor": paper, "savefig.transparent": False})
     try:
         from IPython.core.getipython import get_ipython
         from matplotlib_inline.backend_inline import set_matplotlib_formats

@@ -104,6 +104,24 @@ def test_the_librarys_tests_need_neither_book_nor_browser(asked: list[str]) -> N
     assert len(asked) == 2
 
 
+def test_lab_opens_lessons_made_of_the_book_as_it_is_now(asked: list[str]) -> None:
+    do.main(["lab", "--no-browser"])
+    assert asked[1].startswith("jupyter-book build ")
+    assert asked[2:] == ["python tools/editions.py --lab --no-browser"]
+
+
+def test_a_book_without_solutions_is_built_from_nothing(
+    asked: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value, left in (("", True), ("no", False)):
+        monkeypatch.setenv("SOLUTIONS", value)
+        for name in ("html", "replaced"):
+            (project / "_build" / name).mkdir(parents=True, exist_ok=True)
+        do.main(["book"])
+        assert (project / "_build" / "html").exists() == left
+        assert (project / "_build" / "replaced").exists(), "it may be all that is left of somebody's work"
+
+
 def test_every_check_of_lint_is_run(asked: list[str]) -> None:
     do.main(["lint"])
     assert asked == ["install", *map(" ".join, do.LINT)]

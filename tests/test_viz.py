@@ -101,3 +101,12 @@ def test_themed_figure_is_an_image_with_its_alternative_text(tmp_path: Path) -> 
 def test_label_names_the_roles_it_knows() -> None:
     with pytest.raises(ValueError, match=r"label: role must be one of h, n, z, r, x, g or None; got 'q'"):
         viz.label(None, 0, 0, "q", "q")  # type: ignore[arg-type]
+
+
+def test_figures_have_a_background_except_for_the_books_own_pages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In a dark notebook, ink on nothing cannot be read."""
+    for value, painted in (("", True), ("bare", False)):
+        monkeypatch.setenv("GRU_FIGURES", value)
+        assert ("fill: #fbfbfa" in draw(tmp_path / "figure.svg")) == painted

@@ -51,7 +51,8 @@ def book() -> None:
     """Build the book into _build/html; with SOLUTIONS=no in the environment, without a trace of a solution."""
     install()
     if os.environ.get("SOLUTIONS") == "no":  # nothing of an earlier build may stay
-        shutil.rmtree(ROOT / "_build", ignore_errors=True)
+        for name in ("html", "editions", "jupyter_execute"):
+            shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
     run("jupyter-book", "build", ".", "-n", "-W", "--keep-going")
 
 

@@ -74,9 +74,10 @@ def _hash(path: Path) -> str:
 
 
 def lab(folder: Path, options: list[str]) -> None:
-    """Become JupyterLab in a folder of lessons: numbers as in the book, and progress bars."""
+    """Become JupyterLab in a folder of lessons: numbers as in the book, figures and progress as elsewhere."""
     environment = os.environ | reproducible()
-    del environment["TQDM_DISABLE"]
+    for name in ("GRU_FIGURES", "TQDM_DISABLE"):
+        del environment[name]
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     command = [sys.executable, "-m", "jupyterlab", *root, *options, str(folder)]
     if os.name == "nt":

@@ -21,6 +21,7 @@ FIXED = {
     "PYTHONHASHSEED": "0",
     "TQDM_DISABLE": "1",
     "SOURCE_DATE_EPOCH": "0",
+    "GRU_FIGURES": "bare",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",
 }
 KERNELS = ("avx2", "own")

@@ -253,7 +253,7 @@ def _fold(cell: NotebookNode, into: NotebookNode) -> None:
         if "text/html" in data:
             blocks.append(data["text/html"])
         else:
-            blocks.append(fenced(output.get("text", data.get("text/plain", "")), "text"))
+            blocks += ["Output:", fenced(output.get("text", data.get("text/plain", "")), "text")]
     into.source = "\n\n".join([into.source, *(block for block in blocks if block)])
 
 
