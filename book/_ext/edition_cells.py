@@ -104,10 +104,13 @@ def _is_check(node: ast.AST) -> bool:
 
 
 def _call(node: Any) -> str:
-    """A call as a reader finds it: of the function `my_…`, with those options that are plain values."""
-    answer = node.args[0].id if node.args[0].id.startswith("my_") else f"my_{node.func.attr}"
+    """A call as a reader finds it: of answers named `my_…`, with those options that are plain values."""
+    given = [ast.unparse(a).rpartition(".")[2] for a in node.args]
+    if len(given) == 1 and not given[0].startswith("my_"):
+        given = [f"my_{node.func.attr}"]
+    answers = [name if name.startswith("my_") else f"my_{name}" for name in given]
     options = [ast.unparse(k) for k in node.keywords if isinstance(k.value, ast.Constant)]
-    return f"check.{node.func.attr}({', '.join([answer, *options])})"
+    return f"check.{node.func.attr}({', '.join([*answers, *options])})"
 
 
 # ------------------------------------------------------------------------------------------------------- whole editions
@@ -216,8 +219,9 @@ def _answer(exercise: Exercise, calls: list[str]) -> Iterator[NotebookNode]:
         return
     lines = ["from gru_lib import check", ""]
     for call in calls:
-        answer = re.search(r"\((\w+)", call)[1]  # type: ignore[index]
-        lines += [f'if "{answer}" in globals():  # once you have written {answer} above', f"    print({call})"]
+        answers = re.findall(r"\bmy_\w+", call)
+        there = " and ".join(f'"{answer}" in globals()' for answer in answers)
+        lines += [f"if {there}:  # once you have written {', '.join(answers)} above", f"    print({call})"]
     yield nbformat.v4.new_code_cell("\n".join(lines), metadata=metadata | {"tags": ["nbval-ignore-output"]})
 
 
