@@ -23,7 +23,7 @@ import tempfile
 from pathlib import Path
 
 import nbformat
-from environment import reproducible
+from environment import fix
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
@@ -75,9 +75,8 @@ def _hash(path: Path) -> str:
 
 def lab(folder: Path, options: list[str]) -> None:
     """Become JupyterLab in a folder of lessons: numbers as in the book, figures and progress as elsewhere."""
-    environment = os.environ | reproducible()
-    for name in ("GRU_FIGURES", "TQDM_DISABLE"):
-        del environment[name]
+    fix()
+    environment = {k: v for k, v in os.environ.items() if k not in ("GRU_FIGURES", "TQDM_DISABLE")}
     root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     command = [sys.executable, "-m", "jupyterlab", *root, *options, str(folder)]
     if os.name == "nt":
@@ -118,7 +117,7 @@ def _printed(cell: NotebookNode) -> str:
 
 def run(editions: list[Path]) -> int:
     """Execute editions, each in an empty folder; return how many failed."""
-    os.environ.update(reproducible())
+    fix()
     failed = 0
     for edition in editions:
         with tempfile.TemporaryDirectory() as folder:
