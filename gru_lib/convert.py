@@ -42,16 +42,9 @@ from gru_lib.cells.gru import GRUParams, gru_init
 from gru_lib.cells.lstm import LSTMParams, lstm_init
 
 __all__ = [
-    "from_keras",
-    "from_onnx",
-    "from_source",
-    "from_torch",
-    "to_keras",
-    "to_onnx",
-    "to_source",
-    "to_torch",
+    "from_keras", "from_onnx", "from_source", "from_torch", "to_keras", "to_onnx", "to_source", "to_torch",
     "with_convention",
-]
+]  # fmt: skip
 
 Array = NDArray[Any]
 
@@ -214,13 +207,7 @@ def to_keras(directions: Sequence[Params]) -> list[Array]:
 
 
 def from_onnx(
-    W: ArrayLike,
-    R: ArrayLike,
-    B: ArrayLike | None = None,
-    *,
-    cell: str,
-    linear_before_reset: int = 0,
-    **options: Any,
+    W: ArrayLike, R: ArrayLike, B: ArrayLike | None = None, *, cell: str, linear_before_reset: int = 0, **options: Any
 ) -> list[Params]:
     """Read the inputs W, R and B of an ONNX `GRU`, `LSTM` or `RNN` node.
 
@@ -377,12 +364,7 @@ def _build(cell: str, order: str, W_x: Array, W_h: Array, b_x: Array | None, b_h
 
 
 def _take(
-    where: str,
-    p: Params,
-    orders: Mapping[str, str],
-    *,
-    reset_after: bool | None = None,
-    convention: str = "keep",
+    where: str, p: Params, orders: Mapping[str, str], *, reset_after: bool | None = None, convention: str = "keep"
 ) -> tuple[Array, Array, Array | None, Array | None]:
     """New arrays W_x, W_h, b_x, b_h with gates in another order: the inverse of `_build`."""
     cell = _cell_of(where, p)

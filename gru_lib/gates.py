@@ -13,13 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from gru_lib.ops import of_shape, sigmoid_pair
 
 __all__ = [
-    "convex_update",
-    "convex_update_backward",
-    "hard_gate",
-    "hard_gate_backward",
-    "soft_gate",
-    "soft_gate_backward",
-]
+    "convex_update", "convex_update_backward", "hard_gate", "hard_gate_backward", "soft_gate", "soft_gate_backward",
+]  # fmt: skip
 
 Array = NDArray[Any]
 

@@ -15,21 +15,10 @@ from gru_lib._core.checks import as_array, check_instance, check_int
 from gru_lib._core.params import Params
 
 __all__ = [
-    "EmbeddingParams",
-    "LinearParams",
-    "bce_with_logits",
-    "embedding_backward",
-    "embedding_forward",
-    "embedding_init",
-    "linear_backward",
-    "linear_forward",
-    "linear_init",
-    "log_softmax",
-    "orthogonal",
-    "sigmoid",
-    "sigmoid_pair",
+    "EmbeddingParams", "LinearParams", "bce_with_logits", "embedding_backward", "embedding_forward", "embedding_init",
+    "linear_backward", "linear_forward", "linear_init", "log_softmax", "orthogonal", "sigmoid", "sigmoid_pair",
     "softmax_cross_entropy",
-]
+]  # fmt: skip
 
 Array = NDArray[Any]
 

@@ -13,15 +13,8 @@ from gru_lib._core.checks import check_instance, check_int, check_number
 from gru_lib._core.params import Params
 
 __all__ = [
-    "SGD",
-    "Adam",
-    "clip_by_global_norm",
-    "clip_by_value",
-    "constant_rate",
-    "cosine_decay",
-    "linear_decay",
-    "warm_up",
-]
+    "SGD", "Adam", "clip_by_global_norm", "clip_by_value", "constant_rate", "cosine_decay", "linear_decay", "warm_up",
+]  # fmt: skip
 
 
 class _Optimizer:

@@ -81,15 +81,7 @@ def use_style() -> None:
 
 
 def label(
-    ax: Axes,
-    x: float,
-    y: float,
-    text: str,
-    role: Role | None = None,
-    *,
-    dx: float = 5,
-    dy: float = 0,
-    **kwargs: Any,
+    ax: Axes, x: float, y: float, text: str, role: Role | None = None, *, dx: float = 5, dy: float = 0, **kwargs: Any
 ) -> Annotation:
     """Name a curve at its end, in its colour.
 

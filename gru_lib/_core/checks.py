@@ -12,15 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = [
-    "as_array",
-    "as_lengths",
-    "check_choice",
-    "check_dtype",
-    "check_instance",
-    "check_int",
-    "check_number",
-]
+__all__ = ["as_array", "as_lengths", "check_choice", "check_dtype", "check_instance", "check_int", "check_number"]
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 

@@ -224,10 +224,7 @@ class Bundle(Params):
     """
 
     def __init__(
-        self,
-        members: Mapping[str, Params],
-        flat: NDArray[Any] | None = None,
-        options: Mapping[str, Any] | None = None,
+        self, members: Mapping[str, Params], flat: NDArray[Any] | None = None, options: Mapping[str, Any] | None = None
     ) -> None:
         if not members:
             raise ValueError("bundle: expected at least one member, such as rnn=gru_init(rng, D, H).")

@@ -40,17 +40,8 @@ from gru_lib._core.sequence import rows
 from gru_lib._core.types import Array
 
 __all__ = [
-    "Reserve",
-    "Workspace",
-    "backward",
-    "batch_first",
-    "batch_last",
-    "blocks",
-    "forward",
-    "gradients",
-    "spans",
-    "steps",
-]
+    "Reserve", "Workspace", "backward", "batch_first", "batch_last", "blocks", "forward", "gradients", "spans", "steps",
+]  # fmt: skip
 
 _FEW = 64  # steps; the views of many more take much memory, 128 bytes each, and making them is less of the time
 

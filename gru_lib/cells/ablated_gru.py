@@ -27,13 +27,9 @@ from gru_lib.cells.gru import (
 from gru_lib.cells.registry import Cell, register_cell
 
 __all__ = [
-    "AblatedGRUParams",
-    "ablated_gru_backward",
-    "ablated_gru_forward",
-    "ablated_gru_init",
-    "ablated_gru_step",
+    "AblatedGRUParams", "ablated_gru_backward", "ablated_gru_forward", "ablated_gru_init", "ablated_gru_step",
     "ablated_gru_step_backward",
-]
+]  # fmt: skip
 
 _GATES = {"no_reset": "z", "no_update": "r", "shared": "rz"}
 _FAST = 700.0  # σ(700) is 1 and σ(−700) is 1e−304: too little to change any sum

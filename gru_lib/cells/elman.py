@@ -21,19 +21,9 @@ from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import orthogonal
 
 __all__ = [
-    "ElmanCache",
-    "ElmanParams",
-    "ElmanTape",
-    "elman_backward",
-    "elman_forward",
-    "elman_init",
-    "elman_on",
-    "elman_step",
-    "elman_step_backward",
-    "elman_step_concatenated",
-    "elman_step_concatenated_backward",
-    "irnn_init",
-]
+    "ElmanCache", "ElmanParams", "ElmanTape", "elman_backward", "elman_forward", "elman_init", "elman_on", "elman_step",
+    "elman_step_backward", "elman_step_concatenated", "elman_step_concatenated_backward", "irnn_init",
+]  # fmt: skip
 
 
 class ElmanParams(Params):

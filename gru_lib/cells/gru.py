@@ -21,15 +21,8 @@ from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
 __all__ = [
-    "GRUCache",
-    "GRUParams",
-    "GRUTape",
-    "gru_backward",
-    "gru_forward",
-    "gru_init",
-    "gru_step",
-    "gru_step_backward",
-]
+    "GRUCache", "GRUParams", "GRUTape", "gru_backward", "gru_forward", "gru_init", "gru_step", "gru_step_backward",
+]  # fmt: skip
 
 
 class GRUParams(Params):

@@ -21,15 +21,9 @@ from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
 __all__ = [
-    "LSTMParams",
-    "LSTMState",
-    "LSTMTape",
-    "lstm_backward",
-    "lstm_forward",
-    "lstm_init",
-    "lstm_step",
+    "LSTMParams", "LSTMState", "LSTMTape", "lstm_backward", "lstm_forward", "lstm_init", "lstm_step",
     "lstm_step_backward",
-]
+]  # fmt: skip
 
 
 class LSTMParams(Params):

@@ -18,16 +18,9 @@ from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import linear_backward, linear_forward, linear_init, log_softmax, sigmoid_pair
 
 __all__ = [
-    "NTMParams",
-    "NTMState",
-    "ntm_address",
-    "ntm_address_backward",
-    "ntm_backward",
-    "ntm_forward",
-    "ntm_init",
-    "ntm_step",
-    "ntm_step_backward",
-]
+    "NTMParams", "NTMState", "ntm_address", "ntm_address_backward", "ntm_backward", "ntm_forward", "ntm_init",
+    "ntm_step", "ntm_step_backward",
+]  # fmt: skip
 
 
 class NTMParams(Bundle):

@@ -16,15 +16,9 @@ from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid, sigmoid_pair
 
 __all__ = [
-    "SCRNCache",
-    "SCRNParams",
-    "SCRNTape",
-    "scrn_backward",
-    "scrn_forward",
-    "scrn_init",
-    "scrn_step",
+    "SCRNCache", "SCRNParams", "SCRNTape", "scrn_backward", "scrn_forward", "scrn_init", "scrn_step",
     "scrn_step_backward",
-]
+]  # fmt: skip
 
 
 class SCRNParams(Params):

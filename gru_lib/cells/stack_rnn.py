@@ -19,16 +19,9 @@ from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import linear_backward, linear_forward, linear_init, sigmoid_pair
 
 __all__ = [
-    "StackRNNParams",
-    "StackRNNState",
-    "stack_rnn_backward",
-    "stack_rnn_forward",
-    "stack_rnn_init",
-    "stack_rnn_step",
-    "stack_rnn_step_backward",
-    "stack_step",
-    "stack_step_backward",
-]
+    "StackRNNParams", "StackRNNState", "stack_rnn_backward", "stack_rnn_forward", "stack_rnn_init", "stack_rnn_step",
+    "stack_rnn_step_backward", "stack_step", "stack_step_backward",
+]  # fmt: skip
 
 
 class StackCache(NamedTuple):

@@ -107,10 +107,7 @@ def gate_cold() -> Exercise:
     def mistakes() -> Iterator[Mistake]:
         yield "nothing is divided: the weights on what was read sum to 1 − zᵗ.", averages(lambda t: 1)
         yield "t is one too large: the first average has read one number.", averages(lambda t: 1 - z ** (t + 1))
-        yield (
-            "all are divided by 1 − z; that is right for the first only: 1 − zᵗ.",
-            averages(lambda t: 1 - z),
-        )
+        yield ("all are divided by 1 − z; that is right for the first only: 1 − zᵗ.", averages(lambda t: 1 - z))
         yield "divide by 1 − zᵗ, not by zᵗ.", averages(lambda t: z**t)
         yield "all are divided by the last 1 − zᵀ; each has its own t.", averages(lambda t: 1 - z ** len(ns))
         yield "it is multiplied by 1 − zᵗ; divide by it.", averages(lambda t: 1 / (1 - z**t))

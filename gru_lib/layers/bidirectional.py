@@ -15,13 +15,7 @@ from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
 from gru_lib.cells.registry import Cell, State, cell_of, register_cell
 
-__all__ = [
-    "BidirectionalParams",
-    "bidirectional",
-    "bidirectional_backward",
-    "bidirectional_forward",
-    "reverse",
-]
+__all__ = ["BidirectionalParams", "bidirectional", "bidirectional_backward", "bidirectional_forward", "reverse"]
 
 Array = NDArray[Any]
 

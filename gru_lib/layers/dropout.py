@@ -88,12 +88,7 @@ class DropoutTape(NamedTuple):
 
 
 def dropout_forward(
-    xs: ArrayLike,
-    state0: State | None,
-    p: Params,
-    *,
-    masks: DropoutMasks | None,
-    lengths: ArrayLike | None = None,
+    xs: ArrayLike, state0: State | None, p: Params, *, masks: DropoutMasks | None, lengths: ArrayLike | None = None
 ) -> tuple[Array, State, DropoutTape]:
     """Run any layer on x_t ⊙ masks.x, its recurrent products on h_{t−1} ⊙ masks.h; None drops nothing.
 

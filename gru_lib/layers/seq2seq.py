@@ -30,14 +30,9 @@ from gru_lib.ops import (
 )
 
 __all__ = [
-    "Seq2SeqParams",
-    "Seq2SeqTape",
-    "seq2seq_backward",
-    "seq2seq_encode",
-    "seq2seq_forward",
-    "seq2seq_init",
+    "Seq2SeqParams", "Seq2SeqTape", "seq2seq_backward", "seq2seq_encode", "seq2seq_forward", "seq2seq_init",
     "seq2seq_step",
-]
+]  # fmt: skip
 
 Array = NDArray[Any]
 
