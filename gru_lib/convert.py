@@ -33,10 +33,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gru_lib._core.checks import as_array, check_choice, check_instance
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array
 from gru_lib.cells.elman import ElmanParams, elman_init
 from gru_lib.cells.gru import GRUParams, gru_init
 from gru_lib.cells.lstm import LSTMParams, lstm_init
@@ -45,8 +46,6 @@ __all__ = [
     "from_keras", "from_onnx", "from_source", "from_torch", "to_keras", "to_onnx", "to_source", "to_torch",
     "with_convention",
 ]  # fmt: skip
-
-Array = NDArray[Any]
 
 _INIT: dict[str, Any] = {
     "gru": (GRUParams, gru_init),

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.types import Array
 
 __all__ = ["Decoded", "Hypothesis", "beam_search", "greedy", "sample"]
 
-Array = NDArray[Any]
 Step = Callable[[Any, Any], tuple[Array, Any]]
 
 

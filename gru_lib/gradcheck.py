@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.checks import check_choice
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array
 
 __all__ = ["GradReport", "gradcheck", "numeric_gradient"]
 
-Array = NDArray[Any]
 Point = Params | Mapping[str, Any]
 
 

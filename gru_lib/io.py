@@ -18,15 +18,13 @@ from tokenize import TokenError
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.checks import check_instance
 from gru_lib._core.optional import needs
 from gru_lib._core.params import Bundle, Params
+from gru_lib._core.types import Array
 
 __all__ = ["load", "save"]
-
-Array = NDArray[Any]
 
 _HEADER = "gru_lib.json"  # describes the arrays
 _HEADER_BYTES = 1 << 20

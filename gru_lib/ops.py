@@ -9,18 +9,17 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, check_instance, check_int
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array
 
 __all__ = [
     "EmbeddingParams", "LinearParams", "bce_with_logits", "embedding_backward", "embedding_forward", "embedding_init",
     "linear_backward", "linear_forward", "linear_init", "log_softmax", "orthogonal", "sigmoid", "sigmoid_pair",
     "softmax_cross_entropy",
 ]  # fmt: skip
-
-Array = NDArray[Any]
 
 
 def sigmoid(a: ArrayLike) -> Array:

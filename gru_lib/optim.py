@@ -13,7 +13,7 @@ from gru_lib._core.checks import check_instance, check_int, check_number
 from gru_lib._core.params import Params
 
 __all__ = [
-    "SGD", "Adam", "clip_by_global_norm", "clip_by_value", "constant_rate", "cosine_decay", "linear_decay", "warm_up",
+    "SGD", "Adam", "clip_by_global_norm", "clip_by_value", "cosine_decay", "linear_decay",
 ]  # fmt: skip
 
 
@@ -151,12 +151,6 @@ def clip_by_value(grads: Params, limit: float) -> None:
 Schedule = Callable[[int], float]  # step, from 0 -> learning rate
 
 
-def constant_rate(lr: float) -> Schedule:
-    """lr(k) = lr."""
-    lr = check_number("constant_rate", "lr", lr, above=0)
-    return lambda step: lr
-
-
 def linear_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
     """lr(k) = lr + (last − lr)·k/steps: a straight line from `lr` at step 0 to `last` at step `steps` and after."""
     lr, last, steps = _check_decay("linear_decay", lr, last, steps)
@@ -167,12 +161,6 @@ def cosine_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
     """lr(k) = last + (lr − last)·(1 + cos(π k/steps))/2: slow at both ends. Loshchilov & Hutter (2017)."""
     lr, last, steps = _check_decay("cosine_decay", lr, last, steps)
     return lambda step: last + (lr - last) * (1 + math.cos(math.pi * min(step / steps, 1.0))) / 2
-
-
-def warm_up(steps: int, then: Schedule) -> Schedule:
-    """lr(k) = then(0)·(k + 1)/steps for the first `steps` steps, then(k − steps) afterwards."""
-    steps = check_int("warm_up", "steps", steps)
-    return lambda step: then(0) * (step + 1) / steps if step < steps else then(step - steps)
 
 
 def _check_decay(where: str, lr: float, last: float, steps: int) -> tuple[float, float, int]:

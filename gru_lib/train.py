@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib.io import describe, read_npz, write_npz
-from gru_lib.optim import clip_by_global_norm, clip_by_value
+from gru_lib.optim import clip_by_global_norm
 
 __all__ = ["Chunk", "Chunks", "History", "early_stopping", "train"]
 
@@ -82,7 +82,6 @@ def train(
     *,
     steps: int,
     clip_norm: float | None = None,
-    clip_value: float | None = None,
     schedule: Callable[[int], float] | None = None,
     evaluate: Callable[[Any], Mapping[str, float]] | None = None,
     every: int = 100,
@@ -110,8 +109,6 @@ def train(
         Most steps to take.
     clip_norm
         Largest norm of the whole gradient; None for no clipping.
-    clip_value
-        Largest size of each entry of the gradient, clipped before the norm; None for no clipping.
     schedule
         Step (from 0) -> learning rate for that step.
     evaluate
@@ -140,8 +137,6 @@ def train(
         check_number("train", "clip_norm", clip_norm, above=0)
     if optimizer.p is not p:
         raise ValueError("train: optimizer must hold the same parameter object p; got another one.")
-    if clip_value is not None:
-        check_number("train", "clip_value", clip_value, above=0)
     saved = None if checkpoint is None else _Checkpoint(Path(checkpoint), p, optimizer, batches, rng)
     history = History() if saved is None else saved.load()
     source = _endless(batches, history.steps)
@@ -161,8 +156,6 @@ def train(
                     f"train: at step {i} the loss is {float(loss):g} and the gradient's norm {norm:g}. "
                     "Try a smaller learning rate, or clip_norm."
                 )
-            if clip_value is not None:
-                clip_by_value(grads, clip_value)
             if clip_norm is not None:
                 clip_by_global_norm(grads, clip_norm)
             optimizer.step(grads)

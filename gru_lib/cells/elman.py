@@ -22,7 +22,7 @@ from gru_lib.ops import orthogonal
 
 __all__ = [
     "ElmanCache", "ElmanParams", "ElmanTape", "elman_backward", "elman_forward", "elman_init", "elman_on", "elman_step",
-    "elman_step_backward", "elman_step_concatenated", "elman_step_concatenated_backward", "irnn_init",
+    "elman_step_backward", "elman_step_concatenated",  "irnn_init",
 ]  # fmt: skip
 
 
@@ -144,29 +144,12 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
 
 
 def elman_step_concatenated(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
-    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). As `elman_step`."""
+    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). As `elman_step`, also backward."""
     check_instance("elman_step_concatenated", "p", p, ElmanParams)
     x, h_prev = check_rows("elman_step_concatenated", p, x=(x, "D"), h_prev=(h_prev, "H"))
     a = np.concatenate([h_prev, x], axis=1) @ p.W + p.b
     h = activate(p.activation, a)
     return h, ElmanCache(x, h_prev, derivative(p.activation, a, h))
-
-
-def elman_step_concatenated_backward(
-    dh: ArrayLike, cache: ElmanCache, p: ElmanParams
-) -> tuple[Array, Array, ElmanParams]:
-    """[dh_prev, dx] = da Wᵀ,  dW = [h_prev, x]ᵀ da,  da = dh ⊙ g′(a). As `elman_step_backward`."""
-    check_instance("elman_step_concatenated_backward", "p", p, ElmanParams)
-    check_instance("elman_step_concatenated_backward", "cache", cache, ElmanCache)
-    x, h_prev, slope = cache
-    (dh,) = check_rows("elman_step_concatenated_backward", p, N=len(x), dh=(dh, "H"))
-    da = dh * slope
-    dboth = da @ p.W.T
-    grads = p.zeros_like(np.result_type(da, p.flat))
-    grads.W[:] = np.concatenate([h_prev, x], axis=1).T @ da
-    if p.bias:
-        grads.b[:] = da.sum(axis=0)
-    return dboth[:, p.H :], dboth[:, : p.H], grads
 
 
 class ElmanTape(NamedTuple):

@@ -20,16 +20,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array
 
 __all__ = [
     "EXERCISES", "Array", "Exercise", "Fault", "Function", "Mistake", "Outputs", "Result", "call", "exercise", "run",
     "same", "several",
 ]  # fmt: skip
 
-Array = NDArray[Any]
 Outputs = dict[str, Array]
 Mistake = tuple[str, Outputs]
 Function = Callable[..., Any]

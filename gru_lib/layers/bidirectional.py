@@ -8,16 +8,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, as_lengths, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
+from gru_lib._core.types import Array
 from gru_lib.cells.registry import Cell, State, cell_of, register_cell
 
 __all__ = ["BidirectionalParams", "bidirectional", "bidirectional_backward", "bidirectional_forward", "reverse"]
-
-Array = NDArray[Any]
 
 
 class BidirectionalParams(Bundle):

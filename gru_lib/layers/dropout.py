@@ -9,15 +9,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, as_lengths, check_choice, check_instance, check_int, check_number
 from gru_lib._core.params import Bundle, Params
+from gru_lib._core.types import Array
 from gru_lib.cells.registry import State, cell_of
 
 __all__ = ["DropoutMasks", "dropout_backward", "dropout_forward", "dropout_mask", "dropout_masks"]
-
-Array = NDArray[Any]
 
 
 class DropoutMasks(NamedTuple):

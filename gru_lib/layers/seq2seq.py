@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_lengths, check_instance, check_int
 from gru_lib._core.params import Bundle, Params
+from gru_lib._core.types import Array
 from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import State, advance, cell_of
 from gru_lib.decode import Step
@@ -33,8 +34,6 @@ __all__ = [
     "Seq2SeqParams", "Seq2SeqTape", "seq2seq_backward", "seq2seq_encode", "seq2seq_forward", "seq2seq_init",
     "seq2seq_step",
 ]  # fmt: skip
-
-Array = NDArray[Any]
 
 
 class Seq2SeqParams(Bundle):

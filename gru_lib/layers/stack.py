@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
+from gru_lib._core.types import Array
 from gru_lib.cells.registry import Cell, State, cell_of, register_cell
-from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward, dropout_masks
+from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward
 
-__all__ = ["StackParams", "stack", "stack_backward", "stack_forward", "stack_masks"]
-
-Array = NDArray[Any]
+__all__ = ["StackParams", "stack", "stack_backward", "stack_forward"]
 
 
 class StackParams(Bundle):
@@ -48,14 +47,6 @@ def stack(*layers: Params, residual: bool = False) -> StackParams:
     return StackParams(members, options={"D": layers[0].D, "residual": bool(residual)})
 
 
-def stack_masks(
-    rng: np.random.Generator, p: StackParams, T: int, N: int, *, rate: float, kind: str
-) -> tuple[DropoutMasks, ...]:
-    """Draw `dropout_masks` for every layer of a stack. The top layer's output needs a `dropout_mask` of its own."""
-    check_instance("stack_masks", "p", p, StackParams)
-    return tuple(dropout_masks(rng, layer, T, N, rate=rate, kind=kind) for _, layer in p.members())
-
-
 class StackTape(NamedTuple):
     """What `stack_backward` needs from the forward pass."""
 
@@ -81,7 +72,7 @@ def stack_forward(
     lengths : integers (N,), optional
         How many steps of each sequence are real.
     masks : one DropoutMasks per layer, optional
-        From `stack_masks`; None (for all, or for a layer) drops nothing, as in evaluation. A residual connection goes
+        From `dropout_masks`; None (for all, or for a layer) drops nothing, as in evaluation. A residual connection goes
         around the mask.
 
     Returns
