@@ -52,7 +52,7 @@ def greedy(step: Step, state: Any, start: ArrayLike, *, end: int | None, max_ste
     end
         The token that ends a sequence, or None if there is none.
     max_steps
-        Most tokens to decode.
+        The largest number of tokens to decode.
     """
     return _run("greedy", step, state, start, end, max_steps, lambda log_probs: log_probs)
 
@@ -71,7 +71,8 @@ def sample(
     """Draw every token from p^(1/temperature), renormalised over the `top_k` most likely ones.
 
     Adding independent Gumbel noise to log p/temperature and taking the largest is such a draw. So one call of `rng`
-    serves the whole batch, and no probability underflows.
+    serves the whole batch, and no probability underflows. The `log_prob` that is returned is the model's own, whatever
+    the temperature.
 
     Parameters
     ----------
@@ -81,11 +82,6 @@ def sample(
         Above 0. Near 0 the result is `greedy`'s, 1 is the model, and higher is more even.
     top_k
         How many tokens stay possible; None for all.
-
-    Returns
-    -------
-    Decoded
-        `log_prob` is the model's own, whatever the temperature.
     """
     check_instance("sample", "rng", rng, np.random.Generator)
     temperature = check_number("sample", "temperature", temperature, above=0)
@@ -149,6 +145,9 @@ def beam_search(
 
     Every log-probability is below 0, so with alpha = 0 short sequences win; alpha = 1 is the mean per token.
 
+    Chapter 18. Graves (2012), arXiv:1211.3711, for the search; dividing by length^alpha as in Cho et al. (2014),
+    arXiv:1409.1259 (alpha = 1).
+
     Parameters
     ----------
     step
@@ -156,7 +155,7 @@ def beam_search(
     state, start, end, max_steps
         As in `greedy`, for one sequence.
     width
-        How many beginnings to keep. With alpha = 0, width 1 is `greedy`; as many as there are sequences is exhaustive
+        How many beginnings to keep. With alpha = 0, width 1 is `greedy`, and the number of all sequences is exhaustive
         search.
     alpha
         Length normalisation, at least 0.
@@ -165,15 +164,7 @@ def beam_search(
         ``lambda state, rows: map_state(lambda a: a[rows], state)``. Then `step` is called once for all beginnings
         together, as in `greedy`, with `state` a batch of one: the same search, several times faster.
 
-    Returns
-    -------
-    list of Hypothesis
-        At most `width`, best score first.
-
-    Notes
-    -----
-    Chapter 18. Graves (2012), arXiv:1211.3711, for the search; dividing by length^alpha as in Cho et al. (2014),
-    arXiv:1409.1259 (alpha = 1).
+    Returns at most `width` hypotheses, the best score first.
     """
     where = "beam_search"
     if _check(where, start, end, max_steps).ndim:

@@ -44,15 +44,13 @@ def jacobian(xs: ArrayLike, state0: State | None, p: Params) -> Jacobian:
 
     The direct path treats the gates and the candidate as constants; the rest of `total` goes through them.
 
+    Costs S times a forward and a backward pass. Chapter 9; Pascanu et al. (2013), arXiv:1211.5063.
+
     Parameters
     ----------
     xs : array (T, N, D)
     state0 : state of the cell, or None for zeros
     p : parameters of a cell: GRU, LSTM, Elman, SCRN, CBOW, or an ablated GRU, but not a stack or a bidirectional layer
-
-    Notes
-    -----
-    Costs S times a forward and a backward pass. Chapter 9; Pascanu et al. (2013), arXiv:1211.5063.
     """
     cell = cell_of(p)
     if cell.step is None or cell.step_backward is None or cell.apart:

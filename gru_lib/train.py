@@ -34,22 +34,13 @@ class Optimizer(Protocol):
 
 @dataclass
 class History:
-    """What happened in training.
+    """What happened in training."""
 
-    Attributes
-    ----------
-    loss, grad_norm
-        One number per step: the batch's loss, and the gradient's norm before clipping.
-    metrics
-        Name -> list of (steps taken so far, value), from `evaluate`.
-    stopped
-        Whether `stop` ended the training early.
-    """
-
-    loss: list[float] = field(default_factory=list)
-    grad_norm: list[float] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)  # of each step's batch
+    grad_norm: list[float] = field(default_factory=list)  # of each step, before clipping
+    # What `evaluate` returned: name -> list of (steps taken so far, value).
     metrics: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
-    stopped: bool = False
+    stopped: bool = False  # whether `stop` ended the training early
 
     @property
     def steps(self) -> int:
@@ -106,7 +97,7 @@ def train(
     optimizer
         `SGD`, `Adam`, or anything with their `step`.
     steps
-        Most steps to take.
+        The largest number of steps to take.
     clip_norm
         Largest norm of the whole gradient; None for no clipping.
     schedule
@@ -220,16 +211,9 @@ class Chunks:
     After the last piece (which may be shorter) iteration starts over, with no state. It raises ValueError if a chunk's
     `carry` was not called.
 
-    Parameters
-    ----------
-    xs, ys : arrays (T, N, …)
-        Inputs and targets, time first.
-    K : int
-        Steps in a piece.
-
-    Notes
-    -----
     Chapter 16. Williams & Peng (1990).
+
+    `xs` and `ys`, (T, N, …), are the inputs and targets, time first.
     """
 
     def __init__(self, xs: ArrayLike, ys: ArrayLike, K: int) -> None:

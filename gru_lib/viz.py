@@ -79,21 +79,10 @@ def use_style() -> None:
 def label(
     ax: Axes, x: float, y: float, text: str, role: Role | None = None, *, dx: float = 5, dy: float = 0, **kwargs: Any
 ) -> Annotation:
-    """Name a curve at its end, in its colour.
+    """Name a curve at its end (x, y), in its colour: ``label(ax, 1, z[-1], "$z$", "z")``.
 
-    Parameters
-    ----------
-    ax : Axes
-    x, y : float
-        The curve's end, in data coordinates.
-    text : str
-        The name, usually a symbol: ``"$z$"``.
-    role : {"h", "n", "z", "r", "x", "g"}, optional
-        The quantity. Without it the label is muted, as for a curve shown for comparison.
-    dx, dy : float
-        Offset of the text from the end, in points.
-    **kwargs
-        Passed to ``Axes.annotate``, such as ``ha="right"``.
+    Without a role the label is muted, as for a curve shown for comparison. dx and dy are the offset of the text from
+    the end, in points; further arguments go to ``Axes.annotate``.
     """
     if role is not None and role not in ROLE:
         raise ValueError(f"label: role must be one of {', '.join(ROLE)} or None; got {role!r}")

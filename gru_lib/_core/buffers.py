@@ -44,7 +44,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
 
 
 class Loan:
-    """`loan.it` is ``make(*args)``, or one made before that nobody holds. It goes back when the loan is gone.
+    """`loan.it` is ``make(*args)``, or an earlier one that nobody holds any more. It goes back when the loan is gone.
 
     `it.nbytes` says how large it is. Nobody may hold a part of it longer than the loan.
     """
