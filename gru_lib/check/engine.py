@@ -15,7 +15,7 @@ import inspect
 import itertools
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec
 
@@ -61,7 +61,8 @@ class Exercise:
     kwargs: dict[str, Any] = field(default_factory=dict)
     batch: int = 1  # N where gradients are sums over the batch, so that a mean is recognised
     flatten: Callable[[Any], Any] | None = None  # turns what is returned into a flat tuple, if it holds pairs
-    then: Callable[[Function], None] | None = None  # tries what random numbers miss, such as overflow; raises Fault
+    also: Sequence[tuple[dict[str, Any], Outputs, str]] = ()  # further (args, right outputs, message if they are wrong)
+    then: Callable[[Function], None] | None = None  # tries what outputs alone do not show; raises Fault
 
 
 class Fault(Exception):
@@ -93,6 +94,9 @@ def run(name: str, task: Exercise, f: Function) -> Result:
             raise Fault(f"give the function itself, as in check.{name}({name}); this is a {type(f).__name__}.")
         _check_numbers(name, task, f)
         _check_float32(name, task, f)
+        for args, right, message in task.also:
+            if not run(name, Exercise(args, right), f).ok:
+                raise Fault(message)
         if task.then is not None:
             task.then(f)
     except Fault as fault:
