@@ -210,7 +210,7 @@ def from_onnx(
     W : array (dirs, G·H, D)
     R : array (dirs, G·H, H)
     B : array (dirs, 2·G·H), optional
-        The bias that goes with W, then the one that goes with R.
+        The bias of W, then that of R.
     linear_before_reset
         The node's attribute: 0 (its default) is our reset-before, anything else reset-after. Only for the GRU.
 

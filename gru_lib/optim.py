@@ -45,9 +45,8 @@ class _Optimizer:
 class SGD(_Optimizer):
     """Gradient descent, with momentum if asked: v ← momentum·v + g,  p ← p − lr·v  (without: p ← p − lr·g).
 
-    Polyak (1964), in the form of Sutskever et al. (2013): the learning rate stands outside v, as in PyTorch.
-
-    It changes `p` in place. `lr` may be reassigned between steps; `momentum`, in [0, 1), is the share of v that stays.
+    `p` is changed in place, and `lr` may be reassigned between steps. `momentum`, in [0, 1), is the share of v that is
+    kept. Polyak (1964), in the form of Sutskever et al. (2013): the learning rate stands outside v, as in PyTorch.
     """
 
     _state = ("v", "lr", "momentum")
@@ -76,9 +75,8 @@ class Adam(_Optimizer):
         m ← β1 m + (1 − β1) g,     v ← β2 v + (1 − β2) g²
         p ← p − lr · m̂ / (√v̂ + eps),   m̂ = m / (1 − β1ᵏ),  v̂ = v / (1 − β2ᵏ)   at step k
 
-    Kingma & Ba (2015), arXiv:1412.6980.
-
-    `p` and `lr` are as in `SGD`, `betas` are β1 and β2 in [0, 1), and `eps` keeps the division away from 0.
+    `p` and `lr` are as in `SGD`, `betas` are β1 and β2 in [0, 1), and `eps` keeps the division away from 0. Kingma & Ba
+    (2015), arXiv:1412.6980.
     """
 
     _state = ("m", "v", "k", "lr", "betas", "eps")

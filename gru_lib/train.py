@@ -83,8 +83,8 @@ def train(
 ) -> History:
     """Train `p` in place: take a batch, compute loss and gradients, clip, let the optimiser step, and repeat.
 
-    With a checkpoint, a run that is killed at any moment and started again gives the same bits as one that was not, as
-    long as its randomness comes from `rng`.
+    With a checkpoint, a run that is killed at any moment and started again gives the same bits as an uninterrupted one,
+    as long as its randomness comes from `rng`.
 
     Parameters
     ----------

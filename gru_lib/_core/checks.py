@@ -1,4 +1,4 @@
-"""Shape, dtype and range errors in one voice.
+"""Argument checks: shape, dtype and range errors, all worded alike.
 
 Every message names the function, the argument, what it must be and what it is. Public functions check their arguments
 once, on entry; inner loops do not check.

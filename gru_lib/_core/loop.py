@@ -115,7 +115,7 @@ def _add_to_first(dout: Array, dstate: State) -> State:
 
 
 def _carry(real: Array, new: State, old: State) -> State:
-    """Return the old state where a step is padding. Where the new one has grown, zeros are added to the old."""
+    """Return the old state where a step is padding. If the new state has grown, the old one is extended by zeros."""
 
     def choose(a: Array, b: Array) -> Array:
         if a.shape[1] > b.shape[1]:
@@ -130,7 +130,7 @@ def _wide(real: Array, a: Array) -> Array:
 
 
 def _check_state(where: str, name: str, state: Any, like: State, grown: bool = False) -> State:
-    """Return a state of the form and the shapes of `like`; an axis that is empty there is one that grows."""
+    """Check that a state has the form and shapes of `like`, whose empty axes are those that grow, and return it."""
     if not isinstance(like, tuple):
         return as_array(where, name, state, ("N", "H"), dict(zip("NH", like.shape, strict=True)))
     if not isinstance(state, tuple) or len(state) != len(like):

@@ -25,7 +25,7 @@ P = TypeVar("P", bound="Params")
 
 
 class _Recipe(NamedTuple):
-    """What all parameters of one kind and size share."""
+    """What all parameters of the same kind and size share."""
 
     shapes: Shapes
     parts: Parts

@@ -64,7 +64,7 @@ def begin_backward(
 
 
 def _common(dtype: np.dtype, *arrays: Array) -> np.dtype:
-    """Return the dtype that all promote to; as a rule they have one, and then NumPy need not be asked."""
+    """Return the dtype that all promote to, without asking NumPy if they all have the same, as they usually do."""
     for a in arrays:
         if a.dtype is not dtype:
             dtype = np.result_type(dtype, a)

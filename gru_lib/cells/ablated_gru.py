@@ -120,7 +120,7 @@ def _template(D: int, H: int, reset_after: bool, convention: str) -> GRUParams:
 
 
 def _full(where: str, p: AblatedGRUParams) -> GRUParams:
-    """Return the full GRU that does what `p` says."""
+    """Return the full GRU that computes the same as `p`."""
     check_instance(where, "p", p, AblatedGRUParams)
     full = _template(p.D, p.H, p.reset_after, p.convention).zeros_like(p.dtype)
     for name in _shared_names(p):
@@ -133,7 +133,7 @@ def _full(where: str, p: AblatedGRUParams) -> GRUParams:
 
 
 def _gather(p: AblatedGRUParams, full: GRUParams) -> AblatedGRUParams:
-    """Add up the full GRU's gradients where `p` has its numbers."""
+    """Collect the full GRU's gradients under the names of `p`; those of a shared gate add up."""
     grads = p.zeros_like(full.dtype)
     for name in _shared_names(p):
         getattr(grads, name)[:] += getattr(full, name)

@@ -1,7 +1,7 @@
 """One interface for all cells: what a stack, a bidirectional layer or an encoder–decoder expects of its layers.
 
 The type of the parameters says which functions belong to them: `cell_of(p).forward(xs, state0, p)` runs any layer. A
-new cell joins by one call of `register_cell`; CONTRIBUTING says what else it takes.
+new cell is added by one call of `register_cell`; CONTRIBUTING says what else it needs.
 """
 
 from __future__ import annotations

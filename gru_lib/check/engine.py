@@ -37,7 +37,7 @@ Options = ParamSpec("Options")
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """What a check found: whether the function is right, which is also the result's truth, and a sentence about it."""
+    """What a check found: whether the function is right (also the result's truth value), and a sentence about it."""
 
     ok: bool
     message: str
@@ -180,7 +180,7 @@ def _check_numbers(name: str, task: Exercise, f: Function) -> None:
 
 
 def _check_float32(name: str, task: Exercise, f: Function) -> None:
-    """With float32 given, float32 must be returned."""
+    """Raise Fault unless float32 arguments give float32 results."""
     try:
         found = _by_name(name, task, call(name, f, *map(_single, task.args.values()), **task.kwargs))
     except Fault as fault:
@@ -221,7 +221,7 @@ def _single(value: Any) -> Any:
 
 
 def _by_name(name: str, task: Exercise, raw: Any) -> dict[str, Any]:
-    """Give what was returned the names of the right outputs."""
+    """Return what was returned under the names of the right outputs."""
     if task.flatten is not None:
         raw = task.flatten(raw)
     outer = [label for label in task.right if label.removeprefix("d") not in task.grads]
@@ -272,7 +272,7 @@ def _check_form(name: str, value: Any, right: Array, N: int) -> None:
 
 
 def _array_slips(task: Exercise, name: str, found: Array) -> Iterator[tuple[Array, str]]:
-    """Yield what one wrong array may hold, and what that means."""
+    """Yield what a wrong array may hold, and what its message is then."""
     right, terms = task.right[name], task.terms.get(name, {})
     for label, term in terms.items():
         yield right - term, f"lacks a term: {label}."

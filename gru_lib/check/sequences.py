@@ -15,7 +15,7 @@ __all__ = ["beam_safe", "lm_mixture", "lm_temperature", "s2s_softmax"]
 
 
 def _softmax(a: Array) -> Array:
-    """Of each row, one number at a time."""
+    """The softmax of each row, one number at a time."""
     e = each(math.exp, a)
     return np.array([[v / sum(row) for v in row] for row in e])
 

@@ -114,7 +114,7 @@ def _read(label: str, value: Any, right: Any) -> Any:
 
 
 def _unnamed(label: str, found: Any, right: Any) -> str:
-    """What can be said of a wrong value that no slip explains. It does not give the answer away."""
+    """Describe a wrong value that no slip explains, without giving the answer away."""
     if not _is_number(right):
         return f"{label} is not right: {found!r:.60}."
     if not np.all(found == 0) and near(-np.asarray(found), right):
