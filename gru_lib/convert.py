@@ -152,6 +152,8 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
 def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = True, **options: Any) -> list[Params]:
     """Read `layer.get_weights()` of a Keras `GRU`, `LSTM`, `SimpleRNN`, or of `Bidirectional` around one.
 
+    Returns a list of one or two directions.
+
     Parameters
     ----------
     weights
@@ -159,8 +161,6 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
         (G·H,). Twice that for `Bidirectional`, forward first.
     reset_after
         As in Keras, where True is the default. Only for the GRU.
-
-    Returns a list of one or two directions.
     """
     where = "from_keras"
     _check_cell(where, cell)
@@ -205,6 +205,8 @@ def from_onnx(
 
     Peepholes (P), clipping, `input_forget` and activations other than the cell's own have no counterpart here.
 
+    Returns a list of one or two directions; ``direction="reverse"`` has one, to be run on the reversed sequence.
+
     Parameters
     ----------
     W : array (dirs, G·H, D)
@@ -213,8 +215,6 @@ def from_onnx(
         The bias of W, then that of R.
     linear_before_reset
         The node's attribute: 0 (its default) is our reset-before, anything else reset-after. Only for the GRU.
-
-    Returns a list of one or two directions; ``direction="reverse"`` has one, to be run on the reversed sequence.
     """
     where = "from_onnx"
     _check_cell(where, cell)

@@ -148,6 +148,8 @@ def beam_search(
     Chapter 18. Graves (2012), arXiv:1211.3711, for the search; dividing by length^alpha as in Cho et al. (2014),
     arXiv:1409.1259 (alpha = 1).
 
+    Returns at most `width` hypotheses, the best score first.
+
     Parameters
     ----------
     step
@@ -163,8 +165,6 @@ def beam_search(
         ``pick(state, rows) -> state``, the given rows of a batch's state, such as
         ``lambda state, rows: map_state(lambda a: a[rows], state)``. Then `step` is called once for all beginnings
         together, as in `greedy`, with `state` a batch of one: the same search, several times faster.
-
-    Returns at most `width` hypotheses, the best score first.
     """
     where = "beam_search"
     if _check(where, start, end, max_steps).ndim:

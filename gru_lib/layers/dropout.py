@@ -36,9 +36,7 @@ def dropout_mask(rng: np.random.Generator, shape: tuple[int, ...], rate: float, 
     return (rng.random(shape) >= rate).astype(dtype) / np.asarray(1 - rate, dtype)
 
 
-def dropout_masks(
-    rng: np.random.Generator, p: Params, T: int, N: int, *, rate: float, kind: str, recurrent_rate: float | None = None
-) -> DropoutMasks:
+def dropout_masks(rng: np.random.Generator, p: Params, T: int, N: int, *, rate: float, kind: str) -> DropoutMasks:
     """Draw the masks of one layer for T steps of N sequences.
 
     Chapter 14. Pham et al. (2013), arXiv:1312.4569, and Zaremba et al. (2014), arXiv:1409.2329, drop non-recurrent
@@ -52,8 +50,6 @@ def dropout_masks(
         "zaremba": inputs only, a new mask for each step; the state is never touched.
         "variational": inputs and recurrent connection, one mask for the whole sequence.
         "naive": both, a new mask for each step: the memory is hit T times.
-    recurrent_rate
-        Another rate for the recurrent connection; default `rate`.
     """
     where = "dropout_masks"
     check_choice(where, "kind", kind, ("zaremba", "variational", "naive"))
@@ -68,7 +64,7 @@ def dropout_masks(
             raise ValueError(f"{where}: p must be of a layer that takes h_mask; got {type(p).__name__}.")
         if isinstance(p, Bundle):
             return tuple(recurrent(member) for _, member in p.members())
-        return dropout_mask(rng, (*lead, p.H), rate if recurrent_rate is None else recurrent_rate, p.dtype)
+        return dropout_mask(rng, (*lead, p.H), rate, p.dtype)
 
     return DropoutMasks(x, recurrent(p))
 
