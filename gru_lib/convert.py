@@ -95,7 +95,7 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
     are not supported.
     """
     where = "from_torch"
-    _check_cell(where, cell)
+    check_choice(where, "cell", cell, tuple(_INIT))
     found = {name: _TORCH_NAME.fullmatch(name) for name in state}
     unknown = [name for name, match in found.items() if match is None]
     if unknown or not found:
@@ -163,7 +163,7 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
         As in Keras, where True is the default. Only for the GRU.
     """
     where = "from_keras"
-    _check_cell(where, cell)
+    check_choice(where, "cell", cell, tuple(_INIT))
     if len(weights) not in (2, 3, 4, 6):
         raise ValueError(f"{where}: weights must hold 2 or 3 arrays, or 4 or 6 if bidirectional; got {len(weights)}.")
     if cell == "gru":
@@ -217,7 +217,7 @@ def from_onnx(
         The node's attribute: 0 (its default) is our reset-before, anything else reset-after. Only for the GRU.
     """
     where = "from_onnx"
-    _check_cell(where, cell)
+    check_choice(where, "cell", cell, tuple(_INIT))
     R = np.asarray(R)
     if R.ndim != 3 or len(R) not in (1, 2):
         raise ValueError(f"{where}: R must have shape (dirs, GH, H) with dirs 1 or 2; got {R.shape}.")
@@ -384,10 +384,6 @@ def _sizes(where: str, name: str, W_h: ArrayLike, cell: str, *, rows: str) -> di
         wanted = f"(H, {G}H)" if rows == "H" else f"({G}H, H)"
         raise ValueError(f"{where}: {name} of a {cell} must have shape {wanted}; got {shape}.")
     return {"H": H, "GH": G * H}
-
-
-def _check_cell(where: str, cell: str) -> None:
-    check_choice(where, "cell", cell, tuple(_INIT))
 
 
 def _cell_of(where: str, p: Any) -> str:

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gru_lib._core.checks import check_instance, check_int, check_number
-from gru_lib._core.types import Array
 
 __all__ = ["Decoded", "Hypothesis", "beam_search", "greedy", "sample"]
 
+Array = NDArray[Any]
 Step = Callable[[Any, Any], tuple[Array, Any]]
 
 
@@ -52,7 +52,7 @@ def greedy(step: Step, state: Any, start: ArrayLike, *, end: int | None, max_ste
     end
         The token that ends a sequence, or None if there is none.
     max_steps
-        The largest number of tokens to decode.
+        Most tokens to decode.
     """
     return _run("greedy", step, state, start, end, max_steps, lambda log_probs: log_probs)
 
@@ -71,8 +71,7 @@ def sample(
     """Draw every token from p^(1/temperature), renormalised over the `top_k` most likely ones.
 
     Adding independent Gumbel noise to log p/temperature and taking the largest is such a draw. So one call of `rng`
-    serves the whole batch, and no probability underflows. The `log_prob` that is returned is the model's own, whatever
-    the temperature.
+    serves the whole batch, and no probability underflows.
 
     Parameters
     ----------
@@ -82,6 +81,11 @@ def sample(
         Above 0. Near 0 the result is `greedy`'s, 1 is the model, and higher is more even.
     top_k
         How many tokens stay possible; None for all.
+
+    Returns
+    -------
+    Decoded
+        `log_prob` is the model's own, whatever the temperature.
     """
     check_instance("sample", "rng", rng, np.random.Generator)
     temperature = check_number("sample", "temperature", temperature, above=0)
@@ -145,11 +149,6 @@ def beam_search(
 
     Every log-probability is below 0, so with alpha = 0 short sequences win; alpha = 1 is the mean per token.
 
-    Chapter 18. Graves (2012), arXiv:1211.3711, for the search; dividing by length^alpha as in Cho et al. (2014),
-    arXiv:1409.1259 (alpha = 1).
-
-    Returns at most `width` hypotheses, the best score first.
-
     Parameters
     ----------
     step
@@ -157,7 +156,7 @@ def beam_search(
     state, start, end, max_steps
         As in `greedy`, for one sequence.
     width
-        How many beginnings to keep. With alpha = 0, width 1 is `greedy`, and the number of all sequences is exhaustive
+        How many beginnings to keep. With alpha = 0, width 1 is `greedy`; as many as there are sequences is exhaustive
         search.
     alpha
         Length normalisation, at least 0.
@@ -165,6 +164,16 @@ def beam_search(
         ``pick(state, rows) -> state``, the given rows of a batch's state, such as
         ``lambda state, rows: map_state(lambda a: a[rows], state)``. Then `step` is called once for all beginnings
         together, as in `greedy`, with `state` a batch of one: the same search, several times faster.
+
+    Returns
+    -------
+    list of Hypothesis
+        At most `width`, best score first.
+
+    Notes
+    -----
+    Chapter 18. Graves (2012), arXiv:1211.3711, for the search; dividing by length^alpha as in Cho et al. (2014),
+    arXiv:1409.1259 (alpha = 1).
     """
     where = "beam_search"
     if _check(where, start, end, max_steps).ndim:

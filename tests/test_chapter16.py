@@ -7,7 +7,7 @@ import pytest
 from helpers import results
 
 from experiments import language_model
-from gru_lib.models.language_model import lm_bits, lm_init, lm_loss
+from gru_lib.models.language_model import lm_init, lm_loss
 from gru_lib.models.ngram import NGram
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.text import english, streams
@@ -52,7 +52,7 @@ def test_a_cut_gradient_costs_little_and_a_cut_state_much():
         m = language_model.network(np.random.default_rng(seed), "GRU")
         training, validation, _ = language_model.tokens()
         language_model.fit(m, training, epochs=0.1, n=language_model.CUT // 4, k=4, loss=loss)
-        return lm_bits(m, validation[: language_model.FEW])
+        return language_model.lm_bits(m, validation[: language_model.FEW])
 
     assert bits(language_model.forget) - bits(lm_loss) > 0.2
 

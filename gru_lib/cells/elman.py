@@ -51,14 +51,8 @@ def elman_init(
 ) -> ElmanParams:
     """Draw the parameters of Elman's network: weights uniform in ±1/√H, b = 0.
 
-    Parameters
-    ----------
-    activation
-        "tanh", "relu", "sigmoid", or "linear" for a linear recurrence.
-    init
-        "uniform", or "orthogonal" for a W_h that keeps every vector's length.
-    D, H, bias, dtype
-        As in `gru_init`.
+    `activation` is "tanh", "relu", "sigmoid", or "linear" for a linear recurrence. `init` is "uniform", or "orthogonal"
+    for a W_h that keeps every vector's length. The other arguments are as in `gru_init`.
     """
     where = "elman_init"
     check_instance(where, "rng", rng, np.random.Generator)

@@ -67,13 +67,9 @@ def lstm_init(
 ) -> LSTMParams:
     """Draw the parameters of an LSTM: weights uniform in ±1/√H, b_f = forget_bias, the other biases 0.
 
-    Parameters
-    ----------
-    D, H, bias, dtype
-        As in `gru_init`.
-    forget_bias
-        1 keeps most of the cell through the first steps of training; 0 halves it at every step. Jozefowicz et al.
-        (2015), An empirical exploration of recurrent network architectures. Without bias there is nothing to set.
+    A `forget_bias` of 1 keeps most of the cell through the first steps of training; 0 halves it at every step. Without
+    bias there is nothing to set. The other arguments are as in `gru_init`. Jozefowicz et al. (2015), An empirical
+    exploration of recurrent network architectures.
     """
     check_instance("lstm_init", "rng", rng, np.random.Generator)
     D, H = check_int("lstm_init", "D", D), check_int("lstm_init", "H", H)

@@ -41,12 +41,8 @@ def scrn_init(
 ) -> SCRNParams:
     """Draw the parameters of an SCRN: weights uniform in ±1/√H; no biases.
 
-    Parameters
-    ----------
-    D, H, C
-        Sizes of the input, of the hidden units, and of the slow context units.
-    alpha
-        In [0, 1): a context unit forgets an input by 1/e in about 1/(1 − alpha) steps. Not learned.
+    D, H and C are the sizes of the input, of the hidden units, and of the slow context units. `alpha`, in [0, 1), is
+    not learned: what a context unit keeps of an input falls to 1/e in about 1/(1 − alpha) steps.
     """
     where = "scrn_init"
     check_instance(where, "rng", rng, np.random.Generator)
