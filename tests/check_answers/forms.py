@@ -35,7 +35,7 @@ PLANTED = {
         ("np.diag(r) @ W_hn", "W_hn", "the factor r is missing"),
         ("np.diag(r) @ W_hn", "W_hn @ np.diag(r)", "stands before W_hn"),
         ("p.W_hz, p.W_hr, p.W_hn", "p.W_hz.T, p.W_hr.T, p.W_hn.T", "W_hn are transposed"),
-        ("W_hz @ to_z + W_hr @ to_r", "to_z @ W_hz + to_r @ W_hr", "diagonal matrices stand on the left"),
+        ("W_hz @ to_z + W_hr @ to_r", "to_z @ W_hz + to_r @ W_hr", "diagonal matrices are on the left"),
         (" + W_hr @ to_r @ W_hn @ to_n", "", "lacks a term: W_hr"),
         ("~return (.*)", r"return (\1).T", "J is transposed"),
     ],
