@@ -24,8 +24,8 @@ SLIPS = {
     "h": "the term through the reset gate lacks the factor h_prev.",
     "r": "the direct way into the candidate is diag(r) W_hn; the factor r is missing.",
     "r after": "diag(r) stands before W_hn: the old state is multiplied by r, then by W_hn.",
-    "transposed": "W_hz, W_hr and W_hn stand there transposed.",
-    "rows": "the diagonal matrices stand on the left of W_hz and W_hr; they belong on the right: "
+    "transposed": "W_hz, W_hr and W_hn are transposed.",
+    "rows": "the diagonal matrices are on the left of W_hz and W_hr; they belong on the right: "
     "entry (i, j) is ∂h_j / ∂h_prev,i.",
 }
 
