@@ -312,3 +312,11 @@ def test_running_an_edition_reports_what_differs(tmp_path: Path, source: str, st
     (tmp_path / "a.ipynb").write_text(json.dumps(new_notebook(cells=[cell], metadata={})), "utf8")
     found = editions.execute(tmp_path / "a.ipynb", empty)
     assert [line.partition(": [Errno")[0] for line in found] == wrong
+
+
+def test_lab_gets_every_option_as_it_was_given(monkeypatch: pytest.MonkeyPatch, built_book: Path) -> None:
+    given: list[list[str]] = []
+    monkeypatch.setattr(editions, "bring", lambda _editions, _folder: [])
+    monkeypatch.setattr(editions, "lab", lambda _folder, options: given.append(options))
+    assert editions.main(["--lab", "--no-browser", "--port", "8931"]) == editions.main(["--lab"]) == 0
+    assert given == [["--no-browser", "--port", "8931"], []]
