@@ -20,6 +20,7 @@ import os
 import re
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -70,7 +71,13 @@ def bring(editions: list[Path], folder: Path) -> list[str]:
 
 
 def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """The hash of a notebook's cells. In one that is only opened and saved, Jupyter changes what it says of its kernel."""
+    content = path.read_bytes()
+    if content.startswith(b"{"):
+        with suppress(ValueError):  # not a notebook any more
+            cells = nbformat.reads(content.decode(), as_version=4).cells
+            content = json.dumps(cells, sort_keys=True).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def lab(folder: Path, options: list[str]) -> None:
