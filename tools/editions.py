@@ -71,7 +71,7 @@ def bring(editions: list[Path], folder: Path) -> list[str]:
 
 
 def _hash(path: Path) -> str:
-    """The hash of a notebook's cells. In one that is only opened and saved, Jupyter changes what it says of its kernel."""
+    """The hash of a notebook's cells. Jupyter notes its kernel even if one only opens a notebook."""
     content = path.read_bytes()
     if content.startswith(b"{"):
         with suppress(ValueError):  # not a notebook any more
