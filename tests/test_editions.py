@@ -312,3 +312,23 @@ def test_running_an_edition_reports_what_differs(tmp_path: Path, source: str, st
     (tmp_path / "a.ipynb").write_text(json.dumps(new_notebook(cells=[cell], metadata={})), "utf8")
     found = editions.execute(tmp_path / "a.ipynb", empty)
     assert [line.partition(": [Errno")[0] for line in found] == wrong
+
+
+def test_lab_gets_every_option_as_it_was_given(monkeypatch: pytest.MonkeyPatch, built_book: Path) -> None:
+    given: list[list[str]] = []
+    monkeypatch.setattr(editions, "bring", lambda _editions, _folder: [])
+    monkeypatch.setattr(editions, "lab", lambda _folder, options: given.append(options))
+    assert editions.main(["--lab", "--no-browser", "--port", "8931"]) == editions.main(["--lab"]) == 0
+    assert given == [["--no-browser", "--port", "8931"], []]
+
+
+def test_a_lesson_that_was_only_opened_is_brought_up_to_date(tmp_path: Path) -> None:
+    edition, lessons = tmp_path / "04-a.ipynb", tmp_path / "lessons"
+    edition.write_text(json.dumps(new_notebook(cells=[new_code_cell("1", id="a")])), "utf8")
+    editions.bring([edition], lessons)
+    kernel = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "name": "python3"}}
+    opened = new_notebook(cells=[new_code_cell("1", id="a")], metadata=kernel)
+    (lessons / "04-a.ipynb").write_text(json.dumps(opened, indent=1), "utf8")
+    edition.write_text(json.dumps(new_notebook(cells=[new_code_cell("2", id="a")])), "utf8")
+    assert editions.bring([edition], lessons) == []
+    assert (lessons / "04-a.ipynb").read_bytes() == edition.read_bytes()

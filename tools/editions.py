@@ -20,6 +20,7 @@ import os
 import re
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -70,7 +71,13 @@ def bring(editions: list[Path], folder: Path) -> list[str]:
 
 
 def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """The hash of a notebook's cells. Jupyter notes its kernel even if one only opens a notebook."""
+    content = path.read_bytes()
+    if content.startswith(b"{"):
+        with suppress(ValueError):  # not a notebook any more
+            cells = nbformat.reads(content.decode(), as_version=4).cells
+            content = json.dumps(cells, sort_keys=True).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def lab(folder: Path, options: list[str]) -> None:
@@ -138,24 +145,23 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--to", type=Path, default=READERS, metavar="FOLDER", help="where to write the editions")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--lessons", action="store_true", help="bring the book's editions into lessons/")
-    what.add_argument("--lab", action="store_true", help="the same, and open JupyterLab there; it gets other options")
+    rest = argparse.REMAINDER
+    what.add_argument("--lab", nargs=rest, metavar="OPTION", help="the same, and open JupyterLab there, with OPTIONs")
     what.add_argument("--run", action="store_true", help="execute the book's editions in an empty folder")
-    asked, others = parser.parse_known_args(arguments)
-    if others and not asked.lab:
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    asked = parser.parse_args(arguments)
     if not any(WHOLE.glob("*.ipynb")):
         parser.error("there are no editions; `make book` (`python tools/do.py book`) writes them")
     editions = sorted(READERS.glob("*.ipynb"))
     if asked.run:
         return run([each for each in editions if not asked.names or each.name.startswith(tuple(asked.names))])
-    if not (asked.lessons or asked.lab):
+    if not asked.lessons and asked.lab is None:
         written = write_editions(WHOLE, (path.stem for path in WHOLE.glob("*.ipynb")), asked.to, asked.solutions)
         print(f"{len(written)} notebooks and an archive of them in {asked.to}")
         return 0
     for line in bring(editions, LESSONS):
         print(line)
-    if asked.lab:
-        lab(LESSONS, [*asked.names, *others])
+    if asked.lab is not None:
+        lab(LESSONS, asked.lab)
     return 0
 
 

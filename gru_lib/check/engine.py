@@ -119,12 +119,21 @@ def call(name: str, f: Function, *args: Any, **kwargs: Any) -> Any:
         file = getattr(getattr(f, "__code__", None), "co_filename", None)
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = f" in the line `{frames[-1].line}`" if frames and frames[-1].line else ""
-        raise Fault(f"{name} stopped with {type(error).__name__}{line}: {error}") from error
+        raise Fault(f"{name} stopped with {type(error).__name__}{line}: {error}{_hint(error, args)}") from error
     if raw is Ellipsis or (raw is None and blank):
         raise Fault(f"{name} is still blank. Take your time: fill in its lines, and run this cell again.")
     if raw is None:
         raise Fault(f"{name} runs, but returns None. Is there a `return` at its end?")
     return raw
+
+
+def _hint(error: Exception, args: tuple[Any, ...]) -> str:
+    """How to reach the arrays of parameters, for a function that takes them for a dictionary."""
+    for p in (each for each in args if isinstance(each, Params)):
+        if str(error) == f"{type(p).__name__!r} object is not subscriptable":
+            names = [name for name, value in vars(p).items() if name != "flat" and isinstance(value, np.ndarray)]
+            return f". Parameters are attributes: `p.{names[0]}`, not `p[{names[0]!r}]`."
+    return ""
 
 
 def _blank(f: Function) -> bool:
