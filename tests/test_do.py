@@ -91,10 +91,11 @@ def test_programs_stand_where_the_system_puts_them() -> None:
 
 def test_the_tests_come_after_the_book_and_a_browser_in_the_fixed_environment(asked: list[str]) -> None:
     do.main(["test", "-k", "gru"])
-    installed, book, browser, tests = asked
+    installed, book, browser, alone, tests = asked
     assert (installed, book.split()[:2], browser) == ("install", ["jupyter-book", "build"], "python tools/browser.py")
+    assert alone == "python tools/alone.py"
     assert tests.startswith(f"python tools/environment.py {do.program('python')} -m pytest --nbval ")
-    assert tests.endswith(" tests book -k gru")
+    assert tests.endswith(" tests _build/alone/run -k gru")
 
 
 def test_the_librarys_tests_need_neither_book_nor_browser(asked: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import editions
@@ -17,7 +18,7 @@ import nbformat
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from edition_cells import ARCHIVE, WAYS, checks, pieces, variant, without_solutions
+from edition_cells import ARCHIVE, INSTALL, WAYS, checks, pieces, variant, without_solutions
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from plain_markdown import COLOURS, expand
@@ -107,6 +108,52 @@ def test_an_edition_has_the_chapters_cells_with_their_outputs(edition: tuple[str
     own = [cell for cell in chapter(name).cells if cell.cell_type == "code"]
     assert [cell.source for cell in code[1:]] == [cell.source for cell in own]
     assert [editions._printed(cell) for cell in code[1:]] == [editions._printed(cell) for cell in own]
+
+
+def test_with_folded_solutions_an_edition_has_the_chapters_other_cells(edition: tuple[str, NotebookNode]) -> None:
+    name, notebook = edition
+    install, *code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert install.source == INSTALL
+    code = [cell for cell in code if cell.source and not cell.source.startswith("from gru_lib import check\n\nif ")]
+    own = [cell for cell, _, solved in pieces(chapter(name).cells) if cell.cell_type == "code" and not solved]
+    assert [cell.source for cell in code] == [cell.source for cell in own]
+    assert [editions._printed(cell) for cell in code] == [editions._printed(cell) for cell in own]
+
+
+def names(cells: Iterable[str]) -> tuple[set[str], set[str]]:
+    """The names that cells bind, anywhere in them, and those that they use."""
+    bound, used = set(), set()
+    for node in (node for cell in cells for node in ast.walk(ast.parse(cell))):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+    return bound, used
+
+
+def only_in_solutions(notebook: NotebookNode) -> set[str]:
+    """What a chapter's cells use and only its solutions bind; without them, those cells would stop."""
+    code = [(text, solved) for cell, text, solved in pieces(notebook.cells) if cell.cell_type == "code"]
+    bound, used = names(text for text, solved in code if not solved)
+    return (names(text for text, solved in code if solved)[0] & used) - bound
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_needs_no_name_of_a_solution(name: str) -> None:
+    assert only_in_solutions(chapter(name)) == set()
+
+
+def test_a_name_that_only_a_solution_binds_is_found() -> None:
+    solution = [
+        new_markdown_cell("```{solution-start} ex-a\n```"),
+        new_code_cell("import re as a\nb = 1\ndef c(d): ..."),
+    ]
+    after = [new_markdown_cell("```{solution-end}\n```"), new_code_cell("e = [a, b, c, d, f] + [i for i in d]")]
+    assert only_in_solutions(new_notebook(cells=[*solution, *after])) == {"a", "b", "c", "d"}
 
 
 def test_pictures_say_what_they_show_and_show_before_anything_has_run(edition: tuple[str, NotebookNode]) -> None:

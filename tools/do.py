@@ -64,7 +64,8 @@ def test(*args: str) -> None:
         return
     book()
     run("python", "tools/browser.py")
-    reproducibly("python", "-m", "pytest", *NBVAL, *PARALLEL, "tests", "book", *args)
+    run("python", "tools/alone.py")
+    reproducibly("python", "-m", "pytest", *NBVAL, *PARALLEL, "tests", "_build/alone/run", *args)
 
 
 def notebooks(*args: str) -> None:
