@@ -374,6 +374,6 @@ def test_running_an_edition_reports_what_differs(tmp_path: Path, source: str, st
 
 def test_editions_run_where_the_book_cannot_be_built(built_book: Path) -> None:
     code = "import runpy, sys; sys.modules['docutils'] = None; sys.argv = ['editions', '--run', 'no chapter'];"
-    code += f" runpy.run_path({editions.__file__!r}, run_name='__main__')"
+    code += f" sys.path.insert(0, {str(ROOT / 'tools')!r}); runpy.run_path({editions.__file__!r}, run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
