@@ -268,7 +268,10 @@ def test_solutions_stay_closed_on_paper(reader: Reader, built_book: Path) -> Non
 
 
 def test_exercise_has_a_link_to_itself(file: Path) -> None:
-    for exercise in page_checks.parse(file).select("div.exercise.admonition"):
+    exercises = page_checks.parse(file).select("div.exercise.admonition")
+    text = ROOT / "book_text" / f"{file.stem}.md"
+    assert len(exercises) == (text.read_text("utf8").count("```{exercise}") if text.is_file() else 0)
+    for exercise in exercises:
         link = exercise.select_one(".admonition-title > a.headerlink")
         assert link is not None
         assert link["href"] == f"#{exercise['id']}"
