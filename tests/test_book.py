@@ -186,7 +186,16 @@ def test_search_shows_the_text_that_it_found(search: Visit) -> None:
     search.page.locator(f"[id='{section}']").wait_for()
 
 
-@pytest.mark.parametrize("query", ["tokamak", "gate tokamak", "a.b(", "<b>", "(*"])
+@pytest.mark.parametrize("query", ["门控", "更新门"])
+def test_search_takes_a_chinese_query_as_one_string(search: Visit, query: str) -> None:
+    """Its characters stand in many terms, some of them all in one: 更新门, 门控."""
+    results(search, query)
+    assert set(search.page.locator("#search-results mark").all_inner_texts()) == {query}
+    sections = search.page.locator("#search-results li").all_inner_texts()
+    assert sections and all(query in text for text in sections)
+
+
+@pytest.mark.parametrize("query", ["tokamak", "gate tokamak", "a.b(", "<b>", "(*", "控门", "门更新"])
 def test_search_says_when_it_finds_nothing(search: Visit, query: str) -> None:
     assert results(search, query) == []
     assert search.page.locator("#search-results").inner_text() == f"No page has “{query}”."
@@ -254,7 +263,10 @@ def test_solutions_stay_closed_on_paper(reader: Reader, built_book: Path) -> Non
 
 
 def test_exercise_has_a_link_to_itself(file: Path) -> None:
-    for exercise in page_checks.parse(file).select("div.exercise.admonition"):
+    exercises = page_checks.parse(file).select("div.exercise.admonition")
+    text = ROOT / "book_text" / f"{file.stem}.md"
+    assert len(exercises) == (text.read_text("utf8").count("```{exercise}") if text.is_file() else 0)
+    for exercise in exercises:
         link = exercise.select_one(".admonition-title > a.headerlink")
         assert link is not None
         assert link["href"] == f"#{exercise['id']}"

@@ -7,7 +7,7 @@ names the folder.
 changed is never written over. A newer edition of it comes beside it. ``--lab`` then opens JupyterLab there.
 
 ``--run`` executes the editions in an empty folder with the Python that runs this, and compares what they print with
-what is stored.
+what is stored. That Python needs the wheel, the extras that the chapters ask for, nbclient and ipykernel.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-from edition_cells import WAYS, write_editions  # noqa: E402
 
 WHOLE = ROOT / "_build" / "editions"
 READERS = ROOT / "_build" / "html" / "notebooks"
@@ -141,7 +139,7 @@ def main(arguments: list[str]) -> int:
     """Do what the arguments ask for."""
     parser = argparse.ArgumentParser(prog="editions", description="The notebooks that readers get.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="with --run: such as 04; all if there is none")
-    parser.add_argument("--solutions", choices=WAYS, default="folded", help="what becomes of the solutions")
+    parser.add_argument("--solutions", default="folded", help="what becomes of the solutions: folded, in, none")
     parser.add_argument("--to", type=Path, default=READERS, metavar="FOLDER", help="where to write the editions")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--lessons", action="store_true", help="bring the book's editions into lessons/")
@@ -155,6 +153,10 @@ def main(arguments: list[str]) -> int:
     if asked.run:
         return run([each for each in editions if not asked.names or each.name.startswith(tuple(asked.names))])
     if not asked.lessons and asked.lab is None:
+        from edition_cells import WAYS, write_editions  # it needs docutils, which who only runs them may not have
+
+        if asked.solutions not in WAYS:
+            parser.error(f"--solutions must be {', '.join(WAYS)}; got {asked.solutions!r}")
         written = write_editions(WHOLE, (path.stem for path in WHOLE.glob("*.ipynb")), asked.to, asked.solutions)
         print(f"{len(written)} notebooks and an archive of them in {asked.to}")
         return 0
