@@ -81,7 +81,7 @@ def look(visit: Visit, width: int, theme: str = "light", *, settled: bool = Fals
         visit.page.evaluate("window.settled")
 
 
-# In a browser. From the figures on, the tests thin the page; the last ones leave little more than what frames it.
+# In a browser. From axe on, the tests thin the page; the last ones leave little more than what frames it.
 
 
 def test_page_loads_quietly_and_from_the_book_alone(visit: Visit) -> None:
@@ -100,9 +100,9 @@ def test_nothing_is_wider_than_the_screen(visit: Visit, width: int) -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_text_in_figures_has_contrast(visit: Visit, theme: str) -> None:
-    look(visit, PHONE, theme, settled=True)
-    assert page_checks.faint_figure_text(visit.page) == []
+def test_all_text_has_contrast(visit: Visit, theme: str) -> None:
+    look(visit, PHONE, theme)
+    assert page_checks.faint_text(visit.page) == []
 
 
 def test_axe_finds_no_violation_on_a_phone(visit: Visit) -> None:
@@ -110,16 +110,11 @@ def test_axe_finds_no_violation_on_a_phone(visit: Visit) -> None:
     assert page_checks.violations(visit.page) == []
 
 
-def test_text_in_the_dark_has_contrast_on_a_phone(visit: Visit) -> None:
-    """Dark changes colours and nothing else."""
-    look(visit, PHONE, "dark")
-    assert page_checks.faint_text(visit.page) == []
-
-
-def test_text_in_the_dark_has_contrast_on_a_desk(visit: Visit) -> None:
+@pytest.mark.parametrize("theme", THEMES)
+def test_text_has_contrast_on_a_desk(visit: Visit, theme: str) -> None:
     """The sidebars, which a phone does not show, and the explorers, which draw otherwise there."""
     visit.page.evaluate(page_checks.WITHOUT_PROSE)
-    look(visit, DESK, "dark")
+    look(visit, DESK, theme)
     assert page_checks.faint_text(visit.page) == []
 
 
