@@ -35,6 +35,15 @@ def test_an_irnn_goes_the_same_way_before_rounding_grows():
     np.testing.assert_allclose(again["error"], [0.207168], rtol=1e-4)
 
 
+@pytest.mark.parametrize("product", [True, False])
+def test_slow_units_made_anew_add_only_where_the_product_is_given(product):
+    """The first 200 steps of 2,000, as above."""
+    again = other_memories.add("SCRN, 0.99", 100, 0, lr=other_memories.best_rate("SCRN"), steps=200, product=product)
+    (before,) = stored("slow", "SCRN, 0.99", product, 0)
+    assert again["size"] == before["size"]
+    np.testing.assert_allclose(again["error"], before["error"][:2], rtol=0.02)
+
+
 def test_a_net_made_anew_is_the_stored_size_and_learns_copying_as_far():
     again = other_memories.strings("copy", "NTM", "bits", 0.0, 1, steps=500)
     (before,) = stored("strings", "copy", "NTM", "bits", 0.0, 1)
