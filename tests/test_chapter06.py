@@ -124,7 +124,7 @@ def test_a_loop_that_overwrites_the_sums_has_right_inputs_and_states(page):
 def test_suspect_1_with_its_update_gate_mended_still_has_a_wrong_initial_state(page):
     def mended(dh, cache, p):
         dx, dh_prev, g = page["step_backward"](dh, cache, p)
-        x, h_prev, _, z, _, n = cache
+        x, h_prev, _, z, _, _ = cache
         change = dh * (0 - h_prev) * z * (1 - z)  # at the first step the input before is 0
         g.W_xz[:] += x.T @ change
         g.W_hz[:] += h_prev.T @ change

@@ -45,7 +45,7 @@ def bwd_jacobian() -> Exercise:
     one = np.ones(H)
 
     def terms(slip: str = "none") -> Outputs:
-        """The four terms of J, with the slip in them; built as those of its transpose, which read like the forward step."""
+        """The four terms of J, with the slip in them. They are built transposed, in the order of the forward step."""
 
         def factor(name: str, value: Array) -> Array:
             return one if slip == name else value[0]
