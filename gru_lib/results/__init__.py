@@ -12,7 +12,7 @@ from typing import Any
 
 from gru_lib._core.checks import check_choice
 
-__all__ = ["FOLDER", "load", "path"]
+__all__ = ["FOLDER", "load", "path", "wilson"]
 
 FOLDER = Path(__file__).parent  # scripts store here
 
@@ -31,3 +31,13 @@ def path(name: str) -> Path:
 def _file(where: str, name: str, suffix: str) -> Path:
     check_choice(where, "name", name, tuple(sorted(file.stem for file in FOLDER.glob(f"*{suffix}"))))
     return FOLDER / f"{name}{suffix}"
+
+
+def wilson(k: int, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval for a share of which `k` of `n` were counted: the seeds of an experiment, say.
+
+    Chapter 2; Wilson (1927), Journal of the American Statistical Association 22.
+    """
+    z2 = 1.96**2
+    middle, half = k + z2 / 2, (z2 * (k * (n - k) / n + z2 / 4)) ** 0.5
+    return max(0.0, (middle - half) / (n + z2)), min(1.0, (middle + half) / (n + z2))
