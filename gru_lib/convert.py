@@ -357,7 +357,8 @@ def _take(
             has, lacks = ("after", "before") if reset_after else ("before", "after")
             raise ValueError(
                 f"{where}: p must be reset-{has}, the only GRU of that layout; got reset-{lacks}. The two are not "
-                f"equivalent: in general no weights of one give the states of the other. Train with reset_after={reset_after}."
+                f"equivalent: in general no weights of one give the states of the other. "
+                f"Train with reset_after={reset_after}."
             )
         p = with_convention(p, convention)
     b_x = b_h = None
