@@ -100,7 +100,17 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
     there = {p.stem.removeprefix("test_") for p in (ROOT / "tests").glob("test_*.py")}
     assert wanted - there == set()
     # And no file of a module or a chapter that is gone; the others are named after what else is in the project.
-    rest = {"project", "threads", "editions_shown", "new_cell", "types", "notebooks_tool", "results", "widgets", "live_notebook"}
+    rest = {
+        "project",
+        "threads",
+        "editions_shown",
+        "new_cell",
+        "types",
+        "notebooks_tool",
+        "results",
+        "widgets",
+        "live_notebook",
+    }
     rest |= {p.name for p in ROOT.iterdir() if p.is_dir()}
     for folder in ("tools", "tests", "gru_lib/_core", "book/_ext"):
         rest |= {p.stem for p in (ROOT / folder).glob("[a-z]*.*")}
