@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+sys.path.insert(0, str(Path(__file__).parent / "book" / "_ext"))
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
 import environment

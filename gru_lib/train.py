@@ -336,10 +336,12 @@ def _endless(batches: Iterable[Any], start: int) -> Any:
 
 def _progress_bar(total: int, done: int) -> Any:
     """Return a tqdm bar if somebody can see it, else None. `TQDM_DISABLE=1` switches it off everywhere."""
-    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+    notebook = "ipykernel" in sys.modules
+    if not (sys.stderr.isatty() or notebook):
         return None
     try:
         from tqdm import tqdm
     except ImportError:  # gru_lib itself needs NumPy only
         return None
-    return tqdm(total=total, initial=done, desc="training", unit="step")
+    # Jupyter shows what goes to stderr on red, as an error.
+    return tqdm(total=total, initial=done, desc="training", unit="step", file=sys.stdout if notebook else None)

@@ -20,10 +20,10 @@ import nbformat
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from edition_cells import ARCHIVE, INSTALL, WAYS, checks, pieces, variant, without_solutions
+from edition_cells import ARCHIVE, CHECK, INSTALL, WAYS, _answer, checks, pieces, variant, without_solutions
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from plain_markdown import COLOURS, expand
+from plain_markdown import COLOURS, Exercise, expand
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("[0-9]*.ipynb"))
@@ -116,7 +116,7 @@ def test_with_folded_solutions_an_edition_has_the_chapters_other_cells(edition: 
     name, notebook = edition
     install, *code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert install.source == INSTALL
-    code = [cell for cell in code if cell.source and not cell.source.startswith("from gru_lib import check\n\nif ")]
+    code = [cell for cell in code if cell.source and not cell.source.startswith(f"{CHECK}\ntry:")]
     own = [cell for cell, _, solved in pieces(chapter(name).cells) if cell.cell_type == "code" and not solved]
     assert [cell.source for cell in code] == [cell.source for cell in own]
     assert [editions._printed(cell) for cell in code] == [editions._printed(cell) for cell in own]
@@ -186,6 +186,36 @@ def test_the_checks_are_those_that_the_exercise_or_its_solution_names() -> None:
     }
     everywhere = [call for name in CHAPTERS for calls in checks(chapter(name)).values() for call in calls]
     assert len(everywhere) >= 57
+
+
+@pytest.mark.parametrize(
+    ("answers", "printed"),
+    [
+        ("", ["my_r is not defined", "my_b_keep is not defined"]),
+        ("my_r = 0.5", ["my_z is not defined", "my_b_keep is not defined"]),
+        ("my_r, my_z = 0.5, 0.5", ["Not yet: r is wrong", "my_b_keep is not defined"]),
+    ],
+)
+def test_a_check_without_an_answer_says_what_to_do(
+    capsys: pytest.CaptureFixture[str], answers: str, printed: list[str]
+) -> None:
+    calls = ["check.gru_second(my_r, my_z)", "check.gru_half_life(my_b_keep, my_b_write)"]
+    empty, cell = _answer(Exercise("ex-a", "1.1"), calls)
+    assert empty.source == ""
+    exec(f"{answers}\n{cell.source}", {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(printed) and all(map(str.startswith, lines, printed)), lines
+    for line in lines:
+        assert ("not defined" in line) == line.endswith(" yet: write it in the cell above, and run that cell.")
+
+
+def test_an_edition_holds_what_its_checks_print_without_answers(
+    capsys: pytest.CaptureFixture[str], edition: tuple[str, NotebookNode]
+) -> None:
+    for cell in edition[1].cells:
+        if cell.source.startswith(CHECK):
+            exec(cell.source, {})
+            assert capsys.readouterr().out == editions._printed(cell) != ""
 
 
 # -------------------------------------------------------------------------------------------------------- the solutions

@@ -13,18 +13,19 @@ import jupytext
 import nbformat
 import notebooks
 import pytest
+from edition_cells import INSTALL
 from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 NAMES = notebooks.names()
 
-# What `pip install 'gru-lib[book]'` lets a notebook import.
+# What the first cell of an edition installs, and so what a chapter may import.
 PROJECT = tomllib.loads((notebooks.ROOT / "pyproject.toml").read_text("utf8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-ASKED = [Requirement(r) for r in PROJECT["dependencies"] + EXTRAS["book"]]
-ASKED += [Requirement(r) for own in ASKED if own.name == "gru-lib" for extra in own.extras for r in EXTRAS[extra]]
-DISTRIBUTIONS = {canonicalize_name(r.name) for r in ASKED}
+INSTALLED = Requirement(re.search(r'%pip install "(.+)"$', INSTALL)[1]).extras
+ASKED = [*PROJECT["dependencies"], *(r for extra in INSTALLED for r in EXTRAS[extra])]
+DISTRIBUTIONS = {canonicalize_name(Requirement(r).name) for r in ASKED}
 IMPORTABLE = {name for name, of in packages_distributions().items() if DISTRIBUTIONS & set(map(canonicalize_name, of))}
 IMPORTABLE |= set(sys.stdlib_module_names) | {"gru_lib"}
 FILES = {path.name for path in notebooks.BOOK.iterdir()}
@@ -68,7 +69,7 @@ def test_text_has_the_same_cells_and_the_notebook_says_so(name: str, notebook: N
 
 
 def outside(source: str) -> set[str]:
-    """What a cell needs that the wheel and its extra `book` do not bring: modules, files of the project, `sys.path`."""
+    """What a cell needs that is not installed with its edition: modules, files of the project, `sys.path`."""
     found, tree = set(), ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -83,7 +84,7 @@ def outside(source: str) -> set[str]:
     return found
 
 
-def test_a_notebook_needs_nothing_but_the_wheel_and_its_extra(notebook: NotebookNode) -> None:
+def test_a_notebook_needs_nothing_but_what_its_edition_installs(notebook: NotebookNode) -> None:
     """So it runs in any folder."""
     assert {what for cell in code(notebook) for what in outside(cell.source)} == set()
 

@@ -93,6 +93,46 @@ def test_a_printed_page_has_small_subscripts_and_no_title_of_a_closed_solution(
     window.close()
 
 
+# The rows of numbers that take more lines than they have: of an explorer's list, and of what a cell printed.
+WRAPPED = """() => [
+    ...[...document.querySelectorAll('.ex-list .ex-numbers')].map(row => [row, 1]),
+    ...[...document.querySelectorAll('.cell_output pre')]
+        .map(pre => [pre, pre.textContent.trimEnd().split('\\n').length])
+].filter(([e, lines]) => {
+    const {paddingTop, paddingBottom, lineHeight} = getComputedStyle(e);
+    const height = e.clientHeight || e.getBoundingClientRect().height;
+    return height - parseFloat(paddingTop) - parseFloat(paddingBottom) > (lines + 0.9) * parseFloat(lineHeight);
+}).map(([e]) => e.textContent.slice(0, 80))"""
+
+
+@pytest.mark.parametrize("page", ["05-gru-backward", "11-making-it-fast"])
+def test_columns_of_numbers_keep_their_lines(browser: Browser, built_book: Path, page: str) -> None:
+    window = pdf.sheet(browser)
+    pdf.lay_out(window, (built_book / "book" / f"{page}.html").as_uri())
+    wrapped = window.evaluate(WRAPPED)
+    window.close()
+    assert wrapped == []
+
+
+# How much wider a line gets in letters twenty times as large.
+GROWN = """() => {
+    const line = document.querySelector('article p').appendChild(document.createElement('span'));
+    line.textContent = 'nothing is rounded';
+    line.style.whiteSpace = 'nowrap';
+    const width = line.getBoundingClientRect().width;
+    line.style.fontSize = `${20 * parseFloat(getComputedStyle(line).fontSize)}px`;
+    return line.getBoundingClientRect().width / width;
+}"""
+
+
+def test_letters_are_printed_in_the_size_that_is_asked_for(browser: Browser, built_book: Path) -> None:
+    window = pdf.sheet(browser)
+    pdf.lay_out(window, (built_book / "book" / "notation.html").as_uri())
+    grown = window.evaluate(GROWN)
+    window.close()
+    assert abs(grown / 20 - 1) < 0.02
+
+
 def test_the_book_has_every_page_of_its_contents() -> None:
     pages = [page for _, pages in pdf.contents() for page in pages]
     assert pages[0] == "book/intro" and len(pages) >= 23 and "book/glossary" in pages

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -112,6 +113,26 @@ def test_the_bar_shows_only_where_somebody_can_see_it(capsys):
     fit_line(2)
     train(p := linear_init(RNG, 3, 1), squares, [(X, Y)], Adam(p), steps=2, progress=True)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("notebook", "file"), [(True, "stdout"), (False, None)])
+def test_the_bar_stands_among_what_a_cell_prints_and_else_among_messages(monkeypatch, notebook, file):
+    bars = []
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(tqdm=lambda **options: bars.append(options)))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    if notebook:
+        monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    else:
+        monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    train(p := linear_init(RNG, 3, 1), squares, [(X, Y)], Adam(p), steps=2)
+    assert [(bar["total"], bar["file"]) for bar in bars] == [(2, getattr(sys, file) if file else None)]
+
+
+def test_without_tqdm_a_notebook_trains_and_shows_no_bar(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    history = train(p := linear_init(RNG, 3, 1), squares, [(X, Y)], Adam(p), steps=2, progress=True)
+    assert history.steps == 2 and capsys.readouterr() == ("", "")
 
 
 def test_history_tells_how_it_went():

@@ -6,7 +6,8 @@
   environment that runs this, but neither its links into the source tree nor ``PYTHONPATH``. Notebooks know it as the
   kernel `alone`, which conftest.py lets Jupyter find.
 - ``run/<chapter>/<chapter>.ipynb``, each in a folder where nothing else lies: the reader's edition, its solutions in
-  cells, with the outputs that are stored in ``book/``, for nbval to compare. What the edition adds must print nothing.
+  cells, with the outputs that are stored in ``book/``, for nbval to compare. The edition's own cells must print what
+  they hold: the one below an exercise says that there is no answer yet.
   A page that has cells and no edition, the front page, is there as it is.
 """
 
@@ -77,7 +78,7 @@ def to_run(whole: NotebookNode, chapter: NotebookNode) -> NotebookNode:
     install, *code = [cell for cell in edition.cells if cell.cell_type == "code"]
     added = [install, *(cell for cell in code if "exercise" in cell.metadata.get("gru", {}))]
     for cell in added:
-        cell.metadata, cell.outputs = nbformat.from_dict({}), []
+        cell.metadata = nbformat.from_dict({})
     code = [cell for cell in code if cell not in added]
     if [cell.source for cell in code] != [cell.source for cell in own]:
         raise ValueError("the edition's code cells are not those of the chapter; `make book` writes it again")

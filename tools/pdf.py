@@ -75,8 +75,12 @@ class Printed:
 
 
 def sheet(chromium: Browser) -> Page:
-    """A window as wide as the paper between its margins, in print: formulas and explorers measure where they stand."""
-    page = chromium.new_page(viewport={"width": 627, "height": 971}, reduced_motion="reduce", color_scheme="light")
+    """A window as wide as the paper between its margins, in print: formulas and explorers measure where they stand.
+
+    Its dots are as small as a printer's: letters are sized by their x-height, which a browser rounds to whole dots.
+    """
+    paper = {"width": 627, "height": 971}
+    page = chromium.new_page(viewport=paper, device_scale_factor=4, reduced_motion="reduce", color_scheme="light")
     page.emulate_media(media="print")
     return page
 

@@ -24,7 +24,13 @@ from gru_lib.widgets._modules import styles
 
 WAYS = ("folded", "in", "none")
 ARCHIVE = "gru-book-notebooks.zip"
-INSTALL = '# If gru_lib is not installed here, remove the first "#" and run this cell.\n# %pip install "gru-lib[book]"'
+INSTALL = '# If gru_lib is not installed here, remove the first "#" and run this cell.\n'
+INSTALL += '# %pip install "gru-lib[widgets,viz,tasks]"'
+# The cell that checks an answer: how it starts, a call in it, and what that prints while there is no answer.
+CHECK = "from gru_lib import check\n"
+UNANSWERED = "{} is not defined yet: write it in the cell above, and run that cell."
+TRY = "try:\n    print({call})\nexcept NameError as missing:\n"
+TRY += f'    print(f"{UNANSWERED.format("{{missing.name}}")}")'
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -215,17 +221,17 @@ def picture(element: str) -> str:
 
 
 def _answer(exercise: Exercise, calls: list[str]) -> Iterator[NotebookNode]:
-    """A cell to type in; below it, if the answer can be checked, a cell that does it once there is one."""
+    """A cell to type in; below it, if the answer can be checked, a cell that does it, or says that there is none."""
     metadata = {"gru": {"exercise": exercise.label}}
     yield nbformat.v4.new_code_cell("", metadata=metadata)
     if not calls:
         return
-    lines = ["from gru_lib import check", ""]
-    for call in calls:
-        answers = re.findall(r"\bmy_\w+", call)
-        there = " and ".join(f'"{answer}" in globals()' for answer in answers)
-        lines += [f"if {there}:  # once you have written {', '.join(answers)} above", f"    print({call})"]
-    yield nbformat.v4.new_code_cell("\n".join(lines), metadata=metadata | {"tags": ["nbval-ignore-output"]})
+    printed = "".join(UNANSWERED.format(re.findall(r"\bmy_\w+", call)[0]) + "\n" for call in calls)
+    yield nbformat.v4.new_code_cell(
+        "\n".join([CHECK, *(TRY.format(call=call) for call in calls)]),
+        metadata=metadata | {"tags": ["nbval-ignore-output"]},
+        outputs=[nbformat.v4.new_output("stream", text=printed)],
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- variants
