@@ -19,6 +19,7 @@ import do
 import jinja2
 import pytest
 import yaml
+from edition_cells import INSTALL
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from sphinx.config import Config
@@ -102,13 +103,13 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
     rest = {
         "project",
         "threads",
+        "editions_shown",
         "new_cell",
         "types",
         "notebooks_tool",
         "results",
         "widgets",
         "live_notebook",
-        "editions_shown",
     }
     rest |= {p.name for p in ROOT.iterdir() if p.is_dir()}
     for folder in ("tools", "tests", "gru_lib/_core", "book/_ext"):
@@ -239,7 +240,8 @@ def test_bibtex_says_what_the_citation_file_says(document: str) -> None:
 def test_what_a_reader_is_told_to_install_and_run_is_there(document: str) -> None:
     text = (ROOT / document).read_text("utf8")
     asked = {extra.strip() for extras in re.findall(r"gru-lib\[([\w, ]+)\]", text) for extra in extras.split(",")}
-    assert {"tasks", "viz", "widgets"} <= asked <= set(pyproject()["project"]["optional-dependencies"])
+    assert Requirement(re.search(r'"(.+)"$', INSTALL)[1]).extras <= asked, "what a notebook installs"
+    assert asked <= set(pyproject()["project"]["optional-dependencies"])
     commands = re.findall(r"^(?:python3?|py) tools[/\\]do\.py (\w+)", text, re.M)
     assert {"book", "test"} <= set(commands) <= set(do.COMMANDS)
     oldest = pyproject()["project"]["requires-python"].removeprefix(">=")
