@@ -2,15 +2,15 @@
 
 ``python tools/environment.py python -m experiments.fading [--missing] [PART …]``
 
-Some of these nets magnify the last bit, so every run of ``clipping`` is made with the kernels of the first AVX2
-processors and again, with ``KERNELS=own`` set, with those of this one. ``tuning`` chose the learning rates, on other
-seeds.
+Some of these nets magnify the last bit, so the runs of ``clipping`` are made again as ``own``, with ``KERNELS=own`` set
+and the kernels of this processor. ``tuning`` chose the learning rates, on other seeds.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from gru_lib.tasks.memory import Batch
 
 STORED = FOLDER / "fading.json"
 SEEDS = range(50)
-H, T, N, STEPS = 32, 30, 32, 1000
-RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+H, T, N, STEPS = 32, 30, 32, 500
+RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 CASES = (
     ("radius 0.5", "nothing"),
     ("radius 0.5", "rescaled"),
@@ -33,8 +33,6 @@ CASES = (
     ("radius 3", "nothing"),
     ("radius 3", "clipped"),
 )
-KERNELS = ("avx2", "own")
-
 Row = dict[str, Any]
 
 
@@ -60,20 +58,25 @@ def net(rng: np.random.Generator, start: str) -> Bundle:
     return m
 
 
-def run(start: str, treatment: str, rate: float, seed: int) -> Row:
-    """Plain gradient descent on fresh batches. `right` is the mean of the last five tests, `halfway` of five before."""
+def run(start: str, treatment: str, rate: float, seed: int, *, steps: int = STEPS) -> Row:
+    """Plain gradient descent on fresh batches. `right` is the mean of five tests in the last 100 steps, `halfway` of
+    five in the 100 steps before the middle. Treatment "blind": rescaled, and the first 200 steps have random labels.
+    """
     rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_000), 500)
     m = net(rng, start)
     sgd, norms, right = SGD(m, rate), [], {}
-    for step in range(1, STEPS + 1):
-        _, grads = reader_loss(m, draw(rng, N))
+    for step in range(1, steps + 1):
+        batch = draw(rng, N)
+        if treatment == "blind" and step <= 200:
+            batch.ys[-1] = rng.permutation(batch.ys[-1])
+        _, grads = reader_loss(m, batch)
         norms.append(float(np.linalg.norm(grads.flat)))
         if treatment == "clipped":
             clip_by_global_norm(grads, 1.0)
-        elif treatment == "rescaled" and norms[-1] > 0:
+        elif treatment in ("rescaled", "blind") and norms[-1] > 0:
             grads.flat[:] /= norms[-1]
         sgd.step(grads)
-        if step % 20 == 0 and (step - 1) % (STEPS // 2) >= STEPS // 2 - 100:
+        if step % 20 == 0 and (step - 1) % (steps // 2) >= steps // 2 - 100:
             right[step] = reader_accuracy(m, test).answers
     ends = list(right.values())
     return {
@@ -85,28 +88,31 @@ def run(start: str, treatment: str, rate: float, seed: int) -> Row:
     }
 
 
-def on(kernels: str, start: str, treatment: str, rate: float, seed: int) -> Row:
-    """A run; the kernels are those of the process."""
-    return run(start, treatment, rate, seed)
-
-
-#: The rates that `tuning` chose: the most right answers, and of equals the smallest rate.
-TUNED: dict[tuple[str, str], float] = {}
-
+#: A rate for all, and where `tuning` found a better one, that.
+RUNS = (
+    ("radius 0.5", "nothing", 0.3),
+    ("radius 0.5", "rescaled", 3.0),
+    ("radius 0.5", "blind", 3.0),
+    ("orthogonal", "nothing", 0.3),
+    ("orthogonal", "clipped", 0.3),
+    ("radius 3", "nothing", 0.3),
+    ("radius 3", "nothing", 0.001),
+    ("radius 3", "clipped", 0.3),
+)
 PARTS = {
-    "tuning": (run, tuple((*case, rate) for case in CASES for rate in RATES), range(1000, 1005)),
-    "clipping": (on, tuple((k, *case, TUNED.get(case, 0.1)) for k in KERNELS for case in CASES), SEEDS),
+    "tuning": (partial(run, steps=1000), tuple((*case, rate) for case in CASES for rate in RATES), range(1000, 1005)),
+    "clipping": (run, RUNS, SEEDS),
+    "own": (run, RUNS, SEEDS),
 }
 
 
 def main(arguments: list[str]) -> None:
-    """Run the named parts, or all, and store each run; of `clipping`, the runs with the kernels that are set."""
-    kernels = os.environ.get("KERNELS") or "avx2"
-    for part in chosen([name for name in arguments if name != MISSING], PARTS):
+    """Run the named parts, or those of the kernels that are set, and store each run."""
+    own = os.environ.get("KERNELS") == "own"
+    names = chosen([name for name in arguments if name != MISSING], PARTS)
+    for part in [name for name in names if (name == "own") == own]:
         function, settings, seeds = PARTS[part]
-        wanted = seeded(settings, seeds)
-        picked = [what for what in wanted if part != "clipping" or what[0] == kernels]
-        make(STORED, part, function, wanted, picked, missing=MISSING in arguments, rounding=digits(3))
+        make(STORED, part, function, seeded(settings, seeds), missing=MISSING in arguments, rounding=digits(3))
 
 
 if __name__ == "__main__":
