@@ -1,10 +1,12 @@
-"""What chapter 2 states as a property: the two theorems, the net of radius zero, and what clipping keeps."""
+"""What chapter 2 states as a property, and that its stored trainings can be made again."""
 
 import numpy as np
 import pytest
-from helpers import rng
+from helpers import result, rng
 
+from experiments import fading
 from gru_lib import clip_by_global_norm, elman_backward, elman_forward, elman_init, jacobian
+from gru_lib.models.reader import ReaderAccuracy
 
 T, D, H = 30, 3, 6
 
@@ -67,3 +69,22 @@ def test_on_the_border_the_derivative_fades_as_the_exercise_says():
     p.W_h[:] = 1
     slope = jacobian(np.zeros((10_000, 1, 1)), [[0.5]], p).total.item()
     assert slope == pytest.approx((1 + 0.25 * 2 / 3 * 10_000) ** -1.5, rel=0.05)
+
+
+@pytest.mark.parametrize("what", [("orthogonal", "clipped", 0.3), ("radius 0.5", "nothing", 0.3)])
+def test_a_training_made_anew_solves_what_the_stored_one_solved(what):
+    again, stored = fading.run(*what, 0), result(fading, "clipping", *what, 0)
+    assert (again["right"] >= 0.98) == (stored["right"] >= 0.98) == (what[0] == "orthogonal")
+    assert again["first"] == pytest.approx(stored["first"], rel=0.01)
+
+
+def test_each_treatment_changes_the_step_as_it_says(monkeypatch):
+    """At radius 0.5 no gradient reaches the threshold, so clipping changes no bit; rescaling does, and so do labels."""
+    monkeypatch.setattr(fading, "reader_accuracy", lambda m, batch: ReaderAccuracy(m.flat.sum(), 0))
+    end = {
+        name: fading.run("radius 0.5", name, 0.3, 0, steps=220) for name in ("nothing", "clipped", "rescaled", "blind")
+    }
+    assert end["nothing"] == end["clipped"] and end["nothing"]["largest"] < 1
+    assert len({row["right"] for row in end.values()}) == 3
+    unclipped, clipped = (fading.run("radius 3", name, 0.3, 0, steps=220) for name in ("nothing", "clipped"))
+    assert unclipped["first"] == clipped["first"] > 1 and unclipped["norm"] > clipped["norm"]

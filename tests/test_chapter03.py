@@ -1,8 +1,11 @@
-"""What chapter 3 states for all gates, on random ones."""
+"""What chapter 3 states for all gates, on random ones, and that its stored trainings can be made again."""
 
 import numpy as np
 import pytest
+from helpers import result
 
+from experiments import gates
+from gru_lib import bundle, elman_init, gradcheck, linear_init
 from gru_lib.gates import convex_update, hard_gate, hard_gate_backward, soft_gate, soft_gate_backward
 
 SEEDS = range(5)
@@ -84,3 +87,23 @@ def test_the_slope_as_a_product_with_one_minus_g_is_lost_where_the_librarys_is_n
     g, cache = soft_gate(np.array([a], dtype))
     assert g * (1 - g) == 0
     assert soft_gate_backward(np.ones(1, dtype), cache) == pytest.approx(np.exp(-float(a)), rel=1e-6)
+
+
+def test_an_elman_net_trained_anew_errs_as_the_stored_one():
+    what = next(settings for settings in gates.TUNED if settings[:2] == ("drift", 1))
+    again, stored = gates.elman(*what, 0), result(gates, "elman", *what, 0)
+    assert again["parameters"] == stored["parameters"] == 6
+    assert again["error"] == pytest.approx(stored["error"], rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["elman", "gate"])
+def test_a_loss_of_the_trainings_has_its_gradient_and_counts_the_second_half_alone(name):
+    rng = np.random.default_rng(0)
+    batch, lossy = gates.TASKS["hold"](rng, 2, 6), getattr(gates, f"{name}_loss")
+    p = bundle(rnn=elman_init(rng, 2, 3), out=linear_init(rng, 3, 1)) if name == "elman" else linear_init(rng, 3, 1)
+    loss, grads = lossy(p, batch)
+    assert gradcheck(lambda p: lossy(p, batch)[0], p, grads).worst < 1e-12
+    batch.ys[:3] += 1
+    assert lossy(p, batch)[0] == loss
+    batch.ys[3:] += 1
+    assert lossy(p, batch)[0] != loss

@@ -14,6 +14,8 @@ SCRIPTS = (
     "dates",
     "deep",
     "dropout",
+    "fading",
+    "gates",
     "language_model",
     "lstm_memory",
     "other_memories",
@@ -60,7 +62,9 @@ def test_unknown_part_is_named_with_those_there_are(name, tmp_path, monkeypatch)
     assert not (tmp_path / "out.json").exists()  # nothing is trained before the names are read
 
 
-@pytest.mark.parametrize("name", ["deep", "dropout", "lstm_memory", "other_memories", "subtraction", "three_stories"])
+@pytest.mark.parametrize(
+    "name", ["deep", "dropout", "gates", "lstm_memory", "other_memories", "subtraction", "three_stories"]
+)
 def test_script_stores_what_its_functions_return(name, tmp_path, monkeypatch):
     """All parts, then one of them alone: the other stays as it was."""
     script = importlib.import_module(f"experiments.{name}")
