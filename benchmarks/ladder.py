@@ -9,8 +9,9 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,11 @@ from gru_lib._core.products import times
 from gru_lib.models.gru_rungs import RUNGS, library, problem
 from gru_lib.results import FOLDER
 
+SPAWN = multiprocessing.get_context("spawn")
 STORED = FOLDER / "ladder.json"
+FRESH = "out of the loop, fresh memory"
+# What makes glibc keep the memory that a program frees, so that the next request need not touch fresh pages.
+KEEP = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "4294967296", "MALLOC_TOP_PAD_": "268435456"}
 SIZES = {"small": (4, 32, 2, 16), "middle": (100, 20, 100, 100), "large": (35, 32, 28, 256)}
 
 
@@ -54,7 +59,9 @@ def time_one(name: str, size: tuple[int, int, int, int]) -> tuple[float, float]:
     import resource  # Linux and macOS
 
     xs, dhs, p = problem(size)
-    run: Callable[[], Any] = products(size) if name == "floor" else partial(RUNGS[name], xs, dhs, p)
+    run: Callable[[], Any] = (
+        products(size) if name == "floor" else partial(RUNGS[name.partition(", fresh")[0]], xs, dhs, p)
+    )
     best, calls, spent = float("inf"), 0, 0.0
     for _ in range(3):
         run()
@@ -67,18 +74,35 @@ def time_one(name: str, size: tuple[int, int, int, int]) -> tuple[float, float]:
     return best, (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / calls
 
 
+def in_a_process(name: str, size: tuple[int, int, int, int]) -> tuple[float, float]:
+    """`time_one` in a fresh process, whose memory is kept from the second rung on."""
+    keep = name not in (FRESH, "the equations, step by step")
+    with environment(KEEP if keep else {}), ProcessPoolExecutor(1, mp_context=SPAWN) as home:
+        return home.submit(time_one, name, size).result()
+
+
+@contextmanager
+def environment(more: dict[str, str]) -> Iterator[None]:
+    """These variables, for the processes started meanwhile."""
+    before = dict(os.environ)
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 def measure(size: tuple[int, int, int, int], rounds: int = 7) -> tuple[dict[str, float], dict[str, list[int]]]:
     """Seconds of a training step, and the fewest and most page faults, by rung and for the floor.
 
     How much memory the allocator keeps differs from process to process, and one rung's leftovers affect the next. So in
     each round every rung, in turn, gets a fresh process; the time is the median over the rounds of the best in each.
     """
-    spawn = multiprocessing.get_context("spawn")
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in (*RUNGS, "floor")}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in (*RUNGS, FRESH, "floor")}
     for _ in range(rounds):
         for name, runs in found.items():
-            with ProcessPoolExecutor(1, mp_context=spawn) as home:
-                runs.append(home.submit(time_one, name, size).result())
+            runs.append(in_a_process(name, size))
     seconds = {name: float(np.median([took for took, _ in runs])) for name, runs in found.items()}
     return seconds, {n: [round(pick(f for _, f in runs)) for pick in (min, max)] for n, runs in found.items()}
 
@@ -141,15 +165,12 @@ def product(K: int = 768, H: int = 256, N: int = 32) -> list[float]:
 
 def product_by_kernels() -> dict[str, list[float]]:
     """`product` with the kernels that NumPy picks and with older ones, each in its own process."""
-    spawn, own, found = multiprocessing.get_context("spawn"), os.environ.pop("OPENBLAS_CORETYPE", None), {}
-    for kernels in ("own", "Haswell"):
-        if kernels != "own":
-            os.environ["OPENBLAS_CORETYPE"] = kernels
-        with ProcessPoolExecutor(1, mp_context=spawn) as home:
-            found[kernels] = home.submit(product).result()
-    os.environ.pop("OPENBLAS_CORETYPE")
-    if own is not None:
-        os.environ["OPENBLAS_CORETYPE"] = own
+    found = {}
+    with environment({}):
+        os.environ.pop("OPENBLAS_CORETYPE", None)
+        for kernels, more in (("own", {}), ("Haswell", {"OPENBLAS_CORETYPE": "Haswell"})):
+            with environment(more), ProcessPoolExecutor(1, mp_context=SPAWN) as home:
+                found[kernels] = home.submit(product).result()
     return found
 
 

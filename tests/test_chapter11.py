@@ -1,9 +1,9 @@
 """What chapter 11 says of the ladder, of its floor and of its stored times."""
 
 import json
-import multiprocessing
+import os
 import sys
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ class AtOnce:
 
 def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
     """The median of the times, the least and most page faults, for every rung and size."""
-    rounds = dict.fromkeys((*ladder.RUNGS, "floor"), 0)
+    rounds = dict.fromkeys((*ladder.RUNGS, ladder.FRESH, "floor"), 0)
 
     def time_one(name, size):
         rounds[name] += 1
@@ -94,8 +94,7 @@ def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count page faults otherwise")
 def test_memory_used_again_saves_page_faults():
     """Of a training step whose arrays are large; in processes of their own, as they are measured."""
-    spawn, faults = multiprocessing.get_context("spawn"), {}
-    for name in ("out of the loop", "memory used again"):
-        with ProcessPoolExecutor(1, mp_context=spawn) as home:
-            faults[name] = home.submit(ladder.time_one, name, ladder.SIZES["large"]).result()[1]
-    assert faults["memory used again"] < 100 < 1000 < faults["out of the loop"]
+    before = dict(os.environ)
+    kept, fresh = (ladder.in_a_process(name, ladder.SIZES["large"])[1] for name in ("out of the loop", ladder.FRESH))
+    assert kept < 100 < 1000 < fresh
+    assert dict(os.environ) == before
