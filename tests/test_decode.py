@@ -194,11 +194,13 @@ def test_without_an_end_token_every_sequence_has_max_steps_tokens():
 
 @pytest.mark.parametrize(
     ("temperature", "top_k", "top_p", "left"),
-    [(1.0, None, None, 4), (0.5, None, None, 4), (2.0, None, None, 4), (1.0, 2, None, 2), (0.7, 3, None, 3)]
-    # probabilities .51, .23, .21, .06
-    + [(1.0, None, 0.45, 1), (1.0, None, 0.55, 2), (1.0, None, 0.9, 3), (1.0, None, 0.95, 4)]
-    # after the temperature .73, .15, .12, .01 and .38, .25, .24, .13; after top_k .69, .31 and .54, .24, .22
-    + [(0.5, None, 0.7, 1), (2.0, None, 0.7, 3), (1.0, 2, 0.6, 1), (1.0, 3, 0.6, 2)],
+    [
+        *[(1.0, None, None, 4), (0.5, None, None, 4), (2.0, None, None, 4), (1.0, 2, None, 2), (0.7, 3, None, 3)],
+        # probabilities .51, .23, .21, .06
+        *[(1.0, None, 0.45, 1), (1.0, None, 0.55, 2), (1.0, None, 0.9, 3), (1.0, None, 0.95, 4)],
+        # after the temperature .73, .15, .12, .01 and .38, .25, .24, .13; after top_k .69, .31 and .54, .24, .22
+        *[(0.5, None, 0.7, 1), (2.0, None, 0.7, 3), (1.0, 2, 0.6, 1), (1.0, 3, 0.6, 2)],
+    ],
 )
 def test_samples_have_the_frequencies_they_should(temperature, top_k, top_p, left):
     log_p, n = log_softmax(np.array([0.3, -1.0, 1.2, 0.4])), 40_000
