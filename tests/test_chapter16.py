@@ -8,7 +8,7 @@ from helpers import results
 
 from experiments import language_model
 from gru_lib.models.language_model import lm_init, lm_loss
-from gru_lib.models.ngram import NGram
+from gru_lib.models.ngram import KneserNey, NGram
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk
@@ -28,6 +28,32 @@ def test_the_gru_beats_every_count_and_the_elman_net_with_every_seed():
     best = min(counts.bits(row, n=n) for n in range(1, 7))
     gru, elman = ([r["validation"] for r in results(language_model, "cells", cell)] for cell in ("GRU", "Elman"))
     assert max(gru) < min(elman) and max(elman) < best < 2.2
+
+
+def test_the_mixture_is_tuned_on_validation_and_a_stopped_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    short = tuple(row[:3000] for row in language_model.tokens())
+    monkeypatch.setattr(language_model, "tokens", lambda: short)
+    monkeypatch.setattr(language_model, "counted", lambda: KneserNey(short[0], 5, english().V))
+    monkeypatch.setattr(language_model, "CHECKPOINTS", tmp_path / "some")
+    row = language_model.longer(0.2, 4, 0)
+    assert row["epochs"] == [2, 4] and len(row["curve"]) == 2 and not list((tmp_path / "some").iterdir())
+    counted = KneserNey(short[0], 5, english().V)
+    assert row["mixed"][0] <= min(row["validation"] + 0.05, counted.bits(short[1]))
+    assert row["ahead"][0] == pytest.approx(counted.bits(short[2]) - row["test"], abs=0.1)
+
+    def stops(m, tokens):
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        asked.append(1)
+        return 9.0
+
+    asked: list[int] = []
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(language_model, "lm_bits", stops)
+        language_model.longer(0.2, 4, 0)
+    again = language_model.longer(0.2, 4, 0)
+    assert again["curve"][0] == 9.0  # from the checkpoint
+    assert again | {"curve": 0} == row | {"curve": 0}
 
 
 def test_a_network_that_knows_its_text_by_heart_is_worse_than_letter_frequencies():
