@@ -1,11 +1,13 @@
 """Chapter 18: what a beam guarantees and what it does not, and where wider is worse."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from experiments import dates
 from gru_lib import results
-from gru_lib.decode import beam_search, greedy
+from gru_lib.decode import beam_search, exact_search, greedy
 from gru_lib.io import load
 from gru_lib.models.translator import translate_beam, translator_init
 from gru_lib.ops import log_softmax
@@ -59,6 +61,23 @@ def test_a_beam_is_at_least_greedy_search_if_it_holds_its_beginning():
             lost += 1
             assert tuple(found.tokens[:5].tolist()) not in asked
     assert lost > 0
+
+
+@pytest.mark.parametrize("end", [None, 0])
+def test_exact_search_extends_of_each_length_at_most_one_over_the_probability_of_greedy_search(end):
+    most = []
+    for seed in range(100):
+        step, asked = random_tree(seed), []
+
+        def noting(past, token, step=step, asked=asked):
+            asked.append(len(past))
+            return step(past, token)
+
+        g = greedy(step, (), 1, end=end, max_steps=6)
+        best, calls = exact_search(noting, (), 1, end=end, max_steps=6)
+        assert best.log_prob >= g.log_prob - 1e-12 and calls == len(asked)
+        most.append(max(Counter(asked).values()) * np.exp(g.log_prob))
+    assert max(most) <= 1 + 1e-12 and max(most) > 0.1
 
 
 def model(name, **options):
