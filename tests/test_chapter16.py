@@ -21,13 +21,33 @@ def test_a_short_training_made_anew_comes_to_the_stored_bits(cell):
     )
 
 
-def test_the_gru_beats_every_count_and_the_elman_net_with_every_seed():
+def test_both_networks_beat_the_simple_5_gram_and_lose_to_kneser_ney_with_every_seed():
     text = english()
-    counts = NGram(text.encode(text.train), 6, text.V)
-    row = text.encode(text.validation)
-    best = min(counts.bits(row, n=n) for n in range(1, 7))
+    training, validation = text.encode(text.train), text.encode(text.validation)
+    simple = NGram(training, 6, text.V)
+    best_simple = min(simple.bits(validation, n=n) for n in range(1, 7))
     gru, elman = ([r["validation"] for r in results(language_model, "cells", cell)] for cell in ("GRU", "Elman"))
-    assert max(gru) < min(elman) and max(elman) < best < 2.2
+    assert language_model.counted().bits(validation) + 0.09 < min(gru)
+    assert max(gru) < min(elman) and max(elman) < best_simple < 2.2
+
+
+def test_with_dropout_the_gru_is_even_with_kneser_ney_and_the_mixture_ahead_of_both_with_every_seed():
+    text = english()
+    validation, test = (language_model.counted().bits(text.encode(part)) for part in (text.validation, text.test))
+    rows = results(language_model, "longer")
+    assert len(rows) == 3
+    for row in rows:
+        gain, error = row["ahead"]
+        assert abs(gain) < 1.96 * error < 0.04
+        assert abs(row["validation"] - validation) < 0.03
+        assert row["mixed"][0] < min(row["validation"], validation) - 0.12
+        assert row["mixed"][1] < min(row["test"], test) - 0.12
+
+
+def test_the_rate_of_dropout_is_the_best_in_validation_of_those_tried():
+    (chosen, *_) = (r["validation"] for r in results(language_model, "longer"))
+    others = [r["validation"] for r in results(language_model, "tuning")]
+    assert len(others) == 3 and chosen < min(others)
 
 
 def test_the_mixture_is_tuned_on_validation_and_a_stopped_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
