@@ -251,7 +251,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
         translation,
         tuple((name, seed) for name in SETTINGS for seed in (range(5) if name in MORE_SEEDS else SEEDS)),
     ),
-    "weak": (weak, tuple((seed,) for seed in range(5))),
+    "weak": (weak, tuple((seed,) for seed in SEEDS)),
     "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(5))),
 }
 

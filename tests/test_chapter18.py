@@ -113,6 +113,32 @@ def test_stored_models_are_the_weak_one_and_the_one_with_cut_data():
 
 def test_wider_is_worse_where_the_data_was_cut_and_not_where_it_was_not():
     row = {(share, seed): result for share, seed, result in STORED["cut"]}
-    for seed in dates.SEEDS:
-        assert row[dates.CUT, seed]["0, 16"]["right"] < 0.5 * row[dates.CUT, seed]["0, 1"]["right"]
-        assert row[0.0, seed]["0, 16"]["empty"] == 0
+    for seed in range(5):
+        cut, whole = row[dates.CUT, seed], row[0.0, seed]
+        assert cut["0, 4"]["empty"] > 0.9 and cut["0, 16"]["right"] < 0.1 < cut["0, 1"]["right"]
+        assert whole["0, 16"]["empty"] == 0 and abs(whole["0, 16"]["right"] - whole["0, 1"]["right"]) < 0.08
+        assert whole["1, 16"]["right"] < whole["1, 1"]["right"] - 0.1
+
+
+def test_exact_search_finds_what_the_widest_beam_does_or_better_in_a_few_steps():
+    for _, _, row in STORED["cut"]:
+        assert row["exact"]["log_prob"] >= row["0, 16"]["log_prob"] - 1e-5
+        assert row["exact"]["calls"][0] < 50 and row["exact"]["calls"][1] < 400
+    for _, row in STORED["weak"]:
+        assert row["exact"]["best"] == 500 >= row["10"]["best"] > row["1"]["best"] and row["exact"]["lower"] == 0
+        assert row["calls"][1] < 11 * 10  # the steps of the decoder that a beam of 10 takes
+
+
+def test_least_risk_returns_few_empty_texts_and_is_right_far_more_often_than_one_sample():
+    for share, _, row in STORED["cut"]:
+        assert row["least risk"]["right"] > row["one sample"]["right"] + 0.2
+        assert row["least risk"]["empty"] <= (0.05 if share else 0)
+        assert row["least risk"]["right"] <= row["0, 1"]["right"]
+
+
+def test_penalties_return_fewer_empty_texts_and_only_the_mean_loses_right_answers_as_the_beam_widens():
+    for seed in range(5):
+        (row,) = (result for share, n, result in STORED["cut"] if (share, n) == (dates.CUT, seed))
+        assert row["1, 4"]["empty"] == 0 < row["GNMT, 4"]["empty"] < 0.4 < row["0, 4"]["empty"]
+        assert row["1, 16"]["right"] < row["1, 4"]["right"] - 0.15
+        assert abs(row["GNMT, 16"]["right"] - row["GNMT, 4"]["right"]) < 0.02
