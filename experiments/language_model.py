@@ -233,7 +233,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "cells": (cells, (("GRU", BEST), ("Elman", BEST)), SEEDS),
     "rates": (cells, tuple((c, r) for c in UNITS for r in (0.002, 0.008)), range(1)),
     "longer": (longer, ((MASKED, LONG),), range(3)),
-    "tuning": (longer, ((0.0, LONG), (0.1, LONG), (0.2, LONG)), range(1)),
+    "tuning": (longer, ((0.1, LONG), (0.2, LONG)), range(1)),
     "short": (short, tuple((c,) for c in UNITS), range(1)),
     "memorise": (memorise, ((),), range(3)),
     "cut": (cut, tuple((k, s) for k in (4, 16, 64) for s in ("carried", "zero")), range(3)),
