@@ -22,7 +22,15 @@ from experiments._store import chosen, decimals, make, replace
 from gru_lib import Adam, train
 from gru_lib.io import save
 from gru_lib.layers import Seq2SeqParams
-from gru_lib.models.translator import exact_match, translate, translate_beam, translator_init, translator_loss
+from gru_lib.models.translator import (
+    exact_match,
+    translate,
+    translate_beam,
+    translate_consensus,
+    translate_exact,
+    translator_init,
+    translator_loss,
+)
 from gru_lib.optim import linear_decay
 from gru_lib.results import FOLDER
 from gru_lib.tasks.dates import (
@@ -62,6 +70,8 @@ MORE_SEEDS = ("plain", "5,000 pairs", "neither")  # five seeds each
 WIDTHS = (1, 2, 3, 5, 10)
 CUT = 0.15  # share of the pairs of chapter 18 whose target is empty
 CUT_WIDTHS = (1, 2, 4, 8, 16)
+PENALTIES = {"0": (0.0, 0.0), "1": (1.0, 0.0), "GNMT": (0.6, 5.0)}  # alpha and offset
+SAMPLES = 32  # for the translation with the least risk
 WESTERN = LANGUAGES.index("es") + 1  # en, de, fr, es
 
 
@@ -143,31 +153,38 @@ def weak_model(seed: int) -> Seq2SeqParams:
 
 
 def weak(seed: int, count: int = 500) -> Row:
-    """Beams of several widths on a weak model: exact match, log-probability, and how often it is above greedy's."""
+    """Beams of several widths, and exact search, on a weak model.
+
+    For each: exact match, log-probability, how often it is above and below greedy search's, how many answers it mends
+    and spoils, and how often it is the highest there is.
+    """
     p, test = weak_model(seed), test_pairs()
     chosen = np.random.default_rng(1).choice(len(test.texts), count, replace=False)
     batch = encode(test, reverse=False)
-    row: Row = {}
-    found = {k: [beam(p, batch, n, k) for n in chosen] for k in WIDTHS}
-    greedy = np.array([best.log_prob for best in found[1]])
-    for k, best in found.items():
-        log_prob = np.array([one.log_prob for one in best])
-        right = np.array([ISO.text(one.tokens) == test.iso[n] for one, n in zip(best, chosen, strict=True)])
-        was = np.array([ISO.text(one.tokens) == test.iso[n] for one, n in zip(found[1], chosen, strict=True)])
-        row[str(k)] = {
-            "exact": right.mean(),
-            "log_prob": log_prob.mean(),
-            "higher": int((log_prob > greedy + 1e-9).sum()),
-            "lower": int((log_prob < greedy - 1e-9).sum()),
-            "mended": int((right & ~was).sum()),
-            "spoilt": int((was & ~right).sum()),
+    sources = [batch.source[: batch.source_lengths[n], n] for n in chosen]
+    searched = [translate_exact(p, source, end=ISO.end, max_steps=LONGEST + 1) for source in sources]
+    found = {str(k): [beam(p, source, k) for source in sources] for k in WIDTHS}
+    found["exact"] = [best for best, _ in searched]
+    wanted = [test.iso[n] for n in chosen]
+    log_prob = {how: np.array([one.log_prob for one in best]) for how, best in found.items()}
+    right = {how: exact_match([ISO.text(one.tokens) for one in best], wanted) for how, best in found.items()}
+    calls = [count for _, count in searched]
+    return {
+        how: {
+            "exact": right[how].mean(),
+            "log_prob": log_prob[how].mean(),
+            "higher": int((log_prob[how] > log_prob["1"] + 1e-9).sum()),
+            "lower": int((log_prob[how] < log_prob["1"] - 1e-9).sum()),
+            "mended": int((right[how] & ~right["1"]).sum()),
+            "spoilt": int((right["1"] & ~right[how]).sum()),
+            "best": int((log_prob[how] > log_prob["exact"] - 1e-9).sum()),
         }
-    return row
+        for how in found
+    } | {"calls": [int(np.median(calls)), max(calls)]}
 
 
-def beam(p: Seq2SeqParams, batch: Batch, n: int, width: int) -> Any:
-    """The best hypothesis of a beam for one source of a batch."""
-    source = batch.source[: batch.source_lengths[n], n]
+def beam(p: Seq2SeqParams, source: Any, width: int) -> Any:
+    """The best hypothesis of a beam for one source."""
     return translate_beam(p, source, width=width, end=ISO.end, max_steps=LONGEST + 1)[0]
 
 
@@ -199,21 +216,33 @@ def cut_model(share: float, seed: int, steps: int = 1000) -> Seq2SeqParams:
 
 
 def cut(share: float, seed: int, count: int = 60) -> Row:
-    """Beams of several widths, with and without length normalisation: shares of outputs that are empty, and right."""
-    p = cut_model(share, seed)
-    test = days()[1][:count]
-    all_forms = pairs(test)
+    """Shares of outputs that are empty, and right: beams of several widths with each length penalty, exact search, the
+    translation with the least risk, and the samples that it is chosen from."""
+    p, rng = cut_model(share, seed), np.random.default_rng(1000 + seed)
+    found = pairs(days()[1][:count])
+    sources = [ISO.tokens([iso])[0][:, 0] for iso in found.iso[::18]]
+    forms = [set(found.texts[18 * n : 18 * n + 3 * WESTERN]) for n in range(count)]
+    ends: Row = {"end": WRITTEN.end, "max_steps": 36}
+
+    def share_of(texts: list[str]) -> Row:
+        right = [text in known for text, known in zip(texts, forms, strict=True)]
+        return {"empty": np.mean([text == "" for text in texts]), "right": np.mean(right)}
+
+    def described(best: list[Any]) -> Row:
+        texts = [WRITTEN.text(one.tokens) for one in best]
+        return share_of(texts) | {"log_prob": np.mean([one.log_prob for one in best])}
+
     row: Row = {}
-    for alpha in (0.0, 1.0):
+    for name, (alpha, offset) in PENALTIES.items():
         for width in CUT_WIDTHS:
-            empty = right = total = 0
-            for n in range(count):
-                forms = set(all_forms.texts[18 * n : 18 * n + 3 * WESTERN])
-                source = ISO.tokens([all_forms.iso[18 * n]])[0][:, 0]
-                best = translate_beam(p, source, width=width, end=WRITTEN.end, max_steps=36, alpha=alpha)[0]
-                text = WRITTEN.text(best.tokens)
-                empty, right, total = empty + (text == ""), right + (text in forms), total + best.log_prob
-            row[f"{alpha:g}, {width}"] = {"empty": empty / count, "right": right / count, "log_prob": total / count}
+            options = {"width": width, "alpha": alpha, "offset": offset, **ends}
+            row[f"{name}, {width}"] = described([translate_beam(p, source, **options)[0] for source in sources])
+    searched = [translate_exact(p, source, **ends) for source in sources]
+    calls = [count for _, count in searched]
+    row["exact"] = described([best for best, _ in searched]) | {"calls": [int(np.median(calls)), max(calls)]}
+    drawn = [translate_consensus(p, source, rng, WRITTEN, count=SAMPLES, max_steps=36) for source in sources]
+    row["least risk"] = share_of([best for best, _ in drawn])
+    row["one sample"] = share_of([texts[0] for _, texts in drawn])
     return row
 
 
@@ -223,7 +252,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
         tuple((name, seed) for name in SETTINGS for seed in (range(5) if name in MORE_SEEDS else SEEDS)),
     ),
     "weak": (weak, tuple((seed,) for seed in SEEDS)),
-    "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in SEEDS)),
+    "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(5))),
 }
 
 

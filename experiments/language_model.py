@@ -5,7 +5,8 @@ Results are stored in ``language_model.json``. To rerun all parts or some, for a
 ``python tools/environment.py python -m experiments.language_model [PART …] [SEED …]``
 
 The part ``net`` trains one GRU as in `cells` and stores its weights, rounded to 8 bits, in
-``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be repeated alone. float32.
+``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be repeated alone. The runs of
+minutes, `longer`, leave a checkpoint in ``_build`` and go on from there if they were stopped. float32.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import base64
 import json
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ import numpy as np
 
 from experiments._store import chosen, make, seeded
 from gru_lib import Adam, Bundle, elman_init, gru_init, train
-from gru_lib.models.language_model import lm_bits, lm_init, lm_loss
+from gru_lib.models.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss
+from gru_lib.models.ngram import KneserNey
+from gru_lib.ops import log_softmax
 from gru_lib.optim import linear_decay
 from gru_lib.results import FOLDER
 from gru_lib.tasks.text import english, streams
@@ -37,6 +40,11 @@ BEST = 0.004  # the learning rate that was best for both; "rates" has the others
 N, K = 16, 64  # streams side by side, characters per piece
 CUT = 16 * 64  # characters per update in "cut"; each length K has CUT / K streams
 FEW = 10_000  # characters in "memorise"
+LONG = 40  # epochs with dropout
+MASKED = 0.05  # the rate of dropout that was best; "tuning" has the others
+HIGHEST = 12  # order of the Kneser–Ney model; the next ones gain less than 0.001 bits
+BLOCK = 1000  # characters: the differences of blocks are taken as independent
+CHECKPOINTS = Path(__file__).resolve().parents[1] / "_build" / "language_model"
 
 Row = dict[str, Any]
 Arrays = tuple[np.ndarray, ...]
@@ -72,8 +80,12 @@ def fit(
     clip_norm: float | None = 1.0,
     evaluate: Callable[[Any], dict[str, float]] | None = None,
     every: int = 1,
+    **kept: Any,
 ) -> History:
-    """Train `m` in place with a learning rate that falls linearly to 0; evaluate every few epochs."""
+    """Train `m` in place with a learning rate that falls linearly to 0; evaluate every few epochs.
+
+    `kept` is `train`'s `checkpoint` and `rng`.
+    """
     chunks = Chunks(*streams(characters, n), k)
     epoch = -(-len(chunks.xs) // k)
     steps = max(1, round(epochs * epoch))
@@ -88,6 +100,7 @@ def fit(
         evaluate=evaluate,
         every=every * epoch,
         progress=False,
+        **kept,
     )
 
 
@@ -102,6 +115,67 @@ def cells(cell: str, lr: float, seed: int, epochs: float = EPOCHS) -> Row:
         "training": lm_bits(m, training[: len(validation)]),
         "test": lm_bits(m, test),
     }
+
+
+@cache
+def counted() -> KneserNey:
+    """The n-gram model beside which `longer` stands."""
+    return KneserNey(tokens()[0], HIGHEST, english().V)
+
+
+def probabilities(m: Bundle, row: np.ndarray) -> np.ndarray:
+    """Of each token of a row but the first, all read in one stream."""
+    xs, ys = streams(row, 1)
+    parts, state = [], None
+    for start in range(0, len(xs), 1000):
+        logits, state = lm_logits(m, xs[start : start + 1000], state)
+        parts.append(np.take_along_axis(log_softmax(logits.astype(float)), ys[start : start + 1000, :, None], axis=2))
+    return np.exp(np.concatenate(parts))[:, 0, 0]
+
+
+def longer(rate: float, epochs: int, seed: int) -> Row:
+    """A GRU with variational dropout beside Kneser–Ney, and both mixed.
+
+    The weight of the GRU in the mixture is chosen on validation. "ahead" is by how many bits it is better than
+    Kneser–Ney on the test text, and the standard error of that over its blocks.
+    """
+    m = network(np.random.default_rng(seed), "GRU")
+    training, validation, test = tokens()
+    rng = np.random.default_rng(1000 + seed)
+    CHECKPOINTS.mkdir(parents=True, exist_ok=True)
+    checkpoint = CHECKPOINTS / f"longer-{rate}-{epochs}-{seed}.npz"
+    history = fit(
+        m,
+        training,
+        epochs=epochs,
+        loss=partial(lm_loss, dropout=LMDropout(rng, rate, "variational") if rate else None),
+        evaluate=lambda p: {"bits": lm_bits(p, validation)},
+        every=2,
+        checkpoint=checkpoint,
+        rng=rng,
+    )
+    steps, curve = history.curve("bits")
+    p = {part: probabilities(m, row) for part, row in (("validation", validation), ("test", test))}
+    q = {part: counted().probabilities(row)[1:] for part, row in (("validation", validation), ("test", test))}
+    mixed = {
+        weight: -np.log2(weight * p["validation"] + (1 - weight) * q["validation"]).mean()
+        for weight in np.linspace(0, 1, 21).round(2).tolist()
+    }
+    weight = min(mixed, key=mixed.__getitem__)
+    gain = np.log2(p["test"] / q["test"])
+    blocks = gain[: len(gain) // BLOCK * BLOCK].reshape(-1, BLOCK).mean(axis=1)
+    row = {
+        "epochs": [round(2 * step / steps[0]) for step in steps],
+        "curve": curve,
+        "validation": curve[-1],
+        "training": lm_bits(m, training[: len(validation)]),
+        "test": lm_bits(m, test),
+        "weight": weight,
+        "mixed": [mixed[weight], -np.log2(weight * p["test"] + (1 - weight) * q["test"]).mean()],
+        "ahead": [blocks.mean(), blocks.std(ddof=1) / len(blocks) ** 0.5],
+    }
+    checkpoint.unlink()
+    return row
 
 
 def short(cell: str, seed: int) -> Row:
@@ -158,6 +232,8 @@ def clip(cell: str, limit: str, seed: int, epochs: float = 2) -> Row:
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "cells": (cells, (("GRU", BEST), ("Elman", BEST)), SEEDS),
     "rates": (cells, tuple((c, r) for c in UNITS for r in (0.002, 0.008)), range(1)),
+    "longer": (longer, ((MASKED, LONG),), range(3)),
+    "tuning": (longer, ((0.1, LONG), (0.2, LONG)), range(1)),
     "short": (short, tuple((c,) for c in UNITS), range(1)),
     "memorise": (memorise, ((),), range(3)),
     "cut": (cut, tuple((k, s) for k in (4, 16, 64) for s in ("carried", "zero")), range(3)),

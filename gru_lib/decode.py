@@ -1,4 +1,4 @@
-"""From next-token probabilities to whole sequences: greedy, sampled, or by beam search.
+"""From next-token probabilities to whole sequences: greedy, sampled, by beam search, or by exact search.
 
 Everything here takes a function ``step(state, token) -> log_probs, state``. The state may be anything; since a step
 makes a new one and leaves the old one alone, hypotheses branch for free. A `step` that returns another shape, NaN, or
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gru_lib._core.checks import check_instance, check_int, check_number
 
-__all__ = ["Decoded", "Hypothesis", "beam_search", "greedy", "sample"]
+__all__ = ["Decoded", "Hypothesis", "beam_search", "exact_search", "greedy", "sample"]
 
 Array = NDArray[Any]
 Step = Callable[[Any, Any], tuple[Array, Any]]
@@ -34,7 +34,7 @@ class Hypothesis(NamedTuple):
 
     tokens: tuple[int, ...]  # without the start, with the end
     log_prob: float
-    score: float  # log_prob / length^alpha
+    score: float  # log_prob, normalised for its length
     ended: bool  # whether it has the end token; otherwise max_steps cut it off
 
 
@@ -67,8 +67,9 @@ def sample(
     max_steps: int,
     temperature: float = 1.0,
     top_k: int | None = None,
+    top_p: float | None = None,
 ) -> Decoded:
-    """Draw every token from p^(1/temperature), renormalised over the `top_k` most likely ones.
+    """Draw every token from p^(1/temperature), renormalised over the tokens that `top_k` and `top_p` leave possible.
 
     Adding independent Gumbel noise to log p/temperature and taking the largest is such a draw. So one call of `rng`
     serves the whole batch, and no probability underflows.
@@ -80,16 +81,24 @@ def sample(
     temperature
         Above 0. Near 0 the result is `greedy`'s, 1 is the model, and higher is more even.
     top_k
-        How many tokens stay possible; None for all.
+        How many tokens stay possible, the most likely ones; None for all.
+    top_p
+        Nucleus sampling: only the fewest most likely tokens stay possible whose probabilities, after the temperature
+        and `top_k`, sum to at least `top_p`, in (0, 1); None for all.
 
     Returns
     -------
     Decoded
         `log_prob` is the model's own, whatever the temperature.
+
+    Notes
+    -----
+    Chapter 16. `top_k`: Fan et al. (2018), arXiv:1805.04833; `top_p`: Holtzman et al. (2020), arXiv:1904.09751.
     """
     check_instance("sample", "rng", rng, np.random.Generator)
     temperature = check_number("sample", "temperature", temperature, above=0)
     top_k = None if top_k is None else check_int("sample", "top_k", top_k)
+    top_p = None if top_p is None else check_number("sample", "top_p", top_p, above=0, below=1)
 
     def noisy(log_probs: Array) -> Array:
         a = log_probs / temperature
@@ -97,6 +106,12 @@ def sample(
             low = np.argpartition(a, -top_k, axis=-1)[..., :-top_k]
             a = a.copy()
             np.put_along_axis(a, low, -np.inf, axis=-1)
+        if top_p is not None:
+            order = np.argsort(-a, axis=-1)
+            p = np.exp(np.take_along_axis(a, order, axis=-1) - a.max(axis=-1, keepdims=True))
+            before = np.cumsum(p, axis=-1) - p
+            enough = before >= top_p * p.sum(axis=-1, keepdims=True)  # without this token
+            a = np.where(np.take_along_axis(enough, np.argsort(order, axis=-1), axis=-1), -np.inf, a)
         return a + rng.gumbel(size=a.shape)
 
     return _run("sample", step, state, start, end, max_steps, noisy)
@@ -139,13 +154,14 @@ def beam_search(
     end: int | None,
     max_steps: int,
     alpha: float = 0.0,
+    offset: float = 0.0,
     pick: Callable[[Any, Array], Any] | None = None,
 ) -> list[Hypothesis]:
     """Search for the sequence with the highest score, keeping the `width` most likely beginnings at every step.
 
     ::
 
-        score = Σ_t log p(token_t | tokens before) / length^alpha
+        score = Σ_t log p(token_t | tokens before) / ((offset + length) / (offset + 1))^alpha
 
     Every log-probability is below 0, so with alpha = 0 short sequences win; alpha = 1 is the mean per token.
 
@@ -160,6 +176,8 @@ def beam_search(
         search.
     alpha
         Length normalisation, at least 0.
+    offset
+        At least 0; 5 is the length penalty of GNMT. The larger, the less two short lengths differ.
     pick
         ``pick(state, rows) -> state``, the given rows of a batch's state, such as
         ``lambda state, rows: map_state(lambda a: a[rows], state)``. Then `step` is called once for all beginnings
@@ -172,14 +190,17 @@ def beam_search(
 
     Notes
     -----
-    Chapter 18. Graves (2012), arXiv:1211.3711, for the search; dividing by length^alpha as in Cho et al. (2014),
-    arXiv:1409.1259 (alpha = 1).
+    Chapter 18. The search is that of Lowerre (1976); dividing by the length as in Cho et al. (2014), arXiv:1409.1259;
+    the offset of 5 as in Wu et al. (2016), arXiv:1609.08144.
     """
     where = "beam_search"
     if _check(where, start, end, max_steps).ndim:
         raise ValueError(f"{where}: start must be one token; got {np.shape(start)}. Search for one sequence at a time.")
     width, max_steps = check_int(where, "width", width), check_int(where, "max_steps", max_steps)
-    alpha = check_number(where, "alpha", alpha, least=0)
+    alpha, offset = check_number(where, "alpha", alpha, least=0), check_number(where, "offset", offset, least=0)
+
+    def norm(length: int) -> float:
+        return ((offset + length) / (offset + 1)) ** alpha
 
     def expand(live: list[tuple[float, tuple[int, ...], Any]]) -> list[tuple[Array, Any]]:
         """log_probs after each beginning, and its state: the state itself, or its row in the batch."""
@@ -202,14 +223,64 @@ def beam_search(
         for rank, (log_prob, tokens, after) in enumerate(candidates):
             ended = end is not None and tokens[-1] == end
             if (ended or length == max_steps) and rank < width:
-                done.append(Hypothesis(tokens, log_prob, log_prob / length**alpha, ended))
+                done.append(Hypothesis(tokens, log_prob, log_prob / norm(length), ended))
             elif not ended and len(live) < width:
                 live.append((log_prob, tokens, after))
         done = sorted(done, key=lambda d: -d.score)[:width]
         # Each further token can only lower log_prob; the best case is that it costs nothing, up to the greatest length.
-        if not live or (len(done) == width and live[0][0] / max_steps**alpha <= done[-1].score):
+        if not live or (len(done) == width and live[0][0] / norm(max_steps) <= done[-1].score):
             break
     return done
+
+
+def exact_search(
+    step: Step, state: Any, start: int, *, end: int | None, max_steps: int, least: float = -np.inf
+) -> tuple[Hypothesis | None, int]:
+    """Find the likeliest sequence, depth first, leaving out every beginning that is no likelier than the best so far.
+
+    Nothing is lost by that: every further token only lowers the log-probability.
+
+    Parameters
+    ----------
+    step, state, start, end, max_steps
+        As in `greedy`, for one sequence.
+    least
+        A log-probability that some sequence is known to reach, such as that of a beam: only what is above it is looked
+        for, which is faster.
+
+    Returns
+    -------
+    Hypothesis or None
+        The likeliest sequence, or None if there is none above `least`.
+    int
+        How many beginnings were extended, the empty one included: calls of `step`.
+
+    Notes
+    -----
+    Chapter 18. Stahlberg & Byrne (2019), arXiv:1908.10090.
+    """
+    where = "exact_search"
+    if _check(where, start, end, max_steps).ndim:
+        raise ValueError(f"{where}: start must be one token; got {np.shape(start)}. Search for one sequence at a time.")
+    max_steps = check_int(where, "max_steps", max_steps)
+    best, calls = None, 0
+    waiting: list[tuple[float, tuple[int, ...], Any]] = [(0.0, (), state)]
+    while waiting:
+        log_prob, tokens, before = waiting.pop()
+        if log_prob <= least:
+            continue
+        log_probs, after = step(before, tokens[-1] if tokens else start)
+        log_probs, calls = _check_log_probs(where, log_probs, (), np.True_), calls + 1
+        for k in np.argsort(log_probs, kind="stable").tolist():  # the likeliest is put last and so taken first
+            total, grown = log_prob + float(log_probs[k]), (*tokens, k)
+            if total <= least:
+                continue
+            ended = k == end
+            if ended or len(grown) == max_steps:
+                best, least = Hypothesis(grown, total, total, ended), total
+            else:
+                waiting.append((total, grown, after))
+    return best, calls
 
 
 def _check(where: str, start: ArrayLike, end: int | None, max_steps: int) -> Array:

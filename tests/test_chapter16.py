@@ -8,7 +8,7 @@ from helpers import results
 
 from experiments import language_model
 from gru_lib.models.language_model import lm_init, lm_loss
-from gru_lib.models.ngram import NGram
+from gru_lib.models.ngram import KneserNey, NGram
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk
@@ -21,13 +21,59 @@ def test_a_short_training_made_anew_comes_to_the_stored_bits(cell):
     )
 
 
-def test_the_gru_beats_every_count_and_the_elman_net_with_every_seed():
+def test_both_networks_beat_the_simple_5_gram_and_lose_to_kneser_ney_with_every_seed():
     text = english()
-    counts = NGram(text.encode(text.train), 6, text.V)
-    row = text.encode(text.validation)
-    best = min(counts.bits(row, n=n) for n in range(1, 7))
+    training, validation = text.encode(text.train), text.encode(text.validation)
+    simple = NGram(training, 6, text.V)
+    best_simple = min(simple.bits(validation, n=n) for n in range(1, 7))
     gru, elman = ([r["validation"] for r in results(language_model, "cells", cell)] for cell in ("GRU", "Elman"))
-    assert max(gru) < min(elman) and max(elman) < best < 2.2
+    assert language_model.counted().bits(validation) + 0.09 < min(gru)
+    assert max(gru) < min(elman) and max(elman) < best_simple < 2.2
+
+
+def test_with_dropout_the_gru_is_even_with_kneser_ney_and_the_mixture_ahead_of_both_with_every_seed():
+    text = english()
+    validation, test = (language_model.counted().bits(text.encode(part)) for part in (text.validation, text.test))
+    rows = results(language_model, "longer")
+    assert len(rows) == 3
+    for row in rows:
+        gain, error = row["ahead"]
+        assert abs(gain) < 1.96 * error < 0.05
+        assert abs(row["validation"] - validation) < 0.03
+        assert row["mixed"][0] < min(row["validation"], validation) - 0.12
+        assert row["mixed"][1] < min(row["test"], test) - 0.12
+
+
+def test_the_rate_of_dropout_is_the_best_in_validation_of_those_tried():
+    (chosen, *_) = (r["validation"] for r in results(language_model, "longer"))
+    others = [r["validation"] for r in results(language_model, "tuning")]
+    assert len(others) == 2 and chosen < min(others)
+
+
+def test_the_mixture_is_tuned_on_validation_and_a_stopped_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    short = tuple(row[:3000] for row in language_model.tokens())
+    monkeypatch.setattr(language_model, "tokens", lambda: short)
+    monkeypatch.setattr(language_model, "counted", lambda: KneserNey(short[0], 5, english().V))
+    monkeypatch.setattr(language_model, "CHECKPOINTS", tmp_path / "some")
+    row = language_model.longer(0.2, 4, 0)
+    assert row["epochs"] == [2, 4] and len(row["curve"]) == 2 and not list((tmp_path / "some").iterdir())
+    counted = KneserNey(short[0], 5, english().V)
+    assert row["mixed"][0] <= min(row["validation"] + 0.05, counted.bits(short[1]))
+    assert row["ahead"][0] == pytest.approx(counted.bits(short[2]) - row["test"], abs=0.1)
+
+    def stops(m, tokens):
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        asked.append(1)
+        return 9.0
+
+    asked: list[int] = []
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(language_model, "lm_bits", stops)
+        language_model.longer(0.2, 4, 0)
+    again = language_model.longer(0.2, 4, 0)
+    assert again["curve"][0] == 9.0  # from the checkpoint
+    assert again | {"curve": 0} == row | {"curve": 0}
 
 
 def test_a_network_that_knows_its_text_by_heart_is_worse_than_letter_frequencies():

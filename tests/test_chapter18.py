@@ -1,11 +1,13 @@
 """Chapter 18: what a beam guarantees and what it does not, and where wider is worse."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from experiments import dates
 from gru_lib import results
-from gru_lib.decode import beam_search, greedy
+from gru_lib.decode import beam_search, exact_search, greedy
 from gru_lib.io import load
 from gru_lib.models.translator import translate_beam, translator_init
 from gru_lib.ops import log_softmax
@@ -61,6 +63,23 @@ def test_a_beam_is_at_least_greedy_search_if_it_holds_its_beginning():
     assert lost > 0
 
 
+@pytest.mark.parametrize("end", [None, 0])
+def test_exact_search_extends_of_each_length_at_most_one_over_the_probability_of_greedy_search(end):
+    most = []
+    for seed in range(100):
+        step, asked = random_tree(seed), []
+
+        def noting(past, token, step=step, asked=asked):
+            asked.append(len(past))
+            return step(past, token)
+
+        g = greedy(step, (), 1, end=end, max_steps=6)
+        best, calls = exact_search(noting, (), 1, end=end, max_steps=6)
+        assert best.log_prob >= g.log_prob - 1e-12 and calls == len(asked)
+        most.append(max(Counter(asked).values()) * np.exp(g.log_prob))
+    assert max(most) <= 1 + 1e-12 and max(most) > 0.1
+
+
 def model(name, **options):
     p = translator_init(np.random.default_rng(0), dates.E, dates.H, **options)
     load(results.path(f"dates_{name}"), p)
@@ -107,6 +126,32 @@ def test_greedy_search_made_anew_on_the_stored_model_does_as_stored():
 
 def test_wider_is_worse_where_the_data_was_cut_and_not_where_it_was_not():
     row = {(share, seed): result for share, seed, result in STORED["cut"]}
-    for seed in dates.SEEDS:
-        assert row[dates.CUT, seed]["0, 16"]["right"] < 0.5 * row[dates.CUT, seed]["0, 1"]["right"]
-        assert row[0.0, seed]["0, 16"]["empty"] == 0
+    for seed in range(5):
+        cut, whole = row[dates.CUT, seed], row[0.0, seed]
+        assert cut["0, 4"]["empty"] > 0.9 and cut["0, 16"]["right"] < 0.1 < cut["0, 1"]["right"]
+        assert whole["0, 16"]["empty"] == 0 and abs(whole["0, 16"]["right"] - whole["0, 1"]["right"]) < 0.08
+        assert whole["1, 16"]["right"] < whole["1, 1"]["right"] - 0.1
+
+
+def test_exact_search_finds_what_the_widest_beam_does_or_better_in_a_few_steps():
+    for _, _, row in STORED["cut"]:
+        assert row["exact"]["log_prob"] >= row["0, 16"]["log_prob"] - 1e-5
+        assert row["exact"]["calls"][0] < 50 and row["exact"]["calls"][1] < 400
+    for _, row in STORED["weak"]:
+        assert row["exact"]["best"] == 500 >= row["10"]["best"] > row["1"]["best"] and row["exact"]["lower"] == 0
+        assert row["calls"][1] < 11 * 10  # the steps of the decoder that a beam of 10 takes
+
+
+def test_least_risk_returns_few_empty_texts_and_is_right_far_more_often_than_one_sample():
+    for share, _, row in STORED["cut"]:
+        assert row["least risk"]["right"] > row["one sample"]["right"] + 0.2
+        assert row["least risk"]["empty"] <= (0.05 if share else 0)
+        assert row["least risk"]["right"] <= row["0, 1"]["right"]
+
+
+def test_penalties_return_fewer_empty_texts_and_only_the_mean_loses_right_answers_as_the_beam_widens():
+    for seed in range(5):
+        (row,) = (result for share, n, result in STORED["cut"] if (share, n) == (dates.CUT, seed))
+        assert row["1, 4"]["empty"] == 0 < row["GNMT, 4"]["empty"] < 0.4 < row["0, 4"]["empty"]
+        assert row["1, 16"]["right"] < row["1, 4"]["right"] - 0.15
+        assert abs(row["GNMT, 16"]["right"] - row["GNMT, 4"]["right"]) < 0.02

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gru_lib import log_softmax
-from gru_lib.decode import beam_search, greedy, sample
+from gru_lib.decode import beam_search, exact_search, greedy, sample
 
 V, END = 4, 0
 
@@ -78,6 +78,51 @@ def reference_beam(step, width, max_steps, alpha):
     return sorted(done, key=lambda h: -h.score)[:width]
 
 
+@pytest.mark.parametrize("end", [None, END])
+def test_exact_search_finds_the_likeliest_of_all_sequences_from_fewer_beginnings(end):
+    calls, all_beginnings = [], {None: 1 + 4 + 16 + 64, END: 1 + 3 + 9 + 27}[end]
+    for seed in range(50):
+        step, T = tree(seed), 4
+        (known,) = beam_search(step, (), 1, width=V**T, end=end, max_steps=T)[:1]
+        best, count = exact_search(step, (), 1, end=end, max_steps=T)
+        assert best == known
+        if end == END:
+            assert best.log_prob == pytest.approx(max(every_sequence(step, 1, T).values()), rel=1e-12)
+        calls.append(count)
+    assert max(calls) < all_beginnings and np.mean(calls) < 0.5 * all_beginnings
+
+
+def test_exact_search_extends_only_beginnings_likelier_than_what_is_known():
+    for seed in range(50):
+        step, asked = tree(seed), []
+
+        def noting(past, token, step=step, asked=asked):
+            asked.append((past, token))
+            return step(past, token)
+
+        (beam,) = beam_search(step, (), 1, width=2, end=END, max_steps=6)[:1]
+        best, count = exact_search(noting, (), 1, end=END, max_steps=6, least=beam.log_prob - 1e-12)
+        assert best.log_prob >= beam.log_prob and count == len(asked) == len(set(asked))
+        assert count <= exact_search(step, (), 1, end=END, max_steps=6)[1]
+        assert exact_search(step, (), 1, end=END, max_steps=6, least=best.log_prob)[0] is None
+        for past, token in asked:
+            total, before = 0.0, ()
+            for t, then in itertools.pairwise((*past, token)):
+                log_probs, before = step(before, t)
+                total += log_probs[then]
+            assert total > beam.log_prob - 1e-9
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+def test_the_length_penalty_has_an_offset(offset):
+    alpha = 0.6
+    for seed in range(5):
+        found = beam_search(tree(seed), (), 1, width=V**4, end=END, max_steps=4, alpha=alpha, offset=offset)
+        scores = {h.tokens: h.log_prob / ((offset + len(h.tokens)) / (offset + 1)) ** alpha for h in found}
+        assert [h.tokens for h in found] == sorted(scores, key=lambda tokens: -scores[tokens])
+        np.testing.assert_allclose([h.score for h in found], [scores[h.tokens] for h in found], rtol=1e-12)
+
+
 def test_a_beam_of_one_is_greedy():
     for seed in range(20):
         step = tree(seed)
@@ -147,8 +192,17 @@ def test_without_an_end_token_every_sequence_has_max_steps_tokens():
     assert len(found) == V**3 and not any(h.ended for h in found)
 
 
-@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, None), (0.5, None), (2.0, None), (1.0, 2), (0.7, 3)])
-def test_samples_have_the_frequencies_they_should(temperature, top_k):
+@pytest.mark.parametrize(
+    ("temperature", "top_k", "top_p", "left"),
+    [
+        *[(1.0, None, None, 4), (0.5, None, None, 4), (2.0, None, None, 4), (1.0, 2, None, 2), (0.7, 3, None, 3)],
+        # probabilities .51, .23, .21, .06
+        *[(1.0, None, 0.45, 1), (1.0, None, 0.55, 2), (1.0, None, 0.9, 3), (1.0, None, 0.95, 4)],
+        # after the temperature .73, .15, .12, .01 and .38, .25, .24, .13; after top_k .69, .31 and .54, .24, .22
+        *[(0.5, None, 0.7, 1), (2.0, None, 0.7, 3), (1.0, 2, 0.6, 1), (1.0, 3, 0.6, 2)],
+    ],
+)
+def test_samples_have_the_frequencies_they_should(temperature, top_k, top_p, left):
     log_p, n = log_softmax(np.array([0.3, -1.0, 1.2, 0.4])), 40_000
     found = sample(
         lambda state, tokens: (np.tile(log_p, (n, 1)), None),
@@ -159,10 +213,10 @@ def test_samples_have_the_frequencies_they_should(temperature, top_k):
         max_steps=1,
         temperature=temperature,
         top_k=top_k,
+        top_p=top_p,
     )
     p = np.exp(log_p / temperature)
-    if top_k:
-        p[np.argsort(p)[: V - top_k]] = 0
+    p[np.argsort(p)[: V - left]] = 0
     p /= p.sum()
     seen = np.bincount(found.tokens[:, 0], minlength=V) / n
     assert (np.abs(seen - p) <= 5 * np.sqrt(p * (1 - p) / n)).all()
@@ -170,9 +224,29 @@ def test_samples_have_the_frequencies_they_should(temperature, top_k):
     np.testing.assert_allclose(found.log_prob, log_p[found.tokens[:, 0]])
 
 
+def test_the_nucleus_of_each_row_is_its_own():
+    log_p = log_softmax(np.random.default_rng(0).normal(size=(30, 7)) * 2)
+    drawn = [
+        sample(
+            lambda state, tokens: (log_p, None),
+            None,
+            np.zeros(30, int),
+            np.random.default_rng(seed),
+            end=None,
+            max_steps=1,
+            top_p=0.8,
+        ).tokens[:, 0]
+        for seed in range(400)
+    ]
+    for row, seen in zip(np.exp(log_p), np.transpose(drawn), strict=True):
+        order = np.argsort(-row)
+        nucleus = order[: 1 + int((np.cumsum(row[order]) < 0.8).sum())]
+        assert set(seen) == set(nucleus)
+
+
 def test_top_one_and_low_temperature_are_greedy_and_a_seed_gives_the_same_draws():
     best = greedy(tree(3), (), 1, end=END, max_steps=8)
-    for options in ({"top_k": 1}, {"temperature": 1e-6}):
+    for options in ({"top_k": 1}, {"temperature": 1e-6}, {"top_p": 1e-6}):
         found = sample(tree(3), (), 1, np.random.default_rng(0), end=END, max_steps=8, **options)
         np.testing.assert_array_equal(found.tokens, best.tokens)
     draws = [sample(tree(3), (), 1, np.random.default_rng(5), end=None, max_steps=20).tokens for _ in range(2)]
@@ -204,5 +278,14 @@ def test_wrong_arguments_and_steps_are_named():
         beam_search(gives([0.0]), None, 1, width=0, **good)
     with pytest.raises(ValueError, match="alpha must be >= 0"):
         beam_search(gives([0.0]), None, 1, width=1, alpha=-1, **good)
+    with pytest.raises(ValueError, match="offset must be >= 0"):
+        beam_search(gives([0.0]), None, 1, width=1, offset=-1, **good)
+    for top_p in (0, 1):
+        with pytest.raises(ValueError, match=f"top_p must be > 0 and < 1; got {top_p}"):
+            sample(gives([0.0]), None, 1, rng, top_p=top_p, **good)
+    with pytest.raises(ValueError, match="exact_search: start must be one token"):
+        exact_search(gives([0.0]), None, np.array([1, 2]), **good)
+    with pytest.raises(ValueError, match="exact_search: step must return log-probabilities"):
+        exact_search(gives([0.4, 0.6]), None, 1, **good)
     with pytest.raises(TypeError, match="rng must be a Generator"):
         sample(gives([0.0]), None, 1, 0, **good)

@@ -5,7 +5,16 @@ import pytest
 from helpers import check_loss
 
 from gru_lib import lstm_init
-from gru_lib.models.translator import exact_match, translate, translate_beam, translator_init, translator_loss
+from gru_lib.models.translator import (
+    exact_match,
+    shared_pairs,
+    translate,
+    translate_beam,
+    translate_consensus,
+    translate_exact,
+    translator_init,
+    translator_loss,
+)
 from gru_lib.tasks.dates import ISO, WRITTEN, encode, flip, pairs, split_days
 
 FOUND = pairs(split_days(3)[1])
@@ -27,6 +36,33 @@ def test_translating_in_parts_changes_nothing():
     parts = translate(p, batch, end=ISO.end, max_steps=6, rows=7)
     np.testing.assert_array_equal(whole.tokens, parts.tokens)
     np.testing.assert_allclose(whole.log_prob, parts.log_prob, rtol=1e-12)
+
+
+def test_exact_search_finds_what_a_beam_as_wide_as_all_beginnings_does():
+    p, batch = model(), encode(FOUND)
+    for n, length in enumerate(batch.source_lengths[:5]):
+        source = batch.source[:length, n]
+        (known, *_) = translate_beam(p, source, width=ISO.size**3, end=ISO.end, max_steps=3)
+        best, calls = translate_exact(p, source, end=ISO.end, max_steps=3)
+        assert best.tokens == known.tokens and calls <= 1 + ISO.size + ISO.size**2
+        assert best.log_prob == pytest.approx(known.log_prob, rel=1e-12)
+
+
+def test_shared_pairs_by_hand():
+    assert shared_pairs("abcd", "abcd") == shared_pairs("", "") == 1
+    assert shared_pairs("abcd", "xbcy") == pytest.approx(2 * 1 / 6)
+    assert shared_pairs("aaa", "aa") == pytest.approx(2 * 1 / 3)
+    assert shared_pairs("ab", "") == shared_pairs("ab", "cd") == 0
+
+
+def test_the_consensus_is_the_sample_that_agrees_most_with_the_others():
+    p = model()
+    source = encode(FOUND).source[:3, 0]
+    best, texts = translate_consensus(p, source, np.random.default_rng(0), ISO, count=20, max_steps=4)
+    again, _ = translate_consensus(p, source, np.random.default_rng(0), ISO, count=20, max_steps=4)
+    agreement = {text: np.mean([shared_pairs(text, other) for other in texts]) for text in texts}
+    assert len(texts) == 20 and len(agreement) > 5
+    assert best == again and agreement[best] == max(agreement.values()) > min(agreement.values())
 
 
 def test_a_beam_of_one_translates_as_greedy_does():

@@ -1,15 +1,18 @@
-"""n-gram models: the next token by counting, the baseline of chapter 16."""
+"""n-gram models: the next token by counting, the baselines of chapter 16."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gru_lib._core.checks import check_int, check_number
 
-__all__ = ["NGram"]
+__all__ = ["KneserNey", "NGram"]
+
+Counts = NDArray[np.int64]
 
 
 class NGram:
@@ -42,7 +45,7 @@ class NGram:
     def __init__(self, tokens: ArrayLike, n: int, V: int, *, discount: float = 0.75) -> None:
         self.n, self.V = check_int("NGram", "n", n), check_int("NGram", "V", V)
         self.discount = check_number("NGram", "discount", discount, above=0, below=1)
-        row = self._row("NGram", tokens)
+        row = tuple(_row("NGram", tokens, self.V).tolist())
         self.counts: list[defaultdict[tuple[int, ...], Counter[int]]] = []
         for k in range(self.n):
             follows: defaultdict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
@@ -51,17 +54,9 @@ class NGram:
             self.counts.append(follows)
         self._totals = [{u: c.total() for u, c in follows.items()} for follows in self.counts]
 
-    def _row(self, where: str, tokens: ArrayLike) -> tuple[int, ...]:
-        array = np.asarray(tokens)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise TypeError(f"{where}: tokens must be a row of integers; got {array.dtype} of shape {array.shape}.")
-        if array.size and (array.min() < 0 or array.max() >= self.V):
-            raise ValueError(f"{where}: tokens must lie in 0..{self.V - 1}; got {array.min()}..{array.max()}.")
-        return tuple(array.tolist())
-
     def probability(self, token: int, context: ArrayLike, *, n: int | None = None) -> float:
         """Return p(token | context); with n, under the model of that smaller order."""
-        row = self._row("NGram.probability", np.asarray(context, np.int64))
+        row = tuple(_row("NGram.probability", np.asarray(context, np.int64), self.V).tolist())
         return self._probability(token, row, self.n if n is None else n)
 
     def _probability(self, token: int, context: tuple[int, ...], n: int) -> float:
@@ -77,11 +72,126 @@ class NGram:
 
     def bits(self, tokens: ArrayLike, *, n: int | None = None) -> float:
         """Return the bits per token of a text; with n, under the model of that smaller order."""
-        n = self.n if n is None else check_int("NGram.bits", "n", n)
-        if n > self.n:
-            raise ValueError(f"NGram.bits: n must be at most {self.n}, what was counted; got {n}.")
-        row = self._row("NGram.bits", tokens)
+        n = _order("NGram.bits", n, self.n)
+        row = tuple(_row("NGram.bits", tokens, self.V).tolist())
         p: NDArray[np.float64] = np.array(
             [self._probability(token, row[max(0, i - n + 1) : i], n) for i, token in enumerate(row)]
         )
         return float(-np.log2(p).mean())
+
+
+class KneserNey:
+    """Interpolated modified Kneser–Ney: the n-gram model to beat.
+
+    ::
+
+        p_0(c)     = 1/V
+        p_k(c | u) = (a(u c) − D(a(u c)) + Σ_c D(a(u c)) · p_{k−1}(c | u′)) / Σ_c a(u c)
+
+    It is `NGram` with two changes. The discount D depends on the count: D_1, D_2, D_3 for counts 1, 2, and 3 or more,
+    for each k from its numbers of counts n_1 … n_4. And only the highest order, k = n, counts occurrences; below it
+    a(u c) is in how many different contexts u c occurred, the number of different tokens before it. For what a shorter
+    context is asked for is what the longer one has not seen.
+
+    Parameters
+    ----------
+    tokens : integers (L,), in 0..V−1
+        The training text.
+    n : int
+        Highest order; models of smaller order are in it too.
+    V : int
+        Number of tokens.
+
+    Notes
+    -----
+    Chapters 16 and 19. Chen & Goodman (1999), after Kneser & Ney (1995). Where the numbers of counts give no discount
+    or one below 0, as in very small texts, it is 0.5, 1, 1.5.
+    """
+
+    def __init__(self, tokens: ArrayLike, n: int, V: int) -> None:
+        self.n, self.V = check_int("KneserNey", "n", n), check_int("KneserNey", "V", V)
+        row = _row("KneserNey", tokens, self.V)
+        if len(row) < self.n:
+            raise ValueError(f"KneserNey: tokens must be at least n = {self.n}; got {len(row)}.")
+        # A string of k tokens is known by its number: the place of (number of its first k − 1, last token) in _keys[k].
+        self._keys: list[Counts] = [np.zeros(1, np.int64)]
+        self._occurrences: list[_Level] = []
+        self._contexts: list[_Level] = []
+        ends = np.zeros(len(row) + 1, np.int64)  # number of the string of k tokens before each place; −1 for none
+        for k in range(1, self.n + 1):
+            place = np.flatnonzero(ends[:-1] >= 0)
+            keys, first, numbers, count = np.unique(
+                ends[place] * self.V + row[place], return_index=True, return_inverse=True, return_counts=True
+            )
+            if k > 1:  # each different string of k tokens is one context of its last k − 1
+                before = np.bincount(ends[place[first] + 1], minlength=len(self._keys[-1]))
+                self._contexts.append(self._level(before))
+            self._keys.append(keys)
+            self._occurrences.append(self._level(count))
+            ends = np.full(len(row) + 1, -1)
+            ends[place + 1] = numbers
+
+    def _level(self, a: Counts) -> _Level:
+        """Discounts of the counts `a`, of the strings numbered last."""
+        n1, n2, n3, n4 = (int((a == count).sum()) for count in (1, 2, 3, 4))
+        D = np.array([0, 0.5, 1, 1.5])
+        if min(n1, n2, n3) > 0:
+            Y = n1 / (n1 + 2 * n2)
+            found = np.array([0, 1 - 2 * Y * n2 / n1, 2 - 3 * Y * n3 / n2, 3 - 4 * Y * n4 / n3])
+            D = np.where(found >= 0, found, D)
+        taken = D[np.minimum(a, 3)]
+        u, contexts = self._keys[-1] // self.V, len(self._keys[-2])
+        return _Level(a - taken, np.bincount(u, taken, contexts), np.bincount(u, a, contexts))
+
+    def probability(self, token: int, context: ArrayLike, *, n: int | None = None) -> float:
+        """Return p(token | context); with n, under the model of that smaller order."""
+        row = np.append(np.asarray(context, np.int64), token)
+        return float(self.probabilities(row, n=n)[-1])
+
+    def probabilities(self, tokens: ArrayLike, *, n: int | None = None) -> NDArray[np.float64]:
+        """Return the probability of each token of a text after those before it, (L,)."""
+        n = _order("KneserNey.probabilities", n, self.n)
+        row = _row("KneserNey.probabilities", tokens, self.V)
+        p = np.full(len(row), 1 / self.V)
+        u = np.zeros(len(row), np.int64)  # numbers of the k − 1 tokens before each place; −1 for none
+        for k in range(1, n + 1):
+            level = (self._occurrences if k == n else self._contexts)[k - 1]
+            uc = np.where(u >= 0, self._number(k, u * self.V + row), -1)
+            kept = np.where(uc >= 0, level.kept[uc], 0)
+            seen = (u >= 0) & (level.total[u] > 0)
+            p = np.where(seen, (kept + level.taken[u] * p) / np.where(seen, level.total[u], 1), p)
+            u = np.concatenate(([-1], uc[:-1]))
+        return p
+
+    def _number(self, k: int, keys: Counts) -> Counts:
+        """The place of each key in _keys[k], or −1."""
+        place = np.minimum(np.searchsorted(self._keys[k], keys), len(self._keys[k]) - 1)
+        return np.where(self._keys[k][place] == keys, place, -1)
+
+    def bits(self, tokens: ArrayLike, *, n: int | None = None) -> float:
+        """Return the bits per token of a text; with n, under the model of that smaller order."""
+        return float(-np.log2(self.probabilities(tokens, n=n)).mean())
+
+
+class _Level(NamedTuple):
+    """The counts of one order, each less its discount."""
+
+    kept: NDArray[Any]  # of each string u c
+    taken: NDArray[Any]  # of each context u: the sum of its discounts
+    total: NDArray[Any]  # of each context u: the sum of its counts
+
+
+def _row(where: str, tokens: ArrayLike, V: int) -> Counts:
+    array = np.asarray(tokens)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"{where}: tokens must be a row of integers; got {array.dtype} of shape {array.shape}.")
+    if array.size and (array.min() < 0 or array.max() >= V):
+        raise ValueError(f"{where}: tokens must lie in 0..{V - 1}; got {array.min()}..{array.max()}.")
+    return array.astype(np.int64)
+
+
+def _order(where: str, n: int | None, most: int) -> int:
+    n = most if n is None else check_int(where, "n", n)
+    if n > most:
+        raise ValueError(f"{where}: n must be at most {most}, what was counted; got {n}.")
+    return n

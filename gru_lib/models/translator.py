@@ -1,9 +1,11 @@
-"""An encoder–decoder at work: its loss on a batch, and translations by greedy or beam search. Chapters 17 and 18."""
+"""An encoder–decoder at work: its loss on a batch, and translations by search or of least risk. Chapters 17 and 18."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from gru_lib._core.params import Params
 from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import map_state
-from gru_lib.decode import Decoded, Hypothesis, beam_search, greedy
+from gru_lib.decode import Decoded, Hypothesis, beam_search, exact_search, greedy, sample
 from gru_lib.layers.seq2seq import (
     Seq2SeqParams,
     seq2seq_backward,
@@ -23,7 +25,16 @@ from gru_lib.layers.seq2seq import (
 )
 from gru_lib.tasks.dates import ISO, WRITTEN, Alphabet, Batch
 
-__all__ = ["exact_match", "translate", "translate_beam", "translator_init", "translator_loss"]
+__all__ = [
+    "exact_match",
+    "shared_pairs",
+    "translate",
+    "translate_beam",
+    "translate_consensus",
+    "translate_exact",
+    "translator_init",
+    "translator_loss",
+]
 
 
 def translator_init(
@@ -74,7 +85,14 @@ def translate(p: Seq2SeqParams, batch: Batch, *, end: int, max_steps: int, rows:
 
 
 def translate_beam(
-    p: Seq2SeqParams, source: NDArray[Any], *, width: int, end: int, max_steps: int, alpha: float = 0.0
+    p: Seq2SeqParams,
+    source: NDArray[Any],
+    *,
+    width: int,
+    end: int,
+    max_steps: int,
+    alpha: float = 0.0,
+    offset: float = 0.0,
 ) -> list[Hypothesis]:
     """Search for translations of one source, tokens (S,), with a beam."""
     return beam_search(
@@ -85,8 +103,52 @@ def translate_beam(
         end=end,
         max_steps=max_steps,
         alpha=alpha,
+        offset=offset,
         pick=lambda state, rows: map_state(lambda a: a[rows], state),
     )
+
+
+def translate_exact(p: Seq2SeqParams, source: NDArray[Any], *, end: int, max_steps: int) -> tuple[Hypothesis, int]:
+    """Find the likeliest translation of one source, tokens (S,), and how many steps of the decoder that took."""
+    step = seq2seq_step(p)
+
+    def one(state: Any, token: int) -> tuple[NDArray[Any], Any]:
+        log_probs, state = step(state, np.array([token]))
+        return log_probs[0], state
+
+    best, calls = exact_search(
+        one, seq2seq_encode(np.asarray(source)[:, None], p), p.start, end=end, max_steps=max_steps
+    )
+    assert best is not None  # nothing was asked of it
+    return best, calls
+
+
+def translate_consensus(
+    p: Seq2SeqParams,
+    source: NDArray[Any],
+    rng: np.random.Generator,
+    target: Alphabet,
+    *,
+    count: int,
+    max_steps: int,
+) -> tuple[str, list[str]]:
+    """Draw `count` translations of one source and return the one that agrees most with all of them, and all of them.
+
+    Agreement is `shared_pairs`. Minimum Bayes risk decoding: Kumar & Byrne (2004), with samples as in Eikema & Aziz
+    (2020), arXiv:2005.10283. Chapter 18.
+    """
+    state = seq2seq_encode(np.repeat(np.asarray(source)[:, None], count, axis=1), p)
+    drawn = sample(seq2seq_step(p), state, np.full(count, p.start), rng, end=target.end, max_steps=max_steps)
+    texts = [target.text(tokens) for tokens in drawn.tokens]
+    return max(texts, key=lambda text: sum(shared_pairs(text, other) for other in texts)), texts
+
+
+def shared_pairs(a: str, b: str) -> float:
+    """Return the share of neighbouring characters that two texts have in common: 1 for the same text, 0 for none."""
+    if a == b:
+        return 1.0
+    x, y = Counter(pairwise(a)), Counter(pairwise(b))
+    return 2 * (x & y).total() / max(1, x.total() + y.total())
 
 
 def exact_match(said: Sequence[str], wanted: Sequence[str]) -> NDArray[np.bool_]:
