@@ -4,7 +4,7 @@
 
 ``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the two models
 of chapter 18, dates_weak.npz and dates_cut.npz. Every run has its own seed, so any of them can be repeated alone.
-float32. The settings were chosen on another split of the days, `split_days(seed=0)`.
+float32. What was chosen was chosen on another split of the days, `split_days(seed=0)`; ``tuning`` uses that one.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ STORED = FOLDER / "dates.json"
 WEIGHTS = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-weights.json"
 SEEDS = range(3)
 E, H, N, LR, STEPS = 16, 32, 64, 0.02, 2000
+UNFED = 38  # units of a decoder that is not fed, for about as many parameters: 14,391 and 14,253
+FLAT = 4000  # steps of the runs of chapter 17
+RATES = (0.005, 0.01, 0.02, 0.04)
+BEST = RATES[1:3]  # by "tuning", one or the other
 LONGEST = len("2026-03-07") + 1  # the end token too
 SHOWN = 1500  # test pairs for the curve during training
 
@@ -52,13 +56,15 @@ Row = dict[str, Any]
 #: What each run of chapter 17 changes in the plain one.
 SETTINGS: dict[str, Row] = {
     "plain": {},
-    "20,000 pairs": {"size": 20_000},
-    "5,000 pairs": {"size": 5_000},
     "not reversed": {"reverse": False},
     "not fed": {"feed": False},
     "neither": {"reverse": False, "feed": False},
+    "20,000 pairs": {"size": 20_000, "steps": STEPS},
+    "5,000 pairs": {"size": 5_000, "steps": STEPS},
 }
-MORE_SEEDS = ("plain", "5,000 pairs", "neither")  # five seeds each
+TRICKS = ("plain", "not reversed", "not fed", "neither")
+SIZES = ("20,000 pairs", "5,000 pairs")
+PARTS_OF_DATE = (slice(0, 4), slice(5, 7), slice(8, 10))  # year, month, day
 WIDTHS = (1, 2, 3, 5, 10)
 CUT = 0.15  # share of the pairs of chapter 18 whose target is empty
 CUT_WIDTHS = (1, 2, 4, 8, 16)
@@ -66,9 +72,9 @@ WESTERN = LANGUAGES.index("es") + 1  # en, de, fr, es
 
 
 @cache
-def days() -> tuple[Any, Any]:
+def days(split: int = 1) -> tuple[Any, Any]:
     """Training days and test days."""
-    return split_days(seed=1)
+    return split_days(seed=split)
 
 
 @cache
@@ -83,6 +89,11 @@ def said(p: Seq2SeqParams, batch: Batch) -> list[str]:
     return [ISO.text(tokens) for tokens in found.tokens]
 
 
+def wrong_parts(answers: list[str], iso: list[str]) -> list[float]:
+    """Shares of answers whose year, month and day are wrong."""
+    return [float(np.mean([a[w] != i[w] for a, i in zip(answers, iso, strict=True)])) for w in PARTS_OF_DATE]
+
+
 def fit(
     seed: int,
     *,
@@ -93,33 +104,53 @@ def fit(
     steps: int = STEPS,
     units: int = H,
     curve: bool = False,
-) -> tuple[Seq2SeqParams, list[tuple[int, float]]]:
-    """Train one translator; with `curve`, record the exact match on some test pairs along the way."""
+    split: int = 1,
+) -> tuple[Seq2SeqParams, list[list[float]]]:
+    """Train one translator. With `curve`, record along the way on some test pairs the step, the exact match, and how
+    often year, month and day are wrong."""
     rng = np.random.default_rng(seed)
     p = translator_init(rng, E, units, feed=feed)
-    some = pairs(days()[1], np.random.default_rng(0).choice(pair_count(days()[1]), SHOWN, replace=False))
+    training, test = days(split)
+    some = pairs(test, np.random.default_rng(0).choice(pair_count(test), SHOWN, replace=False))
     batch = encode(some, reverse=reverse)
+
+    def evaluate(p: Seq2SeqParams) -> dict[str, float]:
+        answers = said(p, batch)
+        wrong = dict(zip(("year", "month", "day"), wrong_parts(answers, some.iso), strict=True))
+        return {"exact": exact_match(answers, some.iso).mean(), **wrong}
+
     history = train(
         p,
         translator_loss,
-        batches(rng, days()[0], N, size=size, reverse=reverse),
+        batches(rng, training, N, size=size, reverse=reverse),
         Adam(p, lr),
         steps=steps,
         schedule=linear_decay(lr, steps),
         clip_norm=1.0,
-        evaluate=(lambda p: {"exact": exact_match(said(p, batch), some.iso).mean()}) if curve else None,
+        evaluate=evaluate if curve else None,
         every=250,
         progress=False,
     )
-    return p, history.metrics.get("exact", [])
+    rows = zip(*history.metrics.values(), strict=True)
+    return p, [[row[0][0], *(value for _, value in row)] for row in rows]
 
 
-def translation(name: str, seed: int) -> Row:
+def flat(name: str, lr: float, seed: int, split: int = 1) -> tuple[Seq2SeqParams, list[list[float]]]:
+    """Train in a setting of chapter 17: until the curve is flat, with as many parameters fed or not."""
+    units = H if SETTINGS[name].get("feed", True) else UNFED
+    return fit(seed, **{"lr": lr, "steps": FLAT, "units": units, "curve": True, "split": split} | SETTINGS[name])
+
+
+def tuning(name: str, lr: float, seed: int) -> Row:
+    """The exact match with a learning rate, on the split of the days that is there to choose on."""
+    return {"exact": flat(name, lr, seed, split=0)[1][-1][1]}
+
+
+def translation(name: str, lr: float, seed: int) -> Row:
     """A run of chapter 17: exact match on every pair of the test days, and some of the errors."""
-    setting = SETTINGS[name]
-    p, curve = fit(seed, curve=True, **setting)
+    p, curve = flat(name, lr, seed)
     test = test_pairs()
-    answers = said(p, encode(test, reverse=setting.get("reverse", True)))
+    answers = said(p, encode(test, reverse=SETTINGS[name].get("reverse", True)))
     right = exact_match(answers, test.iso)
     errors = [[test.texts[n], test.iso[n], answers[n]] for n in np.flatnonzero(~right)]
     some = np.random.default_rng(seed).permutation(len(errors))[:12]
@@ -138,8 +169,8 @@ def translation(name: str, seed: int) -> Row:
 
 
 def weak_model(seed: int) -> Seq2SeqParams:
-    """The weakest translator of chapter 17, in float64 because log-probabilities are compared."""
-    return fit(seed, **SETTINGS["neither"])[0].astype(np.float64)
+    """A weak translator, not reversed, not fed, and stopped early; in float64 as log-probabilities are compared."""
+    return fit(seed, reverse=False, feed=False)[0].astype(np.float64)
 
 
 def weak(seed: int, count: int = 500) -> Row:
@@ -218,9 +249,11 @@ def cut(share: float, seed: int, count: int = 60) -> Row:
 
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
+    "tuning": (tuning, tuple((name, lr, 0) for name in ("plain", "not fed") for lr in RATES)),
     "translation": (
         translation,
-        tuple((name, seed) for name in SETTINGS for seed in (range(5) if name in MORE_SEEDS else SEEDS)),
+        tuple((name, lr, seed) for name in TRICKS for lr in BEST for seed in range(5))
+        + tuple((name, LR, seed) for name in SIZES for seed in range(5)),
     ),
     "weak": (weak, tuple((seed,) for seed in SEEDS)),
     "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in SEEDS)),

@@ -12,21 +12,39 @@ from gru_lib import results
 STORED = results.load("comparison")
 
 
-def test_stored_results_hold_every_task_and_cell_with_ten_seeds():
-    assert STORED.keys() == comparison.tasks().keys()
-    for name, row in STORED.items():
-        assert tuple(row) == comparison.CELLS, name
-        assert all(len(row[cell]["runs"]) == len(comparison.SEEDS) for cell in row)
+TASKS = comparison.tasks()
 
 
-@pytest.mark.parametrize("name", STORED)
+def test_stored_results_hold_every_task_and_cell_with_its_seeds_and_the_simple_answers():
+    assert STORED.keys() == {*TASKS, "simple"}
+    for name in TASKS:
+        assert tuple(STORED[name]) == comparison.CELLS, name
+        seeds = 5 if name == "text" else 10
+        for row in STORED[name].values():
+            assert [len(runs) for runs in (row["runs"], row["half"], *row["tied"].values())] == [seeds] * (
+                2 + len(row["tied"])
+            )
+
+
+def test_simple_answers_made_anew_are_as_stored_and_chosen_on_the_validation_set():
+    for name, what, answer, settings in comparison.SIMPLE:
+        stored = STORED["simple"][name][what]
+        assert stored["setting"] in settings
+        assert answer(stored["setting"], "test") == pytest.approx(stored["test"], abs=1e-3)
+        best = max if TASKS[name].better == "higher" else min
+        tried = settings[-2:] if what == "Kneser–Ney" else settings
+        assert stored["validation"] == pytest.approx(best(answer(x, "validation") for x in tried), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", TASKS)
 def test_every_cell_has_the_same_budget_and_the_rate_that_was_best_in_validation(name):
-    task = comparison.tasks()[name]
+    task = TASKS[name]
     for cell, row in STORED[name].items():
         assert 0.85 * task.budget < row["parameters"] <= task.budget
         tuned = {float(rate): np.mean(v) for rate, v in row["tuning"].items()}
         assert tuple(tuned) == comparison.RATES, cell
-        assert row["rate"] == (max if task.better == "higher" else min)(tuned, key=tuned.get)
+        best = (max if task.better == "higher" else min)(tuned.values())
+        assert [row["rate"], *map(float, row["tied"])] == [rate for rate in tuned if tuned[rate] == best]
 
 
 @pytest.mark.parametrize(("name", "cell"), [("digits", "tanh"), ("digits", "LSTM"), ("sunspots", "GRU")])
