@@ -6,6 +6,7 @@ each page's tests are a piece of their own, and each explorer's.
 """
 
 import json
+import os
 import re
 import sys
 import time
@@ -20,6 +21,7 @@ import environment
 
 from benchmarks import parts
 
+ROOT = Path(__file__).parent
 START = time.perf_counter()
 environment.fix(environment.asked())
 
@@ -44,9 +46,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Called by pytest. nbval finds what not to compare, so `pytest --nbval book/04-gru-forward.ipynb` does all."""
+    """Called by pytest. nbval finds what not to compare, so `pytest --nbval book/04-gru-forward.ipynb` does all; and
+    Jupyter finds the kernel that tools/alone.py makes."""
     if getattr(config.option, "nbval_sanitize_with", "") is None:
-        config.option.nbval_sanitize_with = str(Path(__file__).parent / "tests" / "nbval-sanitize.cfg")
+        config.option.nbval_sanitize_with = str(ROOT / "tests" / "nbval-sanitize.cfg")
+    os.environ["JUPYTER_PATH"] = str(ROOT / "_build" / "alone" / "kernel" / "share" / "jupyter")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -63,7 +67,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
     """Called by pytest at the end, in the process that hears of every test. `make test` says where its time went."""
     heard = [report for reports in terminalreporter.stats.values() for report in reports]
     times = parts.by_part(report for report in heard if isinstance(report, pytest.TestReport))
-    whole = set(config.args) == {"tests", "book"} and not config.option.keyword
+    whole = set(config.args) == {"tests", "_build/alone/run"} and not config.option.keyword
     if not (whole and times) or exitstatus > pytest.ExitCode.TESTS_FAILED:
         return
     run = {"parts": times, "wall": time.perf_counter() - START, "processes": len(config.option.tx) or 1}

@@ -16,12 +16,12 @@ The LSTM's gates are i f g o here and in PyTorch, i f c o in Keras, i o f c in O
 A layer is a list of directions: ``[p]``, or ``[forward, backward]`` for a bidirectional one. A stack is a list of
 layers; ``stack(*(bidirectional(*d) if len(d) == 2 else d[0] for d in layers))`` runs it.
 
-PyTorch's two biases on r and z only ever act as their sum, so we hold the sum; it may differ from theirs in the last
+PyTorch's two biases on r and z only act through their sum, so we store the sum; it may differ from theirs in the last
 bit. Gradients are not parameters: where one of our biases stands for two of theirs, both have its gradient.
 
 In all `from_*` functions `cell` is "gru", "lstm" or "rnn", and `options` are further arguments of the cell's init that
-the layout does not hold, such as the RNN's activation; a GRU comes out as "keep" (in `from_source`, as the text has
-it). A missing or unknown name, or a shape that does not fit, raises ValueError. Each `to_*` is the inverse.
+the layout does not hold, such as the RNN's activation; a GRU becomes "keep" (in `from_source`, what the text uses). A
+missing or unknown name, or a shape that does not fit, raises ValueError. Each `to_*` is the inverse.
 
 Chapter 10.
 """
@@ -33,27 +33,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gru_lib._core.checks import as_array, check_choice, check_instance
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.elman import ElmanParams, elman_init
 from gru_lib.cells.gru import GRUParams, gru_init
 from gru_lib.cells.lstm import LSTMParams, lstm_init
 
 __all__ = [
-    "from_keras",
-    "from_onnx",
-    "from_source",
-    "from_torch",
-    "to_keras",
-    "to_onnx",
-    "to_source",
-    "to_torch",
+    "from_keras", "from_onnx", "from_source", "from_torch", "to_keras", "to_onnx", "to_source", "to_torch",
     "with_convention",
-]
-
-Array = NDArray[Any]
+]  # fmt: skip
 
 _INIT: dict[str, Any] = {
     "gru": (GRUParams, gru_init),
@@ -99,11 +91,11 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
         …_l1, …                            next layers; D is the number of directions times H
         …_l0_reverse                       the backward direction
 
-    Returns a list of layers, each a list of one or two directions. A GRU comes out as reset-after. Projections
-    (`proj_size`) are not supported.
+    Returns a list of layers, each a list of one or two directions. A GRU becomes reset-after. Projections (`proj_size`)
+    are not supported.
     """
     where = "from_torch"
-    _check_cell(where, cell)
+    check_choice(where, "cell", cell, tuple(_INIT))
     found = {name: _TORCH_NAME.fullmatch(name) for name in state}
     unknown = [name for name, match in found.items() if match is None]
     if unknown or not found:
@@ -138,13 +130,8 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
 def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
     """Write the `state_dict` of a `torch.nn.GRU`, `LSTM` or `RNN`, as arrays: `torch.from_numpy` makes them tensors.
 
-    Our one bias on r and z becomes `bias_ih`, and `bias_hh` is 0 there.
-
-    Raises
-    ------
-    ValueError
-        If a GRU is reset-before: PyTorch has none, and no weights make the two equal. If an Elman network is neither
-        tanh nor relu.
+    Our one bias on r and z becomes `bias_ih`, and `bias_hh` is 0 there. A GRU that is reset-before raises ValueError:
+    PyTorch has none, and no weights make the two equal. So does an Elman network that is neither tanh nor relu.
     """
     state: dict[str, Array] = {}
     for layer, directions in enumerate(layers):
@@ -165,6 +152,8 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
 def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = True, **options: Any) -> list[Params]:
     """Read `layer.get_weights()` of a Keras `GRU`, `LSTM`, `SimpleRNN`, or of `Bidirectional` around one.
 
+    Returns a list of one or two directions.
+
     Parameters
     ----------
     weights
@@ -172,13 +161,9 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
         (G·H,). Twice that for `Bidirectional`, forward first.
     reset_after
         As in Keras, where True is the default. Only for the GRU.
-
-    Returns
-    -------
-    list of one or two directions
     """
     where = "from_keras"
-    _check_cell(where, cell)
+    check_choice(where, "cell", cell, tuple(_INIT))
     if len(weights) not in (2, 3, 4, 6):
         raise ValueError(f"{where}: weights must hold 2 or 3 arrays, or 4 or 6 if bidirectional; got {len(weights)}.")
     if cell == "gru":
@@ -214,36 +199,25 @@ def to_keras(directions: Sequence[Params]) -> list[Array]:
 
 
 def from_onnx(
-    W: ArrayLike,
-    R: ArrayLike,
-    B: ArrayLike | None = None,
-    *,
-    cell: str,
-    linear_before_reset: int = 0,
-    **options: Any,
+    W: ArrayLike, R: ArrayLike, B: MaybeArray = None, *, cell: str, linear_before_reset: int = 0, **options: Any
 ) -> list[Params]:
     """Read the inputs W, R and B of an ONNX `GRU`, `LSTM` or `RNN` node.
+
+    Peepholes (P), clipping, `input_forget` and activations other than the cell's own have no counterpart here.
+
+    Returns a list of one or two directions; ``direction="reverse"`` has one, to be run on the reversed sequence.
 
     Parameters
     ----------
     W : array (dirs, G·H, D)
     R : array (dirs, G·H, H)
     B : array (dirs, 2·G·H), optional
-        The bias that goes with W, then the one that goes with R.
+        The bias of W, then that of R.
     linear_before_reset
         The node's attribute: 0 (its default) is our reset-before, anything else reset-after. Only for the GRU.
-
-    Returns
-    -------
-    list of one or two directions
-        One for ``direction="reverse"`` too: run it on the reversed sequence.
-
-    Notes
-    -----
-    Peepholes (P), clipping, `input_forget` and activations other than the cell's own have no counterpart here.
     """
     where = "from_onnx"
-    _check_cell(where, cell)
+    check_choice(where, "cell", cell, tuple(_INIT))
     R = np.asarray(R)
     if R.ndim != 3 or len(R) not in (1, 2):
         raise ValueError(f"{where}: R must have shape (dirs, GH, H) with dirs 1 or 2; got {R.shape}.")
@@ -331,10 +305,7 @@ def from_source(arrays: Mapping[str, ArrayLike], source: str, cell: str = "gru")
 def to_source(p: Params, source: str) -> dict[str, Array]:
     """Write parameters under the names and in the convention of one of the texts, whatever the convention of `p`.
 
-    Raises
-    ------
-    ValueError
-        If the GRU is reset-after, or has biases that are not 0 where the text has none.
+    Raises ValueError if a GRU is reset-after, or has biases that are not 0 where the text has none.
     """
     where, cell = "to_source", _cell_of("to_source", p)
     names = _source(where, source, cell)
@@ -377,12 +348,7 @@ def _build(cell: str, order: str, W_x: Array, W_h: Array, b_x: Array | None, b_h
 
 
 def _take(
-    where: str,
-    p: Params,
-    orders: Mapping[str, str],
-    *,
-    reset_after: bool | None = None,
-    convention: str = "keep",
+    where: str, p: Params, orders: Mapping[str, str], *, reset_after: bool | None = None, convention: str = "keep"
 ) -> tuple[Array, Array, Array | None, Array | None]:
     """New arrays W_x, W_h, b_x, b_h with gates in another order: the inverse of `_build`."""
     cell = _cell_of(where, p)
@@ -418,10 +384,6 @@ def _sizes(where: str, name: str, W_h: ArrayLike, cell: str, *, rows: str) -> di
         wanted = f"(H, {G}H)" if rows == "H" else f"({G}H, H)"
         raise ValueError(f"{where}: {name} of a {cell} must have shape {wanted}; got {shape}.")
     return {"H": H, "GH": G * H}
-
-
-def _check_cell(where: str, cell: str) -> None:
-    check_choice(where, "cell", cell, tuple(_INIT))
 
 
 def _cell_of(where: str, p: Any) -> str:

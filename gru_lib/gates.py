@@ -6,22 +6,14 @@ of any one shape and returns its result and the cache that its `_backward` needs
 
 from __future__ import annotations
 
-from typing import Any
+from numpy.typing import ArrayLike
 
-from numpy.typing import ArrayLike, NDArray
-
+from gru_lib._core.types import Array
 from gru_lib.ops import of_shape, sigmoid_pair
 
 __all__ = [
-    "convex_update",
-    "convex_update_backward",
-    "hard_gate",
-    "hard_gate_backward",
-    "soft_gate",
-    "soft_gate_backward",
-]
-
-Array = NDArray[Any]
+    "convex_update", "convex_update_backward", "hard_gate", "hard_gate_backward", "soft_gate", "soft_gate_backward",
+]  # fmt: skip
 
 
 def hard_gate(a: ArrayLike) -> tuple[Array, Array]:

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.checks import check_choice
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array
 
 __all__ = ["GradReport", "gradcheck", "numeric_gradient"]
 
-Array = NDArray[Any]
 Point = Params | Mapping[str, Any]
 
 
@@ -72,6 +71,9 @@ class GradReport:
 def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "complex") -> dict[str, Array]:
     """Differentiate `loss` with respect to every number of `at`, by forward evaluations only.
 
+    Costs two evaluations for each number (one, for "complex"), so it is for small cases only. Squire & Trapp (1998) for
+    the complex step. Chapter 5.
+
     Parameters
     ----------
     loss
@@ -84,12 +86,7 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
     Returns
     -------
     dict
-        Name -> gradient, one entry per array; the arrays of a Params inside a mapping are called "p.W_x".
-
-    Notes
-    -----
-    Costs two evaluations for each number (one, for "complex"), so it is for small cases only. Squire & Trapp (1998) for
-    the complex step. Chapter 5.
+        Name -> gradient, one entry per array; an array of a Params inside a mapping has a name such as "p.W_x".
     """
     check_choice("numeric_gradient", "method", method, ("complex", "central"))
     point = _copy(at, np.complex128 if method == "complex" else np.float64)

@@ -2,8 +2,8 @@
 
 Two formats, chosen by the file's suffix: ``.npz`` (NumPy's own, without pickle) and ``.safetensors`` (with
 ``gru-lib[safetensors]``). Both hold the arrays under their names and a header that says what they are: a GRU that was
-trained as "keep" does not load into one that is "write". An ``.npz`` also has a checksum of every array,
-``.safetensors`` none.
+trained as "keep" does not load into one that is "write". An ``.npz`` file also has a checksum of every array;
+``.safetensors`` has none.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from tokenize import TokenError
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.checks import check_instance
 from gru_lib._core.optional import needs
 from gru_lib._core.params import Bundle, Params
+from gru_lib._core.types import Array
 
 __all__ = ["load", "save"]
-
-Array = NDArray[Any]
 
 _HEADER = "gru_lib.json"  # describes the arrays
 _HEADER_BYTES = 1 << 20
@@ -38,17 +36,8 @@ _DAMAGED = (zipfile.BadZipFile, EOFError, OSError, RuntimeError, TokenError, Val
 def save(path: str | os.PathLike[str], p: Params) -> None:
     """Write parameters of any kind to a file, whole or not at all: under a temporary name first, then renamed.
 
-    Parameters
-    ----------
-    path
-        Ends in ``.npz`` or ``.safetensors``. An existing file is replaced.
-    p : Params
-        Real, for safetensors.
-
-    Raises
-    ------
-    ImportError
-        If ``.safetensors`` is asked for and the package is not installed.
+    The path ends in ``.npz`` or ``.safetensors`` (for real numbers only; ImportError if the package is missing). An
+    existing file is replaced.
     """
     check_instance("save", "p", p, Params)
     path, arrays, header = Path(path), dict(p.items()), describe(p)
@@ -67,13 +56,8 @@ def save(path: str | os.PathLike[str], p: Params) -> None:
 def load(path: str | os.PathLike[str], p: Params) -> None:
     """Read parameters from a file that `save` wrote, into `p`.
 
-    Parameters
-    ----------
-    path
-        Ends in ``.npz`` or ``.safetensors``.
-    p : Params
-        Of the kind, sizes, conventions and dtype that were saved. It is overwritten in place once the whole file has
-        been checked; if anything is wrong, `p` stays as it was.
+    `p` must have the kind, sizes, conventions and dtype that were saved. It is overwritten in place once the whole
+    file has been checked; if anything is wrong, `p` stays as it was.
 
     Raises
     ------
@@ -81,8 +65,6 @@ def load(path: str | os.PathLike[str], p: Params) -> None:
         If there is no such file.
     ValueError
         If the file is not one that `save` wrote, is damaged or too large, or holds parameters of another kind.
-    ImportError
-        As for `save`.
     """
     check_instance("load", "p", p, Params)
     path, arrays, wanted = Path(path), dict(p.items()), json.loads(json.dumps(describe(p)))

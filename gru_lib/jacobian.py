@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gru_lib._core.checks import as_array
+from gru_lib._core.loop import leaves
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array
 from gru_lib.cells.cbow import CBOWParams
 from gru_lib.cells.gru import GRUCache
 from gru_lib.cells.lstm import LSTMCache
@@ -20,8 +22,6 @@ from gru_lib.cells.registry import State, cell_of, map_state, zero_state
 from gru_lib.cells.scrn import SCRNCache
 
 __all__ = ["Jacobian", "jacobian"]
-
-Array = NDArray[Any]
 
 
 class Jacobian(NamedTuple):
@@ -44,15 +44,13 @@ def jacobian(xs: ArrayLike, state0: State | None, p: Params) -> Jacobian:
 
     The direct path treats the gates and the candidate as constants; the rest of `total` goes through them.
 
+    Costs S times a forward and a backward pass. Chapter 9; Pascanu et al. (2013), arXiv:1211.5063.
+
     Parameters
     ----------
     xs : array (T, N, D)
     state0 : state of the cell, or None for zeros
     p : parameters of a cell: GRU, LSTM, Elman, SCRN, CBOW, or an ablated GRU, but not a stack or a bidirectional layer
-
-    Notes
-    -----
-    Costs S times a forward and a backward pass. Chapter 9; Pascanu et al. (2013), arXiv:1211.5063.
     """
     cell = cell_of(p)
     if cell.step is None or cell.step_backward is None or cell.apart:
@@ -61,7 +59,7 @@ def jacobian(xs: ArrayLike, state0: State | None, p: Params) -> Jacobian:
     T, N, _ = xs.shape
     form = zero_state(p, N)
     state0 = form if state0 is None else state0
-    if len(_leaves(state0)) != len(_leaves(form)):
+    if len(leaves(state0)) != len(leaves(form)):
         raise TypeError(f"jacobian: state0 must be {type(form).__name__}; got {type(state0).__name__}.")
     state = map_state(
         lambda a, like: as_array("jacobian", "state0", a, ("N", "H"), dict(zip("NH", like.shape, strict=True))),
@@ -70,11 +68,11 @@ def jacobian(xs: ArrayLike, state0: State | None, p: Params) -> Jacobian:
     )
     S = _flat(form).shape[1]
     state = map_state(lambda a: np.repeat(a, S, axis=0), state)  # each sequence S times, one for each row of I
-    ends = np.cumsum([a.shape[1] for a in _leaves(form)])[:-1]
+    ends = np.cumsum([a.shape[1] for a in leaves(form)])[:-1]
     rows = iter(np.split(np.tile(np.eye(S, dtype=p.dtype), (N, 1)), ends, axis=1))
     eye = map_state(lambda _: next(rows), form)
 
-    steps = np.empty((T, N, S, S), np.result_type(xs, p.flat, *_leaves(state)))
+    steps = np.empty((T, N, S, S), np.result_type(xs, p.flat, *leaves(state)))
     direct = np.ones((N, S), steps.dtype)
     for t in range(T):
         state, cache = cell.step(np.repeat(xs[t], S, axis=0), state, p)
@@ -99,9 +97,5 @@ def _carry(cache: Any, p: Params, S: int) -> Any:
     return 1 if isinstance(p, CBOWParams) else 0
 
 
-def _leaves(state: State) -> list[Array]:
-    return list(state) if isinstance(state, tuple) else [state]
-
-
 def _flat(state: State) -> Array:
-    return np.concatenate(_leaves(state), axis=1)
+    return np.concatenate(leaves(state), axis=1)

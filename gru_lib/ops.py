@@ -9,29 +9,17 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, check_instance, check_int
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array, MaybeArray
 
 __all__ = [
-    "EmbeddingParams",
-    "LinearParams",
-    "bce_with_logits",
-    "embedding_backward",
-    "embedding_forward",
-    "embedding_init",
-    "linear_backward",
-    "linear_forward",
-    "linear_init",
-    "log_softmax",
-    "orthogonal",
-    "sigmoid",
-    "sigmoid_pair",
+    "EmbeddingParams", "LinearParams", "bce_with_logits", "embedding_backward", "embedding_forward", "embedding_init",
+    "linear_backward", "linear_forward", "linear_init", "log_softmax", "orthogonal", "sigmoid", "sigmoid_pair",
     "softmax_cross_entropy",
-]
-
-Array = NDArray[Any]
+]  # fmt: skip
 
 
 def sigmoid(a: ArrayLike) -> Array:
@@ -181,7 +169,7 @@ class LossGrad(NamedTuple):
     dlogits: Array
 
 
-def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> LossGrad:
+def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: MaybeArray = None) -> LossGrad:
     """Mean binary cross-entropy of targets y given logits a, with s = σ(a).
 
     Forward:   L = Σ w·( log(1 + exp(a)) − y·a ) / Σ w  =  −Σ w·( y log s + (1−y) log(1−s) ) / Σ w
@@ -213,7 +201,7 @@ def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | 
     return LossGrad((w * (_softplus(a) - y * a)).sum(), w * (s - y.astype(a.dtype)))
 
 
-def _shares(where: str, weights: ArrayLike | None, shape: tuple[int, ...], dtype: Any) -> Array:
+def _shares(where: str, weights: MaybeArray, shape: tuple[int, ...], dtype: Any) -> Array:
     """The weights of a mean, divided by their sum; equal ones for None."""
     w = np.ones(shape, dtype)
     if weights is not None:
@@ -249,7 +237,7 @@ def log_softmax(a: ArrayLike) -> Array:
     return a - np.log1p(e.sum(axis=-1, keepdims=True))
 
 
-def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None) -> LossGrad:
+def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: MaybeArray = None) -> LossGrad:
     """Mean cross-entropy of target classes y given logits a, with s = softmax(a). Chapter 16.
 
     Forward:   L = −Σ w·log s[y] / Σ w

@@ -13,15 +13,8 @@ from gru_lib._core.checks import check_instance, check_int, check_number
 from gru_lib._core.params import Params
 
 __all__ = [
-    "SGD",
-    "Adam",
-    "clip_by_global_norm",
-    "clip_by_value",
-    "constant_rate",
-    "cosine_decay",
-    "linear_decay",
-    "warm_up",
-]
+    "SGD", "Adam", "clip_by_global_norm", "clip_by_value", "cosine_decay", "linear_decay",
+]  # fmt: skip
 
 
 class _Optimizer:
@@ -52,18 +45,8 @@ class _Optimizer:
 class SGD(_Optimizer):
     """Gradient descent, with momentum if asked: v ← momentum·v + g,  p ← p − lr·v  (without: p ← p − lr·g).
 
-    Parameters
-    ----------
-    p : Params
-        Parameters to change, in place.
-    lr : float
-        Learning rate; may be reassigned between steps.
-    momentum : float
-        Share of the last step's velocity to keep, in [0, 1).
-
-    Notes
-    -----
-    Polyak (1964), in the form of Sutskever et al. (2013): the learning rate stands outside v, as in PyTorch.
+    `p` is changed in place, and `lr` may be reassigned between steps. `momentum`, in [0, 1), is the share of v that is
+    kept. Polyak (1964), in the form of Sutskever et al. (2013): the learning rate stands outside v, as in PyTorch.
     """
 
     _state = ("v", "lr", "momentum")
@@ -92,18 +75,8 @@ class Adam(_Optimizer):
         m ← β1 m + (1 − β1) g,     v ← β2 v + (1 − β2) g²
         p ← p − lr · m̂ / (√v̂ + eps),   m̂ = m / (1 − β1ᵏ),  v̂ = v / (1 − β2ᵏ)   at step k
 
-    Parameters
-    ----------
-    p, lr
-        As in `SGD`.
-    betas : (float, float)
-        β1 and β2, each in [0, 1).
-    eps : float
-        Keeps the division away from 0.
-
-    Notes
-    -----
-    Kingma & Ba (2015), arXiv:1412.6980.
+    `p` and `lr` are as in `SGD`, `betas` are β1 and β2 in [0, 1), and `eps` keeps the division away from 0. Kingma & Ba
+    (2015), arXiv:1412.6980.
     """
 
     _state = ("m", "v", "k", "lr", "betas", "eps")
@@ -158,12 +131,6 @@ def clip_by_value(grads: Params, limit: float) -> None:
 Schedule = Callable[[int], float]  # step, from 0 -> learning rate
 
 
-def constant_rate(lr: float) -> Schedule:
-    """lr(k) = lr."""
-    lr = check_number("constant_rate", "lr", lr, above=0)
-    return lambda step: lr
-
-
 def linear_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
     """lr(k) = lr + (last − lr)·k/steps: a straight line from `lr` at step 0 to `last` at step `steps` and after."""
     lr, last, steps = _check_decay("linear_decay", lr, last, steps)
@@ -174,12 +141,6 @@ def cosine_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
     """lr(k) = last + (lr − last)·(1 + cos(π k/steps))/2: slow at both ends. Loshchilov & Hutter (2017)."""
     lr, last, steps = _check_decay("cosine_decay", lr, last, steps)
     return lambda step: last + (lr - last) * (1 + math.cos(math.pi * min(step / steps, 1.0))) / 2
-
-
-def warm_up(steps: int, then: Schedule) -> Schedule:
-    """lr(k) = then(0)·(k + 1)/steps for the first `steps` steps, then(k − steps) afterwards."""
-    steps = check_int("warm_up", "steps", steps)
-    return lambda step: then(0) * (step + 1) / steps if step < steps else then(step - steps)
 
 
 def _check_decay(where: str, lr: float, last: float, steps: int) -> tuple[float, float, int]:

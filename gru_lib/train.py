@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib.io import describe, read_npz, write_npz
-from gru_lib.optim import clip_by_global_norm, clip_by_value
+from gru_lib.optim import clip_by_global_norm
 
 __all__ = ["Chunk", "Chunks", "History", "early_stopping", "train"]
 
@@ -34,22 +34,13 @@ class Optimizer(Protocol):
 
 @dataclass
 class History:
-    """What happened in training.
+    """What happened in training."""
 
-    Attributes
-    ----------
-    loss, grad_norm
-        One number per step: the batch's loss, and the gradient's norm before clipping.
-    metrics
-        Name -> list of (steps taken so far, value), from `evaluate`.
-    stopped
-        Whether `stop` ended the training early.
-    """
-
-    loss: list[float] = field(default_factory=list)
-    grad_norm: list[float] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)  # of each step's batch
+    grad_norm: list[float] = field(default_factory=list)  # of each step, before clipping
+    # What `evaluate` returned: name -> list of (steps taken so far, value).
     metrics: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
-    stopped: bool = False
+    stopped: bool = False  # whether `stop` ended the training early
 
     @property
     def steps(self) -> int:
@@ -82,7 +73,6 @@ def train(
     *,
     steps: int,
     clip_norm: float | None = None,
-    clip_value: float | None = None,
     schedule: Callable[[int], float] | None = None,
     evaluate: Callable[[Any], Mapping[str, float]] | None = None,
     every: int = 100,
@@ -93,8 +83,8 @@ def train(
 ) -> History:
     """Train `p` in place: take a batch, compute loss and gradients, clip, let the optimiser step, and repeat.
 
-    With a checkpoint, a run that is killed at any moment and started again gives the same bits as one that was not, as
-    long as its randomness comes from `rng`.
+    With a checkpoint, a run that is killed at any moment and started again gives the same bits as an uninterrupted one,
+    as long as its randomness comes from `rng`.
 
     Parameters
     ----------
@@ -107,11 +97,9 @@ def train(
     optimizer
         `SGD`, `Adam`, or anything with their `step`.
     steps
-        Most steps to take.
+        The largest number of steps to take.
     clip_norm
         Largest norm of the whole gradient; None for no clipping.
-    clip_value
-        Largest size of each entry of the gradient, clipped before the norm; None for no clipping.
     schedule
         Step (from 0) -> learning rate for that step.
     evaluate
@@ -140,8 +128,6 @@ def train(
         check_number("train", "clip_norm", clip_norm, above=0)
     if optimizer.p is not p:
         raise ValueError("train: optimizer must hold the same parameter object p; got another one.")
-    if clip_value is not None:
-        check_number("train", "clip_value", clip_value, above=0)
     saved = None if checkpoint is None else _Checkpoint(Path(checkpoint), p, optimizer, batches, rng)
     history = History() if saved is None else saved.load()
     source = _endless(batches, history.steps)
@@ -161,8 +147,6 @@ def train(
                     f"train: at step {i} the loss is {float(loss):g} and the gradient's norm {norm:g}. "
                     "Try a smaller learning rate, or clip_norm."
                 )
-            if clip_value is not None:
-                clip_by_value(grads, clip_value)
             if clip_norm is not None:
                 clip_by_global_norm(grads, clip_norm)
             optimizer.step(grads)
@@ -227,16 +211,9 @@ class Chunks:
     After the last piece (which may be shorter) iteration starts over, with no state. It raises ValueError if a chunk's
     `carry` was not called.
 
-    Parameters
-    ----------
-    xs, ys : arrays (T, N, …)
-        Inputs and targets, time first.
-    K : int
-        Steps in a piece.
-
-    Notes
-    -----
     Chapter 16. Williams & Peng (1990).
+
+    `xs` and `ys`, (T, N, …), are the inputs and targets, time first.
     """
 
     def __init__(self, xs: ArrayLike, ys: ArrayLike, K: int) -> None:

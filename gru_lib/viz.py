@@ -1,4 +1,4 @@
-"""Figures: one style, one colour and line style for each quantity, and the mapping from light colours to the page's.
+"""Figures: one style, and one colour and line style for each quantity.
 
 A colour means a quantity; everything else is ink. Figures have no legends: :func:`label` names a curve at its end.
 matplotlib (``gru-lib[viz]``) is imported only when a function needs it, so that the library itself needs only NumPy.
@@ -7,11 +7,8 @@ matplotlib (``gru-lib[viz]``) is imported only when a function needs it, so that
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from xml.etree import ElementTree
 
 from gru_lib._core.optional import needs
 
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-__all__ = ["COLOURS", "MUTED", "ROLE", "label", "themed", "use_style"]
+__all__ = ["COLOURS", "MUTED", "ROLE", "label", "use_style"]
 
 Role = Literal["h", "n", "z", "r", "x", "g"]
 
@@ -54,7 +51,6 @@ ROLE: dict[str, dict[str, Any]] = {
 MUTED: dict[str, Any] = {"color": COLOURS["muted"], "linewidth": 1.2, "linestyle": "-"}
 
 _STYLE = Path(__file__).with_name("gru.mplstyle")
-_SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
 
 def use_style() -> None:
@@ -81,31 +77,12 @@ def use_style() -> None:
 
 
 def label(
-    ax: Axes,
-    x: float,
-    y: float,
-    text: str,
-    role: Role | None = None,
-    *,
-    dx: float = 5,
-    dy: float = 0,
-    **kwargs: Any,
+    ax: Axes, x: float, y: float, text: str, role: Role | None = None, *, dx: float = 5, dy: float = 0, **kwargs: Any
 ) -> Annotation:
-    """Name a curve at its end, in its colour.
+    """Name a curve at its end (x, y), in its colour: ``label(ax, 1, z[-1], "$z$", "z")``.
 
-    Parameters
-    ----------
-    ax : Axes
-    x, y : float
-        The curve's end, in data coordinates.
-    text : str
-        The name, usually a symbol: ``"$z$"``.
-    role : {"h", "n", "z", "r", "x", "g"}, optional
-        The quantity. Without it the label is muted, as for a curve shown for comparison.
-    dx, dy : float
-        Offset of the text from the end, in points.
-    **kwargs
-        Passed to ``Axes.annotate``, such as ``ha="right"``.
+    Without a role the label is muted, as for a curve shown for comparison. dx and dy are the offset of the text from
+    the end, in points; further arguments go to ``Axes.annotate``.
     """
     if role is not None and role not in ROLE:
         raise ValueError(f"label: role must be one of {', '.join(ROLE)} or None; got {role!r}")
@@ -117,72 +94,3 @@ def label(
         **kwargs,
     }
     return ax.annotate(text, (x, y), xytext=(dx, dy), textcoords="offset points", **options)
-
-
-def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> str:
-    """Turn one of matplotlib's SVG files into an element that follows the page it is on.
-
-    Colours of :data:`COLOURS` become ``var(--gru-…, light value)``, text takes the page's fonts, and what only a
-    separate file needs (metadata, title, style sheet) goes.
-
-    Parameters
-    ----------
-    svg : str
-        The file's text, drawn in the style of :func:`use_style`.
-    alt : str
-        What the figure shows, for readers who cannot see it.
-    prefix : str
-        Put before every id, so that no two figures on a page share one.
-    classes : iterable of str
-        CSS classes besides ``gru-fig``.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element with ``role="img"``.
-    """
-    ElementTree.register_namespace("", _SVG)
-    root = ElementTree.fromstring(svg)
-    unwanted = {f"{{{_SVG}}}{name}" for name in ("metadata", "title", "style")}
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag in unwanted or (child.tag == f"{{{_SVG}}}defs" and len(child) == 0):
-                parent.remove(child)
-    for element in root.iter():
-        element.tail = element.tail if element.tail and element.tail.strip() else None
-        target = element.attrib.pop(f"{{{_XLINK}}}href", None)
-        if target is not None:
-            element.set("href", target)
-        for name, value in element.attrib.items():
-            element.set(name, _follow_page(name, value, prefix))
-    # matplotlib counts in points (1/72 inch), the page in pixels (1/96 inch).
-    width = float(root.get("viewBox", "0 0 0 0").split()[2]) * 96 / 72
-    for name in ("width", "height", "version"):
-        root.attrib.pop(name, None)
-    root.set("class", " ".join(["gru-fig", *classes]))
-    root.set("style", f"max-width:{width:.0f}px")
-    root.set("role", "img")
-    root.set("aria-label", alt)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _follow_page(name: str, value: str, prefix: str) -> str:
-    """Adapt one attribute of an SVG: a prefix for an id or a reference to one, the page's colours and fonts."""
-    if name == "id":
-        return f"{prefix}-{value}"
-    if name == "href":
-        return value.replace("#", f"#{prefix}-", 1)
-    value = re.sub(r"url\(#", f"url(#{prefix}-", value)
-    if name in ("style", "fill", "stroke"):
-        value = re.sub(r"#[0-9a-fA-F]{6}\b", _variable, value)
-        value = re.sub(r"'STIXGeneral'|'STIXNonUnicode'", "var(--gru-math)", value)
-        value = re.sub(r"'DejaVu Sans'", "var(--gru-sans)", value)
-    return value
-
-
-def _variable(match: re.Match[str]) -> str:
-    colour = match[0].upper()
-    for role, light in COLOURS.items():
-        if light == colour:
-            return f"var(--gru-{role}, {colour})"
-    return match[0]

@@ -29,8 +29,8 @@ def maths_not_set(page: Page) -> list[str]:
 def too_wide(page: Page) -> list[str]:
     """The page's width against the screen's, if it is wider, and the elements that stick out.
 
-    As it is, and with the letters of a font about 6 % wider: not every reader has this machine's fonts. Those of the
-    formulas come with the book.
+    As it is, and with letters about 6 % wider, formulas included: not every reader has this machine's fonts. A letter
+    of a formula stands in a box of its own, so formulas grow as a whole.
     """
     return page.evaluate("""() => {
       const screen = innerWidth;
@@ -43,44 +43,113 @@ def too_wide(page: Page) -> list[str]:
       const found = measure();
       const wider = document.head.appendChild(document.createElement("style"));
       wider.textContent = `body *:not(mjx-container, mjx-container *) { letter-spacing: 0.035em }
-        mjx-container { letter-spacing: normal }`;
+        mjx-container { letter-spacing: normal; zoom: 1.06 }`;
       found.push(...measure());
       wider.remove();
       return found;
     }""")
 
 
-def faint_figure_text(page: Page) -> list[tuple[str, float]]:
-    """Words in figures whose contrast with the page is below 4.5 : 1. Thins the page: run it after the other checks."""
-    page.evaluate(LIGHTEN)
-    read = page.evaluate("""() => {
-      const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-      const rgb = (colour) => {
-        probe.fillStyle = colour;
-        probe.fillRect(0, 0, 1, 1);
-        return [...probe.getImageData(0, 0, 1, 1).data].slice(0, 3);
-      };
-      const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-      const light = (colour) => {
-        const [r, g, b] = rgb(colour).map((v) => linear(v / 255));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      const paper = light(getComputedStyle(document.body).backgroundColor);
-      const contrast = (colour) => {
-        const [a, b] = [light(colour), paper].sort((p, q) => q - p);
-        return (a + 0.05) / (b + 0.05);
-      };
-      return [...document.querySelectorAll("svg.gru-fig text")]
-        .filter((text) => text.textContent.trim())
-        .map((text) => [text.textContent.trim(), contrast(getComputedStyle(text).fill)]);
-    }""")
-    return [(text, contrast) for text, contrast in read if contrast < 4.5]
+# Colours are read where they stand, of all text in the page: what is folded or drawn, and the glyphs of formulas. How a
+# piece of text stands out follows from its colour, size and weight, and from what its ancestors paint behind it, in a
+# drawing also the rectangles before it. Where that is not all, the answer is a fault too. Left out is what nobody sees:
+# what the book's style removes for good, drawings of another width, and the MathML for assistive technology.
+FAINT = """() => {
+  const still = document.head.appendChild(document.createElement("style"));
+  still.textContent = "*, ::before, ::after { transition: none !important }";
+
+  const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const seen = new Map();
+  const rgba = (colour) => {
+    if (!seen.has(colour)) {
+      probe.clearRect(0, 0, 1, 1);
+      probe.fillStyle = colour;
+      probe.fillRect(0, 0, 1, 1);
+      seen.set(colour, CSS.supports("color", colour) ? [...probe.getImageData(0, 0, 1, 1).data] : null);
+    }
+    return seen.get(colour);
+  };
+  const over = ([r, g, b, a], ground) => [r, g, b].map((v, i) => (a * v + (255 - a) * ground[i]) / 255);
+  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = (rgb) => [0.2126, 0.7152, 0.0722].reduce((sum, weight, i) => sum + weight * linear(rgb[i] / 255), 0);
+  const contrast = (a, b) => {
+    const [dark, bright] = [light(a), light(b)].sort((p, q) => p - q);
+    return (bright + 0.05) / (dark + 0.05);
+  };
+
+  const grounds = new Map([[null, [255, 255, 255]]]);
+  const ground = (e) => {  // what an element has behind its text, or null
+    if (!grounds.has(e)) {
+      const style = getComputedStyle(e), own = rgba(style.backgroundColor);
+      const lifted = /absolute|fixed/.test(style.position) && own[3] < 255
+        && e.checkVisibility({ visibilityProperty: true });
+      const plain = style.backgroundImage === "none" && /^[01]$/.test(style.opacity) && style.filter === "none"
+        && style.mixBlendMode === "normal" && !lifted;
+      const under = own[3] === 255 ? [0, 0, 0] : ground(e.parentElement);
+      grounds.set(e, plain && under ? over(own, under) : null);
+    }
+    return grounds.get(e);
+  };
+
+  const drawn = new Map();
+  const panel = (text, svg) => {  // in a drawing: of the rectangles painted before, the last one under the text
+    if (!drawn.has(svg))
+      drawn.set(svg, [...svg.querySelectorAll("rect")].map((e) => [e, e.getBoundingClientRect(), getComputedStyle(e)]));
+    const { left, right, top, bottom } = text.getBoundingClientRect(), x = (left + right) / 2, y = (top + bottom) / 2;
+    return drawn.get(svg).reduce((under, [e, box, { fill, fillOpacity, opacity }]) => {
+      if (!under || fill === "none" || !(e.compareDocumentPosition(text) & 4)) return under;  // 4: text comes later
+      if (x < box.left || x > box.right || y < box.top || y > box.bottom) return under;
+      const ink = rgba(fill);
+      return ink && over([...ink.slice(0, 3), ink[3] * fillOpacity * opacity], under);
+    }, ground(svg));
+  };
+
+  const found = [], known = new Map();
+  const note = (what, e) => found.push([what, e.outerHTML.slice(0, 200)]);
+  const judge = (e, behind, colour, { fontSize, fontWeight }) => {
+    const key = [colour, behind, fontSize, fontWeight].join();
+    if (!known.has(key)) {
+      const least = parseFloat(fontSize) >= (fontWeight >= 700 ? 18.66 : 24) ? 3 : 4.5;
+      const ink = rgba(colour), ratio = ink && behind ? contrast(over(ink, behind), behind) : 0;
+      known.set(key, ratio ? ratio < least && `contrast ${ratio.toFixed(2)} < ${least}` : "contrast unknown");
+    }
+    if (known.get(key)) note(known.get(key), e);
+  };
+
+  const texts = new Set(document.querySelectorAll("mjx-c, textarea, [type=text], [type=search]"));
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) if (walk.currentNode.data.trim()) texts.add(walk.currentNode.parentElement);
+  for (const e of texts) {
+    if (e.closest("script, style, noscript, title, desc, mjx-assistive-mml, :disabled, .search-button__kbd-shortcut"))
+      continue;
+    const style = getComputedStyle(e), svg = e.closest("svg");
+    if (!svg) judge(e, ground(e), style.color, style);
+    else if (svg.getClientRects().length) judge(e, panel(e, svg), style.fill, style);
+    if (e.placeholder) judge(e, ground(e), getComputedStyle(e, "::placeholder").color, style);
+  }
+
+  for (const link of document.querySelectorAll(":is(a[href], [role=link]):not(.headerlink)")) {
+    const style = getComputedStyle(link), around = getComputedStyle(link.parentElement);
+    if (style.display !== "inline" || !link.textContent.trim()) continue;
+    const marked = style.textDecorationLine.includes("underline") || parseFloat(style.borderBottomWidth) > 0
+      || style.fontWeight !== around.fontWeight || rgba(style.backgroundColor)[3] > 0;
+    const beside = [...link.parentElement.childNodes].some((node) => node.nodeType === 3 && /\\w/.test(node.data));
+    if (!marked && beside && contrast(rgba(style.color), rgba(around.color)) < 3)
+      note("link like the words around", link);
+  }
+  still.remove();
+  return found;
+}"""
+
+
+def faint_text(page: Page) -> list[tuple[str, str]]:
+    """Text whose contrast is below 4.5 : 1, if large below 3 : 1, or unknown; links that look like the words around."""
+    return [(what, html) for what, html in page.evaluate(FAINT)]
 
 
 # A chapter's drawn maths and coloured code are 20,000 nodes, which axe reads for ten seconds. What it reads instead:
 # the MathML that MathJax adds for assistive technology, one formula whole and of the others the frame and the words;
-# figures without their lines; and two code blocks. Their colours are roles, ink and muted, whose contrast
-# tests/test_viz.py computes.
+# figures without their lines; and two code blocks.
 LIGHTEN = """
 document.querySelectorAll("mjx-container > mjx-math").forEach((drawn) => drawn.remove());
 [...document.querySelectorAll("math")].slice(1).forEach((formula) => (formula.textContent = formula.textContent));
@@ -96,71 +165,15 @@ WITHOUT_PROSE = """
 """
 
 
-# The rules that look at colours take axe longer than all others together, and in a chapter a thousand paragraphs look
-# alike. How text stands out that is in the flow of the page follows from its colour, size, weight and underline, from
-# its parent's colour, and from what its ancestors paint behind it. So a paragraph, a row or a piece of code that has no
-# text with a new look, in light or in dark, does not stay for axe. What is positioned stays, and so do headings,
-# summaries and explorers. Maths and figures go: of the one axe sees the frame, and the other has a check of its own.
-ONE_OF_EACH_LOOK = """
-(() => {
-  document.querySelectorAll("mjx-container, svg.gru-fig").forEach((drawn) => drawn.remove());
-  document.head.appendChild(document.createElement("style")).textContent = "* { transition: none !important }";
-  const BLOCK = ".bd-article :is(p, li, dt, dd, tr, pre, pre span)";
-  const blocks = [...document.querySelectorAll(BLOCK)]
-    .filter((e) => !e.closest("[data-afm], summary") && !e.querySelector("[data-afm], summary"));
-  const looks = new Map(blocks.map((block) => [block, new Set()])), kept = new Set();
-  const now = document.documentElement.dataset.theme;
-  for (const theme of ["light", "dark"]) {
-    document.documentElement.dataset.theme = theme;
-    const known = new Map([[null, ""]]);
-    const behind = (e) => {
-      if (!known.has(e)) {
-        const { backgroundColor, backgroundImage, opacity, filter, mixBlendMode } = getComputedStyle(e);
-        const own = [backgroundColor, backgroundImage, opacity, filter, mixBlendMode].join();
-        known.set(e, behind(e.parentElement) + (own === "rgba(0, 0, 0, 0),none,1,none,normal" ? "" : `${own}; `));
-      }
-      return known.get(e);
-    };
-    for (const e of new Set(blocks.flatMap((block) => [block, ...block.querySelectorAll("*")]))) {
-      const block = e.closest(BLOCK), style = getComputedStyle(e);
-      if (/absolute|fixed|sticky/.test(style.position)) kept.add(block);
-      if ([...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
-        looks.get(block).add([theme, style.color, style.fontSize, style.fontWeight, style.textShadow,
-          style.textDecorationLine, style.borderBottom, getComputedStyle(e.parentElement).color, behind(e)].join());
-    }
-  }
-  document.documentElement.dataset.theme = now;
-
-  const seen = new Set();
-  for (const [block, its] of looks) {
-    if ([...its].some((one) => !seen.has(one))) kept.add(block);
-    if (kept.has(block)) its.forEach((one) => seen.add(one));
-  }
-  for (const block of blocks) if (![...kept].some((one) => block.contains(one))) block.remove();
-  document.querySelectorAll(".highlight:not(:has(pre))").forEach((empty) => empty.remove());  // a button to copy it
-})();
-"""
-
-COLOURS = ["color-contrast", "link-in-text-block"]
+COLOURS = ["color-contrast", "link-in-text-block"]  # for axe the slowest of its rules; faint_text asks what they ask
 
 
-def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds: of colours last, in one of each look. Thins the page: run it after the other checks."""
+def violations(page: Page, without: str = "") -> list[tuple[str, list[str]]]:
+    """What axe finds, but of colours. Thins the page: run it after the other checks."""
     page.evaluate(LIGHTEN)
-    found = _axe(page, rules={rule: {"enabled": False} for rule in COLOURS})
-    return found + faint_text(page)
-
-
-def faint_text(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds of colours alone: all that can differ between light and dark."""
-    page.evaluate(LIGHTEN)
-    page.evaluate(ONE_OF_EACH_LOOK)
-    return _axe(page, runOnly=COLOURS)
-
-
-def _axe(page: Page, **options: object) -> list[tuple[str, list[str]]]:
     # From disk a page cannot read its style sheets by script; over http the rule that needs them (orientation) runs.
-    return axe(page, preload=not page.url.startswith("file:"), **options)
+    rules = {rule: {"enabled": False} for rule in COLOURS}
+    return axe(page, without, preload=not page.url.startswith("file:"), rules=rules)
 
 
 def axe(page: Page, without: str = "", **options: object) -> list[tuple[str, list[str]]]:

@@ -1,7 +1,9 @@
 """What is timed side by side must be the same computation."""
 
 import json
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -53,6 +55,16 @@ def test_times_are_stored_where_chapter_11_reads_them(tmp_path, monkeypatch):
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_no_test_of_the_library_needs_the_book_or_a_browser():
+    """Else it would fail where `test library` runs alone: on other systems, and with the oldest NumPy."""
+    files = [p for p in Path(__file__).parent.glob("test_*.py") if parts.part(f"tests/{p.name}") in parts.LIBRARY]
+    assert len(files) > 40
+    for file in files:
+        tests = re.findall(r"^def test_\w+\((.*)\)", file.read_text("utf8"), re.M)
+        asked = {name for given in tests for name in re.findall(r"\w+", given)}
+        assert not asked & {"built_book", "book_url", "browser", "visit", "visits", "inside", "maths"}, file
+
+
 @pytest.mark.parametrize(
     ("test", "part"),
     [
@@ -65,6 +77,7 @@ def test_times_are_stored_where_chapter_11_reads_them(tmp_path, monkeypatch):
         ("tests/test_widgets.py::test_keys", "explorers"),
         ("tests/test_chapter03.py::test_claim", "chapters"),
         ("tests/test_project.py::test_lock", "project"),
+        ("tests/test_types.py::test_checker", "project"),
     ],
 )
 def test_part_of_a_test_is_known_by_its_file(test, part):

@@ -6,7 +6,9 @@ import difflib
 
 import numpy as np
 import pytest
-from helpers import cells_of, names_of
+from helpers import cells_of, names_of, result
+
+from experiments import wrong_gradients
 
 GROUPS = {"n": {"W_xn", "W_hn", "b_n"}, "z": {"W_xz", "W_hz", "b_z"}, "r": {"W_xr", "W_hr", "b_r"}}
 STATE = {"xs", "h0"}
@@ -14,9 +16,9 @@ ALL = set().union(STATE, *GROUPS.values())
 
 
 def definitions():
-    """The chapter's functions and constants that need no training: every cell up to the first that trains."""
+    """The chapter's functions and constants that need no training: every cell up to the first that loads results."""
     code = cells_of("06-find-the-bug")
-    code = code[: next(i for i, source in enumerate(code) if "def train_cell" in source)]
+    code = code[: next(i for i, source in enumerate(code) if "results.load" in source)]
     return [source for source in code if "viz.use_style" not in source or source.startswith("import")]
 
 
@@ -107,6 +109,44 @@ def test_a_loop_that_forgets_the_next_step_is_right_at_one_step_and_wrong_at_thr
     found = [marks(names, page["step"], page["step_backward"], T) for T in (1, 3)]
     assert wrong(found[0]) == set()
     assert wrong(found[1]) >= ALL - {"xs"}
+
+
+def test_a_loop_that_overwrites_the_sums_has_right_inputs_and_states(page):
+    source = "\n".join(["def backward(dhs, caches, p, step_backward):", *source_of("backward")])
+    assert "grads.flat[:] += g.flat" in source
+    names = dict(page)
+    exec(source.replace("+= g.flat", "= g.flat"), names)
+    compare = "\n".join(["def compare(step, step_backward, T, seed=0, start=1.0, b_r=None):", *source_of("compare")])
+    exec(compare, names)
+    assert [wrong(marks(names, page["step"], page["step_backward"], T)) for T in (1, 3)] == [set(), ALL - STATE]
+
+
+def test_suspect_1_with_its_update_gate_mended_still_has_a_wrong_initial_state(page):
+    def mended(dh, cache, p):
+        dx, dh_prev, g = page["step_backward"](dh, cache, p)
+        x, h_prev, _, z, _, _ = cache
+        change = dh * (0 - h_prev) * z * (1 - z)  # at the first step the input before is 0
+        g.W_xz[:] += x.T @ change
+        g.W_hz[:] += h_prev.T @ change
+        g.b_z[:] += change.sum(0)
+        return dx + change @ p.W_xz.T, dh_prev + change @ p.W_hz.T, g
+
+    assert wrong(marks(page, page["step_1"], mended, 1)) == {"h0"}
+
+
+def test_a_backward_that_computes_q_again_from_the_new_state_gets_one_array_more_wrong_than_suspect_3(page):
+    def again(dh, cache, p):
+        x, h, r, z, _, n = cache
+        return page["step_backward"](dh, (x, h, r, z, r * h, n), p)
+
+    found = wrong(marks(page, page["step_3"], again, 1))
+    assert found == wrong(marks(page, page["step_3"], page["step_backward"], 1)) | {"W_hn"}
+
+
+@pytest.mark.parametrize(("part", "name", "seed"), [("terms", "through z", 3), ("suspects", "2", 0)])
+def test_stored_trainings_are_what_the_script_makes(part, name, seed):
+    train, _, _ = wrong_gradients.PARTS[part]
+    assert train(name, seed, steps=200) == result(wrong_gradients, part, name, seed)[:2]
 
 
 def test_without_square_shapes_the_printed_slip_stops_by_itself_but_not_with_one_input(page):

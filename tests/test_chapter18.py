@@ -92,6 +92,19 @@ def test_stored_models_are_the_weak_one_and_the_one_with_cut_data():
         assert 0.08 < np.exp(empty) < 0.25
 
 
+def test_greedy_search_made_anew_on_the_stored_model_does_as_stored():
+    p, test = model("cut", source=ISO, target=WRITTEN), pairs(dates.days()[1][:60])
+    texts = []
+    for iso in test.iso[::18]:
+        source = ISO.tokens([iso])[0][:, 0]
+        texts.append(WRITTEN.text(translate_beam(p, source, width=1, end=WRITTEN.end, max_steps=36)[0].tokens))
+    forms = [set(test.texts[18 * n : 18 * n + 3 * dates.WESTERN]) for n in range(60)]
+    before = next(result for share, seed, result in STORED["cut"] if (share, seed) == (dates.CUT, 0))["0, 1"]
+    right = np.mean([text in some for text, some in zip(texts, forms, strict=True)])
+    assert right == pytest.approx(before["right"], abs=0.02)
+    assert np.mean([text == "" for text in texts]) == pytest.approx(before["empty"], abs=0.02)
+
+
 def test_wider_is_worse_where_the_data_was_cut_and_not_where_it_was_not():
     row = {(share, seed): result for share, seed, result in STORED["cut"]}
     for seed in dates.SEEDS:

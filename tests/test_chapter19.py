@@ -8,6 +8,7 @@ import pytest
 
 from experiments import comparison
 from gru_lib import results
+from gru_lib.models import comparison as models
 
 STORED = results.load("comparison")
 
@@ -41,6 +42,8 @@ def test_every_cell_has_the_same_budget_and_the_rate_that_was_best_in_validation
     task = TASKS[name]
     for cell, row in STORED[name].items():
         assert 0.85 * task.budget < row["parameters"] <= task.budget
+        H = models.units(cell, task)
+        assert models.network(np.random.default_rng(0), cell, task.D, task.K, H).size == row["parameters"]
         tuned = {float(rate): np.mean(v) for rate, v in row["tuning"].items()}
         assert tuple(tuned) == comparison.RATES, cell
         best = (max if task.better == "higher" else min)(tuned.values())

@@ -165,6 +165,11 @@ def test_a_blank_stub_gets_a_kind_sentence(name, body):
     assert "still blank. Take your time" in result.message
 
 
+def test_parameters_taken_for_a_dictionary_are_explained():
+    said = check.elman_step(lambda x, h_prev, p: np.tanh(x @ p["W_x"])).message
+    assert said.endswith("is not subscriptable. Parameters are attributes: `p.W`, not `p['W']`.")
+
+
 def test_a_call_in_place_of_the_function_is_explained():
     assert "give the function itself" in check.sigmoid(np.zeros(3)).message
 

@@ -29,6 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Instead of running programs, what would be run."""
     lines: list[str] = []
+    monkeypatch.setenv("PYTHONPATH", "")  # put back afterwards: `serve` sets it
     monkeypatch.setattr(do, "install", lambda: lines.append("install"))
     monkeypatch.setattr(do, "run", lambda *command, quiet=False: lines.append(" ".join(command)))
     return lines
@@ -91,10 +92,11 @@ def test_programs_stand_where_the_system_puts_them() -> None:
 
 def test_the_tests_come_after_the_book_and_a_browser_in_the_fixed_environment(asked: list[str]) -> None:
     do.main(["test", "-k", "gru"])
-    installed, book, browser, tests = asked
+    installed, book, browser, alone, tests = asked
     assert (installed, book.split()[:2], browser) == ("install", ["jupyter-book", "build"], "python tools/browser.py")
+    assert alone == "python tools/alone.py"
     assert tests.startswith(f"python tools/environment.py {do.program('python')} -m pytest --nbval ")
-    assert tests.endswith(" tests book -k gru")
+    assert tests.endswith(" tests _build/alone/run -k gru")
 
 
 def test_the_librarys_tests_need_neither_book_nor_browser(asked: list[str]) -> None:
@@ -113,13 +115,20 @@ def test_lab_opens_lessons_made_of_the_book_as_it_is_now(asked: list[str]) -> No
 def test_a_book_without_solutions_is_built_from_nothing(
     asked: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for value, left in (("", True), ("no", False)):
-        monkeypatch.setenv("SOLUTIONS", value)
-        for name in ("html", "replaced"):
-            (project / "_build" / name).mkdir(parents=True, exist_ok=True)
-        do.main(["book"])
-        assert (project / "_build" / "html").exists() == left
-        assert (project / "_build" / "replaced").exists(), "it may be all that is left of somebody's work"
+    for command, built in (("book", ("html", "editions", "jupyter_execute")), ("serve", ("serve",))):
+        for value, left in (("", True), ("no", False)):
+            monkeypatch.setenv("SOLUTIONS", value)
+            for name in (*built, "replaced"):
+                (project / "_build" / name).mkdir(parents=True, exist_ok=True)
+            do.main([command])
+            assert {(project / "_build" / name).exists() for name in built} == {left}
+            assert (project / "_build" / "replaced").exists(), "it may be all that is left of somebody's work"
+
+
+def test_what_is_served_has_editions_of_its_own(asked: list[str]) -> None:
+    """They stand beside the folder of the pages; those of `make book` would miss what one of them leaves out."""
+    do.main(["serve"])
+    assert asked[-1].startswith("sphinx-autobuild ") and asked[-1].endswith(" . _build/serve/html")
 
 
 def test_every_check_of_lint_is_run(asked: list[str]) -> None:

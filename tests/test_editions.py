@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import html
 import json
 import os
 import re
@@ -9,7 +11,8 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import editions
@@ -17,7 +20,7 @@ import nbformat
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from edition_cells import ARCHIVE, WAYS, checks, pieces, variant, without_solutions
+from edition_cells import ARCHIVE, INSTALL, WAYS, checks, pieces, variant, without_solutions
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from plain_markdown import COLOURS, expand
@@ -107,6 +110,52 @@ def test_an_edition_has_the_chapters_cells_with_their_outputs(edition: tuple[str
     own = [cell for cell in chapter(name).cells if cell.cell_type == "code"]
     assert [cell.source for cell in code[1:]] == [cell.source for cell in own]
     assert [editions._printed(cell) for cell in code[1:]] == [editions._printed(cell) for cell in own]
+
+
+def test_with_folded_solutions_an_edition_has_the_chapters_other_cells(edition: tuple[str, NotebookNode]) -> None:
+    name, notebook = edition
+    install, *code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert install.source == INSTALL
+    code = [cell for cell in code if cell.source and not cell.source.startswith("from gru_lib import check\n\nif ")]
+    own = [cell for cell, _, solved in pieces(chapter(name).cells) if cell.cell_type == "code" and not solved]
+    assert [cell.source for cell in code] == [cell.source for cell in own]
+    assert [editions._printed(cell) for cell in code] == [editions._printed(cell) for cell in own]
+
+
+def names(cells: Iterable[str]) -> tuple[set[str], set[str]]:
+    """The names that cells bind, anywhere in them, and those that they use."""
+    bound, used = set(), set()
+    for node in (node for cell in cells for node in ast.walk(ast.parse(cell))):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+    return bound, used
+
+
+def only_in_solutions(notebook: NotebookNode) -> set[str]:
+    """What a chapter's cells use and only its solutions bind; without them, those cells would stop."""
+    code = [(text, solved) for cell, text, solved in pieces(notebook.cells) if cell.cell_type == "code"]
+    bound, used = names(text for text, solved in code if not solved)
+    return (names(text for text, solved in code if solved)[0] & used) - bound
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_needs_no_name_of_a_solution(name: str) -> None:
+    assert only_in_solutions(chapter(name)) == set()
+
+
+def test_a_name_that_only_a_solution_binds_is_found() -> None:
+    solution = [
+        new_markdown_cell("```{solution-start} ex-a\n```"),
+        new_code_cell("import re as a\nb = 1\ndef c(d): ..."),
+    ]
+    after = [new_markdown_cell("```{solution-end}\n```"), new_code_cell("e = [a, b, c, d, f] + [i for i in d]")]
+    assert only_in_solutions(new_notebook(cells=[*solution, *after])) == {"a", "b", "c", "d"}
 
 
 def test_pictures_say_what_they_show_and_show_before_anything_has_run(edition: tuple[str, NotebookNode]) -> None:
@@ -207,17 +256,26 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_book_without_solutions_holds_no_trace_of_them(without: Path, built_book: Path) -> None:
     def texts(book: Path, ignored: str) -> Iterator[tuple[Path, str]]:
         for path in book.rglob("*"):
-            if path.suffix in (".html", ".js", ".ipynb", ".txt", ".inv") and ignored not in path.parts:
-                yield path, path.read_text("utf8", errors="replace")
+            if path.name == "objects.inv":  # four lines, then the labels, packed
+                yield path, zlib.decompress(path.read_bytes().split(b"\n", 4)[4]).decode()
+            elif path.is_file() and path.suffix != ".zip" and (ignored not in path.parts or "search" in path.name):
+                text = path.read_text("utf8", errors="replace")
+                yield path, html.unescape(re.sub(r"<[^>]+>", "", text)) if path.suffix == ".html" else text
         with zipfile.ZipFile(book / "notebooks" / ARCHIVE) as archive:
             yield from ((book / ARCHIVE / name, archive.read(name).decode()) for name in archive.namelist())
 
     marks = ("def my_step", "sol-gru-", "Twenty", "20 steps agree within", "so one of each can go", "Four lines.")
     found = {(mark, path.name) for path, text in texts(without, "_static") for mark in marks if mark in text}
     assert found == set()
+    listed = "".join(path.read_text("utf8") for path in (ROOT / "gru_lib").rglob("*.py"))
+    lines = {line for line in solutions(chapter("04-gru-forward")) if line not in listed and '"' not in line}
+    lines -= {f"print({call})" for calls in checks(chapter("04-gru-forward")).values() for call in calls}
+    assert len(lines) > 30
+    assert [(line, path.name) for path, text in texts(without, "_static") for line in lines if line in text] == []
     assert not (without / "_sources").exists()
     usual = "".join(text for path, text in texts(built_book, "_static") if "04-gru-forward" in path.name)
     assert {mark for mark in marks if mark in usual} == set(marks) - {"Twenty"}, "the search finds what is there"
+    assert sum(line in usual for line in lines) > 25
     notebook = nbformat.read(without / "notebooks" / "04-gru-forward.ipynb", as_version=4)
     assert "check.gru_step(my_step" in notebook.cells[exercises(notebook)[3] + 2].source
 
@@ -312,3 +370,30 @@ def test_running_an_edition_reports_what_differs(tmp_path: Path, source: str, st
     (tmp_path / "a.ipynb").write_text(json.dumps(new_notebook(cells=[cell], metadata={})), "utf8")
     found = editions.execute(tmp_path / "a.ipynb", empty)
     assert [line.partition(": [Errno")[0] for line in found] == wrong
+
+
+def test_lab_gets_every_option_as_it_was_given(monkeypatch: pytest.MonkeyPatch, built_book: Path) -> None:
+    given: list[list[str]] = []
+    monkeypatch.setattr(editions, "bring", lambda _editions, _folder: [])
+    monkeypatch.setattr(editions, "lab", lambda _folder, options: given.append(options))
+    assert editions.main(["--lab", "--no-browser", "--port", "8931"]) == editions.main(["--lab"]) == 0
+    assert given == [["--no-browser", "--port", "8931"], []]
+
+
+def test_a_lesson_that_was_only_opened_is_brought_up_to_date(tmp_path: Path) -> None:
+    edition, lessons = tmp_path / "04-a.ipynb", tmp_path / "lessons"
+    edition.write_text(json.dumps(new_notebook(cells=[new_code_cell("1", id="a")])), "utf8")
+    editions.bring([edition], lessons)
+    kernel = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "name": "python3"}}
+    opened = new_notebook(cells=[new_code_cell("1", id="a")], metadata=kernel)
+    (lessons / "04-a.ipynb").write_text(json.dumps(opened, indent=1), "utf8")
+    edition.write_text(json.dumps(new_notebook(cells=[new_code_cell("2", id="a")])), "utf8")
+    assert editions.bring([edition], lessons) == []
+    assert (lessons / "04-a.ipynb").read_bytes() == edition.read_bytes()
+
+
+def test_editions_run_where_the_book_cannot_be_built(built_book: Path) -> None:
+    code = "import runpy, sys; sys.modules['docutils'] = None; sys.argv = ['editions', '--run', 'no chapter'];"
+    code += f" sys.path.insert(0, {str(ROOT / 'tools')!r}); runpy.run_path({editions.__file__!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

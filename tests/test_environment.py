@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import environment
 import nbformat
 import notebooks
 import pytest
@@ -30,6 +32,12 @@ def variables(**given: str) -> dict[str, str]:
 def test_kernels_are_those_of_the_first_avx2_processors_unless_asked_otherwise() -> None:
     for given in ({}, {"KERNELS": ""}, {"KERNELS": "avx2", "OPENBLAS_CORETYPE": "Zen"}):
         assert variables(**given)["OPENBLAS_CORETYPE"] == "Haswell"
+
+
+def test_an_arm_processor_keeps_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert environment.avx2()["OPENBLAS_CORETYPE"] == "Haswell"
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    assert environment.avx2() == {}
 
 
 def test_a_processors_own_kernels_are_left_to_it_and_all_else_is_fixed() -> None:

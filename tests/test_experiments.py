@@ -19,6 +19,7 @@ SCRIPTS = (
     "other_memories",
     "subtraction",
     "three_stories",
+    "wrong_gradients",
 )
 WANTED = seeded([("a",), ("ü",)], range(3))
 

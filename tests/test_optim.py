@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from gru_lib import SGD, Adam, clip_by_global_norm, clip_by_value, cosine_decay, linear_decay, linear_init
-from gru_lib.optim import constant_rate, warm_up
 
 
 def point(values=(1.0, -2.0)):
@@ -68,20 +67,17 @@ def test_errors_name_the_argument():
 
 
 def test_schedules_have_the_values_they_promise():
-    assert [constant_rate(0.5)(k) for k in (0, 9)] == [0.5, 0.5]
     assert [linear_decay(1.0, 4)(k) for k in range(6)] == [1, 0.75, 0.5, 0.25, 0, 0]
     assert [linear_decay(1.0, 4, last=0.5)(k) for k in (0, 2, 4, 9)] == [1, 0.75, 0.5, 0.5]
     np.testing.assert_allclose(
         [cosine_decay(2.0, 4)(k) for k in (0, 1, 2, 4, 7)], [2, 1 + 0.5**0.5, 1, 0, 0], atol=1e-15
     )
-    warm = warm_up(4, linear_decay(1.0, 2))
-    assert [warm(k) for k in range(7)] == [0.25, 0.5, 0.75, 1, 1, 0.5, 0]
     with pytest.raises(ValueError, match=r"linear_decay: lr must be > 0; got -1"):
         linear_decay(-1, 3)
     with pytest.raises(ValueError, match=r"cosine_decay: last must be >= 0; got -1"):
         cosine_decay(1, 3, last=-1)
-    with pytest.raises(TypeError, match="warm_up: steps must be an integer"):
-        warm_up(0.5, constant_rate(1))
+    with pytest.raises(TypeError, match="linear_decay: steps must be an integer"):
+        linear_decay(1, 0.5)
 
 
 def test_momentum_follows_its_equations():

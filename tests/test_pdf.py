@@ -80,6 +80,19 @@ def test_no_listing_or_formula_is_cut_off(browser: Browser, built_book: Path, pa
     assert cut == []
 
 
+def test_a_printed_page_has_small_subscripts_and_no_title_of_a_closed_solution(
+    browser: Browser, built_book: Path
+) -> None:
+    window = pdf.sheet(browser)
+    pdf.lay_out(window, (built_book / "book" / "01-from-a-sum-to-a-state.html").as_uri())
+    scripts = window.locator("article .math mjx-script > [style*=font-size]")
+    assert window.locator("article .math mjx-script").count() > 50
+    assert scripts.count() == 0, "MathJax holds these back from a size that it takes to be too small"
+    solutions = window.locator(".solution.toggle-hidden").all()
+    assert len(solutions) > 3 and not any(solution.is_visible() for solution in solutions)
+    window.close()
+
+
 def test_the_book_has_every_page_of_its_contents() -> None:
     pages = [page for _, pages in pdf.contents() for page in pages]
     assert pages[0] == "book/intro" and len(pages) >= 23 and "book/glossary" in pages

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gru_lib._core.passes import blocks, spans
-from gru_lib._core.products import columns, times
+from gru_lib._core.products import times
+from gru_lib.models.gru_rungs import columns
 
 
 @pytest.mark.parametrize(

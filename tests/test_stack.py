@@ -21,7 +21,7 @@ from gru_lib import (
     zero_state,
 )
 from gru_lib.cells import ablated_gru_init, scrn_init
-from gru_lib.layers import stack_masks
+from gru_lib.layers import dropout_masks
 
 T, N, D, H = 3, 3, 2, 3
 
@@ -85,7 +85,8 @@ def test_masks_drop_on_the_way_into_each_layer_and_their_gradients_match_complex
     p = stack(gru_init(rng(), D, H), lstm_init(rng(), H, H), residual=True)
     xs, dhs, lengths = rng().normal(size=(T, N, D)), rng().normal(size=(T, N, H)), [3, 0, 2]
     for kind in ("zaremba", "variational", "naive"):
-        masks = stack_masks(rng(), p, T, N, rate=0.4, kind=kind)
+        draw = rng()
+        masks = [dropout_masks(draw, layer, T, N, rate=0.4, kind=kind) for _, layer in p.members()]
         check_layer(stack_forward, stack_backward, p, xs, dhs, masks=masks, lengths=lengths)
     some = [None, masks[1]]
     below, _, _ = gru_forward(xs, None, p.layer0)

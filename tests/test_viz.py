@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,6 +11,10 @@ import matplotlib as mpl
 import pytest
 
 from gru_lib import viz
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
+
+import themed_svg
 
 TOKENS = Path(viz.__file__).parent / "widgets" / "gru-tokens.css"
 
@@ -72,7 +77,7 @@ def test_same_figure_gives_the_same_file(tmp_path: Path) -> None:
 
 
 def test_every_colour_of_a_themed_figure_follows_the_page(tmp_path: Path) -> None:
-    svg = viz.themed(draw(tmp_path / "a.svg"), alt="Seven level lines.", prefix="p")
+    svg = themed_svg.themed(draw(tmp_path / "a.svg"), alt="Seven level lines.", prefix="p")
     for role in viz.ROLE:
         assert f"var(--gru-{role}, {viz.COLOURS[role]})" in svg
     assert re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\(--gru-\w+, #[0-9A-F]{6}\)", "", svg)) == []
@@ -82,7 +87,7 @@ def test_themed_figures_share_no_id_and_keep_their_links(tmp_path: Path) -> None
     source = draw(tmp_path / "a.svg")
     seen: set[str] = set()
     for prefix in ("p", "q"):
-        root = ElementTree.fromstring(viz.themed(source, alt="Seven level lines.", prefix=prefix))
+        root = ElementTree.fromstring(themed_svg.themed(source, alt="Seven level lines.", prefix=prefix))
         ids = {e.get("id") for e in root.iter()} - {None}
         used = {h.removeprefix("#") for e in root.iter() if (h := e.get("href"))}
         used |= set(re.findall(r"url\(#([^)]+)\)", ElementTree.tostring(root, encoding="unicode")))
@@ -93,7 +98,7 @@ def test_themed_figures_share_no_id_and_keep_their_links(tmp_path: Path) -> None
 
 def test_themed_figure_is_an_image_with_its_alternative_text(tmp_path: Path) -> None:
     alt = 'Lines at 0 to 7, the "last" < 8.'
-    root = ElementTree.fromstring(viz.themed(draw(tmp_path / "a.svg"), alt=alt, prefix="p", classes=["wide"]))
+    root = ElementTree.fromstring(themed_svg.themed(draw(tmp_path / "a.svg"), alt=alt, prefix="p", classes=["wide"]))
     assert (root.get("role"), root.get("aria-label"), root.get("class")) == ("img", alt, "gru-fig wide")
     assert not [e.tag for e in root.iter() if e.tag.endswith(("}style", "}metadata", "}title"))]
 

@@ -50,9 +50,7 @@ BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cac
 def book() -> None:
     """Build the book into _build/html; with SOLUTIONS=no in the environment, without a trace of a solution."""
     install()
-    if os.environ.get("SOLUTIONS") == "no":  # nothing of an earlier build may stay
-        for name in ("html", "editions", "jupyter_execute"):
-            shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
+    forget("html", "editions", "jupyter_execute")
     run("jupyter-book", "build", ".", "-n", "-W", "--keep-going")
 
 
@@ -64,7 +62,8 @@ def test(*args: str) -> None:
         return
     book()
     run("python", "tools/browser.py")
-    reproducibly("python", "-m", "pytest", *NBVAL, *PARALLEL, "tests", "book", *args)
+    run("python", "tools/alone.py")
+    reproducibly("python", "-m", "pytest", *NBVAL, *PARALLEL, "tests", "_build/alone/run", *args)
 
 
 def notebooks(*args: str) -> None:
@@ -80,12 +79,14 @@ def take(*args: str) -> None:
 
 
 def serve(*args: str) -> None:
-    """Build, serve on localhost, build again on change. `serve --port 8000`."""
+    """Build, serve on localhost, build again on change. `serve --port 8000`. SOLUTIONS=no as with book."""
     install()
+    forget("serve")
     run("jupyter-book", "config", "sphinx", ".", quiet=True)
     os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
     ignored = r"/(_build|lessons|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
-    run("sphinx-autobuild", "-n", "-q", "--host", "127.0.0.1", "--re-ignore", ignored, ".", "_build/serve", *args)
+    # In a folder of its own: beside the pages come the editions, which must not be taken for those of `make book`.
+    run("sphinx-autobuild", "-n", "-q", "--host", "127.0.0.1", "--re-ignore", ignored, ".", "_build/serve/html", *args)
 
 
 def lab(*args: str) -> None:
@@ -215,6 +216,13 @@ def check_python() -> None:
         import venv  # noqa: F401
     except ImportError:
         sys.exit("Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv")
+
+
+def forget(*names: str) -> None:
+    """With SOLUTIONS=no, delete these folders of _build: nothing of an earlier build may stay."""
+    if os.environ.get("SOLUTIONS") == "no":
+        for name in names:
+            shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
 
 
 def starts(python: str) -> bool:

@@ -7,7 +7,7 @@ names the folder.
 changed is never written over. A newer edition of it comes beside it. ``--lab`` then opens JupyterLab there.
 
 ``--run`` executes the editions in an empty folder with the Python that runs this, and compares what they print with
-what is stored.
+what is stored. That Python needs the wheel, the extras that the chapters ask for, nbclient and ipykernel.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import os
 import re
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -30,8 +31,6 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-from edition_cells import WAYS, write_editions  # noqa: E402
 
 WHOLE = ROOT / "_build" / "editions"
 READERS = ROOT / "_build" / "html" / "notebooks"
@@ -70,7 +69,13 @@ def bring(editions: list[Path], folder: Path) -> list[str]:
 
 
 def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """The hash of a notebook's cells. Jupyter notes its kernel even if one only opens a notebook."""
+    content = path.read_bytes()
+    if content.startswith(b"{"):
+        with suppress(ValueError):  # not a notebook any more
+            cells = nbformat.reads(content.decode(), as_version=4).cells
+            content = json.dumps(cells, sort_keys=True).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def lab(folder: Path, options: list[str]) -> None:
@@ -134,28 +139,31 @@ def main(arguments: list[str]) -> int:
     """Do what the arguments ask for."""
     parser = argparse.ArgumentParser(prog="editions", description="The notebooks that readers get.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="with --run: such as 04; all if there is none")
-    parser.add_argument("--solutions", choices=WAYS, default="folded", help="what becomes of the solutions")
+    parser.add_argument("--solutions", default="folded", help="what becomes of the solutions: folded, in, none")
     parser.add_argument("--to", type=Path, default=READERS, metavar="FOLDER", help="where to write the editions")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--lessons", action="store_true", help="bring the book's editions into lessons/")
-    what.add_argument("--lab", action="store_true", help="the same, and open JupyterLab there; it gets other options")
+    rest = argparse.REMAINDER
+    what.add_argument("--lab", nargs=rest, metavar="OPTION", help="the same, and open JupyterLab there, with OPTIONs")
     what.add_argument("--run", action="store_true", help="execute the book's editions in an empty folder")
-    asked, others = parser.parse_known_args(arguments)
-    if others and not asked.lab:
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    asked = parser.parse_args(arguments)
     if not any(WHOLE.glob("*.ipynb")):
         parser.error("there are no editions; `make book` (`python tools/do.py book`) writes them")
     editions = sorted(READERS.glob("*.ipynb"))
     if asked.run:
         return run([each for each in editions if not asked.names or each.name.startswith(tuple(asked.names))])
-    if not (asked.lessons or asked.lab):
+    if not asked.lessons and asked.lab is None:
+        from edition_cells import WAYS, write_editions  # it needs docutils, which who only runs them may not have
+
+        if asked.solutions not in WAYS:
+            parser.error(f"--solutions must be {', '.join(WAYS)}; got {asked.solutions!r}")
         written = write_editions(WHOLE, (path.stem for path in WHOLE.glob("*.ipynb")), asked.to, asked.solutions)
         print(f"{len(written)} notebooks and an archive of them in {asked.to}")
         return 0
     for line in bring(editions, LESSONS):
         print(line)
-    if asked.lab:
-        lab(LESSONS, [*asked.names, *others])
+    if asked.lab is not None:
+        lab(LESSONS, asked.lab)
     return 0
 
 

@@ -12,6 +12,7 @@ on them. The tests heed ``KERNELS`` too; notebooks are always executed with the 
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -45,7 +46,9 @@ def fix(kernels: str = "avx2") -> None:
 
 
 def avx2() -> dict[str, str]:
-    """What chooses the kernels of the first AVX2 processors."""
+    """What chooses the kernels of the first AVX2 processors; on another architecture nothing, it has none of them."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return {}
     clean = {k: v for k, v in os.environ.items() if not k.startswith("NPY_")}
     run = subprocess.run([sys.executable, "-c", _BEYOND_AVX2], env=clean, capture_output=True, text=True, check=True)
     features = run.stdout.strip()

@@ -30,6 +30,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 PAPER = '<rect class="paper" width="100%" height="100%" fill="#FBFBFA"/>'
+EDGE = 24  # labels of a still picture may stand this far outside its drawing
 START, END = re.compile(r"^```\{solution-start\} (\S+)$", re.M), re.compile(r"^```\{solution-end\}\n```$", re.M)
 SHORT = re.compile(r"^```\{solution\} (\S+)\n.*?^```$\n?", re.M | re.S)
 HOST = re.compile(r'<div class="([^"]*)"[^>]* data-afm="([^"]*)"')
@@ -203,11 +204,13 @@ def picture(element: str) -> str:
     if host is None or svg is None:
         raise ValueError(f"no still picture of an explorer: {element[:200]}")
     classes, module = host.groups()
-    width, height = svg[1].split()[2:]
-    drawing = svg[0].replace("<svg ", f'<svg width="{width}" height="{height}" ', 1)
+    width, height = map(float, svg[1].split()[2:])
+    size = f'width="{width + 2 * EDGE:g}" height="{height + 2 * EDGE:g}"'
+    drawing = svg[0].replace("<svg ", f'<svg style="width: auto" width="{width:g}" height="{height:g}" ', 1)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="{svg[1]}"'
-        f' class="{classes}"><style><![CDATA[{styles(module, tokens=True)}]]></style>{PAPER}{drawing}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
+        f"<style><![CDATA[{styles(module, tokens=True)}]]></style>{PAPER}"
+        f'<g class="{classes}" transform="translate({EDGE} {EDGE})">{drawing}</g></svg>'
     )
 
 

@@ -7,15 +7,19 @@ A figure is drawn once, in the light colours of ``gru_lib.viz``. In an HTML buil
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from gru_lib.viz import themed
+from gru_lib.viz import COLOURS
 
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 MATPLOTLIB = "https://matplotlib.org/"  # in the metadata of every file it writes
 HERO = "gru-hero"  # the drawing on the front page shrinks with the screen
 SCROLL = '<div class="gru-scroll" role="group" aria-label="Figure" tabindex="0">{}</div>'  # on a phone, others scroll
@@ -42,6 +46,75 @@ class InlineThemedSvg(SphinxPostTransform):
             if HERO not in classes:
                 svg = SCROLL.format(svg)
             image.replace_self(nodes.raw("", svg, format="html"))
+
+
+def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> str:
+    """Turn one of matplotlib's SVG files into an element that follows the page it is on.
+
+    Colours of `COLOURS` become ``var(--gru-…, light value)``, text takes the page's fonts, and what only a
+    separate file needs (metadata, title, style sheet) goes.
+
+    Parameters
+    ----------
+    svg : str
+        The file's text, drawn in the style of `use_style`.
+    alt : str
+        What the figure shows, for readers who cannot see it.
+    prefix : str
+        Put before every id, so that no two figures on a page share one.
+    classes : iterable of str
+        CSS classes besides ``gru-fig``.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element with ``role="img"``.
+    """
+    ElementTree.register_namespace("", SVG)
+    root = ElementTree.fromstring(svg)
+    unwanted = {f"{{{SVG}}}{name}" for name in ("metadata", "title", "style")}
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in unwanted or (child.tag == f"{{{SVG}}}defs" and len(child) == 0):
+                parent.remove(child)
+    for element in root.iter():
+        element.tail = element.tail if element.tail and element.tail.strip() else None
+        target = element.attrib.pop(f"{{{XLINK}}}href", None)
+        if target is not None:
+            element.set("href", target)
+        for name, value in element.attrib.items():
+            element.set(name, _follow_page(name, value, prefix))
+    # matplotlib counts in points (1/72 inch), the page in pixels (1/96 inch).
+    width = float(root.get("viewBox", "0 0 0 0").split()[2]) * 96 / 72
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.set("class", " ".join(["gru-fig", *classes]))
+    root.set("style", f"max-width:{width:.0f}px")
+    root.set("role", "img")
+    root.set("aria-label", alt)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _follow_page(name: str, value: str, prefix: str) -> str:
+    """Adapt one attribute of an SVG: a prefix for an id or a reference to one, the page's colours and fonts."""
+    if name == "id":
+        return f"{prefix}-{value}"
+    if name == "href":
+        return value.replace("#", f"#{prefix}-", 1)
+    value = re.sub(r"url\(#", f"url(#{prefix}-", value)
+    if name in ("style", "fill", "stroke"):
+        value = re.sub(r"#[0-9a-fA-F]{6}\b", _variable, value)
+        value = re.sub(r"'STIXGeneral'|'STIXNonUnicode'", "var(--gru-math)", value)
+        value = re.sub(r"'DejaVu Sans'", "var(--gru-sans)", value)
+    return value
+
+
+def _variable(match: re.Match[str]) -> str:
+    colour = match[0].upper()
+    for role, light in COLOURS.items():
+        if light == colour:
+            return f"var(--gru-{role}, {colour})"
+    return match[0]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

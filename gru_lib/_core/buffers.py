@@ -3,7 +3,7 @@
 The first touch of fresh memory costs a page fault for every 4 KiB, and large arrays go back to the system when they
 die. In a training step of 35 steps, 32 sequences and 256 units this was a quarter of the time (chapter 11). So the
 passes take their large arrays from `empty`: when the last view of one is gone, its memory waits for the next request
-of the same size. A result that somebody still holds is never touched.
+of the same size. A result that is still in use is never touched.
 
 With few units, making arrays and views of them is a quarter of the time. A `Loan` keeps what a pass needs for itself,
 arrays and views together, for the next pass of the same shape.
@@ -44,9 +44,9 @@ def empty(shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
 
 
 class Loan:
-    """`loan.it` is ``make(*args)``, or one made before that nobody holds. It goes back when the loan is gone.
+    """`loan.it` is ``make(*args)``, or one made earlier that is free again. It goes back when the loan is gone.
 
-    `it.nbytes` says how large it is. Nobody may hold a part of it longer than the loan.
+    `it.nbytes` says how large it is. No part of it may be held longer than the loan.
     """
 
     __slots__ = ("_key", "_release", "it")

@@ -1,26 +1,19 @@
-"""Shape, dtype and range errors in one voice.
+"""Argument checks: shape, dtype and range errors, all worded alike.
 
-Every message names the function, the argument, what was expected and what came. Public functions check once, at
-the door; inner loops do not check.
+Every message names the function, the argument, what it must be and what it is. Public functions check their arguments
+once, on entry; inner loops do not check.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = [
-    "as_array",
-    "as_lengths",
-    "check_choice",
-    "check_dtype",
-    "check_instance",
-    "check_int",
-    "check_number",
-]
+__all__ = ["as_array", "as_lengths", "check_choice", "check_dtype", "check_instance", "check_int", "check_number"]
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 
@@ -54,21 +47,10 @@ def check_number(
         number = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{where}: {name} must be a number; got {value!r} ({type(value).__name__}).") from None
-    bounds = []
-    if above is not None:
-        bounds.append(f"> {above:g}")
-    if least is not None:
-        bounds.append(f">= {least:g}")
-    if below is not None:
-        bounds.append(f"< {below:g}")
-    inside = (
-        np.isfinite(number)
-        and (above is None or number > above)
-        and (least is None or number >= least)
-        and (below is None or number < below)
-    )
-    if not inside:
-        wanted = " and ".join(bounds) or "finite"
+    bounds = ((">", above, operator.gt), (">=", least, operator.ge), ("<", below, operator.lt))
+    asked = [(sign, bound, holds) for sign, bound, holds in bounds if bound is not None]
+    if not (np.isfinite(number) and all(holds(number, bound) for _, bound, holds in asked)):
+        wanted = " and ".join(f"{sign} {bound:g}" for sign, bound, _ in asked) or "finite"
         raise ValueError(f"{where}: {name} must be {wanted}; got {number:g}.")
     return number
 

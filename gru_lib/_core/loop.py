@@ -1,9 +1,9 @@
 """The loop over steps: a cell that has a step and its backward gets the passes over sequences from here.
 
 A step is ``step(x, state, p) -> state, cache``, and ``step_backward(dstate, cache, p) -> dx, dstate_prev, grads``. The
-state is an array (N, H) or a named tuple of arrays, N first; its output is the state, or the first part of the tuple. A
-step whose output is not part of its state has it apart, in front: ``step(x, state, p) -> out, state, cache`` and
-``step_backward(dout, dstate, cache, p)``. A state may grow along an axis, as a stack does that is pushed at every step.
+state is an array (N, H) or a named tuple of arrays, N first; its output is the state, or the first part of the tuple.
+If the output is not part of the state, it is apart and comes first: ``step(x, state, p) -> out, state, cache`` and
+``step_backward(dout, dstate, cache, p)``. A state may grow along an axis, as that of a stack does with every push.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 
 from gru_lib._core.checks import as_array, check_instance
 from gru_lib._core.sequence import begin, outputs
-from gru_lib._core.types import Array, Backward, Forward, State
+from gru_lib._core.types import Array, Backward, Forward, MaybeArray, State
 
 __all__ = ["StepsTape", "by_steps", "leaves", "map_state"]
 
 
 class StepsTape(NamedTuple):
-    """What backward needs of the forward pass."""
+    """What backward needs from the forward pass."""
 
     caches: tuple[Any, ...]
     mask: Array | None  # (T, N), True where a step is real
@@ -54,25 +54,14 @@ def by_steps(
     width: Callable[[Any], int],
     apart: bool = False,
 ) -> tuple[Forward, Backward]:
-    """Return the passes over sequences of a cell that is given by its step.
+    """Return the passes over sequences of a cell that is given by its step; the arguments are those of `Cell`.
 
-    Parameters
-    ----------
-    kind
-        Class of the cell's parameters.
-    step, step_backward
-        ``leaky_step`` and ``leaky_step_backward`` give ``leaky_forward`` and ``leaky_backward``; errors name them so.
-    zeros
-        p, N, dtype -> the state from which a sequence starts if none is given.
-    width
-        p -> how many numbers an output has.
-    apart
-        Whether the step has its output apart.
+    ``leaky_step`` and ``leaky_step_backward`` give ``leaky_forward`` and ``leaky_backward``; errors use these names.
     """
     name = step.__name__.removesuffix("_step")
 
     def forward(
-        xs: ArrayLike, state0: State | None, p: Any, *, lengths: ArrayLike | None = None
+        xs: ArrayLike, state0: State | None, p: Any, *, lengths: MaybeArray = None
     ) -> tuple[Array, State, StepsTape]:
         check_instance(forward.__name__, "p", p, kind)
         xs, _, mask, dtype = begin(forward.__name__, p, xs, lengths)
@@ -88,7 +77,7 @@ def by_steps(
             state = new if mask is None else _carry(mask[t], new, state)
         return outputs(hs, mask), state, StepsTape(tuple(caches), mask, state)
 
-    def backward(dhs: ArrayLike | None, dstate_T: State | None, tape: StepsTape, p: Any) -> tuple[Array, State, Any]:
+    def backward(dhs: MaybeArray, dstate_T: State | None, tape: StepsTape, p: Any) -> tuple[Array, State, Any]:
         check_instance(backward.__name__, "p", p, kind)
         check_instance(backward.__name__, "tape", tape, StepsTape)
         T, N, dtype = len(tape.caches), len(leaves(tape.state_T)[0]), np.result_type(p.flat, *leaves(tape.state_T))
@@ -126,7 +115,7 @@ def _add_to_first(dout: Array, dstate: State) -> State:
 
 
 def _carry(real: Array, new: State, old: State) -> State:
-    """Return the old state where a step is padding. Where the new one has grown, zeros are added to the old."""
+    """Return the old state where a step is padding. If the new state has grown, the old one is extended by zeros."""
 
     def choose(a: Array, b: Array) -> Array:
         if a.shape[1] > b.shape[1]:
@@ -141,7 +130,7 @@ def _wide(real: Array, a: Array) -> Array:
 
 
 def _check_state(where: str, name: str, state: Any, like: State, grown: bool = False) -> State:
-    """Return a state of the form and the shapes of `like`; an axis that is empty there is one that grows."""
+    """Check that a state has the form and shapes of `like`, whose empty axes are those that grow, and return it."""
     if not isinstance(like, tuple):
         return as_array(where, name, state, ("N", "H"), dict(zip("NH", like.shape, strict=True)))
     if not isinstance(state, tuple) or len(state) != len(like):

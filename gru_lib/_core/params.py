@@ -1,9 +1,9 @@
 """Parameters: one flat array, and named views on it.
 
-All parameters of a cell live in one contiguous array `p.flat`. The fused matrices (`p.W_x`) and the matrices of
-each gate (`p.W_xr`) are views on it, each made once; those of a gate when they are first asked for, since gradients are
-often read through `flat` alone. So the norm of all gradients is `np.linalg.norm(g.flat)`, a step of gradient descent is
-`p.flat -= lr * g.flat`, and writing into `p.W_xr` changes `p.W_x`: it is the same memory.
+All parameters of a cell live in one contiguous array `p.flat`. The fused matrices (`p.W_x`) and the matrices of each
+gate (`p.W_xr`) are views on it, so writing into `p.W_xr` changes `p.W_x`. The norm of all gradients is
+`np.linalg.norm(g.flat)`, and a step of gradient descent is `p.flat -= lr * g.flat`. Each view is made once, those of a
+gate when they are first asked for, since gradients are often read through `flat` alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ P = TypeVar("P", bound="Params")
 
 
 class _Recipe(NamedTuple):
-    """What all parameters of one kind and size share."""
+    """What all parameters of the same kind and size share."""
 
     shapes: Shapes
     parts: Parts
@@ -51,6 +51,9 @@ def _sizes(options: Mapping[str, Any]) -> dict[str, int]:
 class Params:
     """Named arrays that share one flat buffer.
 
+    Arrays are assigned in place (``p.b_z[:] = 2``). ``p.b_z = ...`` would cut the name off from the buffer, so it
+    raises AttributeError.
+
     Parameters
     ----------
     shapes
@@ -63,19 +66,9 @@ class Params:
         float32, float64, complex64 or complex128.
     flat
         The buffer to lay the views on; a new one filled with zeros if it is None.
-
-    Attributes
-    ----------
-    flat : array (size,)
-        Everything. Write into it freely.
-
-    Notes
-    -----
-    Arrays are assigned in place (``p.b_z[:] = 2``). ``p.b_z = ...`` would cut the name off from the buffer, so it
-    raises AttributeError.
     """
 
-    flat: NDArray[Any]
+    flat: NDArray[Any]  # (size,): everything; write into it freely
 
     def __init__(
         self,
@@ -168,22 +161,16 @@ class Params:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        shapes, parts, options = self.__dict__["_recipe"][:3]
-        return _rebuild, (type(self), shapes, parts, options, self.flat)
+    def __getstate__(self) -> tuple[NDArray[Any], _Recipe]:
+        return self.flat, self.__dict__["_recipe"]
+
+    def __setstate__(self, state: tuple[NDArray[Any], _Recipe]) -> None:
+        self._lay(*state)
 
     def __repr__(self) -> str:
         arrays = ", ".join(f"{name} {'x'.join(map(str, a.shape))}" for name, a in self.items())
         options = "".join(f", {k}={v!r}" for k, v in self.options.items() if len(k) > 1)
         return f"{type(self).__name__}({arrays}; {self.size} numbers, {self.dtype}{options})"
-
-
-def _rebuild(
-    kind: type[Params], shapes: Shapes, parts: Parts, options: Mapping[str, Any], flat: NDArray[Any]
-) -> Params:
-    new = kind.__new__(kind)
-    Params.__init__(new, shapes, parts=parts, options=options, flat=flat)
-    return new
 
 
 def draw_gates(
@@ -198,8 +185,8 @@ def draw_gates(
 ) -> P:
     """Draw the parameters of a gated cell: W_x (D, G·H) and W_h (H, G·H) uniform in ±1/√H, b (G·H,) and `more` zero.
 
-    `slabs` says which of the G slabs of H columns a gate has: with "r" at 0, p.W_xr, p.W_hr and p.b_r are the first
-    ones. The options hold D and H. Without bias every b is 0.0.
+    `slabs` says which of the G slabs of H columns belongs to a gate: with "r" at 0, p.W_xr, p.W_hr and p.b_r are the
+    first H columns. The options hold D and H. Without bias every b is 0.0.
     """
     H, G = options["H"], max(slabs.values()) + 1
     shapes: dict[str, tuple[int, ...]] = {"W_x": (options["D"], G * H), "W_h": (H, G * H)}
@@ -220,14 +207,11 @@ def draw_gates(
 class Bundle(Params):
     """Several parameter objects on one flat array: ``m = bundle(rnn=..., out=...)``, then ``m.rnn``, ``m.out``.
 
-    `options` are plain values of the whole, as those of Params: a stack is a bundle that has some.
+    `options` are plain values that belong to the whole, as in Params.
     """
 
     def __init__(
-        self,
-        members: Mapping[str, Params],
-        flat: NDArray[Any] | None = None,
-        options: Mapping[str, Any] | None = None,
+        self, members: Mapping[str, Params], flat: NDArray[Any] | None = None, options: Mapping[str, Any] | None = None
     ) -> None:
         if not members:
             raise ValueError("bundle: expected at least one member, such as rnn=gru_init(rng, D, H).")
@@ -274,23 +258,9 @@ class Bundle(Params):
 
 
 def bundle(**members: Params) -> Bundle:
-    """Join parameter objects on one new flat array (their values are copied there).
+    """Join parameter objects on one new flat array, into which their values are copied.
 
-    Parameters
-    ----------
-    **members
-        Parameter objects by name, such as ``rnn=gru_init(rng, D, H), out=linear_init(rng, H, 1)``.
-
-    Returns
-    -------
-    Bundle
-        ``m.flat`` holds everything; ``m.rnn`` and ``m.out`` are parameter objects on pieces of it.
-
-    Raises
-    ------
-    TypeError
-        If a member is not a parameter object.
-    ValueError
-        If there is no member.
+    ``m = bundle(rnn=gru_init(rng, D, H), out=linear_init(rng, H, 1))`` has everything in ``m.flat``; ``m.rnn`` and
+    ``m.out`` are parameter objects on pieces of it.
     """
     return Bundle(members)

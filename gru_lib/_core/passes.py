@@ -40,19 +40,10 @@ from gru_lib._core.sequence import rows
 from gru_lib._core.types import Array
 
 __all__ = [
-    "Reserve",
-    "Workspace",
-    "backward",
-    "batch_first",
-    "batch_last",
-    "blocks",
-    "forward",
-    "gradients",
-    "spans",
-    "steps",
-]
+    "Reserve", "Workspace", "backward", "batch_first", "batch_last", "blocks", "forward", "gradients", "spans", "steps",
+]  # fmt: skip
 
-_FEW = 64  # steps; the views of many more take much memory, 128 bytes each, and making them is less of the time
+_FEW = 64  # steps; keeping the views of a longer sequence would take much memory (128 bytes each) and save little time
 
 
 @cache
@@ -156,15 +147,11 @@ def forward(
     """Run a cell over sequences, block by block; return h_0 … h_T, (T + 1, N, H), and the reserve of each block."""
     (T, N, D), H = xs.shape, p.H
     hs, lent = empty((T + 1, N, H), dtype), []
-    for c in _blocks_of(kind, N, H):
+    for c in blocks(N, H) if kind.CUT else (slice(0, N),):
         lent.append(Loan(kind, T, c.stop - c.start, D, H, dtype, h_mask is not None, *options))
         lent[-1].it.run(p, xs[:, c], [s[c] for s in states], *(None if m is None else m[:, c] for m in (mask, h_mask)))
         hs[:, c] = batch_first(lent[-1].it.h)
     return hs, tuple(lent)
-
-
-def _blocks_of(kind: type[Reserve], N: int, H: int) -> tuple[slice, ...]:
-    return blocks(N, H) if kind.CUT else (slice(0, N),)
 
 
 class Workspace:

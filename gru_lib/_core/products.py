@@ -9,7 +9,7 @@ import numpy as np
 
 from gru_lib._core.types import Array
 
-__all__ = ["as_columns", "columns", "times"]
+__all__ = ["as_columns", "times"]
 
 _IN_PLACE = 1_000_000  # multiplications; OpenBLAS's own limit
 _LEAST = 32  # rows; below, starting a product costs as much as the copy
@@ -50,10 +50,3 @@ def as_columns(memory: Array, T: int, K: int, N: int) -> tuple[Array, Array]:
         return memory.transpose(0, 2, 1), memory.reshape(T * N, K).T
     memory = memory.reshape(K, T, N)  # N numbers that lie together stay together: half the time
     return memory.transpose(1, 0, 2), memory.reshape(K, T * N)
-
-
-def columns(a: Array, memory: Array) -> Array:
-    """Copy (T, K, N) into `memory`: (K, T·N), for one product over all steps and sequences."""
-    target, found = as_columns(memory, *a.shape)
-    target[:] = a
-    return found

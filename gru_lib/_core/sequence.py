@@ -1,4 +1,4 @@
-"""What the passes of the recurrent cells share: checks at the door, and what padding means.
+"""What the passes of the recurrent cells share: checks on entry, and what padding means.
 
 A padded step carries the state and outputs zero. `begin` sets padded inputs to zero, whatever they held, so that
 nothing in them can reach a result; `begin_backward` does the same to the gradients that come in.
@@ -64,7 +64,7 @@ def begin_backward(
 
 
 def _common(dtype: np.dtype, *arrays: Array) -> np.dtype:
-    """Return the dtype that all promote to; as a rule they have one, and then NumPy need not be asked."""
+    """Return the dtype that all promote to, without asking NumPy if they all have the same, as they usually do."""
     for a in arrays:
         if a.dtype is not dtype:
             dtype = np.result_type(dtype, a)
@@ -83,7 +83,7 @@ def _states(where: str, sizes: dict[str, int], dtype: np.dtype, states: dict[str
 def recurrent_mask(where: str, h_mask: Any, xs: Array, p: Params, dtype: np.dtype) -> Array | None:
     """Check a mask on the recurrent connection, (N, H) or one for each step, (T, N, H), and give it T steps.
 
-    It gets the dtype of the pass: a mask of zeros and ones says nothing of the precision that is wanted.
+    It gets the dtype of the pass, since a mask of zeros and ones does not say which precision is wanted.
     """
     if h_mask is None:
         return None

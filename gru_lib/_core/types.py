@@ -1,4 +1,4 @@
-"""Names for what signatures speak of."""
+"""Names for the types that signatures share."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any, Protocol
 
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Array", "Backward", "Forward", "State"]
+__all__ = ["Array", "Backward", "Forward", "MaybeArray", "State"]
 
 Array = NDArray[Any]
+MaybeArray = ArrayLike | None  # None where there is none, or where it stands for zeros
 State = Any  # an array (N, H), or a tuple of states: LSTMState(h, c), one state per layer …
 
 
@@ -16,13 +17,11 @@ class Forward(Protocol):
     """forward(xs, state0, p, *, lengths=None) -> hs, state_T, tape; state0 None is the state a cell starts from."""
 
     def __call__(
-        self, xs: ArrayLike, state0: State | None, p: Any, /, *, lengths: ArrayLike | None = None
+        self, xs: ArrayLike, state0: State | None, p: Any, /, *, lengths: MaybeArray = None
     ) -> tuple[Array, State, Any]: ...
 
 
 class Backward(Protocol):
     """backward(dhs, dstate_T, tape, p) -> dxs, dstate0, grads; None counts as zeros."""
 
-    def __call__(
-        self, dhs: ArrayLike | None, dstate_T: State | None, tape: Any, p: Any, /
-    ) -> tuple[Array, State, Any]: ...
+    def __call__(self, dhs: MaybeArray, dstate_T: State | None, tape: Any, p: Any, /) -> tuple[Array, State, Any]: ...

@@ -1,7 +1,7 @@
 """The machinery of `elman_forward` and `elman_backward`: activation functions, arrays and the two loops over steps.
 
-What all cells share, and why it is fast, stands in `gru_lib/_core/passes.py`, with the map of the arrays x, h, seen, a,
-columns and dh. Here a holds the pre-activation of every step, the one factor is its slope g′(a), and C = 1: da alone.
+`gru_lib/_core/passes.py` holds what all cells share, with the map of the arrays x, h, seen, a, columns and dh, and says
+why it is fast. Here a holds the pre-activation of every step, the one factor is its slope g′(a), and C = 1: da alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The machinery of `gru_forward` and `gru_backward`: the GRU's arrays and its two loops over steps.
 
-What all cells share, and why it is fast, stands in `gru_lib/_core/passes.py`. Both gates come from one exponential:
+`gru_lib/_core/passes.py` holds what all cells share, and says why it is fast. Both gates come from one exponential:
 with e = exp(−a), s = 1/(1 + e) and 1 − s = s e. So the weights of the gates are negated, once. k is the share of h_prev
 that is kept: z, or 1 − z with "write". With the e of that gate, k ⊙ h_prev + (1 − k) ⊙ n is k ⊙ (h_prev + e ⊙ n).
 

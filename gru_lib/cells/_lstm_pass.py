@@ -1,6 +1,6 @@
 """The machinery of `lstm_forward` and `lstm_backward`: the LSTM's arrays and its two loops over steps.
 
-What all cells share, and why it is fast, stands in `gru_lib/_core/passes.py`. The three sigmoids lie side by side
+`gru_lib/_core/passes.py` holds what all cells share, and says why it is fast. The three sigmoids lie side by side
 (i, f, o, then g), so that one call does all three; their weights are negated, once, as the GRU's are.
 
 Map of the arrays (x, h, seen, a, factors, columns, dh: see there)

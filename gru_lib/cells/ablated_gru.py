@@ -1,7 +1,7 @@
 """The GRU with a gate taken away: no reset gate, no update gate, or one gate in both places.
 
-Chapter 8 asks which gate does what. An ablated GRU *is* the GRU with a gate held fast: r = 1, or z = 0, or r = z. So
-each pass sets up the full GRU, runs it, and gathers the gradients of the gate that is left.
+Chapter 8 asks which gate does what. An ablated GRU *is* the GRU with a gate held constant, r = 1 or z = 0, or with
+r = z. So each pass sets up the full GRU, runs it, and gathers the gradients of the gate that is left.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import check_choice, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates
-from gru_lib._core.types import Array
+from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.gru import (
     GRUCache,
     GRUParams,
@@ -27,16 +27,12 @@ from gru_lib.cells.gru import (
 from gru_lib.cells.registry import Cell, register_cell
 
 __all__ = [
-    "AblatedGRUParams",
-    "ablated_gru_backward",
-    "ablated_gru_forward",
-    "ablated_gru_init",
-    "ablated_gru_step",
+    "AblatedGRUParams", "ablated_gru_backward", "ablated_gru_forward", "ablated_gru_init", "ablated_gru_step",
     "ablated_gru_step_backward",
-]
+]  # fmt: skip
 
 _GATES = {"no_reset": "z", "no_update": "r", "shared": "rz"}
-_FAST = 700.0  # σ(700) is 1 and σ(−700) is 1e−304: too little to change any sum
+_FAR = 700.0  # σ(700) is 1 and σ(−700) is 1e−304: too little to change any sum
 
 
 class AblatedGRUParams(Params):
@@ -67,6 +63,8 @@ def ablated_gru_init(
 ) -> AblatedGRUParams:
     """Draw the parameters of an ablated GRU: weights uniform in ±1/√H, biases 0.
 
+    Chapter 8. Minimal gated unit: Zhou et al. (2016), arXiv:1603.09420.
+
     Parameters
     ----------
     ablation
@@ -75,10 +73,6 @@ def ablated_gru_init(
         which is the minimal gated unit.
     D, H, reset_after, bias, convention, dtype
         As in `gru_init`.
-
-    Notes
-    -----
-    Chapter 8. Minimal gated unit: Zhou et al. (2016), arXiv:1603.09420.
     """
     where = "ablated_gru_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -106,19 +100,14 @@ def ablated_gru_step_backward(
 
 
 def ablated_gru_forward(
-    xs: ArrayLike,
-    h0: ArrayLike | None,
-    p: AblatedGRUParams,
-    *,
-    lengths: ArrayLike | None = None,
-    h_mask: ArrayLike | None = None,
+    xs: ArrayLike, h0: MaybeArray, p: AblatedGRUParams, *, lengths: MaybeArray = None, h_mask: MaybeArray = None
 ) -> tuple[Array, Array, GRUTape]:
     """Run the ablated GRU over sequences. Arguments and results as in `gru_forward`."""
     return gru_forward(xs, h0, _full("ablated_gru_forward", p), lengths=lengths, h_mask=h_mask)
 
 
 def ablated_gru_backward(
-    dhs: ArrayLike | None, dh_T: ArrayLike | None, tape: GRUTape, p: AblatedGRUParams
+    dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: AblatedGRUParams
 ) -> tuple[Array, Array, AblatedGRUParams]:
     """Backpropagation through time. Arguments and results as in `gru_backward`."""
     dxs, dh0, full = gru_backward(dhs, dh_T, tape, _full("ablated_gru_backward", p))
@@ -131,20 +120,20 @@ def _template(D: int, H: int, reset_after: bool, convention: str) -> GRUParams:
 
 
 def _full(where: str, p: AblatedGRUParams) -> GRUParams:
-    """Return the full GRU that does what `p` says."""
+    """Return the full GRU that computes the same as `p`."""
     check_instance(where, "p", p, AblatedGRUParams)
     full = _template(p.D, p.H, p.reset_after, p.convention).zeros_like(p.dtype)
     for name in _shared_names(p):
         getattr(full, name)[:] = getattr(p, name)
     if p.ablation == "no_reset":
-        full.b_r[:] = _FAST
+        full.b_r[:] = _FAR
     elif p.ablation == "no_update":
-        full.b_z[:] = -_FAST if p.convention == "keep" else _FAST
+        full.b_z[:] = -_FAR if p.convention == "keep" else _FAR
     return full
 
 
 def _gather(p: AblatedGRUParams, full: GRUParams) -> AblatedGRUParams:
-    """Add up the full GRU's gradients where `p` has its numbers."""
+    """Collect the full GRU's gradients under the names of `p`; those of a shared gate add up."""
     grads = p.zeros_like(full.dtype)
     for name in _shared_names(p):
         getattr(grads, name)[:] += getattr(full, name)

@@ -15,25 +15,15 @@ from gru_lib._core.checks import check_choice, check_instance, check_int, check_
 from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
-from gru_lib._core.types import Array
+from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import orthogonal
 
 __all__ = [
-    "ElmanCache",
-    "ElmanParams",
-    "ElmanTape",
-    "elman_backward",
-    "elman_forward",
-    "elman_init",
-    "elman_on",
-    "elman_step",
-    "elman_step_backward",
-    "elman_step_concatenated",
-    "elman_step_concatenated_backward",
-    "irnn_init",
-]
+    "ElmanCache", "ElmanParams", "ElmanTape", "elman_backward", "elman_forward", "elman_init", "elman_on", "elman_step",
+    "elman_step_backward", "elman_step_concatenated",  "irnn_init",
+]  # fmt: skip
 
 
 class ElmanParams(Params):
@@ -61,14 +51,8 @@ def elman_init(
 ) -> ElmanParams:
     """Draw the parameters of Elman's network: weights uniform in ±1/√H, b = 0.
 
-    Parameters
-    ----------
-    activation
-        "tanh", "relu", "sigmoid", or "linear" for a linear recurrence.
-    init
-        "uniform", or "orthogonal" for a W_h that keeps every vector's length.
-    D, H, bias, dtype
-        As in `gru_init`.
+    `activation` is "tanh", "relu", "sigmoid", or "linear" for a linear recurrence. `init` is "uniform", or "orthogonal"
+    for a W_h that keeps every vector's length. The other arguments are as in `gru_init`.
     """
     where = "elman_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -111,7 +95,7 @@ def irnn_init(
 
 
 class ElmanCache(NamedTuple):
-    """What the backward step needs of the step."""
+    """What the backward step needs from the step."""
 
     x: Array  # (N, D)
     h_prev: Array  # (N, H)
@@ -154,7 +138,7 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
 
 
 def elman_step_concatenated(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
-    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). As `elman_step`."""
+    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). Its backward is the same."""
     check_instance("elman_step_concatenated", "p", p, ElmanParams)
     x, h_prev = check_rows("elman_step_concatenated", p, x=(x, "D"), h_prev=(h_prev, "H"))
     a = np.concatenate([h_prev, x], axis=1) @ p.W + p.b
@@ -162,25 +146,8 @@ def elman_step_concatenated(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> 
     return h, ElmanCache(x, h_prev, derivative(p.activation, a, h))
 
 
-def elman_step_concatenated_backward(
-    dh: ArrayLike, cache: ElmanCache, p: ElmanParams
-) -> tuple[Array, Array, ElmanParams]:
-    """[dh_prev, dx] = da Wᵀ,  dW = [h_prev, x]ᵀ da,  da = dh ⊙ g′(a). As `elman_step_backward`."""
-    check_instance("elman_step_concatenated_backward", "p", p, ElmanParams)
-    check_instance("elman_step_concatenated_backward", "cache", cache, ElmanCache)
-    x, h_prev, slope = cache
-    (dh,) = check_rows("elman_step_concatenated_backward", p, N=len(x), dh=(dh, "H"))
-    da = dh * slope
-    dboth = da @ p.W.T
-    grads = p.zeros_like(np.result_type(da, p.flat))
-    grads.W[:] = np.concatenate([h_prev, x], axis=1).T @ da
-    if p.bias:
-        grads.b[:] = da.sum(axis=0)
-    return dboth[:, p.H :], dboth[:, : p.H], grads
-
-
 class ElmanTape(NamedTuple):
-    """What `elman_backward` needs of the forward pass. Backward may be called more than once."""
+    """What `elman_backward` needs from the forward pass. Backward may be called more than once."""
 
     hs: Array  # (T + 1, N, H): h_0 … h_T
     mask: Array | None  # (T, N), True where a step is real
@@ -189,12 +156,7 @@ class ElmanTape(NamedTuple):
 
 
 def elman_forward(
-    xs: ArrayLike,
-    h0: ArrayLike | None,
-    p: ElmanParams,
-    *,
-    lengths: ArrayLike | None = None,
-    h_mask: ArrayLike | None = None,
+    xs: ArrayLike, h0: MaybeArray, p: ElmanParams, *, lengths: MaybeArray = None, h_mask: MaybeArray = None
 ) -> tuple[Array, Array, ElmanTape]:
     """Run `elman_step` for t = 1 … T. Arguments and results as in `gru_forward`.
 
@@ -208,7 +170,7 @@ def elman_forward(
 
 
 def elman_backward(
-    dhs: ArrayLike | None, dh_T: ArrayLike | None, tape: ElmanTape, p: ElmanParams
+    dhs: MaybeArray, dh_T: MaybeArray, tape: ElmanTape, p: ElmanParams
 ) -> tuple[Array, Array, ElmanParams]:
     """Backpropagation through time: `elman_step_backward` for t = T … 1. As in `gru_backward`."""
     where = "elman_backward"

@@ -15,21 +15,14 @@ from gru_lib._core.checks import check_choice, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.passes import backward, forward
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
-from gru_lib._core.types import Array
+from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._gru_pass import GRUReserve, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
 __all__ = [
-    "GRUCache",
-    "GRUParams",
-    "GRUTape",
-    "gru_backward",
-    "gru_forward",
-    "gru_init",
-    "gru_step",
-    "gru_step_backward",
-]
+    "GRUCache", "GRUParams", "GRUTape", "gru_backward", "gru_forward", "gru_init", "gru_step", "gru_step_backward",
+]  # fmt: skip
 
 
 class GRUParams(Params):
@@ -96,7 +89,7 @@ def gru_init(
 
 
 class GRUCache(NamedTuple):
-    """What `gru_step_backward` needs of the step. All (N, H) but x."""
+    """What `gru_step_backward` needs from the step. All but x are (N, H)."""
 
     x: Array  # (N, D)
     h_prev: Array
@@ -120,6 +113,8 @@ def gru_step(x: ArrayLike, h_prev: ArrayLike, p: GRUParams) -> tuple[Array, GRUC
         h = z ⊙ h_prev + (1 − z) ⊙ n                         new state, "keep"
         h = (1 − z) ⊙ h_prev + z ⊙ n                         new state, "write"
 
+    Chapter 4. Cho et al. (2014), arXiv:1406.1078, "keep", reset before.
+
     Parameters
     ----------
     x : array (N, D)
@@ -134,10 +129,6 @@ def gru_step(x: ArrayLike, h_prev: ArrayLike, p: GRUParams) -> tuple[Array, GRUC
         State after the step.
     cache : GRUCache
         What `gru_step_backward` needs.
-
-    Notes
-    -----
-    Chapter 4. Cho et al. (2014), arXiv:1406.1078, "keep", reset before.
     """
     check_instance("gru_step", "p", p, GRUParams)
     x, h_prev = check_rows("gru_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
@@ -173,6 +164,8 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
         dW_hr = h_prevᵀ da_r,  dW_hz = h_prevᵀ da_z,  dW_hn = (r ⊙ h_prev)ᵀ da_n  or  h_prevᵀ dq
         db_r = Σ da_r,   db_z = Σ da_z,   db_n = Σ da_n,   db_hn = Σ dq       (sums over the rows)
 
+    Chapter 5. With "write", reset before and no bias these are equations (8) to (24) of ai-edu, section 20.3.
+
     Parameters
     ----------
     dh : array (N, H)
@@ -188,10 +181,6 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
     dh_prev : array (N, H)
     grads : GRUParams
         Gradient of each parameter, under the parameter's name.
-
-    Notes
-    -----
-    Chapter 5. With "write", reset before and no bias these are equations (8) to (24) of ai-edu, section 20.3.
     """
     check_instance("gru_step_backward", "p", p, GRUParams)
     check_instance("gru_step_backward", "cache", cache, GRUCache)
@@ -229,7 +218,7 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 
 
 class GRUTape(NamedTuple):
-    """What `gru_backward` needs of the forward pass. Backward may be called more than once."""
+    """What `gru_backward` needs from the forward pass. Backward may be called more than once."""
 
     hs: Array  # (T + 1, N, H): h_0 … h_T
     mask: Array | None  # (T, N), True where a step is real
@@ -244,14 +233,11 @@ class GRUTape(NamedTuple):
 
 
 def gru_forward(
-    xs: ArrayLike,
-    h0: ArrayLike | None,
-    p: GRUParams,
-    *,
-    lengths: ArrayLike | None = None,
-    h_mask: ArrayLike | None = None,
+    xs: ArrayLike, h0: MaybeArray, p: GRUParams, *, lengths: MaybeArray = None, h_mask: MaybeArray = None
 ) -> tuple[Array, Array, GRUTape]:
     """Run a GRU over sequences: `gru_step` for t = 1 … T.
+
+    Chapters 4 and 11. Outputs and gradients have the dtype that the inputs and parameters promote to.
 
     Parameters
     ----------
@@ -275,10 +261,6 @@ def gru_forward(
         State after the last real step.
     tape : GRUTape
         What `gru_backward` needs.
-
-    Notes
-    -----
-    Chapters 4 and 11. Outputs and gradients have the dtype that the inputs and parameters promote to.
     """
     where = "gru_forward"
     check_instance(where, "p", p, GRUParams)
@@ -288,9 +270,7 @@ def gru_forward(
     return outputs(hs[1:], mask), hs[-1].copy(), GRUTape(hs, mask, h_mask, p.convention, lent)
 
 
-def gru_backward(
-    dhs: ArrayLike | None, dh_T: ArrayLike | None, tape: GRUTape, p: GRUParams
-) -> tuple[Array, Array, GRUParams]:
+def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams) -> tuple[Array, Array, GRUParams]:
     """Backpropagation through time: `gru_step_backward` for t = T … 1, the parameters' gradients summed over t.
 
     Parameters
@@ -310,10 +290,6 @@ def gru_backward(
         Zero where padded.
     dh0 : array (N, H)
     grads : GRUParams
-
-    Notes
-    -----
-    Chapters 5 and 11.
     """
     where = "gru_backward"
     check_instance(where, "p", p, GRUParams)

@@ -15,21 +15,15 @@ from gru_lib._core.checks import check_choice, check_instance, check_int, check_
 from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.passes import backward, batch_first, forward, gradients
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
-from gru_lib._core.types import Array
+from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._lstm_pass import LSTMReserve, LSTMWorkspace
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
 __all__ = [
-    "LSTMParams",
-    "LSTMState",
-    "LSTMTape",
-    "lstm_backward",
-    "lstm_forward",
-    "lstm_init",
-    "lstm_step",
+    "LSTMParams", "LSTMState", "LSTMTape", "lstm_backward", "lstm_forward", "lstm_init", "lstm_step",
     "lstm_step_backward",
-]
+]  # fmt: skip
 
 
 class LSTMParams(Params):
@@ -73,13 +67,9 @@ def lstm_init(
 ) -> LSTMParams:
     """Draw the parameters of an LSTM: weights uniform in ±1/√H, b_f = forget_bias, the other biases 0.
 
-    Parameters
-    ----------
-    D, H, bias, dtype
-        As in `gru_init`.
-    forget_bias
-        1 keeps most of the cell through the first steps of training; 0 halves it at every step. Jozefowicz et al.
-        (2015), An empirical exploration of recurrent network architectures. Without bias there is nothing to set.
+    A `forget_bias` of 1 keeps most of the cell through the first steps of training; 0 halves it at every step. Without
+    bias there is nothing to set. The other arguments are as in `gru_init`. Jozefowicz et al. (2015), An empirical
+    exploration of recurrent network architectures.
     """
     check_instance("lstm_init", "rng", rng, np.random.Generator)
     D, H = check_int("lstm_init", "D", D), check_int("lstm_init", "H", H)
@@ -95,7 +85,7 @@ def lstm_init(
 
 
 class LSTMCache(NamedTuple):
-    """What `lstm_step_backward` needs of the step. All (N, H) but x; the pairs are a gate and 1 minus it."""
+    """What `lstm_step_backward` needs from the step. All but x are (N, H); the pairs are a gate and 1 minus it."""
 
     x: Array  # (N, D)
     h_prev: Array
@@ -119,24 +109,10 @@ def lstm_step(x: ArrayLike, state_prev: LSTMState, p: LSTMParams) -> tuple[LSTMS
         c = f ⊙ c_prev + i ⊙ g                    new cell
         h = o ⊙ tanh(c)                           new output
 
-    Parameters
-    ----------
-    x : array (N, D)
-        Input, one row per sequence.
-    state_prev : LSTMState
-        h_prev and c_prev, both (N, H).
-    p : LSTMParams
-
-    Returns
-    -------
-    state : LSTMState
-        h and c.
-    cache : LSTMCache
-        What `lstm_step_backward` needs.
-
-    Notes
-    -----
     Chapter 12. Hochreiter & Schmidhuber (1997); the forget gate from Gers et al. (2000).
+
+    x is (N, D), one row per sequence; h and c are (N, H). Returns the new LSTMState and the cache that
+    `lstm_step_backward` needs.
     """
     where = "lstm_step"
     check_instance(where, "p", p, LSTMParams)
@@ -165,25 +141,8 @@ def lstm_step_backward(dstate: LSTMState, cache: LSTMCache, p: LSTMParams) -> tu
         dx      = da_i W_xiᵀ + da_f W_xfᵀ + da_g W_xgᵀ + da_o W_xoᵀ
         dW_xi = xᵀ da_i,   dW_hi = h_prevᵀ da_i,   db_i = Σ da_i      (sum over the rows; f, g, o alike)
 
-    Parameters
-    ----------
-    dstate : LSTMState
-        dh and dc, both (N, H).
-    cache : LSTMCache
-        From `lstm_step`.
-    p : LSTMParams
-        The same parameters as in the forward step.
-
-    Returns
-    -------
-    dx : array (N, D)
-    dstate_prev : LSTMState
-        dh_prev and dc_prev.
-    grads : LSTMParams
-
-    Notes
-    -----
-    Chapter 12.
+    dstate holds dh and dc, both (N, H). Returns dx (N, D), dstate_prev with dh_prev and dc_prev, and the gradient of
+    each parameter under its name.
     """
     where = "lstm_step_backward"
     check_instance(where, "p", p, LSTMParams)
@@ -207,7 +166,7 @@ def lstm_step_backward(dstate: LSTMState, cache: LSTMCache, p: LSTMParams) -> tu
 
 
 def _pair(where: str, name: str, state: Any) -> LSTMState:
-    """Return a state as LSTMState; None means that both halves are missing."""
+    """Return a state as LSTMState; without a state both halves are None."""
     if state is None:
         return LSTMState(None, None)
     if not isinstance(state, tuple | list) or len(state) != 2:
@@ -221,7 +180,7 @@ def _pair(where: str, name: str, state: Any) -> LSTMState:
 
 
 class LSTMTape(NamedTuple):
-    """What `lstm_backward` needs of the forward pass. Backward may be called more than once."""
+    """What `lstm_backward` needs from the forward pass. Backward may be called more than once."""
 
     hs: Array  # (T + 1, N, H): h_0 … h_T
     mask: Array | None  # (T, N), True where a step is real
@@ -243,33 +202,11 @@ class LSTMTape(NamedTuple):
 
 
 def lstm_forward(
-    xs: ArrayLike,
-    state0: LSTMState | None,
-    p: LSTMParams,
-    *,
-    lengths: ArrayLike | None = None,
-    h_mask: ArrayLike | None = None,
+    xs: ArrayLike, state0: LSTMState | None, p: LSTMParams, *, lengths: MaybeArray = None, h_mask: MaybeArray = None
 ) -> tuple[Array, LSTMState, LSTMTape]:
     """Run an LSTM over sequences: `lstm_step` for t = 1 … T.
 
-    Parameters
-    ----------
-    xs, lengths, h_mask
-        As in `gru_forward`.
-    state0 : LSTMState, or None for zeros
-        State before the first step; either half may be None.
-
-    Returns
-    -------
-    hs : array (T, N, H)
-        Output of each step; zero where padded.
-    state_T : LSTMState
-        State after the last real step.
-    tape : LSTMTape
-
-    Notes
-    -----
-    Chapter 12.
+    Arguments and results as in `gru_forward`, with state0 and state_T as LSTMState; either half of state0 may be None.
     """
     where = "lstm_forward"
     check_instance(where, "p", p, LSTMParams)
@@ -282,7 +219,7 @@ def lstm_forward(
 
 
 def lstm_backward(
-    dhs: ArrayLike | None, dstate_T: LSTMState | None, tape: LSTMTape, p: LSTMParams
+    dhs: MaybeArray, dstate_T: LSTMState | None, tape: LSTMTape, p: LSTMParams
 ) -> tuple[Array, LSTMState, LSTMParams]:
     """Backpropagation through time: `lstm_step_backward` for t = T … 1, parameters' gradients summed over t.
 
@@ -298,8 +235,9 @@ def lstm_backward(
     return dxs, LSTMState(dh0, dc0), gradients(sums, p, dtype)
 
 
-def _zeros(p: LSTMParams, N: int, dtype: DTypeLike) -> LSTMState:
-    return LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype))
-
-
-register_cell(Cell(LSTMParams, lstm_step, lstm_step_backward, lstm_forward, lstm_backward, zeros=_zeros))
+register_cell(
+    Cell(
+        LSTMParams, lstm_step, lstm_step_backward, lstm_forward, lstm_backward,
+        zeros=lambda p, N, dtype: LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype)),
+    )
+)  # fmt: skip

@@ -15,31 +15,23 @@ from gru_lib._core.checks import check_int
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array
 from gru_lib.cells.registry import Cell, register_cell
-from gru_lib.ops import linear_backward, linear_forward, linear_init, log_softmax, sigmoid_pair
+from gru_lib.ops import LinearParams, linear_backward, linear_forward, linear_init, log_softmax, sigmoid_pair
 
 __all__ = [
-    "NTMParams",
-    "NTMState",
-    "ntm_address",
-    "ntm_address_backward",
-    "ntm_backward",
-    "ntm_forward",
-    "ntm_init",
-    "ntm_step",
-    "ntm_step_backward",
-]
+    "NTMParams", "NTMState", "ntm_address", "ntm_address_backward", "ntm_backward", "ntm_forward", "ntm_init",
+    "ntm_step", "ntm_step_backward",
+]  # fmt: skip
 
 
 class NTMParams(Bundle):
-    """Parameters of a Neural Turing Machine with a feed-forward controller, one read head and one write head.
+    """Parameters of a Neural Turing Machine with a feed-forward controller, one read head and one write head."""
 
-    Attributes
-    ----------
-    controller : LinearParams, from x and what was read to h, (D + M, H)
-    heads : LinearParams, from h to what both heads need, (H, 2(M + 6) + 2M)
-    D, H : sizes of the input and of the controller's output
-    R, M : rows of the memory, and numbers in a row
-    """
+    controller: LinearParams  # from x and what was read to h, (D + M, H)
+    heads: LinearParams  # from h to what both heads need, (H, 2(M + 6) + 2M)
+    D: int
+    H: int  # size of the controller's output
+    R: int  # rows of the memory
+    M: int  # numbers in a row
 
 
 class NTMState(NamedTuple):
@@ -96,6 +88,9 @@ def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, Addres
         w_s = Σ_δ s_δ roll(w_g, δ),   δ = −1, 0, 1               moved by up to a row
         w   = w_s^γ / Σ w_s^γ                                    sharpened
 
+    Chapter 13. Graves et al. (2014), arXiv:1410.5401, equations (5) to (9). The power is taken as
+    softmax(γ log(w_s + 1e−12)), which cannot underflow; norms have 1e−12 under the root.
+
     Parameters
     ----------
     raw : array (N, M + 6)
@@ -107,11 +102,6 @@ def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, Addres
     -------
     w : array (N, R), at least 0, each row sums to 1
     cache : AddressCache
-
-    Notes
-    -----
-    Chapter 13. Graves et al. (2014), arXiv:1410.5401, equations (5) to (9). The power is taken as
-    softmax(γ log(w_s + 1e−12)), which cannot underflow; norms have 1e−12 under the root.
     """
     M = memory.shape[2]
     key = np.tanh(raw[:, :M])
@@ -171,7 +161,7 @@ def _softplus(a: Array) -> tuple[Array, Array]:
 
 
 class NTMCache(NamedTuple):
-    """What `ntm_step_backward` needs of the step."""
+    """What `ntm_step_backward` needs from the step."""
 
     controller: Any
     heads: Any
@@ -192,11 +182,7 @@ def ntm_step(x: Array, state: NTMState, p: NTMParams) -> tuple[Array, NTMState, 
         M_i  = M_prev_i ⊙ (1 − w_w_i e) + w_w_i a
         w_r  = address(h, w_r_prev, M),           read = Σ_i w_r_i M_i
 
-    Returns
-    -------
-    out : array (N, H + M), h and read
-    state : NTMState
-    cache : NTMCache
+    The output is h and read, side by side: (N, H + M).
     """
     a, controller = linear_forward(np.concatenate([x, state.read], axis=1), p.controller)
     h = np.tanh(a)

@@ -1,7 +1,7 @@
-"""One shape for all cells: what a stack, a bidirectional layer or an encoder–decoder asks of the layers it is given.
+"""One interface for all cells: what a stack, a bidirectional layer or an encoder–decoder expects of its layers.
 
 The type of the parameters says which functions belong to them: `cell_of(p).forward(xs, state0, p)` runs any layer. A
-new cell joins by one call of `register_cell`; CONTRIBUTING says what else it takes.
+new cell is added by one call of `register_cell`; CONTRIBUTING says what else it needs.
 """
 
 from __future__ import annotations
@@ -21,46 +21,25 @@ from gru_lib._core.types import Array, Backward, Forward, State
 __all__ = ["Cell", "State", "advance", "cell_of", "map_state", "register_cell", "zero_state"]
 
 
-def _zeros(p: Any, N: int, dtype: DTypeLike) -> State:
-    return np.zeros((N, p.H), dtype)
-
-
-def _H(p: Any) -> int:
-    return p.H
-
-
 @dataclass(frozen=True)
 class Cell:
-    """The functions of one kind of layer.
+    """The functions of one kind of layer: of one step, and of the sequence.
 
-    Attributes
-    ----------
-    kind
-        Class of its parameters.
-    step, step_backward
-        One step: step(x, state, p) -> state, cache; step_backward(dstate, cache, p) -> dx, dstate_prev, grads. None
-        for what is made of cells: stacks and bidirectional layers.
-    forward, backward
-        The sequence, as `gru_forward` and `gru_backward`. Without them the step is repeated (`gru_lib._core.loop`).
-    width
-        p -> how many numbers an output has.
-    zeros
-        p, N, dtype -> the state that N sequences start from.
-    takes_h_mask
-        Whether forward takes h_mask, for recurrent dropout. A repeated step does not.
-    apart
-        Whether the step has its output apart from its state: step(x, state, p) -> out, state, cache, and
-        step_backward(dout, dstate, cache, p).
+    A step is step(x, state, p) -> state, cache, and its backward step_backward(dstate, cache, p) -> dx, dstate_prev,
+    grads. If the output is `apart` from the state, they are step(x, state, p) -> out, state, cache and
+    step_backward(dout, dstate, cache, p). Stacks and bidirectional layers have no step. `forward` and `backward` are as
+    `gru_forward` and `gru_backward`; if they are not given, the step is repeated (`gru_lib._core.loop`).
     """
 
-    kind: type[Params]
+    kind: type[Params]  # class of the parameters
     step: Callable[..., Any] | None = None
     step_backward: Callable[..., Any] | None = None
     forward: Forward = None  # type: ignore[assignment]  # __post_init__ gives it one
     backward: Backward = None  # type: ignore[assignment]
-    width: Callable[[Any], int] = _H
-    zeros: Callable[[Any, int, DTypeLike], State] = _zeros
-    takes_h_mask: bool = True
+    width: Callable[[Any], int] = lambda p: p.H  # how many numbers an output has
+    # The state that N sequences start from.
+    zeros: Callable[[Any, int, DTypeLike], State] = lambda p, N, dtype: np.zeros((N, p.H), dtype)
+    takes_h_mask: bool = True  # whether forward takes h_mask, for recurrent dropout; a repeated step does not
     apart: bool = False
 
     def __post_init__(self) -> None:
@@ -87,13 +66,7 @@ def register_cell(cell: Cell) -> Cell:
 
 
 def cell_of(p: Params) -> Cell:
-    """Return the functions that belong to these parameters.
-
-    Raises
-    ------
-    TypeError
-        If no cell is registered for the class of `p`.
-    """
+    """Return the functions that belong to these parameters; TypeError if no cell of their kind is registered."""
     if type(p) not in _CELLS:
         known = ", ".join(sorted(kind.__name__ for kind in _CELLS))
         raise TypeError(f"cell_of: p must be one of {known}; got {type(p).__name__}.")
@@ -107,9 +80,9 @@ def zero_state(p: Params, N: int, dtype: DTypeLike | None = None) -> State:
 
 
 def advance(x: ArrayLike, state: State | None, p: Params) -> tuple[Array, State]:
-    """One step of any layer that reads forwards, a stack too: x (N, D) and the state to output and new state.
+    """One step of any layer that reads forwards, a stack too: from x (N, D) and the state to output and new state.
 
-    For generating: no gradient comes back from here.
+    This is for generating: there is no backward pass.
     """
     hs, state, _ = cell_of(p).forward(np.asarray(x)[None], state, p)
     return hs[0], state

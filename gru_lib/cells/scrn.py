@@ -10,21 +10,15 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
-from gru_lib._core.types import Array
-from gru_lib.cells.elman import ElmanParams, ElmanTape, elman_backward, elman_forward, elman_on
+from gru_lib._core.types import Array, MaybeArray
+from gru_lib.cells.elman import ElmanTape, elman_backward, elman_forward, elman_on
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid, sigmoid_pair
 
 __all__ = [
-    "SCRNCache",
-    "SCRNParams",
-    "SCRNTape",
-    "scrn_backward",
-    "scrn_forward",
-    "scrn_init",
-    "scrn_step",
+    "SCRNCache", "SCRNParams", "SCRNTape", "scrn_backward", "scrn_forward", "scrn_init", "scrn_step",
     "scrn_step_backward",
-]
+]  # fmt: skip
 
 
 class SCRNParams(Params):
@@ -47,12 +41,8 @@ def scrn_init(
 ) -> SCRNParams:
     """Draw the parameters of an SCRN: weights uniform in ±1/√H; no biases.
 
-    Parameters
-    ----------
-    D, H, C
-        Sizes of the input, of the hidden units, and of the slow context units.
-    alpha
-        In [0, 1): a context unit forgets an input by 1/e in about 1/(1 − alpha) steps. Not learned.
+    D, H and C are the sizes of the input, of the hidden units, and of the slow context units. `alpha`, in [0, 1), is
+    not learned: what a context unit keeps of an input falls to 1/e in about 1/(1 − alpha) steps.
     """
     where = "scrn_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -66,7 +56,7 @@ def scrn_init(
 
 
 class SCRNCache(NamedTuple):
-    """What `scrn_step_backward` needs of the step."""
+    """What `scrn_step_backward` needs from the step."""
 
     x: Array  # (N, D)
     h_prev: Array  # (N, H)
@@ -116,20 +106,15 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
 
 
 class SCRNTape(NamedTuple):
-    """What `scrn_backward` needs of the forward pass. Backward may be called more than once."""
+    """What `scrn_backward` needs from the forward pass. Backward may be called more than once."""
 
     xs: Array  # (T, N, D), zero in padding
     mask: Array | None  # (T, N), True where a step is real
-    elman: ElmanTape  # of Elman's network on [x, c]
+    elman: ElmanTape  # of Elman's network on [x, c], whose weights are W
 
 
 def scrn_forward(
-    xs: ArrayLike,
-    s0: ArrayLike | None,
-    p: SCRNParams,
-    *,
-    lengths: ArrayLike | None = None,
-    h_mask: ArrayLike | None = None,
+    xs: ArrayLike, s0: MaybeArray, p: SCRNParams, *, lengths: MaybeArray = None, h_mask: MaybeArray = None
 ) -> tuple[Array, Array, SCRNTape]:
     """Run `scrn_step` for t = 1 … T: first all contexts, which do not depend on h, then Elman's loop on [x, c].
 
@@ -138,7 +123,7 @@ def scrn_forward(
     where = "scrn_forward"
     check_instance(where, "p", p, SCRNParams)
     xs, (s0,), mask, dtype = begin(where, p, xs, lengths, s0=(s0, "S"))
-    recurrent_mask(where, h_mask, xs, p, dtype)  # so that what is wrong with it is said in the name of this function
+    recurrent_mask(where, h_mask, xs, p, dtype)  # so that an error names this function
     (T, N, _), C = xs.shape, p.C
     c = np.empty((T + 1, N, C), dtype)
     c[0], c[1:] = s0[:, :C], (1 - p.alpha) * (rows(xs) @ p.W_xc).reshape(T, N, C)
@@ -146,16 +131,13 @@ def scrn_forward(
         c[t + 1] += p.alpha * c[t]
         if mask is not None:
             np.copyto(c[t + 1], c[t], where=~mask[t][:, None])
-    hs, h_T, tape = elman_forward(
-        np.concatenate([xs, c[1:]], axis=2), s0[:, C:], _elman(p), lengths=lengths, h_mask=h_mask
-    )
+    xcs, elman = np.concatenate([xs, c[1:]], axis=2), elman_on(p.W, "sigmoid")
+    hs, h_T, tape = elman_forward(xcs, s0[:, C:], elman, lengths=lengths, h_mask=h_mask)
     ss = np.concatenate([c[1:], hs], axis=2)
     return outputs(ss, mask), np.concatenate([c[-1], h_T], axis=1), SCRNTape(xs, mask, tape)
 
 
-def scrn_backward(
-    dss: ArrayLike | None, ds_T: ArrayLike | None, tape: SCRNTape, p: SCRNParams
-) -> tuple[Array, Array, SCRNParams]:
+def scrn_backward(dss: MaybeArray, ds_T: MaybeArray, tape: SCRNTape, p: SCRNParams) -> tuple[Array, Array, SCRNParams]:
     """`scrn_step_backward` for t = T … 1. As in `gru_backward`, with gradients of [c, h] of size S."""
     where = "scrn_backward"
     check_instance(where, "p", p, SCRNParams)
@@ -163,7 +145,7 @@ def scrn_backward(
     xs, mask, elman = tape
     (T, N, D), C = xs.shape, p.C
     dss, (ds,), dtype = begin_backward(where, p, elman.hs, mask, dhs=(dss, "S"), ds_T=(ds_T, "S"))
-    dxcs, dh0, g = elman_backward(dss[:, :, C:], ds[:, C:], elman, _elman(p))
+    dxcs, dh0, g = elman_backward(dss[:, :, C:], ds[:, C:], elman, elman_on(p.W, "sigmoid"))
     dc, du = ds[:, :C], np.empty((T, N, C), dtype)
     for t in reversed(range(T)):
         dc_t = dc + dss[t, :, :C] + dxcs[t, :, D:]
@@ -175,15 +157,9 @@ def scrn_backward(
     return dxs, np.concatenate([dc, dh0], axis=1), grads
 
 
-def _elman(p: SCRNParams) -> ElmanParams:
-    """Return W as the weights of Elman's network on [x, c], in the same memory."""
-    return elman_on(p.W, "sigmoid")
-
-
-def _zeros(p: SCRNParams, N: int, dtype: DTypeLike) -> Array:
-    return np.zeros((N, p.S), dtype)
-
-
 register_cell(
-    Cell(SCRNParams, scrn_step, scrn_step_backward, scrn_forward, scrn_backward, width=lambda p: p.S, zeros=_zeros)
-)
+    Cell(
+        SCRNParams, scrn_step, scrn_step_backward, scrn_forward, scrn_backward,
+        width=lambda p: p.S, zeros=lambda p, N, dtype: np.zeros((N, p.S), dtype),
+    )
+)  # fmt: skip

@@ -14,25 +14,18 @@ from numpy.typing import DTypeLike
 from gru_lib._core.checks import check_int
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array
-from gru_lib.cells.gru import gru_init, gru_step, gru_step_backward
+from gru_lib.cells.gru import GRUParams, gru_init, gru_step, gru_step_backward
 from gru_lib.cells.registry import Cell, register_cell
-from gru_lib.ops import linear_backward, linear_forward, linear_init, sigmoid_pair
+from gru_lib.ops import LinearParams, linear_backward, linear_forward, linear_init, sigmoid_pair
 
 __all__ = [
-    "StackRNNParams",
-    "StackRNNState",
-    "stack_rnn_backward",
-    "stack_rnn_forward",
-    "stack_rnn_init",
-    "stack_rnn_step",
-    "stack_rnn_step_backward",
-    "stack_step",
-    "stack_step_backward",
-]
+    "StackRNNParams", "StackRNNState", "stack_rnn_backward", "stack_rnn_forward", "stack_rnn_init", "stack_rnn_step",
+    "stack_rnn_step_backward", "stack_step", "stack_step_backward",
+]  # fmt: skip
 
 
 class StackCache(NamedTuple):
-    """What `stack_step_backward` needs of the step. K entries before it."""
+    """What `stack_step_backward` needs from the step; before it the stack has K entries."""
 
     values: Array  # (N, K + 1, M), with the pushed one
     left: Array  # (N, K): what is still to be popped when entry i is reached
@@ -55,6 +48,9 @@ def stack_step(
         room_i     = relu(1 − Σ_{j>i} s_j)                      what the entries above i leave of the read
         read       = Σ_i min(s_i, room_i) v_i                   the topmost strength of 1, averaged
 
+    Chapter 13. Grefenstette et al. (2015), arXiv:1506.02516, equations (1) to (3). Nothing is ever removed: an entry
+    that was popped has strength 0.
+
     Parameters
     ----------
     value : array (N, M)
@@ -67,18 +63,13 @@ def stack_step(
     read : array (N, M)
     values, strengths : arrays (N, K + 1, M) and (N, K + 1)
     cache : StackCache
-
-    Notes
-    -----
-    Chapter 13. Grefenstette et al. (2015), arXiv:1506.02516, equations (1) to (3). Nothing is ever removed: an entry
-    that was popped has strength 0.
     """
     left = pop[:, None] - _above(strengths)
     popped = strengths - _relu(left)
     strengths = np.concatenate([_relu(popped), push[:, None]], axis=1)
     values = np.concatenate([values, value[:, None]], axis=1)
     room = 1 - _above(strengths)
-    weights = _smaller(strengths, _relu(room))
+    weights = np.where(strengths.real <= _relu(room).real, strengths, _relu(room))  # the smaller of the two
     read = (weights[:, :, None] * values).sum(axis=1)
     return read, values, strengths, StackCache(values, left, popped, strengths, room, weights)
 
@@ -86,7 +77,7 @@ def stack_step(
 def stack_step_backward(
     dread: Array, dvalues: Array, dstrengths: Array, cache: StackCache
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Backward through `stack_step`; at a kink of relu or min the side that is taken forward counts.
+    """Backward through `stack_step`; at a kink of relu or min, the side that the forward step took counts.
 
     ::
 
@@ -128,19 +119,14 @@ def _relu(a: Array) -> Array:
     return np.where(a.real > 0, a, 0)
 
 
-def _smaller(a: Array, b: Array) -> Array:
-    return np.where(a.real <= b.real, a, b)
-
-
 class StackRNNParams(Bundle):
-    """Parameters of a GRU that drives a stack.
+    """Parameters of a GRU that drives a stack."""
 
-    Attributes
-    ----------
-    controller : GRUParams, its input x and what was read, (D + M)
-    act : LinearParams, from h to the pre-activations of push, pop and value, (H, 2 + M)
-    D, H, M : sizes of the input, of the controller's state, and of an entry
-    """
+    controller: GRUParams  # its input is x and what was read, D + M numbers
+    act: LinearParams  # from h to the pre-activations of push, pop and value, (H, 2 + M)
+    D: int
+    H: int  # size of the controller's state
+    M: int  # size of an entry
 
 
 class StackRNNState(NamedTuple):
@@ -165,7 +151,7 @@ def stack_rnn_init(
 
 
 class StackRNNCache(NamedTuple):
-    """What `stack_rnn_step_backward` needs of the step."""
+    """What `stack_rnn_step_backward` needs from the step."""
 
     gru: Any
     act: Any
@@ -183,11 +169,7 @@ def stack_rnn_step(x: Array, state: StackRNNState, p: StackRNNParams) -> tuple[A
         push, pop = σ(h W + b),   value = tanh(h W + b)         (the columns of `act`)
         read, values, strengths = stack_step(value, push, pop, values_prev, strengths_prev)
 
-    Returns
-    -------
-    out : array (N, H + M), h and read
-    state : StackRNNState
-    cache : StackRNNCache
+    The output is h and read, side by side: (N, H + M).
     """
     h, gru_cache = gru_step(np.concatenate([x, state.read], axis=1), state.h, p.controller)
     a, act_cache = linear_forward(h, p.act)

@@ -15,21 +15,20 @@ import inspect
 import itertools
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gru_lib._core.params import Params
+from gru_lib._core.types import Array
 
 __all__ = [
     "EXERCISES", "Array", "Exercise", "Fault", "Function", "Mistake", "Outputs", "Result", "call", "exercise", "run",
     "same", "several",
 ]  # fmt: skip
 
-Array = NDArray[Any]
 Outputs = dict[str, Array]
 Mistake = tuple[str, Outputs]
 Function = Callable[..., Any]
@@ -38,7 +37,7 @@ Options = ParamSpec("Options")
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """What a check found: whether the function is right, which is also the result's truth, and a sentence about it."""
+    """What a check found: whether the function is right (also the result's truth value), and a sentence about it."""
 
     ok: bool
     message: str
@@ -62,7 +61,8 @@ class Exercise:
     kwargs: dict[str, Any] = field(default_factory=dict)
     batch: int = 1  # N where gradients are sums over the batch, so that a mean is recognised
     flatten: Callable[[Any], Any] | None = None  # turns what is returned into a flat tuple, if it holds pairs
-    then: Callable[[Function], None] | None = None  # tries what random numbers miss, such as overflow; raises Fault
+    also: Sequence[tuple[dict[str, Any], Outputs, str]] = ()  # further (args, right outputs, message if they are wrong)
+    then: Callable[[Function], None] | None = None  # tries what outputs alone do not show; raises Fault
 
 
 class Fault(Exception):
@@ -94,6 +94,9 @@ def run(name: str, task: Exercise, f: Function) -> Result:
             raise Fault(f"give the function itself, as in check.{name}({name}); this is a {type(f).__name__}.")
         _check_numbers(name, task, f)
         _check_float32(name, task, f)
+        for args, right, message in task.also:
+            if not run(name, Exercise(args, right), f).ok:
+                raise Fault(message)
         if task.then is not None:
             task.then(f)
     except Fault as fault:
@@ -116,12 +119,21 @@ def call(name: str, f: Function, *args: Any, **kwargs: Any) -> Any:
         file = getattr(getattr(f, "__code__", None), "co_filename", None)
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = f" in the line `{frames[-1].line}`" if frames and frames[-1].line else ""
-        raise Fault(f"{name} stopped with {type(error).__name__}{line}: {error}") from error
+        raise Fault(f"{name} stopped with {type(error).__name__}{line}: {error}{_hint(error, args)}") from error
     if raw is Ellipsis or (raw is None and blank):
         raise Fault(f"{name} is still blank. Take your time: fill in its lines, and run this cell again.")
     if raw is None:
         raise Fault(f"{name} runs, but returns None. Is there a `return` at its end?")
     return raw
+
+
+def _hint(error: Exception, args: tuple[Any, ...]) -> str:
+    """How to reach the arrays of parameters, for a function that takes them for a dictionary."""
+    for p in (each for each in args if isinstance(each, Params)):
+        if str(error) == f"{type(p).__name__!r} object is not subscriptable":
+            names = [name for name, value in vars(p).items() if name != "flat" and isinstance(value, np.ndarray)]
+            return f". Parameters are attributes: `p.{names[0]}`, not `p[{names[0]!r}]`."
+    return ""
 
 
 def _blank(f: Function) -> bool:
@@ -176,12 +188,19 @@ def _check_numbers(name: str, task: Exercise, f: Function) -> None:
     raise Fault(fault + (f" Right: {fine}." if fine else "") + (f" Wrong too: {more}." if more else ""))
 
 
+# Before NumPy 2 a float32 number times a Python float was float64; who works on the numbers of a vector cannot help it.
+_SCALARS_WIDEN = (np.float32(1) * 1.0).dtype != np.float32
+
+
 def _check_float32(name: str, task: Exercise, f: Function) -> None:
-    """With float32 given, float32 must be returned."""
+    """Raise Fault unless float32 arguments give float32 results."""
     try:
         found = _by_name(name, task, call(name, f, *map(_single, task.args.values()), **task.kwargs))
     except Fault as fault:
         raise Fault(f"the numbers are right in float64, but with float32 {fault}") from None
+    vectors = all(isinstance(value, float) or getattr(value, "ndim", 0) == 1 for value in task.args.values())
+    if _SCALARS_WIDEN and vectors:
+        return
     for label, right in task.right.items():
         dtype = np.asarray(found[label]).dtype
         if right.ndim and dtype != np.float32:
@@ -218,7 +237,7 @@ def _single(value: Any) -> Any:
 
 
 def _by_name(name: str, task: Exercise, raw: Any) -> dict[str, Any]:
-    """Give what was returned the names of the right outputs."""
+    """Return what was returned under the names of the right outputs."""
     if task.flatten is not None:
         raw = task.flatten(raw)
     outer = [label for label in task.right if label.removeprefix("d") not in task.grads]
@@ -269,7 +288,7 @@ def _check_form(name: str, value: Any, right: Array, N: int) -> None:
 
 
 def _array_slips(task: Exercise, name: str, found: Array) -> Iterator[tuple[Array, str]]:
-    """Yield what one wrong array may hold, and what that means."""
+    """Yield what a wrong array may hold, and what its message is then."""
     right, terms = task.right[name], task.terms.get(name, {})
     for label, term in terms.items():
         yield right - term, f"lacks a term: {label}."

@@ -22,17 +22,17 @@ SLIPS = {
     "slope n": "the slope of tanh is missing: 1 − n².",
     "written": "the way through the candidate lacks its share 1 − z.",
     "h": "the term through the reset gate lacks the factor h_prev.",
-    "r": "the direct way into the candidate is diag(r) W_hn; the factor r is missing.",
-    "r after": "diag(r) stands before W_hn: the old state is multiplied by r, then by W_hn.",
-    "transposed": "W_hz, W_hr and W_hn stand there transposed.",
-    "rows": "the diagonal matrices stand on the left of W_hz and W_hr; they belong on the right: "
-    "entry (i, j) is ∂h_j / ∂h_prev,i.",
+    "r": "the direct way from the candidate is W_hnᵀ diag(r); the factor r is missing.",
+    "r after": "diag(r) stands after W_hnᵀ: forward, the old state is multiplied by r first, then by W_hn.",
+    "transposed": "W_hz, W_hr and W_hn must be transposed: entry (i, j) is ∂h_i / ∂h_prev,j.",
+    "rows": "the diagonal matrices stand on the right of W_hzᵀ and W_hrᵀ; they belong on the left: "
+    "entry (i, j) is ∂h_i / ∂h_prev,j.",
 }
 
 
 @exercise
 def bwd_jacobian() -> Exercise:
-    """Check ``f(cache, p) -> J``: J_ij = ∂h_j / ∂h_prev,i of one step for one example, chapter 5.
+    """Check ``f(cache, p) -> J``: J_ij = ∂h_i / ∂h_prev,j of one step for one example, chapter 5.
 
     `cache` is a `GRUCache` (x, h_prev, r, not_r, z, not_z, n, q) of arrays with one row, in the convention *keep* with
     the reset gate before the product.
@@ -45,7 +45,7 @@ def bwd_jacobian() -> Exercise:
     one = np.ones(H)
 
     def terms(slip: str = "none") -> Outputs:
-        """The four terms of J, with the slip in them."""
+        """The four terms of J, with the slip in them. They are built transposed, in the order of the forward step."""
 
         def factor(name: str, value: Array) -> Array:
             return one if slip == name else value[0]
@@ -57,13 +57,14 @@ def bwd_jacobian() -> Exercise:
         keep = (1 - z if slip == "1 − z" else z)[0]
         reset = factor("r", r)
         in_n = W_hn * reset if slip == "r after" else reset[:, None] * W_hn
-        return {
+        transposed = {
             "diag(z), the direct path": np.diag(keep),
-            "W_hz …, through the update gate": to_z[:, None] * W_hz if slip == "rows" else W_hz * to_z,
-            "W_hr …, through the reset gate": matmul(to_r[:, None] * W_hr if slip == "rows" else W_hr * to_r, W_hn)
+            "… W_hzᵀ, through the update gate": to_z[:, None] * W_hz if slip == "rows" else W_hz * to_z,
+            "… W_hrᵀ, through the reset gate": matmul(to_r[:, None] * W_hr if slip == "rows" else W_hr * to_r, W_hn)
             * to_n,
-            "diag(r) W_hn …, through the candidate": in_n * to_n,
+            "… W_hnᵀ diag(r), through the candidate": in_n * to_n,
         }
+        return {name: term.T for name, term in transposed.items()}
 
     def total(slip: str = "none") -> Outputs:
         return {"J": functools.reduce(np.add, terms(slip).values())}

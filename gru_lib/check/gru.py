@@ -52,8 +52,8 @@ def _step(
 ) -> tuple[Array, GRUCache]:
     """One step (chapter 4).
 
-    `gate` and `squash` stand in the places of σ and tanh, `gates` makes single gates of their pre-activations, `mix`
-    makes the new state, and `all_reset` multiplies the candidate's whole pre-activation by r.
+    `gate` and `squash` replace σ and tanh, `gates` replaces σ in single gates, `mix` makes the new state, and
+    `all_reset` multiplies the candidate's whole pre-activation by r.
     """
 
     def gate_of(name: str) -> Array:
@@ -75,7 +75,7 @@ def _step(
 
 
 def _pools() -> Iterator[Callable[[Array], Array]]:
-    """Yield the ways to one number for all units: of the sum, the mean, or the gate; for each row, or for all."""
+    """Yield the ways to make a gate one number for all units: from a sum, a mean or one unit; per row, or for all."""
     for axis in (1, None):
         for pool in (np.sum, np.mean):
             yield functools.partial(_pooled, pool, axis)

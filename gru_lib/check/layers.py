@@ -34,7 +34,7 @@ def drop_candidate() -> Exercise:
         z_mask: Array = one,
         swap: bool = False,
     ) -> Outputs:
-        """The step with a mask at each place where somebody might put it."""
+        """The step, with a mask in each of the places where a reader might put it."""
         r, z = each(sig, affine(x, gates * h_prev, w, "r")), each(sig, affine(x, gates * h_prev, w, "z"))
         n = np.tanh(inside * affine(x, r * old * h_prev, w, "n"))
         z = z_mask * z
@@ -139,7 +139,7 @@ def deep_reverse() -> Exercise:
 # Layers for `deep_causal`: a name for what each does, whether it looks ahead, and the outputs from the inputs.
 LAYERS: list[tuple[str, bool, Callable[[Array], Array]]] = [
     ("an output may depend on the input of its own step; only later inputs count", False, lambda xs: 2 * xs),
-    ("a layer that sums what came so far does not look ahead", False, lambda xs: np.cumsum(xs, axis=0)),
+    ("a layer that sums the inputs so far does not look ahead", False, lambda xs: np.cumsum(xs, axis=0)),
     ("a layer without any input in its outputs does not look ahead", False, np.ones_like),
     ("a layer that reads backwards looks ahead", True, lambda xs: np.cumsum(xs[::-1], axis=0)[::-1]),
     ("a layer that averages over all steps looks ahead", True, lambda xs: xs.mean(axis=0) + np.zeros_like(xs)),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gru_lib.check.engine import Array, Exercise, Fault, Function, Mistake, Outputs, call, exercise, run, same
+from gru_lib.check.engine import Array, Exercise, Fault, Function, Mistake, Outputs, call, exercise, same
 from gru_lib.check.oracle import Scalar, each, sig, sums
 
 __all__ = ["bce", "sigmoid", "softmax_cross_entropy"]
@@ -75,13 +75,11 @@ def bce() -> Exercise:
         ):
             yield message, {"loss": its_loss, "dlogits": its_grad}
 
-    def far(f: Function) -> None:
-        extreme = {"logits": np.array([[1000.0, -1000.0]]), "targets": np.zeros((1, 2))}
-        if not run("bce", Exercise(extreme, {"loss": np.array(500.0), "dlogits": np.array([[0.5, 0.0]])}), f).ok:
-            message = "right for small logits, but at a = 1000 and y = 0 the loss must be 1000: work from the logit"
-            raise Fault(f"{message}, log(1 + exp(a)) = np.logaddexp(0, a), not from s.")
-
-    return Exercise({"logits": a, "targets": y}, {"loss": loss, "dlogits": grad}, mistakes, then=far)
+    far = {"logits": np.array([[1000.0, -1000.0]]), "targets": np.zeros((1, 2))}
+    message = "right for small logits, but at a = 1000 and y = 0 the loss must be 1000: work from the logit, "
+    message += "log(1 + exp(a)) = np.logaddexp(0, a), not from s."
+    also = [(far, {"loss": np.array(500.0), "dlogits": np.array([[0.5, 0.0]])}, message)]
+    return Exercise({"logits": a, "targets": y}, {"loss": loss, "dlogits": grad}, mistakes, also=also)
 
 
 @exercise
@@ -115,10 +113,8 @@ def softmax_cross_entropy() -> Exercise:
         ):
             yield message, {"loss": its_loss, "dlogits": its_grad}
 
-    def far(f: Function) -> None:
-        extreme, right = {"logits": np.array([[1000.0, 0.0]]), "targets": np.array([1])}, np.array([[1.0, -1.0]])
-        if not run("softmax_cross_entropy", Exercise(extreme, {"loss": np.array(1000.0), "dlogits": right}), f).ok:
-            message = "right for small logits, but exp(1000) overflows: subtract each row's largest logit first"
-            raise Fault(f"{message}, which changes no softmax, and take the logarithm before dividing.")
-
-    return Exercise({"logits": a, "targets": y}, {"loss": loss, "dlogits": grad}, mistakes, then=far)
+    far = {"logits": np.array([[1000.0, 0.0]]), "targets": np.array([1])}
+    message = "right for small logits, but exp(1000) overflows: subtract each row's largest logit first, "
+    message += "which changes no softmax, and take the logarithm before dividing."
+    also = [(far, {"loss": np.array(1000.0), "dlogits": np.array([[1.0, -1.0]])}, message)]
+    return Exercise({"logits": a, "targets": y}, {"loss": loss, "dlogits": grad}, mistakes, also=also)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from gru_lib.check.engine import Array, Exercise, Fault, Function, Mistake, Outputs, exercise, run
+from gru_lib.check.engine import Array, Exercise, Mistake, Outputs, exercise
 
 __all__ = ["adam", "clip", "gate_cold"]
 
@@ -76,17 +76,12 @@ def clip() -> Exercise:
         yield "the gradient is scaled to norm 1; norm max_norm is wanted.", every(lambda g: g / norm)
         yield "the factor is turned over: max_norm / norm.", every(lambda g: g * norm / top)
 
-    def small(f: Function) -> None:
-        """A gradient that needs no clipping, and one of zeros."""
-        if not run("clip", Exercise({"grads": grads, "max_norm": 2 * norm}, every(lambda g: g)), f).ok:
-            message = "a gradient whose norm is below max_norm must stay as it is: scale by min(1, max_norm / norm)."
-            raise Fault(message)
-        zeros = every(np.zeros_like)
-        if not run("clip", Exercise({"grads": list(zeros.values()), "max_norm": top}, zeros), f).ok:
-            raise Fault("a gradient of zeros must stay zeros: norm 0 divides by 0.")
-
-    args = {"grads": grads, "max_norm": top}
-    return Exercise(args, every(lambda g: g * top / norm), mistakes, then=small)
+    message = "a gradient whose norm is below max_norm must stay as it is: scale by min(1, max_norm / norm)."
+    small, zeros = {"grads": grads, "max_norm": 2 * norm}, every(np.zeros_like)
+    nothing = {"grads": list(zeros.values()), "max_norm": top}
+    also = [(small, every(lambda g: g), message)]
+    also.append((nothing, zeros, "a gradient of zeros must stay zeros: norm 0 divides by 0."))
+    return Exercise({"grads": grads, "max_norm": top}, every(lambda g: g * top / norm), mistakes, also=also)
 
 
 @exercise
@@ -107,10 +102,7 @@ def gate_cold() -> Exercise:
     def mistakes() -> Iterator[Mistake]:
         yield "nothing is divided: the weights on what was read sum to 1 − zᵗ.", averages(lambda t: 1)
         yield "t is one too large: the first average has read one number.", averages(lambda t: 1 - z ** (t + 1))
-        yield (
-            "all are divided by 1 − z; that is right for the first only: 1 − zᵗ.",
-            averages(lambda t: 1 - z),
-        )
+        yield ("all are divided by 1 − z; that is right for the first only: 1 − zᵗ.", averages(lambda t: 1 - z))
         yield "divide by 1 − zᵗ, not by zᵗ.", averages(lambda t: z**t)
         yield "all are divided by the last 1 − zᵀ; each has its own t.", averages(lambda t: 1 - z ** len(ns))
         yield "it is multiplied by 1 − zᵗ; divide by it.", averages(lambda t: 1 / (1 - z**t))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from gru_lib.check.engine import Array, Exercise, Fault, Function, Mistake, exercise, run
+from gru_lib.check.engine import Array, Exercise, Mistake, exercise
 from gru_lib.check.oracle import each
 
 __all__ = ["beam_safe", "lm_mixture", "lm_temperature", "s2s_softmax"]
 
 
 def _softmax(a: Array) -> Array:
-    """Of each row, one number at a time."""
+    """The softmax of each row, one number at a time."""
     e = each(math.exp, a)
     return np.array([[v / sum(row) for v in row] for row in e])
 
@@ -57,12 +56,10 @@ def lm_temperature() -> Exercise:
         ):  # fmt: skip
             yield message, {"bits": np.array(value)}
 
-    def far(f: Function) -> None:
-        extreme = {"logits": np.array([[1000.0, 0.0]]), "targets": np.array([1]), "temperature": 1.0}
-        if not run("lm_temperature", Exercise(extreme, {"bits": np.array(1000 / math.log(2))}), f).ok:
-            raise Fault("right for small logits, but exp(1000) overflows: use log_softmax, or subtract the largest.")
-
-    return Exercise({"logits": a, "targets": y, "temperature": t}, {"bits": np.array(right)}, mistakes, then=far)
+    far = {"logits": np.array([[1000.0, 0.0]]), "targets": np.array([1]), "temperature": 1.0}
+    message = "right for small logits, but exp(1000) overflows: use log_softmax, or subtract the largest."
+    also = [(far, {"bits": np.array(1000 / math.log(2))}, message)]
+    return Exercise({"logits": a, "targets": y, "temperature": t}, {"bits": np.array(right)}, mistakes, also=also)
 
 
 @exercise
@@ -144,14 +141,11 @@ def s2s_softmax() -> Exercise:
         ):  # fmt: skip
             yield message, {"loss": np.array(its_loss), "dlogits": its_grad}
 
-    def far(f: Function) -> None:
-        extreme = {"logits": np.array([[[1000.0, 0.0]]]), "targets": np.array([[1]]), "mask": np.ones((1, 1))}
-        right = {"loss": np.array(1000.0), "dlogits": np.array([[[1.0, -1.0]]])}
-        if not run("s2s_softmax", Exercise(extreme, right), f).ok:
-            raise Fault("right for small logits, but exp(1000) overflows: subtract the largest logit first.")
-
+    far = {"logits": np.array([[[1000.0, 0.0]]]), "targets": np.array([[1]]), "mask": np.ones((1, 1))}
+    message = "right for small logits, but exp(1000) overflows: subtract the largest logit first."
+    also = [(far, {"loss": np.array(1000.0), "dlogits": np.array([[[1.0, -1.0]]])}, message)]
     args = {"logits": a, "targets": y, "mask": mask}
-    return Exercise(args, {"loss": np.array(loss), "dlogits": grad}, mistakes, then=far)
+    return Exercise(args, {"loss": np.array(loss), "dlogits": grad}, mistakes, also=also)
 
 
 # Trees for `beam_safe`: the probabilities of the next token after each beginning. In the first a beam of 2 finds more
@@ -194,21 +188,11 @@ def beam_safe() -> Exercise:
         ):
             yield message, {"log_prob": np.array(value)}
 
-    def behind(f: Function) -> None:
-        """Other widths and lengths, and a tree in which the beam loses greedy search's path."""
-        for width, steps in itertools.product((1, 3), (1, 2)):
-            paths = itertools.product(range(3), repeat=steps)
-            every = {path: sum(math.log(max(AHEAD.get(path[:k], (1 / 3,) * 3)[path[k]], 1e-12)) for k in range(steps))
-                     for path in paths}  # fmt: skip
-            value = (math.log(0.6) if steps == 1 else greedy) if width == 1 else max(every.values())
-            task = args | {"width": width, "max_steps": steps}
-            if not run("beam_safe", Exercise(task, {"log_prob": np.array(value)}), f).ok:
-                message = f"right for width 2 and two steps, but not for width {width} and {steps}: use the arguments."
-                raise Fault(message)
-        task = args | {"step": _tree(BEHIND), "max_steps": 3}
-        right = math.log(0.36 * 0.34)
-        if not run("beam_safe", Exercise(task, {"log_prob": np.array(right)}), f).ok:
-            message = "where the beam cuts greedy search's path the result is below greedy search: take the larger."
-            raise Fault(message)
-
-    return Exercise(args, {"log_prob": np.array(best)}, mistakes, then=behind)
+    also = []
+    for width, steps, value in ((1, 1, math.log(0.6)), (1, 2, greedy), (3, 1, math.log(0.6)), (3, 2, best)):
+        message = f"right for width 2 and two steps, but not for width {width} and {steps}: use the arguments."
+        also.append((args | {"width": width, "max_steps": steps}, {"log_prob": np.array(value)}, message))
+    message = "where the beam cuts greedy search's path the result is below greedy search: take the larger."
+    behind = args | {"step": _tree(BEHIND), "max_steps": 3}
+    also.append((behind, {"log_prob": np.array(math.log(0.36 * 0.34))}, message))
+    return Exercise(args, {"log_prob": np.array(best)}, mistakes, also=also)

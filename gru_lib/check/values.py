@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gru_lib.check.engine import Fault, Result
 
-__all__ = ["VALUES", "Slip", "Values", "near", "values"]
+__all__ = ["VALUES", "Answers", "Slip", "Values", "near", "values"]
 
 Slip = tuple[str, Any, str]  # which value, what it is then, the message
+Answers = Iterator[Any]  # first the Values that are right, then each Slip
 
 
 @dataclass
@@ -34,22 +35,25 @@ class Values:
 VALUES: dict[str, Callable[[], Values]] = {}
 
 
-def values(build: Callable[[], Values]) -> Callable[..., Result]:
-    """Turn a function that returns Values into a check of that name, which takes the values in their order."""
+def values(build: Callable[[], Answers]) -> Callable[..., Result]:
+    """Turn a generator of Answers into a check of that name, which takes the values in their order."""
     name = build.__name__
-    VALUES[name] = build
+
+    def task() -> Values:
+        right, *slips = build()
+        return replace(right, slips=slips)
 
     @functools.wraps(build)
     def check(*given: Any) -> Result:
-        task = build()
         try:
-            _compare(name, task, given)
+            _compare(name, task(), given)
         except Fault as fault:
             return Result(False, str(fault))
         return Result(True, f"{name}: that is what the equations give.")
 
     kind = inspect.Parameter.POSITIONAL_ONLY
-    shown = [inspect.Parameter(label, kind) for label in build().right]
+    shown = [inspect.Parameter(label, kind) for label in task().right]
+    VALUES[name] = task
     vars(check)["__signature__"] = inspect.Signature(shown, return_annotation="Result")
     return check
 
@@ -110,7 +114,7 @@ def _read(label: str, value: Any, right: Any) -> Any:
 
 
 def _unnamed(label: str, found: Any, right: Any) -> str:
-    """What can be said of a wrong value that no slip explains. It does not give the answer away."""
+    """Describe a wrong value that no slip explains, without giving the answer away."""
     if not _is_number(right):
         return f"{label} is not right: {found!r:.60}."
     if not np.all(found == 0) and near(-np.asarray(found), right):

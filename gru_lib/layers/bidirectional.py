@@ -8,22 +8,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, as_lengths, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
+from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.registry import Cell, State, cell_of, register_cell
 
-__all__ = [
-    "BidirectionalParams",
-    "bidirectional",
-    "bidirectional_backward",
-    "bidirectional_forward",
-    "reverse",
-]
-
-Array = NDArray[Any]
+__all__ = ["BidirectionalParams", "bidirectional", "bidirectional_backward", "bidirectional_forward", "reverse"]
 
 
 class BidirectionalParams(Bundle):
@@ -43,7 +36,7 @@ def bidirectional(forward: Params, backward: Params) -> BidirectionalParams:
     return BidirectionalParams({"forward": forward, "backward": backward}, options={"D": forward.D})
 
 
-def reverse(xs: ArrayLike, lengths: ArrayLike | None = None) -> Array:
+def reverse(xs: ArrayLike, lengths: MaybeArray = None) -> Array:
     """Reverse each sequence (T, N, K) within its length: its last real step comes first, padding stays at the end.
 
     Applied twice it gives back the same sequence, so it is its own backward pass.
@@ -70,32 +63,29 @@ def bidirectional_forward(
     state0: tuple[State, State] | None,
     p: BidirectionalParams,
     *,
-    lengths: ArrayLike | None = None,
+    lengths: MaybeArray = None,
     h_mask: tuple[Any, Any] | None = None,
 ) -> tuple[Array, tuple[State, State], BidirectionalTape]:
     """Run both directions and put their outputs side by side.
 
+    Chapter 15. Schuster & Paliwal (1997), Bidirectional recurrent neural networks.
+
     Parameters
     ----------
-    xs : array (T, N, D)
+    xs, lengths
+        As in `gru_forward`.
     state0 : pair of states, or None for zeros
         Of the forward layer (before step 1) and of the backward layer (before it reads the last real step).
-    lengths : integers (N,), optional
-        How many steps of each sequence are real.
     h_mask : pair, optional
         Masks for recurrent dropout in each direction.
 
     Returns
     -------
     hs : array (T, N, K)
-        At step t: the forward layer's output for x_1 … x_t, then the backward layer's for x_T … x_t.
-        K is the sum of both widths. Zero where padded.
+        At step t: the forward layer's output for x_1 … x_t, then the backward layer's for x_T … x_t. K is the sum of
+        both widths. Zero where padded.
     state_T : pair of states
     tape : BidirectionalTape
-
-    Notes
-    -----
-    Chapter 15. Schuster & Paliwal (1997), Bidirectional recurrent neural networks.
     """
     where = "bidirectional_forward"
     check_instance(where, "p", p, BidirectionalParams)
@@ -112,7 +102,7 @@ def bidirectional_forward(
 
 
 def bidirectional_backward(
-    dhs: ArrayLike | None, dstate_T: tuple[State, State] | None, tape: BidirectionalTape, p: BidirectionalParams
+    dhs: MaybeArray, dstate_T: tuple[State, State] | None, tape: BidirectionalTape, p: BidirectionalParams
 ) -> tuple[Array, tuple[State, State], BidirectionalParams]:
     """Backward through both directions, each with the layer's own backward; their gradients in xs add up."""
     where = "bidirectional_backward"

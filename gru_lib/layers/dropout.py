@@ -9,15 +9,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, as_lengths, check_choice, check_instance, check_int, check_number
 from gru_lib._core.params import Bundle, Params
+from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.registry import State, cell_of
 
 __all__ = ["DropoutMasks", "dropout_backward", "dropout_forward", "dropout_mask", "dropout_masks"]
-
-Array = NDArray[Any]
 
 
 class DropoutMasks(NamedTuple):
@@ -37,30 +36,20 @@ def dropout_mask(rng: np.random.Generator, shape: tuple[int, ...], rate: float, 
     return (rng.random(shape) >= rate).astype(dtype) / np.asarray(1 - rate, dtype)
 
 
-def dropout_masks(
-    rng: np.random.Generator, p: Params, T: int, N: int, *, rate: float, kind: str, recurrent_rate: float | None = None
-) -> DropoutMasks:
+def dropout_masks(rng: np.random.Generator, p: Params, T: int, N: int, *, rate: float, kind: str) -> DropoutMasks:
     """Draw the masks of one layer for T steps of N sequences.
+
+    Chapter 14. Pham et al. (2013), arXiv:1312.4569, and Zaremba et al. (2014), arXiv:1409.2329, drop non-recurrent
+    connections; Gal & Ghahramani (2016), arXiv:1512.05287, draw one mask per sequence.
 
     Parameters
     ----------
-    rng, p
-        Source of randomness, and the layer's parameters.
-    T, N
-        Numbers of steps and of sequences.
     rate
         Probability that a number is dropped.
     kind
         "zaremba": inputs only, a new mask for each step; the state is never touched.
         "variational": inputs and recurrent connection, one mask for the whole sequence.
         "naive": both, a new mask for each step: the memory is hit T times.
-    recurrent_rate
-        Another rate for the recurrent connection; default `rate`.
-
-    Notes
-    -----
-    Chapter 14. Pham et al. (2013), arXiv:1312.4569, and Zaremba et al. (2014), arXiv:1409.2329, drop non-recurrent
-    connections; Gal & Ghahramani (2016), arXiv:1512.05287, draw one mask per sequence.
     """
     where = "dropout_masks"
     check_choice(where, "kind", kind, ("zaremba", "variational", "naive"))
@@ -75,7 +64,7 @@ def dropout_masks(
             raise ValueError(f"{where}: p must be of a layer that takes h_mask; got {type(p).__name__}.")
         if isinstance(p, Bundle):
             return tuple(recurrent(member) for _, member in p.members())
-        return dropout_mask(rng, (*lead, p.H), rate if recurrent_rate is None else recurrent_rate, p.dtype)
+        return dropout_mask(rng, (*lead, p.H), rate, p.dtype)
 
     return DropoutMasks(x, recurrent(p))
 
@@ -88,12 +77,7 @@ class DropoutTape(NamedTuple):
 
 
 def dropout_forward(
-    xs: ArrayLike,
-    state0: State | None,
-    p: Params,
-    *,
-    masks: DropoutMasks | None,
-    lengths: ArrayLike | None = None,
+    xs: ArrayLike, state0: State | None, p: Params, *, masks: DropoutMasks | None, lengths: MaybeArray = None
 ) -> tuple[Array, State, DropoutTape]:
     """Run any layer on x_t ⊙ masks.x, its recurrent products on h_{t−1} ⊙ masks.h; None drops nothing.
 
@@ -118,9 +102,7 @@ def dropout_forward(
     return hs, state_T, DropoutTape(x, tape)
 
 
-def dropout_backward(
-    dhs: ArrayLike | None, dstate_T: State | None, tape: DropoutTape, p: Params
-) -> tuple[Array, State, Any]:
+def dropout_backward(dhs: MaybeArray, dstate_T: State | None, tape: DropoutTape, p: Params) -> tuple[Array, State, Any]:
     """Backward through `dropout_forward`: the layer's own, then dx_t ⊙ masks.x."""
     check_instance("dropout_backward", "tape", tape, DropoutTape)
     dxs, dstate0, grads = cell_of(p).backward(dhs, dstate_T, tape.tape, p)

@@ -1,4 +1,4 @@
-"""Encoder–decoder: one network reads a sequence of tokens, another writes one, starting from the first one's state.
+"""Encoder–decoder: one network reads a sequence of tokens; another starts from its final state and writes one.
 
 Chapter 17. Training uses teacher forcing: at every step the decoder gets the right previous token, not its own guess.
 """
@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_lengths, check_instance, check_int
 from gru_lib._core.params import Bundle, Params
+from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import State, advance, cell_of
 from gru_lib.decode import Step
@@ -30,37 +31,21 @@ from gru_lib.ops import (
 )
 
 __all__ = [
-    "Seq2SeqParams",
-    "Seq2SeqTape",
-    "seq2seq_backward",
-    "seq2seq_encode",
-    "seq2seq_forward",
-    "seq2seq_init",
+    "Seq2SeqParams", "Seq2SeqTape", "seq2seq_backward", "seq2seq_encode", "seq2seq_forward", "seq2seq_init",
     "seq2seq_step",
-]
-
-Array = NDArray[Any]
+]  # fmt: skip
 
 
 class Seq2SeqParams(Bundle):
-    """Parameters of an encoder–decoder on one flat array.
+    """Parameters of an encoder–decoder on one flat array."""
 
-    Attributes
-    ----------
-    source, target : EmbeddingParams, of the tokens that are read and written
-    encoder, decoder : two layers of one kind
-    out : LinearParams, from the decoder's output to the logits
-    start : int, the token that the decoder gets first
-    feed : bool, whether the decoder sees the encoder's last output at every step
-    """
-
-    source: EmbeddingParams
-    target: EmbeddingParams
-    encoder: Params
-    decoder: Params
-    out: LinearParams
-    start: int
-    feed: bool
+    source: EmbeddingParams  # of the tokens that are read
+    target: EmbeddingParams  # of the tokens that are written
+    encoder: Params  # a layer,
+    decoder: Params  # and another of its kind
+    out: LinearParams  # from the decoder's output to the logits
+    start: int  # the token that the decoder gets first
+    feed: bool  # whether the decoder sees the encoder's last output at every step
 
 
 def seq2seq_init(
@@ -77,12 +62,12 @@ def seq2seq_init(
 ) -> Seq2SeqParams:
     """Draw the parameters of an encoder–decoder.
 
+    Cho et al. (2014), arXiv:1406.1078, with `feed`; Sutskever et al. (2014), arXiv:1409.3215, without.
+
     Parameters
     ----------
-    V_source, V_target
-        Numbers of tokens.
-    E, H
-        Sizes of the embeddings and of the states.
+    V_source, V_target, E, H
+        Numbers of tokens, and sizes of the embeddings and of the states.
     start
         The target token that the decoder gets first.
     feed
@@ -91,10 +76,6 @@ def seq2seq_init(
     cell
         ``cell(rng, D, H, dtype=…)`` draws the encoder and the decoder: `gru_init`, `lstm_init`, a function that makes
         a stack …
-
-    Notes
-    -----
-    Cho et al. (2014), arXiv:1406.1078, with `feed`; Sutskever et al. (2014), arXiv:1409.3215, without.
     """
     where = "seq2seq_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -125,8 +106,8 @@ def seq2seq_forward(
     target: ArrayLike,
     p: Seq2SeqParams,
     *,
-    source_lengths: ArrayLike | None = None,
-    target_lengths: ArrayLike | None = None,
+    source_lengths: MaybeArray = None,
+    target_lengths: MaybeArray = None,
 ) -> tuple[Any, Seq2SeqTape]:
     """Mean cross-entropy of the target tokens, each given the source and the right tokens before it.
 
@@ -189,7 +170,7 @@ def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
     return p.on(np.concatenate([g.flat for g in (g_source, g_encoder, g_target, g_decoder, g_out)]))
 
 
-def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: ArrayLike | None = None) -> tuple[State, Array]:
+def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: MaybeArray = None) -> tuple[State, Array]:
     """Read sources (S, N) and return the state that `seq2seq_step` begins with."""
     check_instance("seq2seq_encode", "p", p, Seq2SeqParams)
     state, context, *_ = _encode("seq2seq_encode", source, p, lengths)
@@ -213,7 +194,7 @@ def seq2seq_step(p: Seq2SeqParams) -> Step:
     return step
 
 
-def _encode(where: str, source: ArrayLike, p: Seq2SeqParams, lengths: ArrayLike | None) -> tuple[Any, ...]:
+def _encode(where: str, source: ArrayLike, p: Seq2SeqParams, lengths: MaybeArray) -> tuple[Any, ...]:
     source, mask = _tokens(where, "source", source, lengths)
     x, cache = embedding_forward(source, p.source)
     hs, state, tape = cell_of(p.encoder).forward(x, None, p.encoder, lengths=lengths)
@@ -221,7 +202,7 @@ def _encode(where: str, source: ArrayLike, p: Seq2SeqParams, lengths: ArrayLike 
     return state, hs[last, np.arange(len(last))], last, hs.shape, (cache, tape)
 
 
-def _tokens(where: str, name: str, tokens: ArrayLike, lengths: ArrayLike | None) -> tuple[Array, Array | None]:
+def _tokens(where: str, name: str, tokens: ArrayLike, lengths: MaybeArray) -> tuple[Array, Array | None]:
     """Tokens (T, N) with 0 in the padding, and the mask of the real ones."""
     tokens = np.asarray(tokens)
     if tokens.dtype.kind not in "iu" or tokens.ndim != 2 or not tokens.size:

@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
+from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.registry import Cell, State, cell_of, register_cell
-from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward, dropout_masks
+from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward
 
-__all__ = ["StackParams", "stack", "stack_backward", "stack_forward", "stack_masks"]
-
-Array = NDArray[Any]
+__all__ = ["StackParams", "stack", "stack_backward", "stack_forward"]
 
 
 class StackParams(Bundle):
@@ -48,14 +47,6 @@ def stack(*layers: Params, residual: bool = False) -> StackParams:
     return StackParams(members, options={"D": layers[0].D, "residual": bool(residual)})
 
 
-def stack_masks(
-    rng: np.random.Generator, p: StackParams, T: int, N: int, *, rate: float, kind: str
-) -> tuple[DropoutMasks, ...]:
-    """Draw `dropout_masks` for every layer of a stack. The top layer's output needs a `dropout_mask` of its own."""
-    check_instance("stack_masks", "p", p, StackParams)
-    return tuple(dropout_masks(rng, layer, T, N, rate=rate, kind=kind) for _, layer in p.members())
-
-
 class StackTape(NamedTuple):
     """What `stack_backward` needs from the forward pass."""
 
@@ -69,31 +60,22 @@ def stack_forward(
     state0: Sequence[State] | None,
     p: StackParams,
     *,
-    lengths: ArrayLike | None = None,
+    lengths: MaybeArray = None,
     masks: Sequence[DropoutMasks | None] | None = None,
 ) -> tuple[Array, tuple[State, ...], StackTape]:
     """Run a stack: hs of one layer are xs of the next.
 
+    Chapter 15. Residual connections: He et al. (2016), arXiv:1512.03385.
+
     Parameters
     ----------
-    xs : array (T, N, D)
+    xs, lengths
+        As in `gru_forward`; the outputs are those of the top layer.
     state0 : one state per layer, or None for zeros
-    lengths : integers (N,), optional
-        How many steps of each sequence are real.
+        state_T has one state per layer, too.
     masks : one DropoutMasks per layer, optional
-        From `stack_masks`; None (for all, or for a layer) drops nothing, as in evaluation. A residual connection goes
+        From `dropout_masks`; None (for all, or for a layer) drops nothing, as in evaluation. A residual connection goes
         around the mask.
-
-    Returns
-    -------
-    hs : array (T, N, K)
-        Outputs of the top layer.
-    state_T : tuple of states, one per layer
-    tape : StackTape
-
-    Notes
-    -----
-    Chapter 15. Residual connections: He et al. (2016), arXiv:1512.03385.
     """
     where = "stack_forward"
     check_instance(where, "p", p, StackParams)
@@ -109,7 +91,7 @@ def stack_forward(
 
 
 def stack_backward(
-    dhs: ArrayLike | None, dstate_T: Sequence[State] | None, tape: StackTape, p: StackParams
+    dhs: MaybeArray, dstate_T: Sequence[State] | None, tape: StackTape, p: StackParams
 ) -> tuple[Array, tuple[State, ...], StackParams]:
     """Backward through a stack, from the top layer down: dxs of one layer are dhs of the one below."""
     where = "stack_backward"

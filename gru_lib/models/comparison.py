@@ -31,21 +31,9 @@ from gru_lib.tasks.text import english
 from gru_lib.train import train
 
 __all__ = [
-    "CELLS",
-    "RATES",
-    "SCALE",
-    "Batch",
-    "Task",
-    "count",
-    "fit",
-    "loss_and_grads",
-    "network",
-    "outputs",
-    "score",
-    "sunspot_part",
-    "tasks",
-    "units",
-]
+    "CELLS", "RATES", "SCALE", "Batch", "Task", "count", "fit", "loss_and_grads", "network", "outputs", "score",
+    "sunspot_part", "tasks", "units",
+]  # fmt: skip
 
 CELLS = ("tanh", "GRU", "LSTM")
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3)

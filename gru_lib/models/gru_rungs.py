@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gru_lib._core import buffers as _buffers
-from gru_lib._core.products import columns
+from gru_lib._core.products import as_columns
 from gru_lib.cells.gru import GRUParams, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
 from gru_lib.ops import sigmoid_pair
 
-__all__ = ["RUNGS", "batch_last", "equations", "fused", "library", "problem", "together"]
+__all__ = ["RUNGS", "batch_last", "columns", "equations", "fused", "library", "problem", "together"]
 
 Array = NDArray[Any]
 Empty = Callable[[tuple[int, ...], Any], Array]  # what np.empty does: memory for a shape and a dtype
@@ -143,6 +143,13 @@ def batch_last(xs: Array, dhs: Array, p: GRUParams, empty: Empty = _buffers.empt
     rows, q_rows = columns(da, empty((da.size,), dtype)).T, columns(q, empty((q.size,), dtype)).T
     g = _weights(p, xs, hs[:-1].reshape(T * N, H), q_rows, rows)
     return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), g
+
+
+def columns(a: Array, memory: Array) -> Array:
+    """Copy (T, K, N) into `memory`: (K, T·N), for one product over all steps and sequences."""
+    target, found = as_columns(memory, *a.shape)
+    target[:] = a
+    return found
 
 
 def library(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUParams]:

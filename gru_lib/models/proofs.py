@@ -27,20 +27,9 @@ from gru_lib.cells.gru import GRUParams, gru_step
 from gru_lib.ops import LinearParams, sigmoid
 
 __all__ = [
-    "BORROW",
-    "HALVES",
-    "PAIRS_OF_BITS",
-    "SIGNS",
-    "Automaton",
-    "Boxes",
-    "Machine",
-    "box_step",
-    "boxes_hold",
-    "disagreement",
-    "find_boxes",
-    "minimise",
-    "read_machine",
-]
+    "BORROW", "HALVES", "PAIRS_OF_BITS", "SIGNS", "Automaton", "Boxes", "Machine", "box_step", "boxes_hold",
+    "disagreement", "find_boxes", "minimise", "read_machine",
+]  # fmt: skip
 
 Array = NDArray[Any]
 

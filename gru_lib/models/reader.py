@@ -20,17 +20,9 @@ from gru_lib.ops import bce_with_logits, linear_backward, linear_forward, linear
 from gru_lib.tasks import memory, subtraction
 
 __all__ = [
-    "ReaderAccuracy",
-    "SubtractorAccuracy",
-    "reader_accuracy",
-    "reader_init",
-    "reader_logits",
-    "reader_loss",
-    "subtractor_accuracy",
-    "subtractor_init",
-    "subtractor_loss",
-    "subtractor_predict",
-]
+    "ReaderAccuracy", "SubtractorAccuracy", "reader_accuracy", "reader_init", "reader_logits", "reader_loss",
+    "subtractor_accuracy", "subtractor_init", "subtractor_loss", "subtractor_predict",
+]  # fmt: skip
 
 Array = NDArray[Any]
 

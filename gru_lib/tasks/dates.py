@@ -19,21 +19,9 @@ from gru_lib._core.checks import check_instance, check_int
 from gru_lib._core.optional import needs
 
 __all__ = [
-    "FORMATS",
-    "ISO",
-    "LANGUAGES",
-    "WRITTEN",
-    "Alphabet",
-    "Batch",
-    "Dates",
-    "batches",
-    "encode",
-    "flip",
-    "pair_count",
-    "pairs",
-    "split_days",
-    "write",
-]
+    "FORMATS", "ISO", "LANGUAGES", "WRITTEN", "Alphabet", "Batch", "Dates", "batches", "encode", "flip", "pair_count",
+    "pairs", "split_days", "write",
+]  # fmt: skip
 
 Array = NDArray[Any]
 

@@ -16,20 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
 
 __all__ = [
-    "CLASSES",
-    "TASKS",
-    "Batch",
-    "Task",
-    "agreement",
-    "batches",
-    "checksum",
-    "class_bits",
-    "first_of_segment",
-    "first_token",
-    "last_outside",
-    "parity_outside",
-    "parity_since",
-]
+    "CLASSES", "TASKS", "Batch", "Task", "agreement", "batches", "checksum", "class_bits", "first_of_segment",
+    "first_token", "last_outside", "parity_outside", "parity_since",
+]  # fmt: skip
 
 Array = NDArray[Any]
 

@@ -6,10 +6,10 @@ def f(cache, p):
     _, v, r, not_r, z, not_z, n, _ = (a[0] for a in cache)
     slope_z, slope_r, slope_n = z * not_z, r * not_r, 1 - n**2
     to_z, to_r = np.diag((v - n) * slope_z), np.diag(v * slope_r)
-    W_hz, W_hr, W_hn = p.W_hz, p.W_hr, p.W_hn
+    W_hz, W_hr, W_hn = p.W_hz.T, p.W_hr.T, p.W_hn.T
     to_n = np.diag(not_z * slope_n)
-    in_n = np.diag(r) @ W_hn
-    return np.diag(z) + W_hz @ to_z + W_hr @ to_r @ W_hn @ to_n + in_n @ to_n
+    in_n = W_hn @ np.diag(r)
+    return np.diag(z) + to_z @ W_hz + to_n @ W_hn @ to_r @ W_hr + to_n @ in_n
 """,
     "conv_columns": """
 def f(W_z, H):
@@ -32,11 +32,11 @@ PLANTED = {
         ("1 - n**2", "1", "the slope of tanh is missing"),
         ("not_z * slope_n", "slope_n", "lacks its share 1 − z"),
         ("np.diag(v * slope_r)", "np.diag(slope_r)", "lacks the factor h_prev"),
-        ("np.diag(r) @ W_hn", "W_hn", "the factor r is missing"),
-        ("np.diag(r) @ W_hn", "W_hn @ np.diag(r)", "stands before W_hn"),
-        ("p.W_hz, p.W_hr, p.W_hn", "p.W_hz.T, p.W_hr.T, p.W_hn.T", "stand there transposed"),
-        ("W_hz @ to_z + W_hr @ to_r", "to_z @ W_hz + to_r @ W_hr", "diagonal matrices stand on the left"),
-        (" + W_hr @ to_r @ W_hn @ to_n", "", "lacks a term: W_hr"),
+        ("W_hn @ np.diag(r)", "W_hn", "the factor r is missing"),
+        ("W_hn @ np.diag(r)", "np.diag(r) @ W_hn", "stands after W_hn"),
+        ("p.W_hz.T, p.W_hr.T, p.W_hn.T", "p.W_hz, p.W_hr, p.W_hn", "must be transposed"),
+        ("to_z @ W_hz + to_n @ W_hn @ to_r @ W_hr", "W_hz @ to_z + to_n @ W_hn @ W_hr @ to_r", "stand on the right"),
+        (" + to_n @ W_hn @ to_r @ W_hr", "", "lacks a term: … W_hr"),
         ("~return (.*)", r"return (\1).T", "J is transposed"),
     ],
     "conv_columns": [

@@ -1,0 +1,141 @@
+"""Training with wrong gradients, chapters 5 and 6; results in wrong_gradients.json. To rerun them:
+
+``python tools/environment.py python -m experiments.wrong_gradients [--missing] [PART …]``
+
+The parts: `terms`, one term of the state's gradient left out (chapter 5); `suspects`, the cells of chapter 6. Every run
+has its own seed, so any of them can be repeated alone. float64.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments._store import make_parts
+from gru_lib import Adam, Bundle, Params, bce_with_logits, bundle, gru_init, gru_step, gru_step_backward, linear_init
+from gru_lib.cells.gru import GRUCache
+from gru_lib.ops import linear_backward, linear_forward
+from gru_lib.results import FOLDER
+from gru_lib.tasks.subtraction import all_pairs
+
+STORED = FOLDER / "wrong_gradients.json"
+BOOK = Path(__file__).resolve().parents[1] / "book"
+TERMS = ("nothing", "kept", "through z", "through r", "through q")
+SUSPECTS = ("right", *"123456")
+SEEDS = range(20)
+STEPS, EVERY, H = 1000, 100, 8
+
+Array = NDArray[np.float64]
+Forward = Callable[[Array, Array, Params], tuple[Array, list[Any]]]  # xs, h0, p -> hs, caches
+Backward = Callable[[Array, list[Any], Params], Params]  # dhs, caches, p -> gradients
+
+
+def learn(m: Bundle, xs: Array, forward: Forward, backward: Backward, lr: float, steps: int) -> list[int]:
+    """Train on all 136 subtractions of 4 bits; how many come out right, after every 100 steps."""
+    ys, h0 = all_pairs(4).ys, np.zeros((xs.shape[1], H))
+    adam, counts = Adam(m, lr=lr), []
+    for step in range(steps + 1):
+        hs, caches = forward(xs, h0, m.rnn)
+        logits, out_cache = linear_forward(hs, m.out)
+        if step and step % EVERY == 0:
+            counts.append(int(((logits > 0) == (ys > 0)).all(axis=(0, 2)).sum()))
+        _, dlogits = bce_with_logits(logits, ys)
+        grads = m.zeros_like()
+        dhs, out_grads = linear_backward(dlogits, out_cache, m.out)
+        grads.out.flat[:] = out_grads.flat
+        grads.rnn.flat[:] = backward(dhs, caches, m.rnn).flat
+        adam.step(grads)
+    return counts
+
+
+def term_of(term: str, dh: Array, cache: GRUCache, p: Params) -> Array | float:
+    """One term of the previous state's gradient, chapter 5's δ_{h_{t−1}}: keep, reset before."""
+    _, h_prev, r, not_r, z, not_z, n, _ = cache
+    dq = (dh * not_z * (1 - n * n)) @ p.W_hn.T
+    return {
+        "nothing": 0.0,
+        "kept": dh * z,
+        "through z": (dh * (h_prev - n) * z * not_z) @ p.W_hz.T,
+        "through r": (dq * h_prev * r * not_r) @ p.W_hr.T,
+        "through q": dq * r,
+    }[term]
+
+
+def train_without(term: str, seed: int, steps: int = STEPS) -> list[int]:
+    """Train a GRU whose backward step lacks a term."""
+
+    def forward(xs: Array, h: Array, p: Params) -> tuple[Array, list[GRUCache]]:
+        hs, caches = [], []
+        for x in xs:
+            h, cache = gru_step(x, h, p)
+            hs.append(h)
+            caches.append(cache)
+        return np.array(hs), caches
+
+    def backward(dhs: Array, caches: list[GRUCache], p: Params) -> Params:
+        dh, grads = np.zeros_like(dhs[0]), p.zeros_like()
+        for dh_out, cache in zip(dhs[::-1], caches[::-1], strict=True):
+            dh = dh_out + dh
+            _, dh_prev, g = gru_step_backward(dh, cache, p)
+            grads.flat[:] += g.flat
+            dh = dh_prev - term_of(term, dh, cache, p)
+        return grads
+
+    rng = np.random.default_rng(seed)
+    m = bundle(rnn=gru_init(rng, 2, H), out=linear_init(rng, H, 1))
+    return learn(m, all_pairs(4).xs, forward, backward, 0.02, steps)
+
+
+@functools.cache
+def page() -> dict[str, Any]:
+    """What chapter 6 defines, up to its list of suspects: the cells trained here are those that the reader sees."""
+    cells = nbformat.read(BOOK / "06-find-the-bug.ipynb", as_version=4).cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    last = next(i for i, source in enumerate(code) if "SUSPECTS = {" in source)
+    names: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for source in code[: last + 1]:
+            exec(compile(source, "<cell>", "exec"), names)
+    return names
+
+
+def train_suspect(name: str, seed: int, steps: int = STEPS) -> list[int]:
+    """Train a suspect. Suspect 1 needs as many inputs as units: two bits and six zeros."""
+    step, step_backward = page()["SUSPECTS"][name]
+    bits = all_pairs(4).xs
+    xs = np.zeros((*bits.shape[:2], H))
+    xs[:, :, :2] = bits
+    rng = np.random.default_rng(seed)
+    m = bundle(rnn=gru_init(rng, H, H), out=linear_init(rng, H, 1))
+
+    def forward(xs: Array, h0: Array, p: Params) -> tuple[Array, list[Any]]:
+        return page()["forward"](xs, h0, p, step)
+
+    def backward(dhs: Array, caches: list[Any], p: Params) -> Params:
+        return page()["backward"](dhs, caches, p, step_backward)[2]
+
+    return learn(m, xs, forward, backward, 0.04, steps)
+
+
+PARTS: dict[str, tuple[Callable[..., list[int]], list[tuple[str]], Iterable[int]]] = {
+    "terms": (train_without, [(term,) for term in TERMS], SEEDS),
+    "suspects": (train_suspect, [(name,) for name in SUSPECTS], SEEDS),
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Make the parts named, or all; with --missing, only the runs that are not stored yet."""
+    make_parts(STORED, PARTS, arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
