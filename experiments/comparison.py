@@ -5,9 +5,9 @@ Results are stored in ``gru_lib/results/comparison.json``. To rerun all tasks or
 ``python tools/environment.py python -m experiments.comparison [TASK …]``
 
 The learning rate is chosen on the validation set, from the same five, with the same five seeds (on text one) and half
-the updates; then each of ten other seeds (on text five) is tested once. Where several rates tie, the smallest is taken, and the
-others are tested too. The seeds are trained with half the updates as well: that shows whether the full number was
-enough. Every run has its own seed, so any of them can be repeated alone. ``simple`` are the answers without a net.
+the updates; then each of ten other seeds (on text five) is tested once. Where several rates tie, the smallest is taken,
+and the others are tested too. The seeds are trained with half the updates as well: that shows whether the full number
+was enough. Every run has its own seed, so any of them can be repeated alone. ``simple`` are the answers without a net.
 """
 
 from __future__ import annotations
