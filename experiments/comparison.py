@@ -13,6 +13,7 @@ was enough. Every run has its own seed, so any of them can be repeated alone. ``
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -160,7 +161,9 @@ def main(names: list[str]) -> None:
     for name in chosen(names, [*tasks(), "simple"]):
         begin = time.perf_counter()
         row = as_stored(simple() if name == "simple" else compare(name))
-        replace(STORED, json.dumps(load(STORED) | {name: row}, indent=1) + "\n")  # one table per task, so not in rows
+        text = json.dumps(load(STORED) | {name: row}, indent=1)  # one table per task, so not in rows
+        text = re.sub(r"\[[^][{}]*\]", lambda numbers: " ".join(numbers[0].split()), text)
+        replace(STORED, text + "\n")
         print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
 
 
