@@ -17,6 +17,17 @@ def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed()
     assert said("17-encoder-decoder", "the plain network is right in over 99 % of the pairs for each of five seeds")
 
 
+def test_fed_networks_all_learn_and_two_that_are_not_fed_never_learn_the_day():
+    fed, not_fed = (results(dates, "translation", name) for name in ("plain", "not fed"))
+    assert 1 <= not_fed[0]["numbers"] / fed[0]["numbers"] < 1.02
+    at_half = [next(look[0] for look in row["curve"] if look[1] >= 0.5) for row in fed]
+    assert max(at_half) < min(look[0] for row in not_fed for look in row["curve"] if look[1] >= 0.5)
+    stuck = [row["curve"][-1] for row in not_fed if row["exact"] < 0.5]
+    assert len(stuck) == 2
+    for _, _, year, month, day in stuck:
+        assert year < 0.01 and month < 0.1 and day > 0.9
+
+
 def test_a_shortened_training_made_anew_reads_the_source_and_gives_the_same_again():
     first, curve = dates.fit(0, steps=500, curve=True)
     assert curve[-1][1] > 0.1 and curve[0][1] < curve[-1][1]  # nobody who does not read gets one in 36,525
