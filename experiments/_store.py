@@ -15,10 +15,25 @@ from typing import Any
 
 from tqdm import tqdm
 
+from gru_lib.results import FOLDER
+
 Row = list[Any]  # [*arguments, result]
 Stored = dict[str, list[Row]]
 
 MISSING = "--missing"
+
+
+def file_for_kernels(name: str) -> Path:
+    """Where a script stores: ``name.json``, or ``name_own.json`` if it runs with ``KERNELS=own``.
+
+    Counts of trainings are made with both kernels, so that a page states only what does not turn on the last bit.
+    """
+    return FOLDER / (f"{name}.json" if fixed_kernels() else f"{name}_own.json")
+
+
+def fixed_kernels() -> bool:
+    """Whether this process has the kernels that tools/environment.py fixes, and not this processor's own."""
+    return os.environ.get("OPENBLAS_CORETYPE") == "Haswell"
 
 
 def load(path: Path) -> Stored:

@@ -2,8 +2,9 @@
 
 ``python tools/environment.py python -m experiments.lstm_memory [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be repeated alone. float32. Cells are compared at equal numbers of
-parameters: `sizes` picks the units.
+With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into lstm_memory_own.json: a
+page states only counts on which both agree. Every run has its own seed, so any of them can be repeated alone. float32.
+Cells are compared at equal numbers of parameters: `sizes` picks the units.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import make_parts
+from experiments._store import file_for_kernels, fixed_kernels, make_parts
 from experiments.three_stories import SOLVED, Draw, Row, right, single, task
 from gru_lib import Adam, Bundle, elman_init, gru_init, lstm_init, train
 from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib.ops import orthogonal
 from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import TASKS
 
-STORED = FOLDER / "lstm_memory.json"
-SEEDS, TUNING_SEEDS = range(10), range(100, 102)
+STORED = file_for_kernels("lstm_memory")
+SEEDS, TUNING_SEEDS = range(10 if fixed_kernels() else 3), range(100, 102)
 N, STEPS, LR = 32, 600, 0.01
 
 #: How a cell is initialised: the biases that are set; the others are 0.
@@ -41,9 +43,16 @@ STARTS: dict[str, tuple[str, dict[str, Any]]] = {
     "GRU, b_z = 4": ("GRU", {"b_z": 4}),
     "Elman, orthogonal": ("Elman", {}),
 }
-LENGTHS = (10, 20, 40, 80)
+#: The same with an orthogonal matrix where the candidate meets the old state, as the Elman net's W_h.
+ORTHOGONAL = {
+    "LSTM, b_f = 1, orthogonal": ("LSTM", {"b_f": 1}),
+    "LSTM, b_f = 4, b_i = -4, orthogonal": ("LSTM", {"b_f": 4, "b_i": -4}),
+    "GRU, b_z = 0, orthogonal": ("GRU", {"b_z": 0}),
+    "GRU, b_z = 4, orthogonal": ("GRU", {"b_z": 4}),
+}
+LENGTHS = (10, 20, 40)
 TASK_LENGTHS = {"checksum": 40, "parity_outside": 40, "last_outside": 40, "first_of_segment": 40}
-RATES, TUNING_RATES = (0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1)
+RATES, TUNING_RATES = (0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1, 0.3)
 CHOICES = {
     "GRU": ("GRU, b_z = 0", "GRU, b_z = 2", "GRU, b_z = 4"),
     "LSTM": ("LSTM, b_f = 1", "LSTM, b_f = 1, b_o = 4", "LSTM, b_f = 4, b_i = -4"),
@@ -71,11 +80,14 @@ def sizes(D: int, K: int) -> dict[str, int]:
 
 def network(rng: np.random.Generator, start: str, D: int, K: int, H: int | None = None) -> Bundle:
     """Draw a reader with the cell and the biases of `STARTS`; H is that of `sizes` unless given."""
-    cell, biases = STARTS[start]
+    cell, biases = (STARTS | ORTHOGONAL)[start]
     init = {"GRU": gru_init, "LSTM": lstm_init, "Elman": partial(elman_init, init="orthogonal")}[cell]
     m = reader_init(rng, D, K, H or sizes(D, K)[cell], init=init, dtype=np.float32)
     for name, value in biases.items():
         getattr(m.rnn, name)[:] = value
+    if start in ORTHOGONAL:
+        W = m.rnn.W_hn if cell == "GRU" else m.rnn.W_hg
+        W[:] = orthogonal(rng, m.rnn.H)
     return m
 
 
@@ -130,7 +142,7 @@ def chosen(rows: Iterable[list[Any]], name: str, cell: str) -> tuple[str, float]
 
 def equal(name: str, cell: str, seed: int) -> Row:
     """The comparison: fresh seeds, the setting that `tuning` chose; "LSTM, equal H" has as many units as the GRU."""
-    stored = json.loads(STORED.read_text("utf8"))["tuning"]
+    stored = json.loads((FOLDER / "lstm_memory.json").read_text("utf8"))["tuning"]
     start, lr = chosen(stored, name, cell.split(",")[0])
     H = sizes(TASKS[name].D, TASKS[name].K)["GRU"] if "equal H" in cell else None
     return {"start": start, "lr": lr} | run(name, TASK_LENGTHS[name], start, lr, seed, H)
@@ -140,22 +152,13 @@ Settings = tuple[tuple[Any, ...], ...]
 PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
     f"T = {T}": (opening, tuple((T, start, LR) for start in STARTS), SEEDS) for T in LENGTHS
 }
-PARTS["rates"] = (
-    opening,
-    tuple((40, start, lr) for lr in RATES if lr != LR for start in STARTS if start != "Elman, orthogonal"),
-    SEEDS,
-)
-PARTS |= {
-    "tuning": (
-        tuning,
-        tuple(
-            (name, start, lr) for name in TASK_LENGTHS for c in CHOICES for start in CHOICES[c] for lr in TUNING_RATES
-        ),
-        TUNING_SEEDS,
-    ),
-    "equal": (equal, tuple((name, cell) for name in TASK_LENGTHS for cell in ("GRU", "LSTM", "LSTM, equal H")), SEEDS),
-    "slower": (tuning, (("parity_outside", "LSTM, b_f = 1", 0.03),), SEEDS),
-}
+PARTS["rates"] = opening, tuple((40, start, lr) for lr in RATES if lr != LR for start in STARTS), SEEDS
+PARTS["orthogonal"] = opening, tuple((40, start, lr) for lr in RATES for start in ORTHOGONAL), SEEDS
+CHOSEN_FROM = tuple((start, lr) for starts in CHOICES.values() for start in starts for lr in TUNING_RATES)
+if fixed_kernels():
+    PARTS["tuning"] = tuning, tuple((name, *setting) for name in TASK_LENGTHS for setting in CHOSEN_FROM), TUNING_SEEDS
+    PARTS["slower"] = tuning, (("parity_outside", "LSTM, b_f = 1", 0.03),), SEEDS
+PARTS["equal"] = equal, tuple((name, cell) for name in TASK_LENGTHS for cell in ("GRU", "LSTM", "LSTM, equal H")), SEEDS
 
 
 def main(arguments: list[str]) -> None:

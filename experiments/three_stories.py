@@ -2,55 +2,76 @@
 
 ``python tools/environment.py python -m experiments.three_stories [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be repeated alone. float32.
+With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into three_stories_own.json: a
+page states only counts on which both agree. Every run has its own seed, so any of them can be repeated alone. float32.
+"gates" and "stories" train each contender at the learning rate that their "… rates" chose on other seeds.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from experiments._store import make_parts
-from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, train
+from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, gru_step, train
 from gru_lib.cells import ablated_gru_init
 from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib.ops import orthogonal
 from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import TASKS, Batch, agreement
 
-STORED = FOLDER / "three_stories.json"
-SEEDS = range(10)
-H, N, LR = 16, 32, 0.01
-SOLVED = 0.99  # a task counts as solved from this share of right answers
+STORED = file_for_kernels("three_stories")
+SEEDS, TUNING_SEEDS = range(10 if fixed_kernels() else 3), range(100, 102)
+H, N = 16, 32
+RATES = (0.003, 0.01, 0.03)
+SOLVED = 0.99  # training may stop, and a task counts as learned, once this share of 256 test answers is right
 
-LENGTHS = (20, 50, 100, 200)
-OPENING = {"Elman": 0.0, "Elman, orthogonal": 0.0} | {f"GRU, b_z = {b}": float(b) for b in (0, 2, 4, 6)}
-CELLS = ("Elman", "GRU", "no_reset", "shared", "no_update")
+LENGTHS = (20, 50, 100)
+OPENING = ("Elman, orthogonal", "GRU, b_z = 0", "GRU, b_z = 2", "GRU, b_z = 4")
+CELLS = ("GRU", "no_reset", "shared", "no_update", "Elman, orthogonal")
+KEEPERS = ("GRU", "no_reset", "shared", "no_update, orthogonal", "Elman, orthogonal")
 STORIES = ("parity_outside", "last_outside", "parity_since", "first_of_segment")
+SPEAKERS = ("Elman, orthogonal", "GRU, b_z = 0", "GRU, b_z = 2")
 DISTANCES = (10, 20, 40, 80)
 
 Draw = Callable[[np.random.Generator, int], Batch]  # a task with its length: draw(rng, N)
 Row = dict[str, Any]
 
 
-def network(rng: np.random.Generator, cell: str, D: int, K: int, b_z: float) -> Bundle:
-    """A reader with an Elman net, a GRU, or an ablated GRU, its update bias at `b_z`."""
+def network(rng: np.random.Generator, cell: str, D: int, K: int, b_z: float = 0.0) -> Bundle:
+    """Draw a reader with an Elman net, a GRU, or an ablated GRU; its update bias is `b_z`, or the one in the name.
+
+    "orthogonal" is said of what meets the old state in the candidate: W_h of an Elman net, W_hn of a GRU. Where that is
+    all that can keep, without an update gate, the reset gate starts at b_r = 4 and lets it through.
+    """
+    name, _, start = cell.partition(", ")
     init: Callable[..., Any] = gru_init
-    if cell.startswith("Elman"):
-        init = partial(elman_init, init="orthogonal" if "orthogonal" in cell else "uniform")
-    elif not cell.startswith("GRU"):
-        init = partial(ablated_gru_init, ablation=cell)
+    if name == "Elman":
+        init = partial(elman_init, init=start or "uniform")
+    elif name != "GRU":
+        init = partial(ablated_gru_init, ablation=name)
     m = reader_init(rng, D, K, H, init=init, dtype=np.float32)
+    if start.startswith("b_z = "):
+        b_z = float(start.removeprefix("b_z = "))
     if hasattr(m.rnn, "b_z"):
         m.rnn.b_z[:] = b_z
+    if start == "orthogonal" and name != "Elman":
+        m.rnn.W_hn[:] = orthogonal(rng, H)
+    if cell == "no_update, orthogonal":
+        m.rnn.b_r[:] = 4
     return m
 
 
-def fit(m: Bundle, rng: np.random.Generator, draw: Draw, steps: int, *, stop: bool) -> int:
-    """Train `m` on fresh batches; return the number of steps. With `stop`, end once the task is solved."""
+def fit(m: Bundle, rng: np.random.Generator, draw: Draw, lr: float, most: int, *, least: int = 0) -> Row:
+    """Train `m` on fresh batches until the task is solved, for at least and at most so many steps.
+
+    Returns whether it was, the steps until it was first, looked at every 50, and the best share right at any check.
+    """
     test = single(draw(np.random.default_rng(10_001), 256))
 
     def source() -> Iterator[Batch]:
@@ -61,15 +82,17 @@ def fit(m: Bundle, rng: np.random.Generator, draw: Draw, steps: int, *, stop: bo
         m,
         reader_loss,
         source(),
-        Adam(m, LR),
-        steps=steps,
+        Adam(m, lr),
+        steps=most,
         clip_norm=1.0,
-        evaluate=(lambda p: {"right": reader_accuracy(p, test).answers}) if stop else None,
+        evaluate=lambda p: {"right": reader_accuracy(p, test).answers},
         every=50,
-        stop=(lambda history: history.last("right") >= SOLVED) if stop else None,
+        stop=lambda history: history.steps >= least and max(history.curve("right")[1]) >= SOLVED,
         progress=False,
     )
-    return history.steps
+    steps, shares = history.curve("right")
+    solved = [k for k, share in zip(steps, shares, strict=True) if share >= SOLVED]
+    return {"solved": bool(solved), "steps": solved[0] if solved else history.steps, "best": max(shares)}
 
 
 def right(m: Bundle, draw: Draw, count: int = 512) -> float:
@@ -97,81 +120,192 @@ def clamp(m: Bundle, gate: str, value: Any) -> Bundle:
     return m
 
 
-def opening(cell: str, T: int, seed: int) -> Row:
-    """Which update bias lets a net learn to keep the first token, at length T."""
+def opening(cell: str, T: int, lr: float, seed: int) -> Row:
+    """Which update bias lets a net learn to keep the first token, at length T and a learning rate."""
     rng, draw = np.random.default_rng(seed), task("checksum", T)
-    m = network(rng, cell, 16, 3, OPENING[cell])
-    steps = fit(m, rng, draw, 600, stop=True)
-    return {"steps": steps, "right": right(m, draw), "longer": right(m, task("checksum", 4 * T), 128)}
+    row = fit(network(rng, cell, 16, 3), rng, draw, lr, 600)
+    return {name: row[name] for name in ("solved", "steps")}
 
 
-def gates(cell: str, T: int, seed: int) -> Row:
-    """The checksum with b_z = 4 and ablated gates."""
+def longer(cell: str, T: int, seed: int) -> Row:
+    """As `opening`, but 600 steps for everybody, and then tested at four times the length."""
     rng, draw = np.random.default_rng(seed), task("checksum", T)
+    m = network(rng, cell, 16, 3)
+    return fit(m, rng, draw, 0.01, 600, least=600) | {"longer": right(m, task("checksum", 4 * T), 256)}
+
+
+def ablated(cell: str, T: int, lr: float, seed: int) -> tuple[Bundle, Row]:
+    """The checksum with b_z = 4 and ablated gates: the trained network, and how the training went."""
+    rng = np.random.default_rng(seed)
     m = network(rng, cell, 16, 3, 4.0)
-    steps = fit(m, rng, draw, 600, stop=True)
-    row = {"steps": steps, "right": right(m, draw)}
-    return row | look(m, draw) if cell == "GRU" else row
+    return m, fit(m, rng, task("checksum", T), lr, 1000)
 
 
-def stories(name: str, cell: str, seed: int) -> Row:
-    """Tokens to skip, breaks to start afresh at: T = 40, b_z = 0, without early stopping."""
-    rng, draw = np.random.default_rng(seed), task(name, 40)
-    m = network(rng, cell, TASKS[name].D, TASKS[name].K, 0.0)
-    steps = fit(m, rng, draw, 600, stop=False)
-    row = {"steps": steps, "right": right(m, draw), "longer": right(m, task(name, 400), 64)}
-    return row | look(m, draw, name) if cell == "GRU" else row
+def gates(cell: str, T: int, lr: float, seed: int) -> Row:
+    """`ablated`, and what the network can do."""
+    draw = task("checksum", T)
+    m, row = ablated(cell, T, lr, seed)
+    return row | {"right": right(m, draw)} | (held(m, draw) if cell == "GRU" else {})
 
 
-def look(m: Bundle, draw: Draw, name: str = "") -> Row:
-    """What the gates of a trained GRU do, and how many answers stay right when one of them is held constant."""
-    batch = single(draw(np.random.default_rng(10_003), 128))
-    tape = gru_forward(batch.xs, None, m.rnn)[2]
-    r, z = tape.gate("r"), tape.gate("z")
+def told(name: str, cell: str, lr: float, seed: int) -> tuple[Bundle, Row]:
+    """Tokens to skip, breaks to start afresh at: T = 40, b_z = 0, 600 steps or more, until it is solved."""
+    rng = np.random.default_rng(seed)
+    m = network(rng, cell, TASKS[name].D, TASKS[name].K)
+    return m, fit(m, rng, task(name, 40), lr, 4000, least=600)
+
+
+def stories(name: str, cell: str, lr: float, seed: int) -> Row:
+    """`told`, what the network can do, and what its gates do."""
+    draw = task(name, 40)
+    m, row = told(name, cell, lr, seed)
+    row |= {"right": right(m, draw), "longer": right(m, task(name, 400), 64)}
+    return row | held(m, draw) | look(m, name) if cell == "GRU" else row
+
+
+def only_training(run: Callable[..., tuple[Bundle, Row]]) -> Callable[..., Row]:
+    return lambda *what: run(*what)[1]
+
+
+def held(m: Bundle, draw: Draw) -> Row:
+    """How many answers stay right when a gate of a trained GRU is held constant."""
+    tape = gru_forward(single(draw(np.random.default_rng(10_003), 128)).xs, None, m.rnn)[2]
     mean = {gate: tape.gate(gate).mean(axis=(0, 1)) for gate in "rz"}
-    held = {"r = 1": ("r", 1), "r = mean": ("r", mean["r"]), "z = mean": ("z", mean["z"])}
-    row: Row = {"held": {what: right(clamp(m, gate, value), draw) for what, (gate, value) in held.items()}}
-    for gate, values in (("r", r), ("z", z)):
+    ways = {"r = 1": ("r", 1), "r = mean": ("r", mean["r"]), "z = mean": ("z", mean["z"])}
+    return {"held": {what: right(clamp(m, gate, value), draw) for what, (gate, value) in ways.items()}}
+
+
+def look(m: Bundle, name: str) -> Row:
+    """What the gates of a trained GRU do: how many are near 0 or 1, at a break, and by the time scale of their unit."""
+    batch = single(task(name, 40)(np.random.default_rng(10_003), 128))
+    hs, _, tape = gru_forward(batch.xs, None, m.rnn)
+    row: Row = {}
+    for gate in "rz":
+        values = tape.gate(gate)
         row[gate] = (np.histogram(values, bins=10, range=(0, 1))[0] / values.size).round(4).tolist()
     if name in ("parity_since", "first_of_segment"):
-        at_break = batch.tokens == len(TASKS[name].symbols) - 1
-        row["break"] = {
-            gate: [float(values[where].mean()) for where in (at_break, ~at_break)]
-            + [float((values[where] < 0.1).mean()) for where in (at_break, ~at_break)]
-            for gate, values in (("r", r), ("z", z))
-        }
+        row |= at_break(m, name, batch.tokens, tape)
+    scale = time_scales(hs)
+    row["time scale"] = {gate: rank_correlation(tape.gate(gate).mean(axis=(0, 1)), scale) for gate in "rz"}
     return row
+
+
+def at_break(m: Bundle, name: str, tokens: np.ndarray, tape: Any) -> Row:
+    """The mean gates of each unit by what is read, and how much of a difference of two old states passes a break.
+
+    "passed": each state meets the next sequence's, both read the same token, and their distance is taken before and
+    after. It is told for the break, and for the other tokens together.
+    """
+    last = len(TASKS[name].symbols) - 1
+    after = np.concatenate([np.zeros_like(tokens[:1]), tokens[:-1]]) == last
+    kinds = {"|": tokens == last}
+    if name == "parity_since":
+        kinds |= {"0": tokens == 0, "1": tokens == 1}
+    else:
+        kinds |= {"first": (tokens != last) & after, "later": (tokens != last) & ~after}
+    units = {
+        gate: {
+            kind: [float(unit) for unit in tape.gate(gate)[where].mean(axis=0).round(2)]
+            for kind, where in kinds.items()
+        }
+        for gate in "rz"
+    }
+    old = tape.hs[10:-1].reshape(-1, H)  # (steps · sequences, H): states that have read something
+    pairs, passed = (old, np.roll(old, 1, axis=0)), []
+    for token in range(last + 1):
+        x = np.eye(last + 1, dtype=old.dtype)[np.full(len(old), token)]
+        new = [gru_step(x, h, m.rnn)[0] for h in pairs]
+        passed.append(np.abs(new[0] - new[1]).mean() / np.abs(pairs[0] - pairs[1]).mean())
+    return {"units": units, "passed": [float(passed[last]), float(np.mean(passed[:last]))]}
+
+
+def time_scales(hs: np.ndarray) -> np.ndarray:
+    """For each unit, the number of steps over which its state stays correlated with itself: the sum over the lags.
+
+    The autocorrelation is that over steps and sequences, summed up to where it first falls below 1/e. hs (T, N, H).
+    """
+    away = hs.astype(np.float64) - hs.mean(axis=(0, 1), dtype=np.float64)
+    T = len(away)
+    power = (away**2).mean(axis=(0, 1)) + 1e-30
+    auto = np.array([(away[lag:] * away[: T - lag]).mean(axis=(0, 1)) / power for lag in range(T // 2)])  # (lag, H)
+    inside = np.logical_and.accumulate(auto > 1 / np.e, axis=0)
+    return np.where(inside, auto, 0).sum(axis=0)
+
+
+def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Spearman's: the correlation of the ranks."""
+    ranks = [np.argsort(np.argsort(values)) for values in (a, b)]
+    return float(np.corrcoef(ranks)[0, 1])
 
 
 def same_alphabet(cell: str, seed: int) -> Row:
     """The first token among others of its kind: trained at 50 steps, tested at 50, 100 and 200."""
     rng, draw = np.random.default_rng(seed), task("first_token", 50)
-    m = network(rng, cell, 8, 3, OPENING[cell])
-    steps = fit(m, rng, draw, 1000, stop=True)
-    return {"steps": steps} | {f"right at {T}": right(m, task("first_token", T)) for T in (50, 100, 200)}
+    m = network(rng, cell, 8, 3)
+    row = fit(m, rng, draw, 0.01, 1000)
+    return {name: row[name] for name in ("solved", "steps")} | {
+        f"right at {T}": right(m, task("first_token", T)) for T in (50, 100, 200)
+    }
 
 
-def pronoun(cell: str, seed: int) -> Row:
+def pronoun(cell: str, lr: float, seed: int) -> Row:
     """Who is "he"? Trained at distances 1 to 10, tested at longer ones."""
     rng = np.random.default_rng(seed)
-    m = network(rng, cell, 17, 3, OPENING.get(cell, 0.0))
-    steps = fit(m, rng, lambda rng, count: agreement(rng, count, 14, distance=(1, 10)), 600, stop=False)
-    away = {f"right at {d}": right(m, partial(agreement, T=d + 4, distance=d)) for d in DISTANCES}
-    return {"steps": steps} | away
+    m = network(rng, cell, 17, 3)
+    row = fit(m, rng, lambda rng, count: agreement(rng, count, 14, distance=(1, 10)), lr, 2000, least=600)
+    return row | {f"right at {d}": right(m, partial(agreement, T=d + 4, distance=d)) for d in DISTANCES}
 
 
-PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
-    "opening": (opening, tuple((cell, T) for T in LENGTHS for cell in OPENING)),
-    "gates": (gates, tuple((cell, T) for T in (5, 100) for cell in CELLS[1:])),
-    "stories": (stories, tuple((name, cell) for name in STORIES for cell in CELLS)),
-    "same_alphabet": (same_alphabet, tuple((cell,) for cell in ("Elman", "Elman, orthogonal", "GRU, b_z = 4"))),
-    "pronoun": (pronoun, tuple((cell,) for cell in ("Elman", "Elman, orthogonal", "GRU, b_z = 0", "GRU, b_z = 2"))),
+def best_rate(rows: Iterable[list[Any]], *what: Any) -> float:
+    """The rate with the best mean share in the rows of a tuning, to 0.01; fewest steps break ties."""
+    found: dict[float, list[tuple[float, float]]] = {}
+    for *setting, lr, _, row in rows:
+        if setting == list(what):
+            found.setdefault(lr, []).append((row["best"], -row["steps"]))
+
+    def merit(lr: float) -> tuple[float, float]:
+        share, speed = np.mean(found[lr], axis=0)
+        return round(share, 2), speed
+
+    return max(found, key=merit)
+
+
+def tuned(part: str, run: Callable[..., Row]) -> Callable[..., Row]:
+    """A run at the rate that the tuning of the part chose, on seeds of its own and with the fixed kernels."""
+
+    def at_best_rate(*what: Any) -> Row:
+        *setting, seed = what
+        rows = json.loads((FOLDER / "three_stories.json").read_text("utf8"))[f"{part} rates"]
+        lr = best_rate(rows, *setting[:-1], min(50, setting[-1])) if part == "gates" else best_rate(rows, *setting)
+        return {"lr": lr} | run(*setting, lr, seed)
+
+    return at_best_rate
+
+
+def each_rate(*settings: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
+    return tuple((*setting, lr) for setting in settings for lr in RATES)
+
+
+Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
+ABLATED = (*((cell, T) for T in (5, 50) for cell in KEEPERS), ("GRU", 100), ("no_update, orthogonal", 100))
+TOLD = tuple((name, cell) for name in STORIES for cell in CELLS)
+TUNING: dict[str, Part] = {
+    "gates rates": (only_training(ablated), each_rate(*(what for what in ABLATED if what[-1] <= 50)), TUNING_SEEDS),
+    "stories rates": (only_training(told), each_rate(*TOLD), TUNING_SEEDS),
+}
+PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
+    "stories": (tuned("stories", stories), TOLD, SEEDS),
+    "gates": (tuned("gates", gates), ABLATED, SEEDS),
+    "longer": (longer, tuple((f"GRU, b_z = {b}", 20) for b in (2, 4, 6)), SEEDS),
+    "opening": (opening, each_rate(*((cell, T) for T in LENGTHS for cell in OPENING)), SEEDS),
+    "pronoun": (pronoun, tuple((cell, lr) for cell in SPEAKERS for lr in RATES[1:]), SEEDS),
+    "same_alphabet": (same_alphabet, (("Elman, orthogonal",), ("GRU, b_z = 4",)), SEEDS),
 }
 
 
 def main(arguments: list[str]) -> None:
     """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
-    make_parts(STORED, {part: (*made, SEEDS) for part, made in PARTS.items()}, arguments)
+    make_parts(STORED, PARTS, arguments)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gru_lib import gru_forward, gru_init, jacobian, lstm_init
+from gru_lib import elman_init, gru_forward, gru_init, jacobian, lstm_init, orthogonal
 
 T, D, H = 20, 3, 6
 
@@ -72,3 +72,18 @@ def test_a_bias_copied_across_conventions_is_the_worst_of_the_rows():
         sizes[name] = norm(jacobian(rng.normal(size=(100, 1, 8)), None, p).total[0])
     assert min(sizes, key=sizes.get) == "copied"
     assert sizes["open"] / sizes["shut"] > 1e40
+
+
+@pytest.mark.parametrize(("start", "ahead"), [("uniform", "GRU"), ("orthogonal", "Elman")])
+def test_which_of_a_half_open_gru_and_an_elman_net_vanishes_less_depends_on_the_weights_of_both(start, ahead):
+    sizes = {"GRU": [], "Elman": []}
+    for seed in range(20):
+        for kind in sizes:
+            rng = np.random.default_rng(seed)
+            p = elman_init(rng, 8, 32, init=start) if kind == "Elman" else gru_init(rng, 8, 32)
+            if kind == "GRU" and start == "orthogonal":
+                p.W_hn[:] = orthogonal(rng, 32)
+            sizes[kind].append(norm(jacobian(rng.normal(size=(100, 1, 8)), None, p).total[0]))
+    middle = {kind: np.median(found) for kind, found in sizes.items()}
+    assert max(middle, key=middle.get) == ahead
+    assert max(middle.values()) / min(middle.values()) > 1e5

@@ -16,6 +16,7 @@ from gru_lib.tasks.memory import TASKS
         ("T = 20", (20, "LSTM, b_f = 1", 0.01, 0)),
         ("T = 40", (40, "LSTM, b_f = 4, b_i = -4", 0.01, 0)),
         ("rates", (40, "GRU, b_z = 0", 0.03, 0)),
+        ("orthogonal", (40, "GRU, b_z = 4, orthogonal", 0.01, 0)),
         ("equal", ("first_of_segment", "LSTM", 0)),
         ("equal", ("first_of_segment", "GRU", 0)),
     ],
@@ -117,6 +118,36 @@ def test_a_forget_bias_of_1_halves_the_cell_every_two_steps():
     T = 20
     c = lstm_forward(np.zeros((T, 1, 1)), LSTMState(None, [[1.0]]), one_unit(b_f=1.0))[1].c.item()
     assert T / -np.log2(c) == pytest.approx(2.2, abs=0.05)
+
+
+def small_steps(eta):
+    """A GRU of one unit whose step is h = tanh(h ± eta)."""
+    p = gru_init(np.random.default_rng(0), 2, 1)
+    p.flat[:] = 0
+    p.b_r[:], p.b_z[:], p.W_hn[:], p.W_xn[:, 0] = 40, -40, 1, (eta, -eta)
+    return p
+
+
+@pytest.mark.parametrize("eta", [1e-4, 1e-5, 1e-6])
+def test_a_gru_counts_in_small_steps_up_to_the_length_of_the_formula(eta):
+    longest = (6 / eta**2) ** 0.25
+    hs = gru_forward(np.eye(2)[np.zeros((int(2 * longest), 1), int)], None, small_steps(eta))[0][:, 0, 0]
+    wrong = np.flatnonzero(np.round(hs / eta) != 1 + np.arange(len(hs)))
+    assert wrong[0] == pytest.approx(longest, rel=0.01)
+
+
+def test_an_output_of_an_lstm_cannot_jump_from_positive_to_below_minus_tanh_1_and_a_grus_can():
+    rng, bound = np.random.default_rng(0), np.tanh(1)
+    xs = rng.choice([-1.0, 1.0], (200, 50, 1))
+    for scale in (1, 10, 100):
+        p = lstm_init(rng, 1, 8)
+        p.flat[:] = rng.normal(0, scale, p.size)
+        hs = lstm_forward(xs, LSTMState(None, rng.normal(0, scale, (50, 8))), p)[0]
+        assert (hs[1:][hs[:-1] > 0] >= -bound).all() and (hs[1:][hs[:-1] < 0] <= bound).all()
+    p = gru_init(rng, 1, 1)
+    p.flat[:] = 0
+    p.b_z[:], p.W_xn[:] = -40, 20
+    np.testing.assert_array_equal(gru_forward(xs, None, p)[0], xs)
 
 
 def test_one_unit_of_an_lstm_counts_and_a_gru_cannot_leave_its_box():

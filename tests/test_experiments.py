@@ -9,6 +9,7 @@ import pytest
 
 from experiments import _store
 from experiments._store import load, make, make_parts, save, seeded
+from gru_lib import results
 
 SCRIPTS = (
     "dates",
@@ -49,7 +50,15 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
     for part, (_, settings, *seeds) in script.PARTS.items():  # dates.py lists its runs with their seeds
         wanted = list(settings) if name == "dates" else seeded(settings, seeds[0] if seeds else script.SEEDS)
         assert [tuple(row[:-1]) for row in stored[part]] == wanted, part
-        assert len({seed for *_, seed in wanted}) >= 3 or part in ("rates", "tuning", "short"), part
+        assert len({seed for *_, seed in wanted}) >= 3 or part.endswith("rates") or part in ("tuning", "short"), part
+
+
+@pytest.mark.parametrize("name", ["lstm_memory", "three_stories"])
+def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
+    fixed, own = (load(results.FOLDER / f"{name}{suffix}.json") for suffix in ("", "_own"))
+    for part in fixed.keys() - {"tuning", "gates rates", "stories rates", "slower"}:  # they choose what the others run
+        assert [row[:-1] for row in own.pop(part)] == [row[:-1] for row in fixed[part] if row[-2] < 3], part
+    assert not own
 
 
 @pytest.mark.parametrize("name", [*SCRIPTS, "comparison"])
