@@ -25,7 +25,7 @@ Array = NDArray[Any]
 
 
 def equations(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUParams]:
-    """Rung 0: the step of chapter 4 and the backward step of chapter 5, in a loop. Rung 1 is the same, with memory kept."""
+    """Rungs 0 and 1: the step of chapter 4 and the backward step of chapter 5, in a loop; in rung 1 memory is kept."""
     h, hs, caches = np.zeros_like(dhs[0]), [], []
     for x in xs:
         h, cache = gru_step(x, h, p)
