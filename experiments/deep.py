@@ -39,7 +39,7 @@ from gru_lib.tasks.ahead import QUESTIONS, TOKENS, Batch, delayed, marks
 from gru_lib.tasks.digits import CLASSES, as_sequence, digits
 
 STORED = FOLDER / "deep.json"
-SEEDS = range(3)
+SEEDS, TEN = range(3), range(10)
 DTYPE = np.float32
 
 T, N, UNITS, LR = 24, 32, 12, 0.01
@@ -120,6 +120,38 @@ def ahead(question: str, name: str, seed: int, steps: int = 400) -> Row:
     m = bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 1, dtype=DTYPE))
     draw = lambda rng, count: drawn(rng, count, question, turned=name == "backward")  # noqa: E731
     return fit(m, tag_loss, draw, tag_accuracy, seed, steps)
+
+
+def hidden(units: int, seed: int, steps: int = 400) -> Row:
+    """The question "same" for one bidirectional layer with a hidden layer of tanh units before the answer."""
+    rng = np.random.default_rng(seed)
+    rnn = layers("bidirectional", rng, TOKENS, UNITS)
+    meet, out = linear_init(rng, 2 * UNITS, units, dtype=DTYPE), linear_init(rng, units, 1, dtype=DTYPE)
+    m = bundle(rnn=rnn, meet=meet, out=out)
+    return fit(m, hidden_loss, lambda rng, count: drawn(rng, count, "same"), hidden_accuracy, seed, steps)
+
+
+def hidden_logits(m: Bundle, batch: Batch) -> tuple[Any, Any]:
+    """The logits, (T, N, 1), and what `hidden_loss` needs for its way back."""
+    hs, _, tape = cell_of(m.rnn).forward(batch.xs, None, m.rnn, lengths=batch.lengths)
+    a, meet = linear_forward(hs, m.meet)
+    u = np.tanh(a)
+    logits, out = linear_forward(u, m.out)
+    return logits, (tape, meet, u, out)
+
+
+def hidden_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
+    """`tag_loss` with a hidden layer."""
+    logits, (tape, meet, u, out) = hidden_logits(m, batch)
+    loss, dlogits = bce_with_logits(logits, batch.ys, batch.asked[..., None])
+    du, dout = linear_backward(dlogits, out, m.out)
+    dhs, dmeet = linear_backward(du * (1 - u * u), meet, m.meet)
+    return loss, bundle(rnn=cell_of(m.rnn).backward(dhs, None, tape, m.rnn)[2], meet=dmeet, out=dout)
+
+
+def hidden_accuracy(m: Bundle, batch: Batch) -> float:
+    """Share of the answers that are right."""
+    return share_right(hidden_logits(m, batch)[0], batch)
 
 
 def delay(d: int, seed: int, steps: int = 600) -> Row:
@@ -231,9 +263,10 @@ def digit(by: str, name: str, seed: int, epochs: int | None = None) -> Row:
 
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
-    "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), SEEDS),
-    "delay": (delay, tuple((d,) for d in DELAYS), SEEDS),
-    "reversal": (reversal, tuple((how,) for how in REVERSALS), SEEDS),
+    "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), TEN),
+    "hidden": (hidden, ((UNITS,),), TEN),
+    "delay": (delay, tuple((d,) for d in DELAYS), TEN),
+    "reversal": (reversal, tuple((how,) for how in REVERSALS), TEN),
     "row": (digit, tuple(("row", name) for name in WIDTHS["row"]), range(5)),
     "pixel": (digit, tuple(("pixel", name) for name in WIDTHS["pixel"]), SEEDS),
 }
