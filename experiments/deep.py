@@ -265,8 +265,8 @@ def digit(by: str, name: str, seed: int, epochs: int | None = None) -> Row:
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), TEN),
     "hidden": (hidden, ((UNITS,),), TEN),
-    "delay": (delay, tuple((d,) for d in DELAYS), TEN),
-    "reversal": (reversal, tuple((how,) for how in REVERSALS), TEN),
+    "delay": (delay, tuple((d,) for d in DELAYS), SEEDS),
+    "reversal": (reversal, tuple((how,) for how in REVERSALS), SEEDS),
     "row": (digit, tuple(("row", name) for name in WIDTHS["row"]), range(5)),
     "pixel": (digit, tuple(("pixel", name) for name in WIDTHS["pixel"]), SEEDS),
 }
