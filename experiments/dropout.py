@@ -239,7 +239,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
         memory,
         tuple(("GRU", 50, place, rate) for place in PLACES for rate in ((0.0,) if place == "none" else (0.1, 0.3)))
         + tuple(("Elman", 20, place, rate) for place, rate in (("none", 0.0), ("sequence", 0.3), ("step", 0.3))),
-        range(10),
+        range(5),
     ),
     "carried": (carried, (("products", 0.1), ("state", 0.1)), SEEDS),
     "two": (two_layers, (("none", 0.0), ("ends", 0.1), ("all", 0.1)), SEEDS),

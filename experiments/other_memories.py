@@ -156,7 +156,7 @@ STRINGS: dict[str, Draw] = {"reverse": reverse, "brackets": brackets, "copy": co
 SIZES = {"reverse": (5, 4), "brackets": (4, 3), "copy": (7, 6)}  # of inputs and of answers
 TRAINED = {"reverse": 8, "brackets": 24, "copy": 5}  # the longest strings in training; the shortest have length 1
 TESTED = (1, 2, 4, 8, 16)  # multiples of that length
-STEPS = {"GRU": 4000, "stack": 2000, "NTM": 1000}  # the baseline, which learns last, gets most
+STEPS = {"GRU": 4000, "stack": 1000, "NTM": 1000}  # the baseline, which learns last, gets most
 
 
 def speaker(rng: np.random.Generator, kind: str, task: str, *, pop: float = 0.0, dtype: Any = np.float32) -> Bundle:
@@ -254,7 +254,7 @@ def recalled(kind: str, lr: float, seed: int, *, steps: int | None = None) -> Ro
     m = rememberer(rng, kind)
 
     source = (single(recall(rng, 32, int(rng.integers(1, PAIRS + 1)))) for _ in iter(int, 1))
-    how: Row = {"steps": steps or (4000 if kind == "GRU" else 1000), "clip_norm": 1.0, "progress": False}
+    how: Row = {"steps": steps or (4000 if kind == "GRU" else 600), "clip_norm": 1.0, "progress": False}
     train(m, reader_loss, source, Adam(m, lr), **how)
     tests = {L: single(recall(np.random.default_rng(10_002), 200, L)) for L in (PAIRS, 12, 16)}
     found: Row = {"size": m.size} | {str(L): float(reader_accuracy(m, batch).answers) for L, batch in tests.items()}
@@ -319,9 +319,9 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
         range(5),
     ),
     "recall rates": (
-        lambda kind, lr, seed: recalled(kind, lr, 100 + seed, steps=1000),
-        tuple((kind, lr) for kind in ("GRU", "biased") for lr in (0.003, 0.01)),
-        range(1),
+        lambda kind, lr, seed: recalled(kind, lr, 100 + seed, steps=600),
+        (("GRU", 0.003), ("GRU", 0.01)),
+        range(2),
     ),
     "recall": (
         recalled,
