@@ -7,9 +7,11 @@ import pytest
 from helpers import check_loss, result, rng
 
 from experiments import dropout
-from gru_lib import bundle, gru_forward, gru_init, linear_init
+from gru_lib import bundle, embedding_init, gru_forward, gru_init, linear_init, stack
 from gru_lib.layers import dropout_mask
+from gru_lib.models.language_model import lm_init
 from gru_lib.tasks.memory import checksum
+from gru_lib.train import Chunk
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,43 @@ def test_gradient_with_a_mask_at_every_place_matches_complex_step(place):
         return dropout.masked_loss(m, batch, rng=rng(7), place=place, rate=0.4)
 
     check_loss(loss, m, 1e-10)
+
+
+def chunk(source, V=5):
+    tokens = source.integers(0, V, (7, 2))
+    return Chunk(tokens[:-1], tokens[1:], None, lambda state: None)
+
+
+def test_gradient_of_a_language_model_with_its_whole_state_masked_matches_complex_step(monkeypatch):
+    monkeypatch.setattr(dropout, "H", 4)
+    m, batch = lm_init(rng(), 5, 3, 4), chunk(rng(1))
+    check_loss(lambda m: dropout.state_masked_loss(m, batch, rng=rng(7), rate=0.4), m, 1e-10)
+
+
+@pytest.mark.parametrize("places", ["none", "ends", "all"])
+def test_gradient_of_a_masked_stack_matches_complex_step(places):
+    source = rng()
+    layers = stack(gru_init(source, 3, 4), gru_init(source, 4, 2))
+    m = bundle(embed=embedding_init(source, 5, 3), rnn=layers, out=linear_init(source, 2, 5))
+    batch = chunk(source)
+    check_loss(lambda m: dropout.stack_loss(m, batch, rng=rng(7), rate=0.4, places=places), m, 1e-10)
+
+
+def test_masks_of_a_stack_fall_where_their_name_says(monkeypatch):
+    drawn = []
+
+    def draw(source, shape, rate, dtype):
+        drawn.append(shape[-1])
+        return np.ones(shape, dtype)
+
+    monkeypatch.setattr(dropout, "dropout_mask", draw)
+    source = rng()
+    layers = stack(gru_init(source, 3, 4), gru_init(source, 4, 2))
+    m = bundle(embed=embedding_init(source, 5, 3), rnn=layers, out=linear_init(source, 2, 5))
+    for places, widths in (("none", []), ("ends", [3, 2]), ("all", [3, 4, 2])):
+        drawn.clear()
+        dropout.stack_loss(m, chunk(source), rng=source, rate=0.4, places=places)
+        assert drawn == widths
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
