@@ -90,9 +90,9 @@ def test_claims_of_the_page_hold_in_the_stored_results():
 
 def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them():
     for run in stored("strings", "reverse", "GRU"):
-        assert run["8"][0] > 0.93 and run["16"] == [pytest.approx(0.5, abs=0.06), 0]
+        assert run["8"][0] > 0.92 and 0.4 < run["16"][0] < 0.52 and run["16"][1] == 0
     for run in stored("strings", "copy", "GRU"):
-        assert run["5"][0] >= 0.99 and run["10"][0] < 0.55 and run["10"][1] == 0
+        assert run["5"][0] >= 0.97 and run["10"][0] < 0.5 and run["10"][1] == 0
 
 
 def test_a_stack_that_learns_the_trained_lengths_learns_twice_as_long_ones():
