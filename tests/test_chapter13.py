@@ -100,6 +100,15 @@ def test_a_stack_that_learns_the_trained_lengths_learns_twice_as_long_ones():
     assert all((run["16"][1] >= 0.95) == (run["8"][1] >= 0.95) for run in runs)
 
 
+def test_nets_that_missed_their_stack_were_given_more_steps():
+    runs = {
+        (pop, seed): stored("strings", "reverse", "stack", "softmax", pop, seed)[0]
+        for pop in (0.0, -1.0)
+        for seed in range(10)
+    }
+    assert {what for what, run in runs.items() if run["16"][1] < 0.95} == set(other_memories.MISSED)
+
+
 def test_recall_made_anew_finds_rows_by_their_keys():
     again, (before,) = other_memories.recalled("biased", 0.003, 1), stored("recall", "biased", 0.003, 1)
     for run in (again, before):

@@ -28,7 +28,7 @@ from gru_lib.tasks.ahead import TOKENS, marks
         ("ahead", ("after", "backward", 0)),
         ("ahead", ("after", "bidirectional", 0)),
         ("ahead", ("same", "two bidirectional", 0)),
-        ("hidden", (12, 0)),
+        ("relay", (12, 0)),
         ("delay", (2, 0)),
         ("reversal", ("array, lengths kept", 0)),
     ],
@@ -130,6 +130,15 @@ def test_the_constant_answers_are_right_as_often_as_the_page_says(question, no):
 def test_by_pixels_the_nets_name_95_to_98_per_cent_of_the_training_pictures():
     shares = [round(100 * run["train"]) for run in results(deep, "pixel")]
     assert said("15-deep-and-bidirectional", f"({min(shares)} to {max(shares)} %, in the stored file)")
+
+
+def test_gradient_of_a_relay_matches_complex_step(monkeypatch):
+    monkeypatch.setattr(deep, "DTYPE", np.float64)
+    source = rng()
+    rnn, back = deep.layers("one", source, TOKENS, 3), deep.layers("one", source, 3, 3)
+    m = bundle(rnn=rnn, back=back, out=linear_init(source, 3, 1))
+    batch = deep.drawn(1, 2, "same")
+    check_loss(lambda m: deep.relay_loss(m, batch), randomised(m, source, 0.4), 1e-10)
 
 
 def test_gradient_of_a_hidden_layer_matches_complex_step(monkeypatch):
