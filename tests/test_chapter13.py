@@ -78,6 +78,11 @@ def test_claims_of_the_page_hold_in_the_stored_results():
         assert max(ends("GRU", T) + ends("LSTM", T)) < 0.01
         for cell in ("Elman", "Elman, orthogonal", "SCRN"):
             assert min(ends(cell, T)) > 0.9 * BASELINE
+    longer = {cell: [min(run["error"]) for run in stored("longer", cell)] for cell in other_memories.NEVER}
+    assert min(longer["Elman"]) < 0.04 and min(longer["Elman, orthogonal"]) < 0.1
+    assert min(longer["SCRN"]) > 0.9 * BASELINE
+    assert min(min(run["error"]) for run in stored("more", "Elman")) < 0.05
+    assert max(min(run["error"]) for run in stored("more", "Elman")) > 0.13
     assert max(ends("IRNN", 50)) < 0.03 < min(ends("IRNN", 100))
     assert min(run["error"] for run in stored("kept", "set")) > 0.85 * BASELINE
     assert max(run["error"] for run in stored("kept", "begun")) < 0.03
