@@ -132,6 +132,20 @@ def test_by_pixels_the_nets_name_95_to_98_per_cent_of_the_training_pictures():
     assert said("15-deep-and-bidirectional", f"({min(shares)} to {max(shares)} %, in the stored file)")
 
 
+def test_on_same_every_stack_learns_and_hardly_a_hidden_layer():
+    for part, *what in (("ahead", "same", "two bidirectional"), ("relay",)):
+        assert min(run["right"] for run in results(deep, part, *what)) > 0.99
+    hidden = [run["right"] for run in results(deep, "hidden")]
+    assert sum(right > 0.55 for right in hidden) <= len(hidden) // 4
+
+
+def test_the_stack_of_one_direction_each_has_the_fewest_parameters():
+    source = rng()
+    one, two = (deep.layers("bidirectional", source, D, 12) for D in (TOKENS, 24))
+    relay = stack(gru_init(source, TOKENS, 12), gru_init(source, 12, 12)).size + 13
+    assert relay < one.size + 24 * 12 + 12 + 13 < one.size + two.size
+
+
 def test_gradient_of_a_relay_matches_complex_step(monkeypatch):
     monkeypatch.setattr(deep, "DTYPE", np.float64)
     source = rng()
