@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import check_loss, result, rng
+from helpers import check_loss, result, results, rng
 
 from experiments import dropout
 from gru_lib import bundle, embedding_init, gru_forward, gru_init, linear_init, stack
@@ -34,6 +34,24 @@ def test_a_language_model_made_anew_follows_the_stored_curve(kind, rate):
     stored = result(dropout, kind, kind, rate, 0)
     assert again["validation"][0] == pytest.approx(stored["validation"][0], abs=0.05)
     assert again["training"][0] == pytest.approx(stored["training"][0], abs=0.05)
+
+
+def test_masking_the_whole_state_costs_the_language_model_nothing_and_its_gates_seldom_keep():
+    low = {
+        place: [min(run["validation"]) for run in results(dropout, "carried", place)] for place in ("products", "state")
+    }
+    assert min(low["state"]) < max(low["products"]) and min(low["products"]) < max(low["state"])  # the seeds overlap
+    assert abs(np.mean(low["state"]) - np.mean(low["products"])) < 0.03
+    for run in results(dropout, "carried"):
+        assert run["z"] < 0.15
+    for run in results(dropout, "memory", "GRU", 50):
+        assert run["z"] > 0.8
+
+
+def test_dropout_helps_a_stack_and_masks_between_its_layers_change_next_to_nothing():
+    test = {places: [run["test"] for run in results(dropout, "two", places)] for places in ("none", "ends", "all")}
+    assert max(test["ends"] + test["all"]) < min(test["none"]) - 0.05
+    assert abs(np.mean(test["ends"]) - np.mean(test["all"])) < 0.02
 
 
 @pytest.mark.parametrize("place", dropout.PLACES)
