@@ -242,7 +242,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
         range(5),
     ),
     "carried": (carried, (("products", 0.1), ("state", 0.1)), SEEDS),
-    "two": (two_layers, (("none", 0.0), ("ends", 0.1), ("all", 0.1)), range(2)),
+    "two": (two_layers, (("none", 0.0), ("ends", 0.1), ("all", 0.1)), SEEDS),
 }
 
 
