@@ -39,7 +39,7 @@ from gru_lib.tasks.ahead import QUESTIONS, TOKENS, Batch, delayed, marks
 from gru_lib.tasks.digits import CLASSES, as_sequence, digits
 
 STORED = FOLDER / "deep.json"
-SEEDS = range(3)
+SEEDS, FIVE = range(3), range(5)
 DTYPE = np.float32
 
 T, N, UNITS, LR = 24, 32, 12, 0.01
@@ -101,7 +101,9 @@ def drawn(seed: Any, count: int, question: str, *, turned: bool = False, d: int 
     return batch
 
 
-def fit(m: Bundle, loss: Any, draw: Callable[[Any, int], Batch], accuracy: Any, seed: int, steps: int) -> Row:
+def fit(
+    m: Bundle, loss: Any, draw: Callable[[Any, int], Batch], accuracy: Any, seed: int, steps: int, lr: float = LR
+) -> Row:
     """Train on fresh batches, test on others."""
     rng = np.random.default_rng(1000 + seed)
 
@@ -109,7 +111,7 @@ def fit(m: Bundle, loss: Any, draw: Callable[[Any, int], Batch], accuracy: Any, 
         while True:
             yield draw(rng, N)
 
-    train(m, loss, batches(), Adam(m, LR), steps=steps, clip_norm=1.0, progress=False)
+    train(m, loss, batches(), Adam(m, lr), steps=steps, clip_norm=1.0, progress=False)
     return {"right": accuracy(m, draw(10_001, 1000))}
 
 
@@ -120,6 +122,68 @@ def ahead(question: str, name: str, seed: int, steps: int = 400) -> Row:
     m = bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 1, dtype=DTYPE))
     draw = lambda rng, count: drawn(rng, count, question, turned=name == "backward")  # noqa: E731
     return fit(m, tag_loss, draw, tag_accuracy, seed, steps)
+
+
+def hidden(units: int, lr: float, seed: int, steps: int = 2000) -> Row:
+    """The question "same" for one bidirectional layer with a hidden layer of tanh units before the answer."""
+    rng = np.random.default_rng(seed)
+    rnn = layers("bidirectional", rng, TOKENS, UNITS)
+    meet, out = linear_init(rng, 2 * UNITS, units, dtype=DTYPE), linear_init(rng, units, 1, dtype=DTYPE)
+    m = bundle(rnn=rnn, meet=meet, out=out)
+    return fit(m, hidden_loss, lambda rng, count: drawn(rng, count, "same"), hidden_accuracy, seed, steps, lr)
+
+
+def hidden_logits(m: Bundle, batch: Batch) -> tuple[Any, Any]:
+    """The logits, (T, N, 1), and what `hidden_loss` needs for its way back."""
+    hs, _, tape = cell_of(m.rnn).forward(batch.xs, None, m.rnn, lengths=batch.lengths)
+    a, meet = linear_forward(hs, m.meet)
+    u = np.tanh(a)
+    logits, out = linear_forward(u, m.out)
+    return logits, (tape, meet, u, out)
+
+
+def hidden_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
+    """`tag_loss` with a hidden layer."""
+    logits, (tape, meet, u, out) = hidden_logits(m, batch)
+    loss, dlogits = bce_with_logits(logits, batch.ys, batch.asked[..., None])
+    du, dout = linear_backward(dlogits, out, m.out)
+    dhs, dmeet = linear_backward(du * (1 - u * u), meet, m.meet)
+    return loss, bundle(rnn=cell_of(m.rnn).backward(dhs, None, tape, m.rnn)[2], meet=dmeet, out=dout)
+
+
+def hidden_accuracy(m: Bundle, batch: Batch) -> float:
+    """Share of the answers that are right."""
+    return share_right(hidden_logits(m, batch)[0], batch)
+
+
+def relay(units: int, seed: int, steps: int = 400) -> Row:
+    """The question "same" for a layer that reads forwards and, on top of it, one that reads backwards."""
+    rng = np.random.default_rng(seed)
+    rnn, back = layers("one", rng, TOKENS, units), layers("one", rng, units, units)
+    m = bundle(rnn=rnn, back=back, out=linear_init(rng, units, 1, dtype=DTYPE))
+    return fit(m, relay_loss, lambda rng, count: drawn(rng, count, "same"), relay_accuracy, seed, steps)
+
+
+def relay_logits(m: Bundle, batch: Batch) -> tuple[Any, Any]:
+    """The logits, (T, N, 1), and what `relay_loss` needs for its way back."""
+    hs, _, tape = gru_forward(batch.xs, None, m.rnn, lengths=batch.lengths)
+    back, _, tape_back = gru_forward(reverse(hs, batch.lengths), None, m.back, lengths=batch.lengths)
+    logits, out = linear_forward(reverse(back, batch.lengths), m.out)
+    return logits, (tape, tape_back, out)
+
+
+def relay_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
+    """`tag_loss` of the two layers."""
+    logits, (tape, tape_back, out) = relay_logits(m, batch)
+    loss, dlogits = bce_with_logits(logits, batch.ys, batch.asked[..., None])
+    dread, dout = linear_backward(dlogits, out, m.out)
+    dhs, _, dback = gru_backward(reverse(dread, batch.lengths), None, tape_back, m.back)
+    return loss, bundle(rnn=gru_backward(reverse(dhs, batch.lengths), None, tape, m.rnn)[2], back=dback, out=dout)
+
+
+def relay_accuracy(m: Bundle, batch: Batch) -> float:
+    """Share of the answers that are right."""
+    return share_right(relay_logits(m, batch)[0], batch)
 
 
 def delay(d: int, seed: int, steps: int = 600) -> Row:
@@ -231,10 +295,12 @@ def digit(by: str, name: str, seed: int, epochs: int | None = None) -> Row:
 
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
-    "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), SEEDS),
+    "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), FIVE),
+    "hidden": (hidden, ((12, 0.003), (12, 0.01), (12, 0.03), (48, 0.01)), SEEDS),
+    "relay": (relay, ((UNITS,),), FIVE),
     "delay": (delay, tuple((d,) for d in DELAYS), SEEDS),
     "reversal": (reversal, tuple((how,) for how in REVERSALS), SEEDS),
-    "row": (digit, tuple(("row", name) for name in WIDTHS["row"]), range(5)),
+    "row": (digit, tuple(("row", name) for name in WIDTHS["row"]), FIVE),
     "pixel": (digit, tuple(("pixel", name) for name in WIDTHS["pixel"]), SEEDS),
 }
 

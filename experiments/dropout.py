@@ -21,11 +21,18 @@ from gru_lib import (
     bce_with_logits,
     bundle,
     elman_init,
+    embedding_backward,
+    embedding_forward,
+    gru_forward,
     gru_init,
     gru_step,
     gru_step_backward,
     linear_backward,
     linear_forward,
+    softmax_cross_entropy,
+    stack,
+    stack_backward,
+    stack_forward,
     train,
 )
 from gru_lib.layers import DropoutMasks, dropout_backward, dropout_forward, dropout_mask
@@ -34,7 +41,7 @@ from gru_lib.models.reader import reader_accuracy, reader_init
 from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import Batch, checksum
 from gru_lib.tasks.text import english, streams
-from gru_lib.train import Chunks
+from gru_lib.train import Chunk, Chunks
 
 STORED = FOLDER / "dropout.json"
 KINDS = ("none", "zaremba", "variational", "naive")
@@ -45,7 +52,7 @@ D, H, N, K = 32, 96, 16, 32
 LR, STEPS, EVERY = 0.005, 1200, 150
 
 PLACES = ("none", "sequence", "step", "state")
-MEMORY_SEEDS = range(5)
+MEMORY_STEPS = {"GRU": 600, "Elman": 2000}
 
 Row = dict[str, Any]
 
@@ -53,10 +60,16 @@ Row = dict[str, Any]
 def language_model(kind: str, rate: float, seed: int, steps: int = STEPS) -> Row:
     """Train a language model on the short text; bits per character over time, and on the test part at the best step."""
     text = english()
-    tokens = text.encode(text.train)[:TRAINED_ON]
-    validation, test = text.encode(text.validation), text.encode(text.test)
     m = lm_init(np.random.default_rng(seed), text.V, D, H, dtype=np.float32)
     dropout = None if kind == "none" else LMDropout(np.random.default_rng(1000 + seed), rate, kind)
+    return fit(m, partial(lm_loss, dropout=dropout), steps)[0]
+
+
+def fit(m: Bundle, loss: Any, steps: int = STEPS) -> tuple[Row, Bundle]:
+    """Train on the short text; the curves, and the model as it was at its best step."""
+    text = english()
+    tokens = text.encode(text.train)[:TRAINED_ON]
+    validation, test = text.encode(text.validation), text.encode(text.test)
     best, kept = np.inf, m
 
     def evaluate(m: Bundle) -> dict[str, float]:
@@ -68,7 +81,7 @@ def language_model(kind: str, rate: float, seed: int, steps: int = STEPS) -> Row
 
     history = train(
         m,
-        partial(lm_loss, dropout=dropout),
+        loss,
         Chunks(*streams(tokens, N), K),
         Adam(m, LR),
         steps=steps,
@@ -77,11 +90,72 @@ def language_model(kind: str, rate: float, seed: int, steps: int = STEPS) -> Row
         every=EVERY,
         progress=False,
     )
-    return {name: history.curve(name)[1] for name in history.metrics} | {"test": lm_bits(kept, test, N=32)}
+    row = {name: history.curve(name)[1] for name in history.metrics}
+    return row | {"test": lm_bits(kept, test, N=32)}, kept
 
 
-def memory(cell: str, T: int, place: str, rate: float, seed: int, steps: int = 600) -> Row:
-    """Remember the first token (chapter 8) with a mask on the recurrent connection, on the state, or none."""
+def carried(place: str, rate: float, seed: int, steps: int = STEPS) -> Row:
+    """Is it the gate that makes new masks harmless in the language model? Mask what it carries too, and measure z."""
+    text = english()
+    m, rng = lm_init(np.random.default_rng(seed), text.V, D, H, dtype=np.float32), np.random.default_rng(1000 + seed)
+    naive = partial(lm_loss, dropout=LMDropout(rng, rate, "naive"))
+    row, kept = fit(m, naive if place == "products" else partial(state_masked_loss, rng=rng, rate=rate), steps)
+    xs, _ = embedding_forward(streams(text.encode(text.validation), 32)[0][:500], kept.embed)
+    z = gru_forward(xs, None, kept.rnn)[2].gate("z")
+    units = z.mean(axis=(0, 1))
+    return row | {"z": float(np.median(z)), "units": np.quantile(units, (0, 0.5, 0.9, 1)).tolist()}
+
+
+def state_masked_loss(m: Bundle, chunk: Chunk, *, rng: np.random.Generator, rate: float) -> tuple[Any, Bundle]:
+    """`lm_loss` with naive dropout whose mask falls on the whole state, as chapter 14's place "state"."""
+    xs, embed_cache = embedding_forward(chunk.xs, m.embed)
+    draw = partial(dropout_mask, rng, rate=rate, dtype=xs.dtype)
+    x_mask, h_mask, out_mask = draw(xs.shape), draw((*xs.shape[:2], H)), draw((*xs.shape[:2], H))
+    hs, back = masked_state(xs * x_mask, h_mask, m.rnn, chunk.state)
+    chunk.carry(hs[-1])
+    logits, out_cache = linear_forward(hs * out_mask, m.out)
+    loss, dlogits = softmax_cross_entropy(logits, chunk.ys)
+    dhs, dout = linear_backward(dlogits, out_cache, m.out)
+    dxs, drnn = back(dhs * out_mask)
+    return loss, bundle(embed=embedding_backward(dxs * x_mask, embed_cache, m.embed), rnn=drnn, out=dout)
+
+
+def two_layers(places: str, rate: float, seed: int, steps: int = STEPS) -> Row:
+    """Two layers of 64 units, dropped nowhere, at the ends of the stack, between its layers, or at all three."""
+    text, rng = english(), np.random.default_rng(1000 + seed)
+
+    def pair(rng: np.random.Generator, D: int, H: int, **options: Any) -> Any:
+        return stack(gru_init(rng, D, H, **options), gru_init(rng, H, H, **options))
+
+    m = lm_init(np.random.default_rng(seed), text.V, D, 64, init=pair, dtype=np.float32)
+    return fit(m, partial(stack_loss, rng=rng, rate=rate, places=places), steps)[0]
+
+
+def stack_loss(m: Bundle, chunk: Chunk, *, rng: np.random.Generator, rate: float, places: str) -> tuple[Any, Bundle]:
+    """The loss of a language model of two layers, with a new mask at each step on some non-recurrent connections."""
+    xs, embed_cache = embedding_forward(chunk.xs, m.embed)
+    lead = xs.shape[:2]
+
+    def mask(wanted: str, width: int) -> Any:
+        return dropout_mask(rng, (*lead, width), rate, xs.dtype) if places in (wanted, "all") else None
+
+    low, high = (layer for _, layer in m.rnn.members())
+    masks = [DropoutMasks(mask("ends", low.D), None), DropoutMasks(mask("between", high.D), None)]
+    hs, state_T, tape = stack_forward(xs, chunk.state, m.rnn, masks=masks)
+    chunk.carry(state_T)
+    out_mask = mask("ends", hs.shape[-1])
+    logits, out_cache = linear_forward(hs if out_mask is None else hs * out_mask, m.out)
+    loss, dlogits = softmax_cross_entropy(logits, chunk.ys)
+    dhs, dout = linear_backward(dlogits, out_cache, m.out)
+    dxs, _, drnn = stack_backward(dhs if out_mask is None else dhs * out_mask, None, tape, m.rnn)
+    return loss, bundle(embed=embedding_backward(dxs, embed_cache, m.embed), rnn=drnn, out=dout)
+
+
+def memory(cell: str, T: int, place: str, rate: float, seed: int, steps: int | None = None) -> Row:
+    """Remember the first token (chapter 8) with a mask on the recurrent connection, on the state, or none.
+
+    "masked" is the share right with masks drawn as in training, "z" the median of the update gate after training.
+    """
     rng = np.random.default_rng(seed)
     init: Any = gru_init if cell == "GRU" else partial(elman_init, init="orthogonal")
     m = reader_init(rng, 16, 3, 16, init=init)
@@ -98,48 +172,64 @@ def memory(cell: str, T: int, place: str, rate: float, seed: int, steps: int = 6
         partial(masked_loss, rng=masks, place=place, rate=rate),
         batches(),
         Adam(m, 0.01),
-        steps=steps,
+        steps=steps or MEMORY_STEPS[cell],
         clip_norm=1.0,
         evaluate=lambda m: {"right": reader_accuracy(m, test).answers},
         every=50,
         progress=False,
         stop=lambda history: history.last("right") == 1,
     )
-    return {"steps": history.steps, "right": history.last("right")}
+    h_T, _ = masked(test.xs, m.rnn, masks, place, rate)
+    said = linear_forward(h_T, m.out)[0] > 0
+    found = {"steps": history.steps, "right": history.last("right")}
+    found["masked"] = float((said == (test.ys[-1] == 1)).all(axis=1).mean())
+    if cell == "GRU":
+        found["z"] = float(np.median(gru_forward(test.xs, None, m.rnn)[2].gate("z")))
+    return found
+
+
+def masked(xs: Any, p: Any, rng: np.random.Generator, place: str, rate: float) -> tuple[Any, Callable[[Any], Any]]:
+    """Run a cell with new masks in one of the PLACES; its last state, and the gradient of its parameters from that."""
+    T, count, _ = xs.shape
+    lead = (count,) if place == "sequence" else (T, count)
+    mask = None if place == "none" else dropout_mask(rng, (*lead, p.H), rate)
+    if place == "state":
+        hs, back = masked_state(xs, mask, p)
+        return hs[-1], lambda dh_T: back(np.concatenate([np.zeros((T - 1, *dh_T.shape)), dh_T[None]]))[1]
+    _, h_T, tape = dropout_forward(xs, None, p, masks=DropoutMasks(None, mask))
+    return h_T, lambda dh_T: dropout_backward(None, dh_T, tape, p)[2]
 
 
 def masked_loss(m: Bundle, batch: Batch, *, rng: np.random.Generator, place: str, rate: float) -> tuple[Any, Bundle]:
     """The loss of a reader that is asked at the end, with its recurrent connection or its state masked."""
-    T, count, _ = batch.xs.shape
-    lead = (count,) if place == "sequence" else (T, count)
-    mask = None if place == "none" else dropout_mask(rng, (*lead, m.rnn.H), rate)
-    if place == "state":
-        h_T, back = masked_state(batch.xs, mask, m.rnn)
-    else:
-        _, h_T, tape = dropout_forward(batch.xs, None, m.rnn, masks=DropoutMasks(None, mask))
+    h_T, back = masked(batch.xs, m.rnn, rng, place, rate)
     logits, cache = linear_forward(h_T, m.out)
     loss, dlogits = bce_with_logits(logits, batch.ys[-1])
     dh_T, dout = linear_backward(dlogits, cache, m.out)
-    drnn = back(dh_T) if place == "state" else dropout_backward(None, dh_T, tape, m.rnn)[2]
-    return loss, bundle(rnn=drnn, out=dout)
+    return loss, bundle(rnn=back(dh_T), out=dout)
 
 
-def masked_state(xs: Any, mask: Any, p: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Run a GRU whose state is masked before each step, including the part that z carries over."""
-    h, caches = np.zeros((xs.shape[1], p.H)), []
+def masked_state(xs: Any, mask: Any, p: Any, h0: Any = None) -> tuple[Any, Callable[[Any], tuple[Any, Any]]]:
+    """Run a GRU whose state is masked before each step, including the part that z carries over.
+
+    The states after each step, and a function from their gradients to those of the inputs and the parameters.
+    """
+    h, hs, caches = np.zeros((xs.shape[1], p.H), xs.dtype) if h0 is None else h0, [], []
     for x, mask_t in zip(xs, mask, strict=True):
         h, cache = gru_step(x, h * mask_t, p)
+        hs.append(h)
         caches.append(cache)
 
-    def back(dh: Any) -> Any:
-        grads = p.zeros_like()
-        for cache, mask_t in zip(reversed(caches), mask[::-1], strict=True):
-            _, dh, g = gru_step_backward(dh, cache, p)
+    def back(dhs: Any) -> tuple[Any, Any]:
+        grads, dh, dxs = p.zeros_like(), np.zeros_like(dhs[0]), []
+        for d, cache, mask_t in zip(dhs[::-1], reversed(caches), mask[::-1], strict=True):
+            dx, dh, g = gru_step_backward(d + dh, cache, p)
             dh = dh * mask_t
+            dxs.append(dx)
             grads.flat[:] += g.flat
-        return grads
+        return np.stack(dxs[::-1]), grads
 
-    return h, back
+    return np.stack(hs), back
 
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
@@ -149,8 +239,10 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
         memory,
         tuple(("GRU", 50, place, rate) for place in PLACES for rate in ((0.0,) if place == "none" else (0.1, 0.3)))
         + tuple(("Elman", 20, place, rate) for place, rate in (("none", 0.0), ("sequence", 0.3), ("step", 0.3))),
-        MEMORY_SEEDS,
+        range(5),
     ),
+    "carried": (carried, (("products", 0.1), ("state", 0.1)), SEEDS),
+    "two": (two_layers, (("none", 0.0), ("ends", 0.1), ("all", 0.1)), SEEDS),
 }
 
 

@@ -36,11 +36,10 @@ from gru_lib.cells import irnn_init, ntm_init, scrn_init, stack_rnn_init
 from gru_lib.models.reader import reader_accuracy, reader_loss
 from gru_lib.results import FOLDER
 from gru_lib.tasks.adding import adding
-from gru_lib.tasks.strings import brackets, copy, reverse
+from gru_lib.tasks.strings import brackets, copy, recall, reverse
 
 STORED = FOLDER / "other_memories.json"
 NET = Path(__file__).parents[1] / "gru_lib" / "widgets" / "stack-net.json"
-SEEDS = range(5)
 Row = dict[str, Any]
 Draw = Callable[[np.random.Generator, int, int], Any]  # draw(rng, N, length)
 
@@ -112,6 +111,11 @@ def rate(cell: str, lr: float, seed: int) -> Row:
     return add(cell, 50, 100 + seed, lr=lr, steps=1000)
 
 
+def longer(cell: str, lr: float, seed: int) -> Row:
+    """Twice the steps of the table, for the cells that learn nothing in it."""
+    return add(cell, 50, 100 + seed, lr=lr, steps=4000)
+
+
 def best_rate(cell: str) -> float:
     """The rate with the lowest median error at the end of the stored trials; the lower rate breaks ties."""
     trials = [row for row in load(STORED)["rates"] if row[0] == cell]
@@ -152,6 +156,7 @@ STRINGS: dict[str, Draw] = {"reverse": reverse, "brackets": brackets, "copy": co
 SIZES = {"reverse": (5, 4), "brackets": (4, 3), "copy": (7, 6)}  # of inputs and of answers
 TRAINED = {"reverse": 8, "brackets": 24, "copy": 5}  # the longest strings in training; the shortest have length 1
 TESTED = (1, 2, 4, 8, 16)  # multiples of that length
+STEPS = {"GRU": 4000, "stack": 1000, "NTM": 1000}  # the baseline, which learns last, gets most
 
 
 def speaker(rng: np.random.Generator, kind: str, task: str, *, pop: float = 0.0, dtype: Any = np.float32) -> Bundle:
@@ -211,13 +216,69 @@ def unseen(task: str, length: int, count: int = 100) -> Any:
     return single(STRINGS[task](np.random.default_rng(10_002), count, length))
 
 
-def strings(task: str, kind: str, loss: str, pop: float, seed: int, *, steps: int = 1000) -> Row:
+def strings(task: str, kind: str, loss: str, pop: float, seed: int, *, steps: int | None = None) -> Row:
     """Train on short strings, test on strings of up to 16 times the length."""
     rng = np.random.default_rng(seed)
     m = speaker(rng, kind, task, pop=pop)
-    fit(m, rng, task, steps, loss)
+    fit(m, rng, task, steps or STEPS[kind], loss)
     lengths = [k * TRAINED[task] for k in TESTED]
     return {"size": m.size} | {str(length): right(m, unseen(task, length), loss) for length in lengths}
+
+
+# ------------------------------------------------------------------------------------------------- recall by content
+
+PAIRS = 6  # the most in training
+
+
+def rememberer(rng: np.random.Generator, kind: str, dtype: Any = np.float32) -> Bundle:
+    """A GRU of 64 units, or an NTM whose rows hold 16 numbers and whose heads begin as `kind` says.
+
+    "biased": the reading head begins with content (β near 5, g = σ(3)) and stays there; the writing head begins with
+    the row after the last.
+    """
+    M = 16
+    if kind == "GRU":
+        rnn: Any = gru_init(rng, 9, 64, dtype=dtype)
+    else:
+        rnn = ntm_init(rng, 9, 32, R=32, M=M, dtype=dtype)
+        writing, reading = rnn.heads.b[: M + 6], rnn.heads.b[M + 6 : 2 * (M + 6)]
+        if kind == "biased":
+            writing[M + 1], writing[M + 2 : M + 5] = -3, (-2, -2, 2)
+            reading[M], reading[M + 1], reading[M + 2 : M + 5] = 5, 3, (-2, 2, -2)
+    return bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 4, dtype=dtype))
+
+
+def recalled(kind: str, lr: float, seed: int, *, steps: int | None = None) -> Row:
+    """Train on 1 to 6 pairs, test on up to 16; and where an NTM's reading head looks when 6 keys are asked."""
+    rng = np.random.default_rng(seed)
+    m = rememberer(rng, kind)
+
+    source = (single(recall(rng, 32, int(rng.integers(1, PAIRS + 1)))) for _ in iter(int, 1))
+    how: Row = {"steps": steps or (4000 if kind == "GRU" else 600), "clip_norm": 1.0, "progress": False}
+    train(m, reader_loss, source, Adam(m, lr), **how)
+    tests = {L: single(recall(np.random.default_rng(10_002), 200, L)) for L in (PAIRS, 12, 16)}
+    found: Row = {"size": m.size} | {str(L): float(reader_accuracy(m, batch).answers) for L, batch in tests.items()}
+    return found if kind == "GRU" else found | looks(m, tests[PAIRS])
+
+
+def looks(m: Bundle, batch: Any) -> Row:
+    """When a key is asked: the median gate g of the reading head, and its weight on the row that holds the pair."""
+    tape = cell_of(m.rnn).forward(batch.xs, None, m.rnn)[2]
+    L = len(tape.caches) // 2
+    rows = np.array([step.write.w.argmax(axis=1) for step in tape.caches[:L]])  # (L, N)
+    came = (batch.tokens[:L, None] == batch.tokens[None, L:]).argmax(axis=0)  # (L, N): when the asked key came
+    weights = np.array([step.read.w for step in tape.caches[L:]])  # (L, N, R)
+    there = np.take_along_axis(weights, np.take_along_axis(rows, came, axis=0)[..., None], axis=2)
+    return {"g": float(np.median([step.read.g[0] for step in tape.caches[L:]])), "there": float(there.mean())}
+
+
+#: Bias of the pop, and seed, where 1,000 steps did not find the stack.
+MISSED = ((0.0, 2), (0.0, 3), (0.0, 9), (-1.0, 7))
+
+
+def later(pop: float, seed: int, steps: int) -> Row:
+    """As many steps as the GRU has, for a net that had not found its stack."""
+    return strings("reverse", "stack", "softmax", pop, seed, steps=steps)
 
 
 def net(seed: int = 0, digits: int = 3) -> Row:
@@ -240,8 +301,11 @@ def net(seed: int = 0, digits: int = 3) -> Row:
 
 
 RATES = (0.001, 0.003, 0.01)
+NEVER = ("Elman", "Elman, orthogonal", "SCRN")
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "rates": (rate, tuple((cell, lr) for cell in CELLS for lr in RATES), range(2)),
+    "longer": (longer, tuple((cell, lr) for cell in NEVER for lr in (0.0003, *RATES, 0.03)), range(1)),
+    "more": (longer, (("Elman", 0.003), ("Elman, orthogonal", 0.001)), range(1, 5)),
     "adding": (addition, tuple((cell, T) for T in (50, 100) for cell in CELLS), range(3)),
     "kept": (kept, (("set",), ("begun",)), range(3)),
     "slow": (slow, tuple((cell, given) for cell in SLOW for given in (False, True)), range(3)),
@@ -251,13 +315,24 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
             ("reverse", "GRU", "softmax", 0.0),
             ("reverse", "stack", "softmax", 0.0),
             ("reverse", "stack", "softmax", -1.0),
-            ("reverse", "stack", "bits", 0.0),  # yes or no for each letter, not a choice among them
+            ("copy", "GRU", "bits", 0.0),
+        ),
+        range(10),
+    ),
+    "later": (later, MISSED, (STEPS["GRU"],)),
+    "five": (
+        strings,
+        (
+            ("copy", "NTM", "bits", 0.0),
             ("brackets", "GRU", "softmax", 0.0),
             ("brackets", "stack", "softmax", 0.0),
-            ("copy", "GRU", "bits", 0.0),
-            ("copy", "NTM", "bits", 0.0),
         ),
-        SEEDS,
+        range(5),
+    ),
+    "recall": (
+        recalled,
+        (("GRU", 0.01), ("as drawn", 0.003), ("biased", 0.003)),
+        range(5),
     ),
 }
 

@@ -4,12 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import check_loss, result, rng
+from helpers import check_loss, result, results, rng
 
 from experiments import dropout
-from gru_lib import bundle, gru_forward, gru_init, linear_init
+from gru_lib import bundle, embedding_init, gru_forward, gru_init, linear_init, stack
 from gru_lib.layers import dropout_mask
+from gru_lib.models.language_model import lm_init
 from gru_lib.tasks.memory import checksum
+from gru_lib.train import Chunk
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,24 @@ def test_a_language_model_made_anew_follows_the_stored_curve(kind, rate):
     assert again["training"][0] == pytest.approx(stored["training"][0], abs=0.05)
 
 
+def test_masking_the_whole_state_costs_the_language_model_nothing_and_its_gates_seldom_keep():
+    low = {
+        place: [min(run["validation"]) for run in results(dropout, "carried", place)] for place in ("products", "state")
+    }
+    assert min(low["state"]) < max(low["products"]) and min(low["products"]) < max(low["state"])  # the seeds overlap
+    assert abs(np.mean(low["state"]) - np.mean(low["products"])) < 0.03
+    for run in results(dropout, "carried"):
+        assert run["z"] < 0.15
+    for run in results(dropout, "memory", "GRU", 50):
+        assert run["z"] > 0.8
+
+
+def test_dropout_helps_a_stack_and_masks_between_its_layers_change_next_to_nothing():
+    test = {places: [run["test"] for run in results(dropout, "two", places)] for places in ("none", "ends", "all")}
+    assert max(test["ends"] + test["all"]) < min(test["none"]) - 0.05
+    assert abs(np.mean(test["ends"]) - np.mean(test["all"])) < 0.02
+
+
 @pytest.mark.parametrize("place", dropout.PLACES)
 def test_gradient_with_a_mask_at_every_place_matches_complex_step(place):
     source = rng()
@@ -44,6 +64,43 @@ def test_gradient_with_a_mask_at_every_place_matches_complex_step(place):
         return dropout.masked_loss(m, batch, rng=rng(7), place=place, rate=0.4)
 
     check_loss(loss, m, 1e-10)
+
+
+def chunk(source, V=5):
+    tokens = source.integers(0, V, (7, 2))
+    return Chunk(tokens[:-1], tokens[1:], None, lambda state: None)
+
+
+def test_gradient_of_a_language_model_with_its_whole_state_masked_matches_complex_step(monkeypatch):
+    monkeypatch.setattr(dropout, "H", 4)
+    m, batch = lm_init(rng(), 5, 3, 4), chunk(rng(1))
+    check_loss(lambda m: dropout.state_masked_loss(m, batch, rng=rng(7), rate=0.4), m, 1e-10)
+
+
+@pytest.mark.parametrize("places", ["none", "ends", "all"])
+def test_gradient_of_a_masked_stack_matches_complex_step(places):
+    source = rng()
+    layers = stack(gru_init(source, 3, 4), gru_init(source, 4, 2))
+    m = bundle(embed=embedding_init(source, 5, 3), rnn=layers, out=linear_init(source, 2, 5))
+    batch = chunk(source)
+    check_loss(lambda m: dropout.stack_loss(m, batch, rng=rng(7), rate=0.4, places=places), m, 1e-10)
+
+
+def test_masks_of_a_stack_fall_where_their_name_says(monkeypatch):
+    drawn = []
+
+    def draw(source, shape, rate, dtype):
+        drawn.append(shape[-1])
+        return np.ones(shape, dtype)
+
+    monkeypatch.setattr(dropout, "dropout_mask", draw)
+    source = rng()
+    layers = stack(gru_init(source, 3, 4), gru_init(source, 4, 2))
+    m = bundle(embed=embedding_init(source, 5, 3), rnn=layers, out=linear_init(source, 2, 5))
+    for places, widths in (("none", []), ("ends", [3, 2]), ("all", [3, 4, 2])):
+        drawn.clear()
+        dropout.stack_loss(m, chunk(source), rng=source, rate=0.4, places=places)
+        assert drawn == widths
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])

@@ -28,6 +28,7 @@ from gru_lib.tasks.ahead import TOKENS, marks
         ("ahead", ("after", "backward", 0)),
         ("ahead", ("after", "bidirectional", 0)),
         ("ahead", ("same", "two bidirectional", 0)),
+        ("relay", (12, 0)),
         ("delay", (2, 0)),
         ("reversal", ("array, lengths kept", 0)),
     ],
@@ -129,3 +130,43 @@ def test_the_constant_answers_are_right_as_often_as_the_page_says(question, no):
 def test_by_pixels_the_nets_name_95_to_98_per_cent_of_the_training_pictures():
     shares = [round(100 * run["train"]) for run in results(deep, "pixel")]
     assert said("15-deep-and-bidirectional", f"({min(shares)} to {max(shares)} %, in the stored file)")
+
+
+def test_on_same_every_stack_learns_and_hardly_a_hidden_layer():
+    for part, *what in (("ahead", "same", "two bidirectional"), ("relay",)):
+        assert min(run["right"] for run in results(deep, part, *what)) > 0.99
+    hidden = [run["right"] for run in results(deep, "hidden")]
+    assert sum(right > 0.55 for right in hidden) <= len(hidden) // 4
+
+
+def test_the_stack_of_one_direction_each_has_the_fewest_parameters():
+    source = rng()
+    one, two = (deep.layers("bidirectional", source, D, 12) for D in (TOKENS, 24))
+    relay = stack(gru_init(source, TOKENS, 12), gru_init(source, 12, 12)).size + 13
+    assert relay < one.size + 24 * 12 + 12 + 13 < one.size + two.size
+
+
+def test_gradient_of_a_relay_matches_complex_step(monkeypatch):
+    monkeypatch.setattr(deep, "DTYPE", np.float64)
+    source = rng()
+    rnn, back = deep.layers("one", source, TOKENS, 3), deep.layers("one", source, 3, 3)
+    m = bundle(rnn=rnn, back=back, out=linear_init(source, 3, 1))
+    batch = deep.drawn(1, 2, "same")
+    check_loss(lambda m: deep.relay_loss(m, batch), randomised(m, source, 0.4), 1e-10)
+
+
+def test_gradient_of_a_hidden_layer_matches_complex_step(monkeypatch):
+    monkeypatch.setattr(deep, "DTYPE", np.float64)
+    source = rng()
+    layers = deep.layers("bidirectional", source, TOKENS, 3)
+    m = bundle(rnn=layers, meet=linear_init(source, 6, 4), out=linear_init(source, 4, 1))
+    batch = deep.drawn(1, 2, "same")
+    check_loss(lambda m: deep.hidden_loss(m, batch), randomised(m, source, 0.4), 1e-10)
+
+
+def test_two_layers_of_64_units_on_8_inputs_have_2_77_times_the_parameters_of_one():
+    def two(D, H):
+        return stack(gru_init(rng(), D, H), gru_init(rng(), H, H)).size / gru_init(rng(), D, H).size
+
+    assert said("15-deep-and-bidirectional", f"have {two(8, 64):.2f} times the parameters of one")
+    assert two(64, 64) == 2

@@ -50,7 +50,9 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
     for part, (_, settings, *seeds) in script.PARTS.items():  # dates.py lists its runs with their seeds
         wanted = list(settings) if name == "dates" else seeded(settings, seeds[0] if seeds else script.SEEDS)
         assert [tuple(row[:-1]) for row in stored[part]] == wanted, part
-        assert len({seed for *_, seed in wanted}) >= 3 or part.endswith("rates") or part in ("tuning", "short"), part
+        # fewer only where a rate is looked for, and where runs that missed something are given more steps
+        few = part.endswith("rates") or part in ("tuning", "short", "longer", "later")
+        assert len({seed for *_, seed in wanted}) >= 3 or few, part
 
 
 @pytest.mark.parametrize("name", ["lstm_memory", "three_stories"])

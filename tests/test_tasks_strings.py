@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gru_lib.tasks.strings import brackets, copy, reverse
+from gru_lib.tasks.strings import brackets, copy, recall, reverse
 
 
 def test_reverse_says_the_letters_backwards_after_the_blanks_begin():
@@ -50,6 +50,25 @@ def test_brackets_are_beginnings_of_balanced_strings(K):
     assert set(np.unique(tokens)) == set(range(2 * K))
 
 
+def test_recall_asks_every_key_once_and_wants_the_value_that_came_with_it():
+    L, B = 6, 3
+    xs, ys, asked, tokens = recall(np.random.default_rng(0), 50, L, bits=B)
+    assert xs.shape == (2 * L, 50, 2 * B + 1) and ys.shape == (2 * L, 50, B)
+    assert not asked[:L].any() and asked[L:].all() and not ys[:L].any()
+    assert not xs[:L, :, 2 * B].any() and (xs[L:, :, 2 * B] == 1).all() and not xs[L:, :, B : 2 * B].any()
+    moved = 0
+    for n in range(50):
+        pairs = {tuple(row[:B]): tuple(row[B : 2 * B] > 0) for row in xs[:L, n]}
+        assert len(pairs) == L == len(set(tokens[:L, n])) and set(tokens[:L, n]) == set(tokens[L:, n])
+        for key, value, token in zip(xs[L:, n, :B], ys[L:, n], tokens[L:, n], strict=True):
+            assert pairs[tuple(key)] == tuple(value == 1)
+            assert [int(c) for c in f"{token:0{B}b}"[::-1]] == list(key > 0)
+        moved += list(tokens[:L, n]) != list(tokens[L:, n])
+    assert moved > 40  # in another order
+    with pytest.raises(ValueError, match="recall: 2 bits make only 4 different keys; got L = 5"):
+        recall(np.random.default_rng(0), 1, 5, bits=2)
+
+
 def test_opening_sets_how_deep_they_get():
     def open_at_the_end(share):
         tokens = brackets(np.random.default_rng(0), 200, 60, opening=share).tokens
@@ -58,7 +77,7 @@ def test_opening_sets_how_deep_they_get():
     assert open_at_the_end(0.2) < 3 < open_at_the_end(0.5) < 15 < open_at_the_end(0.8)
 
 
-@pytest.mark.parametrize("task", [reverse, copy, brackets])
+@pytest.mark.parametrize("task", [reverse, copy, brackets, recall])
 def test_same_seed_same_strings_and_wrong_arguments_are_named(task):
     one, two = (task(np.random.default_rng(3), 4, 5) for _ in range(2))
     for a, b in zip(one, two, strict=True):

@@ -1,4 +1,4 @@
-"""Strings for networks with external memory: say one backwards, copy one, name the open bracket. Chapter 13.
+"""Strings for networks with external memory: reverse or copy one, name the open bracket, recall pairs. Chapter 13.
 
 The batches are those of `gru_lib.tasks.memory`, for `reader_loss` and `reader_accuracy`. The answer at a step is a row
 of bits; `asked` says where it counts.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gru_lib._core.checks import check_instance, check_int, check_number
 from gru_lib.tasks.memory import Batch
 
-__all__ = ["brackets", "copy", "reverse"]
+__all__ = ["brackets", "copy", "recall", "reverse"]
 
 Array = NDArray[Any]
 
@@ -81,6 +81,35 @@ def brackets(rng: np.random.Generator, N: int, T: int, *, kinds: int = 2, openin
             if stack:
                 ys[t, n, stack[-1]] = 1
     return Batch(np.eye(2 * K)[tokens], ys, np.ones((T, N), bool), tokens)
+
+
+def recall(rng: np.random.Generator, N: int, L: int, *, bits: int = 4) -> Batch:
+    """Recall by content: L pairs of a key and a value come, then the L keys again in another order; name their values.
+
+    Keys and values have B = `bits` bits each, as ±1, and the keys of a sequence differ, so L is at most 2^B. xs
+    (2L, N, 2B + 1): key, value, and 1 where a key is asked, with zeros for its value. ys (2L, N, B); asked in the
+    second half. tokens (2L, N) are the keys as integers.
+
+    Graves et al. (2014), arXiv:1410.5401, section 4.3, with pairs in place of a chain of items.
+    """
+    N, L = _check("recall", rng, N, L)
+    B = check_int("recall", "bits", bits)
+    if 2**B < L:
+        raise ValueError(f"recall: {B} bits make only {2**B} different keys; got L = {L}.")
+    keys = rng.permuted(np.tile(np.arange(2**B), (N, 1)), axis=1)[:, :L].T
+    values = rng.integers(0, 2**B, (L, N))
+    order = rng.permuted(np.tile(np.arange(L), (N, 1)), axis=1).T
+    tokens = np.concatenate([keys, np.take_along_axis(keys, order, axis=0)])
+    xs, ys = np.zeros((2 * L, N, 2 * B + 1)), np.zeros((2 * L, N, B))
+    xs[:, :, :B] = 2 * _bits(tokens, B) - 1
+    xs[:L, :, B : 2 * B], xs[L:, :, 2 * B] = 2 * _bits(values, B) - 1, 1
+    ys[L:] = _bits(np.take_along_axis(values, order, axis=0), B)
+    return Batch(xs, ys, _second_half(L, N), tokens)
+
+
+def _bits(numbers: Array, B: int) -> Array:
+    """The lowest B bits, the lowest first: (…) -> (…, B)."""
+    return (numbers[..., None] >> np.arange(B) & 1).astype(np.float64)
 
 
 def _check(where: str, rng: Any, N: Any, L: Any) -> tuple[int, int]:
