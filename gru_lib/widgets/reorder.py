@@ -30,7 +30,7 @@ class ReorderExplorer(Explorer):
     order : list of int
         The five words in their new order, each of 0 … 4 once.
     factor : float in [0, 1.25]
-        W_h is the unit matrix times this, in the linear and in Elman's net.
+        W_h is the identity matrix times this, in the linear and in Elman's net.
     """
 
     module: ClassVar[str] = "reorder"
