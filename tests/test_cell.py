@@ -20,7 +20,16 @@ from gru_lib import (
     stack,
     zero_state,
 )
-from gru_lib.cells import ablated_gru_init, cbow_init, irnn_init, ntm_init, registry, scrn_init, stack_rnn_init
+from gru_lib.cells import (
+    ablated_gru_init,
+    cbow_init,
+    irnn_init,
+    mingru_init,
+    ntm_init,
+    registry,
+    scrn_init,
+    stack_rnn_init,
+)
 
 T, N, D, H = 5, 3, 2, 4
 
@@ -41,6 +50,8 @@ CELLS = {
     "irnn": lambda rng: irnn_init(rng, D, H),
     "scrn": lambda rng: scrn_init(rng, D, H, 3, alpha=0.9),
     "cbow": lambda rng: cbow_init(D),
+    "mingru": lambda rng: mingru_init(rng, D, H),
+    "mingru-tanh": lambda rng: mingru_init(rng, D, H, gate="tanh"),
     "stack_rnn": lambda rng: stack_rnn_init(rng, D, H, 3),
     "ntm": lambda rng: ntm_init(rng, D, H, R=4, M=3),
 }

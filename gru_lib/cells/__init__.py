@@ -5,6 +5,7 @@ from gru_lib.cells.cbow import *
 from gru_lib.cells.elman import *
 from gru_lib.cells.gru import *
 from gru_lib.cells.lstm import *
+from gru_lib.cells.mingru import *
 from gru_lib.cells.ntm import *
 from gru_lib.cells.registry import *
 from gru_lib.cells.scrn import *
