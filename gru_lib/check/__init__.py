@@ -35,6 +35,7 @@ from gru_lib.check.layers import *
 from gru_lib.check.losses import *
 from gru_lib.check.lstm import *
 from gru_lib.check.optimisers import *
+from gru_lib.check.scans import *
 from gru_lib.check.sequences import *
 from gru_lib.check.values import VALUES
 

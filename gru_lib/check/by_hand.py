@@ -12,7 +12,7 @@ __all__ = [
     "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half", "drop_jensen", "drop_lstm", "fade_border",
     "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long", "gate_quiet",
     "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha",
-    "other_pile", "other_sharp", "s2s_mean", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
+    "other_pile", "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
 ]  # fmt: skip
 
 
@@ -466,3 +466,29 @@ def cmp_units() -> Answers:
     yield "tanh", 300, "the parameters grow with the square of the units: √3, not 3."
     yield "tanh", 100 / math.sqrt(3), "the tanh net is the smaller cell: it may have more units."
     yield "tanh", 200, "√3 against the GRU; 2 is against the LSTM."
+
+
+@values
+def scan_half() -> Answers:
+    """Check h_1, h_2, h_3, and z and w of the three steps in one, chapter 21."""
+    yield Values({"h": [3, 2.5, -1], "z": 0.125, "w": -1.5})
+    yield "h", [5, 4.5, 1.25], "w is added as it is; the factor stands on h_{t−1} alone: ½ · 4 + 1."
+    yield "h", [3, 3.5, 0.75], "the third w is −2.25."
+    yield "h", [3, 2.5, 3.5], "the third w is negative."
+    yield "z", 1.5, "the factors are multiplied, not added."
+    yield "z", 0.5, "three steps keep ½ · ½ · ½."
+    yield "z", 0.25, "that is two steps of three."
+    yield "w", -1, "that is h_3; take from it what is left of h_0, z · 4."
+    yield "w", -0.25, "what was written earlier is halved by each later step."
+    yield "w", -2.25, "that is the last step alone; ½ of the second w and ¼ of the first are still there."
+
+
+@values
+def scan_parity() -> Answers:
+    """Check for how many steps of a row of ones a minGRU with 8 units and z in (0, 1) can say the parity, chapter 21."""
+    yield Values({"steps": 9}, exact=("steps",))
+    yield "steps", 8, "8 sign changes lie between 9 steps."
+    yield "steps", 10, "10 steps would need 9 sign changes; 8 units give at most 8."
+    yield "steps", 7, "each unit can give a sign change: 8, not 6."
+    yield "steps", 256, "that would be states of 8 bits; a sum of 8 powers changes sign 8 times."
+    yield "steps", 16, "a unit gives one sign change, not two."

@@ -37,6 +37,8 @@ ANSWERS = {
     "beam_hand": ("aa", "ba", ["ba", "aa", "ab", "bb"]),
     "beam_tip": (0.0778,),
     "cmp_units": (87, 173),
+    "scan_half": ([3, 2.5, -1], 0.125, -1.5),
+    "scan_parity": (9,),
 }
 
 # What is given, and what the message must say.
@@ -102,5 +104,7 @@ PLANTED = {
         (("aa", "ba", "ba bb"), "ranking is not right"),
     ],
     "beam_tip": [((1.089,), "that is 3\\^α"), ((-0.0778,), "on its head")],
+    "scan_half": [(([3, 2.5, -1], 1.5, -1.5), "multiplied, not added"), (([3, 2.5, -1], 0.125, -1), "that is h_3")],
+    "scan_parity": [((8,), "between 9 steps"), ((256,), "8 bits")],
     "cmp_units": [((75, 173), "√\\(3/4\\), not 3/4"), ((87, 300), "√3, not 3"), ((87, "many"), "tanh must be a number")],
 }  # fmt: skip

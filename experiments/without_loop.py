@@ -1,0 +1,168 @@
+"""Training runs of chapter 21, stored in without_loop.json: gates that see the input alone, beside the GRU.
+
+``python tools/environment.py python -m experiments.without_loop [--missing] [PART …]``
+
+With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into without_loop_own.json.
+"tasks" trains every contender at the learning rate that "tasks rates" chose for it, on other seeds; "language" at that
+of "language rates". All contenders of a task have about as many parameters as its GRU. float32.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from experiments.language_model import fit as fit_text
+from experiments.language_model import tokens
+from experiments.three_stories import best_rate, each_rate, fit, right
+from gru_lib import Bundle, Params, gru_init, stack
+from gru_lib.cells import mingru_init
+from gru_lib.models.language_model import lm_bits, lm_init
+from gru_lib.models.reader import reader_init
+from gru_lib.results import FOLDER
+from gru_lib.tasks.memory import Batch, checksum, last_outside, parity_outside, parity_since
+from gru_lib.tasks.text import english
+
+STORED = file_for_kernels("without_loop")
+SEEDS, TUNING_SEEDS = range(10 if fixed_kernels() else 3), range(100, 101)
+T, LONGER, MOST = 40, 400, 2000  # steps of a sequence in training, in the second test; of the longest training
+UNITS = 16  # of the GRU; the others get about as many parameters
+START = 2.0  # bias of z, of every contender
+RATES = (0.003, 0.01, 0.03)
+
+# name: gate and layers; a GRU has its own
+CELLS = {
+    "GRU": ("", 1),
+    "minGRU": ("sigmoid", 1),
+    "minGRU, two layers": ("sigmoid", 2),
+    "minGRU, z in (−1, 1)": ("tanh", 1),
+    "minGRU, z in (−1, 1), two layers": ("tanh", 2),
+}
+Draw = Callable[[np.random.Generator, int, int], Batch]  # draw(rng, N, T)
+# name: the task, its tokens D and bits K
+TASKS: dict[str, tuple[Draw, int, int]] = {
+    "checksum": (checksum, 16, 3),
+    "parity": (partial(parity_since, brk=0.0), 3, 1),
+    "parity_outside": (parity_outside, 4, 1),
+    "last_outside": (last_outside, 11, 3),
+}
+TEXT_UNITS = {"GRU": 192, "minGRU": 880, "minGRU, two layers": 232, "minGRU, three layers": 178}
+TEXT_RATES = (0.002, 0.004, 0.008)
+TEXT_SEEDS = range(3)
+
+Row = dict[str, Any]
+
+
+def layers(rng: np.random.Generator, D: int, H: int, *, cell: str, dtype: Any = np.float32) -> Params:
+    """Draw the layers of a contender, every z starting from the same bias."""
+    gate, count = CELLS[cell]
+    if not gate:
+        p: Any = gru_init(rng, D, H, dtype=dtype)
+        p.b_z[:] = START
+        return p
+    stacked = [mingru_init(rng, D if k == 0 else H, H, gate=gate, dtype=dtype) for k in range(count)]
+    for layer in stacked:
+        layer.b_z[:] = START
+    return stacked[0] if count == 1 else stack(*stacked)
+
+
+def network(rng: np.random.Generator, cell: str, D: int, K: int) -> Bundle:
+    """Draw a reader as large as the GRU of `UNITS` units: the most units with which it is no larger."""
+
+    def size(cell: str, H: int) -> int:
+        return reader_init(np.random.default_rng(0), D, K, H, init=partial(layers, cell=cell)).size
+
+    H, most = UNITS, size("GRU", UNITS)
+    while size(cell, H + 1) <= most:
+        H += 1
+    return reader_init(rng, D, K, H, init=partial(layers, cell=cell))
+
+
+def trained(name: str, cell: str, lr: float, seed: int) -> tuple[Bundle, Row]:
+    """Train until the task is solved, for 600 to 2,000 steps; the network, and how it went."""
+    draw, D, K = TASKS[name]
+    rng = np.random.default_rng(seed)
+    m = network(rng, cell, D, K)
+    row = fit(m, rng, lambda rng, count: draw(rng, count, T), lr, MOST, least=600)
+    return m, row | {"parameters": m.size}
+
+
+def rates(name: str, cell: str, lr: float, seed: int) -> Row:
+    """How a training went: to choose the learning rate by."""
+    return trained(name, cell, lr, seed)[1]
+
+
+def tasks(name: str, cell: str, seed: int) -> Row:
+    """A training at the chosen rate, and the shares of answers right at the trained length and at ten times it."""
+    lr = best_rate(_fixed("tasks rates"), name, cell)
+    m, row = trained(name, cell, lr, seed)
+    draw = TASKS[name][0]
+    return (
+        {"lr": lr}
+        | row
+        | {
+            "right": right(m, lambda rng, count: draw(rng, count, T)),
+            "longer": right(m, lambda rng, count: draw(rng, count, LONGER), 64),
+        }
+    )
+
+
+def _fixed(part: str) -> list[Any]:
+    return json.loads((FOLDER / "without_loop.json").read_text("utf8"))[part]
+
+
+def text_network(rng: np.random.Generator, cell: str) -> Bundle:
+    """The language model of chapter 16 with another layer, of about as many parameters; with layers, residual ones."""
+    name, _, count = cell.partition(", ")
+    number = {"": 1, "two layers": 2, "three layers": 3}[count]
+
+    def init(rng: np.random.Generator, D: int, H: int, dtype: Any = np.float32) -> Params:
+        if name == "GRU":
+            return gru_init(rng, D, H, dtype=dtype)
+        stacked = [mingru_init(rng, D if k == 0 else H, H, dtype=dtype) for k in range(number)]
+        return stacked[0] if number == 1 else stack(*stacked, residual=True)
+
+    return lm_init(rng, english().V, 32, TEXT_UNITS[cell], init=init, dtype=np.float32)
+
+
+def language(cell: str, lr: float, seed: int) -> Row:
+    """Chapter 16's protocol of eight epochs: bits per character of validation along the way, and on test."""
+    m = text_network(np.random.default_rng(seed), cell)
+    training, validation, test = tokens()
+    history = fit_text(m, training, lr=lr, evaluate=lambda p: {"bits": lm_bits(p, validation)})
+    curve = history.curve("bits")[1]
+    return {"curve": curve, "validation": curve[-1], "test": lm_bits(m, test), "parameters": m.size}
+
+
+def language_tuned(cell: str, seed: int) -> Row:
+    """`language` at the rate with the best validation on another seed."""
+    rows = [row for row in _fixed("language rates") if row[0] == cell]
+    lr = min(rows, key=lambda row: row[-1]["validation"])[1]
+    return {"lr": lr} | language(cell, lr, seed)
+
+
+SETTINGS = tuple((name, cell) for name in TASKS for cell in CELLS)
+Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
+TUNING: dict[str, Part] = {
+    "tasks rates": (rates, each_rate(*SETTINGS), TUNING_SEEDS),
+    "language rates": (language, tuple((cell, lr) for cell in TEXT_UNITS for lr in TEXT_RATES), range(100, 101)),
+}
+PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
+    "tasks": (tasks, SETTINGS, SEEDS),
+    "language": (language_tuned, tuple((cell,) for cell in TEXT_UNITS), TEXT_SEEDS if fixed_kernels() else range(1)),
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
+    make_parts(STORED, PARTS, arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
