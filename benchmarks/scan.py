@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,36 +41,35 @@ def best(runs: Sequence[Callable[[], Any]], seconds: float = 2.0) -> list[float]
     return [float(f"{t:.3g}") for t in found]
 
 
-def scans() -> Iterator[list[Any]]:
-    """Rows of T, N and the times of the three methods, without the products before them."""
-    for T, N in SIZES:
-        rng = np.random.default_rng(0)
-        z, w = rng.random((T, N, H)).astype(np.float32), rng.normal(size=(T, N, H)).astype(np.float32)
-        runs = [lambda method=method, z=z, w=w: scan(z, w, method=method) for method in METHODS]
-        yield [T, N, dict(zip(METHODS, best(runs), strict=True))]
+def scan_times(T: int, N: int) -> dict[str, float]:
+    """Times of the three methods, without the product before them."""
+    rng = np.random.default_rng(0)
+    z, w = rng.random((T, N, H)).astype(np.float32), rng.normal(size=(T, N, H)).astype(np.float32)
+    return dict(zip(METHODS, best([partial(scan, z, w, method=method) for method in METHODS]), strict=True))
 
 
-def layers() -> Iterator[list[Any]]:
-    """Rows of T, N and the times forward and backward: a GRU, a minGRU, and the product that is left in the minGRU."""
-    for T, N in SIZES:
-        rng = np.random.default_rng(0)
-        xs = rng.normal(size=(T, N, D)).astype(np.float32)
-        dhs = rng.normal(size=(T, N, H)).astype(np.float32)
-        p, q = gru_init(rng, D, H, dtype=np.float32), mingru_init(rng, D, H, dtype=np.float32)
-        tapes = gru_forward(xs, None, p)[2], mingru_forward(xs, None, q)[2]
-        runs = {
-            "GRU": (lambda: gru_forward(xs, None, p), lambda: gru_backward(dhs, None, tapes[0], p)),
-            "minGRU": (lambda: mingru_forward(xs, None, q), lambda: mingru_backward(dhs, None, tapes[1], q)),
-            "x W": (lambda: xs.reshape(T * N, D) @ q.W,),
-        }
-        times = iter(best([run for pair in runs.values() for run in pair]))
-        yield [T, N, {name: [next(times) for _ in pair] for name, pair in runs.items()}]
+def layer_times(T: int, N: int) -> dict[str, list[float]]:
+    """Times forward and backward of a GRU and a minGRU, and of the product that is left in the minGRU."""
+    rng = np.random.default_rng(0)
+    xs, dhs = rng.normal(size=(T, N, D)).astype(np.float32), rng.normal(size=(T, N, H)).astype(np.float32)
+    p, q = gru_init(rng, D, H, dtype=np.float32), mingru_init(rng, D, H, dtype=np.float32)
+    tapes = gru_forward(xs, None, p)[2], mingru_forward(xs, None, q)[2]
+    runs = {
+        "GRU": (lambda: gru_forward(xs, None, p), lambda: gru_backward(dhs, None, tapes[0], p)),
+        "minGRU": (lambda: mingru_forward(xs, None, q), lambda: mingru_backward(dhs, None, tapes[1], q)),
+        "x W": (lambda: xs.reshape(T * N, D) @ q.W,),
+    }
+    times = iter(best([run for pair in runs.values() for run in pair]))
+    return {name: [next(times) for _ in pair] for name, pair in runs.items()}
+
+
+PARTS = {"scans": scan_times, "layers": layer_times}
 
 
 def main() -> None:
     """Time everything, print it and store it."""
     with threadpool_limits(1):
-        found = {"scans": list(scans()), "layers": list(layers())}
+        found = {part: [[T, N, run(T, N)] for T, N in SIZES] for part, run in PARTS.items()}
     for part, rows in found.items():
         print(part, *rows, sep="\n")
     lines = (f'"{part}": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]" for part, rows in found.items())

@@ -12,7 +12,8 @@ __all__ = [
     "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half", "drop_jensen", "drop_lstm", "fade_border",
     "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long", "gate_quiet",
     "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha",
-    "other_pile", "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
+    "other_pile", "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_msb", "sub_steep",
+    "sum_number", "sum_shortest",
 ]  # fmt: skip
 
 
@@ -485,7 +486,7 @@ def scan_half() -> Answers:
 
 @values
 def scan_parity() -> Answers:
-    """Check for how many steps of a row of ones a minGRU with 8 units and z in (0, 1) can say the parity, chapter 21."""
+    """Check for how many steps of ones a minGRU with 8 units and z in (0, 1) can say the parity, chapter 21."""
     yield Values({"steps": 9}, exact=("steps",))
     yield "steps", 8, "8 sign changes lie between 9 steps."
     yield "steps", 10, "10 steps would need 9 sign changes; 8 units give at most 8."
