@@ -1,0 +1,267 @@
+"""Training runs of chapter 18, stored in attention.json. To rerun them:
+
+``python tools/environment.py python -m experiments.attention [PART …] [--missing]``
+
+With ``KERNELS=own`` they go to attention_own.json. ``model`` makes the bidirectional model that the page draws,
+attention_both_ways.npz. Every run has its own seed. float32. The rates were chosen on another split of the days,
+`split_days(seed=0)`, by the parts that end in "rates".
+
+A net is "fed" (chapter 17: the encoder's last output is part of every decoder input), "attention", or "both ways"
+(attention, the encoder bidirectional with half the units each way, the decoder started from zeros). No source is
+reversed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from experiments._store import decimals, file_for_kernels, make_parts
+from gru_lib import Adam, train
+from gru_lib.io import save
+from gru_lib.layers import Seq2SeqParams
+from gru_lib.models.translator import alignment, exact_match, translate, translator_init, translator_loss
+from gru_lib.optim import linear_decay
+from gru_lib.results import FOLDER
+from gru_lib.tasks.dates import (
+    ISO,
+    LISTED_ISO,
+    LISTED_WRITTEN,
+    WRITTEN,
+    Alphabet,
+    Batch,
+    Dates,
+    encode,
+    listed,
+    pair_count,
+    pairs,
+    split_days,
+    surrounded,
+)
+
+STORED = file_for_kernels("attention")
+E, N, SHOWN = 16, 64, 2000
+KINDS: dict[str, dict[str, bool]] = {
+    "fed": {},
+    "attention": {"feed": False, "attend": True},
+    "both ways": {"feed": False, "attend": True, "both_ways": True},
+}
+# About as many parameters: 4,373, 4,325 and 4,557; and 14,253 and 13,741.
+TINY = {"fed": 13, "attention": 14, "both ways": 16}
+UNITS = {"fed": 32, "attention": 36}
+RATES = (0.01, 0.02, 0.04)
+RATE = 0.02
+FILLER, LISTS = 30, 3  # most characters around a date, and most dates in a list, in training
+
+Row = dict[str, Any]
+Draw = Callable[[np.random.Generator, Any], Batch]
+
+
+def fit(
+    kind: str,
+    units: int,
+    draw: Draw,
+    seed: int,
+    *,
+    steps: int,
+    rate: float = RATE,
+    split: int = 1,
+    alphabets: tuple[Alphabet, Alphabet] = (WRITTEN, ISO),
+) -> Seq2SeqParams:
+    """Train one net on the batches that `draw` makes of the training days."""
+    rng = np.random.default_rng(seed)
+    p = translator_init(rng, E, units, source=alphabets[0], target=alphabets[1], **KINDS[kind])
+    days, _ = split_days(seed=split)
+    endless = (draw(rng, days) for _ in iter(int, 1))
+    schedule = linear_decay(rate, steps)
+    train(p, translator_loss, endless, Adam(p, rate), steps=steps, schedule=schedule, clip_norm=1.0, progress=False)
+    return p
+
+
+def drawn(rng: np.random.Generator, days: Any, count: int = N) -> Dates:
+    """Pairs of the days, at random."""
+    return pairs(days, rng.integers(0, pair_count(days), count))
+
+
+def shown(split: int = 1) -> Dates:
+    """The pairs of test days on which all are measured."""
+    return drawn(np.random.default_rng(0), split_days(seed=split)[1], SHOWN)
+
+
+def exact(p: Seq2SeqParams, batch: Batch, target: Alphabet = ISO) -> float:
+    """Share of a batch whose every character is right, decoded greedily."""
+    longest = len(batch.target) + 1
+    found = translate(p, batch, end=target.end, max_steps=longest, rows=250)
+    wanted = [target.text(tokens) for tokens in batch.target.T]
+    return exact_match([target.text(tokens) for tokens in found.tokens], wanted).mean()
+
+
+# -------------------------------------------------------------------------------------------- a small net, few pairs
+
+
+def plain(rng: np.random.Generator, days: Any) -> Batch:
+    """A batch of single dates."""
+    return encode(drawn(rng, days), reverse=False)
+
+
+def rate(kind: str, steps: int, lr: float, seed: int) -> Row:
+    """A small net on the other split, with one of the rates."""
+    p = fit(kind, TINY[kind], plain, seed, steps=steps, rate=lr, split=0)
+    return {"exact": exact(p, encode(shown(0), reverse=False))}
+
+
+def tiny(kind: str, steps: int, seed: int) -> Row:
+    """A small net; with attention also where it looks."""
+    p = fit(kind, TINY[kind], plain, seed, steps=steps)
+    row: Row = {"parameters": p.size, "exact": exact(p, encode(shown(), reverse=False))}
+    return row if kind == "fed" else row | looks(p)
+
+
+def few(kind: str, size: int, seed: int, *, steps: int = 1000, lr: float = RATE, split: int = 1) -> Row:
+    """A net that trains on `size` pairs only."""
+    days = split_days(seed=split)[0]
+    numbers = np.random.default_rng(seed).choice(pair_count(days), size, replace=False)
+
+    def draw(rng: np.random.Generator, days: Any) -> Batch:
+        return encode(pairs(days, numbers[rng.integers(0, size, N)]), reverse=False)
+
+    p = fit(kind, UNITS[kind], draw, seed, steps=steps, rate=lr, split=split)
+    seen = encode(pairs(days, numbers), reverse=False)
+    return {"parameters": p.size, "exact": exact(p, encode(shown(split), reverse=False)), "seen": exact(p, seen)}
+
+
+def few_rate(kind: str, size: int, lr: float, seed: int) -> Row:
+    """The same on the other split, with one of the rates."""
+    return few(kind, size, seed, lr=lr, split=0)
+
+
+# --------------------------------------------------------------------------------------------- longer, and more
+
+
+def filled(lengths: Any) -> Draw:
+    """Batches of dates in a made-up text, from the least to the most characters of it."""
+
+    def draw(rng: np.random.Generator, days: Any) -> Batch:
+        found = drawn(rng, days)
+        return encode(surrounded(rng, found, rng.integers(*lengths, N)), reverse=False)
+
+    return draw
+
+
+def filler(kind: str, steps: int, seed: int) -> Row:
+    """A date in a made-up text of up to 30 characters; tested in longer ones too."""
+    p = fit(kind, UNITS[kind], filled((0, FILLER + 1)), seed, steps=steps)
+    row: Row = {"parameters": p.size}
+    for length in (0, FILLER, 2 * FILLER, 4 * FILLER):
+        found = surrounded(np.random.default_rng(1), shown(), np.full(SHOWN, length))
+        row[str(length)] = exact(p, encode(found, reverse=False))
+    return row
+
+
+def lists(kind: str, steps: int, seed: int) -> Row:
+    """Lists of one to three dates; tested on lists of one to five."""
+
+    def draw(rng: np.random.Generator, days: Any) -> Batch:
+        counts = rng.integers(1, LISTS + 1, N)
+        return listed(drawn(rng, days, counts.sum()), counts)
+
+    p = fit(kind, UNITS[kind], draw, seed, steps=steps, alphabets=(LISTED_WRITTEN, LISTED_ISO))
+    row: Row = {"parameters": p.size}
+    for count in range(1, LISTS + 3):
+        found, rows = shown(), SHOWN // LISTS // 2
+        found = Dates(*(part[: rows * count] for part in found))
+        row[str(count)] = exact(p, listed(found, np.full(rows, count)), LISTED_ISO)
+    return row
+
+
+# ------------------------------------------------------------------------------------------------ where it looks
+
+
+def year_and_day(text: str) -> tuple[int, range]:
+    """Where the year begins in a written date, and the places of the day's digits."""
+    groups = list(re.finditer(r"\d+", text))
+    year = next(g for g in groups if len(g[0]) == 4)
+    rest = [g for g in groups if g is not year]  # the day, or month and day: the day stands away from the year
+    day = rest[-1] if groups[0] is year else rest[0]
+    return year.start(), range(*day.span())
+
+
+def looks(p: Seq2SeqParams) -> Row:
+    """Where a model looks when it writes year and day, and whether what it looks at decides what it writes.
+
+    `offset` counts, for the year's four digits, how far after the digit the largest weight stands: at it, one place
+    after, elsewhere. `day` is how often the largest weight is on the day's digits, `own` the mean weight on the digit
+    of the year that is being written. For the year's third digit, when the largest weight is on the fourth: how often
+    it changes when the third is replaced, and when the fourth is, in `follows`.
+    """
+    found = shown()
+    batch = encode(found, reverse=False)
+    weights = alignment(p, batch)  # (T, N, S)
+    places = [year_and_day(text) for text in found.texts]
+    year, n = np.array([place for place, _ in places]), np.arange(len(places))
+    offset, own = [], []
+    for k in range(4):
+        offset.append(weights[k].argmax(axis=1) - (year + k))
+        own.append(weights[k, n, year + k])
+    steps = np.array(offset)
+    days = [weights[k, m].argmax() in day for k in (8, 9) for m, (_, day) in enumerate(places)]
+    row = {
+        "offset": [float((steps == 0).mean()), float((steps == 1).mean()), float((np.abs(steps - 0.5) > 1).mean())],
+        "own": float(np.mean(own)),
+        "day": float(np.mean(days)),
+    }
+    late = steps[2] == 1
+    row["late"] = float(late.mean())
+    row["follows"] = [follows(p, found, year, late, which) for which in (2, 3)]
+    return row
+
+
+def follows(p: Seq2SeqParams, found: Dates, year: Any, rows: Any, which: int) -> float | None:
+    """How often the third digit of the answer's year changes when digit `which` of the written year is replaced.
+
+    The third digit is replaced within 195x to 199x, the fourth by any other. None if there are no such rows.
+    """
+    texts, before = [], []
+    for text, start in ((found.texts[n], int(year[n])) for n in np.flatnonzero(rows)):
+        old = text[start + which]
+        for new in "56789" if which == 2 else "0123456789":
+            if new != old and text[start] == "1":
+                texts.append(text[: start + which] + new + text[start + which + 1 :])
+                before.append(text[start + 2])
+    if not texts:
+        return None
+    some = np.random.default_rng(0).permutation(len(texts))[:1000]
+    source, lengths = WRITTEN.tokens([texts[n] for n in some])
+    found_ = translate(p, Batch(source, lengths, source, lengths), end=ISO.end, max_steps=12)
+    return float(np.mean([ISO.text(t)[2:3] != before[n] for t, n in zip(found_.tokens, some, strict=True)]))
+
+
+def runs(*settings: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """The settings of a part."""
+    return list(settings)
+
+
+PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
+    "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 4000)) for lr in RATES], range(1)),
+    "few rates": (few_rate, [(kind, 500, lr) for kind in UNITS for lr in RATES], range(1)),
+    "tiny": (tiny, [("attention", 1000), ("both ways", 1000), ("fed", 1000), ("fed", 4000)], range(10)),
+    "few": (few, [(kind, 500) for kind in UNITS], range(10)),
+    "filler": (filler, [(kind, 2000) for kind in UNITS], range(10)),
+    "lists": (lists, [(kind, 3000) for kind in UNITS], range(5)),
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Run the named parts, or all, and store them."""
+    if arguments == ["model"]:
+        save(FOLDER / "attention_both_ways.npz", fit("both ways", TINY["both ways"], plain, 0, steps=1000))
+    else:
+        make_parts(STORED, PARTS, arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
