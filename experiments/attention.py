@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from experiments._store import decimals, file_for_kernels, make_parts
+from experiments._store import file_for_kernels, make_parts
 from gru_lib import Adam, train
 from gru_lib.io import save
 from gru_lib.layers import Seq2SeqParams
@@ -240,18 +240,14 @@ def follows(p: Seq2SeqParams, found: Dates, year: Any, rows: Any, which: int) ->
     return float(np.mean([ISO.text(t)[2:3] != before[n] for t, n in zip(found_.tokens, some, strict=True)]))
 
 
-def runs(*settings: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """The settings of a part."""
-    return list(settings)
-
-
 PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
     "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 4000)) for lr in RATES], range(1)),
     "few rates": (few_rate, [(kind, 500, lr) for kind in UNITS for lr in RATES], range(1)),
-    "tiny": (tiny, [("attention", 1000), ("both ways", 1000), ("fed", 1000), ("fed", 4000)], range(10)),
+    "tiny": (tiny, [("attention", 1000), ("both ways", 1000), ("fed", 4000)], range(10)),
     "few": (few, [(kind, 500) for kind in UNITS], range(10)),
-    "filler": (filler, [(kind, 2000) for kind in UNITS], range(10)),
-    "lists": (lists, [(kind, 3000) for kind in UNITS], range(5)),
+    "filler": (filler, [(kind, 2000) for kind in UNITS], range(5)),
+    "lists": (lists, [("attention", 2500)], range(5)),
+    "lists fed": (lists, [("fed", 2500)], range(3)),
 }
 
 

@@ -187,7 +187,7 @@ def surrounded(rng: np.random.Generator, found: Dates, lengths: ArrayLike) -> Da
 
 
 def listed(found: Dates, counts: ArrayLike) -> Batch:
-    """Return the dates as lists, `counts` of them in each, as tokens: 7 mars 2026; May 1, 1999 -> 2026-03-07;1999-05-01.
+    """Return the dates as lists, `counts` of them in each, as tokens: 7 mars 2026; May 1 … -> 2026-03-07;1999-05-01.
 
     The alphabets are `LISTED_WRITTEN` and `LISTED_ISO`.
     """
