@@ -241,13 +241,16 @@ def follows(p: Seq2SeqParams, found: Dates, year: Any, rows: Any, which: int) ->
 
 
 PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
-    "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 4000)) for lr in RATES], range(1)),
+    "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 2000)) for lr in RATES], range(1)),
     "few rates": (few_rate, [(kind, 500, lr) for kind in UNITS for lr in RATES], range(1)),
-    "tiny": (tiny, [("attention", 1000), ("both ways", 1000), ("fed", 4000)], range(10)),
-    "few": (few, [(kind, 500) for kind in UNITS], range(10)),
-    "filler": (filler, [(kind, 2000) for kind in UNITS], range(5)),
-    "lists": (lists, [("attention", 2500)], range(5)),
-    "lists fed": (lists, [("fed", 2500)], range(3)),
+    "tiny": (tiny, [("attention", 1000)], range(10)),
+    "tiny both ways": (tiny, [("both ways", 1000)], range(5)),
+    "tiny fed": (tiny, [("fed", 2000)], range(5)),
+    "few": (few, [(kind, 500) for kind in UNITS], range(5)),
+    "filler": (filler, [("attention", 1500)], range(5)),
+    "filler fed": (filler, [("fed", 1500)], range(5)),
+    "lists": (lists, [("attention", 2000)], range(5)),
+    "lists fed": (lists, [("fed", 2000)], range(3)),
 }
 
 
