@@ -92,12 +92,15 @@ def shown(split: int = 1) -> Dates:
     return drawn(np.random.default_rng(0), split_days(seed=split)[1], SHOWN)
 
 
+def answers(p: Seq2SeqParams, batch: Batch, target: Alphabet = ISO) -> tuple[list[str], list[str]]:
+    """What a model says to a batch, decoded greedily, and what it should say."""
+    found = translate(p, batch, end=target.end, max_steps=len(batch.target) + 1, rows=250)
+    return [target.text(tokens) for tokens in found.tokens], [target.text(tokens) for tokens in batch.target.T]
+
+
 def exact(p: Seq2SeqParams, batch: Batch, target: Alphabet = ISO) -> float:
-    """Share of a batch whose every character is right, decoded greedily."""
-    longest = len(batch.target) + 1
-    found = translate(p, batch, end=target.end, max_steps=longest, rows=250)
-    wanted = [target.text(tokens) for tokens in batch.target.T]
-    return exact_match([target.text(tokens) for tokens in found.tokens], wanted).mean()
+    """Share of a batch whose every character is right."""
+    return exact_match(*answers(p, batch, target)).mean()
 
 
 # -------------------------------------------------------------------------------------------- a small net, few pairs
@@ -174,7 +177,13 @@ def lists(kind: str, steps: int, seed: int) -> Row:
     for count in range(1, LISTS + 3):
         found, rows = shown(), SHOWN // LISTS // 2
         found = Dates(*(part[: rows * count] for part in found))
-        row[str(count)] = exact(p, listed(found, np.full(rows, count)), LISTED_ISO)
+        said, wanted = answers(p, listed(found, np.full(rows, count)), LISTED_ISO)
+        row[str(count)] = exact_match(said, wanted).mean()
+        if count > LISTS:  # what it writes then: how many dates, and whether the first are right
+            first = 11 * LISTS - 1
+            dates = [text.count(";") + 1 for text in said]
+            right = exact_match([text[:first] for text in said], [text[:first] for text in wanted])
+            row[f"{count} begins"], row[f"{count} dates"] = right.mean(), np.bincount(dates, minlength=7)[1:7].tolist()
     return row
 
 
