@@ -190,71 +190,47 @@ def lists(kind: str, steps: int, seed: int) -> Row:
 # ------------------------------------------------------------------------------------------------ where it looks
 
 
-def year_and_day(text: str) -> tuple[int, range]:
-    """Where the year begins in a written date, and the places of the day's digits."""
+def fields(text: str) -> tuple[int, range, range | None]:
+    """Where the year begins in a written date, and the places of the day's digits and of the month's before 月."""
     groups = list(re.finditer(r"\d+", text))
     year = next(g for g in groups if len(g[0]) == 4)
     rest = [g for g in groups if g is not year]  # the day, or month and day: the day stands away from the year
     day = rest[-1] if groups[0] is year else rest[0]
-    return year.start(), range(*day.span())
+    month = re.search(r"\d+(?=月)", text)
+    return year.start(), range(*day.span()), range(*month.span()) if month else None
 
 
 def looks(p: Seq2SeqParams) -> Row:
-    """Where a model looks when it writes year and day, and whether what it looks at decides what it writes.
+    """Where a model's largest weight is while it writes a character of the answer: shares of the dates.
 
-    `offset` counts, for the year's four digits, how far after the digit the largest weight stands: at it, one place
-    after, elsewhere. `day` is how often the largest weight is on the day's digits, `own` the mean weight on the digit
-    of the year that is being written. For the year's third digit, when the largest weight is on the fourth: how often
-    it changes when the third is replaced, and when the fourth is, in `follows`.
+    For the year's first digit on [that digit, the place after it]; for the month's last, in dates with 月, on [the
+    month's digits, 月]; for the day's last on [the day's digits, the place after]. `weight` is the mean weight on the
+    right digits, in the same order.
     """
     found = shown()
-    batch = encode(found, reverse=False)
-    weights = alignment(p, batch)  # (T, N, S)
-    places = [year_and_day(text) for text in found.texts]
-    year, n = np.array([place for place, _ in places]), np.arange(len(places))
-    offset, own = [], []
-    for k in range(4):
-        offset.append(weights[k].argmax(axis=1) - (year + k))
-        own.append(weights[k, n, year + k])
-    steps = np.array(offset)
-    days = [weights[k, m].argmax() in day for k in (8, 9) for m, (_, day) in enumerate(places)]
-    row = {
-        "offset": [float((steps == 0).mean()), float((steps == 1).mean()), float((np.abs(steps - 0.5) > 1).mean())],
-        "own": float(np.mean(own)),
-        "day": float(np.mean(days)),
+    weights = alignment(p, encode(found, reverse=False))  # (T, N, S)
+    places = [fields(text) for text in found.texts]
+    row: Row = {"weight": []}
+    own = {
+        "year": (0, [range(year, year + 1) for year, _, _ in places]),
+        "month": (6, [month for _, _, month in places]),
+        "day": (9, [day for _, day, _ in places]),
     }
-    late = steps[2] == 1
-    row["late"] = float(late.mean())
-    row["follows"] = [follows(p, found, year, late, which) for which in (2, 3)]
+    for name, (k, ranges) in own.items():
+        real = [(n, digits) for n, digits in enumerate(ranges) if digits is not None]
+        top = [(int(weights[k, n].argmax()), digits) for n, digits in real]
+        row[name] = [float(np.mean([j in digits for j, digits in top])),
+                     float(np.mean([j == digits.stop for j, digits in top]))]  # fmt: skip
+        row["weight"].append(float(np.mean([weights[k, n, digits].sum() for n, digits in real])))
     return row
 
 
-def follows(p: Seq2SeqParams, found: Dates, year: Any, rows: Any, which: int) -> float | None:
-    """How often the third digit of the answer's year changes when digit `which` of the written year is replaced.
-
-    The third digit is replaced within 195x to 199x, the fourth by any other. None if there are no such rows.
-    """
-    texts, before = [], []
-    for text, start in ((found.texts[n], int(year[n])) for n in np.flatnonzero(rows)):
-        old = text[start + which]
-        for new in "56789" if which == 2 else "0123456789":
-            if new != old and text[start] == "1":
-                texts.append(text[: start + which] + new + text[start + which + 1 :])
-                before.append(text[start + 2])
-    if not texts:
-        return None
-    some = np.random.default_rng(0).permutation(len(texts))[:1000]
-    source, lengths = WRITTEN.tokens([texts[n] for n in some])
-    found_ = translate(p, Batch(source, lengths, source, lengths), end=ISO.end, max_steps=12)
-    return float(np.mean([ISO.text(t)[2:3] != before[n] for t, n in zip(found_.tokens, some, strict=True)]))
-
-
 PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
-    "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 2000)) for lr in RATES], range(1)),
+    "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 4000)) for lr in RATES], range(1)),
     "few rates": (few_rate, [(kind, 500, lr) for kind in UNITS for lr in RATES], range(1)),
     "tiny": (tiny, [("attention", 1000)], range(10)),
     "tiny both ways": (tiny, [("both ways", 1000)], range(5)),
-    "tiny fed": (tiny, [("fed", 2000)], range(5)),
+    "tiny fed": (tiny, [("fed", 1000), ("fed", 4000)], range(5)),
     "few": (few, [(kind, 500) for kind in UNITS], range(5)),
     "filler": (filler, [("attention", 1500)], range(5)),
     "filler fed": (filler, [("fed", 1500)], range(5)),
