@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
-from helpers import close, results, rng
+from helpers import close, results, rng, said
 
 from experiments import attention
 from gru_lib.io import load
 from gru_lib.layers import attention_forward
 from gru_lib.models.translator import translator_init
-from gru_lib.results import path
+from gru_lib.results import path, wilson
 from gru_lib.tasks.dates import LISTED_ISO, LISTED_WRITTEN, encode, pairs, split_days
+
+PAGE = "18-attention"
 
 
 def shares(part, *what, key="exact"):
@@ -105,6 +107,7 @@ def test_pytorch_divides_the_scores_unless_told_otherwise_and_its_masks_mean_opp
     close(out.numpy(), np.concatenate(both, axis=2))
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras 3.15, on PyTorch
 def test_keras_computes_ours_from_query_and_value():
     keras = pytest.importorskip("keras", reason="keras is not installed")
     s, h, lengths, real = asked()
@@ -117,3 +120,20 @@ def test_keras_computes_ours_from_query_and_value():
     out = keras.ops.convert_to_numpy(layer([q, other, k], mask=[None, keras.ops.convert_to_tensor(real)]))
     weights = attention_forward(s, h, lengths)[1].weights
     close(np.moveaxis(out, 0, 1), np.einsum("tns,nsk->tnk", weights, other), atol=1e-5)
+
+
+# ------------------------------------------------------------------------------------------------- what the page says
+
+
+def test_a_small_net_learns_on_both_sets_of_kernels():
+    assert len(shares("tiny", "attention")) == 10 and shares("tiny", "attention").min() > 0.95
+    assert shares("tiny both ways", "both ways").min() > 0.95
+
+
+def test_eight_of_ten_nets_that_read_one_way_write_the_month_looking_a_place_late():
+    late = shares("tiny", "attention", key="month")[:, 1]
+    assert (late > 0.75).sum() == 8 and said(PAGE, "In eight of ten nets that read from left to right")
+    low, high = wilson(8, 10)
+    assert said(PAGE, f"an interval from {100 * low:.0f} to {100 * high:.0f} %")
+    for field in ("year", "month", "day"):
+        assert shares("tiny both ways", "both ways", key=field)[:, 0].min() > 0.85
