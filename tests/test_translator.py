@@ -1,4 +1,4 @@
-"""The translator of chapters 17 and 18, untrained: what holds for any weights."""
+"""The translator of chapters 17 and 19, untrained: what holds for any weights."""
 
 import numpy as np
 import pytest
