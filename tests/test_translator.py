@@ -31,7 +31,8 @@ links = pytest.mark.parametrize("link", [{}, {"feed": False}, LOOKS, LOOKS | {"b
 
 @links
 def test_gradient_matches_complex_step(link):
-    batch = encode(FOUND)
+    batch = encode(pairs(split_days(3)[1], np.array([0, 20, 40])))
+    assert len(set(batch.source_lengths)) == 3
     check_loss(lambda p: translator_loss(p, batch), model(**link))
 
 
