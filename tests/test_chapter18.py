@@ -8,6 +8,7 @@ from experiments import attention
 from gru_lib.io import load
 from gru_lib.layers import attention_forward
 from gru_lib.models.translator import translator_init
+from gru_lib.results import load as load_stored
 from gru_lib.results import path, wilson
 from gru_lib.tasks.dates import LISTED_ISO, LISTED_WRITTEN, encode, pairs, split_days
 
@@ -18,12 +19,13 @@ def shares(part, *what, key="exact"):
     return np.array([row[key] for row in results(attention, part, *what)])
 
 
-def test_a_training_made_anew_ends_where_the_stored_one_ended():
+def test_a_shortened_training_made_anew_reads_dates_and_looks_where_the_stored_one_looks():
+    """The page's own training is the stored one of seed 0, at its full length."""
     (stored,) = results(attention, "tiny", "attention", 1000, 0)
-    again = attention.tiny("attention", 1000, 0)
+    again = attention.tiny("attention", 300, 0)
     assert again["parameters"] == stored["parameters"] == 4325
-    assert again["exact"] == pytest.approx(stored["exact"], abs=0.05)
-    assert again.keys() == stored.keys()
+    assert 0.5 < again["exact"] < stored["exact"]
+    assert again["year"][1] > 0.9 < stored["year"][1] and again["month"][1] > 0.8 < stored["month"][1]
 
 
 @pytest.mark.parametrize("part", ["tiny", "filler", "lists", "few"])
@@ -125,9 +127,21 @@ def test_keras_computes_ours_from_query_and_value():
 # ------------------------------------------------------------------------------------------------- what the page says
 
 
+def best_rates():
+    """The best run of each kind among those that chose the learning rate."""
+    stored = load_stored("attention")["tiny rates"]
+    for kind in ("attention", "fed"):
+        best = max((row for row in stored if row[0] == kind), key=lambda row: row[-1]["exact"])
+        yield best[:3], best[-1]["exact"]
+
+
 def test_a_small_net_learns_on_both_sets_of_kernels():
     assert len(shares("tiny", "attention")) == 10 and shares("tiny", "attention").min() > 0.95
     assert shares("tiny both ways", "both ways").min() > 0.95
+    fed = shares("tiny fed", "fed")
+    assert fed.min() < 0.1 and fed.max() < 0.95
+    rates = {(kind, steps): lr for (kind, steps, lr), _ in best_rates()}
+    assert rates == {("attention", 1000): attention.RATE, ("fed", 4000): 2 * attention.RATE}
 
 
 def test_eight_of_ten_nets_that_read_one_way_write_the_month_looking_a_place_late():
@@ -137,3 +151,22 @@ def test_eight_of_ten_nets_that_read_one_way_write_the_month_looking_a_place_lat
     assert said(PAGE, f"an interval from {100 * low:.0f} to {100 * high:.0f} %")
     for field in ("year", "month", "day"):
         assert shares("tiny both ways", "both ways", key=field)[:, 0].min() > 0.85
+
+
+def test_lists_longer_than_in_training_are_all_wrong_and_written_as_three():
+    for count in "123":
+        assert shares("lists", "attention", key=count).min() > 0.99
+    for count in "45":
+        assert shares("lists", "attention", key=count).max() == 0
+    assert all(row["4 dates"] == [0, 0, 333, 0, 0, 0] for row in results(attention, "lists"))
+    begins = 100 * shares("lists", "attention", key="4 begins")
+    assert said(PAGE, f"only in {begins.min():.0f} to {begins.max():.0f} lists of a hundred are they the first three")
+
+
+def test_few_pairs_are_known_by_heart_by_both_and_generalised_by_one():
+    assert shares("few", "attention", key="seen").min() == shares("few", "fed", key="seen").min() == 1
+    assert shares("few", "attention").min() > 0.7 and shares("few", "fed").max() < 0.15
+
+
+def test_filler_four_times_as_long_as_in_training_does_no_harm():
+    assert shares("filler", "attention", key="120").min() > 0.98
