@@ -229,7 +229,7 @@ PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
     "filler": (filler, [("attention", 1000)], range(10)),
     "filler fed": (filler, [("fed", 3000)], range(3)),
     "lists": (lists, [("attention", 2000)], range(5)),
-    "lists fed": (lists, [("fed", 2000)], range(3)),
+    "lists fed": (lists, [("fed", 6000)], range(3)),
 }
 
 

@@ -168,5 +168,7 @@ def test_few_pairs_are_known_by_heart_by_both_and_generalised_by_one():
     assert shares("few", "attention").min() > 0.7 and shares("few", "fed").max() < 0.15
 
 
-def test_filler_four_times_as_long_as_in_training_does_no_harm():
+def test_filler_four_times_as_long_as_in_training_does_no_harm_and_to_a_fed_net_little():
     assert shares("filler", "attention", key="120").min() > 0.98
+    fed = {key: shares("filler fed", "fed", key=key) for key in ("30", "120")}
+    assert fed["30"].min() > 0.99 and 0.95 < fed["120"].min() < fed["120"].max() < 0.995
