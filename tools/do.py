@@ -199,6 +199,12 @@ def install() -> None:
     if pip.returncode:
         sys.exit(pip.returncode)
     run("python", "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", ".")
+    from_npm()
+    stamp.write_text(wanted, "utf8")
+
+
+def from_npm() -> None:
+    """Bring what package-lock.json names into the environment."""
     for name in NPM:
         shutil.copyfile(ROOT / name, VENV / name)
     if npm("ci", "--ignore-scripts", cwd=VENV):
@@ -206,7 +212,6 @@ def install() -> None:
             "Temml, which sets the book's formulas, did not come from the npm registry: npm says why above."
             " All else is installed; the next command asks for it again."
         )
-    stamp.write_text(wanted, "utf8")
 
 
 def npm(*args: str, cwd: Path) -> int:
