@@ -66,6 +66,11 @@ def test_macro_gives_its_letter_a_class_and_leaves_the_tex_plain() -> None:
     assert [a.text for a in math.iter("annotation")] == [r"{h_t} = {\delta_{w^{\text{prev}}}}"]
 
 
+def test_superscript_of_a_coloured_letter_stands_above_its_subscript() -> None:
+    power = drawn(r"\gh[_{t-1}]^\top")
+    assert (power.tag, power.get("class"), power[0].text, power[2].text) == ("msubsup", "gru-h", "h", "⊤")
+
+
 def test_sign_in_a_subscript_has_no_space_and_in_the_line_its_own() -> None:
     (inside,) = drawn("h_{t-1}").iter("mo")
     (outside,) = drawn("t-1").iter("mo")
@@ -91,7 +96,8 @@ def test_line_that_begins_with_a_sign_goes_on() -> None:
 def test_other_pieces_are_what_they_say() -> None:
     assert tokens(r"\texttt{dh_prev}") == [("mtext", "𝚍𝚑_𝚙𝚛𝚎𝚟")]
     assert tokens(r"\underbrace{x}_{\text{kept}}") == [("mi", "x"), ("mo", "⏟"), ("mtext", "kept")]
-    assert [dots.get("rspace") for dots in drawn(r"1, \dots, L").iter("mo") if dots.text == "…"] == ["0.1667em"]
+    for tex, space in ((r"1, \dots, L", "0"), (r"c_1 \dots c_L", "0.1667em")):
+        assert [dots.get("lspace") for dots in drawn(tex).iter("mo") if dots.text == "…"] == [space]
     assert "".join(drawn(r"x \tag{2}", display=True).itertext()) == "x(2)"
 
 

@@ -43,7 +43,6 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 """
 SCRIPTED = {"msub", "msup", "msubsup", "munder", "mover", "munderover"}
 LARGE = {"∑", "∏", "∫"}
-DOTS = {"…": "0.1667em", "⋯": "0"}
 # Temml puts a space after a function's name, also before a sign and at the end, as before the comma in "\\tanh, x".
 SPACE_AFTER_NAME = re.compile(
     "(?<=<mo>\u2061</mo>)<mspace[^>]*></mspace>(?=(</m[a-z]+>)*<(mo(?![^>]*>[∑∏∫])|mtd|mtr|annotation)\\b)"
@@ -95,6 +94,7 @@ def from_tex(tex: str, display: bool) -> str:
     if error:
         raise ValueError(error.replace("\u0332", ""))  # an underline of what it names, in combining characters
     math = ElementTree.fromstring(SPACE_AFTER_NAME.sub("", mathml))
+    stack(math)
     space(math)
     for annotation in math.iter("annotation"):
         annotation.set("aria-hidden", "true")  # the style shows it to who copies the formula
@@ -102,11 +102,25 @@ def from_tex(tex: str, display: bool) -> str:
     return ElementTree.tostring(math, "unicode", short_empty_elements=False)
 
 
+def stack(math: ElementTree.Element) -> None:
+    r"""Set the superscript of a coloured letter above its subscript: ``\gx[_t]^\top`` is x_t^\top."""
+    for raised in math.iter("msup"):
+        base, script = raised
+        if base.tag == "msub" and base.get("class", "").startswith("gru-"):
+            raised.tag = "msubsup"
+            raised.attrib |= base.attrib
+            raised[:] = [*base, script]
+
+
 def space(math: ElementTree.Element) -> None:
     """Space signs as TeX does: dots as the signs beside them; in subscripts and superscripts closely, as in t−1; widely
     where a line of an equation begins with one."""
-    for dots in (sign for sign in math.iter("mo") if sign.text in DOTS):
-        dots.attrib.update(lspace="0", rspace=DOTS[dots.text])
+    for row in math.iter():
+        for before, sign in zip([row, *row], row, strict=False):
+            if sign.text == "…":
+                sign.attrib.update(lspace="0" if before.text == "," else "0.1667em", rspace="0.1667em")
+            elif sign.text == "⋯":
+                sign.attrib.update(lspace="0", rspace="0")
     for scripted in (element for element in math.iter() if element.tag in SCRIPTED):
         for sign in (sign for script in scripted[1:] for sign in script.iter("mo")):
             if sign.text not in LARGE:
