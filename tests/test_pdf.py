@@ -105,7 +105,7 @@ WRAPPED = """() => [
 }).map(([e]) => e.textContent.slice(0, 80))"""
 
 
-@pytest.mark.parametrize("page", ["05-gru-backward", "11-making-it-fast"])
+@pytest.mark.parametrize("page", ["05-gru-backward", "08-three-stories", "11-making-it-fast"])
 def test_columns_of_numbers_keep_their_lines(browser: Browser, built_book: Path, page: str) -> None:
     window = pdf.sheet(browser)
     pdf.lay_out(window, (built_book / "book" / f"{page}.html").as_uri())

@@ -33,6 +33,12 @@ STYLE = """
     .ex-equations { zoom: 0.9 }
 """
 LIGHT = "document.documentElement.dataset.mode = document.documentElement.dataset.theme = 'light'"
+# An output of up to 108 characters a line keeps its columns, in letters as small as it needs: the style sheet's fit 89.
+FIT = """document.querySelectorAll('.cell_output pre').forEach(pre => {
+    const longest = Math.max(...pre.textContent.split('\\n').map(line => line.length));
+    const size = parseFloat(getComputedStyle(pre).fontSize);
+    if (longest > 89 && longest <= 108) pre.style.fontSize = `${size * 89 / longest}px`;
+})"""
 # The browser notes the place of an element if the same page links to it. For links from elsewhere, so do these.
 PLACES = """ids => document.querySelector('article').append(...ids.map(id => {
     const link = document.createElement('a');
@@ -92,6 +98,7 @@ def lay_out(page: Page, address: str) -> None:
     page.evaluate("window.MathJax && MathJax.startup.promise")
     page.evaluate(LIGHT)
     page.add_style_tag(content=STYLE)
+    page.evaluate(FIT)
     page.evaluate("document.fonts.ready.then(() => true)")
 
 
