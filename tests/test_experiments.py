@@ -55,7 +55,7 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
         assert len({seed for *_, seed in wanted}) >= 3 or few, part
 
 
-@pytest.mark.parametrize("name", ["lstm_memory", "three_stories"])
+@pytest.mark.parametrize("name", ["gates", "lstm_memory", "three_stories"])
 def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     fixed, own = (load(results.FOLDER / f"{name}{suffix}.json") for suffix in ("", "_own"))
     for part in fixed.keys() - {"tuning", "gates rates", "stories rates", "slower"}:  # they choose what the others run
