@@ -1,9 +1,9 @@
-"""Training runs of chapters 17 and 18, stored in dates.json. To rerun them:
+"""Training runs of chapters 17 and 19, stored in dates.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.dates [PART …]``
 
 ``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the two models
-of chapter 18, dates_weak.npz and dates_cut.npz. Every run has its own seed, so any of them can be repeated alone.
+of chapter 19, dates_weak.npz and dates_cut.npz. Every run has its own seed, so any of them can be repeated alone.
 float32. The settings were chosen on another split of the days, `split_days(seed=0)`.
 """
 
@@ -69,7 +69,7 @@ SETTINGS: dict[str, Row] = {
 MORE_SEEDS = ("plain", "5,000 pairs", "not fed")  # five seeds each
 PARTS_OF_DATE = (slice(0, 4), slice(5, 7), slice(8, 10))  # year, month, day
 WIDTHS = (1, 2, 3, 5, 10)
-CUT = 0.15  # share of the pairs of chapter 18 whose target is empty
+CUT = 0.15  # share of the pairs of chapter 19 whose target is empty
 CUT_WIDTHS = (1, 2, 4, 8, 16)
 PENALTIES = {"0": (0.0, 0.0), "1": (1.0, 0.0), "GNMT": (0.6, 5.0)}  # alpha and offset
 SAMPLES = 32  # for the translation with the least risk
@@ -159,7 +159,7 @@ def translation(name: str, seed: int) -> Row:
     }
 
 
-# ---------------------------------------------------------------------------------------------------- chapter 18
+# ---------------------------------------------------------------------------------------------------- chapter 19
 
 
 def weak_model(seed: int) -> Seq2SeqParams:
