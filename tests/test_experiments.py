@@ -86,7 +86,8 @@ def test_script_stores_what_its_functions_return(name, tmp_path, monkeypatch):
     monkeypatch.setattr(script, "PARTS", {"one": (run, (("a",), ("ü",)), *seeds), "two": (run, (("c",),), *seeds)})
     script.main(["one", "two"])
     before = load(path)
-    assert before["one"][3] == ["ü", 1, {"right": 0.3333, "name": "ü"}]
+    rounded = 0.333 if name == "gates" else 0.3333  # it stores three digits, the others four decimals
+    assert before["one"][3] == ["ü", 1, {"right": rounded, "name": "ü"}]
     assert [len(before[part]) for part in ("one", "two")] == [2 * count, count]
     script.main(["two"])
     assert load(path) == before
