@@ -23,6 +23,11 @@ def chapter_number(docname: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def is_chapter(docname: str) -> bool:
+    """Whether a page is a chapter, or belongs to one."""
+    return re.match(r"\d+[a-z]?-", docname.rpartition("/")[2]) is not None
+
+
 def renumber(number: tuple[int, ...] | list[int] | None, chapter: int) -> tuple[int, ...]:
     """Replace the first part of a section number by the chapter's number; an empty one stays empty."""
     return (chapter, *number[1:]) if number else ()
