@@ -96,6 +96,7 @@ def test_line_that_begins_with_a_sign_goes_on() -> None:
 def test_other_pieces_are_what_they_say() -> None:
     assert tokens(r"\texttt{dh_prev}") == [("mtext", "𝚍𝚑_𝚙𝚛𝚎𝚟")]
     assert tokens(r"\underbrace{x}_{\text{kept}}") == [("mi", "x"), ("mo", "⏟"), ("mtext", "kept")]
+    assert drawn(r"a \odot b").find("mo").get("largeop") == "false"
     for tex, space in ((r"1, \dots, L", "0"), (r"c_1 \dots c_L", "0.1667em")):
         assert [dots.get("lspace") for dots in drawn(tex).iter("mo") if dots.text == "…"] == [space]
     assert "".join(drawn(r"x \tag{2}", display=True).itertext()) == "x(2)"

@@ -121,6 +121,8 @@ def space(math: ElementTree.Element) -> None:
                 sign.attrib.update(lspace="0" if before.text == "," else "0.1667em", rspace="0.1667em")
             elif sign.text == "⋯":
                 sign.attrib.update(lspace="0", rspace="0")
+            elif sign.text in ("⊙", "⊕"):
+                sign.set("largeop", "false")  # Firefox takes them for operators like ∑
     for scripted in (element for element in math.iter() if element.tag in SCRIPTED):
         for sign in (sign for script in scripted[1:] for sign in script.iter("mo")):
             if sign.text not in LARGE:
