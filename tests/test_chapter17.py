@@ -28,6 +28,17 @@ def test_fed_networks_all_learn_and_two_that_are_not_fed_never_learn_the_day():
         assert year < 0.01 and month < 0.1 and day > 0.9
 
 
+def test_rate_of_the_fed_networks_is_the_best_of_those_tried_on_the_other_split(monkeypatch):
+    for name in ("plain", "not reversed"):
+        tried = {lr: results(dates, "tuning", name, lr, 0)[0] for lr in dates.LEARNING_RATES}
+        assert tried[dates.SETTINGS[name].get("lr", dates.LR)] == max(tried.values())
+    asked, days = [], dates.days
+    monkeypatch.setattr(dates, "days", lambda split=1: asked.append(split) or days(split))
+    monkeypatch.setattr(dates, "STEPS", 5)
+    monkeypatch.setattr(dates, "SHOWN", 20)
+    assert 0 <= dates.tuning("plain", 0.02, 0) < 1 and set(asked) == {0}
+
+
 def test_a_shortened_training_made_anew_reads_the_source_and_gives_the_same_again():
     first, curve = dates.fit(0, steps=500, curve=True)
     assert curve[-1][1] > 0.1 and curve[0][1] < curve[-1][1]  # nobody who does not read gets one in 36,525
