@@ -69,8 +69,8 @@ SETTINGS: dict[str, Row] = {
     "not fed, longer": NOT_FED | {"lr": 0.01, "steps": 12_000},
 }
 RUNS = {  # the seeds of each; longer, those that had not learned the day
-    **dict.fromkeys(("plain", "5,000 pairs", "not fed"), range(5)),
-    "not reversed": range(3),
+    **dict.fromkeys(("plain", "not fed"), range(5)),
+    **dict.fromkeys(("5,000 pairs", "not reversed"), range(3)),
     "not fed, 0.02": range(2),
     "not fed, longer": (1, 4),
 }
