@@ -82,7 +82,7 @@ def compare(name: str) -> Row:
 
 
 def kernels() -> Row:
-    """Test three seeds of every task and cell at the stored rate."""
+    """Test three seeds of every cell at the stored rate, but on text, whose runs are the longest."""
     if fixed_kernels():
         raise SystemExit("the part 'kernels' wants KERNELS=own")
     stored = load(STORED)
@@ -90,7 +90,7 @@ def kernels() -> Row:
         name: {
             cell: [run(name, cell, stored[name][cell]["rate"], seed)["test"] for seed in SEEDS[:3]] for cell in CELLS
         }
-        for name in tasks()
+        for name in ("parity", "digits", "sunspots")
     }
 
 

@@ -68,20 +68,14 @@ def test_runs_of_the_exercise_on_the_start_are_stored_with_their_bias_and_rate()
     assert STORED["start"][str(table["rate"])]["1"] == [run["test"] for run in table["runs"]]
 
 
-def test_other_kernels_give_the_same_conclusions():
-    """Three seeds: who counts, who is beaten by something simple, and means within the intervals."""
+def test_other_kernels_give_the_same_conclusions_with_three_seeds():
     own, simple = STORED["kernels"], STORED["simple"]
-    assert own.keys() == TASKS.keys()
-    for cell in ("GRU", "LSTM"):
-        assert min(own["parity"][cell]) > 99
+    assert all(len(tests) == 3 for by_cell in own.values() for tests in by_cell.values())
     assert max(own["parity"]["tanh"]) < simple["parity"]["ignore the brackets"]["test"]
-    for cell in comparison.CELLS:
-        assert np.mean(own["digits"][cell]) < simple["digits"]["nearest neighbour"]["test"]
-        assert min(own["text"][cell]) > simple["text"]["Kneser–Ney"]["test"] + 0.1
-    for name in TASKS:
-        for cell in comparison.CELLS:
-            low, high = scores(name, cell).min(), scores(name, cell).max()
-            assert low <= np.mean(own[name][cell]) <= high, (name, cell)
+    assert min(own["parity"]["GRU"] + own["parity"]["LSTM"]) > 99
+    for name in ("digits", "sunspots"):
+        for cell, tests in own[name].items():
+            assert scores(name, cell).min() <= np.mean(tests) <= scores(name, cell).max(), (name, cell)
 
 
 def test_a_shortened_comparison_is_stored_like_the_long_one(tmp_path, monkeypatch):
