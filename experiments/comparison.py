@@ -1,4 +1,4 @@
-"""Training runs of chapter 19, `gru_lib.models.comparison`: three cells on four tasks; one task with two budgets.
+"""Training runs of chapter 20, `gru_lib.models.comparison`: three cells on four tasks; one task with two budgets.
 
 Results are stored in ``gru_lib/results/comparison.json``. To rerun all tasks or some:
 

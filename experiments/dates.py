@@ -1,9 +1,9 @@
-"""Training runs of chapters 17 and 18, stored in dates.json. To rerun them:
+"""Training runs of chapters 17 and 19, stored in dates.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.dates [PART …]``
 
 ``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the two models
-of chapter 18, dates_weak.npz and dates_cut.npz. Every run has its own seed, so any of them can be repeated alone.
+of chapter 19, dates_weak.npz and dates_cut.npz. Every run has its own seed, so any of them can be repeated alone.
 float32. The settings were chosen on another split of the days, `split_days(seed=0)`.
 """
 
@@ -78,7 +78,7 @@ TUNED = ("plain", "not reversed", "not fed")
 LEARNING_RATES = (0.005, 0.01, 0.02, 0.04)
 PARTS_OF_DATE = (slice(0, 4), slice(5, 7), slice(8, 10))  # year, month, day
 WIDTHS = (1, 2, 3, 5, 10)
-CUT = 0.15  # share of the pairs of chapter 18 whose target is empty
+CUT = 0.15  # share of the pairs of chapter 19 whose target is empty
 CUT_WIDTHS = (1, 2, 4, 8, 16)
 PENALTIES = {"0": (0.0, 0.0), "1": (1.0, 0.0), "GNMT": (0.6, 5.0)}  # alpha and offset
 SAMPLES = 32  # for the translation with the least risk
@@ -175,7 +175,7 @@ def tuning(name: str, lr: float, seed: int) -> float:
     return curve[-1][1]
 
 
-# ---------------------------------------------------------------------------------------------------- chapter 18
+# ---------------------------------------------------------------------------------------------------- chapter 19
 
 
 def weak_model(seed: int) -> Seq2SeqParams:

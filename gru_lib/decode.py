@@ -190,7 +190,7 @@ def beam_search(
 
     Notes
     -----
-    Chapter 18. The search is that of Lowerre (1976); dividing by the length as in Cho et al. (2014), arXiv:1409.1259;
+    Chapter 19. The search is that of Lowerre (1976); dividing by the length as in Cho et al. (2014), arXiv:1409.1259;
     the offset of 5 as in Wu et al. (2016), arXiv:1609.08144.
     """
     where = "beam_search"
@@ -257,7 +257,7 @@ def exact_search(
 
     Notes
     -----
-    Chapter 18. Stahlberg & Byrne (2019), arXiv:1908.10090.
+    Chapter 19. Stahlberg & Byrne (2019), arXiv:1908.10090.
     """
     where = "exact_search"
     if _check(where, start, end, max_steps).ndim:

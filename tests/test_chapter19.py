@@ -1,121 +1,157 @@
-"""Chapter 19: the stored comparison is complete, keeps to its protocol, and can be made again."""
+"""Chapter 19: what a beam guarantees and what it does not, and where wider is worse."""
 
-import json
-from dataclasses import replace
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from experiments import comparison
+from experiments import dates
 from gru_lib import results
-from gru_lib.models import comparison as models
+from gru_lib.decode import beam_search, exact_search, greedy
+from gru_lib.io import load
+from gru_lib.models.translator import translate_beam, translator_init
+from gru_lib.ops import log_softmax
+from gru_lib.tasks.dates import ISO, WRITTEN, pairs
 
-STORED = results.load("comparison")
-
-
-TASKS = comparison.tasks()
-
-
-def test_stored_results_hold_every_task_and_cell_with_its_seeds_and_the_simple_answers():
-    assert STORED.keys() == {*TASKS, "simple", "start", "kernels"}
-    for name in TASKS:
-        assert tuple(STORED[name]) == comparison.CELLS, name
-        seeds = 5 if name == "text" else 10
-        for row in STORED[name].values():
-            assert [len(runs) for runs in (row["runs"], row["half"], *row["tied"].values())] == [seeds] * (
-                2 + len(row["tied"])
-            )
+STORED = results.load("dates")
 
 
-def test_simple_answers_made_anew_are_as_stored_and_chosen_on_the_validation_set():
-    for name, what, answer, settings in comparison.SIMPLE:
-        stored = STORED["simple"][name][what]
-        assert stored["setting"] in settings
-        assert answer(stored["setting"], "test") == pytest.approx(stored["test"], abs=1e-3)
-        best = max if TASKS[name].better == "higher" else min
-        tried = settings[-2:] if what == "Kneser–Ney" else settings
-        assert stored["validation"] == pytest.approx(best(answer(x, "validation") for x in tried), abs=1e-3)
+def random_tree(seed, V=4, scale=1.5):
+    known = {}
+
+    def step(past, token):
+        past = (*past, int(token))
+        if past not in known:
+            known[past] = log_softmax(scale * np.random.default_rng([seed, *past]).normal(size=V))
+        return known[past], past
+
+    return step
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_every_cell_has_the_same_budget_and_the_rate_that_was_best_in_validation(name):
-    task = TASKS[name]
-    for cell, row in STORED[name].items():
-        assert 0.85 * task.budget < row["parameters"] <= task.budget
-        H = models.units(cell, task)
-        assert models.network(np.random.default_rng(0), cell, task.D, task.K, H).size == row["parameters"]
-        tuned = {float(rate): np.mean(v) for rate, v in row["tuning"].items()}
-        assert tuple(tuned) == comparison.RATES, cell
-        best = (max if task.better == "higher" else min)(tuned.values())
-        assert [row["rate"], *map(float, row["tied"])] == [rate for rate in tuned if tuned[rate] == best]
+@pytest.mark.parametrize("end", [None, 0])
+def test_a_beam_is_never_below_greedy_search_within_two_steps(end):
+    for seed in range(100):
+        step = random_tree(seed)
+        g = greedy(step, (), 1, end=end, max_steps=2).log_prob
+        for width in (1, 2, 3, 5, 16):
+            assert beam_search(step, (), 1, width=width, end=end, max_steps=2)[0].log_prob >= g - 1e-12
 
 
-@pytest.mark.parametrize(("name", "cell"), [("digits", "tanh"), ("digits", "LSTM"), ("sunspots", "GRU")])
-def test_a_training_made_anew_gives_what_is_stored(name, cell):
-    stored = STORED[name][cell]
-    again = comparison.run(name, cell, stored["rate"], 0)
-    assert again.keys() == stored["runs"][0].keys()
-    assert again["test"] == pytest.approx(stored["runs"][0]["test"], abs=0.7)  # rounding differs between machines
+def test_a_beam_that_cuts_nothing_is_never_below_greedy_search():
+    for seed in range(20):
+        step = random_tree(seed, V=3)
+        g = greedy(step, (), 1, end=0, max_steps=5).log_prob
+        assert beam_search(step, (), 1, width=3**5, end=0, max_steps=5)[0].log_prob >= g - 1e-12
 
 
-def test_runs_of_the_exercise_on_the_start_are_stored_with_their_bias_and_rate():
-    for rate, by_bias in STORED["start"].items():
-        assert [len(tests) for tests in by_bias.values()] == [10, 10]
-        for b_z, tests in by_bias.items():
-            _, again = models.fit(comparison.SHORT, "GRU", float(rate), 0, b_z=float(b_z))
-            assert again["test"] == pytest.approx(tests[0], abs=0.7)
-    table = STORED[comparison.SHORT]["GRU"]
-    assert STORED["start"][str(table["rate"])]["1"] == [run["test"] for run in table["runs"]]
+def test_a_beam_is_at_least_greedy_search_if_it_holds_its_beginning():
+    """Part 4 of the theorem: whenever it is below, greedy search's last beginning had been cut."""
+    lost = 0
+    for seed in range(300):
+        step, asked = random_tree(seed, V=5, scale=1.0), set()
+
+        def noting(past, token, step=step, asked=asked):
+            log_probs, after = step(past, token)
+            asked.add(after[1:])  # without the start
+            return log_probs, after
+
+        found = greedy(step, (), 1, end=None, max_steps=6)
+        best = beam_search(noting, (), 1, width=2, end=None, max_steps=6)[0].log_prob
+        if best < found.log_prob - 1e-12:
+            lost += 1
+            assert tuple(found.tokens[:5].tolist()) not in asked
+    assert lost > 0
 
 
-def test_other_kernels_give_the_same_conclusions_with_three_seeds():
-    own, simple = STORED["kernels"], STORED["simple"]
-    assert all(len(tests) == 3 for by_cell in own.values() for tests in by_cell.values())
-    assert max(own["parity"]["tanh"]) < simple["parity"]["ignore the brackets"]["test"]
-    assert min(own["parity"]["GRU"] + own["parity"]["LSTM"]) > 99
-    for name in ("digits", "sunspots"):
-        for cell, tests in own[name].items():
-            assert scores(name, cell).min() <= np.mean(tests) <= scores(name, cell).max(), (name, cell)
+@pytest.mark.parametrize("end", [None, 0])
+def test_exact_search_extends_of_each_length_at_most_one_over_the_probability_of_greedy_search(end):
+    most = []
+    for seed in range(100):
+        step, asked = random_tree(seed), []
+
+        def noting(past, token, step=step, asked=asked):
+            asked.append(len(past))
+            return step(past, token)
+
+        g = greedy(step, (), 1, end=end, max_steps=6)
+        best, calls = exact_search(noting, (), 1, end=end, max_steps=6)
+        assert best.log_prob >= g.log_prob - 1e-12 and calls == len(asked)
+        most.append(max(Counter(asked).values()) * np.exp(g.log_prob))
+    assert max(most) <= 1 + 1e-12 and max(most) > 0.1
 
 
-def test_a_shortened_comparison_is_stored_like_the_long_one(tmp_path, monkeypatch):
-    short = {"digits": replace(comparison.tasks()["digits"], steps=60)}
-    for module in ("experiments", "gru_lib.models"):
-        monkeypatch.setattr(f"{module}.comparison.tasks", lambda: short)
-    monkeypatch.setattr(comparison, "STORED", tmp_path / "out.json")
-    monkeypatch.setattr(comparison, "SEEDS", range(2))
-    monkeypatch.setattr(comparison, "RATES", (0.01, 1e6))  # the second is absurd, and must not be chosen
-    comparison.main(["digits"])
-    row = json.loads((tmp_path / "out.json").read_text("utf8"))["digits"]
-    for cell in comparison.CELLS:
-        assert row[cell].keys() == STORED["digits"][cell].keys() and row[cell]["rate"] == 0.01
-        assert [run["step"] <= 60 for run in row[cell]["runs"]] == [True, True]
+def model(name, **options):
+    p = translator_init(np.random.default_rng(0), dates.E, dates.H, **options)
+    load(results.path(f"dates_{name}"), p)
+    return p.astype(np.float64)
 
 
-def scores(task, cell):
-    return np.array([run["test"] for run in STORED[task][cell]["runs"]])
+def test_empty_translation_is_the_likeliest_of_the_model_with_cut_data_and_a_narrow_beam_misses_it():
+    p = model("cut", source=ISO, target=WRITTEN)
+    days = dates.days()[1][:10]
+    found = {}
+    for width, alpha in ((1, 0.0), (16, 0.0), (16, 1.0)):
+        for iso in pairs(days).iso[::18]:
+            source = ISO.tokens([iso])[0][:, 0]
+            best = translate_beam(p, source, width=width, end=WRITTEN.end, max_steps=36, alpha=alpha)[0]
+            found.setdefault((width, alpha), []).append(len(best.tokens))
+    empty = {how: np.mean(np.array(lengths) == 1) for how, lengths in found.items()}
+    assert empty[1, 0.0] <= 0.2 and empty[16, 0.0] >= 0.8 and empty[16, 1.0] == 0
 
 
-def test_every_gated_net_counts_and_no_tanh_net_is_as_good_as_the_rule_that_ignores_brackets():
-    assert scores("parity", "tanh").max() < STORED["simple"]["parity"]["ignore the brackets"]["test"]
-    assert min(scores("parity", "GRU").min(), scores("parity", "LSTM").min()) > 99
+def test_stored_models_are_the_weak_one_and_the_one_with_cut_data():
+    assert model("weak", feed=False).size == 11_181
+    p = model("cut", source=ISO, target=WRITTEN)
+    log_probs = [
+        translate_beam(p, ISO.tokens([iso])[0][:, 0], width=40, end=WRITTEN.end, max_steps=1)
+        for iso in ("2026-03-07", "1987-12-25")
+    ]
+    for found in log_probs:  # what it gives to the end token at once is the share of empty targets
+        (empty,) = [one.log_prob for one in found if one.ended]
+        assert 0.08 < np.exp(empty) < 0.25
 
 
-def test_something_simple_is_as_good_as_the_nets_on_digits_and_better_on_text():
-    digits, text = STORED["simple"]["digits"], STORED["simple"]["text"]
-    for cell in comparison.CELLS:
-        assert scores("digits", cell).mean() < digits["nearest neighbour"]["test"]
-        assert scores("text", cell).min() > text["Kneser–Ney"]["test"] + 0.1
-    assert digits["softmax regression"]["test"] > scores("digits", "GRU").mean()
+def test_greedy_search_made_anew_on_the_stored_model_does_as_stored():
+    p, test = model("cut", source=ISO, target=WRITTEN), pairs(dates.days()[1][:60])
+    texts = []
+    for iso in test.iso[::18]:
+        source = ISO.tokens([iso])[0][:, 0]
+        texts.append(WRITTEN.text(translate_beam(p, source, width=1, end=WRITTEN.end, max_steps=36)[0].tokens))
+    forms = [set(test.texts[18 * n : 18 * n + 3 * dates.WESTERN]) for n in range(60)]
+    before = next(result for share, seed, result in STORED["cut"] if (share, seed) == (dates.CUT, 0))["0, 1"]
+    right = np.mean([text in some for text, some in zip(texts, forms, strict=True)])
+    assert right == pytest.approx(before["right"], abs=0.02)
+    assert np.mean([text == "" for text in texts]) == pytest.approx(before["empty"], abs=0.02)
 
 
-def test_no_rate_of_the_table_is_at_the_edge_of_the_grid():
-    for name in TASKS:
-        assert all(models.RATES[0] < row["rate"] < models.RATES[-1] for row in STORED[name].values()), name
+def test_wider_is_worse_where_the_data_was_cut_and_not_where_it_was_not():
+    row = {(share, seed): result for share, seed, result in STORED["cut"]}
+    for seed in range(5):
+        cut, whole = row[dates.CUT, seed], row[0.0, seed]
+        assert cut["0, 4"]["empty"] > 0.9 and cut["0, 16"]["right"] < 0.1 < cut["0, 1"]["right"]
+        assert whole["0, 16"]["empty"] == 0 and abs(whole["0, 16"]["right"] - whole["0, 1"]["right"]) < 0.08
+        assert whole["1, 16"]["right"] < whole["1, 1"]["right"] - 0.1
 
 
-def test_twice_the_updates_change_little_but_on_text():
-    """The results of half the updates are in `half`."""
-    for name, least in (("parity", 0.2), ("digits", 1), ("sunspots", 1.5)):
-        for cell, row in STORED[name].items():
-            assert abs(scores(name, cell).mean() - np.mean(row["half"])) < least, (name, cell)
+def test_exact_search_finds_what_the_widest_beam_does_or_better_in_a_few_steps():
+    for _, _, row in STORED["cut"]:
+        assert row["exact"]["log_prob"] >= row["0, 16"]["log_prob"] - 1e-5
+        assert row["exact"]["calls"][0] < 50 and row["exact"]["calls"][1] < 400
+    for _, row in STORED["weak"]:
+        assert row["exact"]["best"] == 500 >= row["10"]["best"] > row["1"]["best"] and row["exact"]["lower"] == 0
+        assert row["calls"][1] < 11 * 10  # the steps of the decoder that a beam of 10 takes
+
+
+def test_least_risk_returns_few_empty_texts_and_is_right_far_more_often_than_one_sample():
+    for share, _, row in STORED["cut"]:
+        assert row["least risk"]["right"] > row["one sample"]["right"] + 0.2
+        assert row["least risk"]["empty"] <= (0.05 if share else 0)
+        assert row["least risk"]["right"] <= row["0, 1"]["right"]
+
+
+def test_penalties_return_fewer_empty_texts_and_only_the_mean_loses_right_answers_as_the_beam_widens():
+    for seed in range(5):
+        (row,) = (result for share, n, result in STORED["cut"] if (share, n) == (dates.CUT, seed))
+        assert row["1, 4"]["empty"] == 0 < row["GNMT, 4"]["empty"] < 0.4 < row["0, 4"]["empty"]
+        assert row["1, 16"]["right"] < row["1, 4"]["right"] - 0.15
+        assert abs(row["GNMT, 16"]["right"] - row["GNMT, 4"]["right"]) < 0.02

@@ -1,4 +1,4 @@
-"""Chapter 19's networks and tasks: what is counted, and what a training may see."""
+"""Chapter 20's networks and tasks: what is counted, and what a training may see."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The beam as a tree (chapter 18): the search of the page is the library's, and each tree shows its point."""
+"""The beam as a tree (chapter 19): the search of the page is the library's, and each tree shows its point."""
 
 import itertools
 

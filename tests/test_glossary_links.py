@@ -24,8 +24,8 @@ def links(page: Path) -> list[tuple[str, str]]:
 
 
 def test_terms_are_those_of_the_glossary_with_the_page_that_explains_them() -> None:
-    text = "```{glossary}\ngate\n  门.\n\nbeam search\n  束.\n  See [chapter 18](18-beam.ipynb).\n\na, b\n  c\n```\n"
-    assert glossary_links.terms(text) == {"beam search": "18-beam", "a, b": ""}
+    text = "```{glossary}\ngate\n  门.\n\nbeam search\n  束.\n  See [chapter 19](19-beam.ipynb).\n\na, b\n  c\n```\n"
+    assert glossary_links.terms(text) == {"beam search": "19-beam", "a, b": ""}
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -43,7 +43,7 @@ def test_link_stands_at_the_first_use_and_never_where_the_term_is_explained(buil
     page = page_checks.parse(built_book / "book" / "04-gru-forward.html")
     first = next(p for p in page.select("article section > p:not(.gru-lede)") if re.search("half-li", p.get_text()))
     assert first.select_one('a[href="glossary.html#term-half-life"]') is not None
-    assert "term-beam-search" not in dict(links(built_book / "book" / "18-beam-search.html"))
+    assert "term-beam-search" not in dict(links(built_book / "book" / "19-beam-search.html"))
     assert all(
         words.lower().rstrip("s") not in glossary_links.EVERYDAY
         for c in CHAPTERS

@@ -71,7 +71,7 @@ CUT = """() => [...document.querySelectorAll('article :is(pre, table, div, figur
     .map(e => `${e.tagName}.${e.className}: ${e.scrollWidth} of ${e.clientWidth}`)"""
 
 
-@pytest.mark.parametrize("page", ["intro", "09-gradient-highway", "10-conventions", "18-beam-search"])
+@pytest.mark.parametrize("page", ["intro", "09-gradient-highway", "10-conventions", "19-beam-search"])
 def test_no_listing_or_formula_is_cut_off(browser: Browser, built_book: Path, page: str) -> None:
     window = pdf.sheet(browser)
     pdf.lay_out(window, (built_book / "book" / f"{page}.html").as_uri())

@@ -429,7 +429,7 @@ def s2s_mean() -> Answers:
 
 @values
 def beam_hand() -> Answers:
-    """Check greedy search's sequence, the beam's for k = 2, and the list of all four, likeliest first, chapter 18."""
+    """Check greedy search's sequence, the beam's for k = 2, and the list of all four, likeliest first, chapter 19."""
     yield Values({"greedy": "aa", "beam": "ba", "ranking": ["ba", "aa", "ab", "bb"]})
     yield "greedy", "ba", "greedy search takes the likeliest first token, a."
     yield "greedy", "ab", "after a, a is the likelier: 0.55."
@@ -444,7 +444,7 @@ def beam_hand() -> Answers:
 
 @values
 def beam_tip() -> Answers:
-    """Check the α from which on the longer sequence wins, chapter 18."""
+    """Check the α from which on the longer sequence wins, chapter 19."""
     short, long = math.log(0.2), math.log(0.45 * 0.55 * 0.7)
     alpha = math.log(long / short) / math.log(3)
     yield Values({"alpha": alpha})
@@ -458,7 +458,7 @@ def beam_tip() -> Answers:
 
 @values
 def cmp_units() -> Answers:
-    """Check how many units an LSTM and a tanh net have for a GRU with 100, for large H, chapter 19."""
+    """Check how many units an LSTM and a tanh net have for a GRU with 100, for large H, chapter 20."""
     yield Values({"lstm": 100 * math.sqrt(3 / 4), "tanh": 100 * math.sqrt(3)})
     yield "lstm", 75, "the parameters grow with the square of the units: √(3/4), not 3/4."
     yield "lstm", 100 * math.sqrt(4 / 3), "the LSTM is the larger cell: it must have fewer units."

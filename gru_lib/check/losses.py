@@ -1,4 +1,4 @@
-"""Exercises on σ and on losses: chapters 3, 7 and 19."""
+"""Exercises on σ and on losses: chapters 3, 7 and 20."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises on models of sequences: language models, chapter 16, the loss of chapter 17, search, chapter 18."""
+"""Exercises on models of sequences: language models, chapter 16, the loss of chapter 17, search, chapter 19."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _tree(table: Mapping[tuple[int, ...], tuple[float, ...]]) -> Callable[[Any, 
 
 @exercise
 def beam_safe() -> Exercise:
-    """Check ``f(step, state, start, width, max_steps) -> log_prob``, never below greedy search's, chapter 18."""
+    """Check ``f(step, state, start, width, max_steps) -> log_prob``, never below greedy search's, chapter 19."""
     args = {"step": _tree(AHEAD), "state": None, "start": 0, "width": 2, "max_steps": 2}
     greedy, best = math.log(0.6 * 0.55), math.log(0.4 * 0.9)
 

@@ -1,4 +1,4 @@
-"""tanh, GRU and LSTM on four tasks under one protocol: the networks, the tasks and one training. Chapter 19.
+"""tanh, GRU and LSTM on four tasks under one protocol: the networks, the tasks and one training. Chapter 20.
 
 Every cell gets the same number of parameters, updates and sequences in a task. The learning rate is chosen from `RATES`
 on the validation set and falls linearly to 0; a training is tested once, at the evaluation with its best validation

@@ -135,7 +135,7 @@ def translate_consensus(
     """Draw `count` translations of one source and return the one that agrees most with all of them, and all of them.
 
     Agreement is `shared_pairs`. Minimum Bayes risk decoding: Kumar & Byrne (2004), with samples as in Eikema & Aziz
-    (2020), arXiv:2005.10283. Chapter 18.
+    (2020), arXiv:2005.10283. Chapter 19.
     """
     state = seq2seq_encode(np.repeat(np.asarray(source)[:, None], count, axis=1), p)
     drawn = sample(seq2seq_step(p), state, np.full(count, p.start), rng, end=target.end, max_steps=max_steps)

@@ -55,7 +55,7 @@ def sunspots() -> Series:
 
     Notes
     -----
-    Chapter 19. statsmodels names the National Geophysical Data Center of the USA as the source; public domain.
+    Chapter 20. statsmodels names the National Geophysical Data Center of the USA as the source; public domain.
     """
     with needs("sunspots", "statsmodels", "tasks"):
         from statsmodels.datasets import sunspots as source

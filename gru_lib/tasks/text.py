@@ -111,7 +111,7 @@ def english() -> Text:
 
     Notes
     -----
-    Chapters 14, 16 and 19. The text is Python's documentation, © Python Software Foundation.
+    Chapters 14, 16 and 20. The text is Python's documentation, © Python Software Foundation.
     """
     try:
         topics = importlib.import_module("pydoc_data.topics").topics

@@ -1,5 +1,5 @@
 // @ts-check
-// The beam as a tree: what is followed, what is cut, what wins (chapter 18).
+// The beam as a tree: what is followed, what is cut, what wins (chapter 19).
 import BEAM from "./beam.json";
 import { label, num, path, show, through } from "./draw.mjs";
 import { beamSearch, greedyDecode } from "./search.mjs";

@@ -1,4 +1,4 @@
-"""The beam as a tree: what is followed, what is cut, what wins (chapter 18)."""
+"""The beam as a tree: what is followed, what is cut, what wins (chapter 19)."""
 
 from __future__ import annotations
 

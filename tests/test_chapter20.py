@@ -1,0 +1,121 @@
+"""Chapter 20: the stored comparison is complete, keeps to its protocol, and can be made again."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments import comparison
+from gru_lib import results
+from gru_lib.models import comparison as models
+
+STORED = results.load("comparison")
+
+
+TASKS = comparison.tasks()
+
+
+def test_stored_results_hold_every_task_and_cell_with_its_seeds_and_the_simple_answers():
+    assert STORED.keys() == {*TASKS, "simple", "start", "kernels"}
+    for name in TASKS:
+        assert tuple(STORED[name]) == comparison.CELLS, name
+        seeds = 5 if name == "text" else 10
+        for row in STORED[name].values():
+            assert [len(runs) for runs in (row["runs"], row["half"], *row["tied"].values())] == [seeds] * (
+                2 + len(row["tied"])
+            )
+
+
+def test_simple_answers_made_anew_are_as_stored_and_chosen_on_the_validation_set():
+    for name, what, answer, settings in comparison.SIMPLE:
+        stored = STORED["simple"][name][what]
+        assert stored["setting"] in settings
+        assert answer(stored["setting"], "test") == pytest.approx(stored["test"], abs=1e-3)
+        best = max if TASKS[name].better == "higher" else min
+        tried = settings[-2:] if what == "Kneser–Ney" else settings
+        assert stored["validation"] == pytest.approx(best(answer(x, "validation") for x in tried), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_cell_has_the_same_budget_and_the_rate_that_was_best_in_validation(name):
+    task = TASKS[name]
+    for cell, row in STORED[name].items():
+        assert 0.85 * task.budget < row["parameters"] <= task.budget
+        H = models.units(cell, task)
+        assert models.network(np.random.default_rng(0), cell, task.D, task.K, H).size == row["parameters"]
+        tuned = {float(rate): np.mean(v) for rate, v in row["tuning"].items()}
+        assert tuple(tuned) == comparison.RATES, cell
+        best = (max if task.better == "higher" else min)(tuned.values())
+        assert [row["rate"], *map(float, row["tied"])] == [rate for rate in tuned if tuned[rate] == best]
+
+
+@pytest.mark.parametrize(("name", "cell"), [("digits", "tanh"), ("digits", "LSTM"), ("sunspots", "GRU")])
+def test_a_training_made_anew_gives_what_is_stored(name, cell):
+    stored = STORED[name][cell]
+    again = comparison.run(name, cell, stored["rate"], 0)
+    assert again.keys() == stored["runs"][0].keys()
+    assert again["test"] == pytest.approx(stored["runs"][0]["test"], abs=0.7)  # rounding differs between machines
+
+
+def test_runs_of_the_exercise_on_the_start_are_stored_with_their_bias_and_rate():
+    for rate, by_bias in STORED["start"].items():
+        assert [len(tests) for tests in by_bias.values()] == [10, 10]
+        for b_z, tests in by_bias.items():
+            _, again = models.fit(comparison.SHORT, "GRU", float(rate), 0, b_z=float(b_z))
+            assert again["test"] == pytest.approx(tests[0], abs=0.7)
+    table = STORED[comparison.SHORT]["GRU"]
+    assert STORED["start"][str(table["rate"])]["1"] == [run["test"] for run in table["runs"]]
+
+
+def test_other_kernels_give_the_same_conclusions_with_three_seeds():
+    own, simple = STORED["kernels"], STORED["simple"]
+    assert all(len(tests) == 3 for by_cell in own.values() for tests in by_cell.values())
+    assert max(own["parity"]["tanh"]) < simple["parity"]["ignore the brackets"]["test"]
+    assert min(own["parity"]["GRU"] + own["parity"]["LSTM"]) > 99
+    for name in ("digits", "sunspots"):
+        for cell, tests in own[name].items():
+            assert scores(name, cell).min() <= np.mean(tests) <= scores(name, cell).max(), (name, cell)
+
+
+def test_a_shortened_comparison_is_stored_like_the_long_one(tmp_path, monkeypatch):
+    short = {"digits": replace(comparison.tasks()["digits"], steps=60)}
+    for module in ("experiments", "gru_lib.models"):
+        monkeypatch.setattr(f"{module}.comparison.tasks", lambda: short)
+    monkeypatch.setattr(comparison, "STORED", tmp_path / "out.json")
+    monkeypatch.setattr(comparison, "SEEDS", range(2))
+    monkeypatch.setattr(comparison, "RATES", (0.01, 1e6))  # the second is absurd, and must not be chosen
+    comparison.main(["digits"])
+    row = json.loads((tmp_path / "out.json").read_text("utf8"))["digits"]
+    for cell in comparison.CELLS:
+        assert row[cell].keys() == STORED["digits"][cell].keys() and row[cell]["rate"] == 0.01
+        assert [run["step"] <= 60 for run in row[cell]["runs"]] == [True, True]
+
+
+def scores(task, cell):
+    return np.array([run["test"] for run in STORED[task][cell]["runs"]])
+
+
+def test_every_gated_net_counts_and_no_tanh_net_is_as_good_as_the_rule_that_ignores_brackets():
+    assert scores("parity", "tanh").max() < STORED["simple"]["parity"]["ignore the brackets"]["test"]
+    assert min(scores("parity", "GRU").min(), scores("parity", "LSTM").min()) > 99
+
+
+def test_something_simple_is_as_good_as_the_nets_on_digits_and_better_on_text():
+    digits, text = STORED["simple"]["digits"], STORED["simple"]["text"]
+    for cell in comparison.CELLS:
+        assert scores("digits", cell).mean() < digits["nearest neighbour"]["test"]
+        assert scores("text", cell).min() > text["Kneser–Ney"]["test"] + 0.1
+    assert digits["softmax regression"]["test"] > scores("digits", "GRU").mean()
+
+
+def test_no_rate_of_the_table_is_at_the_edge_of_the_grid():
+    for name in TASKS:
+        assert all(models.RATES[0] < row["rate"] < models.RATES[-1] for row in STORED[name].values()), name
+
+
+def test_twice_the_updates_change_little_but_on_text():
+    """The results of half the updates are in `half`."""
+    for name, least in (("parity", 0.2), ("digits", 1), ("sunspots", 1.5)):
+        for cell, row in STORED[name].items():
+            assert abs(scores(name, cell).mean() - np.mean(row["half"])) < least, (name, cell)
