@@ -82,7 +82,7 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
     macros = app.config.maths_macros
     number = chapter_number(docname)
-    page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, f"{number}. " if number else "")
+    page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, "" if number is None else f"{number}. ")
     title = f"From *{app.config.html_title}*" if not site else f"From [*{app.config.html_title}*]({here})"
     library = wheel(app.config.html_theme_options["repository_url"])
     edition = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}", library)
