@@ -162,6 +162,9 @@ def test_lists_longer_than_in_training_are_all_wrong_and_written_as_three():
     for count in "45":
         assert shares("lists", "attention", key=count).max() == 0
     assert all(row["4 dates"] == [0, 0, 333, 0, 0, 0] for row in rows("lists"))
+    for count, least, most in (("1", 0.95, 1), ("2", 0.55, 0.7), ("3", 0, 0.1)):
+        fed = shares("lists fed", "fed", key=count)
+        assert least < fed.min() <= fed.max() < most
     begins = 100 * shares("lists", "attention", key="4 begins")
     assert said(PAGE, f"only in {begins.min():.0f} to {begins.max():.0f} lists of a hundred are they the first three")
 
