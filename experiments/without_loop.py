@@ -2,7 +2,7 @@
 
 ``python tools/environment.py python -m experiments.without_loop [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into without_loop_own.json.
+With ``KERNELS=own`` before it, three seeds of "tasks" run with this processor's own kernels, into without_loop_own.json.
 "tasks" trains every contender at the learning rate that "tasks rates" chose for it, on other seeds; "language" at that
 of "language rates". All contenders of a task have about as many parameters as its GRU. float32.
 """
@@ -153,10 +153,10 @@ TUNING: dict[str, Part] = {
     "tasks rates": (rates, each_rate(*SETTINGS), TUNING_SEEDS),
     "language rates": (language, tuple((cell, lr) for cell in TEXT_UNITS for lr in TEXT_RATES), range(100, 101)),
 }
-PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
-    "tasks": (tasks, SETTINGS, SEEDS),
-    "language": (language_tuned, tuple((cell,) for cell in TEXT_UNITS), TEXT_SEEDS if fixed_kernels() else range(1)),
-}
+LANGUAGE: Part = (language_tuned, tuple((cell,) for cell in TEXT_UNITS), TEXT_SEEDS)
+PARTS: dict[str, Part] = {"tasks": (tasks, SETTINGS, SEEDS)}
+if fixed_kernels():
+    PARTS = TUNING | PARTS | {"language": LANGUAGE}
 
 
 def main(arguments: list[str]) -> None:

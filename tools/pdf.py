@@ -24,7 +24,6 @@ from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 
-READY = "!window.MathJax || (MathJax.startup && MathJax.startup.promise && document.readyState === 'complete')"
 # Paper has no use for "Show code", and has margins of its own.
 STYLE = """
     details.hide:not([open]) { display: none }
@@ -33,6 +32,12 @@ STYLE = """
     .ex-equations { zoom: 0.9 }
 """
 LIGHT = "document.documentElement.dataset.mode = document.documentElement.dataset.theme = 'light'"
+# An output of up to 108 characters a line keeps its columns, in letters as small as it needs: the style sheet's fit 89.
+FIT = """document.querySelectorAll('.cell_output pre').forEach(pre => {
+    const longest = Math.max(...pre.textContent.split('\\n').map(line => line.length));
+    const size = parseFloat(getComputedStyle(pre).fontSize);
+    if (longest > 89 && longest <= 108) pre.style.fontSize = `${size * 89 / longest}px`;
+})"""
 # The browser notes the place of an element if the same page links to it. For links from elsewhere, so do these.
 PLACES = """ids => document.querySelector('article').append(...ids.map(id => {
     const link = document.createElement('a');
@@ -75,7 +80,7 @@ class Printed:
 
 
 def sheet(chromium: Browser) -> Page:
-    """A window as wide as the paper between its margins, in print: formulas and explorers measure where they stand.
+    """A window as wide as the paper between its margins, in print: explorers measure where they stand.
 
     Its dots are as small as a printer's: letters are sized by their x-height, which a browser rounds to whole dots.
     """
@@ -88,11 +93,21 @@ def sheet(chromium: Browser) -> Page:
 def lay_out(page: Page, address: str) -> None:
     """Load a page, and wait until all of it stands where it will be printed."""
     page.goto(address)
-    page.wait_for_function(READY)
-    page.evaluate("window.MathJax && MathJax.startup.promise")
     page.evaluate(LIGHT)
     page.add_style_tag(content=STYLE)
+    page.evaluate(FIT)
     page.evaluate("document.fonts.ready.then(() => true)")
+
+
+def full_sheets(page: Page) -> bytes:
+    """Print a page that is laid out; a little smaller if its last sheet would have a few lines only."""
+    first = b""
+    for scale in (1, 0.98, 0.96):
+        pdf = page.pdf(format="A4", prefer_css_page_size=True, scale=scale)
+        first = first or pdf
+        if len(PdfReader(BytesIO(pdf)).pages[-1].extract_text()) > 300:
+            return pdf
+    return first
 
 
 def print_pages(chromium: Browser, html: Path, pages: list[str]) -> dict[str, Printed]:
@@ -108,7 +123,7 @@ def print_pages(chromium: Browser, html: Path, pages: list[str]) -> dict[str, Pr
     for address in (file.as_uri() for file in files):
         lay_out(page, address)
         page.evaluate(PLACES, sorted(wanted[address]))
-        printed[address] = Printed(page.evaluate(TITLE), page.pdf(format="A4", prefer_css_page_size=True))
+        printed[address] = Printed(page.evaluate(TITLE), full_sheets(page))
     page.close()
     return printed
 
