@@ -1,0 +1,91 @@
+"""What chapter 21 says beyond its stored outputs, and its experiment."""
+
+import numpy as np
+import pytest
+
+from benchmarks import scan as timing
+from experiments import without_loop
+from gru_lib import results
+from gru_lib.results import wilson
+
+STORED, OWN = results.load("without_loop"), results.load("without_loop_own")
+NEGATIVE, TWO = "minGRU, z in (−1, 1)", "minGRU, z in (−1, 1), two layers"
+
+
+def solved(stored, task, cell):
+    rows = [row for name, which, _, row in stored["tasks"] if (name, which) == (task, cell)]
+    return sum(row["solved"] for row in rows), len(rows)
+
+
+def medians(task, cell, length):
+    return float(np.median([row[length] for name, which, _, row in STORED["tasks"] if (name, which) == (task, cell)]))
+
+
+def test_what_the_page_says_of_the_tasks():
+    for cell in without_loop.CELLS:
+        assert solved(STORED, "checksum", cell) == (10, 10)
+    for task in without_loop.TASKS:
+        assert solved(STORED, task, "GRU") == (10, 10)
+    for cell in ("minGRU", "minGRU, two layers"):
+        assert solved(STORED, "parity", cell)[0] == solved(STORED, "parity_outside", cell)[0] == 0
+        assert medians("parity", cell, "right") < 0.53
+    assert solved(STORED, "parity", NEGATIVE) == (10, 10) and medians("parity", NEGATIVE, "longer") < 0.9
+    for cell in ("minGRU", NEGATIVE):
+        assert solved(STORED, "parity_outside", cell)[0] == solved(STORED, "last_outside", cell)[0] == 0
+        assert medians("last_outside", cell, "right") == pytest.approx(0.7, abs=0.02)
+    assert medians("parity_outside", NEGATIVE, "right") == pytest.approx(0.63, abs=0.02)
+    for cell in ("minGRU, two layers", TWO):
+        assert solved(STORED, "last_outside", cell) == (10, 10)
+    assert solved(STORED, "parity_outside", TWO) == (8, 10) and wilson(8, 10)[0] > 0.4
+
+
+def test_the_other_kernels_say_the_same_of_every_row():
+    for task in without_loop.TASKS:
+        for cell in without_loop.CELLS:
+            (k, n), (fixed, _) = solved(OWN, task, cell), solved(STORED, task, cell)
+            assert n == 3
+            assert (k == 0) == (fixed == 0) and (k == 3 or fixed < 10), (task, cell, k)
+
+
+def test_who_ignores_the_brackets_has_as_many_answers_right_as_the_page_says():
+    T, rng = without_loop.T, np.random.default_rng(10_002)
+    batch = without_loop.TASKS["parity_outside"][0](rng, 2000, T)
+    odd = np.cumsum(batch.tokens == 1, axis=0) % 2
+    assert (odd == batch.ys[:, :, 0]).mean() == pytest.approx(0.63, abs=0.01)
+    batch = without_loop.TASKS["last_outside"][0](rng, 2000, T)
+    said = np.zeros((T, 2000, 3))
+    for t in range(T):
+        a_class = batch.tokens[t] < 8
+        bits = batch.tokens[t, :, None] >> np.arange(3) & 1
+        said[t] = np.where(a_class[:, None], bits, said[t - 1] if t else 0)
+    assert (said == batch.ys).all(axis=2).mean() == pytest.approx(0.67, abs=0.01)
+
+
+def test_contenders_are_no_larger_than_the_gru_and_as_large_as_they_can_be():
+    for draw, D, K in without_loop.TASKS.values():
+        sizes = {cell: without_loop.network(np.random.default_rng(0), cell, D, K).size for cell in without_loop.CELLS}
+        assert all(0.93 * sizes["GRU"] < size <= sizes["GRU"] for size in sizes.values()), sizes
+        assert draw(np.random.default_rng(0), 2, 8).xs.shape == (8, 2, D)
+    sizes = [without_loop.text_network(np.random.default_rng(0), cell).size for cell in without_loop.TEXT_UNITS]
+    assert max(sizes) < 1.07 * min(sizes)
+
+
+def test_a_stored_training_made_anew_ends_as_it_did():
+    name, cell, seed, row = next(each for each in STORED["tasks"] if each[:2] == ["parity", NEGATIVE])
+    again = without_loop.tasks(name, cell, seed)
+    assert (again["solved"], again["lr"], again["parameters"]) == (row["solved"], row["lr"], row["parameters"])
+    assert again["right"] == pytest.approx(row["right"], abs=0.02)
+
+
+def test_a_network_of_each_kind_starts_with_the_same_bias():
+    for cell in without_loop.CELLS:
+        m = without_loop.network(np.random.default_rng(0), cell, 4, 1)
+        layers = [m.rnn] if hasattr(m.rnn, "b_z") else [m.rnn.layer0, m.rnn.layer1]
+        assert all((layer.b_z == without_loop.START).all() for layer in layers)
+
+
+def test_times_are_stored_of_every_size_and_method():
+    stored = results.load("scan")
+    assert [tuple(row[:2]) for row in stored["scans"]] == [tuple(row[:2]) for row in stored["layers"]] == timing.SIZES
+    assert all(set(row[2]) == set(timing.METHODS) for row in stored["scans"])
+    assert all(set(row[2]) == {"GRU", "minGRU", "x W"} for row in stored["layers"])
