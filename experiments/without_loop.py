@@ -2,7 +2,7 @@
 
 ``python tools/environment.py python -m experiments.without_loop [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, three seeds of "tasks" run with this processor's own kernels, into without_loop_own.json.
+With ``KERNELS=own`` before it, three seeds of "tasks" run with the processor's own kernels, into without_loop_own.json.
 "tasks" trains every contender at the learning rate that "tasks rates" chose for it, on other seeds; "language" at that
 of "language rates". All contenders of a task have about as many parameters as its GRU. float32.
 """
