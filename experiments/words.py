@@ -2,10 +2,10 @@
 
 ``python tools/environment.py python -m experiments.words [--missing] [PART …]``
 
-With ``KERNELS=own`` the results, of three seeds, go to ``words_own.json``. The part ``net`` trains ten nets, picks one on the validation
-words, rounds it to 8 bits and stores it with its measurements in ``gru_lib/results/words_net.json``. Every run has its
-own seed, so any of them can be repeated alone. float64, in which both kernels lead to the same digits; the nets of the front page are
-float32.
+With ``KERNELS=own`` the results, of three seeds, go to ``words_own.json``. The part ``net`` trains ten nets, picks one
+on the validation words, rounds it to 8 bits and stores it with its measurements in ``gru_lib/results/words_net.json``.
+Every run has its own seed, so any of them can be repeated alone. float64, in which both kernels lead to the same
+digits; the nets of the front page are float32.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -32,6 +31,7 @@ from gru_lib.models.word_reader import (
     word_reader_forward,
     word_reader_init,
     word_reader_loss,
+    word_reader_z,
 )
 from gru_lib.results import FOLDER
 from gru_lib.tasks.words import (
@@ -44,6 +44,7 @@ from gru_lib.tasks.words import (
     batches,
     either_way,
     encode,
+    endings,
     lists,
     one_telling_word,
     pairs_of,
@@ -204,29 +205,17 @@ def auc(high: Any, low: Any) -> float:
     return float((middle[place[: len(high)]].sum() - len(high) * (len(high) + 1) / 2) / (len(high) * len(low)))
 
 
-def seen(pairs: Sequence[Pair], run: str) -> tuple[Any, Any, Any]:
-    """Places (T, N) in a batch: where a run of letters ends, where it ended before, and where it has not come yet."""
-    batch = encode(pairs)
-    inside = np.arange(len(batch.tokens))[:, None] < batch.lengths
-    ends = np.zeros(batch.tokens.shape, bool)
-    for n, (word, _) in enumerate(pairs):
-        for t in range(len(word)):
-            ends[t, n] = word[: t + 1].endswith(run)
+def seen(pairs: Sequence[Pair], run: str) -> tuple[Any, Any]:
+    """Places (T, N) in a batch: where a run of letters ended before, and where it has not come yet."""
+    ends = endings(pairs, run)
+    inside = np.arange(len(ends))[:, None] < encode(pairs).lengths
     so_far = np.cumsum(ends, axis=0) > 0
-    return ends, so_far & ~ends & inside, ~so_far & inside
-
-
-def swing(m: Bundle, pairs: Sequence[Pair], run: str) -> tuple[Any, Any]:
-    """The mean z of each unit at a run of letters, and after it: (H,) each."""
-    pairs = [pair for pair in pairs if run in pair[0]]
-    ends, later, _ = seen(pairs, run)
-    z = word_reader_forward(m, *encode(pairs)[:2]).tape.gate("z")
-    return z[ends].mean(axis=0), z[later].mean(axis=0)
+    return so_far & ~ends & inside, ~so_far & inside
 
 
 def remembers(m: Bundle, pairs: Sequence[Pair], run: str, units: Sequence[int] = range(64)) -> Any:
     """For each of some units, the AUC of h: is it higher where the run of letters was seen than where it was not?"""
-    _, later, before = seen(pairs, run)
+    later, before = seen(pairs, run)
     hs = word_reader_forward(m, *encode(pairs)[:2]).hs[:, :, units]
     return np.array([auc(hs[later][:, u], hs[before][:, u]) for u in range(len(units))])
 
@@ -236,9 +225,9 @@ def latch(m: Bundle, untrained: Bundle, run: str, few: int = 1000) -> Row:
 
     Beside it the untrained unit that remembers the run best on training words.
     """
-    at, later = swing(m, parts().train, run)
+    at, later = word_reader_z(m, parts().train, run)
     u = int((later - at).argmax())
-    z = [float(a[u]) for a in swing(m, parts().test, run)]
+    z = [float(a[u]) for a in word_reader_z(m, parts().test, run)]
     some = [parts().train[i] for i in np.random.default_rng(0).choice(len(parts().train), few, replace=False)]
     best = int(np.abs(remembers(untrained, some, run) - 0.5).argmax())
     trained, raw = (remembers(net, parts().test, run, [k])[0] for net, k in ((m, u), (untrained, best)))
@@ -253,7 +242,7 @@ def hold(m: Bundle, run: str = "ä", language: str = "fi", counts: Sequence[int]
     """
     k, letter = LANGUAGES.index(language), LETTERS.characters.index(run)
     found = [pair for pair in parts().test if pair[1] == k and run in pair[0]]
-    at, later = swing(m, parts().train, run)
+    at, later = word_reader_z(m, parts().train, run)
     order = np.argsort(at - later)
     row: Row = {"words": len(found), "held": [belief(m, found, letter, order[:count])[:, k].mean() for count in counts]}
     plain = [(word.replace("ä", "a"), k) for word, _ in found]
@@ -295,7 +284,7 @@ def everyday() -> list[Pair]:
 
 @cache
 def front_words() -> Words:
-    """Babel's words of the nine languages and the everyday ones, split by stems; the everyday ones often in training."""
+    """Babel's words of the nine languages and the everyday ones, split by stems; these come more often in training."""
     found = split(sorted({*pairs_of(NINE), *everyday()}))
     common = set(everyday())
     return found._replace(train=[pair for pair in found.train for _ in range(OFTEN if pair in common else 1)])
@@ -371,7 +360,7 @@ def units(m: Bundle, few: int = 3000) -> list[Row]:
         right, other = (remembers(net, test, run, [k])[0] for net, k in ((m, u), (raw, v)))
         row = {"run": run, "unit": u, "sign": sign, "train": float(np.abs(score - 0.5)[u] + 0.5)}
         row |= {"auc": float(right if sign > 0 else 1 - right), "untrained": float(max(other, 1 - other))}
-        found.append(row | {"keep": float(swing(m, some, run)[1][u])})
+        found.append(row | {"keep": float(word_reader_z(m, some, run)[1][u])})
     found.sort(key=lambda row: -row["train"])
     best: dict[int, Row] = {}
     for row in found:
@@ -411,19 +400,20 @@ def store_net() -> None:
 # ----------------------------------------------------------------------------------------------------------- parts
 
 ORDERS = tuple((task, *cell) for task in ("anagrams", "either way") for cell in (("Elman", 64), ("GRU", 64)))
+TASKS = ("languages", "anagrams", "either way")
 Settings = tuple[tuple[Any, ...], ...]
 PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
     "languages": (language, tuple((cell, H, RATE[cell]) for cell, H in CELLS), SEEDS),
-    "smaller": (language, (("GRU", 32, RATE["GRU"]),), SEEDS),
     "orders": (orders, ORDERS, SEEDS),
     "memory": (memory, tuple((cell, 64, RATE[cell]) for cell in INIT), SEEDS),
 }
 if fixed_kernels():
     PARTS |= {
+        "smaller": (language, (("GRU", 32, RATE["GRU"]),), SEEDS),
         "rates": (language, tuple((*cell, lr) for cell in (*CELLS, ("GRU", 32)) for lr in RATES), TUNING_SEEDS),
         "memory rates": (memory, tuple((cell, 64, lr) for cell in INIT for lr in RATES), TUNING_SEEDS),
         "longer": (more, tuple((cell, 64, RATE[cell], 3000, drop) for cell in INIT for drop in (0.0, 0.3)), range(3)),
-        "baselines": (baseline, tuple((t, n) for t in ("languages", "anagrams", "either way") for n in BASELINES), range(1)),
+        "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),
         "prefixes": (prefixes, ((),), range(1)),
     }  # fmt: skip
 

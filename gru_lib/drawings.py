@@ -4,8 +4,8 @@ The state is the thick line along the top: h_{t−1} comes from the left, h_t le
 gate is two plates; the gap between them is the gate's value, and what passes is as wide as the gap. A dotted line leads
 to a gate from what it is computed from. Nothing is measured: z = 0.7 and r = 0.5 are only drawn so.
 
-A drawing is an SVG in the light colours of `gru_lib.viz`; the book's pages put their theme's colours in their place, and
-on a phone show the slim form.
+A drawing is an SVG in the light colours of `gru_lib.viz`; the book's pages put their theme's colours in their place,
+and on a phone show the slim form.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Point = tuple[float, float]
 #: What can be drawn, and what each drawing shows in words.
 CELLS = {
     "elman": "The old state turns down into the candidate, and the candidate alone becomes the new state.",
-    "update": "The old state runs straight to the new state past a gate that keeps z of it; the candidate joins it past "
-    "a second gate on the same handle, which writes 1 − z.",
+    "update": "The old state runs straight to the new state past a gate that keeps z of it; the candidate joins it "
+    "past a second gate on the same handle, which writes 1 − z.",
     "gru": "The old state runs straight to the new state. On one handle, the update gate z keeps a share of it and "
     "writes the share 1 − z of the candidate. The reset gate r stands on the side channel from the old state to the "
     "candidate. Dotted lines lead from the input and the old state to both gates.",
@@ -101,7 +101,8 @@ class _Canvas:
 
     def svg(self, name: str) -> str:
         """The whole file. `data-cell` tells the book's pages which drawing it is."""
-        size = f'viewBox="0 0 {self.at.width:g} {self.at.height:g}" width="{self.at.width:g}" height="{self.at.height:g}"'
+        width, height = f"{self.at.width:g}", f"{self.at.height:g}"
+        size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         body = "\n".join(element for layer in self.layers.values() for element in layer)
         return f'<svg xmlns="http://www.w3.org/2000/svg" data-cell="{name}" {size}>\n{body}\n</svg>\n'
 
@@ -150,7 +151,9 @@ class _Canvas:
     def maths(self, x: float, y: float, body: str, colour: str, size: float = 18, anchor: str = "middle") -> None:
         self.text(x, y, body, colour, f"italic {size:g}px {MATH}", anchor)
 
-    def word(self, x: float, y: float, body: str, anchor: str = "middle", colour: str = "muted", size: int = 13) -> None:
+    def word(
+        self, x: float, y: float, body: str, anchor: str = "middle", colour: str = "muted", size: int = 13
+    ) -> None:
         self.text(x, y, body, colour, f"{size}px {SANS}", anchor)
 
     def verb(self, x: float, y: float, word: str, share: str, colour: str, anchor: str = "middle") -> None:
@@ -223,7 +226,7 @@ def _elman(d: _Canvas) -> None:
 
 def _gated(d: _Canvas, kind: str) -> None:
     at = d.at
-    top, middle, flow, side = at.top, at.middle, at.flow, at.side
+    top, middle, flow = at.top, at.middle, at.flow
     d.flow([(at.left, top), (at.z, top)], "h", flow, flow)
     d.flow([(at.z, top), (at.sum, top)], "h", flow * Z, flow)
     d.flow([(at.n + 31, middle), (at.z, middle)], "n", flow, flow)

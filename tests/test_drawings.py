@@ -62,7 +62,7 @@ def test_plates_stand_apart_as_far_as_the_gate_is_open() -> None:
 
 
 def test_an_unknown_cell_is_named() -> None:
-    with pytest.raises(ValueError, match="cell_drawing: name must be one of 'elman', 'update', .*; got 'qrnn'"):
+    with pytest.raises(ValueError, match=r"cell_drawing: name must be one of 'elman', 'update', .*; got 'qrnn'"):
         cell_drawing("qrnn")
 
 

@@ -24,9 +24,11 @@ from gru_lib.ops import (
     linear_init,
     softmax_cross_entropy,
 )
-from gru_lib.tasks.words import Batch, Pair, encode
+from gru_lib.tasks.words import Batch, Pair, encode, endings
 
-__all__ = ["Read", "word_reader_accuracy", "word_reader_forward", "word_reader_init", "word_reader_loss"]
+__all__ = [
+    "Read", "word_reader_accuracy", "word_reader_forward", "word_reader_init", "word_reader_loss", "word_reader_z",
+]  # fmt: skip
 
 Array = NDArray[Any]
 
@@ -89,3 +91,17 @@ def word_reader_accuracy(m: Bundle, pairs: Sequence[Pair], after: int | None = N
     at = batch.lengths - 1 if after is None else after - 1
     scores = word_reader_forward(m, batch.tokens, batch.lengths).scores[at, np.arange(len(pairs))]
     return float((scores.argmax(axis=1) == batch.ys).mean())
+
+
+def word_reader_z(m: Bundle, pairs: Sequence[Pair], run: str) -> tuple[Array, Array]:
+    """Return the mean update gate of each unit of a GRU where a letter or run of letters ends, and after it: (H,) each.
+
+    Only words that hold the run count. A unit that notes it has a z near 0 there and near 1 after it.
+    """
+    pairs = [pair for pair in pairs if run in pair[0]]
+    if not pairs:
+        raise ValueError(f"word_reader_z: pairs must hold a word with run = {run!r}; got none.")
+    batch, ends = encode(pairs), endings(pairs, run)
+    z = word_reader_forward(m, batch.tokens, batch.lengths).tape.gate("z")  # (T, N, H)
+    after = (ends.cumsum(axis=0) > 0) & ~ends & (np.arange(len(ends))[:, None] < batch.lengths)
+    return z[ends].mean(axis=0), z[after].mean(axis=0)

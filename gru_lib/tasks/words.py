@@ -32,7 +32,7 @@ from gru_lib.tasks.dates import Alphabet
 
 __all__ = [
     "LANGUAGES", "LETTERS", "NAMES", "Batch", "Words", "WordsWarning", "anagrams", "batches", "either_way", "encode",
-    "lists", "one_telling_word", "order_blind", "pairs_of", "shared", "stem", "vocabulary", "words",
+    "endings", "lists", "one_telling_word", "order_blind", "pairs_of", "shared", "stem", "vocabulary", "words",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -241,6 +241,14 @@ def encode(pairs: Sequence[Pair]) -> Batch:
     return Batch(*LETTERS.tokens([word for word, _ in pairs], end=True), np.array([k for _, k in pairs]))
 
 
+def endings(pairs: Sequence[Pair], run: str) -> Array:
+    """Return where in the batch of the pairs a run of letters ends: bool (T, N)."""
+    found = np.zeros((max(len(word) for word, _ in pairs) + 1, len(pairs)), bool)
+    for n, (word, _) in enumerate(pairs):
+        found[[t for t in range(len(word)) if word[: t + 1].endswith(run)], n] = True
+    return found
+
+
 def batches(rng: np.random.Generator, pairs: Sequence[Pair], N: int, *, cut: float = 0.5) -> Iterator[Batch]:
     """Yield batches of N pairs forever, words of similar length together.
 
@@ -318,9 +326,7 @@ def lists(rng: np.random.Generator, pairs: Sequence[Pair], N: int, longest: int 
     return endless()
 
 
-def one_telling_word(
-    rng: np.random.Generator, parts: Words, count: int, more: int, *, common: int = 8
-) -> list[Pair]:
+def one_telling_word(rng: np.random.Generator, parts: Words, count: int, more: int, *, common: int = 8) -> list[Pair]:
     """Draw `count` lists of one test word and then `more` words of its language that at least `common` languages have.
 
     Only the first word tells; what comes after it says nearly nothing.
