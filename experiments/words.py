@@ -60,7 +60,7 @@ DTYPE = np.float64
 INIT: dict[str, Callable[..., Any]] = {"Elman": elman_init, "GRU": gru_init}
 CELLS = (("Elman", 64), ("GRU", 64))
 RATES = (0.003, 0.01, 0.02)
-#: The rates that were best on the validation words in "rates" and "lists rates".
+#: The rates that were best on the validation words in "languages rates" and "memory rates".
 RATE = {"Elman": 0.003, "GRU": 0.01}
 LATCHES = ("ä", "š", "é")
 
@@ -410,7 +410,7 @@ PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
 if fixed_kernels():
     PARTS |= {
         "smaller": (language, (("GRU", 32, RATE["GRU"]),), SEEDS),
-        "rates": (language, tuple((*cell, lr) for cell in (*CELLS, ("GRU", 32)) for lr in RATES), TUNING_SEEDS),
+        "languages rates": (language, tuple((*cell, lr) for cell in CELLS for lr in RATES), TUNING_SEEDS),
         "memory rates": (memory, tuple((cell, 64, lr) for cell in INIT for lr in RATES), TUNING_SEEDS),
         "longer": (more, tuple((cell, 64, RATE[cell], 3000, drop) for cell in INIT for drop in (0.0, 0.3)), range(3)),
         "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),

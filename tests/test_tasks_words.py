@@ -189,6 +189,12 @@ def test_without_cuts_every_word_is_whole_and_an_epoch_has_each_at_most_once(par
     assert Counter(drawn) == Counter(some)
 
 
+def test_endings_are_the_places_where_a_run_of_letters_is_complete():
+    found = module.endings([("batat", 0), ("at", 1), ("xyz", 2)], "at")
+    assert found.shape == encode([("batat", 0), ("at", 1), ("xyz", 2)]).tokens.shape
+    assert [np.flatnonzero(column).tolist() for column in found.T] == [[2, 4], [1], []]
+
+
 def test_lists_hold_words_of_one_language(parts):
     source, counts = lists(rng(), parts.train, 20), set()
     known = [{w for w, k in parts.train if k == language} for language in range(12)]

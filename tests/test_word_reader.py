@@ -12,6 +12,7 @@ from gru_lib.models.word_reader import (
     word_reader_forward,
     word_reader_init,
     word_reader_loss,
+    word_reader_z,
 )
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.words import LETTERS, encode
@@ -63,3 +64,19 @@ def test_dropout_is_for_training_and_the_same_masks_give_the_same_loss():
 def test_a_reader_is_float32_unless_asked():
     m = word_reader_init(rng(), LETTERS.size, 12)
     assert m.flat.dtype == np.float32 and word_reader_loss(m, encode(PAIRS))[1].flat.dtype == np.float32
+
+
+def test_z_at_and_after_a_run_of_letters_is_a_mean_over_words_that_hold_it():
+    m, pairs = reader(), [("batat", 0), ("tatra", 1), ("xyz", 2)]
+    places = {"batat": ([2, 4], [3, 5]), "tatra": ([2], [3, 4, 5])}  # where "at" ends, and what follows, the end too
+    zs = {}
+    for word in places:
+        batch = encode([(word, 0)])
+        zs[word] = word_reader_forward(m, batch.tokens, batch.lengths).tape.gate("z")[:, 0]
+    for part, found in zip((0, 1), word_reader_z(m, pairs, "at"), strict=True):
+        close(found, np.concatenate([zs[word][places[word][part]] for word in zs]).mean(axis=0), atol=1e-12)
+
+
+def test_a_run_of_letters_that_no_word_holds_is_named():
+    with pytest.raises(ValueError, match="word_reader_z: pairs must hold a word with run = 'q'; got none"):
+        word_reader_z(reader(), [("abc", 0)], "q")
