@@ -266,20 +266,29 @@ def belief(m: Bundle, pairs: Sequence[Pair], letter: int, held: Any) -> Any:
 # --------------------------------------------------------------------------------------- the net of the front page
 
 NINE = ("en", "de", "fr", "es", "sv", "fi", "hu", "pl", "tr")
-EVERYDAY = Path(__file__).with_name("everyday.txt")  # nine words a line, of one meaning, written for this book
+EVERYDAY = Path(__file__).with_name("everyday.txt")  # written for this book; its lines stand in `everyday`
 FRONT = {"lr": 0.01, "drop": 0.3, "last": 2.0}
 EMBEDDED = 24
-OFTEN, UNKNOWN = 3, 0.02  # an everyday word counts as three; this share of the letters is replaced by the unknown one
+OFTEN, UNKNOWN = 6, 0.02  # an everyday word counts as six; this share of the letters is replaced by the unknown one
 RUNS = ("sch", "sz", "cz", "ck", "kk", "ll", "ch", "tt", "aa", "gy", "ou", "rz", "ij", "th", "x", "y", "w", "j", "-",
         "ä", "ö", "ü", "å", "é", "á", "ł", "ı", "ş", "ñ", "ç", "k", "v", "z", "q", "b", "c", "f", "h")  # fmt: skip
 
 
 @cache
 def everyday() -> list[Pair]:
-    """Everyday words of the nine languages, of three letters or more."""
+    """Everyday words of the nine languages, of three letters or more.
+
+    A line of the file is a meaning, a word for each language, or begins with a language and holds only its words.
+    """
     head, *lines = EVERYDAY.read_text("utf8").splitlines()
     assert tuple(head.split()) == NINE
-    return sorted({(w, k) for line in lines for k, w in enumerate(line.split()) if len(w) > 2})
+    found = set()
+    for line in lines:
+        language, only, known = line.partition(": ")
+        found |= (
+            {(w, NINE.index(language)) for w in known.split()} if only else {*zip(line.split(), range(9), strict=True)}
+        )
+    return sorted(pair for pair in found if len(pair[0]) > 2)
 
 
 @cache
@@ -297,7 +306,7 @@ def front_batches(rng: np.random.Generator, pairs: Sequence[Pair]) -> Iterator[B
         yield batch._replace(tokens=np.where(lost, LETTERS.start, batch.tokens))
 
 
-def front_net(seed: int, steps: int = 3000) -> Bundle:
+def front_net(seed: int, steps: int = 4000) -> Bundle:
     """One of the ten."""
     rng = np.random.default_rng(seed)
     m = word_reader_init(rng, LETTERS.size, len(NINE), D=EMBEDDED)
