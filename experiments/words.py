@@ -61,7 +61,7 @@ INIT: dict[str, Callable[..., Any]] = {"Elman": elman_init, "GRU": gru_init}
 CELLS = (("Elman", 64), ("GRU", 64))
 RATES = (0.003, 0.01, 0.02)
 #: The rates that were best on the validation words in "languages rates" and "memory rates".
-RATE = {"Elman": 0.003, "GRU": 0.01}
+RATE = {"Elman": 0.01, "GRU": 0.01}
 LATCHES = ("ä", "š", "é")
 
 Row = dict[str, Any]

@@ -38,13 +38,13 @@ def zero_count() -> Answers:
     """Check the numbers of parameters of a GRU, of the reader around it, and of that in PyTorch, chapter 0."""
     D, H, V, K = 32, 64, 85, 12
     gru, around = 3 * (D * H + H * H + H), V * D + H * K + K
-    names = ("gru", "reader", "torch")
+    names = ("cell", "reader", "torch")
     yield Values(dict(zip(names, (gru, gru + around, gru + around + 3 * H), strict=True)), exact=names)
-    yield "gru", gru // 3, "that is one of r, z and n; each has matrices and a bias of its own."
-    yield "gru", 3 * (D * H + H * H), "the three biases are missing."
-    yield "gru", 2 * (D * H + H * H + H), "those are the gates; the candidate has as many."
-    yield "gru", 4 * (D * H + H * H + H), "four blocks are an LSTM; a GRU has r, z and n."
-    yield "gru", gru + 3 * H, "that is PyTorch's, with its second bias."
+    yield "cell", gru // 3, "that is one of r, z and n; each has matrices and a bias of its own."
+    yield "cell", 3 * (D * H + H * H), "the three biases are missing."
+    yield "cell", 2 * (D * H + H * H + H), "those are the gates; the candidate has as many."
+    yield "cell", 4 * (D * H + H * H + H), "four blocks are an LSTM; a GRU has r, z and n."
+    yield "cell", gru + 3 * H, "that is PyTorch's, with its second bias."
     yield "reader", gru, "the embedding and the linear layer belong to the reader too."
     yield "reader", gru + around - K, "the linear layer's bias is missing."
     yield "reader", gru + around - V * D, "the embedding is missing: it is learned too."
