@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments import subtraction as chapter7
 from gru_lib import Adam, Bundle, bundle, gru_forward, gru_init, linear_init, train
 from gru_lib.models.hand_set import hand_set, hand_set_gru
 from gru_lib.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, boxes_hold, disagreement, find_boxes, read_machine
@@ -24,12 +25,9 @@ from gru_lib.models.reader import (
     reader_init,
     reader_loss,
     subtractor_accuracy,
-    subtractor_init,
-    subtractor_loss,
 )
 from gru_lib.tasks.memory import Batch, class_bits, parity_outside, parity_since
-from gru_lib.tasks.subtraction import Batch as Pairs
-from gru_lib.tasks.subtraction import all_pairs, hard_pairs, random_batches, random_pairs, subtract_bits
+from gru_lib.tasks.subtraction import all_pairs, hard_pairs, random_pairs, subtract_bits
 
 WIDGETS = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets"
 SEEDS = range(10)
@@ -40,27 +38,14 @@ Row = dict[str, Any]
 UNITS = 5
 
 
-def four_bits(seed: int, steps: int = 600) -> Bundle:
+def four_bits(seed: int) -> Bundle:
     """Train on pairs of four bits, as chapter 7 does in "Longer numbers"; rounded."""
-    rng = np.random.default_rng(seed)
-    m = subtractor_init(rng, UNITS)
-    source = random_batches(rng, 64, (4, 4))
-    train(m, subtractor_loss, source, Adam(m, 0.02), steps=steps, progress=False)
-    return rounded(m)
+    return rounded(chapter7.trained_on((4, 4), seed, H=UNITS, steps=600))
 
 
-def tidied(seed: int, steps: int = 1000, commit: float = 10.0, decay: float = 2e-3) -> Bundle:
+def tidied(seed: int) -> Bundle:
     """Train on pairs of four to eight bits with chapter 7's two terms that tidy the state; rounded."""
-    rng = np.random.default_rng(seed)
-    m = subtractor_init(rng, UNITS)
-
-    def loss(m: Bundle, numbered: tuple[int, Pairs]) -> tuple[Any, Bundle]:
-        i, batch = numbered
-        ramp = float(np.clip((i / steps - 0.3) / 0.5, 0, 1))
-        return subtractor_loss(m, batch, commit=commit * ramp, decay=decay)
-
-    train(m, loss, enumerate(random_batches(rng, 64, (4, 8))), Adam(m, 0.02), steps=steps, progress=False)
-    return rounded(m)
+    return rounded(chapter7.tidy(seed, H=UNITS))
 
 
 def proved(m: Bundle) -> bool:

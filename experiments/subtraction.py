@@ -1,8 +1,9 @@
-"""Training runs that would double the time of chapter 7, stored in subtraction.json. To rerun them:
+"""Training runs that would triple the time of chapter 7, stored in subtraction.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.subtraction [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be repeated alone.
+``nets`` makes the thirty networks that the chapter tests and proves, subtraction_nets.npz. Every run has its own seed,
+so any of them can be repeated alone.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import make_parts
-from gru_lib import SGD, Adam, elman_init, gru_init, lstm_init, train
+from experiments._store import MISSING, chosen, make_parts
+from gru_lib import SGD, Adam, Bundle, elman_init, gru_init, lstm_init, train
 from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_lib.results import FOLDER
-from gru_lib.tasks.subtraction import Batch, all_pairs, pick
+from gru_lib.tasks.subtraction import Batch, all_pairs, pick, random_batches
 
 STORED = FOLDER / "subtraction.json"
 SEEDS = range(10)
@@ -77,6 +78,41 @@ def split(size: int, cell: str, seed: int) -> Row:
     }
 
 
+def trained_on(bits: tuple[int, int], seed: int, *, H: int = 10, steps: int = 1000) -> Bundle:
+    """Train on random pairs that have from so many to so many bits."""
+    rng = np.random.default_rng(seed)
+    m = subtractor_init(rng, H)
+    train(m, subtractor_loss, random_batches(rng, 64, bits), Adam(m, 0.02), steps=steps, progress=False)
+    return m
+
+
+def tidy(seed: int, *, H: int = 10, steps: int = 1000) -> Bundle:
+    """Train on pairs of 4 to 8 bits with the two terms that tidy the state."""
+    rng = np.random.default_rng(seed)
+    m = subtractor_init(rng, H)
+
+    def loss(m: Bundle, numbered: tuple[int, Batch]) -> tuple[Any, Bundle]:
+        i, batch = numbered
+        commit = 10 * np.clip((i / steps - 0.3) / 0.5, 0, 1)
+        return subtractor_loss(m, batch, commit=commit, decay=2e-3)
+
+    train(m, loss, enumerate(random_batches(rng, 64, (4, 8))), Adam(m, 0.02), steps=steps, progress=False)
+    return m
+
+
+NETS: dict[str, Callable[[int], Bundle]] = {
+    "four bits": lambda seed: trained_on((4, 4), seed),
+    "plain": lambda seed: trained_on((4, 8), seed),
+    "tidied": tidy,
+}
+
+
+def nets() -> None:
+    """Store the parameters of ten seeds of each kind, a row for each seed."""
+    rows = {kind: np.array([made(seed).flat for seed in SEEDS]) for kind, made in NETS.items()}
+    np.savez(FOLDER / "subtraction_nets.npz", **rows)
+
+
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
     "aiedu": (aiedu, ((),)),
     "split": (split, tuple((size, cell) for size in SIZES for cell in CELLS)),
@@ -85,7 +121,11 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
 
 def main(arguments: list[str]) -> None:
     """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
-    make_parts(STORED, {part: (*made, SEEDS) for part, made in PARTS.items()}, arguments)
+    picked = chosen([name for name in arguments if name != MISSING], [*PARTS, "nets"])
+    parts = {part: (*PARTS[part], SEEDS) for part in picked if part in PARTS}
+    make_parts(STORED, parts, [MISSING] if MISSING in arguments else [])
+    if "nets" in picked:
+        nets()
 
 
 if __name__ == "__main__":

@@ -248,6 +248,15 @@ def same_alphabet(cell: str, seed: int) -> Row:
     }
 
 
+def one_gate(convention: str, lr: float, seed: int) -> Row:
+    """The two ways to share a gate, on tokens to skip: 400 steps."""
+    rng = np.random.default_rng(seed)
+    init = partial(ablated_gru_init, ablation="shared", convention=convention)
+    m = reader_init(rng, 4, 1, H, init=init, dtype=np.float32)
+    row = fit(m, rng, task("parity_outside", 40), lr, 400)
+    return {name: row[name] for name in ("solved", "steps")}
+
+
 def pronoun(cell: str, lr: float, seed: int) -> Row:
     """Who is "he"? Trained at distances 1 to 10, tested at longer ones."""
     rng = np.random.default_rng(seed)
@@ -299,6 +308,7 @@ PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "longer": (longer, tuple((f"GRU, b_z = {b}", 20) for b in (2, 4, 6)), SEEDS),
     "opening": (opening, each_rate(*((cell, T) for T in LENGTHS for cell in OPENING)), SEEDS),
     "pronoun": (pronoun, tuple((cell, lr) for cell in SPEAKERS for lr in RATES[1:]), SEEDS),
+    "one_gate": (one_gate, tuple((way, lr) for lr in (0.01, 0.03) for way in ("keep", "write")), SEEDS),
     "same_alphabet": (same_alphabet, (("Elman, orthogonal",), ("GRU, b_z = 4",)), SEEDS),
 }
 

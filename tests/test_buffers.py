@@ -17,7 +17,9 @@ F8 = np.dtype(np.float64)
 @pytest.fixture(autouse=True)
 def nothing_waiting():
     _buffers._waiting.clear()
+    gc.freeze()  # what other tests left behind need not be looked through at every gc.collect()
     yield
+    gc.unfreeze()
     _buffers._waiting.clear()
 
 

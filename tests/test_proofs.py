@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from gru_lib import Adam, bundle, gru_init, gru_step, linear_init, train
+from gru_lib import bundle, gru_init, gru_step, linear_init, results
 from gru_lib.models.hand_set import hand_set
 from gru_lib.models.proofs import (
     BORROW,
@@ -24,8 +24,8 @@ from gru_lib.models.proofs import (
     minimise,
     read_machine,
 )
-from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss
-from gru_lib.tasks.subtraction import random_batches, random_pairs, subtract_bits
+from gru_lib.models.reader import subtractor_accuracy, subtractor_init
+from gru_lib.tasks.subtraction import random_pairs, subtract_bits
 
 
 def answers(machine: Automaton, word: tuple[int, ...]) -> list[int]:
@@ -43,17 +43,10 @@ def random_automaton(rng: np.random.Generator, S: int, A: int) -> Automaton:
 
 @pytest.fixture(scope="module")
 def trained():
-    """A subtractor trained as in chapter 7, and its table."""
-    rng = np.random.default_rng(0)
-    m = subtractor_init(rng, 10)
-    steps = 1000
-    batches = enumerate(random_batches(rng, 64, (4, 8)))
-
-    def loss(m, batch):
-        i, pairs = batch
-        return subtractor_loss(m, pairs, commit=10 * np.clip((i / steps - 0.3) / 0.5, 0, 1), decay=2e-3)
-
-    train(m, loss, batches, Adam(m, 0.02), steps=steps)
+    """A tidied subtractor of chapter 7, and its table."""
+    m = subtractor_init(np.random.default_rng(0), 10)
+    with np.load(results.path("subtraction_nets")) as nets:
+        m.flat[:] = nets["tidied"][0]
     return m, read_machine(m, PAIRS_OF_BITS, SIGNS)
 
 
