@@ -20,7 +20,7 @@ class Forecaster(nn.Module):
 def fit(m, batches, rate, steps):
     opt = torch.optim.Adam(m.parameters(), lr=rate)
     losses = []
-    for step, (xs, ys) in zip(range(steps), batches):
+    for step, (xs, ys) in zip(range(steps), batches, strict=False):
         opt.param_groups[0]["lr"] = rate * (1 - step / steps)
         loss = ((m(xs) - ys) ** 2).mean()
         opt.zero_grad()

@@ -16,7 +16,7 @@ def carried() -> Exercise:
     """Check ``f(values, seen) -> last, since`` for one series (T,): NaN where nothing is seen; the first step is."""
     values = np.array([0.5, np.nan, np.nan, -1.5, 2.0, np.nan, 0.25, np.nan, np.nan, np.nan])
     seen = np.isfinite(values)
-    there = np.flatnonzero(seen)
+    there = [t for t, s in enumerate(seen) if s]
     steps = range(len(values))
 
     def of(latest: list[int]) -> Array:

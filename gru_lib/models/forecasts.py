@@ -23,8 +23,8 @@ from gru_lib.tasks.series import co2, fertility
 from gru_lib.train import History, train
 
 __all__ = [
-    "Batch", "Countries", "Ridge", "Weeks", "fit", "forecast", "forecaster_init", "forecaster_loss", "iterated_ar",
-    "fertility_split", "ridge", "rmse", "weeks",
+    "Batch", "Countries", "Ridge", "Weeks", "fertility_split", "fit", "forecast", "forecaster_init",
+    "forecaster_loss", "iterated_ar", "ridge", "rmse", "weeks",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -176,7 +176,7 @@ def weeks() -> Weeks:
 
 
 def iterated_ar(order: int) -> Array:
-    """Return the forecasts (T, 3) of an autoregression of weekly changes, fitted on the training years, step by step."""
+    """Return the forecasts (T, 3) of an autoregression of weekly changes, fitted on the training years."""
     order = check_int("iterated_ar", "order", order)
     task = weeks()
     changes = np.diff(task.last, prepend=task.last[0])
@@ -215,7 +215,7 @@ UNITS = np.array([0.1, 0.4, 0.8])
 
 
 def fertility_split(split: int) -> tuple[Countries, Countries, Countries]:
-    """Return countries to train, validate and test on: a fifth is tested, the next fifth validates. `split` is 0 to 4."""
+    """Return countries to train, validate and test on. A fifth is tested, the next validates; `split` is 0 to 4."""
     split = check_int("fertility_split", "split", split, minimum=0)
     order = np.random.default_rng(0).permutation(len(fertility().countries))
     fifths = np.array_split(order, 5)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gru_lib._core.checks import check_choice, check_instance, check_int
 
 __all__ = [
-    "AHEAD", "DT", "INPUTS", "NOISE", "WARM", "Pendulums", "RMSE", "carried", "errors", "inputs", "kalman",
+    "AHEAD", "DT", "INPUTS", "NOISE", "RMSE", "WARM", "Pendulums", "carried", "errors", "inputs", "kalman",
     "kalman_bank", "lag_features", "pendulums", "targets",
 ]  # fmt: skip
 
@@ -141,8 +141,8 @@ def kalman(
     law; each reading corrects angle and speed by how uncertain they are, and length and damping too, if `spread` says
     that these have a standard deviation.
 
-    Returns the angle now and in one second, (T, N, 2), and the logarithm of the probability density that the filter gave
-    to all readings so far, (T, N).
+    Returns the angle now and in one second, (T, N, 2), and the logarithm of the probability density that the filter
+    gave to all readings so far, (T, N).
     """
     T, N = batch.seen.shape
     x = np.stack([batch.values[0], np.zeros(N), np.asarray(length), np.asarray(damping)])

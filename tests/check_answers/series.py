@@ -1,7 +1,5 @@
 """Answers to the exercises on series with missing readings, and mistakes planted in them."""
 
-# ruff: noqa: E501
-
 ANSWERS = {
     "carried": """
 def f(values, seen):
