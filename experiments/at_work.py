@@ -2,8 +2,8 @@
 
 ``python tools/environment.py python -m experiments.at_work [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, only nets, into at_work_own.json. Part "torch" needs PyTorch, from the extra `bench`. A net
-or a method is trained with the setting that its "… rates" chose on other seeds.
+With ``KERNELS=own`` before it, only nets, into at_work_own.json. Part "torch" needs PyTorch, from the extra `bench`.
+Each net or method has the setting that its "… rates" chose on other seeds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHORT, LONG = 800, 3000  # steps of training: the page's, and until little more 
 # What "… rates" chose; tests/test_chapter22.py looks whether it did.
 RATE = 0.1
 RIDGE = (30, 1.0)  # lags, penalty
-TREES = (0.1, 300, 63)  # learning rate, rounds, leaves
+TREES = (0.1, 300, 63, 100_000)  # learning rate, rounds, leaves, rows
 CO2_RATE = 0.003
 FERTILITY_RATE = 0.03
 
@@ -84,8 +84,8 @@ def linear(lags: int, penalty: float, seed: int) -> Row:
     return errors(ridge(A, B, penalty)(lag_features(held_out, lags)), held_out)._asdict()
 
 
-def trees(rate: float, rounds: int, leaves: int, seed: int, lags: int = 30, rows: int = 40_000) -> Row:
-    """Gradient boosting on 30 lags, from as many rows of the same thousand pendulums as it can use in some seconds."""
+def trees(rate: float, rounds: int, leaves: int, rows: int, seed: int, lags: int = 30) -> Row:
+    """Gradient boosting on 30 lags, from some rows of the same thousand pendulums, or all 100,000."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     rng = np.random.default_rng(seed)
@@ -240,7 +240,7 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "pendulum": (net, ((ALL, RATE, SHORT),), SEEDS),
     "ridge rates": (linear, ((10, 1.0), (30, 1.0), (60, 1.0), (30, 0.01), (30, 100.0)), TUNING_SEEDS),
     "ridge": (linear, (RIDGE,), SEEDS),
-    "trees rates": (trees, ((0.1, 200, 31), (0.1, 300, 63), (0.05, 400, 31)), range(100, 101)),
+    "trees rates": (trees, ((0.1, 200, 31, 40_000), (0.1, 300, 63, 40_000), (0.05, 400, 31, 40_000)), range(100, 101)),
     "trees": (trees, (TREES,), range(5)),
     "law": (knows_the_law, tuple((how,) for how in ("last reading", "filters", "filter, told the length")), SEEDS),
     "co2 rates": (co2_net, tuple((rate,) for rate in CO2_RATES), TUNING_SEEDS),
@@ -258,10 +258,9 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
 }
 if not fixed_kernels():
     PARTS = {
-        "pendulum": PARTS["pendulum"],
-        "co2": PARTS["co2"],
+        "pendulum": (*PARTS["pendulum"][:2], range(3)),
+        "co2": (*PARTS["co2"][:2], range(3)),
         "fertility": (fertility_net, ((FERTILITY_RATE, 0),), SPLITS),
-        "pendulum, long": (*PARTS["pendulum, long"][:2], range(3)),
     }
 
 

@@ -57,7 +57,7 @@ def test_carried_is_what_a_loop_over_the_readings_gives(batch):
 
 
 def test_what_a_net_is_given_has_no_nan_and_nothing_of_the_future(batch):
-    for kind, D in (("zeros", 1), ("zeros and mask", 2), ("carried", 1), ("carried, mask, time", 3)):
+    for kind, D in (("zeros and mask", 2), ("carried", 1), ("carried, mask, time", 3)):
         xs = inputs(batch, kind)
         assert xs.shape == (*batch.seen.shape, D) and xs.dtype == np.float32 and np.isfinite(xs).all()
     later = batch._replace(values=batch.values.copy(), seen=batch.seen.copy())
@@ -104,7 +104,7 @@ def test_filters_that_are_not_told_find_the_length(batch):
     [
         (lambda b: pendulums(0, 3), "rng must be"),
         (lambda b: pendulums(np.random.default_rng(0), 0), "N must be"),
-        (lambda b: inputs(b, "all"), "kind must be one of 'zeros', .*; got 'all'"),
+        (lambda b: inputs(b, "all"), "kind must be one of 'zeros and mask', .*; got 'all'"),
         (lambda b: lag_features(b, 0), "lags must be"),
         (lambda b: kalman_bank(b, 0), "filters must be"),
     ],
