@@ -1,4 +1,4 @@
-"""Chapter 22: the stored trainings say what the page says, their settings were chosen as it says, and can be made again."""
+"""Chapter 22: the stored trainings say what the page says, had the settings it says, and can be made again."""
 
 import json
 
@@ -103,7 +103,7 @@ def test_ridge_beats_the_best_of_ten_nets_on_co2_and_every_net_beats_the_seasona
 
 
 def test_single_splits_say_yes_and_five_do_not():
-    runs = [row for row in json.loads(at_work.STORED.read_text("utf8"))["fertility"]]
+    runs = json.loads(at_work.STORED.read_text("utf8"))["fertility"]
     gru = np.array([np.mean([r["test"][2] for *_, split, r in runs if split == s]) for s in range(5)])
     assert (gru < births("ridge")).tolist() == [True, True, True, False, False]
     assert (gru > births("trees")).all()
@@ -156,7 +156,7 @@ def test_rates_of_fertility_are_of_one_net_a_split():
 
 def test_first_loss_in_pytorch_is_ours_to_1e6():
     for run in stored("torch"):
-        assert abs(run["ours"][0] - run["theirs"][0]) < 1e-6
+        assert abs(float(run["ours"][0]) - float(run["theirs"][0])) < 1e-6
 
 
 def test_pytorch_takes_the_same_first_steps_with_one_bias_in_each_gate():
