@@ -138,6 +138,8 @@ def make_parts(
     path: Path,
     parts: Mapping[str, tuple[Callable[..., Any], Iterable[tuple[Any, ...]], Iterable[int]]],
     arguments: Iterable[str],
+    *,
+    rounding: Callable[[float], float] = FOUR_DECIMALS,
 ) -> None:
     """Make the parts named in a command line, or all; with --missing, only what is not stored yet.
 
@@ -146,7 +148,7 @@ def make_parts(
     arguments = list(arguments)
     for part in chosen([name for name in arguments if name != MISSING], parts):
         run, settings, seeds = parts[part]
-        make(path, part, run, seeded(settings, seeds), missing=MISSING in arguments)
+        make(path, part, run, seeded(settings, seeds), missing=MISSING in arguments, rounding=rounding)
 
 
 def _line(value: Any) -> str:

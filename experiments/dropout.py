@@ -2,7 +2,8 @@
 
 ``python tools/environment.py python -m experiments.dropout [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be repeated alone. float32.
+Every run has its own seed, so any of them can be repeated alone. float32. With ``KERNELS=own`` there is one part,
+``own``: the runs of "memory" but those with the whole state masked, stored in dropout_own.json.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import make_parts
+from experiments._store import fixed_kernels, make, make_parts, seeded
 from gru_lib import (
     Adam,
     Bundle,
@@ -43,7 +44,7 @@ from gru_lib.tasks.memory import Batch, checksum
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk, Chunks
 
-STORED = FOLDER / "dropout.json"
+STORED, OWN = FOLDER / "dropout.json", FOLDER / "dropout_own.json"
 KINDS = ("none", "zaremba", "variational", "naive")
 RATES = (0.05, 0.1, 0.25)
 SEEDS = range(3)
@@ -248,6 +249,12 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
 
 def main(arguments: list[str]) -> None:
     """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
+    if arguments == ["own"]:
+        if fixed_kernels():
+            raise SystemExit("own: these runs want KERNELS=own")
+        run, settings, seeds = PARTS["memory"]
+        make(OWN, "memory", run, seeded((what for what in settings if what[2] != "state"), seeds))
+        return
     make_parts(STORED, PARTS, arguments)
 
 

@@ -2,8 +2,8 @@
 
 ``python tools/environment.py python -m experiments.fading [--missing] [PART …]``
 
-Some of these nets magnify the last bit, so the runs of ``clipping`` are made again as ``own``, with ``KERNELS=own`` set
-and the kernels of this processor. ``tuning`` chose the learning rates, on other seeds.
+Some of these nets magnify the last bit, so the runs of ``clipping`` and ``stages`` are made again as ``own`` and ``own
+stages``, with ``KERNELS=own`` set and this processor's kernels. ``tuning`` chose the learning rates, on other seeds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gru_lib.tasks.memory import Batch
 
 STORED = FOLDER / "fading.json"
 SEEDS = range(50)
-H, T, N, STEPS = 32, 30, 32, 500
+H, T, N, STEPS, FIRST = 32, 30, 32, 500, 200
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 CASES = (
     ("radius 0.5", "nothing"),
@@ -60,20 +60,17 @@ def net(rng: np.random.Generator, start: str) -> Bundle:
 
 def run(start: str, treatment: str, rate: float, seed: int, *, steps: int = STEPS) -> Row:
     """Plain gradient descent on fresh batches. `right` is the mean of five tests in the last 100 steps, `halfway` of
-    five in the 100 steps before the middle. Treatment "blind": rescaled, and the first 200 steps have random labels.
+    five in the 100 steps before the middle.
     """
     rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_000), 500)
     m = net(rng, start)
     sgd, norms, right = SGD(m, rate), [], {}
     for step in range(1, steps + 1):
-        batch = draw(rng, N)
-        if treatment == "blind" and step <= 200:
-            batch.ys[-1] = rng.permutation(batch.ys[-1])
-        _, grads = reader_loss(m, batch)
+        _, grads = reader_loss(m, draw(rng, N))
         norms.append(float(np.linalg.norm(grads.flat)))
         if treatment == "clipped":
             clip_by_global_norm(grads, 1.0)
-        elif treatment in ("rescaled", "blind") and norms[-1] > 0:
+        elif treatment == "rescaled" and norms[-1] > 0:
             grads.flat[:] /= norms[-1]
         sgd.step(grads)
         if step % 20 == 0 and (step - 1) % (steps // 2) >= steps // 2 - 100:
@@ -88,21 +85,50 @@ def run(start: str, treatment: str, rate: float, seed: int, *, steps: int = STEP
     }
 
 
+def stages(first: str, length: float, seed: int) -> Row:
+    """From radius 0.5, FIRST steps of a length, then STEPS clipped ones at the rate 0.3; `right` as in `run`.
+
+    The first ones go down the gradient, or in a direction drawn anew at each step ("random"). `radius` and `norm` are
+    those of W_h after them.
+    """
+    rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_000), 500)
+    m = net(rng, "radius 0.5")
+    far, near, size, right = SGD(m, length), SGD(m, 0.3), {}, []
+    for step in range(1 - FIRST, STEPS + 1):
+        _, grads = reader_loss(m, draw(rng, N))
+        if step > 0:
+            clip_by_global_norm(grads, 1.0)
+            near.step(grads)
+        else:
+            if first == "random":
+                grads.flat[:] = rng.normal(size=grads.size)
+            grads.flat[:] /= np.linalg.norm(grads.flat) or 1.0  # a loss of 0 has no direction
+            far.step(grads)
+        if step == 0:
+            W = m.rnn.W_h
+            size = {"radius": float(np.abs(np.linalg.eigvals(W)).max()), "norm": float(np.linalg.norm(W, 2))}
+        if step > STEPS - 100 and step % 20 == 0:
+            right.append(reader_accuracy(m, test).answers)
+    return {"right": float(np.mean(right)), **size}
+
+
 #: A rate for all, and where `tuning` found a better one, that.
 RUNS = (
     ("radius 0.5", "nothing", 0.3),
     ("radius 0.5", "rescaled", 3.0),
-    ("radius 0.5", "blind", 3.0),
     ("orthogonal", "nothing", 0.3),
     ("orthogonal", "clipped", 0.3),
     ("radius 3", "nothing", 0.3),
     ("radius 3", "nothing", 0.001),
     ("radius 3", "clipped", 0.3),
 )
+FIRSTS = (("gradient", 3.0), ("random", 3.0), ("random", 1.0))
 PARTS = {
     "tuning": (partial(run, steps=1000), tuple((*case, rate) for case in CASES for rate in RATES), range(1000, 1005)),
     "clipping": (run, RUNS, SEEDS),
     "own": (run, RUNS, SEEDS),
+    "stages": (stages, FIRSTS, SEEDS),
+    "own stages": (stages, FIRSTS, SEEDS),
 }
 
 
@@ -110,7 +136,7 @@ def main(arguments: list[str]) -> None:
     """Run the named parts, or those of the kernels that are set, and store each run."""
     own = os.environ.get("KERNELS") == "own"
     names = chosen([name for name in arguments if name != MISSING], PARTS)
-    for part in [name for name in names if (name == "own") == own]:
+    for part in [name for name in names if name.startswith("own") == own]:
         function, settings, seeds = PARTS[part]
         make(STORED, part, function, seeded(settings, seeds), missing=MISSING in arguments, rounding=digits(3))
 

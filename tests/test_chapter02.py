@@ -79,12 +79,33 @@ def test_a_training_made_anew_solves_what_the_stored_one_solved(what):
 
 
 def test_each_treatment_changes_the_step_as_it_says(monkeypatch):
-    """At radius 0.5 no gradient reaches the threshold, so clipping changes no bit; rescaling does, and so do labels."""
+    """At radius 0.5 no gradient reaches the threshold, so clipping changes no bit; rescaling does."""
     monkeypatch.setattr(fading, "reader_accuracy", lambda m, batch: ReaderAccuracy(m.flat.sum(), 0))
-    end = {
-        name: fading.run("radius 0.5", name, 0.3, 0, steps=220) for name in ("nothing", "clipped", "rescaled", "blind")
-    }
+    end = {name: fading.run("radius 0.5", name, 0.3, 0, steps=220) for name in ("nothing", "clipped", "rescaled")}
     assert end["nothing"] == end["clipped"] and end["nothing"]["largest"] < 1
-    assert len({row["right"] for row in end.values()}) == 3
+    assert end["rescaled"]["right"] != end["nothing"]["right"]
     unclipped, clipped = (fading.run("radius 3", name, 0.3, 0, steps=220) for name in ("nothing", "clipped"))
     assert unclipped["first"] == clipped["first"] > 1 and unclipped["norm"] > clipped["norm"]
+
+
+def test_random_steps_made_anew_end_as_the_stored_ones():
+    again, stored = fading.stages("random", 1.0, 0), result(fading, "stages", "random", 1.0, 0)
+    assert again["right"] >= 0.98 and stored["right"] >= 0.98
+    assert again["norm"] == pytest.approx(stored["norm"], rel=0.01)
+
+
+@pytest.mark.parametrize("first", ["gradient", "random"])
+def test_the_first_steps_all_have_the_length_asked_for_and_the_others_at_most_the_rate(first, monkeypatch):
+    lengths = {3.0: [], 0.3: []}
+
+    class Measured(fading.SGD):
+        def step(self, grads):
+            lengths[self.lr].append(self.lr * np.linalg.norm(grads.flat))
+            super().step(grads)
+
+    monkeypatch.setattr(fading, "SGD", Measured)
+    monkeypatch.setattr(fading, "FIRST", 5)
+    monkeypatch.setattr(fading, "STEPS", 20)
+    fading.stages(first, 3.0, 0)
+    np.testing.assert_allclose(lengths[3.0], [3.0] * 5, rtol=1e-12)
+    assert len(lengths[0.3]) == 20 and max(lengths[0.3]) <= 0.3 * (1 + 1e-12)

@@ -5,6 +5,7 @@ import pytest
 from helpers import result
 
 from experiments import gates
+from experiments._store import save
 from gru_lib import bundle, elman_init, gradcheck, linear_init
 from gru_lib.gates import convex_update, hard_gate, hard_gate_backward, soft_gate, soft_gate_backward
 
@@ -90,10 +91,24 @@ def test_the_slope_as_a_product_with_one_minus_g_is_lost_where_the_librarys_is_n
 
 
 def test_an_elman_net_trained_anew_errs_as_the_stored_one():
-    what = next(settings for settings in gates.TUNED if settings[:2] == ("drift", 1))
-    again, stored = gates.elman(*what, 0), result(gates, "elman", *what, 0)
+    again, stored = gates.tuned("drift", 1, 2000, 0), result(gates, "elman", "drift", 1, 2000, 0)
     assert again["parameters"] == stored["parameters"] == 6
     assert again["error"] == pytest.approx(stored["error"], rel=0.02)
+    assert (again["start"], again["rate"]) == (stored["start"], stored["rate"])
+
+
+@pytest.mark.parametrize("what", gates.CELLS[4:7])
+def test_a_cell_trained_anew_is_the_stored_one(what):
+    np.testing.assert_allclose(gates.cells(*what, 1), result(gates, "cells", *what, 1), rtol=0.01)
+
+
+def test_the_best_start_and_rate_are_those_with_the_smallest_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(gates, "FOLDER", tmp_path)
+    rows = [["hold", H, start, rate, 20, error] for H, start, rate, error in [
+        (4, "uniform", 0.1, 0.3), (4, "orthogonal", 0.01, 0.2), (4, "uniform", 0.01, 0.4), (16, "uniform", 0.1, 0.1)
+    ]]  # fmt: skip
+    save(tmp_path / "gates.json", {"tuning": rows})
+    assert gates.best("hold", 4) == ("orthogonal", 0.01) and gates.best("hold", 16) == ("uniform", 0.1)
 
 
 @pytest.mark.parametrize("name", ["elman", "gate"])

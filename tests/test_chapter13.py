@@ -94,15 +94,16 @@ def test_claims_of_the_page_hold_in_the_stored_results():
 
 
 def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them():
-    for run in stored("strings", "reverse", "GRU"):
-        assert run["8"][0] > 0.92 and 0.4 < run["16"][0] < 0.52 and run["16"][1] == 0
+    for run in stored("flat"):
+        assert run["8"][1] > 0.98 and 0.4 < run["16"][0] < 0.65 and run["16"][1] == 0
     for run in stored("strings", "copy", "GRU"):
         assert run["5"][0] >= 0.97 and run["10"][0] < 0.5 and run["10"][1] == 0
 
 
 def test_a_stack_that_learns_the_trained_lengths_learns_twice_as_long_ones():
     runs = stored("strings", "reverse", "stack") + stored("later")
-    assert all((run["16"][1] >= 0.95) == (run["8"][1] >= 0.95) for run in runs)
+    for run in runs:  # and none is in between
+        assert min(run["8"][1], run["16"][1]) >= 0.95 or (run["8"][1] < 0.7 and run["16"][1] == 0)
 
 
 def test_nets_that_missed_their_stack_were_given_more_steps():
@@ -119,8 +120,9 @@ def test_recall_made_anew_finds_rows_by_their_keys():
     again, (before,) = other_memories.recalled("biased", 0.003, 2, steps=300), stored("recall", "biased", 0.003, 2)
     for run in (again, before):
         assert run["16"] > 0.9 and run["g"] > 0.9 and run["there"] > 0.9
-    assert sum(run["16"] > 0.9 for run in stored("recall", "biased")) >= 3
-    assert max(run["6"] for run in stored("recall", "as drawn")) < 0.25
+    assert [run["16"] > 0.9 for run in stored("recall", "biased")] == [False, True, True, True, True]
+    assert min(run["16"] for run in stored("recall later")) > 0.95
+    assert max(run["6"] for run in stored("recall as drawn")) < 0.25
     for run in stored("recall", "GRU"):
         assert run["6"] > 0.8 and run["16"] < 0.45
 

@@ -1,5 +1,6 @@
 """Chapter 14: what the page says of masks and memory, and that its stored trainings can be made again."""
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from helpers import check_loss, result, results, rng
 
 from experiments import dropout
+from experiments._store import load
 from gru_lib import bundle, embedding_init, gru_forward, gru_init, linear_init, stack
 from gru_lib.layers import dropout_mask
 from gru_lib.models.language_model import lm_init
@@ -34,6 +36,15 @@ def test_a_language_model_made_anew_follows_the_stored_curve(kind, rate):
     stored = result(dropout, kind, kind, rate, 0)
     assert again["validation"][0] == pytest.approx(stored["validation"][0], abs=0.05)
     assert again["training"][0] == pytest.approx(stored["training"][0], abs=0.05)
+
+
+def test_who_solves_the_memory_task_is_stored_with_other_kernels_too_and_agrees():
+    own = load(dropout.OWN)["memory"]
+    assert len(own) == 8 * 5
+    counts = Counter(tuple(row[:4]) for row in own if row[-1]["right"] >= 0.99)
+    for net, T, place, rate in {tuple(row[:4]) for row in own}:
+        fixed = sum(run["right"] >= 0.99 for run in results(dropout, "memory", net, T, place, rate))
+        assert counts[net, T, place, rate] == 5 if net == "GRU" else abs(counts[net, T, place, rate] - fixed) <= 1
 
 
 def test_masking_the_whole_state_costs_the_language_model_nothing_and_its_gates_seldom_keep():

@@ -1,6 +1,6 @@
 """Chapter 15: what the page says of stacks and of two directions, and that its stored trainings can be made again."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from gru_lib import (
     reverse,
     stack,
 )
-from gru_lib.tasks.ahead import TOKENS, marks
+from gru_lib.tasks.ahead import LETTERS, TOKENS, marks
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,6 @@ from gru_lib.tasks.ahead import TOKENS, marks
         ("ahead", ("after", "backward", 0)),
         ("ahead", ("after", "bidirectional", 0)),
         ("ahead", ("same", "two bidirectional", 0)),
-        ("relay", (12, 0)),
         ("delay", (2, 0)),
         ("reversal", ("array, lengths kept", 0)),
     ],
@@ -132,11 +131,30 @@ def test_by_pixels_the_nets_name_95_to_98_per_cent_of_the_training_pictures():
     assert said("15-deep-and-bidirectional", f"({min(shares)} to {max(shares)} %, in the stored file)")
 
 
-def test_on_same_every_stack_learns_and_hardly_a_hidden_layer():
+def test_on_same_every_stack_learns_and_one_hidden_layer_in_three():
     for part, *what in (("ahead", "same", "two bidirectional"), ("relay",)):
         assert min(run["right"] for run in results(deep, part, *what)) > 0.99
     hidden = [run["right"] for run in results(deep, "hidden")]
-    assert sum(right > 0.55 for right in hidden) <= len(hidden) // 4
+    assert sum(right > 0.95 for right in hidden) == 7 and len(hidden) == 20
+    assert max(run["right"] for run in results(deep, "hidden rates")) < 0.55
+
+
+def test_the_lower_layer_of_a_trained_relay_has_compared_the_marks():
+    for run in (deep.relay(12, 0), *results(deep, "relay")):
+        assert run["right"] > 0.99 and run["probe"] > 0.98 and run["untrained"] < 0.7
+
+
+def test_states_at_marks_are_those_that_follow_another_mark():
+    p, batch = gru_init(rng(), TOKENS, 3), marks(rng(1), 20, 9, "same", share=0.5)
+    hs = cell_of(p).forward(batch.xs, None, p)[0]
+    wanted = {}  # by step and sequence
+    for n, tokens in enumerate(batch.tokens.T):
+        at = [t for t, token in enumerate(tokens) if token >= LETTERS]
+        wanted |= {(t, n): tokens[t] == tokens[s] for s, t in pairwise(at)}
+    states, same = deep.at_marks(p, batch)
+    np.testing.assert_array_equal(states[:, :-1], [hs[what] for what in sorted(wanted)])
+    np.testing.assert_array_equal(same, [wanted[what] for what in sorted(wanted)])
+    assert (states[:, -1] == 1).all() and 0.2 < same.mean() < 0.8
 
 
 def test_the_stack_of_one_direction_each_has_the_fewest_parameters():

@@ -13,7 +13,7 @@ import jupytext
 import nbformat
 import notebooks
 import pytest
-from edition_cells import INSTALL
+from edition_cells import DISTRIBUTION
 from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -23,7 +23,7 @@ NAMES = notebooks.names()
 # What the first cell of an edition installs, and so what a chapter may import.
 PROJECT = tomllib.loads((notebooks.ROOT / "pyproject.toml").read_text("utf8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-INSTALLED = Requirement(re.search(r'%pip install "(.+)"$', INSTALL)[1]).extras
+INSTALLED = Requirement(DISTRIBUTION).extras
 ASKED = [*PROJECT["dependencies"], *(r for extra in INSTALLED for r in EXTRAS[extra])]
 DISTRIBUTIONS = {canonicalize_name(Requirement(r).name) for r in ASKED}
 IMPORTABLE = {name for name, of in packages_distributions().items() if DISTRIBUTIONS & set(map(canonicalize_name, of))}

@@ -60,6 +60,18 @@ def test_links_between_pages_stay_inside_and_no_path_of_the_machine_is_told(prin
     assert {(0, 1), (0, 2), (2, 1)} <= inside  # own, next, back
 
 
+def test_a_last_sheet_of_a_few_lines_is_saved_by_smaller_print(browser: Browser) -> None:
+    window = pdf.sheet(browser)
+    told = {}
+    style = "<style>@page { margin: 20mm } p { margin: 0; height: 6mm }</style>"
+    for lines in (40, 43, 60):
+        window.set_content(style + "<p>a line of some twenty letters</p>" * lines)
+        plain, printed = window.pdf(format="A4", prefer_css_page_size=True), pdf.full_sheets(window)
+        told[lines] = [len(PdfReader(BytesIO(each)).pages) for each in (plain, printed)]
+    window.close()
+    assert told == {40: [1, 1], 43: [2, 1], 60: [2, 2]}
+
+
 def test_colours_are_light(printed: PdfReader) -> None:
     assert b"1 0 0 rg" not in printed.pages[0].get_contents().get_data()
 
@@ -105,7 +117,7 @@ WRAPPED = """() => [
 }).map(([e]) => e.textContent.slice(0, 80))"""
 
 
-@pytest.mark.parametrize("page", ["05-gru-backward", "11-making-it-fast"])
+@pytest.mark.parametrize("page", ["05-gru-backward", "08-three-stories", "11-making-it-fast"])
 def test_columns_of_numbers_keep_their_lines(browser: Browser, built_book: Path, page: str) -> None:
     window = pdf.sheet(browser)
     pdf.lay_out(window, (built_book / "book" / f"{page}.html").as_uri())

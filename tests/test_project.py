@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import email
 import email.message
-import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -16,14 +14,11 @@ import zipfile
 from pathlib import Path
 
 import do
-import jinja2
 import pytest
 import yaml
-from edition_cells import INSTALL
+from edition_cells import DISTRIBUTION
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from sphinx.config import Config
-from sphinx.errors import ExtensionError
 
 import gru_lib
 from gru_lib.results import FOLDER
@@ -240,23 +235,12 @@ def test_bibtex_says_what_the_citation_file_says(document: str) -> None:
 def test_what_a_reader_is_told_to_install_and_run_is_there(document: str) -> None:
     text = (ROOT / document).read_text("utf8")
     asked = {extra.strip() for extras in re.findall(r"gru-lib\[([\w, ]+)\]", text) for extra in extras.split(",")}
-    assert Requirement(re.search(r'"(.+)"$', INSTALL)[1]).extras <= asked, "what a notebook installs"
+    assert Requirement(DISTRIBUTION).extras <= asked, "what a notebook installs"
     assert asked <= set(pyproject()["project"]["optional-dependencies"])
     commands = re.findall(r"^(?:python3?|py) tools[/\\]do\.py (\w+)", text, re.M)
     assert {"book", "test"} <= set(commands) <= set(do.COMMANDS)
     oldest = pyproject()["project"]["requires-python"].removeprefix(">=")
     assert f"Python {oldest} or newer" in text
-
-
-def test_binder_has_the_files_that_its_button_needs() -> None:
-    """The lock, then the library itself, with a Python that is tested."""
-    folder = ROOT / ".binder"
-    included = re.search(r"^-r (\S+)$", (folder / "requirements.txt").read_text("utf8"), re.M)[1]
-    assert (folder / included).resolve() == ROOT / "requirements.lock"
-    assert "pip install -q --no-deps --no-build-isolation -e ." in (folder / "postBuild").read_text("utf8")
-    assert os.name == "nt" or os.access(folder / "postBuild", os.X_OK)
-    python = (folder / "runtime.txt").read_text("utf8").strip().removeprefix("python-")
-    assert f"Programming Language :: Python :: {python}" in pyproject()["project"]["classifiers"]
 
 
 def locked() -> dict[str, str]:
@@ -363,40 +347,3 @@ def test_no_address_of_the_project_but_the_one_in_the_configuration() -> None:
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
     assert set(config["repository"]) == {"url", "branch"}
     assert not {"use_issues_button", "use_repository_button", "use_edit_page_button"} & set(config["html"])
-
-
-def page_buttons(url: str) -> Config:
-    """The configuration of the book with the repository at an address."""
-    config = Config({"html_theme": "sphinx_book_theme"})
-    config.html_theme_options = {"repository_url": url, "repository_branch": "main"}
-    config.html_context = {"default_mode": "auto"}
-    runpy.run_path(str(ROOT / "book" / "_ext" / "repository.py"))["add_buttons"](None, config)
-    return config
-
-
-def test_without_an_address_no_page_has_a_button_to_a_repository() -> None:
-    config = page_buttons("")
-    assert not [name for name, value in config.html_theme_options.items() if name != "repository_branch" and value]
-    assert config.html_context == {"default_mode": "auto"}
-
-
-@pytest.mark.parametrize(
-    ("host", "edit"), [("https://github.com/a/b", "edit/main/"), ("https://gitlab.com/a/b", "-/edit/main/")]
-)
-def test_with_an_address_every_page_has_buttons_and_a_chapter_is_edited_in_its_text(host: str, edit: str) -> None:
-    config = page_buttons(host)
-    on = {name for name, value in config.html_theme_options.items() if value is True}
-    assert on == {"use_repository_button", "use_issues_button", "use_edit_page_button"}
-    assert "binderhub_url" in config.html_theme_options["launch_buttons"]
-    template = jinja2.Template(config.html_context["edit_page_url_template"])
-    chapter, page = (template.render(file_name=f) for f in ("book/04-gru-forward.ipynb", "book/notation.md"))
-    assert chapter == f"{host}/{edit}book_text/04-gru-forward.md"
-    assert page == f"{host}/{edit}book/notation.md"
-
-
-@pytest.mark.parametrize(
-    "url", ["gru-book", "http://github.com/a/b", "https://github.com/a", "https://example.com/a/b"]
-)
-def test_an_address_that_the_buttons_cannot_use_is_refused(url: str) -> None:
-    with pytest.raises(ExtensionError, match=r"repository\.url must be like https://github\.com/"):
-        page_buttons(url)

@@ -33,6 +33,12 @@ STYLE = """
     .ex-equations { zoom: 0.9 }
 """
 LIGHT = "document.documentElement.dataset.mode = document.documentElement.dataset.theme = 'light'"
+# An output of up to 108 characters a line keeps its columns, in letters as small as it needs: the style sheet's fit 89.
+FIT = """document.querySelectorAll('.cell_output pre').forEach(pre => {
+    const longest = Math.max(...pre.textContent.split('\\n').map(line => line.length));
+    const size = parseFloat(getComputedStyle(pre).fontSize);
+    if (longest > 89 && longest <= 108) pre.style.fontSize = `${size * 89 / longest}px`;
+})"""
 # The browser notes the place of an element if the same page links to it. For links from elsewhere, so do these.
 PLACES = """ids => document.querySelector('article').append(...ids.map(id => {
     const link = document.createElement('a');
@@ -92,7 +98,19 @@ def lay_out(page: Page, address: str) -> None:
     page.evaluate("window.MathJax && MathJax.startup.promise")
     page.evaluate(LIGHT)
     page.add_style_tag(content=STYLE)
+    page.evaluate(FIT)
     page.evaluate("document.fonts.ready.then(() => true)")
+
+
+def full_sheets(page: Page) -> bytes:
+    """Print a page that is laid out; a little smaller if its last sheet would have a few lines only."""
+    first = b""
+    for scale in (1, 0.98, 0.96):
+        pdf = page.pdf(format="A4", prefer_css_page_size=True, scale=scale)
+        first = first or pdf
+        if len(PdfReader(BytesIO(pdf)).pages[-1].extract_text()) > 300:
+            return pdf
+    return first
 
 
 def print_pages(chromium: Browser, html: Path, pages: list[str]) -> dict[str, Printed]:
@@ -108,7 +126,7 @@ def print_pages(chromium: Browser, html: Path, pages: list[str]) -> dict[str, Pr
     for address in (file.as_uri() for file in files):
         lay_out(page, address)
         page.evaluate(PLACES, sorted(wanted[address]))
-        printed[address] = Printed(page.evaluate(TITLE), page.pdf(format="A4", prefer_css_page_size=True))
+        printed[address] = Printed(page.evaluate(TITLE), full_sheets(page))
     page.close()
     return printed
 

@@ -24,8 +24,7 @@ from gru_lib.widgets._modules import styles
 
 WAYS = ("folded", "in", "none")
 ARCHIVE = "gru-book-notebooks.zip"
-INSTALL = '# If gru_lib is not installed here, remove the first "#" and run this cell.\n'
-INSTALL += '# %pip install "gru-lib[widgets,viz,tasks]"'
+DISTRIBUTION = "gru-lib[widgets,viz,tasks]"
 # The cell that checks an answer: how it starts, a call in it, and what that prints while there is no answer.
 CHECK = "from gru_lib import check\n"
 UNANSWERED = "{} is not defined yet: write it in the cell above, and run that cell."
@@ -123,7 +122,15 @@ def _call(node: Any) -> str:
 # ------------------------------------------------------------------------------------------------------- whole editions
 
 
-def assemble(parts: Iterable[Part], chapter: NotebookNode, calls: dict[str, list[str]], head: str) -> NotebookNode:
+def install(wheel: str = "") -> str:
+    """The first code cell: how to get the library, from a wheel at an address or by its name."""
+    library = f"{DISTRIBUTION} @ {wheel}" if wheel else DISTRIBUTION
+    return f'# If gru_lib is not installed here, remove the first "#" and run this cell.\n# %pip install "{library}"'
+
+
+def assemble(
+    parts: Iterable[Part], chapter: NotebookNode, calls: dict[str, list[str]], head: str, wheel: str = ""
+) -> NotebookNode:
     """The whole edition of a chapter: its title, its text and its cells, and a place to type in for each exercise."""
     cells: list[NotebookNode] = []
     prose: list[str] = []
@@ -167,8 +174,7 @@ def assemble(parts: Iterable[Part], chapter: NotebookNode, calls: dict[str, list
     flush()
     title, *rest = cells[0].source.split("\n\n", 1)
     cells[0].source = "\n\n".join([title, head, *rest])
-    install = nbformat.v4.new_code_cell(INSTALL)
-    return _numbered([cells[0], install, *cells[1:]])
+    return _numbered([cells[0], nbformat.v4.new_code_cell(install(wheel)), *cells[1:]])
 
 
 def _stored(cell: NotebookNode) -> NotebookNode:

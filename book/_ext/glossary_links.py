@@ -24,7 +24,7 @@ def terms(glossary: str) -> dict[str, str]:
     """The entries to link, from the glossary's text, each with the page that explains it or an empty string."""
     found = {}
     for names, text in ENTRY.findall(glossary.partition("```{glossary}\n")[2]):
-        page = re.search(r"See \[[^\]]*\]\((\d\d-[\w-]+)\.ipynb\)", text)
+        page = re.search(r"See \[[^\]]*\]\((\d\d[a-z]?-[\w-]+)\.ipynb\)", text)
         found |= {names: page[1] if page else ""} if names not in EVERYDAY else {}
     return found
 

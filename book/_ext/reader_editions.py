@@ -19,17 +19,17 @@ from typing import Any
 from urllib.parse import urljoin
 
 import nbformat
-from chapter_numbers import chapter_number
+from chapter_numbers import chapter_number, is_chapter
 from docutils import nodes
 from edition_cells import ARCHIVE, WAYS, as_file, assemble, checks, without_solutions, write_editions
 from plain_markdown import Page
+from repository import wheel
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.directives.code import LiteralInclude
 from sphinx.errors import ExtensionError
 
 FOLDER = "notebooks"
-CHAPTERS = re.compile(r"\d+[a-z]?-")
 
 
 class Listing(LiteralInclude):
@@ -42,11 +42,6 @@ class Listing(LiteralInclude):
             block["listing"] = self.options.get("pyobject", "")
             block["listing_file"] = os.path.normpath(Path("book") / self.arguments[0]).replace(os.sep, "/")
         return found
-
-
-def is_chapter(docname: str) -> bool:
-    """Whether a page is a chapter, or belongs to one."""
-    return CHAPTERS.match(docname.rpartition("/")[2]) is not None
 
 
 def configure(app: Sphinx, config: Config) -> None:
@@ -87,9 +82,10 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
     macros = app.config.mathjax3_config["tex"]["macros"]
     number = chapter_number(docname)
-    page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, f"{number}. " if number else "")
+    page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, "" if number is None else f"{number}. ")
     title = f"From *{app.config.html_title}*" if not site else f"From [*{app.config.html_title}*]({here})"
-    edition = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}")
+    library = wheel(app.config.html_theme_options["repository_url"])
+    edition = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}", library)
     path = _whole(app) / f"{docname.rpartition('/')[2]}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(as_file(edition), "utf8")

@@ -74,7 +74,7 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple[int, ...]]) -> It
         if isinstance(entry.parent.parent, addnodes.glossary) and terms:
             found = _section(terms[0]["ids"][0], ", ".join(map(one_line, terms)), entry.children[len(terms) :])
             pages = [ref["refuri"] for ref in entry.findall(nodes.reference) if "refuri" in ref]
-            chapters = [page for page in pages if re.match(r"\d\d-[\w-]+\.html$", page)]
+            chapters = [page for page in pages if re.match(r"\d\d[a-z]?-[\w-]+\.html$", page)]
             yield found | ({"see": chapters[0]} if chapters else {})
 
 

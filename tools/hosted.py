@@ -1,0 +1,49 @@
+"""What the launch buttons of a hosted book open, into ``_build/hosted``: ``python tools/hosted.py``, after `make book`.
+
+The readers' editions, the library's wheel, and in ``binder/`` what Binder installs: the lock and that wheel. The
+workflow pushes it to the branch `notebooks`. The same project gives the same bytes, since Binder builds an environment
+for each commit that it meets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import alone
+
+ROOT = Path(__file__).resolve().parents[1]
+EDITIONS = ROOT / "_build" / "html" / "notebooks"
+OUT = ROOT / "_build" / "hosted"
+PYTHON = "3.12"  # Binder's
+README = """The notebooks of *The Gated Recurrent Unit*, the wheel of its library, and what Binder installs.
+
+They are made from the main branch at each change, and what is changed here is lost. Text and figures are under
+CC BY 4.0 (`LICENSE-TEXT`), the code is under the MIT licence (`LICENSE`).
+"""
+
+
+def main() -> None:
+    """Write everything anew."""
+    editions = sorted(EDITIONS.glob("*.ipynb"))
+    if not editions:
+        sys.exit("There are no editions in _build/html/notebooks. Run `python tools/do.py book` first.")
+    shutil.rmtree(OUT, ignore_errors=True)
+    binder = OUT / "binder"
+    binder.mkdir(parents=True)
+    for file in (*editions, ROOT / "LICENSE", ROOT / "LICENSE-TEXT"):
+        shutil.copy(file, OUT)
+    (OUT / "README.md").write_text(README, "utf8")
+    os.environ["SOURCE_DATE_EPOCH"] = "0"  # the times in the wheel
+    wheel = alone.wheel(OUT)
+    lock = (ROOT / "requirements.lock").read_text("utf8")
+    library = f"./{wheel.name} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"  # seen from OUT
+    (binder / "requirements.txt").write_text(lock + library, "utf8")
+    (binder / "runtime.txt").write_text(f"python-{PYTHON}\n", "utf8")
+
+
+if __name__ == "__main__":
+    main()
