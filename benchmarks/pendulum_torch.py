@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import torch
 from torch import nn
 
@@ -20,7 +22,7 @@ class Forecaster(nn.Module):
 def fit(m, batches, rate, steps):
     opt = torch.optim.Adam(m.parameters(), lr=rate)
     losses = []
-    for step, (xs, ys) in zip(range(steps), batches, strict=False):
+    for step, (xs, ys) in enumerate(islice(batches, steps)):
         opt.param_groups[0]["lr"] = rate * (1 - step / steps)
         loss = ((m(xs) - ys) ** 2).mean()
         opt.zero_grad()

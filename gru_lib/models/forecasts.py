@@ -6,7 +6,7 @@ K numbers. float32.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from gru_lib.tasks.series import co2, fertility
 from gru_lib.train import History, train
 
 __all__ = [
-    "Batch", "Countries", "Ridge", "Weeks", "fertility_split", "fit", "forecast", "forecaster_init",
+    "Batch", "Countries", "Ridge", "Weeks", "batches", "fertility_split", "fit", "forecast", "forecaster_init",
     "forecaster_loss", "iterated_ar", "ridge", "rmse", "weeks",
 ]  # fmt: skip
 
@@ -51,7 +51,7 @@ def forecast(m: Bundle, xs: ArrayLike) -> Array:
 
 
 def forecaster_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
-    """Mean squared error of the answers that count, and its gradient in every parameter."""
+    """Mean squared error where an answer counts, and its gradient."""
     hs, _, tape = gru_forward(batch.xs, None, m.rnn)
     said, cache = linear_forward(hs, m.out)
     off = (said - batch.ys) * batch.counts
@@ -59,6 +59,14 @@ def forecaster_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
     dhs, dout = linear_backward(2 / count * off, cache, m.out)
     _, _, drnn = gru_backward(dhs, None, tape, m.rnn)
     return (off**2).sum() / count, bundle(rnn=drnn, out=dout)
+
+
+def batches(rng: np.random.Generator, xs: Array, ys: Array, N: int = 32) -> Iterator[Batch]:
+    """Draw N of the sequences at a time, without end; all their answers count."""
+    counts = np.ones((len(xs), N, ys.shape[2]), bool)
+    while True:
+        chosen = rng.choice(xs.shape[1], N, replace=False)
+        yield Batch(xs[:, chosen], ys[:, chosen], counts)
 
 
 def fit(

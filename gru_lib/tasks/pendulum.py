@@ -74,9 +74,10 @@ def pendulums(rng: np.random.Generator, N: int, T: int = 120) -> Pendulums:
 
 
 def carried(values: ArrayLike, seen: ArrayLike) -> tuple[Array, Array]:
-    """Return the last reading at each step, and how many steps ago it came: 0 where there is one. Both (T, N).
+    """Return the last reading at each step and how many steps ago it came.
 
-    Before the first reading the value is 0, and the steps count from the start of the series.
+    Both are (T, N). Before the first reading the value is 0, and the steps
+    count from the start of the series.
     """
     values, seen = np.asarray(values), np.asarray(seen, dtype=bool)
     last, since = np.empty(values.shape), np.empty(values.shape)
