@@ -56,11 +56,11 @@ def test_every_method_has_the_setting_that_was_best_on_other_seeds(part, chosen,
 
 
 def test_pendulum_gru_has_a_fifth_of_the_ridge_error_trees_lie_between_and_filters_beat_it():
-    short, long, trees = ahead("pendulum"), ahead("pendulum, long"), ahead("trees")
+    short, longer, trees = ahead("pendulum"), ahead("longer"), ahead("trees")
     assert 0.17 < short.mean() / ahead("ridge").mean() < 0.23 and said(PAGE, "a fifth of the ridge regression's")
     assert short.max() < trees.min() and trees.max() < ahead("ridge").min()
-    assert long.max() < short.min()
-    assert ahead("law", "filters").mean() < long.mean()
+    assert longer < short.min()  # one seed, which the page says
+    assert ahead("law", "filters").mean() < longer
     assert ahead("law", "filter, told the length").max() < ahead("law", "filters").min()
 
 

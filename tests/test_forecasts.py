@@ -72,6 +72,12 @@ def test_ridge_is_least_squares_without_a_penalty_and_the_mean_with_a_large_one(
         ridge(A, y, -1)
 
 
+@pytest.mark.parametrize("split", [-1, 5])
+def test_there_are_five_splits(split):
+    with pytest.raises(ValueError, match="split must be at"):
+        fertility_split(split)
+
+
 def test_weeks_are_asked_before_they_come_and_parts_do_not_overlap():
     task, (years, ppm) = weeks(), co2()
     for k, ahead in enumerate(forecasts.HORIZONS):

@@ -225,6 +225,8 @@ UNITS = np.array([0.1, 0.4, 0.8])
 def fertility_split(split: int) -> tuple[Countries, Countries, Countries]:
     """Return countries to train, validate and test on. A fifth is tested, the next validates; `split` is 0 to 4."""
     split = check_int("fertility_split", "split", split, minimum=0)
+    if split > 4:
+        raise ValueError(f"fertility_split: split must be at most 4; got {split}.")
     order = np.random.default_rng(0).permutation(len(fertility().countries))
     fifths = np.array_split(order, 5)
     test, validation = fifths[split], fifths[(split + 1) % 5]
