@@ -73,10 +73,15 @@ def test_other_kernels_say_the_same():
     assert np.mean([row[-1]["test"][2] for row in OWN["fertility"]]) > births("trees").mean()
 
 
-def test_each_input_is_worth_something_and_degrees_are_worse():
-    full = ahead("pendulum")
-    for kind in ("carried", "zeros and mask", DEGREES):
-        assert ahead("pendulum inputs", kind).mean() > full.mean()
+def test_the_mask_is_what_counts_and_degrees_are_four_times_worse():
+    full = ahead("pendulum").mean()
+    times = {kind: ahead("pendulum inputs", kind) / full for kind in ("carried", "zeros and mask", DEGREES)}
+    low, middle, high = sorted(times["carried"])
+    assert (
+        1.25 <= low < middle < 1.4 and high > 3 and said(PAGE, "a quarter to two fifths more error, and one got stuck")
+    )
+    assert ((times["zeros and mask"] > 0.9) & (times["zeros and mask"] < 1.1)).all()
+    assert ((times[DEGREES] > 3.5) & (times[DEGREES] < 4.5)).all() and said(PAGE, "about four times the error")
 
 
 def test_of(given):
