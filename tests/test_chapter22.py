@@ -103,7 +103,7 @@ def best_ridge():
 def test_ridge_beats_the_best_of_ten_nets_on_co2_and_every_net_beats_the_seasonal_forecast():
     nets, line = np.array([run["test"] for run in stored("co2")]), np.array(errors_of(best_ridge()))
     less = 1 - line / nets.min(axis=0)
-    assert (np.round(100 * less) == [23, 15, 8]).all() and said(PAGE, "8 to 23 % less error than even the best of ten")
+    assert (np.round(100 * less) == [23, 16, 8]).all() and said(PAGE, "8 to 23 % less error than even the best of ten")
     assert (nets.max(axis=0) < errors_of(weeks().naive)).all()
 
 
