@@ -13,6 +13,7 @@ from gru_lib import results
 
 SCRIPTS = (
     "at_work",
+    "attention",
     "dates",
     "deep",
     "dropout",
