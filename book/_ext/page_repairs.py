@@ -85,7 +85,7 @@ def point_titles(page: BeautifulSoup) -> None:
             last = list(number.next_siblings)[-1]
             last.replace_with(re.sub(r"\)\s*$", "", str(last)))
     for link in page.select(".solution > .admonition-title > a"):
-        number = re.match(r"\s*(Exercise [\d.]+)", link.get_text())
+        number = re.match(r"\s*(Exercise \d[\w.]*)", link.get_text())
         if number:
             link.string = number[1]
             link.insert_before(" ")
