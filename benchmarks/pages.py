@@ -5,7 +5,7 @@ Then how long each part of the last `make test` took.
 
 - weight: every response of a first visit, gzipped one by one as a web server would, in KB of 1,000 bytes;
 - alive: from the start of the visit until the page is read and every explorer answers;
-- set: until the last task that blocks the page for more than 50 ms is over, that is until all formulas are typeset.
+- set: until the last task that blocks the page for more than 50 ms is over. Formulas are there from the first.
   Both at full speed and with the processor slowed to a quarter;
 - shift: the cumulative layout shift of the visit (below 0.1 is good);
 - drag: for each explorer, one input event of a slider: handlers, style and layout, without painting. The worst
@@ -42,10 +42,9 @@ new PerformanceObserver((list) => {
   for (const e of list.getEntries()) bench.busy = Math.max(bench.busy, e.startTime + e.duration);
 }).observe({ type: "longtask", buffered: true });
 """
-SETTLED = """() => document.readyState === "complete" && (!window.MathJax || MathJax.startup?.promise)
+SETTLED = """() => document.readyState === "complete"
   && [...document.querySelectorAll("[data-afm]")].every((el) => "live" in el.dataset)"""
 TIMES = """async () => {
-  await window.MathJax?.startup.promise;
   await new Promise((done) => setTimeout(done, 300));  // observers report late
   const [visit] = performance.getEntriesByType("navigation");
   const alive = performance.getEntriesByType("mark").filter((m) => m.name.startsWith("afm-ready:"));

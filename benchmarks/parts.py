@@ -13,7 +13,7 @@ LAST = Path(__file__).resolve().parents[1] / "_build" / "test-times.json"
 # The first pattern that matches a test file names its part.
 PARTS = {
     "notebooks": r"\.ipynb$|/test_notebooks",
-    "pages of the book": r"/test_(book|page_checks|glossary_links)\.",
+    "pages of the book": r"/test_(book|page_checks|glossary_links|mathml)\.",
     "explorers": r"/test_(explorer|widgets|afm_host|stills|live_notebook)(_\w+)?\.",
     "chapters": r"/test_chapter\d",
     "project": r"/test_(project|do|repository|browser|benchmarks|experiments|environment)\."

@@ -7,7 +7,10 @@ Results are stored in ``gru_lib/results/comparison.json``. To rerun all tasks or
 The learning rate is chosen on the validation set, from the same five, with the same five seeds (on text two) and half
 the updates; then each of ten other seeds (on text five) is tested once. Where several rates tie, the smallest is taken,
 and the others are tested too. The seeds are trained with half the updates as well: that shows whether the full number
-was enough. Every run has its own seed, so any of them can be repeated alone. ``simple`` are the answers without a net.
+was enough. Every run has its own seed, so any of them can be repeated alone. ``simple`` are the answers without a net,
+``start`` the runs of the chapter's exercise on b_z.
+
+``kernels`` tests three seeds again at the stored rates, with other kernels; it wants KERNELS=own.
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from experiments._store import as_stored, chosen, load, replace
+from experiments._store import as_stored, chosen, fixed_kernels, load, replace
 from gru_lib.models.comparison import CELLS, RATES, SCALE, count, encoded, fit, outputs, tasks, units
 from gru_lib.models.ngram import KneserNey
 from gru_lib.ops import LinearParams, linear_backward, linear_forward, linear_init, softmax_cross_entropy
@@ -33,6 +36,7 @@ from gru_lib.tasks.text import english
 STORED = FOLDER / "comparison.json"
 TUNING_SEEDS = range(100, 105)
 SEEDS = range(10)
+SHORT = "digits, 400 updates"  # the task of `start`
 
 Row = dict[str, Any]
 
@@ -75,6 +79,27 @@ def compare(name: str) -> Row:
             row[cell]["hasty"] = {"rate": hasty, "tests": again}
         print(f"{name}, {cell}", flush=True)
     return row
+
+
+def kernels() -> Row:
+    """Test three seeds of every cell at the stored rate, but on text, whose runs are the longest."""
+    if fixed_kernels():
+        raise SystemExit("the part 'kernels' wants KERNELS=own")
+    stored = load(STORED)
+    return {
+        name: {
+            cell: [run(name, cell, stored[name][cell]["rate"], seed)["test"] for seed in SEEDS[:3]] for cell in CELLS
+        }
+        for name in ("parity", "digits", "sunspots")
+    }
+
+
+def start() -> Row:
+    """GRUs that begin with another bias of the update gate, at two rates: tests by rate and bias."""
+    return {
+        str(rate): {str(b_z): [fit(SHORT, "GRU", rate, seed, b_z=b_z)[1]["test"] for seed in SEEDS] for b_z in (0, 1)}
+        for rate in (0.03, 0.1)
+    }
 
 
 # ------------------------------------------------------------------------------------------------- simple answers
@@ -157,10 +182,11 @@ def simple() -> Row:
 
 
 def main(names: list[str]) -> None:
-    """Run the named tasks, or all, and store them."""
-    for name in chosen(names, [*tasks(), "simple"]):
+    """Run the named tasks and parts, or all but `kernels`, and store them."""
+    others = {"simple": simple, "start": start, "kernels": kernels}
+    for name in chosen(names or [*tasks(), "simple", "start"], [*tasks(), *others]):
         begin = time.perf_counter()
-        row = as_stored(simple() if name == "simple" else compare(name))
+        row = as_stored(others.get(name, partial(compare, name))())
         text = json.dumps(load(STORED) | {name: row}, indent=1)  # one table per task, so not in rows
         text = re.sub(r"\[[^][{}]*\]", lambda numbers: " ".join(numbers[0].split()), text)
         replace(STORED, text + "\n")

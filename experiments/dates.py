@@ -58,15 +58,24 @@ SHOWN = 1500  # test pairs for the curve during training
 Row = dict[str, Any]
 
 #: What each run of chapter 17 changes in the plain one. A decoder that is not fed gets more units, for about as many
-#: parameters (14,391 and 14,253), the steps that it needs, and its own rate.
+#: parameters (14,391 and 14,253), and the steps that it needs.
+NOT_FED: Row = {"feed": False, "units": 38, "steps": 4000}
 SETTINGS: dict[str, Row] = {
     "plain": {},
-    "20,000 pairs": {"size": 20_000},
     "5,000 pairs": {"size": 5_000},
     "not reversed": {"reverse": False},
-    "not fed": {"feed": False, "units": 38, "lr": 0.01, "steps": 4000},
+    "not fed": NOT_FED | {"lr": 0.01},
+    "not fed, 0.02": NOT_FED,
+    "not fed, longer": NOT_FED | {"lr": 0.01, "steps": 12_000},
 }
-MORE_SEEDS = ("plain", "5,000 pairs", "not fed")  # five seeds each
+RUNS = {  # the seeds of each; longer, those that had not learned the day
+    **dict.fromkeys(("plain", "not fed"), range(5)),
+    **dict.fromkeys(("5,000 pairs", "not reversed"), range(3)),
+    "not fed, 0.02": range(2),
+    "not fed, longer": (1, 4),
+}
+TUNED = ("plain", "not reversed", "not fed")
+LEARNING_RATES = (0.005, 0.01, 0.02, 0.04)
 PARTS_OF_DATE = (slice(0, 4), slice(5, 7), slice(8, 10))  # year, month, day
 WIDTHS = (1, 2, 3, 5, 10)
 CUT = 0.15  # share of the pairs of chapter 19 whose target is empty
@@ -77,9 +86,9 @@ WESTERN = LANGUAGES.index("es") + 1  # en, de, fr, es
 
 
 @cache
-def days() -> tuple[Any, Any]:
-    """Training days and test days."""
-    return split_days(seed=1)
+def days(split: int = 1) -> tuple[Any, Any]:
+    """Training days and test days. Split 0 is for choices."""
+    return split_days(seed=split)
 
 
 @cache
@@ -109,12 +118,13 @@ def fit(
     steps: int = STEPS,
     units: int = H,
     curve: bool = False,
+    split: int = 1,
 ) -> tuple[Seq2SeqParams, list[list[float]]]:
     """Train one translator. With `curve`, record along the way on some test pairs the step, the exact match, and how
     often year, month and day are wrong."""
     rng = np.random.default_rng(seed)
     p = translator_init(rng, E, units, feed=feed)
-    training, test = days()
+    training, test = days(split)
     some = pairs(test, np.random.default_rng(0).choice(pair_count(test), SHOWN, replace=False))
     batch = encode(some, reverse=reverse)
 
@@ -157,6 +167,12 @@ def translation(name: str, seed: int) -> Row:
         "curve": curve,
         "errors": [errors[n] for n in sorted(some)],
     }
+
+
+def tuning(name: str, lr: float, seed: int) -> float:
+    """Share of pairs right on the other split of the days after the steps of the plain run."""
+    _, curve = fit(seed, curve=True, split=0, **SETTINGS[name] | {"lr": lr, "steps": STEPS})
+    return curve[-1][1]
 
 
 # ---------------------------------------------------------------------------------------------------- chapter 19
@@ -261,11 +277,9 @@ def cut(share: float, seed: int, count: int = 60) -> Row:
     return row
 
 
-PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
-    "translation": (
-        translation,
-        tuple((name, seed) for name in SETTINGS for seed in (range(5) if name in MORE_SEEDS else SEEDS)),
-    ),
+PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {
+    "translation": (translation, tuple((name, seed) for name in SETTINGS for seed in RUNS[name])),
+    "tuning": (tuning, tuple((name, lr, 0) for name in TUNED for lr in LEARNING_RATES)),
     "weak": (weak, tuple((seed,) for seed in SEEDS)),
     "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(5))),
 }

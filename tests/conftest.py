@@ -69,12 +69,8 @@ class Visit:
     foreign: list[str] = field(default_factory=list)
 
     def open(self) -> None:
-        """Load the page and wait until its maths is set."""
+        """Load the page."""
         self.page.goto(self.url)
-        self.page.wait_for_function(
-            "!window.MathJax || (MathJax.startup && MathJax.startup.promise && document.readyState === 'complete')"
-        )
-        self.page.evaluate("window.MathJax && MathJax.startup.promise")
 
     def set_theme(self, theme: str) -> None:
         """Switch to light or dark, as the reader's button does."""

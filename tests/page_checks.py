@@ -16,21 +16,34 @@ from playwright.sync_api import Page
 
 
 def maths_not_set(page: Page) -> list[str]:
-    """Formulas that MathJax did not set, set as an error, or gave no form for assistive technology."""
+    """Formulas without a drawn form or without their TeX, errors inside them, and TeX that stands in the text."""
     return page.evaluate("""() => {
-      const bad = [...document.querySelectorAll(".bd-article .math")].filter(
-        (formula) => !formula.querySelector("mjx-container > mjx-assistive-mml > math"));
-      const wrong = [...document.querySelectorAll("mjx-merror, [data-mjx-error]")];
-      const raw = document.querySelector(".bd-article").innerText.match(/\\\\\\(.{0,40}/g) ?? [];
-      return [...bad, ...wrong].map((e) => e.textContent.slice(0, 80)).concat(raw);
+      const article = document.querySelector(".bd-article");
+      const formulas = [...article.querySelectorAll("math")];
+      const unset = [...article.querySelectorAll(".math")].filter((e) => !e.querySelector("math"));
+      const empty = formulas.filter((e) => {
+        const drawn = e.querySelector(":scope > semantics > :first-child"), box = e.getBoundingClientRect();
+        const tex = e.querySelector(":scope > semantics > annotation[encoding='application/x-tex']");
+        const seen = !e.parentElement.checkVisibility() || (box.width && box.height);
+        return !drawn?.textContent.trim() || !tex?.textContent.trim() || !seen;
+      });
+      const wrong = [...article.querySelectorAll("merror")];
+      const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT), raw = [];
+      while (walk.nextNode()) {
+        const { data, parentElement } = walk.currentNode;
+        const typed = parentElement.closest("annotation, pre, code, script, style");
+        if (!typed && /\\\\[a-zA-Z([]|\\$.*\\$/.test(data)) raw.push(data);
+      }
+      const said = [...unset, ...empty, ...wrong].map((e) => e.textContent).concat(raw);
+      return said.map((text) => text.trim().slice(0, 80));
     }""")
 
 
 def too_wide(page: Page) -> list[str]:
     """The page's width against the screen's, if it is wider, and the elements that stick out.
 
-    As it is, and with letters about 6 % wider, formulas included: not every reader has this machine's fonts. A letter
-    of a formula stands in a box of its own, so formulas grow as a whole.
+    As it is, and with letters about 6 % wider, formulas included: not every reader has this machine's fonts, and not
+    every browser spaces formulas alike. A formula grows as a whole.
     """
     return page.evaluate("""() => {
       const screen = innerWidth;
@@ -42,8 +55,7 @@ def too_wide(page: Page) -> list[str]:
       };
       const found = measure();
       const wider = document.head.appendChild(document.createElement("style"));
-      wider.textContent = `body *:not(mjx-container, mjx-container *) { letter-spacing: 0.035em }
-        mjx-container { letter-spacing: normal; zoom: 1.06 }`;
+      wider.textContent = `body *:not(math, math *) { letter-spacing: 0.035em } math { zoom: 1.06 }`;
       found.push(...measure());
       wider.remove();
       return found;
@@ -53,7 +65,7 @@ def too_wide(page: Page) -> list[str]:
 # Colours are read where they stand, of all text in the page: what is folded or drawn, and the glyphs of formulas. How a
 # piece of text stands out follows from its colour, size and weight, and from what its ancestors paint behind it, in a
 # drawing also the rectangles before it. Where that is not all, the answer is a fault too. Left out is what nobody sees:
-# what the book's style removes for good, drawings of another width, and the MathML for assistive technology.
+# what the book's style removes for good, drawings of another width, and the TeX of formulas.
 FAINT = """() => {
   const still = document.head.appendChild(document.createElement("style"));
   still.textContent = "*, ::before, ::after { transition: none !important }";
@@ -116,11 +128,11 @@ FAINT = """() => {
     if (known.get(key)) note(known.get(key), e);
   };
 
-  const texts = new Set(document.querySelectorAll("mjx-c, textarea, [type=text], [type=search]"));
+  const texts = new Set(document.querySelectorAll("textarea, [type=text], [type=search]"));
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) if (walk.currentNode.data.trim()) texts.add(walk.currentNode.parentElement);
   for (const e of texts) {
-    if (e.closest("script, style, noscript, title, desc, mjx-assistive-mml, :disabled, .search-button__kbd-shortcut"))
+    if (e.closest("script, style, noscript, title, desc, annotation, :disabled, .search-button__kbd-shortcut"))
       continue;
     const style = getComputedStyle(e), svg = e.closest("svg");
     if (!svg) judge(e, ground(e), style.color, style);
@@ -147,11 +159,9 @@ def faint_text(page: Page) -> list[tuple[str, str]]:
     return [(what, html) for what, html in page.evaluate(FAINT)]
 
 
-# A chapter's drawn maths and coloured code are 20,000 nodes, which axe reads for ten seconds. What it reads instead:
-# the MathML that MathJax adds for assistive technology, one formula whole and of the others the frame and the words;
-# figures without their lines; and two code blocks.
+# A chapter's maths and coloured code are 10,000 nodes, which axe reads for seconds. What it reads instead: one formula
+# whole and of the others the frame and the words, figures without their lines, and two code blocks.
 LIGHTEN = """
-document.querySelectorAll("mjx-container > mjx-math").forEach((drawn) => drawn.remove());
 [...document.querySelectorAll("math")].slice(1).forEach((formula) => (formula.textContent = formula.textContent));
 document.querySelectorAll("svg.gru-fig :is(path, use, defs)").forEach((line) => line.remove());
 [...document.querySelectorAll(".highlight pre")].slice(2).forEach((pre) => (pre.textContent = pre.textContent));

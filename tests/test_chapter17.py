@@ -17,15 +17,29 @@ def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed()
     assert said("17-encoder-decoder", "the plain network is right in over 99 % of the pairs for each of five seeds")
 
 
-def test_fed_networks_all_learn_and_two_that_are_not_fed_never_learn_the_day():
-    fed, not_fed = (results(dates, "translation", name) for name in ("plain", "not fed"))
+def test_fed_networks_all_learn_sooner_and_slow_seeds_that_are_not_fed_learn_the_day_last():
+    fed, not_fed, longer = (results(dates, "translation", name) for name in ("plain", "not fed", "not fed, longer"))
     assert 1 <= not_fed[0]["numbers"] / fed[0]["numbers"] < 1.02
     at_half = [next(look[0] for look in row["curve"] if look[1] >= 0.5) for row in fed]
     assert max(at_half) < min(look[0] for row in not_fed for look in row["curve"] if look[1] >= 0.5)
-    stuck = [row["curve"][-1] for row in not_fed if row["exact"] < 0.5]
-    assert len(stuck) == 2
-    for _, _, year, month, day in stuck:
+    stuck = [seed for seed, row in enumerate(not_fed) if row["exact"] < 0.5]
+    for seed in stuck:
+        _, _, year, month, day = not_fed[seed]["curve"][-1]
         assert year < 0.01 and month < 0.1 and day > 0.9
+    assert tuple(stuck) == dates.RUNS["not fed, longer"]
+    assert longer[0]["exact"] > 0.95 and 0.1 < longer[1]["exact"] < 0.2
+    assert longer[1]["curve"][-1][-1] > 0.8  # the day
+
+
+def test_rate_of_the_fed_networks_is_the_best_of_those_tried_on_the_other_split(monkeypatch):
+    for name in ("plain", "not reversed"):
+        tried = {lr: results(dates, "tuning", name, lr, 0)[0] for lr in dates.LEARNING_RATES}
+        assert tried[dates.SETTINGS[name].get("lr", dates.LR)] == max(tried.values())
+    asked, days = [], dates.days
+    monkeypatch.setattr(dates, "days", lambda split=1: asked.append(split) or days(split))
+    monkeypatch.setattr(dates, "STEPS", 5)
+    monkeypatch.setattr(dates, "SHOWN", 20)
+    assert 0 <= dates.tuning("plain", 0.02, 0) < 1 and set(asked) == {0}
 
 
 def test_a_shortened_training_made_anew_reads_the_source_and_gives_the_same_again():

@@ -17,7 +17,7 @@ TASKS = comparison.tasks()
 
 
 def test_stored_results_hold_every_task_and_cell_with_its_seeds_and_the_simple_answers():
-    assert STORED.keys() == {*TASKS, "simple"}
+    assert STORED.keys() == {*TASKS, "simple", "start", "kernels"}
     for name in TASKS:
         assert tuple(STORED[name]) == comparison.CELLS, name
         seeds = 5 if name == "text" else 10
@@ -56,6 +56,26 @@ def test_a_training_made_anew_gives_what_is_stored(name, cell):
     again = comparison.run(name, cell, stored["rate"], 0)
     assert again.keys() == stored["runs"][0].keys()
     assert again["test"] == pytest.approx(stored["runs"][0]["test"], abs=0.7)  # rounding differs between machines
+
+
+def test_runs_of_the_exercise_on_the_start_are_stored_with_their_bias_and_rate():
+    for rate, by_bias in STORED["start"].items():
+        assert [len(tests) for tests in by_bias.values()] == [10, 10]
+        for b_z, tests in by_bias.items():
+            _, again = models.fit(comparison.SHORT, "GRU", float(rate), 0, b_z=float(b_z))
+            assert again["test"] == pytest.approx(tests[0], abs=0.7)
+    table = STORED[comparison.SHORT]["GRU"]
+    assert STORED["start"][str(table["rate"])]["1"] == [run["test"] for run in table["runs"]]
+
+
+def test_other_kernels_give_the_same_conclusions_with_three_seeds():
+    own, simple = STORED["kernels"], STORED["simple"]
+    assert all(len(tests) == 3 for by_cell in own.values() for tests in by_cell.values())
+    assert max(own["parity"]["tanh"]) < simple["parity"]["ignore the brackets"]["test"]
+    assert min(own["parity"]["GRU"] + own["parity"]["LSTM"]) > 99
+    for name in ("digits", "sunspots"):
+        for cell, tests in own[name].items():
+            assert scores(name, cell).min() <= np.mean(tests) <= scores(name, cell).max(), (name, cell)
 
 
 def test_a_shortened_comparison_is_stored_like_the_long_one(tmp_path, monkeypatch):

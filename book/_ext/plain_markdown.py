@@ -13,6 +13,7 @@ from textwrap import indent
 from typing import Any
 
 from docutils import nodes
+from macros import without_classes, without_macros
 from sphinx.errors import ExtensionError
 
 __all__ = ["COLOURS", "Cell", "Exercise", "Page", "Solution", "expand"]
@@ -61,42 +62,8 @@ def expand(tex: str, macros: dict[str, Any]) -> str:
 
     In that form the colour holds in every version of MathJax and in KaTeX.
     """
-    for name, (body, count, *default) in macros.items():
-        pattern = re.compile(rf"\\{name}(?![A-Za-z])")
-        while found := pattern.search(tex):
-            values, end = _arguments(tex, found.end(), count, default)
-            text = body
-            for number, value in enumerate(values, 1):
-                text = text.replace(f"#{number}", value)
-            tex = tex[: found.start()] + text + tex[end:]
-    while found := re.search(r"\\class\{gru-(\w)\}", tex):
-        (content,), end = _arguments(tex, found.end(), 1, [])
-        tex = f"{tex[: found.start()]}{{\\color{{{COLOURS[found[1]]}}}{{{content}}}}}{tex[end:]}"
-    return tex
-
-
-def _arguments(tex: str, at: int, count: int, default: list[str]) -> tuple[list[str], int]:
-    """The arguments of a macro whose name ends at `at`, and where they end."""
-    values = list(default[:1])
-    if default and tex[at : at + 1] == "[":
-        end = _closing(tex, at, "]")
-        values, at = [tex[at + 1 : end]], end + 1
-    while len(values) < count:
-        at += len(tex[at:]) - len(tex[at:].lstrip())
-        end = _closing(tex, at, "}") if tex[at] == "{" else at
-        values.append(tex[at + 1 : end] if tex[at] == "{" else tex[at])
-        at = end + 1
-    return values, at
-
-
-def _closing(tex: str, at: int, closing: str) -> int:
-    """Where the bracket that opens at `at` closes; brackets inside braces do not count."""
-    depth = 0
-    for position in range(at + 1, len(tex)):
-        if tex[position] == closing and depth == 0:
-            return position
-        depth += {"{": 1, "}": -1}.get(tex[position], 0)
-    raise ExtensionError(f"a bracket is not closed: {tex[at:]}")
+    tex = without_macros(tex, macros)
+    return without_classes(tex, lambda role, content: f"{{\\color{{{COLOURS[role]}}}{{{content}}}}}")
 
 
 def display(tex: str, number: str = "") -> str:

@@ -80,7 +80,7 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         name = target.partition("#")[0].removesuffix(".html")
         return f"{name}.ipynb" if name and is_chapter(name) else None
 
-    macros = app.config.mathjax3_config["tex"]["macros"]
+    macros = app.config.maths_macros
     number = chapter_number(docname)
     page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, "" if number is None else f"{number}. ")
     title = f"From *{app.config.html_title}*" if not site else f"From [*{app.config.html_title}*]({here})"

@@ -1,0 +1,87 @@
+"""The letters of the formulas: STIX Two Math, reduced to what the pages show, and inside a style sheet.
+
+A page waits for its style sheets before it is painted, so a formula never stands in another font first and nothing
+moves. The font comes with the package ``ziamath``, under the SIL Open Font License, as its table of names says.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from base64 import b64encode
+from html import unescape
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from fontTools import subset
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+SHEET = "gru-maths.css"
+RULE = """@font-face {{
+  font-family: "STIX Two Math";
+  src: url("data:font/woff2;base64,{}") format("woff2");
+}}
+"""
+FORMULA = re.compile(r"<math\b.*?</math>", re.S)
+HIDDEN = re.compile(r"<annotation\b.*?</annotation>", re.S)
+LETTER = re.compile(r"<mi(?![^>]*mathvariant)[^>]*>([^<]|&[^;<]+;)</mi>")
+# A browser shows a single letter in <mi> as the italic one, which has a code point of its own.
+SLANTED = [ord("ℎ"), *range(0x1D434, 0x1D455), *range(0x1D456, 0x1D468), *range(0x1D6E2, 0x1D71C)]
+ITALIC = {chr(int(unicodedata.decomposition(chr(point)).split()[1], 16)): point for point in SLANTED}
+
+
+def code_points(page: str) -> set[int]:
+    """The characters that the formulas of a page are drawn with."""
+    found = set()
+    for formula in FORMULA.findall(page):
+        formula = HIDDEN.sub("", formula)
+        found |= {ITALIC.get(letter, ord(letter)) for letter in map(unescape, LETTER.findall(formula))}
+        found |= {ord(character) for character in unescape(re.sub("<[^>]*>", "", formula))}
+        found |= {ord("√")} if "<msqrt" in formula or "<mroot" in formula else set()
+    return found
+
+
+def whole_font() -> Path:
+    """The font with all its letters."""
+    package = find_spec("ziamath")
+    if package is None or package.origin is None:
+        raise ExtensionError("maths_font: ziamath is not installed. Install the extra `book`.")
+    return Path(package.origin).parent / "fonts" / "STIXTwoMath-Regular.ttf"
+
+
+def cut(points: set[int]) -> bytes:
+    """The font with these characters, in the sizes that brackets and sums grow to, under its name and licence."""
+    # ss04 has the primes that stand as superscripts. Hints are for screens whose dots one can count.
+    options = subset.Options(flavor="woff2", name_IDs=["*"], layout_features=["ss04"], hinting=False)
+    with subset.load_font(str(whole_font()), options) as font:
+        subsetter = subset.Subsetter(options)
+        subsetter.populate(unicodes=points)
+        subsetter.subset(font)
+        file = BytesIO()
+        subset.save_font(font, file, options)
+    return file.getvalue()
+
+
+def write_sheet(app: Sphinx, exception: Exception | None) -> None:
+    """Write the style sheet for all pages, also those that this build left as they were."""
+    if exception is not None or app.builder.format != "html":
+        return
+    points = set().union(*(code_points(page.read_text("utf8")) for page in Path(app.outdir).rglob("*.html")))
+    sheet = RULE.format(b64encode(cut(points)).decode("ascii"))
+    (Path(app.outdir) / "_static" / SHEET).write_text(sheet, "utf8")
+
+
+def add_sheet(app: Sphinx, _pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Let a page with formulas have the style sheet."""
+    if "<math" in context.get("body", ""):
+        app.add_css_file(SHEET)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension."""
+    app.connect("html-page-context", add_sheet)
+    app.connect("build-finished", write_sheet)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

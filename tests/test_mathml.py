@@ -1,0 +1,241 @@
+"""The formulas of the pages: MathML that Temml makes of TeX, and the font that holds their letters."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from xml.etree import ElementTree
+
+import mathml
+import maths_font
+import pytest
+import yaml
+from fontTools.ttLib import TTFont
+from macros import without_macros
+
+from conftest import ROOT, Visit
+
+MACROS = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["sphinx"]["config"]["maths_macros"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended() -> Iterator[None]:
+    """Temml does not outlive the tests."""
+    yield
+    mathml.stop(None, None)
+
+
+def drawn(tex: str, *, display: bool = False) -> ElementTree.Element:
+    """What a page draws of TeX with the book's macros."""
+    math = ElementTree.fromstring(mathml.from_tex(without_macros(tex, MACROS), display))
+    (semantics,) = math
+    return semantics[0]
+
+
+def tokens(tex: str) -> list[tuple[str, str]]:
+    """The words of a formula with their tags, without spaces."""
+    return [(e.tag, e.text or "") for e in drawn(tex).iter() if not len(e) and e.tag != "mspace"]
+
+
+@pytest.mark.parametrize(
+    ("tex", "rows", "columns"),
+    [
+        (r"\begin{aligned} a &= b \\ &= c \\ &= d \end{aligned}", 3, 2),
+        (r"\begin{gathered} a \\ b \end{gathered}", 2, 1),
+        (r"\begin{cases} 1 & \text{if } a > 0 \\ 0 & \text{otherwise} \end{cases}", 2, 2),
+        (r"\begin{pmatrix} a & b & c \\ d & e & f \end{pmatrix}", 2, 3),
+        (r"\begin{alignedat}{2} a &= b & c &= d \\ e &= f & g &= h \end{alignedat}", 2, 4),
+    ],
+)
+def test_environments_keep_their_rows_and_columns(tex: str, rows: int, columns: int) -> None:
+    (table,) = drawn(tex, display=True).iter("mtable") if drawn(tex, display=True).tag != "mtable" else [drawn(tex)]
+    assert [len(row) for row in table] == [columns] * rows
+
+
+def test_macro_gives_its_letter_a_class_and_leaves_the_tex_plain() -> None:
+    math = ElementTree.fromstring(mathml.from_tex(without_macros(r"\gh[_t] = \gd{w^{\text{prev}}}", MACROS), False))
+    (state,), (gradient,) = (math.findall(f".//*[@class='gru-{role}']") for role in "hg")
+    assert [e.text for e in state] == ["h", "t"]
+    assert gradient[0].text == "δ"
+    assert [a.text for a in math.iter("annotation")] == [r"{h_t} = {\delta_{w^{\text{prev}}}}"]
+
+
+def test_superscript_of_a_coloured_letter_stands_above_its_subscript() -> None:
+    power = drawn(r"\gh[_{t-1}]^\top")
+    assert (power.tag, power.get("class"), power[0].text, power[2].text) == ("msubsup", "gru-h", "h", "⊤")
+
+
+def test_sign_in_a_subscript_has_no_space_and_in_the_line_its_own() -> None:
+    (inside,) = drawn("h_{t-1}").iter("mo")
+    (outside,) = drawn("t-1").iter("mo")
+    assert (inside.get("lspace"), inside.get("rspace"), outside.get("lspace")) == ("0", "0", None)
+    assert drawn(r"\sum_{i=1}^N x_i")[0].tag == "msubsup"
+    assert drawn(r"a_{\sum_i b}").find(".//mo").get("lspace") is None
+
+
+@pytest.mark.parametrize(
+    ("tex", "spaces"),
+    [(r"\tanh x", 1), (r"\tanh, x", 0), (r"\tanh", 0), (r"\tanh'", 0), (r"\log \sum_i x_i", 1), (r"a\, b", 1)],
+)
+def test_name_of_a_function_has_a_space_before_its_argument_alone(tex: str, spaces: int) -> None:
+    assert len(list(drawn(tex).iter("mspace"))) == spaces
+
+
+def test_line_that_begins_with_a_sign_goes_on() -> None:
+    signs = drawn(r"\begin{aligned} a = {} & -b \\ & + c \end{aligned}", display=True).iter("mo")
+    assert [(sign.text, sign.get("form")) for sign in signs] == [("=", None), ("−", "infix"), ("+", "infix")]
+    assert drawn("-b").find("mo").get("form") == "prefix"
+
+
+def test_other_pieces_are_what_they_say() -> None:
+    assert tokens(r"\texttt{dh_prev}") == [("mtext", "𝚍𝚑_𝚙𝚛𝚎𝚟")]
+    assert tokens(r"\underbrace{x}_{\text{kept}}") == [("mi", "x"), ("mo", "⏟"), ("mtext", "kept")]
+    assert drawn(r"a \odot b").find("mo").get("largeop") == "false"
+    for tex, space in ((r"1, \dots, L", "0"), (r"c_1 \dots c_L", "0.1667em")):
+        assert [dots.get("lspace") for dots in drawn(tex).iter("mo") if dots.text == "…"] == [space]
+    assert "".join(drawn(r"x \tag{2}", display=True).itertext()) == "x(2)"
+
+
+@pytest.mark.parametrize(
+    "tex", [r"\frac{1}", r"\nosuchmacro{z}", r"\begin{aligned} a", r"\left( a", r"x_1_2", r"\gdd{z}"]
+)
+def test_what_cannot_be_set_is_refused(tex: str) -> None:
+    with pytest.raises(ValueError):
+        mathml.from_tex(without_macros(tex, MACROS), False)
+
+
+PAGE = "Title\n=====\n\nRight: :math:`z_t`.\n\nAnd {}.\n"
+CONF = """
+import sys
+sys.path.insert(0, {extensions!r})
+extensions = ["mathml"]
+html_math_renderer = "mathml"
+maths_macros = {macros!r}
+"""
+
+
+@pytest.mark.parametrize("tex", ["z", r"\nosuchmacro{z}", r"\gz[_t"])
+def test_build_stops_at_a_faulty_formula_and_names_its_place(tmp_path: Path, tex: str) -> None:
+    (tmp_path / "conf.py").write_text(CONF.format(extensions=str(ROOT / "book" / "_ext"), macros=MACROS), "utf8")
+    (tmp_path / "index.rst").write_text(PAGE.format(f":math:`{tex}`"), "utf8")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-b",
+        "html",
+        str(tmp_path),
+        str(tmp_path / "o"),
+    ]
+    done = subprocess.run(command, capture_output=True, encoding="utf8", check=False)
+    if tex == "z":
+        assert (done.returncode, done.stderr) == (0, "")
+    else:
+        assert done.returncode == 1
+        assert re.search(r"index\.rst:6: WARNING: a formula cannot be set", done.stderr)
+        assert tex in done.stderr
+
+
+def test_missing_temml_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(mathml, "TEMML", tmp_path / "temml.cjs")
+    with pytest.raises(Exception, match=r"there is no Temml at .*temml\.cjs\. `python tools/do\.py book` brings it"):
+        mathml.temml.__wrapped__()
+
+
+def test_font_has_what_a_formula_is_drawn_with_and_not_its_tex() -> None:
+    page = "<p>Q</p><math><semantics><mrow><mi>h</mi><mi class='k'>&lt;</mi><mi mathvariant='normal'>b</mi><msqrt>"
+    page += "<mi>tanh</mi></msqrt></mrow><annotation>\\sqrt{Z}</annotation></semantics></math>"
+    assert {chr(point) for point in maths_font.code_points(page)} == set("ℎ<b√tanh")
+
+
+def test_letters_are_the_slanted_ones_that_browsers_show() -> None:
+    italic = maths_font.ITALIC
+    assert "".join(chr(italic[letter]) for letter in "ahzAZαεϵφϕ∂") == "𝑎ℎ𝑧𝐴𝑍𝛼𝜀𝜖𝜑𝜙𝜕"
+    assert len(italic) == 52 + 58
+
+
+def test_font_keeps_its_licence_and_the_sizes_of_brackets() -> None:
+    small = TTFont(io.BytesIO(maths_font.cut({ord("("), ord("∑"), ord("√")})))
+    assert "SIL Open Font License" in small["name"].getDebugName(13)
+    variants = small["MATH"].table.MathVariants
+    assert {"parenleft", "radical"} <= set(variants.VertGlyphCoverage.glyphs)
+    assert 10 < len(small.getGlyphOrder()) < 80
+
+
+Reader = Callable[[str, int], AbstractContextManager[Visit]]
+
+
+@pytest.mark.parametrize("page", ["05-gru-backward", "15-deep-and-bidirectional"])
+def test_browser_draws_every_letter_from_the_books_font(reader: Reader, built_book: Path, page: str) -> None:
+    with reader((built_book / "book" / f"{page}.html").as_uri(), 1280) as visit:
+        visit.open()
+        devtools = visit.page.context.new_cdp_session(visit.page)
+        devtools.send("DOM.enable")
+        devtools.send("CSS.enable")
+        visit.page.evaluate("""() => {
+          const seen = new Set();
+          for (const e of document.querySelectorAll("math :is(mi, mn, mo, mtext)")) {
+            if (!e.checkVisibility() || !/[^\\s\\u2061]/.test(e.textContent)) continue;
+            const what = `${e.tagName}${e.getAttribute("mathvariant")}${e.textContent}`;
+            if (!seen.has(what)) e.dataset.asked = "";
+            seen.add(what);
+          }
+        }""")
+        root = devtools.send("DOM.getDocument")["root"]["nodeId"]
+        nodes = devtools.send("DOM.querySelectorAll", {"nodeId": root, "selector": "[data-asked]"})["nodeIds"]
+        fonts = [devtools.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"] for node in nodes]
+        devtools.detach()
+        assert len(nodes) > 50
+        assert {(font["familyName"], font["isCustomFont"]) for found in fonts for font in found} == {
+            ("STIX Two Math", True)
+        }
+
+
+def test_what_is_copied_of_a_formula_is_its_tex(reader: Reader, built_book: Path) -> None:
+    with reader((built_book / "book" / "notation.html").as_uri(), 1280) as visit:
+        visit.open()
+        copied, drawn = visit.page.evaluate("""() => ["#symbols td", "#the-cell .math"].map((place) => {
+          getSelection().selectAllChildren(document.querySelector(place));
+          return getSelection().toString().replace(/\\s+/g, " ").trim();
+        })""")
+        assert copied == "{x_t} , {x_{1:T}}"
+        assert r"{h_t} &= {z_t} \odot {h_{t-1}} + (1 - {z_t}) \odot {n_t}" in drawn and "𝑡" not in drawn
+        box = visit.page.locator("#the-cell annotation").first.bounding_box()
+        assert box is not None and box["width"] * box["height"] <= 1, "nobody sees it"
+
+
+def test_formula_is_read_aloud_once(reader: Reader, built_book: Path) -> None:
+    with reader((built_book / "book" / "notation.html").as_uri(), 1280) as visit:
+        visit.open()
+        devtools = visit.page.context.new_cdp_session(visit.page)
+        nodes = devtools.send("Accessibility.getFullAXTree")["nodes"]
+        devtools.detach()
+        said = [node["name"]["value"] for node in nodes if not node["ignored"] and "value" in node.get("name", {})]
+        assert any("𝑧" in words or words == "z" for words in said)
+        assert not any("\\odot" in words for words in said)
+
+
+def test_font_is_in_the_pages_that_have_formulas_and_loads_with_their_style(built_book: Path) -> None:
+    sheet = (built_book / "_static" / maths_font.SHEET).read_text("utf8")
+    font = TTFont(io.BytesIO(b64decode(re.search(r"base64,([^\"]+)", sheet)[1])))
+    assert len(sheet) < 50_000
+    for path in built_book.rglob("*.html"):
+        page = path.read_text("utf8")
+        assert ("<math" in page) == (maths_font.SHEET in page), path
+        assert maths_font.code_points(page) - {0x2061, 0xFE0E, 0x20, 0x0A} <= set(font.getBestCmap()), path
+
+
+def test_pages_have_no_script_for_maths(built_book: Path) -> None:
+    assert not [path for path in built_book.rglob("*") if "mathjax" in path.name.lower()]
+    assert not [
+        path for path in built_book.rglob("*.html") if re.search("<script[^>]*mathjax", path.read_text("utf8"), re.I)
+    ]
