@@ -12,6 +12,7 @@ from experiments._store import load, make, make_parts, save, seeded
 from gru_lib import results
 
 SCRIPTS = (
+    "attention",
     "dates",
     "deep",
     "dropout",

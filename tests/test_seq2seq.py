@@ -1,13 +1,15 @@
-"""The encoder–decoder: its loss, all its gradients, masking, decoding, and a task it learns."""
+"""The encoder–decoder, with attention too: its loss, all its gradients, masking, decoding, and a task it learns."""
 
 import numpy as np
 import pytest
-from helpers import check_loss
+from helpers import check_loss, close, same
 
 from gru_lib import (
     Adam,
     beam_search,
+    bidirectional,
     elman_init,
+    gradcheck,
     greedy,
     gru_init,
     linear_decay,
@@ -17,7 +19,16 @@ from gru_lib import (
     stack,
     train,
 )
-from gru_lib.layers import seq2seq_backward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
+from gru_lib.layers import (
+    AttentionCache,
+    attention_backward,
+    attention_forward,
+    seq2seq_backward,
+    seq2seq_encode,
+    seq2seq_forward,
+    seq2seq_init,
+    seq2seq_step,
+)
 
 START, END, V = 0, 1, 4
 CELLS = {
@@ -29,9 +40,25 @@ CELLS = {
 }
 
 
-def model(cell="gru", feed=True, seed=0, dtype=np.float64):
+def both_ways(rng, D, H, dtype):
+    """An encoder of two layers, with as wide outputs as one of size H."""
+    return bidirectional(gru_init(rng, D, H // 2, dtype=dtype), elman_init(rng, D, H - H // 2, dtype=dtype))
+
+
+# How the decoder gets to know the source. The encoder of the last ends in another state than the decoder begins with.
+LINKS = {
+    "fed": {},
+    "state": {"feed": False},
+    "attention": {"feed": False, "attend": True},
+    "all": {"attend": True},
+    "attention alone": {"feed": False, "attend": True, "carry": False},
+    "both ways": {"feed": False, "attend": True, "carry": False, "encoder": both_ways},
+}
+
+
+def model(cell="gru", link="fed", seed=0, dtype=np.float64):
     rng = np.random.default_rng(seed)
-    p = seq2seq_init(rng, 3, V, 2, 2, start=START, feed=feed, cell=CELLS[cell], dtype=dtype)
+    p = seq2seq_init(rng, 3, V, 2, 2, start=START, **LINKS[link], cell=CELLS[cell], dtype=dtype)
     p.flat[:] = rng.normal(size=p.size)
     return p
 
@@ -45,10 +72,10 @@ LENGTHS = {"source_lengths": [4, 1, 2], "target_lengths": [1, 3, 2]}
 
 
 @pytest.mark.parametrize("lengths", [{}, LENGTHS], ids=["full", "padded"])
-@pytest.mark.parametrize("feed", [True, False])
+@pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("cell", CELLS)
-def test_seq2seq_backward_matches_complex_step(cell, feed, lengths):
-    p, (source, target) = model(cell, feed), tokens()
+def test_seq2seq_backward_matches_complex_step(cell, link, lengths):
+    p, (source, target) = model(cell, link), tokens()
 
     def loss_and_grads(p):
         loss, tape = seq2seq_forward(source, target, p, **lengths)
@@ -58,11 +85,11 @@ def test_seq2seq_backward_matches_complex_step(cell, feed, lengths):
     assert {a.dtype for a in (loss_and_grads(p)[0], loss_and_grads(p)[1].flat)} == {np.dtype(np.float64)}
 
 
-@pytest.mark.parametrize("feed", [True, False])
+@pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("cell", CELLS)
-def test_the_loss_is_what_decoding_gives_the_right_tokens(cell, feed):
+def test_the_loss_is_what_decoding_gives_the_right_tokens(cell, link):
     """Teacher forcing, token by token through the decoder's step function."""
-    p, (source, target) = model(cell, feed), tokens()
+    p, (source, target) = model(cell, link), tokens()
     step, total, count = seq2seq_step(p), 0.0, 0
     for n, (s, t) in enumerate(zip(LENGTHS["source_lengths"], LENGTHS["target_lengths"], strict=True)):
         state, before = seq2seq_encode(source[:s, n : n + 1], p), START
@@ -73,9 +100,10 @@ def test_the_loss_is_what_decoding_gives_the_right_tokens(cell, feed):
     np.testing.assert_allclose(loss, total / count, rtol=1e-13)
 
 
+@pytest.mark.parametrize("link", ["fed", "all", "both ways"])
 @pytest.mark.parametrize("cell", CELLS)
-def test_padding_changes_no_bit(cell):
-    p, (source, target) = model(cell), tokens()
+def test_padding_changes_no_bit(cell, link):
+    p, (source, target) = model(cell, link), tokens()
     loss, tape = seq2seq_forward(source, target, p, **LENGTHS)
     for junk in (0, -7, 10**6):
         s, t = source.copy(), target.copy()
@@ -86,9 +114,10 @@ def test_padding_changes_no_bit(cell):
         np.testing.assert_array_equal(seq2seq_backward(other_tape, p).flat, seq2seq_backward(tape, p).flat)
 
 
+@pytest.mark.parametrize("link", ["fed", "all", "both ways"])
 @pytest.mark.parametrize("cell", CELLS)
-def test_float32_in_float32_out_and_nothing_is_written_to(cell):
-    p, (source, target) = model(cell, dtype=np.float32), tokens()
+def test_float32_in_float32_out_and_nothing_is_written_to(cell, link):
+    p, (source, target) = model(cell, link, dtype=np.float32), tokens()
     for array in (p.flat, source, target):
         array.flags.writeable = False
     loss, tape = seq2seq_forward(source, target, p, **LENGTHS)
@@ -99,8 +128,9 @@ def test_float32_in_float32_out_and_nothing_is_written_to(cell):
     assert again == loss
 
 
-def test_a_batch_decodes_as_its_sources_alone_and_a_beam_is_never_worse_than_greedy():
-    p, (source, _) = model(seed=3), tokens(N=6)
+@pytest.mark.parametrize("link", LINKS)
+def test_a_batch_decodes_as_its_sources_alone_and_a_beam_is_never_worse_than_greedy(link):
+    p, (source, _) = model(link=link, seed=3), tokens(N=6)
     both = greedy(seq2seq_step(p), seq2seq_encode(source, p), np.full(6, START), end=END, max_steps=4)
     for n in range(6):
         state = seq2seq_encode(source[:, n : n + 1], p)
@@ -111,9 +141,10 @@ def test_a_batch_decodes_as_its_sources_alone_and_a_beam_is_never_worse_than_gre
         assert best.log_prob >= alone.log_prob - 1e-12
 
 
+@pytest.mark.parametrize("link", ["fed", "all", "both ways"])
 @pytest.mark.parametrize("cell", CELLS)
-def test_a_beam_in_one_batch_finds_what_it_finds_one_by_one(cell):
-    p, (source, _) = model(cell, seed=3), tokens(N=1)
+def test_a_beam_in_one_batch_finds_what_it_finds_one_by_one(cell, link):
+    p, (source, _) = model(cell, link, seed=3), tokens(N=1)
     state, options = seq2seq_encode(source, p), {"width": 3, "end": END, "max_steps": 5, "alpha": 0.7}
     apart = beam_search(seq2seq_step(p), state, START, **options)
     pick = lambda state, rows: map_state(lambda a: a[rows], state)  # noqa: E731
@@ -122,19 +153,20 @@ def test_a_beam_in_one_batch_finds_what_it_finds_one_by_one(cell):
     np.testing.assert_allclose([h.score for h in apart], [h.score for h in together], rtol=1e-12)
 
 
-def test_log_probs_sum_to_one():
-    p, (source, _) = model(), tokens()
+@pytest.mark.parametrize("link", LINKS)
+def test_log_probs_sum_to_one(link):
+    p, (source, _) = model(link=link), tokens()
     log_probs, _ = seq2seq_step(p)(seq2seq_encode(source, p), np.array([0, 1, 2]))
     np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1)
     np.testing.assert_allclose(log_softmax(log_probs), log_probs, atol=1e-15)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_it_learns_to_turn_a_sequence_round(seed):
+@pytest.mark.parametrize(("seed", "link"), [(0, "fed"), (1, "fed"), (2, "fed"), (0, "attention"), (0, "both ways")])
+def test_it_learns_to_turn_a_sequence_round(seed, link):
     """Reversing 3 of 3 symbols; a decoder that ignores the source gets 1/27 of them."""
     rng = np.random.default_rng(seed)
-    p = seq2seq_init(rng, 3, 5, 6, 16, start=START)
-    p.encoder.b_z[:] = p.decoder.b_z[:] = 1
+    p = seq2seq_init(rng, 3, 5, 6, 16, start=START, **LINKS[link])
+    p.decoder.b_z[:] = 1
 
     def batch(N):
         source = rng.integers(0, 3, (3, N))
@@ -171,3 +203,99 @@ def test_wrong_arguments_are_named():
         seq2seq_forward(source, target, p.encoder)
     with pytest.raises(TypeError, match="tape must be a Seq2SeqTape"):
         seq2seq_backward(None, p)
+    start = {"start": START, "feed": False}
+    with pytest.raises(
+        ValueError, match="feed, attend or carry must be true; got a decoder that never sees the source"
+    ):
+        seq2seq_init(rng, 4, 5, 2, 3, carry=False, **start)
+    with pytest.raises(ValueError, match="with carry, encoder must have a state like the decoder's; try carry=False"):
+        seq2seq_init(rng, 4, 5, 2, 3, encoder=both_ways, attend=True, **start)
+    wider = lambda rng, D, H, dtype: gru_init(rng, D, H + 1, dtype=dtype)  # noqa: E731
+    with pytest.raises(ValueError, match="encoder outputs must be as wide as the decoder's, 3; got 4"):
+        seq2seq_init(rng, 4, 5, 2, 3, encoder=wider, attend=True, carry=False, **start)
+
+
+# ------------------------------------------------------------------------------------------------------- attention
+
+
+def asked(T=4, S=5, N=3, K=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(T, N, K)), rng.normal(size=(S, N, K)), rng.normal(size=(T, N, K))
+
+
+REAL = [5, 1, 3]
+
+
+def by_loops(s, hs, lengths):
+    """The means and the weights, one number at a time."""
+    c, alpha = np.zeros_like(s), np.zeros((*s.shape[:2], len(hs)))
+    for t, n in np.ndindex(s.shape[:2]):
+        e = [np.exp(sum(s[t, n, k] * hs[j, n, k] for k in range(s.shape[2]))) for j in range(lengths[n])]
+        for j, share in enumerate(e):
+            alpha[t, n, j] = share / sum(e)
+            c[t, n] += alpha[t, n, j] * hs[j, n]
+    return c, alpha
+
+
+@pytest.mark.parametrize("lengths", [None, REAL])
+def test_attention_does_what_its_equations_say(lengths):
+    s, hs, _ = asked()
+    c, cache = attention_forward(s, hs, lengths)
+    close((c, cache.weights), by_loops(s, hs, lengths or [5] * 3))
+    close(cache.weights.sum(axis=2), np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("lengths", [None, REAL])
+def test_attention_backward_matches_complex_step(lengths):
+    s, hs, dc = asked()
+    ds, dhs = attention_backward(dc, attention_forward(s, hs, lengths)[1])
+
+    def loss(s, hs):
+        return (dc * attention_forward(s, hs, lengths)[0]).sum()
+
+    report = gradcheck(loss, {"s": s, "hs": hs}, {"s": ds, "hs": dhs})
+    assert report.worst < 1e-13, report
+
+
+@pytest.mark.parametrize("junk", [0.0, 1e300, -np.inf, np.nan])
+def test_what_stands_in_the_padding_gets_no_weight_and_no_gradient(junk):
+    s, hs, dc = asked()
+    padded = np.arange(5)[:, None] >= REAL
+    before, other = attention_forward(s, hs, REAL), hs.copy()
+    other[padded] = junk
+    c, cache = attention_forward(s, other, REAL)
+    same((c, cache.weights, *attention_backward(dc, cache)),
+         (before[0], before[1].weights, *attention_backward(dc, before[1])))  # fmt: skip
+    assert (cache.weights.transpose(0, 2, 1)[:, padded] == 0).all()
+    assert (attention_backward(dc, cache)[1][padded] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_attention_takes_scores_of_any_size_and_keeps_the_dtype(dtype):
+    s, hs, dc = (a.astype(dtype) for a in asked())
+    c, cache = attention_forward(1e6 * s, -1e6 * hs)
+    assert np.isfinite(c).all() and {c.dtype, *(a.dtype for a in attention_backward(dc, cache))} == {np.dtype(dtype)}
+    best = (-s.transpose(1, 0, 2) @ hs.transpose(1, 2, 0)).argmax(axis=2).T
+    np.testing.assert_array_equal(cache.weights.argmax(axis=2), best)
+
+
+def test_equal_keys_get_equal_weights_whatever_is_asked():
+    s, hs, _ = asked()
+    c, cache = attention_forward(s, np.broadcast_to(hs[:1], hs.shape))
+    close(cache.weights, np.full((4, 3, 5), 0.2))
+    close(c, np.broadcast_to(hs[0], c.shape))
+
+
+def test_wrong_arguments_of_attention_are_named():
+    s, hs, dc = asked()
+    with pytest.raises(ValueError, match=r"attention_forward: s must have shape \(T, N, K\) = \(T, 3, 2\)"):
+        attention_forward(s[:, :2], hs)
+    with pytest.raises(ValueError, match="hs must have at least one step to look at"):
+        attention_forward(s, hs[:0])
+    with pytest.raises(ValueError, match="lengths must be at least 1; got 0"):
+        attention_forward(s, hs, [5, 0, 1])
+    with pytest.raises(ValueError, match=r"attention_backward: dc must have shape"):
+        attention_backward(dc[1:], attention_forward(s, hs)[1])
+    with pytest.raises(TypeError, match="cache must be a AttentionCache"):
+        attention_backward(dc, None)
+    assert isinstance(attention_forward(s, hs)[1], AttentionCache)

@@ -1,4 +1,4 @@
-"""The translator of chapters 17 and 19, untrained: what holds for any weights."""
+"""The translator of chapters 17 to 19, untrained: what holds for any weights."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ from helpers import check_loss
 
 from gru_lib import lstm_init
 from gru_lib.models.translator import (
+    alignment,
     exact_match,
     shared_pairs,
     translate,
@@ -24,15 +25,20 @@ def model(seed=0, **options):
     return translator_init(np.random.default_rng(seed), 3, 4, dtype=np.float64, **options)
 
 
-@pytest.mark.parametrize("feed", [True, False])
-def test_gradient_matches_complex_step(feed):
+LOOKS = {"feed": False, "attend": True}
+links = pytest.mark.parametrize("link", [{}, {"feed": False}, LOOKS, LOOKS | {"both_ways": True}], ids=str)
+
+
+@links
+def test_gradient_matches_complex_step(link):
     batch = encode(pairs(split_days(3)[1], np.array([0, 20, 40])))
     assert len(set(batch.source_lengths)) == 3
-    check_loss(lambda p: translator_loss(p, batch), model(feed=feed))
+    check_loss(lambda p: translator_loss(p, batch), model(**link))
 
 
-def test_translating_in_parts_changes_nothing():
-    p, batch = model(), encode(FOUND)
+@links
+def test_translating_in_parts_changes_nothing(link):
+    p, batch = model(**link), encode(FOUND)
     whole = translate(p, batch, end=ISO.end, max_steps=6)
     parts = translate(p, batch, end=ISO.end, max_steps=6, rows=7)
     np.testing.assert_array_equal(whole.tokens, parts.tokens)
@@ -66,8 +72,9 @@ def test_the_consensus_is_the_sample_that_agrees_most_with_the_others():
     assert best == again and agreement[best] == max(agreement.values()) > min(agreement.values())
 
 
-def test_a_beam_of_one_translates_as_greedy_does():
-    p, batch = model(), encode(FOUND)
+@links
+def test_a_beam_of_one_translates_as_greedy_does(link):
+    p, batch = model(**link), encode(FOUND)
     found = translate(p, batch, end=ISO.end, max_steps=6)
     for n, length in enumerate(batch.source_lengths):
         (best,) = translate_beam(p, batch.source[:length, n], width=1, end=ISO.end, max_steps=6)
@@ -78,6 +85,8 @@ def test_a_beam_of_one_translates_as_greedy_does():
 def test_update_gates_start_where_asked_and_other_cells_are_left_alone():
     p = model(b_z=2.0)
     assert (p.encoder.b_z == 2).all() and (p.decoder.b_z == 2).all()
+    p = model(b_z=2.0, both_ways=True)
+    assert (p.encoder.forward.b_z == 2).all() and (p.encoder.backward.b_z == 2).all()
     assert model(cell=lstm_init).encoder.size == lstm_init(np.random.default_rng(0), 3, 4).size
 
 
@@ -91,3 +100,19 @@ def test_exact_match_wants_every_character():
     assert exact_match(["2026-03-07", "2026-03-08"], ["2026-03-07", "2026-03-07"]).tolist() == [True, False]
     with pytest.raises(ValueError, match="said must hold as many texts as wanted, 2; got 1"):
         exact_match(["a"], ["a", "b"])
+
+
+def test_an_alignment_is_a_share_of_the_real_places_for_every_token():
+    p, batch = model(**LOOKS), encode(FOUND)
+    weights = alignment(p, batch)
+    assert weights.shape == (len(batch.target), len(FOUND.texts), len(batch.source))
+    np.testing.assert_allclose(weights.sum(axis=2), 1)
+    padded = np.arange(len(batch.source))[:, None] >= batch.source_lengths
+    assert (weights.transpose(0, 2, 1)[:, padded] == 0).all()
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match="alignment: p must be a model with attention; got one without"):
+        alignment(model(), encode(FOUND))
+    with pytest.raises(ValueError, match="translator_init: with both_ways, H must be even; got 5"):
+        translator_init(np.random.default_rng(0), 3, 5, both_ways=True)

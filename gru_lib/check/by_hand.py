@@ -9,10 +9,11 @@ from gru_lib.check.oracle import sig
 from gru_lib.check.values import Answers, Values, values
 
 __all__ = [
-    "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half", "drop_jensen", "drop_lstm", "fade_border",
-    "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long", "gate_quiet",
-    "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha",
-    "other_pile", "other_sharp", "s2s_mean", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
+    "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
+    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget",
+    "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "lm_start",
+    "lm_units", "lstm_count", "mem_bias", "other_alpha", "other_pile", "other_sharp", "s2s_mean", "sub_add",
+    "sub_msb", "sub_steep", "sum_number", "sum_shortest",
 ]  # fmt: skip
 
 
@@ -425,6 +426,45 @@ def s2s_mean() -> Answers:
     yield "factor", 1.6, "the wrong one over the right one: 10/16."
     yield "factor", 1, "the gradient is divided by the same number as the loss."
     yield "factor", 1 / 16, "the right one is divided by 10 already."
+
+
+@values
+def att_hand() -> Answers:
+    """Check the three weights and the context, chapter 18."""
+    c = [2 / 7 * math.log(2), 4 / 7 * math.log(4)]
+    yield Values({"weights": [1 / 7, 2 / 7, 4 / 7], "context": c})
+    yield "weights", [0, 1 / 3, 2 / 3], "that is the score over the sum of the scores; take exponentials first."
+    yield "weights", [0, math.log(2), math.log(4)], "those are the scores; the softmax makes weights of them."
+    yield "weights", [1, 2, 4], "those are the exponentials; divide by their sum, 7."
+    yield "weights", [0, 0, 1], "that takes the best place alone; a softmax leaves all some weight."
+    yield "context", [math.log(2), math.log(4)], "that is the sum of the states; weigh them."
+    yield "context", [math.log(2) / 3, math.log(4) / 3], "that is the plain mean; weigh the states."
+    yield "context", [4 / 7 * math.log(2), 2 / 7 * math.log(4)], "the weights of h₂ and h₃ have changed places."
+    yield "context", [2 * math.log(2), 4 * math.log(4)], "the weights there are not divided by 7."
+
+
+@values
+def att_pad() -> Answers:
+    """Check the weight that goes to the padding, and the factor of the context, chapter 18."""
+    yield Values({"lost": 2 / 9, "factor": 7 / 9})
+    yield "lost", 0, "a padded place scores 0, and e⁰ is 1, not 0."
+    yield "lost", 1 / 9, "there are two padded places."
+    yield "lost", 2 / 7, "the padding is in the sum below the fraction too: 7 + 2."
+    yield "lost", 2 / 5, "that is the share of the places; weigh them by e to the score."
+    yield "factor", 1, "the states of padding are zero, but the real weights have become smaller."
+    yield "factor", 2 / 9, "that is what is lost; the factor is what is left."
+    yield "factor", 9 / 7, "the wrong one over the right one: 7/9."
+
+
+@values
+def att_scale() -> Answers:
+    """Check the standard deviation of the score for K = 64, and after the division by √K, chapter 18."""
+    yield Values({"std": 8, "scaled": 1})
+    yield "std", 64, "64 is the variance; the standard deviation is its square root."
+    yield "std", 1, "each product has variance 1, and 64 of them are added: variances of independent terms add up."
+    yield "std", 0, "0 is the mean."
+    yield "scaled", 8, "the score is divided by √K = 8, and so is its standard deviation."
+    yield "scaled", 1 / 8, "that would be a division by K; it is by √K."
 
 
 @values

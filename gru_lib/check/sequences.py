@@ -1,4 +1,4 @@
-"""Exercises on models of sequences: language models, chapter 16, the loss of chapter 17, search, chapter 19."""
+"""Exercises on models of sequences: language models, chapter 16, a loss, 17, attention, 18, and search, 19."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gru_lib.check.engine import Array, Exercise, Mistake, exercise
-from gru_lib.check.oracle import each
+from gru_lib.check.oracle import each, matmul
 
-__all__ = ["beam_safe", "lm_mixture", "lm_temperature", "s2s_softmax"]
+__all__ = ["att_backward", "att_general", "beam_safe", "lm_mixture", "lm_temperature", "s2s_softmax"]
 
 
 def _softmax(a: Array) -> Array:
@@ -146,6 +146,63 @@ def s2s_softmax() -> Exercise:
     also = [(far, {"loss": np.array(1000.0), "dlogits": np.array([[[1.0, -1.0]]])}, message)]
     args = {"logits": a, "targets": y, "mask": mask}
     return Exercise(args, {"loss": np.array(loss), "dlogits": grad}, mistakes, also=also)
+
+
+@exercise
+def att_backward() -> Exercise:
+    """Check ``f(dc, alpha, s, h) -> ds, dh``: attention backward for one sequence, chapter 18.
+
+    `dc` and `s` are (T, K), `h` (S, K), and `alpha` (T, S) holds the weights.
+    """
+    rng = np.random.default_rng(2015)
+    dc, s, h = (rng.normal(size=(steps, 2)) for steps in (4, 4, 3))
+    alpha = _softmax(matmul(s, h.T))
+    dalpha = matmul(dc, h.T)
+    mean = np.array([[sum(a * d for a, d in zip(*rows, strict=True))] for rows in zip(alpha, dalpha, strict=True)])
+    de = alpha * (dalpha - mean)
+    by_mean, by_score = matmul(alpha.T, dc), matmul(de.T, s)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, its_de in (
+            ("the softmax is left out: de is dα there.", dalpha),
+            ("de lacks α in front of the bracket.", dalpha - mean),
+            ("de lacks the mean: subtract Σ α dα from dα.", alpha * dalpha),
+            ("the mean in de is not weighted: it is Σ α dα, not the mean of dα.",
+             alpha * (dalpha - dalpha.mean(axis=1, keepdims=True))),
+            ("the mean in de has the wrong sign: it is subtracted.", alpha * (dalpha + mean)),
+            ("the sum in de runs over t; it must run over the places j, axis 1.",
+             alpha * (dalpha - (alpha * dalpha).sum(axis=0))),
+            ("de is α (1 − α) dα, the slope of a sigmoid: in a softmax every weight depends on every score.",
+             alpha * (1 - alpha) * dalpha),
+        ):  # fmt: skip
+            yield message, {"ds": matmul(its_de, h), "dh": by_mean + matmul(its_de.T, s)}
+
+    terms = {"dh": {"through the mean, Σ α dc": by_mean, "through the score, Σ de s": by_score}}
+    args = {"dc": dc, "alpha": alpha, "s": s, "h": h}
+    return Exercise(args, {"ds": matmul(de, h), "dh": by_mean + by_score}, mistakes, terms=terms)
+
+
+@exercise
+def att_general() -> Exercise:
+    """Check ``f(de, s, W, h) -> ds, dW``: backward through the score e = s W hᵀ, for one sequence, chapter 18.
+
+    `de` is (T, S), `s` (T, K), `W` (K, M) and `h` (S, M).
+    """
+    rng = np.random.default_rng(2016)
+    de, s, W, h = (rng.normal(size=size) for size in ((4, 3), (4, 2), (2, 5), (3, 5)))
+    ds, dW = matmul(matmul(de, h), W.T), matmul(s.T, matmul(de, h))
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, its_ds, its_dW in (
+            ("dW is that of one step; sum over all t.", ds, matmul(s[-1:].T, matmul(de[-1:], h))),
+            ("dW is a mean over the steps; it must be the sum.", ds, dW / len(s)),
+            ("dW lacks de: every pair of t and j counts by its de.", ds, np.outer(s.sum(axis=0), h.sum(axis=0))),
+            ("ds lacks de: every place j counts by its de.",
+             np.tile(matmul(h.sum(axis=0)[None], W.T), (len(s), 1)), dW),
+        ):  # fmt: skip
+            yield message, {"ds": its_ds, "dW": its_dW}
+
+    return Exercise({"de": de, "s": s, "W": W, "h": h}, {"ds": ds, "dW": dW}, mistakes)
 
 
 # Trees for `beam_safe`: the probabilities of the next token after each beginning. In the first a beam of 2 finds more

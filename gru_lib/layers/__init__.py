@@ -1,4 +1,4 @@
-"""Layers made of cells: stacked, bidirectional, with dropout, encoder and decoder."""
+"""Layers made of cells: stacked, bidirectional, with dropout; encoder and decoder, with attention or without."""
 
 from gru_lib.layers.bidirectional import *
 from gru_lib.layers.dropout import *

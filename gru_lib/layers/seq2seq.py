@@ -1,6 +1,7 @@
-"""Encoder–decoder: one network reads a sequence of tokens; another starts from its final state and writes one.
+"""Encoder–decoder: one network reads a sequence of tokens; another writes one, from the final state or with attention.
 
-Chapter 17. Training uses teacher forcing: at every step the decoder gets the right previous token, not its own guess.
+Chapters 17 and 18. Training uses teacher forcing: at every step the decoder gets the right previous token, not its own
+guess.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_lengths, check_instance, check_int
+from gru_lib._core.checks import as_array, as_lengths, check_instance, check_int
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.gru import gru_init
-from gru_lib.cells.registry import State, advance, cell_of
+from gru_lib.cells.registry import State, advance, cell_of, map_state, zero_state
 from gru_lib.decode import Step
 from gru_lib.ops import (
     EmbeddingParams,
@@ -31,9 +32,82 @@ from gru_lib.ops import (
 )
 
 __all__ = [
-    "Seq2SeqParams", "Seq2SeqTape", "seq2seq_backward", "seq2seq_encode", "seq2seq_forward", "seq2seq_init",
-    "seq2seq_step",
+    "AttentionCache", "Seq2SeqParams", "Seq2SeqTape", "attention_backward", "attention_forward", "seq2seq_backward",
+    "seq2seq_encode", "seq2seq_forward", "seq2seq_init", "seq2seq_step",
 ]  # fmt: skip
+
+
+class AttentionCache(NamedTuple):
+    """What `attention_backward` needs from the forward pass."""
+
+    weights: Array  # (T, N, S): α, each row sums to 1, 0 in the padding
+    s: Array  # (T, N, K)
+    hs: Array  # (S, N, K)
+
+
+def attention_forward(s: ArrayLike, hs: ArrayLike, lengths: MaybeArray = None) -> tuple[Array, AttentionCache]:
+    """Dot-product attention: for every row of `s` a mean of the rows of `hs`, the more weight the larger s · h.
+
+    Chapter 18. Luong et al. (2015), arXiv:1508.04025, their score "dot".
+
+    ::
+
+        e_tj = s_t · h_j,   α_t = softmax over the real j of e_t,   c_t = Σ_j α_tj h_j
+
+    Parameters
+    ----------
+    s : array (T, N, K)
+        What asks: the decoder's outputs.
+    hs : array (S, N, K)
+        What is looked at: the encoder's outputs.
+    lengths : integers (N,), optional
+        How many steps of `hs` are real, at least 1; the others get the weight 0.
+
+    Returns
+    -------
+    c : array (T, N, K)
+    cache : AttentionCache
+        `cache.weights` are the α.
+    """
+    where = "attention_forward"
+    hs = as_array(where, "hs", hs, ("S", "N", "K"), {})
+    S, N, K = hs.shape
+    s = as_array(where, "s", s, ("T", "N", "K"), {"N": N, "K": K})
+    if not S:
+        raise ValueError(f"{where}: hs must have at least one step to look at; got shape {hs.shape}.")
+    mask = None if lengths is None else as_lengths(where, lengths, S, N)
+    if mask is not None and not mask[0].all():
+        raise ValueError(f"{where}: lengths must be at least 1; got 0.")
+    return _attend(s, hs if mask is None else np.where(mask[:, :, None], hs, 0), mask)
+
+
+def attention_backward(dc: ArrayLike, cache: AttentionCache) -> tuple[Array, Array]:
+    """Gradients in s (T, N, K) and in hs (S, N, K), from that in c (T, N, K).
+
+    ::
+
+        dα_tj = dc_t · h_j,   de_t = α_t ⊙ (dα_t − Σ_k α_tk dα_tk)
+        ds_t  = Σ_j de_tj h_j,   dh_j = Σ_t (α_tj dc_t + de_tj s_t)
+    """
+    where = "attention_backward"
+    check_instance(where, "cache", cache, AttentionCache)
+    T, N, K = cache.s.shape
+    dc = as_array(where, "dc", dc, ("T", "N", "K"), {"T": T, "N": N, "K": K})
+    alpha, s, hs, dc = (a.transpose(1, 0, 2) for a in (*cache, dc))  # N first: N matrix products at once
+    dalpha = dc @ hs.transpose(0, 2, 1)  # (N, T, S)
+    de = alpha * (dalpha - (alpha * dalpha).sum(axis=2, keepdims=True))
+    ds, dhs = de @ hs, alpha.transpose(0, 2, 1) @ dc + de.transpose(0, 2, 1) @ s
+    return ds.transpose(1, 0, 2), dhs.transpose(1, 0, 2)
+
+
+def _attend(s: Array, hs: Array, mask: Array | None) -> tuple[Array, AttentionCache]:
+    asks, memory = s.transpose(1, 0, 2), hs.transpose(1, 0, 2)  # N first: N matrix products at once
+    e = asks @ memory.transpose(0, 2, 1)  # (N, T, S)
+    if mask is not None:
+        e = np.where(mask.T[:, None], e, -np.inf)  # exp(−∞) = 0
+    alpha = np.exp(e - e.real.max(axis=2, keepdims=True))
+    alpha /= alpha.sum(axis=2, keepdims=True)
+    return (alpha @ memory).transpose(1, 0, 2), AttentionCache(alpha.transpose(1, 0, 2), s, hs)
 
 
 class Seq2SeqParams(Bundle):
@@ -43,9 +117,12 @@ class Seq2SeqParams(Bundle):
     target: EmbeddingParams  # of the tokens that are written
     encoder: Params  # a layer,
     decoder: Params  # and another of its kind
-    out: LinearParams  # from the decoder's output to the logits
+    out: LinearParams  # from the decoder's output, with `attend` beside the mean c_t, to the logits
     start: int  # the token that the decoder gets first
     feed: bool  # whether the decoder sees the encoder's last output at every step
+    # These two are options only where they differ, so that files from before there was attention still load.
+    attend: bool = False  # whether the output layer sees the mean of the encoder's outputs that attention makes
+    carry: bool = True  # whether the decoder starts from the encoder's state
 
 
 def seq2seq_init(
@@ -57,12 +134,16 @@ def seq2seq_init(
     *,
     start: int,
     feed: bool = True,
+    attend: bool = False,
+    carry: bool = True,
     cell: Callable[..., Params] = gru_init,
+    encoder: Callable[..., Params] | None = None,
     dtype: DTypeLike = np.float64,
 ) -> Seq2SeqParams:
     """Draw the parameters of an encoder–decoder.
 
-    Cho et al. (2014), arXiv:1406.1078, with `feed`; Sutskever et al. (2014), arXiv:1409.3215, without.
+    Cho et al. (2014), arXiv:1406.1078, with `feed`; Sutskever et al. (2014), arXiv:1409.3215, without. With `attend`,
+    Luong et al. (2015), arXiv:1508.04025: their dot-product score, and an output layer without their hidden layer.
 
     Parameters
     ----------
@@ -71,11 +152,17 @@ def seq2seq_init(
     start
         The target token that the decoder gets first.
     feed
-        Whether the encoder's last output is part of the decoder's input at every step. Otherwise only the decoder's
-        first state carries what the encoder read.
+        Whether the encoder's last output is part of the decoder's input at every step.
+    attend
+        Whether every step of the decoder looks back at all of the encoder's outputs (`attention_forward`). They must
+        be as wide as the decoder's.
+    carry
+        Whether the decoder starts from the encoder's state, which must be of the decoder's form; otherwise from zeros.
     cell
         ``cell(rng, D, H, dtype=…)`` draws the encoder and the decoder: `gru_init`, `lstm_init`, a function that makes
         a stack …
+    encoder
+        The same for the encoder alone, such as a function that makes a bidirectional layer; default `cell`.
     """
     where = "seq2seq_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -84,12 +171,27 @@ def seq2seq_init(
         raise ValueError(f"{where}: start must be a target token, in 0..{V_target - 1}; got {start}.")
     source = embedding_init(rng, V_source, E, dtype=dtype)
     target = embedding_init(rng, V_target, E, dtype=dtype)
-    encoder = cell(rng, E, H, dtype=dtype)
-    width = cell_of(encoder).width(encoder)
+    reader = (encoder or cell)(rng, E, H, dtype=dtype)
+    width = cell_of(reader).width(reader)
     decoder = cell(rng, E + width if feed else E, H, dtype=dtype)
-    out = linear_init(rng, cell_of(decoder).width(decoder), V_target, dtype=dtype)
-    members = {"source": source, "encoder": encoder, "target": target, "decoder": decoder, "out": out}
-    return Seq2SeqParams(members, options={"start": start, "feed": bool(feed)})
+    wide = cell_of(decoder).width(decoder)
+    if not (feed or attend or carry):
+        raise ValueError(f"{where}: feed, attend or carry must be true; got a decoder that never sees the source.")
+    if attend and width != wide:
+        raise ValueError(
+            f"{where}: with attend, encoder outputs must be as wide as the decoder's, {wide}; got {width}."
+        )
+    if carry and _form(reader) != _form(decoder):
+        raise ValueError(f"{where}: with carry, encoder must have a state like the decoder's; try carry=False.")
+    out = linear_init(rng, wide + width if attend else wide, V_target, dtype=dtype)
+    members = {"source": source, "encoder": reader, "target": target, "decoder": decoder, "out": out}
+    options = {"start": start, "feed": bool(feed)}
+    options |= ({"attend": True} if attend else {}) | ({} if carry else {"carry": False})
+    return Seq2SeqParams(members, options=options)
+
+
+def _form(p: Params) -> str:
+    return repr(map_state(lambda a: np.array(a.shape), zero_state(p, 1)))
 
 
 class Seq2SeqTape(NamedTuple):
@@ -98,6 +200,7 @@ class Seq2SeqTape(NamedTuple):
     shape: tuple[int, int, int]  # source steps, N, the width of the encoder's output
     last: Array  # (N,): the encoder's last real step
     caches: tuple[Any, ...]  # of source, encoder, target, decoder, out
+    attention: AttentionCache | None
     dlogits: Array  # (T, N, V_target)
 
 
@@ -115,8 +218,10 @@ def seq2seq_forward(
 
         c, s_0 = encoder(source)                                  last output and state
         x_t = [target_{t−1}, c]  or  target_{t−1}                 embedded; target_0 is `start`
-        s_t = decoder(x_t, s_{t−1}),   a_t = h_t W + b
+        s_t = decoder(x_t, s_{t−1}),   a_t = s_t W + b  or, with attend, [s_t, c_t] W + b
         L   = −mean over t and rows of log softmax(a_t)[target_t]
+
+    c_t is that of `attention_forward`; without `carry`, s_0 = 0.
 
     Parameters
     ----------
@@ -134,7 +239,7 @@ def seq2seq_forward(
     """
     where = "seq2seq_forward"
     check_instance(where, "p", p, Seq2SeqParams)
-    state, context, last, kept, caches = _encode(where, source, p, source_lengths)
+    state, context, memory, last, caches = _encode(where, source, p, source_lengths)
     N = len(last)
     target, weights = _tokens(where, "target", target, target_lengths)
     if target.shape[1] != N:
@@ -144,37 +249,49 @@ def seq2seq_forward(
     if p.feed:
         y = np.concatenate([y, np.broadcast_to(context, (len(y), *context.shape))], axis=2)
     hs, _, decoder_tape = cell_of(p.decoder).forward(y, state, p.decoder, lengths=target_lengths)
+    attention = None
+    if p.attend:
+        c, attention = _attend(hs, *memory)
+        hs = np.concatenate([hs, c], axis=2)
     logits, out_cache = linear_forward(hs, p.out)
     loss, dlogits = softmax_cross_entropy(logits, target, weights)
-    return loss, Seq2SeqTape(kept, last, (*caches, target_cache, decoder_tape, out_cache), dlogits)
+    caches = (*caches, target_cache, decoder_tape, out_cache)
+    return loss, Seq2SeqTape(memory[0].shape, last, caches, attention, dlogits)
 
 
 def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
     """Gradient of the loss in all parameters, from the tape of `seq2seq_forward`.
 
-    The decoder passes two gradients back to the encoder: that of its first state and, with `feed`, the sum over all
-    steps of that of c.
+    The decoder passes back to the encoder the gradient of its first state, with `feed` the sum over all steps of that
+    of c, and with `attend` one for each of the encoder's outputs.
     """
     check_instance("seq2seq_backward", "p", p, Seq2SeqParams)
     check_instance("seq2seq_backward", "tape", tape, Seq2SeqTape)
     (S, N, width), E = tape.shape, p.target.D
     source_cache, encoder_tape, target_cache, decoder_tape, out_cache = tape.caches
-    dhs, g_out = linear_backward(tape.dlogits, out_cache, p.out)
-    dy, dstate, g_decoder = cell_of(p.decoder).backward(dhs, None, decoder_tape, p.decoder)
+    ds, g_out = linear_backward(tape.dlogits, out_cache, p.out)
+    dhs = np.zeros((S, N, width), ds.dtype)
+    if tape.attention is not None:
+        ds, dc = ds[..., :-width], ds[..., -width:]
+        more, dhs = attention_backward(dc, tape.attention)
+        ds = ds + more
+    dy, dstate, g_decoder = cell_of(p.decoder).backward(ds, None, decoder_tape, p.decoder)
     g_target = embedding_backward(dy[..., :E], target_cache, p.target)
-    dhs = np.zeros((S, N, width), dy.dtype)
     if p.feed:
-        dhs[tape.last, np.arange(N)] = dy[..., E:].sum(axis=0)
-    dx, _, g_encoder = cell_of(p.encoder).backward(dhs, dstate, encoder_tape, p.encoder)
+        dhs[tape.last, np.arange(N)] += dy[..., E:].sum(axis=0)
+    dx, _, g_encoder = cell_of(p.encoder).backward(dhs, dstate if p.carry else None, encoder_tape, p.encoder)
     g_source = embedding_backward(dx, source_cache, p.source)
     return p.on(np.concatenate([g.flat for g in (g_source, g_encoder, g_target, g_decoder, g_out)]))
 
 
-def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: MaybeArray = None) -> tuple[State, Array]:
-    """Read sources (S, N) and return the state that `seq2seq_step` begins with."""
+def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: MaybeArray = None) -> State:
+    """Read sources (S, N) and return the state that `seq2seq_step` begins with: arrays with N as their first axis."""
     check_instance("seq2seq_encode", "p", p, Seq2SeqParams)
-    state, context, *_ = _encode("seq2seq_encode", source, p, lengths)
-    return state, context
+    state, context, (hs, mask), *_ = _encode("seq2seq_encode", source, p, lengths)
+    if not p.attend:
+        return state, context
+    mask = np.ones(hs.shape[:2], bool) if mask is None else mask
+    return state, context, hs.transpose(1, 0, 2), mask.T
 
 
 def seq2seq_step(p: Seq2SeqParams) -> Step:
@@ -184,12 +301,16 @@ def seq2seq_step(p: Seq2SeqParams) -> Step:
     """
     check_instance("seq2seq_step", "p", p, Seq2SeqParams)
 
-    def step(state: tuple[State, Array], tokens: ArrayLike) -> tuple[Array, tuple[State, Array]]:
-        tokens, (inner, context) = np.asarray(tokens), state
+    def step(state: State, tokens: ArrayLike) -> tuple[Array, State]:
+        tokens, (inner, context, *memory) = np.asarray(tokens), state
         y, _ = embedding_forward(tokens.reshape(-1), p.target)
         out, inner = advance(np.concatenate([y, context], axis=1) if p.feed else y, inner, p.decoder)
+        if p.attend:
+            hs, mask = memory
+            c, _ = _attend(out[None], hs.transpose(1, 0, 2), mask.T)
+            out = np.concatenate([out, c[0]], axis=1)
         logits, _ = linear_forward(out, p.out)
-        return log_softmax(logits).reshape(*tokens.shape, -1), (inner, context)
+        return log_softmax(logits).reshape(*tokens.shape, -1), (inner, context, *memory)
 
     return step
 
@@ -199,7 +320,9 @@ def _encode(where: str, source: ArrayLike, p: Seq2SeqParams, lengths: MaybeArray
     x, cache = embedding_forward(source, p.source)
     hs, state, tape = cell_of(p.encoder).forward(x, None, p.encoder, lengths=lengths)
     last = (np.full(source.shape[1], len(source)) if mask is None else mask.sum(axis=0)) - 1
-    return state, hs[last, np.arange(len(last))], last, hs.shape, (cache, tape)
+    context = hs[last, np.arange(len(last))]
+    state = state if p.carry else zero_state(p.decoder, len(last))
+    return state, context, (hs, mask), last, (cache, tape)
 
 
 def _tokens(where: str, name: str, tokens: ArrayLike, lengths: MaybeArray) -> tuple[Array, Array | None]:

@@ -1,4 +1,4 @@
-"""An encoder–decoder at work: its loss on a batch, and translations by search or of least risk. Chapters 17 and 18."""
+"""An encoder–decoder at work: its loss on a batch, and translations by search or of least risk. Chapters 17 to 19."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gru_lib._core.params import Params
 from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import map_state
 from gru_lib.decode import Decoded, Hypothesis, beam_search, exact_search, greedy, sample
+from gru_lib.layers.bidirectional import BidirectionalParams, bidirectional
 from gru_lib.layers.seq2seq import (
     Seq2SeqParams,
     seq2seq_backward,
@@ -26,6 +27,7 @@ from gru_lib.layers.seq2seq import (
 from gru_lib.tasks.dates import ISO, WRITTEN, Alphabet, Batch
 
 __all__ = [
+    "alignment",
     "exact_match",
     "shared_pairs",
     "translate",
@@ -45,14 +47,27 @@ def translator_init(
     source: Alphabet = WRITTEN,
     target: Alphabet = ISO,
     feed: bool = True,
+    attend: bool = False,
+    both_ways: bool = False,
     b_z: float = 1.0,
     cell: Callable[..., Params] = gru_init,
     dtype: DTypeLike = np.float32,
 ) -> Seq2SeqParams:
-    """Draw an encoder–decoder between two alphabets; a GRU's update gates start with the bias `b_z`."""
-    make = partial(seq2seq_init, start=target.start, feed=feed, cell=cell, dtype=dtype)
-    p = make(rng, source.size, target.size, E, H)
-    for layer in (p.encoder, p.decoder):
+    """Draw an encoder–decoder between two alphabets; a GRU's update gates start with the bias `b_z`.
+
+    With `both_ways` the encoder is bidirectional, H/2 units each way, and the decoder starts from zeros, so it needs
+    `feed` or `attend`.
+    """
+    if both_ways and H % 2:
+        raise ValueError(f"translator_init: with both_ways, H must be even; got {H}.")
+
+    def two(rng: np.random.Generator, D: int, H: int, *, dtype: DTypeLike) -> Params:
+        return bidirectional(*(cell(rng, D, H // 2, dtype=dtype) for _ in range(2)))
+
+    make = partial(seq2seq_init, start=target.start, feed=feed, attend=attend, carry=not both_ways, cell=cell)
+    p = make(rng, source.size, target.size, E, H, encoder=two if both_ways else cell, dtype=dtype)
+    readers = [part for _, part in p.encoder.members()] if isinstance(p.encoder, BidirectionalParams) else [p.encoder]
+    for layer in (*readers, p.decoder):
         if hasattr(layer, "b_z"):
             layer.b_z[:] = b_z
     return p
@@ -68,6 +83,18 @@ def translator_loss(p: Seq2SeqParams, batch: Batch) -> tuple[Any, Seq2SeqParams]
         target_lengths=batch.target_lengths,
     )
     return loss, seq2seq_backward(tape, p)
+
+
+def alignment(p: Seq2SeqParams, batch: Batch) -> NDArray[Any]:
+    """Return with which weights (T, N, S) each of the batch's target tokens looked at its source.
+
+    If the targets are what the model itself says, these are the weights with which it said it.
+    """
+    options = {"source_lengths": batch.source_lengths, "target_lengths": batch.target_lengths}
+    _, tape = seq2seq_forward(batch.source, batch.target, p, **options)
+    if tape.attention is None:
+        raise ValueError("alignment: p must be a model with attention; got one without.")
+    return tape.attention.weights
 
 
 def translate(p: Seq2SeqParams, batch: Batch, *, end: int, max_steps: int, rows: int = 1000) -> Decoded:

@@ -19,8 +19,8 @@ from gru_lib._core.checks import check_instance, check_int
 from gru_lib._core.optional import needs
 
 __all__ = [
-    "FORMATS", "ISO", "LANGUAGES", "WRITTEN", "Alphabet", "Batch", "Dates", "batches", "encode", "flip", "pair_count",
-    "pairs", "split_days", "write",
+    "FORMATS", "ISO", "LANGUAGES", "LISTED_ISO", "LISTED_WRITTEN", "WRITTEN", "Alphabet", "Batch", "Dates", "batches",
+    "encode", "flip", "listed", "pair_count", "pairs", "split_days", "surrounded", "write",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -86,6 +86,8 @@ class Alphabet:
 WRITTEN = Alphabet(" ,./0123456789ADFJMNOSTWabcdefghijklmnoprstuvwyzáäéû一三二五六四土年日星曜月期木水火金")
 #: The characters of ISO dates.
 ISO = Alphabet("-0123456789")
+#: The same with a semicolon, for lists of dates.
+LISTED_WRITTEN, LISTED_ISO = Alphabet(WRITTEN.characters + ";"), Alphabet(ISO.characters + ";")
 
 
 class Dates(NamedTuple):
@@ -165,6 +167,39 @@ def encode(found: Dates, *, reverse: bool = True) -> Batch:
 def flip(found: Dates) -> Batch:
     """Return pairs as tokens the other way round: ISO is the source, the written form is the target."""
     return Batch(*ISO.tokens(found.iso), *WRITTEN.tokens(found.texts, end=True))
+
+
+def surrounded(rng: np.random.Generator, found: Dates, lengths: ArrayLike) -> Dates:
+    """Put every written date somewhere into a made-up text, `lengths` (N,) characters of small letters and blanks."""
+    check_instance("surrounded", "rng", rng, np.random.Generator)
+    lengths = np.asarray(lengths)
+    if lengths.dtype.kind not in "iu" or lengths.shape != (len(found.texts),) or lengths.min() < 0:
+        raise ValueError(f"surrounded: lengths must be integers (N,) from 0, N = {len(found.texts)}; got {lengths!r}.")
+    characters = rng.choice(list("abcdefghijklmnoprstuvwyz"), lengths.sum())
+    ends = np.cumsum(rng.integers(3, 10, lengths.sum()))
+    characters[ends[ends < len(characters)]] = " "  # words of 2 to 8 letters
+    babble, texts, start = "".join(characters), [], 0
+    for text, before, length in zip(found.texts, rng.integers(0, lengths + 1).tolist(), lengths.tolist(), strict=True):
+        first, second = babble[start : start + before], babble[start + before : start + length]
+        texts.append(f"{first} {text} {second}".strip())
+        start += length
+    return found._replace(texts=texts)
+
+
+def listed(found: Dates, counts: ArrayLike) -> Batch:
+    """Return the dates as lists, `counts` of them in each, as tokens: 7 mars 2026; May 1 … -> 2026-03-07;1999-05-01.
+
+    The alphabets are `LISTED_WRITTEN` and `LISTED_ISO`.
+    """
+    counts = np.asarray(counts)
+    if counts.dtype.kind not in "iu" or counts.ndim != 1 or (counts < 1).any() or counts.sum() != len(found.texts):
+        raise ValueError(
+            f"listed: counts must be integers from 1 that sum to the dates, {len(found.texts)}; got {counts!r}."
+        )
+    ends = np.cumsum(counts).tolist()
+    parts = [slice(end - count, end) for end, count in zip(ends, counts.tolist(), strict=True)]
+    sources = LISTED_WRITTEN.tokens(["; ".join(found.texts[part]) for part in parts])
+    return Batch(*sources, *LISTED_ISO.tokens([";".join(found.iso[part]) for part in parts], end=True))
 
 
 def batches(

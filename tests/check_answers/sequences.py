@@ -24,6 +24,16 @@ def f(logits, targets, mask):
     dlogits = mask[:, :, None] * (np.exp(log_p) - onehot) / M
     return loss, dlogits
 """,
+    "att_backward": """
+def f(dc, alpha, s, h):
+    dalpha = dc @ h.T
+    de = alpha * (dalpha - (alpha * dalpha).sum(axis=1, keepdims=True))
+    return de @ h, alpha.T @ dc + de.T @ s
+""",
+    "att_general": """
+def f(de, s, W, h):
+    return de @ h @ W.T, s.T @ de @ h
+""",
     "beam_safe": """
 def f(step, state, start, width, max_steps):
     beam = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0].log_prob
@@ -79,6 +89,23 @@ PLANTED = {
         ("axis=-1, keepdims", "axis=0, keepdims", "the softmax runs over time"),
         (" - logits.max(axis=-1, keepdims=True)", "", "overflows"),
         (", dtype=logits.dtype", "", "dlogits is float64"),
+    ],
+    "att_backward": [
+        ("~de = .*", "de = dalpha", "the softmax is left out"),
+        ("alpha * (dalpha - (", "1 * (dalpha - (", "lacks α in front"),
+        (" - (alpha * dalpha).sum(axis=1, keepdims=True)", "", "lacks the mean"),
+        ("(alpha * dalpha).sum", "dalpha.mean", "not weighted"),
+        ("dalpha - (", "dalpha + (", "wrong sign: it is subtracted"),
+        ("axis=1, keepdims=True", "axis=0", "runs over t"),
+        ("~de = .*", "de = alpha * (1 - alpha) * dalpha", "slope of a sigmoid"),
+        ("alpha.T @ dc + ", "", "dh lacks a term: through the mean"),
+        (" + de.T @ s", "", "dh lacks a term: through the score"),
+    ],
+    "att_general": [
+        ("s.T @ de @ h", "s[-1:].T @ de[-1:] @ h", "that of one step"),
+        ("s.T @ de @ h", "s.T @ de @ h / len(s)", "mean over the steps"),
+        ("s.T @ de @ h", "np.outer(s.sum(axis=0), h.sum(axis=0))", "dW lacks de"),
+        ("de @ h @ W.T,", "np.tile(h.sum(axis=0) @ W.T, (len(s), 1)),", "ds lacks de"),
     ],
     "beam_safe": [
         ("max(float(beam), float(one))", "float(one)", "that is greedy search's, though"),

@@ -1,0 +1,180 @@
+"""Chapter 18: its stored trainings say what the page says, and can be made again; what frameworks compute."""
+
+import numpy as np
+import pytest
+from helpers import close, rng, said
+
+from experiments import attention
+from gru_lib.io import load
+from gru_lib.layers import attention_forward
+from gru_lib.models.translator import translator_init
+from gru_lib.results import load as load_stored
+from gru_lib.results import path, wilson
+from gru_lib.tasks.dates import LISTED_ISO, LISTED_WRITTEN, encode, pairs, split_days
+
+PAGE = "18-attention"
+
+
+def rows(part, *what, name="attention"):
+    return [row[-1] for row in load_stored(name)[part] if row[: len(what)] == list(what)]
+
+
+def shares(part, *what, key="exact", name="attention"):
+    return np.array([row[key] for row in rows(part, *what, name=name)])
+
+
+def test_a_shortened_training_made_anew_reads_dates_and_looks_where_the_stored_one_looks():
+    """The page's own training is the stored one of seed 0, at its full length."""
+    (stored,) = rows("tiny", "attention", 1000, 0)
+    again = attention.tiny("attention", 300, 0)
+    assert again["parameters"] == stored["parameters"] == 4325
+    assert 0.5 < again["exact"] < stored["exact"]
+    assert again["year"][1] > 0.9 < stored["year"][1] and again["month"][1] > 0.8 < stored["month"][1]
+
+
+@pytest.mark.parametrize("part", ["tiny", "filler", "lists", "few"])
+def test_what_a_training_stores_is_what_the_page_reads(part, monkeypatch):
+    monkeypatch.setattr(attention, "SHOWN", 24)
+    monkeypatch.setattr(attention, "UNITS", {"attention": 4, "fed": 4})
+    monkeypatch.setattr(attention, "TINY", {"attention": 4})
+    run, ((_, size), *_), _ = attention.PARTS[part]
+    options = {"steps": 3} if part == "few" else {}
+    row = run("attention", 40 if part == "few" else 3, 0, **options)
+    assert row.keys() == rows(part, "attention", size)[0].keys()
+
+
+def test_the_drawn_model_loads_and_is_right():
+    p = translator_init(rng(), 16, 16, feed=False, attend=True, both_ways=True)
+    load(path("attention_both_ways"), p)
+    assert attention.exact(p, encode(attention.shown(), reverse=False)) > 0.9
+
+
+def test_fields_are_where_the_digits_of_a_date_stand():
+    found = pairs(split_days(seed=1)[1][:40])
+    for text, iso in zip(found.texts, found.iso, strict=True):
+        year, day, month = attention.fields(text)
+        assert text[year : year + 4] == iso[:4]
+        assert int("".join(text[j] for j in day)) == int(iso[8:])
+        assert month is None or int("".join(text[j] for j in month)) == int(iso[5:7])
+    assert attention.fields("2026年3月17日")[2] == range(5, 6)
+
+
+def test_a_list_that_is_too_long_is_measured_by_how_it_begins(monkeypatch):
+    """A model that always writes the first three dates rightly and stops."""
+    p = translator_init(rng(), 3, 4, source=LISTED_WRITTEN, target=LISTED_ISO, feed=False, attend=True)
+    monkeypatch.setattr(attention, "fit", lambda *_, **__: p)
+    monkeypatch.setattr(attention, "SHOWN", 60)
+
+    def first_three(p, batch, target):
+        wanted = [target.text(tokens) for tokens in batch.target.T]
+        return [text[:32] for text in wanted], wanted
+
+    monkeypatch.setattr(attention, "answers", first_three)
+    row = attention.lists("attention", 1, 0)
+    assert [row[count] for count in "12345"] == [1, 1, 1, 0, 0]
+    assert row["4 begins"] == row["5 begins"] == 1
+    assert row["4 dates"] == row["5 dates"] == [0, 0, 10, 0, 0, 0]
+
+
+# ------------------------------------------------------------------------------------------------------ frameworks
+
+
+def asked():
+    """Queries (T, N, K), memory (S, N, K) and which of it is real (N, S)."""
+    s, h, lengths = rng().normal(size=(4, 3, 6)), rng(1).normal(size=(5, 3, 6)), np.array([5, 2, 3])
+    return s, h, lengths, np.arange(5) < lengths[:, None]
+
+
+def test_pytorch_divides_the_scores_unless_told_otherwise_and_its_masks_mean_opposite_things():
+    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    s, h, lengths, real = asked()
+    q, k = (torch.tensor(np.moveaxis(a, 1, 0).copy()) for a in (s, h))
+    real = torch.tensor(real)
+    product = torch.nn.functional.scaled_dot_product_attention
+    ours = attention_forward(s, h, lengths)[0]
+    divided = attention_forward(s / np.sqrt(6), h, lengths)[0]
+    close(np.moveaxis(product(q, k, k, attn_mask=real[:, None], scale=1.0).numpy(), 0, 1), ours)
+    close(np.moveaxis(product(q, k, k, attn_mask=real[:, None]).numpy(), 0, 1), divided)
+    assert np.abs(ours - divided).max() > 0.1
+
+    layer = torch.nn.MultiheadAttention(6, 1, dtype=torch.float64)
+    assert not layer.batch_first and layer.in_proj_weight.shape == (18, 6) and layer.out_proj.weight.shape == (6, 6)
+    with torch.no_grad():
+        layer.in_proj_weight.copy_(torch.eye(6).repeat(3, 1))
+        layer.out_proj.weight.copy_(torch.eye(6))
+        out, _ = layer(torch.tensor(s), torch.tensor(h), torch.tensor(h), key_padding_mask=~real)
+    close(out.numpy(), divided)
+    heads = torch.nn.MultiheadAttention(6, 2, dtype=torch.float64)
+    with torch.no_grad():
+        heads.in_proj_weight.copy_(torch.eye(6).repeat(3, 1))
+        heads.out_proj.weight.copy_(torch.eye(6))
+        out, _ = heads(torch.tensor(s), torch.tensor(h), torch.tensor(h), key_padding_mask=~real)
+    both = [attention_forward(s[..., part] / np.sqrt(3), h[..., part], lengths)[0] for part in (np.s_[:3], np.s_[3:])]
+    close(out.numpy(), np.concatenate(both, axis=2))
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras 3.15, on PyTorch
+def test_keras_computes_ours_from_query_and_value():
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    s, h, lengths, real = asked()
+    layer = keras.layers.Attention()
+    q, k = (np.moveaxis(a, 1, 0).astype("float32") for a in (s, h))
+    out = keras.ops.convert_to_numpy(layer([q, k], mask=[None, keras.ops.convert_to_tensor(real)]))
+    assert not layer.weights
+    close(np.moveaxis(out, 0, 1), attention_forward(s, h, lengths)[0], atol=1e-5)
+    other = rng(2).normal(size=k.shape).astype("float32")  # values that are not the keys: query, value, key
+    out = keras.ops.convert_to_numpy(layer([q, other, k], mask=[None, keras.ops.convert_to_tensor(real)]))
+    weights = attention_forward(s, h, lengths)[1].weights
+    close(np.moveaxis(out, 0, 1), np.einsum("tns,nsk->tnk", weights, other), atol=1e-5)
+
+
+# ------------------------------------------------------------------------------------------------- what the page says
+
+
+@pytest.mark.parametrize("name", ["attention", "attention_own"])
+def test_a_small_net_learns_on_both_sets_of_kernels_and_eight_of_ten_look_a_place_late(name):
+    exact = shares("tiny", "attention", name=name)
+    assert len(exact) == 10 and exact.min() > 0.95
+    late = shares("tiny", "attention", key="month", name=name)[:, 1]
+    assert (late > 0.75).sum() == 8
+
+
+def test_fed_nets_of_that_size_are_spread_at_the_best_rate():
+    assert shares("tiny both ways", "both ways").min() > 0.95
+    fed = shares("tiny fed", "fed")
+    assert fed.min() < 0.1 and fed.max() < 0.95
+    for kind, rate in (("attention", attention.RATE), ("fed", 2 * attention.RATE)):
+        tried = {row[2]: row[-1]["exact"] for row in load_stored("attention")["tiny rates"] if row[0] == kind}
+        assert len(tried) == 4 and max(tried, key=tried.__getitem__) == rate
+
+
+def test_the_page_says_eight_of_ten_and_nets_that_read_both_ways_look_at_the_digits():
+    assert said(PAGE, "In eight of ten nets that read from left to right")
+    low, high = wilson(8, 10)
+    assert said(PAGE, f"an interval from {100 * low:.0f} to {100 * high:.0f} %")
+    for field in ("year", "month", "day"):
+        assert shares("tiny both ways", "both ways", key=field)[:, 0].min() > 0.85
+
+
+def test_lists_longer_than_in_training_are_all_wrong_and_written_as_three():
+    for count in "123":
+        assert shares("lists", "attention", key=count).min() > 0.99
+    for count in "45":
+        assert shares("lists", "attention", key=count).max() == 0
+    assert all(row["4 dates"] == [0, 0, 333, 0, 0, 0] for row in rows("lists"))
+    for count, least, most in (("1", 0.95, 1), ("2", 0.55, 0.7), ("3", 0, 0.1)):
+        fed = shares("lists fed", "fed", key=count)
+        assert least < fed.min() <= fed.max() < most
+    begins = 100 * shares("lists", "attention", key="4 begins")
+    assert said(PAGE, f"only in {begins.min():.0f} to {begins.max():.0f} lists of a hundred are they the first three")
+
+
+def test_few_pairs_are_known_by_heart_by_both_and_generalised_by_one():
+    assert shares("few", "attention", key="seen").min() == shares("few", "fed", key="seen").min() == 1
+    assert shares("few", "attention").min() > 0.7 and shares("few", "fed").max() < 0.15
+
+
+def test_filler_four_times_as_long_as_in_training_does_no_harm_and_to_a_fed_net_little():
+    assert shares("filler", "attention", key="120").min() > 0.98
+    fed = {key: shares("filler fed", "fed", key=key) for key in ("30", "120")}
+    assert fed["30"].min() > 0.99 and 0.95 < fed["120"].min() < fed["120"].max() < 0.995
