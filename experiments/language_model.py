@@ -133,7 +133,7 @@ def probabilities(m: Bundle, row: np.ndarray) -> np.ndarray:
     return np.exp(np.concatenate(parts))[:, 0, 0]
 
 
-def longer(rate: float, epochs: int, seed: int) -> Row:
+def longer(rate: float, epochs: int, seed: int, lr: float = BEST) -> Row:
     """A GRU with variational dropout beside Kneser–Ney, and both mixed.
 
     The weight of the GRU in the mixture is chosen on validation. "ahead" is by how many bits it is better than
@@ -143,10 +143,11 @@ def longer(rate: float, epochs: int, seed: int) -> Row:
     training, validation, test = tokens()
     rng = np.random.default_rng(1000 + seed)
     CHECKPOINTS.mkdir(parents=True, exist_ok=True)
-    checkpoint = CHECKPOINTS / f"longer-{rate}-{epochs}-{seed}.npz"
+    checkpoint = CHECKPOINTS / f"longer-{rate}-{epochs}-{lr}-{seed}.npz"
     history = fit(
         m,
         training,
+        lr=lr,
         epochs=epochs,
         loss=partial(lm_loss, dropout=LMDropout(rng, rate, "variational") if rate else None),
         evaluate=lambda p: {"bits": lm_bits(p, validation)},
@@ -176,6 +177,11 @@ def longer(rate: float, epochs: int, seed: int) -> Row:
     }
     checkpoint.unlink()
     return row
+
+
+def longer_at(rate: float, lr: float, seed: int) -> Row:
+    """`longer` at another learning rate: its bits on validation."""
+    return {"validation": longer(rate, LONG, seed, lr)["validation"]}
 
 
 def short(cell: str, seed: int) -> Row:
@@ -233,7 +239,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "cells": (cells, (("GRU", BEST), ("Elman", BEST)), SEEDS),
     "rates": (cells, tuple((c, r) for c in UNITS for r in (0.002, 0.008)), range(1)),
     "longer": (longer, ((MASKED, LONG),), range(3)),
-    "tuning": (longer, ((0.1, LONG), (0.2, LONG)), range(1)),
+    "tuning": (longer, ((0.02, LONG), (0.1, LONG), (0.2, LONG)), range(1)),
+    "longer rates": (longer_at, ((MASKED, 0.002), (MASKED, 0.008)), range(1)),
     "short": (short, tuple((c,) for c in UNITS), range(1)),
     "memorise": (memorise, ((),), range(3)),
     "cut": (cut, tuple((k, s) for k in (4, 16, 64) for s in ("carried", "zero")), range(3)),

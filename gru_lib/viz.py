@@ -34,6 +34,12 @@ COLOURS: dict[str, str] = {
     "rule": "#D4D6DA",
     "track": "#E2E4E8",
     "surface": "#F3F4F4",
+    # Only in drawings of an LSTM: its cell state, its gates and its candidate.
+    "lstm-c": "#5B57C9",
+    "lstm-f": "#77327B",
+    "lstm-i": "#831438",
+    "lstm-g": "#766C01",
+    "lstm-o": "#1C7E4B",
     "paper": "#FBFBFA",
 }
 

@@ -44,10 +44,12 @@ def test_with_dropout_the_gru_is_even_with_kneser_ney_and_the_mixture_ahead_of_b
         assert row["mixed"][1] < min(row["test"], test) - 0.12
 
 
-def test_the_rate_of_dropout_is_the_best_in_validation_of_those_tried():
+def test_rate_of_dropout_and_learning_rate_are_the_best_in_validation_of_those_tried():
     (chosen, *_) = (r["validation"] for r in results(language_model, "longer"))
     others = [r["validation"] for r in results(language_model, "tuning")]
-    assert len(others) == 2 and chosen < min(others)
+    assert len(others) == 3 and chosen < min(others)
+    rates = [r["validation"] for r in results(language_model, "longer rates")]
+    assert len(rates) == 2 and chosen < min(rates)
 
 
 def test_the_mixture_is_tuned_on_validation_and_a_stopped_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch):

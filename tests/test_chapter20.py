@@ -105,7 +105,7 @@ def test_something_simple_is_as_good_as_the_nets_on_digits_and_better_on_text():
     digits, text = STORED["simple"]["digits"], STORED["simple"]["text"]
     for cell in comparison.CELLS:
         assert scores("digits", cell).mean() < digits["nearest neighbour"]["test"]
-        assert scores("text", cell).min() > text["Kneser–Ney"]["test"] + 0.1
+        assert scores("text", cell).min() > text["Kneser–Ney"]["test"] + 0.25
     assert digits["softmax regression"]["test"] > scores("digits", "GRU").mean()
 
 
@@ -114,8 +114,14 @@ def test_no_rate_of_the_table_is_at_the_edge_of_the_grid():
         assert all(models.RATES[0] < row["rate"] < models.RATES[-1] for row in STORED[name].values()), name
 
 
-def test_twice_the_updates_change_little_but_on_text():
-    """The results of half the updates are in `half`."""
-    for name, least in (("parity", 0.2), ("digits", 1), ("sunspots", 1.5)):
+def test_twice_the_updates_change_little():
+    """The results of half the updates are in `half`. Only tanh on text was not quite done, as the page says."""
+    for name, least in (("parity", 0.2), ("digits", 1), ("sunspots", 1.5), ("text", 0.015)):
         for cell, row in STORED[name].items():
-            assert abs(scores(name, cell).mean() - np.mean(row["half"])) < least, (name, cell)
+            change = abs(scores(name, cell).mean() - np.mean(row["half"]))
+            assert 0.06 < change < 0.08 if (name, cell) == ("text", "tanh") else change < least, (name, cell)
+
+
+def test_on_text_the_gru_leads_by_an_eighth_of_a_bit():
+    lead = {cell: scores("text", cell).mean() - scores("text", "GRU").mean() for cell in ("tanh", "LSTM")}
+    assert all(0.11 < bits < 0.14 for bits in lead.values()), lead

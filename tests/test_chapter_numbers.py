@@ -59,8 +59,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BeautifulSoup]:
     (source / "_toc.yml").write_text(TOC, "utf8")
     (source / "conf.py").write_text(CONF.format(path=str(ROOT / "book" / "_ext")), "utf8")
     command = [sys.executable, "-m", "sphinx", "-q", "-n", str(source), str(source / "_build")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    for more in ("", "\nA later sentence.\n"):  # the second build begins with the numbers of the first
+        (source / "00-zero.md").write_text(PAGES["00-zero"] + more, "utf8")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
     return {
         name: BeautifulSoup((source / "_build" / f"{name}.html").read_text("utf8"), "html.parser") for name in PAGES
     }

@@ -40,6 +40,7 @@ RANK = {
     "results": 1,
     "tasks": 1,
     "viz": 1,
+    "drawings": 2,
     "gates": 2,
     "cells": 2,
     "convert": 3,

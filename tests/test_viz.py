@@ -22,7 +22,7 @@ TOKENS = Path(viz.__file__).parent / "widgets" / "gru-tokens.css"
 def tokens(selector: str) -> dict[str, str]:
     """The colours of one block of the tokens' style sheet."""
     block = TOKENS.read_text("utf8").split(selector, 1)[1].split("}", 1)[0]
-    return dict(re.findall(r"--gru-(\w+): (#[0-9A-F]{6});", block))
+    return dict(re.findall(r"--gru-([\w-]+): (#[0-9A-F]{6});", block))
 
 
 LIGHT, DARK = tokens(":root {"), tokens('[data-jp-theme-light="false"] {')
@@ -61,7 +61,7 @@ def test_figures_have_the_light_colours_of_the_page() -> None:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("name", [*viz.ROLE, "ink", "muted"])
+@pytest.mark.parametrize("name", [*viz.ROLE, "ink", "muted", *(name for name in viz.COLOURS if "lstm" in name)])
 def test_text_colours_have_contrast_on_paper_and_on_code(theme: dict[str, str], name: str) -> None:
     assert contrast(theme[name], theme["paper"]) >= 4.5
     assert contrast(theme[name], theme["surface"]) >= 4.5

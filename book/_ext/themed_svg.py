@@ -1,7 +1,8 @@
 """Put SVG figures into the page itself, so that they follow its light or dark colours.
 
 A figure is drawn once, in the light colours of ``gru_lib.viz``. In an HTML build each such picture becomes an inline
-``<svg role="img">`` whose colours are the page's own variables. Other builders keep the picture as drawn.
+``<svg role="img">`` whose colours are the page's own variables. Other builders keep the picture as drawn. A drawing of
+``gru_lib.drawings`` comes in both its forms; the style sheet shows the slim one on a phone.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from gru_lib.drawings import cell_drawing
 from gru_lib.viz import COLOURS
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 MATPLOTLIB = "https://matplotlib.org/"  # in the metadata of every file it writes
 HERO = "gru-hero"  # the drawing on the front page shrinks with the screen
+CELL = re.compile(r'^<svg [^>]*data-cell="([\w-]+)"', re.M)  # a drawing of a cell says which it is
 SCROLL = '<div class="gru-scroll" role="group" aria-label="Figure" tabindex="0">{}</div>'  # on a phone, others scroll
 
 
@@ -38,18 +41,24 @@ class InlineThemedSvg(SphinxPostTransform):
             if path.suffix != ".svg" or not path.is_file():
                 continue
             source = path.read_text("utf8")
-            if MATPLOTLIB not in source[:2000]:
+            cell = CELL.search(source)
+            if MATPLOTLIB not in source[:2000] and cell is None:
                 continue
             prefix = "f" + hashlib.sha256(source.encode()).hexdigest()[:8]
-            classes = image.get("classes", [])
-            svg = themed(source, alt=image.get("alt", ""), prefix=prefix, classes=classes)
-            if HERO not in classes:
+            alt, classes = image.get("alt", ""), image.get("classes", [])
+            if cell:
+                svg = themed(source, alt=alt, prefix=prefix, classes=[*classes, "gru-wide"])
+                slim = cell_drawing(cell[1], slim=True).svg
+                svg += themed(slim, alt=alt, prefix=f"{prefix}s", classes=[*classes, "gru-slim"])
+            else:
+                svg = themed(source, alt=alt, prefix=prefix, classes=classes)
+            if HERO not in classes and cell is None:
                 svg = SCROLL.format(svg)
             image.replace_self(nodes.raw("", svg, format="html"))
 
 
 def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> str:
-    """Turn one of matplotlib's SVG files into an element that follows the page it is on.
+    """Turn an SVG file of matplotlib or `gru_lib.drawings` into an element that follows the page it is on.
 
     Colours of `COLOURS` become ``var(--gru-…, light value)``, text takes the page's fonts, and what only a
     separate file needs (metadata, title, style sheet) goes.
@@ -85,8 +94,8 @@ def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> s
         for name, value in element.attrib.items():
             element.set(name, _follow_page(name, value, prefix))
     # matplotlib counts in points (1/72 inch), the page in pixels (1/96 inch).
-    width = float(root.get("viewBox", "0 0 0 0").split()[2]) * 96 / 72
-    for name in ("width", "height", "version"):
+    width = float(root.get("viewBox", "0 0 0 0").split()[2]) * (96 / 72 if root.get("width", "").endswith("pt") else 1)
+    for name in ("width", "height", "version", "data-cell"):
         root.attrib.pop(name, None)
     root.set("class", " ".join(["gru-fig", *classes]))
     root.set("style", f"max-width:{width:.0f}px")

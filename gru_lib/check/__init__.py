@@ -36,6 +36,7 @@ from gru_lib.check.losses import *
 from gru_lib.check.lstm import *
 from gru_lib.check.optimisers import *
 from gru_lib.check.sequences import *
+from gru_lib.check.series import *
 from gru_lib.check.values import VALUES
 
 __all__ = ["Result", *EXERCISES, *VALUES]

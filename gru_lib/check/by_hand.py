@@ -13,12 +13,61 @@ __all__ = [
     "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget",
     "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "lm_start",
     "lm_units", "lstm_count", "mem_bias", "other_alpha", "other_pile", "other_sharp", "s2s_mean", "sub_add",
-    "sub_msb", "sub_steep", "sum_number", "sum_shortest",
+    "sub_msb", "sub_steep", "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
 def _at(points: tuple[float, ...], f: Callable[[float], float]) -> list[float]:
     return [f(v) for v in points]
+
+
+@values
+def zero_mix() -> Answers:
+    """Check h_1, h_2 and h_3 of one unit whose z is 0, 1 and 0.25, chapter 0."""
+    yield Values({"h": [0.9, 0.9, 0.525]})
+    yield "h", [0, -0.5, -0.275], "z is the share that is kept: h = z h_prev + (1 − z) n."
+    yield "h", [0.9, 0, 0.3], "the old state is left out: h = z h_prev + (1 − z) n."
+    yield "h", [0.9, 0.9, 0.775], "at the third step the shares have changed places: 0.25 is kept, 0.75 is written."
+    yield "h", [0.9, 0.4, 0.5], "z = 1 writes nothing: the candidate has the share 1 − z."
+    yield "h", [0.9, 0.9, 0.625], "1 − z belongs to the candidate: 0.25 · 0.9 + 0.75 · 0.4."
+    yield "h", [0.9, 0.9, 0.3], "at the third step the old state is left out: a quarter of it stays."
+
+
+@values
+def zero_count() -> Answers:
+    """Check the numbers of parameters of a GRU, of the reader around it, and of that in PyTorch, chapter 0."""
+    D, H, V, K = 32, 64, 85, 12
+    gru, around = 3 * (D * H + H * H + H), V * D + H * K + K
+    names = ("cell", "reader", "torch")
+    yield Values(dict(zip(names, (gru, gru + around, gru + around + 3 * H), strict=True)), exact=names)
+    yield "cell", gru // 3, "that is one of r, z and n; each has matrices and a bias of its own."
+    yield "cell", 3 * (D * H + H * H), "the three biases are missing."
+    yield "cell", 2 * (D * H + H * H + H), "those are the gates; the candidate has as many."
+    yield "cell", 4 * (D * H + H * H + H), "four blocks are an LSTM; a GRU has r, z and n."
+    yield "cell", gru + 3 * H, "that is PyTorch's, with its second bias."
+    yield "reader", gru, "the embedding and the linear layer belong to the reader too."
+    yield "reader", gru + around - K, "the linear layer's bias is missing."
+    yield "reader", gru + around - V * D, "the embedding is missing: it is learned too."
+    yield "reader", gru + V * D, "the linear layer is missing."
+    yield "torch", gru + around + H, "each of r, z and n has a second bias in PyTorch, 3H numbers."
+    yield "torch", gru + 3 * H, "that is nn.GRU alone; the whole reader is wanted."
+    yield "torch", gru + around, "nn.GRU has a second bias for each of r, z and n."
+
+
+@values
+def zero_bias() -> Answers:
+    """Check the z that keeps half of a value over twenty steps, and the bias that gives it, chapter 0."""
+    z = 0.5 ** (1 / 20)
+    b = math.log(z / (1 - z))
+    yield Values({"z": z, "b_z": b})
+    yield "z", 0.5**20, "that is what twenty steps leave at z = 0.5; z²⁰ must be 0.5."
+    yield "z", 1 - 0.5 / 20, "the losses multiply and do not add up: z²⁰ = 0.5."
+    yield "z", 1 - z, "that is the share written at each step; z is the share kept."
+    yield "z", math.exp(-1 / 20), "that leaves 1/e = 37 % after twenty steps, not half."
+    yield "b_z", -b, "the sign is turned: z above ½ needs a bias above 0."
+    yield "b_z", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
+    yield "b_z", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
+    yield "b_z", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
 
 
 @values

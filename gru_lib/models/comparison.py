@@ -216,7 +216,7 @@ def tasks() -> dict[str, Task]:
         "parity": Task(4, 1, 32, 1600, 1100, "bit", "% right", "higher", parity_batch, parity_part),
         "digits": Task(8, 10, 50, 2400, 3000, "class", "% right", "higher", digit_batch, digit_part),
         "digits, 400 updates": Task(8, 10, 50, 400, 3000, "class", "% right", "higher", digit_batch, digit_part),
-        "text": Task(V, V, 32, 1200, 38_700, "class", "bits per character", "lower", text_batch, text_part),
+        "text": Task(V, V, 32, 4800, 38_700, "class", "bits per character", "lower", text_batch, text_part),
         "sunspots": Task(1, 1, 16, 800, 520, "number", "sunspots", "lower", sunspot_batch, sunspot_part),
     }
 

@@ -5,6 +5,9 @@ import numpy as np
 # ruff: noqa: E501
 
 ANSWERS = {
+    "zero_mix": ([0.9, 0.9, 0.525],),
+    "zero_count": (18_624, 22_124, 22_316),
+    "zero_bias": (0.9659, 3.346),
     "sum_shortest": (3,),
     "sum_number": (2, 53),
     "fade_sigmoid": (4,),
@@ -44,6 +47,17 @@ ANSWERS = {
 
 # What is given, and what the message must say.
 PLANTED = {
+    "zero_mix": [
+        (([0, -0.5, -0.275],), "z is the share that is kept"),
+        (([0.9, 0.9, 0.775],), "have changed places"),
+        (([0.9, 0, 0.3],), "the old state is left out"),
+    ],
+    "zero_count": [
+        ((6208, 22_124, 22_316), "that is one of r, z and n"),
+        ((18_624, 22_124, 22_188), "each of r, z and n has a second bias"),
+        ((18_624, 18_624, 22_316), "the embedding and the linear layer"),
+    ],
+    "zero_bias": [((0.0341, 3.346), "the share written"), ((0.9659, -3.346), "the sign is turned")],
     "sum_shortest": [((2,), "x₂ \\+ x₁"), ((4,), "fewer are enough")],
     "sum_number": [((0.5, 53), "½ halves what was read"), ((2, 52), "the leading 1"), ((1, 53), "counts the ones")],
     "fade_sigmoid": [((1,), "belongs to tanh"), ((0.25,), "largest slope"), ((5,), "norm is wrong: 5 is too large")],

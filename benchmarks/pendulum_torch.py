@@ -1,0 +1,33 @@
+"""Chapter 22's training in PyTorch, line beside line with `gru_lib`. Needs torch, from the extra `bench`."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import torch
+from torch import nn
+
+
+class Forecaster(nn.Module):
+    def __init__(self, D, K, H):
+        super().__init__()
+        self.rnn = nn.GRU(D, H)
+        self.out = nn.Linear(H, K)
+
+    def forward(self, xs):  # (T, N, D)
+        hs, _ = self.rnn(xs)
+        return self.out(hs)
+
+
+def fit(m, batches, rate, steps):
+    opt = torch.optim.Adam(m.parameters(), lr=rate)
+    losses = []
+    for step, (xs, ys) in enumerate(islice(batches, steps)):
+        opt.param_groups[0]["lr"] = rate * (1 - step / steps)
+        loss = ((m(xs) - ys) ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(m.parameters(), 1.0)
+        opt.step()
+        losses.append(loss.item())
+    return losses

@@ -1,0 +1,262 @@
+"""Trainings of chapter 22, stored in at_work.json. To rerun them:
+
+``python tools/environment.py python -m experiments.at_work [--missing] [PART …]``
+
+With ``KERNELS=own`` before it, only nets, into at_work_own.json. Part "torch" needs PyTorch, from the extra `bench`.
+Each net or method has the setting that its "… rates" chose on other seeds.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from gru_lib.convert import to_torch
+from gru_lib.models import forecasts
+from gru_lib.models.forecasts import Batch, batches, fit, forecast, forecaster_init, ridge, rmse
+from gru_lib.tasks import pendulum
+from gru_lib.tasks.pendulum import Pendulums, errors, inputs, lag_features, pendulums, targets
+
+STORED = file_for_kernels("at_work")
+SEEDS, TUNING_SEEDS = range(10), range(100, 102)
+RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
+CO2_RATES, FERTILITY_RATES = (0.001, 0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1)
+ALL = "carried, mask, time"
+DEGREES = ALL + ", in degrees"
+H, TRAINING, HELD_OUT = 32, 1000, 300
+SHORT, LONG = 800, 3000  # steps of training: the page's, and for one net to see what more of them bring
+
+# What "… rates" chose; tests/test_chapter22.py looks whether it did.
+RATE = 0.1
+RIDGE = (30, 1.0)  # lags, penalty
+TREES = (0.1, 300, 63, 100_000)  # learning rate, rounds, leaves, rows
+CO2_RATE = 0.003
+FERTILITY_RATE = 0.03
+
+Row = dict[str, Any]
+
+
+# ---------------------------------------------------------------------------------------------------- the pendulum
+
+
+def said_of(seed: int) -> Pendulums:
+    """The pendulums that a run is measured on: for tuning others than for the result."""
+    return pendulums(np.random.default_rng(10_001 if seed in TUNING_SEEDS else 10_002), HELD_OUT)
+
+
+def given(batch: Pendulums, kind: str) -> np.ndarray:
+    """What the net reads: one of INPUTS, or all of them with the angle in degrees."""
+    if kind != DEGREES:
+        return inputs(batch, kind)
+    return inputs(batch) * np.array([180 / np.pi, 1, 1], np.float32)
+
+
+def net(kind: str, rate: float, steps: int, seed: int) -> Row:
+    """Train a GRU on the seed's own thousand pendulums; its errors on others."""
+    rng = np.random.default_rng(seed)
+    training = pendulums(rng, TRAINING)
+    held_out = said_of(seed)
+    xs = given(held_out, kind)
+    m = forecaster_init(rng, xs.shape[-1], 2, H)
+    begin = time.process_time()
+    fit(m, batches(rng, given(training, kind), targets(training)), rate, steps)
+    return errors(forecast(m, xs), held_out)._asdict() | {"seconds": time.process_time() - begin}
+
+
+def linear(lags: int, penalty: float, seed: int) -> Row:
+    """A ridge regression on the last readings of the same thousand pendulums."""
+    training, held_out = pendulums(np.random.default_rng(seed), TRAINING), said_of(seed)
+    A, B = (a[pendulum.WARM :].reshape(-1, a.shape[-1]) for a in (lag_features(training, lags), targets(training)))
+    return errors(ridge(A, B, penalty)(lag_features(held_out, lags)), held_out)._asdict()
+
+
+def trees(rate: float, rounds: int, leaves: int, rows: int, seed: int, lags: int = 30) -> Row:
+    """Gradient boosting on 30 lags, from some rows of the same thousand pendulums, or all 100,000."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    rng = np.random.default_rng(seed)
+    training, held_out = pendulums(rng, TRAINING), said_of(seed)
+    A, B = (a[pendulum.WARM :].reshape(-1, a.shape[-1]) for a in (lag_features(training, lags), targets(training)))
+    chosen, features = rng.choice(len(A), rows, replace=False), lag_features(held_out, lags)
+    settings: Row = {"learning_rate": rate, "max_iter": rounds, "max_leaf_nodes": leaves, "early_stopping": False}
+    said = [
+        HistGradientBoostingRegressor(**settings, random_state=0)
+        .fit(A[chosen], B[chosen, k])
+        .predict(features.reshape(-1, features.shape[-1]))
+        for k in range(2)
+    ]
+    return errors(np.stack(said, axis=-1).reshape(*held_out.seen.shape, 2), held_out)._asdict()
+
+
+def knows_the_law(how: str, seed: int) -> Row:
+    """Those that learn nothing, on pendulums drawn by the seed: the last reading, and Kalman filters."""
+    batch = pendulums(np.random.default_rng(20_000 + seed), HELD_OUT)
+    if how == "last reading":
+        said = np.stack([pendulum.carried(batch.values, batch.seen)[0]] * 2, axis=-1)
+    elif how == "filter, told the length":
+        said = pendulum.kalman(batch, batch.length, batch.damping)[0]
+    else:
+        said = pendulum.kalman_bank(batch)
+    return errors(said, batch)._asdict()
+
+
+def beside_torch(biases: str, steps: int, seed: int) -> Row:
+    """The same weights and batches in PyTorch and here: both losses at steps 1, 10 and 100.
+
+    "two": r and z have two biases each, as PyTorch makes them. "one": the second stays 0, as here.
+    """
+    import torch
+
+    from benchmarks.pendulum_torch import Forecaster
+    from benchmarks.pendulum_torch import fit as torch_fit
+
+    rng = np.random.default_rng(seed)
+    training = pendulums(rng, TRAINING)
+    m = forecaster_init(rng, 3, 2, H)
+    theirs = Forecaster(3, 2, H)
+    theirs.rnn.load_state_dict({name: torch.from_numpy(a) for name, a in to_torch([[m.rnn]]).items()})
+    with torch.no_grad():
+        theirs.out.weight[:], theirs.out.bias[:] = torch.from_numpy(m.out.W.T.copy()), torch.from_numpy(m.out.b.copy())
+    if biases == "one":
+        keep = torch.arange(3 * H) >= 2 * H
+        theirs.rnn.bias_hh_l0.register_hook(lambda g: g * keep)
+    state = rng.bit_generator.state
+    xs, ys = inputs(training), targets(training)
+    ours = fit(m, batches(rng, xs, ys), RATE, steps).loss
+    rng.bit_generator.state = state
+    drawn = ((torch.from_numpy(b.xs), torch.from_numpy(b.ys)) for b in batches(rng, xs, ys))
+    losses = torch_fit(theirs, drawn, RATE, steps)
+    looks = [k for k in (1, 10, 100) if k <= steps]
+    return {
+        "ours": [f"{ours[k - 1]:.9g}" for k in looks],  # as text: numbers are stored with four decimals
+        "theirs": [f"{losses[k - 1]:.9g}" for k in looks],
+    }
+
+
+# ---------------------------------------------------------------------------------------------------- the real series
+
+
+def co2_net(rate: float, seed: int, steps: int = 800) -> Row:
+    """Train a GRU of 16 units on the correction of the seasonal forecast; errors in ppm, 4, 13 and 26 weeks ahead."""
+    task, rng = forecasts.weeks(), np.random.default_rng(seed)
+    unit, T, warm = 0.5, 156, 52
+    ys = np.nan_to_num((task.ys - task.naive) / unit).astype(np.float32)
+    whole = {name: Batch(task.xs[:, None], ys[:, None], part[:, None]) for name, part in task.parts.items()}
+    stop = int(np.flatnonzero(task.parts["train"].any(axis=1))[-1]) + 1
+
+    def drawn() -> Iterator[Batch]:
+        while True:
+            at = rng.integers(0, stop - T + 1, 16) + np.arange(T)[:, None]
+            counts = task.parts["train"][at]
+            counts[:warm] = False
+            yield Batch(task.xs[at], ys[at], counts)
+
+    m = forecaster_init(rng, task.xs.shape[1], 3, 16)
+    history = fit(m, drawn(), rate, steps, validation=whole["validation"], every=25)
+    off = (forecast(m, task.xs[:, None])[:, 0] - ys) * unit
+    test = task.parts["test"]
+    test_errors = [rmse(off[test[:, k], k]) for k in range(3)]
+    return {"validation": min(history.curve("validation")[1]), "test": test_errors}
+
+
+def fertility_net(rate: float, seed: int, split: int, steps: int = 600) -> Row:
+    """Train a GRU of 16 units on the countries of a split; errors in births per woman, 1, 5 and 10 years ahead."""
+    (train, validation, test), rng = forecasts.fertility_split(split), np.random.default_rng(seed)
+    years = int(np.flatnonzero(train.train.any(axis=(1, 2)))[-1]) + 1
+
+    def units(c: forecasts.Countries) -> np.ndarray:
+        return (c.ys / forecasts.UNITS).astype(np.float32)
+
+    def drawn() -> Iterator[Batch]:
+        while True:
+            chosen = rng.choice(train.xs.shape[1], 48, replace=False)
+            xs = train.xs[:years, chosen]
+            xs = (xs + 0.02 * rng.normal(size=xs.shape)).astype(np.float32)
+            yield Batch(xs, units(train)[:years, chosen], train.train[:years, chosen])
+
+    m = forecaster_init(rng, 2, 3, 16)
+    held_back = Batch(validation.xs, units(validation), validation.train)
+    history = fit(m, drawn(), rate, steps, validation=held_back, every=25)
+    off = forecast(m, test.xs) * forecasts.UNITS - test.ys
+    return {"validation": min(history.curve("validation")[1]), "test": by_years(off, test)}
+
+
+def fertility_simple(how: str, split: int) -> Row:
+    """The same by other means, their settings chosen on the split's validation countries."""
+    train, validation, test = forecasts.fertility_split(split)
+    if how == "as now":
+        said = np.zeros_like(test.ys)
+    elif how == "last slope":
+        said = test.lags[..., 1:2] * np.array(forecasts.YEARS_AHEAD)
+    else:
+        said = np.empty_like(test.ys)
+        for k in range(3):
+            A, y = train.lags[train.train[..., k]], train.ys[..., k][train.train[..., k]]
+            models = [ridge(A, y, p) for p in (0.1, 10.0, 1000.0)] if how == "ridge" else boosted(A, y)
+            counts = validation.train[..., k]
+            best = min(models, key=lambda f: rmse(f(validation.lags[counts]) - validation.ys[..., k][counts]))
+            said[..., k] = best(test.lags.reshape(-1, 12)).reshape(test.births.shape)
+    return {"test": by_years(said - test.ys, test)}
+
+
+def boosted(A: np.ndarray, y: np.ndarray) -> list[Any]:
+    """Three gradient boostings."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    return [
+        HistGradientBoostingRegressor(
+            learning_rate=0.05, max_iter=rounds, max_leaf_nodes=15, early_stopping=False, random_state=0
+        )
+        .fit(A, y)
+        .predict
+        for rounds in (50, 100, 300)
+    ]
+
+
+def by_years(off: np.ndarray, c: forecasts.Countries) -> list[float]:
+    """Errors 1, 5 and 10 years ahead."""
+    return [rmse(off[..., k][c.test[..., k]]) for k in range(3)]
+
+
+SPLITS = range(5)
+PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
+    "pendulum rates": (net, tuple((ALL, rate, SHORT) for rate in RATES), TUNING_SEEDS),
+    "pendulum": (net, ((ALL, RATE, SHORT),), SEEDS),
+    "ridge rates": (linear, ((10, 1.0), (30, 1.0), (60, 1.0), (30, 0.01), (30, 100.0)), TUNING_SEEDS),
+    "ridge": (linear, (RIDGE,), SEEDS),
+    "trees rates": (trees, ((0.1, 200, 31, 40_000), (0.1, 300, 63, 40_000), (0.05, 400, 31, 40_000)), range(100, 101)),
+    "trees": (trees, (TREES,), range(3)),
+    "law": (knows_the_law, tuple((how,) for how in ("last reading", "filters", "filter, told the length")), SEEDS),
+    "co2 rates": (co2_net, tuple((rate,) for rate in CO2_RATES), TUNING_SEEDS),
+    "co2": (co2_net, ((CO2_RATE,),), SEEDS),
+    "fertility rates": (fertility_net, tuple((rate, 100) for rate in FERTILITY_RATES), SPLITS),
+    "fertility": (fertility_net, tuple((FERTILITY_RATE, seed) for seed in range(4)), SPLITS),
+    "fertility simple": (
+        fertility_simple,
+        tuple((how,) for how in ("as now", "last slope", "ridge", "trees")),
+        SPLITS,
+    ),
+    "torch": (beside_torch, (("one", 100), ("two", 100)), range(3)),
+    "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in (*pendulum.INPUTS[:-1], DEGREES)), range(3)),
+    "longer": (net, ((ALL, RATE, LONG),), range(1)),
+}
+if not fixed_kernels():
+    PARTS = {
+        "pendulum": (*PARTS["pendulum"][:2], range(3)),
+        "co2": (*PARTS["co2"][:2], range(3)),
+        "fertility": (fertility_net, ((FERTILITY_RATE, 0),), SPLITS),
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
+    make_parts(STORED, PARTS, arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

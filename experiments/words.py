@@ -1,0 +1,430 @@
+"""Which language is a word? Training runs of chapter 0, stored in words.json, and the net of the front page.
+
+``python tools/environment.py python -m experiments.words [--missing] [PART …]``
+
+With ``KERNELS=own`` the results, of three seeds, go to ``words_own.json``. The part ``net`` trains ten nets, picks one
+on the validation words, rounds it to 8 bits and stores it with its measurements in ``gru_lib/results/words_net.json``.
+Every run has its own seed, so any of them can be repeated alone. float64, in which both kernels lead to the same
+digits; the nets of the front page are float32.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+
+from experiments._store import MISSING, as_stored, chosen, file_for_kernels, fixed_kernels, make_parts, replace
+from gru_lib import Adam, Bundle, cosine_decay, elman_init, gru_init, gru_step, log_softmax, train
+from gru_lib.models.word_reader import (
+    word_reader_accuracy,
+    word_reader_forward,
+    word_reader_init,
+    word_reader_loss,
+    word_reader_z,
+)
+from gru_lib.results import FOLDER
+from gru_lib.tasks.words import (
+    LANGUAGES,
+    LETTERS,
+    Batch,
+    Pair,
+    Words,
+    anagrams,
+    batches,
+    either_way,
+    encode,
+    endings,
+    lists,
+    one_telling_word,
+    pairs_of,
+    split,
+    words,
+)
+
+STORED = file_for_kernels("words")
+NET = FOLDER / "words_net.json"
+SEEDS, TUNING_SEEDS = range(10 if fixed_kernels() else 3), range(100, 102)
+N, STEPS, PREFIXES = 64, 1000, (2, 4, 6)
+DTYPE = np.float64
+INIT: dict[str, Callable[..., Any]] = {"Elman": elman_init, "GRU": gru_init}
+CELLS = (("Elman", 64), ("GRU", 64))
+RATES = (0.003, 0.01, 0.02)
+#: The rates that were best on the validation words in "languages rates"; the other parts take them too.
+RATE = {"Elman": 0.01, "GRU": 0.01}
+LATCHES = ("ä", "š", "é")
+
+Row = dict[str, Any]
+parts = cache(words)
+
+
+# ------------------------------------------------------------------------------------------------------- training
+
+
+def fit(m: Bundle, source: Iterator[Batch], lr: float, steps: int, **options: Any) -> Bundle:
+    """Adam, its rate falling to zero along a cosine, the gradient clipped at norm 1."""
+    loss = partial(word_reader_loss, **options)
+    train(m, loss, source, Adam(m, lr), steps=steps, schedule=cosine_decay(lr, steps), clip_norm=1.0, progress=False)
+    return m
+
+
+def reader(found: Words, K: int, cell: str, H: int, lr: float, seed: int, steps: int = STEPS) -> Bundle:
+    """A reader trained as on the page of chapter 0."""
+    rng = np.random.default_rng(seed)
+    m = word_reader_init(rng, LETTERS.size, K, H=H, init=INIT[cell], dtype=DTYPE)
+    return fit(m, batches(rng, found.train, N), lr, steps)
+
+
+def language(cell: str, H: int, lr: float, seed: int) -> Row:
+    """Which of twelve languages? Accuracy at the end and after two, four and six letters; a GRU's latches too."""
+    m = reader(parts(), len(LANGUAGES), cell, H, lr, seed)
+    row: Row = {name: word_reader_accuracy(m, getattr(parts(), name)) for name in ("validation", "test")}
+    row["after"] = [word_reader_accuracy(m, longer(parts().test, k), k) for k in PREFIXES]
+    if (cell, H) == ("GRU", 64):
+        untrained = word_reader_init(np.random.default_rng(seed), LETTERS.size, len(LANGUAGES))
+        row["latches"] = {letter: latch(m, untrained, letter) for letter in LATCHES}
+        row["hold"] = hold(m)
+    return row
+
+
+def longer(pairs: Sequence[Pair], k: int) -> list[Pair]:
+    """The pairs whose word has k letters or more."""
+    return [pair for pair in pairs if len(pair[0]) >= k]
+
+
+def orders(task: str, cell: str, H: int, seed: int) -> Row:
+    """Anagrams, or forwards and backwards: what a sum of letters cannot tell."""
+    found, K = order_task(task)
+    return {"test": word_reader_accuracy(reader(found, K, cell, H, RATE[cell], seed), found.test)}
+
+
+@cache
+def order_task(task: str) -> tuple[Words, int]:
+    """The words of a task in which order decides, and its number of classes."""
+    return (anagrams(), len(LANGUAGES)) if task == "anagrams" else (either_way(parts()), 2)
+
+
+def memory(cell: str, H: int, lr: float, seed: int, steps: int = STEPS) -> Row:
+    """Trained on lists of one to three words; tested on a word that tells, then words that many languages have."""
+    rng = np.random.default_rng(seed)
+    m = word_reader_init(rng, LETTERS.size, len(LANGUAGES), H=H, init=INIT[cell], dtype=DTYPE)
+    fit(m, lists(rng, parts().train, N), lr, steps)
+    rows = {f"{more} more": word_reader_accuracy(m, telling(more)) for more in (0, 2, 5)}
+    check = [next(lists(np.random.default_rng(k), parts().validation, 500)) for k in range(3)]
+    return rows | {"validation": float(np.mean([batch_accuracy(m, batch) for batch in check]))}
+
+
+@cache
+def telling(more: int) -> list[Pair]:
+    """The lists that the memory is tested on."""
+    return one_telling_word(np.random.default_rng(10_001), parts(), 1000, more)
+
+
+def batch_accuracy(m: Bundle, batch: Batch) -> float:
+    """Share of a batch whose class gets the highest score at the end."""
+    scores = word_reader_forward(m, batch.tokens, batch.lengths).scores
+    return float((scores[batch.lengths - 1, np.arange(len(batch.ys))].argmax(axis=1) == batch.ys).mean())
+
+
+# ------------------------------------------------------------------------------------------------------- baselines
+
+
+def ngrams(longest: int, *, shortest: int = 1, **options: Any) -> CountVectorizer:
+    """Counts of runs of letters, the borders of a word among them."""
+    return CountVectorizer(analyzer="char_wb", ngram_range=(shortest, longest), lowercase=False, **options)
+
+
+BASELINES: dict[str, Callable[[], Any]] = {
+    "letters, regression": lambda: make_pipeline(ngrams(1), LogisticRegression(C=1, max_iter=1000)),
+    "up to 3, Bayes": lambda: make_pipeline(ngrams(3), MultinomialNB(alpha=0.3)),
+    "up to 4, Bayes": lambda: make_pipeline(ngrams(4), MultinomialNB(alpha=0.3)),
+    "up to 3, regression": lambda: make_pipeline(ngrams(3), LogisticRegression(C=0.3, max_iter=1000)),
+    "up to 4, regression": lambda: make_pipeline(ngrams(4), LogisticRegression(C=0.3, max_iter=1000)),
+}
+
+
+def baseline(task: str, name: str, seed: int) -> Row:
+    """A baseline from scikit-learn; what decides alpha and C is the validation words."""
+    found = parts() if task == "languages" else order_task(task)[0]
+    model = BASELINES[name]().fit(*zip(*found.train, strict=True))
+    row: Row = {"test": model.score(*zip(*found.test, strict=True))}
+    if task == "languages":
+        row["validation"] = model.score(*zip(*found.validation, strict=True))
+        for more in (0, 2, 5):
+            row[f"{more} more"] = model.score(*zip(*telling(more), strict=True))
+    return row
+
+
+def beginnings(pairs: Sequence[Pair], *, marked: str = "^") -> list[Pair]:
+    """Every beginning of every word, the border before it marked."""
+    return [(marked + word[:k], y) for word, y in pairs for k in range(1, len(word) + 1)]
+
+
+def after(found: Words) -> Row:
+    """Naive Bayes on runs of up to four letters, taught with whole words or with all their beginnings; and guessing."""
+    row: Row = {}
+    for name, taught in (("words", [(f"^{w}", y) for w, y in found.train]), ("beginnings", beginnings(found.train))):
+        count = CountVectorizer(analyzer="char", ngram_range=(1, 4), lowercase=False)
+        model = make_pipeline(count, MultinomialNB(alpha=0.3)).fit(*zip(*taught, strict=True))
+        for part in ("validation", "test"):
+            cut = [[(f"^{w[:k]}", y) for w, y in longer(getattr(found, part), k)] for k in PREFIXES]
+            row[f"{name}, {part}"] = [model.score(*zip(*pairs, strict=True)) for pairs in cut]
+    return row
+
+
+def prefixes(seed: int) -> Row:
+    """What runs of letters tell after two, four and six letters."""
+    return after(parts())
+
+
+# --------------------------------------------------------------------------------------------------------- latches
+
+
+def auc(high: Any, low: Any) -> float:
+    """Share of pairs, one number of each row, in which the first is the higher; a tie counts half."""
+    ranks = np.unique(np.concatenate([high, low]), return_inverse=True, return_counts=True)
+    _, place, count = ranks
+    middle = np.cumsum(count) - (count - 1) / 2
+    return float((middle[place[: len(high)]].sum() - len(high) * (len(high) + 1) / 2) / (len(high) * len(low)))
+
+
+def seen(pairs: Sequence[Pair], run: str) -> tuple[Any, Any]:
+    """Places (T, N) in a batch: where a run of letters ended before, and where it has not come yet."""
+    ends = endings(pairs, run)
+    inside = np.arange(len(ends))[:, None] < encode(pairs).lengths
+    so_far = np.cumsum(ends, axis=0) > 0
+    return so_far & ~ends & inside, ~so_far & inside
+
+
+def remembers(m: Bundle, pairs: Sequence[Pair], run: str, units: Sequence[int] = range(64)) -> Any:
+    """For each of some units, the AUC of h: is it higher where the run of letters was seen than where it was not?"""
+    later, before = seen(pairs, run)
+    hs = word_reader_forward(m, *encode(pairs)[:2]).hs[:, :, units]
+    return np.array([auc(hs[later][:, u], hs[before][:, u]) for u in range(len(units))])
+
+
+def latch(m: Bundle, untrained: Bundle, run: str, few: int = 1000) -> Row:
+    """The unit whose z swings most at a run of letters on training words, and what it does on test words.
+
+    Beside it the untrained unit that remembers the run best on training words.
+    """
+    at, later = word_reader_z(m, parts().train, run)
+    u = int((later - at).argmax())
+    z = [float(a[u]) for a in word_reader_z(m, parts().test, run)]
+    some = [parts().train[i] for i in np.random.default_rng(0).choice(len(parts().train), few, replace=False)]
+    best = int(np.abs(remembers(untrained, some, run) - 0.5).argmax())
+    trained, raw = (remembers(net, parts().test, run, [k])[0] for net, k in ((m, u), (untrained, best)))
+    return {"unit": u, "z": z, "auc": float(max(trained, 1 - trained)), "untrained": float(max(raw, 1 - raw))}
+
+
+def hold(m: Bundle, run: str = "ä", language: str = "fi", counts: Sequence[int] = (0, 1, 16, 64)) -> Row:
+    """What the net believes of a language's test words with a letter if some units may not write when it comes.
+
+    The mean probability of that language at the end: with no unit held, with the one whose z swings most, and so on;
+    and for the same words with the letter's dots removed.
+    """
+    k, letter = LANGUAGES.index(language), LETTERS.characters.index(run)
+    found = [pair for pair in parts().test if pair[1] == k and run in pair[0]]
+    at, later = word_reader_z(m, parts().train, run)
+    order = np.argsort(at - later)
+    row: Row = {"words": len(found), "held": [belief(m, found, letter, order[:count])[:, k].mean() for count in counts]}
+    plain = [(word.replace("ä", "a"), k) for word, _ in found]
+    return row | {"plain": belief(m, plain, letter, order[:0])[:, k].mean()}
+
+
+def belief(m: Bundle, pairs: Sequence[Pair], letter: int, held: Any) -> Any:
+    """The probabilities at the end of each word, (N, K), if some units keep their state when a letter comes."""
+    tokens, lengths, _ = encode(pairs)
+    h = np.zeros((len(pairs), m.rnn.H))
+    hs = []
+    for row in tokens:
+        new, _ = gru_step(m.embed.E[row], h, m.rnn)
+        here = np.ix_(row == letter, held)
+        new[here] = h[here]
+        hs.append(h := new)
+    ends = np.array(hs)[lengths - 1, np.arange(len(pairs))]
+    return np.exp(log_softmax(ends @ m.out.W + m.out.b))
+
+
+# --------------------------------------------------------------------------------------- the net of the front page
+
+NINE = ("en", "de", "fr", "es", "sv", "fi", "hu", "pl", "tr")
+EVERYDAY = Path(__file__).with_name("everyday.txt")  # written for this book; its lines stand in `everyday`
+FRONT = {"lr": 0.01, "drop": 0.3, "last": 2.0}
+EMBEDDED = 24
+OFTEN, UNKNOWN = 6, 0.02  # an everyday word counts as six; this share of the letters is replaced by the unknown one
+RUNS = ("sch", "sz", "cz", "ck", "kk", "ll", "ch", "tt", "aa", "gy", "ou", "rz", "ij", "th", "x", "y", "w", "j", "-",
+        "ä", "ö", "ü", "å", "é", "á", "ł", "ı", "ş", "ñ", "ç", "k", "v", "z", "q", "b", "c", "f", "h")  # fmt: skip
+
+
+@cache
+def everyday() -> list[Pair]:
+    """Everyday words of the nine languages, of three letters or more.
+
+    A line of the file is a meaning, a word for each language, or begins with a language and holds only its words.
+    """
+    head, *lines = EVERYDAY.read_text("utf8").splitlines()
+    assert tuple(head.split()) == NINE
+    found = set()
+    for line in lines:
+        language, only, known = line.partition(": ")
+        found |= (
+            {(w, NINE.index(language)) for w in known.split()} if only else {*zip(line.split(), range(9), strict=True)}
+        )
+    return sorted(pair for pair in found if len(pair[0]) > 2)
+
+
+@cache
+def front_words() -> Words:
+    """Babel's words of the nine languages and the everyday ones, split by stems; these come more often in training."""
+    found = split(sorted({*pairs_of(NINE), *everyday()}))
+    common = set(everyday())
+    return found._replace(train=[pair for pair in found.train for _ in range(OFTEN if pair in common else 1)])
+
+
+def front_batches(rng: np.random.Generator, pairs: Sequence[Pair]) -> Iterator[Batch]:
+    """Batches in which a few letters are unknown."""
+    for batch in batches(rng, pairs, N):
+        lost = (rng.random(batch.tokens.shape) < UNKNOWN) & (batch.tokens != LETTERS.end)
+        yield batch._replace(tokens=np.where(lost, LETTERS.start, batch.tokens))
+
+
+def front_net(seed: int, steps: int = 4000) -> Bundle:
+    """One of the ten."""
+    rng = np.random.default_rng(seed)
+    m = word_reader_init(rng, LETTERS.size, len(NINE), D=EMBEDDED)
+    options = {"drop": FRONT["drop"], "last": FRONT["last"], "rng": rng}
+    return fit(m, front_batches(rng, front_words().train), FRONT["lr"], steps, **options)
+
+
+def rounded(a: Any) -> Row:
+    """An array as 8-bit integers times one scale."""
+    scale = float(f"{np.abs(a).max() / 127:.6g}")
+    whole = np.clip(np.rint(a / scale), -127, 127).astype(np.int8)
+    return {"shape": list(a.shape), "scale": scale, "data": base64.b64encode(whole.tobytes()).decode()}
+
+
+def restored(net: Row) -> Bundle:
+    """The net that a file of rounded arrays holds, in float64."""
+    D = net["arrays"]["embed.E"]["shape"][1]
+    m = word_reader_init(np.random.default_rng(0), LETTERS.size, len(net["languages"]), D=D, dtype=np.float64)
+    arrays = dict(m.items())
+    for name, a in net["arrays"].items():
+        values = np.frombuffer(base64.b64decode(a["data"]), np.int8).reshape(a["shape"]) * a["scale"]
+        if name == "embed.E":
+            arrays[name][:] = values[-1]  # a letter that the net does not know
+            arrays[name][rows_of(net["letters"])] = values
+        else:
+            arrays[name][:] = values
+    return m
+
+
+def rows_of(letters: str) -> list[int]:
+    """The tokens of some letters, then of the end and of the unknown letter."""
+    return [*(LETTERS.characters.index(c) for c in letters), LETTERS.end, LETTERS.start]
+
+
+def measured(m: Bundle) -> Row:
+    """Shares right on the test words, after some letters and at the end, and on the everyday ones among them."""
+    test, common = front_words().test, set(everyday())
+    rare = [pair for pair in test if pair in common]
+    return {
+        "validation": word_reader_accuracy(m, front_words().validation),
+        "test": word_reader_accuracy(m, test),
+        "after": [word_reader_accuracy(m, longer(test, k), k) for k in PREFIXES],
+        "everyday": word_reader_accuracy(m, rare),
+        "words": [len(test), len(rare)],
+    }
+
+
+def units(m: Bundle, few: int = 3000) -> list[Row]:
+    """Units that remember a run of letters: chosen on training words, one run each, measured on test words."""
+    train_words, test = front_words().train, front_words().test
+    some = [train_words[i] for i in np.random.default_rng(1).choice(len(train_words), few, replace=False)]
+    raw = word_reader_init(np.random.default_rng(5), LETTERS.size, len(NINE), D=EMBEDDED)
+    found: list[Row] = []
+    for run in RUNS:
+        if min(sum(run in word for word, _ in pairs) for pairs in (some, test)) < 20:
+            continue
+        score, plain = remembers(m, some, run), remembers(raw, some, run)
+        u, v = int(np.abs(score - 0.5).argmax()), int(np.abs(plain - 0.5).argmax())
+        sign = 1 if score[u] > 0.5 else -1
+        right, other = (remembers(net, test, run, [k])[0] for net, k in ((m, u), (raw, v)))
+        row = {"run": run, "unit": u, "sign": sign, "train": float(np.abs(score - 0.5)[u] + 0.5)}
+        row |= {"auc": float(right if sign > 0 else 1 - right), "untrained": float(max(other, 1 - other))}
+        found.append(row | {"keep": float(word_reader_z(m, some, run)[1][u])})
+    found.sort(key=lambda row: -row["train"])
+    best: dict[int, Row] = {}
+    for row in found:
+        best.setdefault(row["unit"], row)
+    return [row for row in best.values() if row["train"] >= 0.93 and row["keep"] >= 0.5][:12]
+
+
+def store_net() -> None:
+    """Train ten, pick the best on the validation words, round it, measure it, store it."""
+    tried = []
+    for seed in SEEDS:
+        m = front_net(seed)
+        tried.append((measured(m), m))
+        print(f"net: seed {seed}, {tried[-1][0]}", flush=True)
+    seed = max(SEEDS, key=lambda k: tried[k][0]["validation"])
+    letters = "".join(sorted({c for word, _ in front_words().train for c in word}))
+    arrays = dict(tried[seed][1].items())
+    arrays["embed.E"] = arrays["embed.E"][rows_of(letters)]
+    net: Row = {
+        "origin": "python tools/environment.py python -m experiments.words net",
+        "languages": list(NINE),
+        "letters": letters,
+        "seed": seed,
+        "arrays": {name: rounded(a) for name, a in arrays.items()},
+    }
+    m = restored(net)
+    counts = {name: value for name, value in after(front_words()).items() if name.endswith("test")}
+    end = make_pipeline(ngrams(4), MultinomialNB(alpha=0.3)).fit(*zip(*front_words().train, strict=True))
+    counts["end"] = end.score(*zip(*front_words().test, strict=True))
+    net["measured"] = as_stored({"8 bits": measured(m), "float32": tried[seed][0], "counts": counts})
+    net["tried"] = [as_stored([row["validation"], row["test"]]) for row, _ in tried]
+    net["units"] = as_stored(units(m))
+    replace(NET, json.dumps(net, ensure_ascii=False, separators=(",", ":")) + "\n")
+    print(f"net: {net['measured']}, {NET.stat().st_size} bytes", flush=True)
+
+
+# ----------------------------------------------------------------------------------------------------------- parts
+
+ORDERS = tuple((task, *cell) for task in ("anagrams", "either way") for cell in (("Elman", 64), ("GRU", 64)))
+TASKS = ("languages", "anagrams", "either way")
+Settings = tuple[tuple[Any, ...], ...]
+PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
+    "languages": (language, tuple((cell, H, RATE[cell]) for cell, H in CELLS), SEEDS),
+}
+if fixed_kernels():
+    PARTS |= {
+        "languages rates": (language, tuple((*cell, lr) for cell in CELLS for lr in RATES), TUNING_SEEDS),
+        "orders": (orders, ORDERS, range(5)),
+        "memory": (memory, tuple((cell, 64, RATE[cell]) for cell in INIT), range(3)),
+        "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),
+        "prefixes": (prefixes, ((),), range(1)),
+    }
+
+
+def main(asked: list[str]) -> None:
+    """Run the named parts, or all, and store them; with --missing, only what is not stored yet."""
+    names = chosen([name for name in asked if name != MISSING], [*PARTS, "net"])
+    if rest := [name for name in names if name != "net"]:
+        make_parts(STORED, PARTS, [*rest, *(name for name in asked if name == MISSING)])
+    if "net" in names:
+        store_net()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,91 @@
+"""Exercises on series with missing readings, chapter 22."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gru_lib.check.engine import Array, Exercise, Mistake, exercise
+
+__all__ = ["carried", "masked_mse"]
+
+
+@exercise
+def carried() -> Exercise:
+    """Check ``f(values, seen) -> last, since`` for one series (T,): NaN where nothing is seen; the first step is."""
+    values = np.array([0.5, np.nan, np.nan, -1.5, 2.0, np.nan, 0.25, np.nan, np.nan, np.nan])
+    seen = np.isfinite(values)
+    there = [t for t, s in enumerate(seen) if s]
+    steps = range(len(values))
+
+    def of(latest: list[int]) -> Array:
+        """The readings at these steps."""
+        return values[latest]
+
+    at = [max(s for s in there if s <= t) for t in steps]  # of the latest reading
+    last, since = of(at), np.array([float(t - s) for t, s in zip(steps, at, strict=True)])
+
+    def mistakes() -> Iterator[Mistake]:
+        after = of([min((s for s in there if s >= t), default=at[t]) for t in steps])
+        before = of([max((s for s in there if s < t), default=0) for t in steps])
+        for message, its_last, its_since in (
+            ("since is 0 at a step with a reading: the last reading is that one.", last, since + 1),
+            (
+                "since must start anew at each reading; that counts all missing steps so far.",
+                last,
+                np.cumsum(~seen) * 1.0,
+            ),
+            ("since is the mask, or its opposite; it must count the steps since the last reading.", last, ~seen * 1.0),
+            ("since is the mask, or its opposite; it must count the steps since the last reading.", last, seen * 1.0),
+            ("since counts the steps since the start.", last, np.arange(len(values)) * 1.0),
+            ("missing values are 0 there; carry the last reading.", np.where(seen, values, 0), since),
+            ("that fills a gap with the reading after it, which has not come yet.", after, since),
+            (
+                "that draws a line across each gap, and its far end has not come yet.",
+                np.interp(steps, there, values[there]),
+                since,
+            ),
+            (
+                "that fills gaps with the mean of the series, which is not known until its end.",
+                np.where(seen, values, np.nanmean(values)),
+                since,
+            ),
+            ("last is one step late: a reading that is there now is the last one.", before, since),
+        ):
+            yield message, {"last": its_last, "since": its_since}
+
+    return Exercise({"values": values, "seen": seen}, {"last": last, "since": since}, mistakes)
+
+
+@exercise
+def masked_mse() -> Exercise:
+    """Check ``f(said, ys, counts) -> loss, dsaid``: mean squared error where counts is True; ys is NaN elsewhere."""
+    rng = np.random.default_rng(2)
+    said, ys = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+    counts = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 1], [1, 1, 1]], bool)
+    off, K = np.where(counts, said - ys, 0.0), float(counts.sum())
+    square = sum(float(v) ** 2 for v in off.flat)
+    loss, grad = square / K, 2 * off / K
+
+    def mistakes() -> Iterator[Mistake]:
+        zeros = said - np.where(counts, ys, 0.0)
+        for message, its_loss, its_grad in (
+            ("divide by the number of answers that count, not of all.", square / off.size, 2 * off / off.size),
+            ("the loss is right; dsaid is divided by the number of all answers.", loss, 2 * off / off.size),
+            ("dsaid is right; the loss is divided by the number of all answers.", square / off.size, grad),
+            ("loss and gradient are sums; divide by the number of answers that count.", square, 2 * off),
+            ("dsaid is not divided by the number of answers that count.", loss, 2 * off),
+            ("dsaid lacks the 2 of the derivative of a square.", loss, off / K),
+            ("that is half of the loss, and of its gradient.", loss / 2, off / K),
+            ("dsaid has the wrong sign: said − ys.", loss, -grad),
+            ("the loss is its root; without the root it is easier to differentiate.", loss**0.5, grad),
+        ):
+            yield message, {"loss": np.array(its_loss), "dsaid": its_grad}
+        for count in (off.size, K):
+            its_loss = sum(float(v) ** 2 for v in zeros.flat) / count
+            message = "a missing target is not a target of 0: leave it out."
+            yield message, {"loss": np.array(its_loss), "dsaid": 2 * zeros / count}
+
+    args = {"said": said, "ys": np.where(counts, ys, np.nan), "counts": counts}
+    return Exercise(args, {"loss": np.array(loss), "dsaid": grad}, mistakes)

@@ -1,0 +1,44 @@
+"""Answers to the exercises on series with missing readings, and mistakes planted in them."""
+
+ANSWERS = {
+    "carried": """
+def f(values, seen):
+    last, since = np.empty_like(values), np.empty_like(values)
+    v, k = 0.0, 0
+    for t in range(len(values)):
+        v, k = (values[t], 0) if seen[t] else (v, k + 1)
+        last[t], since[t] = v, k
+    return last, since
+""",
+    "masked_mse": """
+def f(said, ys, counts):
+    off = np.where(counts, said - ys, 0)
+    count = int(counts.sum())
+    return (off**2).sum() / count, 2 * off / count
+""",
+}
+
+# What is replaced, by what, and what the message must say. After ~ comes a regular expression.
+PLANTED = {
+    "carried": [
+        ("(values[t], 0)", "(values[t], 1)", "since"),
+        ("(values[t], 0)", "(values[t], k)", "start anew at each reading"),
+        ("last[t], since[t] = v, k", "last[t], since[t] = v, not seen[t]", "is the mask, or its opposite"),
+        ("last[t], since[t] = v, k", "last[t], since[t] = v, t", "steps since the start"),
+        ("return last", "return np.where(seen, values, 0)", "missing values are 0"),
+        ("return last", "return np.where(seen, values, np.nanmean(values))", "mean of the series"),
+        ("return last", "return np.interp(np.arange(len(values)), np.flatnonzero(seen), values[seen])", "draws a line"),
+        ("return last", "return np.append(last[0], last[:-1])", "one step late"),
+        ("return last", "return values", "NaN"),
+    ],
+    "masked_mse": [
+        ("int(counts.sum())", "counts.size", "not of all"),
+        ("2 * off / count", "2 * off / off.size", "dsaid is divided by the number of all"),
+        ("2 * off / count", "off / count", "lacks the 2"),
+        ("2 * off / count", "-2 * off / count", "wrong sign"),
+        ("2 * off / count", "2 * off", "dsaid is not divided"),
+        ("np.where(counts, said - ys, 0)", "(said - ys) * counts", "NaN"),
+        ("np.where(counts, said - ys, 0)", "said - np.where(counts, ys, 0)", "not a target of 0"),
+        ("(off**2).sum() / count", "((off**2).sum() / count) ** 0.5", "its root"),
+    ],
+}  # fmt: skip

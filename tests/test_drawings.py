@@ -1,0 +1,84 @@
+"""The drawings of the cells: in the page's colours, inside their frame, and in both forms on a page."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from gru_lib.drawings import CELLS, cell_drawing
+from gru_lib.viz import COLOURS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
+
+import themed_svg
+
+FORMS = [(name, slim) for name in CELLS for slim in (False, True)]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def numbers(text: str) -> list[float]:
+    return [float(value) for value in re.findall(r"-?\d+(?:\.\d+)?", text)]
+
+
+def points(element: ElementTree.Element) -> list[tuple[float, float]]:
+    """The corners of an element, as far as they are stated."""
+    if element.tag in (f"{SVG}path", f"{SVG}polygon"):
+        values = numbers(element.get("d") or element.get("points", ""))
+        return list(zip(values[::2], values[1::2], strict=True))
+    x, y = (float(element.get(name, element.get(f"c{name}", "nan"))) for name in "xy")
+    return [(x, y), (x + float(element.get("width", 0)), y + float(element.get("height", 0)))]
+
+
+@pytest.mark.parametrize(("name", "slim"), FORMS)
+def test_a_drawing_stays_inside_its_frame_and_in_the_colours_of_the_page(name: str, slim: bool) -> None:
+    svg = cell_drawing(name, slim=slim).svg
+    root = ElementTree.fromstring(svg)
+    _, _, width, height = numbers(root.get("viewBox", ""))
+    corners = [point for element in root.iter() if element.tag in _SHAPES for point in points(element)]
+    assert all(0 <= x <= width and 0 <= y <= height for x, y in corners)
+    assert len(corners) > 20
+    assert set(re.findall(r"#[0-9A-Fa-f]{6}\b", svg)) <= set(COLOURS.values())
+
+
+_SHAPES = {f"{SVG}{kind}" for kind in ("path", "polygon", "rect", "circle", "text")}
+
+
+@pytest.mark.parametrize(("name", "wires"), [("elman", 0), ("update", 2), ("gru", 4), ("gru-after", 4), ("mingru", 1)])
+def test_each_gate_is_wired_to_what_it_is_computed_from(name: str, wires: int) -> None:
+    assert cell_drawing(name).svg.count('stroke-dasharray="2 3"') == wires
+
+
+def test_plates_stand_apart_as_far_as_the_gate_is_open() -> None:
+    """z = 0.7 keeps seven tenths of the channel, 1 − z writes three tenths."""
+    root = ElementTree.fromstring(cell_drawing("gru").svg)
+    plates = [e for e in root.iter(f"{SVG}rect") if e.get("fill") == COLOURS["z"]]
+    tops = sorted(float(e.get("y", 0)) for e in plates)
+    gaps = [tops[1] - tops[0] - 14, tops[3] - tops[2] - 14]
+    assert gaps == pytest.approx([14, 6])
+
+
+def test_an_unknown_cell_is_named() -> None:
+    with pytest.raises(ValueError, match=r"cell_drawing: name must be one of 'elman', 'update', .*; got 'qrnn'"):
+        cell_drawing("qrnn")
+
+
+def test_a_notebook_shows_the_drawing_and_says_which_it_is() -> None:
+    drawing = cell_drawing("gru")
+    assert drawing._repr_svg_() == drawing.svg and repr(drawing) == "Drawing(gru)"
+
+
+def test_a_themed_drawing_follows_the_page_and_keeps_its_size() -> None:
+    svg = themed_svg.themed(cell_drawing("gru").svg, alt="A GRU.", prefix="p", classes=["gru-wide"])
+    assert re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\(--gru-[\w-]+, #[0-9A-F]{6}\)", "", svg)) == []
+    assert "var(--gru-math)" in svg and "var(--gru-sans)" in svg and "data-cell" not in svg
+    root = ElementTree.fromstring(svg)
+    assert (root.get("class"), root.get("style")) == ("gru-fig gru-wide", "max-width:668px")
+
+
+def test_only_a_drawing_of_a_cell_says_which_it_is() -> None:
+    assert themed_svg.CELL.search(cell_drawing("gru-after").svg)[1] == "gru-after"
+    assert not themed_svg.CELL.search('<svg viewBox="0 0 1 1">\n<text data-cell="gru"/></svg>')

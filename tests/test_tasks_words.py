@@ -1,0 +1,237 @@
+"""Words of twelve languages: what Babel says, checked against the manifest, split by beginnings, and as tokens."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from babel import Locale
+from helpers import rng
+
+from gru_lib.tasks import words as module
+from gru_lib.tasks.words import (
+    LANGUAGES,
+    LETTERS,
+    NAMES,
+    WordsWarning,
+    anagrams,
+    batches,
+    either_way,
+    encode,
+    lists,
+    one_telling_word,
+    order_blind,
+    pairs_of,
+    shared,
+    split,
+    stem,
+    vocabulary,
+    word_hash,
+    words,
+)
+
+MANIFEST = json.loads(Path(module.__file__).with_suffix(".json").read_text("utf8"))
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return words()
+
+
+def found():
+    """Every word that this Babel has."""
+    return {k: module.words_of(Locale(k)._data, k) for k in LANGUAGES}
+
+
+def test_vocabulary_is_what_babel_has_of_the_words_that_its_versions_share():
+    there = found()
+    assert list(vocabulary()) == list(LANGUAGES) and len(NAMES) == len(LANGUAGES)
+    for language, known in vocabulary().items():
+        assert set(known) <= set(there[language]) and list(known) == sorted(set(known))
+        assert len(known) > 0.97 * len(there[language])
+    assert {"itävalta", "päivää"} <= set(vocabulary()["fi"]) and "ıslanda" not in vocabulary()["tr"]
+    assert "izlanda" in vocabulary()["tr"] and "i̇zlanda" not in vocabulary()["tr"]
+
+
+def test_letters_are_exactly_those_of_the_vocabulary_and_a_space():
+    assert LETTERS.characters == " " + "".join(sorted({c for word, _ in pairs_of() for c in word}))
+
+
+def test_a_babel_with_more_words_gives_the_same_vocabulary():
+    more = {k: sorted([*ws, "zzyzxq", "brandnew"]) for k, ws in found().items()}
+    assert module._listed(more, MANIFEST, "3.0") == vocabulary()
+
+
+def test_a_babel_that_lacks_a_few_words_is_warned_about_and_runs():
+    fewer = found()
+    fewer["fi"].remove("itävalta")
+    with pytest.warns(WordsWarning, match=r"expected the \d+ words that Babel 2\.16\.0, .*; version 3\.0 lacks 1 of"):
+        known = module._listed(fewer, MANIFEST, "3.0")
+    assert "itävalta" not in known["fi"] and known["de"] == vocabulary()["de"]
+
+
+def test_a_babel_with_another_vocabulary_is_refused():
+    other = {k: ws[: len(ws) // 2] for k, ws in found().items()}
+    with pytest.raises(RuntimeError, match=r"must hold most of the \d+ words .* version 3\.0 lacks \d+ of them"):
+        module._listed(other, MANIFEST, "3.0")
+
+
+def test_a_manifest_that_does_not_belong_to_the_code_is_refused():
+    with pytest.raises(RuntimeError, match=r"fingerprint 00…; got [0-9a-f]{16}…"):
+        module._listed(found(), MANIFEST | {"sha256": "00"}, "2.18.0")
+
+
+def test_babel_missing_is_named_with_the_extra_that_brings_it(monkeypatch):
+    vocabulary.cache_clear()
+    monkeypatch.setitem(__import__("sys").modules, "babel", None)
+    with pytest.raises(ImportError, match=r'gru_lib\.tasks\.words needs Babel: pip install "gru-lib\[tasks\]"'):
+        vocabulary()
+
+
+def test_the_manifest_lists_three_bytes_for_each_word():
+    for language, known in vocabulary().items():
+        raw = base64.b64decode(MANIFEST["words"][language])
+        assert Counter(word_hash(language, w) for w in known) == Counter(raw[i : i + 3] for i in range(0, len(raw), 3))
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"), [("länsi", "lan"), ("łotwa", "lot"), ("ıslak", "isl"), ("øst", "ost"), ("él", "el")]
+)
+def test_a_stem_is_three_letters_without_accents(word, wanted):
+    assert stem(word) == wanted
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_stem_is_in_two_parts_and_only_training_has_shared_words(seed):
+    split_ = words(seed=seed)
+    stems = [{stem(word) for word, _ in part} for part in split_]
+    assert not (stems[0] & stems[1] or stems[0] & stems[2] or stems[1] & stems[2])
+    count = Counter(word for word, _ in pairs_of())
+    assert all(count[word] == 1 for part in split_[1:] for word, _ in part)
+    missing = set(pairs_of()) - {pair for part in split_ for pair in part}
+    assert all(count[word] > 1 for word, _ in missing)
+    assert [len(part) / len(pairs_of()) for part in split_] == pytest.approx([0.7, 0.06, 0.12], abs=0.04)
+
+
+def test_seeds_split_differently_and_again_alike(parts):
+    assert words() == parts != words(seed=1)
+
+
+def test_some_languages_are_numbered_as_they_are_asked_for():
+    two = words(("tr", "en"))
+    assert {k for part in two for _, k in part} == {0, 1}
+    assert all(word in vocabulary()[("tr", "en")[k]] for part in two for word, k in part)
+
+
+def test_the_share_of_words_that_nobody_could_tell():
+    assert shared([("a", 0), ("a", 1), ("b", 0), ("c", 2)]) == 0.5
+    count = Counter(word for word, _ in pairs_of())
+    assert shared(pairs_of()) == sum(n for n in count.values() if n > 1) / sum(count.values())
+
+
+def test_a_guess_that_does_not_see_the_order_gets_the_commonest_class_of_each_bag_of_letters():
+    assert order_blind([("abc", 0), ("cab", 1), ("bca", 1), ("d", 0)]) == 3 / 4
+
+
+def test_anagrams_have_a_partner_of_another_language_and_no_stem_in_training(parts):
+    found_ = anagrams()
+    bags = {}
+    for word, k in found_.test:
+        bags.setdefault("".join(sorted(word)), set()).add(k)
+    assert min(map(len, bags.values())) >= 2 and {"avril", "abril"} <= {word for word, _ in found_.test}
+    assert not {stem(w) for w, _ in found_.test} & {stem(w) for w, _ in found_.train}
+    assert order_blind(found_.test) <= 0.5
+    assert found_.validation == []
+
+
+def test_forwards_or_backwards_is_one_half_without_the_order(parts):
+    both = either_way(parts)
+    for part in both:
+        assert order_blind(part) == 0.5
+        assert all(part[i + 1] == (part[i][0][::-1], 1) and part[i][1] == 0 for i in range(0, len(part), 2))
+    assert not {w for w, _ in both.train} & {w for w, _ in both.test if w[::-1] in both.train}
+
+
+def test_a_batch_gives_the_words_back_with_an_end():
+    batch = encode([("itävalta", 7), ("ab", 0)])
+    assert [LETTERS.text(row) for row in batch.tokens.T] == ["itävalta", "ab"]
+    np.testing.assert_array_equal(batch.lengths, [9, 3])
+    np.testing.assert_array_equal(batch.ys, [7, 0])
+    assert batch.tokens[8, 0] == batch.tokens[2, 1] == LETTERS.end
+
+
+def test_batches_hold_ends_of_training_words_of_similar_length_and_come_again(parts):
+    source = batches(rng(), parts.train, 32)
+    known = {(word[cut:], k) for word, k in parts.train for cut in range(6)}
+    drawn = [next(source) for _ in range(30)]
+    read = [[(LETTERS.text(row), int(k)) for row, k in zip(b.tokens.T, b.ys, strict=True)] for b in drawn]
+    assert all(pair in known for pairs in read for pair in pairs)
+    whole = np.mean([pair in set(parts.train) for pairs in read for pair in pairs])
+    assert 0.4 < whole < 0.75
+    assert np.mean([np.ptp(b.lengths) for b in drawn]) < 7
+    again = next(batches(rng(), parts.train, 32))
+    np.testing.assert_array_equal(drawn[0].tokens, again.tokens)
+
+
+def test_without_cuts_every_word_is_whole_and_an_epoch_has_each_at_most_once(parts):
+    some = parts.train[:320]
+    source = batches(rng(), some, 32, cut=0)
+    drawn = [
+        (LETTERS.text(row), int(k))
+        for b in (next(source) for _ in range(10))
+        for row, k in zip(b.tokens.T, b.ys, strict=True)
+    ]
+    assert Counter(drawn) == Counter(some)
+
+
+def test_endings_are_the_places_where_a_run_of_letters_is_complete():
+    found = module.endings([("batat", 0), ("at", 1), ("xyz", 2)], "at")
+    assert found.shape == encode([("batat", 0), ("at", 1), ("xyz", 2)]).tokens.shape
+    assert [np.flatnonzero(column).tolist() for column in found.T] == [[2, 4], [1], []]
+
+
+def test_lists_hold_words_of_one_language(parts):
+    source, counts = lists(rng(), parts.train, 20), set()
+    known = [{w for w, k in parts.train if k == language} for language in range(12)]
+    for _ in range(10):
+        batch = next(source)
+        texts = [LETTERS.text(row).split(" ") for row in batch.tokens.T]
+        counts |= {len(text) for text in texts}
+        assert len({len(text) for text in texts}) == 1
+        assert all(set(text) <= known[k] for text, k in zip(texts, batch.ys, strict=True))
+    assert counts == {1, 2, 3}
+
+
+def test_only_the_first_word_of_a_test_list_tells(parts):
+    drawn = one_telling_word(rng(), parts, 50, 5)
+    languages = Counter(word for word, _ in parts.train)
+    for text, k in drawn:
+        first, *more = text.split(" ")
+        assert (first, k) in set(parts.test) and len(more) == 5
+        assert all(languages[word] >= 8 and (word, k) in set(parts.train) for word in more)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: words(("en", "ru")), ValueError, "languages must be two or more of en, de, "),
+        (lambda: words(("en", "en")), ValueError, "languages must be two or more of"),
+        (lambda: words(seed=-1), ValueError, "words: seed must be at least 0; got -1"),
+        (lambda: batches(rng(), [("ab", 0)], 2), ValueError, "batches: pairs must be at least N = 2; got 1"),
+        (lambda: batches(0, [("ab", 0)], 1), TypeError, "batches: rng must be a Generator; got int"),
+        (lambda: encode([("жук", 0)]), ValueError, "written in the alphabet; got 'жку'"),
+    ],
+)
+def test_a_wrong_argument_is_named(call, kind, message):
+    with pytest.raises(kind, match=re.escape(message)):
+        call()
+
+
+def test_a_split_of_other_pairs_follows_the_same_rule():
+    parts = split([("abc", 0), ("ábcd", 1), ("xyz", 0), ("xyz", 1)])
+    assert len({name for name, part in zip("tve", parts, strict=True) for w, _ in part if stem(w) == "abc"}) == 1
