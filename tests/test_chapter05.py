@@ -1,19 +1,47 @@
-"""What chapter 5 says beside its cells: which code line belongs to which equation, and where each mistake shows."""
+"""What chapter 5 and its pages say beside their cells: code and equations, mistakes, the explorer, PyTorch."""
 
+import ast
+import contextlib
 import inspect
+import io
 import re
 
 import numpy as np
 import pytest
-from helpers import cells_of
+from helpers import ROOT, cells_of
 
-from gru_lib import gradcheck, gru_forward, gru_init, gru_step, gru_step_backward
+from gru_lib import gradcheck, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
+from gru_lib.widgets import BPTTExplorer
+from gru_lib.widgets.bptt import BPTT
 
 T, N, D, H = 4, 3, 2, 4
 
 
+def text_of(name):
+    return (ROOT / "book_text" / f"{name}.md").read_text("utf8")
+
+
+def test_the_numbers_beside_the_code_are_those_of_its_equations():
+    labels = re.findall(r"^\$\$ \(([\w-]+)\)$", text_of("05-gru-backward"), re.M)
+    (cell,) = [c for c in cells_of("05-gru-backward") if c.startswith("def step_backward")]
+    beside = {line.split("=")[0].strip(): re.findall(r"\(5\.(\d+)\)", line) for line in cell.splitlines()}
+    named = {
+        name: [labels[int(k) - 1].removeprefix("eq-bwd-") for k in found] for name, found in beside.items() if found
+    }
+    assert named == {
+        "da_z": ["dz", "daz"],
+        "da_n": ["dn", "dan"],
+        "dq": ["dq"],
+        "da_r": ["dr", "dar"],
+        "dx": ["dx"],
+        "dh_prev": ["dhprev"],
+        "grads": ["params"],
+    }
+
+
 def test_every_line_of_the_table_of_code_is_in_the_library():
-    table = "\n".join(cells_of("05-gru-backward", "markdown")).split(":name: tab-bwd-code")[1].split("```")[0]
+    page = "\n".join(cells_of("05b-other-conventions", "markdown"))
+    table = page.split(":name: tab-bwd-code")[1].split("```")[0]
     quoted = [code.removesuffix(" + …") for code in re.findall(r"`([^`{}]+ = [^`]+)`", table)]
     source = inspect.getsource(gru_step_backward)
     assigned = re.sub(r"g\.(\w+)\[:\], g\.\w+\[:\](?:, g\.\w+\[:\])? = ([^,]+),.*", r"g.\1[:] = \2", source)
@@ -22,7 +50,105 @@ def test_every_line_of_the_table_of_code_is_in_the_library():
         assert code in source or code in assigned, code
 
 
-# ------------------------------------------------------------------------------------------- the table of pitfalls
+# -------------------------------------------------------------------------------------------------------- the explorer
+
+
+def terms_of(preset="chapter", out1=0.0):
+    """The four terms at each of the explorer's steps, {3: [kept, z, r, q], …}, by the library."""
+    s, p = BPTTExplorer().state(), gru_init(np.random.default_rng(0), 1, 1)
+    for key in (key for key in s if key.startswith(("W_", "b_"))):
+        getattr(p, key)[:] = s[key]
+    for gate, bias in BPTT["presets"][preset].items():  # a preset fixes a gate by its bias
+        for key, value in ((f"W_x{gate}", 0), (f"W_h{gate}", 0), (f"b_{gate}", bias)):
+            getattr(p, key)[:] = value
+    h, caches, found, dh = np.array([[s["h0"]]]), [], {}, 0.0
+    for t in (1, 2, 3):
+        h, cache = gru_step([[s[f"x{t}"]]], h, p)
+        caches.append(cache)
+    for t, out in ((3, 1.0), (2, 0.0), (1, out1)):
+        dh += out
+        _, h_prev, r, not_r, z, not_z, n, _ = (a.item() for a in caches[t - 1])
+        da_z, dq = dh * (h_prev - n) * z * not_z, dh * not_z * (1 - n * n) * p.W_hn.item()
+        found[t] = [dh * z, da_z * p.W_hz.item(), dq * h_prev * r * not_r * p.W_hr.item(), dq * r]
+        dh = sum(found[t])
+    return found
+
+
+def test_the_explorers_questions_are_answered_as_it_computes():
+    page = text_of("05-gru-backward")
+    chapter = terms_of()
+    for terms in chapter.values():
+        assert max(np.abs(terms)) == terms[0]
+    assert f"added to {sum(chapter[2]):.4f}" in page
+    kept = terms_of("open")
+    assert f"and {sum(kept[1]):.3f} of the gradient arrives" in page
+    assert all(max(np.abs(terms[1:])) < 1e-3 for terms in kept.values())
+    for terms in terms_of("shut").values():
+        assert max(np.abs(terms[:2])) < 1e-2 * max(np.abs(terms))
+    for terms in terms_of("reset").values():
+        assert max(np.abs(terms[2:])) < 1e-2 * max(np.abs(terms))
+
+
+# ------------------------------------------------------------------------------------------------------------- PyTorch
+
+
+def test_the_pytorch_code_prints_what_the_page_shows():
+    (block,) = re.findall(r"```python\n(.*?)```\s+```text\n(.*?)```", text_of("05-gru-backward"), re.S)
+    ast.parse(block[0])
+    pytest.importorskip("torch")  # the extra `bench`
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block[0], "<page>", "exec"), {})
+    assert printed.getvalue() == block[1]
+
+
+def test_what_the_page_says_of_pytorch_holds():
+    torch = pytest.importorskip("torch")
+    defaults = inspect.signature(torch.autograd.gradcheck).parameters
+    said = text_of("05-gru-backward")
+    for name in ("eps", "atol", "rtol"):
+        assert f"`{name}={defaults[name].default}`" in said
+    net, xs = torch.nn.GRU(2, 4).double(), torch.randn(3, 1, 2).double()
+    net(xs)[0].sum().backward()
+    once = net.bias_ih_l0.grad.clone()
+    net(xs)[0].sum().backward()
+    assert torch.allclose(net.bias_ih_l0.grad, 2 * once)  # it adds
+    assert torch.allclose(net.bias_ih_l0.grad[:8], net.bias_hh_l0.grad[:8])  # two biases, one gradient: r and z
+
+
+# ---------------------------------------------------------------------------------------------- the formulas of ai-edu
+
+
+def test_the_formulas_of_ai_edu_give_the_librarys_gradients():
+    """Equations (8) to (24) of section 20.3, as they stand: z is the share written, no biases."""
+    rng = np.random.default_rng(6)
+    p = gru_init(rng, D, H, convention="write", bias=False)
+    xs, h0 = rng.normal(size=(T, N, D)), rng.uniform(-1, 1, (N, H))
+    dhs, dh_T = rng.normal(size=(T, N, H)), rng.normal(size=(N, H))
+    hs, _, tape = gru_forward(xs, h0, p)
+    states = [h0, *hs]
+    theirs, dxs, from_next = p.zeros_like(), np.zeros_like(xs), dh_T
+    for t in reversed(range(T)):
+        x, h_prev, z, r, n = xs[t], states[t], *(tape.gate(gate)[t] for gate in "zrn")
+        delta = dhs[t] + from_next
+        d_z = delta * (n - h_prev) * z * (1 - z)  # (8)
+        d_n = delta * z * (1 - n**2)  # (9)
+        d_r = (d_n @ p.W_hn.T) * h_prev * r * (1 - r)  # (10)
+        theirs.W_hn[:] += (r * h_prev).T @ d_n  # (11), summed over t: (17)
+        theirs.W_xn[:] += x.T @ d_n  # (12), (18)
+        theirs.W_hr[:] += h_prev.T @ d_r  # (13), (19)
+        theirs.W_xr[:] += x.T @ d_r  # (14), (20)
+        theirs.W_hz[:] += h_prev.T @ d_z  # (15), (21)
+        theirs.W_xz[:] += x.T @ d_z  # (16), (22)
+        from_next = delta * (1 - z) + (d_n @ p.W_hn.T) * r + d_r @ p.W_hr.T + d_z @ p.W_hz.T  # (23), second line
+        dxs[t] = d_n @ p.W_xn.T + d_r @ p.W_xr.T + d_z @ p.W_xz.T  # (24)
+    lib_dxs, lib_dh0, lib_grads = gru_backward(dhs, dh_T, tape, p)
+    np.testing.assert_allclose(theirs.flat, lib_grads.flat, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(dxs, lib_dxs, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(from_next, lib_dh0, rtol=0, atol=1e-12)
+
+
+# ----------------------------------------------------------------------------- the table of pitfalls, page 5c
 
 ALL = {"xs", "h0", "p.W_x", "p.W_h", "p.b"}
 

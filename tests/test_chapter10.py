@@ -1,19 +1,81 @@
-"""What chapter 10 says beside its cells: the theorem's two GRUs, and the rows of its table that can be run."""
+"""What chapter 10 and its companions say beside their cells: functions, frameworks' code, the theorem, the table."""
 
+import contextlib
+import io
+import re
 from itertools import permutations
 
 import numpy as np
 import pytest
-from helpers import cells_of, names_of, randomised
+from helpers import ROOT, cells_of, names_of, randomised
 
 from gru_lib import convert, gru_init, gru_step, numeric_gradient, sigmoid
+
+NAME = "10-conventions"
+TEXT = (ROOT / "book_text" / f"{NAME}.md").read_text("utf8")
 
 
 @pytest.fixture(scope="module")
 def page():
     """The names that the page's cells define, up to the interrogation."""
-    wanted = ("viz.use_style()", "def onnx_layer", "def interrogate")
-    return names_of(cell for cell in cells_of("10-conventions") if any(word in cell for word in wanted))
+    wanted = ("viz.use_style()", "def swap_r_z", "def torch_to_onnx", "def onnx_layer", "def interrogate")
+    return names_of(cell for cell in cells_of(NAME) if any(word in cell for word in wanted))
+
+
+# ---------------------------------------------------------------------------------------------------- moving weights
+
+
+@pytest.fixture
+def state():
+    """The arrays of a PyTorch GRU, every number another."""
+    shapes = {"weight_ih_l0": (12, 3), "weight_hh_l0": (12, 4), "bias_ih_l0": (12,), "bias_hh_l0": (12,)}
+    rng = np.random.default_rng(0)
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+
+def test_the_functions_of_the_page_are_the_converters_of_the_library(page, state):
+    ((wanted,),) = convert.from_torch(state, "gru")
+    (keras,) = convert.from_keras(page["torch_to_keras"](state), "gru")
+    (onnx,) = convert.from_onnx(*page["torch_to_onnx"](state), cell="gru", linear_before_reset=1)
+    np.testing.assert_array_equal(keras.flat, wanted.flat)
+    np.testing.assert_array_equal(onnx.flat, wanted.flat)
+    for name, array in page["keras_to_torch"](page["torch_to_keras"](state)).items():
+        np.testing.assert_array_equal(array, state[name])
+
+
+def python_block(first: str) -> str:
+    """The code for a framework that the page shows and does not run."""
+    (block,) = [b for b in re.findall(r"```python\n(.*?)```", TEXT, re.S) if b.startswith(first)]
+    return block
+
+
+# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_pytorch_and_keras_take_the_arrays_and_start_as_the_page_says(page, monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    names = dict(page)
+    exec(python_block("import keras"), names)
+    gru, layer, xs = names["gru"], names["layer"], page["xs"]
+    with torch.no_grad():
+        pytorch, keras_gru = gru(torch.tensor(xs))[0], layer(np.moveaxis(xs, 0, 1))
+    np.testing.assert_allclose(np.moveaxis(keras_gru.numpy(), 1, 0), pytorch.numpy(), atol=1e-6)
+    fresh = torch.nn.GRU(5, 100)
+    assert all(0.095 < p.abs().max() <= 0.1 and abs(p.mean()) < 0.02 for p in fresh.parameters())
+    config = keras.layers.GRU(3).get_config()
+    assert config["reset_after"] and not config["return_sequences"]
+    fresh = keras.layers.GRU(3)
+    fresh.build((None, None, 2))
+    np.testing.assert_array_equal(fresh.get_weights()[2], np.zeros((2, 9)))
+
+
+def test_pytorch_answers_the_interrogation_as_the_page_shows(page):
+    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    code, printed = python_block("import torch\n"), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, dict(page))
+    assert f"```text\n{printed.getvalue()}```" in TEXT
 
 
 # ------------------------------------------------------------------------------------------------------- the theorem
@@ -132,3 +194,12 @@ def test_the_interrogation_names_every_order(page, order):
         return p
 
     assert page["interrogate"](read_with(reader))["order"] == " ".join(order)
+
+
+def test_the_interrogation_does_not_see_another_function_of_the_gates(page):
+    def layer(x, W, R, b, b_hidden, h0):
+        a, q = np.split(x @ W.T + b, 3, axis=1), np.split(h0 @ R.T + b_hidden, 3, axis=1)
+        r, z = (np.clip(0.2 * (a[k] + q[k]) + 0.5, 0, 1) for k in (0, 1))
+        return z * h0 + (1 - z) * np.tanh(a[2] + r * q[2])
+
+    assert tuple(page["interrogate"](layer).values()) == LAYERS["PyTorch"][1]

@@ -12,6 +12,7 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 from chapter_numbers import chapter_number, is_chapter
+from page_repairs import point_titles
 
 PAGES = {
     "intro": "# Front\n",
@@ -58,8 +59,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BeautifulSoup]:
     (source / "_toc.yml").write_text(TOC, "utf8")
     (source / "conf.py").write_text(CONF.format(path=str(ROOT / "book" / "_ext")), "utf8")
     command = [sys.executable, "-m", "sphinx", "-q", "-n", str(source), str(source / "_build")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    for more in ("", "\nA later sentence.\n"):  # the second build begins with the numbers of the first
+        (source / "00-zero.md").write_text(PAGES["00-zero"] + more, "utf8")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
     return {
         name: BeautifulSoup((source / "_build" / f"{name}.html").read_text("utf8"), "html.parser") for name in PAGES
     }
@@ -99,3 +102,11 @@ def test_sections_of_a_companion_have_no_number(built: dict[str, BeautifulSoup])
 def test_references_say_the_number(built: dict[str, BeautifulSoup]) -> None:
     assert "(5b.1)" in built["05-five"].select_one("section section p").get_text()
     assert "(5.1)" in built["05b-more"].get_text()
+
+
+@pytest.mark.parametrize("number", ["4.1", "5b.12"])
+def test_a_solution_names_its_exercise_by_the_whole_number(number: str) -> None:
+    title = f'<p class="admonition-title">Solution to<a href="#ex">Exercise {number} (A step (easy))</a></p>'
+    page = BeautifulSoup(f'<div class="solution">{title}</div>', "html.parser")
+    point_titles(page)
+    assert page.get_text() == f"Solution to Exercise {number}"

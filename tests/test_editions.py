@@ -262,7 +262,7 @@ def test_a_chapter_without_solutions_has_no_line_of_them(name: str) -> None:
     whole = chapter(name)
     without = "\n".join(cell.source for cell in without_solutions(whole).cells)
     lines = list(solutions(whole))
-    assert len(lines) > 10
+    assert len(lines) > 10 or name[2] != "-"  # a companion page may have few exercises, or none
     assert [line for line in lines if line in without] == []
     assert "{solution" not in without
     assert without.count("```{exercise}") == "\n".join(c.source for c in whole.cells).count("```{exercise}")

@@ -41,6 +41,9 @@ def renumber(number: tuple[Label, ...] | list[Label] | None, chapter: Label) -> 
 def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironment) -> list[str]:
     """Number as Jupyter Book does, then substitute each chapter's own number; return the documents that changed."""
     before = env.toc_secnumbers
+    for docname in env.found_docs:
+        if isinstance(chapter_number(docname), str):
+            env.titles[docname].attributes.pop("secnumber", None)  # that of the last build; it would be renumbered
     _assign_section_numbers(self, env)
     # A companion stands below its chapter, deeper than Sphinx numbers. Its title gets a number, its sections none.
     for docname in env.found_docs:

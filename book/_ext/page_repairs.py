@@ -51,9 +51,12 @@ def make_sidebar_a_landmark(page: BeautifulSoup) -> None:
 
 
 def name_toggles_by_their_text(page: BeautifulSoup) -> None:
-    """As for the search button: a folded cell's summary has visible text."""
+    """As for the search button: a folded cell's summary has visible text. In the sidebar it has an arrow only."""
     for summary in page.select("summary[aria-label]"):
         del summary["aria-label"]
+    for toggle in page.select("li > a + details > summary:has(> .toctree-toggle)"):
+        chapter = toggle.find_parent("li").find("a").get_text(" ", strip=True)
+        toggle["aria-label"] = f"Pages of {chapter}"
 
 
 def make_citations_a_list(page: BeautifulSoup) -> None:
@@ -85,7 +88,7 @@ def point_titles(page: BeautifulSoup) -> None:
             last = list(number.next_siblings)[-1]
             last.replace_with(re.sub(r"\)\s*$", "", str(last)))
     for link in page.select(".solution > .admonition-title > a"):
-        number = re.match(r"\s*(Exercise [\d.]+)", link.get_text())
+        number = re.match(r"\s*(Exercise \d[\w.]*)", link.get_text())
         if number:
             link.string = number[1]
             link.insert_before(" ")

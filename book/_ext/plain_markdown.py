@@ -166,7 +166,7 @@ class Page:
 
     def _parts(self, node: nodes.Node, level: int) -> Iterator[Part]:
         kind = type(node).__name__
-        if isinstance(node, SKIPPED):
+        if isinstance(node, SKIPPED) or "toctree-wrapper" in node.get("classes", ()):  # a chapter's companion pages
             return
         if isinstance(node, nodes.section):
             yield from self.parts(node.children, level + 1)
@@ -179,7 +179,7 @@ class Page:
             yield self.text(node.children[1].children)
             yield Exercise(node["label"], number)
         elif kind == "solution_node":
-            number = re.search(r"[\d.]+", node.children[0].astext())
+            number = re.search(r"\d[\w.]*", node.children[0].astext())
             body = list(self.parts(node.children[1].children, level))
             yield Solution(node["target_label"], number[0] if number else "", body)
         elif isinstance(node, nodes.container):
