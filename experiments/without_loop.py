@@ -53,7 +53,7 @@ TASKS: dict[str, tuple[Draw, int, int]] = {
     "last_outside": (last_outside, 11, 3),
 }
 TEXT_UNITS = {"GRU": 192, "minGRU": 880, "minGRU, two layers": 232, "minGRU, three layers": 178}
-TEXT_RATES = (0.002, 0.004, 0.008)
+TEXT_RATES = (0.002, 0.004, 0.008, 0.016)
 TEXT_SEEDS = range(3)
 
 Row = dict[str, Any]
