@@ -51,7 +51,7 @@ def test_who_ignores_the_brackets_has_as_many_answers_right_as_the_page_says():
     T, rng = without_loop.T, np.random.default_rng(10_002)
     batch = without_loop.TASKS["parity_outside"][0](rng, 2000, T)
     odd = np.cumsum(batch.tokens == 1, axis=0) % 2
-    assert (odd == batch.ys[:, :, 0]).mean() == pytest.approx(0.63, abs=0.01)
+    assert (odd == batch.ys[:, :, 0]).mean() == pytest.approx(0.64, abs=0.015)
     batch = without_loop.TASKS["last_outside"][0](rng, 2000, T)
     said = np.zeros((T, 2000, 3))
     for t in range(T):

@@ -35,6 +35,7 @@ RANK = {
     "ops": 1,
     "optim": 1,
     "gradcheck": 1,
+    "scan": 1,
     "decode": 1,
     "io": 1,
     "results": 1,
