@@ -101,5 +101,5 @@ def test_a_tag_makes_a_release_and_every_week_the_links_are_asked() -> None:
 
 def test_dependabot_watches_packages_and_actions() -> None:
     told = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text("utf8"))
-    assert {update["package-ecosystem"] for update in told["updates"]} == {"pip", "github-actions"}
+    assert {update["package-ecosystem"] for update in told["updates"]} == {"pip", "npm", "github-actions"}
     assert all((ROOT / update["directory"].lstrip("/")).is_dir() for update in told["updates"])
