@@ -36,6 +36,18 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return lines
 
 
+def test_a_build_forgets_the_pages_whose_source_is_gone(project: Path, asked: list[str]) -> None:
+    (project / "book").mkdir()
+    (project / "book" / "04-gru.ipynb").write_text("", "utf8")
+    built = project / "_build" / "html" / "book"
+    built.mkdir(parents=True)
+    for name in ("04-gru", "03-gone"):
+        (built / f"{name}.html").write_text("", "utf8")
+    do.book()
+    assert [page.name for page in built.iterdir()] == ["04-gru.html"]
+    assert asked[-1].startswith("jupyter-book build")
+
+
 def shell(*command: str) -> subprocess.CompletedProcess[str]:
     outer = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=outer)

@@ -55,6 +55,7 @@ def book() -> None:
     """Build the book into _build/html; with SOLUTIONS=no in the environment, without a trace of a solution."""
     install()
     forget("html", "editions", "jupyter_execute")
+    forget_what_is_gone()
     run("jupyter-book", "build", ".", "-n", "-W", "--keep-going")
 
 
@@ -246,6 +247,14 @@ def forget(*names: str) -> None:
     if os.environ.get("SOLUTIONS") == "no":
         for name in names:
             shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
+
+
+def forget_what_is_gone() -> None:
+    """Delete the built pages whose source has another name now, or none; Sphinx leaves them."""
+    there = {source.stem for source in (ROOT / "book").glob("*.*")}
+    for page in (ROOT / "_build" / "html" / "book").glob("*.html"):
+        if page.stem not in there:
+            page.unlink()
 
 
 def starts(python: str) -> bool:
