@@ -1,5 +1,8 @@
 """What chapter 21 says beyond its stored outputs, and its experiment."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ from benchmarks import scan as timing
 from experiments import without_loop
 from gru_lib import results
 from gru_lib.results import wilson
+from gru_lib.scan import scan
 
 STORED, OWN = results.load("without_loop"), results.load("without_loop_own")
 NEGATIVE, TWO = "minGRU, z in (−1, 1)", "minGRU, z in (−1, 1), two layers"
@@ -89,3 +93,13 @@ def test_times_are_stored_of_every_size_and_method():
     assert [tuple(row[:2]) for row in stored["scans"]] == [tuple(row[:2]) for row in stored["layers"]] == timing.SIZES
     assert all(set(row[2]) == set(timing.METHODS) for row in stored["scans"])
     assert all(set(row[2]) == {"GRU", "minGRU", "x W"} for row in stored["layers"])
+
+
+def test_jax_scans_with_the_function_that_the_page_shows():
+    jax = pytest.importorskip("jax", reason="jax is in the bench extra")
+    page = (Path(__file__).parents[1] / "book_text" / "21-gates-without-the-loop.md").read_text("utf8")
+    (block,) = re.findall(r"```python\n(def join.*?)```", page, re.S)
+    z, w = np.random.default_rng(0).uniform(0, 1, (2, 9, 2, 3)).astype(np.float32)
+    names = {"jax": jax, "z": z, "w": w}
+    exec(block, names)
+    np.testing.assert_allclose(names["hs"], scan(z, w)[1:], rtol=1e-5)
