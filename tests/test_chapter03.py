@@ -1,10 +1,11 @@
 """What chapter 3 and page 3b state for all gates, on random ones, and that their stored trainings can be made again."""
 
 import inspect
+import json
 
 import numpy as np
 import pytest
-from helpers import result, said
+from helpers import ROOT, result, said
 
 from experiments import gates, words
 from experiments._store import save
@@ -56,6 +57,18 @@ def test_a_constant_gate_is_the_exponential_average_with_z_the_weight_of_the_old
     assert h.item() == pytest.approx(z**500 * h0 + (1 - z) * fade @ candidates[::-1], rel=0, abs=1e-12)
     assert weights(np.full(20, z))[-1] == 1 - z  # the newest
     assert weights(np.full(20, z))[-10:].sum() == pytest.approx(1 - z**10, abs=1e-14)
+
+
+def test_the_explorers_states_answer_as_the_page_says():
+    states = json.loads((ROOT / "gru_lib" / "widgets" / "hold.json").read_text("utf8"))
+
+    def weights_at_24(preset):
+        gate = states["presets"][preset]
+        return weights(np.where(np.arange(1, 25) == states["store"], gate["store"], gate["else"]))
+
+    soft, leak, average = map(weights_at_24, ("soft", "leak", "average"))
+    found = [soft[5], leak[5], leak[-10:].sum(), average[-10:].sum()]
+    assert [round(100 * share) for share in found] == [81, 13, 65, 65]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -196,7 +209,11 @@ def test_what_the_pages_say_of_pytorch_holds():
     assert torch.allclose(hard, soft.round(), atol=1e-6) and torch.allclose(hard_slope, soft_slope, atol=1e-6)
 
 
-def test_what_the_pages_say_of_keras_holds():
+# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_what_the_pages_say_of_keras_holds(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
     keras = pytest.importorskip("keras", reason="keras is not installed")
     a = np.linspace(-5, 5, 101)
     straight = keras.ops.convert_to_numpy(keras.activations.hard_sigmoid(keras.ops.convert_to_tensor(a)))
