@@ -79,7 +79,7 @@ def test_pytorch_clips_and_starts_as_the_box_says():
     names = {}
     exec("\n".join(line for line in code.splitlines() if "keras" not in line), names)
     grads = [p.grad for p in names["net"].parameters()]
-    assert names["norm_before"] > 1 and np.sqrt(sum(float((g * g).sum()) for g in grads)) == pytest.approx(1, rel=1e-5)
+    assert names["before"] > 1 and np.sqrt(sum(float((g * g).sum()) for g in grads)) == pytest.approx(1, rel=1e-5)
     assert inspect.signature(torch.nn.utils.clip_grad_norm_).parameters["error_if_nonfinite"].default is False
     grads[0].view(-1)[0] = float("nan")
     torch.nn.utils.clip_grad_norm_(names["net"].parameters(), 1.0)
