@@ -13,7 +13,7 @@ __all__ = [
     "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
     "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units",
     "lstm_count", "mem_bias", "other_alpha", "other_pile", "other_sharp", "s2s_mean", "scan_half", "scan_parity",
-    "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
+    "sub_add", "sub_msb", "sub_steep", "sum_half", "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -68,6 +68,16 @@ def zero_bias() -> Answers:
     yield "b_z", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
     yield "b_z", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
     yield "b_z", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
+
+
+@values
+def sum_half() -> Answers:
+    """Check the last states of h = h_prev / 2 + x for abb, bab and bba, where a adds 1 and b −1, chapter 1."""
+    yield Values({"h": [-1.25, -0.75, 0.25]})
+    yield "h", [-1, -1, -1], "with the factor 1 it is a sum; here the old state is halved first."
+    yield "h", [-0.625, -0.375, 0.125], "only the old state is halved, and the new letter counts in full: h_prev / 2 + x."
+    yield "h", [0.25, -0.75, -1.25], "that reads from right to left."
+    yield "h", [-0.5, 0.5, -1.5], "those are the states after two letters; each word has three."
 
 
 @values
