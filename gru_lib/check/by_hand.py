@@ -75,7 +75,7 @@ def sum_half() -> Answers:
     """Check the last states of h = h_prev / 2 + x for abb, bab and bba, where a adds 1 and b −1, chapter 1."""
     yield Values({"h": [-1.25, -0.75, 0.25]})
     yield "h", [-1, -1, -1], "with the factor 1 it is a sum; here the old state is halved first."
-    yield "h", [-0.625, -0.375, 0.125], "only the old state is halved, and the new letter counts in full: h_prev / 2 + x."
+    yield "h", [-0.625, -0.375, 0.125], "only the old state is halved; the new letter counts in full."
     yield "h", [0.25, -0.75, -1.25], "that reads from right to left."
     yield "h", [-0.5, 0.5, -1.5], "those are the states after two letters; each word has three."
 
