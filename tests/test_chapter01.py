@@ -40,6 +40,32 @@ def test_exchanging_two_inputs_of_a_linear_recurrence_moves_the_state_as_derived
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_what_an_input_adds_to_a_linear_recurrence_has_a_power_of_the_matrix_for_each_step_since(seed):
+    p, rng = net(seed)
+    T, h0, xs = 6, rng.normal(size=(1, 4)), rng.normal(size=(6, 1, 3))
+    power = np.linalg.matrix_power
+    h_T = h0 @ power(p.W_h, T) + sum((x @ p.W_x + p.b) @ power(p.W_h, T - t) for t, x in enumerate(xs, 1))
+    np.testing.assert_allclose(elman_forward(xs, h0, p)[1], h_T, rtol=1e-9, atol=1e-12)
+    p.W_h[:], p.b[:] = np.eye(4), 0  # and without powers it is a sum
+    summed = cbow_forward(xs @ p.W_x, None, cbow_init(4))[1]
+    np.testing.assert_allclose(elman_forward(xs, None, p)[1], summed, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_hot_rows_need_less_for_blindness(seed):
+    """It is enough that all rows of W_x (W_h − I) are equal."""
+    p, rng = net(seed, D=3)
+    v = rng.normal(size=4)
+    p.W_h[:] = np.eye(4) + (np.eye(4) - np.outer(v, v) / (v @ v)) @ rng.normal(size=(4, 4))  # v (W_h − I) = 0
+    p.W_x[:] = rng.normal(size=4) + rng.normal(size=(3, 1)) * v
+    assert np.abs(p.W_x @ (p.W_h - np.eye(4))).max() > 0.1
+    h_T = elman_forward(all_orders(np.eye(3)), np.ones((6, 4)), p)[1]
+    assert np.ptp(h_T, axis=0).max() < 1e-9 * np.abs(h_T).max()
+    p.W_x[0] += rng.normal(size=4)
+    assert np.ptp(elman_forward(all_orders(np.eye(3)), None, p)[1], axis=0).max() > 1e-3
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_linear_recurrence_whose_matrix_leaves_its_inputs_alone_is_blind_to_order(seed):
     """W_x (W_h − I) = 0 with W_h ≠ I: W_h moves only what is orthogonal to the rows of W_x."""
     p, rng = net(seed, D=2)
