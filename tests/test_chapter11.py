@@ -227,7 +227,7 @@ def test_the_defaults_of_keras_are_those_that_the_page_names(monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "torch")
     keras = pytest.importorskip("keras", reason="keras is not installed")
     defaults = inspect.signature(keras.layers.GRU).parameters
-    named = re.findall(r"`(\w+)=([^`]+)`", TEXT[TEXT.index("Keras, with TensorFlow") : TEXT.index("With masks")])
+    named = re.findall(r"`(\w+)=([^`]+)`", TEXT[TEXT.index("Keras, with TensorFlow") : TEXT.index("## Summary")])
     assert len(named) == 7
     for name, value in named:
         assert repr(defaults[name].default) == value.replace('"', "'")
