@@ -122,6 +122,11 @@ def test_who_is_ahead_of_whom_is_as_the_pages_say():
     assert min(*ratios("torch.nn"), *ratios("torch.nn", what="forward")) > 1
     runs = itertools.product(("train", "forward"), ("float32", "float64"), (1, 2))
     assert min(ratio for run in runs for ratio in ratios("torch.nn", "gru", *run)) > 1
+    assert (
+        round(ratios("torch.nn", kernels="haswell")[-1], 2)
+        == 1.15
+        == round(min(ratios("torch.nn", kernels="haswell")), 2)
+    )
     jax = ratios("jax.jit scan")
     assert [k for k, ratio in enumerate(jax) if ratio < 1] == [0, 1, 4]
     assert sum(ratio < 1 for ratio in ratios("jax.jit scan", kernels="haswell")) == 6

@@ -75,10 +75,7 @@ def _to_gates(dh: Array, h_prev: Array, s: Array, not_s: Array, n: Array, p: GRU
 
 
 def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 3: whatever no step has to wait for leaves the loop.
-
-    That is the inputs' product and every weight's gradient.
-    """
+    """Rung 3: the inputs' product and the gradients leave the loop."""
     (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
     W_rz = p.W_h[:, : 2 * H]
     a, s, n = (np.empty((T, N, k * H), dtype) for k in (3, 2, 1))
