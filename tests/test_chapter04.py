@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 
 import numpy as np
@@ -103,7 +104,7 @@ def test_the_page_computes_unit_1_as_it_prints_it():
 
 
 def test_small_numbers_of_the_prose():
-    assert 0.9 * -0.6 + 0.1 * 0.9 == pytest.approx(-0.45) and said(PAGE, "it moves from −0.6 to −0.45")
+    assert abs(0.9 * -0.6 + 0.1 * 0.9 + 0.45) < 1e-12 and said(PAGE, "it moves from −0.6 to −0.45")
     halves = [np.log(0.5) / np.log(z) for z in (0.9, 0.99, 0.999)]
     assert [f"{half:.1f}" for half in halves] == ["6.6", "69.0", "692.8"]
     assert said(PAGE, "after 6.6 steps, with 0.99 after 69, and with 0.999 after 693")
@@ -286,6 +287,31 @@ def test_half_of_the_state_is_left_after_the_half_life(b_z):
     hs, _, _ = gru_forward(np.zeros((steps, 1, 1)), [[0.9]], memory_cell(b_z))
     assert hs[-1, 0, 0] <= 0.45
     assert steps == 1 or hs[-2, 0, 0] > 0.45
+
+
+def test_a_moving_gate_remembers_as_the_tables_of_page_4b_say():
+    cells = json.loads((ROOT / "book" / "04b-how-long-a-unit-remembers.ipynb").read_text("utf8"))["cells"]
+    (printed,) = ["".join(o["text"]) for c in cells for o in c.get("outputs", []) if "with overshoot" in str(o)]
+    half, thousandth, left = (
+        [[float(v) for v in row.replace("±", "").split()] for row in table.splitlines()[2:]]
+        for table in printed.split("\n\n")[:3]
+    )
+    assert half[3][1:3] == [5.2, 3.1] and half[3][4] == 6.75
+    for table, within in ((half, 0.05), (thousandth, 0.01)):
+        assert all(abs(row[3] / row[4] - 1) <= within for row in table)
+    assert all(abs(by_z - found) < abs(by_ln_z - found) for _, by_z, by_ln_z, _, found, _ in half[1:])
+    assert all(abs(by_z - found) > abs(by_ln_z - found) for _, by_z, by_ln_z, _, found, _ in thousandth[1:])
+    assert [round(v) for v in (thousandth[3][2], thousandth[3][1], thousandth[3][4])] == [31, 52, 35]
+    assert 40 < left[3][2] / left[3][5] < 50
+
+
+def test_a_unit_set_by_hand_does_what_page_4c_says():
+    (cell,) = [c for c in cells_of("04c-setting-the-gates-by-hand") if c.startswith("unit = gru_init")]
+    names = names_of([f"import numpy as np\nfrom gru_lib import *\n{cell}"])
+    h, other, n = names["hs"][:, 0, 0], names["hs_no_reset"][:, 0, 0], names["tape"].gate("n")[:, 0, 0]
+    assert (round(h[24], 2), round(other[24], 2)) == (-0.46, 0.59)
+    assert abs(n[15]) < 0.01 and abs(h[15] - h[14]) < 0.01 < h[14]  # the mark alone
+    assert f"{sigmoid(6.0):.4f} {sigmoid(-6.0):.4f}" == "0.9975 0.0025"
 
 
 def test_an_elman_unit_cannot_hold_a_value():
