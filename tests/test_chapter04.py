@@ -93,7 +93,7 @@ def test_the_page_computes_unit_1_as_it_prints_it():
     a_n = 1 + 0.5 * sigmoid(2.0) * 1 - 0.5 * sigmoid(-1.0) * (-1)
     h = sigmoid(-1.0) * 0.5 + (1 - sigmoid(-1.0)) * np.tanh(a_n)
     for printed in (
-        r"a_n &= 1 + 0.4404 \cdot 1 - 0.1345 \cdot (-1) = " + f"{a_n:.4f}",
+        r"a_n &= 1 + 0.4404 \cdot 1 - 0.1345 \cdot (-1) \\" + f"\n&= {a_n:.4f}",
         r"\tanh(1.5749) = " + f"{np.tanh(a_n):.4f}",
         rf"\sigma(-1) = {sigmoid(-1.0):.4f}",
         rf"0.2689 \cdot 0.5 + {1 - sigmoid(-1.0):.4f} \cdot 0.9178 = {h:.4f}",
