@@ -399,7 +399,9 @@ def test_the_answer_needs_the_accent_and_not_this_unit(reader):
     assert belief("séoul") > 0.97 and belief("séoul") - belief("séoul", [52]) < 0.02
     assert belief("seoul") < 0.2 and belief("séoul", list(range(64))) < 0.1
     held = [row["hold"]["held"] for row in results(experiment, "languages", "GRU")]
-    assert len(held) == 10 and 0 < np.mean(held, axis=0)[0] - np.mean(held, axis=0)[1] < 0.02
+    free, one = np.mean(held, axis=0)[:2]
+    assert len(held) == 10 and (f"{free:.2f}", f"{one:.2f}") == ("0.82", "0.81")
+    assert said(PAGE, "takes the mean probability of Finnish from 0.82 to 0.81")
 
 
 def test_unit_14_notes_either_letter_and_not_cleanly(reader):
