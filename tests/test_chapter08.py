@@ -7,7 +7,7 @@ import pytest
 from helpers import ROOT, result
 
 from experiments import explorer_nets, three_stories
-from gru_lib import convert, gru_forward, results
+from gru_lib import convert, gru_forward, results, sigmoid
 from gru_lib.models.hand_set import automaton_gru, hand_set_gru, run_automaton
 from gru_lib.tasks.memory import TASKS
 from gru_lib.widgets.sequence import NETS, SEQUENCE
@@ -84,6 +84,12 @@ def test_a_held_gate_is_constant_and_the_rest_is_as_it_was():
     tapes = [gru_forward(xs, None, p.rnn)[2] for p in (m, held)]
     np.testing.assert_allclose(tapes[1].gate("z"), np.broadcast_to(value, (6, 5, 16)), rtol=1e-5)
     np.testing.assert_array_equal(tapes[0].gate("r")[0], tapes[1].gate("r")[0])  # before the states differ
+
+
+def test_float64_rounds_the_switches_to_their_limits():
+    assert sigmoid(40.0) == 1 and np.tanh(20.0) == 1
+    assert sigmoid(-40.0) > 0 and 1 + sigmoid(-40.0) == 1
+    assert round(sigmoid(2.0), 2) == 0.88  # where the sentences' z starts
 
 
 def test_a_strong_input_can_stand_in_for_the_reset_gate():
