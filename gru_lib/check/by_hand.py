@@ -13,7 +13,8 @@ __all__ = [
     "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
     "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units",
     "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp", "s2s_mean", "scan_half",
-    "scan_parity", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
+    "scan_parity", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest", "zero_bias", "zero_count",
+    "zero_mix",
 ]  # fmt: skip
 
 
