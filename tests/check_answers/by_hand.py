@@ -25,6 +25,7 @@ ANSWERS = {
     "mem_bias": ([2.634, 4.968, 7.274, 9.577],),
     "mem_trace": ([0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]),
     "hwy_e": (0.368,),
+    "hwy_explode": (5.981,),
     "conv_advice": ([1, 1], [0, 0, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0]),
     "fast_budget": (34e9, 1.57),
     "fast_batch": (12,),
@@ -95,6 +96,7 @@ PLANTED = {
         (([0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, 1, -1, 1]), "it does not flip"),
     ],
     "hwy_e": [((2.718,), "tends to 1/e, not to e"), ((0,), "multiply by T first")],
+    "hwy_explode": [((2.991,), "two factors ½"), ((7.981,), "direct path is missing"), ((1.995,), "that is what a step multiplies by")],
     "conv_advice": [
         (([-1, -1], [0, 0, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0]), "ours: the sign turns"),
         (([1, 1], [1, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0]), "PyTorch's order is r, z, n"),
