@@ -1,4 +1,4 @@
-"""Which language is a word? Training runs of chapter 0, stored in words.json, and the net of the front page.
+"""Which language is a word? Training runs of chapters 0 and 1, stored in words.json, and the net of the front page.
 
 ``python tools/environment.py python -m experiments.words [--missing] [PART …]``
 
