@@ -40,6 +40,15 @@ def test_a_net_made_anew_is_the_one_stored(kind):
         np.testing.assert_allclose(subtraction.NETS[kind](3).flat, nets[kind][3], rtol=0, atol=1e-9)
 
 
+def test_plain_and_tidied_nets_are_trained_as_the_page_says():
+    for train in (subtraction.trained_on, subtraction.tidy):
+        source = inspect.getsource(train)
+        assert "Adam(m, 0.02)" in source and "random_batches(rng, 64," in source
+        defaults = inspect.signature(train).parameters
+        assert (defaults["H"].default, defaults["steps"].default) == (10, 1000)
+    assert "np.clip((i / steps - 0.3) / 0.5, 0, 1)" in source and "10 *" in source and "decay=2e-3" in source
+
+
 # -------------------------------------------------------------------------------------------------------- the explorer
 
 
