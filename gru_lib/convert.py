@@ -43,7 +43,7 @@ from gru_lib.cells.gru import GRUParams, gru_init
 from gru_lib.cells.lstm import LSTMParams, lstm_init
 
 __all__ = [
-    "from_keras", "from_onnx", "from_source", "from_torch", "to_keras", "to_onnx", "to_source", "to_torch",
+    "from_keras", "from_onnx", "from_source", "from_torch", "name_of", "to_keras", "to_onnx", "to_source", "to_torch",
     "with_convention",
 ]  # fmt: skip
 
@@ -322,6 +322,65 @@ def to_source(p: Params, source: str) -> dict[str, Array]:
     if names.columns:
         arrays = {name: a.T if a.ndim == 2 else a[:, None] for name, a in arrays.items()}
     return {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+
+
+# ----------------------------------------------------------------------------------------------------- number by number
+
+
+def name_of(layout: str, array: str, index: tuple[int, ...], *, D: int, H: int, reset_after: bool = True) -> str:
+    """Name the number of our GRU that stands at one place of another layout's array, such as "W_hz[1, 3]".
+
+    It is found by converting a GRU of zeros with a 1 at that place. A minus stands before a number whose sign changes:
+    the layout writes with z, and ours here keeps. Both biases of PyTorch, Keras and ONNX on r or z have one name,
+    because we store their sum.
+
+    Parameters
+    ----------
+    layout
+        "torch", "keras", "onnx", or one of the sources of `from_source`.
+    array
+        Its name there: "weight_ih_l0", "kernel", "W", "W_xz" and so on.
+    index
+        One whole number for each of the array's axes.
+    D, H
+        Input and hidden size.
+    reset_after
+        For Keras and ONNX, which hold both; PyTorch's GRU is always reset-after, those of the texts never.
+
+    Raises ValueError for an unknown layout or array, or an index that the array does not have.
+    """
+    where = "name_of"
+    texts = tuple(dict.fromkeys(name for name, cell in _SOURCES if cell == "gru"))
+    check_choice(where, "layout", layout, ("torch", "keras", "onnx", *texts))
+    after = layout == "torch" or (reset_after and layout not in texts)
+    p = gru_init(np.random.default_rng(0), D, H, reset_after=after)
+    p.flat[:] = 0
+    write, read = _BOTH_WAYS.get(layout, (lambda p: to_source(p, layout), lambda a, _: from_source(a, layout)))
+    arrays = write(p)
+    check_choice(where, "array", array, tuple(arrays))
+    shape = arrays[array].shape
+    if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
+        raise ValueError(f"{where}: index must be a place in {array}, which has shape {shape}; got {index}.")
+    arrays[array][index] = 1
+    p = with_convention(read(arrays, after), "keep")
+    names = (*(f"{array}{gate}" for array in ("W_x", "W_h", "b_") for gate in _OURS["gru"]), "b_hn")
+    name, part = next((name, getattr(p, name)) for name in names if getattr(p, name).any())
+    place = ", ".join(map(str, np.argwhere(part)[0]))
+    return f"{'-' if part.min() < 0 else ''}{name}[{place}]"
+
+
+_KERAS_NAMES, _ONNX_NAMES = ("kernel", "recurrent_kernel", "bias"), ("W", "R", "B")
+_BOTH_WAYS: dict[str, tuple[Any, Any]] = {
+    "torch": (lambda p: to_torch([[p]]), lambda a, _: from_torch(a, "gru")[0][0]),
+    "keras": (
+        lambda p: dict(zip(_KERAS_NAMES, to_keras([p]), strict=True)),
+        lambda a, after: from_keras(list(a.values()), "gru", reset_after=after)[0],
+    ),
+    "onnx": (
+        lambda p: dict(zip(_ONNX_NAMES, to_onnx([p]), strict=True)),
+        lambda a, after: from_onnx(**a, cell="gru", linear_before_reset=int(after))[0],
+    ),
+}
 
 
 # ----------------------------------------------------------------------------------------------------------- shared

@@ -43,6 +43,12 @@ def test_chromium_on_the_path_is_found(program: Program) -> None:
     assert browser.find() == str(path)
 
 
+def test_the_one_without_windows_comes_first(program: Program) -> None:
+    program("chromium", WORKS)
+    path = program("chromium-headless-shell", WORKS)
+    assert browser.find() == str(path)
+
+
 def test_one_that_does_not_start_is_passed_over(program: Program) -> None:
     program("chromium-browser", FAILS)
     path = program("google-chrome", WORKS)
@@ -85,12 +91,17 @@ def test_playwright_is_asked_first(program: Program, tmp_path: Path, monkeypatch
     assert not (tmp_path / "apt").exists()
 
 
-def test_root_on_debian_gets_the_package(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", ["chromium-headless-shell", "chromium"])
+def test_root_gets_the_package_that_there_is(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    program("apt-get", brings(tmp_path / "bin", "chromium", tmp_path / "said"))
+    unknown = f'case "$*" in install*) case "$*" in *" {package}") ;; *) exit 100 ;; esac ;; esac'
+    program("apt-get", f"{unknown}\n{brings(tmp_path / 'bin', package, tmp_path / 'said')}")
     browser.main()
     said = (tmp_path / "said").read_text("utf8").splitlines()
-    assert said[0].startswith("update") and said[-1].startswith("install") and said[-1].endswith(" chromium")
+    assert [line.split()[0] for line in said] == ["update", "install"]
+    assert said[-1].endswith(f" {package}")
 
 
 @pytest.mark.parametrize("user", [0, 1000], ids=["root without a package", "not root"])

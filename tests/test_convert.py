@@ -1,5 +1,6 @@
 """Converters: what other frameworks compute from their parameters, we compute from ours."""
 
+import re
 from itertools import chain
 
 import numpy as np
@@ -392,3 +393,51 @@ def test_conventions_are_one_function_and_going_back_keeps_every_bit(after, bias
     np.testing.assert_array_equal(p.flat, before)
     same = convert.with_convention(p, "keep")
     assert not np.shares_memory(same.flat, p.flat)
+
+
+# ------------------------------------------------------------------------------------------------- number by number
+
+
+def written(layout, p):
+    """The arrays of a layout, by the name they have there."""
+    if layout == "torch":
+        return convert.to_torch([[p]])
+    if layout == "keras":
+        return dict(zip(("kernel", "recurrent_kernel", "bias"), convert.to_keras([p]), strict=True))
+    if layout == "onnx":
+        return dict(zip("WRB", convert.to_onnx([p]), strict=True))
+    return convert.to_source(p, layout)
+
+
+@pytest.mark.parametrize(
+    ("layout", "reset_after"),
+    [("torch", True), *((name, after) for name in ("keras", "onnx") for after in (False, True))]
+    + [(name, False) for name in ("ai-edu", "d2l", "goldberg", "ng")],
+)
+def test_name_of_says_where_every_number_came_from(layout, reset_after):
+    """The number at each place is the one that is named, sign included; a second bias, which is 0, names the sum."""
+    D, H = 3, 2
+    bias = layout not in ("ai-edu", "goldberg")
+    p = gru_init(np.random.default_rng(0), D, H, reset_after=reset_after, bias=bias)
+    p.flat[:] = np.random.default_rng(1).normal(size=p.flat.size)
+    named = set()
+    for array, numbers in written(layout, p).items():
+        for index in np.ndindex(numbers.shape):
+            said = convert.name_of(layout, array, index, D=D, H=H, reset_after=reset_after)
+            sign, name, place = re.fullmatch(r"(-?)(\w+)\[([\d, ]+)\]", said).groups()
+            ours = getattr(p, name)[tuple(map(int, place.split(", ")))]
+            assert numbers[index] in ((-ours if sign else ours), 0.0)
+            if numbers[index]:
+                named.add((name, place))
+    assert len(named) == p.flat.size
+
+
+def test_name_of_refuses_what_is_not_there():
+    sizes = {"D": 3, "H": 2}
+    with pytest.raises(ValueError, match=r"layout must be one of 'torch'.*got 'mxnet'"):
+        convert.name_of("mxnet", "W", (0, 0), **sizes)
+    with pytest.raises(ValueError, match=r"array must be one of 'weight_ih_l0'.*got 'kernel'"):
+        convert.name_of("torch", "kernel", (0, 0), **sizes)
+    for index in [(6, 0), (0,), (-1, 0)]:
+        with pytest.raises(ValueError, match=r"index must be a place in weight_ih_l0, which has shape \(6, 3\)"):
+            convert.name_of("torch", "weight_ih_l0", index, **sizes)

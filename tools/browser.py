@@ -1,7 +1,8 @@
 """Find a Chromium for the browser tests, or install one, or say what to do.
 
-Looked for in this order: ``$CHROMIUM``; a Chromium or Chrome on the path; Playwright's own. If there is none, that of
-Playwright is downloaded; where that fails and we are root on Debian or Ubuntu, the package ``chromium`` is installed.
+Looked for in this order: ``$CHROMIUM``; a Chromium or Chrome on the path, the one without windows first; Playwright's
+own. If there is none, that of Playwright is downloaded; where that fails and we are root on Debian or Ubuntu, the
+package ``chromium-headless-shell`` is installed, or ``chromium`` where there is no such package.
 
 ``python tools/browser.py`` makes sure there is one and prints it; :func:`find` only looks.
 """
@@ -15,10 +16,20 @@ import sys
 from pathlib import Path
 
 WINDOWS = os.name == "nt"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+# The shell has no windows to draw: the tests of the explorers take a quarter less processor time in it.
+NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
+PACKAGES = NAMES[:2]
 ADVICE = """\
 The browser tests need a Chromium, and none could be found or installed. Do one of these, then run the command again:
-  - Debian, Ubuntu:    sudo apt-get install chromium
+  - Debian:            sudo apt-get install chromium-headless-shell
+  - Ubuntu:            sudo apt-get install chromium
   - anywhere else:     install Chrome or Chromium, and if it is not on the path set CHROMIUM=/path/to/chromium
   - with a network:    .venv/bin/playwright install --with-deps chromium (on Windows .venv\\Scripts\\playwright)"""
 
@@ -94,11 +105,13 @@ def install() -> None:
     if subprocess.run(playwright, check=False).returncode == 0 and find():
         return
     if not WINDOWS and os.geteuid() == 0 and shutil.which("apt-get"):
-        print("Installing Debian's package ...", flush=True)
+        print("Installing the system's package ...", flush=True)
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         subprocess.run(["apt-get", "update", "-q"], env=quiet, check=False)
-        package = ["apt-get", "install", "-q", "-y", "--no-install-recommends", "chromium"]
-        subprocess.run(package, env=quiet, check=False)
+        for package in PACKAGES:
+            command = ["apt-get", "install", "-q", "-y", "--no-install-recommends", package]
+            if subprocess.run(command, env=quiet, check=False).returncode == 0:
+                return
 
 
 def main() -> None:

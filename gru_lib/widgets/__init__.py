@@ -4,7 +4,6 @@ from gru_lib.widgets._explorer import Explorer
 from gru_lib.widgets.beam import BeamExplorer
 from gru_lib.widgets.bptt import BPTTExplorer
 from gru_lib.widgets.cells import CellsExplorer
-from gru_lib.widgets.convention import ConventionExplorer
 from gru_lib.widgets.dates import DatesExplorer
 from gru_lib.widgets.dropout import DropoutExplorer
 from gru_lib.widgets.gain import GainExplorer
@@ -22,7 +21,6 @@ __all__ = [
     "BPTTExplorer",
     "BeamExplorer",
     "CellsExplorer",
-    "ConventionExplorer",
     "DatesExplorer",
     "DropoutExplorer",
     "Explorer",
