@@ -1,10 +1,13 @@
-"""What chapter 3 states for all gates, on random ones, and that its stored trainings can be made again."""
+"""What chapter 3 and page 3b state for all gates, on random ones, and that their stored trainings can be made again."""
+
+import inspect
+import json
 
 import numpy as np
 import pytest
-from helpers import result
+from helpers import ROOT, result, said
 
-from experiments import gates
+from experiments import gates, words
 from experiments._store import save
 from gru_lib import bundle, elman_init, gradcheck, linear_init
 from gru_lib.gates import convex_update, hard_gate, hard_gate_backward, soft_gate, soft_gate_backward
@@ -56,6 +59,18 @@ def test_a_constant_gate_is_the_exponential_average_with_z_the_weight_of_the_old
     assert weights(np.full(20, z))[-10:].sum() == pytest.approx(1 - z**10, abs=1e-14)
 
 
+def test_the_explorers_states_answer_as_the_page_says():
+    states = json.loads((ROOT / "gru_lib" / "widgets" / "hold.json").read_text("utf8"))
+
+    def weights_at_24(preset):
+        gate = states["presets"][preset]
+        return weights(np.where(np.arange(1, 25) == states["store"], gate["store"], gate["else"]))
+
+    soft, leak, average = map(weights_at_24, ("soft", "leak", "average"))
+    found = [soft[5], leak[5], leak[-10:].sum(), average[-10:].sum()]
+    assert [round(100 * share) for share in found] == [81, 13, 65, 65]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_memory_stays_between_old_and_new(seed):
     rng = np.random.default_rng(seed)
@@ -75,12 +90,40 @@ def test_reinforcement_has_the_mean_of_the_true_slope_with_any_baseline(p, c):
     assert estimate == pytest.approx(slope.item(), rel=1e-12)
 
 
-def test_straight_through_can_have_the_wrong_sign():
-    p, y = 0.1, 0.4
-    exact = p * (1 - p) * ((1 - y) ** 2 - y**2)
+def slopes(p, y):
+    """The exact slope of the mean of (g − y)² in a, and the mean of the straight-through estimate."""
     g = np.array([1.0, 0.0])
     through = np.array([p, 1 - p]) @ hard_gate_backward(2 * (g - y), g, straight_through=True)
-    assert exact == pytest.approx(0.018) and through == pytest.approx(-0.6)
+    return p * (1 - p) * ((1 - y) ** 2 - y**2), through
+
+
+def test_straight_through_can_have_the_wrong_sign():
+    assert slopes(0.1, 0.4) == pytest.approx((0.018, -0.6))
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
+def test_its_sign_is_wrong_exactly_if_the_answer_lies_between_p_and_a_half(p):
+    for y in np.linspace(0.01, 0.99, 50):
+        exact, through = slopes(p, y)
+        assert (exact * through < 0) == (min(p, 0.5) < y < max(p, 0.5))
+
+
+def test_a_softened_coin_is_the_coin_when_rounded_and_its_slope_is_another_loss_until_it_is_hard():
+    a, y, u = np.log(0.1 / 0.9), 0.4, (np.arange(200_000) + 0.5) / 200_000  # every share of the noise alike
+    pre = a + np.log(u / (1 - u))
+    assert (pre > 0).mean() == pytest.approx(0.1, abs=1e-5)
+
+    def mean_slope(tau):
+        g, cache = soft_gate(pre / tau)
+        return soft_gate_backward(2 * (g - y), cache).mean() / tau
+
+    def mean_loss(tau, e):
+        return ((soft_gate((pre + e) / tau)[0] - y) ** 2).mean()
+
+    for tau in (1, 0.2):  # the true slope of the softened gate
+        assert mean_slope(tau) == pytest.approx((mean_loss(tau, 1e-5) - mean_loss(tau, -1e-5)) / 2e-5, rel=1e-5)
+    assert mean_slope(1) < mean_slope(0.5) < 0 < mean_slope(0.2) < mean_slope(0.1) < mean_slope(0.05) < 0.018
+    assert mean_slope(0.01) == pytest.approx(0.018, rel=0.06)
 
 
 @pytest.mark.parametrize(("dtype", "a"), [(np.float64, 37), (np.float32, 17)])
@@ -88,6 +131,12 @@ def test_the_slope_as_a_product_with_one_minus_g_is_lost_where_the_librarys_is_n
     g, cache = soft_gate(np.array([a], dtype))
     assert g * (1 - g) == 0
     assert soft_gate_backward(np.ones(1, dtype), cache) == pytest.approx(np.exp(-float(a)), rel=1e-6)
+
+
+def test_the_word_with_the_latch_was_not_in_training():
+    found = words.front_words()
+    assert "arménie" in {word for word, _ in found.test}
+    assert "arménie" not in {word for word, _ in [*found.train, *found.validation]}
 
 
 def test_an_elman_net_trained_anew_errs_as_the_stored_one():
@@ -122,3 +171,53 @@ def test_a_loss_of_the_trainings_has_its_gradient_and_counts_the_second_half_alo
     assert lossy(p, batch)[0] == loss
     batch.ys[3:] += 1
     assert lossy(p, batch)[0] != loss
+
+
+# -------------------------------------------------------------------------------------------------- other frameworks
+
+
+def test_what_the_pages_say_of_pytorch_holds():
+    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    made = {name: torch.randn(50, dtype=torch.double, requires_grad=True) for name in ("a", "new", "old")}
+    a, new, old = made.values()
+    g = torch.sigmoid(a)
+    ours, _ = convex_update(*(v.detach().numpy() for v in (g, new, old)))
+    np.testing.assert_allclose(torch.lerp(old, new, g).detach().numpy(), ours, rtol=0, atol=1e-14)
+    torch.where(a > 0, new, old).sum().backward()
+    assert a.grad is None and new.grad is not None and old.grad is not None
+
+    code = "g = a + ((a > 0).float() - a).detach()"
+    assert said("03b-hard-gates", code)
+    names = {"a": a}
+    exec(code, names)
+    assert torch.equal(names["g"].round(), (a > 0).double())
+    (names["g"] * new.detach()).sum().backward()
+    assert torch.equal(a.grad, new.detach())  # as if g = a
+
+    soften = torch.nn.functional.gumbel_softmax
+    defaults = inspect.signature(soften).parameters
+    assert (defaults["tau"].default, defaults["hard"].default) == (1, False)
+    logits = torch.tensor([[-1.0, 0.0]]).repeat(100_000, 1)
+    torch.manual_seed(0)
+    drawn = soften(logits, tau=0.5)[:, 0].sort().values.double()
+    u = (torch.arange(100_000, dtype=torch.double) + 0.5) / 100_000
+    assert (drawn - torch.sigmoid((-1 + torch.log(u / (1 - u))) / 0.5)).abs().max() < 0.01  # the same distribution
+    logits.requires_grad_()
+    (hard, hard_slope), (soft, soft_slope) = ((v, torch.autograd.grad(v.sum(), logits)[0]) for v in (
+        (torch.manual_seed(0), soften(logits, tau=0.5, hard=rounded)[:, 0])[1] for rounded in (True, False)
+    ))  # fmt: skip
+    assert torch.allclose(hard, soft.round(), atol=1e-6) and torch.allclose(hard_slope, soft_slope, atol=1e-6)
+
+
+# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_what_the_pages_say_of_keras_holds(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    a = np.linspace(-5, 5, 101)
+    straight = keras.ops.convert_to_numpy(keras.activations.hard_sigmoid(keras.ops.convert_to_tensor(a)))
+    np.testing.assert_allclose(straight, np.clip(a / 6 + 0.5, 0, 1), rtol=0, atol=1e-6)
+    assert inspect.signature(keras.layers.GRU).parameters["recurrent_activation"].default == "sigmoid"
+    assert keras.layers.GRU(2, recurrent_activation="hard_sigmoid")(np.zeros((1, 3, 2))).shape == (1, 2)
+    assert callable(keras.ops.stop_gradient)
