@@ -10,10 +10,11 @@ from gru_lib.check.values import Answers, Values, values
 
 __all__ = [
     "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
-    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
-    "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units",
-    "lstm_count", "mem_bias", "other_alpha", "other_pile", "other_sharp", "s2s_mean", "scan_half", "scan_parity",
-    "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
+    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget",
+    "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode",
+    "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha", "other_pile", "other_sharp", "s2s_mean",
+    "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
+    "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -288,6 +289,17 @@ def hwy_e() -> Answers:
     yield "limit", 0, "f itself tends to 0; multiply by T first."
     yield "limit", 1 - 1 / math.e, "that is 1 − 1/e."
     yield "limit", 0.5, "½ is the other gate, not a limit here."
+
+
+@values
+def hwy_explode() -> Answers:
+    """Check the W_hn of one unit for which ∂h_100/∂h_0 is 10^30, chapter 9."""
+    step = 10**0.3  # what each step multiplies by
+    yield Values({"weight": 4 * (step - 0.5)})
+    yield "weight", 2 * (step - 0.5), "W_hn has two factors ½: one is 1 − z, the other r."
+    yield "weight", 4 * step, "the direct path is missing: it adds z = ½ at every step."
+    yield "weight", 2 * step, "the direct path is missing, which adds z = ½, and so is r = ½."
+    yield "weight", step, "that is what a step multiplies by: solve ½ + ¼ W_hn for it."
 
 
 @values

@@ -25,6 +25,7 @@ ANSWERS = {
     "sub_steep": (8,),
     "mem_bias": ([2.634, 4.968, 7.274, 9.577],),
     "hwy_e": (0.368,),
+    "hwy_explode": (5.981,),
     "conv_advice": ([1, 1], [0, 0, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0]),
     "fast_budget": (34e9, 1.57),
     "fast_batch": (12,),
@@ -91,6 +92,7 @@ PLANTED = {
     "sub_steep": [((7,), "no δ makes a proof"), ((20,), "a smaller K")],
     "mem_bias": [(([2.303, 4.605, 6.908, 9.21],), "that is log T"), ((None,), "still blank")],
     "hwy_e": [((2.718,), "tends to 1/e, not to e"), ((0,), "multiply by T first")],
+    "hwy_explode": [((2.991,), "two factors ½"), ((7.981,), "direct path is missing"), ((1.995,), "that is what a step multiplies by")],
     "conv_advice": [
         (([-1, -1], [0, 0, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0]), "ours: the sign turns"),
         (([1, 1], [1, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0]), "PyTorch's order is r, z, n"),
