@@ -12,9 +12,9 @@ __all__ = [
     "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
     "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget",
     "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode",
-    "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha", "other_pile", "other_sharp", "s2s_mean",
-    "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
-    "zero_bias", "zero_count", "zero_mix",
+    "lm_start", "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp",
+    "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_number",
+    "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -278,6 +278,23 @@ def mem_bias() -> Answers:
     yield "b_z", _at(T, lambda t: 2 ** (-1 / t)), "that is z; solve σ(b_z) = z for the bias."
     yield "b_z", _at(T, lambda t: math.expm1(math.log(2) / t)), "that is e^(−b); take minus the logarithm."
     yield "b_z", [v / math.log(10) for v in b], "that is log₁₀; σ needs the natural logarithm."
+
+
+@values
+def mem_trace() -> Answers:
+    """Check z, r and h of the unit that counts 1s since a break, as it reads ``1 0 1 | 1 1``, chapter 8."""
+    z, r, h = [0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]
+    yield Values({"z": z, "r": r, "h": h}, exact=("z", "r", "h"))
+    yield "z", [1 - v for v in z], "z is the share that is kept: a 1 and a break write, a 0 keeps."
+    yield "z", [0, 1, 0, 1, 0, 0], "at the break z is 0 too: it has to be written."
+    yield "z", [0] * 6, "at a 0 nothing is to be written: z is 1 there."
+    yield "r", [1 - v for v in r], "r = 0 hides the old state, which is wanted at the break only."
+    yield "r", [1] * 6, "at the break a_r = 40 − 80: the candidate is not to see the old state."
+    yield "r", z, "that is z; r is 0 at the break only."
+    yield "h", [1, 1, -1, 1, -1, 1], "at the break h becomes −1 whatever it was; it does not flip."
+    yield "h", [1, 1, 0, 0, 1, 0], "even is −1 here, not 0, but at the start."
+    yield "h", [1, -1, 1, -1, 1, -1], "a 0 keeps: it does not flip."
+    yield "h", [1, 1, -1, 0, 1, -1], "at the break a_n = 20 − 40 = −20, so h = −1."
 
 
 @values

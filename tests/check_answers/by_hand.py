@@ -24,6 +24,7 @@ ANSWERS = {
     "sub_add": ([[0, 0, 0, 1], [0, 1, 1, 1]], [[0, 1, 1, 0], [1, 0, 0, 1]]),
     "sub_steep": (8,),
     "mem_bias": ([2.634, 4.968, 7.274, 9.577],),
+    "mem_trace": ([0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]),
     "hwy_e": (0.368,),
     "hwy_explode": (5.981,),
     "conv_advice": ([1, 1], [0, 0, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0]),
@@ -91,6 +92,11 @@ PLANTED = {
     ],
     "sub_steep": [((7,), "no δ makes a proof"), ((20,), "a smaller K")],
     "mem_bias": [(([2.303, 4.605, 6.908, 9.21],), "that is log T"), ((None,), "still blank")],
+    "mem_trace": [
+        (([1, 0, 1, 1, 1, 1], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]), "z: z is the share that is kept"),
+        (([0, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [1, 1, -1, -1, 1, -1]), "r: at the break"),
+        (([0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, 1, -1, 1]), "it does not flip"),
+    ],
     "hwy_e": [((2.718,), "tends to 1/e, not to e"), ((0,), "multiply by T first")],
     "hwy_explode": [((2.991,), "two factors ½"), ((7.981,), "direct path is missing"), ((1.995,), "that is what a step multiplies by")],
     "conv_advice": [
