@@ -10,10 +10,10 @@ from gru_lib.check.values import Answers, Values, values
 
 __all__ = [
     "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
-    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget",
-    "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode",
-    "lm_start", "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp",
-    "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_msb", "sub_steep", "sum_half", "sum_number",
+    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
+    "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode", "lm_start",
+    "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp", "s2s_mean",
+    "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_half", "sum_number",
     "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
@@ -235,6 +235,16 @@ def sub_msb() -> Answers:
     yield "share", 452, "that is the count; divide by the number of bits, 544."
     yield "share", 452 / 136, "divide by the number of bits, 4 for each of the 136 pairs."
     yield "share", 92 / 544, "that is the share that must be wrong."
+
+
+@values
+def sub_bias() -> Answers:
+    """Check in how many of the 544 places a subtractor without biases answers ½, whatever its weights, chapter 7."""
+    yield Values({"count": 36 + 10 + 3 + 1}, exact=("count",))
+    yield "count", 36, "those are the first places; the state stays 0 until the first 1 is read."
+    yield "count", 4, "those are the places of 0 − 0; other pairs begin with zeros too."
+    yield "count", 144, "those are all places with two zeros; once a 1 has been read the state is not 0 any more."
+    yield "count", 1, "that is one pair, or one place; count all places up to the first 1 of either number."
 
 
 @values

@@ -21,6 +21,7 @@ ANSWERS = {
     "gru_second": (0.8335, 0.4976),
     "gru_half_life": (7.2739, -7.2739),
     "sub_msb": (0.831,),
+    "sub_bias": (50,),
     "sub_add": ([[0, 0, 0, 1], [0, 1, 1, 1]], [[0, 1, 1, 0], [1, 0, 0, 1]]),
     "sub_steep": (8,),
     "mem_bias": ([2.634, 4.968, 7.274, 9.577],),
@@ -88,6 +89,7 @@ PLANTED = {
     "gate_drift": [((0.418,), "q is s² / ν²"), ((0.3,), "the term q g is left out"), ((-0.2584,), "the wrong sign")],
     "gru_second": [((1.6109, 0.4976), "that is a_r"), ((0.8335, 0.267), "the bias 1 is missing")],
     "gru_half_life": [((6.908, -6.908), "1/e after 1,000 steps"), ((7.274, 7.274), "with write"), ((-7.274, 7.274), "sign")],
+    "sub_bias": [((36,), "the first places"), ((4,), "0 − 0")],
     "sub_msb": [((452,), "that is the count"), ((83.1,), "in per cent")],
     "sub_add": [
         (([[0, 1, 0, 0], [1, 1, 0, 1]], [[0, 1, 1, 0], [1, 0, 0, 1]]), "that is the borrow"),
