@@ -1,11 +1,16 @@
-"""What chapter 9 states as a property: the bound on an open gate, where it is exact, and the best constant gate."""
+"""What chapter 9 and its companion state: the bound, the best constant gate, what is stored, the frameworks' code."""
+
+import re
 
 import numpy as np
 import pytest
+from helpers import ROOT, cells_of, names_of, result, results
 
+from experiments import highway
 from gru_lib import elman_init, gru_forward, gru_init, jacobian, lstm_init, orthogonal
 
 T, D, H = 20, 3, 6
+NAME = "09-gradient-highway"
 
 
 def norm(a):
@@ -87,3 +92,76 @@ def test_which_of_a_half_open_gru_and_an_elman_net_vanishes_less_depends_on_the_
     middle = {kind: np.median(found) for kind, found in sizes.items()}
     assert max(middle, key=middle.get) == ahead
     assert max(middle.values()) / min(middle.values()) > 1e5
+
+
+# ------------------------------------------------------------------------------------------------------ what is stored
+
+
+@pytest.mark.parametrize(
+    "what", [("GRU", 0, "uniform", 0), ("GRU, write", 4, "uniform", 1), ("Elman", 0, "orthogonal", 2)]
+)
+def test_a_fresh_network_drawn_again_reaches_as_far_as_the_stored_one(what):
+    assert highway.reach(*what) == pytest.approx(result(highway, "reach", *what), rel=0.01)
+
+
+@pytest.mark.parametrize("what", [(4, 1)])
+def test_a_training_made_anew_does_to_the_gates_what_the_stored_one_did(what):
+    again, stored = highway.gates(*what), result(highway, "gates", *what)
+    assert again["before"] == pytest.approx(stored["before"], rel=0.01)
+    assert again["right"] == stored["right"] == 1
+    assert again["after"]["z"] == pytest.approx(stored["after"]["z"], abs=0.02)
+    assert abs(again["after"]["units"] - stored["after"]["units"]) <= 1
+
+
+def test_a_training_made_anew_from_the_chrono_initialisation_learns():
+    assert highway.spread("chrono", 1)["right"] == result(highway, "spread", "chrono", 1)["right"] == 1
+
+
+def test_the_network_that_reads_the_line_is_the_stored_one_of_seed_0():
+    page = names_of(cells_of(NAME)[:2])
+    stored = result(highway, "line", 0)
+    np.testing.assert_allclose(page["gradients"](page["trained"], highway.LINE), stored["gradient"], rtol=0.01)
+    np.testing.assert_allclose(page["moves"](page["trained"], highway.LINE), stored["moved"], rtol=0.01)
+    assert page["LINE"] == highway.LINE
+    np.testing.assert_allclose(highway.reader(0).flat, page["trained"].flat, rtol=0, atol=1e-3)
+
+
+def test_what_the_page_says_of_all_ten_readers_holds():
+    rows = results(highway, "line")
+    assert all(row["right"] > 0.99 for row in rows)
+    assert sum(np.argmax(row["gradient"]) == len(highway.LINE) - 1 for row in rows) >= 0.9 * len(rows)
+    third, old, within = highway.LINE.index("3"), slice(0, 2), slice(6, 11)
+    for row in rows:
+        assert row["moved"][third] > 4 > 0.6 > max(row["moved"][old]) and max(row["moved"][within]) < 0.1
+
+
+# ------------------------------------------------------------------------------------------------------ the frameworks
+
+
+# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_the_bias_that_the_box_sets_keeps_in_pytorch_and_keras(monkeypatch):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "book_text" / f"{NAME}.md").read_text("utf8"), re.S)
+    compile(code, "<page>", "exec")
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    torch.manual_seed(0)
+    names = {}
+    exec(code, names)
+    gru, layer, bias = names["gru"], names["layer"], names["bias"]
+    for kept in (gru.bias_ih_l0 + gru.bias_hh_l0, torch.tensor(layer.get_weights()[2].sum(axis=0)).roll(32)):
+        assert torch.allclose(kept[32:64], torch.tensor(bias)) and kept[:32].abs().max() < 0.4
+    h0, xs = torch.rand(1, 4, 32), torch.zeros(1, 4, 8)
+    assert torch.allclose(gru(xs, h0)[1], h0, atol=0.06)  # one step keeps nearly all
+    assert np.abs(np.asarray(layer(xs.moveaxis(0, 1), initial_state=h0[0]).detach()) - h0[0].numpy()).max() < 0.06
+    fresh = torch.nn.GRU(8, 32)
+    xs = torch.randn(100, 1, 8, requires_grad=True)
+    fresh(xs)[1].sum().backward()
+    small = xs.grad.norm(dim=2)[:, 0]
+    assert small[0] / small[-1] < 1e-9
+    xs.grad = None
+    gru(xs)[1].sum().backward()
+    large = xs.grad.norm(dim=2)[:, 0]
+    assert large[0] / large[-1] > 0.05
+    assert keras.layers.LSTM(3).unit_forget_bias and not hasattr(keras.layers.GRU(3), "unit_forget_bias")

@@ -19,6 +19,7 @@ SCRIPTS = (
     "dropout",
     "fading",
     "gates",
+    "highway",
     "language_model",
     "lstm_memory",
     "other_memories",
@@ -60,7 +61,7 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
         assert len({seed for *_, seed in wanted}) >= 3 or few, part
 
 
-@pytest.mark.parametrize("name", ["gates", "lstm_memory", "three_stories", "without_loop", "words"])
+@pytest.mark.parametrize("name", ["gates", "highway", "lstm_memory", "three_stories", "without_loop", "words"])
 def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     fixed, own = (load(results.FOLDER / f"{name}{suffix}.json") for suffix in ("", "_own"))
     choosing = {"tuning", "gates rates", "stories rates", "slower"}  # they choose what the others run

@@ -11,9 +11,10 @@ from gru_lib.check.values import Answers, Values, values
 __all__ = [
     "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
     "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
-    "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "lm_start", "lm_units",
-    "lstm_count", "mem_bias", "other_alpha", "other_pile", "other_sharp", "s2s_mean", "scan_half", "scan_parity",
-    "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
+    "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode", "lm_start",
+    "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp", "s2s_mean",
+    "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_half", "sum_number",
+    "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -68,6 +69,16 @@ def zero_bias() -> Answers:
     yield "b_z", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
     yield "b_z", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
     yield "b_z", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
+
+
+@values
+def sum_half() -> Answers:
+    """Check the last states of h = h_prev / 2 + x for abb, bab and bba, where a adds 1 and b −1, chapter 1."""
+    yield Values({"h": [-1.25, -0.75, 0.25]})
+    yield "h", [-1, -1, -1], "with the factor 1 it is a sum; here the old state is halved first."
+    yield "h", [-0.625, -0.375, 0.125], "only the old state is halved; the new letter counts in full."
+    yield "h", [0.25, -0.75, -1.25], "that reads from right to left."
+    yield "h", [-0.5, 0.5, -1.5], "those are the states after two letters; each word has three."
 
 
 @values
@@ -227,6 +238,16 @@ def sub_msb() -> Answers:
 
 
 @values
+def sub_bias() -> Answers:
+    """Check in how many of the 544 places a subtractor without biases answers ½, whatever its weights, chapter 7."""
+    yield Values({"count": 36 + 10 + 3 + 1}, exact=("count",))
+    yield "count", 36, "those are the first places; the state stays 0 until the first 1 is read."
+    yield "count", 4, "those are the places of 0 − 0; other pairs begin with zeros too."
+    yield "count", 144, "those are all places with two zeros; once a 1 has been read the state is not 0 any more."
+    yield "count", 1, "that is one pair, or one place; count all places up to the first 1 of either number."
+
+
+@values
 def sub_add() -> Answers:
     """Check CARRY.next and CARRY.bit, each with a row for a state and a column for 00, 01, 10, 11, chapter 7."""
     yield Values({"next": [[0, 0, 0, 1], [0, 1, 1, 1]], "bit": [[0, 1, 1, 0], [1, 0, 0, 1]]})
@@ -270,6 +291,23 @@ def mem_bias() -> Answers:
 
 
 @values
+def mem_trace() -> Answers:
+    """Check z, r and h of the unit that counts 1s since a break, as it reads ``1 0 1 | 1 1``, chapter 8."""
+    z, r, h = [0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]
+    yield Values({"z": z, "r": r, "h": h}, exact=("z", "r", "h"))
+    yield "z", [1 - v for v in z], "z is the share that is kept: a 1 and a break write, a 0 keeps."
+    yield "z", [0, 1, 0, 1, 0, 0], "at the break z is 0 too: it has to be written."
+    yield "z", [0] * 6, "at a 0 nothing is to be written: z is 1 there."
+    yield "r", [1 - v for v in r], "r = 0 hides the old state, which is wanted at the break only."
+    yield "r", [1] * 6, "at the break a_r = 40 − 80: the candidate is not to see the old state."
+    yield "r", z, "that is z; r is 0 at the break only."
+    yield "h", [1, 1, -1, 1, -1, 1], "at the break h becomes −1 whatever it was; it does not flip."
+    yield "h", [1, 1, 0, 0, 1, 0], "even is −1 here, not 0, but at the start."
+    yield "h", [1, -1, 1, -1, 1, -1], "a 0 keeps: it does not flip."
+    yield "h", [1, 1, -1, 0, 1, -1], "at the break a_n = 20 − 40 = −20, so h = −1."
+
+
+@values
 def hwy_e() -> Answers:
     """Check the limit of T f for large T, with f the value at the best gate, chapter 9."""
     yield Values({"limit": 1 / math.e})
@@ -278,6 +316,17 @@ def hwy_e() -> Answers:
     yield "limit", 0, "f itself tends to 0; multiply by T first."
     yield "limit", 1 - 1 / math.e, "that is 1 − 1/e."
     yield "limit", 0.5, "½ is the other gate, not a limit here."
+
+
+@values
+def hwy_explode() -> Answers:
+    """Check the W_hn of one unit for which ∂h_100/∂h_0 is 10^30, chapter 9."""
+    step = 10**0.3  # what each step multiplies by
+    yield Values({"weight": 4 * (step - 0.5)})
+    yield "weight", 2 * (step - 0.5), "W_hn has two factors ½: one is 1 − z, the other r."
+    yield "weight", 4 * step, "the direct path is missing: it adds z = ½ at every step."
+    yield "weight", 2 * step, "the direct path is missing, which adds z = ½, and so is r = ½."
+    yield "weight", step, "that is what a step multiplies by: solve ½ + ¼ W_hn for it."
 
 
 @values

@@ -1,0 +1,177 @@
+"""Runs of chapter 9: how far gradients reach in fresh networks, and what training does to them, in highway.json.
+
+``python tools/environment.py python -m experiments.highway [--missing] [PART …] [net]``
+
+``net`` makes the network that reads a line on the page, highway_net.npz. With ``KERNELS=own`` before it, three of the
+seeds run with this processor's own kernels, into highway_own.json. Every run has its own seed. float64.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from experiments._store import MISSING, chosen, digits, file_for_kernels, fixed_kernels, make_parts
+from gru_lib import (
+    Adam,
+    Bundle,
+    clip_by_global_norm,
+    elman_init,
+    gru_backward,
+    gru_forward,
+    gru_init,
+    jacobian,
+    lstm_init,
+    save,
+)
+from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_lib.ops import orthogonal
+from gru_lib.results import FOLDER
+from gru_lib.tasks.memory import CLASSES, TASKS, Batch
+
+STORED = file_for_kernels("highway")
+SEEDS = range(10 if fixed_kernels() else 3)
+Row = dict[str, Any]
+
+# ------------------------------------------------------------------------------------------------------ fresh networks
+
+D, H, T = 8, 32, 100
+CELLS = (
+    ("Elman", 0),
+    *(("GRU", b) for b in (-2, 0, 2, 4, 6)),
+    ("GRU, write", 4),
+    *(("LSTM", b) for b in (0, 1, 2, 4)),
+)
+WEIGHTS = ("uniform", "orthogonal")
+
+
+def fresh(rng: np.random.Generator, kind: str, bias: float, weights: str) -> Any:
+    """A cell with a bias of its update or forget gate; orthogonal where the candidate meets the old state, or not."""
+    if kind == "Elman":
+        return elman_init(rng, D, H, init=weights)
+    if kind == "LSTM":
+        p: Any = lstm_init(rng, D, H, forget_bias=bias)
+        W = p.W_hg
+    else:
+        p = gru_init(rng, D, H, convention="write" if "write" in kind else "keep")
+        p.b_z[:], W = bias, p.W_hn
+    if weights == "orthogonal":
+        W[:] = orthogonal(rng, H)
+    return p
+
+
+def reach(kind: str, bias: float, weights: str, seed: int) -> Row:
+    """The norm of ∂h_100/∂h_0 on random inputs, and the largest entry of the direct path."""
+    rng = np.random.default_rng(seed)
+    p = fresh(rng, kind, bias, weights)
+    J = jacobian(rng.normal(size=(T, 1, D)), None, p)
+    return {"norm": float(np.linalg.norm(J.total[0], 2)), "direct": float(J.direct.max())}
+
+
+# ---------------------------------------------------------------------------------------------------- trained networks
+
+UNITS, LENGTH, RATE = 16, 40, 0.02
+CHECKSUM, READ = TASKS["checksum"], TASKS["last_outside"]
+TEST = CHECKSUM.draw(np.random.default_rng(99), 200, LENGTH)
+
+
+def fit(m: Bundle, rng: np.random.Generator, draw: Callable[..., Batch], steps: int, test: Batch | None = None) -> int:
+    """Train `m` on fresh batches, until it is right on all of `test` if there is one; return the number of steps."""
+    adam = Adam(m, RATE)
+    for step in range(1, steps + 1):
+        _, grads = reader_loss(m, draw(rng, 32, LENGTH))
+        clip_by_global_norm(grads, 1.0)
+        adam.step(grads)
+        if test and step % 25 == 0 and reader_accuracy(m, test).answers == 1:
+            break
+    return step
+
+
+def gates(bias: float, seed: int) -> Row:
+    """Keep the first of forty tokens: z at the fillers and what passes over them, before training and after it.
+
+    `norm` is that of ∂h_40/∂h_1; `units` is the number of units that keep half of it or more by the direct path.
+    """
+
+    def look() -> Row:
+        hs, _, tape = gru_forward(TEST.xs, None, m.rnn)
+        J = jacobian(TEST.xs[1:, :1], hs[0, :1], m.rnn)
+        keep = int((J.direct[0] > 0.5).sum())
+        return {"z": float(tape.gate("z")[1:].mean()), "norm": float(np.linalg.norm(J.total[0], 2)), "units": keep}
+
+    rng = np.random.default_rng(seed)
+    m = reader_init(rng, CHECKSUM.D, CHECKSUM.K, UNITS)
+    m.rnn.b_z[:] = bias
+    before, steps = look(), fit(m, rng, CHECKSUM.draw, 175, TEST)
+    return {"right": reader_accuracy(m, TEST).answers, "steps": steps, "before": before, "after": look()}
+
+
+def spread(start: str, seed: int) -> Row:
+    """The same task from the chrono initialisation, ln U(1, 39) for each unit, or from one bias, ln 39, for all."""
+    rng = np.random.default_rng(seed)
+    m = reader_init(rng, CHECKSUM.D, CHECKSUM.K, UNITS)
+    widths = np.random.default_rng(100 + seed).uniform(1, LENGTH - 1, UNITS)
+    m.rnn.b_z[:] = np.log(widths if start == "chrono" else LENGTH - 1)
+    steps = fit(m, rng, CHECKSUM.draw, 175, TEST)
+    return {"right": reader_accuracy(m, TEST).answers, "steps": steps}
+
+
+# ------------------------------------------------------------------------------------------------------- reading a line
+
+LINE = "..3..<6.1.4>..<.0..5>..."
+
+
+def reader(seed: int, steps: int = 300) -> Bundle:
+    """A network that says, after each token, which class came last outside brackets."""
+    rng = np.random.default_rng(seed)
+    m = reader_init(rng, READ.D, READ.K, UNITS)
+    m.rnn.b_z[:] = 2
+    fit(m, rng, READ.draw, steps)
+    return m
+
+
+def look_back(m: Bundle) -> Row:
+    """For each token of LINE, the norm of ∂h_T/∂x_t, and how far h_T moves at most if another class stands there."""
+    tokens = np.array([READ.symbols.index(symbol) for symbol in LINE])
+    one_hot, moved = np.eye(READ.D), []
+    copies = np.repeat(one_hot[tokens][:, None], UNITS, axis=1)
+    _, ends, tape = gru_forward(copies, None, m.rnn)
+    dxs, _, _ = gru_backward(None, np.eye(UNITS), tape, m.rnn)  # copy i: the gradient of unit i
+    for t in range(len(tokens)):
+        other = np.repeat(tokens[:, None], CLASSES, axis=1)
+        other[t] = range(CLASSES)
+        moves = gru_forward(one_hot[other], None, m.rnn)[1] - ends[0]
+        moved.append(float(np.linalg.norm(moves, axis=1).max()))
+    return {"gradient": [float(np.linalg.norm(step, 2)) for step in dxs], "moved": moved}
+
+
+def line(seed: int) -> Row:
+    """One trained reader: its share of right answers on other lines, and what it looks back at in LINE."""
+    m = reader(seed)
+    test = READ.draw(np.random.default_rng(9), 256, LENGTH)
+    return {"right": reader_accuracy(m, test).answers} | look_back(m)
+
+
+PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
+    "reach": (reach, tuple((*cell, weights) for weights in WEIGHTS for cell in CELLS), SEEDS),
+    "gates": (gates, ((0,), (2,), (4,)), SEEDS),
+    "spread": (spread, (("chrono",), ("one bias",)), SEEDS),
+    "line": (line, ((),), SEEDS),
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Run the named parts, or all and the network; with --missing, only what is not stored yet."""
+    picked = chosen([name for name in arguments if name != MISSING], [*PARTS, "net"])
+    parts = [name for name in picked if name != "net"]
+    if parts:
+        make_parts(STORED, PARTS, [*parts, *(name for name in arguments if name == MISSING)], rounding=digits(3))
+    if "net" in picked and fixed_kernels():
+        save(FOLDER / "highway_net.npz", reader(0))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
