@@ -19,6 +19,7 @@ VERDICTS = ("Holds", "Depends", "Corrected")
 
 CLAIM = re.compile(r"^(?![:#(\[*\-`]|$)(.+)\n((?:: .*\n)+)", re.M)
 CHINESE = re.compile(r'<span lang="zh-Han[st]">(.*?)</span>')
+ARXIV = re.compile(r"\b1\d{3}\.\d{4}\b")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -45,13 +46,16 @@ def page(name: str) -> str:
     cells = json.loads((ROOT / "book" / name).read_text("utf8"))["cells"]
     outputs = [o.get("data", o) for cell in cells for o in cell.get("outputs", [])]
     printed = ["".join(out.get(kind, "")) for out in outputs for kind in ("text", "text/plain", "text/html")]
-    return "\n".join(["".join(cell["source"]) for cell in cells] + printed)
+    figures = [str(cell["metadata"].get("mystnb", {}).get("figure", {}).get("name", "")) for cell in cells]
+    return "\n".join(["".join(cell["source"]) for cell in cells] + printed + figures)
 
 
 @cache
 def names_of_tests() -> set[str]:
     """All tests that there are."""
-    return {name for path in ROOT.glob("tests/test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text("utf8"))}
+    return {
+        name for path in ROOT.glob("tests/test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text("utf8"))
+    }
 
 
 def plain(text: str) -> str:
@@ -82,8 +86,8 @@ def faults(text: str) -> list[tuple[str, str]]:
         found += [(title, label) for label in labels if not re.search(rf"(?<![\w-]){label}(?![\w-])", there)]
         found += [(title, t) for t in re.findall(r"`(test_\w+)`", where) if t not in names_of_tests()]
         said_by_us = next((line for line in before if verdict([line])), "")
-        known = set(NUMBER.findall(plain(there)))
-        found += [(title, n) for n in NUMBER.findall(plain(CHINESE.sub("", said_by_us))) if n not in known]
+        known, ours = set(NUMBER.findall(plain(there))), plain(ARXIV.sub("", CHINESE.sub("", said_by_us)))
+        found += [(title, n) for n in NUMBER.findall(ours) if n not in known]
     return found
 
 
@@ -131,6 +135,8 @@ def test_chinese_stands_in_quotations_only_and_its_english_follows() -> None:
 
 
 def test_page_is_in_the_back_matter_before_the_bibliography() -> None:
-    (back,) = (p for p in yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))["parts"] if p["caption"] == "Back matter")
+    (back,) = (
+        p for p in yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))["parts"] if p["caption"] == "Back matter"
+    )
     files = [chapter["file"] for chapter in back["chapters"]]
     assert files.index("book/sources") == files.index("book/bibliography") - 1
