@@ -1,12 +1,16 @@
-"""What chapter 2 states as a property, and that its stored trainings can be made again."""
+"""What chapter 2 and its companions state as a property, and that their stored trainings can be made again."""
+
+import inspect
+import re
 
 import numpy as np
 import pytest
-from helpers import result, rng
+from helpers import cells_of, result, rng
 
 from experiments import fading
 from gru_lib import clip_by_global_norm, elman_backward, elman_forward, elman_init, jacobian
 from gru_lib.models.reader import ReaderAccuracy
+from gru_lib.widgets.gain import GAIN
 
 T, D, H = 30, 3, 6
 
@@ -62,6 +66,58 @@ def test_clipping_leaves_the_share_of_every_number_as_it_was():
     before = grads.flat.copy()
     clip_by_global_norm(grads, norm(before[:, None]) / 7)
     np.testing.assert_allclose(grads.flat * 7, before, rtol=1e-12, atol=0)
+
+
+def test_the_uniform_start_has_the_radius_that_the_framework_box_names():
+    radii = [np.abs(np.linalg.eigvals(elman_init(rng(seed), 8, 32).W_h)).max() for seed in range(30)]
+    assert round(float(np.median(radii)), 1) == 0.6
+
+
+def test_pytorch_clips_and_starts_as_the_box_says():
+    torch = pytest.importorskip("torch")  # the extra `bench`
+    (code,) = re.findall(r"```python\n(.*?)```", "\n".join(cells_of("02-why-memory-fades", "markdown")), re.S)
+    names = {}
+    exec("\n".join(line for line in code.splitlines() if "keras" not in line), names)
+    grads = [p.grad for p in names["net"].parameters()]
+    assert names["before"] > 1 and np.sqrt(sum(float((g * g).sum()) for g in grads)) == pytest.approx(1, rel=1e-5)
+    assert inspect.signature(torch.nn.utils.clip_grad_norm_).parameters["error_if_nonfinite"].default is False
+    grads[0].view(-1)[0] = float("nan")
+    torch.nn.utils.clip_grad_norm_(names["net"].parameters(), 1.0)
+    assert all(torch.isnan(g).all() for g in grads)
+    W = torch.nn.RNN(8, 32).weight_hh_l0.abs().max()
+    assert 0.9 / np.sqrt(32) < W <= 1 / np.sqrt(32)
+
+
+# Keras on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_keras_clips_and_starts_as_the_box_says(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    pytest.importorskip("torch")
+    keras = pytest.importorskip("keras")
+    optimizer = keras.optimizers.SGD(0.1)
+    assert optimizer.clipnorm is optimizer.clipvalue is optimizer.global_clipnorm is None
+    grads = [keras.ops.convert_to_tensor(g) for g in ([3.0, 4.0], [0.0, 12.0])]
+    for how, wanted in (
+        ("clipnorm", [[0.6, 0.8], [0, 1]]),
+        ("clipvalue", [[1, 1], [0, 1]]),
+        ("global_clipnorm", [[3 / 13, 4 / 13], [0, 12 / 13]]),
+    ):
+        clipped = keras.optimizers.SGD(0.1, **{how: 1.0})._clip_gradients(grads)
+        np.testing.assert_allclose([g.cpu().numpy() for g in clipped], wanted, rtol=1e-6)
+    layer = keras.layers.SimpleRNN(32)
+    layer.build((None, None, 8))
+    np.testing.assert_allclose(np.linalg.svd(layer.get_weights()[1])[1], 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("radius", "strength", "size"), [(1.1, 1, -9), (1.1, 0.1, 1), (1.5, 1, 0), (1.5, 3, -15), (1.5, 0, 18)]
+)
+def test_the_explorer_shows_the_sizes_that_the_page_names(radius, strength, size):
+    """As powers of ten, rounded; without inputs the two lines are one."""
+    p = elman_init(rng(), 8, 8)
+    p.W_x[:], p.W_h[:], p.b[:] = np.eye(8), radius / GAIN["net_radius"] * np.array(GAIN["W_h"]), 0
+    total = jacobian(strength * np.array(GAIN["inputs"])[:, None], None, p).total[0]
+    assert abs(np.log10(norm(total)) - size) < 0.6
 
 
 def test_on_the_border_the_derivative_fades_as_the_exercise_says():
