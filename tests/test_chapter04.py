@@ -1,13 +1,20 @@
-"""What chapter 4 says of a GRU's forward pass: limits, bounds, conventions, and the calculation done by hand."""
+"""What chapter 4 and its pages say of a GRU's forward pass: one step by hand, limits, bounds, a trained unit."""
 
 from __future__ import annotations
 
 import itertools
+import json
+import re
 
 import numpy as np
 import pytest
+from helpers import ROOT, cells_of, names_of, results, said
 
+from experiments import words as experiment
 from gru_lib import elman_forward, elman_init, gru_forward, gru_init, gru_step, sigmoid
+from gru_lib.results import load
+
+PAGE = "04-gru-forward"
 
 WITHIN = {"rtol": 0, "atol": 1e-12}
 VARIANTS = list(itertools.product(("keep", "write"), (False, True)))
@@ -79,6 +86,30 @@ def test_hand_calculation_is_the_four_equations():
     np.testing.assert_allclose(cache.z[0], z, **WITHIN)
     np.testing.assert_allclose(cache.n[0], n, **WITHIN)
     np.testing.assert_allclose(h[0], z * h_prev[0] + (1 - z) * n, **WITHIN)
+
+
+def test_the_page_computes_unit_1_as_it_prints_it():
+    text = (ROOT / "book_text" / f"{PAGE}.md").read_text("utf8")
+    a_n = 1 + 0.5 * sigmoid(2.0) * 1 - 0.5 * sigmoid(-1.0) * (-1)
+    h = sigmoid(-1.0) * 0.5 + (1 - sigmoid(-1.0)) * np.tanh(a_n)
+    for printed in (
+        r"a_n &= 1 + 0.4404 \cdot 1 - 0.1345 \cdot (-1) \\" + f"\n&= {a_n:.4f}",
+        r"\tanh(1.5749) = " + f"{np.tanh(a_n):.4f}",
+        rf"\sigma(-1) = {sigmoid(-1.0):.4f}",
+        rf"0.2689 \cdot 0.5 + {1 - sigmoid(-1.0):.4f} \cdot 0.9178 = {h:.4f}",
+        "kept 27 % of its 0.5 and wrote 73 % of the candidate",
+        "it keeps 95 % and hardly moves",
+    ):
+        assert printed in text
+
+
+def test_small_numbers_of_the_prose():
+    assert abs(0.9 * -0.6 + 0.1 * 0.9 + 0.45) < 1e-12 and said(PAGE, "it moves from −0.6 to −0.45")
+    halves = [np.log(0.5) / np.log(z) for z in (0.9, 0.99, 0.999)]
+    assert [f"{half:.1f}" for half in halves] == ["6.6", "69.0", "692.8"]
+    assert said(PAGE, "6.6 steps with $z = 0.9$, 69 with 0.99, and 693 with 0.999")
+    assert [f"{sigmoid(a):.4f}" for a in (0.0, 2.0, 6.0)] == ["0.5000", "0.8808", "0.9975"]
+    assert said(PAGE, r"$\sigma(0) = 0.5$, $\sigma(2) = 0.88$ and $\sigma(6) = 0.9975$")
 
 
 def test_reset_placements_differ_on_the_hand_calculation():
@@ -258,6 +289,31 @@ def test_half_of_the_state_is_left_after_the_half_life(b_z):
     assert steps == 1 or hs[-2, 0, 0] > 0.45
 
 
+def test_a_moving_gate_remembers_as_the_tables_of_page_4b_say():
+    cells = json.loads((ROOT / "book" / "04b-how-long-a-unit-remembers.ipynb").read_text("utf8"))["cells"]
+    (printed,) = ["".join(o["text"]) for c in cells for o in c.get("outputs", []) if "with overshoot" in str(o)]
+    half, thousandth, left = (
+        [[float(v) for v in row.replace("±", "").split()] for row in table.splitlines()[2:]]
+        for table in printed.split("\n\n")[:3]
+    )
+    assert half[3][1:3] == [5.2, 3.1] and half[3][4] == 6.75
+    for table, within in ((half, 0.05), (thousandth, 0.01)):
+        assert all(abs(row[3] / row[4] - 1) <= within for row in table)
+    assert all(abs(by_z - found) < abs(by_ln_z - found) for _, by_z, by_ln_z, _, found, _ in half[1:])
+    assert all(abs(by_z - found) > abs(by_ln_z - found) for _, by_z, by_ln_z, _, found, _ in thousandth[1:])
+    assert [round(v) for v in (thousandth[3][2], thousandth[3][1], thousandth[3][4])] == [31, 52, 35]
+    assert 40 < left[3][2] / left[3][5] < 50
+
+
+def test_a_unit_set_by_hand_does_what_page_4c_says():
+    (cell,) = [c for c in cells_of("04c-setting-the-gates-by-hand") if c.startswith("unit = gru_init")]
+    names = names_of([f"import numpy as np\nfrom gru_lib import *\n{cell}"])
+    h, other, n = names["hs"][:, 0, 0], names["hs_no_reset"][:, 0, 0], names["tape"].gate("n")[:, 0, 0]
+    assert (round(h[24], 2), round(other[24], 2)) == (-0.46, 0.59)
+    assert abs(n[15]) < 0.01 and abs(h[15] - h[14]) < 0.01 < h[14]  # the mark alone
+    assert f"{sigmoid(6.0):.4f} {sigmoid(-6.0):.4f}" == "0.9975 0.0025"
+
+
 def test_an_elman_unit_cannot_hold_a_value():
     p = elman_init(np.random.default_rng(0), D=1, H=1)
     for w in (1.0, 1.25, 1.5):
@@ -296,6 +352,90 @@ def test_padding_carries_the_state_and_outputs_zero(convention, reset_after):
     assert (again == hs).all() and (end == h_T).all()
 
 
+# ------------------------------------------------------------------------------------------------ a trained unit
+
+
+@pytest.fixture(scope="module")
+def reader():
+    """The names of the cells that read the stored network."""
+    with np.printoptions():  # the page sets its own
+        return names_of(cell for cell in cells_of(PAGE) if re.search(r"import base64|words_net|def at_the_end", cell))
+
+
+def gates(names, word, unit):
+    """r, z, n and h of a unit after each letter of a word and its end: (4, T)."""
+    h, rows = np.zeros((1, 64)), []
+    for token in [*word, "end"]:
+        h, cache = gru_step(names["letter"][token][None], h, names["reader"])
+        rows.append([cache.r[0, unit], cache.z[0, unit], cache.n[0, unit], h[0, unit]])
+    return np.array(rows).T
+
+
+def test_the_page_reads_the_network_that_the_experiment_stored(reader):
+    m = experiment.restored(load("words_net"))
+    np.testing.assert_array_equal(reader["reader"].flat, m.rnn.flat)
+    np.testing.assert_array_equal(reader["W_out"], m.out.W)
+    for token, row in (("é", experiment.LETTERS.characters.index("é")), ("end", experiment.LETTERS.end)):
+        np.testing.assert_array_equal(reader["letter"][token], m.embed.E[row])
+
+
+def test_unit_52_was_chosen_on_training_words_and_seoul_is_not_one_of_them():
+    units = {unit["run"]: unit for unit in load("words_net")["units"]}
+    assert (units["é"]["unit"], units["é"]["sign"], units["ö"]["unit"]) == (52, -1, 14)
+    assert units["é"]["auc"] > 0.98
+    trained = {word for word, _ in experiment.front_words().train}
+    assert "école" in trained and not {"séoul", "seoul"} & trained
+
+
+def test_unit_52_writes_at_the_accent_and_keeps_after_it(reader):
+    r, z, n, h = gates(reader, "séoul", 52).round(2)
+    assert z.tolist() == [0.99, 0, 1, 1, 1, 1]
+    assert (n[:2].tolist(), h[0], set(h[1:])) == ([0.78, -0.99], 0.01, {-0.99})
+    assert (r[0], r[2]) == (0, 1)  # "nothing at the s … all of it at the o"
+    assert gates(reader, "seoul", 52)[1].min() > 0.5
+
+
+def test_the_answer_needs_the_accent_and_not_this_unit(reader):
+    belief = reader["at_the_end"]
+    assert belief("séoul") > 0.97 and belief("séoul") - belief("séoul", [52]) < 0.02
+    assert belief("seoul") < 0.2 and belief("séoul", list(range(64))) < 0.1
+    held = [row["hold"]["held"] for row in results(experiment, "languages", "GRU")]
+    free, one = np.mean(held, axis=0)[:2]
+    assert len(held) == 10 and (f"{free:.2f}", f"{one:.2f}") == ("0.82", "0.81")
+    assert said(PAGE, "takes the mean probability of Finnish from 0.82 to 0.81")
+
+
+def test_unit_14_notes_either_letter_and_not_cleanly(reader):
+    for word, dotted in (("österreich", "ö"), ("itävalta", "ä")):
+        _, z, _, h = gates(reader, word, 14)
+        assert z.argmin() == word.index(dotted) and z.min() < 0.07 and h[-1] > 0.9
+    for word in ("osterreich", "itavalta"):
+        assert gates(reader, word, 14)[1].min() > 0.3
+    assert round(gates(reader, "itavalta", 14)[3, -1], 2) == 0.61
+
+
+# ------------------------------------------------------------------------------------------------- in the frameworks
+
+
+def test_pytorch_and_keras_make_the_layer_that_the_page_says(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    text = (ROOT / "book_text" / f"{PAGE}.md").read_text("utf8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    names = {"np": np}
+    exec(block, names)
+    assert tuple(names["h_T"].shape) == (1, 5, 64) and tuple(names["hs"].shape) == (5, 7, 64)
+    assert tuple(names["gru"](torch.zeros(7, 5, 24))[0].shape) == (7, 5, 64)
+    assert sum(p.numel() for p in names["gru"].parameters()) == names["layer"].count_params() == 17_280
+    assert tuple(keras.layers.GRU(64)(np.zeros((5, 7, 24))).shape) == (5, 64)
+
+
+def test_the_readers_parameters_are_counted_right():
+    assert gru_init(np.random.default_rng(0), 24, 64).size == 17_088 == 17_280 - 3 * 64
+    assert gru_init(np.random.default_rng(0), 28, 128, reset_after=True).size == 60_416 == 60_672 - 256
+
+
 # ------------------------------------------------------------------------------------------- the explorer on the page
 
 
@@ -305,11 +445,14 @@ def test_explorer_shows_what_the_prose_beside_it_says():
     assert gate.h_prev > 0 > gate.n  # "the candidate has the other sign than the old state"
     start = gate.h
     gate.z = 0.999
-    assert abs(gate.h - gate.h_prev) < 0.002  # "the state does not care"
+    assert abs(gate.h - gate.h_prev) < 0.002 and f"{gate.h:.3f}" == "0.699"  # "almost exactly the old 0.7"
     gate.z = 0.001
-    assert abs(gate.h - gate.n) < 0.002
+    assert abs(gate.h - gate.n) < 0.002 and (f"{gate.h:.3f}", f"{gate.n:.3f}") == ("-0.324", "-0.325")
     shut = widgets.GateExplorer(r=0.001)
-    assert shut.n > 0.4 and abs(shut.h - shut.n) > 0.05  # "shut r alone": n changes, h keeps its share of the past
+    assert f"{shut.n:.3f}" == "0.500" and abs(shut.h - shut.n) > 0.05  # r alone: h keeps its share of the past
+    assert shut.z == widgets.GateExplorer().z
+    gone = widgets.GateExplorer(r=0.001, z=0.001)
+    assert abs(gone.h - gone.n) < 0.001
     write = widgets.GateExplorer(convention="write")
     assert abs(write.h - start) > 0.1
     write.W_xz, write.W_hz, write.b_z = -write.W_xz, -write.W_hz, -write.b_z

@@ -1,13 +1,18 @@
-"""Chapter 8: what the page says of hand-set gates, and that its stored trainings can be made again."""
+"""Chapter 8 and its companions: gates set by hand, the stored trainings, the explorer's answers, the frameworks."""
+
+import re
 
 import numpy as np
 import pytest
-from helpers import result
+from helpers import ROOT, result
 
-from experiments import three_stories
-from gru_lib import gru_forward
+from experiments import explorer_nets, three_stories
+from gru_lib import convert, gru_forward, results, sigmoid
 from gru_lib.models.hand_set import automaton_gru, hand_set_gru, run_automaton
 from gru_lib.tasks.memory import TASKS
+from gru_lib.widgets.sequence import NETS, SEQUENCE
+
+TEXT = (ROOT / "book_text" / "08-three-stories.md").read_text("utf8")
 
 
 @pytest.mark.parametrize(
@@ -25,6 +30,24 @@ def test_a_training_made_anew_solves_what_the_stored_one_solved(part, what):
     again, stored = three_stories.PARTS[part][0](*what), result(three_stories, part, *what)
     assert again.keys() == stored.keys()
     assert again["solved"] == stored["solved"]
+
+
+@pytest.mark.parametrize("file", ["three_stories", "three_stories_own"])
+def test_the_ablations_say_what_the_page_concludes(file):
+    stored = results.load(file)
+
+    def solved(part, *what):
+        found = [row[-1]["solved"] for row in stored[part] if row[: len(what)] == list(what)]
+        return sum(found) / len(found)
+
+    for cell in ("GRU", "no_reset", "shared"):
+        assert all(solved("gates", cell, T) == 1 for T in (5, 50))
+    for cell in ("GRU", "no_reset", "shared", "no_update"):
+        assert all(solved("stories", name, cell) == 1 for name in three_stories.STORIES)
+    assert solved("gates", "no_update, orthogonal", 5) == solved("gates", "GRU", 100) == 1
+    assert solved("gates", "no_update, orthogonal", 50) > 0.5 > solved("gates", "no_update, orthogonal", 100)
+    assert solved("stories", "parity_since", "Elman, orthogonal") == 1
+    assert solved("stories", "parity_outside", "Elman, orthogonal") < 0.5
 
 
 def test_a_unit_that_keeps_a_share_of_its_state_has_the_time_scale_of_that_share():
@@ -63,6 +86,12 @@ def test_a_held_gate_is_constant_and_the_rest_is_as_it_was():
     np.testing.assert_array_equal(tapes[0].gate("r")[0], tapes[1].gate("r")[0])  # before the states differ
 
 
+def test_float64_rounds_the_switches_to_their_limits():
+    assert sigmoid(40.0) == 1 and np.tanh(20.0) == 1
+    assert sigmoid(-40.0) > 0 and 1 + sigmoid(-40.0) == 1
+    assert round(sigmoid(2.0), 2) == 0.88  # where the sentences' z starts
+
+
 def test_a_strong_input_can_stand_in_for_the_reset_gate():
     batch, net = TASKS["parity_since"].draw(np.random.default_rng(0), 64, 500), hand_set_gru("parity_since")
     net.p.W_xr[:] = 0
@@ -79,3 +108,48 @@ def test_the_automaton_gru_needs_its_reset_gate():
         hs, _, _ = gru_forward(np.eye(2)[symbols], np.tile(h0, (4, 1)), p)
         assert ((hs[..., 2] > 0) == (states == 1)).all() == expected
         p.W_xr[:], p.b_r[:] = 0, 40
+
+
+# ------------------------------------------------------------------------------- the explorer's answers, on page 8d
+
+
+def trained(task, preset):
+    """r, z (T, H) and h (T + 1, H) of the trained net on a sequence of the explorer."""
+    m = explorer_nets.from_lists(NETS["nets"][task]["trained"])
+    tape = gru_forward(np.eye(m.rnn.D)[SEQUENCE["presets"][preset]][:, None], None, m.rnn)[2]
+    return tape.gate("r")[:, 0], tape.gate("z")[:, 0], tape.hs[:, 0]
+
+
+def test_at_the_break_only_unit_3_has_both_gates_near_0():
+    r, z, h = trained("afresh", "mixed")
+    assert (np.maximum(r[10], z[10]) < 0.1).tolist() == [False, False, True, False]
+    assert all(r[10, :2] > 0.5) and all(z[10, :2] < 0.15) and 0.4 < z[10, 3] < 0.6
+    assert all(h[10, :3] < -0.7) and all(h[11, :3] > 0.7)  # what they held is gone
+
+
+def test_unit_1_drifts_upwards_from_minus_0_7_while_noise_is_read():
+    _, _, h = trained("afresh", "quiet")
+    assert h[2, 0] == pytest.approx(-0.7, abs=0.05)
+    assert all(np.diff(h[2:19, 0]) > 0) and h[19, 0] > 0
+
+
+# ------------------------------------------------------------------------------------------------------- frameworks
+
+
+# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_pytorch_and_keras_get_the_bias_of_the_update_gate(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    pytest.importorskip("keras", reason="keras is not installed")
+    (block,) = re.findall(r"```python\n(.*?)```", TEXT, re.S)
+    names = {}
+    exec(block, names)
+    ((p,),) = convert.from_torch(names["gru"].state_dict(), "gru")
+    np.testing.assert_array_equal(p.b_z, 4)
+    assert max(abs(p.b_r).max(), abs(p.b_n).max(), abs(p.b_hn).max()) <= 2 / np.sqrt(16)
+    weights = names["layer"].get_weights()
+    (p,) = convert.from_keras(weights, "gru")
+    np.testing.assert_array_equal(p.b_z, 4)
+    assert not p.b_r.any() and not p.b_n.any() and not p.b_hn.any()
+    np.testing.assert_allclose(weights[1] @ weights[1].T, np.eye(16), atol=1e-5)

@@ -1,15 +1,23 @@
-"""What chapter 11 says of the ladder, of its floor and of its stored times."""
+"""What chapter 11 and its pages say of the ladder, of its floor, of its stored times, and of other frameworks."""
 
+import contextlib
+import inspect
+import io
+import itertools
 import json
 import os
+import re
 import sys
 from concurrent.futures import Future
 
 import numpy as np
 import pytest
+from helpers import ROOT
 
 from benchmarks import contenders, ladder
-from gru_lib import results
+from gru_lib import results, sigmoid
+
+TEXT = (ROOT / "book_text" / "11-making-it-fast.md").read_text("utf8")
 
 
 class Counted(np.ndarray):
@@ -98,3 +106,133 @@ def test_memory_used_again_saves_page_faults():
     kept, fresh = (ladder.in_a_process(name, ladder.SIZES["large"])[1] for name in ("out of the loop", ladder.FRESH))
     assert kept < 100 < 1000 < fresh
     assert dict(os.environ) == before
+
+
+# ------------------------------------------------------------------------------------- what the pages say in words
+
+
+def ratios(name, cell="gru", what="train", dtype="float32", threads=1, kernels="own"):
+    """The other's time over the library's, in the order of the tables."""
+    kind = {"cell": cell, "what": what, "dtype": dtype, "threads": threads}
+    found = [row["seconds"] for row in results.load(f"bench_{kernels}")["results"] if kind.items() <= row.items()]
+    return [seconds[name] / seconds["gru_lib"] for seconds in found]
+
+
+def test_who_is_ahead_of_whom_is_as_the_pages_say():
+    assert min(*ratios("torch.nn"), *ratios("torch.nn", what="forward")) > 1
+    runs = itertools.product(("train", "forward"), ("float32", "float64"), (1, 2))
+    assert min(ratio for run in runs for ratio in ratios("torch.nn", "gru", *run)) > 1
+    assert (
+        round(ratios("torch.nn", kernels="haswell")[-1], 2)
+        == 1.15
+        == round(min(ratios("torch.nn", kernels="haswell")), 2)
+    )
+    jax = ratios("jax.jit scan")
+    assert [k for k, ratio in enumerate(jax) if ratio < 1] == [0, 1, 4]
+    assert sum(ratio < 1 for ratio in ratios("jax.jit scan", kernels="haswell")) == 6
+    assert [k for k, ratio in enumerate(ratios("jax.jit scan", what="forward")) if ratio < 1] == [0, 1, 4]
+    onnx = ratios("onnxruntime", what="forward")
+    assert sum(ratio < 1 for ratio in onnx) == 6 and 4 < 1 / min(onnx) < 4.5
+    assert all(1.3 < ratios("plain NumPy")[k] < 1.55 for k in (2, 5, 6))
+    assert 1.16 < max(ratios("gru_lib, reset before")) < 1.18
+
+
+def test_the_lstm_is_where_the_library_loses_to_pytorch():
+    def seconds(cell, name):
+        (row,) = [
+            r["seconds"][name]
+            for r in results.load("bench_own")["results"]
+            if (r["cell"], r["case"], r["what"], r["dtype"], r["threads"])
+            == (cell, [35, 32, 28, 256], "train", "float32", 1)
+        ]
+        return row
+
+    lstm = seconds("lstm", "torch.nn")
+    assert lstm < seconds("lstm", "gru_lib") and lstm < seconds("lstm", "GEMM floor")
+    assert lstm < seconds("gru", "torch.nn") / 2
+
+
+def test_the_ladder_gained_what_the_page_says():
+    found = results.load("ladder")
+    seconds, faults = found["seconds"], found["faults"]["large"]
+    rate = {n: 18 * T * N * H * (D + H) / seconds[n]["floor"] for n, (T, N, D, H) in found["sizes"].items()}
+    assert all(3.9 < rate[name] / rate["small"] < 4.5 for name in ("middle", "large"))
+    assert 2 < seconds["large"]["the equations, step by step"] / seconds["large"]["floor"] < 2.5
+    assert seconds["middle"]["batch last"] > seconds["middle"]["out of the loop"]
+    for name in ("middle", "large"):
+        assert 1.55 < seconds[name][ladder.FRESH] / seconds[name]["out of the loop"] < 1.65
+    assert seconds["large"][ladder.FRESH] > seconds["large"]["the equations, step by step"]
+    assert max(faults["the equations, step by step"]) <= 1 < 1000 < min(faults[ladder.FRESH])
+    assert found["product"]["own"][1] < found["product"]["own"][0]
+    assert found["product"]["Haswell"][1] > found["product"]["Haswell"][0]
+    assert all(times["factors first, in place"] < times["batch last"] for times in seconds.values())
+
+
+def test_memory_is_as_page_11c_says():
+    for row in results.load("bench_own")["results"]:
+        if held := {name: size for name, size in (row.get("bytes") or {}).items() if size}:
+            least = sorted(held, key=lambda name: held[name])
+            if row["cell"] == "gru" and row["case"][3] >= 100:
+                others = [name for name in least if not name.startswith("gru_lib")]
+                assert others[0] == "plain NumPy" == least[0]
+                assert least[1].startswith("gru_lib") and held["gru_lib"] < held[others[1]]
+
+
+def test_a_gate_and_its_complement_come_from_one_exponential():
+    """Equations (11b.2) and (11b.3)."""
+    a, h, n = np.random.default_rng(0).normal(size=(3, 50))
+    z, E = sigmoid(a), np.exp(-a)
+    np.testing.assert_allclose(1 / (1 + E), z, rtol=1e-14)
+    np.testing.assert_allclose(E * z, sigmoid(-a), rtol=1e-14)
+    np.testing.assert_allclose(z * (h + E * n), z * h + (1 - z) * n, atol=1e-14)
+
+
+# ------------------------------------------------------------------------------------------------- other frameworks
+
+
+@pytest.fixture
+def torch():
+    found = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    threads = found.get_num_threads()
+    yield found
+    found.set_num_threads(threads)
+
+
+def test_the_code_for_pytorch_runs(torch):
+    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.S)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "<page>", "exec"), {})
+    assert re.search(r"\d (ms|us)\n", printed.getvalue())
+    from torch.utils.benchmark import Timer
+
+    assert inspect.signature(Timer).parameters["num_threads"].default == 1
+
+
+def operations(torch, run):
+    """How often each operation of PyTorch runs, and what the run returns."""
+    with torch.profiler.profile() as profile:
+        out = run()
+    return {event.key: event.count for event in profile.key_averages()}, out
+
+
+def test_pytorch_has_climbed_the_rungs_that_the_page_says(torch):
+    T, xs = 10, torch.randn(10, 32, 28)
+    gru, lstm = torch.nn.GRU(28, 64), torch.nn.LSTM(28, 64)
+    assert gru.weight_ih_l0.shape == (3 * 64, 28)  # gates side by side
+    done, (hs, _) = operations(torch, lambda: gru(xs))
+    assert done["aten::addmm"] == T + 1  # the inputs' product is one for all steps
+    done, _ = operations(torch, lambda: hs.sum().backward())
+    assert done["aten::mm"] == (T - 1) + T + 1  # back to h_1 … h_9, of W_h at each step, of W_x once
+    done, _ = operations(torch, lambda: lstm(xs))
+    assert done["aten::mkldnn_rnn_layer"] == 1 and "aten::addmm" not in done
+
+
+def test_the_defaults_of_keras_are_those_that_the_page_names(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    defaults = inspect.signature(keras.layers.GRU).parameters
+    named = re.findall(r"`(\w+)=([^`]+)`", TEXT[TEXT.index("Keras, with TensorFlow") : TEXT.index("## Summary")])
+    assert len(named) == 7
+    for name, value in named:
+        assert repr(defaults[name].default) == value.replace('"', "'")

@@ -246,7 +246,7 @@ def test_exercises_show_the_call_of_their_check_and_solutions_make_it():
             assert f"check.{name}(" in solution, f"{file}: {label}: {name}"
             assert name not in VALUES or label == "ex-" + name.replace("_", "-"), f"{file}: {label}: {name}"
         asked |= set(names)
-    only_for_the_reader = {"adam", "gru_forward"}
+    only_for_the_reader = {"adam"}
     assert asked == set(check.__all__) - {"Result"} - only_for_the_reader
     chapters = {file[:2] for file, *_ in asked_in_the_book()}
     assert chapters == {path.name[:2] for path in (Path(__file__).parents[1] / "book_text").glob("[0-9][0-9]-*.md")}

@@ -28,6 +28,13 @@ def test_terms_are_those_of_the_glossary_with_the_page_that_explains_them() -> N
     assert glossary_links.terms(text) == {"beam search": "19-beam", "a, b": ""}
 
 
+def test_every_term_has_its_chinese_beside_it() -> None:
+    entries = glossary_links.ENTRY.findall((ROOT / "book" / "glossary.md").read_text("utf8"))
+    without = [names for names, text in entries if not re.match(r"  [\w ]*[\u4e00-\u9fff]", text)]
+    assert len(entries) > 80
+    assert without == ["Transformer"]  # the field's Chinese texts say Transformer
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_first_use_is_linked_once_and_in_running_text(built_book: Path, chapter: str) -> None:
     page = built_book / "book" / f"{chapter}.html"

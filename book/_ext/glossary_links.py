@@ -16,7 +16,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 GLOSSARY = "book/glossary"
-EVERYDAY = {"batch", "bias", "candidate", "clipping", "gate", "padding", "stack", "state", "temperature", "token"}
+EVERYDAY = {"batch", "bias", "borrow", "candidate", "checksum", "clipping", "gate", "initialisation", "padding"}
+EVERYDAY |= {"stack", "state", "temperature", "token"}
 ENTRY = re.compile(r"^(\w.*)\n((?:  .*\n?)+)", re.M)
 
 

@@ -10,11 +10,11 @@ from gru_lib.check.values import Answers, Values, values
 
 __all__ = [
     "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
-    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget",
-    "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode",
-    "lm_start", "lm_units", "lstm_count", "mem_bias", "other_alpha", "other_pile", "other_sharp", "s2s_mean",
-    "scan_half", "scan_parity", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest", "zero_bias",
-    "zero_count", "zero_mix",
+    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
+    "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode", "lm_start",
+    "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp", "s2s_mean",
+    "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_half", "sum_number",
+    "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -69,6 +69,16 @@ def zero_bias() -> Answers:
     yield "b_z", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
     yield "b_z", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
     yield "b_z", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
+
+
+@values
+def sum_half() -> Answers:
+    """Check the last states of h = h_prev / 2 + x for abb, bab and bba, where a adds 1 and b −1, chapter 1."""
+    yield Values({"h": [-1.25, -0.75, 0.25]})
+    yield "h", [-1, -1, -1], "with the factor 1 it is a sum; here the old state is halved first."
+    yield "h", [-0.625, -0.375, 0.125], "only the old state is halved; the new letter counts in full."
+    yield "h", [0.25, -0.75, -1.25], "that reads from right to left."
+    yield "h", [-0.5, 0.5, -1.5], "those are the states after two letters; each word has three."
 
 
 @values
@@ -228,6 +238,16 @@ def sub_msb() -> Answers:
 
 
 @values
+def sub_bias() -> Answers:
+    """Check in how many of the 544 places a subtractor without biases answers ½, whatever its weights, chapter 7."""
+    yield Values({"count": 36 + 10 + 3 + 1}, exact=("count",))
+    yield "count", 36, "those are the first places; the state stays 0 until the first 1 is read."
+    yield "count", 4, "those are the places of 0 − 0; other pairs begin with zeros too."
+    yield "count", 144, "those are all places with two zeros; once a 1 has been read the state is not 0 any more."
+    yield "count", 1, "that is one pair, or one place; count all places up to the first 1 of either number."
+
+
+@values
 def sub_add() -> Answers:
     """Check CARRY.next and CARRY.bit, each with a row for a state and a column for 00, 01, 10, 11, chapter 7."""
     yield Values({"next": [[0, 0, 0, 1], [0, 1, 1, 1]], "bit": [[0, 1, 1, 0], [1, 0, 0, 1]]})
@@ -268,6 +288,23 @@ def mem_bias() -> Answers:
     yield "b_z", _at(T, lambda t: 2 ** (-1 / t)), "that is z; solve σ(b_z) = z for the bias."
     yield "b_z", _at(T, lambda t: math.expm1(math.log(2) / t)), "that is e^(−b); take minus the logarithm."
     yield "b_z", [v / math.log(10) for v in b], "that is log₁₀; σ needs the natural logarithm."
+
+
+@values
+def mem_trace() -> Answers:
+    """Check z, r and h of the unit that counts 1s since a break, as it reads ``1 0 1 | 1 1``, chapter 8."""
+    z, r, h = [0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]
+    yield Values({"z": z, "r": r, "h": h}, exact=("z", "r", "h"))
+    yield "z", [1 - v for v in z], "z is the share that is kept: a 1 and a break write, a 0 keeps."
+    yield "z", [0, 1, 0, 1, 0, 0], "at the break z is 0 too: it has to be written."
+    yield "z", [0] * 6, "at a 0 nothing is to be written: z is 1 there."
+    yield "r", [1 - v for v in r], "r = 0 hides the old state, which is wanted at the break only."
+    yield "r", [1] * 6, "at the break a_r = 40 − 80: the candidate is not to see the old state."
+    yield "r", z, "that is z; r is 0 at the break only."
+    yield "h", [1, 1, -1, 1, -1, 1], "at the break h becomes −1 whatever it was; it does not flip."
+    yield "h", [1, 1, 0, 0, 1, 0], "even is −1 here, not 0, but at the start."
+    yield "h", [1, -1, 1, -1, 1, -1], "a 0 keeps: it does not flip."
+    yield "h", [1, 1, -1, 0, 1, -1], "at the break a_n = 20 − 40 = −20, so h = −1."
 
 
 @values

@@ -22,9 +22,10 @@ from gru_lib.ops import sigmoid_pair
 __all__ = ["RUNGS", "batch_last", "columns", "equations", "fused", "library", "problem", "together"]
 
 Array = NDArray[Any]
+Outcome = tuple[Array, Array, GRUParams]  # outputs, gradients of the inputs, gradients of the parameters
 
 
-def equations(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUParams]:
+def equations(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     """Rungs 0 and 1: the step of chapter 4 and the backward step of chapter 5, in a loop; in rung 1 memory is kept."""
     h, hs, caches = np.zeros_like(dhs[0]), [], []
     for x in xs:
@@ -39,7 +40,7 @@ def equations(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUPar
     return np.stack(hs), np.stack(dxs[::-1]), total
 
 
-def fused(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUParams]:
+def fused(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     """Rung 2: the gates side by side. 3 products per step forward instead of 6, 6 backward instead of 12."""
     H, h, hs, caches = p.H, np.zeros_like(dhs[0]), [], []
     for x in xs:
@@ -73,41 +74,47 @@ def _to_gates(dh: Array, h_prev: Array, s: Array, not_s: Array, n: Array, p: GRU
     return np.concatenate((dq * h_prev * slope[:, :H], dh * (h_prev - n) * slope[:, H:], da_n), axis=1), dq
 
 
-def together(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUParams]:
-    """Rung 3: whatever no step has to wait for leaves the loop: the inputs' product, and every weight's gradient."""
+def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
+    """Rung 3: the inputs' product and the gradients leave the loop."""
     (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
-    a, da = np.empty((T, N, 3 * H), dtype), np.empty((T, N, 3 * H), dtype)
-    s, not_s = np.empty((T, N, 2 * H), dtype), np.empty((T, N, 2 * H), dtype)
-    hs, n, q = np.empty((T + 1, N, H), dtype), np.empty((T, N, H), dtype), np.empty((T, N, H), dtype)
+    W_rz = p.W_h[:, : 2 * H]
+    a, s, n = (np.empty((T, N, k * H), dtype) for k in (3, 2, 1))
+    da, not_s, q = (np.empty_like(array) for array in (a, s, n))
+    r, z, not_z = s[:, :, :H], s[:, :, H:], not_s[:, :, H:]
+
     np.matmul(xs, p.W_x, out=a)
     a += p.b
+    hs = np.empty((T + 1, N, H), dtype)
     hs[0] = 0
     for t in range(T):
-        s[t], not_s[t] = sigmoid_pair(a[t, :, : 2 * H] + hs[t] @ p.W_h[:, : 2 * H])
-        q[t] = s[t, :, :H] * hs[t]
-        n[t] = np.tanh(a[t, :, 2 * H :] + q[t] @ p.W_hn)
-        hs[t + 1] = s[t, :, H:] * hs[t] + not_s[t, :, H:] * n[t]
+        a_rz, a_n = a[t, :, : 2 * H], a[t, :, 2 * H :]
+        s[t], not_s[t] = sigmoid_pair(a_rz + hs[t] @ W_rz)
+        q[t] = r[t] * hs[t]
+        n[t] = np.tanh(a_n + q[t] @ p.W_hn)
+        hs[t + 1] = z[t] * hs[t] + not_z[t] * n[t]
+
     dh = np.zeros_like(dhs[0])
     for t in reversed(range(T)):
         dh = dh + dhs[t]
         da[t], dq = _to_gates(dh, hs[t], s[t], not_s[t], n[t], p)
-        dh = dh * s[t, :, H:] + dq * s[t, :, :H] + da[t, :, : 2 * H] @ p.W_h[:, : 2 * H].T
+        da_rz = da[t, :, : 2 * H]
+        dh = dh * z[t] + dq * r[t] + da_rz @ W_rz.T
     rows = da.reshape(T * N, 3 * H)
-    g = _weights(p, xs, hs[:-1].reshape(T * N, H), q.reshape(T * N, H), rows)
-    return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), g
+    grads = _weights(p, xs, hs[:-1], q, rows)
+    return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), grads
 
 
 def _weights(p: GRUParams, xs: Array, h_prev: Array, q: Array, da: Array) -> GRUParams:
     """All weights' gradients from T · N rows: one product per block of weights."""
     H, g = p.H, p.zeros_like()
     g.W_x[:] = xs.reshape(-1, p.D).T @ da
-    g.W_h[:, : 2 * H] = h_prev.T @ da[:, : 2 * H]
-    g.W_hn[:] = q.T @ da[:, 2 * H :]
+    g.W_h[:, : 2 * H] = h_prev.reshape(-1, H).T @ da[:, : 2 * H]
+    g.W_hn[:] = q.reshape(-1, H).T @ da[:, 2 * H :]
     g.b[:] = np.ones(len(da), xs.dtype) @ da
     return g
 
 
-def batch_last(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUParams]:
+def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     """Rung 4: internally, the batch is the last axis, so each gate is one contiguous slab (H, N)."""
     (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
     W_h, W_hn = p.W_h[:, : 2 * H].T.copy(), p.W_hn.T.copy()
@@ -135,7 +142,7 @@ def batch_last(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUPa
     hs = np.empty((T + 1, N, H), dtype)
     hs[:] = h.transpose(0, 2, 1)
     rows, q_rows = columns(da, np.empty((da.size,), dtype)).T, columns(q, np.empty((q.size,), dtype)).T
-    g = _weights(p, xs, hs[:-1].reshape(T * N, H), q_rows, rows)
+    g = _weights(p, xs, hs[:-1], q_rows, rows)
     return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), g
 
 
@@ -146,14 +153,14 @@ def columns(a: Array, memory: Array) -> Array:
     return found
 
 
-def library(xs: Array, dhs: Array, p: GRUParams) -> tuple[Array, Array, GRUParams]:
+def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     """Rung 5: `gru_forward` and `gru_backward`: factors first, all in place, in spans and blocks, arrays kept."""
     hs, _, tape = gru_forward(xs, None, p)
     dxs, _, g = gru_backward(dhs, None, tape, p)
     return hs, dxs, g
 
 
-RUNGS: dict[str, Callable[[Array, Array, GRUParams], tuple[Array, Array, GRUParams]]] = {
+RUNGS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
     "the equations, step by step": equations,
     "memory used again": equations,  # from here on `benchmarks.ladder` has the allocator keep what was freed
     "gates side by side": fused,
