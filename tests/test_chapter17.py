@@ -8,10 +8,11 @@ import pytest
 from helpers import ROOT, randomised, results, rng, said
 
 from experiments import dates
-from gru_lib import convert, gru_init, numeric_gradient
-from gru_lib.layers import seq2seq_backward, seq2seq_forward, seq2seq_init
+from gru_lib import convert, gru_forward, gru_init, numeric_gradient
+from gru_lib.layers import seq2seq_backward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
 from gru_lib.models.translator import translator_init
-from gru_lib.tasks.dates import encode, pairs, split_days
+from gru_lib.tasks.dates import ISO, WRITTEN, encode, pairs, split_days
+from gru_lib.widgets.dates import WEIGHTS
 
 
 def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed():
@@ -111,6 +112,33 @@ def test_errors_with_few_pairs_are_counted_and_placed_as_the_companion_says():
     year = sum(len(answer) == 10 and answer[:4] == iso[:4] for _, iso, answer in errors)
     assert said("17b-the-translator-examined", f"The year is right in {year} of the {len(errors)}.")
     assert all(0.01 < 1 - row["exact"] < 0.02 for row in rows)  # "one or two dates in a hundred"
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """The explorer's network."""
+    p = translator_init(rng(), WEIGHTS["E"], WEIGHTS["H"], dtype=np.float64)
+    p.flat[:] = WEIGHTS["flat"]
+    return p
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "likely"), [("March 7, 1850", "", "12"), ("7 brumaire 2026", "2026-0", "32")]
+)
+def test_probability_splits_where_the_page_says(shown, text, before, likely):
+    step, state = seq2seq_step(shown), seq2seq_encode(WRITTEN.tokens([text], reverse=True)[0], shown)
+    for token in (shown.start, *ISO.tokens([before], end=True)[0][:-1, 0]):
+        log_probs, state = step(state, np.array([token]))
+    share = np.exp(log_probs[0])
+    assert ISO.text(np.argsort(-share)[:2]) == likely and np.sort(share)[-2] > 0.35
+
+
+@pytest.mark.parametrize("text", ["Samstag, 7. März 2026", "sábado, 7 de marzo de 2026", "2026年3月7日土曜日"])
+def test_unit_19_waits_for_the_day_and_then_keeps(shown, text):
+    source = WRITTEN.tokens([text], reverse=True)[0]
+    bars = gru_forward(shown.source.E[source], None, shown.encoder)[0][:, 0, 18]
+    day = text[::-1].index("7")
+    assert bars[day - 1] > 0.5 and bars[day] < -0.8 and np.abs(np.diff(bars[day:])).max() < 0.1
 
 
 # ------------------------------------------------------------------------------------------------------ frameworks
