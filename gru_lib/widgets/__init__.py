@@ -5,7 +5,6 @@ from gru_lib.widgets.beam import BeamExplorer
 from gru_lib.widgets.bptt import BPTTExplorer
 from gru_lib.widgets.cells import CellsExplorer
 from gru_lib.widgets.dates import DatesExplorer
-from gru_lib.widgets.dropout import DropoutExplorer
 from gru_lib.widgets.gain import GainExplorer
 from gru_lib.widgets.gate import GateExplorer
 from gru_lib.widgets.highway import HighwayExplorer
@@ -22,7 +21,6 @@ __all__ = [
     "BeamExplorer",
     "CellsExplorer",
     "DatesExplorer",
-    "DropoutExplorer",
     "Explorer",
     "GainExplorer",
     "GateExplorer",
