@@ -69,7 +69,7 @@ export function drawLines(s, c, width, words) {
    * @type {(v: number, y: number, name: string, value: number, cls: string) => string}
    */
   const reading = (v, y, name, value, cls) =>
-    label(`ex-num ex-h ${cls}`, clamp(at(v), 44, width - 44), y + 26, "middle",
+    label(`ex-num ex-h ${cls}`, clamp(at(v), 52, width - 52), y + 26, "middle",
       `<tspan class="ex-it">${name}</tspan>\u2002${fixed(value)}`);
 
   return (
