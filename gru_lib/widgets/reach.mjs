@@ -208,7 +208,7 @@ function pageHTML(id, words) {
     options: [["keep", words.keep], ["write", words.write]],
   });
   return (
-    `<div class="ex-net">${net}</div>` +
+    `<div class="ex-switches">${net}</div>` +
     presetRow(PRESETS, words) +
     picture(id, "ex-growth", words.diagram) +
     saying(id) +
