@@ -410,8 +410,8 @@ PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
 if fixed_kernels():
     PARTS |= {
         "languages rates": (language, tuple((*cell, lr) for cell in CELLS for lr in RATES), TUNING_SEEDS),
-        "orders": (orders, ORDERS, range(5)),
-        "memory": (memory, tuple((cell, 64, RATE[cell]) for cell in INIT), range(3)),
+        "orders": (orders, ORDERS, range(10)),
+        "memory": (memory, tuple((cell, 64, RATE[cell]) for cell in INIT), range(5)),
         "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),
         "prefixes": (prefixes, ((),), range(1)),
     }

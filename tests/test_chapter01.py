@@ -138,7 +138,7 @@ def test_without_anything_carried_over_only_the_last_input_counts(activation):
 
 
 def measured(task, name):
-    """The shares of right answers, of five trainings of a network or of the one of a baseline."""
+    """The shares of right answers, of ten trainings of a network or of the one of a baseline."""
     part = "orders" if name in ("Elman", "GRU") else "baselines"
     return [row["test"] for row in results(experiment, part, task, name)]
 
@@ -160,19 +160,19 @@ def test_networks_with_a_state_use_the_order_and_counting_runs_of_letters_beats_
         runs = [measured(task, name)[0] for name in experiment.BASELINES if name != "letters, regression"]
         for cell in ("Elman", "GRU"):
             found = measured(task, cell)
-            assert len(found) == 5 and counted + 0.2 < min(found) and max(found) < min(runs)
-    assert said(PAGE, "an Elman network about 92 %, and counting short runs of letters 93 %")
+            assert len(found) == 10 and counted + 0.2 < min(found) and max(found) < min(runs)
+    assert said(PAGE, "an Elman network about 91 %, and counting short runs of letters 93 %")
     runs = [measured("either way", name)[0] for name in experiment.BASELINES if name.startswith("up to")]
     assert {round(100 * share) for share in runs} == {93}
-    assert said(PAGE, "get about 92 % and 44 %, so they use the order")
-    for task, share in (("either way", 92), ("anagrams", 44)):
-        for cell in ("Elman", "GRU"):
-            assert 100 * np.mean(measured(task, cell)) == pytest.approx(share, abs=0.6)
+    assert said(PAGE, "get 91 to 92 % and about 44 %, so they use the order")
+    for cell, share in (("Elman", 91), ("GRU", 92)):
+        assert 100 * np.mean(measured("either way", cell)) == pytest.approx(share, abs=0.5)
+        assert 100 * np.mean(measured("anagrams", cell)) == pytest.approx(44, abs=0.5)
 
 
 def test_the_interval_on_the_page_is_students():
     (cell,) = [source for source in cells_of(PAGE) if "def with_interval" in source]
-    assert f"{student.ppf(0.975, 4):.3f} * np.std" in cell
+    assert f"{student.ppf(0.975, 9):.3f} * np.std" in cell
 
 
 # -------------------------------------------------------------------------------------------------------- the framework

@@ -10,10 +10,10 @@ from gru_lib.check.values import Answers, Values, values
 
 __all__ = [
     "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
-    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget",
-    "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode",
-    "lm_start", "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp",
-    "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_msb", "sub_steep", "sum_half", "sum_number",
+    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
+    "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode", "lm_start",
+    "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_product", "other_sharp",
+    "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_half", "sum_number",
     "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
@@ -238,6 +238,16 @@ def sub_msb() -> Answers:
 
 
 @values
+def sub_bias() -> Answers:
+    """Check in how many of the 544 places a subtractor without biases answers ½, whatever its weights, chapter 7."""
+    yield Values({"count": 36 + 10 + 3 + 1}, exact=("count",))
+    yield "count", 36, "those are the first places; the state stays 0 until the first 1 is read."
+    yield "count", 4, "those are the places of 0 − 0; other pairs begin with zeros too."
+    yield "count", 144, "those are all places with two zeros; once a 1 has been read the state is not 0 any more."
+    yield "count", 1, "that is one pair, or one place; count all places up to the first 1 of either number."
+
+
+@values
 def sub_add() -> Answers:
     """Check CARRY.next and CARRY.bit, each with a row for a state and a column for 00, 01, 10, 11, chapter 7."""
     yield Values({"next": [[0, 0, 0, 1], [0, 1, 1, 1]], "bit": [[0, 1, 1, 0], [1, 0, 0, 1]]})
@@ -410,6 +420,19 @@ def other_alpha() -> Answers:
     yield "alpha", _at(T, lambda t: 1 - 2 ** (-1 / t)), "that is 1 − α, with which the input enters."
     yield "alpha", _at(T, lambda t: 2 ** (1 / t)), "that grows; α must be below 1: the exponent is −1/T."
     yield "alpha", _at(T, lambda t: 2**-t), "that is 2^(−T); the T-th root is wanted."
+
+
+@values
+def other_product() -> Answers:
+    """Check the best constant k and its mean squared error for the product of two marked numbers, chapter 13."""
+    yield Values({"k": 1 / 4, "error": 7 / 144})
+    yield "k", 1, "that is the mean of the sum; the mean of the product is wanted."
+    yield "k", 1 / 2, "that is the mean of one of the two numbers."
+    yield "k", 1 / 3, "that is the mean of a square; the two numbers are independent."
+    yield "error", 1 / 144, "variances of independent numbers add up in a sum; in a product they do not multiply."
+    yield "error", 1 / 9, "that is the mean of the square; take away the square of the mean."
+    yield "error", 1 / 6, "that is the error for the sum."
+    yield "error", 1 / 12, "that is the variance of one of the two numbers."
 
 
 @values
