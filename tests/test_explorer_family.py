@@ -100,7 +100,8 @@ def test_targets_are_large_enough(shown, width, least):
     set_folds(page, True)
     small = page.evaluate(
         """least => [...document.querySelectorAll('button, summary, input')]
-      .filter(e => !e.closest('[hidden]') && e.getBoundingClientRect().height < least - 0.01).map(e => e.outerHTML.slice(0, 80))""",
+      .filter(e => !e.closest('[hidden]') && e.getBoundingClientRect().height < least - 0.01)
+      .map(e => e.outerHTML.slice(0, 80))""",
         least,
     )
     assert small == []

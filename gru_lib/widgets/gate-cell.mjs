@@ -172,9 +172,9 @@ function ends(s, c, L, rx, words) {
     );
   }
   return ( // from the edges inwards: whatever the font, nothing is cut
-    end(0, L.top, "start", hp, s.h_prev, words.h_prev, "h") +
-    end(0, L.bot - 6, "start", "x", s.x, words.x, "x") +
-    end(L.W, L.top, "end", ht, c.h, words.h, "h ex-out") +
+    end(2, L.top, "start", hp, s.h_prev, words.h_prev, "h") +
+    end(2, L.bot - 6, "start", "x", s.x, words.x, "x") +
+    end(L.W - 2, L.top, "end", ht, c.h, words.h, "h ex-out") +
     label("ex-small", L.v + 43, L.zy + 4.5, "start", words.z) +
     label("ex-small", rx, L.ry + 27, "middle", words.r) +
     label("ex-part ex-h", (L.v + L.s) / 2 + 14, L.top - 16, "middle", fixed(c.keep * s.h_prev)) +
