@@ -5,7 +5,6 @@ from gru_lib.widgets.beam import BeamExplorer
 from gru_lib.widgets.bptt import BPTTExplorer
 from gru_lib.widgets.cells import CellsExplorer
 from gru_lib.widgets.dates import DatesExplorer
-from gru_lib.widgets.dropout import DropoutExplorer
 from gru_lib.widgets.gate import GateExplorer
 from gru_lib.widgets.hold import HoldExplorer
 from gru_lib.widgets.language import LanguageExplorer
@@ -21,7 +20,6 @@ __all__ = [
     "BeamExplorer",
     "CellsExplorer",
     "DatesExplorer",
-    "DropoutExplorer",
     "Explorer",
     "GateExplorer",
     "HoldExplorer",
