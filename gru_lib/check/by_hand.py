@@ -9,7 +9,7 @@ from gru_lib.check.oracle import sig
 from gru_lib.check.values import Answers, Values, values
 
 __all__ = [
-    "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
+    "att_hand", "att_pad", "att_scale", "beam_hand", "beam_share", "beam_tip", "cmp_units", "conv_advice", "drop_half",
     "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
     "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode", "lm_start",
     "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_product", "other_sharp",
@@ -591,6 +591,17 @@ def beam_hand() -> Answers:
     yield "ranking", ["aa", "ab", "ba", "bb"], "that is the order of the alphabet, or of the first token alone."
     yield "ranking", ["ba", "ab", "aa", "bb"], "aa has 0.6 · 0.55 = 0.33, ab 0.27."
     yield "ranking", ["aa", "ba", "ab", "bb"], "ba has 0.4 · 0.9 = 0.36, aa 0.33."
+
+
+@values
+def beam_share() -> Answers:
+    """Check the share from which on the empty text wins, of twelve equal answers and of a double one, chapter 19."""
+    yield Values({"twelve": 1 / 13, "double": 1 / 7})
+    yield "twelve", 1 / 12, "the right answers share what the empty text leaves, 1 − ρ, not 1."
+    yield "twelve", 12 / 13, "that is what is left to the right answers."
+    yield "double", 1 / 6, "that one shares what the empty text leaves too: ρ = (1 − ρ)/6."
+    yield "double", 1 / 12, "eleven texts share 1 − ρ, but not evenly: this one has two parts of twelve."
+    yield "double", 1 / 13, "that is the limit for a text with one part of twelve; this one has two."
 
 
 @values
