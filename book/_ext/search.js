@@ -2,7 +2,7 @@
  *
  * A word is found where a word begins with it ("gate" in "gates"), a Chinese string anywhere. A page is a result if it
  * holds every word. It stands the higher, the more of them its titles hold, and the nearer they stand together in its
- * text; the chapter that the glossary names for the very term stands first.
+ * text; the chapter that the glossary names for the very term stands first, and the glossary after it.
  */
 "use strict";
 
@@ -14,7 +14,7 @@
 (() => {
   const SHOWN = 3; // sections of a page
   const AROUND = 90; // letters on either side of the first word found
-  const EXPLAINED = 1000; // more than words can weigh
+  const EXPLAINED = 1000, NAMED = 500; // more than words can weigh
   /** @type {(text: string, found: RegExp) => number} */
   const count = (text, found) => (text.match(found) ?? []).length;
 
@@ -29,7 +29,7 @@
   const patterns = (query) => (query.match(/\p{Script=Han}+|[^\s\p{Script=Han}]+/gu) ?? []).map(pattern);
 
   /**
-   * The pages that the glossary names for a term, which may be given in English or in Chinese.
+   * The glossary's entries for a term, which may be given in English or in Chinese.
    * @param {Record<string, Section[]>} index @param {string} query
    */
   function explain(index, query) {
@@ -37,9 +37,7 @@
     const one = (term) => term.toLowerCase().replace(/s$/, "");
     /** @param {Section} entry */
     const names = ({ title, text }) => [...title.split(", "), ...text.split(". ")[0].split(/, (?:also )?/)];
-    return Object.values(index).flat()
-      .filter((entry) => entry.see && names(entry).some((name) => one(name) === one(query)))
-      .map((entry) => entry.see);
+    return (index["book/glossary"] ?? []).filter((entry) => names(entry).some((name) => one(name) === one(query)));
   }
 
   /** The best page first. @param {Record<string, Section[]>} index @param {string} query */
@@ -59,7 +57,8 @@
         .filter(({ score }) => score).sort((a, b) => b.score - a.score).slice(0, SHOWN);
       const { title } = sections[0];
       const score = best.reduce((sum, section) => sum + section.score, weigh({ title, text: "" }))
-        + (explained.includes(`${page.split("/").pop()}.html`) ? EXPLAINED : 0);
+        + (explained.some(({ see }) => see === `${page.split("/").pop()}.html`) ? EXPLAINED : 0)
+        + (page === "book/glossary" && explained.length ? NAMED : 0);
       results.push({ page, title, sections: best, score });
     }
     return results.sort((a, b) => b.score - a.score);
