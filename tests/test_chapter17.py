@@ -19,7 +19,7 @@ def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed()
     exact = [row["exact"] for row in results(dates, "translation", "plain")]
     assert len(exact) == 5 and min(exact) > 0.99
     for page in ("17-encoder-decoder", "17b-the-translator-examined"):
-        assert said(page, "the plain network is right in over 99 % of the pairs for each of five seeds")
+        assert said(page, "network is right in over 99 % of the pairs for each of five seeds")
 
 
 def test_fed_networks_all_learn_sooner_and_slow_seeds_that_are_not_fed_learn_the_day_last():

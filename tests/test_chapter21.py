@@ -1,17 +1,18 @@
 """What chapter 21 says beyond its stored outputs, and its experiment."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import ROOT, said
 
 from benchmarks import scan as timing
 from experiments import without_loop
-from gru_lib import results
+from gru_lib import gru_forward, gru_init, results
 from gru_lib.results import wilson
 from gru_lib.scan import scan
 
+PAGE = "21-gates-without-the-loop"
 STORED, OWN = results.load("without_loop"), results.load("without_loop_own")
 NEGATIVE, TWO = "minGRU, z in (−1, 1)", "minGRU, z in (−1, 1), two layers"
 
@@ -95,9 +96,29 @@ def test_times_are_stored_of_every_size_and_method():
     assert all(set(row[2]) == {"GRU", "minGRU", "x W"} for row in stored["layers"])
 
 
+def test_one_unit_of_a_gru_counts_ones_with_the_weights_that_the_page_gives():
+    p = gru_init(np.random.default_rng(0), 2, 1)
+    p.flat[:] = 0
+    p.W_xz[:, 0], p.W_hn[:], p.b_r[:] = [80, -80], -5, 80  # z = 1 on a 0 and 0 on a 1; r = 1
+    bits = np.random.default_rng(1).integers(0, 2, (10_000, 4))
+    hs = gru_forward(np.eye(2)[bits], -np.ones((4, 1)), p)[0]
+    np.testing.assert_array_equal(hs[..., 0] > 0, np.cumsum(bits, axis=0) % 2)
+    assert (abs(hs) > 0.99).all()
+    assert said(PAGE, r"on a 1, $z_t = 0$ and $n_t = \tanh(-5 h_{t-1})$ flips it")
+
+
+def test_what_page_21b_says_of_longer_sequences():
+    for cell in ("GRU", "minGRU, two layers", TWO):
+        assert medians("checksum", cell, "longer") > 0.99
+    for cell in ("minGRU", NEGATIVE):
+        assert medians("checksum", cell, "longer") <= 0.5
+    for cell in ("minGRU", "minGRU, two layers"):
+        assert medians("parity_outside", cell, "right") < 0.58
+
+
 def test_jax_scans_with_the_function_that_the_page_shows():
     jax = pytest.importorskip("jax", reason="jax is in the bench extra")
-    page = (Path(__file__).parents[1] / "book_text" / "21-gates-without-the-loop.md").read_text("utf8")
+    page = (ROOT / "book_text" / f"{PAGE}.md").read_text("utf8")
     (block,) = re.findall(r"```python\n(def join.*?)```", page, re.S)
     z, w = np.random.default_rng(0).uniform(0, 1, (2, 9, 2, 3)).astype(np.float32)
     names = {"jax": jax, "z": z, "w": w}
