@@ -11,6 +11,7 @@ from gru_lib.widgets.gate import GateExplorer
 from gru_lib.widgets.highway import HighwayExplorer
 from gru_lib.widgets.hold import HoldExplorer
 from gru_lib.widgets.language import LanguageExplorer
+from gru_lib.widgets.reader import ReaderExplorer
 from gru_lib.widgets.reorder import ReorderExplorer
 from gru_lib.widgets.sequence import SequenceExplorer
 from gru_lib.widgets.stack import StackExplorer
@@ -29,6 +30,7 @@ __all__ = [
     "HighwayExplorer",
     "HoldExplorer",
     "LanguageExplorer",
+    "ReaderExplorer",
     "ReorderExplorer",
     "SequenceExplorer",
     "StackExplorer",
