@@ -127,7 +127,7 @@ function furnish(el, module, title, content) {
 export function setUp(module, table, stage, pageHTML) {
   const words = wordsFor(table, stage);
   furnish(stage.el, module, words.title, pageHTML(uniqueId(module), words));
-  return { words, voice: announcer(query(stage.el, ".ex-say", HTMLElement)) };
+  return { words, voice: announcer(...voices(stage.el)) };
 }
 
 /**
@@ -355,9 +355,9 @@ export function picture(id, cls, name) {
   return `<svg class="${cls}" role="img" aria-label="${name}" aria-describedby="${id}-say"></svg>`;
 }
 
-/** The place where `voice` speaks. @param {string} id */
+/** The places where `voice` speaks: for the eye, and for a screen reader. @param {string} id */
 export function saying(id) {
-  return `<p class="ex-say" id="${id}-say" aria-live="polite"></p>`;
+  return `<p class="ex-say" id="${id}-say" aria-hidden="true"></p><p class="ex-heard" aria-live="polite"></p>`;
 }
 
 /** A note for those who see the drawing. @param {string} text */
@@ -489,21 +489,28 @@ function glide(from, target, each) {
   return () => cancelAnimationFrame(frame);
 }
 
+/** The sentence that is seen, and the one that is heard. @param {Element} el @returns {[HTMLElement, HTMLElement]} */
+const voices = (el) => [query(el, ".ex-say", HTMLElement), query(el, ".ex-heard", HTMLElement)];
+
 /**
- * Writes sentences into an aria-live element once they have stood still for 250 ms; the first, at once.
+ * Writes sentences: at once where they are seen, so that they are true of the drawing; where they are heard, once they
+ * have stood still for 250 ms.
  *
- * @param {HTMLElement} el
+ * @param {HTMLElement} seen @param {HTMLElement} heard
  */
-function announcer(el) {
+function announcer(seen, heard) {
   /** @type {number | undefined} */
   let timer;
-  const write = (/** @type {string} */ text) => { if (el.textContent !== text) el.textContent = text; };
+  const write = (/** @type {HTMLElement} */ el, /** @type {string} */ text) => {
+    if (el.textContent !== text) el.textContent = text;
+  };
   return {
     /** @param {string} text */
     say(text) {
       clearTimeout(timer);
-      if (el.textContent) timer = setTimeout(() => write(text), 250);
-      else write(text);
+      write(seen, text);
+      if (heard.textContent) timer = setTimeout(() => write(heard, text), 250);
+      else write(heard, text);
     },
     stop: () => clearTimeout(timer),
   };

@@ -119,16 +119,21 @@ function telling(word) {
 const ranked = (p) => p.map((_, k) => k).sort((a, b) => p[b] - p[a]);
 
 /**
- * The three units whose letters the word has, in its order; then those that tell best.
+ * Three units, each of other letters: those whose letters the word has, in its order; then those that tell best.
  *
  * @param {string[]} letters @returns {Note[]}
  */
 function notes(letters) {
   const word = letters.join("");
   const first = (/** @type {Note} */ { run }) =>
-    Math.min(...run.split("|").map((one) => (word.includes(one) ? word.indexOf(one) + one.length : Infinity)));
-  const inWord = NET.groups.filter((one) => first(one) < Infinity).slice(0, 3).sort((a, b) => first(a) - first(b));
-  return [...inWord, ...NET.groups.filter((one) => !inWord.includes(one))].slice(0, 3);
+    Math.min(...run.split("|").map((one) => (word.includes(one) ? word.indexOf(one) + one.length : 99)));
+  /** @type {Note[]} */
+  const chosen = [];
+  for (const one of [...NET.groups].sort((a, b) => Number(first(a) === 99) - Number(first(b) === 99))) {
+    const known = chosen.flatMap(({ run }) => run.split("|"));
+    if (chosen.length < 3 && !one.run.split("|").some((run) => known.includes(run))) chosen.push(one);
+  }
+  return chosen.sort((a, b) => first(a) - first(b));
 }
 
 /** The unit's step in plain numbers, as drawCell takes them; `letter` is what the letter adds to its candidate. */
@@ -211,7 +216,7 @@ function draw(o, s, view, L, words) {
     out.push(across(L.left, floor + 0.5, end, "ex-rule"));
   });
 
-  const full = Math.min(38, column - 6);
+  const full = Math.min(36, column - 8);
   const gateY = L.plates + 16 + L.flow / 2;
   if (L.slim) out.push(label("", 0, L.plates, "start", `${words.writes} <tspan class="ex-aside" dx="4">${words.mean}</tspan>`));
   else out.push(label("", 0, gateY, "start", words.writes), label("ex-aside", 0, gateY + 16, "start", words.mean));
@@ -220,9 +225,9 @@ function draw(o, s, view, L, words) {
     out.push(bar("ex-tank", c - full / 2, L.plates + 16, full, L.flow));
     if (i >= shown) return;
     const gap = full * write;
-    const plate = (full - gap) / 2 + 3;
+    const plate = (full - gap) / 2 + 2;
     out.push(bar("ex-fill-n", c - gap / 2, L.plates + 16, gap, L.flow));
-    out.push(path("ex-fill-z ex-plates", box(c - full / 2 - 3, gateY - 5, plate, 10) + box(c + gap / 2, gateY - 5, plate, 10)));
+    out.push(path("ex-fill-z ex-plates", box(c - full / 2 - 2, gateY - 5, plate, 10) + box(c + gap / 2, gateY - 5, plate, 10)));
     if (i + 1 === s.kept) out.push(label("ex-part ex-z", c, L.plates + 11, "middle", `${dyed("z", "z")} = 1`));
     else if (column >= 21) out.push(label("ex-part ex-z", c, L.plates + 11, "middle", (100 * write).toFixed(0)));
   });
@@ -243,7 +248,7 @@ function draw(o, s, view, L, words) {
     const c = middle(view.hint);
     out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 24)}v7`));
     const text = fill(words.press, { letter: escaped(letters[view.hint - 1]) });
-    out.push(label("ex-aside", clamp(c, L.left + (L.slim ? 140 : 40), end - 40), L.belief + L.high + 43, "middle", text));
+    out.push(label("ex-aside", clamp(c, L.left + 40, end - 40), L.belief + L.high + 43, "middle", text));
   }
 
   if (here) {
@@ -276,6 +281,9 @@ const escapedAll = (text) => [...text].map(escaped).join("");
 /** @param {number} k @param {Words} words */
 const languageName = (k, words) => words[/** @type {"en"} */ (NET.languages[k])];
 
+/** About how wide a small text is, in a wide font. @param {string} text */
+const widthOf = (text) => [...text].reduce((sum, c) => sum + (c.charCodeAt(0) > 999 ? 13 : 7.4), 8);
+
 /** A flat piece of an edge: from x, to x, at y. @typedef {[from: number, to: number, y: number]} Run */
 
 /** Flat pieces, and curves between them. @param {Run[]} runs @param {number} reach */
@@ -305,42 +313,47 @@ function drawBelief(o, s, view, L, words, { column, x, end }) {
     const [left, right] = [t === a ? 0 : reach, t === b ? 0 : reach];
     return [x(t) + left, x(t + 1) - right, L.belief + L.high * (1 - e[t - 1][i])];
   });
-  if (shown) {
-    for (let i = 0; i <= bands.length; i++) {
-      const upper = edge(edges, i + 1, 1, shown).map(([from, to, y]) => /** @type {Run} */ ([to, from, y])).reverse();
-      const d = `M${traced(edge(edges, i, 1, shown), reach)}L${traced(upper, -reach)}z`;
-      out.push(path(`ex-band ex-band-${i}`, d));
-    }
-    for (let i = 0; i <= bands.length; i++) {
-      const name = i < bands.length ? languageName(bands[i], words) : words.others;
-      const wide = 7.4 * name.length + 8 + (name.charCodeAt(0) > 999 ? 6 * name.length : 0);
-      const span = Math.min(Math.max(1, Math.ceil(wide / column)), shown);
-      let best = { thick: 18 / L.high, t: 0, level: 0 };
-      for (let t = 1; t + span - 1 <= shown; t++) {
-        const some = edges.slice(t - 1, t - 1 + span);
-        const [low, high] = [Math.max(...some.map((e) => e[i])), Math.min(...some.map((e) => e[i + 1]))];
-        if (high - low > best.thick) best = { thick: high - low, t, level: (low + high) / 2 };
-      }
-      if (!best.t || wide > span * column) continue;
-      const c = x(best.t) + (span * column) / 2;
-      out.push(label("ex-part", c, L.belief + L.high * (1 - best.level) + 4, "middle", name));
-    }
-  }
+  const count = shown ? bands.length + 1 : 0; // of the bands, with that of the others
+  const level = (/** @type {number} */ share) => L.belief + L.high * (1 - share);
+  /** The name of the line that shows what was believed before: its left end and its height. @type {[number, number] | undefined} */
+  let named;
+  const ghost = [];
   if (now !== base && shown === now.length) {
     const before = edgesOf(base.map(({ p }) => p), bands);
     const d = `M${traced(edge(before, 1, s.kept, base.length), reach)}`;
-    out.push(path("ex-ghost ex-halo", d), path("ex-ghost", d));
-    const y = L.belief + L.high * (1 - before[base.length - 1][1]);
-    const k = bands[0];
-    if (base[base.length - 1].p[k] - now[now.length - 1].p[k] > 0.2) {
-      out.push(label("ex-small ex-part", end - 4, y + 15, "end", fill(words.ghost, { language: languageName(k, words) })));
+    ghost.push(path("ex-ghost ex-halo", d), path("ex-ghost", d));
+    const text = fill(words.ghost, { language: languageName(bands[0], words) });
+    const y = level(before[base.length - 1][1]) + 15;
+    if (before[base.length - 1][1] - edges[now.length - 1][1] > 0.2) {
+      named = [end - 4 - widthOf(text), y];
+      ghost.push(label("ex-small ex-part", end - 4, y, "end", text));
     }
   }
+  for (let i = 0; i < count; i++) {
+    const upper = edge(edges, i + 1, 1, shown).map(([from, to, y]) => /** @type {Run} */ ([to, from, y])).reverse();
+    out.push(path(`ex-band ex-band-${i}`, `M${traced(edge(edges, i, 1, shown), reach)}L${traced(upper, -reach)}z`));
+  }
+  for (let i = 0; i < count; i++) {
+    const name = i < bands.length ? languageName(bands[i], words) : words.others;
+    const wide = widthOf(name);
+    const span = Math.ceil(wide / column);
+    let best = { thick: 18 / L.high, c: 0, y: 0 };
+    for (let t = 1; t + span - 1 <= shown; t++) {
+      const some = edges.slice(t - 1, t - 1 + span);
+      const [low, high] = [Math.max(...some.map((e) => e[i])), Math.min(...some.map((e) => e[i + 1]))];
+      const [c, y] = [x(t) + (span * column) / 2, level((low + high) / 2) + 4];
+      const free = !named || c + wide / 2 < named[0] || Math.abs(y - named[1]) > 14;
+      if (free && high - low > best.thick) best = { thick: high - low, c, y };
+    }
+    if (best.c) out.push(label("ex-part", best.c, best.y, "middle", name));
+  }
+  out.push(...ghost);
   const y = L.belief + L.high + 17;
   if (!L.slim) {
     out.push(label("", 0, L.belief + 14, "start", words.belief), label("ex-aside", 0, L.belief + 30, "start", words.each));
     out.push(label("", 0, y, "start", words.among));
-  } else out.push(label("ex-aside", 0, y + 20, "start", words.among));
+  } else if (view.hint && 2 * x(view.hint) < L.right) out.push(label("ex-aside", L.right, y + 20, "end", words.among));
+  else out.push(label("ex-aside", 0, y + 20, "start", words.among));
   now.slice(0, shown).forEach(({ among }, i) => {
     const text = column < 22 ? among.toFixed(0) : among.toFixed(1);
     out.push(label("ex-part", x(i + 1) + column / 2, y, "middle", text));
@@ -391,7 +404,7 @@ function sentence({ letters, base, now }, s, { shown, focus }, words) {
 /** What the small print says of the net. @param {Words} words */
 function smallPrint(words) {
   const { "8 bits": own, counts } = NET.measured;
-  const per = (/** @type {number[]} */ v) => v.map((one) => (100 * one).toFixed(0)).join(", ") + "\u00a0%";
+  const per = (/** @type {number[]} */ v) => v.map((one) => (100 * one).toFixed(1)).join(", ") + "\u00a0%";
   const count = Object.values(NET.arrays).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
   return fill(words.note, {
     count: count.toLocaleString("en"), words: own.words[0].toLocaleString("en"), net: per(own.after),
@@ -541,7 +554,7 @@ function render(stage) {
     const text = GATE.words[words === READER.words.zh ? "zh" : "en"];
     show(cell, L, drawCell(state, c, L, text, { x: escapedAll(letter), past: `× ${index("W", "hn")}` }));
     told.textContent = fill(words.sayUnit, {
-      unit: s.unit, letter, x: fixed(state.W_xn), b: fixed(state.b_n), past: fixed(c.past), n: fixed(c.n),
+      unit: s.unit, letter, x: fixed(state.W_xn), b: state.b_n < 0 ? `(${fixed(state.b_n)})` : fixed(state.b_n), past: c.past < 0 ? `(${fixed(c.past)})` : fixed(c.past), n: fixed(c.n),
       keep: percent(c.keep), h_prev: fixed(state.h_prev), write: percent(c.write), h: fixed(c.h),
     });
   }
