@@ -227,9 +227,9 @@ PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
     "tiny fed": (tiny, [("fed", 4000)], range(5)),
     "few": (few, [(kind, 500) for kind in UNITS], range(5)),
     "filler": (filler, [("attention", 1000)], range(10)),
-    "filler fed": (filler, [("fed", 3000)], range(3)),
+    "filler fed": (filler, [("fed", 3000)], range(5)),
     "lists": (lists, [("attention", 2000)], range(5)),
-    "lists fed": (lists, [("fed", 6000)], range(3)),
+    "lists fed": (lists, [("fed", 6000)], range(5)),
 }
 
 

@@ -1,4 +1,4 @@
-"""Which language is a word? Training runs of chapter 0, stored in words.json, and the net of the front page.
+"""Which language is a word? Training runs of chapters 0 and 1, stored in words.json, and the net of the front page.
 
 ``python tools/environment.py python -m experiments.words [--missing] [PART …]``
 
@@ -422,8 +422,8 @@ PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
 if fixed_kernels():
     PARTS |= {
         "languages rates": (language, tuple((*cell, lr) for cell in CELLS for lr in RATES), TUNING_SEEDS),
-        "orders": (orders, ORDERS, range(5)),
-        "memory": (memory, tuple((cell, 64, RATE[cell]) for cell in INIT), range(3)),
+        "orders": (orders, ORDERS, range(10)),
+        "memory": (memory, tuple((cell, 64, RATE[cell]) for cell in INIT), range(5)),
         "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),
         "prefixes": (prefixes, ((),), range(1)),
     }

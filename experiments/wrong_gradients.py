@@ -99,7 +99,7 @@ def train_without(term: str, seed: int, steps: int = STEPS) -> list[int]:
 def page() -> dict[str, Any]:
     """What chapter 6 defines, up to its list of suspects: the cells trained here are those that the reader sees."""
     cells = nbformat.read(BOOK / "06-find-the-bug.ipynb", as_version=4).cells
-    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    code = [cell.source for cell in cells if cell.cell_type == "code" and "plt.show" not in cell.source]
     last = next(i for i, source in enumerate(code) if "SUSPECTS = {" in source)
     names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):

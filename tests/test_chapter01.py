@@ -1,14 +1,20 @@
-"""What chapter 1 states for all nets, on random ones."""
+"""What chapter 1 and its companion pages state for all nets, on random ones; stored trainings; framework code."""
 
+import re
 from itertools import permutations
 
 import numpy as np
 import pytest
+from helpers import cells_of, results, said
+from scipy.stats import t as student
 
-from gru_lib import bce_with_logits, elman_forward, elman_init, elman_step
+from experiments import words as experiment
+from gru_lib import bce_with_logits, convert, elman_forward, elman_init, elman_step
 from gru_lib.cells import cbow_forward, cbow_init
 from gru_lib.tasks import order
+from gru_lib.tasks.words import anagrams, either_way, order_blind, stem, words
 
+PAGE = "01-from-a-sum-to-a-state"
 SEEDS = range(5)
 
 
@@ -31,6 +37,32 @@ def test_exchanging_two_inputs_of_a_linear_recurrence_moves_the_state_as_derived
     one_way = elman_step(y, elman_step(x, h, p)[0], p)[0]
     other_way = elman_step(x, elman_step(y, h, p)[0], p)[0]
     np.testing.assert_allclose(one_way - other_way, (x - y) @ p.W_x @ (p.W_h - np.eye(4)), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_an_input_adds_to_a_linear_recurrence_has_a_power_of_the_matrix_for_each_step_since(seed):
+    p, rng = net(seed)
+    T, h0, xs = 6, rng.normal(size=(1, 4)), rng.normal(size=(6, 1, 3))
+    power = np.linalg.matrix_power
+    h_T = h0 @ power(p.W_h, T) + sum((x @ p.W_x + p.b) @ power(p.W_h, T - t) for t, x in enumerate(xs, 1))
+    np.testing.assert_allclose(elman_forward(xs, h0, p)[1], h_T, rtol=1e-9, atol=1e-12)
+    p.W_h[:], p.b[:] = np.eye(4), 0  # and without powers it is a sum
+    summed = cbow_forward(xs @ p.W_x, None, cbow_init(4))[1]
+    np.testing.assert_allclose(elman_forward(xs, None, p)[1], summed, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_hot_rows_need_less_for_blindness(seed):
+    """It is enough that all rows of W_x (W_h − I) are equal."""
+    p, rng = net(seed, D=3)
+    v = rng.normal(size=4)
+    p.W_h[:] = np.eye(4) + (np.eye(4) - np.outer(v, v) / (v @ v)) @ rng.normal(size=(4, 4))  # v (W_h − I) = 0
+    p.W_x[:] = rng.normal(size=4) + rng.normal(size=(3, 1)) * v
+    assert np.abs(p.W_x @ (p.W_h - np.eye(4))).max() > 0.1
+    h_T = elman_forward(all_orders(np.eye(3)), np.ones((6, 4)), p)[1]
+    assert np.ptp(h_T, axis=0).max() < 1e-9 * np.abs(h_T).max()
+    p.W_x[0] += rng.normal(size=4)
+    assert np.ptp(elman_forward(all_orders(np.eye(3)), None, p)[1], axis=0).max() > 1e-3
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -90,3 +122,93 @@ def test_one_halving_unit_tells_which_came_first(T):
     p.W_h[:], p.W_x[:2, 0] = 0.5, (1, -1)
     batch = order.one_order(np.random.default_rng(1), 300, T)
     np.testing.assert_array_equal(elman_forward(batch.xs, None, p)[1] < 0, batch.ys > 0)
+
+
+@pytest.mark.parametrize("activation", ["linear", "tanh"])
+def test_without_anything_carried_over_only_the_last_input_counts(activation):
+    p, rng = net(0, activation=activation)
+    p.W_h[:] = 0
+    rows = rng.normal(size=(5, 3))
+    h_T = elman_forward(all_orders(rows), None, p)[1]
+    last = elman_forward(rows[None], None, p)[1]  # five sequences of one step
+    np.testing.assert_allclose(np.unique(h_T.round(12), axis=0), np.unique(last.round(12), axis=0), rtol=0, atol=1e-11)
+
+
+# ------------------------------------------------------------------------------------------------- words that were read
+
+
+def measured(task, name):
+    """The shares of right answers, of ten trainings of a network or of the one of a baseline."""
+    part = "orders" if name in ("Elman", "GRU") else "baselines"
+    return [row["test"] for row in results(experiment, part, task, name)]
+
+
+def test_no_order_blind_guess_gets_more_than_half_of_either_task():
+    assert order_blind(anagrams().test) == 0.5  # one word of each group, whoever names the groups' languages
+    assert order_blind(either_way(words()).test) == 0.5
+    assert measured("either way", "letters, regression") == [0.5]
+
+
+def test_words_that_begin_alike_are_all_in_training_or_all_in_the_test():
+    for found in (anagrams(), words()):
+        assert not {stem(word) for word, _ in found.train} & {stem(word) for word, _ in found.test}
+
+
+def test_networks_with_a_state_use_the_order_and_counting_runs_of_letters_beats_them():
+    for task in ("anagrams", "either way"):
+        (counted,) = measured(task, "letters, regression")
+        runs = [measured(task, name)[0] for name in experiment.BASELINES if name != "letters, regression"]
+        for cell in ("Elman", "GRU"):
+            found = measured(task, cell)
+            assert len(found) == 10 and counted + 0.2 < min(found) and max(found) < min(runs)
+    assert said(PAGE, "an Elman network about 91 %, and counting short runs of letters 93 %")
+    runs = [measured("either way", name)[0] for name in experiment.BASELINES if name.startswith("up to")]
+    assert {round(100 * share) for share in runs} == {93}
+    assert said(PAGE, "get 91 to 92 % and about 44 %, so they use the order")
+    for cell, share in (("Elman", 91), ("GRU", 92)):
+        assert 100 * np.mean(measured("either way", cell)) == pytest.approx(share, abs=0.5)
+        assert 100 * np.mean(measured("anagrams", cell)) == pytest.approx(44, abs=0.5)
+
+
+def test_the_interval_on_the_page_is_students():
+    (cell,) = [source for source in cells_of(PAGE) if "def with_interval" in source]
+    assert f"{student.ppf(0.975, 9):.3f} * np.std" in cell
+
+
+# -------------------------------------------------------------------------------------------------------- the framework
+
+
+def framework_code():
+    """The code of the framework box."""
+    page = "\n".join(cells_of(PAGE, "markdown"))
+    (code,) = re.findall(r"In your framework\n```python\n(.*?)```", page, re.S)
+    return code
+
+
+def test_the_framework_code_is_python():
+    code = framework_code()
+    compile(code, "<page>", "exec")
+    assert "torch.nn.RNN" in code and "keras.layers.SimpleRNN" in code
+
+
+def test_the_framework_code_gives_the_shapes_that_stand_beside_it():
+    torch = pytest.importorskip("torch")  # the extra `bench`
+    rnn = torch.nn.RNN(input_size=5, hidden_size=8)
+    hs, h_T = rnn(torch.zeros(200, 3, 5))
+    assert hs.shape == (200, 3, 8) and h_T.shape == (1, 3, 8)
+    assert max(float(p.abs().max()) for p in rnn.parameters()) <= 8**-0.5 and float(rnn.bias_hh_l0.abs().max()) > 0
+    xs = torch.randn(7, 2, 5)
+    ((p,),) = convert.from_torch({name: a.detach().numpy() for name, a in rnn.state_dict().items()}, "rnn")
+    np.testing.assert_allclose(elman_forward(xs.numpy(), None, p)[0], rnn(xs)[0].detach(), rtol=0, atol=1e-6)
+
+
+def test_keras_starts_and_returns_as_the_page_says(monkeypatch):
+    pytest.importorskip("torch")  # the extra `bench`
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    keras = pytest.importorskip("keras")
+    layer = keras.layers.SimpleRNN(8, return_sequences=True)
+    assert tuple(layer(np.zeros((3, 200, 5), np.float32)).shape) == (3, 200, 8)
+    assert tuple(keras.layers.SimpleRNN(8)(np.zeros((3, 200, 5), np.float32)).shape) == (3, 8)
+    _, W_h, b = layer.get_weights()
+    np.testing.assert_allclose(W_h @ W_h.T, np.eye(8), rtol=0, atol=1e-5)
+    assert (b == 0).all()

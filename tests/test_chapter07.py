@@ -1,11 +1,23 @@
-"""Chapter 7: its stored trainings can be made again."""
+"""What chapter 7 and its companions say beside their cells: trainings, the explorer, PyTorch, the box of a step."""
+
+import inspect
+import re
 
 import numpy as np
 import pytest
-from helpers import result
+from helpers import ROOT, result
 
-from experiments import subtraction
-from gru_lib import results
+from experiments import explorer_nets, subtraction
+from gru_lib import gru_forward, gru_init, results
+from gru_lib.models.proofs import Boxes, box_step
+from gru_lib.models.reader import subtractor_init, subtractor_predict
+from gru_lib.tasks.subtraction import all_pairs, subtract_bits
+from gru_lib.widgets.subtraction import NETS, SUBTRACTION
+
+TEXT = (ROOT / "book_text" / "07-subtraction.md").read_text("utf8")
+
+
+# ------------------------------------------------------------------------------------------------- the stored trainings
 
 
 def test_the_first_epochs_of_one_pair_at_a_time_made_anew_are_those_stored():
@@ -26,3 +38,98 @@ def test_a_net_made_anew_is_the_one_stored(kind):
     with np.load(results.path("subtraction_nets")) as nets:
         assert nets[kind].shape == (10, 401)
         np.testing.assert_allclose(subtraction.NETS[kind](3).flat, nets[kind][3], rtol=0, atol=1e-9)
+
+
+def test_plain_and_tidied_nets_are_trained_as_the_page_says():
+    for train in (subtraction.trained_on, subtraction.tidy):
+        source = inspect.getsource(train)
+        assert "Adam(m, 0.02)" in source and "random_batches(rng, 64," in source
+        defaults = inspect.signature(train).parameters
+        assert (defaults["H"].default, defaults["steps"].default) == (10, 1000)
+    assert "np.clip((i / steps - 0.3) / 0.5, 0, 1)" in source and "10 *" in source and "decay=2e-3" in source
+
+
+# -------------------------------------------------------------------------------------------------------- the explorer
+
+
+def explored(preset, net, a_flip=0, b_flip=0):
+    """States, probabilities, right bits and borrows of the explorer's net on a preset, and the places it gets wrong."""
+    a, b = (int(SUBTRACTION["presets"][preset][name]) for name in "ab")
+    a, b = a ^ a_flip, b ^ b_flip
+    m, T = explorer_nets.from_lists(NETS["nets"][net]), max(4, a.bit_length(), b.bit_length())
+    xs = np.array([[n >> t & 1 for n in (a, b)] for t in range(T)], float)[:, None]
+    hs, ys = gru_forward(xs, None, m.rnn)[0][:, 0], subtractor_predict(m, xs)[:, 0, 0]
+    d, c = (bits[:, 0] for bits in subtract_bits(xs[..., 0], xs[..., 1]))
+    return hs, ys, d, c[1:], [t + 1 for t in range(T) if (ys[t] > 0.5) != d[t]]
+
+
+def test_on_the_long_pair_both_nets_hold_the_borrow_and_one_answers_wrong():
+    hs, _, _, c, wrong = explored("long", "eight")
+    assert wrong == [] and ((hs[:, 0] < 0) == c).all()  # unit 1, upside down
+    assert c[27] == 1 and c[28] == 0
+    hs, _, d, c, wrong = explored("long", "four")
+    assert len(c) == 32 and ((hs[:, 0] > 0) == c).all()
+    assert wrong == list(range(14, 29)) and (d[13:28] == 1).all()
+    m = explorer_nets.from_lists(NETS["nets"]["four"])
+    short, out = gru_forward(all_pairs(4).xs, None, m.rnn)[0], m.out
+    assert (hs[13:28, 3] < short[..., 3].min()).all()  # unit 4 is where it never was on four bits …
+    xs = all_pairs(4).xs
+    passed = (subtract_bits(xs[..., 0], xs[..., 1])[1][:-1] == 1) & (xs[..., 0] == xs[..., 1])
+    back = hs[13:28].copy()
+    back[:, 3] = short[passed, 3].min()  # … and at the lowest it had there when a borrow was passed on, all is right
+    assert (back @ out.W[:, 0] + out.b > 0).all()
+
+
+def test_on_64_bits_one_bit_is_wrong_and_almost_any_flip_below_mends_it():
+    _, ys, d, _, wrong = explored("wide", "four")
+    assert wrong == [9] and d[8] == 1 and round(float(ys[8]), 2) == 0.38
+    flips = [{which: 1 << t} for t in range(8) for which in ("a_flip", "b_flip")]
+    mended = sum(explored("wide", "four", **flip)[-1] == [] for flip in flips)
+    assert mended >= 0.8 * len(flips)
+
+
+@pytest.mark.parametrize("net", ["four", "eight", "hand"])
+def test_below_zero_every_net_of_the_explorer_says_fourteen(net):
+    _, ys, _, c, wrong = explored("below", net)
+    assert sum(1 << t for t in range(4) if ys[t] > 0.5) == 14 == 3 - 5 + 2**4
+    assert wrong == [] and c[3] == 1
+
+
+# ------------------------------------------------------------------------------------------------------ the frameworks
+
+
+def test_the_pytorch_code_learns_all_pairs_and_has_the_parameters_that_the_page_says():
+    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    (block,) = re.findall(r"```python\n(.*?)```", TEXT, re.S)
+    torch.manual_seed(0)
+    names = {"every": all_pairs(4)}
+    exec(compile(block, "<page>", "exec"), names)
+    said = names["out"](names["gru"](names["xs"])[0]) > 0
+    assert (said == (names["ys"] == 1)).all()
+    ours = subtractor_init(np.random.default_rng(0), 8).size
+    assert sum(p.numel() for p in names["parameters"]) - ours == 24
+    defaults = inspect.signature(torch.optim.Adam).parameters
+    assert defaults["lr"].default == 0.001
+    assert torch.nn.BCEWithLogitsLoss().reduction == "mean"
+
+
+def test_keras_expects_probabilities_by_default(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    assert inspect.signature(keras.losses.BinaryCrossentropy).parameters["from_logits"].default is False
+
+
+# --------------------------------------------------------------------------------------------------------------- boxes
+
+
+def test_the_box_of_the_prediction_stays_between_minus_one_and_one():
+    """h and n anywhere in [−1, 1], z in [0.2, 0.6]: the new value too, and not up to 1.4."""
+    p = gru_init(np.random.default_rng(0), 1, 1)
+    p.flat[:] = 0
+    z = np.array([0.2, 0.6])
+    ends = np.log(z / (1 - z))
+    p.W_hz[:], p.b_z[:] = (ends[1] - ends[0]) / 2, ends.mean()
+    p.W_hn[:], p.b_r[:] = 80, 40  # n is anywhere in [−1, 1]
+    lo, hi = box_step(np.zeros((1, 1)), Boxes(np.array([[-1.0]]), np.array([[1.0]])), p)
+    assert lo[0, 0] == pytest.approx(-1, abs=1e-9) and hi[0, 0] == pytest.approx(1, abs=1e-9)

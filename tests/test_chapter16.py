@@ -1,17 +1,21 @@
 """Chapter 16: what the page says of language models, and that its stored trainings can be made again."""
 
+import inspect
 import json
+import re
 
 import numpy as np
 import pytest
-from helpers import results
+from helpers import ROOT, results
 
 from experiments import language_model
 from gru_lib.models.language_model import lm_init, lm_loss
 from gru_lib.models.ngram import KneserNey, NGram
-from gru_lib.ops import log_softmax
+from gru_lib.ops import log_softmax, softmax_cross_entropy
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk
+from gru_lib.widgets import LanguageExplorer
+from gru_lib.widgets.language import LANGUAGE
 
 
 @pytest.mark.parametrize("cell", language_model.UNITS)
@@ -156,3 +160,86 @@ def test_the_longest_string_that_validation_shares_is_the_sentence_the_page_name
     )
     assert len(shared) == 114
     assert '"continue' + shared in text.train and '"break' + shared in text.validation
+
+
+def test_what_the_page_says_that_the_explorer_writes(inside):
+    text = english()
+
+    def written(**state):
+        run = inside("language")(
+            "state => { const run = begin(state, null); writeOn(run, 1e9); return run.tokens; }",
+            LanguageExplorer(**state).state(),
+        )
+        return text.decode(run)
+
+    own, cool, hot = (written(**LANGUAGE["presets"][preset]) for preset in ("own", "cool", "hot"))
+    assert "*" * 100 in cool and "*" * 100 not in own and "*" * 10 not in hot
+    assert written(prefix='The "if', temperature=0.6, seed=5).startswith('The "if" statement')
+    assert written(prefix="The if", temperature=0.6, seed=5).startswith("The ifformed")
+
+
+def framework_box():
+    """The PyTorch code of the page."""
+    page = (ROOT / "book_text" / "16-language-model.md").read_text("utf8")
+    (code,) = re.findall(r"````\{admonition\} In your framework\n.*?```python\n(.*?)```", page, re.S)
+    return code
+
+
+def test_the_pytorch_code_of_the_page_trains_and_what_is_said_of_it_holds():
+    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    nn, F = torch.nn, torch.nn.functional
+    torch.manual_seed(0)
+    V, tokens = 7, torch.arange(3 * 40 + 1) % 7
+    xs, ys = tokens[:-1].reshape(3, 40).T, tokens[1:].reshape(3, 40).T
+
+    def epoch(code):
+        embed, gru, out = nn.Embedding(V, 4), nn.GRU(4, 8), nn.Linear(8, V)
+        parameters = [p for layer in (embed, gru, out) for p in layer.parameters()]
+        losses = []
+
+        class Pieces:
+            def __iter__(self):
+                for _ in range(30):
+                    for start in range(0, 40, 10):
+                        yield xs[start : start + 10], ys[start : start + 10]
+
+        class Loss:
+            @staticmethod
+            def cross_entropy(logits, targets):
+                loss = F.cross_entropy(logits, targets)
+                ours = softmax_cross_entropy(logits.detach().double().numpy(), targets.numpy()).loss  # a mean, in nats
+                assert float(loss.detach()) == pytest.approx(float(ours), rel=1e-5)
+                losses.append(float(ours))
+                return loss
+
+        optimiser = torch.optim.Adam(parameters, lr=0.02)
+        names = {"nn": nn, "F": Loss, "embed": embed, "gru": gru, "out": out}
+        exec(code, names | {"parameters": parameters, "optimiser": optimiser, "pieces": Pieces()})
+        return losses
+
+    losses = epoch(framework_box())
+    assert losses[-1] < 0.1 < losses[0]
+    with pytest.raises(RuntimeError, match="second time"):
+        epoch(framework_box().replace("h = h.detach()", "pass"))
+
+
+# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_what_the_page_says_of_keras_holds(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    xs = np.random.default_rng(0).normal(size=(2, 6, 3)).astype(np.float32)
+    layer = keras.layers.GRU(4, return_sequences=True, stateful=True)
+    layer.build((2, None, 3))
+
+    def run(part):
+        return keras.ops.convert_to_numpy(layer(part))
+
+    whole = run(xs)
+    layer.reset_state()
+    first, second = run(xs[:, :3]), run(xs[:, 3:])
+    np.testing.assert_allclose(np.concatenate([first, second], axis=1), whole, rtol=0, atol=1e-6)
+    layer.reset_state()
+    assert np.abs(run(xs[:, 3:]) - second).max() > 1e-3
+    assert inspect.signature(keras.losses.SparseCategoricalCrossentropy).parameters["from_logits"].default is False

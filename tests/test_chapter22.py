@@ -75,11 +75,12 @@ def test_other_kernels_say_the_same():
 
 def test_the_mask_is_what_counts_and_degrees_are_four_times_worse():
     full = ahead("pendulum").mean()
-    times = {kind: ahead("pendulum inputs", kind) / full for kind in ("carried", "zeros and mask", DEGREES)}
-    low, middle, high = sorted(times["carried"])
-    assert 1.25 <= low < middle < 1.4 and high > 3
-    assert said(PAGE, "two nets have a quarter to two fifths more error, and one got stuck")
-    assert ((times["zeros and mask"] > 0.9) & (times["zeros and mask"] < 1.1)).all()
+    times = {kind: ahead("pendulum inputs", kind) / full for kind in ("zeros and mask", DEGREES)}
+    carried = sorted(ahead("pendulum inputs", "carried") / ahead("pendulum")[:5])  # seed by seed
+    assert 1.3 < carried[0] <= carried[2] < 1.5 and carried[3] > 2
+    said_so = "three of the five nets have a third to a half more error, and the other two have more than twice as much"
+    assert said(PAGE, said_so)
+    assert ((times["zeros and mask"] > 0.85) & (times["zeros and mask"] < 1.1)).all()
     assert ((times[DEGREES] > 3.5) & (times[DEGREES] < 4.5)).all() and said(PAGE, "about four times the error")
 
 

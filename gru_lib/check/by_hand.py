@@ -10,11 +10,11 @@ from gru_lib.check.values import Answers, Values, values
 
 __all__ = [
     "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
-    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget",
-    "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode",
-    "lm_start", "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp",
-    "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_msb", "sub_steep", "sum_number", "sum_shortest",
-    "zero_bias", "zero_count", "zero_mix",
+    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
+    "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode", "lm_start",
+    "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp", "s2s_mean",
+    "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_half", "sum_number",
+    "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -69,6 +69,16 @@ def zero_bias() -> Answers:
     yield "b_z", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
     yield "b_z", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
     yield "b_z", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
+
+
+@values
+def sum_half() -> Answers:
+    """Check the last states of h = h_prev / 2 + x for abb, bab and bba, where a adds 1 and b −1, chapter 1."""
+    yield Values({"h": [-1.25, -0.75, 0.25]})
+    yield "h", [-1, -1, -1], "with the factor 1 it is a sum; here the old state is halved first."
+    yield "h", [-0.625, -0.375, 0.125], "only the old state is halved; the new letter counts in full."
+    yield "h", [0.25, -0.75, -1.25], "that reads from right to left."
+    yield "h", [-0.5, 0.5, -1.5], "those are the states after two letters; each word has three."
 
 
 @values
@@ -225,6 +235,16 @@ def sub_msb() -> Answers:
     yield "share", 452, "that is the count; divide by the number of bits, 544."
     yield "share", 452 / 136, "divide by the number of bits, 4 for each of the 136 pairs."
     yield "share", 92 / 544, "that is the share that must be wrong."
+
+
+@values
+def sub_bias() -> Answers:
+    """Check in how many of the 544 places a subtractor without biases answers ½, whatever its weights, chapter 7."""
+    yield Values({"count": 36 + 10 + 3 + 1}, exact=("count",))
+    yield "count", 36, "those are the first places; the state stays 0 until the first 1 is read."
+    yield "count", 4, "those are the places of 0 − 0; other pairs begin with zeros too."
+    yield "count", 144, "those are all places with two zeros; once a 1 has been read the state is not 0 any more."
+    yield "count", 1, "that is one pair, or one place; count all places up to the first 1 of either number."
 
 
 @values
