@@ -381,6 +381,23 @@ def keeps(m: Bundle, pairs: Sequence[Pair], run: str, unit: int) -> float:
     return float(z[seen(pairs, run)[0]][:, unit].mean())
 
 
+def without(m: Bundle, pairs: Sequence[Pair], unit: int) -> float:
+    """Share of pairs that are right at the end if a unit's state is held at 0."""
+    tokens, lengths, ys = encode(pairs)
+    h, end = np.zeros((len(pairs), m.rnn.H)), np.zeros((len(pairs), m.rnn.H))
+    for t, row in enumerate(tokens):
+        h, _ = gru_step(m.embed.E[row], h, m.rnn)
+        h[:, unit] = 0
+        end[lengths == t + 1] = h[lengths == t + 1]
+    return float(((end @ m.out.W + m.out.b).argmax(axis=1) == ys).mean())
+
+
+def groups(m: Bundle) -> list[Row]:
+    """Units that remember a run of letters or one of a group, and the share of test words right without each."""
+    found = units(m, (*RUNS, *GROUPS))
+    return [row | {"without": without(m, front_words().test, row["unit"])} for row in found]
+
+
 def store_net() -> None:
     """Train ten, pick the best on the validation words, round it, measure it, store it."""
     tried = []
@@ -406,7 +423,7 @@ def store_net() -> None:
     net["measured"] = as_stored({"8 bits": measured(m), "float32": tried[seed][0], "counts": counts})
     net["tried"] = [as_stored([row["validation"], row["test"]]) for row, _ in tried]
     net["units"] = as_stored(units(m))
-    net["groups"] = as_stored(units(m, (*RUNS, *GROUPS)))
+    net["groups"] = as_stored(groups(m))
     replace(NET, json.dumps(net, ensure_ascii=False, separators=(",", ":")) + "\n")
     print(f"net: {net['measured']}, {NET.stat().st_size} bytes", flush=True)
 

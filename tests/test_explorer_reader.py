@@ -103,6 +103,8 @@ def test_the_units_are_chosen_and_measured_as_the_page_says():
         auc = experiment.remembers(m, found.test, row["run"], [row["unit"]])[0]
         assert (auc if row["sign"] > 0 else 1 - auc) == pytest.approx(row["auc"], abs=1e-4)
         assert row["auc"] > max(0.85, row["untrained"]) and row["keep"] >= 0.5
+    row = NET["groups"][0]
+    assert experiment.without(m, found.test, row["unit"]) == pytest.approx(row["without"], abs=1e-4)
 
 
 def test_with_its_weights_it_takes_at_most_60_kilobytes_to_send():
@@ -203,6 +205,8 @@ def test_the_small_print_has_the_measured_numbers(visit):
     assert f"{own['words'][0]:,} words" in text and f"right for {after} % after 2, 4 and 6" in text
     assert f"{100 * own['test']:.1f} % at the end" in text
     assert re.search(f"four letters, for {baseline} % and {100 * counts['end']:.1f} %", text)
+    held = [100 * row["without"] for row in NET["groups"]]
+    assert f"held at 0 it is still right for {min(held):.1f} % to {max(held):.1f} % at the end" in text
     assert f"{sum(int(np.prod(a['shape'])) for a in NET['arrays'].values()):,} numbers" in text
 
 

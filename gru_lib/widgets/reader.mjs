@@ -218,8 +218,9 @@ function draw(o, s, view, L, words) {
 
   const full = Math.min(36, column - 8);
   const gateY = L.plates + 16 + L.flow / 2;
-  if (L.slim) out.push(label("", 0, L.plates, "start", `${words.writes} <tspan class="ex-aside" dx="4">${words.mean}</tspan>`));
-  else out.push(label("", 0, gateY, "start", words.writes), label("ex-aside", 0, gateY + 16, "start", words.mean));
+  const share = `${words.writes}\u20021 − ${dyed("z", "z")}`;
+  if (L.slim) out.push(label("", 0, L.plates - 6, "start", `${share} <tspan class="ex-aside" dx="4">${words.mean}</tspan>`));
+  else out.push(label("", 0, gateY, "start", share), label("ex-aside", 0, gateY + 16, "start", words.mean));
   now.forEach(({ write }, i) => {
     const c = middle(i + 1);
     out.push(bar("ex-tank", c - full / 2, L.plates + 16, full, L.flow));
@@ -232,7 +233,7 @@ function draw(o, s, view, L, words) {
     else if (column >= 21) out.push(label("ex-part ex-z", c, L.plates + 11, "middle", (100 * write).toFixed(0)));
   });
 
-  if (!L.slim) out.push(label("", 0, L.letters - 4, "start", words.read));
+  if (!L.slim) out.push(label("", 0, L.letters - 4, "start", `${words.read}\u2002${dyed("x", "x")}`));
   letters.forEach((c, i) => {
     const strange = !TOKENS.has(c);
     const cls = strange || i + 1 === s.kept ? "ex-word ex-off" : "ex-word";
@@ -406,9 +407,10 @@ function smallPrint(words) {
   const { "8 bits": own, counts } = NET.measured;
   const per = (/** @type {number[]} */ v) => v.map((one) => (100 * one).toFixed(1)).join(", ") + "\u00a0%";
   const count = Object.values(NET.arrays).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
+  const held = NET.groups.map(({ without }) => without);
   return fill(words.note, {
     count: count.toLocaleString("en"), words: own.words[0].toLocaleString("en"), net: per(own.after),
-    netEnd: per([own.test]), counts: per(counts["words, test"]), countsEnd: per([counts.end]),
+    netEnd: per([own.test]), least: per([Math.min(...held)]), most: per([Math.max(...held)]), counts: per(counts["words, test"]), countsEnd: per([counts.end]),
   });
 }
 
@@ -444,7 +446,7 @@ function render(stage) {
   const keep = query(el, "[data-keep]", HTMLButtonElement);
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   let layout = READER.layout.wide;
-  /** @type {{ word: string, kept: number, o: Reading } | undefined} */
+  /** @type {{ word: string, kept: number, at: number, o: Reading } | undefined} */
   let now; // what was read
   let over = 0; // the letter under the pointer or with the focus
   let released = 0; // the letter that was just pressed: not framed until the pointer has left it
@@ -512,11 +514,10 @@ function render(stage) {
     const s = rounded(given);
     const old = now;
     const [otherWord, otherKept] = [old?.word !== s.word, old?.kept !== s.kept];
-    if (otherWord || otherKept) now = { word: s.word, kept: s.kept, o: reading(s.word, s.kept) };
-    if (!now) return;
-    const { o } = now;
+    if (old && (otherWord || otherKept || old.at !== s.at)) halt();
+    const o = old && !otherWord && !otherKept ? old.o : reading(s.word, s.kept);
+    now = { word: s.word, kept: s.kept, at: s.at, o };
     const T = o.now.length;
-    if (old && (otherWord || otherKept)) halt();
     cancelAnimationFrame(moving);
     if (otherWord) {
       clearTimeout(resting);
