@@ -448,6 +448,8 @@ function render(stage) {
   let layout = READER.layout.wide;
   /** @type {{ word: string, kept: number, at: number, o: Reading } | undefined} */
   let now; // what was read
+  /** @type {{ from: Vector[], begun: number } | undefined} */
+  let flow; // of the belief, from what it was
   let over = 0; // the letter under the pointer or with the focus
   let released = 0; // the letter that was just pressed: not framed until the pointer has left it
   let shown = Infinity; // letters, while it plays
@@ -478,31 +480,28 @@ function render(stage) {
   /** The letter that the buttons are about. @param {State} s @param {number} T */
   const target = (s, T) => (s.kept && s.kept <= T ? s.kept : s.at < T ? s.at : hint || T);
 
-  /** @param {State} s @param {Vector[]} [beliefs] */
-  function scene(s, beliefs) {
+  /** The beliefs, on their way from what they were if a letter was just pressed. @param {Reading} o */
+  function beliefsOf({ now: steps }) {
+    const u = flow ? clamp((performance.now() - flow.begun) / 420, 0, 1) : 1;
+    const eased = u * u * (3 - 2 * u);
+    const from = flow?.from ?? [];
+    if (u === 1) flow = undefined;
+    return steps.map(({ p }, t) => (u === 1 ? p : p.map((v, k) => from[t][k] + (v - from[t][k]) * eased)));
+  }
+
+  /** @param {State} s */
+  function scene(s) {
     if (!now) return;
     const { o } = now;
     const T = o.now.length;
     const view = {
       shown: Math.min(shown, T), focus: shown < T ? 0 : Math.min(over, T) || (s.at < T ? s.at : 0),
-      beliefs: beliefs ?? o.now.map(({ p }) => p), hint: now.kept || shown < T ? 0 : hint,
+      beliefs: beliefsOf(o), hint: now.kept || shown < T ? 0 : hint,
     };
     show(drawing, layout, draw(o, s, view, layout, words));
-    if (!beliefs) voice.say(sentence(o, s, view, words));
-  }
-
-  /** Let the belief flow from where it was. @param {Vector[]} from */
-  function flow(from) {
-    const begun = performance.now();
-    const tick = (/** @type {number} */ time) => {
-      if (!now) return;
-      const u = clamp((time - begun) / 420, 0, 1);
-      if (u === 1) return scene(rounded(life.state));
-      const eased = u * u * (3 - 2 * u);
-      scene(rounded(life.state), now.o.now.map(({ p }, t) => p.map((v, k) => from[t][k] + (v - from[t][k]) * eased)));
-      moving = requestAnimationFrame(tick);
-    };
-    moving = requestAnimationFrame(tick);
+    voice.say(sentence(o, s, view, words));
+    cancelAnimationFrame(moving);
+    if (flow) moving = requestAnimationFrame(() => scene(rounded(life.state)));
   }
 
   /** @param {State} s @returns {State} */
@@ -517,8 +516,9 @@ function render(stage) {
     if (old && (otherWord || otherKept || old.at !== s.at)) halt();
     const o = old && !otherWord && !otherKept ? old.o : reading(s.word, s.kept);
     now = { word: s.word, kept: s.kept, at: s.at, o };
+    if (otherWord || calm.matches) flow = undefined;
+    else if (old && otherKept) flow = { from: old.o.now.map(({ p }) => p), begun: performance.now() };
     const T = o.now.length;
-    cancelAnimationFrame(moving);
     if (otherWord) {
       clearTimeout(resting);
       hint = 0;
@@ -534,10 +534,6 @@ function render(stage) {
     look.max = String(T);
     showInputs(el, { ...s, at: Math.min(s.at, T) }, (v, key) => (key === "at" ? (v < T ? o.letters[v - 1] : words.end) : String(v)));
     scene(s);
-    if (old && otherKept && !otherWord && !calm.matches) {
-      const from = old.o.now.map(({ p }) => p);
-      flow(from);
-    }
     nameKeys(s, o);
     const t = target(s, T);
     const letter = nameOf(o.letters, t, words);
