@@ -28,7 +28,7 @@ import { drawCell } from "./gate-cell.mjs";
  */
 /** A word read as it is, `base`, and with one letter's writing withheld, `now`. */
 /** @typedef {{ letters: string[], base: Step[], now: Step[] }} Reading */
-/** How it is shown: so many letters, the one looked at (0: none), beliefs on their way, the letter to press (0: none). */
+/** How it is shown: so many letters, the one looked at (0: none), beliefs on their way, the letter that most turns on (0: none). */
 /** @typedef {{ shown: number, focus: number, beliefs: Vector[], hint: number }} View */
 /** @typedef {typeof READER.layout.wide} Layout */
 /** @typedef {typeof READER.words.en} Words */
@@ -248,8 +248,8 @@ function draw(o, s, view, L, words) {
   if (view.hint && !focus) {
     const c = middle(view.hint);
     out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 24)}v7`));
-    const text = fill(words.press, { letter: escaped(letters[view.hint - 1]) });
-    out.push(label("ex-aside", clamp(c, L.left + 40, end - 40), L.belief + L.high + 43, "middle", text));
+    const text = fill(words.turns, { letter: escaped(letters[view.hint - 1]) });
+    out.push(label("ex-aside", clamp(c, L.left + 66, end - 66), L.belief + L.high + 43, "middle", text));
   }
 
   if (here) {
@@ -522,10 +522,13 @@ function render(stage) {
     if (otherWord) {
       clearTimeout(resting);
       hint = 0;
-      resting = setTimeout(() => { // dear, so not while somebody types
-        hint = o.letters.length ? telling(s.word) : 0;
-        redraw();
-      }, 400);
+      const seek = () => { hint = o.letters.length ? telling(s.word) : 0; };
+      if (typed.matches(":focus")) {
+        resting = setTimeout(() => { // dear, so not while somebody types
+          seek();
+          redraw();
+        }, 400);
+      } else seek();
       if (typed.value !== s.word) typed.value = s.word;
       const unknown = [...new Set(o.letters.filter((c) => !TOKENS.has(c)))].join(" ");
       strange.textContent = unknown ? fill(words.unknown, { letters: unknown }) : "";
