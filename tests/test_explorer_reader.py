@@ -159,7 +159,10 @@ WATCHED = """<script>{
   window.setTimeout = (call, time) => timer(call, time / 4);
   window.plates = () => document.querySelectorAll('.ex-read .ex-plates').length;
   window.seen = [];
-  window.drawn = (see) => new MutationObserver(see).observe(document.querySelector('.ex-read'), { childList: true });
+  window.drawn = (see) => {
+    const watch = new MutationObserver(() => see(watch));
+    watch.observe(document.querySelector('.ex-read'), { childList: true });
+  };
   const look = () => window.seen.push([window.plates(), document.querySelector('.ex-say').textContent]);
   addEventListener('DOMContentLoaded', () => { look(); window.drawn(look); });
 }</script>"""
@@ -179,8 +182,9 @@ def test_it_plays_once_by_itself_and_every_sentence_is_true_of_its_drawing(visit
 
 def test_typing_stops_the_playing(visit):
     page = visit(ReaderExplorer(), before=WATCHED, reduced_motion="no-preference")
-    shown = page.evaluate("""() => new Promise((done) => drawn(() => {
+    shown = page.evaluate("""() => new Promise((done) => drawn((watch) => {
       if (plates() !== 2) return;
+      watch.disconnect();
       const input = document.querySelector('input[type=text]');
       input.value = 'szko';
       input.dispatchEvent(new Event('input', { bubbles: true }));
