@@ -28,7 +28,7 @@ environment.fix(environment.asked())
 
 
 class ByFileOrPage(LoadScopeScheduling):
-    """Hand out whole files, and the tests of one page, ``[book/intro.html-390]``, or one explorer, ``[gain-390]``."""
+    """Hand out whole files, and the tests of one page, ``[book/intro.html-390]``, or one explorer, ``[gate-390]``."""
 
     def _split_scope(self, nodeid: str) -> str:
         piece = re.search(r"\[(book/[^.\]]+)\.html\b|test_explorer_family\.py::\w+\[(\w+)", nodeid)

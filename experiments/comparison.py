@@ -31,6 +31,7 @@ from gru_lib.models.ngram import KneserNey
 from gru_lib.ops import LinearParams, linear_backward, linear_forward, linear_init, softmax_cross_entropy
 from gru_lib.results import FOLDER
 from gru_lib.tasks.digits import CLASSES, digits
+from gru_lib.tasks.sunspots import sunspots
 from gru_lib.tasks.text import english
 
 STORED = FOLDER / "comparison.json"
@@ -160,6 +161,20 @@ def text_by_counts(n: int, part: str) -> float:
     return float(np.mean([-np.log2(model.probabilities(piece, n=n)[21:]) for piece in pieces]))
 
 
+def line(p: int, part: str) -> float:
+    """Root mean squared error of a weighted sum of the last p years and a constant, fitted to the training years."""
+    series = sunspots()
+
+    def lagged(part: str) -> tuple[Any, Any]:
+        where = series.part(part)
+        at = np.arange(max(p, where.start), where.stop)
+        lags = [np.ones(len(at)), *(series.numbers[at - k] for k in range(1, p + 1))]
+        return np.stack(lags, axis=1), series.numbers[at]
+
+    rows, numbers = lagged(part)
+    return float(np.sqrt(np.mean((rows @ np.linalg.lstsq(*lagged("train"), rcond=None)[0] - numbers) ** 2)))
+
+
 ORDERS = range(2, 13)
 #: Task, name, function of a setting and a part, and the settings to choose from on the validation set.
 SIMPLE: tuple[tuple[str, str, Callable[[Any, str], float], Sequence[Any]], ...] = (
@@ -167,6 +182,7 @@ SIMPLE: tuple[tuple[str, str, Callable[[Any, str], float], Sequence[Any]], ...] 
     ("digits", "softmax regression", softmax_regression, (1e-5, 1e-4, 1e-3, 1e-2)),
     ("digits", "nearest neighbour", nearest_neighbour, (1, 3, 5, 7, 9)),
     ("text", "Kneser–Ney", text_by_counts, ORDERS),
+    ("sunspots", "a line", line, range(1, 21)),
 )
 
 

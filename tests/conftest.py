@@ -236,7 +236,7 @@ def visit(
 
 @pytest.fixture(scope="session")
 def inside(browser: Browser) -> Callable[[str], Callable[..., object]]:
-    """The functions of a module without a page: ``inside("gain")("growth", state)`` runs growth of gain.mjs."""
+    """The functions of a module without a page: ``inside("reach")("reach", state)`` runs reach of reach.mjs."""
     from gru_lib.widgets._modules import assemble
 
     @cache

@@ -250,7 +250,7 @@ def fixed_colours(path: Path) -> list[str]:
     soup = parse(path)
     found = [str(img["src"]) for img in soup.select('article img[src$=".svg"]')]
     for figure in soup.select("svg.gru-fig"):
-        found += re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\(--gru-[a-z]+, #[0-9A-F]{6}\)", "", str(figure)))
+        found += re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\(--gru-[a-z-]+, #[0-9A-F]{6}\)", "", str(figure)))
     return found
 
 

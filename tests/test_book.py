@@ -163,7 +163,7 @@ def search(request: pytest.FixtureRequest, reader: Reader, built_book: Path, boo
         ("门控", "Glossary", "Glossary"),
         ("vanishing gradient", "2. Why memory fades", "Glossary"),
         ("beam search", "19. Beam search", "Glossary"),
-        ("bootstrap", "Glossary", "20. Does it matter?"),
+        ("bootstrap", "20b. How sure?", "Glossary"),
     ],
 )
 def test_search_finds_what_a_reader_looks_for(search: Visit, query: str, first: str, among: str) -> None:

@@ -10,7 +10,7 @@ from helpers import cells_of, result, rng
 from experiments import fading
 from gru_lib import clip_by_global_norm, elman_backward, elman_forward, elman_init, jacobian
 from gru_lib.models.reader import ReaderAccuracy
-from gru_lib.widgets.gain import GAIN
+from gru_lib.widgets.reach import REACH
 
 T, D, H = 30, 3, 6
 
@@ -114,9 +114,9 @@ def test_keras_clips_and_starts_as_the_box_says(monkeypatch):
 )
 def test_the_explorer_shows_the_sizes_that_the_page_names(radius, strength, size):
     """As powers of ten, rounded; without inputs the two lines are one."""
-    p = elman_init(rng(), 8, 8)
-    p.W_x[:], p.W_h[:], p.b[:] = np.eye(8), radius / GAIN["net_radius"] * np.array(GAIN["W_h"]), 0
-    total = jacobian(strength * np.array(GAIN["inputs"])[:, None], None, p).total[0]
+    net, p = REACH["elman"], elman_init(rng(), 8, 8)
+    p.W_x[:], p.W_h[:], p.b[:] = np.eye(8), radius / net["radius"] * np.array(net["W_h"]), 0
+    total = jacobian(strength * np.array(net["inputs"])[:, None], None, p).total[0]
     assert abs(np.log10(norm(total)) - size) < 0.6
 
 

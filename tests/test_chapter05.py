@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers import ROOT, cells_of
 
-from gru_lib import gradcheck, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
+from gru_lib import gradcheck, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, results
 from gru_lib.widgets import BPTTExplorer
 from gru_lib.widgets.bptt import BPTT
 
@@ -87,6 +87,19 @@ def test_the_explorers_questions_are_answered_as_it_computes():
         assert max(np.abs(terms[:2])) < 1e-2 * max(np.abs(terms))
     for terms in terms_of("reset").values():
         assert max(np.abs(terms[2:])) < 1e-2 * max(np.abs(terms))
+
+
+# ---------------------------------------------------------------------------------------- trained with a wrong gradient
+
+
+def test_most_trainings_with_a_term_left_out_end_as_the_page_says():
+    ends = [(term, right[9] == 136) for term, _, right in results.load("wrong_gradients")["terms"]]
+    solved = {term: sum(end for name, end in ends if name == term) for term, _ in ends}
+    assert [sum(name == term for name, _ in ends) for term in solved] == [20] * 5
+    assert solved.pop("nothing") == 20
+    page = text_of("05-gru-backward")
+    assert f"Without the way through $r$, {solved.pop('through r')} of 20 trainings still ended with every" in page
+    assert f"without each of the others at least {min(solved.values())} did" in page
 
 
 # ------------------------------------------------------------------------------------------------------------- PyTorch

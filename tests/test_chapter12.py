@@ -5,8 +5,19 @@ import pytest
 from helpers import result, rng
 
 from experiments import lstm_memory
-from gru_lib import LSTMState, gru_forward, gru_init, lstm_forward, lstm_init, lstm_step, sigmoid
+from gru_lib import (
+    LSTMState,
+    elman_forward,
+    elman_init,
+    gru_forward,
+    gru_init,
+    lstm_forward,
+    lstm_init,
+    lstm_step,
+    sigmoid,
+)
 from gru_lib.tasks.memory import TASKS
+from gru_lib.widgets.cells import CELLS
 
 
 @pytest.mark.parametrize(
@@ -160,3 +171,34 @@ def test_one_unit_of_an_lstm_counts_and_a_gru_cannot_leave_its_box():
         q = gru_init(np.random.default_rng(0), 2, 1, convention=convention)
         q.flat[:] = np.random.default_rng(1).normal(size=q.size) * 20
         assert np.abs(gru_forward(xs, None, q)[0]).max() <= 1
+
+
+def known(preset, **change):
+    """Steps after which each state of the explorer still differs by 0.2 if the first input has the other sign."""
+    shown = CELLS["start"] | CELLS["presets"][preset] | change
+    cells = {"elman": elman_init(rng(), 2, 1), "gru": gru_init(rng(), 2, 1), "lstm": lstm_init(rng(), 2, 1)}
+    for name, p in cells.items():
+        p.flat[:] = 0
+        for weights, value in CELLS["weights"][name].items():
+            getattr(p, weights)[:] = value
+    cells["elman"].W_h[:], cells["gru"].b_z[:], cells["lstm"].b_f[:] = shown["w"], shown["b_z"], shown["b_f"]
+    cells["lstm"].b_i[:] = -shown["b_f"] if shown["input_gate"] == "coupled" else 0
+    first, *rest = shown["x"]
+    xs = np.array([[[x, m] for x in (first, -first)] for m in shown["m"][:1]])
+    xs = np.concatenate([xs, [[[x, m]] * 2 for x, m in zip(rest, shown["m"][1:], strict=True)]])  # (T, 2, 2)
+    hs, _, tape = lstm_forward(xs, None, cells["lstm"])
+    states = {"elman": elman_forward(xs, None, cells["elman"])[0], "gru": gru_forward(xs, None, cells["gru"])[0]}
+    states |= {"c": tape.gate("c"), "h": hs}
+    return {name: int((np.abs(s[:, 0, 0] - s[:, 1, 0]) >= 0.2).sum()) for name, s in states.items()}
+
+
+def test_explorer_answers():
+    """What the page answers to its prompts: who still knows the first input, and for how many steps."""
+    assert known("open") == {"elman": 4, "gru": 24, "c": 24, "h": 24}
+    fresh = known("fresh")
+    assert (fresh["gru"], fresh["c"]) == (4, 8)
+    pile = known("pile")
+    assert pile["c"] == 24 and pile["h"] < 24
+    first = [1.0] + [0.0] * 23
+    assert known("latch", x=first)["elman"] == 24
+    assert known("latch", x=[1.0, 0, 0, 0, -1.0] + [0.0] * 19)["elman"] < 6

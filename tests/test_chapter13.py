@@ -1,15 +1,17 @@
 """Chapter 13: what the page says of its memories, and that its stored trainings can be made again."""
 
+import inspect
 import json
+import re
 from functools import partial
 
 import numpy as np
 import pytest
-from helpers import check_loss, randomised, results
+from helpers import cells_of, check_loss, randomised, results
 
 from experiments import other_memories
-from gru_lib import gradcheck, jacobian
-from gru_lib.cells import scrn_forward, scrn_init, stack_step
+from gru_lib import elman_forward, gradcheck, jacobian
+from gru_lib.cells import irnn_init, scrn_forward, scrn_init, stack_rnn_forward, stack_step
 from gru_lib.tasks.adding import BASELINE, adding
 
 stored = partial(results, other_memories)
@@ -185,3 +187,77 @@ def test_half_push_and_half_pop_never_make_a_deep_stack():
     for _ in range(20):
         _, values, strengths, _ = stack_step(np.ones((1, 1)), np.full(1, 0.5), np.full(1, 0.5), values, strengths)
         assert strengths.sum() == 0.5
+
+
+# --------------------------------------------------------------------------------------------------- the framework box
+
+
+def block(first: str) -> str:
+    """The code of the box that begins with this line."""
+    page = "\n".join(cells_of("13-other-memories", "markdown"))
+    (code,) = (b for b in re.findall(r"```python\n(.*?)```", page, re.S) if b.startswith(first))
+    return code
+
+
+def as_irnn(W_x, W_h, b):
+    """Our network with a framework's arrays, which are the start of an IRNN."""
+    np.testing.assert_array_equal(W_h, np.eye(32))
+    np.testing.assert_array_equal(b, 0 * b)
+    assert 0.0005 < W_x.std() < 0.0015
+    p = irnn_init(np.random.default_rng(0), D=2, H=32)
+    p.W_x[:] = W_x
+    return p
+
+
+def test_the_pytorch_code_of_the_box_makes_an_irnn():
+    torch = pytest.importorskip("torch")  # the extra `bench`
+    names = {}
+    exec(block("import torch"), names)
+    rnn, xs = names["rnn"], np.random.default_rng(0).normal(size=(7, 3, 2))
+    arrays = {name: a.detach().numpy() for name, a in rnn.named_parameters()}
+    p = as_irnn(arrays["weight_ih_l0"].T, arrays["weight_hh_l0"].T, arrays["bias_ih_l0"] + arrays["bias_hh_l0"])
+    theirs = rnn(torch.tensor(xs, dtype=torch.float32))[0].detach().numpy()
+    np.testing.assert_allclose(theirs, elman_forward(xs, None, p)[0], atol=1e-6)
+    fresh = torch.nn.RNN(2, 100)
+    assert fresh.nonlinearity == "tanh"
+    assert all(0.08 < a.abs().max() <= 0.1 and abs(a.mean()) < 0.03 for a in fresh.parameters())
+
+
+# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_the_keras_code_of_the_box_makes_an_irnn(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    pytest.importorskip("torch")
+    keras = pytest.importorskip("keras")
+    names = {}
+    exec(block("import keras"), names)
+    layer, xs = names["layer"], np.random.default_rng(0).normal(size=(7, 3, 2))
+    layer.build((None, None, 2))
+    p = as_irnn(*layer.get_weights())
+    theirs = layer(np.moveaxis(xs, 0, 1).astype("float32")).detach().cpu().numpy()
+    np.testing.assert_allclose(np.moveaxis(theirs, 1, 0), elman_forward(xs, None, p)[0], atol=1e-6)
+    defaults = inspect.signature(keras.layers.SimpleRNN).parameters
+    assert [defaults[name].default for name in ("activation", "recurrent_initializer", "bias_initializer")] == [
+        "tanh", "orthogonal", "zeros"
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------- what the explorer's text says
+
+
+def test_answers_to_the_explorers_prompts_hold():
+    stack = pytest.importorskip("gru_lib.widgets.stack")
+    preset = stack.STACK["presets"]["fractions"]
+    for fifth, wanted in ((preset["push"][4], [0, 0, 0, 0.6, 0.4]), (1, [0, 0, 0, 0, 1])):
+        values, strengths = np.zeros((1, 0, 5)), np.zeros((1, 0))
+        for t, push in enumerate([*preset["push"][:4], fifth]):
+            at = np.array([push]), np.array([preset["pop"][t]])
+            read, values, strengths, _ = stack_step(np.eye(5)[t : t + 1], *at, values, strengths)
+        np.testing.assert_allclose(read[0], wanted, atol=1e-12)
+    m, letters = stack.trained_net(), stack.STACK["letters"]
+    xs = np.zeros((8, 1, len(letters) + 1))
+    for t, x in enumerate(xs):
+        x[0, letters.index("face"[t]) if t < 4 else -1] = 1
+    push, pop = np.array([step.gates[0][0] for step in stack_rnn_forward(xs, None, m.rnn)[2].caches]).T
+    assert push[:4].min() >= 0.955 and push[:4].max() < 0.995
+    assert pop[5:].min() >= 0.935 and pop[5:].max() < 0.985

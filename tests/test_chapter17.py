@@ -1,20 +1,25 @@
-"""Chapter 17: its stored trainings say what the page says, and can be made again."""
+"""Chapter 17 and its companion: stored trainings say what the pages say, and can be made again; frameworks' losses."""
+
+import re
+from functools import partial
 
 import numpy as np
 import pytest
-from helpers import results, rng, said
+from helpers import ROOT, randomised, results, rng, said
 
 from experiments import dates
-from gru_lib import numeric_gradient
-from gru_lib.layers import seq2seq_backward, seq2seq_forward
+from gru_lib import convert, gru_forward, gru_init, numeric_gradient
+from gru_lib.layers import seq2seq_backward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
 from gru_lib.models.translator import translator_init
-from gru_lib.tasks.dates import encode, pairs, split_days
+from gru_lib.tasks.dates import ISO, WRITTEN, encode, pairs, split_days
+from gru_lib.widgets.dates import WEIGHTS
 
 
 def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed():
     exact = [row["exact"] for row in results(dates, "translation", "plain")]
     assert len(exact) == 5 and min(exact) > 0.99
-    assert said("17-encoder-decoder", "the plain network is right in over 99 % of the pairs for each of five seeds")
+    for page in ("17-encoder-decoder", "17b-the-translator-examined"):
+        assert said(page, "network is right in over 99 % of the pairs for each of five seeds")
 
 
 def test_fed_networks_all_learn_sooner_and_slow_seeds_that_are_not_fed_learn_the_day_last():
@@ -79,3 +84,132 @@ def test_code_reaches_the_encoder_by_each_of_its_two_ways(way):
     for name, a in found.items():
         np.testing.assert_allclose(a, right[name], rtol=0, atol=1e-12)
     assert np.abs(found.flat).max() > 1e-3
+
+
+def test_three_forward_seeds_are_ahead_of_all_five_reversed_ones_at_step_500_and_both_rates_are_their_best():
+    shares = {
+        name: [
+            100 * share
+            for row in results(dates, "translation", name)
+            for step, share, *_ in row["curve"]
+            if step == 500
+        ]
+        for name in ("not reversed", "plain")
+    }
+    assert min(shares["not reversed"]) > max(shares["plain"])
+    for name, words in (
+        ("not reversed", "has more pairs right ({:.0f} to {:.0f} %)"),
+        ("plain", "({:.0f} to {:.0f} %)"),
+    ):
+        assert said("17b-the-translator-examined", words.format(min(shares[name]), max(shares[name])))
+
+
+def test_errors_with_few_pairs_are_counted_and_placed_as_the_companion_says():
+    rows = results(dates, "translation", "5,000 pairs")
+    errors = [error for row in rows for error in row["errors"]]
+    assert [len(row["errors"]) for row in rows] == [12, 12, 12]
+    assert said("17b-the-translator-examined", "twelve of each seed")
+    year = sum(len(answer) == 10 and answer[:4] == iso[:4] for _, iso, answer in errors)
+    assert said("17b-the-translator-examined", f"The year is right in {year} of the {len(errors)}.")
+    assert all(0.01 < 1 - row["exact"] < 0.02 for row in rows)  # "one or two dates in a hundred"
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """The explorer's network."""
+    p = translator_init(rng(), WEIGHTS["E"], WEIGHTS["H"], dtype=np.float64)
+    p.flat[:] = WEIGHTS["flat"]
+    return p
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "likely"), [("March 7, 1850", "", "12"), ("7 brumaire 2026", "2026-0", "32")]
+)
+def test_probability_splits_where_the_page_says(shown, text, before, likely):
+    step, state = seq2seq_step(shown), seq2seq_encode(WRITTEN.tokens([text], reverse=True)[0], shown)
+    for token in (shown.start, *ISO.tokens([before], end=True)[0][:-1, 0]):
+        log_probs, state = step(state, np.array([token]))
+    share = np.exp(log_probs[0])
+    assert ISO.text(np.argsort(-share)[:2]) == likely and np.sort(share)[-2] > 0.35
+
+
+@pytest.mark.parametrize("text", ["Samstag, 7. März 2026", "sábado, 7 de marzo de 2026", "2026年3月7日土曜日"])
+def test_unit_19_waits_for_the_day_and_then_keeps(shown, text):
+    source = WRITTEN.tokens([text], reverse=True)[0]
+    bars = gru_forward(shown.source.E[source], None, shown.encoder)[0][:, 0, 18]
+    day = text[::-1].index("7")
+    assert bars[day - 1] > 0.5 and bars[day] < -0.8 and np.abs(np.diff(bars[day:])).max() < 0.1
+
+
+# ------------------------------------------------------------------------------------------------------ frameworks
+
+
+@pytest.fixture
+def whole():
+    """A fed translator whose GRUs reset after the product, and a padded batch: source, target and their lengths."""
+    p = randomised(seq2seq_init(rng(), 7, 5, 3, 4, start=4, cell=partial(gru_init, reset_after=True)), rng(), 0.5)
+    batch = rng(1).integers(0, 7, (6, 3)), rng(2).integers(0, 4, (4, 3)), np.array([6, 2, 4]), np.array([3, 4, 1])
+    loss, _ = seq2seq_forward(batch[0], batch[1], p, source_lengths=batch[2], target_lengths=batch[3])
+    return p, batch, loss
+
+
+def in_torch(torch, p, batch):
+    """The names that the page's code uses, and the target with its padding marked."""
+    source, target, lengths, target_lengths = batch
+    before = np.concatenate([np.full((1, 3), p.start), target[:-1]])
+    modules = {"encoder": torch.nn.GRU(3, 4).double(), "decoder": torch.nn.GRU(7, 4).double()}
+    for name, gru in modules.items():
+        arrays = convert.to_torch([[getattr(p, name)]])
+        gru.load_state_dict({key: torch.tensor(a) for key, a in arrays.items()})
+    marked = np.where(np.arange(4)[:, None] < target_lengths, target, -100)
+    return modules | {
+        "torch": torch,
+        "pack_padded_sequence": torch.nn.utils.rnn.pack_padded_sequence,
+        "cross_entropy": torch.nn.functional.cross_entropy,
+        "source_embedding": lambda tokens: torch.tensor(p.source.E)[tokens],
+        "target_embedding": lambda tokens: torch.tensor(p.target.E)[tokens],
+        "readout": lambda states: states @ torch.tensor(p.out.W) + torch.tensor(p.out.b),
+        "source": torch.tensor(source), "before": torch.tensor(before), "target": torch.tensor(marked),
+        "lengths": torch.tensor(lengths),
+    }  # fmt: skip
+
+
+def test_the_code_of_the_page_computes_our_loss_in_pytorch_and_only_with_packing(whole):
+    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    text = (ROOT / "book_text" / "17-encoder-decoder.md").read_text("utf8")
+    code = re.search(r"^```python\n(x = .*?)^```", text, re.S | re.M)[1]
+    p, batch, loss = whole
+    names = in_torch(torch, p, batch)
+    exec(code, names)
+    assert float(names["loss"].detach()) == pytest.approx(loss, abs=1e-12)
+    names["pack_padded_sequence"] = lambda x, *_, **__: x
+    exec(code, names)
+    assert abs(float(names["loss"].detach()) - loss) > 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras 3.15, on PyTorch
+def test_keras_copies_its_state_through_padding_and_averages_over_what_is_real(whole):
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    p, (source, target, lengths, target_lengths), loss = whole
+
+    def layer(cell, D):
+        found = keras.layers.GRU(4, return_sequences=True, return_state=True)
+        found.build((None, None, D))
+        found.set_weights(convert.to_keras([cell]))
+        return found
+
+    real = keras.ops.convert_to_tensor(np.arange(6) < lengths[:, None])
+    seen, state = layer(p.encoder, 3)(p.source.E[source].transpose(1, 0, 2).astype("float32"), mask=real)
+    last, seen = (keras.ops.convert_to_numpy(a) for a in (state, seen))
+    np.testing.assert_array_equal(seen[:, -1], last)  # though two of the three are shorter
+    before = np.concatenate([np.full((1, 3), p.start), target[:-1]])
+    y = np.concatenate([p.target.E[before], np.broadcast_to(last, (4, 3, 4))], axis=2)
+    out, _ = layer(p.decoder, 7)(y.transpose(1, 0, 2).astype("float32"), initial_state=state)
+    logits = keras.ops.convert_to_numpy(out) @ p.out.W + p.out.b
+    marked = np.where(np.arange(4)[:, None] < target_lengths, target, 99).T
+    entropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=99)
+    assert float(entropy(marked, logits)) == pytest.approx(loss, abs=1e-6)
+    embedding = keras.layers.Embedding(7, 3, mask_zero=True)
+    np.testing.assert_array_equal(
+        keras.ops.convert_to_numpy(embedding.compute_mask(np.array([[3, 0]]))), [[True, False]]
+    )

@@ -166,7 +166,7 @@ def test_lists_longer_than_in_training_are_all_wrong_and_written_as_three():
         fed = shares("lists fed", "fed", key=count)
         assert least < fed.min() <= fed.max() < most
     begins = 100 * shares("lists", "attention", key="4 begins")
-    assert said(PAGE, f"only in {begins.min():.0f} to {begins.max():.0f} lists of a hundred are they the first three")
+    assert said(PAGE, f"in only {begins.min():.0f} to {begins.max():.0f} lists of a hundred are these the first three")
 
 
 def test_few_pairs_are_known_by_heart_by_both_and_generalised_by_one():

@@ -109,6 +109,15 @@ def test_something_simple_is_as_good_as_the_nets_on_digits_and_better_on_text():
     assert digits["softmax regression"]["test"] > scores("digits", "GRU").mean()
 
 
+def test_no_interval_of_a_cell_excludes_the_line_on_sunspots_or_softmax_regression_on_digits():
+    """The table's 95 % intervals; 2.262 is Student's quantile for ten seeds."""
+    for task, method in (("sunspots", "a line"), ("digits", "softmax regression")):
+        simple = STORED["simple"][task][method]["test"]
+        for cell in comparison.CELLS:
+            v = scores(task, cell)
+            assert abs(v.mean() - simple) < 2.262 * v.std(ddof=1) / np.sqrt(len(v)), (task, cell)
+
+
 def test_no_rate_of_the_table_is_at_the_edge_of_the_grid():
     for name in TASKS:
         assert all(models.RATES[0] < row["rate"] < models.RATES[-1] for row in STORED[name].values()), name

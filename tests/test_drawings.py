@@ -79,6 +79,13 @@ def test_a_themed_drawing_follows_the_page_and_keeps_its_size() -> None:
     assert (root.get("class"), root.get("style")) == ("gru-fig gru-wide", "max-width:668px")
 
 
+@pytest.mark.parametrize(("inches", "style"), [(3.9, "max-width:374px;min-width:0"), (6.8, "max-width:653px")])
+def test_only_a_figure_drawn_for_a_phone_may_shrink(inches: float, style: str) -> None:
+    points = 72 * inches
+    source = f'<svg xmlns="{themed_svg.SVG}" width="{points}pt" height="90pt" viewBox="0 0 {points} 90"/>'
+    assert ElementTree.fromstring(themed_svg.themed(source, alt="", prefix="p")).get("style") == style
+
+
 def test_only_a_drawing_of_a_cell_says_which_it_is() -> None:
     assert themed_svg.CELL.search(cell_drawing("gru-after").svg)[1] == "gru-after"
     assert not themed_svg.CELL.search('<svg viewBox="0 0 1 1">\n<text data-cell="gru"/></svg>')

@@ -403,6 +403,17 @@ def test_words_in_the_drawing_do_not_overlap(visit):
         assert visit(*cells, viewport=viewport).evaluate(overlaps) == []
 
 
+def test_equations_are_whole_at_every_width(visit):
+    """They fold onto two lines where one is too narrow, or too wide for the numbers, and unfold again."""
+    page = visit(GateExplorer(x=-1, h_prev=-1, reset="after"))
+    heights = {}
+    for width in (1280, 720, 640, 580, 390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.ex-equations'))")
+        heights.setdefault(width, []).append(page.locator(".ex-equations").bounding_box()["height"])
+    assert heights[640][0] > 1.4 * heights[1280][0] == 1.4 * heights[1280][1]
+
+
 def test_print_keeps_the_equations_and_the_lines(visit):
     page = visit()
     page.emulate_media(media="print")

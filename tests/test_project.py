@@ -108,6 +108,7 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
         "results",
         "widgets",
         "live_notebook",
+        "page_lengths",
     }
     rest |= {p.name for p in ROOT.iterdir() if p.is_dir()}
     for folder in ("tools", "tests", "gru_lib/_core", "book/_ext"):

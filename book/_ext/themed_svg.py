@@ -23,6 +23,7 @@ from gru_lib.viz import COLOURS
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 MATPLOTLIB = "https://matplotlib.org/"  # in the metadata of every file it writes
+PHONE = 400  # pixels: a figure as narrow as that was drawn to fit a phone
 CELL = re.compile(r'^<svg [^>]*data-cell="([\w-]+)"', re.M)  # a drawing of a cell says which it is
 SCROLL = '<div class="gru-scroll" role="group" aria-label="Figure" tabindex="0">{}</div>'  # on a phone, others scroll
 
@@ -97,7 +98,8 @@ def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> s
     for name in ("width", "height", "version", "data-cell"):
         root.attrib.pop(name, None)
     root.set("class", " ".join(["gru-fig", *classes]))
-    root.set("style", f"max-width:{width:.0f}px")
+    # gru-book.css lets a figure scroll on a phone rather than shrink, unless it was drawn for that width.
+    root.set("style", f"max-width:{width:.0f}px" + (";min-width:0" if width <= PHONE else ""))
     root.set("role", "img")
     root.set("aria-label", alt)
     return ElementTree.tostring(root, encoding="unicode")

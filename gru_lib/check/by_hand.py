@@ -9,11 +9,11 @@ from gru_lib.check.oracle import sig
 from gru_lib.check.values import Answers, Values, values
 
 __all__ = [
-    "att_hand", "att_pad", "att_scale", "beam_hand", "beam_tip", "cmp_units", "conv_advice", "drop_half",
+    "att_hand", "att_pad", "att_scale", "beam_hand", "beam_share", "beam_tip", "cmp_units", "conv_advice", "drop_half",
     "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
     "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode", "lm_start",
-    "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_sharp", "s2s_mean",
-    "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_half", "sum_number",
+    "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_product", "other_sharp",
+    "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_half", "sum_number",
     "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
@@ -423,6 +423,19 @@ def other_alpha() -> Answers:
 
 
 @values
+def other_product() -> Answers:
+    """Check the best constant k and its mean squared error for the product of two marked numbers, chapter 13."""
+    yield Values({"k": 1 / 4, "error": 7 / 144})
+    yield "k", 1, "that is the mean of the sum; the mean of the product is wanted."
+    yield "k", 1 / 2, "that is the mean of one of the two numbers."
+    yield "k", 1 / 3, "that is the mean of a square; the two numbers are independent."
+    yield "error", 1 / 144, "variances of independent numbers add up in a sum; in a product they do not multiply."
+    yield "error", 1 / 9, "that is the mean of the square; take away the square of the mean."
+    yield "error", 1 / 6, "that is the error for the sum."
+    yield "error", 1 / 12, "that is the variance of one of the two numbers."
+
+
+@values
 def other_sharp() -> Answers:
     """Check the weight q at which the row behind settles, for ε = 0.1 and γ = 2, chapter 13."""
     low, high = ((7 / 9 + sign * math.sqrt(45 / 81)) / 2 for sign in (-1, 1))
@@ -578,6 +591,17 @@ def beam_hand() -> Answers:
     yield "ranking", ["aa", "ab", "ba", "bb"], "that is the order of the alphabet, or of the first token alone."
     yield "ranking", ["ba", "ab", "aa", "bb"], "aa has 0.6 · 0.55 = 0.33, ab 0.27."
     yield "ranking", ["aa", "ba", "ab", "bb"], "ba has 0.4 · 0.9 = 0.36, aa 0.33."
+
+
+@values
+def beam_share() -> Answers:
+    """Check the share from which on the empty text wins, of twelve equal answers and of a double one, chapter 19."""
+    yield Values({"twelve": 1 / 13, "double": 1 / 7})
+    yield "twelve", 1 / 12, "the right answers share what the empty text leaves, 1 − ρ, not 1."
+    yield "twelve", 12 / 13, "that is what is left to the right answers."
+    yield "double", 1 / 6, "that one shares what the empty text leaves too: ρ = (1 − ρ)/6."
+    yield "double", 1 / 12, "eleven texts share 1 − ρ, but not evenly: this one has two parts of twelve."
+    yield "double", 1 / 13, "that is the limit for a text with one part of twelve; this one has two."
 
 
 @values

@@ -5,12 +5,10 @@ from gru_lib.widgets.beam import BeamExplorer
 from gru_lib.widgets.bptt import BPTTExplorer
 from gru_lib.widgets.cells import CellsExplorer
 from gru_lib.widgets.dates import DatesExplorer
-from gru_lib.widgets.dropout import DropoutExplorer
-from gru_lib.widgets.gain import GainExplorer
 from gru_lib.widgets.gate import GateExplorer
-from gru_lib.widgets.highway import HighwayExplorer
 from gru_lib.widgets.hold import HoldExplorer
 from gru_lib.widgets.language import LanguageExplorer
+from gru_lib.widgets.reach import ReachExplorer
 from gru_lib.widgets.reader import ReaderExplorer
 from gru_lib.widgets.reorder import ReorderExplorer
 from gru_lib.widgets.sequence import SequenceExplorer
@@ -23,13 +21,11 @@ __all__ = [
     "BeamExplorer",
     "CellsExplorer",
     "DatesExplorer",
-    "DropoutExplorer",
     "Explorer",
-    "GainExplorer",
     "GateExplorer",
-    "HighwayExplorer",
     "HoldExplorer",
     "LanguageExplorer",
+    "ReachExplorer",
     "ReaderExplorer",
     "ReorderExplorer",
     "SequenceExplorer",

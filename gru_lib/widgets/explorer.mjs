@@ -127,7 +127,8 @@ function furnish(el, module, title, content) {
 export function setUp(module, table, stage, pageHTML) {
   const words = wordsFor(table, stage);
   furnish(stage.el, module, words.title, pageHTML(uniqueId(module), words));
-  return { words, voice: announcer(...voices(stage.el)) };
+  const [seen, heard] = [".ex-say", ".ex-heard"].map((one) => query(stage.el, one, HTMLElement));
+  return { words, voice: announcer(seen, heard) };
 }
 
 /**
@@ -355,9 +356,9 @@ export function picture(id, cls, name) {
   return `<svg class="${cls}" role="img" aria-label="${name}" aria-describedby="${id}-say"></svg>`;
 }
 
-/** The places where `voice` speaks: for the eye, and for a screen reader. @param {string} id */
+/** The place where `voice` speaks: once for those who see the drawing, once for screen readers. @param {string} id */
 export function saying(id) {
-  return `<p class="ex-say" id="${id}-say" aria-hidden="true"></p><p class="ex-heard" aria-live="polite"></p>`;
+  return `<p class="ex-say" aria-hidden="true"></p><p class="ex-heard" id="${id}-say" aria-live="polite"></p>`;
 }
 
 /** A note for those who see the drawing. @param {string} text */
@@ -462,7 +463,8 @@ function setSlider(input, v) {
 }
 
 /**
- * Move numbers from where they are to `target` in 420 ms; at once when the reader asked for less motion.
+ * Move numbers from where they are to `target` in 420 ms; at once when no number has a way to go, or the reader asked
+ * for less motion.
  *
  * @template {object} S
  * @param {S} from the state; read, never written
@@ -471,11 +473,12 @@ function setSlider(input, v) {
  * @returns {() => void} stop where it is
  */
 function glide(from, target, each) {
-  if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+  const start = /** @type {Record<string, any>} */ ({ ...from });
+  const moves = Object.entries(target).some(([key, goal]) => typeof goal === "number" && goal !== start[key]);
+  if (!moves || matchMedia("(prefers-reduced-motion: reduce)").matches) {
     each(target, true);
     return () => {};
   }
-  const start = /** @type {Record<string, any>} */ ({ ...from });
   const begun = performance.now();
   let frame = requestAnimationFrame(function tick(now) {
     const t = clamp((now - begun) / 420, 0, 1);
@@ -489,26 +492,22 @@ function glide(from, target, each) {
   return () => cancelAnimationFrame(frame);
 }
 
-/** The sentence that is seen, and the one that is heard. @param {Element} el @returns {[HTMLElement, HTMLElement]} */
-const voices = (el) => [query(el, ".ex-say", HTMLElement), query(el, ".ex-heard", HTMLElement)];
-
 /**
- * Writes sentences: at once where they are seen, so that they are true of the drawing; where they are heard, once they
- * have stood still for 250 ms.
+ * Writes sentences: to be seen, with the drawing; to be heard, once they have stood still for 250 ms. The first is heard
+ * at once.
  *
- * @param {HTMLElement} seen @param {HTMLElement} heard
+ * @param {HTMLElement} seen @param {HTMLElement} heard an aria-live element
  */
 function announcer(seen, heard) {
   /** @type {number | undefined} */
   let timer;
-  const write = (/** @type {HTMLElement} */ el, /** @type {string} */ text) => {
-    if (el.textContent !== text) el.textContent = text;
-  };
+  /** @param {HTMLElement} el @param {string} text */
+  const write = (el, text) => { if (el.textContent !== text) el.textContent = text; };
   return {
     /** @param {string} text */
     say(text) {
-      clearTimeout(timer);
       write(seen, text);
+      clearTimeout(timer);
       if (heard.textContent) timer = setTimeout(() => write(heard, text), 250);
       else write(heard, text);
     },

@@ -171,10 +171,10 @@ function ends(s, c, L, rx, words, x) {
       `<g class="ex-x">${xs}</g>`
     );
   }
-  return (
-    end(54, L.top, "end", hp, fixed(s.h_prev), words.h_prev, "h") +
-    end(54, L.bot - 6, "end", "x", x, words.x, "x") +
-    end(L.out + 6, L.top, "start", ht, fixed(c.h), words.h, "h ex-out") +
+  return ( // from the edges inwards: whatever the font, nothing is cut
+    end(2, L.top, "start", hp, fixed(s.h_prev), words.h_prev, "h") +
+    end(2, L.bot - 6, "start", "x", x, words.x, "x") +
+    end(L.W - 2, L.top, "end", ht, fixed(c.h), words.h, "h ex-out") +
     label("ex-small", L.v + 43, L.zy + 4.5, "start", words.z) +
     label("ex-small", rx, L.ry + 27, "middle", words.r) +
     label("ex-part ex-h", (L.v + L.s) / 2 + 14, L.top - 16, "middle", fixed(c.keep * s.h_prev)) +

@@ -35,7 +35,7 @@ const circle = (x, y) => `<circle class="ex-fill-h" cx="${num(x)}" cy="${y}" r="
 /** @type {(x: number, y: number) => string} */
 const diamond = (x, y) => path("ex-fill-n", `M${num(x)} ${y - 7}l7 7l-7 7l-7 -7z`);
 /** @type {(y: number, role: string, content: string) => string} */
-const title = (y, role, content) => label("ex-small", 0, y - 38, "start", `${dyed(role, role)}\u2002${content}`);
+const title = (y, role, content) => label("ex-small", 2, y - 38, "start", `${dyed(role, role)}\u2002${content}`);
 /** @type {(role: string, x: number, y: number) => string} */
 const handle = (role, x, y) =>
   `<rect class="ex-grab ex-fill-${role}" data-row="${role}" x="${num(x - 4)}" y="${y - 9}" ` +
@@ -69,7 +69,7 @@ export function drawLines(s, c, width, words) {
    * @type {(v: number, y: number, name: string, value: number, cls: string) => string}
    */
   const reading = (v, y, name, value, cls) =>
-    label(`ex-num ex-h ${cls}`, clamp(at(v), 44, width - 44), y + 26, "middle",
+    label(`ex-num ex-h ${cls}`, clamp(at(v), 52, width - 52), y + 26, "middle",
       `<tspan class="ex-it">${name}</tspan>\u2002${fixed(value)}`);
 
   return (

@@ -251,8 +251,23 @@ function render(stage) {
     show(cell, layout, drawCell(s, c, layout, words));
     show(lines, { W: layout.W, H: LINES_HEIGHT }, drawLines(s, c, layout.W, words));
     equations.innerHTML = equationsHTML(s, c);
+    fold(true);
     showInputs(el, { ...s, r: c.r, z: c.z });
     voice.say(sentence(s, c, words));
+  }
+
+  const tooWide = () => equations.scrollWidth > equations.clientWidth;
+  /**
+   * Each equation on two lines, if one line is too narrow for any of them; once folded, they stay so while numbers
+   * change. What then can be scrolled must be in reach of the keyboard.
+   *
+   * @param {boolean} stay
+   */
+  function fold(stay) {
+    if (!stay) el.classList.remove("ex-two-lines");
+    if (tooWide()) el.classList.add("ex-two-lines");
+    if (tooWide()) equations.tabIndex = 0;
+    else equations.removeAttribute("tabindex");
   }
 
   /** @param {string} key @param {number} value @param {State} s */
@@ -294,9 +309,11 @@ function render(stage) {
     },
   });
 
-  new ResizeObserver(() => { // what can be scrolled must be in reach of the keyboard
-    if (equations.scrollWidth > equations.clientWidth) equations.tabIndex = 0;
-    else equations.removeAttribute("tabindex");
+  let wide = 0; // of the equations, when it was last asked whether they fit
+  new ResizeObserver(() => {
+    if (equations.clientWidth === wide) return;
+    wide = equations.clientWidth;
+    fold(false);
   }).observe(equations);
   return life.wire();
 }

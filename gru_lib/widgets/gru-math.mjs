@@ -186,24 +186,6 @@ export function gateWeights(z) {
 }
 
 /**
- * A GRU's unit that only remembers, under recurrent dropout: r = 1, no input, the gate z at every step.
- *
- * @param {Vector} masks one for each step: 0, or 1 / (1 - rate)
- * @param {number} z share carried over
- * @param {number} w weight of the unit's own state in its candidate
- * @param {number} h0 the stored value
- * @param {string} place "read": the mask is on what w reads; "state": on all of the state
- * @returns {Vector} states h_1 … h_T
- */
-export function maskedMemory(masks, z, w, h0, place) {
-  let h = h0;
-  return masks.map((m) => {
-    const seen = m * h;
-    return (h = z * (place === "state" ? seen : h) + (1 - z) * Math.tanh(w * seen));
-  });
-}
-
-/**
  * One step of an Elman net for one sequence: h = g(x W_x + h_prev W_h + b), gru_lib.elman_step.
  *
  * @param {Vector} x input, (D,)

@@ -250,7 +250,7 @@ function render(stage) {
     const full = writeOn(run, time);
     show(lines, layout, draw(state, run, layout, words));
     lines.dataset.written = String(run.steps.length);
-    if (run.steps.length >= Math.min(state.at, LENGTH)) voice.say(sentence(state, run, layout, words));
+    if (run.steps.length) voice.say(sentence(state, run, layout, words));
     asked = full ? 0 : requestAnimationFrame(() => drawing(run, state, SLICE));
   }
 

@@ -1,0 +1,213 @@
+"""Reach (chapters 2 and 9): the curves are the library's Jacobians and direct paths, on an axis that fits them."""
+
+import numpy as np
+import pytest
+from explorers import PHONE, at_point, drag, gru_for_page, layout_of, state_in
+from traitlets import TraitError
+
+from gru_lib import elman_forward, elman_init, elman_step, gru_forward, gru_init, jacobian
+from gru_lib.widgets import ReachExplorer
+from gru_lib.widgets.reach import REACH, T
+
+ELMAN, GRU = REACH["elman"], REACH["gru"]
+H = len(GRU["weights"]["W_hr"])
+
+# Every preset, and corners of the ranges in which no state is chaotic: there the last bits would decide.
+STATES = [
+    *REACH["presets"].values(),
+    {"net": "elman", "radius": 2, "strength": 3},
+    {"net": "elman", "radius": 0.5, "strength": 0},
+    {"net": "gru", "b_z": 8, "convention": "keep"},
+    {"net": "gru", "b_z": -4, "convention": "write"},
+]
+
+
+@pytest.fixture(scope="module")
+def reach(inside):
+    """The curves of a state, as the page computes them."""
+    return lambda **state: inside("reach")("reach", ReachExplorer(**state).state())
+
+
+def same(got, wanted, what=None):
+    np.testing.assert_allclose(np.array(got, float), wanted, rtol=1e-12, err_msg=str(what))
+
+
+def norms(steps):
+    """Of the products of 0, 1, … of these Jacobians."""
+    J, found = np.eye(steps.shape[-1]), [1.0]
+    for step in steps:
+        J = step @ J
+        found.append(np.linalg.norm(J, 2))
+    return found
+
+
+def elman_net(radius):
+    p = elman_init(np.random.default_rng(0), 8, 8)
+    p.W_x[:], p.W_h[:], p.b[:] = np.eye(8), radius / ELMAN["radius"] * np.array(ELMAN["W_h"]), 0
+    return p
+
+
+def test_javascript_cells_and_their_jacobians_equal_python(maths):
+    D, n, rng = 3, 5, np.random.default_rng(0)
+    xs = rng.normal(size=(5, 1, D))
+    p = elman_init(rng, D, n)
+    p.flat[:] = rng.normal(size=p.size)
+    q = {name: getattr(p, name).tolist() for name in ("W_x", "W_h", "b")}
+    h, J = np.zeros((1, n)), np.eye(n).tolist()
+    for x in xs:
+        got = maths("elmanStep", x[0].tolist(), h[0].tolist(), q)
+        h, _ = elman_step(x, h, p)
+        np.testing.assert_allclose(got, h[0], rtol=0, atol=1e-12)
+        J = maths("elmanJacobian", J, h[0].tolist(), q["W_h"])
+    np.testing.assert_allclose(J, jacobian(xs, None, p).total[0], rtol=0, atol=1e-12)
+    for convention in ("keep", "write"):
+        for reset_after in (False, True):
+            p = gru_init(rng, D, n, reset_after=reset_after, convention=convention)
+            p.flat[:] = rng.normal(size=p.size)
+            x, h_prev, q = xs[:1], rng.uniform(-1, 1, (1, n)), gru_for_page(p)
+            c = maths("gruStep", x[0, 0].tolist(), h_prev[0].tolist(), q)
+            J = maths("gruJacobian", x[0, 0].tolist(), h_prev[0].tolist(), c, q)
+            np.testing.assert_allclose(J, jacobian(x, h_prev, p).total[0], rtol=0, atol=1e-12)
+            np.testing.assert_allclose(maths("matmul", J, J), np.array(J) @ J, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1, 1e-150, 1e150])
+def test_javascript_spectral_norm_equals_numpy(maths, scale):
+    rng = np.random.default_rng(0)
+    for A in (*(rng.normal(size=(n, n)) for n in (1, 2, 5, 8)), np.outer(rng.normal(size=6), rng.normal(size=6))):
+        assert maths("spectralNorm", (scale * A).tolist()) == pytest.approx(np.linalg.norm(scale * A, 2), rel=1e-12)
+    assert maths("spectralNorm", [[0, 0], [0, 0]]) == 0
+
+
+def test_nets_and_inputs_come_from_their_seeds():
+    rng = np.random.default_rng(ELMAN["seed"])
+    W = np.round(rng.normal(size=(8, 8)) / np.sqrt(8), 3)
+    np.testing.assert_array_equal(ELMAN["W_h"], W)
+    np.testing.assert_array_equal(ELMAN["inputs"], np.round(0.3 * rng.normal(size=(T, 8)), 2))
+    assert ELMAN["radius"] == pytest.approx(np.abs(np.linalg.eigvals(W)).max(), rel=1e-14)
+    rng = np.random.default_rng(GRU["seed"])
+    p = gru_init(rng, H, H)
+    for name, weights in GRU["weights"].items():
+        np.testing.assert_array_equal(weights, np.round(getattr(p, name), 2))
+    np.testing.assert_array_equal(GRU["inputs"], np.round(rng.normal(size=(T, H)), 2))
+
+
+@pytest.mark.parametrize("state", STATES, ids=str)
+def test_curves_are_the_librarys(reach, state):
+    found = reach(**state)
+    if state["net"] == "elman":
+        xs, p = state["strength"] * np.array(ELMAN["inputs"])[:, None], elman_net(state["radius"])
+        hs = elman_forward(xs, None, p)[0][:, 0]
+        logs = np.cumsum(np.log(((1 - hs**2) ** 2).mean(axis=1))) / np.arange(1, T + 1)
+        beside, mean = norms(jacobian(0 * xs, None, p).steps[:, 0]), np.exp(logs / 2)
+    else:
+        p = gru_init(np.random.default_rng(0), H, H, convention=state["convention"])
+        for name, weights in GRU["weights"].items():
+            getattr(p, name)[:] = weights
+        p.b[:], p.b_z[:] = 0, state["b_z"]
+        xs = np.array(GRU["inputs"])[:, None]
+        z = gru_forward(xs, None, p)[2].gate("z")[:, 0]
+        kept = z if state["convention"] == "keep" else 1 - z
+        beside = [1, *np.cumprod(kept, axis=0).max(axis=1)]
+        mean = np.cumsum(kept.mean(axis=1)) / np.arange(1, T + 1)
+        same(found["beside"][T], jacobian(xs, None, p).direct[0].max(), "direct")
+    same(found["whole"], norms(jacobian(xs, None, p).steps[:, 0]), "whole")
+    same(found["beside"], beside, "beside")
+    same(found["mean"][1:], mean, "mean")
+
+
+def test_an_elman_net_explodes_at_rest_and_fades_when_driven(reach):
+    """The default state shows the point: one radius, two fates."""
+    found = reach()
+    assert (REACH["start"]["net"], REACH["start"]["radius"]) == ("elman", 1.1)
+    assert found["beside"][T] > 1e4 and found["whole"][T] < 1e-8
+    assert 1.1 * found["mean"][T] < 0.9
+    still = reach(strength=0, radius=0.93)
+    same(still["whole"], still["beside"])
+    assert set(still["mean"]) == {1}
+
+
+def test_the_gru_does_what_chapter_9_answers(reach):
+    def ends(b_z, length=T, **more):
+        found = reach(net="gru", b_z=b_z, **more)
+        return found["whole"][length], found["beside"][length]
+
+    zero, four, copied = ends(0), ends(4), ends(4, convention="write")
+    assert 1e-20 < zero[0] < 1.5e-20 and zero[1] < 1e-28
+    assert 0.15 < min(four) < max(four) < 0.25, "both 0.2"
+    assert copied[0] < 1e-50 and ends(-4, convention="write") == pytest.approx(four, rel=0.5)
+    assert ends(0, 10)[0] == pytest.approx(0.02, abs=0.005)
+    halves = [direct / whole for whole, direct in map(ends, (3.2, 3.3))]
+    assert halves[0] < 0.5 < halves[1]
+    elman = reach(net="elman", radius=1.1, strength=1)["whole"][T]
+    assert 5e-10 < elman < 1.5e-9 and ends(1.0)[0] < elman < ends(1.1)[0]
+
+
+def test_the_axis_fits_the_curves(inside, reach):
+    """No curve leaves it but at the bottom, no end has a whole step of empty room, few ticks, and 1 is one of them."""
+    for state in ({"net": "gru", "b_z": -4, "convention": "keep"}, *STATES):
+        found = reach(**state)
+        values = np.array([*found["whole"], *found["beside"]], float)
+        axis = inside("reach")("axisOf", values.tolist())
+        low, high, step = axis["low"], axis["high"], axis["step"]
+        least = min(np.log10(np.maximum(values, 10.0 ** REACH["deepest"])).min(), REACH["shallow"])
+        assert low <= least < low + step, state
+        assert high - step < np.log10(values.max()) <= high, state
+        assert 0 in range(low, high + 1, step) and 4 <= len(range(low, high + 1, step)) <= 7, state
+
+
+@pytest.mark.parametrize(
+    ("v", "words"),
+    [(0.5, "0.50"), (31.4, "31"), (0.0042, "4.2\u00a0·\u00a010⁻³"), (9.96e17, "1.0\u00a0·\u00a010¹⁸")],
+)
+def test_sizes_are_written_with_two_digits(inside, v, words):
+    assert inside("reach")("size", v) == words
+
+
+def test_switch_shows_the_net_and_what_sets_it(visit, inside, reach):
+    """And the sentence holds the ends of its curves."""
+    page = visit(ReachExplorer(length=80))
+    shown = lambda: {  # noqa: E731
+        key: page.locator(f"[data-key={key}]").is_visible() for key in ("radius", "strength", "b_z", "length")
+    }
+    assert shown() == {"radius": True, "strength": True, "b_z": False, "length": True}
+    page.locator("input[value=elman]").focus()
+    page.keyboard.press("ArrowRight")
+    assert state_in(page, "reach")["net"] == "gru"
+    assert shown() == {"radius": False, "strength": False, "b_z": True, "length": True}
+    visible = [button.get_attribute("data-preset") for button in page.locator("[data-preset]:visible").all()]
+    assert visible == [name for name, preset in REACH["presets"].items() if preset["net"] == "gru"]
+    found, said = reach(net="gru"), page.locator(".ex-say").inner_text()
+    for curve in ("whole", "beside"):
+        assert inside("reach")("size", found[curve][80]) in said
+    page.locator("input[value=write]").check()
+    assert state_in(page, "reach")["convention"] == "write"
+    page.locator("input[value=elman]").check()
+    found, said = reach(), page.locator(".ex-say").inner_text()
+    assert f"1.10 × {found['mean'][80]:.2f} = {1.1 * found['mean'][80]:.2f}" in said
+
+
+def test_pointer_and_finger_move_the_length(visit):
+    page = visit(ReachExplorer(), viewport=PHONE, has_touch=True)
+    layout = layout_of(page, REACH)
+    at = lambda t: at_point(page, ".ex-growth", layout["left"] + t / T * (layout["right"] - layout["left"]), 80)  # noqa: E731
+    drag(page, at(30), at(50))
+    assert state_in(page, "reach")["length"] == 50
+    drag(page, at(40), at(-5))
+    assert state_in(page, "reach")["length"] == 1
+    page.touchscreen.tap(*at(45))
+    assert state_in(page, "reach")["length"] == 45
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"radius": 0.4}, r"radius must be a number in \[0.5, 2\]; got 0.4"),
+        ({"b_z": 9}, r"b_z must be a number in \[-4, 8\]; got 9"),
+        ({"length": 2.5}, "length must be a whole number; got 2.5"),
+        ({"net": "lstm"}, "net must be one of 'elman', 'gru'; got 'lstm'"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(TraitError, match=message):
+        ReachExplorer(**arguments)
