@@ -365,7 +365,7 @@ def units(m: Bundle, runs: Sequence[str] = RUNS, few: int = 3000) -> list[Row]:
         u, v = int(np.abs(score - 0.5).argmax()), int(np.abs(plain - 0.5).argmax())
         sign = 1 if score[u] > 0.5 else -1
         right, other = (remembers(net, test, run, [k])[0] for net, k in ((m, u), (raw, v)))
-        row = {"run": run, "unit": u, "sign": sign, "train": float(np.abs(score - 0.5)[u] + 0.5)}
+        row: Row = {"run": run, "unit": u, "sign": sign, "train": float(np.abs(score - 0.5)[u] + 0.5)}
         row |= {"auc": float(right if sign > 0 else 1 - right), "untrained": float(max(other, 1 - other))}
         found.append(row | {"keep": keeps(m, some, run, u)})
     found.sort(key=lambda row: -row["train"])
