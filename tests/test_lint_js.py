@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDGETS = Path("gru_lib") / "widgets"
+RESULTS = Path("gru_lib") / "results"
 HOST = Path("book") / "_ext" / "afm_host.js"
 
 
@@ -27,6 +28,8 @@ def copy(tmp_path: Path) -> Path:
     for path in [*(ROOT / WIDGETS).glob("*.mjs"), *(ROOT / WIDGETS).glob("*.json")]:
         shutil.copy(path, tmp_path / WIDGETS)
     shutil.copy(ROOT / HOST, tmp_path / HOST)
+    (tmp_path / RESULTS).mkdir()
+    shutil.copy(ROOT / RESULTS / "words_net.json", tmp_path / RESULTS)  # the net that the reader imports
     for name in ("jsconfig.json", ".oxlintrc.json"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path

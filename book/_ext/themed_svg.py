@@ -24,7 +24,6 @@ from gru_lib.viz import COLOURS
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 MATPLOTLIB = "https://matplotlib.org/"  # in the metadata of every file it writes
 PHONE = 400  # pixels: a figure as narrow as that was drawn to fit a phone
-HERO = "gru-hero"  # the drawing on the front page shrinks with the screen
 CELL = re.compile(r'^<svg [^>]*data-cell="([\w-]+)"', re.M)  # a drawing of a cell says which it is
 SCROLL = '<div class="gru-scroll" role="group" aria-label="Figure" tabindex="0">{}</div>'  # on a phone, others scroll
 
@@ -53,7 +52,7 @@ class InlineThemedSvg(SphinxPostTransform):
                 svg += themed(slim, alt=alt, prefix=f"{prefix}s", classes=[*classes, "gru-slim"])
             else:
                 svg = themed(source, alt=alt, prefix=prefix, classes=classes)
-            if HERO not in classes and cell is None:
+            if cell is None:
                 svg = SCROLL.format(svg)
             image.replace_self(nodes.raw("", svg, format="html"))
 

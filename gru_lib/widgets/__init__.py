@@ -9,6 +9,7 @@ from gru_lib.widgets.gate import GateExplorer
 from gru_lib.widgets.hold import HoldExplorer
 from gru_lib.widgets.language import LanguageExplorer
 from gru_lib.widgets.reach import ReachExplorer
+from gru_lib.widgets.reader import ReaderExplorer
 from gru_lib.widgets.reorder import ReorderExplorer
 from gru_lib.widgets.sequence import SequenceExplorer
 from gru_lib.widgets.stack import StackExplorer
@@ -25,6 +26,7 @@ __all__ = [
     "HoldExplorer",
     "LanguageExplorer",
     "ReachExplorer",
+    "ReaderExplorer",
     "ReorderExplorer",
     "SequenceExplorer",
     "StackExplorer",

@@ -150,31 +150,31 @@ function tags(s, c, L, words) {
 /**
  * The names and values where the wires enter and leave.
  *
- * @param {State} s @param {Cell} c @param {Layout} L @param {number} rx @param {Words} words
+ * @param {State} s @param {Cell} c @param {Layout} L @param {number} rx @param {Words} words @param {string} x
  */
-function ends(s, c, L, rx, words) {
+function ends(s, c, L, rx, words, x) {
   /**
-   * @type {(x: number, y: number, anchor: "start" | "end", symbol: string, value: number, name: string, role: string)
+   * @type {(x: number, y: number, anchor: "start" | "end", symbol: string, value: string, name: string, role: string)
    *   => string}
    */
-  const end = (x, y, anchor, symbol, value, name, role) =>
-    `<g class="ex-${role}">${label("ex-sym", x, y - 4, anchor, symbol)}` +
-    `${label("ex-num", x, y + 15, anchor, fixed(value))}` +
-    `${name ? label("ex-small", x, y + 33, anchor, name) : ""}</g>`;
+  const end = (left, y, anchor, symbol, value, name, role) =>
+    `<g class="ex-${role}">${label("ex-sym", left, y - 4, anchor, symbol)}` +
+    `${label("ex-num", left, y + 15, anchor, value)}` +
+    `${name ? label("ex-small", left, y + 33, anchor, name) : ""}</g>`;
   const [hp, ht] = [index("h", "t−1"), index("h", "t")];
   if (L.slim) {
     const y = L.bot - 14;
-    const xs = label("ex-sym", 4, y, "start", "x") + label("ex-num", 16, y, "start", fixed(s.x));
+    const xs = label("ex-sym", 4, y, "start", "x") + label("ex-num", 16, y, "start", x);
     return (
-      end(4, L.top - 32, "start", hp, s.h_prev, "", "h") +
-      end(349, L.top - 32, "end", ht, c.h, "", "h ex-out") +
+      end(4, L.top - 32, "start", hp, fixed(s.h_prev), "", "h") +
+      end(349, L.top - 32, "end", ht, fixed(c.h), "", "h ex-out") +
       `<g class="ex-x">${xs}</g>`
     );
   }
   return ( // from the edges inwards: whatever the font, nothing is cut
-    end(2, L.top, "start", hp, s.h_prev, words.h_prev, "h") +
-    end(2, L.bot - 6, "start", "x", s.x, words.x, "x") +
-    end(L.W - 2, L.top, "end", ht, c.h, words.h, "h ex-out") +
+    end(2, L.top, "start", hp, fixed(s.h_prev), words.h_prev, "h") +
+    end(2, L.bot - 6, "start", "x", x, words.x, "x") +
+    end(L.W - 2, L.top, "end", ht, fixed(c.h), words.h, "h ex-out") +
     label("ex-small", L.v + 43, L.zy + 4.5, "start", words.z) +
     label("ex-small", rx, L.ry + 27, "middle", words.r) +
     label("ex-part ex-h", (L.v + L.s) / 2 + 14, L.top - 16, "middle", fixed(c.keep * s.h_prev)) +
@@ -186,11 +186,12 @@ function ends(s, c, L, rx, words) {
  * The inside of the cell's <svg>.
  *
  * @param {State} s @param {Cell} c what gateStep made of it @param {Layout} L @param {Words} words
+ * @param {{ x?: string, past?: string }} marks what stands for the number of x, and for the weight of the old state
  */
-export function drawCell(s, c, L, words) {
+export function drawCell(s, c, L, words, { x = fixed(s.x), past } = {}) {
   const after = s.reset === "after";
   const [rx, wx] = after ? [L.b, L.a] : [L.a, L.b];
-  const weight = `× ${index("w", "hn")}`;
+  const weight = past ?? `× ${index("w", "hn")}`;
   const inner = after ? [weight, `+ ${index("b", "hn")}`] : [weight];
   const outer = [`× ${index("w", "xn")}`, `+ ${index("b", "n")}`];
   const rows = (/** @type {string[]} */ lines) => (L.slim ? lines : [lines.join(" ")]);
@@ -212,6 +213,6 @@ export function drawCell(s, c, L, words) {
     plaque(L.n, L.mid, 84, 32, 3, "n", c.n, "n") +
     label("ex-small", L.n, L.mid - 23, "middle", words.n) +
     tags(s, c, L, words) +
-    ends(s, c, L, rx, words)
+    ends(s, c, L, rx, words, x)
   );
 }

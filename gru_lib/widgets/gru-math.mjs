@@ -54,9 +54,9 @@
  *   Float64Array>} LanguageNet
  */
 /**
- * One step of it: gates and state (H,), and the logits a (V,) of the next token.
+ * One step of it: gates, candidate and state (H,), and the logits a (V,) of the next token.
  *
- * @typedef {Record<"r" | "z" | "h" | "a", Float64Array>} LanguageStep
+ * @typedef {Record<"r" | "z" | "n" | "h" | "a", Float64Array>} LanguageStep
  */
 
 /** Keep v between lo and hi. @param {number} v @param {number} lo @param {number} hi */
@@ -343,15 +343,16 @@ export function languageStep(token, h_prev, m) {
     for (let j = 0; j < to.length; j++) to[j] += by * W[start + j];
   };
   const s = Float64Array.from(m["rnn.b"]); // pre-activations of r, z, n
-  const [gates, n] = [s.subarray(0, 2 * H), s.subarray(2 * H)];
+  const [gates, a_n] = [s.subarray(0, 2 * H), s.subarray(2 * H)];
   for (let i = 0; i < D; i++) addRow(s, m["embed.E"][token * D + i], m["rnn.W_x"], i * 3 * H);
   for (let i = 0; i < H; i++) addRow(gates, h_prev[i], m["rnn.W_h"], i * 3 * H);
   const [r, z] = [gates.subarray(0, H).map(sigmoid), gates.subarray(H).map(sigmoid)];
-  for (let i = 0; i < H; i++) addRow(n, r[i] * h_prev[i], m["rnn.W_h"], i * 3 * H + 2 * H);
-  const h = z.map((keep, j) => keep * h_prev[j] + (1 - keep) * Math.tanh(n[j]));
+  for (let i = 0; i < H; i++) addRow(a_n, r[i] * h_prev[i], m["rnn.W_h"], i * 3 * H + 2 * H);
+  const n = a_n.map(Math.tanh);
+  const h = z.map((keep, j) => keep * h_prev[j] + (1 - keep) * n[j]);
   const a = Float64Array.from(m["out.b"]);
   for (let i = 0; i < H; i++) addRow(a, h[i], m["out.W"], i * V);
-  return { r, z, h, a };
+  return { r, z, n, h, a };
 }
 
 /**

@@ -1,0 +1,228 @@
+"""The reader: the page computes what the library does of the stored net, and says what is true of it."""
+
+import gzip
+import re
+
+import numpy as np
+import pytest
+from explorers import put, state_in
+from traitlets import TraitError
+
+from experiments import words as experiment
+from gru_lib import gru_step
+from gru_lib.ops import log_softmax
+from gru_lib.results import load
+from gru_lib.widgets import ReaderExplorer
+from gru_lib.widgets._modules import classic
+from gru_lib.widgets.reader import READER
+
+NET = load("words_net")
+WORDS = [*READER["presets"], "länsi-afrikka", "hello", "a7b", "x" * 18, ""]
+
+READ = """(word, kept) => {
+  const { letters, now } = reading(word, kept);
+  const plain = now.map(({ r, z, n, h, p, write, among }) =>
+    ({ r: [...r], z: [...z], n: [...n], h: [...h], p: [...p], write, among }));
+  return { letters, plain };
+}"""
+
+
+def by_the_library(word, kept=0):
+    """What gru_lib makes of a word with the stored net: after each letter gates, state and belief."""
+    m = experiment.restored(NET)
+    alphabet = experiment.LETTERS
+    known = [alphabet.characters.index(c) if c in NET["letters"] else alphabet.start for c in word]
+    h, rows = np.zeros((1, m.rnn.H)), []
+    for t, token in enumerate([*known, alphabet.end], start=1):
+        new, cache = gru_step(m.embed.E[token][None], h, m.rnn)
+        z = np.ones_like(h) if t == kept else cache.z
+        h = h if t == kept else new
+        p = np.exp(log_softmax(h @ m.out.W + m.out.b))[0]
+        row = {"r": cache.r[0], "z": z[0], "n": cache.n[0], "h": h[0], "p": p}
+        rows.append(row | {"write": 1 - z.mean(), "among": np.exp(-(p * np.log(p)).sum())})
+    return rows
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_the_page_reads_as_the_library_does(inside, word):
+    for kept in (0, 1, len(word) // 2 + 1, len(word) + 1):
+        got = inside("reader")(READ, word, kept)
+        wanted = by_the_library(word, kept)
+        assert got["letters"] == list(word) and len(got["plain"]) == len(wanted)
+        for t, (a, b) in enumerate(zip(got["plain"], wanted, strict=True), start=1):
+            for name, value in b.items():
+                np.testing.assert_allclose(a[name], value, rtol=0, atol=1e-12, err_msg=f"{word} {kept} {t} {name}")
+
+
+def test_a_kept_letter_is_as_if_it_had_not_been_typed():
+    for kept in (1, 4, 8):
+        short = by_the_library("hebräisch"[: kept - 1] + "hebräisch"[kept:])
+        for a, b in zip(by_the_library("hebräisch", kept)[kept:], short[kept - 1 :], strict=True):
+            np.testing.assert_array_equal(a["h"], b["h"])
+
+
+@pytest.mark.parametrize(("typed", "letters"), [("  SZKOŁA ", "szkoła"), ("a\u0301", "á"), ("l’eau–de", "l'eau-de")])
+def test_what_is_typed_is_read_in_lower_case_and_composed(inside, typed, letters):
+    assert "".join(inside("reader")("lettersOf", typed)) == letters
+
+
+def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(inside):
+    found = experiment.front_words()
+    known = {word for word, _ in found.train}
+    language = dict(found.test)
+    for word in READER["presets"]:
+        assert word not in known
+        p = by_the_library(word)[-1]["p"]
+        assert p.argmax() == language[word] and p.max() > 0.9, word
+        kept = inside("reader")("telling", word)
+        ends = [by_the_library(word, t)[-1]["p"] for t in range(1, len(word) + 1)]
+        assert kept == 1 + np.argmax([np.abs(end - p).sum() for end in ends])
+        assert ends[kept - 1].argmax() != language[word], word
+
+
+@pytest.mark.parametrize(("word", "t", "unit"), [("séoul", 2, 52), ("hebräisch", 8, 43), ("kürtçe", 7, 0)])
+def test_the_opened_cell_is_this_units_step(inside, word, t, unit):
+    step = "([word, t, unit]) => cellOf(reading(word, 0).now[t - 1], unit)"
+    got = inside("reader")(step, [word, t, unit])
+    wanted = by_the_library(word)[t - 1]
+    s, c = got["state"], got["cell"]
+    assert s["h_prev"] == pytest.approx(by_the_library(word)[t - 2]["h"][unit], abs=1e-12)
+    for name in "rznh":
+        assert c[name] == pytest.approx(wanted[name][unit], abs=1e-12), name
+    assert np.tanh(s["x"] * s["W_xn"] + s["b_n"] + c["past"]) == pytest.approx(c["n"], abs=1e-12)
+
+
+def test_the_units_are_chosen_and_measured_as_the_page_says():
+    m, found = experiment.restored(NET), experiment.front_words()
+    some = [found.train[i] for i in np.random.default_rng(1).choice(len(found.train), 3000, replace=False)]
+    assert len(NET["groups"]) >= 3 and len({row["unit"] for row in NET["groups"]}) == len(NET["groups"])
+    for row in NET["groups"][4:5]:
+        best = np.abs(experiment.remembers(m, some, row["run"]) - 0.5)
+        assert best.argmax() == row["unit"] and best.max() + 0.5 == pytest.approx(row["train"], abs=1e-4)
+    for row in NET["groups"]:
+        auc = experiment.remembers(m, found.test, row["run"], [row["unit"]])[0]
+        assert (auc if row["sign"] > 0 else 1 - auc) == pytest.approx(row["auc"], abs=1e-4)
+        assert row["auc"] > max(0.85, row["untrained"]) and row["keep"] >= 0.5
+    row = NET["groups"][0]
+    assert experiment.without(m, found.test, row["unit"]) == pytest.approx(row["without"], abs=1e-4)
+
+
+def test_with_its_weights_it_takes_at_most_60_kilobytes_to_send():
+    assert len(gzip.compress(classic("reader").encode())) <= 60_000
+
+
+# ------------------------------------------------------------------------------------------------ in the page
+
+
+def said(page):
+    return page.locator(".ex-say").text_content().replace("\u00a0", " ")
+
+
+def test_the_reader_types_presses_a_letter_and_looks_at_one(visit):
+    page = visit(ReaderExplorer(), reduced_motion="reduce")
+    page.locator("input[type=text]").fill("Séoul")
+    assert said(page) == "After “s” it says English 21 %; “é” turns it to French, 70 %. At the end: French 98 %."
+    page.locator("[data-t='2']").click()
+    assert state_in(page, "reader") | {"unit": 0} == {"word": "Séoul", "kept": 2, "at": 19, "unit": 0}
+    assert "z = 1) the net has read “soul”: English 89 %, no longer French 98 %." in said(page)
+    assert page.locator(".ex-ghost").count() == 2
+    page.locator("[data-t='4']").hover()
+    assert said(page).startswith("After “sou” it says ") and page.locator(".ex-frame").count() == 1
+    page.locator("[data-t='2']").press("Enter")
+    assert state_in(page, "reader")["kept"] == 0
+
+
+def test_letters_it_never_saw_are_struck_out_and_named(visit):
+    page = visit(ReaderExplorer(word="q7ñ%"), reduced_motion="reduce")
+    assert page.locator(".ex-strike").count() == 2
+    assert page.locator(".ex-strange").text_content().startswith("No word it learned from has 7 %:")
+    put(page, {"word": "hello"})
+    assert page.locator(".ex-strike").count() == 0 and page.locator(".ex-strange").text_content() == ""
+
+
+def test_letters_can_be_walked_and_kept_from_the_keyboard(visit):
+    page = visit(ReaderExplorer(), reduced_motion="reduce")
+    assert page.locator(".ex-keys [tabindex='0']").count() == 1
+    page.locator("[data-keep]").focus()  # so that the focus comes by the keyboard
+    page.locator("[data-t='1']").focus()
+    for key in ("ArrowRight", "End", "ArrowRight", "ArrowLeft", "Home", "ArrowRight"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.dataset.t") == "2"
+    page.keyboard.press("Enter")
+    assert state_in(page, "reader")["kept"] == 2
+    assert page.locator("[data-t='2'][aria-pressed=true][tabindex='0']").count() == 1
+
+
+# Timers four times as fast, and a list of what was drawn and said, entry by entry: letters read, and the sentence.
+WATCHED = """<script>{
+  const timer = setTimeout;
+  window.setTimeout = (call, time) => timer(call, time / 4);
+  window.plates = () => document.querySelectorAll('.ex-read .ex-plates').length;
+  window.seen = [];
+  window.drawn = (see) => {
+    const watch = new MutationObserver(() => see(watch));
+    watch.observe(document.querySelector('.ex-read'), { childList: true });
+  };
+  const look = () => window.seen.push([window.plates(), document.querySelector('.ex-say').textContent]);
+  addEventListener('DOMContentLoaded', () => { look(); window.drawn(look); });
+}</script>"""
+
+
+def test_it_plays_once_by_itself_and_every_sentence_is_true_of_its_drawing(visit):
+    page = visit(ReaderExplorer(), before=WATCHED, reduced_motion="no-preference")
+    page.wait_for_function("seen.some(([count]) => count === 0) && plates() === 10")
+    page.wait_for_timeout(400)
+    seen = page.evaluate("seen")
+    shown = [count for count, _ in seen]
+    assert [b for a, b in zip([None, *shown], shown, strict=False) if a != b] == [10, *range(11)]
+    for count, text in seen:
+        wanted = {0: "Type a word", 10: "After “hebräis” it says Finnish"}
+        assert text.startswith(wanted.get(count, f"After “{'hebräisch'[:count]}” it says ")), (count, text)
+
+
+def test_typing_stops_the_playing(visit):
+    page = visit(ReaderExplorer(), before=WATCHED, reduced_motion="no-preference")
+    shown = page.evaluate("""() => new Promise((done) => drawn((watch) => {
+      if (plates() !== 2) return;
+      watch.disconnect();
+      const input = document.querySelector('input[type=text]');
+      input.value = 'szko';
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+      done(plates());
+    }))""")
+    assert shown == 5 and said(page).endswith("%.")
+
+
+def test_the_belief_flows_when_a_letter_is_pressed_and_then_nothing_moves(visit):
+    page = visit(ReaderExplorer(), before=WATCHED, reduced_motion="no-preference")
+    page.locator("[data-t='8']").click()
+    page.wait_for_timeout(600)
+    assert page.evaluate("seen.splice(0).length") > 5
+    page.wait_for_timeout(300)
+    assert page.evaluate("seen.length") == 0
+
+
+def test_the_small_print_has_the_measured_numbers(visit):
+    text = visit(ReaderExplorer(), reduced_motion="reduce").locator(".ex-note").text_content().replace("\u00a0", " ")
+    own, counts = NET["measured"]["8 bits"], NET["measured"]["counts"]
+    after, baseline = (", ".join(f"{100 * v:.1f}" for v in row) for row in (own["after"], counts["words, test"]))
+    assert f"{own['words'][0]:,} words" in text and f"right for {after} % after 2, 4 and 6" in text
+    assert f"{100 * own['test']:.1f} % at the end" in text
+    assert re.search(f"four letters, for {baseline} % and {100 * counts['end']:.1f} %", text)
+    held = [100 * row["without"] for row in NET["groups"]]
+    assert f"held at 0 it is still right for {min(held):.1f} % to {max(held):.1f} % at the end" in text
+    assert f"{sum(int(np.prod(a['shape'])) for a in NET['arrays'].values()):,} numbers" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"word": "a" * 19}, "word must be a text of at most 18 characters; got"),
+        ({"kept": 20}, r"kept must be a number in \[0, 19\]; got 20"),
+        ({"at": 0}, r"at must be a number in \[1, 19\]; got 0"),
+        ({"unit": 64}, r"unit must be a number in \[0, 63\]; got 64"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(TraitError, match=message):
+        ReaderExplorer(**arguments)
