@@ -14,8 +14,6 @@ from gru_lib.models.ngram import KneserNey, NGram
 from gru_lib.ops import log_softmax, softmax_cross_entropy
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk
-from gru_lib.widgets import LanguageExplorer
-from gru_lib.widgets.language import LANGUAGE
 
 
 @pytest.mark.parametrize("cell", language_model.UNITS)
@@ -160,22 +158,6 @@ def test_the_longest_string_that_validation_shares_is_the_sentence_the_page_name
     )
     assert len(shared) == 114
     assert '"continue' + shared in text.train and '"break' + shared in text.validation
-
-
-def test_what_the_page_says_that_the_explorer_writes(inside):
-    text = english()
-
-    def written(**state):
-        run = inside("language")(
-            "state => { const run = begin(state, null); writeOn(run, 1e9); return run.tokens; }",
-            LanguageExplorer(**state).state(),
-        )
-        return text.decode(run)
-
-    own, cool, hot = (written(**LANGUAGE["presets"][preset]) for preset in ("own", "cool", "hot"))
-    assert "*" * 100 in cool and "*" * 100 not in own and "*" * 10 not in hot
-    assert written(prefix='The "if', temperature=0.6, seed=5).startswith('The "if" statement')
-    assert written(prefix="The if", temperature=0.6, seed=5).startswith("The ifformed")
 
 
 def framework_box():

@@ -185,3 +185,19 @@ def test_default_shows_a_unit_that_follows_quotation_marks(write):
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(TraitError, match=message):
         LanguageExplorer(**arguments)
+
+
+def test_chapter_16_says_what_it_writes(inside):
+    text = english()
+
+    def written(**state):
+        run = inside("language")(
+            "state => { const run = begin(state, null); writeOn(run, 1e9); return run.tokens; }",
+            LanguageExplorer(**state).state(),
+        )
+        return text.decode(run)
+
+    own, cool, hot = (written(**LANGUAGE["presets"][preset]) for preset in ("own", "cool", "hot"))
+    assert "*" * 100 in cool and "*" * 100 not in own and "*" * 10 not in hot
+    assert written(prefix='The "if', temperature=0.6, seed=5).startswith('The "if" statement')
+    assert written(prefix="The if", temperature=0.6, seed=5).startswith("The ifformed")
