@@ -230,7 +230,7 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "ridge rates": (linear, ((10, 1.0), (30, 1.0), (60, 1.0), (30, 0.01), (30, 100.0)), TUNING_SEEDS),
     "ridge": (linear, (RIDGE,), SEEDS),
     "trees rates": (trees, ((0.1, 200, 31, 40_000), (0.1, 300, 63, 40_000), (0.05, 400, 31, 40_000)), range(100, 101)),
-    "trees": (trees, (TREES,), range(5)),
+    "trees": (trees, (TREES,), range(10)),
     "law": (knows_the_law, tuple((how,) for how in ("last reading", "filters", "filter, told the length")), SEEDS),
     "co2 rates": (co2_net, tuple((rate,) for rate in CO2_RATES), TUNING_SEEDS),
     "co2": (co2_net, ((CO2_RATE,),), SEEDS),

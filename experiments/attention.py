@@ -223,9 +223,9 @@ def looks(p: Seq2SeqParams) -> Row:
 PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
     "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 4000)) for lr in RATES], range(1)),
     "tiny": (tiny, [("attention", 1000)], range(10)),
-    "tiny both ways": (tiny, [("both ways", 1000)], range(5)),
+    "tiny both ways": (tiny, [("both ways", 1000)], range(10)),
     "tiny fed": (tiny, [("fed", 4000)], range(5)),
-    "few": (few, [(kind, 500) for kind in UNITS], range(5)),
+    "few": (few, [(kind, 500) for kind in UNITS], range(10)),
     "filler": (filler, [("attention", 1000)], range(10)),
     "filler fed": (filler, [("fed", 3000)], range(5)),
     "lists": (lists, [("attention", 2000)], range(5)),
