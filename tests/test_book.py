@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 import page_checks
 import pytest
 import yaml
+from edition_cells import ARCHIVE
 from fontTools.ttLib import TTFont
 
 from conftest import ROOT, Visit
@@ -43,6 +44,20 @@ PHONE, DESK = 390, 1280
 # Every page is opened from disk, on a desk, and made narrow afterwards. One of each kind is opened on a phone as well,
 # over http: the front page, a chapter full of maths, one with three explorers, one with none, words, references.
 ON_A_PHONE = [p for p in PAGES if re.search(r"intro$|/05-|/10-|/20-|glossary$|bibliography$", p)]
+
+
+# What a page has on a desk and not on a phone is its frame, and that is the same around every page; explorers are drawn
+# otherwise there.
+EXPLORER = re.compile(r"^(?:[a-z_]+ = )?\w+Explorer\(", re.M)
+
+
+def has_explorer(page: str) -> bool:
+    """Whether a page's text has an explorer."""
+    text = ROOT / "book_text" / f"{Path(page).name}.md"
+    return text.is_file() and EXPLORER.search(text.read_text("utf8")) is not None
+
+
+ON_A_DESK = [p for p in PAGES if p in ON_A_PHONE or has_explorer(p) or re.search(r"/0[15]b-|sources$|notation$", p)]
 
 
 @pytest.fixture(scope="module", params=PAGES, ids=lambda page: f"{page}.html")
@@ -111,6 +126,7 @@ def test_axe_finds_no_violation_on_a_phone(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)
 def test_text_has_contrast_on_a_desk(visit: Visit, theme: str) -> None:
     """The sidebars, which a phone does not show, and the explorers, which draw otherwise there."""
     visit.page.evaluate(page_checks.WITHOUT_PROSE)
@@ -118,6 +134,7 @@ def test_text_has_contrast_on_a_desk(visit: Visit, theme: str) -> None:
     assert page_checks.faint_text(visit.page) == []
 
 
+@pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)
 def test_axe_finds_no_violation_on_a_desk(visit: Visit) -> None:
     visit.page.evaluate(page_checks.WITHOUT_PROSE)
     look(visit, DESK, settled=True)
@@ -297,10 +314,27 @@ def test_pages_are_those_of_the_table_of_contents(built_book: Path) -> None:
     assert page_checks.built_pages(built_book) == set(PAGES), "`make book` builds it anew"
 
 
+def test_every_page_with_an_explorer_is_looked_at_on_a_desk(built_book: Path) -> None:
+    drawn = {page for page in PAGES if "data-afm=" in (built_book / f"{page}.html").read_text("utf8")}
+    assert len(drawn) > 10 and drawn <= set(ON_A_DESK)
+    assert len(ON_A_DESK) < len(PAGES) / 2
+
+
 def test_front_page_lists_every_chapter(built_book: Path) -> None:
     listed = {a["href"] for a in page_checks.parse(built_book / f"{PAGES[0]}.html").select(".gru-contents a")}
     chapters = {f"{Path(p).name}.html" for p in PAGES if re.match(r"\d\d-", Path(p).name)}
     assert listed == chapters
+
+
+def test_the_download_button_gives_the_edition(file: Path) -> None:
+    hrefs = {str(link["href"]) for link in page_checks.parse(file).select(".dropdown-download-buttons a[href]")}
+    own = f"{file.stem}.ipynb" if file.stem[0].isdigit() else ARCHIVE
+    assert hrefs == {f"../notebooks/{own}"}
+    assert (file.parent / hrefs.pop()).is_file()
+
+
+def test_front_page_offers_all_notebooks_at_once(built_book: Path) -> None:
+    assert f'<a href="../notebooks/{ARCHIVE}">' in (built_book / f"{PAGES[0]}.html").read_text("utf8")
 
 
 def test_links_inside_the_book_lead_somewhere(file: Path) -> None:

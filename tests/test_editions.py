@@ -19,7 +19,6 @@ import editions
 import nbformat
 import pytest
 import yaml
-from bs4 import BeautifulSoup
 from edition_cells import ARCHIVE, CHECK, WAYS, _answer, checks, install, pieces, variant, without_solutions
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -325,16 +324,6 @@ def test_the_archive_holds_every_edition_and_links_lead_to_them(folder: Path) ->
         text = markdown(nbformat.read(folder / f"{name}.ipynb", as_version=4))
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             assert target.startswith("https://") or (folder / target).is_file(), (name, target)
-
-
-def test_the_download_button_gives_the_edition(built_book: Path) -> None:
-    for path in sorted((built_book / "book").glob("*.html")):
-        page = BeautifulSoup(path.read_text("utf8"), "html.parser")
-        hrefs = {link["href"] for link in page.select(".dropdown-download-buttons a[href]")}
-        name = f"{path.stem}.ipynb" if path.stem in CHAPTERS else ARCHIVE
-        assert hrefs == {f"../notebooks/{name}"}, path.name
-    front = (built_book / "book" / "intro.html").read_text("utf8")
-    assert f'<a href="../notebooks/{ARCHIVE}">' in front
 
 
 # ---------------------------------------------------------------------------------------------------------- the lessons

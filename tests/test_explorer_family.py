@@ -316,10 +316,11 @@ AGAIN = """first => {
 }"""
 
 
-# Presses each preset, and each again once it is there: frames that are all alike should have been one.
+# Presses each preset and "start again", and that once more: frames that are all alike should have been one.
 RESTLESS = """async () => {
   const svg = document.querySelector('svg[role=img]'), restless = [];
-  for (const button of [...document.querySelectorAll('[data-preset], [data-again]')].flatMap(b => [b, b])) {
+  const buttons = [...document.querySelectorAll('[data-preset], [data-again]')];
+  for (const button of [...buttons, buttons.at(-1)]) {
     const drawn = [svg.innerHTML];
     const eye = new MutationObserver(() => drawn.push(svg.innerHTML));
     eye.observe(svg, { childList: true });
