@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from gru_lib._core.checks import as_array, check_instance
 from gru_lib._core.sequence import begin, outputs
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, Backward, Forward, MaybeArray, State
 
 __all__ = ["StepsTape", "by_steps", "leaves", "map_state"]
@@ -27,6 +28,7 @@ class StepsTape(NamedTuple):
     caches: tuple[Any, ...]
     mask: Array | None  # (T, N), True where a step is real
     state_T: State
+    made: Signature  # of the parameters
 
 
 def map_state(function: Callable[..., Array], *states: State) -> State:
@@ -69,17 +71,20 @@ def by_steps(
         state = zeros(p, N, p.dtype)
         if state0 is not None:
             state = _check_state(forward.__name__, "state0", state0, state)
+        xs, state = xs.copy(), map_state(np.copy, state)  # what the caches hold is the tape's own
         hs, caches = np.zeros((T, N, width(p)), np.result_type(dtype, *leaves(state))), []
         for t in range(T):
             *out, new, cache = step(xs[t], state, p)
             hs[t] = out[0] if apart else leaves(new)[0]
             caches.append(cache)
             state = new if mask is None else _carry(mask[t], new, state)
-        return outputs(hs, mask), state, StepsTape(tuple(caches), mask, state)
+        tape = StepsTape(tuple(caches), mask, state, sign(forward.__name__, p, xs))
+        return outputs(hs, mask), map_state(np.copy, state), tape
 
     def backward(dhs: MaybeArray, dstate_T: State | None, tape: StepsTape, p: Any) -> tuple[Array, State, Any]:
         check_instance(backward.__name__, "p", p, kind)
         check_instance(backward.__name__, "tape", tape, StepsTape)
+        check_signature(backward.__name__, tape.made, p)
         T, N, dtype = len(tape.caches), len(leaves(tape.state_T)[0]), np.result_type(p.flat, *leaves(tape.state_T))
         sizes = {"T": T, "N": N, "K": width(p)}
         given = np.zeros(tuple(sizes.values()), dtype) if dhs is None else dhs

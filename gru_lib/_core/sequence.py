@@ -83,13 +83,14 @@ def _states(where: str, sizes: dict[str, int], dtype: np.dtype, states: dict[str
 def recurrent_mask(where: str, h_mask: Any, xs: Array, p: Params, dtype: np.dtype) -> Array | None:
     """Check a mask on the recurrent connection, (N, H) or one for each step, (T, N, H), and give it T steps.
 
-    It gets the dtype of the pass, since a mask of zeros and ones does not say which precision is wanted.
+    The result is a copy, for the tape. It has the dtype of the pass, since a mask of zeros and ones does not say which
+    precision is wanted.
     """
     if h_mask is None:
         return None
     axes = ("T", "N", "H") if np.ndim(h_mask) == 3 else ("N", "H")
     h_mask = as_array(where, "h_mask", h_mask, axes, {"T": len(xs), "N": xs.shape[1], "H": p.H})
-    return np.broadcast_to(h_mask.astype(dtype, copy=False), (len(xs), *h_mask.shape[-2:]))
+    return np.broadcast_to(h_mask.astype(dtype), (len(xs), *h_mask.shape[-2:]))
 
 
 def outputs(states: Array, mask: Array | None) -> Array:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import check_choice, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates
+from gru_lib._core.signature import check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.gru import (
     GRUCache,
@@ -103,15 +104,20 @@ def ablated_gru_forward(
     xs: ArrayLike, h0: MaybeArray, p: AblatedGRUParams, *, lengths: MaybeArray = None, h_mask: MaybeArray = None
 ) -> tuple[Array, Array, GRUTape]:
     """Run the ablated GRU over sequences. Arguments and results as in `gru_forward`."""
-    return gru_forward(xs, h0, _full("ablated_gru_forward", p), lengths=lengths, h_mask=h_mask)
+    where = "ablated_gru_forward"
+    hs, h_T, tape = gru_forward(xs, h0, _full(where, p), lengths=lengths, h_mask=h_mask)
+    return hs, h_T, tape._replace(made=sign(where, p, hs))
 
 
 def ablated_gru_backward(
     dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: AblatedGRUParams
 ) -> tuple[Array, Array, AblatedGRUParams]:
     """Backpropagation through time. Arguments and results as in `gru_backward`."""
-    dxs, dh0, full = gru_backward(dhs, dh_T, tape, _full("ablated_gru_backward", p))
-    return dxs, dh0, _gather(p, full)
+    where, full = "ablated_gru_backward", _full("ablated_gru_backward", p)
+    check_instance(where, "tape", tape, GRUTape)
+    check_signature(where, tape.made, p)
+    dxs, dh0, grads = gru_backward(dhs, dh_T, tape._replace(made=sign(where, full, None)), full)
+    return dxs, dh0, _gather(p, grads)
 
 
 @lru_cache(maxsize=32)

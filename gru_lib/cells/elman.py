@@ -15,6 +15,7 @@ from gru_lib._core.checks import check_choice, check_instance, check_int, check_
 from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
 from gru_lib.cells.registry import Cell, register_cell
@@ -153,6 +154,7 @@ class ElmanTape(NamedTuple):
     mask: Array | None  # (T, N), True where a step is real
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
     blocks: tuple[Loan, ...]  # of an ElmanReserve each
+    made: Signature  # of the parameters
 
 
 def elman_forward(
@@ -162,11 +164,12 @@ def elman_forward(
 
     With a mask on the recurrent connection a = x W_x + (h_mask ⊙ h_prev) W_h + b.
     """
-    check_instance("elman_forward", "p", p, ElmanParams)
-    xs, (h0,), mask, dtype = begin("elman_forward", p, xs, lengths, h0=(h0, "H"))
-    h_mask = recurrent_mask("elman_forward", h_mask, xs, p, dtype)
+    where = "elman_forward"
+    check_instance(where, "p", p, ElmanParams)
+    xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
+    h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
     hs, lent = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype)
-    return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, lent)
+    return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, lent, sign(where, p, xs))
 
 
 def elman_backward(
@@ -176,7 +179,8 @@ def elman_backward(
     where = "elman_backward"
     check_instance(where, "p", p, ElmanParams)
     check_instance(where, "tape", tape, ElmanTape)
-    hs, mask, h_mask, lent = tape
+    check_signature(where, tape.made, p)
+    hs, mask, h_mask, lent, _ = tape
     dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     dxs, (dh0,), sums = backward(ElmanWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask)
     return dxs, dh0, gradients(sums, p, dtype)

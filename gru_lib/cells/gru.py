@@ -15,6 +15,7 @@ from gru_lib._core.checks import check_choice, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.passes import backward, forward
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._gru_pass import GRUReserve, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
@@ -225,6 +226,7 @@ class GRUTape(NamedTuple):
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
     convention: str
     blocks: tuple[Loan, ...]  # of a GRUReserve each
+    made: Signature  # of the parameters
 
     def gate(self, name: str) -> Array:
         """Return "r", "z" or "n" of every step, (T, N, H), for looking at. Padded steps hold what x = 0 gives."""
@@ -267,7 +269,8 @@ def gru_forward(
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
     hs, lent = forward(GRUReserve, p, xs, (h0,), mask, h_mask, dtype, p.bias, p.reset_after)
-    return outputs(hs[1:], mask), hs[-1].copy(), GRUTape(hs, mask, h_mask, p.convention, lent)
+    tape = GRUTape(hs, mask, h_mask, p.convention, lent, sign(where, p, xs))
+    return outputs(hs[1:], mask), hs[-1].copy(), tape
 
 
 def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams) -> tuple[Array, Array, GRUParams]:
@@ -294,7 +297,8 @@ def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams)
     where = "gru_backward"
     check_instance(where, "p", p, GRUParams)
     check_instance(where, "tape", tape, GRUTape)
-    hs, mask, h_mask, _, lent = tape
+    check_signature(where, tape.made, p)
+    hs, mask, h_mask, _, lent, _ = tape
     dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     dxs, (dh0,), sums = backward(GRUWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask, p.reset_after)
     return dxs, dh0, gradients(sums, p, dtype)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import as_array, as_lengths, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.registry import Cell, State, cell_of, register_cell
 
@@ -56,6 +57,7 @@ class BidirectionalTape(NamedTuple):
     backward: Any
     shape: tuple[int, int]  # T, N
     lengths: Array | None
+    made: Signature  # of the parameters, without their numbers: each direction's tape knows its own
 
 
 def bidirectional_forward(
@@ -98,7 +100,8 @@ def bidirectional_forward(
     (hs, end, tape), (hs_b, end_b, tape_b) = found
     lengths = None if lengths is None else np.array(lengths)
     hs = np.concatenate([hs, reverse(hs_b, lengths)], axis=2)
-    return hs, (end, end_b), BidirectionalTape(tape, tape_b, hs.shape[:2], lengths)
+    made = BidirectionalTape(tape, tape_b, hs.shape[:2], lengths, sign(where, p, None))
+    return hs, (end, end_b), made
 
 
 def bidirectional_backward(
@@ -108,6 +111,7 @@ def bidirectional_backward(
     where = "bidirectional_backward"
     check_instance(where, "p", p, BidirectionalParams)
     check_instance(where, "tape", tape, BidirectionalTape)
+    check_signature(where, tape.made, p)
     ends = _pair(where, "dstate_T", dstate_T)
     dforward = dbackward = None
     if dhs is not None:

@@ -96,6 +96,7 @@ def dropout_forward(
         x = as_array(where, "masks.x", x, axes, {"T": T, "N": N, "D": p.D})
         if lengths is not None:  # before the product: 0 · inf would warn
             xs = np.where(as_lengths(where, lengths, T, N)[:, :, None], xs, 0)
+        x = x.copy()  # what backward needs is the tape's own
         xs = xs * x
     given = {} if masks.h is None else {"h_mask": masks.h}
     hs, state_T, tape = cell.forward(xs, state0, p, lengths=lengths, **given)

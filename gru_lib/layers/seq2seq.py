@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, as_lengths, check_instance, check_int
 from gru_lib._core.params import Bundle, Params
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import State, advance, cell_of, map_state, zero_state
@@ -202,6 +203,7 @@ class Seq2SeqTape(NamedTuple):
     caches: tuple[Any, ...]  # of source, encoder, target, decoder, out
     attention: AttentionCache | None
     dlogits: Array  # (T, N, V_target)
+    made: Signature  # of the parameters
 
 
 def seq2seq_forward(
@@ -256,7 +258,7 @@ def seq2seq_forward(
     logits, out_cache = linear_forward(hs, p.out)
     loss, dlogits = softmax_cross_entropy(logits, target, weights)
     caches = (*caches, target_cache, decoder_tape, out_cache)
-    return loss, Seq2SeqTape(memory[0].shape, last, caches, attention, dlogits)
+    return loss, Seq2SeqTape(memory[0].shape, last, caches, attention, dlogits, sign(where, p, hs))
 
 
 def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
@@ -267,6 +269,7 @@ def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
     """
     check_instance("seq2seq_backward", "p", p, Seq2SeqParams)
     check_instance("seq2seq_backward", "tape", tape, Seq2SeqTape)
+    check_signature("seq2seq_backward", tape.made, p)
     (S, N, width), E = tape.shape, p.target.D
     source_cache, encoder_tape, target_cache, decoder_tape, out_cache = tape.caches
     ds, g_out = linear_backward(tape.dlogits, out_cache, p.out)
@@ -331,7 +334,7 @@ def _tokens(where: str, name: str, tokens: ArrayLike, lengths: MaybeArray) -> tu
     if tokens.dtype.kind not in "iu" or tokens.ndim != 2 or not tokens.size:
         raise ValueError(f"{where}: {name} must be integers (T, N); got {tokens.dtype} of shape {tokens.shape}.")
     if lengths is None:
-        return tokens, None
+        return tokens.copy(), None  # what backward needs is the tape's own
     mask = as_lengths(where, lengths, *tokens.shape)
     if not mask[0].all():
         raise ValueError(f"{where}: {name}_lengths must be at least 1; got 0.")

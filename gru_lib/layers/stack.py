@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import as_array, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.registry import Cell, State, cell_of, register_cell
 from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward
@@ -53,6 +54,7 @@ class StackTape(NamedTuple):
     layers: tuple[Any, ...]
     shape: tuple[int, int]  # T, N
     mask: Array | None  # (T, N)
+    made: Signature  # of the parameters, without their numbers: each layer's tape knows its own
 
 
 def stack_forward(
@@ -87,7 +89,7 @@ def stack_forward(
         hs = out + hs if _skips(p, layer) else out
         ends.append(end)
         tapes.append(tape)
-    return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask)
+    return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask, sign(where, p, None))
 
 
 def stack_backward(
@@ -97,6 +99,7 @@ def stack_backward(
     where = "stack_backward"
     check_instance(where, "p", p, StackParams)
     check_instance(where, "tape", tape, StackTape)
+    check_signature(where, tape.made, p)
     if dhs is not None:
         T, N = tape.shape
         dhs = as_array(where, "dhs", dhs, ("T", "N", "K"), {"T": T, "N": N, "K": _width(p)})
