@@ -174,7 +174,7 @@ def _read_safetensors(
 
     data = _read(where, path, sum(a.nbytes for a in wanted.values()) + header_bytes + _NPY_BYTES * (len(wanted) + 2))
     try:  # it checks that the pieces fill the file, one after the other
-        pieces = dict(deserialize(data))
+        pieces = dict(deserialize(data))  # type: ignore[no-untyped-call]
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"{where}: {path.name} is not a .safetensors file, or it is damaged: {error}") from None
     metadata = _parse_header(where, path, data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
@@ -194,7 +194,7 @@ def _checksum(header: str, arrays: Mapping[str, Array]) -> str:
     checksum = hashlib.sha256(header.encode())
     for name in sorted(arrays):
         checksum.update(name.encode())
-        checksum.update(np.ascontiguousarray(arrays[name]))
+        checksum.update(arrays[name].tobytes())
     return checksum.hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import sys
@@ -245,10 +246,15 @@ class Chunks:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume from there."""
-        self._start, self._state, self._due = state["start"], state["state"], False
+        start = check_int("Chunks.load_state_dict", "start", state["start"], minimum=0)
+        if start >= len(self.xs):
+            raise ValueError(f"Chunks.load_state_dict: start must be a step, in 0..{len(self.xs) - 1}; got {start}.")
+        self._start, self._state, self._due = start, state["state"], False
 
 
 _HISTORY_BYTES = 1 << 27  # of JSON, in a checkpoint
+# What reading a header raises that says other things than it should.
+_DAMAGED = (AttributeError, KeyError, IndexError, OverflowError, TypeError, ValueError)
 
 
 class _Checkpoint:
@@ -270,13 +276,16 @@ class _Checkpoint:
             "what": ["checkpoint", describe(self.p), type(self.optimizer).__name__],
             "optimizer": {k: v for k, v in state.items() if not isinstance(v, np.ndarray)},
             "history": asdict(history),
-            "batches": None if self.batches is None else self.batches.state_dict(),
-            "rng": None if self.rng is None else self.rng.bit_generator.state,
+            "batches": self._state_of_batches(),
+            "rng": self._rng_state(),
         }
         write_npz(self.path, self._arrays(), _plain(header))
 
     def load(self) -> History:
-        """Restore everything and return the history; a new History if there is no file."""
+        """Restore everything and return the history; a new History if there is no file.
+
+        A checkpoint that is damaged raises ValueError, and everything is as it was.
+        """
         if not self.path.exists():
             return History()
         header, found = read_npz("train", self.path, self._arrays(), _HISTORY_BYTES)
@@ -285,9 +294,29 @@ class _Checkpoint:
             raise ValueError(
                 f"train: {self.path.name} must be a checkpoint of the same model and optimiser; it is not."
             )
-        header = _unplain(header)
+        states = self.optimizer.state_dict(), self._state_of_batches(), self._rng_state()
+        flat, (optimizer, batches, rng) = self.p.flat.copy(), copy.deepcopy(states)
+        try:
+            return self._restore(_unplain(header), found)
+        except _DAMAGED as error:
+            self.p.flat[:] = flat
+            self.optimizer.load_state_dict(optimizer)
+            if self.batches is not None:
+                self.batches.load_state_dict(batches)
+            if self.rng is not None:
+                self.rng.bit_generator.state = rng
+            raise ValueError(f"train: checkpoint {self.path.name} cannot be resumed: {error}") from None
+
+    def _state_of_batches(self) -> Any:
+        return None if self.batches is None else self.batches.state_dict()
+
+    def _rng_state(self) -> Any:
+        return None if self.rng is None else self.rng.bit_generator.state
+
+    def _restore(self, header: Any, found: Mapping[str, NDArray[Any]]) -> History:
+        history = _history(header["history"])
         if (header["rng"] is None) != (self.rng is None) or (header["batches"] is None) != (self.batches is None):
-            raise ValueError(f"train: {self.path.name} must have been written with the same rng and kind of batches.")
+            raise ValueError("it must have been written with the same rng and kind of batches")
         if self.rng is not None:
             self.rng.bit_generator.state = header["rng"]
         if self.batches is not None:
@@ -295,7 +324,22 @@ class _Checkpoint:
         arrays = {name.removeprefix("optimizer."): a for name, a in found.items() if name != "p"}
         self.optimizer.load_state_dict(header["optimizer"] | arrays)
         self.p.flat[:] = found["p"]
-        return History(**header["history"])
+        return history
+
+
+def _history(saved: Mapping[str, Any]) -> History:
+    """Make a History from what a checkpoint holds, or raise."""
+    history = History(**saved)
+    check_instance("history", "stopped", history.stopped, bool)
+    if len(history.loss) != len(history.grad_norm):
+        raise ValueError("history: loss and grad_norm must be of one length")
+    for value in (*history.loss, *history.grad_norm):
+        check_number("history", "loss and grad_norm", value)
+    for name, curve in history.metrics.items():
+        for step, value in curve:
+            check_int("history", f"the steps of {name}", step)
+            check_instance("history", name, value, float)
+    return history
 
 
 def _plain(value: Any) -> Any:
@@ -316,7 +360,10 @@ def _plain(value: Any) -> Any:
 def _unplain(value: Any) -> Any:
     if isinstance(value, dict):
         if value.keys() == {"array", "dtype", "shape"}:
-            return np.array(value["array"], value["dtype"]).reshape(value["shape"])
+            dtype = np.dtype(value["dtype"])
+            if dtype.kind not in "biuf":
+                raise ValueError(f"an array must hold real numbers; got dtype {dtype}")
+            return np.array(value["array"], dtype).reshape(value["shape"])
         if value.keys() == {"tuple"}:
             return tuple(_unplain(v) for v in value["tuple"])
         return {k: _unplain(v) for k, v in value.items()}
