@@ -300,7 +300,7 @@ def replace(old, new):
         (replace('"lr": 0.01', '"lr": -1'), "lr must be >= 0; got -1"),
         (replace('"lr": 0.01', '"lr": "much"'), "lr must be a number; got 'much'"),
         (replace('"k": 4', '"k": -5'), "k must be at least 0; got -5"),
-        (replace('"k": 4', '"k": 4.5'), "k must be an integer; got 5.5"),
+        (replace('"k": 4', '"k": 4.5'), "k must be an integer; got 4.5"),
         (replace('"eps": 1e-08', '"eps": 0'), "eps must be > 0; got 0"),
         (replace("[0.9, 0.999]", "[0.9, 1.999]"), "betas must be >= 0 and < 1; got 1.999"),
         (replace('"loss": [', '"loss": [NaN, '), "loss and grad_norm must be of one length"),
