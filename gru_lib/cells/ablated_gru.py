@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.checks import check_bool, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.signature import check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
@@ -80,11 +80,19 @@ def ablated_gru_init(
     D, H = check_int(where, "D", D), check_int(where, "H", H)
     check_choice(where, "ablation", ablation, tuple(_GATES))
     check_choice(where, "convention", convention, ("keep", "write"))
-    options = {"D": D, "H": H, "ablation": ablation, "bias": bool(bias)}
-    options |= {"reset_after": bool(reset_after), "convention": convention}
+    bias, reset_after = check_bool(where, "bias", bias), check_bool(where, "reset_after", reset_after)
+    options = {"D": D, "H": H, "ablation": ablation, "bias": bias, "reset_after": reset_after, "convention": convention}
     more = {"b_hn": (H,)} if bias and reset_after else {}
     slabs = dict.fromkeys(_GATES[ablation], 0) | {"n": 1}
-    return draw_gates(AblatedGRUParams, rng, slabs, bias=bool(bias), dtype=dtype, options=options, more=more)
+    return draw_gates(
+        AblatedGRUParams,
+        rng,
+        slabs,
+        bias=bias,
+        dtype=check_dtype("ablated_gru_init", dtype),
+        options=options,
+        more=more,
+    )
 
 
 def ablated_gru_step(x: ArrayLike, h_prev: ArrayLike, p: AblatedGRUParams) -> tuple[Array, GRUCache]:

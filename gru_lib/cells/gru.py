@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Loan
-from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.passes import backward, forward
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
@@ -78,12 +78,14 @@ def gru_init(
     check_instance("gru_init", "rng", rng, np.random.Generator)
     D, H = check_int("gru_init", "D", D), check_int("gru_init", "H", H)
     check_choice("gru_init", "convention", convention, ("keep", "write"))
-    bias, reset_after = bool(bias), bool(reset_after)
+    bias, reset_after = check_bool("gru_init", "bias", bias), check_bool("gru_init", "reset_after", reset_after)
     more = {"b_hn": (H,)} if bias and reset_after else {}
     options = {"D": D, "H": H, "reset_after": reset_after, "bias": bias, "convention": convention}
     options |= {} if more else {"b_hn": 0.0}
     slabs = {"r": 0, "z": 1, "n": 2}
-    return draw_gates(GRUParams, rng, slabs, bias=bias, dtype=dtype, options=options, more=more)
+    return draw_gates(
+        GRUParams, rng, slabs, bias=bias, dtype=check_dtype("gru_init", dtype), options=options, more=more
+    )
 
 
 # ------------------------------------------------------------------------------------------------ one step, to read
@@ -184,7 +186,7 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
         Gradient of each parameter, under the parameter's name.
     """
     check_instance("gru_step_backward", "p", p, GRUParams)
-    check_instance("gru_step_backward", "cache", cache, GRUCache)
+    check_cache("gru_step_backward", cache, GRUCache, p)
     x, h_prev, r, not_r, z, not_z, n, q = cache
     (dh,) = check_rows("gru_step_backward", p, N=len(x), dh=(dh, "H"))
     keep, write, sign = (z, not_z, 1) if p.convention == "keep" else (not_z, z, -1)

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Loan
-from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import (
+    check_bool,
+    check_cache,
+    check_choice,
+    check_dtype,
+    check_instance,
+    check_int,
+    check_number,
+)
 from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.passes import backward, batch_first, forward, gradients
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
@@ -74,9 +82,11 @@ def lstm_init(
     """
     check_instance("lstm_init", "rng", rng, np.random.Generator)
     D, H = check_int("lstm_init", "D", D), check_int("lstm_init", "H", H)
-    forget_bias, bias = check_number("lstm_init", "forget_bias", forget_bias), bool(bias)
+    forget_bias, bias = check_number("lstm_init", "forget_bias", forget_bias), check_bool("lstm_init", "bias", bias)
     slabs = {gate: k for k, gate in enumerate("ifgo")}
-    p = draw_gates(LSTMParams, rng, slabs, bias=bias, dtype=dtype, options={"D": D, "H": H, "bias": bias})
+    p = draw_gates(
+        LSTMParams, rng, slabs, bias=bias, dtype=check_dtype("lstm_init", dtype), options={"D": D, "H": H, "bias": bias}
+    )
     if bias:
         p.b_f[:] = forget_bias
     return p
@@ -147,7 +157,7 @@ def lstm_step_backward(dstate: LSTMState, cache: LSTMCache, p: LSTMParams) -> tu
     """
     where = "lstm_step_backward"
     check_instance(where, "p", p, LSTMParams)
-    check_instance(where, "cache", cache, LSTMCache)
+    check_cache(where, cache, LSTMCache, p)
     x, h_prev, c_prev, (i, not_i), (f, not_f), g, (o, not_o), tanh_c = cache
     dh, dc = _pair(where, "dstate", dstate)
     dh, dc = check_rows(where, p, N=len(x), dh=(dh, "H"), dc=(dc, "H"))

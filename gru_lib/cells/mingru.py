@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.checks import check_cache, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, rows
 from gru_lib._core.signature import Signature, check_signature, sign
@@ -52,7 +52,7 @@ def mingru_init(
     columns = {"z": np.s_[..., :H], "n": np.s_[..., H:]}
     parts = {f"{a}_{g}": (a, part) for a in ("W", "b") for g, part in columns.items()}
     shapes = {"W": (D, 2 * H), "b": (2 * H,)}
-    p = MinGRUParams(shapes, parts=parts, options={"D": D, "H": H, "gate": gate}, dtype=dtype)
+    p = MinGRUParams(shapes, parts=parts, options={"D": D, "H": H, "gate": gate}, dtype=check_dtype(where, dtype))
     p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(D)
     return p
 
@@ -107,7 +107,7 @@ def mingru_step_backward(dh: ArrayLike, cache: MinGRUCache, p: MinGRUParams) -> 
     Chapter 21.
     """
     check_instance("mingru_step_backward", "p", p, MinGRUParams)
-    check_instance("mingru_step_backward", "cache", cache, MinGRUCache)
+    check_cache("mingru_step_backward", cache, MinGRUCache, p)
     x, h_prev, z, write, slope, n = cache
     (dh,) = check_rows("mingru_step_backward", p, N=len(x), dh=(dh, "H"))
     da = np.concatenate([dh * (h_prev - n) * slope, dh * write], axis=1)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.checks import check_cache, check_dtype, check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib._core.signature import Signature, check_signature, sign
@@ -51,7 +51,7 @@ def scrn_init(
     alpha = check_number(where, "alpha", alpha, least=0, below=1)
     parts = {"W_hh": ("W", np.s_[:H]), "W_xh": ("W", np.s_[H : H + D]), "W_ch": ("W", np.s_[H + D :])}
     options = {"D": D, "H": H, "C": C, "S": C + H, "alpha": alpha}
-    p = SCRNParams({"W_xc": (D, C), "W": (H + D + C, H)}, parts=parts, options=options, dtype=dtype)
+    p = SCRNParams({"W_xc": (D, C), "W": (H + D + C, H)}, parts=parts, options=options, dtype=check_dtype(where, dtype))
     p.flat[:] = rng.uniform(-1, 1, p.size) / np.sqrt(H)
     return p
 
@@ -94,7 +94,7 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
         dW_xh = xᵀ da,   dW_hh = h_prevᵀ da,   dW_ch = cᵀ da,   dW_xc = xᵀ du
     """
     check_instance("scrn_step_backward", "p", p, SCRNParams)
-    check_instance("scrn_step_backward", "cache", cache, SCRNCache)
+    check_cache("scrn_step_backward", cache, SCRNCache, p)
     x, h_prev, c, a = cache
     (ds,) = check_rows("scrn_step_backward", p, N=len(x), ds=(ds, "S"))
     s, not_s = sigmoid_pair(a)
