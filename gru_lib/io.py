@@ -43,7 +43,7 @@ def save(path: str | os.PathLike[str], p: Params) -> None:
     existing file is replaced.
     """
     check_instance("save", "p", p, Params)
-    path, arrays, header = Path(path), dict(p.items()), describe(p)
+    path, arrays, header = _path("save", path), dict(p.items()), describe(p)
     if _is_safetensors("save", path):
         if p.dtype.kind == "c":
             raise ValueError(f"save: p must be real for safetensors; got {p.dtype}. Use .npz.")
@@ -71,13 +71,20 @@ def load(path: str | os.PathLike[str], p: Params) -> None:
         or a device is never read.
     """
     check_instance("load", "p", p, Params)
-    path, arrays, wanted = Path(path), dict(p.items()), json.loads(json.dumps(describe(p)))
+    path, arrays, wanted = _path("load", path), dict(p.items()), json.loads(json.dumps(describe(p)))
     read = _read_safetensors if _is_safetensors("load", path) else read_npz
     header, found = read("load", path, arrays, _HEADER_BYTES)
     if header != wanted:
         raise ValueError(f"load: {path.name} must hold {_brief(wanted)}; it holds {_brief(header)}.")
     for name, array in arrays.items():
         array[...] = found[name]
+
+
+def _path(where: str, path: Any) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise TypeError(f"{where}: path must be text or a path; got {type(path).__name__}.") from None
 
 
 def describe(p: Params) -> dict[str, Any]:

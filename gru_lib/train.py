@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import check_bool, check_choice, check_function, check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib.io import describe, read_npz, write_npz
 from gru_lib.optim import clip_by_global_norm
@@ -125,10 +125,22 @@ def train(
     """
     check_instance("train", "p", p, Params)
     steps, every = check_int("train", "steps", steps), check_int("train", "every", every)
+    for name, function in {"schedule": schedule, "evaluate": evaluate, "stop": stop}.items():
+        check_function("train", name, function, optional=True)
+    check_function("train", "loss_and_grads", loss_and_grads)
+    check_bool("train", "progress", progress)
     if clip_norm is not None:
         check_number("train", "clip_norm", clip_norm, above=0)
+    if rng is not None:
+        check_instance("train", "rng", rng, np.random.Generator)
+    if not isinstance(batches, Iterable) or isinstance(batches, str | bytes | Params):
+        raise TypeError(f"train: batches must yield batches; got {type(batches).__name__}.")
+    if not hasattr(optimizer, "p") or not hasattr(optimizer, "step"):
+        raise TypeError(f"train: optimizer must be one such as Adam(p); got {type(optimizer).__name__}.")
     if optimizer.p is not p:
         raise ValueError("train: optimizer must hold the same parameter object p; got another one.")
+    if not isinstance(checkpoint, str | os.PathLike | None):
+        raise TypeError(f"train: checkpoint must be a path; got {type(checkpoint).__name__}.")
     saved = None if checkpoint is None else _Checkpoint(Path(checkpoint), p, optimizer, batches, rng)
     history = History() if saved is None else saved.load()
     source = _endless(batches, history.steps)
@@ -141,7 +153,10 @@ def train(
                 raise ValueError(f"train: batches must yield {steps} batches; it ended after {i}.") from None
             if schedule is not None:
                 optimizer.lr = check_number("train", "schedule(step)", schedule(i), least=0)
-            loss, grads = loss_and_grads(p, batch)
+            found = loss_and_grads(p, batch)
+            if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], Params):
+                raise TypeError(f"train: loss_and_grads must return a loss and gradients; got {type(found).__name__}.")
+            loss, grads = found
             norm = float(np.linalg.norm(grads.flat))
             if not (math.isfinite(loss) and math.isfinite(norm)):
                 raise FloatingPointError(
@@ -158,7 +173,10 @@ def train(
             if (i + 1) % every and i + 1 < steps:
                 continue
             if evaluate is not None:
-                for name, value in evaluate(p).items():
+                metrics = evaluate(p)
+                if not isinstance(metrics, Mapping):
+                    raise TypeError(f"train: evaluate must return names and values; got {type(metrics).__name__}.")
+                for name, value in metrics.items():
                     history.metrics.setdefault(name, []).append((i + 1, float(value)))
                 if bar is not None:
                     bar.set_postfix({name: f"{history.last(name):.4g}" for name in history.metrics})
@@ -178,6 +196,7 @@ def early_stopping(name: str, patience: int, *, mode: str = "min") -> Callable[[
 
     `name` is a metric that `evaluate` returns; `mode` is "min" if smaller is better, "max" if larger is.
     """
+    check_instance("early_stopping", "name", name, str)
     patience = check_int("early_stopping", "patience", patience)
     check_choice("early_stopping", "mode", mode, ("min", "max"))
 

@@ -400,7 +400,7 @@ def test_a_wrong_argument_is_named(name):
         cell.forward(xs, state0, p, lengths=[1, 6, 2])
     with pytest.raises(ValueError, match=rf"{prefix}_forward: (.0|state0(\.\w+)?) must have shape"):
         cell.forward(xs[:, :2], state0, p)
-    with pytest.raises(ValueError, match=rf"{prefix}_backward: dhs must have shape \(T, N, .\) = \(5, 3, "):
+    with pytest.raises(ValueError, match=rf"{prefix}_backward: d.s must have shape \(T, N, .\) = \(5, 3, "):
         cell.backward(dhs[:4], None, tape, p)
     with pytest.raises(TypeError, match=rf"{prefix}_backward: tape must be a \w+Tape; got NoneType"):
         cell.backward(dhs, None, None, p)

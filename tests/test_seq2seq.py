@@ -214,7 +214,7 @@ def test_wrong_arguments_are_named():
         seq2seq_forward(source * 1.0, target, p)
     with pytest.raises(ValueError, match="source_lengths must be at least 1; got 0"):
         seq2seq_forward(source, target, p, source_lengths=[0, 1, 2])
-    with pytest.raises(ValueError, match=r"tokens must lie in 0\.\.2; got .*\.\.9"):
+    with pytest.raises(ValueError, match=r"source must lie in 0\.\.2; got .*\.\.9"):
         seq2seq_forward(np.where(source == source[0, 0], 9, source), target, p)
     with pytest.raises(TypeError, match="p must be a Seq2SeqParams; got GRUParams"):
         seq2seq_forward(source, target, p.encoder)

@@ -106,7 +106,7 @@ def test_layers_share_the_flat_array_and_pickle_as_a_stack():
 def test_errors_name_the_argument():
     p, xs = stack(gru_init(rng(), D, H), gru_init(rng(), H, H)), np.zeros((T, N, D))
     tape = stack_forward(xs, None, p)[2]
-    with pytest.raises(ValueError, match="stack: expected at least one layer"):
+    with pytest.raises(ValueError, match="stack: layers must be at least one"):
         stack()
     with pytest.raises(ValueError, match="stack: layer 1 must have the input size D = 3, as layer 0 puts out; got 2"):
         stack(gru_init(rng(), D, H), gru_init(rng(), D, H))

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 __all__ = [
-    "Blame", "as_array", "as_integers", "as_lengths", "check_bool", "check_cache", "check_choice", "check_dtype",
-    "check_function", "check_instance", "check_int", "check_number", "check_sequence", "plain",
+    "Blame", "as_array", "as_integers", "as_lengths", "as_tokens", "check_bool", "check_cache", "check_choice",
+    "check_dtype", "check_function", "check_instance", "check_int", "check_number", "check_sequence", "plain",
 ]  # fmt: skip
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
@@ -163,15 +163,23 @@ def as_integers(
     return array if array.dtype.kind == "i" else array.astype(np.intp)  # unsigned ones cannot be subtracted
 
 
-def as_lengths(where: str, lengths: Any, T: int, N: int) -> NDArray[np.bool_]:
+def as_tokens(where: str, name: str, value: Any, low: int, high: int) -> NDArray[Any]:
+    """Return tokens (T, N) from `low` to `high`, or raise."""
+    tokens = as_integers(where, name, value, low, high)
+    if tokens.ndim != 2:
+        raise ValueError(f"{where}: {name} must have shape (T, N); got {tokens.shape}.")
+    return tokens
+
+
+def as_lengths(where: str, lengths: Any, T: int, N: int, *, name: str = "lengths") -> NDArray[np.bool_]:
     """Turn `lengths` (N,), each in 0..T, into a mask (T, N): True where a step is real, False where it is padding."""
-    array = plain(where, "lengths", lengths)
+    array = plain(where, name, lengths)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{where}: lengths must hold integers; got dtype {array.dtype}.")
+        raise TypeError(f"{where}: {name} must hold integers; got dtype {array.dtype}.")
     if array.shape != (N,):
-        raise ValueError(f"{where}: lengths must have shape (N,) = ({N},); got {array.shape}.")
+        raise ValueError(f"{where}: {name} must have shape (N,) = ({N},); got {array.shape}.")
     if array.size and (array.min() < 0 or array.max() > T):
-        raise ValueError(f"{where}: lengths must lie in 0..T = 0..{T}; got {array.min()}..{array.max()}.")
+        raise ValueError(f"{where}: {name} must lie in 0..T = 0..{T}; got {array.min()}..{array.max()}.")
     return np.arange(T)[:, None] < array
 
 

@@ -9,17 +9,18 @@ If the output is not part of the state, it is apart and comes first: ``step(x, s
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gru_lib._core.checks import as_array, check_instance
+from gru_lib._core.checks import as_array, check_instance, plain
 from gru_lib._core.sequence import begin, outputs
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, Backward, Forward, MaybeArray, State
 
-__all__ = ["StepsTape", "by_steps", "leaves", "map_state"]
+__all__ = ["StepsTape", "by_steps", "check_sizes", "check_state", "door", "leaves", "map_state"]
 
 
 class StepsTape(NamedTuple):
@@ -31,11 +32,31 @@ class StepsTape(NamedTuple):
     made: Signature  # of the parameters
 
 
+def door(check: Callable[..., tuple[Any, ...]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a decorator that puts `check` before a step: it takes the arguments, and returns them checked.
+
+    The loop over steps goes past it, since the pass has checked what it was given.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def checked(*args: Any) -> Any:
+            return function(*check(*args))
+
+        return checked
+
+    return decorate
+
+
 def map_state(function: Callable[..., Array], *states: State) -> State:
     """Apply `function` to the arrays of states of one form, keeping the form.
 
     ``map_state(lambda a: a[rows], state)`` picks sequences; ``map_state(np.add, dstate, more)`` adds gradients.
     """
+    if not callable(function) or not states:
+        raise TypeError(
+            f"map_state: function must be callable, and states at least one; got {type(function).__name__}."
+        )
     first = states[0]
     if not isinstance(first, tuple):
         return function(*states)
@@ -61,6 +82,7 @@ def by_steps(
     ``leaky_step`` and ``leaky_step_backward`` give ``leaky_forward`` and ``leaky_backward``; errors use these names.
     """
     name = step.__name__.removesuffix("_step")
+    step, step_backward = (getattr(function, "__wrapped__", function) for function in (step, step_backward))  # no door
 
     def forward(
         xs: ArrayLike, state0: State | None, p: Any, *, lengths: MaybeArray = None
@@ -70,7 +92,7 @@ def by_steps(
         T, N, _ = xs.shape
         state = zeros(p, N, p.dtype)
         if state0 is not None:
-            state = _check_state(forward.__name__, "state0", state0, state)
+            state = check_state(forward.__name__, "state0", state0, state)
         xs, state = xs.copy(), map_state(np.copy, state)  # what the caches hold is the tape's own
         hs, caches = np.zeros((T, N, width(p)), np.result_type(dtype, *leaves(state))), []
         for t in range(T):
@@ -93,7 +115,7 @@ def by_steps(
             dhs = np.where(tape.mask[:, :, None], dhs, 0)
         dstate = map_state(np.zeros_like, tape.state_T)
         if dstate_T is not None:
-            dstate = _check_state(backward.__name__, "dstate_T", dstate_T, dstate, grown=True)
+            dstate = check_state(backward.__name__, "dstate_T", dstate_T, dstate, grown=True)
         dtype = np.result_type(dtype, dhs, *leaves(dstate))
         dxs, grads = np.zeros((T, N, p.D), dtype), p.zeros_like(dtype)
         for t in reversed(range(T)):
@@ -134,7 +156,7 @@ def _wide(real: Array, a: Array) -> Array:
     return real.reshape(-1, *[1] * (a.ndim - 1))
 
 
-def _check_state(where: str, name: str, state: Any, like: State, grown: bool = False) -> State:
+def check_state(where: str, name: str, state: Any, like: State, grown: bool = False) -> State:
     """Check that a state has the form and shapes of `like`, whose empty axes are those that grow, and return it."""
     if not isinstance(like, tuple):
         return as_array(where, name, state, ("N", "H"), dict(zip("NH", like.shape, strict=True)))
@@ -145,7 +167,15 @@ def _check_state(where: str, name: str, state: Any, like: State, grown: bool = F
     for part, value, a in zip(fields, state, like, strict=True):
         sizes = {f"axis{i}": size for i, size in enumerate(a.shape)}
         if a.ndim > 1 and a.shape[1] == 0 and not grown:
-            grow = np.shape(value)[1] if grow is None and np.ndim(value) == a.ndim else grow or 0
+            value = plain(where, f"{name}.{part}", value)
+            grow = value.shape[1] if grow is None and value.ndim == a.ndim else grow or 0
             sizes["axis1"] = grow
         checked.append(as_array(where, f"{name}.{part}", value, tuple(sizes), sizes))
     return type(like)(*checked)
+
+
+def check_sizes(where: str, found: dict[str, int], p: Any) -> None:
+    """Raise ValueError unless the cache of a step has the sizes that `p` has."""
+    for letter, size in found.items():
+        if getattr(p, letter) != size:
+            raise ValueError(f"{where}: cache must be of a step with {letter} = {getattr(p, letter)}; got {size}.")

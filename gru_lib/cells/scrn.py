@@ -149,7 +149,7 @@ def scrn_backward(dss: MaybeArray, ds_T: MaybeArray, tape: SCRNTape, p: SCRNPara
     check_signature(where, tape.made, p)
     xs, mask, elman, _ = tape
     (T, N, D), C = xs.shape, p.C
-    dss, (ds,), dtype = begin_backward(where, p, elman.hs, mask, dhs=(dss, "S"), ds_T=(ds_T, "S"))
+    dss, (ds,), dtype = begin_backward(where, p, elman.hs, mask, dhs=(dss, "S"), name="dss", ds_T=(ds_T, "S"))
     dxcs, dh0, g = elman_backward(dss[:, :, C:], ds[:, C:], elman, elman_on(p.W, "sigmoid"))
     dc, du = ds[:, :C], np.empty((T, N, C), dtype)
     for t in reversed(range(T)):

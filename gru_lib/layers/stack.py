@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, check_instance
+from gru_lib._core.checks import as_array, check_bool, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells.registry import Cell, State, cell_of, register_cell
+from gru_lib.cells.registry import Cell, State, cell_of, check_layer, register_cell
 from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward
 
 __all__ = ["StackParams", "stack", "stack_backward", "stack_forward"]
@@ -35,17 +35,18 @@ def stack(*layers: Params, residual: bool = False) -> StackParams:
     With `residual`, each layer adds its input to its output if the two have the same size.
     """
     below = None
+    residual = check_bool("stack", "residual", residual)
     for i, layer in enumerate(layers):
-        cell = cell_of(layer)
+        cell = check_layer("stack", f"layers[{i}]", layer)
         if below not in (None, layer.D):
             raise ValueError(
                 f"stack: layer {i} must have the input size D = {below}, as layer {i - 1} puts out; got {layer.D}."
             )
         below = cell.width(layer)
     if below is None:
-        raise ValueError("stack: expected at least one layer, such as gru_init(rng, D, H).")
+        raise ValueError("stack: layers must be at least one, such as gru_init(rng, D, H).")
     members = {f"layer{i}": layer for i, layer in enumerate(layers)}
-    return StackParams(members, options={"D": layers[0].D, "residual": bool(residual)})
+    return StackParams(members, options={"D": layers[0].D, "residual": residual})
 
 
 class StackTape(NamedTuple):
