@@ -136,8 +136,8 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
     """
     where = "to_torch"
     check_sequence(where, "layers", layers)
-    for directions in layers:
-        _directions(where, directions)
+    for i, directions in enumerate(layers):
+        _directions(where, directions, f"layers[{i}]")
     if not layers:
         raise ValueError(f"{where}: layers must be at least one, such as [[p]]; got none.")
     first, count = layers[0][0], len(layers[0])
@@ -468,21 +468,21 @@ def _sizes(where: str, name: str, W_h: ArrayLike, cell: str, *, rows: str) -> di
     return {"H": H, "GH": G * H}
 
 
-def _cell_of(where: str, p: Any) -> str:
+def _cell_of(where: str, p: Any, name: str = "p") -> str:
     for cell, (kind, _) in _INIT.items():
         if isinstance(p, kind):
             return cell
     kinds = ", ".join(kind.__name__ for kind, _ in _INIT.values())
-    raise TypeError(f"{where}: p must be one of {kinds}; got {type(p).__name__}.")
+    raise TypeError(f"{where}: {name} must be one of {kinds}; got {type(p).__name__}.")
 
 
-def _directions(where: str, directions: Sequence[Params]) -> Sequence[Params]:
+def _directions(where: str, directions: Sequence[Params], name: str = "directions") -> Sequence[Params]:
     if not isinstance(directions, tuple | list) or len(directions) not in (1, 2):
-        raise ValueError(
-            f"{where}: directions of a layer must be a list of one or two directions, such as [p]; got {directions!r}."
-        )
+        raise ValueError(f"{where}: {name} must be a list of one or two directions, such as [p]; got {directions!r}.")
+    for p in directions:
+        _cell_of(where, p, name)
     if len({(_one_kind(where, p), p.D, p.dtype) for p in directions}) > 1:
-        raise ValueError(f"{where}: directions of a layer must have one kind and one size; got {directions!r}.")
+        raise ValueError(f"{where}: {name} must have one kind and one size; got {directions!r}.")
     return directions
 
 

@@ -175,7 +175,7 @@ def beam_search(
         How many beginnings to keep. With alpha = 0, width 1 is `greedy`; as many as there are sequences is exhaustive
         search.
     alpha
-        Length normalisation, at least 0.
+        Length normalisation, in [0, 50).
     offset
         At least 0; 5 is the length penalty of GNMT. The larger, the less two short lengths differ.
     pick
@@ -198,7 +198,10 @@ def beam_search(
         raise ValueError(f"{where}: start must be one token; got {np.shape(start)}. Search for one sequence at a time.")
     width, max_steps = check_int(where, "width", width), check_int(where, "max_steps", max_steps)
     check_function(where, "pick", pick, optional=True)
-    alpha, offset = check_number(where, "alpha", alpha, least=0), check_number(where, "offset", offset, least=0)
+    alpha, offset = (
+        check_number(where, "alpha", alpha, least=0, below=50),
+        check_number(where, "offset", offset, least=0),
+    )
 
     def norm(length: int) -> float:
         return ((offset + length) / (offset + 1)) ** alpha
@@ -264,7 +267,7 @@ def exact_search(
     if _check(where, step, start, end).ndim:
         raise ValueError(f"{where}: start must be one token; got {np.shape(start)}. Search for one sequence at a time.")
     max_steps = check_int(where, "max_steps", max_steps)
-    if least != -np.inf:
+    if not (isinstance(least, float) and least == -np.inf):
         least = check_number(where, "least", least)
     best, calls = None, 0
     waiting: list[tuple[float, tuple[int, ...], Any]] = [(0.0, (), state)]

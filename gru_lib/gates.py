@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from gru_lib._core.checks import check_bool, check_sequence
+from gru_lib._core.checks import check_bool, check_sequence, of_shape
 from gru_lib._core.types import Array
-from gru_lib.ops import of_shape, sigmoid_pair
+from gru_lib.ops import sigmoid_pair
 
 __all__ = [
     "convex_update", "convex_update_backward", "hard_gate", "hard_gate_backward", "soft_gate", "soft_gate_backward",

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, as_integers, check_bool, check_dtype, check_instance, check_int, plain
+from gru_lib._core.checks import (
+    as_array,
+    as_integers,
+    check_bool,
+    check_dtype,
+    check_instance,
+    check_int,
+    of_shape,
+    plain,
+)
 from gru_lib._core.params import Params
 from gru_lib._core.types import Array, MaybeArray
 
@@ -109,13 +118,6 @@ def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array
     if p.bias:
         grads.b[:] = dy_rows.sum(axis=0)
     return dy @ p.W.T, grads
-
-
-def of_shape(where: str, name: str, value: ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
-    """Check that `value` is a floating or complex array, of `shape` if given, and return it."""
-    value = plain(where, name, value)
-    axes = tuple(f"axis{i}" for i in range(value.ndim if shape is None else len(shape)))
-    return as_array(where, name, value, axes, {} if shape is None else dict(zip(axes, shape, strict=True)))
 
 
 def _last_axis(where: str, name: str, value: ArrayLike, size: int) -> Array:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.checks import check_instance, check_int, check_number, of_shape
 from gru_lib._core.params import Params
-from gru_lib.ops import of_shape
 
 __all__ = [
     "SGD", "Adam", "clip_by_global_norm", "clip_by_value", "cosine_decay", "linear_decay",

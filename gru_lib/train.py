@@ -135,6 +135,8 @@ def train(
         check_instance("train", "rng", rng, np.random.Generator)
     if not isinstance(batches, Iterable) or isinstance(batches, str | bytes | Params):
         raise TypeError(f"train: batches must yield batches; got {type(batches).__name__}.")
+    if isinstance(batches, np.ndarray) and not batches.ndim:
+        raise TypeError("train: batches must yield batches; got an array without axes.")
     if not hasattr(optimizer, "p") or not hasattr(optimizer, "step"):
         raise TypeError(f"train: optimizer must be one such as Adam(p); got {type(optimizer).__name__}.")
     if optimizer.p is not p:

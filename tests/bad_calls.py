@@ -1,8 +1,8 @@
 """Bad calls of public functions: each takes a call that works and spoils one argument.
 
 A call fails well if its error is a TypeError or ValueError of ours that names the function and an argument. What fails
-otherwise is a raw error. ``python tests/bad_calls.py`` makes all calls and lists the raw ones; `test_bad_calls.py` makes
-a part of them.
+otherwise is a raw error. ``python tests/bad_calls.py`` makes all calls and lists the raw ones; `test_bad_calls.py`
+makes a part of them.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def special(name: str) -> dict[str, Any]:
             "p": p, "loss_and_grads": lambda p, batch: (1.0, p.zeros_like()), "batches": [1],
             "optimizer": g.SGD(p, 0.1), "steps": 2, "progress": False,
         },
-        "map_state": {"function": np.add, "states": (a, a)},
+        "map_state": {"function": lambda *arrays: arrays[0], "states": ((a, a), (a, a))},
         "stack": {"layers": (gru, g.gru_init(rng(), H, H))},
         "sample": {"end": 2},
         "delayed": {"batch": None},
@@ -218,7 +218,7 @@ def of_task(short: str) -> dict[str, Any]:
     batch = subtraction.random_pairs(rng(), N, 4)
     tokens = rng().integers(0, 3, (8, N))
     return {
-        "T": 8,
+        "T": 5 if short == "all_two_orders" else 8,
         "kind": "carried",
         "step": 0.3,
         "length": np.ones(N),

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 __all__ = [
     "Blame", "as_array", "as_integers", "as_lengths", "as_tokens", "check_bool", "check_cache", "check_choice",
-    "check_dtype", "check_function", "check_instance", "check_int", "check_number", "check_sequence", "plain",
+    "check_dtype", "check_function", "check_instance", "check_int", "check_number", "check_sequence", "of_shape", "plain",
 ]  # fmt: skip
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
@@ -132,10 +132,10 @@ def as_array(where: str, name: str, value: Any, axes: tuple[str, ...], sizes: Ma
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
-        came = f"dtype {array.dtype}" if array.ndim or array.dtype.kind != "O" else type(value).__name__
+        came = f"dtype {array.dtype}" if array.ndim or array.dtype.kind != "O" else type(array.item()).__name__
         raise TypeError(f"{where}: {name} must hold numbers; got {came}.")
     if array.dtype.char in "gG":  # no function here computes in it, and not every pass would even run
-        raise TypeError(f"{where}: {name} must be of at most 64 bits a number; got {array.dtype}. Try .astype(float).")
+        raise TypeError(f"{where}: {name} must be float64 or complex128 at most; got {array.dtype}.")
     if array.ndim != len(axes) or array.shape != tuple(map(sizes.get, axes, array.shape)):
         known = tuple(sizes.get(axis, -1) for axis in axes)
         letters = "".join(f"{axis}, " for axis in axes).removesuffix(", " if len(axes) > 1 else " ")
@@ -147,6 +147,13 @@ def as_array(where: str, name: str, value: Any, axes: tuple[str, ...], sizes: Ma
         hint = " Is it transposed?" if flipped else ""
         raise ValueError(f"{where}: {name} must have shape ({letters}) = ({numbers}); got {array.shape}.{hint}")
     return array
+
+
+def of_shape(where: str, name: str, value: Any, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
+    """Check that `value` is a floating or complex array, of `shape` if given, and return it."""
+    value = plain(where, name, value)
+    axes = tuple(f"axis{i}" for i in range(value.ndim if shape is None else len(shape)))
+    return as_array(where, name, value, axes, {} if shape is None else dict(zip(axes, shape, strict=True)))
 
 
 def as_integers(

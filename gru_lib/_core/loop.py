@@ -60,6 +60,8 @@ def map_state(function: Callable[..., Array], *states: State) -> State:
     first = states[0]
     if not isinstance(first, tuple):
         return function(*states)
+    if any(not isinstance(state, tuple) or len(state) != len(first) for state in states):
+        raise TypeError(f"map_state: states must have one form, {type(first).__name__}; got {states[-1]!r}.")
     parts = [map_state(function, *pieces) for pieces in zip(*states, strict=True)]
     return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
 

@@ -41,7 +41,7 @@ def cbow_step_backward(dh: ArrayLike, cache: None, p: CBOWParams) -> tuple[Array
     """dx = dh,  dh_prev = dh."""
     check_instance("cbow_step_backward", "p", p, CBOWParams)
     (dh,) = check_rows("cbow_step_backward", p, dh=(dh, "H"))
-    return dh.copy(), dh.copy(), p.zeros_like(dh.dtype)
+    return dh.copy(), dh.copy(), p.zeros_like(np.result_type(dh, p.flat))
 
 
 _CELL = register_cell(Cell(CBOWParams, cbow_step, cbow_step_backward))

@@ -81,6 +81,9 @@ def delayed(batch: Batch, d: int) -> Batch:
     """Ask every question d steps later: the answer about step t is due at step t + d. T grows by d zeros."""
     d = check_int("delayed", "d", d, minimum=0)
     check_instance("delayed", "batch", batch, Batch)
+    T, N, _ = as_array("delayed", "batch.xs", batch.xs, ("T", "N", "K"), {}).shape
+    for name, axes in {"ys": ("T", "N", "1"), "asked": ("T", "N"), "tokens": ("T", "N"), "lengths": ("N",)}.items():
+        as_array("delayed", f"batch.{name}", getattr(batch, name), axes, {"T": T, "N": N, "1": 1})
 
     def shift(a: Array, before: int) -> Array:
         return np.pad(a, [(before, d - before)] + [(0, 0)] * (a.ndim - 1))

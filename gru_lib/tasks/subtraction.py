@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import Blame, check_instance, check_int, check_sequence, plain
+from gru_lib._core.checks import Blame, as_array, check_instance, check_int, check_sequence, plain
 
 __all__ = ["Batch", "all_pairs", "encode", "hard_pairs", "pick", "random_batches", "random_pairs", "subtract_bits"]
 
@@ -95,6 +95,8 @@ def random_batches(rng: np.random.Generator, N: int, bits: tuple[int, int]) -> I
 def pick(batch: Batch, index: slice | Array | list[int]) -> Batch:
     """Return some pairs of a batch: `index` is a slice, a mask or a list of pair numbers."""
     check_instance("pick", "batch", batch, Batch)
+    for part, a in zip(Batch._fields, batch, strict=True):
+        as_array("pick", f"batch.{part}", a, ("T", "N", "K"), {})
     if not isinstance(index, slice):
         index = plain("pick", "index", index)
         if index.ndim != 1 or (index.dtype.kind not in "biu" and index.size):
