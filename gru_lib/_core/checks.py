@@ -17,7 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 
 __all__ = [
     "Blame", "as_array", "as_integers", "as_lengths", "as_tokens", "check_bool", "check_cache", "check_choice",
-    "check_dtype", "check_function", "check_instance", "check_int", "check_number", "check_sequence", "of_shape", "plain",
+    "check_dtype", "check_function", "check_instance", "check_int", "check_number", "check_sequence",
+    "of_shape", "plain",
 ]  # fmt: skip
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
