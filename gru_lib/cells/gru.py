@@ -287,7 +287,7 @@ def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams)
     tape : GRUTape
         From `gru_forward`.
     p : GRUParams
-        The same parameters as in the forward pass.
+        Those of the forward pass, or a copy. Others, or changed ones, raise ValueError.
 
     Returns
     -------
