@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from gru_lib import Adam, gru_backward, gru_forward, gru_init
+from gru_lib import Adam, Params, gru_backward, gru_forward, gru_init
 from gru_lib._core import signature
 from gru_lib._core.signature import check_signature, sign
 
@@ -71,3 +71,15 @@ def test_a_copied_tape_goes_with_copied_parameters():
     right = gru_backward(hs, None, tape, p)[2].flat
     for other in (copy.deepcopy((tape, p)), pickle.loads(pickle.dumps((tape, p)))):
         np.testing.assert_array_equal(gru_backward(hs, None, *other)[2].flat, right)
+
+
+def test_parameters_made_afresh_are_compared_by_what_they_are():
+    """Those of one init share their form; these do not, and the names of parts are no part of it."""
+    shapes, options = {"W": (2, 3)}, {"D": 2, "K": 3}
+    p, same = (Params(shapes, parts=parts, options=options) for parts in ({}, {"W_1": ("W", np.s_[:1])}))
+    made = sign("test", p, np.zeros((1, 1, 2)))
+    assert passes(same, made)
+    with pytest.raises(ValueError, match=r"test: p must have the shape of W = \(2, 3\) as when .*; got \(3, 2\)"):
+        check_signature("test", made, Params({"W": (3, 2)}, options=options))
+    with pytest.raises(ValueError, match=r"test: p must have K = 3 as when test made the tape; got None"):
+        check_signature("test", made, Params(shapes, options={"D": 2}))

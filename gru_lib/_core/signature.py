@@ -54,7 +54,10 @@ def check_signature(where: str, made: Signature, p: Params) -> None:
         _refuse(where, made, f"be {made.kind.__name__}", type(p).__name__)
     form = _form(p)
     if made.form is not form and made.form != form:
-        _refuse(where, made, *_difference(made.form, form))
+        wanted, found = _flat(made.form), _flat(form)
+        for name in {**wanted, **found}:
+            if wanted.get(name) != found.get(name):
+                _refuse(where, made, f"have {name} = {wanted.get(name)!r}", f"{found.get(name)!r}")
     if made.dtype != p.dtype:
         _refuse(where, made, f"be {made.dtype}", str(p.dtype))
     if made.numbers is not None and made.numbers != _numbers(p, made.summed):
@@ -83,14 +86,8 @@ def _numbers(p: Params, summed: bool) -> bytes:
     return sample + np.add.reduce(bits, dtype=bits.dtype).tobytes()
 
 
-def _difference(made: Any, came: Any) -> tuple[str, str]:
-    """What one form asks for and what the other has instead, at the first place where they differ."""
-    wanted, found = _flat(made), _flat(came)
-    name = next(name for name in {**wanted, **found} if wanted.get(name) != found.get(name))
-    return f"have {name} = {wanted.get(name)!r}", f"{found.get(name)!r}"
-
-
 def _flat(form: Any, prefix: str = "") -> dict[str, Any]:
+    """The options and shapes of a form by name, those of a bundle's members too."""
     if hasattr(form, "options"):
         shapes: Mapping[str, Any] = {f"the shape of {prefix}{name}": shape for name, shape in form.shapes.items()}
         return {f"{prefix}{name}": value for name, value in form.options.items()} | dict(shapes)
