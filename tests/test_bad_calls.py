@@ -8,7 +8,7 @@ from bad_calls import bad_calls, functions, good_call
 
 import gru_lib as g
 from gru_lib import cells, convert, layers, ops
-from gru_lib._core.checks import Blame, check_number
+from gru_lib._core.checks import check_number
 from gru_lib.tasks import hold
 
 SHARE = 12  # one bad call of so many
@@ -185,13 +185,3 @@ def test_numbers_of_any_type_are_numbers():
             check_number("f", "x", value)
     with pytest.raises(ValueError, match="f: x must be finite; got inf"):
         check_number("f", "x", 10**400)
-
-
-def test_blame_names_one_argument_and_lets_interrupts_through():
-    with (
-        pytest.raises(ValueError, match="f: x must be a list; got another: list index out of range"),
-        Blame("f", "x", "a list"),
-    ):
-        [][1]
-    with pytest.raises(KeyboardInterrupt), Blame("f", "x", "a list"):
-        raise KeyboardInterrupt

@@ -9,14 +9,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from numbers import Real
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 __all__ = [
-    "Blame", "as_array", "as_integers", "as_lengths", "as_tokens", "check_bool", "check_cache", "check_choice",
+    "as_array", "as_integers", "as_lengths", "as_tokens", "check_bool", "check_cache", "check_choice",
     "check_dtype", "check_function", "check_instance", "check_int", "check_number", "check_sequence",
     "of_shape", "plain",
 ]  # fmt: skip
@@ -201,22 +200,3 @@ def check_cache(where: str, cache: Any, kind: type, p: Any) -> None:
     D, H = cache[0].shape[1], cache[1].shape[1]  # type: ignore[index]
     if p.D != D or p.H != H:
         raise ValueError(f"{where}: cache must be of a step with D = {p.D} and H = {p.H}; got D = {D} and H = {H}.")
-
-
-class Blame:
-    """In this block, whatever goes wrong is the fault of one argument; the others are checked already.
-
-    ``with Blame(where, "cache", "what stack_step made"):`` says so in place of a raw error.
-    """
-
-    __slots__ = ("_message",)
-
-    def __init__(self, where: str, name: str, wanted: str) -> None:
-        self._message = f"{where}: {name} must be {wanted}"
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: type | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if isinstance(error, AttributeError | IndexError | KeyError | TypeError | ValueError | OverflowError):
-            raise ValueError(f"{self._message}; got another: {error}") from error

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import Blame, as_array, check_instance, check_int, check_sequence, plain
+from gru_lib._core.checks import as_array, as_integers, check_instance, check_int, check_sequence, plain
 
 __all__ = ["Batch", "all_pairs", "encode", "hard_pairs", "pick", "random_batches", "random_pairs", "subtract_bits"]
 
@@ -95,15 +95,15 @@ def random_batches(rng: np.random.Generator, N: int, bits: tuple[int, int]) -> I
 def pick(batch: Batch, index: slice | Array | list[int]) -> Batch:
     """Return some pairs of a batch: `index` is a slice, a mask or a list of pair numbers."""
     check_instance("pick", "batch", batch, Batch)
-    for part, a in zip(Batch._fields, batch, strict=True):
-        as_array("pick", f"batch.{part}", a, ("T", "N", "K"), {})
+    T, N, _ = as_array("pick", "batch.xs", batch.xs, ("T", "N", "2"), {"2": 2}).shape
+    as_array("pick", "batch.ys", batch.ys, ("T", "N", "1"), {"T": T, "N": N, "1": 1})
     if not isinstance(index, slice):
         index = plain("pick", "index", index)
-        if index.ndim != 1 or (index.dtype.kind not in "biu" and index.size):
-            raise TypeError(f"pick: index must be a slice, a mask or numbers of pairs; got {index!r}.")
-        index = index if index.size else index.astype(int)
-    with Blame("pick", "index", f"of pairs in 0..{batch.xs.shape[1] - 1}"):
-        return Batch(batch.xs[:, index], batch.ys[:, index])
+        if index.dtype == bool:
+            index = as_array("pick", "index", index, ("N",), {"N": N}) > 0
+        else:
+            index = as_integers("pick", "index", index if index.size else index.astype(int), -N, N - 1)
+    return Batch(batch.xs[:, index], batch.ys[:, index])
 
 
 def hard_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
