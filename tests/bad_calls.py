@@ -17,6 +17,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ T, N, D, H = 4, 3, 2, 5
 MODULES = (
     "cells.ablated_gru", "cells.cbow", "cells.elman", "cells.gru", "cells.lstm", "cells.mingru", "cells.ntm",
     "cells.registry", "cells.scrn", "cells.stack_rnn", "convert", "decode", "gates", "gradcheck", "io", "jacobian",
-    "layers.bidirectional", "layers.dropout", "layers.seq2seq", "layers.stack", "ops", "optim", "scan", "tasks.adding",
-    "tasks.ahead", "tasks.hold", "tasks.memory", "tasks.order", "tasks.pendulum", "tasks.strings", "tasks.subtraction",
-    "train",
+    "layers.bidirectional", "layers.dropout", "layers.seq2seq", "layers.stack", "ops", "optim", "scan",
+    "tasks.adding", "tasks.ahead", "tasks.dates", "tasks.digits", "tasks.hold", "tasks.memory", "tasks.order",
+    "tasks.pendulum", "tasks.strings", "tasks.subtraction", "tasks.text", "tasks.words", "train",
 )  # fmt: skip
 
 
@@ -197,7 +198,7 @@ def good_call(name: str, function: Callable[..., Any]) -> dict[str, Any] | None:
         g.save(path, known["p"])
         known["path"] = path
     if name.startswith("tasks."):
-        known |= of_task(short)
+        known |= of_task(name)
     call = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -211,8 +212,11 @@ def good_call(name: str, function: Callable[..., Any]) -> dict[str, Any] | None:
     return call
 
 
-def of_task(short: str) -> dict[str, Any]:
-    from gru_lib.tasks import ahead, pendulum, subtraction
+def of_task(name: str) -> dict[str, Any]:
+    from gru_lib.tasks import ahead, dates, pendulum, subtraction
+    from gru_lib.tasks import words as of_words
+
+    _, module, short = name.split(".")
 
     swings = pendulum.pendulums(rng(), N, 20)
     batch = subtraction.random_pairs(rng(), N, 4)
@@ -227,10 +231,31 @@ def of_task(short: str) -> dict[str, Any]:
         "marks": 0.2,
         "question": "same",
         "task": "parity_since",
-        "tokens": tokens,
+        "tokens": tokens[:, 0] if module == "text" else tokens,
         "batch": {"pick": batch, "delayed": ahead.marks(rng(), N, 8, "same")}.get(short, swings),
         "values": np.ones((20, N)),
         "seen": np.ones((20, N), bool),
+        "day": date(2000, 1, 2),
+        "language": "fr",
+        "form": "long",
+        "days": np.array([DAY, DAY + 1]),
+        "size": 4,
+        "found": dates.pairs([DAY], [0, 4, 9]),
+        "counts": [1, 2],
+        "topic": "a\n\nb",
+        "word": "länsi",
+        "run": "ti",
+        "numbers": [0, 1],
+        "pairs": [("taloa", 0), ("sto", 1), ("osto", 0)],
+        "languages": ("fi", "de"),
+        "count": 1,
+        "more": 1,
+        "parts": of_words.Words([("taloa", 0), ("auto", 1)], [("sto", 1)], [("osto", 0)]),
+        "common": 1,
+        "images": np.ones((3, 8, 8)),
+        "by": "row",
+        "N": 2 if module in ("words", "dates", "text") else N,
+        "lengths": [5, 0, 9],
         "said": np.ones((20, N, 2)),
         "lags": 3,
         "bits": 4 if short != "random_batches" else (2, 4),
@@ -293,6 +318,7 @@ def spoiled(value: Any) -> Iterator[tuple[str, Any]]:
         yield "of text", dict.fromkeys(value, "text")
 
 
+DAY = date(2000, 1, 1).toordinal()
 OTHER = g.elman_init(rng(), 3, 4)
 OTHER_TAPE = g.elman_forward(np.ones((2, 1, 3)), None, OTHER)[2]
 
