@@ -9,7 +9,8 @@ backward gets:
 
 So what may pass unseen, above 32 KiB, is a change of several numbers that leaves the sum as it was (two that changed
 places) and, after a pass of fewer rows, one that meets none of the 64. An optimiser's step, another net, and a gate set
-to another value after a pass of some length are always seen. A copy with the same numbers is the same to backward.
+to another value after a pass of some length are seen, but for one chance in 2³² or less. A copy with the same numbers
+is the same to backward.
 
 The cache of a single step has no signature: it is as small as the step, and a fingerprint would not be small beside it.
 """
