@@ -110,7 +110,7 @@ def test_errors_name_the_argument():
         stack()
     with pytest.raises(ValueError, match="stack: layer 1 must have the input size D = 3, as layer 0 puts out; got 2"):
         stack(gru_init(rng(), D, H), gru_init(rng(), D, H))
-    with pytest.raises(TypeError, match=r"cell_of: p must be one of .*; got LinearParams"):
+    with pytest.raises(TypeError, match=r"stack: layers\[0\] must be one of .*; got LinearParams"):
         stack(linear_init(rng(), D, H))
     with pytest.raises(ValueError, match="stack_forward: state0 must have one entry for each of 2 layers; got 1"):
         stack_forward(xs, (None,), p)
