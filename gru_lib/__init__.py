@@ -9,6 +9,7 @@ must be and what it is. Docstrings list only other errors, and those worth knowi
 """
 
 from gru_lib import convert
+from gru_lib._core.buffers import release_buffers
 from gru_lib._core.params import Bundle, Params, bundle
 from gru_lib.cells import (
     Cell,
@@ -76,6 +77,6 @@ __all__ = [
     "gradcheck", "greedy", "gru_backward", "gru_forward", "gru_init", "gru_step", "gru_step_backward", "jacobian",
     "linear_backward", "linear_decay", "linear_forward", "linear_init", "load", "log_softmax", "lstm_backward",
     "lstm_forward", "lstm_init", "lstm_step", "lstm_step_backward", "map_state", "numeric_gradient", "orthogonal",
-    "register_cell", "reverse", "sample", "save", "sigmoid", "softmax_cross_entropy", "stack", "stack_backward",
-    "stack_forward", "train", "zero_state",
+    "register_cell", "release_buffers", "reverse", "sample", "save", "sigmoid", "softmax_cross_entropy", "stack",
+    "stack_backward", "stack_forward", "train", "zero_state",
 ]  # fmt: skip

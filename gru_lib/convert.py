@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gru_lib._core.checks import as_array, check_choice, check_instance
+from gru_lib._core.checks import as_array, check_bool, check_choice, check_instance, check_int, check_sequence, plain
 from gru_lib._core.params import Params
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.elman import ElmanParams, elman_init
@@ -96,7 +96,8 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
     """
     where = "from_torch"
     check_choice(where, "cell", cell, tuple(_INIT))
-    found = {name: _TORCH_NAME.fullmatch(name) for name in state}
+    check_instance(where, "state", state, Mapping)
+    found = {name: _TORCH_NAME.fullmatch(str(name)) for name in state}
     unknown = [name for name, match in found.items() if match is None]
     if unknown or not found:
         raise ValueError(
@@ -133,12 +134,25 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
     Our one bias on r and z becomes `bias_ih`, and `bias_hh` is 0 there. A GRU that is reset-before raises ValueError:
     PyTorch has none, and no weights make the two equal. So does an Elman network that is neither tanh nor relu.
     """
+    where = "to_torch"
+    check_sequence(where, "layers", layers)
+    for i, directions in enumerate(layers):
+        _directions(where, directions, f"layers[{i}]")
+    if not layers:
+        raise ValueError(f"{where}: layers must be at least one, such as [[p]]; got none.")
+    first, count = layers[0][0], len(layers[0])
+    for layer, directions in enumerate(layers):
+        D = first.D if layer == 0 else count * first.H
+        if _one_kind(where, directions[0]) != _one_kind(where, first) or len(directions) != count:
+            raise ValueError(f"{where}: layers must have one kind, one H and one count of directions; got {layers!r}.")
+        if directions[0].D != D:
+            raise ValueError(f"{where}: layers[{layer}] must have D = {D}; got {directions[0].D}.")
     state: dict[str, Array] = {}
     for layer, directions in enumerate(layers):
-        for p, suffix in zip(_directions("to_torch", directions), ("", "_reverse"), strict=False):
+        for p, suffix in zip(directions, ("", "_reverse"), strict=False):
             if isinstance(p, ElmanParams):
-                check_choice("to_torch", "activation", p.activation, ("tanh", "relu"))
-            W_x, W_h, b_x, b_h = _take("to_torch", p, _OURS, reset_after=True)
+                check_choice(where, "activation", p.activation, ("tanh", "relu"))
+            W_x, W_h, b_x, b_h = _take(where, p, _OURS, reset_after=True)
             state[f"weight_ih_l{layer}{suffix}"] = np.ascontiguousarray(W_x.T)
             state[f"weight_hh_l{layer}{suffix}"] = np.ascontiguousarray(W_h.T)
             if b_x is not None and b_h is not None:
@@ -164,10 +178,11 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
     """
     where = "from_keras"
     check_choice(where, "cell", cell, tuple(_INIT))
+    check_sequence(where, "weights", weights)
     if len(weights) not in (2, 3, 4, 6):
         raise ValueError(f"{where}: weights must hold 2 or 3 arrays, or 4 or 6 if bidirectional; got {len(weights)}.")
     if cell == "gru":
-        options = {"reset_after": bool(reset_after), **options}
+        options = {"reset_after": check_bool(where, "reset_after", reset_after), **options}
     each = len(weights) // (2 if len(weights) > 3 else 1)
     directions = []
     for start in range(0, len(weights), each):
@@ -218,7 +233,7 @@ def from_onnx(
     """
     where = "from_onnx"
     check_choice(where, "cell", cell, tuple(_INIT))
-    R = np.asarray(R)
+    R = plain(where, "R", R)
     if R.ndim != 3 or len(R) not in (1, 2):
         raise ValueError(f"{where}: R must have shape (dirs, GH, H) with dirs 1 or 2; got {R.shape}.")
     sizes = {"dirs": len(R), **_sizes(where, "R", R[0], cell, rows="GH")}
@@ -226,7 +241,10 @@ def from_onnx(
     W, R = as_array(where, "W", W, ("dirs", "GH", "D"), sizes), as_array(where, "R", R, ("dirs", "GH", "H"), sizes)
     b = None if B is None else as_array(where, "B", B, ("dirs", "2GH"), sizes)
     if cell == "gru":
-        options = {"reset_after": bool(linear_before_reset), **options}
+        options = {
+            "reset_after": check_int(where, "linear_before_reset", linear_before_reset, minimum=0) != 0,
+            **options,
+        }
     split = [(None, None)] * len(R) if b is None else [np.split(row, 2) for row in b]
     return [_build(cell, _ONNX[cell], W[d].T, R[d].T, *split[d], **options) for d in range(len(R))]
 
@@ -281,9 +299,10 @@ def from_source(arrays: Mapping[str, ArrayLike], source: str, cell: str = "gru")
     """
     where, names = "from_source", _source("from_source", source, cell)
     wanted = ("W", "U") if source == "ai-edu" else (*names.x, *names.h, *names.b)
+    check_instance(where, "arrays", arrays, Mapping)
     if set(arrays) != set(wanted):
-        raise ValueError(f"{where}: arrays must have the names {', '.join(wanted)}; got {', '.join(arrays)}.")
-    given = {name: np.asarray(array) for name, array in arrays.items()}
+        raise ValueError(f"{where}: arrays must have the names {', '.join(wanted)}; got {', '.join(map(str, arrays))}.")
+    given = {name: plain(where, f"arrays[{name!r}]", array) for name, array in arrays.items()}
     if source == "ai-edu":
         for name, rows in (("W", "3H"), ("U", "3D")):
             if given[name].ndim != 2 or len(given[name]) % 3:
@@ -352,6 +371,9 @@ def name_of(layout: str, array: str, index: tuple[int, ...], *, D: int, H: int, 
     where = "name_of"
     texts = tuple(dict.fromkeys(name for name, cell in _SOURCES if cell == "gru"))
     check_choice(where, "layout", layout, ("torch", "keras", "onnx", *texts))
+    check_bool(where, "reset_after", reset_after)
+    check_sequence(where, "index", index)
+    index = tuple(check_int(where, "index", i, minimum=-1) for i in index)
     after = layout == "torch" or (reset_after and layout not in texts)
     p = gru_init(np.random.default_rng(0), D, H, reset_after=after)
     p.flat[:] = 0
@@ -446,20 +468,27 @@ def _sizes(where: str, name: str, W_h: ArrayLike, cell: str, *, rows: str) -> di
     return {"H": H, "GH": G * H}
 
 
-def _cell_of(where: str, p: Any) -> str:
+def _cell_of(where: str, p: Any, name: str = "p") -> str:
     for cell, (kind, _) in _INIT.items():
         if isinstance(p, kind):
             return cell
     kinds = ", ".join(kind.__name__ for kind, _ in _INIT.values())
-    raise TypeError(f"{where}: p must be one of {kinds}; got {type(p).__name__}.")
+    raise TypeError(f"{where}: {name} must be one of {kinds}; got {type(p).__name__}.")
 
 
-def _directions(where: str, directions: Sequence[Params]) -> Sequence[Params]:
-    if isinstance(directions, Params) or len(directions) not in (1, 2):
-        raise ValueError(f"{where}: a layer must be a list of one or two directions, such as [p]; got {directions!r}.")
-    if len({(_cell_of(where, p), p.W_x.shape, p.W_h.shape, p.bias) for p in directions}) > 1:
-        raise ValueError(f"{where}: both directions of a layer must have one kind and one size; got {directions!r}.")
+def _directions(where: str, directions: Sequence[Params], name: str = "directions") -> Sequence[Params]:
+    if not isinstance(directions, tuple | list) or len(directions) not in (1, 2):
+        raise ValueError(f"{where}: {name} must be a list of one or two directions, such as [p]; got {directions!r}.")
+    for p in directions:
+        _cell_of(where, p, name)
+    if len({(_one_kind(where, p), p.D, p.dtype) for p in directions}) > 1:
+        raise ValueError(f"{where}: {name} must have one kind and one size; got {directions!r}.")
     return directions
+
+
+def _one_kind(where: str, p: Params) -> tuple[Any, ...]:
+    """What all parts of one layer have in common elsewhere. The convention is not among it: it is converted."""
+    return _cell_of(where, p), p.H, p.bias, *(p.options.get(name) for name in ("reset_after", "activation"))
 
 
 def _source(where: str, source: str, cell: str) -> _Names:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.checks import check_function, check_instance, check_int, check_number, plain
 
 __all__ = ["Decoded", "Hypothesis", "beam_search", "exact_search", "greedy", "sample"]
 
@@ -127,13 +127,13 @@ def _run(
     preference: Callable[[Array], Array],
 ) -> Decoded:
     """At every step, follow the token that `preference` ranks highest."""
-    tokens, max_steps = _check(where, start, end, max_steps), check_int(where, "max_steps", max_steps)
+    tokens, max_steps = _check(where, step, start, end), check_int(where, "max_steps", max_steps)
     log_prob, lengths = np.zeros(tokens.shape), np.zeros(tokens.shape, int)
     live = np.ones(tokens.shape, bool)
     chosen: list[Array] = []
     while live.any() and len(chosen) < max_steps:
-        log_probs, state = step(state, tokens[()])
-        log_probs = _check_log_probs(where, log_probs, tokens.shape, live)
+        log_probs, state = _call(where, step, state, tokens[()])
+        log_probs = _check_log_probs(where, log_probs, tokens.shape, live, end)
         tokens = np.asarray(preference(log_probs).argmax(axis=-1))
         gain = np.take_along_axis(log_probs, tokens[..., None], axis=-1)[..., 0]
         log_prob += np.where(live, gain, 0)
@@ -175,7 +175,7 @@ def beam_search(
         How many beginnings to keep. With alpha = 0, width 1 is `greedy`; as many as there are sequences is exhaustive
         search.
     alpha
-        Length normalisation, at least 0.
+        Length normalisation, in [0, 50).
     offset
         At least 0; 5 is the length penalty of GNMT. The larger, the less two short lengths differ.
     pick
@@ -194,10 +194,14 @@ def beam_search(
     the offset of 5 as in Wu et al. (2016), arXiv:1609.08144.
     """
     where = "beam_search"
-    if _check(where, start, end, max_steps).ndim:
+    if _check(where, step, start, end).ndim:
         raise ValueError(f"{where}: start must be one token; got {np.shape(start)}. Search for one sequence at a time.")
     width, max_steps = check_int(where, "width", width), check_int(where, "max_steps", max_steps)
-    alpha, offset = check_number(where, "alpha", alpha, least=0), check_number(where, "offset", offset, least=0)
+    check_function(where, "pick", pick, optional=True)
+    alpha, offset = (
+        check_number(where, "alpha", alpha, least=0, below=50),
+        check_number(where, "offset", offset, least=0),
+    )
 
     def norm(length: int) -> float:
         return ((offset + length) / (offset + 1)) ** alpha
@@ -207,16 +211,16 @@ def beam_search(
         nonlocal state
         last = [tokens[-1] if tokens else start for _, tokens, _ in live]
         if pick is None:
-            return [step(before, token) for (*_, before), token in zip(live, last, strict=True)]
-        log_probs, state = step(pick(state, np.array([row for *_, row in live])), np.array(last))
-        return [(row, i) for i, row in enumerate(_check_log_probs(where, log_probs, (len(live),), np.True_))]
+            return [_call(where, step, before, token) for (*_, before), token in zip(live, last, strict=True)]
+        log_probs, state = _call(where, step, pick(state, np.array([row for *_, row in live])), np.array(last))
+        return [(row, i) for i, row in enumerate(_check_log_probs(where, log_probs, (len(live),), np.True_, end))]
 
     done: list[Hypothesis] = []
     live: list[tuple[float, tuple[int, ...], Any]] = [(0.0, (), state if pick is None else 0)]
     for length in range(1, max_steps + 1):
         candidates = []
         for (log_prob, tokens, _), (log_probs, after) in zip(live, expand(live), strict=True):
-            log_probs = _check_log_probs(where, log_probs, (), np.True_)
+            log_probs = _check_log_probs(where, log_probs, (), np.True_, end)
             candidates += [(log_prob + float(gain), (*tokens, k), after) for k, gain in enumerate(log_probs)]
         candidates = sorted((c for c in candidates if c[0] > -np.inf), key=lambda c: -c[0])
         live = []
@@ -260,17 +264,19 @@ def exact_search(
     Chapter 19. Stahlberg & Byrne (2019), arXiv:1908.10090.
     """
     where = "exact_search"
-    if _check(where, start, end, max_steps).ndim:
+    if _check(where, step, start, end).ndim:
         raise ValueError(f"{where}: start must be one token; got {np.shape(start)}. Search for one sequence at a time.")
     max_steps = check_int(where, "max_steps", max_steps)
+    if not (isinstance(least, float) and least == -np.inf):
+        least = check_number(where, "least", least)
     best, calls = None, 0
     waiting: list[tuple[float, tuple[int, ...], Any]] = [(0.0, (), state)]
     while waiting:
         log_prob, tokens, before = waiting.pop()
         if log_prob <= least:
             continue
-        log_probs, after = step(before, tokens[-1] if tokens else start)
-        log_probs, calls = _check_log_probs(where, log_probs, (), np.True_), calls + 1
+        log_probs, after = _call(where, step, before, tokens[-1] if tokens else start)
+        log_probs, calls = _check_log_probs(where, log_probs, (), np.True_, end), calls + 1
         for k in np.argsort(log_probs, kind="stable").tolist():  # the likeliest is put last and so taken first
             total, grown = log_prob + float(log_probs[k]), (*tokens, k)
             if total <= least:
@@ -283,8 +289,9 @@ def exact_search(
     return best, calls
 
 
-def _check(where: str, start: ArrayLike, end: int | None, max_steps: int) -> Array:
-    tokens = np.asarray(start)
+def _check(where: str, step: Step, start: ArrayLike, end: int | None) -> Array:
+    check_function(where, "step", step)
+    tokens = plain(where, "start", start)
     if tokens.dtype.kind not in "iu" or tokens.ndim > 1:
         raise TypeError(f"{where}: start must be a token or tokens (N,), integers; got {start!r}.")
     if end is not None:
@@ -292,8 +299,21 @@ def _check(where: str, start: ArrayLike, end: int | None, max_steps: int) -> Arr
     return tokens
 
 
-def _check_log_probs(where: str, log_probs: Any, shape: tuple[int, ...], live: Any) -> Array:
-    a = np.asarray(log_probs)
+def _call(where: str, step: Step, state: Any, tokens: Any) -> tuple[Array, Any]:
+    found = step(state, tokens)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise TypeError(f"{where}: step must return log_probs and a state; got {type(found).__name__}.")
+    return found
+
+
+def _check_log_probs(where: str, log_probs: Any, shape: tuple[int, ...], live: Any, end: int | None) -> Array:
+    a = plain(where, "step", log_probs)
+    if a.dtype.kind != "f":
+        raise TypeError(f"{where}: step must return log_probs, real numbers; got dtype {a.dtype}.")
+    if end is not None and a.ndim and end >= a.shape[-1]:
+        raise ValueError(f"{where}: end must be a token, in 0..{a.shape[-1] - 1}; got {end}.")
+    if not a.size and a.ndim and not a.shape[-1]:
+        raise ValueError(f"{where}: step must return log_probs of at least one token; got shape {a.shape}.")
     if a.ndim != len(shape) + 1 or a.shape[:-1] != shape:
         wanted = f"({', '.join(map(str, shape))}{', ' if shape else ''}V)"
         raise ValueError(f"{where}: step must return log_probs of shape {wanted}; got {a.shape}.")

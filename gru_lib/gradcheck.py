@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib._core.checks import check_choice
+from gru_lib._core.checks import check_choice, check_function, of_shape, plain
 from gru_lib._core.params import Params
 from gru_lib._core.types import Array
 
@@ -89,9 +89,10 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
         Name -> gradient, one entry per array; an array of a Params inside a mapping has a name such as "p.W_x".
     """
     check_choice("numeric_gradient", "method", method, ("complex", "central"))
+    check_function("numeric_gradient", "loss", loss)
     point = _copy(at, np.complex128 if method == "complex" else np.float64)
     result = {}
-    for name, array in _arrays(point):
+    for name, array in _arrays("at", point):
         gradient = np.empty(array.shape, np.float64)
         for index in np.ndindex(array.shape):
             value = array[index]
@@ -117,15 +118,17 @@ def gradcheck(loss: Callable[..., Any], at: Point, grads: Point, *, method: str 
     The relative error of an entry is |given − expected| / max(|expected|, s), with s the root mean square of the
     expected array: an entry that is tiny by cancellation is measured against the size of its neighbours.
     """
+    given = dict(_arrays("grads", grads))
     expected = numeric_gradient(loss, at, method=method)
-    given = dict(_arrays(grads))
     if given.keys() != expected.keys():
         raise ValueError(f"gradcheck: grads must have the names {sorted(expected)}; got {sorted(given)}.")
     rows = []
     for name, right in expected.items():
-        mine = np.asarray(given[name])
+        mine = of_shape("gradcheck", f"grads of {name}", given[name])
         if mine.shape != right.shape:
-            raise ValueError(f"gradcheck: the gradient of {name} must have shape {right.shape}; got {mine.shape}.")
+            raise ValueError(
+                f"gradcheck: in grads the gradient of {name} must have shape {right.shape}; got {mine.shape}."
+            )
         scale = np.maximum(np.abs(right), max(np.sqrt(np.mean(right**2)) if right.size else 0, 1e-300))
         error = np.abs(mine - right) / scale
         error = np.where(np.isnan(error), np.inf, error)
@@ -139,13 +142,18 @@ def _copy(at: Point, dtype: Any) -> Any:
     if isinstance(at, Params):
         return at.astype(dtype)
     if isinstance(at, Mapping):
-        return {k: v.astype(dtype) if isinstance(v, Params) else np.array(v, dtype) for k, v in at.items()}
-    raise TypeError(f"gradcheck: expected a Params or a mapping from names to arrays; got {type(at).__name__}.")
+        return {
+            k: v.astype(dtype) if isinstance(v, Params) else of_shape("gradcheck", f"at[{k!r}]", v).astype(dtype)
+            for k, v in at.items()
+        }
+    raise TypeError(f"gradcheck: at must be a Params or a mapping from names to arrays; got {type(at).__name__}.")
 
 
-def _arrays(at: Point) -> list[tuple[str, Array]]:
+def _arrays(name: str, at: Point) -> list[tuple[str, Array]]:
     if isinstance(at, Params):
         return list(at.items())
+    if not isinstance(at, Mapping):
+        raise TypeError(f"gradcheck: {name} must be a Params or a mapping from names; got {type(at).__name__}.")
     pairs: list[tuple[str, Array]] = []
     for name, value in at.items():
         pairs += [(f"{name}.{k}", a) for k, a in value.items()] if isinstance(value, Params) else [(name, value)]
@@ -154,6 +162,8 @@ def _arrays(at: Point) -> list[tuple[str, Array]]:
 
 def _call(loss: Callable[..., Any], point: Any) -> Any:
     value = loss(point) if isinstance(point, Params) else loss(**point)
+    if plain("gradcheck", "loss", value).dtype.kind not in "biufc":
+        raise TypeError(f"gradcheck: loss must return one number; got {type(value).__name__}.")
     if np.ndim(value) != 0:
         raise ValueError(f"gradcheck: loss must return one number; got an array of shape {np.shape(value)}.")
     return value

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, check_instance, check_int
+from gru_lib._core.checks import (
+    as_array,
+    as_integers,
+    check_bool,
+    check_dtype,
+    check_instance,
+    check_int,
+    of_shape,
+    plain,
+)
 from gru_lib._core.params import Params
 from gru_lib._core.types import Array, MaybeArray
 
@@ -28,20 +37,24 @@ def sigmoid(a: ArrayLike) -> Array:
     Large |a| neither overflows nor warns, and σ(a) keeps its relative accuracy for very negative a. The slope is
     σ′(a) = σ(a)·σ(−a); computed as s·(1 − s) it loses its digits where s is near 1. `sigmoid_pair` gives both factors.
     """
-    a = np.asarray(a)
-    if a.dtype.kind not in "fc":
-        a = a.astype(np.float64)
+    if type(a) is not np.ndarray or a.dtype.char not in _COMMON:
+        a = of_shape("sigmoid", "a", a)
     return 1 / (1 + np.exp(-np.maximum(a, lowest_exponent(a.dtype))))
 
 
-def sigmoid_pair(a: Array) -> tuple[Array, Array]:
+def sigmoid_pair(a: ArrayLike) -> tuple[Array, Array]:
     """Return σ(a) and σ(−a) = 1 − σ(a), both to full relative accuracy, from one exponential.
 
     With e = exp(−a): σ(a) = 1/(1 + e) and σ(−a) = e/(1 + e). Their product is the slope of σ.
     """
+    if type(a) is not np.ndarray or a.dtype.char not in _COMMON:
+        a = of_shape("sigmoid_pair", "a", a)
     e = np.exp(-np.maximum(a, lowest_exponent(a.dtype)))
     s = 1 / (1 + e)
     return s, e * s
+
+
+_COMMON = "fdFD"  # the four dtypes that need no further look
 
 
 @cache
@@ -76,10 +89,11 @@ def linear_init(
     """Draw the parameters of y = x W + b: W (D, K) uniform in ±1/√D and, with `bias`, b (K,) = 0."""
     check_instance("linear_init", "rng", rng, np.random.Generator)
     D, K = check_int("linear_init", "D", D), check_int("linear_init", "K", K)
+    bias = check_bool("linear_init", "bias", bias)
     shapes: dict[str, tuple[int, ...]] = {"W": (D, K)}
     if bias:
         shapes["b"] = (K,)
-    p = LinearParams(shapes, options={"D": D, "K": K, "bias": bool(bias)}, dtype=dtype)
+    p = LinearParams(shapes, options={"D": D, "K": K, "bias": bias}, dtype=check_dtype("linear_init", dtype))
     p.W[:] = rng.uniform(-1, 1, (D, K)) / np.sqrt(D)
     return p
 
@@ -95,7 +109,7 @@ def linear_forward(x: ArrayLike, p: LinearParams) -> tuple[Array, Array]:
 def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array, LinearParams]:
     """dx = dy Wᵀ,  dW = Σ xᵀ dy,  db = Σ dy, summed over all leading axes. Returns dx and the gradients."""
     check_instance("linear_backward", "p", p, LinearParams)
-    dy = _last_axis("linear_backward", "dy", dy, p.K)
+    dy, cache = _last_axis("linear_backward", "dy", dy, p.K), _last_axis("linear_backward", "cache", cache, p.D)
     if dy.shape[:-1] != cache.shape[:-1]:
         raise ValueError(f"linear_backward: dy must have the shape of y, {(*cache.shape[:-1], p.K)}; got {dy.shape}.")
     x_rows, dy_rows = cache.reshape(-1, p.D), dy.reshape(-1, p.K)
@@ -106,16 +120,11 @@ def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array
     return dy @ p.W.T, grads
 
 
-def of_shape(where: str, name: str, value: ArrayLike, shape: tuple[int, ...] | None = None) -> Array:
-    """Check that `value` is a floating or complex array, of `shape` if given, and return it."""
-    axes = tuple(f"axis{i}" for i in range(np.ndim(value) if shape is None else len(shape)))
-    return as_array(where, name, value, axes, {} if shape is None else dict(zip(axes, shape, strict=True)))
-
-
 def _last_axis(where: str, name: str, value: ArrayLike, size: int) -> Array:
-    array = np.asarray(value)
+    array = plain(where, name, value)
+    last = "K" if name == "dy" else "D"
     axes = tuple(f"axis{i}" for i in range(max(array.ndim - 1, 0)))
-    return as_array(where, name, array, (*axes, "D" if "x" in name else "K"), {"D": size, "K": size})
+    return as_array(where, name, array, (*axes, last), {last: size})
 
 
 class EmbeddingParams(Params):
@@ -130,7 +139,7 @@ def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike
     """Draw an embedding of V tokens: rows of D standard normal numbers."""
     check_instance("embedding_init", "rng", rng, np.random.Generator)
     V, D = check_int("embedding_init", "V", V), check_int("embedding_init", "D", D)
-    p = EmbeddingParams({"E": (V, D)}, options={"V": V, "D": D}, dtype=dtype)
+    p = EmbeddingParams({"E": (V, D)}, options={"V": V, "D": D}, dtype=check_dtype("embedding_init", dtype))
     p.E[:] = rng.normal(size=(V, D))
     return p
 
@@ -145,7 +154,7 @@ def embedding_forward(tokens: ArrayLike, p: EmbeddingParams) -> tuple[Array, Arr
 def embedding_backward(dx: ArrayLike, cache: Array, p: EmbeddingParams) -> EmbeddingParams:
     """dE[v] = Σ dx over the places where the token was v. Tokens have no gradient."""
     check_instance("embedding_backward", "p", p, EmbeddingParams)
-    dx = _last_axis("embedding_backward", "dx", dx, p.D)
+    dx, cache = _last_axis("embedding_backward", "dx", dx, p.D), _classes("embedding_backward", "cache", cache, p.V)
     if dx.shape[:-1] != cache.shape:
         raise ValueError(f"embedding_backward: dx must have shape {(*cache.shape, p.D)}; got {dx.shape}.")
     grads = p.zeros_like(np.result_type(dx, p.flat))
@@ -154,12 +163,7 @@ def embedding_backward(dx: ArrayLike, cache: Array, p: EmbeddingParams) -> Embed
 
 
 def _classes(where: str, name: str, value: ArrayLike, count: int) -> Array:
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{where}: {name} must hold integers; got dtype {array.dtype}.")
-    if array.size and (array.min() < 0 or array.max() >= count):
-        raise ValueError(f"{where}: {name} must lie in 0..{count - 1}; got {array.min()}..{array.max()}.")
-    return array
+    return as_integers(where, name, value, 0, count - 1)
 
 
 class LossGrad(NamedTuple):
@@ -228,8 +232,10 @@ def log_softmax(a: ArrayLike) -> Array:
     With m the largest logit this is (a − m) − log(1 + Σ exp(a − m)), summed over all the others: nothing overflows, and
     the log-probability of a nearly certain class keeps its digits.
     """
-    a = np.asarray(a)
+    a = plain("log_softmax", "a", a)
     a = as_array("log_softmax", "a", a, (*(f"axis{i}" for i in range(a.ndim - 1)), "K"), {})
+    if not a.shape[-1]:
+        raise ValueError(f"log_softmax: a must have at least one class; got shape {a.shape}.")
     top = a.real.argmax(axis=-1)[..., None]
     a = a - np.take_along_axis(a, top, axis=-1)
     e = np.exp(a)
@@ -256,7 +262,9 @@ def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: MaybeA
         The loss in nats per (weighted) position, and its gradient (..., K).
     """
     where = "softmax_cross_entropy"
-    y = np.asarray(targets)
+    y = plain(where, "targets", targets)
+    if y.dtype.kind not in "iu":
+        raise TypeError(f"{where}: targets must hold integers; got dtype {y.dtype}.")
     axes = tuple(f"axis{i}" for i in range(y.ndim))
     a = as_array(where, "logits", logits, (*axes, "K"), dict(zip(axes, y.shape, strict=True)))
     w = _shares(where, weights, y.shape, a.real.dtype)

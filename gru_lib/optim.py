@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.checks import check_instance, check_int, check_number, of_shape
 from gru_lib._core.params import Params
 
 __all__ = [
@@ -29,17 +29,34 @@ class _Optimizer:
         return {name: getattr(self, name) for name in self._state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resume from the `state_dict` of an optimiser of this kind with as many parameters."""
-        mine = self.state_dict()
+        """Resume from the `state_dict` of an optimiser of this kind with as many parameters.
+
+        Everything is checked before anything changes.
+        """
+        where, mine = f"{type(self).__name__}.load_state_dict", self.state_dict()
+        check_instance(where, "state", state, Mapping)
         fits = mine.keys() == state.keys()
         if not fits or any(np.shape(v) != np.shape(state[name]) for name, v in mine.items()):
-            where = type(self).__name__
-            raise ValueError(f"{where}.load_state_dict: state must be of this kind and size, {', '.join(mine)}.")
+            raise ValueError(f"{where}: state must be of this kind and size, {', '.join(mine)}.")
+        checked = {name: self._checked(where, name, state[name]) for name in mine}
         for name, value in mine.items():
             if isinstance(value, np.ndarray):
-                value[...] = state[name]
+                value[...] = checked[name]
             else:
-                setattr(self, name, tuple(state[name]) if isinstance(value, tuple) else state[name])
+                setattr(self, name, checked[name])
+
+    def _checked(self, where: str, name: str, value: Any) -> Any:
+        """Return an entry of a state, if it is one that this optimiser could be in, or raise."""
+        if name == "lr":
+            return check_number(where, name, value, least=0)  # a schedule may end at 0
+        if name in ("momentum", "betas"):
+            many = tuple(check_number(where, name, v, least=0, below=1) for v in np.atleast_1d(value))
+            return many if name == "betas" else many[0]
+        if name == "eps":
+            return check_number(where, name, value, above=0)
+        if name == "k":
+            return check_int(where, name, value, minimum=0)
+        return of_shape(where, name, value, self.state_dict()[name].shape)
 
 
 class SGD(_Optimizer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import sys
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import check_bool, check_choice, check_function, check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib.io import describe, read_npz, write_npz
 from gru_lib.optim import clip_by_global_norm
@@ -124,10 +125,24 @@ def train(
     """
     check_instance("train", "p", p, Params)
     steps, every = check_int("train", "steps", steps), check_int("train", "every", every)
+    for name, function in {"schedule": schedule, "evaluate": evaluate, "stop": stop}.items():
+        check_function("train", name, function, optional=True)
+    check_function("train", "loss_and_grads", loss_and_grads)
+    check_bool("train", "progress", progress)
     if clip_norm is not None:
         check_number("train", "clip_norm", clip_norm, above=0)
+    if rng is not None:
+        check_instance("train", "rng", rng, np.random.Generator)
+    if not isinstance(batches, Iterable) or isinstance(batches, str | bytes | Params):
+        raise TypeError(f"train: batches must yield batches; got {type(batches).__name__}.")
+    if isinstance(batches, np.ndarray) and not batches.ndim:
+        raise TypeError("train: batches must yield batches; got an array without axes.")
+    if not hasattr(optimizer, "p") or not hasattr(optimizer, "step"):
+        raise TypeError(f"train: optimizer must be one such as Adam(p); got {type(optimizer).__name__}.")
     if optimizer.p is not p:
         raise ValueError("train: optimizer must hold the same parameter object p; got another one.")
+    if not isinstance(checkpoint, str | os.PathLike | None):
+        raise TypeError(f"train: checkpoint must be a path; got {type(checkpoint).__name__}.")
     saved = None if checkpoint is None else _Checkpoint(Path(checkpoint), p, optimizer, batches, rng)
     history = History() if saved is None else saved.load()
     source = _endless(batches, history.steps)
@@ -140,7 +155,10 @@ def train(
                 raise ValueError(f"train: batches must yield {steps} batches; it ended after {i}.") from None
             if schedule is not None:
                 optimizer.lr = check_number("train", "schedule(step)", schedule(i), least=0)
-            loss, grads = loss_and_grads(p, batch)
+            found = loss_and_grads(p, batch)
+            if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], Params):
+                raise TypeError(f"train: loss_and_grads must return a loss and gradients; got {type(found).__name__}.")
+            loss, grads = found
             norm = float(np.linalg.norm(grads.flat))
             if not (math.isfinite(loss) and math.isfinite(norm)):
                 raise FloatingPointError(
@@ -157,7 +175,10 @@ def train(
             if (i + 1) % every and i + 1 < steps:
                 continue
             if evaluate is not None:
-                for name, value in evaluate(p).items():
+                metrics = evaluate(p)
+                if not isinstance(metrics, Mapping):
+                    raise TypeError(f"train: evaluate must return names and values; got {type(metrics).__name__}.")
+                for name, value in metrics.items():
                     history.metrics.setdefault(name, []).append((i + 1, float(value)))
                 if bar is not None:
                     bar.set_postfix({name: f"{history.last(name):.4g}" for name in history.metrics})
@@ -177,6 +198,7 @@ def early_stopping(name: str, patience: int, *, mode: str = "min") -> Callable[[
 
     `name` is a metric that `evaluate` returns; `mode` is "min" if smaller is better, "max" if larger is.
     """
+    check_instance("early_stopping", "name", name, str)
     patience = check_int("early_stopping", "patience", patience)
     check_choice("early_stopping", "mode", mode, ("min", "max"))
 
@@ -245,10 +267,15 @@ class Chunks:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume from there."""
-        self._start, self._state, self._due = state["start"], state["state"], False
+        start = check_int("Chunks.load_state_dict", "start", state["start"], minimum=0)
+        if start >= len(self.xs):
+            raise ValueError(f"Chunks.load_state_dict: start must be a step, in 0..{len(self.xs) - 1}; got {start}.")
+        self._start, self._state, self._due = start, state["state"], False
 
 
 _HISTORY_BYTES = 1 << 27  # of JSON, in a checkpoint
+# What reading a header raises that says other things than it should.
+_DAMAGED = (AttributeError, KeyError, IndexError, OverflowError, TypeError, ValueError)
 
 
 class _Checkpoint:
@@ -270,13 +297,16 @@ class _Checkpoint:
             "what": ["checkpoint", describe(self.p), type(self.optimizer).__name__],
             "optimizer": {k: v for k, v in state.items() if not isinstance(v, np.ndarray)},
             "history": asdict(history),
-            "batches": None if self.batches is None else self.batches.state_dict(),
-            "rng": None if self.rng is None else self.rng.bit_generator.state,
+            "batches": self._state_of_batches(),
+            "rng": self._rng_state(),
         }
         write_npz(self.path, self._arrays(), _plain(header))
 
     def load(self) -> History:
-        """Restore everything and return the history; a new History if there is no file."""
+        """Restore everything and return the history; a new History if there is no file.
+
+        A checkpoint that is damaged raises ValueError, and everything is as it was.
+        """
         if not self.path.exists():
             return History()
         header, found = read_npz("train", self.path, self._arrays(), _HISTORY_BYTES)
@@ -285,9 +315,29 @@ class _Checkpoint:
             raise ValueError(
                 f"train: {self.path.name} must be a checkpoint of the same model and optimiser; it is not."
             )
-        header = _unplain(header)
+        states = self.optimizer.state_dict(), self._state_of_batches(), self._rng_state()
+        flat, (optimizer, batches, rng) = self.p.flat.copy(), copy.deepcopy(states)
+        try:
+            return self._restore(_unplain(header), found)
+        except _DAMAGED as error:
+            self.p.flat[:] = flat
+            self.optimizer.load_state_dict(optimizer)
+            if self.batches is not None:
+                self.batches.load_state_dict(batches)
+            if self.rng is not None:
+                self.rng.bit_generator.state = rng
+            raise ValueError(f"train: checkpoint {self.path.name} cannot be resumed: {error}") from None
+
+    def _state_of_batches(self) -> Any:
+        return None if self.batches is None else self.batches.state_dict()
+
+    def _rng_state(self) -> Any:
+        return None if self.rng is None else self.rng.bit_generator.state
+
+    def _restore(self, header: Any, found: Mapping[str, NDArray[Any]]) -> History:
+        history = _history(header["history"])
         if (header["rng"] is None) != (self.rng is None) or (header["batches"] is None) != (self.batches is None):
-            raise ValueError(f"train: {self.path.name} must have been written with the same rng and kind of batches.")
+            raise ValueError("it must have been written with the same rng and kind of batches")
         if self.rng is not None:
             self.rng.bit_generator.state = header["rng"]
         if self.batches is not None:
@@ -295,7 +345,22 @@ class _Checkpoint:
         arrays = {name.removeprefix("optimizer."): a for name, a in found.items() if name != "p"}
         self.optimizer.load_state_dict(header["optimizer"] | arrays)
         self.p.flat[:] = found["p"]
-        return History(**header["history"])
+        return history
+
+
+def _history(saved: Mapping[str, Any]) -> History:
+    """Make a History from what a checkpoint holds, or raise."""
+    history = History(**saved)
+    check_instance("history", "stopped", history.stopped, bool)
+    if len(history.loss) != len(history.grad_norm):
+        raise ValueError("history: loss and grad_norm must be of one length")
+    for value in (*history.loss, *history.grad_norm):
+        check_number("history", "loss and grad_norm", value)
+    for name, curve in history.metrics.items():
+        for step, value in curve:
+            check_int("history", f"the steps of {name}", step)
+            check_instance("history", name, value, float)
+    return history
 
 
 def _plain(value: Any) -> Any:
@@ -316,7 +381,10 @@ def _plain(value: Any) -> Any:
 def _unplain(value: Any) -> Any:
     if isinstance(value, dict):
         if value.keys() == {"array", "dtype", "shape"}:
-            return np.array(value["array"], value["dtype"]).reshape(value["shape"])
+            dtype = np.dtype(value["dtype"])
+            if dtype.kind not in "biuf":
+                raise ValueError(f"an array must hold real numbers; got dtype {dtype}")
+            return np.array(value["array"], dtype).reshape(value["shape"])
         if value.keys() == {"tuple"}:
             return tuple(_unplain(v) for v in value["tuple"])
         return {k: _unplain(v) for k, v in value.items()}

@@ -82,7 +82,7 @@ def test_parameters_copy_and_pickle_as_what_they_are():
 def test_errors_name_the_argument():
     p, xs = pair(), rng().normal(size=(T, N, D))
     tape = bidirectional_forward(xs, None, p)[2]
-    with pytest.raises(TypeError, match=r"cell_of: p must be one of .*; got LinearParams"):
+    with pytest.raises(TypeError, match=r"bidirectional: backward must be one of .*; got LinearParams"):
         bidirectional(gru_init(rng(), D, H), linear_init(rng(), D, H))
     with pytest.raises(ValueError, match="bidirectional: backward must have the input size of forward, 2; got 5"):
         bidirectional(lstm_init(rng(), D, H), elman_init(rng(), 5, H))

@@ -3,11 +3,15 @@
 import copy
 import gc
 import pickle
+import sys
+import threading
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from gru_lib import gru_backward, gru_forward, gru_init
+import gru_lib
+from gru_lib import gru_backward, gru_forward, gru_init, release_buffers
 from gru_lib._core import buffers as _buffers
 from gru_lib._core.buffers import Loan, empty
 
@@ -59,7 +63,7 @@ def test_what_waits_is_bounded(monkeypatch):
     assert len({address(a) for a in arrays}) == 30
     del arrays
     gc.collect()
-    assert sum(m.nbytes for some in _buffers._waiting.values() for m in some) <= 1_000_000
+    assert 900_000 < sum(chain.nbytes for chain in _buffers._waiting.values()) <= 1_000_000
 
 
 def test_too_much_drops_what_was_asked_for_longest_ago(monkeypatch):
@@ -73,6 +77,14 @@ def test_too_much_drops_what_was_asked_for_longest_ago(monkeypatch):
     del del_me
     gc.collect()
     assert _buffers._waiting == {}
+
+
+def test_of_the_kind_that_came_last_one_item_is_dropped_at_a_time(monkeypatch):
+    monkeypatch.setattr(_buffers, "_MOST", 1_000_000)
+    arrays = [empty((50_000,), F8) for _ in range(4)]
+    del arrays
+    gc.collect()
+    assert waiting() == {400_000: 2}
 
 
 def test_not_more_kinds_wait_than_allowed(monkeypatch):
@@ -103,6 +115,155 @@ def test_nothing_waits_of_what_could_not_be_made():
         Loan(lambda: 1 / 0)
     gc.collect()
     assert _buffers._waiting == {}
+
+
+def counted():
+    return sum(chain.nbytes for chain in _buffers._waiting.values())
+
+
+def waiting():
+    """How many items of each kind wait; their sizes must add up."""
+    found = {}
+    for key, chain in _buffers._waiting.items():
+        items = list(chain_of(chain))
+        assert chain.nbytes == sum(it.nbytes for it in items)
+        found[key] = len(items)
+    return found
+
+
+def chain_of(chain):
+    while chain is not None:
+        yield chain.it
+        chain = chain.before
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm", "elman"])
+@pytest.mark.parametrize(("T", "N", "H"), [(4, 1, 16), (64, 1, 4), (65, 2, 4), (64, 4, 16), (35, 32, 64)])
+def test_what_waits_is_as_large_as_the_pool_believes(cell, T, N, H):
+    """Views of short sequences are most of a small net's tape."""
+    p = getattr(gru_lib, f"{cell}_init")(np.random.default_rng(0), 2, H)
+    forward, backward = getattr(gru_lib, f"{cell}_forward"), getattr(gru_lib, f"{cell}_backward")
+    xs = np.ones((T, N, 2))
+    backward(None, None, forward(xs, None, p)[2], p)  # what is made once
+    release_buffers()
+    gc.collect()
+    tracemalloc.start(1)
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tapes = [forward(xs, None, p)[2] for _ in range(20)]
+        for tape in tapes:
+            backward(None, None, tape, p)
+        del tapes, tape
+        gc.collect()
+        really = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert 0.6 * counted() < really < 1.2 * counted()
+    assert release_buffers() > 0 and _buffers._waiting == {}
+
+
+def test_release_buffers_gives_back_what_waits_and_nothing_else():
+    a, b = empty((100, 200), F8), empty((100, 200), F8)
+    b[:] = 3
+    del a
+    gc.collect()
+    assert gru_lib.release_buffers() == 160_000 and gru_lib.release_buffers() == 0
+    assert (b == 3).all()
+
+
+def lines_of(work):
+    """How many lines of the pool `work` runs."""
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    run_traced(trace, work)
+    return count
+
+
+def run_traced(trace, work):
+    def enter(frame, event, arg):
+        return trace if frame.f_code.co_filename == _buffers.__file__ else None
+
+    sys.settrace(enter)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+
+
+def test_an_interrupt_at_any_line_breaks_nothing(monkeypatch):
+    """The pool may forget what waits. It never lends twice, counts wrongly, or stops taking back."""
+    monkeypatch.setattr(_buffers, "_MOST", 100)
+
+    def item():
+        return np.zeros(4)  # 32 bytes: three fit
+
+    def work():
+        for _ in range(3):
+            _buffers._release("kind", held.pop())
+        for _ in range(4):  # the last time there is none
+            held.append(_buffers._take("kind"))
+        _buffers._release("another", item())
+        _buffers._release("another", item())  # too much: one kind is dropped
+
+    held = [item() for _ in range(3)]
+    for k in range(1, lines_of(work) + 1):
+        _buffers._waiting.clear()
+        held, at = [item() for _ in range(3)], 0
+
+        def interrupt(frame, event, _, k=k):
+            nonlocal at
+            at += event == "line"
+            if event == "line" and at == k:
+                raise KeyboardInterrupt
+            return interrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run_traced(interrupt, work)
+        mine = [id(a) for a in held if a is not None]
+        there = [id(a) for chain in _buffers._waiting.values() for a in chain_of(chain)]
+        assert len({*mine, *there}) == len(mine) + len(there)
+        _buffers._release("new", item())
+        assert waiting()["new"] == 1 and counted() <= 100
+        assert _buffers._take("new") is not None
+
+
+def test_threads_share_the_pool_without_an_error_and_without_a_wrong_number(monkeypatch):
+    errors = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: errors.append(error.exc_value))
+    monkeypatch.setattr(_buffers, "_MOST", 2_000_000)  # so that much is dropped, too
+    p = gru_init(np.random.default_rng(0), 3, 8)
+    cases = {T: np.random.default_rng(T).normal(size=(T, 40, 3)) for T in (3, 20, 70)}
+
+    def grads(xs):
+        hs, _, tape = gru_forward(xs, None, p)
+        return gru_backward(hs, None, tape, p)[2].flat
+
+    right = {T: grads(xs) for T, xs in cases.items()}
+
+    def work():
+        try:
+            for T in [*cases] * 60:
+                np.testing.assert_array_equal(grads(cases[T]), right[T])
+        except BaseException as error:
+            errors.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []
+    assert counted() <= 2_000_000 and waiting()
 
 
 @pytest.mark.parametrize("N", [3, 300])

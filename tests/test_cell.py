@@ -280,6 +280,80 @@ def test_results_are_arrays_of_their_own(name):
 
 
 @layers
+@pytest.mark.parametrize("lengths", [None, [5, 0, 2]], ids=["full", "padded"])
+def test_what_backward_needs_is_the_tapes_own(name, lengths):
+    """The rule of CONTRIBUTING: who refills every buffer that a pass took or gave changes no gradient."""
+    p, xs, state0, dhs, dstate_T = case(name)
+    cell, masks = cell_of(p), {}
+    if cell.takes_h_mask and "bidirectional" not in name:
+        masks = {"h_mask": np.random.default_rng(5).normal(size=(N, p.H))}
+    lengths = None if lengths is None else np.array(lengths)
+    hs, state_T, tape = cell.forward(xs, state0, p, lengths=lengths, **masks)
+    right = cell.backward(dhs, dstate_T, tape, p)
+    right = [a.copy() for a in (right[0], *leaves(right[1]), right[2].flat)]
+    given = [xs, hs, *leaves(state0), *leaves(state_T), *masks.values(), *([] if lengths is None else [lengths])]
+    for array in given:
+        array[:] = 1
+    dxs, dstate0, grads = cell.backward(dhs, dstate_T, tape, p)
+    for a, b in zip((dxs, *leaves(dstate0), grads.flat), right, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@layers
+def test_backward_refuses_parameters_that_changed_or_are_anothers(name):
+    p, xs, state0, dhs, dstate_T = case(name)
+    cell = cell_of(p)
+    tape = cell.forward(xs, state0, p)[2]
+    cell.backward(dhs, dstate_T, tape, p.copy())  # the same numbers are the same parameters
+    with pytest.raises(ValueError, match=r"_backward: p must be float64 as when \w+ made the tape; got float32"):
+        cell.backward(dhs, dstate_T, tape, p.astype(np.float32))
+    for i in range(p.size):
+        other = p.copy()
+        other.flat[i] = np.nextafter(other.flat[i], 9)
+        with pytest.raises(ValueError, match=r"_backward: p must hold the same numbers as when \w+_forward made"):
+            cell.backward(dhs, dstate_T, tape, other)
+
+
+OTHERS = {  # parameters whose tapes are of one class, and what the error names
+    "size": ("gru", lambda rng: gru_init(rng, D, H + 1), "H = 4 as when gru_forward made the tape; got 5"),
+    "reset": ("gru", lambda rng: gru_init(rng, D, H, reset_after=True), "reset_after = False .* got True"),
+    "convention": ("gru", lambda rng: gru_init(rng, D, H, convention="write"), "convention = 'keep' .* got 'write'"),
+    "bias": ("lstm", lambda rng: lstm_init(rng, D, H, bias=False), "bias = True .* got False"),
+    "activation": ("elman-tanh", lambda rng: elman_init(rng, D, H, activation="relu"), "activation = 'tanh' .*'relu'"),
+    "ablation": ("gru-shared", lambda rng: ablated_gru_init(rng, D, H, ablation="no_reset"), "ablation = 'shared' .*"),
+    "kind": ("gru-shared", lambda rng: gru_init(rng, D, H), "be AblatedGRUParams .* got GRUParams"),
+    "alpha": ("scrn", lambda rng: scrn_init(rng, D, H, 3, alpha=0.5), "alpha = 0.9 .* got 0.5"),
+    "gate": ("mingru", lambda rng: mingru_init(rng, D, H, gate="tanh"), "gate = 'sigmoid' .* got 'tanh'"),
+    "memory": ("ntm", lambda rng: ntm_init(rng, D, H, R=5, M=3), "R = 4 .* got 5"),
+    "controller": (
+        "stack_rnn", lambda rng: stack_rnn_init(rng, D, H, 3, convention="write"), "controller.convention = 'keep' .*"
+    ),
+    "residual": (
+        "stack-residual",
+        lambda rng: stack(gru_init(rng, D, D), lstm_init(rng, D, H), gru_init(rng, H, H)),
+        "residual = True .* got False",
+    ),
+    "layers": (
+        "stack-gru", lambda rng: stack(gru_init(rng, D, H), elman_init(rng, H, 3)), "the kind of layer1 = 'GRUParams'"
+    ),
+    "direction": (
+        "bidirectional-gru",
+        lambda rng: bidirectional(gru_init(rng, D, H), gru_init(rng, D, H, reset_after=True)),
+        "backward.reset_after = False .* got True",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_backward_refuses_a_tape_that_was_made_otherwise(what):
+    name, make, message = OTHERS[what]
+    p, xs, state0, dhs, dstate_T = case(name)
+    other = make(np.random.default_rng(3))
+    with pytest.raises(ValueError, match=rf"_backward: p must (have )?{message}"):
+        cell_of(other).backward(dhs, dstate_T, cell_of(p).forward(xs, state0, p)[2], other)
+
+
+@layers
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_huge_inputs_stay_finite_without_a_warning(name, dtype):
     p, xs, state0, dhs, dstate_T = case(name, dtype)
@@ -326,7 +400,7 @@ def test_a_wrong_argument_is_named(name):
         cell.forward(xs, state0, p, lengths=[1, 6, 2])
     with pytest.raises(ValueError, match=rf"{prefix}_forward: (.0|state0(\.\w+)?) must have shape"):
         cell.forward(xs[:, :2], state0, p)
-    with pytest.raises(ValueError, match=rf"{prefix}_backward: dhs must have shape \(T, N, .\) = \(5, 3, "):
+    with pytest.raises(ValueError, match=rf"{prefix}_backward: d.s must have shape \(T, N, .\) = \(5, 3, "):
         cell.backward(dhs[:4], None, tape, p)
     with pytest.raises(TypeError, match=rf"{prefix}_backward: tape must be a \w+Tape; got NoneType"):
         cell.backward(dhs, None, None, p)

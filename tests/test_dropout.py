@@ -148,6 +148,22 @@ def test_a_mask_takes_the_dtype_of_the_pass(init):
     same(*results)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_masks_that_backward_needs_are_the_tapes_own(name, kind):
+    source = rng(7)
+    p = LAYERS[name](source)
+    masks = dropout_masks(source, p, T, N, rate=0.3, kind=kind)
+    hs, _, tape = dropout_forward(source.normal(size=(T, N, D)), None, p, masks=masks)
+    right = dropout_backward(hs, None, tape, p)
+    for a in (masks.x, *(masks.h if isinstance(masks.h, tuple) else [masks.h])):
+        if a is not None:
+            a[:] = 9
+    found = dropout_backward(hs, None, tape, p)
+    np.testing.assert_array_equal(found[0], right[0])
+    np.testing.assert_array_equal(found[2].flat, right[2].flat)
+
+
 def test_errors_name_the_argument():
     p, xs = gru_init(rng(), D, H), np.zeros((T, N, D))
     with pytest.raises(TypeError, match="dropout_mask: rng must be a Generator; got int"):

@@ -61,5 +61,7 @@ def test_errors_say_what_is_wrong():
         gradcheck(lambda x: x, {"x": X}, {"x": X})
     with pytest.raises(ValueError, match="method must be one of 'complex', 'central'"):
         gradcheck(cube, {"x": X}, {"x": X}, method="forward")
-    with pytest.raises(TypeError, match="expected a Params or a mapping"):
-        gradcheck(cube, X, X)
+    with pytest.raises(TypeError, match="grads must be a Params or a mapping"):
+        gradcheck(cube, {"x": X}, X)
+    with pytest.raises(TypeError, match="at must be a Params or a mapping"):
+        gradcheck(cube, X, {"x": X})

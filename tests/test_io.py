@@ -93,15 +93,62 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path, suffix):
         refused(cut, target, "cut")
 
 
-def test_a_flipped_bit_in_an_npz_is_refused(tmp_path):
-    """zip keeps a checksum of each array; safetensors has none, so there only the form is guarded."""
-    m, path = model(), tmp_path / "m.npz"
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_no_flipped_bit_of_a_file_loads_other_numbers(tmp_path, suffix):
+    """Wherever it is. In a zip some bits say nothing, such as those of the date: there the same numbers load."""
+    m, path = linear_init(np.random.default_rng(0), 2, 2), tmp_path / f"m{suffix}"
     io.save(path, m)
-    data = bytearray(path.read_bytes())
-    at = bytes(data).index(m.rnn.W_h.tobytes())
-    data[at] ^= 1
-    path.write_bytes(data)
-    refused(path, model(1), "damaged, .*rnn.W_h: Bad CRC-32")
+    data, survived, new = path.read_bytes(), 0, m.zeros_like()
+    for bit in range(0, 8 * len(data), 1 if suffix == ".safetensors" else 5):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        new.flat[:] = 0
+        try:
+            io.load(path, new)
+        except ValueError:
+            assert not new.flat.any()
+        else:
+            survived += 1
+            np.testing.assert_array_equal(new.flat, m.flat)
+    assert survived < (8 if suffix == ".safetensors" else 0.3 * 8 / 5 * len(data))
+
+
+def test_a_flipped_bit_of_a_number_is_named(tmp_path):
+    m = model()
+    for suffix, match in [(".npz", "damaged, .*rnn.W_h: Bad CRC-32"), (".safetensors", "damaged: .* checksum")]:
+        path = tmp_path / f"m{suffix}"
+        io.save(path, m)
+        data = bytearray(path.read_bytes())
+        data[bytes(data).index(m.rnn.W_h.tobytes())] ^= 1
+        path.write_bytes(data)
+        refused(path, model(1), match)
+
+
+def old_safetensors(path, p, **more):
+    from safetensors.numpy import save_file
+
+    arrays = {name: np.ascontiguousarray(a) for name, a in p.items()}
+    save_file(arrays, path, metadata={"gru_lib.json": json.dumps(io.describe(p)), **more})
+
+
+def test_a_safetensors_file_from_before_there_was_a_checksum_still_loads(tmp_path):
+    m, new, path = model(), model(1), tmp_path / "m.safetensors"
+    old_safetensors(path, m)
+    io.load(path, new)
+    np.testing.assert_array_equal(new.flat, m.flat)
+    old_safetensors(path, m, more="metadata")
+    refused(path, model(1), "must hold the arrays rnn.W_x, .*more")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without named pipes")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_is_no_file_is_refused_and_not_read(tmp_path, suffix):
+    os.mkfifo(tmp_path / f"pipe{suffix}")  # reading it would wait for ever
+    (tmp_path / f"zeros{suffix}").symlink_to("/dev/zero")  # and this would never end
+    (tmp_path / f"folder{suffix}").mkdir()
+    for name in ("pipe", "zeros", "folder"):
+        refused(tmp_path / f"{name}{suffix}", model(), f"load: path must be a file; {name}{suffix} is a folder, a pipe")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -191,9 +238,32 @@ def test_an_array_that_lies_about_its_shape_is_refused(tmp_path):
 
 def test_a_damaged_header_is_refused(tmp_path):
     m, path = model(), tmp_path / "m.npz"
-    for text in [b"{", b"\xff\xfe", b"[]", json.dumps({"kind": "Bundle"}).encode()]:
-        write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(text, np.uint8))})
+    right = json.dumps(io.describe(m))
+    for text in [
+        "{", "[]", "null", "[" * 100_000, "9" * 5000, '{"kind": "Bundle"}', '{"kind": "Bundle", "members": ["rnn"]}',
+        '{"kind": "Bundle", "options": 3}', '{"kind": ["Bundle"], "options": [], "members": {"rnn": null}}',
+        right.replace('"kind": "Bundle"', '"kind": "Bundle", "kind": "Bundle"'), right + " ]",
+    ]:  # fmt: skip
+        write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(text.encode(), np.uint8))})
         refused(path, model(1), "m.npz")
+    write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(b"\xff\xfe", np.uint8))})
+    refused(path, model(1), "m.npz")
+
+
+def test_names_that_stand_twice_are_refused(tmp_path):
+    m, path, other = model(), tmp_path / "m.npz", tmp_path / "m.safetensors"
+    write(path, m)
+    with zipfile.ZipFile(path, "a") as file, pytest.warns(UserWarning, match="Duplicate name"):
+        file.writestr("out.b.npy", npy(m.out.b + 1))
+    refused(path, model(1), "must hold the arrays")
+    io.save(other, m)
+    data = other.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header, rest = data[8 : 8 + size].rstrip(), data[8 + size :]
+    entry = next(part for part in header.split(b'"out.b":')[1:])
+    again = header[:-1] + b',"out.b":' + entry[: entry.index(b"}") + 1] + b"}"
+    other.write_bytes(len(again).to_bytes(8, "little") + again + rest)
+    refused(other, model(1), "a name stands there twice|damaged")
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):

@@ -186,6 +186,23 @@ def test_it_learns_to_turn_a_sequence_round(seed, link):
     assert np.mean(right) >= 0.95
 
 
+@pytest.mark.parametrize("link", LINKS)
+def test_the_tape_holds_its_own_tokens_and_knows_its_parameters(link):
+    p, (source, target) = model(link=link), tokens()
+    _, tape = seq2seq_forward(source, target, p)
+    right = seq2seq_backward(tape, p).flat
+    source[:], target[:] = 0, 0
+    np.testing.assert_array_equal(seq2seq_backward(tape, p.copy()).flat, right)
+    for i in range(p.size):
+        other = p.copy()
+        other.flat[i] += 1
+        with pytest.raises(ValueError, match="seq2seq_backward: p must hold the same numbers as when seq2seq_forward"):
+            seq2seq_backward(tape, other)
+    other = model(link="state" if link == "fed" else "fed")
+    with pytest.raises(ValueError, match=r"seq2seq_backward: p must have \w+ = .* as when seq2seq_forward"):
+        seq2seq_backward(tape, other)
+
+
 def test_wrong_arguments_are_named():
     p, (source, target) = model(), tokens()
     rng = np.random.default_rng(0)
@@ -197,7 +214,7 @@ def test_wrong_arguments_are_named():
         seq2seq_forward(source * 1.0, target, p)
     with pytest.raises(ValueError, match="source_lengths must be at least 1; got 0"):
         seq2seq_forward(source, target, p, source_lengths=[0, 1, 2])
-    with pytest.raises(ValueError, match=r"tokens must lie in 0\.\.2; got .*\.\.9"):
+    with pytest.raises(ValueError, match=r"source must lie in 0\.\.2; got .*\.\.9"):
         seq2seq_forward(np.where(source == source[0, 0], 9, source), target, p)
     with pytest.raises(TypeError, match="p must be a Seq2SeqParams; got GRUParams"):
         seq2seq_forward(source, target, p.encoder)

@@ -106,11 +106,11 @@ def test_layers_share_the_flat_array_and_pickle_as_a_stack():
 def test_errors_name_the_argument():
     p, xs = stack(gru_init(rng(), D, H), gru_init(rng(), H, H)), np.zeros((T, N, D))
     tape = stack_forward(xs, None, p)[2]
-    with pytest.raises(ValueError, match="stack: expected at least one layer"):
+    with pytest.raises(ValueError, match="stack: layers must be at least one"):
         stack()
     with pytest.raises(ValueError, match="stack: layer 1 must have the input size D = 3, as layer 0 puts out; got 2"):
         stack(gru_init(rng(), D, H), gru_init(rng(), D, H))
-    with pytest.raises(TypeError, match=r"cell_of: p must be one of .*; got LinearParams"):
+    with pytest.raises(TypeError, match=r"stack: layers\[0\] must be one of .*; got LinearParams"):
         stack(linear_init(rng(), D, H))
     with pytest.raises(ValueError, match="stack_forward: state0 must have one entry for each of 2 layers; got 1"):
         stack_forward(xs, (None,), p)

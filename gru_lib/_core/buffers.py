@@ -7,6 +7,12 @@ of the same size. A result that is still in use is never touched.
 
 With few units, making arrays and views of them is a quarter of the time. A `Loan` keeps what a pass needs for itself,
 arrays and views together, for the next pass of the same shape.
+
+At most 512 MiB wait, in at most 64 kinds; `release_buffers` gives everything back. Memory comes back in whatever thread
+and at whatever moment its last user dies, between any two lines of this file too. So there is no lock and no count to
+keep: what waits of a kind is a chain of tuples, put into the dictionary and taken out of it whole, each by one call.
+Who has taken a chain out is its only owner. An interrupt, or another thread, between taking one out and putting one in
+can make the pool forget a chain, which frees it, and nothing else.
 """
 
 from __future__ import annotations
@@ -14,19 +20,28 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Loan", "empty"]
+__all__ = ["Loan", "empty", "release_buffers"]
 
 _SMALL = 1 << 16  # bytes; below, a fresh array is cheaper
 _MOST = 1 << 29  # bytes that may wait
 _KINDS = 64  # sizes and shapes that may wait
 
-# What waits, by what was asked for: a number of bytes, or the arguments of a Loan. The latest request is last.
-_waiting: dict[Hashable, list[Any]] = {}
+
+class _Chain(NamedTuple):
+    """What waits of one kind: an item, and those that came before it."""
+
+    it: Any
+    before: Any  # _Chain, or None
+    nbytes: int  # of all
+
+
+# What waits, by what was asked for: a number of bytes, or the arguments of a Loan. The kind used last is last.
+_waiting: dict[Hashable, _Chain] = {}
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
@@ -62,23 +77,35 @@ class Loan:
             self._release(self._key, self.it)
 
 
+def release_buffers() -> int:
+    """Give back all memory that waits for the next pass, and return how many bytes it was.
+
+    Results and tapes that are in use are not touched. Without this call at most 512 MiB wait, the kinds used last.
+    """
+    size = sum(chain.nbytes for chain in list(_waiting.values()))
+    _waiting.clear()
+    return size
+
+
 def _take(key: Hashable) -> Any:
     """Take an item out of the pool, or return None."""
-    some = _waiting.pop(key, None)
-    if not some:
+    chain = _waiting.pop(key, None)
+    if chain is None:
         return None
-    it = some.pop()
-    if some:
-        _waiting[key] = some
-    return it
+    if chain.before is not None:
+        _waiting[key] = chain.before
+    return chain.it
 
 
 def _release(key: Hashable, it: Any) -> None:
-    """Return an item to the pool; evict the least recently requested."""
-    _waiting.setdefault(key, []).append(it)
-    waiting = sum(some[0].nbytes * len(some) for some in list(_waiting.values()))
-    while waiting > _MOST or len(_waiting) > _KINDS:
-        key = next(iter(_waiting))
-        waiting -= _waiting[key].pop().nbytes
-        if not _waiting[key]:
-            del _waiting[key]
+    """Return an item to the pool; while too much waits, drop the kind that was used longest ago."""
+    before = _waiting.pop(key, None)
+    _waiting[key] = _Chain(it, before, it.nbytes + (0 if before is None else before.nbytes))
+    while True:
+        kinds = list(_waiting)
+        chains = [chain for chain in map(_waiting.get, kinds) if chain is not None]  # None: another thread was here
+        if len(kinds) <= _KINDS and sum(chain.nbytes for chain in chains) <= _MOST:
+            return
+        dropped = _waiting.pop(kinds[0], None)
+        if dropped is not None and dropped.before is not None and kinds[0] == key:
+            _waiting[key] = dropped.before  # of the item's own kind only the item

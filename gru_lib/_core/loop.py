@@ -9,16 +9,18 @@ If the output is not part of the state, it is apart and comes first: ``step(x, s
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gru_lib._core.checks import as_array, check_instance
+from gru_lib._core.checks import as_array, check_instance, plain
 from gru_lib._core.sequence import begin, outputs
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, Backward, Forward, MaybeArray, State
 
-__all__ = ["StepsTape", "by_steps", "leaves", "map_state"]
+__all__ = ["StepsTape", "by_steps", "check_sizes", "check_state", "door", "leaves", "map_state"]
 
 
 class StepsTape(NamedTuple):
@@ -27,6 +29,23 @@ class StepsTape(NamedTuple):
     caches: tuple[Any, ...]
     mask: Array | None  # (T, N), True where a step is real
     state_T: State
+    made: Signature  # of the parameters
+
+
+def door(check: Callable[..., tuple[Any, ...]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a decorator that puts `check` before a step: it takes the arguments, and returns them checked.
+
+    The loop over steps goes past it, since the pass has checked what it was given.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def checked(*args: Any) -> Any:
+            return function(*check(*args))
+
+        return checked
+
+    return decorate
 
 
 def map_state(function: Callable[..., Array], *states: State) -> State:
@@ -34,9 +53,15 @@ def map_state(function: Callable[..., Array], *states: State) -> State:
 
     ``map_state(lambda a: a[rows], state)`` picks sequences; ``map_state(np.add, dstate, more)`` adds gradients.
     """
+    if not callable(function) or not states:
+        raise TypeError(
+            f"map_state: function must be callable, and states at least one; got {type(function).__name__}."
+        )
     first = states[0]
     if not isinstance(first, tuple):
         return function(*states)
+    if any(not isinstance(state, tuple) or len(state) != len(first) for state in states):
+        raise TypeError(f"map_state: states must have one form, {type(first).__name__}; got {states[-1]!r}.")
     parts = [map_state(function, *pieces) for pieces in zip(*states, strict=True)]
     return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
 
@@ -59,6 +84,7 @@ def by_steps(
     ``leaky_step`` and ``leaky_step_backward`` give ``leaky_forward`` and ``leaky_backward``; errors use these names.
     """
     name = step.__name__.removesuffix("_step")
+    step, step_backward = (getattr(function, "__wrapped__", function) for function in (step, step_backward))  # no door
 
     def forward(
         xs: ArrayLike, state0: State | None, p: Any, *, lengths: MaybeArray = None
@@ -68,18 +94,21 @@ def by_steps(
         T, N, _ = xs.shape
         state = zeros(p, N, p.dtype)
         if state0 is not None:
-            state = _check_state(forward.__name__, "state0", state0, state)
+            state = check_state(forward.__name__, "state0", state0, state)
+        xs, state = xs.copy(), map_state(np.copy, state)  # what the caches hold is the tape's own
         hs, caches = np.zeros((T, N, width(p)), np.result_type(dtype, *leaves(state))), []
         for t in range(T):
             *out, new, cache = step(xs[t], state, p)
             hs[t] = out[0] if apart else leaves(new)[0]
             caches.append(cache)
             state = new if mask is None else _carry(mask[t], new, state)
-        return outputs(hs, mask), state, StepsTape(tuple(caches), mask, state)
+        tape = StepsTape(tuple(caches), mask, state, sign(forward.__name__, p, xs))
+        return outputs(hs, mask), map_state(np.copy, state), tape
 
     def backward(dhs: MaybeArray, dstate_T: State | None, tape: StepsTape, p: Any) -> tuple[Array, State, Any]:
         check_instance(backward.__name__, "p", p, kind)
         check_instance(backward.__name__, "tape", tape, StepsTape)
+        check_signature(backward.__name__, tape.made, p)
         T, N, dtype = len(tape.caches), len(leaves(tape.state_T)[0]), np.result_type(p.flat, *leaves(tape.state_T))
         sizes = {"T": T, "N": N, "K": width(p)}
         given = np.zeros(tuple(sizes.values()), dtype) if dhs is None else dhs
@@ -88,7 +117,7 @@ def by_steps(
             dhs = np.where(tape.mask[:, :, None], dhs, 0)
         dstate = map_state(np.zeros_like, tape.state_T)
         if dstate_T is not None:
-            dstate = _check_state(backward.__name__, "dstate_T", dstate_T, dstate, grown=True)
+            dstate = check_state(backward.__name__, "dstate_T", dstate_T, dstate, grown=True)
         dtype = np.result_type(dtype, dhs, *leaves(dstate))
         dxs, grads = np.zeros((T, N, p.D), dtype), p.zeros_like(dtype)
         for t in reversed(range(T)):
@@ -129,7 +158,7 @@ def _wide(real: Array, a: Array) -> Array:
     return real.reshape(-1, *[1] * (a.ndim - 1))
 
 
-def _check_state(where: str, name: str, state: Any, like: State, grown: bool = False) -> State:
+def check_state(where: str, name: str, state: Any, like: State, grown: bool = False) -> State:
     """Check that a state has the form and shapes of `like`, whose empty axes are those that grow, and return it."""
     if not isinstance(like, tuple):
         return as_array(where, name, state, ("N", "H"), dict(zip("NH", like.shape, strict=True)))
@@ -140,7 +169,15 @@ def _check_state(where: str, name: str, state: Any, like: State, grown: bool = F
     for part, value, a in zip(fields, state, like, strict=True):
         sizes = {f"axis{i}": size for i, size in enumerate(a.shape)}
         if a.ndim > 1 and a.shape[1] == 0 and not grown:
-            grow = np.shape(value)[1] if grow is None and np.ndim(value) == a.ndim else grow or 0
+            value = plain(where, f"{name}.{part}", value)
+            grow = value.shape[1] if grow is None and value.ndim == a.ndim else grow or 0
             sizes["axis1"] = grow
         checked.append(as_array(where, f"{name}.{part}", value, tuple(sizes), sizes))
     return type(like)(*checked)
+
+
+def check_sizes(where: str, found: dict[str, int], p: Any) -> None:
+    """Raise ValueError unless the cache of a step has the sizes that `p` has."""
+    for letter, size in found.items():
+        if getattr(p, letter) != size:
+            raise ValueError(f"{where}: cache must be of a step with {letter} = {getattr(p, letter)}; got {size}.")

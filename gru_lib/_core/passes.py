@@ -29,7 +29,7 @@ dh       (H, N)         the backward loop                     the backward loop
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +43,9 @@ __all__ = [
     "Reserve", "Workspace", "backward", "batch_first", "batch_last", "blocks", "forward", "gradients", "spans", "steps",
 ]  # fmt: skip
 
-_FEW = 64  # steps; keeping the views of a longer sequence would take much memory (128 bytes each) and save little time
+_FEW = 64  # steps; keeping the views of a longer sequence would take much memory and save little time
+_VIEW = 144  # bytes of a view, with its place in a tuple
+_OBJECTS = 5000  # bytes of the objects that a Reserve or a Workspace is made of
 
 
 @cache
@@ -59,10 +61,24 @@ def spans(T: int, N: int, H: int) -> list[slice]:
     return [slice(max(stop - length, 0), stop) for stop in range(T, 0, -length)]
 
 
-def steps(*arrays: Array) -> Callable[[], Iterator[tuple[Array, ...]]]:
-    """Return a function that goes through the steps of the arrays side by side; a short sequence's views are kept."""
-    views = partial(zip, *arrays, strict=True)
-    return list(views()).__iter__ if len(arrays[0]) <= _FEW else views
+class steps:
+    """``steps(a, b)()`` goes through the steps of the arrays side by side; a short sequence's views are kept.
+
+    Attributes
+    ----------
+    nbytes : size of the views that are kept
+    """
+
+    __slots__ = ("_views", "nbytes")
+
+    def __init__(self, *arrays: Array) -> None:
+        views: Callable[[], Iterator[tuple[Array, ...]]] = partial(zip, *arrays, strict=True)
+        kept = len(arrays[0]) <= _FEW
+        self._views = list(views()).__iter__ if kept else views
+        self.nbytes = _VIEW * len(arrays) * len(arrays[0]) * kept
+
+    def __call__(self) -> Iterator[tuple[Array, ...]]:
+        return self._views()
 
 
 def batch_first(a: Array) -> Array:
@@ -79,20 +95,21 @@ class Reserve:
     Attributes
     ----------
     spans : for each span, the last first: its slice of steps, x as (t · N, K), and what the factors are made of
-    nbytes : size of the arrays that are kept
+    steps : what the forward loop goes through
     """
 
     G: ClassVar[int]  # slabs of pre-activations
     CUT: ClassVar[bool] = True  # into blocks and spans
 
     spans: Sequence[tuple[Any, ...]]
+    steps: steps
 
     def __init__(
         self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, ones: int = 0, *options: Any
     ) -> None:
         self._args = T, N, D, H, dtype, dropout, ones, *options
         self._kept: list[Array] = []
-        self.nbytes, self.dropout = 0, dropout
+        self.dropout = dropout
         self.h, self.a = self.keep(T + 1, H, N), self.keep(T, self.G * H, N)
         self.seen = self.keep(T, H, N) if dropout else self.h[:-1]
         self.x = self.keep(T, N, D + ones)  # with an input that is always 1, the bias is its weight
@@ -102,8 +119,13 @@ class Reserve:
         """Make an array that backward, or a copy of the tape, will need."""
         a = np.empty(shape, self._args[4])
         self._kept.append(a)
-        self.nbytes += a.nbytes
         return a
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Size of the arrays, and of the views of them."""
+        views = _VIEW * sum(map(len, self.spans)) + self.steps.nbytes
+        return sum(a.nbytes for a in self._kept) + views + _OBJECTS
 
     def cut(self, *arrays: Array) -> list[tuple[Any, ...]]:
         """Return, for each span, its slice of steps, its inputs as (t · N, K), and those steps of the arrays."""
@@ -159,7 +181,7 @@ class Workspace:
 
     Attributes
     ----------
-    nbytes : size of the large arrays
+    nbytes : size of the large arrays, of the views that are kept, and of the weights as `begin` lays them
     """
 
     F: ClassVar[int]  # factors of a unit and step
@@ -167,8 +189,8 @@ class Workspace:
 
     def __init__(self, t: int, N: int, H: int, dtype: np.dtype, *options: Any) -> None:
         self._factors, self._columns = np.empty(t * self.F * H * N, dtype), np.empty(t * self.C * H * N, dtype)
-        self.nbytes = self._factors.nbytes + self._columns.nbytes
-        self._views: dict[int, Any] = {}
+        self.nbytes = self._factors.nbytes + self._columns.nbytes + self.C * H * H * dtype.itemsize + _OBJECTS
+        self._views: dict[int, Any] = {}  # by the length of a span
         self.dh = np.empty((H, N), dtype)
 
     def views(self, t: int) -> Any:
@@ -177,10 +199,14 @@ class Workspace:
             H, N = self.dh.shape
             factors = self._factors[: t * self.F * H * N].reshape(self.F, t, H, N)
             self._views[t] = self.lay(factors, *as_columns(self._columns, t, self.C * H, N))
+            self.nbytes += self._views[t].steps.nbytes
         return self._views[t]
 
     def lay(self, factors: Array, gathered: Array, columns: Array) -> Any:
-        """Return the views that `run` takes of factors (F, t, H, N) and of columns, also seen as (t, C·H, N)."""
+        """Return the views that `run` takes of factors (F, t, H, N) and of columns, also seen as (t, C·H, N).
+
+        One of them is `steps`, what the backward loop goes through.
+        """
         raise NotImplementedError
 
     def begin(self, p: Any, dstates: Sequence[Array]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib._core.checks import as_array, as_lengths
+from gru_lib._core.checks import as_array, as_lengths, plain
 from gru_lib._core.params import Params
 from gru_lib._core.types import Array
 
@@ -44,18 +44,26 @@ def begin(
 
 
 def begin_backward(
-    where: str, p: Params, states: Array, mask: Array | None, *, dhs: tuple[Any, str], **dstates: tuple[Any, str]
+    where: str,
+    p: Params,
+    states: Array,
+    mask: Array | None,
+    *,
+    dhs: tuple[Any, str],
+    name: str = "dhs",
+    **dstates: tuple[Any, str],
 ) -> tuple[Array, list[Array], np.dtype]:
     """Check the gradients that enter a backward pass; `states` are the T + 1 of the forward pass.
 
-    Returns dhs with zeros in the padding, fresh arrays for the states' gradients (None becomes zeros), and the dtype.
+    `name` is what the cell calls dhs. Returns dhs with zeros in the padding, fresh arrays for the states' gradients
+    (None becomes zeros), and the dtype.
     """
     (value, axis), dtype = dhs, states.dtype
     sizes = {**p.sizes, "T": len(states) - 1, "N": states.shape[1]}
     if value is None:
         outer = np.broadcast_to(np.zeros((), dtype), (sizes["T"], sizes["N"], sizes[axis]))
     else:
-        outer = as_array(where, "dhs", value, ("T", "N", axis), sizes)
+        outer = as_array(where, name, value, ("T", "N", axis), sizes)
         if mask is not None:
             outer = np.where(mask[:, :, None], outer, 0)
     checked = _states(where, sizes, dtype, dstates)
@@ -83,13 +91,15 @@ def _states(where: str, sizes: dict[str, int], dtype: np.dtype, states: dict[str
 def recurrent_mask(where: str, h_mask: Any, xs: Array, p: Params, dtype: np.dtype) -> Array | None:
     """Check a mask on the recurrent connection, (N, H) or one for each step, (T, N, H), and give it T steps.
 
-    It gets the dtype of the pass, since a mask of zeros and ones does not say which precision is wanted.
+    The result is a copy, for the tape. It has the dtype of the pass, since a mask of zeros and ones does not say which
+    precision is wanted.
     """
     if h_mask is None:
         return None
-    axes = ("T", "N", "H") if np.ndim(h_mask) == 3 else ("N", "H")
+    h_mask = plain(where, "h_mask", h_mask)
+    axes = ("T", "N", "H") if h_mask.ndim == 3 else ("N", "H")
     h_mask = as_array(where, "h_mask", h_mask, axes, {"T": len(xs), "N": xs.shape[1], "H": p.H})
-    return np.broadcast_to(h_mask.astype(dtype, copy=False), (len(xs), *h_mask.shape[-2:]))
+    return np.broadcast_to(h_mask.astype(dtype), (len(xs), *h_mask.shape[-2:]))
 
 
 def outputs(states: Array, mask: Array | None) -> Array:

@@ -11,8 +11,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.checks import check_bool, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates
+from gru_lib._core.signature import check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.gru import (
     GRUCache,
@@ -79,11 +80,19 @@ def ablated_gru_init(
     D, H = check_int(where, "D", D), check_int(where, "H", H)
     check_choice(where, "ablation", ablation, tuple(_GATES))
     check_choice(where, "convention", convention, ("keep", "write"))
-    options = {"D": D, "H": H, "ablation": ablation, "bias": bool(bias)}
-    options |= {"reset_after": bool(reset_after), "convention": convention}
+    bias, reset_after = check_bool(where, "bias", bias), check_bool(where, "reset_after", reset_after)
+    options = {"D": D, "H": H, "ablation": ablation, "bias": bias, "reset_after": reset_after, "convention": convention}
     more = {"b_hn": (H,)} if bias and reset_after else {}
     slabs = dict.fromkeys(_GATES[ablation], 0) | {"n": 1}
-    return draw_gates(AblatedGRUParams, rng, slabs, bias=bool(bias), dtype=dtype, options=options, more=more)
+    return draw_gates(
+        AblatedGRUParams,
+        rng,
+        slabs,
+        bias=bias,
+        dtype=check_dtype("ablated_gru_init", dtype),
+        options=options,
+        more=more,
+    )
 
 
 def ablated_gru_step(x: ArrayLike, h_prev: ArrayLike, p: AblatedGRUParams) -> tuple[Array, GRUCache]:
@@ -103,15 +112,20 @@ def ablated_gru_forward(
     xs: ArrayLike, h0: MaybeArray, p: AblatedGRUParams, *, lengths: MaybeArray = None, h_mask: MaybeArray = None
 ) -> tuple[Array, Array, GRUTape]:
     """Run the ablated GRU over sequences. Arguments and results as in `gru_forward`."""
-    return gru_forward(xs, h0, _full("ablated_gru_forward", p), lengths=lengths, h_mask=h_mask)
+    where = "ablated_gru_forward"
+    hs, h_T, tape = gru_forward(xs, h0, _full(where, p), lengths=lengths, h_mask=h_mask)
+    return hs, h_T, tape._replace(made=sign(where, p, hs))
 
 
 def ablated_gru_backward(
     dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: AblatedGRUParams
 ) -> tuple[Array, Array, AblatedGRUParams]:
     """Backpropagation through time. Arguments and results as in `gru_backward`."""
-    dxs, dh0, full = gru_backward(dhs, dh_T, tape, _full("ablated_gru_backward", p))
-    return dxs, dh0, _gather(p, full)
+    where, full = "ablated_gru_backward", _full("ablated_gru_backward", p)
+    check_instance(where, "tape", tape, GRUTape)
+    check_signature(where, tape.made, p)
+    dxs, dh0, grads = gru_backward(dhs, dh_T, tape._replace(made=sign(where, full, None)), full)
+    return dxs, dh0, _gather(p, grads)
 
 
 @lru_cache(maxsize=32)

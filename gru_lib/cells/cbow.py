@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_instance, check_int
+from gru_lib._core.checks import check_dtype, check_instance, check_int
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import check_rows
 from gru_lib._core.types import Array
@@ -27,7 +27,7 @@ class CBOWParams(Params):
 def cbow_init(D: int, *, dtype: DTypeLike = np.float64) -> CBOWParams:
     """Return the (empty) parameters of CBOW as a recurrent network."""
     D = check_int("cbow_init", "D", D)
-    return CBOWParams({}, options={"D": D, "H": D}, dtype=dtype)
+    return CBOWParams({}, options={"D": D, "H": D}, dtype=check_dtype("cbow_init", dtype))
 
 
 def cbow_step(x: ArrayLike, h_prev: ArrayLike, p: CBOWParams) -> tuple[Array, None]:
@@ -41,7 +41,7 @@ def cbow_step_backward(dh: ArrayLike, cache: None, p: CBOWParams) -> tuple[Array
     """dx = dh,  dh_prev = dh."""
     check_instance("cbow_step_backward", "p", p, CBOWParams)
     (dh,) = check_rows("cbow_step_backward", p, dh=(dh, "H"))
-    return dh.copy(), dh.copy(), p.zeros_like(dh.dtype)
+    return dh.copy(), dh.copy(), p.zeros_like(np.result_type(dh, p.flat))
 
 
 _CELL = register_cell(Cell(CBOWParams, cbow_step, cbow_step_backward))

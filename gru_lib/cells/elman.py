@@ -11,10 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Loan
-from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import (
+    as_array,
+    check_bool,
+    check_cache,
+    check_choice,
+    check_dtype,
+    check_instance,
+    check_int,
+    check_number,
+)
 from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
 from gru_lib.cells.registry import Cell, register_cell
@@ -24,6 +34,9 @@ __all__ = [
     "ElmanCache", "ElmanParams", "ElmanTape", "elman_backward", "elman_forward", "elman_init", "elman_on", "elman_step",
     "elman_step_backward", "elman_step_concatenated",  "irnn_init",
 ]  # fmt: skip
+
+
+_ACTIVATIONS = ("tanh", "relu", "sigmoid", "linear")
 
 
 class ElmanParams(Params):
@@ -57,9 +70,9 @@ def elman_init(
     where = "elman_init"
     check_instance(where, "rng", rng, np.random.Generator)
     D, H = check_int(where, "D", D), check_int(where, "H", H)
-    check_choice(where, "activation", activation, ("tanh", "relu", "sigmoid", "linear"))
+    check_choice(where, "activation", activation, _ACTIVATIONS)
     check_choice(where, "init", init, ("uniform", "orthogonal"))
-    p = _elman_params(D, H, activation, bool(bias), dtype=dtype)
+    p = _elman_params(D, H, activation, check_bool(where, "bias", bias), dtype=check_dtype(where, dtype))
     p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(H)
     if init == "orthogonal":
         p.W_h[:] = orthogonal(rng, H)
@@ -75,7 +88,11 @@ def _elman_params(D: int, H: int, activation: str, bias: bool, **where: Any) -> 
 
 def elman_on(W: Array, activation: str) -> ElmanParams:
     """Lay the parameters of Elman's network without bias on W (H + D, H). Nothing is copied."""
+    W = as_array("elman_on", "W", W, ("H + D", "H"), {})
+    check_choice("elman_on", "activation", activation, _ACTIVATIONS)
     H = W.shape[1]
+    if len(W) <= H:
+        raise ValueError(f"elman_on: W must have more rows than columns, H + D and H; got shape {W.shape}.")
     return _elman_params(len(W) - H, H, activation, False, flat=W.reshape(-1))
 
 
@@ -126,7 +143,7 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
     Chapter 2.
     """
     check_instance("elman_step_backward", "p", p, ElmanParams)
-    check_instance("elman_step_backward", "cache", cache, ElmanCache)
+    check_cache("elman_step_backward", cache, ElmanCache, p)
     x, h_prev, slope = cache
     (dh,) = check_rows("elman_step_backward", p, N=len(x), dh=(dh, "H"))
     da = dh * slope
@@ -153,6 +170,7 @@ class ElmanTape(NamedTuple):
     mask: Array | None  # (T, N), True where a step is real
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
     blocks: tuple[Loan, ...]  # of an ElmanReserve each
+    made: Signature  # of the parameters
 
 
 def elman_forward(
@@ -162,11 +180,12 @@ def elman_forward(
 
     With a mask on the recurrent connection a = x W_x + (h_mask ⊙ h_prev) W_h + b.
     """
-    check_instance("elman_forward", "p", p, ElmanParams)
-    xs, (h0,), mask, dtype = begin("elman_forward", p, xs, lengths, h0=(h0, "H"))
-    h_mask = recurrent_mask("elman_forward", h_mask, xs, p, dtype)
+    where = "elman_forward"
+    check_instance(where, "p", p, ElmanParams)
+    xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
+    h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
     hs, lent = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype)
-    return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, lent)
+    return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, lent, sign(where, p, xs))
 
 
 def elman_backward(
@@ -176,7 +195,8 @@ def elman_backward(
     where = "elman_backward"
     check_instance(where, "p", p, ElmanParams)
     check_instance(where, "tape", tape, ElmanTape)
-    hs, mask, h_mask, lent = tape
+    check_signature(where, tape.made, p)
+    hs, mask, h_mask, lent, _ = tape
     dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     dxs, (dh0,), sums = backward(ElmanWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask)
     return dxs, dh0, gradients(sums, p, dtype)

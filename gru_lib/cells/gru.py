@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Loan
-from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.passes import backward, forward
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._gru_pass import GRUReserve, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
@@ -77,12 +78,14 @@ def gru_init(
     check_instance("gru_init", "rng", rng, np.random.Generator)
     D, H = check_int("gru_init", "D", D), check_int("gru_init", "H", H)
     check_choice("gru_init", "convention", convention, ("keep", "write"))
-    bias, reset_after = bool(bias), bool(reset_after)
+    bias, reset_after = check_bool("gru_init", "bias", bias), check_bool("gru_init", "reset_after", reset_after)
     more = {"b_hn": (H,)} if bias and reset_after else {}
     options = {"D": D, "H": H, "reset_after": reset_after, "bias": bias, "convention": convention}
     options |= {} if more else {"b_hn": 0.0}
     slabs = {"r": 0, "z": 1, "n": 2}
-    return draw_gates(GRUParams, rng, slabs, bias=bias, dtype=dtype, options=options, more=more)
+    return draw_gates(
+        GRUParams, rng, slabs, bias=bias, dtype=check_dtype("gru_init", dtype), options=options, more=more
+    )
 
 
 # ------------------------------------------------------------------------------------------------ one step, to read
@@ -183,7 +186,7 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
         Gradient of each parameter, under the parameter's name.
     """
     check_instance("gru_step_backward", "p", p, GRUParams)
-    check_instance("gru_step_backward", "cache", cache, GRUCache)
+    check_cache("gru_step_backward", cache, GRUCache, p)
     x, h_prev, r, not_r, z, not_z, n, q = cache
     (dh,) = check_rows("gru_step_backward", p, N=len(x), dh=(dh, "H"))
     keep, write, sign = (z, not_z, 1) if p.convention == "keep" else (not_z, z, -1)
@@ -225,6 +228,7 @@ class GRUTape(NamedTuple):
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
     convention: str
     blocks: tuple[Loan, ...]  # of a GRUReserve each
+    made: Signature  # of the parameters
 
     def gate(self, name: str) -> Array:
         """Return "r", "z" or "n" of every step, (T, N, H), for looking at. Padded steps hold what x = 0 gives."""
@@ -267,7 +271,8 @@ def gru_forward(
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
     hs, lent = forward(GRUReserve, p, xs, (h0,), mask, h_mask, dtype, p.bias, p.reset_after)
-    return outputs(hs[1:], mask), hs[-1].copy(), GRUTape(hs, mask, h_mask, p.convention, lent)
+    tape = GRUTape(hs, mask, h_mask, p.convention, lent, sign(where, p, xs))
+    return outputs(hs[1:], mask), hs[-1].copy(), tape
 
 
 def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams) -> tuple[Array, Array, GRUParams]:
@@ -282,7 +287,7 @@ def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams)
     tape : GRUTape
         From `gru_forward`.
     p : GRUParams
-        The same parameters as in the forward pass.
+        Those of the forward pass, or a copy. Others, or changed ones, raise ValueError.
 
     Returns
     -------
@@ -294,7 +299,8 @@ def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams)
     where = "gru_backward"
     check_instance(where, "p", p, GRUParams)
     check_instance(where, "tape", tape, GRUTape)
-    hs, mask, h_mask, _, lent = tape
+    check_signature(where, tape.made, p)
+    hs, mask, h_mask, _, lent, _ = tape
     dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     dxs, (dh0,), sums = backward(GRUWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask, p.reset_after)
     return dxs, dh0, gradients(sums, p, dtype)

@@ -11,10 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Loan
-from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import (
+    check_bool,
+    check_cache,
+    check_choice,
+    check_dtype,
+    check_instance,
+    check_int,
+    check_number,
+)
 from gru_lib._core.params import Params, draw_gates
 from gru_lib._core.passes import backward, batch_first, forward, gradients
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._lstm_pass import LSTMReserve, LSTMWorkspace
 from gru_lib.cells.registry import Cell, register_cell
@@ -73,9 +82,11 @@ def lstm_init(
     """
     check_instance("lstm_init", "rng", rng, np.random.Generator)
     D, H = check_int("lstm_init", "D", D), check_int("lstm_init", "H", H)
-    forget_bias, bias = check_number("lstm_init", "forget_bias", forget_bias), bool(bias)
+    forget_bias, bias = check_number("lstm_init", "forget_bias", forget_bias), check_bool("lstm_init", "bias", bias)
     slabs = {gate: k for k, gate in enumerate("ifgo")}
-    p = draw_gates(LSTMParams, rng, slabs, bias=bias, dtype=dtype, options={"D": D, "H": H, "bias": bias})
+    p = draw_gates(
+        LSTMParams, rng, slabs, bias=bias, dtype=check_dtype("lstm_init", dtype), options={"D": D, "H": H, "bias": bias}
+    )
     if bias:
         p.b_f[:] = forget_bias
     return p
@@ -146,7 +157,7 @@ def lstm_step_backward(dstate: LSTMState, cache: LSTMCache, p: LSTMParams) -> tu
     """
     where = "lstm_step_backward"
     check_instance(where, "p", p, LSTMParams)
-    check_instance(where, "cache", cache, LSTMCache)
+    check_cache(where, cache, LSTMCache, p)
     x, h_prev, c_prev, (i, not_i), (f, not_f), g, (o, not_o), tanh_c = cache
     dh, dc = _pair(where, "dstate", dstate)
     dh, dc = check_rows(where, p, N=len(x), dh=(dh, "H"), dc=(dc, "H"))
@@ -186,6 +197,7 @@ class LSTMTape(NamedTuple):
     mask: Array | None  # (T, N), True where a step is real
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
     blocks: tuple[Loan, ...]  # of an LSTMReserve each
+    made: Signature  # of the parameters
 
     @property
     def c(self) -> Array:
@@ -214,7 +226,7 @@ def lstm_forward(
     xs, (h0, c0), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
     hs, lent = forward(LSTMReserve, p, xs, (h0, c0), mask, h_mask, dtype)
-    tape = LSTMTape(hs, mask, h_mask, lent)
+    tape = LSTMTape(hs, mask, h_mask, lent, sign(where, p, xs))
     return outputs(hs[1:], mask), LSTMState(hs[-1].copy(), tape.c[-1].copy()), tape
 
 
@@ -228,7 +240,8 @@ def lstm_backward(
     where = "lstm_backward"
     check_instance(where, "p", p, LSTMParams)
     check_instance(where, "tape", tape, LSTMTape)
-    hs, mask, h_mask, lent = tape
+    check_signature(where, tape.made, p)
+    hs, mask, h_mask, lent, _ = tape
     dh_T, dc_T = _pair(where, "dstate_T", dstate_T)
     dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"), dc_T=(dc_T, "H"))
     dxs, (dh0, dc0), sums = backward(LSTMWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.checks import check_cache, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, rows
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
@@ -51,7 +52,7 @@ def mingru_init(
     columns = {"z": np.s_[..., :H], "n": np.s_[..., H:]}
     parts = {f"{a}_{g}": (a, part) for a in ("W", "b") for g, part in columns.items()}
     shapes = {"W": (D, 2 * H), "b": (2 * H,)}
-    p = MinGRUParams(shapes, parts=parts, options={"D": D, "H": H, "gate": gate}, dtype=dtype)
+    p = MinGRUParams(shapes, parts=parts, options={"D": D, "H": H, "gate": gate}, dtype=check_dtype(where, dtype))
     p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(D)
     return p
 
@@ -106,7 +107,7 @@ def mingru_step_backward(dh: ArrayLike, cache: MinGRUCache, p: MinGRUParams) -> 
     Chapter 21.
     """
     check_instance("mingru_step_backward", "p", p, MinGRUParams)
-    check_instance("mingru_step_backward", "cache", cache, MinGRUCache)
+    check_cache("mingru_step_backward", cache, MinGRUCache, p)
     x, h_prev, z, write, slope, n = cache
     (dh,) = check_rows("mingru_step_backward", p, N=len(x), dh=(dh, "H"))
     da = np.concatenate([dh * (h_prev - n) * slope, dh * write], axis=1)
@@ -125,6 +126,7 @@ class MinGRUTape(NamedTuple):
     write: Array  # 1 − z, 0 in padding
     slope: Array  # dz/da_z
     n: Array
+    made: Signature  # of the parameters
 
 
 def mingru_forward(
@@ -146,7 +148,7 @@ def mingru_forward(
         np.copyto(z, 1, where=padded)
         np.copyto(write, 0, where=padded)
     hs = scan(z, write * n, h0, method=method)
-    return outputs(hs[1:], mask), hs[-1].copy(), MinGRUTape(xs, mask, hs, z, write, slope, n)
+    return outputs(hs[1:], mask), hs[-1].copy(), MinGRUTape(xs, mask, hs, z, write, slope, n, sign(where, p, xs))
 
 
 def mingru_backward(
@@ -156,7 +158,8 @@ def mingru_backward(
     where = "mingru_backward"
     check_instance(where, "p", p, MinGRUParams)
     check_instance(where, "tape", tape, MinGRUTape)
-    xs, mask, hs, z, write, slope, n = tape
+    check_signature(where, tape.made, p)
+    xs, mask, hs, z, write, slope, n, _ = tape
     dhs, (dh_T,), dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     _, dh, dh0 = scan_backward(dhs, dh_T, z, hs, method=method)
     da = np.concatenate([dh * (hs[:-1] - n) * slope, dh * write], axis=2)

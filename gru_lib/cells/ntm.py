@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_int
+from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int
+from gru_lib._core.loop import check_sizes, check_state, door
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array
 from gru_lib.cells.registry import Cell, register_cell
@@ -47,6 +48,8 @@ def ntm_init(
     rng: np.random.Generator, D: int, H: int, *, R: int = 32, M: int = 8, dtype: DTypeLike = np.float64
 ) -> NTMParams:
     """Draw the parameters of two linear layers, for a memory of R rows of M numbers."""
+    check_instance("ntm_init", "rng", rng, np.random.Generator)
+    dtype = check_dtype("ntm_init", dtype)
     sizes = {"D": D, "H": H, "R": R, "M": M}
     D, H, R, M = (check_int("ntm_init", name, size) for name, size in sizes.items())
     members = {
@@ -103,7 +106,14 @@ def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, Addres
     w : array (N, R), at least 0, each row sums to 1
     cache : AddressCache
     """
-    M = memory.shape[2]
+    where = "ntm_address"
+    memory = as_array(where, "memory", memory, ("N", "R", "M"), {})
+    N, R, M = memory.shape
+    sizes = {"N": N, "R": R, "M + 6": M + 6}
+    raw, w_prev = (
+        as_array(where, "raw", raw, ("N", "M + 6"), sizes),
+        as_array(where, "w_prev", w_prev, ("N", "R"), sizes),
+    )
     key = np.tanh(raw[:, :M])
     beta, g, gamma = _softplus(raw[:, M]), sigmoid_pair(raw[:, M + 1]), _softplus(raw[:, M + 5])
     shift = np.exp(log_softmax(raw[:, M + 2 : M + 5]))
@@ -128,7 +138,9 @@ def ntm_address_backward(dw: Array, cache: AddressCache) -> tuple[Array, Array, 
         dc   = β w_c ⊙ (dw_c − Σ dw_c w_c),   dβ = Σ dc cos / β
         dkey = Σ_i dc_i (M_i / |M_i| − cos_i key / |key|) / |key|,   dM_i alike
     """
+    check_instance("ntm_address_backward", "cache", cache, AddressCache)
     memory, w_prev, key, beta, g, shift, gamma, norms, cosine, w_content, w_gated, w_shifted, w = cache
+    dw = as_array("ntm_address_backward", "dw", dw, ("N", "R"), {"N": len(w), "R": w.shape[1]})
     dl = w * (dw - (dw * w).sum(axis=1)[:, None])
     dgamma = (dl * np.log(w_shifted + _TINY)).sum(axis=1)
     dws = dl * (1 + gamma[0])[:, None] / (w_shifted + _TINY)
@@ -172,6 +184,14 @@ class NTMCache(NamedTuple):
     read: AddressCache
 
 
+def _check_step(x: ArrayLike, state: NTMState, p: NTMParams) -> tuple[Array, NTMState, NTMParams]:
+    where = "ntm_step"
+    check_instance(where, "p", p, NTMParams)
+    x = as_array(where, "x", x, ("N", "D"), {"D": p.D})
+    return x, check_state(where, "state", state, _fresh(p, len(x), p.dtype)), p
+
+
+@door(_check_step)
 def ntm_step(x: Array, state: NTMState, p: NTMParams) -> tuple[Array, NTMState, NTMCache]:
     """One step of a Neural Turing Machine: write, then read.
 
@@ -198,6 +218,17 @@ def ntm_step(x: Array, state: NTMState, p: NTMParams) -> tuple[Array, NTMState, 
     return out, NTMState(read, w_read, w_write, memory), NTMCache(controller, heads, h, erase, add, write, look)
 
 
+def _check_backward(dout: ArrayLike, dstate: NTMState, cache: NTMCache, p: NTMParams) -> tuple[Any, ...]:
+    where = "ntm_step_backward"
+    check_instance(where, "p", p, NTMParams)
+    check_instance(where, "cache", cache, NTMCache)
+    (N, H), (_, R, M) = cache.h.shape, cache.read.memory.shape
+    check_sizes(where, {"D": cache.controller.shape[1] - M, "H": H, "R": R, "M": M}, p)
+    dout = as_array(where, "dout", dout, ("N", "H + M"), {"N": N, "H + M": H + M})
+    return dout, check_state(where, "dstate", dstate, _fresh(p, N, p.dtype)), cache, p
+
+
+@door(_check_backward)
 def ntm_step_backward(
     dout: Array, dstate: NTMState, cache: NTMCache, p: NTMParams
 ) -> tuple[Array, NTMState, NTMParams]:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_instance, check_int
+from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int
 from gru_lib._core.loop import by_steps, map_state
-from gru_lib._core.params import Params
+from gru_lib._core.params import Bundle, Params
 from gru_lib._core.types import Array, Backward, Forward, State
 
-__all__ = ["Cell", "State", "advance", "cell_of", "map_state", "register_cell", "zero_state"]
+__all__ = ["Cell", "State", "advance", "cell_of", "map_state", "reads_backwards", "register_cell", "zero_state"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Cell:
     zeros: Callable[[Any, int, DTypeLike], State] = lambda p, N, dtype: np.zeros((N, p.H), dtype)
     takes_h_mask: bool = True  # whether forward takes h_mask, for recurrent dropout; a repeated step does not
     apart: bool = False
+    backwards: bool = False  # whether an output depends on later inputs, so that it cannot go step by step
 
     def __post_init__(self) -> None:
         """Check the fields, and repeat the step where there is no pass over sequences."""
@@ -58,6 +59,14 @@ class Cell:
 _CELLS: dict[type[Params], Cell] = {}
 
 
+def check_layer(where: str, name: str, p: Any) -> Cell:
+    """Return the functions of a layer, as `cell_of`; errors name the argument."""
+    if type(p) not in _CELLS:
+        known = ", ".join(sorted(kind.__name__ for kind in _CELLS))
+        raise TypeError(f"{where}: {name} must be one of {known}; got {type(p).__name__}.")
+    return _CELLS[type(p)]
+
+
 def register_cell(cell: Cell) -> Cell:
     """Let `cell_of` know a kind of layer, by the class of its parameters, and return it."""
     check_instance("register_cell", "cell", cell, Cell)
@@ -67,16 +76,19 @@ def register_cell(cell: Cell) -> Cell:
 
 def cell_of(p: Params) -> Cell:
     """Return the functions that belong to these parameters; TypeError if no cell of their kind is registered."""
-    if type(p) not in _CELLS:
-        known = ", ".join(sorted(kind.__name__ for kind in _CELLS))
-        raise TypeError(f"cell_of: p must be one of {known}; got {type(p).__name__}.")
-    return _CELLS[type(p)]
+    return check_layer("cell_of", "p", p)
+
+
+def reads_backwards(p: Params) -> bool:
+    """Whether an output of a layer, or of one in it, depends on inputs that come later."""
+    inner = p.members() if isinstance(p, Bundle) else ()
+    return cell_of(p).backwards or any(type(each) in _CELLS and reads_backwards(each) for _, each in inner)
 
 
 def zero_state(p: Params, N: int, dtype: DTypeLike | None = None) -> State:
     """Return the state that N sequences start from: zeros, but for an NTM."""
-    N = check_int("zero_state", "N", N, minimum=0)
-    return cell_of(p).zeros(p, N, p.dtype if dtype is None else dtype)
+    N, cell = check_int("zero_state", "N", N, minimum=0), cell_of(p)
+    return cell.zeros(p, N, p.dtype if dtype is None else check_dtype("zero_state", dtype))
 
 
 def advance(x: ArrayLike, state: State | None, p: Params) -> tuple[Array, State]:
@@ -84,5 +96,9 @@ def advance(x: ArrayLike, state: State | None, p: Params) -> tuple[Array, State]
 
     This is for generating: there is no backward pass.
     """
-    hs, state, _ = cell_of(p).forward(np.asarray(x)[None], state, p)
+    cell = cell_of(p)
+    if reads_backwards(p):
+        raise ValueError(f"advance: p must be of a layer that reads forwards only; got {type(p).__name__}.")
+    x = as_array("advance", "x", x, ("N", "D"), {"D": p.D})
+    hs, state, _ = cell.forward(x[None], state, p)
     return hs[0], state

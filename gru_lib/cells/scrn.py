@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.checks import check_cache, check_dtype, check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.elman import ElmanTape, elman_backward, elman_forward, elman_on
 from gru_lib.cells.registry import Cell, register_cell
@@ -50,7 +51,7 @@ def scrn_init(
     alpha = check_number(where, "alpha", alpha, least=0, below=1)
     parts = {"W_hh": ("W", np.s_[:H]), "W_xh": ("W", np.s_[H : H + D]), "W_ch": ("W", np.s_[H + D :])}
     options = {"D": D, "H": H, "C": C, "S": C + H, "alpha": alpha}
-    p = SCRNParams({"W_xc": (D, C), "W": (H + D + C, H)}, parts=parts, options=options, dtype=dtype)
+    p = SCRNParams({"W_xc": (D, C), "W": (H + D + C, H)}, parts=parts, options=options, dtype=check_dtype(where, dtype))
     p.flat[:] = rng.uniform(-1, 1, p.size) / np.sqrt(H)
     return p
 
@@ -93,7 +94,7 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
         dW_xh = xᵀ da,   dW_hh = h_prevᵀ da,   dW_ch = cᵀ da,   dW_xc = xᵀ du
     """
     check_instance("scrn_step_backward", "p", p, SCRNParams)
-    check_instance("scrn_step_backward", "cache", cache, SCRNCache)
+    check_cache("scrn_step_backward", cache, SCRNCache, p)
     x, h_prev, c, a = cache
     (ds,) = check_rows("scrn_step_backward", p, N=len(x), ds=(ds, "S"))
     s, not_s = sigmoid_pair(a)
@@ -111,6 +112,7 @@ class SCRNTape(NamedTuple):
     xs: Array  # (T, N, D), zero in padding
     mask: Array | None  # (T, N), True where a step is real
     elman: ElmanTape  # of Elman's network on [x, c], whose weights are W
+    made: Signature  # of the parameters
 
 
 def scrn_forward(
@@ -123,6 +125,7 @@ def scrn_forward(
     where = "scrn_forward"
     check_instance(where, "p", p, SCRNParams)
     xs, (s0,), mask, dtype = begin(where, p, xs, lengths, s0=(s0, "S"))
+    xs = np.array(xs, dtype)  # what backward needs is the tape's own
     recurrent_mask(where, h_mask, xs, p, dtype)  # so that an error names this function
     (T, N, _), C = xs.shape, p.C
     c = np.empty((T + 1, N, C), dtype)
@@ -134,7 +137,8 @@ def scrn_forward(
     xcs, elman = np.concatenate([xs, c[1:]], axis=2), elman_on(p.W, "sigmoid")
     hs, h_T, tape = elman_forward(xcs, s0[:, C:], elman, lengths=lengths, h_mask=h_mask)
     ss = np.concatenate([c[1:], hs], axis=2)
-    return outputs(ss, mask), np.concatenate([c[-1], h_T], axis=1), SCRNTape(xs, mask, tape)
+    made = SCRNTape(xs, mask, tape, sign(where, p, xs))
+    return outputs(ss, mask), np.concatenate([c[-1], h_T], axis=1), made
 
 
 def scrn_backward(dss: MaybeArray, ds_T: MaybeArray, tape: SCRNTape, p: SCRNParams) -> tuple[Array, Array, SCRNParams]:
@@ -142,9 +146,10 @@ def scrn_backward(dss: MaybeArray, ds_T: MaybeArray, tape: SCRNTape, p: SCRNPara
     where = "scrn_backward"
     check_instance(where, "p", p, SCRNParams)
     check_instance(where, "tape", tape, SCRNTape)
-    xs, mask, elman = tape
+    check_signature(where, tape.made, p)
+    xs, mask, elman, _ = tape
     (T, N, D), C = xs.shape, p.C
-    dss, (ds,), dtype = begin_backward(where, p, elman.hs, mask, dhs=(dss, "S"), ds_T=(ds_T, "S"))
+    dss, (ds,), dtype = begin_backward(where, p, elman.hs, mask, dhs=(dss, "S"), name="dss", ds_T=(ds_T, "S"))
     dxcs, dh0, g = elman_backward(dss[:, :, C:], ds[:, C:], elman, elman_on(p.W, "sigmoid"))
     dc, du = ds[:, :C], np.empty((T, N, C), dtype)
     for t in reversed(range(T)):

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_int
+from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int
+from gru_lib._core.loop import check_sizes, check_state, door
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array
 from gru_lib.cells.gru import GRUParams, gru_init, gru_step, gru_step_backward
@@ -64,6 +65,15 @@ def stack_step(
     values, strengths : arrays (N, K + 1, M) and (N, K + 1)
     cache : StackCache
     """
+    where = "stack_step"
+    values = as_array(where, "values", values, ("N", "K", "M"), {})
+    N, K, M = values.shape
+    sizes = {"N": N, "K": K, "M": M}
+    value, strengths = (
+        as_array(where, "value", value, ("N", "M"), sizes),
+        as_array(where, "strengths", strengths, ("N", "K"), sizes),
+    )
+    push, pop = as_array(where, "push", push, ("N",), sizes), as_array(where, "pop", pop, ("N",), sizes)
     left = pop[:, None] - _above(strengths)
     popped = strengths - _relu(left)
     strengths = np.concatenate([_relu(popped), push[:, None]], axis=1)
@@ -94,7 +104,13 @@ def stack_step_backward(
     dvalues, dstrengths : arrays (N, K, M) and (N, K)
         Gradients of the stack before the step.
     """
+    where = "stack_step_backward"
+    check_instance(where, "cache", cache, StackCache)
     values, left, popped, strengths, room, weights = cache
+    sizes = dict(zip(("N", "K + 1", "M"), values.shape, strict=True))
+    dread = as_array(where, "dread", dread, ("N", "M"), sizes)
+    dvalues = as_array(where, "dvalues", dvalues, ("N", "K + 1", "M"), sizes)
+    dstrengths = as_array(where, "dstrengths", dstrengths, ("N", "K + 1"), sizes)
     dw = (dread[:, None] * values).sum(axis=2)
     dvalues = dvalues + weights[:, :, None] * dread[:, None]
     whole = strengths.real <= _relu(room).real
@@ -142,6 +158,8 @@ def stack_rnn_init(
     rng: np.random.Generator, D: int, H: int, M: int, *, dtype: DTypeLike = np.float64, **options: Any
 ) -> StackRNNParams:
     """Draw the parameters: those of `gru_init`, which gets the options, and of a linear layer."""
+    check_instance("stack_rnn_init", "rng", rng, np.random.Generator)
+    dtype = check_dtype("stack_rnn_init", dtype)
     D, H, M = (check_int("stack_rnn_init", name, size) for name, size in (("D", D), ("H", H), ("M", M)))
     members = {
         "controller": gru_init(rng, D + M, H, dtype=dtype, **options),
@@ -160,6 +178,14 @@ class StackRNNCache(NamedTuple):
     stack: StackCache
 
 
+def _check_step(x: ArrayLike, state: StackRNNState, p: StackRNNParams) -> tuple[Any, ...]:
+    where = "stack_rnn_step"
+    check_instance(where, "p", p, StackRNNParams)
+    x = as_array(where, "x", x, ("N", "D"), {"D": p.D})
+    return x, check_state(where, "state", state, _empty(p, len(x), p.dtype)), p
+
+
+@door(_check_step)
 def stack_rnn_step(x: Array, state: StackRNNState, p: StackRNNParams) -> tuple[Array, StackRNNState, StackRNNCache]:
     """One step of a GRU that drives a stack.
 
@@ -180,6 +206,19 @@ def stack_rnn_step(x: Array, state: StackRNNState, p: StackRNNParams) -> tuple[A
     return out, StackRNNState(h, read, values, strengths), StackRNNCache(gru_cache, act_cache, gates, value, cache)
 
 
+def _check_backward(dout: ArrayLike, dstate: StackRNNState, cache: StackRNNCache, p: StackRNNParams) -> tuple[Any, ...]:
+    where = "stack_rnn_step_backward"
+    check_instance(where, "p", p, StackRNNParams)
+    check_instance(where, "cache", cache, StackRNNCache)
+    h, values = cache.gru.h_prev, cache.stack.values
+    (N, H), M = h.shape, values.shape[2]
+    check_sizes(where, {"D": cache.gru.x.shape[1] - M, "H": H, "M": M}, p)
+    dout = as_array(where, "dout", dout, ("N", "H + M"), {"N": N, "H + M": H + M})
+    like = StackRNNState(h, cache.value, values, cache.stack.strengths)
+    return dout, check_state(where, "dstate", dstate, like, grown=True), cache, p
+
+
+@door(_check_backward)
 def stack_rnn_step_backward(
     dout: Array, dstate: StackRNNState, cache: StackRNNCache, p: StackRNNParams
 ) -> tuple[Array, StackRNNState, StackRNNParams]:

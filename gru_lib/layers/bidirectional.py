@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import as_array, as_lengths, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells.registry import Cell, State, cell_of, register_cell
+from gru_lib.cells.registry import Cell, State, cell_of, check_layer, register_cell
 
 __all__ = ["BidirectionalParams", "bidirectional", "bidirectional_backward", "bidirectional_forward", "reverse"]
 
@@ -29,8 +30,8 @@ class BidirectionalParams(Bundle):
 
 def bidirectional(forward: Params, backward: Params) -> BidirectionalParams:
     """Join the parameters of two layers that read the same input: ``bidirectional(gru_init(…), gru_init(…))``."""
-    for p in (forward, backward):
-        cell_of(p)
+    for name, p in (("forward", forward), ("backward", backward)):
+        check_layer("bidirectional", name, p)
     if forward.D != backward.D:
         raise ValueError(f"bidirectional: backward must have the input size of forward, {forward.D}; got {backward.D}.")
     return BidirectionalParams({"forward": forward, "backward": backward}, options={"D": forward.D})
@@ -46,7 +47,7 @@ def reverse(xs: ArrayLike, lengths: MaybeArray = None) -> Array:
     if lengths is None:
         return xs[::-1].copy()
     mask, t = as_lengths("reverse", lengths, T, N), np.arange(T)[:, None]
-    return xs[np.where(mask, np.asarray(lengths) - 1 - t, t), np.arange(N)]
+    return xs[np.where(mask, mask.sum(axis=0) - 1 - t, t), np.arange(N)]
 
 
 class BidirectionalTape(NamedTuple):
@@ -56,6 +57,7 @@ class BidirectionalTape(NamedTuple):
     backward: Any
     shape: tuple[int, int]  # T, N
     lengths: Array | None
+    made: Signature  # of the parameters, without their numbers: each direction's tape knows its own
 
 
 def bidirectional_forward(
@@ -98,7 +100,8 @@ def bidirectional_forward(
     (hs, end, tape), (hs_b, end_b, tape_b) = found
     lengths = None if lengths is None else np.array(lengths)
     hs = np.concatenate([hs, reverse(hs_b, lengths)], axis=2)
-    return hs, (end, end_b), BidirectionalTape(tape, tape_b, hs.shape[:2], lengths)
+    made = BidirectionalTape(tape, tape_b, hs.shape[:2], lengths, sign(where, p, None))
+    return hs, (end, end_b), made
 
 
 def bidirectional_backward(
@@ -108,6 +111,7 @@ def bidirectional_backward(
     where = "bidirectional_backward"
     check_instance(where, "p", p, BidirectionalParams)
     check_instance(where, "tape", tape, BidirectionalTape)
+    check_signature(where, tape.made, p)
     ends = _pair(where, "dstate_T", dstate_T)
     dforward = dbackward = None
     if dhs is not None:
@@ -137,6 +141,11 @@ def _zeros(p: BidirectionalParams, N: int, dtype: DTypeLike) -> tuple[State, ...
 
 register_cell(
     Cell(
-        BidirectionalParams, forward=bidirectional_forward, backward=bidirectional_backward, width=_width, zeros=_zeros
+        BidirectionalParams,
+        forward=bidirectional_forward,
+        backward=bidirectional_backward,
+        width=_width,
+        zeros=_zeros,
+        backwards=True,
     )
 )

@@ -11,10 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, as_lengths, check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import (
+    as_array,
+    as_lengths,
+    check_choice,
+    check_dtype,
+    check_instance,
+    check_int,
+    check_number,
+    check_sequence,
+    plain,
+)
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells.registry import State, cell_of
+from gru_lib.cells.registry import State, cell_of, check_layer
 
 __all__ = ["DropoutMasks", "dropout_backward", "dropout_forward", "dropout_mask", "dropout_masks"]
 
@@ -32,7 +42,9 @@ def dropout_mask(rng: np.random.Generator, shape: tuple[int, ...], rate: float, 
     Chapter 14. Srivastava et al. (2014), Dropout.
     """
     check_instance("dropout_mask", "rng", rng, np.random.Generator)
-    rate = check_number("dropout_mask", "rate", rate, least=0, below=1)
+    rate, dtype = check_number("dropout_mask", "rate", rate, least=0, below=1), check_dtype("dropout_mask", dtype)
+    check_sequence("dropout_mask", "shape", shape)
+    shape = tuple(check_int("dropout_mask", "shape", size, minimum=0) for size in shape)
     return (rng.random(shape) >= rate).astype(dtype) / np.asarray(1 - rate, dtype)
 
 
@@ -52,6 +64,9 @@ def dropout_masks(rng: np.random.Generator, p: Params, T: int, N: int, *, rate: 
         "naive": both, a new mask for each step: the memory is hit T times.
     """
     where = "dropout_masks"
+    check_instance(where, "rng", rng, np.random.Generator)
+    check_layer(where, "p", p)
+    rate = check_number(where, "rate", rate, least=0, below=1)
     check_choice(where, "kind", kind, ("zaremba", "variational", "naive"))
     T, N = check_int(where, "T", T, minimum=0), check_int(where, "N", N, minimum=0)
     lead = (N,) if kind == "variational" else (T, N)
@@ -84,18 +99,22 @@ def dropout_forward(
     What the update gate of a GRU or the cell of an LSTM carries over is not masked. Arguments and results are as for
     the layer's own forward; the tape is for `dropout_backward`.
     """
-    where, cell = "dropout_forward", cell_of(p)
+    where = "dropout_forward"
+    cell = check_layer(where, "p", p)
     if masks is None:
         masks = DropoutMasks(None, None)
     check_instance(where, "masks", masks, DropoutMasks)
-    x = masks.x
+    x = None if masks.x is None else plain(where, "masks.x", masks.x)
+    if masks.h is not None and not cell.takes_h_mask:
+        raise ValueError(f"{where}: masks.h must be None for a {type(p).__name__}; got {type(masks.h).__name__}.")
     if x is not None:
         xs = as_array(where, "xs", xs, ("T", "N", "D"), {"D": p.D})
         T, N, _ = xs.shape
-        axes = ("T", "N", "D") if np.ndim(x) == 3 else ("N", "D")
+        axes = ("T", "N", "D") if x.ndim == 3 else ("N", "D")
         x = as_array(where, "masks.x", x, axes, {"T": T, "N": N, "D": p.D})
         if lengths is not None:  # before the product: 0 · inf would warn
             xs = np.where(as_lengths(where, lengths, T, N)[:, :, None], xs, 0)
+        x = x.copy()  # what backward needs is the tape's own
         xs = xs * x
     given = {} if masks.h is None else {"h_mask": masks.h}
     hs, state_T, tape = cell.forward(xs, state0, p, lengths=lengths, **given)
@@ -104,6 +123,7 @@ def dropout_forward(
 
 def dropout_backward(dhs: MaybeArray, dstate_T: State | None, tape: DropoutTape, p: Params) -> tuple[Array, State, Any]:
     """Backward through `dropout_forward`: the layer's own, then dx_t ⊙ masks.x."""
+    cell = check_layer("dropout_backward", "p", p)
     check_instance("dropout_backward", "tape", tape, DropoutTape)
-    dxs, dstate0, grads = cell_of(p).backward(dhs, dstate_T, tape.tape, p)
+    dxs, dstate0, grads = cell.backward(dhs, dstate_T, tape.tape, p)
     return (dxs if tape.x is None else dxs * tape.x), dstate0, grads

@@ -12,11 +12,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, as_lengths, check_instance, check_int
+from gru_lib._core.checks import (
+    as_array,
+    as_integers,
+    as_lengths,
+    check_bool,
+    check_dtype,
+    check_function,
+    check_instance,
+    check_int,
+    plain,
+)
 from gru_lib._core.params import Bundle, Params
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.gru import gru_init
-from gru_lib.cells.registry import State, advance, cell_of, map_state, zero_state
+from gru_lib.cells.registry import State, advance, cell_of, check_layer, map_state, reads_backwards, zero_state
 from gru_lib.decode import Step
 from gru_lib.ops import (
     EmbeddingParams,
@@ -166,15 +177,24 @@ def seq2seq_init(
     """
     where = "seq2seq_init"
     check_instance(where, "rng", rng, np.random.Generator)
-    start = check_int(where, "start", start, minimum=0)
-    if start >= check_int(where, "V_target", V_target):
+    dtype, start = check_dtype(where, dtype), check_int(where, "start", start, minimum=0)
+    for name, size in {"V_source": V_source, "V_target": V_target, "E": E, "H": H}.items():
+        check_int(where, name, size)
+    feed, attend, carry = (
+        check_bool(where, name, flag) for name, flag in (("feed", feed), ("attend", attend), ("carry", carry))
+    )
+    check_function(where, "cell", cell)
+    check_function(where, "encoder", encoder, optional=True)
+    if start >= V_target:
         raise ValueError(f"{where}: start must be a target token, in 0..{V_target - 1}; got {start}.")
     source = embedding_init(rng, V_source, E, dtype=dtype)
     target = embedding_init(rng, V_target, E, dtype=dtype)
     reader = (encoder or cell)(rng, E, H, dtype=dtype)
-    width = cell_of(reader).width(reader)
+    width = check_layer(where, "what cell or encoder returns", reader).width(reader)
     decoder = cell(rng, E + width if feed else E, H, dtype=dtype)
-    wide = cell_of(decoder).width(decoder)
+    wide = check_layer(where, "what cell returns", decoder).width(decoder)
+    if reads_backwards(decoder):
+        raise ValueError(f"{where}: cell must make a decoder that reads forwards; got {type(decoder).__name__}.")
     if not (feed or attend or carry):
         raise ValueError(f"{where}: feed, attend or carry must be true; got a decoder that never sees the source.")
     if attend and width != wide:
@@ -185,7 +205,7 @@ def seq2seq_init(
         raise ValueError(f"{where}: with carry, encoder must have a state like the decoder's; try carry=False.")
     out = linear_init(rng, wide + width if attend else wide, V_target, dtype=dtype)
     members = {"source": source, "encoder": reader, "target": target, "decoder": decoder, "out": out}
-    options = {"start": start, "feed": bool(feed)}
+    options = {"start": start, "feed": feed}
     options |= ({"attend": True} if attend else {}) | ({} if carry else {"carry": False})
     return Seq2SeqParams(members, options=options)
 
@@ -202,6 +222,7 @@ class Seq2SeqTape(NamedTuple):
     caches: tuple[Any, ...]  # of source, encoder, target, decoder, out
     attention: AttentionCache | None
     dlogits: Array  # (T, N, V_target)
+    made: Signature  # of the parameters
 
 
 def seq2seq_forward(
@@ -239,9 +260,9 @@ def seq2seq_forward(
     """
     where = "seq2seq_forward"
     check_instance(where, "p", p, Seq2SeqParams)
-    state, context, memory, last, caches = _encode(where, source, p, source_lengths)
+    state, context, memory, last, caches = _encode(where, source, p, source_lengths, "source_lengths")
     N = len(last)
-    target, weights = _tokens(where, "target", target, target_lengths)
+    target, weights = _tokens(where, "target", target, target_lengths, "target_lengths", p.target.V)
     if target.shape[1] != N:
         raise ValueError(f"{where}: target must have shape (T, N) with N = {N} as source; got {target.shape}.")
     before = np.concatenate([np.full((1, N), p.start), target[:-1]])
@@ -256,7 +277,7 @@ def seq2seq_forward(
     logits, out_cache = linear_forward(hs, p.out)
     loss, dlogits = softmax_cross_entropy(logits, target, weights)
     caches = (*caches, target_cache, decoder_tape, out_cache)
-    return loss, Seq2SeqTape(memory[0].shape, last, caches, attention, dlogits)
+    return loss, Seq2SeqTape(memory[0].shape, last, caches, attention, dlogits, sign(where, p, hs))
 
 
 def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
@@ -267,6 +288,7 @@ def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
     """
     check_instance("seq2seq_backward", "p", p, Seq2SeqParams)
     check_instance("seq2seq_backward", "tape", tape, Seq2SeqTape)
+    check_signature("seq2seq_backward", tape.made, p)
     (S, N, width), E = tape.shape, p.target.D
     source_cache, encoder_tape, target_cache, decoder_tape, out_cache = tape.caches
     ds, g_out = linear_backward(tape.dlogits, out_cache, p.out)
@@ -287,7 +309,7 @@ def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
 def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: MaybeArray = None) -> State:
     """Read sources (S, N) and return the state that `seq2seq_step` begins with: arrays with N as their first axis."""
     check_instance("seq2seq_encode", "p", p, Seq2SeqParams)
-    state, context, (hs, mask), *_ = _encode("seq2seq_encode", source, p, lengths)
+    state, context, (hs, mask), *_ = _encode("seq2seq_encode", source, p, lengths, "lengths")
     if not p.attend:
         return state, context
     mask = np.ones(hs.shape[:2], bool) if mask is None else mask
@@ -315,8 +337,8 @@ def seq2seq_step(p: Seq2SeqParams) -> Step:
     return step
 
 
-def _encode(where: str, source: ArrayLike, p: Seq2SeqParams, lengths: MaybeArray) -> tuple[Any, ...]:
-    source, mask = _tokens(where, "source", source, lengths)
+def _encode(where: str, source: ArrayLike, p: Seq2SeqParams, lengths: MaybeArray, name: str) -> tuple[Any, ...]:
+    source, mask = _tokens(where, "source", source, lengths, name, p.source.V)
     x, cache = embedding_forward(source, p.source)
     hs, state, tape = cell_of(p.encoder).forward(x, None, p.encoder, lengths=lengths)
     last = (np.full(source.shape[1], len(source)) if mask is None else mask.sum(axis=0)) - 1
@@ -325,14 +347,16 @@ def _encode(where: str, source: ArrayLike, p: Seq2SeqParams, lengths: MaybeArray
     return state, context, (hs, mask), last, (cache, tape)
 
 
-def _tokens(where: str, name: str, tokens: ArrayLike, lengths: MaybeArray) -> tuple[Array, Array | None]:
+def _tokens(
+    where: str, name: str, tokens: ArrayLike, lengths: MaybeArray, lengths_name: str, V: int
+) -> tuple[Array, Array | None]:
     """Tokens (T, N) with 0 in the padding, and the mask of the real ones."""
-    tokens = np.asarray(tokens)
+    tokens = plain(where, name, tokens)
     if tokens.dtype.kind not in "iu" or tokens.ndim != 2 or not tokens.size:
         raise ValueError(f"{where}: {name} must be integers (T, N); got {tokens.dtype} of shape {tokens.shape}.")
     if lengths is None:
-        return tokens, None
-    mask = as_lengths(where, lengths, *tokens.shape)
+        return as_integers(where, name, tokens, 0, V - 1).copy(), None  # what backward needs is the tape's own
+    mask = as_lengths(where, lengths, *tokens.shape, name=lengths_name)
     if not mask[0].all():
-        raise ValueError(f"{where}: {name}_lengths must be at least 1; got 0.")
-    return np.where(mask, tokens, 0), mask
+        raise ValueError(f"{where}: {lengths_name} must be at least 1; got 0.")
+    return as_integers(where, name, np.where(mask, tokens, 0), 0, V - 1), mask

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, check_instance
+from gru_lib._core.checks import as_array, check_bool, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
+from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells.registry import Cell, State, cell_of, register_cell
+from gru_lib.cells.registry import Cell, State, cell_of, check_layer, register_cell
 from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward
 
 __all__ = ["StackParams", "stack", "stack_backward", "stack_forward"]
@@ -34,17 +35,18 @@ def stack(*layers: Params, residual: bool = False) -> StackParams:
     With `residual`, each layer adds its input to its output if the two have the same size.
     """
     below = None
+    residual = check_bool("stack", "residual", residual)
     for i, layer in enumerate(layers):
-        cell = cell_of(layer)
+        cell = check_layer("stack", f"layers[{i}]", layer)
         if below not in (None, layer.D):
             raise ValueError(
                 f"stack: layer {i} must have the input size D = {below}, as layer {i - 1} puts out; got {layer.D}."
             )
         below = cell.width(layer)
     if below is None:
-        raise ValueError("stack: expected at least one layer, such as gru_init(rng, D, H).")
+        raise ValueError("stack: layers must be at least one, such as gru_init(rng, D, H).")
     members = {f"layer{i}": layer for i, layer in enumerate(layers)}
-    return StackParams(members, options={"D": layers[0].D, "residual": bool(residual)})
+    return StackParams(members, options={"D": layers[0].D, "residual": residual})
 
 
 class StackTape(NamedTuple):
@@ -53,6 +55,7 @@ class StackTape(NamedTuple):
     layers: tuple[Any, ...]
     shape: tuple[int, int]  # T, N
     mask: Array | None  # (T, N)
+    made: Signature  # of the parameters, without their numbers: each layer's tape knows its own
 
 
 def stack_forward(
@@ -87,7 +90,7 @@ def stack_forward(
         hs = out + hs if _skips(p, layer) else out
         ends.append(end)
         tapes.append(tape)
-    return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask)
+    return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask, sign(where, p, None))
 
 
 def stack_backward(
@@ -97,6 +100,7 @@ def stack_backward(
     where = "stack_backward"
     check_instance(where, "p", p, StackParams)
     check_instance(where, "tape", tape, StackTape)
+    check_signature(where, tape.made, p)
     if dhs is not None:
         T, N = tape.shape
         dhs = as_array(where, "dhs", dhs, ("T", "N", "K"), {"T": T, "N": N, "K": _width(p)})

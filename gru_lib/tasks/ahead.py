@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import as_array, check_choice, check_instance, check_int, check_number
 
 __all__ = ["LETTERS", "QUESTIONS", "TOKENS", "Batch", "delayed", "marks", "next_mark"]
 
@@ -68,7 +68,7 @@ def marks(rng: np.random.Generator, N: int, T: int, question: str, *, share: flo
 
 def next_mark(tokens: ArrayLike) -> Array:
     """Return how many steps away the next mark is, for each step of tokens (T, N); T if there is none."""
-    tokens = np.asarray(tokens)
+    tokens = as_array("next_mark", "tokens", tokens, ("T", "N"), {})
     T, N = tokens.shape
     away, out = np.full(N, T), np.empty((T, N), np.int64)
     for t in reversed(range(T)):
@@ -80,6 +80,10 @@ def next_mark(tokens: ArrayLike) -> Array:
 def delayed(batch: Batch, d: int) -> Batch:
     """Ask every question d steps later: the answer about step t is due at step t + d. T grows by d zeros."""
     d = check_int("delayed", "d", d, minimum=0)
+    check_instance("delayed", "batch", batch, Batch)
+    T, N, _ = as_array("delayed", "batch.xs", batch.xs, ("T", "N", "K"), {}).shape
+    for name, axes in {"ys": ("T", "N", "1"), "asked": ("T", "N"), "tokens": ("T", "N"), "lengths": ("N",)}.items():
+        as_array("delayed", f"batch.{name}", getattr(batch, name), axes, {"T": T, "N": N, "1": 1})
 
     def shift(a: Array, before: int) -> Array:
         return np.pad(a, [(before, d - before)] + [(0, 0)] * (a.ndim - 1))

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_instance, check_int
+from gru_lib._core.checks import as_integers, check_bool, check_instance, check_int, plain
 from gru_lib._core.optional import needs
 
 __all__ = [
@@ -118,7 +118,8 @@ def write(day: date, language: str, form: str) -> str:
     ValueError
         If language or form is unknown, or the installed Babel writes dates in another way.
     """
-    if language not in LANGUAGES or form not in FORMATS:
+    check_instance("write", "day", day, date)
+    if not isinstance(language, str) or language not in LANGUAGES or not isinstance(form, str) or form not in FORMATS:
         raise ValueError(f"write: language must be one of {LANGUAGES}, form of {FORMATS}; got {language!r}, {form!r}.")
     return _write(_locales(), day, LANGUAGES.index(language), FORMATS.index(form))
 
@@ -134,7 +135,7 @@ def split_days(test: int = 2000, seed: int = 0) -> tuple[Array, Array]:
 
 def pair_count(days: ArrayLike) -> int:
     """Return how many pairs the days have: 18 each."""
-    return np.size(days) * len(LANGUAGES) * len(FORMATS)
+    return plain("pair_count", "days", days).size * len(LANGUAGES) * len(FORMATS)
 
 
 def pairs(days: ArrayLike, numbers: ArrayLike | None = None) -> Dates:
@@ -142,10 +143,10 @@ def pairs(days: ArrayLike, numbers: ArrayLike | None = None) -> Dates:
 
     Pair 18·d + 3·l + f is day d in language l and format f. Raises what `write` raises.
     """
-    days, locales = np.asarray(days), _locales()
+    days, locales = plain("pairs", "days", days), _locales()
     if days.dtype.kind not in "iu" or days.ndim != 1 or not days.size or days.min() < FIRST or days.max() > LAST:
         raise ValueError(f"pairs: days must be integers (n,) in {FIRST}..{LAST}, 1950 to 2049; got {days!r}.")
-    numbers = np.arange(pair_count(days)) if numbers is None else np.asarray(numbers)
+    numbers = np.arange(pair_count(days)) if numbers is None else plain("pairs", "numbers", numbers)
     if (
         numbers.dtype.kind not in "iu"
         or numbers.ndim != 1
@@ -161,18 +162,22 @@ def pairs(days: ArrayLike, numbers: ArrayLike | None = None) -> Dates:
 
 def encode(found: Dates, *, reverse: bool = True) -> Batch:
     """Return pairs as tokens: the source is the written form, reversed if `reverse`; the target is the ISO form."""
+    check_bool("encode", "reverse", reverse)
+    _check("encode", found)
     return Batch(*WRITTEN.tokens(found.texts, reverse=reverse), *ISO.tokens(found.iso, end=True))
 
 
 def flip(found: Dates) -> Batch:
     """Return pairs as tokens the other way round: ISO is the source, the written form is the target."""
+    _check("flip", found)
     return Batch(*ISO.tokens(found.iso), *WRITTEN.tokens(found.texts, end=True))
 
 
 def surrounded(rng: np.random.Generator, found: Dates, lengths: ArrayLike) -> Dates:
     """Put every written date somewhere into a made-up text, `lengths` (N,) characters of small letters and blanks."""
     check_instance("surrounded", "rng", rng, np.random.Generator)
-    lengths = np.asarray(lengths)
+    _check("surrounded", found)
+    lengths = plain("surrounded", "lengths", lengths)
     if lengths.dtype.kind not in "iu" or lengths.shape != (len(found.texts),) or lengths.min() < 0:
         raise ValueError(f"surrounded: lengths must be integers (N,) from 0, N = {len(found.texts)}; got {lengths!r}.")
     characters = rng.choice(list("abcdefghijklmnoprstuvwyz"), lengths.sum())
@@ -186,12 +191,23 @@ def surrounded(rng: np.random.Generator, found: Dates, lengths: ArrayLike) -> Da
     return found._replace(texts=texts)
 
 
+def _check(where: str, found: Any) -> None:
+    check_instance(where, "found", found, Dates)
+    for name in ("texts", "iso"):
+        texts = getattr(found, name)
+        if not isinstance(texts, list | tuple) or not texts or not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"{where}: found.{name} must be texts, one or more; got {type(texts).__name__}.")
+    if len(found.texts) != len(found.iso):
+        raise ValueError(f"{where}: found must hold as many texts as ISO dates; got other counts.")
+
+
 def listed(found: Dates, counts: ArrayLike) -> Batch:
     """Return the dates as lists, `counts` of them in each, as tokens: 7 mars 2026; May 1 … -> 2026-03-07;1999-05-01.
 
     The alphabets are `LISTED_WRITTEN` and `LISTED_ISO`.
     """
-    counts = np.asarray(counts)
+    _check("listed", found)
+    counts = plain("listed", "counts", counts)
     if counts.dtype.kind not in "iu" or counts.ndim != 1 or (counts < 1).any() or counts.sum() != len(found.texts):
         raise ValueError(
             f"listed: counts must be integers from 1 that sum to the dates, {len(found.texts)}; got {counts!r}."
@@ -207,6 +223,10 @@ def batches(
 ) -> Iterator[Batch]:
     """Yield batches of N pairs forever, drawn from all pairs of the days, or from `size` of them drawn at the start."""
     check_instance("batches", "rng", rng, np.random.Generator)
+    check_bool("batches", "reverse", reverse)
+    days = as_integers("batches", "days", days, FIRST, LAST)
+    if days.ndim != 1 or not days.size:
+        raise ValueError(f"batches: days must be integers (n,), one or more; got shape {days.shape}.")
     N, count = check_int("batches", "N", N), pair_count(days)
     if size is not None and check_int("batches", "size", size) > count:
         raise ValueError(f"batches: size must be at most {count}, the pairs of the days; got {size}.")

@@ -63,6 +63,7 @@ def drift_gain(step: float = 0.3, noise: float = 1.0) -> float:
     The error's variance is then gain·noise². Muth (1960).
     """
     step, noise = check_number("drift_gain", "step", step, above=0), check_number("drift_gain", "noise", noise, above=0)
+    check_number("drift_gain", "step / noise", step / noise, below=1e70)
     q = (step / noise) ** 2
     return float((np.sqrt(q * q + 4 * q) - q) / 2)
 

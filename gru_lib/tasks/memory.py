@@ -8,12 +8,20 @@ answer at a step follows from the tokens up to that step and is a row of K bits;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_choice, check_instance, check_int, check_number
+from gru_lib._core.checks import (
+    as_integers,
+    as_tokens,
+    check_choice,
+    check_instance,
+    check_int,
+    check_number,
+    check_sequence,
+)
 
 __all__ = [
     "CLASSES", "TASKS", "Batch", "Task", "agreement", "batches", "checksum", "class_bits", "first_of_segment",
@@ -47,7 +55,9 @@ class Task(NamedTuple):
 
 def class_bits(tokens: ArrayLike) -> Array:
     """Return the three bits of each class, the lowest first: integers (…) in 0..7 -> 0.0 and 1.0 (…, 3)."""
-    return (np.asarray(tokens)[..., None] >> np.arange(_BITS) & 1).astype(np.float64)
+    return (as_integers("class_bits", "tokens", tokens, 0, 2 * CLASSES)[..., None] >> np.arange(_BITS) & 1).astype(
+        np.float64
+    )
 
 
 def checksum(rng: np.random.Generator, N: int, T: int) -> Batch:
@@ -134,7 +144,7 @@ def agreement(
     """
     where = "agreement"
     N, T = _check(where, rng, N, T, shortest=2)
-    lowest, highest = (distance, distance) if np.ndim(distance) == 0 else cast("tuple[int, int]", distance)
+    lowest, highest = _range(where, "distance", distance)
     lowest = check_int(where, "distance", lowest, minimum=0)
     highest = check_int(where, "distance", highest, minimum=lowest)
     if highest > T - 2:
@@ -166,7 +176,7 @@ def marks_ignored(task: str, tokens: ArrayLike) -> Array:
     tokens (T, N) of a task of `TASKS` that has such marks -> (T, N).
     """
     check_choice("marks_ignored", "task", task, tuple(name for name in TASKS if set("<>|") & set(TASKS[name].symbols)))
-    tokens = np.asarray(tokens)
+    tokens = as_tokens("marks_ignored", "tokens", tokens, 0, TASKS[task].D - 1)
     if "parity" in task:
         odd: Array = np.cumsum(tokens == 1, axis=0) % 2
         return odd
@@ -183,11 +193,20 @@ def batches(rng: np.random.Generator, task: str, N: int, T: int | tuple[int, int
     """
     check_choice("batches", "task", task, tuple(TASKS))
     check_instance("batches", "rng", rng, np.random.Generator)
-    lowest, highest = (T, T) if np.ndim(T) == 0 else cast("tuple[int, int]", T)
+    N = check_int("batches", "N", N)
+    lowest, highest = _range("batches", "T", T)
     lowest = check_int("batches", "T", lowest)
     highest = check_int("batches", "T", highest, minimum=lowest)
     while True:
         yield TASKS[task].draw(rng, N, int(rng.integers(lowest, highest + 1)) if highest > lowest else lowest)
+
+
+def _range(where: str, name: str, value: Any) -> tuple[Any, Any]:
+    """A number, or a pair (lowest, highest), as a pair."""
+    if not isinstance(value, tuple | list):
+        return value, value
+    check_sequence(where, name, value, 2)
+    return value[0], value[1]
 
 
 def _check(where: str, rng: Any, N: Any, T: Any, *, shortest: int = 1) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_choice, check_instance, check_int
+from gru_lib._core.checks import as_array, check_choice, check_instance, check_int, check_number, check_sequence, plain
 
 __all__ = [
     "AHEAD", "DT", "INPUTS", "NOISE", "RMSE", "WARM", "Pendulums", "carried", "errors", "inputs", "kalman",
@@ -79,7 +79,12 @@ def carried(values: ArrayLike, seen: ArrayLike) -> tuple[Array, Array]:
     Both are (T, N). Before the first reading the value is 0, and the steps
     count from the start of the series.
     """
-    values, seen = np.asarray(values), np.asarray(seen, dtype=bool)
+    values = as_array("carried", "values", values, ("T", "N"), {})
+    seen = plain("carried", "seen", seen)
+    if seen.shape != values.shape or seen.dtype.kind not in "b":
+        raise ValueError(
+            f"carried: seen must be True and False, of shape {values.shape}; got {seen.dtype} {seen.shape}."
+        )
     last, since = np.empty(values.shape), np.empty(values.shape)
     v, k = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     for t, (value, there) in enumerate(zip(values, seen, strict=True)):
@@ -91,6 +96,7 @@ def carried(values: ArrayLike, seen: ArrayLike) -> tuple[Array, Array]:
 def inputs(batch: Pendulums, kind: str = "carried, mask, time") -> Array:
     """Return what the net reads, (T, N, D) in float32: D = 1 to 3, for one of INPUTS; the time in half seconds."""
     check_choice("inputs", "kind", kind, INPUTS)
+    _check("inputs", batch)
     last, since = carried(batch.values, batch.seen)
     parts = {
         "zeros and mask": [np.where(batch.seen, batch.values, 0), batch.seen],
@@ -102,13 +108,18 @@ def inputs(batch: Pendulums, kind: str = "carried, mask, time") -> Array:
 
 def targets(batch: Pendulums) -> Array:
     """Return the true angle now and in one second: (T, N, 2) in float32."""
+    _check("targets", batch)
     T = len(batch.seen)
     return np.stack([batch.angles[:T], batch.angles[AHEAD : T + AHEAD]], axis=-1).astype(np.float32)
 
 
 def errors(said: ArrayLike, batch: Pendulums) -> RMSE:
     """Return the errors of answers (T, N, 2)."""
-    square = (np.asarray(said)[WARM:] - targets(batch)[WARM:]) ** 2
+    _check("errors", batch)
+    said = as_array(
+        "errors", "said", said, ("T", "N", "2"), dict(zip(("T", "N", "2"), (*batch.seen.shape, 2), strict=True))
+    )
+    square = (said[WARM:] - targets(batch)[WARM:]) ** 2
     missing = ~batch.seen[WARM:]
     means = square[..., 0].mean(), square[..., 0][missing].mean(), square[..., 1].mean()
     return RMSE(*(float(np.sqrt(mean)) for mean in means))
@@ -120,6 +131,7 @@ def lag_features(batch: Pendulums, lags: int) -> Array:
     What lies before the series is its first reading, marked as missing.
     """
     lags = check_int("lag_features", "lags", lags)
+    _check("lag_features", batch)
     last, since = carried(batch.values, batch.seen)
     T, before = len(last), lags - 1
     last = np.concatenate([np.repeat(last[:1], before, axis=0), last])
@@ -143,8 +155,13 @@ def kalman(
     Returns the angle now and in one second, (T, N, 2), and the logarithm of the probability density that the filter
     gave to all readings so far, (T, N).
     """
+    _check("kalman", batch, {})
     T, N = batch.seen.shape
-    x = np.stack([batch.values[0], np.zeros(N), np.asarray(length), np.asarray(damping)])
+    length = as_array("kalman", "length", length, ("N",), {"N": N})
+    damping = as_array("kalman", "damping", damping, ("N",), {"N": N})
+    check_sequence("kalman", "spread", spread, 2)
+    spread = check_number("kalman", "spread", spread[0], least=0), check_number("kalman", "spread", spread[1], least=0)
+    x = np.stack([batch.values[0], np.zeros(N), length, damping])
     P = np.zeros((4, 4, N))  # the covariance of the estimate x: angle, speed, length, damping
     P[range(4), range(4)] = np.array([NOISE**2, _JITTER, spread[0] ** 2, spread[1] ** 2])[:, None]
     said, score, total = np.empty((T, N, 2)), np.zeros((T, N)), np.zeros(N)
@@ -172,6 +189,7 @@ def kalman_bank(batch: Pendulums, filters: int = 16) -> Array:
     the readings so far (Bayes' rule).
     """
     filters = check_int("kalman_bank", "filters", filters)
+    _check("kalman_bank", batch)
     T, N = batch.seen.shape
     width = (_LENGTH[1] - _LENGTH[0]) / filters
     length = np.repeat(_LENGTH[0] + width * (np.arange(filters) + 0.5), N)
@@ -207,3 +225,17 @@ def _predict(x: Array, P: Array) -> tuple[Array, Array]:
     P = np.einsum("ijn,jkn,lkn->iln", J, P, J, optimize=True)
     P[:2, :2] += _JITTER * np.eye(2)[..., None]
     return new, P
+
+
+_TRUTH = {"angles": ("T + AHEAD", "N"), "length": ("N",), "damping": ("N",)}
+
+
+def _check(where: str, batch: Any, more: dict[str, tuple[str, ...]] = _TRUTH) -> None:
+    """Check that a batch is one of pendulums, with readings of one T and N, and the arrays named in `more`."""
+    check_instance(where, "batch", batch, Pendulums)
+    T, N = as_array(where, "batch.values", batch.values, ("T", "N"), {}).shape
+    sizes = {"T": T, "N": N, "T + AHEAD": T + AHEAD}
+    for name, axes in {"seen": ("T", "N"), **more}.items():
+        as_array(where, f"batch.{name}", getattr(batch, name), axes, sizes)
+    if batch.seen.dtype != bool:
+        raise TypeError(f"{where}: batch.seen must be True and False; got {batch.seen.dtype}.")

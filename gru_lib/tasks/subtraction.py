@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_instance, check_int
+from gru_lib._core.checks import as_array, as_integers, check_instance, check_int, check_sequence, plain
 
 __all__ = ["Batch", "all_pairs", "encode", "hard_pairs", "pick", "random_batches", "random_pairs", "subtract_bits"]
 
@@ -31,7 +31,9 @@ def subtract_bits(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 
     Returns the bits of a − b modulo 2ᵀ, (T, N), and the borrow into each step, (T + 1, N), whose last row is left over.
     """
-    a, b = np.asarray(a, np.int64), np.asarray(b, np.int64)
+    a, b = _zeros_and_ones("subtract_bits", "a", a), _zeros_and_ones("subtract_bits", "b", b)
+    if a.shape != b.shape:
+        raise ValueError(f"subtract_bits: b must have the shape of a, {a.shape}; got {b.shape}.")
     d, borrow = np.empty_like(a), np.zeros((len(a) + 1, *a.shape[1:]), np.int64)
     for t in range(len(a)):
         rest = a[t] - b[t] - borrow[t]
@@ -39,10 +41,20 @@ def subtract_bits(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
     return d, borrow
 
 
+def _zeros_and_ones(where: str, name: str, value: ArrayLike) -> Array:
+    bits = plain(where, name, value)
+    if bits.dtype.kind not in "biuf" or not bits.ndim or not ((bits == 0) | (bits == 1)).all():
+        raise ValueError(f"{where}: {name} must hold bits (T, N), 0 and 1; got {value!r}.")
+    return bits.astype(np.int64)
+
+
 def encode(a: ArrayLike, b: ArrayLike, bits: int) -> Batch:
     """Turn pairs of integers a ≥ b, each (N,), at least 0 and below 2**bits, into a batch of T = bits steps."""
     bits = check_int("encode", "bits", bits)
-    a, b = ([int(v) for v in np.ravel(np.asarray(numbers, object))] for numbers in (a, b))
+    for name, numbers in (("a", a), ("b", b)):  # of any size, so not as an array of 64 bits
+        if any(isinstance(v, bool) or not isinstance(v, int | np.integer) for v in np.ravel(np.array(numbers, object))):
+            raise TypeError(f"encode: {name} must hold integers; got {numbers!r}.")
+    a, b = ([int(v) for v in np.ravel(np.array(numbers, object))] for numbers in (a, b))
     if len(a) != len(b):
         raise ValueError(f"encode: a and b must hold equally many numbers; got {len(a)} and {len(b)}.")
     for u, v in zip(a, b, strict=True):
@@ -71,6 +83,9 @@ def random_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
 
 def random_batches(rng: np.random.Generator, N: int, bits: tuple[int, int]) -> Iterator[Batch]:
     """Yield batches of N random pairs forever; each batch has one width, drawn from bits[0] … bits[1]."""
+    check_instance("random_batches", "rng", rng, np.random.Generator)
+    N = check_int("random_batches", "N", N)
+    check_sequence("random_batches", "bits", bits, 2)
     lowest = check_int("random_batches", "bits[0]", bits[0])
     highest = check_int("random_batches", "bits[1]", bits[1], minimum=lowest)
     while True:
@@ -79,6 +94,15 @@ def random_batches(rng: np.random.Generator, N: int, bits: tuple[int, int]) -> I
 
 def pick(batch: Batch, index: slice | Array | list[int]) -> Batch:
     """Return some pairs of a batch: `index` is a slice, a mask or a list of pair numbers."""
+    check_instance("pick", "batch", batch, Batch)
+    T, N, _ = as_array("pick", "batch.xs", batch.xs, ("T", "N", "2"), {"2": 2}).shape
+    as_array("pick", "batch.ys", batch.ys, ("T", "N", "1"), {"T": T, "N": N, "1": 1})
+    if not isinstance(index, slice):
+        index = plain("pick", "index", index)
+        if index.dtype == bool:
+            index = as_array("pick", "index", index, ("N",), {"N": N}) > 0
+        else:
+            index = as_integers("pick", "index", index if index.size else index.astype(int), -N, N - 1)
     return Batch(batch.xs[:, index], batch.ys[:, index])
 
 

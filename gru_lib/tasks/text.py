@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_instance, check_int
+from gru_lib._core.checks import check_instance, check_int, plain
 
 __all__ = ["UNKNOWN", "Streams", "Text", "TextWarning", "english", "paragraphs", "streams"]
 
@@ -125,6 +125,7 @@ def english() -> Text:
 
 def paragraphs(topic: str) -> list[str]:
     """Split a topic at its empty lines."""
+    check_instance("paragraphs", "topic", topic, str)
     return [part for part in re.split(r"\n[ \t]*\n", topic.strip("\n")) if part.strip()]
 
 
@@ -181,7 +182,7 @@ def streams(tokens: ArrayLike, N: int) -> Streams:
     Piece k is tokens kT … (k+1)T, and the target at each place is the token after it. Up to N tokens at the end are
     left out.
     """
-    array, N = np.asarray(tokens), check_int("streams", "N", N)
+    array, N = plain("streams", "tokens", tokens), check_int("streams", "N", N)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise TypeError(f"streams: tokens must be a row of integers; got {array.dtype} of shape {array.shape}.")
     if len(array) <= N:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib._core.checks import check_instance, check_int, check_number
+from gru_lib._core.checks import check_instance, check_int, check_number, check_sequence
 from gru_lib._core.optional import needs
 from gru_lib.tasks.dates import Alphabet
 
@@ -186,6 +186,7 @@ def _lower(text: str, language: str) -> str:
 
 def stem(word: str) -> str:
     """Return the first three letters without their accents: ``stem("länsi")`` is "lan"."""
+    check_instance("stem", "word", word, str)
     bare = unicodedata.normalize("NFD", word.translate(_PLAIN))
     return "".join(c for c in bare if not unicodedata.combining(c))[:3]
 
@@ -200,7 +201,8 @@ def words(languages: Sequence[str] = LANGUAGES, *, seed: int = 0) -> Words:
 
 def pairs_of(languages: Sequence[str] = LANGUAGES) -> list[Pair]:
     """Return every pair of some languages."""
-    unknown = [language for language in languages if language not in LANGUAGES]
+    check_sequence("words", "languages", languages)
+    unknown = [language for language in languages if not isinstance(language, str) or language not in LANGUAGES]
     if unknown or len(set(languages)) < len(languages) or len(languages) < 2:
         raise ValueError(f"words: languages must be two or more of {', '.join(LANGUAGES)}; got {tuple(languages)}.")
     return [(word, k) for k, language in enumerate(languages) for word in vocabulary()[language]]
@@ -220,7 +222,7 @@ def split(pairs: Sequence[Pair], seed: int = 0) -> Words:
 
 def shared(pairs: Iterable[Pair]) -> float:
     """Return the share of pairs whose word stands there in more than one language: nobody could be sure of those."""
-    pairs = list(pairs)
+    pairs = _checked("shared", pairs)
     count = Counter(word for word, _ in pairs)
     return sum(count[word] > 1 for word, _ in pairs) / len(pairs)
 
@@ -228,7 +230,7 @@ def shared(pairs: Iterable[Pair]) -> float:
 def order_blind(pairs: Iterable[Pair]) -> float:
     """Return the largest share of pairs that a guess can get right which does not see the order of the letters."""
     groups: dict[str, Counter[int]] = defaultdict(Counter)
-    for word, k in pairs:
+    for word, k in _checked("order_blind", pairs):
         groups["".join(sorted(word))][k] += 1
     return sum(max(group.values()) for group in groups.values()) / sum(group.total() for group in groups.values())
 
@@ -238,11 +240,31 @@ def order_blind(pairs: Iterable[Pair]) -> float:
 
 def encode(pairs: Sequence[Pair]) -> Batch:
     """Return pairs as a batch. Raises a ValueError that names a character which is not in `LETTERS`."""
+    return _encode(_checked("encode", pairs))
+
+
+def _encode(pairs: Sequence[Pair]) -> Batch:
     return Batch(*LETTERS.tokens([word for word, _ in pairs], end=True), np.array([k for _, k in pairs]))
+
+
+def _checked(where: str, pairs: Iterable[Pair], name: str = "pairs", least: int = 1) -> list[Pair]:
+    """Return pairs as a list, or raise if there are none, or others than of a word and a number."""
+    if not isinstance(pairs, Iterable) or isinstance(pairs, str | bytes | np.ndarray | Mapping):
+        raise TypeError(f"{where}: {name} must be pairs of a word and a number; got {type(pairs).__name__}.")
+    found = list(pairs)
+    for pair in found:
+        right = isinstance(pair, tuple | list) and len(pair) == 2
+        if not (right and isinstance(pair[0], str) and isinstance(pair[1], int | np.integer)):
+            raise TypeError(f"{where}: {name} must be pairs of a word and a number; got {pair!r} among them.")
+    if len(found) < least:
+        raise ValueError(f"{where}: {name} must be one pair or more; got none.")
+    return found
 
 
 def endings(pairs: Sequence[Pair], run: str) -> Array:
     """Return where in the batch of the pairs a run of letters ends: bool (T, N)."""
+    pairs = _checked("endings", pairs)
+    check_instance("endings", "run", run, str)
     found = np.zeros((max(len(word) for word, _ in pairs) + 1, len(pairs)), bool)
     for n, (word, _) in enumerate(pairs):
         found[[t for t in range(len(word)) if word[: t + 1].endswith(run)], n] = True
@@ -256,6 +278,7 @@ def batches(rng: np.random.Generator, pairs: Sequence[Pair], N: int, *, cut: flo
     """
     check_instance("batches", "rng", rng, np.random.Generator)
     N, cut = check_int("batches", "N", N), check_number("batches", "cut", cut, least=0)
+    pairs = _checked("batches", pairs)
     if len(pairs) < N:
         raise ValueError(f"batches: pairs must be at least N = {N}; got {len(pairs)}.")
     length = np.array([len(word) for word, _ in pairs])
@@ -269,7 +292,7 @@ def batches(rng: np.random.Generator, pairs: Sequence[Pair], N: int, *, cut: flo
             for k in rng.permutation(len(chosen)):
                 lost = np.where(rng.random(N) < cut, rng.integers(0, 6, N), 0)
                 some = [pairs[i] for i in chosen[k]]
-                yield encode([(w[min(s, max(len(w) - 4, 0)) :], y) for (w, y), s in zip(some, lost, strict=True)])
+                yield _encode([(w[min(s, max(len(w) - 4, 0)) :], y) for (w, y), s in zip(some, lost, strict=True)])
 
     return endless()
 
@@ -300,12 +323,14 @@ def either_way(parts: Words) -> Words:
     A guess that does not see the order is right on one of the two and wrong on the other: on exactly one half.
     """
 
+    check_instance("either_way", "parts", parts, Words)
+
     def both(pairs: Sequence[Pair]) -> list[Pair]:
         found = {word for word, _ in pairs}
         found = {word for word in found if word[::-1] not in found}
         return [pair for word in sorted(found) for pair in ((word, 0), (word[::-1], 1))]
 
-    return Words(*map(both, parts))
+    return Words(*(both(_checked("either_way", part, "parts", least=0)) for part in parts))
 
 
 def lists(rng: np.random.Generator, pairs: Sequence[Pair], N: int, longest: int = 3) -> Iterator[Batch]:
@@ -315,13 +340,13 @@ def lists(rng: np.random.Generator, pairs: Sequence[Pair], N: int, longest: int 
     """
     check_instance("lists", "rng", rng, np.random.Generator)
     N, longest = check_int("lists", "N", N), check_int("lists", "longest", longest)
-    spoken = _by_language(pairs)
+    spoken = _by_language(_checked("lists", pairs))
 
     def endless() -> Iterator[Batch]:
         while True:
             count = int(rng.integers(1, longest + 1))
             ks = rng.integers(0, len(spoken), N)
-            yield encode([(" ".join(_draw(rng, spoken[k], count)), int(k)) for k in ks])
+            yield _encode([(" ".join(_draw(rng, spoken[k], count)), int(k)) for k in ks])
 
     return endless()
 
@@ -333,9 +358,16 @@ def one_telling_word(rng: np.random.Generator, parts: Words, count: int, more: i
     """
     check_instance("one_telling_word", "rng", rng, np.random.Generator)
     count, more = (check_int("one_telling_word", n, v, minimum=0) for n, v in (("count", count), ("more", more)))
-    languages = Counter(word for word, _ in parts.train)
-    known = _by_language(pair for pair in parts.train if languages[pair[0]] >= common)
-    first = [parts.test[i] for i in rng.choice(len(parts.test), count, replace=False)]
+    common = check_int("one_telling_word", "common", common)
+    check_instance("one_telling_word", "parts", parts, Words)
+    train, test = (_checked("one_telling_word", part, "parts") for part in (parts.train, parts.test))
+    if count > len(test):
+        raise ValueError(f"one_telling_word: count must be at most the test words, {len(test)}; got {count}.")
+    languages = Counter(word for word, _ in train)
+    known = _by_language(pair for pair in train if languages[pair[0]] >= common)
+    if max(k for _, k in test) >= len(known):
+        raise ValueError(f"one_telling_word: common must leave words of every language to draw from; got {common}.")
+    first = [test[i] for i in rng.choice(len(test), count, replace=False)]
     return [(" ".join([word, *_draw(rng, known[k], more)]), k) for word, k in first]
 
 
