@@ -26,6 +26,7 @@ An exercise that asks for numbers is a generator in `by_hand` under ``@values``:
 for each slip the value it concerns, what that is then, and a message.
 """
 
+from gru_lib.check.bugs import *
 from gru_lib.check.by_hand import *
 from gru_lib.check.elman import *
 from gru_lib.check.engine import EXERCISES, Result
@@ -34,6 +35,7 @@ from gru_lib.check.gru import *
 from gru_lib.check.layers import *
 from gru_lib.check.losses import *
 from gru_lib.check.lstm import *
+from gru_lib.check.machines import *
 from gru_lib.check.optimisers import *
 from gru_lib.check.scans import *
 from gru_lib.check.sequences import *
