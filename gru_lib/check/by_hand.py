@@ -14,8 +14,8 @@ __all__ = [
     "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "fast_buffer", "gate_drift", "gate_hand", "gate_long",
     "gate_quiet", "gru_half_life", "gru_second", "hwy_chrono", "hwy_e", "hwy_explode", "hwy_line", "lm_start",
     "lm_units", "lstm_count", "mem_bias", "mem_graft", "mem_trace", "other_alpha", "other_pile", "other_product",
-    "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_half",
-    "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
+    "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_lstm", "sub_msb", "sub_steep",
+    "sum_half", "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -271,6 +271,17 @@ def sub_bias() -> Answers:
     yield "count", 4, "those are the places of 0 − 0; other pairs begin with zeros too."
     yield "count", 144, "those are all places with two zeros; once a 1 has been read the state is not 0 any more."
     yield "count", 1, "that is one pair, or one place; count all places up to the first 1 of either number."
+
+
+@values
+def sub_lstm() -> Answers:
+    """Check which cell stands apart, trained on 34 and on 68 pairs, chapter 7."""
+    yield Values({"at_34": "Elman", "at_68": "none"})
+    yield "at_34", "none", "one median lies more than twenty points below the other two."
+    yield "at_34", "GRU", "the GRU and the LSTM are alike; look at the third."
+    yield "at_34", "LSTM", "the LSTM and the GRU are alike; look at the third."
+    for name in ("Elman", "GRU", "LSTM"):
+        yield "at_68", name, f"the medians are alike, and the seeds of each differ by more: the {name} is no exception."
 
 
 @values

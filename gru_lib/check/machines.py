@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gru_lib.cells.elman import ElmanParams
 from gru_lib.cells.gru import GRUParams
-from gru_lib.check.engine import Array, Exercise, Fault, Mistake, exercise
+from gru_lib.check.engine import Array, Exercise, Fault, Mistake, exercise, several
 
-__all__ = ["mem_checksum", "mem_latch"]
+__all__ = ["mem_checksum", "mem_elman", "mem_latch"]
 
 STEPS, SEQUENCES = 400, 6
 
@@ -29,9 +30,9 @@ def _run(name: str, raw: Any, D: int, tokens: Array) -> Array:
 
     h, hs = np.zeros(tokens.shape[1]), []
     for i in tokens:
-        r = gate(raw.W_xr[i, 0] + h * raw.W_hr[0, 0] + raw.b_r[0])
-        z = gate(raw.W_xz[i, 0] + h * raw.W_hz[0, 0] + raw.b_z[0])
-        n = np.tanh(raw.W_xn[i, 0] + r * h * raw.W_hn[0, 0] + raw.b_n[0])
+        r = gate(raw.W_xr[i, 0] + h * raw.W_hr[0, 0] + np.sum(raw.b_r))
+        z = gate(raw.W_xz[i, 0] + h * raw.W_hz[0, 0] + np.sum(raw.b_z))
+        n = np.tanh(raw.W_xn[i, 0] + r * h * raw.W_hn[0, 0] + np.sum(raw.b_n))
         h = z * h + (1 - z) * n
         hs.append(h)
     if not np.isfinite(hs).all():
@@ -105,3 +106,56 @@ def mem_checksum() -> Exercise:
 
     flatten = _answering("mem_checksum", 4, tokens, agrees, 0.0)
     return Exercise({}, {"answers": agrees.astype(np.float32)}, mistakes, flatten=flatten)
+
+
+@exercise
+def mem_elman() -> Exercise:
+    """Check ``f(delta) -> p, h0``: an Elman network that runs the automaton delta (Q, S), chapter 8.
+
+    It starts in state delta[0, 0]. Unit (q, a), at index q·S + a, is above 0 if the automaton left state q by reading
+    a, and no other unit is.
+    """
+    delta = np.array([[1, 2], [3, 0], [2, 3], [0, 1]])
+    Q, S = delta.shape
+    symbols = np.random.default_rng(10).integers(0, S, 40)
+    left = _from(delta, int(delta[0, 0]), symbols)
+    reached = delta[left, symbols]
+
+    def on(q: Array, a: Array) -> Array:
+        return np.eye(Q * S)[q * S + a]
+
+    def units(raw: Any) -> tuple[Array]:
+        p, h = several("mem_elman", raw, "p", "h0")[:2]
+        if not isinstance(p, ElmanParams):
+            raise Fault(f"p must be an Elman network's parameters, made by elman_init; it is a {type(p).__name__}.")
+        if (p.D, p.H) != (S, Q * S) or p.activation != "tanh":
+            raise Fault(f"p must have D = {S} (S), H = {Q * S} (Q·S) and tanh; it has D = {p.D} and H = {p.H}.")
+        if np.shape(h) != (Q * S,):
+            raise Fault(f"h0 must have shape ({Q * S},), a number for each unit; it has {np.shape(h)}.")
+        hs = []
+        for a in symbols:
+            h = np.tanh(p.W_x[a] + h @ p.W_h + p.b)
+            hs.append(h)
+        return ((np.array(hs) > 0).astype(np.float32),)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, which in (
+            ("no unit is ever above 0: is the threshold too high?", 0 * on(left, symbols)),
+            ("every unit is above 0: is the threshold too low?", 1 + 0 * on(left, symbols)),
+            ("unit (q, a) says that state q was reached; it is to say that q was left.", on(reached, symbols)),
+            ("units of all states are on for the symbol that is read: h_prev is not used.",
+             sum(on(0 * left + q, symbols) for q in range(Q))),
+            ("units count as a·Q + q; they are to count as q·S + a.", np.eye(Q * S)[symbols * Q + left]),
+            ("the start is wrong: the automaton begins in state delta[0, 0].", on(_from(delta, 0, symbols), symbols)),
+        ):  # fmt: skip
+            yield message, {"units above 0": np.asarray(which).astype(np.float32)}
+
+    return Exercise({"delta": delta}, {"units above 0": on(left, symbols).astype(np.float32)}, mistakes, flatten=units)
+
+
+def _from(delta: Array, state: int, symbols: Array) -> Array:
+    """The state before each symbol."""
+    states = [state]
+    for a in symbols[:-1]:
+        states.append(int(delta[states[-1], a]))
+    return np.array(states)

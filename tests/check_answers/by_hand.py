@@ -24,6 +24,7 @@ ANSWERS = {
     "bug_hide": (1, 0),
     "sub_msb": (0.831,),
     "sub_bias": (50,),
+    "sub_lstm": ("Elman", "none"),
     "sub_add": ([[0, 0, 0, 1], [0, 1, 1, 1]], [[0, 1, 1, 0], [1, 0, 0, 1]]),
     "sub_steep": (8,),
     "mem_bias": ([2.634, 4.968, 7.274, 9.577],),
@@ -125,6 +126,7 @@ PLANTED = {
     ],
     "fast_buffer": [((True, True), "`before` is a copy"), ((False, False), "setdefault")],
     "sub_msb": [((452,), "that is the count"), ((83.1,), "in per cent")],
+    "sub_lstm": [(("none", "none"), "more than twenty points"), (("Elman", "GRU"), "the GRU is no exception")],
     "sub_add": [
         (([[0, 1, 0, 0], [1, 1, 0, 1]], [[0, 1, 1, 0], [1, 0, 0, 1]]), "that is the borrow"),
         (([[0, 0, 0, 1], [0, 0, 0, 1]], [[0, 1, 1, 0], [1, 0, 0, 1]]), "comes in is not used"),

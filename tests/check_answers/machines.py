@@ -1,6 +1,18 @@
 """Answers to the exercises that ask for weights, and mistakes planted in them."""
 
 ANSWERS = {
+    "mem_elman": """
+def f(delta):
+    Q, S = delta.shape
+    p = elman_init(np.random.default_rng(0), D=S, H=Q * S)
+    leads = np.eye(Q)[delta.ravel()]
+    p.W_h[:] = 20 * np.repeat(leads, S, axis=1)
+    p.W_x[:] = 40 * np.tile(np.eye(S), Q)
+    p.b[:] = 20 * np.repeat(leads.sum(axis=0), S) - 60
+    h0 = np.full(Q * S, -1.0)
+    h0[0] = 1
+    return p, h0
+""",
     "mem_latch": """
 def f():
     p = gru_init(np.random.default_rng(0), D=2, H=1)
@@ -24,6 +36,28 @@ def f():
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
 PLANTED = {
+    "mem_elman": [
+        ("- 60", "- 200", "no unit is ever above 0"),
+        ("- 60", "+ 60", "every unit is above 0"),
+        ("- 60", "* 0 - 20; p.W_h[:] = 0", "h_prev is not used"),
+        ("h0[0] = 1", "h0[delta.ravel().tolist().index(0)] = 1", "the start is wrong"),
+        (
+            """leads = np.eye(Q)[delta.ravel()]
+    p.W_h[:] = 20 * np.repeat(leads, S, axis=1)
+    p.W_x[:] = 40 * np.tile(np.eye(S), Q)
+    p.b[:] = 20 * np.repeat(leads.sum(axis=0), S) - 60
+""",
+            """leads = np.eye(Q)[delta.T.ravel()]
+    p.W_h[:] = 20 * np.tile(leads, S)
+    p.W_x[:] = 40 * np.repeat(np.eye(S), Q, axis=1)
+    p.b[:] = 20 * np.tile(leads.sum(axis=0), S) - 60
+""",
+            "units count as a·Q",
+        ),
+        ("return p, h0", "return p", "must return p, h0"),
+        ("return p, h0", "return p.flat, h0", "must be an Elman network"),
+        ("np.full(Q * S", "np.full(Q", "h0 must have shape"),
+    ],
     "mem_latch": [
         ("p.W_xz[1] = -80", "pass", "it never says yes"),
         ("p.W_xn[1] = 20", "p.W_xn[:] = 20; p.b_z[:] = -40", "it says yes from the first step"),
