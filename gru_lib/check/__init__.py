@@ -23,7 +23,8 @@ computed from the equations with the loops in `oracle`. Then add a right answer 
 mistake that is listed here is tested already. The other options of an `Exercise` are in `engine`.
 
 An exercise that asks for numbers is a generator in `by_hand` under ``@values``: first come the right ones by name, then
-for each slip the value it concerns, what that is then, and a message.
+for each slip the value it concerns, what that is then, and a message. One that asks for the weights of a network is in
+`machines`: what the network answers is compared, not its weights.
 """
 
 from gru_lib.check.bugs import *
