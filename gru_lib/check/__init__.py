@@ -23,9 +23,11 @@ computed from the equations with the loops in `oracle`. Then add a right answer 
 mistake that is listed here is tested already. The other options of an `Exercise` are in `engine`.
 
 An exercise that asks for numbers is a generator in `by_hand` under ``@values``: first come the right ones by name, then
-for each slip the value it concerns, what that is then, and a message.
+for each slip the value it concerns, what that is then, and a message. One that asks for the weights of a network is in
+`machines`: what the network answers is compared, not its weights.
 """
 
+from gru_lib.check.bugs import *
 from gru_lib.check.by_hand import *
 from gru_lib.check.elman import *
 from gru_lib.check.engine import EXERCISES, Result
@@ -34,6 +36,7 @@ from gru_lib.check.gru import *
 from gru_lib.check.layers import *
 from gru_lib.check.losses import *
 from gru_lib.check.lstm import *
+from gru_lib.check.machines import *
 from gru_lib.check.optimisers import *
 from gru_lib.check.scans import *
 from gru_lib.check.sequences import *

@@ -9,12 +9,13 @@ from gru_lib.check.oracle import sig
 from gru_lib.check.values import Answers, Values, values
 
 __all__ = [
-    "att_hand", "att_pad", "att_scale", "beam_hand", "beam_share", "beam_tip", "cmp_units", "conv_advice", "drop_half",
-    "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift",
-    "gate_hand", "gate_long", "gate_quiet", "gru_half_life", "gru_second", "hwy_e", "hwy_explode", "lm_start",
-    "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile", "other_product", "other_sharp",
-    "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb", "sub_steep", "sum_half", "sum_number",
-    "sum_shortest", "zero_bias", "zero_count", "zero_mix",
+    "att_hand", "att_pad", "att_scale", "beam_hand", "beam_share", "beam_tip", "bug_hide", "bug_mystery", "cmp_units",
+    "conv_advice", "conv_near", "conv_stranger", "drop_half", "drop_jensen", "drop_lstm", "fade_border",
+    "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "fast_buffer", "gate_drift", "gate_hand", "gate_long",
+    "gate_quiet", "gru_half_life", "gru_second", "hwy_chrono", "hwy_e", "hwy_explode", "hwy_line", "lm_start",
+    "lm_units", "lstm_count", "mem_bias", "mem_graft", "mem_trace", "other_alpha", "other_pile", "other_product",
+    "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_lstm", "sub_msb", "sub_steep",
+    "sum_half", "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -227,6 +228,31 @@ def gru_half_life() -> Answers:
 
 
 @values
+def bug_mystery() -> Answers:
+    """Check the factor in A, and the arrays whose lines are wrong in B and C, chapter 6."""
+    yield Values({"factor": 1 / 3, "B": "dx", "C": "W_hz"})
+    yield "factor", 0.3, "0.3 is rounded to one digit: which count of the bench has this reciprocal?"
+    yield "factor", 3, "the given gradient is the true one times the factor, so it is below 1."
+    yield "factor", 0.25, "that would be 1/H; the check has N = 3 examples."
+    yield "B", "xs", "xs collects from every step; which array of a single step is it made of?"
+    yield "B", "da_n", "da_n is right: all of group n is."
+    yield "B", "dh_prev", "h0 is right, so dh_prev is."
+    yield "C", "da_z", "da_z is right, since W_xz and b_z are made of it."
+    yield "C", "dh_prev", "h0 is right, so dh_prev is."
+
+
+@values
+def bug_hide() -> Answers:
+    """Check the value of r with which h_prev may stand for q, and the slope of σ there, chapter 6."""
+    yield Values({"r": 1, "slope": 0}, exact=("r", "slope"))
+    yield "r", 0, "then q is 0, and h_prev is not."
+    yield "r", 0.5, "then q is half of h_prev."
+    yield "r", 40, "that is a bias that does it; the gate itself is σ(40)."
+    yield "slope", 0.25, "¼ is the slope at r = ½."
+    yield "slope", 1, "the slope of σ is r (1 − r)."
+
+
+@values
 def sub_msb() -> Answers:
     """Check the largest share of bits that a function of the bits read so far can get right, chapter 7."""
     yield Values({"share": 452 / 544})
@@ -245,6 +271,17 @@ def sub_bias() -> Answers:
     yield "count", 4, "those are the places of 0 − 0; other pairs begin with zeros too."
     yield "count", 144, "those are all places with two zeros; once a 1 has been read the state is not 0 any more."
     yield "count", 1, "that is one pair, or one place; count all places up to the first 1 of either number."
+
+
+@values
+def sub_lstm() -> Answers:
+    """Check which cell stands apart, trained on 34 and on 68 pairs, chapter 7."""
+    yield Values({"at_34": "Elman", "at_68": "none"})
+    yield "at_34", "none", "one median lies more than twenty points below the other two."
+    yield "at_34", "GRU", "the GRU and the LSTM are alike; look at the third."
+    yield "at_34", "LSTM", "the LSTM and the GRU are alike; look at the third."
+    for name in ("Elman", "GRU", "LSTM"):
+        yield "at_68", name, f"the medians are alike, and the seeds of each differ by more: the {name} is no exception."
 
 
 @values
@@ -330,6 +367,42 @@ def hwy_explode() -> Answers:
 
 
 @values
+def mem_graft() -> Answers:
+    """Check whom the net of chapter 8 names after four ends of a sentence that began with Ann."""
+    right = ["Ann", "Ann", "Bob", "Ann"]
+    yield Values({"names": right})
+    yield "names", ["Ann", "Ann", "Ann", "Ann"], "in the third end another name comes, which takes Ann's place."
+    yield "names", ["Bob", "Bob", "Bob", "Bob"], "Bob came in the other sentence; the state is all that the net has."
+    yield (
+        "names",
+        ["Bob", "Bob", "Bob", "Ann"],
+        "Bob came in the other sentence; the state is all that the net has left.",
+    )
+    message = "nothing says that she is forgotten after a few words: the net can repeat her."
+    yield "names", ["Ann", "Ann", "Bob", "Bob"], message
+
+
+@values
+def hwy_line() -> Answers:
+    """Check at which digits of ``..3..<6.1>.....5..<.2>..`` another digit does not move the last state, chapter 9."""
+    yield Values({"digits": ["3", "6", "1", "2"]})
+    yield "digits", ["6", "1", "2"], "the 3 is outside brackets, but the 5 came after it and took its place."
+    yield "digits", ["3"], "digits inside brackets do not count either."
+    yield "digits", ["3", "6", "1", "5"], "the 5 is the answer; the 2 stands in brackets."
+    yield "digits", ["3", "6", "1"], "the 2 comes last, but it stands in brackets."
+    yield "digits", ["5"], "that is the one that does count; the others are asked for."
+
+
+@values
+def hwy_chrono() -> Answers:
+    """Check the quartiles of T for biases drawn from ln U(1, 39), chapter 9."""
+    yield Values({"quartiles": [11.5, 21, 30.5]}, tolerance=0.06)
+    yield "quartiles", [2.351, 2.996, 3.384], "those are the quartiles of b_z; the distance is 1 + exp(b_z)."
+    yield "quartiles", [1.0, 20.0, 39.0], "those are the ends and the middle of U(1, 39)."
+    yield "quartiles", [2.0, 21.0, 40.0], "those are the ends and the median; quartiles leave a quarter on either side."
+
+
+@values
 def conv_advice() -> Answers:
     """Check p.b_z, the sum of PyTorch's two biases, and Keras's bias, for H = 2, chapter 10."""
     right = {"ours": [1, 1], "torch": [0, 0, 1, 1, 0, 0], "keras": [1, 1, 0, 0, 0, 0]}
@@ -345,6 +418,38 @@ def conv_advice() -> Answers:
     yield "keras", [0, 0, 1, 1, 0, 0], "Keras's order is z, r, n: z comes first."
     yield "keras", [0, 0, 0, 0, 1, 1], "Keras's order is z, r, n: those are the candidate's."
     yield "keras", [1, 1, 1, 1, 1, 1], "only the update gate's bias is meant."
+
+
+@values
+def conv_stranger() -> Answers:
+    """Check how many of the 48 conventions `interrogate` recognises, and the answer without a meaning, chapter 10."""
+    yield Values({"recognised": 48, "answer": "second bias of n"}, exact=("recognised",))
+    yield "recognised", 24, "that is half of them: with both resets there are twice as many."
+    yield "recognised", 16, "six orders, two meanings of z, two orientations and two resets are 48."
+    yield "answer", "reset", "where r acts is asked by run 5, and means something for both."
+    yield "answer", "weights", "the orientation of the square matrix matters in every convention."
+    yield "answer", "z", "what z means matters in every convention."
+    yield "answer", "order", "the order of the blocks matters in every convention."
+
+
+@values
+def conv_near() -> Answers:
+    """Check W_11 / W_12 at x = −2 and x = 2, and the error that is left with one ratio, chapter 10."""
+    yield Values({"ratios": [0.1353, 7.389], "error": 0.381})
+    yield "ratios", [7.389, 0.1353], "the two have changed places: the ratio is σ(x) / σ(−x)."
+    yield "ratios", [-2, 2], "those are the logarithms of the ratios."
+    yield "ratios", [0.1192, 0.8808], "those are σ(x); divide by σ(−x)."
+    yield "error", 0.762, "that is the whole difference; r_1 can be chosen half-way between."
+    yield "error", 0, "for one x alone that is right; here one ratio serves both."
+    yield "error", 0.881, "that is the larger of the two factors, not an error."
+
+
+@values
+def fast_buffer() -> Answers:
+    """Check the two words that the cell with the buffer prints, chapter 11."""
+    yield Values({"same": False, "shared": True}, exact=("same", "shared"))
+    yield "same", True, "`before` is a copy, and `a` is not: what does the second call write into?"
+    yield "shared", False, "setdefault returns the array that was made in the first call."
 
 
 @values

@@ -1,4 +1,4 @@
-"""Exercises on other forms of the equations: the Jacobian of a step, chapter 5, and conventions, chapter 10."""
+"""Exercises on other forms of the equations: Jacobians, chapters 5 and 9, conventions, 10, fewer products, 11."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gru_lib.cells.gru import GRUCache, gru_init
 from gru_lib.check.engine import Array, Exercise, Mistake, Outputs, exercise
 from gru_lib.check.oracle import D, H, affine, draw, each, matmul, sig, weights
 
-__all__ = ["bwd_jacobian", "conv_columns", "conv_constant"]
+__all__ = ["bwd_jacobian", "conv_columns", "conv_constant", "fast_gemm", "fast_sum", "hwy_only"]
 
 # What can be wrong in the Jacobian, by the piece that is left out or changed.
 SLIPS = {
@@ -127,3 +127,79 @@ def conv_constant() -> Exercise:
             yield message, right | {"b_n": bias}
 
     return Exercise({"W_hn": W, "b_n": b_n, "b_hn": b_hn, "r": r}, right, mistakes)
+
+
+@exercise
+def hwy_only() -> Exercise:
+    """Check ``f(zs) -> J``: ∂h_T/∂h_0 of a GRU without W_hr, W_hz and W_hn, from its gates zs (T, H), chapter 9."""
+    zs = np.random.default_rng(12).uniform(0.1, 0.9, size=(5, H))
+    product = functools.reduce(np.multiply, zs)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, diagonal in (
+            ("the shares that are written are multiplied; z is the share kept.", functools.reduce(np.multiply, 1 - zs)),
+            ("the gates of the steps are added; Jacobians multiply.", zs.sum(axis=0)),
+            ("that is the mean of the gates; Jacobians multiply.", zs.mean(axis=0)),
+            ("that is the last step alone; every step has a factor.", zs[-1]),
+            ("the first step is left out: z_1 stands between h_0 and h_1.", functools.reduce(np.multiply, zs[1:])),
+            ("the last step is left out: z_T stands between h_{T−1} and h_T.", functools.reduce(np.multiply, zs[:-1])),
+        ):
+            yield message, {"J": np.diag(diagonal)}
+        yield "every unit has the same entry; each unit has its own gates.", {"J": np.eye(H) * product.prod()}
+        message = "the entries beside the diagonal must be 0: without the three matrices no unit sees another."
+        yield message, {"J": np.tile(product, (H, 1))}
+        yield message + " The rows and columns are swapped too.", {"J": np.tile(product, (H, 1)).T}
+
+    return Exercise({"zs": zs}, {"J": np.diag(product)}, mistakes)
+
+
+@exercise
+def fast_sum() -> Exercise:
+    """Check ``f(hs, das) -> dW``: hs (T, N, H) and das (T, N, 3H) in one product, chapter 11."""
+    rng = np.random.default_rng(13)
+    hs, das = rng.normal(size=(5, 3, H)), rng.normal(size=(5, 3, 3 * H))
+    each_step = [matmul(h.T, da) for h, da in zip(hs, das, strict=True)]
+    right = functools.reduce(np.add, each_step)
+    shifted = functools.reduce(np.add, (matmul(h.T, da) for h, da in zip(hs[:-1], das[1:], strict=True)))
+    rows = hs.transpose(1, 0, 2).reshape(-1, H)
+
+    def mistakes() -> Iterator[Mistake]:
+        yield "that is the last step alone; all steps are added.", {"dW": each_step[-1]}
+        yield "that is the first step alone; all steps are added.", {"dW": each_step[0]}
+        yield "that is the mean over the steps; the sum is wanted.", {"dW": right / 5}
+        yield "that is the mean over steps and sequences; the sum is wanted.", {"dW": right / 15}
+        yield "the first sequence alone; all N are added.", {"dW": matmul(hs[:, 0].T, das[:, 0])}
+        message = "the rows of hs and of das are in different orders: steps and sequences are swapped in one of them."
+        yield message, {"dW": matmul(rows.T, das.reshape(-1, 3 * H))}
+        yield "hs is one step behind das; both are of the same step here.", {"dW": shifted}
+        message = "hs is reshaped to (H, T N) where it must be transposed: the numbers land in the wrong rows."
+        yield message, {"dW": matmul(hs.reshape(H, -1), das.reshape(-1, 3 * H))}
+
+    return Exercise({"hs": hs, "das": das}, {"dW": right}, mistakes)
+
+
+@exercise
+def fast_gemm() -> Exercise:
+    """Check ``f(dq, da_r, da_z, W_hn, W_hr, W_hz) -> dh``: dq W_hnᵀ + da_r W_hrᵀ + da_z W_hzᵀ, chapter 11."""
+    rng = np.random.default_rng(14)
+    names = ("n", "r", "z")
+    da, W = (
+        dict(zip(names, rng.normal(size=(3, 5, H)), strict=True)),
+        dict(zip(names, rng.normal(size=(3, H, H)), strict=True)),
+    )
+    terms = {f"{name} W_h{g}ᵀ": matmul(da[g], W[g].T) for name, g in zip(("dq", "da_r", "da_z"), names, strict=True)}
+
+    def total(*blocks: str) -> Outputs:
+        return {"dh": functools.reduce(np.add, (matmul(da[a], W[b].T) for a, b in zip(names, blocks, strict=True)))}
+
+    def mistakes() -> Iterator[Mistake]:
+        untransposed = functools.reduce(np.add, (matmul(da[g], W[g]) for g in names))
+        yield "the matrices are not transposed, each by itself: the way back is W_hᵀ.", {"dh": untransposed}
+        yield "the blocks are in different orders: r, z, n on one side and n, r, z on the other.", total("r", "z", "n")
+        yield "n and r have changed places on one side.", total("r", "n", "z")
+        yield "n and z have changed places on one side.", total("z", "r", "n")
+        yield "r and z have changed places on one side.", total("n", "z", "r")
+        yield "the blocks are in different orders: z, n, r on one side and n, r, z on the other.", total("z", "n", "r")
+
+    args = {"dq": da["n"], "da_r": da["r"], "da_z": da["z"], "W_hn": W["n"], "W_hr": W["r"], "W_hz": W["z"]}
+    return Exercise(args, total("n", "r", "z"), mistakes, terms={"dh": terms})

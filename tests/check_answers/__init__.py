@@ -3,8 +3,8 @@
 A mistake is planted in one by replacing a piece of its text.
 """
 
-from check_answers import elman, forms, gru, layers, losses, lstm, optimisers, scans, sequences, series
+from check_answers import bugs, elman, forms, gru, layers, losses, lstm, machines, optimisers, scans, sequences, series
 
-FAMILIES = (elman, forms, gru, layers, losses, lstm, optimisers, scans, sequences, series)
+FAMILIES = (bugs, elman, forms, gru, layers, losses, lstm, machines, optimisers, scans, sequences, series)
 ANSWERS = {name: answer for family in FAMILIES for name, answer in family.ANSWERS.items()}
 PLANTED = [(name, *slip) for family in FAMILIES for name, slips in family.PLANTED.items() for slip in slips]

@@ -19,6 +19,18 @@ def f(W_z, H):
 def f(W_hn, b_n, b_hn, r):
     return W_hn * r / r[:, None], b_n + r * b_hn
 """,
+    "fast_gemm": """
+def f(dq, da_r, da_z, W_hn, W_hr, W_hz):
+    return np.concatenate((dq, da_r, da_z), axis=1) @ np.concatenate((W_hn, W_hr, W_hz), axis=1).T
+""",
+    "fast_sum": """
+def f(hs, das):
+    return hs.reshape(-1, hs.shape[2]).T @ das.reshape(-1, das.shape[2])
+""",
+    "hwy_only": """
+def f(zs):
+    return np.diag(zs.prod(axis=0))
+""",
 }
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -60,5 +72,28 @@ PLANTED = {
         ("b_n + r * b_hn", "r * (b_n + b_hn)", "r multiplies only b_hn"),
         ("b_n + r * b_hn", "b_n + b_hn / r", "not divided"),
         ("b_n + r * b_hn", "b_n - r * b_hn", "the sign of b_hn"),
+    ],
+    "fast_gemm": [
+        ("(W_hn, W_hr, W_hz), axis=1).T", "(W_hn, W_hr, W_hz), axis=0)", "each by itself"),
+        ("(W_hn, W_hr, W_hz), axis", "(W_hr, W_hz, W_hn), axis", "in different orders: r, z, n"),
+        ("(W_hn, W_hr, W_hz), axis", "(W_hr, W_hn, W_hz), axis", "n and r have changed places"),
+        ("(W_hn, W_hr, W_hz), axis", "(W_hn, W_hz, W_hr), axis", "r and z have changed places"),
+        ("dq, da_r, da_z), axis", "dq, 0 * da_r, da_z), axis", "lacks a term: da_r W_hrᵀ"),
+    ],
+    "fast_sum": [
+        ("~return .*", "return hs[-1].T @ das[-1]", "the last step alone"),
+        ("~return .*", "return (hs.transpose(0, 2, 1) @ das).mean(axis=0)", "the mean over the steps"),
+        ("hs.reshape(-1", "hs.transpose(1, 0, 2).reshape(-1", "in different orders"),
+        ("hs.reshape(-1, hs.shape[2]).T", "hs.reshape(hs.shape[2], -1)", "must be transposed"),
+        ("~return .*", "return hs.transpose(0, 2, 1) @ das", "must have shape"),
+    ],
+    "hwy_only": [
+        ("zs.prod", "(1 - zs).prod", "the shares that are written"),
+        ("zs.prod", "zs.sum", "the gates of the steps are added"),
+        ("zs.prod(axis=0)", "zs[-1]", "the last step alone"),
+        ("zs.prod", "zs[1:].prod", "z_1 stands between"),
+        ("np.diag(zs.prod(axis=0))", "np.eye(zs.shape[1]) * zs.prod()", "each unit has its own gates"),
+        ("np.diag(zs.prod(axis=0))", "np.tile(zs.prod(axis=0), (zs.shape[1], 1))", "beside the diagonal"),
+        ("np.diag(zs.prod(axis=0))", "zs.prod(axis=0)", "must have shape"),
     ],
 }  # fmt: skip

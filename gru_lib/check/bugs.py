@@ -1,0 +1,127 @@
+"""Exercises on gradient checks, chapter 6: along a direction, of a wrong GRU, and of a loop that forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gru_lib.cells.gru import gru_init, gru_step, gru_step_backward
+from gru_lib.check import engine
+from gru_lib.check.engine import Array, Exercise, Fault, Function, Mistake, Outputs, exercise
+from gru_lib.check.oracle import affine, each, matmul, sig, weight_grads, weights
+
+__all__ = ["bug_consistent", "bug_direction", "bug_later"]
+
+N, H = 3, 4
+NAMES = (*(f"W_{a}{gate}" for a in "xh" for gate in "rzn"), "b_r", "b_z", "b_n")
+
+
+@exercise
+def bug_direction() -> Exercise:
+    """Check ``f(loss, p, u) -> number``: the derivative of `loss(p)` along u, by the complex step, chapter 6."""
+    rng = np.random.default_rng(6)
+    A, p, u = rng.normal(size=(5, 7)), rng.normal(size=7), rng.normal(size=7)
+
+    def loss(p: Array) -> Any:
+        return np.tanh(A @ p).sum()
+
+    slope = A.T @ (1 - np.tanh(A @ p) ** 2)  # of the loss
+    length = np.sqrt(sum(v * v for v in u))
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, value in (
+            ("the imaginary part is not divided by ε.", 0 * slope[0]),
+            ("that is the loss itself; its change is in the imaginary part.", loss(p)),
+            ("u is divided by its length; it is to be taken as it is.", slope @ u / length),
+            ("u is not used: that is the sum of all entries of the gradient.", slope.sum()),
+            ("that is the sum over u in size; the signs of u count.", slope @ np.abs(u)),
+            ("that is the length of the gradient.", np.sqrt(slope @ slope)),
+        ):
+            yield message, {"derivative": np.array(value)}
+
+    return Exercise({"loss": loss, "p": p, "u": u}, {"derivative": np.array(slope @ u)}, mistakes)
+
+
+@exercise
+def bug_consistent() -> Exercise:
+    """Check ``f(dh, cache, p) -> dx, dh_prev, dx_before, grads`` of h = z ⊙ x_before + (1 − z) ⊙ n, chapter 6.
+
+    `cache` is (x, h_prev, r, z, q, n, x_before), with r before the product: q = r ⊙ h_prev; D = H.
+    """
+    rng = np.random.default_rng(1)
+    p = gru_init(rng, H, H)
+    p.flat[:] = rng.normal(size=p.size)
+    w = weights(p, "rzn")
+    x, h_prev, x_before, dh = rng.normal(size=(4, N, H))
+    r, z = each(sig, affine(x, h_prev, w, "r")), each(sig, affine(x, h_prev, w, "z"))
+    q = r * h_prev
+    n = np.tanh(affine(x, q, w, "n"))
+
+    def run(dz: Array, kept: Array, before: Array, dx: Array | float = 0.0) -> Outputs:
+        da_n = dh * (1 - z) * (1 - n * n)
+        dq = matmul(da_n, w["W_hn"].T)
+        da = {"r": dq * h_prev * r * (1 - r), "z": dz * z * (1 - z), "n": da_n}
+        back = matmul(da["z"], w["W_hz"].T) + matmul(da["r"], w["W_hr"].T) + dq * r
+        out = {"dx": sum(matmul(a, w[f"W_x{gate}"].T) for gate, a in da.items()) + dx, "dh_prev": back + kept}
+        grads = weight_grads(x, h_prev, da) | {"dW_hn": matmul(q.T, da_n)}
+        return out | {"dx_before": before} | {f"d{name}": grads[f"d{name}"] for name in NAMES}
+
+    dz, kept, none = dh * (x_before - n), dh * z, 0 * dh
+
+    def mistakes() -> Iterator[Mistake]:
+        yield "dz is that of the right GRU: here z multiplies x_before, not h_prev.", run(dh * (h_prev - n), none, kept)
+        yield "dh_prev still has its kept part dh ⊙ z; that belongs to x_before now.", run(dz, kept, kept)
+        message = "that is the backward pass of the right GRU: z multiplies x_before here, not h_prev."
+        yield message, run(dh * (h_prev - n), kept, kept)
+        yield "dx_before has the share 1 − z, which is the candidate's; x_before has z.", run(dz, none, dh * (1 - z))
+        yield "dx_before is added to dx; it belongs to the step before.", run(dz, none, kept, kept)
+        yield "dz has the wrong sign: ∂h/∂z is x_before − n.", run(-dz, none, kept)
+
+    args = {"dh": dh, "cache": (x, h_prev, r, z, q, n, x_before), "p": p}
+    return Exercise(args, run(dz, none, kept), mistakes, grads=NAMES, batch=N)
+
+
+@exercise
+def bug_later() -> Exercise:
+    """Check ``f(dhs, caches, p, step_backward) -> dxs, dh0, grads``: right for T = 1 and 2 only, chapter 6.
+
+    `step_backward(dh, cache, p)` returns dx, dh_prev and the parameters' gradients.
+    """
+
+    def given(T: int) -> dict[str, Any]:
+        rng = np.random.default_rng(T)
+        p = gru_init(rng, H, H)
+        p.flat[:] = rng.normal(size=p.size)
+        h, caches = rng.normal(size=(N, H)), []
+        for x in rng.normal(size=(T, N, H)):
+            h, cache = gru_step(x, h, p)
+            caches.append(cache)
+        return {"dhs": rng.normal(size=(T, N, H)), "caches": caches, "p": p, "step_backward": gru_step_backward}
+
+    def run(T: int, carried: float = 1.0, summed: bool = True) -> Outputs:
+        args = given(T)
+        dh, dxs, grads = np.zeros((N, H)), [], dict.fromkeys(NAMES, np.zeros(()))
+        for dh_out, cache in zip(args["dhs"][::-1], args["caches"][::-1], strict=True):
+            dx, dh, g = gru_step_backward(dh_out + carried * dh, cache, args["p"])
+            dxs.append(dx)
+            grads = {name: getattr(g, name) + (grads[name] if summed else 0) for name in NAMES}
+        return {"dxs": np.array(dxs[::-1]), "dh0": dh} | {f"d{name}": g for name, g in grads.items()}
+
+    def mistakes() -> Iterator[Mistake]:
+        message = "at T = 2 it is wrong already: no gradient is carried from the second step to the first."
+        yield message, run(2, carried=0)
+        message = "at T = 2 it is wrong already: the parameters' gradients are those of one step; add them up."
+        yield message, run(2, summed=False)
+        yield "dxs stands in the order of going back; turn it round.", run(2) | {"dxs": run(2)["dxs"][::-1]}
+
+    def then(f: Function) -> None:
+        for T in (1, 3):
+            right = engine.run("bug_later", Exercise(given(T), run(T), grads=NAMES), f).ok
+            if T == 1 and not right:
+                raise Fault("at T = 2 it is right, but at T = 1 it is wrong.")
+            if T == 3 and right:
+                raise Fault("it is right at T = 3 too, so there is no bug yet.")
+
+    return Exercise(given(2), run(2), mistakes, grads=NAMES, batch=N, then=then)

@@ -1,0 +1,85 @@
+"""Answers to the exercises that ask for weights, and mistakes planted in them."""
+
+ANSWERS = {
+    "mem_elman": """
+def f(delta):
+    Q, S = delta.shape
+    p = elman_init(np.random.default_rng(0), D=S, H=Q * S)
+    leads = np.eye(Q)[delta.ravel()]
+    p.W_h[:] = 20 * np.repeat(leads, S, axis=1)
+    p.W_x[:] = 40 * np.tile(np.eye(S), Q)
+    p.b[:] = 20 * np.repeat(leads.sum(axis=0), S) - 60
+    h0 = np.full(Q * S, -1.0)
+    h0[0] = 1
+    return p, h0
+""",
+    "mem_latch": """
+def f():
+    p = gru_init(np.random.default_rng(0), D=2, H=1)
+    p.flat[:] = 0
+    p.b_r[:], p.b_z[:] = 40, 40
+    p.W_xz[1] = -80
+    p.W_xn[1] = 20
+    return p
+""",
+    "mem_checksum": """
+def f():
+    p = gru_init(np.random.default_rng(0), D=4, H=1)
+    p.flat[:] = 0
+    p.b_r[:], p.b_z[:] = 40, 40
+    p.W_xz[1:] = -80
+    p.W_hn[:] = -20
+    p.W_xn[2], p.W_xn[3] = 20, -20
+    return p
+""",
+}
+
+# What is replaced, by what, and what the message must say. After ~ comes a regular expression.
+PLANTED = {
+    "mem_elman": [
+        ("- 60", "- 200", "no unit is ever above 0"),
+        ("- 60", "+ 60", "every unit is above 0"),
+        ("- 60", "* 0 - 20; p.W_h[:] = 0", "h_prev is not used"),
+        ("h0[0] = 1", "h0[delta.ravel().tolist().index(0)] = 1", "the start is wrong"),
+        (
+            """leads = np.eye(Q)[delta.ravel()]
+    p.W_h[:] = 20 * np.repeat(leads, S, axis=1)
+    p.W_x[:] = 40 * np.tile(np.eye(S), Q)
+    p.b[:] = 20 * np.repeat(leads.sum(axis=0), S) - 60
+""",
+            """leads = np.eye(Q)[delta.T.ravel()]
+    p.W_h[:] = 20 * np.tile(leads, S)
+    p.W_x[:] = 40 * np.repeat(np.eye(S), Q, axis=1)
+    p.b[:] = 20 * np.tile(leads.sum(axis=0), S) - 60
+""",
+            "units count as a·Q",
+        ),
+        ("return p, h0", "return p", "must return p, h0"),
+        ("return p, h0", "return p.flat, h0", "must be an Elman network"),
+        ("np.full(Q * S", "np.full(Q", "h0 must have shape"),
+    ],
+    "mem_latch": [
+        ("p.W_xz[1] = -80", "pass", "it never says yes"),
+        ("p.W_xn[1] = 20", "p.W_xn[:] = 20; p.b_z[:] = -40", "it says yes from the first step"),
+        ("40, 40", "40, -40", "forgets it at the next 0"),
+        ("p.W_xn[1] = 20", "p.b_z[:] = -20; p.W_hz[:] = -60; p.W_xz[1] = -100; p.W_xn[0] = 20; p.W_xn[1] = -20",
+         "yes and no have changed places"),
+        ("p.W_xz[1] = -80\n    p.W_xn[1] = 20", "p.W_xz[0] = -80\n    p.W_xn[0] = 20", "0 and 1 have changed places"),
+        ("p.W_xn[1] = 20", "p.W_xn[1] = 20; p.W_hn[:] = -40", "a second 1 takes the yes back"),
+        ("p.b_z[:] = 40, 40", "p.b_z[:] = 40, 4", "something leaks"),
+        ("return p", "return p.flat", "must return a GRU's parameters"),
+        ("D=2", "D=3", "this one has D = 3"),
+        ("H=1", "H=1, convention='write'", "z is kept"),
+        ("20\n", "np.inf - np.inf\n", "becomes NaN or infinite"),
+    ],
+    "mem_checksum": [
+        ("20, -20", "-20, 20", "e sets h to 1"),
+        ("20, -20", "20, 20", "the claim is not used"),
+        ("20, -20", "-20, -20", "the answer is turned round"),
+        ("p.W_hn[:] = -20", "p.W_xz[1] = 0", "no 1 changes anything"),
+        ("p.W_xz[1:] = -80", "p.W_xz[:] = -80; p.W_hn[:] = -20", "a 0 flips too"),
+        ("p.W_xz[1:] = -80", "p.W_xz[:] = -80; p.W_xz[1] = 0", "the zeros are counted"),
+        ("p.W_xn[2], p.W_xn[3] = 20, -20", "p.W_hn[:], p.b_n[:] = 0, 20", "always says"),
+        ("p.W_xn[2], p.W_xn[3] = 20, -20", "p.W_hn[:], p.b_n[:] = 0, -20", "it never says"),
+    ],
+}  # fmt: skip
