@@ -184,6 +184,7 @@ def test_the_checks_are_those_that_the_exercise_or_its_solution_names() -> None:
     assert checks(chapter("04-gru-forward")) == {
         "ex-gru-second": ["check.gru_second(my_r, my_z)"],
         "ex-gru-count": ["check.gru_count(my_gru_count)"],
+        "ex-gru-unit": ["check.gru_unit(my_gru_unit)"],
         "ex-gru-slip": ["check.gru_slip(my_gru_slip)"],
         "ex-gru-own": ["check.gru_step(my_step, convention='write', bias=False)"],
     }

@@ -15,11 +15,11 @@ __all__ = [
     "att_hand", "att_pad", "att_scale", "beam_hand", "beam_share", "beam_tip", "bwd_hand", "bwd_less_memory",
     "bwd_negate", "bwd_open", "bwd_two_biases", "cmp_units", "conv_advice", "drop_half", "drop_jensen", "drop_lstm",
     "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "gate_drift", "gate_hand", "gate_long",
-    "gate_quiet", "gate_same", "gru_count", "gru_diagonal", "gru_half_life", "gru_second", "gru_slip", "hard_sign",
-    "hwy_e", "hwy_explode", "lm_start", "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha", "other_pile",
-    "other_product", "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_msb",
-    "sub_steep", "sum_half", "sum_half_blind", "sum_number", "sum_product", "sum_shortest", "sum_start", "zero_bias",
-    "zero_count", "zero_mix",
+    "gate_quiet", "gate_same", "gru_count", "gru_diagonal", "gru_half_life", "gru_second", "gru_slip", "gru_unit",
+    "hard_sign", "hwy_e", "hwy_explode", "lm_start", "lm_units", "lstm_count", "mem_bias", "mem_trace", "other_alpha",
+    "other_pile", "other_product", "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias",
+    "sub_msb", "sub_steep", "sum_half", "sum_half_blind", "sum_number", "sum_product", "sum_shortest", "sum_start",
+    "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -290,6 +290,16 @@ def gru_count() -> Answers:
     yield "spare", 128, "that is one of r and z; it holds for both."
     yield "spare", 4 * 128, "those are all biases of r and z; one of each must stay."
     yield "spare", 0, "x W + b + h U + c: only b + c counts, where nothing stands between them."
+
+
+@values
+def gru_unit() -> Answers:
+    """Check which letters of *österreich* and *itävalta* unit 14 notes, as a set, chapter 4."""
+    yield Values({"letters": {"ö", "ä"}})
+    yield "letters", {"ö"}, "that is its label. What does z do at the ä of itävalta?"
+    yield "letters", {"ä"}, "and at the ö of österreich?"
+    yield "letters", {"ö", "ä", "o", "a"}, "in osterreich and itavalta z never falls as low."
+    yield "letters", ["ö", "ä"], "give a set, as in {'e', 'i'}: their order does not count."
 
 
 @values
