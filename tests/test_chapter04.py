@@ -305,6 +305,18 @@ def test_a_moving_gate_remembers_as_the_tables_of_page_4b_say():
     assert 40 < left[3][2] / left[3][5] < 50
 
 
+def test_pinned_gates_come_as_near_to_their_ends_as_page_4c_says():
+    (cell,) = [c for c in cells_of("04c-setting-the-gates-by-hand") if "def pinned(" in c]
+    with np.printoptions():  # the page sets its own
+        names = names_of([cells_of("04c-setting-the-gates-by-hand")[0], cell])
+    q, hs = names["pinned"](names["xs"], b_r=40, b_z=-40)
+    old = np.concatenate([names["h0"][None], hs[:-1]])
+    z = sigmoid(names["xs"] @ q.W_xz + old @ q.W_hz + q.b_z)
+    not_r = sigmoid(-(names["xs"] @ q.W_xr + old @ q.W_hr + q.b_r))
+    assert max(z.max(), not_r.max()) < 1e-16
+    assert said("04c-setting-the-gates-by-hand", "come within $10^{-16}$ of 0 and 1")
+
+
 def test_a_unit_set_by_hand_does_what_page_4c_says():
     (cell,) = [c for c in cells_of("04c-setting-the-gates-by-hand") if c.startswith("unit = gru_init")]
     names = names_of([f"import numpy as np\nfrom gru_lib import *\n{cell}"])

@@ -89,6 +89,13 @@ def test_the_explorers_questions_are_answered_as_it_computes():
         assert max(np.abs(terms[2:])) < 1e-2 * max(np.abs(terms))
 
 
+def test_page_5e_sums_up_the_terms_of_its_step():
+    """It is the explorer's first step, for a gradient of 1."""
+    terms = terms_of()
+    first = [f"{term / sum(terms[2]):.4f}".replace("-", "−") for term in terms[1]]
+    assert "the four ways contribute {}, {}, {} and {} to".format(*first) in text_of("05e-five-rules")
+
+
 # ---------------------------------------------------------------------------------------- trained with a wrong gradient
 
 
@@ -106,7 +113,7 @@ def test_most_trainings_with_a_term_left_out_end_as_the_page_says():
 
 
 def test_the_pytorch_code_prints_what_the_page_shows():
-    (block,) = re.findall(r"```python\n(.*?)```\s+```text\n(.*?)```", text_of("05-gru-backward"), re.S)
+    (block,) = re.findall(r"```python\n(.*?)```\s+```text\n(.*?)```", text_of("05c-checking-gradients"), re.S)
     ast.parse(block[0])
     pytest.importorskip("torch")  # the extra `bench`
     printed = io.StringIO()
@@ -118,7 +125,7 @@ def test_the_pytorch_code_prints_what_the_page_shows():
 def test_what_the_page_says_of_pytorch_holds():
     torch = pytest.importorskip("torch")
     defaults = inspect.signature(torch.autograd.gradcheck).parameters
-    said = text_of("05-gru-backward")
+    said = text_of("05c-checking-gradients")
     for name in ("eps", "atol", "rtol"):
         assert f"`{name}={defaults[name].default}`" in said
     net, xs = torch.nn.GRU(2, 4).double(), torch.randn(3, 1, 2).double()

@@ -13,6 +13,7 @@ from gru_lib.widgets import BPTTExplorer
 from gru_lib.widgets.bptt import BPTT, LAST
 
 CHAPTER = Path(__file__).parents[1] / "book_text" / "05-gru-backward.md"
+BY_HAND = CHAPTER.with_name("05e-five-rules.md")
 LINES = [*BPTT["forward"], *BPTT["backward"]]
 
 
@@ -48,7 +49,7 @@ def test_equation_numbers_are_those_of_the_chapter():
     """Sphinx numbers labelled equations in order; so does this count."""
     labels = re.findall(r"^\$\$ \(([\w-]+)\)$", CHAPTER.read_text("utf-8"), re.MULTILINE)
     numbers = {label: f"5.{i}" for i, label in enumerate(labels, start=1)}
-    assert len(numbers) == len(labels) > 30
+    assert len(numbers) == len(labels) > 20
     assert set(BPTT["equations"]) == set(LINES)
     assert dict(BPTT["equations"].values()) == {label: numbers[label] for label, _ in BPTT["equations"].values()}
 
@@ -83,8 +84,8 @@ def test_page_computes_what_gru_backward_computes(steps, seed):
         assert sum(step["terms"]) == pytest.approx(step["dh_prev"], abs=1e-13)
 
 
-def test_first_step_is_the_calculation_by_hand_of_the_chapter():
-    text = CHAPTER.read_text("utf-8")
+def test_first_step_is_the_calculation_by_hand_of_page_5e():
+    text = BY_HAND.read_text("utf-8")
     by_hand = dict(
         zip(*(re.split(", ", part) for part in re.search(r"^(x, h_prev) = (.*)$", text, re.M).groups()), strict=True)
     )

@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from gru_lib.check.oracle import sig
 from gru_lib.check.values import Answers, Values, values
+from gru_lib.tasks.order import two_orders
 
 __all__ = [
-    "att_hand", "att_pad", "att_scale", "beam_hand", "beam_share", "beam_tip", "bug_hide", "bug_mystery", "cmp_units",
-    "conv_advice", "conv_near", "conv_stranger", "drop_half", "drop_jensen", "drop_lstm", "fade_border",
-    "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "fast_buffer", "gate_drift", "gate_hand", "gate_long",
-    "gate_quiet", "gru_half_life", "gru_second", "hwy_chrono", "hwy_e", "hwy_explode", "hwy_line", "lm_start",
-    "lm_units", "lstm_count", "mem_bias", "mem_graft", "mem_trace", "other_alpha", "other_pile", "other_product",
-    "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add", "sub_bias", "sub_lstm", "sub_msb", "sub_steep",
-    "sum_half", "sum_number", "sum_shortest", "zero_bias", "zero_count", "zero_mix",
+    "att_hand", "att_pad", "att_scale", "beam_hand", "beam_share", "beam_tip", "bug_hide", "bug_mystery", "bwd_hand",
+    "bwd_less_memory", "bwd_negate", "bwd_open", "bwd_two_biases", "cmp_units", "conv_advice", "conv_near",
+    "conv_stranger", "drop_half", "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn",
+    "fast_batch", "fast_budget", "fast_buffer", "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gate_same",
+    "gru_count", "gru_diagonal", "gru_half_life", "gru_second", "gru_slip", "gru_unit", "hard_sign", "hwy_chrono",
+    "hwy_e", "hwy_explode", "hwy_line", "lm_start", "lm_units", "lstm_count", "mem_bias", "mem_graft", "mem_trace",
+    "other_alpha", "other_pile", "other_product", "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add",
+    "sub_bias", "sub_lstm", "sub_msb", "sub_steep", "sum_half", "sum_half_blind", "sum_number", "sum_product",
+    "sum_shortest", "sum_start", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -106,6 +111,45 @@ def sum_number() -> Answers:
 
 
 @values
+def sum_half_blind() -> Answers:
+    """Check the first row of W_h, if W_x = (1, 2) and its second row is (½, 0), chapter 1."""
+    yield Values({"row": [0, 2]})
+    yield "row", [1, 0], "that is the row of I; what is asked is W_x W_h = W_x."
+    yield "row", [1, 2], "with that W_x W_h is (2, 2): the second row is added too, twice."
+    yield "row", [0.5, 2], "the second row counts twice: W_x is (1, 2)."
+    yield "row", [2, 2], "the second row must be taken away, not added: row + 2 · (½, 0) = (1, 2)."
+    yield "row", [-1, 0], "that makes W_x W_h zero; it must be W_x."
+
+
+@values
+def sum_product() -> Answers:
+    """Check the answers, 0 or 1, to ``two_orders(np.random.default_rng(8), 100, 1000)``, page 1c."""
+    batch = two_orders(np.random.default_rng(8), 100, 1000)
+    a, b, c, d = batch.xs[:, :, :4].argmax(axis=0).T
+    yes = (a < b) == (c < d)
+    first, second = (0.5 ** (999.0 - early) - 0.5 ** (999.0 - late) for early, late in ((a, b), (c, d)))
+    yield Values({"answers": yes.astype(int)}, exact=("answers",))
+    yield "answers", ~yes, "all of them the other way round: equal signs mean yes."
+    yield "answers", first * second > 0, "h₁ h₂ is below 2⁻¹⁰⁷⁴ for some, and then 0 in float64: multiply the signs."
+    yield "answers", first + second > 0, "h₁ + h₂ is a linear readout; on the page no linear readout can do it."
+    yield "answers", a < b, "that is whether a comes before b; c and d count too."
+    yield "answers", c < d, "that is whether c comes before d; a and b count too."
+    yield "answers", (a < b) & (c < d), "if both are false the answer is yes as well."
+    yield "answers", np.zeros(100), "never yes. With the factor 1 in place of ½ both units end at 0."
+
+
+@values
+def sum_start() -> Answers:
+    """Check by which factor a product with W_h changes the length of a random row: uniform, orthogonal, page 1c."""
+    yield Values({"uniform": 1 / math.sqrt(3), "orthogonal": 1})
+    yield "uniform", 1 / 3, "that is the factor of the square of the length."
+    yield "uniform", 3**-3, "that is after six steps; one is wanted."
+    yield "uniform", 1, "the entries have the variance 1/(3H), not 1/H."
+    yield "uniform", 1 / 2, "½ is √H times the mean of |w|; lengths go with the root of the mean square."
+    yield "orthogonal", 1 / math.sqrt(3), "an orthogonal matrix changes no length."
+
+
+@values
 def fade_sigmoid() -> Answers:
     """Check the norm of W_h below which the gradient of an Elman net with σ surely vanishes, chapter 2."""
     yield Values({"norm": 4})
@@ -181,6 +225,31 @@ def gate_quiet() -> Answers:
 
 
 @values
+def gate_same() -> Answers:
+    """Check which of the two forms is exact for n = h, at g = 1 and at g = 0, each as 0 or 1, chapter 3."""
+    names = ("mixture", "step")
+    yield Values({"mixture": [0, 1, 1], "step": [1, 0, 1]}, exact=names)
+    for name in names:
+        yield name, [1, 1, 1], "on paper; on the computer try thousands of random numbers."
+    yield "mixture", [1, 0, 1], "that is the other form."
+    yield "mixture", [0, 0, 0], "0 times a number is 0 and 1 times it is itself, without rounding."
+    yield "step", [0, 1, 1], "that is the other form."
+    yield "step", [1, 0, 0], "at g = 0 it adds 0."
+
+
+@values
+def hard_sign() -> Answers:
+    """Check between which y the two signs differ, for p = 0.1, page 3b."""
+    yield Values({"low": 0.1, "high": 0.5})
+    yield "low", 0, "at y = 0.05 both push a up: both signs are positive."
+    yield "low", 0.5, "the smaller one first."
+    yield "low", 0.9, "that is 1 − p; straight-through has the mean 2 (p − y)."
+    yield "high", 1, "above ½ both signs are negative."
+    yield "high", 0.4, "0.4 was the answer in the example; here y may be any number."
+    yield "high", 0.9, "that is 1 − p; the exact slope has the factor 1 − 2y."
+
+
+@values
 def gate_drift() -> Answers:
     """Check the best constant gate for s = 0.3 and ν = 1, chapter 3."""
     q = 0.3**2
@@ -211,6 +280,51 @@ def gru_second() -> Answers:
     yield "z", 2 * h[1] + 1, "that is a_z; σ is missing."
     yield "z", sig(2 * h[1]), "the bias 1 is missing from a_z."
     yield "z", sig(2 * h[0] + 1), "z of unit 1 sees unit 2 of the old state: the first column of W_hz is (0, 2)."
+
+
+@values
+def gru_count() -> Answers:
+    """Check how many of the 60,672 parameters can be left out, chapter 4."""
+    yield Values({"spare": 2 * 128}, exact=("spare",))
+    yield "spare", 3 * 128, "in the candidate one of the two biases stands inside the reset gate: both are needed."
+    yield "spare", 6 * 128, "those are all the biases; a sum of two is still one."
+    yield "spare", 128, "that is one of r and z; it holds for both."
+    yield "spare", 4 * 128, "those are all biases of r and z; one of each must stay."
+    yield "spare", 0, "x W + b + h U + c: only b + c counts, where nothing stands between them."
+
+
+@values
+def gru_unit() -> Answers:
+    """Check which letters of *österreich* and *itävalta* unit 14 notes, as a set, chapter 4."""
+    yield Values({"letters": {"ö", "ä"}})
+    yield "letters", {"ö"}, "that is its label. What does z do at the ä of itävalta?"
+    yield "letters", {"ä"}, "and at the ö of österreich?"
+    yield "letters", {"ö", "ä", "o", "a"}, "in osterreich and itavalta z never falls as low."
+    yield "letters", ["ö", "ä"], "give a set, as in {'e', 'i'}: their order does not count."
+
+
+@values
+def gru_slip() -> Answers:
+    """Check which row of the table of pinned gates finds the slip, counted from 1, chapter 4."""
+    yield Values({"row": 2}, exact=("row",))
+    yield "row", 1, "there the candidate is all that is left, and the slip is in the other term."
+    yield "row", 3, "that row drops the old state, and with it the term that holds the slip."
+    yield "row", 4, "there the slip shows, mixed with a candidate; one row shows nothing else."
+
+
+@values
+def gru_diagonal() -> Answers:
+    """Check h with the reset after the product minus h with it before, of both units, page 4c."""
+    r, z, x = (sig(2), sig(-1)), (sig(-1), sig(3)), (1, -1)
+    n_before = [math.tanh(x[k] + 0.5 * r[0] * 1 - 0.5 * r[1] * (-1, 1)[k]) for k in (0, 1)]
+    n_after = [math.tanh(x[k] + r[k] * (0.5 * 1 - 0.5 * (-1, 1)[k])) for k in (0, 1)]
+    of_n = [after - before for after, before in zip(n_after, n_before, strict=True)]
+    of_h = [(1 - gate) * change for gate, change in zip(z, of_n, strict=True)]
+    yield Values({"difference": of_h}, tolerance=1e-2)
+    yield "difference", [-change for change in of_h], "that is before minus after."
+    yield "difference", of_n, "that is the difference of the candidates; 1 − z of it is written."
+    yield "difference", [gate * change for gate, change in zip(z, of_n, strict=True)], "z keeps; 1 − z is written."
+    yield "difference", [0, 0], "the two agree for a diagonal W_hn; this one is full."
 
 
 @values
@@ -250,6 +364,82 @@ def bug_hide() -> Answers:
     yield "r", 40, "that is a bias that does it; the gate itself is σ(40)."
     yield "slope", 0.25, "¼ is the slope at r = ½."
     yield "slope", 1, "the slope of σ is r (1 − r)."
+
+
+@values
+def bwd_hand() -> Answers:
+    """Check three more gradients of the step with one unit, page 5e."""
+    x, h = 1.0, 0.5
+    r, z = sig(-x + 2 * h + 1), sig(-0.5 * x + h + 0.5)
+    n = math.tanh(-x - r * h + 0.5)
+    da_z, da_n = (h - n) * z * (1 - z), (1 - z) * (1 - n * n)
+    da_r = -da_n * h * r * (1 - r)
+    dx = -da_r - 0.5 * da_z - da_n
+    yield Values({"dx": dx, "dW_hz": h * da_z, "dW_hn": r * h * da_n})
+    yield "dx", 2 * da_r + da_z - da_n, "those are the state's weights; x has weights of its own."
+    yield "dx", -0.5 * da_z - da_n, "the term through r is missing."
+    yield "dx", -da_r - da_n, "the term through z is missing."
+    yield "dx", -da_r - 0.5 * da_z, "the term through n is missing."
+    yield "dW_hz", x * da_z, "that is the gradient of W_xz: W_hz is multiplied with h_prev."
+    yield "dW_hz", z * da_z, "W_hz is multiplied with h_prev, not with z."
+    yield "dW_hn", h * da_n, "the candidate does not see h_prev but q = r h_prev."
+    yield "dW_hn", x * da_n, "that is the gradient of W_xn: W_hn is multiplied with q."
+    yield "dW_hn", r * h * (1 - z), "the slope of tanh is missing: da_n, not dn."
+
+
+@values
+def bwd_open() -> Answers:
+    """Check which terms remain at z = 0 and at r = 0, and how many arrays get no gradient at r = 0, chapter 5."""
+    names = ("at_z", "at_r", "silent")
+    yield Values({"at_z": [3, 4], "at_r": [1, 2], "silent": 4}, exact=names)
+    yield "at_z", [1, 2], "those go: term 1 has the factor z, and da_z the factor z (1 − z)."
+    yield "at_z", [2, 3], "with z = 0 nothing comes through z: da_z has the factor z (1 − z). Nor is term 4 touched."
+    yield "at_z", [2, 4], "da_z has the factor z (1 − z), which is 0."
+    yield "at_r", [3, 4], "those go: term 4 has the factor r, and da_r the factor r (1 − r)."
+    yield "at_r", [1, 4], "term 4 is q's, and has the factor r."
+    yield "at_r", [1, 3], "da_r has the factor r (1 − r), which is 0."
+    yield "silent", 3, "besides W_xr, W_hr and b_r there is the matrix that q is multiplied with."
+    yield "silent", 1, "da_r is 0 too, and with it whatever it is a factor of."
+    yield "silent", 6, "z gets its gradient without r; and x W_xn and b_n enter the candidate beside q."
+
+
+@values
+def bwd_two_biases() -> Answers:
+    """Check how many times as far the sum of two biases moves as a single bias, chapter 5."""
+    yield Values({"times": 2})
+    yield "times", 1, "each of the two moves as far as a single bias would; how far does the sum?"
+    yield "times", 0.5, "the gradient is not shared out: each bias gets all of it."
+    yield "times", 4, "two gradients are added, not multiplied by two twice."
+    yield "times", math.sqrt(2), "the two steps point the same way, so lengths add."
+
+
+@values
+def bwd_negate() -> Answers:
+    """Check the signs, 1 or -1, by which dx, dh_prev, dW_xz, dW_hn and db_z change, page 5b."""
+    yield Values({"signs": [1, 1, -1, 1, -1]}, exact=("signs",))
+    yield "signs", [-1, -1, -1, 1, -1], "in dx and dh_prev da_z meets a weight that is negated as well."
+    yield "signs", [1, 1, 1, 1, 1], "h is the same, but da_z is not: σ(−a) falls where σ(a) rises."
+    yield "signs", [-1, -1, -1, -1, -1], "h is the same, and so is all that does not go through a_z."
+    yield "signs", [1, 1, -1, 1, 1], "the bias b_z is negated as the two matrices are."
+    yield (
+        "signs",
+        [1, 1, -1, -1, -1],
+        "dn has the factor 1 − z under keep and z' under write, which is the same number.",
+    )
+
+
+@values
+def bwd_less_memory() -> Answers:
+    """Check the best k, not rounded, for T = 256, and how many arrays are alive with k = 8, page 5d."""
+    yield Values({"k": math.sqrt(256 / 8), "arrays": 96}, exact=("arrays",))
+    yield "k", 16, "√T is the answer if a cache were a single array; it is 8."
+    yield "k", 256 / 8, "the root is missing: T/k² = 8."
+    yield "k", math.sqrt(8 / 256), "upside down: T/k² = 8."
+    yield "k", math.sqrt(256 * 8), "that is √(8T); from T/k² = 8 follows √(T/8)."
+    yield "arrays", 40, "a cache is 8 arrays, and the block at hand has 8 caches."
+    yield "arrays", 64, "those are the caches; the states at the starts of the blocks are kept too."
+    yield "arrays", 32, "those are the states at the starts of the blocks; one block has its caches."
+    yield "arrays", 2048, "that is without blocks."
 
 
 @values

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from gru_lib.tasks.order import two_orders
+
 # ruff: noqa: E501
 
 ANSWERS = {
@@ -11,6 +13,9 @@ ANSWERS = {
     "sum_half": ([-1.25, -0.75, 0.25],),
     "sum_shortest": (3,),
     "sum_number": (2, 53),
+    "sum_half_blind": ([0, 2],),
+    "sum_product": (two_orders(np.random.default_rng(8), 100, 1000).ys.ravel(),),
+    "sum_start": (0.577, 1),
     "fade_sigmoid": (4,),
     "fade_border": (-1.5,),
     "fade_turn": ([45, 71.6, 88.2],),
@@ -18,10 +23,21 @@ ANSWERS = {
     "gate_long": (0.9705, 3.493, -3.493),
     "gate_quiet": (0.34,),
     "gate_drift": (0.2584,),
+    "gate_same": ([0, 1, 1], [1, 0, 1]),
+    "hard_sign": (0.1, 0.5),
     "gru_second": (0.8335, 0.4976),
     "gru_half_life": (7.2739, -7.2739),
     "bug_mystery": (0.333, "dx", "W_hz"),
     "bug_hide": (1, 0),
+    "gru_count": (256,),
+    "gru_unit": ({"ä", "ö"},),
+    "gru_slip": (2,),
+    "gru_diagonal": ([0.0269, -0.0076],),
+    "bwd_hand": (-0.3149, 0.1409, 0.0706),
+    "bwd_open": ([3, 4], [1, 2], 4),
+    "bwd_two_biases": (2,),
+    "bwd_negate": ([1, 1, -1, 1, -1],),
+    "bwd_less_memory": (5.657, 96),
     "sub_msb": (0.831,),
     "sub_bias": (50,),
     "sub_lstm": ("Elman", "none"),
@@ -82,6 +98,9 @@ PLANTED = {
     ],
     "sum_shortest": [((2,), "x₂ \\+ x₁"), ((4,), "fewer are enough")],
     "sum_number": [((0.5, 53), "½ halves what was read"), ((2, 52), "the leading 1"), ((1, 53), "counts the ones")],
+    "sum_half_blind": [(([1, 0],), "the row of I"), (([1, 2],), "added too, twice"), (([0.5, 2],), "counts twice")],
+    "sum_product": [((np.zeros(100),), "both units end at 0"), ((np.zeros(11),), r"must have shape \(100,\)")],
+    "sum_start": [((0.333, 1), "the square"), ((0.037, 1), "after six steps"), ((0.577, 0.577), "changes no length")],
     "fade_sigmoid": [((1,), "belongs to tanh"), ((0.25,), "largest slope"), ((5,), "norm is wrong: 5 is too large")],
     "fade_border": [((-0.5,), "that is the state"), ((1.5,), "wrong sign")],
     "fade_turn": [(([0.785, 1.249, 1.539],), "radians"), (([0.707, 0.316, 0.0316],), "that is the cosine")],
@@ -98,8 +117,23 @@ PLANTED = {
     ],
     "gate_quiet": [((0.18,), "that is the mean loss"), ((0.26,), "the plain mean")],
     "gate_drift": [((0.418,), "q is s² / ν²"), ((0.3,), "the term q g is left out"), ((-0.2584,), "the wrong sign")],
+    "gate_same": [(([1, 1, 1], [1, 0, 1]), "on paper"), (([1, 0, 1], [0, 1, 1]), "the other form")],
+    "hard_sign": [((0.5, 0.1), "the smaller one first"), ((0.1, 1), "above ½"), ((0, 0.5), "both push a up")],
     "gru_second": [((1.6109, 0.4976), "that is a_r"), ((0.8335, 0.267), "the bias 1 is missing")],
     "gru_half_life": [((6.908, -6.908), "1/e after 1,000 steps"), ((7.274, 7.274), "with write"), ((-7.274, 7.274), "sign")],
+    "gru_count": [((384,), "inside the reset gate"), ((128,), "holds for both"), ((768,), "all the biases")],
+    "gru_unit": [(({"ö"},), "that is its label"), (("öä",), "is not right")],
+    "gru_slip": [((1,), "in the other term"), ((4,), "mixed with a candidate")],
+    "gru_diagonal": [(([-0.0269, 0.0076],), "before minus after"), (([0, 0],), "is full")],
+    "bwd_hand": [((0.0508, 0.1409, 0.0706), "the state's weights"), ((-0.3149, 0.1409, 0.0965), "but q = r h_prev")],
+    "bwd_open": [
+        (([1, 2], [1, 2], 4), "term 1 has the factor z"),
+        (([3, 4], [1, 2], 3), "the matrix that q"),
+        (([3], [1, 2], 4), r"must have shape \(2,\)"),
+    ],
+    "bwd_two_biases": [((1,), "how far does the sum"), ((0.5,), "not shared out")],
+    "bwd_negate": [(([-1, -1, -1, 1, -1],), "negated as well"), (([1, 1, -1, 1, 1],), "the bias b_z")],
+    "bwd_less_memory": [((16, 96), "a single array"), ((5.657, 40), "a cache is 8"), ((32, 96), "the root is missing")],
     "sub_bias": [((36,), "the first places"), ((4,), "0 − 0")],
     "bug_mystery": [
         ((0.3, "dx", "W_hz"), "rounded to one digit.*Right: B, C"),
