@@ -208,5 +208,5 @@ def test_two_layers_of_64_units_on_8_inputs_have_2_77_times_the_parameters_of_on
     def two(D, H):
         return stack(gru_init(rng(), D, H), gru_init(rng(), H, H)).size / gru_init(rng(), D, H).size
 
-    assert said("15-deep-and-bidirectional", f"have {two(8, 64):.2f} times the parameters of one")
+    assert said("15b-what-a-second-layer-is-for", f"have {two(8, 64):.2f} times the parameters of one")
     assert two(64, 64) == 2

@@ -14,11 +14,13 @@ from gru_lib import (
     LSTMState,
     bce_with_logits,
     check,
+    elman_forward,
     elman_init,
     gru_forward,
     gru_init,
     gru_step,
     gru_step_backward,
+    lstm_forward,
     lstm_step,
     lstm_step_backward,
     sigmoid,
@@ -58,6 +60,8 @@ def program(source):
     """Run the source and return its f. Registering the lines lets a traceback quote them, as in a notebook."""
     space = {"np": np, "sigmoid": sigmoid, "gru_step": gru_step, "gru_step_backward": gru_step_backward}
     space |= {"beam_search": beam_search, "greedy": greedy, "gru_init": gru_init, "elman_init": elman_init}
+    space |= {"beam_search": beam_search, "greedy": greedy, "elman_forward": elman_forward, "elman_init": elman_init}
+    space |= {"lstm_forward": lstm_forward, "LSTMState": LSTMState}
     linecache.cache["<answer>"] = (len(source), None, source.splitlines(keepends=True), "<answer>")
     exec(compile(source, "<answer>", "exec"), space)
     return space["f"]

@@ -13,14 +13,16 @@ from gru_lib.tasks.order import two_orders
 
 __all__ = [
     "att_hand", "att_pad", "att_scale", "beam_hand", "beam_share", "beam_tip", "bug_hide", "bug_mystery", "bwd_hand",
-    "bwd_less_memory", "bwd_negate", "bwd_open", "bwd_two_biases", "cmp_units", "conv_advice", "conv_near",
-    "conv_stranger", "drop_half", "drop_jensen", "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn",
-    "fast_batch", "fast_budget", "fast_buffer", "gate_drift", "gate_hand", "gate_long", "gate_quiet", "gate_same",
-    "gru_count", "gru_diagonal", "gru_half_life", "gru_second", "gru_slip", "gru_unit", "hard_sign", "hwy_chrono",
-    "hwy_e", "hwy_explode", "hwy_line", "lm_start", "lm_units", "lstm_count", "mem_bias", "mem_graft", "mem_trace",
-    "other_alpha", "other_pile", "other_product", "other_sharp", "s2s_mean", "scan_half", "scan_parity", "sub_add",
-    "sub_bias", "sub_lstm", "sub_msb", "sub_steep", "sum_half", "sum_half_blind", "sum_number", "sum_product",
-    "sum_shortest", "sum_start", "zero_bias", "zero_count", "zero_mix",
+    "bwd_less_memory", "bwd_negate", "bwd_open", "bwd_two_biases", "cmp_cycle", "cmp_narrow", "cmp_seeds",
+    "cmp_units", "conv_advice", "conv_near", "conv_stranger", "deep_ways", "drop_half", "drop_jensen", "drop_linear",
+    "drop_lstm", "fade_border", "fade_sigmoid", "fade_turn", "fast_batch", "fast_budget", "fast_buffer", "gate_drift",
+    "gate_hand", "gate_long", "gate_quiet", "gate_same", "gru_count", "gru_diagonal", "gru_half_life", "gru_second",
+    "gru_slip", "gru_unit", "hard_sign", "hwy_chrono", "hwy_e", "hwy_explode", "hwy_line", "lm_start", "lm_units",
+    "lstm_biases", "lstm_count", "lstm_paths", "lstm_spread", "mem_bias", "mem_graft", "mem_trace", "other_alpha",
+    "other_pile", "other_product", "other_rows", "other_sharp", "s2s_coarse", "s2s_mean", "s2s_off", "s2s_product",
+    "s2s_seed", "scan_half", "scan_parity", "scan_three", "sub_add", "sub_bias", "sub_lstm", "sub_msb", "sub_steep",
+    "sum_half", "sum_half_blind", "sum_number", "sum_product", "sum_shortest", "sum_start", "work_lie", "work_random",
+    "work_size", "zero_bias", "zero_count", "zero_mix",
 ]  # fmt: skip
 
 
@@ -688,6 +690,56 @@ def lstm_count() -> Answers:
 
 
 @values
+def lstm_biases() -> Answers:
+    """Check b_f, b_i, the share that is left after 199 forget gates, and the half-life in steps, chapter 12."""
+    f = 199 / 200
+    b = math.log(199)
+    yield Values({"b_f": b, "b_i": -b, "share": f**199, "half_life": math.log(0.5) / math.log(f)})
+    yield "b_f", -b, "the sign is turned: to keep, f must be near 1."
+    yield "b_f", f, "that is f; the bias is ln(f / (1 − f))."
+    yield "b_f", math.log10(199), "that is log₁₀; σ needs the natural logarithm."
+    yield "b_i", b, "keep and write are to add up to 1: b_i = −b_f."
+    yield "b_i", 0, "that writes half of each candidate, and the cell piles up: b_i = −b_f."
+    yield "share", f, "that is one step; the token has gone through 199 forget gates."
+    yield "share", 0.5, "half is left after the half-life; after 199 steps it is less."
+    yield "share", 1 - f**199, "that is what is lost."
+    yield "half_life", 199 * f**199, "divide the logarithms: ln ½ / ln f."
+    yield "half_life", 1 / (1 - f), "after that many steps 1/e is left, not half."
+    yield "half_life", math.log(f) / math.log(0.5), "the fraction stands on its head: ln ½ / ln f."
+
+
+@values
+def lstm_paths() -> Answers:
+    """Check ∂c_3/∂c_0, ∂c_3/∂h_0, ∂h_3/∂c_0 and ∂h_3/∂h_0 of the unit without W_h, chapter 12."""
+    keep, show = 0.5 * 0.8 * 0.9, 0.6 * (1 - math.tanh(1) ** 2)
+    yield Values({"c_c": keep, "c_h": 0, "h_c": show * keep, "h_h": 0})
+    yield "c_c", 0.5 + 0.8 + 0.9, "the steps multiply; they do not add up."
+    yield "c_c", 0.9, "that is the last step; the gradient goes through all three forget gates."
+    yield "c_c", 0.8 * 0.9, "c_0 goes through the first forget gate too."
+    yield "c_h", keep, "h_0 reaches the cell through W_h only, and that is zero."
+    yield "h_c", keep, "h = o ⊙ tanh(c): o and the slope of tanh at c_3 are missing."
+    yield "h_c", 0.6 * keep, "the slope of tanh at c_3 is missing: 1 − tanh²(1)."
+    yield "h_c", show, "that is from c_3 to h_3; the way from c_0 to c_3 comes before it."
+    yield "h_c", 0.6 * math.tanh(1) * keep, "the slope of tanh is 1 − tanh²(c), not tanh(c)."
+    yield "h_h", show, "nothing reads h_0: without W_h it reaches no gate."
+
+
+@values
+def lstm_spread() -> Answers:
+    """Check the cell's standard deviation after 200 steps, with b_i = −b_f and with b_i = 0, chapter 12."""
+    f, s = 199 / 200, 0.5
+    grown = math.sqrt((1 - f**400) / (1 - f * f))
+    yield Values({"coupled": (1 - f) * s * grown, "free": 0.5 * s * grown})
+    yield "coupled", ((1 - f) * s * grown) ** 2, "that is the variance; take the root."
+    yield "coupled", (1 - f) * grown, "the candidates have the standard deviation ½, not 1."
+    yield "coupled", s, "they are averaged: the cell varies less than one candidate."
+    yield "free", (0.5 * s * grown) ** 2, "that is the variance; take the root."
+    yield "free", 0.5 * grown, "the input gate is ½, and so is the candidates' standard deviation; one is missing."
+    yield "free", 0.5 * s * math.sqrt(200), "that is with f = 1; here f = 0.995 forgets a little."
+    yield "free", (1 - f) * s * grown, "that is with b_i = −b_f; at b_i = 0 the input gate is ½."
+
+
+@values
 def other_pile() -> Answers:
     """Check the strengths of a, b, c after each step, and their shares in each read: both (3, 3), chapter 13."""
     first, s2, read2 = [0.6, 0, 0], [0.6, 0.6, 0], [0.4, 0.6, 0]
@@ -744,6 +796,18 @@ def other_sharp() -> Answers:
 
 
 @values
+def other_rows() -> Answers:
+    """Check the longest list that 32 rows of memory can hold, a row for each step, and 128 rows, chapter 13."""
+    yield Values({"with_32": 32, "with_128": 128}, exact=("with_32", "with_128"))
+    yield "with_32", 5, "that is the longest list of training; the walk of the heads goes on beyond it."
+    yield "with_32", 16, "the head writes one row at each step of the list, and nothing at the blanks."
+    yield "with_32", 33, "row 33 of the list is written over the first."
+    yield "with_128", 20, "four times the trained length is what it was tested at; the memory holds more."
+    yield "with_128", 32, "the number of rows is no weight: with 128 rows the ring is longer."
+    yield "with_128", 129, "row 129 of the list is written over the first."
+
+
+@values
 def drop_half() -> Answers:
     """Check the number of steps for p = 0.05, 0.1, 0.25 and 0.5, chapter 14."""
     P = (0.05, 0.1, 0.25, 0.5)
@@ -784,6 +848,32 @@ def drop_lstm() -> Answers:
 
 
 @values
+def drop_linear() -> Answers:
+    """Check the formula's standard deviation of h_24 / h_0 for z = 0.5, 0.9 and 0.99, p = 0.25, chapter 14."""
+    Z = (0.5, 0.9, 0.99)
+    yield Values({"std": _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 3) ** 24 - 1))})
+    yield "std", _at(Z, lambda z: (1 + (1 - z) ** 2 / 3) ** 24 - 1), "that is the variance; take the root."
+    yield "std", _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 4) ** 24 - 1)), "p / (1 − p) is 1/3 at p = ¼."
+    yield "std", _at(Z, lambda z: math.sqrt((1 + z * z / 3) ** 24 - 1)), "the mask falls on the share 1 − z, not on z."
+    yield "std", _at(Z, lambda z: math.sqrt((4 / 3) ** 24 - 1)), "that is z = 0, without a gate."
+    yield "std", _at(Z, lambda z: (1 - z) * math.sqrt(8)), "that is the estimate for a small variance."
+    yield "std", _at(Z, lambda z: math.sqrt((1 + (1 - z) / 3) ** 24 - 1)), "the share 1 − z is squared in a variance."
+
+
+@values
+def deep_ways() -> Answers:
+    """Check the number of ways from h_T of the top layer to x_1, for T = 5 and L = 2, 3, chapter 15."""
+    yield Values({"two": 5, "three": 15}, exact=("two", "three"))
+    yield "two", 4, "one may go down at any of the five steps."
+    yield "two", 10, "the moves through time are T − 1 = 4; only the one move down is free to choose."
+    yield "two", 6, "x_1 is reached from h_1: there are T − 1 moves to the left, not T."
+    yield "three", 10, "two moves down may fall on the same step: choose 2 of T + L − 2 = 6 moves, not of 5."
+    yield "three", 25, "the second move down is never to the right of the first."
+    yield "three", 21, "there are T − 1 moves to the left, not T."
+    yield "three", 6, "of the six moves, two go down: choose which two."
+
+
+@values
 def lm_units() -> Answers:
     """Check bits per character, perplexity, and the bytes of the compressed text, chapter 16."""
     nats, n = 1.38, 200_000
@@ -818,6 +908,21 @@ def lm_start() -> Answers:
 
 
 @values
+def s2s_product() -> Answers:
+    """Check log P and the loss L of a target whose four tokens have the probabilities ½, ¼, ½ and 1, chapter 17."""
+    log_p = -math.log(16)
+    yield Values({"log_P": log_p, "L": -log_p / 4})
+    yield "log_P", 1 / 16, "that is P; take its logarithm."
+    yield "log_P", math.log(2.25), "the probabilities are multiplied, not added."
+    yield "log_P", log_p / 4, "that is the mean; log P is the sum over the tokens."
+    yield "log_P", -4, "those are bits; the natural logarithm is wanted."
+    yield "L", -log_p, "that is the sum; the loss is the mean over the tokens."
+    yield "L", -log_p / 3, "a token that is certain costs nothing, and counts in the mean all the same."
+    yield "L", log_p / 4, "the loss is minus the mean logarithm."
+    yield "L", -math.log(2.25 / 4), "that is the logarithm of the mean; the mean of the logarithms is wanted."
+
+
+@values
 def s2s_mean() -> Answers:
     """Check L, what it would be divided by T N, and the factor of the gradient, chapter 17."""
     L = math.log(2)
@@ -832,6 +937,36 @@ def s2s_mean() -> Answers:
     yield "factor", 1.6, "the wrong one over the right one: 10/16."
     yield "factor", 1, "the gradient is divided by the same number as the loss."
     yield "factor", 1 / 16, "the right one is divided by 10 already."
+
+
+@values
+def s2s_coarse() -> Answers:
+    """Check how many different numbers are left on the grids 0.05, 0.1, 0.2 and 0.5, chapter 17."""
+    yield Values({"count": [147, 81, 47, 21]}, exact=("count",))
+    yield "count", [146, 84, 46, 21], "that is np.floor, which moves every weight down; round to the nearest multiple."
+    yield "count", [149, 85, 46, 21], "that is np.ceil, which moves every weight up; round to the nearest multiple."
+    yield "count", [83, 46, 26, 11], "a weight and its negative are two numbers."
+    yield "count", [205, 103, 52, 21], "those are all multiples in the range; count those that occur."
+    yield "count", [14_253] * 4, "that is the number of weights; count different ones."
+
+
+@values
+def s2s_off() -> Answers:
+    """Check the lowest loss, in nats, of a decoder that is fed the token that it is to predict, chapter 17."""
+    yield Values({"loss": 0})
+    yield "loss", math.log(2000) / 11, "that is the cost without the source; but the answer is given."
+    yield "loss", math.log(11), "that is guessing among eleven tokens; but the answer is given."
+    yield "loss", 1, "a perplexity of 1 is a loss of 0."
+
+
+@values
+def s2s_seed() -> Answers:
+    """Check with how many of the five seeds that are not fed one would have written "over 98 %", chapter 17."""
+    yield Values({"count": 2}, exact=("count",))
+    yield "count", 3, "87 % is not over 98 %."
+    yield "count", 5, "two of the five know the year and the month, but not the day."
+    yield "count", 1, 'there are two: look along the line "not fed".'
+    yield "count", 0, "two of the five do get there."
 
 
 @values
@@ -926,6 +1061,48 @@ def cmp_units() -> Answers:
 
 
 @values
+def cmp_seeds() -> Answers:
+    """Check n > 8 (s / d)² on the sunspots, for GRU and tanh and for GRU and LSTM, chapter 20."""
+    tanh, lstm = 8 * (1.84537 / 0.68740) ** 2, 8 * (1.02241 / 0.80458) ** 2
+    yield Values({"tanh": tanh, "lstm": lstm}, tolerance=0.1)
+    yield "tanh", tanh / 2, "the variances of both cells add up: 2 q² (s / d)²."
+    yield "tanh", tanh / 4, "q is squared too: 2 q² = 8."
+    yield "tanh", math.sqrt(tanh), "n stands under a root: square both sides."
+    yield "tanh", 8 * (0.68740 / 1.84537) ** 2, "the fraction stands on its head: s / d."
+    yield "lstm", lstm / 2, "the variances of both cells add up: 2 q² (s / d)²."
+    yield "lstm", lstm / 4, "q is squared too: 2 q² = 8."
+    yield "lstm", math.sqrt(lstm), "n stands under a root: square both sides."
+
+
+@values
+def cmp_cycle() -> Answers:
+    """Check |λ| and the length of the cycle in years of the line with p = 2, chapter 20."""
+    w_1, w_2 = 1.37004, -0.67741
+    rho, angle = math.sqrt(-w_2), math.acos(w_1 / 2 / math.sqrt(-w_2))
+    yield Values({"rho": rho, "years": 2 * math.pi / angle}, tolerance=0.01)
+    yield "rho", -w_2, "that is |λ|²: the product of the two solutions is −w₂."
+    yield "rho", w_1 / 2, "that is the real part of λ."
+    yield "rho", w_1, "that is the sum of the two solutions."
+    yield "years", math.degrees(angle), "that is the angle of one step in degrees; a full turn divided by it is wanted."
+    yield "years", angle, "that is the angle of one step; a full turn, 2π, divided by it is wanted."
+    yield "years", math.pi / angle, "that is half a turn."
+    yield "years", 1 / angle, "a full turn is 2π."
+
+
+@values
+def cmp_narrow() -> Answers:
+    """Check the share of cases that such an interval holds, for n = 3 and n = 10, chapter 20."""
+    yield Values({"share": [0.74937, 0.90411]})
+    yield "share", [0.95, 0.95], "that is what it promises; s is uncertain too, so take Student's t."
+    yield "share", [0.81096, 0.91835], "the factor √((n − 1)/n) is missing from the bound."
+    yield "share", [1 - 0.74937, 1 - 0.90411], "that is the share of the misses."
+    bounds = [1.96 * math.sqrt((n - 1) / n) for n in (3, 10)]
+    yield "share", bounds, "that is the bound in place of q; the share of Student's t within it is wanted."
+    normal = [math.erf(b / math.sqrt(2)) for b in bounds]
+    yield "share", normal, "that is the normal distribution; with s from the same data it is Student's t."
+
+
+@values
 def scan_half() -> Answers:
     """Check h_1, h_2, h_3, and z and w of the three steps in one, chapter 21."""
     yield Values({"h": [3, 2.5, -1], "z": 0.125, "w": -1.5})
@@ -949,3 +1126,54 @@ def scan_parity() -> Answers:
     yield "steps", 7, "each unit can give a sign change: 8, not 6."
     yield "steps", 256, "that would be states of 8 bits; a sum of 8 powers changes sign 8 times."
     yield "steps", 16, "a unit gives one sign change, not two."
+
+
+@values
+def scan_three() -> Answers:
+    """Check the smallest angle above 0, in degrees, of a factor that counts modulo 3, chapter 21."""
+    yield Values({"angle": 120})
+    yield "angle", 180, "that is −1, which counts modulo 2."
+    yield "angle", 60, "that counts modulo 6: three steps must make a full turn."
+    yield "angle", 90, "that counts modulo 4: three steps must make a full turn."
+    yield "angle", 2 * math.pi / 3, "those are radians; degrees are wanted."
+    yield "angle", 240, "that counts too, the other way round; the smallest angle is wanted."
+    yield "angle", 360, "a full turn in one step is the factor 1, which counts nothing."
+
+
+@values
+def work_lie() -> Answers:
+    """Check (1 or 0) which errors, now, unseen and in 1 s, grow more than threefold under each lie, chapter 22."""
+    yield Values({"no_time": [1, 1, 1], "all_seen": [1, 1, 1]}, exact=("no_time", "all_seen"))
+    for name in ("no_time", "all_seen"):
+        yield name, [0, 0, 0], "the net has learned to trust its clock; see what it says in a gap."
+        yield name, [0, 1, 1], "the first readings after a gap find it elsewhere: now grows too."
+        yield name, [0, 1, 0], "who is lost in the gap is lost a second later as well."
+        yield name, [0, 0, 1], "an angle that was not read now is wrong as well."
+        yield name, [1, 1, 0], "who does not know the angle now does not know it in a second."
+
+
+@values
+def work_random() -> Answers:
+    """Check the ridge's error in ppm for 26 weeks, split by time and split at random, chapter 22."""
+    yield Values({"by_time": 0.72, "at_random": 0.60}, tolerance=0.015)
+    yield "by_time", 0.60, "that is the split at random; by time no neighbour of a test week is known."
+    yield "by_time", 4.28, 'that is "as now".'
+    yield "at_random", 0.72, "that is the split by time."
+    yield "at_random", 0.36, "that is the mean square; take the root."
+
+
+@values
+def work_size() -> Answers:
+    """Check the operations to train on one reading and to run on it, and the factor of 64 units, chapter 22."""
+    once = 18 * 32 * (3 + 32)
+    times = 64 * (3 + 64) / (32 * (3 + 32))
+    yield Values({"training": once, "running": once / 3, "times": times})
+    yield "training", once / 3, "that is the forward pass; training goes back too."
+    yield "training", once * 32, "T and N are 1: one reading of one series."
+    yield "training", 18 * 32 * 32, "the product with the input is left out: D + H, not H."
+    yield "training", once / 2, "a multiplication and an addition are two operations."
+    yield "running", once / 2, "going back costs twice as much as going forward, so running takes a third."
+    yield "running", once, "that is forward and backward; running goes forward only."
+    yield "running", once * 2 / 3, "that is the backward pass."
+    yield "times", 4, "four times is the product with the state; that with the input only doubles."
+    yield "times", 2, "the units stand in the formula twice: H (D + H)."

@@ -62,6 +62,7 @@ class Exercise:
     batch: int = 1  # N where gradients are sums over the batch, so that a mean is recognised
     flatten: Callable[[Any], Any] | None = None  # turns what is returned into a flat tuple, if it holds pairs
     also: Sequence[tuple[dict[str, Any], Outputs, str]] = ()  # further (args, right outputs, message if they are wrong)
+    single: bool = True  # whether what is given in float32 must come back in float32
     then: Callable[[Function], None] | None = None  # tries what outputs alone do not show; raises Fault
 
 
@@ -93,7 +94,8 @@ def run(name: str, task: Exercise, f: Function) -> Result:
         if not callable(f):
             raise Fault(f"give the function itself, as in check.{name}({name}); this is a {type(f).__name__}.")
         _check_numbers(name, task, f)
-        _check_float32(name, task, f)
+        if task.single:
+            _check_float32(name, task, f)
         for args, right, message in task.also:
             if not run(name, Exercise(args, right), f).ok:
                 raise Fault(message)

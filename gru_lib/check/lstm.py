@@ -12,9 +12,9 @@ import numpy as np
 from gru_lib.cells.lstm import LSTMState, lstm_init
 from gru_lib.check import oracle
 from gru_lib.check.engine import Array, Exercise, Fault, Mistake, Outputs, exercise, several
-from gru_lib.check.oracle import D, H, N, Scalar, affine, draw, each, matmul, sig, weights
+from gru_lib.check.oracle import D, H, N, Scalar, T, affine, draw, each, matmul, sig, weights
 
-__all__ = ["lstm_step", "lstm_step_backward"]
+__all__ = ["lstm_chunks", "lstm_coupled", "lstm_majority", "lstm_step", "lstm_step_backward"]
 
 # What a reader's `lstm_step_backward` is given of the step: x (N, D), the others (N, H).
 LSTMRecord = namedtuple("LSTMRecord", "x h_prev c_prev i f g o c")
@@ -129,3 +129,93 @@ def lstm_step_backward() -> Exercise:
     args = {"dstate": LSTMState(dh, dc), "cache": LSTMRecord(x, h_prev, c_prev, i, f, g, o, c), "p": p}
     names = tuple(a + k for a in ("W_x", "W_h", "b_") for k in "ifgo")
     return Exercise(args, right, mistakes, grads=names, terms=terms, batch=N, flatten=flatten)
+
+
+@exercise
+def lstm_chunks() -> Exercise:
+    """Check ``f(xs, p) -> hs`` for xs (T, N, D), T even: read in two halves, as if in one go, chapter 12."""
+    p, rng = draw(1998, lstm_init)
+    xs, w = rng.normal(size=(2 * T, N, D)), weights(p, "ifgo")
+    zeros = np.zeros((N, H))
+
+    def read(xs: Array, h: Array, c: Array) -> tuple[Array, Array, Array]:
+        hs = []
+        for x in xs:
+            s = _step(x, h, c, w)
+            h, c = s["h"], s["c"]
+            hs.append(h)
+        return np.array(hs), h, c
+
+    whole = read(xs, zeros, zeros)[0]
+    first, h, c = read(xs[:T], zeros, zeros)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, h_0, c_0 in (
+            ("only h is carried over: the second half begins with an empty cell.", h, zeros),
+            ("only c is carried over: h of the second half begins at zero.", zeros, c),
+            ("nothing is carried over: the second half begins with zeros.", zeros, zeros),
+            ("h and c have changed places between the halves.", c, h),
+            ("h is carried over twice: c begins as h.", h, h),
+            ("c is carried over twice: h begins as c.", c, c),
+        ):
+            yield message, {"hs": np.concatenate([first, read(xs[T:], h_0, c_0)[0]])}
+        backwards = np.concatenate([read(xs[T:], h, c)[0], first])
+        yield "the two halves have changed places in what is returned.", {"hs": backwards}
+        yield "the first half is returned twice.", {"hs": np.concatenate([first, first])}
+
+    return Exercise({"xs": xs, "p": p}, {"hs": whole}, mistakes)
+
+
+@exercise
+def lstm_coupled() -> Exercise:
+    """Check ``f(d_i, d_f) -> d_i, d_f``: the gradients of W_i and W_f that keep W_f = −W_i, chapter 12."""
+    a, b = np.random.default_rng(1999).normal(size=(2, D, H))
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, i, f in (
+            ("W_f = −W_i: by the second use the gradient of W_i is d_i − d_f, not d_i + d_f.", a + b, -a - b),
+            ("both get the same step, so they do not stay opposite: d_f is minus d_i.", a - b, a - b),
+            ("the signs have changed places: that moves W_i uphill.", b - a, a - b),
+            ("only W_i is used there; W_f is W_i too, with a minus sign.", a, -a),
+            ("only W_f is used there; W_i is used directly too.", -b, b),
+            ("nothing is tied: d_i and d_f come back as they were.", a, b),
+            ("the mean of the two uses is taken; by the rule *paths* they add up.", (a - b) / 2, (b - a) / 2),
+            ("W_f does not move: its gradient is minus that of W_i.", a - b, 0 * b),
+            ("d_f is made of the new d_i and d_f: W_f gets minus what W_i gets.", a - b, b - (a - b)),
+        ):
+            yield message, {"d_i": i, "d_f": f}
+
+    return Exercise({"d_i": a, "d_f": b}, {"d_i": a - b, "d_f": b - a}, mistakes)
+
+
+@exercise
+def lstm_majority() -> Exercise:
+    """Check ``f(tokens) -> more`` (T, N): after each token, are there more a (0) than b (1) so far? Chapter 12."""
+    tokens = np.random.default_rng(2000).integers(0, 2, (60, 4))
+    tokens[:4] = [[0, 1, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0]]  # counts of 0 on the way
+    counts = np.array([[sum(1 - 2 * v for v in row[: t + 1]) for row in tokens.T] for t in range(len(tokens))])
+
+    def recent(share: float) -> Array:
+        h, hs = np.zeros(4), []
+        for row in tokens:
+            h = (1 - share) * h + share * (1 - 2 * row)
+            hs.append(h)
+        return np.array(hs) > 0
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, said in (
+            ("as many is not more: at a count of 0 the answer is no. Raise the threshold.", counts >= 0),
+            ("that says whether there are more b: the signs have changed places.", counts < 0),
+            ("that counts one a too many: the threshold is too low.", counts > -1.5),
+            ("the threshold is too high: one a more is enough.", counts > 1),
+            ("that is the last token alone; nothing is counted.", tokens == 0),
+            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.1)),
+            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.01)),
+            ("each answer is a step late: it must count the token just read.",
+             np.concatenate([counts[:1] > 9, counts[:-1] > 0])),
+            ("it says no everywhere.", counts > 99),
+            ("it says yes everywhere.", counts > -99),
+        ):  # fmt: skip
+            yield message, {"more": said * 1.0}
+
+    return Exercise({"tokens": tokens}, {"more": (counts > 0) * 1.0}, mistakes, single=False)

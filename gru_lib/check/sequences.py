@@ -1,4 +1,4 @@
-"""Exercises on models of sequences: language models, chapter 16, a loss, 17, attention, 18, and search, 19."""
+"""Exercises on sequences: memories, chapter 13, language models, 16, a loss, 17, attention, 18, and search, 19."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib.check.engine import Array, Exercise, Mistake, exercise
+from gru_lib.check.engine import Array, Exercise, Fault, Mistake, exercise
 from gru_lib.check.oracle import each, matmul
+from gru_lib.decode import beam_search, greedy
 
-__all__ = ["att_backward", "att_general", "beam_safe", "lm_mixture", "lm_temperature", "s2s_softmax"]
+__all__ = [
+    "att_backward", "att_general", "beam_blame", "beam_safe", "beam_worse", "lm_mixture", "lm_temperature",
+    "other_adder", "other_by_hand", "s2s_softmax",
+]  # fmt: skip
 
 
 def _softmax(a: Array) -> Array:
@@ -253,3 +257,122 @@ def beam_safe() -> Exercise:
     behind = args | {"step": _tree(BEHIND), "max_steps": 3}
     also.append((behind, {"log_prob": np.array(math.log(0.36 * 0.34))}, message))
     return Exercise(args, {"log_prob": np.array(best)}, mistakes, also=also)
+
+
+@exercise
+def other_adder() -> Exercise:
+    """Check ``f(xs) -> sums`` (N,): of the two marked numbers of each sequence, xs (T, N, 2), chapter 13."""
+    rng = np.random.default_rng(1997)
+    xs = np.stack([rng.uniform(size=(9, 4)), np.zeros((9, 4))], axis=-1)
+    for n, marked in enumerate(((0, 8), (3, 5), (1, 2), (4, 8))):  # twice the last step is marked
+        xs[marked, n, 1] = 1
+    picked = xs[..., 0] * xs[..., 1]
+
+    def total(values: Array) -> Array:
+        return np.array([sum(column) for column in values.T])
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, sums in (
+            ("all numbers are added: the first unit must be 0 where there is no mark, w = −1.", total(xs[..., 0])),
+            ("a number marked at the last step is lost: add the first unit, too.", total(picked[:-1])),
+            ("that is the first unit alone: it keeps nothing.", picked[-1]),
+            ("that counts the marks.", total(xs[..., 1])),
+            ("the mark is added to its number: w = −1 takes it off again.", total((xs[..., 0] + 1) * xs[..., 1])),
+            ("numbers and marks are added: relu(v + m + w) with w = 0.", total(xs.sum(axis=-1))),
+            ("the first unit keeps what it held, so each number goes on being added: its own entry of W_h is 0.",
+             total(np.cumsum(picked, axis=0))),
+            ("that is the mean of the two; the sum is wanted.", total(picked) / 2),
+            ("everything is 0.", 0 * picked[0]),
+        ):  # fmt: skip
+            yield message, {"sums": sums}
+
+    return Exercise({"xs": xs}, {"sums": total(picked)}, mistakes, single=False)
+
+
+@exercise
+def other_by_hand() -> Exercise:
+    """Check ``f(letters) -> said``, both (L, N): the letters 0 to 3 of each string backwards, chapter 13."""
+    letters = np.random.default_rng(2015).integers(0, 4, (40, 5))
+    letters[:3] = [[0, 1, 2, 3, 0], [1, 2, 3, 0, 2], [3, 0, 1, 2, 1]]  # neighbours differ at both ends
+    letters[-3:] = [[2, 3, 0, 1, 1], [3, 0, 1, 2, 3], [1, 2, 3, 0, 0]]
+    right = letters[::-1].copy()
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, said in (
+            ("they come out in the order in which they went in: pop before each letter is said.", letters),
+            ("that says the last letter twice: pop from the second blank on.", np.vstack([right[:1], right[:-1]])),
+            ("the last letter is popped before it is said: do not pop at the first blank.",
+             np.vstack([right[1:], right[:1] * 0])),
+            ("that says the last letter all the time: nothing is popped.", np.vstack([right[:1]] * len(right))),
+            ("the two bits of a letter have changed places.", np.array([0, 2, 1, 3])[right]),
+            ("the first bit has the wrong sign.", right ^ 1),
+            ("the second bit has the wrong sign.", right ^ 2),
+            ("both bits have the wrong sign.", 3 - right),
+            ("every answer is letter 0.", 0 * right),
+            ("every answer is letter 3.", 0 * right + 3),
+        ):  # fmt: skip
+            yield message, {"said": said}
+
+    return Exercise({"letters": letters}, {"said": right}, mistakes, single=False)
+
+
+@exercise
+def beam_worse() -> Exercise:
+    """Check ``f(k, factor) -> step``: a model of three steps in which a beam of k is that much worse, chapter 19.
+
+    `step(state, token)` returns log-probabilities and the next state; it is begun with the state None and token 0.
+    """
+
+    def worse(step: Any, k: int, factor: float) -> Array:
+        if not callable(step):
+            raise Fault(f"give back the function step; this is a {type(step).__name__}.")
+        try:
+            total = float(np.exp(np.asarray(step(None, 0)[0], dtype=float)).sum())
+            if abs(total - 1) > 1e-6:
+                raise Fault("the probabilities of the first token do not sum to 1, or they are no logarithms.")
+            g = greedy(step, None, 0, end=None, max_steps=3)
+            b = beam_search(step, None, 0, width=k, end=None, max_steps=3)[0]
+        except Fault:
+            raise
+        except Exception as error:
+            raise Fault(f"the search stopped with {type(error).__name__}: {error}") from None
+        if b.log_prob > g.log_prob + 1e-9:
+            raise Fault("there the beam finds something likelier than greedy search: let it run into uncertainty.")
+        if b.log_prob > g.log_prob - 1e-9:
+            raise Fault("there the beam finds what greedy search finds: its beginning must be cut at the second step.")
+        times = math.exp(g.log_prob - b.log_prob)
+        if times <= factor:
+            raise Fault(f"there greedy's sequence is only {times:.3g} times as likely; split the last step further.")
+        return np.array(1.0)
+
+    def mistakes() -> Iterator[Mistake]:
+        yield "the beam is not worse by that factor.", {"worse": np.array(0.0)}
+
+    args = {"k": 3, "factor": 20.0}
+    return Exercise(args, {"worse": np.array(1.0)}, mistakes, flatten=lambda step: worse(step, **args))  # type: ignore[arg-type]
+
+
+@exercise
+def beam_blame() -> Exercise:
+    """Check ``f(found, right, correct) -> model, search``: errors of each kind; log P and whether it is right, 19."""
+    correct = np.array([False, True, False, False, True, False, False, False])
+    found = np.array([-0.5, -0.4, -1.1, -2.0, -0.3, -1.7, -0.9, -2.2])
+    right = np.array([-0.9, -0.4, -0.8, -2.6, -0.3, -1.9, -3.1, -1.5])
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, model, search in (
+            (
+                "the two have changed places: where the right answer is likelier, blame the search.",
+                2,
+                4,
+            ),
+            ("answers that are right are no errors.", 6, 2),
+            ("that is all wrong answers; those whose right answer is likelier are errors of the search.", 6, 0),
+            ("those are shares; give the counts.", 4 / 6, 2 / 6),
+            ("those are shares of all answers; give the counts.", 4 / 8, 2 / 8),
+            ("the comparison is turned, as with losses in place of log P, and right answers are counted too.", 2, 6),
+        ):
+            yield message, {"model": np.array(model), "search": np.array(search)}
+
+    args = {"found": found, "right": right, "correct": correct}
+    return Exercise(args, {"model": np.array(4), "search": np.array(2)}, mistakes)

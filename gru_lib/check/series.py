@@ -8,7 +8,7 @@ import numpy as np
 
 from gru_lib.check.engine import Array, Exercise, Mistake, exercise
 
-__all__ = ["carried", "masked_mse"]
+__all__ = ["carried", "masked_mse", "work_length"]
 
 
 @exercise
@@ -89,3 +89,37 @@ def masked_mse() -> Exercise:
 
     args = {"said": said, "ys": np.where(counts, ys, np.nan), "counts": counts}
     return Exercise(args, {"loss": np.array(loss), "dsaid": grad}, mistakes)
+
+
+@exercise
+def work_length() -> Exercise:
+    """Check ``f(said, truth) -> share``: of the variance of truth, how much said explains, chapter 22."""
+    rng = np.random.default_rng(1805)
+    truth = rng.normal(1, 2, 12)
+    said = 0.7 * truth + rng.normal(0.5, 1, 12)
+    off, whole = (said - truth) - np.mean(said - truth), truth - np.mean(truth)
+    left, all_of_it = sum(v * v for v in off), sum(v * v for v in whole)
+    of_said = sum(v * v for v in said - np.mean(said))
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, share in (
+            ("that is the share that is left; 1 minus it is explained.", left / all_of_it),
+            ("that is the fraction upside down.", 1 - all_of_it / left),
+            ("that is the variance of what is said, over that of the truth; take what is left.", of_said / all_of_it),
+            ("what is left is compared with the variance of what is said; take that of the truth.", 1 - left / of_said),
+            ("that is the root: a share of the standard deviation.", 1 - np.sqrt(left / all_of_it)),
+            ("that is the variance that is left; divide it by that of the truth.", left / len(truth)),
+            (
+                "that is a difference of variances; divide it by that of the truth.",
+                (all_of_it - left) / len(truth),
+            ),
+            ("that is the correlation.", np.corrcoef(said, truth)[0, 1]),
+            (
+                "that is the correlation squared, which forgives a wrong scale.",
+                np.corrcoef(said, truth)[0, 1] ** 2,
+            ),
+            ("what is left is not divided by the variance of the truth.", 1 - left / len(truth)),
+        ):
+            yield message, {"share": np.array(share)}
+
+    return Exercise({"said": said, "truth": truth}, {"share": np.array(1 - left / all_of_it)}, mistakes)

@@ -57,16 +57,26 @@ ANSWERS = {
     "fast_budget": (34e9, 1.57),
     "fast_batch": (12,),
     "lstm_count": (512, 109),
+    "lstm_biases": (5.293, -5.293, 0.369, 138.3),
+    "lstm_paths": (0.36, 0, 0.0907, 0),
+    "lstm_spread": (0.0233, 2.33),
     "other_pile": ([[0.6, 0, 0], [0.6, 0.6, 0], [0.4, 0, 0.2]], [[0.6, 0, 0], [0.4, 0.6, 0], [0.4, 0, 0.2]]),
     "other_alpha": ([0.93303, 0.99309, 0.99931],),
     "other_product": (0.25, 0.0486),
     "other_sharp": (0.016,),
+    "other_rows": (32, 128),
     "drop_half": ([13.5, 6.6, 2.4, 1.0],),
     "drop_jensen": ([0.724, 0.653, 0.482],),
     "drop_lstm": (0.874,),
+    "drop_linear": ([2.414, 0.288, 0.0283],),
+    "deep_ways": (5, 15),
     "lm_units": (1.99, 3.97, 49_773),
     "lm_start": (4.62, 6.67),
     "s2s_mean": (0.693, 0.433, 0.625),
+    "s2s_product": (-2.7726, 0.6931),
+    "s2s_coarse": ([147, 81, 47, 21],),
+    "s2s_off": (0,),
+    "s2s_seed": (2,),
     "att_hand": ([1 / 7, 2 / 7, 4 / 7], [0.198, 0.792]),
     "att_pad": (2 / 9, 7 / 9),
     "att_scale": (8, 1),
@@ -74,8 +84,15 @@ ANSWERS = {
     "beam_share": (0.0769, 0.1429),
     "beam_tip": (0.0778,),
     "cmp_units": (87, 173),
+    "cmp_seeds": (58, 13),
+    "cmp_cycle": (0.82, 10.7),
+    "cmp_narrow": ([0.75, 0.90],),
     "scan_half": ([3, 2.5, -1], 0.125, -1.5),
     "scan_parity": (9,),
+    "scan_three": (120,),
+    "work_lie": ([1, 1, 1], [1, 1, 1]),
+    "work_random": (0.72, 0.60),
+    "work_size": (20_160, 6720, 3.83),
 }
 
 # What is given, and what the message must say.
@@ -183,6 +200,21 @@ PLANTED = {
     "fast_budget": [((11.3e9, 0.524), "that is the forward pass"), ((34e9, 0.566), "one step in seconds"), ((17e9, 0.8), "two operations")],
     "fast_batch": [((24,), "a multiplication and an addition"), ((6,), "for each byte")],
     "lstm_count": [((1024, 109), "all the biases"), ((512, 96), "the square of the units"), ((512, 108), "one more still fits")],
+    "lstm_biases": [
+        ((-5.293, 5.293, 0.369, 138.3), "b_f: the sign is turned"),
+        ((5.293, 0, 0.369, 138.3), "the cell piles up"),
+        ((5.293, -5.293, 0.369, 200), "1/e is left, not half"),
+    ],
+    "lstm_paths": [
+        ((2.2, 0, 0.0907, 0), "the steps multiply"),
+        ((0.36, 0, 0.216, 0), "slope of tanh at c_3"),
+        ((0.36, 0.36, 0.0907, 0), "through W_h only"),
+    ],
+    "lstm_spread": [
+        ((0.0233, 3.54), "that is with f = 1"),
+        ((0.0233, 5.43), "that is the variance"),
+        ((0.5, 2.33), "varies less than one candidate"),
+    ],
     "other_pile": [
         (([[0.6, 0, 0], [0.6, 0.6, 0], [0, 0.4, 0.2]], [[0.6, 0, 0], [0.4, 0.6, 0], [0, 0.4, 0.2]]), "took a first"),
         (([[0.6, 0, 0], [0.6, 0.6, 0], [0.4, 0, 0.2]], [[0.6, 0, 0], [0.6, 0.4, 0], [0.4, 0, 0.2]]), "begins at the top"),
@@ -190,9 +222,22 @@ PLANTED = {
     "other_alpha": [(([0.905, 0.990, 0.999],), "that leaves 1/e"), (([1.0718, 1.00696, 1.00069],), "that grows")],
     "other_product": [((1, 0.0486), "mean of the sum"), ((0.25, 0.1111), "square of the mean"), ((0.25, 0.00694), "do not multiply")],
     "other_sharp": [((0.01,), "the rough estimate"), ((0.762,), "it repels")],
+    "other_rows": [
+        ((5, 128), "the longest list of training"),
+        ((32, 32), "no weight"),
+        ((33, 128), "over the first"),
+    ],
     "drop_half": [(([13.9, 6.93, 2.77, 1.386],), "small p only"), (([10, 5, 2, 1],), "do not add up")],
     "drop_jensen": [(([0.762, 0.762, 0.762],), "tanh of the mean"), (([0.685, 0.571, 0.381],), "not 1\\.")],
     "drop_lstm": [((0,), "c is not masked"), ((0.9933,), "one step")],
+    "drop_linear": [
+        (([5.829, 0.083, 0.0008],), "that is the variance"),
+        (([1.414, 0.2828, 0.02828],), "small variance"),
+    ],
+    "deep_ways": [
+        ((4, 15), "any of the five steps"),
+        ((5, 10), "may fall on the same step"),
+    ],
     "lm_units": [
         ((0.957, 3.97, 49_773), "divide by ln 2"),
         ((1.99, 2.60, 49_773), "2 belongs to bits"),
@@ -201,6 +246,23 @@ PLANTED = {
     ],
     "lm_start": [((6.67, 6.67), "those are bits"), ((102, 6.67), "that is the perplexity")],
     "s2s_mean": [((6.93, 0.433, 0.625), "that is the sum"), ((0.693, 0.433, 1.6), "the wrong one over the right one")],
+    "s2s_product": [
+        ((0.0625, 0.6931), "that is P"),
+        ((-4, 0.6931), "those are bits"),
+        ((-2.7726, 0.924), "costs nothing, and counts"),
+    ],
+    "s2s_coarse": [
+        (([146, 84, 46, 21],), "np.floor"),
+        (([83, 46, 26, 11],), "its negative"),
+    ],
+    "s2s_off": [
+        ((0.691,), "the cost without the source"),
+        ((1,), "a loss of 0"),
+    ],
+    "s2s_seed": [
+        ((3,), "not over 98 %"),
+        ((5,), "but not the day"),
+    ],
     "att_hand": [
         (([0, 1 / 3, 2 / 3], [0.198, 0.792]), "take exponentials first"),
         (([1, 2, 4], [0.198, 0.792]), "divide by their sum"),
@@ -219,5 +281,37 @@ PLANTED = {
     "beam_tip": [((1.089,), "that is 3\\^α"), ((-0.0778,), "on its head")],
     "scan_half": [(([3, 2.5, -1], 1.5, -1.5), "multiplied, not added"), (([3, 2.5, -1], 0.125, -1), "that is h_3")],
     "scan_parity": [((8,), "between 9 steps"), ((256,), "8 bits")],
+    "scan_three": [
+        ((180,), "counts modulo 2"),
+        ((2.0944,), "radians"),
+        ((240,), "the other way round"),
+    ],
     "cmp_units": [((75, 173), "√\\(3/4\\), not 3/4"), ((87, 300), "√3, not 3"), ((87, "many"), "tanh must be a number")],
+    "cmp_seeds": [
+        ((14.4, 13), "q is squared too"),
+        ((28.8, 13), "both cells add up"),
+        ((58, 3.59), "square both sides"),
+    ],
+    "cmp_cycle": [
+        ((0.677, 10.7), "that is"),
+        ((0.82, 33.66), "in degrees"),
+        ((0.82, 5.347), "half a turn"),
+    ],
+    "cmp_narrow": [
+        (([0.95, 0.95],), "what it promises"),
+        (([0.811, 0.918],), "missing from the bound"),
+    ],
+    "work_lie": [
+        (([0, 1, 1], [1, 1, 1]), "first readings after a gap"),
+        (([1, 1, 1], [1, 1, 0]), "does not know it in a second"),
+    ],
+    "work_random": [
+        ((0.60, 0.72), "split at random"),
+        ((0.72, 0.36), "take the root"),
+    ],
+    "work_size": [
+        ((6720, 6720, 3.83), "that is the forward pass"),
+        ((20_160, 10_080, 3.83), "takes a third"),
+        ((20_160, 6720, 4), "only doubles"),
+    ],
 }  # fmt: skip

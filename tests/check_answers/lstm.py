@@ -28,6 +28,22 @@ def f(dstate, cache, p):
     dh_prev = sum(a @ getattr(p, "W_h" + k).T for k, a in da.items())
     return dx, (dh_prev, dc * f), grads
 """,
+    "lstm_chunks": """
+def f(xs, p):
+    half = len(xs) // 2
+    first, state, _ = lstm_forward(xs[:half], None, p)
+    second, _, _ = lstm_forward(xs[half:], state, p)
+    return np.concatenate([first, second])
+""",
+    "lstm_coupled": """
+def f(d_i, d_f):
+    d = d_i - d_f
+    return d, -d
+""",
+    "lstm_majority": """
+def f(tokens):
+    return np.cumsum(1 - 2 * tokens, axis=0) > 0
+""",
 }
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -58,5 +74,32 @@ PLANTED = {
         ("a.sum(axis=0)", "a.mean(axis=0)", "db_i"),
         ("(dh_prev, dc * f)", "dh_prev", "must be the pair \\(dh_prev, dc_prev\\)"),
         ("dc = dc + dh", "dc += dh", "dstate was changed in place"),
+    ],
+    "lstm_chunks": [
+        ("state, p)", "LSTMState(state.h, None), p)", "only h is carried over"),
+        ("state, p)", "LSTMState(0 * state.h, state.c), p)", "only c is carried over"),
+        ("state, p)", "None, p)", "nothing is carried over"),
+        ("state, p)", "LSTMState(state.c, state.h), p)", "h and c have changed places"),
+        ("state, p)", "LSTMState(state.h, state.h), p)", "c begins as h"),
+        ("[first, second]", "[second, first]", "the two halves have changed places"),
+        ("[first, second]", "[first, first]", "the first half is returned twice"),
+    ],
+    "lstm_coupled": [
+        ("d_i - d_f", "d_i + d_f", "not d_i \\+ d_f"),
+        ("d, -d", "d, d", "do not stay opposite"),
+        ("d_i - d_f", "d_f - d_i", "moves W_i uphill"),
+        ("d_i - d_f", "d_i", "only W_i is used"),
+        ("d_i - d_f", "(d_i - d_f) / 2", "the mean of the two uses"),
+        ("d, -d", "d_i, d_f", "nothing is tied"),
+        ("d, -d", "d, 0 * d", "W_f does not move"),
+        ("d, -d", "d, d_f - d", "made of the new d_i"),
+    ],
+    "lstm_majority": [
+        (" > 0", " >= 0", "as many is not more"),
+        (" > 0", " < 0", "more b"),
+        (" > 0", " > 1", "too high"),
+        (" > 0", " > -2", "too low"),
+        ("np.cumsum(1 - 2 * tokens, axis=0)", "1 - 2 * tokens", "last token alone"),
+        ("np.cumsum(1 - 2 * tokens, axis=0) > 0", "tokens > 1", "says no everywhere"),
     ],
 }  # fmt: skip

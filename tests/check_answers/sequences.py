@@ -1,5 +1,7 @@
 """Answers to the exercises on models of sequences, and mistakes planted in them."""
 
+# ruff: noqa: E501
+
 ANSWERS = {
     "lm_temperature": """
 def f(logits, targets, temperature):
@@ -39,6 +41,45 @@ def f(step, state, start, width, max_steps):
     beam = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0].log_prob
     one = greedy(step, state, start, end=None, max_steps=max_steps).log_prob
     return max(float(beam), float(one))
+""",
+    "other_adder": """
+def f(xs):
+    p = elman_init(np.random.default_rng(0), D=2, H=2, activation="relu", dtype=xs.dtype)
+    p.W_x[:] = [[1, 0], [1, 0]]
+    p.W_h[:] = [[0, 1], [0, 1]]
+    p.b[:] = [-1, 0]
+    return elman_forward(xs, None, p)[0][-1].sum(axis=1)
+""",
+    "other_by_hand": """
+def f(letters):
+    pile, said = list(letters), []
+    for _ in letters:
+        said.append(pile.pop())
+    return np.array(said)
+""",
+    "beam_worse": """
+def f(k, factor):
+    M = 4 * int(factor)
+
+    def step(past, token):
+        past = () if past is None else (*past, int(token))
+        p = np.full(M, 1e-12)
+        if past == ():
+            p[0], p[1 : k + 1] = 1.01, 1
+        elif len(past) == 1:
+            p[: 3 if past[0] == 0 else 2] = 1
+        elif past[0] == 0:
+            p[0] = 1
+        else:
+            p[:] = 1
+        return np.log(p / p.sum()), past
+
+    return step
+""",
+    "beam_blame": """
+def f(found, right, correct):
+    search = int((~correct & (right > found)).sum())
+    return int((~correct).sum()) - search, search
 """,
 }
 
@@ -118,5 +159,36 @@ PLANTED = {
         ("max(float(beam), float(one))", "max(float(beam), float(one)) / np.log(2)", "those are bits"),
         ("width=width", "width=2", "not for width 1 and 2"),
         ("max_steps=max_steps", "max_steps=2", "not for width 1 and 1"),
+    ],
+    "other_adder": [
+        ("[-1, 0]", "[0, 0]", "relu\\(v \\+ m \\+ w\\) with w = 0"),
+        (".sum(axis=1)", "[:, 1]", "marked at the last step is lost"),
+        (".sum(axis=1)", "[:, 0]", "the first unit alone"),
+        ("[[0, 1], [0, 1]]", "[[1, 1], [0, 1]]", "sums is"),
+        ("[[1, 0], [1, 0]]", "[[0, 0], [0, 0]]", "everything is 0"),
+        ("[[1, 0], [1, 0]]\n    p.W_h[:] = [[0, 1], [0, 1]]\n    p.b[:] = [-1, 0]", "[[0, 1], [0, 0]]\n    p.W_h[:] = np.eye(2)\n    p.b[:] = 0", "all numbers are added"),
+        ("[[1, 0], [1, 0]]\n    p.W_h[:] = [[0, 1], [0, 1]]\n    p.b[:] = [-1, 0]", "[[0, 0], [0, 1]]\n    p.W_h[:] = np.eye(2)\n    p.b[:] = 0", "counts the marks"),
+        (".sum(axis=1)", ".mean(axis=1)", "mean of the two"),
+    ],
+    "other_by_hand": [
+        ("pile.pop()", "pile.pop(0)", "in which they went in"),
+        ("pile.pop()", "pile[-1]", "nothing is popped"),
+        ("said.append(pile.pop())", "said.append(pile[-1])\n        if len(said) > 1:\n            pile.pop()", "says the last letter twice"),
+        ("np.array(said)", "3 - np.array(said)", "both bits"),
+        ("np.array(said)", "np.array(said) ^ 1", "first bit has the wrong sign"),
+        ("np.array(said)", "0 * np.array(said)", "every answer is letter 0"),
+    ],
+    "beam_worse": [
+        ("M = 4 * int(factor)", "M = int(factor)", "only 13.* times as likely"),
+        ("3 if past[0] == 0", "1 if past[0] == 0", "finds what greedy search finds"),
+        ("return step", "return 0.5", "give back the function step"),
+        ("np.log(p / p.sum())", "p / p.sum()", "do not sum to 1"),
+        ("np.full(M, 1e-12)", "np.full(-M, 1e-12)", "the search stopped with ValueError"),
+    ],
+    "beam_blame": [
+        ("right > found", "right < found", "where the right answer is likelier, blame the search"),
+        ("int((~correct).sum()) - search", "len(found) - search", "answers that are right are no errors"),
+        ("- search, search", ", 0", "that is all wrong answers"),
+        ("- search, search", "/ 6 - search / 6, search / 6", "those are shares; give the counts"),
     ],
 }  # fmt: skip

@@ -1,5 +1,7 @@
 """Answers to the exercises on series with missing readings, and mistakes planted in them."""
 
+# ruff: noqa: E501
+
 ANSWERS = {
     "carried": """
 def f(values, seen):
@@ -15,6 +17,10 @@ def f(said, ys, counts):
     off = np.where(counts, said - ys, 0)
     count = int(counts.sum())
     return (off**2).sum() / count, 2 * off / count
+""",
+    "work_length": """
+def f(said, truth):
+    return 1 - np.var(said - truth) / np.var(truth)
 """,
 }
 
@@ -40,5 +46,14 @@ PLANTED = {
         ("np.where(counts, said - ys, 0)", "(said - ys) * counts", "NaN"),
         ("np.where(counts, said - ys, 0)", "said - np.where(counts, ys, 0)", "not a target of 0"),
         ("(off**2).sum() / count", "((off**2).sum() / count) ** 0.5", "its root"),
+    ],
+    "work_length": [
+        ("1 - np.var", "np.var", "the share that is left"),
+        ("np.var(truth)", "np.var(said)", "variance of what is said; take that of the truth"),
+        ("np.var(said - truth) / np.var(truth)", "np.std(said - truth) / np.std(truth)", "that is the root"),
+        ("1 - np.var(said - truth) / np.var(truth)", "np.corrcoef(said, truth)[0, 1]", "that is the correlation\\."),
+        ("1 - np.var(said - truth) / np.var(truth)", "np.corrcoef(said, truth)[0, 1] ** 2", "forgives a wrong scale"),
+        ("1 - np.var(said - truth) / np.var(truth)", "np.var(said) / np.var(truth)", "over that of the truth; take what is left"),
+        ("/ np.var(truth)", "", "not divided by the variance"),
     ],
 }  # fmt: skip
