@@ -152,12 +152,14 @@ def test_the_page_says_eight_of_ten_and_nets_that_read_both_ways_look_at_the_dig
     assert said(PAGE, "In eight of ten nets that read from left to right")
     low, high = wilson(8, 10)
     assert said(PAGE, f"an interval from {100 * low:.0f} to {100 * high:.0f} %")
-    for field in ("month", "day"):
-        assert shares("tiny both ways", "both ways", key=field)[:, 0].min() > 0.85
-    years = shares("tiny both ways", "both ways", key="year")
-    late = years[:, 0] < 0.85
     assert said(PAGE, "Two of the ten that read both ways look a place late at half of the years")
-    assert late.sum() == 2 and len(late) == 10 and np.abs(years[late] - 0.5).max() < 0.02
+    assert said(PAGE, "(Both counts are the same with other kernels")
+    for name in ("attention", "attention_own"):
+        for field in ("month", "day"):
+            assert shares("tiny both ways", "both ways", key=field, name=name)[:, 0].min() > 0.85
+        years = shares("tiny both ways", "both ways", key="year", name=name)
+        late = years[:, 0] < 0.85
+        assert late.sum() == 2 and len(late) == 10 and np.abs(years[late] - 0.5).max() < 0.02
 
 
 def test_lists_longer_than_in_training_are_all_wrong_and_written_as_three():
