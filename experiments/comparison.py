@@ -5,7 +5,7 @@ Results are stored in ``gru_lib/results/comparison.json``. To rerun all tasks or
 ``python tools/environment.py python -m experiments.comparison [TASK …]``
 
 The learning rate is chosen on the validation set, from the same five, with the same five seeds (on text two) and half
-the updates; then each of ten other seeds (on text five) is tested once. Where several rates tie, the smallest is taken,
+the updates; then each of ten other seeds is tested once. Where several rates tie, the smallest is taken,
 and the others are tested too. The seeds are trained with half the updates as well: that shows whether the full number
 was enough. Every run has its own seed, so any of them can be repeated alone. ``simple`` are the answers without a net,
 ``start`` the runs of the chapter's exercise on b_z.
@@ -54,9 +54,9 @@ def run(name: str, cell: str, rate: float, seed: int, steps: int | None = None) 
 
 def compare(name: str) -> Row:
     """Tune every cell on the validation set, then test it."""
-    task, row, seeds, tuning_seeds = tasks()[name], {}, SEEDS, TUNING_SEEDS
+    task, row, tuning_seeds = tasks()[name], {}, TUNING_SEEDS
     if name == "text":  # whose runs are the longest
-        seeds, tuning_seeds = SEEDS[:5], TUNING_SEEDS[:2]
+        tuning_seeds = TUNING_SEEDS[:2]
     half = task.steps // 2
     for cell in CELLS:
         tuned = {
@@ -71,13 +71,13 @@ def compare(name: str) -> Row:
             "parameters": count(cell, task.D, task.K, H),
             "tuning": tuned,
             "rate": rate,
-            "runs": [run(name, cell, rate, seed) for seed in seeds],
-            "half": [run(name, cell, rate, seed, half)["test"] for seed in seeds],
-            "tied": {str(rate): [run(name, cell, rate, seed)["test"] for seed in seeds] for rate in tied},
+            "runs": [run(name, cell, rate, seed) for seed in SEEDS],
+            "half": [run(name, cell, rate, seed, half)["test"] for seed in SEEDS],
+            "tied": {str(rate): [run(name, cell, rate, seed)["test"] for seed in SEEDS] for rate in tied},
         }
         if name == "digits":  # what two seeds would have chosen
             hasty = pick(RATES, key=lambda rate, tuned=tuned: float(np.mean(tuned[str(rate)][:2])))
-            again = [] if hasty == rate else [run(name, cell, hasty, seed)["test"] for seed in seeds]
+            again = [] if hasty == rate else [run(name, cell, hasty, seed)["test"] for seed in SEEDS]
             row[cell]["hasty"] = {"rate": hasty, "tests": again}
         print(f"{name}, {cell}", flush=True)
     return row

@@ -179,7 +179,7 @@ def test_other_kernels_change_no_delay_and_no_reversal():
 
 
 def test_by_pixels_the_nets_name_most_of_the_training_pictures():
-    shares = [round(100 * run["train"]) for run in results(deep, "pixel")]
+    shares = [round(100 * run["train"]) for run in results("deep", "pixel")]
     assert said("15c-digits", f"({min(shares)} to {max(shares)} %, in the stored file)")
 
 

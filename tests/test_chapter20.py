@@ -20,9 +20,8 @@ def test_stored_results_hold_every_task_and_cell_with_its_seeds_and_the_simple_a
     assert STORED.keys() == {*TASKS, "simple", "start"}
     for name in TASKS:
         assert tuple(STORED[name]) == CELLS, name
-        seeds = 5 if name == "text" else 10
         for row in STORED[name].values():
-            assert [len(runs) for runs in (row["runs"], row["half"], *row["tied"].values())] == [seeds] * (
+            assert [len(runs) for runs in (row["runs"], row["half"], *row["tied"].values())] == [10] * (
                 2 + len(row["tied"])
             )
 
@@ -79,7 +78,7 @@ def test_other_kernels_give_the_same_conclusions_with_three_seeds():
     assert max(own["text"]["GRU"]) < min(own["text"]["tanh"] + own["text"]["LSTM"])
     assert scores("text", "GRU").max() < min(scores("text", "tanh").min(), scores("text", "LSTM").min())
     for cell in ("tanh", "LSTM"):
-        assert 0.11 < np.mean(own["text"][cell]) - np.mean(own["text"]["GRU"]) < 0.14
+        assert 0.1 < np.mean(own["text"][cell]) - np.mean(own["text"]["GRU"]) < 0.13
     for name in ("digits", comparison.SHORT, "sunspots"):
         for cell, tests in own[name].items():
             assert scores(name, cell).min() <= np.mean(tests) <= scores(name, cell).max(), (name, cell)
@@ -90,6 +89,7 @@ def test_a_shortened_comparison_is_stored_like_the_long_one(tmp_path, monkeypatc
     for module in ("experiments", "gru_lib.models"):
         monkeypatch.setattr(f"{module}.comparison.tasks", lambda: short)
     monkeypatch.setattr(comparison, "STORED", tmp_path / "out.json")
+    monkeypatch.setattr(comparison, "fixed_kernels", lambda: True)  # with KERNELS=own, too
     monkeypatch.setattr(comparison, "SEEDS", range(2))
     monkeypatch.setattr(comparison, "RATES", (0.01, 1e6))  # the second is absurd, and must not be chosen
     comparison.main(["digits"])
@@ -138,6 +138,6 @@ def test_twice_the_updates_change_little():
             assert 0.06 < change < 0.08 if (name, cell) == ("text", "tanh") else change < least, (name, cell)
 
 
-def test_on_text_the_gru_leads_by_an_eighth_of_a_bit():
+def test_on_text_the_gru_leads_by_a_little_more_than_a_tenth_of_a_bit():
     lead = {cell: scores("text", cell).mean() - scores("text", "GRU").mean() for cell in ("tanh", "LSTM")}
-    assert all(0.11 < bits < 0.14 for bits in lead.values()), lead
+    assert all(0.1 < bits < 0.13 for bits in lead.values()), lead
