@@ -5,12 +5,13 @@ Results are stored in ``gru_lib/results/comparison.json``. To rerun all tasks or
 ``python tools/environment.py python -m experiments.comparison [TASK …]``
 
 The learning rate is chosen on the validation set, from the same five, with the same five seeds (on text two) and half
-the updates; then each of ten other seeds (on text five) is tested once. Where several rates tie, the smallest is taken,
+the updates; then each of ten other seeds is tested once. Where several rates tie, the smallest is taken,
 and the others are tested too. The seeds are trained with half the updates as well: that shows whether the full number
 was enough. Every run has its own seed, so any of them can be repeated alone. ``simple`` are the answers without a net,
 ``start`` the runs of the chapter's exercise on b_z.
 
-``kernels`` tests three seeds again at the stored rates, with other kernels; it wants KERNELS=own.
+With ``KERNELS=own`` before it, three of the seeds are tested at the stored rates with this processor's own kernels;
+they go into ``comparison_own.json``, row by row.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import as_stored, chosen, fixed_kernels, load, replace
+from experiments._store import as_stored, chosen, fixed_kernels, load, make_parts, replace
 from gru_lib.models.comparison import CELLS, RATES, SCALE, count, encoded, fit, outputs, tasks, units
 from gru_lib.models.ngram import KneserNey
 from gru_lib.ops import LinearParams, linear_backward, linear_forward, linear_init, softmax_cross_entropy
@@ -34,7 +35,7 @@ from gru_lib.tasks.digits import CLASSES, digits
 from gru_lib.tasks.sunspots import sunspots
 from gru_lib.tasks.text import english
 
-STORED = FOLDER / "comparison.json"
+STORED, OWN = FOLDER / "comparison.json", FOLDER / "comparison_own.json"
 TUNING_SEEDS = range(100, 105)
 SEEDS = range(10)
 SHORT = "digits, 400 updates"  # the task of `start`
@@ -53,9 +54,9 @@ def run(name: str, cell: str, rate: float, seed: int, steps: int | None = None) 
 
 def compare(name: str) -> Row:
     """Tune every cell on the validation set, then test it."""
-    task, row, seeds, tuning_seeds = tasks()[name], {}, SEEDS, TUNING_SEEDS
+    task, row, tuning_seeds = tasks()[name], {}, TUNING_SEEDS
     if name == "text":  # whose runs are the longest
-        seeds, tuning_seeds = SEEDS[:5], TUNING_SEEDS[:2]
+        tuning_seeds = TUNING_SEEDS[:2]
     half = task.steps // 2
     for cell in CELLS:
         tuned = {
@@ -70,29 +71,21 @@ def compare(name: str) -> Row:
             "parameters": count(cell, task.D, task.K, H),
             "tuning": tuned,
             "rate": rate,
-            "runs": [run(name, cell, rate, seed) for seed in seeds],
-            "half": [run(name, cell, rate, seed, half)["test"] for seed in seeds],
-            "tied": {str(rate): [run(name, cell, rate, seed)["test"] for seed in seeds] for rate in tied},
+            "runs": [run(name, cell, rate, seed) for seed in SEEDS],
+            "half": [run(name, cell, rate, seed, half)["test"] for seed in SEEDS],
+            "tied": {str(rate): [run(name, cell, rate, seed)["test"] for seed in SEEDS] for rate in tied},
         }
         if name == "digits":  # what two seeds would have chosen
             hasty = pick(RATES, key=lambda rate, tuned=tuned: float(np.mean(tuned[str(rate)][:2])))
-            again = [] if hasty == rate else [run(name, cell, hasty, seed)["test"] for seed in seeds]
+            again = [] if hasty == rate else [run(name, cell, hasty, seed)["test"] for seed in SEEDS]
             row[cell]["hasty"] = {"rate": hasty, "tests": again}
         print(f"{name}, {cell}", flush=True)
     return row
 
 
-def kernels() -> Row:
-    """Test three seeds of every cell at the stored rate, but on text, whose runs are the longest."""
-    if fixed_kernels():
-        raise SystemExit("the part 'kernels' wants KERNELS=own")
-    stored = load(STORED)
-    return {
-        name: {
-            cell: [run(name, cell, stored[name][cell]["rate"], seed)["test"] for seed in SEEDS[:3]] for cell in CELLS
-        }
-        for name in ("parity", "digits", "sunspots")
-    }
+def other_kernels(name: str) -> Callable[[str, int], float]:
+    """The test of a cell at its stored rate."""
+    return lambda cell, seed: fit(name, cell, load(STORED)[name][cell]["rate"], seed)[1]["test"]
 
 
 def start() -> Row:
@@ -198,8 +191,12 @@ def simple() -> Row:
 
 
 def main(names: list[str]) -> None:
-    """Run the named tasks and parts, or all but `kernels`, and store them."""
-    others = {"simple": simple, "start": start, "kernels": kernels}
+    """Run the named tasks and parts, or all, and store them."""
+    if not fixed_kernels():
+        parts = {name: (other_kernels(name), [(cell,) for cell in CELLS], SEEDS[:3]) for name in tasks()}
+        make_parts(OWN, parts, names)
+        return
+    others = {"simple": simple, "start": start}
     for name in chosen(names or [*tasks(), "simple", "start"], [*tasks(), *others]):
         begin = time.perf_counter()
         row = as_stored(others.get(name, partial(compare, name))())

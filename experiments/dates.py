@@ -3,8 +3,9 @@
 ``python tools/environment.py python -m experiments.dates [PART …]``
 
 ``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the two models
-of chapter 19, dates_weak.npz and dates_cut.npz. Every run has its own seed, so any of them can be repeated alone.
-float32. The settings were chosen on another split of the days, `split_days(seed=0)`.
+of chapter 19, dates_weak.npz and dates_cut.npz. With ``KERNELS=own`` before it, three of the seeds run with this
+processor's own kernels, into dates_own.json. Every run has its own seed, so any of them can be repeated alone. float32.
+The settings were chosen on another split of the days, `split_days(seed=0)`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import chosen, decimals, make, replace
+from experiments._store import MISSING, chosen, decimals, file_for_kernels, fixed_kernels, make, replace
 from gru_lib import Adam, train
 from gru_lib.io import save
 from gru_lib.layers import Seq2SeqParams
@@ -48,7 +49,7 @@ from gru_lib.tasks.dates import (
     split_days,
 )
 
-STORED = FOLDER / "dates.json"
+STORED = file_for_kernels("dates")
 WEIGHTS = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-weights.json"
 SEEDS = range(3)
 E, H, N, LR, STEPS = 16, 32, 64, 0.02, 2000
@@ -69,8 +70,7 @@ SETTINGS: dict[str, Row] = {
     "not fed, longer": NOT_FED | {"lr": 0.01, "steps": 12_000},
 }
 RUNS = {  # the seeds of each; longer, those that had not learned the day
-    **dict.fromkeys(("plain", "not fed"), range(5)),
-    **dict.fromkeys(("5,000 pairs", "not reversed"), range(3)),
+    **dict.fromkeys(("plain", "5,000 pairs", "not reversed", "not fed"), range(10)),
     "not fed, 0.02": range(2),
     "not fed, longer": (1, 4),
 }
@@ -283,11 +283,19 @@ PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {
     "weak": (weak, tuple((seed,) for seed in SEEDS)),
     "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(5))),
 }
+if not fixed_kernels():
+    FOUR = ("plain", "5,000 pairs", "not reversed", "not fed")
+    PARTS = {
+        "translation": (translation, tuple((name, seed) for name in FOUR for seed in range(3))),
+        "weak": PARTS["weak"],
+        "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(3))),
+    }
 
 
 def main(arguments: list[str]) -> None:
-    """Run the named parts, or all, and store them. "part:name" runs one setting."""
-    names = [*PARTS, "weights", "models"]
+    """Run the named parts, or all, and store them. "part:name" runs one setting; --missing, what is not stored yet."""
+    missing, arguments = MISSING in arguments, [name for name in arguments if name != MISSING]
+    names = [*PARTS, "weights", "models"] if fixed_kernels() else list(PARTS)
     settings = dict.fromkeys(f"{part}:{what[0]}" for part, (_, wanted) in PARTS.items() for what in wanted)
     for asked in chosen(arguments or names, [*names, *settings]):
         part, _, only = asked.partition(":")
@@ -299,7 +307,7 @@ def main(arguments: list[str]) -> None:
         else:
             run, wanted = PARTS[part]
             picked = [what for what in wanted if only in ("", str(what[0]))]
-            make(STORED, part, run, wanted, picked, rounding=decimals(5))
+            make(STORED, part, run, wanted, picked, missing=missing, rounding=decimals(5))
 
 
 def weights(seed: int = 0, digits: int = 2) -> Row:

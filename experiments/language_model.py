@@ -6,7 +6,9 @@ Results are stored in ``language_model.json``. To rerun all parts or some, for a
 
 The part ``net`` trains one GRU as in `cells` and stores its weights, rounded to 8 bits, in
 ``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be repeated alone. The runs of
-minutes, `longer`, leave a checkpoint in ``_build`` and go on from there if they were stopped. float32.
+minutes, `longer`, leave a checkpoint in ``_build`` and go on from there if they were stopped. float32. With
+``KERNELS=own`` before it, the runs that choose nothing are made with this processor's own kernels, into
+``language_model_own.json``.
 """
 
 from __future__ import annotations
@@ -21,17 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import chosen, make, seeded
+from experiments._store import chosen, file_for_kernels, fixed_kernels, make, seeded
 from gru_lib import Adam, Bundle, elman_init, gru_init, train
 from gru_lib.models.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss
 from gru_lib.models.ngram import KneserNey
 from gru_lib.ops import log_softmax
 from gru_lib.optim import linear_decay
-from gru_lib.results import FOLDER
 from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk, Chunks, History
 
-STORED = FOLDER / "language_model.json"
+STORED = file_for_kernels("language_model")
 NET = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets" / "language-net.json"
 SEEDS = range(3)
 D, EPOCHS = 32, 8
@@ -44,7 +45,7 @@ LONG = 40  # epochs with dropout
 MASKED = 0.05  # the rate of dropout that was best; "tuning" has the others
 HIGHEST = 12  # order of the Kneser–Ney model; the next ones gain less than 0.001 bits
 BLOCK = 1000  # characters: the differences of blocks are taken as independent
-CHECKPOINTS = Path(__file__).resolve().parents[1] / "_build" / "language_model"
+CHECKPOINTS = Path(__file__).resolve().parents[1] / "_build" / STORED.stem
 
 Row = dict[str, Any]
 Arrays = tuple[np.ndarray, ...]
@@ -246,6 +247,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "cut": (cut, tuple((k, s) for k in (4, 16, 64) for s in ("carried", "zero")), range(3)),
     "clip": (clip, tuple((c, limit) for c in UNITS for limit in ("1", "none")), range(3)),
 }
+if not fixed_kernels():  # three of the seeds of what chooses nothing
+    PARTS = {part: PARTS[part] for part in ("cells", "memorise", "cut", "clip", "longer")}
 
 
 # --------------------------------------------------------------------------------------------- the explorer's net
@@ -282,7 +285,8 @@ def store_net(seed: int = 0, epochs: float = EPOCHS) -> None:
 def main(asked: list[str]) -> None:
     """Run the named parts, or all, with the given seeds, or all, and store them."""
     only = {int(word) for word in asked if word.isdigit()}
-    for part in chosen([word for word in asked if not word.isdigit()], [*PARTS, "net"]):
+    known = [*PARTS, "net"] if fixed_kernels() else PARTS  # the explorer's net is of one set of kernels
+    for part in chosen([word for word in asked if not word.isdigit()], known):
         if part == "net":
             store_net()
             continue

@@ -3,7 +3,8 @@
 ``python tools/environment.py python -m experiments.other_memories [PART …]``
 
 ``net`` makes the net of the chapter's explorer, gru_lib/widgets/stack-net.json. Every run has its own seed, so any of
-them can be repeated alone. Stored runs are not repeated: delete those that you want to make again. float32.
+them can be repeated alone. Stored runs are not repeated: delete those that you want to make again. float32. With
+``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into other_memories_own.json.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import chosen, digits, load, make, replace, seeded
+from experiments._store import chosen, digits, file_for_kernels, fixed_kernels, load, make, replace, seeded
 from gru_lib import (
     Adam,
     Bundle,
@@ -39,7 +40,7 @@ from gru_lib.results import FOLDER
 from gru_lib.tasks.adding import adding
 from gru_lib.tasks.strings import brackets, copy, recall, reverse
 
-STORED = FOLDER / "other_memories.json"
+STORED = file_for_kernels("other_memories")
 NET = Path(__file__).parents[1] / "gru_lib" / "widgets" / "stack-net.json"
 Row = dict[str, Any]
 Draw = Callable[[np.random.Generator, int, int], Any]  # draw(rng, N, length)
@@ -119,7 +120,7 @@ def longer(cell: str, lr: float, seed: int) -> Row:
 
 def best_rate(cell: str) -> float:
     """The rate with the lowest median error at the end of the stored trials; the lower rate breaks ties."""
-    trials = [row for row in load(STORED)["rates"] if row[0] == cell]
+    trials = [row for row in load(FOLDER / "other_memories.json")["rates"] if row[0] == cell]
     ends = {lr: np.median([row[-1]["error"][-1] for row in trials if row[1] == lr]) for lr in RATES}
     return min(RATES, key=lambda lr: ends[lr])
 
@@ -326,43 +327,40 @@ NEVER = ("Elman", "Elman, orthogonal", "SCRN")
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "rates": (rate, tuple((cell, lr) for cell in CELLS for lr in RATES), range(2)),
     "longer": (longer, tuple((cell, lr) for cell in NEVER for lr in (0.0003, *RATES, 0.03)), range(1)),
-    "more": (longer, (("Elman", 0.003), ("Elman, orthogonal", 0.001)), range(1, 5)),
-    "adding": (addition, tuple((cell, T) for T in (50, 100) for cell in CELLS), range(3)),
-    "kept": (kept, (("set",), ("begun",)), range(3)),
-    "slow": (slow, tuple((cell, given) for cell in SLOW for given in (False, True)), range(3)),
+    "more": (longer, (("Elman", 0.003), ("Elman, orthogonal", 0.001)), range(1, 10)),
+    "adding": (addition, tuple((cell, T) for T in (50, 100) for cell in CELLS), range(10)),
+    "kept": (kept, (("set",), ("begun",)), range(10)),
+    "slow": (slow, tuple((cell, given) for cell in SLOW for given in (False, True)), range(10)),
     "strings": (
         strings,
         (
             ("reverse", "stack", "softmax", 0.0),
             ("reverse", "stack", "softmax", -1.0),
             ("copy", "GRU", "bits", 0.0),
-        ),
-        range(10),
-    ),
-    "later": (later, MISSED, (STEPS["GRU"],)),
-    "flat": (flat, ((8000,),), range(1, 6)),
-    "five": (
-        strings,
-        (
             ("copy", "NTM", "bits", 0.0),
             ("brackets", "GRU", "softmax", 0.0),
             ("brackets", "stack", "softmax", 0.0),
         ),
-        range(5),
+        range(10),
     ),
+    "later": (later, MISSED, (STEPS["GRU"],)),
+    "flat": (flat, ((8000,),), range(1, 11)),
     "recall": (
         recalled,
         (("GRU", 0.01), ("biased", 0.003)),
-        range(5),
+        range(10),
     ),
     "recall as drawn": (recalled, (("as drawn", 0.003),), range(3)),
     "recall later": (recalled_later, (("biased", 0.003, 0),), (2000,)),
 }
+CHOOSING = ("rates", "later", "recall later")  # rates for the others, and more steps for nets that missed something
+if not fixed_kernels():
+    PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items() if part not in CHOOSING}
 
 
 def main(parts: list[str]) -> None:
     """Make the runs of the named parts, or all, that are not stored yet, and store each as soon as it is done."""
-    for part in chosen(parts, [*PARTS, "net"]):
+    for part in chosen(parts, [*PARTS, "net"] if fixed_kernels() else PARTS):
         if part == "net":
             made = json.dumps(net(), default=lambda array: array.tolist(), separators=(",", ":"))
             replace(NET, made + "\n")

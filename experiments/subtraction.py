@@ -2,8 +2,9 @@
 
 ``python tools/environment.py python -m experiments.subtraction [--missing] [PART …]``
 
-``nets`` makes the thirty networks that the chapter tests and proves, subtraction_nets.npz. Every run has its own seed,
-so any of them can be repeated alone.
+``nets`` makes the thirty networks that the chapter tests and proves, subtraction_nets.npz. With ``KERNELS=own`` before
+it, the other parts run with this processor's own kernels, into subtraction_own.json. Every run has its own seed, so any
+of them can be repeated alone. float64, in which both kernels lead to the same digits.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import MISSING, chosen, make_parts
+from experiments._store import MISSING, chosen, file_for_kernels, fixed_kernels, make_parts
 from gru_lib import SGD, Adam, Bundle, elman_init, gru_init, lstm_init, train
 from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_lib.results import FOLDER
 from gru_lib.tasks.subtraction import Batch, all_pairs, pick, random_batches
 
-STORED = FOLDER / "subtraction.json"
+STORED = file_for_kernels("subtraction")
 SEEDS = range(10)
 EPOCHS = 90
 SIZES = (34, 68)
@@ -121,7 +122,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
 
 def main(arguments: list[str]) -> None:
     """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
-    picked = chosen([name for name in arguments if name != MISSING], [*PARTS, "nets"])
+    picked = chosen([name for name in arguments if name != MISSING], [*PARTS, "nets"] if fixed_kernels() else PARTS)
     parts = {part: (*PARTS[part], SEEDS) for part in picked if part in PARTS}
     make_parts(STORED, parts, [MISSING] if MISSING in arguments else [])
     if "nets" in picked:

@@ -2,8 +2,9 @@
 
 ``python tools/environment.py python -m experiments.wrong_gradients [--missing] [PART …]``
 
-The parts: `terms`, one term of the state's gradient left out (chapter 5); `suspects`, the cells of chapter 6. Every run
-has its own seed, so any of them can be repeated alone. float64.
+The parts: `terms`, one term of the state's gradient left out (chapter 5); `suspects`, the cells of chapter 6. With
+``KERNELS=own`` before it, three of the seeds run with this processor's own kernels; they go into
+wrong_gradients_own.json. Every run has its own seed, so any of them can be repeated alone. float64.
 """
 
 from __future__ import annotations
@@ -20,18 +21,17 @@ import nbformat
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments._store import make_parts
+from experiments._store import file_for_kernels, fixed_kernels, make_parts
 from gru_lib import Adam, Bundle, Params, bce_with_logits, bundle, gru_init, gru_step, gru_step_backward, linear_init
 from gru_lib.cells.gru import GRUCache
 from gru_lib.ops import linear_backward, linear_forward
-from gru_lib.results import FOLDER
 from gru_lib.tasks.subtraction import all_pairs
 
-STORED = FOLDER / "wrong_gradients.json"
+STORED = file_for_kernels("wrong_gradients")
 BOOK = Path(__file__).resolve().parents[1] / "book"
 TERMS = ("nothing", "kept", "through z", "through r", "through q")
 SUSPECTS = ("right", *"123456")
-SEEDS = range(20)
+SEEDS = range(20 if fixed_kernels() else 3)
 STEPS, EVERY, H = 1000, 100, 8
 
 Array = NDArray[np.float64]

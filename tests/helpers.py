@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gru_lib import Params, gradcheck, map_state
+from gru_lib.results import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -120,8 +121,12 @@ def said(name: str, phrase: str) -> bool:
 
 
 def results(script: Any, part: str, *what: Any) -> list[Any]:
-    """The stored results of an experiment's part: of the runs whose arguments begin with these."""
-    stored = json.loads(script.STORED.read_text("utf8"))[part]
+    """The stored results of an experiment's part: of the runs whose arguments begin with these.
+
+    Of a script, or of a file by its name: ``results("deep_own", "ahead", "same")``.
+    """
+    path = FOLDER / f"{script}.json" if isinstance(script, str) else script.STORED
+    stored = json.loads(path.read_text("utf8"))[part]
     return [row[-1] for row in stored if row[: len(what)] == list(what)]
 
 

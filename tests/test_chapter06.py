@@ -149,7 +149,7 @@ def test_a_backward_that_computes_q_again_from_the_new_state_gets_one_array_more
 @pytest.mark.parametrize(("part", "name", "seed"), [("terms", "through z", 3), ("suspects", "2", 0)])
 def test_stored_trainings_are_what_the_script_makes(part, name, seed):
     train, _, _ = wrong_gradients.PARTS[part]
-    assert train(name, seed, steps=200) == result(wrong_gradients, part, name, seed)[:2]
+    assert train(name, seed, steps=200) == result("wrong_gradients", part, name, seed)[:2]
 
 
 def test_without_square_shapes_suspect_1_stops_by_itself_but_not_with_one_input(page):

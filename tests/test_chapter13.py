@@ -12,9 +12,11 @@ from helpers import cells_of, check_loss, randomised, results
 from experiments import other_memories
 from gru_lib import elman_forward, gradcheck, jacobian
 from gru_lib.cells import irnn_init, scrn_forward, scrn_init, stack_rnn_forward, stack_step
+from gru_lib.results import load
 from gru_lib.tasks.adding import BASELINE, adding
 
-stored = partial(results, other_memories)
+FILES = ("other_memories", "other_memories_own")  # the second with other kernels
+stored = partial(results, FILES[0])
 
 
 @pytest.mark.parametrize("cell", ["Elman", "IRNN", "SCRN", "GRU", "LSTM"])
@@ -48,7 +50,7 @@ def test_slow_units_made_anew_add_only_where_the_product_is_given(product):
 
 def test_a_net_made_anew_is_the_stored_size_and_learns_copying_as_far():
     again = other_memories.strings("copy", "NTM", "bits", 0.0, 1, steps=300)
-    (before,) = stored("five", "copy", "NTM", "bits", 0.0, 1)
+    (before,) = stored("strings", "copy", "NTM", "bits", 0.0, 1)
     assert again.keys() == before.keys() and again["size"] == before["size"]
     assert again["5"][0] >= 0.95 and before["5"][0] >= 0.95
     assert again["40"][0] < 0.9 and before["40"][0] < 0.9  # 32 rows of memory
@@ -72,49 +74,82 @@ def test_results_are_stored_as_they_were_computed_and_made_once(tmp_path, monkey
     assert len(made) == 5 and (tmp_path / "out.json").read_bytes() == before
 
 
-def test_claims_of_the_page_hold_in_the_stored_results():
+@pytest.mark.parametrize("file", FILES)
+def test_claims_of_the_page_hold_with_both_sets_of_kernels(file):
+    stored = partial(results, file)
+
     def ends(cell, T):
-        return [run["error"][-1] for run in stored("adding", cell, T)]
+        found = [run["error"][-1] for run in stored("adding", cell, T)]
+        assert len(found) == (10 if file == FILES[0] else 3)
+        return found
 
     for T in (50, 100):
         assert max(ends("GRU", T) + ends("LSTM", T)) < 0.01
         for cell in ("Elman", "Elman, orthogonal", "SCRN"):
-            assert min(ends(cell, T)) > 0.9 * BASELINE
-    longer = {cell: [min(run["error"]) for run in stored("longer", cell)] for cell in other_memories.NEVER}
-    assert min(longer["Elman"]) < 0.04 and min(longer["Elman, orthogonal"]) < 0.1
-    assert min(longer["SCRN"]) > 0.9 * BASELINE
-    assert min(min(run["error"]) for run in stored("more", "Elman")) < 0.05
-    assert max(min(run["error"]) for run in stored("more", "Elman")) > 0.13
-    assert max(ends("IRNN", 50)) < 0.03 < min(ends("IRNN", 100))
+            assert min(ends(cell, T)) > 0.88 * BASELINE
+    assert max(ends("IRNN", 50)) < 0.08 < np.median(ends("IRNN", 100))
+    assert sum(error < 0.08 for error in ends("IRNN", 100)) == {FILES[0]: 2, FILES[1]: 1}[file]
+    first = [100 * (1 + np.argmax(np.array(run["error"]) < 0.05)) for run in stored("adding", "GRU", 50)]
+    assert set(first) <= {200, 300}
     assert min(run["error"] for run in stored("kept", "set")) > 0.85 * BASELINE
-    assert max(run["error"] for run in stored("kept", "begun")) < 0.03
-    assert min(run["error"][-1] for cell in other_memories.SLOW for run in stored("slow", cell, False)) > 0.9 * BASELINE
+    assert max(run["error"] for run in stored("kept", "begun")) < 0.08
+    assert all(0.22 < run["away"] < 0.36 for run in stored("kept", "begun") if run["error"] < 0.05)
+    always = ((adding(np.random.default_rng(10_001), 500, 100).ys - 1) ** 2).mean()  # what always answering 1 costs
+    assert min(run["error"][-1] for cell in other_memories.SLOW for run in stored("slow", cell, False)) > 0.97 * always
     assert max(run["error"][-1] for run in stored("slow", "SCRN", True)) < 0.12
     assert max(run["error"][-1] for run in stored("slow", "SCRN, 0.99", True)) < 0.02
-    for run in stored("five", "copy", "NTM"):
-        assert run["20"][0] >= 0.97 and run["40"][0] < 0.7
+    copies = [run["20"][0] >= 0.97 for run in stored("strings", "copy", "NTM")]
+    assert (sum(copies), len(copies)) == {FILES[0]: (9, 10), FILES[1]: (3, 3)}[file]
+    assert max(run["40"][0] for run in stored("strings", "copy", "NTM")) < 0.7
 
 
-def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them():
-    for run in stored("flat"):
+@pytest.mark.parametrize("file", FILES)
+def test_with_more_steps_elmans_network_depends_on_the_seed_and_the_scrn_never_adds(file):
+    longer = {cell: [min(run["error"]) for run in results(file, "longer", cell)] for cell in other_memories.NEVER}
+    more = {cell: [min(run["error"]) for run in results(file, "more", cell)] for cell in other_memories.NEVER}
+    assert min(longer["Elman"] + more["Elman"]) < 0.1 < 0.13 < max(more["Elman"])
+    assert min(longer["Elman, orthogonal"] + more["Elman, orthogonal"]) < 0.1 < max(more["Elman, orthogonal"])
+    assert min(longer["SCRN"]) > 0.9 * BASELINE
+    elman = [longer["Elman"][2], *more["Elman"]]  # at the rate of `more`
+    assert sum(error < 0.1 for error in elman) == {FILES[0]: 5, FILES[1]: 1}[file]
+    assert (elman[0] == min(elman) < 0.03) if file == FILES[0] else (len(elman) == 4 and elman[0] > 0.14)
+    if file == FILES[1]:
+        assert longer["SCRN"] == [min(run["error"]) for run in results(FILES[0], "longer", "SCRN")]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them(file):
+    for run in results(file, "flat"):
         assert run["8"][1] > 0.98 and 0.4 < run["16"][0] < 0.65 and run["16"][1] == 0
-    for run in stored("strings", "copy", "GRU"):
+    for run in results(file, "strings", "copy", "GRU"):
         assert run["5"][0] >= 0.97 and run["10"][0] < 0.5 and run["10"][1] == 0
 
 
 def test_a_stack_that_learns_the_trained_lengths_learns_twice_as_long_ones():
-    runs = stored("strings", "reverse", "stack") + stored("later")
+    runs = [run for file in FILES for run in results(file, "strings", "reverse", "stack")] + stored("later")
     for run in runs:  # and none is in between
         assert min(run["8"][1], run["16"][1]) >= 0.95 or (run["8"][1] < 0.7 and run["16"][1] == 0)
 
 
-def test_nets_that_missed_their_stack_were_given_more_steps():
-    runs = {
-        (pop, seed): stored("strings", "reverse", "stack", "softmax", pop, seed)[0]
-        for pop in (0.0, -1.0)
-        for seed in range(10)
-    }
-    assert {what for what, run in runs.items() if run["16"][1] < 0.95} == set(other_memories.MISSED)
+def test_nets_that_missed_their_stack_were_given_more_steps_and_with_other_kernels_the_same_seeds_miss_it():
+    fixed, own = (
+        {(pop, seed) for task, kind, _, pop, seed, run in load(file)["strings"]
+         if (task, kind) == ("reverse", "stack") and run["16"][1] < 0.95}
+        for file in FILES
+    )  # fmt: skip
+    assert fixed == set(other_memories.MISSED)
+    assert own == {(pop, seed) for pop, seed in fixed if seed < 3} and own
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_with_a_stack_most_seeds_learn_brackets_and_the_gru_alone_fails_beyond_its_lengths(file):
+    runs = results(file, "strings", "brackets", "stack")
+    found = [run for run in runs if run["48"][1] > 0.95]
+    assert (len(found), len(runs)) == {FILES[0]: (8, 10), FILES[1]: (3, 3)}[file]
+    assert min(run["24"][1] for run in found) > 0.97 and min(run["96"][1] for run in found) > 0.7
+    assert all(run["48"][1] < 0.5 and run["96"][1] < 0.15 for run in runs if run not in found)
+    for run in results(file, "strings", "brackets", "GRU"):
+        assert run["24"][1] > 0.75 and run["96"][1] < 0.4
 
 
 def test_recall_made_anew_finds_rows_by_their_keys():
@@ -122,10 +157,16 @@ def test_recall_made_anew_finds_rows_by_their_keys():
     again, (before,) = other_memories.recalled("biased", 0.003, 2, steps=300), stored("recall", "biased", 0.003, 2)
     for run in (again, before):
         assert run["16"] > 0.9 and run["g"] > 0.9 and run["there"] > 0.9
-    assert [run["16"] > 0.9 for run in stored("recall", "biased")] == [False, True, True, True, True]
     assert min(run["16"] for run in stored("recall later")) > 0.95
-    assert max(run["6"] for run in stored("recall as drawn")) < 0.25
-    for run in stored("recall", "GRU"):
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_biased_starts_recall_but_for_one_seed_which_does_with_other_kernels_and_none_as_drawn(file):
+    found = [run["16"] > 0.8 for run in results(file, "recall", "biased")]
+    assert found == {FILES[0]: [False, *9 * [True]], FILES[1]: 3 * [True]}[file]
+    assert [row[2] for row in load(FILES[0])["recall later"]] == [0]
+    assert max(run["6"] for run in results(file, "recall as drawn")) < 0.25
+    for run in results(file, "recall", "GRU"):
         assert run["6"] > 0.8 and run["16"] < 0.45
 
 

@@ -11,19 +11,32 @@ from experiments import dates
 from gru_lib import convert, gru_forward, gru_init, numeric_gradient
 from gru_lib.layers import seq2seq_backward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
 from gru_lib.models.translator import translator_init
+from gru_lib.results import load
 from gru_lib.tasks.dates import ISO, WRITTEN, encode, pairs, split_days
 from gru_lib.widgets.dates import WEIGHTS
 
+FILES = ("dates", "dates_own")  # the second with other kernels
 
-def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed():
-    exact = [row["exact"] for row in results(dates, "translation", "plain")]
-    assert len(exact) == 5 and min(exact) > 0.99
+
+def test_three_of_the_seeds_are_stored_with_other_kernels_too():
+    fixed, own = (load(file) for file in FILES)
+    names = ("plain", "5,000 pairs", "not reversed", "not fed")
+    assert [row[:2] for row in own["translation"]] == [[name, seed] for name in names for seed in range(3)]
+    for part in ("weak", "cut"):
+        assert [row[:-1] for row in own[part]] == [row[:-1] for row in fixed[part] if row[-2] < 3]
+
+
+@pytest.mark.parametrize(("file", "seeds"), [(FILES[0], 10), (FILES[1], 3)])
+def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed(file, seeds):
+    exact = [row["exact"] for row in results(file, "translation", "plain")]
+    assert len(exact) == seeds and min(exact) > 0.99
     for page in ("17-encoder-decoder", "17b-the-translator-examined"):
-        assert said(page, "network is right in over 99 % of the pairs for each of five seeds")
+        assert said(page, "network is right in over 99 % of the pairs for each of ten seeds")
 
 
-def test_fed_networks_all_learn_sooner_and_slow_seeds_that_are_not_fed_learn_the_day_last():
-    fed, not_fed, longer = (results(dates, "translation", name) for name in ("plain", "not fed", "not fed, longer"))
+@pytest.mark.parametrize("file", FILES)
+def test_fed_networks_all_learn_sooner_and_slow_seeds_that_are_not_fed_learn_the_day_last(file):
+    fed, not_fed = (results(file, "translation", name) for name in ("plain", "not fed"))
     assert 1 <= not_fed[0]["numbers"] / fed[0]["numbers"] < 1.02
     at_half = [next(look[0] for look in row["curve"] if look[1] >= 0.5) for row in fed]
     assert max(at_half) < min(look[0] for row in not_fed for look in row["curve"] if look[1] >= 0.5)
@@ -31,14 +44,30 @@ def test_fed_networks_all_learn_sooner_and_slow_seeds_that_are_not_fed_learn_the
     for seed in stuck:
         _, _, year, month, day = not_fed[seed]["curve"][-1]
         assert year < 0.01 and month < 0.1 and day > 0.9
-    assert tuple(stuck) == dates.RUNS["not fed, longer"]
+    assert stuck == [seed for seed in dates.RUNS["not fed, longer"] if seed < len(not_fed)]  # with both kernels
+
+
+def test_three_seeds_that_are_not_fed_end_as_the_page_says_with_other_kernels():
+    fixed, own = ([row["exact"] for row in results(file, "translation", "not fed")] for file in FILES)
+    assert sum(exact > 0.97 for exact in fixed) == 7 and sum(exact < 0.5 for exact in fixed) == 2
+    (best, stuck, slow), (best_own, stuck_own, slow_own) = fixed[:3], own
+    assert max(stuck, stuck_own) < 0.05
+    words = "one of them is right in {:.0f} % in place of {:.0f}, the other in {:.0f} % in place of {:.0f}"
+    assert said("17b-the-translator-examined", words.format(*(100 * x for x in (best_own, best, slow_own, slow))))
+    for name in ("plain", "5,000 pairs", "not reversed"):
+        pairs_of = zip(*(results(file, "translation", name)[:3] for file in FILES), strict=True)
+        assert all(abs(one["exact"] - other["exact"]) < 0.001 for one, other in pairs_of)
+
+
+def test_with_more_steps_slow_seeds_get_further():
+    longer = results("dates", "translation", "not fed, longer")
     assert longer[0]["exact"] > 0.95 and 0.1 < longer[1]["exact"] < 0.2
     assert longer[1]["curve"][-1][-1] > 0.8  # the day
 
 
 def test_rate_of_the_fed_networks_is_the_best_of_those_tried_on_the_other_split(monkeypatch):
     for name in ("plain", "not reversed"):
-        tried = {lr: results(dates, "tuning", name, lr, 0)[0] for lr in dates.LEARNING_RATES}
+        tried = {lr: results("dates", "tuning", name, lr, 0)[0] for lr in dates.LEARNING_RATES}
         assert tried[dates.SETTINGS[name].get("lr", dates.LR)] == max(tried.values())
     asked, days = [], dates.days
     monkeypatch.setattr(dates, "days", lambda split=1: asked.append(split) or days(split))
@@ -59,7 +88,7 @@ def test_what_a_training_stores_is_what_the_page_reads(monkeypatch):
     monkeypatch.setattr(dates, "test_pairs", lambda: pairs(split_days(seed=1)[1][:20]))
     monkeypatch.setitem(dates.SETTINGS, "plain", {"steps": 5, "units": 4})
     row = dates.translation("plain", 0)
-    assert row.keys() == results(dates, "translation", "plain", 0)[0].keys()
+    assert row.keys() == results("dates", "translation", "plain", 0)[0].keys()
     assert row["wrong"] == round(360 * (1 - row["exact"])) and len(row["language"]) == 6 and len(row["form"]) == 3
 
 
@@ -86,32 +115,36 @@ def test_code_reaches_the_encoder_by_each_of_its_two_ways(way):
     assert np.abs(found.flat).max() > 1e-3
 
 
-def test_three_forward_seeds_are_ahead_of_all_five_reversed_ones_at_step_500_and_both_rates_are_their_best():
+@pytest.mark.parametrize("file", FILES)
+def test_forward_seeds_are_mostly_ahead_of_reversed_ones_at_step_500(file):
     shares = {
         name: [
-            100 * share
-            for row in results(dates, "translation", name)
-            for step, share, *_ in row["curve"]
-            if step == 500
+            100 * share for row in results(file, "translation", name) for step, share, *_ in row["curve"] if step == 500
         ]
         for name in ("not reversed", "plain")
     }
-    assert min(shares["not reversed"]) > max(shares["plain"])
-    for name, words in (
-        ("not reversed", "has more pairs right ({:.0f} to {:.0f} %)"),
-        ("plain", "({:.0f} to {:.0f} %)"),
+    low, high = shares["plain"], shares["not reversed"]
+    if file == "dates_own":
+        assert min(high) > max(low)
+        return
+    assert len(high) == len(low) == 10
+    assert sum(b > a for a in low for b in high) > 80  # of 100 pairs of networks
+    for found, words in (
+        (high, "have {:.0f} % of the pairs right in the median ({:.0f} to {:.0f} %)"),
+        (low, "the reversed ones {:.0f} % ({:.0f} to {:.0f} %)"),
     ):
-        assert said("17b-the-translator-examined", words.format(min(shares[name]), max(shares[name])))
+        assert said("17b-the-translator-examined", words.format(np.median(found), min(found), max(found)))
 
 
 def test_errors_with_few_pairs_are_counted_and_placed_as_the_companion_says():
-    rows = results(dates, "translation", "5,000 pairs")
+    rows = results("dates", "translation", "5,000 pairs")
     errors = [error for row in rows for error in row["errors"]]
-    assert [len(row["errors"]) for row in rows] == [12, 12, 12]
+    assert [len(row["errors"]) for row in rows] == 10 * [12]
     assert said("17b-the-translator-examined", "twelve of each seed")
     year = sum(len(answer) == 10 and answer[:4] == iso[:4] for _, iso, answer in errors)
     assert said("17b-the-translator-examined", f"The year is right in {year} of the {len(errors)}.")
-    assert all(0.01 < 1 - row["exact"] < 0.02 for row in rows)  # "one or two dates in a hundred"
+    for file in FILES:  # "one to five dates in a hundred"
+        assert all(0.008 < 1 - row["exact"] < 0.05 for row in results(file, "translation", "5,000 pairs"))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from gru_lib.models.translator import translate_beam, translator_init
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.dates import ISO, WRITTEN, pairs
 
-STORED = results.load("dates")
+STORED, OWN = results.load("dates"), results.load("dates_own")  # the second with other kernels
 
 
 def random_tree(seed, V=4, scale=1.5):
@@ -124,34 +124,47 @@ def test_greedy_search_made_anew_on_the_stored_model_does_as_stored():
     assert np.mean([text == "" for text in texts]) == pytest.approx(before["empty"], abs=0.02)
 
 
-def test_wider_is_worse_where_the_data_was_cut_and_not_where_it_was_not():
-    row = {(share, seed): result for share, seed, result in STORED["cut"]}
-    for seed in range(5):
+@pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
+def test_wider_is_worse_where_the_data_was_cut_and_not_where_it_was_not(stored):
+    row = {(share, seed): result for share, seed, result in stored["cut"]}
+    for seed in range(len(row) // 2):
         cut, whole = row[dates.CUT, seed], row[0.0, seed]
         assert cut["0, 4"]["empty"] > 0.9 and cut["0, 16"]["right"] < 0.1 < cut["0, 1"]["right"]
         assert whole["0, 16"]["empty"] == 0 and abs(whole["0, 16"]["right"] - whole["0, 1"]["right"]) < 0.08
         assert whole["1, 16"]["right"] < whole["1, 1"]["right"] - 0.1
 
 
-def test_exact_search_finds_what_the_widest_beam_does_or_better_in_a_few_steps():
-    for _, _, row in STORED["cut"]:
+@pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
+def test_exact_search_finds_what_the_widest_beam_does_or_better_in_a_few_steps(stored):
+    for _, _, row in stored["cut"]:
         assert row["exact"]["log_prob"] >= row["0, 16"]["log_prob"] - 1e-5
         assert row["exact"]["calls"][0] < 50 and row["exact"]["calls"][1] < 400
-    for _, row in STORED["weak"]:
+    for _, row in stored["weak"]:
         assert row["exact"]["best"] == 500 >= row["10"]["best"] > row["1"]["best"] and row["exact"]["lower"] == 0
         assert row["calls"][1] < 11 * 10  # the steps of the decoder that a beam of 10 takes
 
 
-def test_least_risk_returns_few_empty_texts_and_is_right_far_more_often_than_one_sample():
-    for share, _, row in STORED["cut"]:
+@pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
+def test_the_likeliest_answer_of_a_weak_model_spoils_half_as_many_as_it_mends_and_one_seed_gains_nothing(stored):
+    rows = [row for _, row in stored["weak"]]
+    mended, spoilt = (sum(row["exact"][name] for row in rows) for name in ("mended", "spoilt"))
+    assert 0.45 < spoilt / mended < 0.55
+    assert sum(row["exact"]["exact"] <= row["1"]["exact"] for row in rows) == 1
+    assert sum(row["2"]["lower"] for row in rows) > 0
+    assert 0.2 < np.mean([row["1"]["exact"] for row in rows]) < 0.25
+
+
+@pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
+def test_least_risk_returns_few_empty_texts_and_is_right_far_more_often_than_one_sample(stored):
+    for share, _, row in stored["cut"]:
         assert row["least risk"]["right"] > row["one sample"]["right"] + 0.2
         assert row["least risk"]["empty"] <= (0.05 if share else 0)
         assert row["least risk"]["right"] <= row["0, 1"]["right"]
 
 
-def test_penalties_return_fewer_empty_texts_and_only_the_mean_loses_right_answers_as_the_beam_widens():
-    for seed in range(5):
-        (row,) = (result for share, n, result in STORED["cut"] if (share, n) == (dates.CUT, seed))
+@pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
+def test_penalties_return_fewer_empty_texts_and_only_the_mean_loses_right_answers_as_the_beam_widens(stored):
+    for row in (result for share, _, result in stored["cut"] if share == dates.CUT):
         assert row["1, 4"]["empty"] == 0 < row["GNMT, 4"]["empty"] < 0.4 < row["0, 4"]["empty"]
         assert row["1, 16"]["right"] < row["1, 4"]["right"] - 0.15
-        assert abs(row["GNMT, 16"]["right"] - row["GNMT, 4"]["right"]) < 0.02
+        assert abs(row["GNMT, 16"]["right"] - row["GNMT, 4"]["right"]) < 2.1 / 60  # two answers of 60

@@ -10,19 +10,18 @@ from experiments import comparison
 from gru_lib import results
 from gru_lib.models import comparison as models
 
-STORED = results.load("comparison")
+STORED, OWN = results.load("comparison"), results.load("comparison_own")
 
 
-TASKS = comparison.tasks()
+TASKS, CELLS = comparison.tasks(), comparison.CELLS
 
 
 def test_stored_results_hold_every_task_and_cell_with_its_seeds_and_the_simple_answers():
-    assert STORED.keys() == {*TASKS, "simple", "start", "kernels"}
+    assert STORED.keys() == {*TASKS, "simple", "start"}
     for name in TASKS:
-        assert tuple(STORED[name]) == comparison.CELLS, name
-        seeds = 5 if name == "text" else 10
+        assert tuple(STORED[name]) == CELLS, name
         for row in STORED[name].values():
-            assert [len(runs) for runs in (row["runs"], row["half"], *row["tied"].values())] == [seeds] * (
+            assert [len(runs) for runs in (row["runs"], row["half"], *row["tied"].values())] == [10] * (
                 2 + len(row["tied"])
             )
 
@@ -69,11 +68,18 @@ def test_runs_of_the_exercise_on_the_start_are_stored_with_their_bias_and_rate()
 
 
 def test_other_kernels_give_the_same_conclusions_with_three_seeds():
-    own, simple = STORED["kernels"], STORED["simple"]
-    assert all(len(tests) == 3 for by_cell in own.values() for tests in by_cell.values())
+    own = {name: {cell: [row[2] for row in rows if row[0] == cell] for cell in CELLS} for name, rows in OWN.items()}
+    assert own.keys() == TASKS.keys()
+    assert {len(tests) for by_cell in own.values() for tests in by_cell.values()} == {3}
+    simple = STORED["simple"]
     assert max(own["parity"]["tanh"]) < simple["parity"]["ignore the brackets"]["test"]
     assert min(own["parity"]["GRU"] + own["parity"]["LSTM"]) > 99
-    for name in ("digits", "sunspots"):
+    assert simple["text"]["Kneser–Ney"]["test"] + 0.25 < min(own["text"]["GRU"])
+    assert max(own["text"]["GRU"]) < min(own["text"]["tanh"] + own["text"]["LSTM"])
+    assert scores("text", "GRU").max() < min(scores("text", "tanh").min(), scores("text", "LSTM").min())
+    for cell in ("tanh", "LSTM"):
+        assert 0.1 < np.mean(own["text"][cell]) - np.mean(own["text"]["GRU"]) < 0.13
+    for name in ("digits", comparison.SHORT, "sunspots"):
         for cell, tests in own[name].items():
             assert scores(name, cell).min() <= np.mean(tests) <= scores(name, cell).max(), (name, cell)
 
@@ -83,11 +89,12 @@ def test_a_shortened_comparison_is_stored_like_the_long_one(tmp_path, monkeypatc
     for module in ("experiments", "gru_lib.models"):
         monkeypatch.setattr(f"{module}.comparison.tasks", lambda: short)
     monkeypatch.setattr(comparison, "STORED", tmp_path / "out.json")
+    monkeypatch.setattr(comparison, "fixed_kernels", lambda: True)  # with KERNELS=own, too
     monkeypatch.setattr(comparison, "SEEDS", range(2))
     monkeypatch.setattr(comparison, "RATES", (0.01, 1e6))  # the second is absurd, and must not be chosen
     comparison.main(["digits"])
     row = json.loads((tmp_path / "out.json").read_text("utf8"))["digits"]
-    for cell in comparison.CELLS:
+    for cell in CELLS:
         assert row[cell].keys() == STORED["digits"][cell].keys() and row[cell]["rate"] == 0.01
         assert [run["step"] <= 60 for run in row[cell]["runs"]] == [True, True]
 
@@ -103,7 +110,7 @@ def test_every_gated_net_counts_and_no_tanh_net_is_as_good_as_the_rule_that_igno
 
 def test_something_simple_is_as_good_as_the_nets_on_digits_and_better_on_text():
     digits, text = STORED["simple"]["digits"], STORED["simple"]["text"]
-    for cell in comparison.CELLS:
+    for cell in CELLS:
         assert scores("digits", cell).mean() < digits["nearest neighbour"]["test"]
         assert scores("text", cell).min() > text["Kneser–Ney"]["test"] + 0.25
     assert digits["softmax regression"]["test"] > scores("digits", "GRU").mean()
@@ -113,7 +120,7 @@ def test_no_interval_of_a_cell_excludes_the_line_on_sunspots_or_softmax_regressi
     """The table's 95 % intervals; 2.262 is Student's quantile for ten seeds."""
     for task, method in (("sunspots", "a line"), ("digits", "softmax regression")):
         simple = STORED["simple"][task][method]["test"]
-        for cell in comparison.CELLS:
+        for cell in CELLS:
             v = scores(task, cell)
             assert abs(v.mean() - simple) < 2.262 * v.std(ddof=1) / np.sqrt(len(v)), (task, cell)
 
@@ -131,6 +138,6 @@ def test_twice_the_updates_change_little():
             assert 0.06 < change < 0.08 if (name, cell) == ("text", "tanh") else change < least, (name, cell)
 
 
-def test_on_text_the_gru_leads_by_an_eighth_of_a_bit():
+def test_on_text_the_gru_leads_by_a_little_more_than_a_tenth_of_a_bit():
     lead = {cell: scores("text", cell).mean() - scores("text", "GRU").mean() for cell in ("tanh", "LSTM")}
-    assert all(0.11 < bits < 0.14 for bits in lead.values()), lead
+    assert all(0.1 < bits < 0.13 for bits in lead.values()), lead
