@@ -33,8 +33,8 @@ import { byChance, columnsFrom, correlations, patternOver } from "./text-units.m
  * @typedef {{ prefix: string, temperature: number, seed: number, typed: string[], tokens: number[],
  *   steps: LanguageStep[] }} Run
  */
-/** The length of the gradient at each character read, and the probability without one of those where it is longest. */
-/** @typedef {{ lengths: Vector, without: { i: number, p: number }[] }} Pulls */
+/** The length of the gradient at each character read; and, once there is time, the probability without each of the last. */
+/** @typedef {{ lengths: Vector, without?: { i: number, p: number }[] }} Pulls */
 /** How all units agree with a pattern: the best at the top. @typedef {{ r: Vector, order: number[], chance: number }} Ranking */
 /** All units over a text, the marks of a pattern on it, and the units that agree best. */
 /** @typedef {{ key: string, states: Float64Array[], marks: Vector, ranked: Ranking, best: number[] }} Heat */
@@ -115,31 +115,42 @@ function writeOn(run, time) {
 // ------------------------------------------------------------------------------------------------ what made it so
 
 /**
- * The probability of what stands after the first `at` characters, by the model itself, and what it hangs on: the length
- * of the gradient of its logarithm with respect to each of these characters; and for the three where that is longest,
- * the probability once this one character is not read.
+ * What the model's own probability of the character after the first `at` hangs on: the length of the gradient of its
+ * logarithm with respect to each of these characters.
  *
  * @param {Run} run @param {number} at
- * @returns {Pulls}
  */
-function pullsOn({ tokens, steps }, at) {
+function gradientLengths({ tokens, steps }, at) {
   const m = theNet();
-  const next = tokens[at];
   const p = tempered(steps[at - 1].a, 1, 0);
   const dh = new Float64Array(m.H);
   for (let i = 0; i < m.H; i++) {
-    for (let k = 0; k < m.V; k++) dh[i] += (Number(k === next) - p[k]) * m["out.W"][i * m.V + k];
+    for (let k = 0; k < m.V; k++) dh[i] += (Number(k === tokens[at]) - p[k]) * m["out.W"][i * m.V + k];
   }
-  const lengths = languageBackward(steps.slice(0, at), dh, m).map((dx) => Math.hypot(...dx));
-  const most = lengths.map((_, i) => i).sort((i, j) => lengths[j] - lengths[i]).slice(0, 3);
-  const without = most.map((i) => {
+  return languageBackward(steps.slice(0, at), dh, m).map((dx) => Math.hypot(...dx));
+}
+
+/**
+ * The same probability once one character is not read, for each of the last `count`.
+ *
+ * @param {Run} run @param {number} at @param {number} count
+ */
+function withoutEach({ tokens, steps }, at, count) {
+  const m = theNet();
+  return Array.from({ length: Math.min(at, count) }, (_, k) => {
+    const i = Math.max(0, at - count) + k;
     /** @type {{ h: ArrayLike<number>, a: ArrayLike<number> }} */
     let step = i ? steps[i - 1] : { h: new Float64Array(m.H), a: m["out.b"] };
     for (let t = i + 1; t < at; t++) step = languageStep(tokens[t], step.h, m);
-    return { i, p: tempered(step.a, 1, 0)[next] };
+    return { i, p: tempered(step.a, 1, 0)[tokens[at]] };
   });
-  return { lengths, without };
 }
+
+/** How much one left out changes the probability p with all. @param {{ p: number }} left @param {number} p */
+const change = (left, p) => Math.abs(left.p - p);
+
+/** The one whose leaving out changes most. @param {{ i: number, p: number }[]} without @param {number} p with all */
+const decisive = (without, p) => without.reduce((a, b) => (change(b, p) > change(a, p) ? b : a));
 
 /** The units in the order in which they agree with a pattern. @param {ArrayLike<number>[]} states @param {Vector} pattern */
 function ranking(states, pattern) {
@@ -204,7 +215,13 @@ function candidates(run, at, count) {
 /** What a pattern is called. @param {State} s @param {Words} words */
 const nameOfPattern = ({ pattern, find }, words) =>
   pattern !== "find" ? words[/** @type {"quotes"} */ (pattern)]
-    : find ? fill(words.findEvery, { find: [...find].map((c) => unescaped(shown(c, "␣"))).join("") }) : words.findNothing;
+    : find ? fill(words.findEvery, { find: short(find) }) : words.findNothing;
+
+/** At most so many characters of a text, its spaces shown. @param {string} text */
+const short = (text) => {
+  const characters = [...text].map((c) => unescaped(shown(c, "␣")));
+  return characters.slice(0, 20).join("") + (characters.length > 20 ? "…" : "");
+};
 
 /** @param {State} s @param {Run} run @param {Pulls} pulls @param {Layout} L @param {Words} words */
 function draw(s, run, pulls, L, words) {
@@ -212,14 +229,14 @@ function draw(s, run, pulls, L, words) {
   const next = shown(characters[framed(run, s.at, L)], "␣");
   const red = fill(L.slim ? words.redSlim : words.red, { p: `p(“${next}”)`, top: fixed(Math.max(...pulls.lengths), 2) });
   return (
-    label("ex-small ex-red", L.left, 12, "start", red) + drawLens(run, s, pulls, L) + drawList(run, s, L, words) +
+    label("ex-small ex-red", L.left, 12, "start", red) + drawLens(run, s, pulls, L, words) + drawList(run, s, L, words) +
     drawText(s, run, pulls, L, words)
   );
 }
 
 /** The last characters read, large, and how much the prediction hangs on each. */
-/** @param {Run} run @param {State} s @param {Pulls} pulls @param {Layout} L */
-function drawLens(run, s, { lengths }, L) {
+/** @param {Run} run @param {State} s @param {Pulls} pulls @param {Layout} L @param {Words} words */
+function drawLens(run, s, { lengths, without }, L, words) {
   const { count, step, floor, high } = L.lens;
   const at = framed(run, s.at, L);
   const characters = charactersOf(run);
@@ -227,12 +244,17 @@ function drawLens(run, s, { lengths }, L) {
   const x = (/** @type {number} */ i) => L.left + (count - at + i) * step;
   const here = characters.map((_, i) => i).slice(Math.max(0, at - count), at);
   const end = x(at);
+  const p = tempered(run.steps[at - 1].a, 1, 0)[run.tokens[at]];
+  const least = without && decisive(without, p).i;
   return [
     path("ex-fill-g", here.map((i) => box(x(i) + 1, floor - (high * lengths[i]) / top, step - 2, (high * lengths[i]) / top))),
     across(x(here[0]), floor + 0.5, end),
-    ...here.map((i) => label(i < run.typed.length ? "ex-big ex-given" : "ex-big", x(i) + step / 2, floor + 26, "middle", shown(characters[i], "␣"))),
-    path("ex-strike", here.filter((i) => struck(run, i)).map((i) => `M${num(x(i))} ${floor + 19}h${step}`)),
-    L.slim ? "" : path("ex-to", `M${num(end + 4)} ${floor + 17}h20m-6 -5l6 5l-6 5`),
+    ...here.map((i) => label(i < run.typed.length ? "ex-big ex-given" : "ex-big", x(i) + step / 2, floor + 28, "middle", shown(characters[i], "␣"))),
+    ...(without ?? []).map(({ i, p: left }) =>
+      label(i === least ? "ex-part ex-lead" : "ex-part", x(i) + step / 2, floor + 47, "middle", (100 * left).toFixed(0))),
+    label("ex-small", end, floor + 66, "end", fill(words.without, { p: percent(p) })),
+    path("ex-strike", here.filter((i) => struck(run, i)).map((i) => `M${num(x(i))} ${floor + 20}h${step}`)),
+    L.slim ? "" : path("ex-to", `M${num(end + 4)} ${floor + 19}h20m-6 -5l6 5l-6 5`),
   ].join("");
 }
 
@@ -285,12 +307,9 @@ function drawText(s, run, { lengths }, L, words) {
   if (at < where.length) out.push(path("ex-awaited", box(x(at) + 0.5, y(at) - 13, L.step - 1, 18)));
 
   const v = `<tspan class="ex-${s.show}">${fixed(run.steps[at - 1][s.show][s.unit - 1], 2)}</tspan>`;
-  const blue = fill(words.blue, { symbol: dyed(s.show, index(s.show, s.unit)), v });
-  out.push(label("ex-small", L.left, L.blue, "start", L.slim ? blue : [words.typed, blue].join(words.between)));
-  if (s.pattern !== "column" && !L.slim) {
-    const over = fill(words.over, { pattern: escapedAll(nameOfPattern(s, words)) });
-    out.push(label("ex-small", L.left + L.columns * L.step, L.blue, "end", over));
-  }
+  const below = fill(words.below, { symbol: dyed(s.show, index(s.show, s.unit)), v });
+  const above = s.pattern === "column" || L.slim ? [] : [fill(words.above, { pattern: escapedAll(nameOfPattern(s, words)) })];
+  out.push(label("ex-small", L.left, L.key, "start", [below, ...above].join(words.between)));
   return out.join("");
 }
 
@@ -319,18 +338,24 @@ function drawList(run, s, L, words) {
 }
 
 /** @param {State} s @param {Run} run @param {Pulls} pulls @param {Layout} L @param {Words} words */
-function sentence(s, run, { without }, L, words) {
+function sentence(s, run, { lengths, without }, L, words) {
   const at = framed(run, s.at, L);
   const { own, next } = candidates(run, at, 1);
   const characters = charactersOf(run);
   const tail = characters.slice(Math.max(0, at - 16), at).map((c) => unescaped(shown(c, " "))).join("");
   const name = (/** @type {number} */ i) => nameOf(characters[i], words);
-  const list = without.map(({ i }) => name(i)).join(words.and);
-  const out = without.map(({ i, p }) => fill(words.sayOne, { p: percent(p), c: name(i) })).join(words.and);
-  return [
-    fill(words.say, { tail: `“${at > 16 ? "…" : ""}${tail}”`, next: name(at), p: percent(own[next]) }),
-    fill(words.sayMost, { list }), fill(words.sayOut, { list: out }),
-  ].join(words.between);
+  const p = own[next];
+  const most = lengths.indexOf(Math.max(...lengths));
+  const parts = [fill(words.say, { tail: `“${at > 16 ? "…" : ""}${tail}”`, next: name(at), p: percent(p) })];
+  const its = { c: name(most), back: at - most };
+  const left = without?.find(({ i }) => i === most);
+  if (!without || !left) parts.push(fill(words.sayMost, its));
+  else {
+    const other = decisive(without, p);
+    const values = { ...its, p: percent(left.p), d: name(other.i), q: percent(other.p) };
+    parts.push(fill(change(left, p) < 0.8 * change(other, p) ? words.sayOther : words.saySame, values));
+  }
+  return parts.join(words.between);
 }
 
 // ------------------------------------------------------------------------------------------------ all units
@@ -367,7 +392,7 @@ function paintHeat(canvas, { states, ranked: { order }, best }, { heat: L }) {
 
 /** The unit whose row is at a height of the strip. @param {number} y @param {Heat} heat @param {Layout} layout */
 function unitAt(y, { ranked: { order }, best }, { heat: L }) {
-  if (y < L.all) return best[clamp(Math.floor((y - L.top) / L.pitch), 0, best.length - 1)];
+  if (y < L.all && best.length) return best[clamp(Math.floor((y - L.top) / L.pitch), 0, best.length - 1)];
   return order[clamp(Math.floor((y - L.all) / L.row), 0, order.length - 1)] + 1;
 }
 
@@ -418,8 +443,8 @@ function pageHTML(id, words) {
     `<div class="ex-patterns" role="group" aria-label="${words.follow}"><span aria-hidden="true">${words.follow}</span>` +
     `${patterns.join("")}<span class="ex-find">${field("find", words.find, `placeholder="${words.findHint}"`)}</span></div>` +
     `<div class="ex-units"><div class="ex-heat"><canvas aria-hidden="true"></canvas>` +
-    `<svg class="ex-rows" role="img" aria-label="${words.heat}"></svg></div>` +
-    `<div class="ex-best" role="group" aria-label="${words.units}"></div></div><p class="ex-found"></p>` +
+    `<svg class="ex-rows" role="img" aria-label="${words.heat}"></svg>` +
+    `<div class="ex-best" role="group" aria-label="${words.units}"></div></div><p class="ex-found"></p></div>` +
     `<div class="ex-switches">${choice({ id, key: "show", legend: words.show, options })}</div>` +
     `<details><summary></summary><svg class="ex-cell" role="img" aria-label="${words.cell}"></svg>` +
     `<p class="ex-unit"></p></details>` +
@@ -445,12 +470,15 @@ function render(stage) {
   let pulls = new Map(); // of this text, by the framed character
   /** @type {Heat | undefined} */
   let heat; // of this text and pattern
+  let drawn = "";
+  let narrow = false; // so many characters are large
   let over = 0; // the character under the pointer
   let asked = 0; // the frame asked for
 
-  /** @param {Run} run @param {number} at */
-  function pullsAt(run, at) {
-    const known = pulls.get(at) ?? pullsOn(run, at);
+  /** @param {Run} run @param {number} at @param {boolean} rests whether there is time */
+  function pullsAt(run, at, rests) {
+    const known = pulls.get(at) ?? { lengths: gradientLengths(run, at) };
+    if (rests) known.without ??= withoutEach(run, at, layout.lens.count);
     pulls.set(at, known);
     return known;
   }
@@ -459,8 +487,10 @@ function render(stage) {
   function scene(run, state) {
     const at = framed(run, over || state.at, layout);
     const s = { ...state, at };
-    const its = pullsAt(run, at);
-    show(lines, layout, draw(s, run, its, layout, words));
+    const its = pullsAt(run, at, !over && run.steps.length === LENGTH);
+    const content = draw(s, run, its, layout, words);
+    if (content !== drawn) show(lines, layout, content);
+    drawn = content;
     voice.say(sentence(s, run, its, layout, words));
     opened(run, s);
     if (heat) show(rows, layout.heat, drawHeat(heat, s, layout, words));
@@ -483,26 +513,22 @@ function render(stage) {
       const states = run.steps.slice(0, read).map(({ h }) => h);
       const marks = patternOver(s.pattern, charactersOf(run), s.find).slice(0, read);
       const ranked = ranking(states, marks);
-      heat = { key, states, marks, ranked, best: bestOf(ranked) };
+      heat = { key, states, marks, ranked, best: marks.every((v) => v === marks[0]) ? [] : bestOf(ranked) };
       paintHeat(canvas, heat, layout);
     }
     const { ranked: { r, chance }, marks, best: units } = heat;
     const pattern = nameOfPattern(s, words);
-    const none = marks.every((v) => v === marks[0]);
     const { H, top, pitch } = layout.heat;
     const place = (/** @type {number} */ k) => num((100 * (top + k * pitch)) / H);
     best.innerHTML = units.map((unit, k) =>
       `<button type="button" data-unit="${unit}" data-lm-suppress-shortcuts="true" aria-pressed="${unit === s.unit}" ` +
       `style="top: ${place(k)}%">` +
       `${fill(words.unitButton, { unit, r: fixed(r[unit - 1], 2) })}</button>`).join("");
-    found.textContent = none ? fill(words.foundNone, { pattern })
+    found.textContent = !units.length ? fill(words.foundNone, { pattern })
       : fill(words.found, { unit: units[0], pattern, r: fixed(r[units[0] - 1], 2), chance: fixed(chance, 2) });
     const lost = s.pattern === "find" && s.find && !marks.includes(1);
-    missing.textContent = lost ? fill(words.notThere, { find: quotedAll(s.find) }) : "";
+    missing.textContent = lost ? fill(words.notThere, { find: short(s.find) }) : "";
   }
-
-  /** @param {string} text */
-  const quotedAll = (text) => `“${[...text].map((c) => unescaped(shown(c, "␣"))).join("")}”`;
 
   /** The cell of the unit at the framed character. @param {Run} run @param {State} s */
   function opened(run, s) {
@@ -540,7 +566,8 @@ function render(stage) {
     const { temperature, seed } = state;
     const run = old && old.prefix === state.prefix && old.temperature === temperature && old.seed === seed
       ? old : begin(state, old);
-    if (run !== old) pulls = new Map();
+    if (run !== old || slim !== narrow) pulls = new Map();
+    narrow = slim;
     now = { run, state };
     showInputs(el, state, (v, key) => (key === "temperature" ? fixed(v, 2) : String(v)));
     for (const [input, text] of /** @type {[HTMLInputElement, string][]} */ ([[prefix, state.prefix], [find, state.find]])) {
@@ -568,7 +595,9 @@ function render(stage) {
 
   /** @param {MouseEvent} event */
   function onClick(event) {
-    const { pattern, unit } = pressed(event, "button")?.dataset ?? {};
+    const { pattern, unit, preset, again } = pressed(event, "button")?.dataset ?? {};
+    if (preset) life.commit(PRESETS[preset]); // at once: on its way a draw would be another text at every step
+    if (again !== undefined) life.commit(first);
     if (pattern) follow({ pattern });
     if (unit) life.commit({ unit: Number(unit), show: "h" });
   }
@@ -576,6 +605,7 @@ function render(stage) {
     model, el, start: START, paint, voice, preset: (name) => PRESETS[name], hear: { click: onClick },
   });
 
+  const first = { ...life.state };
   const typedIn = (/** @type {HTMLInputElement} */ input) => cut(input.value.replaceAll("↵", "\n"));
   prefix.addEventListener("input", () => {
     over = 0;
@@ -589,7 +619,7 @@ function render(stage) {
     if (!now) return 0;
     const { x, y } = pointIn(lines, event);
     const { count, step, floor } = layout.lens;
-    if (y < floor + 36) { // the large letters
+    if (y < floor + 52) { // the large letters
       const i = Math.floor((x - layout.left) / step) - count + framed(now.run, now.state.at, layout);
       return event.type === "pointerdown" && x < layout.left + count * step && i >= 0 ? i + 1 : 0;
     }
