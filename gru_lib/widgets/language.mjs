@@ -226,10 +226,11 @@ const short = (text) => {
 /** @param {State} s @param {Run} run @param {Pulls} pulls @param {Layout} L @param {Words} words */
 function draw(s, run, pulls, L, words) {
   const characters = charactersOf(run);
-  const next = shown(characters[framed(run, s.at, L)], "␣");
-  const red = fill(L.slim ? words.redSlim : words.red, { p: `p(“${next}”)`, top: fixed(Math.max(...pulls.lengths), 2) });
+  const at = framed(run, s.at, L);
+  const why = fill(words.why, { c: shown(characters[at], "␣"), p: percent(tempered(run.steps[at - 1].a, 1, 0)[run.tokens[at]]) });
+  const red = fill(L.slim ? words.redSlim : words.red, { top: fixed(Math.max(...pulls.lengths), 2) });
   return (
-    label("ex-small ex-red", L.left, 12, "start", red) + drawLens(run, s, pulls, L, words) + drawList(run, s, L, words) +
+    label("ex-why", L.left, 14, "start", why) + label("ex-small ex-red", L.left, 32, "start", red) + drawLens(run, s, pulls, L, words) + drawList(run, s, L, words) +
     drawText(s, run, pulls, L, words)
   );
 }
@@ -307,7 +308,7 @@ function drawText(s, run, { lengths }, L, words) {
   if (at < where.length) out.push(path("ex-awaited", box(x(at) + 0.5, y(at) - 13, L.step - 1, 18)));
 
   const v = `<tspan class="ex-${s.show}">${fixed(run.steps[at - 1][s.show][s.unit - 1], 2)}</tspan>`;
-  const below = fill(words.below, { symbol: dyed(s.show, index(s.show, s.unit)), v });
+  const below = fill(words.below, { name: words[s.show], symbol: dyed(s.show, index(s.show, s.unit)), v });
   const above = s.pattern === "column" || L.slim ? [] : [fill(words.above, { pattern: escapedAll(nameOfPattern(s, words)) })];
   out.push(label("ex-small", L.left, L.key, "start", [below, ...above].join(words.between)));
   return out.join("");
@@ -320,7 +321,7 @@ const escapedAll = (text) => [...text].map(escaped).join("");
 function drawList(run, s, L, words) {
   const { x, y, first, pitch, count, right, long } = L.list;
   const { order, own, there, next } = candidates(run, framed(run, s.at, L), count);
-  const out = [label("", x, y, "start", words.next)];
+  const out = [label("ex-why", x, y, "start", words.next)];
   const drawn = fill(words.drawn, { T: fixed(run.temperature, 2) });
   if (L.slim) out.push(label("ex-small", right, y, "end", drawn));
   else out.push(label("ex-small", x, y + 18, "start", words.own), label("ex-small", x, y + 35, "start", drawn));
@@ -473,7 +474,7 @@ function render(stage) {
   let drawn = "";
   let narrow = false; // so many characters are large
   let over = 0; // the character under the pointer
-  let asked = 0; // the frame asked for
+  let [asked, resting] = [0, 0]; // the frame asked for, a timer
 
   /** @param {Run} run @param {number} at @param {boolean} rests whether there is time */
   function pullsAt(run, at, rests) {
@@ -483,11 +484,12 @@ function render(stage) {
     return known;
   }
 
-  /** The text, what made its prediction, and the sentence. @param {Run} run @param {State} state */
-  function scene(run, state) {
+  /** The text, what made its prediction, and the sentence; what takes longer if the pointer rests. */
+  /** @param {Run} run @param {State} state */
+  function scene(run, state, rests = !over) {
     const at = framed(run, over || state.at, layout);
     const s = { ...state, at };
-    const its = pullsAt(run, at, !over && run.steps.length === LENGTH);
+    const its = pullsAt(run, at, rests && run.steps.length === LENGTH);
     const content = draw(s, run, its, layout, words);
     if (content !== drawn) show(lines, layout, content);
     drawn = content;
@@ -619,7 +621,7 @@ function render(stage) {
     if (!now) return 0;
     const { x, y } = pointIn(lines, event);
     const { count, step, floor } = layout.lens;
-    if (y < floor + 52) { // the large letters
+    if (y > floor - 50 && y < floor + 52) { // the large letters
       const i = Math.floor((x - layout.left) / step) - count + framed(now.run, now.state.at, layout);
       return event.type === "pointerdown" && x < layout.left + count * step && i >= 0 ? i + 1 : 0;
     }
@@ -632,6 +634,8 @@ function render(stage) {
     if (at === over || !now) return;
     over = at;
     scene(now.run, now.state);
+    clearTimeout(resting);
+    if (at) resting = setTimeout(() => { if (now && over === at) scene(now.run, now.state, true); }, 250);
   }
   grip(lines, {
     press(event) {
@@ -666,6 +670,7 @@ function render(stage) {
   const stop = life.wire();
   return () => {
     cancelAnimationFrame(asked);
+    clearTimeout(resting);
     dye.disconnect();
     stop();
   };
