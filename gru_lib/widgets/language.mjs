@@ -43,6 +43,7 @@ import { byChance, columnsFrom, correlations, patternOver } from "./text-units.m
 
 const LENGTH = LANGUAGE.limits.at[1]; // characters in all
 const SLICE = 6; // ms of writing in a frame; the rest is for drawing
+const REST = 200; // ms
 const START = /** @type {State} */ (LANGUAGE.start);
 /** @type {State["show"][]} */
 const SHOWS = ["r", "z", "h"];
@@ -475,6 +476,7 @@ function render(stage) {
   let narrow = false; // so many characters are large
   let over = 0; // the character under the pointer
   let [asked, resting] = [0, 0]; // the frame asked for, a timer
+  let [painted, hurried] = [-REST, false]; // when it was last, and whether it has just been
 
   /** @param {Run} run @param {number} at @param {boolean} rests whether there is time */
   function pullsAt(run, at, rests) {
@@ -484,9 +486,15 @@ function render(stage) {
     return known;
   }
 
-  /** The text, what made its prediction, and the sentence; what takes longer if the pointer rests. */
-  /** @param {Run} run @param {State} state */
-  function scene(run, state, rests = !over) {
+  /**
+   * The text, what made its prediction, and the sentence. To leave out characters one by one takes longest, and waits
+   * until a drag or the pointer rests.
+   *
+   * @param {Run} run @param {State} state @param {boolean} rests
+   */
+  function scene(run, state, rests) {
+    clearTimeout(resting);
+    if (!rests) resting = setTimeout(() => scene(run, state, true), REST);
     const at = framed(run, over || state.at, layout);
     const s = { ...state, at };
     const its = pullsAt(run, at, rests && run.steps.length === LENGTH);
@@ -502,7 +510,7 @@ function render(stage) {
   function drawing(run, state, time) {
     const full = writeOn(run, time);
     if (full) rank(run, state);
-    scene(run, state);
+    scene(run, state, !over && !hurried);
     lines.dataset.written = String(run.steps.length);
     asked = full ? 0 : requestAnimationFrame(() => drawing(run, state, SLICE));
   }
@@ -562,6 +570,8 @@ function render(stage) {
   function paint(s, slim) {
     layout = LANGUAGE.layout[slim ? "slim" : "wide"];
     const first = !now;
+    hurried = performance.now() < painted + REST;
+    painted = performance.now();
     const state = { ...s };
     for (const key of WHOLE) state[key] = Math.round(s[key]);
     const old = now?.run;
@@ -633,9 +643,7 @@ function render(stage) {
   function lookAt(at) {
     if (at === over || !now) return;
     over = at;
-    scene(now.run, now.state);
-    clearTimeout(resting);
-    if (at) resting = setTimeout(() => { if (now && over === at) scene(now.run, now.state, true); }, 250);
+    scene(now.run, now.state, !at);
   }
   grip(lines, {
     press(event) {

@@ -47,7 +47,11 @@ export const columnsFrom = (states) =>
 /** The correlation of each unit with a pattern. @param {Columns} columns @param {ArrayLike<number>} pattern */
 export function correlations(columns, pattern) {
   const p = standard(pattern);
-  return columns.map((column) => column.reduce((sum, v, i) => sum + v * p[i], 0));
+  return columns.map((column) => {
+    let sum = 0;
+    for (let i = 0; i < p.length; i++) sum += column[i] * p[i];
+    return sum;
+  });
 }
 
 /**
