@@ -440,6 +440,8 @@ function pageHTML(id, words) {
     presetRow(PRESETS, words) +
     picture(id, "ex-lines", words.diagram) +
     saying(id) +
+    `<details><summary></summary><svg class="ex-cell" role="img" aria-label="${words.cell}"></svg>` +
+    `<p class="ex-unit"></p></details>` +
     `<div class="ex-main">${one("at", "", words.at, 1)}${one("temperature", "<i>τ</i>", words.temperature, 0.05)}` +
     `${one("unit", "", words.unit, 1)}${one("seed", "", words.seed, 1)}</div>` +
     `<div class="ex-patterns" role="group" aria-label="${words.follow}"><span aria-hidden="true">${words.follow}</span>` +
@@ -448,8 +450,6 @@ function pageHTML(id, words) {
     `<svg class="ex-rows" role="img" aria-label="${words.heat}"></svg>` +
     `<div class="ex-best" role="group" aria-label="${words.units}"></div></div><p class="ex-found"></p></div>` +
     `<div class="ex-switches">${choice({ id, key: "show", legend: words.show, options })}</div>` +
-    `<details><summary></summary><svg class="ex-cell" role="img" aria-label="${words.cell}"></svg>` +
-    `<p class="ex-unit"></p></details>` +
     note(fill(words.note, { bits: fixed(NET.bits["8 bits"], 2) }))
   );
 }
@@ -650,8 +650,10 @@ function render(stage) {
       const at = characterAt(event);
       if (!at) return null;
       over = 0;
-      if (at === life.state.at) fold.open = true;
-      else life.commit({ at });
+      if (at === life.state.at) {
+        fold.open = true;
+        fold.scrollIntoView({ block: "nearest" });
+      } else life.commit({ at });
       return at;
     },
     drag(event, from) {
