@@ -332,7 +332,7 @@ function drawList(run, s, L, words) {
     out.push(path("ex-chance", box(left, middle - 8, long * own[k], 16)));
     out.push(path("ex-own", box(left, middle - 11, long * there[k], 22)));
     out.push(label("ex-next", x + 12, middle + 6, "middle", shown(NET.vocabulary[k], "␣")));
-    out.push(label(k === next ? "ex-share ex-lead" : "ex-share", right, middle + 5, "end", percent(own[k])));
+    out.push(label(k === next ? "ex-odds ex-lead" : "ex-odds", right, middle + 5, "end", percent(own[k])));
     if (k === next) out.push(path("ex-awaited", box(x + 1, middle - 13, 22, 26)));
   });
   out.push(path("ex-axis", `M${left} ${first - 14}v${(order.length - 1) * pitch + 28}`));
