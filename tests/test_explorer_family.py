@@ -189,8 +189,12 @@ def test_print_keeps_the_drawing_and_drops_the_controls(shown):
     set_folds(page, False)
     page.emulate_media(media="print")
     kept = {each: page.locator(f"[data-afm]:first-of-type {each}:visible").count() for each in PRINTED}
+    words = "[data-afm]:first-of-type :is(text, tspan):not(details *)"
+    gone = page.evaluate(f"""() => [...document.querySelectorAll("{words}")]
+      .filter(e => getComputedStyle(e).display === 'none').map(e => e.textContent)""")
     page.emulate_media(media="screen")
     assert {each: count > 0 for each, count in kept.items()} == PRINTED
+    assert gone == []
 
 
 def test_without_javascript_there_is_a_picture_with_a_caption(visits, name):

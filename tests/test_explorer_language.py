@@ -2,14 +2,17 @@
 
 import gzip
 import json
+import re
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
-from explorers import at_point, put, random_explorer, state_in
+from explorers import at_point, drag, put, random_explorer, state_in
 from traitlets import TraitError
 
+from conftest import ROOT
 from experiments import language_model
-from gru_lib import gru_step
+from gru_lib import gru_backward, gru_forward, gru_step
 from gru_lib.models.language_model import lm_bits, lm_init, lm_logits
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.text import english
@@ -71,9 +74,10 @@ def test_draws_are_even_and_do_not_repeat_between_seeds(maths):
 
 
 WRITE = """state => {
-  const run = begin(state, null);
+  const run = begin(state);
   writeOn(run, 1e9);
-  return { given: run.given, tokens: run.tokens, shown: run.steps.map(step => step[state.show][state.unit - 1]) };
+  const shown = run.steps.map(step => step[state.show][state.unit - 1]);
+  return { given: run.typed.length, tokens: run.tokens, shown };
 }"""
 
 
@@ -93,6 +97,163 @@ def test_the_page_writes_what_the_librarys_model_gives(write, maths, seed):
     for t in range(run["given"] - 1, LENGTH):
         u = maths("uniform", shown.seed, t + 1 - run["given"])
         assert tokens[t + 1] == (np.cumsum(tempered(logits[t, 0], shown.temperature)) > u).argmax(), t
+
+
+# ------------------------------------------------------------------------------ what made a prediction
+
+
+def log_p(tokens, target):
+    """The model's own log probability of a token after these, without the unknown character, by the library."""
+    logits, _ = lm_logits(trained(), np.array(tokens, int)[:, None])
+    return np.log(tempered(logits[-1, 0], 1)[target])
+
+
+def gradients(tokens, target):
+    """Of that log probability with respect to each embedded character, by the library's backward pass."""
+    m = trained()
+    hs, _, tape = gru_forward(m.embed.E[tokens][:, None], None, m.rnn)
+    dhs = np.zeros_like(hs)
+    dhs[-1, 0] = m.out.W @ ((np.arange(NET["V"]) == target) - tempered(hs[-1, 0] @ m.out.W + m.out.b, 1))
+    return dhs[-1, 0], gru_backward(dhs, None, tape, m.rnn)[0][:, 0]
+
+
+STEPS = """(net, tokens, dh) => {
+  const m = readLanguageNet(net);
+  const steps = [];
+  for (const token of tokens) steps.push(languageStep(token, steps.at(-1)?.h ?? new Float64Array(m.H), m));
+  return languageBackward(steps, dh, m).map((dx) => [...dx]);
+}"""
+
+TEXTS = ['The "while" statement is used for\n   repeated execution', "len(x)", "\n"]
+
+
+@pytest.mark.parametrize("given", TEXTS)
+def test_javascript_backpropagation_equals_the_librarys(maths, given):
+    tokens = english().encode(given)
+    for target in (1, 5):
+        dh, dxs = gradients(tokens, target)
+        got = maths(STEPS, NET, tokens.tolist(), dh.tolist())
+        np.testing.assert_allclose(got, dxs, rtol=0, atol=1e-12)
+
+
+def test_the_librarys_gradient_is_that_of_the_log_probability():
+    m, tokens = trained(), english().encode(TEXTS[0])
+    _, dxs = gradients(tokens, 5)
+    place, direction = 20, np.random.default_rng(0).normal(size=NET["D"])
+    moved = []
+    for by in (1e-5, -1e-5):
+        xs = m.embed.E[tokens][:, None].copy()
+        xs[place] += by * direction
+        h = gru_forward(xs, None, m.rnn)[0][-1, 0]
+        moved.append(np.log(tempered(h @ m.out.W + m.out.b, 1)[5]))
+    assert (moved[0] - moved[1]) / 2e-5 == pytest.approx(dxs[place] @ direction, rel=1e-6)
+
+
+ASKED = """([state, at, count]) => {
+  const run = begin(state);
+  writeOn(run, 1e9);
+  return { tokens: run.tokens, lengths: gradientLengths(run, at), without: withoutEach(run, at, count) };
+}"""
+
+
+@pytest.mark.parametrize("at", [1, 3, 10, 60, LENGTH])
+def test_what_a_prediction_hangs_on_is_what_the_library_says(inside, at):
+    got = inside("language")(ASKED, [LanguageExplorer().state(), at, 6])
+    read, target = np.array(got["tokens"][:at]), got["tokens"][at]
+    np.testing.assert_allclose(got["lengths"], np.linalg.norm(gradients(read, target)[1], axis=1), rtol=0, atol=1e-12)
+    assert [one["i"] for one in got["without"]] == list(range(max(0, at - 6), at))
+    for one in got["without"]:
+        rest = np.delete(read, one["i"])
+        wanted = np.exp(log_p(rest, target)) if at > 1 else tempered(trained().out.b, 1)[target]
+        assert one["p"] == pytest.approx(wanted, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------ patterns and units
+
+
+def holds(name, s):
+    """What is true of each character, in a second hand."""
+    depth, quoted, column, found = 0, False, 0, []
+    for i, c in enumerate(s):
+        column = 0 if c == "\n" else column + 1
+        if s[i : i + 2] == "\n\n":
+            depth, quoted = 0, False
+        quoted ^= c == '"'
+        depth = max(0, depth + (c in "([{") - (c in ")]}"))
+        before = s[i - 1] if i else "x"
+        found.append(
+            {
+                "quotes": quoted,
+                "brackets": depth > 0,
+                "word": c.isalnum() or c == "_",
+                "space": before.isspace() and not c.isspace(),
+                "column": column,
+            }[name]
+        )
+    return [int(v) for v in found]
+
+
+SAMPLE = 'A "b (c" d) [e]\n\n  f_g "(open\n\nshut {x'
+
+
+@pytest.mark.parametrize("name", ["quotes", "brackets", "word", "space", "column"])
+def test_a_pattern_holds_where_it_should(inside, name):
+    got = inside("text-units")("patternOver", name, list(SAMPLE), "")
+    assert got == holds(name, SAMPLE) and len(set(got)) > 1
+
+
+def test_what_is_marked_is_found_at_every_place(inside):
+    find = inside("text-units")
+    assert find("patternOver", "find", list("ananas an"), "an") == [1, 1, 1, 1, 0, 0, 0, 1, 1]
+    assert find("patternOver", "find", list("aaa"), "aa") == [1, 1, 1]
+    assert find("patternOver", "find", list("abc"), "") == [0, 0, 0]
+
+
+def test_units_are_ranked_by_their_correlation_and_chance_is_measured(inside):
+    rng = np.random.default_rng(0)
+    states, pattern = rng.normal(size=(40, 7)), (rng.random(40) > 0.6).astype(float)
+    r, chance = inside("text-units")(
+        """(states, pattern) => {
+      const columns = columnsFrom(states);
+      return [correlations(columns, pattern), byChance(columns, pattern)];
+    }""",
+        states.tolist(),
+        pattern.tolist(),
+    )
+
+    def wanted(f):
+        return np.corrcoef(states.T, f)[-1, :-1]
+
+    np.testing.assert_allclose(r, wanted(pattern), rtol=0, atol=1e-12)
+    moved = [np.abs(wanted(np.roll(pattern, -round((k + 1) * 40 / 12 + 1e-9)))).max() for k in range(11)]
+    assert chance == pytest.approx(np.median(moved), abs=1e-12)
+    got = inside("language")("(states, pattern) => ranking(states, pattern).order", states.tolist(), pattern.tolist())
+    assert got == np.argsort(-wanted(pattern)).tolist()
+    nothing = inside("text-units")("(s) => correlations(columnsFrom(s), s.map(() => 1))", states.tolist())
+    assert nothing == [0] * 7
+
+
+def test_the_opened_cell_is_the_units_step(inside):
+    m, tokens = trained(), english().encode('The "while')
+    hs, _, _ = gru_forward(m.embed.E[tokens][:, None], None, m.rnn)
+    h, cache = gru_step(m.embed.E[tokens[-1]][None], hs[-2], m.rnn)
+    got = inside("language")(
+        """(unit) => {
+      const run = begin(START);
+      writeOn(run, 1e9);
+      const step = { ...run.steps[9], token: run.tokens[9], h_prev: run.steps[8].h };
+      return unitCell(theNet(), step, unit - 1, GATE.start);
+    }""",
+        39,
+    )
+    s, c = got["state"], got["cell"]
+    for name, value in {"r": cache.r, "z": cache.z, "n": cache.n, "h": h}.items():
+        assert c[name] == pytest.approx(value[0, 38], abs=1e-12), name
+    assert s["h_prev"] == pytest.approx(hs[-2, 0, 38], abs=1e-12)
+    assert np.tanh(s["x"] * s["W_xn"] + s["b_n"] + c["past"]) == pytest.approx(c["n"], abs=1e-12)
+
+
+# ------------------------------------------------------------------------------ the net and the page
 
 
 def test_the_net_is_worth_what_it_says_it_is():
@@ -126,43 +287,183 @@ def written(page, nth=0):
     )
 
 
+def said(page):
+    return page.locator(".ex-say").text_content().replace("\u00a0", " ")
+
+
+def press(page, at):
+    """Press character `at` of the text, in its first row."""
+    layout = LANGUAGE["layout"]["wide"]
+    page.mouse.click(*at_point(page, ".ex-lines", layout["left"] + (at - 0.5) * layout["step"], layout["top"]))
+
+
 def test_the_reader_types_and_the_model_writes_on(visit, write):
     page = visit(LanguageExplorer())
-    page.locator("input[type=text]").fill("A string is ")
+    page.locator("[data-text=prefix]").fill("A string is ")
     written(page)
-    assert state_in(page, "language")["prefix"] == "A string is "
-    shown = page.evaluate("[...document.querySelectorAll('.ex-lines .ex-given')].map(t => t.textContent).join('')")
+    state = state_in(page, "language")
+    assert (state["prefix"], state["at"]) == ("A string is ", 12), "what was typed is what is framed"
+    assert said(page).startswith("After “A string is ” the net gives ")
+    shown = page.evaluate("[...document.querySelectorAll('.ex-char.ex-given')].map(t => t.textContent).join('')")
     assert shown.replace("\u00a0", " ") == "A string is "
-    whole = page.evaluate(
-        "[...document.querySelectorAll('.ex-lines text[x*=\" \"]')].map(t => t.textContent).join('')"
-    ).replace("\u00a0", " ")
+    whole = page.evaluate("[...document.querySelectorAll('.ex-lines .ex-char')].map(t => t.textContent).join('')")
+    whole = whole.replace("\u00a0", " ")
     text = english().decode(np.array(write(prefix="A string is ")["tokens"])).replace("\n", "↵")
-    assert len(whole) > 150 and text.startswith(whole[:150])
+    assert len(whole) > 150 and text.startswith(whole)
 
 
 def test_a_line_break_is_typed_as_an_arrow(visit):
     page = visit(LanguageExplorer())
-    page.locator("input[type=text]").fill("Note:↵↵")
+    page.locator("[data-text=prefix]").fill("Note:↵↵")
     assert state_in(page, "language")["prefix"] == "Note:\n\n"
     put(page, {"prefix": "a\nb"})
-    assert page.locator("input[type=text]").input_value() == "a↵b"
+    assert page.locator("[data-text=prefix]").input_value() == "a↵b"
 
 
-def test_a_press_frames_a_character(visit):
+@pytest.mark.parametrize(
+    ("typed", "words", "struck"),
+    [
+        ("Jürgen é", "The net met no “J”, “ü”, “é” in training: struck out,", 6),
+        ("", "With nothing typed, it begins after a new line.", 0),
+        ("x" * 100, "It reads at most 100 characters of yours.", 0),
+        ("x = 1", "", 0),
+    ],
+)
+def test_what_cannot_be_used_is_said_beside_the_field(visit, typed, words, struck):
+    page = visit(LanguageExplorer())
+    page.locator("[data-text=prefix]").fill(typed)
+    written(page)
+    assert page.locator(".ex-typed .ex-strange").text_content().startswith(words)
+    assert bool(words) == bool(page.locator(".ex-typed .ex-strange").text_content())
+    d = page.evaluate("[...document.querySelectorAll('.ex-lines .ex-strike')].map(p => p.getAttribute('d')).join('')")
+    assert d.count("M") == struck, "once large and once in the text"
+
+
+def test_a_press_frames_a_character_and_a_second_opens_its_cell(visit):
+    page = visit(LanguageExplorer())
+    written(page)
+    press(page, 5)
+    assert state_in(page, "language")["at"] == 5
+    assert page.locator("summary").text_content() == "Open this character: unit 39 at a quotation mark"
+    assert not page.locator("details").evaluate("d => d.open")
+    press(page, 5)
+    assert page.locator("details").evaluate("d => d.open")
+    assert page.locator(".ex-unit").text_content().startswith("Unit 39 at a quotation mark: n = tanh(")
+
+
+def test_the_pointer_looks_at_a_character_and_goes_again(visit):
+    page = visit(LanguageExplorer())
+    written(page)
+    start = said(page)
+    layout = LANGUAGE["layout"]["wide"]
+    page.mouse.move(*at_point(page, ".ex-lines", layout["left"] + 2.5 * layout["step"], layout["top"]))
+    assert said(page).startswith("After “The” the net gives a space ")
+    assert state_in(page, "language")["at"] == 10
+    page.mouse.move(5, 5)
+    assert said(page) == start
+
+
+def test_sentence_says_what_the_library_finds(visit):
+    page = visit(LanguageExplorer())
+    written(page)
+    tokens, mark = english().encode('The "while'), english().encode('"')[0]
+    p, without_w, without_mark = (np.exp(log_p(np.delete(tokens, drop), mark)) for drop in ([], [5], [4]))
+    assert np.linalg.norm(gradients(tokens, mark)[1], axis=1).argmax() == 5
+    assert without_mark < 0.0005
+    assert said(page) == (
+        f'After “The "while” the net gives a quotation mark {p:.0%}. The gradient is longest at “w”, yet leaving out '
+        f"a quotation mark changes more: to <0.1 %, against {without_w:.0%} without “w”."
+    ).replace("%", " %").replace("  ", " ")
+
+
+def test_a_misleading_gradient_is_one(inside):
+    state = LanguageExplorer().state() | LANGUAGE["presets"]["misled"]
+    got = inside("language")(ASKED, [state, state["at"], 18])
+    p = np.exp(log_p(got["tokens"][: state["at"]], got["tokens"][state["at"]]))
+    most = int(np.argmax(got["lengths"]))
+    left = {one["i"]: one["p"] for one in got["without"]}
+    assert state["prefix"][most] == "q" and abs(left[most] - p) < 0.05 and min(left.values()) < 0.01
+
+
+def test_to_drag_over_the_text_marks_every_such_place_and_takes_its_best_unit(visit):
     page = visit(LanguageExplorer())
     written(page)
     layout = LANGUAGE["layout"]["wide"]
-    page.mouse.click(*at_point(page, ".ex-lines", layout["left"] + 4.5 * layout["step"], layout["top"]))
-    assert state_in(page, "language")["at"] == 5
-    assert page.locator(".ex-now").text_content().startswith('character 5\u2003"')
+    places = [
+        at_point(page, ".ex-lines", layout["left"] + (k + 0.5) * layout["step"], layout["top"]) for k in (0, 1, 2)
+    ]
+    drag(page, *places)
+    page.wait_for_function("document.querySelector('.ex-found').textContent.includes('every “The”')")
+    state = state_in(page, "language")
+    assert (state["pattern"], state["find"]) == ("find", "The")
+    assert page.locator("[data-text=find]").input_value() == "The"
+    assert page.locator(f".ex-best [data-unit='{state['unit']}'][aria-pressed=true]").count() == 1
+    page.locator("[data-text=find]").fill("zzz")
+    assert page.locator(".ex-find .ex-strange").text_content() == "There is no “zzz” in the text above."
+    assert page.locator(".ex-best button").count() == 0
+    assert page.locator(".ex-found").text_content().startswith("every “zzz”: holds of every character here or of none")
+
+
+def test_a_pattern_takes_its_best_unit_and_a_row_of_the_strip_shows_another(visit):
+    page = visit(LanguageExplorer(unit=1))
+    written(page)
+    page.locator("[data-pattern=quotes]").click()
+    best = state_in(page, "language")["unit"]
+    assert page.locator(".ex-best button").first.text_content().startswith(f"unit {best}: ")
+    strip = LANGUAGE["layout"]["wide"]["heat"]
+    page.locator(".ex-rows").scroll_into_view_if_needed()
+    page.mouse.click(*at_point(page, ".ex-rows", 100, strip["all"] + 100.5 * strip["row"]))
+    order = page.evaluate("""() => {
+      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
+      return model.get('unit');
+    }""")
+    assert order != best
+    page.mouse.click(*at_point(page, ".ex-rows", 100, strip["top"] + strip["pitch"] + 5))
+    second = page.locator(".ex-best button").nth(1)
+    assert second.get_attribute("aria-pressed") == "true"
+    assert state_in(page, "language")["unit"] == int(second.get_attribute("data-unit"))
+
+
+PIXEL = """([x, y]) => { // by a copy: Chromium complains of a canvas that is read twice
+  const copy = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+  copy.drawImage(document.querySelector('canvas'), -x, -y);
+  return [...copy.getImageData(0, 0, 1, 1).data];
+}"""
+
+
+def test_the_strip_shows_the_states_and_follows_the_theme(visit, inside):
+    page = visit(LanguageExplorer())
+    written(page)
+    strip = LANGUAGE["layout"]["wide"]["heat"]
+    unit = int(page.locator(".ex-best button").first.get_attribute("data-unit"))
+    h, read = inside("language")(
+        """unit => {
+      const run = begin(START);
+      writeOn(run, 1e9);
+      return [run.steps.map(({ h }) => h[unit - 1]), roomFor(run, LANGUAGE.layout.wide)];
+    }""",
+        unit,
+    )
+    i, j = 5, int(np.argmin(h[:read]))
+    at = [2 * (k + 0.5) * strip["W"] / read for k in (i, j)]
+    pixels = [page.evaluate(PIXEL, [int(x), 2 * strip["top"] + 10]) for x in at]
+    assert h[i] > 0.3 and h[j] < -0.3
+    for (r, _, b, alpha), k in zip(pixels, (i, j), strict=True):
+        assert alpha == pytest.approx(255 * abs(h[k]), abs=2)
+        assert (b - r > 90) == (h[k] > 0), "blue above 0, grey below"
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    dark = [page.evaluate(PIXEL, [int(x), 2 * strip["top"] + 10]) for x in at]
+    assert all(a[:3] != b[:3] and a[3] == b[3] for a, b in zip(pixels, dark, strict=True))
 
 
 def test_the_prefix_may_stand_in_a_link(visit):
     page = visit(
-        LanguageExplorer(anchor="lm"), before='<p><a href="#lm?prefix=See%20section%20&amp;unit=7">see</a></p>'
+        LanguageExplorer(anchor="lm"),
+        before='<p><a href="#lm?prefix=See%20section%20&amp;unit=7&amp;pattern=find&amp;find=se">see</a></p>',
     )
     page.locator("a", has_text="see").first.click()
-    assert {k: state_in(page, "language")[k] for k in ("prefix", "unit")} == {"prefix": "See section ", "unit": 7}
+    wanted = {"prefix": "See section ", "unit": 7, "pattern": "find", "find": "se"}
+    assert {key: state_in(page, "language")[key] for key in wanted} == wanted
 
 
 def test_default_shows_a_unit_that_follows_quotation_marks(write):
@@ -180,6 +481,8 @@ def test_default_shows_a_unit_that_follows_quotation_marks(write):
         ({"unit": 193}, r"unit must be a number in \[1, 192\]; got 193"),
         ({"temperature": -1}, r"temperature must be a number in \[0, 2\]; got -1"),
         ({"show": "n"}, "show must be one of 'r', 'z', 'h'; got 'n'"),
+        ({"pattern": "x"}, "pattern must be one of 'quotes', 'brackets', 'word', 'space', 'column', 'find'; got 'x'"),
+        ({"find": 1}, "find must be a text of at most 100 characters; got 1"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
@@ -187,17 +490,56 @@ def test_bad_arguments_are_named(arguments, message):
         LanguageExplorer(**arguments)
 
 
+def links_of_chapter_16():
+    """What the links of the page set, by their words."""
+    page = (ROOT / "book_text" / "16-language-model.md").read_text("utf-8")
+    return {text: dict(parse_qsl(query)) for text, query in re.findall(r"\[([^]]+)\]\(#language\?([^)]*)\)", page)}
+
+
 def test_chapter_16_says_what_it_writes(inside):
-    text = english()
+    text, links = english(), links_of_chapter_16()
 
-    def written(**state):
-        run = inside("language")(
-            "state => { const run = begin(state, null); writeOn(run, 1e9); return run.tokens; }",
-            LanguageExplorer(**state).state(),
-        )
-        return text.decode(run)
+    def written(link):
+        patch = inside("language")("(asked) => fromLink(null, asked)", link)
+        run = "(state) => { const run = begin(state); writeOn(run, 1e9); return run.tokens; }"
+        return text.decode(inside("language")(run, LanguageExplorer().state() | patch))
 
-    own, cool, hot = (written(**LANGUAGE["presets"][preset]) for preset in ("own", "cool", "hot"))
+    cool, own, hot = (written(links[name]) for name in ("cool", "as the network learned", "hot"))
     assert "*" * 100 in cool and "*" * 100 not in own and "*" * 10 not in hot
-    assert written(prefix='The "if', temperature=0.6, seed=5).startswith('The "if" statement')
-    assert written(prefix="The if", temperature=0.6, seed=5).startswith("The ifformed")
+    assert {link["preset"] for link in links.values() if "preset" in link} <= set(LANGUAGE["presets"])
+
+
+def test_chapter_16_says_what_its_predictions_hang_on(inside):
+    page = (ROOT / "book_text" / "16-language-model.md").read_text("utf-8")
+
+    def asked(preset):
+        state = LanguageExplorer().state() | LANGUAGE["presets"][preset]
+        got = inside("language")(ASKED, [state, state["at"], 18])
+        read, target = np.array(got["tokens"][: state["at"]]), got["tokens"][state["at"]]
+        return english().decode(read), read, target, np.array(got["lengths"])
+
+    def left_out(read, target, i):
+        return np.exp(log_p(np.delete(read, i), target))
+
+    s, read, target, lengths = asked("quote")
+    assert s[lengths.argmax()] == "w" and lengths[4:].min() > 2 * lengths[:4].max()
+    assert f"still {left_out(read, target, 5):.0%}".replace("%", " %") in page
+    assert left_out(read, target, 4) < 0.001 and "below 0.1 %" in page
+    s, read, target, lengths = asked("misled")
+    most = int(lengths.argmax())
+    shares = np.exp(log_p(read, target)), left_out(read, target, most)
+    assert s[most] == "q" and "{:.0%} become {:.0%}".format(*shares).replace("%", " %") in page
+    s, read, target, lengths = asked("line")
+    line = s.rindex("\n") + 1
+    assert english().decode([target]) == "\n" and f"its {len(s) - line} characters" in page
+    assert f"{lengths[line:].sum() / lengths.sum():.0%} of all".replace("%", " %") in page
+    assert lengths[-18:].sum() / lengths.sum() == pytest.approx(1 / 3, abs=0.02)
+
+
+def test_chapter_16_names_the_units_that_the_start_ranks_first(visit):
+    page = visit(LanguageExplorer())
+    written(page)
+    assert [b.get_attribute("data-unit") for b in page.locator(".ex-best button").all()][:2] == ["20", "39"]
+    page.locator("[data-preset=line]").click()
+    written(page)
+    page.wait_for_function("document.querySelector('.ex-best button').dataset.unit === '149'")

@@ -961,12 +961,12 @@ def s2s_off() -> Answers:
 
 @values
 def s2s_seed() -> Answers:
-    """Check with how many of the five seeds that are not fed one would have written "over 98 %", chapter 17."""
-    yield Values({"count": 2}, exact=("count",))
-    yield "count", 3, "87 % is not over 98 %."
-    yield "count", 5, "two of the five know the year and the month, but not the day."
-    yield "count", 1, 'there are two: look along the line "not fed".'
-    yield "count", 0, "two of the five do get there."
+    """Check with how many of the ten seeds that are not fed one would have written "over 98 %", chapter 17."""
+    yield Values({"count": 6}, exact=("count",))
+    yield "count", 7, "97 % is not over 98 %."
+    yield "count", 8, "87 and 97 % are not over 98 %."
+    yield "count", 10, "two of the ten do not learn the task."
+    yield "count", 5, 'there are six: look along the line "not fed".'
 
 
 @values

@@ -5,6 +5,7 @@ import { clamp } from "./gru-math.mjs";
 import { fixed } from "./explorer.mjs";
 /** @import { Point } from "./draw.mjs" */
 /** @import { Cell, Layout, State, Words } from "./gate.mjs" */
+/** @import { LanguageNet, LanguageStep } from "./gru-math.mjs" */
 
 /** A line of a width of its own. @type {(cls: string, points: Point[], width: number) => string} */
 const stroke = (cls, points, width) => `<path class="${cls}" d="${through(points)}" stroke-width="${num(width)}"/>`;
@@ -215,4 +216,24 @@ export function drawCell(s, c, L, words, { x = fixed(s.x), past } = {}) {
     tags(s, c, L, words) +
     ends(s, c, L, rx, words, x)
   );
+}
+
+/**
+ * One unit's step of a trained net in plain numbers, as drawCell takes them: x is 1 and its weight what the token adds to
+ * the candidate; `past` is what the old states of all units add.
+ *
+ * @param {LanguageNet} m @param {Omit<LanguageStep, "a"> & { token: number, h_prev: ArrayLike<number> }} s
+ * @param {number} unit from 0 @param {State} start of the gate explorer
+ */
+export function unitCell(m, s, unit, start) {
+  const { D, H, "embed.E": E, "rnn.W_x": W_x, "rnn.W_h": W_h, "rnn.b": b } = m;
+  const column = 2 * H + unit;
+  let [letter, past] = [0, 0];
+  for (let d = 0; d < D; d++) letter += E[s.token * D + d] * W_x[d * 3 * H + column];
+  for (let i = 0; i < H; i++) past += s.r[i] * s.h_prev[i] * W_h[i * 3 * H + column];
+  const [r, z, n, h] = [s.r[unit], s.z[unit], s.n[unit], s.h[unit]];
+  return {
+    state: { ...start, x: 1, h_prev: s.h_prev[unit], W_xn: letter, b_n: b[column] },
+    cell: { a_r: 0, a_z: 0, a_n: letter + b[column] + past, r, z, n, keep: z, write: 1 - z, h, past },
+  };
 }

@@ -356,6 +356,39 @@ export function languageStep(token, h_prev, m) {
 }
 
 /**
+ * The gradient of each character that was read, by backpropagation through all steps of that model: gru_lib.gru_backward.
+ *
+ * @param {LanguageStep[]} steps from the first character to the one whose state has the gradient
+ * @param {ArrayLike<number>} dh gradient of the last state, (H,)
+ * @param {LanguageNet} m
+ * @returns {Float64Array[]} gradients of their embeddings, (D,) each
+ */
+export function languageBackward(steps, dh, { D, H, "rnn.W_x": W_x, "rnn.W_h": W_h }) {
+  const dxs = [];
+  let d = Float64Array.from(dh);
+  for (let t = steps.length - 1; t >= 0; t--) {
+    const { r, z, n } = steps[t];
+    const h_prev = steps[t - 1]?.h ?? new Float64Array(H);
+    const da = new Float64Array(3 * H); // of the pre-activations of r, z, n
+    for (let j = 0; j < H; j++) {
+      da[H + j] = d[j] * (h_prev[j] - n[j]) * z[j] * (1 - z[j]);
+      da[2 * H + j] = d[j] * (1 - z[j]) * (1 - n[j] * n[j]);
+    }
+    /** da · a row of W, from one column to another. @type {(W: Float64Array, row: number, from: number, to: number) => number} */
+    const along = (W, row, from, to) => {
+      let sum = 0;
+      for (let j = from; j < to; j++) sum += da[j] * W[row * 3 * H + j];
+      return sum;
+    };
+    const dq = d.map((_, i) => along(W_h, i, 2 * H, 3 * H)); // of r · h_prev
+    for (let i = 0; i < H; i++) da[i] = dq[i] * h_prev[i] * r[i] * (1 - r[i]);
+    d = d.map((v, i) => v * z[i] + dq[i] * r[i] + along(W_h, i, 0, 2 * H));
+    dxs.push(Float64Array.from({ length: D }, (_, k) => along(W_x, k, 0, 3 * H)));
+  }
+  return dxs.reverse();
+}
+
+/**
  * softmax(a / temperature) as plain numbers; temperature 0 is all on the largest. Token `never` has probability 0.
  *
  * @param {ArrayLike<number>} a @param {number} temperature @param {number} never

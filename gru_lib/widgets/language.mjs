@@ -1,39 +1,53 @@
 // @ts-check
-// The language model: a trained GRU writes on from what the reader typed (chapter 16).
+// The language model: a trained GRU writes on from what the reader typed, and shows what its prediction hangs on and
+// which of its units follow what (chapter 16).
+import GATE from "./gate.json";
 import LANGUAGE from "./language.json";
 import NET from "./language-net.json";
 import { across, box, dyed, escaped, frame, index, label, num, path, show, signedRow, unescaped } from "./draw.mjs";
-import { clamp, languageStep, pick, readLanguageNet, tempered, uniform } from "./gru-math.mjs";
+import { clamp, languageBackward, languageStep, pick, readLanguageNet, tempered, uniform } from "./gru-math.mjs";
 import {
-  choice, enliven, fieldset, fill, fixed, note, percent, picture, pointIn, presetRow, query, readLink, saying, setUp,
-  showInputs, slider,
+  choice, enliven, fill, fixed, grip, note, percent, picture, pointIn, presetRow, pressed, query, readLink, saying,
+  setUp, showInputs, slider,
 } from "./explorer.mjs";
-/** @import { LanguageNet, LanguageStep } from "./gru-math.mjs" */
+import { drawCell, unitCell } from "./gate-cell.mjs";
+import { byChance, columnsFrom, correlations, patternOver } from "./text-units.mjs";
+/** @import { LanguageNet, LanguageStep, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Stage } from "./explorer.mjs" */
 
 /**
  * @typedef {object} State
  * @property {string} prefix what the reader typed
+ * @property {number} at the framed character, the last that was read before the prediction that is looked at
  * @property {number} temperature
  * @property {number} seed
- * @property {"r" | "z" | "h"} show
- * @property {number} unit
- * @property {number} at the framed character
+ * @property {string} pattern that units may follow; "find": every place of `find`
+ * @property {string} find
+ * @property {"r" | "z" | "h"} show what the bars below the text are
+ * @property {number} unit of which unit
  */
 /**
- * A text that is being written: its tokens, and a step for each of them that was read; `given` were typed.
+ * A text that is being written: its tokens, and a step for each of them that was read. The first were `typed`, as they
+ * were typed.
  *
- * @typedef {{ prefix: string, temperature: number, seed: number, given: number, tokens: number[], steps: LanguageStep[]
- *   }} Run
+ * @typedef {{ prefix: string, temperature: number, seed: number, typed: string[], tokens: number[],
+ *   steps: LanguageStep[] }} Run
  */
+/** The length of the gradient at each character read; and, once there is time, the probability without each of the last. */
+/** @typedef {{ lengths: Vector, without?: { i: number, p: number }[] }} Pulls */
+/** How all units agree with a pattern: the best at the top. @typedef {{ r: Vector, order: number[], chance: number }} Ranking */
+/** All units over a text, the marks of a pattern on it, and the units that agree best. */
+/** @typedef {{ key: string, states: Float64Array[], marks: Vector, ranked: Ranking, best: number[] }} Heat */
 /** @typedef {typeof LANGUAGE.layout.wide} Layout */
 /** @typedef {typeof LANGUAGE.words.en} Words */
 
 const LENGTH = LANGUAGE.limits.at[1]; // characters in all
 const SLICE = 6; // ms of writing in a frame; the rest is for drawing
+const REST = 200; // ms
 const START = /** @type {State} */ (LANGUAGE.start);
 /** @type {State["show"][]} */
 const SHOWS = ["r", "z", "h"];
+const KNOWN = ["quotes", "brackets", "word", "space", "column"];
 const TOKENS = new Map([...NET.vocabulary].map((c, k) => [c, k]));
 /** @type {("seed" | "unit" | "at")[]} */
 const WHOLE = ["seed", "unit", "at"];
@@ -41,12 +55,18 @@ const PRESETS = /** @type {Record<string, Partial<State>>} */ (LANGUAGE.presets)
 
 /** @type {LanguageNet | undefined} */
 let net; // its numbers are read when the first character is
+const theNet = () => (net ??= readLanguageNet(NET));
 
-/** What a link sets: prefix, show, any number, or preset=name. @param {unknown} _get @param {Asked} asked */
+/** At most as many characters as may be typed. @param {string} text */
+const cut = (text) => [...text].slice(0, LANGUAGE.longest).join("");
+
+/** What a link sets: prefix, find, pattern, show, any number, or preset=name. @param {unknown} _get @param {Asked} asked */
 function fromLink(_get, asked) {
-  const patch = readLink(asked, { presets: PRESETS, ranges: LANGUAGE.limits, whole: WHOLE, choices: { show: SHOWS } });
-  const prefix = asked.prefix?.slice(0, LANGUAGE.longest);
-  return { ...patch, ...(prefix !== undefined && { prefix }) };
+  const choices = { show: SHOWS, pattern: [...KNOWN, "find"] };
+  const patch = readLink(asked, { presets: PRESETS, ranges: LANGUAGE.limits, whole: WHOLE, choices });
+  if (asked.prefix !== undefined) patch.prefix = cut(asked.prefix);
+  if (asked.find !== undefined) patch.find = cut(asked.find);
+  return patch;
 }
 
 // ------------------------------------------------------------------------------------------------ the writing
@@ -57,14 +77,14 @@ function fromLink(_get, asked) {
  * @param {State} state @param {Run} [old]
  */
 function begin({ prefix, temperature, seed }, old) {
-  const given = [...(prefix || "\n")].map((c) => TOKENS.get(c) ?? 0);
+  const typed = [...(prefix || "\n")];
+  const tokens = typed.map((c) => TOKENS.get(c) ?? 0);
   const before = old ?? { tokens: [], steps: [] };
   let same = 0;
-  while (same < Math.min(given.length, before.steps.length) && before.tokens[same] === given[same]) same++;
-  const steps = before.steps.slice(0, same);
+  while (same < Math.min(tokens.length, before.steps.length) && before.tokens[same] === tokens[same]) same++;
   /** @type {Run} */
-  const run = { prefix, temperature, seed, given: given.length, tokens: given, steps };
-  if (same === given.length) drawNext(run);
+  const run = { prefix, temperature, seed, typed, tokens, steps: before.steps.slice(0, same) };
+  if (same === typed.length) drawNext(run);
   return run;
 }
 
@@ -72,7 +92,7 @@ function begin({ prefix, temperature, seed }, old) {
 function drawNext(run) {
   const last = run.steps.length - 1;
   const p = tempered(run.steps[last].a, run.temperature, 0);
-  run.tokens.push(pick(p, uniform(run.seed, run.steps.length - run.given)));
+  run.tokens.push(pick(p, uniform(run.seed, run.steps.length - run.typed.length)));
 }
 
 /**
@@ -84,23 +104,78 @@ function drawNext(run) {
 function writeOn(run, time) {
   const end = performance.now() + time;
   while (run.steps.length < LENGTH) {
-    if (run.steps.length > run.given && performance.now() > end) return false;
-    net ??= readLanguageNet(NET);
+    if (run.steps.length > run.typed.length && performance.now() > end) return false;
     const t = run.steps.length;
-    const step = languageStep(run.tokens[t], run.steps.at(-1)?.h ?? new Float64Array(net.H), net);
+    const step = languageStep(run.tokens[t], run.steps.at(-1)?.h ?? new Float64Array(theNet().H), theNet());
     run.steps.push(step);
     if (run.steps.length === run.tokens.length) drawNext(run);
   }
   return true;
 }
 
+// ------------------------------------------------------------------------------------------------ what made it so
+
+/**
+ * What the model's own probability of the character after the first `at` hangs on: the length of the gradient of its
+ * logarithm with respect to each of these characters.
+ *
+ * @param {Run} run @param {number} at
+ */
+function gradientLengths({ tokens, steps }, at) {
+  const m = theNet();
+  const p = tempered(steps[at - 1].a, 1, 0);
+  const dh = new Float64Array(m.H);
+  for (let i = 0; i < m.H; i++) {
+    for (let k = 0; k < m.V; k++) dh[i] += (Number(k === tokens[at]) - p[k]) * m["out.W"][i * m.V + k];
+  }
+  return languageBackward(steps.slice(0, at), dh, m).map((dx) => Math.hypot(...dx));
+}
+
+/**
+ * The same probability once one character is not read, for each of the last `count`.
+ *
+ * @param {Run} run @param {number} at @param {number} count
+ */
+function withoutEach({ tokens, steps }, at, count) {
+  const m = theNet();
+  return Array.from({ length: Math.min(at, count) }, (_, k) => {
+    const i = Math.max(0, at - count) + k;
+    /** @type {{ h: ArrayLike<number>, a: ArrayLike<number> }} */
+    let step = i ? steps[i - 1] : { h: new Float64Array(m.H), a: m["out.b"] };
+    for (let t = i + 1; t < at; t++) step = languageStep(tokens[t], step.h, m);
+    return { i, p: tempered(step.a, 1, 0)[tokens[at]] };
+  });
+}
+
+/** How much one left out changes the probability p with all. @param {{ p: number }} left @param {number} p */
+const change = (left, p) => Math.abs(left.p - p);
+
+/** The one whose leaving out changes most. @param {{ i: number, p: number }[]} without @param {number} p with all */
+const decisive = (without, p) => without.reduce((a, b) => (change(b, p) > change(a, p) ? b : a));
+
+/** The units in the order in which they agree with a pattern. @param {ArrayLike<number>[]} states @param {Vector} pattern */
+function ranking(states, pattern) {
+  const columns = columnsFrom(states);
+  const r = correlations(columns, pattern);
+  const order = r.map((_, j) => j).sort((i, j) => r[j] - r[i] || i - j);
+  return { r, order, chance: byChance(columns, pattern) };
+}
+
+/** Those that agree best, or do the opposite best. @param {Ranking} ranking */
+const bestOf = ({ r, order }) =>
+  [...order].sort((i, j) => Math.abs(r[j]) - Math.abs(r[i])).slice(0, LANGUAGE.best).map((j) => j + 1);
+
 // ------------------------------------------------------------------------------------------------ the drawing
 
-/** A token as it is drawn. @param {number} token @param {string} space how a space is */
-const shown = (token, space) => {
-  const c = NET.vocabulary[token];
-  return c === "\n" ? "↵" : c === " " ? space : escaped(c);
-};
+/** The characters of the text. @param {Run} run */
+const charactersOf = ({ tokens, typed }) => tokens.map((k, i) => typed[i] ?? NET.vocabulary[k]);
+
+/** A character as it is drawn. @param {string} c @param {string} space how a space is */
+const shown = (c, space) => (c === "\n" ? "↵" : c === " " ? space : escaped(c));
+
+/** A character in a sentence. @param {string} c @param {Words} words */
+const nameOf = (c, words) =>
+  c === '"' ? words.mark : c === " " ? words.gap : c === "\n" ? words.break : fill(words.character, { c });
 
 /**
  * The row and the column of each character, as many as there is room for.
@@ -118,97 +193,231 @@ function places(tokens, L) {
   return found;
 }
 
-/**
- * The framed character: the one asked for, or the last that is there.
- *
- * @param {Run} run @param {number} at @param {Layout} L
- */
-const framed = (run, at, L) => clamp(at, 1, Math.max(1, Math.min(run.steps.length, places(run.tokens, L).length)));
+/** How many characters are read and have room. @param {Run} run @param {Layout} L */
+const roomFor = (run, L) => Math.min(run.steps.length, places(run.tokens, L).length);
+
+/** The framed character: the one asked for, or the last that is there. @param {Run} run @param {number} at @param {Layout} L */
+const framed = (run, at, L) => clamp(at, 1, Math.max(1, roomFor(run, L)));
 
 /**
- * The characters that are likeliest next, by the model's own order; what stands there is always among them.
+ * The tokens that are likeliest next, by the model's own order; what stands there is always among them.
  *
- * @param {Run} run @param {number} at
+ * @param {Run} run @param {number} at @param {number} count
  */
-function candidates(run, at) {
+function candidates(run, at, count) {
   const { a } = run.steps[at - 1];
   const [own, there] = [tempered(a, 1, 0), tempered(a, run.temperature, 0)];
-  const order = own.map((_, k) => k).sort((i, j) => own[j] - own[i] || i - j).slice(0, LANGUAGE.candidates);
+  const order = own.map((_, k) => k).sort((i, j) => own[j] - own[i] || i - j).slice(0, count);
   const next = run.tokens[at];
-  if (next && !order.includes(next)) order[order.length - 1] = next;
+  if (!order.includes(next)) order[order.length - 1] = next;
   return { order, own, there, next };
 }
 
-/** @param {State} s @param {Run} run @param {Layout} L @param {Words} words */
-function draw(s, run, L, words) {
+/** What a pattern is called. @param {State} s @param {Words} words */
+const nameOfPattern = ({ pattern, find }, words) =>
+  pattern !== "find" ? words[/** @type {"quotes"} */ (pattern)]
+    : find ? fill(words.findEvery, { find: short(find) }) : words.findNothing;
+
+/** At most so many characters of a text, its spaces shown. @param {string} text */
+const short = (text) => {
+  const characters = [...text].map((c) => unescaped(shown(c, "␣")));
+  return characters.slice(0, 20).join("") + (characters.length > 20 ? "…" : "");
+};
+
+/** @param {State} s @param {Run} run @param {Pulls} pulls @param {Layout} L @param {Words} words */
+function draw(s, run, pulls, L, words) {
+  const characters = charactersOf(run);
   const at = framed(run, s.at, L);
+  const why = fill(words.why, { c: shown(characters[at], "␣"), p: percent(tempered(run.steps[at - 1].a, 1, 0)[run.tokens[at]]) });
+  const red = fill(L.slim ? words.redSlim : words.red, { top: fixed(Math.max(...pulls.lengths), 2) });
+  return (
+    label("ex-why", L.left, 14, "start", why) + label("ex-small ex-red", L.left, 32, "start", red) + drawLens(run, s, pulls, L, words) + drawList(run, s, L, words) +
+    drawText(s, run, pulls, L, words)
+  );
+}
+
+/** The last characters read, large, and how much the prediction hangs on each. */
+/** @param {Run} run @param {State} s @param {Pulls} pulls @param {Layout} L @param {Words} words */
+function drawLens(run, s, { lengths, without }, L, words) {
+  const { count, step, floor, high } = L.lens;
+  const at = framed(run, s.at, L);
+  const characters = charactersOf(run);
+  const top = Math.max(...lengths) || 1;
+  const x = (/** @type {number} */ i) => L.left + (count - at + i) * step;
+  const here = characters.map((_, i) => i).slice(Math.max(0, at - count), at);
+  const end = x(at);
+  const p = tempered(run.steps[at - 1].a, 1, 0)[run.tokens[at]];
+  const least = without && decisive(without, p).i;
+  return [
+    path("ex-fill-g", here.map((i) => box(x(i) + 1, floor - (high * lengths[i]) / top, step - 2, (high * lengths[i]) / top))),
+    across(x(here[0]), floor + 0.5, end),
+    ...here.map((i) => label(i < run.typed.length ? "ex-big ex-given" : "ex-big", x(i) + step / 2, floor + 28, "middle", shown(characters[i], "␣"))),
+    ...(without ?? []).map(({ i, p: left }) =>
+      label(i === least ? "ex-part ex-lead" : "ex-part", x(i) + step / 2, floor + 47, "middle", (100 * left).toFixed(0))),
+    label("ex-small", end, floor + 66, "end", fill(words.without, { p: percent(p) })),
+    path("ex-strike", here.filter((i) => struck(run, i)).map((i) => `M${num(x(i))} ${floor + 20}h${step}`)),
+    L.slim ? "" : path("ex-to", `M${num(end + 4)} ${floor + 19}h20m-6 -5l6 5l-6 5`),
+  ].join("");
+}
+
+/** Whether a typed character is one that the net does not know. @param {Run} run @param {number} i */
+const struck = ({ typed }, i) => i < typed.length && !TOKENS.has(typed[i]);
+
+/** @param {State} s @param {Run} run @param {Pulls} pulls @param {Layout} L @param {Words} words */
+function drawText(s, run, { lengths }, L, words) {
+  const at = framed(run, s.at, L);
+  const characters = charactersOf(run);
   const where = places(run.tokens, L);
-  const x = (/** @type {number} */ column) => L.left + column * L.step;
-  const y = (/** @type {number} */ row) => L.top + row * L.row;
+  const read = roomFor(run, L);
+  const marks = patternOver(s.pattern, characters, s.find);
+  const x = (/** @type {number} */ i) => L.left + where[i][1] * L.step;
+  const y = (/** @type {number} */ i) => L.top + where[i][0] * L.row;
   const out = [];
-  const bar = L.step - 2.4;
+  const top = Math.max(...lengths) || 1;
+  const tall = lengths.map((v, i) => ({ i, v: (18 * v) / top })).filter(({ v }) => v > 0.2);
+  out.push(path("ex-pull", tall.map(({ i, v }) => box(x(i), y(i) + 5 - v, L.step, v))));
+  const here = where.map((_, i) => i);
+  if (s.pattern !== "column") {
+    out.push(path("ex-over", here.filter((i) => marks[i]).map((i) => `M${num(x(i))} ${num(y(i) - 16)}h${L.step}`)));
+  }
   for (let row = 0; row < L.rows; row++) {
-    const here = where.map(([r, column], i) => ({ i, r, left: x(column) })).filter(({ r }) => r === row);
-    if (!here.length) break;
+    const inRow = here.filter((i) => where[i][0] === row);
+    if (!inRow.length) break;
     for (const { cls, part } of [
-      { cls: "ex-char ex-given", part: here.filter(({ i }) => i < run.given) },
-      { cls: "ex-char", part: here.filter(({ i }) => i >= run.given) },
+      { cls: "ex-char ex-given", part: inRow.filter((i) => i < run.typed.length) },
+      { cls: "ex-char", part: inRow.filter((i) => i >= run.typed.length) },
     ]) {
       if (!part.length) continue;
-      const xs = part.map(({ left }) => num(left + L.step / 2)).join(" ");
-      const text = part.map(({ i }) => shown(run.tokens[i], "\u00a0")).join("");
-      out.push(`<text class="${cls}" x="${xs}" y="${num(y(row))}" text-anchor="middle">${text}</text>`);
+      const xs = part.map((i) => num(x(i) + L.step / 2)).join(" ");
+      const text = part.map((i) => shown(characters[i], "\u00a0")).join("");
+      out.push(`<text class="${cls}" x="${xs}" y="${num(y(part[0]))}" text-anchor="middle">${text}</text>`);
     }
+    const level = L.top + row * L.row + 17;
     /** @type {[x: number, v: number][]} */
-    const bars = here.filter(({ i }) => i < run.steps.length)
-      .map(({ i, left }) => [left + 1.2, run.steps[i][s.show][s.unit - 1]]);
-    const [floor, middle] = [y(row) + 21, y(row) + 14];
+    const bars = inRow.filter((i) => i < read).map((i) => [x(i) + 1.2, run.steps[i][s.show][s.unit - 1]]);
+    if (!bars.length) continue;
     if (s.show === "h") {
-      if (bars.length) out.push(across(x(0), middle, x(bars.length)));
-      out.push(signedRow(bars, middle, bar, 8, 0.6));
+      out.push(across(L.left, level, x(inRow[bars.length - 1]) + L.step, "ex-rule"));
+      out.push(signedRow(bars, level, L.step - 2.4, 8, 0.6));
     } else {
-      out.push(path("ex-tank", bars.map(([left]) => box(left, floor - 14, bar, 14))));
-      out.push(path(`ex-fill-${s.show}`, bars.map(([left, v]) => box(left, floor - 14 * v, bar, 14 * v))));
+      out.push(path("ex-tank", bars.map(([left]) => box(left, level - 8, L.step - 2.4, 16))));
+      out.push(path(`ex-fill-${s.show}`, bars.map(([left, v]) => box(left, level + 8 - 16 * v, L.step - 2.4, 16 * v))));
     }
   }
-  if (at > run.steps.length) return out.join("");
-  const [row, column] = where[at - 1];
-  out.push(frame(x(column), y(row) - 14, L.step, 38));
-  const v = fixed(run.steps[at - 1][s.show][s.unit - 1]);
-  const value = `${dyed(s.show, index(s.show, s.unit))} <tspan class="ex-${s.show}">${v}</tspan>`;
-  out.push(label("ex-now", L.left, 16, "start",
-    `${words.step} ${at}\u2003${shown(run.tokens[at - 1], "␣")}\u2003${value}`));
+  out.push(path("ex-strike", here.filter((i) => struck(run, i)).map((i) => `M${num(x(i))} ${num(y(i) - 4.5)}h${L.step}`)));
+  out.push(frame(x(at - 1) - 0.5, y(at - 1) - 19, L.step + 1, 46));
+  if (at < where.length) out.push(path("ex-awaited", box(x(at) + 0.5, y(at) - 13, L.step - 1, 18)));
 
-  const { order, own, there, next } = candidates(run, at);
-  const title = fill(L.slim ? words.nextSlim : words.next, { T: fixed(run.temperature, 2) });
-  out.push(label("ex-small", L.left, L.bars - 8, "start", title));
-  const wide = (L.W - 2 * L.left) / order.length;
-  const ground = L.bars + 20 + L.high;
-  out.push(across(L.left, ground, L.W - L.left));
-  order.forEach((k, i) => {
-    const middle = L.left + (i + 0.5) * wide;
-    out.push(path("ex-chance", box(middle - 9, ground - L.high * there[k], 18, L.high * there[k])));
-    out.push(path("ex-own", box(middle - 12, ground - L.high * own[k], 24, L.high * own[k])));
-    const top = ground - L.high * Math.max(own[k], there[k]);
-    out.push(label("ex-part", middle, top - 5, "middle", percent(there[k])));
-    out.push(label(`ex-char${k === next ? " ex-chosen" : ""}`, middle, ground + 18, "middle", shown(k, "␣")));
-    if (k === next) out.push(path("ex-axis ex-chosen", `M${num(middle - 12)} ${num(ground + 25)}h24`));
-  });
+  const v = `<tspan class="ex-${s.show}">${fixed(run.steps[at - 1][s.show][s.unit - 1], 2)}</tspan>`;
+  const below = fill(words.below, { name: words[s.show], symbol: dyed(s.show, index(s.show, s.unit)), v });
+  const above = s.pattern === "column" || L.slim ? [] : [fill(words.above, { pattern: escapedAll(nameOfPattern(s, words)) })];
+  out.push(label("ex-small", L.left, L.key, "start", [below, ...above].join(words.between)));
   return out.join("");
 }
 
-/** @param {State} s @param {Run} run @param {Layout} L @param {Words} words */
-function sentence(s, run, L, words) {
-  const at = framed(run, s.at, L);
-  const { order, own, there, next } = candidates(run, at);
-  const quoted = (/** @type {number} */ k) => `“${unescaped(shown(k, "␣"))}”`;
-  const tail = run.tokens.slice(Math.max(0, at - 12), at).map((k) => unescaped(shown(k, " "))).join("");
-  return fill(words.say, {
-    tail: `“…${tail}”`,
-    best: quoted(order[0]), own: percent(own[order[0]]), there: percent(there[order[0]]), T: fixed(run.temperature, 2),
-    next: next === undefined ? "…" : quoted(next), chance: next === undefined ? "…" : percent(there[next]),
-    unit: s.unit, symbol: s.show, v: fixed(run.steps[at - 1][s.show][s.unit - 1]),
+/** @param {string} text */
+const escapedAll = (text) => [...text].map(escaped).join("");
+
+/** What may come next, a bar each. @param {Run} run @param {State} s @param {Layout} L @param {Words} words */
+function drawList(run, s, L, words) {
+  const { x, y, first, pitch, count, right, long } = L.list;
+  const { order, own, there, next } = candidates(run, framed(run, s.at, L), count);
+  const out = [label("ex-why", x, y, "start", words.next)];
+  const drawn = fill(words.drawn, { T: fixed(run.temperature, 2) });
+  if (L.slim) out.push(label("ex-small", right, y, "end", drawn));
+  else out.push(label("ex-small", x, y + 18, "start", words.own), label("ex-small", x, y + 35, "start", drawn));
+  const left = x + 30;
+  order.forEach((k, i) => {
+    const middle = first + i * pitch;
+    out.push(path("ex-chance", box(left, middle - 8, long * own[k], 16)));
+    out.push(path("ex-own", box(left, middle - 11, long * there[k], 22)));
+    out.push(label("ex-next", x + 12, middle + 6, "middle", shown(NET.vocabulary[k], "␣")));
+    out.push(label(k === next ? "ex-odds ex-lead" : "ex-odds", right, middle + 5, "end", percent(own[k])));
+    if (k === next) out.push(path("ex-awaited", box(x + 1, middle - 13, 22, 26)));
   });
+  out.push(path("ex-axis", `M${left} ${first - 14}v${(order.length - 1) * pitch + 28}`));
+  return out.join("");
+}
+
+/** @param {State} s @param {Run} run @param {Pulls} pulls @param {Layout} L @param {Words} words */
+function sentence(s, run, { lengths, without }, L, words) {
+  const at = framed(run, s.at, L);
+  const { own, next } = candidates(run, at, 1);
+  const characters = charactersOf(run);
+  const tail = characters.slice(Math.max(0, at - 16), at).map((c) => unescaped(shown(c, " "))).join("");
+  const name = (/** @type {number} */ i) => nameOf(characters[i], words);
+  const p = own[next];
+  const most = lengths.indexOf(Math.max(...lengths));
+  const parts = [fill(words.say, { tail: `“${at > 16 ? "…" : ""}${tail}”`, next: name(at), p: percent(p) })];
+  const its = { c: name(most), back: at - most };
+  const left = without?.find(({ i }) => i === most);
+  if (!without || !left) parts.push(fill(words.sayMost, its));
+  else {
+    const other = decisive(without, p);
+    const values = { ...its, p: percent(left.p), d: name(other.i), q: percent(other.p) };
+    parts.push(fill(change(left, p) < 0.8 * change(other, p) ? words.sayOther : words.saySame, values));
+  }
+  return parts.join(words.between);
+}
+
+// ------------------------------------------------------------------------------------------------ all units
+
+/**
+ * Every unit over the text: the best in rows of their own, then all of them, a line each, in the order of the ranking.
+ *
+ * @param {HTMLCanvasElement} canvas @param {Heat} heat @param {Layout} layout
+ */
+function paintHeat(canvas, { states, ranked: { order }, best }, { heat: L }) {
+  const context = canvas.getContext("2d");
+  const all = new OffscreenCanvas(states.length, order.length);
+  const inner = all.getContext("2d");
+  if (!context || !inner) return;
+  const style = getComputedStyle(canvas);
+  const [up, down] = ["--gru-h", "--gru-muted"].map((name) => Number.parseInt(style.getPropertyValue(name).trim().slice(1), 16));
+  const image = inner.createImageData(all.width, all.height);
+  order.forEach((j, row) => {
+    states.forEach((h, i) => {
+      const colour = h[j] < 0 ? down : up;
+      const alpha = Math.round(255 * Math.abs(h[j]));
+      image.data.set([colour >> 16, (colour >> 8) & 255, colour & 255, alpha], 4 * (row * states.length + i));
+    });
+  });
+  inner.putImageData(image, 0, 0);
+  [canvas.width, canvas.height] = [2 * L.W, 2 * L.H];
+  context.imageSmoothingEnabled = false;
+  context.scale(2, 2);
+  context.drawImage(all, 0, L.all, L.W, order.length * L.row);
+  best.forEach((unit, k) => {
+    context.drawImage(all, 0, order.indexOf(unit - 1), all.width, 1, 0, L.top + k * L.pitch, L.W, L.high);
+  });
+}
+
+/** The unit whose row is at a height of the strip. @param {number} y @param {Heat} heat @param {Layout} layout */
+function unitAt(y, { ranked: { order }, best }, { heat: L }) {
+  if (y < L.all && best.length) return best[clamp(Math.floor((y - L.top) / L.pitch), 0, best.length - 1)];
+  return order[clamp(Math.floor((y - L.all) / L.row), 0, order.length - 1)] + 1;
+}
+
+/**
+ * What lies over that: the pattern, the unit that is shown, and the framed character.
+ *
+ * @param {Heat} heat @param {State} s @param {Layout} layout @param {Words} words
+ */
+function drawHeat({ marks, ranked: { order }, best }, s, { heat: L, slim }, words) {
+  const wide = L.W / marks.length;
+  const most = Math.max(...marks, 1);
+  const place = L.all + order.indexOf(s.unit - 1) * L.row;
+  const row = best.indexOf(s.unit);
+  return [
+    label("ex-small", 0, 11, "start", escapedAll(nameOfPattern(s, words))),
+    path("ex-mark", marks.map((v, i) => (v ? box(i * wide, L.top - 6 - (16 * v) / most, wide, (16 * v) / most) : ""))),
+    across(0, L.top - 5.5, L.W),
+    label("ex-small", 0, L.all - 8, "start", slim ? words.heatSlim : words.heatTitle),
+    path("ex-ctl", `M${num((s.at - 0.5) * wide)} ${L.top - 4}V${L.H}`),
+    row >= 0 ? frame(-1, L.top + row * L.pitch - 1, L.W + 2, L.high + 2) : "",
+    `<rect class="ex-halo" x="-1" y="${num(place - 2.5)}" width="${L.W + 2}" height="6"/>`,
+    frame(-1, place - 2.5, L.W + 2, 6),
+  ].join("");
 }
 
 // ------------------------------------------------------------------------------------------------ the page
@@ -218,19 +427,30 @@ function pageHTML(id, words) {
   /** @type {(key: keyof typeof LANGUAGE.limits, symbol: string, name: string, step: number) => string} */
   const one = (key, symbol, name, step) =>
     slider({ id, key, range: LANGUAGE.limits[key], step, symbol, name, role: "a" });
+  /** @type {(key: string, text: string, hint: string) => string} */
+  const field = (key, text, hint) =>
+    `<label for="${id}-${key}">${text}</label><input type="text" id="${id}-${key}" data-text="${key}" ` +
+    `maxlength="${LANGUAGE.longest}" spellcheck="false" autocomplete="off" autocapitalize="off" ${hint} ` +
+    `aria-describedby="${id}-${key}-strange"><span class="ex-strange" id="${id}-${key}-strange"></span>`;
   const options = SHOWS.map((name) => [name, `<i>${name}</i>\u2002${words[name]}`]);
-  const writing = [one("temperature", "<i>τ</i>", words.temperature, 0.05), one("seed", "", words.seed, 1)];
-  const looking = [one("at", "", words.at, 1), one("unit", "", words.unit, 1)];
+  const patterns = KNOWN.map((name) =>
+    `<button type="button" data-pattern="${name}" aria-pressed="false">${words[/** @type {"quotes"} */ (name)]}</button>`);
   return (
+    `<div class="ex-typed">${field("prefix", `${words.prefix} <small>${words.newline}</small>`, "")}</div>` +
     presetRow(PRESETS, words) +
-    `<div class="ex-typed"><label for="${id}-prefix">${words.prefix}</label>` +
-    `<input type="text" id="${id}-prefix" maxlength="${LANGUAGE.longest}" spellcheck="false" ` +
-    'autocomplete="off"></div>' +
     picture(id, "ex-lines", words.diagram) +
     saying(id) +
-    `<div class="ex-main">${fieldset(words.writing, ...writing)}${fieldset(words.looking, ...looking)}</div>` +
+    `<details><summary></summary><svg class="ex-cell" role="img" aria-label="${words.cell}"></svg>` +
+    `<p class="ex-unit"></p></details>` +
+    `<div class="ex-main">${one("at", "", words.at, 1)}${one("temperature", "<i>τ</i>", words.temperature, 0.05)}` +
+    `${one("unit", "", words.unit, 1)}${one("seed", "", words.seed, 1)}</div>` +
+    `<div class="ex-patterns" role="group" aria-label="${words.follow}"><span aria-hidden="true">${words.follow}</span>` +
+    `${patterns.join("")}<span class="ex-find">${field("find", words.find, `placeholder="${words.findHint}"`)}</span></div>` +
+    `<div class="ex-units"><div class="ex-heat"><canvas aria-hidden="true"></canvas>` +
+    `<svg class="ex-rows" role="img" aria-label="${words.heat}"></svg>` +
+    `<div class="ex-best" role="group" aria-label="${words.units}"></div></div><p class="ex-found"></p></div>` +
     `<div class="ex-switches">${choice({ id, key: "show", legend: words.show, options })}</div>` +
-    note(`${words.newline} ${fill(words.rounded, { bits: fixed(NET.bits["8 bits"], 2) })}`)
+    note(fill(words.note, { bits: fixed(NET.bits["8 bits"], 2) }))
   );
 }
 
@@ -238,58 +458,230 @@ function pageHTML(id, words) {
 function render(stage) {
   const { model, el } = stage;
   const { words, voice } = setUp("language", LANGUAGE.words, stage, pageHTML);
-  const lines = query(el, ".ex-lines", SVGSVGElement);
-  const typed = query(el, "input[type=text]", HTMLInputElement);
+  const [lines, rows, cell] = [".ex-lines", ".ex-rows", ".ex-cell"].map((one) => query(el, one, SVGSVGElement));
+  const [prefix, find] = ["prefix", "find"].map((one) => query(el, `[data-text=${one}]`, HTMLInputElement));
+  const [strange, missing, best, found, summary, told] = [
+    ".ex-typed .ex-strange", ".ex-find .ex-strange", ".ex-best", ".ex-found", "summary", ".ex-unit",
+  ].map((one) => query(el, one, HTMLElement));
+  const canvas = query(el, "canvas", HTMLCanvasElement);
+  const fold = query(el, "details", HTMLDetailsElement);
   let layout = LANGUAGE.layout.wide;
   /** @type {{ run: Run, state: State } | undefined} */
   let now; // the text, and the state that is drawn
-  let asked = 0; // the frame asked for
+  /** @type {Map<number, Pulls>} */
+  let pulls = new Map(); // of this text, by the framed character
+  /** @type {Heat | undefined} */
+  let heat; // of this text and pattern
+  let drawn = "";
+  let narrow = false; // so many characters are large
+  let over = 0; // the character under the pointer
+  let [asked, resting] = [0, 0]; // the frame asked for, a timer
+  let [painted, hurried] = [-REST, false]; // when it was last, and whether it has just been
+
+  /** @param {Run} run @param {number} at @param {boolean} rests whether there is time */
+  function pullsAt(run, at, rests) {
+    const known = pulls.get(at) ?? { lengths: gradientLengths(run, at) };
+    if (rests) known.without ??= withoutEach(run, at, layout.lens.count);
+    pulls.set(at, known);
+    return known;
+  }
+
+  /**
+   * The text, what made its prediction, and the sentence. To leave out characters one by one takes longest, and waits
+   * until a drag or the pointer rests.
+   *
+   * @param {Run} run @param {State} state @param {boolean} rests
+   */
+  function scene(run, state, rests) {
+    clearTimeout(resting);
+    if (!rests) resting = setTimeout(() => scene(run, state, true), REST);
+    const at = framed(run, over || state.at, layout);
+    const s = { ...state, at };
+    const its = pullsAt(run, at, rests && run.steps.length === LENGTH);
+    const content = draw(s, run, its, layout, words);
+    if (content !== drawn) show(lines, layout, content);
+    drawn = content;
+    voice.say(sentence(s, run, its, layout, words));
+    opened(run, s);
+    if (heat) show(rows, layout.heat, drawHeat(heat, s, layout, words));
+  }
 
   /** @param {Run} run @param {State} state @param {number} time */
   function drawing(run, state, time) {
     const full = writeOn(run, time);
-    show(lines, layout, draw(state, run, layout, words));
+    if (full) rank(run, state);
+    scene(run, state, !over && !hurried);
     lines.dataset.written = String(run.steps.length);
-    if (run.steps.length) voice.say(sentence(state, run, layout, words));
     asked = full ? 0 : requestAnimationFrame(() => drawing(run, state, SLICE));
+  }
+
+  /** The units in the order in which they agree with the pattern. @param {Run} run @param {State} s */
+  function rank(run, s) {
+    const read = roomFor(run, layout);
+    const key = JSON.stringify([run.tokens, read, s.pattern, s.find, layout.slim]);
+    if (heat?.key !== key) {
+      const states = run.steps.slice(0, read).map(({ h }) => h);
+      const marks = patternOver(s.pattern, charactersOf(run), s.find).slice(0, read);
+      const ranked = ranking(states, marks);
+      heat = { key, states, marks, ranked, best: marks.every((v) => v === marks[0]) ? [] : bestOf(ranked) };
+      paintHeat(canvas, heat, layout);
+    }
+    const { ranked: { r, chance }, marks, best: units } = heat;
+    const pattern = nameOfPattern(s, words);
+    const { H, top, pitch } = layout.heat;
+    const place = (/** @type {number} */ k) => num((100 * (top + k * pitch)) / H);
+    best.innerHTML = units.map((unit, k) =>
+      `<button type="button" data-unit="${unit}" data-lm-suppress-shortcuts="true" aria-pressed="${unit === s.unit}" ` +
+      `style="top: ${place(k)}%">` +
+      `${fill(words.unitButton, { unit, r: fixed(r[unit - 1], 2) })}</button>`).join("");
+    found.textContent = !units.length ? fill(words.foundNone, { pattern })
+      : fill(words.found, { unit: units[0], pattern, r: fixed(r[units[0] - 1], 2), chance: fixed(chance, 2) });
+    const lost = s.pattern === "find" && s.find && !marks.includes(1);
+    missing.textContent = lost ? fill(words.notThere, { find: short(s.find) }) : "";
+  }
+
+  /** The cell of the unit at the framed character. @param {Run} run @param {State} s */
+  function opened(run, s) {
+    const c = nameOf(charactersOf(run)[s.at - 1], words);
+    summary.textContent = fill(words.open, { unit: s.unit, c });
+    const h_prev = run.steps[s.at - 2]?.h ?? new Float64Array(theNet().H);
+    const step = { ...run.steps[s.at - 1], token: run.tokens[s.at - 1], h_prev };
+    const it = unitCell(theNet(), step, s.unit - 1, GATE.start);
+    const L = GATE.layout[layout.slim ? "slim" : "wide"];
+    const text = GATE.words[words === LANGUAGE.words.zh ? "zh" : "en"];
+    const past = `× ${index("W", "hn")}`;
+    show(cell, L, drawCell(it.state, it.cell, L, text, { x: escapedAll(fill(words.x, { c })), past }));
+    const term = (/** @type {number} */ v) => (v < 0 ? `(${fixed(v)})` : fixed(v));
+    told.textContent = fill(words.sayUnit, {
+      unit: s.unit, c, x: fixed(it.state.W_xn), b: term(it.state.b_n), past: term(it.cell.past), n: fixed(it.cell.n),
+      keep: percent(it.cell.keep), h_prev: fixed(it.state.h_prev), write: percent(it.cell.write), h: fixed(it.cell.h),
+    });
+  }
+
+  /** What is wrong with what was typed, in words. @param {string} text */
+  function complaint(text) {
+    const unknown = [...new Set([...text].filter((c) => !TOKENS.has(c)))].map((c) => `“${c}”`).join(words.and);
+    if (unknown) return fill(words.unknown, { letters: unknown });
+    if (!text) return words.empty;
+    return [...text].length >= LANGUAGE.longest ? fill(words.full, { longest: LANGUAGE.longest }) : "";
   }
 
   /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
     layout = LANGUAGE.layout[slim ? "slim" : "wide"];
     const first = !now;
+    hurried = performance.now() < painted + REST;
+    painted = performance.now();
     const state = { ...s };
     for (const key of WHOLE) state[key] = Math.round(s[key]);
     const old = now?.run;
-    const { prefix, temperature, seed } = state;
-    const run = old && old.prefix === prefix && old.temperature === temperature && old.seed === seed
+    const { temperature, seed } = state;
+    const run = old && old.prefix === state.prefix && old.temperature === temperature && old.seed === seed
       ? old : begin(state, old);
+    if (run !== old || slim !== narrow) pulls = new Map();
+    narrow = slim;
     now = { run, state };
     showInputs(el, state, (v, key) => (key === "temperature" ? fixed(v, 2) : String(v)));
-    const text = prefix.replaceAll("\n", "↵");
-    if (typed.value !== text) typed.value = text;
+    for (const [input, text] of /** @type {[HTMLInputElement, string][]} */ ([[prefix, state.prefix], [find, state.find]])) {
+      const visible = text.replaceAll("\n", "↵");
+      if (input.value !== visible) input.value = visible;
+    }
+    for (const button of el.querySelectorAll("[data-pattern]")) {
+      button.setAttribute("aria-pressed", String(button instanceof HTMLElement && button.dataset.pattern === state.pattern));
+    }
+    strange.textContent = complaint(state.prefix);
     cancelAnimationFrame(asked);
     if (first) asked = requestAnimationFrame(() => drawing(run, state, SLICE)); // the page comes first
     else drawing(run, state, SLICE);
   }
 
-  const life = enliven({ model, el, start: START, paint, voice, preset: (name) => PRESETS[name] });
-
-  const onType = () => life.commit({ prefix: typed.value.replaceAll("↵", "\n").slice(0, LANGUAGE.longest) });
-  /** @param {PointerEvent} event */
-  function onDown(event) {
+  /** A pattern, and the unit that agrees best with it. @param {Partial<State>} patch */
+  function follow(patch) {
     if (!now) return;
-    const { x, y } = pointIn(lines, event);
-    const row = Math.floor((y - layout.top + 16) / layout.row);
-    const column = Math.floor((x - layout.left) / layout.step);
-    const at = places(now.run.tokens, layout).findIndex(([r, c]) => r === row && c === column) + 1;
-    if (at) life.commit({ at });
+    const s = { ...now.state, ...patch };
+    const read = roomFor(now.run, layout);
+    const marks = patternOver(s.pattern, charactersOf(now.run), s.find).slice(0, read);
+    const [unit] = bestOf(ranking(now.run.steps.slice(0, read).map(({ h }) => h), marks));
+    life.commit(marks.every((v) => v === marks[0]) ? patch : { ...patch, unit, show: "h" });
   }
-  typed.addEventListener("input", onType);
-  lines.addEventListener("pointerdown", onDown);
+
+  /** @param {MouseEvent} event */
+  function onClick(event) {
+    const { pattern, unit, preset, again } = pressed(event, "button")?.dataset ?? {};
+    if (preset) life.commit(PRESETS[preset]); // at once: on its way a draw would be another text at every step
+    if (again !== undefined) life.commit(first);
+    if (pattern) follow({ pattern });
+    if (unit) life.commit({ unit: Number(unit), show: "h" });
+  }
+  const life = enliven({
+    model, el, start: START, paint, voice, preset: (name) => PRESETS[name], hear: { click: onClick },
+  });
+
+  const first = { ...life.state };
+  const typedIn = (/** @type {HTMLInputElement} */ input) => cut(input.value.replaceAll("↵", "\n"));
+  prefix.addEventListener("input", () => {
+    over = 0;
+    const text = typedIn(prefix);
+    life.commit({ prefix: text, at: Math.max(1, [...text].length) });
+  });
+  find.addEventListener("input", () => follow({ pattern: "find", find: typedIn(find) }));
+
+  /** The character at a place of the drawing, from 1; 0 if there is none. @param {PointerEvent} event */
+  function characterAt(event) {
+    if (!now) return 0;
+    const { x, y } = pointIn(lines, event);
+    const { count, step, floor } = layout.lens;
+    if (y > floor - 50 && y < floor + 52) { // the large letters
+      const i = Math.floor((x - layout.left) / step) - count + framed(now.run, now.state.at, layout);
+      return event.type === "pointerdown" && x < layout.left + count * step && i >= 0 ? i + 1 : 0;
+    }
+    const row = Math.floor((y - layout.top + 19) / layout.row);
+    const column = Math.floor((x - layout.left) / layout.step);
+    return 1 + places(now.run.tokens, layout).slice(0, roomFor(now.run, layout)).findIndex(([r, c]) => r === row && c === column);
+  }
+  /** @param {number} at */
+  function lookAt(at) {
+    if (at === over || !now) return;
+    over = at;
+    scene(now.run, now.state, !at);
+  }
+  grip(lines, {
+    press(event) {
+      const at = characterAt(event);
+      if (!at) return null;
+      over = 0;
+      if (at === life.state.at) {
+        fold.open = true;
+        fold.scrollIntoView({ block: "nearest" });
+      } else life.commit({ at });
+      return at;
+    },
+    drag(event, from) {
+      const to = characterAt(event);
+      if (!now || !to || (to === from && life.state.pattern !== "find")) return;
+      const text = cut(charactersOf(now.run).slice(Math.min(from, to) - 1, Math.max(from, to)).join(""));
+      if (text !== life.state.find || life.state.pattern !== "find") follow({ pattern: "find", find: text });
+    },
+  });
+  lines.addEventListener("pointermove", (event) => { if (event.pointerType === "mouse" && !event.buttons) lookAt(characterAt(event)); });
+  lines.addEventListener("pointerleave", () => lookAt(0));
+
+  /** @param {PointerEvent} event */
+  function pressRow(event) {
+    if (!heat) return null;
+    life.commit({ unit: unitAt(pointIn(rows, event).y, heat, layout), show: "h" });
+    return true;
+  }
+  grip(rows, { press: pressRow, drag: pressRow });
+
+  const dye = new MutationObserver(() => { if (heat) paintHeat(canvas, heat, layout); });
+  dye.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  dye.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
   const stop = life.wire();
   return () => {
     cancelAnimationFrame(asked);
+    clearTimeout(resting);
+    dye.disconnect();
     stop();
   };
 }

@@ -20,6 +20,7 @@ __all__ = ["LanguageExplorer", "read_net", "trained"]
 LANGUAGE = data("language.json")  # start, limits, layout, words; as language.mjs
 NET = data("language-net.json")  # the trained net in 8 bits, and how it measures; made by experiments.language_model
 _START = LANGUAGE["start"]
+_PATTERNS = ["quotes", "brackets", "word", "space", "column", "find"]
 
 
 @cache
@@ -48,30 +49,39 @@ def _within(key: str) -> dict[str, Any]:
 class LanguageExplorer(Explorer):
     """A GRU trained on the English text that ships with Python writes on from what the reader typed.
 
-    The weights are those that ``python -m experiments.language_model net`` made, rounded to 8 bits. A character is
-    drawn from softmax(a / temperature), the draws depending on `seed` alone.
+    For any character of the text the page shows how sensitive the prediction of the next one is to each character read
+    so far, by backpropagation, and which of its units follow a pattern. The weights are those that
+    ``python -m experiments.language_model net`` made, rounded to 8 bits. A character is drawn from
+    softmax(a / temperature), the draws depending on `seed` alone.
 
     Attributes
     ----------
     prefix : str
         What the reader typed, at most 100 characters.
+    at : int in [1, 240]
+        The framed character: the last that was read before the prediction that is looked at.
     temperature : float in [0, 2]
         0 takes the likeliest character every time, 1 is the model itself.
     seed : int in [1, 99]
         Which draws.
+    pattern : "quotes", "brackets", "word", "space", "column" or "find"
+        What units may follow: being in quotation marks, in brackets, in a word, or after a space; the place in the
+        line; or every place of `find`.
+    find : str
+        What ``pattern="find"`` looks for, at most 100 characters.
     show : "r", "z" or "h"
         What the bars under the characters are.
     unit : int in [1, 192]
         Of which unit.
-    at : int in [1, 400]
-        The framed character.
     """
 
     module: ClassVar[str] = "language"
 
     prefix = Line(_START["prefix"], length=LANGUAGE["longest"], help="what the reader typed").tag(sync=True)
+    at = Whole(_START["at"], **_within("at"), help="the framed character").tag(sync=True)
     temperature = Number(_START["temperature"], **_within("temperature"), help="temperature").tag(sync=True)
     seed = Whole(_START["seed"], **_within("seed"), help="which draws").tag(sync=True)
+    pattern = OneOf(_PATTERNS, _START["pattern"], help="what units may follow").tag(sync=True)
+    find = Line(_START["find"], length=LANGUAGE["longest"], help='what pattern="find" looks for').tag(sync=True)
     show = OneOf(["r", "z", "h"], _START["show"], help="what the bars are").tag(sync=True)
     unit = Whole(_START["unit"], **_within("unit"), help="of which unit").tag(sync=True)
-    at = Whole(_START["at"], **_within("at"), help="the framed character").tag(sync=True)

@@ -8,7 +8,7 @@ import { clamp, languageStep, readLanguageNet, tempered } from "./gru-math.mjs";
 import {
   enliven, fill, fixed, note, percent, picture, presetRow, pressed, query, readLink, saying, setUp, showInputs, slider,
 } from "./explorer.mjs";
-import { drawCell } from "./gate-cell.mjs";
+import { drawCell, unitCell } from "./gate-cell.mjs";
 /** @import { LanguageNet, LanguageStep, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Stage } from "./explorer.mjs" */
 
@@ -136,20 +136,10 @@ function notes(letters) {
   return chosen.sort((a, b) => first(a) - first(b));
 }
 
-/** The unit's step in plain numbers, as drawCell takes them; `letter` is what the letter adds to its candidate. */
-/** @param {Step} s @param {number} unit */
+/** The unit's step in plain numbers, as drawCell takes them. @param {Step} s @param {number} unit */
 function cellOf(s, unit) {
   net ??= readerNet();
-  const [E, W_x, W_h, b] = [net["embed.E"], net["rnn.W_x"], net["rnn.W_h"], net["rnn.b"]];
-  const column = 2 * H + unit;
-  let [letter, past] = [0, 0];
-  for (let d = 0; d < net.D; d++) letter += E[s.token * net.D + d] * W_x[d * 3 * H + column];
-  for (let i = 0; i < H; i++) past += s.r[i] * s.h_prev[i] * W_h[i * 3 * H + column];
-  const [r, z, n, h] = [s.r[unit], s.z[unit], s.n[unit], s.h[unit]];
-  return {
-    state: { ...GATE.start, x: 1, h_prev: s.h_prev[unit], W_xn: letter, b_n: b[column] },
-    cell: { a_r: 0, a_z: 0, a_n: letter + b[column] + past, r, z, n, keep: z, write: 1 - z, h, past },
-  };
+  return unitCell(net, s, unit, GATE.start);
 }
 
 // ------------------------------------------------------------------------------------------------ the drawing

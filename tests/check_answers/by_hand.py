@@ -76,7 +76,7 @@ ANSWERS = {
     "s2s_product": (-2.7726, 0.6931),
     "s2s_coarse": ([147, 81, 47, 21],),
     "s2s_off": (0,),
-    "s2s_seed": (2,),
+    "s2s_seed": (6,),
     "att_hand": ([1 / 7, 2 / 7, 4 / 7], [0.198, 0.792]),
     "att_pad": (2 / 9, 7 / 9),
     "att_scale": (8, 1),
@@ -260,8 +260,8 @@ PLANTED = {
         ((1,), "a loss of 0"),
     ],
     "s2s_seed": [
-        ((3,), "not over 98 %"),
-        ((5,), "but not the day"),
+        ((7,), "not over 98 %"),
+        ((10,), "do not learn the task"),
     ],
     "att_hand": [
         (([0, 1 / 3, 2 / 3], [0.198, 0.792]), "take exponentials first"),
