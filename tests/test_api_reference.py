@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 
 import gru_lib
-from conftest import ROOT
+from conftest import ROOT, Visit
 
 PAGES = sorted(path.stem for path in (ROOT / "book").glob("api*.md"))
 
@@ -123,6 +124,23 @@ def test_no_markup_is_left_in_the_text(built_book: Path, name: str) -> None:
     assert re.findall(r".{0,30}(?:``|`|:\w+:`|::|\\|(?<![\w*])\*\w|-{4,}|>>>).{0,30}", article.get_text()) == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("module", ["cells/gru", "check/by_hand"])
+def test_page_of_a_source_is_in_order(
+    reader: Callable[[str, int], AbstractContextManager[Visit]], built_book: Path, module: str, width: int
+) -> None:
+    with reader((built_book / f"_modules/gru_lib/{module}.html").as_uri(), width) as visit:
+        visit.open()
+        assert (visit.foreign, visit.complaints) == ([], [])
+        assert page_checks.too_wide(visit.page) == []
+        for theme in ("light", "dark"):
+            visit.set_theme(theme)
+            assert page_checks.faint_text(visit.page) == []
+        visit.page.wait_for_timeout(500)  # the theme marks what scrolls
+        assert page_checks.violations(visit.page) == []
+    assert page_checks.broken_links(built_book / f"_modules/gru_lib/{module}.html") == []
+
+
 # ---------------------------------------------------------------------------------------------- how a docstring is set
 
 
@@ -192,7 +210,8 @@ def test_signature_is_the_one_in_the_source(pages: list[BeautifulSoup]) -> None:
     assert "gru_lib" not in " ".join(texts.values())
     assert not any("_Buffer" in text or " at 0x" in text for text in texts.values())
     check = texts["gru_lib.check.gru_forward"]
-    assert re.sub(r"\s", "", check).startswith("gru_forward(f,*,lengths:bool=False)→Result")
+    assert re.sub(r"\s", "", check).startswith("gru_forward(f:Function,/,*,reset_after:bool=False,")
+    assert check.endswith("→ Result [source] #")
 
 
 def test_fields_of_a_class_keep_the_comments_that_hold_their_shapes(pages: list[BeautifulSoup]) -> None:

@@ -176,12 +176,11 @@ def as_written(
         return f"({_signature(made)[0]})", None
     if what not in ("function", "method") or not inspect.isfunction(obj):
         return None
-    given, returns = _signature(inspect.unwrap(obj))
-    if hasattr(obj, "__signature__"):  # a check of values, which takes them
-        return str(inspect.signature(obj)).partition(" -> ")[0], "Result"
-    if hasattr(obj, "__wrapped__"):  # a check of a function, which what builds the exercise does not take
-        return f"(f{', ' + given if given else ''})", "Result"
-    return f"({given})", returns
+    if hasattr(obj, "__signature__"):  # a check, which takes something else than what it is made from
+        given, _, returns = str(inspect.signature(obj)).rpartition(" -> ")
+        return re.sub(r": '([^']+)'", r": \1", given), returns.strip("'")
+    given, result = _signature(obj)
+    return f"({given})", result
 
 
 def _signature(function: Any) -> tuple[str, str | None]:

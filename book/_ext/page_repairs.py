@@ -79,6 +79,15 @@ def drop_box_styles(page: BeautifulSoup) -> None:
         link.decompose()
 
 
+def make_arguments_no_list(page: BeautifulSoup) -> None:
+    """Sphinx sets the arguments of a long signature as a definition list without terms (definition-list)."""
+    for element in page.select("dt.sig dl"):
+        for argument in element.find_all("dd"):
+            argument.name = "span"
+        element.name = "span"
+        element["class"] = "gru-arguments"
+
+
 def point_titles(page: BeautifulSoup) -> None:
     """``Exercise 4.1 (A step (easy))`` becomes ``Exercise 4.1 · A step (easy)``; a solution names the number."""
     for number in page.select(".admonition-title > .caption-number"):
@@ -132,6 +141,7 @@ REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     make_citations_a_list,
     drop_repeated_ids,
     drop_box_styles,
+    make_arguments_no_list,
     point_titles,
     slant_proof,
     link_exercises,
