@@ -13,6 +13,7 @@ from typing import Any
 
 import api_reference
 import page_checks
+import page_repairs
 import pytest
 from bs4 import BeautifulSoup, Tag
 
@@ -233,3 +234,12 @@ def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     env: Any = SimpleNamespace(_viewcode_modules={"a": ("", {}, {}, "a"), "b": ("x", {"f": ()}, {"f": "api"}, "b")})
     api_reference.drop_sources_without_links(SimpleNamespace(), env)  # type: ignore[arg-type]
     assert set(env._viewcode_modules) == {"b"}
+
+
+def test_listings_pass_the_repairs_of_a_page_unchanged() -> None:
+    listing = '<div class="viewcode-block" id="f">\n<a href="x">[docs]</a>\n<span>a &lt; b</span> \\1</div>\n'
+    page = f"<p>a</p><pre><span></span>{listing}</pre><p>b</p><pre class='x'>second</pre>"
+    cut, listings = page_repairs.without_listings(page)
+    assert cut == "<p>a</p><pre><!--listing--></pre><p>b</p><pre class='x'><!--listing--></pre>"
+    repaired = str(BeautifulSoup(cut, "html.parser"))
+    assert page_repairs.with_listings(repaired, listings) == page.replace("'", '"')
