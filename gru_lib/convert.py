@@ -60,8 +60,10 @@ _ONNX = {"gru": "zrn", "lstm": "iofg", "rnn": "h"}
 def with_convention(p: GRUParams, convention: str) -> GRUParams:
     """Return a GRU in the given convention that computes the same function.
 
-    "keep":  h = z ⊙ h_prev + (1 − z) ⊙ n
-    "write": h = (1 − z) ⊙ h_prev + z ⊙ n
+    ::
+
+        "keep":  h = z ⊙ h_prev + (1 − z) ⊙ n
+        "write": h = (1 − z) ⊙ h_prev + z ⊙ n
 
     1 − σ(a) = σ(−a), so negating W_xz, W_hz and b_z exchanges z and 1 − z. No bit is lost, and `p` stays as it was.
     """

@@ -176,8 +176,10 @@ class LossGrad(NamedTuple):
 def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: MaybeArray = None) -> LossGrad:
     """Mean binary cross-entropy of targets y given logits a, with s = σ(a).
 
-    Forward:   L = Σ w·( log(1 + exp(a)) − y·a ) / Σ w  =  −Σ w·( y log s + (1−y) log(1−s) ) / Σ w
-    Backward:  dL/da = w·(s − y) / Σ w
+    ::
+
+        L     = Σ w·( log(1 + exp(a)) − y·a ) / Σ w  =  −Σ w·( y log s + (1−y) log(1−s) ) / Σ w
+        dL/da = w·(s − y) / Σ w
 
     Computed from the logits, never from s, so nothing overflows: log(1 + exp(a)) is `np.logaddexp(0, a)`.
 
@@ -246,8 +248,10 @@ def log_softmax(a: ArrayLike) -> Array:
 def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: MaybeArray = None) -> LossGrad:
     """Mean cross-entropy of target classes y given logits a, with s = softmax(a). Chapter 16.
 
-    Forward:   L = −Σ w·log s[y] / Σ w
-    Backward:  dL/da = w·(s − onehot(y)) / Σ w
+    ::
+
+        L     = −Σ w·log s[y] / Σ w
+        dL/da = w·(s − onehot(y)) / Σ w
 
     Parameters
     ----------

@@ -255,6 +255,6 @@ def fixed_colours(path: Path) -> list[str]:
 
 
 def built_pages(folder: Path) -> set[str]:
-    """The pages in a built book, such as ``book/intro``, without those that every book has."""
+    """The pages in a built book, such as ``book/intro``, without sources and those that every book has."""
     pages = {str(p.relative_to(folder).with_suffix("")) for p in folder.rglob("*.html")}
-    return {p for p in pages - {"index", "search", "404"} if not p.startswith("_static/")}
+    return {p for p in pages - {"index", "search", "404"} if not p.startswith(("_static/", "_modules/"))}

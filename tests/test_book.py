@@ -181,6 +181,8 @@ def search(request: pytest.FixtureRequest, reader: Reader, built_book: Path, boo
         ("vanishing gradient", "2. Why memory fades", "Glossary"),
         ("beam search", "19. Beam search", "Glossary"),
         ("bootstrap", "20b. How sure?", "Glossary"),
+        ("gru_step_backward", "API: cells", "5. The GRU, backward"),
+        ("beam_search", "API: training, gradients and the rest", "API: explorers"),
     ],
 )
 def test_search_finds_what_a_reader_looks_for(search: Visit, query: str, first: str, among: str) -> None:

@@ -223,7 +223,7 @@ def bibtex(document: str) -> dict[str, str]:
     return {name: value.strip("{}") for name, value in re.findall(r"^  (\w+) *= (\{.*\}),?$", entry, re.M)}
 
 
-@pytest.mark.parametrize("document", ["README.md", "book_text/intro.md"])
+@pytest.mark.parametrize("document", ["README.md", "book_text/intro.md", "book/cite.md"])
 def test_bibtex_says_what_the_citation_file_says(document: str) -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf8"))
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
@@ -305,7 +305,7 @@ def test_continuous_integration_asks_for_versions_that_the_project_allows() -> N
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|yml|lock|cff)|LICENSE[\w-]*)`")
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "experiments/README.md"])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "experiments/README.md", "book/cite.md"])
 def test_every_path_in_a_document_is_there(document: str) -> None:
     made = {"_build/html", "_build/replaced", "_build/release", "_build/", "lessons/"}
     paths = set(PATH.findall((ROOT / document).read_text("utf8"))) - made

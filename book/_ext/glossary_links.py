@@ -42,15 +42,16 @@ class LinkFirstUses(SphinxTransform):
             return
         path = Path(self.env.doc2path(GLOSSARY))
         self.env.note_dependency(str(path))
+        paragraphs = list(self.document.findall(is_running_text))
         for term, explained in terms(path.read_text("utf8")).items():
             if explained != page.rpartition("/")[2]:
-                self.link(term)
+                self.link(term, paragraphs)
 
-    def link(self, term: str) -> None:
+    def link(self, term: str, paragraphs: list[nodes.paragraph]) -> None:
         """Link the first use of one term; of an entry with two names, of the first."""
         name = re.escape(term.partition(", ")[0])
         pattern = re.compile(rf"(?<![\w-]){name}(?:s|es)?(?![\w-])", re.I)
-        for paragraph in self.document.findall(is_running_text):
+        for paragraph in paragraphs:
             for text in [child for child in paragraph.children if isinstance(child, nodes.Text)]:
                 if use := pattern.search(text):
                     before, after = nodes.Text(text[: use.start()]), nodes.Text(text[use.end() :])

@@ -1,6 +1,7 @@
 """Repair what the theme's templates get wrong, in the finished pages.
 
 Each repair is one function on the parsed page, and its docstring says why. They run on the pages that this build wrote.
+Listings are left out of the parsing, which would take most of its time on them.
 """
 
 from __future__ import annotations
@@ -78,6 +79,15 @@ def drop_box_styles(page: BeautifulSoup) -> None:
         link.decompose()
 
 
+def make_arguments_no_list(page: BeautifulSoup) -> None:
+    """Sphinx sets the arguments of a long signature as a definition list without terms (definition-list)."""
+    for element in page.select("dt.sig dl"):
+        for argument in element.find_all("dd"):
+            argument.name = "span"
+        element.name = "span"
+        element["class"] = "gru-arguments"
+
+
 def point_titles(page: BeautifulSoup) -> None:
     """``Exercise 4.1 (A step (easy))`` becomes ``Exercise 4.1 · A step (easy)``; a solution names the number."""
     for number in page.select(".admonition-title > .caption-number"):
@@ -131,6 +141,7 @@ REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     make_citations_a_list,
     drop_repeated_ids,
     drop_box_styles,
+    make_arguments_no_list,
     point_titles,
     slant_proof,
     link_exercises,
@@ -144,16 +155,34 @@ def note_page(app: Sphinx, pagename: str, *_: Any) -> None:
         _written(app).add(pagename)
 
 
+def without_listings(html: str) -> tuple[str, list[str]]:
+    """A page with marks in place of what its `pre` elements hold, and that."""
+    listings: list[str] = []
+
+    def cut(match: re.Match[str]) -> str:
+        listings.append(match[2])
+        return f"{match[1]}<!--listing-->{match[3]}"
+
+    return re.sub(r"(<pre[^>]*>)(.*?)(</pre>)", cut, html, flags=re.S), listings
+
+
+def with_listings(html: str, listings: list[str]) -> str:
+    """The page with its listings back in their places."""
+    whole = iter(listings)
+    return re.sub("<!--listing-->", lambda _: next(whole), html)
+
+
 def repair_pages(app: Sphinx, exception: Exception | None) -> None:
     """Run every repair on every page this build wrote."""
     if exception is not None or app.builder.format != "html":
         return
     for pagename in sorted(_written(app)):
         path = Path(app.builder.get_outfilename(pagename))  # type: ignore[attr-defined]
-        page = BeautifulSoup(path.read_text("utf8"), "html.parser")
+        html, listings = without_listings(path.read_text("utf8"))
+        page = BeautifulSoup(html, "html.parser")
         for repair in REPAIRS:
             repair(page)
-        path.write_text(str(page), "utf8")
+        path.write_text(with_listings(str(page), listings), "utf8")
 
 
 def _written(app: Sphinx) -> set[str]:

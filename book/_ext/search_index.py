@@ -3,7 +3,8 @@
 Sphinx's own search cuts text into English words, so it finds 门控 in nothing, and its excerpts show the menu and need a
 server. Here the prose of every section is stored as it stands, in a script, because from ``file://`` a page can load
 nothing else; ``search.js`` looks for words and for Chinese strings in it. Code, outputs and displayed maths are left
-out. A term of the glossary is a section of its own, and says which chapter explains it.
+out. A term of the glossary is a section of its own, and says which chapter explains it; so is each name of the API
+reference.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def prose(node: nodes.Node) -> str:
         return str(node)
     if isinstance(node, nodes.math):
         return plain_maths(node.astext())
-    if isinstance(node, (addnodes.glossary, *LEFT_OUT)) or has_title(node):
+    if isinstance(node, (addnodes.glossary, addnodes.desc, *LEFT_OUT)) or has_title(node):
         return ""
     text = "".join(prose(child) for child in node.children)
     return text if isinstance(node, nodes.Inline) else f"{text} "
@@ -76,6 +77,10 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple[int, ...]]) -> It
             pages = [ref["refuri"] for ref in entry.findall(nodes.reference) if "refuri" in ref]
             chapters = [page for page in pages if re.match(r"\d\d[a-z]?-[\w-]+\.html$", page)]
             yield found | ({"see": chapters[0]} if chapters else {})
+    for entry in doctree.findall(addnodes.desc):
+        for signature in entry.findall(addnodes.desc_signature):
+            if signature.parent is entry and signature["ids"]:
+                yield _section(signature["ids"][0], signature["fullname"], list(entry.children[-1].children))
 
 
 def _section(anchor: str, title: str, children: list[nodes.Node]) -> dict[str, str]:

@@ -8,9 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Array", "Backward", "Forward", "MaybeArray", "State"]
 
+#: An array of NumPy, of any dtype.
 Array = NDArray[Any]
-MaybeArray = ArrayLike | None  # None where there is none, or where it stands for zeros
-State = Any  # an array (N, H), or a tuple of states: LSTMState(h, c), one state per layer …
+#: What NumPy can make an array of; None where there is none, or where it stands for zeros.
+MaybeArray = ArrayLike | None
+#: A state: an array (N, H), or a tuple of states, such as LSTMState(h, c) or one state per layer.
+State = Any
 
 
 class Forward(Protocol):

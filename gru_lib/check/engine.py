@@ -29,8 +29,11 @@ __all__ = [
     "same", "several",
 ]  # fmt: skip
 
+#: What a function returns, by name.
 Outputs = dict[str, Array]
+#: A message, and the outputs of somebody who makes this mistake.
 Mistake = tuple[str, Outputs]
+#: What a reader hands in: a function of any arguments.
 Function = Callable[..., Any]
 Options = ParamSpec("Options")
 
@@ -70,6 +73,7 @@ class Fault(Exception):
     """What is wrong with the reader's function, in words for the reader."""
 
 
+#: What builds each exercise that asks for a function, by name.
 EXERCISES: dict[str, Callable[..., Exercise]] = {}
 
 

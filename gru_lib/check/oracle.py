@@ -20,7 +20,9 @@ __all__ = [
     "weights",
 ]  # fmt: skip
 
+#: The sizes at which functions are tried: sequences, inputs, units and steps.
 N, D, H, T = 3, 2, 4, 5
+#: A function of one number.
 Scalar = Callable[[float], float]
 AnyParams = TypeVar("AnyParams", bound=Params)
 
@@ -34,6 +36,7 @@ def draw(seed: int, init: Callable[..., AnyParams], **options: Any) -> tuple[Any
 
 
 def sig(a: float) -> float:
+    """σ(a) of one number."""
     return 1 / (1 + math.exp(-a)) if a > 0 else math.exp(a) / (1 + math.exp(a))
 
 
@@ -64,6 +67,7 @@ def weights(p: Params, gates: str) -> Outputs:
 
 
 def affine(x: Array, h: Array, w: Mapping[str, Array], gate: str) -> Array:
+    """x W_x + h W_h + b with the weights of one gate."""
     return matmul(x, w[f"W_x{gate}"]) + matmul(h, w[f"W_h{gate}"]) + w[f"b_{gate}"]
 
 

@@ -14,8 +14,10 @@ from gru_lib.check.engine import Fault, Result
 
 __all__ = ["VALUES", "Answers", "Slip", "Values", "near", "values"]
 
-Slip = tuple[str, Any, str]  # which value, what it is then, the message
-Answers = Iterator[Any]  # first the Values that are right, then each Slip
+#: A mistake in one value: which one, what it is then, and the message.
+Slip = tuple[str, Any, str]
+#: What a generator yields: first the `Values` that are right, then each `Slip`.
+Answers = Iterator[Any]
 
 
 @dataclass
@@ -32,6 +34,7 @@ class Values:
         return near(found, value, tolerance=0 if label in self.exact else self.tolerance)
 
 
+#: What builds each exercise that asks for numbers, by name.
 VALUES: dict[str, Callable[[], Values]] = {}
 
 

@@ -35,7 +35,9 @@ __all__ = [
     "sunspot_part", "tasks", "units",
 ]  # fmt: skip
 
+#: The cells that are compared.
 CELLS = ("tanh", "GRU", "LSTM")
+#: The learning rates of which each cell gets the best on the validation set.
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
 EVALUATIONS = 12  # on the validation set, evenly over a training; one more at its end
 
@@ -181,7 +183,8 @@ def text_part(name: str) -> Batch:
     return windows(name, np.arange(0, len(getattr(english(), name)) - 101, 200), 100)
 
 
-SCALE = 100.0  # sunspots in one unit of the net's input and output
+#: Sunspots in one unit of the net's input and output.
+SCALE = 100.0
 WARM = 20  # years at the start of a training window whose answers do not count
 
 

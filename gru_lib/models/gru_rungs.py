@@ -160,6 +160,7 @@ def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     return hs, dxs, g
 
 
+#: The rungs in order, by what changes.
 RUNGS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
     "the equations, step by step": equations,
     "memory used again": equations,  # from here on `benchmarks.ladder` has the allocator keep what was freed

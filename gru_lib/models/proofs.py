@@ -56,8 +56,9 @@ BORROW = Automaton(
 
 # ---------------------------------------------------------------------------------------------- the network as a table
 
-#: Levels to round a state to: the multiples of ½ in [−1, 1], or the signs.
+#: Levels to round a state to: the multiples of ½ in [−1, 1].
 HALVES: Array = np.array([-1, -0.5, 0, 0.5, 1])
+#: Levels to round a state to: the signs.
 SIGNS: Array = np.array([-1.0, 1.0])
 
 

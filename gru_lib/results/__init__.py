@@ -14,7 +14,8 @@ from gru_lib._core.checks import check_choice
 
 __all__ = ["FOLDER", "load", "path", "wilson"]
 
-FOLDER = Path(__file__).parent  # scripts store here
+#: Where the files are, and where scripts store new ones.
+FOLDER = Path(__file__).parent
 
 
 def load(name: str) -> dict[str, Any]:

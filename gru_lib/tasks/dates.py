@@ -27,6 +27,7 @@ Array = NDArray[Any]
 
 #: Languages, by the name of their CLDR locale.
 LANGUAGES = ("en", "de", "fr", "es", "ja", "zh")
+#: The CLDR's formats of a date that are used.
 FORMATS: tuple[Literal["medium", "long", "full"], ...] = ("medium", "long", "full")
 #: The first and the last day, as `date.toordinal` counts them: 36,525 days.
 FIRST, LAST = date(1950, 1, 1).toordinal(), date(2049, 12, 31).toordinal()

@@ -20,6 +20,7 @@ __all__ = ["CLASSES", "Digits", "Part", "as_sequence", "digits"]
 
 Array = NDArray[Any]
 
+#: How many classes there are: the digits.
 CLASSES = 10
 #: Sizes of the first two parts; the remaining images are the test part.
 TRAIN, VALIDATION = 1000, 297

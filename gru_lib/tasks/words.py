@@ -38,8 +38,9 @@ __all__ = [
 Array = NDArray[Any]
 Pair = tuple[str, int]  # a word and the number of its language
 
-#: The languages, by the names of their CLDR locales, and their English names.
+#: The languages, by the names of their CLDR locales.
 LANGUAGES = ("en", "de", "fr", "es", "it", "nl", "sv", "fi", "hu", "pl", "cs", "tr")
+#: Their English names.
 NAMES = ("English", "German", "French", "Spanish", "Italian", "Dutch", "Swedish", "Finnish", "Hungarian", "Polish",
          "Czech", "Turkish")  # fmt: skip
 #: A space, which only lists have, and the characters of the vocabulary. A test checks that they are exactly those.

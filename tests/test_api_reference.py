@@ -1,0 +1,245 @@
+"""The API reference: every public name is in it, says something, and leads to its source; how docstrings are set."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import api_reference
+import page_checks
+import page_repairs
+import pytest
+from bs4 import BeautifulSoup, Tag
+
+import gru_lib
+from conftest import ROOT, Visit
+
+PAGES = sorted(path.stem for path in (ROOT / "book").glob("api*.md"))
+
+
+def public() -> Iterator[tuple[str, str]]:
+    """Every name in the `__all__` of a module that is public itself, with the module's."""
+    modules = ["gru_lib", *(m.name for m in pkgutil.walk_packages(gru_lib.__path__, "gru_lib."))]
+    for module in modules:
+        if not re.search(r"\._", module):
+            yield from ((module, name) for name in getattr(importlib.import_module(module), "__all__", ()))
+
+
+def homes(module: str, name: str) -> set[str]:
+    """The names under which a thing may stand in the reference: where it is offered, and where it is defined."""
+    thing = getattr(importlib.import_module(module), name)
+    defined = getattr(thing, "__module__", None)
+    same = [f"{m}.{name}" for m, n in public() if n == name and getattr(importlib.import_module(m), n) is thing]
+    return {f"{module}.{name}", f"{defined}.{name}", f"gru_lib._core.types.{name}", *same}
+
+
+def entries(pages: list[BeautifulSoup]) -> dict[str, tuple[Tag, Tag]]:
+    """What the pages describe, by name: its signature, and what is said of it."""
+    found = [dt for page in pages for dt in page.select("dl.py > dt.sig[id]")]
+    return {str(dt["id"]): (dt, dt.find_next_sibling("dd")) for dt in found}
+
+
+def wrong(pages: list[BeautifulSoup], folder: Path, names: Iterator[tuple[str, str]]) -> list[str]:
+    """The names that the pages leave out, say nothing of, or whose source they do not lead to."""
+    described, found = entries(pages), []
+    sections = {str(e["id"]) for page in pages for e in page.select("section[id], span[id]")}
+    for module, name in names:
+        if f"module-{module}.{name}" in sections:  # a module, which has a section of its own
+            continue
+        here = homes(module, name) & set(described)
+        if not here:
+            found.append(f"{module}.{name} is not in the reference")
+            continue
+        signature, text = described[min(here)]
+        if text is None or len(text.get_text().split()) < 2:
+            found.append(f"{module}.{name} has no docstring")
+        link = signature.select_one("a.reference:has(.viewcode-link)")
+        target, _, anchor = str(link["href"] if link else "").removeprefix("../").partition("#")
+        if not target or not (folder / target).is_file() or anchor not in page_checks.ids(folder / target):
+            found.append(f"{module}.{name} does not lead to its source")
+    return found
+
+
+@pytest.fixture(scope="module")
+def pages(built_book: Path) -> list[BeautifulSoup]:
+    return [page_checks.parse(built_book / "book" / f"{name}.html") for name in PAGES]
+
+
+def test_every_public_name_is_described_and_leads_to_its_source(pages: list[BeautifulSoup], built_book: Path) -> None:
+    assert len(list(public())) > 400
+    assert wrong(pages, built_book, public()) == []
+
+
+def drop(page: BeautifulSoup) -> None:
+    dt = page.find(id="gru_lib.cells.gru.gru_step")
+    dt.parent.decompose()
+
+
+def say_nothing(page: BeautifulSoup) -> None:
+    page.find(id="gru_lib.cells.gru.gru_step").find_next_sibling("dd").clear()
+
+
+def lead_nowhere(page: BeautifulSoup) -> None:
+    page.find(id="gru_lib.cells.gru.gru_step").select_one("a.reference:has(.viewcode-link)")["href"] += "x"
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (drop, "is not in the reference"),
+        (say_nothing, "has no docstring"),
+        (lead_nowhere, "does not lead to its source"),
+    ],
+)
+def test_a_name_left_out_or_unexplained_is_seen(
+    built_book: Path, fault: Callable[[BeautifulSoup], None], said: str
+) -> None:
+    page = BeautifulSoup((built_book / "book" / "api-cells.html").read_text("utf8"), "html.parser")
+    names = [("gru_lib.cells.gru", "gru_step"), ("gru_lib.cells.gru", "gru_forward")]
+    assert wrong([page], built_book, iter(names)) == []
+    fault(page)
+    assert wrong([page], built_book, iter(names)) == [f"gru_lib.cells.gru.gru_step {said}"]
+
+
+def test_front_page_of_the_reference_lists_what_the_library_offers(built_book: Path) -> None:
+    page = page_checks.parse(built_book / "book" / "api.html")
+    listed = {str(link.get_text()) for link in page.select("table.autosummary td:first-child a")}
+    described = {name.rpartition(".")[2] for name in entries([page])}
+    assert listed | described >= set(gru_lib.__all__)
+    assert listed <= set(gru_lib.__all__)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_markup_is_left_in_the_text(built_book: Path, name: str) -> None:
+    page = BeautifulSoup((built_book / "book" / f"{name}.html").read_text("utf8"), "html.parser")
+    article = page.select_one("article.bd-article")
+    assert article is not None
+    for code in article.select("pre, code, dt.sig"):
+        code.decompose()
+    assert re.findall(r".{0,30}(?:``|`|:\w+:`|::|\\|(?<![\w*])\*\w|-{4,}|>>>).{0,30}", article.get_text()) == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("module", ["cells/gru", "check/by_hand"])
+def test_page_of_a_source_is_in_order(
+    reader: Callable[[str, int], AbstractContextManager[Visit]], built_book: Path, module: str, width: int
+) -> None:
+    with reader((built_book / f"_modules/gru_lib/{module}.html").as_uri(), width) as visit:
+        visit.open()
+        assert (visit.foreign, visit.complaints) == ([], [])
+        assert page_checks.too_wide(visit.page) == []
+        for theme in ("light", "dark"):
+            visit.set_theme(theme)
+            assert page_checks.faint_text(visit.page) == []
+        visit.page.wait_for_timeout(500)  # the theme marks what scrolls
+        assert page_checks.violations(visit.page) == []
+    assert page_checks.broken_links(built_book / f"_modules/gru_lib/{module}.html") == []
+
+
+# ---------------------------------------------------------------------------------------------- how a docstring is set
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("|a| · 2**bits, h_", r"\|a\| · 2\*\*bits, h\_"),
+        ("the GRU *is* one, a* and b*", r"the GRU *is* one, a\* and b\*"),
+        ("Return hs (T + 1, N, H).", r"Return hs \ ``(T + 1, N, H)``\ ."),
+        (
+            "(D, 3H), (N,), (G·H, D), (dirs, 3H, D)",
+            r"\ ``(D, 3H)``\ , \ ``(N,)``\ , \ ``(G·H, D)``\ , \ ``(dirs, 3H, D)``\ ",
+        ),
+        ("Cho et al. (2014), equations (5) to (9)", "Cho et al. (2014), equations (5) to (9)"),
+        ('"keep" for "the whole sequence"', r'\ ``"keep"``\  for "the whole sequence"'),
+        ("`gru_step` and ``f(*x)``", "`gru_step` and ``f(*x)``"),
+        ("See arXiv:1406.1078.", "See `arXiv:1406.1078 <https://arxiv.org/abs/1406.1078>`__."),
+        ("Chapter 4.", ":doc:`Chapter 4 </book/04-gru-forward>`."),
+        (
+            "Chapters 4 and 11.",
+            "Chapters :doc:`4 </book/04-gru-forward>` and :doc:`11 </book/11-making-it-fast>`.",
+        ),
+    ],
+)
+def test_docstring_means_what_it_says(text: str, rest: str) -> None:
+    assert api_reference.as_rest([text]) == [rest]
+
+
+@pytest.mark.parametrize(
+    ("head", "rest"),
+    [
+        ("x : array (N, D)", "x : `array (N, D)`"),
+        ("h0 : array (N, H), or None for zeros", "h0 : `array (N, H)`, or None for zeros"),
+        ("h_mask : array (N, H) or (T, N, H), optional", r"h_mask : `array (N, H)` or \ ``(T, N, H)``\ , optional"),
+        ("p : GRUParams", "p : `GRUParams`"),
+        ("state_T : pair of states", "state_T : pair of states"),
+        ("dict", "dict"),
+    ],
+)
+def test_type_of_a_parameter_is_code(head: str, rest: str) -> None:
+    assert api_reference.describe_type(head) == rest
+
+
+def test_equations_and_tables_stay_as_they_are() -> None:
+    equations = ["One step::", "", "    a = |b| * c_", "", "    d = (N, H)", "", "Then |e|."]
+    assert api_reference.as_rest(equations) == [*equations[:-1], r"Then \|e\|."]
+    table = ["===  ===", "a    b*", "===  ===", "|c|  (N, H)", "===  ===", "", "|d|"]
+    assert api_reference.as_rest(table) == [*table[:-1], r"\|d\|"]
+
+
+def test_names_of_parameters_are_no_links() -> None:
+    lines = ["Reverse `xs` if `reverse`; see `stack`."]
+
+    def f(xs: Any, reverse: bool) -> None: ...
+
+    api_reference.prepare(SimpleNamespace(), "function", "f", f, None, lines)  # type: ignore[arg-type]
+    assert lines == ["Reverse ``xs`` if ``reverse``; see `stack`."]
+
+
+def test_signature_is_the_one_in_the_source(pages: list[BeautifulSoup]) -> None:
+    described = entries(pages)
+    texts = {name: " ".join(dt.get_text(" ").split()) for name, (dt, _) in described.items()}
+    step = texts["gru_lib.cells.gru.gru_step"]
+    assert re.sub(r"\s", "", step).startswith(
+        "gru_step(x:ArrayLike,h_prev:ArrayLike,p:GRUParams,)→tuple[Array,GRUCache]"
+    )
+    assert "gru_lib" not in " ".join(texts.values())
+    assert not any("_Buffer" in text or " at 0x" in text for text in texts.values())
+    check = texts["gru_lib.check.gru_forward"]
+    assert re.sub(r"\s", "", check).startswith("gru_forward(f:Function,/,*,reset_after:bool=False,")
+    assert check.endswith("→ Result [source] #")
+
+
+def test_fields_of_a_class_keep_the_comments_that_hold_their_shapes(pages: list[BeautifulSoup]) -> None:
+    shown = entries(pages)["gru_lib.cells.gru.GRUParams"][1].select_one("pre").get_text()
+    assert "W_x: Array  # (D, 3H), side by side:\n" in shown
+    assert "Alias for field" not in " ".join(page.get_text() for page in pages)
+
+
+def test_book_without_solutions_has_no_source_of_the_checks() -> None:
+    """It holds the right answers."""
+
+    def shown(solutions: str, module: str) -> str:
+        app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions=solutions))
+        return api_reference.find_source(app, module)[0]
+
+    assert "def gate_hand" in shown("folded", "gru_lib.check.by_hand")
+    assert shown("no", "gru_lib.check.by_hand") == ""
+    assert "def gru_step" in shown("no", "gru_lib.cells.gru")
+    env: Any = SimpleNamespace(_viewcode_modules={"a": ("", {}, {}, "a"), "b": ("x", {"f": ()}, {"f": "api"}, "b")})
+    api_reference.drop_sources_without_links(SimpleNamespace(), env)  # type: ignore[arg-type]
+    assert set(env._viewcode_modules) == {"b"}
+
+
+def test_listings_pass_the_repairs_of_a_page_unchanged() -> None:
+    listing = '<div class="viewcode-block" id="f">\n<a href="x">[docs]</a>\n<span>a &lt; b</span> \\1</div>\n'
+    page = f"<p>a</p><pre><span></span>{listing}</pre><p>b</p><pre class='x'>second</pre>"
+    cut, listings = page_repairs.without_listings(page)
+    assert cut == "<p>a</p><pre><!--listing--></pre><p>b</p><pre class='x'><!--listing--></pre>"
+    repaired = str(BeautifulSoup(cut, "html.parser"))
+    assert page_repairs.with_listings(repaired, listings) == page.replace("'", '"')
