@@ -13,11 +13,11 @@ LAST = Path(__file__).resolve().parents[1] / "_build" / "test-times.json"
 # The first pattern that matches a test file names its part.
 PARTS = {
     "notebooks": r"\.ipynb$|/test_notebooks",
-    "pages of the book": r"/test_(book|page_checks|glossary_links|mathml)\.",
+    "pages of the book": r"/test_(book|page_checks|glossary_links|mathml|ways|teaching)\.",
     "explorers": r"/test_(explorer|widgets|afm_host|stills|live_notebook)(_\w+)?\.",
     "chapters": r"/test_chapter\d",
     "project": r"/test_(project|do|repository|browser|benchmarks|experiments|environment)\."
-    r"|/test_(editions|editions_shown|alone|pdf|release|link_check|types|site_files|icons|lint_js)\.",
+    r"|/test_(editions|editions_shown|alone|grade|pdf|release|link_check|types|site_files|icons|lint_js)\.",
     "library": "",
 }
 LIBRARY = ("chapters", "library")  # the parts that need neither a browser nor the built book nor its notebooks

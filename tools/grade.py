@@ -23,8 +23,8 @@ from environment import fix
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-HEAD = re.compile(r"^#+ Exercise (\w+\.\d+) ", re.M)
-ANY_HEAD = re.compile(r"^#+ ", re.M)
+HEADING = re.compile(r"^#+ .*$", re.M)
+EXERCISE = re.compile(r"#+ Exercise (\w+\.\d+) ")
 CALL = re.compile(r"^    print\((check\.\w+\(.*\))\)$", re.M)
 MARK = "gru-grade"
 SAY = """
@@ -46,39 +46,48 @@ class Verdict(NamedTuple):
     said: str
 
 
-def by_exercise(notebook: NotebookNode) -> Iterator[tuple[NotebookNode, str]]:
-    """The cells, each with the number of the exercise under whose heading it stands, or an empty string."""
+def headings(notebook: NotebookNode) -> set[str]:
+    """The lines that are headings."""
+    return {line for cell in notebook.cells if cell.cell_type == "markdown" for line in HEADING.findall(cell.source)}
+
+
+def by_exercise(notebook: NotebookNode, known: set[str]) -> Iterator[tuple[NotebookNode, str]]:
+    """The cells, each with the number of the exercise under whose heading it stands, or an empty string.
+
+    Only a known heading begins something new; a student may put others into an answer.
+    """
     number = ""
     for cell in notebook.cells:
-        if cell.cell_type == "markdown" and ANY_HEAD.search(cell.source):
-            found = HEAD.search(cell.source)
-            number = found[1] if found else ""
+        for line in HEADING.findall(cell.source) if cell.cell_type == "markdown" else ():
+            if line in known:
+                found = EXERCISE.match(line)
+                number = found[1] if found else ""
         yield cell, number
 
 
 def calls(edition: NotebookNode) -> dict[str, list[str]]:
     """The calls of the checker in the book's edition, by the exercise's number."""
     found: dict[str, list[str]] = {}
-    for cell, number in by_exercise(edition):
+    for cell, number in by_exercise(edition, headings(edition)):
         if number and cell.cell_type == "code" and (made := CALL.findall(cell.source)):
             found.setdefault(number, []).extend(made)
     return found
 
 
-def prepared(handed_in: NotebookNode, asked: dict[str, list[str]]) -> NotebookNode:
-    """The student's cells without the ones that check, and our own calls where each exercise ends."""
+def prepared(handed_in: NotebookNode, edition: NotebookNode) -> NotebookNode:
+    """The student's cells, with the edition's calls added where each exercise ends."""
     cells: list[NotebookNode] = []
-    open_calls, last = dict(asked), ""
+    open_calls, last = calls(edition), ""
 
     def close(number: str) -> None:
         for call in open_calls.pop(number, []):
             cells.append(nbformat.v4.new_code_cell(SAY.format(mark=MARK, number=number, call=call)))
 
-    for cell, number in by_exercise(handed_in):
+    for cell, number in by_exercise(handed_in, headings(edition)):
         if number != last:
             close(last)
             last = number
-        if cell.cell_type == "code" and not CALL.search(cell.source):
+        if cell.cell_type == "code":
             cells.append(nbformat.v4.new_code_cell(cell.source))
     for number in [last, *open_calls]:  # a heading that is gone: whatever was defined by the end
         close(number)
@@ -93,8 +102,7 @@ def edition_of(handed_in: NotebookNode, known: dict[str, NotebookNode]) -> tuple
 
 def grade(handed_in: NotebookNode, edition: NotebookNode, seconds: int = editions.TIMEOUT) -> list[Verdict]:
     """Run a notebook, and return what the checker says of each exercise that it can look at."""
-    asked = calls(edition)
-    notebook = prepared(handed_in, asked)
+    asked, notebook = calls(edition), prepared(handed_in, edition)
     with tempfile.TemporaryDirectory() as folder:
         where = {"metadata": {"path": folder}}
         NotebookClient(
@@ -102,8 +110,8 @@ def grade(handed_in: NotebookNode, edition: NotebookNode, seconds: int = edition
         ).execute()
     said: dict[str, list[str]] = {}
     for cell in notebook.cells:
-        for line in "".join(out.get("text", "") for out in cell.outputs if cell.source.startswith(SAY[:5])).split("\n"):
-            if line.startswith(f"{MARK} "):
+        for line in "".join(out.get("text", "") for out in cell.outputs).split("\n"):
+            if cell.source.startswith(SAY.partition("print")[0]) and line.startswith(f"{MARK} "):
                 _, number, words = line.split(" ", 2)
                 said.setdefault(number, []).append(words)
     return [

@@ -25,7 +25,7 @@ class Form(NamedTuple):
 
 
 WIDE = Form(736, 27, 30, 15, " min")
-SLIM = Form(358, 25, 20, 13, "")
+SLIM = Form(358, 25, 20, 13, " min")
 
 
 def rows(chapters: Sequence[pages.Page], routes: Mapping[str, Any]) -> list[pages.Page]:
@@ -43,7 +43,7 @@ def drawing(chapters: Sequence[pages.Page], routes: Mapping[str, Any], *, alt: s
     top = 24 * len(routes) + 22
     y = {page.name: top + form.row * i for i, page in enumerate(found)}
     height = top + form.row * len(found) - form.row // 2 + 2
-    parts = [_text(form.width, top - form.row, "minutes", 12, "muted", "end")] if slim else []
+    parts = []
     for page in found:
         companion = page.number[-1].isalpha()
         words = f"{page.number}  {page.heading}" if companion else page.title.replace(". ", "  ", 1)

@@ -24,6 +24,7 @@ class Page(NamedTuple):
     lede: str
     minutes: int  # 0 if it states none
     objectives: tuple[str, ...]
+    needs: tuple[str, ...]  # the pages that it builds on, by name; not those that only help
     exercises: dict[str, str]  # their titles, by label
 
     @property
@@ -67,6 +68,9 @@ def _read(name: str, _path: Path, _time: int) -> Page:
     lede = re.search(r"^\{\.gru-lede\}\n((?:.+\n)+)", text, re.M)
     time = re.search(r"^\*\*Time\*\*: about (\d+) minutes", text, re.M)
     listed = OBJECTIVES.search(text)
+    asked = re.search(r"^\*\*You need\*\* ((?:.+\n)+?)\*\*Time", text, re.M)
+    clauses = [c for c in re.split(r"[;.] |\.\n|;\n", asked[1]) if not re.search(r"\bhelps?\b|not \[", c)] if asked else []
+    needs = [n for clause in clauses for n in re.findall(r"\]\((\d\d[\w-]*)\.ipynb", clause)]
     items = re.split(r"^(?:\d+\.|-) ", listed[1], flags=re.M)[1:] if listed else []
     return Page(
         name,
@@ -74,6 +78,7 @@ def _read(name: str, _path: Path, _time: int) -> Page:
         " ".join(lede[1].split()) if lede else "",
         int(time[1]) if time else 0,
         tuple(" ".join(item.split()) for item in items),
+        tuple(dict.fromkeys(needs)),
         {label: title for title, label in EXERCISE.findall(text)},
     )
 
@@ -87,5 +92,5 @@ def settings(name: str) -> dict:
 def hours(minutes: int) -> str:
     """A time in words: 50 minutes, or 2 hours 5 minutes."""
     whole, rest = divmod(minutes, 60)
-    words = [f"{whole} hour{'s' if whole > 1 else ''}"] if whole else []
-    return " ".join([*words, f"{rest} minutes"] if rest else words) or "0 minutes"
+    parts = [(whole, "hour"), (rest, "minute")]
+    return " ".join(f"{n} {word}{'s' if n != 1 else ''}" for n, word in parts if n) or "0 minutes"

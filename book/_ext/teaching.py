@@ -82,7 +82,7 @@ def _session(session: dict[str, Any]) -> str:
     lines = [f"*Students read before*: {read}."]
     if len(session["read"]) > 1:
         lines[-1] += f" Together {pages.hours(total)}."
-    lines += ["", f"*You prepare*: {session['prepare']}", "", "| Minutes | |", "|--:|:--|"]
+    lines += ["", f"*You prepare*: {session['prepare']}", "", "| Minutes | Plan |", "|--:|:--|"]
     for minutes, words, *exercises in session["plan"]:
         found = [(label, exercise_page(label)) for label in exercises]
         said = [f"Exercise {{ref}}`{p.exercises[label]} <{label}>`, page {p.number}." for label, p in found]
@@ -216,7 +216,7 @@ class Mistakes(SphinxDirective):
             for i, line in enumerate(mistake.wrote):
                 code += [nodes.Text("\n")] if i else []
                 code += nodes.literal(line, line)
-            body += _row(code, nodes.paragraph("", mistake.said))
+            body += _row(code, nodes.paragraph("", mistake.said, support_smartquotes=False))  # to the letter
         return table
 
 

@@ -28,6 +28,11 @@ class Way(NamedTuple):
     why: str
 
     @property
+    def clause(self) -> str:
+        """Why to go there, as a sentence."""
+        return self.why[0].upper() + self.why[1:]
+
+    @property
     def title(self) -> str:
         """The title of the page it leads to, as it is printed."""
         return re.sub(r"[*`]", "", pages.read(_name(self.page)).title)
@@ -82,7 +87,7 @@ def foot(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], do
     if doctree is None or pagename not in everything:
         return
     found = ways(pagename, everything, pages.settings("ways.yml")["pages"])
-    context["gru_ways"] = [way._asdict() | {"title": way.title} for way in found]
+    context["gru_ways"] = [way._asdict() | {"title": way.title, "why": way.clause} for way in found]
     for name in ("next", "prev"):
         way = next((each for each in found if each.rel == name), None)
         link = {"link": context["pathto"](way.page), "title": way.title} if way else None
