@@ -277,7 +277,9 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("book", "gru_lib"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("0[0-35-9]*", "1*", "__pycache__"))
     shutil.copy(ROOT / "_config.yml", root)
-    pages = "".join(f"  - file: book/{name}\n" for name in ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes"))
+    pages = "".join(
+        f"  - file: book/{name}\n" for name in ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes")
+    )
     (root / "_toc.yml").write_text(f"format: jb-book\nroot: book/intro\nchapters:\n{pages}", "utf8")
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "-q"]
     environment = os.environ | {"SOLUTIONS": "no", "PYTHONPATH": str(ROOT)}

@@ -54,7 +54,9 @@ def running_text(page: Path) -> list[Tag]:
     article = page_checks.parse(page).select_one("article")
     assert article is not None
     found = article.select("section > p:not(.gru-lede), section > :is(ul, ol) > li, section li > :is(ul, ol) > li")
-    found = [e for e in found if not e.find_parent(class_="admonition") and not e.select_one(":scope > ul, :scope > ol")]
+    found = [
+        e for e in found if not e.find_parent(class_="admonition") and not e.select_one(":scope > ul, :scope > ol")
+    ]
     return [e for e in found if not (e.name == "li" and e.find_parent("section") == article.select_one("section"))]
 
 
@@ -85,9 +87,7 @@ def anchors(built_book: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in {glossary_links.GLOSSARY, *glossary_links.LISTS}])
-def test_every_term_is_linked_where_a_page_first_uses_it(
-    built_book: Path, page: str, anchors: dict[str, str]
-) -> None:
+def test_every_term_is_linked_where_a_page_first_uses_it(built_book: Path, page: str, anchors: dict[str, str]) -> None:
     """Chapters and back matter; but for the page that explains it."""
     texts = [pieces(element) for element in running_text(built_book / f"{page}.html")]
     for term, explained in glossary_links.terms((ROOT / "book" / "glossary.md").read_text("utf8")).items():

@@ -77,6 +77,42 @@ def test_ways_of_a_small_book() -> None:
     assert found[3] == [("Back", order[1])]
 
 
+# ------------------------------------------------------------------------------------------- no page repeats another
+
+RUN = 15  # words in a row
+FRAME = re.compile(r"\*\*You need\*\*.*?\*\*You will be able to\*\*|By the end of this page you (?:can|know)", re.S)
+
+
+def prose(name: str) -> list[str]:
+    """The words of a page, without code, displayed equations, where links lead, and what every page's top has."""
+    text = FRAME.sub(" ", pages.markdown(name))
+    text = re.sub(r"^```(?:\w+)?\n.*?^```$|\$\$.*?\$\$", " ", text, flags=re.S | re.M)
+    return re.findall(r"[\w\\']+", re.sub(r"\]\([^)]*\)", "]", text).lower())
+
+
+def repeated(texts: dict[str, list[str]]) -> list[tuple[str, str, str]]:
+    """Runs of words that stand on two pages: the later page, the earlier one, and the words."""
+    first: dict[tuple[str, ...], str] = {}
+    found: dict[tuple[str, str], str] = {}
+    for name, text in texts.items():
+        for i in range(len(text) - RUN + 1):
+            run = tuple(text[i : i + RUN])
+            if first.setdefault(run, name) != name:
+                found.setdefault((name, first[run]), " ".join(run))
+    return [(*pair, words) for pair, words in found.items()]
+
+
+def test_no_page_says_again_what_another_has_said() -> None:
+    assert repeated({name: prose(name) for name in NAMES}) == []
+
+
+def test_a_repeated_sentence_is_found() -> None:
+    texts = {name: prose(name) for name in NAMES[:3]}
+    sentence = texts[NAMES[2]][300 : 300 + RUN]
+    texts[NAMES[1]] += sentence
+    assert repeated(texts) == [(NAMES[2], NAMES[1], " ".join(sentence))]
+
+
 # ------------------------------------------------------------------------------------------------ the map and its routes
 
 

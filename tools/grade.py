@@ -106,7 +106,12 @@ def grade(handed_in: NotebookNode, edition: NotebookNode, seconds: int = edition
     with tempfile.TemporaryDirectory() as folder:
         where = {"metadata": {"path": folder}}
         NotebookClient(
-            notebook, timeout=seconds, kernel_name="python3", resources=where, allow_errors=True, interrupt_on_timeout=True
+            notebook,
+            timeout=seconds,
+            kernel_name="python3",
+            resources=where,
+            allow_errors=True,
+            interrupt_on_timeout=True,
         ).execute()
     said: dict[str, list[str]] = {}
     for cell in notebook.cells:
@@ -123,7 +128,9 @@ def grade(handed_in: NotebookNode, edition: NotebookNode, seconds: int = edition
 
 def main(arguments: list[str]) -> int:
     """Grade the notebooks that the arguments name."""
-    parser = argparse.ArgumentParser(prog="grade", description="What the checker says of notebooks that were handed in.")
+    parser = argparse.ArgumentParser(
+        prog="grade", description="What the checker says of notebooks that were handed in."
+    )
     parser.add_argument("notebooks", nargs="+", type=Path)
     parser.add_argument("--csv", action="store_true", help="a line for each exercise, for a spreadsheet")
     asked = parser.parse_args(arguments)

@@ -69,7 +69,9 @@ def _read(name: str, _path: Path, _time: int) -> Page:
     time = re.search(r"^\*\*Time\*\*: about (\d+) minutes", text, re.M)
     listed = OBJECTIVES.search(text)
     asked = re.search(r"^\*\*You need\*\* ((?:.+\n)+?)\*\*Time", text, re.M)
-    clauses = [c for c in re.split(r"[;.] |\.\n|;\n", asked[1]) if not re.search(r"\bhelps?\b|not \[", c)] if asked else []
+    clauses = (
+        [c for c in re.split(r"[;.] |\.\n|;\n", asked[1]) if not re.search(r"\bhelps?\b|not \[", c)] if asked else []
+    )
     needs = [n for clause in clauses for n in re.findall(r"\]\((\d\d[\w-]*)\.ipynb", clause)]
     items = re.split(r"^(?:\d+\.|-) ", listed[1], flags=re.M)[1:] if listed else []
     return Page(

@@ -115,9 +115,7 @@ class Routes(SphinxDirective):
         """Return a section's worth of nodes."""
         note_sources(self)
         routes = pages.settings("ways.yml")["routes"]
-        return [
-            section(f"route-{name}", route["title"], parsed(self, _route(route))) for name, route in routes.items()
-        ]
+        return [section(f"route-{name}", route["title"], parsed(self, _route(route))) for name, route in routes.items()]
 
 
 def route_minutes(route: dict[str, Any]) -> int:
