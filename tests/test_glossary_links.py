@@ -61,7 +61,7 @@ def running_text(page: Path) -> list[Tag]:
 
 
 def pieces(element: Tag) -> list[tuple[str, str]]:
-    """The text that may be linked: not code, formulas and links that lead elsewhere. With each piece its term, if any."""
+    """The text that may be linked: not code, formulas and links that lead elsewhere. With a linked piece, its term."""
     found = []
     for text in element.find_all(string=True):
         link = text.find_parent("a")

@@ -113,7 +113,7 @@ def test_a_repeated_sentence_is_found() -> None:
     assert repeated(texts) == [(NAMES[2], NAMES[1], " ".join(sentence))]
 
 
-# ------------------------------------------------------------------------------------------------ the map and its routes
+# ----------------------------------------------------------------------------------------------- the map and its routes
 
 
 def minutes(words: str) -> int:

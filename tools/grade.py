@@ -1,4 +1,4 @@
-"""Run the notebooks that students hand in, and print what the checker says: ``python tools/grade.py handed-in/*.ipynb``.
+"""Run notebooks that students hand in, and print what the checker says: ``python tools/grade.py handed-in/*.ipynb``.
 
 Each notebook is run in an empty folder; a cell that fails does not stop it. The calls of the checker are those of the
 book's editions in ``_build/html/notebooks``, each made where the student's answer to the exercise ends, whatever the

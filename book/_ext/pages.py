@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,7 +61,7 @@ def markdown(name: str) -> str:
     return "\n\n".join("".join(cell["source"]) for cell in cells) + "\n"
 
 
-@lru_cache(maxsize=None)
+@cache
 def _read(name: str, _path: Path, _time: int) -> Page:
     text = markdown(name)
     heading = re.search(r"^# (.+)$", text, re.M)
@@ -69,9 +69,8 @@ def _read(name: str, _path: Path, _time: int) -> Page:
     time = re.search(r"^\*\*Time\*\*: about (\d+) minutes", text, re.M)
     listed = OBJECTIVES.search(text)
     asked = re.search(r"^\*\*You need\*\* ((?:.+\n)+?)\*\*Time", text, re.M)
-    clauses = (
-        [c for c in re.split(r"[;.] |\.\n|;\n", asked[1]) if not re.search(r"\bhelps?\b|not \[", c)] if asked else []
-    )
+    clauses = re.split(r"[;.]\s", asked[1]) if asked else []
+    clauses = [clause for clause in clauses if not re.search(r"\bhelps?\b|not \[", clause)]
     needs = [n for clause in clauses for n in re.findall(r"\]\((\d\d[\w-]*)\.ipynb", clause)]
     items = re.split(r"^(?:\d+\.|-) ", listed[1], flags=re.M)[1:] if listed else []
     return Page(
