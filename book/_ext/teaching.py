@@ -140,9 +140,11 @@ def in_functions(name: str) -> Iterator[Mistake]:
     for planted, old, new, _ in answers.PLANTED:
         if planted == name:
             wrong = re.sub(old[1:], new, right, flags=re.M) if old.startswith("~") else right.replace(old, new)
-            changed = [line[2:] for line in difflib.ndiff(right.split("\n"), wrong.split("\n")) if line[:2] == "+ "]
+            lines = list(difflib.ndiff(right.split("\n"), wrong.split("\n")))
+            new_lines = [line[2:].strip() for line in lines if line.startswith("+ ") and line[2:].strip()]
+            gone = [f"# left out: {line[2:].strip()}" for line in lines if line.startswith("- ")]
             said = getattr(check, name)(_function(wrong)).message
-            yield Mistake(tuple(line.strip() for line in changed) or ("(a line left out)",), said)
+            yield Mistake(tuple(new_lines or gone), said)
 
 
 def _answers() -> Any:

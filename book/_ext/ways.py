@@ -16,7 +16,10 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from map_drawing import drawing
 from sphinx.application import Sphinx
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
+
+logger = logging.getLogger(__name__)
 
 
 class Way(NamedTuple):
@@ -30,7 +33,7 @@ class Way(NamedTuple):
     @property
     def clause(self) -> str:
         """Why to go there, as a sentence."""
-        return self.why[0].upper() + self.why[1:]
+        return self.why[:1].upper() + self.why[1:]
 
     @property
     def title(self) -> str:
@@ -61,12 +64,12 @@ def ways(docname: str, order: Sequence[str], why: dict[str, dict[str, str]]) -> 
     at, place = order.index(docname), main.index(chapter)
     found = []
     if place + 1 < len(main):
-        found.append(Way("Next", "next", main[place + 1], why[_name(main[place + 1])]["next"]))
+        found.append(Way("Next", "next", main[place + 1], why.get(_name(main[place + 1]), {}).get("next", "")))
     if at + 1 < len(order) and is_companion(order[at + 1]):
-        found.append(Way("Deeper", "", order[at + 1], why[_name(order[at + 1])]["next"]))
+        found.append(Way("Deeper", "", order[at + 1], why.get(_name(order[at + 1]), {}).get("next", "")))
     before = chapter if chapter != docname else main[place - 1] if place else ""
     if before:
-        found.append(Way("Back", "prev", before, why[_name(before)]["back"]))
+        found.append(Way("Back", "prev", before, why.get(_name(before), {}).get("back", "")))
     return found
 
 
@@ -87,6 +90,9 @@ def foot(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], do
     if doctree is None or pagename not in everything:
         return
     found = ways(pagename, everything, pages.settings("ways.yml")["pages"])
+    for way in found:
+        if not way.why:
+            logger.warning("book/ways.yml does not say why a reader goes to %s", way.page, location=pagename)
     context["gru_ways"] = [way._asdict() | {"title": way.title, "why": way.clause} for way in found]
     for name in ("next", "prev"):
         way = next((each for each in found if each.rel == name), None)
