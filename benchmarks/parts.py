@@ -23,11 +23,11 @@ DRIFT = 0.1  # what a count may differ from the one stated: it is of the last st
 # The first pattern that matches a test file names its part.
 PARTS = {
     "notebooks": r"\.ipynb$|/test_notebooks",
-    "pages of the book": r"/test_(book|page_checks|api_reference|glossary_links|mathml)\.",
+    "pages of the book": r"/test_(book|page_checks|api_reference|glossary_links|mathml|ways|teaching)\.",
     "explorers": r"/test_(explorer|widgets|afm_host|stills|live_notebook)(_\w+)?\.",
     "chapters": r"/test_chapter\d",
     "project": r"/test_(project|do|repository|browser|benchmarks|experiments|environment)\."
-    r"|/test_(editions|editions_shown|alone|pdf|release|link_check|types|site_files|icons|lint_js)\.",
+    r"|/test_(editions|editions_shown|alone|grade|pdf|release|link_check|types|site_files|icons|lint_js)\.",
     "library": "",
 }
 LIBRARY = ("chapters", "library")  # the parts that need neither a browser nor the built book nor its notebooks

@@ -279,7 +279,9 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("book", "gru_lib"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("0[0-35-9]*", "1*", "__pycache__"))
     shutil.copy(ROOT / "_config.yml", root)
-    pages = "".join(f"  - file: book/{name}\n" for name in ("04-gru-forward", "notation", "glossary", "bibliography"))
+    pages = "".join(
+        f"  - file: book/{name}\n" for name in ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes")
+    )
     (root / "_toc.yml").write_text(f"format: jb-book\nroot: book/intro\nchapters:\n{pages}", "utf8")
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "-q"]
     environment = os.environ | {"SOLUTIONS": "no", "PYTHONPATH": str(ROOT)}
@@ -313,6 +315,14 @@ def test_a_book_without_solutions_holds_no_trace_of_them(without: Path, built_bo
     assert sum(line in usual for line in lines) > 25
     notebook = nbformat.read(without / "notebooks" / "04-gru-forward.ipynb", as_version=4)
     assert "check.gru_step(my_step" in notebook.cells[exercises(notebook)[3] + 2].source
+
+
+def test_a_book_without_solutions_lists_no_mistakes_for_they_show_what_is_right(
+    without: Path, built_book: Path
+) -> None:
+    page, usual = (html.unescape((book / "book" / "mistakes.html").read_text("utf8")) for book in (without, built_book))
+    assert "This edition is without solutions" in page
+    assert "gru-mistakes" in usual and "gru-mistakes" not in page
 
 
 # ---------------------------------------------------------------------------------------------------- in the built book

@@ -1,7 +1,8 @@
 """Link the first use of a term on each page to the glossary.
 
-Only in running text: not in headings, ledes, captions, tables, boxes, links, emphasis or code. Words that are everyday
-words, too, are left alone, and so is a term on the page that the glossary names for it, where it is explained.
+Only in running text and its lists: not in headings, ledes, objectives, captions, tables, boxes, links or code. Words
+that are everyday words, too, are left alone, and so is a term on the page that the glossary names for it, where it is
+explained. Pages that list what others hold, such as the front page, have no such links.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 GLOSSARY = "book/glossary"
-EVERYDAY = {"batch", "bias", "borrow", "candidate", "checksum", "clipping", "gate", "initialisation", "padding"}
-EVERYDAY |= {"stack", "state", "temperature", "token"}
+LISTS = {"book/intro", "book/map", "book/instructors", "book/mistakes"}
+EVERYDAY = {"batch", "bias", "borrow", "checksum", "gate", "initialisation", "stack", "state"}
 ENTRY = re.compile(r"^(\w.*)\n((?:  .*\n?)+)", re.M)
 
 
@@ -38,7 +39,7 @@ class LinkFirstUses(SphinxTransform):
     def apply(self, **_: Any) -> None:
         """Apply the transform."""
         page = self.env.docname
-        if page == GLOSSARY or self.app.builder.format != "html":
+        if page in {GLOSSARY, *LISTS} or self.app.builder.format != "html":
             return
         path = Path(self.env.doc2path(GLOSSARY))
         self.env.note_dependency(str(path))
@@ -48,23 +49,39 @@ class LinkFirstUses(SphinxTransform):
                 self.link(term, paragraphs)
 
     def link(self, term: str, paragraphs: list[nodes.paragraph]) -> None:
-        """Link the first use of one term; of an entry with two names, of the first."""
-        name = re.escape(term.partition(", ")[0])
-        pattern = re.compile(rf"(?<![\w-]){name}(?:s|es)?(?![\w-])", re.I)
+        """Link the first use of one term; of an entry with two names, of either."""
+        pattern = use_of(term)
         for paragraph in paragraphs:
-            for text in [child for child in paragraph.children if isinstance(child, nodes.Text)]:
+            for text in words(paragraph):
                 if use := pattern.search(text):
                     before, after = nodes.Text(text[: use.start()]), nodes.Text(text[use.end() :])
-                    paragraph.replace(text, [before, reference(self.env.docname, term, use[0]), after])
+                    text.parent.replace(text, [before, reference(self.env.docname, term, use[0]), after])
                     return
 
 
+def use_of(term: str) -> re.Pattern[str]:
+    """What counts as a use of an entry: one of its names, in the singular or the plural."""
+    names = "|".join(map(re.escape, term.split(", ")))
+    return re.compile(rf"(?<![\w-])(?:{names})(?:s|es)?(?![\w-])", re.I)
+
+
+def words(paragraph: nodes.Node) -> list[nodes.Text]:
+    """The text of a paragraph, plain or emphasised, in order: not what is in links, code or formulas."""
+    plain = (paragraph, *(child for child in paragraph.children if isinstance(child, (nodes.emphasis, nodes.strong))))
+    return [text for text in paragraph.findall(nodes.Text) if text.parent in plain]
+
+
 def is_running_text(node: nodes.Node) -> bool:
-    """Whether a node is a paragraph of a section, but for a page's first lines."""
+    """Whether a node is a paragraph of a section or of a list in it, but for a page's first lines and objectives."""
     if not isinstance(node, nodes.paragraph) or "gru-lede" in node["classes"]:
         return False
-    section = node.parent
-    return isinstance(section, nodes.section) and isinstance(section.children[0], nodes.title)
+    holder = node.parent
+    while isinstance(holder, (nodes.list_item, nodes.bullet_list, nodes.enumerated_list)):
+        holder = holder.parent
+    if not isinstance(holder, nodes.section) or not isinstance(holder.children[0], nodes.title):
+        return False
+    objectives = holder is not node.parent and isinstance(holder.parent, nodes.document)
+    return not objectives
 
 
 def reference(page: str, term: str, words: str) -> nodes.Node:

@@ -1,0 +1,187 @@
+"""The ways through the book: the foot of each page, which says why a reader goes on; the map; and its routes.
+
+A main page leads on to the next main page, and to the first of its own companions for those who want to go deeper; a
+companion leads to the next one, on to the next chapter, and back to its own. So nobody needs a companion to go on.
+The words are in ``book/ways.yml``, the titles and times in the pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pages
+from docutils import nodes
+from docutils.statemachine import StringList
+from map_drawing import drawing
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+logger = logging.getLogger(__name__)
+
+
+class Way(NamedTuple):
+    """A link at the foot of a page."""
+
+    label: str
+    rel: str
+    page: str  # as Sphinx names it: book/04-gru-forward
+    why: str
+
+    @property
+    def clause(self) -> str:
+        """Why to go there, as a sentence."""
+        return self.why[:1].upper() + self.why[1:]
+
+    @property
+    def title(self) -> str:
+        """The title of the page it leads to, as it is printed."""
+        return re.sub(r"[*`]", "", pages.read(_name(self.page)).title)
+
+
+def _name(docname: str) -> str:
+    return docname.rpartition("/")[2]
+
+
+def is_companion(docname: str) -> bool:
+    """Whether a page goes deeper than a chapter: 04b-… ."""
+    return re.match(r"\d\d[a-z]-", _name(docname)) is not None
+
+
+def chapter_of(docname: str, order: Sequence[str]) -> str:
+    """The main page of a page: its own name, or that of the chapter which it goes deeper into."""
+    if not is_companion(docname):
+        return docname
+    return next((p for p in order if _name(p).startswith(f"{_name(docname)[:2]}-")), docname)
+
+
+def ways(docname: str, order: Sequence[str], why: dict[str, dict[str, str]]) -> list[Way]:
+    """Where to go from a page, of the pages in the order of the table of contents."""
+    main = [page for page in order if not is_companion(page)]
+    chapter = chapter_of(docname, order)
+    at, place = order.index(docname), main.index(chapter)
+    found = []
+    if place + 1 < len(main):
+        found.append(Way("Next", "next", main[place + 1], why.get(_name(main[place + 1]), {}).get("next", "")))
+    if at + 1 < len(order) and is_companion(order[at + 1]):
+        found.append(Way("Deeper", "", order[at + 1], why.get(_name(order[at + 1]), {}).get("next", "")))
+    before = chapter if chapter != docname else main[place - 1] if place else ""
+    if before:
+        found.append(Way("Back", "prev", before, why.get(_name(before), {}).get("back", "")))
+    return found
+
+
+def order(app: Sphinx) -> list[str]:
+    """The pages in the order of the table of contents."""
+    root = app.config.root_doc
+    found = [root]
+    relations = app.env.collect_relations()
+    while (following := relations.get(found[-1], (None, None, None))[2]) and following not in found:
+        found.append(following)
+    return found
+
+
+def foot(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Give the template the ways from a page, and the head of the page the same neighbours."""
+    context["gru_ways"] = []
+    everything = _order(app)
+    if doctree is None or pagename not in everything:
+        return
+    found = ways(pagename, everything, pages.settings("ways.yml")["pages"])
+    for way in found:
+        if not way.why:
+            logger.warning("book/ways.yml does not say why a reader goes to %s", way.page, location=pagename)
+    context["gru_ways"] = [way._asdict() | {"title": way.title, "why": way.clause} for way in found]
+    for name in ("next", "prev"):
+        way = next((each for each in found if each.rel == name), None)
+        link = {"link": context["pathto"](way.page), "title": way.title} if way else None
+        context[name] = link
+
+
+def _order(app: Sphinx) -> list[str]:
+    if "_gru_order" not in app.__dict__:
+        app.__dict__["_gru_order"] = order(app)
+    found: list[str] = app.__dict__["_gru_order"]
+    return found
+
+
+def write_again(_app: Sphinx, env: Any) -> list[str]:
+    """Write every page again when the words for its foot, or a page's title, have changed."""
+    stamp = repr(pages.settings("ways.yml")) + repr([pages.read(_name(p)).title for p in sorted(env.found_docs)])
+    before, env.gru_ways = getattr(env, "gru_ways", ""), stamp
+    return [] if stamp == before else sorted(env.found_docs)
+
+
+class Routes(SphinxDirective):
+    """``{routes}``: the routes of the map, each with its pages and the time that they take together."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a section's worth of nodes."""
+        note_sources(self)
+        routes = pages.settings("ways.yml")["routes"]
+        return [section(f"route-{name}", route["title"], parsed(self, _route(route))) for name, route in routes.items()]
+
+
+def route_minutes(route: dict[str, Any]) -> int:
+    """The time that the pages of a route state, together."""
+    return sum(pages.read(name).minutes for name in route["pages"])
+
+
+def _route(route: dict[str, Any]) -> str:
+    found = [pages.read(name) for name in route["pages"]]
+    total = f"{len(found)} pages, {pages.hours(route_minutes(route))} of reading."
+    steps = "\n".join(f"- {p.number} · [{p.heading}]({p.name}.ipynb), {p.minutes} minutes" for p in found)
+    return f"{route['for']}\n{total}\n\n{{.gru-contents}}\n{steps}"
+
+
+class Map(SphinxDirective):
+    """``{map-of-the-book}``: every chapter on a line, and the routes as tracks that stop at some of them."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the drawing, in a form for a desk and one for a phone."""
+        note_sources(self)
+        found = self.env.found_docs
+        chapters = [pages.read(_name(p)) for p in sorted(found) if re.match(r"book/\d\d-", p)]
+        routes = pages.settings("ways.yml")["routes"]
+        svg = "".join(drawing(chapters, routes, alt=in_words(chapters, routes), slim=slim) for slim in (False, True))
+        return [nodes.raw("", svg, format="html")]
+
+
+def in_words(chapters: Sequence[pages.Page], routes: dict[str, Any]) -> str:
+    """What the map shows, for readers who cannot see it."""
+    stops = ". ".join(
+        f"The route {route['title']} stops at {', '.join(pages.read(name).number for name in route['pages'])}"
+        for route in routes.values()
+    )
+    return f"The chapters {chapters[0].number} to {chapters[-1].number} in a column, with their times. {stops}."
+
+
+def note_sources(directive: SphinxDirective) -> None:
+    """Build the page again when what it is made from changes."""
+    env = directive.env
+    for path in [pages.BOOK / "ways.yml", pages.BOOK / "courses.yml", *pages.BOOK.glob("*.ipynb")]:
+        env.note_dependency(str(path))
+
+
+def parsed(directive: SphinxDirective, text: str) -> list[nodes.Node]:
+    """Markdown without headings as nodes."""
+    holder = nodes.container()
+    lines = StringList(text.split("\n"), source=directive.env.docname)
+    directive.state.nested_parse(lines, directive.content_offset, holder)
+    return list(holder.children)
+
+
+def section(anchor: str, title: str, children: Sequence[nodes.Node]) -> nodes.section:
+    """A section of the page; MyST would put one that a directive parses in front of all that the directive returns."""
+    return nodes.section("", nodes.title("", title), *children, ids=[anchor])
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension."""
+    app.add_directive("routes", Routes)
+    app.add_directive("map-of-the-book", Map)
+    app.connect("env-updated", write_again)
+    app.connect("html-page-context", foot)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

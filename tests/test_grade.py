@@ -1,0 +1,105 @@
+"""tools/grade.py: what the checker says of a notebook that was handed in."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import editions
+import grade
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+ROOT = Path(__file__).resolve().parents[1]
+NAME = "04-gru-forward"
+WRONG = """def my_step(x, h_prev, p):
+    r = sigmoid(x @ p.W_xr + h_prev @ p.W_hr)
+    z = sigmoid(x @ p.W_xz + h_prev @ p.W_hz)
+    n = np.tanh(x @ p.W_xn + (r * h_prev) @ p.W_hn)
+    return z * h_prev + (1 - z) * n"""
+
+
+def edition() -> NotebookNode:
+    """The book's edition of chapter 4."""
+    return nbformat.read(editions.READERS / f"{NAME}.ipynb", as_version=4)
+
+
+def filled(answers: dict[str, str]) -> NotebookNode:
+    """That edition with answers, the cells that show anything else left out to save time."""
+    notebook = edition()
+    cells, keep = [notebook.cells[0], *notebook.cells[1:3]], False
+    first = next(c for c in notebook.cells if c.cell_type == "code" and "import numpy" in c.source)
+    cells = [notebook.cells[0], first]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and cell.source.startswith("#"):
+            found = grade.EXERCISE.match(cell.source)
+            keep = found is not None
+            number = found[1] if found else ""
+            if keep:
+                cells.append(cell)
+        elif keep and cell.cell_type == "code":
+            cells.append(new_code_cell(cell.source or answers.get(number, "")))
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def said(notebook: NotebookNode) -> dict[str, str]:
+    """The verdicts, by exercise."""
+    return {verdict.exercise: verdict.said for verdict in grade.grade(notebook, edition())}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built(built_book: Path) -> None:
+    """There must be editions."""
+
+
+def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    folder = tmp_path / "handed-in"
+    folder.mkdir()
+    nbformat.write(filled({"4.1": "my_r, my_z = 0.8335, 0.4976", "4.4": WRONG}), folder / "ada-04.ipynb")
+    monkeypatch.chdir(tmp_path)
+    assert grade.main(["handed-in/ada-04.ipynb"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 3
+    assert f"```text\n{printed}```" in (ROOT / "book" / "instructors.md").read_text("utf8")
+    assert grade.main(["--csv", "handed-in/ada-04.ipynb"]) == 0
+    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["exercise"], row["right"]) for row in table] == [("4.1", "1"), ("4.4", "0")]
+
+
+def test_the_notebooks_own_checks_decide_nothing() -> None:
+    """Not a check that was changed, nor one that was replaced, deleted or moved under another heading."""
+    notebook = filled({"4.1": "my_r, my_z = 0.1, 0.2", "4.4": WRONG})
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and "print(check." in cell.source:
+            cell.source = 'print("Right: all of it")\nprint("gru-grade 4.1 Right: so there")'
+    notebook.cells.insert(2, new_code_cell("class check:\n    gru_step = gru_second = lambda *_, **__: True"))
+    found = said(notebook)
+    assert set(found) == {"4.1", "4.4"}
+    assert not any(words.startswith("Right: ") for words in found.values())
+
+
+def test_a_notebook_may_be_unfinished_crash_or_have_headings_of_its_own() -> None:
+    right = WRONG.replace("z * h_prev + (1 - z) * n", "(1 - z) * h_prev + z * n")
+    notebook = filled({"4.1": "my_r, my_z = 1 / 0", "4.4": right})
+    at = next(i for i, cell in enumerate(notebook.cells) if cell.source == right)
+    notebook.cells.insert(at, new_markdown_cell("## My answer\n\nLong thought."))
+    found = said(notebook)
+    assert found["4.1"] == "Not done: there is no my_r."
+    assert found["4.4"].startswith("Right: gru_step")
+
+
+def test_only_a_chapter_of_the_book_is_graded(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "other.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[new_markdown_cell("# Something else")]), path)
+    assert grade.main([str(path)]) == 1
+    assert "no chapter of the book has this title" in capsys.readouterr().err
+
+
+def test_every_check_of_every_edition_is_found() -> None:
+    for path in sorted(editions.READERS.glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        wanted = sum(cell.source.count("    print(check.") for cell in notebook.cells if cell.cell_type == "code")
+        assert sum(map(len, grade.calls(notebook).values())) == wanted, path.name

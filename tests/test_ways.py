@@ -1,0 +1,191 @@
+"""book/ways.yml and what is made of it: why a reader goes from page to page, the map and its routes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import page_checks
+import pages
+import pytest
+import ways
+from test_book import PAGES
+from test_page_lengths import stated
+
+WAYS = pages.settings("ways.yml")
+WHY, ROUTES = WAYS["pages"], WAYS["routes"]
+NAMES = [page.rpartition("/")[2] for page in PAGES]
+MAIN = [page for page in PAGES if not ways.is_companion(page)]
+
+
+def foot(built_book: Path, page: str) -> dict[str, tuple[str, str, str]]:
+    """The links at a page's foot: by their label, the page they lead to, its title, and why."""
+    found = {}
+    for link in page_checks.parse(built_book / f"{page}.html").select("footer a.gru-way"):
+        label, title, why = (span.get_text(" ", strip=True) for span in link.select("span"))
+        found[label] = (str(link["href"]).removesuffix(".html"), title, why)
+    return found
+
+
+def test_every_page_has_its_words_and_none_is_left_over() -> None:
+    assert set(WHY) == set(NAMES)
+    for name, why in WHY.items():
+        wanted = {"next"} if ways.is_companion(name) else {"next", "back"}
+        wanted -= {"next"} if name == NAMES[0] else set()
+        wanted -= {"back"} if name == NAMES[-1] else set()
+        assert set(why) == wanted, name
+
+
+def test_words_are_one_sentence_each_and_no_page_takes_anothers() -> None:
+    said = [why["next"] for why in WHY.values() if "next" in why]
+    assert len(set(said)) == len(said)
+    for name, why in WHY.items():
+        for words in why.values():
+            assert re.fullmatch(r"[^.?!]+(?:,? [^.?!]*)?[.?]", words.replace("0 and 1", "")), (name, words)
+            assert 4 <= len(words.split()) <= 20, (name, words)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_foot_leads_on_deeper_and_back_and_says_why(built_book: Path, page: str) -> None:
+    found = foot(built_book, page)
+    at = PAGES.index(page)
+    chapter = page if page in MAIN else next(p for p in reversed(PAGES[:at]) if p in MAIN)
+    after = [p for p in PAGES[at + 1 :] if p in MAIN][:1]  # the next main page, never a companion
+    companion = [p for p in PAGES[at + 1 : at + 2] if p not in MAIN]
+    before = [chapter] if chapter != page else [p for p in PAGES[:at] if p in MAIN][-1:]
+    wanted = {"Next": after, "Deeper": companion, "Back": before}
+    assert {label: [f"book/{found[label][0]}"] if label in found else [] for label in wanted} == wanted
+    for label, (name, title, why) in found.items():
+        assert title == re.sub(r"[*`]", "", pages.read(name).title)
+        assert why.lower() == WHY[name]["back" if label == "Back" else "next"].lower()
+        assert why[0].isupper()
+
+
+def test_head_names_the_same_neighbours(built_book: Path) -> None:
+    head = page_checks.parse(built_book / "book/04-gru-forward.html").head
+    links = {link["rel"][0]: link["href"] for link in head.select('link[rel="next"], link[rel="prev"]')}
+    assert links == {"next": "05-gru-backward.html", "prev": "03-gates.html"}
+
+
+def test_ways_of_a_small_book() -> None:
+    """A page leads to what is there, whatever the table of contents holds."""
+    order = ["book/intro", "book/04-gru-forward", "book/04b-how-long-a-unit-remembers", "book/glossary"]
+    found = [[(way.label, way.page) for way in ways.ways(page, order, WHY)] for page in order]
+    assert found[0] == [("Next", order[1])]
+    assert found[1] == [("Next", order[3]), ("Deeper", order[2]), ("Back", order[0])]
+    assert found[2] == [("Next", order[3]), ("Back", order[1])]
+    assert found[3] == [("Back", order[1])]
+    assert ways.ways(order[2], order, {})[0].clause == "", "the build warns of it, and so stops"
+
+
+# ------------------------------------------------------------------------------------------- no page repeats another
+
+RUN = 15  # words in a row
+FRAME = re.compile(r"\*\*You need\*\*.*?\*\*You will be able to\*\*|By the end of this page you (?:can|know)", re.S)
+
+
+def prose(name: str) -> list[str]:
+    """The words of a page, without code, displayed equations, where links lead, and what every page's top has."""
+    text = FRAME.sub(" ", pages.markdown(name))
+    text = re.sub(r"^```(?:\w+)?\n.*?^```$|\$\$.*?\$\$", " ", text, flags=re.S | re.M)
+    return re.findall(r"[\w\\']+", re.sub(r"\]\([^)]*\)", "]", text).lower())
+
+
+def repeated(texts: dict[str, list[str]]) -> list[tuple[str, str, str]]:
+    """Runs of words that stand on two pages: the later page, the earlier one, and the words."""
+    first: dict[tuple[str, ...], str] = {}
+    found: dict[tuple[str, str], str] = {}
+    for name, text in texts.items():
+        for i in range(len(text) - RUN + 1):
+            run = tuple(text[i : i + RUN])
+            if first.setdefault(run, name) != name:
+                found.setdefault((name, first[run]), " ".join(run))
+    return [(*pair, words) for pair, words in found.items()]
+
+
+def test_no_page_says_again_what_another_has_said() -> None:
+    assert repeated({name: prose(name) for name in NAMES}) == []
+
+
+def test_a_repeated_sentence_is_found() -> None:
+    texts = {name: prose(name) for name in NAMES[:3]}
+    sentence = texts[NAMES[2]][300 : 300 + RUN]
+    texts[NAMES[1]] += sentence
+    assert repeated(texts) == [(NAMES[2], NAMES[1], " ".join(sentence))]
+
+
+# ----------------------------------------------------------------------------------------------- the map and its routes
+
+
+def minutes(words: str) -> int:
+    """A time such as "2 hours 5 minutes"."""
+    whole, rest = re.search(r"(\d+) hour", words), re.search(r"(\d+) minute", words)
+    return 60 * int(whole[1] if whole else 0) + int(rest[1] if rest else 0)
+
+
+def test_routes_name_pages_of_the_book_in_its_order() -> None:
+    assert list(ROUTES) == ["intuition", "gradients", "using"]
+    for route in ROUTES.values():
+        assert route["pages"] == sorted(set(route["pages"]))
+        assert set(route["pages"]) <= set(NAMES)
+        chapters = {name[:2] for name in route["pages"] if name[2] == "-"}
+        assert {name[:2] for name in route["pages"]} == chapters, "a companion without its chapter"
+
+
+def test_what_a_page_needs_comes_before_it_on_a_route_or_is_said_to_be_taken_on_trust() -> None:
+    for name, route in ROUTES.items():
+        trusted, used = set(route.get("trust", [])), set()
+        for i, page in enumerate(route["pages"]):
+            missing = set(pages.read(page).needs) - set(route["pages"][:i])
+            assert missing <= trusted, (name, page)
+            used |= missing
+        assert used == trusted, name
+        assert all(f"hapter {int(page[:2])}" in route["for"] for page in trusted)
+
+
+def test_needs_are_read_from_the_pages() -> None:
+    assert pages.read("03-gates").needs == ("01-from-a-sum-to-a-state",)
+    assert pages.read("09-gradient-highway").needs == ("04-gru-forward", "05-gru-backward", "02-why-memory-fades")
+    assert pages.read("12-lstm").needs == ("04-gru-forward",)
+
+
+def test_map_shows_the_routes_and_the_times_of_their_pages(built_book: Path) -> None:
+    page = page_checks.parse(built_book / "book" / "map.html")
+    wide, slim = page.select("article svg.gru-fig")
+    for name, route in ROUTES.items():
+        section = page.select_one(f"section#route-{name}")
+        assert section is not None
+        listed = [str(a["href"]).removesuffix(".html") for a in section.select(".gru-contents a")]
+        assert listed == route["pages"]
+        total = sum(map(stated, route["pages"]))
+        count, said = re.search(r"(\d+) pages, ([\w ]+) of reading", section.get_text()).groups()  # type: ignore[union-attr]
+        assert (int(count), minutes(said)) == (len(listed), total)
+        items = [int(re.findall(r"(\d+) minutes", li.get_text())[-1]) for li in section.select(".gru-contents li")]
+        assert items == [stated(p) for p in route["pages"]]
+        for svg in (wide, slim):
+            assert said in [text.get_text() for text in svg.select("text")]
+    for svg in (wide, slim):
+        rows = [text.get_text() for text in svg.select("text")]
+        for chapter in (name for name in NAMES if re.match(r"\d\d-", name)):
+            at = next(i for i, row in enumerate(rows) if row.endswith(f"  {pages.read(chapter).heading}"))
+            assert rows[at + 1] == f"{stated(chapter)} min"
+        stops = [len(svg.select(kind)) for kind in ("circle", "rect", "path[d$=Z]")]
+        assert stops == [len(route["pages"]) for route in ROUTES.values()]
+        assert all(route["title"] in svg["aria-label"] for route in ROUTES.values())
+
+
+def test_front_page_leads_to_the_map(built_book: Path) -> None:
+    links = {a["href"] for a in page_checks.parse(built_book / "book/intro.html").select("article a[href]")}
+    assert {"map.html", "instructors.html"} <= links
+
+
+def test_map_counts_the_chapters_right() -> None:
+    said = re.search(r"Nobody has to read (\d+) chapters", pages.markdown("map"))
+    assert said is not None and int(said[1]) == sum(bool(re.match(r"\d\d-", name)) for name in NAMES)
+
+
+def test_hours_are_said_in_words() -> None:
+    assert [pages.hours(m) for m in (0, 1, 45, 60, 125)] == [
+        "0 minutes", "1 minute", "45 minutes", "1 hour", "2 hours 5 minutes"
+    ]  # fmt: skip
+    assert all(minutes(pages.hours(m)) == m for m in range(300))
