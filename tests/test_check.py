@@ -60,8 +60,7 @@ def program(source):
     """Run the source and return its f. Registering the lines lets a traceback quote them, as in a notebook."""
     space = {"np": np, "sigmoid": sigmoid, "gru_step": gru_step, "gru_step_backward": gru_step_backward}
     space |= {"beam_search": beam_search, "greedy": greedy, "gru_init": gru_init, "elman_init": elman_init}
-    space |= {"beam_search": beam_search, "greedy": greedy, "elman_forward": elman_forward, "elman_init": elman_init}
-    space |= {"lstm_forward": lstm_forward, "LSTMState": LSTMState}
+    space |= {"elman_forward": elman_forward, "lstm_forward": lstm_forward, "LSTMState": LSTMState}
     linecache.cache["<answer>"] = (len(source), None, source.splitlines(keepends=True), "<answer>")
     exec(compile(source, "<answer>", "exec"), space)
     return space["f"]

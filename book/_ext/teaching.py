@@ -156,9 +156,9 @@ def _answers() -> Any:
 
 def _function(source: str) -> Any:
     linecache.cache["<answer>"] = (len(source), None, source.splitlines(keepends=True), "<answer>")
-    names = ("sigmoid", "gru_step", "gru_step_backward")
+    names = ("sigmoid", "gru_step", "gru_step_backward", "gru_init", "elman_init", "elman_forward", "lstm_forward")
     space = {"np": np, "beam_search": decode.beam_search, "greedy": decode.greedy}
-    space |= {name: getattr(gru_lib, name) for name in names}
+    space |= {name: getattr(gru_lib, name) for name in (*names, "LSTMState")}
     exec(compile(source, "<answer>", "exec"), space)
     return space["f"]
 
