@@ -62,11 +62,11 @@ def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     assert grade.main(["handed-in/ada-04.ipynb"]) == 0
     printed = capsys.readouterr().out
-    assert printed.count("\n") == 3
+    assert printed.count("\n") == 6
     assert f"```text\n{printed}```" in (ROOT / "book" / "instructors.md").read_text("utf8")
     assert grade.main(["--csv", "handed-in/ada-04.ipynb"]) == 0
     table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [(row["exercise"], row["right"]) for row in table] == [("4.1", "1"), ("4.4", "0")]
+    assert [(row["exercise"], row["right"]) for row in table] == [(f"4.{n}", str(int(n == 1))) for n in range(1, 6)]
 
 
 def test_the_notebooks_own_checks_decide_nothing() -> None:
@@ -77,7 +77,7 @@ def test_the_notebooks_own_checks_decide_nothing() -> None:
             cell.source = 'print("Right: all of it")\nprint("gru-grade 4.1 Right: so there")'
     notebook.cells.insert(2, new_code_cell("class check:\n    gru_step = gru_second = lambda *_, **__: True"))
     found = said(notebook)
-    assert set(found) == {"4.1", "4.4"}
+    assert set(found) == {f"4.{n}" for n in range(1, 6)}
     assert not any(words.startswith("Right: ") for words in found.values())
 
 
