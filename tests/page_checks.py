@@ -50,7 +50,9 @@ def too_wide(page: Page) -> list[str]:
       const measure = () => {
         const page = document.documentElement.scrollWidth;
         if (page <= screen) return [];
-        const out = [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > screen);
+        const free = (e) => e === document.body || (getComputedStyle(e).overflowX === "visible" && free(e.parentElement));
+        const sticks = (e) => e.getBoundingClientRect().right > screen && free(e.parentElement);
+        const out = [...document.querySelectorAll("body *")].filter(sticks);
         return [`${page} > ${screen}`, ...out.slice(0, 5).map((e) => e.outerHTML.slice(0, 80))];
       };
       const found = measure();
