@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from axe_playwright_python.base import AXE_SCRIPT
-from bs4 import BeautifulSoup
 from playwright.sync_api import Page
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 # In a browser
 
@@ -50,7 +50,8 @@ def too_wide(page: Page) -> list[str]:
       const measure = () => {
         const page = document.documentElement.scrollWidth;
         if (page <= screen) return [];
-        const free = (e) => e === document.body || (getComputedStyle(e).overflowX === "visible" && free(e.parentElement));
+        const whole = (e) => getComputedStyle(e).overflowX === "visible";
+        const free = (e) => e === document.body || (whole(e) && free(e.parentElement));
         const sticks = (e) => e.getBoundingClientRect().right > screen && free(e.parentElement);
         const out = [...document.querySelectorAll("body *")].filter(sticks);
         return [`${page} > ${screen}`, ...out.slice(0, 5).map((e) => e.outerHTML.slice(0, 80))];
@@ -207,15 +208,36 @@ def axe(page: Page, without: str = "", **options: object) -> list[tuple[str, lis
 
 
 @cache
-def parse(path: Path) -> BeautifulSoup:
+def parse(path: Path) -> LexborHTMLParser:
     """The page in a file."""
-    return BeautifulSoup(path.read_text("utf8"), "html.parser")
+    return LexborHTMLParser(path.read_text("utf8"))
+
+
+def value(node: LexborNode, attribute: str) -> str:
+    """An attribute that a node has, or an empty text."""
+    return node.attributes.get(attribute) or ""
+
+
+def after(node: LexborNode, *tags: str) -> LexborNode | None:
+    """The next of an element's siblings with one of these tags."""
+    following = node.next
+    while following is not None and following.tag not in tags:
+        following = following.next
+    return following
+
+
+def inside(node: LexborNode, *tags: str) -> LexborNode | None:
+    """The nearest of a node's ancestors with one of these tags."""
+    around = node.parent
+    while around is not None and around.tag not in tags:
+        around = around.parent
+    return around
 
 
 @cache
 def ids(path: Path) -> Counter[str]:
     """How often each id stands in a file."""
-    return Counter(str(e["id"]) for e in parse(path).select("[id]"))
+    return Counter(value(e, "id") for e in parse(path).css("[id]"))
 
 
 def repeated_ids(path: Path) -> list[str]:
@@ -226,33 +248,33 @@ def repeated_ids(path: Path) -> list[str]:
 def broken_links(path: Path) -> list[str]:
     """Links to files that are not there, or to ids that the file does not have."""
     broken = []
-    for link in parse(path).select("a[href]"):
-        url = urlsplit(str(link["href"]))
+    for href in dict.fromkeys(value(link, "href") for link in parse(path).css("a[href]")):
+        url = urlsplit(href)
         if url.scheme or url.netloc:
             continue
         target = (path.parent / unquote(url.path)).resolve() if url.path else path
         anchor = url.fragment.partition("?")[0]  # `#gate?z=0.9` sets an explorer's state
         if not target.is_file() or (anchor and target.suffix == ".html" and unquote(anchor) not in ids(target)):
-            broken.append(str(link["href"]))
+            broken.append(href)
     return broken
 
 
 def wordless_figures(path: Path) -> list[str]:
     """Alternative texts too short to say anything, or made of file names."""
-    article = parse(path).select_one("article")
+    article = parse(path).css_first("article")
     if article is None:
         return ["the page has no article"]
-    texts = [str(img.get("alt", "")) for img in article.select("img")]
-    texts += [str(svg.get("aria-label", "")) for svg in article.select("svg.gru-fig")]
+    texts = [value(img, "alt") for img in article.css("img")]
+    texts += [value(svg, "aria-label") for svg in article.css("svg.gru-fig")]
     return [t for t in texts if len(t) < 20 or re.search(r"[0-9a-f]{16}|_images", t)]
 
 
 def fixed_colours(path: Path) -> list[str]:
     """Colours in figures that do not follow the page, and figures that stayed pictures of their own."""
-    soup = parse(path)
-    found = [str(img["src"]) for img in soup.select('article img[src$=".svg"]')]
-    for figure in soup.select("svg.gru-fig"):
-        found += re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\(--gru-[a-z-]+, #[0-9A-F]{6}\)", "", str(figure)))
+    page = parse(path)
+    found = [value(img, "src") for img in page.css('article img[src$=".svg"]')]
+    for figure in page.css("svg.gru-fig"):
+        found += re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\(--gru-[a-z-]+, #[0-9A-F]{6}\)", "", figure.html or ""))
     return found
 
 

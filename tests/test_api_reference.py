@@ -15,11 +15,14 @@ import api_reference
 import page_checks
 import page_repairs
 import pytest
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup
+from page_checks import after, value
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 import gru_lib
 from conftest import ROOT, Visit
 
+Pages = list[LexborHTMLParser]
 PAGES = sorted(path.stem for path in (ROOT / "book").glob("api*.md"))
 
 
@@ -39,16 +42,16 @@ def homes(module: str, name: str) -> set[str]:
     return {f"{module}.{name}", f"{defined}.{name}", f"gru_lib._core.types.{name}", *same}
 
 
-def entries(pages: list[BeautifulSoup]) -> dict[str, tuple[Tag, Tag]]:
+def entries(pages: Pages) -> dict[str, tuple[LexborNode, LexborNode | None]]:
     """What the pages describe, by name: its signature, and what is said of it."""
-    found = [dt for page in pages for dt in page.select("dl.py > dt.sig[id]")]
-    return {str(dt["id"]): (dt, dt.find_next_sibling("dd")) for dt in found}
+    found = [dt for page in pages for dt in page.css("dl.py > dt.sig[id]")]
+    return {value(dt, "id"): (dt, after(dt, "dd")) for dt in found}
 
 
-def wrong(pages: list[BeautifulSoup], folder: Path, names: Iterator[tuple[str, str]]) -> list[str]:
+def wrong(pages: Pages, folder: Path, names: Iterator[tuple[str, str]]) -> list[str]:
     """The names that the pages leave out, say nothing of, or whose source they do not lead to."""
     described, found = entries(pages), []
-    sections = {str(e["id"]) for page in pages for e in page.select("section[id], span[id]")}
+    sections = {value(e, "id") for page in pages for e in page.css("section[id], span[id]")}
     for module, name in names:
         if f"module-{module}.{name}" in sections:  # a module, which has a section of its own
             continue
@@ -57,36 +60,35 @@ def wrong(pages: list[BeautifulSoup], folder: Path, names: Iterator[tuple[str, s
             found.append(f"{module}.{name} is not in the reference")
             continue
         signature, text = described[min(here)]
-        if text is None or len(text.get_text().split()) < 2:
+        if text is None or len(text.text().split()) < 2:
             found.append(f"{module}.{name} has no docstring")
-        link = signature.select_one("a.reference:has(.viewcode-link)")
-        target, _, anchor = str(link["href"] if link else "").removeprefix("../").partition("#")
+        link = signature.css_first("a.reference:has(.viewcode-link)")
+        target, _, anchor = (value(link, "href") if link else "").removeprefix("../").partition("#")
         if not target or not (folder / target).is_file() or anchor not in page_checks.ids(folder / target):
             found.append(f"{module}.{name} does not lead to its source")
     return found
 
 
 @pytest.fixture(scope="module")
-def pages(built_book: Path) -> list[BeautifulSoup]:
+def pages(built_book: Path) -> Pages:
     return [page_checks.parse(built_book / "book" / f"{name}.html") for name in PAGES]
 
 
-def test_every_public_name_is_described_and_leads_to_its_source(pages: list[BeautifulSoup], built_book: Path) -> None:
+def test_every_public_name_is_described_and_leads_to_its_source(pages: Pages, built_book: Path) -> None:
     assert len(list(public())) > 400
     assert wrong(pages, built_book, public()) == []
 
 
-def drop(page: BeautifulSoup) -> None:
-    dt = page.find(id="gru_lib.cells.gru.gru_step")
-    dt.parent.decompose()
+def drop(signature: Any) -> None:
+    signature.parent.decompose()
 
 
-def say_nothing(page: BeautifulSoup) -> None:
-    page.find(id="gru_lib.cells.gru.gru_step").find_next_sibling("dd").clear()
+def say_nothing(signature: Any) -> None:
+    after(signature, "dd").inner_html = ""
 
 
-def lead_nowhere(page: BeautifulSoup) -> None:
-    page.find(id="gru_lib.cells.gru.gru_step").select_one("a.reference:has(.viewcode-link)")["href"] += "x"
+def lead_nowhere(signature: Any) -> None:
+    signature.css_first("a.reference:has(.viewcode-link)").attrs["href"] += "x"
 
 
 @pytest.mark.parametrize(
@@ -98,18 +100,18 @@ def lead_nowhere(page: BeautifulSoup) -> None:
     ],
 )
 def test_a_name_left_out_or_unexplained_is_seen(
-    built_book: Path, fault: Callable[[BeautifulSoup], None], said: str
+    built_book: Path, fault: Callable[[LexborNode], None], said: str
 ) -> None:
-    page = BeautifulSoup((built_book / "book" / "api-cells.html").read_text("utf8"), "html.parser")
+    page = LexborHTMLParser((built_book / "book" / "api-cells.html").read_text("utf8"))
     names = [("gru_lib.cells.gru", "gru_step"), ("gru_lib.cells.gru", "gru_forward")]
     assert wrong([page], built_book, iter(names)) == []
-    fault(page)
+    fault(page.css_first('[id="gru_lib.cells.gru.gru_step"]'))
     assert wrong([page], built_book, iter(names)) == [f"gru_lib.cells.gru.gru_step {said}"]
 
 
 def test_front_page_of_the_reference_lists_what_the_library_offers(built_book: Path) -> None:
     page = page_checks.parse(built_book / "book" / "api.html")
-    listed = {str(link.get_text()) for link in page.select("table.autosummary td:first-child a")}
+    listed = {link.text() for link in page.css("table.autosummary td:first-child a")}
     described = {name.rpartition(".")[2] for name in entries([page])}
     assert listed | described >= set(gru_lib.__all__)
     assert listed <= set(gru_lib.__all__)
@@ -117,12 +119,12 @@ def test_front_page_of_the_reference_lists_what_the_library_offers(built_book: P
 
 @pytest.mark.parametrize("name", PAGES)
 def test_no_markup_is_left_in_the_text(built_book: Path, name: str) -> None:
-    page = BeautifulSoup((built_book / "book" / f"{name}.html").read_text("utf8"), "html.parser")
-    article = page.select_one("article.bd-article")
+    page = LexborHTMLParser((built_book / "book" / f"{name}.html").read_text("utf8"))
+    article = page.css_first("article.bd-article")
     assert article is not None
-    for code in article.select("pre, code, dt.sig"):
+    for code in reversed(article.css("pre, code, dt.sig")):
         code.decompose()
-    assert re.findall(r".{0,30}(?:``|`|:\w+:`|::|\\|(?<![\w*])\*\w|-{4,}|>>>).{0,30}", article.get_text()) == []
+    assert re.findall(r".{0,30}(?:``|`|:\w+:`|::|\\|(?<![\w*])\*\w|-{4,}|>>>).{0,30}", article.text()) == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -201,9 +203,9 @@ def test_names_of_parameters_are_no_links() -> None:
     assert lines == ["Reverse ``xs`` if ``reverse``; see `stack`."]
 
 
-def test_signature_is_the_one_in_the_source(pages: list[BeautifulSoup]) -> None:
+def test_signature_is_the_one_in_the_source(pages: Pages) -> None:
     described = entries(pages)
-    texts = {name: " ".join(dt.get_text(" ").split()) for name, (dt, _) in described.items()}
+    texts = {name: " ".join(dt.text(separator=" ").split()) for name, (dt, _) in described.items()}
     step = texts["gru_lib.cells.gru.gru_step"]
     assert re.sub(r"\s", "", step).startswith(
         "gru_step(x:ArrayLike,h_prev:ArrayLike,p:GRUParams,)→tuple[Array,GRUCache]"
@@ -215,10 +217,10 @@ def test_signature_is_the_one_in_the_source(pages: list[BeautifulSoup]) -> None:
     assert check.endswith("→ Result [source] #")
 
 
-def test_fields_of_a_class_keep_the_comments_that_hold_their_shapes(pages: list[BeautifulSoup]) -> None:
-    shown = entries(pages)["gru_lib.cells.gru.GRUParams"][1].select_one("pre").get_text()
+def test_fields_of_a_class_keep_the_comments_that_hold_their_shapes(pages: Pages) -> None:
+    shown = entries(pages)["gru_lib.cells.gru.GRUParams"][1].css_first("pre").text()
     assert "W_x: Array  # (D, 3H), side by side:\n" in shown
-    assert "Alias for field" not in " ".join(page.get_text() for page in pages)
+    assert "Alias for field" not in " ".join(page.text() for page in pages)
 
 
 def test_book_without_solutions_has_no_source_of_the_checks() -> None:

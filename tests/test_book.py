@@ -14,6 +14,7 @@ import pytest
 import yaml
 from edition_cells import ARCHIVE
 from fontTools.ttLib import TTFont
+from page_checks import value
 
 from conftest import ROOT, Visit
 
@@ -282,13 +283,13 @@ def test_solutions_stay_closed_on_paper(reader: Reader, built_book: Path) -> Non
 
 
 def test_exercise_has_a_link_to_itself(file: Path) -> None:
-    exercises = page_checks.parse(file).select("div.exercise.admonition")
+    exercises = page_checks.parse(file).css("div.exercise.admonition")
     text = ROOT / "book_text" / f"{file.stem}.md"
     assert len(exercises) == (text.read_text("utf8").count("```{exercise}") if text.is_file() else 0)
     for exercise in exercises:
-        link = exercise.select_one(".admonition-title > a.headerlink")
+        link = exercise.css_first(".admonition-title > a.headerlink")
         assert link is not None
-        assert link["href"] == f"#{exercise['id']}"
+        assert link.attributes["href"] == f"#{exercise.id}"
 
 
 def test_wrong_address_shows_a_page_of_the_book(reader: Reader, book_url: str, built_book: Path) -> None:
@@ -323,13 +324,14 @@ def test_every_page_with_an_explorer_is_looked_at_on_a_desk(built_book: Path) ->
 
 
 def test_front_page_lists_every_chapter(built_book: Path) -> None:
-    listed = {a["href"] for a in page_checks.parse(built_book / f"{PAGES[0]}.html").select(".gru-contents a")}
+    front = page_checks.parse(built_book / f"{PAGES[0]}.html")
+    listed = {a.attributes["href"] for a in front.css(".gru-contents a")}
     chapters = {f"{Path(p).name}.html" for p in PAGES if re.match(r"\d\d-", Path(p).name)}
     assert listed == chapters
 
 
 def test_the_download_button_gives_the_edition(file: Path) -> None:
-    hrefs = {str(link["href"]) for link in page_checks.parse(file).select(".dropdown-download-buttons a[href]")}
+    hrefs = {value(a, "href") for a in page_checks.parse(file).css(".dropdown-download-buttons a[href]")}
     own = f"{file.stem}.ipynb" if file.stem[0].isdigit() else ARCHIVE
     assert hrefs == {f"../notebooks/{own}"}
     assert (file.parent / hrefs.pop()).is_file()
@@ -345,17 +347,17 @@ def test_links_inside_the_book_lead_somewhere(file: Path) -> None:
 
 def test_page_describes_itself_and_has_icons(file: Path) -> None:
     page = page_checks.parse(file)
-    description = page.select_one('meta[name="description"]')
+    description = page.css_first('meta[name="description"]')
     assert description is not None
-    assert 40 < len(description["content"]) <= 202
-    icons = {str(i["href"]).rpartition("/")[2] for i in page.select('link[rel~="icon"], link[rel="apple-touch-icon"]')}
+    assert 40 < len(value(description, "content")) <= 202
+    icons = {value(i, "href").rpartition("/")[2] for i in page.css('link[rel~="icon"], link[rel="apple-touch-icon"]')}
     assert icons == {"favicon.ico", "favicon.svg", "apple-touch-icon.png"}
-    assert page.select_one(".navbar-brand svg.gru-mark[aria-hidden=true]") is not None
+    assert page.css_first(".navbar-brand svg.gru-mark[aria-hidden=true]") is not None
 
 
 def test_pages_describe_themselves_each_in_its_own_words(built_book: Path) -> None:
-    heads = [page_checks.parse(built_book / f"{page}.html").select_one('meta[name="description"]') for page in PAGES]
-    assert len({head["content"] for head in heads if head is not None}) == len(PAGES)
+    heads = [page_checks.parse(built_book / f"{page}.html").css_first('meta[name="description"]') for page in PAGES]
+    assert len({value(head, "content") for head in heads if head is not None}) == len(PAGES)
 
 
 def test_figures_say_what_they_show(file: Path) -> None:
@@ -371,10 +373,10 @@ def test_ids_are_unique(file: Path) -> None:
 
 
 def test_footer_states_both_licences(built_book: Path) -> None:
-    footer = page_checks.parse(built_book / f"{PAGES[0]}.html").select_one("footer.bd-footer-content")
+    footer = page_checks.parse(built_book / f"{PAGES[0]}.html").css_first("footer.bd-footer-content")
     assert footer is not None
     for part in ("© Copyright 2026", "MIT licence", "CC BY 4.0"):
-        assert part in footer.get_text()
+        assert part in footer.text()
 
 
 def test_search_index_is_loaded_where_a_search_runs_alone(built_book: Path) -> None:

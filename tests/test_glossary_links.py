@@ -9,7 +9,8 @@ from pathlib import Path
 
 import page_checks
 import pytest
-from bs4 import Tag
+from page_checks import inside, value
+from selectolax.lexbor import LexborNode
 from test_book import PAGES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,8 +23,8 @@ CHAPTERS = sorted(p.stem for p in (ROOT / "book_text").glob("[0-9]*.md"))
 
 def links(page: Path) -> list[tuple[str, str]]:
     """The links of a page that go to terms, as the term's anchor and the words."""
-    found = page_checks.parse(page).select('article a[href^="glossary.html#term-"]')
-    return [(str(a["href"]).partition("#")[2], a.get_text()) for a in found]
+    found = page_checks.parse(page).css('article a[href^="glossary.html#term-"]')
+    return [(value(a, "href").partition("#")[2], a.text()) for a in found]
 
 
 def test_terms_are_those_of_the_glossary_with_the_page_that_explains_them() -> None:
@@ -45,30 +46,31 @@ def test_first_use_is_linked_once_and_in_running_text(built_book: Path, chapter:
     assert len(anchors) == len(set(anchors))
     # A page of links is not read. Chapter 16 brings the words of language models, 16 of them; the others have fewer.
     assert len(anchors) <= (16 if chapter == "16-language-model" else 12)
-    inside = ":is(h1, h2, h3, code, pre, figcaption, caption, table, .admonition, .math, .gru-lede)"
-    assert page_checks.parse(page).select(f'{inside} a[href^="glossary.html#term-"]') == []
+    never = ":is(h1, h2, h3, code, pre, figcaption, caption, table, .admonition, .math, .gru-lede)"
+    assert page_checks.parse(page).css(f'{never} a[href^="glossary.html#term-"]') == []
 
 
-def running_text(page: Path) -> list[Tag]:
+def running_text(page: Path) -> list[LexborNode]:
     """The paragraphs and items where terms are linked, read off the page as a reader sees it."""
-    article = page_checks.parse(page).select_one("article")
+    article = page_checks.parse(page).css_first("article")
     assert article is not None
-    found = article.select("section > p:not(.gru-lede), section > :is(ul, ol) > li, section li > :is(ul, ol) > li")
-    found = [
-        e for e in found if not e.find_parent(class_="admonition") and not e.select_one(":scope > ul, :scope > ol")
-    ]
-    return [e for e in found if not (e.name == "li" and e.find_parent("section") == article.select_one("section"))]
+    never = article.css(".admonition *, li:has(> ul), li:has(> ol), article > section > :is(ul, ol) li")
+    without = {e.mem_id for e in never}
+    found = article.css("section > p:not(.gru-lede), section > :is(ul, ol) > li, section li > :is(ul, ol) > li")
+    return [e for e in found if e.mem_id not in without]
 
 
-def pieces(element: Tag) -> list[tuple[str, str]]:
+def pieces(element: LexborNode) -> list[tuple[str, str]]:
     """The text that may be linked: not code, formulas and links that lead elsewhere. With a linked piece, its term."""
     found = []
-    for text in element.find_all(string=True):
-        link = text.find_parent("a")
-        anchor = str(link["href"]).partition("glossary.html#")[2] if link else ""
-        never = (link and not anchor) or text.find_parent(["code", "math", "cite"])
-        found.append(("never", "") if never else (anchor, str(text)))
-        if text.find_parent(["em", "strong"]):
+    for text in element.traverse(include_text=True):
+        if text.tag != "-text":
+            continue
+        link = inside(text, "a")
+        anchor = value(link, "href").partition("glossary.html#")[2] if link else ""
+        never = (link and not anchor) or inside(text, "code", "math", "cite")
+        found.append(("never", "") if never else (anchor, text.text_content or ""))
+        if inside(text, "em", "strong"):
             found.insert(-1, ("never", ""))
             found.append(("never", ""))
     return found
@@ -82,8 +84,8 @@ def uses(term: str, anchor: str, element: list[tuple[str, str]]) -> bool:
 @pytest.fixture(scope="module")
 def anchors(built_book: Path) -> dict[str, str]:
     """The anchor of each entry of the glossary."""
-    there = page_checks.parse(built_book / "book" / "glossary.html").select("dt[id]")
-    return {" ".join(dt.get_text().rstrip("#").split()): str(dt["id"]) for dt in there}
+    there = page_checks.parse(built_book / "book" / "glossary.html").css("dt[id]")
+    return {" ".join(dt.text().rstrip("#").split()): value(dt, "id") for dt in there}
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in {glossary_links.GLOSSARY, *glossary_links.LISTS}])
@@ -116,8 +118,8 @@ def test_search_index_holds_every_term_in_english_and_in_chinese(built_book: Pat
 def test_link_stands_at_the_first_use_and_never_where_the_term_is_explained(built_book: Path) -> None:
     assert ("term-half-life", "half-life") in links(built_book / "book" / "04-gru-forward.html")
     page = page_checks.parse(built_book / "book" / "04-gru-forward.html")
-    first = next(p for p in page.select("article section > p:not(.gru-lede)") if re.search("half-li", p.get_text()))
-    assert first.select_one('a[href="glossary.html#term-half-life"]') is not None
+    first = next(p for p in page.css("article section > p:not(.gru-lede)") if re.search("half-li", p.text()))
+    assert first.css_first('a[href="glossary.html#term-half-life"]') is not None
     assert "term-beam-search" not in dict(links(built_book / "book" / "19-beam-search.html"))
     assert all(
         words.lower().rstrip("s") not in glossary_links.EVERYDAY

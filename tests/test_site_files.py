@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import page_checks
 import pytest
 import site_files
+from page_checks import value
 from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,8 +77,8 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def head(page: Path) -> dict[str, str]:
     """What a page's head says to other programs: its meta elements and its canonical link."""
     soup = page_checks.parse(page)
-    found = {str(m.get("property") or m.get("name")): str(m["content"]) for m in soup.select("meta[content]")}
-    return found | {str(link["rel"][0]): str(link["href"]) for link in soup.select("link[rel=canonical]")}
+    found = {value(m, "property") or value(m, "name"): value(m, "content") for m in soup.css("meta[content]")}
+    return found | {value(link, "rel"): value(link, "href") for link in soup.css("link[rel=canonical]")}
 
 
 def test_page_describes_itself_by_its_lede(unhosted: Path) -> None:
@@ -124,7 +125,7 @@ def test_github_leaves_no_folder_out(unhosted: Path) -> None:
 def test_page_for_wrong_addresses_works_at_any_depth(where: str, root: str, request: pytest.FixtureRequest) -> None:
     out = request.getfixturevalue(where)
     page = page_checks.parse(out / "404.html")
-    links = {str(e.get("href") or e.get("src")) for e in page.select("[href], [src]")}
+    links = {value(e, "href") or value(e, "src") for e in page.css("[href], [src]")}
     inside = {urlsplit(link).path for link in links if not urlsplit(link).netloc and not link.startswith("#")}
     assert all(link.startswith(root) for link in inside)
     pages = inside - {root, f"{root}search.html"}  # which are of Jupyter Book and of search_index.py
@@ -135,14 +136,14 @@ def test_page_for_wrong_addresses_works_at_any_depth(where: str, root: str, requ
 
 def test_icons_lead_to_their_files(unhosted: Path) -> None:
     for name in ("book/intro.html", "404.html"):
-        icons = page_checks.parse(unhosted / name).select('link[rel="icon"], link[rel="apple-touch-icon"]')
-        assert {Path(urlsplit(str(i["href"])).path).name for i in icons} == {
+        icons = page_checks.parse(unhosted / name).css('link[rel="icon"], link[rel="apple-touch-icon"]')
+        assert {Path(urlsplit(value(i, "href")).path).name for i in icons} == {
             "favicon.ico",
             "favicon.svg",
             "apple-touch-icon.png",
         }
         folder = unhosted if name == "404.html" else (unhosted / name).parent
-        assert all((folder / urlsplit(str(i["href"])).path.removeprefix("/")).is_file() for i in icons)
+        assert all((folder / urlsplit(value(i, "href")).path.removeprefix("/")).is_file() for i in icons)
 
 
 def test_day_of_the_last_change_comes_from_git_alone(hosted: Path, unhosted: Path) -> None:

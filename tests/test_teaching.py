@@ -9,8 +9,9 @@ import page_checks
 import pages
 import pytest
 import teaching
-from bs4 import Tag
 from check_answers import ANSWERS, PLANTED
+from page_checks import after, value
+from selectolax.lexbor import LexborNode
 from test_check import planted
 from test_page_lengths import PAGES, stated
 
@@ -21,9 +22,9 @@ COURSES = pages.settings("courses.yml")
 SESSIONS = [(name, i) for name, course in COURSES.items() for i in range(len(course["sessions"]))]
 
 
-def words(tag: Tag) -> str:
+def words(tag: LexborNode) -> str:
     """The text of an element, on one line."""
-    return " ".join(tag.get_text().split())
+    return " ".join(tag.text().split())
 
 
 def minutes(text: str) -> int:
@@ -68,18 +69,18 @@ def test_courses_are_as_long_as_they_say_and_the_page_adds_up(built_book: Path) 
     for name, course in COURSES.items():
         if name == "one":
             continue
-        sections = [page.select_one(f"section#{name}-{i}") for i in range(1, len(course["sessions"]) + 1)]
+        sections = [page.css_first(f"section#{name}-{i}") for i in range(1, len(course["sessions"]) + 1)]
         assert all(sections)
         said = re.search(r"([\w ]+) of reading, ([\w ]+) in class", words(sections[0].parent))
         assert said is not None
         assert minutes(said[1]) == sum(stated(p) for session in course["sessions"] for p in session["read"])
         assert minutes(said[2]) == 90 * len(sections)
         for section, session in zip(sections, course["sessions"], strict=True):
-            head = words(section.select_one("p"))
+            head = words(section.css_first("p"))
             assert [int(m) for m in re.findall(r"\((\d+) minutes\)", head)] == [stated(p) for p in session["read"]]
             if len(session["read"]) > 1:
                 assert minutes(head.split("Together")[1]) == sum(map(stated, session["read"]))
-            rows = [int(words(td)) for td in section.select("tbody td:first-child")]
+            rows = [int(words(td)) for td in section.css("tbody td:first-child")]
             assert rows == [item[0] for item in session["plan"]]
 
 
@@ -87,20 +88,20 @@ def test_courses_are_as_long_as_they_say_and_the_page_adds_up(built_book: Path) 
 
 
 def test_objectives_and_times_are_those_of_the_chapters(built_book: Path) -> None:
-    section = page_checks.parse(built_book / "book/instructors.html").select_one("section#what-each-chapter-promises")
+    section = page_checks.parse(built_book / "book/instructors.html").css_first("section#what-each-chapter-promises")
     assert section is not None
-    heads = [p for p in section.select("p") if p.select_one("strong a")]
+    heads = [p for p in section.css("p") if p.css_first("strong a")]
     chapters = [page for page in PAGES if page[2] == "-"]
-    assert [str(p.select_one("a")["href"]).removesuffix(".html") for p in heads] == chapters
+    assert [value(p.css_first("a"), "href").removesuffix(".html") for p in heads] == chapters
     for chapter, head in zip(chapters, heads, strict=True):
         said = re.search(r", (\d+) minutes(?:, (\d+) more to go deeper)?, exercises apart$", words(head))
         assert said is not None
         deeper = sum(stated(p) for p in PAGES if p[:2] == chapter[:2] and p != chapter)
         assert (int(said[1]), int(said[2] or 0)) == (stated(chapter), deeper)
         there = page_checks.parse(built_book / "book" / f"{chapter}.html")
-        label = next((p for p in there.select("article p") if words(p).endswith("You will be able to")), None)
-        goals = label.find_next(["ol", "ul"]).select("li") if label else [there.select_one(".gru-lede")]
-        assert [words(li) for li in head.find_next("ul").select("li")] == [words(goal) for goal in goals]
+        label = next((p for p in there.css("article p") if words(p).endswith("You will be able to")), None)
+        goals = after(label, "ol", "ul").css("li") if label else [there.css_first(".gru-lede")]
+        assert [words(li) for li in after(head, "ul").css("li")] == [words(goal) for goal in goals]
 
 
 # ------------------------------------------------------------------------------------------------------------ mistakes
@@ -109,9 +110,12 @@ def test_objectives_and_times_are_those_of_the_chapters(built_book: Path) -> Non
 def rows(built_book: Path) -> dict[str, list[tuple[str, str]]]:
     """What the page says of each check: what was written, and what the checker says."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for table in page_checks.parse(built_book / "book/mistakes.html").select("table.gru-mistakes"):
-        name = words(table.find_previous("p").find_all("code")[-1]).removeprefix("check.")
-        body = [[td.get_text("\n") for td in tr.select("td")] for tr in table.select("tbody tr")]
+    name = ""
+    for e in page_checks.parse(built_book / "book/mistakes.html").css("section > p, table.gru-mistakes"):
+        if e.tag == "p":
+            name = words(e.css("code")[-1]).removeprefix("check.") if e.css_first("code") else ""
+            continue
+        body = [[td.text(separator="\n") for td in tr.css("td")] for tr in e.css("tbody tr")]
         found[name] = [(written, " ".join(said.split())) for written, said in body]
     return found
 

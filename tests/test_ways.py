@@ -9,6 +9,7 @@ import page_checks
 import pages
 import pytest
 import ways
+from page_checks import value
 from test_book import PAGES
 from test_page_lengths import stated
 
@@ -21,9 +22,9 @@ MAIN = [page for page in PAGES if not ways.is_companion(page)]
 def foot(built_book: Path, page: str) -> dict[str, tuple[str, str, str]]:
     """The links at a page's foot: by their label, the page they lead to, its title, and why."""
     found = {}
-    for link in page_checks.parse(built_book / f"{page}.html").select("footer a.gru-way"):
-        label, title, why = (span.get_text(" ", strip=True) for span in link.select("span"))
-        found[label] = (str(link["href"]).removesuffix(".html"), title, why)
+    for link in page_checks.parse(built_book / f"{page}.html").css("footer a.gru-way"):
+        label, title, why = (span.text(separator=" ", strip=True) for span in link.css("span"))
+        found[label] = (value(link, "href").removesuffix(".html"), title, why)
     return found
 
 
@@ -62,8 +63,8 @@ def test_foot_leads_on_deeper_and_back_and_says_why(built_book: Path, page: str)
 
 
 def test_head_names_the_same_neighbours(built_book: Path) -> None:
-    head = page_checks.parse(built_book / "book/04-gru-forward.html").head
-    links = {link["rel"][0]: link["href"] for link in head.select('link[rel="next"], link[rel="prev"]')}
+    page = page_checks.parse(built_book / "book/04-gru-forward.html")
+    links = {value(a, "rel"): value(a, "href") for a in page.css('head > :is(link[rel="next"], link[rel="prev"])')}
     assert links == {"next": "05-gru-backward.html", "prev": "03-gates.html"}
 
 
@@ -151,31 +152,31 @@ def test_needs_are_read_from_the_pages() -> None:
 
 def test_map_shows_the_routes_and_the_times_of_their_pages(built_book: Path) -> None:
     page = page_checks.parse(built_book / "book" / "map.html")
-    wide, slim = page.select("article svg.gru-fig")
+    wide, slim = page.css("article svg.gru-fig")
     for name, route in ROUTES.items():
-        section = page.select_one(f"section#route-{name}")
+        section = page.css_first(f"section#route-{name}")
         assert section is not None
-        listed = [str(a["href"]).removesuffix(".html") for a in section.select(".gru-contents a")]
+        listed = [value(a, "href").removesuffix(".html") for a in section.css(".gru-contents a")]
         assert listed == route["pages"]
         total = sum(map(stated, route["pages"]))
-        count, said = re.search(r"(\d+) pages, ([\w ]+) of reading", section.get_text()).groups()  # type: ignore[union-attr]
+        count, said = re.search(r"(\d+) pages, ([\w ]+) of reading", section.text()).groups()  # type: ignore[union-attr]
         assert (int(count), minutes(said)) == (len(listed), total)
-        items = [int(re.findall(r"(\d+) minutes", li.get_text())[-1]) for li in section.select(".gru-contents li")]
+        items = [int(re.findall(r"(\d+) minutes", li.text())[-1]) for li in section.css(".gru-contents li")]
         assert items == [stated(p) for p in route["pages"]]
         for svg in (wide, slim):
-            assert said in [text.get_text() for text in svg.select("text")]
+            assert said in [text.text() for text in svg.css("text")]
     for svg in (wide, slim):
-        rows = [text.get_text() for text in svg.select("text")]
+        rows = [text.text() for text in svg.css("text")]
         for chapter in (name for name in NAMES if re.match(r"\d\d-", name)):
             at = next(i for i, row in enumerate(rows) if row.endswith(f"  {pages.read(chapter).heading}"))
             assert rows[at + 1] == f"{stated(chapter)} min"
-        stops = [len(svg.select(kind)) for kind in ("circle", "rect", "path[d$=Z]")]
+        stops = [len(svg.css(kind)) for kind in ("circle", "rect", "path[d$=Z]")]
         assert stops == [len(route["pages"]) for route in ROUTES.values()]
-        assert all(route["title"] in svg["aria-label"] for route in ROUTES.values())
+        assert all(route["title"] in value(svg, "aria-label") for route in ROUTES.values())
 
 
 def test_front_page_leads_to_the_map(built_book: Path) -> None:
-    links = {a["href"] for a in page_checks.parse(built_book / "book/intro.html").select("article a[href]")}
+    links = {value(a, "href") for a in page_checks.parse(built_book / "book/intro.html").css("article a[href]")}
     assert {"map.html", "instructors.html"} <= links
 
 
