@@ -70,8 +70,11 @@ def too_wide(page: Page) -> list[str]:
 # drawing also the rectangles before it. Where that is not all, the answer is a fault too. Left out is what nobody sees:
 # what the book's style removes for good, drawings of another width, and the TeX of formulas.
 FAINT = """() => {
-  const still = document.head.appendChild(document.createElement("style"));
-  still.textContent = "*, ::before, ::after { transition: none !important }";
+  if (!document.getElementById("still")) { // it stays: to take it away would style the page once more
+    const still = document.head.appendChild(document.createElement("style"));
+    still.id = "still";
+    still.textContent = "*, ::before, ::after { transition: none !important }";
+  }
 
   const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const seen = new Map();
@@ -152,7 +155,6 @@ FAINT = """() => {
     if (!marked && beside && contrast(rgba(style.color), rgba(around.color)) < 3)
       note("link like the words around", link);
   }
-  still.remove();
   return found;
 }"""
 
@@ -163,10 +165,11 @@ def faint_text(page: Page) -> list[tuple[str, str]]:
 
 
 # A chapter's maths and coloured code are 10,000 nodes, which axe reads for seconds. What it reads instead: one formula
-# whole and of the others the frame and the words, figures without their lines, and two code blocks.
+# whole and of the others the frame and the words, drawings without what only paints, and two code blocks.
 LIGHTEN = """
 [...document.querySelectorAll("math")].slice(1).forEach((formula) => (formula.textContent = formula.textContent));
-document.querySelectorAll("svg.gru-fig :is(path, use, defs)").forEach((line) => line.remove());
+document.querySelectorAll("svg[role=img] :not(title, desc, g, [role], [tabindex], :has([role], [tabindex]))")
+  .forEach((paint) => paint.remove());
 [...document.querySelectorAll(".highlight pre")].slice(2).forEach((pre) => (pre.textContent = pre.textContent));
 """
 
