@@ -158,5 +158,6 @@ export function rowName(L, y, above, beside, content, cls = "ex-small") {
  */
 export function show(svg, { W, H }, content) {
   svg.setAttribute("viewBox", `0 0 ${num(W)} ${num(H)}`);
+  svg.style.setProperty("--shape", num(H / W));
   svg.innerHTML = content;
 }

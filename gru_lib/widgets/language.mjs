@@ -8,7 +8,7 @@ import { across, box, dyed, escaped, frame, index, label, num, path, show, signe
 import { clamp, languageBackward, languageStep, pick, readLanguageNet, tempered, uniform } from "./gru-math.mjs";
 import {
   choice, enliven, fill, fixed, grip, note, percent, picture, pointIn, presetRow, pressed, query, readLink, saying,
-  setUp, showInputs, slider,
+  setUp, showInputs, sideBySide, slider,
 } from "./explorer.mjs";
 import { drawCell, unitCell } from "./gate-cell.mjs";
 import { byChance, columnsFrom, correlations, patternOver } from "./text-units.mjs";
@@ -438,18 +438,19 @@ function pageHTML(id, words) {
   return (
     `<div class="ex-typed">${field("prefix", `${words.prefix} <small>${words.newline}</small>`, "")}</div>` +
     presetRow(PRESETS, words) +
-    picture(id, "ex-lines", words.diagram) +
-    saying(id) +
+    sideBySide(
+      picture(id, "ex-lines", words.diagram) + saying(id),
+      `<div class="ex-main">${one("at", "", words.at, 1)}${one("temperature", "<i>τ</i>", words.temperature, 0.05)}` +
+      `${one("unit", "", words.unit, 1)}${one("seed", "", words.seed, 1)}</div>` +
+      `<div class="ex-switches">${choice({ id, key: "show", legend: words.show, options })}</div>`,
+    ) +
     `<details><summary></summary><svg class="ex-cell" role="img" aria-label="${words.cell}"></svg>` +
     `<p class="ex-unit"></p></details>` +
-    `<div class="ex-main">${one("at", "", words.at, 1)}${one("temperature", "<i>τ</i>", words.temperature, 0.05)}` +
-    `${one("unit", "", words.unit, 1)}${one("seed", "", words.seed, 1)}</div>` +
     `<div class="ex-patterns" role="group" aria-label="${words.follow}"><span aria-hidden="true">${words.follow}</span>` +
     `${patterns.join("")}<span class="ex-find">${field("find", words.find, `placeholder="${words.findHint}"`)}</span></div>` +
     `<div class="ex-units"><div class="ex-heat"><canvas aria-hidden="true"></canvas>` +
     `<svg class="ex-rows" role="img" aria-label="${words.heat}"></svg>` +
     `<div class="ex-best" role="group" aria-label="${words.units}"></div></div><p class="ex-found"></p></div>` +
-    `<div class="ex-switches">${choice({ id, key: "show", legend: words.show, options })}</div>` +
     note(fill(words.note, { bits: fixed(NET.bits["8 bits"], 2) }))
   );
 }

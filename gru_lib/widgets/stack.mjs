@@ -7,7 +7,7 @@ import { across, bar, columnsOf, frame, label, rowName, show, tank } from "./dra
 import { clamp, matvec, stackRnnStep, stackStep } from "./gru-math.mjs";
 import {
   columnAt, enliven, fieldset, fill, fixed, grip, note, oneOrAllFrom, picture, pointIn, presetRow, query, readLink,
-  saying, setUp, showInputs, slider, withEntry,
+  saying, setUp, showInputs, sideBySide, slider, withEntry,
 } from "./explorer.mjs";
 /** @import { Matrix, StackRnn, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Range, Stage } from "./explorer.mjs" */
@@ -196,10 +196,10 @@ function pageHTML(id, words) {
     `<div class="ex-word"><label for="${id}-word">${words.word}</label>` +
     `<input type="text" id="${id}-word" data-word maxlength="${TYPED}" autocomplete="off" autocapitalize="off" ` +
     'spellcheck="false"></div>' +
-    picture(id, "ex-rows", words.diagram) +
-    note(words.hint) +
-    saying(id) +
-    `<div class="ex-main">${fieldset(words.frame, ...framed)}</div>`
+    sideBySide(
+      picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
+      `<div class="ex-main">${fieldset(words.frame, ...framed)}</div>`,
+    )
   );
 }
 

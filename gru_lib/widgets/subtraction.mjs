@@ -6,7 +6,7 @@ import { across, box, columnsOf, frame, label, path, rowName, show, signedRow, t
 import { clamp, gruStep, matvec, sigmoid } from "./gru-math.mjs";
 import {
   choice, columnAt, enliven, fieldset, fill, fixed, grip, note, percent, picture, pointIn, presetRow, query, readLink,
-  saying, setUp, showInputs, slider,
+  saying, setUp, showInputs, sideBySide, slider,
 } from "./explorer.mjs";
 /** @import { Gru, GruBiases, GruMatrices, Matrix, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Stage } from "./explorer.mjs" */
@@ -197,13 +197,13 @@ function pageHTML(id, words) {
   const options = KINDS.map((kind) => [kind, words[`${kind}_net`]]);
   return (
     presetRow(PRESETS, words) +
-    picture(id, "ex-rows", words.diagram) +
-    note(words.hint) +
-    saying(id) +
-    `<div class="ex-main"><fieldset><legend id="${id}-rule">${words.rule}</legend>` +
-    `${entry("a")}${entry("b")}</fieldset>` +
-    `${fieldset(words.frame, framed)}</div>` +
-    `<div class="ex-switches">${choice({ id, key: "net", legend: words.net, options })}</div>` +
+    sideBySide(
+      picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
+      `<div class="ex-main"><fieldset><legend id="${id}-rule">${words.rule}</legend>` +
+      `${entry("a")}${entry("b")}</fieldset>` +
+      `${fieldset(words.frame, framed)}</div>` +
+      `<div class="ex-switches">${choice({ id, key: "net", legend: words.net, options })}</div>`,
+    ) +
     `<p class="ex-note ex-origin"></p>`
   );
 }
