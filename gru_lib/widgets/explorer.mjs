@@ -386,6 +386,23 @@ export function sideBySide(shown, set) {
   return `<div class="ex-beside"><div class="ex-shown">${shown}</div><div class="ex-set">${set}</div></div>`;
 }
 
+/** The place beside a field for what `remark` says. @param {string} field its id */
+export function remarkPlace(field) {
+  return `<span class="ex-strange" id="${field}-strange"></span>`;
+}
+
+/**
+ * Say beside a field what of its text cannot be used, and what holds instead; nothing if all of it can.
+ *
+ * @param {HTMLInputElement} field @param {(string | Node)[]} parts
+ */
+export function remark(field, ...parts) {
+  const said = parts.filter((part) => part !== "");
+  if (field.parentElement) query(field.parentElement, ".ex-strange", HTMLElement).replaceChildren(...said);
+  if (said.length) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+}
+
 /** Controls under a common name. @param {string} legend @param {string[]} controls */
 export function fieldset(legend, ...controls) {
   return `<fieldset><legend>${legend}</legend>${controls.join("")}</fieldset>`;
@@ -530,6 +547,11 @@ function announcer(seen, heard) {
       clearTimeout(timer);
       if (heard.textContent) timer = setTimeout(() => write(heard, text), 250);
       else write(heard, text);
+    },
+    /** What changes nothing in the drawing is heard alone. @param {string} text */
+    hear(text) {
+      clearTimeout(timer);
+      timer = setTimeout(() => write(heard, text), 250);
     },
     stop: () => clearTimeout(timer),
   };
