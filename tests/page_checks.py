@@ -65,6 +65,32 @@ def too_wide(page: Page) -> list[str]:
     }""")
 
 
+def covered(page: Page) -> list[str]:
+    """What an explorer lies on while it is in view: a sidebar; and what is not back when it has gone."""
+    return page.evaluate("""async () => {
+      const shown = (e) => e.checkVisibility({ visibilityProperty: true });
+      const sides = [...document.querySelectorAll(".bd-sidebar-primary, .bd-sidebar-secondary")].filter(shown);
+      const settle = async () => { for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); };
+      const found = [], before = scrollY;
+      for (const explorer of document.querySelectorAll("[data-afm]")) {
+        explorer.scrollIntoView({ block: "center", behavior: "instant" });
+        await settle();
+        const a = explorer.getBoundingClientRect();
+        if (a.right + scrollX > innerWidth) found.push(`${explorer.id} runs off the screen`);
+        for (const side of sides.filter(shown)) {
+          const b = side.getBoundingClientRect();
+          if (a.left < b.right && b.left < a.right) found.push(`${explorer.id} on ${side.className.slice(0, 20)}`);
+        }
+      }
+      for (const e of document.querySelectorAll("[data-afm]")) e.style.display = "none";
+      await settle();
+      found.push(...sides.filter((side) => !shown(side)).map((side) => `${side.className.slice(0, 20)} is gone`));
+      for (const e of document.querySelectorAll("[data-afm]")) e.style.display = "";
+      scrollTo({ top: before, behavior: "instant" });
+      return found;
+    }""")
+
+
 # Colours are read where they stand, of all text in the page: what is folded or drawn, and the glyphs of formulas. How a
 # piece of text stands out follows from its colour, size and weight, and from what its ancestors paint behind it, in a
 # drawing also the rectangles before it. Where that is not all, the answer is a fault too. Left out is what nobody sees:

@@ -126,6 +126,14 @@ def test_axe_finds_no_violation_on_a_phone(visit: Visit) -> None:
     assert page_checks.violations(visit.page) == []
 
 
+@pytest.mark.parametrize("width", [DESK, 1366])
+@pytest.mark.parametrize("visit", [p for p in PAGES if has_explorer(p)], ids=lambda page: f"{page}.html", indirect=True)
+def test_explorer_covers_nothing(visit: Visit, width: int) -> None:
+    """A broad one takes the place of the contents of the page, which come back when it has gone."""
+    look(visit, width)
+    assert page_checks.covered(visit.page) == []
+
+
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)
 def test_text_has_contrast_on_a_desk(visit: Visit, theme: str) -> None:

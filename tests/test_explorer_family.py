@@ -7,10 +7,11 @@ import html
 import json
 import re
 from functools import cache
+from pathlib import Path
 
 import page_checks
 import pytest
-from explorers import ALL, FAST, PHONE, PRINTED, WIDE, put, random_explorer, same_state, set_folds, state_in
+from explorers import ALL, DESK, FAST, PHONE, PRINTED, WIDE, put, random_explorer, same_state, set_folds, state_in
 
 from gru_lib.widgets import EXPLORERS
 from gru_lib.widgets._modules import data
@@ -149,19 +150,26 @@ def test_no_label_leaves_its_drawing(shown, width, lang):
     assert shown(width, lang).evaluate(CUT) == []
 
 
+# The height of the live explorer, and of the place that is kept for it until it wakes.
+ROOM = """async () => {
+  const el = document.querySelector('[data-afm]');
+  const drawn = (svg) => svg.childElementCount || !svg.checkVisibility();
+  while (![...el.querySelectorAll('svg')].every(drawn)) await new Promise(requestAnimationFrame); // some take long
+  const inside = [...el.childNodes], live = el.offsetHeight;
+  delete el.dataset.live;
+  el.replaceChildren();
+  const kept = el.offsetHeight;
+  el.dataset.live = '';
+  el.replaceChildren(...inside);
+  return [live, kept];
+}"""
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_room_is_kept_for_the_explorer_before_it_wakes(shown, width):
     page = shown(width)
     set_folds(page, False)
-    live, kept = page.evaluate("""() => {
-      const el = document.querySelector('[data-afm]'), inside = [...el.childNodes], live = el.offsetHeight;
-      delete el.dataset.live;
-      el.replaceChildren();
-      const kept = el.offsetHeight;
-      el.dataset.live = '';
-      el.replaceChildren(...inside);
-      return [live, kept];
-    }""")
+    live, kept = page.evaluate(ROOM)
     assert abs(live - kept) < 40
 
 
@@ -311,6 +319,158 @@ def test_model_moves_the_page_and_python_agrees_with_what_it_may_hold(used, name
     assert len(seen) == 3
 
 
+# What is typed into these is not judged in words yet.
+SILENT = {"dates": "it reads any text, also what is no date"}
+
+
+def test_what_a_field_cannot_use_is_said_beside_it(used, name):
+    """In words, as long as it stands there; what is drawn stays true of what could be used."""
+    silent = []
+    for field in used.locator("input[type=text]:visible").all():
+        before = field.input_value()
+        field.fill("☃☃")
+        said = field.evaluate("""e => {
+          const place = document.getElementById(e.getAttribute('aria-describedby')?.split(' ').at(-1));
+          const [a, b] = [e, place ?? e].map(one => one.getBoundingClientRect());
+          const near = place && Math.max(a.top - b.bottom, b.top - a.bottom, a.left - b.right, b.left - a.right) < 24;
+          return near && e.ariaInvalid === 'true' && place.checkVisibility() ? place.textContent : '';
+        }""")
+        if len(said) < 30:
+            silent.append((field.get_attribute("id"), said))
+        assert used.locator("svg[role=img]").first.evaluate("svg => !/NaN|undefined/.test(svg.innerHTML)")
+        field.fill(before)
+        assert field.get_attribute("aria-invalid") is None
+        described = (field.get_attribute("aria-describedby") or "none").split(" ")[-1]
+        assert used.evaluate("id => document.getElementById(id)?.textContent ?? ''", described) == ""
+    assert bool(silent) == (name in SILENT), silent
+
+
+# ------------------------------------------------------------------------------ a hand and its effect on one screen
+
+
+# A page as wide as the book's, with the book's own style: a broad explorer's width is a part of it.
+BOOK = (Path(__file__).parents[1] / "book" / "_static" / "gru-book.css").read_text("utf-8")
+IN_BOOK = f'<style>main{{max-width:none}}{BOOK}</style><div class="bd-article" style="margin:0 77px 0 289px">'
+
+# In one screen's height no hand of these was near what it changes; their layout is not settled yet.
+NOT_YET = {"bptt": "its equations stand open between the drawings and the sliders"}
+
+
+@pytest.fixture(scope="module")
+def broad(visits, name):
+    """The explorer with its link below, as it stands on a page of the book on a laptop."""
+    with visits(f"broad {name}") as visit:
+        yield visit(
+            EXPLORERS[name](anchor="it"),
+            before=IN_BOOK,
+            after="<p>after</p>" * 40 + "</div>",
+            viewport=DESK,
+            reduced_motion="reduce",
+        )
+
+
+@pytest.fixture(scope="module")
+def on_a_phone(visits, name):
+    with visits(f"phone {name}") as visit:
+        yield visit(EXPLORERS[name](anchor="it"), after="<p>after</p>" * 40, viewport=PHONE, reduced_motion="reduce")
+
+
+# Uses every control that can be seen, and brings it to the lower edge of the screen, then to the upper. Of the drawings
+# that it changed the nearest counts: how much of it can be seen with the control, and of how much.
+REACHED = """async () => {
+  const el = document.querySelector('[data-afm]');
+  const drawings = [...el.querySelectorAll('svg')].filter(e => e.checkVisibility());
+  const controls = [...el.querySelectorAll('input[type=range], input[type=radio], button')].filter(e =>
+    e.checkVisibility() && !e.closest('.ex-share, .ex-stage, .ex-best'));
+  const frames = async (n) => { for (let i = 0; i < n; i++) await new Promise(requestAnimationFrame); };
+  const drawn = () => drawings.map(e => e.innerHTML);
+  const found = [];
+  for (const control of controls) {
+    if (!control.checkVisibility()) continue; // it went with what it belongs to
+    const before = drawn();
+    if (control.type === 'range') {
+      control.value = control.value === control.max ? control.min : control.max;
+      control.dispatchEvent(new Event('input', { bubbles: true }));
+    } else control.click();
+    for (let i = 0; i < 20 && String(drawn()) === String(before); i++) await frames(1);
+    await frames(4);
+    const now = drawn(), changed = drawings.filter((_, i) => now[i] !== before[i]);
+    if (!changed.length) continue;
+    const name = control.dataset.key ?? control.value + control.textContent;
+    const best = { name, seen: -1, of: 1, covered: false };
+    for (const [from, block] of [[0, 'end'], [1e6, 'nearest']]) {
+      scrollTo(0, from);
+      control.scrollIntoView({ block });
+      const box = control.getBoundingClientRect();
+      const hit = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+      if (!hit || !(hit === control || control.contains(hit) || hit.closest('label')?.contains(control))) {
+        best.covered = block;
+      }
+      if (block !== 'end') continue;
+      for (const drawing of changed) {
+        const { top, bottom, height } = drawing.getBoundingClientRect();
+        const seen = Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0));
+        // a control above its drawing can go to the upper edge of the screen
+        const below = Math.max(bottom, box.bottom) - Math.min(top, box.top);
+        const whole = below <= innerHeight ? height : seen;
+        if (whole / height > best.seen / best.of) Object.assign(best, { seen: whole, of: height });
+      }
+    }
+    found.push(best);
+  }
+  scrollTo(0, 0);
+  return found;
+}"""
+
+
+def out_of_sight(page, least):
+    """The controls whose drawing cannot be seen with them, whole or `least` px of it; those that are covered."""
+    found = page.evaluate(REACHED)
+    assert found, "nothing was used"
+    page.evaluate("document.querySelector('[data-again]').click()")
+    far = [(c["name"], c["seen"], c["of"]) for c in found if c["seen"] < min(c["of"] - 0.5, least)]
+    return far, [(c["name"], c["covered"]) for c in found if c["covered"]]
+
+
+def test_a_hand_and_what_it_changes_are_on_one_screen(broad, name):
+    """The whole drawing, on a laptop."""
+    far, covered = out_of_sight(broad, 1e9)
+    assert bool(far) == (name in NOT_YET) and covered == [], (far, covered)
+
+
+def test_a_finger_sees_what_it_changes(on_a_phone, name):
+    """The drawing, or as much of it as a third of a phone's screen holds."""
+    far, covered = out_of_sight(on_a_phone, PHONE["height"] / 3)
+    assert bool(far) == (name in NOT_YET) and covered == [], (far, covered)
+
+
+def test_broad_explorer_keeps_to_its_room(broad):
+    """It takes what the page has beside the sidebar, at most 920 px; nothing in it runs off, or into something else."""
+    for width in (1366, 1280, 1200):
+        broad.set_viewport_size({"width": width, "height": 768})
+        set_folds(broad, width == 1366)
+        found = broad.evaluate("""() => {
+          const el = document.querySelector('[data-afm]'), box = el.getBoundingClientRect();
+          const parts = [...el.querySelectorAll('.ex-shown, .ex-set')].map(e => e.getBoundingClientRect());
+          const off = [...el.querySelectorAll('*')].filter(e => !e.closest('svg *, .ex-equations > *, .ex-heard'))
+            .filter(e => e.checkVisibility() && e.getBoundingClientRect().right > box.right + 0.5);
+          return {
+            wide: box.width, page: document.documentElement.scrollWidth, off: off.map(e => e.outerHTML.slice(0, 80)),
+            gap: parts.length ? parts[1].left - parts[0].right : null,
+          };
+        }""")
+        assert found["off"] == [] and found["page"] <= width
+        assert found["gap"] is None or (840 <= found["wide"] <= 920 and found["gap"] >= 20)
+    broad.set_viewport_size(DESK)
+
+
+def test_room_is_kept_for_a_broad_explorer_too(broad):
+    if broad.locator(".ex-beside").count():  # the others are as on a narrow page
+        set_folds(broad, False)
+        live, kept = broad.evaluate(ROOM)
+        assert abs(live - kept) < 40
+
+
 # ------------------------------------------------------------------------------ each on a page of its own
 
 
@@ -399,7 +559,7 @@ def test_clean_up_lets_go_of_everything(visit, folder, name):
       stop();
       return [during, [ears.length, el.childElementCount]];
     }""")
-    assert during[0] == len(EXPLORERS[name].keys_of_state()) - 1 and during[1] > 2, "an ear for each key but lang"
+    assert during[0] == len(EXPLORERS[name].keys_of_state()) - 1 and during[1] > 1, "an ear for each key but lang"
     assert left == [0, 0]
 
 

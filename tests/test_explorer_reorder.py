@@ -102,6 +102,7 @@ def test_mouse_drags_a_word_to_another_place(visit):
     page.mouse.up()
     page.mouse.move(*middles[2], steps=4)
     assert chips(page) == ["men", "only", "dogs", "bite", "old"]
+    assert page.evaluate("document.activeElement.textContent") == "men", "the focus goes with the word"
     page.locator(".ex-say", has_text="men only dogs bite old").wait_for()
 
 

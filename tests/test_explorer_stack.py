@@ -128,7 +128,7 @@ def test_finger_sets_a_pop(visit):
 def test_typed_word_is_answered_and_a_slider_takes_the_net_over_by_hand(visit, computed):
     page = visit(StackExplorer(who="net"))
     page.locator("[data-word]").fill("cab")
-    page.locator(".ex-say", has_text="It answers bac, which is the word backwards").wait_for()
+    page.locator(".ex-say", has_text="It answers bac: “cab” backwards.").wait_for()
     assert state_in(page, "stack")["word"] == "cab"
     by_net = [step["pop"] for step in computed(who="net", word="cab")["steps"]]
     page.locator("input[data-key=push]").focus()
@@ -140,6 +140,30 @@ def test_typed_word_is_answered_and_a_slider_takes_the_net_over_by_hand(visit, c
     page.keyboard.press("ArrowRight")
     assert state_in(page, "stack")["at"] == 4
     assert page.locator("input[data-key=at]").get_attribute("aria-valuetext") == "step 4"
+
+
+def test_letters_that_are_skipped_are_struck_out_and_the_answer_names_the_word(visit):
+    page = visit(StackExplorer(who="net"))
+    strange = page.locator(".ex-strange")
+    for typed, struck, read in (
+        ("hello", ["llo"], "he"),
+        ("Bad ☃ egg!", [" ☃ ", "!"], "badegg"),
+        ("abcdefgh", ["gh"], "abcdef"),
+    ):
+        page.locator("[data-word]").fill(typed)
+        assert strange.locator("s").all_text_contents() == struck
+        assert strange.locator(".ex-spelt").text_content() == typed.lower()
+        assert page.locator(".ex-say").text_content().endswith(f" It answers {read[::-1]}: “{read}” backwards.")
+    page.locator("[data-word]").fill("xyz")
+    assert page.locator(".ex-say").text_content().endswith("No letter came in, so it has nothing to answer.")
+    page.locator("[data-word]").fill("bead")
+    assert strange.text_content() == ""
+
+
+def test_first_sentence_says_what_a_stack_is_for(visit):
+    page, purpose = visit(StackExplorer()), "A stack says a word backwards: last in, first out."
+    assert page.locator(".gru-stack[role=group]").inner_text().startswith(purpose)
+    assert f'<figcaption class="ex-say">{purpose} Step 3 ' in StackExplorer().fallback()
 
 
 def test_link_sets_the_word_and_the_net(visit):

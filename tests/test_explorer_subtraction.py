@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorers import PHONE, at_point, drag, layout_of, state_in
+from explorers import PHONE, WIDE, at_point, drag, layout_of, put, state_in
 from traitlets import TraitError
 
 from experiments import explorer_nets
@@ -14,6 +14,7 @@ from gru_lib.widgets import SubtractionExplorer
 from gru_lib.widgets.subtraction import NETS, SUBTRACTION
 
 KINDS = ("four", "eight", "hand")
+PRESETS = SUBTRACTION["presets"]
 PAIRS = [(2**64 - 1, 1), (2**63, 1), (2**53 + 1, 2**53), (0, 0), (3, 5), (14695981039346656037, 1099511628211)]
 
 
@@ -132,8 +133,27 @@ def test_what_is_no_such_number_changes_nothing(visit):
         a.fill(text)
         assert a.get_attribute("aria-invalid") == "true", text
         assert state_in(page, "subtraction") == before, text
+        said = page.locator(".ex-strange").first.text_content()
+        assert (f"“{text}”" if text else "empty") in said and said.endswith(f"a stays {before['a']}."), text
+        page.locator(f"[aria-live]:text-is('{said}')").wait_for(state="attached")
         page.locator("[data-number=b]").focus()
         assert (a.input_value(), a.get_attribute("aria-invalid")) == (before["a"], None), text
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE])
+def test_errors_are_hatched_and_crossed_however_narrow_the_places(visit, viewport):
+    page = visit(SubtractionExplorer(), viewport=viewport)
+    for state, wrong in (({"net": "four"}, 15), ({"net": "eight"}, 0), (PRESETS["wide"] | {"net": "four"}, 1)):
+        put(page, state)
+        marks = page.locator(".ex-hatch, .ex-cross")
+        assert marks.count() == (2 if wrong else 0)
+        assert page.locator(".ex-error").all_text_contents() == ([f"× {wrong} wrong"] if wrong else [])
+    hatched, crossed = (page.locator(f".ex-rows .{name}").bounding_box() for name in ("ex-hatch", "ex-cross"))
+    place = page.locator(".ex-frame").bounding_box()["width"]
+    assert hatched["width"] == pytest.approx(place, abs=3) and hatched["height"] > 30
+    assert min(crossed["width"], crossed["height"]) > 8
+    off = crossed["x"] + crossed["width"] / 2 - at_place(page, 9, 0)[0]
+    assert abs(off) < 1, "the cross is at place 9"
 
 
 def at_place(page, t, y):

@@ -147,6 +147,26 @@ def test_wide_element_is_found(visit: Open) -> None:
     assert page_checks.too_wide(visit("<div style='width: 500px'>wide</div>").page) != []
 
 
+@pytest.mark.parametrize(
+    ("style", "found"),
+    [
+        ("", []),
+        ("width: 900px", ["it on bd-sidebar-secondary"]),
+        ("margin-left: -100px", ["it on bd-sidebar-primary"]),
+        ("width: 1300px", ["it runs off the screen", "it on bd-sidebar-secondary"]),
+    ],
+)
+def test_explorer_on_a_sidebar_is_found(
+    rewrite: Callable[..., Path], reader: Reader, style: str, found: list[str]
+) -> None:
+    explorer = f'<div data-afm="it" id="it" style="height: 300px; {style}">explorer</div>'
+    heading = re.compile("<article[^>]*>.*?</h1>", re.S)
+    path = rewrite("book/notation", lambda whole: heading.sub(lambda h: h[0] + explorer, whole, count=1))
+    with reader(path.as_uri(), 1366) as seen:
+        seen.open()
+        assert [said[: len(each)] for said, each in zip(page_checks.covered(seen.page), found, strict=True)] == found
+
+
 def test_element_that_fits_with_narrow_letters_alone_is_found(visit: Open) -> None:
     """A line that may not break, 13 px from the edge of the screen."""
     style = "display: inline-block; font-size: 12px; white-space: nowrap"

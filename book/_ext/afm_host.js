@@ -105,6 +105,15 @@
     el.append(row);
   }
 
+  /** @type {Set<Element>} */
+  const broad = new Set(); // explorers in view that may be wider than the text
+
+  /** Tells the page's style sheet whether one of them is in view. */
+  const eye = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) broad[isIntersecting ? "add" : "delete"](target);
+    document.documentElement.toggleAttribute("data-explorer-in-view", broad.size > 0);
+  });
+
   /**
    * Put an explorer in the place of its still picture. If it fails, the picture stays.
    *
@@ -122,6 +131,7 @@
       const live = { model, start, fromLink: explorer.fromLink };
       mounted.set(el, live);
       if (el.id) offerLink(el, live);
+      if (el.querySelector(".ex-beside")) eye.observe(el);
       el.dataset.live = "";
     } catch (error) {
       el.replaceChildren(...still);

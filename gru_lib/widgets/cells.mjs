@@ -5,7 +5,7 @@ import { across, columnsOf, dyed, frame, index, label, num, path, show, signedBa
 import { elmanStep, gruStep, lstmStep } from "./gru-math.mjs";
 import {
   choice, columnAt, enliven, fieldset, fill, fixed, grip, note, numbersFrom, picture, pointIn, presetRow, query,
-  readLink, saying, setUp, showInputs, slider, sub, withEntry,
+  readLink, saying, setUp, showInputs, sideBySide, slider, sub, withEntry,
 } from "./explorer.mjs";
 /** @import { Elman, Gru, Lstm, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Role, Stage } from "./explorer.mjs" */
@@ -197,11 +197,11 @@ function pageHTML(id, words) {
   ];
   return (
     presetRow(PRESETS, words) +
-    picture(id, "ex-rows", words.diagram) +
-    note(words.hint) +
-    saying(id) +
-    `<div class="ex-main">${fieldset(words.frame, ...framed)}${fieldset(words.knobs, ...knobs)}</div>` +
-    `<div class="ex-switches">${gate}</div>`
+    sideBySide(
+      picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
+      `<div class="ex-main">${fieldset(words.frame, ...framed)}${fieldset(words.knobs, ...knobs)}</div>` +
+      `<div class="ex-switches">${gate}</div>`,
+    )
   );
 }
 

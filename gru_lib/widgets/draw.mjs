@@ -94,6 +94,26 @@ export function box(x, y, width, height) {
 }
 
 /**
+ * Hatching of a rectangle and its outline, as pieces of a path: the mark of an error, which no quantity has.
+ *
+ * @param {number} x @param {number} y @param {number} width @param {number} height
+ */
+export function hatch(x, y, width, height) {
+  const pieces = [box(x, y, width, height)];
+  for (let d = 5; d < width + height; d += 5) {
+    const from = [x + Math.max(0, d - height), y + Math.min(d, height)];
+    const to = [x + Math.min(d, width), y + Math.max(0, d - width)];
+    pieces.push(through([[from[0], from[1]], [to[0], to[1]]]));
+  }
+  return pieces.join("");
+}
+
+/** A cross around a point, as a piece of a path. @param {number} x @param {number} y @param {number} half */
+export function cross(x, y, half) {
+  return `${through([[x - half, y - half], [x + half, y + half]])}${through([[x - half, y + half], [x + half, y - half]])}`;
+}
+
+/**
  * Signed bars of one row: two paths, whatever their number.
  *
  * @param {Point[]} bars left edge and value of each
@@ -158,5 +178,6 @@ export function rowName(L, y, above, beside, content, cls = "ex-small") {
  */
 export function show(svg, { W, H }, content) {
   svg.setAttribute("viewBox", `0 0 ${num(W)} ${num(H)}`);
+  svg.style.setProperty("--shape", num(H / W));
   svg.innerHTML = content;
 }

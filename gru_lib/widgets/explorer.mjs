@@ -152,7 +152,7 @@ export function setUp(module, table, stage, pageHTML) {
  *   returns the clean-up
  */
 export function enliven({ model, el, start, paint, voice, preset, put, hear = {} }) {
-  const SLIM = 560; // px; below this width of its own an explorer stacks
+  const [SLIM, BROAD] = [560, 840]; // px; below this width of its own an explorer stacks; from this on it has two columns
   const keys = /** @type {(keyof S & string)[]} */ (Object.keys(start));
   const state = { ...start };
   for (const key of keys) state[key] = model.get(key) ?? start[key];
@@ -162,9 +162,17 @@ export function enliven({ model, el, start, paint, voice, preset, put, hear = {}
   let stopGlide = () => {};
   let slim = false;
 
-  function repaint() {
-    slim = (el.clientWidth || 720) < SLIM;
+  /** Take the layout that the width asks for. */
+  function fit() {
+    const width = el.clientWidth || 720;
+    slim = width < SLIM;
     el.classList.toggle("ex-slim", slim);
+    el.classList.toggle("ex-broad", width >= BROAD);
+    if (slim) el.style.setProperty("--wide", `${width}px`);
+  }
+
+  function repaint() {
+    fit();
     paint(state, slim);
     /** @type {NodeListOf<HTMLElement>} */
     const buttons = el.querySelectorAll("[data-preset]");
@@ -225,7 +233,9 @@ export function enliven({ model, el, start, paint, voice, preset, put, hear = {}
       repaint();
     });
     const watcher = new ResizeObserver(() => {
-      if ((el.clientWidth || 720) < SLIM !== slim) repaint(); // drawings stretch; only the layout changes
+      const before = slim;
+      fit();
+      if (before !== slim) repaint(); // drawings stretch; only the layout changes
     });
     watcher.observe(el);
     repaint();
@@ -364,6 +374,33 @@ export function saying(id) {
 /** A note for those who see the drawing. @param {string} text */
 export function note(text) {
   return `<p class="ex-note" aria-hidden="true">${text}</p>`;
+}
+
+/**
+ * The drawing and what is said of it, to the left of what sets it where the explorer is broad, and above it where not.
+ * On a phone the drawing stays on the screen while what sets it passes below.
+ *
+ * @param {string} shown @param {string} set
+ */
+export function sideBySide(shown, set) {
+  return `<div class="ex-beside"><div class="ex-shown">${shown}</div><div class="ex-set">${set}</div></div>`;
+}
+
+/** The place beside a field for what `remark` says. @param {string} field its id */
+export function remarkPlace(field) {
+  return `<span class="ex-strange" id="${field}-strange"></span>`;
+}
+
+/**
+ * Say beside a field what of its text cannot be used, and what holds instead; nothing if all of it can.
+ *
+ * @param {HTMLInputElement} field @param {(string | Node)[]} parts
+ */
+export function remark(field, ...parts) {
+  const said = parts.filter((part) => part !== "");
+  if (field.parentElement) query(field.parentElement, ".ex-strange", HTMLElement).replaceChildren(...said);
+  if (said.length) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
 }
 
 /** Controls under a common name. @param {string} legend @param {string[]} controls */
@@ -510,6 +547,11 @@ function announcer(seen, heard) {
       clearTimeout(timer);
       if (heard.textContent) timer = setTimeout(() => write(heard, text), 250);
       else write(heard, text);
+    },
+    /** What changes nothing in the drawing is heard alone. @param {string} text */
+    hear(text) {
+      clearTimeout(timer);
+      timer = setTimeout(() => write(heard, text), 250);
     },
     stop: () => clearTimeout(timer),
   };

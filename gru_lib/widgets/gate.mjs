@@ -5,7 +5,7 @@ import { show } from "./draw.mjs";
 import { clamp, gruStep, logit } from "./gru-math.mjs";
 import {
   choice, enliven, fieldset, fill, fixed, grip, percent, picture, pointIn, presetRow, pressed, query, saying, setUp,
-  showInputs, slider, sub,
+  showInputs, sideBySide, slider, sub,
 } from "./explorer.mjs";
 import { drawCell } from "./gate-cell.mjs";
 import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
@@ -190,13 +190,12 @@ function weightsHTML(id, words) {
 function pageHTML(id, words) {
   return (
     presetRow(PRESETS, words) +
-    picture(id, "ex-cell", words.diagram) +
-    legendHTML(words) +
-    saying(id) +
-    `<svg class="ex-lines" aria-hidden="true"></svg>` +
-    slidersHTML(id, words) +
+    sideBySide(
+      picture(id, "ex-cell", words.diagram) + legendHTML(words) + saying(id) +
+      `<svg class="ex-lines" aria-hidden="true"></svg>`,
+      slidersHTML(id, words) + switchesHTML(id, words),
+    ) +
     `<div class="ex-equations" role="group" aria-label="${words.equations}"></div>` +
-    switchesHTML(id, words) +
     weightsHTML(id, words)
   );
 }

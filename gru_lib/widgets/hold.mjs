@@ -5,7 +5,7 @@ import { across, bar, columnsOf, dyed, frame, index, label, rowName, show, signe
 import { clamp, gatedStates, gateWeights } from "./gru-math.mjs";
 import {
   columnAt, enliven, fieldset, fill, fixed, grip, note, oneOrAllFrom, picture, pointIn, presetRow, query, readLink,
-  saying, setUp, share, showInputs, slider, sub, withEntry,
+  saying, setUp, share, showInputs, sideBySide, slider, sub, withEntry,
 } from "./explorer.mjs";
 /** @import { Asked, Range, Role, Stage } from "./explorer.mjs" */
 
@@ -106,11 +106,11 @@ function pageHTML(id, words) {
   ];
   return (
     presetRow(PRESETS, words) +
-    picture(id, "ex-rows", words.diagram) +
-    note(words.hint) +
-    saying(id) +
-    `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
-    `${fieldset(words.all, one("all", "<i>z</i>", "", "z", RANGES.z, 0.01))}</div>`
+    sideBySide(
+      picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
+      `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
+      `${fieldset(words.all, one("all", "<i>z</i>", "", "z", RANGES.z, 0.01))}</div>`,
+    )
   );
 }
 

@@ -7,8 +7,8 @@ import NET from "./language-net.json";
 import { across, box, dyed, escaped, frame, index, label, num, path, show, signedRow, unescaped } from "./draw.mjs";
 import { clamp, languageBackward, languageStep, pick, readLanguageNet, tempered, uniform } from "./gru-math.mjs";
 import {
-  choice, enliven, fill, fixed, grip, note, percent, picture, pointIn, presetRow, pressed, query, readLink, saying,
-  setUp, showInputs, slider,
+  choice, enliven, fill, fixed, grip, note, percent, picture, pointIn, presetRow, pressed, query, readLink, remark,
+  remarkPlace, saying, setUp, showInputs, sideBySide, slider,
 } from "./explorer.mjs";
 import { drawCell, unitCell } from "./gate-cell.mjs";
 import { byChance, columnsFrom, correlations, patternOver } from "./text-units.mjs";
@@ -431,25 +431,26 @@ function pageHTML(id, words) {
   const field = (key, text, hint) =>
     `<label for="${id}-${key}">${text}</label><input type="text" id="${id}-${key}" data-text="${key}" ` +
     `maxlength="${LANGUAGE.longest}" spellcheck="false" autocomplete="off" autocapitalize="off" ${hint} ` +
-    `aria-describedby="${id}-${key}-strange"><span class="ex-strange" id="${id}-${key}-strange"></span>`;
+    `aria-describedby="${id}-${key}-strange">${remarkPlace(`${id}-${key}`)}`;
   const options = SHOWS.map((name) => [name, `<i>${name}</i>\u2002${words[name]}`]);
   const patterns = KNOWN.map((name) =>
     `<button type="button" data-pattern="${name}" aria-pressed="false">${words[/** @type {"quotes"} */ (name)]}</button>`);
   return (
     `<div class="ex-typed">${field("prefix", `${words.prefix} <small>${words.newline}</small>`, "")}</div>` +
     presetRow(PRESETS, words) +
-    picture(id, "ex-lines", words.diagram) +
-    saying(id) +
+    sideBySide(
+      picture(id, "ex-lines", words.diagram) + saying(id),
+      `<div class="ex-main">${one("at", "", words.at, 1)}${one("temperature", "<i>τ</i>", words.temperature, 0.05)}` +
+      `${one("unit", "", words.unit, 1)}${one("seed", "", words.seed, 1)}</div>` +
+      `<div class="ex-switches">${choice({ id, key: "show", legend: words.show, options })}</div>`,
+    ) +
     `<details><summary></summary><svg class="ex-cell" role="img" aria-label="${words.cell}"></svg>` +
     `<p class="ex-unit"></p></details>` +
-    `<div class="ex-main">${one("at", "", words.at, 1)}${one("temperature", "<i>τ</i>", words.temperature, 0.05)}` +
-    `${one("unit", "", words.unit, 1)}${one("seed", "", words.seed, 1)}</div>` +
     `<div class="ex-patterns" role="group" aria-label="${words.follow}"><span aria-hidden="true">${words.follow}</span>` +
     `${patterns.join("")}<span class="ex-find">${field("find", words.find, `placeholder="${words.findHint}"`)}</span></div>` +
     `<div class="ex-units"><div class="ex-heat"><canvas aria-hidden="true"></canvas>` +
     `<svg class="ex-rows" role="img" aria-label="${words.heat}"></svg>` +
     `<div class="ex-best" role="group" aria-label="${words.units}"></div></div><p class="ex-found"></p></div>` +
-    `<div class="ex-switches">${choice({ id, key: "show", legend: words.show, options })}</div>` +
     note(fill(words.note, { bits: fixed(NET.bits["8 bits"], 2) }))
   );
 }
@@ -460,9 +461,8 @@ function render(stage) {
   const { words, voice } = setUp("language", LANGUAGE.words, stage, pageHTML);
   const [lines, rows, cell] = [".ex-lines", ".ex-rows", ".ex-cell"].map((one) => query(el, one, SVGSVGElement));
   const [prefix, find] = ["prefix", "find"].map((one) => query(el, `[data-text=${one}]`, HTMLInputElement));
-  const [strange, missing, best, found, summary, told] = [
-    ".ex-typed .ex-strange", ".ex-find .ex-strange", ".ex-best", ".ex-found", "summary", ".ex-unit",
-  ].map((one) => query(el, one, HTMLElement));
+  const [best, found, summary, told] = [".ex-best", ".ex-found", "summary", ".ex-unit"].map((one) =>
+    query(el, one, HTMLElement));
   const canvas = query(el, "canvas", HTMLCanvasElement);
   const fold = query(el, "details", HTMLDetailsElement);
   let layout = LANGUAGE.layout.wide;
@@ -537,7 +537,7 @@ function render(stage) {
     found.textContent = !units.length ? fill(words.foundNone, { pattern })
       : fill(words.found, { unit: units[0], pattern, r: fixed(r[units[0] - 1], 2), chance: fixed(chance, 2) });
     const lost = s.pattern === "find" && s.find && !marks.includes(1);
-    missing.textContent = lost ? fill(words.notThere, { find: short(s.find) }) : "";
+    remark(find, lost ? fill(words.notThere, { find: short(s.find) }) : "");
   }
 
   /** The cell of the unit at the framed character. @param {Run} run @param {State} s */
@@ -589,7 +589,7 @@ function render(stage) {
     for (const button of el.querySelectorAll("[data-pattern]")) {
       button.setAttribute("aria-pressed", String(button instanceof HTMLElement && button.dataset.pattern === state.pattern));
     }
-    strange.textContent = complaint(state.prefix);
+    remark(prefix, complaint(state.prefix));
     cancelAnimationFrame(asked);
     if (first) asked = requestAnimationFrame(() => drawing(run, state, SLICE)); // the page comes first
     else drawing(run, state, SLICE);

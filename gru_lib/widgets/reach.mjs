@@ -5,7 +5,7 @@ import { across, index, label, num, path, show, through } from "./draw.mjs";
 import { clamp, elmanJacobian, elmanStep, gruJacobian, gruStep, matmul, spectralNorm } from "./gru-math.mjs";
 import {
   choice, enliven, fieldset, fill, fixed, grip, note, percent, picture, pointIn, presetRow, query, readLink, saying,
-  setUp, showInputs, slider, sub,
+  setUp, showInputs, sideBySide, slider, sub,
 } from "./explorer.mjs";
 /** @import { Gru, Matrix, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Role, Stage } from "./explorer.mjs" */
@@ -210,12 +210,13 @@ function pageHTML(id, words) {
   return (
     `<div class="ex-switches">${net}</div>` +
     presetRow(PRESETS, words) +
-    picture(id, "ex-growth", words.diagram) +
-    saying(id) +
-    `<div class="ex-main">` +
-    `<div data-of="elman">${fieldset(words.net, ...elman)}</div>` +
-    `<div data-of="gru">${fieldset(words.gate, one("b_z", sub("b", "z"), "z", 0.1))}${convention}</div>` +
-    `${fieldset(words.far, one("length", "<i>T</i>", "a", 1))}</div>` +
+    sideBySide(
+      picture(id, "ex-growth", words.diagram) + saying(id),
+      `<div class="ex-main">` +
+      `<div data-of="elman">${fieldset(words.net, ...elman)}</div>` +
+      `<div data-of="gru">${fieldset(words.gate, one("b_z", sub("b", "z"), "z", 0.1))}${convention}</div>` +
+      `${fieldset(words.far, one("length", "<i>T</i>", "a", 1))}</div>`,
+    ) +
     note(words.note)
   );
 }

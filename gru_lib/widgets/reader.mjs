@@ -6,7 +6,8 @@ import NET from "./../results/words_net.json";
 import { across, bar, box, dyed, escaped, frame, index, label, num, path, show, signedBar } from "./draw.mjs";
 import { clamp, languageStep, readLanguageNet, tempered } from "./gru-math.mjs";
 import {
-  enliven, fill, fixed, note, percent, picture, presetRow, pressed, query, readLink, saying, setUp, showInputs, slider,
+  enliven, fill, fixed, note, percent, picture, presetRow, pressed, query, readLink, remark, remarkPlace, saying,
+  setUp, showInputs, slider,
 } from "./explorer.mjs";
 import { drawCell, unitCell } from "./gate-cell.mjs";
 /** @import { LanguageNet, LanguageStep, Vector } from "./gru-math.mjs" */
@@ -414,7 +415,7 @@ function pageHTML(id, words) {
   return (
     `<div class="ex-typed"><label for="${id}-word">${words.word}</label>` +
     `<input type="text" id="${id}-word" maxlength="${LONGEST}" spellcheck="false" autocomplete="off" ` +
-    `autocapitalize="off" aria-describedby="${id}-strange"><span class="ex-strange" id="${id}-strange"></span></div>` +
+    `autocapitalize="off" aria-describedby="${id}-word-strange">${remarkPlace(`${id}-word`)}</div>` +
     presetRow(PRESETS, { ...names, try: words.try, again: words.again }) +
     `<div class="ex-stage">${picture(id, "ex-read", words.diagram)}` +
     `<div class="ex-keys" role="group" aria-label="${words.keys}"></div></div>` +
@@ -431,7 +432,7 @@ function render(stage) {
   const { model, el } = stage;
   const { words, voice } = setUp("reader", READER.words, stage, pageHTML);
   const [drawing, cell] = [".ex-read", ".ex-cell"].map((one) => query(el, one, SVGSVGElement));
-  const [keys, strange, summary, told] = [".ex-keys", ".ex-strange", "summary", ".ex-unit"].map((one) => query(el, one, HTMLElement));
+  const [keys, summary, told] = [".ex-keys", "summary", ".ex-unit"].map((one) => query(el, one, HTMLElement));
   const [typed, look] = ["input[type=text]", "[data-key=at]"].map((one) => query(el, one, HTMLInputElement));
   const keep = query(el, "[data-keep]", HTMLButtonElement);
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -521,7 +522,7 @@ function render(stage) {
       } else seek();
       if (typed.value !== s.word) typed.value = s.word;
       const unknown = [...new Set(o.letters.filter((c) => !TOKENS.has(c)))].join(" ");
-      strange.textContent = unknown ? fill(words.unknown, { letters: unknown }) : "";
+      remark(typed, unknown && fill(words.unknown, { letters: unknown }));
       buildKeys(T);
     }
     look.max = String(T);

@@ -198,6 +198,7 @@ function render(stage) {
       move(held.place, over);
       held.place = over;
       mark(over);
+      chips[over].focus({ preventScroll: true }); // it follows the word
     },
     release: () => mark(-1),
   });

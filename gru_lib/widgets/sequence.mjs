@@ -8,7 +8,7 @@ import {
 import { clamp, gruStep, matvec } from "./gru-math.mjs";
 import {
   choice, columnAt, enliven, fieldset, fill, fixed, grip, note, numbersFrom, picture, pointIn, presetRow, pressed,
-  query, readLink, saying, setUp, share, showInputs, slider, withEntry,
+  query, readLink, saying, setUp, share, showInputs, sideBySide, slider, withEntry,
 } from "./explorer.mjs";
 /** @import { Gru, GruBiases, GruMatrices, Matrix, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Stage } from "./explorer.mjs" */
@@ -224,12 +224,13 @@ function pageHTML(id, words) {
   return (
     presetRow(PRESETS, words) +
     `<div class="ex-switches">${radios("task")}${radios("net")}</div>` +
-    picture(id, "ex-rows", words.diagram) +
-    note(words.hint) +
-    saying(id) +
-    `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
-    `<div class="ex-tokens" role="group" aria-label="${words.token}"><span aria-hidden="true">${words.token}</span>` +
-    `${tokens.join("")}</div></div><p class="ex-note ex-origin"></p>`
+    sideBySide(
+      picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
+      `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
+      `<div class="ex-tokens" role="group" aria-label="${words.token}"><span aria-hidden="true">${words.token}</span>` +
+      `${tokens.join("")}</div></div>`,
+    ) +
+    `<p class="ex-note ex-origin"></p>`
   );
 }
 

@@ -7,7 +7,7 @@ import { across, bar, columnsOf, frame, label, rowName, show, tank } from "./dra
 import { clamp, matvec, stackRnnStep, stackStep } from "./gru-math.mjs";
 import {
   columnAt, enliven, fieldset, fill, fixed, grip, note, oneOrAllFrom, picture, pointIn, presetRow, query, readLink,
-  saying, setUp, showInputs, slider, withEntry,
+  remark, remarkPlace, saying, setUp, showInputs, sideBySide, slider, withEntry,
 } from "./explorer.mjs";
 /** @import { Matrix, StackRnn, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Range, Stage } from "./explorer.mjs" */
@@ -38,6 +38,25 @@ const PRESETS = STACK.presets;
 /** The letters that count, of whatever was typed. @param {string} word */
 function lettersOf(word) {
   return [...word.toLowerCase()].filter((c) => STACK.letters.includes(c)).slice(0, STACK.longest);
+}
+
+/**
+ * What was typed, in pieces: letters that count, and others.
+ *
+ * @param {string} word
+ */
+function piecesOf(word) {
+  /** @type {{ text: string, counts: boolean }[]} */
+  const pieces = [];
+  let count = 0;
+  for (const c of word.toLowerCase()) {
+    const counts = STACK.letters.includes(c) && count < STACK.longest;
+    if (counts) count++;
+    const last = pieces[pieces.length - 1];
+    if (last?.counts === counts) last.text += c;
+    else pieces.push({ text: c, counts });
+  }
+  return pieces;
 }
 
 /**
@@ -167,6 +186,8 @@ function sentence(s, c, words) {
   const named = (/** @type {string} */ letter) => (letter === BLANK ? words.blank : letter);
   const read = shares(c.inputs, now.weights).map(({ w, letter }) => `${fixed(w, 2)} ${named(letter)}`).join(" + ");
   const deep = total(now.strengths);
+  const word = lettersOf(s.word).join("");
+  const verdict = fill(!word ? words.unasked : c.right ? words.right : words.wrong, { word, answer: c.answer });
   return fill(s.who === "net" ? words.sayNet : words.sayHand, {
     t: s.at,
     push: fixed(now.push, 2),
@@ -175,8 +196,7 @@ function sentence(s, c, words) {
     deep: fixed(deep, 2),
     part: deep > 1 ? words.top : words.all,
     read: read || words.none,
-    answer: c.answer || words.none,
-    verdict: c.right ? words.right : words.wrong,
+    verdict,
   });
 }
 
@@ -192,15 +212,27 @@ function pageHTML(id, words) {
     one("pop", words.pop, RANGES.pop, 0.01),
   ];
   return (
-    presetRow(PRESETS, words) +
-    `<div class="ex-word"><label for="${id}-word">${words.word}</label>` +
+    `<div class="ex-typed"><label for="${id}-word">${words.purpose}${words.space}${words.type}</label>` +
     `<input type="text" id="${id}-word" data-word maxlength="${TYPED}" autocomplete="off" autocapitalize="off" ` +
-    'spellcheck="false"></div>' +
-    picture(id, "ex-rows", words.diagram) +
-    note(words.hint) +
-    saying(id) +
-    `<div class="ex-main">${fieldset(words.frame, ...framed)}</div>`
+    `spellcheck="false" aria-describedby="${id}-word-strange">${remarkPlace(`${id}-word`)}</div>` +
+    presetRow(PRESETS, words) +
+    sideBySide(
+      picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
+      `<div class="ex-main">${fieldset(words.frame, ...framed)}</div>`,
+    )
   );
+}
+
+/** The letters as typed; those that are passed over are struck out. @param {ReturnType<typeof piecesOf>} pieces */
+function spelt(pieces) {
+  const word = document.createElement("span");
+  word.className = "ex-spelt";
+  for (const { text, counts } of pieces) {
+    const piece = document.createElement(counts ? "span" : "s");
+    piece.textContent = text;
+    word.append(piece);
+  }
+  return word;
 }
 
 /** @param {Stage} stage */
@@ -218,6 +250,9 @@ function render(stage) {
     const c = compute(shown);
     show(rows, layout, drawRows(shown, c, layout, words));
     if (field.value !== s.word) field.value = s.word;
+    const pieces = piecesOf(s.word);
+    if (pieces.every(({ counts }) => counts)) remark(field);
+    else remark(field, spelt(pieces), words.skipped);
     const { push, pop } = c.steps[shown.at - 1];
     /** @type {(v: number, key: string) => string} */
     const textOf = (v, key) => (key === "at" ? String(v) : fixed(v, 2));
@@ -277,4 +312,14 @@ function render(stage) {
   return life.wire();
 }
 
-export default { render, fromLink };
+/**
+ * What the still picture says: first what a stack is for. Where JavaScript runs, that stands above the field.
+ *
+ * @param {State} state @param {"en" | "zh"} lang
+ */
+function still(state, lang) {
+  const words = STACK.words[lang];
+  return { said: words.purpose + words.space + sentence(state, compute(state), words) };
+}
+
+export default { render, fromLink, still };

@@ -2,11 +2,11 @@
 // Subtraction: a small net subtracts two numbers of up to 64 bits, bit by bit (chapter 7).
 import SUBTRACTION from "./subtraction.json";
 import NETS from "./subtraction-nets.json";
-import { across, box, columnsOf, frame, label, path, rowName, show, signedRow, tick } from "./draw.mjs";
+import { across, box, columnsOf, cross, frame, hatch, label, path, rowName, show, signedRow, tick } from "./draw.mjs";
 import { clamp, gruStep, matvec, sigmoid } from "./gru-math.mjs";
 import {
   choice, columnAt, enliven, fieldset, fill, fixed, grip, note, percent, picture, pointIn, presetRow, query, readLink,
-  saying, setUp, showInputs, slider,
+  remark, remarkPlace, saying, setUp, showInputs, sideBySide, slider,
 } from "./explorer.mjs";
 /** @import { Gru, GruBiases, GruMatrices, Matrix, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Stage } from "./explorer.mjs" */
@@ -105,7 +105,19 @@ function place(L, T, units) {
   const bar = 0.72 * column;
   const bottom = L.units + L.pitch * units;
   const [says, right] = [bottom + L.gap, bottom + L.gap + L.step];
-  return { left: L.left, column, bar, bottom, says, right, H: right + L.bit + 20 };
+  return { left: L.left, column, bar, bottom, says, right, H: right + L.bit + 38 };
+}
+
+/** Places in a row, each run by its ends. @param {number[]} places */
+function runsOf(places) {
+  /** @type {{ from: number, to: number }[]} */
+  const runs = [];
+  for (const t of places) {
+    const last = runs[runs.length - 1];
+    if (last?.to === t - 1) last.to = t;
+    else runs.push({ from: t, to: t });
+  }
+  return runs;
 }
 
 /** The rows. @param {State} s @param {Computed} c @param {Layout} L @param {Words} words */
@@ -139,11 +151,20 @@ function drawRows(s, c, L, words) {
     out.push(across(L.left, zero, right));
     out.push(signedRow(places.map((t) => [x(t), c.hs[t - 1][unit]]), zero, at.bar, L.half, 0.5));
   }
+  const runs = runsOf(c.wrong);
+  out.push(path("ex-hatch", runs.map(({ from, to }) =>
+    hatch(edge(from), at.says - 4, at.column * (to - from + 1), at.right - at.says + L.bit + 8))));
   name(at.says, "ex-small", words.says);
   bits(at.says, "ex-ink", c.says);
   name(at.right, "ex-small", words.right);
   bits(at.right, "ex-ink", c.right);
-  out.push(path("ex-ink", c.wrong.map((t) => box(edge(t), at.says + L.bit + 2, at.column, 4))));
+  const marks = at.right + L.bit + 12;
+  const crossed = at.column < 11 ? runs.map(({ from, to }) => (from + to) / 2) : c.wrong; // room for one in each place?
+  out.push(path("ex-cross", crossed.map((t) => cross(middle(t), marks, 4.5))));
+  if (c.wrong.length) {
+    const text = fill(words.marked, { n: c.wrong.length });
+    out.push(L.slim ? label("ex-error", L.left + L.room, at.says - 8, "end", text) : label("ex-error", 0, marks + 4, "start", text));
+  }
   const each = at.column * 8 > 20 ? 8 : Infinity;
   for (const t of places) out.push(tick(t, each, middle(t), at.H - 3));
   const now = c.at;
@@ -192,18 +213,19 @@ function pageHTML(id, words) {
   const entry = (/** @type {"a" | "b"} */ key) =>
     `<div class="ex-entry"><label for="${id}-${key}"><span class="ex-letter ex-x">${key}</span></label>` +
     `<input type="text" inputmode="numeric" id="${id}-${key}" data-number="${key}" maxlength="90" ` +
-    `autocomplete="off" spellcheck="false" aria-describedby="${id}-rule"></div>`;
+    `autocomplete="off" spellcheck="false" aria-describedby="${id}-rule ${id}-${key}-strange">` +
+    `${remarkPlace(`${id}-${key}`)}</div>`;
   const framed = slider({ id, key: "at", range: RANGE, step: 1, symbol: "<i>t</i>", name: words.place, role: "a" });
   const options = KINDS.map((kind) => [kind, words[`${kind}_net`]]);
   return (
     presetRow(PRESETS, words) +
-    picture(id, "ex-rows", words.diagram) +
-    note(words.hint) +
-    saying(id) +
-    `<div class="ex-main"><fieldset><legend id="${id}-rule">${words.rule}</legend>` +
-    `${entry("a")}${entry("b")}</fieldset>` +
-    `${fieldset(words.frame, framed)}</div>` +
-    `<div class="ex-switches">${choice({ id, key: "net", legend: words.net, options })}</div>` +
+    sideBySide(
+      picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
+      `<div class="ex-main"><fieldset><legend id="${id}-rule">${words.rule}</legend>` +
+      `${entry("a")}${entry("b")}</fieldset>` +
+      `${fieldset(words.frame, framed)}</div>` +
+      `<div class="ex-switches">${choice({ id, key: "net", legend: words.net, options })}</div>`,
+    ) +
     `<p class="ex-note ex-origin"></p>`
   );
 }
@@ -229,7 +251,7 @@ function render(stage) {
     for (const key of /** @type {("a" | "b")[]} */ (["a", "b"])) {
       const entry = entries[key];
       if (digitsOf(entry.value) !== s[key]) entry.value = s[key]; // not while "0b1" is being typed for "1"
-      entry.removeAttribute("aria-invalid");
+      remark(entry);
     }
     slide.max = String(shown.T);
     showInputs(el, { net: s.net, at: shown.at }, String, (v) => `${words.place} ${v}`);
@@ -248,11 +270,14 @@ function render(stage) {
     const key = keyOf(event);
     if (!key) return;
     const digits = digitsOf(entries[key].value);
-    if (digits === null) entries[key].setAttribute("aria-invalid", "true");
-    else life.commit({ [key]: digits });
+    if (digits !== null) return life.commit({ [key]: digits });
+    const typed = entries[key].value.trim().slice(0, 30);
+    const said = fill(typed ? words.unusable : words.empty, { typed, key, number: life.state[key] });
+    remark(entries[key], said);
+    voice.hear(said);
   }
 
-  /** What is no number is put back when the reader leaves it. @param {Event} event */
+  /** In the place of what is no number stands the number again when the reader leaves it. @param {Event} event */
   function onLeave(event) {
     const key = keyOf(event);
     if (!key) return;
