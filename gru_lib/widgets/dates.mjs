@@ -91,6 +91,9 @@ function translateText(text) {
 /** The token as a character; the end as a word. @param {number} token @param {Words} words */
 const sign = (token, words) => (token === END ? words.end : iso[token] ?? "?");
 
+/** The token in a sentence. @param {number} token @param {Words} words */
+const named = (token, words) => (token === END ? words.end : fill(words.quoted, { c: sign(token, words) }));
+
 /** The answer as text. @param {Answer} answer @param {Words} words */
 const answered = ({ tokens }, words) => tokens.filter((t) => t !== END).map((t) => sign(t, words)).join("");
 
@@ -159,7 +162,7 @@ function drawNet(k, s, { typed, known, answers }, L, words) {
   out.push(frame(X, Y + L.top + (at - 1) * L.row, L.panel, L.row));
   const [first, second] = ranked(answer.rows[at - 1]);
   const chance = (/** @type {number} */ token) => percent(Math.exp(answer.rows[at - 1][token]));
-  const odds = { at, first: sign(first, words), p: chance(first), second: sign(second, words), q: chance(second) };
+  const odds = { at, first: named(first, words), p: chance(first), second: named(second, words), q: chance(second) };
   out.push(label("ex-small", X, Y + L.place, "start", fill(words.place, odds)));
   return out.join("");
 }
@@ -177,7 +180,7 @@ function sentence(s, { typed, known, answers }, words) {
     const most = used.indexOf(Math.max(...used));
     const token = answer.tokens[at - 1];
     return {
-      at, iso: answered(answer, words), c: token === END ? words.end : name(sign(token, words)), on: name(read[most]),
+      at, iso: answered(answer, words), c: named(token, words), on: name(read[most]),
       share: percent(used[most]),
     };
   });

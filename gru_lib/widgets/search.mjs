@@ -12,6 +12,7 @@ import { gruBackward, gruStep, matvec } from "./gru-math.mjs";
  * @typedef {(state: S, token: number) => [logProbs: Vector, after: S]} Step
  */
 /** A sequence that was found. @typedef {{ tokens: number[], logProb: number, score: number, ended: boolean }} Found */
+/** A beginning that may go on. @typedef {{ tokens: number[], logProb: number }} Begun */
 /**
  * An encoder–decoder: embeddings and GRUs of both sides, and the linear layer of the decoder. Without attention it has
  * one encoder, whose last state c starts the decoder and is fed to it at every step; with attention two encoders, which
@@ -64,10 +65,12 @@ export function greedyDecode(step, state, start, { end, maxSteps }) {
  *
  * @template S
  * @param {Step<S>} step @param {S} state @param {number} start
- * @param {{ width: number, end?: number | null, maxSteps: number, alpha?: number }} o
+ * @param {{ width: number, end?: number | null, maxSteps: number, alpha?: number,
+ *   watch?: (at: { candidates: Begun[], live: Begun[], done: Found[] }) => void }} o watch is told of each step what
+ *   was looked at, the likeliest first, what of it goes on, and the best that are finished
  * @returns {Found[]} at most width, the best first
  */
-export function beamSearch(step, state, start, { width, end = null, maxSteps, alpha = 0 }) {
+export function beamSearch(step, state, start, { width, end = null, maxSteps, alpha = 0, watch = () => {} }) {
   /** @type {Found[]} */
   let done = [];
   /** @type {{ logProb: number, tokens: number[], state: S }[]} */
@@ -85,6 +88,7 @@ export function beamSearch(step, state, start, { width, end = null, maxSteps, al
       } else if (!ended && live.length < width) live.push({ logProb, tokens, state: after });
     });
     done = done.sort((a, b) => b.score - a.score).slice(0, width);
+    watch({ candidates, live, done });
     // A beginning only loses by going on; at best it does so for free, up to the greatest length.
     if (!live.length) break;
     if (done.length === width && live[0].logProb / maxSteps ** alpha <= done[width - 1].score) break;
