@@ -88,7 +88,7 @@ export function beamSearch(step, state, start, { width, end = null, maxSteps, al
       } else if (!ended && live.length < width) live.push({ logProb, tokens, state: after });
     });
     done = done.sort((a, b) => b.score - a.score).slice(0, width);
-    watch({ candidates, live, done });
+    watch({ candidates, live, done: [...done] });
     // A beginning only loses by going on; at best it does so for free, up to the greatest length.
     if (!live.length) break;
     if (done.length === width && live[0].logProb / maxSteps ** alpha <= done[width - 1].score) break;
