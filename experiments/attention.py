@@ -4,8 +4,9 @@
 
 With ``KERNELS=own`` they go to attention_own.json, but for the rates. ``model`` makes the bidirectional model that the
 page draws, attention_both_ways.npz, and the same with its weights rounded for the explorer of chapter 17,
-gru_lib/widgets/dates-attention.json. Every run has its own seed. float32. The rates were chosen on another split of the
-days, `split_days(seed=0)`: for small nets by the part "tiny rates", for the others in chapter 17, for the fed net.
+gru_lib/widgets/dates-looking-weights.json. Every run has its own seed. float32. The rates were chosen on another split
+of the days, `split_days(seed=0)`: for small nets by the part "tiny rates", for the others in chapter 17, for the fed
+net.
 
 A net is "fed" (chapter 17: the encoder's last output is part of every decoder input), "attention", or "both ways"
 (attention, the encoder bidirectional with half the units each way, the decoder started from zeros). No source is
@@ -47,7 +48,7 @@ from gru_lib.tasks.dates import (
 )
 
 STORED = file_for_kernels("attention")
-ROUNDED = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-attention.json"
+ROUNDED = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-looking-weights.json"
 E, N, SHOWN = 16, 64, 2000
 KINDS: dict[str, dict[str, bool]] = {
     "fed": {},
@@ -225,7 +226,7 @@ def looks(p: Seq2SeqParams) -> Row:
 
 
 def rounded(p: Seq2SeqParams, digits: int = 2) -> Row:
-    """The weights of a model, rounded, and how often it is right with them and before, on all pairs of the test days."""
+    """The weights of a model, rounded, and how often it is right with them and before, on all pairs of test days."""
     batch = encode(pairs(split_days(seed=1)[1]), reverse=False)
     before, p = exact(p, batch), p.astype(np.float64)
     p.flat[:] = p.flat.round(digits)

@@ -22,7 +22,7 @@ from gru_lib.widgets.beam import BEAM, NET, writer
 
 SEARCH = """states => states.map(s => {
   const c = search(s.tree === "letters" ? lettersTree() : datesTree(legible(s.day)), s.width, s.alpha);
-  const said = (one) => one && { text: textOf(one.tokens, c.tree), tokens: one.tokens, logProb: one.logProb, score: one.score };
+  const said = (one) => one && { ...one, state: null, text: textOf(one.tokens, c.tree) };
   const moments = c.moments.map(({ live, fell, lost, done }) =>
     ({ live: live.map(said), fell: fell.map(said), lost: said(lost) ?? null, done: done.map(said) }));
   return { moments, found: c.found.map(said), greedy: said(c.greedy) };
@@ -188,6 +188,15 @@ def test_presets_show_their_points(found):
     assert wider["found"][0]["text"] == wider["greedy"]["text"]
 
 
+def test_chapter_19_says_what_the_first_step_holds(found):
+    (four,) = found({"width": 4})
+    first = sorted([*four["moments"][0]["live"], *four["moments"][0]["done"]], key=lambda one: -one["logProb"])
+    assert [one["text"] for one in first[:4]] == ["M", "m", "7", ""]
+    assert f"{np.exp(first[3]['logProb']):.2f}" == "0.11"
+    assert f"{np.exp(first[0]['logProb']):.2f}" == "0.20"
+    assert max(one["logProb"] for one in four["found"] if one["text"]) < first[3]["logProb"]
+
+
 def test_widest_beam_of_the_letters_is_exhaustive_up_to_its_width(found):
     table = BEAM["letters"]["next"]
     every = {
@@ -264,7 +273,8 @@ def test_a_score_is_shown_only_where_it_differs_from_log_p(visit, alpha):
     finished = page.locator("svg .ex-part.ex-done").all_text_contents()
     assert len(finished) == 4
     assert [bool(re.search(r"\u2212\d", text)) for text in finished] == [alpha > 0] * 4
-    assert ("score" in page.locator("svg").inner_html()) == ("score" in page.locator(".ex-say").inner_text()) == (alpha > 0)
+    for place in (page.locator("svg"), page.locator(".ex-say")):
+        assert ("score" in place.inner_html()) == (alpha > 0)
 
 
 def test_bars_are_as_long_as_the_probabilities(visit, found):

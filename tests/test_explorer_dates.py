@@ -7,6 +7,8 @@ import pytest
 from explorers import at_point, state_in
 from traitlets import TraitError
 
+from conftest import ROOT
+from experiments.attention import fields
 from gru_lib import gru_forward
 from gru_lib.decode import greedy
 from gru_lib.layers import bidirectional_forward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
@@ -123,6 +125,25 @@ def test_gradient_of_the_page_is_that_of_the_library(loaded, inside, text):
         lengths = np.linalg.norm(wanted, axis=1)[::-1]
         np.testing.assert_allclose(found["used"][t - 1], lengths / lengths.sum(), rtol=1e-6, atol=1e-12)
     assert ISO.start == 12  # as above
+
+
+def test_chapter_17_says_how_the_gradient_and_the_weight_are_shared_out():
+    """Of 200 unseen dates, in the middle: how much the year's first digit, or the day's digits, have of either."""
+    found = pairs(split_days(seed=1)[1], np.random.default_rng(0).choice(36_000, 200, replace=False))
+    own = {place: ([], []) for place in ("year", "day")}
+    for text, iso in zip(found.texts, found.iso, strict=True):
+        year, day, _ = fields(text)
+        one = Batch(*WRITTEN.tokens([text]), *ISO.tokens([iso], end=True))
+        weights = alignment(LOOKING, one)[:, 0]
+        for place, k, where in (("year", 0, [year]), ("day", 9, list(day))):
+            lengths = np.linalg.norm(pulls(one.source[::-1], one.target[: k + 1]), axis=1)[::-1]
+            own[place][0].append(lengths[where].sum() / lengths.sum())
+            own[place][1].append(weights[k, where].sum())
+    percent = {place: [f"{np.median(v):.0%}".replace("%", " %") for v in both] for place, both in own.items()}
+    text = (ROOT / "book_text" / "17-encoder-decoder.md").read_text("utf-8")
+    (gradient, weight), (gradient0, weight0) = percent["day"], percent["year"]
+    assert f"the day's own digits have {weight} of the weight on the right and {gradient} of the gradient" in text
+    assert f"(medians of 200 unseen dates); for the first digit of the year they have {weight0} and {gradient0}" in text
 
 
 def test_weights_are_for_the_alphabets_of_the_task():
@@ -255,7 +276,8 @@ def test_bars_and_squares_are_as_large_as_the_shares(visit, inside):
 def test_where_the_answers_differ_is_underlined(visit):
     assert visit(DatesExplorer()).locator(".ex-differs").count() == 0
     page = visit(DatesExplorer(text="March 7, 1850"))
-    assert "without attention writes 1950-03-07, the one with attention 1850-03-07" in page.locator(".ex-say").inner_text()
+    said = page.locator(".ex-say").inner_text()
+    assert "without attention writes 1950-03-07, the one with attention 1850-03-07" in said
     assert page.locator(".ex-differs").count() == 2, "the second digit, in each"
 
 

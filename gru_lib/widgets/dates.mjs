@@ -1,7 +1,7 @@
 // @ts-check
 // Translate a date: two encoder–decoders that run in the page, and which characters of the input each character of
 // their answers used (chapters 17 and 18).
-import ATTENTION from "./dates-attention.json";
+import ATTENTION from "./dates-looking-weights.json";
 import DATES from "./dates.json";
 import WEIGHTS from "./dates-weights.json";
 import { across, bar, box, escaped, frame, label, num, path, show } from "./draw.mjs";

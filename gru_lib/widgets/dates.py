@@ -11,8 +11,9 @@ from gru_lib.widgets._traits import Line, Whole
 __all__ = ["DatesExplorer"]
 
 DATES = data("dates.json")  # start, presets, layout and words
-# Of the trained nets, and how they measure: without attention, made by experiments.dates; with, by experiments.attention.
-WEIGHTS, ATTENTION = data("dates-weights.json"), data("dates-attention.json")
+# Of the trained nets, and how they measure: the one without attention is made by experiments.dates, the other by
+# experiments.attention.
+WEIGHTS, ATTENTION = data("dates-weights.json"), data("dates-looking-weights.json")
 _START, _LIMITS = DATES["start"], DATES["limits"]
 
 
