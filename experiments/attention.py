@@ -3,8 +3,10 @@
 ``python tools/environment.py python -m experiments.attention [PART …] [--missing]``
 
 With ``KERNELS=own`` they go to attention_own.json, but for the rates. ``model`` makes the bidirectional model that the
-page draws, attention_both_ways.npz. Every run has its own seed. float32. The rates were chosen on another split of the
-days, `split_days(seed=0)`: for small nets by the part "tiny rates", for the others in chapter 17, for the fed net.
+page draws, attention_both_ways.npz, and the same with its weights rounded for the explorer of chapter 17,
+gru_lib/widgets/dates-looking-weights.json. Every run has its own seed. float32. The rates were chosen on another split
+of the days, `split_days(seed=0)`: for small nets by the part "tiny rates", for the others in chapter 17, for the fed
+net.
 
 A net is "fed" (chapter 17: the encoder's last output is part of every decoder input), "attention", or "both ways"
 (attention, the encoder bidirectional with half the units each way, the decoder started from zeros). No source is
@@ -13,14 +15,16 @@ reversed.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from experiments._store import file_for_kernels, fixed_kernels, make_parts, replace
 from gru_lib import Adam, train
 from gru_lib.io import save
 from gru_lib.layers import Seq2SeqParams
@@ -44,6 +48,7 @@ from gru_lib.tasks.dates import (
 )
 
 STORED = file_for_kernels("attention")
+ROUNDED = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-looking-weights.json"
 E, N, SHOWN = 16, 64, 2000
 KINDS: dict[str, dict[str, bool]] = {
     "fed": {},
@@ -220,6 +225,22 @@ def looks(p: Seq2SeqParams) -> Row:
     return row
 
 
+def rounded(p: Seq2SeqParams, digits: int = 2) -> Row:
+    """The weights of a model, rounded, and how often it is right with them and before, on all pairs of test days."""
+    batch = encode(pairs(split_days(seed=1)[1]), reverse=False)
+    before, p = exact(p, batch), p.astype(np.float64)
+    p.flat[:] = p.flat.round(digits)
+    return {
+        "origin": "python tools/environment.py python -m experiments.attention model",
+        "digits": digits,
+        "exact": exact(p, batch),
+        "unrounded": before,
+        "E": E,
+        "H": TINY["both ways"],
+        "flat": [int(w) if w == int(w) else w for w in p.flat.tolist()],
+    }
+
+
 PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
     "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 4000)) for lr in RATES], range(1)),
     "tiny": (tiny, [("attention", 1000)], range(10)),
@@ -238,7 +259,9 @@ if not fixed_kernels():
 def main(arguments: list[str]) -> None:
     """Run the named parts, or all, and store them."""
     if arguments == ["model"]:
-        save(FOLDER / "attention_both_ways.npz", fit("both ways", TINY["both ways"], plain, 0, steps=1000))
+        p = fit("both ways", TINY["both ways"], plain, 0, steps=1000)
+        save(FOLDER / "attention_both_ways.npz", p)
+        replace(ROUNDED, json.dumps(rounded(p), separators=(",", ":")) + "\n")
     else:
         make_parts(STORED, PARTS, arguments)
 

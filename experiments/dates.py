@@ -3,13 +3,15 @@
 ``python tools/environment.py python -m experiments.dates [PART …]``
 
 ``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the two models
-of chapter 19, dates_weak.npz and dates_cut.npz. With ``KERNELS=own`` before it, three of the seeds run with this
+of chapter 19, dates_weak.npz and dates_cut.npz, and the second once more for its explorer,
+gru_lib/widgets/beam-net.json. With ``KERNELS=own`` before it, three of the seeds run with this
 processor's own kernels, into dates_own.json. Every run has its own seed, so any of them can be repeated alone. float32.
 The settings were chosen on another split of the days, `split_days(seed=0)`.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -50,7 +52,8 @@ from gru_lib.tasks.dates import (
 )
 
 STORED = file_for_kernels("dates")
-WEIGHTS = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-weights.json"
+WIDGETS = Path(__file__).parents[1] / "gru_lib" / "widgets"
+WEIGHTS, BEAM = WIDGETS / "dates-weights.json", WIDGETS / "beam-net.json"
 SEEDS = range(3)
 E, H, N, LR, STEPS = 16, 32, 64, 0.02, 2000
 LONGEST = len("2026-03-07") + 1  # the end token too
@@ -301,13 +304,27 @@ def main(arguments: list[str]) -> None:
         part, _, only = asked.partition(":")
         if part == "models":
             save(FOLDER / "dates_weak.npz", weak_model(0).astype(np.float32))
-            save(FOLDER / "dates_cut.npz", cut_model(CUT, 0).astype(np.float32))
+            p = cut_model(CUT, 0).astype(np.float32)
+            save(FOLDER / "dates_cut.npz", p)
+            replace(BEAM, json.dumps(exactly(p), ensure_ascii=False) + "\n")
         elif part == "weights":
             replace(WEIGHTS, json.dumps(weights(), ensure_ascii=False, separators=(",", ":")) + "\n")
         else:
             run, wanted = PARTS[part]
             picked = [what for what in wanted if only in ("", str(what[0]))]
             make(STORED, part, run, wanted, picked, missing=missing, rounding=decimals(5))
+
+
+def exactly(p: Seq2SeqParams) -> Row:
+    """The weights of a model from ISO dates to written ones, to the last bit: 32-bit floats in base 64."""
+    return {
+        "origin": "python tools/environment.py python -m experiments.dates models",
+        "source": ISO.characters,
+        "target": WRITTEN.characters,
+        "E": E,
+        "H": H,
+        "data": base64.b64encode(p.flat.astype("<f4").tobytes()).decode(),
+    }
 
 
 def weights(seed: int = 0, digits: int = 2) -> Row:

@@ -1,40 +1,103 @@
-"""The beam as a tree (chapter 19): the search of the page is the library's, and each tree shows its point."""
+"""The beam, step by step (chapter 19): the search of the page is the library's, on the network of the chapter."""
 
+import gzip
 import itertools
+import re
 
 import numpy as np
 import pytest
+from explorers import state_in
 from traitlets import TraitError
 
+from gru_lib import results
 from gru_lib.decode import beam_search, greedy
+from gru_lib.io import load
+from gru_lib.layers import seq2seq_encode, seq2seq_step
+from gru_lib.models.translator import translate_beam, translator_init
 from gru_lib.ops import log_softmax
+from gru_lib.tasks.dates import ISO, WRITTEN
 from gru_lib.widgets import BeamExplorer
-from gru_lib.widgets.beam import BEAM
+from gru_lib.widgets._modules import classic
+from gru_lib.widgets.beam import BEAM, NET, writer
 
 SEARCH = """states => states.map(s => {
-  const c = search(s);
-  const seen = c.nodes.filter(n => n.level && c.followed.has(n.text.slice(0, -1))).length;
-  const { best, greedy, exact } = c;
-  return { best: [best.text, best.logProb, best.score], greedy, exact: [exact.text, exact.logProb, exact.score], seen };
+  const c = search(s.tree === "letters" ? lettersTree() : datesTree(legible(s.day)), s.width, s.alpha);
+  const said = (one) => one && { ...one, state: null, text: textOf(one.tokens, c.tree) };
+  const moments = c.moments.map(({ live, fell, lost, done }) =>
+    ({ live: live.map(said), fell: fell.map(said), lost: said(lost) ?? null, done: done.map(said) }));
+  return { moments, found: c.found.map(said), greedy: said(c.greedy) };
 })"""
 
 
 @pytest.fixture(scope="module")
 def found(inside):
-    """What the page finds in each of these states."""
+    """What the page finds in each of these states, and every step of it."""
     return lambda *states: inside("beam")(SEARCH, [BeamExplorer(**state).state() for state in states])
 
 
-@pytest.mark.parametrize("tree", BEAM["trees"])
-def test_page_finds_what_the_library_finds(found, tree):
-    states = [{"tree": tree, "width": width, "alpha": alpha} for width in (1, 2, 3, 9) for alpha in (0.0, 0.7, 2.0)]
+# ------------------------------------------------------------------------------ what the library has, the page has
+
+
+def test_network_is_the_chapters_to_the_last_bit():
+    stored = translator_init(np.random.default_rng(0), 16, 32, source=ISO, target=WRITTEN)
+    load(results.path("dates_cut"), stored)
+    np.testing.assert_array_equal(writer().flat, stored.flat.astype(np.float64))
+    assert (NET["source"], NET["target"]) == (ISO.characters, WRITTEN.characters)
+
+
+def test_page_is_small():
+    assert len(gzip.compress(classic("beam").encode())) < 100_000
+
+
+def test_javascript_network_equals_python(inside):
+    """Log-probabilities after any beginning."""
+    for day, given in (("2026-03-07", [WRITTEN.start, 9, 20]), ("7", [WRITTEN.start, WRITTEN.end, 0])):
+        state = seq2seq_encode(ISO.tokens([day])[0], writer())
+        got = inside("beam")(
+            """(day, given) => {
+              const tree = datesTree(day);
+              let [row, state] = [[], tree.first];
+              return given.map((token) => { [row, state] = tree.step(state, token); return row; });
+            }""",
+            day,
+            given,
+        )
+        for row, token in zip(got, given, strict=True):
+            wanted, state = seq2seq_step(writer())(state, np.array([token]))
+            np.testing.assert_allclose(row, wanted[0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("day", ["2026-03-07", "2044-11-14", "2038-07-26", "7"])
+def test_page_finds_what_the_library_finds(found, day):
+    states = [{"day": day, "width": width, "alpha": alpha} for width in (1, 3, 8) for alpha in (0.0, 0.7, 2.0)]
+    source = ISO.tokens([day])[0][:, 0]
     for state, got in zip(states, found(*states), strict=True):
-        explorer = BeamExplorer(**state)
-        (text, *numbers), seen = explorer.value["best"], explorer.value["seen"]
-        assert (got["best"][0], got["seen"]) == (text, seen)
-        np.testing.assert_allclose(got["best"][1:], numbers, rtol=1e-12)
-        by_greedy = greedy(explorer.step, None, 0, end=BEAM["trees"][tree]["end"], max_steps=BEAM["depth"])
+        options = {"width": state["width"], "alpha": state["alpha"], "end": WRITTEN.end, "max_steps": 36}
+        wanted = translate_beam(writer(), source, **options)
+        assert [one["tokens"] for one in got["found"]] == [list(one.tokens) for one in wanted]
+        for key, name in (("logProb", "log_prob"), ("score", "score")):
+            np.testing.assert_allclose(
+                [one[key] for one in got["found"]], [getattr(one, name) for one in wanted], rtol=0, atol=1e-12
+            )
+        best = BeamExplorer(**state).value["best"]
+        assert best[0] == got["found"][0]["text"]
+        np.testing.assert_allclose(best[1:], [got["found"][0][key] for key in ("logProb", "score")], atol=1e-12)
+        (one,) = translate_beam(writer(), source, width=1, end=WRITTEN.end, max_steps=36)
+        assert got["greedy"]["tokens"] == list(one.tokens)
+
+
+def test_letters_are_found_as_the_library_finds_them(found):
+    states = [{"tree": "letters", "width": width, "alpha": alpha} for width in (1, 2, 3, 8) for alpha in (0.0, 1.0)]
+    for state, got in zip(states, found(*states), strict=True):
+        text, *numbers = BeamExplorer(**state).value["best"]
+        assert got["found"][0]["text"] == text
+        np.testing.assert_allclose([got["found"][0]["logProb"], got["found"][0]["score"]], numbers, rtol=1e-12)
+        by_greedy = greedy(BeamExplorer.letters, None, 0, end=None, max_steps=3)
         assert got["greedy"]["logProb"] == pytest.approx(float(by_greedy.log_prob), rel=1e-12)
+
+
+def test_probabilities_of_every_letter_sum_to_one():
+    assert all(np.isclose(sum(p), 1, rtol=0, atol=1e-12) and min(p) > 0 for p in BEAM["letters"]["next"].values())
 
 
 def test_javascript_log_softmax_equals_python(inside):
@@ -44,10 +107,14 @@ def test_javascript_log_softmax_equals_python(inside):
         np.testing.assert_allclose(got, log_softmax(a), rtol=1e-14, atol=1e-12)
 
 
-TREE = """(table, options) => beamSearch((state, token) => {
-  const past = state === null ? '' : state + token;
-  return [table[past], past];
-}, null, 0, options)"""
+TREE = """(table, options) => {
+  const seen = [];
+  const found = beamSearch((state, token) => {
+    const past = state === null ? '' : state + token;
+    return [table[past], past];
+  }, null, 0, { ...options, watch: ({ live, done }) => seen.push([live.length, done.length]) });
+  return { found, seen };
+}"""
 
 
 def random_table(rng, V, depth):
@@ -69,53 +136,165 @@ def test_javascript_beam_equals_python(inside, end, alpha):
 
         wanted = beam_search(step, None, 0, width=width, end=end, max_steps=4, alpha=alpha)
         options = {"width": width, "end": end, "maxSteps": 4, "alpha": alpha}
-        got = inside("search")(TREE, table, options)
+        told = inside("search")(TREE, table, options)
+        got = told["found"]
         assert [tuple(one["tokens"]) for one in got] == [one.tokens for one in wanted]
         assert [one["ended"] for one in got] == [one.ended for one in wanted]
+        assert told["seen"][0][1] <= 1 and told["seen"][-1][1] == len(got), "each step as it was then"
         for key, name in (("logProb", "log_prob"), ("score", "score")):
             np.testing.assert_allclose(
                 [one[key] for one in got], [getattr(one, name) for one in wanted], rtol=1e-13, atol=1e-12
             )
 
 
-def test_probabilities_of_every_node_sum_to_one():
-    for tree in BEAM["trees"].values():
-        assert all(np.isclose(sum(p), 1, rtol=0, atol=1e-12) and min(p) > 0 for p in tree["next"].values())
+# ------------------------------------------------------------------------------ every step, and the points
 
 
-def test_widest_beam_is_exhaustive_search(found):
-    states = [{"tree": tree, "width": 9, "alpha": alpha} for tree in BEAM["trees"] for alpha in (0.0, 0.5, 1.0, 2.0)]
-    for each in found(*states):
-        assert each["best"][0] == each["exact"][0]
-        np.testing.assert_allclose(each["best"][1:], each["exact"][1:], rtol=1e-12)
+def test_every_step_keeps_the_likeliest_and_drops_the_rest(found):
+    """What goes on grew from what went on before; what falls is less likely than all that goes on."""
+    states = [{"width": width, "alpha": alpha} for width in (1, 3, 8) for alpha in (0.0, 1.0)]
+    for state, got in zip(states, found(*states), strict=True):
+        before = [[]]
+        for t, moment in enumerate(got["moments"], 1):
+            live, fell, done = moment["live"], moment["fell"], moment["done"]
+            for one in (*live, *fell):
+                assert len(one["tokens"]) == t and one["tokens"][:-1] in before
+            kept = [one["logProb"] for one in live]
+            assert kept == sorted(kept, reverse=True) and len(live) <= state["width"] and len(fell) == BEAM["fallen"]
+            assert all(one["logProb"] <= min(kept) for one in fell if one["tokens"][-1] != WRITTEN.end)
+            assert not [one for one in fell if one in live]
+            path = got["greedy"]["tokens"][:t]
+            lost = moment["lost"]
+            assert (lost is None) == (path[:-1] not in before or path in [one["tokens"] for one in (*live, *done)])
+            assert lost is None or lost["tokens"] == path
+            before = [one["tokens"] for one in live]
+        assert got["moments"][-1]["done"] == got["found"]
 
 
-def test_beam_of_one_is_greedy(found):
-    for each in found(*({"tree": tree, "width": 1} for tree in BEAM["trees"])):
-        assert each["best"][0] == each["greedy"]["text"]
+def test_presets_show_their_points(found):
+    """At a width of 3 the beam beats greedy search, at 4 the empty text wins, the mean prefers a long one; and with
+    the letters greedy search's beginning falls, and the beam ends below it."""
+    one, three, four, mean, loses, wider = found(
+        *({k: v for k, v in BEAM["presets"][name].items() if k != "step"} for name in BEAM["presets"]),
+        BEAM["presets"]["loses"] | {"width": 3},
+    )
+    assert one["found"][0]["tokens"] == one["greedy"]["tokens"]
+    assert three["found"][0]["text"] == "7 mars 2026" and three["found"][0]["logProb"] > three["greedy"]["logProb"]
+    assert "" in [fell["text"] for fell in three["moments"][0]["fell"]], "at the first step the empty text just falls"
+    assert four["found"][0]["text"] == "" and four["moments"][0]["done"][0]["text"] == ""
+    assert len(mean["found"][0]["text"]) > 20 and mean["found"][0]["logProb"] < one["found"][0]["logProb"]
+    assert loses["found"][0]["logProb"] < loses["greedy"]["logProb"] - 0.5
+    assert loses["moments"][1]["lost"]["text"] == "aa" and BEAM["presets"]["loses"]["step"] == 2
+    assert wider["found"][0]["text"] == wider["greedy"]["text"]
 
 
-def test_each_tree_shows_its_point(found):
-    one, two = found({"tree": "greedy", "width": 1}, {"tree": "greedy", "width": 2})
-    assert two["best"][1] > one["best"][1] + 0.5
-    lost, wider = found({"tree": "overtaken", "width": 2}, {"tree": "overtaken", "width": 3})
-    assert lost["best"][1] < lost["greedy"]["logProb"] - 0.5
-    assert wider["best"][0] == lost["greedy"]["text"]
-    short = found(*({"tree": "short", "width": k, "alpha": a} for k, a in ((2, 0.0), (3, 0.0), (3, 1.0))))
-    assert [len(each["best"][0]) for each in short] == [3, 1, 3]
+def test_chapter_19_says_what_the_first_step_holds(found):
+    (four,) = found({"width": 4})
+    first = sorted([*four["moments"][0]["live"], *four["moments"][0]["done"]], key=lambda one: -one["logProb"])
+    assert [one["text"] for one in first[:4]] == ["M", "m", "7", ""]
+    assert f"{np.exp(first[3]['logProb']):.2f}" == "0.11"
+    assert f"{np.exp(first[0]['logProb']):.2f}" == "0.20"
+    assert max(one["logProb"] for one in four["found"] if one["text"]) < first[3]["logProb"]
 
 
-def test_default_shows_the_point(found):
-    (each,) = found({})
-    assert each["best"][0] == each["exact"][0] != each["greedy"]["text"]
+def test_widest_beam_of_the_letters_is_exhaustive_up_to_its_width(found):
+    table = BEAM["letters"]["next"]
+    every = {
+        a + b + c: np.log(table[""]["abc".index(a)] * table[a]["abc".index(b)] * table[a + b]["abc".index(c)])
+        for a, b, c in itertools.product("abc", repeat=3)
+    }
+    (each,) = found({"tree": "letters", "width": 8})
+    best = max(every, key=every.get)
+    assert each["found"][0]["text"] == best
+    assert each["found"][0]["logProb"] == pytest.approx(every[best], rel=1e-12)
+
+
+# ------------------------------------------------------------------------------ the page
+
+
+@pytest.mark.parametrize(
+    ("day", "said"),
+    [
+        ("2026-03-07", ""),
+        ("2026-02-31", "“2026-02-31” is no day of the calendar, and still the network writes."),
+        ("1850-03-07", "It learned the years 1950 to 2049 and never saw 1850."),
+        ("7", "“7” is no day of the calendar, and still the network writes."),
+        ("7x", "The network reads digits and hyphens: “x” is left out. “7” is no day of the calendar, and still the "
+         "network writes."),
+        ("", "Type a day, such as 2026-03-07."),
+    ],
+)  # fmt: skip
+def test_what_the_network_cannot_use_is_said(inside, day, said):
+    assert inside("beam")("day => complaint(day, BEAM.words.en)", day) == said
+
+
+def test_what_cannot_be_read_stands_beside_the_field_and_the_rest_is_searched(visit):
+    page = visit(BeamExplorer(step=36))
+    field = page.get_by_label("A day; the network writes it out, letter by letter")
+    field.fill("2026x03-07")
+    assert "“x” is left out" in page.locator(".ex-strange").inner_text()
+    assert "A beam of 4 ends" in page.locator(".ex-say").inner_text()
+    field.fill("")
+    assert page.locator(".ex-say").inner_text() == "There is no day to write out yet."
+    assert BeamExplorer(day="xyz").value["best"] is None
+    field.fill("2044-11-14")
+    assert state_in(page, "beam")["day"] == "2044-11-14" and page.locator(".ex-strange").inner_text() == ""
+
+
+def test_typing_a_day_searches_dates(visit):
+    page = visit(BeamExplorer(tree="letters"))
+    page.get_by_label("A day; the network").fill("2038-07-26")
+    assert state_in(page, "beam")["tree"] == "dates"
+
+
+def test_steps_go_forth_and_back_and_stop_at_the_ends(visit):
+    page = visit(BeamExplorer(step=1))
+    walk, back, forth = page.locator("[data-key=step]"), page.locator("[data-by='-1']"), page.locator("[data-by='1']")
+    back.click()
+    assert walk.input_value() == "1"
+    forth.click()
+    assert state_in(page, "beam")["step"] == 2 and "step 2 of 14" in page.locator("svg").inner_html()
+    page.evaluate("() => { document.querySelector('[data-key=step]').focus(); }")
+    page.keyboard.press("End")
+    assert walk.input_value() == walk.get_attribute("max") == "14"
+    forth.click()
+    assert walk.input_value() == "14" and "ends after 14 steps" in page.locator(".ex-say").inner_text()
+
+
+def test_a_step_beyond_the_last_is_the_last(visit):
+    page = visit(BeamExplorer(tree="letters", width=2, step=30))
+    assert page.locator("[data-key=step]").input_value() == "3"
+    assert "less likely than greedy search's “aaa”" in page.locator(".ex-say").inner_text()
+
+
+@pytest.mark.parametrize("alpha", [0, 1])
+def test_a_score_is_shown_only_where_it_differs_from_log_p(visit, alpha):
+    page = visit(BeamExplorer(width=4, step=36, alpha=alpha))
+    finished = page.locator("svg .ex-part.ex-done").all_text_contents()
+    assert len(finished) == 4
+    assert [bool(re.search(r"\u2212\d", text)) for text in finished] == [alpha > 0] * 4
+    for place in (page.locator("svg"), page.locator(".ex-say")):
+        assert ("score" in place.inner_html()) == (alpha > 0)
+
+
+def test_bars_are_as_long_as_the_probabilities(visit, found):
+    page = visit(BeamExplorer(width=3, step=4))
+    (got,) = found({"width": 3})
+    moment = got["moments"][3]
+    p = np.exp([one["logProb"] for one in (*moment["live"], *moment["fell"])])
+    wide = [float(one.get_attribute("width")) for one in page.locator("svg .ex-chance").all()]
+    (left, right), _ = BEAM["layout"]["wide"]["columns"]
+    np.testing.assert_allclose(wide, (right - left - BEAM["layout"]["wide"]["text"]) * p / p.max(), atol=0.006)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"tree": "oak"}, "tree must be one of 'greedy', 'overtaken', 'short'; got 'oak'"),
-        ({"width": 0}, r"width must be a number in \[1, 9\]; got 0"),
+        ({"tree": "oak"}, "tree must be one of 'dates', 'letters'; got 'oak'"),
+        ({"day": "2026-03-077"}, "day must be a text of at most 10 characters; got '2026-03-077'"),
+        ({"width": 9}, r"width must be a number in \[1, 8\]; got 9"),
         ({"alpha": -1}, r"alpha must be a number in \[0, 2\]; got -1"),
+        ({"step": 0}, r"step must be a number in \[1, 36\]; got 0"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -1,123 +1,290 @@
-"""Translate a date (chapter 17): the page computes what the library does, with weights that were measured."""
+"""Translate a date (chapters 17 and 18): the page computes what the library does, with weights that were measured."""
+
+import gzip
 
 import numpy as np
 import pytest
 from explorers import at_point, state_in
 from traitlets import TraitError
 
+from conftest import ROOT
+from experiments.attention import fields
 from gru_lib import gru_forward
 from gru_lib.decode import greedy
-from gru_lib.layers import seq2seq_encode, seq2seq_step
-from gru_lib.models.translator import exact_match, translate, translator_init
-from gru_lib.tasks.dates import ISO, WRITTEN, encode, pairs, split_days
+from gru_lib.layers import bidirectional_forward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
+from gru_lib.layers.seq2seq import seq2seq_backward
+from gru_lib.models.translator import alignment, exact_match, translate, translator_init
+from gru_lib.tasks.dates import ISO, WRITTEN, Batch, encode, pairs, split_days
 from gru_lib.widgets import DatesExplorer
 from gru_lib.widgets._modules import assemble, classic
-from gru_lib.widgets.dates import DATES, WEIGHTS
+from gru_lib.widgets.dates import ATTENTION, DATES, WEIGHTS
 
-NET = translator_init(
-    np.random.default_rng(0), WEIGHTS["E"], WEIGHTS["H"], source=WRITTEN, target=ISO, feed=True, dtype=float
+FED = translator_init(np.random.default_rng(0), WEIGHTS["E"], WEIGHTS["H"], dtype=float)
+FED.flat[:] = WEIGHTS["flat"]
+LOOKING = translator_init(
+    np.random.default_rng(0), ATTENTION["E"], ATTENTION["H"], feed=False, attend=True, both_ways=True, dtype=float
 )
-NET.flat[:] = WEIGHTS["flat"]
+LOOKING.flat[:] = ATTENTION["flat"]
+TEXTS = [*DATES["presets"].values(), "7", "miércoles, 30 de septiembre de 2026"]
 
 
 @pytest.fixture(scope="module")
 def loaded(browser):
-    """A page that holds search.mjs and the weights."""
+    """A page that holds search.mjs and both nets."""
     page = browser.new_page()
     page.add_script_tag(content=assemble("search.mjs"))
-    sizes = {"V_source": WRITTEN.size, "V_target": ISO.size, "E": WEIGHTS["E"], "H": WEIGHTS["H"]}
-    page.evaluate("([flat, sizes]) => { window.net = seq2seqFrom(flat, sizes); }", [WEIGHTS["flat"], sizes])
+    for name, stored in (("fed", WEIGHTS), ("looking", ATTENTION)):
+        sizes = {"V_source": WRITTEN.size, "V_target": ISO.size, "E": stored["E"], "H": stored["H"]}
+        sizes["attend"] = name == "looking"
+        page.evaluate(f"([flat, sizes]) => {{ window.{name} = seq2seqFrom(flat, sizes); }}", [stored["flat"], sizes])
     yield page
     page.close()
 
 
-@pytest.mark.parametrize("text", [*DATES["presets"].values(), "7", " "])
+STEPS = """([name, source, tokens]) => {
+  const p = window[name], reading = seq2seqRead(source, p);
+  let state = seq2seqStart(reading);
+  const found = { states: reading.map(steps => steps.map(({ h }) => h)), rows: [], hs: [], weights: [] };
+  for (const token of tokens) {
+    const [row, after] = seq2seqStep(p)(state, token);
+    found.rows.push(row); found.hs.push(after.h); found.weights.push(after.weights);
+    state = after;
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_javascript_encoder_and_decoder_equal_python(loaded, text):
+    """Of both nets: the encoders' states, and after any tokens the decoder's state and its log-probabilities."""
+    given = [ISO.start, 3, 0, ISO.end, 7]
+    for name, p in (("fed", FED), ("looking", LOOKING)):
+        source = WRITTEN.tokens([text], reverse=name == "fed")[0]
+        got = loaded.evaluate(STEPS, [name, source[:, 0].tolist(), given])
+        x = p.source.E[source]
+        if name == "fed":
+            np.testing.assert_allclose(got["states"][0], gru_forward(x, None, p.encoder)[0][:, 0], rtol=0, atol=1e-12)
+        else:
+            wanted, _, _ = bidirectional_forward(x, None, p.encoder)
+            both = np.concatenate([got["states"][0], got["states"][1][::-1]], axis=1)
+            np.testing.assert_allclose(both, wanted[:, 0], rtol=0, atol=1e-12)
+        state = seq2seq_encode(source, p)
+        for t, token in enumerate(given):
+            row, state = seq2seq_step(p)(state, np.array([token]))
+            np.testing.assert_allclose(got["rows"][t], row[0], rtol=0, atol=1e-12)
+            np.testing.assert_allclose(got["hs"][t], state[0][0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_weights_of_the_page_are_those_of_the_library(inside, text):
+    found = inside("dates")("text => translateText(text).answers[1]", text)
+    one = Batch(*WRITTEN.tokens([text]), np.array(found["tokens"])[:, None], np.array([len(found["tokens"])]))
+    np.testing.assert_allclose(found["used"], alignment(LOOKING, one)[:, 0], rtol=0, atol=1e-12)
+
+
+def pulls(source, target):
+    """The gradient of the last target token's log-probability by the embedding of each source token, by the library.
+
+    A net whose source alphabet has a token of its own for each place: the gradient of its embeddings is the one by
+    place. The loss is a mean over the tokens, so the last token's part is a difference of two.
+    """
+    S, E, H = len(source), WEIGHTS["E"], WEIGHTS["H"]
+    p = seq2seq_init(np.random.default_rng(0), S, ISO.size, E, H, start=ISO.start, dtype=float)
+    p.flat[:] = np.concatenate([FED.source.E[source[:, 0]].ravel(), FED.flat[FED.source.E.size :]])
+
+    def summed(tokens):
+        if not len(tokens):
+            return 0.0
+        _, tape = seq2seq_forward(np.arange(S)[:, None], tokens, p)
+        return -len(tokens) * seq2seq_backward(tape, p).source.E
+
+    return summed(target) - summed(target[:-1])
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_gradient_of_the_page_is_that_of_the_library(loaded, inside, text):
+    """Vectors to 1e-12, and the shares that are drawn of their lengths."""
     source = WRITTEN.tokens([text], reverse=True)[0]
-    state = seq2seq_encode(source, NET)
-    states = loaded.evaluate("tokens => seq2seqStates(tokens, net)", source[:, 0].tolist())
-    wanted = gru_forward(NET.source.E[source], None, NET.encoder)[0]
-    np.testing.assert_allclose(states, wanted[:, 0], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(states[-1], state[0][0], rtol=0, atol=1e-12)
-    for token in (ISO.start, 3, 0):
-        wanted, after = seq2seq_step(NET)(state, np.array([token]))
-        got, new = loaded.evaluate(
-            "([h, c, token]) => seq2seqStep(net)([h, c], token)", [state[0][0].tolist(), state[1][0].tolist(), token]
+    found = inside("dates")("text => translateText(text).answers[0]", text)
+    target = np.array(found["tokens"])[:, None]
+    for t in (1, 4, len(target)):
+        wanted = pulls(source, target[:t])
+        got = loaded.evaluate(
+            """([source, tokens]) => {
+              const reading = seq2seqRead(source, fed);
+              let [row, state, states] = [[], seq2seqStart(reading), []];
+              [12, ...tokens].slice(0, -1).forEach((token) => {
+                [row, state] = seq2seqStep(fed)(state, token);
+                states.push(state);
+              });
+              return seq2seqPulls(reading, states, row, tokens.at(-1), fed).map((d) => [...d]);
+            }""",
+            [source[:, 0].tolist(), target[:t, 0].tolist()],
         )
-        np.testing.assert_allclose(got, wanted[0], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(new[0], after[0][0], rtol=0, atol=1e-12)
-        state = after
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+        lengths = np.linalg.norm(wanted, axis=1)[::-1]
+        np.testing.assert_allclose(found["used"][t - 1], lengths / lengths.sum(), rtol=1e-6, atol=1e-12)
+    assert ISO.start == 12  # as above
+
+
+def test_chapter_17_says_how_the_gradient_and_the_weight_are_shared_out():
+    """Of 200 unseen dates, in the middle: how much the year's first digit, or the day's digits, have of either."""
+    found = pairs(split_days(seed=1)[1], np.random.default_rng(0).choice(36_000, 200, replace=False))
+    own = {place: ([], []) for place in ("year", "day")}
+    for text, iso in zip(found.texts, found.iso, strict=True):
+        year, day, _ = fields(text)
+        one = Batch(*WRITTEN.tokens([text]), *ISO.tokens([iso], end=True))
+        weights = alignment(LOOKING, one)[:, 0]
+        for place, k, where in (("year", 0, [year]), ("day", 9, list(day))):
+            lengths = np.linalg.norm(pulls(one.source[::-1], one.target[: k + 1]), axis=1)[::-1]
+            own[place][0].append(lengths[where].sum() / lengths.sum())
+            own[place][1].append(weights[k, where].sum())
+    percent = {place: [f"{np.median(v):.0%}".replace("%", " %") for v in both] for place, both in own.items()}
+    text = (ROOT / "book_text" / "17-encoder-decoder.md").read_text("utf-8")
+    (gradient, weight), (gradient0, weight0) = percent["day"], percent["year"]
+    assert f"the day's own digits have {weight} of the weight on the right and {gradient} of the gradient" in text
+    assert f"(medians of 200 unseen dates); for the first digit of the year they have {weight0} and {gradient0}" in text
 
 
 def test_weights_are_for_the_alphabets_of_the_task():
     assert (WEIGHTS["written"], WEIGHTS["iso"]) == (WRITTEN.characters, ISO.characters)
 
 
-def test_stated_accuracy_is_that_of_the_rounded_weights():
+@pytest.mark.parametrize("stored", [WEIGHTS, ATTENTION], ids=["fed", "looking"])
+def test_stated_accuracy_is_that_of_the_rounded_weights(inside, stored):
+    """On every pair of the test days, and as the page says it."""
+    p, reverse = (FED, True) if stored is WEIGHTS else (LOOKING, False)
     found = pairs(split_days(seed=1)[1])
-    said = translate(NET, encode(found), end=ISO.end, max_steps=12)
-    right = exact_match([ISO.text(tokens) for tokens in said.tokens], found.iso)
-    assert right.mean() == pytest.approx(WEIGHTS["exact"], abs=1e-4) and right.mean() >= 0.999
+    said = translate(p, encode(found, reverse=reverse), end=ISO.end, max_steps=12)
+    wrong = int((~exact_match([ISO.text(tokens) for tokens in said.tokens], found.iso)).sum())
+    assert stored["exact"] == pytest.approx(1 - wrong / len(found.texts), abs=1e-9) and wrong < 100
+    print_ = inside("dates")("() => smallPrint(DATES.words.en)")
+    assert f"Of {len(found.texts):,} texts" in print_
+    steps = "4,000" if stored is WEIGHTS else "1,000"
+    assert f"({p.size:,} numbers, " in print_ and f"{steps} steps) " in print_
+    assert f"gets {wrong} wrong" in print_ if stored is WEIGHTS else print_.endswith(f"steps) {wrong}.")
 
 
 def test_weights_are_rounded_and_small():
-    assert all(round(w, WEIGHTS["digits"]) == w for w in WEIGHTS["flat"])
-    import gzip
-
+    for stored in (WEIGHTS, ATTENTION):
+        assert all(round(w, stored["digits"]) == w for w in stored["flat"])
     assert len(gzip.compress(classic("dates").encode())) < 60_000
 
 
 TRANSLATE = """text => {
-  const { tokens, logProb, states, read } = translateText(text);
-  return { tokens, logProb, states, read: read.join("") };
+  const { typed, known, answers } = translateText(text);
+  return { answers, read: typed.filter((_, i) => known[i]).join("") };
 }"""
 
 
 @pytest.mark.parametrize("name", DATES["presets"])
 def test_presets_of_the_six_languages_come_out_right(inside, name):
     found = inside("dates")(TRANSLATE, DATES["presets"][name])
-    assert (ISO.text(found["tokens"]) == "2026-03-07") == (name != "other")
-    state = seq2seq_encode(WRITTEN.tokens([found["read"]], reverse=True)[0], NET)
-    said = greedy(seq2seq_step(NET), state, ISO.start, end=ISO.end, max_steps=12)
-    assert found["tokens"] == said.tokens.tolist()
-    assert found["logProb"] == pytest.approx(float(said.log_prob), rel=1e-9)
+    for answer, p, reverse in zip(found["answers"], (FED, LOOKING), (True, False), strict=True):
+        assert name == "other" or ISO.text(answer["tokens"]) == "2026-03-07"
+        state = seq2seq_encode(WRITTEN.tokens([found["read"]], reverse=reverse)[0], p)
+        said = greedy(seq2seq_step(p), state, ISO.start, end=ISO.end, max_steps=12)
+        assert answer["tokens"] == said.tokens.tolist()
+        assert answer["logProb"] == pytest.approx(float(said.log_prob), rel=1e-9)
+        np.testing.assert_allclose(np.sum(answer["used"], axis=1), 1, rtol=1e-12)
 
 
-def test_what_the_net_cannot_read_is_left_out(inside):
+def test_what_the_nets_cannot_read_is_left_out(inside):
     assert inside("dates")(TRANSLATE, "7 Ω ma\u0301rz <b>")["read"] == "7  márz b"
-    assert inside("dates")(TRANSLATE, "")["read"] == " "
+    assert inside("dates")(TRANSLATE, " Ω ")["answers"] == []
+
+
+COMPLAINT = "text => complaint(translateText(text), DATES.words.en)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("7 mars 2026", ""),
+        ("Ω 7 mars 2026?", "No date they learned from has “Ω”, “?”: struck out and left out."),
+        ("7 mars", "Without a year of four digits it is no date, and still they write one."),
+        ("7 mars 1850", "They learned the years 1950 to 2049 and never saw 1850."),
+        ("7 mars 1950", ""),
+        ("7 mars 2050", "They learned the years 1950 to 2049 and never saw 2050."),
+        ("ΩΩ", "No date they learned from has “Ω”: struck out and left out. Type a date, such as 7 mars 2026."),
+        ("", "Type a date, such as 7 mars 2026."),
+        ("7 mars 2026" + 29 * " ", "There is room for 40 characters."),
+    ],
+)
+def test_what_they_cannot_use_is_said(inside, text, said):
+    assert inside("dates")(COMPLAINT, text) == said
+
+
+def test_what_they_cannot_use_stands_beside_the_field_and_the_rest_stays(visit):
+    page = visit(DatesExplorer())
+    field = page.get_by_label("Type a date, in any of the six languages")
+    field.fill("7 Ω mars 2026")
+    assert "has “Ω”" in page.locator(".ex-strange").inner_text()
+    assert page.locator(".ex-strike").count() == 2, "struck out in both"
+    assert "both write 2026-03-07" in page.locator(".ex-say").inner_text()
+    assert field.get_attribute("aria-describedby") == page.locator(".ex-strange").get_attribute("id")
+    field.fill("")
+    assert "nothing to read" in page.locator(".ex-say").inner_text()
+    assert page.locator("svg .ex-wrote").count() == 0
 
 
 def test_typing_translates_at_once(visit):
     page = visit(DatesExplorer(anchor="it"))
-    field = page.get_by_label("A date, as people write it")
+    field = page.get_by_label("Type a date, in any of the six languages")
     field.fill("")
     field.press_sequentially("25. Dezember 1987")
-    page.locator(".ex-say", has_text="writes 1987-12-25").wait_for()
+    page.locator(".ex-say", has_text="both write 1987-12-25").wait_for()
     assert state_in(page, "dates")["text"] == "25. Dezember 1987"
     assert page.evaluate("document.activeElement.value") == "25. Dezember 1987"
 
 
 def test_what_is_typed_is_never_read_as_html(visit):
     page = visit(DatesExplorer())
-    page.get_by_label("A date, as people write it").fill("<img src=x onerror=alert(1)> 7.3.2026"[:40])
+    page.get_by_label("Type a date, in any of the six languages").fill("<img src=x onerror=alert(1)> 7.3.2026"[:40])
     page.locator(".ex-say", has_text="img src").wait_for()
     assert page.locator("[data-afm] img").count() == 0
 
 
-def test_click_frames_a_unit_and_a_character(visit):
-    page = visit(DatesExplorer())
+@pytest.mark.parametrize("layout", ["wide", "slim"])
+def test_press_frames_a_character_of_either_answer(visit, layout):
+    page = visit(DatesExplorer(), viewport={"width": 1280 if layout == "wide" else 390, "height": 1300})
+    L = DATES["layout"][layout]
+    for (x, y), at in zip(L["panels"], (4, 11), strict=True):
+        page.mouse.click(*at_point(page, ".ex-rows", x + 150, y + L["top"] + (at - 0.5) * L["row"]))
+        assert state_in(page, "dates")["at"] == at
+        framed = page.locator(".ex-frame").all()
+        assert len(framed) == 2 and {float(one.get_attribute("height")) for one in framed} == {L["row"]}
+
+
+def test_bars_and_squares_are_as_large_as_the_shares(visit, inside):
+    """The framed place's bars, by height; the squares of all places, by area."""
+    page = visit(DatesExplorer(at=10))
     L = DATES["layout"]["wide"]
-    page.mouse.click(*at_point(page, ".ex-rows", L["left"] + 10.5 * L["span"] / 32, L["hand"]["mid"]))
-    page.mouse.click(*at_point(page, ".ex-rows", L["left"] + 3.5 * L["span"] / 12, L["write"]["tank"] + 5))
-    state = state_in(page, "dates")
-    assert (state["unit"], state["at"]) == (11, 4)
+    found = inside("dates")("text => translateText(text).answers", DATES["start"]["text"])
+    boxes = """cls => [...document.querySelectorAll(`path.${cls}`)].map(path =>
+      [...path.getAttribute("d").matchAll(/M([^ ]+) ([^h]+)h([^v]+)v([^h]+)h/g)].map(m => m.slice(1).map(Number)))"""
+    for cls, answer in zip(("ex-fill-g", "ex-fill-h"), found, strict=True):
+        bars, squares = page.evaluate(boxes, cls)
+        np.testing.assert_allclose([high for *_, high in bars], L["high"] * np.array(answer["used"][9]), atol=0.006)
+        sides = (L["row"] - 2) * np.sqrt(np.array(answer["used"]).ravel())
+        sides = sides[sides >= 0.951]
+        got = [side for *_, side in squares]
+        assert abs(len(got) - len(sides)) <= 3
+        np.testing.assert_allclose(sorted(got)[-30:], np.sort(sides)[-30:], atol=0.051)
+
+
+def test_where_the_answers_differ_is_underlined(visit):
+    assert visit(DatesExplorer()).locator(".ex-differs").count() == 0
+    page = visit(DatesExplorer(text="March 7, 1850"))
+    said = page.locator(".ex-say").inner_text()
+    assert "without attention writes 1950-03-07, the one with attention 1850-03-07" in said
+    assert page.locator(".ex-differs").count() == 2, "the second digit, in each"
 
 
 def test_link_sets_a_text(visit):
     page = visit(DatesExplorer(anchor="it"), before='<p><a href="#it?text=7%20mars%201999&amp;at=3">link</a></p>')
     page.locator("text=link").first.click()
-    page.locator(".ex-say", has_text="writes 1999-03-07").wait_for()
+    page.locator(".ex-say", has_text="both write 1999-03-07").wait_for()
     assert state_in(page, "dates")["at"] == 3
 
 
@@ -126,7 +293,7 @@ def test_link_sets_a_text(visit):
     [
         ({"text": 7}, "text must be a text of at most 40 characters; got 7"),
         ({"text": "7" * 41}, "text must be a text of at most 40 characters"),
-        ({"unit": 33}, r"unit must be a number in \[1, 32\]; got 33"),
+        ({"at": 13}, r"at must be a number in \[1, 12\]; got 13"),
         ({"at": 1.5}, "at must be a whole number; got 1.5"),
     ],
 )

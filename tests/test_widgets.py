@@ -142,4 +142,4 @@ def test_stored_nets_say_which_script_made_them(file):
 
 
 def test_there_are_stored_nets():
-    assert len(STORED) == 5
+    assert len(STORED) == 7

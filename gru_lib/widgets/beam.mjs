@@ -1,156 +1,253 @@
 // @ts-check
-// The beam as a tree: what is followed, what is cut, what wins (chapter 19).
+// The beam, step by step: what goes on, what falls, what is finished (chapter 19). It searches a network that writes a
+// day out, or a small tree of three letters.
 import BEAM from "./beam.json";
-import { label, num, path, show, through } from "./draw.mjs";
-import { beamSearch, greedyDecode } from "./search.mjs";
+import NET from "./beam-net.json";
+import { bar, escaped, label, num, path, show } from "./draw.mjs";
+import { clamp } from "./gru-math.mjs";
+import { beamSearch, greedyDecode, seq2seqFrom, seq2seqRead, seq2seqStart, seq2seqStep } from "./search.mjs";
 import {
-  choice, enliven, fieldset, fill, fixed, note, picture, presetRow, query, readLink, saying, setUp, showInputs,
+  choice, enliven, fieldset, fill, fixed, note, picture, presetRow, pressed, query, readLink, saying, setUp, showInputs,
   slider,
 } from "./explorer.mjs";
-/** @import { Step } from "./search.mjs" */
+/** @import { Vector } from "./gru-math.mjs" */
+/** @import { Begun, DecoderState, Found, Seq2seq, Step } from "./search.mjs" */
 /** @import { Asked, Stage } from "./explorer.mjs" */
 
 /**
- * The tree, the width of the beam, and the power of the length that a score is divided by.
+ * What is searched, the day to be written out, the width of the beam, the power of the length that a score is divided
+ * by, and the step that is looked at; beyond the last it is the last.
  *
  * @typedef {typeof BEAM.start} State
  */
-/**
- * A tree of sequences: for each beginning, the probabilities of the next token.
- *
- * @typedef {{ tokens: string[], end: number | null, next: Record<string, number[]> }} Tree
- */
-/**
- * A beginning: its text and log-probability; the row it is drawn in, for others than leaves a mean.
- *
- * @typedef {{ text: string, level: number, logProb: number, leaf: boolean, row: number }} TreeNode
- */
-/** @typedef {ReturnType<typeof search>} Computed */
+/** What may be searched: its steps from a state, its tokens as text, the one that ends a text, the most tokens. */
+/** @typedef {{ key: string, step: Step<Path>, first: Path, start: number, end: number | null, most: number, tokens: string[] }} Tree */
+/** A beginning, and the decoder's state there. @typedef {{ path: string, inner?: DecoderState }} Path */
+/** One step: what goes on, the likeliest that falls, greedy search's own if it falls, the best that are finished. */
+/** @typedef {{ live: Begun[], fell: Begun[], lost?: Begun, done: Found[] }} Moment */
+/** @typedef {{ tree: Tree, moments: Moment[], found: Found[], greedy: { tokens: number[], logProb: number } }} Search */
 /** @typedef {typeof BEAM.layout.wide} Layout */
 /** @typedef {typeof BEAM.words.en} Words */
 
-/** @type {Record<string, Tree>} */
-const TREES = BEAM.trees;
-const NAMES = /** @type {(keyof typeof BEAM.trees)[]} */ (Object.keys(TREES));
-const DEPTH = BEAM.depth;
 /** @type {Record<string, Partial<State>>} */
 const PRESETS = BEAM.presets;
+const END = NET.target.length;
+/** @type {("width" | "step")[]} */
+const WHOLE = ["width", "step"];
 
-/** What a link sets: tree, width, alpha, or preset=name. @param {unknown} _get @param {Asked} asked */
+/** What a link sets: tree, day, any number, or preset=name. @param {unknown} _get @param {Asked} asked */
 function fromLink(_get, asked) {
-  return readLink(asked, {
-    presets: PRESETS, ranges: BEAM.limits, whole: ["width"], choices: { tree: NAMES },
-  });
+  const choices = { tree: ["dates", "letters"] };
+  const patch = readLink(asked, { presets: PRESETS, ranges: BEAM.limits, whole: WHOLE, choices });
+  return { ...patch, ...(asked.day !== undefined && { day: [...asked.day].slice(0, BEAM.longest).join("") }) };
 }
 
-/** All nodes below a prefix, parents first. @param {Tree} tree */
-function nodesOf(tree) {
-  /** @type {TreeNode[]} */
-  const nodes = [];
-  let row = 0;
-  /** @type {(text: string, level: number, logProb: number) => number} */
-  const visit = (text, level, logProb) => {
-    const over = level > 0 && tree.end !== null && tree.tokens[tree.end] === text.at(-1);
-    const node = { text, level, logProb, leaf: over || level === DEPTH, row };
-    nodes.push(node);
-    if (node.leaf) return row++;
-    const rows = tree.tokens.map((token, k) => visit(text + token, level + 1, logProb + Math.log(tree.next[text][k])));
-    return (node.row = (rows[0] + rows[rows.length - 1]) / 2);
-  };
-  visit("", 0, 0);
-  return nodes;
+// ------------------------------------------------------------------------------------------------ what is searched
+
+/** @type {Seq2seq | undefined} */
+let net; // its numbers are read when the first day is
+
+/** The stored net: 32-bit floats in base 64. */
+function theNet() {
+  const bytes = Uint8Array.from(atob(NET.data), (c) => c.charCodeAt(0));
+  const [V_source, V_target] = [NET.source.length + 2, NET.target.length + 2];
+  net ??= seq2seqFrom(new Float32Array(bytes.buffer), { V_source, V_target, E: NET.E, H: NET.H });
+  return net;
 }
+
+/** What the net reads of a text. @param {string} text */
+const legible = (text) => [...text].filter((c) => NET.source.includes(c)).join("");
 
 /**
- * What a beam finds in a tree, what greedy finds, what there is, and which beginnings the beam followed.
+ * A step that remembers: what follows a beginning is computed once.
  *
- * @param {State} s
+ * @param {Step<Path>} step @returns {Step<Path>}
  */
-function search(s) {
-  const tree = TREES[s.tree];
-  const text = (/** @type {number[]} */ tokens) => tokens.map((k) => tree.tokens[k]).join("");
-  /** @type {Set<string>} */
-  const followed = new Set();
-  /** @type {Step<string | null>} */
-  const step = (before, token) => {
-    const prefix = before === null ? "" : before + tree.tokens[token];
-    return [tree.next[prefix].map(Math.log), prefix];
+function remembering(step) {
+  /** @type {Map<string, [Vector, Path]>} */
+  const known = new Map();
+  return (before, token) => {
+    const key = `${before.path},${token}`;
+    const found = known.get(key) ?? step(before, token);
+    known.set(key, found);
+    return found;
   };
-  /** @type {Step<string | null>} */
-  const noting = (before, token) => {
-    const [logProbs, after] = step(before, token);
-    followed.add(after ?? "");
-    return [logProbs, after];
-  };
-  const options = { end: tree.end, maxSteps: DEPTH };
-  const found = beamSearch(noting, null, 0, { ...options, width: s.width, alpha: s.alpha });
-  const greedy = greedyDecode(step, null, -1, options);
-  const nodes = nodesOf(tree);
-  const scored = nodes.filter((n) => n.leaf).map((n) => ({ ...n, score: n.logProb / n.level ** s.alpha }));
-  const exact = scored.reduce((best, n) => (n.score > best.score ? n : best));
-  const scores = new Map(found.map((f) => [text(f.tokens), f.score]));
+}
+
+/** What the net may write for a day. @param {string} day @returns {Tree} */
+function datesTree(day) {
+  const p = theNet();
+  const next = seq2seqStep(p);
+  const start = NET.target.length + 1;
   return {
-    nodes, followed, scores, exact, best: { ...found[0], text: text(found[0].tokens) },
-    greedy: { text: text(greedy.tokens), logProb: greedy.logProb },
+    key: day, start, end: END, most: BEAM.limits.step[1], tokens: [...NET.target],
+    first: { path: "", inner: seq2seqStart(seq2seqRead([...day].map((c) => NET.source.indexOf(c)), p)) },
+    step: remembering(({ path: before, inner }, token) => {
+      if (!inner) throw new Error("No state of the decoder.");
+      const [logProbs, after] = next(inner, token);
+      return [logProbs, { path: `${before},${token}`, inner: after }];
+    }),
   };
 }
 
-/** @param {TreeNode} node @param {Computed} c */
-function fate(node, c) {
-  if (!node.level || c.followed.has(node.text) || c.scores.has(node.text)) return "kept";
-  return c.followed.has(node.text.slice(0, -1)) ? "cut" : "never";
+/** The tree of three letters, which is given. @returns {Tree} */
+function lettersTree() {
+  const { tokens, depth, next } = BEAM.letters;
+  const table = /** @type {Record<string, number[]>} */ (next);
+  return {
+    key: "letters", start: -1, end: null, most: depth, tokens, first: { path: "" },
+    step: ({ path: before }, token) => {
+      const text = before + (tokens[token] ?? "");
+      return [table[text].map(Math.log), { path: text }];
+    },
+  };
 }
 
-/** @param {Computed} c @param {Layout} L @param {Words} words */
-function drawTree(c, L, words) {
-  const y = (/** @type {number} */ row) => L.top + 8 + row * L.row;
-  const rows = new Map(c.nodes.map((node) => [node.text, node.row]));
-  const out = [1, 2, 3].map((t) => label("ex-small", L.x[t] - 4, 14, "start", `${words.step} ${t}`));
-  const marks = [];
-  for (const node of c.nodes) {
-    const [x, at, how] = [L.x[node.level], y(node.row), fate(node, c)];
-    const scored = c.scores.get(node.text);
-    if (node.level) {
-      const left = L.x[node.level - 1] + (node.level === 1 ? 6 : 58);
-      out.push(path(`ex-branch ex-${how}`, through([[left, y(rows.get(node.text.slice(0, -1)) ?? 0)], [x - 7, at]])));
-      const token = node.text.at(-1);
-      const score = L.score && scored !== undefined ? ` (${fixed(scored, 2)})` : "";
-      const said = how === "never" ? `${token}` : `${token} ${fixed(node.logProb, 2)}${score}`;
-      marks.push(label(`ex-node ex-${how}`, x + 8, at + 4, "start", said));
-    }
-    marks.push(node.text && node.text === c.best.text
-      ? `<rect class="ex-won" x="${num(x - 4)}" y="${num(at - 4)}" width="8" height="8"/>`
-      : `<circle class="ex-dot ex-${how}" cx="${num(x)}" cy="${num(at)}" r="2"/>`);
-    if (c.greedy.text.startsWith(node.text)) {
-      marks.push(`<circle class="ex-greedy" cx="${num(x)}" cy="${num(at)}" r="6"/>`);
-    }
-  }
-  return out.join("") + marks.join("");
-}
+/** Whether one begins with all of the other. @param {number[]} tokens @param {number[]} others */
+const beginsWith = (tokens, others) => others.every((token, i) => tokens[i] === token);
 
-/** @param {State} s @param {Computed} c @param {Words} words */
-function sentence(s, c, words) {
-  const seen = c.nodes.filter((n) => n.level && c.followed.has(n.text.slice(0, -1))).length;
-  const verdict = c.best.text === c.greedy.text ? "same" : c.best.logProb > c.greedy.logProb ? "higher" : "lower";
-  return fill(words.say, {
-    width: s.width, seen, all: c.nodes.length - 1, best: c.best.text, log_prob: fixed(c.best.logProb),
-    score: fixed(c.best.score), greedy: c.greedy.text, greedy_log: fixed(c.greedy.logProb), verdict: words[verdict],
-    exact: c.exact.text, exact_score: fixed(c.exact.score),
+/**
+ * Every step of a beam.
+ *
+ * @param {Tree} tree @param {number} width @param {number} alpha
+ * @returns {Search}
+ */
+function search(tree, width, alpha) {
+  const greedy = greedyDecode(tree.step, tree.first, tree.start, { end: tree.end, maxSteps: tree.most });
+  /** @type {Moment[]} */
+  const moments = [];
+  const found = beamSearch(tree.step, tree.first, tree.start, {
+    width, end: tree.end, maxSteps: tree.most, alpha,
+    watch({ candidates, live, done }) {
+      const ended = (/** @type {Begun} */ { tokens }) => tokens[tokens.length - 1] === tree.end || tokens.length === tree.most;
+      const on = new Set(live.map(({ tokens }) => tokens));
+      const fell = candidates.filter((one, rank) => (ended(one) ? rank >= width : !on.has(one.tokens)));
+      const lost = fell.find(({ tokens }) => beginsWith(greedy.tokens, tokens));
+      moments.push({ live, fell: fell.slice(0, BEAM.fallen), lost, done });
+    },
   });
+  return { tree, moments, found, greedy };
 }
+
+/** A beginning as text, without the token that ends it. @param {number[]} tokens @param {Tree} tree */
+const textOf = (tokens, { tokens: signs, end }) => tokens.filter((k) => k !== end).map((k) => signs[k] ?? "?").join("");
+
+/** A probability: two digits, in per cent. @param {number} logProb */
+function chance(logProb) {
+  const p = 100 * Math.exp(logProb);
+  if (p < 0.0001) return "<0.0001\u00a0%";
+  return `${p >= 9.95 ? p.toFixed(0) : p.toPrecision(2)}\u00a0%`;
+}
+
+// ------------------------------------------------------------------------------------------------ the drawing
+
+/**
+ * One step as lists, and how high they are: that depends on the width of the beam alone.
+ *
+ * @param {State} s the step in it is one that there is @param {Search} c @param {Layout} L @param {Words} words
+ */
+function draw(s, c, L, words) {
+  const { live, fell, lost, done } = c.moments[s.step - 1];
+  const fallen = lost && !fell.includes(lost) ? [...fell.slice(0, -1), lost] : fell;
+  const scored = s.alpha > 0;
+  const most = Math.exp(Math.max(...[...live, ...fallen, ...done].map(({ logProb }) => logProb)));
+  /** @type {string[]} */
+  const out = [];
+
+  /** @type {(place: [x: number, right: number, y: number], one: Begun | Found, kind: "go" | "fall" | "done") => void} */
+  const row = ([x, right, y], one, kind) => {
+    const signs = [...textOf(one.tokens, c.tree)].map((sign) => (sign === " " ? "\u00a0" : escaped(sign)));
+    const over = one.tokens[one.tokens.length - 1] === c.tree.end;
+    const size = signs.length > L.many ? "ex-text ex-tight" : "ex-text";
+    const last = over ? "" : signs.pop() ?? "";
+    const inside = over && !signs.length ? `<tspan class="ex-none">${words.nothing}</tspan>`
+      : signs.join("") + (last && `<tspan class="ex-last">${last}</tspan>`);
+    const p = chance(one.logProb) + (scored && "score" in one ? `\u2002${fixed(one.score, 2)}` : "");
+    out.push(bar("ex-chance", x + L.text, y + 6, (right - x - L.text) * (Math.exp(one.logProb) / most), 3.5));
+    out.push(label(`${size} ex-${kind}`, x + L.text, y, "start", inside), label(`ex-part ex-${kind}`, right, y, "end", p));
+    if (beginsWith(c.greedy.tokens, one.tokens)) {
+      out.push(`<circle class="ex-greedy" cx="${num(x + 6)}" cy="${num(y - 4.5)}" r="4.5"/>`);
+    } else if (kind === "fall") out.push(path("ex-cut", `M${num(x + 3)} ${num(y - 8)}l7 7m0 -7l-7 7`));
+    if (kind === "done" && one === done[0]) out.push(bar("ex-won", x + 2, y - 8.5, 8, 8));
+  };
+  /**
+   * A list under its name; returns where the next may begin.
+   *
+   * @type {(k: number, y: number, heads: string[], list: (Begun | Found)[], kind: "go" | "fall" | "done", room: number)
+   *   => number}
+   */
+  const section = (k, y, [name, unit, none], list, kind, room) => {
+    const [x, right] = L.columns[k];
+    out.push(label("ex-small", x, y, "start", name));
+    if (list.length) out.push(label("ex-small", right, y, "end", unit));
+    else out.push(label("ex-text ex-none", x + L.text, y + L.row, "start", none));
+    list.forEach((one, i) => row([x, right, y + (i + 1) * L.row], one, kind));
+    return y + (room + 1) * L.row + L.gap;
+  };
+
+  const going = fill(words.go, { t: s.step, T: c.moments.length });
+  const fall = section(0, L.top, [going, words.P, words.noneGo], live, "go", s.width);
+  const below = section(0, fall, [words.fall, words.P, words.noneFall], fallen, "fall", BEAM.fallen);
+  const unit = scored ? `${words.whole}\u2002${words.score}` : words.whole;
+  const end = section(1, L.slim ? below : L.top, [words.done, unit, words.noneDone], done, "done", s.width);
+  return { H: Math.max(below, end) - L.gap, content: out.join("") };
+}
+
+/** @param {State} s @param {Search} c @param {Words} words */
+function sentence(s, c, words) {
+  const name = (/** @type {{ tokens: number[] }} */ { tokens }) => {
+    const text = textOf(tokens, c.tree);
+    return text ? fill(words.quoted, { text }) : words.theEmpty;
+  };
+  const T = c.moments.length;
+  const greedy = { greedy: name(c.greedy), q: chance(c.greedy.logProb) };
+  if (s.step === T) {
+    const [best] = c.found;
+    const verdict = name(best) === name(c.greedy) ? "same" : best.logProb > c.greedy.logProb ? "higher" : "lower";
+    return fill(words.end, { width: s.width, T, best: name(best), p: chance(best.logProb) }) +
+      (s.alpha > 0 ? fill(words.endScore, { score: fixed(best.score, 2) }) : "") + fill(words[verdict], greedy);
+  }
+  const { live, fell, lost, done } = c.moments[s.step - 1];
+  const falls = lost ?? fell[0];
+  return fill(words.say, { t: s.step, T, width: s.width, best: name(live[0]), p: chance(live[0].logProb) }) +
+    (falls ? fill(lost ? words.sayGreedy : words.sayFell, { fell: name(falls), q: chance(falls.logProb) }) : "") +
+    (done.length ? fill(words.sayDone, { done: name(done[0]), r: chance(done[0].logProb) }) : "");
+}
+
+/** What of the typed day the net cannot use, in words. @param {string} day @param {Words} words */
+function complaint(day, words) {
+  const unknown = [...new Set([...day].filter((c) => !NET.source.includes(c)))];
+  const text = legible(day);
+  const [first, last] = BEAM.years;
+  const [, year] = text.match(/^(\d{4})-\d\d-\d\d$/) ?? [];
+  const date = new Date(`${text}T00:00:00Z`);
+  const real = year && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+  return [
+    unknown.length ? fill(words.unknown, { letters: unknown.map((c) => fill(words.quoted, { text: c })).join(words.and) }) : "",
+    !text ? words.empty : !real ? fill(words.noDay, { text })
+      : Number(year) < first || Number(year) > last ? fill(words.strangeYear, { first, last, year }) : "",
+  ].filter(Boolean).join(words.space);
+}
+
+// ------------------------------------------------------------------------------------------------ the page
 
 /** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
-  /** @type {(key: "width" | "alpha", symbol: string, name: string, step: number) => string} */
+  /** @type {(key: "width" | "alpha" | "step", symbol: string, name: string, step: number) => string} */
   const one = (key, symbol, name, step) =>
     slider({ id, key, range: BEAM.limits[key], step, symbol, name, role: "a" });
-  const options = NAMES.map((name) => [name, words[name]]);
+  const by = (/** @type {number} */ step, /** @type {string} */ text) => `<button type="button" data-by="${step}">${text}</button>`;
+  const options = [["dates", words.dates], ["letters", words.letters]];
   return (
+    `<div class="ex-main ex-typed"><label for="${id}-day">${words.day}</label>` +
+    `<input type="text" id="${id}-day" maxlength="${BEAM.longest}" autocomplete="off" spellcheck="false" ` +
+    `aria-describedby="${id}-strange"><span class="ex-strange" id="${id}-strange"></span></div>` +
     presetRow(PRESETS, words) +
-    picture(id, "ex-tree", words.diagram) +
+    `<div class="ex-main ex-walk">${one("step", "<i>t</i>", words.step, 1)}${by(-1, words.back)}${by(1, words.next)}</div>` +
+    picture(id, "ex-lists", words.diagram) +
     note(words.key) +
     saying(id) +
-    `<div class="ex-main">${fieldset(words.beam, one("width", "<i>k</i>", words.width, 1))}` +
+    `<div class="ex-main ex-two">${fieldset(words.beam, one("width", "<i>k</i>", words.width, 1))}` +
     `${fieldset(`${words.norm} α`, one("alpha", "<i>α</i>", words.alpha, 0.05))}</div>` +
     `<div class="ex-switches">${choice({ id, key: "tree", legend: words.tree, options })}</div>`
   );
@@ -160,19 +257,52 @@ function pageHTML(id, words) {
 function render(stage) {
   const { model, el } = stage;
   const { words, voice } = setUp("beam", BEAM.words, stage, pageHTML);
-  const drawing = query(el, ".ex-tree", SVGSVGElement);
+  const drawing = query(el, ".ex-lists", SVGSVGElement);
+  const field = query(el, "input[type=text]", HTMLInputElement);
+  const strange = query(el, ".ex-strange", HTMLElement);
+  const walk = query(el, "[data-key=step]", HTMLInputElement);
+  /** @type {Tree | undefined} */
+  let tree; // the last, with what it has computed
+  /** @type {{ key: string, found: Search } | undefined} */
+  let last;
+
+  /** The search that a state asks for; none if there is nothing to read. @param {State} s */
+  function searched(s) {
+    const key = s.tree === "letters" ? "letters" : legible(s.day);
+    if (!key) return;
+    if (tree?.key !== key) tree = s.tree === "letters" ? lettersTree() : datesTree(key);
+    const whole = JSON.stringify([key, s.width, s.alpha]);
+    if (last?.key !== whole) last = { key: whole, found: search(tree, s.width, s.alpha) };
+    return last.found;
+  }
 
   /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
     const L = BEAM.layout[slim ? "slim" : "wide"];
     const shown = { ...s, width: Math.round(s.width) };
-    const c = search(shown);
-    show(drawing, L, drawTree(c, L, words));
-    showInputs(el, shown, (v, key) => (key === "width" ? String(v) : fixed(v, 2)));
-    voice.say(sentence(shown, c, words));
+    const c = searched(shown);
+    const T = c?.moments.length ?? BEAM.limits.step[1];
+    shown.step = clamp(Math.round(s.step), 1, T);
+    walk.max = String(T);
+    const { H, content } = c ? draw(shown, c, L, words) : { H: 40, content: label("ex-text ex-none", 0, L.top, "start", words.unread) };
+    show(drawing, { W: L.W, H }, content);
+    showInputs(el, shown, (v, key) => (key === "alpha" ? fixed(v, 2) : key === "step" ? `${v} / ${T}` : String(v)));
+    if (field.value !== s.day) field.value = s.day;
+    strange.textContent = s.tree === "dates" ? complaint(s.day, words) : "";
+    voice.say(c ? sentence(shown, c, words) : words.unread);
   }
 
-  return enliven({ model, el, start: BEAM.start, paint, voice, preset: (name) => PRESETS[name] }).wire();
+  /** @param {MouseEvent} event */
+  function onClick(event) {
+    const { by } = pressed(event, "button")?.dataset ?? {};
+    if (by) life.commit({ step: clamp(Number(walk.value) + Number(by), 1, Number(walk.max)) });
+  }
+
+  const life = enliven({
+    model, el, start: BEAM.start, paint, voice, preset: (name) => PRESETS[name], hear: { click: onClick },
+  });
+  field.addEventListener("input", () => life.commit({ day: field.value, tree: "dates" }));
+  return life.wire();
 }
 
 export default { render, fromLink };

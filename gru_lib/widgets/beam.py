@@ -1,69 +1,90 @@
-"""The beam as a tree: what is followed, what is cut, what wins (chapter 19)."""
+"""The beam, step by step: what goes on, what falls, what is finished (chapter 19)."""
 
 from __future__ import annotations
 
+import base64
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gru_lib.decode import beam_search
+from gru_lib.layers.seq2seq import Seq2SeqParams
+from gru_lib.models.translator import translate_beam, translator_init
+from gru_lib.tasks.dates import ISO, WRITTEN
 from gru_lib.widgets._explorer import Explorer
 from gru_lib.widgets._modules import data
-from gru_lib.widgets._traits import Number, OneOf, Whole
+from gru_lib.widgets._traits import Line, Number, OneOf, Whole
 
-__all__ = ["BeamExplorer"]
+__all__ = ["BeamExplorer", "writer"]
 
-BEAM = data("beam.json")  # start, limits, trees, layout and words
+BEAM = data("beam.json")  # the tree of three letters, presets, layout and words
+NET = data("beam-net.json")  # the network that writes days out; made by experiments.dates
 _START, _LIMITS = BEAM["start"], BEAM["limits"]
 
 
+@cache
+def writer() -> Seq2SeqParams:
+    """Return the network that writes days out, trained on data of which 15 % is empty: dates_cut.npz. float64."""
+    p = translator_init(np.random.default_rng(0), NET["E"], NET["H"], source=ISO, target=WRITTEN, dtype=np.float64)
+    p.flat[:] = np.frombuffer(base64.b64decode(NET["data"]), "<f4")
+    return p
+
+
 class BeamExplorer(Explorer):
-    """A tree of at most three steps with three tokens, searched by a beam, greedily and exhaustively.
+    """Beam search through all that a network might write for a day, character by character.
+
+    The network is the one of chapter 19, which learned from faulty data. A second tree has three letters and three
+    steps, and shows a beam that ends below greedy search.
 
     Attributes
     ----------
-    tree : "greedy", "overtaken" or "short"
-        One of three fixed trees; in the last a sequence may end before three steps.
-    width : int in [1, 9]
-        Beginnings that the beam keeps.
+    tree : "dates" or "letters"
+        What is searched.
+    day : str of at most 10 characters
+        The day that the network reads, such as 2026-03-07; what is no digit or hyphen is left out.
+    width : int in [1, 8]
+        How many beginnings the beam keeps.
     alpha : float in [0, 2]
-        Length normalisation: the score is log P / length^alpha.
+        Length normalisation: the score of a sequence is log P / length^alpha.
+    step : int in [1, 36]
+        The step that is looked at; beyond the last it is the last.
     value : dict
-        All of these; `best`, [sequence, log P, score] of what the beam finds; `seen`, the number of nodes that it
-        looked at.
+        All of these; `best`, [text, log P, score] of what the beam finds, or None if it reads nothing.
 
     Examples
     --------
     >>> from gru_lib.widgets import BeamExplorer
-    >>> BeamExplorer(tree="greedy", width=2).value["best"][0]
-    'bab'
+    >>> BeamExplorer(width=1).value["best"][0]
+    'March 7, 2026'
     """
 
     module: ClassVar[str] = "beam"
 
-    tree = OneOf(list(BEAM["trees"]), _START["tree"], help="which of the trees").tag(sync=True)
+    tree = OneOf(["dates", "letters"], _START["tree"], help="what is searched").tag(sync=True)
+    day = Line(_START["day"], length=BEAM["longest"], help="the day that is written out").tag(sync=True)
     width = Whole(_START["width"], min=1, max=_LIMITS["width"][1], help="beginnings kept").tag(sync=True)
     alpha = Number(float(_START["alpha"]), min=0, max=_LIMITS["alpha"][1], help="length normalisation").tag(sync=True)
+    step = Whole(_START["step"], min=1, max=_LIMITS["step"][1], help="the step that is looked at").tag(sync=True)
 
-    def step(self, before: str | None, token: int) -> tuple[np.ndarray, str]:
-        """Return the log-probabilities after a beginning, as `beam_search` and `greedy` ask for them."""
-        tree = BEAM["trees"][self.tree]
-        prefix = "" if before is None else before + tree["tokens"][int(token)]
-        return np.log(tree["next"][prefix]), prefix
+    @staticmethod
+    def letters(before: str | None, token: int) -> tuple[np.ndarray, str]:
+        """Return what follows a beginning in the tree of three letters, as `beam_search` asks for it."""
+        tokens = BEAM["letters"]["tokens"]
+        text = "" if before is None else before + tokens[int(token)]
+        return np.log(BEAM["letters"]["next"][text]), text
 
     def values(self) -> dict[str, Any]:
-        """Return the state, what the beam finds, and how many nodes it looked at."""
-        tree, followed = BEAM["trees"][self.tree], set()
-
-        def step(before: str | None, token: int) -> tuple[np.ndarray, str]:
-            log_probs, prefix = self.step(before, token)
-            followed.add(prefix)
-            return log_probs, prefix
-
-        options = {"width": self.width, "end": tree["end"], "max_steps": BEAM["depth"], "alpha": self.alpha}
-        best = beam_search(step, None, 0, **options)[0]
-        text = "".join(tree["tokens"][int(k)] for k in best.tokens)
-        return self.state() | {
-            "best": [text, best.log_prob, best.score],
-            "seen": len(followed) * len(tree["tokens"]),
-        }
+        """Return the state, and what the beam finds."""
+        options = {"width": self.width, "alpha": self.alpha}
+        read = "".join(c for c in self.day if c in ISO.characters)
+        best: list[Any] | None = None
+        if self.tree == "letters":
+            found = beam_search(self.letters, None, 0, end=None, max_steps=BEAM["letters"]["depth"], **options)[0]
+            text = "".join(BEAM["letters"]["tokens"][k] for k in found.tokens)
+            best = [text, found.log_prob, found.score]
+        elif read:
+            source = ISO.tokens([read])[0][:, 0]
+            found = translate_beam(writer(), source, end=WRITTEN.end, max_steps=_LIMITS["step"][1], **options)[0]
+            best = [WRITTEN.text(found.tokens), found.log_prob, found.score]
+        return self.state() | {"best": best}

@@ -1,127 +1,216 @@
 // @ts-check
-// Translate a date: an encoder–decoder that runs in the page (chapter 17).
+// Translate a date: two encoder–decoders that run in the page, and which characters of the input each character of
+// their answers used (chapters 17 and 18).
+import ATTENTION from "./dates-looking-weights.json";
 import DATES from "./dates.json";
 import WEIGHTS from "./dates-weights.json";
-import { frame, label, num, path, rowName, show, signedBar, tank } from "./draw.mjs";
+import { across, bar, box, escaped, frame, label, num, path, show } from "./draw.mjs";
 import { clamp } from "./gru-math.mjs";
-import { greedyDecode, seq2seqFrom, seq2seqStates, seq2seqStep } from "./search.mjs";
+import { greedyDecode, seq2seqFrom, seq2seqPulls, seq2seqRead, seq2seqStart, seq2seqStep } from "./search.mjs";
 import {
-  enliven, fill, fixed, percent, picture, pointIn, presetRow, query, readLink, saying, setUp, showInputs, slider,
+  enliven, fieldset, fill, percent, picture, pointIn, presetRow, query, readLink, saying, setUp, showInputs,
+  slider,
 } from "./explorer.mjs";
+/** @import { Vector } from "./gru-math.mjs" */
+/** @import { Seq2seq } from "./search.mjs" */
 /** @import { Asked, Stage } from "./explorer.mjs" */
 
+/** The text as typed, and the framed character of the answers. @typedef {typeof DATES.start} State */
 /**
- * The text as typed, the framed character of the output, and the unit of the encoder.
+ * What a net makes of a text: the tokens it writes, their log-probabilities and those of all that might stand there,
+ * and how much each used each character that was read, in the order of the text: shares that sum to 1.
  *
- * @typedef {typeof DATES.start} State
+ * @typedef {{ tokens: number[], logProb: number, rows: Vector[], used: Vector[] }} Answer
  */
-/** @typedef {ReturnType<typeof translateText>} Translation */
+/** The characters as typed, which of them the nets know, and both answers; none if there is nothing to read. */
+/** @typedef {{ text: string, typed: string[], known: boolean[], answers: Answer[] }} Translation */
 /** @typedef {typeof DATES.layout.wide} Layout */
 /** @typedef {typeof DATES.words.en} Words */
 
-const { written, iso, E, H } = WEIGHTS;
+const { written, iso } = WEIGHTS;
 const [END, START] = [iso.length, iso.length + 1];
-const NET = seq2seqFrom(WEIGHTS.flat, { V_source: written.length + 2, V_target: iso.length + 2, E, H });
+const [V_source, V_target] = [written.length + 2, iso.length + 2];
+const FED = seq2seqFrom(WEIGHTS.flat, { V_source, V_target, E: WEIGHTS.E, H: WEIGHTS.H });
+const LOOKING = seq2seqFrom(ATTENTION.flat, { V_source, V_target, E: ATTENTION.E, H: ATTENTION.H, attend: true });
+const COUNT = 36000; // texts of test days; a test counts them
 
 /** @type {Record<string, Partial<State>>} */
 const PRESETS = Object.fromEntries(Object.entries(DATES.presets).map(([name, text]) => [name, { text }]));
 
-/**
- * What a link sets: text (with a digit in it: nothing else is a date), at, unit, or preset=name.
- *
- * @param {unknown} _get @param {Asked} asked
- */
+/** The characters of a text, accents joined with their letters. @param {string} text */
+const charactersOf = (text) => [...text.normalize("NFC")].slice(0, DATES.longest);
+
+/** What a link sets: text, at, or preset=name. @param {unknown} _get @param {Asked} asked */
 function fromLink(_get, asked) {
-  const patch = readLink(asked, { presets: PRESETS, ranges: DATES.limits, whole: ["at", "unit"] });
-  const isDate = /\d/.test(asked.text ?? "");
-  return { ...patch, ...(isDate && { text: [...asked.text].slice(0, DATES.longest).join("") }) };
+  const patch = readLink(asked, { presets: PRESETS, ranges: DATES.limits, whole: ["at"] });
+  return { ...patch, ...(asked.text !== undefined && { text: charactersOf(asked.text).join("") }) };
 }
 
-/** What the net can read of a text; a space if that is nothing. @param {string} text */
-function legible(text) {
-  return [...text.normalize("NFC")].filter((c) => written.includes(c)).slice(0, DATES.longest).join("") || " ";
+// ------------------------------------------------------------------------------------------------ the nets
+
+/** Each as a share of their sum. @param {Vector} v */
+function shares(v) {
+  const sum = v.reduce((a, b) => a + b, 0);
+  return v.map((one) => one / sum);
 }
 
 /**
- * Everything the net does with a text: states (in the order of the text), what it writes, with probabilities.
+ * The answer of the net without attention, which reads from the end. What it used is by the length of the gradient.
  *
- * @param {string} text
+ * @param {number[]} tokens @returns {Answer}
  */
+function answerFed(tokens) {
+  const reading = seq2seqRead([...tokens].reverse(), FED);
+  const found = decode(FED, reading);
+  const used = found.tokens.map((token, t) => {
+    const pulls = seq2seqPulls(reading, found.states.slice(0, t + 1), found.rows[t], token, FED);
+    return shares(pulls.map((d) => Math.hypot(...d)).reverse());
+  });
+  return { ...found, used };
+}
+
+/** The answer of the net with attention. What it used is its weights. @param {number[]} tokens @returns {Answer} */
+function answerLooking(tokens) {
+  const found = decode(LOOKING, seq2seqRead(tokens, LOOKING));
+  return { ...found, used: found.states.map(({ weights }) => weights ?? []) };
+}
+
+/** @param {Seq2seq} p @param {ReturnType<typeof seq2seqRead>} reading */
+const decode = (p, reading) =>
+  greedyDecode(seq2seqStep(p), seq2seqStart(reading), START, { end: END, maxSteps: DATES.limits.at[1] });
+
+/** Everything the nets do with a text. @param {string} text @returns {Translation} */
 function translateText(text) {
-  const read = [...legible(text)];
-  const states = seq2seqStates(read.map((c) => written.indexOf(c)).reverse(), NET).reverse();
-  const [last] = states;
-  const found = greedyDecode(seq2seqStep(NET), [last, last], START, { end: END, maxSteps: DATES.limits.at[1] });
-  return { ...found, text, read, states, last };
+  const typed = charactersOf(text);
+  const known = typed.map((c) => written.includes(c));
+  const tokens = typed.filter((_, i) => known[i]).map((c) => written.indexOf(c));
+  const legible = tokens.some((token) => written[token] !== " ");
+  return { text, typed, known, answers: legible ? [answerFed(tokens), answerLooking(tokens)] : [] };
 }
 
 /** The token as a character; the end as a word. @param {number} token @param {Words} words */
 const sign = (token, words) => (token === END ? words.end : iso[token] ?? "?");
 
+/** The token in a sentence. @param {number} token @param {Words} words */
+const named = (token, words) => (token === END ? words.end : fill(words.quoted, { c: sign(token, words) }));
+
+/** The answer as text. @param {Answer} answer @param {Words} words */
+const answered = ({ tokens }, words) => tokens.filter((t) => t !== END).map((t) => sign(t, words)).join("");
+
+/** The tokens, the likeliest first. @param {Vector} row */
+const ranked = (row) => row.map((_, k) => k).sort((a, b) => row[b] - row[a]);
+
+/** The framed character of an answer: the one asked for or, in a shorter answer, the last. @param {Answer} answer @param {number} at */
+const framed = ({ tokens }, at) => clamp(Math.round(at), 1, tokens.length);
+
 // ------------------------------------------------------------------------------------------------ the drawing
 
-/** The four rows. @param {State} s @param {Translation} c @param {Layout} L @param {Words} words */
-function drawRows(s, c, L, words) {
-  const h = '<tspan class="ex-it">h</tspan>';
-  /**
-   * The name of a row, and the symbol or number that belongs to it.
-   *
-   * @type {(top: number, one: string, two?: string) => string}
-   */
-  const name = (top, one, two = "") => (L.slim
-    ? rowName(L, top, 8, 0, `${one}${two && `\u2002<tspan class="ex-h">${two}</tspan>`}`)
-    : rowName(L, top, 0, 14, one) + (two && rowName(L, top, 0, 32, two, "ex-small ex-h")));
+/** @param {State} s @param {Translation} c @param {Layout} L @param {Words} words */
+function drawBoth(s, c, L, words) {
+  return [0, 1].map((k) => drawNet(k, s, c, L, words)).join("");
+}
+
+/**
+ * One net: its answer down, the input across.
+ *
+ * @param {number} k 0 without attention, 1 with @param {State} s @param {Translation} c @param {Layout} L
+ * @param {Words} words
+ */
+function drawNet(k, s, { typed, known, answers }, L, words) {
+  const [X, Y] = L.panels[k];
+  const role = k ? "h" : "g";
+  const answer = answers[k];
+  const left = X + L.left;
+  const column = Math.min(L.widest, (L.panel - L.left) / Math.max(1, typed.length));
+  const places = typed.map((_, i) => i).filter((i) => known[i]); // of the characters that were read
+  const middle = (/** @type {number} */ i) => left + (i + 0.5) * column;
   const out = [
-    name(L.read.mid - L.read.half, words.read, `${h} ${fill(words.unit_k, { k: s.unit })}`),
-    name(L.hand.mid - L.hand.half, words.hand, h),
-    name(L.write.text - (L.slim ? 18 : 16), words.write),
-    name(L.prob.tank, fill(words.prob, { at: s.at })),
+    label("ex-net", X, Y + L.title, "start", k ? words.with : words.without),
+    label(`ex-small ex-${role}`, X, Y + L.share, "start", k ? words.weight : words.gradient),
+    across(left, Y + L.floor + 0.5, left + column * typed.length),
   ];
-  /** How likely a token is. @type {(x: number, y: number, high: number, row: number, token: number) => string} */
-  const chance = (x, y, high, row, token) =>
-    tank("ex-share-of", x + column * 0.25, y, column * 0.5, high, Math.exp(c.rows[row][token]));
+  const xs = typed.map((_, i) => num(middle(i))).join(" ");
+  const size = column < 12 ? "ex-char ex-tight" : "ex-char";
+  const text = typed.map((c) => (c === " " ? "\u00a0" : escaped(c))).join("");
+  if (text) out.push(`<text class="${size}" x="${xs}" y="${num(Y + L.text)}" text-anchor="middle">${text}</text>`);
+  const struck = typed.map((_, i) => i).filter((i) => !known[i]);
+  out.push(path("ex-strike", struck.map((i) => `M${num(middle(i) - column / 2)} ${num(Y + L.text - 5)}h${num(column)}`)));
+  if (!answer) return out.join("");
 
-  let column = Math.min(24, L.span / c.read.length);
-  out.push(path("ex-axis", `M${num(L.left)} ${num(L.read.mid)}h${num(column * c.read.length)}`));
-  c.read.forEach((char, i) => {
-    const x = L.left + i * column;
-    out.push(signedBar("h", x + column * 0.17, L.read.mid, column * 0.66, c.states[i][s.unit - 1], L.read.half));
-    out.push(label("ex-char", x + column / 2, L.read.text, "middle", char === " " ? "\u00a0" : char));
-  });
+  const at = framed(answer, s.at);
+  const here = answer.used[at - 1];
+  const most = here.indexOf(Math.max(...here));
+  out.push(path(`ex-fill-${role}`, here.map((v, j) =>
+    box(middle(places[j]) - 0.36 * column, Y + L.floor - L.high * v, 0.72 * column, L.high * v))));
+  const x = clamp(middle(places[most]), left + 14, X + L.panel - 16);
+  out.push(label("ex-part", x, Y + L.floor - L.high * here[most] - 4, "middle", percent(here[most])));
 
-  column = L.span / H;
-  out.push(path("ex-axis", `M${num(L.left)} ${num(L.hand.mid)}h${num(L.span)}`));
-  c.last.forEach((v, i) => {
-    out.push(signedBar("h", L.left + column * (i + 0.17), L.hand.mid, column * 0.66, v, L.hand.half));
-  });
-  const edge = L.left + column * (s.unit - 1);
-  out.push(frame(edge, L.hand.mid - L.hand.half - 4, column, 2 * L.hand.half + 8));
-
-  column = L.span / DATES.limits.at[1];
-  c.tokens.forEach((token, t) => {
-    const x = L.left + column * t;
-    out.push(label(token === END ? "ex-small" : "ex-sign", x + column / 2, L.write.text, "middle", sign(token, words)));
-    out.push(chance(x, L.write.tank, L.write.high, t, token));
-  });
-  const from = L.left + column * (s.at - 1);
-  out.push(frame(from, L.write.text - 20, column, L.write.tank + L.write.high + 26 - L.write.text));
-
-  for (let token = 0; token <= END; token++) {
-    const x = L.left + column * token;
-    out.push(chance(x, L.prob.tank, L.prob.high, s.at - 1, token));
-    out.push(label(token === END ? "ex-small" : "ex-char", x + column / 2, L.prob.text, "middle", sign(token, words)));
+  const squares = [];
+  for (const [t, token] of answer.tokens.entries()) {
+    const y = Y + L.top + (t + 0.5) * L.row;
+    const differs = answers[1 - k].tokens[t] !== token;
+    out.push(label(token === END ? "ex-small" : "ex-wrote", X + 12, y + 5, "middle", sign(token, words)));
+    if (differs) out.push(path("ex-differs", `M${num(X + 6)} ${num(y + 7.5)}h12`));
+    out.push(bar("ex-tank", X + 27, y - 4, 24, 8));
+    out.push(bar("ex-share-of", X + 27, y - 4, 24 * Math.exp(answer.rows[t][token]), 8));
+    squares.push(answer.used[t].map((v, j) => {
+      const side = Math.round(10 * (L.row - 2) * Math.sqrt(v)) / 10;
+      return side < 1 ? "" : box(Math.round(10 * (middle(places[j]) - side / 2)) / 10, y - side / 2, side, side);
+    }).join(""));
   }
+  out.push(path(`ex-fill-${role}`, squares));
+  out.push(frame(X, Y + L.top + (at - 1) * L.row, L.panel, L.row));
+  const [first, second] = ranked(answer.rows[at - 1]);
+  const chance = (/** @type {number} */ token) => percent(Math.exp(answer.rows[at - 1][token]));
+  const odds = { at, first: named(first, words), p: chance(first), second: named(second, words), q: chance(second) };
+  out.push(label("ex-small", X, Y + L.place, "start", fill(words.place, odds)));
   return out.join("");
 }
 
+// ------------------------------------------------------------------------------------------------ the words
+
 /** @param {State} s @param {Translation} c @param {Words} words */
-function sentence(s, c, words) {
-  const p = c.rows[s.at - 1].slice(0, END + 1).map(Math.exp);
-  const order = p.map((_, token) => token).sort((a, b) => p[b] - p[a]);
-  return fill(words.say, {
-    text: c.read.join(""), iso: c.tokens.filter((t) => t !== END).map((t) => sign(t, words)).join(""),
-    all: percent(Math.exp(c.logProb)), at: s.at, first: sign(order[0], words), p: percent(p[order[0]]),
-    second: sign(order[1], words), q: percent(p[order[1]]), k: s.unit, h: fixed(c.last[s.unit - 1], 2),
+function sentence(s, { typed, known, answers }, words) {
+  if (!answers.length) return words.nothing;
+  const read = typed.filter((_, i) => known[i]);
+  const name = (/** @type {string} */ c) => (c === " " ? words.gap : fill(words.quoted, { c }));
+  const [one, two] = answers.map((answer) => {
+    const at = framed(answer, s.at);
+    const used = answer.used[at - 1];
+    const most = used.indexOf(Math.max(...used));
+    const token = answer.tokens[at - 1];
+    return {
+      at, iso: answered(answer, words), c: named(token, words), on: name(read[most]),
+      share: percent(used[most]),
+    };
+  });
+  const same = one.iso === two.iso;
+  return fill(same ? words.say : words.sayTwo, {
+    text: read.join(""), iso: one.iso, iso2: two.iso, at: one.at, c: one.c, d: two.c, j: one.on, p: one.share, k: two.on,
+    q: two.share,
+  });
+}
+
+/** What of the text the nets cannot use, in words. @param {Translation} c @param {Words} words */
+function complaint({ text, typed, known, answers }, words) {
+  const unknown = [...new Set(typed.filter((_, i) => !known[i]))].map((c) => fill(words.quoted, { c })).join(words.and);
+  const [first, last] = DATES.years;
+  const [year] = typed.filter((_, i) => known[i]).join("").match(/\d{4}/) ?? [];
+  return [
+    unknown && fill(words.unknown, { letters: unknown }),
+    !answers.length ? words.empty : !year ? words.noYear
+      : Number(year) < first || Number(year) > last ? fill(words.strangeYear, { first, last, year }) : "",
+    [...text].length >= DATES.longest && fill(words.full, { longest: DATES.longest }),
+  ].filter(Boolean).join(words.space);
+}
+
+/** What the net's small print says. @param {Words} words */
+function smallPrint(words) {
+  const whole = (/** @type {number} */ v) => v.toLocaleString("en");
+  const wrong = (/** @type {number} */ exact) => Math.round((1 - exact) * COUNT);
+  return fill(words.measured, {
+    count: whole(COUNT), without: whole(WEIGHTS.flat.length), with: whole(ATTENTION.flat.length),
+    p: wrong(WEIGHTS.exact), q: wrong(ATTENTION.exact),
   });
 }
 
@@ -129,17 +218,17 @@ function sentence(s, c, words) {
 
 /** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
-  /** @type {(key: "at" | "unit", role: "a" | "h") => string} */
-  const one = (key, role) => slider({ id, key, range: DATES.limits[key], step: 1, symbol: words[key], name: "", role });
   return (
-    presetRow(PRESETS, words) +
     `<div class="ex-main ex-type"><label for="${id}-text">${words.type}</label>` +
-    `<input type="text" id="${id}-text" maxlength="${DATES.longest}" autocomplete="off" spellcheck="false">` +
-    `<p class="ex-note">${words.hint}</p></div>` +
+    `<input type="text" id="${id}-text" maxlength="${DATES.longest}" autocomplete="off" spellcheck="false" ` +
+    `aria-describedby="${id}-strange"><span class="ex-strange" id="${id}-strange"></span></div>` +
+    presetRow(PRESETS, words) +
     picture(id, "ex-rows", words.diagram) +
     saying(id) +
-    `<fieldset class="ex-main"><legend>${words.look}</legend><div>${one("at", "a")}</div>` +
-    `<div>${one("unit", "h")}</div></fieldset>`
+    `<div class="ex-main">${fieldset(words.look, slider({
+      id, key: "at", range: DATES.limits.at, step: 1, symbol: words.at, name: "", role: "a",
+    }))}</div>` +
+    `<p class="ex-note">${smallPrint(words)}</p>`
   );
 }
 
@@ -149,37 +238,35 @@ function render(stage) {
   const { words, voice } = setUp("dates", DATES.words, stage, pageHTML);
   const rows = query(el, ".ex-rows", SVGSVGElement);
   const field = query(el, "input[type=text]", HTMLInputElement);
+  const strange = query(el, ".ex-strange", HTMLElement);
   let layout = DATES.layout.wide;
   /** @type {Translation | undefined} */
-  let computed; // of one text; the sliders need it again and again
+  let computed; // of one text; the slider needs it again and again
 
   /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
     layout = DATES.layout[slim ? "slim" : "wide"];
     if (computed?.text !== s.text) computed = translateText(s.text);
-    const shown = { ...s, at: clamp(Math.round(s.at), 1, computed.tokens.length), unit: Math.round(s.unit) };
-    show(rows, layout, drawRows(shown, computed, layout, words));
+    show(rows, layout, drawBoth(s, computed, layout, words));
     if (field.value !== s.text) field.value = s.text;
-    showInputs(el, s, String, (v, key) => `${words[/** @type {"at" | "unit"} */ (key)]} ${v}`);
-    voice.say(sentence(shown, computed, words));
+    showInputs(el, s, (v) => String(Math.round(v)), (v) => `${words.at} ${Math.round(v)}`);
+    strange.textContent = complaint(computed, words);
+    voice.say(sentence(s, computed, words));
   }
 
   const life = enliven({ model, el, start: DATES.start, paint, voice, preset: (name) => PRESETS[name] });
-  const onType = () => life.commit({ text: field.value });
 
-  /** A click frames the unit or the character under it. @param {PointerEvent} event */
+  /** A press frames the character of the answer in that row. @param {PointerEvent} event */
   function onDown(event) {
-    const { x: from, y } = pointIn(rows, event);
-    const x = from - layout.left;
-    if (x < 0 || x >= layout.span) return;
-    if (Math.abs(y - layout.hand.mid) < layout.hand.half + 6) {
-      life.commit({ unit: 1 + Math.floor((x / layout.span) * H) });
-    } else if (y > layout.write.text - 24 && y < layout.write.tank + layout.write.high + 8) {
-      life.commit({ at: 1 + Math.floor((x / layout.span) * DATES.limits.at[1]) });
+    const { x, y } = pointIn(rows, event);
+    for (const [k, [X, Y]] of layout.panels.entries()) {
+      const at = 1 + Math.floor((y - Y - layout.top) / layout.row);
+      const inside = x >= X && x <= X + layout.panel && at >= 1;
+      if (inside && at <= (computed?.answers[k]?.tokens.length ?? 0)) life.commit({ at });
     }
   }
 
-  field.addEventListener("input", onType);
+  field.addEventListener("input", () => life.commit({ text: field.value }));
   rows.addEventListener("pointerdown", onDown);
   return life.wire();
 }

@@ -1,4 +1,4 @@
-"""Translate a date: an encoder–decoder that runs in the page (chapter 17)."""
+"""Translate a date: two encoder–decoders that run in the page, and what of the input they used (chapters 17, 18)."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from gru_lib.widgets._traits import Line, Whole
 __all__ = ["DatesExplorer"]
 
 DATES = data("dates.json")  # start, presets, layout and words
-WEIGHTS = data("dates-weights.json")  # of the trained net, and how it measures; made by experiments.dates
+# Of the trained nets, and how they measure: the one without attention is made by experiments.dates, the other by
+# experiments.attention.
+WEIGHTS, ATTENTION = data("dates-weights.json"), data("dates-looking-weights.json")
 _START, _LIMITS = DATES["start"], DATES["limits"]
 
 
 class DatesExplorer(Explorer):
-    """A trained encoder–decoder turns a date in six languages into its ISO form, in the page itself.
+    """Two trained encoder–decoders turn a date in six languages into its ISO form, in the page itself.
 
-    Its weights are those that ``python -m experiments.dates weights`` made, rounded to two decimals.
+    For each character of the answers the page shows which characters of the input it used: for the net with attention
+    by its weights, for the one without by the gradient of the character's log-probability. The weights are those that
+    ``python -m experiments.dates weights`` and ``python -m experiments.attention model`` made, rounded to two decimals.
 
     Attributes
     ----------
     text : str of at most 40 characters
-        The date as it is typed; characters that the net does not know are left out.
+        The date as it is typed; characters that the nets do not know are struck out and left out.
     at : int in [1, 12]
-        The framed character of the output; where the output is shorter, its last.
-    unit : int in [1, 32]
-        The unit of the encoder whose states are drawn.
+        The framed character of the answers; where an answer is shorter, its last.
     """
 
     module: ClassVar[str] = "dates"
 
     text = Line(_START["text"], length=DATES["longest"], help="a date as people write it").tag(sync=True)
-    at = Whole(_START["at"], min=1, max=_LIMITS["at"][1], help="the framed character of the output").tag(sync=True)
-    unit = Whole(_START["unit"], min=1, max=_LIMITS["unit"][1], help="the unit whose states are drawn").tag(sync=True)
+    at = Whole(_START["at"], min=1, max=_LIMITS["at"][1], help="the framed character of the answers").tag(sync=True)

@@ -59,6 +59,9 @@
  * @typedef {Record<"r" | "z" | "n" | "h" | "a", Float64Array>} LanguageStep
  */
 
+/** What backpropagation needs of each step, (H,) each. @typedef {Record<"r" | "z" | "n" | "h", ArrayLike<number>>[]} GruSteps */
+/** The matrices of a GRU, W_x (D, 3H) and W_h (H, 3H), rows one after the other. @typedef {{ D: number, H: number, W_x: Float64Array, W_h: Float64Array }} GruRows */
+
 /** Keep v between lo and hi. @param {number} v @param {number} lo @param {number} hi */
 export function clamp(v, lo, hi) {
   return Math.min(hi, Math.max(lo, v));
@@ -356,19 +359,21 @@ export function languageStep(token, h_prev, m) {
 }
 
 /**
- * The gradient of each character that was read, by backpropagation through all steps of that model: gru_lib.gru_backward.
+ * The gradients of all inputs of a GRU ("keep", reset before) for one sequence, by backpropagation from the last state:
+ * gru_lib.gru_backward.
  *
- * @param {LanguageStep[]} steps from the first character to the one whose state has the gradient
- * @param {ArrayLike<number>} dh gradient of the last state, (H,)
- * @param {LanguageNet} m
- * @returns {Float64Array[]} gradients of their embeddings, (D,) each
+ * @param {GruSteps} steps from the first to the one whose state has the gradient
+ * @param {ArrayLike<number>} dh gradient of that state, (H,)
+ * @param {GruRows} p
+ * @param {ArrayLike<number>} h_0 state before the first step, (H,)
+ * @returns {{ dxs: Float64Array[], dh_0: Float64Array }} gradients of the inputs, (D,) each, and of h_0
  */
-export function languageBackward(steps, dh, { D, H, "rnn.W_x": W_x, "rnn.W_h": W_h }) {
+export function gruBackward(steps, dh, { D, H, W_x, W_h }, h_0 = new Float64Array(H)) {
   const dxs = [];
   let d = Float64Array.from(dh);
   for (let t = steps.length - 1; t >= 0; t--) {
     const { r, z, n } = steps[t];
-    const h_prev = steps[t - 1]?.h ?? new Float64Array(H);
+    const h_prev = steps[t - 1]?.h ?? h_0;
     const da = new Float64Array(3 * H); // of the pre-activations of r, z, n
     for (let j = 0; j < H; j++) {
       da[H + j] = d[j] * (h_prev[j] - n[j]) * z[j] * (1 - z[j]);
@@ -385,7 +390,16 @@ export function languageBackward(steps, dh, { D, H, "rnn.W_x": W_x, "rnn.W_h": W
     d = d.map((v, i) => v * z[i] + dq[i] * r[i] + along(W_h, i, 0, 2 * H));
     dxs.push(Float64Array.from({ length: D }, (_, k) => along(W_x, k, 0, 3 * H)));
   }
-  return dxs.reverse();
+  return { dxs: dxs.reverse(), dh_0: d };
+}
+
+/**
+ * The gradients of the embeddings of the characters that a language model read.
+ *
+ * @param {LanguageStep[]} steps @param {ArrayLike<number>} dh gradient of the last state, (H,) @param {LanguageNet} m
+ */
+export function languageBackward(steps, dh, { D, H, "rnn.W_x": W_x, "rnn.W_h": W_h }) {
+  return gruBackward(steps, dh, { D, H, W_x, W_h }).dxs;
 }
 
 /**
