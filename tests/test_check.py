@@ -169,9 +169,88 @@ def test_a_blank_stub_gets_a_kind_sentence(name, body):
     assert "still blank. Take your time" in result.message
 
 
-def test_parameters_taken_for_a_dictionary_are_explained():
-    said = check.elman_step(lambda x, h_prev, p: np.tanh(x @ p["W_x"])).message
-    assert said.endswith("is not subscriptable. Parameters are attributes: `p.W`, not `p['W']`.")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("np.tanh(x @ p['W_x'])", "`p.W_x`, not `p['W_x']`"),
+        ('x @ {"x": p.W_x}["x"] + h_prev @ p["W_h"]', "`p.W_h`, not `p['W_h']`"),
+        ("(q := p) and x @ q['W_x']", "`q.W_x`, not `q['W_x']`"),
+        ("p['no such'] + p[0]", "`p.W`, not `p['W']`"),
+    ],
+)
+def test_parameters_taken_for_a_dictionary_are_explained(line, said):
+    message = check.elman_step(program(f"def f(x, h_prev, p):\n    return {line}\n")).message
+    assert message.endswith(f"is not subscriptable. Parameters are attributes: {said}.")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("da @ p.W_x.T,", "(da @ p.W_x.T).sum(axis=1),", r"dx must have shape \(3, 2\); it has \(3,\)\.$"),
+        ("da @ p.W_x.T,", "np.array([da @ p.W_x.T] * 3),", r"dx must have shape \(3, 2\); it has \(3, 3, 2\)\.$"),
+        ("da @ p.W_x.T,", "da @ p.W_x.T / 3,", r"^dx is 0\.333333 times what it should be\. Right: dh_prev, dW_x"),
+    ],
+)
+def test_hints_about_sums_over_the_batch_are_for_the_gradients_of_parameters_alone(old, new, message):
+    assert re.search(message, check.elman_step_backward(planted("elman_step_backward", old, new)).message)
+
+
+def test_a_function_that_fails_at_the_second_call_is_no_crash_of_the_checker():
+    """σ is called again at −1000 and 1000, for its warnings."""
+    calls = []
+
+    def f(a):
+        calls.append(a)
+        if len(calls) > 3:
+            raise OverflowError("too large")
+        return sigmoid(a)
+
+    assert (
+        check.sigmoid(f).message
+        == 'sigmoid stopped with OverflowError in the line `raise OverflowError("too large")`: too large'
+    )
+    assert len(calls) == 4 and np.abs(calls[-1]).min() == 1000
+
+
+class Refuses:
+    """As a tensor that requires a gradient."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("call detach first")
+
+
+@pytest.mark.parametrize("h0", [Refuses(), [[1], [2, 3]], "text", None])
+def test_what_is_no_array_is_named(h0):
+    assert check.sigmoid(lambda a: Refuses()).message == "s must be an array of numbers; it is a Refuses."
+    said = check.mem_elman(lambda delta: (elman_init(np.random.default_rng(0), *delta.shape[::-1]), h0)).message
+    assert said.startswith("p must have D = 2")
+    said = check.mem_elman(lambda delta: (elman_init(np.random.default_rng(0), 2, 8), h0)).message
+    assert said == f"h0 must be an array of numbers; it is a {type(h0).__name__}."
+
+
+def test_a_beam_may_be_worse_by_more_than_a_float_holds_and_nan_is_not_worse():
+    far = "- (2000 if len(past) == 2 and past[0] else 0), past"
+    assert check.beam_worse(planted("beam_worse", ", past\n\n", far + "\n\n")).ok
+    said = check.beam_worse(planted("beam_worse", "p[0], p[1 : k + 1] = 1.01, 1", "p[0] = np.nan")).message
+    assert "do not sum to 1" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("gate_drift", (25.84,), "g is in per cent; give the share."),
+        ("deep_ways", (500, 15), "two is wrong: 500 is too large. Right: three."),
+        ("hwy_explode", (598.1,), "weight is wrong: 598.1 is too large."),
+        ("hwy_explode", (8.6288,), "weight is too large by 1 / ln 2. The natural logarithm, or another?"),
+        ("hwy_explode", (4.1457,), "weight is too small by ln 2. The natural logarithm, or another?"),
+        ("hwy_explode", (2.5975,), "weight is too small by ln 10. The natural logarithm, or another?"),
+        ("hwy_explode", (0.1672,), "weight is the reciprocal of what it should be."),
+        ("hwy_explode", (0,), "weight is wrong: 0 is too small."),
+    ],
+)
+def test_a_factor_is_named_only_where_it_can_be_a_slip(name, given, message):
+    """Only a share is in per cent, and no logarithm is a whole number."""
+    assert getattr(check, name)(*given).message == message
 
 
 def test_a_call_in_place_of_the_function_is_explained():

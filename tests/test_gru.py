@@ -147,24 +147,6 @@ def test_recurrent_dropout_masks_what_the_gates_see(variant, per_step):
     assert report.worst < 1e-13, report
 
 
-def test_large_batches_are_the_small_ones_side_by_side():
-    """A batch is cut into blocks inside; the result must not show it."""
-    p, (xs, h0, dhs, dh_T) = params(), sequences(N=300)
-    lengths = np.random.default_rng(5).integers(0, T + 1, 300)
-    hs, h_T, tape = gru_forward(xs, h0, p, lengths=lengths)
-    dxs, dh0, grads = gru_backward(dhs, dh_T, tape, p)
-    total = p.zeros_like()
-    for i in range(0, 300, 75):
-        c = np.s_[i : i + 75]
-        hs_c, h_T_c, tape_c = gru_forward(xs[:, c], h0[c], p, lengths=lengths[c])
-        dxs_c, dh0_c, g = gru_backward(dhs[:, c], dh_T[c], tape_c, p)
-        total.flat[:] += g.flat
-        for whole, part in [(hs[:, c], hs_c), (h_T[c], h_T_c), (dxs[:, c], dxs_c), (dh0[c], dh0_c)]:
-            np.testing.assert_allclose(whole, part, rtol=0, atol=1e-13)
-        np.testing.assert_allclose(tape.gate("z")[:, c], tape_c.gate("z"), rtol=0, atol=1e-13)
-    np.testing.assert_allclose(grads.flat, total.flat, rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_padding_carries_the_state_and_outputs_zero(variant):
     p, (xs, h0, _, _) = params(**variant), sequences()

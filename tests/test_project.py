@@ -101,6 +101,7 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
     rest = {
         "project",
         "threads",
+        "blocks_and_spans",
         "editions_shown",
         "new_cell",
         "types",

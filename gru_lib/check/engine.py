@@ -13,6 +13,7 @@ import dis
 import functools
 import inspect
 import itertools
+import re
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,8 +26,8 @@ from gru_lib._core.params import Params
 from gru_lib._core.types import Array
 
 __all__ = [
-    "EXERCISES", "Array", "Exercise", "Fault", "Function", "Mistake", "Outputs", "Result", "call", "exercise", "run",
-    "same", "several",
+    "EXERCISES", "Array", "Exercise", "Fault", "Function", "Mistake", "Outputs", "Result", "call", "exercise",
+    "numbers", "run", "same", "several",
 ]  # fmt: skip
 
 #: What a function returns, by name.
@@ -122,10 +123,11 @@ def call(name: str, f: Function, *args: Any, **kwargs: Any) -> Any:
     except NotImplementedError:
         raw, blank = None, True
     except Exception as error:
-        file = getattr(getattr(f, "__code__", None), "co_filename", None)
+        file = getattr(getattr(inspect.unwrap(f), "__code__", None), "co_filename", None)
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-        line = f" in the line `{frames[-1].line}`" if frames and frames[-1].line else ""
-        raise Fault(f"{name} stopped with {type(error).__name__}{line}: {error}{_hint(error, args)}") from error
+        line = frames[-1].line or "" if frames else ""
+        where = f" in the line `{line}`" if line else ""
+        raise Fault(f"{name} stopped with {type(error).__name__}{where}: {error}{_hint(error, args, line)}") from error
     if raw is Ellipsis or (raw is None and blank):
         raise Fault(f"{name} is still blank. Take your time: fill in its lines, and run this cell again.")
     if raw is None:
@@ -133,12 +135,14 @@ def call(name: str, f: Function, *args: Any, **kwargs: Any) -> Any:
     return raw
 
 
-def _hint(error: Exception, args: tuple[Any, ...]) -> str:
+def _hint(error: Exception, args: tuple[Any, ...], line: str) -> str:
     """How to reach the arrays of parameters, for a function that takes them for a dictionary."""
     for p in (each for each in args if isinstance(each, Params)):
         if str(error) == f"{type(p).__name__!r} object is not subscriptable":
-            names = [name for name, value in vars(p).items() if name != "flat" and isinstance(value, np.ndarray)]
-            return f". Parameters are attributes: `p.{names[0]}`, not `p[{names[0]!r}]`."
+            tried = [("p", name) for name, _ in p.items()]
+            tried[:0] = [(of, name) for of, _, name in re.findall(r"(\w+)\[(['\"])(\w+)\2\]", line) if hasattr(p, name)]
+            of, name = tried[0]
+            return f". Parameters are attributes: `{of}.{name}`, not `{of}[{name!r}]`."
     return ""
 
 
@@ -172,7 +176,7 @@ def _check_numbers(name: str, task: Exercise, f: Function) -> None:
             raise Fault(f"{label} was changed in place: it is the caller's array. Write a new one {how}.")
     returned = _by_name(name, task, raw)
     for label, right in task.right.items():
-        _check_form(label, returned[label], right, task.batch)
+        _check_form(label, returned[label], right, _summed(task, label))
     found = {label: np.asarray(returned[label]) for label in task.right}
     wrong = [label for label, right in task.right.items() if not same(found[label], right)]
     if not wrong:
@@ -267,16 +271,27 @@ def _by_name(name: str, task: Exercise, raw: Any) -> dict[str, Any]:
     return dict(zip(outer, first, strict=True)) | {f"d{label}": have[label] for label in task.grads}
 
 
-def _check_form(name: str, value: Any, right: Array, N: int) -> None:
-    """Raise Fault unless an output is an array of finite numbers of the right shape."""
-    if value is None or value is Ellipsis:
-        raise Fault(f"{name} is still {'None' if value is None else '...'}. The rest runs: fill in this one next.")
+def numbers(name: str, value: Any) -> Array:
+    """Return an array of the numbers in `value`, or raise Fault."""
     try:
         array = np.asarray(value)
-    except ValueError:  # a ragged list
+    except Exception:  # a ragged list, or an object that refuses, such as a tensor that requires a gradient
         array = np.asarray(None)
     if array.dtype.kind not in "biufc":
         raise Fault(f"{name} must be an array of numbers; it is a {type(value).__name__}.")
+    return array
+
+
+def _summed(task: Exercise, label: str) -> int:
+    """How many sequences an output is the sum over."""
+    return task.batch if label.removeprefix("d") in task.grads else 1
+
+
+def _check_form(name: str, value: Any, right: Array, N: int) -> None:
+    """Raise Fault unless an output, a sum over N sequences, is an array of finite numbers of the right shape."""
+    if value is None or value is Ellipsis:
+        raise Fault(f"{name} is still {'None' if value is None else '...'}. The rest runs: fill in this one next.")
+    array = numbers(name, value)
     if array.shape != right.shape:
         hint = ""
         if array.ndim == 2 and array.T.shape == right.shape:
@@ -303,11 +318,12 @@ def _array_slips(task: Exercise, name: str, found: Array) -> Iterator[tuple[Arra
             yield term, f"has only one of its {len(terms)} terms: {label}."
     yield -right, "has the wrong sign."
     yield right.T, "is transposed."
-    if task.batch > 1:
+    if _summed(task, name) > 1:
         message = "is a mean over the batch; it must be the sum. The mean, if any, is in the loss already."
         yield right / task.batch, message
     yield from ((array, f"holds what belongs in {other}.") for other, array in task.right.items())
     yield 0 * right, "is all zeros."
     if right.any():
-        factor = float(np.real(found * right).sum() / np.linalg.norm(right) ** 2)
+        with np.errstate(all="ignore"):
+            factor = float(np.real(found * right).sum() / np.linalg.norm(right) ** 2)
         yield factor * right, f"is {factor:.6g} times what it should be."

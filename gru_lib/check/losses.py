@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +40,17 @@ def sigmoid() -> Exercise:
             found, fault = None, str(error)
         if not same(found, np.array([0.0, 1.0])):
             raise Fault(f"σ(−1000) and σ(1000) must be 0 and 1; {fault}.")
-        with warnings.catch_warnings(record=True) as seen:
-            warnings.simplefilter("always")
-            f(far)
+        seen = []
+
+        @functools.wraps(f)
+        def recorded(a: Array) -> Any:
+            with warnings.catch_warnings(record=True) as given:
+                warnings.simplefilter("always")
+                s = f(a)
+            seen.extend(given)
+            return s
+
+        call("sigmoid", recorded, far)
         if seen:
             raise Fault(f"the numbers are right, but a = −1000 or 1000 gives a warning: {seen[0].message}.")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gru_lib.cells.elman import ElmanParams
 from gru_lib.cells.gru import GRUParams
-from gru_lib.check.engine import Array, Exercise, Fault, Mistake, exercise, several
+from gru_lib.check.engine import Array, Exercise, Fault, Mistake, exercise, numbers, several
 
 __all__ = ["mem_checksum", "mem_elman", "mem_latch"]
 
@@ -130,8 +130,9 @@ def mem_elman() -> Exercise:
             raise Fault(f"p must be an Elman network's parameters, made by elman_init; it is a {type(p).__name__}.")
         if (p.D, p.H) != (S, Q * S) or p.activation != "tanh":
             raise Fault(f"p must have D = {S} (S), H = {Q * S} (Q·S) and tanh; it has D = {p.D} and H = {p.H}.")
-        if np.shape(h) != (Q * S,):
-            raise Fault(f"h0 must have shape ({Q * S},), a number for each unit; it has {np.shape(h)}.")
+        h = numbers("h0", h)
+        if h.shape != (Q * S,):
+            raise Fault(f"h0 must have shape ({Q * S},), a number for each unit; it has {h.shape}.")
         hs = []
         for a in symbols:
             h = np.tanh(p.W_x[a] + h @ p.W_h + p.b)

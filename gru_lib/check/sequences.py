@@ -328,7 +328,7 @@ def beam_worse() -> Exercise:
             raise Fault(f"give back the function step; this is a {type(step).__name__}.")
         try:
             total = float(np.exp(np.asarray(step(None, 0)[0], dtype=float)).sum())
-            if abs(total - 1) > 1e-6:
+            if not abs(total - 1) <= 1e-6:  # not a number is neither
                 raise Fault("the probabilities of the first token do not sum to 1, or they are no logarithms.")
             g = greedy(step, None, 0, end=None, max_steps=3)
             b = beam_search(step, None, 0, width=k, end=None, max_steps=3)[0]
@@ -340,8 +340,8 @@ def beam_worse() -> Exercise:
             raise Fault("there the beam finds something likelier than greedy search: let it run into uncertainty.")
         if b.log_prob > g.log_prob - 1e-9:
             raise Fault("there the beam finds what greedy search finds: its beginning must be cut at the second step.")
-        times = math.exp(g.log_prob - b.log_prob)
-        if times <= factor:
+        times = math.exp(min(float(g.log_prob - b.log_prob), 700.0))  # not more than a float holds
+        if not times > factor:
             raise Fault(f"there greedy's sequence is only {times:.3g} times as likely; split the last step further.")
         return np.array(1.0)
 

@@ -84,7 +84,8 @@ def _compare(name: str, task: Values, given: tuple[Any, ...]) -> None:
     for label, value, message in task.slips:
         if label in wrong and task.fits(label, found[label], value):
             raise Fault(_with_rest(task, wrong, f"{label}: {message}"))
-    raise Fault(_with_rest(task, wrong, _unnamed(wrong[0], found[wrong[0]], task.right[wrong[0]])))
+    label = wrong[0]
+    raise Fault(_with_rest(task, wrong, _unnamed(label, found[label], task.right[label], label in task.exact)))
 
 
 def _with_rest(task: Values, wrong: list[str], message: str) -> str:
@@ -116,16 +117,19 @@ def _read(label: str, value: Any, right: Any) -> Any:
     return array
 
 
-def _unnamed(label: str, found: Any, right: Any) -> str:
-    """Describe a wrong value that no slip explains, without giving the answer away."""
+def _unnamed(label: str, found: Any, right: Any, whole: bool) -> str:
+    """Describe a wrong value that no slip explains, without giving the answer away. Whole numbers are no shares."""
     if not _is_number(right):
         return f"{label} is not right: {found!r:.60}."
     if not np.all(found == 0) and near(-np.asarray(found), right):
         return f"{label} has the wrong sign."
-    for factor, slip in ((100, "is in per cent; give the share."), (1 / np.log(2), "is too large by 1 / ln 2."),
-                         (np.log(2), "is too small by ln 2."), (1 / np.log(10), "is too small by ln 10.")):  # fmt: skip
-        if near(found, factor * np.asarray(right)):
-            return f"{label} {slip}" + (" The natural logarithm, or log₂?" if factor != 100 else "")
+    if np.any(right) and not whole:
+        if np.all(np.abs(right) <= 1) and near(found, 100 * np.asarray(right)):
+            return f"{label} is in per cent; give the share."
+        for factor, slip in ((1 / np.log(2), "too large by 1 / ln 2"), (np.log(2), "too small by ln 2"),
+                             (1 / np.log(10), "too small by ln 10")):  # fmt: skip
+            if near(found, factor * np.asarray(right)):
+                return f"{label} is {slip}. The natural logarithm, or another?"
     if np.all(found != 0) and near(1 / np.asarray(found), right):
         return f"{label} is the reciprocal of what it should be."
     at = np.unravel_index(np.abs(np.asarray(found) - right).argmax(), np.shape(right))

@@ -1,0 +1,120 @@
+"""A large batch is cut into blocks and a long sequence into spans, and the numbers are those of the loop over steps.
+
+The other tests of the passes are too small for either: with H = 4 neither 300 sequences nor 9 steps are cut.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from helpers import close, leaves, rng
+
+from gru_lib import GRUParams, cell_of, gru_forward, gru_init, gru_step, map_state, zero_state
+
+T, D, H = 9, 5, 256
+
+# What is cut: for another cell that is, a line.
+CUT = {
+    "gru": lambda rng: gru_init(rng, D, H),
+    "gru-after": lambda rng: gru_init(rng, D, H, reset_after=True, convention="write"),
+}
+
+Case = namedtuple("Case", "p xs state0 dhs dstate_T real h_mask lengths")
+
+
+def case(name, N, masked):
+    """A cell with random numbers for its pass. `real` (T, N) says which steps are; without masks all are."""
+    source = rng(N)
+    p = CUT[name](source)
+    p.flat[:] += 0.05 * source.normal(size=p.size)  # biases too, which begin at 0
+    xs, dhs = source.normal(size=(T, N, D)), source.normal(size=(T, N, H))
+    state0, dstate_T = (map_state(lambda a: source.normal(size=a.shape), zero_state(p, N)) for _ in range(2))
+    if not masked:
+        return Case(p, xs, state0, dhs, dstate_T, np.ones((T, N), bool), np.ones((T, N, H)), None)
+    lengths = source.integers(0, T + 1, N)
+    real = np.arange(T)[:, None] < lengths
+    return Case(p, xs, state0, dhs, dstate_T, real, 2.0 * source.integers(0, 2, (T, N, H)), lengths)
+
+
+def like(state, *arrays):
+    """Arrays in the form of a state."""
+    each = iter(arrays)
+    return map_state(lambda _: next(each), state)
+
+
+def masked_step(x, state, m, p):
+    """A step whose recurrent connection is multiplied by m: the state after it, and what goes back through it."""
+    cell, (h_prev, *others) = cell_of(p), leaves(state)
+    seen = m * h_prev
+    new, cache = cell.step(x, like(state, seen, *others), p)
+    if not isinstance(p, GRUParams):  # the weights are all that h_prev meets
+
+        def back(dstate):
+            dx, dprev, grads = cell.step_backward(dstate, cache, p)
+            dseen, *dothers = leaves(dprev)
+            return dx, like(state, m * dseen, *dothers), grads
+
+        return new, back
+
+    # What z carries over is h_prev itself. The step carried m ⊙ h_prev: both ways, the rest of it is added.
+    sign, keep = (1, cache.z) if p.convention == "keep" else (-1, cache.not_z)
+    rest = h_prev - seen
+
+    def back_through_gru(dh):
+        dx, dseen, grads = cell.step_backward(dh, cache, p)
+        da_z = sign * dh * rest * cache.z * cache.not_z
+        grads.W_xz[:] += x.T @ da_z
+        grads.W_hz[:] += seen.T @ da_z
+        grads.b_z[:] += da_z.sum(axis=0)
+        return dx + da_z @ p.W_xz.T, m * (dseen - dh * keep + da_z @ p.W_hz.T) + dh * keep, grads
+
+    return new + keep * rest, back_through_gru
+
+
+def by_steps(c):
+    """The results of both passes from a loop over steps."""
+
+    def choose(real, new, old):
+        return map_state(lambda a, b: np.where(real[:, None], a, b), new, old)
+
+    state, hs, backs = c.state0, [], []
+    for x, real, m in zip(c.xs, c.real, c.h_mask, strict=True):
+        new, back = masked_step(x, state, m, c.p)
+        state = choose(real, new, state)
+        hs.append(choose(real, leaves(state)[0], 0))
+        backs.append(back)
+    dstate, dxs, total = c.dstate_T, [], c.p.zeros_like()
+    for dh, real, back in zip(c.dhs[::-1], c.real[::-1], backs[::-1], strict=True):
+        dfirst, *dothers = leaves(dstate)
+        dstate = like(dstate, dfirst + choose(real, dh, 0), *dothers)
+        dx, dprev, grads = back(map_state(lambda a, real=real: choose(real, a, 0), dstate))
+        dstate = choose(real, dprev, dstate)
+        dxs.append(dx)
+        total.flat[:] += grads.flat
+    return np.array(hs), state, np.array(dxs[::-1]), dstate, total
+
+
+@pytest.mark.parametrize(
+    ("N", "masked", "blocks", "spans"), [(90, False, 1, [4, 4, 1]), (90, True, 1, [4, 4, 1]), (300, True, 3, [3, 3, 3])]
+)
+@pytest.mark.parametrize("name", CUT)
+def test_blocks_and_spans_give_the_numbers_of_the_loop_over_steps(name, N, masked, blocks, spans):
+    c = case(name, N, masked)
+    masks = {"lengths": c.lengths, "h_mask": c.h_mask} if masked else {}
+    forward, backward = cell_of(c.p).forward, cell_of(c.p).backward
+    hs, state_T, tape = forward(c.xs, c.state0, c.p, **masks)
+    assert len(tape.blocks) == blocks
+    for block in tape.blocks:
+        assert [span.now.stop - span.now.start for span in block.it.spans] == spans
+    found = hs, state_T, *backward(c.dhs, c.dstate_T, tape, c.p)
+    for a, b in zip(found, by_steps(c), strict=True):
+        close(a, b, rtol=1e-11, atol=1e-11)
+
+
+def test_gates_of_the_blocks_lie_side_by_side():
+    source = rng()
+    p, xs, h0 = gru_init(source, D, H), source.normal(size=(1, 300, D)), source.normal(size=(300, H))
+    tape, cache = gru_forward(xs, h0, p)[2], gru_step(xs[0], h0, p)[1]
+    assert len(tape.blocks) == 3
+    for name in ("r", "z", "n"):
+        close(tape.gate(name)[0], getattr(cache, name))
