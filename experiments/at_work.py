@@ -2,7 +2,7 @@
 
 ``python tools/environment.py python -m experiments.at_work [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, only nets, into at_work_own.json. Part "torch" needs PyTorch, from the extra `bench`.
+With ``KERNELS=own`` before it, into at_work_own.json, all but "torch", which needs PyTorch, from the extra `bench`.
 Each net or method has the setting that its "… rates" chose on other seeds.
 """
 
@@ -235,22 +235,21 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "co2 rates": (co2_net, tuple((rate,) for rate in CO2_RATES), TUNING_SEEDS),
     "co2": (co2_net, ((CO2_RATE,),), SEEDS),
     "fertility rates": (fertility_net, tuple((rate, 100) for rate in FERTILITY_RATES), SPLITS),
-    "fertility": (fertility_net, tuple((FERTILITY_RATE, seed) for seed in range(4)), SPLITS),
+    "fertility": (fertility_net, tuple((FERTILITY_RATE, seed) for seed in SEEDS), SPLITS),
+    "fertility slow": (fertility_net, tuple((FERTILITY_RATES[0], seed) for seed in SEEDS), SPLITS),
     "fertility simple": (
         fertility_simple,
         tuple((how,) for how in ("as now", "last slope", "ridge", "trees")),
         SPLITS,
     ),
     "torch": (beside_torch, (("one", 100), ("two", 100)), range(3)),
-    "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in (*pendulum.INPUTS[:-1], DEGREES)), range(5)),
-    "longer": (net, ((ALL, RATE, LONG),), range(1)),
+    "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in (*pendulum.INPUTS[:-1], DEGREES)), SEEDS),
+    "longer": (net, ((ALL, RATE, LONG),), range(3)),
 }
-if not fixed_kernels():
-    PARTS = {
-        "pendulum": (*PARTS["pendulum"][:2], range(3)),
-        "co2": (*PARTS["co2"][:2], range(3)),
-        "fertility": (fertility_net, ((FERTILITY_RATE, 0),), SPLITS),
-    }
+if not fixed_kernels():  # three seeds of the trees and of the births; PyTorch brings kernels of its own
+    three = {part: (fertility_net, PARTS[part][1][:3], SPLITS) for part in ("fertility", "fertility slow")}
+    three["trees"] = (*PARTS["trees"][:2], range(3))
+    PARTS = {part: three.get(part, what) for part, what in PARTS.items() if part != "torch"}
 
 
 def main(arguments: list[str]) -> None:

@@ -10,8 +10,8 @@ and the others are tested too. The seeds are trained with half the updates as we
 was enough. Every run has its own seed, so any of them can be repeated alone. ``simple`` are the answers without a net,
 ``start`` the runs of the chapter's exercise on b_z.
 
-With ``KERNELS=own`` before it, three of the seeds are tested at the stored rates with this processor's own kernels;
-they go into ``comparison_own.json``, row by row.
+With ``KERNELS=own`` before it, three of the seeds are tested at the stored rates with this processor's own kernels,
+and all of ``start``; they go into ``comparison_own.json``, row by row.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ STORED, OWN = FOLDER / "comparison.json", FOLDER / "comparison_own.json"
 TUNING_SEEDS = range(100, 105)
 SEEDS = range(10)
 SHORT = "digits, 400 updates"  # the task of `start`
+START_RATES, STARTS = (0.03, 0.1), (0, 1)  # its rates, and its biases of the update gate
 
 Row = dict[str, Any]
 
@@ -88,12 +90,14 @@ def other_kernels(name: str) -> Callable[[str, int], float]:
     return lambda cell, seed: fit(name, cell, load(STORED)[name][cell]["rate"], seed)[1]["test"]
 
 
+def begun(rate: float, b_z: float, seed: int) -> float:
+    """The test of a GRU that begins with a bias of the update gate."""
+    return fit(SHORT, "GRU", rate, seed, b_z=b_z)[1]["test"]
+
+
 def start() -> Row:
     """GRUs that begin with another bias of the update gate, at two rates: tests by rate and bias."""
-    return {
-        str(rate): {str(b_z): [fit(SHORT, "GRU", rate, seed, b_z=b_z)[1]["test"] for seed in SEEDS] for b_z in (0, 1)}
-        for rate in (0.03, 0.1)
-    }
+    return {str(rate): {str(b_z): [begun(rate, b_z, seed) for seed in SEEDS] for b_z in STARTS} for rate in START_RATES}
 
 
 # ------------------------------------------------------------------------------------------------- simple answers
@@ -194,6 +198,7 @@ def main(names: list[str]) -> None:
     """Run the named tasks and parts, or all, and store them."""
     if not fixed_kernels():
         parts = {name: (other_kernels(name), [(cell,) for cell in CELLS], SEEDS[:3]) for name in tasks()}
+        parts["start"] = (begun, list(product(START_RATES, STARTS)), SEEDS)
         make_parts(OWN, parts, names)
         return
     others = {"simple": simple, "start": start}

@@ -123,10 +123,11 @@ def said(name: str, phrase: str) -> bool:
 def results(script: Any, part: str, *what: Any) -> list[Any]:
     """The stored results of an experiment's part: of the runs whose arguments begin with these.
 
-    Of a script, or of a file by its name: ``results("deep_own", "ahead", "same")``.
+    Of a script, with whatever kernels the tests run those of the fixed ones; or of a file by its name:
+    ``results("deep_own", "ahead", "same")``.
     """
-    path = FOLDER / f"{script}.json" if isinstance(script, str) else script.STORED
-    stored = json.loads(path.read_text("utf8"))[part]
+    name = script if isinstance(script, str) else script.__name__.rpartition(".")[2]
+    stored = json.loads((FOLDER / f"{name}.json").read_text("utf8"))[part]
     return [row[-1] for row in stored if row[: len(what)] == list(what)]
 
 

@@ -80,8 +80,8 @@ def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     # they choose what the others run, are a test's, or give more steps to runs that missed something
     choosing = {"tuning", "gates rates", "stories rates", "slower", "longer rates", "hidden rates"}
     choosing |= {"short", "later", "recall later"} | ({"rates"} if name != "lstm_memory" else set())
-    parts = {"words": {"languages"}, "without_loop": {"tasks"}}.get(name, fixed.keys() - choosing)
-    for part in parts:  # words are read in float64
+    parts = {"words": {"languages", "memory"}, "without_loop": {"tasks"}}.get(name, fixed.keys() - choosing)
+    for part in parts:
         seeds = sorted({row[-2] for row in fixed[part]})[: 10 if part == "hidden" else 3]
         assert [row[:-1] for row in own.pop(part)] == [row[:-1] for row in fixed[part] if row[-2] in seeds], part
     assert not own
