@@ -95,11 +95,13 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path, suffix):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_no_flipped_bit_of_a_file_loads_other_numbers(tmp_path, suffix):
-    """Wherever it is. In a zip some bits say nothing, such as those of the date: there the same numbers load."""
+    """Wherever it is; tried on every third or eleventh bit, so on each bit of a byte. In a zip some bits say nothing,
+    such as those of the date: there the same numbers load."""
     m, path = linear_init(np.random.default_rng(0), 2, 2), tmp_path / f"m{suffix}"
     io.save(path, m)
     data, survived, new = path.read_bytes(), 0, m.zeros_like()
-    for bit in range(0, 8 * len(data), 1 if suffix == ".safetensors" else 5):
+    step = 3 if suffix == ".safetensors" else 11
+    for bit in range(0, 8 * len(data), step):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
@@ -111,7 +113,7 @@ def test_no_flipped_bit_of_a_file_loads_other_numbers(tmp_path, suffix):
         else:
             survived += 1
             np.testing.assert_array_equal(new.flat, m.flat)
-    assert survived < (8 if suffix == ".safetensors" else 0.3 * 8 / 5 * len(data))
+    assert survived < (3 if suffix == ".safetensors" else 0.3 * 8 / step * len(data))
 
 
 def test_a_flipped_bit_of_a_number_is_named(tmp_path):

@@ -154,7 +154,11 @@ def test_forwards_or_backwards_is_one_half_without_the_order(parts):
     for part in both:
         assert order_blind(part) == 0.5
         assert all(part[i + 1] == (part[i][0][::-1], 1) and part[i][1] == 0 for i in range(0, len(part), 2))
-    assert not {w for w, _ in both.train} & {w for w, _ in both.test if w[::-1] in both.train}
+    # A few words are another one backwards, arap and para: who has learned one by heart is wrong on the other.
+    trained = dict(both.train)
+    known = [(word, k) for word, k in both.test if word in trained]
+    assert len(known) < 0.02 * len(both.test)
+    assert all(trained[word] == 1 - k for word, k in known)
 
 
 def test_a_batch_gives_the_words_back_with_an_end():
@@ -167,11 +171,11 @@ def test_a_batch_gives_the_words_back_with_an_end():
 
 def test_batches_hold_ends_of_training_words_of_similar_length_and_come_again(parts):
     source = batches(rng(), parts.train, 32)
-    known = {(word[cut:], k) for word, k in parts.train for cut in range(6)}
+    known, words = {(word[cut:], k) for word, k in parts.train for cut in range(6)}, set(parts.train)
     drawn = [next(source) for _ in range(30)]
     read = [[(LETTERS.text(row), int(k)) for row, k in zip(b.tokens.T, b.ys, strict=True)] for b in drawn]
     assert all(pair in known for pairs in read for pair in pairs)
-    whole = np.mean([pair in set(parts.train) for pairs in read for pair in pairs])
+    whole = np.mean([pair in words for pairs in read for pair in pairs])
     assert 0.4 < whole < 0.75
     assert np.mean([np.ptp(b.lengths) for b in drawn]) < 7
     again = next(batches(rng(), parts.train, 32))
