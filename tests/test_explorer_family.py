@@ -153,8 +153,9 @@ def test_no_label_leaves_its_drawing(shown, width, lang):
 # The height of the live explorer, and of the place that is kept for it until it wakes.
 ROOM = """async () => {
   const el = document.querySelector('[data-afm]');
-  const drawn = (svg) => svg.childElementCount || !svg.checkVisibility();
-  while (![...el.querySelectorAll('svg')].every(drawn)) await new Promise(requestAnimationFrame); // some take long
+  const drawn = (svg) => svg.childElementCount || !svg.checkVisibility(), end = performance.now() + 4000;
+  while (![...el.querySelectorAll('svg')].every(drawn) && performance.now() < end) // some take long
+    await new Promise(requestAnimationFrame);
   const inside = [...el.childNodes], live = el.offsetHeight;
   delete el.dataset.live;
   el.replaceChildren();
@@ -168,6 +169,7 @@ ROOM = """async () => {
 @pytest.mark.parametrize("width", [1280, 390])
 def test_room_is_kept_for_the_explorer_before_it_wakes(shown, width):
     page = shown(width)
+    page.bring_to_front()  # behind another page there are no frames
     set_folds(page, False)
     live, kept = page.evaluate(ROOM)
     assert abs(live - kept) < 40
