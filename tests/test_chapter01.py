@@ -181,7 +181,7 @@ def test_the_interval_on_the_page_is_students():
 def framework_code():
     """The code of the framework box."""
     page = "\n".join(cells_of(PAGE, "markdown"))
-    (code,) = re.findall(r"In your framework\n```python\n(.*?)```", page, re.S)
+    (code,) = re.findall(r"In your framework\n(?::class: dropdown\n\n)?```python\n(.*?)```", page, re.S)
     return code
 
 

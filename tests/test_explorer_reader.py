@@ -80,6 +80,27 @@ def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(i
         assert ends[kept - 1].argmax() != language[word], word
 
 
+def test_chapter_1_says_what_it_makes_of_the_same_letters():
+    """Where the words part, what the net takes them for, and that it is not sure of two that it learned from."""
+    found = experiment.front_words()
+    languages = NET["languages"]
+    ends = {}
+    for word, answer, parts in (("irlande", "fr", 0), ("ireland", "en", 3), ("ierland", "de", 2)):
+        beliefs = [row["p"] for row in by_the_library(word)]
+        first = [row["p"] for row in by_the_library("irlande")]
+        apart = [t for t, (p, q) in enumerate(zip(beliefs, first, strict=True), start=1) if (p != q).any()]
+        assert (apart[0] if apart else 0) == parts
+        assert languages[beliefs[-1].argmax()] == answer
+        ends[word] = beliefs[-1].max()
+    assert {word: [languages[k] for w, k in found.train if w == word] for word in ends} == {
+        "irlande": ["fr"],
+        "ireland": ["en"],
+        "ierland": [],
+    }
+    assert len(found.train) > 2000 and "nl" not in languages
+    assert max(ends["irlande"], ends["ireland"]) < 0.5
+
+
 @pytest.mark.parametrize(("word", "t", "unit"), [("séoul", 2, 52), ("hebräisch", 8, 43), ("kürtçe", 7, 0)])
 def test_the_opened_cell_is_this_units_step(inside, word, t, unit):
     step = "([word, t, unit]) => cellOf(reading(word, 0).now[t - 1], unit)"
