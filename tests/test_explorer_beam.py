@@ -186,6 +186,7 @@ def test_presets_show_their_points(found):
     assert loses["found"][0]["logProb"] < loses["greedy"]["logProb"] - 0.5
     assert loses["moments"][1]["lost"]["text"] == "aa" and BEAM["presets"]["loses"]["step"] == 2
     assert wider["found"][0]["text"] == wider["greedy"]["text"]
+    assert [len(moment["done"]) for moment in loses["moments"]] == [0, 0, 2], "each step as it was then"
 
 
 def test_chapter_19_says_what_the_first_step_holds(found):
@@ -241,10 +242,12 @@ def test_what_cannot_be_read_stands_beside_the_field_and_the_rest_is_searched(vi
     assert state_in(page, "beam")["day"] == "2044-11-14" and page.locator(".ex-strange").inner_text() == ""
 
 
-def test_typing_a_day_searches_dates(visit):
+def test_letters_have_no_day(visit):
     page = visit(BeamExplorer(tree="letters"))
-    page.get_by_label("A day; the network").fill("2038-07-26")
-    assert state_in(page, "beam")["tree"] == "dates"
+    field = page.get_by_label("A day; the network")
+    assert not field.is_visible()
+    page.locator("label", has_text="dates").click()
+    assert field.is_visible() and "“March” leads" in page.locator(".ex-say").inner_text()
 
 
 def test_steps_go_forth_and_back_and_stop_at_the_ends(visit):

@@ -259,7 +259,7 @@ function render(stage) {
   const { words, voice } = setUp("beam", BEAM.words, stage, pageHTML);
   const drawing = query(el, ".ex-lists", SVGSVGElement);
   const field = query(el, "input[type=text]", HTMLInputElement);
-  const strange = query(el, ".ex-strange", HTMLElement);
+  const [typed, strange] = [".ex-typed", ".ex-strange"].map((one) => query(el, one, HTMLElement));
   const walk = query(el, "[data-key=step]", HTMLInputElement);
   /** @type {Tree | undefined} */
   let tree; // the last, with what it has computed
@@ -287,8 +287,9 @@ function render(stage) {
     const { H, content } = c ? draw(shown, c, L, words) : { H: 40, content: label("ex-text ex-none", 0, L.top, "start", words.unread) };
     show(drawing, { W: L.W, H }, content);
     showInputs(el, shown, (v, key) => (key === "alpha" ? fixed(v, 2) : key === "step" ? `${v} / ${T}` : String(v)));
+    typed.hidden = s.tree === "letters"; // they are no day's
     if (field.value !== s.day) field.value = s.day;
-    strange.textContent = s.tree === "dates" ? complaint(s.day, words) : "";
+    strange.textContent = complaint(s.day, words);
     voice.say(c ? sentence(shown, c, words) : words.unread);
   }
 
@@ -301,7 +302,7 @@ function render(stage) {
   const life = enliven({
     model, el, start: BEAM.start, paint, voice, preset: (name) => PRESETS[name], hear: { click: onClick },
   });
-  field.addEventListener("input", () => life.commit({ day: field.value, tree: "dates" }));
+  field.addEventListener("input", () => life.commit({ day: field.value }));
   return life.wire();
 }
 
