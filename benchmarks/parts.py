@@ -27,7 +27,7 @@ PARTS = {
     "explorers": r"/test_(explorer|widgets|afm_host|stills|live_notebook)(_\w+)?\.",
     "chapters": r"/test_chapter\d",
     "project": r"/test_(project|do|repository|browser|benchmarks|experiments|environment)\."
-    r"|/test_(editions|editions_shown|alone|grade|pdf|release|link_check|types|site_files|icons|lint_js)\.",
+    r"|/test_(editions|editions_shown|alone|grade|pdf|release|link_check|types|site_files|icons|lint_js|mutants)\.",
     "library": "",
 }
 LIBRARY = ("chapters", "library")  # the parts that need neither a browser nor the built book nor its notebooks

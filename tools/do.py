@@ -106,6 +106,12 @@ def bench(*args: str) -> None:
     run("python", "-m", "benchmarks", *args)
 
 
+def mutants(*args: str) -> None:
+    """Whether the tests notice small mistakes planted in the core, a sample of them. `mutants --help` tells more."""
+    install()
+    reproducibly("python", "tools/mutants.py", *args)
+
+
 def lint() -> None:
     """Check the rules, the form and the types of the code."""
     install()
@@ -155,7 +161,8 @@ def help() -> None:
 
 
 COMMANDS = {
-    f.__name__: f for f in (help, book, test, notebooks, take, serve, lab, bench, lint, links, release, lock, clean)
+    f.__name__: f
+    for f in (help, book, test, notebooks, take, serve, lab, bench, mutants, lint, links, release, lock, clean)
 }
 
 
