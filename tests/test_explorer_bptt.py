@@ -258,6 +258,18 @@ def test_number_of_the_line_leads_to_the_equation_of_the_page(visit):
     assert page.locator(".ex-where a").count() == 0
 
 
+def test_paper_shows_the_end_where_nothing_has_played(visit):
+    page = visit(BPTTExplorer())
+    bars = page.locator(".ex-strip .ex-bar")
+    assert bars.count() == 0
+    page.emulate_media(media="print")
+    page.wait_for_function("document.querySelectorAll('.ex-strip .ex-bar').length === 12")
+    assert page.locator(".ex-say").inner_text().startswith("From step 3 back to the start")
+    page.emulate_media(media="screen")
+    page.wait_for_function("document.querySelectorAll('.ex-strip .ex-bar').length === 0")
+    assert state_in(page, "bptt")["at"] == 0
+
+
 def test_what_is_not_computed_yet_is_not_shown(visit):
     page = visit(BPTTExplorer(at=BPTTExplorer.line("z", 1)))
     assert page.locator(".ex-graph .ex-num").count() == 5  # h_prev and the four lines so far

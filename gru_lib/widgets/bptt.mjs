@@ -502,12 +502,12 @@ function render(stage) {
     query(el, one, HTMLElement));
   const [play, back, next] = ["[data-play]", "[data-move='-1']", "[data-move='1']"].map((one) =>
     query(el, one, HTMLButtonElement));
-  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const [calm, paper] = ["(prefers-reduced-motion: reduce)", "print"].map((asked) => matchMedia(asked));
   let playing = 0; // the timer; 0 while nothing plays
 
   /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
-    const at = Math.round(clamp(s.at, 0, LAST));
+    const at = paper.matches && !s.at ? LAST : Math.round(clamp(s.at, 0, LAST)); // on paper nothing will play
     const { t, back: backward, key } = place(at);
     const steps = run(s);
     const L = BPTT.layout[slim ? "slim" : "wide"];
@@ -574,9 +574,12 @@ function render(stage) {
     if (pressed(event, "[data-key=at]")) pause();
   }
 
+  const again = () => life.commit({});
+  paper.addEventListener("change", again);
   const letGo = life.wire();
   return () => {
     pause();
+    paper.removeEventListener("change", again);
     letGo();
   };
 }

@@ -259,9 +259,9 @@ function pageHTML(id, words) {
     saying(id) +
     slidersHTML(id, words) +
     note(words.hint) +
-    fold("", words.equations, `<div class="ex-equations" role="group" aria-label="${words.equations}"></div>` +
+    fold(' class="ex-kept"', words.equations, `<div class="ex-equations" role="group" aria-label="${words.equations}"></div>` +
       `<p class="ex-note">${words.gates_note}</p>${weightsHTML(id, words)}`) +
-    fold(' data-only="step"', words.lines, `<svg class="ex-lines" aria-hidden="true"></svg>`) +
+    fold(' class="ex-kept" data-only="step"', words.lines, `<svg class="ex-lines" aria-hidden="true"></svg>`) +
     fold("", words.switches, switchesHTML(id, words))
   );
 }
