@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat.v4 as nbf
 import pytest
-from explorers import PHONE, WIDE, put, state_in
+from explorers import PHONE, WIDE, put, set_folds, state_in
 
 from gru_lib.widgets import GateExplorer
 
@@ -54,6 +54,7 @@ def test_two_explorers_are_independent(visit):
     page = visit(GateExplorer(x=0.1), GateExplorer(x=0.9))
     page.locator("input[data-key=x]").nth(1).focus()
     page.keyboard.press("ArrowLeft")
+    set_folds(page, True)
     page.locator("input[value=write]").nth(1).check(force=True)
     assert [get(page, "x", nth) for nth in (0, 1)] == [0.1, 0.89]
     assert [get(page, "convention", nth) for nth in (0, 1)] == ["keep", "write"]
@@ -69,7 +70,8 @@ LINKS = (
 
 
 def test_link_sets_the_state_and_brings_it_into_view(visit):
-    page = visit(GateExplorer(anchor="gate"), before=LINKS + '<div style="height: 2000px"></div>')
+    room = '<div style="height: 2000px"></div>'
+    page = visit(GateExplorer(anchor="gate"), before=LINKS + room, after=room)
     page.locator("text=z near 1").focus()
     page.keyboard.press("Enter")
     gate = GateExplorer(**whole_state(page))

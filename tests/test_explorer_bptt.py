@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from explorers import gru_for_page, put, random_explorer, state_in
+from explorers import gru_for_page, put, random_explorer, set_folds, state_in
 from traitlets import TraitError
 
 from gru_lib import gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, sigmoid
@@ -104,6 +104,7 @@ def test_every_line_shows_its_value_and_its_number(visit):
     """Walk all 57 lines: the list marks one line, with the number of its equation and the library's value."""
     explorer = random_explorer("bptt", 7)
     page = visit(explorer)
+    set_folds(page, True)
     s = explorer.state()
     p, xs, h, dhs = given(s)
     caches, next_dh = [], 0.0
@@ -137,15 +138,16 @@ def test_every_line_shows_its_value_and_its_number(visit):
 
 
 def test_four_terms_stand_beside_their_arrows(visit, steps):
-    """The default state shows the point of the chapter: four ways back, and their sum."""
-    explorer = BPTTExplorer()
+    """The point of the chapter: four ways back, and their sum."""
+    explorer = BPTTExplorer(at=BPTTExplorer.line("dhprev", 3))
     page = visit(explorer)
     last = steps(explorer.state())[3]
     terms, total = last["terms"], last["dh_prev"]
     beside = [t.replace("−", "-").split(": ") for t in page.locator(".ex-note-g").all_text_contents()]
     assert [(int(i), float(v)) for i, v in beside] == [(i + 1, round(v, 3)) for i, v in enumerate(terms)]
     assert f"{total:.3f}" in page.locator(".ex-say").inner_text()
-    assert page.locator(".ex-term").count() == 4
+    in_strip = [number(page, text) for text in page.locator(".ex-strip .ex-part.ex-g").all_text_contents()]
+    assert in_strip == [round(v, 3) for v in terms]
 
 
 def test_update_gate_near_one_leaves_the_kept_term_alone(visit, steps):
@@ -161,19 +163,19 @@ def test_update_gate_near_one_leaves_the_kept_term_alone(visit, steps):
 
 def test_parameters_add_up_over_the_steps(visit):
     page = visit(BPTTExplorer(at=LAST))
+    set_folds(page, True)
     p, xs, h0, dhs = given(BPTTExplorer().state())
     _, _, tape = gru_forward(xs, h0, p)
     _, _, grads = gru_backward(dhs, None, tape, p)
-    rows = [row.split() for row in page.locator(".ex-terms tbody tr").all_inner_texts()]
+    rows = [row.split() for row in page.locator(".ex-gradients tbody tr").all_inner_texts()]
     total = [float(row[-1].replace("−", "-")) for row in rows]
     names = ["W_xr", "W_hr", "b_r", "W_xz", "W_hz", "b_z", "W_xn", "W_hn", "b_n"]
     np.testing.assert_allclose(total, [getattr(grads, name).item() for name in names], atol=6e-4)
 
 
 def test_buttons_and_rows_move_the_line(visit):
-    page = visit(BPTTExplorer(at=0))
-    page.locator("[data-move='-1']").click()
-    assert state_in(page, "bptt")["at"] == 0
+    page = visit(BPTTExplorer())
+    set_folds(page, True)
     page.locator("[data-move='1']").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Space")
@@ -182,17 +184,90 @@ def test_buttons_and_rows_move_the_line(visit):
     page.keyboard.press("Enter")
     assert state_in(page, "bptt")["at"] == BPTTExplorer.line("q", 1)
     assert page.evaluate("document.activeElement.dataset.line") == "q", "the focus must stay"
-    put(page, {"at": LAST})
-    page.locator("[data-move='1']").click()
+
+
+def test_no_button_does_nothing_at_either_end(visit):
+    page = visit(BPTTExplorer())
+    back, following = page.locator("[data-move='-1']"), page.locator("[data-move='1']")
+    assert (back.inner_text(), following.inner_text()) == ("To the end", "Next")
+    back.click()
     assert state_in(page, "bptt")["at"] == LAST
+    assert (back.inner_text(), following.inner_text()) == ("Back", "To the start")
+    following.click()
+    assert state_in(page, "bptt")["at"] == 0
+
+
+# Timers fifty times as fast; and what is drawn, said and heard while it plays.
+QUICK = "<script>{ const wait = setTimeout; window.setTimeout = (then, ms) => wait(then, ms / 50); }</script>"
+WATCH = """() => {
+  window.lines = [];
+  window.spoken = 0;
+  const model = afmHost.modelOf(document.querySelector('[data-afm]'));
+  const seen = document.querySelector('.ex-say');
+  model.on('change:at', () => queueMicrotask(() => lines.push([model.get('at'), seen.textContent])));
+  new MutationObserver(() => { window.spoken += 1; })
+    .observe(document.querySelector('.ex-heard'), { childList: true, characterData: true, subtree: true });
+}"""
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_plays_to_the_end_once_asked_and_then_again(visit, motion):
+    """Every line; or, for a reader who asked for less motion, the results alone: states, and gradients of states."""
+    page = visit(BPTTExplorer(), before=QUICK, reduced_motion=motion)
+    page.wait_for_timeout(100)
+    assert state_in(page, "bptt")["at"] == 0, "it plays unasked"
+    page.evaluate(WATCH)
+    play = page.locator("[data-play]")
+    assert play.inner_text() == "Play"
+    play.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("last => lines.at(-1)?.[0] === last", arg=LAST)
+    results = [BPTTExplorer.line("h", t) for t in (1, 2, 3)] + [BPTTExplorer.line("dhprev", t) for t in (3, 2, 1)]
+    played, said = zip(*page.evaluate("lines"), strict=True)
+    assert list(played) == (list(range(1, LAST + 1)) if motion == "no-preference" else [*results, LAST])
+    assert len(set(said)) == len(said), "the sentence lags behind"
+    page.wait_for_timeout(60)
+    assert page.evaluate("spoken") == 1, "heard is the end alone"
+    assert page.evaluate("document.activeElement.textContent") == play.inner_text() == "Play again"
+    page.evaluate("lines.length = 0")
+    play.click()
+    page.wait_for_function("lines.length > 1")
+    assert page.evaluate("lines[0][0]") == (0 if motion == "no-preference" else results[0])
+
+
+@pytest.mark.parametrize("other", ["[data-play]", "[data-move='1']", "[data-preset=open]", "[data-key=at]"])
+def test_any_other_control_stops_the_playing(visit, other):
+    page = visit(BPTTExplorer(), reduced_motion="reduce")
+    play = page.locator("[data-play]")
+    play.click()
+    assert play.inner_text() == "Pause"
+    page.locator(other).press("ArrowRight") if "key" in other else page.locator(other).click()
+    assert play.inner_text() == "Play on"
+    at = state_in(page, "bptt")["at"]
+    page.wait_for_timeout(2200)
+    assert state_in(page, "bptt")["at"] == at
 
 
 def test_number_of_the_line_leads_to_the_equation_of_the_page(visit):
     page = visit(BPTTExplorer(), after='<div id="equation-eq-bwd-dhprev">equation</div>')
+    put(page, {"at": BPTTExplorer.line("dhprev", 3)})
+    set_folds(page, True)
     page.locator(".ex-where a").click()
     assert page.url.endswith("#equation-eq-bwd-dhprev")
     put(page, {"at": 0})
     assert page.locator(".ex-where a").count() == 0
+
+
+def test_paper_shows_the_end_where_nothing_has_played(visit):
+    page = visit(BPTTExplorer())
+    bars = page.locator(".ex-strip .ex-bar")
+    assert bars.count() == 0
+    page.emulate_media(media="print")
+    page.wait_for_function("document.querySelectorAll('.ex-strip .ex-bar').length === 12")
+    assert page.locator(".ex-say").inner_text().startswith("From step 3 back to the start")
+    page.emulate_media(media="screen")
+    page.wait_for_function("document.querySelectorAll('.ex-strip .ex-bar').length === 0")
+    assert state_in(page, "bptt")["at"] == 0
 
 
 def test_what_is_not_computed_yet_is_not_shown(visit):
@@ -229,4 +304,4 @@ def test_lines_are_counted_alike_in_python_and_in_the_page(inside):
             at = BPTTExplorer.line(key, t)
             assert (places[at]["key"], places[at]["t"]) == (key, t)
             assert inside("bptt")("lineNumber", key, t) == at
-    assert BPTTExplorer().at == BPTTExplorer.line("dhprev", 3)
+    assert BPTTExplorer().at == 0, "it begins at the beginning"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorers import PHONE, at_point, drag, layout_of, put, random_explorer, state_in
+from explorers import PHONE, at_point, drag, layout_of, put, random_explorer, set_folds, state_in
 from traitlets import TraitError
 
 from gru_lib import LSTMState, elman_forward, elman_init, gru_forward, gru_init, lstm_forward, lstm_init, lstm_step
@@ -101,12 +101,65 @@ def test_coupled_lstm_cell_is_the_gru_state(computed, seed):
     np.testing.assert_allclose(found["c"], found["gru"], rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_strips_show_the_gaps_and_nothing_else(visit, computed, seed):
+    """A bar is as high as the gap of its step; what is below a hundredth of the scale is not drawn."""
+    shown = random_explorer("cells", seed)
+    page = visit(shown)
+    layout = layout_of(page, CELLS)
+    bars = page.evaluate("""() => [...document.querySelectorAll('.ex-gaps :is(rect.ex-fill-h, rect.ex-fill-a)')]
+      .map(bar => ['x', 'y', 'width', 'height'].map(key => Number(bar.getAttribute(key))))""")
+    found, _ = computed(shown)
+    wanted = []
+    for name in STATES:
+        row = layout["gaps"]["rows"]["lstm" if name == "c" else name]
+        gaps = np.abs(np.subtract(found["here"][name], found["there"][name])) * layout["gaps"]["high"]
+        wide = (layout["bar"] - 1) / 2 if name in ("c", "lstm") else layout["bar"]
+        for t, gap in enumerate(gaps):
+            x = layout["left"] + t * layout["column"] + (layout["column"] - layout["bar"]) / 2
+            if gap > 0.25:
+                wanted.append([x + (wide + 1) * (name == "lstm"), row["y"] - gap, wide, gap])
+    assert len(bars) == len(wanted) > 2
+    np.testing.assert_allclose(bars, wanted, atol=0.006)
+
+
+@pytest.mark.parametrize("preset", CELLS["presets"])
+def test_each_strip_says_how_long_its_cell_knows(visit, computed, preset):
+    """To the last step with a gap above 0.2."""
+    shown = CellsExplorer(**CELLS["presets"][preset])
+    found, _ = computed(shown)
+
+    def verdict(name):
+        gaps = np.abs(np.subtract(found["here"][name], found["there"][name]))
+        last = max((t + 1 for t in range(T) if gaps[t] > 0.2), default=0)
+        return "to the end" if last == T else f"to step {last}" if last else "nothing"
+
+    words = visit(shown).locator(".ex-gaps text").all_text_contents()
+    assert words[words.index("Elman") + 1] == f"knows {verdict('elman')}"
+    assert words[words.index("GRU") + 1] == f"knows {verdict('gru')}"
+    lstm = words.index("LSTM")
+    assert words[lstm + 1 : lstm + 3] == [f"c {verdict('c')}", f"h {verdict('lstm')}"]
+
+
+def test_an_input_without_another_sign_is_said_to_be_one(visit):
+    page = visit(CellsExplorer(x=[0] * T))
+    assert page.locator(".ex-say").inner_text().startswith("The first input is 0")
+
+
+def test_states_and_gates_are_shown_when_asked_for(visit):
+    page = visit(CellsExplorer())
+    states = page.locator(".ex-states")
+    assert not states.is_visible()
+    page.locator("summary", has_text="States and gates").click()
+    assert states.is_visible() and states.locator(".ex-tick").count() == 4 * T
+
+
 def at_column(page, t, row):
     """The place on the page of column t in a row of the drawing."""
     layout = layout_of(page, CELLS)
-    place = layout["rows"][row]
-    x, y = layout["left"] + (t - 0.5) * layout["column"], place["y"] + place.get("high", 0) / 2
-    return at_point(page, ".ex-rows", x, y)
+    place = layout["gaps"]["rows"][row]
+    x, y = layout["left"] + (t - 0.5) * layout["column"], place["y"] + place.get("high", 0) / 2 - 8 * (row in STATES)
+    return at_point(page, ".ex-gaps", x, y)
 
 
 def test_pointer_makes_pulses_and_marks_and_moves_the_frame(visit):
@@ -126,13 +179,14 @@ def test_pointer_makes_pulses_and_marks_and_moves_the_frame(visit):
 
 def test_finger_makes_a_pulse(visit):
     page = visit(CellsExplorer(), viewport=PHONE, has_touch=True)
-    page.locator(".ex-rows").scroll_into_view_if_needed()
+    page.locator(".ex-gaps").scroll_into_view_if_needed()
     page.touchscreen.tap(*at_column(page, 6, "x"))
     assert state_in(page, "cells")["x"][5] == 1
 
 
 def test_sliders_set_the_input_of_the_framed_step(visit):
     page = visit(CellsExplorer(at=2))
+    set_folds(page, True)
     page.locator("input[data-key=x]").focus()
     page.keyboard.press("Home")
     page.locator("input[data-key=m]").focus()
@@ -145,7 +199,7 @@ def test_a_second_mark_overwrites_the_first_input(visit):
     page = visit(CellsExplorer())
     page.mouse.click(*at_column(page, 5, "m"))
     put(page, {"at": T})
-    page.locator(".ex-say", has_text="away: no cell.").wait_for()
+    page.locator(".ex-say", has_text="no cell can still tell").wait_for()
 
 
 def test_input_gate_is_a_choice_and_a_link(visit):
@@ -153,6 +207,7 @@ def test_input_gate_is_a_choice_and_a_link(visit):
         CellsExplorer(anchor="cells"),
         before='<p><a href="#cells?preset=fresh&amp;b_f=6">fresh</a></p>',
     )
+    set_folds(page, True)
     page.locator("input[type=radio][value=free]").check()
     assert state_in(page, "cells")["input_gate"] == "free"
     page.locator("a", has_text="fresh").click()

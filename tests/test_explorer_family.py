@@ -247,7 +247,7 @@ MOVE = """async () => {
   const input = document.querySelector('input[type=range]'), heard = document.querySelector('[aria-live]');
   const seen = () => [document.querySelector('svg[role=img]').innerHTML, document.querySelector('.ex-say').textContent];
   const before = [...seen(), heard.textContent], given = performance.now();
-  input.value = input.min;
+  input.value = input.value === input.min ? input.max : input.min;
   input.dispatchEvent(new Event('input', { bubbles: true }));
   await new Promise(requestAnimationFrame);
   const then = [...seen(), heard.textContent];

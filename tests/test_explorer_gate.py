@@ -3,7 +3,7 @@
 import ipywidgets
 import numpy as np
 import pytest
-from explorers import PHONE, WIDE, at_point, drag, gru_for_page, layout_of, put, state_in
+from explorers import PHONE, WIDE, at_point, drag, gru_for_page, layout_of, put, set_folds, state_in
 from traitlets import TraitError
 
 from gru_lib import gru_init, gru_step
@@ -198,6 +198,7 @@ def slider(page, key):
 
 def test_mouse_drags_a_slider(visit):
     page = visit()
+    set_folds(page, True)
     box = slider(page, "x").bounding_box()
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 0.75, y)  # x = 0.5 stands at three quarters
@@ -264,6 +265,7 @@ def test_forget_and_restart_turns_the_candidate_round(visit):
 
 def test_start_again_restores_the_first_state(visit):
     page = visit(GateExplorer(x=0.1, z=0.3), reduced_motion="reduce")
+    set_folds(page, True)
     before = whole_state(page)
     page.locator("[data-preset=overwrite]").click()
     page.locator("input[value=write]").check()
@@ -301,6 +303,7 @@ def test_presets_glide_and_reduced_motion_jumps(visit, motion):
 
 def test_convention_keeps_the_weights_and_negating_restores_the_state(visit):
     page = visit(reduced_motion="reduce")
+    set_folds(page, True)
     state = page.locator(".ex-equations b.ex-h")
     before, weights = state.inner_text(), whole_state(page)
     page.locator("input[value=write]").check()
@@ -313,17 +316,19 @@ def test_convention_keeps_the_weights_and_negating_restores_the_state(visit):
 
 def test_reset_switch_differs_only_through_b_hn(visit):
     page = visit()
+    set_folds(page, True)
     candidate = page.locator(".ex-equations b.ex-n")
     before = candidate.inner_text()
     page.locator(".ex-choice label", has_text="after").click()
     assert candidate.inner_text() != before
     put(page, {"b_hn": 0})
     assert candidate.inner_text() == before
-    assert "differ only by the term" in page.locator(".ex-note").inner_text()
+    assert "differ only by the term" in page.locator(".ex-note[data-only=step]").inner_text()
 
 
 def test_radio_buttons_answer_the_keyboard(visit):
     page = visit()
+    set_folds(page, True)
     page.locator("input[data-choice=reset]:checked").focus()
     page.keyboard.press("ArrowRight")
     assert whole_state(page)["reset"] == "after"
@@ -354,6 +359,7 @@ def drag_handle(page, row, to, touch=False):
 @pytest.mark.parametrize(("viewport", "touch"), [(WIDE, False), (PHONE, True)], ids=["mouse", "touch"])
 def test_handle_of_the_state_moves_z(visit, convention, viewport, touch):
     page = visit(GateExplorer(convention=convention), viewport=viewport, has_touch=touch)
+    set_folds(page, True)
     gate = GateExplorer(**whole_state(page))
     drag_handle(page, "z", (gate.n + gate.h_prev) / 2, touch)
     after = GateExplorer(**whole_state(page))
@@ -363,6 +369,7 @@ def test_handle_of_the_state_moves_z(visit, convention, viewport, touch):
 
 def test_handle_of_the_reset_moves_r(visit):
     page = visit()
+    set_folds(page, True)
     drag_handle(page, "r", 0.35)
     assert GateExplorer(**whole_state(page)).r == pytest.approx(0.5, abs=0.02)
     drag_handle(page, "r", -0.9)  # beyond zero: the gate closes, no further
@@ -380,8 +387,110 @@ def test_pointer_beside_a_handle_moves_nothing(visit):
     assert whole_state(page) == before
 
 
+def knob(page, share, side, cell=0):
+    """The outer end of a plate on the page; side 0 is the upper one."""
+    box = page.locator(f"[data-share={share}] .ex-hold").nth(2 * cell + side).bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + (4 if side == 0 else box["height"] - 4)
+
+
+def pull(page, start, by, touch):
+    """Press on the page and go so many units of the drawing down, with the mouse or a finger."""
+    x, y = start
+    zoom = at_point(page, ".ex-cell", 0, 1)[1] - at_point(page, ".ex-cell", 0, 0)[1]
+    places = [(x, y + by * zoom * i / 6) for i in range(7)]
+    if not touch:
+        return drag(page, *places)
+    session = page.context.new_cdp_session(page)
+    for i, (at, down) in enumerate(places):
+        point = {"type": "touchMove" if i else "touchStart", "touchPoints": [{"x": at, "y": down}]}
+        session.send("Input.dispatchTouchEvent", point)
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+@pytest.mark.parametrize("convention", ["keep", "write"])
+@pytest.mark.parametrize("share", ["keep", "write", "r"])
+@pytest.mark.parametrize(("viewport", "touch"), [(WIDE, False), (PHONE, True)], ids=["mouse", "touch"])
+def test_plates_are_pulled_apart_and_pushed_together(visit, convention, share, viewport, touch):
+    """Outwards opens the gate, by either plate, and a finger on a plate does not scroll the page."""
+    page = visit(GateExplorer(convention=convention, z=0.5, r=0.5), viewport=viewport, has_touch=touch)
+    page.locator(".ex-cell").scroll_into_view_if_needed()
+    before, scrolled = whole_state(page), page.evaluate("scrollY")
+    for side, by, wanted in ((0, -8, 0.75), (1, -16, 0.25), (1, 40, 0.999), (0, 80, 0.001)):
+        pull(page, knob(page, share, side), by, touch)
+        after = whole_state(page)
+        gate = GateExplorer(**after)
+        found = {"r": gate.r, "keep": gate.z if convention == "keep" else 1 - gate.z}
+        found["write"] = 1 - found["keep"]
+        assert found[share] == pytest.approx(wanted, abs=0.012)
+        assert {key for key in after if after[key] != before[key]} <= {"b_r" if share == "r" else "b_z"}
+    assert page.evaluate("scrollY") == scrolled
+
+
+def test_press_beside_the_plates_moves_nothing(visit):
+    page = visit()
+    before = whole_state(page)
+    x, y = at_point(page, ".ex-cell", 240, 64)
+    drag(page, (x, y), (x, y + 20))
+    assert whole_state(page) == before
+
+
+def test_what_the_gates_read_is_shown_with_the_equations(visit):
+    page = visit()
+    lines = page.locator(".ex-cell .ex-ctl")
+    assert lines.count() == 2, "from each gate to its plates"
+    page.locator("summary").first.click()
+    page.wait_for_function("document.querySelectorAll('.ex-cell .ex-ctl').length === 6")
+
+
+# ------------------------------------------------------------------------------------------------ both resets
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "slim"])
+def test_both_places_of_the_reset_are_drawn_with_their_own_numbers(visit, viewport):
+    state = {"x": -0.4, "h_prev": 0.6, "b_hn": -1.2}
+    page = visit(GateExplorer(**state, view="resets"), viewport=viewport)
+    cells = page.locator(".ex-cell > g")
+    assert page.locator(".ex-which").all_text_contents() == ["reset before the weight", "reset after the weight"]
+    told = []
+    for i, reset in enumerate(("before", "after")):
+        gate = GateExplorer(**state, reset=reset)
+        told += [f"{gate.n:.3f}".replace("-", "−"), f"{gate.h:.3f}".replace("-", "−")]
+        numbers = cells.nth(i).locator(".ex-num").all_text_contents()
+        assert {f"{v:.3f}".replace("-", "−") for v in (gate.r, gate.z, gate.n, gate.h)} <= set(numbers)
+    assert len(set(told)) == 4
+    said = page.locator(".ex-say").inner_text()
+    assert [said.index(number) for number in told] == sorted(said.index(number) for number in told)
+    gate = GateExplorer(**state)
+    assert f"adds {gate.r:.3f} × −1.200 = −{gate.r * 1.2:.3f}" in said
+
+
+def test_without_a_bias_inside_both_resets_agree_in_one_unit(visit):
+    page = visit(GateExplorer(view="resets", b_hn=0))
+    assert "one unit cannot tell them apart" in page.locator(".ex-say").inner_text()
+    assert len(set(page.locator(".ex-cell > g > .ex-out .ex-num").all_text_contents())) == 1
+
+
+def test_plates_of_either_reset_move_the_one_gate(visit):
+    page = visit(GateExplorer(view="resets", r=0.5))
+    pull(page, knob(page, "r", 0, cell=1), -8, touch=False)
+    assert GateExplorer(**whole_state(page)).r == pytest.approx(0.75, abs=0.012)
+
+
+def test_each_view_shows_its_own_controls(visit):
+    page = visit(GateExplorer())
+    set_folds(page, True)
+    bias, switch, lines = (
+        page.locator("[id$='-main-b_hn']"),
+        page.locator("[data-choice=reset]"),
+        page.locator(".ex-lines"),
+    )
+    assert (bias.is_visible(), switch.first.is_visible(), lines.is_visible()) == (False, True, True)
+    put(page, {"view": "resets"})
+    assert (bias.is_visible(), switch.first.is_visible(), lines.is_visible()) == (True, False, False)
+
+
 def test_words_in_the_drawing_do_not_overlap(visit):
-    """Texts of the cell, in every arrangement of the two switches and at both widths."""
+    """Texts of the cell, in every arrangement of the two switches and at both widths; and of both resets."""
     overlaps = """() => {
       const found = [];
       for (const svg of document.querySelectorAll('svg.ex-cell')) {
@@ -398,7 +507,7 @@ def test_words_in_the_drawing_do_not_overlap(visit):
         GateExplorer(x=-0.5, h_prev=-0.9, convention=convention, reset=reset)
         for convention in ("keep", "write")
         for reset in ("before", "after")
-    ]
+    ] + [GateExplorer(x=-0.5, h_prev=-0.9, view="resets")]
     for viewport in (WIDE, PHONE):
         assert visit(*cells, viewport=viewport).evaluate(overlaps) == []
 
@@ -406,6 +515,7 @@ def test_words_in_the_drawing_do_not_overlap(visit):
 def test_equations_are_whole_at_every_width(visit):
     """They fold onto two lines where one is too narrow, or too wide for the numbers, and unfold again."""
     page = visit(GateExplorer(x=-1, h_prev=-1, reset="after"))
+    set_folds(page, True)
     heights = {}
     for width in (1280, 720, 640, 580, 390, 1280):
         page.set_viewport_size({"width": width, "height": 900})
@@ -415,11 +525,12 @@ def test_equations_are_whole_at_every_width(visit):
 
 
 def test_print_keeps_the_equations_and_the_lines(visit):
+    """Folded or not."""
     page = visit()
     page.emulate_media(media="print")
     for kept in (".ex-cell", ".ex-say", ".ex-lines", ".ex-equations"):
-        assert page.locator(kept).is_visible(), kept
-    for gone in (".ex-main", ".ex-switches", "details"):
+        assert page.locator(kept).bounding_box()["height"] > 20 and page.locator(kept).is_visible(), kept
+    for gone in (".ex-main", ".ex-switches", ".ex-columns", "summary >> nth=0"):
         assert not page.locator(gone).is_visible(), gone
 
 

@@ -37,15 +37,39 @@ def test_states_are_the_librarys_and_the_weights_give_the_framed_one(inside, see
     assert np.dot(found["w"][1:], memory.n[: memory.at]) == pytest.approx(found["h"][memory.at - 1], abs=1e-12)
 
 
-def test_default_holds_the_number_of_step_5_to_the_end(inside):
-    """The default state shows the point."""
+@pytest.mark.parametrize("preset", HOLD["presets"])
+def test_score_is_the_weight_of_step_5_in_the_last_state(visit, inside, preset):
+    """Whatever step is framed; and 100 says that nothing else is there."""
+    gate = HOLD["presets"][preset]
+    z = [gate["store"] if t == HOLD["store"] else gate["else"] for t in range(1, T + 1)]
+    weight = (1 - z[4]) * np.prod(z[5:])
+    wanted = 100 if weight == 1 else min(round(100 * weight), 99)
+    assert {"latch": 100, "soft": 81, "leak": 13, "average": 1, "follow": 0}[preset] == wanted
+    explorer = HoldExplorer(z=z, at=7)
+    assert inside("hold")("compute", explorer.state())["score"] == wanted
+    page = visit(explorer)
+    assert page.locator(".ex-score").text_content() == f"score {wanted}"
+    assert f"Score: {wanted} of 100." in page.locator(".ex-say").inner_text()
+    assert page.locator(".ex-say").inner_text().startswith("Done" if wanted == 100 else "Carry the 0.90 of step 5")
+
+
+def test_almost_all_is_not_a_hundred(inside):
+    z = [0.99999 if t > 5 else 0.0 for t in range(1, T + 1)]
+    assert inside("hold")("compute", HoldExplorer(z=z).state())["score"] == 99
+
+
+def test_goal_is_not_reached_at_the_start_and_stands_at_the_height_of_its_number(visit):
     memory = HoldExplorer()
     assert HOLD["store"] == 5 and memory.n[4] == max(memory.n) == 0.9
-    w = inside("hold")("compute", memory.state())["w"]
-    assert w[5] == pytest.approx(0.98 * 0.99**19, abs=1e-12)
-    assert w[5] > 0.8
-    memory.z = [0.02 if t == 5 else 0.9 for t in range(1, T + 1)]
-    assert inside("hold")("compute", memory.state())["w"][5] < 0.14
+    page = visit(memory)
+    assert page.locator(".ex-score").text_content() == "score 0"
+    line = page.locator(".ex-goal")
+    before = line.get_attribute("d")
+    assert line.count() == page.locator(".ex-mark").count() == 1
+    put(page, {"n": [0.5] * T})
+    row = HOLD["layout"]["wide"]["h"]
+    assert line.get_attribute("d") != before
+    assert float(line.get_attribute("d").split("H")[0].split()[1]) == row["y"] - row["half"] / 2
 
 
 def test_pointer_pulls_gates_column_by_column(visit):
@@ -60,7 +84,7 @@ def test_pointer_pulls_gates_column_by_column(visit):
 
 def test_pointer_beyond_the_row_closes_the_gate_no_further(visit):
     page = visit(HoldExplorer())
-    drag(page, at_column(page, HOLD, 8, "z", 0.5), at_column(page, HOLD, 8, "z", 3))
+    drag(page, at_column(page, HOLD, 8, "z", 0.4), at_column(page, HOLD, 8, "z", 3))
     assert state_in(page, "hold")["z"][7] == 0
 
 
@@ -83,7 +107,7 @@ def test_sliders_set_the_framed_step_or_all_gates(visit):
     page.keyboard.press("End")
     state = state_in(page, "hold")
     assert (state["z"][4], state["n"][4]) == (0, 1)
-    assert state["z"][:4] == [0.99] * 4
+    assert state["z"][:4] == [0.5] * 4
     page.locator("input[data-key=all]").focus()
     page.keyboard.press("End")
     assert state_in(page, "hold")["z"] == [1] * T

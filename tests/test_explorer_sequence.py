@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorers import PHONE, at_point, drag, layout_of, state_in
+from explorers import PHONE, WIDE, at_point, drag, state_in
 from traitlets import TraitError
 
 from experiments import explorer_nets
@@ -128,10 +128,13 @@ def test_presets_are_answered_right_but_for_a_rare_one(value, task, net):
         assert wrong == (list(range(18, T + 1)) if rare else [])
 
 
-def at_step(page, t, y):
-    """A point in column t of the drawing, y in its own units."""
-    layout = layout_of(page, SEQUENCE)
-    return at_point(page, ".ex-rows", layout["left"] + (t - 0.5) * layout["column"], y)
+L = SEQUENCE["layout"]
+TRAINED = L["W"] + L["apart"]  # where the second net begins
+
+
+def at_step(page, t, y, begins=0):
+    """A point in column t of a net's drawing, y in its own units."""
+    return at_point(page, ".ex-rows", begins + L["left"] + (t - 0.5) * L["column"], y)
 
 
 def test_press_changes_a_token_and_a_drag_paints_it(visit):
@@ -147,13 +150,41 @@ def test_press_changes_a_token_and_a_drag_paints_it(visit):
 
 
 def test_press_in_a_unit_frames_the_step_and_picks_the_unit(visit):
-    page = visit(SequenceExplorer(net="trained"))
-    layout = SEQUENCE["layout"]["wide"]
-    page.mouse.click(*at_step(page, 7, layout["units"] + 2 * layout["pitch"] + 30))
+    page = visit(SequenceExplorer())
+    page.mouse.click(*at_step(page, 7, L["units"] + 2 * L["pitch"] + 30, TRAINED))
     state = state_in(page, "sequence")
-    assert (state["at"], state["unit"]) == (7, 3)
+    assert (state["at"], state["unit"], state["net"]) == (7, 3, "trained")
     assert page.locator(".ex-picked").text_content() == "unit 3"
-    assert page.locator(".ex-now").text_content().startswith("step 7, unit 3")
+    assert "At step 7 it reads 1: in the trained net, unit 3 keeps" in page.locator(".ex-say").inner_text()
+    page.mouse.click(*at_step(page, 7, L["units"] + 2 * L["pitch"] + 30))
+    assert state_in(page, "sequence") == state, "the net set by hand has no third unit"
+    page.mouse.click(*at_step(page, 5, 36, TRAINED))
+    assert state_in(page, "sequence")["tokens"][4] == 1, "both read the same tokens"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_both_nets_stand_side_by_side_with_the_task_above(visit, value, task):
+    tokens = SEQUENCE["presets"]["quiet"]
+    page = visit(SequenceExplorer(task=task, tokens=tokens))
+    asked = page.locator(".ex-task").inner_text()
+    assert asked.startswith("At every step: ") and asked.endswith("?") and "&" not in asked
+    titles, right = page.locator(".ex-net").all_text_contents(), []
+    for net in ("hand", "trained"):
+        found = value(task=task, net=net, tokens=tokens)
+        right.append(sum(a == b for a, b in zip(found["says"], found["right"], strict=True)))
+    assert titles == [f"set by hand: right in {right[0]} of {T}", f"trained: right in {right[1]} of {T}"]
+    said = page.locator(".ex-say").inner_text()
+    assert said.startswith(f"The net set by hand is right in {right[0]} of {T} steps, the trained one in {right[1]}.")
+    assert (right[1] < T) == (page.locator(".ex-ink").count() == 1) == (task == "afresh")
+
+
+def test_phone_shows_the_net_that_is_told_of(visit):
+    page = visit(SequenceExplorer(), viewport=PHONE)
+    assert page.locator(".ex-net").all_text_contents() == ["set by hand: right in 24 of 24"]
+    page.locator(".ex-choice label", has_text="trained").click()
+    assert page.locator(".ex-net").all_text_contents() == ["trained: right in 24 of 24"]
+    page.set_viewport_size(WIDE)
+    page.wait_for_function("document.querySelectorAll('.ex-net').length === 2")
 
 
 def test_finger_changes_a_token_and_the_buttons_set_it(visit):
@@ -194,16 +225,16 @@ def test_steps_answered_wrong_are_marked(script):
     """No preset is answered wrong, so two right answers are turned round here."""
     drawn = script(
         """s => {
-      const words = SEQUENCE.words.en, L = SEQUENCE.layout.wide, c = compute(s);
+      const words = SEQUENCE.words.en, c = compute(s);
       c.right = c.right.map((answer, t) => (t === 4 || t === 9 ? 1 - answer : answer));
       c.wrong = [5, 10];
-      return [drawRows(s, compute(s), L, words), drawRows(s, c, L, words), sentence(s, c, words)];
+      return [drawNet(s, compute(s), 1, words), drawNet(s, c, 1, words), sentence(s, c, words)];
     }""",
         SequenceExplorer(task="afresh", at=5).state(),
     )
     assert "ex-ink" not in drawn[0] and drawn[1].count("ex-ink") == 1
     assert drawn[1].split('class="ex-ink" d="')[1].split('"')[0].count("M") == 2, "a bar for each"
-    assert "right in 22 of 24" in drawn[2] and "where odd is right" in drawn[2]
+    assert "right in 22 of 24" in drawn[1] and "where odd is right" in drawn[2]
 
 
 @pytest.mark.parametrize(

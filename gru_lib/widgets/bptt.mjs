@@ -4,7 +4,7 @@ import BPTT from "./bptt.json";
 import { bar, frame, index, label, num, path, show, through } from "./draw.mjs";
 import { clamp, gruStep, gruStepBackward } from "./gru-math.mjs";
 import {
-  enliven, fieldset, fill, fixed, picture, presetRow, pressed, query, readLink, saying, setUp, showInputs,
+  enliven, fieldset, fill, fixed, note, picture, presetRow, pressed, query, readLink, saying, setUp, showInputs,
   slider, sub,
 } from "./explorer.mjs";
 /** @import { Point } from "./draw.mjs" */
@@ -45,12 +45,15 @@ const T = 3;
 const [FORWARD, BACKWARD] = /** @type {Key[][]} */ ([BPTT.forward, BPTT.backward]);
 const [F, B] = [FORWARD.length, BACKWARD.length];
 const LAST = T * (F + B) - 1;
+/** ms that a line stands while it plays: forward, backward, a result, and a result for who asked for less motion. */
+const PACE = { forward: 180, backward: 400, result: 1200, calm: 2000 };
 const KEYS = /** @type {(keyof State)[]} */ (Object.keys(BPTT.start));
 const PARAMETERS = /** @type {Parameter[]} */ (KEYS.filter((key) => /^[Wb]_/.test(key)));
 /** @type {Gate[]} */
 const GATES = ["r", "z", "n"];
 /** @type {StepNumber[]} */
 const STEPS = [1, 2, 3];
+const WAYS = "zrq"; // what the second, third and fourth term of a gradient go through
 const PRESETS = Object.fromEntries(Object.entries(BPTT.presets).map(([name, held]) => [name, presetOf(held)]));
 
 /** The range of a key of the state. @param {keyof State} key */
@@ -126,6 +129,22 @@ function presetOf(held) {
 function fromLink(_get, asked) {
   const ranges = Object.fromEntries(KEYS.map((key) => [key, rangeOf(key)]));
   return readLink(asked, { presets: PRESETS, ranges, whole: ["at"] });
+}
+
+/** Whether a line is what its step was for: the new state, or the gradient of the old one. @param {number} at */
+const isResult = (at) => ["h", "dhprev"].includes(place(at).key);
+
+/**
+ * The line that playing goes to next, and how long it stands there. Who asked for less motion sees the results alone.
+ *
+ * @param {number} at @param {boolean} calm
+ */
+function playFrom(at, calm) {
+  const shown = (/** @type {number} */ line) => !calm || line === LAST || isResult(line);
+  let next = at + 1;
+  while (!shown(next)) next += 1;
+  const pass = place(next).back ? "backward" : "forward";
+  return { at: next, wait: calm ? PACE.calm : PACE[isResult(next) ? "result" : pass] };
 }
 
 // ------------------------------------------------------------------------------------------------ the lines
@@ -214,7 +233,7 @@ function linesOf(c, t, s, words) {
       symbol: dhp, value: c.dh_prev,
       formula: `${dh} ${z} + ${g("z")} ${w("W_hz")} + ${g("r")} ${w("W_hr")} + ${grad("<i>q</i>")} ${r}`,
       numbers: c.terms.map(signed).join(" + "),
-      terms: c.terms.map((v, i) => ({ word: i ? way("zrq"[i - 1]) : words.kept, v })),
+      terms: c.terms.map((v, i) => ({ word: i ? way(WAYS[i - 1]) : words.kept, v })),
     },
     params: { symbol: "", formula: words.params, numbers: "", value: NaN }, // a table stands in its place
   };
@@ -224,22 +243,33 @@ function linesOf(c, t, s, words) {
 function spoken(key, t, words) {
   /** @type {{ [K in Key]?: string }} */
   const own = { h: indexed("h", t), dh: indexed("h", t), dhprev: indexed("h", t - 1), dx: indexed("x", t) };
-  const letter = key.slice(-1);
-  const name = own[key] ?? (/a[rzn]$/.test(key) ? fill(words.pre, { name: letter }) : letter);
-  return key[0] === "d" ? fill(words.gradient, { name }) : name;
+  const letter = /** @type {"r" | "z" | "n" | "q"} */ (key.slice(-1));
+  const named = (/** @type {"h" | typeof letter} */ word, name = "") => fill(words.named, { word: words[word], name });
+  const name = own[key] ?? (/a[rzn]$/.test(key) ? fill(words.pre, { name: letter }) : named(letter, letter));
+  return key[0] === "d" ? fill(words.gradient, { name }) : key === "h" ? named(key, name) : name;
 }
 
-/** @param {Key} key @param {number} t @param {Line} line @param {Words} words */
-function sentence(key, t, line, words) {
+/** @param {number} at @param {Line} line @param {Numbers[]} steps @param {Words} words */
+function sentence(at, line, steps, words) {
+  if (at === LAST) return ending(steps, words);
+  const { t, back, key } = place(at);
+  const said = at === 0 ? [words.opening] : [];
   const number = BPTT.equations[key][1];
-  const pass = words[FORWARD.includes(key) ? "forward" : "backward"];
-  const head = fill(words.line, { number, pass, t }) + words.space; // none after a Chinese full stop
-  if (key === "params") return head + words.params + words.stop;
+  const head = fill(words.line, { number, pass: words[back ? "backward" : "forward"], t });
   const result = { name: spoken(key, t, words), value: fixed(line.value) };
-  if (!line.terms) return head + fill(words.is, result);
-  const named = line.terms.map(({ word, v }) => `${word} ${fixed(v)}`);
-  const terms = named.slice(0, -1).join(words.comma) + words.and + named.at(-1);
-  return head + fill(words.sum, { ...result, terms });
+  if (key === "params") said.push(head + words.params);
+  else if (!line.terms) said.push(head + fill(words.is, result));
+  else {
+    const named = line.terms.map(({ word, v }) => `${word} ${fixed(v)}`);
+    const terms = named.slice(0, -1).join(words.comma) + words.and + named.at(-1);
+    said.push(head + fill(words.sum, { ...result, terms }));
+  }
+  return said.join(words.space); // none after a Chinese full stop
+}
+
+/** What came back in the end. @param {Numbers[]} steps @param {Words} words */
+function ending(steps, words) {
+  return fill(words.ending, { last: fixed(steps[T].dh), start: fixed(steps[1].dh_prev) });
 }
 
 // ------------------------------------------------------------------------------------------------ the drawings
@@ -254,19 +284,20 @@ const stroke = (cls, points) => path(cls, through(points));
  * @param {Numbers[]} steps what run made
  * @param {number} at lines later than this one are not drawn
  * @param {Layout["strip"]} L
+ * @param {Words} words
  */
-function drawStrip(steps, at, L) {
+function drawStrip(steps, at, L, words) {
   /** @type {string[]} */
   const out = [];
   const node = (/** @type {number} */ t) => L.first + t * L.gap;
-  const { t: now } = place(at);
+  const { t: now, back } = place(at);
   for (let t = 0; t <= T; t++) {
     const reached = t === 0 || lineNumber("h", t) <= at;
     const dh = t > 0 ? steps[t].dh : steps[1].dh_prev;
     const returned = at >= (t > 0 ? lineNumber("dh", t) : lineNumber("dhprev", 1));
     out.push(label("ex-sym ex-h", node(t), 14, "middle", index("h", t)));
     if (reached) out.push(label("ex-num ex-h", node(t), 34, "middle", fixed(t > 0 ? steps[t].h : steps[1].h_prev)));
-    out.push(label("ex-sym ex-g", node(t), 128, "middle", index("δ", `h${t}`)));
+    if (at >= T * F) out.push(label("ex-sym ex-g", node(t), 128, "middle", index("δ", `h${t}`)));
     if (returned) out.push(label("ex-num ex-g", node(t), 148, "middle", fixed(dh)));
     if (t === 0) continue;
     const middle = node(t) - L.gap / 2 - L.shift;
@@ -274,6 +305,10 @@ function drawStrip(steps, at, L) {
     out.push(
       stroke("ex-axis", [[left, 10], [right, 10]]),
       stroke("ex-axis", [[right - 5, 6], [right, 10], [right - 5, 14]]),
+      label("ex-part ex-x", node(t) - L.gap / 2, 27, "middle", index("x", t) + (L.named ? ` ${fixed(steps[t].x)}` : "")),
+    );
+    if (at < lineNumber("dh", t)) continue; // what goes back stands there once it has come so far
+    out.push(
       stroke("ex-back", [[right, 124], [left, 124]]),
       stroke("ex-back-head", [[left + 5, 120], [left, 124], [left + 5, 128]]),
     );
@@ -281,7 +316,8 @@ function drawStrip(steps, at, L) {
     out.push(stroke("ex-axis", [[middle, 36], [middle, 112]]));
     steps[t].terms.forEach((v, i) => {
       const y = 45 + 19 * i;
-      out.push(label("ex-small", middle - L.half - 5, y + 4.5, "end", String(i + 1)));
+      const name = L.named ? `${i + 1} ${i ? fill(words.via, { name: WAYS[i - 1] }) : words.kept}` : String(i + 1);
+      out.push(label("ex-small", middle - L.half - 5, y + 4.5, "end", name));
       if (!done) return;
       const size = Math.min(Math.abs(v), 1) * L.half;
       const x = v < 0 ? middle - size : middle;
@@ -289,8 +325,9 @@ function drawStrip(steps, at, L) {
       out.push(label("ex-part ex-g", middle + L.half + 4, y + 4.5, "start", fixed(v)));
     });
   }
-  const left = node(now - 1) + L.inset;
-  out.push(frame(left, 38, L.gap - 2 * L.inset, 77));
+  const inset = back ? L.inset : 26;
+  const [top, high] = back ? [38, 77] : [0, 33];
+  out.push(frame(node(now - 1) + inset, top, L.gap - 2 * inset, high));
   return out.join("");
 }
 
@@ -338,9 +375,9 @@ function arrow(cls, from, to) {
 /**
  * The graph of step t with what is known at line `at`; the arrows of that line are marked.
  *
- * @param {Numbers} c @param {number} at @param {Line} line @param {Layout} L
+ * @param {Numbers} c @param {number} at @param {Line} line @param {Layout} L @param {Words} words
  */
-function drawGraph(c, at, line, L) {
+function drawGraph(c, at, line, L, words) {
   const { t, back, key } = place(at);
   const high = 40;
   const spots = /** @type {Record<string, Point>} */ (/** @type {object} */ (L.nodes)); // JSON knows no pairs
@@ -385,8 +422,14 @@ function drawGraph(c, at, line, L) {
       "</g>"
     );
   });
+  const named = /** @type {const} */ (["h_prev", "h", "z", "n", "r"]).map((name) => {
+    const [x, y] = spots[name];
+    const above = name[0] === "h";
+    return label("ex-small", x + (name === "h" ? L.w : -L.w) / 2, y + (above ? -26 : 34), name === "h" ? "end" : "start",
+      words[name]);
+  });
   const xs = Object.values(inputs).map(([x, y]) => label("ex-sym ex-x", x, y + 5, "middle", index("x", t)));
-  return edges.join("") + nodes.join("") + xs.join("") + notes.join("");
+  return edges.join("") + named.join("") + nodes.join("") + xs.join("") + notes.join("");
 }
 
 // ------------------------------------------------------------------------------------------------ the page
@@ -410,30 +453,19 @@ function rowHTML(key, line, known, now) {
 }
 
 /**
- * The terms of the line at hand, a bar for each; or the table of the parameters' gradients.
+ * The gradients of the parameters at step t, and their sums so far.
  *
- * @param {Key} key @param {Line} line @param {Numbers[]} steps @param {number} t @param {Words} words
+ * @param {Numbers[]} steps @param {number} t @param {Words} words
  */
-function termsHTML(key, line, steps, t, words) {
-  if (key === "params") {
-    const soFar = (/** @type {Parameter} */ name) => steps.slice(t).reduce((sum, step) => sum + step.grads[name], 0);
-    const cell = (/** @type {Parameter} */ name) =>
-      `<tr><th scope="row">${grad(`<i>${name[0].toLowerCase()}</i><sub><i>${name.slice(2)}</i></sub>`)}</th>` +
-      `<td>${fixed(steps[t].grads[name])}</td><td>${fixed(soFar(name))}</td></tr>`;
-    return (
-      `<table><thead><tr><td></td><th scope="col">${words.here}</th><th scope="col">${words.total}</th></tr></thead>` +
-      `<tbody>${PARAMETERS.map(cell).join("")}</tbody></table>`
-    );
-  }
-  return (line.terms ?? []).map(({ word, v }, i) => {
-    const size = 50 * Math.min(Math.abs(v), 1);
-    const style = `left:${num(v < 0 ? 50 - size : 50)}%;width:${num(size)}%`;
-    return (
-      `<div class="ex-term"><span>${key === "dhprev" ? `${i + 1}: ` : ""}${word}</span>` +
-      `<span class="ex-channel"><span class="ex-bar${v < 0 ? " ex-minus" : ""}" style="${style}"></span></span>` +
-      `<span class="ex-value ex-g">${fixed(v)}</span></div>`
-    );
-  }).join("");
+function gradientsHTML(steps, t, words) {
+  const soFar = (/** @type {Parameter} */ name) => steps.slice(t).reduce((sum, step) => sum + step.grads[name], 0);
+  const cell = (/** @type {Parameter} */ name) =>
+    `<tr><th scope="row">${grad(`<i>${name[0].toLowerCase()}</i><sub><i>${name.slice(2)}</i></sub>`)}</th>` +
+    `<td>${fixed(steps[t].grads[name])}</td><td>${fixed(soFar(name))}</td></tr>`;
+  return (
+    `<table><thead><tr><td></td><th scope="col">${words.here}</th><th scope="col">${words.total}</th></tr></thead>` +
+    `<tbody>${PARAMETERS.map(cell).join("")}</tbody></table>`
+  );
 }
 
 /** @param {string} id @param {Words} words */
@@ -446,18 +478,18 @@ function pageHTML(id, words) {
   const outs = STEPS.map((t) => one(`out${t}`, "g", `<i>δ</i><sub><i>h</i><sub>${t}</sub></sub>`));
   return (
     presetRow(PRESETS, words) +
-    `<svg class="ex-strip" role="img" aria-label="${words.strip}"></svg>` +
-    `<div class="ex-steps"><button type="button" data-move="-1">${words.back}</button>` +
+    `<div class="ex-steps"><button type="button" class="ex-play" data-play>${words.play}</button>` +
+    `<button type="button" data-move="-1">${words.back}</button>` +
     `<input type="range" id="${id}-at" data-key="at" min="0" max="${LAST}" step="1" aria-label="${words.position}">` +
     `<button type="button" data-move="1">${words.next}</button></div>` +
-    `<p class="ex-where"></p>` +
-    picture(id, "ex-graph", words.graph) +
+    `<svg class="ex-strip" role="img" aria-label="${words.strip}"></svg>` +
     saying(id) +
-    `<div class="ex-terms"></div>` +
-    `<ol class="ex-list"></ol>` +
-    `<div class="ex-main">${fieldset(words.inputs, ...given)}</div>` +
-    `<details><summary>${words.more}</summary><div class="ex-columns">${GATES.map(column).join("")}` +
-    `${fieldset(words.outputs, ...outs)}</div></details>`
+    picture(id, "ex-graph", words.graph) +
+    note(words.hint) +
+    `<details><summary>${words.equations}</summary><p class="ex-where"></p><ol class="ex-list"></ol>` +
+    `<div class="ex-gradients"></div></details>` +
+    `<details><summary>${words.more}</summary><div class="ex-columns">${fieldset(words.inputs, ...given)}` +
+    `${fieldset(words.outputs, ...outs)}${GATES.map(column).join("")}</div></details>`
   );
 }
 
@@ -466,47 +498,90 @@ function render(stage) {
   const { model, el } = stage;
   const { words, voice } = setUp("bptt", BPTT.words, stage, pageHTML);
   const [strip, graph] = [".ex-strip", ".ex-graph"].map((one) => query(el, one, SVGSVGElement));
-  const [terms, list, where] = [".ex-terms", ".ex-list", ".ex-where"].map((one) => query(el, one, HTMLElement));
+  const [gradients, list, where, seen] = [".ex-gradients", ".ex-list", ".ex-where", ".ex-say"].map((one) =>
+    query(el, one, HTMLElement));
+  const [play, back, next] = ["[data-play]", "[data-move='-1']", "[data-move='1']"].map((one) =>
+    query(el, one, HTMLButtonElement));
+  const [calm, paper] = ["(prefers-reduced-motion: reduce)", "print"].map((asked) => matchMedia(asked));
+  let playing = 0; // the timer; 0 while nothing plays
 
   /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
-    const at = Math.round(clamp(s.at, 0, LAST));
-    const { t, back, key } = place(at);
+    const at = paper.matches && !s.at ? LAST : Math.round(clamp(s.at, 0, LAST)); // on paper nothing will play
+    const { t, back: backward, key } = place(at);
     const steps = run(s);
     const L = BPTT.layout[slim ? "slim" : "wide"];
     const lines = linesOf(steps[t], t, s, words);
-    show(strip, L.strip, drawStrip(steps, at, L.strip));
-    show(graph, L, drawGraph(steps[t], at, lines[key], L));
+    show(strip, L.strip, drawStrip(steps, at, L.strip, words));
+    show(graph, L, drawGraph(steps[t], at, lines[key], L, words));
     const [target, number] = BPTT.equations[key];
     const there = document.getElementById(`equation-${target}`); // in the chapter; not in a notebook
-    where.innerHTML = `${words[back ? "backward" : "forward"]} · ${fill(words.step, { t })} · ` +
+    where.innerHTML = `${words[backward ? "backward" : "forward"]} · ${fill(words.step, { t })} · ` +
       (there ? `<a href="#equation-${target}">(${number})</a>` : `(${number})`);
-    terms.innerHTML = termsHTML(key, lines[key], steps, t, words);
+    gradients.innerHTML = lineNumber("params", t) <= at ? gradientsHTML(steps, t, words) : "";
 
-    const keys = back ? BACKWARD : FORWARD;
+    const keys = backward ? BACKWARD : FORWARD;
     const focus = document.activeElement;
     const focused = focus instanceof HTMLElement && list.contains(focus) && focus.dataset.line;
     list.setAttribute("aria-label", fill(words.lines, { t }));
     list.innerHTML = keys.map((k) => rowHTML(k, lines[k], lineNumber(k, t) <= at, k === key)).join("");
     for (const button of list.querySelectorAll("button")) if (button.dataset.line === focused) button.focus();
 
-    const pass = words[back ? "backward" : "forward"];
-    const position = fill(words.line, { number, pass, t });
+    play.textContent = playing ? words.pause : at === LAST ? words.replay : at ? words.goOn : words.play;
+    next.textContent = at === LAST ? words.first : words.next; // at neither end is there a button that does nothing
+    back.textContent = at === 0 ? words.last : words.back;
+    const position = fill(words.position_at, { number, pass: words[backward ? "backward" : "forward"], t });
     showInputs(el, s, (v) => fixed(v), (v, input) => (input === "at" ? position : fixed(v)));
-    voice.say(sentence(key, t, lines[key], words));
+    const said = sentence(at, lines[key], steps, words);
+    if (playing) seen.textContent = said; // heard is what it stops at
+    else voice.say(said);
   }
 
   const preset = (/** @type {string} */ name) => PRESETS[name];
-  const life = enliven({ model, el, start: BPTT.start, paint, voice, preset, hear: { click: onClick } });
+  const life = enliven({ model, el, start: BPTT.start, paint, voice, preset, hear: { click: onClick, input: onInput } });
+
+  /** Stop playing; what is then drawn says so. */
+  function pause() {
+    clearTimeout(playing);
+    playing = 0;
+  }
+
+  /** Go on to the next line, again and again, until the last. */
+  function go() {
+    const from = Math.round(life.state.at);
+    const { at, wait } = playFrom(from >= LAST ? -1 : from, calm.matches);
+    playing = at < LAST ? setTimeout(go, wait) : 0;
+    life.commit({ at });
+  }
+
+  /** Any other control stops the playing. @param {Event} event */
+  function onClick(event) {
+    const button = pressed(event, "button");
+    if (!button) return;
+    const { move, line } = button.dataset;
+    const { at } = life.state;
+    const stopped = playing !== 0;
+    pause();
+    if ("play" in button.dataset) {
+      if (stopped) life.commit({ at });
+      else go();
+    } else if (move) life.commit({ at: (at + Number(move) + LAST + 1) % (LAST + 1) });
+    else if (line) life.commit({ at: lineNumber(/** @type {Key} */ (line), place(at).t) });
+  }
 
   /** @param {Event} event */
-  function onClick(event) {
-    const { move, line } = pressed(event, "button")?.dataset ?? {};
-    const { t } = place(life.state.at);
-    if (move) life.commit({ at: clamp(life.state.at + Number(move), 0, LAST) });
-    else if (line) life.commit({ at: lineNumber(/** @type {Key} */ (line), t) });
+  function onInput(event) {
+    if (pressed(event, "[data-key=at]")) pause();
   }
-  return life.wire();
+
+  const again = () => life.commit({});
+  paper.addEventListener("change", again);
+  const letGo = life.wire();
+  return () => {
+    pause();
+    paper.removeEventListener("change", again);
+    letGo();
+  };
 }
 
 /**
@@ -515,9 +590,7 @@ function render(stage) {
  * @param {"en" | "zh"} lang
  */
 function still(s, lang) {
-  const steps = run(s);
-  const said = fill(BPTT.words[lang].still, { last: fixed(steps[T].dh), start: fixed(steps[1].dh_prev) });
-  return { patch: { at: LAST }, hide: ".ex-frame", said };
+  return { patch: { at: LAST }, hide: ".ex-frame", said: ending(run(s), BPTT.words[lang]) };
 }
 
 export default { render, fromLink, still };

@@ -1,7 +1,7 @@
 // @ts-check
 // Cells side by side: Elman, GRU and LSTM, one unit each, on the same 24 inputs (chapter 12).
 import CELLS from "./cells.json";
-import { across, columnsOf, dyed, frame, index, label, num, path, show, signedBar, tank, tick } from "./draw.mjs";
+import { across, bar, columnsOf, dyed, frame, index, label, num, path, show, signedBar, tank, tick } from "./draw.mjs";
 import { elmanStep, gruStep, lstmStep } from "./gru-math.mjs";
 import {
   choice, columnAt, enliven, fieldset, fill, fixed, grip, note, numbersFrom, picture, pointIn, presetRow, query,
@@ -27,6 +27,7 @@ import {
  */
 /** @typedef {ReturnType<typeof compute>} Computed */
 /** @typedef {typeof CELLS.layout.wide | typeof CELLS.layout.slim} Layout */
+/** @typedef {"x" | "m" | Strip} GapRow a row of the first drawing @typedef {"elman" | "gru" | "lstm"} Strip */
 /** @typedef {typeof CELLS.words.en} Words */
 
 const T = CELLS.start.x.length;
@@ -34,9 +35,12 @@ const RANGES = { at: [1, T], ...CELLS.limits };
 const { x: X_RANGE, m: M_RANGE, ...KNOBS } = RANGES;
 /** @type {("elman" | "gru" | "c" | "lstm")[]} */
 const STATES = ["elman", "gru", "c", "lstm"];
-const ROLES = { x: "x", m: "x", elman: "h", z: "z", gru: "h", f: "a", i: "a", c: "a", lstm: "h" };
-const SYMBOLS = { x: "x", m: "m", elman: "h", z: "z", gru: "h", f: "f", i: "i", c: "c", lstm: "h" };
-const ROWS = /** @type {(keyof typeof ROLES)[]} */ (Object.keys(CELLS.layout.wide.rows));
+const ROLES = /** @type {const} */ ({ elman: "h", z: "z", gru: "h", f: "a", i: "a", c: "a", lstm: "h" });
+const SYMBOLS = { elman: "h", z: "z", gru: "h", f: "f", i: "i", c: "c", lstm: "h" };
+const ROWS = /** @type {(keyof typeof ROLES)[]} */ (Object.keys(CELLS.layout.wide.states.rows));
+/** The strips, and the states whose gaps each shows. @type {Record<Strip, ("elman" | "gru" | "c" | "lstm")[]>} */
+const STRIPS = { elman: ["elman"], gru: ["gru"], lstm: ["c", "lstm"] };
+const NAMES = { elman: "Elman", gru: "GRU", lstm: "LSTM" };
 /** @type {Record<string, Partial<State>>} */
 const PRESETS = CELLS.presets;
 
@@ -118,19 +122,79 @@ function compute(s) {
 /** How far apart the two walks are. @param {Computed} c @param {keyof Walk} key @param {number} t */
 const away = (c, key, t) => Math.abs(c.here[key][t - 1] - c.there[key][t - 1]);
 
+/** The last step at which a state is so far away that it tells the two inputs apart; 0 if there is none. @param {Computed} c @param {keyof Walk} key */
+function toldUntil(c, key) {
+  for (let t = T; t > 0; t--) if (away(c, key, t) > CELLS.told) return t;
+  return 0;
+}
+
 /** @param {State} s @param {Computed} c @param {Words} words */
 function sentence(s, c, words) {
+  if (!s.x[0]) return words.same;
   const [elman, gru, memory, lstm] = STATES.map((key) => away(c, key, s.at));
   const told = Object.entries({ Elman: elman, GRU: gru, LSTM: Math.max(memory, lstm) })
     .filter(([, gap]) => gap > CELLS.told).map(([name]) => name);
   const shown = { elman: fixed(elman), gru: fixed(gru), c: fixed(memory), lstm: fixed(lstm) };
-  return fill(words.say, { t: s.at, ...shown, who: told.join(words.and) || words.nobody });
+  const who = told.length ? told.join(words.and) : words.nobody;
+  return fill(words.say, { t: s.at, first: fixed(s.x[0], 1), other: fixed(-s.x[0], 1), ...shown, who });
 }
 
 // ------------------------------------------------------------------------------------------------ the drawing
 
-/** The rows. @param {State} s @param {Computed} c @param {Layout} L @param {Words} words */
-function drawRows(s, c, L, words) {
+/**
+ * The inputs, and for each cell how far its state would be away, had the first input been another.
+ *
+ * @param {State} s @param {Computed} c @param {Layout} layout @param {Words} words
+ */
+function drawGaps(s, c, layout, words) {
+  const L = { ...layout, ...layout.gaps };
+  const { x, edge, middle, right } = columnsOf(L, T);
+  const { x: xs, m: ms } = L.rows;
+  const tall = 2 * L.high; // a gap is at most 2
+  const out = [label("ex-now", L.left, 14, "start", `${words.step} ${s.at}`), across(L.left, xs.y, right)];
+  for (const [key, centre] of /** @type {const} */ ([["x", xs.y], ["m", ms.y + 5]])) {
+    const name = `${dyed("x", index(key, "t"))}\u2002${words[key]}`;
+    out.push(label("ex-small", L.slim ? L.left : 0, L.slim ? (key === "x" ? xs.y - xs.half : ms.y) - 6 : centre + 5,
+      "start", name));
+  }
+  for (let t = 1; t <= T; t++) {
+    out.push(signedBar("x", x(t), xs.y, L.bar, s.x[t - 1], xs.half));
+    out.push(tank("ex-fill-x", x(t), ms.y, L.bar, ms.high, s.m[t - 1]));
+    out.push(tick(t, 6, middle(t), L.H - 2));
+  }
+  const asked = fill(words.gap, { other: fixed(-s.x[0], 1) });
+  out.push(label("ex-small", L.left, L.asked, "start", asked));
+  for (const strip of /** @type {Strip[]} */ (Object.keys(STRIPS))) {
+    const { y } = L.rows[strip];
+    const keys = STRIPS[strip];
+    out.push(across(L.left, y, right), across(L.left, y - CELLS.told * L.high, right, "ex-told"));
+    const verdicts = keys.map((key) => {
+      const t = toldUntil(c, key);
+      const verdict = t === T ? words.toEnd : t ? fill(words.toStep, { t }) : words.never;
+      return keys.length > 1 ? `${dyed(ROLES[key], SYMBOLS[key])} ${verdict}` : fill(words.knows, { verdict });
+    });
+    if (L.slim) {
+      const lines = `<tspan class="ex-cell">${NAMES[strip]}</tspan>\u2002${verdicts.join(", ")}`;
+      out.push(label("ex-small", L.left, y - tall - 5, "start", lines));
+    } else {
+      out.push(label("ex-cell", 0, y - tall + 14, "start", NAMES[strip]));
+      verdicts.forEach((verdict, i) => out.push(label("ex-small", 0, y - tall + 32 + 17 * i, "start", verdict)));
+    }
+    const wide = keys.length > 1 ? (L.bar - 1) / 2 : L.bar;
+    keys.forEach((key, i) => {
+      for (let t = 1; t <= T; t++) {
+        const gap = L.high * away(c, key, t);
+        if (gap > 0.25) out.push(bar(`ex-fill-${ROLES[key]}`, x(t) + i * (wide + 1), y - gap, wide, gap));
+      }
+    });
+  }
+  out.push(frame(edge(s.at), L.top, L.column, L.H - L.top - 18));
+  return out.join("");
+}
+
+/** States and gates; a tick where the state would be. @param {State} s @param {Computed} c @param {Layout} layout @param {Words} words */
+function drawStates(s, c, layout, words) {
+  const L = { ...layout, ...layout.states };
   const { x, edge, middle, right } = columnsOf(L, T);
   const scale = Math.max(1, Math.ceil(10 * Math.max(...c.here.c.map(Math.abs), ...c.there.c.map(Math.abs))) / 10);
   const out = [];
@@ -149,28 +213,27 @@ function drawRows(s, c, L, words) {
       if (axis) out.push(label("ex-small", 32, centre + 22, "start", axis));
     }
     if (half) out.push(across(L.left, y, right));
-    const values = row === "x" || row === "m" ? s[row] : c.here[row];
     const unit = row === "c" ? half / scale : half;
     for (let t = 1; t <= T; t++) {
+      const value = c.here[row][t - 1];
       if (!half) {
-        out.push(tank(`ex-fill-${role}`, x(t), y, L.bar, high, values[t - 1]));
+        out.push(tank(`ex-fill-${role}`, x(t), y, L.bar, high, value));
         continue;
       }
-      out.push(signedBar(role, x(t), y, L.bar, values[t - 1], unit));
-      if (row === "x" || row === "m") continue;
       const there = y - unit * c.there[row][t - 1];
+      out.push(signedBar(role, x(t), y, L.bar, value, unit));
       out.push(path("ex-tick", `M${num(x(t) - 2)} ${num(there)}H${num(x(t) + L.bar + 2)}`));
     }
   }
   for (let t = 1; t <= T; t++) out.push(tick(t, 6, middle(t), L.H - 2));
   /** @type {(name: string, symbol: string, role: Role, value: string) => string} */
-  const part = (name, symbol, role, value) => `\u2003${name}${dyed(role, symbol)} ${value}`;
+  const part = (name, symbol, role, value) => `${name}${dyed(role, symbol)} ${value}`;
   const now = (/** @type {keyof Walk} */ key) => fixed(c.here[key][s.at - 1]);
-  const given = part("", "x", "x", fixed(s.x[s.at - 1], 2));
-  const states = part("Elman ", "h", "h", now("elman")) + part("GRU ", "h", "h", now("gru")) +
-    part(L.slim ? "" : "LSTM ", "c", "a", now("c")) + part("", "h", "h", now("lstm"));
-  out.push(label("ex-now", L.left, 14, "start", `${words.step} ${s.at}${given}${L.slim ? "" : states}`));
-  if (L.slim) out.push(label("ex-now", L.left, 32, "start", states.slice(1)));
+  const states = [
+    part("Elman ", "h", "h", now("elman")), part("GRU ", "h", "h", now("gru")),
+    part(L.slim ? "" : "LSTM ", "c", "a", now("c")), part("", "h", "h", now("lstm")),
+  ];
+  out.push(label("ex-now", L.left, 14, "start", (L.slim ? states : [`${words.step} ${s.at}`, ...states]).join("\u2003")));
   out.push(frame(edge(s.at), L.top, L.column, L.H - L.top - 18));
   return out.join("");
 }
@@ -189,19 +252,18 @@ function pageHTML(id, words) {
     id, key: "input_gate", legend: words.input,
     options: [["coupled", `\u2212${sub("b", "f")}`], ["free", "0"]],
   });
-  const framed = [
-    one("at", "<i>t</i>", "a", 1, words.framed), one("x", sub("x", "t"), "x", 0.1), one("m", sub("m", "t"), "x", 1),
-  ];
+  const framed = [one("x", sub("x", "t"), "x", 0.1), one("m", sub("m", "t"), "x", 1)];
   const knobs = [
     one("w", sub("W", "h"), "a", 0.01), one("b_z", sub("b", "z"), "z", 0.1), one("b_f", sub("b", "f"), "a", 0.1),
   ];
+  const at = one("at", "<i>t</i>", "a", 1, words.framed);
   return (
     presetRow(PRESETS, words) +
-    sideBySide(
-      picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
-      `<div class="ex-main">${fieldset(words.frame, ...framed)}${fieldset(words.knobs, ...knobs)}</div>` +
-      `<div class="ex-switches">${gate}</div>`,
-    )
+    sideBySide(picture(id, "ex-gaps", words.diagram) + saying(id), `<div class="ex-main">${at}</div>` + note(words.hint)) +
+    `<details><summary>${words.states}</summary><svg class="ex-states" role="img" aria-label="${words.stated}"></svg>` +
+    `</details>` +
+    `<details><summary>${words.change}</summary><div class="ex-columns">${fieldset(words.frame, ...framed)}` +
+    `${fieldset(words.knobs, ...knobs)}</div><div class="ex-switches">${gate}</div></details>`
   );
 }
 
@@ -209,7 +271,7 @@ function pageHTML(id, words) {
 function render(stage) {
   const { model, el } = stage;
   const { words, voice } = setUp("cells", CELLS.words, stage, pageHTML);
-  const rows = query(el, ".ex-rows", SVGSVGElement);
+  const [gaps, states] = [".ex-gaps", ".ex-states"].map((one) => query(el, one, SVGSVGElement));
   /** @type {Layout} */
   let layout = CELLS.layout.wide;
 
@@ -218,7 +280,8 @@ function render(stage) {
     layout = CELLS.layout[slim ? "slim" : "wide"];
     const shown = { ...s, at: Math.round(s.at) };
     const c = compute(shown);
-    show(rows, layout, drawRows(shown, c, layout, words));
+    show(gaps, { W: layout.W, H: layout.gaps.H }, drawGaps(shown, c, layout, words));
+    show(states, { W: layout.W, H: layout.states.H }, drawStates(shown, c, layout, words));
     const values = { ...shown, x: shown.x[shown.at - 1], m: shown.m[shown.at - 1] };
     /** @type {(v: number, key: string) => string} */
     const textOf = (v, key) => (key === "at" ? String(v) : fixed(v, key === "b_z" || key === "b_f" ? 1 : 2));
@@ -230,27 +293,25 @@ function render(stage) {
   const life = enliven({ model, el, start: CELLS.start, paint, voice, preset, put });
 
   // A press in the row of x makes a pulse, one in the row of m a mark; elsewhere the pointer moves the frame.
-  /** @param {PointerEvent} event */
-  function press(event) {
-    const { x, y } = pointIn(rows, event);
-    const t = columnAt(x, layout, T);
-    if (x < layout.left) return null;
-    event.preventDefault();
-    const { x: xs, m: ms } = layout.rows;
-    if (y < layout.top) return null;
-    if (y < xs.y + xs.half + 4) {
-      const old = life.state.x[t - 1];
-      life.commit({ at: t, x: withEntry(life.state.x, t, old === 0 ? 1 : old > 0 ? -1 : 0) });
-    } else if (y < ms.y + ms.high + 4) {
-      life.commit({ at: t, m: withEntry(life.state.m, t, life.state.m[t - 1] > 0.5 ? 0 : 1) });
-    } else {
-      life.commit({ at: t });
-      return "frame";
-    }
-    return null;
+  for (const drawing of [gaps, states]) {
+    const stepAt = (/** @type {PointerEvent} */ event) => columnAt(pointIn(drawing, event).x, layout, T);
+    grip(drawing, {
+      press(event) {
+        const { x, y } = pointIn(drawing, event);
+        const { top, rows: { x: xs, m: ms } } = layout.gaps;
+        if (x < layout.left || y < top) return null;
+        event.preventDefault();
+        const t = stepAt(event);
+        const row = drawing === states || y > ms.y + ms.high + 4 ? "at" : y < xs.y + xs.half + 4 ? "x" : "m";
+        const { x: given, m: marks } = life.state;
+        if (row === "x") life.commit({ at: t, x: withEntry(given, t, given[t - 1] === 0 ? 1 : given[t - 1] > 0 ? -1 : 0) });
+        else if (row === "m") life.commit({ at: t, m: withEntry(marks, t, marks[t - 1] > 0.5 ? 0 : 1) });
+        else life.commit({ at: t });
+        return row === "at" ? row : null;
+      },
+      drag: (event) => life.commit({ at: stepAt(event) }),
+    });
   }
-
-  grip(rows, { press, drag: (event) => life.commit({ at: columnAt(pointIn(rows, event).x, layout, T) }) });
   return life.wire();
 }
 

@@ -77,19 +77,20 @@ function plus(x, y) {
 }
 
 /**
- * Dotted hairlines: each gate reads x and the old state; and each gate's value reaches its taps.
+ * Dotted hairlines: each gate reads x and the old state, if that is to be shown; and each gate's value reaches its taps.
  *
- * @param {Layout} L @param {number} rx
+ * @param {Layout} L @param {number} rx @param {boolean} reads
  */
-function controls(L, rx) {
+function controls(L, rx, reads) {
   const line = (/** @type {Point[]} */ ...points) => path("ex-ctl", through(points));
+  const reach = line([L.v, L.top], [L.v, L.mid]) + line([rx, L.mid], [rx, L.ry]);
+  if (!reads) return reach;
   return (
     line([L.branch, L.mid], [L.branch, L.ry], [rx - 37, L.ry]) +
     line([rx, L.bot], [rx, L.ry + 13]) +
     line([L.ctl, L.top], [L.ctl, L.zy], [L.v - 37, L.zy]) +
     line([L.n, L.bot], [L.ctl, L.bot], [L.ctl, L.zy]) +
-    line([L.v, L.top], [L.v, L.mid]) +
-    line([rx, L.mid], [rx, L.ry])
+    reach
   );
 }
 
@@ -187,9 +188,10 @@ function ends(s, c, L, rx, words, x) {
  * The inside of the cell's <svg>.
  *
  * @param {State} s @param {Cell} c what gateStep made of it @param {Layout} L @param {Words} words
- * @param {{ x?: string, past?: string }} marks what stands for the number of x, and for the weight of the old state
+ * @param {{ x?: string, past?: string, reads?: boolean }} marks what stands for the number of x, and for the weight of
+ *   the old state; and whether it shows what the gates read
  */
-export function drawCell(s, c, L, words, { x = fixed(s.x), past } = {}) {
+export function drawCell(s, c, L, words, { x = fixed(s.x), past, reads = true } = {}) {
   const after = s.reset === "after";
   const [rx, wx] = after ? [L.b, L.a] : [L.a, L.b];
   const weight = past ?? `× ${index("w", "hn")}`;
@@ -201,7 +203,7 @@ export function drawCell(s, c, L, words, { x = fixed(s.x), past } = {}) {
   const all = wires(s, c, L, rx, wx, width / 2);
   return (
     all.map((one) => one.track).join("") +
-    controls(L, rx) +
+    controls(L, rx, reads) +
     all.map((one) => one.flow).join("") +
     plus(L.s, L.top) +
     operation(wx, L.mid, width, rows(inner)) +

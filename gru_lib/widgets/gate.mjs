@@ -1,17 +1,21 @@
 // @ts-check
-// The gate explorer: one GRU unit, one time step, held in the hand.
+// The gate explorer: one GRU unit, one time step, held in the hand; or the same step with both places of the reset.
 import GATE from "./gate.json";
-import { show } from "./draw.mjs";
+import { label, num, show } from "./draw.mjs";
 import { clamp, gruStep, logit } from "./gru-math.mjs";
 import {
-  choice, enliven, fieldset, fill, fixed, grip, percent, picture, pointIn, presetRow, pressed, query, saying, setUp,
+  choice, enliven, fieldset, fill, fixed, grip, note, percent, picture, pointIn, presetRow, pressed, query, saying, setUp,
   showInputs, sideBySide, slider, sub,
 } from "./explorer.mjs";
 import { drawCell } from "./gate-cell.mjs";
 import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
 /** @import { Asked, Model, Role, Stage } from "./explorer.mjs" */
 
-/** x, h_prev, the weights and biases of a unit, convention and reset. @typedef {typeof GATE.start} State */
+/**
+ * x, h_prev, the weights and biases of a unit, convention and reset, and the view: one step, or both resets.
+ *
+ * @typedef {typeof GATE.start} State
+ */
 /**
  * One step of it, in plain numbers; `past` is what the old state adds to the candidate.
  *
@@ -20,7 +24,7 @@ import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
 /** Where its parts stand. @typedef {typeof GATE.layout.wide} Layout */
 /** @typedef {typeof GATE.words.en} Words */
 /** @typedef {"r" | "z" | "n"} Gate */
-/** @typedef {Exclude<keyof State, "convention" | "reset">} NumberKey */
+/** @typedef {Exclude<keyof State, "convention" | "reset" | "view">} NumberKey */
 /** @typedef {Record<string, { r?: number, z?: number }>} Presets the biases that hold a gate */
 
 const START = GATE.start;
@@ -30,8 +34,9 @@ const PRESETS = /** @type {Presets} */ (GATE.presets);
 const GATES = ["r", "z", "n"];
 /** @type {("r" | "z")[]} */
 const TURNED = ["r", "z"]; // the gates that are held
-const CHOICES = { convention: ["keep", "write"], reset: ["before", "after"] };
+const CHOICES = { convention: ["keep", "write"], reset: ["before", "after"], view: ["step", "resets"] };
 const GATE_RANGE = [0.001, 0.999];
+const PULL = 32; // by so much a plate is pulled to open its gate, or close it; in units of the drawing
 
 /**
  * The largest size of a number of the state: limits are kept by kind (x, h_prev, weights, biases).
@@ -102,7 +107,7 @@ function fromLink(get, asked) {
   const put = (/** @type {object} */ more) => { Object.assign(patch, more); Object.assign(s, more); };
   for (const key of KEYS.filter((each) => each in asked)) {
     const text = asked[key];
-    if (key === "convention" || key === "reset") {
+    if (key === "convention" || key === "reset" || key === "view") {
       if (CHOICES[key].includes(text)) put({ [key]: text });
     } else if (text.trim() && Number.isFinite(Number(text))) {
       put({ [key]: clamp(Number(text), -limit(key), limit(key)) });
@@ -113,6 +118,64 @@ function fromLink(get, asked) {
     if (Number.isFinite(parseFloat(asked[gate]))) put(biasFor(s, gate, parseFloat(asked[gate])));
   }
   return patch;
+}
+
+// ------------------------------------------------------------------------------------------------ the drawing
+
+/**
+ * The cells that are drawn, and where: one; or one for each place of the reset, side by side or, if slim, stacked.
+ *
+ * @param {State} s @param {boolean} slim
+ */
+function cellsOf(s, slim) {
+  if (s.view === "step") return [{ s, L: GATE.layout[slim ? "slim" : "wide"], left: 0, top: 0 }];
+  const L = GATE.layout.slim;
+  const { apart, above } = GATE.resets;
+  return CHOICES.reset.map((reset, i) => (
+    { s: { ...s, reset }, L, left: slim ? 0 : i * (L.W + apart), top: above + (slim ? i * (L.H + above) : 0) }
+  ));
+}
+
+/** How large the drawing of these cells is. @param {ReturnType<typeof cellsOf>} cells */
+function sizeOf(cells) {
+  const { left, top, L } = cells[cells.length - 1];
+  return { W: left + L.W, H: top + L.H };
+}
+
+/**
+ * The gates of a cell where its plates stand: each with the middle of its gap and what it shows.
+ *
+ * @param {State} s @param {Cell} c @param {Layout} L
+ */
+function gatesOf(s, c, L) {
+  return /** @type {const} */ ([
+    { share: "r", x: s.reset === "after" ? L.b : L.a, y: L.mid, value: c.r },
+    { share: "keep", x: L.v, y: L.top, value: c.keep },
+    { share: "write", x: L.v, y: L.mid, value: c.write },
+  ]);
+}
+
+/**
+ * The cells, with a knob on every plate.
+ *
+ * @param {State} s @param {boolean} slim @param {boolean} reads whether it shows what the gates read @param {Words} words
+ */
+function drawCells(s, slim, reads, words) {
+  return cellsOf(s, slim).map(({ s: own, L, left, top }) => {
+    const c = gateStep(own);
+    const knobs = gatesOf(own, c, L).flatMap(({ share, x, y, value }) => [-1, 1].map((side) => {
+      const end = y + side * ((value * L.full) / 2 + L.full / 2 + 8); // of the plate
+      return (
+        `<g class="ex-knob ex-fill-${share === "r" ? "r" : "z"}" data-share="${share}">` +
+        `<rect class="ex-hold" x="${num(x - 16)}" y="${num(side < 0 ? end - 7 : y)}" width="32" ` +
+        `height="${num(side * (end - y) + 7)}"/>` +
+        `<rect x="${num(x - 9)}" y="${num(end - 2.5)}" width="18" height="5" rx="2"/></g>`
+      );
+    }));
+    const title = s.view === "step" ? "" : label("ex-which", 2, -8, "start", words[own.reset === "after" ? "which_after" : "which_before"]);
+    return `<g transform="translate(${num(left)} ${num(top)})">${title}${drawCell(own, c, L, words, { reads })}` +
+      `${knobs.join("")}</g>`;
+  }).join("");
 }
 
 // ------------------------------------------------------------------------------------------------ the page
@@ -130,8 +193,7 @@ function legendHTML(words) {
   const item = (key, word) => `<span><b class="ex-key ${key}"></b>${word}</span>`;
   return (
     `<p class="ex-legend" aria-hidden="true"><span>${words.width}</span>${item("", words.positive)}` +
-    `${item("ex-key-hollow", words.negative)}${item("ex-key-gate", words.gate)}` +
-    `${item("ex-key-dots", words.reads)}</p>`
+    `${item("ex-key-hollow", words.negative)}${item("ex-key-gate", words.gate)}</p>`
   );
 }
 
@@ -142,9 +204,14 @@ function slidersHTML(id, words) {
     slider({ id, key, range: [-1, 1], step: 0.01, symbol, name: words[key], role });
   const gate = (/** @type {"r" | "z"} */ key) =>
     slider({ id, key, range: GATE_RANGE, step: 0.001, symbol: I[key], name: words[key], role: key });
+  const inside = slider({
+    id: `${id}-main`, key: "b_hn", range: [-limit("b_hn"), limit("b_hn")].map((v) => v / 8), step: 0.01,
+    symbol: weightName("b_hn"), name: words.inside, role: "n",
+  });
   return (
-    `<div class="ex-main">${fieldset(words.inputs, input("x", I.x, "x"), input("h_prev", I.hp, "h"))}` +
-    `${fieldset(`${words.gates} · ${words.gates_note}`, gate("r"), gate("z"))}</div>`
+    `<div class="ex-main">${fieldset(words.gates, gate("r"), gate("z"))}` +
+    `${fieldset(words.inputs, input("x", I.x, "x"), input("h_prev", I.hp, "h"))}` +
+    `<div data-only="resets">${inside}</div></div>`
   );
 }
 
@@ -164,8 +231,8 @@ function switchesHTML(id, words) {
   return (
     `<div class="ex-switches">${convention}` +
     `<button type="button" class="ex-plain" data-flip>${fill(words.flip, { z: "<i>z</i>" })}</button>` +
-    `${reset}</div>` +
-    `<p class="ex-note">${fill(words.note, { rb: `<i>r</i> ${b}`, b, W: sub("W", "hn") })}</p>`
+    `<div data-only="step">${reset}</div></div>` +
+    `<p class="ex-note" data-only="step">${fill(words.note, { rb: `<i>r</i> ${b}`, b, W: sub("W", "hn") })}</p>`
   );
 }
 
@@ -180,28 +247,29 @@ function weightsHTML(id, words) {
     const keys = gate === "n" ? [...keysOf(gate), /** @type {const} */ ("b_hn")] : keysOf(gate);
     return fieldset(words[gate], ...keys.map((key) => one(key, gate)));
   };
-  return (
-    `<details><summary>${words.weights}</summary>` +
-    `<div class="ex-columns">${GATES.map(column).join("")}</div></details>`
-  );
+  return `<div class="ex-columns">${GATES.map(column).join("")}</div>`;
 }
 
 /** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
   return (
     presetRow(PRESETS, words) +
-    sideBySide(
-      picture(id, "ex-cell", words.diagram) + legendHTML(words) + saying(id) +
-      `<svg class="ex-lines" aria-hidden="true"></svg>`,
-      slidersHTML(id, words) + switchesHTML(id, words),
-    ) +
-    `<div class="ex-equations" role="group" aria-label="${words.equations}"></div>` +
-    weightsHTML(id, words)
+    sideBySide(picture(id, "ex-cell", words.diagram) + legendHTML(words) + saying(id), slidersHTML(id, words) + note(words.hint)) +
+    fold(' class="ex-kept"', words.equations, `<div class="ex-equations" role="group" aria-label="${words.equations}"></div>` +
+      `<p class="ex-note">${words.gates_note}</p>${weightsHTML(id, words)}`) +
+    fold(' class="ex-kept" data-only="step"', words.lines, `<svg class="ex-lines" aria-hidden="true"></svg>`) +
+    fold("", words.switches, switchesHTML(id, words))
   );
 }
 
-/** Symbol = formula = numbers = result, four rows. @param {State} s @param {Cell} c */
-function equationsHTML(s, c) {
+/** @param {string} more attributes @param {string} title @param {string} content */
+function fold(more, title, content) {
+  return `<details${more}><summary>${title}</summary>${content}</details>`;
+}
+
+/** Symbol = formula = numbers = result: four rows, or six for both places of the reset. @param {State} s */
+function equationsHTML(s) {
+  const c = gateStep(s);
   /** @type {(name: keyof typeof I, role?: string) => string} */
   const dye = (name, role = name) => `<span class="ex-${role}">${I[name]}</span>`;
   const [r, z, n, x, hp] = [dye("r"), dye("z"), dye("n"), dye("x"), dye("hp", "h")];
@@ -213,24 +281,42 @@ function equationsHTML(s, c) {
     `<span>= <b class="ex-${role}">${fixed(value)}</b></span></div>`;
 
   const gate = (/** @type {string} */ g) => `σ(${x} ${w(`W_x${g}`)} + ${hp} ${w(`W_h${g}`)} + ${w(`b_${g}`)})`;
-  const candidate = s.reset === "after"
-    ? `tanh(${x} ${w("W_xn")} + ${w("b_n")} + ${r} (${hp} ${w("W_hn")} + ${w("b_hn")}))`
-    : `tanh(${x} ${w("W_xn")} + (${r} ${hp}) ${w("W_hn")} + ${w("b_n")})`;
+  const candidates = {
+    before: `tanh(${x} ${w("W_xn")} + (${r} ${hp}) ${w("W_hn")} + ${w("b_n")})`,
+    after: `tanh(${x} ${w("W_xn")} + ${w("b_n")} + ${r} (${hp} ${w("W_hn")} + ${w("b_hn")}))`,
+  };
   const shares = s.convention === "keep" ? [z, `(1 − ${z})`] : [`(1 − ${z})`, z];
-  const mix = `${fixed(c.keep)} × ${signed(s.h_prev)} + ${fixed(c.write)} × ${signed(c.n)}`;
+  const states = cellsOf(s, true).map(({ s: own }) => {
+    const one = gateStep(own);
+    const mix = `${fixed(one.keep)} × ${signed(s.h_prev)} + ${fixed(one.write)} × ${signed(one.n)}`;
+    return (
+      row(n, candidates[own.reset === "after" ? "after" : "before"], `tanh(${fixed(one.a_n)})`, one.n, "n") +
+      row(dye("h"), `${shares[0]} ${hp} + ${shares[1]} ${n}`, mix, one.h, "h")
+    );
+  });
   return (
     row(r, gate("r"), `σ(${fixed(c.a_r)})`, c.r, "r") +
     row(z, gate("z"), `σ(${fixed(c.a_z)})`, c.z, "z") +
-    row(n, candidate, `tanh(${fixed(c.a_n)})`, c.n, "n") +
-    row(dye("h"), `${shares[0]} ${hp} + ${shares[1]} ${n}`, mix, c.h, "h")
+    states.join("")
   );
 }
 
-/** @param {State} s @param {Cell} c @param {Words} words */
-function sentence(s, c, words) {
+/** @param {State} s @param {Words} words */
+function sentence(s, words) {
+  if (s.view === "resets") return bothResets(s, words);
+  const c = gateStep(s);
   const shares = { keep: percent(c.keep), write: percent(c.write), seen: percent(c.r) };
   const moves = fill(words.moves, { from: fixed(s.h_prev), to: fixed(c.h) });
   return fill(words.say, shares) + words.space + moves; // no space after a Chinese full stop
+}
+
+/** What the two places of the reset make of the same weights. @param {State} s @param {Words} words */
+function bothResets(s, words) {
+  const [before, after] = CHOICES.reset.map((reset) => gateStep({ ...s, reset }));
+  const b = Math.round(1000 * s.b_hn) / 1000;
+  const why = fill(b ? words.differ : words.agree, { b: fixed(b), r: fixed(before.r), rb: fixed(before.r * b) });
+  const both = { n: fixed(before.n), h: fixed(before.h), n_after: fixed(after.n), h_after: fixed(after.h) };
+  return fill(words.both, both) + words.space + why;
 }
 
 // ------------------------------------------------------------------------------------------------ the widget
@@ -241,18 +327,25 @@ function render(stage) {
   const { words, voice } = setUp("gate", GATE.words, stage, pageHTML);
   const [cell, lines] = [".ex-cell", ".ex-lines"].map((one) => query(el, one, SVGSVGElement));
   const equations = query(el, ".ex-equations", HTMLElement);
+  const asked = query(el, "details", HTMLDetailsElement); // the equations and the weights
+  /** @type {NodeListOf<HTMLElement>} */
+  const ofOneView = el.querySelectorAll("[data-only]");
   let layout = GATE.layout.wide;
+  let narrow = false;
 
   /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
     layout = GATE.layout[slim ? "slim" : "wide"];
+    narrow = slim;
+    for (const one of ofOneView) one.hidden = one.dataset.only !== s.view;
+    el.classList.toggle("ex-resets", s.view === "resets");
     const c = gateStep(s);
-    show(cell, layout, drawCell(s, c, layout, words));
+    show(cell, sizeOf(cellsOf(s, slim)), drawCells(s, slim, asked.open, words));
     show(lines, { W: layout.W, H: LINES_HEIGHT }, drawLines(s, c, layout.W, words));
-    equations.innerHTML = equationsHTML(s, c);
-    fold(true);
+    equations.innerHTML = equationsHTML(s);
+    foldLines(true);
     showInputs(el, { ...s, r: c.r, z: c.z });
-    voice.say(sentence(s, c, words));
+    voice.say(sentence(s, words));
   }
 
   const tooWide = () => equations.scrollWidth > equations.clientWidth;
@@ -262,7 +355,7 @@ function render(stage) {
    *
    * @param {boolean} stay
    */
-  function fold(stay) {
+  function foldLines(stay) {
     if (!stay) el.classList.remove("ex-two-lines");
     if (tooWide()) el.classList.add("ex-two-lines");
     if (tooWide()) equations.tabIndex = 0;
@@ -282,7 +375,28 @@ function render(stage) {
   const hear = { click: onClick };
   const life = enliven({ model, el, start: START, paint, voice, preset: presetState, put, hear });
 
-  // The two blocks on the lines can be dragged; from the keyboard, the sliders do the same.
+  // Plates can be pulled apart and pushed together, and the blocks on the lines dragged; from the keyboard, the sliders
+  // do the same.
+  grip(cell, {
+    press(event) {
+      const share = event.target instanceof Element && event.target.closest("[data-share]")?.getAttribute("data-share");
+      if (!share) return null;
+      life.halt(); // or the plate would go on by itself
+      event.preventDefault();
+      const { y } = pointIn(cell, event);
+      const c = gateStep(life.state);
+      const tops = cellsOf(life.state, narrow).flatMap(({ s, L, top }) =>
+        gatesOf(s, c, L).filter((one) => one.share === share).map((one) => top + one.y));
+      const middle = tops.reduce((a, b) => (Math.abs(b - y) < Math.abs(a - y) ? b : a));
+      return { share, from: c[/** @type {"r" | "keep" | "write"} */ (share)], y, side: y < middle ? -1 : 1 };
+    },
+    drag(event, { share, from, y, side }) {
+      const s = life.state;
+      const value = from + (side * (pointIn(cell, event).y - y)) / PULL;
+      const ofZ = (share === "keep") === (s.convention === "keep") ? value : 1 - value;
+      life.commit(share === "r" ? biasFor(s, "r", value) : biasFor(s, "z", ofZ));
+    },
+  });
   grip(lines, {
     press(event) {
       const { x, y, pixel } = pointIn(lines, event);
@@ -308,11 +422,17 @@ function render(stage) {
     },
   });
 
+  // A finger that holds a plate does not scroll the page. A part of a drawing has no touch-action of its own.
+  cell.addEventListener("touchstart", (event) => {
+    if (event.target instanceof Element && event.target.closest("[data-share]")) event.preventDefault();
+  }, { passive: false });
+  asked.addEventListener("toggle", () => life.commit({})); // the drawing shows then what the gates read
+
   let wide = 0; // of the equations, when it was last asked whether they fit
   new ResizeObserver(() => {
     if (equations.clientWidth === wide) return;
     wide = equations.clientWidth;
-    fold(false);
+    foldLines(false);
   }).observe(equations);
   return life.wire();
 }

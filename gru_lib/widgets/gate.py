@@ -53,6 +53,8 @@ class GateExplorer(Explorer):
         Whether z is the share of the old state that is kept, or the share of the candidate that is written.
     reset : "before" or "after"
         Where the reset gate acts: on h_prev, or on h_prev W_hn + b_hn.
+    view : "step" or "resets"
+        What is drawn: the step, or the same step for both places of the reset, side by side (page 10b).
     r, z : float in (0, 1)
         The gates. Setting one moves its bias.
     n, h : float
@@ -84,6 +86,7 @@ class GateExplorer(Explorer):
     b_hn = _number("b_hn")
     convention = OneOf(["keep", "write"], _START["convention"]).tag(sync=True)
     reset = OneOf(["before", "after"], _START["reset"]).tag(sync=True)
+    view = OneOf(["step", "resets"], _START["view"], help="one step, or both places of the reset").tag(sync=True)
 
     # Computed from the state, in Python and in the page alike, so they are not sent.
     r = _computed(0, 1)

@@ -1,7 +1,9 @@
 // @ts-check
 // Hold the gate: a memory of one number over 24 steps, every gate in the reader's hand (chapter 3).
 import HOLD from "./hold.json";
-import { across, bar, columnsOf, dyed, frame, index, label, rowName, show, signedBar, tank, tick } from "./draw.mjs";
+import {
+  across, bar, columnsOf, dyed, frame, index, label, path, rowName, show, signedBar, tank, tick,
+} from "./draw.mjs";
 import { clamp, gatedStates, gateWeights } from "./gru-math.mjs";
 import {
   columnAt, enliven, fieldset, fill, fixed, grip, note, oneOrAllFrom, picture, pointIn, presetRow, query, readLink,
@@ -75,13 +77,20 @@ function drawRows(s, c, L, words) {
   const part = (role, value) => `\u2003${dyed(role, role)} <tspan class="ex-${role}">${value}</tspan>`;
   out.push(label("ex-now", L.left, 14, "start", `${words.step} ${s.at}` + part("n", fixed(s.n[s.at - 1], 2)) +
     part("z", fixed(s.z[s.at - 1])) + part("h", fixed(c.h[s.at - 1]))));
+  const goal = L.h.y - L.h.half * s.n[HOLD.store - 1]; // the line that the last state should reach
+  out.push(across(edge(HOLD.store), goal, right, "ex-goal"));
+  out.push(label("ex-small", edge(HOLD.store) - 3, goal + 4, "end", words.aim));
+  out.push(path("ex-mark", `M${middle(HOLD.store)} ${L.n.y + 6}l5 9h-10z`)); // the number worth keeping
+  out.push(label("ex-score", L.slim ? right - 18 : right, L.score, "end", fill(words.score, { score: c.score })));
   out.push(frame(edge(s.at), 22, L.column, L.H - 40));
   return out.join("");
 }
 
-/** @param {State} s */
+/** The score is the stored number's share of the last state, in per cent: 100 if nothing else is in it. @param {State} s */
 function compute(s) {
-  return { h: gatedStates(s.n, s.z), w: gateWeights(s.z.slice(0, s.at)) };
+  const part = gateWeights(s.z)[HOLD.store];
+  const score = part > 1 - TINY ? 100 : Math.min(Math.round(100 * part), 99);
+  return { h: gatedStates(s.n, s.z), w: gateWeights(s.z.slice(0, s.at)), score };
 }
 
 /** @param {State} s @param {Computed} c @param {Words} words */
@@ -90,7 +99,8 @@ function sentence(s, c, words) {
   const m = Math.min(10, s.at);
   const late = c.w.slice(1).slice(-m).reduce((a, b) => a + b, 0);
   const shares = { most: share(c.w[k], TINY), late: share(late, TINY), start: share(c.w[0], TINY) };
-  return fill(words.say, { t: s.at, h: fixed(c.h[s.at - 1]), k, m, ...shares });
+  const goal = fill(c.score === 100 ? words.reached : words.goal, { n: fixed(s.n[HOLD.store - 1], 2), score: c.score });
+  return goal + words.space + fill(words.say, { t: s.at, h: fixed(c.h[s.at - 1]), k, m, ...shares });
 }
 
 // ------------------------------------------------------------------------------------------------ the page

@@ -22,6 +22,8 @@ class HoldExplorer(Explorer):
 
         h_t = z_t h_{t-1} + (1 − z_t) n_t,    h_0 = 0
 
+    The goal is to bring the candidate of step 5 to step 24; the score is its share of the last state, in per cent.
+
     Attributes
     ----------
     n : list of 24 floats in [-1, 1]

@@ -1,9 +1,9 @@
 // @ts-check
-// Build a sequence: pulses, noise and breaks, and the gates and states of a net that reads them (chapter 8).
+// Build a sequence: pulses, noise and breaks, and two nets that read them, one set by hand, one trained (chapter 8).
 import SEQUENCE from "./sequence.json";
 import NETS from "./sequence-nets.json";
 import {
-  across, box, columnsOf, dyed, escaped, frame, label, num, path, rowName, show, signedRow, tick, unescaped,
+  across, box, columnsOf, escaped, frame, label, num, path, show, signedRow, tick, unescaped,
 } from "./draw.mjs";
 import { clamp, gruStep, matvec } from "./gru-math.mjs";
 import {
@@ -19,7 +19,7 @@ import {
  * @property {number} at the framed step
  * @property {number} unit the unit that is told of
  * @property {Task} task
- * @property {"hand" | "trained"} net
+ * @property {"hand" | "trained"} net the net that is told of; the only one drawn where there is no room for two
  * @property {number[]} tokens 0 noise, 1 pulse, 2 break
  */
 /**
@@ -33,7 +33,8 @@ import {
  * @typedef {{ r: Vector, z: Vector, h: Vector, says: number }} ReaderStep
  */
 /** @typedef {ReturnType<typeof compute>} Computed */
-/** @typedef {typeof SEQUENCE.layout.wide} Layout */
+/** Where the parts of a net's drawing stand. */
+const L = SEQUENCE.layout;
 /** @typedef {typeof SEQUENCE.words.en} Words */
 
 const START = /** @type {State} */ (SEQUENCE.start);
@@ -122,92 +123,116 @@ function fromLink(_get, asked) {
 
 /** A token as it is drawn. @param {Task} task @param {number} token */
 const symbol = (task, token) => escaped(SEQUENCE.symbols[task][token] ?? "?");
-const [TANK, HALF] = [16, 19]; // a tank's height; half of the height for a state
+const [TANK, HALF] = [11, 15]; // a tank's height; half of the height for a state
 
-/** @param {Layout} L @param {number} units */
-const heightOf = (L, units) => L.units + L.pitch * units + L.gap + L.step + 34;
+/** @param {number} units */
+const heightOf = (units) => L.units + L.pitch * units + 18;
 
-/** The rows. @param {State} s @param {Computed} c @param {Layout} L @param {Words} words */
-function drawRows(s, c, L, words) {
+/**
+ * The nets that are drawn, each with where it begins: both, side by side; or the one that is told of.
+ *
+ * @param {State} s @param {boolean} slim
+ */
+function netsOf(s, slim) {
+  return slim ? [{ net: s.net, left: 0 }] : CHOICES.net.map((net, i) => ({ net, left: i * (L.W + L.apart) }));
+}
+
+/**
+ * One net: the tokens, its answers and the right ones, and its units.
+ *
+ * @param {State} s whose net is drawn @param {Computed} c @param {number} picked the unit that is told of, or 0
+ * @param {Words} words
+ */
+function drawNet(s, c, picked, words) {
   const { edge, x, middle, right } = columnsOf(L, T);
   const steps = c.steps.map((_, i) => ({ ...c.steps[i], t: i + 1 }));
-  const out = [];
+  const out = [label("ex-net", L.left, 14, "start", fill(words[`title_${s.net}`], { n: T - c.wrong.length, T }))];
   for (const { t } of steps) {
     const token = c.read[t - 1];
     out.push(label(`ex-token ex-token-${Math.min(token, 2)}`, middle(t), L.x + 17, "middle", symbol(s.task, token)));
   }
   out.push(`<rect class="ex-strip" x="${num(L.left)}" y="${L.x}" width="${num(L.column * T)}" height="24"/>`);
+  const shown = (/** @type {number} */ answer) => (s.task === "keep" ? symbol("keep", answer) : String(answer));
+  const answered = [
+    { y: L.says, word: words.says, row: steps.map((step) => step.says) },
+    { y: L.says + L.step, word: words.right, row: c.right },
+  ];
+  for (const { y, word, row } of answered) {
+    out.push(label("ex-small", L.left, y, "start", word));
+    for (const { t } of steps) out.push(label("ex-answer", middle(t), y + 17, "middle", shown(row[t - 1])));
+  }
+  out.push(path("ex-ink", c.wrong.map((t) => box(edge(t) + 1, L.says + 21, L.column - 2, 4))));
   const roles = s.net === "hand" ? ROLES[s.task] : [];
   for (let k = 0; k < c.units; k++) {
     const y = L.units + L.pitch * k;
     const name = fill(words.unit, { i: k + 1 });
     const role = roles[k] ? words[roles[k]] : "";
-    const cls = k + 1 === c.unit ? "ex-small ex-picked" : "ex-small";
-    out.push(rowName(L, y, 6, 13, L.slim && role ? `${name}: ${role}` : name, cls));
-    if (role && !L.slim) out.push(rowName(L, y, 0, 31, role));
+    out.push(label(k + 1 === picked ? "ex-small ex-picked" : "ex-small", L.left, y - 6, "start",
+      role ? `${name}: ${role}` : name));
     for (const gate of /** @type {("r" | "z")[]} */ (["r", "z"])) {
-      const top = gate === "r" ? y : y + 20;
-      out.push(label(`ex-it ex-${gate}`, L.left - 7, top + 12.5, "end", gate));
+      const top = gate === "r" ? y : y + TANK + 3;
+      out.push(label(`ex-it ex-${gate}`, L.left - 7, top + 10, "end", gate));
       out.push(path("ex-tank", steps.map(({ t }) => box(x(t), top, L.bar, TANK))));
       out.push(path(`ex-fill-${gate}`, steps.map((step) => {
         const high = TANK * step[gate][k];
         return box(x(step.t), top + TANK - high, L.bar, high);
       })));
     }
-    const zero = y + 40 + HALF;
+    const zero = y + 2 * TANK + 6 + HALF;
     out.push(label("ex-it ex-h", L.left - 7, zero + 4.5, "end", "h"));
     out.push(across(L.left, zero, right));
     out.push(signedRow(steps.map(({ t, h }) => [x(t), h[k]]), zero, L.bar, HALF, 0.75));
   }
-  const says = L.units + L.pitch * c.units + L.gap;
-  const shown = (/** @type {number} */ answer) => (s.task === "keep" ? symbol("keep", answer) : String(answer));
-  const answered = [
-    { y: says, word: words.says, row: steps.map((step) => step.says) },
-    { y: says + L.step, word: words.right, row: c.right },
-  ];
-  for (const { y, word, row } of answered) {
-    out.push(rowName(L, y, 5, 13, word));
-    for (const { t } of steps) out.push(label("ex-answer", middle(t), y + 13, "middle", shown(row[t - 1])));
-  }
-  out.push(path("ex-ink", c.wrong.map((t) => box(edge(t) + 1, says + 17, L.column - 2, 4))));
-  const H = heightOf(L, c.units);
+  const H = heightOf(c.units);
   for (const { t } of steps) out.push(tick(t, 6, middle(t), H - 2));
-  const step = c.steps[c.at - 1];
-  /** @type {(role: "r" | "z" | "h") => string} */
-  const part = (role) =>
-    `\u2002${dyed(role, role)} <tspan class="ex-${role}">${fixed(step[role][c.unit - 1], 2)}</tspan>`;
-  out.push(label("ex-now", L.left, 14, "start",
-    `${words.step} ${c.at}, ${fill(words.unit, { i: c.unit })}${part("r")}${part("z")}${part("h")}`));
-  out.push(frame(edge(c.at), 22, L.column, H - 39));
+  out.push(frame(edge(c.at), L.x - 2, L.column, H - L.x - 15));
   return out.join("");
 }
 
-/** @param {State} s @param {Computed} c @param {Words} words */
+/** @param {State} s @param {boolean} slim @param {Words} words */
+function drawNets(s, slim, words) {
+  return netsOf(s, slim).map(({ net, left }) => {
+    const one = { ...s, net };
+    const c = compute(one);
+    return `<g transform="translate(${num(left)} 0)">${drawNet(one, c, net === s.net ? c.unit : 0, words)}</g>`;
+  }).join("");
+}
+
+/** What is asked. @param {State} s @param {Words} words */
+const taskOf = (s, words) => unescaped(words[`task_${s.task}`]);
+
+/** How often the two nets are right. @param {State} s @param {Words} words */
+function scores(s, words) {
+  const [hand, trained] = CHOICES.net.map((net) => T - compute({ ...s, net }).wrong.length);
+  return fill(words.score, { hand, trained, T });
+}
+
+/** @param {State} s @param {Computed} c what its net does @param {Words} words */
 function sentence(s, c, words) {
   const step = c.steps[c.at - 1];
   const [k, right] = [c.unit - 1, c.right[c.at - 1]];
   const named = (/** @type {number} */ answer) =>
     (s.task === "keep" ? symbol("keep", answer) : words[answer ? "odd" : "even"]);
   return unescaped([
+    scores(s, words),
     fill(words.say, {
       t: c.at, token: symbol(s.task, c.read[c.at - 1]), i: c.unit, z: share(step.z[k], TINY), r: share(step.r[k], TINY),
-      before: fixed(c.at > 1 ? c.steps[c.at - 2].h[k] : 0, 2), after: fixed(step.h[k], 2),
+      before: fixed(c.at > 1 ? c.steps[c.at - 2].h[k] : 0, 2), after: fixed(step.h[k], 2), net: words[`the_${s.net}`],
     }),
     fill(step.says === right ? words.good : words.bad, { says: named(step.says), right: named(right) }),
-    fill(words.score, { n: T - c.wrong.length, T }),
   ].join(words.space));
 }
 
 /**
- * Where the net comes from, and how often it is right: measured, with the weights that run here.
+ * Where the nets come from, and how often the trained one is right: measured, with the weights that run here.
  *
- * @param {State} s @param {Computed} c @param {Words} words
+ * @param {State} s @param {Words} words
  */
-function provenance(s, c, words) {
-  return fill(words[`note_${s.net}`], {
-    units: c.units, seed: NETS.seed[s.task], n: NETS.tried[s.task].filter((row) => row.right === 1).length,
-    longer: share(NETS.measured[s.task].longer, TINY),
-  });
+function provenance(s, words) {
+  return CHOICES.net.map((net) => fill(words[`note_${net}`], {
+    units: READERS[s.task][net].b_r.length, seed: NETS.seed[s.task],
+    n: NETS.tried[s.task].filter((row) => row.right === 1).length, longer: share(NETS.measured[s.task].longer, TINY),
+  })).join(words.space);
 }
 
 // ------------------------------------------------------------------------------------------------ the page
@@ -224,9 +249,10 @@ function pageHTML(id, words) {
   return (
     presetRow(PRESETS, words) +
     `<div class="ex-switches">${radios("task")}${radios("net")}</div>` +
+    `<p class="ex-task"></p>` +
     sideBySide(
-      picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
-      `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
+      picture(id, "ex-rows", words.diagram) + saying(id),
+      note(words.hint) + `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
       `<div class="ex-tokens" role="group" aria-label="${words.token}"><span aria-hidden="true">${words.token}</span>` +
       `${tokens.join("")}</div></div>`,
     ) +
@@ -241,25 +267,28 @@ function render(stage) {
   const rows = query(el, ".ex-rows", SVGSVGElement);
   /** @type {HTMLElement[]} */
   const palette = [...el.querySelectorAll("button")].filter((button) => button.dataset.token);
-  const units = query(el, "[data-key=unit]", HTMLInputElement);
-  const origin = query(el, ".ex-origin", HTMLElement);
-  let layout = SEQUENCE.layout.wide;
+  const unit = query(el, "[data-key=unit]", HTMLInputElement);
+  const [task, origin] = [".ex-task", ".ex-origin"].map((one) => query(el, one, HTMLElement));
+  let narrow = false;
   /** @type {Computed} */
   let shown;
 
   /** @param {State} s @param {boolean} slim */
   function paint(s, slim) {
-    layout = SEQUENCE.layout[slim ? "slim" : "wide"];
+    narrow = slim;
     shown = compute(s);
-    show(rows, { W: layout.W, H: heightOf(layout, shown.units) }, drawRows(s, shown, layout, words));
-    units.max = String(shown.units);
-    units.disabled = shown.units === 1;
+    const nets = netsOf(s, slim);
+    const units = nets.map(({ net }) => READERS[s.task][net].b_r.length);
+    show(rows, { W: nets[nets.length - 1].left + L.W, H: heightOf(Math.max(...units)) }, drawNets(s, slim, words));
+    unit.max = String(shown.units);
+    unit.disabled = shown.units === 1;
     showInputs(el, { ...s, at: shown.at, unit: shown.unit }, String,
       (v, key) => (key === "at" ? `${words.step} ${v}` : fill(words.unit, { i: v })));
     for (const button of palette) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.token) === s.tokens[shown.at - 1]));
     }
-    origin.textContent = provenance(s, shown, words);
+    task.textContent = taskOf(s, words);
+    origin.textContent = provenance(s, words);
     voice.say(sentence(s, shown, words));
   }
 
@@ -285,24 +314,32 @@ function render(stage) {
     event.preventDefault();
   }
 
+  /** The net under the pointer, and the step. @param {PointerEvent} event */
+  function under(event) {
+    const { x, y } = pointIn(rows, event);
+    const nets = netsOf(life.state, narrow);
+    const { net, left } = nets[x < L.W + L.apart / 2 ? 0 : nets.length - 1];
+    return { net, x: x - left, y, t: columnAt(x - left, L, T) };
+  }
+
   // In the strip of tokens a press changes one, and a drag paints it on; below, they move the frame.
   grip(rows, {
     press(event) {
-      const { x, y } = pointIn(rows, event);
-      const t = columnAt(x, layout, T);
-      if (x < layout.left || x > layout.left + layout.column * T) return null;
+      const { net, x, y, t } = under(event);
+      if (x < L.left || x > L.left + L.column * T) return null;
       event.preventDefault();
-      if (y <= layout.units - 12) {
+      if (y <= L.says - 11) {
         const token = next(t);
         set(t, token);
         return token;
       }
-      const unit = Math.floor((y - layout.units + (layout.slim ? 16 : 6)) / layout.pitch) + 1;
-      life.commit({ at: t, ...(unit <= shown.units ? { unit: Math.max(unit, 1) } : {}) });
+      const k = Math.floor((y - L.units + 16) / L.pitch) + 1;
+      const picked = k >= 1 && k <= READERS[life.state.task][net].b_r.length;
+      life.commit({ at: t, ...(picked ? { net, unit: k } : {}) });
       return "at";
     },
     drag(event, held) {
-      const t = columnAt(pointIn(rows, event).x, layout, T);
+      const { t } = under(event);
       if (held === "at") life.commit({ at: t });
       else if (life.state.tokens[t - 1] !== held) set(t, held);
     },
@@ -310,4 +347,10 @@ function render(stage) {
   return life.wire();
 }
 
-export default { render, fromLink };
+/** Beside the still picture stand the task and the scores. @param {State} s @param {"en" | "zh"} lang */
+function still(s, lang) {
+  const words = SEQUENCE.words[lang];
+  return { said: [taskOf(s, words), scores(s, words)].join(words.space) };
+}
+
+export default { render, fromLink, still };

@@ -18,7 +18,7 @@ _UNITS = max(len(nets["trained"]["b_r"]) for nets in NETS["nets"].values())
 
 
 class SequenceExplorer(Explorer):
-    """24 tokens of the reader's, and a GRU that reads them and answers after each.
+    """24 tokens of the reader's, and two GRUs that read them and answer after each.
 
     Attributes
     ----------
@@ -27,8 +27,9 @@ class SequenceExplorer(Explorer):
     task : "keep", "skip" or "afresh"
         Which token came first? Is the number of 1s outside brackets odd? Is that since the latest break odd?
     net : "hand" or "trained"
-        Weights set by hand, or a net of four units trained on the task; how often it is right was measured, and
-        stands in ``sequence-nets.json``.
+        Both nets are drawn, side by side; this is the one whose unit is told of, and on a phone the only one drawn.
+        "hand" has weights set by hand, "trained" four units trained on the task; how often it is right was measured,
+        and stands in ``sequence-nets.json``.
     at : int in [1, 24]
         The framed step.
     unit : int in [1, 4]
