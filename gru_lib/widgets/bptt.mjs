@@ -483,8 +483,8 @@ function pageHTML(id, words) {
     `<input type="range" id="${id}-at" data-key="at" min="0" max="${LAST}" step="1" aria-label="${words.position}">` +
     `<button type="button" data-move="1">${words.next}</button></div>` +
     `<svg class="ex-strip" role="img" aria-label="${words.strip}"></svg>` +
-    saying(id) +
     picture(id, "ex-graph", words.graph) +
+    saying(id) +
     note(words.hint) +
     `<details><summary>${words.equations}</summary><p class="ex-where"></p><ol class="ex-list"></ol>` +
     `<div class="ex-gradients"></div></details>` +
