@@ -325,6 +325,7 @@ function drawStrip(steps, at, L, words) {
       out.push(label("ex-part ex-g", middle + L.half + 4, y + 4.5, "start", fixed(v)));
     });
   }
+  if (!back) out.push(label("ex-small", L.W / 2, 84, "middle", words.comes));
   const inset = back ? L.inset : 26;
   const [top, high] = back ? [38, 77] : [0, 33];
   out.push(frame(node(now - 1) + inset, top, L.gap - 2 * inset, high));
