@@ -223,6 +223,7 @@ def test_what_they_cannot_use_stands_beside_the_field_and_the_rest_stays(visit):
     assert page.locator(".ex-strike").count() == 2, "struck out in both"
     assert "both write 2026-03-07" in page.locator(".ex-say").inner_text()
     assert field.get_attribute("aria-describedby") == page.locator(".ex-strange").get_attribute("id")
+    assert field.get_attribute("aria-invalid") == "true"
     field.fill("")
     assert "nothing to read" in page.locator(".ex-say").inner_text()
     assert page.locator("svg .ex-wrote").count() == 0

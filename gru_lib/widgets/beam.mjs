@@ -7,8 +7,8 @@ import { bar, escaped, label, num, path, show } from "./draw.mjs";
 import { clamp } from "./gru-math.mjs";
 import { beamSearch, greedyDecode, seq2seqFrom, seq2seqRead, seq2seqStart, seq2seqStep } from "./search.mjs";
 import {
-  choice, enliven, fieldset, fill, fixed, note, picture, presetRow, pressed, query, readLink, saying, setUp, showInputs,
-  slider,
+  choice, enliven, fieldset, fill, fixed, note, picture, presetRow, pressed, query, readLink, remark, remarkPlace, saying,
+  setUp, showInputs, sideBySide, slider,
 } from "./explorer.mjs";
 /** @import { Vector } from "./gru-math.mjs" */
 /** @import { Begun, DecoderState, Found, Seq2seq, Step } from "./search.mjs" */
@@ -239,17 +239,17 @@ function pageHTML(id, words) {
   const by = (/** @type {number} */ step, /** @type {string} */ text) => `<button type="button" data-by="${step}">${text}</button>`;
   const options = [["dates", words.dates], ["letters", words.letters]];
   return (
-    `<div class="ex-main ex-typed"><label for="${id}-day">${words.day}</label>` +
+    `<div class="ex-typed"><label for="${id}-day">${words.day}</label>` +
     `<input type="text" id="${id}-day" maxlength="${BEAM.longest}" autocomplete="off" spellcheck="false" ` +
-    `aria-describedby="${id}-strange"><span class="ex-strange" id="${id}-strange"></span></div>` +
+    `aria-describedby="${id}-day-strange">${remarkPlace(`${id}-day`)}</div>` +
     presetRow(PRESETS, words) +
-    `<div class="ex-main ex-walk">${one("step", "<i>t</i>", words.step, 1)}${by(-1, words.back)}${by(1, words.next)}</div>` +
-    picture(id, "ex-lists", words.diagram) +
-    note(words.key) +
-    saying(id) +
-    `<div class="ex-main ex-two">${fieldset(words.beam, one("width", "<i>k</i>", words.width, 1))}` +
-    `${fieldset(`${words.norm} α`, one("alpha", "<i>α</i>", words.alpha, 0.05))}</div>` +
-    `<div class="ex-switches">${choice({ id, key: "tree", legend: words.tree, options })}</div>`
+    sideBySide(
+      picture(id, "ex-lists", words.diagram) + note(words.key) + saying(id),
+      `<div class="ex-main ex-walk">${one("step", "<i>t</i>", words.step, 1)}${by(-1, words.back)}${by(1, words.next)}</div>` +
+      `<div class="ex-main ex-two">${fieldset(words.beam, one("width", "<i>k</i>", words.width, 1))}` +
+      `${fieldset(`${words.norm} α`, one("alpha", "<i>α</i>", words.alpha, 0.05))}</div>` +
+      `<div class="ex-switches">${choice({ id, key: "tree", legend: words.tree, options })}</div>`,
+    )
   );
 }
 
@@ -259,7 +259,7 @@ function render(stage) {
   const { words, voice } = setUp("beam", BEAM.words, stage, pageHTML);
   const drawing = query(el, ".ex-lists", SVGSVGElement);
   const field = query(el, "input[type=text]", HTMLInputElement);
-  const [typed, strange] = [".ex-typed", ".ex-strange"].map((one) => query(el, one, HTMLElement));
+  const typed = query(el, ".ex-typed", HTMLElement);
   const walk = query(el, "[data-key=step]", HTMLInputElement);
   /** @type {Tree | undefined} */
   let tree; // the last, with what it has computed
@@ -289,7 +289,7 @@ function render(stage) {
     showInputs(el, shown, (v, key) => (key === "alpha" ? fixed(v, 2) : key === "step" ? `${v} / ${T}` : String(v)));
     typed.hidden = s.tree === "letters"; // they are no day's
     if (field.value !== s.day) field.value = s.day;
-    strange.textContent = complaint(s.day, words);
+    remark(field, complaint(s.day, words));
     voice.say(c ? sentence(shown, c, words) : words.unread);
   }
 

@@ -16,7 +16,7 @@ from gru_lib.widgets._explorer import Explorer
 from gru_lib.widgets._modules import data
 from gru_lib.widgets._traits import Line, Number, OneOf, Whole
 
-__all__ = ["BeamExplorer", "writer"]
+__all__ = ["BeamExplorer"]
 
 BEAM = data("beam.json")  # the tree of three letters, presets, layout and words
 NET = data("beam-net.json")  # the network that writes days out; made by experiments.dates

@@ -8,8 +8,8 @@ import { across, bar, box, escaped, frame, label, num, path, show } from "./draw
 import { clamp } from "./gru-math.mjs";
 import { greedyDecode, seq2seqFrom, seq2seqPulls, seq2seqRead, seq2seqStart, seq2seqStep } from "./search.mjs";
 import {
-  enliven, fieldset, fill, percent, picture, pointIn, presetRow, query, readLink, saying, setUp, showInputs,
-  slider,
+  enliven, fieldset, fill, percent, picture, pointIn, presetRow, query, readLink, remark, remarkPlace, saying, setUp,
+  showInputs, sideBySide, slider,
 } from "./explorer.mjs";
 /** @import { Vector } from "./gru-math.mjs" */
 /** @import { Seq2seq } from "./search.mjs" */
@@ -219,16 +219,16 @@ function smallPrint(words) {
 /** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
   return (
-    `<div class="ex-main ex-type"><label for="${id}-text">${words.type}</label>` +
+    `<div class="ex-typed"><label for="${id}-text">${words.type}</label>` +
     `<input type="text" id="${id}-text" maxlength="${DATES.longest}" autocomplete="off" spellcheck="false" ` +
-    `aria-describedby="${id}-strange"><span class="ex-strange" id="${id}-strange"></span></div>` +
+    `aria-describedby="${id}-text-strange">${remarkPlace(`${id}-text`)}</div>` +
     presetRow(PRESETS, words) +
-    picture(id, "ex-rows", words.diagram) +
-    saying(id) +
-    `<div class="ex-main">${fieldset(words.look, slider({
-      id, key: "at", range: DATES.limits.at, step: 1, symbol: words.at, name: "", role: "a",
-    }))}</div>` +
-    `<p class="ex-note">${smallPrint(words)}</p>`
+    sideBySide(
+      picture(id, "ex-rows", words.diagram) + saying(id),
+      `<div class="ex-main">${fieldset(words.look, slider({
+        id, key: "at", range: DATES.limits.at, step: 1, symbol: words.at, name: "", role: "a",
+      }))}</div><p class="ex-note">${smallPrint(words)}</p>`,
+    )
   );
 }
 
@@ -238,7 +238,6 @@ function render(stage) {
   const { words, voice } = setUp("dates", DATES.words, stage, pageHTML);
   const rows = query(el, ".ex-rows", SVGSVGElement);
   const field = query(el, "input[type=text]", HTMLInputElement);
-  const strange = query(el, ".ex-strange", HTMLElement);
   let layout = DATES.layout.wide;
   /** @type {Translation | undefined} */
   let computed; // of one text; the slider needs it again and again
@@ -250,7 +249,7 @@ function render(stage) {
     show(rows, layout, drawBoth(s, computed, layout, words));
     if (field.value !== s.text) field.value = s.text;
     showInputs(el, s, (v) => String(Math.round(v)), (v) => `${words.at} ${Math.round(v)}`);
-    strange.textContent = complaint(computed, words);
+    remark(field, complaint(computed, words));
     voice.say(sentence(s, computed, words));
   }
 
