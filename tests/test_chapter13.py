@@ -126,8 +126,11 @@ def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them(file):
 
 
 def test_a_stack_that_learns_the_trained_lengths_learns_twice_as_long_ones():
-    runs = [run for file in FILES for run in results(file, "strings", "reverse", "stack")] + stored("later")
-    for run in runs:  # and none is in between
+    later = [run for file in FILES for run in results(file, "later")]
+    assert [load(file)["later"][0][:2] for file in FILES] == [[0.0, 2]] * 2 and len(later) == 5
+    assert all(run["16"][1] == 0 for run in later)
+    runs = [run for file in FILES for run in results(file, "strings", "reverse", "stack")]
+    for run in runs + later:  # and none is in between
         assert min(run["8"][1], run["16"][1]) >= 0.95 or (run["8"][1] < 0.7 and run["16"][1] == 0)
 
 
