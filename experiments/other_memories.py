@@ -350,12 +350,13 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
         (("GRU", 0.01), ("biased", 0.003)),
         range(10),
     ),
-    "recall as drawn": (recalled, (("as drawn", 0.003),), range(3)),
+    "recall as drawn": (recalled, (("as drawn", 0.003),), range(5)),
     "recall later": (recalled_later, (("biased", 0.003, 0),), (2000,)),
 }
-CHOOSING = ("rates", "later", "recall later")  # rates for the others, and more steps for nets that missed something
+CHOOSING = ("rates", "recall later")  # rates for the others, and more steps for a net that missed something
 if not fixed_kernels():
     PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items() if part not in CHOOSING}
+    PARTS["later"] = (later, tuple(what for what in MISSED if what[1] < 3), (STEPS["GRU"],))
 
 
 def main(parts: list[str]) -> None:

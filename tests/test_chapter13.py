@@ -7,12 +7,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import cells_of, check_loss, randomised, results
+from helpers import cells_of, check_loss, randomised, results, said
 
 from experiments import other_memories
 from gru_lib import elman_forward, gradcheck, jacobian
 from gru_lib.cells import irnn_init, scrn_forward, scrn_init, stack_rnn_forward, stack_step
-from gru_lib.results import load
+from gru_lib.results import load, wilson
 from gru_lib.tasks.adding import BASELINE, adding
 
 FILES = ("other_memories", "other_memories_own")  # the second with other kernels
@@ -126,8 +126,11 @@ def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them(file):
 
 
 def test_a_stack_that_learns_the_trained_lengths_learns_twice_as_long_ones():
-    runs = [run for file in FILES for run in results(file, "strings", "reverse", "stack")] + stored("later")
-    for run in runs:  # and none is in between
+    later = [run for file in FILES for run in results(file, "later")]
+    assert [load(file)["later"][0][:2] for file in FILES] == [[0.0, 2]] * 2 and len(later) == 5
+    assert all(run["16"][1] == 0 for run in later)
+    runs = [run for file in FILES for run in results(file, "strings", "reverse", "stack")]
+    for run in runs + later:  # and none is in between
         assert min(run["8"][1], run["16"][1]) >= 0.95 or (run["8"][1] < 0.7 and run["16"][1] == 0)
 
 
@@ -165,7 +168,9 @@ def test_biased_starts_recall_but_for_one_seed_which_does_with_other_kernels_and
     found = [run["16"] > 0.8 for run in results(file, "recall", "biased")]
     assert found == {FILES[0]: [False, *9 * [True]], FILES[1]: 3 * [True]}[file]
     assert [row[2] for row in load(FILES[0])["recall later"]] == [0]
-    assert max(run["6"] for run in results(file, "recall as drawn")) < 0.25
+    drawn = results(file, "recall as drawn")
+    assert max(run["6"] for run in drawn) < 0.25 and len(drawn) == {FILES[0]: 5, FILES[1]: 3}[file]
+    assert f"{wilson(0, 5)[1]:.0%}" == "43%" and said("13c-addressable-memory", "goes up to 43 %")
     for run in results(file, "recall", "GRU"):
         assert run["6"] > 0.8 and run["16"] < 0.45
 

@@ -84,7 +84,7 @@ def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     for part in parts:
         seeds = sorted({row[-2] for row in fixed[part]})[: 10 if part == "hidden" else 3]
         assert [row[:-1] for row in own.pop(part)] == [row[:-1] for row in fixed[part] if row[-2] in seeds], part
-    assert not own
+    assert own.keys() <= {"language", "later"}  # single runs: see the tests of chapters 21 and 13
 
 
 @pytest.mark.parametrize(("name", "seeds"), [("subtraction", 10), ("wrong_gradients", 3)])
