@@ -102,14 +102,52 @@ def test_every_planted_mistake_of_an_exercise_gets_another_message():
         message = getattr(check, name)(planted(name, old, new)).message
         assert message not in seen.setdefault(name, set()), message
         seen[name].add(message)
-    assert sum(map(len, seen.values())) == len(PLANTED) > 100
+    assert sum(map(len, seen.values())) == len(PLANTED) > 400
+    # And every mistake that is listed is planted. Those of a step are planted in the step; a loop inherits them.
+    inherit = {"gru_forward": "gru_step", "gru_backward": "gru_step_backward"}
+    for name, build in EXERCISES.items():
+        found = seen[name] | seen.get(inherit.get(name), set())
+        assert [message for message, _ in build().mistakes() if message not in found] == [], name
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (" + p.b_hn", "", "b_hn: missing bias"),
+        ("p.b_n + r * (h_prev @ p.W_hn + p.b_hn)", "p.b_n + p.b_hn + r * (h_prev @ p.W_hn)", "b_hn stands outside"),
+        ("p.W_xn + p.b_n", "p.W_xn", "^Not yet: b_n: missing bias"),
+        ("r * (h_prev @ p.W_hn + p.b_hn)", "(r * h_prev) @ p.W_hn", "acts before the product"),
+    ],
+)
+def test_mistakes_in_a_step_that_resets_after_are_named(old, new, message):
+    after = ANSWERS["gru_step"].replace(
+        "p.W_xn + (r * h_prev) @ p.W_hn + p.b_n", "p.W_xn + p.b_n + r * (h_prev @ p.W_hn + p.b_hn)"
+    )
+    assert check.gru_step(program(after), reset_after=True).ok
+    assert old in after
+    assert re.search(message, repr(check.gru_step(program(after.replace(old, new)), reset_after=True)))
+
+
+@pytest.mark.parametrize("options", [{}, {"lengths": True}], ids=["whole", "padded"])
+def test_mistakes_of_a_step_are_named_in_the_loop_too(options):
+    """With the step's own words."""
+    listed = {message for message, _ in EXERCISES["gru_step"]().mistakes()}
+    loop = ANSWERS["gru_forward"].replace("new, _ = gru_step(", "new = wrong(")
+    count = 0
+    for name, old, new, _ in PLANTED:
+        if name == "gru_step" and (said := check.gru_step(planted(name, old, new)).message) in listed:
+            f = program(loop)
+            f.__globals__["wrong"] = planted(name, old, new)
+            assert check.gru_forward(f, **options).message == said
+            count += 1
+    assert count == len(listed)
 
 
 @pytest.mark.parametrize(("name", "options"), SET)
 def test_every_listed_mistake_is_named_when_its_outputs_come_back(name, options):
     exercise = EXERCISES[name](**options)
     listed = list(exercise.mistakes())
-    assert listed
+    assert listed or name == "beam_worse"  # which says what is wrong itself
     exercise = replace(exercise, flatten=None, mistakes=lambda: listed)
     outer = [label for label in exercise.right if label.removeprefix("d") not in exercise.grads]
     for message, outputs in listed:

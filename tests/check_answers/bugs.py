@@ -1,5 +1,7 @@
 """Answers to the exercises on gradient checks, and mistakes planted in them."""
 
+# ruff: noqa: E501
+
 ANSWERS = {
     "bug_direction": """
 def f(loss, p, u):
@@ -43,6 +45,7 @@ PLANTED = {
         ("1e-30j * u", "1e-30j", "u is not used"),
         ("1e-30j * u", "1e-30j * np.abs(u)", "the signs of u count"),
         ("1e-30j * u", "-1e-30j * u", "has the wrong sign"),
+        ("~return .*", "return np.sqrt(sum((loss(p + 1e-30j * e).imag / 1e-30) ** 2 for e in np.eye(len(p))))", "the length of the gradient"),
     ],
     "bug_consistent": [
         ("(x_before - n)", "(h_prev - n)", "dz is that of the right GRU"),
@@ -52,6 +55,7 @@ PLANTED = {
         ("(x_before - n)", "(n - x_before)", "dz has the wrong sign"),
         ("dx, dh_prev, dh * z, g", "dx, dh_prev, g", "must return dx, dh_prev, dx_before, grads"),
         ("q.T @ da_n", "h_prev.T @ da_n", "dW_hn"),
+        (r"~(?s)\(x_before - n\)(.*)dh_prev = ", r"(h_prev - n)\1dh_prev = dh * z + ", "backward pass of the right GRU"),
     ],
     "bug_later": [
         ("dhs[t] + dh", "dhs[t]", "no gradient is carried"),

@@ -25,6 +25,9 @@ PLANTED = {
         ("np.tanh", "sigmoid", "σ stands where tanh belongs"),
         ("np.tanh", "", "there is no tanh"),
         ("np.tanh", "np.tanh(-1) * ", "h is "),
+        ("x @ p.W_x + ", "", "^Not yet: x is missing"),
+        ("np.tanh(", "-np.tanh(", "the sign is turned"),
+        ("np.tanh(", "np.maximum(0, ", "relu stands where tanh"),
     ],
     "elman_step_backward": [
         (" * (1 - h**2)", "", "lacks the slope of tanh"),
@@ -32,5 +35,6 @@ PLANTED = {
         ("1 - h**2", "h * (1 - h)", "slope of σ"),
         ("h_prev.T @ da", "h.T @ da", "dW_h uses h_t where h_{t−1} belongs"),
         ("da @ p.W_h.T", "da @ p.W_h", "dh_prev uses W_h where W_hᵀ belongs"),
+        ("1 - h**2", "1 - h", r"this is 1 − h\."),
     ],
 }  # fmt: skip

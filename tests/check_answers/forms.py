@@ -1,5 +1,7 @@
 """Answers to the exercises on other forms of the equations, and mistakes planted in them."""
 
+# ruff: noqa: E501
+
 ANSWERS = {
     "bwd_jacobian": """
 def f(cache, p):
@@ -59,6 +61,7 @@ PLANTED = {
         ("W_z[:, H:].T", "W_z[:, H:].reshape(-1, H)", "do not reshape it"),
         ("W_z[:, H:].T", "W_z[:, H:]", r"W_xz must have shape \(2, 4\); it has \(4, 2\). It is transposed"),
         ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, :H].T", "must return W_hz, W_xz"),
+        ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, :H], W_z[:, H:].reshape(-1, H)", "both are reshaped"),
     ],
     "conv_constant": [
         ("* r / r[:, None]", "* r[:, None] / r", "R and R⁻¹ have changed places"),
@@ -72,6 +75,8 @@ PLANTED = {
         ("b_n + r * b_hn", "r * (b_n + b_hn)", "r multiplies only b_hn"),
         ("b_n + r * b_hn", "b_n + b_hn / r", "not divided"),
         ("b_n + r * b_hn", "b_n - r * b_hn", "the sign of b_hn"),
+        ("* r / r[:, None]", "/ r / r[:, None]", "R⁻¹ twice"),
+        ("b_n + r * b_hn", "r * b_n + b_hn", "r multiplies b_hn, not b_n"),
     ],
     "fast_gemm": [
         ("(W_hn, W_hr, W_hz), axis=1).T", "(W_hn, W_hr, W_hz), axis=0)", "each by itself"),
@@ -79,6 +84,8 @@ PLANTED = {
         ("(W_hn, W_hr, W_hz), axis", "(W_hr, W_hn, W_hz), axis", "n and r have changed places"),
         ("(W_hn, W_hr, W_hz), axis", "(W_hn, W_hz, W_hr), axis", "r and z have changed places"),
         ("dq, da_r, da_z), axis", "dq, 0 * da_r, da_z), axis", "lacks a term: da_r W_hrᵀ"),
+        ("(W_hn, W_hr, W_hz), axis", "(W_hz, W_hr, W_hn), axis", "n and z have changed places"),
+        ("(W_hn, W_hr, W_hz), axis", "(W_hz, W_hn, W_hr), axis", "in different orders: z, n, r"),
     ],
     "fast_sum": [
         ("~return .*", "return hs[-1].T @ das[-1]", "the last step alone"),
@@ -86,6 +93,10 @@ PLANTED = {
         ("hs.reshape(-1", "hs.transpose(1, 0, 2).reshape(-1", "in different orders"),
         ("hs.reshape(-1, hs.shape[2]).T", "hs.reshape(hs.shape[2], -1)", "must be transposed"),
         ("~return .*", "return hs.transpose(0, 2, 1) @ das", "must have shape"),
+        ("~return .*", "return hs[0].T @ das[0]", "the first step alone"),
+        ("~return .*", "return (hs.transpose(0, 2, 1) @ das).mean(axis=0) / hs.shape[1]", "the mean over steps and sequences"),
+        ("~return .*", "return hs[:, 0].T @ das[:, 0]", "the first sequence alone"),
+        ("~return .*", "return (hs[:-1].transpose(0, 2, 1) @ das[1:]).sum(axis=0)", "one step behind"),
     ],
     "hwy_only": [
         ("zs.prod", "(1 - zs).prod", "the shares that are written"),
@@ -95,5 +106,8 @@ PLANTED = {
         ("np.diag(zs.prod(axis=0))", "np.eye(zs.shape[1]) * zs.prod()", "each unit has its own gates"),
         ("np.diag(zs.prod(axis=0))", "np.tile(zs.prod(axis=0), (zs.shape[1], 1))", "beside the diagonal"),
         ("np.diag(zs.prod(axis=0))", "zs.prod(axis=0)", "must have shape"),
+        ("zs.prod", "zs.mean", "the mean of the gates"),
+        ("zs.prod", "zs[:-1].prod", "z_T stands between"),
+        ("np.diag(zs.prod(axis=0))", "np.tile(zs.prod(axis=0), (zs.shape[1], 1)).T", "are swapped too"),
     ],
 }  # fmt: skip

@@ -60,6 +60,8 @@ PLANTED = {
         ("z * h_prev + (1 - z) * m", "(1 - z) * h_prev + z * m", "z and 1 − z have changed places"),
         ("~(?m:h_prev @ p.W_h([rz]))", r"(m * h_prev) @ p.W_h\1", "the gates see a masked state"),
         ("return h", "unused = h", "Is there a `return`"),
+        (r"~(?s)h_prev @ p.W_hr(.*)h_prev @ p.W_hz(.*)\(r \* h_prev\)(.*)m \* n", r"(m * h_prev) @ p.W_hr\1(m * h_prev) @ p.W_hz\2(r * m * h_prev)\3n", "the state that all gates see"),
+        ("z * h_prev + (1 - z) * m * n", "m * z * h_prev + (1 - m * z) * n", "the mask falls on z"),
     ],
     "deep_size": [
         ("first + (L - 1) * other", "L * first", "all layers are given D inputs"),
@@ -74,6 +76,8 @@ PLANTED = {
         ("3 * (", "(", "one block of three"),
         ("H * H + H)", "H)", "W_[hx] is missing"),
         (" + H)", " + 1)", "one number for each block"),
+        ("D * H + H * H + H), 3 * (H * H + H * H + H)", "H * H + H), 3 * (H * H + H)", "W_x is missing"),
+        ("3 * (H * H + H * H + H)", "3 * ((D + H) * H + H * H + H)", "only the lowest does"),
     ],
     "deep_reverse": [
         ("out = xs.copy()", "return xs[::-1]", "the whole of it is reversed"),
@@ -88,6 +92,7 @@ PLANTED = {
         ("out = xs.copy()", "return xs[:, ::-1]", "the batch is reversed"),
         ("out = xs.copy()", "return xs[:, :, ::-1]", "the features are reversed"),
         ("out = xs.copy()", "out = xs", "xs was changed in place"),
+        ("out[:L, n] = xs[:L, n][::-1]", "out[:, n] = np.concatenate([xs[L:, n], xs[:L, n][::-1]])", "moved to the front"),
     ],
     "deep_causal": [
         ("[:k]).any", "[:k + 1]).any", "an output may depend on the input of its own step"),
@@ -106,5 +111,8 @@ PLANTED = {
         ("+ 0.88", "+ 0.1", "says no everywhere"),
         ("+ 0.88", "+ 2", "says yes everywhere"),
         ("u + v + 0.88", "a", "that is a alone"),
+        ("u + v + 0.88", "b", "that is b alone"),
+        ("u + v + 0.88 > 0", "a + b >= 0", "cannot say that of both"),
+        ("u + v + 0.88 > 0", "a + b <= 0", "equal too, and mixed"),
     ],
 }  # fmt: skip

@@ -1,5 +1,7 @@
 """Answers to the exercises on the LSTM, and mistakes planted in them."""
 
+# ruff: noqa: E501
+
 ANSWERS = {
     "lstm_step": """
 def f(x, state, p):
@@ -57,6 +59,19 @@ PLANTED = {
         ("+ p.b_f", "+ p.b_f + 1", "the forget bias is added again"),
         ("@ p.W_hg", "@ p.W_hg.T", "W_hg is transposed"),
         (r"~ \+ p.b_.", "", "b_i, b_f, b_g, b_o: missing bias"),
+        ("    c = f", "    i, o = o, i\n    c = f", "i and o have changed"),
+        ("    c = f", "    f, o = o, f\n    c = f", "f and o have changed"),
+        ("+ i * g", "+ g", "the input gate is missing"),
+        ("g = np.tanh(", "g = sigmoid(", "σ stands at the candidate"),
+        ("sigmoid(", "np.tanh(", "tanh stands at the gates"),
+        (r"~@ p\.W_h(.)", r"@ p.W_h\1.T", "W_hi, W_hf, W_hg, W_ho are"),
+        ("@ p.W_hi", "@ p.W_hi.T", "^Not yet: W_hi is transposed"),
+        ("@ p.W_hf", "@ p.W_hf.T", "^Not yet: W_hf is transposed"),
+        ("@ p.W_ho", "@ p.W_ho.T", "^Not yet: W_ho is transposed"),
+        (" + p.b_i", "", "^Not yet: b_i: missing bias"),
+        (" + p.b_f", "", "^Not yet: b_f: missing bias"),
+        (" + p.b_g", "", "^Not yet: b_g: missing bias"),
+        (" + p.b_o", "", "^Not yet: b_o: missing bias"),
     ],
     "lstm_step_backward": [
         ("dc = dc + dh", "dc = dh", "the dc that comes in is not used"),
@@ -83,6 +98,7 @@ PLANTED = {
         ("state, p)", "LSTMState(state.h, state.h), p)", "c begins as h"),
         ("[first, second]", "[second, first]", "the two halves have changed places"),
         ("[first, second]", "[first, first]", "the first half is returned twice"),
+        ("state, p)", "LSTMState(state.c, state.c), p)", "h begins as c"),
     ],
     "lstm_coupled": [
         ("d_i - d_f", "d_i + d_f", "not d_i \\+ d_f"),
@@ -93,6 +109,7 @@ PLANTED = {
         ("d, -d", "d_i, d_f", "nothing is tied"),
         ("d, -d", "d, 0 * d", "W_f does not move"),
         ("d, -d", "d, d_f - d", "made of the new d_i"),
+        ("d_i - d_f", "-d_f", "only W_f is used"),
     ],
     "lstm_majority": [
         (" > 0", " >= 0", "as many is not more"),
@@ -101,5 +118,8 @@ PLANTED = {
         (" > 0", " > -2", "too low"),
         ("np.cumsum(1 - 2 * tokens, axis=0)", "1 - 2 * tokens", "last token alone"),
         ("np.cumsum(1 - 2 * tokens, axis=0) > 0", "tokens > 1", "says no everywhere"),
+        ("~return .*", "h, hs = 0, []\n    for row in tokens:\n        h = 0.9 * h + 0.1 * (1 - 2 * row)\n        hs.append(h)\n    return np.array(hs) > 0", "recent tokens weigh most"),
+        ("np.cumsum(1 - 2 * tokens, axis=0)", "np.vstack([0 * tokens[:1], np.cumsum(1 - 2 * tokens, axis=0)[:-1]])", "a step late"),
+        (" > 0", " > -99", "says yes everywhere"),
     ],
 }  # fmt: skip

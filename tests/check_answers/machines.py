@@ -1,5 +1,7 @@
 """Answers to the exercises that ask for weights, and mistakes planted in them."""
 
+# ruff: noqa: E501
+
 ANSWERS = {
     "mem_elman": """
 def f(delta):
@@ -57,6 +59,7 @@ PLANTED = {
         ("return p, h0", "return p", "must return p, h0"),
         ("return p, h0", "return p.flat, h0", "must be an Elman network"),
         ("np.full(Q * S", "np.full(Q", "h0 must have shape"),
+        (r"~(?s)leads = .*h0\[0\] = 1", "leads = np.zeros((Q, S, Q, S))\n    for q, a in np.ndindex(Q, S):\n        leads[q, :, delta[q, a], a] = 1\n    leads = leads.reshape(Q * S, Q * S)\n    p.W_h[:], p.W_x[:] = 20 * leads, 40 * np.tile(np.eye(S), Q)\n    p.b[:] = 20 * leads.sum(axis=0) - 60\n    h0 = np.full(Q * S, -1.0)\n    h0[delta[0, 0] * S] = 1", "state q was reached"),
     ],
     "mem_latch": [
         ("p.W_xz[1] = -80", "pass", "it never says yes"),

@@ -1,5 +1,7 @@
 """Answers to the exercises on the steps of training, and mistakes planted in them."""
 
+# ruff: noqa: E501
+
 ANSWERS = {
     "adam": """
 def f(p, g, m, v, k, lr, beta1, beta2, eps):
@@ -36,6 +38,12 @@ PLANTED = {
         ("p - lr", "p + lr", "goes up the gradient"),
         ("~m, v$", "m_hat, v_hat", "returned corrected"),
         ("return", "m_, v_ = m, v; p -= 1; return", "^Not yet: p was changed in place"),
+        ("m / (1 - beta1**k)", "m", "m̂ is not corrected"),
+        ("v / (1 - beta2**k)", "v", "v̂ is not corrected"),
+        (r"~\*\*k", "**(k + 1)", r"uses k \+ 1"),
+        (r"~\*\*k", "", "uses 1 − β where"),
+        ("    m = beta1", "    beta1, beta2 = beta2, beta1\n    m = beta1", "β1 and β2 have"),
+        ("    m = beta1", "    beta1, beta2 = 1 - beta1, 1 - beta2\n    m = beta1", "β and 1 − β have"),
     ],
     "clip": [
         ("[g * scale for g in grads]", "[np.clip(g, -max_norm, max_norm) for g in grads]", "clips every value"),
@@ -44,6 +52,10 @@ PLANTED = {
         ("min(1, max_norm / norm)", "max_norm / norm", "below max_norm must stay as it is"),
         ("min(1, max_norm / norm) if norm > 0 else 1", "min(1, max_norm / float(norm))", "norm 0 divides by 0"),
         ("~scale = .*", "scale = 1", "nothing is clipped"),
+        ("np.sqrt(sum((g**2).sum() for g in grads))", "sum(np.abs(g).sum() for g in grads)", r"the norm is Σ\|g\|"),
+        ("np.sqrt(sum((g**2).sum() for g in grads))", "np.sqrt(sum((g**2).sum() for g in grads) / sum(g.size for g in grads))", "a root of the mean"),
+        ("min(1, max_norm / norm)", "1 / norm", "scaled to norm 1"),
+        ("min(1, max_norm / norm)", "norm / max_norm", "is turned over"),
     ],
     "gate_cold": [
         ("h / (1 - z**t)", "h", "nothing is divided"),
@@ -57,5 +69,7 @@ PLANTED = {
         ("0 * ns[0]", "ns[0]", "and is divided as well"),
         ("enumerate(ns, 1)", "enumerate(ns)", "NaN or infinity"),
         ("return np.array(hs)", "return hs[-1]", r"hs must have shape \(6,\)"),
+        (r"~(?s)0 \* ns\[0\](.*)h / \(1 - z\*\*t\)", r"ns[0]\1h", "and the division mends that"),
+        ("h / (1 - z**t)", "np.mean(ns[:t])", "the plain mean"),
     ],
 }  # fmt: skip

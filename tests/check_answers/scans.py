@@ -49,5 +49,7 @@ PLANTED = {
         ("hs[t], delta", "hs[t], (1 - z[t]) * delta", "belongs to n"),
         ("later = z[t] * delta\n    return dz, dw, later", "later = (1 - z[t]) * delta\n    return dz, dw, z[0] * dw[0]", "cut off by 1 − z"),
         ("return dz, dw,", "return dw, dz,", "changed places"),
+        (r"~(?s)delta = dhs\[t\] \+ later(.*)later = .*", "delta = z[t] * (dhs[t] + later)\\1later = delta\n    return dz, dw, z[0] * dw[0]", "dh_t is multiplied by z as well"),
+        ("~(?s)reversed\\((range.*?)\\):\n(.*)dhs\\[t\\] \\+ later(.*)later = .*", "\\1:\n\\2dhs[t] + z[t] * later\\3later = delta\n    return dz, dw, z[0] * dw[0]", "the loop runs forwards"),
     ],
 }  # fmt: skip

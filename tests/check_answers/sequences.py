@@ -99,6 +99,9 @@ PLANTED = {
         ("np.exp(a).sum(axis=1", "np.exp(a).sum(axis=0", "bits is"),
         ("bits.mean()", "-np.log2((2**-bits).mean())", "logarithm of the mean probability"),
         ("bits.mean()", "-(np.exp(log_p) * log_p).sum(axis=1).mean() / np.log(2)", "entropy of the predictions"),
+        (r"~(?s)logits / temperature(.*)-log_p\[(.*?)\]", r"logits\1-(log_p - np.log(temperature))[\2]", "the probabilities are divided"),
+        (r"~(?s)logits / temperature(.*)bits.mean\(\)", r"logits\1bits.mean() / temperature", "the loss is divided by t"),
+        ("axis=1", "axis=0", "axis 0; it must run"),
     ],
     "lm_mixture": [
         ("weight * p_gru + (1 - weight)", "(1 - weight) * p_gru + weight", "changed places"),
@@ -115,6 +118,7 @@ PLANTED = {
         ("~p = .*", "p = np.maximum(p_gru, p_count)", "no mixture"),
         ("~p = .*", "p = p_gru", "the GRU alone"),
         ("~p = .*", "p = p_count", "the 5-gram alone"),
+        ("-np.log2(p).mean()", "2 ** -np.log2(p).mean()", "that is the perplexity"),
     ],
     "s2s_softmax": [
         ("mask.sum()", "mask.size", "both are divided by T N"),
@@ -130,6 +134,9 @@ PLANTED = {
         ("axis=-1, keepdims", "axis=0, keepdims", "the softmax runs over time"),
         (" - logits.max(axis=-1, keepdims=True)", "", "overflows"),
         (", dtype=logits.dtype", "", "dlogits is float64"),
+        ("    M, V", "    mask = 0 * mask + 1\n    M, V", "padding is counted"),
+        ("    a = logits", "    mask = 0 * mask + 1\n    a = logits", "padding is in the sum"),
+        (").sum() / M", ").sum() / M / np.log(2)", "the loss is in bits"),
     ],
     "att_backward": [
         ("~de = .*", "de = dalpha", "the softmax is left out"),
@@ -159,16 +166,19 @@ PLANTED = {
         ("max(float(beam), float(one))", "max(float(beam), float(one)) / np.log(2)", "those are bits"),
         ("width=width", "width=2", "not for width 1 and 2"),
         ("max_steps=max_steps", "max_steps=2", "not for width 1 and 1"),
+        ("return max(float(beam), float(one))", "best = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0]\n    return float(step(state, start)[0][best.tokens[0]])", "the first step alone"),
+        ("return max(float(beam), float(one))", "best = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0]\n    return float(beam - step(state, start)[0][best.tokens[0]])", "the last step alone"),
     ],
     "other_adder": [
         ("[-1, 0]", "[0, 0]", "relu\\(v \\+ m \\+ w\\) with w = 0"),
         (".sum(axis=1)", "[:, 1]", "marked at the last step is lost"),
         (".sum(axis=1)", "[:, 0]", "the first unit alone"),
-        ("[[0, 1], [0, 1]]", "[[1, 1], [0, 1]]", "sums is"),
+        ("[[0, 1], [0, 1]]", "[[1, 1], [0, 1]]", "its own entry of W_h is 0"),
         ("[[1, 0], [1, 0]]", "[[0, 0], [0, 0]]", "everything is 0"),
         ("[[1, 0], [1, 0]]\n    p.W_h[:] = [[0, 1], [0, 1]]\n    p.b[:] = [-1, 0]", "[[0, 1], [0, 0]]\n    p.W_h[:] = np.eye(2)\n    p.b[:] = 0", "all numbers are added"),
         ("[[1, 0], [1, 0]]\n    p.W_h[:] = [[0, 1], [0, 1]]\n    p.b[:] = [-1, 0]", "[[0, 0], [0, 1]]\n    p.W_h[:] = np.eye(2)\n    p.b[:] = 0", "counts the marks"),
         (".sum(axis=1)", ".mean(axis=1)", "mean of the two"),
+        ("[[1, 0], [1, 0]]", "[[1, 0], [2, 0]]", "the mark is added"),
     ],
     "other_by_hand": [
         ("pile.pop()", "pile.pop(0)", "in which they went in"),
@@ -177,6 +187,10 @@ PLANTED = {
         ("np.array(said)", "3 - np.array(said)", "both bits"),
         ("np.array(said)", "np.array(said) ^ 1", "first bit has the wrong sign"),
         ("np.array(said)", "0 * np.array(said)", "every answer is letter 0"),
+        ("said.append(pile.pop())", "pile.pop()\n        said.append(pile[-1] if pile else 0 * letters[0])", "popped before it is said"),
+        ("np.array(said)", "np.array([0, 2, 1, 3])[said]", "the two bits of a letter"),
+        ("np.array(said)", "np.array(said) ^ 2", "the second bit"),
+        ("np.array(said)", "0 * np.array(said) + 3", "letter 3"),
     ],
     "beam_worse": [
         ("M = 4 * int(factor)", "M = int(factor)", "only 13.* times as likely"),
@@ -190,5 +204,7 @@ PLANTED = {
         ("int((~correct).sum()) - search", "len(found) - search", "answers that are right are no errors"),
         ("- search, search", ", 0", "that is all wrong answers"),
         ("- search, search", "/ 6 - search / 6, search / 6", "those are shares; give the counts"),
+        ("- search, search", "/ 8 - search / 8, search / 8", "shares of all answers"),
+        (r"~(?s)int\(\(~correct & (.*)", "int((right <= found).sum())\n    return len(found) - search, search\n", "the comparison is turned"),
     ],
 }  # fmt: skip

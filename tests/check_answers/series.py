@@ -36,6 +36,7 @@ PLANTED = {
         ("return last", "return np.interp(np.arange(len(values)), np.flatnonzero(seen), values[seen])", "draws a line"),
         ("return last", "return np.append(last[0], last[:-1])", "one step late"),
         ("return last", "return values", "NaN"),
+        ("return last", "there = np.flatnonzero(seen)\n    last = values[[min((s for s in there if s >= t), default=there[-1]) for t in range(len(values))]]\n    return last", "the reading after it"),
     ],
     "masked_mse": [
         ("int(counts.sum())", "counts.size", "not of all"),
@@ -46,6 +47,9 @@ PLANTED = {
         ("np.where(counts, said - ys, 0)", "(said - ys) * counts", "NaN"),
         ("np.where(counts, said - ys, 0)", "said - np.where(counts, ys, 0)", "not a target of 0"),
         ("(off**2).sum() / count", "((off**2).sum() / count) ** 0.5", "its root"),
+        ("(off**2).sum() / count", "(off**2).sum() / off.size", "dsaid is right; the loss"),
+        ("~return .*", "return (off**2).sum(), 2 * off", "loss and gradient are sums"),
+        ("~return .*", "return (off**2).sum() / count / 2, off / count", "half of the loss"),
     ],
     "work_length": [
         ("1 - np.var", "np.var", "the share that is left"),
@@ -55,5 +59,8 @@ PLANTED = {
         ("1 - np.var(said - truth) / np.var(truth)", "np.corrcoef(said, truth)[0, 1] ** 2", "forgives a wrong scale"),
         ("1 - np.var(said - truth) / np.var(truth)", "np.var(said) / np.var(truth)", "over that of the truth; take what is left"),
         ("/ np.var(truth)", "", "not divided by the variance"),
+        ("np.var(said - truth) / np.var(truth)", "np.var(truth) / np.var(said - truth)", "upside down"),
+        ("1 - np.var(said - truth) / np.var(truth)", "np.var(said - truth)", "the variance that is left"),
+        ("1 - np.var(said - truth) / np.var(truth)", "np.var(truth) - np.var(said - truth)", "a difference of variances"),
     ],
 }  # fmt: skip
