@@ -56,8 +56,8 @@ def blocks(N: int, H: int) -> tuple[slice, ...]:
 
 
 def spans(T: int, N: int, H: int) -> list[slice]:
-    """Cut T steps into spans, the last first: each 384 rows (steps · sequences), or with few units 3 · 2¹⁵ numbers."""
-    length = max(1, max(384, 3 * 2**15 // H) // max(N, 1))
+    """Cut T steps into spans, the last first: each 384 rows (steps · sequences), or with few units 3 · 2¹⁴ numbers."""
+    length = max(1, max(384, 3 * 2**14 // H) // max(N, 1))
     return [slice(max(stop - length, 0), stop) for stop in range(T, 0, -length)]
 
 
@@ -99,7 +99,6 @@ class Reserve:
     """
 
     G: ClassVar[int]  # slabs of pre-activations
-    CUT: ClassVar[bool] = True  # into blocks and spans
 
     spans: Sequence[tuple[Any, ...]]
     steps: steps
@@ -130,8 +129,7 @@ class Reserve:
     def cut(self, *arrays: Array) -> list[tuple[Any, ...]]:
         """Return, for each span, its slice of steps, its inputs as (t · N, K), and those steps of the arrays."""
         T, N, _, H = self._args[:4]
-        slices = spans(T, N, H) if self.CUT else [slice(0, T)] * (T > 0)
-        return [(now, rows(self.x[now]), *(a[now] for a in arrays)) for now in slices]
+        return [(now, rows(self.x[now]), *(a[now] for a in arrays)) for now in spans(T, N, H)]
 
     def load(self, xs: Array, states: Sequence[Array], h_mask: Array | None, W_x: Array) -> None:
         """Take in xs (T, N, D), the first states (N, H) and the recurrent mask; a is the input's part, W_x x."""
@@ -169,7 +167,7 @@ def forward(
     """Run a cell over sequences, block by block; return h_0 … h_T, (T + 1, N, H), and the reserve of each block."""
     (T, N, D), H = xs.shape, p.H
     hs, lent = empty((T + 1, N, H), dtype), []
-    for c in blocks(N, H) if kind.CUT else (slice(0, N),):
+    for c in blocks(N, H):
         lent.append(Loan(kind, T, c.stop - c.start, D, H, dtype, h_mask is not None, *options))
         lent[-1].it.run(p, xs[:, c], [s[c] for s in states], *(None if m is None else m[:, c] for m in (mask, h_mask)))
         hs[:, c] = batch_first(lent[-1].it.h)
@@ -218,9 +216,11 @@ class Workspace:
         raise NotImplementedError
 
     def products(self, da: Array, span: Any, seen: Array, W_x: Array) -> tuple[Array, ...]:
-        """Return dx of a span's steps, (t · N, D), and the span's part of the gradients of W_x, W_h and b."""
-        da_rows = np.ascontiguousarray(da.T)
-        return da_rows @ W_x.T, span[1].T @ da_rows, seen.T @ da_rows, da_rows.sum(axis=0)
+        """Return dx of a span's steps, (t · N, D), and the span's part of the gradients of W_x with b, and of W_h.
+
+        The latter are transposed: BLAS multiplies them faster so.
+        """
+        return (W_x @ da).T, da @ span[1], da @ seen
 
     def end(self) -> tuple[Array, ...]:
         """Return the gradients of the first states, (H, N)."""
@@ -276,8 +276,8 @@ def gradients(sums: list[Array], p: Any, dtype: np.dtype) -> Any:
     """Return the sums of the base class's `products` as parameters."""
     if not sums:
         return p.zeros_like(dtype)
-    g = p.on(np.empty(p.size, dtype))
-    g.W_x[:], g.W_h[:] = sums[:2]
+    g, (by_x, by_h) = p.on(np.empty(p.size, dtype)), sums
+    g.W_x[:], g.W_h[:] = by_x[:, : p.D].T, by_h.T
     if p.bias:
-        g.b[:] = sums[2]
+        g.b[:] = by_x[:, p.D]
     return g

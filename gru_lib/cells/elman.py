@@ -184,7 +184,7 @@ def elman_forward(
     check_instance(where, "p", p, ElmanParams)
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    hs, lent = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype)
+    hs, lent = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype, p.bias)
     return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, lent, sign(where, p, xs))
 
 
