@@ -61,11 +61,25 @@ class ElmanReserve(Reserve):
         self.spans = [Span(*views) for views in self.cut(self.a, self.h[1:])]
         self.part = np.empty((H, N), dtype)
 
-    def run(self, p: Any, xs: Array, states: Sequence[Array], mask: Array | None, h_mask: Array | None) -> None:
+    @staticmethod
+    def weights(p: Any, N: int) -> tuple[Any, ...]:
+        """Lay the weights: W_x with b, and the product with W_h."""
+        return np.concatenate((p.W_x, p.b[None])).T if p.bias else p.W_x.T, times(p.W_h.T.copy(), N)
+
+    def run(
+        self,
+        p: Any,
+        weights: tuple[Any, ...],
+        xs: Array,
+        states: Sequence[Array],
+        mask: Array | None = None,
+        h_mask: Array | None = None,
+    ) -> None:
         """Fill every array of a block: `elman_step` for t = 1 … T."""
-        self.load(xs, states, h_mask, np.concatenate((p.W_x, p.b[None])).T if p.bias else p.W_x.T)
-        W_h_times, part = times(p.W_h.T.copy(), xs.shape[1]), self.part
-        for t, (h_prev, h, seen, a) in enumerate(self.steps()):
+        W_x, W_h_times = weights
+        self.load(xs, states, h_mask, W_x)
+        part = self.part
+        for t, (h_prev, h, seen, a) in zip(range(len(xs)), self.steps(), strict=False):
             if h_mask is not None:
                 seen *= h_prev
             a += W_h_times(seen, part)

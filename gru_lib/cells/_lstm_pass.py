@@ -21,8 +21,8 @@ columns      (4H, t · N)        the backward loop: da_i … da_o          the g
 dh, dc       (H, N)             the backward loop                       the backward loop
 ===========  =================  ======================================  ======================================
 
-The six products of a step are dc_f, da_i, da_f, da_g (dc times a factor), da_o and dc_h (dh times one): dc_f = dc ⊙ f is
-what the cell before gets, and dc_h what this cell gets from the output. So da lies in one piece, in the weights' order.
+The six products of a step are dc_f, da_i, da_f, da_g (dc times a factor), da_o and dc_h (dh times one): dc_f = dc ⊙ f
+is what the cell before gets, and dc_h what this cell gets from the output. So da is one piece, in the weights' order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gru_lib._core.products import times
 from gru_lib._core.types import Array
 from gru_lib.ops import lowest_exponent
 
-__all__ = ["LSTMReserve", "LSTMWorkspace", "gate"]
+__all__ = ["LSTMReserve", "LSTMStates", "LSTMWorkspace", "gate", "quick_step"]
 
 
 class Span(NamedTuple):
@@ -69,16 +69,26 @@ class LSTMReserve(Reserve):
         self.part, self.ifo, self.one = np.empty((4 * H, N), dtype), np.empty((3 * H, N), dtype), np.array(1, dtype)
         self.highest = np.full((3 * H, N), -lowest_exponent(dtype), dtype)
 
-    def run(self, p: Any, xs: Array, states: Sequence[Array], mask: Array | None, h_mask: Array | None) -> None:
+    @staticmethod
+    def weights(p: Any, N: int) -> tuple[Any, ...]:
+        """Lay the weights in the order i, f, o, g, those of the gates negated."""
+        return _weights(p, N, -1)
+
+    def run(
+        self,
+        p: Any,
+        weights: tuple[Any, ...],
+        xs: Array,
+        states: Sequence[Array],
+        mask: Array | None = None,
+        h_mask: Array | None = None,
+    ) -> None:
         """Fill every array of a block: `lstm_step` for t = 1 … T."""
-        H = p.H
-        W = np.concatenate((p.W_h, p.W_x, p.b[None]) if p.bias else (p.W_h, p.W_x))
-        W = np.concatenate((-W[:, : 2 * H], -W[:, 3 * H :], W[:, 2 * H : 3 * H]), axis=1)  # −i, −f, −o, g
-        self.load(xs, states, h_mask, W[H:].T)
+        W_x, W_h_times = weights
+        self.load(xs, states, h_mask, W_x)
         self.c[0] = states[1].T
-        W_h_times = times(W[:H].T.copy(), xs.shape[1])
         part, ifo, highest, one = self.part, self.ifo, self.highest, self.one
-        i, f, o = ifo.reshape(3, H, -1)
+        i, f, o = ifo.reshape(3, p.H, -1)
         for t, (h_prev, h, seen, c_prev, c, a, e, g, tanh_c) in enumerate(self.steps()):
             if h_mask is not None:
                 seen *= h_prev
@@ -93,6 +103,82 @@ class LSTMReserve(Reserve):
             if mask is not None:
                 np.copyto(h, h_prev, where=~mask[t])
                 np.copyto(c, c_prev, where=~mask[t])
+
+
+def _weights(p: Any, N: int, by: float) -> tuple[Any, ...]:
+    """Lay the weights in the order i, f, o, g, those of the gates times `by`: W_x with b, and the product with W_h."""
+    H = p.H
+    W = np.concatenate((p.W_h, p.W_x, p.b[None]) if p.bias else (p.W_h, p.W_x))
+    W = np.concatenate((W[:, : 2 * H], W[:, 3 * H :], W[:, 2 * H : 3 * H]), axis=1)
+    W[:, : 3 * H] *= by
+    return W[H:].T, times(W[:H].T.copy(), N)
+
+
+class LSTMStates(Reserve):
+    """What `infer` needs. Without a backward pass σ(a) = ½ + ½ tanh(½ a) is as good: one tanh for all gates and g."""
+
+    G = 4
+
+    def __init__(self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, bias: bool) -> None:
+        super().__init__(T, N, D, H, dtype, dropout, bias)
+        self.c = self.keep(T + 1, H, N)
+        gates = (self.a[:, k * H : (k + 1) * H] for k in range(4))
+        ifo = self.a[:, : 3 * H]
+        self.steps = steps(self.h[:-1], self.h[1:], self.c[:-1], self.c[1:], self.a, ifo, *gates)
+        self.spans = ()
+        self.part, self.half = np.empty((4 * H, N), dtype), np.array(0.5, dtype)
+
+    @staticmethod
+    def weights(p: Any, N: int) -> tuple[Any, ...]:
+        """Lay the weights in the order i, f, o, g, those of the gates halved."""
+        return _weights(p, N, 0.5)
+
+    def run(
+        self,
+        p: Any,
+        weights: tuple[Any, ...],
+        xs: Array,
+        states: Sequence[Array],
+        mask: Array | None = None,
+        h_mask: Array | None = None,
+    ) -> None:
+        """Go through the steps of xs: `lstm_step`, keeping h and c alone."""
+        W_x, W_h_times = weights
+        self.load(xs, states, h_mask, W_x)
+        self.c[0] = states[1].T
+        part, half = self.part, self.half
+        for t, (h_prev, h, c_prev, c, a, ifo, i, f, o, g) in zip(range(len(xs)), self.steps(), strict=False):
+            a += W_h_times(h_prev, part)
+            np.tanh(a, out=a)
+            ifo *= half
+            ifo += half
+            np.multiply(f, c_prev, out=c)
+            c += np.multiply(i, g, out=h)
+            np.multiply(o, np.tanh(c, out=h), out=h)
+            if mask is not None:
+                np.copyto(h, h_prev, where=~mask[t])
+                np.copyto(c, c_prev, where=~mask[t])
+
+    def states(self, t: int) -> tuple[Array, ...]:
+        """Return h and c after t steps, (N, H)."""
+        return self.h[t].T, self.c[t].T
+
+
+def quick_step(x: Array, h_prev: Array, c_prev: Array, p: Any) -> tuple[Array, Array]:
+    """`lstm_step` in as few calls as can be, without a cache: the gates side by side, σ from tanh."""
+    H = p.H
+    a = np.dot(x, p.W_x) + np.dot(h_prev, p.W_h)
+    a += p.b
+    i_f, o = a[:, : 2 * H], a[:, 3 * H :]
+    i_f *= 0.5
+    o *= 0.5
+    np.tanh(a, out=a)
+    for gates in (i_f, o):
+        gates *= 0.5
+        gates += 0.5
+    c = a[:, H : 2 * H] * c_prev
+    c += a[:, :H] * a[:, 2 * H : 3 * H]
+    return o * np.tanh(c), c
 
 
 class Views(NamedTuple):
