@@ -130,6 +130,7 @@ def special(name: str) -> dict[str, Any]:
         "elman_step_concatenated": of_layer("elman"),
         "elman_on": {},
         "advance": of_layer("gru"),
+        "infer": of_layer("gru"),
         "register_cell": {"cell": g.cell_of(gru)},
         "ntm_address": {"raw": rng().normal(size=(N, 9)), "w_prev": np.ones((N, 4)) / 4, "memory": stack_},
         "ntm_address_backward": {

@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 from helpers import close, leaves, rng
 
-from gru_lib import GRUParams, cell_of, gru_forward, gru_init, gru_step, map_state, zero_state
+from gru_lib import (
+    GRUParams,
+    LSTMState,
+    cell_of,
+    elman_init,
+    gru_forward,
+    gru_init,
+    gru_step,
+    lstm_forward,
+    lstm_init,
+    lstm_step,
+    map_state,
+    zero_state,
+)
 
 T, D, H = 9, 5, 256
 
@@ -17,6 +30,11 @@ T, D, H = 9, 5, 256
 CUT = {
     "gru": lambda rng: gru_init(rng, D, H),
     "gru-after": lambda rng: gru_init(rng, D, H, reset_after=True, convention="write"),
+    "lstm": lambda rng: lstm_init(rng, D, H),
+    "lstm-nobias": lambda rng: lstm_init(rng, D, H, bias=False),
+    "elman-tanh": lambda rng: elman_init(rng, D, H),
+    "elman-relu": lambda rng: elman_init(rng, D, H, activation="relu"),
+    "elman-sigmoid": lambda rng: elman_init(rng, D, H, activation="sigmoid", bias=False),
 }
 
 Case = namedtuple("Case", "p xs state0 dhs dstate_T real h_mask lengths")
@@ -118,3 +136,14 @@ def test_gates_of_the_blocks_lie_side_by_side():
     assert len(tape.blocks) == 3
     for name in ("r", "z", "n"):
         close(tape.gate(name)[0], getattr(cache, name))
+
+
+def test_gates_and_cell_of_an_lstms_blocks_lie_side_by_side():
+    source = rng()
+    p, xs = lstm_init(source, D, H), source.normal(size=(1, 300, D))
+    state0 = LSTMState(*source.normal(size=(2, 300, H)))
+    tape, (state, cache) = lstm_forward(xs, state0, p)[2], lstm_step(xs[0], state0, p)
+    assert len(tape.blocks) == 3
+    for name, wanted in {"i": cache.i[0], "f": cache.f[0], "g": cache.g, "o": cache.o[0], "c": state.c}.items():
+        close(tape.gate(name)[0], wanted)
+    close(tape.c, np.stack([state0.c, state.c]))

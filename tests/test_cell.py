@@ -13,6 +13,7 @@ from gru_lib import (
     elman_init,
     gradcheck,
     gru_init,
+    infer,
     linear_init,
     lstm_init,
     map_state,
@@ -191,6 +192,37 @@ def test_advance_goes_on_from_any_state(name):
         np.testing.assert_allclose(y, hs[t], rtol=1e-13, atol=1e-14)
     for a, b in zip(leaves(state), leaves(state_T), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+@layers
+@pytest.mark.parametrize("lengths", [None, [5, 0, 2]])
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_infer_is_forward_without_a_tape(name, steps, lengths):
+    p, xs, state0, _, _ = case(name)
+    xs, lengths = xs[:steps].copy(), None if lengths is None else np.minimum(lengths, steps)
+    if lengths is not None:
+        xs[np.arange(steps)[:, None] >= lengths] = np.nan
+    before = xs.copy(), map_state(np.copy, state0)
+    for state in (state0, None):
+        hs, state_T = infer(xs, state, p, lengths=lengths)
+        wanted, wanted_T, _ = cell_of(p).forward(xs, state, p, lengths=lengths)
+        for a, b in zip([hs, *leaves(state_T)], [wanted, *leaves(wanted_T)], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+        for a in leaves(state_T):  # what is done to the outputs does not reach the state
+            assert not np.shares_memory(a, hs)
+    for a, b in zip([xs, *leaves(state0)], [before[0], *leaves(before[1])], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@layers
+@pytest.mark.parametrize("steps", [1, 3])
+def test_infer_has_the_dtype_of_forward(name, steps):
+    p, xs, state0, _, _ = case(name, np.float32)
+    for inputs, state in [(xs, state0), (xs.astype(float), state0), (xs, map_state(lambda a: a.astype(float), state0))]:
+        hs, state_T = infer(inputs[:steps], state, p)
+        wanted, wanted_T, _ = cell_of(p).forward(inputs[:steps], state, p)
+        found, right = ([a.dtype for a in (out, *leaves(end))] for out, end in ((hs, state_T), (wanted, wanted_T)))
+        assert found == right
 
 
 @layers

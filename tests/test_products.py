@@ -3,17 +3,26 @@
 import numpy as np
 import pytest
 
+from gru_lib._core import products
 from gru_lib._core.passes import blocks, spans
 from gru_lib._core.products import times
 from gru_lib.models.gru_rungs import columns
 
 
+@pytest.fixture(params=[True, False])
+def in_place(request, monkeypatch):
+    """Whether BLAS multiplies small factors where they lie, whichever this processor's does."""
+    monkeypatch.setattr(products, "_multiplies_in_place", lambda: request.param)
+    return request.param
+
+
 @pytest.mark.parametrize(
     ("K", "H", "N"),
-    [(6, 4, 3), (768, 256, 32), (256, 768, 32), (257, 256, 40), (1536, 512, 64), (768, 256, 128), (3, 1, 0)],
-)
+    [(6, 4, 3), (768, 256, 32), (256, 1024, 32), (512, 1536, 64), (257, 256, 40), (1536, 512, 64), (768, 256, 128),
+     (3, 1, 0)],
+)  # fmt: skip
 @pytest.mark.parametrize("order", "CF")
-def test_times_is_the_product(K, H, N, order):
+def test_times_is_the_product(K, H, N, order, in_place):
     rng = np.random.default_rng(0)
     W, x = np.asarray(rng.normal(size=(K, H)), order=order), rng.normal(size=(H, N))
     out = np.full((K, N), np.nan)
@@ -24,24 +33,34 @@ def test_times_is_the_product(K, H, N, order):
 @pytest.mark.parametrize(
     ("K", "H", "N", "slabs"),
     [
-        (768, 256, 32, 8),  # 96 · 256 · 32 = 786,432 multiplications; 128 rows would be more than a million
-        (1536, 512, 40, 32),
+        (768, 256, 32, (8, 96, 256)),  # 96 · 256 · 32 = 786,432 multiplications; 128 rows would be more than a million
+        (1536, 512, 40, (32, 48, 512)),
+        (256, 1024, 32, (2, 8, 32, 512)),  # 32 rows are too many as they are, but not in two parts
+        (512, 1536, 64, (4, 16, 32, 384)),
         (48, 16, 32, None),  # small enough as it is
         (768, 256, 1, None),
-        (768, 256, 1024, None),  # fewer than 32 rows
+        (768, 256, 128, None),  # fewer than 32 rows, and with so many columns parts do not pay
         (257, 256, 40, None),  # a prime number of rows
+        (1000, 1021, 40, None),  # a prime number of columns, and 24 rows
     ],
 )
-def test_times_cuts_what_is_large_and_only_that(monkeypatch, K, H, N, slabs):
+def test_times_cuts_what_is_large_and_only_that(monkeypatch, in_place, K, H, N, slabs):
     matmul, cut = np.matmul, []
 
-    def spy(W, x, out):
+    def spy(W, x, **options):
         cut.append(W.shape)
-        return matmul(W, x, out=out)
+        return matmul(W, x, **options)
 
     monkeypatch.setattr(np, "matmul", spy)
     times(np.ones((K, H)), N)(np.ones((H, N)), np.empty((K, N)))
-    assert cut == ([(slabs, K // slabs, H)] if slabs else [])
+    assert cut == ([slabs] if slabs and in_place else [])
+
+
+def test_in_place_is_what_the_kernels_name_says():
+    """This processor's answer is that of threadpoolctl, which asks the same library."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    found = {e.get("architecture") for e in threadpoolctl.threadpool_info() if e["user_api"] == "blas"}
+    assert products._multiplies_in_place() == bool(found & {"SkylakeX", "Cooperlake", "SapphireRapids"})
 
 
 @pytest.mark.parametrize("N", [0, 1, 7, 8, 20])

@@ -40,9 +40,11 @@ from gru_lib._core.sequence import rows
 from gru_lib._core.types import Array
 
 __all__ = [
-    "Reserve", "Workspace", "backward", "batch_first", "batch_last", "blocks", "forward", "gradients", "spans", "steps",
+    "Reserve", "Workspace", "backward", "batch_first", "batch_last", "blocks", "forward", "gradients", "infer", "spans",
+    "steps",
 ]  # fmt: skip
 
+_ROWS = 256  # steps · sequences that `infer` goes through at a time
 _FEW = 64  # steps; keeping the views of a longer sequence would take much memory and save little time
 _VIEW = 144  # bytes of a view, with its place in a tuple
 _OBJECTS = 5000  # bytes of the objects that a Reserve or a Workspace is made of
@@ -56,8 +58,8 @@ def blocks(N: int, H: int) -> tuple[slice, ...]:
 
 
 def spans(T: int, N: int, H: int) -> list[slice]:
-    """Cut T steps into spans, the last first: each 384 rows (steps · sequences), or with few units 3 · 2¹⁵ numbers."""
-    length = max(1, max(384, 3 * 2**15 // H) // max(N, 1))
+    """Cut T steps into spans, the last first: each 384 rows (steps · sequences), or with few units 3 · 2¹⁴ numbers."""
+    length = max(1, max(384, 3 * 2**14 // H) // max(N, 1))
     return [slice(max(stop - length, 0), stop) for stop in range(T, 0, -length)]
 
 
@@ -99,7 +101,6 @@ class Reserve:
     """
 
     G: ClassVar[int]  # slabs of pre-activations
-    CUT: ClassVar[bool] = True  # into blocks and spans
 
     spans: Sequence[tuple[Any, ...]]
     steps: steps
@@ -130,20 +131,37 @@ class Reserve:
     def cut(self, *arrays: Array) -> list[tuple[Any, ...]]:
         """Return, for each span, its slice of steps, its inputs as (t · N, K), and those steps of the arrays."""
         T, N, _, H = self._args[:4]
-        slices = spans(T, N, H) if self.CUT else [slice(0, T)] * (T > 0)
-        return [(now, rows(self.x[now]), *(a[now] for a in arrays)) for now in slices]
+        return [(now, rows(self.x[now]), *(a[now] for a in arrays)) for now in spans(T, N, H)]
 
     def load(self, xs: Array, states: Sequence[Array], h_mask: Array | None, W_x: Array) -> None:
         """Take in xs (T, N, D), the first states (N, H) and the recurrent mask; a is the input's part, W_x x."""
-        self.x[:, :, : xs.shape[2]] = xs
+        now = slice(len(xs))  # with `infer` the last steps may be fewer
+        self.x[now, :, : xs.shape[2]] = xs
         self.h[0] = states[0].T
         if h_mask is not None:
-            self.seen[:] = batch_last(h_mask)
-        np.matmul(W_x, batch_last(self.x), out=self.a)
+            self.seen[now] = batch_last(h_mask)
+        np.matmul(W_x, batch_last(self.x[now]), out=self.a[now])
 
-    def run(self, p: Any, xs: Array, states: Sequence[Array], mask: Array | None, h_mask: Array | None) -> None:
+    @staticmethod
+    def weights(p: Any, N: int) -> tuple[Any, ...]:
+        """Lay the weights as `run` wants them: W_x (G·H, K) for `load`, and the products of a step."""
+        raise NotImplementedError
+
+    def run(
+        self,
+        p: Any,
+        weights: tuple[Any, ...],
+        xs: Array,
+        states: Sequence[Array],
+        mask: Array | None = None,
+        h_mask: Array | None = None,
+    ) -> None:
         """Fill every array: `load`, then the cell's step for t = 1 … T."""
         raise NotImplementedError
+
+    def states(self, t: int) -> tuple[Array, ...]:
+        """Return the cell's state after t steps, (N, H)."""
+        return (self.h[t].T,)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy needs views of its own
         return _restored, (type(self), self._args, self._kept)
@@ -169,11 +187,37 @@ def forward(
     """Run a cell over sequences, block by block; return h_0 … h_T, (T + 1, N, H), and the reserve of each block."""
     (T, N, D), H = xs.shape, p.H
     hs, lent = empty((T + 1, N, H), dtype), []
-    for c in blocks(N, H) if kind.CUT else (slice(0, N),):
+    for c in blocks(N, H):
         lent.append(Loan(kind, T, c.stop - c.start, D, H, dtype, h_mask is not None, *options))
-        lent[-1].it.run(p, xs[:, c], [s[c] for s in states], *(None if m is None else m[:, c] for m in (mask, h_mask)))
+        masks = (None if m is None else m[:, c] for m in (mask, h_mask))
+        lent[-1].it.run(p, kind.weights(p, c.stop - c.start), xs[:, c], [s[c] for s in states], *masks)
         hs[:, c] = batch_first(lent[-1].it.h)
     return hs, tuple(lent)
+
+
+def infer(
+    kind: type[Reserve], p: Any, xs: Array, states: Sequence[Array], mask: Array | None, dtype: np.dtype, *options: Any
+) -> tuple[Array, list[Array]]:
+    """Run a cell over sequences when nobody will ask for gradients; return its outputs (T, N, H) and final states.
+
+    One reserve of a few steps serves again and again, so its arrays stay in the processor's cache.
+    """
+    (T, N, D), H = xs.shape, p.H
+    hs, ends = empty((T, N, H), dtype), [np.array(s, dtype) for s in states]
+    for c in blocks(N, H):
+        n = c.stop - c.start
+        length = min(T, max(1, _ROWS // n))
+        loan, weights = Loan(kind, length, n, D, H, dtype, False, *options), kind.weights(p, n)
+        block, now = loan.it, [s[c] for s in states]
+        for start in range(0, T, length):
+            part = slice(start, min(start + length, T))
+            block.run(p, weights, xs[part, c], now, None if mask is None else mask[part, c])
+            hs[part, c], now = batch_first(block.h[1 : part.stop - start + 1]), block.states(part.stop - start)
+        for end, s in zip(ends, now, strict=True):
+            end[c] = s
+    if mask is not None:
+        hs[~mask] = 0
+    return hs, ends
 
 
 class Workspace:
@@ -218,9 +262,11 @@ class Workspace:
         raise NotImplementedError
 
     def products(self, da: Array, span: Any, seen: Array, W_x: Array) -> tuple[Array, ...]:
-        """Return dx of a span's steps, (t · N, D), and the span's part of the gradients of W_x, W_h and b."""
-        da_rows = np.ascontiguousarray(da.T)
-        return da_rows @ W_x.T, span[1].T @ da_rows, seen.T @ da_rows, da_rows.sum(axis=0)
+        """Return dx of a span's steps, (t · N, D), and the span's part of the gradients of W_x with b, and of W_h.
+
+        The latter are transposed: BLAS multiplies them faster so.
+        """
+        return (W_x @ da).T, da @ span[1], da @ seen
 
     def end(self) -> tuple[Array, ...]:
         """Return the gradients of the first states, (H, N)."""
@@ -276,8 +322,8 @@ def gradients(sums: list[Array], p: Any, dtype: np.dtype) -> Any:
     """Return the sums of the base class's `products` as parameters."""
     if not sums:
         return p.zeros_like(dtype)
-    g = p.on(np.empty(p.size, dtype))
-    g.W_x[:], g.W_h[:] = sums[:2]
+    g, (by_x, by_h) = p.on(np.empty(p.size, dtype)), sums
+    g.W_x[:], g.W_h[:] = by_x[:, : p.D].T, by_h.T
     if p.bias:
-        g.b[:] = sums[2]
+        g.b[:] = by_x[:, p.D]
     return g

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Array", "Backward", "Forward", "MaybeArray", "State"]
+__all__ = ["Array", "Backward", "Forward", "Infer", "MaybeArray", "State"]
 
 #: An array of NumPy, of any dtype.
 Array = NDArray[Any]
@@ -28,3 +28,11 @@ class Backward(Protocol):
     """backward(dhs, dstate_T, tape, p) -> dxs, dstate0, grads; None counts as zeros."""
 
     def __call__(self, dhs: MaybeArray, dstate_T: State | None, tape: Any, p: Any, /) -> tuple[Array, State, Any]: ...
+
+
+class Infer(Protocol):
+    """infer(xs, state0, p, *, lengths=None) -> hs, state_T: forward without a tape."""
+
+    def __call__(
+        self, xs: ArrayLike, state0: State | None, p: Any, /, *, lengths: MaybeArray = None
+    ) -> tuple[Array, State]: ...

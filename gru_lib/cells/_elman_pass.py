@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gru_lib._core.passes import Reserve, Workspace, steps
+from gru_lib._core.products import times
 from gru_lib._core.types import Array
 from gru_lib.ops import sigmoid, sigmoid_pair
 
@@ -53,24 +54,35 @@ class ElmanReserve(Reserve):
     """What forward keeps. `steps` and `spans` are the views that the loops take."""
 
     G = 1
-    CUT = False  # chapter 2 shows numbers whose last digits depend on the order of the sums
 
-    def __init__(self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool) -> None:
-        super().__init__(T, N, D, H, dtype, dropout)
+    def __init__(self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, bias: bool) -> None:
+        super().__init__(T, N, D, H, dtype, dropout, bias)
         self.steps = steps(self.h[:-1], self.h[1:], self.seen, self.a)
         self.spans = [Span(*views) for views in self.cut(self.a, self.h[1:])]
         self.part = np.empty((H, N), dtype)
 
-    def run(self, p: Any, xs: Array, states: Sequence[Array], mask: Array | None, h_mask: Array | None) -> None:
+    @staticmethod
+    def weights(p: Any, N: int) -> tuple[Any, ...]:
+        """Lay the weights: W_x with b, and the product with W_h."""
+        return np.concatenate((p.W_x, p.b[None])).T if p.bias else p.W_x.T, times(p.W_h.T.copy(), N)
+
+    def run(
+        self,
+        p: Any,
+        weights: tuple[Any, ...],
+        xs: Array,
+        states: Sequence[Array],
+        mask: Array | None = None,
+        h_mask: Array | None = None,
+    ) -> None:
         """Fill every array of a block: `elman_step` for t = 1 … T."""
-        self.load(xs, states, h_mask, p.W_x.T)
-        if p.bias:
-            self.a += p.b[:, None]
-        W_h, part = p.W_h.T.copy(), self.part
-        for t, (h_prev, h, seen, a) in enumerate(self.steps()):
+        W_x, W_h_times = weights
+        self.load(xs, states, h_mask, W_x)
+        part = self.part
+        for t, (h_prev, h, seen, a) in zip(range(len(xs)), self.steps(), strict=False):
             if h_mask is not None:
                 seen *= h_prev
-            a += np.dot(W_h, seen, out=part)
+            a += W_h_times(seen, part)
             activate(p.activation, a, out=h)
             if mask is not None:
                 np.copyto(h, h_prev, where=~mask[t])
@@ -99,7 +111,7 @@ class ElmanWorkspace(Workspace):
 
     def begin(self, p: Any, dstates: Sequence[Array]) -> None:
         """Take in dh_T."""
-        self.W_h = np.ascontiguousarray(p.W_h)
+        self.W_h_times = times(p.W_h.copy(), self.dh.shape[1])
         self.dh[:] = dstates[0].T
 
     def run(self, span: Span, dhs: Array, p: Any, mask: Array | None, h_mask: Array | None) -> Array:
@@ -108,12 +120,13 @@ class ElmanWorkspace(Workspace):
         views.slope[:] = derivative(p.activation, span.a, span.h)
         if mask is not None:  # a padded step: no gradient to the weights, all of dh to the step before
             views.slope[:] *= mask[span.now, None, :]
-        dh, da, part, W_h = self.dh, self.da, self.part, self.W_h
+        dh, da, W_h_times = self.dh, self.da, self.W_h_times
+        dh_prev = dh if mask is None else self.part
         backwards = reversed(range(span.now.start, span.now.stop))
         for t, (slope, columns) in zip(backwards, views.steps(), strict=True):
             dh += dhs[t]
             np.multiply(dh, slope, out=da)
-            dh_prev = np.dot(W_h, da, out=dh if mask is None else part)
+            W_h_times(da, dh_prev)
             if h_mask is not None:
                 dh_prev *= h_mask[t].T
             if mask is not None:

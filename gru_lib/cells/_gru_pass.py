@@ -36,7 +36,7 @@ from gru_lib._core.products import times
 from gru_lib._core.types import Array
 from gru_lib.ops import lowest_exponent
 
-__all__ = ["GRUReserve", "GRUWorkspace", "gate", "gradients"]
+__all__ = ["GRUReserve", "GRUStates", "GRUWorkspace", "gate", "gradients", "quick_step"]
 
 
 class Span(NamedTuple):
@@ -76,23 +76,26 @@ class GRUReserve(Reserve):
         self.highest, self.one = np.full((2 * H, N), -lowest_exponent(dtype), dtype), np.array(1, dtype)
         self.b_hn = np.zeros((H, N), dtype)
 
-    def run(self, p: Any, xs: Array, states: Sequence[Array], mask: Array | None, h_mask: Array | None) -> None:
-        """Fill every array of a block: `gru_step` for t = 1 … T."""
-        H, N = p.H, xs.shape[1]
-        W = np.concatenate((p.W_h, p.W_x, p.b[None]) if p.bias else (p.W_h, p.W_x))
-        negated = W[:, : 2 * H if p.convention == "keep" else H]  # "write": k = 1 − σ(a_z) = σ(−a_z)
-        np.negative(negated, out=negated)
-        W_h = W[:H].T  # (3H, H)
-        self.load(xs, states, h_mask, W[H:].T)
-        if p.reset_after:
-            W_h_times = times(W_h, N)
-            if p.bias:
-                self.b_hn[:] = p.b_hn[:, None]
-        else:
-            W_h_times, W_hn_times = times(W_h[: 2 * H].copy(), N), times(W_h[2 * H :].copy(), N)
+    @staticmethod
+    def weights(p: Any, N: int) -> tuple[Any, ...]:
+        """Lay the weights, those of r and k negated."""
+        return _weights(p, N, -1)
 
+    def run(
+        self,
+        p: Any,
+        weights: tuple[Any, ...],
+        xs: Array,
+        states: Sequence[Array],
+        mask: Array | None = None,
+        h_mask: Array | None = None,
+    ) -> None:
+        """Fill every array of a block: `gru_step` for t = 1 … T."""
+        H, (W_x, W_h_times, W_hn_times), b_hn = p.H, weights, self.b_hn
+        b_hn.T[:] = p.b_hn
+        self.load(xs, states, h_mask, W_x)
         part, part_n, part_rk, part_q = self.part, self.part_n, self.part[: 2 * H], self.part[2 * H :]
-        highest, one, b_hn = self.highest, self.one, self.b_hn
+        highest, one = self.highest, self.one
         for t, (h_prev, h, seen, e_rk, e_k, rk, r, k, n, q) in enumerate(self.steps()):
             if h_mask is not None:
                 seen *= h_prev
@@ -113,11 +116,98 @@ class GRUReserve(Reserve):
                 np.copyto(h, h_prev, where=~mask[t])
 
 
+def _weights(p: Any, N: int, by: float) -> tuple[Any, ...]:
+    """Lay the weights, those of r and k times `by`: W_x with b, the product with W_h (or with W_hr, W_hk) and W_hn."""
+    H = p.H
+    W = np.concatenate((p.W_h, p.W_x, p.b[None]) if p.bias else (p.W_h, p.W_x))
+    W[:, :H] *= by
+    W[:, H : 2 * H] *= by if p.convention == "keep" else -by  # "write": k = 1 − σ(a_z) = σ(−a_z)
+    W_h = W[:H].T  # (3H, H)
+    if p.reset_after:
+        return W[H:].T, times(W_h, N), None
+    return W[H:].T, times(W_h[: 2 * H].copy(), N), times(W_h[2 * H :].copy(), N)
+
+
+class GRUStates(Reserve):
+    """What `infer` needs. Without a backward pass σ(a) = ½ + ½ tanh(½ a) is as good, and takes fewer calls."""
+
+    G = 3
+
+    def __init__(
+        self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, bias: bool, reset_after: bool
+    ) -> None:
+        super().__init__(T, N, D, H, dtype, dropout, bias, reset_after)
+        a_rk, a_n = self.a[:, : 2 * H], self.a[:, 2 * H :]
+        self.steps = steps(self.h[:-1], self.h[1:], a_rk, self.a[:, :H], self.a[:, H : 2 * H], a_n)
+        self.spans = ()
+        self.part, self.half = np.empty(((3 if reset_after else 2) * H, N), dtype), np.array(0.5, dtype)
+        self.q, self.b_hn = np.empty((H, N), dtype), np.zeros((H, N), dtype)
+
+    @staticmethod
+    def weights(p: Any, N: int) -> tuple[Any, ...]:
+        """Lay the weights, those of r and k halved."""
+        return _weights(p, N, 0.5)
+
+    def run(
+        self,
+        p: Any,
+        weights: tuple[Any, ...],
+        xs: Array,
+        states: Sequence[Array],
+        mask: Array | None = None,
+        h_mask: Array | None = None,
+    ) -> None:
+        """Go through the steps of xs: `gru_step`, keeping h alone."""
+        H, (W_x, W_h_times, W_hn_times), b_hn = p.H, weights, self.b_hn
+        b_hn.T[:] = p.b_hn
+        self.load(xs, states, h_mask, W_x)
+        part, q, half = self.part, self.q, self.half
+        part_rk, part_q = part[: 2 * H], part[2 * H :]
+        for t, (h_prev, h, rk, r, k, n) in zip(range(len(xs)), self.steps(), strict=False):
+            W_h_times(h_prev, part)
+            rk += part_rk
+            np.tanh(rk, out=rk)
+            rk *= half
+            rk += half
+            if p.reset_after:
+                part_q += b_hn
+                n += np.multiply(r, part_q, out=q)
+            else:
+                n += W_hn_times(np.multiply(r, h_prev, out=h), q)  # h is not written yet, and serves as scratch space
+            np.tanh(n, out=n)
+            np.subtract(h_prev, n, out=h)
+            h *= k
+            h += n
+            if mask is not None:
+                np.copyto(h, h_prev, where=~mask[t])
+
+
 def gate(block: GRUReserve, name: str, convention: str) -> Array:
     """Return "r", "z" or "n" of every step of a block, (T, N, H)."""
     if name == "z" and convention == "write":
         return batch_first(block.k * block.e_k)
     return batch_first({"r": block.r, "z": block.k, "n": block.n}[name])
+
+
+def quick_step(x: Array, h_prev: Array, p: Any) -> Array:
+    """`gru_step` in as few calls as can be, without a cache: the gates side by side, σ from tanh."""
+    H = p.H
+    a, past = np.dot(x, p.W_x), np.dot(h_prev, p.W_h if p.reset_after else p.W_h[:, : 2 * H])
+    a += p.b
+    rz = a[:, : 2 * H] + past[:, : 2 * H]
+    rz *= 0.5
+    np.tanh(rz, out=rz)
+    rz *= 0.5
+    rz += 0.5
+    r, z = rz[:, :H], rz[:, H:]
+    n = r * (past[:, 2 * H :] + p.b_hn) if p.reset_after else np.dot(r * h_prev, p.W_hn)
+    n += a[:, 2 * H :]
+    np.tanh(n, out=n)
+    old, new = (h_prev, n) if p.convention == "keep" else (n, h_prev)
+    h = old - new
+    h *= z
+    h += new
+    return h
 
 
 class Views(NamedTuple):

@@ -22,7 +22,7 @@ from gru_lib._core.checks import (
     check_number,
 )
 from gru_lib._core.params import Params
-from gru_lib._core.passes import backward, forward, gradients
+from gru_lib._core.passes import backward, forward, gradients, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
@@ -184,7 +184,7 @@ def elman_forward(
     check_instance(where, "p", p, ElmanParams)
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    hs, lent = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype)
+    hs, lent = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype, p.bias)
     return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, lent, sign(where, p, xs))
 
 
@@ -202,4 +202,14 @@ def elman_backward(
     return dxs, dh0, gradients(sums, p, dtype)
 
 
-register_cell(Cell(ElmanParams, elman_step, elman_step_backward, elman_forward, elman_backward))
+def _infer(xs: ArrayLike, h0: MaybeArray, p: ElmanParams, *, lengths: MaybeArray = None) -> tuple[Array, Array]:
+    """`elman_forward` without a tape."""
+    xs, (h0,), mask, dtype = begin("infer", p, xs, lengths, h0=(h0, "H"))
+    if len(xs) == 1 and mask is None:
+        h = activate(p.activation, np.dot(xs[0], p.W_x) + np.dot(h0, p.W_h) + p.b)
+        return h[None], h.copy()
+    hs, (h_T,) = infer(ElmanReserve, p, xs, (h0,), mask, dtype, p.bias)
+    return hs, h_T
+
+
+register_cell(Cell(ElmanParams, elman_step, elman_step_backward, elman_forward, elman_backward, infer=_infer))

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.buffers import Loan
 from gru_lib._core.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates
-from gru_lib._core.passes import backward, forward
+from gru_lib._core.passes import backward, forward, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells._gru_pass import GRUReserve, GRUWorkspace, gate, gradients
+from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients, quick_step
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
@@ -306,4 +306,14 @@ def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams)
     return dxs, dh0, gradients(sums, p, dtype)
 
 
-register_cell(Cell(GRUParams, gru_step, gru_step_backward, gru_forward, gru_backward))
+def _infer(xs: ArrayLike, h0: MaybeArray, p: GRUParams, *, lengths: MaybeArray = None) -> tuple[Array, Array]:
+    """`gru_forward` without a tape."""
+    xs, (h0,), mask, dtype = begin("infer", p, xs, lengths, h0=(h0, "H"))
+    if len(xs) == 1 and mask is None:
+        h = quick_step(xs[0], h0, p)
+        return h[None], h.copy()
+    hs, (h_T,) = infer(GRUStates, p, xs, (h0,), mask, dtype, p.bias, p.reset_after)
+    return hs, h_T
+
+
+register_cell(Cell(GRUParams, gru_step, gru_step_backward, gru_forward, gru_backward, infer=_infer))

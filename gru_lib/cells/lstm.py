@@ -21,11 +21,11 @@ from gru_lib._core.checks import (
     check_number,
 )
 from gru_lib._core.params import Params, draw_gates
-from gru_lib._core.passes import backward, batch_first, forward, gradients
+from gru_lib._core.passes import backward, batch_first, forward, gradients, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells._lstm_pass import LSTMReserve, LSTMWorkspace
+from gru_lib.cells._lstm_pass import LSTMReserve, LSTMStates, LSTMWorkspace, gate, quick_step
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
@@ -209,8 +209,7 @@ class LSTMTape(NamedTuple):
         check_choice("LSTMTape.gate", "name", name, ("i", "f", "g", "o", "c"))
         if name == "c":
             return self.c[1:]
-        slabs = [block.it.g if name == "g" else block.it.gates[name] for block in self.blocks]
-        return np.concatenate([batch_first(slab) for slab in slabs], axis=1)
+        return np.concatenate([gate(block.it, name) for block in self.blocks], axis=1)
 
 
 def lstm_forward(
@@ -225,7 +224,7 @@ def lstm_forward(
     h0, c0 = _pair(where, "state0", state0)
     xs, (h0, c0), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    hs, lent = forward(LSTMReserve, p, xs, (h0, c0), mask, h_mask, dtype)
+    hs, lent = forward(LSTMReserve, p, xs, (h0, c0), mask, h_mask, dtype, p.bias)
     tape = LSTMTape(hs, mask, h_mask, lent, sign(where, p, xs))
     return outputs(hs[1:], mask), LSTMState(hs[-1].copy(), tape.c[-1].copy()), tape
 
@@ -248,9 +247,22 @@ def lstm_backward(
     return dxs, LSTMState(dh0, dc0), gradients(sums, p, dtype)
 
 
+def _infer(
+    xs: ArrayLike, state0: LSTMState | None, p: LSTMParams, *, lengths: MaybeArray = None
+) -> tuple[Array, LSTMState]:
+    """`lstm_forward` without a tape."""
+    h0, c0 = _pair("infer", "state0", state0)
+    xs, (h0, c0), mask, dtype = begin("infer", p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
+    if len(xs) == 1 and mask is None:
+        state = LSTMState(*quick_step(xs[0], h0, c0, p))
+        return state.h[None].copy(), state
+    hs, ends = infer(LSTMStates, p, xs, (h0, c0), mask, dtype, p.bias)
+    return hs, LSTMState(*ends)
+
+
 register_cell(
     Cell(
-        LSTMParams, lstm_step, lstm_step_backward, lstm_forward, lstm_backward,
+        LSTMParams, lstm_step, lstm_step_backward, lstm_forward, lstm_backward, infer=_infer,
         zeros=lambda p, N, dtype: LSTMState(np.zeros((N, p.H), dtype), np.zeros((N, p.H), dtype)),
     )
 )  # fmt: skip

@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int
 from gru_lib._core.loop import by_steps, map_state
 from gru_lib._core.params import Bundle, Params
-from gru_lib._core.types import Array, Backward, Forward, State
+from gru_lib._core.types import Array, Backward, Forward, Infer, MaybeArray, State
 
-__all__ = ["Cell", "State", "advance", "cell_of", "map_state", "reads_backwards", "register_cell", "zero_state"]
+__all__ = [
+    "Cell", "State", "advance", "cell_of", "infer", "map_state", "reads_backwards", "register_cell", "zero_state",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Cell:
     zeros: Callable[[Any, int, DTypeLike], State] = lambda p, N, dtype: np.zeros((N, p.H), dtype)
     takes_h_mask: bool = True  # whether forward takes h_mask, for recurrent dropout; a repeated step does not
     apart: bool = False
+    infer: Infer | None = None  # as `infer`, if the cell has more to it than leaving out forward's tape
     backwards: bool = False  # whether an output depends on later inputs, so that it cannot go step by step
 
     def __post_init__(self) -> None:
@@ -91,14 +94,26 @@ def zero_state(p: Params, N: int, dtype: DTypeLike | None = None) -> State:
     return cell.zeros(p, N, p.dtype if dtype is None else check_dtype("zero_state", dtype))
 
 
+def infer(xs: ArrayLike, state0: State | None, p: Params, *, lengths: MaybeArray = None) -> tuple[Array, State]:
+    """Run any layer over sequences without a backward pass: outputs and final state, as its forward's but for rounding.
+
+    Arguments as in `gru_forward`. Nothing else is kept, so this takes less memory and time. Chapter 11.
+    """
+    cell = check_layer("infer", "p", p)
+    if cell.infer is not None:
+        return cell.infer(xs, state0, p, lengths=lengths)
+    hs, state, _ = cell.forward(xs, state0, p, lengths=lengths)
+    return hs, state
+
+
 def advance(x: ArrayLike, state: State | None, p: Params) -> tuple[Array, State]:
     """One step of any layer that reads forwards, a stack too: from x (N, D) and the state to output and new state.
 
     This is for generating: there is no backward pass.
     """
-    cell = cell_of(p)
+    check_layer("advance", "p", p)
     if reads_backwards(p):
         raise ValueError(f"advance: p must be of a layer that reads forwards only; got {type(p).__name__}.")
     x = as_array("advance", "x", x, ("N", "D"), {"D": p.D})
-    hs, state, _ = cell.forward(x[None], state, p)
+    hs, state = infer(x[None], state, p)
     return hs[0], state

@@ -15,7 +15,7 @@ from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells.registry import Cell, State, cell_of, check_layer, register_cell
+from gru_lib.cells.registry import Cell, State, cell_of, check_layer, infer, register_cell
 
 __all__ = ["BidirectionalParams", "bidirectional", "bidirectional_backward", "bidirectional_forward", "reverse"]
 
@@ -123,6 +123,16 @@ def bidirectional_backward(
     return dxs + reverse(dxs_b, tape.lengths), (dstart, dstart_b), p.on(np.concatenate([g.flat, g_b.flat]))
 
 
+def _infer(
+    xs: ArrayLike, state0: tuple[State, State] | None, p: BidirectionalParams, *, lengths: MaybeArray = None
+) -> tuple[Array, tuple[State, State]]:
+    """`bidirectional_forward` without a tape."""
+    xs, (start, start_b) = begin("infer", p, xs, lengths)[0], _pair("infer", "state0", state0)
+    hs, end = infer(xs, start, p.forward, lengths=lengths)
+    hs_b, end_b = infer(reverse(xs, lengths), start_b, p.backward, lengths=lengths)
+    return np.concatenate([hs, reverse(hs_b, lengths)], axis=2), (end, end_b)
+
+
 def _pair(where: str, name: str, value: Any) -> tuple[Any, Any]:
     if value is None:
         return None, None
@@ -146,6 +156,7 @@ register_cell(
         backward=bidirectional_backward,
         width=_width,
         zeros=_zeros,
+        infer=_infer,
         backwards=True,
     )
 )

@@ -25,9 +25,9 @@ from gru_lib._core.checks import (
 )
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.signature import Signature, check_signature, sign
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib._core.types import Array, Forward, Infer, MaybeArray
 from gru_lib.cells.gru import gru_init
-from gru_lib.cells.registry import State, advance, cell_of, check_layer, map_state, reads_backwards, zero_state
+from gru_lib.cells.registry import State, advance, cell_of, check_layer, infer, map_state, reads_backwards, zero_state
 from gru_lib.decode import Step
 from gru_lib.ops import (
     EmbeddingParams,
@@ -260,7 +260,9 @@ def seq2seq_forward(
     """
     where = "seq2seq_forward"
     check_instance(where, "p", p, Seq2SeqParams)
-    state, context, memory, last, caches = _encode(where, source, p, source_lengths, "source_lengths")
+    state, context, memory, last, caches = _encode(
+        where, source, p, source_lengths, "source_lengths", cell_of(p.encoder).forward
+    )
     N = len(last)
     target, weights = _tokens(where, "target", target, target_lengths, "target_lengths", p.target.V)
     if target.shape[1] != N:
@@ -309,7 +311,7 @@ def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
 def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: MaybeArray = None) -> State:
     """Read sources (S, N) and return the state that `seq2seq_step` begins with: arrays with N as their first axis."""
     check_instance("seq2seq_encode", "p", p, Seq2SeqParams)
-    state, context, (hs, mask), *_ = _encode("seq2seq_encode", source, p, lengths, "lengths")
+    state, context, (hs, mask), *_ = _encode("seq2seq_encode", source, p, lengths, "lengths", infer)
     if not p.attend:
         return state, context
     mask = np.ones(hs.shape[:2], bool) if mask is None else mask
@@ -337,14 +339,16 @@ def seq2seq_step(p: Seq2SeqParams) -> Step:
     return step
 
 
-def _encode(where: str, source: ArrayLike, p: Seq2SeqParams, lengths: MaybeArray, name: str) -> tuple[Any, ...]:
+def _encode(
+    where: str, source: ArrayLike, p: Seq2SeqParams, lengths: MaybeArray, name: str, run: Forward | Infer
+) -> tuple[Any, ...]:
     source, mask = _tokens(where, "source", source, lengths, name, p.source.V)
     x, cache = embedding_forward(source, p.source)
-    hs, state, tape = cell_of(p.encoder).forward(x, None, p.encoder, lengths=lengths)
+    hs, state, *tape = run(x, None, p.encoder, lengths=lengths)
     last = (np.full(source.shape[1], len(source)) if mask is None else mask.sum(axis=0)) - 1
     context = hs[last, np.arange(len(last))]
     state = state if p.carry else zero_state(p.decoder, len(last))
-    return state, context, (hs, mask), last, (cache, tape)
+    return state, context, (hs, mask), last, (cache, *tape)
 
 
 def _tokens(

@@ -16,7 +16,7 @@ from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells.registry import Cell, State, cell_of, check_layer, register_cell
+from gru_lib.cells.registry import Cell, State, cell_of, check_layer, infer, register_cell
 from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward
 
 __all__ = ["StackParams", "stack", "stack_backward", "stack_forward"]
@@ -117,6 +117,18 @@ def stack_backward(
     return dxs, tuple(starts[::-1]), p.on(np.concatenate(grads[::-1]))
 
 
+def _infer(
+    xs: ArrayLike, state0: Sequence[State] | None, p: StackParams, *, lengths: MaybeArray = None
+) -> tuple[Array, tuple[State, ...]]:
+    """`stack_forward` without a tape."""
+    hs, ends = begin("infer", p, xs, lengths)[0], []
+    for (_, layer), start in zip(p.members(), _per_layer("infer", "state0", state0, p), strict=True):
+        out, end = infer(hs, start, layer, lengths=lengths)
+        hs = out + hs if _skips(p, layer) else out
+        ends.append(end)
+    return hs, tuple(ends)
+
+
 def _skips(p: StackParams, layer: Params) -> bool:
     return p.residual and cell_of(layer).width(layer) == layer.D
 
@@ -141,5 +153,13 @@ def _zeros(p: StackParams, N: int, dtype: DTypeLike) -> tuple[State, ...]:
 
 
 register_cell(
-    Cell(StackParams, forward=stack_forward, backward=stack_backward, width=_width, zeros=_zeros, takes_h_mask=False)
+    Cell(
+        StackParams,
+        forward=stack_forward,
+        backward=stack_backward,
+        width=_width,
+        zeros=_zeros,
+        takes_h_mask=False,
+        infer=_infer,
+    )
 )

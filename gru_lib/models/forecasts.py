@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from gru_lib._core.checks import check_int, check_number
 from gru_lib._core.params import Bundle, bundle
 from gru_lib.cells.gru import gru_backward, gru_forward, gru_init
+from gru_lib.cells.registry import infer
 from gru_lib.ops import linear_backward, linear_forward, linear_init
 from gru_lib.optim import Adam, linear_decay
 from gru_lib.tasks.pendulum import carried
@@ -47,7 +48,7 @@ def forecaster_init(rng: np.random.Generator, D: int, K: int, H: int, *, b_z: fl
 
 def forecast(m: Bundle, xs: ArrayLike) -> Array:
     """Return what the net says after each step: (T, N, K) for xs (T, N, D)."""
-    return linear_forward(gru_forward(xs, None, m.rnn)[0], m.out)[0]
+    return linear_forward(infer(xs, None, m.rnn)[0], m.out)[0]
 
 
 def forecaster_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:

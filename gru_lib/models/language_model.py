@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from gru_lib._core.checks import check_instance, check_int
 from gru_lib._core.params import Bundle, bundle
 from gru_lib.cells.gru import gru_init
-from gru_lib.cells.registry import cell_of
+from gru_lib.cells.registry import cell_of, infer
 from gru_lib.layers.dropout import dropout_backward, dropout_forward, dropout_mask, dropout_masks
 from gru_lib.ops import (
     embedding_backward,
@@ -63,7 +63,7 @@ def lm_logits(m: Bundle, tokens: ArrayLike, state: State | None = None) -> tuple
     `state` is the layer's state to begin with; None for zeros.
     """
     xs, _ = embedding_forward(tokens, m.embed)
-    hs, state, _ = cell_of(m.rnn).forward(xs, state, m.rnn)
+    hs, state = infer(xs, state, m.rnn)
     return linear_forward(hs, m.out)[0], state
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gru_lib._core.params import Bundle, bundle
 from gru_lib.cells.gru import gru_init
-from gru_lib.cells.registry import cell_of
+from gru_lib.cells.registry import cell_of, infer
 from gru_lib.ops import bce_with_logits, linear_backward, linear_forward, linear_init, sigmoid
 from gru_lib.tasks import memory, subtraction
 
@@ -40,7 +40,7 @@ def reader_init(
 
 def reader_logits(m: Bundle, xs: ArrayLike) -> Array:
     """Return the logit of each bit after each step: (T, N, K) for xs (T, N, D)."""
-    return linear_forward(cell_of(m.rnn).forward(xs, None, m.rnn)[0], m.out)[0]
+    return linear_forward(infer(xs, None, m.rnn)[0], m.out)[0]
 
 
 def reader_loss(m: Bundle, batch: memory.Batch) -> tuple[Any, Bundle]:

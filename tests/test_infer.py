@@ -1,0 +1,118 @@
+"""`infer` where a batch and a sequence are cut, what it keeps, and who uses it. That it is forward's: test_cell.py."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from helpers import close, rng
+
+from gru_lib import (
+    Cell,
+    cell_of,
+    elman_init,
+    gru_init,
+    infer,
+    lstm_init,
+    map_state,
+    register_cell,
+    release_buffers,
+    zero_state,
+)
+from gru_lib._core.passes import Reserve
+from gru_lib.cells import registry
+from gru_lib.cells._elman_pass import ElmanReserve
+from gru_lib.cells._gru_pass import GRUStates
+from gru_lib.cells._lstm_pass import LSTMStates
+from gru_lib.layers import seq2seq_encode, seq2seq_init, seq2seq_step
+from gru_lib.models.language_model import lm_bits, lm_init, lm_step
+
+T, D, H = 9, 5, 256
+CUT = {
+    "gru": (GRUStates, lambda rng: gru_init(rng, D, H)),
+    "gru-after": (GRUStates, lambda rng: gru_init(rng, D, H, reset_after=True, convention="write")),
+    "gru-nobias": (GRUStates, lambda rng: gru_init(rng, D, H, reset_after=True, bias=False)),
+    "lstm": (LSTMStates, lambda rng: lstm_init(rng, D, H)),
+    "lstm-nobias": (LSTMStates, lambda rng: lstm_init(rng, D, H, bias=False)),
+    "elman": (ElmanReserve, lambda rng: elman_init(rng, D, H)),
+}
+
+
+@pytest.mark.parametrize(("N", "blocks", "parts"), [(90, 1, [2, 2, 2, 2, 1]), (300, 3, [2, 2, 2, 2, 1])])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", CUT)
+def test_a_cut_batch_and_sequence_give_what_forward_gives(monkeypatch, name, padded, N, blocks, parts):
+    kind, make = CUT[name]
+    source = rng(N)
+    p = make(source)
+    p.flat[:] += 0.05 * source.normal(size=p.size)  # biases too, which begin at 0
+    xs, state0 = source.normal(size=(T, N, D)), map_state(lambda a: source.normal(size=a.shape), zero_state(p, N))
+    lengths = source.integers(0, T + 1, N) if padded else None
+    run, lengths_run = kind.run, []
+
+    def spy(self: Reserve, p, weights, xs, *more):
+        lengths_run.append(len(xs))
+        run(self, p, weights, xs, *more)
+
+    wanted = cell_of(p).forward(xs, state0, p, lengths=lengths)[:2]
+    monkeypatch.setattr(kind, "run", spy)
+    close(infer(xs, state0, p, lengths=lengths), wanted, rtol=1e-12, atol=1e-12)
+    assert lengths_run == parts * blocks
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_infer_takes_little_more_than_its_outputs(name):
+    """Memory does not grow with the steps but for the outputs; that of forward does, by several states a step."""
+    p, N = CUT[name][1](rng()).astype(np.float32), 16
+
+    def peak(run, steps):
+        xs = np.zeros((steps, N, D), np.float32)
+        release_buffers()
+        tracemalloc.start()
+        run(xs, None, p)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found / xs.itemsize / N / H  # in states
+
+    grown = {run: (peak(run, 450) - peak(run, 50)) / 400 for run in (infer, cell_of(p).forward)}
+    assert grown[infer] < 1.1
+    assert grown[cell_of(p).forward] > 3
+
+
+@pytest.fixture
+def no_forward(monkeypatch):
+    """GRUs and LSTMs whose forward pass would keep what backward needs raise instead."""
+
+    def refuse(*_, **__):
+        raise AssertionError("forward was called where nothing will be differentiated")
+
+    for p in (gru_init(rng(), 2, 3), lstm_init(rng(), 2, 3)):
+        cell = cell_of(p)
+        monkeypatch.setitem(
+            registry._CELLS,
+            type(p),
+            Cell(cell.kind, cell.step, cell.step_backward, refuse, cell.backward, zeros=cell.zeros, infer=cell.infer),
+        )
+
+
+@pytest.mark.usefixtures("no_forward")
+@pytest.mark.parametrize("init", [gru_init, lstm_init])
+def test_reading_and_writing_text_keep_nothing(init):
+    m = lm_init(rng(), 5, 3, 4, init=init)
+    assert lm_bits(m, np.arange(40) % 5, N=2) > 0
+    log_probs, state = lm_step(m)(None, np.array([1, 2]))
+    assert lm_step(m)(state, np.array([3, 4]))[0].shape == log_probs.shape == (2, 5)
+    p = seq2seq_init(rng(), 5, 5, 3, 4, start=0, cell=init)
+    assert seq2seq_step(p)(seq2seq_encode(np.ones((3, 2), int), p), np.zeros(2, int))[0].shape == (2, 5)
+    with pytest.raises(AssertionError, match="nothing will be differentiated"):  # so the refusal works
+        cell_of(m.rnn).forward(np.zeros((1, 1, 3)), None, m.rnn)
+
+
+def test_a_cell_without_an_infer_of_its_own_runs_its_forward(monkeypatch):
+    p, xs = gru_init(rng(), D, 3), rng().normal(size=(T, 2, D))
+    own = cell_of(p)
+    monkeypatch.setitem(registry._CELLS, type(p), own)
+    register_cell(Cell(own.kind, own.step, own.step_backward, own.forward, own.backward))
+    hs, h_T, _ = own.forward(xs, None, p)
+    found, end = infer(xs, None, p)
+    np.testing.assert_array_equal(found, hs)
+    np.testing.assert_array_equal(end, h_T)
