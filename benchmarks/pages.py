@@ -10,10 +10,14 @@ Then how long each part of the last `make test` took.
 - shift: the cumulative layout shift of the visit (below 0.1 is good);
 - drag: for each explorer, one input event of a slider: handlers, style and layout, without painting. The worst
   slider's median of 30.
+
+``python -m benchmarks.pages`` measures the pages with an explorer alone, against what they may weigh and take. With the
+folders of several builds, such as ``before/_build/html _build/html``, it sets them side by side, in turns.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import statistics
 import subprocess
@@ -21,6 +25,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -32,6 +38,9 @@ ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
+MOST_KB, LANGUAGE_KB = 250, 450  # tests/test_book.py holds the pages to them
+MOST_MS, MOST_SLOW_MS = 400, 1500
+
 # Runs before the page's own scripts: layout shifts and long tasks as the browser reports them.
 WATCH = """
 window.bench = { shift: 0, busy: 0 };
@@ -42,8 +51,12 @@ new PerformanceObserver((list) => {
   for (const e of list.getEntries()) bench.busy = Math.max(bench.busy, e.startTime + e.duration);
 }).observe({ type: "longtask", buffered: true });
 """
-SETTLED = """() => document.readyState === "complete"
-  && [...document.querySelectorAll("[data-afm]")].every((el) => "live" in el.dataset)"""
+# Asked by the page itself: to ask again and again from outside needs an eval, which the pages' policy forbids.
+SETTLED = """() => new Promise((done) => {
+  const ask = () => document.readyState === "complete"
+    && [...document.querySelectorAll("[data-afm]")].every((el) => "live" in el.dataset) ? done() : setTimeout(ask, 20);
+  ask();
+})"""
 TIMES = """async () => {
   await new Promise((done) => setTimeout(done, 300));  // observers report late
   const [visit] = performance.getEntriesByType("navigation");
@@ -73,16 +86,33 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Print nothing."""
 
 
-def measure() -> dict[str, Any]:
-    """Measure every page and two builds; print as it goes.
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """A built book on a local server.
 
     Raises
     ------
     SystemExit
-        If there is no built book, or no browser.
+        If there is no built book.
     """
-    if not (HTML / "index.html").is_file():
-        raise SystemExit("bench: there is no built book in _build/html. Run `make book` first.")
+    if not (folder / "index.html").is_file():
+        raise SystemExit(f"bench: there is no built book in {folder}. Run `make book` first.")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@contextmanager
+def started() -> Iterator[Any]:
+    """A headless Chromium.
+
+    Raises
+    ------
+    SystemExit
+        If there is none.
+    """
     sys.path.insert(0, str(ROOT / "tools"))
     import browser as chromium
     from playwright.sync_api import sync_playwright
@@ -90,29 +120,62 @@ def measure() -> dict[str, Any]:
     path = chromium.find()
     if path is None:
         raise SystemExit(f"bench: {chromium.ADVICE}")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(HTML)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(chromium.ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+def measure() -> dict[str, Any]:
+    """Measure every page and two builds; print as it goes."""
     pages = sorted(p.name for p in (HTML / "book").glob("*.html"))
     found = {}
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=list(chromium.ARGUMENTS))
+    with served(HTML) as address, started() as browser:
         print("\nPages of the built book, headless Chromium, fresh visits")
         heads = ("KB", "alive ms", "at CPU/4", "set ms", "at CPU/4", "shift", "on phone")
         print(f"{'page':34}" + "".join(f"{head:>10}" for head in heads) + "  drag ms")
         for name in pages:
-            url = f"http://127.0.0.1:{server.server_port}/book/{name}"
-            row = found[name.removesuffix(".html")] = _page(started, url)
+            row = found[name.removesuffix(".html")] = _page(browser, f"{address}/book/{name}")
             drags = ", ".join(f"{explorer} {ms:.1f}" for explorer, ms in row["drag_ms"].items())
             times = "".join(f"{row[key]:10.0f}" for key in ("kb", "alive_ms", "alive_slow_ms", "set_ms", "set_slow_ms"))
             shifts = f"{row['shift']:10.3f}{row['shift_phone']:10.3f}"
             print(f"{name.removesuffix('.html'):34}{times}{shifts}  {drags}", flush=True)
-        started.close()
-    server.shutdown()
-    server.server_close()
     builds = _builds()
     print(f"jupyter-book build with the stored outputs: {builds[0]:.0f} s, again {builds[1]:.0f} s")
     print(*parts.last(), sep="\n")
     return {"pages": found, "build_s": builds}
+
+
+def with_explorers(folder: Path) -> list[str]:
+    """The pages of a built book that run an explorer."""
+    return sorted(p.stem for p in (folder / "book").glob("*.html") if "/afm_host.js" in p.read_text("utf8"))
+
+
+def compare(folders: list[Path], turns: int) -> None:
+    """Print weight and times until alive of the pages with an explorer, for each build, and what is too much.
+
+    The best of the turns: other work on the machine only adds. The builds take turns, so that it adds to all of them.
+    """
+    print(f"{'page':34}" + "".join(f"{head:>10}" for _ in folders for head in ("KB", "alive ms", "at CPU/4", "shift")))
+    with ExitStack() as open_, started() as browser:
+        addresses = [open_.enter_context(served(folder)) for folder in folders]
+        for name in with_explorers(folders[-1]):
+            rows: list[dict[str, float]] = [{} for _ in folders]
+            for _ in range(turns):
+                for row, address in zip(rows, addresses, strict=True):
+                    url, weights = f"{address}/book/{name}.html", []
+                    plain = _visit(browser, url, DESK, weights=weights)
+                    slow = _visit(browser, url, DESK, slower=4)
+                    row["kb"] = sum(weights) / 1000
+                    row["alive"] = min(row.get("alive", 1e9), plain["alive"])
+                    row["slow"] = min(row.get("slow", 1e9), slow["alive"])
+                    row["shift"] = max(row.get("shift", 0.0), plain["shift"], slow["shift"])
+            cells = "".join(f"{r['kb']:10.0f}{r['alive']:10.0f}{r['slow']:10.0f}{r['shift']:10.3f}" for r in rows)
+            most = LANGUAGE_KB if "language-model" in name else MOST_KB
+            last = rows[-1]
+            much = (last["kb"] > most, last["alive"] > MOST_MS, last["slow"] > MOST_SLOW_MS)
+            said = [word for word, is_so in zip(("heavy", "late", "late on a slow one"), much, strict=True) if is_so]
+            print(f"{name:34}{cells}  {', '.join(said)}", flush=True)
 
 
 def _page(browser: Any, url: str) -> dict[str, Any]:
@@ -145,7 +208,7 @@ def _visit(
     if slower > 1:
         context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
     page.goto(url)
-    page.wait_for_function(SETTLED)
+    page.evaluate(SETTLED)
     times = page.evaluate(TIMES)
     if weights is not None:
         weights += [len(gzip.compress(r.body(), 6)) for r in responses if r.status == 200]
@@ -173,3 +236,11 @@ def _builds() -> list[float]:
             )
             taken.append(time.perf_counter() - start)
     return taken
+
+
+if __name__ == "__main__":
+    reader = argparse.ArgumentParser(description="Weight of the pages with an explorer, and time until it is alive.")
+    reader.add_argument("folders", nargs="*", type=Path, default=[HTML], help="built books, such as _build/html")
+    reader.add_argument("--turns", type=int, default=5)
+    asked = reader.parse_args()
+    compare(asked.folders, asked.turns)

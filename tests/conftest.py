@@ -67,6 +67,7 @@ class Visit:
     url: str
     complaints: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)  # every address that it loaded
 
     def open(self) -> None:
         """Load the page."""
@@ -117,6 +118,7 @@ def reader(browser: Browser, windows: Callable[..., list[Page]]) -> Callable[[st
         ears = {
             "console": lambda m: m.type in ("error", "warning") and note(f"{m.type}: {m.text}"),
             "pageerror": lambda error: note(f"uncaught: {error}"),
+            "request": lambda r: visit.asked.append(r.url),
             "requestfailed": lambda r: note(f"failed: {r.url}"),
             "response": lambda r: r.status >= 400 and note(f"{r.status}: {r.url}"),
         }

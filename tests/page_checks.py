@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections import Counter
 from functools import cache
@@ -89,6 +90,12 @@ def covered(page: Page) -> list[str]:
       scrollTo({ top: before, behavior: "instant" });
       return found;
     }""")
+
+
+def weight(urls: list[str]) -> int:
+    """The bytes that files weigh, gzipped one by one as a server would; what a page holds as data is in it already."""
+    files = {Path(unquote(urlsplit(url).path)) for url in urls if url.startswith("file:")}
+    return sum(len(gzip.compress(file.read_bytes(), 6)) for file in files)
 
 
 # Colours are read where they stand, of all text in the page: what is folded or drawn, and the glyphs of formulas. How a
@@ -234,6 +241,27 @@ def axe(page: Page, without: str = "", **options: object) -> list[tuple[str, lis
 
 
 # In the files
+
+POLICY = re.compile(
+    r'<head>\s*<meta charset="utf-8"/>\s*<meta content="([^"]+)" http-equiv="Content-Security-Policy"/>'
+)
+HANDLER = re.compile(r'<[a-zA-Z][^<>]*?\s(?:on[a-z]+="|(?:href|src|action)="javascript:)[^<>]*>')
+
+
+def lax(page: str) -> list[str]:
+    """What lets a page run more than the book's scripts: a policy that is missing or late or allows it; and handlers in
+    attributes, which the policy would only stop."""
+    found = POLICY.search(page)
+    if not found:
+        return ["no policy before all else"]
+    allowed = dict(part.split(" ", 1) for part in found[1].split("; "))
+    scripts = allowed.get("script-src", "").split()
+    wrong = [value for value in scripts if not re.fullmatch(r"'self'|'sha256-[\w+/]{43}='", value)]
+    wrong += [name for name in ("default-src", "base-uri") if allowed.get(name) != "'none'"]
+    # Scripts, pictures and fonts are the book's own, and only styles may stand where they are used.
+    wrong += [f"{name} {value}" for name, value in allowed.items() if re.search(r"https?:|\*|unsafe-eval", value)]
+    wrong += [name for name, value in allowed.items() if "unsafe-inline" in value and name != "style-src"]
+    return wrong + HANDLER.findall(page)
 
 
 @cache

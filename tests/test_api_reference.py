@@ -238,10 +238,15 @@ def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     assert set(env._viewcode_modules) == {"b"}
 
 
-def test_listings_pass_the_repairs_of_a_page_unchanged() -> None:
+def test_listings_formulas_and_drawings_pass_the_repairs_of_a_page_unchanged() -> None:
     listing = '<div class="viewcode-block" id="f">\n<a href="x">[docs]</a>\n<span>a &lt; b</span> \\1</div>\n'
     page = f"<p>a</p><pre><span></span>{listing}</pre><p>b</p><pre class='x'>second</pre>"
-    cut, listings = page_repairs.without_listings(page)
-    assert cut == "<p>a</p><pre><!--listing--></pre><p>b</p><pre class='x'><!--listing--></pre>"
-    repaired = str(BeautifulSoup(cut, "html.parser"))
-    assert page_repairs.with_listings(repaired, listings) == page.replace("'", '"')
+    page += "<math display='block'><mi>z</mi></math><svg viewBox='0 0 1 1'><path d='M0'/></svg>"
+    cut, contents = page_repairs.without_contents(page)
+    empty = "<pre><!--content--></pre><p>b</p><pre class='x'><!--content--></pre>"
+    empty += "<math display='block'><!--content--></math><svg viewBox='0 0 1 1'><!--content--></svg>"
+    assert cut == f"<p>a</p>{empty}"
+    repaired = str(BeautifulSoup(cut, "html.parser")).replace("viewbox", "viewBox")
+    assert page_repairs.with_contents(repaired, contents) == page.replace("display='block'", 'display="block"').replace(
+        "class='x'", 'class="x"'
+    ).replace("viewBox='0 0 1 1'", 'viewBox="0 0 1 1"')

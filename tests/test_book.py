@@ -16,6 +16,7 @@ from edition_cells import ARCHIVE
 from fontTools.ttLib import TTFont
 from page_checks import value
 
+from benchmarks.pages import LANGUAGE_KB, MOST_KB
 from conftest import ROOT, Visit
 
 THEMES = ("light", "dark")
@@ -103,6 +104,13 @@ def look(visit: Visit, width: int, theme: str = "light", *, settled: bool = Fals
 def test_page_loads_quietly_and_from_the_book_alone(visit: Visit) -> None:
     assert visit.foreign == []
     assert visit.complaints == []
+
+
+@pytest.mark.parametrize("visit", [*filter(has_explorer, PAGES)], ids=lambda page: f"{page}.html", indirect=True)
+def test_page_with_an_explorer_loads_quickly(visit: Visit) -> None:
+    """The bytes are held here; `python -m benchmarks.pages` measures the time until the explorer is alive."""
+    most = LANGUAGE_KB if "language-model" in visit.url else MOST_KB
+    assert most / 3 < page_checks.weight(visit.asked) / 1000 <= most
 
 
 def test_maths_is_typeset(visit: Visit) -> None:
@@ -247,6 +255,35 @@ def test_magnifier_stands_before_the_words(search: Visit) -> None:
     assert box["x"] + box["width"] < text
 
 
+@pytest.mark.parametrize("where", ["file", "http"])
+def test_controls_of_a_page_live_under_its_policy(reader: Reader, built_book: Path, book_url: str, where: str) -> None:
+    page = f"{PAGES[0].rpartition('/')[0]}/04-gru-forward.html"
+    url = (built_book / page).as_uri() if where == "file" else f"{book_url}/{page}"
+    with reader(url, DESK) as visit:
+        visit.open()
+        at = visit.page.locator
+        visit.page.evaluate("window.print = () => { document.title = 'on paper' }")
+        modes = []
+        for _ in range(3):
+            at(".theme-switch-button:visible").first.click()
+            modes.append(at("html").get_attribute("data-mode"))
+        assert set(modes) == {"light", "dark", "auto"}
+        at(".dropdown-download-buttons > button").click()
+        at(".btn-download-pdf-button").click()
+        assert visit.page.title() == "on paper"
+        at(".cell_input:not(details *) .highlight").first.hover()
+        at(".cell_input:not(details *) .copybtn").first.click()
+        at(".copybtn.success").wait_for()
+        solution = at(".solution.admonition").first
+        solution.locator(".admonition-title").click()
+        assert solution.locator("section").first.is_visible()
+        at(".search-button-field:visible").first.click()
+        at("#pst-search-dialog input").fill("reset gate")
+        at("#pst-search-dialog input").press("Enter")
+        at("#search-results h2").first.wait_for()
+        assert visit.complaints == []
+
+
 # What a reader prints: A4 has 166 mm between the margins.
 SHEET = {"width": 627, "height": 900}
 
@@ -329,6 +366,12 @@ def test_every_page_with_an_explorer_is_looked_at_on_a_desk(built_book: Path) ->
     drawn = {page for page in PAGES if "data-afm=" in (built_book / f"{page}.html").read_text("utf8")}
     assert len(drawn) > 10 and drawn <= set(ON_A_DESK)
     assert len(ON_A_DESK) < len(PAGES) / 2
+
+
+def test_every_page_has_a_policy_that_lets_nothing_else_run(built_book: Path) -> None:
+    pages = [page for page in built_book.rglob("*.html") if "_static" not in page.parts]
+    assert len(pages) > len(PAGES)
+    assert {page.name: found for page in pages if (found := page_checks.lax(page.read_text("utf8")))} == {}
 
 
 def test_front_page_lists_every_chapter(built_book: Path) -> None:

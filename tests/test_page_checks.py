@@ -16,7 +16,7 @@ PAGE = "book/bibliography"
 FIGURE = '<svg class="gru-fig" role="img" aria-label="A figure for a test" viewBox="0 0 9 9" font-size="4">{}</svg>'
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="
 
-Plant = Callable[[str], Path]
+Plant = Callable[..., Path]
 Open = Callable[..., Visit]
 Reader = Callable[[str, int], AbstractContextManager[Visit]]
 
@@ -40,11 +40,16 @@ def rewrite(tmp_path: Path, built_book: Path) -> Callable[[str, Callable[[str], 
 
 @pytest.fixture
 def plant(rewrite: Callable[[str, Callable[[str], str]], Path]) -> Plant:
-    """A copy of a page with its heading and something else in its article: ``plant(html)`` is its path."""
+    """A copy of a page with its heading and something else in its article: ``plant(html)`` is its path. With ``free``
+    the page has no content security policy, which would stop some faults."""
 
-    def make(html: str) -> Path:
+    def make(html: str, *, free: bool = False) -> Path:
         article = re.compile("(<article[^>]*>.*?</h1>).*(?=</article>)", re.S)
-        return rewrite(PAGE, lambda whole: article.sub(lambda found: f"{found[1]}</section>{html}", whole))
+        policy = page_checks.POLICY if free else re.compile("(?!)")
+        return rewrite(
+            PAGE,
+            lambda whole: article.sub(lambda found: f"{found[1]}</section>{html}", policy.sub("<head>", whole)),
+        )
 
     return make
 
@@ -54,8 +59,8 @@ def visit(plant: Plant, reader: Reader) -> Iterator[Open]:
     """Open such a page, on a phone: ``visit(html)``."""
     with ExitStack() as visits:
 
-        def open_page(html: str) -> Visit:
-            visit = visits.enter_context(reader(plant(html).as_uri(), 390))
+        def open_page(html: str, **how: bool) -> Visit:
+            visit = visits.enter_context(reader(plant(html, **how).as_uri(), 390))
             visit.open()
             return visit
 
@@ -95,7 +100,7 @@ def test_window_that_was_used_before_has_kept_nothing(reader: Reader, built_book
 def test_request_to_another_host_is_noted_and_blocked(visit: Open, book_url: str) -> None:
     """A picture that is there, but not in the book as this page has it, from disk."""
     url = f"{book_url}/_static/minus.png"
-    seen = visit(f'<img alt="" id="foreign" src="{url}">')
+    seen = visit(f'<img alt="" id="foreign" src="{url}">', free=True)
     assert seen.foreign == [url]
     assert seen.page.evaluate("document.getElementById('foreign').naturalWidth") == 0
 
@@ -107,7 +112,7 @@ def test_complaints_of_a_page_are_noted(visit: Open) -> None:
         "<script>throw new Error('an exception')</script>": "uncaught: an exception",
         "<img alt='' src='missing.png'>": "failed: ",
     }
-    complaints = visit("".join(faults)).complaints
+    complaints = visit("".join(faults), free=True).complaints
     for said in faults.values():
         assert any(complaint.startswith(said) for complaint in complaints), said
 
@@ -172,7 +177,7 @@ def test_element_that_fits_with_narrow_letters_alone_is_found(visit: Open) -> No
     style = "display: inline-block; font-size: 12px; white-space: nowrap"
     line = f"<span id='tight' style='{style}'>check.every_step_backward(my_step_backward)</span>"
     fill = "tight.style.paddingRight = `${360 - tight.getBoundingClientRect().width}px`"
-    seen = visit(f"<p>{line}</p><script>{fill}</script>")
+    seen = visit(f"<p>{line}</p><script>{fill}</script>", free=True)
     assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
     assert page_checks.too_wide(seen.page) != []
 
@@ -323,3 +328,47 @@ def test_page_that_no_contents_name_is_found(tmp_path: Path) -> None:
     for name in ("index", "search", "book/intro", "book/left-over"):
         (tmp_path / f"{name}.html").touch()
     assert page_checks.built_pages(tmp_path) == {"book/intro", "book/left-over"}
+
+
+INJECTED = [
+    "<script>document.title = 'injected'</script>",
+    """<img src="" alt="nothing" onerror="document.title = 'injected'">""",
+    """<button onclick="document.title = 'injected'" id="press">Press</button>""",
+    "<script src='https://example.org/a.js'></script>",
+    """<iframe srcdoc="<script>parent.document.title = 'injected'</script>"></iframe>""",
+]
+
+
+@pytest.mark.parametrize("html", INJECTED)
+def test_injected_script_does_not_run(visit: Open, html: str) -> None:
+    seen = visit(html)
+    if "press" in html:
+        seen.page.locator("#press").click()
+    assert seen.page.title() != "injected"
+    assert any("Content Security Policy" in complaint for complaint in seen.complaints)
+
+
+GOOD = "default-src 'none'; script-src 'self' 'sha256-{}='; style-src 'self' 'unsafe-inline'; base-uri 'none'"
+HEAD = '<head>\n<meta charset="utf-8"/><meta content="{}" http-equiv="Content-Security-Policy"/>\n<script></script>'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        ("", "", []),
+        ("script-src 'self'", "script-src 'self' 'unsafe-eval'", ["'unsafe-eval'", "script-src 'self' 'unsafe-eval'"]),
+        ("script-src 'self'", "script-src 'self' 'unsafe-inline'", ["'unsafe-inline'", "script-src"]),
+        ("script-src 'self'", "script-src 'self' https:", ["https:", "script-src 'self' https:"]),
+        ("default-src 'none'", "default-src *", ["default-src", "default-src *"]),
+        ("base-uri 'none'", "img-src data:", ["base-uri"]),
+        ('<meta charset="utf-8"/>', "<script></script>", ["no policy before all else"]),
+        ("<script></script>", '<b onclick="f()">x</b>', ['<b onclick="f()">']),
+        ("<script></script>", '<a href="javascript:f()">x</a>', ['<a href="javascript:f()">']),
+    ],
+)
+def test_lax_policy_is_found(old: str, new: str, wrong: list[str]) -> None:
+    whole = HEAD.format(GOOD.format("A" * 43))
+    assert old in whole
+    found = page_checks.lax(whole.replace(old, new, 1) if old else whole)
+    assert [w for w in wrong if not any(f.startswith(w) for f in found)] == []
+    assert len(found) == len(wrong)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pydata_sphinx_theme
 from fontTools import subset
+from page_repairs import written
 from sphinx.application import Sphinx
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
@@ -51,7 +52,7 @@ def write_subset(source: Path, points: set[int], target: Path) -> None:
 
 def shrink(app: Sphinx, exception: Exception | None) -> None:
     """Replace the font and the style sheet in the finished book."""
-    if exception is not None or app.builder.format != "html":
+    if exception is not None or not written(app):
         return
     static = Path(app.outdir) / "_static"
     style = without_unused((THEME / STYLE).read_text("utf-8"), used_classes(Path(app.outdir)))

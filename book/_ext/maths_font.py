@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fontTools import subset
+from page_repairs import written
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -67,7 +68,7 @@ def cut(points: set[int]) -> bytes:
 
 def write_sheet(app: Sphinx, exception: Exception | None) -> None:
     """Write the style sheet for all pages, also those that this build left as they were."""
-    if exception is not None or app.builder.format != "html":
+    if exception is not None or not written(app):
         return
     points = set().union(*(code_points(page.read_text("utf8")) for page in Path(app.outdir).rglob("*.html")))
     sheet = RULE.format(b64encode(cut(points)).decode("ascii"))

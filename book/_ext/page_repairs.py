@@ -1,7 +1,7 @@
 """Repair what the theme's templates get wrong, in the finished pages.
 
 Each repair is one function on the parsed page, and its docstring says why. They run on the pages that this build wrote.
-Listings are left out of the parsing, which would take most of its time on them.
+Listings, formulas and drawings are left out of the parsing, which would take most of its time on them.
 """
 
 from __future__ import annotations
@@ -12,30 +12,43 @@ from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup
+from content_policy import state_policy
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
-SPHINX_SEARCH = ("searchtools", "language_data", "searchindex")
+UNUSED = re.compile(r"(?:^|/)(fontawesome|searchtools|language_data|searchindex|doctools|sphinx_highlight)\.js")
 
 
-def drop_fontawesome_script(page: BeautifulSoup) -> None:
-    """Remove Font Awesome's script (1.5 MB a page): the theme's style sheet and font draw the same icons."""
-    for script in page.select('script[src*="fontawesome"]'):
-        script.decompose()
-    for link in page.select('link[rel="preload"][href*="fontawesome"]'):
-        link.decompose()
+def mend_scripts(page: BeautifulSoup) -> None:
+    """A page loads what it needs, and is read before that runs.
 
-
-def give_search_to_its_page(page: BeautifulSoup) -> None:
-    """Remove Sphinx's search from every page, and put the book's own on the page of results.
-
-    The theme loads Sphinx's index on every page (51 KB gzipped) for search as you type, which is off.
+    Font Awesome's script is 1.5 MB, and the theme's style sheet and font draw the same icons. Sphinx's search has an
+    index of 51 KB for search as you type, which is off; the book's own is on the page of results. Of Sphinx's other two
+    one marks words that its search found, by a link that is a script, and one is for keys that are off. Settings in the
+    page are for pages of other versions and again for search as you type. What is left waits, but for what stands in
+    the page and sets the theme before it is painted.
     """
-    for script in page.select(", ".join(f'script[src$="{name}.js"]' for name in SPHINX_SEARCH)):
-        script.decompose()
-    if page.select_one("#search-results") is not None:
+    for script in page.find_all("script"):
+        source = str(script.get("src", ""))
+        if UNUSED.search(source) or (not source and (script.string or "").startswith("DOCUMENTATION_OPTIONS.")):
+            script.decompose()
+        elif source and script.find_parent("head"):
+            script["defer"] = ""
+    for link in page.head.find_all("link", rel="preload", href=UNUSED):
+        link.decompose()
+    if page.find(id="search-results") is not None:
         for name in ("search_index", "search"):
             page.head.append(page.new_tag("script", attrs={"src": f"_static/{name}.js", "defer": ""}))
+
+
+def drop_handlers(page: BeautifulSoup) -> None:
+    """A content security policy forbids handlers in attributes. print_button.js has that of the button for paper; a
+    browser has its own way to a full screen."""
+    for button in page.find_all("button", onclick=True):
+        if button["onclick"] == "window.print()":
+            del button["onclick"]
+        else:
+            button.decompose()
 
 
 def name_search_button_by_its_text(page: BeautifulSoup) -> None:
@@ -68,9 +81,8 @@ def make_citations_a_list(page: BeautifulSoup) -> None:
 
 def drop_repeated_ids(page: BeautifulSoup) -> None:
     """sphinx-proof and sphinx-exercise give every box on a page the same id, and nothing points to it."""
-    for name in ("proof", "proof-content", "exercise-content", "solution-content"):
-        for box in page.find_all(id=name):
-            del box["id"]
+    for box in page.find_all(id=["proof", "proof-content", "exercise-content", "solution-content"]):
+        del box["id"]
 
 
 def drop_box_styles(page: BeautifulSoup) -> None:
@@ -133,8 +145,8 @@ def draw_mark(page: BeautifulSoup) -> None:
 
 
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
-    drop_fontawesome_script,
-    give_search_to_its_page,
+    mend_scripts,
+    drop_handlers,
     name_search_button_by_its_text,
     make_sidebar_a_landmark,
     name_toggles_by_their_text,
@@ -152,46 +164,50 @@ REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
 def note_page(app: Sphinx, pagename: str, *_: Any) -> None:
     """Remember that this build writes the page."""
     if app.builder.format == "html":
-        _written(app).add(pagename)
+        written(app).add(pagename)
 
 
-def without_listings(html: str) -> tuple[str, list[str]]:
-    """A page with marks in place of what its `pre` elements hold, and that."""
-    listings: list[str] = []
+def without_contents(html: str) -> tuple[str, list[str]]:
+    """A page with marks in place of what its listings, formulas and drawings hold, and that."""
+    contents: list[str] = []
 
     def cut(match: re.Match[str]) -> str:
-        listings.append(match[2])
-        return f"{match[1]}<!--listing-->{match[3]}"
+        contents.append(match[3])
+        return f"{match[1]}<!--content-->{match[4]}"
 
-    return re.sub(r"(<pre[^>]*>)(.*?)(</pre>)", cut, html, flags=re.S), listings
+    return re.sub(r"(<(pre|math|svg)\b[^>]*>)(.*?)(</\2>)", cut, html, flags=re.S), contents
 
 
-def with_listings(html: str, listings: list[str]) -> str:
-    """The page with its listings back in their places."""
-    whole = iter(listings)
-    return re.sub("<!--listing-->", lambda _: next(whole), html)
+def with_contents(html: str, contents: list[str]) -> str:
+    """The page with that back in its places."""
+    whole = iter(contents)
+    return re.sub("<!--content-->", lambda _: next(whole), html)
 
 
 def repair_pages(app: Sphinx, exception: Exception | None) -> None:
     """Run every repair on every page this build wrote."""
     if exception is not None or app.builder.format != "html":
         return
-    for pagename in sorted(_written(app)):
+    for pagename in sorted(written(app)):
         path = Path(app.builder.get_outfilename(pagename))  # type: ignore[attr-defined]
-        html, listings = without_listings(path.read_text("utf8"))
+        html, contents = without_contents(path.read_text("utf8"))
         page = BeautifulSoup(html, "html.parser")
         for repair in REPAIRS:
             repair(page)
-        path.write_text(with_listings(str(page), listings), "utf8")
+        if app.config.gru_policy:
+            state_policy(page)
+        path.write_text(with_contents(str(page), contents), "utf8")
 
 
-def _written(app: Sphinx) -> set[str]:
+def written(app: Sphinx) -> set[str]:
+    """The pages that this build wrote. If there are none, what is made of all pages is as it was."""
     pages: set[str] = app.__dict__.setdefault("_gru_pages_written", set())
     return pages
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension. Pages are noted in the main process only, so writing is not parallel."""
+    app.setup_extension("content_policy")
     app.connect("html-page-context", note_page)
     app.connect("build-finished", repair_pages)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

@@ -85,8 +85,14 @@ def _read(name: str, _path: Path, _time: int) -> Page:
 
 
 def settings(name: str) -> dict:
-    """A file of settings of the book, such as ``ways.yml``."""
-    found: dict = yaml.safe_load((BOOK / name).read_text("utf8"))
+    """A file of settings of the book, such as ``ways.yml``; read again only if it has changed."""
+    path = BOOK / name
+    return _settings(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _settings(path: Path, _time: int) -> dict:
+    found: dict = yaml.safe_load(path.read_text("utf8"))
     return found
 
 

@@ -22,6 +22,7 @@ import nbformat
 from chapter_numbers import chapter_number, is_chapter
 from docutils import nodes
 from edition_cells import ARCHIVE, WAYS, as_file, assemble, checks, without_solutions, write_editions
+from page_repairs import written
 from plain_markdown import Page
 from repository import wheel
 from sphinx.application import Sphinx
@@ -116,7 +117,7 @@ def offer(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _
 
 def write_for_readers(app: Sphinx, exception: Exception | None) -> None:
     """Write the editions that readers get, also those whose page this build left as it was."""
-    if exception is None and app.builder.format == "html":
+    if exception is None and written(app):
         names = [name.rpartition("/")[2] for name in app.env.found_docs if is_chapter(name)]
         solutions = app.config.gru_solutions
         write_editions(_whole(app), names, Path(app.outdir) / FOLDER, "none" if solutions == "no" else solutions)
