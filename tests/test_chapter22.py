@@ -43,6 +43,11 @@ def births(how):
         ("fertility rates", (at_work.FERTILITY_RATE,), lambda run: run["validation"]),
     ],
 )
+def test_the_net_learns_from_as_many_weeks_as_the_page_says():
+    count = int(weeks().parts["train"].any(axis=1).sum())
+    assert said(PAGE, f"the net has to learn it from {round(count, -2):,} weeks")
+
+
 def test_every_method_has_the_setting_that_was_best_on_other_seeds(part, chosen, measure):
     _, settings, _ = at_work.PARTS[part]
     settings = [s[:1] for s in settings] if part == "fertility rates" else settings
