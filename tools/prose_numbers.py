@@ -1,30 +1,35 @@
 """Say what every measured number in the prose comes from.
 
-The prose of a page is plain text, in the book as in JupyterLab, so its numbers are not filled in by the build. They are
-compared instead. A **measured number** is a decimal, a percentage, a power of ten, a whole number from 10 on, and a
-smaller one, in digits or in words, that counts out of something ("seven of ten") or has a unit ("three times"). Its
-source is found in one of two ways:
+A page's prose is plain text, in the book as in JupyterLab, so the build cannot fill its numbers in: they are
+compared. A **measured number** is a decimal, a percentage, a power of ten, a whole number from 10 on, and a smaller
+one, in digits or in words, if it counts out of something ("seven of ten") or has a unit ("three times"). It needs a
+source:
 
-- **By itself**, if a cell of the page prints it or has it in its code, at the precision written, while the numbers one
-  higher and one lower in its last digit are not there: in the lines of the cell above that share a word with the
-  sentence, in that cell, with the next one, in the section, on the page. A formula that works it out is a source too.
-- **By an entry** in ``tests/prose_numbers/NN-name.txt``, a piece of the prose and below it where the number stands:
+- **A cell of the page** prints it, or has it in its code, at the precision written. To count, the place that has the
+  number must not have its neighbours too, one higher or lower in the last digit: the lines of the cell above that
+  share a word with the sentence, this cell, with the next one, the section, or the page.
+- **A formula** that works it out: $0.3 \\cdot 0.9 \\cdot 0.8 = 0.216$.
+- **A test** of the chapter that works it out, fills it into the sentence and looks for that on the page.
+- **An entry** in ``tests/prose_numbers/NN-name.txt``: a piece of the prose, and below it where the number stands.
+  What is in «» is the number, in the prose and in the line of the source.
 
       after 50 steps «two millionths» of it are
           output: small «2e-06»
+      gain «0.11» bits in
+          output: nothing «2.87» [2.83, 2.89] 2.93 [2.91, 2.95]
+          output: input and output «2.76» [2.75, 2.76] 2.84 [2.82, 2.85]
+          = a - b
 
   ``output:`` and ``code:`` are followed by a line of this page; ``output 16c:`` by one of another page; a path by a
-  line of that file; ``calc:`` by a sum, such as ``11 ** 10``; ``given:`` by the reason why nothing measures it. What is
-  in «» is the number. If the prose says what follows from one or several of them, say how, with a, b, c for them in
-  turn; ``&`` joins two lines of the same place:
+  line of that file; ``=`` by a sum of the numbers in «», which are called a, b, c … in turn and number ``count``;
+  ``cited:`` stands for a number of the source that its sentence cites; ``given:`` is followed by the reason why
+  nothing measures it.
 
-      and wrote «73 %» of the candidate
-          output: keeps «0.2689» of the old value | 1 - a
-
-``python tools/prose_numbers.py [NN …]`` lists the numbers without a source and the entries that do not hold any more.
-``--write`` renews the entries whose line has changed around the same number, adds an entry for each number that is on
-the page, with the line it takes to be the source, and removes what is stale: read them in the diff. ``--measure``
-changes every measured number by one in its last digit, up and down, and counts the changes that would be noticed.
+``python tools/prose_numbers.py [NN …]`` lists the numbers without a source, with lines that may be it, and the
+entries that do not hold any more. ``--write`` renews the entries whose lines have changed around the same numbers,
+adds for each number that stands on its page an entry with the likeliest line, and removes those that fit no prose:
+read them in the diff. ``--measure`` changes every measured number by one in its last digit, up and down, and counts
+what is noticed.
 """
 
 from __future__ import annotations
@@ -66,15 +71,16 @@ INLINE = re.compile(
     r"""`[^`\n]*` | \{[a-z][\w:]*\} | \[\d+\w?\]\([^)\n]*\) | \]\([^)\n]*\) | <[^>\n]*> | https?://\S+ | \(eq-[\w-]+\)
     | \b(?:[Cc]hapters?|[Pp]ages?|[Qq]uestions?|[Ee]xercises?|[Vv]ersion|[Ss]ection|PyTorch|Keras|Python|NumPy|numpy)
       (?:[, ]+(?:and\ |to\ |or\ )?\d+(?:\.\d+)*[a-e]?\b)+
-    | \b\d+[a-e]\b(?!-) | \b\d+\.\d+\.\d+\b | AVX-512 | IEEE\ 754 | \b95\ %(?=\ intervals?) | \b[Uu]nit\ \d+(?:\ and\ \d+)? | \b[Tt]wenty(?:-|\ )minutes?
+    | \b\d+[a-e]\b(?!-) | \b\d+\.\d+\.\d+\b | AVX-512 | IEEE\ 754 | \b95\ %(?=\ intervals?)
+    | \b[Uu]nit\ \d+(?:\ and\ \d+)? | \b[Tt]wenty[-\ ]minutes?
     | \b(?:1[789]|20)\d\d\b(?![,.]\d) | -\d\d-\d\d\b                             # years, dates
     """,
     re.X,
 )
 MATH = re.compile(r"\$\$.*?\$\$|\$[^$]+\$", re.S)
-_NAMES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety hundred".split()
-WORDS = {name: k for k, name in enumerate(_NAMES, 1)} | {name: 10 * k for k, name in enumerate(_TENS, 2)}
+_NAMES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety hundred"
+WORDS = {w: k for k, w in enumerate(_NAMES.split(), 1)} | {w: 10 * k for k, w in enumerate(_TENS.split(), 2)}
 _WORD = "|".join(WORDS)
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e-?\d+)?"
 NUMBER = re.compile(
@@ -82,18 +88,26 @@ NUMBER = re.compile(
     r"(?P<percent>[ ]?%)?(?P<scale>[ ](?:million|billion|thousand|(?:ten|hundred|thousand|million)ths?)\b)?",
     re.I,
 )
-SCALES = {"million": 1e6, "billion": 1e9, "thousand": 1e3, "tenth": 0.1, "hundredth": 0.01, "thousandth": 1e-3, "millionth": 1e-6}
+SCALES = {"million": 1e6, "billion": 1e9, "thousand": 1e3}
+SCALES |= {"tenth": 0.1, "hundredth": 0.01, "thousandth": 1e-3, "millionth": 1e-6}
 _UNIT = r"(?:times|percent|points?|bits?|seconds?|minutes?|hours?|ms|µs|KB|MB|GB|°|degrees)(?!\w)"
 UNIT_AFTER = re.compile(rf"(?:(?: to | or )(?:{_WORD}|[\d.]+))?[ -]{_UNIT}", re.I)
 OF_AFTER = re.compile(rf" of (?:the |our )?(?:\w+ )?(?:{_WORD}|\d[\d,]*)\b", re.I)
 OF_TEN = re.compile(r" of (?:the )?(?:ten|\d\d+)\b", re.I)
 OF_BEFORE = re.compile(rf"\b(?:{_WORD}|\d[\d,]*) (?:\w+ )?of (?:the |our )?(?:\w+ )?$", re.I)
 MATH_NUMBER = re.compile(
-    rf"(?<![\w_^[{{.])(?:(?P<digits>{_DIGITS})(?:\s*\\cdot\s*10\^(?P<e>\d|{{-?\d+}}))?|10\^(?P<f>\d|{{-?\d+}}))(?![\w.]*\d|[a-zA-Z])"
+    rf"(?<![\w_^[{{.])(?:10\^(?P<f>\d|{{-?\d+}})|(?P<digits>{_DIGITS})(?:\s*\\cdot\s*10\^(?P<e>\d|{{-?\d+}}))?)"
+    r"(?![\w.]*\d|[a-zA-Z])"
 )
-ABOUT = re.compile(r"\b(?:about|nearly|almost|some|roughly|around|close to|near|level)\s+(?:\S+\s+)?\S{0,2}$")
-ABOVE = re.compile(r"\b(?:over|above|(?:more|better|longer|larger) than|at least|well|good|beyond|past)\s+(?:a\s+)?\S{0,2}$")
-BELOW = re.compile(r"\b(?:under|below|(?:less|fewer|no more|lower|smaller) than|at most|up to|within|short of)\s+(?:a\s+)?\S{0,2}$")
+HEDGES = {
+    "about": re.compile(r"\b(?:about|nearly|almost|some|roughly|around|close to|near|level)\s+(?:\S+\s+)?\S{0,2}$"),
+    "above": re.compile(
+        r"\b(?:over|above|(?:more|better|longer|larger) than|at least|well|good|beyond|past)\s+(?:a\s+)?\S{0,2}$"
+    ),
+    "below": re.compile(
+        r"\b(?:under|below|(?:less|fewer|no more|lower|smaller) than|at most|up to|within|short of)\s+(?:a\s+)?\S{0,2}$"
+    ),
+}
 
 
 class Number(NamedTuple):
@@ -105,6 +119,14 @@ class Number(NamedTuple):
     unit: float
     percent: bool
     hedge: str  # "about", "above", "below" or nothing
+    power: bool = False  # of ten: its neighbours are the powers beside it
+
+    def beside(self) -> tuple[Number, Number]:
+        """The numbers that it would be if its last digit were wrong by one."""
+        if self.power:
+            ten, tenth = (self._replace(value=self.value * by, unit=self.unit * by) for by in (10, 0.1))
+            return ten, tenth
+        return self._replace(value=self.value - self.unit), self._replace(value=self.value + self.unit)
 
 
 def blank(found: re.Match[str]) -> str:
@@ -120,61 +142,57 @@ def prose(text: str) -> str:
     return INLINE.sub(blank, left)
 
 
-def last_digit(digits: str) -> float:
-    """One in the last digit of a number as it is written."""
+def size(n: re.Match[str]) -> tuple[float, float]:
+    """The value of a number as NUMBER or MATH_NUMBER found it, and one in its last digit."""
+    parts = n.groupdict()
+    word = parts.get("word")
+    digits = str(WORDS[word.lower()]) if word else (parts["digits"] or "1").replace(",", "")
+    scale = 10.0 ** int((parts.get("e") or parts.get("f") or "0").strip("{}"))
+    if parts.get("scale"):
+        scale = SCALES[parts["scale"].strip().rstrip("s")]
     mantissa, _, power = digits.partition("e")
-    return 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
+    return float(digits) * scale, 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2])) * scale
 
 
-def numbers(text: str) -> list[Number]:
-    """The measured numbers of a page."""
-    plain = prose(text)
+def hedge(plain: str, at: int) -> str:
+    """Which kind of "about" stands before a place, if any."""
+    before = plain[max(0, at - 40) : at]
+    return next((name for name, form in HEDGES.items() if form.search(before)), "")
+
+
+def numbers(plain: str) -> list[Number]:
+    """The measured numbers of a page's prose."""
     found = []
-
     for m in MATH.finditer(plain):
         for n in MATH_NUMBER.finditer(plain, m.start(), m.end()):
-            digits, power = (n["digits"] or "1").replace(",", ""), int((n["e"] or n["f"] or "0").strip("{}"))
+            value, unit = size(n)
             last = n.end() == m.end() - 1  # the formula ends with it, so what follows belongs to it
             percent = last and plain.startswith((" %", "%"), m.end())
-            alone = plain[m.start() : n.start()].strip("$ -+≈~") == "" and last
-            unit = last and UNIT_AFTER.match(plain, m.end())
-            if "." in digits or power or percent or unit or (alone and float(digits) >= 10):
-                size, step = float(digits) * 10.0**power, last_digit(digits) * 10.0**power
-                found.append(Number(n.start(), n.end(), size, step, percent, hedge(plain, m.start())))
+            alone = last and not plain[m.start() : n.start()].strip("$ -+≈~")
+            if unit != 1 or percent or (last and UNIT_AFTER.match(plain, m.end())) or (alone and value >= 10):
+                found.append(Number(n.start(), n.end(), value, unit, percent, hedge(plain, m.start()), bool(n["f"])))
     plain = MATH.sub(lambda m: re.sub(r"[^\n]", "x", m[0]), plain)
     for n in NUMBER.finditer(plain):
-        digits = (n["digits"] or str(WORDS[n["word"].lower()])).replace(",", "")
-        if n["word"] or (len(digits) == 1 and not n["percent"]):
-            before, after = plain[max(0, n.start() - 40) : n.start()], plain[n.end() : n.end() + 40]
-            before, after = (part.replace("\n", " ") for part in (before, after))
-            if not (n["scale"] or UNIT_AFTER.match(after) or OF_AFTER.match(after) or OF_BEFORE.search(before)):
-                continue
-            if n["word"] and WORDS[n["word"].lower()] <= 2 and not (
-                n["scale"] or (OF_TEN.match(after) and n["word"].lower() == "two")
-            ):
-                continue  # "one point", "two bits", "one of the two" are seldom measured
-        scale = SCALES[n["scale"].strip().rstrip("s")] if n["scale"] else 1.0
-        size, step = float(digits) * scale, last_digit(digits) * scale
-        found.append(Number(n.start(), n.end(), size, step, bool(n["percent"]), hedge(plain, n.start())))
+        if counts(n, plain[max(0, n.start() - 40) : n.end() + 40].replace("\n", " "), min(40, n.start())):
+            found.append(Number(n.start(), n.end(), *size(n), bool(n["percent"]), hedge(plain, n.start())))
     return sorted(found)
 
 
-HEDGES = {"about": ABOUT, "above": ABOVE, "below": BELOW}
+def counts(n: re.Match[str], around: str, at: int) -> bool:
+    """Whether a number in the text is a measured one, by what stands around it."""
+    if n["percent"] or n["scale"] or (n["digits"] and len(n["digits"]) > 1):
+        return True
+    after = at + n.end() - n.start()
+    if n["word"] and n["word"].lower() in ("one", "two"):  # "one point", "two bits", "one of the two": hardly ever
+        return n["word"].lower() == "two" and bool(OF_TEN.match(around, after))
+    return any((UNIT_AFTER.match(around, after), OF_AFTER.match(around, after), OF_BEFORE.search(around[:at])))
 
 
-def written(text: str, percent: bool = False, hedge: str = "") -> Number | None:
+def written(text: str, about: str) -> Number | None:
     """The number that a piece of text is."""
     plain = text.replace("$", "").strip()
-    n = NUMBER.fullmatch(plain)
-    if n:
-        digits = (n["digits"] or str(WORDS[n["word"].lower()])).replace(",", "")
-        scale = SCALES[n["scale"].strip().rstrip("s")] if n["scale"] else 1.0
-        return Number(0, 0, float(digits) * scale, last_digit(digits) * scale, percent or bool(n["percent"]), hedge)
-    n = MATH_NUMBER.fullmatch(plain)
-    if n:
-        digits, power = (n["digits"] or "1").replace(",", ""), int((n["e"] or n["f"] or "0").strip("{}"))
-        return Number(0, 0, float(digits) * 10.0**power, last_digit(digits) * 10.0**power, percent, hedge)
-    return None
+    n = NUMBER.fullmatch(plain) or MATH_NUMBER.fullmatch(plain)
+    return n and Number(0, 0, *size(n), "%" in plain, about)
 
 
 # ---------------------------------------------------------------------------------------------------------- the sources
@@ -194,7 +212,9 @@ class Source(NamedTuple):
 
 
 IN_CODE = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?:e[-+]?\d+)?", re.I)
-PRINTED = re.compile(r"10\^[-−]?\d+(?:\.\d+)?|(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?P<percent> ?%)?", re.I)
+PRINTED = re.compile(
+    r"10\^[-−]?\d+(?:\.\d+)?|(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?P<percent> ?%)?", re.I
+)
 
 
 def number_in(found: str) -> float:
@@ -206,7 +226,10 @@ def number_in(found: str) -> float:
 
 # What of a drawing is not text, and the numbers along its axes; lines of code that only lay a figure or a table out.
 UNSEEN = re.compile(r"<(script|style|metadata|template)\b.*?</\1>|^( *)<g id=\"[xy]tick_\d+\">.*?^\2</g>", re.S | re.M)
-LAYOUT = re.compile(r"^ax|\bax\.|\baxes\b|subplots|lim=|figsize|fontsize|linewidth|color|zorder|annotate|viz\.|point\(|^print|:[<>^+]?[\d,.]+[a-z%}]")
+LAYOUT = re.compile(
+    r"^ax|\bax\.|\baxes\b|subplots|lim=|figsize|fontsize|linewidth|color|zorder|annotate|viz\.|point\(|^print"
+    r"|:[<>^+]?[\d,.]+[a-z%}]"
+)
 
 
 def shown(output: dict[str, Any]) -> str:
@@ -223,6 +246,8 @@ def shown(output: dict[str, Any]) -> str:
 
 def agrees(n: Number, value: float) -> bool:
     """Whether the prose may say `n` for a value: at the precision written."""
+    if n.power:
+        return value > 0 and abs(math.log10(value / n.value)) <= 0.5
     if abs(value - n.value) <= n.unit / 2 * (1 + 1e-9):
         return True
     if n.hedge == "about" and n.unit == 1 and n.value >= 10 and n.value % 10 == 0:  # "about 1,500"
@@ -246,11 +271,10 @@ def words(line: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z]{3,}", line.lower())) - STOP
 
 
-STOP = frozenset(
-    "the and for with that are has not its one from but all was out than then this they their what when each both same "
-    "there here would only more about after before into over which who whose can could does did been have had were will "
-    "print import range def return rng random lambda zip strict true false none float int array name row rows line".split()
-)
+_COMMON = """the and for with that are has not its one from but all was out than then this they their what when each
+both same there here would only more about after before into over which who whose can could does did been have had were
+will print import range def return rng random lambda zip strict true false none float int array name row rows line"""
+STOP = frozenset(_COMMON.split())
 
 
 class Page:
@@ -267,7 +291,8 @@ class Page:
 
     @cached_property
     def numbers(self) -> list[Number]:
-        return numbers(self.text)
+        """The measured numbers of its prose."""
+        return numbers(self.prose)
 
     # ------------------------------------------------------------------------------------------------------- by itself
 
@@ -284,24 +309,24 @@ class Page:
         yield lambda s: s.cell in section
         yield lambda s: True
 
-    def likely(self, n: Number, pages: Iterable[str] = ()) -> list[tuple[float, Entry]]:
-        """Entries for a number that cells print or have in their code: first that of the line most like the sentence."""
+    def likely(self, n: Number, pages: Iterable[str] = ()) -> list[Entry]:
+        """Entries for a number that stands in outputs or code, first with the line most like the sentence."""
         start, end = self.text.rfind("\n", 0, n.start) + 1, self.text.find("\n", n.end)
         about, near = words(self.prose[start:end]), words(self.prose[max(start, n.start - 40) : n.end + 40])
-        after = re.match(r"\W*([a-z]{4,})", self.prose[n.end :])
         above = bisect.bisect_right(self.places, n.start) - 1
+        next_word = re.compile(r"\W*([a-z]{4,})")
+        after = next_word.match(self.prose, n.end)
         found = []
         for name in (self.name, *pages):
-            for s in close(name, n):
-                if matches(n, s):
-                    line, next_word = words(s.line), re.match(r"\W*([a-z]{4,})", s.line[s.end :])
-                    score = len(about & line) + 2 * len(near & line) + 0.5 * (not s.code) + (n.percent and s.percent)
-                    score += 3 * (after is not None and next_word is not None and after[1] == next_word[1])
-                    score += 1 - min(abs(s.cell - above) / 4, 1) if name == self.name else -1
-                    kind = ("code" if s.code else "output") + (f" {name.partition('-')[0]}" if name != self.name else "")
-                    quoted = f"{s.line[: s.start]}«{s.line[s.start : s.end]}»{s.line[s.end :]}"
-                    found.append((score, Entry(self.around(n), ((kind, quoted),))))
-        return sorted(found, reverse=True)
+            for s in (s for s in close(name, n) if matches(n, s)):
+                line, then = words(s.line), next_word.match(s.line, s.end)
+                score = len(about & line) + 2 * len(near & line) + 0.5 * (not s.code) + (n.percent and s.percent)
+                score += 3 * bool(after and then and after[1] == then[1])
+                score += 1 - min(abs(s.cell - above) / 4, 1) if name == self.name else -1
+                kind = ("code" if s.code else "output") + (f" {short(name)}" if name != self.name else "")
+                quoted = f"{s.line[: s.start]}«{s.line[s.start : s.end]}»{s.line[s.end :]}"
+                found.append((score, Entry(self.around(n), ((kind, quoted),))))
+        return [entry for _, entry in sorted(found, reverse=True)]
 
     def by_itself(self, n: Number) -> bool:
         """Whether a place has the number, and neither of its neighbours."""
@@ -309,7 +334,7 @@ class Page:
         for s in close(self.name, n):
             if matches(n, s):
                 equal.append(s)
-            elif any(matches(n._replace(value=n.value + d * n.unit), s) for d in (-1, 1)):
+            elif any(matches(other, s) for other in n.beside()):
                 beside.append(s)
         return bool(equal) and any(any(map(tier, equal)) and not any(map(tier, beside)) for tier in self.tiers(n))
 
@@ -320,10 +345,14 @@ class Page:
         for m in MATH.finditer(self.prose):
             if "." not in m[0] and "10^" not in m[0]:
                 continue
-            cuts = [m.start(), *(c for e in re.finditer(r"=|\\approx", m[0]) for c in (m.start() + e.start(), m.start() + e.end())), m.end()]
+            cuts = [
+                m.start(),
+                *(c for e in re.finditer(r"=|\\approx", m[0]) for c in (m.start() + e.start(), m.start() + e.end())),
+                m.end(),
+            ]
             sides = [(a, b, self.prose[a:b]) for a, b in zip(cuts[::2], cuts[1::2], strict=True)]
             for (a, b, left), (c, d, right) in pairwise(sides):
-                result = written(re.sub(r"[\s&\\$,;.]+$|^[\s$&]+(?=[-\d])|^-", "", right.strip(" $.,;&\\\n")).strip())
+                result = written(right.strip(" $.,;&\\\n-"), "")
                 value = worth(left)
                 if result and value is not None and agrees(result, abs(value)) and re.search(r"[^\d\s.$-]", left):
                     held += [(a, b), (c, d)]
@@ -344,8 +373,10 @@ class Page:
     @cached_property
     def flat(self) -> tuple[str, list[int]]:
         """The text with single spaces, and where each letter of it stands."""
-        places = [m.start() for m in re.finditer(r"\S|(?<=\S)\s", self.text)]
-        return "".join(" " if self.text[p].isspace() else self.text[p] for p in places), places
+        places: list[int] = []
+        for m in re.finditer(r"\S+", self.text):
+            places += range(m.start(), m.end() + 1)  # and the space after it
+        return squeeze(self.text), places
 
     def place(self, entry: Entry) -> tuple[int, int] | None:
         """Where the number of an entry stands, if its piece of prose stands once on the page."""
@@ -363,7 +394,7 @@ class Page:
             return "this does not stand on the page, or more than once"
         start, end = place
         covered = [n for n in self.numbers if n.start < end and start < n.end]
-        n = covered[0] if len(covered) == 1 else written(self.text[start:end], hedge=hedge(self.prose, start))
+        n = covered[0] if len(covered) == 1 else written(self.text[start:end], hedge(self.prose, start))
         if n is None:
             return "no number stands between « and »"
         if entry.kind == "given":
@@ -386,9 +417,12 @@ class Page:
         """The measured numbers that have no source."""
         spans = self.worked_out + self.tested + [self.place(entry) for entry, wrong in self.checked if not wrong]  # type: ignore[operator]
         return [
-            n for n in self.numbers if not any(a <= n.start < b or n.start <= a < n.end for a, b in spans) and not self.by_itself(n)
+            n
+            for n in self.numbers
+            if not any(a <= n.start < b or n.start <= a < n.end for a, b in spans) and not self.by_itself(n)
         ]
 
+    @cached_property
     def problems(self) -> list[str]:
         """What the writer of the page has to mend."""
         lines = [f"no source: {self.around(n)}" for n in self.unbound()]
@@ -407,11 +441,6 @@ class Page:
             before, after = before + 1, after + 1
 
 
-def hedge(plain: str, at: int) -> str:
-    before = plain[max(0, at - 40) : at]
-    return next((name for name, form in HEDGES.items() if form.search(before)), "")
-
-
 def allowed(n: Number, value: float) -> bool:
     """What "about" and "more than" allow beyond rounding, where an entry says which number is meant."""
     if n.hedge == "about":
@@ -427,7 +456,9 @@ def filled(name: str) -> tuple[re.Pattern[str], ...]:
     files = [ROOT / "tests" / f"test_chapter{name[:2]}.py", *sorted((ROOT / "tests").glob("test_explorer_*.py"))]
     texts = {file: file.read_text("utf8") for file in files if file.exists()}
     forms = [form for file, text in texts.items() if file is files[0] or name in text for form in sentences(text)]
-    return tuple(re.compile(re.escape(form).replace("\0", r"([\d.,]+)(?: ?%)?").replace("%)?%", "%)?")) for form in forms)
+    return tuple(
+        re.compile(re.escape(form).replace("\0", r"([\d.,]+)(?: ?%)?").replace("%)?%", "%)?")) for form in forms
+    )
 
 
 @cache
@@ -439,7 +470,7 @@ def sentences(text: str) -> tuple[str, ...]:
             looked_for.append(node.left)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "said":
             looked_for += node.args[1:]
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+        elif isinstance(node, ast.Assign) and len(str(getattr(node.value, "value", "")).split()) > 4:
             looked_for.append(node.value)
     found = []
     for node in (inner for outer in looked_for for inner in ast.walk(outer)):
@@ -457,11 +488,21 @@ def outputs(name: str) -> tuple[tuple[int, bool, str], ...]:
     cells = [c for c in json.loads((BOOK / f"{name}.ipynb").read_text("utf8"))["cells"] if c["cell_type"] == "code"]
     for k, cell in enumerate(cells):
         for text, code in [*((shown(o), False) for o in cell["outputs"]), ("".join(cell["source"]), True)]:
-            found += [(k, code, line) for line in map(squeeze, text.split("\n")) if line and not (code and LAYOUT.search(line))]
+            found += [
+                (k, code, line)
+                for line in map(squeeze, text.split("\n"))
+                if line and not (code and LAYOUT.search(line))
+            ]
     return tuple(found)
 
 
+def short(name: str) -> str:
+    """What a page is called in an entry: 07 for ``07-subtraction``."""
+    return name.partition("-")[0]
+
+
 def squeeze(line: str) -> str:
+    """A line with single spaces."""
     return " ".join(line.split())
 
 
@@ -479,7 +520,7 @@ def printed(name: str) -> list[Source]:
 
 def close(name: str, n: Number) -> Iterator[Source]:
     """The numbers of a page that `n` or its neighbours could be."""
-    reach = max(2 * n.unit, 0.06 * n.value)
+    reach = max((20 if n.power else 2) * n.unit, 0.06 * n.value)
     sources = printed(name)
     for scale in (1, 100) if n.percent else (1,):
         low = bisect.bisect_left(sources, ((n.value - reach) / scale,))
@@ -505,12 +546,16 @@ def worth(tex: str) -> float | None:
 
 
 FUNCTIONS: dict[str, Callable[..., float]] = {
-    "exp": math.exp, "sqrt": math.sqrt, "tanh": math.tanh, "log": math.log, "log2": math.log2, "log10": math.log10,
-    "abs": abs, "median": lambda *v: statistics.median(v), "min": min, "max": max, "sigma": lambda a: 1 / (1 + math.exp(-a)), "comb": math.comb, "round": round,
+    name: getattr(math, name) for name in ("exp", "sqrt", "tanh", "log", "log2", "log10")
 }
+FUNCTIONS |= {"sigma": lambda a: 1 / (1 + math.exp(-a)), "median": lambda *v: statistics.median(v)}
 OPERATORS: dict[type, Callable[..., float]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.Pow: operator.pow, ast.USub: operator.neg, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
 }
 
 
@@ -609,18 +654,17 @@ def renewed(page: Page, entry: Entry) -> Entry | None:
         return None
     sources = []
     for kind, source in entry.sources:
-        if kind.partition(" ")[0] not in ("output", "code") or source.replace("«", "").replace("»", "") in lines(kind, page.name):
-            sources.append((kind, source))
-            continue
-        parts = re.split("(«.*?»)", source)
-        pattern = re.compile("".join(f"({re.escape(part[1:-1])})" if part[:1] == "«" else f"(?:{form_of(part)})" for part in parts))
-        new = next((m for line in sorted(lines(kind, page.name)) if (m := pattern.fullmatch(line))), None)
-        if new is None:
-            return None
-        line = new.string
-        for k in range(new.re.groups, 0, -1):
-            line = f"{line[: new.start(k)]}«{new[k]}»{line[new.end(k) :]}"
-        sources.append((kind, line))
+        known = lines(kind, page.name) if kind.partition(" ")[0] in ("output", "code") else ()
+        if known and source.replace("«", "").replace("»", "") not in known:
+            parts = re.split("(«.*?»)", source)
+            form = re.compile("".join(f"({re.escape(p[1:-1])})" if p[:1] == "«" else form_of(p) for p in parts))
+            new = next((m for line in sorted(known) if (m := form.fullmatch(line))), None)
+            if new is None:
+                return None
+            source = new.string
+            for k in range(form.groups, 0, -1):
+                source = f"{source[: new.start(k)]}«{new[k]}»{source[new.end(k) :]}"
+        sources.append((kind, source))
     again = entry._replace(sources=tuple(sources))
     return None if page.wrong(again) else again
 
@@ -633,8 +677,8 @@ def form_of(part: str) -> str:
 def write(page: Page) -> None:
     """Renew, add and remove entries, in the order of the page."""
     kept = [entry if not wrong else renewed(page, entry) for entry, wrong in page.checked]
-    held = Page(page.name, entries="".join(map(str, filter(None, kept))))
-    added = [entry for n in held.unbound() if (entry := next((e for _, e in page.likely(n)), None))]
+    held = Page(page.name, page.text, "".join(map(str, filter(None, kept))))
+    added = [entries[0] for n in held.unbound() if (entries := page.likely(n))]
     entries = [entry for entry in [*filter(None, kept), *added] if page.place(entry)]
     file = ENTRIES / f"{page.name}.txt"
     if entries:
@@ -643,16 +687,20 @@ def write(page: Page) -> None:
         file.unlink(missing_ok=True)
 
 
-def changed(page: Page) -> Iterator[tuple[str, Page]]:
-    """The page with one measured number changed by one in its last digit, for every number, up and down."""
-    entries = "".join(map(str, page.entries))
+def changed(page: Page) -> Iterator[tuple[Number, str, str]]:
+    """The page's text with one measured number changed by one in its last digit, for every number, up and down."""
     for n in page.numbers:
         for d in (-1, 1):
-            old = page.text[n.start : n.end]
-            new = one_more(old, d)
+            new = one_more(page.text[n.start : n.end], d)
             if new:
-                text = page.text[: n.start] + new + page.text[n.end :]
-                yield f"{page.around(n)} → {new}", Page(page.name, text, entries)
+                yield n, new, page.text[: n.start] + new + page.text[n.end :]
+
+
+def noticed(page: Page, n: Number, text: str) -> bool:
+    """Whether a change of a number is noticed: here, or by the test that fills it into the sentence."""
+    if any(start <= n.start < end for start, end in page.tested):
+        return True
+    return bool(set(Page(page.name, text).problems) - set(page.problems))
 
 
 def one_more(old: str, d: int) -> str:
@@ -675,29 +723,31 @@ def main() -> int:
     """List what is wrong, or do what is asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NN", help="pages, by the beginning of their names; all if none")
-    parser.add_argument("--write", action="store_true", help="renew and add entries where a line of the page has the number")
+    parser.add_argument(
+        "--write", action="store_true", help="renew entries, and add them where the page has the number"
+    )
     parser.add_argument("--measure", action="store_true", help="count the changes of a number that would be noticed")
     options = parser.parse_args()
-    names = [p.stem for p in sorted(TEXT.glob("*.md")) if not options.names or p.stem.startswith(tuple(options.names))]
-    noticed, count, wrong = 0, 0, 0
-    for name in names:
-        page = Page(name)
+    every = [p.stem for p in sorted(TEXT.glob("*.md"))]
+    seen = count = wrong = 0
+    for name in (name for name in every if not options.names or name.startswith(tuple(options.names))):
         if options.write:
-            write(page)
-            page = Page(name)
+            write(Page(name))
+        page = Page(name)
         if options.measure:
-            known = set(page.problems())
-            for what, other in changed(page):
+            for n, new, text in changed(page):
                 count += 1
-                if set(other.problems()) - known:
-                    noticed += 1
-                else:
-                    print(f"{name}: not noticed: {what}")
-        for problem in page.problems():
+                seen += (found := noticed(page, n, text))
+                if not found:
+                    print(f"{name}: not noticed: {page.around(n)} -> {new}")
+        for problem in page.problems:
             wrong += 1
             print(f"{name}: {problem}")
+        for n in page.unbound():
+            for entry in page.likely(n, [other for other in every if other[:2] == name[:2] and other != name])[:3]:
+                print(f"perhaps\n{entry}", end="")
     if options.measure:
-        print(f"{noticed} of {count} changes noticed, {noticed / count:.1%}")
+        print(f"{seen} of {count} changes noticed, {seen / count:.1%}")
     return bool(wrong)
 
 
