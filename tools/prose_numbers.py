@@ -90,7 +90,7 @@ NUMBER = re.compile(
 )
 SCALES = {"million": 1e6, "billion": 1e9, "thousand": 1e3}
 SCALES |= {"tenth": 0.1, "hundredth": 0.01, "thousandth": 1e-3, "millionth": 1e-6}
-_UNIT = r"(?:times|percent|points?|bits?|seconds?|minutes?|hours?|ms|µs|KB|MB|GB|°|degrees)(?!\w)"
+_UNIT = r"(?:times|percent|points?|bits?|seconds?|minutes?|hours?|ms|µs|KB|MB|GB|°|degrees)(?! of|\w)"
 UNIT_AFTER = re.compile(rf"(?:(?: to | or )(?:{_WORD}|[\d.]+))?[ -]{_UNIT}", re.I)
 OF_AFTER = re.compile(rf" of (?:the |our )?(?:\w+ )?(?:{_WORD}|\d[\d,]*)\b", re.I)
 OF_TEN = re.compile(r" of (?:the )?(?:ten|\d\d+)\b", re.I)
