@@ -6,8 +6,9 @@ one, in digits or in words, if it counts out of something ("seven of ten") or ha
 source:
 
 - **A cell of the page** prints it, or has it in its code, at the precision written. To count, the place that has the
-  number must not have its neighbours too, one higher or lower in the last digit: the lines of the cell above that
-  share a word with the sentence, this cell, with the next one, the section, or the page.
+  number must not have its neighbours too, one higher or lower in the last digit. The places are the lines of the cell
+  above that share a word with the sentence, that cell, with the next one, with all lines of the page that share a word,
+  and the whole page for a number of three digits or more.
 - **A formula** that works it out: $0.3 \\cdot 0.9 \\cdot 0.8 = 0.216$.
 - **A test** of the chapter that works it out, fills it into the sentence and looks for that on the page.
 - **An entry** in ``tests/prose_numbers/NN-name.txt``: a piece of the prose, and below it where the number stands.
@@ -285,7 +286,6 @@ class Page:
         self.text = (TEXT / f"{name}.md").read_text("utf8") if text is None else text
         self.prose = prose(self.text)
         self.places = [m.start() for m in CELL.finditer(self.text)]
-        self.heads = [0, *(m.start() for m in re.finditer(r"^#+ ", self.prose, re.M)), len(self.text)]
         file = ENTRIES / f"{name}.txt"
         self.entries = list(parse((file.read_text("utf8") if file.exists() else "") if entries is None else entries))
 
@@ -299,15 +299,15 @@ class Page:
     def tiers(self, n: Number) -> Iterator[Callable[[Source], bool]]:
         """Where to look for a number, each place within the next."""
         above = max(0, bisect.bisect_right(self.places, n.start) - 1)
-        k = bisect.bisect_right(self.heads, n.start)
-        section = {i for i, p in enumerate(self.places) if self.heads[k - 1] <= p < self.heads[k]} | {above, above + 1}
+        near = (above, above + 1)
         start, end = self.text.rfind("\n", 0, n.start) + 1, self.text.find("\n", n.end)
         about = words(self.prose[start:end])
         yield lambda s: s.cell == above and not about.isdisjoint(words(s.line))
         yield lambda s: s.cell == above
-        yield lambda s: s.cell in (above, above + 1)
-        yield lambda s: s.cell in section
-        yield lambda s: True
+        yield lambda s: s.cell in near
+        yield lambda s: s.cell in near or not about.isdisjoint(words(s.line))
+        if n.unit and len(f"{n.value / n.unit:.0f}".rstrip("0")) > 2:  # hardly by chance
+            yield lambda s: True
 
     def likely(self, n: Number, pages: Iterable[str] = ()) -> list[Entry]:
         """Entries for a number that stands in outputs or code, first with the line most like the sentence."""
