@@ -71,6 +71,7 @@ def test_no_test_of_the_library_needs_the_book_or_a_browser():
         ("tests/test_gru.py::test_shapes", "library"),
         ("book/03-gates.ipynb::Cell 0", "notebooks"),
         ("tests/test_notebooks.py::test_twins[book/03-gates]", "notebooks"),
+        ("tests/test_prose_numbers.py::test_every_measured_number_has_a_source[03-gates]", "notebooks"),
         ("tests/test_book.py::test_maths_is_typeset[book/intro.html]", "pages of the book"),
         ("tests/test_explorer_beam.py::test_keys", "explorers"),
         ("tests/test_afm_host.py::test_keys", "explorers"),

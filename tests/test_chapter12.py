@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import result, rng
+from helpers import result, rng, said
 
 from experiments import lstm_memory
 from gru_lib import (
@@ -48,6 +48,13 @@ def test_cells_have_equal_parameters_within_a_hundredth(name):
     for cell, units in lstm_memory.sizes(D, K).items():
         start = next(s for s, (kind, _) in lstm_memory.STARTS.items() if kind == cell)
         assert lstm_memory.network(rng, start, D, K).size == lstm_memory.size(cell, units, D, K)
+
+
+def test_units_on_the_checksum_are_those_that_the_pages_name():
+    units = lstm_memory.sizes(TASKS["checksum"].D, TASKS["checksum"].K)
+    gru, lstm, elman = (units[cell] for cell in ("GRU", "LSTM", "Elman"))
+    assert said("12-lstm", f"(GRU: {gru} units, LSTM: {lstm}, and as a baseline an Elman network of {elman} units with")
+    assert said("12c-lstm-in-detail", f"the GRU has {gru} units, the LSTM {lstm}, the Elman network {elman}.")
 
 
 def test_the_best_setting_is_chosen_by_share_and_then_by_steps():

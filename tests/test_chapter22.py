@@ -231,3 +231,8 @@ def test_pytorch_takes_the_same_first_steps_with_one_bias_in_each_gate():
     assert abs(ours[0] - losses[0]) < 1e-6
     with torch.no_grad():
         np.testing.assert_allclose(theirs(pair[0]).numpy(), forecast(m, batch.xs), atol=1e-3)
+
+
+def test_the_net_learns_from_as_many_weeks_as_the_page_says():
+    count = int(weeks().parts["train"].any(axis=1).sum())
+    assert said(PAGE, f"the net has to learn it from {round(count, -2):,} weeks")
