@@ -291,14 +291,15 @@ function drawStrip(steps, at, L, words) {
   const out = [];
   const node = (/** @type {number} */ t) => L.first + t * L.gap;
   const { t: now, back } = place(at);
+  const below = 36 + 4 * L.pitch; // the four terms
   for (let t = 0; t <= T; t++) {
     const reached = t === 0 || lineNumber("h", t) <= at;
     const dh = t > 0 ? steps[t].dh : steps[1].dh_prev;
     const returned = at >= (t > 0 ? lineNumber("dh", t) : lineNumber("dhprev", 1));
     out.push(label("ex-sym ex-h", node(t), 14, "middle", index("h", t)));
     if (reached) out.push(label("ex-num ex-h", node(t), 34, "middle", fixed(t > 0 ? steps[t].h : steps[1].h_prev)));
-    if (at >= T * F) out.push(label("ex-sym ex-g", node(t), 128, "middle", index("δ", `h${t}`)));
-    if (returned) out.push(label("ex-num ex-g", node(t), 148, "middle", fixed(dh)));
+    if (at >= T * F) out.push(label("ex-sym ex-g", node(t), below + 16, "middle", index("δ", `h${t}`)));
+    if (returned) out.push(label("ex-num ex-g", node(t), below + 36, "middle", fixed(dh)));
     if (t === 0) continue;
     const middle = node(t) - L.gap / 2 - L.shift;
     const [left, right] = [node(t - 1) + 26, node(t) - 26];
@@ -309,13 +310,13 @@ function drawStrip(steps, at, L, words) {
     );
     if (at < lineNumber("dh", t)) continue; // what goes back stands there once it has come so far
     out.push(
-      stroke("ex-back", [[right, 124], [left, 124]]),
-      stroke("ex-back-head", [[left + 5, 120], [left, 124], [left + 5, 128]]),
+      stroke("ex-back", [[right, below + 12], [left, below + 12]]),
+      stroke("ex-back-head", [[left + 5, below + 8], [left, below + 12], [left + 5, below + 16]]),
     );
     const done = at >= lineNumber("dhprev", t);
-    out.push(stroke("ex-axis", [[middle, 36], [middle, 112]]));
+    out.push(stroke("ex-axis", [[middle, 36], [middle, below]]));
     steps[t].terms.forEach((v, i) => {
-      const y = 45 + 19 * i;
+      const y = 45 + L.pitch * i;
       const name = L.named ? `${i + 1} ${i ? fill(words.via, { name: WAYS[i - 1] }) : words.kept}` : String(i + 1);
       out.push(label("ex-small", middle - L.half - 5, y + 4.5, "end", name));
       if (!done) return;
@@ -327,7 +328,7 @@ function drawStrip(steps, at, L, words) {
   }
   if (!back) out.push(label("ex-small", L.W / 2, 84, "middle", words.comes));
   const inset = back ? L.inset : 26;
-  const [top, high] = back ? [38, 77] : [0, 33];
+  const [top, high] = back ? [38, 4 * L.pitch + 1] : [0, 33];
   out.push(frame(node(now - 1) + inset, top, L.gap - 2 * inset, high));
   return out.join("");
 }
