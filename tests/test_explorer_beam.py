@@ -280,6 +280,15 @@ def test_a_score_is_shown_only_where_it_differs_from_log_p(visit, alpha):
         assert ("score" in place.inner_html()) == (alpha > 0)
 
 
+def test_a_text_that_falls_with_its_end_says_so(visit):
+    """It was a beginning one step before, and went on."""
+    page = visit(BeamExplorer(width=3, step=13))
+    assert "March 7, 2021" in page.locator("svg .ex-text.ex-go").nth(1).text_content().replace("\u00a0", " ")
+    page.locator("[data-by='1']").click()
+    texts = [text.replace("\u00a0", " ") for text in page.locator("svg .ex-text.ex-fall").all_text_contents()]
+    assert texts[0] == "March 7, 2021 · end" and not any("end" in text for text in texts[1:])
+
+
 def test_bars_are_as_long_as_the_probabilities(visit, found):
     page = visit(BeamExplorer(width=3, step=4))
     (got,) = found({"width": 3})
