@@ -262,6 +262,7 @@ def test_steps_go_forth_and_back_and_stop_at_the_ends(visit):
     assert walk.input_value() == walk.get_attribute("max") == "14"
     forth.click()
     assert walk.input_value() == "14" and "ends after 14 steps" in page.locator(".ex-say").inner_text()
+    assert "step 14, the last: left over" in page.locator("svg").inner_html()
 
 
 def test_a_step_beyond_the_last_is_the_last(visit):

@@ -186,7 +186,8 @@ function draw(s, c, L, words) {
     return y + (room + 1) * L.row + L.gap;
   };
 
-  const going = fill(words.go, { t: s.step, T: c.moments.length });
+  const T = c.moments.length;
+  const going = fill(s.step === T ? words.left : words.go, { t: s.step, T });
   const fall = section(0, L.top, [going, words.P, words.noneGo], live, "go", s.width);
   const below = section(0, fall, [words.fall, words.P, words.noneFall], fallen, "fall", BEAM.fallen);
   const unit = scored ? `${words.whole}\u2002${words.score}` : words.whole;
