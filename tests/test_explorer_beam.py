@@ -262,6 +262,7 @@ def test_steps_go_forth_and_back_and_stop_at_the_ends(visit):
     assert walk.input_value() == walk.get_attribute("max") == "14"
     forth.click()
     assert walk.input_value() == "14" and "ends after 14 steps" in page.locator(".ex-say").inner_text()
+    assert "step 14, the last: left over" in page.locator("svg").inner_html()
 
 
 def test_a_step_beyond_the_last_is_the_last(visit):
@@ -278,6 +279,15 @@ def test_a_score_is_shown_only_where_it_differs_from_log_p(visit, alpha):
     assert [bool(re.search(r"\u2212\d", text)) for text in finished] == [alpha > 0] * 4
     for place in (page.locator("svg"), page.locator(".ex-say")):
         assert ("score" in place.inner_html()) == (alpha > 0)
+
+
+def test_a_text_that_falls_with_its_end_says_so(visit):
+    """It was a beginning one step before, and went on."""
+    page = visit(BeamExplorer(width=3, step=13))
+    assert "March 7, 2021" in page.locator("svg .ex-text.ex-go").nth(1).text_content().replace("\u00a0", " ")
+    page.locator("[data-by='1']").click()
+    texts = [text.replace("\u00a0", " ") for text in page.locator("svg .ex-text.ex-fall").all_text_contents()]
+    assert texts[0] == "March 7, 2021 · end" and not any("end" in text for text in texts[1:])
 
 
 def test_bars_are_as_long_as_the_probabilities(visit, found):

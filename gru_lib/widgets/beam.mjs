@@ -161,7 +161,8 @@ function draw(s, c, L, words) {
     const size = signs.length > L.many ? "ex-text ex-tight" : "ex-text";
     const last = over ? "" : signs.pop() ?? "";
     const inside = over && !signs.length ? `<tspan class="ex-none">${words.nothing}</tspan>`
-      : signs.join("") + (last && `<tspan class="ex-last">${last}</tspan>`);
+      : signs.join("") + (last && `<tspan class="ex-last">${last}</tspan>`) +
+        (over && kind === "fall" ? `<tspan class="ex-none">${words.mark}</tspan>` : "");
     const p = chance(one.logProb) + (scored && "score" in one ? `\u2002${fixed(one.score, 2)}` : "");
     out.push(bar("ex-chance", x + L.text, y + 6, (right - x - L.text) * (Math.exp(one.logProb) / most), 3.5));
     out.push(label(`${size} ex-${kind}`, x + L.text, y, "start", inside), label(`ex-part ex-${kind}`, right, y, "end", p));
@@ -185,7 +186,8 @@ function draw(s, c, L, words) {
     return y + (room + 1) * L.row + L.gap;
   };
 
-  const going = fill(words.go, { t: s.step, T: c.moments.length });
+  const T = c.moments.length;
+  const going = fill(s.step === T ? words.left : words.go, { t: s.step, T });
   const fall = section(0, L.top, [going, words.P, words.noneGo], live, "go", s.width);
   const below = section(0, fall, [words.fall, words.P, words.noneFall], fallen, "fall", BEAM.fallen);
   const unit = scored ? `${words.whole}\u2002${words.score}` : words.whole;
@@ -199,6 +201,8 @@ function sentence(s, c, words) {
     const text = textOf(tokens, c.tree);
     return text ? fill(words.quoted, { text }) : words.theEmpty;
   };
+  const falling = (/** @type {Begun} */ one) =>
+    name(one) + (one.tokens.length > 1 && one.tokens[one.tokens.length - 1] === c.tree.end ? words.ended : "");
   const T = c.moments.length;
   const greedy = { greedy: name(c.greedy), q: chance(c.greedy.logProb) };
   if (s.step === T) {
@@ -210,7 +214,7 @@ function sentence(s, c, words) {
   const { live, fell, lost, done } = c.moments[s.step - 1];
   const falls = lost ?? fell[0];
   return fill(words.say, { t: s.step, T, width: s.width, best: name(live[0]), p: chance(live[0].logProb) }) +
-    (falls ? fill(lost ? words.sayGreedy : words.sayFell, { fell: name(falls), q: chance(falls.logProb) }) : "") +
+    (falls ? fill(lost ? words.sayGreedy : words.sayFell, { fell: falling(falls), q: chance(falls.logProb) }) : "") +
     (done.length ? fill(words.sayDone, { done: name(done[0]), r: chance(done[0].logProb) }) : "");
 }
 
