@@ -41,6 +41,7 @@ def births(how):
 # -------------------------------------------------------------------------------------------- settings and claims
 
 
+@both
 @pytest.mark.parametrize(
     ("part", "chosen", "measure"),
     [
@@ -51,10 +52,10 @@ def births(how):
         ("fertility rates", (at_work.FERTILITY_RATE,), lambda run: run["validation"]),
     ],
 )
-def test_every_method_has_the_setting_that_was_best_on_other_seeds(part, chosen, measure):
+def test_every_method_has_the_setting_that_was_best_on_other_seeds(part, chosen, measure, file):
     _, settings, _ = at_work.PARTS[part]
     settings = [s[:1] for s in settings] if part == "fertility rates" else settings
-    means = {setting: np.mean([measure(run) for run in stored(part, *setting)]) for setting in settings}
+    means = {setting: np.mean([measure(run) for run in stored(part, *setting, file=file)]) for setting in settings}
     if part == "pendulum rates":
         assert 1.7 < means[ALL, 0.003, at_work.SHORT] / means[chosen] < 2.1
         assert said(CHECKLIST, "on the pendulum 0.003 had nearly twice the error of 0.1")
