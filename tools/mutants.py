@@ -33,7 +33,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TextIO
@@ -391,6 +391,13 @@ def codes(code: CodeType) -> Iterator[CodeType]:
             yield from codes(const)
 
 
+@cache
+def live(kind: type) -> list[Any]:
+    """The functions of the library that are there, of a kind."""
+    found = (each for each in gc.get_objects() if isinstance(each, kind))
+    return [each for each in found if str(each.__module__).startswith("gru_lib")]
+
+
 def exchange(code: CodeType) -> bool:
     """Give the functions that are there the code of a mutant, and say whether all of the change is in them."""
     before = codes(compile(Path(code.co_filename).read_text("utf8"), code.co_filename, "exec"))
@@ -398,17 +405,16 @@ def exchange(code: CodeType) -> bool:
     new = {(each.co_qualname, each.co_firstlineno): each for each in codes(code)}
     changed = {key: each for key, each in new.items() if each != old.get(key)}
     there = defaultdict(list)
-    for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename == code.co_filename:
+    for each in live(FunctionType):
+        if each.__code__.co_filename == code.co_filename:
             there[each.__code__.co_qualname, each.__code__.co_firstlineno].append(each)
     for key, with_change in changed.items():
         for function in there[key]:
             if function.__code__.co_freevars != with_change.co_freevars:
                 return False
             function.__code__ = with_change
-    for each in gc.get_objects():  # what was computed before is forgotten
-        if isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith("gru_lib"):
-            each.cache_clear()
+    for each in live(_lru_cache_wrapper):  # what was computed before is forgotten
+        each.cache_clear()
     getattr(sys.modules["gru_lib"], "release_buffers", int)()
     return any(there[key] for key in changed) and set(new) == set(old)
 
@@ -478,6 +484,7 @@ def report(chosen: Sequence[Mutant], recorded: dict[str, Any], items: dict[str, 
     """Run the mutants, print those that survive, and return the score."""
     known, counts, start = listed(), dict.fromkeys(("killed", "survived", *REASONS), 0), time.monotonic()
     print(file=out)  # pytest's dots end here
+    live(FunctionType), live(_lru_cache_wrapper)  # once for all forks
     gc.freeze()
     for mutant in chosen:
         tests = tests_of(mutant, recorded)
