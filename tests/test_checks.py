@@ -146,6 +146,13 @@ def test_long_doubles_are_refused():
         assert name in str(dtype)
 
 
+def test_an_axis_of_no_length_is_a_number_in_the_message():
+    message = "f: a must have shape (N, H) = (0, 2); got (1, 2)."
+    refused(ValueError, message, checks.as_array, "f", "a", np.ones((1, 2)), ("N", "H"), {"N": 0, "H": 2})
+    message = "f: a must have shape (N, H) = (0, 2); got (2, 0). Is it transposed?"
+    refused(ValueError, message, checks.as_array, "f", "a", np.ones((2, 0)), ("N", "H"), {"N": 0, "H": 2})
+
+
 def test_arrays_are_not_copied_and_whole_numbers_become_float64():
     for dtype in (np.float16, np.float32, np.float64, np.complex64, np.complex128):
         a = np.ones((3, 2), dtype)

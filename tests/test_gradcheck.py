@@ -59,6 +59,8 @@ def test_errors_say_what_is_wrong():
         gradcheck(cube, {"x": X}, {"x": X[0]})
     with pytest.raises(ValueError, match=r"loss must return one number; got an array of shape \(2, 2\)"):
         gradcheck(lambda x: x, {"x": X}, {"x": X})
+    with pytest.raises(TypeError, match="gradcheck: loss must return one number; got str"):
+        gradcheck(lambda x: "a number", {"x": X}, {"x": X})
     with pytest.raises(ValueError, match="method must be one of 'complex', 'central'"):
         gradcheck(cube, {"x": X}, {"x": X}, method="forward")
     with pytest.raises(TypeError, match="grads must be a Params or a mapping"):

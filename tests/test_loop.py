@@ -2,9 +2,20 @@
 
 import numpy as np
 import pytest
-from helpers import check_layer, leaves, randomised, rng, same
+from helpers import check_layer, close, leaves, randomised, rng, same
 
-from gru_lib import cell_of, gru_init, map_state, stack, stack_backward, stack_forward
+from gru_lib import (
+    LSTMParams,
+    LSTMState,
+    cell_of,
+    gru_init,
+    lstm_init,
+    map_state,
+    stack,
+    stack_backward,
+    stack_forward,
+)
+from gru_lib._core.loop import by_steps
 from gru_lib.cells import (
     NTMState,
     StackRNNState,
@@ -153,3 +164,19 @@ def test_wrong_arguments_are_named(kind):
         backward(dhs, dstate, None, p)
     with pytest.raises(TypeError, match=r"p must be a (StackRNN|NTM)Params; got GRUParams"):
         forward(xs, state, gru_init(rng(), D, H))
+
+
+@pytest.mark.parametrize("lengths", [None, [5, 0, 3]], ids=["full", "padded"])
+def test_a_loop_over_the_steps_of_an_lstm_is_its_fast_passes(lengths):
+    """An output that is the first part of a state of two: no cell of the library leaves such a step to the loop."""
+    source = rng()
+    p = randomised(lstm_init(source, D, H), source)
+    xs, dhs = source.normal(size=(T, N, D)), source.normal(size=(T, N, H))
+    state, dstate = (LSTMState(*source.normal(size=(2, N, H))) for _ in range(2))
+    of_lstm = cell_of(p)
+    forward, backward = by_steps(LSTMParams, of_lstm.step, of_lstm.step_backward, of_lstm.zeros, of_lstm.width)
+    assert (forward.__name__, backward.__name__) == ("lstm_forward", "lstm_backward")
+    *found, tape = forward(xs, state, p, lengths=lengths)
+    *wanted, tape_wanted = of_lstm.forward(xs, state, p, lengths=lengths)
+    close(found, wanted)
+    close(backward(dhs, dstate, tape, p), of_lstm.backward(dhs, dstate, tape_wanted, p))

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import mutants
@@ -47,8 +48,13 @@ def test_each_change_is_made_and_no_other(
         assert changed != mutants.ast.unparse(tree) and mutant.after in changed
 
 
+@cache
+def of_the_core() -> list[mutants.Mutant]:
+    return [mutant for path in mutants.modules() for mutant in mutants.mutants(path)]
+
+
 def test_what_is_said_of_a_mutant_and_the_sample_is_always_the_same() -> None:
-    every = [mutant for path in mutants.modules() for mutant in mutants.mutants(path)]
+    every = of_the_core()
     assert len({(m.path, m.steps, m.choice) for m in every}) == len(every) > 2000
     (one,) = (m for m in every if m.after == "total -= product" and m.function == "backward")
     assert one.key == ("gru_lib/_core/passes.py", "backward", "total += product", "total -= product")
@@ -61,7 +67,7 @@ def test_what_is_said_of_a_mutant_and_the_sample_is_always_the_same() -> None:
 
 
 def test_survivors_that_are_listed_exist_and_have_a_reason() -> None:
-    there = {mutant.key for path in mutants.modules() for mutant in mutants.mutants(path)}
+    there = {mutant.key for mutant in of_the_core()}
     with mutants.LISTED.open(encoding="utf8", newline="") as file:
         rows = list(csv.reader(file))[1:]
     assert rows == sorted(rows) and len({tuple(row[:4]) for row in rows}) == len(rows)

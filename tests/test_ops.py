@@ -180,6 +180,11 @@ def test_log_softmax_sums_to_one_and_allows_forbidden_classes():
     a = np.random.default_rng(1).normal(size=(4, 5)) * 10
     np.testing.assert_allclose(np.exp(log_softmax(a)).sum(axis=-1), 1, rtol=1e-14)
     np.testing.assert_array_equal(log_softmax([0.0, -np.inf]), [0, -np.inf])
+    np.testing.assert_array_equal(log_softmax([[3.0], [-1e300]]), 0)
+    with pytest.raises(ValueError, match=r"log_softmax: a must have at least one class; got shape \(2, 0\)"):
+        log_softmax(np.ones((2, 0)))
+    with pytest.raises(ValueError, match=r"log_softmax: a must have shape \(K,\) = \(K,\); got \(\)"):
+        log_softmax(1.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])

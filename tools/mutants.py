@@ -33,7 +33,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TextIO
@@ -55,7 +55,8 @@ LEFT_OUT = ("survives_sigkill", "flipped_bit", "learns_to", "test_types.py", "th
 LEAST = 0.95  # of the mutants that are not equivalent
 SAMPLE, SEED = 300, 0
 # Seconds of the processor: for what runs beside the tests named after the module, and until a mutant has no end.
-OTHERS, PATIENCE = 5.0, 10
+OTHERS, PATIENCE = 3.0, 10
+ELSEWHERE, NOTHING = 64, 5  # what a process says: the change is in no function; pytest: there is no test
 
 # ------------------------------------------------------------------------------------------------------- the mutants
 
@@ -127,12 +128,17 @@ class Mutant:
 
 
 def nodes(node: ast.AST, steps: tuple[Any, ...] = ()) -> Iterator[tuple[ast.AST, tuple[Any, ...]]]:
-    """Every node that may be replaced, with the way to it: no types, no words of errors, no lists of names."""
+    """Every node that may be replaced, with the way to it.
+
+    No types, no words of errors, no lists of names, no docstrings, and no `strict` of a zip, which only guards.
+    """
     yield node, steps
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "type_comment", "ctx", "bases"):
             continue
-        if isinstance(node, ast.Raise) or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"):
+        if isinstance(node, ast.Raise) or (isinstance(node, ast.keyword) and node.arg == "strict"):
+            continue
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             continue
         if isinstance(value, list):
             for i, each in enumerate(value):
@@ -391,6 +397,13 @@ def codes(code: CodeType) -> Iterator[CodeType]:
             yield from codes(const)
 
 
+@cache
+def live(kind: type) -> list[Any]:
+    """The functions of the library that are there, of a kind."""
+    found = (each for each in gc.get_objects() if isinstance(each, kind))
+    return [each for each in found if str(each.__module__).startswith("gru_lib")]
+
+
 def exchange(code: CodeType) -> bool:
     """Give the functions that are there the code of a mutant, and say whether all of the change is in them."""
     before = codes(compile(Path(code.co_filename).read_text("utf8"), code.co_filename, "exec"))
@@ -398,17 +411,16 @@ def exchange(code: CodeType) -> bool:
     new = {(each.co_qualname, each.co_firstlineno): each for each in codes(code)}
     changed = {key: each for key, each in new.items() if each != old.get(key)}
     there = defaultdict(list)
-    for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename == code.co_filename:
+    for each in live(FunctionType):
+        if each.__code__.co_filename == code.co_filename:
             there[each.__code__.co_qualname, each.__code__.co_firstlineno].append(each)
     for key, with_change in changed.items():
         for function in there[key]:
             if function.__code__.co_freevars != with_change.co_freevars:
                 return False
             function.__code__ = with_change
-    for each in gc.get_objects():  # what was computed before is forgotten
-        if isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith("gru_lib"):
-            each.cache_clear()
+    for each in live(_lru_cache_wrapper):  # what was computed before is forgotten
+        each.cache_clear()
     getattr(sys.modules["gru_lib"], "release_buffers", int)()
     return any(there[key] for key in changed) and set(new) == set(old)
 
@@ -416,8 +428,8 @@ def exchange(code: CodeType) -> bool:
 def killed(mutant: Mutant, tests: Sequence[str], items: dict[str, Any], seconds: float) -> bool:
     """Whether one of the tests fails on the mutant, or has no end.
 
-    First the functions that are there get the mutant's code, which is quick. What survives that, or is no function's,
-    is imported anew with all of the library and the tests.
+    The functions that are there get the mutant's code, which is quick. If the change is elsewhere, the library and the
+    tests are imported anew.
     """
     name = ".".join(mutant.path.relative_to(ROOT).with_suffix("").parts)
     tree = mutated(ast.parse(mutant.path.read_text("utf8")), mutant.steps, mutant.choice)
@@ -429,10 +441,13 @@ def killed(mutant: Mutant, tests: Sequence[str], items: dict[str, Any], seconds:
                 if report.failed:
                     os._exit(1)
 
+        if not exchange(code):
+            return ELSEWHERE
         chosen = [items[test] for test in tests]
-        if exchange(code):
-            chosen[0].config.pluginmanager.register(Fails())
-            run_items(chosen)
+        plugins = chosen[0].config.pluginmanager
+        plugins.unregister(name="terminalreporter")  # it writes past what was redirected
+        plugins.register(Fails())
+        run_items(chosen)
         return 0
 
     def imported() -> int:
@@ -440,11 +455,11 @@ def killed(mutant: Mutant, tests: Sequence[str], items: dict[str, Any], seconds:
         sys.meta_path.insert(0, Finder(name, mutant.path, code))
         return run_pytest(dict.fromkeys(test.partition("::")[0] for test in tests), Chosen(tests))
 
-    if mutant.function and in_a_fork(exchanged, PATIENCE + 5 * seconds) != 0:
-        return True
-    result = in_a_fork(imported, PATIENCE + 5 * seconds)
-    if result == 5:
-        raise RuntimeError(f"no test was found for {mutant}")
+    result = in_a_fork(exchanged, PATIENCE + 5 * seconds) if mutant.function else ELSEWHERE
+    if result == ELSEWHERE:
+        result = in_a_fork(imported, PATIENCE + 5 * seconds)
+        if result == NOTHING:
+            raise RuntimeError(f"no test was found for {mutant}")
     return result != 0
 
 
@@ -478,6 +493,7 @@ def report(chosen: Sequence[Mutant], recorded: dict[str, Any], items: dict[str, 
     """Run the mutants, print those that survive, and return the score."""
     known, counts, start = listed(), dict.fromkeys(("killed", "survived", *REASONS), 0), time.monotonic()
     print(file=out)  # pytest's dots end here
+    live(FunctionType), live(_lru_cache_wrapper)  # once for all forks
     gc.freeze()
     for mutant in chosen:
         tests = tests_of(mutant, recorded)
