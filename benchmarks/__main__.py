@@ -24,6 +24,13 @@ from benchmarks import report, subtraction
 from benchmarks.contenders import CONTENDERS, Case
 from gru_lib.results import FOLDER
 
+OTHERS = [
+    Case(4, 32, 2, 16),
+    Case(35, 32, 28, 256),
+    Case(50, 16, 40, 128),
+    Case(100, 20, 100, 100),
+    Case(1000, 1, 64, 128),
+]
 SIZES = {
     "gru": [
         Case(4, 1, 2, 16),
@@ -34,8 +41,8 @@ SIZES = {
         Case(35, 1024, 28, 256),
         Case(100, 64, 256, 512),
     ],
-    "lstm": [Case(4, 32, 2, 16), Case(35, 32, 28, 256)],
-    "elman": [Case(4, 32, 2, 16), Case(35, 32, 28, 256)],
+    "lstm": OTHERS,
+    "elman": OTHERS,
 }
 DECADES = {
     "T": [Case(T, 32, 28, 128) for T in (20, 35, 60, 110, 200)],

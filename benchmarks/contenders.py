@@ -62,7 +62,7 @@ class Problem:
 
 
 def gru_lib(cell: str, case: Case, dtype: str, *, reset_after: bool = True) -> Contender:
-    """Our own functions, as the chapters call them."""
+    """Our own functions, as the chapters call them; without a backward pass, `infer`."""
     import gru_lib as lib
 
     q = Problem(cell, case, dtype, reset_after=reset_after)

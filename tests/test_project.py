@@ -102,6 +102,7 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
         "project",
         "threads",
         "blocks_and_spans",
+        "infer",
         "editions_shown",
         "new_cell",
         "types",
