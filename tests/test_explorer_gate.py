@@ -464,6 +464,17 @@ def test_both_places_of_the_reset_are_drawn_with_their_own_numbers(visit, viewpo
     assert f"adds {gate.r:.3f} × −1.200 = −{gate.r * 1.2:.3f}" in said
 
 
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "slim"])
+def test_room_is_kept_for_both_resets_before_they_wake(visit, viewport):
+    live, kept = visit(GateExplorer(view="resets"), viewport=viewport).evaluate("""() => {
+      const el = document.querySelector('[data-afm]'), live = el.offsetHeight;
+      delete el.dataset.live;
+      el.replaceChildren();
+      return [live, el.offsetHeight];
+    }""")
+    assert abs(live - kept) < 40
+
+
 def test_without_a_bias_inside_both_resets_agree_in_one_unit(visit):
     page = visit(GateExplorer(view="resets", b_hn=0))
     assert "one unit cannot tell them apart" in page.locator(".ex-say").inner_text()
