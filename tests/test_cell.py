@@ -481,3 +481,42 @@ def test_cell_of_refuses_what_it_does_not_know():
 def test_every_registered_layer_is_in_this_suite():
     rng = np.random.default_rng(0)
     assert set(registry._CELLS) == {type(make(rng)) for make in LAYERS.values()}
+
+
+@layers
+def test_parameters_are_float64_unless_told_and_all_but_an_ntm_begin_at_zero(name):
+    p = LAYERS[name](np.random.default_rng(0))
+    assert p.dtype == np.float64
+    state = leaves(zero_state(p, N))
+    assert all(a.dtype == np.float64 and len(a) == N for a in state)
+    assert name == "ntm" or not any(a.any() for a in state)
+
+
+@pytest.mark.parametrize(
+    ("init", "arrays", "bound"),
+    [
+        (gru_init, ("W_x", "W_h"), 1 / 10),
+        (lstm_init, ("W_x", "W_h"), 1 / 10),
+        (elman_init, ("W",), 1 / 10),
+        (lambda rng, D, H: ablated_gru_init(rng, D, H, ablation="shared"), ("W_x", "W_h"), 1 / 10),
+        (lambda rng, D, H: scrn_init(rng, D, H, 20), ("flat",), 1 / 10),
+        (mingru_init, ("W",), 1 / 5),
+        (linear_init, ("W",), 1 / 5),
+    ],
+)
+def test_weights_are_drawn_evenly_between_their_bounds_and_biases_are_zero(init, arrays, bound):
+    p = init(np.random.default_rng(0), 25, 100)
+    for name in arrays:
+        W = getattr(p, name)
+        assert -bound <= W.min() < -0.99 * bound and 0.99 * bound < W.max() <= bound
+        assert abs(W.mean()) < 0.05 * bound and abs(W.std() - bound / np.sqrt(3)) < 0.02 * bound
+    for name, a in p.items():
+        if name.startswith("b"):
+            np.testing.assert_array_equal(np.unique(a), [0, 1] if init is lstm_init else [0])
+
+
+def test_a_cell_needs_both_passes_or_both_steps():
+    gru = cell_of(gru_init(np.random.default_rng(0), D, H))
+    for given in ("forward", "backward", "step", "step_backward"):
+        with pytest.raises(TypeError, match="Cell: give step and step_backward, or forward and backward"):
+            Cell(gru.kind, **{given: getattr(gru, given)})

@@ -29,6 +29,14 @@ def test_one_wrong_entry_is_found_and_named():
     assert "worst relative error" in str(report)
 
 
+def test_error_is_relative_to_the_entry_or_to_the_root_mean_square_of_all():
+    report = gradcheck(lambda x: 3 * x[0] + 4 * x[1], {"x": X[0]}, {"x": np.array([3.5, 4.0])})
+    assert report.worst == pytest.approx(0.5 / np.sqrt(12.5), rel=1e-12)
+    assert report.wrong(report.worst) == [] and report.wrong(0.999 * report.worst) == ["x"]
+    report = gradcheck(lambda x: 3 * x[0] + 4 * x[1], {"x": X[0]}, {"x": np.array([3.0, 4.5])})
+    assert report.worst == pytest.approx(0.125, rel=1e-12)
+
+
 def test_nan_counts_as_wrong():
     wrong = 3 * X**2
     wrong[0, 0] = np.nan
@@ -61,6 +69,8 @@ def test_errors_say_what_is_wrong():
         gradcheck(lambda x: x, {"x": X}, {"x": X})
     with pytest.raises(TypeError, match="gradcheck: loss must return one number; got str"):
         gradcheck(lambda x: "a number", {"x": X}, {"x": X})
+    with pytest.raises(TypeError, match="numeric_gradient: loss must be a function; got int"):
+        gradcheck(3, {"x": X}, {"x": X})
     with pytest.raises(ValueError, match="method must be one of 'complex', 'central'"):
         gradcheck(cube, {"x": X}, {"x": X}, method="forward")
     with pytest.raises(TypeError, match="grads must be a Params or a mapping"):

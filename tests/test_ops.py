@@ -64,8 +64,14 @@ def test_linear_backward_matches_complex_step(bias, lead):
 
 def test_linear_names_the_wrong_argument():
     p = linear_init(np.random.default_rng(0), 3, 2)
-    with pytest.raises(ValueError, match=r"linear_forward: x must have shape .*3.*got \(4, 5\)"):
+    with pytest.raises(
+        ValueError, match=r"linear_forward: x must have shape \(axis0, D\) = \(axis0, 3\); got \(4, 5\)"
+    ):
         linear_forward(np.zeros((4, 5)), p)
+    with pytest.raises(
+        ValueError, match=r"linear_backward: dy must have shape \(axis0, K\) = \(axis0, 2\); got \(4, 5\)"
+    ):
+        linear_backward(np.zeros((4, 5)), np.zeros((4, 3)), p)
     with pytest.raises(ValueError, match=r"linear_backward: dy must have the shape of y"):
         linear_backward(np.zeros((5, 2)), np.zeros((4, 3)), p)
     with pytest.raises(TypeError, match="linear_init: rng must be a Generator"):
@@ -107,6 +113,8 @@ def test_bce_names_the_wrong_argument():
         bce_with_logits([0.0], [[1.0]])
     with pytest.raises(ValueError, match="weights must be at least 0"):
         bce_with_logits([0.0], [1.0], [-1.0])
+    with pytest.raises(ValueError, match="weights must be at least 0; got -1"):
+        bce_with_logits([0.0, 0.0], [1.0, 1.0], [2.0, -1.0])
     with pytest.raises(ValueError, match="at least one weight"):
         bce_with_logits([0.0], [1.0], [0.0])
 
@@ -129,6 +137,9 @@ def test_embedding_names_the_wrong_argument():
         embedding_forward([-1, 6], p)
     with pytest.raises(TypeError, match="embedding_forward: tokens must hold integers; got dtype float64"):
         embedding_forward([1.0], p)
+    for call in (lambda p: embedding_forward([1], p), lambda p: embedding_backward(np.zeros((1, 2)), [1], p)):
+        with pytest.raises(TypeError, match=r"embedding_\w+: p must be a EmbeddingParams; got LinearParams"):
+            call(linear_init(np.random.default_rng(0), 6, 2))
     with pytest.raises(ValueError, match=r"embedding_backward: dx must have shape \(3, 2\); got \(4, 2\)"):
         embedding_backward(np.zeros((4, 2)), np.zeros(3, int), p)
     with pytest.raises(ValueError, match="embedding_init: V must be at least 1; got 0"):

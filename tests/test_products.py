@@ -87,3 +87,22 @@ def test_spans_cover_the_steps_from_the_last_to_the_first(N, H):
     lengths = [now.stop - now.start for now in cut]
     assert set(lengths[:-1]) <= {lengths[0]} and 1 <= lengths[-1] <= lengths[0]
     assert spans(0, N, H) == []
+
+
+@pytest.mark.parametrize(
+    ("H", "N", "width", "steps"),
+    [
+        (256, 300, 100, 1),  # 128 sequences at most, 384 rows
+        (256, 128, 128, 3),
+        (64, 3000, 500, 1),  # 2¹⁵ numbers in a state, 3 · 2¹⁵ in a span
+        (64, 512, 512, 3),
+        (16, 128, 128, 48),
+        (1, 1, 1, 50),
+        (1000, 90, 90, 4),
+        (100_000, 1, 1, 50),
+    ],
+)
+def test_blocks_and_spans_are_as_large_as_they_say(H, N, width, steps):
+    assert max(c.stop - c.start for c in blocks(N, H)) == width
+    now = spans(50, N, H)[0]
+    assert now.stop - now.start == steps
