@@ -146,9 +146,10 @@ def test_fed_nets_of_that_size_are_spread(name):
     assert len(fed) == 5 and fed.min() < 0.1 and 0.7 < fed.max() < 0.95
 
 
-def test_both_kinds_have_their_best_rate():
+@pytest.mark.parametrize("name", ["attention", "attention_own"])
+def test_both_kinds_have_their_best_rate(name):
     for kind, rate in (("attention", attention.RATE), ("fed", 2 * attention.RATE)):
-        tried = {row[2]: row[-1]["exact"] for row in load_stored("attention")["tiny rates"] if row[0] == kind}
+        tried = {row[2]: row[-1]["exact"] for row in load_stored(name)["tiny rates"] if row[0] == kind}
         assert len(tried) == 4 and max(tried, key=tried.__getitem__) == rate
 
 
