@@ -29,16 +29,16 @@ def activate(activation: str, a: Array, out: Array | None = None) -> Array:
     return h
 
 
-def derivative(activation: str, a: Array, h: Array) -> Array:
-    """Return g′(a), given h = g(a)."""
+def derivative(activation: str, a: Array, h: Array, out: Array | None = None) -> Array:
+    """Return g′(a), given h = g(a), in `out` if it is given."""
     if activation == "tanh":
-        return 1 - h * h
-    if activation == "relu":
-        return (a.real > 0).astype(a.dtype)
+        return np.subtract(1, np.multiply(h, h, out=out), out=out)
     if activation == "sigmoid":
-        s, not_s = sigmoid_pair(a)
-        return s * not_s
-    return np.ones_like(a)
+        return np.multiply(*sigmoid_pair(a), out=out)
+    slope = (a.real > 0).astype(a.dtype) if activation == "relu" else np.ones_like(a)
+    if out is not None:
+        out[:] = slope
+    return slope
 
 
 class Span(NamedTuple):
@@ -117,9 +117,9 @@ class ElmanWorkspace(Workspace):
     def run(self, span: Span, dhs: Array, p: Any, mask: Array | None, h_mask: Array | None) -> Array:
         """`elman_step_backward` for the steps of a span, the last first."""
         views = self.views(span.now.stop - span.now.start)
-        views.slope[:] = derivative(p.activation, span.a, span.h)
+        derivative(p.activation, span.a, span.h, out=views.slope)
         if mask is not None:  # a padded step: no gradient to the weights, all of dh to the step before
-            views.slope[:] *= mask[span.now, None, :]
+            np.multiply(views.slope, mask[span.now, None, :], out=views.slope)
         dh, da, W_h_times = self.dh, self.da, self.W_h_times
         dh_prev = dh if mask is None else self.part
         backwards = reversed(range(span.now.start, span.now.stop))
