@@ -72,6 +72,8 @@ def test_schedules_have_the_values_they_promise():
     np.testing.assert_allclose(
         [cosine_decay(2.0, 4)(k) for k in (0, 1, 2, 4, 7)], [2, 1 + 0.5**0.5, 1, 0, 0], atol=1e-15
     )
+    for decay in (linear_decay, cosine_decay):
+        np.testing.assert_allclose([decay(2.0, 4, last=0.5)(k) for k in (0, 2, 4, 9)], [2, 1.25, 0.5, 0.5], atol=1e-15)
     with pytest.raises(ValueError, match=r"linear_decay: lr must be > 0; got -1"):
         linear_decay(-1, 3)
     with pytest.raises(ValueError, match=r"cosine_decay: last must be >= 0; got -1"):

@@ -30,6 +30,7 @@ def test_times_is_the_product(K, H, N, order):
         (768, 256, 1, None),
         (768, 256, 1024, None),  # fewer than 32 rows
         (257, 256, 40, None),  # a prime number of rows
+        (297, 260, 40, 9),  # at most 96 rows: 33 divide 297
     ],
 )
 def test_times_cuts_what_is_large_and_only_that(monkeypatch, K, H, N, slabs):
@@ -79,6 +80,7 @@ def test_spans_cover_the_steps_from_the_last_to_the_first(N, H):
         (64, 512, 512, 3),
         (16, 128, 128, 48),
         (1, 1, 1, 50),
+        (256, 77, 77, 4),
         (1000, 90, 90, 4),
         (100_000, 1, 1, 50),
     ],
