@@ -116,3 +116,15 @@ def test_clip_by_value_clips_each_number_and_turns_the_direction():
         clip_by_value(g, 0)
     with pytest.raises(TypeError, match="grads must be a Params"):
         clip_by_value(g.flat, 1)
+
+
+def test_defaults_of_adam_and_wrong_kinds_of_arguments():
+    adam = Adam(point())
+    assert (adam.lr, adam.betas, adam.eps) == (1e-3, (0.9, 0.999), 1e-8)
+    with pytest.raises(TypeError, match=r"^Adam: p must be a Params; got list\.$"):
+        Adam([1.0])
+    for opt in (adam, SGD(point(), 0.1)):
+        with pytest.raises(TypeError, match=r"step: grads must be a Params; got ndarray\.$"):
+            opt.step(np.ones(2))
+        with pytest.raises(TypeError, match=r"load_state_dict: state must be a Mapping; got list\.$"):
+            opt.load_state_dict([])
