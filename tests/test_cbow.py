@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers import rng, same
 
+from gru_lib import cell_of
 from gru_lib.cells import cbow_forward, cbow_init
 
 T, N = 6, 3
@@ -20,3 +21,12 @@ def test_cbow_is_blind_to_the_order_of_one_hot_inputs_to_the_last_bit():
 def test_init_names_the_wrong_argument():
     with pytest.raises(TypeError, match="cbow_init: D must be an integer"):
         cbow_init(2.0)
+
+
+def test_gradients_of_a_step_are_arrays_of_their_own():
+    p, x, s = cbow_init(2), np.ones((N, 2)), np.ones((N, 2))
+    cell = cell_of(p)
+    dh = np.ones((N, 2))
+    dx, ds, _ = cell.step_backward(dh, cell.step(x, s, p)[1], p)
+    for a, b in ((dx, dh), (ds, dh), (dx, ds)):
+        assert not np.shares_memory(a, b)

@@ -256,6 +256,34 @@ def test_a_function_that_fails_at_the_second_call_is_no_crash_of_the_checker():
     assert len(calls) == 4 and np.abs(calls[-1]).min() == 1000
 
 
+def test_an_overflow_that_raises_is_named():
+    source = "def f(a):\n    with np.errstate(over='raise'):\n        return 1 / (1 + np.exp(-a))\n"
+    said = check.sigmoid(program(source)).message
+    assert said == (
+        "σ(−1000) and σ(1000) must be 0 and 1; sigmoid stopped with FloatingPointError"
+        " in the line `return 1 / (1 + np.exp(-a))`: overflow encountered in exp."
+    )
+
+
+def test_what_goes_wrong_in_float32_alone_is_named():
+    said = check.sigmoid(program("def f(a):\n    return sigmoid(a) if a.dtype == float else a.nothing\n")).message
+    assert said.startswith("the numbers are right in float64, but with float32 sigmoid stopped with AttributeError")
+
+
+def test_gradients_in_parameters_of_another_kind_are_named():
+    p = elman_init(np.random.default_rng(0), 2, 4)
+    said = check.gru_step_backward(lambda dh, cache, _: (cache.x, dh, p)).message
+    assert said.startswith("grads must be made by p.zeros_like(); this ElmanParams has no W_xr, W_xz, W_xn")
+
+
+def test_numbers_may_come_as_one_list_or_each_in_a_list():
+    assert check.deep_ways([5, 15]).ok and check.deep_ways((5, 15)).ok and check.deep_ways([5], np.array([[15]])).ok
+    assert check.deep_ways(5).message == "give two, three, in this order; you gave 1 of 2."
+    assert check.gate_drift([0.2584]).ok
+    for value in (10**400, Refuses()):
+        assert check.gate_drift(value).message.startswith("g must be a number; this is ")
+
+
 class Refuses:
     """As a tensor that requires a gradient."""
 

@@ -55,3 +55,8 @@ def test_what_is_written_is_read_back():
     written = np.tanh(2 * np.tanh(xs / 2))
     np.testing.assert_allclose(hs[:, :, 3:], written, atol=1e-9)
     np.testing.assert_allclose(last.memory[0, 1:5], written[:, 0], atol=1e-9)
+
+
+def test_a_memory_has_32_rows_of_8_unless_told():
+    p = ntm_init(np.random.default_rng(0), 2, 4)
+    assert (p.R, p.M) == (32, 8)

@@ -109,6 +109,8 @@ def test_bce_ignores_what_the_mask_hides():
 def test_bce_names_the_wrong_argument():
     with pytest.raises(ValueError, match=r"targets must lie in \[0, 1\]"):
         bce_with_logits([0.0], [2.0])
+    with pytest.raises(ValueError, match=r"targets must lie in \[0, 1\]"):
+        bce_with_logits([0.0, 0.0], [0.5, -0.5])
     with pytest.raises(ValueError, match="targets must have shape"):
         bce_with_logits([0.0], [[1.0]])
     with pytest.raises(ValueError, match="weights must be at least 0"):

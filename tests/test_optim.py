@@ -72,6 +72,8 @@ def test_schedules_have_the_values_they_promise():
     np.testing.assert_allclose(
         [cosine_decay(2.0, 4)(k) for k in (0, 1, 2, 4, 7)], [2, 1 + 0.5**0.5, 1, 0, 0], atol=1e-15
     )
+    for decay in (linear_decay, cosine_decay):
+        np.testing.assert_allclose([decay(2.0, 4, last=0.5)(k) for k in (0, 2, 4, 9)], [2, 1.25, 0.5, 0.5], atol=1e-15)
     with pytest.raises(ValueError, match=r"linear_decay: lr must be > 0; got -1"):
         linear_decay(-1, 3)
     with pytest.raises(ValueError, match=r"cosine_decay: last must be >= 0; got -1"):
@@ -114,3 +116,15 @@ def test_clip_by_value_clips_each_number_and_turns_the_direction():
         clip_by_value(g, 0)
     with pytest.raises(TypeError, match="grads must be a Params"):
         clip_by_value(g.flat, 1)
+
+
+def test_defaults_of_adam_and_wrong_kinds_of_arguments():
+    adam = Adam(point())
+    assert (adam.lr, adam.betas, adam.eps) == (1e-3, (0.9, 0.999), 1e-8)
+    with pytest.raises(TypeError, match=r"^Adam: p must be a Params; got list\.$"):
+        Adam([1.0])
+    for opt in (adam, SGD(point(), 0.1)):
+        with pytest.raises(TypeError, match=r"step: grads must be a Params; got ndarray\.$"):
+            opt.step(np.ones(2))
+        with pytest.raises(TypeError, match=r"load_state_dict: state must be a Mapping; got list\.$"):
+            opt.load_state_dict([])

@@ -42,6 +42,7 @@ def test_times_is_the_product(K, H, N, order, in_place):
         (768, 256, 128, None),  # fewer than 32 rows, and with so many columns parts do not pay
         (257, 256, 40, None),  # a prime number of rows
         (1000, 1021, 40, None),  # a prime number of columns, and 24 rows
+        (297, 260, 40, (9, 33, 260)),  # at most 96 rows: 33 divide 297
     ],
 )
 def test_times_cuts_what_is_large_and_only_that(monkeypatch, in_place, K, H, N, slabs):
@@ -94,10 +95,11 @@ def test_spans_cover_the_steps_from_the_last_to_the_first(N, H):
     [
         (256, 300, 100, 1),  # 128 sequences at most, 384 rows
         (256, 128, 128, 3),
-        (64, 3000, 500, 1),  # 2¹⁵ numbers in a state, 3 · 2¹⁵ in a span
-        (64, 512, 512, 3),
-        (16, 128, 128, 48),
+        (64, 3000, 500, 1),  # 2¹⁵ numbers in a state, 3 · 2¹⁴ in a span
+        (64, 512, 512, 1),
+        (16, 128, 128, 24),
         (1, 1, 1, 50),
+        (256, 77, 77, 4),
         (1000, 90, 90, 4),
         (100_000, 1, 1, 50),
     ],

@@ -104,7 +104,7 @@ def _read(label: str, value: Any, right: Any) -> Any:
         return list(words) if isinstance(words, tuple) else words
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except Exception:  # an object may refuse in its own way, and a whole number be too large
         what = "numbers" if np.ndim(right) else "a number"
         raise Fault(f"{label} must be {what}; this is {value!r:.40}.") from None
     if array.shape != np.shape(right):
