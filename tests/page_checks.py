@@ -43,8 +43,8 @@ def maths_not_set(page: Page) -> list[str]:
 def too_wide(page: Page) -> list[str]:
     """The page's width against the screen's, if it is wider, and the elements that stick out.
 
-    As it is, and with letters about 6 % wider, formulas included: not every reader has this machine's fonts, and not
-    every browser spaces formulas alike. A formula grows as a whole.
+    Closed solutions are opened for it. As it is, and with letters about 6 % wider, formulas included: not every reader
+    has this machine's fonts, and not every browser spaces formulas alike. A formula grows as a whole.
     """
     return page.evaluate("""() => {
       const screen = innerWidth;
@@ -54,13 +54,33 @@ def too_wide(page: Page) -> list[str]:
         const out = [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > screen);
         return [`${page} > ${screen}`, ...out.slice(0, 5).map((e) => e.outerHTML.slice(0, 80))];
       };
+      const opened = document.head.appendChild(document.createElement("style"));
+      opened.textContent = ".bd-article .admonition.toggle-hidden > .admonition-title ~ * { display: block }";
       const found = measure();
       const wider = document.head.appendChild(document.createElement("style"));
       wider.textContent = `body *:not(math, math *) { letter-spacing: 0.035em } math { zoom: 1.06 }`;
       found.push(...measure());
       wider.remove();
+      opened.remove();
       return found;
     }""")
+
+
+def below_the_footer(page: Page) -> int:
+    """How far the page goes on below its footer."""
+    return page.evaluate("""() => {
+      const end = document.querySelector(".bd-footer-content").getBoundingClientRect().bottom + scrollY;
+      return Math.round(document.documentElement.scrollHeight - Math.max(end, innerHeight));
+    }""")
+
+
+def shift(page: Page) -> float:
+    """How much of the screen has moved, and how far, since the page began to load: its cumulative layout shift."""
+    return page.evaluate("""() => new Promise((done) => {
+      new PerformanceObserver((list) => done(list.getEntries().reduce((sum, entry) => sum + entry.value, 0)))
+        .observe({ type: "layout-shift", buffered: true });
+      setTimeout(() => done(0), 30);  // nothing moved
+    })""")
 
 
 def weight(urls: list[str]) -> int:
