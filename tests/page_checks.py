@@ -13,12 +13,19 @@ from axe_playwright_python.base import AXE_SCRIPT
 from bs4 import BeautifulSoup
 from playwright.sync_api import Page
 
-# In a browser
+# In a browser. What a closed solution holds is asked as if it were open.
+
+OPEN = """
+const opened = document.head.appendChild(document.createElement("style"));
+opened.textContent = ".bd-article .admonition.toggle-hidden > .admonition-title ~ * { display: block }";
+"""
 
 
 def maths_not_set(page: Page) -> list[str]:
     """Formulas without a drawn form or without their TeX, errors inside them, and TeX that stands in the text."""
-    return page.evaluate("""() => {
+    return page.evaluate(
+        f"""() => {{ {OPEN}"""
+        + """
       const article = document.querySelector(".bd-article");
       const formulas = [...article.querySelectorAll("math")];
       const unset = [...article.querySelectorAll(".math")].filter((e) => !e.querySelector("math"));
@@ -36,17 +43,21 @@ def maths_not_set(page: Page) -> list[str]:
         if (!typed && /\\\\[a-zA-Z([]|\\$.*\\$/.test(data)) raw.push(data);
       }
       const said = [...unset, ...empty, ...wrong].map((e) => e.textContent).concat(raw);
+      opened.remove();
       return said.map((text) => text.trim().slice(0, 80));
-    }""")
+    }"""
+    )
 
 
 def too_wide(page: Page) -> list[str]:
     """The page's width against the screen's, if it is wider, and the elements that stick out.
 
-    Closed solutions are opened for it. As it is, and with letters about 6 % wider, formulas included: not every reader
-    has this machine's fonts, and not every browser spaces formulas alike. A formula grows as a whole.
+    As it is, and with letters about 6 % wider, formulas included: not every reader has this machine's fonts, and not
+    every browser spaces formulas alike. A formula grows as a whole.
     """
-    return page.evaluate("""() => {
+    return page.evaluate(
+        f"""() => {{ {OPEN}"""
+        + """
       const screen = innerWidth;
       const measure = () => {
         const page = document.documentElement.scrollWidth;
@@ -54,8 +65,6 @@ def too_wide(page: Page) -> list[str]:
         const out = [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > screen);
         return [`${page} > ${screen}`, ...out.slice(0, 5).map((e) => e.outerHTML.slice(0, 80))];
       };
-      const opened = document.head.appendChild(document.createElement("style"));
-      opened.textContent = ".bd-article .admonition.toggle-hidden > .admonition-title ~ * { display: block }";
       const found = measure();
       const wider = document.head.appendChild(document.createElement("style"));
       wider.textContent = `body *:not(math, math *) { letter-spacing: 0.035em } math { zoom: 1.06 }`;
@@ -63,7 +72,8 @@ def too_wide(page: Page) -> list[str]:
       wider.remove();
       opened.remove();
       return found;
-    }""")
+    }"""
+    )
 
 
 def below_the_footer(page: Page) -> int:
@@ -93,7 +103,9 @@ def weight(urls: list[str]) -> int:
 # piece of text stands out follows from its colour, size and weight, and from what its ancestors paint behind it, in a
 # drawing also the rectangles before it. Where that is not all, the answer is a fault too. Left out is what nobody sees:
 # what the book's style removes for good, drawings of another width, and the TeX of formulas.
-FAINT = """() => {
+FAINT = (
+    f"""() => {{ {OPEN}"""
+    + """
   const still = document.head.appendChild(document.createElement("style"));
   still.textContent = "*, ::before, ::after { transition: none !important }";
 
@@ -177,8 +189,10 @@ FAINT = """() => {
       note("link like the words around", link);
   }
   still.remove();
+  opened.remove();
   return found;
 }"""
+)
 
 
 def faint_text(page: Page) -> list[tuple[str, str]]:
