@@ -13,12 +13,19 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# In a browser
+# In a browser. What a closed solution holds is asked as if it were open.
+
+OPEN = """
+const opened = document.head.appendChild(document.createElement("style"));
+opened.textContent = ".bd-article .admonition.toggle-hidden > .admonition-title ~ * { display: block }";
+"""
 
 
 def maths_not_set(page: Page) -> list[str]:
     """Formulas without a drawn form or without their TeX, errors inside them, and TeX that stands in the text."""
-    return page.evaluate("""() => {
+    return page.evaluate(
+        f"""() => {{ {OPEN}"""
+        + """
       const article = document.querySelector(".bd-article");
       const formulas = [...article.querySelectorAll("math")];
       const unset = [...article.querySelectorAll(".math")].filter((e) => !e.querySelector("math"));
@@ -36,8 +43,10 @@ def maths_not_set(page: Page) -> list[str]:
         if (!typed && /\\\\[a-zA-Z([]|\\$.*\\$/.test(data)) raw.push(data);
       }
       const said = [...unset, ...empty, ...wrong].map((e) => e.textContent).concat(raw);
+      opened.remove();
       return said.map((text) => text.trim().slice(0, 80));
-    }""")
+    }"""
+    )
 
 
 def too_wide(page: Page) -> list[str]:
@@ -46,7 +55,9 @@ def too_wide(page: Page) -> list[str]:
     As it is, and with letters about 6 % wider, formulas included: not every reader has this machine's fonts, and not
     every browser spaces formulas alike. A formula grows as a whole.
     """
-    return page.evaluate("""() => {
+    return page.evaluate(
+        f"""() => {{ {OPEN}"""
+        + """
       const screen = innerWidth;
       const measure = () => {
         const page = document.documentElement.scrollWidth;
@@ -62,7 +73,17 @@ def too_wide(page: Page) -> list[str]:
       wider.textContent = `body *:not(math, math *) { letter-spacing: 0.035em } math { zoom: 1.06 }`;
       found.push(...measure());
       wider.remove();
+      opened.remove();
       return found;
+    }"""
+    )
+
+
+def below_the_footer(page: Page) -> int:
+    """How far the page goes on below its footer."""
+    return page.evaluate("""() => {
+      const end = document.querySelector(".bd-footer-content").getBoundingClientRect().bottom + scrollY;
+      return Math.round(document.documentElement.scrollHeight - Math.max(end, innerHeight));
     }""")
 
 
@@ -92,6 +113,15 @@ def covered(page: Page) -> list[str]:
     }""")
 
 
+def shift(page: Page) -> float:
+    """How much of the screen has moved, and how far, since the page began to load: its cumulative layout shift."""
+    return page.evaluate("""() => new Promise((done) => {
+      new PerformanceObserver((list) => done(list.getEntries().reduce((sum, entry) => sum + entry.value, 0)))
+        .observe({ type: "layout-shift", buffered: true });
+      setTimeout(() => done(0), 30);  // nothing moved
+    })""")
+
+
 def weight(urls: list[str]) -> int:
     """The bytes that files weigh, gzipped one by one as a server would; what a page holds as data is in it already."""
     files = {Path(unquote(urlsplit(url).path)) for url in urls if url.startswith("file:")}
@@ -102,7 +132,9 @@ def weight(urls: list[str]) -> int:
 # piece of text stands out follows from its colour, size and weight, and from what its ancestors paint behind it, in a
 # drawing also the rectangles before it. Where that is not all, the answer is a fault too. Left out is what nobody sees:
 # what the book's style removes for good, drawings of another width, and the TeX of formulas.
-FAINT = """() => {
+FAINT = (
+    f"""() => {{ {OPEN}"""
+    + """
   if (!document.getElementById("still")) { // it stays: to take it away would style the page once more
     const still = document.head.appendChild(document.createElement("style"));
     still.id = "still";
@@ -188,8 +220,10 @@ FAINT = """() => {
     if (!marked && beside && contrast(rgba(style.color), rgba(around.color)) < 3)
       note("link like the words around", link);
   }
+  opened.remove();
   return found;
 }"""
+)
 
 
 def faint_text(page: Page) -> list[tuple[str, str]]:

@@ -16,6 +16,8 @@ import page_checks
 import page_repairs
 import pytest
 from bs4 import BeautifulSoup
+from docutils import nodes
+from docutils.utils import new_document
 from page_checks import after, value
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -236,6 +238,15 @@ def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     env: Any = SimpleNamespace(_viewcode_modules={"a": ("", {}, {}, "a"), "b": ("x", {"f": ()}, {"f": "api"}, "b")})
     api_reference.drop_sources_without_links(SimpleNamespace(), env)  # type: ignore[arg-type]
     assert set(env._viewcode_modules) == {"b"}
+
+
+def test_nodes_of_a_page_hold_no_other_document() -> None:
+    """Stored with the page, it would bring all that Sphinx knows."""
+    page, other, node = new_document("page"), new_document("other"), nodes.paragraph("", "words")
+    node.document = other
+    page.children.append(node)
+    api_reference.own_nodes(None, page)
+    assert {id(each.document) for each in page.findall()} == {id(page)}
 
 
 def test_listings_formulas_and_drawings_pass_the_repairs_of_a_page_unchanged() -> None:

@@ -148,6 +148,26 @@ def test_faulty_maths_is_found_among_right_formulas(
         assert set(said) == set(found) if found is not None else len(said) == 1
 
 
+def test_page_that_goes_on_below_its_footer_is_found(visit: Open) -> None:
+    far = "<div style='height: 0'><div style='height: 9000px; visibility: hidden'></div></div>"
+    assert page_checks.below_the_footer(visit(far).page) > 1000
+
+
+def test_lines_that_move_as_the_page_loads_are_found(visit: Open) -> None:
+    late = "<div id='late'></div><p>A line of text that moves.</p>"
+    push = "requestAnimationFrame(() => requestAnimationFrame(() => { late.style.height = '300px'; }))"
+    seen = visit(f"{late}<script>addEventListener('load', () => {push})</script>", free=True)
+    seen.page.wait_for_function("late.style.height")
+    seen.page.wait_for_timeout(100)
+    assert page_checks.shift(seen.page) > 0.01
+
+
+def test_weight_counts_each_file_once_and_gzipped(tmp_path: Path) -> None:
+    (tmp_path / "a b.js").write_text("a" * 100_000)
+    url = (tmp_path / "a b.js").as_uri()
+    assert 100 < page_checks.weight([url, url, "data:,aaa"]) < 500
+
+
 def test_wide_element_is_found(visit: Open) -> None:
     assert page_checks.too_wide(visit("<div style='width: 500px'>wide</div>").page) != []
 

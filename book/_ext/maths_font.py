@@ -1,7 +1,8 @@
 """The letters of the formulas: STIX Two Math, reduced to what the pages show, and inside a style sheet.
 
-A page waits for its style sheets before it is painted, so a formula never stands in another font first and nothing
-moves. The font comes with the package ``ziamath``, under the SIL Open Font License, as its table of names says.
+A page waits for its style sheets before it is painted, so the font is there. Chromium may read it a moment after it
+has painted the first lines; then one of them may break anew. The font comes with the package ``ziamath``, under the SIL
+Open Font License, as its table of names says.
 """
 
 from __future__ import annotations

@@ -135,6 +135,13 @@ def link_exercises(page: BeautifulSoup) -> None:
         title.append(link)
 
 
+def keep_room_beside(page: BeautifulSoup) -> None:
+    """The page's contents stand beside the article and come after it, so that a browser which has not read that far
+    would set the article too wide, and then move its lines."""
+    if (contents := page.select_one(".bd-content > .bd-sidebar-secondary")) is not None:
+        contents.parent["class"] = [*contents.parent["class"], "gru-beside"]
+
+
 def draw_mark(page: BeautifulSoup) -> None:
     """The book's mark above its title: the favicon's drawing, in ink."""
     for title in page.select(".navbar-brand > .logo__title"):
@@ -157,6 +164,7 @@ REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     point_titles,
     slant_proof,
     link_exercises,
+    keep_room_beside,
     draw_mark,
 )
 
