@@ -232,11 +232,12 @@ def faint_text(page: Page) -> list[tuple[str, str]]:
 
 
 # A chapter's maths and coloured code are 10,000 nodes, which axe reads for seconds. What it reads instead: one formula
-# whole and of the others the frame and the words, drawings without what only paints, and two code blocks.
+# whole and of the others the frame and the words, figures without what only paints, and two code blocks. Explorers stay
+# whole: other tests look at their drawings.
 LIGHTEN = """
 [...document.querySelectorAll("math")].slice(1).forEach((formula) => (formula.textContent = formula.textContent));
-document.querySelectorAll("svg[role=img] :not(title, desc, g, [role], [tabindex], :has([role], [tabindex]))")
-  .forEach((paint) => paint.remove());
+const reached = "title, desc, g, [role], [tabindex], :has([role], [tabindex])";
+document.querySelectorAll(`svg[role=img]:not([data-afm] *) :not(${reached})`).forEach((paint) => paint.remove());
 [...document.querySelectorAll(".highlight pre")].slice(2).forEach((pre) => (pre.textContent = pre.textContent));
 """
 

@@ -311,6 +311,15 @@ def test_axe_violations_are_found(visit: Open) -> None:
     assert {name for name, _ in page_checks.violations(seen.page)} == set(faults)
 
 
+def test_axe_leaves_explorers_whole(visit: Open) -> None:
+    """They are drawn once, and other tests look at them afterwards. A figure keeps what can be reached."""
+    drawing = "<svg role='img' aria-label='A line'><g><path d='M0 0h9'/><circle tabindex='0' role='button'/></g></svg>"
+    seen = visit(f"{drawing}<div data-afm='none'>{drawing}</div>")
+    page_checks.violations(seen.page)
+    count = "drawing => drawing.querySelectorAll('path, circle').length"
+    assert [e.evaluate(count) for e in seen.page.locator("article svg").all()] == [1, 2]
+
+
 def test_what_axe_read_before_is_left_out_and_nothing_else(visit: Open) -> None:
     """Explorers and buttons stay; figures were read at the other width."""
     image = f"<img src='{PIXEL}'>"
