@@ -385,6 +385,25 @@ def test_every_page_has_a_policy_that_lets_nothing_else_run(built_book: Path) ->
     assert {page.name: found for page in pages if (found := page_checks.lax(page.read_text("utf8")))} == {}
 
 
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (PHONE, 844)])
+def test_front_pages_first_screen_has_the_doors_and_the_answer(
+    reader: Reader, built_book: Path, width: int, height: int
+) -> None:
+    """Ways to start, and the explorer's whole drawing of the belief, fit on a screen so high."""
+    with reader((built_book / f"{PAGES[0]}.html").as_uri(), width) as visit:
+        visit.page.goto(visit.url)
+        visit.page.locator(".gru-reader[data-live] .ex-band").first.wait_for()
+        doors = visit.page.locator(".gru-doors a")
+        assert [door.get_attribute("href") for door in doors.all()] == [
+            "01-from-a-sum-to-a-state.html",
+            "00-the-gru-in-twenty-minutes.html",
+            "10-conventions.html",
+        ]
+        for seen in [*doors.all(), *visit.page.locator(".ex-read .ex-band").all()]:
+            box = seen.bounding_box()
+            assert box is not None and box["y"] > 0 and box["y"] + box["height"] < height
+
+
 def test_front_page_lists_every_chapter(built_book: Path) -> None:
     front = page_checks.parse(built_book / f"{PAGES[0]}.html")
     listed = {a.attributes["href"] for a in front.css(".gru-contents a")}

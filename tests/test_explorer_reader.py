@@ -148,9 +148,25 @@ def test_the_reader_types_presses_a_letter_and_looks_at_one(visit):
     assert "z = 1) the net has read “soul”: English 89 %, no longer French 98 %." in said(page)
     assert page.locator(".ex-ghost").count() == 2
     page.locator("[data-t='4']").hover()
-    assert said(page).startswith("After “sou” it says ") and page.locator(".ex-frame").count() == 1
+    assert said(page).startswith("After “sou” it says ")
+    assert page.locator(".ex-frame").count() == 2  # around the letter with its belief, and around its units
     page.locator("[data-t='2']").press("Enter")
     assert state_in(page, "reader")["kept"] == 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_belief_stands_above_the_units_and_hollow_is_explained(visit, width):
+    page = visit(ReaderExplorer(), viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    drawing = page.locator(".ex-read")
+    text = drawing.text_content()
+    assert "AUC" not in text and "unsure as among" in text and "hollow below 0" in text
+
+    def edges(css):
+        boxes = [one.bounding_box() for one in drawing.locator(css).all()]
+        return min(box["y"] for box in boxes), max(box["y"] + box["height"] for box in boxes)
+
+    assert edges(".ex-plates")[1] < edges(".ex-word")[1] < edges(".ex-band")[1] < edges(".ex-fill-h, .ex-down")[0]
+    assert edges(".ex-lead")[1] < edges(".ex-fill-h, .ex-down")[0]
 
 
 def test_letters_it_never_saw_are_struck_out_and_named(visit):
@@ -232,6 +248,8 @@ def test_the_small_print_has_the_measured_numbers(visit):
     assert re.search(f"four letters, for {baseline} % and {100 * counts['end']:.1f} %", text)
     held = [100 * row["without"] for row in NET["groups"]]
     assert f"held at 0 it is still right for {min(held):.1f} % to {max(held):.1f} % at the end" in text
+    auc = [row["auc"] for row in NET["groups"]]
+    assert f"with an AUC of {min(auc):.3f} to {max(auc):.3f}." in text
     assert f"{sum(int(np.prod(a['shape'])) for a in NET['arrays'].values()):,} numbers" in text
 
 

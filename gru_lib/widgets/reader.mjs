@@ -179,33 +179,10 @@ function draw(o, s, view, L, words) {
   const T = now.length;
   const { column, x, end } = columnsFor(L, T);
   const middle = (/** @type {number} */ t) => x(t) + column / 2;
-  const upTo = now.slice(0, shown);
   const at = focus || shown; // whose numbers stand at the right
   const here = at ? now[at - 1] : undefined;
   const out = [];
   const side = end + 12;
-
-  notes(letters).forEach(({ run, unit, sign, auc }, i) => {
-    const [top, wide] = [L.units + i * L.unit, column - 2];
-    const [mid, floor] = [top + 14, top + 34];
-    const title = fill(words.after, { letters: run.replaceAll("|", " ") }) + (sign < 0 ? " ↓" : " ↑");
-    const row = fill(words.unitRow, { unit, auc: fixed(auc) });
-    const value = here && `${dyed("h", "h")} <tspan class="ex-h">${fixed(here.h[unit], 2)}</tspan>`;
-    const kept = here && `<tspan class="ex-z">${fill(words.keeps, { p: percent(here.z[unit]) })}</tspan>`;
-    if (L.slim) {
-      out.push(label("", 0, top - 4, "start", `${title} <tspan class="ex-aside" dx="4">${unit}</tspan>`));
-      if (value) out.push(label("ex-part", L.right, top - 4, "end", `${value}\u2002${kept}`));
-    } else {
-      out.push(label("", 0, mid + 2, "start", title), label("ex-aside", 0, mid + 18, "start", row));
-      if (value && kept) out.push(label("ex-part", side, mid + 4, "start", value), label("ex-part", side, floor + 2, "start", kept));
-    }
-    out.push(across(L.left, mid, end));
-    upTo.forEach(({ h, z }, t) => {
-      out.push(signedBar("h", x(t + 1) + 1, mid, wide, h[unit], 12));
-      out.push(bar("ex-fill-z", x(t + 1) + 1, floor - 7 * (1 - z[unit]), wide, 7 * (1 - z[unit])));
-    });
-    out.push(across(L.left, floor + 0.5, end, "ex-rule"));
-  });
 
   const full = Math.min(36, column - 8);
   const gateY = L.plates + 16 + L.flow / 2;
@@ -235,12 +212,12 @@ function draw(o, s, view, L, words) {
   else out.push(label("ex-aside", middle(T), L.letters - 3, "middle", "|"));
 
   out.push(drawBelief(o, s, view, L, words, columnsFor(L, T)));
-  if (focus) out.push(frame(x(focus), 0, column, L.belief + L.high + 24));
   if (view.hint && !focus) {
     const c = middle(view.hint);
-    out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 24)}v7`));
+    const under = L.slim ? (onTheLeft(view, L, T) ? 60 : L.right - 60) : clamp(c, L.left + 66, end - 66);
+    out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 23)}v4H${num(L.slim ? under : c)}v4`));
     const text = fill(words.turns, { letter: escaped(letters[view.hint - 1]) });
-    out.push(label("ex-aside", clamp(c, L.left + 66, end - 66), L.belief + L.high + 43, "middle", text));
+    out.push(label("ex-aside", under, L.belief + L.high + 43, "middle", text));
   }
 
   if (here) {
@@ -264,8 +241,54 @@ function draw(o, s, view, L, words) {
       }
     });
   }
+  out.push(drawUnits(o, view, L, words, columnsFor(L, T)));
+  if (focus) {
+    out.push(frame(x(focus), L.plates, column, L.belief + L.high + 24 - L.plates));
+    out.push(frame(x(focus), L.units - 2, column, L.H - L.units + 1));
+  }
   return out.join("");
 }
+
+/**
+ * The three units: the state h, hollow where it is negative, and under it what is written.
+ *
+ * @param {Reading} o @param {View} view @param {Layout} L @param {Words} words
+ * @param {ReturnType<typeof columnsFor>} columns
+ */
+function drawUnits({ letters, now }, { shown, focus }, L, words, { column, x, end }) {
+  const here = now[(focus || shown) - 1];
+  const legend = fill(words.legend, { h: dyed("h", "h"), z: dyed("z", "z") });
+  const out = L.slim
+    ? [label("ex-aside", 0, L.units - 41, "start", words.units), label("ex-aside", 0, L.units - 25, "start", legend)]
+    : [label("ex-aside", 0, L.units - 10, "start", words.units), label("ex-aside", L.left, L.units - 10, "start", legend)];
+  notes(letters).forEach(({ run, unit, sign }, i) => {
+    const [top, wide] = [L.units + i * L.unit, column - 2];
+    const [mid, floor] = [top + 14, top + 34];
+    const row = fill(words.unitRow, { unit });
+    const told = fill(sign < 0 ? words.low : words.high, { letters: run.replaceAll("|", " ") });
+    const value = here && `${dyed("h", "h")} <tspan class="ex-h">${fixed(here.h[unit], 2)}</tspan>`;
+    const wrote = here && `<tspan class="ex-z">${fill(words.wrote, { p: percent(1 - here.z[unit]) })}</tspan>`;
+    if (L.slim) {
+      out.push(label("", 0, top - 4, "start", `${row} <tspan class="ex-aside" dx="4">${told}</tspan>`));
+      if (value) out.push(label("ex-part", L.right, top - 4, "end", `${value}\u2002${wrote}`));
+    } else {
+      out.push(label("", 0, mid + 2, "start", row), label("ex-aside", 0, mid + 18, "start", told));
+      if (value && wrote) {
+        out.push(label("ex-part", end + 12, mid + 4, "start", value), label("ex-part", end + 12, floor + 2, "start", wrote));
+      }
+    }
+    out.push(across(L.left, mid, end));
+    now.slice(0, shown).forEach(({ h, z }, t) => {
+      out.push(signedBar("h", x(t + 1) + 1, mid, wide, h[unit], 12));
+      out.push(bar("ex-fill-z", x(t + 1) + 1, floor - 7 * (1 - z[unit]), wide, 7 * (1 - z[unit])));
+    });
+    out.push(across(L.left, floor + 0.5, end, "ex-rule"));
+  });
+  return out.join("");
+}
+
+/** Whether the letter that most turns is in the left half. @param {View} view @param {Layout} L @param {number} T */
+const onTheLeft = ({ hint }, L, T) => 2 * columnsFor(L, T).x(hint) < L.right;
 
 /** @param {string} text */
 const escapedAll = (text) => [...text].map(escaped).join("");
@@ -343,9 +366,12 @@ function drawBelief(o, s, view, L, words, { column, x, end }) {
   const y = L.belief + L.high + 17;
   if (!L.slim) {
     out.push(label("", 0, L.belief + 14, "start", words.belief), label("ex-aside", 0, L.belief + 30, "start", words.each));
-    out.push(label("", 0, y, "start", words.among));
-  } else if (view.hint && 2 * x(view.hint) < L.right) out.push(label("ex-aside", L.right, y + 20, "end", words.among));
-  else out.push(label("ex-aside", 0, y + 20, "start", words.among));
+    out.push(label("", 0, y, "start", words.among), label("ex-aside", 0, y + 16, "start", words.many));
+  } else {
+    const right = view.hint && onTheLeft(view, L, now.length);
+    const text = words.among + words.space + words.many;
+    out.push(label("ex-aside", right ? L.right : 0, y + 26, right ? "end" : "start", text));
+  }
   now.slice(0, shown).forEach(({ among }, i) => {
     const text = column < 22 ? among.toFixed(0) : among.toFixed(1);
     out.push(label("ex-part", x(i + 1) + column / 2, y, "middle", text));
@@ -399,8 +425,10 @@ function smallPrint(words) {
   const per = (/** @type {number[]} */ v) => v.map((one) => (100 * one).toFixed(1)).join(", ") + "\u00a0%";
   const count = Object.values(NET.arrays).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
   const held = NET.groups.map(({ without }) => without);
+  const told = NET.groups.map(({ auc }) => auc);
   return fill(words.note, {
     count: count.toLocaleString("en"), words: own.words[0].toLocaleString("en"), net: per(own.after),
+    aucLeast: fixed(Math.min(...told)), aucMost: fixed(Math.max(...told)),
     netEnd: per([own.test]), least: per([Math.min(...held)]), most: per([Math.max(...held)]), counts: per(counts["words, test"]), countsEnd: per([counts.end]),
   });
 }
@@ -570,7 +598,7 @@ function render(stage) {
       key.setAttribute("aria-label", name);
       key.style.left = `${num((100 * x(t)) / layout.W)}%`;
       key.style.width = `${num((100 * column) / layout.W)}%`;
-      key.style.height = `${num((100 * (layout.belief + layout.high + 24)) / layout.H)}%`;
+      key.style.height = `${num(layout.slim ? (100 * (layout.belief + layout.high + 24)) / layout.H : 100)}%`;
     }
   }
 
