@@ -47,9 +47,10 @@ function fromLink(_get, asked) {
 /** @type {Seq2seq | undefined} */
 let net; // its numbers are read when the first day is
 
-/** The stored net: 32-bit floats in base 64. */
+/** The stored net: the upper three bytes of 32-bit floats, in base 64. */
 function theNet() {
-  const bytes = Uint8Array.from(atob(NET.data), (c) => c.charCodeAt(0));
+  const data = atob(NET.data), bytes = new Uint8Array((4 * data.length) / 3);
+  for (let i = 0; i < data.length; i++) bytes[4 * Math.floor(i / 3) + (i % 3) + 1] = data.charCodeAt(i);
   const [V_source, V_target] = [NET.source.length + 2, NET.target.length + 2];
   net ??= seq2seqFrom(new Float32Array(bytes.buffer), { V_source, V_target, E: NET.E, H: NET.H });
   return net;
