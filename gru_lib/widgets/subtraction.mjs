@@ -2,7 +2,7 @@
 // Subtraction: a small net subtracts two numbers of up to 64 bits, bit by bit (chapter 7).
 import SUBTRACTION from "./subtraction.json";
 import NETS from "./subtraction-nets.json";
-import { across, box, columnsOf, cross, frame, hatch, label, path, rowName, show, signedRow, tick } from "./draw.mjs";
+import { across, box, columnsOf, cross, frame, hatch, label, path, rowName, runsOf, show, signedRow, tick } from "./draw.mjs";
 import { clamp, gruStep, matvec, sigmoid } from "./gru-math.mjs";
 import {
   choice, columnAt, enliven, fieldset, fill, fixed, grip, note, percent, picture, pointIn, presetRow, query, readLink,
@@ -106,18 +106,6 @@ function place(L, T, units) {
   const bottom = L.units + L.pitch * units;
   const [says, right] = [bottom + L.gap, bottom + L.gap + L.step];
   return { left: L.left, column, bar, bottom, says, right, H: right + L.bit + 38 };
-}
-
-/** Places in a row, each run by its ends. @param {number[]} places */
-function runsOf(places) {
-  /** @type {{ from: number, to: number }[]} */
-  const runs = [];
-  for (const t of places) {
-    const last = runs[runs.length - 1];
-    if (last?.to === t - 1) last.to = t;
-    else runs.push({ from: t, to: t });
-  }
-  return runs;
 }
 
 /** The rows. @param {State} s @param {Computed} c @param {Layout} L @param {Words} words */
