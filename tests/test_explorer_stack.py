@@ -106,7 +106,7 @@ def test_default_says_the_word_backwards_and_frames_its_first_pop(computed):
     start = StackExplorer()
     assert {key: getattr(start, key) for key in STACK["presets"]["whole"]} == STACK["presets"]["whole"]
     assert computed()["answer"][T // 2 :] == start.word[::-1]
-    assert start.at == 8 and [k + 1 for k, pop in enumerate(start.pop) if pop][0] == 8
+    assert start.at == 8 and next(k + 1 for k, pop in enumerate(start.pop) if pop) == 8
     assert "Step 8 pops 1.00" in start.fallback() and "the topmost 1: 1.00 e." in start.fallback()
 
 

@@ -155,7 +155,11 @@ function gatesOf(s, c, L) {
   ]);
 }
 
-/** The title of one of two cells, and a frame around what differs. @param {string} title @param {Layout} L @param {Words} words */
+/**
+ * The title of one of two cells, and a frame around what differs.
+ *
+ * @param {string} title @param {Layout} L @param {Words} words
+ */
 function titled(title, L, words) {
   const [left, top] = [L.a - 31, L.mid - 31];
   return (

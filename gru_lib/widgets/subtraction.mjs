@@ -158,9 +158,10 @@ function drawRows(s, c, L, words) {
   const now = c.at;
   /** @type {(cls: string, symbol: string, value: string | number) => string} */
   const part = (cls, symbol, value) => `\u2002<tspan class="ex-it ${cls}">${symbol}</tspan> ${value}`;
+  const named = (/** @type {string} */ word, /** @type {string | number} */ value) => `\u2002${word} ${value}`;
   out.push(label("ex-now", L.left, 14, "start", `${words.place} ${now}` + part("ex-x", "a", c.a[now - 1]) +
-    part("ex-x", "b", c.b[now - 1]) + part("", "c", c.c[now - 2] ?? 0) + part("", "d", c.right[now - 1]) +
-    part("", "y", fixed(c.ys[now - 1]))));
+    part("ex-x", "b", c.b[now - 1]) + named(words.borrow, c.c[now - 2] ?? 0) + named(words.right, c.right[now - 1]) +
+    named(words.sure, fixed(c.ys[now - 1]))));
   out.push(frame(edge(now), 22, at.column, at.H - 40));
   return out.join("");
 }
