@@ -451,6 +451,13 @@ def test_both_places_of_the_reset_are_drawn_with_their_own_numbers(visit, viewpo
     page = visit(GateExplorer(**state, view="resets"), viewport=viewport)
     cells = page.locator(".ex-cell > g")
     assert page.locator(".ex-which").all_text_contents() == ["reset before the weight", "reset after the weight"]
+    framed = page.evaluate("""() => [...document.querySelectorAll('.ex-cell > g')].map(g => {
+      const places = ['.ex-swap', '.ex-op:has(text)', '.ex-tap'].map(one => g.querySelector(one));
+      const [frame, ...parts] = places.map(one => one.getBoundingClientRect());
+      return parts.every(p => p.left > frame.left && p.right < frame.right) &&
+        parts.every(p => p.top > frame.top && p.bottom < frame.bottom);
+    })""")
+    assert framed == [True, True], "what differs: the reset gate, and the weight with its bias"
     told = []
     for i, reset in enumerate(("before", "after")):
         gate = GateExplorer(**state, reset=reset)

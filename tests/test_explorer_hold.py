@@ -50,7 +50,11 @@ def test_score_is_the_weight_of_step_5_in_the_last_state(visit, inside, preset):
     page = visit(explorer)
     assert page.locator(".ex-score").text_content() == f"score {wanted}"
     assert f"Score: {wanted} of 100." in page.locator(".ex-say").inner_text()
-    assert page.locator(".ex-say").inner_text().startswith("Done" if wanted == 100 else "Carry the 0.90 of step 5")
+    assert page.locator(".ex-say").inner_text().startswith("Done" if wanted == 100 else "Score: ")
+    assert page.locator(".ex-task").inner_text().startswith("Carry the 0.90 of step 5 to step 24")
+    task, drawing = (page.locator(one).bounding_box() for one in (".ex-task", ".ex-rows"))
+    assert task["y"] + task["height"] <= drawing["y"], "what is asked stands above the drawing"
+    assert "Carry the 0.90 of step 5" in explorer.fallback()
 
 
 def test_almost_all_is_not_a_hundred(inside):

@@ -74,6 +74,16 @@ def test_default_shows_the_point(differences):
     assert found["sum"] == 0 < 0.1 < min(found["linear"], found["elman"])
 
 
+def test_original_order_stands_beside_what_is_said_of_the_difference(visit, differences):
+    page = visit(ReorderExplorer())
+    assert page.locator(".ex-was").inner_text() == "Original order: " + " ".join(REORDER["tokens"])
+    (found,) = differences([START["order"]])
+    said = page.locator(".ex-say").inner_text()
+    assert "the four numbers of the last state are the same in the sum" in said
+    assert f"differ by up to {found['linear']:.3f} in the linear net" in said
+    assert f"differ by up to {found['elman']:.3f} in Elman's net" in said
+
+
 def chips(page):
     return page.locator(".ex-chip").all_inner_texts()
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorers import PHONE, WIDE, at_point, drag, state_in
+from explorers import PHONE, WIDE, at_point, drag, put, state_in
 from traitlets import TraitError
 
 from experiments import explorer_nets
@@ -175,7 +175,7 @@ def test_both_nets_stand_side_by_side_with_the_task_above(visit, value, task):
     assert titles == [f"set by hand: right in {right[0]} of {T}", f"trained: right in {right[1]} of {T}"]
     said = page.locator(".ex-say").inner_text()
     assert said.startswith(f"The net set by hand is right in {right[0]} of {T} steps, the trained one in {right[1]}.")
-    assert (right[1] < T) == (page.locator(".ex-ink").count() == 1) == (task == "afresh")
+    assert (right[1] < T) == (page.locator(".ex-cross").count() == 1) == (task == "afresh")
 
 
 def test_phone_shows_the_net_that_is_told_of(visit):
@@ -185,6 +185,23 @@ def test_phone_shows_the_net_that_is_told_of(visit):
     assert page.locator(".ex-net").all_text_contents() == ["trained: right in 24 of 24"]
     page.set_viewport_size(WIDE)
     page.wait_for_function("document.querySelectorAll('.ex-net').length === 2")
+    assert not page.locator(".ex-choice", has_text="trained").is_visible(), "where both are drawn nothing is chosen"
+    page.set_viewport_size(PHONE)  # the window is used again
+
+
+def test_buttons_offer_what_would_stand_there(visit):
+    """A bracket opens or closes by its place; the hint says so where brackets are."""
+    page = visit(SequenceExplorer(task="skip", tokens=[2, 1, 2] + [0] * (T - 3)))
+    offered, hints = {}, {}
+    for task in TASKS:
+        for at in (1, 2, 4):
+            put(page, {"task": task, "at": at})
+            offered[task, at] = page.locator("[data-token]").all_inner_texts()
+        hints[task] = page.locator(".ex-shown .ex-note").text_content()
+    assert [offered["skip", at][2] for at in (1, 2, 4)] == ["<", ">", "<"]
+    assert {offered[task, at][2] for task in ("keep", "afresh") for at in (1, 2, 4)} == {"|"}
+    assert {tuple(texts[:2]) for texts in offered.values()} == {("0", "1")}
+    assert "< and > are brackets" in hints["skip"] and "| a break" in hints["afresh"] == hints["keep"]
 
 
 def test_finger_changes_a_token_and_the_buttons_set_it(visit):
@@ -206,10 +223,16 @@ def test_keyboard_builds_a_sequence(visit):
     state = state_in(page, "sequence")
     assert state["tokens"][:3] == [1, 2, 0]
     assert (state["at"], state["unit"]) == (2, 2)
+    walked = []
+    for key in ["ArrowUp"] * 4 + ["ArrowDown"] * 6:  # the net set by hand has two units, the trained one four
+        page.keyboard.press(key)
+        walked.append("{net} {unit}".format(**state_in(page, "sequence")))
+    down = [f"hand {i}" for i in (1, 2)] + [f"trained {i}" for i in (1, 2, 3, 4)]
+    assert walked == [*down[2::-1], down[0], *down[1:], down[-1]]
 
 
 def test_task_and_net_keep_the_tokens(visit):
-    page = visit(SequenceExplorer())
+    page = visit(SequenceExplorer(), viewport=PHONE)
     before = state_in(page, "sequence")["tokens"]
     page.locator("input[data-choice=task]:checked").focus()
     page.keyboard.press("ArrowRight")
@@ -232,8 +255,9 @@ def test_steps_answered_wrong_are_marked(script):
     }""",
         SequenceExplorer(task="afresh", at=5).state(),
     )
-    assert "ex-ink" not in drawn[0] and drawn[1].count("ex-ink") == 1
-    assert drawn[1].split('class="ex-ink" d="')[1].split('"')[0].count("M") == 2, "a bar for each"
+    for mark in ("ex-hatch", "ex-cross"):
+        assert mark not in drawn[0] and drawn[1].count(mark) == 1
+    assert drawn[1].split('class="ex-cross" d="')[1].split('"')[0].count("M") == 2 * 2, "a cross for each"
     assert "right in 22 of 24" in drawn[1] and "where odd is right" in drawn[2]
 
 

@@ -95,11 +95,19 @@ def test_net_answers_the_word_backwards(computed, word):
     assert found["inputs"] == counted + [BLANK] * (T - len(counted))
 
 
-def test_default_begins_with_the_example_that_the_chapter_works_by_hand(computed):
-    steps = computed()["steps"][:3]
+def test_fractions_begin_with_the_example_that_the_chapter_works_by_hand(computed):
+    fractions = STACK["presets"]["fractions"] | {"at": 3}
+    steps = computed(**fractions)["steps"][:3]
     assert [np.round(step["strengths"], 12).tolist() for step in steps] == [[0.8], [0.7, 0.5], [0.3, 0.0, 0.9]]
     assert [np.round(step["weights"], 12).tolist() for step in steps] == [[0.8], [0.5, 0.5], [0.1, 0.0, 0.9]]
-    assert StackExplorer().at == 3 and "the topmost 1: 0.90 c + 0.10 a." in StackExplorer().fallback()
+
+
+def test_default_says_the_word_backwards_and_frames_its_first_pop(computed):
+    start = StackExplorer()
+    assert {key: getattr(start, key) for key in STACK["presets"]["whole"]} == STACK["presets"]["whole"]
+    assert computed()["answer"][T // 2 :] == start.word[::-1]
+    assert start.at == 8 and next(k + 1 for k, pop in enumerate(start.pop) if pop) == 8
+    assert "Step 8 pops 1.00" in start.fallback() and "the topmost 1: 1.00 e." in start.fallback()
 
 
 def test_whole_steps_are_a_list_and_half_steps_never_get_deep(computed):
@@ -110,9 +118,9 @@ def test_whole_steps_are_a_list_and_half_steps_never_get_deep(computed):
 def test_pointer_sets_push_and_pop_and_moves_the_frame(visit):
     page = visit(StackExplorer())
     drag(page, at_column(page, STACK, 2, "push", 0.0), at_column(page, STACK, 3, "push", 0.5))
-    page.mouse.click(*at_column(page, STACK, 5, "pop", 1.0))
+    page.mouse.click(*at_column(page, STACK, 5, "pop", 0.0))
     state = state_in(page, "stack")
-    assert state["push"][1:3] == pytest.approx([1, 0.5], abs=0.051) and state["pop"][4] == pytest.approx(0, abs=0.051)
+    assert state["push"][1:3] == pytest.approx([1, 0.5], abs=0.051) and state["pop"][4] == pytest.approx(1, abs=0.051)
     page.mouse.click(*at_column(page, STACK, 9, "pile", 0.5))
     assert state_in(page, "stack")["at"] == 9
 
@@ -126,7 +134,7 @@ def test_finger_sets_a_pop(visit):
 
 
 def test_typed_word_is_answered_and_a_slider_takes_the_net_over_by_hand(visit, computed):
-    page = visit(StackExplorer(who="net"))
+    page = visit(StackExplorer(who="net", at=3))
     page.locator("[data-word]").fill("cab")
     page.locator(".ex-say", has_text="It answers bac: “cab” backwards.").wait_for()
     assert state_in(page, "stack")["word"] == "cab"
@@ -163,7 +171,7 @@ def test_letters_that_are_skipped_are_struck_out_and_the_answer_names_the_word(v
 def test_first_sentence_says_what_a_stack_is_for(visit):
     page, purpose = visit(StackExplorer()), "A stack says a word backwards: last in, first out."
     assert page.locator(".gru-stack[role=group]").inner_text().startswith(purpose)
-    assert f'<figcaption class="ex-say">{purpose} Step 3 ' in StackExplorer().fallback()
+    assert f'<figcaption class="ex-say">{purpose} Step 8 ' in StackExplorer().fallback()
 
 
 def test_link_sets_the_word_and_the_net(visit):

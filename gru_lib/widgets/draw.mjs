@@ -108,6 +108,18 @@ export function hatch(x, y, width, height) {
   return pieces.join("");
 }
 
+/** Runs of places that follow each other, each by its ends. @param {number[]} places */
+export function runsOf(places) {
+  /** @type {{ from: number, to: number }[]} */
+  const runs = [];
+  for (const t of places) {
+    const last = runs[runs.length - 1];
+    if (last?.to === t - 1) last.to = t;
+    else runs.push({ from: t, to: t });
+  }
+  return runs;
+}
+
 /** A cross around a point, as a piece of a path. @param {number} x @param {number} y @param {number} half */
 export function cross(x, y, half) {
   return `${through([[x - half, y - half], [x + half, y + half]])}${through([[x - half, y + half], [x + half, y - half]])}`;

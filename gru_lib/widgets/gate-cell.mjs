@@ -143,7 +143,7 @@ function tags(s, c, L, words) {
   };
   const [kept, written] = s.convention === "keep" ? ["z", "1 − z"] : ["1 − z", "z"];
   /** @type {Point} */
-  const above = [L.v + (kept === "z" || L.slim ? 24 : 60), L.top - L.full / 2 - 24];
+  const above = [L.v + (L.slim ? 10 : kept === "z" ? 24 : 60), L.top - L.full / 2 - 24];
   /** @type {Point} */
   const below = [L.v + (written === "z" ? 24 : 60), L.mid + L.full / 2 + 33];
   return tag(above, words.keep, kept, c.keep) + tag(below, words.write, written, c.write);
@@ -169,7 +169,7 @@ function ends(s, c, L, rx, words, x) {
     const xs = label("ex-sym", 4, y, "start", "x") + label("ex-num", 16, y, "start", x);
     return (
       end(4, L.top - 32, "start", hp, fixed(s.h_prev), "", "h") +
-      end(349, L.top - 32, "end", ht, fixed(c.h), "", "h ex-out") +
+      end(346, L.top - 32, "end", ht, fixed(c.h), "", "h ex-out") +
       `<g class="ex-x">${xs}</g>`
     );
   }

@@ -156,6 +156,20 @@ function gatesOf(s, c, L) {
 }
 
 /**
+ * The title of one of two cells, and a frame around what differs.
+ *
+ * @param {string} title @param {Layout} L @param {Words} words
+ */
+function titled(title, L, words) {
+  const [left, top] = [L.a - 31, L.mid - 31];
+  return (
+    label("ex-which", 2, -8, "start", title) +
+    label("ex-small", left, top - 6, "start", words.swap) +
+    `<rect class="ex-swap" x="${num(left)}" y="${num(top)}" width="${num(L.b + 31 - left)}" height="62" rx="4"/>`
+  );
+}
+
+/**
  * The cells, with a knob on every plate.
  *
  * @param {State} s @param {boolean} slim @param {boolean} reads whether it shows what the gates read @param {Words} words
@@ -172,7 +186,7 @@ function drawCells(s, slim, reads, words) {
         `<rect x="${num(x - 9)}" y="${num(end - 2.5)}" width="18" height="5" rx="2"/></g>`
       );
     }));
-    const title = s.view === "step" ? "" : label("ex-which", 2, -8, "start", words[own.reset === "after" ? "which_after" : "which_before"]);
+    const title = s.view === "step" ? "" : titled(own.reset === "after" ? words.which_after : words.which_before, L, words);
     return `<g transform="translate(${num(left)} ${num(top)})">${title}${drawCell(own, c, L, words, { reads })}` +
       `${knobs.join("")}</g>`;
   }).join("");

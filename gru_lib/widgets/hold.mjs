@@ -93,6 +93,9 @@ function compute(s) {
   return { h: gatedStates(s.n, s.z), w: gateWeights(s.z.slice(0, s.at)), score };
 }
 
+/** What is to be done. @param {State} s @param {Words} words */
+const taskOf = (s, words) => fill(words.task, { n: fixed(s.n[HOLD.store - 1], 2) });
+
 /** @param {State} s @param {Computed} c @param {Words} words */
 function sentence(s, c, words) {
   const k = c.w.indexOf(Math.max(...c.w.slice(1)), 1);
@@ -110,12 +113,13 @@ function pageHTML(id, words) {
   /** @type {(key: string, symbol: string, name: string, role: Role, range: Range, step: number) => string} */
   const one = (key, symbol, name, role, range, step) => slider({ id, key, range, step, symbol, name, role });
   const framed = [
-    one("at", "<i>t</i>", words.framed, "a", RANGES.at, 1),
+    one("at", "<i>t</i>", words.step, "a", RANGES.at, 1),
     one("n", sub("n", "t"), words.n, "n", RANGES.n, 0.01),
     one("z", sub("z", "t"), words.z, "z", RANGES.z, 0.01),
   ];
   return (
     presetRow(PRESETS, words) +
+    `<p class="ex-task"></p>` +
     sideBySide(
       picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
       `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
@@ -129,6 +133,7 @@ function render(stage) {
   const { model, el } = stage;
   const { words, voice } = setUp("hold", HOLD.words, stage, pageHTML);
   const rows = query(el, ".ex-rows", SVGSVGElement);
+  const task = query(el, ".ex-task", HTMLElement);
   let layout = HOLD.layout.wide;
 
   /** @param {State} s @param {boolean} slim */
@@ -142,6 +147,7 @@ function render(stage) {
     /** @type {(v: number, key: string) => string} */
     const textOf = (v, key) => (key === "at" ? String(v) : fixed(v));
     showInputs(el, values, textOf, (v, key) => (key === "at" ? `${words.step} ${v}` : fixed(v)));
+    task.textContent = taskOf(shown, words);
     voice.say(sentence(shown, c, words));
   }
 
@@ -179,4 +185,10 @@ function render(stage) {
   return life.wire();
 }
 
-export default { render, fromLink };
+/** Beside the still picture stands the task too. @param {State} s @param {"en" | "zh"} lang */
+function still(s, lang) {
+  const words = HOLD.words[lang];
+  return { said: taskOf(s, words) + words.space + sentence(s, compute(s), words) };
+}
+
+export default { render, fromLink, still };

@@ -198,7 +198,7 @@ function sentence(s, found, words) {
 function pageHTML(id, words) {
   /** @type {(key: "radius" | "strength" | "b_z" | "length", symbol: string, role: Role, step: number) => string} */
   const one = (key, symbol, role, step) =>
-    slider({ id, key, range: REACH.limits[key], step, symbol, name: words[key], role });
+    slider({ id, key, range: REACH.limits[key], step, symbol, name: fill(words[key], { W: sub("W", "h") }), role });
   const elman = [one("radius", "<i>ρ</i>", "a", 0.01), one("strength", "<i>x</i>", "x", 0.05)];
   const net = choice({
     id, key: "net", legend: words.choose, options: [["elman", words.elman], ["gru", words.gru]],

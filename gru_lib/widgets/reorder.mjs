@@ -81,10 +81,10 @@ const [BAR, STEP, HALF, UNITS] = [16, 23, 38, 1.5]; // widths; half the height; 
 /**
  * "the same", or by how much; a difference that the three decimals would hide is not called zero.
  *
- * @param {number} difference @param {Words} words
+ * @param {number} difference @param {Words} words @param {string} [equal]
  */
-function verdict(difference, words) {
-  return difference === 0 ? words.equal
+function verdict(difference, words, equal = words.equal) {
+  return difference === 0 ? equal
     : fill(words.differ, { d: difference < 0.0005 ? "≈ 0" : fixed(difference) });
 }
 
@@ -113,7 +113,7 @@ function drawNets(found, L, words) {
 
 /** @param {State} s @param {Found} found @param {Words} words */
 function sentence(s, found, words) {
-  const verdicts = Object.fromEntries(NETS.map((net) => [net, verdict(found[net].difference, words)]));
+  const verdicts = Object.fromEntries(NETS.map((net) => [net, verdict(found[net].difference, words, words.are)]));
   const text = s.order.map((token) => TOKENS[token]).join(" ");
   return fill(words.say, { sentence: text, factor: fixed(s.factor, 2), ...verdicts });
 }
@@ -128,6 +128,7 @@ function pageHTML(id, words) {
   });
   return (
     presetRow(PRESETS, words) +
+    `<p class="ex-was">${fill(words.was, { words: `<b>${TOKENS.join(" ")}</b>` })}</p>` +
     `<div class="ex-tokens" role="group" aria-label="${words.tokens}">${chips}</div>` +
     `<p class="ex-note">${words.hint}</p>` +
     picture(id, "ex-nets", words.diagram) +

@@ -19,7 +19,7 @@ class ReorderExplorer(Explorer):
 
     ::
 
-        sum (CBOW)   h_t = x_t + h_{t-1}
+        sum          h_t = x_t + h_{t-1}
         linear       h_t = x_t + factor h_{t-1}
         Elman        h_t = tanh(x_t + factor h_{t-1})
 

@@ -3,7 +3,8 @@
 import SEQUENCE from "./sequence.json";
 import NETS from "./sequence-nets.json";
 import {
-  across, box, columnsOf, escaped, frame, label, num, path, show, signedRow, tick, unescaped,
+  across, box, columnsOf, cross, escaped, frame, hatch, label, num, path, runsOf, show, signedRow,
+  tick, unescaped,
 } from "./draw.mjs";
 import { clamp, gruStep, matvec } from "./gru-math.mjs";
 import {
@@ -152,6 +153,9 @@ function drawNet(s, c, picked, words) {
     out.push(label(`ex-token ex-token-${Math.min(token, 2)}`, middle(t), L.x + 17, "middle", symbol(s.task, token)));
   }
   out.push(`<rect class="ex-strip" x="${num(L.left)}" y="${L.x}" width="${num(L.column * T)}" height="24"/>`);
+  out.push(path("ex-hatch", runsOf(c.wrong).map(({ from, to }) =>
+    hatch(edge(from), L.says + 4, L.column * (to - from + 1), L.step + 18))));
+  out.push(path("ex-cross", c.wrong.map((t) => cross(middle(t), L.says + L.step + 29, 4))));
   const shown = (/** @type {number} */ answer) => (s.task === "keep" ? symbol("keep", answer) : String(answer));
   const answered = [
     { y: L.says, word: words.says, row: steps.map((step) => step.says) },
@@ -161,7 +165,6 @@ function drawNet(s, c, picked, words) {
     out.push(label("ex-small", L.left, y, "start", word));
     for (const { t } of steps) out.push(label("ex-answer", middle(t), y + 17, "middle", shown(row[t - 1])));
   }
-  out.push(path("ex-ink", c.wrong.map((t) => box(edge(t) + 1, L.says + 21, L.column - 2, 4))));
   const roles = s.net === "hand" ? ROLES[s.task] : [];
   for (let k = 0; k < c.units; k++) {
     const y = L.units + L.pitch * k;
@@ -244,20 +247,32 @@ function pageHTML(id, words) {
     slider({ id, key, range: RANGES[key], step: 1, symbol: `<i>${letter}</i>`, name, role: "a" });
   const radios = (/** @type {"task" | "net"} */ key) =>
     choice({ id, key, legend: words[key], options: CHOICES[key].map((name) => [name, words[name]]) });
-  const tokens = ["0", "1", "|"].map((text, token) => `<button type="button" data-token="${token}">${text}</button>`);
+  const tokens = [0, 1, 2].map((token) => `<button type="button" data-token="${token}"></button>`);
   const framed = [one("at", "t", words.step), one("unit", "j", fill(words.unit, { i: "" }).trim())];
   return (
     presetRow(PRESETS, words) +
     `<div class="ex-switches">${radios("task")}${radios("net")}</div>` +
     `<p class="ex-task"></p>` +
     sideBySide(
-      picture(id, "ex-rows", words.diagram) + saying(id),
-      note(words.hint) + `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
+      picture(id, "ex-rows", words.diagram) + note("") + saying(id),
+      `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
       `<div class="ex-tokens" role="group" aria-label="${words.token}"><span aria-hidden="true">${words.token}</span>` +
       `${tokens.join("")}</div></div>`,
     ) +
     `<p class="ex-note ex-origin"></p>`
   );
+}
+
+/**
+ * The unit i of a net; after its last one, and before its first, those of the other net.
+ *
+ * @param {Task} task @param {State["net"]} net @param {number} i
+ */
+function beside(task, net, i) {
+  const units = (/** @type {State["net"]} */ one) => READERS[task][one].b_r.length;
+  if (i < 1) return { net: CHOICES.net[0], unit: net === "hand" ? 1 : units("hand") };
+  if (i > units(net)) return { net: CHOICES.net[1], unit: net === "hand" ? 1 : units("trained") };
+  return { net, unit: i };
 }
 
 /** @param {Stage} stage */
@@ -268,7 +283,8 @@ function render(stage) {
   /** @type {HTMLElement[]} */
   const palette = [...el.querySelectorAll("button")].filter((button) => button.dataset.token);
   const unit = query(el, "[data-key=unit]", HTMLInputElement);
-  const [task, origin] = [".ex-task", ".ex-origin"].map((one) => query(el, one, HTMLElement));
+  const [task, hint, origin, switched] = [".ex-task", ".ex-shown .ex-note", ".ex-origin", ".ex-choice:has([data-choice=net])"]
+    .map((one) => query(el, one, HTMLElement));
   let narrow = false;
   /** @type {Computed} */
   let shown;
@@ -285,9 +301,14 @@ function render(stage) {
     showInputs(el, { ...s, at: shown.at, unit: shown.unit }, String,
       (v, key) => (key === "at" ? `${words.step} ${v}` : fill(words.unit, { i: v })));
     for (const button of palette) {
-      button.setAttribute("aria-pressed", String(Number(button.dataset.token) === s.tokens[shown.at - 1]));
+      const token = Number(button.dataset.token);
+      button.setAttribute("aria-pressed", String(token === s.tokens[shown.at - 1]));
+      const read = readAs(s.task, withEntry(s.tokens, shown.at, token)); // a bracket opens or closes there
+      button.textContent = SEQUENCE.symbols[s.task][read[shown.at - 1]];
     }
+    switched.hidden = !slim; // else both are drawn
     task.textContent = taskOf(s, words);
+    hint.textContent = unescaped(fill(words.hint, { third: words[s.task === "skip" ? "brackets" : "break"] }));
     origin.textContent = provenance(s, words);
     voice.say(sentence(s, shown, words));
   }
@@ -304,12 +325,13 @@ function render(stage) {
     if (token !== undefined) set(shown.at, Number(token));
   }
 
-  /** At the slider of the step: Space changes the token, up and down pick the unit. @param {KeyboardEvent} event */
+  /** At the slider of the step: Space changes the token; up and down pick the unit, from one net into the other. */
+  /** @param {KeyboardEvent} event */
   function onKey(event) {
     if (!pressed(event, "[data-key=at]")) return;
     const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
     if (event.key === " ") set(shown.at, next(shown.at));
-    else if (step) life.commit({ unit: clamp(shown.unit + step, 1, shown.units) });
+    else if (step) life.commit(beside(life.state.task, life.state.net, shown.unit + step));
     else return;
     event.preventDefault();
   }

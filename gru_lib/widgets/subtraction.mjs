@@ -2,7 +2,7 @@
 // Subtraction: a small net subtracts two numbers of up to 64 bits, bit by bit (chapter 7).
 import SUBTRACTION from "./subtraction.json";
 import NETS from "./subtraction-nets.json";
-import { across, box, columnsOf, cross, frame, hatch, label, path, rowName, show, signedRow, tick } from "./draw.mjs";
+import { across, box, columnsOf, cross, frame, hatch, label, path, rowName, runsOf, show, signedRow, tick } from "./draw.mjs";
 import { clamp, gruStep, matvec, sigmoid } from "./gru-math.mjs";
 import {
   choice, columnAt, enliven, fieldset, fill, fixed, grip, note, percent, picture, pointIn, presetRow, query, readLink,
@@ -108,18 +108,6 @@ function place(L, T, units) {
   return { left: L.left, column, bar, bottom, says, right, H: right + L.bit + 38 };
 }
 
-/** Places in a row, each run by its ends. @param {number[]} places */
-function runsOf(places) {
-  /** @type {{ from: number, to: number }[]} */
-  const runs = [];
-  for (const t of places) {
-    const last = runs[runs.length - 1];
-    if (last?.to === t - 1) last.to = t;
-    else runs.push({ from: t, to: t });
-  }
-  return runs;
-}
-
 /** The rows. @param {State} s @param {Computed} c @param {Layout} L @param {Words} words */
 function drawRows(s, c, L, words) {
   const { borrow } = NETS.measured[s.net];
@@ -170,9 +158,10 @@ function drawRows(s, c, L, words) {
   const now = c.at;
   /** @type {(cls: string, symbol: string, value: string | number) => string} */
   const part = (cls, symbol, value) => `\u2002<tspan class="ex-it ${cls}">${symbol}</tspan> ${value}`;
+  const named = (/** @type {string} */ word, /** @type {string | number} */ value) => `\u2002${word} ${value}`;
   out.push(label("ex-now", L.left, 14, "start", `${words.place} ${now}` + part("ex-x", "a", c.a[now - 1]) +
-    part("ex-x", "b", c.b[now - 1]) + part("", "c", c.c[now - 2] ?? 0) + part("", "d", c.right[now - 1]) +
-    part("", "y", fixed(c.ys[now - 1]))));
+    part("ex-x", "b", c.b[now - 1]) + named(words.borrow, c.c[now - 2] ?? 0) + named(words.right, c.right[now - 1]) +
+    named(words.sure, fixed(c.ys[now - 1]))));
   out.push(frame(edge(now), 22, at.column, at.H - 40));
   return out.join("");
 }
