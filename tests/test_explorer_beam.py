@@ -180,7 +180,7 @@ def test_presets_show_their_points(found):
     )
     assert one["found"][0]["tokens"] == one["greedy"]["tokens"]
     assert three["found"][0]["text"] == "7 mars 2026" and three["found"][0]["logProb"] > three["greedy"]["logProb"]
-    assert "" in [fell["text"] for fell in three["moments"][0]["fell"]], "at the first step the empty text is just dropped"
+    assert "" in [fell["text"] for fell in three["moments"][0]["fell"]], "at the first step the empty text is dropped"
     assert four["found"][0]["text"] == "" and four["moments"][0]["done"][0]["text"] == ""
     assert len(mean["found"][0]["text"]) > 20 and mean["found"][0]["logProb"] < one["found"][0]["logProb"]
     assert loses["found"][0]["logProb"] < loses["greedy"]["logProb"] - 0.5
