@@ -1,5 +1,5 @@
 // @ts-check
-// The beam, step by step: what goes on, what falls, what is finished (chapter 19). It searches a network that writes a
+// The beam, step by step: what is kept, dropped and finished (chapter 19). It searches a network that writes a
 // day out, or a small tree of three letters.
 import BEAM from "./beam.json";
 import NET from "./beam-net.json";
@@ -7,7 +7,7 @@ import { bar, escaped, label, num, path, show } from "./draw.mjs";
 import { clamp } from "./gru-math.mjs";
 import { beamSearch, greedyDecode, seq2seqFrom, seq2seqRead, seq2seqStart, seq2seqStep } from "./search.mjs";
 import {
-  choice, enliven, fieldset, fill, fixed, note, picture, presetRow, pressed, query, readLink, remark, remarkPlace, saying,
+  choice, enliven, fieldset, fill, fixed, picture, presetRow, pressed, query, readLink, remark, remarkPlace, saying,
   setUp, showInputs, sideBySide, slider,
 } from "./explorer.mjs";
 /** @import { Vector } from "./gru-math.mjs" */
@@ -23,7 +23,7 @@ import {
 /** What may be searched: its steps from a state, its tokens as text, the one that ends a text, the most tokens. */
 /** @typedef {{ key: string, step: Step<Path>, first: Path, start: number, end: number | null, most: number, tokens: string[] }} Tree */
 /** A beginning, and the decoder's state there. @typedef {{ path: string, inner?: DecoderState }} Path */
-/** One step: what goes on, the likeliest that falls, greedy search's own if it falls, the best that are finished. */
+/** One step: what is kept, the likeliest that are dropped, greedy search's own if it is, the best that are finished. */
 /** @typedef {{ live: Begun[], fell: Begun[], lost?: Begun, done: Found[] }} Moment */
 /** @typedef {{ tree: Tree, moments: Moment[], found: Found[], greedy: { tokens: number[], logProb: number } }} Search */
 /** @typedef {typeof BEAM.layout.wide} Layout */
@@ -155,6 +155,9 @@ function draw(s, c, L, words) {
   /** @type {string[]} */
   const out = [];
 
+  const ring = (/** @type {number} */ x, /** @type {number} */ y) =>
+    `<circle class="ex-greedy" cx="${num(x + 6)}" cy="${num(y - 4.5)}" r="4.5"/>`;
+  const square = (/** @type {number} */ x, /** @type {number} */ y) => bar("ex-won", x + 2, y - 8.5, 8, 8);
   /** @type {(place: [x: number, right: number, y: number], one: Begun | Found, kind: "go" | "fall" | "done") => void} */
   const row = ([x, right, y], one, kind) => {
     const signs = [...textOf(one.tokens, c.tree)].map((sign) => (sign === " " ? "\u00a0" : escaped(sign)));
@@ -168,9 +171,9 @@ function draw(s, c, L, words) {
     out.push(bar("ex-chance", x + L.text, y + 6, (right - x - L.text) * (Math.exp(one.logProb) / most), 3.5));
     out.push(label(`${size} ex-${kind}`, x + L.text, y, "start", inside), label(`ex-part ex-${kind}`, right, y, "end", p));
     if (beginsWith(c.greedy.tokens, one.tokens)) {
-      out.push(`<circle class="ex-greedy" cx="${num(x + 6)}" cy="${num(y - 4.5)}" r="4.5"/>`);
+      out.push(ring(x, y));
     } else if (kind === "fall") out.push(path("ex-cut", `M${num(x + 3)} ${num(y - 8)}l7 7m0 -7l-7 7`));
-    if (kind === "done" && one === done[0]) out.push(bar("ex-won", x + 2, y - 8.5, 8, 8));
+    if (kind === "done" && one === done[0]) out.push(square(x, y));
   };
   /**
    * A list under its name; returns where the next may begin.
@@ -192,8 +195,12 @@ function draw(s, c, L, words) {
   const fall = section(0, L.top, [going, words.P, words.noneGo], live, "go", s.width);
   const below = section(0, fall, [words.fall, words.P, words.noneFall], fallen, "fall", BEAM.fallen);
   const unit = scored ? `${words.whole}\u2002${words.score}` : words.whole;
-  const end = section(1, L.slim ? below : L.top, [words.done, unit, words.noneDone], done, "done", s.width);
-  return { H: Math.max(below, end) - L.gap, content: out.join("") };
+  const finished = fill(words.done, { width: s.width });
+  const end = section(1, L.slim ? below : L.top, [finished, unit, words.noneDone], done, "done", s.width);
+  const [x] = L.columns[1];
+  out.push(ring(x, end), label("ex-small", x + L.text, end, "start", words.greedy));
+  out.push(square(x, end + L.row), label("ex-small", x + L.text, end + L.row, "start", words.won));
+  return { H: Math.max(below, end + 2 * L.row) - L.gap, content: out.join("") };
 }
 
 /** @param {State} s @param {Search} c @param {Words} words */
@@ -249,10 +256,10 @@ function pageHTML(id, words) {
     `aria-describedby="${id}-day-strange">${remarkPlace(`${id}-day`)}</div>` +
     presetRow(PRESETS, words) +
     sideBySide(
-      picture(id, "ex-lists", words.diagram) + note(words.key) + saying(id),
+      picture(id, "ex-lists", words.diagram) + saying(id),
       `<div class="ex-main ex-walk">${one("step", "<i>t</i>", words.step, 1)}${by(-1, words.back)}${by(1, words.next)}</div>` +
       `<div class="ex-main ex-two">${fieldset(words.beam, one("width", "<i>k</i>", words.width, 1))}` +
-      `${fieldset(`${words.norm} α`, one("alpha", "<i>α</i>", words.alpha, 0.05))}</div>` +
+      `${fieldset(`${words.norm}<sup>α</sup>`, one("alpha", "<i>α</i>", words.alpha, 0.05))}</div>` +
       `<div class="ex-switches">${choice({ id, key: "tree", legend: words.tree, options })}</div>`,
     )
   );

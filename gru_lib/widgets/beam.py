@@ -1,4 +1,4 @@
-"""The beam, step by step: what goes on, what falls, what is finished (chapter 19)."""
+"""The beam, step by step: what is kept, dropped and finished (chapter 19)."""
 
 from __future__ import annotations
 

@@ -308,11 +308,12 @@ function drawStrip(steps, at, L, words) {
       stroke("ex-axis", [[right - 5, 6], [right, 10], [right - 5, 14]]),
       label("ex-part ex-x", node(t) - L.gap / 2, 27, "middle", index("x", t) + (L.named ? ` ${fixed(steps[t].x)}` : "")),
     );
-    if (at < lineNumber("dh", t)) continue; // what goes back stands there once it has come so far
-    out.push(
-      stroke("ex-back", [[right, below + 12], [left, below + 12]]),
-      stroke("ex-back-head", [[left + 5, below + 8], [left, below + 12], [left + 5, below + 16]]),
-    );
+    if (at >= lineNumber("dh", t)) { // what goes back stands there once it has come so far
+      out.push(
+        stroke("ex-back", [[right, below + 12], [left, below + 12]]),
+        stroke("ex-back-head", [[left + 5, below + 8], [left, below + 12], [left + 5, below + 16]]),
+      );
+    }
     const done = at >= lineNumber("dhprev", t);
     out.push(stroke("ex-axis", [[middle, 36], [middle, below]]));
     steps[t].terms.forEach((v, i) => {
@@ -326,7 +327,7 @@ function drawStrip(steps, at, L, words) {
       out.push(label("ex-part ex-g", middle + L.half + 4, y + 4.5, "start", fixed(v)));
     });
   }
-  if (!back) out.push(label("ex-small", L.W / 2, 84, "middle", words.comes));
+  if (!back) out.push(label("ex-small", L.W / 2, below + 22, "middle", words.comes));
   const inset = back ? L.inset : 26;
   const [top, high] = back ? [38, 4 * L.pitch + 1] : [0, 33];
   out.push(frame(node(now - 1) + inset, top, L.gap - 2 * inset, high));
@@ -424,11 +425,9 @@ function drawGraph(c, at, line, L, words) {
       "</g>"
     );
   });
-  const named = /** @type {const} */ (["h_prev", "h", "z", "n", "r"]).map((name) => {
-    const [x, y] = spots[name];
-    const above = name[0] === "h";
-    return label("ex-small", x + (name === "h" ? L.w : -L.w) / 2, y + (above ? -26 : 34), name === "h" ? "end" : "start",
-      words[name]);
+  const named = /** @type {Node[]} */ (Object.keys(L.names)).map((name) => {
+    const [x, y] = L.names[name];
+    return label("ex-small", x, y, "start", words[name]);
   });
   const xs = Object.values(inputs).map(([x, y]) => label("ex-sym ex-x", x, y + 5, "middle", index("x", t)));
   return edges.join("") + named.join("") + nodes.join("") + xs.join("") + notes.join("");

@@ -8,7 +8,7 @@ import { across, bar, box, escaped, frame, label, num, path, show } from "./draw
 import { clamp } from "./gru-math.mjs";
 import { greedyDecode, seq2seqFrom, seq2seqPulls, seq2seqRead, seq2seqStart, seq2seqStep } from "./search.mjs";
 import {
-  enliven, fieldset, fill, percent, picture, pointIn, presetRow, query, readLink, remark, remarkPlace, saying, setUp,
+  enliven, fieldset, fill, note, percent, picture, pointIn, presetRow, query, readLink, remark, remarkPlace, saying, setUp,
   showInputs, sideBySide, slider,
 } from "./explorer.mjs";
 /** @import { Vector } from "./gru-math.mjs" */
@@ -137,6 +137,7 @@ function drawNet(k, s, { typed, known, answers }, L, words) {
   out.push(path("ex-strike", struck.map((i) => `M${num(middle(i) - column / 2)} ${num(Y + L.text - 5)}h${num(column)}`)));
   if (!answer) return out.join("");
 
+  out.push(label("ex-part", X + 51, Y + L.text, "end", words.sure));
   const at = framed(answer, s.at);
   const here = answer.used[at - 1];
   const most = here.indexOf(Math.max(...here));
@@ -227,8 +228,8 @@ function pageHTML(id, words) {
       picture(id, "ex-rows", words.diagram) + saying(id),
       `<div class="ex-main">${fieldset(words.look, slider({
         id, key: "at", range: DATES.limits.at, step: 1, symbol: words.at, name: "", role: "a",
-      }))}</div><p class="ex-note">${smallPrint(words)}</p>`,
-    )
+      }))}</div>${note(words.areas)}`,
+    ) + `<details><summary>${words.how}</summary><p class="ex-note">${smallPrint(words)}</p></details>`
   );
 }
 

@@ -228,7 +228,7 @@ const short = (text) => {
 function draw(s, run, pulls, L, words) {
   const characters = charactersOf(run);
   const at = framed(run, s.at, L);
-  const why = fill(words.why, { c: shown(characters[at], "␣"), p: percent(tempered(run.steps[at - 1].a, 1, 0)[run.tokens[at]]) });
+  const why = fill(words.why, { c: escapedAll(nameOf(characters[at], words)), p: percent(tempered(run.steps[at - 1].a, 1, 0)[run.tokens[at]]) });
   const red = fill(L.slim ? words.redSlim : words.red, { top: fixed(Math.max(...pulls.lengths), 2) });
   return (
     label("ex-why", L.left, 14, "start", why) + label("ex-small ex-red", L.left, 32, "start", red) + drawLens(run, s, pulls, L, words) + drawList(run, s, L, words) +
