@@ -237,15 +237,19 @@ def test_plays_to_the_end_once_asked_and_then_again(visit, motion):
 
 @pytest.mark.parametrize("other", ["[data-play]", "[data-move='1']", "[data-preset=open]", "[data-key=at]"])
 def test_any_other_control_stops_the_playing(visit, other):
-    page = visit(BPTTExplorer(), reduced_motion="reduce")
+    page = visit(BPTTExplorer(), reduced_motion="reduce", timezone_id="UTC")  # a window of its own, for it keeps
+    page.clock.install()  # this clock: the pauses between two lines last as long as the test says
     play = page.locator("[data-play]")
     play.click()
     assert play.inner_text() == "Pause"
     page.locator(other).press("ArrowRight") if "key" in other else page.locator(other).click()
     assert play.inner_text() == "Play on"
     at = state_in(page, "bptt")["at"]
-    page.wait_for_timeout(2200)
+    page.clock.run_for(5000)
     assert state_in(page, "bptt")["at"] == at
+    play.click()
+    page.clock.run_for(5000)
+    assert state_in(page, "bptt")["at"] > at, "a clock that stands still would prove nothing"
 
 
 def test_number_of_the_line_leads_to_the_equation_of_the_page(visit):

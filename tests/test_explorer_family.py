@@ -388,7 +388,7 @@ REACHED = """async () => {
       control.dispatchEvent(new Event('input', { bubbles: true }));
     } else control.click();
     for (let i = 0; i < 20 && String(drawn()) === String(before); i++) await frames(1);
-    await frames(4);
+    await frames(2);
     const now = drawn(), changed = drawings.filter((_, i) => now[i] !== before[i]);
     if (!changed.length) continue;
     const name = control.dataset.key ?? control.value + control.textContent;

@@ -29,8 +29,9 @@ ENVIRONMENT = {
 
 # A cell that takes 60 s where it is written (tools/notebooks.py) may take 180 on a slower or busier machine.
 NBVAL = ("--nbval", "--nbval-cell-timeout=180")
-# As many processes as there are cores, but each may hold a browser. conftest.py says what stays together.
-PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4")
+# One process more than there are cores, since tests in a browser also wait for it; but each may hold a browser of its
+# own. conftest.py says what stays together.
+PARALLEL = ("--numprocesses", str(min((os.cpu_count() or 1) + 1, 4)))
 
 # What `lint` runs, each with the programs of .venv. A check is added by a line.
 LINT = (
