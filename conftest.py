@@ -1,6 +1,6 @@
 """Every pytest run, nbval's kernels included, has the environment in which the notebooks were executed.
 
-With ``-n 2`` the tests run in two processes. A notebook stays in one, with its kernel; so does a file of tests, with
+With ``-n 3`` the tests run in three processes. A notebook stays in one, with its kernel; so does a file of tests, with
 what it prepares once. Only the visits to the book's pages are many, and long, and so is what every explorer is asked:
 each page's tests are a piece of their own, and each explorer's.
 """
