@@ -358,6 +358,7 @@ def test_wrong_address_shows_a_page_of_the_book(reader: Reader, book_url: str, b
         assert visit.complaints == []
         visit.page.get_by_role("link", name="front page").click()
         visit.page.wait_for_url(f"**/{PAGES[0]}.html")
+        visit.page.unroute_all()
 
 
 # In the files

@@ -98,8 +98,8 @@ def test_window_that_was_used_before_has_kept_nothing(reader: Reader, built_book
 
 
 def test_request_to_another_host_is_noted_and_blocked(visit: Open, book_url: str) -> None:
-    """A picture that is there, but not in the book as this page has it, from disk."""
-    url = f"{book_url}/_static/minus.png"
+    """A picture of this machine by another name, which Chromium would find."""
+    url = f"{book_url.replace('127.0.0.1', 'book.localhost')}/_static/minus.png"
     seen = visit(f'<img alt="" id="foreign" src="{url}">', free=True)
     assert seen.foreign == [url]
     assert seen.page.evaluate("document.getElementById('foreign').naturalWidth") == 0

@@ -198,7 +198,9 @@ def install() -> None:
     print(f"Creating {os.path.relpath(VENV, ROOT)} (about a minute) ...", flush=True)
     if not starts(program("python")):
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
-    locked = ("-m", "pip", "install", "--progress-bar", "off", "--require-hashes", "-r", "requirements.lock")
+    # The lock names every package, so none has to be looked for.
+    asked = ("--progress-bar", "off", "--no-deps", "--require-hashes", "-r", "requirements.lock")
+    locked = ("-m", "pip", "install", *asked)
     with subprocess.Popen([program("python"), *locked], cwd=ROOT, stdout=subprocess.PIPE, encoding="utf8") as pip:
         packages = 0
         for line in pip.stdout or ():
@@ -286,6 +288,8 @@ def main(arguments: list[str]) -> None:
     except TypeError:
         sys.exit(f"The command {name} takes no arguments; got {' '.join(rest)}.")
     os.environ.update(ENVIRONMENT)
+    # Without it each of some hundred processes that the tests start would compile the library anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the program's that runs: JupyterLab asks back
     command(*rest)
 
