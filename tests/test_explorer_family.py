@@ -226,6 +226,15 @@ def test_without_javascript_there_is_a_picture_with_a_caption(visits, name):
 # ------------------------------------------------------------------------------ tests that use the controls share one
 
 
+def views_of(page, name):
+    """The explorer in each of its views, one after the other, if it has several."""
+    trait = EXPLORERS[name].class_traits().get("view")
+    for view in [None] if trait is None else trait.values:
+        if view:
+            put(page, {"view": view})
+        yield view
+
+
 @pytest.fixture(scope="module")
 def page_in_use(visits, name):
     """One live explorer, which the tests of this section use in turn."""
@@ -274,41 +283,44 @@ def test_sentence_is_renewed_with_the_drawing_and_heard_once_it_rests(used):
     assert used.locator(".ex-say[aria-hidden=true]").count() == 1, "or it would be read twice"
 
 
-def test_every_slider_answers_the_keyboard_by_its_step(used):
+def test_every_slider_answers_the_keyboard_by_its_step(used, name):
     set_folds(used, True)
-    for slider in used.locator("input[type=range]:visible").all():
-        key, step = slider.get_attribute("data-key"), float(slider.get_attribute("step"))
-        before = float(slider.input_value())
-        forward = before + step <= float(slider.get_attribute("max"))
-        slider.focus()
-        used.keyboard.press("ArrowRight" if forward else "ArrowLeft")
-        moved = before + (step if forward else -step)
-        assert float(slider.input_value()) == pytest.approx(moved, abs=1e-9), key
-        assert slider.get_attribute("aria-valuetext"), key
+    for _ in views_of(used, name):
+        for slider in used.locator("input[type=range]:visible").all():
+            key, step = slider.get_attribute("data-key"), float(slider.get_attribute("step"))
+            before = float(slider.input_value())
+            forward = before + step <= float(slider.get_attribute("max"))
+            slider.focus()
+            used.keyboard.press("ArrowRight" if forward else "ArrowLeft")
+            moved = before + (step if forward else -step)
+            assert float(slider.input_value()) == pytest.approx(moved, abs=1e-9), key
+            assert slider.get_attribute("aria-valuetext"), key
 
 
-def test_drag_of_any_slider_redraws_in_the_next_frame(used):
+DRAGGED = """async steps => {
+  const drawn = () => [...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join();
+  const still = [];
+  for (const input of document.querySelectorAll('input[type=range][data-key]')) {
+    if (input.closest('[hidden]')) continue;
+    const seen = new Set();
+    for (let i = 0; i <= steps; i++) {
+      input.value = Number(input.min) + (input.max - input.min) * i / steps;
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+      if (seen.size > 1) continue;
+      await new Promise(requestAnimationFrame);
+      seen.add(drawn());
+    }
+    if (seen.size < 2) still.push(input.dataset.key);
+  }
+  return still;
+}"""
+
+
+def test_drag_of_any_slider_redraws_in_the_next_frame(used, name):
     """Over the whole range of each. Once a drawing has changed, the rest of the drag needs no frames."""
-    still = used.evaluate(
-        """async steps => {
-      const drawn = () => [...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join();
-      const still = [];
-      for (const input of document.querySelectorAll('input[type=range][data-key]')) {
-        if (input.closest('[hidden]')) continue;
-        const seen = new Set();
-        for (let i = 0; i <= steps; i++) {
-          input.value = Number(input.min) + (input.max - input.min) * i / steps;
-          input.dispatchEvent(new Event('input', { bubbles: true }));
-          if (seen.size > 1) continue;
-          await new Promise(requestAnimationFrame);
-          seen.add(drawn());
-        }
-        if (seen.size < 2) still.push(input.dataset.key);
-      }
-      return still;
-    }""",
-        10,
-    )
+    still = []
+    for view in views_of(used, name):
+        still += [(view, key) for key in used.evaluate(DRAGGED, 10)]
     assert still == [], "these change no drawing"
 
 
@@ -377,6 +389,8 @@ REACHED = """async () => {
   const drawings = [...el.querySelectorAll('svg')].filter(e => e.checkVisibility());
   const controls = [...el.querySelectorAll('input[type=range], input[type=radio], button')].filter(e =>
     e.checkVisibility() && !e.closest('.ex-share, .ex-stage, .ex-best'));
+  const leaves = (e) => Number(e.dataset.choice === 'view'); // the other controls of the view go with it
+  controls.sort((a, b) => leaves(a) - leaves(b));
   const frames = async (n) => { for (let i = 0; i < n; i++) await new Promise(requestAnimationFrame); };
   const drawn = () => drawings.map(e => e.innerHTML);
   const found = [];
@@ -418,24 +432,27 @@ REACHED = """async () => {
 }"""
 
 
-def out_of_sight(page, least):
+def out_of_sight(page, name, least):
     """The controls whose drawing cannot be seen with them, whole or `least` px of it; those that are covered."""
-    found = page.evaluate(REACHED)
-    assert found, "nothing was used"
-    page.evaluate("document.querySelector('[data-again]').click()")
-    far = [(c["name"], c["seen"], c["of"]) for c in found if c["seen"] < min(c["of"] - 0.5, least)]
-    return far, [(c["name"], c["covered"]) for c in found if c["covered"]]
+    far, covered = [], []
+    for view in views_of(page, name):
+        found = page.evaluate(REACHED)
+        assert found, "nothing was used"
+        page.evaluate("document.querySelector('[data-again]').click()")
+        far += [(view, c["name"], c["seen"], c["of"]) for c in found if c["seen"] < min(c["of"] - 0.5, least)]
+        covered += [(view, c["name"], c["covered"]) for c in found if c["covered"]]
+    return far, covered
 
 
 def test_a_hand_and_what_it_changes_are_on_one_screen(broad, name):
     """The whole drawing, on a laptop."""
-    far, covered = out_of_sight(broad, 1e9)
+    far, covered = out_of_sight(broad, name, 1e9)
     assert (far, covered) == ([], [])
 
 
 def test_a_finger_sees_what_it_changes(on_a_phone, name):
     """The drawing, or as much of it as a third of a phone's screen holds."""
-    far, covered = out_of_sight(on_a_phone, PHONE["height"] / 3)
+    far, covered = out_of_sight(on_a_phone, name, PHONE["height"] / 3)
     assert (far, covered) == ([], [])
 
 
