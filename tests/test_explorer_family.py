@@ -7,11 +7,23 @@ import html
 import json
 import re
 from functools import cache
-from pathlib import Path
 
 import page_checks
 import pytest
-from explorers import ALL, DESK, FAST, PHONE, PRINTED, WIDE, put, random_explorer, same_state, set_folds, state_in
+from explorers import (
+    ALL,
+    DESK,
+    FAST,
+    IN_BOOK,
+    PHONE,
+    PRINTED,
+    WIDE,
+    put,
+    random_explorer,
+    same_state,
+    set_folds,
+    state_in,
+)
 
 from gru_lib.widgets import EXPLORERS
 from gru_lib.widgets._modules import data
@@ -227,11 +239,10 @@ def test_without_javascript_there_is_a_picture_with_a_caption(visits, name):
 
 
 def views_of(page, name):
-    """The explorer in each of its views, one after the other, if it has several."""
-    trait = EXPLORERS[name].class_traits().get("view")
+    """The explorer as it is, in each of its views one after the other, if it has several."""
+    start, trait = state_in(page, name), EXPLORERS[name].class_traits().get("view")
     for view in [None] if trait is None else trait.values:
-        if view:
-            put(page, {"view": view})
+        put(page, start | ({"view": view} if view else {}))
         yield view
 
 
@@ -356,11 +367,6 @@ def test_what_a_field_cannot_use_is_said_beside_it(used, name):
 
 
 # ------------------------------------------------------------------------------ a hand and its effect on one screen
-
-
-# A page as wide as the book's, with the book's own style: a broad explorer's width is a part of it.
-BOOK = (Path(__file__).parents[1] / "book" / "_static" / "gru-book.css").read_text("utf-8")
-IN_BOOK = f'<style>main{{max-width:none}}{BOOK}</style><div class="bd-article" style="margin:0 77px 0 289px">'
 
 
 @pytest.fixture(scope="module")

@@ -50,10 +50,9 @@ class LanguageExplorer(Explorer):
     """A GRU trained on the English text that ships with Python writes on from what the reader typed.
 
     For any character of the text the page shows which of the characters before it made the net expect it: by leaving
-    each out, or by backpropagation. Other views show how it was drawn, which units follow a pattern, and the cell of one
-    unit. The weights are those that
-    ``python -m experiments.language_model net`` made, rounded to 8 bits. A character is drawn from
-    softmax(a / temperature), the draws depending on `seed` alone.
+    each out, or by backpropagation. Other views show how it was drawn, which units follow a pattern, and the cell of
+    one unit. The weights are those that ``python -m experiments.language_model net`` made, rounded to 8 bits. A
+    character is drawn from softmax(a / temperature), the draws depending on `seed` alone.
 
     Attributes
     ----------
@@ -85,7 +84,7 @@ class LanguageExplorer(Explorer):
     prefix = Line(_START["prefix"], length=LANGUAGE["longest"], help="what the reader typed").tag(sync=True)
     at = Whole(_START["at"], **_within("at"), help="so many characters are read").tag(sync=True)
     view = OneOf(["why", "draw", "units", "cell"], _START["view"], help="what is shown").tag(sync=True)
-    measure = OneOf(["without", "gradient"], _START["measure"], help="what a prediction hangs on, by which").tag(sync=True)
+    measure = OneOf(["without", "gradient"], _START["measure"], help="by what it is measured").tag(sync=True)
     temperature = Number(_START["temperature"], **_within("temperature"), help="temperature").tag(sync=True)
     seed = Whole(_START["seed"], **_within("seed"), help="which draws").tag(sync=True)
     pattern = OneOf(_PATTERNS, _START["pattern"], help="what units may follow").tag(sync=True)
