@@ -120,23 +120,25 @@ def test_targets_are_large_enough(shown, width, least):
     assert small == []
 
 
+OVERLAPS = """() => {
+  const found = [];
+  for (const svg of document.querySelectorAll('svg')) {
+    const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+    texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+      const dx = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+      const dy = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+      if (dx > 1 && dy > 6) found.push([a, b, dx, dy]); // line boxes are taller than the letters
+    }));
+  }
+  return found;
+}"""
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_words_in_a_drawing_do_not_overlap(shown, width):
     page = shown(width)
     set_folds(page, False)
-    overlaps = page.evaluate("""() => {
-      const found = [];
-      for (const svg of document.querySelectorAll('svg')) {
-        const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
-        texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
-          const dx = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-          const dy = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-          if (dx > 1 && dy > 6) found.push([a, b, dx, dy]); // line boxes are taller than the letters
-        }));
-      }
-      return found;
-    }""")
-    assert overlaps == []
+    assert page.evaluate(OVERLAPS) == []
 
 
 CUT = """() => {
@@ -487,6 +489,38 @@ def test_room_is_kept_for_a_broad_explorer_too(broad):
         set_folds(broad, False)
         live, kept = broad.evaluate(ROOM)
         assert abs(live - kept) < 40
+
+
+# Of every line of text in a drawing, what it says and how large it is on the screen; not where it was made to fit.
+SIZES = """() => [...document.querySelectorAll('[data-afm] svg')].filter(e => e.checkVisibility()).flatMap(svg => {
+  const zoom = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  const size = (one) => parseFloat(getComputedStyle(one).fontSize) * zoom;
+  return [...svg.querySelectorAll('text:not(.ex-tight)')].map(one => [one.textContent, size(one)]);
+})"""
+
+
+@pytest.mark.parametrize("place", ["broad", "on_a_phone"])
+def test_labels_are_as_large_as_those_of_the_page(request, place, name):
+    """13 px, where the page is 1280 wide; subscripts apart."""
+    page = request.getfixturevalue(place)
+    usual = page.viewport_size
+    if place == "broad":
+        page.set_viewport_size({"width": 1280, "height": 900})
+    set_folds(page, True)
+    sizes = [(view, *one) for view in views_of(page, name) for one in page.evaluate(SIZES)]
+    page.set_viewport_size(usual)
+    page.evaluate("document.querySelector('[data-again]').click()")
+    assert len(sizes) > 10 and [one for one in sizes if one[2] < 13] == []
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_words_beside_the_controls_do_not_overlap_or_leave_the_drawing(visits, name, lang):
+    """The labels are larger there, in the drawing's own units."""
+    states = [EXPLORERS[name](), *(random_explorer(name, seed) for seed in (1, 0, 2))]
+    with visits(f"beside {name} {lang}") as visit:
+        page = visit(*states, before=IN_BOOK, after="</div>", lang=lang, reduced_motion="reduce")
+        assert page.evaluate(OVERLAPS) == []
+        assert page.evaluate(CUT) == []
 
 
 # ------------------------------------------------------------------------------ each on a page of its own

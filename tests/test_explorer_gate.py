@@ -3,7 +3,7 @@
 import ipywidgets
 import numpy as np
 import pytest
-from explorers import IN_BOOK, PHONE, WIDE, at_point, drag, gru_for_page, layout_of, put, set_folds, state_in
+from explorers import PHONE, WIDE, at_point, drag, gru_for_page, layout_of, put, set_folds, state_in
 from traitlets import TraitError
 
 from gru_lib import gru_init, gru_step
@@ -557,20 +557,3 @@ def test_sentence_follows_the_state(visit):
     slider(page, "h_prev").focus()
     page.keyboard.press("ArrowLeft")
     page.locator(".ex-say", has_text=f"The state goes from 0.690 to {GateExplorer(h_prev=0.69).h:.3f}.").wait_for()
-
-
-SIZES = """() => [...document.querySelectorAll('svg.ex-cell')].flatMap((svg) => {
-  const zoom = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
-  const size = (one) => parseFloat(getComputedStyle(one).fontSize) * zoom;
-  return [...svg.querySelectorAll('text')].map((one) => [one.textContent, size(one)]);
-})"""
-
-
-@pytest.mark.parametrize("view", ["step", "resets"])
-@pytest.mark.parametrize("viewport", [WIDE, PHONE])
-def test_every_label_of_the_cell_is_as_large_as_a_label_of_the_page(visit, view, viewport):
-    """13 px, on a page of the book: subscripts apart."""
-    before, after = (IN_BOOK, "</div>") if viewport == WIDE else ("", "")
-    page = visit(GateExplorer(view=view), before=before, after=after, viewport=viewport)
-    found = page.evaluate(SIZES)
-    assert len(found) > 10 and [one for one in found if one[1] < 13] == []

@@ -216,7 +216,7 @@ function draw(o, s, view, L, words) {
     const under = L.slim ? (onTheLeft(view, L, T) ? 60 : L.right - 60) : clamp(c, L.left + 66, end - 66);
     out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 23)}v4H${num(L.slim ? under : c)}v4`));
     const text = fill(words.turns, { letter: escaped(letters[view.hint - 1]) });
-    out.push(label("ex-aside", under, L.belief + L.high + 43, "middle", text));
+    out.push(label(L.slim ? "ex-aside ex-tight" : "ex-aside", under, L.belief + L.high + 43, "middle", text));
   }
 
   if (here) {
@@ -369,7 +369,7 @@ function drawBelief(o, s, view, L, words, { column, x, end }) {
   } else {
     const right = view.hint && onTheLeft(view, L, now.length);
     const text = words.among + words.space + words.many;
-    out.push(label("ex-aside", right ? L.right : 0, y + 26, right ? "end" : "start", text));
+    out.push(label("ex-aside ex-tight", right ? L.right : 0, y + 26, right ? "end" : "start", text));
   }
   now.slice(0, shown).forEach(({ among }, i) => {
     const text = column < 22 ? among.toFixed(0) : among.toFixed(1);
