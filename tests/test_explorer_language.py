@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
-from explorers import at_point, drag, put, random_explorer, state_in
+from explorers import PHONE, at_point, drag, put, random_explorer, state_in
 from traitlets import TraitError
 
 from conftest import ROOT
@@ -354,6 +354,17 @@ def test_a_press_asks_why_a_character_came(visit):
     third = LANGUAGE["layout"]["wide"]["left"] + (lens["count"] - 4 + 2.5) * lens["step"]
     page.mouse.click(*at_point(page, ".ex-lines", third, lens["floor"] + 15))
     assert state_in(page, "language")["at"] == 2, "so does a large letter"
+
+
+def test_a_finger_asks_too(visit):
+    page = visit(LanguageExplorer(**QUOTE), viewport=PHONE, has_touch=True)
+    written(page)
+    layout = LANGUAGE["layout"]["slim"]
+    page.locator(".ex-lines").scroll_into_view_if_needed()
+    at = layout["left"] + 4.5 * layout["step"], layout["text"]["why"]["top"] - 4
+    page.touchscreen.tap(*at_point(page, ".ex-lines", *at))
+    assert state_in(page, "language")["at"] == 4
+    assert page.locator(".ex-why").first.text_content() == "Why a quotation mark?"
 
 
 def test_a_press_opens_the_cell_that_read_a_character(visit):
