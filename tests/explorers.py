@@ -1,5 +1,7 @@
 """What the explorers' tests share: states drawn at random, the model behind a page, and places in a drawing."""
 
+from pathlib import Path
+
 import numpy as np
 
 from gru_lib.widgets import EXPLORERS
@@ -8,6 +10,11 @@ from gru_lib.widgets._traits import Line, Natural, Number, Numbers, OneOf, Permu
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 DESK = {"width": 1366, "height": 768}  # the screen of a common laptop
 ALL = sorted(EXPLORERS)
+
+
+# A page as wide as the book's, with the book's own style: a broad explorer's width is a part of it.
+BOOK = (Path(__file__).parents[1] / "book" / "_static" / "gru-book.css").read_text("utf-8")
+IN_BOOK = f'<style>main{{max-width:none}}{BOOK}</style><div class="bd-article" style="margin:0 77px 0 289px">'
 
 
 def random_explorer(name, seed, **more):

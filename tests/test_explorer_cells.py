@@ -135,8 +135,8 @@ def test_each_strip_says_how_long_its_cell_knows(visit, computed, preset):
         return "to the end" if last == T else f"to step {last}" if last else "nothing"
 
     words = visit(shown).locator(".ex-gaps text").all_text_contents()
-    assert words[words.index("Elman") + 1] == f"remembers {verdict('elman')}"
-    assert words[words.index("GRU") + 1] == f"remembers {verdict('gru')}"
+    assert words[words.index("Elman") + 1] == f"knows {verdict('elman')}"
+    assert words[words.index("GRU") + 1] == f"knows {verdict('gru')}"
     lstm = words.index("LSTM")
     assert words[lstm + 1 : lstm + 3] == [f"c {verdict('c')}", f"h {verdict('lstm')}"]
 

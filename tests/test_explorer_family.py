@@ -7,11 +7,23 @@ import html
 import json
 import re
 from functools import cache
-from pathlib import Path
 
 import page_checks
 import pytest
-from explorers import ALL, DESK, FAST, PHONE, PRINTED, WIDE, put, random_explorer, same_state, set_folds, state_in
+from explorers import (
+    ALL,
+    DESK,
+    FAST,
+    IN_BOOK,
+    PHONE,
+    PRINTED,
+    WIDE,
+    put,
+    random_explorer,
+    same_state,
+    set_folds,
+    state_in,
+)
 
 from gru_lib.widgets import EXPLORERS
 from gru_lib.widgets._modules import data
@@ -108,23 +120,25 @@ def test_targets_are_large_enough(shown, width, least):
     assert small == []
 
 
+OVERLAPS = """() => {
+  const found = [];
+  for (const svg of document.querySelectorAll('svg')) {
+    const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+    texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+      const dx = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+      const dy = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+      if (dx > 1 && dy > 6) found.push([a, b, dx, dy]); // line boxes are taller than the letters
+    }));
+  }
+  return found;
+}"""
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_words_in_a_drawing_do_not_overlap(shown, width):
     page = shown(width)
     set_folds(page, False)
-    overlaps = page.evaluate("""() => {
-      const found = [];
-      for (const svg of document.querySelectorAll('svg')) {
-        const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
-        texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
-          const dx = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-          const dy = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-          if (dx > 1 && dy > 6) found.push([a, b, dx, dy]); // line boxes are taller than the letters
-        }));
-      }
-      return found;
-    }""")
-    assert overlaps == []
+    assert page.evaluate(OVERLAPS) == []
 
 
 CUT = """() => {
@@ -226,6 +240,14 @@ def test_without_javascript_there_is_a_picture_with_a_caption(visits, name):
 # ------------------------------------------------------------------------------ tests that use the controls share one
 
 
+def views_of(page, name):
+    """The explorer as it is, in each of its views one after the other, if it has several."""
+    start, trait = state_in(page, name), EXPLORERS[name].class_traits().get("view")
+    for view in [None] if trait is None else trait.values:
+        put(page, start | ({"view": view} if view else {}))
+        yield view
+
+
 @pytest.fixture(scope="module")
 def page_in_use(visits, name):
     """One live explorer, which the tests of this section use in turn."""
@@ -274,41 +296,44 @@ def test_sentence_is_renewed_with_the_drawing_and_heard_once_it_rests(used):
     assert used.locator(".ex-say[aria-hidden=true]").count() == 1, "or it would be read twice"
 
 
-def test_every_slider_answers_the_keyboard_by_its_step(used):
+def test_every_slider_answers_the_keyboard_by_its_step(used, name):
     set_folds(used, True)
-    for slider in used.locator("input[type=range]:visible").all():
-        key, step = slider.get_attribute("data-key"), float(slider.get_attribute("step"))
-        before = float(slider.input_value())
-        forward = before + step <= float(slider.get_attribute("max"))
-        slider.focus()
-        used.keyboard.press("ArrowRight" if forward else "ArrowLeft")
-        moved = before + (step if forward else -step)
-        assert float(slider.input_value()) == pytest.approx(moved, abs=1e-9), key
-        assert slider.get_attribute("aria-valuetext"), key
+    for _ in views_of(used, name):
+        for slider in used.locator("input[type=range]:visible").all():
+            key, step = slider.get_attribute("data-key"), float(slider.get_attribute("step"))
+            before = float(slider.input_value())
+            forward = before + step <= float(slider.get_attribute("max"))
+            slider.focus()
+            used.keyboard.press("ArrowRight" if forward else "ArrowLeft")
+            moved = before + (step if forward else -step)
+            assert float(slider.input_value()) == pytest.approx(moved, abs=1e-9), key
+            assert slider.get_attribute("aria-valuetext"), key
 
 
-def test_drag_of_any_slider_redraws_in_the_next_frame(used):
+DRAGGED = """async steps => {
+  const drawn = () => [...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join();
+  const still = [];
+  for (const input of document.querySelectorAll('input[type=range][data-key]')) {
+    if (input.closest('[hidden]')) continue;
+    const seen = new Set();
+    for (let i = 0; i <= steps; i++) {
+      input.value = Number(input.min) + (input.max - input.min) * i / steps;
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+      if (seen.size > 1) continue;
+      await new Promise(requestAnimationFrame);
+      seen.add(drawn());
+    }
+    if (seen.size < 2) still.push(input.dataset.key);
+  }
+  return still;
+}"""
+
+
+def test_drag_of_any_slider_redraws_in_the_next_frame(used, name):
     """Over the whole range of each. Once a drawing has changed, the rest of the drag needs no frames."""
-    still = used.evaluate(
-        """async steps => {
-      const drawn = () => [...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join();
-      const still = [];
-      for (const input of document.querySelectorAll('input[type=range][data-key]')) {
-        if (input.closest('[hidden]')) continue;
-        const seen = new Set();
-        for (let i = 0; i <= steps; i++) {
-          input.value = Number(input.min) + (input.max - input.min) * i / steps;
-          input.dispatchEvent(new Event('input', { bubbles: true }));
-          if (seen.size > 1) continue;
-          await new Promise(requestAnimationFrame);
-          seen.add(drawn());
-        }
-        if (seen.size < 2) still.push(input.dataset.key);
-      }
-      return still;
-    }""",
-        10,
-    )
+    still = []
+    for view in views_of(used, name):
+        still += [(view, key) for key in used.evaluate(DRAGGED, 10)]
     assert still == [], "these change no drawing"
 
 
@@ -346,11 +371,6 @@ def test_what_a_field_cannot_use_is_said_beside_it(used, name):
 # ------------------------------------------------------------------------------ a hand and its effect on one screen
 
 
-# A page as wide as the book's, with the book's own style: a broad explorer's width is a part of it.
-BOOK = (Path(__file__).parents[1] / "book" / "_static" / "gru-book.css").read_text("utf-8")
-IN_BOOK = f'<style>main{{max-width:none}}{BOOK}</style><div class="bd-article" style="margin:0 77px 0 289px">'
-
-
 @pytest.fixture(scope="module")
 def broad(visits, name):
     """The explorer with its link below, as it stands on a page of the book on a laptop."""
@@ -377,6 +397,8 @@ REACHED = """async () => {
   const drawings = [...el.querySelectorAll('svg')].filter(e => e.checkVisibility());
   const controls = [...el.querySelectorAll('input[type=range], input[type=radio], button')].filter(e =>
     e.checkVisibility() && !e.closest('.ex-share, .ex-stage, .ex-best'));
+  const leaves = (e) => Number(e.dataset.choice === 'view'); // the other controls of the view go with it
+  controls.sort((a, b) => leaves(a) - leaves(b));
   const frames = async (n) => { for (let i = 0; i < n; i++) await new Promise(requestAnimationFrame); };
   const drawn = () => drawings.map(e => e.innerHTML);
   const found = [];
@@ -418,24 +440,27 @@ REACHED = """async () => {
 }"""
 
 
-def out_of_sight(page, least):
+def out_of_sight(page, name, least):
     """The controls whose drawing cannot be seen with them, whole or `least` px of it; those that are covered."""
-    found = page.evaluate(REACHED)
-    assert found, "nothing was used"
-    page.evaluate("document.querySelector('[data-again]').click()")
-    far = [(c["name"], c["seen"], c["of"]) for c in found if c["seen"] < min(c["of"] - 0.5, least)]
-    return far, [(c["name"], c["covered"]) for c in found if c["covered"]]
+    far, covered = [], []
+    for view in views_of(page, name):
+        found = page.evaluate(REACHED)
+        assert found, "nothing was used"
+        page.evaluate("document.querySelector('[data-again]').click()")
+        far += [(view, c["name"], c["seen"], c["of"]) for c in found if c["seen"] < min(c["of"] - 0.5, least)]
+        covered += [(view, c["name"], c["covered"]) for c in found if c["covered"]]
+    return far, covered
 
 
 def test_a_hand_and_what_it_changes_are_on_one_screen(broad, name):
     """The whole drawing, on a laptop."""
-    far, covered = out_of_sight(broad, 1e9)
+    far, covered = out_of_sight(broad, name, 1e9)
     assert (far, covered) == ([], [])
 
 
 def test_a_finger_sees_what_it_changes(on_a_phone, name):
     """The drawing, or as much of it as a third of a phone's screen holds."""
-    far, covered = out_of_sight(on_a_phone, PHONE["height"] / 3)
+    far, covered = out_of_sight(on_a_phone, name, PHONE["height"] / 3)
     assert (far, covered) == ([], [])
 
 
@@ -464,6 +489,38 @@ def test_room_is_kept_for_a_broad_explorer_too(broad):
         set_folds(broad, False)
         live, kept = broad.evaluate(ROOM)
         assert abs(live - kept) < 40
+
+
+# Of every line of text in a drawing, what it says and how large it is on the screen; not where it was made to fit.
+SIZES = """() => [...document.querySelectorAll('[data-afm] svg')].filter(e => e.checkVisibility()).flatMap(svg => {
+  const zoom = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  const size = (one) => parseFloat(getComputedStyle(one).fontSize) * zoom;
+  return [...svg.querySelectorAll('text:not(.ex-tight)')].map(one => [one.textContent, size(one)]);
+})"""
+
+
+@pytest.mark.parametrize("place", ["broad", "on_a_phone"])
+def test_labels_are_as_large_as_those_of_the_page(request, place, name):
+    """13 px, where the page is 1280 wide; subscripts apart."""
+    page = request.getfixturevalue(place)
+    usual = page.viewport_size
+    if place == "broad":
+        page.set_viewport_size({"width": 1280, "height": 900})
+    set_folds(page, True)
+    sizes = [(view, *one) for view in views_of(page, name) for one in page.evaluate(SIZES)]
+    page.set_viewport_size(usual)
+    page.evaluate("document.querySelector('[data-again]').click()")
+    assert len(sizes) > 10 and [one for one in sizes if one[2] < 13] == []
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_words_beside_the_controls_do_not_overlap_or_leave_the_drawing(visits, name, lang):
+    """The labels are larger there, in the drawing's own units."""
+    states = [EXPLORERS[name](), *(random_explorer(name, seed) for seed in (1, 0, 2))]
+    with visits(f"beside {name} {lang}") as visit:
+        page = visit(*states, before=IN_BOOK, after="</div>", lang=lang, reduced_motion="reduce")
+        assert page.evaluate(OVERLAPS) == []
+        assert page.evaluate(CUT) == []
 
 
 # ------------------------------------------------------------------------------ each on a page of its own

@@ -1,13 +1,14 @@
 """The language model: the page computes and writes what the library does, and shows what the reader asks for."""
 
 import gzip
+import html
 import json
 import re
 from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
-from explorers import at_point, drag, put, random_explorer, state_in
+from explorers import PHONE, at_point, drag, put, random_explorer, state_in
 from traitlets import TraitError
 
 from conftest import ROOT
@@ -21,6 +22,7 @@ from gru_lib.widgets._modules import classic
 from gru_lib.widgets.language import LANGUAGE, NET, read_net, trained
 
 LENGTH = LANGUAGE["limits"]["at"][1]
+QUOTE = LANGUAGE["presets"]["quote"]
 
 READ = """((net, tokens) => {
   const m = readLanguageNet(net);
@@ -239,7 +241,7 @@ def test_the_opened_cell_is_the_units_step(inside):
     h, cache = gru_step(m.embed.E[tokens[-1]][None], hs[-2], m.rnn)
     got = inside("language")(
         """(unit) => {
-      const run = begin(START);
+      const run = begin({ ...START, ...PRESETS.quote });
       writeOn(run, 1e9);
       const step = { ...run.steps[9], token: run.tokens[9], h_prev: run.steps[8].h };
       return unitCell(theNet(), step, unit - 1, GATE.start);
@@ -291,10 +293,11 @@ def said(page):
     return page.locator(".ex-say").text_content().replace("\u00a0", " ")
 
 
-def press(page, at):
-    """Press character `at` of the text, in its first row."""
+def place(page, character, view="why"):
+    """Where a character of the text's first row stands on the page."""
     layout = LANGUAGE["layout"]["wide"]
-    page.mouse.click(*at_point(page, ".ex-lines", layout["left"] + (at - 0.5) * layout["step"], layout["top"]))
+    top = layout["text"][view]["top"]
+    return at_point(page, ".ex-lines", layout["left"] + (character - 0.5) * layout["step"], top - 4)
 
 
 def test_the_reader_types_and_the_model_writes_on(visit, write):
@@ -339,41 +342,107 @@ def test_what_cannot_be_used_is_said_beside_the_field(visit, typed, words, struc
     assert d.count("M") == struck, "once large and once in the text"
 
 
-def test_a_press_frames_a_character_and_a_second_opens_its_cell(visit):
-    page = visit(LanguageExplorer())
+def test_a_press_asks_why_a_character_came(visit):
+    page = visit(LanguageExplorer(**QUOTE))
     written(page)
-    press(page, 5)
+    page.mouse.click(*place(page, 5))
+    assert state_in(page, "language")["at"] == 4
+    assert said(page).startswith("After “The ” the net gives a quotation mark ")
+    page.mouse.click(*place(page, 1))
+    assert state_in(page, "language")["at"] == 4, "of the first character there is nothing to ask"
+    lens = LANGUAGE["layout"]["wide"]["lens"]
+    third = LANGUAGE["layout"]["wide"]["left"] + (lens["count"] - 4 + 2.5) * lens["step"]
+    page.mouse.click(*at_point(page, ".ex-lines", third, lens["floor"] + 15))
+    assert state_in(page, "language")["at"] == 2, "so does a large letter"
+
+
+def test_a_finger_asks_too(visit):
+    page = visit(LanguageExplorer(**QUOTE), viewport=PHONE, has_touch=True)
+    written(page)
+    layout = LANGUAGE["layout"]["slim"]
+    page.locator(".ex-lines").scroll_into_view_if_needed()
+    at = layout["left"] + 4.5 * layout["step"], layout["text"]["why"]["top"] - 4
+    page.touchscreen.tap(*at_point(page, ".ex-lines", *at))
+    assert state_in(page, "language")["at"] == 4
+    assert page.locator(".ex-why").first.text_content() == "Why a quotation mark?"
+
+
+def test_a_press_opens_the_cell_that_read_a_character(visit):
+    page = visit(LanguageExplorer(**QUOTE))
+    written(page)
+    page.locator("[data-choice=view][value=cell]").check()
+    page.mouse.click(*place(page, 5, "cell"))
     assert state_in(page, "language")["at"] == 5
-    assert page.locator("summary").text_content() == "Open this character: unit 39 at a quotation mark"
-    assert not page.locator("details").evaluate("d => d.open")
-    press(page, 5)
-    assert page.locator("details").evaluate("d => d.open")
-    assert page.locator(".ex-unit").text_content().startswith("Unit 39 at a quotation mark: n = tanh(")
+    assert said(page).startswith("Unit 39 at a quotation mark: n = tanh(")
+    assert page.locator(".ex-cell .ex-tap").count() == 3
 
 
 def test_the_pointer_looks_at_a_character_and_goes_again(visit):
-    page = visit(LanguageExplorer())
+    page = visit(LanguageExplorer(**QUOTE))
     written(page)
     start = said(page)
-    layout = LANGUAGE["layout"]["wide"]
-    page.mouse.move(*at_point(page, ".ex-lines", layout["left"] + 2.5 * layout["step"], layout["top"]))
+    page.mouse.move(*place(page, 4))
     assert said(page).startswith("After “The” the net gives a space ")
     assert state_in(page, "language")["at"] == 10
     page.mouse.move(5, 5)
     assert said(page) == start
 
 
+OF_VIEW = """() => [...document.querySelectorAll('[data-afm] :is(input, svg)')]
+  .filter(e => e.checkVisibility() && !e.matches('[data-text=prefix]'))
+  .map(e => e.dataset.key ?? e.dataset.choice ?? e.dataset.text ?? e.classList[0])"""
+
+
+@pytest.mark.parametrize(
+    ("view", "more"),
+    [
+        ("why", ["measure"]),
+        ("draw", ["temperature", "seed"]),
+        ("units", ["ex-rows", "find", "unit", "show"]),
+        ("cell", ["ex-cell", "unit"]),
+    ],
+)
+def test_a_view_shows_what_belongs_to_it_and_no_more(visit, view, more):
+    page = visit(LanguageExplorer(view=view))
+    written(page)
+    assert set(page.evaluate(OF_VIEW)) == {"ex-lines", "view", "at", *more}
+    assert bool(page.locator(".ex-lines .ex-own").count()) == (view == "draw"), "the draw's share is outlined"
+
+
+def test_bars_are_of_the_measure_that_is_asked_for(inside):
+    got = inside("language")(
+        """(state) => {
+      const run = begin(state);
+      writeOn(run, 1e9);
+      const all = { p: 0.6, without: [{ i: 1, p: 0.3 }, { i: 2, p: 0.9 }], lengths: [1, 4, 2] };
+      return [weights(all, { measure: 'without' }, 3), weights(all, { measure: 'gradient' }, 3),
+        weights({ p: 0.2, without: [{ i: 0, p: 0.6 }] }, { measure: 'without' }, 1)];
+    }""",
+        LanguageExplorer().state(),
+    )
+    np.testing.assert_allclose(got[0], [0, 0.5, 0.5], atol=1e-12, err_msg="a full bar is all of the probability")
+    np.testing.assert_allclose(got[1], [0.25, 1, 0.5], atol=1e-12)
+    np.testing.assert_allclose(got[2], [1], atol=1e-12, err_msg="or what it grows by, if that is more")
+
+
 def test_sentence_says_what_the_library_finds(visit):
-    page = visit(LanguageExplorer())
+    page = visit(LanguageExplorer(**QUOTE))
     written(page)
     tokens, mark = english().encode('The "while'), english().encode('"')[0]
     p, without_w, without_mark = (np.exp(log_p(np.delete(tokens, drop), mark)) for drop in ([], [5], [4]))
     assert np.linalg.norm(gradients(tokens, mark)[1], axis=1).argmax() == 5
     assert without_mark < 0.0005
+    share = f"{100 * p:.0f} %"
+    begun = f'After “The "while” the net gives a quotation mark {share}.'
+    assert said(page) == f"{begun} What matters most is a quotation mark 6 back: without it, <0.1 %."
+    page.locator("[data-choice=measure][value=gradient]").check()
     assert said(page) == (
-        f'After “The "while” the net gives a quotation mark {p:.0%}. The gradient is longest at “w”, yet leaving out '
-        f"a quotation mark changes more: to <0.1 %, against {without_w:.0%} without “w”."
-    ).replace("%", " %").replace("  ", " ")
+        f"{begun} The gradient is longest at “w”, yet leaving out a quotation mark changes more: to <0.1 %, against "
+        f"{100 * without_w:.0f} % without “w”."
+    )
+    page.locator("[data-choice=view][value=draw]").check()
+    a = lm_logits(trained(), tokens[:, None])[0][-1, 0]
+    assert said(page) == f"{begun} At temperature 0.60 the draw gives it {100 * tempered(a, 0.6)[mark]:.0f} %."
 
 
 def test_a_misleading_gradient_is_one(inside):
@@ -386,14 +455,10 @@ def test_a_misleading_gradient_is_one(inside):
 
 
 def test_to_drag_over_the_text_marks_every_such_place_and_takes_its_best_unit(visit):
-    page = visit(LanguageExplorer())
+    page = visit(LanguageExplorer(**QUOTE, view="units"))
     written(page)
-    layout = LANGUAGE["layout"]["wide"]
-    places = [
-        at_point(page, ".ex-lines", layout["left"] + (k + 0.5) * layout["step"], layout["top"]) for k in (0, 1, 2)
-    ]
-    drag(page, *places)
-    page.wait_for_function("document.querySelector('.ex-found').textContent.includes('every “The”')")
+    drag(page, *(place(page, character, "units") for character in (1, 2, 3)))
+    page.wait_for_function("document.querySelector('.ex-say').textContent.includes('every “The”')")
     state = state_in(page, "language")
     assert (state["pattern"], state["find"]) == ("find", "The")
     assert page.locator("[data-text=find]").input_value() == "The"
@@ -401,11 +466,19 @@ def test_to_drag_over_the_text_marks_every_such_place_and_takes_its_best_unit(vi
     page.locator("[data-text=find]").fill("zzz")
     assert page.locator(".ex-find .ex-strange").text_content() == "There is no “zzz” in the text above."
     assert page.locator(".ex-best button").count() == 0
-    assert page.locator(".ex-found").text_content().startswith("every “zzz”: holds of every character here or of none")
+    assert said(page).startswith("every “zzz”: holds of every character here or of none")
+
+
+def test_to_drag_over_the_text_elsewhere_looks_along_it(visit):
+    page = visit(LanguageExplorer(**QUOTE))
+    written(page)
+    drag(page, *(place(page, character) for character in (3, 5, 8)))
+    state = state_in(page, "language")
+    assert (state["at"], state["pattern"]) == (7, "quotes")
 
 
 def test_a_pattern_takes_its_best_unit_and_a_row_of_the_strip_shows_another(visit):
-    page = visit(LanguageExplorer(unit=1))
+    page = visit(LanguageExplorer(view="units", unit=1))
     written(page)
     page.locator("[data-pattern=quotes]").click()
     best = state_in(page, "language")["unit"]
@@ -413,11 +486,7 @@ def test_a_pattern_takes_its_best_unit_and_a_row_of_the_strip_shows_another(visi
     strip = LANGUAGE["layout"]["wide"]["heat"]
     page.locator(".ex-rows").scroll_into_view_if_needed()
     page.mouse.click(*at_point(page, ".ex-rows", 100, strip["all"] + 100.5 * strip["row"]))
-    order = page.evaluate("""() => {
-      const model = afmHost.modelOf(document.querySelector('[data-afm]'));
-      return model.get('unit');
-    }""")
-    assert order != best
+    assert state_in(page, "language")["unit"] != best
     page.mouse.click(*at_point(page, ".ex-rows", 100, strip["top"] + strip["pitch"] + 5))
     second = page.locator(".ex-best button").nth(1)
     assert second.get_attribute("aria-pressed") == "true"
@@ -432,13 +501,13 @@ PIXEL = """([x, y]) => { // by a copy: Chromium complains of a canvas that is re
 
 
 def test_the_strip_shows_the_states_and_follows_the_theme(visit, inside):
-    page = visit(LanguageExplorer())
+    page = visit(LanguageExplorer(**QUOTE, view="units"))
     written(page)
     strip = LANGUAGE["layout"]["wide"]["heat"]
     unit = int(page.locator(".ex-best button").first.get_attribute("data-unit"))
     h, read = inside("language")(
         """unit => {
-      const run = begin(START);
+      const run = begin({ ...START, ...PRESETS.quote });
       writeOn(run, 1e9);
       return [run.steps.map(({ h }) => h[unit - 1]), roomFor(run, LANGUAGE.layout.wide)];
     }""",
@@ -457,12 +526,11 @@ def test_the_strip_shows_the_states_and_follows_the_theme(visit, inside):
 
 
 def test_the_prefix_may_stand_in_a_link(visit):
-    page = visit(
-        LanguageExplorer(anchor="lm"),
-        before='<p><a href="#lm?prefix=See%20section%20&amp;unit=7&amp;pattern=find&amp;find=se">see</a></p>',
-    )
+    query = "prefix=See%20section%20&unit=7&pattern=find&find=se&view=units&measure=gradient"
+    page = visit(LanguageExplorer(anchor="lm"), before=f'<p><a href="#lm?{html.escape(query)}">see</a></p>')
     page.locator("a", has_text="see").first.click()
     wanted = {"prefix": "See section ", "unit": 7, "pattern": "find", "find": "se"}
+    wanted |= {"view": "units", "measure": "gradient"}
     assert {key: state_in(page, "language")[key] for key in wanted} == wanted
 
 
@@ -480,6 +548,8 @@ def test_default_shows_a_unit_that_follows_quotation_marks(write):
         ({"prefix": 3}, "prefix must be a text of at most 100 characters; got 3"),
         ({"unit": 193}, r"unit must be a number in \[1, 192\]; got 193"),
         ({"temperature": -1}, r"temperature must be a number in \[0, 2\]; got -1"),
+        ({"view": "x"}, "view must be one of 'why', 'draw', 'units', 'cell'; got 'x'"),
+        ({"measure": "x"}, "measure must be one of 'without', 'gradient'; got 'x'"),
         ({"show": "n"}, "show must be one of 'r', 'z', 'h'; got 'n'"),
         ({"pattern": "x"}, "pattern must be one of 'quotes', 'brackets', 'word', 'space', 'column', 'find'; got 'x'"),
         ({"find": 1}, "find must be a text of at most 100 characters; got 1"),
@@ -521,10 +591,15 @@ def test_chapter_16_says_what_its_predictions_hang_on(inside):
     def left_out(read, target, i):
         return np.exp(log_p(np.delete(read, i), target))
 
+    s, read, target, _ = asked("bracket")
+    p, without = np.exp(log_p(read, target)), [left_out(read, target, i) for i in range(len(s))]
+    assert english().decode([target]) == ")" and s[np.argmax(np.abs(np.array(without) - p))] == "("
+    assert f"without it, {p:.0%} become {without[5]:.0%}.".replace("%", " %") in page
     s, read, target, lengths = asked("quote")
     assert s[lengths.argmax()] == "w" and lengths[4:].min() > 2 * lengths[:4].max()
     assert f"still {left_out(read, target, 5):.0%}".replace("%", " %") in page
     assert left_out(read, target, 4) < 0.001 and "below 0.1 %" in page
+    assert min(range(len(s)), key=lambda i: left_out(read, target, i)) == 4
     s, read, target, lengths = asked("misled")
     most = int(lengths.argmax())
     shares = np.exp(log_p(read, target)), left_out(read, target, most)
@@ -537,7 +612,7 @@ def test_chapter_16_says_what_its_predictions_hang_on(inside):
 
 
 def test_chapter_16_names_the_units_that_the_start_ranks_first(visit):
-    page = visit(LanguageExplorer())
+    page = visit(LanguageExplorer(**QUOTE, view="units"))
     written(page)
     assert [b.get_attribute("data-unit") for b in page.locator(".ex-best button").all()][:2] == ["20", "39"]
     page.locator("[data-preset=line]").click()

@@ -241,7 +241,7 @@ def test_task_and_net_keep_the_tokens(visit):
     state = state_in(page, "sequence")
     assert (state["task"], state["net"], state["tokens"]) == ("afresh", "trained", before)
     assert NETS["measured"]["afresh"]["longer"] == 1
-    assert "100\u00a0% are right throughout" in page.locator(".ex-origin").inner_text()
+    assert "100\u00a0% are right throughout" in page.locator(".ex-origin").text_content()
 
 
 def test_steps_answered_wrong_are_marked(script):

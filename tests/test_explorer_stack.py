@@ -1,6 +1,7 @@
 """The stack over time (chapter 13): its arithmetic is the library's, and its net says words backwards."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -100,6 +101,18 @@ def test_fractions_begin_with_the_example_that_the_chapter_works_by_hand(compute
     steps = computed(**fractions)["steps"][:3]
     assert [np.round(step["strengths"], 12).tolist() for step in steps] == [[0.8], [0.7, 0.5], [0.3, 0.0, 0.9]]
     assert [np.round(step["weights"], 12).tolist() for step in steps] == [[0.8], [0.5, 0.5], [0.1, 0.0, 0.9]]
+
+
+@pytest.mark.parametrize("layout", ["wide", "slim"])
+def test_fractions_can_be_read(inside, layout):
+    """No entry is thinner than its letter is high, and each has its letter."""
+    drawn = inside("stack")(
+        "([s, layout]) => drawRows(s, compute(s), STACK.layout[layout], STACK.words.en)",
+        [StackExplorer(**STACK["presets"]["fractions"]).state(), layout],
+    )
+    entries = [float(high) for high in re.findall(r'class="ex-entry"[^>]* height="([\d.]+)"', drawn)]
+    assert len(entries) > 20 and min(entries) >= 14
+    assert len(re.findall('class="ex-o(?:n|ff)"', drawn)) == len(entries)
 
 
 def test_default_says_the_word_backwards_and_frames_its_first_pop(computed):

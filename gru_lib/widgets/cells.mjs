@@ -233,7 +233,7 @@ function drawStates(s, c, layout, words) {
     part("Elman ", "h", "h", now("elman")), part("GRU ", "h", "h", now("gru")),
     part(L.slim ? "" : "LSTM ", "c", "a", now("c")), part("", "h", "h", now("lstm")),
   ];
-  out.push(label("ex-now", L.left, 14, "start", (L.slim ? states : [`${words.step} ${s.at}`, ...states]).join("\u2003")));
+  out.push(label(L.slim ? "ex-now ex-tight" : "ex-now", L.left, 14, "start", (L.slim ? states : [`${words.step} ${s.at}`, ...states]).join("\u2003")));
   out.push(frame(edge(s.at), L.top, L.column, L.H - L.top - 18));
   return out.join("");
 }

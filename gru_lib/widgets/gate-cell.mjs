@@ -39,6 +39,9 @@ function tap(x, y, value, full, role) {
   return `<g class="ex-tap ex-fill-${role}">${rect(y - gap - plate)}${rect(y + gap)}</g>`;
 }
 
+/** Half of the width of the candidate's frame. @param {Layout} L */
+const halfOfFrame = (L) => (L.slim ? 45 : 47);
+
 /**
  * Symbol and value in a frame: round for a gate, square for a state.
  *
@@ -101,7 +104,7 @@ function controls(L, rx, reads) {
  * @param {number} half of the width of a multiplication
  */
 function wires(s, c, L, rx, wx, half) {
-  const left = L.n - 42; // the candidate's frame is 84 wide
+  const left = L.n - halfOfFrame(L);
   /** @type {(points: Point[], value: number, role: string) => ReturnType<typeof wire>} */
   const w = (points, value, role) => wire(points, value, L.full, role);
   /** @type {Point[]} */
@@ -121,7 +124,7 @@ function wires(s, c, L, rx, wx, half) {
     ...past,
     w([[L.start, L.bot], [L.n, L.bot], [L.n, L.wy]], s.x, "x"),
     w([[L.n, L.wy], [L.n, L.mid]], s.x * s.W_xn + s.b_n, "a"),
-    w([[L.n + 42, L.mid], [L.v, L.mid]], c.n, "n"),
+    w([[L.n + halfOfFrame(L), L.mid], [L.v, L.mid]], c.n, "n"),
     w([[L.v, L.mid], [L.s, L.mid], [L.s, L.top]], c.write * c.n, "n"),
     w([[L.start, L.top], [L.v, L.top]], s.h_prev, "h"),
     w([[L.v, L.top], [L.s, L.top]], c.keep * s.h_prev, "h"),
@@ -145,7 +148,7 @@ function tags(s, c, L, words) {
   /** @type {Point} */
   const above = [L.v + (L.slim ? 10 : kept === "z" ? 24 : 60), L.top - L.full / 2 - 24];
   /** @type {Point} */
-  const below = [L.v + (written === "z" ? 24 : 60), L.mid + L.full / 2 + 33];
+  const below = [L.v + (written === "z" ? 24 : L.slim ? 64 : 80), L.mid + L.full / 2 + 33];
   return tag(above, words.keep, kept, c.keep) + tag(below, words.write, written, c.write);
 }
 
@@ -198,7 +201,7 @@ export function drawCell(s, c, L, words, { x = fixed(s.x), past, reads = true } 
   const inner = after ? [weight, `+ ${index("b", "hn")}`] : [weight];
   const outer = [`× ${index("w", "xn")}`, `+ ${index("b", "n")}`];
   const rows = (/** @type {string[]} */ lines) => (L.slim ? lines : [lines.join(" ")]);
-  const width = L.slim || after ? L.box : 54;
+  const width = L.slim || after ? L.box : 60;
 
   const all = wires(s, c, L, rx, wx, width / 2);
   return (
@@ -213,7 +216,7 @@ export function drawCell(s, c, L, words, { x = fixed(s.x), past, reads = true } 
     tap(L.v, L.mid, c.write, L.full, "z") +
     plaque(rx, L.ry, 74, 26, 13, "r", c.r, "r") +
     plaque(L.v, L.zy, 74, 26, 13, "z", c.z, "z") +
-    plaque(L.n, L.mid, 84, 32, 3, "n", c.n, "n") +
+    plaque(L.n, L.mid, 2 * halfOfFrame(L), 32, 3, "n", c.n, "n") +
     label("ex-small", L.n, L.mid - 23, "middle", words.n) +
     tags(s, c, L, words) +
     ends(s, c, L, rx, words, x)

@@ -1,6 +1,6 @@
 // @ts-check
-// The language model: a trained GRU writes on from what the reader typed, and shows what its prediction hangs on and
-// which of its units follow what (chapter 16).
+// The language model: a trained GRU writes on from what the reader typed. For any character it shows what made the net
+// expect it; one press away, how it was drawn, which units follow what, and the cell of one unit (chapter 16).
 import GATE from "./gate.json";
 import LANGUAGE from "./language.json";
 import NET from "./language-net.json";
@@ -15,10 +15,13 @@ import { byChance, columnsFrom, correlations, patternOver } from "./text-units.m
 /** @import { LanguageNet, LanguageStep, Vector } from "./gru-math.mjs" */
 /** @import { Asked, Stage } from "./explorer.mjs" */
 
+/** @typedef {"why" | "draw" | "units" | "cell"} View */
 /**
  * @typedef {object} State
  * @property {string} prefix what the reader typed
- * @property {number} at the framed character, the last that was read before the prediction that is looked at
+ * @property {number} at so many characters are read before the prediction that is looked at
+ * @property {View} view
+ * @property {"without" | "gradient"} measure of how much the prediction hangs on a character
  * @property {number} temperature
  * @property {number} seed
  * @property {string} pattern that units may follow; "find": every place of `find`
@@ -33,8 +36,8 @@ import { byChance, columnsFrom, correlations, patternOver } from "./text-units.m
  * @typedef {{ prefix: string, temperature: number, seed: number, typed: string[], tokens: number[],
  *   steps: LanguageStep[] }} Run
  */
-/** The length of the gradient at each character read; and, once there is time, the probability without each of the last. */
-/** @typedef {{ lengths: Vector, without?: { i: number, p: number }[] }} Pulls */
+/** The probability without each of the last characters; and, where it is asked for, the gradient's length at each. */
+/** @typedef {{ p: number, without: { i: number, p: number }[], lengths?: Vector }} Pulls */
 /** How all units agree with a pattern: the best at the top. @typedef {{ r: Vector, order: number[], chance: number }} Ranking */
 /** All units over a text, the marks of a pattern on it, and the units that agree best. */
 /** @typedef {{ key: string, states: Float64Array[], marks: Vector, ranked: Ranking, best: number[] }} Heat */
@@ -43,10 +46,13 @@ import { byChance, columnsFrom, correlations, patternOver } from "./text-units.m
 
 const LENGTH = LANGUAGE.limits.at[1]; // characters in all
 const SLICE = 6; // ms of writing in a frame; the rest is for drawing
-const REST = 200; // ms
 const START = /** @type {State} */ (LANGUAGE.start);
 /** @type {State["show"][]} */
 const SHOWS = ["r", "z", "h"];
+/** @type {View[]} */
+const VIEWS = ["why", "draw", "units", "cell"];
+/** @type {State["measure"][]} */
+const MEASURES = ["without", "gradient"];
 const KNOWN = ["quotes", "brackets", "word", "space", "column"];
 const TOKENS = new Map([...NET.vocabulary].map((c, k) => [c, k]));
 /** @type {("seed" | "unit" | "at")[]} */
@@ -60,9 +66,9 @@ const theNet = () => (net ??= readLanguageNet(NET));
 /** At most as many characters as may be typed. @param {string} text */
 const cut = (text) => [...text].slice(0, LANGUAGE.longest).join("");
 
-/** What a link sets: prefix, find, pattern, show, any number, or preset=name. @param {unknown} _get @param {Asked} asked */
+/** What a link sets: prefix, find, pattern, show, view, measure, any number, or preset=name. @param {unknown} _get @param {Asked} asked */
 function fromLink(_get, asked) {
-  const choices = { show: SHOWS, pattern: [...KNOWN, "find"] };
+  const choices = { show: SHOWS, pattern: [...KNOWN, "find"], view: VIEWS, measure: MEASURES };
   const patch = readLink(asked, { presets: PRESETS, ranges: LANGUAGE.limits, whole: WHOLE, choices });
   if (asked.prefix !== undefined) patch.prefix = cut(asked.prefix);
   if (asked.find !== undefined) patch.find = cut(asked.find);
@@ -196,8 +202,14 @@ function places(tokens, L) {
 /** How many characters are read and have room. @param {Run} run @param {Layout} L */
 const roomFor = (run, L) => Math.min(run.steps.length, places(run.tokens, L).length);
 
-/** The framed character: the one asked for, or the last that is there. @param {Run} run @param {number} at @param {Layout} L */
-const framed = (run, at, L) => clamp(at, 1, Math.max(1, roomFor(run, L)));
+/** Whether a view asks of a character why it came; the others show the step that read it. @param {State} s */
+const asksWhy = ({ view }) => view === "why" || view === "draw";
+
+/** So many characters are read: as many as asked for, or as there is room for. @param {Run} run @param {State} s @param {Layout} L */
+function readTo(run, s, L) {
+  const last = asksWhy(s) ? Math.min(run.steps.length, places(run.tokens, L).length - 1) : roomFor(run, L);
+  return clamp(s.at, 1, Math.max(1, last));
+}
 
 /**
  * The tokens that are likeliest next, by the model's own order; what stands there is always among them.
@@ -224,62 +236,74 @@ const short = (text) => {
   return characters.slice(0, 20).join("") + (characters.length > 20 ? "…" : "");
 };
 
-/** @param {State} s @param {Run} run @param {Pulls} pulls @param {Layout} L @param {Words} words */
-function draw(s, run, pulls, L, words) {
-  const characters = charactersOf(run);
-  const at = framed(run, s.at, L);
-  const why = fill(words.why, { c: escapedAll(nameOf(characters[at], words)), p: percent(tempered(run.steps[at - 1].a, 1, 0)[run.tokens[at]]) });
-  const red = fill(L.slim ? words.redSlim : words.red, { top: fixed(Math.max(...pulls.lengths), 2) });
-  return (
-    label("ex-why", L.left, 14, "start", why) + label("ex-small ex-red", L.left, 32, "start", red) + drawLens(run, s, pulls, L, words) + drawList(run, s, L, words) +
-    drawText(s, run, pulls, L, words)
-  );
+/** Where the text of a view stands. @param {State} s @param {Layout} L */
+const textOf = ({ view }, L) => L.text[view === "draw" ? "why" : view];
+
+/** How high the drawing of a view is. @param {State} s @param {Layout} L */
+function heightOf(s, L) {
+  const { top, row } = textOf(s, L);
+  return top + (L.rows - 1) * row + (s.view === "units" ? 27 : 8);
 }
 
-/** The last characters read, large, and how much the prediction hangs on each. */
-/** @param {Run} run @param {State} s @param {Pulls} pulls @param {Layout} L @param {Words} words */
-function drawLens(run, s, { lengths, without }, L, words) {
+/**
+ * How much the prediction hangs on each character, by the measure that is asked for; 1 is the tallest bar.
+ *
+ * @param {Pulls} pulls @param {State} s @param {number} at
+ */
+function weights({ p, without, lengths }, { measure }, at) {
+  if (measure === "gradient" && lengths) {
+    const top = Math.max(...lengths) || 1;
+    return lengths.map((v) => v / top);
+  }
+  const top = Math.max(p, ...without.map((left) => change(left, p)));
+  const all = new Float64Array(at);
+  for (const left of without) all[left.i] = change(left, p) / top;
+  return [...all];
+}
+
+/** @param {State} s @param {Run} run @param {Pulls | undefined} pulls @param {Layout} L @param {Words} words */
+function draw(s, run, pulls, L, words) {
+  if (!pulls) return drawText(s, run, [], L, words);
+  const of = weights(pulls, s, readTo(run, s, L));
+  return drawLens(run, s, pulls, of, L, words) + drawList(run, s, L, words) + drawText(s, run, of, L, words);
+}
+
+/** The last characters read, large, how much the prediction hangs on each, and the one that is asked about. */
+/** @param {Run} run @param {State} s @param {Pulls} pulls @param {Vector} of @param {Layout} L @param {Words} words */
+function drawLens(run, s, { p, lengths }, of, L, words) {
   const { count, step, floor, high } = L.lens;
-  const at = framed(run, s.at, L);
+  const at = readTo(run, s, L);
   const characters = charactersOf(run);
-  const top = Math.max(...lengths) || 1;
   const x = (/** @type {number} */ i) => L.left + (count - at + i) * step;
   const here = characters.map((_, i) => i).slice(Math.max(0, at - count), at);
   const end = x(at);
-  const p = tempered(run.steps[at - 1].a, 1, 0)[run.tokens[at]];
-  const least = without && decisive(without, p).i;
+  const key = lengths ? fill(words.red, { top: fixed(Math.max(...lengths), 2) }) : fill(L.slim ? words.leftSlim : words.left, { p: percent(p) });
   return [
-    path("ex-fill-g", here.map((i) => box(x(i) + 1, floor - (high * lengths[i]) / top, step - 2, (high * lengths[i]) / top))),
+    label("ex-why", L.left, 14, "start", fill(L.slim ? words.whySlim : words.why, { c: escapedAll(nameOf(characters[at], words)) })),
+    label(lengths ? "ex-small ex-red" : "ex-small", L.left, 33, "start", key),
+    path(lengths ? "ex-fill-g" : "ex-chance", here.map((i) => box(x(i) + 1, floor - high * of[i], step - 2, high * of[i]))),
     across(x(here[0]), floor + 0.5, end),
-    ...here.map((i) => label(i < run.typed.length ? "ex-big ex-given" : "ex-big", x(i) + step / 2, floor + 28, "middle", shown(characters[i], "␣"))),
-    ...(without ?? []).map(({ i, p: left }) =>
-      label(i === least ? "ex-part ex-lead" : "ex-part", x(i) + step / 2, floor + 47, "middle", (100 * left).toFixed(0))),
-    label("ex-small", end, floor + 66, "end", fill(words.without, { p: percent(p) })),
+    ...[...here, at].map((i) =>
+      label(i < run.typed.length ? "ex-big ex-given" : "ex-big", x(i) + step / 2, floor + 28, "middle", shown(characters[i], "␣"))),
     path("ex-strike", here.filter((i) => struck(run, i)).map((i) => `M${num(x(i))} ${floor + 20}h${step}`)),
-    L.slim ? "" : path("ex-to", `M${num(end + 4)} ${floor + 19}h20m-6 -5l6 5l-6 5`),
+    frame(end + 1, floor + 2, step, 34),
   ].join("");
 }
 
 /** Whether a typed character is one that the net does not know. @param {Run} run @param {number} i */
 const struck = ({ typed }, i) => i < typed.length && !TOKENS.has(typed[i]);
 
-/** @param {State} s @param {Run} run @param {Pulls} pulls @param {Layout} L @param {Words} words */
-function drawText(s, run, { lengths }, L, words) {
-  const at = framed(run, s.at, L);
+/** @param {State} s @param {Run} run @param {Vector} of @param {Layout} L @param {Words} words */
+function drawText(s, run, of, L, words) {
+  const at = readTo(run, s, L);
+  const { top, row: pitch } = textOf(s, L);
   const characters = charactersOf(run);
   const where = places(run.tokens, L);
-  const read = roomFor(run, L);
-  const marks = patternOver(s.pattern, characters, s.find);
   const x = (/** @type {number} */ i) => L.left + where[i][1] * L.step;
-  const y = (/** @type {number} */ i) => L.top + where[i][0] * L.row;
-  const out = [];
-  const top = Math.max(...lengths) || 1;
-  const tall = lengths.map((v, i) => ({ i, v: (18 * v) / top })).filter(({ v }) => v > 0.2);
-  out.push(path("ex-pull", tall.map(({ i, v }) => box(x(i), y(i) + 5 - v, L.step, v))));
+  const y = (/** @type {number} */ i) => top + where[i][0] * pitch;
   const here = where.map((_, i) => i);
-  if (s.pattern !== "column") {
-    out.push(path("ex-over", here.filter((i) => marks[i]).map((i) => `M${num(x(i))} ${num(y(i) - 16)}h${L.step}`)));
-  }
+  const pulled = of.map((v, i) => ({ i, v: 18 * v })).filter(({ v }) => v > 0.2);
+  const out = [path(s.measure === "gradient" ? "ex-pull ex-pull-g" : "ex-pull", pulled.map(({ i, v }) => box(x(i), y(i) + 5 - v, L.step, v)))];
   for (let row = 0; row < L.rows; row++) {
     const inRow = here.filter((i) => where[i][0] === row);
     if (!inRow.length) break;
@@ -292,27 +316,45 @@ function drawText(s, run, { lengths }, L, words) {
       const text = part.map((i) => shown(characters[i], "\u00a0")).join("");
       out.push(`<text class="${cls}" x="${xs}" y="${num(y(part[0]))}" text-anchor="middle">${text}</text>`);
     }
-    const level = L.top + row * L.row + 17;
-    /** @type {[x: number, v: number][]} */
-    const bars = inRow.filter((i) => i < read).map((i) => [x(i) + 1.2, run.steps[i][s.show][s.unit - 1]]);
-    if (!bars.length) continue;
-    if (s.show === "h") {
-      out.push(across(L.left, level, x(inRow[bars.length - 1]) + L.step, "ex-rule"));
-      out.push(signedRow(bars, level, L.step - 2.4, 8, 0.6));
-    } else {
-      out.push(path("ex-tank", bars.map(([left]) => box(left, level - 8, L.step - 2.4, 16))));
-      out.push(path(`ex-fill-${s.show}`, bars.map(([left, v]) => box(left, level + 8 - 16 * v, L.step - 2.4, 16 * v))));
-    }
+    if (s.view === "units") out.push(drawUnit(s, run, inRow, x, top + row * pitch + 17, L));
   }
   out.push(path("ex-strike", here.filter((i) => struck(run, i)).map((i) => `M${num(x(i))} ${num(y(i) - 4.5)}h${L.step}`)));
-  out.push(frame(x(at - 1) - 0.5, y(at - 1) - 19, L.step + 1, 46));
-  if (at < where.length) out.push(path("ex-awaited", box(x(at) + 0.5, y(at) - 13, L.step - 1, 18)));
-
-  const v = `<tspan class="ex-${s.show}">${fixed(run.steps[at - 1][s.show][s.unit - 1], 2)}</tspan>`;
-  const below = fill(words.below, { name: words[s.show], symbol: dyed(s.show, index(s.show, s.unit)), v });
-  const above = s.pattern === "column" || L.slim ? [] : [fill(words.above, { pattern: escapedAll(nameOfPattern(s, words)) })];
-  out.push(label("ex-small", L.left, L.key, "start", [below, ...above].join(words.between)));
+  if (s.view === "units") {
+    const marks = patternOver(s.pattern, characters, s.find);
+    if (s.pattern !== "column") {
+      out.push(path("ex-over", here.filter((i) => marks[i]).map((i) => `M${num(x(i))} ${num(y(i) - 16)}h${L.step}`)));
+    }
+    const v = `<tspan class="ex-${s.show}">${fixed(run.steps[at - 1][s.show][s.unit - 1], 2)}</tspan>`;
+    const below = fill(words.below, { name: words[s.show], symbol: dyed(s.show, index(s.show, s.unit)), v });
+    const above = s.pattern === "column" || L.slim ? [] : [fill(words.above, { pattern: escapedAll(nameOfPattern(s, words)) })];
+    out.push(label("ex-small", L.left, top - 24, "start", [below, ...above].join(words.between)));
+  } else {
+    const press = s.view === "cell" ? fill(words.pressCell, { unit: s.unit }) : words.press;
+    out.push(label("ex-small", L.left, top - 22, "start", press));
+  }
+  const one = asksWhy(s) ? at : at - 1;
+  out.push(frame(x(one) - 0.5, y(one) - 16, L.step + 1, s.view === "units" ? 43 : 22));
   return out.join("");
+}
+
+/**
+ * What one unit holds, or a gate of it lets through, below a row of the text.
+ *
+ * @param {State} s @param {Run} run @param {number[]} inRow @param {(i: number) => number} x @param {number} level
+ * @param {Layout} L
+ */
+function drawUnit(s, run, inRow, x, level, L) {
+  const read = roomFor(run, L);
+  /** @type {[x: number, v: number][]} */
+  const bars = inRow.filter((i) => i < read).map((i) => [x(i) + 1.2, run.steps[i][s.show][s.unit - 1]]);
+  if (!bars.length) return "";
+  if (s.show === "h") {
+    return across(L.left, level, bars[bars.length - 1][0] - 1.2 + L.step, "ex-rule") + signedRow(bars, level, L.step - 2.4, 8, 0.6);
+  }
+  return (
+    path("ex-tank", bars.map(([left]) => box(left, level - 8, L.step - 2.4, 16))) +
+    path(`ex-fill-${s.show}`, bars.map(([left, v]) => box(left, level + 8 - 16 * v, L.step - 2.4, 16 * v)))
+  );
 }
 
 /** @param {string} text */
@@ -321,41 +363,45 @@ const escapedAll = (text) => [...text].map(escaped).join("");
 /** What may come next, a bar each. @param {Run} run @param {State} s @param {Layout} L @param {Words} words */
 function drawList(run, s, L, words) {
   const { x, y, first, pitch, count, right, long } = L.list;
-  const { order, own, there, next } = candidates(run, framed(run, s.at, L), count);
+  const { order, own, there, next } = candidates(run, readTo(run, s, L), count);
   const out = [label("ex-why", x, y, "start", words.next)];
-  const drawn = fill(words.drawn, { T: fixed(run.temperature, 2) });
-  if (L.slim) out.push(label("ex-small", right, y, "end", drawn));
-  else out.push(label("ex-small", x, y + 18, "start", words.own), label("ex-small", x, y + 35, "start", drawn));
+  if (s.view === "draw") {
+    const drawn = fill(words.drawn, { T: fixed(run.temperature, 2) });
+    out.push(L.slim ? label("ex-small", right, y, "end", drawn) : label("ex-small", x, y + 19, "start", drawn));
+  }
   const left = x + 30;
   order.forEach((k, i) => {
     const middle = first + i * pitch;
     out.push(path("ex-chance", box(left, middle - 8, long * own[k], 16)));
-    out.push(path("ex-own", box(left, middle - 11, long * there[k], 22)));
+    if (s.view === "draw") out.push(path("ex-own", box(left, middle - 11, long * there[k], 22)));
     out.push(label("ex-next", x + 12, middle + 6, "middle", shown(NET.vocabulary[k], "␣")));
     out.push(label(k === next ? "ex-odds ex-lead" : "ex-odds", right, middle + 5, "end", percent(own[k])));
-    if (k === next) out.push(path("ex-awaited", box(x + 1, middle - 13, 22, 26)));
+    if (k === next) out.push(frame(x + 1, middle - 13, 22, 26));
   });
   out.push(path("ex-axis", `M${left} ${first - 14}v${(order.length - 1) * pitch + 28}`));
   return out.join("");
 }
 
+/** What stands below the drawing of a character that is asked about. */
 /** @param {State} s @param {Run} run @param {Pulls} pulls @param {Layout} L @param {Words} words */
-function sentence(s, run, { lengths, without }, L, words) {
-  const at = framed(run, s.at, L);
-  const { own, next } = candidates(run, at, 1);
+function sentence(s, run, { p, without, lengths }, L, words) {
+  const at = readTo(run, s, L);
   const characters = charactersOf(run);
   const tail = characters.slice(Math.max(0, at - 16), at).map((c) => unescaped(shown(c, " "))).join("");
   const name = (/** @type {number} */ i) => nameOf(characters[i], words);
-  const p = own[next];
-  const most = lengths.indexOf(Math.max(...lengths));
   const parts = [fill(words.say, { tail: `“${at > 16 ? "…" : ""}${tail}”`, next: name(at), p: percent(p) })];
-  const its = { c: name(most), back: at - most };
-  const left = without?.find(({ i }) => i === most);
-  if (!without || !left) parts.push(fill(words.sayMost, its));
+  const other = decisive(without, p);
+  const last = { d: name(other.i), back: at - other.i, q: percent(other.p) };
+  if (s.view === "draw") {
+    const { there, next } = candidates(run, at, 1);
+    parts.push(fill(words.sayDraw, { T: fixed(run.temperature, 2), q: percent(there[next]) }));
+  } else if (!lengths) parts.push(fill(words.sayLeft, last));
   else {
-    const other = decisive(without, p);
-    const values = { ...its, p: percent(left.p), d: name(other.i), q: percent(other.p) };
-    parts.push(fill(change(left, p) < 0.8 * change(other, p) ? words.sayOther : words.saySame, values));
+    const most = lengths.indexOf(Math.max(...lengths));
+    const left = without.find(({ i }) => i === most);
+    const its = { ...last, c: name(most), back: at - most, p: left && percent(left.p) };
+    const agree = left && change(left, p) >= 0.8 * change(other, p);
+    parts.push(fill(!left ? words.sayMost : agree ? words.saySame : words.sayOther, its));
   }
   return parts.join(words.between);
 }
@@ -424,34 +470,40 @@ function drawHeat({ marks, ranked: { order }, best }, s, { heat: L, slim }, word
 
 /** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
-  /** @type {(key: keyof typeof LANGUAGE.limits, symbol: string, name: string, step: number) => string} */
-  const one = (key, symbol, name, step) =>
-    slider({ id, key, range: LANGUAGE.limits[key], step, symbol, name, role: "a" });
+  /** @type {(key: keyof typeof LANGUAGE.limits, symbol: string, name: string, step: number, views: string) => string} */
+  const one = (key, symbol, name, step, views) =>
+    `<div data-only="${views}">${slider({ id, key, range: LANGUAGE.limits[key], step, symbol, name, role: "a" })}</div>`;
   /** @type {(key: string, text: string, hint: string) => string} */
   const field = (key, text, hint) =>
     `<label for="${id}-${key}">${text}</label><input type="text" id="${id}-${key}" data-text="${key}" ` +
     `maxlength="${LANGUAGE.longest}" spellcheck="false" autocomplete="off" autocapitalize="off" ${hint} ` +
     `aria-describedby="${id}-${key}-strange">${remarkPlace(`${id}-${key}`)}`;
-  const options = SHOWS.map((name) => [name, `<i>${name}</i>\u2002${words[name]}`]);
+  /** @type {(key: string, legend: string, options: string[][]) => string} */
+  const switches = (key, legend, options) => choice({ id, key, legend, options });
   const patterns = KNOWN.map((name) =>
     `<button type="button" data-pattern="${name}" aria-pressed="false">${words[/** @type {"quotes"} */ (name)]}</button>`);
   return (
     `<div class="ex-typed">${field("prefix", `${words.prefix} <small>${words.newline}</small>`, "")}</div>` +
     presetRow(PRESETS, words) +
     sideBySide(
-      picture(id, "ex-lines", words.diagram) + saying(id),
-      `<div class="ex-main">${one("at", "", words.at, 1)}${one("temperature", "<i>τ</i>", words.temperature, 0.05)}` +
-      `${one("unit", "", words.unit, 1)}${one("seed", "", words.seed, 1)}</div>` +
-      `<div class="ex-switches">${choice({ id, key: "show", legend: words.show, options })}</div>`,
+      picture(id, "ex-lines", words.diagram) +
+      `<div class="ex-heat" data-only="units"><canvas aria-hidden="true"></canvas>` +
+      `<svg class="ex-rows" role="img" aria-label="${words.heat}"></svg>` +
+      `<div class="ex-best" role="group" aria-label="${words.units}"></div></div>` +
+      `<div data-only="cell"><svg class="ex-cell" role="img" aria-label="${words.cell}"></svg></div>` + saying(id),
+      `<div class="ex-switches">${switches("view", words.view, VIEWS.map((name) => [name, words[`view_${name}`]]))}</div>` +
+      `<div class="ex-switches" data-only="why">` +
+      `${switches("measure", words.measure, MEASURES.map((name) => [name, words[`by_${name}`]]))}</div>` +
+      `<div class="ex-patterns" data-only="units" role="group" aria-label="${words.follow}">` +
+      `<span aria-hidden="true">${words.follow}</span>${patterns.join("")}` +
+      `<span class="ex-find">${field("find", words.find, `placeholder="${words.findHint}"`)}</span></div>` +
+      `<div class="ex-main">${one("at", "", words.at, 1, VIEWS.join(" "))}` +
+      `${one("temperature", "<i>τ</i>", words.temperature, 0.05, "draw")}${one("seed", "", words.seed, 1, "draw")}` +
+      `${one("unit", "", words.unit, 1, "units cell")}</div>` +
+      `<div class="ex-switches" data-only="units">` +
+      `${switches("show", words.show, SHOWS.map((name) => [name, `<i>${name}</i>\u2002${words[name]}`]))}</div>`,
     ) +
-    `<details><summary></summary><svg class="ex-cell" role="img" aria-label="${words.cell}"></svg>` +
-    `<p class="ex-unit"></p></details>` +
-    `<div class="ex-patterns" role="group" aria-label="${words.follow}"><span aria-hidden="true">${words.follow}</span>` +
-    `${patterns.join("")}<span class="ex-find">${field("find", words.find, `placeholder="${words.findHint}"`)}</span></div>` +
-    `<div class="ex-units"><div class="ex-heat"><canvas aria-hidden="true"></canvas>` +
-    `<svg class="ex-rows" role="img" aria-label="${words.heat}"></svg>` +
-    `<div class="ex-best" role="group" aria-label="${words.units}"></div></div><p class="ex-found"></p></div>` +
-    note(fill(words.note, { bits: fixed(NET.bits["8 bits"], 2) }))
+    `<details><summary>${words.about}</summary>${note(fill(words.note, { bits: fixed(NET.bits["8 bits"], 2) }))}</details>`
   );
 }
 
@@ -461,56 +513,52 @@ function render(stage) {
   const { words, voice } = setUp("language", LANGUAGE.words, stage, pageHTML);
   const [lines, rows, cell] = [".ex-lines", ".ex-rows", ".ex-cell"].map((one) => query(el, one, SVGSVGElement));
   const [prefix, find] = ["prefix", "find"].map((one) => query(el, `[data-text=${one}]`, HTMLInputElement));
-  const [best, found, summary, told] = [".ex-best", ".ex-found", "summary", ".ex-unit"].map((one) =>
-    query(el, one, HTMLElement));
+  const best = query(el, ".ex-best", HTMLElement);
   const canvas = query(el, "canvas", HTMLCanvasElement);
-  const fold = query(el, "details", HTMLDetailsElement);
   let layout = LANGUAGE.layout.wide;
   /** @type {{ run: Run, state: State } | undefined} */
   let now; // the text, and the state that is drawn
-  /** @type {Map<number, Pulls>} */
-  let pulls = new Map(); // of this text, by the framed character
+  /** @type {Map<string, Pulls>} */
+  let pulls = new Map(); // of this text, by measure and place
   /** @type {Heat | undefined} */
   let heat; // of this text and pattern
   let drawn = "";
   let narrow = false; // so many characters are large
-  let over = 0; // the character under the pointer
-  let [asked, resting] = [0, 0]; // the frame asked for, a timer
-  let [painted, hurried] = [-REST, false]; // when it was last, and whether it has just been
+  let over = 0; // what `at` would be if the character under the pointer were pressed
+  let asked = 0; // the frame asked for
 
-  /** @param {Run} run @param {number} at @param {boolean} rests whether there is time */
-  function pullsAt(run, at, rests) {
-    const known = pulls.get(at) ?? { lengths: gradientLengths(run, at) };
-    if (rests) known.without ??= withoutEach(run, at, layout.lens.count);
-    pulls.set(at, known);
+  /** @param {Run} run @param {State} s */
+  function pullsAt(run, { at, measure }) {
+    const key = `${measure} ${at}`;
+    const known = pulls.get(key) ?? {
+      p: tempered(run.steps[at - 1].a, 1, 0)[run.tokens[at]],
+      without: withoutEach(run, at, layout.lens.count),
+      ...(measure === "gradient" && { lengths: gradientLengths(run, at) }),
+    };
+    pulls.set(key, known);
     return known;
   }
 
-  /**
-   * The text, what made its prediction, and the sentence. To leave out characters one by one takes longest, and waits
-   * until a drag or the pointer rests.
-   *
-   * @param {Run} run @param {State} state @param {boolean} rests
-   */
-  function scene(run, state, rests) {
-    clearTimeout(resting);
-    if (!rests) resting = setTimeout(() => scene(run, state, true), REST);
-    const at = framed(run, over || state.at, layout);
-    const s = { ...state, at };
-    const its = pullsAt(run, at, rests && run.steps.length === LENGTH);
+  /** The text, what the view shows of it, and the sentence. @param {Run} run @param {State} state */
+  function scene(run, state) {
+    const s = { ...state, at: readTo(run, { ...state, at: over || state.at }, layout) };
+    const its = asksWhy(s) ? pullsAt(run, s) : undefined;
     const content = draw(s, run, its, layout, words);
-    if (content !== drawn) show(lines, layout, content);
+    if (content !== drawn) show(lines, { W: layout.W, H: heightOf(s, layout) }, content);
     drawn = content;
-    voice.say(sentence(s, run, its, layout, words));
-    opened(run, s);
-    if (heat) show(rows, layout.heat, drawHeat(heat, s, layout, words));
+    if (its) voice.say(sentence(s, run, its, layout, words));
+    else if (s.view === "cell") voice.say(opened(run, s));
+    else if (heat) {
+      show(rows, layout.heat, drawHeat(heat, s, layout, words));
+      voice.say(found(heat, s));
+    }
   }
 
   /** @param {Run} run @param {State} state @param {number} time */
   function drawing(run, state, time) {
     const full = writeOn(run, time);
-    if (full) rank(run, state);
-    scene(run, state, !over && !hurried);
+    if (full && state.view === "units") rank(run, state);
+    scene(run, state);
     lines.dataset.written = String(run.steps.length);
     asked = full ? 0 : requestAnimationFrame(() => drawing(run, state, SLICE));
   }
@@ -526,33 +574,36 @@ function render(stage) {
       heat = { key, states, marks, ranked, best: marks.every((v) => v === marks[0]) ? [] : bestOf(ranked) };
       paintHeat(canvas, heat, layout);
     }
-    const { ranked: { r, chance }, marks, best: units } = heat;
-    const pattern = nameOfPattern(s, words);
+    const { ranked: { r }, marks, best: units } = heat;
     const { H, top, pitch } = layout.heat;
     const place = (/** @type {number} */ k) => num((100 * (top + k * pitch)) / H);
     best.innerHTML = units.map((unit, k) =>
       `<button type="button" data-unit="${unit}" data-lm-suppress-shortcuts="true" aria-pressed="${unit === s.unit}" ` +
       `style="top: ${place(k)}%">` +
       `${fill(words.unitButton, { unit, r: fixed(r[unit - 1], 2) })}</button>`).join("");
-    found.textContent = !units.length ? fill(words.foundNone, { pattern })
-      : fill(words.found, { unit: units[0], pattern, r: fixed(r[units[0] - 1], 2), chance: fixed(chance, 2) });
     const lost = s.pattern === "find" && s.find && !marks.includes(1);
     remark(find, lost ? fill(words.notThere, { find: short(s.find) }) : "");
   }
 
-  /** The cell of the unit at the framed character. @param {Run} run @param {State} s */
+  /** How well the best unit follows the pattern. @param {Heat} heat @param {State} s */
+  function found({ ranked: { r, chance }, best: [unit] }, s) {
+    const pattern = nameOfPattern(s, words);
+    return unit === undefined ? fill(words.foundNone, { pattern })
+      : fill(words.found, { unit, pattern, r: fixed(r[unit - 1], 2), chance: fixed(chance, 2) });
+  }
+
+  /** Draw the cell of the unit at the framed character, and say what it does. @param {Run} run @param {State} s */
   function opened(run, s) {
     const c = nameOf(charactersOf(run)[s.at - 1], words);
-    summary.textContent = fill(words.open, { unit: s.unit, c });
     const h_prev = run.steps[s.at - 2]?.h ?? new Float64Array(theNet().H);
     const step = { ...run.steps[s.at - 1], token: run.tokens[s.at - 1], h_prev };
     const it = unitCell(theNet(), step, s.unit - 1, GATE.start);
     const L = GATE.layout[layout.slim ? "slim" : "wide"];
     const text = GATE.words[words === LANGUAGE.words.zh ? "zh" : "en"];
-    const past = `× ${index("W", "hn")}`;
-    show(cell, L, drawCell(it.state, it.cell, L, text, { x: escapedAll(fill(words.x, { c })), past }));
+    const [x, past] = [fill(words.x, { c: shown(charactersOf(run)[s.at - 1], "␣") }), `× ${index("W", "hn")}`];
+    show(cell, L, drawCell(it.state, it.cell, L, text, { x, past }));
     const term = (/** @type {number} */ v) => (v < 0 ? `(${fixed(v)})` : fixed(v));
-    told.textContent = fill(words.sayUnit, {
+    return fill(words.sayUnit, {
       unit: s.unit, c, x: fixed(it.state.W_xn), b: term(it.state.b_n), past: term(it.cell.past), n: fixed(it.cell.n),
       keep: percent(it.cell.keep), h_prev: fixed(it.state.h_prev), write: percent(it.cell.write), h: fixed(it.cell.h),
     });
@@ -570,8 +621,6 @@ function render(stage) {
   function paint(s, slim) {
     layout = LANGUAGE.layout[slim ? "slim" : "wide"];
     const first = !now;
-    hurried = performance.now() < painted + REST;
-    painted = performance.now();
     const state = { ...s };
     for (const key of WHOLE) state[key] = Math.round(s[key]);
     const old = now?.run;
@@ -588,6 +637,9 @@ function render(stage) {
     }
     for (const button of el.querySelectorAll("[data-pattern]")) {
       button.setAttribute("aria-pressed", String(button instanceof HTMLElement && button.dataset.pattern === state.pattern));
+    }
+    for (const part of el.querySelectorAll("[data-only]")) {
+      if (part instanceof HTMLElement) part.hidden = !part.dataset.only?.split(" ").includes(state.view);
     }
     remark(prefix, complaint(state.prefix));
     cancelAnimationFrame(asked);
@@ -631,39 +683,46 @@ function render(stage) {
     if (!now) return 0;
     const { x, y } = pointIn(lines, event);
     const { count, step, floor } = layout.lens;
-    if (y > floor - 50 && y < floor + 52) { // the large letters
-      const i = Math.floor((x - layout.left) / step) - count + framed(now.run, now.state.at, layout);
+    const { top, row: pitch } = textOf(now.state, layout);
+    if (asksWhy(now.state) && y > floor - 50 && y < floor + 36) { // the large letters
+      const i = Math.floor((x - layout.left) / step) - count + readTo(now.run, now.state, layout);
       return event.type === "pointerdown" && x < layout.left + count * step && i >= 0 ? i + 1 : 0;
     }
-    const row = Math.floor((y - layout.top + 19) / layout.row);
+    const row = Math.floor((y - top + 17) / pitch);
     const column = Math.floor((x - layout.left) / layout.step);
     return 1 + places(now.run.tokens, layout).slice(0, roomFor(now.run, layout)).findIndex(([r, c]) => r === row && c === column);
   }
+  /** What `at` is for a character: it has been read, or it is the one that is asked about. @param {number} place */
+  const atOf = (place) => (place && asksWhy(life.state) ? place - 1 : place);
   /** @param {number} at */
   function lookAt(at) {
     if (at === over || !now) return;
     over = at;
-    scene(now.run, now.state, !at);
+    scene(now.run, now.state);
   }
   grip(lines, {
     press(event) {
-      const at = characterAt(event);
-      if (!at) return null;
+      const place = characterAt(event);
+      const at = atOf(place);
       over = 0;
-      if (at === life.state.at) {
-        fold.open = true;
-        fold.scrollIntoView({ block: "nearest" });
-      } else life.commit({ at });
-      return at;
+      if (!at) return null;
+      life.commit({ at });
+      return place;
     },
     drag(event, from) {
       const to = characterAt(event);
-      if (!now || !to || (to === from && life.state.pattern !== "find")) return;
-      const text = cut(charactersOf(now.run).slice(Math.min(from, to) - 1, Math.max(from, to)).join(""));
-      if (text !== life.state.find || life.state.pattern !== "find") follow({ pattern: "find", find: text });
+      if (!now || !to) return;
+      if (now.state.view !== "units") {
+        if (atOf(to)) life.commit({ at: atOf(to) });
+      } else if (to !== from || life.state.pattern === "find") {
+        const text = cut(charactersOf(now.run).slice(Math.min(from, to) - 1, Math.max(from, to)).join(""));
+        if (text !== life.state.find || life.state.pattern !== "find") follow({ pattern: "find", find: text });
+      }
     },
   });
-  lines.addEventListener("pointermove", (event) => { if (event.pointerType === "mouse" && !event.buttons) lookAt(characterAt(event)); });
+  lines.addEventListener("pointermove", (event) => {
+    if (event.pointerType === "mouse" && !event.buttons) lookAt(atOf(characterAt(event)));
+  });
   lines.addEventListener("pointerleave", () => lookAt(0));
 
   /** @param {PointerEvent} event */
@@ -680,7 +739,6 @@ function render(stage) {
   const stop = life.wire();
   return () => {
     cancelAnimationFrame(asked);
-    clearTimeout(resting);
     dye.disconnect();
     stop();
   };

@@ -49,17 +49,21 @@ def _within(key: str) -> dict[str, Any]:
 class LanguageExplorer(Explorer):
     """A GRU trained on the English text that ships with Python writes on from what the reader typed.
 
-    For any character of the text the page shows how sensitive the prediction of the next one is to each character read
-    so far, by backpropagation, and which of its units follow a pattern. The weights are those that
-    ``python -m experiments.language_model net`` made, rounded to 8 bits. A character is drawn from
-    softmax(a / temperature), the draws depending on `seed` alone.
+    For any character of the text the page shows which of the characters before it made the net expect it: by leaving
+    each out, or by backpropagation. Other views show how it was drawn, which units follow a pattern, and the cell of
+    one unit. The weights are those that ``python -m experiments.language_model net`` made, rounded to 8 bits. A
+    character is drawn from softmax(a / temperature), the draws depending on `seed` alone.
 
     Attributes
     ----------
     prefix : str
         What the reader typed, at most 100 characters.
     at : int in [1, 240]
-        The framed character: the last that was read before the prediction that is looked at.
+        So many characters are read before the prediction that is looked at.
+    view : "why", "draw", "units" or "cell"
+        What is shown: which characters made the prediction; how the next was drawn; the units; the cell of `unit`.
+    measure : "without" or "gradient"
+        How much a prediction hangs on a character: by leaving it out, or by the length of the gradient.
     temperature : float in [0, 2]
         0 takes the likeliest character every time, 1 is the model itself.
     seed : int in [1, 99]
@@ -78,7 +82,9 @@ class LanguageExplorer(Explorer):
     module: ClassVar[str] = "language"
 
     prefix = Line(_START["prefix"], length=LANGUAGE["longest"], help="what the reader typed").tag(sync=True)
-    at = Whole(_START["at"], **_within("at"), help="the framed character").tag(sync=True)
+    at = Whole(_START["at"], **_within("at"), help="so many characters are read").tag(sync=True)
+    view = OneOf(["why", "draw", "units", "cell"], _START["view"], help="what is shown").tag(sync=True)
+    measure = OneOf(["without", "gradient"], _START["measure"], help="by what it is measured").tag(sync=True)
     temperature = Number(_START["temperature"], **_within("temperature"), help="temperature").tag(sync=True)
     seed = Whole(_START["seed"], **_within("seed"), help="which draws").tag(sync=True)
     pattern = OneOf(_PATTERNS, _START["pattern"], help="what units may follow").tag(sync=True)

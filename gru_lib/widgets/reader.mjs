@@ -186,9 +186,8 @@ function draw(o, s, view, L, words) {
 
   const full = Math.min(36, column - 8);
   const gateY = L.plates + 16 + L.flow / 2;
-  const share = `${words.writes}\u20021 − ${dyed("z", "z")}`;
-  if (L.slim) out.push(label("", 0, L.plates - 6, "start", `${share} <tspan class="ex-aside" dx="4">${words.mean}</tspan>`));
-  else out.push(label("", 0, gateY, "start", share), label("ex-aside", 0, gateY + 16, "start", words.mean));
+  if (L.slim) out.push(label("", 0, L.plates - 6, "start", `${words.writes} <tspan class="ex-aside" dx="4">${words.mean}</tspan>`));
+  else out.push(label("", 0, gateY, "start", words.writes), label("ex-aside", 0, gateY + 16, "start", words.mean));
   now.forEach(({ write }, i) => {
     const c = middle(i + 1);
     out.push(bar("ex-tank", c - full / 2, L.plates + 16, full, L.flow));
@@ -201,7 +200,7 @@ function draw(o, s, view, L, words) {
     else if (column >= 21) out.push(label("ex-part ex-z", c, L.plates + 11, "middle", (100 * write).toFixed(0)));
   });
 
-  if (!L.slim) out.push(label("", 0, L.letters - 4, "start", `${words.read}\u2002${dyed("x", "x")}`));
+  if (!L.slim) out.push(label("", 0, L.letters - 4, "start", words.read));
   letters.forEach((c, i) => {
     const strange = !TOKENS.has(c);
     const cls = strange || i + 1 === s.kept ? "ex-word ex-off" : "ex-word";
@@ -217,7 +216,7 @@ function draw(o, s, view, L, words) {
     const under = L.slim ? (onTheLeft(view, L, T) ? 60 : L.right - 60) : clamp(c, L.left + 66, end - 66);
     out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 23)}v4H${num(L.slim ? under : c)}v4`));
     const text = fill(words.turns, { letter: escaped(letters[view.hint - 1]) });
-    out.push(label("ex-aside", under, L.belief + L.high + 43, "middle", text));
+    out.push(label(L.slim ? "ex-aside ex-tight" : "ex-aside", under, L.belief + L.high + 43, "middle", text));
   }
 
   if (here) {
@@ -257,7 +256,7 @@ function draw(o, s, view, L, words) {
  */
 function drawUnits({ letters, now }, { shown, focus }, L, words, { column, x, end }) {
   const here = now[(focus || shown) - 1];
-  const legend = fill(words.legend, { h: dyed("h", "h"), z: dyed("z", "z") });
+  const legend = fill(words.legend, { h: dyed("h", "h") });
   const out = L.slim
     ? [label("ex-aside", 0, L.units - 41, "start", words.units), label("ex-aside", 0, L.units - 25, "start", legend)]
     : [label("ex-aside", 0, L.units - 10, "start", words.units), label("ex-aside", L.left, L.units - 10, "start", legend)];
@@ -370,7 +369,7 @@ function drawBelief(o, s, view, L, words, { column, x, end }) {
   } else {
     const right = view.hint && onTheLeft(view, L, now.length);
     const text = words.among + words.space + words.many;
-    out.push(label("ex-aside", right ? L.right : 0, y + 26, right ? "end" : "start", text));
+    out.push(label("ex-aside ex-tight", right ? L.right : 0, y + 26, right ? "end" : "start", text));
   }
   now.slice(0, shown).forEach(({ among }, i) => {
     const text = column < 22 ? among.toFixed(0) : among.toFixed(1);
@@ -571,7 +570,8 @@ function render(stage) {
     const L = GATE.layout[slim ? "slim" : "wide"];
     const { state, cell: c } = cellOf(step, s.unit);
     const text = GATE.words[words === READER.words.zh ? "zh" : "en"];
-    show(cell, L, drawCell(state, c, L, text, { x: escapedAll(letter), past: `× ${index("W", "hn")}` }));
+    const x = escapedAll(letter === words.theEnd ? words.end : letter); // there is little room
+    show(cell, L, drawCell(state, c, L, text, { x, past: `× ${index("W", "hn")}` }));
     told.textContent = fill(words.sayUnit, {
       unit: s.unit, letter, x: fixed(state.W_xn), b: state.b_n < 0 ? `(${fixed(state.b_n)})` : fixed(state.b_n), past: c.past < 0 ? `(${fixed(c.past)})` : fixed(c.past), n: fixed(c.n),
       keep: percent(c.keep), h_prev: fixed(state.h_prev), write: percent(c.write), h: fixed(c.h),

@@ -124,7 +124,7 @@ function fromLink(_get, asked) {
 
 /** A token as it is drawn. @param {Task} task @param {number} token */
 const symbol = (task, token) => escaped(SEQUENCE.symbols[task][token] ?? "?");
-const [TANK, HALF] = [11, 15]; // a tank's height; half of the height for a state
+const [TANK, HALF] = [10, 12]; // a tank's height; half of the height for a state
 
 /** @param {number} units */
 const heightOf = (units) => L.units + L.pitch * units + 18;
@@ -251,15 +251,15 @@ function pageHTML(id, words) {
   const framed = [one("at", "t", words.step), one("unit", "j", fill(words.unit, { i: "" }).trim())];
   return (
     presetRow(PRESETS, words) +
-    `<div class="ex-switches">${radios("task")}${radios("net")}</div>` +
     `<p class="ex-task"></p>` +
     sideBySide(
       picture(id, "ex-rows", words.diagram) + note("") + saying(id),
+      `<div class="ex-switches">${radios("task")}${radios("net")}</div>` +
       `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
       `<div class="ex-tokens" role="group" aria-label="${words.token}"><span aria-hidden="true">${words.token}</span>` +
       `${tokens.join("")}</div></div>`,
     ) +
-    `<p class="ex-note ex-origin"></p>`
+    `<details><summary>${words.origin}</summary><p class="ex-note ex-origin"></p></details>`
   );
 }
 
