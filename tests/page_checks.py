@@ -133,7 +133,7 @@ def weight(urls: list[str]) -> int:
 # drawing also the rectangles before it. Where that is not all, the answer is a fault too. Left out is what nobody sees:
 # what the book's style removes for good, drawings of another width, and the TeX of formulas.
 FAINT = (
-    f"""() => {{ {OPEN}"""
+    f"""(themes) => {{ {OPEN}"""
     + """
   if (!document.getElementById("still")) { // it stays: to take it away would style the page once more
     const still = document.head.appendChild(document.createElement("style"));
@@ -160,7 +160,8 @@ FAINT = (
     return (bright + 0.05) / (dark + 0.05);
   };
 
-  const grounds = new Map([[null, [255, 255, 255]]]);
+  let grounds, known, theme; // of one theme, as it has been set
+  const found = [];
   const ground = (e) => {  // what an element has behind its text, or null
     if (!grounds.has(e)) {
       const style = getComputedStyle(e), own = rgba(style.backgroundColor);
@@ -187,8 +188,7 @@ FAINT = (
     }, ground(svg));
   };
 
-  const found = [], known = new Map();
-  const note = (what, e) => found.push([what, e.outerHTML.slice(0, 200)]);
+  const note = (what, e) => found.push([theme ? `${theme}: ${what}` : what, e.outerHTML.slice(0, 200)]);
   const judge = (e, behind, colour, { fontSize, fontWeight }) => {
     const key = [colour, behind, fontSize, fontWeight].join();
     if (!known.has(key)) {
@@ -202,23 +202,29 @@ FAINT = (
   const texts = new Set(document.querySelectorAll("textarea, [type=text], [type=search]"));
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) if (walk.currentNode.data.trim()) texts.add(walk.currentNode.parentElement);
-  for (const e of texts) {
-    if (e.closest("script, style, noscript, title, desc, annotation, :disabled, .search-button__kbd-shortcut"))
-      continue;
-    const style = getComputedStyle(e), svg = e.closest("svg");
-    if (!svg) judge(e, ground(e), style.color, style);
-    else if (svg.getClientRects().length) judge(e, panel(e, svg), style.fill, style);
-    if (e.placeholder) judge(e, ground(e), getComputedStyle(e, "::placeholder").color, style);
-  }
+  for (theme of themes.length ? themes : [null]) {
+    if (theme) document.documentElement.dataset.mode = document.documentElement.dataset.theme = theme;
+    grounds = new Map([[null, [255, 255, 255]]]);
+    known = new Map();
 
-  for (const link of document.querySelectorAll(":is(a[href], [role=link]):not(.headerlink)")) {
-    const style = getComputedStyle(link), around = getComputedStyle(link.parentElement);
-    if (style.display !== "inline" || !link.textContent.trim()) continue;
-    const marked = style.textDecorationLine.includes("underline") || parseFloat(style.borderBottomWidth) > 0
-      || style.fontWeight !== around.fontWeight || rgba(style.backgroundColor)[3] > 0;
-    const beside = [...link.parentElement.childNodes].some((node) => node.nodeType === 3 && /\\w/.test(node.data));
-    if (!marked && beside && contrast(rgba(style.color), rgba(around.color)) < 3)
-      note("link like the words around", link);
+    for (const e of texts) {
+      if (e.closest("script, style, noscript, title, desc, annotation, :disabled, .search-button__kbd-shortcut"))
+        continue;
+      const style = getComputedStyle(e), svg = e.closest("svg");
+      if (!svg) judge(e, ground(e), style.color, style);
+      else if (svg.getClientRects().length) judge(e, panel(e, svg), style.fill, style);
+      if (e.placeholder) judge(e, ground(e), getComputedStyle(e, "::placeholder").color, style);
+    }
+
+    for (const link of document.querySelectorAll(":is(a[href], [role=link]):not(.headerlink)")) {
+      const style = getComputedStyle(link), around = getComputedStyle(link.parentElement);
+      if (style.display !== "inline" || !link.textContent.trim()) continue;
+      const marked = style.textDecorationLine.includes("underline") || parseFloat(style.borderBottomWidth) > 0
+        || style.fontWeight !== around.fontWeight || rgba(style.backgroundColor)[3] > 0;
+      const beside = [...link.parentElement.childNodes].some((node) => node.nodeType === 3 && /\\w/.test(node.data));
+      if (!marked && beside && contrast(rgba(style.color), rgba(around.color)) < 3)
+        note("link like the words around", link);
+    }
   }
   opened.remove();
   return found;
@@ -226,9 +232,12 @@ FAINT = (
 )
 
 
-def faint_text(page: Page) -> list[tuple[str, str]]:
-    """Text whose contrast is below 4.5 : 1, if large below 3 : 1, or unknown; links that look like the words around."""
-    return [(what, html) for what, html in page.evaluate(FAINT)]
+def faint_text(page: Page, *themes: str) -> list[tuple[str, str]]:
+    """Text whose contrast is below 4.5 : 1, if large below 3 : 1, or unknown; links that look like the words around.
+
+    In each of the themes, the last of which stays; without any, in the one that the page has.
+    """
+    return [(what, html) for what, html in page.evaluate(FAINT, themes)]
 
 
 # A chapter's maths and coloured code are 10,000 nodes, which axe reads for seconds. What it reads instead: one formula

@@ -126,17 +126,21 @@ def test_maths_is_typeset(visit: Visit) -> None:
     assert page_checks.maths_not_set(visit.page) == []
 
 
-@pytest.mark.parametrize("width", [DESK, PHONE])
-def test_nothing_is_wider_than_the_screen_or_stands_below_the_footer(visit: Visit, width: int) -> None:
-    look(visit, width)
+@pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)
+def test_nothing_is_wider_than_a_desk_or_stands_below_the_footer(visit: Visit) -> None:
     assert page_checks.too_wide(visit.page) == []
     assert page_checks.below_the_footer(visit.page) <= 2
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_all_text_has_contrast(visit: Visit, theme: str) -> None:
-    look(visit, PHONE, theme)
-    assert page_checks.faint_text(visit.page) == []
+def test_nothing_is_wider_than_a_phone_or_stands_below_the_footer(visit: Visit) -> None:
+    look(visit, PHONE)
+    assert page_checks.too_wide(visit.page) == []
+    assert page_checks.below_the_footer(visit.page) <= 2
+
+
+def test_all_text_has_contrast(visit: Visit) -> None:
+    look(visit, PHONE)
+    assert page_checks.faint_text(visit.page, *THEMES) == []
 
 
 def test_axe_finds_no_violation_on_a_phone(visit: Visit) -> None:
@@ -152,13 +156,12 @@ def test_explorer_covers_nothing(visit: Visit, width: int) -> None:
     assert page_checks.covered(visit.page) == []
 
 
-@pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)
-def test_text_has_contrast_on_a_desk(visit: Visit, theme: str) -> None:
+def test_text_has_contrast_on_a_desk(visit: Visit) -> None:
     """The sidebars, which a phone does not show, and the explorers, which draw otherwise there."""
     visit.page.evaluate(page_checks.WITHOUT_PROSE)
-    look(visit, DESK, theme)
-    assert page_checks.faint_text(visit.page) == []
+    look(visit, DESK)
+    assert page_checks.faint_text(visit.page, *THEMES) == []
 
 
 @pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)

@@ -278,6 +278,9 @@ def test_text_that_is_faint_in_the_dark_is_found(visit: Open) -> None:
     assert page_checks.faint_text(seen.page) == []
     seen.set_theme("dark")
     assert len(page_checks.faint_text(seen.page)) == 1
+    ((what, _),) = page_checks.faint_text(seen.page, "dark", "light")
+    assert what.startswith("dark: contrast 1.")
+    assert seen.page.evaluate("document.documentElement.dataset.theme") == "light"
 
 
 def test_axe_finds_the_same_faint_text(visit: Open) -> None:
