@@ -397,7 +397,7 @@ def pull(page, start, by, touch):
     """Press on the page and go so many units of the drawing down, with the mouse or a finger."""
     x, y = start
     zoom = at_point(page, ".ex-cell", 0, 1)[1] - at_point(page, ".ex-cell", 0, 0)[1]
-    places = [(x, y + by * zoom * i / 6) for i in range(7)]
+    places = [(x, y + by * zoom * i / 3) for i in range(4)]
     if not touch:
         return drag(page, *places)
     session = page.context.new_cdp_session(page)
@@ -408,21 +408,22 @@ def pull(page, start, by, touch):
 
 
 @pytest.mark.parametrize("convention", ["keep", "write"])
-@pytest.mark.parametrize("share", ["keep", "write", "r"])
 @pytest.mark.parametrize(("viewport", "touch"), [(WIDE, False), (PHONE, True)], ids=["mouse", "touch"])
-def test_plates_are_pulled_apart_and_pushed_together(visit, convention, share, viewport, touch):
+def test_plates_are_pulled_apart_and_pushed_together(visit, convention, viewport, touch):
     """Outwards opens the gate, by either plate, and a finger on a plate does not scroll the page."""
     page = visit(GateExplorer(convention=convention, z=0.5, r=0.5), viewport=viewport, has_touch=touch)
     page.locator(".ex-cell").scroll_into_view_if_needed()
     before, scrolled = whole_state(page), page.evaluate("scrollY")
-    for side, by, wanted in ((0, -8, 0.75), (1, -16, 0.25), (1, 40, 0.999), (0, 80, 0.001)):
-        pull(page, knob(page, share, side), by, touch)
-        after = whole_state(page)
-        gate = GateExplorer(**after)
-        found = {"r": gate.r, "keep": gate.z if convention == "keep" else 1 - gate.z}
-        found["write"] = 1 - found["keep"]
-        assert found[share] == pytest.approx(wanted, abs=0.012)
-        assert {key for key in after if after[key] != before[key]} <= {"b_r" if share == "r" else "b_z"}
+    for share in ("keep", "write", "r"):
+        for side, by, wanted in ((0, -8, 0.75), (1, -16, 0.25), (1, 40, 0.999), (0, 80, 0.001)):
+            pull(page, knob(page, share, side), by, touch)
+            after = whole_state(page)
+            gate = GateExplorer(**after)
+            found = {"r": gate.r, "keep": gate.z if convention == "keep" else 1 - gate.z}
+            found["write"] = 1 - found["keep"]
+            assert found[share] == pytest.approx(wanted, abs=0.012)
+            assert {key for key in after if after[key] != before[key]} <= {"b_r" if share == "r" else "b_z"}
+        put(page, before)
     assert page.evaluate("scrollY") == scrolled
 
 
