@@ -11,6 +11,7 @@ Where there is no fork, and on macOS, whose libraries do not survive one, the ke
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import signal
@@ -22,7 +23,15 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
-MODULES = ("ipykernel.kernelapp", "matplotlib_inline.backend_inline", "gru_lib.viz", "gru_lib.widgets")
+MODULES = (
+    "ipykernel.kernelapp",
+    "matplotlib.pyplot",
+    "matplotlib_inline.backend_inline",
+    "numpy.random",
+    "gru_lib.check",
+    "gru_lib.viz",
+    "gru_lib.widgets",
+)
 PATIENCE = 30.0  # seconds
 OF_ONE_KERNEL = ("JPY_", "PYTEST_", "PWD", "OLDPWD", "_")  # variables that do not decide what the modules hold
 
@@ -40,6 +49,7 @@ def serve() -> None:
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as in every kernel
     for module in MODULES:
         importlib.import_module(module)
+    draw()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(own))
         server.listen()
@@ -63,6 +73,15 @@ def serve() -> None:
                         server.close()
                         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                         become(line)
+
+
+def draw() -> None:
+    """Draw a figure, since the first one in a process takes most of its time to find and read the fonts."""
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.subplots().set(title="$h_t$", xlabel="step")
+    figure.savefig(io.BytesIO(), format="svg")
 
 
 def become(line: socket.socket) -> None:
