@@ -202,8 +202,7 @@ def repair_pages(app: Sphinx, exception: Exception | None) -> None:
         page = BeautifulSoup(html, "html.parser")
         for repair in REPAIRS:
             repair(page)
-        if app.config.gru_policy:
-            state_policy(page)
+        state_policy(page, app.config.gru_served)
         path.write_text(with_contents(str(page), contents), "utf8")
 
 
