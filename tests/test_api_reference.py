@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -129,6 +130,13 @@ def test_no_markup_is_left_in_the_text(built_book: Path, name: str) -> None:
     assert re.findall(r".{0,30}(?:``|`|:\w+:`|::|\\|(?<![\w*])\*\w|-{4,}|>>>).{0,30}", article.text()) == []
 
 
+def test_parameters_have_the_types_of_their_docstrings_alone(pages: Pages) -> None:
+    """Not that of a field with the same name, which napoleon would spell out: ``numpy.ndarray[tuple[Any, ...``."""
+    lists = [li.text() for page in pages for li in page.css("dl.field-list li, dl.field-list dd > p")]
+    assert len(lists) > 250
+    assert [text[:80] for text in lists if "numpy.ndarray" in text] == []
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("module", ["cells/gru", "check/by_hand"])
 def test_page_of_a_source_is_in_order(
@@ -238,6 +246,14 @@ def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     env: Any = SimpleNamespace(_viewcode_modules={"a": ("", {}, {}, "a"), "b": ("x", {"f": ()}, {"f": "api"}, "b")})
     api_reference.drop_sources_without_links(SimpleNamespace(), env)  # type: ignore[arg-type]
     assert set(env._viewcode_modules) == {"b"}
+
+
+def test_names_are_found_in_a_build_that_does_not_read_the_reference_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes the pages, but nothing has imported the modules that they describe."""
+    monkeypatch.delitem(sys.modules, "gru_lib.tasks.hold", raising=False)
+    assert api_reference.defined("gru_lib.tasks.hold", "hold") == "gru_lib.tasks.hold.hold"
+    monkeypatch.delitem(sys.modules, "gru_lib.tasks.hold")
+    assert api_reference.home(SimpleNamespace(), "gru_lib.tasks.hold", "hold") == "gru_lib.tasks.hold"  # type: ignore[arg-type]
 
 
 def test_nodes_of_a_page_hold_no_other_document() -> None:

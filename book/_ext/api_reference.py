@@ -11,9 +11,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import sys
 import textwrap
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +249,7 @@ def by_last_part(objects: dict[str, Any]) -> dict[str, list[str]]:
 
 def defined(module: str, name: str) -> str:
     """Where the name that a module offers is defined: ``gru_lib.io.load`` for load in gru_lib."""
-    thing = getattr(sys.modules[module], name, None)
+    thing = getattr(import_module(module), name, None)
     return f"{getattr(thing, '__module__', module)}.{name}"
 
 
@@ -294,7 +294,7 @@ def find_source(app: Sphinx, module: str) -> tuple[str, Tags]:
 def home(_app: Sphinx, module: str, name: str) -> str:
     """The module in which a name is defined. What is no function or class says nothing of that: a constant stands
     where it is documented."""
-    thing: Any = sys.modules[module]
+    thing: Any = import_module(module)
     for part in name.split("."):
         thing = getattr(thing, part, None)
     defined = getattr(thing, "__module__", None) or ""
