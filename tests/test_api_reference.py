@@ -21,6 +21,7 @@ from docutils import nodes
 from docutils.utils import new_document
 from page_checks import after, value
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+from sphinx.util.build_phase import BuildPhase
 
 import gru_lib
 from conftest import ROOT, Visit
@@ -237,7 +238,7 @@ def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     """It holds the right answers."""
 
     def shown(solutions: str, module: str) -> str:
-        app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions=solutions))
+        app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions=solutions), phase=BuildPhase.READING)
         return api_reference.find_source(app, module)[0]
 
     assert "def gate_hand" in shown("folded", "gru_lib.check.by_hand")
@@ -246,6 +247,19 @@ def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     env: Any = SimpleNamespace(_viewcode_modules={"a": ("", {}, {}, "a"), "b": ("x", {"f": ()}, {"f": "api"}, "b")})
     api_reference.drop_sources_without_links(SimpleNamespace(), env)  # type: ignore[arg-type]
     assert set(env._viewcode_modules) == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("phase", "pages", "found"),
+    [
+        (BuildPhase.READING, set(), True),
+        (BuildPhase.WRITING, {"book/04-gru-forward", "search"}, False),
+        (BuildPhase.WRITING, {"book/04-gru-forward", "book/api-cells"}, True),
+    ],
+)
+def test_sources_are_written_again_with_the_reference_alone(phase: BuildPhase, pages: set[str], found: bool) -> None:
+    app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions="folded"), phase=phase, _gru_pages_written=pages)
+    assert (api_reference.find_source(app, "gru_lib.cells.gru") is not None) == found
 
 
 def test_names_are_found_in_a_build_that_does_not_read_the_reference_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,7 @@ DIFFERENT = """async (sheets) => {
     if (!kinds.has(kind)) kinds.set(kind, e);
   }
   const looks = [];
+  const plain = (value) => value.replace(/\\\\([0-9a-f]{4})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
   for (const text of sheets) {
     const sheet = document.createElement("style");
     sheet.id = "swapped";
@@ -61,7 +62,7 @@ DIFFERENT = """async (sheets) => {
     looks.push([...kinds].flatMap(([kind, e]) => [null, "::before", "::after"].flatMap((part) => {
       const style = getComputedStyle(e, part);
       const asked = part && style.content === "none" ? ["content"] : [...style]; // what is not there is slow to ask
-      return asked.map((name) => [`${kind}${part ?? ""}`, `${name}: ${style.getPropertyValue(name)}`]);
+      return asked.map((name) => [`${kind}${part ?? ""}`, `${name}: ${plain(style.getPropertyValue(name))}`]);
     })));
   }
   const [small, whole] = looks.map((look) => new Set(look.map((entry) => entry.join("  "))));

@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from page_repairs import written
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.ext.autodoc import Documenter, ModuleDocumenter
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.build_phase import BuildPhase
 
 BOOK = Path(__file__).parents[1]
 Tags = dict[str, tuple[str, int, int]]
@@ -283,9 +285,15 @@ def source(module: str) -> tuple[str, Tags]:
     return analyzer.code, tags
 
 
-def find_source(app: Sphinx, module: str) -> tuple[str, Tags]:
+def find_source(app: Sphinx, module: str) -> tuple[str, Tags] | None:
     """What viewcode shows. The checks hold the answers to the exercises, so a book without solutions has no source
-    of theirs."""
+    of theirs.
+
+    When pages are written, viewcode asks once more and writes the source's page again if it gets an answer. That is so
+    if a page of the reference was written; otherwise viewcode looks which is newer, the module or its page.
+    """
+    if app.phase >= BuildPhase.RESOLVING and not any(page.startswith("book/api") for page in written(app)):
+        return None
     if app.config.gru_solutions == "no" and module.startswith("gru_lib.check"):
         return "", {}
     return source(module)
