@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -20,6 +21,7 @@ from docutils import nodes
 from docutils.utils import new_document
 from page_checks import after, value
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+from sphinx.util.build_phase import BuildPhase
 
 import gru_lib
 from conftest import ROOT, Visit
@@ -129,6 +131,13 @@ def test_no_markup_is_left_in_the_text(built_book: Path, name: str) -> None:
     assert re.findall(r".{0,30}(?:``|`|:\w+:`|::|\\|(?<![\w*])\*\w|-{4,}|>>>).{0,30}", article.text()) == []
 
 
+def test_parameters_have_the_types_of_their_docstrings_alone(pages: Pages) -> None:
+    """Not that of a field with the same name, which napoleon would spell out: ``numpy.ndarray[tuple[Any, ...``."""
+    lists = [li.text() for page in pages for li in page.css("dl.field-list li, dl.field-list dd > p")]
+    assert len(lists) > 250
+    assert [text[:80] for text in lists if "numpy.ndarray" in text] == []
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("module", ["cells/gru", "check/by_hand"])
 def test_page_of_a_source_is_in_order(
@@ -227,7 +236,7 @@ def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     """It holds the right answers."""
 
     def shown(solutions: str, module: str) -> str:
-        app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions=solutions))
+        app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions=solutions), phase=BuildPhase.READING)
         return api_reference.find_source(app, module)[0]
 
     assert "def gate_hand" in shown("folded", "gru_lib.check.by_hand")
@@ -236,6 +245,27 @@ def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     env: Any = SimpleNamespace(_viewcode_modules={"a": ("", {}, {}, "a"), "b": ("x", {"f": ()}, {"f": "api"}, "b")})
     api_reference.drop_sources_without_links(SimpleNamespace(), env)  # type: ignore[arg-type]
     assert set(env._viewcode_modules) == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("phase", "pages", "found"),
+    [
+        (BuildPhase.READING, set(), True),
+        (BuildPhase.WRITING, {"book/04-gru-forward", "search"}, False),
+        (BuildPhase.WRITING, {"book/04-gru-forward", "book/api-cells"}, True),
+    ],
+)
+def test_sources_are_written_again_with_the_reference_alone(phase: BuildPhase, pages: set[str], found: bool) -> None:
+    app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions="folded"), phase=phase, _gru_pages_written=pages)
+    assert (api_reference.find_source(app, "gru_lib.cells.gru") is not None) == found
+
+
+def test_names_are_found_in_a_build_that_does_not_read_the_reference_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes the pages, but nothing has imported the modules that they describe."""
+    monkeypatch.delitem(sys.modules, "gru_lib.tasks.hold", raising=False)
+    assert api_reference.defined("gru_lib.tasks.hold", "hold") == "gru_lib.tasks.hold.hold"
+    monkeypatch.delitem(sys.modules, "gru_lib.tasks.hold")
+    assert api_reference.home(SimpleNamespace(), "gru_lib.tasks.hold", "hold") == "gru_lib.tasks.hold"  # type: ignore[arg-type]
 
 
 def test_nodes_of_a_page_hold_no_other_document() -> None:

@@ -67,14 +67,19 @@ def program(source):
     return space["f"]
 
 
-def planted(name, old, new):
-    """The answer with a piece replaced: a literal piece, or after ~ a regular expression."""
+def wrong(name, old, new):
+    """The text of the answer with a piece replaced: a literal piece, or after ~ a regular expression."""
     if old.startswith("~"):
-        wrong, count = re.subn(old[1:], new, ANSWERS[name], flags=re.MULTILINE)
+        text, count = re.subn(old[1:], new, ANSWERS[name], flags=re.MULTILINE)
     else:
-        wrong, count = ANSWERS[name].replace(old, new), ANSWERS[name].count(old)
+        text, count = ANSWERS[name].replace(old, new), ANSWERS[name].count(old)
     assert count, "the text to replace is not in the answer"
-    return program(wrong)
+    return text
+
+
+def planted(name, old, new):
+    """The answer with that piece replaced."""
+    return program(wrong(name, old, new))
 
 
 @functools.cache

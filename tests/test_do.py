@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from urllib.request import urlopen
 
+import content_policy
 import do
 import pytest
+from bs4 import BeautifulSoup
+
+from conftest import Visit
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = ("requirements.lock", "pyproject.toml", "package.json", "package-lock.json")
@@ -27,8 +37,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Instead of running programs, what would be run."""
+def asked(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Instead of running programs, what would be run; in the empty project, as `book` notes what it has built."""
     lines: list[str] = []
     monkeypatch.setenv("PYTHONPATH", "")  # put back afterwards: `serve` sets it
     monkeypatch.setattr(do, "install", lambda: lines.append("install"))
@@ -46,6 +56,128 @@ def test_a_build_forgets_the_pages_whose_source_is_gone(project: Path, asked: li
     do.book()
     assert [page.name for page in built.iterdir()] == ["04-gru.html"]
     assert asked[-1].startswith("jupyter-book build")
+
+
+@pytest.fixture
+def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """Asks for the book of a small project, and says whether it was built; building makes a page and an edition."""
+    ran: list[str] = []
+
+    def build(*command: str) -> None:
+        ran.append(command[0])
+        for name in ("html/page.html", "editions/page.ipynb"):
+            path = project / "_build" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(" ".join(command), "utf8")
+
+    def builds() -> bool:
+        ran.clear()
+        do.book()
+        return ran == ["jupyter-book"]
+
+    for name in ("book/04.ipynb", "tests/answers.py", ".venv/pyvenv.cfg", ".venv/lib/python3.11/site-packages/x"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("once", "utf8")
+    monkeypatch.setattr(do, "PACKAGES", "lib/python*/site-packages")
+    monkeypatch.setattr(do, "install", lambda: None)
+    monkeypatch.setattr(do, "run", build)
+    return builds
+
+
+def in_git(project: Path) -> None:
+    """Commit everything."""
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for command in (("init", "-q"), ("add", "book"), (*identity, "commit", "-q", "--allow-empty", "-m", "now")):
+        subprocess.run(["git", *command], cwd=project, check=True)
+
+
+def in_time(path: Path) -> None:
+    """Another time of a file."""
+    os.utime(path, (1, 1))
+
+
+def append(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf8") as file:
+        file.write("more")
+
+
+def swap(path: Path) -> None:
+    """As many bytes as before, at the same time."""
+    before = path.stat()
+    path.write_text(path.read_text("utf8")[::-1], "utf8")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], object]] = {
+    "a page": lambda project, _: append(project / "book/04.ipynb"),
+    "a page to the byte": lambda project, _: swap(project / "book/04.ipynb"),
+    "what a page takes from the tests": lambda project, _: append(project / "tests/answers.py"),
+    "a new file": lambda project, _: append(project / "book/05.ipynb"),
+    "a file in a new folder": lambda project, _: append(project / "gru_lib/new/x.py"),
+    "a file gone": lambda project, _: (project / "book/04.ipynb").unlink(),
+    "a file's name": lambda project, _: (project / "book/04.ipynb").rename(project / "book/06.ipynb"),
+    "the lock": lambda project, _: append(project / "requirements.lock"),
+    "a package": lambda project, _: (project / ".venv/lib/python3.11/site-packages/a-2.dist-info").mkdir(),
+    "a commit": lambda project, _: in_git(project),
+    "what is asked for": lambda _, patch: patch.setenv("SOLUTIONS", "in"),
+    "the year": lambda _, patch: patch.setenv("SOURCE_DATE_EPOCH", "86400"),
+    "a built page": lambda project, _: append(project / "_build/html/page.html"),
+    "a built page to the byte": lambda project, _: in_time(project / "_build/html/page.html"),
+    "a built page gone": lambda project, _: (project / "_build/html/page.html").unlink(),
+    "an edition": lambda project, _: append(project / "_build/editions/page.ipynb"),
+    "a built page that nobody asked for": lambda project, _: append(project / "_build/html/other.html"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_book_is_built_again_when_anything_has_changed(
+    project: Path, builds: Callable[[], bool], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    assert [builds(), builds()] == [True, False]
+    CHANGES[change](project, monkeypatch)
+    assert [builds(), builds()] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["_build/alone/x", "lessons/04.ipynb", ".ruff_cache/x", "tools/__pycache__/x.pyc", ".venv/x", "other/pyvenv.cfg"],
+)
+def test_a_book_is_not_built_again_for_what_it_does_not_read(
+    project: Path, builds: Callable[[], bool], path: str
+) -> None:
+    assert builds()
+    append(project / path)
+    assert not builds()
+
+
+def test_a_build_that_failed_is_done_again(
+    project: Path, builds: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when what made it fail is taken back: pages of the failed build may lie there."""
+    assert builds()
+    before = (project / "book/04.ipynb").read_text("utf8")
+    append(project / "book/04.ipynb")
+
+    def fail(*command: str) -> None:
+        append(project / "_build/html/page.html")
+        raise SystemExit(1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(do, "run", fail)
+        for _ in range(2):
+            with pytest.raises(SystemExit):
+                do.book()
+    (project / "book/04.ipynb").write_text(before, "utf8")
+    assert builds()
+
+
+def test_what_changes_during_a_build_is_built_again(project: Path, builds: Callable[[], bool]) -> None:
+    build = do.run
+    do.run = lambda *command: (build(*command), append(project / "book/04.ipynb"))  # as `monkeypatch` will put it back
+    assert builds()
+    do.run = build
+    assert builds()
 
 
 def shell(*command: str) -> subprocess.CompletedProcess[str]:
@@ -142,6 +274,53 @@ def test_what_is_served_has_editions_of_its_own(asked: list[str]) -> None:
     """They stand beside the folder of the pages; those of `make book` would miss what one of them leaves out."""
     do.main(["serve"])
     assert asked[-1].startswith("sphinx-autobuild ") and asked[-1].endswith(" . _build/serve/html")
+
+
+@pytest.mark.parametrize(
+    ("given", "host", "port"),
+    [
+        ((), "127.0.0.1", "8000"),
+        (("--port", "9000"), "127.0.0.1", "9000"),
+        (("--host=localhost",), "localhost", "8000"),
+    ],
+)
+def test_what_is_served_may_be_reloaded_from_where_it_is(
+    asked: list[str], given: list[str], host: str, port: str
+) -> None:
+    do.main(["serve", *given, "--open-browser"])
+    assert f" --host {host} --port {port} -D gru_served={host}:{port} " in asked[-1]
+    assert " --open-browser " in asked[-1]
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_served_page_may_be_reloaded_and_runs_nothing_else(
+    reader: Callable[[str, int], AbstractContextManager[Visit]], tmp_path: Path, allowed: bool
+) -> None:
+    """The policy without the address of the server lets its script not run either."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    page = BeautifulSoup('<html lang="en"><head><meta charset="utf-8"/></head><body></body></html>', "html.parser")
+    content_policy.state_policy(page, address if allowed else "")
+    injected = "<article><script>document.title = 'injected'</script></article>"
+    (tmp_path / "page.html").write_text(str(page).replace("</body>", f"{injected}</body>"), "utf8")
+    command = ("-m", "sphinx_autobuild", "--no-initial", "--port", address.rpartition(":")[2], str(tmp_path))
+    with subprocess.Popen([sys.executable, *command, str(tmp_path)], stdout=subprocess.DEVNULL) as server:
+        try:
+            while True:
+                with contextlib.suppress(OSError), urlopen(f"http://{address}/page.html"):
+                    break
+                assert server.poll() is None
+                time.sleep(0.05)
+            with reader(f"http://{address}/page.html", 1280) as visit:
+                sockets: list[object] = []
+                visit.page.on("websocket", lambda opened: sockets.append(opened))
+                visit.open()
+                assert visit.page.title() != "injected"
+                assert len(visit.complaints) == (1 if allowed else 2)
+                assert all("script" in complaint and "Policy" in complaint for complaint in visit.complaints)
+                assert len(sockets) == allowed
+        finally:
+            server.terminate()
 
 
 def test_every_check_of_lint_is_run(asked: list[str]) -> None:

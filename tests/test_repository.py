@@ -14,10 +14,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import hosted
-import icon_font
 import jinja2
 import nbformat
 import pytest
+import theme_style
 import yaml
 from docutils import nodes
 from docutils.utils import new_document
@@ -117,10 +117,10 @@ def test_only_chapters_have_them_and_only_on_github_which_runs_the_workflow() ->
 def test_the_font_and_the_style_sheet_have_the_icons_of_the_buttons() -> None:
     (group,) = launch(URL, "book/04-gru-forward")
     icons = {each["icon"].rpartition(" ")[2] for each in (group, *group["buttons"])}
-    style = (icon_font.THEME / icon_font.STYLE).read_text("utf8")
-    with_them, without = (icon_font.icons(icon_font.without_unused(style, used)) for used in (icons, set()))
+    style = (theme_style.THEME / theme_style.STYLE).read_text("utf8")
+    with_them, without = (theme_style.icons(theme_style.without_unused(style, used)) for used in (icons, set()))
     found = with_them - without
-    assert len(found) == len(icons) and found <= TTFont(icon_font.THEME / icon_font.FONT).getBestCmap().keys()
+    assert len(found) == len(icons) and found <= TTFont(theme_style.THEME / theme_style.FONT).getBestCmap().keys()
 
 
 # ----------------------------------------------------------------------------------------------------------- the branch

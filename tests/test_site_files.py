@@ -49,12 +49,18 @@ def write(folder: Path, address: str = "") -> None:
 def build(folder: Path, address: str = "") -> Path:
     """Write the small book and build it; the folder of its pages."""
     write(folder, address)
+    again(folder)
+    return folder / "out"
+
+
+def again(folder: Path) -> str:
+    """Build the small book as it stands; what is said."""
     code = f"import sys; sys.path.insert(0, {str(ROOT / 'book' / '_ext')!r}); from sphinx.cmd.build import main; "
     code += "sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "-q", "-n", "-W", str(folder), str(folder / "out")]
+    command = [sys.executable, "-c", code, "-n", "-W", str(folder), str(folder / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return folder / "out"
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +156,21 @@ def test_day_of_the_last_change_comes_from_git_alone(hosted: Path, unhosted: Pat
     assert "2024-02-29" in (hosted / "book" / "01-gates.html").read_text("utf8")
     for page in (hosted / "book" / "intro.html", unhosted / "book" / "01-gates.html"):  # not committed; no repository
         assert "ast updated" not in page.read_text("utf8")
+
+
+def test_a_commit_has_the_pages_written_again_that_show_it_and_no_other(hosted: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", hosted.parent.as_uri(), "clone")
+    folder = tmp_path / "clone"
+    pages = {page.stem: page for page in (build(folder) / "book").glob("*.html")}
+    before = {name: page.stat().st_mtime_ns for name, page in pages.items()}
+    git(folder, "add", "book/intro.md")
+    git(folder, "commit", "-q", "-m", "front", day="2025-01-31")
+    again(folder)
+    assert "2025-01-31" in pages["intro"].read_text("utf8")
+    assert {name for name, page in pages.items() if page.stat().st_mtime_ns != before[name]} == {"intro"}
+    assert len(pages) == 2
+    git(folder, "commit", "-q", "--allow-empty", "-m", "nothing", day="2026-01-31")
+    assert "no targets are out of date" in again(folder)
 
 
 def test_shallow_clone_says_no_day(hosted: Path, tmp_path: Path) -> None:

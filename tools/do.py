@@ -6,6 +6,7 @@ hash-pinned lock, when it is first asked for and when the lock changes.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import inspect
 import os
@@ -45,6 +46,9 @@ LINT = (
 NPM = ("package.json", "package-lock.json")
 QUIETLY = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 
+# What a build does not read, of all that lies in the project.
+NOT_READ = ("_build", ".git", "lessons", "node_modules", "__pycache__", ".ipynb_checkpoints")
+
 # What `clean` deletes, beside .venv.
 BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cache")
 
@@ -55,9 +59,15 @@ BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cac
 def book() -> None:
     """Build the book into _build/html; with SOLUTIONS=no in the environment, without a trace of a solution."""
     install()
+    stamp, wanted = ROOT / "_build" / "made-of", read()
+    if stamp.is_file() and stamp.read_text("utf8") == f"{wanted} {made()}":
+        print("Nothing has changed since the book in _build/html was built.")
+        return
     forget("html", "editions", "jupyter_execute")
     forget_what_is_gone()
     run("jupyter-book", "build", ".", "-n", "-W", "--keep-going")
+    stamp.parent.mkdir(exist_ok=True)
+    stamp.write_text(f"{wanted} {made()}", "utf8")
 
 
 def test(*args: str) -> None:
@@ -91,10 +101,14 @@ def serve(*args: str) -> None:
     run("jupyter-book", "config", "sphinx", ".", quiet=True)
     os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
     ignored = r"/(_build|lessons|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
+    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    options.add_argument("--host", default="127.0.0.1")
+    options.add_argument("--port", default="8000")
+    at, others = options.parse_known_args(args)
+    # The server writes a script into the pages, which reloads them: gru_served lets their policy allow it.
+    address = ("--host", at.host, "--port", at.port, "-D", f"gru_served={at.host}:{at.port}")
     # In a folder of its own: beside the pages come the editions, which must not be taken for those of `make book`.
-    # The server writes a script into the pages, which their content security policy would forbid.
-    asked = ("-n", "-q", "-D", "gru_policy=0", "--host", "127.0.0.1", "--re-ignore", ignored)
-    run("sphinx-autobuild", *asked, ".", "_build/serve/html", *args)
+    run("sphinx-autobuild", "-n", "-q", *address, "--re-ignore", ignored, *others, ".", "_build/serve/html")
 
 
 def lab(*args: str) -> None:
@@ -170,6 +184,9 @@ COMMANDS = {
 
 
 # ---------------------------------------------------------------------------------------------------- the environment
+
+
+PACKAGES = "Lib/site-packages" if WINDOWS else "lib/python*/site-packages"
 
 
 def program(name: str, windows: bool = WINDOWS) -> str:
@@ -267,6 +284,36 @@ def forget_what_is_gone() -> None:
     for page in (ROOT / "_build" / "html" / "book").glob("*.html"):
         if page.stem not in there:
             page.unlink()
+
+
+def read() -> str:
+    """A hash of all that a build depends on. Whatever lies in the project counts as read, but for what is here made."""
+    asked = [os.environ.get(name, "") for name in ("SOLUTIONS", "SOURCE_DATE_EPOCH", "PYTHONPATH")]
+    # A page shows the day on which git saw it change.
+    head = ("git", "rev-parse", "--is-shallow-repository", "HEAD")
+    try:
+        commit = subprocess.run(head, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        commit = ""
+    packages = sorted((str(p), p.stat().st_mtime_ns) for p in VENV.glob(f"{PACKAGES}/*.dist-info"))
+    digest = hashlib.sha256(repr((asked, commit, packages)).encode())
+    for folder, below, names in os.walk(ROOT):
+        here = Path(folder)
+        if (here / "pyvenv.cfg").is_file():
+            below.clear()
+            continue
+        below[:] = sorted(name for name in below if name not in NOT_READ and not name.endswith("_cache"))
+        for path in (here / name for name in sorted(names) if (here / name).is_file()):  # editors leave other things
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(ROOT)} {len(content)} ".encode() + content)
+    return digest.hexdigest()
+
+
+def made() -> str:
+    """A hash of the names, the sizes and the times of what a build has made."""
+    built = [path for name in ("html", "editions") for path in (ROOT / "_build" / name).rglob("*")]
+    listed = sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in built if path.is_file())
+    return hashlib.sha256(repr(listed).encode()).hexdigest()
 
 
 def starts(python: str) -> bool:

@@ -11,18 +11,20 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import sys
 import textwrap
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from page_repairs import written
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.ext.autodoc import Documenter, ModuleDocumenter
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.build_phase import BuildPhase
 
 BOOK = Path(__file__).parents[1]
 Tags = dict[str, tuple[str, int, int]]
@@ -249,7 +251,7 @@ def by_last_part(objects: dict[str, Any]) -> dict[str, list[str]]:
 
 def defined(module: str, name: str) -> str:
     """Where the name that a module offers is defined: ``gru_lib.io.load`` for load in gru_lib."""
-    thing = getattr(sys.modules[module], name, None)
+    thing = getattr(import_module(module), name, None)
     return f"{getattr(thing, '__module__', module)}.{name}"
 
 
@@ -283,9 +285,15 @@ def source(module: str) -> tuple[str, Tags]:
     return analyzer.code, tags
 
 
-def find_source(app: Sphinx, module: str) -> tuple[str, Tags]:
+def find_source(app: Sphinx, module: str) -> tuple[str, Tags] | None:
     """What viewcode shows. The checks hold the answers to the exercises, so a book without solutions has no source
-    of theirs."""
+    of theirs.
+
+    When pages are written, viewcode asks once more and writes the source's page again if it gets an answer. That is so
+    if a page of the reference was written; otherwise viewcode looks which is newer, the module or its page.
+    """
+    if app.phase >= BuildPhase.RESOLVING and not any(page.startswith("book/api") for page in written(app)):
+        return None
     if app.config.gru_solutions == "no" and module.startswith("gru_lib.check"):
         return "", {}
     return source(module)
@@ -294,7 +302,7 @@ def find_source(app: Sphinx, module: str) -> tuple[str, Tags]:
 def home(_app: Sphinx, module: str, name: str) -> str:
     """The module in which a name is defined. What is no function or class says nothing of that: a constant stands
     where it is documented."""
-    thing: Any = sys.modules[module]
+    thing: Any = import_module(module)
     for part in name.split("."):
         thing = getattr(thing, part, None)
     defined = getattr(thing, "__module__", None) or ""

@@ -7,6 +7,7 @@ those that a cell's output might hold are not. Nothing is evaluated: the explore
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -43,17 +44,24 @@ def hashed(script: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def policy(scripts: list[str]) -> str:
-    """The policy of a page that holds these scripts."""
-    allowed = POLICY | {"script-src": " ".join([POLICY["script-src"], *dict.fromkeys(map(hashed, scripts))])}
+def policy(scripts: list[str], served: str = "") -> str:
+    """The policy of a page that holds these scripts; served by `do.py serve` at an address, it may be reloaded from
+    there, by a script that the server writes into it."""
+    allowed = dict(POLICY)
+    if served:
+        from sphinx_autobuild.middleware import web_socket_script
+
+        scripts = [*scripts, re.split("</?script>", web_socket_script(served))[1]]
+        allowed["connect-src"] = f"ws://{served}"
+    allowed["script-src"] = " ".join([POLICY["script-src"], *dict.fromkeys(map(hashed, scripts))])
     return "; ".join(f"{name} {value}" for name, value in allowed.items())
 
 
-def state_policy(page: BeautifulSoup) -> None:
+def state_policy(page: BeautifulSoup, served: str = "") -> None:
     """Put the policy at the head of a page, before all that it is about; after the repairs, which remove scripts."""
     assert page.head is not None
     own = [script.string or "" for script in page.select("script:not([src])") if not script.find_parent("article")]
-    meta = page.new_tag("meta", attrs={"http-equiv": "Content-Security-Policy", "content": policy(own)})
+    meta = page.new_tag("meta", attrs={"http-equiv": "Content-Security-Policy", "content": policy(own, served)})
     charset = page.head.find("meta", charset=True)
     charset.insert_after(meta) if charset else page.head.insert(0, meta)
 
@@ -62,7 +70,8 @@ def write_front(app: Sphinx, exception: Exception | None) -> None:
     """Write the page that leads from the root to the front page; sphinx_external_toc would write one without a head."""
     if exception is None and app.builder.format == "html":
         title, front = app.config.html_title, app.builder.get_target_uri(app.config.root_doc)
-        (Path(app.outdir) / "index.html").write_text(FRONT.format(policy=policy([]), title=title, front=front), "utf8")
+        text = FRONT.format(policy=policy([], app.config.gru_served), title=title, front=front)
+        (Path(app.outdir) / "index.html").write_text(text, "utf8")
 
 
 def add_button(_app: Sphinx, config: Config) -> None:
@@ -72,8 +81,8 @@ def add_button(_app: Sphinx, config: Config) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension: before sphinx_external_toc writes its own front page."""
-    # `do.py serve` sets it to 0: the server writes the script that reloads a page into the page.
-    app.add_config_value("gru_policy", True, "html")
+    # `do.py serve` sets it to the address at which it serves, such as 127.0.0.1:8000.
+    app.add_config_value("gru_served", "", "html")
     app.add_js_file(BUTTON.name, loading_method="defer")
     app.connect("config-inited", add_button)
     app.connect("build-finished", write_front, priority=400)

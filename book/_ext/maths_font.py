@@ -1,8 +1,8 @@
 """The letters of the formulas: STIX Two Math, reduced to what the pages show, and inside a style sheet.
 
-A page waits for its style sheets before it is painted, so the font is there. Chromium may read it a moment after it
-has painted the first lines; then one of them may break anew. The font comes with the package ``ziamath``, under the SIL
-Open Font License, as its table of names says.
+A page waits for its style sheets before it is painted, so the font is there. Chromium would read it when it has set
+the first formula, a moment too late: lines would break anew. So a script asks for it at once. The font comes with the
+package ``ziamath``, under the SIL Open Font License, as its table of names says.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 SHEET = "gru-maths.css"
+READ = """document.fonts.load('1em "STIX Two Math"');"""
 RULE = """@font-face {{
   font-family: "STIX Two Math";
   src: url("data:font/woff2;base64,{}") format("woff2");
@@ -77,9 +78,10 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
 
 
 def add_sheet(app: Sphinx, _pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Let a page with formulas have the style sheet."""
+    """Let a page with formulas have the style sheet, and read its font before it sets the first of them."""
     if "<math" in context.get("body", ""):
         app.add_css_file(SHEET)
+        app.add_js_file(None, body=READ)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

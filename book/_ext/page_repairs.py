@@ -41,6 +41,17 @@ def mend_scripts(page: BeautifulSoup) -> None:
             page.head.append(page.new_tag("script", attrs={"src": f"_static/{name}.js", "defer": ""}))
 
 
+def choose_theme(page: BeautifulSoup) -> None:
+    """A page is light or dark from its first paint on. For a reader who has not chosen, the theme's own script asks the
+    system when all others have run, which would flash in the dark and style the whole page a second time."""
+    for script in page.select("head > script[data-cfasync]"):
+        asked = """matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light\""""
+        chosen = """{ light: "light", dark: "dark" }[localStorage.getItem("mode")]"""
+        before = str(script.string)
+        script.string = before.replace("""localStorage.getItem("theme") || "auto\"""", f"{chosen} ?? ({asked})")
+        assert script.string != before
+
+
 def drop_handlers(page: BeautifulSoup) -> None:
     """A content security policy forbids handlers in attributes. print_button.js has that of the button for paper; a
     browser has its own way to a full screen."""
@@ -153,6 +164,7 @@ def draw_mark(page: BeautifulSoup) -> None:
 
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     mend_scripts,
+    choose_theme,
     drop_handlers,
     name_search_button_by_its_text,
     make_sidebar_a_landmark,
@@ -202,8 +214,7 @@ def repair_pages(app: Sphinx, exception: Exception | None) -> None:
         page = BeautifulSoup(html, "html.parser")
         for repair in REPAIRS:
             repair(page)
-        if app.config.gru_policy:
-            state_policy(page)
+        state_policy(page, app.config.gru_served)
         path.write_text(with_contents(str(page), contents), "utf8")
 
 

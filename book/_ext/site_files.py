@@ -19,6 +19,7 @@ from docutils import nodes
 from search_index import one_line
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
 LONGEST = 200  # letters of a description
@@ -55,13 +56,28 @@ def describe(doctree: nodes.document) -> str:
     return text if len(text) <= LONGEST else text[: text.rindex(" ", 0, LONGEST)].rstrip(".,;:") + " …"
 
 
-def changed(app: Sphinx, pagename: str) -> str | None:
-    """The day of the last change of a page's source, if git knows it. A shallow clone does not."""
-    folder, name = Path(app.srcdir), pagename.rpartition("/")[2]
-    sources = [f"book_text/{name}.md", str(app.env.doc2path(pagename, base=False))]
-    shallow = _git(folder, "rev-parse", "--is-shallow-repository")
-    days = [_git(folder, "log", "-1", "--format=%cs", "--", source) for source in sources if shallow == "false"]
-    return next((day for day in days if day), None)
+def days(folder: Path) -> dict[str, str]:
+    """The day of the last change of each source, as far as git knows; in a shallow clone it does not."""
+    if _git(folder, "rev-parse", "--is-shallow-repository") != "false":
+        return {}
+    named = ("-c", "core.quotepath=off", "log", "--format=%x00%cs", "--name-only", "--relative")
+    found: dict[str, str] = {}
+    for commit in _git(folder, *named, "--", "book", "book_text").split("\0")[1:]:  # the newest first
+        day, *files = commit.split("\n")
+        found = dict.fromkeys(filter(None, files), day) | found
+    return found
+
+
+def note_days(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Note each page's day, and write those pages again that show another: a commit changes it, and no source."""
+    known = days(Path(app.srcdir))
+    before: dict[str, str] = getattr(env, "gru_days", {})
+    now = {}
+    for page in env.found_docs:
+        sources = (f"book_text/{page.rpartition('/')[2]}.md", str(env.doc2path(page, base=False)))
+        now[page] = next((known[source] for source in sources if source in known), "")
+    env.gru_days = now  # type: ignore[attr-defined]
+    return sorted(page for page, day in now.items() if day != before.get(page))
 
 
 def _git(folder: Path, *arguments: str) -> str:
@@ -81,7 +97,7 @@ def add_to_head(app: Sphinx, pagename: str, _template: str, context: dict[str, A
     description = describe(doctree)
     context["meta"] = (context["meta"] or {}) | {"og:description": description}
     context["metatags"] += f'<meta name="description" content="{escape(description, {chr(34): "&quot;"})}"/>\n'
-    if day := changed(app, pagename):
+    if day := app.env.gru_days.get(pagename):  # type: ignore[attr-defined]
         context["last_updated"] = day
 
 
@@ -138,6 +154,7 @@ def write_files(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension, around sphinxext.opengraph, whose priority is 500."""
     app.connect("config-inited", set_address)
+    app.connect("env-updated", note_days)
     app.connect("html-page-context", add_to_head, priority=400)
     app.connect("html-page-context", drop_half_address, priority=600)
     app.connect("html-collect-pages", wrong_address)

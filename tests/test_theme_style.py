@@ -1,0 +1,117 @@
+"""The theme's style sheet without what no page can use: every page looks as it does with the whole sheet."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+import theme_style
+from theme_style import Used, without_unused
+
+from conftest import Visit
+
+Reader = Callable[[str, int], AbstractContextManager[Visit]]
+
+USED = Used(
+    ['<p class="here two" id="top"></p><script>open(`made-${kind}`)</script>'], ["add('late'); add(\"begun-\" + x)"]
+)
+
+
+@pytest.mark.parametrize(
+    ("style", "kept"),
+    [
+        (".here{color:red}.gone{color:red}", ".here{color:red}"),
+        (".here,.gone{color:red}", ".here{color:red}"),
+        (".gone .here,#gone p,.here.gone{color:red}", ""),
+        ("#top>.two:hover::before{color:red}", "#top>.two:hover::before{color:red}"),
+        (".late,.begun-anything,.made-up{color:red}", ".late,.begun-anything,.made-up{color:red}"),
+        ("p,[data-x],:root{color:red}", "p,[data-x],:root{color:red}"),
+        (".here:not(.gone){color:red}", ".here:not(.gone){color:red}"),
+        (":is(.gone,.here){color:red}", ":is(.gone,.here){color:red}"),
+        (".half\\.5{color:red}", ".half\\.5{color:red}"),
+        ("@media print{.gone{color:red}.here{width:1.5px}}", "@media print{.here{width:1.5px}}"),
+        ("@media (min-width:9px){@supports (x:y){.gone{color:red}}}", ""),
+        ('@font-face{font-family:"gone"}', '@font-face{font-family:"gone"}'),
+        ("@keyframes gone{0%{width:.5px}}", "@keyframes gone{0%{width:.5px}}"),
+        ('.here{content:"\\f0c9";--own:#gone .gone}', '.here{content:"\\f0c9";--own:#gone .gone}'),
+        ('/* said */.here{content:"\\f0c9 }"}', '.here{content:"\\f0c9 }"}'),
+    ],
+)
+def test_a_rule_goes_if_it_can_match_nothing(style: str, kept: str) -> None:
+    assert without_unused(style, USED) == kept
+
+
+# How one element of each kind is drawn with two sheets, and where that differs. A kind is a tag with its classes.
+DIFFERENT = """async (sheets) => {
+  const kinds = new Map();
+  for (const e of document.querySelectorAll("body, body *")) {
+    if (e.closest("math, svg, pre") && !e.matches("math, svg, pre")) continue;
+    const kind = `${e.tagName}.${e.getAttribute("class")}`;
+    if (!kinds.has(kind)) kinds.set(kind, e);
+  }
+  const looks = [];
+  const plain = (value) => value.replace(/\\\\([0-9a-f]{4})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+  for (const text of sheets) {
+    const sheet = document.createElement("style");
+    sheet.id = "swapped";
+    sheet.textContent = text;
+    document.querySelector("link[href*='pydata-sphinx-theme.css'], #swapped").replaceWith(sheet);
+    looks.push([...kinds].flatMap(([kind, e]) => [null, "::before", "::after"].flatMap((part) => {
+      const style = getComputedStyle(e, part);
+      const asked = part && style.content === "none" ? ["content"] : [...style]; // what is not there is slow to ask
+      return asked.map((name) => [`${kind}${part ?? ""}`, `${name}: ${plain(style.getPropertyValue(name))}`]);
+    })));
+  }
+  const [small, whole] = looks.map((look) => new Set(look.map((entry) => entry.join("  "))));
+  return { compared: small.size, different: [...small].filter((entry) => !whole.has(entry)).slice(0, 20) };
+}"""
+# What scripts show is shown, and nothing is on its way.
+OPEN = """() => {
+  const still = document.head.appendChild(document.createElement("style"));
+  still.textContent = "*, ::before, ::after { transition: none !important; animation: none !important }";
+  document.querySelector("#pst-search-dialog").showModal();
+  document.querySelector(".dropdown-download-buttons > button")?.click();
+}"""
+
+
+@pytest.fixture(scope="module")
+def sheets(built_book: Path) -> list[str]:
+    """The sheet that the pages have, and the whole one."""
+    folders = (built_book / "_static", theme_style.THEME)
+    return [(folder / theme_style.STYLE).read_text("utf8") for folder in folders]
+
+
+PAGES = ["book/intro", "book/04-gru-forward", "book/api-cells", "search"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_look_as_with_the_whole_sheet(reader: Reader, book_url: str, sheets: list[str], name: str) -> None:
+    with reader(f"{book_url}/{name}.html", 1280) as visit:
+        visit.open()
+        visit.page.evaluate(OPEN)
+        for width in (1280, 390):
+            visit.page.set_viewport_size({"width": width, "height": 900})
+            for theme in ("light", "dark"):
+                visit.set_theme(theme)
+                found = visit.page.evaluate(DIFFERENT, sheets)
+                assert found["compared"] > 10_000
+                assert found["different"] == [], (width, theme)
+
+
+def test_a_rule_that_is_missing_is_seen(reader: Reader, book_url: str, sheets: list[str]) -> None:
+    small, whole = sheets
+    with reader(f"{book_url}/{PAGES[1]}.html", 1280) as visit:
+        visit.open()
+        visit.page.evaluate(OPEN)
+        faulty = small.replace(".fa-bars:before{", ".gone{")
+        assert faulty != small
+        found = visit.page.evaluate(DIFFERENT, [faulty, whole])["different"]
+        assert found and all("fa-bars::before" in entry for entry in found)
+
+
+def test_the_sheet_is_small(sheets: list[str]) -> None:
+    small, whole = (len(gzip.compress(sheet.encode(), 6)) for sheet in sheets)
+    assert small < 25_000 < 40_000 < whole
