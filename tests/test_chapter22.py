@@ -71,6 +71,7 @@ def test_pendulum_gru_has_a_fifth_of_the_ridge_error_trees_lie_between_and_filte
     assert len(longer) == len(short) == 10 and (longer < 0.95 * short).sum() == 8
     lost = longer[longer > 2 * short] / short[longer > 2 * short]
     assert len(lost) == 1 if file == FILES[1] else sorted(lost.round()) == [3, 4]
+    assert said(CHECKLIST, "where a training of 3,000 steps lost two nets of ten")
     assert ahead("law", "filters", file=file).max() < longer.min()
     told = ahead("law", "filter, told the length", file=file)
     assert told.max() < ahead("law", "filters", file=file).min()
