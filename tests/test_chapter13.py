@@ -103,6 +103,15 @@ def test_claims_of_the_page_hold_with_both_sets_of_kernels(file):
     assert max(run["40"][0] for run in stored("strings", "copy", "NTM")) < 0.7
 
 
+def test_each_cell_has_the_rate_that_both_sets_of_kernels_choose():
+    for cell in other_memories.CELLS:
+        tried = {
+            lr: np.median([run["error"][-1] for run in results(FILES[1], "rates", cell, lr)])
+            for lr in other_memories.RATES
+        }
+        assert min(tried, key=tried.__getitem__) == other_memories.best_rate(cell)
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_with_more_steps_and_the_right_rate_some_seeds_of_each_learn_to_add_and_some_do_not(file):
     lowest = {what: [min(run["error"]) for run in results(file, "longer", *what)] for what in other_memories.WIDE}
