@@ -245,7 +245,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "short": (short, tuple((c,) for c in UNITS), range(1)),
     "memorise": (memorise, ((),), SEEDS),
     "cut": (cut, tuple((k, s) for k in (4, 16, 64) for s in ("carried", "zero")), SEEDS),
-    "clip": (clip, tuple((c, limit) for c in UNITS for limit in ("1", "none")), SEEDS),
+    "clip": (clip, tuple((c, limit) for c in UNITS for limit in ("1", "none")), range(10)),
 }
 if not fixed_kernels():  # three of the seeds of what chooses nothing
     PARTS = {part: (*PARTS[part][:2], range(3)) for part in ("cells", "memorise", "cut", "clip", "longer")}

@@ -116,17 +116,20 @@ def test_a_cut_gradient_costs_little_and_a_cut_state_much(file):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_clipping_gains_an_elman_net_a_twentieth_of_a_bit_but_not_with_every_seed(file):
+def test_clipping_gains_some_elman_nets_much_and_others_nothing(file):
     bits = {
         (cell, limit): np.array([run["validation"] for run in results(file, "clip", cell, limit)])
         for cell in language_model.UNITS
         for limit in ("1", "none")
     }
-    assert {len(v) for v in bits.values()} == {5 if file == FILES[0] else 3}
+    ten = file == FILES[0]
+    assert {len(v) for v in bits.values()} == {10 if ten else 3}
     gain = bits["Elman", "none"] - bits["Elman", "1"]
-    assert np.median(bits["Elman", "none"]) - np.median(bits["Elman", "1"]) == pytest.approx(0.05, abs=0.005)
-    same = 2 if file == FILES[0] else 1
-    assert abs(np.sort(gain)[:same]).max() < 0.02 < 0.07 < np.sort(gain)[same]
+    medians = np.median(bits["Elman", "none"]) - np.median(bits["Elman", "1"])
+    assert medians == pytest.approx(0.06 if ten else 0.05, abs=0.005)
+    same = 4 if ten else 1
+    assert abs(np.sort(gain)[:same]).max() < 0.02 < 0.04 < np.sort(gain)[same]
+    assert not ten or np.sort(gain)[-2:].round(1).tolist() == [0.2, 0.4]
     one, none = bits["GRU", "1"], bits["GRU", "none"]
     assert one.min() < none.max() and none.min() < one.max()
 
