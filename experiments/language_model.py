@@ -7,8 +7,8 @@ Results are stored in ``language_model.json``. To rerun all parts or some, for a
 The part ``net`` trains one GRU as in `cells` and stores its weights, rounded to 8 bits, in
 ``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be repeated alone. The runs of
 minutes, `longer`, leave a checkpoint in ``_build`` and go on from there if they were stopped. float32. With
-``KERNELS=own`` before it, the runs that choose nothing are made with this processor's own kernels, into
-``language_model_own.json``.
+``KERNELS=own`` before it, three seeds of the runs that choose nothing, and all of "clip", are made with
+this processor's own kernels, into ``language_model_own.json``.
 """
 
 from __future__ import annotations
