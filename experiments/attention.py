@@ -245,10 +245,10 @@ PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
     "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 4000)) for lr in RATES], range(1)),
     "tiny": (tiny, [("attention", 1000)], range(10)),
     "tiny both ways": (tiny, [("both ways", 1000)], range(10)),
-    "tiny fed": (tiny, [("fed", 4000)], range(5)),
+    "tiny fed": (tiny, [("fed", 4000)], range(10)),
     "few": (few, [(kind, 500) for kind in UNITS], range(10)),
     "filler": (filler, [("attention", 1000)], range(10)),
-    "filler fed": (filler, [("fed", 3000)], range(5)),
+    "filler fed": (filler, [("fed", 3000)], range(10)),
     "lists": (lists, [("attention", 2000)], range(5)),
     "lists fed": (lists, [("fed", 6000)], range(5)),
 }

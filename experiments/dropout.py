@@ -3,7 +3,7 @@
 ``python tools/environment.py python -m experiments.dropout [--missing] [PART …]``
 
 Every run has its own seed, so any of them can be repeated alone. float32. With ``KERNELS=own`` before it,
-three of the seeds, and five of "memory", run with this processor's own kernels, into dropout_own.json.
+three of the seeds, and all of "memory", run with this processor's own kernels, into dropout_own.json.
 """
 
 from __future__ import annotations
@@ -241,13 +241,14 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
         memory,
         tuple(("GRU", 50, place, rate) for place in PLACES for rate in ((0.0,) if place == "none" else (0.1, 0.3)))
         + tuple(("Elman", 20, place, rate) for place, rate in (("none", 0.0), ("sequence", 0.3), ("step", 0.3))),
-        range(5),
+        range(10),
     ),
-    "carried": (carried, (("products", 0.1), ("state", 0.1)), SEEDS),
-    "two": (two_layers, (("none", 0.0), ("ends", 0.1), ("all", 0.1)), SEEDS),
+    "carried": (carried, (("products", 0.1), ("state", 0.1)), range(10)),
+    "two": (two_layers, (("none", 0.0), ("ends", 0.1), ("all", 0.1)), range(10)),
 }
-if not fixed_kernels():  # three seeds of each, and no rate that is not chosen
+if not fixed_kernels():  # three seeds of each, but for "memory", and no rate that is not chosen
     PARTS |= {kind: (language_model, ((kind, BEST),), SEEDS) for kind in KINDS[1:]}
+    PARTS |= {part: (*PARTS[part][:2], SEEDS) for part in ("carried", "two")}
     del PARTS["more"]
 
 

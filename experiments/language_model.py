@@ -7,8 +7,8 @@ Results are stored in ``language_model.json``. To rerun all parts or some, for a
 The part ``net`` trains one GRU as in `cells` and stores its weights, rounded to 8 bits, in
 ``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be repeated alone. The runs of
 minutes, `longer`, leave a checkpoint in ``_build`` and go on from there if they were stopped. float32. With
-``KERNELS=own`` before it, the runs that choose nothing are made with this processor's own kernels, into
-``language_model_own.json``.
+``KERNELS=own`` before it, three seeds of the runs that choose nothing, and all of "clip", are made with
+this processor's own kernels, into ``language_model_own.json``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gru_lib.train import Chunk, Chunks, History
 
 STORED = file_for_kernels("language_model")
 NET = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets" / "language-net.json"
-SEEDS = range(3)
+SEEDS = range(5)
 D, EPOCHS = 32, 8
 UNITS = {"GRU": 192, "Elman": 340}  # about as many parameters: 152,550 and 164,866
 BEST = 0.004  # the learning rate that was best for both; "rates" has the others
@@ -239,16 +239,17 @@ def clip(cell: str, limit: str, seed: int, epochs: float = 2) -> Row:
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "cells": (cells, (("GRU", BEST), ("Elman", BEST)), SEEDS),
     "rates": (cells, tuple((c, r) for c in UNITS for r in (0.002, 0.008)), range(1)),
-    "longer": (longer, ((MASKED, LONG),), range(3)),
+    "longer": (longer, ((MASKED, LONG),), SEEDS),
     "tuning": (longer, ((0.02, LONG), (0.1, LONG), (0.2, LONG)), range(1)),
     "longer rates": (longer_at, ((MASKED, 0.002), (MASKED, 0.008)), range(1)),
     "short": (short, tuple((c,) for c in UNITS), range(1)),
-    "memorise": (memorise, ((),), range(3)),
-    "cut": (cut, tuple((k, s) for k in (4, 16, 64) for s in ("carried", "zero")), range(3)),
-    "clip": (clip, tuple((c, limit) for c in UNITS for limit in ("1", "none")), range(3)),
+    "memorise": (memorise, ((),), SEEDS),
+    "cut": (cut, tuple((k, s) for k in (4, 16, 64) for s in ("carried", "zero")), SEEDS),
+    "clip": (clip, tuple((c, limit) for c in UNITS for limit in ("1", "none")), range(10)),
 }
-if not fixed_kernels():  # three of the seeds of what chooses nothing
-    PARTS = {part: PARTS[part] for part in ("cells", "memorise", "cut", "clip", "longer")}
+if not fixed_kernels():  # three of the seeds of what chooses nothing, and all of "clip", which is counted
+    fewer = {part: (*PARTS[part][:2], range(3)) for part in ("cells", "memorise", "cut", "longer")}
+    PARTS = fewer | {"clip": PARTS["clip"]}
 
 
 # --------------------------------------------------------------------------------------------- the explorer's net

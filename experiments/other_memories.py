@@ -324,10 +324,10 @@ def net(seed: int = 0, digits: int = 3) -> Row:
 
 RATES = (0.001, 0.003, 0.01)
 NEVER = ("Elman", "Elman, orthogonal", "SCRN")
+WIDE = tuple((cell, lr) for cell in NEVER for lr in (0.0003, *RATES, 0.03, 0.1, 0.3))
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "rates": (rate, tuple((cell, lr) for cell in CELLS for lr in RATES), range(2)),
-    "longer": (longer, tuple((cell, lr) for cell in NEVER for lr in (0.0003, *RATES, 0.03)), range(1)),
-    "more": (longer, (("Elman", 0.003), ("Elman, orthogonal", 0.001)), range(1, 10)),
+    "longer": (longer, WIDE, range(10)),
     "adding": (addition, tuple((cell, T) for T in (50, 100) for cell in CELLS), range(10)),
     "kept": (kept, (("set",), ("begun",)), range(10)),
     "slow": (slow, tuple((cell, given) for cell in SLOW for given in (False, True)), range(10)),
@@ -353,9 +353,9 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "recall as drawn": (recalled, (("as drawn", 0.003),), range(5)),
     "recall later": (recalled_later, (("biased", 0.003, 0),), (2000,)),
 }
-CHOOSING = ("rates", "recall later")  # rates for the others, and more steps for a net that missed something
 if not fixed_kernels():
-    PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items() if part not in CHOOSING}
+    PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}
+    del PARTS["recall later"]  # more steps for a net that missed something
     PARTS["later"] = (later, tuple(what for what in MISSED if what[1] < 3), (STEPS["GRU"],))
 
 

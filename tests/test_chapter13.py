@@ -103,18 +103,29 @@ def test_claims_of_the_page_hold_with_both_sets_of_kernels(file):
     assert max(run["40"][0] for run in stored("strings", "copy", "NTM")) < 0.7
 
 
+def test_each_cell_has_the_rate_that_both_sets_of_kernels_choose():
+    for cell in other_memories.CELLS:
+        tried = {
+            lr: np.median([run["error"][-1] for run in results(FILES[1], "rates", cell, lr)])
+            for lr in other_memories.RATES
+        }
+        assert min(tried, key=tried.__getitem__) == other_memories.best_rate(cell)
+
+
 @pytest.mark.parametrize("file", FILES)
-def test_with_more_steps_elmans_network_depends_on_the_seed_and_the_scrn_never_adds(file):
-    longer = {cell: [min(run["error"]) for run in results(file, "longer", cell)] for cell in other_memories.NEVER}
-    more = {cell: [min(run["error"]) for run in results(file, "more", cell)] for cell in other_memories.NEVER}
-    assert min(longer["Elman"] + more["Elman"]) < 0.1 < 0.13 < max(more["Elman"])
-    assert min(longer["Elman, orthogonal"] + more["Elman, orthogonal"]) < 0.1 < max(more["Elman, orthogonal"])
-    assert min(longer["SCRN"]) > 0.9 * BASELINE
-    elman = [longer["Elman"][2], *more["Elman"]]  # at the rate of `more`
-    assert sum(error < 0.1 for error in elman) == {FILES[0]: 5, FILES[1]: 1}[file]
-    assert (elman[0] == min(elman) < 0.03) if file == FILES[0] else (len(elman) == 4 and elman[0] > 0.14)
-    if file == FILES[1]:
-        assert longer["SCRN"] == [min(run["error"]) for run in results(FILES[0], "longer", "SCRN")]
+def test_with_more_steps_and_the_right_rate_some_seeds_of_each_learn_to_add_and_some_do_not(file):
+    lowest = {what: [min(run["error"]) for run in results(file, "longer", *what)] for what in other_memories.WIDE}
+    fixed = file == FILES[0]
+    assert {len(errors) for errors in lowest.values()} == {10 if fixed else 3}
+    counts = {what: sum(error < 0.1 for error in errors) for what, errors in lowest.items()}
+    for cell, of_ten in (("Elman", 5), ("Elman, orthogonal", 6), ("SCRN", 5)):
+        most = max(count for (which, _), count in counts.items() if which == cell)
+        assert most == of_ten if fixed else most < 3
+        assert sum(count == 0 for (which, _), count in counts.items() if which == cell) >= 5  # of seven rates
+    assert sum(error < 0.1 for error in lowest["Elman", 0.003][:3]) == (1 if fixed else 0)
+    assert {lr for (cell, lr), count in counts.items() if cell == "SCRN" and count} == {0.03, 0.1}
+    at_2000 = [run["error"][19] for run in results(file, "longer", "SCRN", 0.03)]
+    assert min(at_2000) > 0.15 and said("13d-slow-units", "none of the ten seeds is below 0.15 at 0.03")
 
 
 @pytest.mark.parametrize("file", FILES)

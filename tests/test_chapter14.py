@@ -47,10 +47,8 @@ def test_who_solves_the_memory_task_is_stored_with_other_kernels_too_and_agrees(
     counts = Counter(tuple(row[:4]) for row in own if row[-1]["right"] >= 0.99)
     for net, T, place, rate in {tuple(row[:4]) for row in own}:
         fixed = sum(run["right"] >= 0.99 for run in results(dropout, "memory", net, T, place, rate))
-        if net == "GRU":
-            assert counts[net, T, place, rate] == fixed == (0 if place == "state" else 5)
-        else:
-            assert abs(counts[net, T, place, rate] - fixed) <= 1
+        of_ten = (0 if place == "state" else 10) if net == "GRU" else {"none": 8, "sequence": 5, "step": 0}[place]
+        assert counts[net, T, place, rate] == fixed == of_ten
 
 
 def test_every_scheme_has_the_rate_that_was_best_with_three_seeds():
@@ -93,7 +91,7 @@ def test_three_seeds_of_the_language_models_end_alike_with_other_kernels():
         for what in settings:
             fixed, own = (results(file, part, *what) for file in FILES)
             assert len(own) == 3
-            for one, other in zip(fixed, own, strict=True):
+            for one, other in zip(fixed[:3], own, strict=True):
                 assert min(other["validation"]) == pytest.approx(min(one["validation"]), abs=2e-3)
                 assert other["test"] == pytest.approx(one["test"], abs=5e-3)
 
@@ -104,16 +102,26 @@ def test_masking_the_whole_state_costs_the_language_model_nothing_and_its_gates_
     }
     assert min(low["state"]) < max(low["products"]) and min(low["products"]) < max(low["state"])  # the seeds overlap
     assert abs(np.mean(low["state"]) - np.mean(low["products"])) < 0.03
+    test = {place: np.array([run["test"] for run in results(dropout, "carried", place)]) for place in low}
+    half = 2.262 * np.sqrt(sum(v.var(ddof=1) for v in test.values()) / 10)
+    assert {len(v) for v in test.values()} == {10} and test["products"].mean() - test["state"].mean() > half
     for run in results(dropout, "carried"):
         assert run["z"] < 0.15
-    for run in results(dropout, "memory", "GRU", 50):
-        assert run["z"] > 0.8
+    for place in ("none", "sequence", "step"):  # nets that solve the task; those whose whole state is masked do not
+        for run in results(dropout, "memory", "GRU", 50, place):
+            assert run["z"] > 0.9
 
 
-def test_dropout_helps_a_stack_and_masks_between_its_layers_change_next_to_nothing():
-    test = {places: [run["test"] for run in results(dropout, "two", places)] for places in ("none", "ends", "all")}
-    assert max(test["ends"] + test["all"]) < min(test["none"]) - 0.05
-    assert abs(np.mean(test["ends"]) - np.mean(test["all"])) < 0.02
+def test_dropout_helps_a_stack_and_masks_between_its_layers_add_two_hundredths_of_a_bit():
+    ends = {
+        places: np.array([(min(run["validation"]), run["test"]) for run in results(dropout, "two", places)])
+        for places in ("none", "ends", "all")
+    }
+    assert {len(v) for v in ends.values()} == {10}
+    for of, places, low, high in (("none", "ends", 0.08, 0.1), ("ends", "all", 0.015, 0.025)):
+        by = ends[of].mean(axis=0) - ends[places].mean(axis=0)
+        half = 2.262 * np.sqrt((ends[of].var(axis=0, ddof=1) + ends[places].var(axis=0, ddof=1)) / 10)
+        assert (by > half).all() and ((by > low) & (by < high)).all()
 
 
 @pytest.mark.parametrize("place", dropout.PLACES)

@@ -38,8 +38,8 @@ def test_both_networks_beat_the_simple_5_gram_and_lose_to_kneser_ney_with_every_
     assert max(gru) < min(elman) and max(elman) < best_simple < 2.2
     gap = np.median(elman) - np.median(gru)
     assert max(np.ptp(gru), np.ptp(elman)) < 0.03 < gap
-    assert round(gap, 2) == {"language_model": 0.09, "language_model_own": 0.07}[file]
-    assert said("16c-counting", "0.09 bits in validation and 0.07 with other kernels")
+    assert round(gap, 2) == {"language_model": 0.08, "language_model_own": 0.07}[file]
+    assert said("16c-counting", "0.08 bits in validation and 0.07 in three seeds with other kernels")
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -47,13 +47,18 @@ def test_with_dropout_the_gru_is_even_with_kneser_ney_and_the_mixture_ahead_of_b
     text = english()
     validation, test = (language_model.counted().bits(text.encode(part)) for part in (text.validation, text.test))
     rows = results(file, "longer")
-    assert len(rows) == 3
+    assert len(rows) == (5 if file == FILES[0] else 3)
     for row in rows:
         gain, error = row["ahead"]
         assert abs(gain) < 1.96 * error < 0.05
-        assert abs(row["validation"] - validation) < 0.03
+        assert abs(row["validation"] - validation) < 0.015
         assert row["mixed"][0] < min(row["validation"], validation) - 0.12
         assert row["mixed"][1] < min(row["test"], test) - 0.12
+    saved = [min(row["validation"], validation) - row["mixed"][0] for row in rows]
+    assert np.median(saved) == pytest.approx(0.13, abs=0.005)
+    if file == FILES[0]:
+        assert sum(row["validation"] < validation for row in rows) == 2
+        assert said("16c-counting", "two seeds are ahead in validation and three behind, by at most 0.015 bits")
 
 
 def test_rate_of_dropout_and_learning_rate_are_the_best_in_validation_of_those_tried():
@@ -111,15 +116,20 @@ def test_a_cut_gradient_costs_little_and_a_cut_state_much(file):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_clipping_gains_an_elman_net_a_twentieth_of_a_bit_but_not_with_every_seed(file):
+def test_clipping_gains_some_elman_nets_much_and_others_nothing(file):
     bits = {
         (cell, limit): np.array([run["validation"] for run in results(file, "clip", cell, limit)])
         for cell in language_model.UNITS
         for limit in ("1", "none")
     }
+    assert {len(v) for v in bits.values()} == {10}
     gain = bits["Elman", "none"] - bits["Elman", "1"]
-    assert np.median(bits["Elman", "none"]) - np.median(bits["Elman", "1"]) == pytest.approx(0.05, abs=0.005)
-    assert abs(np.sort(gain)[0]) < 0.02 < 0.07 < np.sort(gain)[1]
+    medians = np.median(bits["Elman", "none"]) - np.median(bits["Elman", "1"])
+    assert medians == pytest.approx(0.06 if file == FILES[0] else 0.05, abs=0.005)
+    same = 4
+    assert set(np.argsort(abs(gain))[:same]) == {2, 4, 6, 9} and np.argsort(gain)[-2:].tolist() == [5, 7]
+    assert abs(np.sort(gain)[:same]).max() < 0.02 < 0.04 < np.sort(gain)[same]
+    assert np.sort(gain)[-2:].round(1).tolist() == [0.2, 0.4]
     one, none = bits["GRU", "1"], bits["GRU", "none"]
     assert one.min() < none.max() and none.min() < one.max()
 
@@ -127,10 +137,11 @@ def test_clipping_gains_an_elman_net_a_twentieth_of_a_bit_but_not_with_every_see
 def test_other_kernels_move_no_number_of_the_page_by_more_than_it_says():
     fixed, own = (load(file) for file in FILES)
     for part, keys in (("cells", ("validation", "test")), ("longer", ("validation", "test")), ("cut", ("validation",))):
-        for before, again in zip(fixed[part], own[part], strict=True):
-            assert before[:-1] == again[:-1]
-            most = 0.03 if before[0] == "Elman" else 0.001 if part == "cut" else 0.01
-            assert max(abs(before[-1][key] - again[-1][key]) for key in keys) < most, before[:-1]
+        before = {tuple(what): run for *what, run in fixed[part]}
+        assert {what[-1] for *what, _ in own[part]} == {0, 1, 2}
+        for *what, again in own[part]:
+            most = 0.03 if what[0] == "Elman" else 0.001 if part == "cut" else 0.01
+            assert max(abs(before[tuple(what)][key] - again[key]) for key in keys) < most, what
 
 
 def test_a_cut_state_costs_more_than_a_cut_gradient_when_made_anew():

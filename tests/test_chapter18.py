@@ -143,7 +143,7 @@ def test_a_small_net_learns_on_both_sets_of_kernels_and_eight_of_ten_look_a_plac
 def test_fed_nets_of_that_size_are_spread(name):
     assert shares("tiny both ways", "both ways", name=name).min() > 0.95
     fed = shares("tiny fed", "fed", name=name)
-    assert len(fed) == 5 and fed.min() < 0.1 and 0.7 < fed.max() < 0.95
+    assert len(fed) == 10 and fed.min() < 0.1 and 0.7 < fed.max() < 0.95
 
 
 @pytest.mark.parametrize("name", ["attention", "attention_own"])
@@ -199,4 +199,5 @@ def test_few_pairs_are_known_by_heart_by_both_and_generalised_by_one(name):
 def test_filler_four_times_as_long_as_in_training_does_no_harm_and_to_a_fed_net_little(name):
     assert shares("filler", "attention", key="120", name=name).min() > 0.98
     fed = {key: shares("filler fed", "fed", key=key, name=name) for key in ("30", "120")}
-    assert fed["30"].min() > 0.99 and 0.95 < fed["120"].min() < fed["120"].max() < 0.998
+    assert len(fed["120"]) == 10 and fed["30"].min() > 0.99
+    assert np.median(fed["120"]).round(2) == 0.99 and 0.92 < fed["120"].min() < fed["120"].max() < 0.998

@@ -124,25 +124,24 @@ def test_on_text_each_gru_is_ahead_by_what_page_21b_says():
     gru, three = ({which: bits("without_loop", "language", cell, which) for which in ("validation", "test")}
                   for cell in ("GRU", "minGRU, three layers"))  # fmt: skip
     lead = {which: three[which].mean() - gru[which].mean() for which in gru}
-    assert lead["validation"] == pytest.approx(0.08, abs=0.01) and lead["test"] == pytest.approx(0.12, abs=0.01)
+    assert lead["validation"] == pytest.approx(0.09, abs=0.005) and lead["test"] == pytest.approx(0.12, abs=0.005)
     ends = [bits("without_loop", "language", cell, "validation") for cell in without_loop.TEXT_UNITS]
     grus, one, two, most = ends
-    assert [len(v) for v in ends] == [3, 3, 3, 3] and grus.max() < most.min() < most.max() < two.min() < one.min()
+    assert [len(v) for v in ends] == [5, 5, 5, 5] and grus.max() < most.min() < most.max() < two.min() < one.min()
     fell = {(cell, seed): row["curve"][-2] - row["curve"][-1] for cell, seed, row in STORED["language"]}
     of_grus = [bits for (cell, _), bits in fell.items() if cell == "GRU"]
     assert min(of_grus) > 0.01 and max(of_grus) < min(bits for (cell, _), bits in fell.items() if cell != "GRU")
 
 
-def test_on_text_other_kernels_change_no_gru_and_the_nearest_rival_by_two_thousandths():
+def test_on_text_other_kernels_change_no_gru_and_no_rival_by_more_than_two_thousandths():
     """The GRU is that of chapter 16, and stored there."""
     for which in ("validation", "test"):
         np.testing.assert_array_equal(
-            bits("without_loop", "language", "GRU", which), bits("language_model_own", "cells", "GRU", which)
+            bits("without_loop", "language", "GRU", which)[:3], bits("language_model_own", "cells", "GRU", which)
         )
-        (own,), (fixed, *_) = (
-            bits(file, "language", "minGRU, three layers", which) for file in ("without_loop_own", "without_loop")
-        )
-        assert abs(own - fixed) < 0.0021
+        for cell in list(without_loop.TEXT_UNITS)[1:]:
+            own, fixed = (bits(file, "language", cell, which) for file in ("without_loop_own", "without_loop"))
+            assert len(own) == 3 and abs(own - fixed[:3]).max() < 0.0021
 
 
 def test_jax_scans_with_the_function_that_the_page_shows():

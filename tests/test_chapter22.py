@@ -65,21 +65,25 @@ def test_every_method_has_the_setting_that_was_best_on_other_seeds(part, chosen,
 
 @both
 def test_pendulum_gru_has_a_fifth_of_the_ridge_error_trees_lie_between_and_filters_beat_it(file):
-    short, longer, trees, line = (ahead(part, file=file) for part in ("pendulum", "longer", "trees", "ridge"))
+    short, trees, line = (ahead(part, file=file) for part in ("pendulum", "trees", "ridge"))
+    longer, slower = (ahead("longer", ALL, rate, file=file) for rate in (at_work.RATE, at_work.SLOWER))
     assert 0.17 < short.mean() / line.mean() < 0.23 and said(PAGE, "a fifth of the ridge regression's")
     assert short.max() < trees.min() and trees.max() < line.min()
-    assert longer.max() < short.min() and len(longer) == 3
-    assert ahead("law", "filters", file=file).max() < longer.min()
+    assert len(longer) == len(slower) == len(short) == 10 and (slower < short).all()
+    lost = longer[longer > 2 * short] / short[longer > 2 * short]
+    assert len(lost) == (2 if file == FILES[0] else 1)
+    assert file == FILES[1] or sorted(lost.round()) == [3, 4]
+    assert said(CHECKLIST, "where a training of 3,000 steps lost two nets of ten")
+    assert ahead("law", "filters", file=file).max() < min(*longer, *slower)
     told = ahead("law", "filter, told the length", file=file)
     assert told.max() < ahead("law", "filters", file=file).min()
 
 
 def test_with_other_kernels_the_means_of_the_nets_change_by_a_hundredth_at_most():
-    for part in ("pendulum", "longer"):
-        means = [
-            np.mean([[run[k] for k in ("now", "unseen", "ahead")] for run in stored(part, file=f)], 0) for f in FILES
-        ]
-        assert abs(means[0] - means[1]).max() < 0.01, part
+    means = [
+        np.mean([[run[k] for k in ("now", "unseen", "ahead")] for run in stored("pendulum", file=f)], 0) for f in FILES
+    ]
+    assert abs(means[0] - means[1]).max() < 0.01
     for part in ("fertility", "fertility slow"):
         nets = [list(of_nets(part, file))[1][:, :3] for file in FILES]
         assert abs(nets[0] - nets[1]).max() < 0.01, part
@@ -87,7 +91,7 @@ def test_with_other_kernels_the_means_of_the_nets_change_by_a_hundredth_at_most(
 
 def test_what_learns_by_no_net_says_the_same_with_other_kernels():
     for part in ("ridge", "law", "fertility simple", "trees"):
-        rows = [row for row in load(FILES[0])[part] if part != "trees" or row[-2] < 3]
+        rows = [row for row in load(FILES[0])[part] if part != "trees" or row[-2] < 5]
         for one, other in zip(rows, load(FILES[1])[part], strict=True):
             assert one[:-1] == other[:-1]
             for key, value in one[-1].items():

@@ -56,9 +56,8 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
         wanted = list(settings) if name == "dates" else seeded(settings, seeds[0] if seeds else script.SEEDS)
         assert [tuple(row[:-1]) for row in stored[part]] == wanted, part
         # fewer only where a rate is looked for, where runs that missed something are given more steps, where nothing is
-        # drawn, and in one long run with other kernels
-        few = part.endswith(("rates", "later")) or part in ("tuning", "short", "longer", "baselines", "prefixes")
-        few |= part == "language" and not _store.fixed_kernels()
+        # drawn
+        few = part.endswith(("rates", "later")) or part in ("tuning", "short", "baselines", "prefixes")
         assert len({seed for *_, seed in wanted}) >= 3 or few, part
 
 
@@ -83,9 +82,9 @@ def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     choosing |= {"short", "later", "recall later"} | ({"rates"} if name != "lstm_memory" else set())
     parts = {"words": {"languages", "memory"}, "without_loop": {"tasks"}}.get(name, fixed.keys() - choosing)
     for part in parts:
-        seeds = sorted({row[-2] for row in fixed[part]})[: 10 if part == "hidden" else 3]
+        seeds = sorted({row[-2] for row in fixed[part]})[: 10 if part in ("hidden", "clip") else 3]
         assert [row[:-1] for row in own.pop(part)] == [row[:-1] for row in fixed[part] if row[-2] in seeds], part
-    assert own.keys() <= {"language", "later"}  # single runs: see the tests of chapters 21 and 13
+    assert own.keys() <= {"language", "later", "rates"}  # see the tests of chapters 21 and 13
 
 
 @pytest.mark.parametrize(("name", "seeds"), [("subtraction", 10), ("wrong_gradients", 3)])
