@@ -19,6 +19,7 @@ import nbformat
 import pytest
 import theme_style
 import yaml
+from sphinx.util.matching import get_matching_files
 from docutils import nodes
 from docutils.utils import new_document
 from fontTools.ttLib import TTFont
@@ -208,3 +209,12 @@ def test_the_branch_is_one_commit_that_keeps_earlier_wheels_and_changes_only_wit
     there = git("ls-tree", "-r", "--name-only", pushed).split()
     assert {name: git("show", f"{pushed}:{name}") for name in there} == files | {"lib-1.whl": "1"}
     assert push(**files) == pushed
+
+
+def test_an_environment_in_the_project_is_no_part_of_the_book(tmp_path: Path) -> None:
+    """Whatever its name: what pip and npm bring has pages too."""
+    for page in ("env/lib/python3/site-packages/a/README.md", "env/node_modules/b/README.md", "book/a.md"):
+        (tmp_path / page).parent.mkdir(parents=True)
+        (tmp_path / page).touch()
+    excluded = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["exclude_patterns"]
+    assert list(get_matching_files(tmp_path, ["**.md"], excluded)) == ["book/a.md"]
