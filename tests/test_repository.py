@@ -19,7 +19,6 @@ import nbformat
 import pytest
 import theme_style
 import yaml
-from sphinx.util.matching import get_matching_files
 from docutils import nodes
 from docutils.utils import new_document
 from fontTools.ttLib import TTFont
@@ -28,6 +27,7 @@ from reader_editions import write_whole
 from repository import NOTEBOOKS, add_buttons, offer_launch
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
+from sphinx.util.matching import get_matching_files
 
 ROOT = Path(__file__).resolve().parents[1]
 URL = "https://github.com/a/b"
