@@ -1,10 +1,10 @@
 """Training runs of chapters 17 and 19, stored in dates.json. To rerun them:
 
-``python tools/environment.py python -m experiments.dates [PART …]``
+``python tools/environment.py python -m experiments.dates [PART …] [--missing]``
 
 ``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the two models
 of chapter 19, dates_weak.npz and dates_cut.npz, and the second once more for its explorer,
-gru_lib/widgets/beam-net.json. With ``KERNELS=own`` before it, three of the seeds run with this
+gru_lib/widgets/beam-net.json. With ``KERNELS=own`` before it, three of the seeds, of ``cut`` all ten, run with this
 processor's own kernels, into dates_own.json. Every run has its own seed, so any of them can be repeated alone. float32.
 The settings were chosen on another split of the days, `split_days(seed=0)`.
 """
@@ -284,14 +284,14 @@ PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {
     "translation": (translation, tuple((name, seed) for name in SETTINGS for seed in RUNS[name])),
     "tuning": (tuning, tuple((name, lr, 0) for name in TUNED for lr in LEARNING_RATES)),
     "weak": (weak, tuple((seed,) for seed in SEEDS)),
-    "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(5))),
+    "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(10))),
 }
 if not fixed_kernels():
     FOUR = ("plain", "5,000 pairs", "not reversed", "not fed")
     PARTS = {
         "translation": (translation, tuple((name, seed) for name in FOUR for seed in range(3))),
         "weak": PARTS["weak"],
-        "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(3))),
+        "cut": PARTS["cut"],
     }
 
 

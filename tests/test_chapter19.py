@@ -127,18 +127,43 @@ def test_greedy_search_made_anew_on_the_stored_model_does_as_stored():
 @pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
 def test_wider_is_worse_where_the_data_was_cut_and_not_where_it_was_not(stored):
     row = {(share, seed): result for share, seed, result in stored["cut"]}
-    for seed in range(len(row) // 2):
+    assert len(row) == 20
+    for seed in range(10):
         cut, whole = row[dates.CUT, seed], row[0.0, seed]
         assert cut["0, 4"]["empty"] > 0.9 and cut["0, 16"]["right"] < 0.1 < cut["0, 1"]["right"]
-        assert whole["0, 16"]["empty"] == 0 and abs(whole["0, 16"]["right"] - whole["0, 1"]["right"]) < 0.08
-        assert whole["1, 16"]["right"] < whole["1, 1"]["right"] - 0.1
+        assert all(result["empty"] == 0 for result in whole.values())
+        assert whole["1, 16"]["right"] < whole["1, 1"]["right"]
+    gain = beyond_greedy(stored, 0.0, "0, 16")
+    assert abs(gain.mean()) < min(0.03, half(gain)) and 0.09 < abs(gain).max() < 0.2
+
+
+def beyond_greedy(stored, share, how):
+    """How much larger the share of right answers is than greedy search's, by seed."""
+    return np.array([row[how]["right"] - row["0, 1"]["right"] for with_, _, row in stored["cut"] if with_ == share])
+
+
+@pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
+def test_with_cut_data_only_the_mean_of_a_narrow_beam_is_right_more_often_than_greedy_search(stored):
+    two, four, wide, gnmt, agree = (
+        beyond_greedy(stored, dates.CUT, how) for how in ("1, 2", "1, 4", "1, 16", "GNMT, 4", "least risk")
+    )
+    assert 0 < two.mean() - half(two) < two.mean() < 0.05
+    assert abs(four.mean()) < half(four)
+    for less in (wide, gnmt, agree):
+        assert less.mean() + half(less) < 0
+
+
+def half(values):
+    """Half of the 95 % interval of a mean of ten."""
+    assert len(values) == 10
+    return 2.262 * values.std(ddof=1) / 10**0.5
 
 
 @pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
 def test_exact_search_finds_what_the_widest_beam_does_or_better_in_a_few_steps(stored):
     for _, _, row in stored["cut"]:
         assert row["exact"]["log_prob"] >= row["0, 16"]["log_prob"] - 1e-5
-        assert row["exact"]["calls"][0] < 50 and row["exact"]["calls"][1] < 400
+        assert row["exact"]["calls"][0] < 60 and row["exact"]["calls"][1] < 400
     for _, row in stored["weak"]:
         assert row["exact"]["best"] == 500 >= row["10"]["best"] > row["1"]["best"] and row["exact"]["lower"] == 0
         assert row["calls"][1] < 11 * 10  # the steps of the decoder that a beam of 10 takes
@@ -157,14 +182,17 @@ def test_the_likeliest_answer_of_a_weak_model_spoils_half_as_many_as_it_mends_an
 @pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
 def test_least_risk_returns_few_empty_texts_and_is_right_far_more_often_than_one_sample(stored):
     for share, _, row in stored["cut"]:
-        assert row["least risk"]["right"] > row["one sample"]["right"] + 0.2
-        assert row["least risk"]["empty"] <= (0.05 if share else 0)
-        assert row["least risk"]["right"] <= row["0, 1"]["right"]
+        assert row["least risk"]["right"] > row["one sample"]["right"] + 0.09
+        assert row["least risk"]["empty"] <= (0.1 if share else 0)
+    empty, right = (
+        np.mean([row["least risk"][key] for share, _, row in stored["cut"] if share]) for key in ("empty", "right")
+    )
+    assert empty < 0.035 and 0.5 < right < 0.6
 
 
 @pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
 def test_penalties_return_fewer_empty_texts_and_only_the_mean_loses_right_answers_as_the_beam_widens(stored):
     for row in (result for share, _, result in stored["cut"] if share == dates.CUT):
-        assert row["1, 4"]["empty"] == 0 < row["GNMT, 4"]["empty"] < 0.4 < row["0, 4"]["empty"]
-        assert row["1, 16"]["right"] < row["1, 4"]["right"] - 0.15
-        assert abs(row["GNMT, 16"]["right"] - row["GNMT, 4"]["right"]) < 2.1 / 60  # two answers of 60
+        assert row["1, 4"]["empty"] == 0 < row["GNMT, 4"]["empty"] < 0.6 < row["0, 4"]["empty"]
+        assert row["1, 16"]["right"] < row["1, 4"]["right"] - 0.05
+        assert abs(row["GNMT, 16"]["right"] - row["GNMT, 4"]["right"]) < 3.1 / 60  # three answers of 60
