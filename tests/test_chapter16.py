@@ -99,20 +99,34 @@ def test_the_mixture_is_tuned_on_validation_and_a_stopped_run_goes_on_from_its_c
 def test_a_network_that_knows_its_text_by_heart_is_worse_than_letter_frequencies(file):
     text = english()
     unigram = NGram(text.encode(text.train), 1, text.V).bits(text.encode(text.validation))
-    for row in results(file, "memorise"):
+    rows = results(file, "memorise")
+    assert len(rows) == (10 if file == FILES[0] else 5)
+    for row in rows:
         training, validation = row["at end"]
-        assert 2**training < 1.15 and validation > unigram
+        assert 2**training < 1.15 and validation > unigram and 49 < 2**validation < 65.5
+        assert 12 <= row["epochs"][int(np.argmin(row["validation"]))] <= 15 and 9.5 < 2 ** row["best"] < 10.5
+    assert np.median([2 ** row["at end"][1] for row in rows]) == pytest.approx(56, abs=0.5)
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_cut_gradient_costs_little_and_a_cut_state_much(file):
-    cost = {
-        (K, kind): np.median([r["validation"] for r in results(file, "cut", K, kind)])
-        for K in (4, 64)
+def test_a_cut_gradient_costs_nothing_and_a_cut_state_much_with_every_seed(file):
+    bits = {
+        (K, kind): np.array([r["validation"] for r in results(file, "cut", K, kind)])
+        for K in (4, 16, 64)
         for kind in ("carried", "zero")
     }
-    assert abs(cost[4, "carried"] - cost[64, "carried"]) < 0.05
-    assert cost[4, "zero"] - cost[4, "carried"] > 0.2
+    seeds = 10 if file == FILES[0] else 5
+    assert {len(v) for v in bits.values()} == {seeds}
+    more = bits[64, "carried"] - bits[4, "carried"]
+    assert more.min() > 0 and np.median(more) < 0.05
+    lost = bits[4, "zero"] - bits[4, "carried"]
+    assert lost.round(1).tolist() == seeds * [0.3]
+
+
+def test_pieces_of_every_length_take_as_many_updates():
+    training, _, _ = language_model.tokens()
+    updates = {-(-len(streams(training, language_model.CUT // K)[0]) // K) for K in (4, 16, 64)}
+    assert len(updates) == 1 and language_model.CUT == 1024
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -136,9 +150,10 @@ def test_clipping_gains_some_elman_nets_much_and_others_nothing(file):
 
 def test_other_kernels_move_no_number_of_the_page_by_more_than_it_says():
     fixed, own = (load(file) for file in FILES)
-    for part, keys in (("cells", ("validation", "test")), ("longer", ("validation", "test")), ("cut", ("validation",))):
+    both = ("validation", "test")
+    for part, keys, seeds in (("cells", both, 3), ("longer", both, 3), ("cut", ("validation",), 5)):
         before = {tuple(what): run for *what, run in fixed[part]}
-        assert {what[-1] for *what, _ in own[part]} == {0, 1, 2}
+        assert {what[-1] for *what, _ in own[part]} == set(range(seeds))
         for *what, again in own[part]:
             most = 0.03 if what[0] == "Elman" else 0.001 if part == "cut" else 0.01
             assert max(abs(before[tuple(what)][key] - again[key]) for key in keys) < most, what
