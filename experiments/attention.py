@@ -2,11 +2,11 @@
 
 ``python tools/environment.py python -m experiments.attention [PART …] [--missing]``
 
-With ``KERNELS=own`` they go to attention_own.json. ``model`` makes the bidirectional model that the
-page draws, attention_both_ways.npz, and the same with its weights rounded for the explorer of chapter 17,
-gru_lib/widgets/dates-looking-weights.json. Every run has its own seed. float32. The rates were chosen on another split
-of the days, `split_days(seed=0)`: for small nets by the part "tiny rates", for the others in chapter 17, for the fed
-net.
+With ``KERNELS=own`` they go to attention_own.json, of "lists fed" the first five seeds. ``model`` makes the
+bidirectional model that the page draws, attention_both_ways.npz, and the same with its weights rounded for the explorer
+of chapter 17, gru_lib/widgets/dates-looking-weights.json. Every run has its own seed. float32. The rates were chosen on
+another split of the days, `split_days(seed=0)`: for small nets by the part "tiny rates", for the others in chapter 17,
+for the fed net.
 
 A net is "fed" (chapter 17: the encoder's last output is part of every decoder input), "attention", or "both ways"
 (attention, the encoder bidirectional with half the units each way, the decoder started from zeros). No source is
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import file_for_kernels, make_parts, replace
+from experiments._store import file_for_kernels, fixed_kernels, make_parts, replace
 from gru_lib import Adam, train
 from gru_lib.io import save
 from gru_lib.layers import Seq2SeqParams
@@ -249,8 +249,8 @@ PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
     "few": (few, [(kind, 500) for kind in UNITS], range(10)),
     "filler": (filler, [("attention", 1000)], range(10)),
     "filler fed": (filler, [("fed", 3000)], range(10)),
-    "lists": (lists, [("attention", 2000)], range(5)),
-    "lists fed": (lists, [("fed", 6000)], range(5)),
+    "lists": (lists, [("attention", 2000)], range(10)),
+    "lists fed": (lists, [("fed", 6000)], range(10 if fixed_kernels() else 5)),
 }
 
 

@@ -173,18 +173,25 @@ def test_lists_longer_than_in_training_are_all_wrong_and_written_as_three(name):
         assert shares("lists", "attention", key=count, name=name).min() > 0.99
     for count in "45":
         assert shares("lists", "attention", key=count, name=name).max() == 0
-    assert [row["4 dates"] for row in rows("lists", name=name)] == 5 * [[0, 0, 333, 0, 0, 0]]
+    dates = [row["4 dates"] for row in rows("lists", name=name)]
+    if name == "attention":
+        assert dates == 10 * [[0, 0, 333, 0, 0, 0]]
+    else:
+        assert np.sum(dates, axis=0).tolist() == [0, 0, 3329, 0, 1, 0] and len(dates) == 10
+        assert said(PAGE, "but that one of 3,330 lists of four came out with five dates")
 
 
 @pytest.mark.parametrize("name", ["attention", "attention_own"])
 def test_fed_nets_write_short_lists(name):
-    for count, least, most in (("1", 0.95, 1), ("2", 0.33, 0.75), ("3", 0, 0.1)):
+    for count, least, most in (("1", 0.89, 1), ("2", 0.33, 0.75), ("3", 0, 0.1)):
         fed = shares("lists fed", "fed", key=count, name=name)
-        assert len(fed) == 5 and least < fed.min() <= fed.max() < most
+        assert len(fed) == (10 if name == "attention" else 5) and least < fed.min() <= fed.max() < most
+        assert count != "1" or np.median(fed).round(2) == 0.97
 
 
 def test_the_page_says_how_seldom_the_first_three_of_four_dates_are_right():
-    begins = 100 * shares("lists", "attention", key="4 begins")
+    begins, own = (100 * shares("lists", "attention", key="4 begins", name=n) for n in ("attention", "attention_own"))
+    assert begins.min() < own.min() and own.max() < begins.max()
     assert said(PAGE, f"in only {begins.min():.0f} to {begins.max():.0f} lists of a hundred are these the first three")
 
 
