@@ -3,7 +3,7 @@
 ``python tools/environment.py python -m experiments.dropout [--missing] [PART …]``
 
 Every run has its own seed, so any of them can be repeated alone. float32. With ``KERNELS=own`` before it,
-three of the seeds, and all of "memory", run with this processor's own kernels, into dropout_own.json.
+all but the rates that were not chosen run with this processor's own kernels, into dropout_own.json.
 """
 
 from __future__ import annotations
@@ -246,10 +246,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "carried": (carried, (("products", 0.1), ("state", 0.1)), range(10)),
     "two": (two_layers, (("none", 0.0), ("ends", 0.1), ("all", 0.1)), range(10)),
 }
-if not fixed_kernels():  # three seeds of each, but for "memory", and no rate that is not chosen
+if not fixed_kernels():  # no rate that is not chosen
     PARTS |= {kind: (language_model, ((kind, BEST),), SEEDS) for kind in KINDS[1:]}
-    PARTS |= {part: (*PARTS[part][:2], SEEDS) for part in ("carried", "two")}
-    del PARTS["more"]
 
 
 def main(arguments: list[str]) -> None:

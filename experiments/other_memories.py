@@ -4,7 +4,8 @@
 
 ``net`` makes the net of the chapter's explorer, gru_lib/widgets/stack-net.json. Every run has its own seed, so any of
 them can be repeated alone. Stored runs are not repeated: delete those that you want to make again. float32. With
-``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into other_memories_own.json.
+``KERNELS=own`` before it, three of the seeds, and all ten where only some of them learn to add, run with this
+processor's own kernels, into other_memories_own.json.
 """
 
 from __future__ import annotations
@@ -325,6 +326,12 @@ def net(seed: int = 0, digits: int = 3) -> Row:
 RATES = (0.001, 0.003, 0.01)
 NEVER = ("Elman", "Elman, orthogonal", "SCRN")
 WIDE = tuple((cell, lr) for cell in NEVER for lr in (0.0003, *RATES, 0.03, 0.1, 0.3))
+#: Of WIDE, where some seeds learn to add.
+SOME = (
+    *(("Elman", lr) for lr in (0.001, 0.003)),
+    *(("Elman, orthogonal", lr) for lr in (0.001, 0.003)),
+    *(("SCRN", lr) for lr in (0.03, 0.1)),
+)
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "rates": (rate, tuple((cell, lr) for cell in CELLS for lr in RATES), range(2)),
     "longer": (longer, WIDE, range(10)),
@@ -354,7 +361,10 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "recall later": (recalled_later, (("biased", 0.003, 0),), (2000,)),
 }
 if not fixed_kernels():
-    PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}
+    PARTS = {part: (run, what, seeds if part == "kept" else seeds[:3]) for part, (run, what, seeds) in PARTS.items()}
+    # the other seeds of those whose count is neither none nor all
+    PARTS["longer, more seeds"] = (longer, SOME, range(3, 10))
+    PARTS["adding, more seeds"] = (addition, (("IRNN", 50), ("IRNN", 100)), range(3, 10))
     del PARTS["recall later"]  # more steps for a net that missed something
     PARTS["later"] = (later, tuple(what for what in MISSED if what[1] < 3), (STEPS["GRU"],))
 

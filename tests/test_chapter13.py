@@ -15,6 +15,7 @@ from gru_lib.cells import irnn_init, scrn_forward, scrn_init, stack_rnn_forward,
 from gru_lib.results import load, wilson
 from gru_lib.tasks.adding import BASELINE, adding
 
+PAGE = "13-other-memories"
 FILES = ("other_memories", "other_memories_own")  # the second with other kernels
 stored = partial(results, FILES[0])
 
@@ -76,24 +77,28 @@ def test_results_are_stored_as_they_were_computed_and_made_once(tmp_path, monkey
 
 @pytest.mark.parametrize("file", FILES)
 def test_claims_of_the_page_hold_with_both_sets_of_kernels(file):
-    stored = partial(results, file)
+    def stored(part, *what):
+        more = f"{part}, more seeds"
+        return results(file, part, *what) + (results(file, more, *what) if more in load(file) else [])
 
     def ends(cell, T):
         found = [run["error"][-1] for run in stored("adding", cell, T)]
-        assert len(found) == (10 if file == FILES[0] else 3)
+        assert len(found) == (10 if file == FILES[0] or cell == "IRNN" else 3)
         return found
 
     for T in (50, 100):
         assert max(ends("GRU", T) + ends("LSTM", T)) < 0.01
         for cell in ("Elman", "Elman, orthogonal", "SCRN"):
             assert min(ends(cell, T)) > 0.88 * BASELINE
-    assert max(ends("IRNN", 50)) < 0.08 < np.median(ends("IRNN", 100))
-    assert sum(error < 0.08 for error in ends("IRNN", 100)) == {FILES[0]: 2, FILES[1]: 1}[file]
+    below = [sum(error < 0.08 for error in ends("IRNN", T)) for T in (50, 100)]
+    assert below == {FILES[0]: [10, 2], FILES[1]: [8, 3]}[file]
+    assert said(PAGE, "with other kernels two seeds of ten do not") and said(PAGE, "two seeds of ten have begun to")
     first = [100 * (1 + np.argmax(np.array(run["error"]) < 0.05)) for run in stored("adding", "GRU", 50)]
     assert set(first) <= {200, 300}
     assert min(run["error"] for run in stored("kept", "set")) > 0.85 * BASELINE
-    assert max(run["error"] for run in stored("kept", "begun")) < 0.08
-    assert all(0.22 < run["away"] < 0.36 for run in stored("kept", "begun") if run["error"] < 0.05)
+    assert len(stored("kept", "set")) == len(stored("kept", "begun")) == 10
+    assert sum(run["error"] < 0.08 for run in stored("kept", "begun")) == below[0]
+    assert all(0.225 < run["away"] < 0.375 for run in stored("kept", "begun") if run["error"] < 0.05)
     always = ((adding(np.random.default_rng(10_001), 500, 100).ys - 1) ** 2).mean()  # what always answering 1 costs
     assert min(run["error"][-1] for cell in other_memories.SLOW for run in stored("slow", cell, False)) > 0.97 * always
     assert max(run["error"][-1] for run in stored("slow", "SCRN", True)) < 0.12
@@ -114,17 +119,23 @@ def test_each_cell_has_the_rate_that_both_sets_of_kernels_choose():
 
 @pytest.mark.parametrize("file", FILES)
 def test_with_more_steps_and_the_right_rate_some_seeds_of_each_learn_to_add_and_some_do_not(file):
-    lowest = {what: [min(run["error"]) for run in results(file, "longer", *what)] for what in other_memories.WIDE}
-    fixed = file == FILES[0]
-    assert {len(errors) for errors in lowest.values()} == {10 if fixed else 3}
+    rows = [row for part, rows in load(file).items() if part.startswith("longer") for row in rows]
+    lowest = {
+        what: [min(run["error"]) for *which, _, run in rows if tuple(which) == what] for what in other_memories.WIDE
+    }
+    for what, errors in lowest.items():
+        assert len(errors) == (10 if file == FILES[0] or what in other_memories.SOME else 3)
+        assert what in other_memories.SOME or min(errors) > 0.1
     counts = {what: sum(error < 0.1 for error in errors) for what, errors in lowest.items()}
-    for cell, of_ten in (("Elman", 5), ("Elman, orthogonal", 6), ("SCRN", 5)):
-        most = max(count for (which, _), count in counts.items() if which == cell)
-        assert most == of_ten if fixed else most < 3
+    for cell in other_memories.NEVER:
+        assert max(count for (which, _), count in counts.items() if which == cell) in (4, 5, 6)
         assert sum(count == 0 for (which, _), count in counts.items() if which == cell) >= 5  # of seven rates
-    assert sum(error < 0.1 for error in lowest["Elman", 0.003][:3]) == (1 if fixed else 0)
+    assert said("13d-slow-units", "At its best rate four to six of ten seeds get well below the baseline")
+    two = counts["Elman", 0.003], counts["Elman, orthogonal", 0.003]
+    assert two == {FILES[0]: (4, 4), FILES[1]: (5, 2)}[file]
     assert {lr for (cell, lr), count in counts.items() if cell == "SCRN" and count} == {0.03, 0.1}
-    at_2000 = [run["error"][19] for run in results(file, "longer", "SCRN", 0.03)]
+    at_2000 = [run["error"][19] for *what, _, run in rows if what == ["SCRN", 0.03]]
+    assert len(at_2000) == 10
     assert min(at_2000) > 0.15 and said("13d-slow-units", "none of the ten seeds is below 0.15 at 0.03")
 
 

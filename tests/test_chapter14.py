@@ -60,13 +60,14 @@ def test_every_scheme_has_the_rate_that_was_best_with_three_seeds():
         assert min(means, key=means.get) == dropout.BEST
 
 
-def test_every_scheme_helps_and_masks_on_the_recurrent_connections_help_more_with_ten_seeds():
+@pytest.mark.parametrize("file", FILES)
+def test_every_scheme_helps_and_masks_on_the_recurrent_connections_help_more_with_ten_seeds(file):
     """Beyond the page's 95 % intervals, in validation and in the test; 2.262 is Student's quantile for ten seeds."""
     ends = {
         kind: np.array([
             (min(run["validation"]), run["test"])
             for part in (kind, "more")
-            for run in results(dropout, part, kind, 0.0 if kind == "none" else dropout.BEST)
+            for run in results(file, part, kind, 0.0 if kind == "none" else dropout.BEST)
         ])
         for kind in dropout.KINDS
     }  # fmt: skip
@@ -84,41 +85,44 @@ def test_every_scheme_helps_and_masks_on_the_recurrent_connections_help_more_wit
     assert (abs(bits) < half).all()
 
 
-def test_three_seeds_of_the_language_models_end_alike_with_other_kernels():
-    for part in ("none", "zaremba", "variational", "naive", "carried", "two"):
+def test_language_models_end_alike_with_other_kernels():
+    """With one layer; those of two within a hundredth of a bit."""
+    for part in ("none", "zaremba", "variational", "naive", "more", "carried", "two"):
         settings = {tuple(row[:2]) for row in load(FOLDER / f"{FILES[1]}.json")[part]}
         assert settings, part
         for what in settings:
             fixed, own = (results(file, part, *what) for file in FILES)
-            assert len(own) == 3
-            for one, other in zip(fixed[:3], own, strict=True):
-                assert min(other["validation"]) == pytest.approx(min(one["validation"]), abs=2e-3)
-                assert other["test"] == pytest.approx(one["test"], abs=5e-3)
+            assert len(own) == (10 if part in ("carried", "two") else 7 if part == "more" else 3)
+            for one, other in zip(fixed, own, strict=True):
+                for measure in (lambda run: min(run["validation"]), lambda run: run["test"]):
+                    assert abs(measure(other) - measure(one)) < (0.01 if part == "two" else 5e-4), part
 
 
-def test_masking_the_whole_state_costs_the_language_model_nothing_and_its_gates_seldom_keep():
+@pytest.mark.parametrize("file", FILES)
+def test_masking_the_whole_state_costs_the_language_model_nothing_and_its_gates_seldom_keep(file):
     low = {
-        place: [min(run["validation"]) for run in results(dropout, "carried", place)] for place in ("products", "state")
+        place: [min(run["validation"]) for run in results(file, "carried", place)] for place in ("products", "state")
     }
     assert min(low["state"]) < max(low["products"]) and min(low["products"]) < max(low["state"])  # the seeds overlap
     assert abs(np.mean(low["state"]) - np.mean(low["products"])) < 0.03
-    test = {place: np.array([run["test"] for run in results(dropout, "carried", place)]) for place in low}
+    test = {place: np.array([run["test"] for run in results(file, "carried", place)]) for place in low}
     half = 2.262 * np.sqrt(sum(v.var(ddof=1) for v in test.values()) / 10)
     assert {len(v) for v in test.values()} == {10} and test["products"].mean() - test["state"].mean() > half
-    for run in results(dropout, "carried"):
+    for run in results(file, "carried"):
         assert run["z"] < 0.15
     for place in ("none", "sequence", "step"):  # nets that solve the task; those whose whole state is masked do not
-        for run in results(dropout, "memory", "GRU", 50, place):
+        for run in results(file, "memory", "GRU", 50, place):
             assert run["z"] > 0.9
 
 
-def test_dropout_helps_a_stack_and_masks_between_its_layers_add_two_hundredths_of_a_bit():
+@pytest.mark.parametrize("file", FILES)
+def test_dropout_helps_a_stack_and_masks_between_its_layers_add_two_hundredths_of_a_bit(file):
     ends = {
-        places: np.array([(min(run["validation"]), run["test"]) for run in results(dropout, "two", places)])
+        places: np.array([(min(run["validation"]), run["test"]) for run in results(file, "two", places)])
         for places in ("none", "ends", "all")
     }
     assert {len(v) for v in ends.values()} == {10}
-    for of, places, low, high in (("none", "ends", 0.08, 0.1), ("ends", "all", 0.015, 0.025)):
+    for of, places, low, high in (("none", "ends", 0.08, 0.105), ("ends", "all", 0.015, 0.025)):
         by = ends[of].mean(axis=0) - ends[places].mean(axis=0)
         half = 2.262 * np.sqrt((ends[of].var(axis=0, ddof=1) + ends[places].var(axis=0, ddof=1)) / 10)
         assert (by > half).all() and ((by > low) & (by < high)).all()

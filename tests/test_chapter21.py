@@ -18,7 +18,8 @@ NEGATIVE, TWO = "minGRU, z in (−1, 1)", "minGRU, z in (−1, 1), two layers"
 
 
 def solved(stored, task, cell):
-    rows = [row for name, which, _, row in stored["tasks"] if (name, which) == (task, cell)]
+    rows = stored["tasks"] + stored.get("tasks, more seeds", [])
+    rows = [row for name, which, _, row in rows if (name, which) == (task, cell)]
     return sum(row["solved"] for row in rows), len(rows)
 
 
@@ -48,8 +49,13 @@ def test_the_other_kernels_say_the_same_of_every_row():
     for task in without_loop.TASKS:
         for cell in without_loop.CELLS:
             (k, n), (fixed, _) = solved(OWN, task, cell), solved(STORED, task, cell)
-            assert n == 3
-            assert (k == 0) == (fixed == 0) and (k == 3 or fixed < 10), (task, cell, k)
+            assert n == (10 if fixed else 3)
+            assert k == fixed, (task, cell)
+    parts = [STORED["tasks"], OWN["tasks"] + OWN["tasks, more seeds"]]
+    failed = [
+        {seed for *what, seed, row in rows if what == ["parity_outside", TWO] and not row["solved"]} for rows in parts
+    ]
+    assert failed == [{5, 6}, {5, 6}]
 
 
 def test_who_ignores_the_brackets_has_as_many_answers_right_as_the_page_says():
@@ -136,9 +142,10 @@ def test_on_text_each_gru_is_ahead_by_what_page_21b_says():
 def test_on_text_other_kernels_change_no_gru_and_no_rival_by_more_than_two_thousandths():
     """The GRU is that of chapter 16, and stored there."""
     for which in ("validation", "test"):
-        np.testing.assert_array_equal(
-            bits("without_loop", "language", "GRU", which)[:3], bits("language_model_own", "cells", "GRU", which)
-        )
+        here, own = bits("without_loop", "language", "GRU", which), bits("language_model_own", "cells", "GRU", which)
+        most = min(len(here), len(own))
+        assert most >= 3
+        np.testing.assert_array_equal(here[:most], own[:most])
         for cell in list(without_loop.TEXT_UNITS)[1:]:
             own, fixed = (bits(file, "language", cell, which) for file in ("without_loop_own", "without_loop"))
             assert len(own) == 3 and abs(own - fixed[:3]).max() < 0.0021
