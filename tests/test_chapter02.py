@@ -137,6 +137,7 @@ def test_a_training_made_anew_solves_what_the_stored_one_solved(what):
 def test_each_treatment_changes_the_step_as_it_says(monkeypatch):
     """At radius 0.5 no gradient reaches the threshold, so clipping changes no bit; rescaling does."""
     monkeypatch.setattr(fading, "reader_accuracy", lambda m, batch: ReaderAccuracy(m.flat.sum(), 0))
+    monkeypatch.setattr(fading, "N", 8)
     end = {name: fading.run("radius 0.5", name, 0.3, 0, steps=220) for name in ("nothing", "clipped", "rescaled")}
     assert end["nothing"] == end["clipped"] and end["nothing"]["largest"] < 1
     assert end["rescaled"]["right"] != end["nothing"]["right"]

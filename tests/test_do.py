@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -353,8 +354,11 @@ def test_a_missing_venv_module_is_told(monkeypatch: pytest.MonkeyPatch, project:
 
 
 def test_an_install_that_fails_is_not_taken_for_done(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package without a hash: pip refuses it before it asks any index."""
+    """A package without a hash: pip refuses it before it asks any index. The pip is ours: to install one takes long."""
+    run = subprocess.run
     monkeypatch.setattr(do, "run", lambda *_: pytest.fail("it went on"))
+    monkeypatch.setattr(do.subprocess, "run", lambda command, **how: run([*command, "--without-pip"], **how))
+    monkeypatch.setenv("PYTHONPATH", sysconfig.get_path("purelib"))
     (project / "requirements.lock").write_text("numpy==2.0.0\n", "utf8")
     for _ in range(2):
         with pytest.raises(SystemExit) as stopped:

@@ -52,16 +52,24 @@ DIFFERENT = """async (sheets) => {
     const kind = `${e.tagName}.${e.getAttribute("class")}`;
     if (!kinds.has(kind)) kinds.set(kind, e);
   }
-  const looks = [];
+  const looks = [], names = new Set(["content"]); // what no rule sets cannot differ
+  const note = (rules) => [...rules].forEach((rule) => {
+    for (const name of rule.style ?? []) names.add(name);
+    note(rule.cssRules ?? []);
+  });
   const plain = (value) => value.replace(/\\\\([0-9a-f]{4})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
   for (const text of sheets) {
     const sheet = document.createElement("style");
     sheet.id = "swapped";
     sheet.textContent = text;
     document.querySelector("link[href*='pydata-sphinx-theme.css'], #swapped").replaceWith(sheet);
+    note(sheet.sheet.cssRules);
+  }
+  for (const text of sheets) {
+    document.querySelector("#swapped").textContent = text;
     looks.push([...kinds].flatMap(([kind, e]) => [null, "::before", "::after"].flatMap((part) => {
       const style = getComputedStyle(e, part);
-      const asked = part && style.content === "none" ? ["content"] : [...style]; // what is not there is slow to ask
+      const asked = part && style.content === "none" ? ["content"] : [...names]; // what is not there is slow to ask
       return asked.map((name) => [`${kind}${part ?? ""}`, `${name}: ${plain(style.getPropertyValue(name))}`]);
     })));
   }
