@@ -5,6 +5,7 @@ what it prepares once. Only the visits to the book's pages are many, and long, a
 each page's tests are a piece of their own, and each explorer's.
 """
 
+import gc
 import json
 import os
 import re
@@ -52,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "nbval_sanitize_with", "") is None:
         config.option.nbval_sanitize_with = str(ROOT / "tests" / "nbval-sanitize.cfg")
     os.environ["JUPYTER_PATH"] = str(ROOT / "_build" / "alone" / "kernel" / "share" / "jupyter")
+    gc.disable()  # what thousands of tests are collected into stays; to search it for garbage takes seconds
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -62,6 +64,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if parts.part(item.nodeid) in parts.LIBRARY]
     items.sort(key=lambda item: order.index(parts.part(item.nodeid)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Called by pytest after the collection. Garbage is looked for again, among what comes from here on."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:

@@ -19,10 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import MultinomialNB
-from sklearn.pipeline import make_pipeline
 
 from experiments._store import MISSING, as_stored, chosen, file_for_kernels, fixed_kernels, make_parts, replace
 from gru_lib import Adam, Bundle, cosine_decay, elman_init, gru_init, gru_step, log_softmax, train
@@ -139,17 +135,38 @@ def batch_accuracy(m: Bundle, batch: Batch) -> float:
 # ------------------------------------------------------------------------------------------------------- baselines
 
 
-def ngrams(longest: int, *, shortest: int = 1, **options: Any) -> CountVectorizer:
+# scikit-learn takes seconds to import, so only what fits one of its models does.
+
+
+def ngrams(longest: int, **options: Any) -> Any:
     """Counts of runs of letters, the borders of a word among them."""
-    return CountVectorizer(analyzer="char_wb", ngram_range=(shortest, longest), lowercase=False, **options)
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    return CountVectorizer(**{"analyzer": "char_wb", "ngram_range": (1, longest), "lowercase": False} | options)
+
+
+def bayes(counts: Any) -> Any:
+    """Naive Bayes on counts."""
+    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(counts, MultinomialNB(alpha=0.3))
+
+
+def regression(counts: Any, C: float) -> Any:
+    """Softmax regression on counts."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(counts, LogisticRegression(C=C, max_iter=1000))
 
 
 BASELINES: dict[str, Callable[[], Any]] = {
-    "letters, regression": lambda: make_pipeline(ngrams(1), LogisticRegression(C=1, max_iter=1000)),
-    "up to 3, Bayes": lambda: make_pipeline(ngrams(3), MultinomialNB(alpha=0.3)),
-    "up to 4, Bayes": lambda: make_pipeline(ngrams(4), MultinomialNB(alpha=0.3)),
-    "up to 3, regression": lambda: make_pipeline(ngrams(3), LogisticRegression(C=0.3, max_iter=1000)),
-    "up to 4, regression": lambda: make_pipeline(ngrams(4), LogisticRegression(C=0.3, max_iter=1000)),
+    "letters, regression": lambda: regression(ngrams(1), C=1),
+    "up to 3, Bayes": lambda: bayes(ngrams(3)),
+    "up to 4, Bayes": lambda: bayes(ngrams(4)),
+    "up to 3, regression": lambda: regression(ngrams(3), C=0.3),
+    "up to 4, regression": lambda: regression(ngrams(4), C=0.3),
 }
 
 
@@ -174,8 +191,7 @@ def after(found: Words) -> Row:
     """Naive Bayes on runs of up to four letters, taught with whole words or with all their beginnings; and guessing."""
     row: Row = {}
     for name, taught in (("words", [(f"^{w}", y) for w, y in found.train]), ("beginnings", beginnings(found.train))):
-        count = CountVectorizer(analyzer="char", ngram_range=(1, 4), lowercase=False)
-        model = make_pipeline(count, MultinomialNB(alpha=0.3)).fit(*zip(*taught, strict=True))
+        model = bayes(ngrams(4, analyzer="char")).fit(*zip(*taught, strict=True))
         for part in ("validation", "test"):
             cut = [[(f"^{w[:k]}", y) for w, y in longer(getattr(found, part), k)] for k in PREFIXES]
             row[f"{name}, {part}"] = [model.score(*zip(*pairs, strict=True)) for pairs in cut]
@@ -418,7 +434,7 @@ def store_net() -> None:
     }
     m = restored(net)
     counts = {name: value for name, value in after(front_words()).items() if name.endswith("test")}
-    end = make_pipeline(ngrams(4), MultinomialNB(alpha=0.3)).fit(*zip(*front_words().train, strict=True))
+    end = bayes(ngrams(4)).fit(*zip(*front_words().train, strict=True))
     counts["end"] = end.score(*zip(*front_words().test, strict=True))
     net["measured"] = as_stored({"8 bits": measured(m), "float32": tried[seed][0], "counts": counts})
     net["tried"] = [as_stored([row["validation"], row["test"]]) for row, _ in tried]

@@ -52,27 +52,22 @@ def maths_not_set(page: Page) -> list[str]:
 def too_wide(page: Page) -> list[str]:
     """The page's width against the screen's, if it is wider, and the elements that stick out.
 
-    As it is, and with letters about 6 % wider, formulas included: not every reader has this machine's fonts, and not
-    every browser spaces formulas alike. A formula grows as a whole.
+    With letters about 6 % wider, formulas included: not every reader has this machine's fonts, and not every browser
+    spaces formulas alike. A formula grows as a whole. What fits so fits as it is.
     """
     return page.evaluate(
         f"""() => {{ {OPEN}"""
         + """
       const screen = innerWidth;
-      const measure = () => {
-        const page = document.documentElement.scrollWidth;
-        if (page <= screen) return [];
+      opened.textContent += `body *:not(math, math *) { letter-spacing: 0.035em } math { zoom: 1.06 }`;
+      const page = document.documentElement.scrollWidth, found = [];
+      if (page > screen) {
         const whole = (e) => getComputedStyle(e).overflowX === "visible";
         const free = (e) => e === document.body || (whole(e) && free(e.parentElement));
         const sticks = (e) => e.getBoundingClientRect().right > screen && free(e.parentElement);
         const out = [...document.querySelectorAll("body *")].filter(sticks);
-        return [`${page} > ${screen}`, ...out.slice(0, 5).map((e) => e.outerHTML.slice(0, 80))];
-      };
-      const found = measure();
-      const wider = document.head.appendChild(document.createElement("style"));
-      wider.textContent = `body *:not(math, math *) { letter-spacing: 0.035em } math { zoom: 1.06 }`;
-      found.push(...measure());
-      wider.remove();
+        found.push(`${page} > ${screen}`, ...out.slice(0, 5).map((e) => e.outerHTML.slice(0, 80)));
+      }
       opened.remove();
       return found;
     }"""
@@ -131,7 +126,8 @@ def weight(urls: list[str]) -> int:
 # Colours are read where they stand, of all text in the page: what is folded or drawn, and the glyphs of formulas. How a
 # piece of text stands out follows from its colour, size and weight, and from what its ancestors paint behind it, in a
 # drawing also the rectangles before it. Where that is not all, the answer is a fault too. Left out is what nobody sees:
-# what the book's style removes for good, drawings of another width, and the TeX of formulas.
+# what the book's style removes for good, drawings of another width, and the TeX of formulas; and the second of two
+# pieces of formulas or of code that stand alike in blocks that look alike.
 FAINT = (
     f"""(themes) => {{ {OPEN}"""
     + """
@@ -199,18 +195,37 @@ FAINT = (
     if (known.get(key)) note(known.get(key), e);
   };
 
+  const nobody = "script, style, noscript, title, desc, annotation, :disabled, .search-button__kbd-shortcut";
   const texts = new Set(document.querySelectorAll("textarea, [type=text], [type=search]"));
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) if (walk.currentNode.data.trim()) texts.add(walk.currentNode.parentElement);
+  const way = (e, block) => { // from a formula, or a block of code, to a piece of it; what is alike there looks alike
+    if (e === block) return "";
+    const twins = e.parentElement.childElementCount < 4 ? [...e.parentElement.children].indexOf(e) : "";
+    return [way(e.parentElement, block), e.localName, e.className, e.getAttribute("style"), twins].join("|");
+  };
+  const pieces = [...texts].filter((e) => !e.closest(nobody)).map((e) => {
+    const block = e.closest("math, .highlight pre");
+    return [e, e.closest("svg"), block, block && way(e, block)];
+  });
   for (theme of themes.length ? themes : [null]) {
     if (theme) document.documentElement.dataset.mode = document.documentElement.dataset.theme = theme;
     grounds = new Map([[null, [255, 255, 255]]]);
     known = new Map();
+    const blocks = new Map(), judged = new Set();
+    const look = (block) => {
+      if (!blocks.has(block)) {
+        const { color, fontSize, fontWeight } = getComputedStyle(block);
+        blocks.set(block, [block.className, color, fontSize, fontWeight, ground(block)].join());
+      }
+      return blocks.get(block);
+    };
 
-    for (const e of texts) {
-      if (e.closest("script, style, noscript, title, desc, annotation, :disabled, .search-button__kbd-shortcut"))
-        continue;
-      const style = getComputedStyle(e), svg = e.closest("svg");
+    for (const [e, svg, block, path] of pieces) {
+      const alike = block && `${look(block)} ${path}`;
+      if (alike && judged.has(alike)) continue;
+      if (alike) judged.add(alike);
+      const style = getComputedStyle(e);
       if (!svg) judge(e, ground(e), style.color, style);
       else if (svg.getClientRects().length) judge(e, panel(e, svg), style.fill, style);
       if (e.placeholder) judge(e, ground(e), getComputedStyle(e, "::placeholder").color, style);
@@ -241,13 +256,26 @@ def faint_text(page: Page, *themes: str) -> list[tuple[str, str]]:
 
 
 # A chapter's maths and coloured code are 10,000 nodes, which axe reads for seconds. What it reads instead: one formula
-# whole and of the others the frame and the words, figures without what only paints, and two code blocks. Explorers stay
-# whole: other tests look at their drawings.
+# whole and of the others the frame and the words; two blocks of code, ten signatures, and twenty links and names, for
+# in these every word is a node; figures without what only paints; of the mistakes, which one template wrote, three
+# tables. Explorers stay whole: other tests look at their drawings.
 LIGHTEN = """
-[...document.querySelectorAll("math")].slice(1).forEach((formula) => (formula.textContent = formula.textContent));
+const words = (what, whole) =>
+  [...document.querySelectorAll(what)].slice(whole).forEach((e) => (e.textContent = e.textContent));
+words("math", 1);
+words(".highlight pre", 2);
+words("dt.sig", 10);
+const plain = ":not(:empty, :has(:not(span, em, i, b, sub), [role], [tabindex], [aria-label], [title]))";
+words(`.bd-article :is(a, code, em):not([data-afm] *)${plain}`, 20);
+[...document.querySelectorAll(".gru-mistakes")].slice(3).forEach((table) => table.remove());
 const reached = "title, desc, g, [role], [tabindex], :has([role], [tabindex])";
 document.querySelectorAll(`svg[role=img]:not([data-afm] *) :not(${reached})`).forEach((paint) => paint.remove());
-[...document.querySelectorAll(".highlight pre")].slice(2).forEach((pre) => (pre.textContent = pre.textContent));
+"""
+
+# The frame of a page, which is the same around every page.
+WITHOUT_FRAME = """
+for (let e = document.querySelector("article"); e !== document.body; e = e.parentElement)
+  [...e.parentElement.children].filter((other) => other !== e).forEach((other) => other.remove());
 """
 
 # What axe has read at one width and would read alike at another: the article without its explorers and headings.
@@ -261,26 +289,24 @@ WITHOUT_PROSE = """
 COLOURS = ["color-contrast", "link-in-text-block"]  # for axe the slowest of its rules; faint_text asks what they ask
 
 
-def violations(page: Page, without: str = "") -> list[tuple[str, list[str]]]:
+def violations(page: Page) -> list[tuple[str, list[str]]]:
     """What axe finds, but of colours. Thins the page: run it after the other checks."""
     page.evaluate(LIGHTEN)
-    # From disk a page cannot read its style sheets by script; over http the rule that needs them (orientation) runs.
-    rules = {rule: {"enabled": False} for rule in COLOURS}
-    return axe(page, without, preload=not page.url.startswith("file:"), rules=rules)
+    return axe(page, rules={rule: {"enabled": False} for rule in COLOURS})
 
 
-def axe(page: Page, without: str = "", **options: object) -> list[tuple[str, list[str]]]:
-    """The rules that a page breaks, and where; ``without`` is a selector of what is left out.
+def axe(page: Page, **options: object) -> list[tuple[str, list[str]]]:
+    """The rules that a page breaks, and where.
 
     axe is brought to a page once, and of its answer only the violations are fetched: the list of what is in order is
-    long.
+    long. (Nor is it faster to keep axe in a window of its own and bring it copies of the pages.)
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     return page.evaluate(
-        """([without, options]) => axe.run(without ? { exclude: [[without]] } : document, options).then(
+        """(options) => axe.run(document, options).then(
       ({ violations }) => violations.map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 200))]))""",
-        [without, {"resultTypes": ["violations"], **options}],
+        {"resultTypes": ["violations"], "preload": False, **options},
     )
 
 

@@ -6,7 +6,6 @@ from itertools import permutations
 import numpy as np
 import pytest
 from helpers import cells_of, results, said
-from scipy.stats import t as student
 
 from experiments import words as experiment
 from gru_lib import bce_with_logits, convert, elman_forward, elman_init, elman_step
@@ -171,6 +170,8 @@ def test_networks_with_a_state_use_the_order_and_counting_runs_of_letters_beats_
 
 
 def test_the_interval_on_the_page_is_students():
+    from scipy.stats import t as student
+
     (cell,) = [source for source in cells_of(PAGE) if "def with_interval" in source]
     assert f"{student.ppf(0.975, 9):.3f} * np.std" in cell
 

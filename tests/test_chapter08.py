@@ -19,7 +19,7 @@ TEXT = (ROOT / "book_text" / "08-three-stories.md").read_text("utf8")
     ("part", "what"),
     [
         ("opening", ("GRU, b_z = 4", 20, 0.01, 0)),
-        ("opening", ("GRU, b_z = 0", 50, 0.01, 0)),
+        ("opening", ("Elman, orthogonal", 50, 0.003, 0)),
         ("gates", ("no_update, orthogonal", 5, 0)),
         ("stories", ("parity_since", "GRU", 0)),
         ("stories", ("last_outside", "no_update", 0)),

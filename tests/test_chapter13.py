@@ -22,16 +22,18 @@ stored = partial(results, FILES[0])
 
 @pytest.mark.parametrize("cell", ["Elman", "IRNN", "SCRN", "GRU", "LSTM"])
 def test_a_training_made_anew_goes_as_the_stored_one(cell):
-    """Its first 200 steps of 2,000; later ones drift apart by rounding on other machines.
+    """Its first 200 steps of 2,000; later ones drift apart by rounding on other machines. Elman's net, the SCRN and the
+    LSTM learn nothing in them, so that half of them says as much.
 
     The IRNN's drift apart before that: with NumPy's own kernels in place of the tests' its errors here are 0.187 and
     0.161, stored are 0.173 and 0.216. Of it we ask here that it neither learns nor diverges sooner than the stored one,
     and below that its first steps are the same.
     """
-    again = other_memories.add(cell, 50, 0, lr=other_memories.best_rate(cell), steps=200)
+    steps = 200 if cell in ("GRU", "IRNN") else 100
+    again = other_memories.add(cell, 50, 0, lr=other_memories.best_rate(cell), steps=steps)
     (before,) = stored("adding", cell, 50, 0)
     assert again["size"] == before["size"]
-    np.testing.assert_allclose(again["error"], before["error"][:2], rtol=0.3 if cell == "IRNN" else 0.05)
+    np.testing.assert_allclose(again["error"], before["error"][: steps // 100], rtol=0.3 if cell == "IRNN" else 0.05)
 
 
 def test_an_irnn_goes_the_same_way_before_rounding_grows():
@@ -42,11 +44,12 @@ def test_an_irnn_goes_the_same_way_before_rounding_grows():
 
 @pytest.mark.parametrize("product", [True, False])
 def test_slow_units_made_anew_add_only_where_the_product_is_given(product):
-    """The first 200 steps of 2,000, as above."""
-    again = other_memories.add("SCRN, 0.99", 100, 0, lr=other_memories.best_rate("SCRN"), steps=200, product=product)
+    """The first 200 steps of 2,000, as above, and 100 without the product."""
+    steps = 200 if product else 100
+    again = other_memories.add("SCRN, 0.99", 100, 0, lr=other_memories.best_rate("SCRN"), steps=steps, product=product)
     (before,) = stored("slow", "SCRN, 0.99", product, 0)
     assert again["size"] == before["size"]
-    np.testing.assert_allclose(again["error"], before["error"][:2], rtol=0.02)
+    np.testing.assert_allclose(again["error"], before["error"][: steps // 100], rtol=0.02)
 
 
 def test_a_net_made_anew_is_the_stored_size_and_learns_copying_as_far():

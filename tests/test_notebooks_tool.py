@@ -6,11 +6,9 @@ import io
 import re
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import nbformat
 import notebooks
 import pytest
-from matplotlib.figure import Figure
 from nbclient.exceptions import CellExecutionError
 
 LIBRARY = Path(__file__).resolve().parents[1] / "gru_lib"
@@ -285,6 +283,9 @@ def test_a_kernel_executes_in_the_books_folder(book: Path, monkeypatch: pytest.M
 
 def drawn(shift: float) -> str:
     """Two panels in the book's style, a little up."""
+    import matplotlib.pyplot as plt  # not where every process of the tests reads this file
+    from matplotlib.figure import Figure
+
     with plt.style.context(LIBRARY / "gru.mplstyle"):
         fig = Figure(layout="none")
         for bottom in (0.1, 0.6):

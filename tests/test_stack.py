@@ -24,23 +24,24 @@ from gru_lib.cells import ablated_gru_init, scrn_init
 from gru_lib.layers import dropout_masks
 
 T, N, D, H = 3, 3, 2, 3
+UNITS = 2  # of the variants, which have two layers in two directions each
 
 VARIANTS = {
     f"gru-{'after' if after else 'before'}-{convention}-{'bias' if bias else 'nobias'}": (
-        lambda rng, D, o={"reset_after": after, "convention": convention, "bias": bias}: gru_init(rng, D, H, **o)
+        lambda rng, D, o={"reset_after": after, "convention": convention, "bias": bias}: gru_init(rng, D, UNITS, **o)
     )
     for after in (False, True)
     for convention in ("keep", "write")
     for bias in (True, False)
 } | {
-    "lstm-bias": lambda rng, D: lstm_init(rng, D, H),
-    "lstm-nobias": lambda rng, D: lstm_init(rng, D, H, bias=False),
-    "elman-tanh": lambda rng, D: elman_init(rng, D, H),
-    "elman-relu": lambda rng, D: elman_init(rng, D, H, activation="relu"),
+    "lstm-bias": lambda rng, D: lstm_init(rng, D, UNITS),
+    "lstm-nobias": lambda rng, D: lstm_init(rng, D, UNITS, bias=False),
+    "elman-tanh": lambda rng, D: elman_init(rng, D, UNITS),
+    "elman-relu": lambda rng, D: elman_init(rng, D, UNITS, activation="relu"),
     "scrn": lambda rng, D: scrn_init(rng, D, 2, 1, alpha=0.8),
-    "gru-no-reset": lambda rng, D: ablated_gru_init(rng, D, H, ablation="no_reset"),
-    "gru-no-update": lambda rng, D: ablated_gru_init(rng, D, H, ablation="no_update"),
-    "gru-shared": lambda rng, D: ablated_gru_init(rng, D, H, ablation="shared"),
+    "gru-no-reset": lambda rng, D: ablated_gru_init(rng, D, UNITS, ablation="no_reset"),
+    "gru-no-update": lambda rng, D: ablated_gru_init(rng, D, UNITS, ablation="no_update"),
+    "gru-shared": lambda rng, D: ablated_gru_init(rng, D, UNITS, ablation="shared"),
 }
 
 
@@ -48,9 +49,10 @@ VARIANTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_two_bidirectional_layers_of_every_variant_match_complex_step(variant, lengths):
     draw, source = VARIANTS[variant], rng(4)
-    p = stack(*(bidirectional(draw(source, size), draw(source, size)) for size in (D, 2 * H)), residual=True)
+    units = 3 if variant == "scrn" else UNITS  # one of them is slow
+    p = stack(*(bidirectional(draw(source, size), draw(source, size)) for size in (D, 2 * units)), residual=True)
     randomised(p, source)
-    xs, dhs = source.normal(size=(T, N, D)), source.normal(size=(T, N, 2 * H))
+    xs, dhs = source.normal(size=(T, N, D)), source.normal(size=(T, N, 2 * units))
     state0, dstate_T = (map_state(lambda a: source.normal(size=a.shape), zero_state(p, N)) for _ in range(2))
     check_layer(stack_forward, stack_backward, p, xs, dhs, state0, dstate_T, lengths=lengths)
 
