@@ -178,7 +178,7 @@ def test_lists_longer_than_in_training_are_all_wrong_and_written_as_three(name):
         assert dates == 10 * [[0, 0, 333, 0, 0, 0]]
     else:
         assert np.sum(dates, axis=0).tolist() == [0, 0, 3329, 0, 1, 0] and len(dates) == 10
-        assert said(PAGE, "but that one of 3,330 lists of four came out with five dates")
+        assert said(PAGE, "except that one of their 3,330 lists of four came out with five dates")
 
 
 @pytest.mark.parametrize("name", ["attention", "attention_own"])
