@@ -240,6 +240,29 @@ def test_faint_word_is_found_wherever_it_stands(visit: Open, place: str) -> None
     assert page_checks.faint_text(seen.page) == [] or "#FFFFFF" in place
 
 
+SUM = "<math><mrow><mi>{}</mi><mo>=</mo><mi>{}</mi><mo>+</mo><mi>c</mi></mrow></math>"
+CODE = "<div class='highlight'><pre><span class='n'>{}</span> <span class='n'>{}</span> <span>c</span></pre></div>"
+
+
+@pytest.mark.parametrize(
+    ("html", "faint"),
+    [
+        (SUM.format("a", "b") * 2, ""),
+        (SUM.format("a", "b") + f"<p style='color: #888888'>{SUM.format('x', 'y')}</p>", "xcy=+"),
+        (SUM.format("a", "b") + f"<p style='background: #555555'>{SUM.format('x', 'y')}</p>", "xcy=+"),
+        (SUM.format("a", "b") + SUM.format("x", "y").replace("<mi>y", "<mi style='color: #888'>y"), "y"),
+        (CODE.format("a", "b") + CODE.format("x", "y").replace("'n'>y", "'n' style='color: #888'>y"), "y"),
+        (CODE.format("a", "b") + CODE.format("x", "y").replace("<pre", "<pre style='background: #666'"), "xyc"),
+    ],
+)
+def test_what_looks_alike_is_asked_once_and_what_does_not_is_found(visit: Open, html: str, faint: str) -> None:
+    """Of the pieces of a faint block at least one, and no other."""
+    seen = visit(html)
+    seen.set_theme("light")
+    found = {re.sub("<[^>]*>", "", text).strip() for _, text in page_checks.faint_text(seen.page)}
+    assert found <= {*faint} and bool(found) == bool(faint)
+
+
 @pytest.mark.parametrize(
     ("html", "what"),
     [
