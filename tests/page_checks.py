@@ -13,11 +13,17 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# In a browser. What a closed solution holds is asked as if it were open.
+# In a browser. What a closed solution holds is asked as if it were open, and nothing moves. Sheets stay for the next
+# question: to take one away, or to bring it again, would style the page once more.
 
 OPEN = """
-const opened = document.head.appendChild(document.createElement("style"));
-opened.textContent = ".bd-article .admonition.toggle-hidden > .admonition-title ~ * { display: block }";
+const sheet = (id, text) => {
+  const style = document.getElementById(id) ?? document.head.appendChild(document.createElement("style"));
+  style.id = id;
+  if (style.textContent !== text) style.textContent = text;
+};
+sheet("opened", ".bd-article .admonition.toggle-hidden > .admonition-title ~ * { display: block }");
+const still = "*, ::before, ::after { transition: none !important }";
 """
 
 
@@ -43,7 +49,6 @@ def maths_not_set(page: Page) -> list[str]:
         if (!typed && /\\\\[a-zA-Z([]|\\$.*\\$/.test(data)) raw.push(data);
       }
       const said = [...unset, ...empty, ...wrong].map((e) => e.textContent).concat(raw);
-      opened.remove();
       return said.map((text) => text.trim().slice(0, 80));
     }"""
     )
@@ -59,7 +64,7 @@ def too_wide(page: Page) -> list[str]:
         f"""() => {{ {OPEN}"""
         + """
       const screen = innerWidth;
-      opened.textContent += `body *:not(math, math *) { letter-spacing: 0.035em } math { zoom: 1.06 }`;
+      sheet("all", `${still} body *:not(math, math *) { letter-spacing: 0.035em } math { zoom: 1.06 }`);
       const page = document.documentElement.scrollWidth, found = [];
       if (page > screen) {
         const whole = (e) => getComputedStyle(e).overflowX === "visible";
@@ -68,7 +73,6 @@ def too_wide(page: Page) -> list[str]:
         const out = [...document.querySelectorAll("body *")].filter(sticks);
         found.push(`${page} > ${screen}`, ...out.slice(0, 5).map((e) => e.outerHTML.slice(0, 80)));
       }
-      opened.remove();
       return found;
     }"""
     )
@@ -77,6 +81,7 @@ def too_wide(page: Page) -> list[str]:
 def below_the_footer(page: Page) -> int:
     """How far the page goes on below its footer."""
     return page.evaluate("""() => {
+      document.getElementById("opened")?.remove();
       const end = document.querySelector(".bd-footer-content").getBoundingClientRect().bottom + scrollY;
       return Math.round(document.documentElement.scrollHeight - Math.max(end, innerHeight));
     }""")
@@ -131,11 +136,7 @@ def weight(urls: list[str]) -> int:
 FAINT = (
     f"""(themes) => {{ {OPEN}"""
     + """
-  if (!document.getElementById("still")) { // it stays: to take it away would style the page once more
-    const still = document.head.appendChild(document.createElement("style"));
-    still.id = "still";
-    still.textContent = "*, ::before, ::after { transition: none !important }";
-  }
+  sheet("all", still);
 
   const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const seen = new Map();
@@ -156,7 +157,7 @@ FAINT = (
     return (bright + 0.05) / (dark + 0.05);
   };
 
-  let grounds, known, theme; // of one theme, as it has been set
+  let grounds, drawn, known, theme; // of one theme, as it has been set
   const found = [];
   const ground = (e) => {  // what an element has behind its text, or null
     if (!grounds.has(e)) {
@@ -171,7 +172,6 @@ FAINT = (
     return grounds.get(e);
   };
 
-  const drawn = new Map();
   const panel = (text, svg) => {  // in a drawing: of the rectangles painted before, the last one under the text
     if (!drawn.has(svg))
       drawn.set(svg, [...svg.querySelectorAll("rect")].map((e) => [e, e.getBoundingClientRect(), getComputedStyle(e)]));
@@ -204,19 +204,20 @@ FAINT = (
     const twins = e.parentElement.childElementCount < 4 ? [...e.parentElement.children].indexOf(e) : "";
     return [way(e.parentElement, block), e.localName, e.className, e.getAttribute("style"), twins].join("|");
   };
-  const pieces = [...texts].filter((e) => !e.closest(nobody)).map((e) => {
+  const place = (e) => (e ? `${place(e.parentElement)} ${e.localName}.${e.className}` : "");
+  let pieces = [...texts].filter((e) => !e.closest(nobody)).map((e) => {
     const block = e.closest("math, .highlight pre");
     return [e, e.closest("svg"), block, block && way(e, block)];
   });
   for (theme of themes.length ? themes : [null]) {
     if (theme) document.documentElement.dataset.mode = document.documentElement.dataset.theme = theme;
     grounds = new Map([[null, [255, 255, 255]]]);
-    known = new Map();
-    const blocks = new Map(), judged = new Set();
+    [drawn, known] = [new Map(), new Map()];
+    const blocks = new Map(), judged = new Set(), news = new Set();
     const look = (block) => {
       if (!blocks.has(block)) {
         const { color, fontSize, fontWeight } = getComputedStyle(block);
-        blocks.set(block, [block.className, color, fontSize, fontWeight, ground(block)].join());
+        blocks.set(block, [place(block), color, fontSize, fontWeight, ground(block)].join());
       }
       return blocks.get(block);
     };
@@ -224,7 +225,7 @@ FAINT = (
     for (const [e, svg, block, path] of pieces) {
       const alike = block && `${look(block)} ${path}`;
       if (alike && judged.has(alike)) continue;
-      if (alike) judged.add(alike);
+      if (alike) judged.add(alike), news.add(block);
       const style = getComputedStyle(e);
       if (!svg) judge(e, ground(e), style.color, style);
       else if (svg.getClientRects().length) judge(e, panel(e, svg), style.fill, style);
@@ -240,8 +241,14 @@ FAINT = (
       if (!marked && beside && contrast(rgba(style.color), rgba(around.color)) < 3)
         note("link like the words around", link);
     }
+
+    // What looks alike in one theme does so in the other: such a formula or code keeps its words, to be styled sooner.
+    // Where it would change what scrolls, it stays.
+    pieces = pieces.filter(([, , block]) => !block || news.has(block));
+    for (const block of blocks.keys())
+      if (!news.has(block) && block.closest(".bd-article") && !block.closest("table, div.math"))
+        block.textContent = block.textContent;
   }
-  opened.remove();
   return found;
 }"""
 )
@@ -256,19 +263,21 @@ def faint_text(page: Page, *themes: str) -> list[tuple[str, str]]:
 
 
 # A chapter's maths and coloured code are 10,000 nodes, which axe reads for seconds. What it reads instead: one formula
-# whole and of the others the frame and the words; two blocks of code, ten signatures, and twenty links and names, for
-# in these every word is a node; figures without what only paints; of the mistakes, which one template wrote, three
-# tables. Explorers stay whole: other tests look at their drawings.
+# whole, of the others the frame and the words, and in lines, after twenty, the words alone; one block of code, ten
+# signatures, and twenty links and names, for in these every word is a node; figures without what only paints; of the
+# mistakes, which one template wrote, three tables. Explorers stay whole: other tests look at their drawings.
 LIGHTEN = """
+document.getElementById("opened")?.remove();
 const words = (what, whole) =>
   [...document.querySelectorAll(what)].slice(whole).forEach((e) => (e.textContent = e.textContent));
 words("math", 1);
-words(".highlight pre", 2);
+words("span.math:not(table *)", 20); // in a table they would make it scroll
+words(".highlight pre", 1);
 words("dt.sig", 10);
 const plain = ":not(:empty, :has(:not(span, em, i, b, sub), [role], [tabindex], [aria-label], [title]))";
 words(`.bd-article :is(a, code, em):not([data-afm] *)${plain}`, 20);
 [...document.querySelectorAll(".gru-mistakes")].slice(3).forEach((table) => table.remove());
-const reached = "title, desc, g, [role], [tabindex], :has([role], [tabindex])";
+const reached = "title, desc, [role], [tabindex], :has([role], [tabindex])";
 document.querySelectorAll(`svg[role=img]:not([data-afm] *) :not(${reached})`).forEach((paint) => paint.remove());
 """
 
@@ -287,12 +296,14 @@ WITHOUT_PROSE = """
 
 
 COLOURS = ["color-contrast", "link-in-text-block"]  # for axe the slowest of its rules; faint_text asks what they ask
+LANDMARKS = ["region", "bypass"]  # of the frame
 
 
-def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds, but of colours. Thins the page: run it after the other checks."""
+def violations(page: Page, *, framed: bool = True) -> list[tuple[str, list[str]]]:
+    """What axe finds, but of colours, and without the frame of landmarks. Thins the page: run it after the others."""
     page.evaluate(LIGHTEN)
-    return axe(page, rules={rule: {"enabled": False} for rule in COLOURS})
+    left_out = COLOURS if framed else COLOURS + LANDMARKS
+    return axe(page, rules={rule: {"enabled": False} for rule in left_out})
 
 
 def axe(page: Page, **options: object) -> list[tuple[str, list[str]]]:

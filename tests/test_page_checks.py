@@ -306,6 +306,28 @@ def test_text_that_is_faint_in_the_dark_is_found(visit: Open) -> None:
     assert seen.page.evaluate("document.documentElement.dataset.theme") == "light"
 
 
+def test_what_looks_alike_in_the_light_alone_is_found_in_the_dark(visit: Open) -> None:
+    """Formulas that look alike lose their nodes between the themes, but only where they stand alike as well; and none
+    in a table, which might no longer scroll."""
+    formula = "<math><mrow><mi>{}</mi></mrow></math>"
+    seen = visit(
+        "<style>[data-theme=dark] .odd mi { color: #1B1E23 }</style>"
+        f"<p>{formula.format('x')}</p><p class='odd'>{formula.format('y')}</p><p>{formula.format('z')}</p>"
+        f"<table><tr><td>{formula.format('u')}</td><td>{formula.format('v')}</td></tr></table>"
+    )
+    ((what, html),) = page_checks.faint_text(seen.page, "light", "dark")
+    assert what.startswith("dark: contrast 1.")
+    assert html == "<mi>y</mi>"
+    assert seen.page.locator("article math mi").all_text_contents() == ["x", "y", "u", "v"]
+
+
+def test_a_drawing_that_moves_between_the_themes_is_measured_anew(visit: Open) -> None:
+    drawing = FIGURE.format("<rect y='3' width='9' height='3' fill='#000'/><text y='5' fill='#fff'>word</text>")
+    lines = "".join("<p><math><mi style='font-size: 90px'>x</mi></math></p>" for _ in range(9))
+    seen = visit(f"{lines}{drawing}")
+    assert page_checks.faint_text(seen.page, "light", "dark") == []
+
+
 def test_axe_finds_the_same_faint_text(visit: Open) -> None:
     """Of greys on greys in three sizes, in the light and in the dark."""
     greys = ("#000000", "#666666", "#777777", "#8A8A8A", "#BBBBBB", "#FFFFFF")
