@@ -322,7 +322,7 @@ def test_what_looks_alike_in_the_light_alone_is_found_in_the_dark(visit: Open) -
 
 
 def test_a_drawing_that_moves_between_the_themes_is_measured_anew(visit: Open) -> None:
-    drawing = FIGURE.format("<rect y='3' width='9' height='3' fill='#000'/><text y='5' fill='#fff'>word</text>")
+    drawing = FIGURE.format("<rect y='3' width='9' height='3' fill='#fff'/><text y='5' fill='#000'>word</text>")
     lines = "".join("<p><math><mi style='font-size: 90px'>x</mi></math></p>" for _ in range(9))
     seen = visit(f"{lines}{drawing}")
     assert page_checks.faint_text(seen.page, "light", "dark") == []
