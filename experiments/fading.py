@@ -2,8 +2,9 @@
 
 ``python tools/environment.py python -m experiments.fading [--missing] [PART …]``
 
-Some of these nets magnify the last bit, so the runs of ``clipping`` and ``stages`` are made again as ``own`` and ``own
-stages``, with ``KERNELS=own`` set and this processor's kernels. ``tuning`` chose the learning rates, on other seeds.
+Some of these nets magnify the last bit, so the runs of ``clipping``, ``stages`` and ``adam`` are made again as ``own``,
+``own stages`` and ``own adam``, with ``KERNELS=own`` set and this processor's kernels. ``tuning`` chose the learning
+rates, on other seeds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import MISSING, chosen, digits, make, seeded
-from gru_lib import SGD, Bundle, clip_by_global_norm, elman_init, orthogonal
+from gru_lib import SGD, Adam, Bundle, clip_by_global_norm, elman_init, orthogonal
 from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import Batch
@@ -112,6 +113,24 @@ def stages(first: str, length: float, seed: int) -> Row:
     return {"right": float(np.mean(right)), **size}
 
 
+def adam(shuffled: int, seed: int, *, steps: int = 200) -> Row:
+    """From radius 0.5, `steps` steps of Adam at the rate 0.01, the first ones with the labels shuffled.
+
+    `right` is that of the last step; `radius` the largest of W_h's radii at steps 10, 20 … 60.
+    """
+    rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_000), 500)
+    m, radii = net(rng, "radius 0.5"), []
+    optimizer = Adam(m, 0.01)
+    for step in range(1, steps + 1):
+        batch = draw(rng, N)
+        if step <= shuffled:
+            batch.ys[-1] = rng.permutation(batch.ys[-1])
+        optimizer.step(reader_loss(m, batch)[1])
+        if step <= 60 and step % 10 == 0:
+            radii.append(float(np.abs(np.linalg.eigvals(m.rnn.W_h)).max()))
+    return {"right": reader_accuracy(m, test).answers, "radius": max(radii)}
+
+
 #: A rate for all, and where `tuning` found a better one, that.
 RUNS = (
     ("radius 0.5", "nothing", 0.3),
@@ -123,12 +142,15 @@ RUNS = (
     ("radius 3", "clipped", 0.3),
 )
 FIRSTS = (("gradient", 3.0), ("random", 3.0), ("random", 1.0))
+SHUFFLED = ((0,), (60,))
 PARTS = {
     "tuning": (partial(run, steps=1000), tuple((*case, rate) for case in CASES for rate in RATES), range(1000, 1005)),
     "clipping": (run, RUNS, SEEDS),
     "own": (run, RUNS, SEEDS),
     "stages": (stages, FIRSTS, SEEDS),
     "own stages": (stages, FIRSTS, SEEDS),
+    "adam": (adam, SHUFFLED, SEEDS),
+    "own adam": (adam, SHUFFLED, SEEDS),
 }
 
 

@@ -174,10 +174,13 @@ def test_the_share_of_words_that_nobody_could_tell_is_the_one_printed():
     assert f"{shared(pairs_of()):.0%} of all entries are words of another language too" in outputs()
 
 
-def test_a_baseline_made_anew_is_the_stored_one():
-    for task in ("languages", "either way"):
-        row = experiment.baseline(task, "up to 3, Bayes", 0)
-        assert experiment.as_stored(row) == result(experiment, "baselines", task, "up to 3, Bayes", 0)
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [("languages", "up to 3, Bayes"), ("either way", "letters, regression"), ("either way", "up to 3, regression")],
+)
+def test_a_baseline_made_anew_is_the_stored_one(task, name):
+    row = experiment.baseline(task, name, 0)
+    assert experiment.as_stored(row) == result(experiment, "baselines", task, name, 0)
 
 
 def test_a_gru_trained_for_a_few_steps_already_has_what_the_experiment_measures():

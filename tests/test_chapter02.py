@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers import cells_of, result, rng
+from helpers import cells_of, result, results, rng, said
 
 from experiments import fading
 from gru_lib import clip_by_global_norm, elman_backward, elman_forward, elman_init, jacobian
@@ -149,6 +149,22 @@ def test_random_steps_made_anew_end_as_the_stored_ones():
     again, stored = fading.stages("random", 1.0, 0), result(fading, "stages", "random", 1.0, 0)
     assert again["right"] >= 0.98 and stored["right"] >= 0.98
     assert again["norm"] == pytest.approx(stored["norm"], rel=0.01)
+
+
+def test_adam_made_anew_ends_as_stored_and_shuffled_labels_make_a_difference():
+    for shuffled in (0, 60):
+        again, stored = fading.adam(shuffled, 4), result(fading, "adam", shuffled, 4)
+        assert (again["right"] >= 0.98) == (stored["right"] >= 0.98)
+        assert again["radius"] == pytest.approx(stored["radius"], rel=0.01)
+    assert again["radius"] != pytest.approx(fading.adam(0, 4, steps=60)["radius"], rel=0.01)
+
+
+def test_most_runs_of_adam_are_solved_with_either_kernels_and_more_with_true_labels():
+    for part in ("adam", "own adam"):
+        true, shuffled = ([run["right"] for run in results(fading, part, first)] for first in (0, 60))
+        assert len(true) == len(shuffled) == 50
+        assert 25 < np.sum(np.array(shuffled) >= 0.98) < np.sum(np.array(true) >= 0.98)
+    assert said("02d-clipping-measured", "Fewer networks get there than with true labels")
 
 
 @pytest.mark.parametrize("first", ["gradient", "random"])

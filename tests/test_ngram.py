@@ -30,6 +30,17 @@ def test_a_bigram_by_hand():
     assert [m.probability(c, [1, 0]) for c in range(3)] == pytest.approx(after_0, abs=1e-15)
 
 
+def test_contexts_are_counted_once_each_and_a_short_text_leaves_the_longer_ones_out():
+    row = np.array([0, 1, 0, 1, 2])  # after nothing; 0, 1; (0, 1), (1, 0); (0, 1, 0), (1, 0, 1); and the whole before 2
+    assert NGram(row, 5, 4).contexts == [1, 2, 2, 2, 1]
+    assert NGram(row[:2], 4, 4).contexts == [1, 1]
+    for text in (row[:0], row[:1], row[1:3]):
+        short, fits = NGram(text, 4, 4), NGram(text, max(len(text), 1), 4)
+        assert [short.probability(c, [3, 0]) for c in range(4)] == [fits.probability(c, [3, 0]) for c in range(4)]
+        assert short.bits(row) == fits.bits(row)
+    assert NGram(row[:0], 4, 4).bits(row) == 2
+
+
 def test_bits_are_the_mean_of_minus_log2_and_a_smaller_order_is_that_model():
     m, row = model(4), np.random.default_rng(1).integers(0, 4, 50)
     p = [m.probability(c, row[:i]) for i, c in enumerate(row)]
@@ -135,6 +146,8 @@ def test_kneser_ney_is_far_ahead_of_one_discount_on_english():
         (lambda: NGram([0.5], 1, 2), TypeError, "NGram: tokens must be a row of integers; got float64"),
         (lambda: NGram([0, 1], 1, 2, discount=1), ValueError, "NGram: discount must be > 0 and < 1; got 1"),
         (lambda: NGram([0, 1], 1, 2).bits([0], n=2), ValueError, r"NGram\.bits: n must be at most 1"),
+        (lambda: NGram([0, 1], 1, 2).bits([2]), ValueError, r"NGram\.bits: tokens must lie in 0\.\.1; got 2\.\.2"),
+        (lambda: NGram([0, 1], 1, 2).probabilities([0], n=2), ValueError, r"NGram\.probabilities: n must be at most 1"),
         (lambda: KneserNey([0, 1], 0, 2), ValueError, "KneserNey: n must be at least 1; got 0"),
         (lambda: KneserNey([0, 2], 1, 2), ValueError, r"KneserNey: tokens must lie in 0\.\.1; got 0\.\.2"),
         (lambda: KneserNey([0, 1], 3, 2), ValueError, "KneserNey: tokens must be at least n = 3; got 2"),

@@ -24,10 +24,17 @@ from hashlib import sha256
 from pathlib import Path
 
 MODULES = (
+    "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.extensions.storemagic",
+    "ipykernel.debugger",
     "ipykernel.kernelapp",
     "matplotlib.pyplot",
     "matplotlib_inline.backend_inline",
     "numpy.random",
+    "psutil",
+    "sqlite3",
+    "tornado.platform.asyncio",
     "gru_lib.check",
     "gru_lib.viz",
     "gru_lib.widgets",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,39 +45,31 @@ class NGram:
     def __init__(self, tokens: ArrayLike, n: int, V: int, *, discount: float = 0.75) -> None:
         self.n, self.V = check_int("NGram", "n", n), check_int("NGram", "V", V)
         self.discount = check_number("NGram", "discount", discount, above=0, below=1)
-        row = tuple(_row("NGram", tokens, self.V).tolist())
-        self.counts: list[defaultdict[tuple[int, ...], Counter[int]]] = []
-        for k in range(self.n):
-            follows: defaultdict[tuple[int, ...], Counter[int]] = defaultdict(Counter)
-            for i in range(k, len(row)):
-                follows[row[i - k : i]][row[i]] += 1
-            self.counts.append(follows)
-        self._totals = [{u: c.total() for u, c in follows.items()} for follows in self.counts]
+        row = _row("NGram", tokens, self.V)
+        self._strings = _Strings(row, min(self.n, len(row)), self.V)
+        self._levels: list[_Level] = []
+        #: How many different contexts of 0, 1, … n − 1 tokens something followed.
+        self.contexts: list[int] = []
+        for k, count in enumerate(self._strings.counts, 1):
+            kinds, total = self._strings.by_context(k, np.ones(len(count))), self._strings.by_context(k, count)
+            self._levels.append(_Level(np.maximum(count - self.discount, 0), self.discount * kinds, total))
+            self.contexts.append(int(np.count_nonzero(kinds)))
 
     def probability(self, token: int, context: ArrayLike, *, n: int | None = None) -> float:
         """Return p(token | context); with n, under the model of that smaller order."""
-        row = tuple(_row("NGram.probability", np.asarray(context, np.int64), self.V).tolist())
-        return self._probability(token, row, self.n if n is None else n)
+        row = np.append(np.asarray(context, np.int64), token)
+        return float(self.probabilities(row, n=n)[-1])
 
-    def _probability(self, token: int, context: tuple[int, ...], n: int) -> float:
-        p = 1 / self.V
-        for k in range(min(n, len(context) + 1)):
-            u = context[len(context) - k :]
-            total = self._totals[k].get(u)
-            if total is None:
-                break
-            follows = self.counts[k][u]
-            p = (max(follows[token] - self.discount, 0) + self.discount * len(follows) * p) / total
-        return p
+    def probabilities(self, tokens: ArrayLike, *, n: int | None = None) -> NDArray[np.float64]:
+        """Return the probability of each token of a text after those before it, (L,)."""
+        n = _order("NGram.probabilities", n, self.n)
+        return self._strings.interpolate(_row("NGram.probabilities", tokens, self.V), self._levels[:n])
 
     def bits(self, tokens: ArrayLike, *, n: int | None = None) -> float:
         """Return the bits per token of a text; with n, under the model of that smaller order."""
         n = _order("NGram.bits", n, self.n)
-        row = tuple(_row("NGram.bits", tokens, self.V).tolist())
-        p: NDArray[np.float64] = np.array(
-            [self._probability(token, row[max(0, i - n + 1) : i], n) for i, token in enumerate(row)]
-        )
-        return float(-np.log2(p).mean())
+        row = _row("NGram.bits", tokens, self.V)
+        return float(-np.log2(self._strings.interpolate(row, self._levels[:n])).mean())
 
 
 class KneserNey:
@@ -113,26 +105,12 @@ class KneserNey:
         row = _row("KneserNey", tokens, self.V)
         if len(row) < self.n:
             raise ValueError(f"KneserNey: tokens must be at least n = {self.n}; got {len(row)}.")
-        # A string of k tokens is known by its number: the place of (number of its first k − 1, last token) in _keys[k].
-        self._keys: list[Counts] = [np.zeros(1, np.int64)]
-        self._occurrences: list[_Level] = []
-        self._contexts: list[_Level] = []
-        ends = np.zeros(len(row) + 1, np.int64)  # number of the string of k tokens before each place; −1 for none
-        for k in range(1, self.n + 1):
-            place = np.flatnonzero(ends[:-1] >= 0)
-            keys, first, numbers, count = np.unique(
-                ends[place] * self.V + row[place], return_index=True, return_inverse=True, return_counts=True
-            )
-            if k > 1:  # each different string of k tokens is one context of its last k − 1
-                before = np.bincount(ends[place[first] + 1], minlength=len(self._keys[-1]))
-                self._contexts.append(self._level(before))
-            self._keys.append(keys)
-            self._occurrences.append(self._level(count))
-            ends = np.full(len(row) + 1, -1)
-            ends[place + 1] = numbers
+        self._strings = _Strings(row, self.n, self.V)
+        self._occurrences = [self._level(k, a) for k, a in enumerate(self._strings.counts, 1)]
+        self._contexts = [self._level(k, a) for k, a in enumerate(self._strings.before, 1)]
 
-    def _level(self, a: Counts) -> _Level:
-        """Discounts of the counts `a`, of the strings numbered last."""
+    def _level(self, k: int, a: Counts) -> _Level:
+        """Discounts of the counts `a` of the strings of k tokens."""
         n1, n2, n3, n4 = (int((a == count).sum()) for count in (1, 2, 3, 4))
         D = np.array([0, 0.5, 1, 1.5])
         if min(n1, n2, n3) > 0:
@@ -140,8 +118,7 @@ class KneserNey:
             found = np.array([0, 1 - 2 * Y * n2 / n1, 2 - 3 * Y * n3 / n2, 3 - 4 * Y * n4 / n3])
             D = np.where(found >= 0, found, D)
         taken = D[np.minimum(a, 3)]
-        u, contexts = self._keys[-1] // self.V, len(self._keys[-2])
-        return _Level(a - taken, np.bincount(u, taken, contexts), np.bincount(u, a, contexts))
+        return _Level(a - taken, self._strings.by_context(k, taken), self._strings.by_context(k, a))
 
     def probability(self, token: int, context: ArrayLike, *, n: int | None = None) -> float:
         """Return p(token | context); with n, under the model of that smaller order."""
@@ -152,10 +129,46 @@ class KneserNey:
         """Return the probability of each token of a text after those before it, (L,)."""
         n = _order("KneserNey.probabilities", n, self.n)
         row = _row("KneserNey.probabilities", tokens, self.V)
+        return self._strings.interpolate(row, [*self._contexts[: n - 1], self._occurrences[n - 1]])
+
+    def bits(self, tokens: ArrayLike, *, n: int | None = None) -> float:
+        """Return the bits per token of a text; with n, under the model of that smaller order."""
+        return float(-np.log2(self.probabilities(tokens, n=n)).mean())
+
+
+class _Strings:
+    """The different strings of 1 to n tokens of a text.
+
+    A string of k tokens is known by its number: the place of (number of its first k − 1, last token) in keys[k].
+    """
+
+    def __init__(self, row: Counts, n: int, V: int) -> None:
+        self.V = V
+        self.keys: list[Counts] = [np.zeros(1, np.int64)]
+        self.counts: list[Counts] = []  # how often each string of k tokens occurs, at k − 1
+        self.before: list[Counts] = []  # how many different tokens stand before it; not for k = n
+        ends = np.zeros(len(row) + 1, np.int64)  # number of the string of k tokens before each place; −1 for none
+        for k in range(1, n + 1):
+            place = np.flatnonzero(ends[:-1] >= 0)
+            keys, first, numbers, count = np.unique(
+                ends[place] * V + row[place], return_index=True, return_inverse=True, return_counts=True
+            )
+            if k > 1:  # each different string of k tokens is one context of its last k − 1
+                self.before.append(np.bincount(ends[place[first] + 1], minlength=len(self.keys[-1])))
+            self.keys.append(keys)
+            self.counts.append(count)
+            ends = np.full(len(row) + 1, -1)
+            ends[place + 1] = numbers
+
+    def by_context(self, k: int, values: NDArray[Any]) -> NDArray[Any]:
+        """For each context of k − 1 tokens the sum of the values of its strings of k tokens."""
+        return np.bincount(self.keys[k] // self.V, values, len(self.keys[k - 1]))
+
+    def interpolate(self, row: Counts, levels: Sequence[_Level]) -> NDArray[np.float64]:
+        """The probability of each token of a text, from levels for k = 1, 2, …"""
         p = np.full(len(row), 1 / self.V)
         u = np.zeros(len(row), np.int64)  # numbers of the k − 1 tokens before each place; −1 for none
-        for k in range(1, n + 1):
-            level = (self._occurrences if k == n else self._contexts)[k - 1]
+        for k, level in enumerate(levels, 1):
             uc = np.where(u >= 0, self._number(k, u * self.V + row), -1)
             kept = np.where(uc >= 0, level.kept[uc], 0)
             seen = (u >= 0) & (level.total[u] > 0)
@@ -164,13 +177,9 @@ class KneserNey:
         return p
 
     def _number(self, k: int, keys: Counts) -> Counts:
-        """The place of each key in _keys[k], or −1."""
-        place = np.minimum(np.searchsorted(self._keys[k], keys), len(self._keys[k]) - 1)
-        return np.where(self._keys[k][place] == keys, place, -1)
-
-    def bits(self, tokens: ArrayLike, *, n: int | None = None) -> float:
-        """Return the bits per token of a text; with n, under the model of that smaller order."""
-        return float(-np.log2(self.probabilities(tokens, n=n)).mean())
+        """The place of each key in self.keys[k], or −1."""
+        place = np.minimum(np.searchsorted(self.keys[k], keys), len(self.keys[k]) - 1)
+        return np.where(self.keys[k][place] == keys, place, -1)
 
 
 class _Level(NamedTuple):
