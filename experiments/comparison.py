@@ -137,14 +137,16 @@ def softmax_weights(penalty: float) -> LinearParams:
     the pixels too, for more than half of the time."""
     (rows, labels), p = pixels("train"), linear_init(np.random.default_rng(0), 64, CLASSES)
     p.flat[:] = 0
-    right, g, velocity = np.eye(CLASSES)[labels], p.copy(), np.zeros_like(p.flat)
+    pictures, right = rows.T.copy(), np.eye(CLASSES)[:, labels]  # a column each: sums over ten rows are the faster
+    g, velocity = p.copy(), np.zeros_like(p.flat)
     for _ in range(3000):
-        said = rows @ p.W + p.b
-        said = np.exp(said - said.max(axis=1, keepdims=True))
-        said /= said.sum(axis=1, keepdims=True)
+        said = p.W.T @ pictures + p.b[:, None]
+        said -= said.max(axis=0)
+        np.exp(said, out=said)
+        said /= said.sum(axis=0)
         said -= right
         said /= len(rows)
-        g.W[:], g.b[:] = rows.T @ said + penalty * p.W, said.sum(axis=0)
+        g.W[:], g.b[:] = pictures @ said.T + penalty * p.W, said.sum(axis=1)
         velocity = 0.9 * velocity + g.flat
         p.flat -= velocity
     return p

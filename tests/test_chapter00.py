@@ -186,7 +186,7 @@ def test_a_baseline_made_anew_is_the_stored_one(task, name):
 def test_a_gru_trained_for_a_few_steps_already_has_what_the_experiment_measures():
     m = experiment.reader(words(), 12, "GRU", 64, 0.01, 0, steps=60)
     untrained = word_reader_init(np.random.default_rng(0), LETTERS.size, 12)
-    assert word_reader_accuracy(m, words().test) > 0.25
+    assert word_reader_accuracy(m, words().test[::3]) > 0.25
     row = experiment.latch(m, untrained, "ä", few=200)
     assert row["z"][0] < row["z"][1] and 0.5 <= row["auc"] <= 1 and 0.5 <= row["untrained"] <= 1
     held = experiment.hold(m)["held"]

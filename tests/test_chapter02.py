@@ -43,7 +43,7 @@ def test_powers_stay_between_the_bounds_of_the_spectral_radius():
         p = linear(rng(seed).normal(size=(H, H)))
         eigenvalues, V = np.linalg.eig(p.W_h)
         rho, kappa = np.abs(eigenvalues).max(), norm(V) * norm(np.linalg.inv(V))
-        for k in range(1, 60):
+        for k in (1, 2, 3, 7, 20, 59):
             size = norm(jacobian(np.zeros((k, 1, D)), None, p).total[0])
             assert rho**k * (1 - 1e-10) <= size <= kappa * rho**k * (1 + 1e-10)
 

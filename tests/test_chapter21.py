@@ -81,7 +81,9 @@ def test_contenders_are_no_larger_than_the_gru_and_as_large_as_they_can_be():
     assert max(sizes) < 1.07 * min(sizes)
 
 
-def test_a_stored_training_made_anew_ends_as_it_did():
+def test_a_stored_training_made_anew_ends_as_it_did(monkeypatch):
+    """It solves its task in 100 steps; of the 600 that it takes at least, 150 say so."""
+    monkeypatch.setattr(without_loop, "MOST", 150)
     name, cell, seed, row = next(each for each in STORED["tasks"] if each[:2] == ["parity", NEGATIVE])
     again = without_loop.tasks(name, cell, seed)
     assert (again["solved"], again["lr"], again["parameters"]) == (row["solved"], row["lr"], row["parameters"])

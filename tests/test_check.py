@@ -26,7 +26,7 @@ from gru_lib import (
     lstm_step_backward,
     sigmoid,
 )
-from gru_lib.check.engine import EXERCISES, run
+from gru_lib.check.engine import EXERCISES, run, same
 from gru_lib.check.values import VALUES
 from gru_lib.decode import beam_search, greedy
 
@@ -386,6 +386,19 @@ def test_whatever_comes_back_the_checker_answers(name):
     for value in [*ODD, *((a, a, b) for a in (np.zeros((3, 2)), None) for b in (*others, {}, 3))]:
         result = getattr(check, name)(lambda *_, value=value, **__: value)
         assert not result.ok and result.message and "\n" not in result.message
+
+
+def test_arrays_are_the_same_but_for_rounding_wherever_they_differ():
+    for size in (0, 1, 1e6, -3.0, np.inf):
+        for place in range(3):
+            right = np.array([size, 1.0, -2.0])
+            right[0], right[place] = right[place], right[0]
+            for off in (0, 1e-10, 1e-8, 1e-6, 0.05, 1.0, np.nan):
+                found = right.copy()
+                found[place] += off
+                assert same(found, right) == np.allclose(found, right, rtol=1e-7, atol=1e-9), (found, right)
+    assert same([], []) and same(True, 1) and not same([1.0], 1.0)
+    assert not same([np.inf], [1.0]) and not same([1.0], [np.inf])
 
 
 def asked_in_the_book():

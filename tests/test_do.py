@@ -360,12 +360,22 @@ def test_an_install_that_fails_is_not_taken_for_done(project: Path, monkeypatch:
     monkeypatch.setattr(do.subprocess, "run", lambda command, **how: run([*command, "--without-pip"], **how))
     monkeypatch.setenv("PYTHONPATH", sysconfig.get_path("purelib"))
     (project / "requirements.lock").write_text("numpy==2.0.0\n", "utf8")
-    for _ in range(2):
-        with pytest.raises(SystemExit) as stopped:
-            do.install()
-        assert stopped.value.code == 1
+    with pytest.raises(SystemExit) as stopped:
+        do.install()
+    assert stopped.value.code == 1
     assert do.starts(do.program("python"))
     assert not (project / ".venv" / ".installed").exists()
+    another_pip(project, monkeypatch, "raise SystemExit(7)")
+    with pytest.raises(SystemExit) as stopped:  # the next command asks again
+        do.install()
+    assert stopped.value.code == 7
+
+
+def another_pip(project: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """In place of pip a program of one line."""
+    (project / "elsewhere").mkdir()
+    (project / "elsewhere" / "pip.py").write_text(code, "utf8")
+    monkeypatch.setenv("PYTHONPATH", str(project / "elsewhere"))
 
 
 def test_an_environment_is_brought_up_to_date_when_the_lock_changes(
@@ -376,6 +386,7 @@ def test_an_environment_is_brought_up_to_date_when_the_lock_changes(
     monkeypatch.setattr(do, "program", lambda name: sys.executable)
     monkeypatch.setattr(do, "run", lambda *command: said.append(" ".join(command)))
     monkeypatch.setattr(do, "npm", lambda *command, cwd: said.append(f"npm {' '.join(command)} in {cwd.name}"))
+    another_pip(project, monkeypatch, "import sys; print(*sys.argv[1:], file=open('asked', 'a'))")
     (project / ".venv").mkdir()
     do.install()
     ours = "python -m pip install -q --no-deps --no-build-isolation -e ."
@@ -385,6 +396,8 @@ def test_an_environment_is_brought_up_to_date_when_the_lock_changes(
     (project / "requirements.lock").write_text("# another\n", "utf8")
     do.install()
     assert len(said) == 6
+    asked = (project / "asked").read_text("utf8").splitlines()
+    assert asked == 2 * ["install --progress-bar off --no-deps --require-hashes -r requirements.lock"]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import runpy
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from builds import sphinx
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -46,8 +45,7 @@ def test_a_link_that_is_gone_fails_the_check(path: str, code: int, tmp_path: Pat
     )
     address = f"http://127.0.0.1:{server.server_port}/{path}"
     (tmp_path / "index.rst").write_text(f"Title\n=====\n\n`link <{address}>`_\n", "utf8")
-    run = [sys.executable, "-m", "sphinx", "-b", "linkcheck", str(tmp_path), str(tmp_path / "out")]
-    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    done = sphinx("-b", "linkcheck", str(tmp_path), str(tmp_path / "out"))
     server.shutdown()
     server.server_close()
     assert done.returncode == code, done.stdout + done.stderr

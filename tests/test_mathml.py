@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -16,6 +14,7 @@ import mathml
 import maths_font
 import pytest
 import yaml
+from builds import sphinx
 from fontTools.ttLib import TTFont
 from macros import without_macros
 
@@ -129,8 +128,7 @@ def test_build_stops_at_faulty_formulas_and_names_their_places(tmp_path: Path, p
     lines = ["# Title"] + [line for formula in RIGHT + planted for line in ("", formula)]
     (tmp_path / "index.md").write_text("\n".join(lines), "utf8")
     options = ["-W", "--keep-going", "-q", "-b", "html"]
-    command = [sys.executable, "-m", "sphinx", *options, str(tmp_path), str(tmp_path / "o")]
-    done = subprocess.run(command, capture_output=True, encoding="utf8", check=False)
+    done = sphinx(*options, str(tmp_path), str(tmp_path / "o"))
     said = re.findall(r"index\.md:(\d+): WARNING: a formula cannot be set", done.stderr)
     assert [lines[int(place) - 1] for place in said] == planted
     assert done.stderr.count("WARNING") == len(planted), done.stderr

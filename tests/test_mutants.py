@@ -111,7 +111,7 @@ LISTED = """module,function,before,after,reason
 gru_lib/gates.py,until,x >>= 1,x >>= 2,equivalent: it only comes sooner
 gru_lib/gates.py,seen,"return np.maximum(x, 0) + 3","return np.maximum(x, 1) + 3",open: so we believed
 """
-PROGRAM = "import mutants as m; m.PATIENCE, m.TESTS = 1, ('gates',); raise SystemExit(m.main(['--all']))"
+PROGRAM = "import mutants as m; m.PATIENCE, m.TESTS = 0.5, ('gates',); raise SystemExit(m.main(['--all']))"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork, so the tool runs no mutant")

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -26,8 +27,6 @@ EXTRAS = PROJECT["optional-dependencies"]
 INSTALLED = Requirement(DISTRIBUTION).extras
 ASKED = [*PROJECT["dependencies"], *(r for extra in INSTALLED for r in EXTRAS[extra])]
 DISTRIBUTIONS = {canonicalize_name(Requirement(r).name) for r in ASKED}
-IMPORTABLE = {name for name, of in packages_distributions().items() if DISTRIBUTIONS & set(map(canonicalize_name, of))}
-IMPORTABLE |= set(sys.stdlib_module_names) | {"gru_lib"}
 FILES = {path.name for path in notebooks.BOOK.iterdir()}
 FOLDERS = {path.name for path in notebooks.ROOT.iterdir() if path.is_dir()}
 
@@ -68,13 +67,21 @@ def test_text_has_the_same_cells_and_the_notebook_says_so(name: str, notebook: N
     assert notebook.metadata.gru.text_sha256 == notebooks.fingerprint(text)
 
 
+@cache
+def importable() -> set[str]:
+    """The modules of what is installed with an edition, of Python, and of the library."""
+    of = packages_distributions()
+    asked = {name for name, brought in of.items() if DISTRIBUTIONS & set(map(canonicalize_name, brought))}
+    return asked | set(sys.stdlib_module_names) | {"gru_lib"}
+
+
 def outside(source: str) -> set[str]:
     """What a cell needs that is not installed with its edition: modules, files of the project, `sys.path`."""
     found, tree = set(), ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or "."]
-            found |= {m for m in modules if m.partition(".")[0] not in IMPORTABLE}
+            found |= {m for m in modules if m.partition(".")[0] not in importable()}
         elif isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path":
             found.add("sys.path")
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):

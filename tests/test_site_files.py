@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -13,12 +12,15 @@ from xml.etree import ElementTree
 import page_checks
 import pytest
 import site_files
+from builds import sphinx
 from page_checks import value
 from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).resolve().parents[1]
 ADDRESS = "https://somebody.github.io/gru-book/"
 CONF = """
+import sys
+sys.path.insert(0, {extensions!r})
 extensions = ["myst_parser", "sphinxext.opengraph", "site_files"]
 html_theme, html_title, html_static_path = "basic", "A book", {static!r}
 html_baseurl, html_favicon, root_doc = {address!r}, {favicon!r}, "book/intro"
@@ -42,7 +44,12 @@ def write(folder: Path, address: str = "") -> None:
     )
     (folder / "book" / "01-gates.md").write_text(f"# Gates\n\n{'A gate multiplies. ' * 20}\n\nThe end.\n", "utf8")
     static = ROOT / "book" / "_static"
-    conf = CONF.format(static=[str(static)], address=address, favicon=str(static / "favicon.svg"))
+    conf = CONF.format(
+        extensions=str(ROOT / "book" / "_ext"),
+        static=[str(static)],
+        address=address,
+        favicon=str(static / "favicon.svg"),
+    )
     (folder / "conf.py").write_text(conf, "utf8")
 
 
@@ -55,10 +62,7 @@ def build(folder: Path, address: str = "") -> Path:
 
 def again(folder: Path) -> str:
     """Build the small book as it stands; what is said."""
-    code = f"import sys; sys.path.insert(0, {str(ROOT / 'book' / '_ext')!r}); from sphinx.cmd.build import main; "
-    code += "sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "-n", "-W", str(folder), str(folder / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = sphinx("-n", "-W", str(folder), str(folder / "out"))
     assert done.returncode == 0, done.stderr
     return done.stdout
 

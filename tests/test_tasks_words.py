@@ -214,10 +214,11 @@ def test_lists_hold_words_of_one_language(parts):
 def test_only_the_first_word_of_a_test_list_tells(parts):
     drawn = one_telling_word(rng(), parts, 50, 5)
     languages = Counter(word for word, _ in parts.train)
+    training, test = set(parts.train), set(parts.test)
     for text, k in drawn:
         first, *more = text.split(" ")
-        assert (first, k) in set(parts.test) and len(more) == 5
-        assert all(languages[word] >= 8 and (word, k) in set(parts.train) for word in more)
+        assert (first, k) in test and len(more) == 5
+        assert all(languages[word] >= 8 and (word, k) in training for word in more)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def settings(name: str) -> dict:
 
 @cache
 def _settings(path: Path, _time: int) -> dict:
-    found: dict = yaml.safe_load(path.read_text("utf8"))
+    found: dict = yaml.load(path.read_text("utf8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return found
 
 
