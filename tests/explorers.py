@@ -12,9 +12,8 @@ DESK = {"width": 1366, "height": 768}  # the screen of a common laptop
 ALL = sorted(EXPLORERS)
 
 
-# A page as wide as the book's, with the book's own style: a broad explorer's width is a part of it.
+# The book's own style: a broad explorer's width is a part of it.
 BOOK = (Path(__file__).parents[1] / "book" / "_static" / "gru-book.css").read_text("utf-8")
-IN_BOOK = f'<style>main{{max-width:none}}{BOOK}</style><div class="bd-article" style="margin:0 77px 0 289px">'
 
 
 def random_explorer(name, seed, **more):

@@ -115,7 +115,7 @@ def test_failing_explorer_leaves_its_picture_and_the_others(visit, folder):
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["1280", "390"])
 def test_page_does_not_jump_when_the_explorer_wakes(visit, viewport):
-    page = visit(after="<p>Text below</p>" * 20, viewport=viewport)
+    page = visit(after="<p>Text below</p>" * 20, viewport=viewport, seen=True)
     shift = page.evaluate("""() => new Promise(done => {
       let sum = 0;
       new PerformanceObserver(list => list.getEntries().forEach(e => { sum += e.value; }))

@@ -389,14 +389,20 @@ def test_pointer_beside_a_handle_moves_nothing(visit):
 
 def knob(page, share, side, cell=0):
     """The outer end of a plate on the page; side 0 is the upper one."""
-    box = page.locator(f"[data-share={share}] .ex-hold").nth(2 * cell + side).bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + (4 if side == 0 else box["height"] - 4)
+    x, y, wide, high = page.evaluate(
+        """([share, nth]) => {
+      const box = document.querySelectorAll(`[data-share=${share}] .ex-hold`)[nth].getBoundingClientRect();
+      return [box.x, box.y, box.width, box.height];
+    }""",
+        [share, 2 * cell + side],
+    )
+    return x + wide / 2, y + (4 if side == 0 else high - 4)
 
 
 def pull(page, start, by, touch):
     """Press on the page and go so many units of the drawing down, with the mouse or a finger."""
     x, y = start
-    zoom = at_point(page, ".ex-cell", 0, 1)[1] - at_point(page, ".ex-cell", 0, 0)[1]
+    zoom = page.locator(".ex-cell").evaluate("e => e.getBoundingClientRect().width / e.viewBox.baseVal.width")
     places = [(x, y + by * zoom * i / 3) for i in range(4)]
     if not touch:
         return drag(page, *places)
