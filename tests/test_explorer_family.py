@@ -417,8 +417,8 @@ FOCUSED = """(at) => {
 def test_every_slider_answers_the_keyboard_by_its_step(used, name):
     set_folds(used, True)
     for _ in views_of(used, name):
-        for at in count():
-            focused = used.evaluate(FOCUSED, at)
+        for nth in count():
+            focused = used.evaluate(FOCUSED, nth)
             if focused is None:
                 break
             key, before, step, most = focused
@@ -428,7 +428,7 @@ def test_every_slider_answers_the_keyboard_by_its_step(used, name):
             value, said = used.evaluate("[Number(document.activeElement.value), document.activeElement.ariaValueText]")
             assert value == pytest.approx(moved, abs=1e-9), key
             assert said, key
-        assert at, "no slider"
+        assert nth, "no slider"
 
 
 DRAGGED = """async steps => {
