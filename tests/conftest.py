@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -148,7 +149,34 @@ def reader(browser: Browser, windows: Callable[..., list[Page]]) -> Callable[[st
 # ------------------------------------------------------------------------------ explorers, each on a page of its own
 
 
-@pytest.fixture(scope="module")
+# Between the host and the modules: it keeps what they register, to show other explorers in a page that stands. To load
+# a page takes five times as long as to draw an explorer. A page that a test has changed otherwise is loaded anew.
+AGAIN = """{
+  const { register } = afmHost, kept = {}, ends = [];
+  const around = () => [document.head.childElementCount, document.body.childElementCount, Object.keys(window).length];
+  let before;
+  afmHost.register = (name, explorer) => {
+    kept[name] = { ...explorer, render: async (given) => ends.push(await explorer.render(given)) };
+    return register(name, kept[name]);
+  };
+  window.again = async (html, lang, theme) => {
+    if (String(around()) !== before) return false;
+    for (const end of ends.splice(0)) end?.();
+    history.replaceState(null, "", location.pathname);
+    const page = document.documentElement;
+    for (const { name } of [...page.attributes]) page.removeAttribute(name);
+    [page.lang, page.dataset.theme] = [lang, theme];
+    document.querySelector("main").innerHTML = html;
+    scrollTo(0, 0);
+    await Promise.all(Object.entries(kept).map(([name, explorer]) => register(name, explorer)));
+    for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+    return true;
+  };
+  addEventListener("load", () => { before = String(around()); });
+}"""
+
+
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that the book's extension would put beside a page, for every explorer."""
     from gru_lib.widgets import EXPLORERS
@@ -157,6 +185,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     host = ROOT / "book" / "_ext" / "afm_host.js"
     (folder / "afm_host.js").write_text(host.read_text("utf-8"), "utf-8")
+    (folder / "again.js").write_text(AGAIN, "utf-8")
     for name in EXPLORERS:
         (folder / f"{name}.js").write_text(classic(name), "utf-8")
         (folder / f"{name}.css").write_text(styles(name, tokens=True), "utf-8")
@@ -168,13 +197,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 UNSEEN = "html{opacity:0}"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def visits(
     browser: Browser, windows: Callable[..., list[Page]], folder: Path
 ) -> Callable[[str], AbstractContextManager[Callable[..., Page]]]:
     """Ways to open pages that hold explorers. ``with visits(name) as visit`` fails at the end if a page complained
-    or asked another host, and gives the windows back."""
+    or asked another host, and gives the windows back.
+
+    A window in which such explorers stand already gets others in their place. What must be loaded, as a page with
+    scripts or an address of its own, is.
+    """
     from gru_lib.widgets import GateExplorer
+
+    standing: dict[Page, tuple[Path, tuple[object, ...]]] = {}  # the file a window shows, and what that file loads
+    files = (folder / f"{number}.html" for number in count())
 
     @contextmanager
     def visits(name: str) -> Iterator[Callable[..., Page]]:
@@ -198,34 +234,50 @@ def visits(
             expect: tuple[str, ...] | list[str] = (),
             **options: object,
         ) -> Page:
-            file = folder / f"{re.sub(r'[^a-z0-9]', '_', name.lower())}{len(taken)}.html"
             given = explorers or (GateExplorer(),)
-            modules = list(dict.fromkeys(e.module for e in given if not isinstance(e, str)))
-            scripts = ("afm_host.js", *(f"{module}.js" for module in modules)) if scripts is None else scripts
-            tags = "".join(f'<script defer src="{script}"></script>' for script in scripts)
-            sheets = "".join(f'<link rel="stylesheet" href="{module}.css">' for module in modules)
+            modules = tuple(dict.fromkeys(e.module for e in given if not isinstance(e, str)))
             body = "".join(e if isinstance(e, str) else e.to_html() for e in given)
-            file.write_text(
-                f'<!doctype html><html lang="{lang}" data-theme="{"dark" if dark else "light"}"><meta charset="utf-8">'
-                '<meta name="viewport" content="width=device-width, initial-scale=1"><title>An explorer</title>'
-                f"{sheets}<style>{'' if seen else UNSEEN}body{{margin:0;color:var(--gru-ink);background:"
-                "var(--gru-paper)}a{color:inherit}main{max-width:46rem;margin:0 auto;padding:1rem}</style>"
-                f"<main><h1>Explorer</h1>{before}{body}{after}</main>{tags}</html>",
-                "utf-8",
-            )
+            content = f"<h1>Explorer</h1>{before}{body}{after}"
+            theme = "dark" if dark else "light"
+            live = options.get("java_script_enabled", True)
+
             options["viewport"] = viewport or {"width": 1280, "height": 900}
             idle = windows(**options)
-            page = idle.pop() if idle else browser.new_context(**options).new_page()
+            kind = (modules, seen) if live and not (scripts or anchor or expect or "<script" in content) else None
+            ready = [page for page in idle if kind and page in standing and standing[page][1] == kind]
+            if idle:
+                page = (ready or idle)[0]
+                idle.remove(page)
+            else:
+                page = browser.new_context(**options).new_page()
             taken.append((page, idle, options["viewport"]))
             expected.extend(expect)
             page.set_default_timeout(5000)
             for event, ear in ears.items():
                 page.on(event, ear)
+
+            file = standing[page][0] if ready else next(files)
+            scripts = scripts or ("afm_host.js", "again.js", *(f"{module}.js" for module in modules))
+            tags = "".join(f'<script defer src="{script}"></script>' for script in scripts)
+            sheets = "".join(f'<link rel="stylesheet" href="{module}.css">' for module in modules)
+            file.write_text(
+                f'<!doctype html><html lang="{lang}" data-theme="{theme}"><meta charset="utf-8">'
+                '<meta name="viewport" content="width=device-width, initial-scale=1"><title>An explorer</title>'
+                f"{sheets}<style>{'' if seen else UNSEEN}body{{margin:0;color:var(--gru-ink);background:"
+                "var(--gru-paper)}a{color:inherit}main{max-width:46rem;margin:0 auto;padding:1rem}</style>"
+                f"<main>{content}</main>{tags}</html>",
+                "utf-8",
+            )
+            if ready:
+                page.bring_to_front()  # behind another page there are no frames
+                if page.evaluate("given => again(...given)", [content, lang, theme]):
+                    return page
             page.goto(f"{file.as_uri()}{anchor}")
-            if scripts and options.get("java_script_enabled", True) and not expect:
-                live = "[...document.querySelectorAll('[data-afm]')].every(e => 'live' in e.dataset)"
-                if not page.evaluate(live):
-                    page.wait_for_function(live)
+            standing[page] = (file, kind)
+            if live and not expect:
+                all_live = "[...document.querySelectorAll('[data-afm]')].every(e => 'live' in e.dataset)"
+                if not page.evaluate(all_live):
+                    page.wait_for_function(all_live)
             return page
 
         yield visit

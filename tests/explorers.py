@@ -70,6 +70,9 @@ FAST = """<script>{
   window.requestAnimationFrame = (draw) => frame((time) => draw(10 * time));
 }</script>"""
 
+# Time to be drawn in another size.
+SETTLED = "async () => { for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); }"
+
 # What of an explorer is on paper.
 PRINTED = {"svg": True, ".ex-say": True, "input": False, ".ex-presets": False}
 

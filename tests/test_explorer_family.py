@@ -18,6 +18,7 @@ from explorers import (
     FAST,
     PHONE,
     PRINTED,
+    SETTLED,
     WIDE,
     put,
     random_explorer,
@@ -31,9 +32,6 @@ from gru_lib.widgets._modules import data
 from gru_lib.widgets._traits import Line
 
 # ------------------------------------------------------------------------------ tests that only read share a page
-
-
-SETTLED = "async () => { for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); }"
 
 
 def make(page, size):

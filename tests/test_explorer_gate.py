@@ -3,7 +3,7 @@
 import ipywidgets
 import numpy as np
 import pytest
-from explorers import PHONE, WIDE, at_point, drag, gru_for_page, layout_of, put, set_folds, state_in
+from explorers import PHONE, SETTLED, WIDE, at_point, drag, gru_for_page, layout_of, put, set_folds, state_in
 from traitlets import TraitError
 
 from gru_lib import gru_init, gru_step
@@ -544,7 +544,8 @@ def test_equations_are_whole_at_every_width(visit):
     heights = {}
     for width in (1280, 720, 640, 580, 390, 1280):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.ex-equations'))")
+        page.evaluate(SETTLED)
+        assert page.evaluate("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.ex-equations'))"), width
         heights.setdefault(width, []).append(page.locator(".ex-equations").bounding_box()["height"])
     assert heights[640][0] > 1.4 * heights[1280][0] == 1.4 * heights[1280][1]
 
