@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import (
+    COMMON,
     as_array,
     as_integers,
     check_bool,
@@ -37,7 +38,7 @@ def sigmoid(a: ArrayLike) -> Array:
     Large |a| neither overflows nor warns, and σ(a) keeps its relative accuracy for very negative a. The slope is
     σ′(a) = σ(a)·σ(−a); computed as s·(1 − s) it loses its digits where s is near 1. `sigmoid_pair` gives both factors.
     """
-    if type(a) is not np.ndarray or a.dtype.char not in _COMMON:
+    if type(a) is not np.ndarray or a.dtype.char not in COMMON:
         a = of_shape("sigmoid", "a", a)
     return 1 / (1 + np.exp(-np.maximum(a, lowest_exponent(a.dtype))))
 
@@ -47,14 +48,11 @@ def sigmoid_pair(a: ArrayLike) -> tuple[Array, Array]:
 
     With e = exp(−a): σ(a) = 1/(1 + e) and σ(−a) = e/(1 + e). Their product is the slope of σ.
     """
-    if type(a) is not np.ndarray or a.dtype.char not in _COMMON:
+    if type(a) is not np.ndarray or a.dtype.char not in COMMON:
         a = of_shape("sigmoid_pair", "a", a)
     e = np.exp(-np.maximum(a, lowest_exponent(a.dtype)))
     s = 1 / (1 + e)
     return s, e * s
-
-
-_COMMON = "fdFD"  # the four dtypes that need no further look
 
 
 @cache
@@ -121,6 +119,8 @@ def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array
 
 
 def _last_axis(where: str, name: str, value: ArrayLike, size: int) -> Array:
+    if type(value) is np.ndarray and value.dtype.char in COMMON and value.shape[-1:] == (size,):
+        return value  # as nearly always
     array = plain(where, name, value)
     last = "K" if name == "dy" else "D"
     axes = tuple(f"axis{i}" for i in range(max(array.ndim - 1, 0)))

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 __all__ = [
-    "as_array", "as_integers", "as_lengths", "as_tokens", "check_bool", "check_cache", "check_choice",
+    "COMMON", "as_array", "as_integers", "as_lengths", "as_tokens", "check_bool", "check_cache", "check_choice",
     "check_dtype", "check_function", "check_instance", "check_int", "check_number", "check_sequence",
     "of_shape", "plain",
 ]  # fmt: skip
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
+COMMON = "fdFD"  # their characters: arrays that need no further look
 _LARGEST = 2**31 - 1  # what a size or a count may be
 
 
@@ -151,6 +152,8 @@ def as_array(where: str, name: str, value: Any, axes: tuple[str, ...], sizes: Ma
 
 def of_shape(where: str, name: str, value: Any, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
     """Check that `value` is a floating or complex array, of `shape` if given, and return it."""
+    if type(value) is np.ndarray and value.dtype.char in COMMON and (shape is None or value.shape == shape):
+        return value  # as nearly always
     value = plain(where, name, value)
     axes = tuple(f"axis{i}" for i in range(value.ndim if shape is None else len(shape)))
     return as_array(where, name, value, axes, {} if shape is None else dict(zip(axes, shape, strict=True)))
