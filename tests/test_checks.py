@@ -143,6 +143,7 @@ def test_long_doubles_are_refused():
     for dtype, name in ((np.longdouble, "longdouble"), (np.clongdouble, "clongdouble")):
         message = f"f: a must be float64 or complex128 at most; got {np.dtype(dtype)}."
         refused(TypeError, message, checks.as_array, "f", "a", np.ones(2, dtype), ("H",), SIZES)
+        refused(TypeError, message, checks.of_shape, "f", "a", np.ones(2, dtype))
         assert name in str(dtype)
 
 
