@@ -34,6 +34,7 @@ MODULES = (
     "numpy.random",
     "psutil",
     "sqlite3",
+    "statsmodels.datasets",
     "tornado.platform.asyncio",
     "gru_lib.check",
     "gru_lib.viz",
