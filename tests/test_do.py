@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -353,51 +352,80 @@ def test_a_missing_venv_module_is_told(monkeypatch: pytest.MonkeyPatch, project:
     assert not (project / ".venv").exists()
 
 
-def test_an_install_that_fails_is_not_taken_for_done(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package without a hash: pip refuses it before it asks any index. The pip is ours: to install one takes long."""
-    run = subprocess.run
-    monkeypatch.setattr(do, "run", lambda *_: pytest.fail("it went on"))
-    monkeypatch.setattr(do.subprocess, "run", lambda command, **how: run([*command, "--without-pip"], **how))
-    monkeypatch.setenv("PYTHONPATH", sysconfig.get_path("purelib"))
-    (project / "requirements.lock").write_text("numpy==2.0.0\n", "utf8")
-    with pytest.raises(SystemExit) as stopped:
-        do.install()
-    assert stopped.value.code == 1
-    assert do.starts(do.program("python"))
-    assert not (project / ".venv" / ".installed").exists()
-    another_pip(project, monkeypatch, "raise SystemExit(7)")
-    with pytest.raises(SystemExit) as stopped:  # the next command asks again
-        do.install()
-    assert stopped.value.code == 7
+@pytest.fixture
+def programs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Programs that note what they are asked, for uv and for Python with its pip; returns what has been asked since."""
+    notes = project / "asked"
 
+    def asked() -> list[str]:
+        lines = notes.read_text("utf8").splitlines() if notes.is_file() else []
+        notes.unlink(missing_ok=True)
+        return [line for line in lines if line != "python -c "]
 
-def another_pip(project: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """In place of pip a program of one line."""
-    (project / "elsewhere").mkdir()
-    (project / "elsewhere" / "pip.py").write_text(code, "utf8")
-    monkeypatch.setenv("PYTHONPATH", str(project / "elsewhere"))
-
-
-def test_an_environment_is_brought_up_to_date_when_the_lock_changes(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(do, "check_python", lambda: said.append("installs"))
-    monkeypatch.setattr(do, "program", lambda name: sys.executable)
-    monkeypatch.setattr(do, "run", lambda *command: said.append(" ".join(command)))
-    monkeypatch.setattr(do, "npm", lambda *command, cwd: said.append(f"npm {' '.join(command)} in {cwd.name}"))
-    another_pip(project, monkeypatch, "import sys; print(*sys.argv[1:], file=open('asked', 'a'))")
+    for name in ("uv", "python"):
+        program = project / name
+        program.write_text(f'#!/bin/sh\necho {name} "$@" >> {notes}\n[ ! -e {project}/no-{name} ]\n', "utf8")
+        program.chmod(0o755)
+    monkeypatch.setattr(do, "program", lambda name: str(project / name))
+    monkeypatch.setattr(do, "npm", lambda *command, cwd: 0)
     (project / ".venv").mkdir()
+    (project / "requirements.lock").write_text("a==1\nuv==9 \\\n    --hash=sha256:1\nuvicorn==2\n", "utf8")
+    return asked
+
+
+LOCK = "--require-hashes --only-binary=:all: -r requirements.lock"
+
+
+def test_uv_installs_and_again_when_the_lock_changes(project: Path, programs: Callable[[], list[str]]) -> None:
     do.install()
-    ours = "python -m pip install -q --no-deps --no-build-isolation -e ."
-    assert said == ["installs", ours, "npm ci --ignore-scripts in .venv"]
+    config, lock, ours = programs()
+    assert config == "python -m pip config list"
+    assert lock.startswith("uv pip install ") and lock.endswith(LOCK)
+    assert ours.startswith("uv pip install ") and ours.endswith("editable_mode=compat -e .")
     do.install()
-    assert len(said) == 3
-    (project / "requirements.lock").write_text("# another\n", "utf8")
+    assert programs() == []
+    append(project / "requirements.lock")
     do.install()
-    assert len(said) == 6
-    asked = (project / "asked").read_text("utf8").splitlines()
-    assert asked == 2 * ["install --progress-bar off --no-deps --require-hashes -r requirements.lock"]
+    assert lock in programs()
+
+
+def test_uv_comes_by_its_hash_and_pip_installs_where_it_does_not(
+    project: Path, programs: Callable[[], list[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    (project / "uv").unlink()
+    do.install()
+    first, _, lock, ours = programs()
+    assert first.endswith(f"--require-hashes --only-binary=:all: -r {project / '.venv' / 'uv.lock'}")
+    assert (project / ".venv" / "uv.lock").read_text("utf8") == "uv==9 \\\n    --hash=sha256:1\n"
+    assert lock.startswith("python -m pip install ") and lock.endswith(LOCK)
+    assert ours.startswith("python -m pip install ")
+    assert "Without uv: pip installs" in capfd.readouterr().out
+
+
+def test_an_install_that_fails_says_so_and_is_not_taken_for_done(
+    project: Path, programs: Callable[[], list[str]]
+) -> None:
+    for name in ("no-uv", "no-python"):
+        (project / name).touch()
+    (project / ".venv" / "pyvenv.cfg").touch()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit, match="Without a network"):
+        patch.setattr(do, "starts", lambda _: True)
+        do.install()
+    assert [line.split()[:2] for line in programs()[-2:]] == [["uv", "pip"], ["python", "-m"]]
+    assert not (project / ".venv" / ".installed").exists()
+
+
+def test_uv_hears_of_pips_mirror(
+    project: Path, programs: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in do.OF_PIP.values():
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", "mine")
+    said = "global.index-url='http://a/simple'\n:env:.proxy='theirs'\nglobal.timeout='9'\n"
+    (project / "python").write_text(f'#!/bin/sh\nprintf "{said}"\n', "utf8")
+    do.bring_uv()
+    assert (os.environ["UV_DEFAULT_INDEX"], os.environ["ALL_PROXY"]) == ("http://a/simple", "mine")
+    assert "SSL_CERT_FILE" not in os.environ
 
 
 @pytest.mark.parametrize("name", FILES)
