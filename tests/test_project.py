@@ -105,7 +105,6 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
         "infer",
         "editions_shown",
         "new_cell",
-        "types",
         "notebooks_tool",
         "results",
         "widgets",

@@ -125,12 +125,6 @@ def bench(*args: str) -> None:
     run("python", "-m", "benchmarks", *args)
 
 
-def mutants(*args: str) -> None:
-    """Whether the tests notice small mistakes planted in the core, a sample of them. `mutants --help` tells more."""
-    install()
-    reproducibly("python", "tools/mutants.py", *args)
-
-
 def lint() -> None:
     """Check the rules, the form and the types of the code."""
     install()
@@ -186,7 +180,7 @@ def help() -> None:
 
 COMMANDS = {
     f.__name__: f
-    for f in (help, book, test, notebooks, take, serve, lab, bench, mutants, lint, tool, links, release, lock, clean)
+    for f in (help, book, test, notebooks, take, serve, lab, bench, lint, tool, links, release, lock, clean)
 }
 
 
