@@ -81,6 +81,13 @@ def release_buffers() -> int:
     """Give back all memory that waits for the next pass, and return how many bytes it was.
 
     Results and tapes that are in use are not touched. Without this call at most 512 MiB wait, the kinds used last.
+
+    Examples
+    --------
+    >>> from gru_lib import release_buffers
+    >>> freed = release_buffers()
+    >>> release_buffers()  # nothing waits any more
+    0
     """
     size = sum(chain.nbytes for chain in list(_waiting.values()))
     _waiting.clear()
