@@ -5,6 +5,10 @@ A check runs a function of yours on random numbers, or looks at numbers that you
 ``.message`` that a notebook shows when the call is the last line of a cell. An answer that is wrong, unfinished or
 crashes never raises.
 
+>>> from gru_lib import check, ops
+>>> check.sigmoid(ops.sigmoid).ok, check.sigmoid(np.tanh).ok
+(True, False)
+
 To add an exercise, write a function that returns an `Exercise` in the module of its family, and add its name to the
 module's `__all__`. The decorator makes the check of that name from it::
 
