@@ -106,6 +106,7 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
         "editions_shown",
         "new_cell",
         "notebooks_tool",
+        "examples",
         "results",
         "widgets",
         "live_notebook",
