@@ -75,6 +75,7 @@ class SGD(_Optimizer):
     ...     grads = p.zeros_like()
     ...     grads.W[:] = 2 * p.W  # of W²
     ...     optimizer.step(grads)
+    ...
     >>> p.W.round(6)  # 0.8³ · 3
     array([[1.536]])
     """

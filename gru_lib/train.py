@@ -133,6 +133,7 @@ def train(
     ...     said, cache = ops.linear_forward(x, p)
     ...     dx, grads = ops.linear_backward(said - y, cache, p)
     ...     return ((said - y) ** 2).sum() / 2, grads
+    ...
     >>> batches = [(x, 2 * x + 1)]
     >>> optimizer = SGD(p, lr=0.2)
     >>> history = train(p, loss_and_grads, batches, optimizer, steps=100)

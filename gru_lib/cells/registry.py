@@ -162,6 +162,7 @@ def advance(x: ArrayLike, state: State | None, p: Params) -> tuple[Array, State]
     >>> state = None
     >>> for x in xs:
     ...     h, state = advance(x, state, p)
+    ...
     >>> np.allclose(h, gru_forward(xs, None, p)[1])
     True
     """
