@@ -23,7 +23,7 @@ from edition_cells import ARCHIVE, CHECK, WAYS, _answer, checks, install, pieces
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from plain_markdown import COLOURS, Exercise, expand
-from repository import wheel
+from repository import address, wheel
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("[0-9]*.ipynb"))
@@ -116,7 +116,7 @@ def test_an_edition_has_the_chapters_cells_with_their_outputs(edition: tuple[str
 def test_with_folded_solutions_an_edition_has_the_chapters_other_cells(edition: tuple[str, NotebookNode]) -> None:
     name, notebook = edition
     first, *code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert first.source == install(wheel(CONFIG["repository"]["url"]))
+    assert first.source == install(wheel(address(CONFIG["repository"]["url"])))
     code = [cell for cell in code if cell.source and not cell.source.startswith(f"{CHECK}\ntry:")]
     own = [cell for cell, _, solved in pieces(chapter(name).cells) if cell.cell_type == "code" and not solved]
     assert [cell.source for cell in code] == [cell.source for cell in own]
