@@ -115,6 +115,8 @@ def test_in_the_ci_of_a_fork_the_pages_have_its_buttons(tmp_path: Path) -> None:
         "https://colab.research.google.com/github/some-body/fork/blob/notebooks/04-gru-forward.ipynb",
         "https://mybinder.org/v2/gh/some-body/fork/notebooks?urlpath=lab/tree/04-gru-forward.ipynb",
     }
+    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / FORM).read_text("utf8"))
+    assert "page" in {field["id"] for field in form["body"]}, "which the address fills in"
     assert "fab " not in (tmp_path / "out" / "book" / "04-gru-forward.html").read_text("utf8")
 
 
@@ -255,6 +257,10 @@ def test_the_workflow_makes_the_branch_after_the_book_and_pushes_it_before_the_p
     folder = hosted.OUT.relative_to(ROOT).as_posix()
     order = [made.index(each) for each in (".ci/run", ".venv/bin/python tools/hosted.py", folder)]
     assert order == sorted(order)
+    steps = WORKFLOW["test"]["steps"]
+    asked = next(step for step in steps if step.get("uses", "").startswith("actions/configure-pages@"))
+    assert steps[made.index(".ci/run")]["env"] == {"SITE_ADDRESS": f"${{{{ steps.{asked['id']}.outputs.base_url }}}}"}
+    assert asked["continue-on-error"] and WORKFLOW["test"]["permissions"]["pages"] == "read"
     given = next(step["with"] for step in WORKFLOW["test"]["steps"] if step.get("with", {}).get("path") == folder)
     *_, taken, push, pages = WORKFLOW["publish"]["steps"]
     assert taken["with"] == {"name": given["name"], "path": folder}
