@@ -206,7 +206,7 @@ def infer(
     hs, ends = empty((T, N, H), dtype), [np.array(s, dtype) for s in states]
     for c in blocks(N, H):
         n = c.stop - c.start
-        length = min(T, max(1, _ROWS // n))
+        length = max(1, min(T, _ROWS // max(n, 1)))
         loan, weights = Loan(kind, length, n, D, H, dtype, False, *options), kind.weights(p, n)
         block, now = loan.it, [s[c] for s in states]
         for start in range(0, T, length):

@@ -17,7 +17,7 @@ from gru_lib._core.passes import backward, forward, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients, quick_step
+from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
@@ -364,7 +364,7 @@ def _infer(xs: ArrayLike, h0: MaybeArray, p: GRUParams, *, lengths: MaybeArray =
     """`gru_forward` without a tape."""
     xs, (h0,), mask, dtype = begin("infer", p, xs, lengths, h0=(h0, "H"))
     if len(xs) == 1 and mask is None:
-        h = quick_step(xs[0], h0, p)
+        h, _ = gru_step(xs[0], h0, p)
         return h[None], h.copy()
     hs, (h_T,) = infer(GRUStates, p, xs, (h0,), mask, dtype, p.bias, p.reset_after)
     return hs, h_T
