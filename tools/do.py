@@ -275,8 +275,8 @@ def from_npm() -> None:
         shutil.copyfile(ROOT / name, VENV / name)
     if npm("ci", "--ignore-scripts", cwd=VENV):
         sys.exit(
-            "Temml, which sets the book's formulas, did not come from the npm registry: npm says why above."
-            " All else is installed; the next command asks for it again."
+            "Temml, which sets the book's formulas, and MiniSearch, which searches it, did not come from the npm"
+            " registry: npm says why above. All else is installed; the next command asks for it again."
         )
 
 
