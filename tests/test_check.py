@@ -183,7 +183,7 @@ def test_every_exercise_that_asks_for_numbers_has_an_answer_and_wrong_ones():
 def test_the_numbers_of_the_solution_pass(name):
     result = getattr(check, name)(*by_hand.ANSWERS[name])
     assert result.ok, result
-    assert repr(result).startswith("Right: ") and name not in repr(result) and not re.search("[{}]", repr(result))
+    assert repr(result).startswith("Right: ") and name not in repr(result) and len(repr(result)) <= 72
 
 
 @pytest.mark.parametrize(
@@ -244,20 +244,18 @@ def test_an_example_of_what_is_wanted_is_no_answer():
 
 
 def test_verdicts_name_the_readers_function():
-    assert repr(check.gru_step(gru_step)) == "Right: gru_step does what the equations say: all 12 numbers of h agree."
+    assert repr(check.gru_step(gru_step)) == "Right: gru_step does what the equations say, in all 12 numbers."
     assert check.sigmoid(lambda a: sigmoid(a)).message.startswith("your function does what the equations say")
     assert check.sigmoid(lambda a: a.nothing).message.startswith("your function stopped with AttributeError")
     for f in (None, ...):
         assert check.sigmoid(f).blank
-    with_grads = check.gru_step_backward(gru_step_backward).message
-    assert with_grads.endswith("all 102 numbers of dx, dh_prev and grads agree.")
 
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_a_docstring_says_the_arguments_and_the_shapes(name):
     """One letter is one size, in what is given and in what is wanted."""
     task = EXERCISES[name]()
-    first, given, *_ = inspect.getdoc(EXERCISES[name]).split("\n\n")
+    _, given, *_ = inspect.getdoc(EXERCISES[name]).split("\n\n")
     assert given.startswith(("Given ", "Return "))
     arrays = {label: a.shape for label, a in (task.right | task.args).items() if isinstance(a, np.ndarray) and a.ndim}
     said = re.findall(r"(\w+) \(([^()]*)\)", given)

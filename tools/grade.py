@@ -30,9 +30,8 @@ MARK = "gru-grade"
 SAY = """
 try:
     import gru_lib.check as _gru_check
-    _gru_said = eval({call!r}, globals() | {{"check": _gru_check}})
-    _gru_said = "Not done: " + _gru_said.message if _gru_said.blank else repr(_gru_said)
-    print({mark!r}, {number!r}, _gru_said.replace(chr(10), " "))
+    print({mark!r}, {number!r}, (lambda said: "Not done: " + said.message if said.blank else repr(said))(
+        eval({call!r}, globals() | {{"check": _gru_check}})).replace(chr(10), " "))
 except NameError as _gru_missing:
     print({mark!r}, {number!r}, f"Not done: there is no {{_gru_missing.name}}.")
 except Exception as _gru_error:

@@ -33,7 +33,7 @@ def _at(points: tuple[float, ...], f: Callable[[float], float]) -> list[float]:
 @values
 def zero_mix() -> Answers:
     """Check h_1, h_2 and h_3 of one unit whose z is 0, 1 and 0.25, chapter 0."""
-    yield Values({"states": [0.9, 0.9, 0.525]}, says="h is {states}: written whole, kept whole, then a quarter kept")
+    yield Values({"states": [0.9, 0.9, 0.525]}, says="h goes through {states}")
     yield "states", [0, -0.5, -0.275], "z is the share that is kept: h = z h_prev + (1 − z) n."
     yield "states", [0.9, 0, 0.3], "the old state is left out: h = z h_prev + (1 − z) n."
     yield (
@@ -55,7 +55,7 @@ def zero_count() -> Answers:
     yield Values(
         dict(zip(names, (gru, gru + around, gru + around + 3 * H), strict=True)),
         exact=names,
-        says="{in_cell} in the GRU, {in_reader} in the reader, {in_torch} with a second bias",
+        says="{in_cell} in the GRU, {in_reader} in the reader, {in_torch} in PyTorch",
     )
     yield "in_cell", gru // 3, "that is one of r, z and n; each has matrices and a bias of its own."
     yield "in_cell", 3 * (D * H + H * H), "the three biases are missing."
@@ -76,7 +76,7 @@ def zero_bias() -> Answers:
     """Check the z that keeps half of a value over twenty steps, and the bias that gives it, chapter 0."""
     z = 0.5 ** (1 / 20)
     b = math.log(z / (1 - z))
-    yield Values({"my_z": z, "my_b_z": b}, says="z = {my_z} keeps half over twenty steps, and b_z = {my_b_z} gives it")
+    yield Values({"my_z": z, "my_b_z": b}, says="z = {my_z} keeps half over twenty steps; b_z = {my_b_z} gives it")
     yield "my_z", 0.5**20, "that is what twenty steps leave at z = 0.5; z²⁰ must be 0.5."
     yield "my_z", 1 - 0.5 / 20, "the losses multiply and do not add up: z²⁰ = 0.5."
     yield "my_z", 1 - z, "that is the share written at each step; z is the share kept."
@@ -157,7 +157,7 @@ def sum_start() -> Answers:
     """Check by which factor a product with W_h changes the length of a random row: uniform, orthogonal, page 1c."""
     yield Values(
         {"uniform": 1 / math.sqrt(3), "orthogonal": 1},
-        says="one product leaves {uniform} of the length, or {orthogonal}",
+        says="a product leaves {uniform} of the length, or {orthogonal}",
     )
     yield "uniform", 1 / 3, "that is the factor of the square of the length."
     yield "uniform", 3**-3, "that is after six steps; one is wanted."
@@ -205,7 +205,7 @@ def fade_border() -> Answers:
 def gate_hand() -> Answers:
     """Check h = [h_1, h_2, h_3] and the weights w = [w_0, …, w_3], chapter 3."""
     yield Values(
-        {"my_h": [6, 4.5, 4.5], "my_w": [3 / 8, 3 / 8, 1 / 4, 0]}, says="h goes through {my_h}; the weights are {my_w}"
+        {"my_h": [6, 4.5, 4.5], "my_w": [3 / 8, 3 / 8, 1 / 4, 0]}, says="h is {my_h}, and the weights are {my_w}"
     )
     yield "my_h", [6, 1.5, 16], "g is the share that is written: h = g n + (1 − g) h."
     yield "my_h", [6, 6, 8], "each step starts from the state before it, not from h_0."
@@ -426,7 +426,7 @@ def bwd_open() -> Answers:
     yield Values(
         {"at_z": [3, 4], "at_r": [1, 2], "silent": 4},
         exact=names,
-        says="terms {at_z} at z = 0, terms {at_r} at r = 0; {silent} arrays are silent",
+        says="terms {at_z} at z = 0, {at_r} at r = 0; {silent} arrays are silent",
     )
     yield "at_z", [1, 2], "those go: term 1 has the factor z, and da_z the factor z (1 − z)."
     yield "at_z", [2, 3], "with z = 0 nothing comes through z: da_z has the factor z (1 − z). Nor is term 4 touched."
@@ -641,7 +641,7 @@ def hwy_chrono() -> Answers:
 def conv_advice() -> Answers:
     """Check p.b_z, the sum of PyTorch's two biases, and Keras's bias, for H = 2, chapter 10."""
     right = {"b_ours": [1, 1], "b_torch": [0, 0, 1, 1, 0, 0], "b_keras": [1, 1, 0, 0, 0, 0]}
-    yield Values(right, says="ours {b_ours}, PyTorch {b_torch}, Keras {b_keras}")
+    yield Values(right, says="b_z is {b_ours} in ours, and in its place in both frameworks")
     yield "b_ours", [-1, -1], "the sign turns: our z is the share kept, the paper's the share written."
     yield "b_ours", [0, 0], "the advice does not vanish: σ(−a) = 1 − σ(a), so b_z turns its sign."
     yield "b_torch", [0, 0, -1, -1, 0, 0], "PyTorch keeps, too: the sign turns."
@@ -925,13 +925,13 @@ def drop_jensen() -> Answers:
 def drop_lstm() -> Answers:
     """Check the share of c that is left after 20 steps with b_f = 5 and all of h dropped, chapter 14."""
     f = sig(5)
-    yield Values({"left": f**20}, says="{left} of c is left after 20 steps")
-    yield "left", 0, "c is not masked: only h is, and c is multiplied by f."
-    yield "left", 1, "f is σ(5), a gate: it is not quite 1."
-    yield "left", f, "that is after one step; there are 20."
-    yield "left", 0.5**20, "f is σ(b_f), not σ(0): the bias is not masked."
-    yield "left", 1 - f**20, "that is the share forgotten."
-    yield "left", 20 * f, "the steps multiply: f²⁰."
+    yield Values({"still_held": f**20}, says="{still_held} of c is left after 20 steps")
+    yield "still_held", 0, "c is not masked: only h is, and c is multiplied by f."
+    yield "still_held", 1, "f is σ(5), a gate: it is not quite 1."
+    yield "still_held", f, "that is after one step; there are 20."
+    yield "still_held", 0.5**20, "f is σ(b_f), not σ(0): the bias is not masked."
+    yield "still_held", 1 - f**20, "that is the share forgotten."
+    yield "still_held", 20 * f, "the steps multiply: f²⁰."
 
 
 @values
@@ -1020,7 +1020,7 @@ def s2s_mean() -> Answers:
     L = math.log(2)
     yield Values(
         {"mean_L": L, "wrong_L": 10 / 16 * L, "factor": 10 / 16},
-        says="L = {mean_L}, not {wrong_L}; the gradient is off by {factor}",
+        says="L = {mean_L}, not {wrong_L}; the gradient is off by the factor {factor}",
     )
     yield "mean_L", 10 * L, "that is the sum; L is the mean over the real tokens."
     yield "mean_L", 1, "those are bits; the loss is in nats."
@@ -1057,7 +1057,7 @@ def s2s_off() -> Answers:
 @values
 def s2s_seed() -> Answers:
     """Check with how many of the ten seeds that are not fed one would have written "over 98 %", chapter 17."""
-    yield Values({"how_many": 6}, exact=("how_many",), says="with {how_many} of the ten seeds")
+    yield Values({"how_many": 6}, exact=("how_many",), says="{how_many} of the ten seeds would have misled you")
     yield "how_many", 7, "97 % is not over 98 %."
     yield "how_many", 8, "87 and 97 % are not over 98 %."
     yield "how_many", 10, "two of the ten do not learn the task."
@@ -1070,7 +1070,7 @@ def att_hand() -> Answers:
     c = [2 / 7 * math.log(2), 4 / 7 * math.log(4)]
     yield Values(
         {"my_weights": [1 / 7, 2 / 7, 4 / 7], "my_context": c},
-        says="the weights are {my_weights}, the context is {my_context}",
+        says="weights {my_weights}, context {my_context}",
     )
     yield "my_weights", [0, 1 / 3, 2 / 3], "that is the score over the sum of the scores; take exponentials first."
     yield "my_weights", [0, math.log(2), math.log(4)], "those are the scores; the softmax makes weights of them."
@@ -1086,7 +1086,7 @@ def att_hand() -> Answers:
 def att_pad() -> Answers:
     """Check the weight that goes to the padding, and the factor of the context, chapter 18."""
     yield Values(
-        {"lost": 2 / 9, "factor": 7 / 9}, says="{lost} is lost to the padding, and {factor} of the context is left"
+        {"lost": 2 / 9, "factor": 7 / 9}, says="{lost} is lost to the padding, {factor} of the context is left"
     )
     yield "lost", 0, "a padded place scores 0, and e⁰ is 1, not 0."
     yield "lost", 1 / 9, "there are two padded places."
@@ -1131,7 +1131,7 @@ def beam_share() -> Answers:
     """Check the share from which on the empty text wins, of twelve equal answers and of a double one, chapter 19."""
     yield Values(
         {"twelve": 1 / 13, "double": 1 / 7},
-        says="from {twelve} on with twelve answers, from {double} on with the double",
+        says="from {twelve} on with twelve answers, from {double} on in (b)",
     )
     yield "twelve", 1 / 12, "the right answers share what the empty text leaves, 1 − ρ, not 1."
     yield "twelve", 12 / 13, "that is what is left to the right answers."
@@ -1222,7 +1222,7 @@ def scan_half() -> Answers:
     """Check h_1, h_2, h_3, and z and w of the three steps in one, chapter 21."""
     yield Values(
         {"my_h": [3, 2.5, -1], "my_z": 0.125, "my_w": -1.5},
-        says="h goes through {my_h}; together, h becomes {my_z} h + {my_w}",
+        says="h goes through {my_h}; in one step z = {my_z}, w = {my_w}",
     )
     yield "my_h", [5, 4.5, 1.25], "w is added as it is; the factor stands on h_{t−1} alone: ½ · 4 + 1."
     yield "my_h", [3, 3.5, 0.75], "the third w is −2.25."
@@ -1293,7 +1293,7 @@ def work_size() -> Answers:
     times = 64 * (3 + 64) / (32 * (3 + 32))
     yield Values(
         {"training": once, "running": once / 3, "times": times},
-        says="{training} operations to train, {running} to run, {times} times as many for 64",
+        says="{training} to train, {running} to run, {times} times as many for 64",
     )
     yield "training", once / 3, "that is the forward pass; training goes back too."
     yield "training", once * 32, "T and N are 1: one reading of one series."

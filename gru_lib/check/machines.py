@@ -165,7 +165,7 @@ def mem_elman() -> Exercise:
             yield message, {"units above 0": np.asarray(which).astype(np.float32)}
 
     right = {"units above 0": on(left, symbols).astype(np.float32)}
-    shown = f"makes a network that goes with the automaton for all of {len(symbols)} symbols"
+    shown = f"goes with the automaton for all of {len(symbols)} symbols"
     return Exercise({"delta": delta}, right, mistakes, flatten=units, shown=shown)
 
 

@@ -366,7 +366,7 @@ def beam_worse() -> Exercise:
         return np.array(1.0)
 
     args = {"k": 3, "factor": 20.0}
-    shown = "makes a beam of 3 find a sequence that is less than 1/20 as likely as greedy search's"
+    shown = "makes a beam of 3 more than 20 times worse than greedy search"
     right = {"worse": np.array(1.0)}
     return Exercise(args, right, flatten=lambda step: worse(step, **args), shown=shown)  # type: ignore[arg-type]
 

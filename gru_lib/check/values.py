@@ -145,8 +145,10 @@ def _shown(value: Any) -> str:
         return listed(sorted(value))
     if not _is_number(value):
         return " ".join(value) if isinstance(value, list) else str(value)
-    array = np.asarray(value)
-    return f"[{', '.join(map(_shown, array))}]" if array.ndim else f"{float(array):,.6g}"
+    array = np.asarray(value, dtype=float)
+    if array.ndim:
+        return f"[{', '.join(map(_shown, array))}]"
+    return (f"{array:,.4g}" if abs(array) < 1e4 else f"{array:,.0f}").replace("-", "−")
 
 
 def _unnamed(label: str, found: Any, right: Any, whole: bool) -> str:
