@@ -211,7 +211,7 @@ def test_the_checks_are_those_that_the_exercise_shows() -> None:
 def test_an_answer_begins_with_what_the_checks_look_at() -> None:
     assert starter(["check.gru_second(my_r, my_z)", "check.sigmoid(my_sigmoid)"]) == (
         "my_r = ...\nmy_z = ...\n\n\n"
-        "def my_sigmoid(a):\n    # Given an array a; return σ of each of its numbers.\n    ..."
+        "def my_sigmoid(a):\n    # Given an array a.\n    # Return σ of each of its numbers.\n    ..."
     )
     begun = starter(["check.gru_forward(my_forward, lengths=True)"])
     assert begun.startswith("def my_forward(xs, h0, p, lengths):\n    # Given xs (T, N, D), h0 (N, H), the weights p")

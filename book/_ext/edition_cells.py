@@ -35,8 +35,8 @@ CHECK = "from gru_lib import check\n"
 FIRST = """\
 import os
 
-# One thread for NumPy: to share products as small as these takes longer than to do them.
-# It must be said before NumPy is imported. Where that has happened, as in Colab, it changes nothing.
+# One thread for NumPy: products as small as these take longer if threads share them.
+# This has to come before NumPy is imported; where it was imported earlier, as in Colab, it changes nothing.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 # If gru_lib is not installed here, remove the first "#" of the next line and run this cell.
@@ -106,8 +106,11 @@ def starter(calls: Iterable[str]) -> str:
             continue
         task = EXERCISES[name](**{option.arg: ast.literal_eval(option.value) for option in made.keywords})
         given = " ".join((inspect.getdoc(EXERCISES[name]) or "").split("\n\n")[1].split()).replace("`", "")
-        words = textwrap.wrap(given, 76, initial_indent="    # ", subsequent_indent="    # ")
-        blocks.append("\n".join([f"def {answers[0]}({', '.join([*task.args, *task.kwargs])}):", *words, "    ..."]))
+        given = re.sub(r"\([^()]*\)", lambda shape: shape[0].replace(" ", "\xa0"), given)  # none is broken
+        lines = [f"def {answers[0]}({', '.join([*task.args, *task.kwargs])}):"]
+        for words in given.replace("; return ", ".\nReturn ").split("\n"):
+            lines += textwrap.wrap(words, 76, initial_indent="    # ", subsequent_indent="    # ")
+        blocks.append("\n".join([*lines, "    ..."]).replace("\xa0", " "))
     return "\n\n\n".join(blocks)
 
 

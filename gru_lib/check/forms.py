@@ -35,7 +35,7 @@ def bwd_jacobian() -> Exercise:
     """Check ``f(cache, p) -> J``: J_ij = ∂h_i / ∂h_prev,j of one step for one example, chapter 5.
 
     Given the cache (x, h_prev, r, 1 − r, z, 1 − z, n, q) of one row, as in a `GRUCache`, and the weights p, in the
-    convention *keep* with the reset gate before the product; return J (H, H).
+    convention keep with the reset gate before the product; return J (H, H).
     """
     p, rng = draw(2016, gru_init)
     w = weights(p, "rzn")

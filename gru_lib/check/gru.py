@@ -173,8 +173,10 @@ def gru_forward(
 ) -> Exercise:
     """Check ``f(xs, h0, p) -> hs, h_T`` (a tape may follow): the loop over time, chapter 4.
 
-    Given xs (T, N, D), h0 (N, H), the weights p and, with ``lengths=True``, lengths (N,); return hs (T, N, H) and
-    h_T (N, H). The padding holds NaN.
+    Given xs (T, N, D), h0 (N, H), the weights p and, if there is padding, lengths (N,); return hs (T, N, H) and
+    h_T (N, H).
+
+    With ``lengths=True`` there is padding, and it holds NaN.
     """
     p, w, rng, variant = _draw("gru_forward", reset_after, convention, bias)
     xs, h0 = rng.normal(size=(T, N, D)), rng.normal(size=(N, H))

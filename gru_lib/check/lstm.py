@@ -88,8 +88,8 @@ LEFT_OUT = {
 def lstm_step_backward() -> Exercise:
     """Check ``f((dh, dc), cache, p) -> dx, (dh_prev, dc_prev), grads``: backward through one step, chapter 12.
 
-    Given dstate, the pair dh and dc (N, H), the cache (x, h_prev, c_prev, i, f, g, o, c), and the weights p, where
-    dc is the gradient that the step after it hands back; return dx (N, D), the pair dh_prev, dc_prev (N, H), and
+    Given dstate, the pair dh and dc (N, H), of which the step after this one hands back dc, the cache
+    (x, h_prev, c_prev, i, f, g, o, c), and the weights p; return dx (N, D), the pair dh_prev, dc_prev (N, H), and
     grads, a dict by name (W_xi … b_o) or an LSTMParams.
     """
     p, rng = draw(2000, lstm_init)
