@@ -64,6 +64,14 @@ def use_style() -> None:
 
     A figure has a light background, so that it can be read in a dark notebook too. The book's pages follow the reader's
     theme; for them ``GRU_FIGURES=bare`` in the environment leaves it out.
+
+    Examples
+    --------
+    >>> from matplotlib import rcParams
+    >>> from gru_lib import viz
+    >>> viz.use_style()
+    >>> rcParams["axes.spines.top"]
+    False
     """
     with needs("gru_lib.viz", "matplotlib", "viz"):
         import matplotlib.pyplot as plt
@@ -89,6 +97,16 @@ def label(
 
     Without a role the label is muted, as for a curve shown for comparison. dx and dy are the offset of the text from
     the end, in points; further arguments go to ``Axes.annotate``.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from gru_lib import viz
+    >>> ax = Figure().subplots()
+    >>> line = ax.plot([0, 1], [0.2, 0.8], **viz.ROLE["z"])
+    >>> name = viz.label(ax, 1, 0.8, "$z$", "z")
+    >>> name.get_text(), name.get_color() == viz.COLOURS["z"]
+    ('$z$', True)
     """
     if role is not None and role not in ROLE:
         raise ValueError(f"label: role must be one of {', '.join(ROLE)} or None; got {role!r}")

@@ -122,6 +122,8 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], object]] = {
     "a commit": lambda project, _: in_git(project),
     "what is asked for": lambda _, patch: patch.setenv("SOLUTIONS", "in"),
     "the year": lambda _, patch: patch.setenv("SOURCE_DATE_EPOCH", "86400"),
+    "the repository in CI": lambda _, patch: patch.setenv("GITHUB_REPOSITORY", "a/b"),
+    "the site": lambda _, patch: patch.setenv("SITE_ADDRESS", "https://a.github.io/b"),
     "a built page": lambda project, _: append(project / "_build/html/page.html"),
     "a built page to the byte": lambda project, _: in_time(project / "_build/html/page.html"),
     "a built page gone": lambda project, _: (project / "_build/html/page.html").unlink(),

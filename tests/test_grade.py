@@ -41,7 +41,8 @@ def filled(answers: dict[str, str]) -> NotebookNode:
             if keep:
                 cells.append(cell)
         elif keep and cell.cell_type == "code":
-            cells.append(new_code_cell(cell.source or answers.get(number, "")))
+            unanswered = not cell.source.startswith("from gru_lib import check")
+            cells.append(new_code_cell(answers.get(number, cell.source) if unanswered else cell.source))
     return nbformat.v4.new_notebook(cells=cells)
 
 
@@ -88,7 +89,8 @@ def test_a_notebook_may_be_unfinished_crash_or_have_headings_of_its_own() -> Non
     notebook.cells.insert(at, new_markdown_cell("## My answer\n\nLong thought."))
     found = said(notebook)
     assert found["4.1"] == "Not done: there is no my_r."
-    assert found["4.4"].startswith("Right: gru_step")
+    assert found["4.4"].startswith("Right: my_step does")
+    assert found["4.2"] == "Not done: spare is still `...`. Put your answer there."
 
 
 def test_only_a_chapter_of_the_book_is_graded(tmp_path: Path, capsys) -> None:
@@ -101,5 +103,6 @@ def test_only_a_chapter_of_the_book_is_graded(tmp_path: Path, capsys) -> None:
 def test_every_check_of_every_edition_is_found() -> None:
     for path in sorted(editions.READERS.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
-        wanted = sum(cell.source.count("    print(check.") for cell in notebook.cells if cell.cell_type == "code")
+        begun = "from gru_lib import check\n\nprint(check."
+        wanted = sum(c.source.count("\nprint(check.") for c in notebook.cells if c.source.startswith(begun))
         assert sum(map(len, grade.calls(notebook).values())) == wanted, path.name

@@ -51,6 +51,16 @@ QUIETLY = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"
 # What a build does not read, of all that lies in the project.
 NOT_READ = ("_build", ".git", "lessons", "node_modules", "__pycache__", ".ipynb_checkpoints")
 
+# The settings from outside that pages depend on; the last three say where the project is hosted.
+FROM_OUTSIDE = (
+    "SOLUTIONS",
+    "SOURCE_DATE_EPOCH",
+    "PYTHONPATH",
+    "GITHUB_REPOSITORY",
+    "GITHUB_SERVER_URL",
+    "SITE_ADDRESS",
+)
+
 # What `clean` deletes, beside .venv.
 BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cache")
 
@@ -265,8 +275,8 @@ def from_npm() -> None:
         shutil.copyfile(ROOT / name, VENV / name)
     if npm("ci", "--ignore-scripts", cwd=VENV):
         sys.exit(
-            "Temml, which sets the book's formulas, did not come from the npm registry: npm says why above."
-            " All else is installed; the next command asks for it again."
+            "Temml, which sets the book's formulas, and MiniSearch, which searches it, did not come from the npm"
+            " registry: npm says why above. All else is installed; the next command asks for it again."
         )
 
 
@@ -314,7 +324,7 @@ def forget_what_is_gone() -> None:
 
 def read() -> str:
     """A hash of all that a build depends on. Whatever lies in the project counts as read, but for what is here made."""
-    asked = [os.environ.get(name, "") for name in ("SOLUTIONS", "SOURCE_DATE_EPOCH", "PYTHONPATH")]
+    asked = [os.environ.get(name, "") for name in FROM_OUTSIDE]
     # A page shows the day on which git saw it change.
     head = ("git", "rev-parse", "--is-shallow-repository", "HEAD")
     try:

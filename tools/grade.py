@@ -25,12 +25,13 @@ from nbformat import NotebookNode
 
 HEADING = re.compile(r"^#+ .*$", re.M)
 EXERCISE = re.compile(r"#+ Exercise (\w+\.\d+) ")
-CALL = re.compile(r"^    print\((check\.\w+\(.*\))\)$", re.M)
+CALL = re.compile(r"^print\((check\.\w+\(.*\))\)$", re.M)
 MARK = "gru-grade"
 SAY = """
 try:
     import gru_lib.check as _gru_check
-    print({mark!r}, {number!r}, repr(eval({call!r}, globals() | {{"check": _gru_check}})).replace(chr(10), " "))
+    print({mark!r}, {number!r}, (lambda said: "Not done: " + said.message if said.blank else repr(said))(
+        eval({call!r}, globals() | {{"check": _gru_check}})).replace(chr(10), " "))
 except NameError as _gru_missing:
     print({mark!r}, {number!r}, f"Not done: there is no {{_gru_missing.name}}.")
 except Exception as _gru_error:
