@@ -146,6 +146,16 @@ def test_every_chapter_has_its_list_and_the_lists_what_the_checker_says(built_bo
     assert shown == sum(map(len, found.values())) and shown > 0.8 * made > 800
 
 
+def test_a_list_stands_under_the_number_of_its_exercise(built_book: Path) -> None:
+    links = [a for path in LISTS for a in page_checks.parse(built_book / path).css("section > p a[href*='#']")]
+    links = [a for a in links if words(a).startswith("Exercise ")]
+    assert len(links) > 100
+    for link in links:
+        page, _, label = value(link, "href").partition("#")
+        title = page_checks.parse(built_book / "book" / page).css_first(f"[id='{label}'] > .admonition-title")
+        assert words(title).startswith(f"{words(link)} ")
+
+
 def test_no_line_of_a_solution_is_among_the_mistakes(built_book: Path) -> None:
     """Of whatever exercise; nor a line of the right program that the checker's tests hold for this one."""
 
