@@ -452,6 +452,12 @@ def test_pages_are_those_of_the_table_of_contents(built_book: Path) -> None:
     assert page_checks.built_pages(built_book) == set(PAGES), "`make book` builds it anew"
 
 
+def test_the_menu_lists_every_page_but_those_below_the_common_mistakes(built_book: Path) -> None:
+    links = page_checks.parse(built_book / "book/mistakes-04.html").css("nav.bd-docs-nav a")
+    listed = [f"book/{value(a, 'href').removesuffix('.html')}" for a in links if value(a, "href") != "#"]
+    assert listed == [page for page in PAGES[1:] if "mistakes-" not in page]
+
+
 def test_every_page_with_an_explorer_is_looked_at_on_a_desk(built_book: Path) -> None:
     drawn = {page for page in PAGES if "data-afm=" in (built_book / f"{page}.html").read_text("utf8")}
     assert len(drawn) > 10 and drawn <= set(ON_A_DESK)
@@ -559,6 +565,7 @@ def test_search_index_holds_the_words_of_every_page(built_book: Path) -> None:
     text = (built_book / "_static" / "search_index.js").read_text("utf8")
     index = json.loads(text.removeprefix("window.gruSearchIndex = "))
     assert set(index) == set(PAGES)
+    assert {page for page, sections in index.items() if not sections} == {p for p in PAGES if "mistakes-" in p}
     for page, sections in index.items():
         anchors = page_checks.ids(built_book / f"{page}.html")
         assert {s["anchor"] for s in sections} - {""} <= set(anchors), page

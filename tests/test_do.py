@@ -66,7 +66,7 @@ def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]
     def build(*command: str) -> None:
         ran.append(command[0])
         for name in ("html/page.html", "editions/page.ipynb"):
-            path = project / "_build" / name
+            path = Path(command[command.index("--path-output") + 1]) / "_build" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(" ".join(command), "utf8")
 
@@ -259,23 +259,41 @@ def test_lab_opens_lessons_made_of_the_book_as_it_is_now(asked: list[str]) -> No
     assert asked[2:] == ["python tools/editions.py --lab --no-browser"]
 
 
-def test_a_book_without_solutions_is_built_from_nothing(
+def test_a_book_without_solutions_has_a_folder_of_its_own(
+    builds: Callable[[], bool], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither book is in the other's way, and nothing of one lies in the other."""
+    assert builds()
+    for built in ("_build/html/page.html", "_build/without-solutions/_build/html/page.html"):
+        assert (project / built).read_text("utf8").split()[4] == str((project / built).parents[2])
+        monkeypatch.setenv("SOLUTIONS", "no")
+        assert [builds(), builds()] == [built.startswith("_build/html"), False]
+    monkeypatch.delenv("SOLUTIONS")
+    assert not builds()
+
+
+def test_what_is_served_without_solutions_has_a_folder_of_its_own(
     asked: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for command, built in (("book", ("html", "editions", "jupyter_execute")), ("serve", ("serve",))):
-        for value, left in (("", True), ("no", False)):
-            monkeypatch.setenv("SOLUTIONS", value)
-            for name in (*built, "replaced"):
-                (project / "_build" / name).mkdir(parents=True, exist_ok=True)
-            do.main([command])
-            assert {(project / "_build" / name).exists() for name in built} == {left}
-            assert (project / "_build" / "replaced").exists(), "it may be all that is left of somebody's work"
+    monkeypatch.setenv("SOLUTIONS", "no")
+    do.main(["serve"])
+    assert asked[-1].endswith(f" . {project}/_build/without-solutions/_build/serve/html")
+
+
+@pytest.mark.parametrize("command", ["test", "lab", "bench", "release"])
+def test_what_is_made_of_the_book_is_made_of_the_whole(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("SOLUTIONS", "no")
+    with pytest.raises(SystemExit, match="SOLUTIONS=no is for book and serve alone"):
+        do.main([command])
+    assert asked == []
 
 
 def test_what_is_served_has_editions_of_its_own(asked: list[str]) -> None:
     """They stand beside the folder of the pages; those of `make book` would miss what one of them leaves out."""
     do.main(["serve"])
-    assert asked[-1].startswith("sphinx-autobuild ") and asked[-1].endswith(" . _build/serve/html")
+    assert asked[-1].startswith("sphinx-autobuild ") and asked[-1].endswith("/_build/serve/html")
 
 
 @pytest.mark.parametrize(

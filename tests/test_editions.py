@@ -344,9 +344,8 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("book", "gru_lib"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("0[0-35-9]*", "1*", "__pycache__"))
     shutil.copy(ROOT / "_config.yml", root)
-    pages = "".join(
-        f"  - file: book/{name}\n" for name in ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes")
-    )
+    names = ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes", "mistakes-04")
+    pages = "".join(f"  - file: book/{name}\n" for name in names)
     (root / "_toc.yml").write_text(f"format: jb-book\nroot: book/intro\nchapters:\n{pages}", "utf8")
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "-q"]
     environment = os.environ | {"SOLUTIONS": "no", "PYTHONPATH": str(ROOT)}
@@ -389,12 +388,14 @@ def test_a_book_without_solutions_holds_no_trace_of_them(without: Path, built_bo
     assert "check.gru_step(my_step" in notebook.cells[exercises(notebook)[3] + 2].source
 
 
-def test_a_book_without_solutions_lists_no_mistakes_for_they_show_what_is_right(
-    without: Path, built_book: Path
+@pytest.mark.parametrize("page", ["mistakes", "mistakes-04"])
+def test_a_book_without_solutions_lists_no_mistakes_for_they_come_near_them(
+    without: Path, built_book: Path, page: str
 ) -> None:
-    page, usual = (html.unescape((book / "book" / "mistakes.html").read_text("utf8")) for book in (without, built_book))
-    assert "This edition is without solutions" in page
-    assert "gru-mistakes" in usual and "gru-mistakes" not in page
+    there, usual = (html.unescape((book / "book" / f"{page}.html").read_text("utf8")) for book in (without, built_book))
+    lists = re.compile(r"gru-mistakes|mistakes-\d\d.html")
+    assert "This edition is without solutions" in there and not lists.search(there.partition("<article")[2])
+    assert lists.search(usual.partition("<article")[2])
 
 
 # ---------------------------------------------------------------------------------------------------- in the built book

@@ -69,16 +69,15 @@ BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cac
 
 
 def book() -> None:
-    """Build the book into _build/html; with SOLUTIONS=no in the environment, without a trace of a solution."""
+    """Build the book into _build/html; with SOLUTIONS=no one without a trace of them, into _build/without-solutions."""
     install()
-    stamp, wanted = ROOT / "_build" / "made-of", read()
+    stamp, wanted = output() / "made-of", read()
     if stamp.is_file() and stamp.read_text("utf8") == f"{wanted} {made()}":
-        print("Nothing has changed since the book in _build/html was built.")
+        print(f"Nothing has changed since the book in {os.path.relpath(output() / 'html', ROOT)} was built.")
         return
-    forget("html", "editions", "jupyter_execute")
     forget_what_is_gone()
-    run("jupyter-book", "build", ".", "-n", "-W", "--keep-going")
-    stamp.parent.mkdir(exist_ok=True)
+    run("jupyter-book", "build", ".", "--path-output", str(output().parent), "-n", "-W", "--keep-going")
+    stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.write_text(f"{wanted} {made()}", "utf8")
 
 
@@ -88,7 +87,7 @@ def test(*args: str) -> None:
         install()
         reproducibly("python", "-m", "pytest", *PARALLEL, "--library", "tests", *args[1:])
         return
-    book()
+    whole_book()
     run("python", "tools/browser.py")
     run("python", "tools/alone.py")
     reproducibly("python", "-m", "pytest", *NBVAL, *PARALLEL, "tests", "_build/alone/run", *args)
@@ -109,7 +108,6 @@ def take(*args: str) -> None:
 def serve(*args: str) -> None:
     """Build, serve on localhost, build again on change. `serve --port 8000`. SOLUTIONS=no as with book."""
     install()
-    forget("serve")
     run("jupyter-book", "config", "sphinx", ".", quiet=True)
     os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
     ignored = r"/(_build|lessons|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
@@ -120,18 +118,20 @@ def serve(*args: str) -> None:
     # The server writes a script into the pages, which reloads them: gru_served lets their policy allow it.
     address = ("--host", at.host, "--port", at.port, "-D", f"gru_served={at.host}:{at.port}")
     # In a folder of its own: beside the pages come the editions, which must not be taken for those of `make book`.
-    run("sphinx-autobuild", "-n", "-q", *address, "--re-ignore", ignored, *others, ".", "_build/serve/html")
+    run(
+        "sphinx-autobuild", "-n", "-q", *address, "--re-ignore", ignored, *others, ".", str(output() / "serve" / "html")
+    )
 
 
 def lab(*args: str) -> None:
     """JupyterLab on notebooks of your own in lessons/: the chapters, to change as you like."""
-    book()
+    whole_book()
     run("python", "tools/editions.py", "--lab", *args)
 
 
 def bench(*args: str) -> None:
     """Time the library beside the frameworks that are installed, and the built pages. `bench --help` tells more."""
-    book()
+    whole_book()
     run("python", "-m", "benchmarks", *args)
 
 
@@ -156,7 +156,7 @@ def links() -> None:
 
 def release(*args: str) -> None:
     """Make what a release holds, into _build/release: wheel, sdist, the book as zip and PDF, its notebooks."""
-    book()
+    whole_book()
     run("python", "tools/browser.py")
     run("python", "tools/release.py", *args)
 
@@ -307,17 +307,22 @@ def check_python() -> None:
         sys.exit("Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv")
 
 
-def forget(*names: str) -> None:
-    """With SOLUTIONS=no, delete these folders of _build: nothing of an earlier build may stay."""
+def output() -> Path:
+    """Where Jupyter Book builds. Without solutions in a folder of its own, in which none has ever been."""
+    return ROOT / "_build" / ("without-solutions/_build" if os.environ.get("SOLUTIONS") == "no" else "")
+
+
+def whole_book() -> None:
+    """Build the book for what is made of it, which looks for it in _build/html."""
     if os.environ.get("SOLUTIONS") == "no":
-        for name in names:
-            shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
+        sys.exit("SOLUTIONS=no is for book and serve alone.")
+    book()
 
 
 def forget_what_is_gone() -> None:
     """Delete the built pages whose source has another name now, or none; Sphinx leaves them."""
     there = {source.stem for source in (ROOT / "book").glob("*.*")}
-    for page in (ROOT / "_build" / "html" / "book").glob("*.html"):
+    for page in (output() / "html" / "book").glob("*.html"):
         if page.stem not in there:
             page.unlink()
 
@@ -347,7 +352,7 @@ def read() -> str:
 
 def made() -> str:
     """A hash of the names, the sizes and the times of what a build has made."""
-    built = [path for name in ("html", "editions") for path in (ROOT / "_build" / name).rglob("*")]
+    built = [path for name in ("html", "editions") for path in (output() / name).rglob("*")]
     listed = sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in built if path.is_file())
     return hashlib.sha256(repr(listed).encode()).hexdigest()
 
