@@ -80,18 +80,22 @@ class LinearParams(Params):
     W: Array
     b: Array
 
+    def __init__(
+        self, D: int, K: int, *, bias: bool = True, dtype: DTypeLike = np.float64, flat: Array | None = None
+    ) -> None:
+        where = "linear_init"
+        D, K, dtype = check_int(where, "D", D), check_int(where, "K", K), check_dtype(where, dtype)
+        bias = check_bool(where, "bias", bias)
+        shapes: dict[str, tuple[int, ...]] = {"W": (D, K)} | ({"b": (K,)} if bias else {})
+        super().__init__(shapes, options={"D": D, "K": K, "bias": bias}, dtype=dtype, flat=flat)
+
 
 def linear_init(
     rng: np.random.Generator, D: int, K: int, *, bias: bool = True, dtype: DTypeLike = np.float64
 ) -> LinearParams:
     """Draw the parameters of y = x W + b: W (D, K) uniform in ±1/√D and, with `bias`, b (K,) = 0."""
     check_instance("linear_init", "rng", rng, np.random.Generator)
-    D, K = check_int("linear_init", "D", D), check_int("linear_init", "K", K)
-    bias = check_bool("linear_init", "bias", bias)
-    shapes: dict[str, tuple[int, ...]] = {"W": (D, K)}
-    if bias:
-        shapes["b"] = (K,)
-    p = LinearParams(shapes, options={"D": D, "K": K, "bias": bias}, dtype=check_dtype("linear_init", dtype))
+    p = LinearParams(D, K, bias=bias, dtype=dtype)
     p.W[:] = rng.uniform(-1, 1, (D, K)) / np.sqrt(D)
     return p
 
@@ -134,12 +138,16 @@ class EmbeddingParams(Params):
     D: int
     E: Array
 
+    def __init__(self, V: int, D: int, *, dtype: DTypeLike = np.float64, flat: Array | None = None) -> None:
+        where = "embedding_init"
+        V, D, dtype = check_int(where, "V", V), check_int(where, "D", D), check_dtype(where, dtype)
+        super().__init__({"E": (V, D)}, options={"V": V, "D": D}, dtype=dtype, flat=flat)
+
 
 def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike = np.float64) -> EmbeddingParams:
     """Draw an embedding of V tokens: rows of D standard normal numbers."""
     check_instance("embedding_init", "rng", rng, np.random.Generator)
-    V, D = check_int("embedding_init", "V", V), check_int("embedding_init", "D", D)
-    p = EmbeddingParams({"E": (V, D)}, options={"V": V, "D": D}, dtype=check_dtype("embedding_init", dtype))
+    p = EmbeddingParams(V, D, dtype=dtype)
     p.E[:] = rng.normal(size=(V, D))
     return p
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gru_lib._core.checks import check_bool, check_choice, check_function, check_instance, check_int, check_number
 from gru_lib._core.params import Params
-from gru_lib.io import describe, read_npz, write_npz
+from gru_lib.io import check_arrays, describe, read_npz, room, write_npz
 from gru_lib.optim import clip_by_global_norm
 
 __all__ = ["Chunk", "Chunks", "History", "early_stopping", "train"]
@@ -309,7 +309,9 @@ class _Checkpoint:
         """
         if not self.path.exists():
             return History()
-        header, found = read_npz("train", self.path, self._arrays(), _HISTORY_BYTES)
+        mine = self._arrays()
+        header, found = read_npz("train", self.path, room(mine, _HISTORY_BYTES))
+        check_arrays("train", self.path, found, mine)
         what = _plain(["checkpoint", describe(self.p), type(self.optimizer).__name__])
         if not isinstance(header, dict) or header.get("what") != what:
             raise ValueError(

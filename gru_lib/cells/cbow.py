@@ -23,11 +23,14 @@ class CBOWParams(Params):
     D: int
     H: int  # = D
 
+    def __init__(self, D: int, *, dtype: DTypeLike = np.float64, flat: Array | None = None) -> None:
+        D = check_int("cbow_init", "D", D)
+        super().__init__({}, options={"D": D, "H": D}, dtype=check_dtype("cbow_init", dtype), flat=flat)
+
 
 def cbow_init(D: int, *, dtype: DTypeLike = np.float64) -> CBOWParams:
     """Return the (empty) parameters of CBOW as a recurrent network."""
-    D = check_int("cbow_init", "D", D)
-    return CBOWParams({}, options={"D": D, "H": D}, dtype=check_dtype("cbow_init", dtype))
+    return CBOWParams(D, dtype=dtype)
 
 
 def cbow_step(x: ArrayLike, h_prev: ArrayLike, p: CBOWParams) -> tuple[Array, None]:
