@@ -21,6 +21,7 @@ from gru_lib._core.checks import (
     check_int,
     of_shape,
     plain,
+    suggests,
 )
 from gru_lib._core.params import Params
 from gru_lib._core.types import Array, MaybeArray
@@ -90,6 +91,7 @@ class LinearParams(Params):
         super().__init__(shapes, options={"D": D, "K": K, "bias": bias}, dtype=dtype, flat=flat)
 
 
+@suggests
 def linear_init(
     rng: np.random.Generator, D: int, K: int, *, bias: bool = True, dtype: DTypeLike = np.float64
 ) -> LinearParams:
@@ -144,6 +146,7 @@ class EmbeddingParams(Params):
         super().__init__({"E": (V, D)}, options={"V": V, "D": D}, dtype=dtype, flat=flat)
 
 
+@suggests
 def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike = np.float64) -> EmbeddingParams:
     """Draw an embedding of V tokens: rows of D standard normal numbers."""
     check_instance("embedding_init", "rng", rng, np.random.Generator)

@@ -78,6 +78,27 @@ def test_imports_point_one_way(module: str) -> None:
     assert {m for m in used if RANK.get(m, 99) >= RANK[package]} == set()
 
 
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("GRU", "; it has gru_init, GRUParams, gru_backward, gru_forward, gru_step, gru_step_backward"),
+        ("gru", "; it has gru_init, GRUParams, "),
+        ("LSTMCell", "; it has lstm_init, LSTMParams, LSTMState, "),
+        ("GRUCell", "; it has gru_init, GRUParams, "),
+        ("clip_grad_norm", "; it has clip_by_global_norm, clip_by_value"),
+        ("cross_entropy", "; it has softmax_cross_entropy"),
+        ("nonsense", ""),
+        ("_repr_html_", ""),
+    ],
+)
+def test_a_name_that_is_not_there_is_answered_with_those_that_begin_so(asked: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as found:
+        getattr(gru_lib, asked)
+    assert str(found.value).startswith(f"module 'gru_lib' has no attribute {asked!r}{hint}")
+    assert bool(hint) is ("it has" in str(found.value))
+    assert (found.value.name, found.value.obj) == (asked, gru_lib) and not hasattr(gru_lib, asked)
+
+
 def test_cells_do_not_import_each_other() -> None:
     for cell in CELLS:
         others = {m.partition("/")[2] for m in imported(f"cells/{cell}")} & CELLS

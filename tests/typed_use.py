@@ -27,6 +27,8 @@ assert_type(gru_lib.load("p.npz"), Any)
 gru_lib.gru_init(rng, D="2", H=4)  # type: ignore[arg-type]
 gru_lib.gru_init(rng, D=2, H=4, reset=True)  # type: ignore[call-arg]
 
+gru_lib.GRU()  # type: ignore[attr-defined]
+
 hs, h_T, tape = gru_lib.gru_forward(xs, None, p, lengths=[5, 4, 2])
 assert_type(hs, Array)
 assert_type(h_T, Array)

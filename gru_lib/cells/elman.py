@@ -20,6 +20,7 @@ from gru_lib._core.checks import (
     check_instance,
     check_int,
     check_number,
+    suggests,
 )
 from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients, infer
@@ -71,6 +72,7 @@ class ElmanParams(Params):
         super().__init__(shapes, parts=parts, options=options, dtype=dtype, flat=flat)
 
 
+@suggests
 def elman_init(
     rng: np.random.Generator,
     D: int,
@@ -106,6 +108,7 @@ def elman_on(W: Array, activation: str) -> ElmanParams:
     return ElmanParams(len(W) - H, H, activation=activation, bias=False, flat=W.reshape(-1))
 
 
+@suggests
 def irnn_init(
     rng: np.random.Generator, D: int, H: int, *, std: float = 0.001, dtype: DTypeLike = np.float64
 ) -> ElmanParams:
