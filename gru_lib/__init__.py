@@ -95,7 +95,6 @@ if not TYPE_CHECKING:  # type checkers would take it for an answer to every name
 
         low = name.lower()
         begin = ([n for n in __all__ if n.lower().startswith(start)] for start in (low, low[:4], low[:3]))
-        like = [] if low.startswith("_") else next(filter(None, begin), None) or get_close_matches(low, __all__)
-        like.sort(key=lambda n: not n.endswith("_init"))
-        has = f"; it has {', '.join(like)}" if like else ""
+        like = next(filter(None, begin), None) or get_close_matches(low, __all__)
+        has = f"; it has {', '.join(sorted(like, key=lambda n: not n.endswith('_init')))}" if like else ""
         raise AttributeError(f"module 'gru_lib' has no attribute {name!r}{has}", name=name, obj=sys.modules[__name__])

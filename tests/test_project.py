@@ -88,7 +88,6 @@ def test_imports_point_one_way(module: str) -> None:
         ("clip_grad_norm", "; it has clip_by_global_norm, clip_by_value"),
         ("cross_entropy", "; it has softmax_cross_entropy"),
         ("nonsense", ""),
-        ("_repr_html_", ""),
     ],
 )
 def test_a_name_that_is_not_there_is_answered_with_those_that_begin_so(asked: str, hint: str) -> None:
