@@ -79,6 +79,26 @@ def test_imports_point_one_way(module: str) -> None:
     assert {m for m in used if RANK.get(m, 99) >= RANK[package]} == set()
 
 
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("GRU", "; it has gru_init, GRUParams, gru_backward, gru_forward, gru_step, gru_step_backward"),
+        ("gru", "; it has gru_init, GRUParams, "),
+        ("LSTMCell", "; it has lstm_init, LSTMParams, LSTMState, "),
+        ("GRUCell", "; it has gru_init, GRUParams, "),
+        ("clip_grad_norm", "; it has clip_by_global_norm, clip_by_value"),
+        ("cross_entropy", "; it has softmax_cross_entropy"),
+        ("nonsense", ""),
+    ],
+)
+def test_a_name_that_is_not_there_is_answered_with_those_that_begin_so(asked: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as found:
+        getattr(gru_lib, asked)
+    assert str(found.value).startswith(f"module 'gru_lib' has no attribute {asked!r}{hint}")
+    assert bool(hint) is ("it has" in str(found.value))
+    assert (found.value.name, found.value.obj) == (asked, gru_lib) and not hasattr(gru_lib, asked)
+
+
 def test_cells_do_not_import_each_other() -> None:
     for cell in CELLS:
         others = {m.partition("/")[2] for m in imported(f"cells/{cell}")} & CELLS
@@ -376,3 +396,12 @@ def test_no_address_of_the_project_but_the_one_in_the_configuration() -> None:
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
     assert set(config["repository"]) == {"url", "branch"}
     assert not {"use_issues_button", "use_repository_button", "use_edit_page_button"} & set(config["html"])
+
+
+def test_type_checkers_find_the_library_outside_the_project(tmp_path: Path) -> None:
+    """They look along paths, and do not run the hook by which an editable install finds its modules otherwise."""
+    code = (
+        "import sys; from importlib.machinery import PathFinder as along; print(along.find_spec('gru_lib', sys.path))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert str(ROOT / "gru_lib") in done.stdout

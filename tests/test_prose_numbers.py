@@ -25,7 +25,7 @@ def test_entries_belong_to_pages() -> None:
 
 
 def test_changed_numbers_are_noticed() -> None:
-    """Of all numbers in the text, those that are set in formulas or name chapters and years too, which nothing holds."""
+    """Of all in the text, those too that formulas set or that name chapters and years, which nothing holds."""
     seen, made = measure(NAMES[::9], every=4)
     assert made > 60
     assert seen >= 0.7 * made

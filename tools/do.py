@@ -241,8 +241,7 @@ def install() -> None:
 
 # The lock names every package, so none has to be looked for, and none is built.
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary=:all:", "-r", "requirements.lock")
-# `compat`: type checkers find the library outside the project too.
-OURS = ("--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", ".")
+OURS = ("--no-deps", "--no-build-isolation", "-e", ".")
 # What pip may have been told of mirrors and proxies, and the variables in which uv looks for it.
 OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "proxy": "ALL_PROXY", "cert": "SSL_CERT_FILE"}
 
