@@ -45,6 +45,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrP
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
     parser.addoption("--library", action="store_true", help="only tests that need no browser, book or notebook")
+    parser.addoption("--other-fonts", action="store_true", help="only tests marked so, in a browser with other fonts")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,10 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Called by pytest. The parts in the order of their table: the longest pieces first, the shortest fill the end."""
     order = list(parts.PARTS)
-    if config.option.library:
-        others = [item for item in items if parts.part(item.nodeid) not in parts.LIBRARY]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if parts.part(item.nodeid) in parts.LIBRARY]
+    for option, kept in (
+        (config.option.library, lambda item: parts.part(item.nodeid) in parts.LIBRARY),
+        (config.option.other_fonts, lambda item: item.get_closest_marker("fonts")),
+    ):
+        if option:
+            config.hook.pytest_deselected(items=[item for item in items if not kept(item)])
+            items[:] = [item for item in items if kept(item)]
     items.sort(key=lambda item: order.index(parts.part(item.nodeid)))
 
 
