@@ -49,6 +49,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrP
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
     parser.addoption("--library", action="store_true", help="only tests that need no browser, book or notebook")
+    parser.addoption("--other-fonts", action="store_true", help="only tests marked so, in a browser with other fonts")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,9 +68,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         asked = FIXTURES.intersection(getattr(item, "fixturenames", ()))
         return bool(asked or FILES.search(item.nodeid.partition("::")[0]))
 
-    if config.option.library:
-        config.hook.pytest_deselected(items=[item for item in items if beyond_the_library(item)])
-        items[:] = [item for item in items if not beyond_the_library(item)]
+    for option, kept in (
+        (config.option.library, lambda item: not beyond_the_library(item)),
+        (config.option.other_fonts, lambda item: item.get_closest_marker("fonts")),
+    ):
+        if option:
+            config.hook.pytest_deselected(items=[item for item in items if not kept(item)])
+            items[:] = [item for item in items if kept(item)]
     items.sort(key=lambda item: (".ipynb" not in item.nodeid, not beyond_the_library(item)))
 
 

@@ -159,9 +159,10 @@ def test_failing_explorer_leaves_its_picture_and_the_others(visit, folder):
     assert page.locator("[data-afm=broken]").get_attribute("data-live") == "failed"
 
 
+@pytest.mark.fonts
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["1280", "390"])
 def test_page_does_not_jump_when_the_explorer_wakes(visit, viewport):
-    page = visit(after="<p>Text below</p>" * 20, viewport=viewport, seen=True)
+    page = visit(GateExplorer(anchor="gate"), after="<p>Text below</p>" * 20, viewport=viewport, seen=True)
     shift = page.evaluate("""() => new Promise(done => {
       let sum = 0;
       new PerformanceObserver(list => list.getEntries().forEach(e => { sum += e.value; }))

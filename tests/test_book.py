@@ -13,6 +13,7 @@ import page_checks
 import pytest
 import yaml
 from edition_cells import ARCHIVE
+from explorers import ROOM
 from fontTools.ttLib import TTFont
 from page_checks import value
 from playwright.sync_api import Browser
@@ -142,6 +143,16 @@ def test_maths_is_typeset(visit: Visit) -> None:
     assert page_checks.maths_not_set(visit.page) == []
 
 
+@pytest.mark.fonts
+@pytest.mark.parametrize("width", [PHONE, DESK])  # the next test is on a desk
+@pytest.mark.parametrize("visit", [*filter(has_explorer, PAGES)], ids=lambda page: f"{page}.html", indirect=True)
+def test_room_is_kept_for_the_explorer_before_it_wakes(visit: Visit, width: int) -> None:
+    """Readers notice from about two lines on."""
+    look(visit, width)
+    live, kept = visit.page.evaluate(ROOM)
+    assert abs(live - kept) < 40
+
+
 @pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)
 def test_nothing_is_wider_than_a_desk_or_stands_below_the_footer(visit: Visit) -> None:
     assert page_checks.below_the_footer(visit.page) <= 2
@@ -197,6 +208,7 @@ def test_axe_finds_no_violation_on_a_desk(visit: Visit) -> None:
     assert page_checks.violations(visit.page) == []
 
 
+@pytest.mark.fonts
 def test_page_that_opens_on_a_phone_is_the_same(phone: Visit) -> None:
     """Quiet, its maths set, its lines stay, and no wider than the screen."""
     assert (phone.foreign, phone.complaints) == ([], [])
@@ -375,6 +387,7 @@ def test_controls_of_a_page_live_under_its_policy(reader: Reader, built_book: Pa
 SHEET = {"width": 627, "height": 900}
 
 
+@pytest.mark.fonts
 @pytest.mark.parametrize("theme", THEMES)
 def test_paper_is_white_to_the_edge_and_its_text_stays_on_it(reader: Reader, built_book: Path, theme: str) -> None:
     with reader((built_book / "book/04-gru-forward.html").as_uri(), DESK) as visit:
@@ -470,6 +483,7 @@ def test_every_page_has_a_policy_that_lets_nothing_else_run(built_book: Path) ->
     assert {page.name: found for page in pages if (found := page_checks.lax(page.read_text("utf8")))} == {}
 
 
+@pytest.mark.fonts
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (PHONE, 844)])
 def test_front_pages_first_screen_has_the_doors_and_the_answer(
     reader: Reader, built_book: Path, width: int, height: int

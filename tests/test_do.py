@@ -246,6 +246,14 @@ def test_the_tests_come_after_the_book_and_a_browser_in_the_fixed_environment(as
     assert tests.endswith(" tests _build/alone/run -k gru")
 
 
+def test_what_depends_on_fonts_is_tested_once_more_with_others(asked: list[str], project: Path) -> None:
+    (project / "tests").mkdir()
+    for name, text in {"a": do.FONTS, "b": "@pytest.mark.other", "c": "def test(): ..."}.items():
+        (project / "tests" / f"test_{name}.py").write_text(text, "utf8")
+    do.main(["test"])
+    assert asked[-1].endswith(" -m pytest --other-fonts tests/test_a.py")
+
+
 def test_the_librarys_tests_need_neither_book_nor_browser(asked: list[str]) -> None:
     do.main(["test", "library", "-x"])
     assert asked[0] == "install"

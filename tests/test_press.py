@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Download, Error, Page
+from playwright.sync_api import Download, Error, Page
 
 from conftest import Visit
 

@@ -36,6 +36,9 @@ NBVAL = ("--nbval", "--nbval-cell-timeout=180")
 # own. conftest.py says what stays together.
 PARALLEL = ("--numprocesses", str(min((os.cpu_count() or 1) + 1, 4)))
 
+# What depends on how wide letters are is tested once more, with other fonts.
+FONTS = "\n@pytest.mark.fonts\n"
+
 # What `lint` runs, each with the programs of .venv. A check is added by a line.
 LINT = (
     ("ruff", "check", "."),
@@ -91,6 +94,9 @@ def test(*args: str) -> None:
     run("python", "tools/browser.py")
     run("python", "tools/alone.py")
     reproducibly("python", "-m", "pytest", *NBVAL, *PARALLEL, "tests", "_build/alone/run", *args)
+    if not args:  # in one process: to start three would take as long as the tests
+        marked = [path for path in sorted((ROOT / "tests").glob("*.py")) if FONTS in path.read_text("utf8")]
+        reproducibly("python", "-m", "pytest", "--other-fonts", *(f"tests/{path.name}" for path in marked))
 
 
 def notebooks(*args: str) -> None:
@@ -274,8 +280,8 @@ def from_npm() -> None:
         shutil.copyfile(ROOT / name, VENV / name)
     if npm("ci", "--ignore-scripts", cwd=VENV):
         sys.exit(
-            "Temml, which sets the book's formulas, and MiniSearch, which searches it, did not come from the npm"
-            " registry: npm says why above. All else is installed; the next command asks for it again."
+            "Temml, which sets the book's formulas, MiniSearch, which searches it, and fonts for the tests did not come"
+            " from the npm registry: npm says why above. All else is installed; the next command asks for it again."
         )
 
 
