@@ -23,7 +23,8 @@ DRIFT = 0.1  # what a count may differ from the one stated: it is of the last st
 # The first pattern that matches a test file names its part.
 PARTS = {
     "notebooks": r"\.ipynb$|/test_(notebooks|prose_numbers)",
-    "pages of the book": r"/test_(book|page_checks|api_reference|glossary_links|mathml|theme_style|ways|teaching)\.",
+    "pages of the book": r"/test_(book|press|page_checks)\."
+    r"|/test_(api_reference|glossary_links|mathml|theme_style|ways|teaching)\.",
     "explorers": r"/test_(explorer|widgets|afm_host|stills|live_notebook)(_\w+)?\.",
     "chapters": r"/test_chapter\d",
     "project": r"/test_(project|do|repository|browser|benchmarks|experiments|environment)\."

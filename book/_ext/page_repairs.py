@@ -118,8 +118,8 @@ def make_arguments_no_list(page: BeautifulSoup) -> None:
 
 
 def point_titles(page: BeautifulSoup) -> None:
-    """``Exercise 4.1 (A step (easy))`` becomes ``Exercise 4.1 · A step (easy)``; a solution names the number. As a link it
-    would open another solution: sphinx-togglebutton takes a press there for one on the title that it met last."""
+    """``Exercise 4.1 (A step (easy))`` becomes ``Exercise 4.1 · A step (easy)``; a solution names the number. As a link
+    it would open another solution: sphinx-togglebutton takes a press there for one on the title that it met last."""
     for number in page.select(".admonition-title > .caption-number"):
         rest = "".join(node.get_text() for node in number.next_siblings)
         if re.fullmatch(r"\s*\(.*\)\s*", rest, re.S):
