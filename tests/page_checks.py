@@ -164,7 +164,8 @@ FAINT = (
       const style = getComputedStyle(e), own = rgba(style.backgroundColor);
       const lifted = /absolute|fixed/.test(style.position) && own[3] < 255
         && e.checkVisibility({ visibilityProperty: true });
-      const plain = style.backgroundImage === "none" && /^[01]$/.test(style.opacity) && style.filter === "none"
+      const cue = style.backgroundAttachment.startsWith("local");  // at the edge of what scrolls; it leaves the ground
+      const plain = (cue || style.backgroundImage === "none") && /^[01]$/.test(style.opacity) && style.filter === "none"
         && style.mixBlendMode === "normal" && !lifted;
       const under = own[3] === 255 ? [0, 0, 0] : ground(e.parentElement);
       grounds.set(e, plain && under ? over(own, under) : null);

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -16,6 +17,7 @@ from edition_cells import ARCHIVE
 from explorers import ROOM
 from fontTools.ttLib import TTFont
 from page_checks import value
+from PIL import Image
 from playwright.sync_api import Browser
 
 from benchmarks.pages import LANGUAGE_KB, MOST_KB
@@ -354,33 +356,53 @@ def test_magnifier_stands_before_the_words(search: Visit) -> None:
     assert box["x"] + box["width"] < text
 
 
-@pytest.mark.parametrize("where", ["file", "http"])
-def test_controls_of_a_page_live_under_its_policy(reader: Reader, built_book: Path, book_url: str, where: str) -> None:
-    page = f"{PAGES[0].rpartition('/')[0]}/04-gru-forward.html"
-    url = (built_book / page).as_uri() if where == "file" else f"{book_url}/{page}"
-    with reader(url, DESK) as visit:
+def shadows(visit: Visit, what: str) -> list[bool]:
+    """Whether the left and the right edge of the first such block are darker, or lighter, than its middle."""
+    block = visit.page.locator(what).first
+    block.evaluate("e => e.scrollIntoView({ block: 'end' })")
+    image = Image.open(BytesIO(block.screenshot())).convert("RGB")
+    left, middle, right = (image.getpixel((x, image.height - 5)) for x in (2, image.width // 2, image.width - 3))
+    return [left != middle, right != middle]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(
+    ("page", "what"),
+    [
+        ("04-gru-forward", ".cell_input pre:visible"),
+        ("17b-the-translator-examined", ".cell_output pre"),
+        ("17b-the-translator-examined", ".gru-scroll"),
+        ("05b-other-conventions", ".pst-scrollable-table-container:has(#tab-bwd-code)"),
+    ],
+)
+def test_what_scrolls_has_a_shadow_where_it_hides_something(
+    reader: Reader, built_book: Path, page: str, what: str, theme: str
+) -> None:
+    with reader((built_book / f"book/{page}.html").as_uri(), PHONE) as visit:
         visit.open()
-        at = visit.page.locator
-        visit.page.evaluate("window.print = () => { document.title = 'on paper' }")
-        modes = []
-        for _ in range(3):
-            at(".theme-switch-button:visible").first.click()
-            modes.append(at("html").get_attribute("data-mode"))
-        assert set(modes) == {"light", "dark", "auto"}
-        at(".dropdown-download-buttons > button").click()
-        at(".btn-download-pdf-button").click()
-        assert visit.page.title() == "on paper"
-        at(".cell_input:not(details *) .highlight").first.hover()
-        at(".cell_input:not(details *) .copybtn").first.click()
-        at(".copybtn.success").wait_for()
-        solution = at(".solution.admonition").first
-        solution.locator(".admonition-title").click()
-        assert solution.locator("section").first.is_visible()
-        at(".search-button-field:visible").first.click()
-        at("#pst-search-dialog input").fill("reset gate")
-        at("#pst-search-dialog input").press("Enter")
-        at("#search-results h2").first.wait_for()
-        assert visit.complaints == []
+        visit.set_theme(theme)
+        assert shadows(visit, what) == [False, True]
+        visit.page.locator(what).first.evaluate("e => e.scrollBy(12, 0)")
+        assert shadows(visit, what)[0]
+        visit.page.locator(what).first.evaluate("e => e.scrollBy(1000, 0)")
+        assert shadows(visit, what) == [True, False]
+        look(visit, DESK)
+        assert shadows(visit, what) == [False, False]
+        visit.page.emulate_media(media="print")
+        assert visit.page.locator(what).first.evaluate("e => getComputedStyle(e).backgroundImage") == "none"
+        visit.page.emulate_media(media="null")
+
+
+@pytest.mark.parametrize("name", ["intro", "04-gru-forward"])
+def test_figures_are_old_style_in_running_prose_alone(reader: Reader, built_book: Path, name: str) -> None:
+    with reader((built_book / f"book/{name}.html").as_uri(), DESK) as visit:
+        visit.open()
+        old = visit.page.evaluate("""() => [...document.querySelectorAll("body *")].filter((e) =>
+          [...e.childNodes].some((node) => node.nodeType === 3 && /\\d/.test(node.data))
+          && getComputedStyle(e).fontVariantNumeric.includes("oldstyle")).map((e) =>
+            e.closest("h1, h2, h3, h4, a, button, summary, nav, .admonition-title, figcaption, .code-block-caption,"
+              + "table, math, pre, code, [data-afm], .gru-doors")?.outerHTML.slice(0, 80) ?? "prose")""")
+        assert set(old) == {"prose"}
 
 
 # What a reader prints: A4 has 166 mm between the margins.

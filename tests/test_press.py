@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Download, Error, Page
+from playwright.sync_api import Browser, Download, Error, Locator, Page, expect
 
 from conftest import Visit
 
@@ -17,11 +17,11 @@ PHONE, DESK = 390, 1280
 PAGES = [
     "book/intro",
     "book/04-gru-forward",
-    "book/17b-the-translator-examined",
+    "book/18b-transformers",
     "book/glossary",
     "book/map",
     "book/instructors",
-    "book/api-layers",
+    "book/api-widgets",
     "_modules/gru_lib/cells/gru",
     "search",
     "404",
@@ -37,7 +37,7 @@ PRESSING = """() => {
   const pointer = (e) => getComputedStyle(e).cursor === "pointer";
   const controls = "a[href], button, summary, input, select, textarea, [role=button], [role=slider]";
   const field = "input:not([type=radio], [type=checkbox], [type=button]), select, textarea, [role=slider]";
-  let pressed;
+  let pressed, before;
   const note = (what) => (document.documentElement.dataset.pressed = `${what} ${performance.now()}`);
 
   window.pressing = {
@@ -58,11 +58,28 @@ PRESSING = """() => {
       return found;
     },
 
-    // Where the mouse hits it, or the keys for it: those of a field, and Enter for what shows itself in focus alone.
-    place(e) {
+    // Where the mouse hits it, or the keys for it.
+    async aim(e) {
       pressed = e;
       history.replaceState(null, "", location.href.split("#")[0]);  // or a link may lead where we are
       e.scrollIntoView({ block: "center" });
+      for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);  // the contents show where the reader is
+      const place = this.place(e);
+      before = this.seen();
+      return place;
+    },
+
+    // Whether a reader sees anything happen.
+    async happens() {
+      for (let i = 0; i < 30; i++) {
+        if (this.seen() !== before) return true;
+        await new Promise((done) => setTimeout(done, 50));
+      }
+      return false;
+    },
+
+    // The keys are those of a field, and Enter for what shows itself in focus alone.
+    place(e) {
       if (e.matches(field)) {
         e.focus();
         if (e.matches("[type=text], [type=search], textarea")) return ["a", "1", "Enter"];
@@ -153,23 +170,18 @@ class Presser:
     def press(self, path: str) -> bool:
         """Whether anything happens."""
         page, url, begun = self.page, self.page.url, len(self.begun)
-        place = page.locator(path).evaluate("e => pressing.place(e)")
-        page.evaluate("window.before = pressing.seen()")
+        place = page.locator(path).evaluate("e => pressing.aim(e)")
         if isinstance(place, dict):
             page.mouse.click(**place)
             page.mouse.move(0, 0)
         for key in place if isinstance(place, list) else []:
             page.keyboard.press(key)
-        page.wait_for_load_state()
-        for _ in range(30):
-            try:
-                if page.evaluate("before !== pressing.seen()") or len(self.begun) > begun:
-                    return True
-            except Error:  # another page has come, or is coming
-                page.wait_for_url(lambda now: now != url)
-                return True
-            page.wait_for_timeout(50)
-        return False
+            page.wait_for_load_state()
+        try:
+            return page.evaluate("pressing.happens()") or len(self.begun) > begun
+        except Error:  # another page has come, or is coming
+            page.wait_for_url(lambda now: now != url)
+            return True
 
     def press_after_another(self, path: str) -> bool:
         """Whether anything happens once another control of its explorer was pressed: it may be set already."""
@@ -222,3 +234,45 @@ def test_what_can_be_pressed_does_something(
             other.close()
         assert visit.foreign == []
         assert [c for c in visit.complaints if c.removeprefix("failed: ") not in presser.begun] == []
+
+
+@pytest.mark.parametrize("where", ["file", "http"])
+@pytest.mark.parametrize("width", [PHONE, 768, DESK])
+def test_menu_and_contents_open_lead_on_and_close(
+    browser: Browser, built_book: Path, book_url: str, width: int, where: str
+) -> None:
+    """By mouse, touch and keyboard. The focus goes in and comes back. On a desk the menu stands beside the text, and
+    its button hides it; the contents are there for good."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, has_touch=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(f"{built_book.as_uri() if where == 'file' else book_url}/book/04-gru-forward.html")
+    by_key = [(lambda e, key=key: e.press(key), lambda *_: page.keyboard.press("Escape")) for key in ("Space", "Enter")]
+    means = [*by_key, (Locator.click, page.mouse.click), (Locator.tap, page.touchscreen.tap)]
+    for name, words, beside in (("primary", "5. The GRU, backward", width - 9), ("secondary", "One step by hand", 9)):
+        button, bar = page.locator(f".{name}-toggle"), page.locator(f".bd-sidebar-{name}")
+        dialog = page.locator(f"#pst-{name}-sidebar-modal")
+        if name == "secondary" and width == DESK:
+            expect(button).to_be_hidden()
+            expect(bar).to_be_visible()
+            continue
+        for press, close in means:
+            press(button)
+            if width == DESK:
+                expect(bar).to_be_hidden()
+                press(button)
+                expect(bar).to_be_visible()
+            else:
+                expect(dialog).to_be_visible()
+                assert dialog.evaluate("e => e.contains(document.activeElement)")
+                close(beside, 450)
+                expect(dialog).to_be_hidden()
+            expect(button).to_be_focused()
+        for press, _ in means[1:]:  # a link is not followed by Space
+            if width != DESK:
+                press(button)
+            press(bar.get_by_role("link", name=words))
+            expect(page.get_by_role("heading", name=words)).to_be_in_viewport()
+            expect(dialog).to_be_hidden()
+            expect(button).not_to_be_focused()
+            page.go_back()
+    context.close()
