@@ -37,7 +37,7 @@ def mend_scripts(page: BeautifulSoup) -> None:
     for link in page.head.find_all("link", rel="preload", href=UNUSED):
         link.decompose()
     if page.find(id="search-results") is not None:
-        for name in ("search_index", "search"):
+        for name in ("search_index", "minisearch", "search"):
             page.head.append(page.new_tag("script", attrs={"src": f"_static/{name}.js", "defer": ""}))
 
 

@@ -5,7 +5,7 @@ Chapter 1 derives the step, chapter 2 its backward pass, chapter 13 the IRNN.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -20,6 +20,7 @@ from gru_lib._core.checks import (
     check_instance,
     check_int,
     check_number,
+    suggests,
 )
 from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients, infer
@@ -51,7 +52,27 @@ class ElmanParams(Params):
     W_x: Array  # (D, H), those that meet x
     b: Array  # (H,), 0.0 without bias
 
+    def __init__(
+        self,
+        D: int,
+        H: int,
+        *,
+        activation: str = "tanh",
+        bias: bool = True,
+        dtype: DTypeLike = np.float64,
+        flat: Array | None = None,
+    ) -> None:
+        where = "elman_init"
+        D, H, dtype = check_int(where, "D", D), check_int(where, "H", H), check_dtype(where, dtype)
+        check_choice(where, "activation", activation, _ACTIVATIONS)
+        bias = check_bool(where, "bias", bias)
+        shapes: dict[str, tuple[int, ...]] = {"W": (H + D, H)} | ({"b": (H,)} if bias else {})
+        parts = {"W_h": ("W", np.s_[:H]), "W_x": ("W", np.s_[H:])}
+        options = {"D": D, "H": H, "activation": activation, "bias": bias} | ({} if bias else {"b": 0.0})
+        super().__init__(shapes, parts=parts, options=options, dtype=dtype, flat=flat)
 
+
+@suggests
 def elman_init(
     rng: np.random.Generator,
     D: int,
@@ -66,36 +87,49 @@ def elman_init(
 
     `activation` is "tanh", "relu", "sigmoid", or "linear" for a linear recurrence. `init` is "uniform", or "orthogonal"
     for a W_h that keeps every vector's length. The other arguments are as in `gru_init`.
+
+    Examples
+    --------
+    >>> from gru_lib import elman_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = elman_init(rng, D=3, H=5, init="orthogonal")
+    >>> np.allclose(p.W_h @ p.W_h.T, np.eye(5))
+    True
+    >>> p.W_x.shape, p.b.shape
+    ((3, 5), (5,))
     """
     where = "elman_init"
     check_instance(where, "rng", rng, np.random.Generator)
-    D, H = check_int(where, "D", D), check_int(where, "H", H)
-    check_choice(where, "activation", activation, _ACTIVATIONS)
     check_choice(where, "init", init, ("uniform", "orthogonal"))
-    p = _elman_params(D, H, activation, check_bool(where, "bias", bias), dtype=check_dtype(where, dtype))
-    p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(H)
+    p = ElmanParams(D, H, activation=activation, bias=bias, dtype=dtype)
+    p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(p.H)
     if init == "orthogonal":
-        p.W_h[:] = orthogonal(rng, H)
+        p.W_h[:] = orthogonal(rng, p.H)
     return p
 
 
-def _elman_params(D: int, H: int, activation: str, bias: bool, **where: Any) -> ElmanParams:
-    shapes: dict[str, tuple[int, ...]] = {"W": (H + D, H)} | ({"b": (H,)} if bias else {})
-    parts = {"W_h": ("W", np.s_[:H]), "W_x": ("W", np.s_[H:])}
-    options = {"D": D, "H": H, "activation": activation, "bias": bias} | ({} if bias else {"b": 0.0})
-    return ElmanParams(shapes, parts=parts, options=options, **where)
-
-
 def elman_on(W: Array, activation: str) -> ElmanParams:
-    """Lay the parameters of Elman's network without bias on W (H + D, H). Nothing is copied."""
+    """Lay the parameters of Elman's network without bias on W (H + D, H). Nothing is copied.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_on
+    >>> W = np.array([[0.5], [2.0]])  # H = D = 1
+    >>> p = elman_on(W, "linear")
+    >>> p.W_h, p.W_x
+    (array([[0.5]]), array([[2.]]))
+    >>> np.shares_memory(p.W_x, W)
+    True
+    """
     W = as_array("elman_on", "W", W, ("H + D", "H"), {})
     check_choice("elman_on", "activation", activation, _ACTIVATIONS)
     H = W.shape[1]
     if len(W) <= H:
         raise ValueError(f"elman_on: W must have more rows than columns, H + D and H; got shape {W.shape}.")
-    return _elman_params(len(W) - H, H, activation, False, flat=W.reshape(-1))
+    return ElmanParams(len(W) - H, H, activation=activation, bias=False, flat=W.reshape(-1))
 
 
+@suggests
 def irnn_init(
     rng: np.random.Generator, D: int, H: int, *, std: float = 0.001, dtype: DTypeLike = np.float64
 ) -> ElmanParams:
@@ -103,6 +137,14 @@ def irnn_init(
 
     At first the state is copied from step to step, and so is its gradient. Training may leave the identity. Chapter 13;
     Le, Jaitly & Hinton (2015), arXiv:1504.00941.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import irnn_init
+    >>> p = irnn_init(np.random.default_rng(0), D=3, H=2)
+    >>> p.W_h, p.activation
+    (array([[1., 0.],
+           [0., 1.]]), 'relu')
     """
     std = check_number("irnn_init", "std", std, least=0)
     p = elman_init(rng, D, H, activation="relu", dtype=dtype)
@@ -123,6 +165,14 @@ def elman_step(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, 
     """One step of Elman's network, split weights: a = x W_x + h_prev W_h + b,  h = g(a).
 
     Shapes as in `gru_step`; p.activation is g. Chapter 1; Elman (1990), Finding structure in time.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_on, elman_step
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> h, cache = elman_step([[3.0]], [[4.0]], p)
+    >>> h
+    array([[8.]])
     """
     check_instance("elman_step", "p", p, ElmanParams)
     x, h_prev = check_rows("elman_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
@@ -141,6 +191,15 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
         dW_x = xᵀ da,        dW_h = h_prevᵀ da,    db = Σ da      (over the rows)
 
     Chapter 2.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_on, elman_step, elman_step_backward
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> h, cache = elman_step([[3.0]], [[4.0]], p)
+    >>> dx, dh_prev, grads = elman_step_backward([[1.0]], cache, p)
+    >>> dx, dh_prev, grads.W_x, grads.W_h
+    (array([[2.]]), array([[0.5]]), array([[3.]]), array([[4.]]))
     """
     check_instance("elman_step_backward", "p", p, ElmanParams)
     check_cache("elman_step_backward", cache, ElmanCache, p)
@@ -155,7 +214,16 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
 
 
 def elman_step_concatenated(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
-    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). Its backward is the same."""
+    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). Its backward is the same.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_on, elman_step_concatenated
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> h, cache = elman_step_concatenated([[3.0]], [[4.0]], p)
+    >>> h
+    array([[8.]])
+    """
     check_instance("elman_step_concatenated", "p", p, ElmanParams)
     x, h_prev = check_rows("elman_step_concatenated", p, x=(x, "D"), h_prev=(h_prev, "H"))
     a = np.concatenate([h_prev, x], axis=1) @ p.W + p.b
@@ -179,6 +247,14 @@ def elman_forward(
     """Run `elman_step` for t = 1 … T. Arguments and results as in `gru_forward`.
 
     With a mask on the recurrent connection a = x W_x + (h_mask ⊙ h_prev) W_h + b.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_forward, elman_on
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> hs, h_T, tape = elman_forward([[[1.0]], [[0.0]], [[0.0]]], None, p)
+    >>> hs[:, 0, 0]
+    array([2. , 1. , 0.5])
     """
     where = "elman_forward"
     check_instance(where, "p", p, ElmanParams)
@@ -191,7 +267,17 @@ def elman_forward(
 def elman_backward(
     dhs: MaybeArray, dh_T: MaybeArray, tape: ElmanTape, p: ElmanParams
 ) -> tuple[Array, Array, ElmanParams]:
-    """Backpropagation through time: `elman_step_backward` for t = T … 1. As in `gru_backward`."""
+    """Backpropagation through time: `elman_step_backward` for t = T … 1. As in `gru_backward`.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_backward, elman_forward, elman_on
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> hs, h_T, tape = elman_forward([[[1.0]], [[0.0]], [[0.0]]], None, p)
+    >>> dxs, dh0, grads = elman_backward(None, [[1.0]], tape, p)
+    >>> dxs[:, 0, 0], dh0, grads.W_x
+    (array([0.5, 1. , 2. ]), array([[0.125]]), array([[0.25]]))
+    """
     where = "elman_backward"
     check_instance(where, "p", p, ElmanParams)
     check_instance(where, "tape", tape, ElmanTape)

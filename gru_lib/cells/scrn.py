@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_cache, check_dtype, check_instance, check_int, check_number
+from gru_lib._core.checks import check_cache, check_dtype, check_instance, check_int, check_number, suggests
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib._core.signature import Signature, check_signature, sign
@@ -36,7 +36,26 @@ class SCRNParams(Params):
     W_xh: Array
     W_ch: Array
 
+    def __init__(
+        self,
+        D: int,
+        H: int,
+        C: int,
+        *,
+        alpha: float = 0.95,
+        dtype: DTypeLike = np.float64,
+        flat: Array | None = None,
+    ) -> None:
+        where = "scrn_init"
+        D, H, C = check_int(where, "D", D), check_int(where, "H", H), check_int(where, "C", C)
+        alpha, dtype = check_number(where, "alpha", alpha, least=0, below=1), check_dtype(where, dtype)
+        shapes = {"W_xc": (D, C), "W": (H + D + C, H)}
+        parts = {"W_hh": ("W", np.s_[:H]), "W_xh": ("W", np.s_[H : H + D]), "W_ch": ("W", np.s_[H + D :])}
+        options = {"D": D, "H": H, "C": C, "S": C + H, "alpha": alpha}
+        super().__init__(shapes, parts=parts, options=options, dtype=dtype, flat=flat)
 
+
+@suggests
 def scrn_init(
     rng: np.random.Generator, D: int, H: int, C: int, *, alpha: float = 0.95, dtype: DTypeLike = np.float64
 ) -> SCRNParams:
@@ -44,15 +63,18 @@ def scrn_init(
 
     D, H and C are the sizes of the input, of the hidden units, and of the slow context units. `alpha`, in [0, 1), is
     not learned: what a context unit keeps of an input falls to 1/e in about 1/(1 − alpha) steps.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import scrn_init
+    >>> p = scrn_init(np.random.default_rng(0), D=3, H=5, C=2, alpha=0.9)
+    >>> p.W_xc.shape, p.W_ch.shape, p.S
+    ((3, 2), (2, 5), 7)
     """
     where = "scrn_init"
     check_instance(where, "rng", rng, np.random.Generator)
-    D, H, C = check_int(where, "D", D), check_int(where, "H", H), check_int(where, "C", C)
-    alpha = check_number(where, "alpha", alpha, least=0, below=1)
-    parts = {"W_hh": ("W", np.s_[:H]), "W_xh": ("W", np.s_[H : H + D]), "W_ch": ("W", np.s_[H + D :])}
-    options = {"D": D, "H": H, "C": C, "S": C + H, "alpha": alpha}
-    p = SCRNParams({"W_xc": (D, C), "W": (H + D + C, H)}, parts=parts, options=options, dtype=check_dtype(where, dtype))
-    p.flat[:] = rng.uniform(-1, 1, p.size) / np.sqrt(H)
+    p = SCRNParams(D, H, C, alpha=alpha, dtype=dtype)
+    p.flat[:] = rng.uniform(-1, 1, p.size) / np.sqrt(p.H)
     return p
 
 
@@ -75,6 +97,16 @@ def scrn_step(x: ArrayLike, s_prev: ArrayLike, p: SCRNParams) -> tuple[Array, SC
         s = [c, h]                                state and output
 
     x is (N, D), s (N, S). Chapter 13; Mikolov et al. (2014), arXiv:1412.7753, with [c, h] as the output.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import scrn_init, scrn_step
+    >>> p = scrn_init(np.random.default_rng(0), D=1, H=1, C=1, alpha=0.75)
+    >>> p.flat[:] = 0
+    >>> p.W_xc[:] = 4  # c = 0.75 c_prev + 0.25 · 4 x
+    >>> s, cache = scrn_step([[1.0]], [[8.0, 0.0]], p)
+    >>> s  # c, and h = σ(0)
+    array([[7. , 0.5]])
     """
     check_instance("scrn_step", "p", p, SCRNParams)
     x, s_prev = check_rows("scrn_step", p, x=(x, "D"), s_prev=(s_prev, "S"))
@@ -92,6 +124,17 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
         da = dh ⊙ σ(a) ⊙ σ(−a),   dc ← dc + da W_chᵀ,   du = (1 − α) dc
         dx = da W_xhᵀ + du W_xcᵀ,   dh_prev = da W_hhᵀ,   dc_prev = α dc
         dW_xh = xᵀ da,   dW_hh = h_prevᵀ da,   dW_ch = cᵀ da,   dW_xc = xᵀ du
+
+    Examples
+    --------
+    >>> from gru_lib.cells import scrn_init, scrn_step, scrn_step_backward
+    >>> p = scrn_init(np.random.default_rng(0), D=1, H=1, C=1, alpha=0.75)
+    >>> p.flat[:] = 0
+    >>> p.W_xc[:] = 4  # c = 0.75 c_prev + 0.25 · 4 x
+    >>> s, cache = scrn_step([[1.0]], [[8.0, 0.0]], p)
+    >>> dx, ds_prev, grads = scrn_step_backward([[1.0, 0.0]], cache, p)
+    >>> dx, ds_prev
+    (array([[1.]]), array([[0.75, 0.  ]]))
     """
     check_instance("scrn_step_backward", "p", p, SCRNParams)
     check_cache("scrn_step_backward", cache, SCRNCache, p)
@@ -121,6 +164,16 @@ def scrn_forward(
     """Run `scrn_step` for t = 1 … T: first all contexts, which do not depend on h, then Elman's loop on [x, c].
 
     Arguments and results as in `gru_forward`, with states and outputs [c, h] of size S; h_mask is for h only.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import scrn_forward, scrn_init
+    >>> p = scrn_init(np.random.default_rng(0), D=1, H=1, C=1, alpha=0.5)
+    >>> p.flat[:] = 0
+    >>> p.W_xc[:] = 4  # c = 0.5 c_prev + 0.5 · 4 x
+    >>> ss, s_T, tape = scrn_forward([[[1.0]], [[0.0]], [[0.0]]], None, p)
+    >>> ss[:, 0, 0]  # the context
+    array([2. , 1. , 0.5])
     """
     where = "scrn_forward"
     check_instance(where, "p", p, SCRNParams)
@@ -142,7 +195,19 @@ def scrn_forward(
 
 
 def scrn_backward(dss: MaybeArray, ds_T: MaybeArray, tape: SCRNTape, p: SCRNParams) -> tuple[Array, Array, SCRNParams]:
-    """`scrn_step_backward` for t = T … 1. As in `gru_backward`, with gradients of [c, h] of size S."""
+    """`scrn_step_backward` for t = T … 1. As in `gru_backward`, with gradients of [c, h] of size S.
+
+    Examples
+    --------
+    >>> from gru_lib import cells, gradcheck
+    >>> xs = np.ones((4, 2, 3))
+    >>> p = cells.scrn_init(np.random.default_rng(0), D=3, H=5, C=2)
+    >>> ss, s_T, tape = cells.scrn_forward(xs, None, p)
+    >>> back = cells.scrn_backward(np.ones_like(ss), None, tape, p)
+    >>> loss = lambda p: cells.scrn_forward(xs, None, p)[0].sum()
+    >>> gradcheck(loss, p, back[2]).worst < 1e-9
+    True
+    """
     where = "scrn_backward"
     check_instance(where, "p", p, SCRNParams)
     check_instance(where, "tape", tape, SCRNTape)
