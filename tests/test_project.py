@@ -132,6 +132,7 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
         "widgets",
         "live_notebook",
         "page_lengths",
+        "press",
     }
     rest |= {p.name for p in ROOT.iterdir() if p.is_dir()}
     for folder in ("tools", "tests", "gru_lib/_core", "book", "book/_ext"):
