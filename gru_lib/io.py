@@ -67,8 +67,8 @@ def load(path: str | os.PathLike[str], p: P) -> P: ...
 def load(path: str | os.PathLike[str], p: Params | None = None) -> Any:
     """Read parameters from a file that `save` wrote.
 
-    They are new, of the kind, sizes, conventions and dtype that were saved (float64 if there are no numbers). A kind
-    that is not the library's must be defined by then, its class made from its options, as GRUParams is.
+    They are new, of the kind, sizes, conventions and dtype that were saved (float64 if there are no numbers). A kind of
+    your own must be defined by then, by a class that takes its options, as GRUParams does.
 
     With `p`, the numbers go into `p`, which is returned: it must have the kind, sizes, conventions and dtype that were
     saved. It is overwritten once the whole file has been checked; if anything is wrong, it stays as it was.
@@ -87,7 +87,8 @@ def load(path: str | os.PathLike[str], p: Params | None = None) -> Any:
     >>> import numpy as np
     >>> from gru_lib import gru_init, load, save
     >>> path = os.path.join(tempfile.mkdtemp(), "net.npz")
-    >>> save(path, gru_init(np.random.default_rng(0), D=2, H=3, convention="write"))
+    >>> rng = np.random.default_rng(0)
+    >>> save(path, gru_init(rng, D=2, H=3, convention="write"))
     >>> load(path).convention
     'write'
     """

@@ -81,7 +81,7 @@ class History:
 
         Examples
         --------
-        >>> history = History(loss=[2.0, 1.0, 0.5], grad_norm=[3.0, 1.5, 0.7], metrics={"right": [(3, 0.9)]})
+        >>> history = History([2.0, 1.0, 0.5], grad_norm=[3.0, 1.5, 0.7])
         >>> for ax in history.plot("loss", "grad_norm"):
         ...     ax.set_yscale("log")
         """
