@@ -6,11 +6,9 @@ each page's tests are a piece of their own, and each explorer's.
 """
 
 import gc
-import json
 import os
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,11 +19,17 @@ sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
 import environment
 
-from benchmarks import parts
-
 ROOT = Path(__file__).parent
-START = time.perf_counter()
 environment.fix(environment.asked())
+
+# Who asks for one of these needs a browser or the built book; these files need what else stands beside the library.
+FIXTURES = {"browser", "built_book", "book_url"}
+FILES = re.compile(
+    r"\.ipynb$|/test_(afm_host|alone|api_reference|benchmarks|browser|do|editions|editions_shown|environment)\.py$"
+    r"|/test_(experiments|explorer_\w+|glossary_links|grade|icons|link_check|lint_js|live_notebook|mathml)\.py$"
+    r"|/test_(notebooks|notebooks_tool|page_checks|pdf|project|prose_numbers|quick_kernel|release|repository|site_files)\.py$"
+    r"|/test_(readme_picture|stills|teaching|theme_style|ways|widgets)\.py$"
+)
 
 
 class ByFileOrPage(LoadScopeScheduling):
@@ -45,6 +49,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrP
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
     parser.addoption("--library", action="store_true", help="only tests that need no browser, book or notebook")
+    parser.addoption("--other-fonts", action="store_true", help="only tests marked so, in a browser with other fonts")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,13 +62,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Called by pytest. The parts in the order of their table: the longest pieces first, the shortest fill the end."""
-    order = list(parts.PARTS)
-    if config.option.library:
-        others = [item for item in items if parts.part(item.nodeid) not in parts.LIBRARY]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if parts.part(item.nodeid) in parts.LIBRARY]
-    items.sort(key=lambda item: order.index(parts.part(item.nodeid)))
+    """Called by pytest. The longest pieces come first, so that short ones fill the end."""
+
+    def beyond_the_library(item: pytest.Item) -> bool:
+        asked = FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        return bool(asked or FILES.search(item.nodeid.partition("::")[0]))
+
+    for option, kept in (
+        (config.option.library, lambda item: not beyond_the_library(item)),
+        (config.option.other_fonts, lambda item: item.get_closest_marker("fonts")),
+    ):
+        if option:
+            config.hook.pytest_deselected(items=[item for item in items if not kept(item)])
+            items[:] = [item for item in items if kept(item)]
+    items.sort(key=lambda item: (".ipynb" not in item.nodeid, not beyond_the_library(item)))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -71,18 +83,3 @@ def pytest_runtestloop() -> None:
     """Called by pytest after the collection. Garbage is looked for again, among what comes from here on."""
     gc.freeze()
     gc.enable()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
-    """Called by pytest at the end, in the process that hears of every test. `make test` says where its time went."""
-    heard = [report for reports in terminalreporter.stats.values() for report in reports]
-    times = parts.by_part(report for report in heard if isinstance(report, pytest.TestReport))
-    whole = set(config.args) == {"tests", "_build/alone/run"} and not config.option.keyword
-    if not (whole and times) or exitstatus > pytest.ExitCode.TESTS_FAILED:
-        return
-    run = {"parts": times, "wall": time.perf_counter() - START, "processes": len(config.option.tx) or 1}
-    parts.LAST.parent.mkdir(exist_ok=True)
-    parts.LAST.write_text(json.dumps(run, indent=1), "utf8")
-    terminalreporter.section("time by part")
-    for line in parts.table(run):
-        terminalreporter.line(line)

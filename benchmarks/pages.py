@@ -1,5 +1,4 @@
 """Weight, speed and stability of the built pages in a headless Chromium, and the time of a build.
-Then how long each part of the last `make test` took.
 
 `measure` prints a table and returns the numbers. For each page of `_build/html`:
 
@@ -31,8 +30,6 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-
-from benchmarks import parts
 
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
@@ -142,7 +139,6 @@ def measure() -> dict[str, Any]:
             print(f"{name.removesuffix('.html'):34}{times}{shifts}  {drags}", flush=True)
     builds = _builds()
     print(f"jupyter-book build with the stored outputs: {builds[0]:.0f} s, again {builds[1]:.0f} s")
-    print(*parts.last(), sep="\n")
     return {"pages": found, "build_s": builds}
 
 

@@ -66,6 +66,18 @@ def with_convention(p: GRUParams, convention: str) -> GRUParams:
         "write": h = (1 − z) ⊙ h_prev + z ⊙ n
 
     1 − σ(a) = σ(−a), so negating W_xz, W_hz and b_z exchanges z and 1 − z. No bit is lost, and `p` stays as it was.
+
+    Examples
+    --------
+    >>> from gru_lib import convert, gru_forward, gru_init
+    >>> rng = np.random.default_rng(0)
+    >>> p, xs = gru_init(rng, D=3, H=5), rng.normal(size=(4, 2, 3))
+    >>> q = convert.with_convention(p, "write")
+    >>> np.array_equal(q.W_xz, -p.W_xz)
+    True
+    >>> hs, *_ = gru_forward(xs, None, p)
+    >>> np.allclose(hs, gru_forward(xs, None, q)[0])
+    True
     """
     check_instance("with_convention", "p", p, GRUParams)
     check_choice("with_convention", "convention", convention, ("keep", "write"))
@@ -95,6 +107,16 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
 
     Returns a list of layers, each a list of one or two directions. A GRU becomes reset-after. Projections (`proj_size`)
     are not supported.
+
+    Examples
+    --------
+    >>> from gru_lib import convert, gru_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = gru_init(rng, D=3, H=5, reset_after=True)
+    >>> state = convert.to_torch([[p]])  # the state_dict of nn.GRU(3, 5)
+    >>> [[q]] = convert.from_torch(state, "gru")
+    >>> np.array_equal(q.flat, p.flat), q.reset_after
+    (True, True)
     """
     where = "from_torch"
     check_choice(where, "cell", cell, tuple(_INIT))
@@ -135,6 +157,18 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
 
     Our one bias on r and z becomes `bias_ih`, and `bias_hh` is 0 there. A GRU that is reset-before raises ValueError:
     PyTorch has none, and no weights make the two equal. So does an Elman network that is neither tanh nor relu.
+
+    Examples
+    --------
+    >>> from gru_lib import convert, gru_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = gru_init(rng, D=3, H=5, reset_after=True)
+    >>> for name, array in convert.to_torch([[p]]).items():
+    ...     print(name, array.shape)
+    weight_ih_l0 (15, 3)
+    weight_hh_l0 (15, 5)
+    bias_ih_l0 (15,)
+    bias_hh_l0 (15,)
     """
     where = "to_torch"
     check_sequence(where, "layers", layers)
@@ -177,6 +211,15 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
         (G·H,). Twice that for `Bidirectional`, forward first.
     reset_after
         As in Keras, where True is the default. Only for the GRU.
+
+    Examples
+    --------
+    >>> from gru_lib import convert, gru_init
+    >>> p = gru_init(np.random.default_rng(0), D=3, H=5, reset_after=True)
+    >>> weights = convert.to_keras([p])  # as layer.get_weights() has them
+    >>> [q] = convert.from_keras(weights, "gru")
+    >>> np.array_equal(q.flat, p.flat)
+    True
     """
     where = "from_keras"
     check_choice(where, "cell", cell, tuple(_INIT))
@@ -202,7 +245,18 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
 
 
 def to_keras(directions: Sequence[Params]) -> list[Array]:
-    """Write the arrays for `layer.set_weights(...)`; a Keras GRU must have the `reset_after` of the parameters."""
+    """Write the arrays for `layer.set_weights(...)`; a Keras GRU must have the `reset_after` of the parameters.
+
+    Examples
+    --------
+    >>> from gru_lib import convert, gru_init
+    >>> p = gru_init(np.random.default_rng(0), D=3, H=5, reset_after=True)
+    >>> kernel, recurrent, bias = convert.to_keras([p])
+    >>> kernel.shape, recurrent.shape, bias.shape
+    ((3, 15), (5, 15), (2, 15))
+    >>> np.array_equal(kernel[:, :5], p.W_xz)  # z comes first
+    True
+    """
     weights = []
     for p in _directions("to_keras", directions):
         W_x, W_h, b_x, b_h = _take("to_keras", p, _KERAS)
@@ -232,6 +286,15 @@ def from_onnx(
         The bias of W, then that of R.
     linear_before_reset
         The node's attribute: 0 (its default) is our reset-before, anything else reset-after. Only for the GRU.
+
+    Examples
+    --------
+    >>> from gru_lib import convert, lstm_init
+    >>> p = lstm_init(np.random.default_rng(0), D=3, H=5)
+    >>> W, R, B = convert.to_onnx([p])  # the inputs of a node
+    >>> [q] = convert.from_onnx(W, R, B, cell="lstm")
+    >>> np.array_equal(q.flat, p.flat)
+    True
     """
     where = "from_onnx"
     check_choice(where, "cell", cell, tuple(_INIT))
@@ -255,6 +318,16 @@ def to_onnx(directions: Sequence[Params]) -> tuple[Array, Array, Array | None]:
     """Write W, R and B of an ONNX node; B is None without biases.
 
     For a GRU the node needs ``linear_before_reset=int(p.reset_after)``.
+
+    Examples
+    --------
+    >>> from gru_lib import convert, lstm_init
+    >>> p = lstm_init(np.random.default_rng(0), D=3, H=5)
+    >>> W, R, B = convert.to_onnx([p])
+    >>> W.shape, R.shape, B.shape
+    ((1, 20, 3), (1, 20, 5), (1, 40))
+    >>> np.array_equal(W[0, 5:10], p.W_xo.T)  # o comes second
+    True
     """
     taken = [_take("to_onnx", p, _ONNX) for p in _directions("to_onnx", directions)]
     W, R = np.stack([t[0].T for t in taken]), np.stack([t[1].T for t in taken])
@@ -298,6 +371,14 @@ def from_source(arrays: Mapping[str, ArrayLike], source: str, cell: str = "gru")
 
     All four are reset-before. Goldberg's LSTM is W^xi W^xf W^xz W^xo, W^hi W^hf W^hz W^ho, where z is the
     candidate; his simple RNN is W^x, W^s, b.
+
+    Examples
+    --------
+    >>> from gru_lib import convert
+    >>> arrays = {"W": np.zeros((15, 5)), "U": np.zeros((9, 5))}
+    >>> p = convert.from_source(arrays, "ai-edu")
+    >>> p.D, p.H, p.convention, p.bias
+    (3, 5, 'write', False)
     """
     where, names = "from_source", _source("from_source", source, cell)
     wanted = ("W", "U") if source == "ai-edu" else (*names.x, *names.h, *names.b)
@@ -327,6 +408,14 @@ def to_source(p: Params, source: str) -> dict[str, Array]:
     """Write parameters under the names and in the convention of one of the texts, whatever the convention of `p`.
 
     Raises ValueError if a GRU is reset-after, or has biases that are not 0 where the text has none.
+
+    Examples
+    --------
+    >>> from gru_lib import convert, gru_init
+    >>> p = gru_init(np.random.default_rng(0), D=3, H=5)
+    >>> arrays = convert.to_source(p, "d2l")
+    >>> np.array_equal(arrays["W_xh"], p.W_xn), sorted(arrays)[:3]
+    (True, ['W_hh', 'W_hr', 'W_hz'])
     """
     where, cell = "to_source", _cell_of("to_source", p)
     names = _source(where, source, cell)
@@ -369,6 +458,14 @@ def name_of(layout: str, array: str, index: tuple[int, ...], *, D: int, H: int, 
         For Keras and ONNX, which hold both; PyTorch's GRU is always reset-after, those of the texts never.
 
     Raises ValueError for an unknown layout or array, or an index that the array does not have.
+
+    Examples
+    --------
+    >>> from gru_lib.convert import name_of
+    >>> name_of("keras", "recurrent_kernel", (1, 3), D=3, H=5)
+    'W_hz[1, 3]'
+    >>> name_of("torch", "weight_ih_l0", (7, 2), D=3, H=5)
+    'W_xz[2, 2]'
     """
     where = "name_of"
     texts = tuple(dict.fromkeys(name for name, cell in _SOURCES if cell == "gru"))

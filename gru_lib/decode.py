@@ -54,6 +54,15 @@ def greedy(step: Step, state: Any, start: ArrayLike, *, end: int | None, max_ste
         The token that ends a sequence, or None if there is none.
     max_steps
         Most tokens to decode.
+
+    Examples
+    --------
+    >>> from gru_lib import greedy
+    >>> P = np.array([[0.1, 0.5, 0.4], [0.4, 0.3, 0.3], [0.8, 0.1, 0.1]])
+    >>> step = lambda state, token: (np.log(P[token]), state)  # 0 ends
+    >>> said = greedy(step, None, 0, end=0, max_steps=4)
+    >>> said.tokens, round(float(np.exp(said.log_prob)), 6)  # 0.5 · 0.4
+    (array([1, 0]), 0.2)
     """
     return _run("greedy", step, state, start, end, max_steps, lambda log_probs: log_probs)
 
@@ -96,6 +105,16 @@ def sample(
     Notes
     -----
     Chapter 16. `top_k`: Fan et al. (2018), arXiv:1805.04833; `top_p`: Holtzman et al. (2020), arXiv:1904.09751.
+
+    Examples
+    --------
+    >>> from gru_lib import sample
+    >>> P = np.array([[0.1, 0.5, 0.4], [0.4, 0.3, 0.3], [0.8, 0.1, 0.1]])
+    >>> step = lambda state, token: (np.log(P[token]), state)
+    >>> rng, start = np.random.default_rng(0), np.zeros(10_000, int)
+    >>> said = sample(step, None, start, rng, end=None, max_steps=1)
+    >>> (np.bincount(said.tokens[:, 0]) / 10_000).round(1)
+    array([0.1, 0.5, 0.4])
     """
     check_instance("sample", "rng", rng, np.random.Generator)
     temperature = check_number("sample", "temperature", temperature, above=0)
@@ -195,6 +214,15 @@ def beam_search(
     -----
     Chapter 19. The search is that of Lowerre (1976); dividing by the length as in Cho et al. (2014), arXiv:1409.1259;
     the offset of 5 as in Wu et al. (2016), arXiv:1609.08144.
+
+    Examples
+    --------
+    >>> from gru_lib import beam_search
+    >>> P = np.array([[0.1, 0.5, 0.4], [0.4, 0.3, 0.3], [0.8, 0.1, 0.1]])
+    >>> step = lambda state, token: (np.log(P[token]), state)  # 0 ends
+    >>> best, *_ = beam_search(step, None, 0, width=2, end=0, max_steps=4)
+    >>> best.tokens, round(float(np.exp(best.log_prob)), 6)  # 0.4 · 0.8
+    ((2, 0), 0.32)
     """
     where = "beam_search"
     if _check(where, step, start, end).ndim:
@@ -266,6 +294,15 @@ def exact_search(
     Notes
     -----
     Chapter 19. Stahlberg & Byrne (2019), arXiv:1908.10090.
+
+    Examples
+    --------
+    >>> from gru_lib.decode import exact_search
+    >>> P = np.array([[0.1, 0.5, 0.4], [0.4, 0.3, 0.3], [0.8, 0.1, 0.1]])
+    >>> step = lambda state, token: (np.log(P[token]), state)  # 0 ends
+    >>> best, calls = exact_search(step, None, 0, end=0, max_steps=4)
+    >>> best.tokens, round(float(np.exp(best.log_prob)), 6), calls
+    ((2, 0), 0.32, 3)
     """
     where = "exact_search"
     if _check(where, step, start, end).ndim:

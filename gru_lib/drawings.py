@@ -82,6 +82,13 @@ def cell_drawing(name: str, *, slim: bool = False) -> Drawing:
     """Draw a cell: one of "elman", "update" (Elman's with an update gate), "gru", "gru-after", "mingru" and "lstm".
 
     The slim form is for a phone. In a notebook, the drawing is shown if it ends a cell.
+
+    Examples
+    --------
+    >>> from gru_lib.drawings import cell_drawing
+    >>> drawing = cell_drawing("update")
+    >>> drawing.svg.startswith("<svg"), drawing.alt[:44]
+    (True, 'The old state runs straight to the new state')
     """
     check_choice("cell_drawing", "name", name, tuple(CELLS))
     d = _Canvas(SLIM if slim else WIDE)

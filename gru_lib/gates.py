@@ -20,7 +20,15 @@ __all__ = [
 
 
 def hard_gate(a: ArrayLike) -> tuple[Array, Array]:
-    """g = 1 where a > 0, else 0: each number is replaced or kept whole."""
+    """g = 1 where a > 0, else 0: each number is replaced or kept whole.
+
+    Examples
+    --------
+    >>> from gru_lib.gates import hard_gate
+    >>> g, cache = hard_gate([-0.1, 0.0, 3.0])
+    >>> g
+    array([0., 0., 1.])
+    """
     a = of_shape("hard_gate", "a", a)
     return (a.real > 0).astype(a.dtype), a
 
@@ -30,6 +38,13 @@ def hard_gate_backward(dg: ArrayLike, cache: Array, *, straight_through: bool = 
 
     With `straight_through`, return da = dg, as if the gate were g = a. This is not the gradient of the loss (a gradient
     check says so) but an estimate that often points the right way: Bengio, Léonard & Courville (2013), arXiv:1308.3432.
+
+    Examples
+    --------
+    >>> from gru_lib.gates import hard_gate, hard_gate_backward
+    >>> g, cache = hard_gate([-0.1, 3.0])
+    >>> hard_gate_backward([1.0, 2.0], cache, straight_through=True)
+    array([1., 2.])
     """
     if not check_bool("hard_gate_backward", "straight_through", straight_through):
         raise ValueError(
@@ -42,13 +57,29 @@ def hard_gate_backward(dg: ArrayLike, cache: Array, *, straight_through: bool = 
 
 
 def soft_gate(a: ArrayLike) -> tuple[Array, tuple[Array, Array]]:
-    """g = σ(a), between 0 and 1: a hard gate with a slope."""
+    """g = σ(a), between 0 and 1: a hard gate with a slope.
+
+    Examples
+    --------
+    >>> from gru_lib.gates import soft_gate
+    >>> g, cache = soft_gate([-np.log(3), 0.0, np.log(3)])
+    >>> g.round(6)
+    array([0.25, 0.5 , 0.75])
+    """
     g, not_g = sigmoid_pair(of_shape("soft_gate", "a", a))
     return g, (g, not_g)
 
 
 def soft_gate_backward(dg: ArrayLike, cache: tuple[Array, Array]) -> Array:
-    """da = dg ⊙ σ(a) ⊙ σ(−a)."""
+    """da = dg ⊙ σ(a) ⊙ σ(−a).
+
+    Examples
+    --------
+    >>> from gru_lib.gates import soft_gate, soft_gate_backward
+    >>> g, cache = soft_gate([-np.log(3), 0.0])
+    >>> soft_gate_backward([1.0, 1.0], cache).round(6)  # g (1 − g)
+    array([0.1875, 0.25  ])
+    """
     g, not_g = _parts("soft_gate_backward", cache, 2)
     return of_shape("soft_gate_backward", "dg", dg, g.shape) * g * not_g
 
@@ -57,6 +88,14 @@ def convex_update(g: ArrayLike, new: ArrayLike, old: ArrayLike) -> tuple[Array, 
     """s = g ⊙ new + (1 − g) ⊙ old: between old and new wherever 0 ≤ g ≤ 1.
 
     With a constant g this is the exponential average of everything that came as `new`.
+
+    Examples
+    --------
+    >>> from gru_lib.gates import convex_update
+    >>> new, old = [8.0, 8.0, 8.0], [4.0, 4.0, 4.0]
+    >>> s, cache = convex_update([0.0, 0.25, 1.0], new, old)
+    >>> s
+    array([4., 5., 8.])
     """
     g = of_shape("convex_update", "g", g)
     new, old = (of_shape("convex_update", name, v, g.shape) for name, v in (("new", new), ("old", old)))
@@ -64,7 +103,15 @@ def convex_update(g: ArrayLike, new: ArrayLike, old: ArrayLike) -> tuple[Array, 
 
 
 def convex_update_backward(ds: ArrayLike, cache: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-    """dg = ds ⊙ (new − old),  dnew = ds ⊙ g,  dold = ds ⊙ (1 − g), returned in this order."""
+    """dg = ds ⊙ (new − old),  dnew = ds ⊙ g,  dold = ds ⊙ (1 − g), returned in this order.
+
+    Examples
+    --------
+    >>> from gru_lib.gates import convex_update, convex_update_backward
+    >>> s, cache = convex_update(g=[0.25], new=[8.0], old=[4.0])
+    >>> convex_update_backward([1.0], cache)
+    (array([4.]), array([0.25]), array([0.75]))
+    """
     g, new, old = _parts("convex_update_backward", cache, 3)
     ds = of_shape("convex_update_backward", "ds", ds, g.shape)
     return ds * (new - old), ds * g, ds * (1 - g)

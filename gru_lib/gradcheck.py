@@ -87,6 +87,13 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
     -------
     dict
         Name -> gradient, one entry per array; an array of a Params inside a mapping has a name such as "p.W_x".
+
+    Examples
+    --------
+    >>> from gru_lib import numeric_gradient
+    >>> v = np.array([1.0, 2.0])
+    >>> numeric_gradient(lambda v: (v**3).sum(), {"v": v})  # 3 v²
+    {'v': array([ 3., 12.])}
     """
     check_choice("numeric_gradient", "method", method, ("complex", "central"))
     check_function("numeric_gradient", "loss", loss)
@@ -117,6 +124,15 @@ def gradcheck(loss: Callable[..., Any], at: Point, grads: Point, *, method: str 
 
     The relative error of an entry is |given − expected| / max(|expected|, s), with s the root mean square of the
     expected array: an entry that is tiny by cancellation is measured against the size of its neighbours.
+
+    Examples
+    --------
+    >>> from gru_lib import gradcheck
+    >>> v = np.array([1.0, 2.0])
+    >>> right = gradcheck(lambda v: (v**3).sum(), {"v": v}, {"v": 3 * v**2})
+    >>> wrong = gradcheck(lambda v: (v**3).sum(), {"v": v}, {"v": 3 * v})
+    >>> right.worst < 1e-9, wrong.wrong(1e-9)
+    (True, ['v'])
     """
     given = dict(_arrays("grads", grads))
     expected = numeric_gradient(loss, at, method=method)

@@ -45,6 +45,17 @@ def save(path: str | os.PathLike[str], p: Params) -> None:
 
     The path ends in ``.npz`` or ``.safetensors`` (for real numbers only; ImportError if the package is missing). An
     existing file is replaced.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from gru_lib import gru_init, save
+    >>> p = gru_init(np.random.default_rng(0), D=3, H=5)
+    >>> with TemporaryDirectory() as folder:
+    ...     save(Path(folder, "gru.npz"), p)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['gru.npz']
     """
     check_instance("save", "p", p, Params)
     path, arrays, header = _path("save", path), dict(p.items()), describe(p)

@@ -51,6 +51,17 @@ def jacobian(xs: ArrayLike, state0: State | None, p: Params) -> Jacobian:
     xs : array (T, N, D)
     state0 : state of the cell, or None for zeros
     p : parameters of a cell: GRU, LSTM, Elman, SCRN, CBOW, or an ablated GRU, but not a stack or a bidirectional layer
+
+    Examples
+    --------
+    >>> from gru_lib import gru_init, jacobian
+    >>> p = gru_init(np.random.default_rng(0), D=1, H=2)
+    >>> p.flat[:] = 0
+    >>> p.b_z[:] = np.log(3)  # z = 0.75 in every step
+    >>> found = jacobian(np.ones((2, 1, 1)), None, p)
+    >>> found.total.round(6), found.direct.round(6)
+    (array([[[0.5625, 0.    ],
+            [0.    , 0.5625]]]), array([[0.5625, 0.5625]]))
     """
     cell = cell_of(p)
     if cell.step is None or cell.step_backward is None or cell.apart:

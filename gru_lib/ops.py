@@ -38,6 +38,12 @@ def sigmoid(a: ArrayLike) -> Array:
 
     Large |a| neither overflows nor warns, and σ(a) keeps its relative accuracy for very negative a. The slope is
     σ′(a) = σ(a)·σ(−a); computed as s·(1 − s) it loses its digits where s is near 1. `sigmoid_pair` gives both factors.
+
+    Examples
+    --------
+    >>> from gru_lib import sigmoid
+    >>> sigmoid([0.0, np.log(3), 1000.0])
+    array([0.5 , 0.75, 1.  ])
     """
     if type(a) is not np.ndarray or a.dtype.char not in COMMON:
         a = of_shape("sigmoid", "a", a)
@@ -48,6 +54,13 @@ def sigmoid_pair(a: ArrayLike) -> tuple[Array, Array]:
     """Return σ(a) and σ(−a) = 1 − σ(a), both to full relative accuracy, from one exponential.
 
     With e = exp(−a): σ(a) = 1/(1 + e) and σ(−a) = e/(1 + e). Their product is the slope of σ.
+
+    Examples
+    --------
+    >>> from gru_lib.ops import sigmoid_pair
+    >>> s, not_s = sigmoid_pair(50.0)
+    >>> f"{1 - s:.4e}", f"{not_s:.4e}"
+    ('0.0000e+00', '1.9287e-22')
     """
     if type(a) is not np.ndarray or a.dtype.char not in COMMON:
         a = of_shape("sigmoid_pair", "a", a)
@@ -66,6 +79,13 @@ def orthogonal(rng: np.random.Generator, H: int) -> Array:
     """Draw an (H, H) orthogonal matrix, uniformly among all of them: multiplying by it keeps every vector's length.
 
     Saxe et al. (2014), arXiv:1312.6120. Taking the signs of R's diagonal makes the draw uniform (Mezzadri 2007).
+
+    Examples
+    --------
+    >>> from gru_lib import orthogonal
+    >>> Q = orthogonal(np.random.default_rng(0), 5)
+    >>> np.allclose(Q @ Q.T, np.eye(5))
+    True
     """
     check_instance("orthogonal", "rng", rng, np.random.Generator)
     Q, R = np.linalg.qr(rng.normal(size=(check_int("orthogonal", "H", H),) * 2))
@@ -95,7 +115,15 @@ class LinearParams(Params):
 def linear_init(
     rng: np.random.Generator, D: int, K: int, *, bias: bool = True, dtype: DTypeLike = np.float64
 ) -> LinearParams:
-    """Draw the parameters of y = x W + b: W (D, K) uniform in ±1/√D and, with `bias`, b (K,) = 0."""
+    """Draw the parameters of y = x W + b: W (D, K) uniform in ±1/√D and, with `bias`, b (K,) = 0.
+
+    Examples
+    --------
+    >>> from gru_lib import linear_init
+    >>> p = linear_init(np.random.default_rng(0), D=4, K=2)
+    >>> p.W.shape, p.b, bool(np.abs(p.W).max() < 1 / np.sqrt(4))
+    ((4, 2), array([0., 0.]), True)
+    """
     check_instance("linear_init", "rng", rng, np.random.Generator)
     p = LinearParams(D, K, bias=bias, dtype=dtype)
     p.W[:] = rng.uniform(-1, 1, (D, K)) / np.sqrt(D)
@@ -103,7 +131,17 @@ def linear_init(
 
 
 def linear_forward(x: ArrayLike, p: LinearParams) -> tuple[Array, Array]:
-    """y = x W + b, for x of shape (..., D) and y of shape (..., K)."""
+    """y = x W + b, for x of shape (..., D) and y of shape (..., K).
+
+    Examples
+    --------
+    >>> from gru_lib import linear_forward, linear_init
+    >>> p = linear_init(np.random.default_rng(0), D=2, K=1)
+    >>> p.W[:, 0], p.b[:] = [10, 1], 0.5
+    >>> y, cache = linear_forward([3.0, 4.0], p)
+    >>> y
+    array([34.5])
+    """
     check_instance("linear_forward", "p", p, LinearParams)
     x = _last_axis("linear_forward", "x", x, p.D)
     y = x @ p.W
@@ -111,7 +149,18 @@ def linear_forward(x: ArrayLike, p: LinearParams) -> tuple[Array, Array]:
 
 
 def linear_backward(dy: ArrayLike, cache: Array, p: LinearParams) -> tuple[Array, LinearParams]:
-    """dx = dy Wᵀ,  dW = Σ xᵀ dy,  db = Σ dy, summed over all leading axes. Returns dx and the gradients."""
+    """dx = dy Wᵀ,  dW = Σ xᵀ dy,  db = Σ dy, summed over all leading axes. Returns dx and the gradients.
+
+    Examples
+    --------
+    >>> from gru_lib import linear_backward, linear_forward, linear_init
+    >>> p = linear_init(np.random.default_rng(0), D=2, K=1)
+    >>> p.W[:, 0] = 10, 1
+    >>> y, cache = linear_forward([[3.0, 4.0]], p)
+    >>> dx, grads = linear_backward([[1.0]], cache, p)
+    >>> dx, grads.W[:, 0], grads.b
+    (array([[10.,  1.]]), array([3., 4.]), array([1.]))
+    """
     check_instance("linear_backward", "p", p, LinearParams)
     dy, cache = _last_axis("linear_backward", "dy", dy, p.K), _last_axis("linear_backward", "cache", cache, p.D)
     if dy.shape[:-1] != cache.shape[:-1]:
@@ -148,7 +197,15 @@ class EmbeddingParams(Params):
 
 @suggests
 def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike = np.float64) -> EmbeddingParams:
-    """Draw an embedding of V tokens: rows of D standard normal numbers."""
+    """Draw an embedding of V tokens: rows of D standard normal numbers.
+
+    Examples
+    --------
+    >>> from gru_lib import embedding_init
+    >>> p = embedding_init(np.random.default_rng(0), V=7, D=3)
+    >>> p.E.shape
+    (7, 3)
+    """
     check_instance("embedding_init", "rng", rng, np.random.Generator)
     p = EmbeddingParams(V, D, dtype=dtype)
     p.E[:] = rng.normal(size=(V, D))
@@ -156,14 +213,34 @@ def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike
 
 
 def embedding_forward(tokens: ArrayLike, p: EmbeddingParams) -> tuple[Array, Array]:
-    """x = E[tokens], (..., D) for integers (...) in 0..V−1: one-hot rows times E, without the product."""
+    """x = E[tokens], (..., D) for integers (...) in 0..V−1: one-hot rows times E, without the product.
+
+    Examples
+    --------
+    >>> from gru_lib import embedding_forward, embedding_init
+    >>> p = embedding_init(np.random.default_rng(0), V=7, D=3)
+    >>> x, cache = embedding_forward([[2, 5], [2, 6]], p)
+    >>> x.shape, np.array_equal(x[1, 0], p.E[2])
+    ((2, 2, 3), True)
+    """
     check_instance("embedding_forward", "p", p, EmbeddingParams)
     tokens = _classes("embedding_forward", "tokens", tokens, p.V)
     return p.E[tokens], tokens
 
 
 def embedding_backward(dx: ArrayLike, cache: Array, p: EmbeddingParams) -> EmbeddingParams:
-    """dE[v] = Σ dx over the places where the token was v. Tokens have no gradient."""
+    """dE[v] = Σ dx over the places where the token was v. Tokens have no gradient.
+
+    Examples
+    --------
+    >>> from gru_lib import ops
+    >>> p = ops.embedding_init(np.random.default_rng(0), V=3, D=2)
+    >>> x, cache = ops.embedding_forward([1, 1, 2], p)
+    >>> ops.embedding_backward(np.ones((3, 2)), cache, p).E
+    array([[0., 0.],
+           [2., 2.],
+           [1., 1.]])
+    """
     check_instance("embedding_backward", "p", p, EmbeddingParams)
     dx, cache = _last_axis("embedding_backward", "dx", dx, p.D), _classes("embedding_backward", "cache", cache, p.V)
     if dx.shape[:-1] != cache.shape:
@@ -205,6 +282,15 @@ def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: MaybeArray =
     -------
     LossGrad
         The loss in nats per (weighted) element, and its gradient, of the shape of `logits`.
+
+    Examples
+    --------
+    >>> from gru_lib import bce_with_logits
+    >>> loss, dlogits = bce_with_logits([np.log(3), 0.0], [1, 0])
+    >>> bool(np.isclose(loss, -np.log(0.75 * 0.5) / 2))
+    True
+    >>> dlogits.round(6)  # ((0.75, 0.5) − (1, 0)) / 2
+    array([-0.125,  0.25 ])
     """
     where = "bce_with_logits"
     a = of_shape(where, "logits", logits)
@@ -244,6 +330,12 @@ def log_softmax(a: ArrayLike) -> Array:
 
     With m the largest logit this is (a − m) − log(1 + Σ exp(a − m)), summed over all the others: nothing overflows, and
     the log-probability of a nearly certain class keeps its digits.
+
+    Examples
+    --------
+    >>> from gru_lib import log_softmax
+    >>> np.exp(log_softmax([1000 + np.log(3), 1000.0])).round(6)
+    array([0.75, 0.25])
     """
     a = plain("log_softmax", "a", a)
     a = as_array("log_softmax", "a", a, (*(f"axis{i}" for i in range(a.ndim - 1)), "K"), {})
@@ -275,6 +367,15 @@ def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: MaybeA
     -------
     LossGrad
         The loss in nats per (weighted) position, and its gradient (..., K).
+
+    Examples
+    --------
+    >>> from gru_lib import softmax_cross_entropy
+    >>> loss, dlogits = softmax_cross_entropy([[np.log(3), 0.0]], [0])
+    >>> bool(np.isclose(loss, np.log(4 / 3)))
+    True
+    >>> dlogits.round(6)  # (0.75, 0.25) − (1, 0)
+    array([[-0.25,  0.25]])
     """
     where = "softmax_cross_entropy"
     y = plain(where, "targets", targets)

@@ -64,6 +64,20 @@ class SGD(_Optimizer):
 
     `p` is changed in place, and `lr` may be reassigned between steps. `momentum`, in [0, 1), is the share of v that is
     kept. Polyak (1964), in the form of Sutskever et al. (2013): the learning rate stands outside v, as in PyTorch.
+
+    Examples
+    --------
+    >>> from gru_lib import SGD, linear_init
+    >>> p = linear_init(np.random.default_rng(0), D=1, K=1)
+    >>> p.W[:] = 3
+    >>> optimizer = SGD(p, lr=0.1)
+    >>> for _ in range(3):
+    ...     grads = p.zeros_like()
+    ...     grads.W[:] = 2 * p.W  # of W²
+    ...     optimizer.step(grads)
+    ...
+    >>> p.W.round(6)  # 0.8³ · 3
+    array([[1.536]])
     """
 
     _state = ("v", "lr", "momentum")
@@ -94,6 +108,17 @@ class Adam(_Optimizer):
 
     `p` and `lr` are as in `SGD`, `betas` are β1 and β2 in [0, 1), and `eps` keeps the division away from 0. Kingma & Ba
     (2015), arXiv:1412.6980.
+
+    Examples
+    --------
+    >>> from gru_lib import Adam, linear_init
+    >>> p = linear_init(np.random.default_rng(0), D=1, K=1)
+    >>> p.W[:] = 3
+    >>> optimizer, grads = Adam(p, lr=0.1), p.zeros_like()
+    >>> grads.W[:] = 1000
+    >>> optimizer.step(grads)
+    >>> p.W.round(6)  # a first step of lr, however large the gradient
+    array([[2.9]])
     """
 
     _state = ("m", "v", "k", "lr", "betas", "eps")
@@ -124,6 +149,16 @@ def clip_by_global_norm(grads: Params, max_norm: float) -> float:
 
     g ← g · min(1, max_norm / ‖g‖). Returns ‖g‖ before clipping; if that is not finite, nothing is scaled.
     Chapter 2. Pascanu et al. (2013), arXiv:1211.5063.
+
+    Examples
+    --------
+    >>> from gru_lib import clip_by_global_norm, linear_init
+    >>> grads = linear_init(np.random.default_rng(0), D=1, K=1)
+    >>> grads.flat[:] = 3, 4
+    >>> clip_by_global_norm(grads, 1.0)
+    5.0
+    >>> grads.flat.round(6)
+    array([0.6, 0.8])
     """
     check_instance("clip_by_global_norm", "grads", grads, Params)
     max_norm = check_number("clip_by_global_norm", "max_norm", max_norm, above=0)
@@ -137,6 +172,15 @@ def clip_by_value(grads: Params, limit: float) -> None:
     """Clip every entry of `grads` in place to [−limit, limit]: g ← min(max(g, −limit), limit). A NaN stays a NaN.
 
     This turns the gradient's direction; `clip_by_global_norm` keeps it.
+
+    Examples
+    --------
+    >>> from gru_lib import clip_by_value, linear_init
+    >>> grads = linear_init(np.random.default_rng(0), D=1, K=1)
+    >>> grads.flat[:] = 0.5, -4
+    >>> clip_by_value(grads, 1.0)
+    >>> grads.flat
+    array([ 0.5, -1. ])
     """
     check_instance("clip_by_value", "grads", grads, Params)
     limit = check_number("clip_by_value", "limit", limit, above=0)
@@ -149,13 +193,29 @@ Schedule = Callable[[int], float]  # step, from 0 -> learning rate
 
 
 def linear_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
-    """lr(k) = lr + (last − lr)·k/steps: a straight line from `lr` at step 0 to `last` at step `steps` and after."""
+    """lr(k) = lr + (last − lr)·k/steps: a straight line from `lr` at step 0 to `last` at step `steps` and after.
+
+    Examples
+    --------
+    >>> from gru_lib import linear_decay
+    >>> lr = linear_decay(0.1, steps=100)
+    >>> [round(lr(k), 6) for k in (0, 50, 75, 100, 1000)]
+    [0.1, 0.05, 0.025, 0.0, 0.0]
+    """
     lr, last, steps = _check_decay("linear_decay", lr, last, steps)
     return lambda step: lr + (last - lr) * min(step / steps, 1.0)
 
 
 def cosine_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
-    """lr(k) = last + (lr − last)·(1 + cos(π k/steps))/2: slow at both ends. Loshchilov & Hutter (2017)."""
+    """lr(k) = last + (lr − last)·(1 + cos(π k/steps))/2: slow at both ends. Loshchilov & Hutter (2017).
+
+    Examples
+    --------
+    >>> from gru_lib import cosine_decay
+    >>> lr = cosine_decay(0.1, steps=100)
+    >>> [round(lr(k), 3) for k in (0, 25, 50, 75, 100)]
+    [0.1, 0.085, 0.05, 0.015, 0.0]
+    """
     lr, last, steps = _check_decay("cosine_decay", lr, last, steps)
     return lambda step: last + (lr - last) * (1 + math.cos(math.pi * min(step / steps, 1.0))) / 2
 

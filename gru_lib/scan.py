@@ -33,6 +33,14 @@ def scan(z: ArrayLike, w: ArrayLike, h0: MaybeArray = None, *, method: str = "au
     - "auto": "chunked" for long sequences of few numbers, else "loop".
 
     Raises TypeError or ValueError, naming the argument, if an array is not one of numbers or has another shape.
+
+    Examples
+    --------
+    >>> from gru_lib.scan import scan
+    >>> z = np.full((3, 1, 1), 0.5)  # T = 3, N = H = 1
+    >>> w = np.array([8.0, 0.0, 1.0]).reshape(3, 1, 1)
+    >>> scan(z, w)[:, 0, 0]
+    array([0., 8., 4., 3.])
     """
     z = as_array("scan", "z", z, ("T", "N", "H"), {})
     T, N, H = z.shape
@@ -95,6 +103,15 @@ def scan_backward(
 
     dhs and z are (T, N, H), hs is what `scan` returned, (T + 1, N, H). dh_T is the gradient that reaches h_T from
     beyond the sequence, zeros if it is not given. Returns dz, dw and dh0. Chapter 21.
+
+    Examples
+    --------
+    >>> from gru_lib.scan import scan, scan_backward
+    >>> z = np.full((3, 1, 1), 0.5)  # T = 3, N = H = 1
+    >>> hs = scan(z, np.array([8.0, 0.0, 1.0]).reshape(3, 1, 1))
+    >>> dz, dw, dh0 = scan_backward(np.zeros((3, 1, 1)), [[1.0]], z, hs)
+    >>> dw[:, 0, 0], dz[:, 0, 0], dh0
+    (array([0.25, 0.5 , 1.  ]), array([0., 4., 4.]), array([[0.125]]))
     """
     where = "scan_backward"
     z = as_array(where, "z", z, ("T", "N", "H"), {})

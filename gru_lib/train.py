@@ -81,6 +81,7 @@ class History:
 
         Examples
         --------
+        >>> from gru_lib.train import History
         >>> history = History([2.0, 1.0, 0.5], grad_norm=[3.0, 1.5, 0.7])
         >>> for ax in history.plot("loss", "grad_norm"):
         ...     ax.set_yscale("log")
@@ -174,6 +175,23 @@ def train(
         If the loss or the gradient is not finite. `p` is left as it was before that step.
     ValueError
         If `batches` ends too soon, or the checkpoint is not one of this training.
+
+    Examples
+    --------
+    >>> from gru_lib import SGD, ops, train
+    >>> x = np.array([[0.0], [1.0], [2.0]])
+    >>> p = ops.linear_init(np.random.default_rng(0), D=1, K=1)
+    >>> def loss_and_grads(p, batch):
+    ...     x, y = batch
+    ...     said, cache = ops.linear_forward(x, p)
+    ...     dx, grads = ops.linear_backward(said - y, cache, p)
+    ...     return ((said - y) ** 2).sum() / 2, grads
+    ...
+    >>> batches = [(x, 2 * x + 1)]
+    >>> optimizer = SGD(p, lr=0.2)
+    >>> history = train(p, loss_and_grads, batches, optimizer, steps=100)
+    >>> p.W.round(3), p.b.round(3)
+    (array([[2.]]), array([1.]))
     """
     check_instance("train", "p", p, Params)
     steps, every = check_int("train", "steps", steps), check_int("train", "every", every)
@@ -268,6 +286,16 @@ def early_stopping(name: str, patience: int, *, mode: str = "min") -> Callable[[
     """Return a `stop` for `train`: true once the metric has not improved in the last `patience` evaluations.
 
     `name` is a metric that `evaluate` returns; `mode` is "min" if smaller is better, "max" if larger is.
+
+    Examples
+    --------
+    >>> from gru_lib.train import History, early_stopping
+    >>> stop = early_stopping("loss", patience=2)
+    >>> stop(History(metrics={"loss": [(100, 0.9), (200, 0.5)]}))
+    False
+    >>> worse = [(100, 0.9), (200, 0.5), (300, 0.6), (400, 0.7)]
+    >>> stop(History(metrics={"loss": worse}))
+    True
     """
     check_instance("early_stopping", "name", name, str)
     patience = check_int("early_stopping", "patience", patience)
@@ -307,6 +335,18 @@ class Chunks:
     Chapter 16. Williams & Peng (1990).
 
     `xs` and `ys`, (T, N, …), are the inputs and targets, time first.
+
+    Examples
+    --------
+    >>> from gru_lib.train import Chunks
+    >>> xs = np.arange(5).reshape(5, 1, 1)  # T = 5, N = 1
+    >>> chunks = iter(Chunks(xs, xs, K=2))
+    >>> for chunk in (next(chunks) for _ in range(3)):
+    ...     chunk.carry(f"state after {chunk.xs[-1, 0, 0]}")
+    ...     print(chunk.xs[:, 0, 0], chunk.state)
+    [0 1] None
+    [2 3] state after 1
+    [4] state after 3
     """
 
     def __init__(self, xs: ArrayLike, ys: ArrayLike, K: int) -> None:

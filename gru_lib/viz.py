@@ -67,7 +67,8 @@ def style() -> list[Any]:
 
     Examples
     --------
-    >>> [file.name for file in style()[:1]]
+    >>> from gru_lib import viz
+    >>> [file.name for file in viz.style()[:1]]
     ['gru.mplstyle']
     """
     paper = COLOURS["paper"]
@@ -76,7 +77,16 @@ def style() -> list[Any]:
 
 
 def use_style() -> None:
-    """Draw every later figure in the book's style (`style`); in a notebook, as SVG."""
+    """Draw every later figure in the book's style (`style`); in a notebook, as SVG.
+
+    Examples
+    --------
+    >>> from matplotlib import rcParams
+    >>> from gru_lib import viz
+    >>> viz.use_style()
+    >>> rcParams["axes.spines.top"]
+    False
+    """
     with needs("gru_lib.viz", "matplotlib", "viz"):
         import matplotlib.pyplot as plt
 
@@ -98,6 +108,16 @@ def label(
 
     Without a role the label is muted, as for a curve shown for comparison. dx and dy are the offset of the text from
     the end, in points; further arguments go to ``Axes.annotate``.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from gru_lib import viz
+    >>> ax = Figure().subplots()
+    >>> line = ax.plot([0, 1], [0.2, 0.8], **viz.ROLE["z"])
+    >>> name = viz.label(ax, 1, 0.8, "$z$", "z")
+    >>> name.get_text(), name.get_color() == viz.COLOURS["z"]
+    ('$z$', True)
     """
     if role is not None and role not in ROLE:
         raise ValueError(f"label: role must be one of {', '.join(ROLE)} or None; got {role!r}")

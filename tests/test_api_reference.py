@@ -203,6 +203,17 @@ def test_equations_and_tables_stay_as_they_are() -> None:
     assert api_reference.as_rest(table) == [*table[:-1], r"\|d\|"]
 
 
+def test_examples_stay_as_they_are() -> None:
+    lines = ["Examples", "--------", ">>> f(*x)  # |h_|", "(3, 5)", "'keep'", "", "After (3, 5)."]
+    assert api_reference.as_rest(lines) == [*lines[:-1], r"After \ ``(3, 5)``\ ."]
+
+
+def test_examples_of_a_class_stand_below_its_fields() -> None:
+    lines = ["What it is.", "", api_reference.EXAMPLES, "", ">>> 1", "1"]
+    api_reference.show_fields(SimpleNamespace(), "class", "p", gru_lib.GRUParams, None, lines)  # type: ignore[arg-type]
+    assert lines.index("   D: int") < lines.index(api_reference.EXAMPLES)
+
+
 def test_names_of_parameters_are_no_links() -> None:
     lines = ["Reverse `xs` if `reverse`; see `stack`."]
 

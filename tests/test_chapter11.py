@@ -5,9 +5,7 @@ import inspect
 import io
 import itertools
 import json
-import os
 import re
-import sys
 from concurrent.futures import Future
 
 import numpy as np
@@ -97,15 +95,6 @@ def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
             name: list(row) for name, row in found[part].items()
         }
     assert found.keys() == known.keys() and found["product"].keys() == known["product"].keys()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems count page faults otherwise")
-def test_memory_used_again_saves_page_faults():
-    """Of a training step whose arrays are large; in processes of their own, as they are measured."""
-    before = dict(os.environ)
-    kept, fresh = (ladder.in_a_process(name, ladder.SIZES["large"])[1] for name in ("out of the loop", ladder.FRESH))
-    assert kept < 100 < 1000 < fresh
-    assert dict(os.environ) == before
 
 
 # ------------------------------------------------------------------------------------- what the pages say in words

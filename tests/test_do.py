@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -67,7 +66,7 @@ def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]
     def build(*command: str) -> None:
         ran.append(command[0])
         for name in ("html/page.html", "editions/page.ipynb"):
-            path = project / "_build" / name
+            path = Path(command[command.index("--path-output") + 1]) / "_build" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(" ".join(command), "utf8")
 
@@ -123,6 +122,8 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], object]] = {
     "a commit": lambda project, _: in_git(project),
     "what is asked for": lambda _, patch: patch.setenv("SOLUTIONS", "in"),
     "the year": lambda _, patch: patch.setenv("SOURCE_DATE_EPOCH", "86400"),
+    "the repository in CI": lambda _, patch: patch.setenv("GITHUB_REPOSITORY", "a/b"),
+    "the site": lambda _, patch: patch.setenv("SITE_ADDRESS", "https://a.github.io/b"),
     "a built page": lambda project, _: append(project / "_build/html/page.html"),
     "a built page to the byte": lambda project, _: in_time(project / "_build/html/page.html"),
     "a built page gone": lambda project, _: (project / "_build/html/page.html").unlink(),
@@ -245,6 +246,14 @@ def test_the_tests_come_after_the_book_and_a_browser_in_the_fixed_environment(as
     assert tests.endswith(" tests _build/alone/run -k gru")
 
 
+def test_what_depends_on_fonts_is_tested_once_more_with_others(asked: list[str], project: Path) -> None:
+    (project / "tests").mkdir()
+    for name, text in {"a": do.FONTS, "b": "@pytest.mark.other", "c": "def test(): ..."}.items():
+        (project / "tests" / f"test_{name}.py").write_text(text, "utf8")
+    do.main(["test"])
+    assert asked[-1].endswith(" -m pytest --other-fonts tests/test_a.py")
+
+
 def test_the_librarys_tests_need_neither_book_nor_browser(asked: list[str]) -> None:
     do.main(["test", "library", "-x"])
     assert asked[0] == "install"
@@ -258,23 +267,41 @@ def test_lab_opens_lessons_made_of_the_book_as_it_is_now(asked: list[str]) -> No
     assert asked[2:] == ["python tools/editions.py --lab --no-browser"]
 
 
-def test_a_book_without_solutions_is_built_from_nothing(
+def test_a_book_without_solutions_has_a_folder_of_its_own(
+    builds: Callable[[], bool], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither book is in the other's way, and nothing of one lies in the other."""
+    assert builds()
+    for built in ("_build/html/page.html", "_build/without-solutions/_build/html/page.html"):
+        assert (project / built).read_text("utf8").split()[4] == str((project / built).parents[2])
+        monkeypatch.setenv("SOLUTIONS", "no")
+        assert [builds(), builds()] == [built.startswith("_build/html"), False]
+    monkeypatch.delenv("SOLUTIONS")
+    assert not builds()
+
+
+def test_what_is_served_without_solutions_has_a_folder_of_its_own(
     asked: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for command, built in (("book", ("html", "editions", "jupyter_execute")), ("serve", ("serve",))):
-        for value, left in (("", True), ("no", False)):
-            monkeypatch.setenv("SOLUTIONS", value)
-            for name in (*built, "replaced"):
-                (project / "_build" / name).mkdir(parents=True, exist_ok=True)
-            do.main([command])
-            assert {(project / "_build" / name).exists() for name in built} == {left}
-            assert (project / "_build" / "replaced").exists(), "it may be all that is left of somebody's work"
+    monkeypatch.setenv("SOLUTIONS", "no")
+    do.main(["serve"])
+    assert asked[-1].endswith(f" . {project}/_build/without-solutions/_build/serve/html")
+
+
+@pytest.mark.parametrize("command", ["test", "lab", "bench", "release"])
+def test_what_is_made_of_the_book_is_made_of_the_whole(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("SOLUTIONS", "no")
+    with pytest.raises(SystemExit, match="SOLUTIONS=no is for book and serve alone"):
+        do.main([command])
+    assert asked == []
 
 
 def test_what_is_served_has_editions_of_its_own(asked: list[str]) -> None:
     """They stand beside the folder of the pages; those of `make book` would miss what one of them leaves out."""
     do.main(["serve"])
-    assert asked[-1].startswith("sphinx-autobuild ") and asked[-1].endswith(" . _build/serve/html")
+    assert asked[-1].startswith("sphinx-autobuild ") and asked[-1].endswith("/_build/serve/html")
 
 
 @pytest.mark.parametrize(
@@ -353,51 +380,80 @@ def test_a_missing_venv_module_is_told(monkeypatch: pytest.MonkeyPatch, project:
     assert not (project / ".venv").exists()
 
 
-def test_an_install_that_fails_is_not_taken_for_done(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package without a hash: pip refuses it before it asks any index. The pip is ours: to install one takes long."""
-    run = subprocess.run
-    monkeypatch.setattr(do, "run", lambda *_: pytest.fail("it went on"))
-    monkeypatch.setattr(do.subprocess, "run", lambda command, **how: run([*command, "--without-pip"], **how))
-    monkeypatch.setenv("PYTHONPATH", sysconfig.get_path("purelib"))
-    (project / "requirements.lock").write_text("numpy==2.0.0\n", "utf8")
-    with pytest.raises(SystemExit) as stopped:
-        do.install()
-    assert stopped.value.code == 1
-    assert do.starts(do.program("python"))
-    assert not (project / ".venv" / ".installed").exists()
-    another_pip(project, monkeypatch, "raise SystemExit(7)")
-    with pytest.raises(SystemExit) as stopped:  # the next command asks again
-        do.install()
-    assert stopped.value.code == 7
+@pytest.fixture
+def programs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Programs that note what they are asked, for uv and for Python with its pip; returns what has been asked since."""
+    notes = project / "asked"
 
+    def asked() -> list[str]:
+        lines = notes.read_text("utf8").splitlines() if notes.is_file() else []
+        notes.unlink(missing_ok=True)
+        return [line for line in lines if line != "python -c "]
 
-def another_pip(project: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """In place of pip a program of one line."""
-    (project / "elsewhere").mkdir()
-    (project / "elsewhere" / "pip.py").write_text(code, "utf8")
-    monkeypatch.setenv("PYTHONPATH", str(project / "elsewhere"))
-
-
-def test_an_environment_is_brought_up_to_date_when_the_lock_changes(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(do, "check_python", lambda: said.append("installs"))
-    monkeypatch.setattr(do, "program", lambda name: sys.executable)
-    monkeypatch.setattr(do, "run", lambda *command: said.append(" ".join(command)))
-    monkeypatch.setattr(do, "npm", lambda *command, cwd: said.append(f"npm {' '.join(command)} in {cwd.name}"))
-    another_pip(project, monkeypatch, "import sys; print(*sys.argv[1:], file=open('asked', 'a'))")
+    for name in ("uv", "python"):
+        program = project / name
+        program.write_text(f'#!/bin/sh\necho {name} "$@" >> {notes}\n[ ! -e {project}/no-{name} ]\n', "utf8")
+        program.chmod(0o755)
+    monkeypatch.setattr(do, "program", lambda name: str(project / name))
+    monkeypatch.setattr(do, "npm", lambda *command, cwd: 0)
     (project / ".venv").mkdir()
+    (project / "requirements.lock").write_text("a==1\nuv==9 \\\n    --hash=sha256:1\nuvicorn==2\n", "utf8")
+    return asked
+
+
+LOCK = "--require-hashes --only-binary=:all: -r requirements.lock"
+
+
+def test_uv_installs_and_again_when_the_lock_changes(project: Path, programs: Callable[[], list[str]]) -> None:
     do.install()
-    ours = "python -m pip install -q --no-deps --no-build-isolation -e ."
-    assert said == ["installs", ours, "npm ci --ignore-scripts in .venv"]
+    config, lock, ours = programs()
+    assert config == "python -m pip config list"
+    assert lock.startswith("uv pip install ") and lock.endswith(LOCK)
+    assert ours.startswith("uv pip install ") and ours.endswith("--no-build-isolation -e .")
     do.install()
-    assert len(said) == 3
-    (project / "requirements.lock").write_text("# another\n", "utf8")
+    assert programs() == []
+    append(project / "requirements.lock")
     do.install()
-    assert len(said) == 6
-    asked = (project / "asked").read_text("utf8").splitlines()
-    assert asked == 2 * ["install --progress-bar off --no-deps --require-hashes -r requirements.lock"]
+    assert lock in programs()
+
+
+def test_uv_comes_by_its_hash_and_pip_installs_where_it_does_not(
+    project: Path, programs: Callable[[], list[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    (project / "uv").unlink()
+    do.install()
+    first, _, lock, ours = programs()
+    assert first.endswith(f"--require-hashes --only-binary=:all: -r {project / '.venv' / 'uv.lock'}")
+    assert (project / ".venv" / "uv.lock").read_text("utf8") == "uv==9 \\\n    --hash=sha256:1\n"
+    assert lock.startswith("python -m pip install ") and lock.endswith(LOCK)
+    assert ours.startswith("python -m pip install ")
+    assert "Without uv: pip installs" in capfd.readouterr().out
+
+
+def test_an_install_that_fails_says_so_and_is_not_taken_for_done(
+    project: Path, programs: Callable[[], list[str]]
+) -> None:
+    for name in ("no-uv", "no-python"):
+        (project / name).touch()
+    (project / ".venv" / "pyvenv.cfg").touch()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit, match="Without a network"):
+        patch.setattr(do, "starts", lambda _: True)
+        do.install()
+    assert [line.split()[:2] for line in programs()[-2:]] == [["uv", "pip"], ["python", "-m"]]
+    assert not (project / ".venv" / ".installed").exists()
+
+
+def test_uv_hears_of_pips_mirror(
+    project: Path, programs: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in do.OF_PIP.values():
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", "mine")
+    said = "global.index-url='http://a/simple'\n:env:.proxy='theirs'\nglobal.timeout='9'\n"
+    (project / "python").write_text(f'#!/bin/sh\nprintf "{said}"\n', "utf8")
+    do.bring_uv()
+    assert (os.environ["UV_DEFAULT_INDEX"], os.environ["ALL_PROXY"]) == ("http://a/simple", "mine")
+    assert "SSL_CERT_FILE" not in os.environ
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -36,11 +36,6 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_modules_and_host_are_clean() -> None:
-    done = lint(ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_every_file_asks_an_editor_for_its_types() -> None:
     files = [*(ROOT / WIDGETS).glob("*.mjs"), ROOT / HOST]
     assert [path.name for path in files if not path.read_text("utf-8").startswith("// @ts-check\n")] == []

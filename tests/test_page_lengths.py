@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 import yaml
+from reader_editions import without_examples
 from sphinx.config import Config
 from sphinx.directives.code import LiteralIncludeReader
 
@@ -61,7 +62,7 @@ def listed(fence: str) -> int:
         key: yaml.safe_load(value) for key, value in given if key in ("pyobject", "start-at", "end-at", "end-before")
     }
     file = ROOT / "book" / head.split("}")[1].strip()
-    return LiteralIncludeReader(str(file), options, Config()).read()[1]
+    return without_examples(LiteralIncludeReader(str(file), options, Config()).read()[0]).count("\n")
 
 
 def length(page: str) -> Length:
@@ -125,3 +126,10 @@ def test_lengths_are_measured() -> None:
     assert 20 < listed("```{literalinclude} ../gru_lib/cells/gru.py\n:pyobject: gru_step\n```") < 60
     assert printed({"text": ["a\n", "b\n"]}) == 2
     assert printed({"data": {"text/plain": "<Figure>", "image/svg+xml": "<svg/>"}}) == 0
+
+
+def test_a_listing_leaves_the_examples_of_docstrings_out() -> None:
+    code = 'def f() -> int:\n    """Give {}\n\n    Examples\n    --------\n    >>> f()\n    1\n    """\n    return 1\n'
+    assert without_examples(code.format("1.")) == 'def f() -> int:\n    """Give 1."""\n    return 1\n'
+    long = "1.\n\n    Chapter 1."
+    assert without_examples(code.format(long)) == f'def f() -> int:\n    """Give {long}\n    """\n    return 1\n'

@@ -13,6 +13,7 @@ import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import do
 import pytest
@@ -125,8 +126,8 @@ def test_every_module_and_every_chapter_has_the_test_file_that_its_name_says() -
         "infer",
         "editions_shown",
         "new_cell",
-        "types",
         "notebooks_tool",
+        "examples",
         "results",
         "widgets",
         "live_notebook",
@@ -320,20 +321,28 @@ def test_continuous_integration_asks_for_versions_that_the_project_allows() -> N
     said = [c.rpartition(" ")[2] for c in asked["classifiers"] if "Python :: 3." in c]
     assert said == [f"3.{minor}" for minor in range(oldest, newest + 1)]
     promised = f"on Python {', '.join(pythons[:-1])} and {pythons[-1]}**"
-    assert promised in " ".join((ROOT / "README.md").read_text("utf8").split())
+    assert promised in " ".join((ROOT / "CONTRIBUTING.md").read_text("utf8").split())
     assert "--deselect" not in text
 
 
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|yml|lock|cff)|LICENSE[\w-]*)`")
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "experiments/README.md", "book/cite.md"])
+LINK = re.compile(r'\]\((?!https?:|#)([^)]+)\)|\b(?:src|srcset)="([^"]+)"')  # and a picture
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "experiments/README.md", "book/cite.md"]
+)
 def test_every_path_in_a_document_is_there(document: str) -> None:
+    text = (ROOT / document).read_text("utf8")
     made = {"_build/html", "_build/replaced", "_build/release", "_build/", "lessons/"}
-    paths = set(PATH.findall((ROOT / document).read_text("utf8"))) - made
+    paths = set(PATH.findall(text)) - made
     paths = {path for path in paths if "NN" not in path and "<" not in path}
     assert {path for path in paths if not (ROOT / path).exists()} == set()
     assert paths
+    links = {link for pair in LINK.findall(text) for link in pair if link}
+    assert {link for link in links if not (ROOT / document).parent.joinpath(link).is_file()} == set()
 
 
 def test_every_folder_of_the_project_stands_in_the_layout() -> None:
@@ -344,16 +353,20 @@ def test_every_folder_of_the_project_stands_in_the_layout() -> None:
     assert {f for f in folders | packages if f"{f}/" not in layout} == set()
 
 
-def test_readme_leads_from_every_chapter_to_its_tests_and_its_experiment() -> None:
-    rows = re.findall(
-        r"^\| `book_text/([^`]+)\.md` \|(.*)\|(.*)\|(.*)\|$", (ROOT / "README.md").read_text("utf8"), re.M
-    )
-    assert [row[0] for row in rows] == sorted(p.stem for p in (ROOT / "book_text").glob("[0-9]*.md"))
+def test_the_program_of_the_readme_runs() -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf8"), re.S)
+    names: dict[str, Any] = {}
+    exec(program, names)
+    assert (names["hs"].shape, names["h_T"].shape, names["dxs"].shape) == ((7, 2, 5), (2, 5), (7, 2, 3))
+
+
+def test_contributing_leads_from_every_chapter_to_its_library_and_its_experiments() -> None:
+    rows = re.findall(r"^\| (\d\d) \|(.*)\|(.*)\|$", (ROOT / "CONTRIBUTING.md").read_text("utf8"), re.M)
+    assert [row[0] for row in rows] == sorted({p.name[:2] for p in (ROOT / "book_text").glob("[0-9]*.md")})
     experiments = {p.stem for p in (ROOT / "experiments").glob("[a-z]*.py")}
-    for chapter, modules, tests, experiment in rows:
+    for chapter, modules, experiment in rows:
         assert "`gru_lib/" in modules
-        assert "`tests/test_" in tests
-        text = (ROOT / "book_text" / f"{chapter}.md").read_text("utf8")
+        text = "".join(p.read_text("utf8") for p in (ROOT / "book_text").glob(f"{chapter}*.md"))
         loaded = set(re.findall(r"(?:results\.load\(\"|experiments[./])(\w+)", text)) & experiments
         assert set(re.findall(r"experiments/(\w+)\.py", experiment)) >= loaded, chapter
 
@@ -383,3 +396,12 @@ def test_no_address_of_the_project_but_the_one_in_the_configuration() -> None:
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
     assert set(config["repository"]) == {"url", "branch"}
     assert not {"use_issues_button", "use_repository_button", "use_edit_page_button"} & set(config["html"])
+
+
+def test_type_checkers_find_the_library_outside_the_project(tmp_path: Path) -> None:
+    """They look along paths, and do not run the hook by which an editable install finds its modules otherwise."""
+    code = (
+        "import sys; from importlib.machinery import PathFinder as along; print(along.find_spec('gru_lib', sys.path))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert str(ROOT / "gru_lib") in done.stdout

@@ -10,10 +10,12 @@ import argparse
 import hashlib
 import inspect
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,6 +36,9 @@ NBVAL = ("--nbval", "--nbval-cell-timeout=180")
 # own. conftest.py says what stays together.
 PARALLEL = ("--numprocesses", str(min((os.cpu_count() or 1) + 1, 4)))
 
+# What depends on how wide letters are is tested once more, with other fonts.
+FONTS = "\n@pytest.mark.fonts\n"
+
 # What `lint` runs, each with the programs of .venv. A check is added by a line.
 LINT = (
     ("ruff", "check", "."),
@@ -49,6 +54,16 @@ QUIETLY = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"
 # What a build does not read, of all that lies in the project.
 NOT_READ = ("_build", ".git", "lessons", "node_modules", "__pycache__", ".ipynb_checkpoints")
 
+# The settings from outside that pages depend on; the last three say where the project is hosted.
+FROM_OUTSIDE = (
+    "SOLUTIONS",
+    "SOURCE_DATE_EPOCH",
+    "PYTHONPATH",
+    "GITHUB_REPOSITORY",
+    "GITHUB_SERVER_URL",
+    "SITE_ADDRESS",
+)
+
 # What `clean` deletes, beside .venv.
 BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cache")
 
@@ -57,16 +72,15 @@ BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cac
 
 
 def book() -> None:
-    """Build the book into _build/html; with SOLUTIONS=no in the environment, without a trace of a solution."""
+    """Build the book into _build/html; with SOLUTIONS=no one without a trace of them, into _build/without-solutions."""
     install()
-    stamp, wanted = ROOT / "_build" / "made-of", read()
+    stamp, wanted = output() / "made-of", read()
     if stamp.is_file() and stamp.read_text("utf8") == f"{wanted} {made()}":
-        print("Nothing has changed since the book in _build/html was built.")
+        print(f"Nothing has changed since the book in {os.path.relpath(output() / 'html', ROOT)} was built.")
         return
-    forget("html", "editions", "jupyter_execute")
     forget_what_is_gone()
-    run("jupyter-book", "build", ".", "-n", "-W", "--keep-going")
-    stamp.parent.mkdir(exist_ok=True)
+    run("jupyter-book", "build", ".", "--path-output", str(output().parent), "-n", "-W", "--keep-going")
+    stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.write_text(f"{wanted} {made()}", "utf8")
 
 
@@ -76,10 +90,13 @@ def test(*args: str) -> None:
         install()
         reproducibly("python", "-m", "pytest", *PARALLEL, "--library", "tests", *args[1:])
         return
-    book()
+    whole_book()
     run("python", "tools/browser.py")
     run("python", "tools/alone.py")
     reproducibly("python", "-m", "pytest", *NBVAL, *PARALLEL, "tests", "_build/alone/run", *args)
+    if not args:  # in one process: to start three would take as long as the tests
+        marked = [path for path in sorted((ROOT / "tests").glob("*.py")) if FONTS in path.read_text("utf8")]
+        reproducibly("python", "-m", "pytest", "--other-fonts", *(f"tests/{path.name}" for path in marked))
 
 
 def notebooks(*args: str) -> None:
@@ -97,7 +114,6 @@ def take(*args: str) -> None:
 def serve(*args: str) -> None:
     """Build, serve on localhost, build again on change. `serve --port 8000`. SOLUTIONS=no as with book."""
     install()
-    forget("serve")
     run("jupyter-book", "config", "sphinx", ".", quiet=True)
     os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
     ignored = r"/(_build|lessons|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
@@ -108,25 +124,21 @@ def serve(*args: str) -> None:
     # The server writes a script into the pages, which reloads them: gru_served lets their policy allow it.
     address = ("--host", at.host, "--port", at.port, "-D", f"gru_served={at.host}:{at.port}")
     # In a folder of its own: beside the pages come the editions, which must not be taken for those of `make book`.
-    run("sphinx-autobuild", "-n", "-q", *address, "--re-ignore", ignored, *others, ".", "_build/serve/html")
+    run(
+        "sphinx-autobuild", "-n", "-q", *address, "--re-ignore", ignored, *others, ".", str(output() / "serve" / "html")
+    )
 
 
 def lab(*args: str) -> None:
     """JupyterLab on notebooks of your own in lessons/: the chapters, to change as you like."""
-    book()
+    whole_book()
     run("python", "tools/editions.py", "--lab", *args)
 
 
 def bench(*args: str) -> None:
     """Time the library beside the frameworks that are installed, and the built pages. `bench --help` tells more."""
-    book()
+    whole_book()
     run("python", "-m", "benchmarks", *args)
-
-
-def mutants(*args: str) -> None:
-    """Whether the tests notice small mistakes planted in the core, a sample of them. `mutants --help` tells more."""
-    install()
-    reproducibly("python", "tools/mutants.py", *args)
 
 
 def lint() -> None:
@@ -134,6 +146,12 @@ def lint() -> None:
     install()
     for command in LINT:
         run(*command)
+
+
+def tool(name: str = "python", *args: str) -> None:
+    """Run a program of .venv, on any system: `tool ruff check .`."""
+    install()
+    run(name, *args)
 
 
 def links() -> None:
@@ -144,7 +162,7 @@ def links() -> None:
 
 def release(*args: str) -> None:
     """Make what a release holds, into _build/release: wheel, sdist, the book as zip and PDF, its notebooks."""
-    book()
+    whole_book()
     run("python", "tools/browser.py")
     run("python", "tools/release.py", *args)
 
@@ -152,7 +170,6 @@ def release(*args: str) -> None:
 def lock(*args: str) -> None:
     """Resolve versions into requirements.lock and package-lock.json. `lock --upgrade` takes the newest."""
     install()
-    run("python", "-m", "pip", "install", "-q", "uv")
     asked = ("--universal", "--generate-hashes", "--python-version", ".".join(map(str, OLDEST)), "--extra", "test")
     form = ("--no-header", "--no-annotate", "-o", "requirements.lock")
     run("uv", "pip", "compile", "-q", *asked, *form, "pyproject.toml", "requirements.in", *args)
@@ -179,7 +196,7 @@ def help() -> None:
 
 COMMANDS = {
     f.__name__: f
-    for f in (help, book, test, notebooks, take, serve, lab, bench, mutants, lint, links, release, lock, clean)
+    for f in (help, book, test, notebooks, take, serve, lab, bench, lint, tool, links, release, lock, clean)
 }
 
 
@@ -212,25 +229,49 @@ def install() -> None:
     if stamp.is_file() and stamp.read_text("utf8") == wanted:
         return
     check_python()
-    print(f"Creating {os.path.relpath(VENV, ROOT)} (about a minute) ...", flush=True)
+    print(f"Creating {os.path.relpath(VENV, ROOT)} ...", flush=True)
     if not starts(program("python")):
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
-    # The lock names every package, so none has to be looked for.
-    asked = ("--progress-bar", "off", "--no-deps", "--require-hashes", "-r", "requirements.lock")
-    locked = ("-m", "pip", "install", *asked)
-    with subprocess.Popen([program("python"), *locked], cwd=ROOT, stdout=subprocess.PIPE, encoding="utf8") as pip:
-        packages = 0
-        for line in pip.stdout or ():
-            packages += line.startswith("Collecting")
-            if line.startswith("Collecting") and packages % 40 == 0:
-                print(f"  {packages} packages ...", flush=True)
-            elif line.startswith("Installing"):
-                print("  installing ...", flush=True)
-    if pip.returncode:
-        sys.exit(pip.returncode)
-    run("python", "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", ".")
+    bring_uv()
+    print("Installing what requirements.lock names (seconds with uv, some minutes on a slow line) ...", flush=True)
+    for asked in (LOCKED, OURS):
+        if not any(subprocess.call([*installer, *asked], cwd=ROOT) == 0 for installer in installers()):
+            sys.exit(
+                "The packages could not be installed: pip says why above. Without a network there is nothing to install"
+                " from. Behind a firewall, tell pip of your mirror or proxy; uv hears of it too:"
+                " `pip config set global.index-url ...`, `pip config set global.proxy ...`."
+            )
     from_npm()
     stamp.write_text(wanted, "utf8")
+
+
+# The lock names every package, so none has to be looked for, and none is built.
+LOCKED = ("--no-deps", "--require-hashes", "--only-binary=:all:", "-r", "requirements.lock")
+OURS = ("--no-deps", "--no-build-isolation", "-e", ".")
+# What pip may have been told of mirrors and proxies, and the variables in which uv looks for it.
+OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "proxy": "ALL_PROXY", "cert": "SSL_CERT_FILE"}
+
+
+def installers() -> Iterator[list[str]]:
+    """What installs packages: uv, in a tenth of the time, and where there is none, or it fails, pip."""
+    if Path(program("uv")).is_file():
+        quiet = [] if sys.stderr.isatty() else ["--quiet"]
+        yield [program("uv"), "pip", "install", "--python", program("python"), *quiet]
+    print("Without uv: pip installs, which takes some minutes ...", flush=True)
+    yield [program("python"), "-m", "pip", "install", "--quiet"]
+
+
+def bring_uv() -> None:
+    """Install uv by its hash in the lock, and tell it what pip knows. Where there is none, all goes on without it."""
+    python = program("python")
+    entry = re.search(r"^uv==(?:.*\\\n)*.*\n", (ROOT / "requirements.lock").read_text("utf8"), re.M)
+    if entry and not Path(program("uv")).is_file():
+        (VENV / "uv.lock").write_text(entry[0], "utf8")
+        subprocess.call([python, "-m", "pip", "install", "--quiet", *LOCKED[:-1], str(VENV / "uv.lock")])
+    said = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
+    for name, value in re.findall(r"^\S+\.([\w-]+)='(.*)'$", said, re.M):
+        if name in OF_PIP:
+            os.environ.setdefault(OF_PIP[name], value)
 
 
 def from_npm() -> None:
@@ -239,8 +280,8 @@ def from_npm() -> None:
         shutil.copyfile(ROOT / name, VENV / name)
     if npm("ci", "--ignore-scripts", cwd=VENV):
         sys.exit(
-            "Temml, which sets the book's formulas, did not come from the npm registry: npm says why above."
-            " All else is installed; the next command asks for it again."
+            "Temml, which sets the book's formulas, MiniSearch, which searches it, and fonts for the tests did not come"
+            " from the npm registry: npm says why above. All else is installed; the next command asks for it again."
         )
 
 
@@ -271,24 +312,29 @@ def check_python() -> None:
         sys.exit("Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv")
 
 
-def forget(*names: str) -> None:
-    """With SOLUTIONS=no, delete these folders of _build: nothing of an earlier build may stay."""
+def output() -> Path:
+    """Where Jupyter Book builds. Without solutions in a folder of its own, in which none has ever been."""
+    return ROOT / "_build" / ("without-solutions/_build" if os.environ.get("SOLUTIONS") == "no" else "")
+
+
+def whole_book() -> None:
+    """Build the book for what is made of it, which looks for it in _build/html."""
     if os.environ.get("SOLUTIONS") == "no":
-        for name in names:
-            shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
+        sys.exit("SOLUTIONS=no is for book and serve alone.")
+    book()
 
 
 def forget_what_is_gone() -> None:
     """Delete the built pages whose source has another name now, or none; Sphinx leaves them."""
     there = {source.stem for source in (ROOT / "book").glob("*.*")}
-    for page in (ROOT / "_build" / "html" / "book").glob("*.html"):
+    for page in (output() / "html" / "book").glob("*.html"):
         if page.stem not in there:
             page.unlink()
 
 
 def read() -> str:
     """A hash of all that a build depends on. Whatever lies in the project counts as read, but for what is here made."""
-    asked = [os.environ.get(name, "") for name in ("SOLUTIONS", "SOURCE_DATE_EPOCH", "PYTHONPATH")]
+    asked = [os.environ.get(name, "") for name in FROM_OUTSIDE]
     # A page shows the day on which git saw it change.
     head = ("git", "rev-parse", "--is-shallow-repository", "HEAD")
     try:
@@ -311,7 +357,7 @@ def read() -> str:
 
 def made() -> str:
     """A hash of the names, the sizes and the times of what a build has made."""
-    built = [path for name in ("html", "editions") for path in (ROOT / "_build" / name).rglob("*")]
+    built = [path for name in ("html", "editions") for path in (output() / name).rglob("*")]
     listed = sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in built if path.is_file())
     return hashlib.sha256(repr(listed).encode()).hexdigest()
 

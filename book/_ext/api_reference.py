@@ -1,9 +1,10 @@
 """The API reference: the library's docstrings as pages, by Sphinx's autodoc, autosummary, napoleon and viewcode.
 
 A docstring of ours is plain text. In it backticks are code, ``::`` and an indented block are shown as they stand, and
-numpydoc's sections are lists; a star, a bar or an underscore means itself. Here such text becomes reStructuredText,
-shapes such as (T, N, D) and values such as "keep" are set as code, and a name in backticks links to what the reference
-says of it. The fields of a class are shown as its source has them, since their comments hold the shapes.
+so are examples; numpydoc's sections are lists; a star, a bar or an underscore means itself. Here such text becomes
+reStructuredText, shapes such as (T, N, D) and values such as "keep" are set as code, and a name in backticks links to
+what the reference says of it. The fields of a class are shown as its source has them, since their comments hold the
+shapes.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ CHAPTER = re.compile(r"\b[Cc]hapters? \d+(?:(?:, | and | to )\d+)*")
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 PAGES = {int(path.name[:2]): path.stem for path in sorted(BOOK.glob("[0-9][0-9]-*.ipynb"))}
 MARKED = re.compile("|".join(f"(?:{kind.pattern})" for kind in (CODE, ARXIV, CHAPTER, SHAPE, VALUE)))
+EXAMPLES = ".. rubric:: Examples"  # as napoleon writes it
 LONGEST_VALUE = 50  # letters of a constant that are shown
 
 
@@ -92,16 +94,17 @@ def as_rest(lines: list[str]) -> list[str]:
     """A docstring's lines as reStructuredText that napoleon reads."""
     out: list[str] = []
     block: int | None = None  # the indentation above a block that stays as it is
-    section, table = "", False
+    section, table, example = "", False, False
     for i, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
         if block is not None and line.strip() and indent <= block:
             block = None
         below = lines[i + 1] if i + 1 < len(lines) else ""
+        example = bool(line) and (example or line.startswith(">>>"))  # and what it prints, up to an empty line
         if re.fullmatch(r"=+( +=+)+", line.strip()):
             table = bool(below.strip())
             out.append(line)
-        elif block is not None or table or not line.strip() or line.startswith((">>>", "...")):
+        elif block is not None or table or example or not line.strip():
             out.append(line)
         elif SECTION.fullmatch(line) and re.fullmatch("-{3,}", below):
             section = line
@@ -158,10 +161,12 @@ def fields(cls: type) -> str:
 
 
 def show_fields(_app: Sphinx, what: str, _name: str, obj: Any, _options: Any, lines: list[str]) -> None:
-    """Put the fields of a class below its docstring, after napoleon."""
+    """Put the fields of a class below its docstring and above its examples, after napoleon."""
     if what == "class" and (found := fields(obj)):
         label = "A named tuple:" if issubclass(obj, tuple) else "Fields:"
-        lines += ["", label, "", ".. code-block:: python", "", *textwrap.indent(found, "   ").split("\n"), ""]
+        shown = ["", label, "", ".. code-block:: python", "", *textwrap.indent(found, "   ").split("\n"), ""]
+        below = lines.index(EXAMPLES) if EXAMPLES in lines else len(lines)
+        lines[below:below] = shown
 
 
 def as_written(

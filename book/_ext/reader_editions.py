@@ -33,13 +33,21 @@ from sphinx.errors import ExtensionError
 FOLDER = "notebooks"
 
 
+def without_examples(code: str) -> str:
+    """Leave out the examples at the end of docstrings: a page that shows code explains it, and the API has them."""
+    code = re.sub(r'\n\n +Examples\n +-{8}\n.*?(\n +""")', r"\1", code, flags=re.S)
+    return re.sub(r'^( *)"""(.*)\n\1"""$', r'\1"""\2"""', code, flags=re.M)  # a docstring of one line
+
+
 class Listing(LiteralInclude):
-    """`literalinclude` that remembers what it shows."""
+    """`literalinclude` without examples, that remembers what it shows."""
 
     def run(self) -> list[nodes.Node]:
         """Return the listing."""
         found = super().run()
         for block in (block for node in found for block in node.findall(nodes.literal_block)):
+            block.rawsource = without_examples(block.rawsource)
+            block[:] = [nodes.Text(block.rawsource)]
             block["listing"] = self.options.get("pyobject", "")
             block["listing_file"] = os.path.normpath(Path("book") / self.arguments[0]).replace(os.sep, "/")
         return found
@@ -94,7 +102,7 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 ADVICE = (
     "Run the cells from the top (Shift + Enter); an explorer is a picture until its cell has run."
-    " Below each exercise is a cell for your answer."
+    " Below each exercise put your answer in place of `...`; the cell after it checks it."
 )
 
 

@@ -52,6 +52,13 @@ def map_state(function: Callable[..., Array], *states: State) -> State:
     """Apply `function` to the arrays of states of one form, keeping the form.
 
     ``map_state(lambda a: a[rows], state)`` picks sequences; ``map_state(np.add, dstate, more)`` adds gradients.
+
+    Examples
+    --------
+    >>> from gru_lib import LSTMState, map_state
+    >>> state = LSTMState(h=np.zeros((3, 5)), c=np.ones((3, 5)))
+    >>> map_state(lambda a: a[:1, :2], state)
+    LSTMState(h=array([[0., 0.]]), c=array([[1., 1.]]))
     """
     if not callable(function) or not states:
         raise TypeError(
@@ -131,6 +138,7 @@ def by_steps(
 
     for function, what in ((forward, "forward"), (backward, "backward")):
         function.__name__ = function.__qualname__ = f"{name}_{what}"
+        function.__module__ = step.__module__
     forward.__doc__ = f"Run `{name}_step` for t = 1 … T. Arguments and results as in `gru_forward`."
     backward.__doc__ = f"Run `{name}_step_backward` for t = T … 1. Arguments and results as in `gru_backward`."
     return forward, backward

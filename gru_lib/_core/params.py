@@ -67,6 +67,14 @@ class Params:
         float32, float64, complex64 or complex128.
     flat
         The buffer to lay the views on; a new one filled with zeros if it is None.
+
+    Examples
+    --------
+    >>> from gru_lib import Params
+    >>> p = Params({"W": (2, 3), "b": (3,)})
+    >>> p.b[:] = 1
+    >>> p.flat
+    array([0., 0., 0., 0., 0., 0., 1., 1., 1.])
     """
 
     flat: NDArray[Any]  # (size,): everything; write into it freely
@@ -262,5 +270,14 @@ def bundle(**members: Params) -> Bundle:
 
     ``m = bundle(rnn=gru_init(rng, D, H), out=linear_init(rng, H, 1))`` has everything in ``m.flat``; ``m.rnn`` and
     ``m.out`` are parameter objects on pieces of it.
+
+    Examples
+    --------
+    >>> from gru_lib import bundle, gru_init, linear_init
+    >>> rng = np.random.default_rng(0)
+    >>> m = bundle(rnn=gru_init(rng, D=3, H=5), out=linear_init(rng, 5, 1))
+    >>> m.flat[:] = 0
+    >>> bool(m.out.W.any()), m.size == m.rnn.size + m.out.size
+    (False, True)
     """
     return Bundle(members)

@@ -98,6 +98,16 @@ def ablated_gru_init(
         which is the minimal gated unit.
     D, H, reset_after, bias, convention, dtype
         As in `gru_init`.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import ablated_gru_init, gru_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = ablated_gru_init(rng, D=3, H=5, ablation="no_reset")
+    >>> p.W_xz.shape, p.W_xn.shape
+    ((3, 5), (3, 5))
+    >>> p.size, gru_init(rng, D=3, H=5).size
+    (90, 135)
     """
     where = "ablated_gru_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -108,14 +118,36 @@ def ablated_gru_init(
 
 
 def ablated_gru_step(x: ArrayLike, h_prev: ArrayLike, p: AblatedGRUParams) -> tuple[Array, GRUCache]:
-    """One step: `gru_step` with r = 1, or z = 0 (h = n), or r = z. Arguments and results as there."""
+    """One step: `gru_step` with r = 1, or z = 0 (h = n), or r = z. Arguments and results as there.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import ablated_gru_init, ablated_gru_step
+    >>> rng = np.random.default_rng(0)
+    >>> p = ablated_gru_init(rng, D=3, H=5, ablation="no_update")
+    >>> h, cache = ablated_gru_step(np.ones((2, 3)), np.ones((2, 5)), p)
+    >>> np.array_equal(h, cache.n)
+    True
+    """
     return gru_step(x, h_prev, _full("ablated_gru_step", p))
 
 
 def ablated_gru_step_backward(
     dh: ArrayLike, cache: GRUCache, p: AblatedGRUParams
 ) -> tuple[Array, Array, AblatedGRUParams]:
-    """Backward through one step: as `gru_step_backward`; a shared gate gets the sum of both gates' gradients."""
+    """Backward through one step: as `gru_step_backward`; a shared gate gets the sum of both gates' gradients.
+
+    Examples
+    --------
+    >>> from gru_lib import cells
+    >>> rng = np.random.default_rng(0)
+    >>> p = cells.ablated_gru_init(rng, D=3, H=5, ablation="no_update")
+    >>> p.W_h[:] = 0
+    >>> h, cache = cells.ablated_gru_step([[1, 0, 0]], np.ones((1, 5)), p)
+    >>> back = cells.ablated_gru_step_backward(h, cache, p)
+    >>> np.allclose(back[1], 0)  # no gate keeps the state
+    True
+    """
     dx, dh_prev, full = gru_step_backward(dh, cache, _full("ablated_gru_step_backward", p))
     return dx, dh_prev, _gather(p, full)
 
@@ -123,7 +155,18 @@ def ablated_gru_step_backward(
 def ablated_gru_forward(
     xs: ArrayLike, h0: MaybeArray, p: AblatedGRUParams, *, lengths: MaybeArray = None, h_mask: MaybeArray = None
 ) -> tuple[Array, Array, GRUTape]:
-    """Run the ablated GRU over sequences. Arguments and results as in `gru_forward`."""
+    """Run the ablated GRU over sequences. Arguments and results as in `gru_forward`.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import ablated_gru_forward, ablated_gru_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = ablated_gru_init(rng, D=3, H=5, ablation="no_reset")
+    >>> xs = rng.normal(size=(4, 2, 3))
+    >>> hs, h_T, tape = ablated_gru_forward(xs, None, p)
+    >>> hs.shape, bool((tape.gate("r") == 1).all())
+    ((4, 2, 5), True)
+    """
     where = "ablated_gru_forward"
     hs, h_T, tape = gru_forward(xs, h0, _full(where, p), lengths=lengths, h_mask=h_mask)
     return hs, h_T, tape._replace(made=sign(where, p, hs))
@@ -132,7 +175,19 @@ def ablated_gru_forward(
 def ablated_gru_backward(
     dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: AblatedGRUParams
 ) -> tuple[Array, Array, AblatedGRUParams]:
-    """Backpropagation through time. Arguments and results as in `gru_backward`."""
+    """Backpropagation through time. Arguments and results as in `gru_backward`.
+
+    Examples
+    --------
+    >>> from gru_lib import cells, gradcheck
+    >>> rng, xs = np.random.default_rng(0), np.ones((4, 2, 3))
+    >>> p = cells.ablated_gru_init(rng, D=3, H=5, ablation="shared")
+    >>> hs, h_T, tape = cells.ablated_gru_forward(xs, None, p)
+    >>> back = cells.ablated_gru_backward(np.ones_like(hs), None, tape, p)
+    >>> loss = lambda p: cells.ablated_gru_forward(xs, None, p)[0].sum()
+    >>> gradcheck(loss, p, back[2]).worst < 1e-9
+    True
+    """
     where, full = "ablated_gru_backward", _full("ablated_gru_backward", p)
     check_instance(where, "tape", tape, GRUTape)
     check_signature(where, tape.made, p)

@@ -87,6 +87,16 @@ def elman_init(
 
     `activation` is "tanh", "relu", "sigmoid", or "linear" for a linear recurrence. `init` is "uniform", or "orthogonal"
     for a W_h that keeps every vector's length. The other arguments are as in `gru_init`.
+
+    Examples
+    --------
+    >>> from gru_lib import elman_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = elman_init(rng, D=3, H=5, init="orthogonal")
+    >>> np.allclose(p.W_h @ p.W_h.T, np.eye(5))
+    True
+    >>> p.W_x.shape, p.b.shape
+    ((3, 5), (5,))
     """
     where = "elman_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -99,7 +109,18 @@ def elman_init(
 
 
 def elman_on(W: Array, activation: str) -> ElmanParams:
-    """Lay the parameters of Elman's network without bias on W (H + D, H). Nothing is copied."""
+    """Lay the parameters of Elman's network without bias on W (H + D, H). Nothing is copied.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_on
+    >>> W = np.array([[0.5], [2.0]])  # H = D = 1
+    >>> p = elman_on(W, "linear")
+    >>> p.W_h, p.W_x
+    (array([[0.5]]), array([[2.]]))
+    >>> np.shares_memory(p.W_x, W)
+    True
+    """
     W = as_array("elman_on", "W", W, ("H + D", "H"), {})
     check_choice("elman_on", "activation", activation, _ACTIVATIONS)
     H = W.shape[1]
@@ -116,6 +137,14 @@ def irnn_init(
 
     At first the state is copied from step to step, and so is its gradient. Training may leave the identity. Chapter 13;
     Le, Jaitly & Hinton (2015), arXiv:1504.00941.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import irnn_init
+    >>> p = irnn_init(np.random.default_rng(0), D=3, H=2)
+    >>> p.W_h, p.activation
+    (array([[1., 0.],
+           [0., 1.]]), 'relu')
     """
     std = check_number("irnn_init", "std", std, least=0)
     p = elman_init(rng, D, H, activation="relu", dtype=dtype)
@@ -136,6 +165,14 @@ def elman_step(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, 
     """One step of Elman's network, split weights: a = x W_x + h_prev W_h + b,  h = g(a).
 
     Shapes as in `gru_step`; p.activation is g. Chapter 1; Elman (1990), Finding structure in time.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_on, elman_step
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> h, cache = elman_step([[3.0]], [[4.0]], p)
+    >>> h
+    array([[8.]])
     """
     check_instance("elman_step", "p", p, ElmanParams)
     x, h_prev = check_rows("elman_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
@@ -154,6 +191,15 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
         dW_x = xᵀ da,        dW_h = h_prevᵀ da,    db = Σ da      (over the rows)
 
     Chapter 2.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_on, elman_step, elman_step_backward
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> h, cache = elman_step([[3.0]], [[4.0]], p)
+    >>> dx, dh_prev, grads = elman_step_backward([[1.0]], cache, p)
+    >>> dx, dh_prev, grads.W_x, grads.W_h
+    (array([[2.]]), array([[0.5]]), array([[3.]]), array([[4.]]))
     """
     check_instance("elman_step_backward", "p", p, ElmanParams)
     check_cache("elman_step_backward", cache, ElmanCache, p)
@@ -168,7 +214,16 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
 
 
 def elman_step_concatenated(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
-    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). Its backward is the same."""
+    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). Its backward is the same.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_on, elman_step_concatenated
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> h, cache = elman_step_concatenated([[3.0]], [[4.0]], p)
+    >>> h
+    array([[8.]])
+    """
     check_instance("elman_step_concatenated", "p", p, ElmanParams)
     x, h_prev = check_rows("elman_step_concatenated", p, x=(x, "D"), h_prev=(h_prev, "H"))
     a = np.concatenate([h_prev, x], axis=1) @ p.W + p.b
@@ -192,6 +247,14 @@ def elman_forward(
     """Run `elman_step` for t = 1 … T. Arguments and results as in `gru_forward`.
 
     With a mask on the recurrent connection a = x W_x + (h_mask ⊙ h_prev) W_h + b.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_forward, elman_on
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> hs, h_T, tape = elman_forward([[[1.0]], [[0.0]], [[0.0]]], None, p)
+    >>> hs[:, 0, 0]
+    array([2. , 1. , 0.5])
     """
     where = "elman_forward"
     check_instance(where, "p", p, ElmanParams)
@@ -204,7 +267,17 @@ def elman_forward(
 def elman_backward(
     dhs: MaybeArray, dh_T: MaybeArray, tape: ElmanTape, p: ElmanParams
 ) -> tuple[Array, Array, ElmanParams]:
-    """Backpropagation through time: `elman_step_backward` for t = T … 1. As in `gru_backward`."""
+    """Backpropagation through time: `elman_step_backward` for t = T … 1. As in `gru_backward`.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import elman_backward, elman_forward, elman_on
+    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
+    >>> hs, h_T, tape = elman_forward([[[1.0]], [[0.0]], [[0.0]]], None, p)
+    >>> dxs, dh0, grads = elman_backward(None, [[1.0]], tape, p)
+    >>> dxs[:, 0, 0], dh0, grads.W_x
+    (array([0.5, 1. , 2. ]), array([[0.125]]), array([[0.25]]))
+    """
     where = "elman_backward"
     check_instance(where, "p", p, ElmanParams)
     check_instance(where, "tape", tape, ElmanTape)

@@ -17,7 +17,7 @@ from gru_lib._core.passes import backward, forward, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients, quick_step
+from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
@@ -95,6 +95,15 @@ def gru_init(
         "keep": h = z ⊙ h_prev + (1 − z) ⊙ n.  "write": h = (1 − z) ⊙ h_prev + z ⊙ n.
     dtype
         float32 or float64.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_init
+    >>> p = gru_init(np.random.default_rng(0), D=3, H=5)
+    >>> p.W_xr.shape, p.W_hr.shape, p.b_r.shape
+    ((3, 5), (5, 5), (5,))
+    >>> p.size == 3 * (3 * 5 + 5 * 5 + 5)
+    True
     """
     check_instance("gru_init", "rng", rng, np.random.Generator)
     p = GRUParams(D, H, reset_after=reset_after, bias=bias, convention=convention, dtype=dtype)
@@ -145,6 +154,17 @@ def gru_step(x: ArrayLike, h_prev: ArrayLike, p: GRUParams) -> tuple[Array, GRUC
         State after the step.
     cache : GRUCache
         What `gru_step_backward` needs.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_init, gru_step
+    >>> p = gru_init(np.random.default_rng(0), D=1, H=1)
+    >>> p.flat[:] = 0
+    >>> p.b_z[:] = np.log(3)  # z = 0.75
+    >>> p.b_n[:] = np.arctanh(-0.4)  # n = −0.4
+    >>> h, cache = gru_step([[0.0]], [[0.8]], p)
+    >>> h.round(6)  # 0.75 · 0.8 − 0.25 · 0.4
+    array([[0.5]])
     """
     check_instance("gru_step", "p", p, GRUParams)
     x, h_prev = check_rows("gru_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
@@ -197,6 +217,18 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
     dh_prev : array (N, H)
     grads : GRUParams
         Gradient of each parameter, under the parameter's name.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_init, gru_step, gru_step_backward
+    >>> p = gru_init(np.random.default_rng(0), D=1, H=1)
+    >>> p.flat[:] = 0
+    >>> p.b_z[:] = np.log(3)  # z = 0.75
+    >>> p.b_n[:] = np.arctanh(-0.4)  # n = −0.4
+    >>> h, cache = gru_step([[0.0]], [[0.8]], p)
+    >>> dx, dh_prev, grads = gru_step_backward([[1.0]], cache, p)
+    >>> dh_prev.round(6), grads.b_z.round(6)  # z, and (0.8 + 0.4) z (1 − z)
+    (array([[0.75]]), array([0.225]))
     """
     check_instance("gru_step_backward", "p", p, GRUParams)
     check_cache("gru_step_backward", cache, GRUCache, p)
@@ -278,6 +310,17 @@ def gru_forward(
         State after the last real step.
     tape : GRUTape
         What `gru_backward` needs.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_forward, gru_init
+    >>> rng = np.random.default_rng(0)
+    >>> p, xs = gru_init(rng, D=3, H=5), rng.normal(size=(4, 2, 3))
+    >>> hs, h_T, tape = gru_forward(xs, None, p, lengths=[4, 2])
+    >>> np.array_equal(h_T[1], hs[1, 1])  # the last real step's
+    True
+    >>> hs.shape, tape.gate("z").shape
+    ((4, 2, 5), (4, 2, 5))
     """
     where = "gru_forward"
     check_instance(where, "p", p, GRUParams)
@@ -308,6 +351,17 @@ def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams)
         Zero where padded.
     dh0 : array (N, H)
     grads : GRUParams
+
+    Examples
+    --------
+    >>> from gru_lib import gradcheck, gru_backward, gru_forward, gru_init
+    >>> xs = np.ones((4, 2, 3))
+    >>> p = gru_init(np.random.default_rng(0), D=3, H=5)
+    >>> hs, h_T, tape = gru_forward(xs, None, p)
+    >>> dxs, dh0, grads = gru_backward(None, np.ones((2, 5)), tape, p)
+    >>> loss = lambda p: gru_forward(xs, None, p)[1].sum()
+    >>> gradcheck(loss, p, grads).worst < 1e-9
+    True
     """
     where = "gru_backward"
     check_instance(where, "p", p, GRUParams)
@@ -323,7 +377,7 @@ def _infer(xs: ArrayLike, h0: MaybeArray, p: GRUParams, *, lengths: MaybeArray =
     """`gru_forward` without a tape."""
     xs, (h0,), mask, dtype = begin("infer", p, xs, lengths, h0=(h0, "H"))
     if len(xs) == 1 and mask is None:
-        h = quick_step(xs[0], h0, p)
+        h, _ = gru_step(xs[0], h0, p)
         return h[None], h.copy()
     hs, (h_T,) = infer(GRUStates, p, xs, (h0,), mask, dtype, p.bias, p.reset_after)
     return hs, h_T

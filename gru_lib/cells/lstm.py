@@ -70,7 +70,15 @@ class LSTMParams(Params):
 
 
 class LSTMState(NamedTuple):
-    """The state of an LSTM, or a gradient in it: output h and cell c, both (N, H)."""
+    """The state of an LSTM, or a gradient in it: output h and cell c, both (N, H).
+
+    Examples
+    --------
+    >>> from gru_lib import LSTMState
+    >>> state = LSTMState(h=np.zeros((2, 5)), c=np.zeros((2, 5)))
+    >>> state.c.shape
+    (2, 5)
+    """
 
     h: Any
     c: Any
@@ -91,6 +99,15 @@ def lstm_init(
     A `forget_bias` of 1 keeps most of the cell through the first steps of training; 0 halves it at every step. Without
     bias there is nothing to set. The other arguments are as in `gru_init`. Jozefowicz et al. (2015), An empirical
     exploration of recurrent network architectures.
+
+    Examples
+    --------
+    >>> from gru_lib import lstm_init
+    >>> p = lstm_init(np.random.default_rng(0), D=3, H=2, forget_bias=2.0)
+    >>> p.b_f, p.b_i
+    (array([2., 2.]), array([0., 0.]))
+    >>> p.W_xf.shape, p.W_hf.shape
+    ((3, 2), (2, 2))
     """
     check_instance("lstm_init", "rng", rng, np.random.Generator)
     forget_bias = check_number("lstm_init", "forget_bias", forget_bias)
@@ -132,6 +149,17 @@ def lstm_step(x: ArrayLike, state_prev: LSTMState, p: LSTMParams) -> tuple[LSTMS
 
     x is (N, D), one row per sequence; h and c are (N, H). Returns the new LSTMState and the cache that
     `lstm_step_backward` needs.
+
+    Examples
+    --------
+    >>> from gru_lib import LSTMState, lstm_init, lstm_step
+    >>> p = lstm_init(np.random.default_rng(0), D=1, H=1)
+    >>> p.flat[:] = 0
+    >>> p.b_f[:] = np.log(3)  # f = 0.75; i = o = 0.5
+    >>> p.b_g[:] = np.arctanh(-0.4)  # g = −0.4
+    >>> state, cache = lstm_step([[0.0]], LSTMState([[0.0]], [[0.8]]), p)
+    >>> state.c.round(6)  # 0.75 · 0.8 − 0.5 · 0.4
+    array([[0.4]])
     """
     where = "lstm_step"
     check_instance(where, "p", p, LSTMParams)
@@ -162,6 +190,19 @@ def lstm_step_backward(dstate: LSTMState, cache: LSTMCache, p: LSTMParams) -> tu
 
     dstate holds dh and dc, both (N, H). Returns dx (N, D), dstate_prev with dh_prev and dc_prev, and the gradient of
     each parameter under its name.
+
+    Examples
+    --------
+    >>> from gru_lib import cells
+    >>> p = cells.lstm_init(np.random.default_rng(0), D=1, H=1)
+    >>> p.flat[:] = 0
+    >>> p.b_f[:] = np.log(3)  # f = 0.75
+    >>> before = cells.LSTMState(h=[[0.0]], c=[[0.8]])
+    >>> state, cache = cells.lstm_step([[0.0]], before, p)
+    >>> dstate = cells.LSTMState(h=[[0.0]], c=[[1.0]])
+    >>> dx, dbefore, grads = cells.lstm_step_backward(dstate, cache, p)
+    >>> dbefore.c.round(6), grads.b_f.round(6)  # f, and 0.8 f (1 − f)
+    (array([[0.75]]), array([0.15]))
     """
     where = "lstm_step_backward"
     check_instance(where, "p", p, LSTMParams)
@@ -226,6 +267,19 @@ def lstm_forward(
     """Run an LSTM over sequences: `lstm_step` for t = 1 … T.
 
     Arguments and results as in `gru_forward`, with state0 and state_T as LSTMState; either half of state0 may be None.
+
+    Examples
+    --------
+    >>> from gru_lib import lstm_forward, lstm_init
+    >>> rng = np.random.default_rng(0)
+    >>> p, xs = lstm_init(rng, D=3, H=5), rng.normal(size=(4, 2, 3))
+    >>> hs, state_T, tape = lstm_forward(xs, None, p)
+    >>> np.array_equal(hs[-1], state_T.h)
+    True
+    >>> np.array_equal(tape.c[-1], state_T.c)
+    True
+    >>> tape.gate("f").shape
+    (4, 2, 5)
     """
     where = "lstm_forward"
     check_instance(where, "p", p, LSTMParams)
@@ -243,6 +297,17 @@ def lstm_backward(
     """Backpropagation through time: `lstm_step_backward` for t = T … 1, parameters' gradients summed over t.
 
     Arguments and results as in `gru_backward`, with dstate_T and dstate0 as LSTMState; either half may be None.
+
+    Examples
+    --------
+    >>> from gru_lib import cells, gradcheck
+    >>> xs = np.ones((4, 2, 3))
+    >>> p = cells.lstm_init(np.random.default_rng(0), D=3, H=5)
+    >>> hs, state_T, tape = cells.lstm_forward(xs, None, p)
+    >>> back = cells.lstm_backward(np.ones_like(hs), None, tape, p)
+    >>> loss = lambda p: cells.lstm_forward(xs, None, p)[0].sum()
+    >>> gradcheck(loss, p, back[2]).worst < 1e-9
+    True
     """
     where = "lstm_backward"
     check_instance(where, "p", p, LSTMParams)

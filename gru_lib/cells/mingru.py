@@ -56,6 +56,15 @@ def mingru_init(
     With `gate` "sigmoid", z is in (0, 1) as in a GRU. With "tanh", z = tanh(a_z / 2) = 2 σ(a_z) − 1 is in (−1, 1): a
     unit can change its sign at every step, which is what counting modulo 2 needs. The other arguments are as in
     `gru_init`.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import mingru_init
+    >>> p = mingru_init(np.random.default_rng(0), D=3, H=5, gate="tanh")
+    >>> p.W_z.shape, p.W_n.shape, p.gate
+    ((3, 5), (3, 5), 'tanh')
+    >>> p.size == 2 * (3 * 5 + 5)
+    True
     """
     where = "mingru_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -93,6 +102,16 @@ def mingru_step(x: ArrayLike, h_prev: ArrayLike, p: MinGRUParams) -> tuple[Array
         h = z ⊙ h_prev + (1 − z) ⊙ n
 
     Shapes as in `gru_step`. Chapter 21; Feng et al. (2024), arXiv:2410.01201, who let z write.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import mingru_init, mingru_step
+    >>> p = mingru_init(np.random.default_rng(0), D=1, H=1)
+    >>> p.flat[:] = 0  # z = 0.5
+    >>> p.W_n[:] = 4  # n = 4 x
+    >>> h, cache = mingru_step([[1.0]], [[2.0]], p)
+    >>> h
+    array([[3.]])
     """
     check_instance("mingru_step", "p", p, MinGRUParams)
     x, h_prev = check_rows("mingru_step", p, x=(x, "D"), h_prev=(h_prev, "H"))
@@ -112,6 +131,17 @@ def mingru_step_backward(dh: ArrayLike, cache: MinGRUCache, p: MinGRUParams) -> 
         dW_z = xᵀ da_z,  dW_n = xᵀ da_n,    db_z = Σ da_z,  db_n = Σ da_n      (over the rows)
 
     Chapter 21.
+
+    Examples
+    --------
+    >>> from gru_lib import cells
+    >>> p = cells.mingru_init(np.random.default_rng(0), D=1, H=1)
+    >>> p.flat[:] = 0  # z = 0.5
+    >>> p.W_n[:] = 4  # n = 4 x
+    >>> h, cache = cells.mingru_step([[1.0]], [[2.0]], p)
+    >>> dx, dh_prev, grads = cells.mingru_step_backward([[1.0]], cache, p)
+    >>> dx, dh_prev, grads.b_z  # 4 (1 − z), z, and (2 − 4) z (1 − z)
+    (array([[2.]]), array([[0.5]]), array([-0.5]))
     """
     check_instance("mingru_step_backward", "p", p, MinGRUParams)
     check_cache("mingru_step_backward", cache, MinGRUCache, p)
@@ -142,6 +172,16 @@ def mingru_forward(
     """Run `mingru_step` for t = 1 … T: one product for all steps, then `scan`, whose `method` may be chosen.
 
     The other arguments and the results are as in `gru_forward`.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import mingru_forward, mingru_init
+    >>> p = mingru_init(np.random.default_rng(0), D=1, H=1)
+    >>> p.flat[:] = 0  # z = 0.5
+    >>> p.W_n[:] = 4  # n = 4 x
+    >>> hs, h_T, tape = mingru_forward([[[1.0]], [[0.0]], [[0.0]]], None, p)
+    >>> hs[:, 0, 0]
+    array([2. , 1. , 0.5])
     """
     where = "mingru_forward"
     check_instance(where, "p", p, MinGRUParams)
@@ -161,7 +201,19 @@ def mingru_forward(
 def mingru_backward(
     dhs: MaybeArray, dh_T: MaybeArray, tape: MinGRUTape, p: MinGRUParams, *, method: str = "auto"
 ) -> tuple[Array, Array, MinGRUParams]:
-    """`mingru_step_backward` for t = T … 1, by `scan_backward`. As in `gru_backward`."""
+    """`mingru_step_backward` for t = T … 1, by `scan_backward`. As in `gru_backward`.
+
+    Examples
+    --------
+    >>> from gru_lib import cells, gradcheck
+    >>> xs = np.ones((4, 2, 3))
+    >>> p = cells.mingru_init(np.random.default_rng(0), D=3, H=5)
+    >>> hs, h_T, tape = cells.mingru_forward(xs, None, p)
+    >>> back = cells.mingru_backward(np.ones_like(hs), None, tape, p)
+    >>> loss = lambda p: cells.mingru_forward(xs, None, p)[0].sum()
+    >>> gradcheck(loss, p, back[2]).worst < 1e-9
+    True
+    """
     where = "mingru_backward"
     check_instance(where, "p", p, MinGRUParams)
     check_instance(where, "tape", tape, MinGRUTape)

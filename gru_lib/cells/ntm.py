@@ -48,7 +48,15 @@ class NTMState(NamedTuple):
 def ntm_init(
     rng: np.random.Generator, D: int, H: int, *, R: int = 32, M: int = 8, dtype: DTypeLike = np.float64
 ) -> NTMParams:
-    """Draw the parameters of two linear layers, for a memory of R rows of M numbers."""
+    """Draw the parameters of two linear layers, for a memory of R rows of M numbers.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import ntm_init
+    >>> p = ntm_init(np.random.default_rng(0), D=3, H=5, R=4, M=2)
+    >>> p.controller.W.shape, p.heads.W.shape
+    ((5, 5), (5, 20))
+    """
     check_instance("ntm_init", "rng", rng, np.random.Generator)
     dtype = check_dtype("ntm_init", dtype)
     sizes = {"D": D, "H": H, "R": R, "M": M}
@@ -106,6 +114,16 @@ def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, Addres
     -------
     w : array (N, R), at least 0, each row sums to 1
     cache : AddressCache
+
+    Examples
+    --------
+    >>> from gru_lib.cells import ntm_address
+    >>> raw = np.zeros((1, 2 + 6))
+    >>> raw[0, [3, 6]] = -40, 40  # g = 0 and s = 0, 0, 1: one row on
+    >>> w_prev = np.array([[1.0, 0.0, 0.0]])
+    >>> w, cache = ntm_address(raw, w_prev, memory=np.ones((1, 3, 2)))
+    >>> w.round(6)
+    array([[0., 1., 0.]])
     """
     where = "ntm_address"
     memory = as_array(where, "memory", memory, ("N", "R", "M"), {})
@@ -138,6 +156,16 @@ def ntm_address_backward(dw: Array, cache: AddressCache) -> tuple[Array, Array, 
         dg   = Σ dw_g (w_c − w_prev),    dw_c = g dw_g,   dw_prev = (1 − g) dw_g
         dc   = β w_c ⊙ (dw_c − Σ dw_c w_c),   dβ = Σ dc cos / β
         dkey = Σ_i dc_i (M_i / |M_i| − cos_i key / |key|) / |key|,   dM_i alike
+
+    Examples
+    --------
+    >>> from gru_lib.cells import ntm_address, ntm_address_backward
+    >>> rng = np.random.default_rng(0)
+    >>> raw, memory = rng.normal(size=(1, 8)), rng.normal(size=(1, 3, 2))
+    >>> w, cache = ntm_address(raw, np.array([[1.0, 0.0, 0.0]]), memory)
+    >>> draw, dw_prev, dM = ntm_address_backward(np.ones((1, 3)), cache)
+    >>> np.allclose(draw, 0)  # the weights sum to 1, whatever the head says
+    True
     """
     check_instance("ntm_address_backward", "cache", cache, AddressCache)
     memory, w_prev, key, beta, g, shift, gamma, norms, cosine, w_content, w_gated, w_shifted, w = cache
@@ -204,6 +232,16 @@ def ntm_step(x: Array, state: NTMState, p: NTMParams) -> tuple[Array, NTMState, 
         w_r  = address(h, w_r_prev, M),           read = Σ_i w_r_i M_i
 
     The output is h and read, side by side: (N, H + M).
+
+    Examples
+    --------
+    >>> from gru_lib.cells import ntm_init, ntm_step, zero_state
+    >>> p = ntm_init(np.random.default_rng(0), D=3, H=5, R=4, M=2)
+    >>> out, state, cache = ntm_step(np.ones((1, 3)), zero_state(p, 1), p)
+    >>> np.array_equal(out[:, 5:], state.read), state.memory.shape
+    (True, (1, 4, 2))
+    >>> np.allclose(state.w_read.sum(axis=1), 1)
+    True
     """
     a, controller = linear_forward(np.concatenate([x, state.read], axis=1), p.controller)
     h = np.tanh(a)
@@ -233,7 +271,21 @@ def _check_backward(dout: ArrayLike, dstate: NTMState, cache: NTMCache, p: NTMPa
 def ntm_step_backward(
     dout: Array, dstate: NTMState, cache: NTMCache, p: NTMParams
 ) -> tuple[Array, NTMState, NTMParams]:
-    """Backward through `ntm_step`: dx, the gradient of the state before, and the parameters' gradients."""
+    """Backward through `ntm_step`: dx, the gradient of the state before, and the parameters' gradients.
+
+    Examples
+    --------
+    >>> from gru_lib import cells, gradcheck
+    >>> p = cells.ntm_init(np.random.default_rng(0), D=3, H=5, R=4, M=2)
+    >>> x, state0 = np.ones((1, 3)), cells.zero_state(p, N=1)
+    >>> out, state, cache = cells.ntm_step(x, state0, p)
+    >>> dstate = cells.map_state(np.zeros_like, state)
+    >>> dout = np.ones((1, 5 + 2))
+    >>> back = cells.ntm_step_backward(dout, dstate, cache, p)
+    >>> loss = lambda p: cells.ntm_step(x, state0, p)[0].sum()
+    >>> gradcheck(loss, p, back[2]).worst < 1e-6
+    True
+    """
     memory_prev, memory = cache.write.memory, cache.read.memory
     w_write, (e, not_e), add = cache.write.w[:, :, None], cache.erase, cache.add
     dread = dstate.read + dout[:, p.H :]
@@ -267,3 +319,26 @@ def _columns(p: NTMParams) -> list[int]:
 
 _CELL = register_cell(Cell(NTMParams, ntm_step, ntm_step_backward, width=lambda p: p.H + p.M, zeros=_fresh, apart=True))
 ntm_forward, ntm_backward = _CELL.forward, _CELL.backward
+ntm_forward.__doc__ = f"""{ntm_forward.__doc__}
+
+Examples
+--------
+>>> from gru_lib.cells import ntm_forward, ntm_init
+>>> p = ntm_init(np.random.default_rng(0), D=3, H=5, R=4, M=2)
+>>> hs, state_T, tape = ntm_forward(np.ones((4, 2, 3)), None, p)
+>>> hs.shape, np.array_equal(hs[-1, :, 5:], state_T.read)
+((4, 2, 7), True)
+"""
+ntm_backward.__doc__ = f"""{ntm_backward.__doc__}
+
+Examples
+--------
+>>> from gru_lib import cells, gradcheck
+>>> xs = np.ones((4, 2, 3))
+>>> p = cells.ntm_init(np.random.default_rng(0), D=3, H=5, R=4, M=2)
+>>> hs, state_T, tape = cells.ntm_forward(xs, None, p)
+>>> back = cells.ntm_backward(np.ones_like(hs), None, tape, p)
+>>> loss = lambda p: cells.ntm_forward(xs, None, p)[0].sum()
+>>> gradcheck(loss, p, back[2]).worst < 1e-6
+True
+"""

@@ -71,25 +71,59 @@ def check_layer(where: str, name: str, p: Any) -> Cell:
 
 
 def register_cell(cell: Cell) -> Cell:
-    """Let `cell_of` know a kind of layer, by the class of its parameters, and return it."""
+    """Let `cell_of` know a kind of layer, by the class of its parameters, and return it.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import cell_of, gru_init, register_cell
+    >>> gru = cell_of(gru_init(np.random.default_rng(0), D=3, H=5))
+    >>> register_cell(gru) is gru  # as the module of each cell does
+    True
+    """
     check_instance("register_cell", "cell", cell, Cell)
     _CELLS[cell.kind] = cell
     return cell
 
 
 def cell_of(p: Params) -> Cell:
-    """Return the functions that belong to these parameters; TypeError if no cell of their kind is registered."""
+    """Return the functions that belong to these parameters; TypeError if no cell of their kind is registered.
+
+    Examples
+    --------
+    >>> from gru_lib import cell_of, lstm_forward, lstm_init
+    >>> p = lstm_init(np.random.default_rng(0), D=3, H=5)
+    >>> cell_of(p).forward is lstm_forward
+    True
+    """
     return check_layer("cell_of", "p", p)
 
 
 def reads_backwards(p: Params) -> bool:
-    """Whether an output of a layer, or of one in it, depends on inputs that come later."""
+    """Whether an output of a layer, or of one in it, depends on inputs that come later.
+
+    Examples
+    --------
+    >>> from gru_lib import bidirectional, gru_init
+    >>> from gru_lib.cells import reads_backwards
+    >>> rng = np.random.default_rng(0)
+    >>> p = gru_init(rng, D=3, H=5)
+    >>> reads_backwards(p), reads_backwards(bidirectional(p, p.copy()))
+    (False, True)
+    """
     inner = p.members() if isinstance(p, Bundle) else ()
     return cell_of(p).backwards or any(type(each) in _CELLS and reads_backwards(each) for _, each in inner)
 
 
 def zero_state(p: Params, N: int, dtype: DTypeLike | None = None) -> State:
-    """Return the state that N sequences start from: zeros, but for an NTM."""
+    """Return the state that N sequences start from: zeros, but for an NTM.
+
+    Examples
+    --------
+    >>> from gru_lib import lstm_init, zero_state
+    >>> p = lstm_init(np.random.default_rng(0), D=3, H=2)
+    >>> zero_state(p, N=1)
+    LSTMState(h=array([[0., 0.]]), c=array([[0., 0.]]))
+    """
     N, cell = check_int("zero_state", "N", N, minimum=0), cell_of(p)
     return cell.zeros(p, N, p.dtype if dtype is None else check_dtype("zero_state", dtype))
 
@@ -98,6 +132,15 @@ def infer(xs: ArrayLike, state0: State | None, p: Params, *, lengths: MaybeArray
     """Run any layer over sequences without a backward pass: outputs and final state, as its forward's but for rounding.
 
     Arguments as in `gru_forward`. Nothing else is kept, so this takes less memory and time. Chapter 11.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_forward, gru_init, infer
+    >>> rng = np.random.default_rng(0)
+    >>> p, xs = gru_init(rng, D=3, H=5), rng.normal(size=(4, 2, 3))
+    >>> hs, h_T = infer(xs, None, p)
+    >>> np.allclose(hs, gru_forward(xs, None, p)[0])
+    True
     """
     cell = check_layer("infer", "p", p)
     if cell.infer is not None:
@@ -110,6 +153,18 @@ def advance(x: ArrayLike, state: State | None, p: Params) -> tuple[Array, State]
     """One step of any layer that reads forwards, a stack too: from x (N, D) and the state to output and new state.
 
     This is for generating: there is no backward pass.
+
+    Examples
+    --------
+    >>> from gru_lib import advance, gru_forward, gru_init
+    >>> rng = np.random.default_rng(0)
+    >>> p, xs = gru_init(rng, D=3, H=5), rng.normal(size=(4, 2, 3))
+    >>> state = None
+    >>> for x in xs:
+    ...     h, state = advance(x, state, p)
+    ...
+    >>> np.allclose(h, gru_forward(xs, None, p)[1])
+    True
     """
     check_layer("advance", "p", p)
     if reads_backwards(p):

@@ -63,6 +63,13 @@ def scrn_init(
 
     D, H and C are the sizes of the input, of the hidden units, and of the slow context units. `alpha`, in [0, 1), is
     not learned: what a context unit keeps of an input falls to 1/e in about 1/(1 − alpha) steps.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import scrn_init
+    >>> p = scrn_init(np.random.default_rng(0), D=3, H=5, C=2, alpha=0.9)
+    >>> p.W_xc.shape, p.W_ch.shape, p.S
+    ((3, 2), (2, 5), 7)
     """
     where = "scrn_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -90,6 +97,16 @@ def scrn_step(x: ArrayLike, s_prev: ArrayLike, p: SCRNParams) -> tuple[Array, SC
         s = [c, h]                                state and output
 
     x is (N, D), s (N, S). Chapter 13; Mikolov et al. (2014), arXiv:1412.7753, with [c, h] as the output.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import scrn_init, scrn_step
+    >>> p = scrn_init(np.random.default_rng(0), D=1, H=1, C=1, alpha=0.75)
+    >>> p.flat[:] = 0
+    >>> p.W_xc[:] = 4  # c = 0.75 c_prev + 0.25 · 4 x
+    >>> s, cache = scrn_step([[1.0]], [[8.0, 0.0]], p)
+    >>> s  # c, and h = σ(0)
+    array([[7. , 0.5]])
     """
     check_instance("scrn_step", "p", p, SCRNParams)
     x, s_prev = check_rows("scrn_step", p, x=(x, "D"), s_prev=(s_prev, "S"))
@@ -107,6 +124,17 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
         da = dh ⊙ σ(a) ⊙ σ(−a),   dc ← dc + da W_chᵀ,   du = (1 − α) dc
         dx = da W_xhᵀ + du W_xcᵀ,   dh_prev = da W_hhᵀ,   dc_prev = α dc
         dW_xh = xᵀ da,   dW_hh = h_prevᵀ da,   dW_ch = cᵀ da,   dW_xc = xᵀ du
+
+    Examples
+    --------
+    >>> from gru_lib.cells import scrn_init, scrn_step, scrn_step_backward
+    >>> p = scrn_init(np.random.default_rng(0), D=1, H=1, C=1, alpha=0.75)
+    >>> p.flat[:] = 0
+    >>> p.W_xc[:] = 4  # c = 0.75 c_prev + 0.25 · 4 x
+    >>> s, cache = scrn_step([[1.0]], [[8.0, 0.0]], p)
+    >>> dx, ds_prev, grads = scrn_step_backward([[1.0, 0.0]], cache, p)
+    >>> dx, ds_prev
+    (array([[1.]]), array([[0.75, 0.  ]]))
     """
     check_instance("scrn_step_backward", "p", p, SCRNParams)
     check_cache("scrn_step_backward", cache, SCRNCache, p)
@@ -136,6 +164,16 @@ def scrn_forward(
     """Run `scrn_step` for t = 1 … T: first all contexts, which do not depend on h, then Elman's loop on [x, c].
 
     Arguments and results as in `gru_forward`, with states and outputs [c, h] of size S; h_mask is for h only.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import scrn_forward, scrn_init
+    >>> p = scrn_init(np.random.default_rng(0), D=1, H=1, C=1, alpha=0.5)
+    >>> p.flat[:] = 0
+    >>> p.W_xc[:] = 4  # c = 0.5 c_prev + 0.5 · 4 x
+    >>> ss, s_T, tape = scrn_forward([[[1.0]], [[0.0]], [[0.0]]], None, p)
+    >>> ss[:, 0, 0]  # the context
+    array([2. , 1. , 0.5])
     """
     where = "scrn_forward"
     check_instance(where, "p", p, SCRNParams)
@@ -157,7 +195,19 @@ def scrn_forward(
 
 
 def scrn_backward(dss: MaybeArray, ds_T: MaybeArray, tape: SCRNTape, p: SCRNParams) -> tuple[Array, Array, SCRNParams]:
-    """`scrn_step_backward` for t = T … 1. As in `gru_backward`, with gradients of [c, h] of size S."""
+    """`scrn_step_backward` for t = T … 1. As in `gru_backward`, with gradients of [c, h] of size S.
+
+    Examples
+    --------
+    >>> from gru_lib import cells, gradcheck
+    >>> xs = np.ones((4, 2, 3))
+    >>> p = cells.scrn_init(np.random.default_rng(0), D=3, H=5, C=2)
+    >>> ss, s_T, tape = cells.scrn_forward(xs, None, p)
+    >>> back = cells.scrn_backward(np.ones_like(ss), None, tape, p)
+    >>> loss = lambda p: cells.scrn_forward(xs, None, p)[0].sum()
+    >>> gradcheck(loss, p, back[2]).worst < 1e-9
+    True
+    """
     where = "scrn_backward"
     check_instance(where, "p", p, SCRNParams)
     check_instance(where, "tape", tape, SCRNTape)

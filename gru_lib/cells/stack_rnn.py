@@ -64,6 +64,17 @@ def stack_step(
     read : array (N, M)
     values, strengths : arrays (N, K + 1, M) and (N, K + 1)
     cache : StackCache
+
+    Examples
+    --------
+    >>> from gru_lib.cells import stack_step
+    >>> values, strengths = np.array([[[5.0]]]), np.array([[1.0]])
+    >>> value, push, pop = np.array([[7.0]]), np.array([0.25]), np.zeros(1)
+    >>> read, *new, _ = stack_step(value, push, pop, values, strengths)
+    >>> read  # 0.25 · 7 + 0.75 · 5
+    array([[5.5]])
+    >>> new[1]
+    array([[1.  , 0.25]])
     """
     where = "stack_step"
     values = as_array(where, "values", values, ("N", "K", "M"), {})
@@ -103,6 +114,17 @@ def stack_step_backward(
     dvalue, dpush, dpop : arrays (N, M), (N,), (N,)
     dvalues, dstrengths : arrays (N, K, M) and (N, K)
         Gradients of the stack before the step.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import stack_step, stack_step_backward
+    >>> values, strengths = np.array([[[5.0]]]), np.array([[1.0]])
+    >>> value, push, pop = np.array([[7.0]]), np.array([0.25]), np.zeros(1)
+    >>> read, *new, cache = stack_step(value, push, pop, values, strengths)
+    >>> given = [np.ones((1, 1)), *(np.zeros_like(a) for a in new)]
+    >>> dvalue, dpush, *_ = stack_step_backward(*given, cache)
+    >>> dvalue, dpush  # of read = push · 7 + (1 − push) · 5
+    (array([[0.25]]), array([2.]))
     """
     where = "stack_step_backward"
     check_instance(where, "cache", cache, StackCache)
@@ -157,7 +179,17 @@ class StackRNNState(NamedTuple):
 def stack_rnn_init(
     rng: np.random.Generator, D: int, H: int, M: int, *, dtype: DTypeLike = np.float64, **options: Any
 ) -> StackRNNParams:
-    """Draw the parameters: those of `gru_init`, which gets the options, and of a linear layer."""
+    """Draw the parameters: those of `gru_init`, which gets the options, and of a linear layer.
+
+    Examples
+    --------
+    >>> from gru_lib.cells import stack_rnn_init
+    >>> p = stack_rnn_init(np.random.default_rng(0), D=3, H=5, M=2)
+    >>> p.controller.W_x.shape  # of x and what was read
+    (5, 15)
+    >>> p.act.W.shape  # to push, pop and a value
+    (5, 4)
+    """
     check_instance("stack_rnn_init", "rng", rng, np.random.Generator)
     dtype = check_dtype("stack_rnn_init", dtype)
     D, H, M = (check_int("stack_rnn_init", name, size) for name, size in (("D", D), ("H", H), ("M", M)))
@@ -196,6 +228,17 @@ def stack_rnn_step(x: Array, state: StackRNNState, p: StackRNNParams) -> tuple[A
         read, values, strengths = stack_step(value, push, pop, values_prev, strengths_prev)
 
     The output is h and read, side by side: (N, H + M).
+
+    Examples
+    --------
+    >>> from gru_lib.cells import stack_rnn_init, stack_rnn_step, zero_state
+    >>> p = stack_rnn_init(np.random.default_rng(0), D=3, H=5, M=2)
+    >>> x = np.ones((1, 3))
+    >>> out, state, cache = stack_rnn_step(x, zero_state(p, N=1), p)
+    >>> np.array_equal(out, np.hstack([state.h, state.read]))
+    True
+    >>> state.values.shape  # the first entry
+    (1, 1, 2)
     """
     h, gru_cache = gru_step(np.concatenate([x, state.read], axis=1), state.h, p.controller)
     a, act_cache = linear_forward(h, p.act)
@@ -222,7 +265,21 @@ def _check_backward(dout: ArrayLike, dstate: StackRNNState, cache: StackRNNCache
 def stack_rnn_step_backward(
     dout: Array, dstate: StackRNNState, cache: StackRNNCache, p: StackRNNParams
 ) -> tuple[Array, StackRNNState, StackRNNParams]:
-    """Backward through `stack_rnn_step`: dx, the gradient of the state before, and the parameters' gradients."""
+    """Backward through `stack_rnn_step`: dx, the gradient of the state before, and the parameters' gradients.
+
+    Examples
+    --------
+    >>> from gru_lib import cells, gradcheck
+    >>> p = cells.stack_rnn_init(np.random.default_rng(0), D=3, H=5, M=2)
+    >>> x, state0 = np.ones((1, 3)), cells.zero_state(p, N=1)
+    >>> out, state, cache = cells.stack_rnn_step(x, state0, p)
+    >>> dstate = cells.map_state(np.zeros_like, state)
+    >>> dout = np.ones((1, 5 + 2))
+    >>> back = cells.stack_rnn_step_backward(dout, dstate, cache, p)
+    >>> loss = lambda p: cells.stack_rnn_step(x, state0, p)[0].sum()
+    >>> gradcheck(loss, p, back[2]).worst < 1e-9
+    True
+    """
     (gate, not_gate), value = cache.gates, cache.value
     dread = dstate.read + dout[:, p.H :]
     dvalue, dpush, dpop, dvalues, dstrengths = stack_step_backward(dread, dstate.values, dstate.strengths, cache.stack)
@@ -241,3 +298,26 @@ _CELL = register_cell(
     Cell(StackRNNParams, stack_rnn_step, stack_rnn_step_backward, width=lambda p: p.H + p.M, zeros=_empty, apart=True)
 )
 stack_rnn_forward, stack_rnn_backward = _CELL.forward, _CELL.backward
+stack_rnn_forward.__doc__ = f"""{stack_rnn_forward.__doc__}
+
+Examples
+--------
+>>> from gru_lib.cells import stack_rnn_forward, stack_rnn_init
+>>> p = stack_rnn_init(np.random.default_rng(0), D=3, H=5, M=2)
+>>> hs, state_T, tape = stack_rnn_forward(np.ones((4, 2, 3)), None, p)
+>>> hs.shape, np.array_equal(hs[-1, :, 5:], state_T.read)
+((4, 2, 7), True)
+"""
+stack_rnn_backward.__doc__ = f"""{stack_rnn_backward.__doc__}
+
+Examples
+--------
+>>> from gru_lib import cells, gradcheck
+>>> xs = np.ones((4, 2, 3))
+>>> p = cells.stack_rnn_init(np.random.default_rng(0), D=3, H=5, M=2)
+>>> hs, state_T, tape = cells.stack_rnn_forward(xs, None, p)
+>>> back = cells.stack_rnn_backward(np.ones_like(hs), None, tape, p)
+>>> loss = lambda p: cells.stack_rnn_forward(xs, None, p)[0].sum()
+>>> gradcheck(loss, p, back[2]).worst < 1e-9
+True
+"""

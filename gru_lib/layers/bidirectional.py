@@ -29,7 +29,16 @@ class BidirectionalParams(Bundle):
 
 
 def bidirectional(forward: Params, backward: Params) -> BidirectionalParams:
-    """Join the parameters of two layers that read the same input: ``bidirectional(gru_init(…), gru_init(…))``."""
+    """Join the parameters of two layers that read the same input: ``bidirectional(gru_init(…), gru_init(…))``.
+
+    Examples
+    --------
+    >>> from gru_lib import bidirectional, gru_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = bidirectional(gru_init(rng, D=3, H=5), gru_init(rng, D=3, H=5))
+    >>> p.forward.H, p.backward.H, p.size == 2 * p.forward.size
+    (5, 5, True)
+    """
     for name, p in (("forward", forward), ("backward", backward)):
         check_layer("bidirectional", name, p)
     if forward.D != backward.D:
@@ -41,6 +50,15 @@ def reverse(xs: ArrayLike, lengths: MaybeArray = None) -> Array:
     """Reverse each sequence (T, N, K) within its length: its last real step comes first, padding stays at the end.
 
     Applied twice it gives back the same sequence, so it is its own backward pass.
+
+    Examples
+    --------
+    >>> from gru_lib import reverse
+    >>> xs = np.array([[1, 5], [2, 6], [3, 0]])[:, :, None]  # T = 3, N = 2
+    >>> reverse(xs, lengths=[3, 2])[:, :, 0]
+    array([[3., 6.],
+           [2., 5.],
+           [1., 0.]])
     """
     xs = as_array("reverse", "xs", xs, ("T", "N", "K"), {})
     T, N, _ = xs.shape
@@ -88,6 +106,18 @@ def bidirectional_forward(
         both widths. Zero where padded.
     state_T : pair of states
     tape : BidirectionalTape
+
+    Examples
+    --------
+    >>> from gru_lib import bidirectional, bidirectional_forward, gru_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = bidirectional(gru_init(rng, D=3, H=5), gru_init(rng, D=3, H=5))
+    >>> xs = rng.normal(size=(4, 2, 3))
+    >>> hs, (forward, backward), tape = bidirectional_forward(xs, None, p)
+    >>> np.array_equal(forward, hs[-1, :, :5])
+    True
+    >>> np.array_equal(backward, hs[0, :, 5:])  # it ends at the first step
+    True
     """
     where = "bidirectional_forward"
     check_instance(where, "p", p, BidirectionalParams)
@@ -107,7 +137,20 @@ def bidirectional_forward(
 def bidirectional_backward(
     dhs: MaybeArray, dstate_T: tuple[State, State] | None, tape: BidirectionalTape, p: BidirectionalParams
 ) -> tuple[Array, tuple[State, State], BidirectionalParams]:
-    """Backward through both directions, each with the layer's own backward; their gradients in xs add up."""
+    """Backward through both directions, each with the layer's own backward; their gradients in xs add up.
+
+    Examples
+    --------
+    >>> from gru_lib import gradcheck, gru_init, layers
+    >>> rng, xs = np.random.default_rng(0), np.ones((4, 2, 3))
+    >>> p = layers.bidirectional(gru_init(rng, 3, 5), gru_init(rng, 3, 5))
+    >>> hs, state_T, tape = layers.bidirectional_forward(xs, None, p)
+    >>> dhs = np.ones_like(hs)
+    >>> back = layers.bidirectional_backward(dhs, None, tape, p)
+    >>> loss = lambda p: layers.bidirectional_forward(xs, None, p)[0].sum()
+    >>> gradcheck(loss, p, back[2]).worst < 1e-9
+    True
+    """
     where = "bidirectional_backward"
     check_instance(where, "p", p, BidirectionalParams)
     check_instance(where, "tape", tape, BidirectionalTape)

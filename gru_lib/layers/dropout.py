@@ -41,6 +41,13 @@ def dropout_mask(rng: np.random.Generator, shape: tuple[int, ...], rate: float, 
     """Draw a mask: 0 with probability `rate`, else 1/(1 − rate). Forward y = mask ⊙ x, backward dx = mask ⊙ dy.
 
     Chapter 14. Srivastava et al. (2014), Dropout.
+
+    Examples
+    --------
+    >>> from gru_lib.layers import dropout_mask
+    >>> mask = dropout_mask(np.random.default_rng(0), (1000,), rate=0.2)
+    >>> np.unique(mask), round(float(mask.mean()), 1)
+    (array([0.  , 1.25]), 1.0)
     """
     check_instance("dropout_mask", "rng", rng, np.random.Generator)
     rate, dtype = check_number("dropout_mask", "rate", rate, least=0, below=1), check_dtype("dropout_mask", dtype)
@@ -64,6 +71,16 @@ def dropout_masks(rng: np.random.Generator, p: Params, T: int, N: int, *, rate: 
         "zaremba": inputs only, a new mask for each step; the state is never touched.
         "variational": inputs and recurrent connection, one mask for the whole sequence.
         "naive": both, a new mask for each step: the memory is hit T times.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_init
+    >>> from gru_lib.layers import dropout_masks
+    >>> rng = np.random.default_rng(0)
+    >>> p = gru_init(rng, D=3, H=5)
+    >>> masks = dropout_masks(rng, p, 4, 2, rate=0.3, kind="variational")
+    >>> masks.x.shape, masks.h.shape  # one mask for all steps
+    ((2, 3), (2, 5))
     """
     where = "dropout_masks"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -100,6 +117,17 @@ def dropout_forward(
 
     What the update gate of a GRU or the cell of an LSTM carries over is not masked. Arguments and results are as for
     the layer's own forward; the tape is for `dropout_backward`.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_forward, gru_init
+    >>> from gru_lib.layers import dropout_forward, dropout_masks
+    >>> rng, xs = np.random.default_rng(0), np.ones((4, 2, 3))
+    >>> p = gru_init(rng, D=3, H=5)
+    >>> masks = dropout_masks(rng, p, T=4, N=2, rate=0.3, kind="zaremba")
+    >>> hs, h_T, tape = dropout_forward(xs, None, p, masks=masks)
+    >>> np.array_equal(hs, gru_forward(xs * masks.x, None, p)[0])
+    True
     """
     where = "dropout_forward"
     cell = check_layer(where, "p", p)
@@ -124,7 +152,20 @@ def dropout_forward(
 
 
 def dropout_backward(dhs: MaybeArray, dstate_T: State | None, tape: DropoutTape, p: Params) -> tuple[Array, State, Any]:
-    """Backward through `dropout_forward`: the layer's own, then dx_t ⊙ masks.x."""
+    """Backward through `dropout_forward`: the layer's own, then dx_t ⊙ masks.x.
+
+    Examples
+    --------
+    >>> from gru_lib import gradcheck, gru_init, layers
+    >>> rng, xs = np.random.default_rng(0), np.ones((4, 2, 3))
+    >>> p = gru_init(rng, D=3, H=5)
+    >>> masks = layers.dropout_masks(rng, p, 4, 2, rate=0.3, kind="naive")
+    >>> hs, h_T, tape = layers.dropout_forward(xs, None, p, masks=masks)
+    >>> back = layers.dropout_backward(np.ones_like(hs), None, tape, p)
+    >>> run = lambda p: layers.dropout_forward(xs, None, p, masks=masks)[0]
+    >>> gradcheck(lambda p: run(p).sum(), p, back[2]).worst < 1e-9
+    True
+    """
     cell = check_layer("dropout_backward", "p", p)
     check_instance("dropout_backward", "tape", tape, DropoutTape)
     dxs, dstate0, grads = cell.backward(dhs, dstate_T, tape.tape, p)

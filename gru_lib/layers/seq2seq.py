@@ -80,6 +80,15 @@ def attention_forward(s: ArrayLike, hs: ArrayLike, lengths: MaybeArray = None) -
     c : array (T, N, K)
     cache : AttentionCache
         `cache.weights` are the α.
+
+    Examples
+    --------
+    >>> from gru_lib.layers import attention_forward
+    >>> hs = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])  # S = 2, N = 1, K = 2
+    >>> s = np.array([[[np.log(3), 0.0]]])  # T = 1; s · h is ln 3, then 0
+    >>> c, cache = attention_forward(s, hs)
+    >>> cache.weights.round(6), c.round(6)
+    (array([[[0.75, 0.25]]]), array([[[0.75, 0.25]]]))
     """
     where = "attention_forward"
     hs = as_array(where, "hs", hs, ("S", "N", "K"), {})
@@ -100,6 +109,15 @@ def attention_backward(dc: ArrayLike, cache: AttentionCache) -> tuple[Array, Arr
 
         dα_tj = dc_t · h_j,   de_t = α_t ⊙ (dα_t − Σ_k α_tk dα_tk)
         ds_t  = Σ_j de_tj h_j,   dh_j = Σ_t (α_tj dc_t + de_tj s_t)
+
+    Examples
+    --------
+    >>> from gru_lib.layers import attention_backward, attention_forward
+    >>> hs = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])  # S = 2, N = 1, K = 2
+    >>> c, cache = attention_forward([[[np.log(3), 0.0]]], hs)
+    >>> ds, dhs = attention_backward([[[1.0, 0.0]]], cache)
+    >>> ds.round(4)  # of c_1 = α_1: α_1 α_2 (h_1 − h_2)
+    array([[[ 0.1875, -0.1875]]])
     """
     where = "attention_backward"
     check_instance(where, "cache", cache, AttentionCache)
@@ -176,6 +194,14 @@ def seq2seq_init(
         a stack …
     encoder
         The same for the encoder alone, such as a function that makes a bidirectional layer; default `cell`.
+
+    Examples
+    --------
+    >>> from gru_lib.layers import seq2seq_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = seq2seq_init(rng, V_source=7, V_target=4, E=3, H=5, start=0)
+    >>> p.encoder.D, p.decoder.D, p.out.W.shape  # with feed: E + H
+    (3, 8, (5, 4))
     """
     where = "seq2seq_init"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -259,6 +285,16 @@ def seq2seq_forward(
     -------
     loss : number, in nats per real target token
     tape : Seq2SeqTape
+
+    Examples
+    --------
+    >>> from gru_lib.layers import seq2seq_forward, seq2seq_init
+    >>> rng = np.random.default_rng(0)
+    >>> p = seq2seq_init(rng, V_source=7, V_target=4, E=3, H=5, start=0)
+    >>> p.out.flat[:] = 0  # all four tokens alike
+    >>> loss, tape = seq2seq_forward([[5], [6]], [[1], [2], [3]], p)
+    >>> bool(np.isclose(loss, np.log(4)))
+    True
     """
     where = "seq2seq_forward"
     check_instance(where, "p", p, Seq2SeqParams)
@@ -289,6 +325,17 @@ def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
 
     The decoder passes back to the encoder the gradient of its first state, with `feed` the sum over all steps of that
     of c, and with `attend` one for each of the encoder's outputs.
+
+    Examples
+    --------
+    >>> from gru_lib import gradcheck, layers
+    >>> rng = np.random.default_rng(0)
+    >>> p = layers.seq2seq_init(rng, 7, 4, E=2, H=2, start=0, attend=True)
+    >>> run = lambda p: layers.seq2seq_forward([[5], [6]], [[1], [2]], p)
+    >>> loss, tape = run(p)
+    >>> grads = layers.seq2seq_backward(tape, p)
+    >>> gradcheck(lambda p: run(p)[0], p, grads).worst < 1e-6
+    True
     """
     check_instance("seq2seq_backward", "p", p, Seq2SeqParams)
     check_instance("seq2seq_backward", "tape", tape, Seq2SeqTape)
@@ -311,7 +358,19 @@ def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
 
 
 def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: MaybeArray = None) -> State:
-    """Read sources (S, N) and return the state that `seq2seq_step` begins with: arrays with N as their first axis."""
+    """Read sources (S, N) and return the state that `seq2seq_step` begins with: arrays with N as their first axis.
+
+    Examples
+    --------
+    >>> from gru_lib import greedy, layers
+    >>> rng = np.random.default_rng(0)
+    >>> p = layers.seq2seq_init(rng, 7, 4, E=3, H=5, start=0)
+    >>> state = layers.seq2seq_encode([[5, 6], [4, 2]], p)  # two sources
+    >>> step = layers.seq2seq_step(p)
+    >>> said = greedy(step, state, [0, 0], end=None, max_steps=3)
+    >>> said.tokens.shape
+    (2, 3)
+    """
     check_instance("seq2seq_encode", "p", p, Seq2SeqParams)
     state, context, (hs, mask), *_ = _encode("seq2seq_encode", source, p, lengths, "lengths", infer)
     if not p.attend:
@@ -324,6 +383,16 @@ def seq2seq_step(p: Seq2SeqParams) -> Step:
     """Return the decoder as ``step(state, tokens) -> log_probs, state``, for `greedy`, `sample` and `beam_search`.
 
     Tokens are (N,) for a batch of N sources, or a single token for one source, as in `beam_search`.
+
+    Examples
+    --------
+    >>> from gru_lib import layers
+    >>> rng = np.random.default_rng(0)
+    >>> p = layers.seq2seq_init(rng, 7, 4, E=3, H=5, start=0)
+    >>> state = layers.seq2seq_encode([[5], [6]], p)
+    >>> log_probs, state = layers.seq2seq_step(p)(state, np.array([0]))
+    >>> log_probs.shape, bool(np.isclose(np.exp(log_probs).sum(), 1))
+    ((1, 4), True)
     """
     check_instance("seq2seq_step", "p", p, Seq2SeqParams)
 

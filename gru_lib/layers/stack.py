@@ -34,6 +34,14 @@ def stack(*layers: Params, residual: bool = False) -> StackParams:
     """Put layers on top of each other, the lowest first: ``stack(gru_init(rng, D, H), gru_init(rng, H, H))``.
 
     With `residual`, each layer adds its input to its output if the two have the same size.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_init, stack
+    >>> rng = np.random.default_rng(0)
+    >>> p = stack(gru_init(rng, D=3, H=5), gru_init(rng, D=5, H=4))
+    >>> p.D, p.layer1.H, p.size == p.layer0.size + p.layer1.size
+    (3, 4, True)
     """
     below = None
     residual = check_bool("stack", "residual", residual)
@@ -80,6 +88,17 @@ def stack_forward(
     masks : one DropoutMasks per layer, optional
         From `dropout_masks`; None (for all, or for a layer) drops nothing, as in evaluation. A residual connection goes
         around the mask.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_init, stack, stack_forward
+    >>> rng = np.random.default_rng(0)
+    >>> p = stack(gru_init(rng, D=3, H=5), gru_init(rng, D=5, H=4))
+    >>> hs, state_T, tape = stack_forward(np.ones((6, 2, 3)), None, p)
+    >>> hs.shape, [h.shape for h in state_T]  # of the top layer; of both
+    ((6, 2, 4), [(2, 5), (2, 4)])
+    >>> np.array_equal(hs[-1], state_T[1])
+    True
     """
     where = "stack_forward"
     check_instance(where, "p", p, StackParams)
@@ -97,7 +116,19 @@ def stack_forward(
 def stack_backward(
     dhs: MaybeArray, dstate_T: Sequence[State] | None, tape: StackTape, p: StackParams
 ) -> tuple[Array, tuple[State, ...], StackParams]:
-    """Backward through a stack, from the top layer down: dxs of one layer are dhs of the one below."""
+    """Backward through a stack, from the top layer down: dxs of one layer are dhs of the one below.
+
+    Examples
+    --------
+    >>> from gru_lib import gradcheck, gru_init, layers
+    >>> rng, xs = np.random.default_rng(0), np.ones((4, 2, 3))
+    >>> p = layers.stack(gru_init(rng, D=3, H=5), gru_init(rng, D=5, H=4))
+    >>> hs, state_T, tape = layers.stack_forward(xs, None, p)
+    >>> back = layers.stack_backward(np.ones_like(hs), None, tape, p)
+    >>> loss = lambda p: layers.stack_forward(xs, None, p)[0].sum()
+    >>> gradcheck(loss, p, back[2]).worst < 1e-9
+    True
+    """
     where = "stack_backward"
     check_instance(where, "p", p, StackParams)
     check_instance(where, "tape", tape, StackTape)

@@ -69,13 +69,29 @@ class Task:
 
 
 def count(cell: str, D: int, K: int, H: int) -> int:
-    """Number of parameters of a cell with H units and its linear layer."""
+    """Number of parameters of a cell with H units and its linear layer.
+
+    Examples
+    --------
+    >>> from gru_lib.models.comparison import count
+    >>> [count(cell, D=3, K=1, H=5) for cell in ("tanh", "GRU", "LSTM")]
+    [51, 141, 186]
+    """
     blocks = {"tanh": 1, "GRU": 3, "LSTM": 4}[cell]
     return blocks * (D * H + H * H + H) + H * K + K
 
 
 def units(cell: str, task: Task) -> int:
-    """The most units that fit into the task's budget."""
+    """The most units that fit into the task's budget.
+
+    Examples
+    --------
+    >>> from gru_lib.models.comparison import count, tasks, units
+    >>> task = tasks()["sunspots"]
+    >>> H = units("GRU", task)
+    >>> count("GRU", 1, 1, H) <= task.budget < count("GRU", 1, 1, H + 1)
+    True
+    """
     H = 1
     while count(cell, task.D, task.K, H + 1) <= task.budget:
         H += 1
@@ -85,7 +101,15 @@ def units(cell: str, task: Task) -> int:
 def network(
     rng: np.random.Generator, cell: str, D: int, K: int, H: int, *, b_z: float = 1.0, b_f: float = 1.0
 ) -> Bundle:
-    """A cell with its usual initialisation, and a linear layer on every state."""
+    """A cell with its usual initialisation, and a linear layer on every state.
+
+    Examples
+    --------
+    >>> from gru_lib.models.comparison import network
+    >>> m = network(np.random.default_rng(0), "GRU", D=3, K=1, H=5)
+    >>> m.rnn.b_z, m.out.W.shape
+    (array([1., 1., 1., 1., 1.], dtype=float32), (5, 1))
+    """
     single = np.float32
     rnn: Any
     if cell == "tanh":
@@ -99,14 +123,34 @@ def network(
 
 
 def outputs(m: Bundle, xs: Array, last: int) -> tuple[Array, Any]:
-    """The linear layer's outputs of the `last` steps, (last, N, K), and what the backward pass needs."""
+    """The linear layer's outputs of the `last` steps, (last, N, K), and what the backward pass needs.
+
+    Examples
+    --------
+    >>> from gru_lib.models.comparison import network, outputs
+    >>> m = network(np.random.default_rng(0), "GRU", D=3, K=1, H=5)
+    >>> said, cache = outputs(m, np.ones((4, 2, 3), np.float32), last=1)
+    >>> said.shape
+    (1, 2, 1)
+    """
     hs, _, tape = cell_of(m.rnn).forward(xs, None, m.rnn)
     said, cache_out = linear_forward(hs[-last:], m.out)
     return said, (hs, tape, cache_out)
 
 
 def loss_and_grads(m: Bundle, batch: Batch, kind: str) -> tuple[Any, Bundle]:
-    """Cross-entropy of bits or classes, or half the mean squared error of a number, and its gradient."""
+    """Cross-entropy of bits or classes, or half the mean squared error of a number, and its gradient.
+
+    Examples
+    --------
+    >>> from gru_lib.models.comparison import Batch, loss_and_grads, network
+    >>> m = network(np.random.default_rng(0), "GRU", D=3, K=2, H=5)
+    >>> m.flat[:] = 0  # two classes, both alike
+    >>> batch = Batch(np.ones((4, 2, 3), np.float32), np.array([[0, 1]]))
+    >>> loss, grads = loss_and_grads(m, batch, "class")
+    >>> bool(np.isclose(loss, np.log(2)))
+    True
+    """
     last = len(batch.ys)
     said, (hs, tape, cache_out) = outputs(m, batch.xs, last)
     if kind == "bit":
@@ -122,7 +166,17 @@ def loss_and_grads(m: Bundle, batch: Batch, kind: str) -> tuple[Any, Bundle]:
 
 
 def score(m: Bundle, task: Task, batch: Batch) -> float:
-    """The task's measure of a network on a batch."""
+    """The task's measure of a network on a batch.
+
+    Examples
+    --------
+    >>> from gru_lib.models.comparison import network, score, tasks
+    >>> task = tasks()["parity"]
+    >>> m = network(np.random.default_rng(0), "GRU", task.D, task.K, H=5)
+    >>> m.flat[:] = 0  # it never says "odd"
+    >>> round(score(m, task, task.part("validation")))
+    53
+    """
     said, _ = outputs(m, batch.xs, len(batch.ys))
     if task.measure == "% right":
         right = (said > 0) == (batch.ys > 0.5) if task.kind == "bit" else said.argmax(axis=-1) == batch.ys
@@ -205,7 +259,15 @@ def sunspot_batch(rng: np.random.Generator) -> Batch:
 
 @cache
 def sunspot_part(name: str) -> Batch:
-    """One year ahead, each from all the years before it: a part's targets, read from 1700 on."""
+    """One year ahead, each from all the years before it: a part's targets, read from 1700 on.
+
+    Examples
+    --------
+    >>> from gru_lib.models.comparison import sunspot_part
+    >>> batch = sunspot_part("validation")
+    >>> batch.xs.shape, batch.ys.shape
+    ((250, 1, 1), (50, 1, 1))
+    """
     xs, ys = sunspot_arrays()
     part = sunspots().part(name)
     first, stop = part.start - 1, part.stop - 1  # the target of input i is year i + 1
@@ -213,7 +275,16 @@ def sunspot_part(name: str) -> Batch:
 
 
 def tasks() -> dict[str, Task]:
-    """The tasks, by name. One of them twice, with another budget."""
+    """The tasks, by name. One of them twice, with another budget.
+
+    Examples
+    --------
+    >>> from gru_lib.models.comparison import tasks
+    >>> list(tasks())
+    ['parity', 'digits', 'digits, 400 updates', 'text', 'sunspots']
+    >>> tasks()["text"].measure
+    'bits per character'
+    """
     V = english().V
     return {
         "parity": Task(4, 1, 32, 1600, 1100, "bit", "% right", "higher", parity_batch, parity_part),
@@ -233,6 +304,13 @@ def fit(
     """Train once and test at the best validation score; the processor time counts only the training.
 
     Returns the network at that point, and its results. `start` is for `network`.
+
+    Examples
+    --------
+    >>> from gru_lib.models.comparison import fit
+    >>> m, row = fit("sunspots", "tanh", 0.03, seed=0, steps=12)
+    >>> sorted(row)
+    ['seconds', 'step', 'test', 'validation']
     """
     task = tasks()[name]
     steps = steps or task.steps

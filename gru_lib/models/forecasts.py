@@ -40,19 +40,49 @@ class Batch(NamedTuple):
 
 
 def forecaster_init(rng: np.random.Generator, D: int, K: int, H: int, *, b_z: float = 1.0) -> Bundle:
-    """Draw a GRU of H units with D inputs, reset-after as PyTorch has it, and a linear layer with K outputs."""
+    """Draw a GRU of H units with D inputs, reset-after as PyTorch has it, and a linear layer with K outputs.
+
+    Examples
+    --------
+    >>> from gru_lib.models.forecasts import forecaster_init
+    >>> m = forecaster_init(np.random.default_rng(0), D=3, K=2, H=5)
+    >>> m.rnn.reset_after, m.rnn.b_z, m.out.W.shape
+    (True, array([1., 1., 1., 1., 1.], dtype=float32), (5, 2))
+    """
     rnn = gru_init(rng, D, H, reset_after=True, dtype=np.float32)
     rnn.b_z[:] = b_z
     return bundle(rnn=rnn, out=linear_init(rng, H, K, dtype=np.float32))
 
 
 def forecast(m: Bundle, xs: ArrayLike) -> Array:
-    """Return what the net says after each step: (T, N, K) for xs (T, N, D)."""
+    """Return what the net says after each step: (T, N, K) for xs (T, N, D).
+
+    Examples
+    --------
+    >>> from gru_lib.models.forecasts import forecast, forecaster_init
+    >>> m = forecaster_init(np.random.default_rng(0), D=3, K=2, H=5)
+    >>> m.out.W[:], m.out.b[:] = 0, [3, 4]
+    >>> forecast(m, np.ones((4, 1, 3)))[-1]
+    array([[3., 4.]])
+    """
     return linear_forward(infer(xs, None, m.rnn)[0], m.out)[0]
 
 
 def forecaster_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
-    """Mean squared error where an answer counts, and its gradient."""
+    """Mean squared error where an answer counts, and its gradient.
+
+    Examples
+    --------
+    >>> from gru_lib.models import forecasts
+    >>> rng, xs = np.random.default_rng(0), np.ones((2, 1, 3), np.float32)
+    >>> m = forecasts.forecaster_init(rng, D=3, K=1, H=5)
+    >>> m.out.flat[:] = 0
+    >>> ys = np.array([[[2.0]], [[1000.0]]], np.float32)
+    >>> batch = forecasts.Batch(xs, ys, counts=ys < 100)  # the 2 alone
+    >>> loss, grads = forecasts.forecaster_loss(m, batch)
+    >>> round(float(loss), 6)
+    4.0
+    """
     hs, _, tape = gru_forward(batch.xs, None, m.rnn)
     said, cache = linear_forward(hs, m.out)
     off = (said - batch.ys) * batch.counts
@@ -63,7 +93,16 @@ def forecaster_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
 
 
 def batches(rng: np.random.Generator, xs: Array, ys: Array, N: int = 32) -> Iterator[Batch]:
-    """Draw N of the sequences at a time, without end; all their answers count."""
+    """Draw N of the sequences at a time, without end; all their answers count.
+
+    Examples
+    --------
+    >>> from gru_lib.models.forecasts import batches
+    >>> xs, ys = np.ones((4, 100, 3)), np.ones((4, 100, 1))  # 100 sequences
+    >>> batch = next(batches(np.random.default_rng(0), xs, ys, N=8))
+    >>> batch.xs.shape, bool(batch.counts.all())
+    ((4, 8, 3), True)
+    """
     counts = np.ones((len(xs), N, ys.shape[2]), bool)
     while True:
         chosen = rng.choice(xs.shape[1], N, replace=False)
@@ -76,6 +115,16 @@ def fit(
     """Train `m` with Adam, the rate falling in a straight line to 0, the gradient clipped to norm 1.
 
     With `validation` the loss on it is taken every `every` steps, and `m` ends as it was when that was lowest.
+
+    Examples
+    --------
+    >>> from gru_lib.models.forecasts import batches, fit, forecaster_init
+    >>> rng, xs = np.random.default_rng(0), np.ones((4, 100, 3), np.float32)
+    >>> m = forecaster_init(rng, D=3, K=1, H=5)
+    >>> stream = batches(rng, xs, xs[:, :, :1])
+    >>> history = fit(m, stream, rate=0.03, steps=100)
+    >>> history.loss[-1] < 0.01 * history.loss[0]
+    True
     """
     best, kept = np.inf, m.flat.copy()
 
@@ -121,6 +170,14 @@ def ridge(features: ArrayLike, ys: ArrayLike, penalty: float) -> Ridge:
     """Fit numbers, (n,) or (n, K), by a linear function of features (n, F): least squares + penalty · |weights|².
 
     The constant has no penalty.
+
+    Examples
+    --------
+    >>> from gru_lib.models.forecasts import ridge
+    >>> x = np.array([[0.0], [1.0], [2.0]])
+    >>> line = ridge(x, [1.0, 3.0, 5.0], penalty=0.0)
+    >>> line([[10.0]]).round(6)  # 2 x + 1
+    array([21.])
     """
     penalty = check_number("ridge", "penalty", penalty, least=0)
     features, ys = np.asarray(features, dtype=np.float64), np.asarray(ys, dtype=np.float64)
@@ -131,7 +188,14 @@ def ridge(features: ArrayLike, ys: ArrayLike, penalty: float) -> Ridge:
 
 
 def rmse(off: ArrayLike) -> float:
-    """Return the root mean square."""
+    """Return the root mean square.
+
+    Examples
+    --------
+    >>> from gru_lib.models.forecasts import rmse
+    >>> rmse([3.0, -3.0, 3.0])
+    3.0
+    """
     return float(np.sqrt(np.mean(np.square(off))))
 
 
@@ -156,7 +220,15 @@ BORDERS = (1985.0, 1992.0)
 
 @cache
 def weeks() -> Weeks:
-    """Return the task. Targets before 1985 train; questions from 1985 on and targets before 1992 validate."""
+    """Return the task. Targets before 1985 train; questions from 1985 on and targets before 1992 validate.
+
+    Examples
+    --------
+    >>> from gru_lib.models.forecasts import weeks
+    >>> found = weeks()
+    >>> found.xs.shape, found.ys.shape
+    ((2284, 9), (2284, 3))
+    """
     years, ppm = co2()
     T, seen = len(ppm), np.isfinite(ppm)
     last, since = (a[:, 0] for a in carried(ppm[:, None], seen[:, None]))
@@ -185,7 +257,16 @@ def weeks() -> Weeks:
 
 
 def iterated_ar(order: int) -> Array:
-    """Return the forecasts (T, 3) of an autoregression of weekly changes, fitted on the training years."""
+    """Return the forecasts (T, 3) of an autoregression of weekly changes, fitted on the training years.
+
+    Examples
+    --------
+    >>> from gru_lib.models.forecasts import iterated_ar, rmse, weeks
+    >>> found, test = weeks(), weeks().parts["test"]
+    >>> off, naive = iterated_ar(60) - found.ys, found.naive - found.ys
+    >>> rmse(off[test]) < rmse(naive[test])
+    True
+    """
     order = check_int("iterated_ar", "order", order)
     task = weeks()
     changes = np.diff(task.last, prepend=task.last[0])
@@ -224,7 +305,15 @@ UNITS = np.array([0.1, 0.4, 0.8])
 
 
 def fertility_split(split: int) -> tuple[Countries, Countries, Countries]:
-    """Return countries to train, validate and test on. A fifth is tested, the next validates; `split` is 0 to 4."""
+    """Return countries to train, validate and test on. A fifth is tested, the next validates; `split` is 0 to 4.
+
+    Examples
+    --------
+    >>> from gru_lib.models.forecasts import fertility_split
+    >>> train, validation, test = fertility_split(0)
+    >>> train.births.shape, validation.births.shape, test.births.shape
+    ((52, 112), (52, 38), (52, 38))
+    """
     split = check_int("fertility_split", "split", split, minimum=0)
     if split > 4:
         raise ValueError(f"fertility_split: split must be at most 4; got {split}.")

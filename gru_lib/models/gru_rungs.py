@@ -26,7 +26,16 @@ Outcome = tuple[Array, Array, GRUParams]  # outputs, gradients of the inputs, gr
 
 
 def equations(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rungs 0 and 1: the step of chapter 4 and the backward step of chapter 5, in a loop; in rung 1 memory is kept."""
+    """Rungs 0 and 1: the step of chapter 4 and the backward step of chapter 5, in a loop; in rung 1 memory is kept.
+
+    Examples
+    --------
+    >>> from gru_lib.models.gru_rungs import equations, library, problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
+    >>> (hs, dxs, grads), last = equations(xs, dhs, p), library(xs, dhs, p)
+    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
+    (True, True)
+    """
     h, hs, caches = np.zeros_like(dhs[0]), [], []
     for x in xs:
         h, cache = gru_step(x, h, p)
@@ -41,7 +50,16 @@ def equations(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 
 
 def fused(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 2: the gates side by side. 3 products per step forward instead of 6, 6 backward instead of 12."""
+    """Rung 2: the gates side by side. 3 products per step forward instead of 6, 6 backward instead of 12.
+
+    Examples
+    --------
+    >>> from gru_lib.models.gru_rungs import fused, library, problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
+    >>> (hs, dxs, grads), last = fused(xs, dhs, p), library(xs, dhs, p)
+    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
+    (True, True)
+    """
     H, h, hs, caches = p.H, np.zeros_like(dhs[0]), [], []
     for x in xs:
         a = x @ p.W_x + p.b
@@ -75,7 +93,16 @@ def _to_gates(dh: Array, h_prev: Array, s: Array, not_s: Array, n: Array, p: GRU
 
 
 def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 3: the inputs' product and the gradients leave the loop."""
+    """Rung 3: the inputs' product and the gradients leave the loop.
+
+    Examples
+    --------
+    >>> from gru_lib.models.gru_rungs import library, problem, together
+    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
+    >>> (hs, dxs, grads), last = together(xs, dhs, p), library(xs, dhs, p)
+    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
+    (True, True)
+    """
     (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
     W_rz = p.W_h[:, : 2 * H]
     a, s, n = (np.empty((T, N, k * H), dtype) for k in (3, 2, 1))
@@ -115,7 +142,16 @@ def _weights(p: GRUParams, xs: Array, h_prev: Array, q: Array, da: Array) -> GRU
 
 
 def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 4: internally, the batch is the last axis, so each gate is one contiguous slab (H, N)."""
+    """Rung 4: internally, the batch is the last axis, so each gate is one contiguous slab (H, N).
+
+    Examples
+    --------
+    >>> from gru_lib.models.gru_rungs import batch_last, library, problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
+    >>> (hs, dxs, grads), last = batch_last(xs, dhs, p), library(xs, dhs, p)
+    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
+    (True, True)
+    """
     (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
     W_h, W_hn = p.W_h[:, : 2 * H].T.copy(), p.W_hn.T.copy()
     Wt_h, Wt_hn = p.W_h[:, : 2 * H].copy(), p.W_hn.copy()
@@ -147,14 +183,32 @@ def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 
 
 def columns(a: Array, memory: Array) -> Array:
-    """Copy (T, K, N) into `memory`: (K, T·N), for one product over all steps and sequences."""
+    """Copy (T, K, N) into `memory`: (K, T·N), for one product over all steps and sequences.
+
+    Examples
+    --------
+    >>> from gru_lib.models.gru_rungs import columns
+    >>> a = np.arange(8.0).reshape(2, 2, 2)  # T = K = N = 2
+    >>> columns(a, np.empty((2, 4)))
+    array([[0., 1., 4., 5.],
+           [2., 3., 6., 7.]])
+    """
     target, found = as_columns(memory, *a.shape)
     target[:] = a
     return found
 
 
 def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 5: `gru_forward` and `gru_backward`: factors first, all in place, in spans and blocks, arrays kept."""
+    """Rung 5: `gru_forward` and `gru_backward`: factors first, all in place, in spans and blocks, arrays kept.
+
+    Examples
+    --------
+    >>> from gru_lib.models.gru_rungs import library, problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5))
+    >>> hs, dxs, grads = library(xs, dhs, p)
+    >>> hs.shape, dxs.shape, grads.size == p.size
+    ((4, 2, 5), (4, 2, 3), True)
+    """
     hs, _, tape = gru_forward(xs, None, p)
     dxs, _, g = gru_backward(dhs, None, tape, p)
     return hs, dxs, g
@@ -172,7 +226,15 @@ RUNGS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
 
 
 def problem(size: tuple[int, int, int, int], dtype: Any = np.float32) -> tuple[Array, Array, GRUParams]:
-    """Inputs, gradients of the outputs and parameters, from one seed."""
+    """Inputs, gradients of the outputs and parameters, from one seed.
+
+    Examples
+    --------
+    >>> from gru_lib.models.gru_rungs import problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5))  # T, N, D, H
+    >>> xs.shape, dhs.shape, p.H
+    ((4, 2, 3), (4, 2, 5), 5)
+    """
     T, N, D, H = size
     rng = np.random.default_rng(0)
     p = gru_init(rng, D, H, dtype=dtype)

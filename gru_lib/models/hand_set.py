@@ -34,6 +34,15 @@ def hand_set(K: float = 80.0) -> Bundle:
         logit = h_1 + h_2 − h_3
 
     The steepness K is above 0; with K = 80 float64 rounds every gate and candidate to its limit.
+
+    Examples
+    --------
+    >>> from gru_lib.models.hand_set import hand_set
+    >>> from gru_lib.models.reader import subtractor_accuracy
+    >>> from gru_lib.tasks.subtraction import random_pairs
+    >>> batch = random_pairs(np.random.default_rng(0), N=100, bits=64)
+    >>> subtractor_accuracy(hand_set(), batch).pairs
+    1.0
     """
     K = check_number("hand_set", "K", K, above=0)
     rng = np.random.default_rng(0)  # everything drawn is overwritten
@@ -67,6 +76,15 @@ def hand_set_gru(task: str) -> HandSet:
     """Return a GRU (keep, reset before) that solves a task of `gru_lib.tasks.memory.TASKS` without an error, by design.
 
     Chapter 8 derives the weights.
+
+    Examples
+    --------
+    >>> from gru_lib.models.hand_set import hand_set_gru
+    >>> from gru_lib.tasks.memory import parity_since
+    >>> batch = parity_since(np.random.default_rng(0), N=10, T=200)
+    >>> gru = hand_set_gru("parity_since")
+    >>> np.array_equal(gru.answers(batch.xs), batch.ys)
+    True
     """
     check_choice("hand_set_gru", "task", task, tuple(TASKS))
     return _BUILD[task]()
@@ -157,14 +175,30 @@ _BUILD: dict[str, Callable[[], HandSet]] = {
 
 
 def random_automaton(rng: np.random.Generator, Q: int, S: int) -> Array:
-    """Draw a transition table δ (Q, S): symbol a leads from state q to state δ[q, a], each drawn uniformly."""
+    """Draw a transition table δ (Q, S): symbol a leads from state q to state δ[q, a], each drawn uniformly.
+
+    Examples
+    --------
+    >>> from gru_lib.models.hand_set import random_automaton
+    >>> delta = random_automaton(np.random.default_rng(0), Q=4, S=2)
+    >>> delta.shape, bool((0 <= delta).all() and (delta < 4).all())
+    ((4, 2), True)
+    """
     check_instance("random_automaton", "rng", rng, np.random.Generator)
     Q, S = check_int("random_automaton", "Q", Q), check_int("random_automaton", "S", S)
     return rng.integers(0, Q, (Q, S))
 
 
 def run_automaton(delta: ArrayLike, symbols: ArrayLike, start: int = 0) -> Array:
-    """Return the state after each symbol, from the table: symbols (T, N) -> states (T, N)."""
+    """Return the state after each symbol, from the table: symbols (T, N) -> states (T, N).
+
+    Examples
+    --------
+    >>> from gru_lib.models.hand_set import run_automaton
+    >>> delta = [[0, 1], [1, 0]]  # the parity of the 1s
+    >>> run_automaton(delta, [[1], [1], [0], [1]])[:, 0]
+    array([1, 0, 0, 1])
+    """
     delta = _table("run_automaton", delta, start)
     symbols = np.asarray(symbols)
     S = delta.shape[1]
@@ -206,6 +240,15 @@ def automaton_gru(delta: ArrayLike, start: int = 0) -> tuple[GRUParams, Array]:
     Notes
     -----
     Chapter 8. The idea of one unit for each pair of state and symbol: Minsky (1967).
+
+    Examples
+    --------
+    >>> from gru_lib import gru_forward
+    >>> from gru_lib.models.hand_set import automaton_gru
+    >>> p, h0 = automaton_gru([[0, 1], [1, 0]])  # the parity of the 1s
+    >>> hs, *_ = gru_forward(np.eye(2)[[[1], [1], [0], [1]]], [h0], p)
+    >>> hs[:, 0, 2].round(6)  # unit (1, 0) is +1 in state 1
+    array([ 1., -1., -1.,  1.])
     """
     delta = _table("automaton_gru", delta, start)
     Q, S = delta.shape

@@ -51,6 +51,13 @@ def lm_init(
     """Draw an embedding of V characters in D numbers, a layer of H units, and a linear layer with V outputs.
 
     The layer is ``init(rng, D, H, **options)``, with `gru_init`, `lstm_init`, `elman_init` …
+
+    Examples
+    --------
+    >>> from gru_lib.models.language_model import lm_init
+    >>> m = lm_init(np.random.default_rng(0), V=8, D=3, H=5)
+    >>> m.embed.E.shape, m.rnn.W_x.shape, m.out.W.shape
+    ((8, 3), (3, 15), (5, 8))
     """
     dtype = options.get("dtype", np.float64)
     embed, rnn = embedding_init(rng, V, D, dtype=dtype), init(rng, D, H, **options)
@@ -61,6 +68,15 @@ def lm_logits(m: Bundle, tokens: ArrayLike, state: State | None = None) -> tuple
     """Return the logits of the next character after each step, (T, N, V) for tokens (T, N), and the final state.
 
     `state` is the layer's state to begin with; None for zeros.
+
+    Examples
+    --------
+    >>> from gru_lib.models.language_model import lm_init, lm_logits
+    >>> m = lm_init(np.random.default_rng(0), V=8, D=3, H=5)
+    >>> logits, state = lm_logits(m, [[1], [2], [3]])
+    >>> again, state = lm_logits(m, [[4]], state)  # it reads on
+    >>> np.allclose(again[-1], lm_logits(m, [[1], [2], [3], [4]])[0][-1])
+    True
     """
     xs, _ = embedding_forward(tokens, m.embed)
     hs, state = infer(xs, state, m.rnn)
@@ -79,6 +95,17 @@ def lm_loss(m: Bundle, chunk: Chunk, dropout: LMDropout | None = None) -> tuple[
 
     `dropout` is for training: ``partial(lm_loss, dropout=LMDropout(rng, 0.3, "zaremba"))`` goes into `train`. The masks
     are new in every chunk, so one mask "for the whole sequence" lasts K steps.
+
+    Examples
+    --------
+    >>> from gru_lib.models.language_model import lm_init, lm_loss
+    >>> from gru_lib.tasks.text import streams
+    >>> from gru_lib.train import Chunks
+    >>> m = lm_init(np.random.default_rng(0), V=8, D=3, H=5)
+    >>> m.flat[:] = 0  # eight characters, all alike
+    >>> chunk = next(iter(Chunks(*streams(np.arange(100) % 8, 4), 10)))
+    >>> bool(np.isclose(lm_loss(m, chunk)[0], np.log(8)))
+    True
     """
     xs, embed_cache = embedding_forward(chunk.xs, m.embed)  # (K, N, D)
     K, N, _ = xs.shape
@@ -103,6 +130,14 @@ def lm_bits(m: Bundle, tokens: ArrayLike, *, N: int = 8, K: int = 256) -> float:
 
     The row is read as N streams side by side, each starting from the zero state and carrying its state to the end. So
     N − 1 characters are predicted without their past. K only bounds the memory used.
+
+    Examples
+    --------
+    >>> from gru_lib.models.language_model import lm_bits, lm_init
+    >>> m = lm_init(np.random.default_rng(0), V=8, D=3, H=5)
+    >>> m.flat[:] = 0  # eight characters, all alike
+    >>> round(lm_bits(m, np.arange(100) % 8), 6)
+    3.0
     """
     xs, ys = streams(tokens, N)
     K, state, nats = check_int("lm_bits", "K", K), None, 0.0
@@ -116,6 +151,15 @@ def lm_step(m: Bundle) -> Callable[[State, Any], tuple[Array, State]]:
     """Return ``step(state, tokens) -> log_probs, state`` for `greedy`, `sample` and `beam_search`.
 
     Tokens have shape (N,) or are a single token; the first state is None, or what `lm_logits` returned for a prefix.
+
+    Examples
+    --------
+    >>> from gru_lib import greedy
+    >>> from gru_lib.models.language_model import lm_init, lm_step
+    >>> m = lm_init(np.random.default_rng(0), V=8, D=3, H=5)
+    >>> m.out.W[:], m.out.b[5] = 0, 1
+    >>> greedy(lm_step(m), None, 0, end=None, max_steps=3).tokens
+    array([5, 5, 5])
     """
     check_instance("lm_step", "m", m, Bundle)
 

@@ -40,6 +40,16 @@ class NGram:
     Notes
     -----
     Chapter 16. Absolute discounting: Ney, Essen & Kneser (1994).
+
+    Examples
+    --------
+    >>> from gru_lib.models.ngram import NGram
+    >>> text = [0, 1] * 10
+    >>> model = NGram(text, n=2, V=2)
+    >>> round(model.probability(1, [0]), 3)
+    0.963
+    >>> round(model.bits([0, 1, 0, 1]), 3)
+    0.293
     """
 
     def __init__(self, tokens: ArrayLike, n: int, V: int, *, discount: float = 0.75) -> None:
@@ -98,6 +108,16 @@ class KneserNey:
     -----
     Chapters 16 and 20. Chen & Goodman (1999), after Kneser & Ney (1995). Where the numbers of counts give no discount
     or one below 0, as in very small texts, it is 0.5, 1, 1.5.
+
+    Examples
+    --------
+    >>> from gru_lib.models.ngram import KneserNey
+    >>> text = [0, 1] * 10
+    >>> model = KneserNey(text, n=2, V=2)
+    >>> round(model.probability(1, [0]), 3)
+    0.925
+    >>> round(model.bits([0, 1, 0, 1]), 3)
+    0.338
     """
 
     def __init__(self, tokens: ArrayLike, n: int, V: int) -> None:

@@ -96,6 +96,17 @@ def read_machine(m: Bundle, symbols: ArrayLike, levels: ArrayLike | None, *, mos
     The search runs the program `gru_step` itself, rounding errors included. The table also holds for any other
     evaluation (another order of summation, exact arithmetic), as long as the errors stay below `Machine.margin`.
     Without levels the margin is 0.
+
+    Examples
+    --------
+    >>> from gru_lib.models import proofs
+    >>> from gru_lib.models.hand_set import hand_set
+    >>> m, symbols = hand_set(), proofs.PAIRS_OF_BITS
+    >>> machine = proofs.read_machine(m, symbols, proofs.SIGNS)
+    >>> len(machine.states)
+    5
+    >>> proofs.disagreement(machine.automaton, proofs.BORROW) is None
+    True
     """
     where = "read_machine"
     symbols = _check_network(where, m, symbols)
@@ -143,6 +154,13 @@ def disagreement(machine: Automaton, spec: Automaton) -> list[int] | None:
 
     Breadth-first search over pairs of states, one of each automaton. There are finitely many; if the answers agree in
     every pair that can be reached, they agree after any number of steps, by induction.
+
+    Examples
+    --------
+    >>> from gru_lib.models.proofs import BORROW, Automaton, disagreement
+    >>> xor = Automaton(next=np.zeros((1, 4), int), bit=BORROW.bit[:1])
+    >>> disagreement(xor, BORROW)  # 0 − 1 borrows; then 0 − 0 is wrong
+    [1, 0]
     """
     came_from: dict[Any, Any] = {(0, 0): None}  # pair -> (pair before, symbol)
     queue = deque(came_from)
@@ -171,6 +189,16 @@ def minimise(machine: Automaton) -> tuple[Automaton, Array]:
         The smallest automaton with the same answers, its states numbered in order of first appearance.
     group : integers (S,)
         The merged state that each state went into.
+
+    Examples
+    --------
+    >>> from gru_lib.models.proofs import Automaton, minimise
+    >>> after = np.array([[1, 2], [0, 2], [2, 0]])  # 0 and 1 do the same
+    >>> bit = np.array([[0, 1], [0, 1], [1, 0]])
+    >>> smallest, group = minimise(Automaton(after, bit))
+    >>> group, smallest.next
+    (array([0, 0, 1]), array([[0, 1],
+           [1, 0]]))
     """
     group = np.unique(machine.bit, axis=0, return_inverse=True)[1].reshape(-1)
     while True:
@@ -211,6 +239,16 @@ def box_step(x: ArrayLike, boxes: Boxes, p: GRUParams) -> Boxes:
     Every interval is padded outward by more than the rounding errors of both this computation and of `gru_step` in
     float64, whatever the order of its sums. So the result holds for exact arithmetic and for the program. It assumes
     IEEE arithmetic, and exp and tanh right to 4 units in the last place.
+
+    Examples
+    --------
+    >>> from gru_lib import gru_init
+    >>> from gru_lib.models.proofs import Boxes, box_step
+    >>> p = gru_init(np.random.default_rng(0), D=1, H=1)
+    >>> p.flat[:] = 0  # h = h_prev / 2
+    >>> after = box_step([[0.0]], Boxes(lo=[[-1.0]], hi=[[0.5]]), p)
+    >>> after.lo.round(6), after.hi.round(6)
+    (array([[-0.5]]), array([[0.25]]))
     """
     x = as_array("box_step", "x", x, ("N", "D"), {"D": p.D})
     lo, hi = _check_boxes("box_step", boxes, ("N", "H"), len(x), p.H)
@@ -277,6 +315,16 @@ def boxes_hold(
 
     Takes symbols (A, D), the machine's table (S, A) and boxes (S, H), from `find_boxes` or a guess. True is a proof,
     under the assumptions of `box_step`. False proves nothing: other boxes may hold.
+
+    Examples
+    --------
+    >>> from gru_lib.models import proofs
+    >>> from gru_lib.models.hand_set import hand_set
+    >>> m, symbols = hand_set(), proofs.PAIRS_OF_BITS
+    >>> machine = proofs.read_machine(m, symbols, proofs.SIGNS).automaton
+    >>> boxes = proofs.find_boxes(m, symbols, machine)
+    >>> proofs.boxes_hold(m, symbols, machine, boxes)
+    True
     """
     symbols = _check_network("boxes_hold", m, symbols)
     S, H = len(machine.next), m.rnn.H
@@ -296,6 +344,16 @@ def find_boxes(
 
     Start from the point h_0 = 0. In each round, carry every box through a step, and stretch the box that should contain
     the image until it does, and a little more (`widen` of its width, and 1e−12). Stop when nothing sticks out.
+
+    Examples
+    --------
+    >>> from gru_lib.models import proofs
+    >>> from gru_lib.models.hand_set import hand_set
+    >>> m, symbols = hand_set(), proofs.PAIRS_OF_BITS
+    >>> machine = proofs.read_machine(m, symbols, proofs.SIGNS).automaton
+    >>> boxes = proofs.find_boxes(m, symbols, machine)
+    >>> boxes.lo.shape, bool((boxes.lo <= boxes.hi).all())
+    ((5, 3), True)
     """
     symbols = _check_network("find_boxes", m, symbols)
     check_number("find_boxes", "widen", widen, least=0)

@@ -33,13 +33,29 @@ def reader_init(
     """Draw a cell of H units that reads D inputs a step, and a linear layer with K outputs.
 
     The cell is ``init(rng, D, H, **options)``; the linear layer shares its dtype and `bias`.
+
+    Examples
+    --------
+    >>> from gru_lib.models.reader import reader_init
+    >>> m = reader_init(np.random.default_rng(0), D=3, K=2, H=5)
+    >>> m.rnn.W_x.shape, m.out.W.shape
+    ((3, 15), (5, 2))
     """
     shared = {name: options[name] for name in ("bias", "dtype") if name in options}
     return bundle(rnn=init(rng, D, H, **options), out=linear_init(rng, H, K, **shared))
 
 
 def reader_logits(m: Bundle, xs: ArrayLike) -> Array:
-    """Return the logit of each bit after each step: (T, N, K) for xs (T, N, D)."""
+    """Return the logit of each bit after each step: (T, N, K) for xs (T, N, D).
+
+    Examples
+    --------
+    >>> from gru_lib.models.reader import reader_init, reader_logits
+    >>> m = reader_init(np.random.default_rng(0), D=3, K=2, H=5)
+    >>> m.out.W[:], m.out.b[:] = 0, [1, -1]
+    >>> reader_logits(m, np.ones((4, 1, 3)))[-1]
+    array([[ 1., -1.]])
+    """
     return linear_forward(infer(xs, None, m.rnn)[0], m.out)[0]
 
 
@@ -52,6 +68,17 @@ def reader_loss(m: Bundle, batch: memory.Batch) -> tuple[Any, Bundle]:
         L   = −mean over the asked (t, n) and over k of  d log y + (1 − d) log(1 − y),  d the right bit
 
     The batch holds xs (T, N, D), ys (T, N, K) and asked (T, N).
+
+    Examples
+    --------
+    >>> from gru_lib.models.reader import reader_init, reader_loss
+    >>> from gru_lib.tasks.memory import checksum
+    >>> rng = np.random.default_rng(0)
+    >>> m = reader_init(rng, D=16, K=3, H=5)
+    >>> m.flat[:] = 0  # every answer is 0.5
+    >>> loss, grads = reader_loss(m, checksum(rng, N=8, T=6))
+    >>> bool(np.isclose(loss, np.log(2)))
+    True
     """
     cell = cell_of(m.rnn)
     hs, _, tape = cell.forward(batch.xs, None, m.rnn)
@@ -74,7 +101,18 @@ class ReaderAccuracy(NamedTuple):
 
 
 def reader_accuracy(m: Bundle, batch: memory.Batch) -> ReaderAccuracy:
-    """Return the shares of answers and of whole sequences that are right."""
+    """Return the shares of answers and of whole sequences that are right.
+
+    Examples
+    --------
+    >>> from gru_lib.models.reader import reader_accuracy, reader_init
+    >>> from gru_lib.tasks.memory import checksum
+    >>> rng = np.random.default_rng(0)
+    >>> m = reader_init(rng, D=16, K=3, H=5)
+    >>> m.out.W[:], m.out.b[:] = 0, 1  # it says 7 to everything
+    >>> round(reader_accuracy(m, checksum(rng, N=1000, T=6)).answers, 1)
+    0.1
+    """
     right = ((reader_logits(m, batch.xs).real > 0) == (batch.ys == 1)).all(axis=2)
     return ReaderAccuracy(float(right[batch.asked].mean()), float((right | ~batch.asked).all(axis=0).mean()))
 
@@ -83,7 +121,15 @@ def reader_accuracy(m: Bundle, batch: memory.Batch) -> ReaderAccuracy:
 
 
 def subtractor_init(rng: np.random.Generator, H: int, *, init: Callable[..., Any] = gru_init, **options: Any) -> Bundle:
-    """Draw a reader of two bits a step with H units and one output; options as for `reader_init`."""
+    """Draw a reader of two bits a step with H units and one output; options as for `reader_init`.
+
+    Examples
+    --------
+    >>> from gru_lib.models.reader import subtractor_init
+    >>> m = subtractor_init(np.random.default_rng(0), H=3)
+    >>> m.rnn.D, m.rnn.H, m.out.K
+    (2, 3, 1)
+    """
     return reader_init(rng, 2, 1, H, init=init, **options)
 
 
@@ -104,6 +150,16 @@ def subtractor_loss(
             + decay/2 · |all parameters|²
 
     The means are over steps and pairs. The second term pulls every unit towards −1 or +1.
+
+    Examples
+    --------
+    >>> from gru_lib.models.reader import subtractor_init, subtractor_loss
+    >>> from gru_lib.tasks.subtraction import all_pairs
+    >>> m = subtractor_init(np.random.default_rng(0), H=3)
+    >>> m.flat[:] = 0  # every answer is 0.5
+    >>> loss, grads = subtractor_loss(m, all_pairs(4))
+    >>> bool(np.isclose(loss, np.log(2)))
+    True
     """
     xs, ys = batch
     cell = cell_of(m.rnn)
@@ -125,7 +181,17 @@ def subtractor_loss(
 
 
 def subtractor_predict(m: Bundle, xs: ArrayLike) -> Array:
-    """Return the probability that each bit of the difference is 1: (T, N, 1) for xs (T, N, 2)."""
+    """Return the probability that each bit of the difference is 1: (T, N, 1) for xs (T, N, 2).
+
+    Examples
+    --------
+    >>> from gru_lib.models.hand_set import hand_set
+    >>> from gru_lib.models.reader import subtractor_predict
+    >>> from gru_lib.tasks.subtraction import encode
+    >>> y = subtractor_predict(hand_set(), encode([6], [3], bits=4).xs)
+    >>> (y[:, 0, 0] > 0.5).astype(int)  # 3, the lowest bit first
+    array([1, 1, 0, 0])
+    """
     return sigmoid(reader_logits(m, xs))
 
 
@@ -137,6 +203,15 @@ class SubtractorAccuracy(NamedTuple):
 
 
 def subtractor_accuracy(m: Bundle, batch: subtraction.Batch) -> SubtractorAccuracy:
-    """Return the shares of bits and of whole pairs that are right."""
+    """Return the shares of bits and of whole pairs that are right.
+
+    Examples
+    --------
+    >>> from gru_lib.models.hand_set import hand_set
+    >>> from gru_lib.models.reader import subtractor_accuracy
+    >>> from gru_lib.tasks.subtraction import all_pairs
+    >>> subtractor_accuracy(hand_set(), all_pairs(4))
+    SubtractorAccuracy(bits=1.0, pairs=1.0)
+    """
     right = (subtractor_predict(m, batch.xs) > 0.5) == (batch.ys == 1)
     return SubtractorAccuracy(float(right.mean()), float(right.all(axis=0).mean()))

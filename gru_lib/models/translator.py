@@ -57,6 +57,13 @@ def translator_init(
 
     With `both_ways` the encoder is bidirectional, H/2 units each way, and the decoder starts from zeros, so it needs
     `feed` or `attend`.
+
+    Examples
+    --------
+    >>> from gru_lib.models.translator import translator_init
+    >>> p = translator_init(np.random.default_rng(0), E=3, H=5)
+    >>> p.source.E.shape, p.target.E.shape, p.encoder.b_z
+    ((71, 3), (13, 3), array([1., 1., 1., 1., 1.], dtype=float32))
     """
     if both_ways and H % 2:
         raise ValueError(f"translator_init: with both_ways, H must be even; got {H}.")
@@ -74,7 +81,20 @@ def translator_init(
 
 
 def translator_loss(p: Seq2SeqParams, batch: Batch) -> tuple[Any, Seq2SeqParams]:
-    """Return the mean cross-entropy of a batch's target tokens, padding left out, and its gradient."""
+    """Return the mean cross-entropy of a batch's target tokens, padding left out, and its gradient.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from gru_lib.models import translator
+    >>> from gru_lib.tasks.dates import encode, pairs
+    >>> p = translator.translator_init(np.random.default_rng(0), E=3, H=5)
+    >>> p.flat[:] = 0  # every token of an ISO date alike
+    >>> batch = encode(pairs([date(2026, 3, 7).toordinal()]))
+    >>> loss, grads = translator.translator_loss(p, batch)
+    >>> bool(np.isclose(loss, np.log(13)))
+    True
+    """
     loss, tape = seq2seq_forward(
         batch.source,
         batch.target,
@@ -89,6 +109,17 @@ def alignment(p: Seq2SeqParams, batch: Batch) -> NDArray[Any]:
     """Return with which weights (T, N, S) each of the batch's target tokens looked at its source.
 
     If the targets are what the model itself says, these are the weights with which it said it.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from gru_lib.models.translator import alignment, translator_init
+    >>> from gru_lib.tasks.dates import encode, pairs
+    >>> p = translator_init(np.random.default_rng(0), E=3, H=5, attend=True)
+    >>> batch = encode(pairs([date(2026, 3, 7).toordinal()]))
+    >>> weights = alignment(p, batch)
+    >>> weights.shape, np.allclose(weights.sum(axis=-1), 1)
+    ((11, 18, 26), True)
     """
     options = {"source_lengths": batch.source_lengths, "target_lengths": batch.target_lengths}
     _, tape = seq2seq_forward(batch.source, batch.target, p, **options)
@@ -98,7 +129,20 @@ def alignment(p: Seq2SeqParams, batch: Batch) -> NDArray[Any]:
 
 
 def translate(p: Seq2SeqParams, batch: Batch, *, end: int, max_steps: int, rows: int = 1000) -> Decoded:
-    """Translate the sources of a batch greedily, `rows` at a time."""
+    """Translate the sources of a batch greedily, `rows` at a time.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from gru_lib.models.translator import translate, translator_init
+    >>> from gru_lib.tasks.dates import ISO, encode, pairs
+    >>> p = translator_init(np.random.default_rng(0), E=3, H=5)
+    >>> p.out.W[:], p.out.b[7 + 1] = 0, 1  # it says 7, whatever it reads
+    >>> batch = encode(pairs([date(2026, 3, 7).toordinal()]))
+    >>> said = translate(p, batch, end=ISO.end, max_steps=4)
+    >>> ISO.text(said.tokens[0])
+    '7777'
+    """
     parts = []
     for first in range(0, batch.source.shape[1], rows):
         part = slice(first, first + rows)
@@ -121,7 +165,21 @@ def translate_beam(
     alpha: float = 0.0,
     offset: float = 0.0,
 ) -> list[Hypothesis]:
-    """Search for translations of one source, tokens (S,), with a beam."""
+    """Search for translations of one source, tokens (S,), with a beam.
+
+    Examples
+    --------
+    >>> from gru_lib.models import translator
+    >>> from gru_lib.tasks.dates import ISO, WRITTEN
+    >>> p = translator.translator_init(np.random.default_rng(0), E=3, H=5)
+    >>> p.out.W[:], p.out.b[7 + 1] = 0, 1  # it says 7, whatever it reads
+    >>> source = WRITTEN.tokens(["7 March"])[0][:, 0]
+    >>> found = translator.translate_beam(
+    ...     p, source, width=2, end=ISO.end, max_steps=4
+    ... )
+    >>> ISO.text(found[0].tokens)
+    '7777'
+    """
     return beam_search(
         seq2seq_step(p),
         seq2seq_encode(np.asarray(source)[:, None], p),
@@ -136,7 +194,21 @@ def translate_beam(
 
 
 def translate_exact(p: Seq2SeqParams, source: NDArray[Any], *, end: int, max_steps: int) -> tuple[Hypothesis, int]:
-    """Find the likeliest translation of one source, tokens (S,), and how many steps of the decoder that took."""
+    """Find the likeliest translation of one source, tokens (S,), and how many steps of the decoder that took.
+
+    Examples
+    --------
+    >>> from gru_lib.models import translator
+    >>> from gru_lib.tasks.dates import ISO, WRITTEN
+    >>> p = translator.translator_init(np.random.default_rng(0), E=3, H=5)
+    >>> p.out.W[:], p.out.b[7 + 1] = 0, 1  # it says 7, whatever it reads
+    >>> source = WRITTEN.tokens(["7 March"])[0][:, 0]
+    >>> best, calls = translator.translate_exact(
+    ...     p, source, end=ISO.end, max_steps=2
+    ... )
+    >>> best.tokens == (ISO.end,)  # the likeliest translation says nothing
+    True
+    """
     step = seq2seq_step(p)
 
     def one(state: Any, token: int) -> tuple[NDArray[Any], Any]:
@@ -163,6 +235,19 @@ def translate_consensus(
 
     Agreement is `shared_pairs`. Minimum Bayes risk decoding: Kumar & Byrne (2004), with samples as in Eikema & Aziz
     (2020), arXiv:2005.10283. Chapter 19.
+
+    Examples
+    --------
+    >>> from gru_lib.models import translator
+    >>> from gru_lib.tasks.dates import ISO, WRITTEN
+    >>> rng = np.random.default_rng(0)
+    >>> p = translator.translator_init(rng, E=3, H=5)
+    >>> p.out.W[:], p.out.b[7 + 1] = 0, 20  # it says 7, whatever it reads
+    >>> source = WRITTEN.tokens(["7 March"])[0][:, 0]
+    >>> translator.translate_consensus(
+    ...     p, source, rng, ISO, count=3, max_steps=4
+    ... )
+    ('7777', ['7777', '7777', '7777'])
     """
     state = seq2seq_encode(np.repeat(np.asarray(source)[:, None], count, axis=1), p)
     drawn = sample(seq2seq_step(p), state, np.full(count, p.start), rng, end=target.end, max_steps=max_steps)
@@ -171,7 +256,14 @@ def translate_consensus(
 
 
 def shared_pairs(a: str, b: str) -> float:
-    """Return the share of neighbouring characters that two texts have in common: 1 for the same text, 0 for none."""
+    """Return the share of neighbouring characters that two texts have in common: 1 for the same text, 0 for none.
+
+    Examples
+    --------
+    >>> from gru_lib.models.translator import shared_pairs
+    >>> shared_pairs("2026", "2026"), round(shared_pairs("2026", "2025"), 3)
+    (1.0, 0.667)
+    """
     if a == b:
         return 1.0
     x, y = Counter(pairwise(a)), Counter(pairwise(b))
@@ -179,7 +271,14 @@ def shared_pairs(a: str, b: str) -> float:
 
 
 def exact_match(said: Sequence[str], wanted: Sequence[str]) -> NDArray[np.bool_]:
-    """Return for each translation whether every character is right."""
+    """Return for each translation whether every character is right.
+
+    Examples
+    --------
+    >>> from gru_lib.models.translator import exact_match
+    >>> exact_match(["2026", "2025"], ["2026", "2026"])
+    array([ True, False])
+    """
     if len(said) != len(wanted):
         raise ValueError(f"exact_match: said must hold as many texts as wanted, {len(wanted)}; got {len(said)}.")
     return np.array([a == b for a, b in zip(said, wanted, strict=True)])

@@ -48,13 +48,32 @@ def word_reader_init(
     """Draw an embedding of V letters in D numbers, a cell of H units, and a linear layer with a score for each class.
 
     The cell is ``init(rng, D, H, **options)``, with `gru_init`, `elman_init` …
+
+    Examples
+    --------
+    >>> from gru_lib.models.word_reader import word_reader_init
+    >>> m = word_reader_init(np.random.default_rng(0), V=30, K=4, D=3, H=5)
+    >>> m.embed.E.shape, m.rnn.W_x.shape, m.out.W.shape
+    ((30, 3), (3, 15), (5, 4))
     """
     embed, rnn = embedding_init(rng, V, D, dtype=dtype), init(rng, D, H, dtype=dtype, **options)
     return bundle(embed=embed, rnn=rnn, out=linear_init(rng, H, K, dtype=dtype))
 
 
 def word_reader_forward(m: Bundle, tokens: ArrayLike, lengths: ArrayLike) -> Read:
-    """Read tokens (T, N): states, scores after every letter, and the tape of the cell."""
+    """Read tokens (T, N): states, scores after every letter, and the tape of the cell.
+
+    Examples
+    --------
+    >>> from gru_lib.models import word_reader
+    >>> from gru_lib.tasks.words import LETTERS, encode
+    >>> rng = np.random.default_rng(0)
+    >>> m = word_reader.word_reader_init(rng, LETTERS.size, K=4)
+    >>> tokens, lengths, ys = encode([("haus", 1), ("maison", 2)])
+    >>> read = word_reader.word_reader_forward(m, tokens, lengths)
+    >>> read.scores.shape  # after each letter, and after the end
+    (7, 2, 4)
+    """
     hs, _, tape = cell_of(m.rnn).forward(embedding_forward(tokens, m.embed)[0], None, m.rnn, lengths=lengths)
     return Read(hs, linear_forward(hs, m.out)[0], tape)
 
@@ -70,6 +89,18 @@ def word_reader_loss(
         L   = −weighted mean over t and n of log softmax(scores_t)[class]
 
     With `drop`, one mask for each word drops that share of the units from what the linear layer sees; `rng` draws it.
+
+    Examples
+    --------
+    >>> from gru_lib.models import word_reader
+    >>> from gru_lib.tasks.words import LETTERS, encode
+    >>> rng = np.random.default_rng(0)
+    >>> m = word_reader.word_reader_init(rng, LETTERS.size, K=4)
+    >>> m.flat[:] = 0  # four classes, all alike
+    >>> batch = encode([("haus", 1), ("maison", 2)])
+    >>> loss, grads = word_reader.word_reader_loss(m, batch)
+    >>> bool(np.isclose(loss, np.log(4)))
+    True
     """
     T, N = batch.tokens.shape
     xs, embed_cache = embedding_forward(batch.tokens, m.embed)
@@ -86,7 +117,18 @@ def word_reader_loss(
 
 
 def word_reader_accuracy(m: Bundle, pairs: Sequence[Pair], after: int | None = None) -> float:
-    """Return the share of pairs whose class gets the highest score at the end, or after so many letters."""
+    """Return the share of pairs whose class gets the highest score at the end, or after so many letters.
+
+    Examples
+    --------
+    >>> from gru_lib.models import word_reader
+    >>> from gru_lib.tasks.words import LETTERS
+    >>> rng = np.random.default_rng(0)
+    >>> m = word_reader.word_reader_init(rng, LETTERS.size, K=4)
+    >>> m.out.W[:], m.out.b[:] = 0, [0, 1, 0, 0]  # always class 1
+    >>> word_reader.word_reader_accuracy(m, [("haus", 1), ("maison", 2)])
+    0.5
+    """
     batch = encode(pairs)
     at = batch.lengths - 1 if after is None else after - 1
     scores = word_reader_forward(m, batch.tokens, batch.lengths).scores[at, np.arange(len(pairs))]
@@ -97,6 +139,18 @@ def word_reader_z(m: Bundle, pairs: Sequence[Pair], run: str) -> tuple[Array, Ar
     """Return the mean update gate of each unit of a GRU where a letter or run of letters ends, and after it: (H,) each.
 
     Only words that hold the run count. A unit that notes it has a z near 0 there and near 1 after it.
+
+    Examples
+    --------
+    >>> from gru_lib.models import word_reader
+    >>> from gru_lib.tasks.words import LETTERS
+    >>> rng = np.random.default_rng(0)
+    >>> m = word_reader.word_reader_init(rng, LETTERS.size, K=4, H=2)
+    >>> m.rnn.flat[:] = 0
+    >>> m.rnn.b_z[:] = np.log(3)  # z = 0.75, always
+    >>> at, after = word_reader.word_reader_z(m, [("schule", 1)], "sch")
+    >>> at.round(3).tolist(), after.round(3).tolist()
+    ([0.75, 0.75], [0.75, 0.75])
     """
     pairs = [pair for pair in pairs if run in pair[0]]
     if not pairs:

@@ -19,13 +19,27 @@ FOLDER = Path(__file__).parent
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return stored results: ``load("dates")`` is what `dates.json` holds."""
+    """Return stored results: ``load("dates")`` is what `dates.json` holds.
+
+    Examples
+    --------
+    >>> from gru_lib import results
+    >>> sorted(results.load("dates"))[:3]
+    ['cut', 'translation', 'tuning']
+    """
     found: dict[str, Any] = json.loads(_file("load", name, ".json").read_text("utf8"))
     return found
 
 
 def path(name: str) -> Path:
-    """Return a file of stored arrays: ``path("dates_weak")`` for `gru_lib.load`, ``path("torch")`` for `np.load`."""
+    """Return a file of stored arrays: ``path("dates_weak")`` for `gru_lib.load`, ``path("torch")`` for `np.load`.
+
+    Examples
+    --------
+    >>> from gru_lib import results
+    >>> results.path("torch").name
+    'torch.npz'
+    """
     return _file("path", name, ".npz")
 
 
@@ -38,6 +52,13 @@ def wilson(k: int, n: int) -> tuple[float, float]:
     """Return Wilson's 95 % interval for a share of which `k` of `n` were counted: the seeds of an experiment, say.
 
     Chapter 2; Wilson (1927), Journal of the American Statistical Association 22.
+
+    Examples
+    --------
+    >>> from gru_lib.results import wilson
+    >>> low, high = wilson(9, 10)
+    >>> round(low, 3), round(high, 3)
+    (0.596, 0.982)
     """
     z2 = 1.96**2
     middle, half = k + z2 / 2, (z2 * (k * (n - k) / n + z2 / 4)) ** 0.5

@@ -30,6 +30,16 @@ def adding(rng: np.random.Generator, N: int, T: int) -> Batch:
 
     Chapter 13. Hochreiter & Schmidhuber (1997), with numbers in [−1, 1]; Le, Jaitly & Hinton (2015), arXiv:1504.00941,
     as here.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.adding import adding
+    >>> batch = adding(np.random.default_rng(0), N=2, T=6)
+    >>> values, marks = np.moveaxis(batch.xs, 2, 0)
+    >>> marks.sum(axis=0)
+    array([2., 2.])
+    >>> np.allclose((values * marks).sum(axis=0), batch.ys[:, 0])
+    True
     """
     check_instance("adding", "rng", rng, np.random.Generator)
     N, T = check_int("adding", "N", N), check_int("adding", "T", T, minimum=2)

@@ -47,6 +47,16 @@ def marks(rng: np.random.Generator, N: int, T: int, question: str, *, share: flo
         The letters asked are the same for all three.
     share
         Share of the tokens that are marks, in (0, 1).
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.ahead import marks
+    >>> batch = marks(np.random.default_rng(0), 1, 16, "after", share=0.4)
+    >>> "".join("abcd+-."[token] for token in batch.tokens[:, 0])
+    '-+-bdddbcd+d-c-.'
+    >>> said = np.where(batch.asked, batch.ys[:, :, 0], 2)[:, 0]
+    >>> "".join("-+."[int(y)] for y in said)
+    '...+++++++.-.-..'
     """
     where = "marks"
     check_instance(where, "rng", rng, np.random.Generator)
@@ -67,7 +77,14 @@ def marks(rng: np.random.Generator, N: int, T: int, question: str, *, share: flo
 
 
 def next_mark(tokens: ArrayLike) -> Array:
-    """Return how many steps away the next mark is, for each step of tokens (T, N); T if there is none."""
+    """Return how many steps away the next mark is, for each step of tokens (T, N); T if there is none.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.ahead import next_mark
+    >>> next_mark([[0], [3], [4], [1]])[:, 0]  # a d + b
+    array([2, 1, 4, 4])
+    """
     tokens = as_array("next_mark", "tokens", tokens, ("T", "N"), {})
     T, N = tokens.shape
     away, out = np.full(N, T), np.empty((T, N), np.int64)
@@ -78,7 +95,16 @@ def next_mark(tokens: ArrayLike) -> Array:
 
 
 def delayed(batch: Batch, d: int) -> Batch:
-    """Ask every question d steps later: the answer about step t is due at step t + d. T grows by d zeros."""
+    """Ask every question d steps later: the answer about step t is due at step t + d. T grows by d zeros.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.ahead import delayed, marks
+    >>> batch = marks(np.random.default_rng(0), N=3, T=12, question="after")
+    >>> later = delayed(batch, 2)
+    >>> np.array_equal(later.ys[2:], batch.ys), len(batch.xs), len(later.xs)
+    (True, 12, 14)
+    """
     d = check_int("delayed", "d", d, minimum=0)
     check_instance("delayed", "batch", batch, Batch)
     T, N, _ = as_array("delayed", "batch.xs", batch.xs, ("T", "N", "K"), {}).shape

@@ -44,6 +44,17 @@ class Alphabet:
     characters : str, each character once
     size : int, the number of tokens, `end` and `start` included
     end, start : int, the tokens that end a sequence and come before it
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.dates import Alphabet
+    >>> letters = Alphabet("abc")
+    >>> tokens, lengths = letters.tokens(["cab", "a"], end=True)
+    >>> tokens.T, lengths
+    (array([[2, 0, 1, 3],
+           [0, 3, 0, 0]]), array([4, 2]))
+    >>> letters.text(tokens[:, 0])
+    'cab'
     """
 
     def __init__(self, characters: str) -> None:
@@ -118,6 +129,13 @@ def write(day: date, language: str, form: str) -> str:
         If Babel is not installed.
     ValueError
         If language or form is unknown, or the installed Babel writes dates in another way.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from gru_lib.tasks.dates import write
+    >>> write(date(2026, 3, 7), "fr", "long")
+    '7 mars 2026'
     """
     check_instance("write", "day", day, date)
     if not isinstance(language, str) or language not in LANGUAGES or not isinstance(form, str) or form not in FORMATS:
@@ -126,7 +144,15 @@ def write(day: date, language: str, form: str) -> str:
 
 
 def split_days(test: int = 2000, seed: int = 0) -> tuple[Array, Array]:
-    """Split the days from 1950 to 2049 at random, into training days and `test` days, as `date.toordinal` numbers."""
+    """Split the days from 1950 to 2049 at random, into training days and `test` days, as `date.toordinal` numbers.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.dates import split_days
+    >>> train, test = split_days()
+    >>> len(train), len(test), len(set(train) & set(test))
+    (34525, 2000, 0)
+    """
     test = check_int("split_days", "test", test)
     if test >= LAST - FIRST + 1:
         raise ValueError(f"split_days: test must leave days to train on, of {LAST - FIRST + 1}; got {test}.")
@@ -135,7 +161,14 @@ def split_days(test: int = 2000, seed: int = 0) -> tuple[Array, Array]:
 
 
 def pair_count(days: ArrayLike) -> int:
-    """Return how many pairs the days have: 18 each."""
+    """Return how many pairs the days have: 18 each.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.dates import pair_count
+    >>> pair_count([739682])  # one day: 6 languages, 3 forms
+    18
+    """
     return plain("pair_count", "days", days).size * len(LANGUAGES) * len(FORMATS)
 
 
@@ -143,6 +176,14 @@ def pairs(days: ArrayLike, numbers: ArrayLike | None = None) -> Dates:
     """Return the pairs of the days: all of them, or those with the given numbers, 0 … pair_count(days) − 1.
 
     Pair 18·d + 3·l + f is day d in language l and format f. Raises what `write` raises.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from gru_lib.tasks.dates import pairs
+    >>> found = pairs([date(2026, 3, 7).toordinal()])
+    >>> found.texts[1:6:3], found.iso[0]
+    (['March 7, 2026', '7. März 2026'], '2026-03-07')
     """
     days, locales = plain("pairs", "days", days), _locales()
     if days.dtype.kind not in "iu" or days.ndim != 1 or not days.size or days.min() < FIRST or days.max() > LAST:
@@ -162,20 +203,48 @@ def pairs(days: ArrayLike, numbers: ArrayLike | None = None) -> Dates:
 
 
 def encode(found: Dates, *, reverse: bool = True) -> Batch:
-    """Return pairs as tokens: the source is the written form, reversed if `reverse`; the target is the ISO form."""
+    """Return pairs as tokens: the source is the written form, reversed if `reverse`; the target is the ISO form.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from gru_lib.tasks.dates import ISO, WRITTEN, encode, pairs
+    >>> batch = encode(pairs([date(2026, 3, 7).toordinal()]))
+    >>> WRITTEN.text(batch.source[:11, 0]), ISO.text(batch.target[:, 0])
+    ('6202 ,7 raM', '2026-03-07')
+    """
     check_bool("encode", "reverse", reverse)
     _check("encode", found)
     return Batch(*WRITTEN.tokens(found.texts, reverse=reverse), *ISO.tokens(found.iso, end=True))
 
 
 def flip(found: Dates) -> Batch:
-    """Return pairs as tokens the other way round: ISO is the source, the written form is the target."""
+    """Return pairs as tokens the other way round: ISO is the source, the written form is the target.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from gru_lib.tasks.dates import ISO, WRITTEN, flip, pairs
+    >>> batch = flip(pairs([date(2026, 3, 7).toordinal()]))
+    >>> ISO.text(batch.source[:, 0]), WRITTEN.text(batch.target[:, 0])
+    ('2026-03-07', 'Mar 7, 2026')
+    """
     _check("flip", found)
     return Batch(*ISO.tokens(found.iso), *WRITTEN.tokens(found.texts, end=True))
 
 
 def surrounded(rng: np.random.Generator, found: Dates, lengths: ArrayLike) -> Dates:
-    """Put every written date somewhere into a made-up text, `lengths` (N,) characters of small letters and blanks."""
+    """Put every written date somewhere into a made-up text, `lengths` (N,) characters of small letters and blanks.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from gru_lib.tasks.dates import pairs, surrounded
+    >>> found = pairs([date(2026, 3, 7).toordinal()], [0])
+    >>> text = surrounded(np.random.default_rng(0), found, [30]).texts[0]
+    >>> len(text), "Mar 7, 2026" in text
+    (43, True)
+    """
     check_instance("surrounded", "rng", rng, np.random.Generator)
     _check("surrounded", found)
     lengths = plain("surrounded", "lengths", lengths)
@@ -206,6 +275,14 @@ def listed(found: Dates, counts: ArrayLike) -> Batch:
     """Return the dates as lists, `counts` of them in each, as tokens: 7 mars 2026; May 1 … -> 2026-03-07;1999-05-01.
 
     The alphabets are `LISTED_WRITTEN` and `LISTED_ISO`.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from gru_lib.tasks.dates import LISTED_ISO, listed, pairs
+    >>> found = pairs([date(2026, 3, 7).toordinal()], [0, 1])
+    >>> LISTED_ISO.text(listed(found, [2]).target[:, 0])
+    '2026-03-07;2026-03-07'
     """
     _check("listed", found)
     counts = plain("listed", "counts", counts)
@@ -222,7 +299,16 @@ def listed(found: Dates, counts: ArrayLike) -> Batch:
 def batches(
     rng: np.random.Generator, days: ArrayLike, N: int, *, size: int | None = None, reverse: bool = True
 ) -> Iterator[Batch]:
-    """Yield batches of N pairs forever, drawn from all pairs of the days, or from `size` of them drawn at the start."""
+    """Yield batches of N pairs forever, drawn from all pairs of the days, or from `size` of them drawn at the start.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.dates import batches, split_days
+    >>> rng, (train, test) = np.random.default_rng(0), split_days()
+    >>> batch = next(batches(rng, train, N=4))
+    >>> batch.target.shape  # ten characters and the end
+    (11, 4)
+    """
     check_instance("batches", "rng", rng, np.random.Generator)
     check_bool("batches", "reverse", reverse)
     days = as_integers("batches", "days", days, FIRST, LAST)

@@ -57,6 +57,12 @@ def digits() -> Digits:
     Notes
     -----
     Chapter 15. Alpaydin & Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning Repository.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.digits import digits
+    >>> [part.images.shape for part in digits()]
+    [(1000, 8, 8), (297, 8, 8), (500, 8, 8)]
     """
     with needs("digits", "scikit-learn", "tasks"):
         from sklearn.datasets import load_digits
@@ -79,7 +85,15 @@ def _split(pixels: Array, labels: Array) -> Digits:
 
 
 def as_sequence(images: Array, by: str) -> Array:
-    """Turn images (M, 8, 8) into sequences, time first: by "row" (8, M, 8), or by "pixel" (64, M, 1), row after row."""
+    """Turn images (M, 8, 8) into sequences, time first: by "row" (8, M, 8), or by "pixel" (64, M, 1), row after row.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.digits import as_sequence
+    >>> images = np.arange(64).reshape(1, 8, 8)
+    >>> as_sequence(images, "row").shape, as_sequence(images, "pixel").shape
+    ((8, 1, 8), (64, 1, 1))
+    """
     check_choice("as_sequence", "by", by, ("row", "pixel"))
     check_instance("as_sequence", "images", images, np.ndarray)
     if images.ndim != 3 or images.shape[1:] != (8, 8):

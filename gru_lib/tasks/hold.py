@@ -29,6 +29,16 @@ def hold(rng: np.random.Generator, N: int, T: int, *, marks: float = 0.2) -> Bat
     """Draw N sequences of T independent normal numbers; the target is the latest number that carries a mark.
 
     The first number always has one. `marks` is the share of steps with a mark, in [0, 1).
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.hold import hold
+    >>> xs, ys = hold(np.random.default_rng(0), N=3, T=20)
+    >>> marked = xs[:, :, 1] == 1
+    >>> np.array_equal(ys[marked, 0], xs[marked, 0])
+    True
+    >>> np.array_equal(ys[1:][~marked[1:]], ys[:-1][~marked[1:]])
+    True
     """
     xs = _inputs("hold", rng, N, T, marks)
     last = np.maximum.accumulate(np.where(xs[:, :, 1] > 0, np.arange(len(xs))[:, None], 0), axis=0)
@@ -45,6 +55,13 @@ def drift(
         y_t = y_{t−1} + step·ε_t,     x_t = y_t + noise·η_t,     ε, η standard normal
 
     `drift_gain` gives the best that an exponential average can do.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.hold import drift
+    >>> xs, ys = drift(np.random.default_rng(0), N=1000, T=20, noise=0.5)
+    >>> round(float((xs[:, :, 0] - ys[:, :, 0]).std()), 2)
+    0.5
     """
     xs = _inputs("drift", rng, N, T, marks)
     step, noise = check_number("drift", "step", step, least=0), check_number("drift", "noise", noise, least=0)
@@ -61,6 +78,12 @@ def drift_gain(step: float = 0.3, noise: float = 1.0) -> float:
         q = (step / noise)²,     gain = (√(q² + 4q) − q) / 2
 
     The error's variance is then gain·noise². Muth (1960).
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.hold import drift_gain
+    >>> round(drift_gain(step=1.0, noise=1.0), 3)  # (√5 − 1) / 2
+    0.618
     """
     step, noise = check_number("drift_gain", "step", step, above=0), check_number("drift_gain", "noise", noise, above=0)
     check_number("drift_gain", "step / noise", step / noise, below=1e70)

@@ -54,7 +54,15 @@ class Task(NamedTuple):
 
 
 def class_bits(tokens: ArrayLike) -> Array:
-    """Return the three bits of each class, the lowest first: integers (…) in 0..7 -> 0.0 and 1.0 (…, 3)."""
+    """Return the three bits of each class, the lowest first: integers (…) in 0..7 -> 0.0 and 1.0 (…, 3).
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import class_bits
+    >>> class_bits([1, 6])
+    array([[1., 0., 0.],
+           [0., 1., 1.]])
+    """
     return (as_integers("class_bits", "tokens", tokens, 0, 2 * CLASSES)[..., None] >> np.arange(_BITS) & 1).astype(
         np.float64
     )
@@ -64,6 +72,15 @@ def checksum(rng: np.random.Generator, N: int, T: int) -> Batch:
     """Keep the first token: it is one of 8 classes, then come fillers (tokens 8 … 15). Asked at the end.
 
     xs (T, N, 16), ys (T, N, 3). Chapter 9 too.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import checksum, class_bits
+    >>> batch = checksum(np.random.default_rng(0), N=2, T=6)
+    >>> batch.xs.shape, batch.asked[:, 0].nonzero()[0]
+    ((6, 2, 16), array([5]))
+    >>> np.array_equal(batch.ys[-1], class_bits(batch.tokens[0]))
+    True
     """
     N, T = _check("checksum", rng, N, T)
     tokens = rng.integers(CLASSES, 2 * CLASSES, (T, N))
@@ -75,6 +92,13 @@ def first_token(rng: np.random.Generator, N: int, T: int) -> Batch:
     """Keep the first token; those after it are of the same 8 classes, so only its position tells it apart.
 
     xs (T, N, 8), ys (T, N, 3); asked at the end.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import class_bits, first_token
+    >>> batch = first_token(np.random.default_rng(0), N=2, T=6)
+    >>> np.array_equal(batch.ys[-1], class_bits(batch.tokens[0]))
+    True
     """
     N, T = _check("first_token", rng, N, T)
     tokens = rng.integers(0, CLASSES, (T, N))
@@ -86,6 +110,15 @@ def parity_outside(rng: np.random.Generator, N: int, T: int, *, bracket: float =
 
     The latest bracket decides: after < we are inside, after > (and at the start) outside. Brackets do not nest.
     xs (T, N, 4), ys (T, N, 1); asked at every step.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import parity_outside
+    >>> batch = parity_outside(np.random.default_rng(18), N=1, T=14)
+    >>> "".join("01<>"[token] for token in batch.tokens[:, 0])
+    '111<10011>0011'
+    >>> "".join(str(int(bit)) for bit in batch.ys[:, 0, 0])
+    '10111111111101'
     """
     N, T = _check("parity_outside", rng, N, T)
     bracket = check_number("parity_outside", "bracket", bracket, least=0, below=1)
@@ -98,6 +131,15 @@ def last_outside(rng: np.random.Generator, N: int, T: int, *, bracket: float = 0
     """Skip what stands in brackets: which class came last outside? Tokens: 8 classes, < (8), > (9), a filler (10).
 
     xs (T, N, 11), ys (T, N, 3); asked at every step. `bracket` and `filler` together are below 1.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import last_outside
+    >>> batch = last_outside(np.random.default_rng(16), N=1, T=14)
+    >>> "".join("01234567<>."[token] for token in batch.tokens[:, 0])
+    '72<43>.1>316..'
+    >>> "".join(str(int(bits @ [1, 2, 4])) for bits in batch.ys[:, 0])
+    '72222221131666'
     """
     where = "last_outside"
     N, T = _check(where, rng, N, T)
@@ -113,6 +155,15 @@ def parity_since(rng: np.random.Generator, N: int, T: int, *, brk: float = 0.1) 
     """Start afresh at a break: is the number of 1s since the latest | odd? Tokens 0, 1 and | (2).
 
     xs (T, N, 3), ys (T, N, 1); asked at every step.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import parity_since
+    >>> batch = parity_since(np.random.default_rng(0), N=1, T=12, brk=0.3)
+    >>> "".join("01|"[token] for token in batch.tokens[:, 0])
+    '0|||1110010|'
+    >>> "".join(str(int(bit)) for bit in batch.ys[:, 0, 0])
+    '000010111000'
     """
     N, T = _check("parity_since", rng, N, T)
     tokens = _mix(rng, (T, N), 2, check_number("parity_since", "brk", brk, least=0, below=1), 1)
@@ -125,6 +176,16 @@ def first_of_segment(rng: np.random.Generator, N: int, T: int, *, brk: float = 0
     """Start afresh at a break: which class came first since the latest |? Tokens: 8 classes and | (8).
 
     xs (T, N, 9), ys (T, N, 3); asked at every step.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import first_of_segment
+    >>> rng = np.random.default_rng(0)
+    >>> batch = first_of_segment(rng, N=1, T=12, brk=0.3)
+    >>> "".join("01234567|"[token] for token in batch.tokens[:, 0])
+    '3|||6561060|'
+    >>> "".join(str(int(bits @ [1, 2, 4])) for bits in batch.ys[:, 0])
+    '300066666660'
     """
     N, T = _check("first_of_segment", rng, N, T)
     brk = check_number("first_of_segment", "brk", brk, least=0, below=1)
@@ -141,6 +202,13 @@ def agreement(
     After that person come `distance` words about other things (8 … 15), then the pronoun. Earlier tokens mix words and
     other people, so a stored person must also be replaced. `distance` is a number, or (lowest, highest) to draw from
     for each sequence; at most T − 2. xs (T, N, 17), ys (T, N, 3); asked at the end.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import agreement, class_bits
+    >>> batch = agreement(np.random.default_rng(0), N=2, T=9, distance=3)
+    >>> np.array_equal(batch.ys[-1], class_bits(batch.tokens[-1 - 3 - 1]))
+    True
     """
     where = "agreement"
     N, T = _check(where, rng, N, T, shortest=2)
@@ -174,6 +242,13 @@ def marks_ignored(task: str, tokens: ArrayLike) -> Array:
     """Return the answers, as whole numbers, of a reader for whom brackets and breaks are fillers: a baseline.
 
     tokens (T, N) of a task of `TASKS` that has such marks -> (T, N).
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import marks_ignored
+    >>> tokens = np.array([[1], [2], [1], [3], [1]])  # 1 < 1 > 1
+    >>> marks_ignored("parity_outside", tokens)[:, 0]
+    array([1, 1, 0, 0, 1])
     """
     check_choice("marks_ignored", "task", task, tuple(name for name in TASKS if set("<>|") & set(TASKS[name].symbols)))
     tokens = as_tokens("marks_ignored", "tokens", tokens, 0, TASKS[task].D - 1)
@@ -190,6 +265,14 @@ def batches(rng: np.random.Generator, task: str, N: int, T: int | tuple[int, int
     """Yield batches of N sequences of a task of `TASKS` forever.
 
     T is a number of steps, or (lowest, highest) to draw from for each batch. Errors come with the first batch.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.memory import batches
+    >>> rng = np.random.default_rng(0)
+    >>> batch = next(batches(rng, "checksum", N=4, T=(5, 9)))
+    >>> 5 <= len(batch.xs) <= 9, batch.ys.shape[1:]
+    (True, (4, 3))
     """
     check_choice("batches", "task", task, tuple(TASKS))
     check_instance("batches", "rng", rng, np.random.Generator)

@@ -34,7 +34,16 @@ class Batch(NamedTuple):
 
 
 def one_order(rng: np.random.Generator, N: int, T: int) -> Batch:
-    """Draw N sequences of T tokens with one a and one b at random places among fillers; y = 1 if a comes first."""
+    """Draw N sequences of T tokens with one a and one b at random places among fillers; y = 1 if a comes first.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.order import one_order
+    >>> batch = one_order(np.random.default_rng(0), N=3, T=5)
+    >>> a, b = ((batch.tokens == k).argmax(axis=0) for k in (0, 1))
+    >>> np.array_equal(batch.ys[:, 0], a < b)
+    True
+    """
     return _one(_draw("one_order", rng, N, T, marked=2))
 
 
@@ -42,17 +51,42 @@ def two_orders(rng: np.random.Generator, N: int, T: int) -> Batch:
     """Draw N sequences with one each of a, b, c, d among fillers.
 
     y = 1 if "a before b" and "c before d" are both true or both false.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.order import two_orders
+    >>> batch = two_orders(np.random.default_rng(0), N=3, T=6)
+    >>> a, b, c, d = ((batch.tokens == k).argmax(axis=0) for k in range(4))
+    >>> np.array_equal(batch.ys[:, 0], (a < b) == (c < d))
+    True
     """
     return _two(_draw("two_orders", rng, N, T, marked=4))
 
 
 def all_one_order(T: int) -> Batch:
-    """Every sequence that `one_order` can draw, once: T(T − 1) · 4^(T − 2) of them, so keep T small."""
+    """Every sequence that `one_order` can draw, once: T(T − 1) · 4^(T − 2) of them, so keep T small.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.order import all_one_order
+    >>> batch = all_one_order(T=2)
+    >>> batch.tokens.T, batch.ys[:, 0]  # a b and b a
+    (array([[0, 1],
+           [1, 0]]), array([1., 0.]))
+    """
     return _one(_every("all_one_order", T, marked=2))
 
 
 def all_two_orders(T: int) -> Batch:
-    """Every sequence that `two_orders` can draw, once: T(T − 1)(T − 2)(T − 3) · 4^(T − 4) of them."""
+    """Every sequence that `two_orders` can draw, once: T(T − 1)(T − 2)(T − 3) · 4^(T − 4) of them.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.order import all_two_orders
+    >>> batch = all_two_orders(T=4)
+    >>> batch.tokens.shape, float(batch.ys.mean())
+    ((4, 24), 0.5)
+    """
     return _two(_every("all_two_orders", T, marked=4))
 
 

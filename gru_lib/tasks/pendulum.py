@@ -53,7 +53,17 @@ class RMSE(NamedTuple):
 
 
 def pendulums(rng: np.random.Generator, N: int, T: int = 120) -> Pendulums:
-    """Draw N pendulums and read each T times. About 45 % of the readings are missing; the first never is."""
+    """Draw N pendulums and read each T times. About 45 % of the readings are missing; the first never is.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.pendulum import pendulums
+    >>> batch = pendulums(np.random.default_rng(0), N=3, T=50)
+    >>> batch.values.shape, bool(batch.seen[0].all())
+    ((50, 3), True)
+    >>> np.array_equal(np.isnan(batch.values), ~batch.seen)
+    True
+    """
     check_instance("pendulums", "rng", rng, np.random.Generator)
     N, T = check_int("pendulums", "N", N), check_int("pendulums", "T", T)
     length, damping = rng.uniform(*_LENGTH, N), rng.uniform(*_DAMPING, N)
@@ -78,6 +88,14 @@ def carried(values: ArrayLike, seen: ArrayLike) -> tuple[Array, Array]:
 
     Both are (T, N). Before the first reading the value is 0, and the steps
     count from the start of the series.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.pendulum import carried
+    >>> values = np.array([[5.0], [np.nan], [np.nan], [7.0]])
+    >>> last, ago = carried(values, ~np.isnan(values))
+    >>> last[:, 0], ago[:, 0]
+    (array([5., 5., 5., 7.]), array([0., 1., 2., 0.]))
     """
     values = as_array("carried", "values", values, ("T", "N"), {})
     seen = plain("carried", "seen", seen)
@@ -94,7 +112,15 @@ def carried(values: ArrayLike, seen: ArrayLike) -> tuple[Array, Array]:
 
 
 def inputs(batch: Pendulums, kind: str = "carried, mask, time") -> Array:
-    """Return what the net reads, (T, N, D) in float32: D = 1 to 3, for one of INPUTS; the time in half seconds."""
+    """Return what the net reads, (T, N, D) in float32: D = 1 to 3, for one of INPUTS; the time in half seconds.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.pendulum import inputs, pendulums
+    >>> batch = pendulums(np.random.default_rng(0), N=3, T=50)
+    >>> inputs(batch).shape, inputs(batch, "carried").shape
+    ((50, 3, 3), (50, 3, 1))
+    """
     check_choice("inputs", "kind", kind, INPUTS)
     _check("inputs", batch)
     last, since = carried(batch.values, batch.seen)
@@ -107,14 +133,31 @@ def inputs(batch: Pendulums, kind: str = "carried, mask, time") -> Array:
 
 
 def targets(batch: Pendulums) -> Array:
-    """Return the true angle now and in one second: (T, N, 2) in float32."""
+    """Return the true angle now and in one second: (T, N, 2) in float32.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.pendulum import AHEAD, pendulums, targets
+    >>> batch = pendulums(np.random.default_rng(0), N=3, T=50)
+    >>> np.allclose(targets(batch)[:, :, 1], batch.angles[AHEAD:])
+    True
+    """
     _check("targets", batch)
     T = len(batch.seen)
     return np.stack([batch.angles[:T], batch.angles[AHEAD : T + AHEAD]], axis=-1).astype(np.float32)
 
 
 def errors(said: ArrayLike, batch: Pendulums) -> RMSE:
-    """Return the errors of answers (T, N, 2)."""
+    """Return the errors of answers (T, N, 2).
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.pendulum import errors, pendulums, targets
+    >>> batch = pendulums(np.random.default_rng(0), N=3, T=50)
+    >>> off = errors(targets(batch) + 0.1, batch)
+    >>> round(float(off.now), 3), round(float(off.ahead), 3)
+    (0.1, 0.1)
+    """
     _check("errors", batch)
     said = as_array(
         "errors", "said", said, ("T", "N", "2"), dict(zip(("T", "N", "2"), (*batch.seen.shape, 2), strict=True))
@@ -129,6 +172,13 @@ def lag_features(batch: Pendulums, lags: int) -> Array:
     """Return the last `lags` carried readings, their masks, and the time since the last reading: (T, N, 2 lags + 1).
 
     What lies before the series is its first reading, marked as missing.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.pendulum import lag_features, pendulums
+    >>> batch = pendulums(np.random.default_rng(0), N=3, T=50)
+    >>> lag_features(batch, lags=4).shape  # 4 readings, 4 masks, the time
+    (50, 3, 9)
     """
     lags = check_int("lag_features", "lags", lags)
     _check("lag_features", batch)
@@ -154,6 +204,14 @@ def kalman(
 
     Returns the angle now and in one second, (T, N, 2), and the logarithm of the probability density that the filter
     gave to all readings so far, (T, N).
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.pendulum import NOISE, errors, kalman, pendulums
+    >>> batch = pendulums(np.random.default_rng(0), N=20)
+    >>> said, log_density = kalman(batch, batch.length, batch.damping)
+    >>> errors(said, batch).now < NOISE  # closer than the instrument
+    True
     """
     _check("kalman", batch, {})
     T, N = batch.seen.shape
@@ -187,6 +245,14 @@ def kalman_bank(batch: Pendulums, filters: int = 16) -> Array:
 
     Each begins with its own part of the lengths. The answer is the mean of theirs, weighed by how probable each makes
     the readings so far (Bayes' rule).
+
+    Examples
+    --------
+    >>> from gru_lib.tasks import pendulum
+    >>> batch = pendulum.pendulums(np.random.default_rng(0), N=20)
+    >>> said = pendulum.kalman_bank(batch)
+    >>> pendulum.errors(said, batch).now < pendulum.NOISE
+    True
     """
     filters = check_int("kalman_bank", "filters", filters)
     _check("kalman_bank", batch)

@@ -61,6 +61,13 @@ def co2() -> CO2:
     Notes
     -----
     Keeling & Whorf (2004), Scripps Institution of Oceanography; public domain.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.series import co2
+    >>> series = co2()
+    >>> len(series.ppm), int(np.isnan(series.ppm).sum())
+    (2284, 59)
     """
     with needs("co2", "statsmodels", "tasks"):
         from statsmodels.datasets import co2 as source
@@ -79,6 +86,13 @@ def fertility() -> Fertility:
     Notes
     -----
     World Bank, World Development Indicators. Many of its yearly numbers are interpolated between counts.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.series import fertility
+    >>> found = fertility()
+    >>> found.years[[0, -1]], "France" in found.countries
+    (array([1960, 2011]), True)
     """
     with needs("fertility", "statsmodels", "tasks"):
         from statsmodels.datasets import fertility as source

@@ -26,6 +26,14 @@ def reverse(rng: np.random.Generator, N: int, L: int, *, letters: int = 4) -> Ba
     one-hot, zero where nothing is asked; asked in the second half.
 
     Grefenstette et al. (2015), arXiv:1506.02516, with an alphabet of 128.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.strings import reverse
+    >>> batch = reverse(np.random.default_rng(0), N=1, L=3)
+    >>> said = batch.ys[3:, 0].argmax(axis=1)
+    >>> np.array_equal(said, batch.tokens[:3, 0][::-1])
+    True
     """
     N, L = _check("reverse", rng, N, L)
     K = check_int("reverse", "letters", letters)
@@ -43,6 +51,13 @@ def copy(rng: np.random.Generator, N: int, L: int, *, bits: int = 6) -> Batch:
     tokens (2L, N) are the rows read as binary numbers, the lowest bit first, and 2^B at a blank.
 
     Graves et al. (2014), arXiv:1410.5401, section 4.1, with 8 bits and one more blank.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.strings import copy
+    >>> batch = copy(np.random.default_rng(0), N=2, L=3)
+    >>> np.array_equal(batch.ys[3:], batch.xs[:3, :, :-1])
+    True
     """
     N, L = _check("copy", rng, N, L)
     B = check_int("copy", "bits", bits)
@@ -64,6 +79,15 @@ def brackets(rng: np.random.Generator, N: int, T: int, *, kinds: int = 2, openin
 
     With K = `kinds`, token k opens kind k and token K + k closes it. xs (T, N, 2K); ys (T, N, K), one-hot, or zeros
     where nothing is open; asked at every step.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.strings import brackets
+    >>> batch = brackets(np.random.default_rng(0), N=1, T=8)
+    >>> "".join("([)]"[token] for token in batch.tokens[:, 0])
+    '[][]()(('
+    >>> "".join(".)]"[int(row @ [1, 2])] for row in batch.ys[:, 0])
+    '].].).))'
     """
     N, T = _check("brackets", rng, N, T)
     K = check_int("brackets", "kinds", kinds)
@@ -91,6 +115,15 @@ def recall(rng: np.random.Generator, N: int, L: int, *, bits: int = 4) -> Batch:
     second half. tokens (2L, N) are the keys as integers.
 
     Graves et al. (2014), arXiv:1410.5401, section 4.3, with pairs in place of a chain of items.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.strings import recall
+    >>> batch = recall(np.random.default_rng(0), N=1, L=3)
+    >>> first, asked = batch.tokens[:3, 0], batch.tokens[3:, 0]
+    >>> place = int((first == asked[0]).argmax())
+    >>> np.array_equal(batch.ys[3, 0], (batch.xs[place, 0, 4:8] + 1) / 2)
+    True
     """
     N, L = _check("recall", rng, N, L)
     B = check_int("recall", "bits", bits)

@@ -30,6 +30,14 @@ def subtract_bits(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
     """Subtract as on paper: a and b (T, N) of 0 and 1, least significant bit first.
 
     Returns the bits of a − b modulo 2ᵀ, (T, N), and the borrow into each step, (T + 1, N), whose last row is left over.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.subtraction import subtract_bits
+    >>> a, b = [[0], [1], [1]], [[1], [1], [0]]  # 6 and 3
+    >>> bits, borrow = subtract_bits(a, b)
+    >>> bits[:, 0], borrow[:, 0]
+    (array([1, 1, 0]), array([0, 1, 1, 0]))
     """
     a, b = _zeros_and_ones("subtract_bits", "a", a), _zeros_and_ones("subtract_bits", "b", b)
     if a.shape != b.shape:
@@ -49,7 +57,16 @@ def _zeros_and_ones(where: str, name: str, value: ArrayLike) -> Array:
 
 
 def encode(a: ArrayLike, b: ArrayLike, bits: int) -> Batch:
-    """Turn pairs of integers a ≥ b, each (N,), at least 0 and below 2**bits, into a batch of T = bits steps."""
+    """Turn pairs of integers a ≥ b, each (N,), at least 0 and below 2**bits, into a batch of T = bits steps.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.subtraction import encode
+    >>> batch = encode([6], [3], bits=4)
+    >>> batch.xs[:, 0].T, batch.ys[:, 0, 0]  # the lowest bit first
+    (array([[0., 1., 1., 0.],
+           [1., 1., 0., 0.]]), array([1., 1., 0., 0.]))
+    """
     bits = check_int("encode", "bits", bits)
     for name, numbers in (("a", a), ("b", b)):  # of any size, so not as an array of 64 bits
         if any(isinstance(v, bool) or not isinstance(v, int | np.integer) for v in np.ravel(np.array(numbers, object))):
@@ -65,14 +82,31 @@ def encode(a: ArrayLike, b: ArrayLike, bits: int) -> Batch:
 
 
 def all_pairs(bits: int = 4) -> Batch:
-    """Every pair a ≥ b of numbers below 2**bits: 136 pairs for 4 bits, in the order (0,0), (1,0), (1,1), (2,0) …"""
+    """Every pair a ≥ b of numbers below 2**bits: 136 pairs for 4 bits, in the order (0,0), (1,0), (1,1), (2,0) …
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.subtraction import all_pairs
+    >>> all_pairs(4).xs.shape
+    (4, 136, 2)
+    """
     bits = check_int("all_pairs", "bits", bits)
     a, b = np.tril_indices(2**bits)
     return encode(a, b, bits)
 
 
 def random_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
-    """Draw N pairs of `bits` random bits each, the larger number first."""
+    """Draw N pairs of `bits` random bits each, the larger number first.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.subtraction import random_pairs
+    >>> batch = random_pairs(np.random.default_rng(0), N=3, bits=8)
+    >>> a, b = np.moveaxis(batch.xs, 2, 0)
+    >>> two = 2.0 ** np.arange(8)
+    >>> np.array_equal(two @ a - two @ b, two @ batch.ys[:, :, 0])
+    True
+    """
     check_instance("random_pairs", "rng", rng, np.random.Generator)
     N, bits = check_int("random_pairs", "N", N), check_int("random_pairs", "bits", bits)
     a, b = rng.integers(0, 2, (2, bits, N))
@@ -82,7 +116,15 @@ def random_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
 
 
 def random_batches(rng: np.random.Generator, N: int, bits: tuple[int, int]) -> Iterator[Batch]:
-    """Yield batches of N random pairs forever; each batch has one width, drawn from bits[0] … bits[1]."""
+    """Yield batches of N random pairs forever; each batch has one width, drawn from bits[0] … bits[1].
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.subtraction import random_batches
+    >>> stream = random_batches(np.random.default_rng(0), N=4, bits=(5, 9))
+    >>> 5 <= len(next(stream).xs) <= 9
+    True
+    """
     check_instance("random_batches", "rng", rng, np.random.Generator)
     N = check_int("random_batches", "N", N)
     check_sequence("random_batches", "bits", bits, 2)
@@ -93,7 +135,14 @@ def random_batches(rng: np.random.Generator, N: int, bits: tuple[int, int]) -> I
 
 
 def pick(batch: Batch, index: slice | Array | list[int]) -> Batch:
-    """Return some pairs of a batch: `index` is a slice, a mask or a list of pair numbers."""
+    """Return some pairs of a batch: `index` is a slice, a mask or a list of pair numbers.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.subtraction import all_pairs, pick
+    >>> pick(all_pairs(4), [0, 5]).xs.shape
+    (4, 2, 2)
+    """
     check_instance("pick", "batch", batch, Batch)
     T, N, _ = as_array("pick", "batch.xs", batch.xs, ("T", "N", "2"), {"2": 2}).shape
     as_array("pick", "batch.ys", batch.ys, ("T", "N", "1"), {"T": T, "N": N, "1": 1})
@@ -107,7 +156,19 @@ def pick(batch: Batch, index: slice | Array | list[int]) -> Batch:
 
 
 def hard_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
-    """Draw N pairs with long borrow chains: b differs from a in few places, and runs of equal bits carry the borrow."""
+    """Draw N pairs with long borrow chains: b differs from a in few places, and runs of equal bits carry the borrow.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks import subtraction
+    >>> rng = np.random.default_rng(0)
+    >>> for draw in (subtraction.random_pairs, subtraction.hard_pairs):
+    ...     a, b = np.moveaxis(draw(rng, 1000, 16).xs, 2, 0)
+    ...     borrow = subtraction.subtract_bits(a, b)[1][:-1]
+    ...     print(round(float((borrow * (a == b)).mean()), 1))
+    0.2
+    0.3
+    """
     check_instance("hard_pairs", "rng", rng, np.random.Generator)
     N, bits = check_int("hard_pairs", "N", N), check_int("hard_pairs", "bits", bits, minimum=2)
     a = rng.integers(0, 2, (bits, N))

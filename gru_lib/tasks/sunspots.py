@@ -56,6 +56,15 @@ def sunspots() -> Series:
     Notes
     -----
     Chapter 20. statsmodels names the National Geophysical Data Center of the USA as the source; public domain.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.sunspots import sunspots
+    >>> series = sunspots()
+    >>> series.years[[0, -1]], len(series.numbers)
+    (array([1700, 2008]), 309)
+    >>> series.years[series.part("validation")][[0, -1]]
+    array([1901, 1950])
     """
     with needs("sunspots", "statsmodels", "tasks"):
         from statsmodels.datasets import sunspots as source

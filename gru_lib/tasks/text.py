@@ -58,6 +58,13 @@ class Text:
         The character of each token: `UNKNOWN`, then those that occur at least twice in training, sorted.
     missing : int
         Paragraphs that this version of Python lacks: 0 where the book's numbers hold.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.text import Text
+    >>> text = Text(train="abracadabra", validation="bar", test="bad")
+    >>> text.V, text.encode(text.test)  # c and d stand there once: unknown
+    (4, array([2, 1, 0]))
     """
 
     train: str
@@ -112,6 +119,13 @@ def english() -> Text:
     Notes
     -----
     Chapters 14, 16 and 20. The text is Python's documentation, © Python Software Foundation.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.text import english
+    >>> text = english()
+    >>> text.decode(text.encode("a gate"))
+    'a gate'
     """
     try:
         topics = importlib.import_module("pydoc_data.topics").topics
@@ -124,7 +138,14 @@ def english() -> Text:
 
 
 def paragraphs(topic: str) -> list[str]:
-    """Split a topic at its empty lines."""
+    """Split a topic at its empty lines.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.text import paragraphs
+    >>> len(paragraphs("One.\\n\\nTwo,\\nstill two.\\n\\nThree."))
+    3
+    """
     check_instance("paragraphs", "topic", topic, str)
     return [part for part in re.split(r"\n[ \t]*\n", topic.strip("\n")) if part.strip()]
 
@@ -181,6 +202,15 @@ def streams(tokens: ArrayLike, N: int) -> Streams:
 
     Piece k is tokens kT … (k+1)T, and the target at each place is the token after it. Up to N tokens at the end are
     left out.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.text import streams
+    >>> xs, ys = streams([1, 2, 3, 4, 5, 6, 7], N=2)
+    >>> xs.T, ys.T
+    (array([[1, 2, 3],
+           [4, 5, 6]]), array([[2, 3, 4],
+           [5, 6, 7]]))
     """
     array, N = plain("streams", "tokens", tokens), check_int("streams", "N", N)
     if array.ndim != 1 or array.dtype.kind not in "iu":

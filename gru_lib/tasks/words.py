@@ -98,6 +98,13 @@ def vocabulary() -> dict[str, tuple[str, ...]]:
         If Babel is not installed.
     RuntimeError
         If it has too few of the words.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import vocabulary
+    >>> found = vocabulary()
+    >>> len(found), "janvier" in found["fr"], "janvier" in found["de"]
+    (12, True, False)
     """
     with needs("gru_lib.tasks.words", "Babel", "tasks"):
         from babel import Locale, __version__
@@ -186,7 +193,14 @@ def _lower(text: str, language: str) -> str:
 
 
 def stem(word: str) -> str:
-    """Return the first three letters without their accents: ``stem("länsi")`` is "lan"."""
+    """Return the first three letters without their accents: ``stem("länsi")`` is "lan".
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import stem
+    >>> stem("länsi"), stem("lansing")
+    ('lan', 'lan')
+    """
     check_instance("stem", "word", word, str)
     bare = unicodedata.normalize("NFD", word.translate(_PLAIN))
     return "".join(c for c in bare if not unicodedata.combining(c))[:3]
@@ -196,12 +210,28 @@ def words(languages: Sequence[str] = LANGUAGES, *, seed: int = 0) -> Words:
     """Split the pairs of some languages by the stems of their words: seven tenths, one tenth, two tenths.
 
     A pair is a word and the place of its language in `languages`. Raises what `vocabulary` raises.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import stem, words
+    >>> parts = words(("en", "de"))
+    >>> trained = {stem(word) for word, language in parts.train}
+    >>> any(stem(word) in trained for word, language in parts.test)
+    False
     """
     return split(pairs_of(languages), check_int("words", "seed", seed, minimum=0))
 
 
 def pairs_of(languages: Sequence[str] = LANGUAGES) -> list[Pair]:
-    """Return every pair of some languages."""
+    """Return every pair of some languages.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import pairs_of
+    >>> pairs = pairs_of(("en", "de"))
+    >>> ("january", 0) in pairs, ("januar", 1) in pairs
+    (True, True)
+    """
     check_sequence("words", "languages", languages)
     unknown = [language for language in languages if not isinstance(language, str) or language not in LANGUAGES]
     if unknown or len(set(languages)) < len(languages) or len(languages) < 2:
@@ -222,14 +252,30 @@ def split(pairs: Sequence[Pair], seed: int = 0) -> Words:
 
 
 def shared(pairs: Iterable[Pair]) -> float:
-    """Return the share of pairs whose word stands there in more than one language: nobody could be sure of those."""
+    """Return the share of pairs whose word stands there in more than one language: nobody could be sure of those.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import shared
+    >>> shared([("hotel", 0), ("hotel", 1), ("haus", 1), ("house", 0)])
+    0.5
+    """
     pairs = _checked("shared", pairs)
     count = Counter(word for word, _ in pairs)
     return sum(count[word] > 1 for word, _ in pairs) / len(pairs)
 
 
 def order_blind(pairs: Iterable[Pair]) -> float:
-    """Return the largest share of pairs that a guess can get right which does not see the order of the letters."""
+    """Return the largest share of pairs that a guess can get right which does not see the order of the letters.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import order_blind
+    >>> order_blind([("ireland", 0), ("irlande", 1)])  # the same letters
+    0.5
+    >>> order_blind([("haus", 1), ("house", 0)])
+    1.0
+    """
     groups: dict[str, Counter[int]] = defaultdict(Counter)
     for word, k in _checked("order_blind", pairs):
         groups["".join(sorted(word))][k] += 1
@@ -240,7 +286,17 @@ def order_blind(pairs: Iterable[Pair]) -> float:
 
 
 def encode(pairs: Sequence[Pair]) -> Batch:
-    """Return pairs as a batch. Raises a ValueError that names a character which is not in `LETTERS`."""
+    """Return pairs as a batch. Raises a ValueError that names a character which is not in `LETTERS`.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import LETTERS, encode
+    >>> batch = encode([("haus", 1), ("maison", 2)])
+    >>> batch.tokens.shape, batch.lengths, batch.ys
+    ((7, 2), array([5, 7]), array([1, 2]))
+    >>> LETTERS.text(batch.tokens[:, 0])
+    'haus'
+    """
     return _encode(_checked("encode", pairs))
 
 
@@ -263,7 +319,14 @@ def _checked(where: str, pairs: Iterable[Pair], name: str = "pairs", least: int 
 
 
 def endings(pairs: Sequence[Pair], run: str) -> Array:
-    """Return where in the batch of the pairs a run of letters ends: bool (T, N)."""
+    """Return where in the batch of the pairs a run of letters ends: bool (T, N).
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import endings
+    >>> endings([("schule", 1)], "sch")[:, 0].astype(int)
+    array([0, 0, 1, 0, 0, 0, 0])
+    """
     pairs = _checked("endings", pairs)
     check_instance("endings", "run", run, str)
     found = np.zeros((max(len(word) for word, _ in pairs) + 1, len(pairs)), bool)
@@ -276,6 +339,14 @@ def batches(rng: np.random.Generator, pairs: Sequence[Pair], N: int, *, cut: flo
     """Yield batches of N pairs forever, words of similar length together.
 
     A share `cut` of the words loses up to five of its first letters, four staying at least: so a net sees more endings.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import LETTERS, batches
+    >>> pairs = [("haus", 1), ("maison", 2), ("house", 0)]
+    >>> batch = next(batches(np.random.default_rng(0), pairs, N=2, cut=0.0))
+    >>> batch.tokens.shape[1], batch.ys.shape
+    (2, (2,))
     """
     check_instance("batches", "rng", rng, np.random.Generator)
     N, cut = check_int("batches", "N", N), check_number("batches", "cut", cut, least=0)
@@ -306,6 +377,12 @@ def anagrams(languages: Sequence[str] = LANGUAGES) -> Words:
 
     *ireland* and *irlande* are such a pair. In training is no word that shares its stem with one of them. A guess that
     does not see the order gets at most the share `order_blind` right. Validation is empty.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import anagrams
+    >>> ("ireland", 0) in anagrams(("en", "fr")).test
+    True
     """
     pairs = pairs_of(languages)
     count = Counter(word for word, _ in pairs)
@@ -322,6 +399,12 @@ def either_way(parts: Words) -> Words:
     """Turn the question into "forwards or backwards?": each word as it is, class 0, and reversed, class 1.
 
     A guess that does not see the order is right on one of the two and wrong on the other: on exactly one half.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import Words, either_way
+    >>> either_way(Words(train=[("haus", 1)], validation=[], test=[])).train
+    [('haus', 0), ('suah', 1)]
     """
 
     check_instance("either_way", "parts", parts, Words)
@@ -338,6 +421,14 @@ def lists(rng: np.random.Generator, pairs: Sequence[Pair], N: int, longest: int 
     """Yield batches of N lists of words with spaces between, forever: one to `longest` words of one language each.
 
     All lists of a batch have the same number of words.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import LETTERS, lists
+    >>> pairs = [("haus", 1), ("schule", 1)]
+    >>> batch = next(lists(np.random.default_rng(0), pairs, N=4))
+    >>> set(LETTERS.text(batch.tokens[:, 0]).split()) <= {"haus", "schule"}
+    True
     """
     check_instance("lists", "rng", rng, np.random.Generator)
     N, longest = check_int("lists", "N", N), check_int("lists", "longest", longest)
@@ -356,6 +447,14 @@ def one_telling_word(rng: np.random.Generator, parts: Words, count: int, more: i
     """Draw `count` lists of one test word and then `more` words of its language that at least `common` languages have.
 
     Only the first word tells; what comes after it says nearly nothing.
+
+    Examples
+    --------
+    >>> from gru_lib.tasks.words import one_telling_word, words
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = one_telling_word(rng, words(), count=3, more=2)
+    >>> [len(text.split()) for text, language in pairs]
+    [3, 3, 3]
     """
     check_instance("one_telling_word", "rng", rng, np.random.Generator)
     count, more = (check_int("one_telling_word", n, v, minimum=0) for n, v in (("count", count), ("more", more)))

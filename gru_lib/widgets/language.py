@@ -25,12 +25,27 @@ _PATTERNS = ["quotes", "brackets", "word", "space", "column", "find"]
 
 @cache
 def trained() -> Bundle:
-    """Return the trained net: a GRU of 192 units, its weights rounded to 8 bits, as `lm_init` makes it. float64."""
+    """Return the trained net: a GRU of 192 units, its weights rounded to 8 bits, as `lm_init` makes it. float64.
+
+    Examples
+    --------
+    >>> from gru_lib.widgets.language import trained
+    >>> m = trained()
+    >>> m.rnn.H
+    192
+    """
     return read_net(NET)
 
 
 def read_net(net: Mapping[str, Any]) -> Bundle:
-    """Return the parameters that `experiments/language_model.py` stored."""
+    """Return the parameters that `experiments/language_model.py` stored.
+
+    Examples
+    --------
+    >>> from gru_lib.widgets.language import NET, read_net
+    >>> read_net(NET).rnn.H
+    192
+    """
     m = lm_init(np.random.default_rng(0), net["V"], net["D"], net["H"])
     for name, array in m.items():
         stored = net["arrays"][name]

@@ -23,7 +23,15 @@ T = len(_START["push"])
 
 @cache
 def trained_net() -> Bundle:
-    """Return the net of the explorer, which says words backwards: `rnn`, a GRU with a stack, and `out`."""
+    """Return the net of the explorer, which says words backwards: `rnn`, a GRU with a stack, and `out`.
+
+    Examples
+    --------
+    >>> from gru_lib.widgets.stack import trained_net
+    >>> m = trained_net()
+    >>> m.rnn.H, m.rnn.M
+    (32, 8)
+    """
     stored = data("stack-net.json")  # made by experiments.other_memories
     H, M, letters, rng = stored["H"], stored["M"], len(STACK["letters"]), np.random.default_rng(0)
     m = bundle(rnn=stack_rnn_init(rng, letters + 1, H, M), out=linear_init(rng, H + M, letters))
