@@ -52,7 +52,8 @@ class Params:
     """Named arrays that share one flat buffer.
 
     Arrays are assigned in place (``p.b_z[:] = 2``). ``p.b_z = ...`` would cut the name off from the buffer, so it
-    raises AttributeError.
+    raises AttributeError. A kind is a subclass whose constructor takes its options, `dtype` and `flat`, as in
+    ``GRUParams(D, H, bias=False)``: with these `load` makes it anew.
 
     Parameters
     ----------
