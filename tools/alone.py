@@ -4,7 +4,7 @@
 
 - ``kernel``: an environment that has `gru_lib` from a wheel built here. It shares all other packages with the
   environment that runs this, but neither its links into the source tree nor ``PYTHONPATH``. Notebooks know it as the
-  kernel `alone`, which conftest.py lets Jupyter find and tools/quick_kernel.py starts.
+  kernel `alone`, which conftest.py lets Jupyter find.
 - ``run/<chapter>/<chapter>.ipynb``, each in a folder where nothing else lies: the reader's edition, its solutions in
   cells, with the outputs that are stored in ``book/``, for nbval to compare. The edition's own cells must print what
   they hold: the one below an exercise says that there is no answer yet.
@@ -67,7 +67,7 @@ def environment(folder: Path, library: Path) -> dict[str, object]:
     others = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     (site / "others.pth").write_text("\n".join(sorted(others)) + "\n", "utf8")
     python = Path(sysconfig.get_path("scripts", "venv", paths)) / ("python.exe" if os.name == "nt" else "python")
-    start = [str(python), str(ROOT / "tools" / "quick_kernel.py"), "-f", "{connection_file}"]
+    start = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     return {"argv": start, "display_name": NAME, "language": "python", "env": {"PYTHONPATH": ""}}
 
 
