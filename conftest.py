@@ -30,8 +30,8 @@ FIXTURES = {"browser", "built_book", "book_url"}
 FILES = re.compile(
     r"\.ipynb$|/test_(afm_host|alone|api_reference|benchmarks|browser|do|editions|editions_shown|environment)\.py$"
     r"|/test_(experiments|explorer_\w+|glossary_links|grade|icons|link_check|lint_js|live_notebook|mathml)\.py$"
-    r"|/test_(notebooks|notebooks_tool|page_checks|pdf|project|prose_numbers|release|repository|site_files)\.py$"
-    r"|/test_(stills|teaching|theme_style|ways|widgets)\.py$"
+    r"|/test_(notebooks|notebooks_tool|page_checks|pdf|project|prose_numbers|quick_kernel|release|repository|site_files)\.py$"
+    r"|/test_(readme_picture|stills|teaching|theme_style|ways|widgets)\.py$"
 )
 
 
@@ -53,6 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
     parser.addoption("--library", action="store_true", help="only tests that need no browser, book or notebook")
     parser.addoption("--frameworks", action="store_true", help="only tests that need other frameworks; none is skipped")
+    parser.addoption("--other-fonts", action="store_true", help="only tests marked so, in a browser with other fonts")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,13 +72,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         asked = FIXTURES.intersection(getattr(item, "fixturenames", ()))
         return bool(asked or FILES.search(item.nodeid.partition("::")[0]))
 
-    def left_out(item: pytest.Item) -> bool:
-        if config.option.frameworks:
-            return not item.get_closest_marker("frameworks")
-        return config.option.library and beyond_the_library(item)
-
-    config.hook.pytest_deselected(items=[item for item in items if left_out(item)])
-    items[:] = [item for item in items if not left_out(item)]
+    for option, kept in (
+        (config.option.library, lambda item: not beyond_the_library(item)),
+        (config.option.other_fonts, lambda item: item.get_closest_marker("fonts")),
+        (config.option.frameworks, lambda item: item.get_closest_marker("frameworks")),
+    ):
+        if option:
+            config.hook.pytest_deselected(items=[item for item in items if not kept(item)])
+            items[:] = [item for item in items if kept(item)]
     items.sort(key=lambda item: (".ipynb" not in item.nodeid, not beyond_the_library(item)))
 
 

@@ -8,6 +8,9 @@ Public functions check their arguments on entry and raise a TypeError or ValueEr
 must be and what it is. Docstrings list only other errors, and those worth knowing.
 """
 
+import sys
+from typing import TYPE_CHECKING
+
 from gru_lib import convert
 from gru_lib._core.buffers import release_buffers
 from gru_lib._core.params import Bundle, Params, bundle
@@ -82,3 +85,16 @@ __all__ = [
     "register_cell", "release_buffers", "reverse", "sample", "save", "sigmoid", "softmax_cross_entropy", "stack",
     "stack_backward", "stack_forward", "train", "zero_state",
 ]  # fmt: skip
+
+
+if not TYPE_CHECKING:  # type checkers would take it for an answer to every name
+
+    def __getattr__(name: str) -> None:
+        """Say what begins like a name that is not here: for GRU gru_init, gru_forward …"""
+        from difflib import get_close_matches
+
+        low = name.lower()
+        begin = ([n for n in __all__ if n.lower().startswith(start)] for start in (low, low[:4], low[:3]))
+        like = next(filter(None, begin), None) or get_close_matches(low, __all__)
+        has = f"; it has {', '.join(sorted(like, key=lambda n: not n.endswith('_init')))}" if like else ""
+        raise AttributeError(f"module 'gru_lib' has no attribute {name!r}{has}", name=name, obj=sys.modules[__name__])

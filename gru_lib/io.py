@@ -1,4 +1,4 @@
-"""Save and load parameters. Loading executes nothing, and checks sizes before it reads.
+"""Save and load parameters. Loading executes nothing, and takes no more memory than the file has bytes, a few times.
 
 Two formats, chosen by the file's suffix: ``.npz`` (NumPy's own, without pickle) and ``.safetensors`` (with
 ``gru-lib[safetensors]``). Both hold the arrays under their names and a header that says what they are: a GRU that was
@@ -14,16 +14,18 @@ import json
 import os
 import stat
 import zipfile
+from collections import Counter
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import Any, get_type_hints, overload
 
 import numpy as np
 
-from gru_lib._core.checks import check_instance
+from gru_lib._core.checks import check_dtype, check_instance
 from gru_lib._core.optional import needs
-from gru_lib._core.params import Bundle, Params
+from gru_lib._core.params import Bundle, P, Params
 from gru_lib._core.types import Array
 
 __all__ = ["load", "save"]
@@ -34,6 +36,8 @@ _HEADER_BYTES = 1 << 20
 _NPY_BYTES = 1024  # more than the overhead of one array in a file
 # What the readers of zip and .npy raise at bytes that are neither.
 _DAMAGED = (zipfile.BadZipFile, EOFError, OSError, RuntimeError, TokenError, ValueError)
+# What is raised at a header that describes no parameters.
+_WRONG = (AttributeError, KeyError, RuntimeError, TypeError, ValueError)
 
 
 def save(path: str | os.PathLike[str], p: Params) -> None:
@@ -67,28 +71,85 @@ def save(path: str | os.PathLike[str], p: Params) -> None:
         write_npz(path, arrays, header)
 
 
-def load(path: str | os.PathLike[str], p: Params) -> None:
-    """Read parameters from a file that `save` wrote, into `p`.
+@overload
+def load(path: str | os.PathLike[str]) -> Any: ...
+@overload
+def load(path: str | os.PathLike[str], p: P) -> P: ...
+def load(path: str | os.PathLike[str], p: Params | None = None) -> Any:
+    """Read parameters from a file that `save` wrote.
 
-    `p` must have the kind, sizes, conventions and dtype that were saved. It is overwritten in place once the whole
-    file has been checked; if anything is wrong, `p` stays as it was.
+    They are new, of the kind, sizes, conventions and dtype that were saved (float64 if there are no numbers). A kind of
+    your own must be defined by then, by a class that takes its options, as GRUParams does.
+
+    With `p`, the numbers go into `p`, which is returned: it must have the kind, sizes, conventions and dtype that were
+    saved. It is overwritten once the whole file has been checked; if anything is wrong, it stays as it was.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is not one that `save` wrote, is damaged or too large, or holds parameters of another kind. A pipe
-        or a device is never read.
+        If the file is not one that `save` wrote, is damaged, or holds parameters of an unknown kind, or of another than
+        those of `p`. A pipe or a device is never read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from gru_lib import gru_init, load, save
+    >>> path = os.path.join(tempfile.mkdtemp(), "net.npz")
+    >>> rng = np.random.default_rng(0)
+    >>> save(path, gru_init(rng, D=2, H=3, convention="write"))
+    >>> load(path).convention
+    'write'
     """
-    check_instance("load", "p", p, Params)
-    path, arrays, wanted = _path("load", path), dict(p.items()), json.loads(json.dumps(describe(p)))
+    if p is not None:
+        check_instance("load", "p", p, Params)
+    path = _path("load", path)
     read = _read_safetensors if _is_safetensors("load", path) else read_npz
-    header, found = read("load", path, arrays, _HEADER_BYTES)
+    header, arrays = read("load", path, None if p is None else room(dict(p.items()), _HEADER_BYTES))
+    if p is None:
+        try:
+            p = _blank(header, arrays)
+        except _WRONG as error:
+            what = "damaged, or holds parameters of a kind that is not known here"
+            raise ValueError(f"load: {path.name} is {what}: {error}") from None
+    check_arrays("load", path, arrays, dict(p.items()))
+    wanted = json.loads(json.dumps(describe(p)))
     if header != wanted:
         raise ValueError(f"load: {path.name} must hold {_brief(wanted)}; it holds {_brief(header)}.")
+    for name, array in p.items():
+        array[...] = arrays[name]
+    return p
+
+
+def _blank(header: Any, arrays: Mapping[str, Array]) -> Params:
+    """Return new parameters as a header describes them, on as many numbers as the arrays have; or raise."""
+    kinds, counts = _kinds(Params), Counter[str]()
     for name, array in arrays.items():
-        array[...] = found[name]
+        counts["".join(name.rpartition(".")[:2])] += array.size
+    dtype = check_dtype("load", next(iter(arrays.values())).dtype) if arrays else np.dtype(np.float64)
+
+    def blank(header: Any, place: str) -> Params:
+        if header["kind"] not in kinds:
+            raise ValueError(f"{header['kind']!r} is none of {', '.join(sorted(kinds))}")
+        kind, options = kinds[header["kind"]], header["options"]
+        if not issubclass(kind, Bundle):  # it checks its options, and that they fit the count
+            given = {name: options[name] for name in signature(kind).parameters if name in options}
+            return kind(**given, flat=np.empty(counts[place], dtype))
+        members = header["members"].items()
+        p = kind({name: blank(member, f"{place}{name}.") for name, member in members}, options=options)
+        for name, wanted in get_type_hints(kind).items():
+            if isinstance(wanted, type):
+                check_instance(kind.__name__, name, getattr(p, name), wanted)
+        return p
+
+    return blank(header, "")
+
+
+def _kinds(of: type[Params]) -> dict[str, Any]:
+    """The subclasses by name; of two with one name, as a cell of a notebook makes if it runs twice, the later one."""
+    return {name: kind for each in of.__subclasses__() for name, kind in ({each.__name__: each} | _kinds(each)).items()}
 
 
 def _path(where: str, path: Any) -> Path:
@@ -128,34 +189,30 @@ def write_npz(path: Path, arrays: Mapping[str, Array], header: Mapping[str, Any]
     write_atomically(path, buffer.getvalue())
 
 
-def read_npz(
-    where: str, path: Path, wanted: Mapping[str, Array], header_bytes: int
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read the header and the arrays with the names, shapes and dtypes of `wanted`.
+def room(arrays: Mapping[str, Array], header_bytes: int) -> int:
+    """The most bytes that a file with these arrays, and a header of so many bytes, can have."""
+    return sum(a.nbytes for a in arrays.values()) + header_bytes + 2 * _NPY_BYTES * (len(arrays) + 2)
 
-    Sizes are checked before anything of that size is read, and nothing is unpickled or decompressed.
-    """
-    room = sum(a.nbytes for a in wanted.values()) + header_bytes + 2 * _NPY_BYTES * (len(wanted) + 2)
-    data = _read(where, path, room)
-    limits = {_HEADER: header_bytes} | {name: a.nbytes for name, a in wanted.items()}
+
+def read_npz(where: str, path: Path, room: int | None) -> tuple[Any, dict[str, Array]]:
+    """Read the header and the arrays in a file of at most `room` bytes. Nothing is unpickled or decompressed."""
+    data, arrays = _read(where, path, room), {}
     try:
         file = zipfile.ZipFile(io.BytesIO(data))
     except _DAMAGED as error:
         raise ValueError(f"{where}: {path.name} is not an .npz file, or it is damaged: {error}") from None
-    _check_names(where, path, [entry.filename.removesuffix(".npy") for entry in file.infolist()], wanted)
-    arrays = {}
-    for name, limit in limits.items():
-        entry = file.getinfo(f"{name}.npy")
-        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > limit + _NPY_BYTES:
-            raise ValueError(f"{where}: {path.name} is not one that save wrote: {name} is packed or too large.")
+    entries = file.infolist()
+    if any(e.compress_type != zipfile.ZIP_STORED for e in entries) or sum(e.file_size for e in entries) > len(data):
+        raise ValueError(f"{where}: {path.name} is not one that save wrote: its arrays are packed or too large.")
+    for entry in entries:
+        name = entry.filename.removesuffix(".npy")
         try:
+            if name in arrays:
+                raise ValueError("it stands there twice")
             arrays[name] = _parse_npy(file.read(entry))
         except _DAMAGED as error:
             raise ValueError(f"{where}: {path.name} is damaged, or not one that save wrote: {name}: {error}") from None
-    header = _parse_header(where, path, arrays.pop(_HEADER).tobytes())
-    for name, array in wanted.items():
-        _check_array(where, path, name, (arrays[name].dtype, arrays[name].shape), array)
-    return header, arrays
+    return _parse_header(where, path, arrays.pop(_HEADER, None)), arrays
 
 
 def _parse_npy(data: bytes) -> Array:
@@ -169,8 +226,11 @@ def _parse_npy(data: bytes) -> Array:
     return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape)
 
 
-def _parse_header(where: str, path: Path, text: str | bytes) -> Any:
+def _parse_header(where: str, path: Path, text: str | bytes | Array | None) -> Any:
+    if text is None:
+        raise ValueError(f"{where}: {path.name} is not one that save wrote: it has no {_HEADER}.")
     try:
+        text = text.tobytes() if isinstance(text, np.ndarray) else text
         return json.loads(text, object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{where}: the header of {path.name} is damaged: {error}") from None
@@ -184,28 +244,28 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _read_safetensors(
-    where: str, path: Path, wanted: Mapping[str, Array], header_bytes: int
-) -> tuple[dict[str, Any], dict[str, Array]]:
+def _read_safetensors(where: str, path: Path, room: int | None) -> tuple[Any, dict[str, Array]]:
     with needs(f"{where}: {path.name}", "safetensors", "safetensors"):
         from safetensors import SafetensorError, deserialize
 
-    data = _read(where, path, sum(a.nbytes for a in wanted.values()) + header_bytes + _NPY_BYTES * (len(wanted) + 2))
+    data, dtypes, arrays = _read(where, path, room), {"F32": np.float32, "F64": np.float64}, {}
     try:  # it checks that the pieces fill the file, one after the other
         pieces = dict(deserialize(data))  # type: ignore[no-untyped-call]
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"{where}: {path.name} is not a .safetensors file, or it is damaged: {error}") from None
     metadata = _parse_header(where, path, data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
-    checksum = metadata.pop(_CHECKSUM, None)
-    _check_names(where, path, [*pieces, *metadata], wanted)
-    kinds, found = {"F32": np.dtype(np.float32), "F64": np.dtype(np.float64)}, {}
-    for name, array in wanted.items():
-        kind, shape = pieces[name]["dtype"], tuple(pieces[name]["shape"])
-        _check_array(where, path, name, (kinds.get(kind, kind), shape), array)
-        found[name] = np.frombuffer(pieces[name]["data"], array.dtype).reshape(shape)
-    if checksum is not None and checksum != _checksum(metadata[_HEADER], found):
+    checksum, text = metadata.pop(_CHECKSUM, None), metadata.pop(_HEADER, None)
+    header = _parse_header(where, path, text)
+    for name, piece in pieces.items():
+        if piece["dtype"] not in dtypes:
+            metadata[name] = piece["dtype"]
+        else:
+            arrays[name] = np.frombuffer(piece["data"], dtypes[piece["dtype"]]).reshape(piece["shape"])
+    if metadata:
+        raise ValueError(f"{where}: {path.name} is not one that save wrote: it holds {', '.join(metadata)}.")
+    if checksum is not None and checksum != _checksum(text, arrays):
         raise ValueError(f"{where}: {path.name} is damaged: its numbers do not have the checksum that it holds.")
-    return _parse_header(where, path, metadata[_HEADER]), found
+    return header, arrays
 
 
 def _checksum(header: str, arrays: Mapping[str, Array]) -> str:
@@ -216,15 +276,15 @@ def _checksum(header: str, arrays: Mapping[str, Array]) -> str:
     return checksum.hexdigest()
 
 
-def _read(where: str, path: Path, room: int) -> bytes:
+def _read(where: str, path: Path, room: int | None) -> bytes:
     """Read a file of at most `room` bytes. What is no file at all, such as a pipe or a device, is not even opened."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         raise ValueError(f"{where}: path must be a file; {path.name} is a folder, a pipe or a device.")
-    if found.st_size > room:
+    if room is not None and found.st_size > room:
         raise ValueError(f"{where}: {path.name} must have at most {room:,} bytes to fit; it has {found.st_size:,}.")
     with open(path, "rb") as file:
-        return file.read(room)
+        return file.read(found.st_size)
 
 
 def _is_safetensors(where: str, path: Path) -> bool:
@@ -235,28 +295,25 @@ def _is_safetensors(where: str, path: Path) -> bool:
     return True
 
 
-def _check_names(where: str, path: Path, names: list[str], wanted: Mapping[str, Array]) -> None:
-    if _HEADER not in names:
-        raise ValueError(f"{where}: {path.name} is not one that save wrote: it has no {_HEADER}.")
-    if sorted(names) != sorted([_HEADER, *wanted]):
-        held = ", ".join(name for name in names if name != _HEADER)
-        raise ValueError(f"{where}: {path.name} must hold the arrays {', '.join(wanted)}; it holds {held}.")
-
-
-def _check_array(where: str, path: Path, name: str, found: tuple[Any, tuple[int, ...]], wanted: Array) -> None:
-    if found != (wanted.dtype, wanted.shape):
-        raise ValueError(
-            f"{where}: {name} in {path.name} must be {wanted.dtype} of shape {wanted.shape}; "
-            f"it is {found[0]} of shape {found[1]}."
-        )
+def check_arrays(where: str, path: Path, arrays: Mapping[str, Array], wanted: Mapping[str, Array]) -> None:
+    """Raise ValueError unless the arrays have the names, shapes and dtypes of those wanted."""
+    if arrays.keys() != wanted.keys():
+        names, held = ", ".join(wanted) or "none", ", ".join(arrays) or "none"
+        raise ValueError(f"{where}: {path.name} must hold the arrays {names}; it holds {held}.")
+    for name, a in wanted.items():
+        found = arrays[name]
+        if (found.dtype, found.shape) != (a.dtype, a.shape):
+            raise ValueError(
+                f"{where}: {name} in {path.name} must be {a.dtype} of shape {a.shape}; "
+                f"it is {found.dtype} of shape {found.shape}."
+            )
 
 
 def _brief(header: Any) -> str:
     """A header in one line, for an error message."""
-    if not isinstance(header, dict) or "kind" not in header:
+    try:
+        if header.get("members"):
+            return f"{{{', '.join(f'{name}: {_brief(member)}' for name, member in header['members'].items())}}}"
+        return f"{header['kind']}({', '.join(f'{name}={value!r}' for name, value in header['options'].items())})"
+    except _WRONG:
         return "something else"
-    members, options = header.get("members"), header.get("options")
-    if isinstance(members, dict) and members:
-        return f"{{{', '.join(f'{name}: {_brief(member)}' for name, member in members.items())}}}"
-    named = ", ".join(f"{k}={v!r}" for k, v in options.items()) if isinstance(options, dict) else ""
-    return f"{header['kind']}({named})"

@@ -21,6 +21,7 @@ from gru_lib._core.checks import (
     check_int,
     of_shape,
     plain,
+    suggests,
 )
 from gru_lib._core.params import Params
 from gru_lib._core.types import Array, MaybeArray
@@ -100,7 +101,17 @@ class LinearParams(Params):
     W: Array
     b: Array
 
+    def __init__(
+        self, D: int, K: int, *, bias: bool = True, dtype: DTypeLike = np.float64, flat: Array | None = None
+    ) -> None:
+        where = "linear_init"
+        D, K, dtype = check_int(where, "D", D), check_int(where, "K", K), check_dtype(where, dtype)
+        bias = check_bool(where, "bias", bias)
+        shapes: dict[str, tuple[int, ...]] = {"W": (D, K)} | ({"b": (K,)} if bias else {})
+        super().__init__(shapes, options={"D": D, "K": K, "bias": bias}, dtype=dtype, flat=flat)
 
+
+@suggests
 def linear_init(
     rng: np.random.Generator, D: int, K: int, *, bias: bool = True, dtype: DTypeLike = np.float64
 ) -> LinearParams:
@@ -114,12 +125,7 @@ def linear_init(
     ((4, 2), array([0., 0.]), True)
     """
     check_instance("linear_init", "rng", rng, np.random.Generator)
-    D, K = check_int("linear_init", "D", D), check_int("linear_init", "K", K)
-    bias = check_bool("linear_init", "bias", bias)
-    shapes: dict[str, tuple[int, ...]] = {"W": (D, K)}
-    if bias:
-        shapes["b"] = (K,)
-    p = LinearParams(shapes, options={"D": D, "K": K, "bias": bias}, dtype=check_dtype("linear_init", dtype))
+    p = LinearParams(D, K, bias=bias, dtype=dtype)
     p.W[:] = rng.uniform(-1, 1, (D, K)) / np.sqrt(D)
     return p
 
@@ -183,7 +189,13 @@ class EmbeddingParams(Params):
     D: int
     E: Array
 
+    def __init__(self, V: int, D: int, *, dtype: DTypeLike = np.float64, flat: Array | None = None) -> None:
+        where = "embedding_init"
+        V, D, dtype = check_int(where, "V", V), check_int(where, "D", D), check_dtype(where, dtype)
+        super().__init__({"E": (V, D)}, options={"V": V, "D": D}, dtype=dtype, flat=flat)
 
+
+@suggests
 def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike = np.float64) -> EmbeddingParams:
     """Draw an embedding of V tokens: rows of D standard normal numbers.
 
@@ -195,8 +207,7 @@ def embedding_init(rng: np.random.Generator, V: int, D: int, *, dtype: DTypeLike
     (7, 3)
     """
     check_instance("embedding_init", "rng", rng, np.random.Generator)
-    V, D = check_int("embedding_init", "V", V), check_int("embedding_init", "D", D)
-    p = EmbeddingParams({"E": (V, D)}, options={"V": V, "D": D}, dtype=check_dtype("embedding_init", dtype))
+    p = EmbeddingParams(V, D, dtype=dtype)
     p.E[:] = rng.normal(size=(V, D))
     return p
 

@@ -6,18 +6,32 @@ import copy
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_bool, check_choice, check_function, check_instance, check_int, check_number
+from gru_lib._core.checks import (
+    check_bool,
+    check_choice,
+    check_function,
+    check_instance,
+    check_int,
+    check_number,
+    suggests,
+)
+from gru_lib._core.optional import needs
 from gru_lib._core.params import Params
-from gru_lib.io import describe, read_npz, write_npz
+from gru_lib.io import check_arrays, describe, read_npz, room, write_npz
 from gru_lib.optim import clip_by_global_norm
+from gru_lib.viz import COLOURS, MUTED, label, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Chunk", "Chunks", "History", "early_stopping", "train"]
 
@@ -60,12 +74,51 @@ class History:
         steps, values = zip(*self.metrics[name], strict=True)
         return list(steps), list(values)
 
+    def plot(self, *names: str) -> list[Axes]:
+        """Draw the loss and every metric against the steps, each in axes of its own, and return these from the top.
+
+        With names, draw those; "grad_norm" is one too. A metric called "loss" stands in the axes of the batches' loss.
+
+        Examples
+        --------
+        >>> from gru_lib.train import History
+        >>> history = History([2.0, 1.0, 0.5], grad_norm=[3.0, 1.5, 0.7])
+        >>> for ax in history.plot("loss", "grad_norm"):
+        ...     ax.set_yscale("log")
+        """
+        if not self.loss:
+            raise ValueError("History.plot: the history must have at least one step; it has none.")
+        for name in names:
+            check_choice("History.plot", "names", name, ("loss", "grad_norm", *self.metrics))
+        with needs("History.plot", "matplotlib", "viz"):
+            import matplotlib.pyplot as plt
+        names = names or tuple(dict.fromkeys(("loss", *self.metrics)))
+        batches = {"loss": self.loss, "grad_norm": self.grad_norm}
+        with plt.style.context(style()):
+            _, grid = plt.subplots(len(names), sharex=True, squeeze=False, figsize=(6.8, 0.7 + 1.6 * len(names)))
+            for ax, name in zip(grid[:, 0], names, strict=True):
+                curves: dict[str, tuple[Sequence[int], list[float], dict[str, Any]]] = {}
+                if name in batches:
+                    curves["each batch"] = range(1, self.steps + 1), batches[name], MUTED
+                if name in self.metrics:
+                    curves["evaluated"] = *self.curve(name), {"color": COLOURS["ink"]}
+                top = max(values[-1] for _, values, _ in curves.values())
+                for what, (steps, values, look) in curves.items():
+                    ax.plot(steps, values, **look, marker="o" if len(steps) < 30 else "")
+                    if len(curves) > 1:
+                        label(ax, steps[-1], values[-1], what, dy=5 if values[-1] == top else -5, color=look["color"])
+                ax.set_title(name)
+            grid[-1, 0].set_xlabel("step")
+            grid[-1, 0].locator_params(axis="x", integer=True)
+        return list(grid[:, 0])
+
     def __repr__(self) -> str:
         latest = "".join(f", {name} {self.last(name):.4g}" for name in self.metrics)
         loss = f", loss {self.loss[-1]:.4g}" if self.loss else ""
         return f"History({self.steps} steps{loss}{latest}{', stopped early' if self.stopped else ''})"
 
 
+@suggests
 def train(
     p: Params,
     loss_and_grads: Callable[[Any, Any], tuple[Any, Params]],
@@ -172,20 +225,17 @@ def train(
                 raise ValueError(f"train: batches must yield {steps} batches; it ended after {i}.") from None
             if schedule is not None:
                 optimizer.lr = check_number("train", "schedule(step)", schedule(i), least=0)
-            found = loss_and_grads(p, batch)
-            if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], Params):
-                raise TypeError(f"train: loss_and_grads must return a loss and gradients; got {type(found).__name__}.")
-            loss, grads = found
+            loss, grads = _parts(loss_and_grads(p, batch), p)
             norm = float(np.linalg.norm(grads.flat))
             if not (math.isfinite(loss) and math.isfinite(norm)):
                 raise FloatingPointError(
-                    f"train: at step {i} the loss is {float(loss):g} and the gradient's norm {norm:g}. "
+                    f"train: at step {i} the loss is {loss:g} and the gradient's norm {norm:g}. "
                     "Try a smaller learning rate, or clip_norm."
                 )
             if clip_norm is not None:
                 clip_by_global_norm(grads, clip_norm)
             optimizer.step(grads)
-            history.loss.append(float(loss))
+            history.loss.append(loss)
             history.grad_norm.append(norm)
             if bar is not None:
                 bar.update()
@@ -210,6 +260,28 @@ def train(
     return history
 
 
+def _parts(found: Any, p: Params) -> tuple[float, Params]:
+    """The loss and the gradients that a loss function returned; TypeError or ValueError if they are something else."""
+    must = "train: loss_and_grads must return (loss, grads)"
+    if not isinstance(found, tuple):
+        raise TypeError(f"{must}; got {type(found).__name__}.")
+    if len(found) != 2:
+        raise ValueError(f"{must}; got a tuple of {len(found)}.")
+    loss, grads = found
+    if not isinstance(loss, Real | np.ndarray) or isinstance(loss, bool):
+        raise TypeError(f"{must}; its first part must be a number; got {type(loss).__name__}.")
+    if isinstance(loss, np.ndarray) and (loss.ndim or loss.dtype.kind not in "iuf"):
+        raise TypeError(f"{must}; its first part must be a number; got an array of shape {loss.shape}, {loss.dtype}.")
+    if not isinstance(grads, Params):
+        raise TypeError(f"{must}; its second part must be {type(p).__name__} like p; got {type(grads).__name__}.")
+    wanted, came = ([(name, a.shape) for name, a in each.items()] for each in (p, grads))
+    if wanted != came:
+        like, has = (", ".join(f"{name} {shape}" for name, shape in each) for each in (wanted, came))
+        raise ValueError(f"{must}; its second part must have the arrays of p, {like}; it has {has}.")
+    return float(loss), grads
+
+
+@suggests
 def early_stopping(name: str, patience: int, *, mode: str = "min") -> Callable[[History], bool]:
     """Return a `stop` for `train`: true once the metric has not improved in the last `patience` evaluations.
 
@@ -348,7 +420,9 @@ class _Checkpoint:
         """
         if not self.path.exists():
             return History()
-        header, found = read_npz("train", self.path, self._arrays(), _HISTORY_BYTES)
+        mine = self._arrays()
+        header, found = read_npz("train", self.path, room(mine, _HISTORY_BYTES))
+        check_arrays("train", self.path, found, mine)
         what = _plain(["checkpoint", describe(self.p), type(self.optimizer).__name__])
         if not isinstance(header, dict) or header.get("what") != what:
             raise ValueError(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-__all__ = ["COLOURS", "MUTED", "ROLE", "label", "use_style"]
+__all__ = ["COLOURS", "MUTED", "ROLE", "label", "style", "use_style"]
 
 Role = Literal["h", "n", "z", "r", "x", "g"]
 
@@ -59,11 +59,25 @@ MUTED: dict[str, Any] = {"color": COLOURS["muted"], "linewidth": 1.2, "linestyle
 _STYLE = Path(__file__).with_name("gru.mplstyle")
 
 
-def use_style() -> None:
-    """Draw every later figure in the book's style; in a notebook, as SVG.
+def style() -> list[Any]:
+    """Return the book's style as matplotlib takes it: ``with plt.style.context(viz.style()):``.
 
     A figure has a light background, so that it can be read in a dark notebook too. The book's pages follow the reader's
     theme; for them ``GRU_FIGURES=bare`` in the environment leaves it out.
+
+    Examples
+    --------
+    >>> from gru_lib import viz
+    >>> [file.name for file in viz.style()[:1]]
+    ['gru.mplstyle']
+    """
+    paper = COLOURS["paper"]
+    light = {"figure.facecolor": paper, "savefig.facecolor": paper, "savefig.transparent": False}
+    return [_STYLE] if os.environ.get("GRU_FIGURES") == "bare" else [_STYLE, light]
+
+
+def use_style() -> None:
+    """Draw every later figure in the book's style (`style`); in a notebook, as SVG.
 
     Examples
     --------
@@ -76,10 +90,7 @@ def use_style() -> None:
     with needs("gru_lib.viz", "matplotlib", "viz"):
         import matplotlib.pyplot as plt
 
-    plt.style.use(_STYLE)
-    if os.environ.get("GRU_FIGURES") != "bare":
-        paper = COLOURS["paper"]
-        plt.rcParams.update({"figure.facecolor": paper, "savefig.facecolor": paper, "savefig.transparent": False})
+    plt.style.use(style())
     try:
         from IPython.core.getipython import get_ipython
         from matplotlib_inline.backend_inline import set_matplotlib_formats

@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+NOWHERE = {"GITHUB_REPOSITORY": "", "SITE_ADDRESS": ""}
 LOADED = ["sphinx.cmd.build", "myst_parser.sphinx_ext.main", "sphinxext.opengraph", "sphinx.builders.linkcheck"]
 
 
@@ -33,12 +34,12 @@ def _build(end: Connection, arguments: tuple[str, ...], environment: dict[str, s
     end.send((main(arguments), out.getvalue(), err.getvalue()))
 
 
-def sphinx(*arguments: str) -> Done:
-    """Run sphinx-build."""
+def sphinx(*arguments: str, **environment: str) -> Done:
+    """Run sphinx-build, whatever repository this runs in; with more in its environment."""
     context = multiprocessing.get_context(METHOD)
     context.set_forkserver_preload(LOADED)
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_build, args=(there, arguments, dict(os.environ)))
+    process = context.Process(target=_build, args=(there, arguments, os.environ | NOWHERE | environment))
     process.start()
     there.close()
     with here:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections import defaultdict
@@ -58,13 +59,16 @@ ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE local
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One headless Chromium for the whole run."""
+def browser(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One headless Chromium for the whole run, with fonts of ours."""
+    import fonts  # takes what the library's tests do not need
+
     path = chromium.find()
     if path is None:
         pytest.fail(chromium.ADVICE)
+    env = os.environ | fonts.environment(tmp_path_factory.mktemp("fonts"), other=pytestconfig.option.other_fonts)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=[*chromium.ARGUMENTS, ALONE])
+        started = playwright.chromium.launch(executable_path=path, args=[*chromium.ARGUMENTS, ALONE], env=env)
         yield started
         started.close()
 

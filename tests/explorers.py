@@ -73,6 +73,48 @@ FAST = """<script>{
 # Time to be drawn in another size.
 SETTLED = "async () => { for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); }"
 
+# The words in a drawing whose letters lie on those of others: pieces of text as high as their ink.
+OVERLAPS = """() => {
+  const paper = document.createElement('canvas').getContext('2d'), range = document.createRange(), found = [];
+  const ink = (node) => {
+    range.selectNodeContents(node);
+    const { left, right, top, height } = range.getBoundingClientRect();
+    paper.font = getComputedStyle(node.parentElement).font;
+    const is = paper.measureText(node.data), zoom = height / (is.fontBoundingBoxAscent + is.fontBoundingBoxDescent);
+    const base = top + zoom * is.fontBoundingBoxAscent;
+    const [up, down] = [is.actualBoundingBoxAscent, is.actualBoundingBoxDescent];
+    return { left, right, top: base - zoom * up, bottom: base + zoom * down };
+  };
+  for (const svg of document.querySelectorAll('svg')) {
+    const walk = document.createTreeWalker(svg, NodeFilter.SHOW_TEXT), pieces = [];
+    while (walk.nextNode()) {
+      const node = walk.currentNode, text = node.parentElement.closest('text');
+      if (text && node.data.trim()) pieces.push([text, node.data, ink(node)]);
+    }
+    pieces.forEach(([a, said, p], i) => pieces.slice(i + 1).forEach(([b, other, q]) => {
+      const dx = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+      const dy = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+      if (a !== b && dx > 1 && dy > 1) found.push([said, other, dx, dy]);
+    }));
+  }
+  return found;
+}"""
+
+# The height of the live explorer, and of the place that is kept for it until it wakes.
+ROOM = """async () => {
+  const el = document.querySelector('[data-afm]');
+  const drawn = (svg) => svg.childElementCount || !svg.checkVisibility(), end = performance.now() + 4000;
+  while (![...el.querySelectorAll('svg')].every(drawn) && performance.now() < end) // some take long
+    await new Promise(requestAnimationFrame);
+  const inside = [...el.childNodes], live = el.offsetHeight;
+  delete el.dataset.live;
+  el.replaceChildren();
+  const kept = el.offsetHeight;
+  el.dataset.live = '';
+  el.replaceChildren(...inside);
+  return [live, kept];
+}"""
+
 # What of an explorer is on paper.
 PRINTED = {"svg": True, ".ex-say": True, "input": False, ".ex-presets": False}
 

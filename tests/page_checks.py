@@ -164,7 +164,8 @@ FAINT = (
       const style = getComputedStyle(e), own = rgba(style.backgroundColor);
       const lifted = /absolute|fixed/.test(style.position) && own[3] < 255
         && e.checkVisibility({ visibilityProperty: true });
-      const plain = style.backgroundImage === "none" && /^[01]$/.test(style.opacity) && style.filter === "none"
+      const cue = style.backgroundAttachment.startsWith("local");  // at the edge of what scrolls; it leaves the ground
+      const plain = (cue || style.backgroundImage === "none") && /^[01]$/.test(style.opacity) && style.filter === "none"
         && style.mixBlendMode === "normal" && !lifted;
       const under = own[3] === 255 ? [0, 0, 0] : ground(e.parentElement);
       grounds.set(e, plain && under ? over(own, under) : null);
@@ -264,8 +265,8 @@ def faint_text(page: Page, *themes: str) -> list[tuple[str, str]]:
 
 # A chapter's maths and coloured code are 10,000 nodes, which axe reads for seconds. What it reads instead: one formula
 # whole, of the others the frame and the words, and in lines, after twenty, the words alone; one block of code, ten
-# signatures, and twenty links and names, for in these every word is a node; figures without what only paints; of the
-# mistakes, which one template wrote, three tables. Explorers stay whole: other tests look at their drawings.
+# signatures, and twenty links and names, for in these every word is a node; figures without what only paints.
+# Explorers stay whole: other tests look at their drawings.
 LIGHTEN = """
 document.getElementById("opened")?.remove();
 const words = (what, whole) =>
@@ -276,7 +277,6 @@ words(".highlight pre", 1);
 words("dt.sig", 10);
 const plain = ":not(:empty, :has(:not(span, em, i, b, sub), [role], [tabindex], [aria-label], [title]))";
 words(`.bd-article :is(a, code, em):not([data-afm] *)${plain}`, 20);
-[...document.querySelectorAll(".gru-mistakes")].slice(3).forEach((table) => table.remove());
 const reached = "title, desc, [role], [tabindex], :has([role], [tabindex])";
 document.querySelectorAll(`svg[role=img]:not([data-afm] *) :not(${reached})`).forEach((paint) => paint.remove());
 """

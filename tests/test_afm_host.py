@@ -84,6 +84,51 @@ def test_link_sets_the_state_and_brings_it_into_view(visit):
     assert (after.x, round(after.z, 3), round(after.r, 3)) == (-0.5, 0.001, 0.001)
 
 
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["1280", "390"])
+@pytest.mark.parametrize("key", ["", "Enter"], ids=["mouse", "keyboard"])
+def test_back_returns_to_the_line_and_to_the_state(visit, viewport, key):
+    room = '<div style="height: 1000px"></div>'
+    page = visit(
+        GateExplorer(anchor="gate"),
+        before=room + LINKS + room * 2,
+        after=room,
+        viewport=viewport,
+        reduced_motion="reduce",
+    )
+    put(page, {"x": 0.25})
+    line = "document.querySelector('main a').getBoundingClientRect().top"
+    seen = []
+    for text, above in (("z near 1", 300), ("restart", 200)):
+        link = page.locator(f"main a >> text={text}")
+        link.evaluate("(link, above) => scrollTo(0, link.offsetTop - above)", above)
+        seen.append((whole_state(page), page.evaluate("location.hash"), page.evaluate(line)))
+        link.press(key) if key else link.click()
+        page.wait_for_function(f"document.querySelector('{EXPLORER}').getBoundingClientRect().top < 100")
+    seen.append((whole_state(page), page.evaluate("location.hash"), page.evaluate(line)))
+    assert [hash for _, hash, _ in seen] == ["", "#gate?z=0.99", "#gate?preset=restart&x=-0.5"]
+    put(page, {"x": 1.0})
+    for move, (state, hash, top) in [("back", seen[1]), ("back", seen[0]), ("forward", seen[1]), ("forward", seen[2])]:
+        page.evaluate(f"history.{move}()")
+        page.wait_for_function("hash => location.hash === hash", arg=hash)
+        page.wait_for_function(f"top => Math.abs({line} - top) < 2", arg=top)
+        assert whole_state(page) == state
+
+
+@pytest.mark.parametrize("anchor", ["#%?x=1", "#%E0%A4%A?x=1", "#gate?%", "#gate?x=%"])
+def test_address_that_cannot_be_read_does_nothing(visit, anchor):
+    page = visit(GateExplorer(anchor="gate"), anchor=anchor, before=f'<a href="{anchor}">link</a>')
+    page.locator("main a").first.click()
+    page.evaluate(
+        """anchor => new Promise(done => {
+      location.hash = "";
+      addEventListener("hashchange", () => { if (location.hash === anchor) setTimeout(done); });
+      location.hash = anchor;
+    })""",
+        anchor,
+    )
+    assert GateExplorer(**whole_state(page)).state() == GateExplorer().state()
+
+
 def test_link_with_nonsense_sets_only_what_makes_sense(visit):
     page = visit(GateExplorer(anchor="gate"), before=LINKS)
     before = whole_state(page)
@@ -114,9 +159,10 @@ def test_failing_explorer_leaves_its_picture_and_the_others(visit, folder):
     assert page.locator("[data-afm=broken]").get_attribute("data-live") == "failed"
 
 
+@pytest.mark.fonts
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["1280", "390"])
 def test_page_does_not_jump_when_the_explorer_wakes(visit, viewport):
-    page = visit(after="<p>Text below</p>" * 20, viewport=viewport, seen=True)
+    page = visit(GateExplorer(anchor="gate"), after="<p>Text below</p>" * 20, viewport=viewport, seen=True)
     shift = page.evaluate("""() => new Promise(done => {
       let sum = 0;
       new PerformanceObserver(list => list.getEntries().forEach(e => { sum += e.value; }))

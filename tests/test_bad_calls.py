@@ -1,5 +1,6 @@
 """A bad call says what is wrong with it, in words of ours that name the argument, and nothing wrong passes quietly."""
 
+import inspect
 import zlib
 
 import numpy as np
@@ -39,6 +40,19 @@ def test_bad_calls_get_errors_that_name_an_argument():
 
 def test_the_fuzz_knows_a_good_call_of_every_function():
     assert [name for name, function in functions().items() if good_call(name, function) is None] == []
+
+
+WITH_OPTIONS = ("_init", ".stack", ".train", ".beam_search", ".greedy", ".sample", ".dropout_masks")
+
+
+@pytest.mark.parametrize("name", [name for name in functions() if name.endswith(WITH_OPTIONS)])
+def test_a_misspelt_option_is_answered_with_the_right_one(name):
+    function, call = functions()[name], good_call(name, functions()[name])
+    layers = call.pop("layers", ())  # of a stack, as many as one likes
+    for option, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and len(option) > 2:
+            with pytest.raises(TypeError, match=rf"keyword argument '{option}s'\. Did you mean '{option}'\?$"):
+                function(*layers, **{k: v for k, v in call.items() if k != option}, **{f"{option}s": 1})
 
 
 def rng():

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -13,8 +14,10 @@ import page_checks
 import pytest
 import yaml
 from edition_cells import ARCHIVE
+from explorers import ROOM
 from fontTools.ttLib import TTFont
 from page_checks import value
+from PIL import Image
 from playwright.sync_api import Browser
 
 from benchmarks.pages import LANGUAGE_KB, MOST_KB
@@ -142,6 +145,16 @@ def test_maths_is_typeset(visit: Visit) -> None:
     assert page_checks.maths_not_set(visit.page) == []
 
 
+@pytest.mark.fonts
+@pytest.mark.parametrize("width", [PHONE, DESK])  # the next test is on a desk
+@pytest.mark.parametrize("visit", [*filter(has_explorer, PAGES)], ids=lambda page: f"{page}.html", indirect=True)
+def test_room_is_kept_for_the_explorer_before_it_wakes(visit: Visit, width: int) -> None:
+    """Readers notice from about two lines on."""
+    look(visit, width)
+    live, kept = visit.page.evaluate(ROOM)
+    assert abs(live - kept) < 40
+
+
 @pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)
 def test_nothing_is_wider_than_a_desk_or_stands_below_the_footer(visit: Visit) -> None:
     assert page_checks.below_the_footer(visit.page) <= 2
@@ -197,6 +210,7 @@ def test_axe_finds_no_violation_on_a_desk(visit: Visit) -> None:
     assert page_checks.violations(visit.page) == []
 
 
+@pytest.mark.fonts
 def test_page_that_opens_on_a_phone_is_the_same(phone: Visit) -> None:
     """Quiet, its maths set, its lines stay, and no wider than the screen."""
     assert (phone.foreign, phone.complaints) == ([], [])
@@ -244,6 +258,16 @@ FROM_BOTH = pytest.mark.parametrize("search", ["file", "http"], indirect=True)
         ("bootstrap", "20b. How sure?", "Glossary"),
         ("gru_step_backward", "API: cells", "5. The GRU, backward"),
         ("beam_search", "API: training, gradients and the rest", "API: explorers"),
+        ("vanishing", "2. Why memory fades", "Sources and errata"),
+        ("keras", "10. Conventions: a Rosetta stone", "API: training, gradients and the rest"),
+        ("bias init", "9. The gradient highway", "API: cells"),
+        ("lstm", "12. LSTM, and what the GRU left out", "12b. The LSTM, backward"),
+        ("dropout", "14. Dropout in recurrent nets", "14b. Dropout, measured"),
+        ("padding", "Glossary", "4c. Setting the gates by hand"),
+        ("gradient check", "5c. Checking a gradient", "Glossary"),
+        ("hidden state", "Glossary", "18. Attention"),
+        ("GRU vs LSTM", "12. LSTM, and what the GRU left out", "12c. LSTM against GRU, in detail"),
+        ("梯度", "Glossary", "Sources and errata"),
     ],
 )
 def test_search_finds_what_a_reader_looks_for(search: Visit, query: str, first: str, among: str) -> None:
@@ -276,10 +300,42 @@ def test_search_takes_a_chinese_query_as_one_string(search: Visit, query: str) -
     assert sections and all(query in text for text in sections)
 
 
-@pytest.mark.parametrize("query", ["tokamak", "gate tokamak", "a.b(", "<b>", "(*", "控门", "门更新"])
+@pytest.mark.parametrize("query", ["tokamak", "gate tokamak", "tokamak.b(", "<tokamak>", "(*", "控门", "门更新"])
 def test_search_says_when_it_finds_nothing(search: Visit, query: str) -> None:
     assert results(search, query) == []
     assert search.page.locator("#search-results").inner_text() == f"No page has “{query}”."
+
+
+def test_search_forgives_a_letter(search: Visit) -> None:
+    found = results(search, "vanishng gradient")
+    assert found[0] == "2. Why memory fades"
+    said = f"No page has “vanishng gradient”. {len(found)} pages have something like it."
+    assert search.page.locator("#search-results [role=status]").inner_text() == said
+    assert "vanishing" in search.page.locator("#search-results mark").all_inner_texts()
+
+
+@FROM_BOTH
+def test_search_shows_results_as_one_types(search: Visit) -> None:
+    """The address follows, so that Back from a result comes to what was found; the arrow goes down to the results."""
+    search.page.goto(search.url)
+    field, first = search.page.locator("main input[name=q]"), search.page.locator("#search-results h2 a").first
+    assert search.page.locator("#search-results").inner_text() == ""
+    for typed, page in (("drop", "14. "), ("out", "14. "), (" measured", "14b. ")):
+        field.press_sequentially(typed)
+        search.page.wait_for_url(f"{search.url}?q={field.input_value().replace(' ', '+')}")
+        assert first.inner_text().startswith(page)
+        count = search.page.locator("#search-results h2").count()
+        assert f"{count} pages have “{field.input_value()}”." == search.page.get_by_role("status").inner_text()
+    field.press("ArrowDown")
+    assert first.evaluate("link => link === document.activeElement")
+    search.page.keyboard.press("Enter")
+    search.page.wait_for_url("**/book/14b*")
+    search.page.go_back()
+    assert field.input_value() == "dropout measured"
+    assert first.inner_text().startswith("14b. ")
+    field.fill("")
+    search.page.wait_for_url(search.url)
+    assert search.page.locator("#search-results").inner_text() == ""
 
 
 @pytest.mark.parametrize("width", [DESK, PHONE])
@@ -300,39 +356,60 @@ def test_magnifier_stands_before_the_words(search: Visit) -> None:
     assert box["x"] + box["width"] < text
 
 
-@pytest.mark.parametrize("where", ["file", "http"])
-def test_controls_of_a_page_live_under_its_policy(reader: Reader, built_book: Path, book_url: str, where: str) -> None:
-    page = f"{PAGES[0].rpartition('/')[0]}/04-gru-forward.html"
-    url = (built_book / page).as_uri() if where == "file" else f"{book_url}/{page}"
-    with reader(url, DESK) as visit:
+def shadows(visit: Visit, what: str) -> list[bool]:
+    """Whether the left and the right edge of the first such block are darker, or lighter, than its middle."""
+    block = visit.page.locator(what).first
+    block.evaluate("e => e.scrollIntoView({ block: 'end' })")
+    image = Image.open(BytesIO(block.screenshot())).convert("RGB")
+    left, middle, right = (image.getpixel((x, image.height - 5)) for x in (2, image.width // 2, image.width - 3))
+    return [left != middle, right != middle]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(
+    ("page", "what"),
+    [
+        ("04-gru-forward", ".cell_input pre:visible"),
+        ("17b-the-translator-examined", ".cell_output pre"),
+        ("17b-the-translator-examined", ".gru-scroll"),
+        ("05b-other-conventions", ".pst-scrollable-table-container:has(#tab-bwd-code)"),
+    ],
+)
+def test_what_scrolls_has_a_shadow_where_it_hides_something(
+    reader: Reader, built_book: Path, page: str, what: str, theme: str
+) -> None:
+    with reader((built_book / f"book/{page}.html").as_uri(), PHONE) as visit:
         visit.open()
-        at = visit.page.locator
-        visit.page.evaluate("window.print = () => { document.title = 'on paper' }")
-        modes = []
-        for _ in range(3):
-            at(".theme-switch-button:visible").first.click()
-            modes.append(at("html").get_attribute("data-mode"))
-        assert set(modes) == {"light", "dark", "auto"}
-        at(".dropdown-download-buttons > button").click()
-        at(".btn-download-pdf-button").click()
-        assert visit.page.title() == "on paper"
-        at(".cell_input:not(details *) .highlight").first.hover()
-        at(".cell_input:not(details *) .copybtn").first.click()
-        at(".copybtn.success").wait_for()
-        solution = at(".solution.admonition").first
-        solution.locator(".admonition-title").click()
-        assert solution.locator("section").first.is_visible()
-        at(".search-button-field:visible").first.click()
-        at("#pst-search-dialog input").fill("reset gate")
-        at("#pst-search-dialog input").press("Enter")
-        at("#search-results h2").first.wait_for()
-        assert visit.complaints == []
+        visit.set_theme(theme)
+        assert shadows(visit, what) == [False, True]
+        visit.page.locator(what).first.evaluate("e => e.scrollBy(12, 0)")
+        assert shadows(visit, what)[0]
+        visit.page.locator(what).first.evaluate("e => e.scrollBy(1000, 0)")
+        assert shadows(visit, what) == [True, False]
+        look(visit, DESK)
+        assert shadows(visit, what) == [False, False]
+        visit.page.emulate_media(media="print")
+        assert visit.page.locator(what).first.evaluate("e => getComputedStyle(e).backgroundImage") == "none"
+        visit.page.emulate_media(media="null")
+
+
+@pytest.mark.parametrize("name", ["intro", "04-gru-forward"])
+def test_figures_are_old_style_in_running_prose_alone(reader: Reader, built_book: Path, name: str) -> None:
+    with reader((built_book / f"book/{name}.html").as_uri(), DESK) as visit:
+        visit.open()
+        old = visit.page.evaluate("""() => [...document.querySelectorAll("body *")].filter((e) =>
+          [...e.childNodes].some((node) => node.nodeType === 3 && /\\d/.test(node.data))
+          && getComputedStyle(e).fontVariantNumeric.includes("oldstyle")).map((e) =>
+            e.closest("h1, h2, h3, h4, a, button, summary, nav, .admonition-title, figcaption, .code-block-caption,"
+              + "table, math, pre, code, [data-afm], .gru-doors")?.outerHTML.slice(0, 80) ?? "prose")""")
+        assert set(old) == {"prose"}
 
 
 # What a reader prints: A4 has 166 mm between the margins.
 SHEET = {"width": 627, "height": 900}
 
 
+@pytest.mark.fonts
 @pytest.mark.parametrize("theme", THEMES)
 def test_paper_is_white_to_the_edge_and_its_text_stays_on_it(reader: Reader, built_book: Path, theme: str) -> None:
     with reader((built_book / "book/04-gru-forward.html").as_uri(), DESK) as visit:
@@ -383,8 +460,10 @@ def test_exercise_has_a_link_to_itself(file: Path) -> None:
 
 
 def test_wrong_address_shows_a_page_of_the_book(reader: Reader, book_url: str, built_book: Path) -> None:
-    with reader(f"{book_url}/book/a/b/gone.html", DESK) as visit:
-        page = (built_book / "404.html").read_text("utf8")
+    page = (built_book / "404.html").read_text("utf8")
+    root = re.search(r'data-content_root="([^"]*)"', page)[1]  # of the site, such as /gru-book/
+    with reader(f"{book_url}{root}book/a/b/gone.html", DESK) as visit:
+        visit.page.route(f"**{root}**", lambda route: route.continue_(url=route.request.url.replace(root, "/", 1)))
         visit.page.route("**/gone.html", lambda route: route.fulfill(body=page, content_type="text/html"))
         visit.page.goto(visit.url)
         assert visit.page.locator("article h1").inner_text() == "There is no such page"
@@ -408,6 +487,12 @@ def test_pages_are_those_of_the_table_of_contents(built_book: Path) -> None:
     assert page_checks.built_pages(built_book) == set(PAGES), "`make book` builds it anew"
 
 
+def test_the_menu_lists_every_page_but_those_below_the_common_mistakes(built_book: Path) -> None:
+    links = page_checks.parse(built_book / "book/mistakes-04.html").css("nav.bd-docs-nav a")
+    listed = [f"book/{value(a, 'href').removesuffix('.html')}" for a in links if value(a, "href") != "#"]
+    assert listed == [page for page in PAGES[1:] if "mistakes-" not in page]
+
+
 def test_every_page_with_an_explorer_is_looked_at_on_a_desk(built_book: Path) -> None:
     drawn = {page for page in PAGES if "data-afm=" in (built_book / f"{page}.html").read_text("utf8")}
     assert len(drawn) > 10 and drawn <= set(ON_A_DESK)
@@ -420,6 +505,7 @@ def test_every_page_has_a_policy_that_lets_nothing_else_run(built_book: Path) ->
     assert {page.name: found for page in pages if (found := page_checks.lax(page.read_text("utf8")))} == {}
 
 
+@pytest.mark.fonts
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (PHONE, 844)])
 def test_front_pages_first_screen_has_the_doors_and_the_answer(
     reader: Reader, built_book: Path, width: int, height: int
@@ -497,20 +583,34 @@ def test_footer_states_both_licences(built_book: Path) -> None:
 
 def test_search_index_is_loaded_where_a_search_runs_alone(built_book: Path) -> None:
     scripts = {page: page.read_text("utf8") for page in built_book.rglob("*.html")}
-    assert {page.stem for page, text in scripts.items() if "search_index.js" in text} == {"search"}
+    for name in ("search_index.js", "minisearch.js"):
+        assert {page.stem for page, text in scripts.items() if name in text} == {"search"}
+    library = (built_book / "_static" / "minisearch.js").read_text("utf8")
+    assert "Permission is hereby granted" in library and "sourceMappingURL" not in library
     assert not any("searchtools.js" in text or "searchindex.js" in text for text in scripts.values())
+
+
+# TeX that was left in a text: names of macros that are no words of the book, groups, backslashes.
+TEX = re.compile(
+    r"(?<![.\w])(?:(?:approx|big[lr]|binom|bmod|cdots?|[dt]?frac|ell|g[dhrxz]|infty|[lr]angle|odot|oplus|pm|prod|sqrt|tilde)"
+    r"(?![a-z])|math(?:rm|bb|cal)|operatorname|overline|text(?=[a-z])(?!s\b|book)|var(?:epsilon|phi))|[_^]\{|\\|\0"
+)
 
 
 def test_search_index_holds_the_words_of_every_page(built_book: Path) -> None:
     text = (built_book / "_static" / "search_index.js").read_text("utf8")
     index = json.loads(text.removeprefix("window.gruSearchIndex = "))
     assert set(index) == set(PAGES)
+    assert {page for page, sections in index.items() if not sections} == {p for p in PAGES if "mistakes-" in p}
     for page, sections in index.items():
         anchors = page_checks.ids(built_book / f"{page}.html")
         assert {s["anchor"] for s in sections} - {""} <= set(anchors), page
-        assert not any("\\" in s["title"] + s["text"] for s in sections), "TeX is not typed"
+        text = " ".join(s["title"] + " " + s["text"] for s in sections)
+        assert not TEX.findall(text), page
     chapter = next(s for s in index["book/04-gru-forward"] if s["title"].startswith("The reset gate"))
     assert "r_t" in chapter["text"]
+    for page, formula in {"01-from-a-sum-to-a-state": "±1/√H", "glossary": "e^(cross-entropy) = 2^bits"}.items():
+        assert any(formula in s["text"] for s in index[f"book/{page}"])
 
 
 def test_icon_font_holds_every_icon_of_the_pages_and_little_else(built_book: Path) -> None:

@@ -15,12 +15,15 @@ from gru_lib import (
     gru_init,
     infer,
     linear_init,
+    load,
     lstm_init,
     map_state,
     register_cell,
+    save,
     stack,
     zero_state,
 )
+from gru_lib._core.signature import _form
 from gru_lib.cells import (
     ablated_gru_init,
     cbow_init,
@@ -448,6 +451,17 @@ def test_a_wrong_argument_is_named(name):
     for function, kept, grad in [(cell.backward, tape, dhs), (cell.step_backward, cache, dhs[0])]:
         with pytest.raises(TypeError, match=rf"{prefix}_\w+: p must be a \w+Params; got dict"):
             function(grad, None, kept, {}) if function is cell.backward else function(grad, kept, {})
+
+
+@layers
+@pytest.mark.parametrize("file", ["p.npz", "p.safetensors"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_saved_parameters_are_loaded_without_being_described(tmp_path, name, file, dtype):
+    m = bundle(cell=case(name, dtype)[0], out=linear_init(np.random.default_rng(0), 1, 1, dtype=dtype))
+    save(tmp_path / file, m)
+    q = load(tmp_path / file)
+    assert type(q.cell) is type(m.cell) and _form(q) == _form(m) and q.dtype == dtype
+    np.testing.assert_array_equal(q.flat, m.flat)
 
 
 @layers

@@ -44,8 +44,7 @@ def test_what_a_training_stores_is_what_the_page_reads(part, monkeypatch):
 
 
 def test_the_drawn_model_loads_and_is_right():
-    p = translator_init(rng(), 16, 16, feed=False, attend=True, both_ways=True)
-    load(path("attention_both_ways"), p)
+    p = load(path("attention_both_ways"))
     assert attention.exact(p, encode(attention.shown(), reverse=False)) > 0.9
 
 

@@ -10,7 +10,7 @@ from experiments import dates
 from gru_lib import results
 from gru_lib.decode import beam_search, exact_search, greedy
 from gru_lib.io import load
-from gru_lib.models.translator import translate_beam, translator_init
+from gru_lib.models.translator import translate_beam
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.dates import ISO, WRITTEN, pairs
 
@@ -81,14 +81,12 @@ def test_exact_search_extends_of_each_length_at_most_one_over_the_probability_of
     assert max(most) <= 1 + 1e-12 and max(most) > 0.1
 
 
-def model(name, **options):
-    p = translator_init(np.random.default_rng(0), dates.E, dates.H, **options)
-    load(results.path(f"dates_{name}"), p)
-    return p.astype(np.float64)
+def model(name):
+    return load(results.path(f"dates_{name}")).astype(np.float64)
 
 
 def test_empty_translation_is_the_likeliest_of_the_model_with_cut_data_and_a_narrow_beam_misses_it():
-    p = model("cut", source=ISO, target=WRITTEN)
+    p = model("cut")
     days = dates.days()[1][:10]
     found = {}
     for width, alpha in ((1, 0.0), (16, 0.0), (16, 1.0)):
@@ -101,8 +99,8 @@ def test_empty_translation_is_the_likeliest_of_the_model_with_cut_data_and_a_nar
 
 
 def test_stored_models_are_the_weak_one_and_the_one_with_cut_data():
-    assert model("weak", feed=False).size == 11_181
-    p = model("cut", source=ISO, target=WRITTEN)
+    assert model("weak").size == 11_181
+    p = model("cut")
     log_probs = [
         translate_beam(p, ISO.tokens([iso])[0][:, 0], width=40, end=WRITTEN.end, max_steps=1)
         for iso in ("2026-03-07", "1987-12-25")
@@ -113,7 +111,7 @@ def test_stored_models_are_the_weak_one_and_the_one_with_cut_data():
 
 
 def test_greedy_search_made_anew_on_the_stored_model_does_as_stored():
-    p, test = model("cut", source=ISO, target=WRITTEN), pairs(dates.days()[1][:60])
+    p, test = model("cut"), pairs(dates.days()[1][:60])
     texts = []
     for iso in test.iso[::18]:
         source = ISO.tokens([iso])[0][:, 0]

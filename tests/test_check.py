@@ -1,6 +1,8 @@
 """The checker: a right answer passes, and each mistake gets its own name."""
 
+import ast
 import functools
+import inspect
 import linecache
 import re
 from dataclasses import replace
@@ -27,7 +29,7 @@ from gru_lib import (
     sigmoid,
 )
 from gru_lib.check.engine import EXERCISES, run, same
-from gru_lib.check.values import VALUES
+from gru_lib.check.values import VALUES, wanted
 from gru_lib.decode import beam_search, greedy
 
 VARIANTS = [
@@ -97,7 +99,8 @@ def test_every_exercise_is_offered_and_has_an_answer_and_wrong_ones():
 def test_a_right_answer_passes(name):
     result = getattr(check, name)(program(ANSWERS[name]))
     assert result.ok and bool(result)
-    assert repr(result) == f"Right: {name} does what the equations say."
+    shown = EXERCISES[name]().shown or "does what the equations say"
+    assert repr(result).startswith(f"Right: f {shown}")
 
 
 @pytest.mark.parametrize(("name", "old", "new", "message"), PLANTED)
@@ -164,7 +167,7 @@ def test_every_listed_mistake_is_named_when_its_outputs_come_back(name, options)
     for message, outputs in listed:
         grads = [{grad: outputs[f"d{grad}"] for grad in exercise.grads}] if exercise.grads else []
         back = (*(outputs[label] for label in outer), *grads)
-        assert run(name, exercise, lambda *_, back=back, **__: back).message == message
+        assert run(exercise, lambda *_, back=back, **__: back).message == message
 
 
 def test_every_family_has_twelve_named_mistakes():
@@ -180,7 +183,7 @@ def test_every_exercise_that_asks_for_numbers_has_an_answer_and_wrong_ones():
 def test_the_numbers_of_the_solution_pass(name):
     result = getattr(check, name)(*by_hand.ANSWERS[name])
     assert result.ok, result
-    assert repr(result) == f"Right: {name}: that is what the equations give."
+    assert repr(result).startswith("Right: ") and name not in repr(result) and len(repr(result)) <= 72
 
 
 @pytest.mark.parametrize(
@@ -197,7 +200,8 @@ def test_every_listed_slip_in_a_number_is_named_and_no_two_alike(name):
     task, seen = VALUES[name](), set()
     for label, value, message in task.slips:
         result = getattr(check, name)(*(task.right | {label: value}).values())
-        assert not result.ok and result.message.startswith(f"{label}: {message}"), result
+        of_several = f"{label}: " if len(task.right) > 1 else ""
+        assert not result.ok and result.message.startswith(of_several + message), result
         assert (label, message) not in seen
         seen.add((label, message))
 
@@ -208,6 +212,65 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
     for value in (*ODD[:7], 1j, np.nan, None, ..., sigmoid, np.array(["a"])):
         result = getattr(check, name)(*[value] * count)
         assert not result.ok and result.message and "\n" not in result.message
+        assert result.blank == (value is None or value is ...)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("gru_count", (...,), "spare is still `...`. Put your answer there."),
+        ("gru_second", (..., ...), "my_r and my_z are still `...`. Put your answers there."),
+        ("gru_second", (0.8, ...), "my_z is still `...`. Put your answer there."),
+        ("gru_second", ([0.8, 0.5], 0.5), "my_r must be a number, such as 0.62; got a list of 2."),
+        ("gru_second", ("x", 0.5), "my_r must be a number, such as 0.62; got the text 'x'."),
+        ("gru_second", (sigmoid, 0.5), "my_r must be a number, such as 0.62; got a function."),
+        ("gru_unit", (["ö", "ä"],), 'letters must be a set, such as {"x", "y"}; got a list of 2.'),
+        ("gate_hand", (6, [1, 2, 3, 4]), "my_h must be a list of 3 numbers; got a number."),
+        ("other_pile", ([1, 2], [1]), "my_strengths must be a list of 3 lists of 3 numbers each; got a list of 2."),
+        ("fast_buffer", ("no", True), "same must be True or False; got the text 'no'."),
+        ("beam_hand", (1, "ba", "x"), 'by_greedy must be a text in quotes, such as "two words"; got a number.'),
+        ("mem_graft", ({"Ann"},), 'named must be a list of texts, such as ["x", "y"]; got a set of 1.'),
+    ],
+)
+def test_a_value_that_is_missing_or_of_another_kind_is_told_what_is_wanted(name, given, said):
+    assert getattr(check, name)(*given).message == said
+
+
+def test_an_example_of_what_is_wanted_is_no_answer():
+    for name, build in VALUES.items():
+        for label, right in build().right.items():
+            shown = re.search(r"such as (.*)", wanted(right))
+            assert not (shown and build().fits(label, ast.literal_eval(shown[1]), right)), (name, label)
+
+
+def test_verdicts_name_the_readers_function():
+    assert repr(check.gru_step(gru_step)) == "Right: gru_step does what the equations say, in all 12 numbers."
+    assert check.sigmoid(lambda a: sigmoid(a)).message.startswith("your function does what the equations say")
+    assert check.sigmoid(lambda a: a.nothing).message.startswith("your function stopped with AttributeError")
+    for f in (None, ...):
+        assert check.sigmoid(f).blank
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_docstring_says_the_arguments_and_the_shapes(name):
+    """One letter is one size, in what is given and in what is wanted."""
+    task = EXERCISES[name]()
+    _, given, *_ = inspect.getdoc(EXERCISES[name]).split("\n\n")
+    assert given.startswith(("Given ", "Return "))
+    arrays = {label: a.shape for label, a in (task.right | task.args).items() if isinstance(a, np.ndarray) and a.ndim}
+    said = re.findall(r"(\w+) \(([^()]*)\)", given)
+    sizes = {}
+    for label, shape in said:
+        if label in arrays:
+            dims = [d.strip() for d in shape.split(",") if d.strip()]
+            assert len(dims) == len(arrays[label]), (label, shape)
+            for dim, size in zip(dims, arrays[label], strict=True):
+                if dim.isidentifier():
+                    assert sizes.setdefault(dim, size) == size, (label, dim)
+    for label, shape in said:
+        if label in arrays:
+            dims = [re.sub(r"(\d)([A-Z])", r"\1*\2", d.strip()) for d in shape.split(",") if d.strip()]
+            assert tuple(eval(d, {}, sizes) for d in dims) == arrays[label], (label, shape)
 
 
 @pytest.mark.parametrize("body", ["return None", "return ...", "raise NotImplementedError", "pass"])
@@ -215,7 +278,7 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
 def test_a_blank_stub_gets_a_kind_sentence(name, body):
     result = getattr(check, name)(program(f"def f(*args, **kwargs):\n    {body}\n"))
     assert not result.ok
-    assert "still blank. Take your time" in result.message
+    assert result.blank and result.message == "f is still blank. Put your lines in place of `...`."
 
 
 @pytest.mark.parametrize(
@@ -256,7 +319,7 @@ def test_a_function_that_fails_at_the_second_call_is_no_crash_of_the_checker():
 
     assert (
         check.sigmoid(f).message
-        == 'sigmoid stopped with OverflowError in the line `raise OverflowError("too large")`: too large'
+        == 'f stopped with OverflowError in the line `raise OverflowError("too large")`: too large'
     )
     assert len(calls) == 4 and np.abs(calls[-1]).min() == 1000
 
@@ -265,14 +328,14 @@ def test_an_overflow_that_raises_is_named():
     source = "def f(a):\n    with np.errstate(over='raise'):\n        return 1 / (1 + np.exp(-a))\n"
     said = check.sigmoid(program(source)).message
     assert said == (
-        "σ(−1000) and σ(1000) must be 0 and 1; sigmoid stopped with FloatingPointError"
+        "σ(−1000) and σ(1000) must be 0 and 1; f stopped with FloatingPointError"
         " in the line `return 1 / (1 + np.exp(-a))`: overflow encountered in exp."
     )
 
 
 def test_what_goes_wrong_in_float32_alone_is_named():
     said = check.sigmoid(program("def f(a):\n    return sigmoid(a) if a.dtype == float else a.nothing\n")).message
-    assert said.startswith("the numbers are right in float64, but with float32 sigmoid stopped with AttributeError")
+    assert said.startswith("the numbers are right in float64, but with float32 f stopped with AttributeError")
 
 
 def test_gradients_in_parameters_of_another_kind_are_named():
@@ -283,10 +346,10 @@ def test_gradients_in_parameters_of_another_kind_are_named():
 
 def test_numbers_may_come_as_one_list_or_each_in_a_list():
     assert check.deep_ways([5, 15]).ok and check.deep_ways((5, 15)).ok and check.deep_ways([5], np.array([[15]])).ok
-    assert check.deep_ways(5).message == "give two, three, in this order; you gave 1 of 2."
+    assert check.deep_ways(5).message == "give two and three, in this order; got 1 of 2."
     assert check.gate_drift([0.2584]).ok
     for value in (10**400, Refuses()):
-        assert check.gate_drift(value).message.startswith("g must be a number; this is ")
+        assert check.gate_drift(value).message.startswith("best_g must be a number, such as 0.62; got ")
 
 
 class Refuses:
@@ -298,11 +361,11 @@ class Refuses:
 
 @pytest.mark.parametrize("h0", [Refuses(), [[1], [2, 3]], "text", None])
 def test_what_is_no_array_is_named(h0):
-    assert check.sigmoid(lambda a: Refuses()).message == "s must be an array of numbers; it is a Refuses."
+    assert check.sigmoid(lambda a: Refuses()).message == "s must be an array of numbers; got an object of type Refuses."
     said = check.mem_elman(lambda delta: (elman_init(np.random.default_rng(0), *delta.shape[::-1]), h0)).message
     assert said.startswith("p must have D = 2")
     said = check.mem_elman(lambda delta: (elman_init(np.random.default_rng(0), 2, 8), h0)).message
-    assert said == f"h0 must be an array of numbers; it is a {type(h0).__name__}."
+    assert said.startswith("h0 must be an array of numbers; got ")
 
 
 def test_a_beam_may_be_worse_by_more_than_a_float_holds_and_nan_is_not_worse():
@@ -315,7 +378,7 @@ def test_a_beam_may_be_worse_by_more_than_a_float_holds_and_nan_is_not_worse():
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("gate_drift", (25.84,), "g is in per cent; give the share."),
+        ("gate_drift", (25.84,), "best_g is in per cent; give the share."),
         ("deep_ways", (500, 15), "two is wrong: 500 is too large. Right: three."),
         ("hwy_explode", (598.1,), "weight is wrong: 598.1 is too large."),
         ("hwy_explode", (8.6288,), "weight is too large by 1 / ln 2. The natural logarithm, or another?"),
@@ -402,22 +465,24 @@ def test_arrays_are_the_same_but_for_rounding_wherever_they_differ():
 
 
 def asked_in_the_book():
-    """Of each exercise that names a check: the file, the label, the calls that its text shows, and its solution."""
+    """Of each exercise that names a check: the file, the label, the text, the checks, and the solution."""
     for file in sorted((Path(__file__).parents[1] / "book_text").glob("[0-9]*.md")):
         text = file.read_text(encoding="utf-8")
         for label, body in re.findall(r"```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)\n```\n", text, re.DOTALL):
-            if "check." in body:
+            if "`check." in body:
                 solution = re.search(rf"```{{solution-start}} {label}\n.*?```{{solution-end}}", text, re.DOTALL)
-                yield file.name, label, re.findall(r"`check\.(\w+)\(", body), solution and solution[0]
+                yield file.name, label, body, re.findall(r"`check\.(\w+)", body), solution and solution[0]
 
 
 def test_exercises_show_the_call_of_their_check_and_solutions_make_it():
     asked = set()
-    for file, label, names, solution in asked_in_the_book():
-        assert names and solution, f"{file}: {label}"
+    for file, label, body, names, solution in asked_in_the_book():
+        assert solution, f"{file}: {label}"
         for name in names:
             assert f"check.{name}(" in solution, f"{file}: {label}: {name}"
             assert name not in VALUES or label == "ex-" + name.replace("_", "-"), f"{file}: {label}: {name}"
+            shown = re.findall(rf"`check\.{name}\(([^`]*)\)`", body)
+            assert name not in VALUES or shown == [", ".join(VALUES[name]().right)], f"{file}: {label}: {name}"
         asked |= set(names)
     only_for_the_reader = {"adam"}
     assert asked == set(check.__all__) - {"Result"} - only_for_the_reader

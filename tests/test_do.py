@@ -66,7 +66,7 @@ def builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]
     def build(*command: str) -> None:
         ran.append(command[0])
         for name in ("html/page.html", "editions/page.ipynb"):
-            path = project / "_build" / name
+            path = Path(command[command.index("--path-output") + 1]) / "_build" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(" ".join(command), "utf8")
 
@@ -122,6 +122,8 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], object]] = {
     "a commit": lambda project, _: in_git(project),
     "what is asked for": lambda _, patch: patch.setenv("SOLUTIONS", "in"),
     "the year": lambda _, patch: patch.setenv("SOURCE_DATE_EPOCH", "86400"),
+    "the repository in CI": lambda _, patch: patch.setenv("GITHUB_REPOSITORY", "a/b"),
+    "the site": lambda _, patch: patch.setenv("SITE_ADDRESS", "https://a.github.io/b"),
     "a built page": lambda project, _: append(project / "_build/html/page.html"),
     "a built page to the byte": lambda project, _: in_time(project / "_build/html/page.html"),
     "a built page gone": lambda project, _: (project / "_build/html/page.html").unlink(),
@@ -244,6 +246,14 @@ def test_the_tests_come_after_the_book_and_a_browser_in_the_fixed_environment(as
     assert tests.endswith(" tests _build/alone/run -k gru")
 
 
+def test_what_depends_on_fonts_is_tested_once_more_with_others(asked: list[str], project: Path) -> None:
+    (project / "tests").mkdir()
+    for name, text in {"a": do.FONTS, "b": "@pytest.mark.other", "c": "def test(): ..."}.items():
+        (project / "tests" / f"test_{name}.py").write_text(text, "utf8")
+    do.main(["test"])
+    assert asked[-1].endswith(" -m pytest --other-fonts tests/test_a.py")
+
+
 def test_the_librarys_tests_need_neither_book_nor_browser(asked: list[str]) -> None:
     do.main(["test", "library", "-x"])
     assert asked[0] == "install"
@@ -257,23 +267,41 @@ def test_lab_opens_lessons_made_of_the_book_as_it_is_now(asked: list[str]) -> No
     assert asked[2:] == ["python tools/editions.py --lab --no-browser"]
 
 
-def test_a_book_without_solutions_is_built_from_nothing(
+def test_a_book_without_solutions_has_a_folder_of_its_own(
+    builds: Callable[[], bool], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither book is in the other's way, and nothing of one lies in the other."""
+    assert builds()
+    for built in ("_build/html/page.html", "_build/without-solutions/_build/html/page.html"):
+        assert (project / built).read_text("utf8").split()[4] == str((project / built).parents[2])
+        monkeypatch.setenv("SOLUTIONS", "no")
+        assert [builds(), builds()] == [built.startswith("_build/html"), False]
+    monkeypatch.delenv("SOLUTIONS")
+    assert not builds()
+
+
+def test_what_is_served_without_solutions_has_a_folder_of_its_own(
     asked: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for command, built in (("book", ("html", "editions", "jupyter_execute")), ("serve", ("serve",))):
-        for value, left in (("", True), ("no", False)):
-            monkeypatch.setenv("SOLUTIONS", value)
-            for name in (*built, "replaced"):
-                (project / "_build" / name).mkdir(parents=True, exist_ok=True)
-            do.main([command])
-            assert {(project / "_build" / name).exists() for name in built} == {left}
-            assert (project / "_build" / "replaced").exists(), "it may be all that is left of somebody's work"
+    monkeypatch.setenv("SOLUTIONS", "no")
+    do.main(["serve"])
+    assert asked[-1].endswith(f" . {project}/_build/without-solutions/_build/serve/html")
+
+
+@pytest.mark.parametrize("command", ["test", "lab", "bench", "release"])
+def test_what_is_made_of_the_book_is_made_of_the_whole(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("SOLUTIONS", "no")
+    with pytest.raises(SystemExit, match="SOLUTIONS=no is for book and serve alone"):
+        do.main([command])
+    assert asked == []
 
 
 def test_what_is_served_has_editions_of_its_own(asked: list[str]) -> None:
     """They stand beside the folder of the pages; those of `make book` would miss what one of them leaves out."""
     do.main(["serve"])
-    assert asked[-1].startswith("sphinx-autobuild ") and asked[-1].endswith(" . _build/serve/html")
+    assert asked[-1].startswith("sphinx-autobuild ") and asked[-1].endswith("/_build/serve/html")
 
 
 @pytest.mark.parametrize(
@@ -381,7 +409,7 @@ def test_uv_installs_and_again_when_the_lock_changes(project: Path, programs: Ca
     config, lock, ours = programs()
     assert config == "python -m pip config list"
     assert lock.startswith("uv pip install ") and lock.endswith(LOCK)
-    assert ours.startswith("uv pip install ") and ours.endswith("editable_mode=compat -e .")
+    assert ours.startswith("uv pip install ") and ours.endswith("--no-build-isolation -e .")
     do.install()
     assert programs() == []
     append(project / "requirements.lock")

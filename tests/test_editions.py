@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import html
+import itertools
 import json
 import os
 import re
 import shutil
 import subprocess
+import symtable
 import sys
 import zipfile
 import zlib
@@ -19,11 +22,24 @@ import editions
 import nbformat
 import pytest
 import yaml
-from edition_cells import ARCHIVE, CHECK, WAYS, _answer, checks, install, pieces, variant, without_solutions
+from edition_cells import (
+    ARCHIVE,
+    CHECK,
+    EXERCISE,
+    WAYS,
+    _answer,
+    checks,
+    install,
+    pieces,
+    starter,
+    variant,
+    without_solutions,
+)
+from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from plain_markdown import COLOURS, Exercise, expand
-from repository import wheel
+from repository import address, wheel
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("[0-9]*.ipynb"))
@@ -116,8 +132,9 @@ def test_an_edition_has_the_chapters_cells_with_their_outputs(edition: tuple[str
 def test_with_folded_solutions_an_edition_has_the_chapters_other_cells(edition: tuple[str, NotebookNode]) -> None:
     name, notebook = edition
     first, *code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert first.source == install(wheel(CONFIG["repository"]["url"]))
-    code = [cell for cell in code if cell.source and not cell.source.startswith(f"{CHECK}\ntry:")]
+    assert first.source == install(wheel(address(CONFIG["repository"]["url"])))
+    begun = {starter(calls) for calls in checks(chapter(name)).values()} | {""}
+    code = [cell for cell in code if cell.source not in begun and not cell.source.startswith(f"{CHECK}\nprint(check.")]
     own = [cell for cell, _, solved in pieces(chapter(name).cells) if cell.cell_type == "code" and not solved]
     assert [cell.source for cell in code] == [cell.source for cell in own]
     assert [editions._printed(cell) for cell in code] == [editions._printed(cell) for cell in own]
@@ -174,53 +191,101 @@ def test_every_exercise_has_a_cell_to_type_in_and_its_check_below(edition: tuple
     assert len(places) == len(labels)
     for place, label in zip(places, labels, strict=True):
         answer, below = notebook.cells[place + 1 : place + 3]
-        assert (answer.cell_type, answer.source) == ("code", "")
-        for call in calls.get(label, []):
-            assert f"print({call})" in below.source
+        assert (answer.cell_type, answer.source) == ("code", starter(calls.get(label, [])))
+        if label in calls:
+            assert below.source == "\n".join([CHECK, *(f"print({call})" for call in calls[label])])
 
 
-def test_the_checks_are_those_that_the_exercise_or_its_solution_names() -> None:
+def test_the_checks_are_those_that_the_exercise_shows() -> None:
     assert checks(chapter("04-gru-forward")) == {
         "ex-gru-second": ["check.gru_second(my_r, my_z)"],
-        "ex-gru-count": ["check.gru_count(my_gru_count)"],
-        "ex-gru-unit": ["check.gru_unit(my_gru_unit)"],
-        "ex-gru-slip": ["check.gru_slip(my_gru_slip)"],
-        "ex-gru-own": ["check.gru_step(my_step, convention='write', bias=False)"],
+        "ex-gru-count": ["check.gru_count(spare)"],
+        "ex-gru-unit": ["check.gru_unit(letters)"],
+        "ex-gru-own": ['check.gru_step(my_step, convention="write", bias=False)'],
+        "ex-gru-slip": ["check.gru_slip(row)"],
     }
-    half_life = {"ex-gru-half-life": ["check.gru_half_life(my_b_keep, my_b_write)"]}
-    assert checks(chapter("04b-how-long-a-unit-remembers")) == half_life
     everywhere = [call for name in CHAPTERS for calls in checks(chapter(name)).values() for call in calls]
-    assert len(everywhere) >= 70
+    assert len(everywhere) >= 130
+
+
+def test_an_answer_begins_with_what_the_checks_look_at() -> None:
+    assert starter(["check.gru_second(my_r, my_z)", "check.sigmoid(my_sigmoid)"]) == (
+        "my_r = ...\nmy_z = ...\n\n\n"
+        "def my_sigmoid(a):\n    # Given an array a.\n    # Return σ of each of its numbers.\n    ..."
+    )
+    begun = starter(["check.gru_forward(my_forward, lengths=True)"])
+    assert begun.startswith("def my_forward(xs, h0, p, lengths):\n    # Given xs (T, N, D), h0 (N, H), the weights p")
+    assert starter([]) == ""
+
+
+def at_top(code: str) -> set[str]:
+    """The names that code binds where later cells see them."""
+    symbols = symtable.symtable(code, "cell", "exec").get_symbols()
+    return {each.get_name() for each in symbols if each.is_assigned() or each.is_imported()}
+
+
+def test_an_answer_takes_no_name_of_the_chapters_cells_nor_of_another_answer() -> None:
+    """Else the cells that are run again after it would see the answer."""
+    for name in CHAPTERS:
+        own = [text for cell, text, solved in pieces(chapter(name).cells) if cell.cell_type == "code" and not solved]
+        taken = {each for text in own for each in at_top(text)} | set(dir(builtins))
+        names = [each for calls in checks(chapter(name)).values() for each in at_top(starter(calls))]
+        assert len(names) == len(set(names)), (name, names)
+        assert not taken & set(names), (name, taken & set(names))
+
+
+def test_an_exercise_and_its_answer_cell_show_one_signature() -> None:
+    for name in CHAPTERS:
+        calls = checks(chapter(name))
+        for label, body in EXERCISE.findall(markdown(chapter(name))):
+            begun = starter(calls.get(label, []))
+            for function, arguments in re.findall(r"^def (\w+)\((.*)\):$", begun, re.M):
+                shown = re.findall(rf"`{function}\((.*?)\)`", body)
+                assert set(shown) <= {arguments}, (label, shown, arguments)
 
 
 @pytest.mark.parametrize(
     ("answers", "printed"),
     [
-        ("", ["my_r is not defined", "my_b_keep is not defined"]),
-        ("my_r = 0.5", ["my_z is not defined", "my_b_keep is not defined"]),
-        ("my_r, my_z = 0.5, 0.5", ["Not yet: r is wrong", "my_b_keep is not defined"]),
+        ("", ["Not yet: my_r and my_z are still `...`.", "Not yet: my_step is still blank."]),
+        ("my_r = 0.5", ["Not yet: my_z is still `...`.", "Not yet: my_step is still blank."]),
+        ("my_r, my_z = 0.5, 0.5", ["Not yet: my_r is wrong", "Not yet: my_step is still blank."]),
+        ("my_r, my_z = 0.8335, 0.4976", ["Right: r = 0.8335", "Not yet: my_step is still blank."]),
     ],
 )
-def test_a_check_without_an_answer_says_what_to_do(
+def test_a_check_says_what_it_thinks_of_the_answer(
     capsys: pytest.CaptureFixture[str], answers: str, printed: list[str]
 ) -> None:
-    calls = ["check.gru_second(my_r, my_z)", "check.gru_half_life(my_b_keep, my_b_write)"]
-    empty, cell = _answer(Exercise("ex-a", "1.1"), calls)
-    assert empty.source == ""
-    exec(f"{answers}\n{cell.source}", {})
+    calls = ["check.gru_second(my_r, my_z)", "check.gru_step(my_step)"]
+    begun, cell = _answer(Exercise("ex-a", "1.1"), calls)
+    exec(f"{begun.source}\n{answers}\n{cell.source}", {})
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(printed) and all(map(str.startswith, lines, printed)), lines
-    for line in lines:
-        assert ("not defined" in line) == line.endswith(" yet: write it in the cell above, and run that cell.")
 
 
 def test_an_edition_holds_what_its_checks_print_without_answers(
     capsys: pytest.CaptureFixture[str], edition: tuple[str, NotebookNode]
 ) -> None:
-    for cell in edition[1].cells:
+    for begun, cell in itertools.pairwise(edition[1].cells):
         if cell.source.startswith(CHECK):
-            exec(cell.source, {})
-            assert capsys.readouterr().out == editions._printed(cell) != ""
+            exec(f"{begun.source}\n{cell.source}", {})
+            printed = capsys.readouterr().out
+            assert printed == editions._printed(cell) and all(
+                line.startswith("Not yet: ") and (" still `...`. Put" in line or " still blank. Put" in line)
+                for line in printed.splitlines()
+            )
+
+
+def test_the_first_cell_gives_numpy_one_thread_before_it_is_imported() -> None:
+    """In a kernel as a reader starts it, whatever the reader's variables say."""
+    cells = [
+        new_code_cell("import sys; print('numpy' in sys.modules)"),
+        new_code_cell(install()),
+        new_code_cell("import os; print(*(os.environ[n + '_NUM_THREADS'] for n in ('OMP', 'OPENBLAS', 'MKL')))"),
+    ]
+    notebook = new_notebook(cells=cells)
+    NotebookClient(notebook, kernel_name="python3").execute(env=os.environ | {"OMP_NUM_THREADS": "2"})
+    assert [editions._printed(cell) for cell in notebook.cells] == ["False\n", "", "1 1 1\n"]
 
 
 # -------------------------------------------------------------------------------------------------------- the solutions
@@ -279,9 +344,8 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("book", "gru_lib"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("0[0-35-9]*", "1*", "__pycache__"))
     shutil.copy(ROOT / "_config.yml", root)
-    pages = "".join(
-        f"  - file: book/{name}\n" for name in ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes")
-    )
+    names = ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes", "mistakes-04")
+    pages = "".join(f"  - file: book/{name}\n" for name in names)
     (root / "_toc.yml").write_text(f"format: jb-book\nroot: book/intro\nchapters:\n{pages}", "utf8")
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "-q"]
     environment = os.environ | {"SOLUTIONS": "no", "PYTHONPATH": str(ROOT)}
@@ -301,7 +365,14 @@ def test_a_book_without_solutions_holds_no_trace_of_them(without: Path, built_bo
         with zipfile.ZipFile(book / "notebooks" / ARCHIVE) as archive:
             yield from ((book / ARCHIVE / name, archive.read(name).decode()) for name in archive.namelist())
 
-    marks = ("def my_step", "sol-gru-", "Twenty", "20 steps agree within", "so one of each can go", "Four lines.")
+    marks = (
+        "return (1 - z) * h + z * n",
+        "sol-gru-",
+        "Twenty",
+        "20 steps agree within",
+        "so one of each can go",
+        "Four lines.",
+    )
     found = {(mark, path.name) for path, text in texts(without, "_static") for mark in marks if mark in text}
     assert found == set()
     listed = "".join(path.read_text("utf8") for path in (ROOT / "gru_lib").rglob("*.py"))
@@ -317,12 +388,14 @@ def test_a_book_without_solutions_holds_no_trace_of_them(without: Path, built_bo
     assert "check.gru_step(my_step" in notebook.cells[exercises(notebook)[3] + 2].source
 
 
-def test_a_book_without_solutions_lists_no_mistakes_for_they_show_what_is_right(
-    without: Path, built_book: Path
+@pytest.mark.parametrize("page", ["mistakes", "mistakes-04"])
+def test_a_book_without_solutions_lists_no_mistakes_for_they_come_near_them(
+    without: Path, built_book: Path, page: str
 ) -> None:
-    page, usual = (html.unescape((book / "book" / "mistakes.html").read_text("utf8")) for book in (without, built_book))
-    assert "This edition is without solutions" in page
-    assert "gru-mistakes" in usual and "gru-mistakes" not in page
+    there, usual = (html.unescape((book / "book" / f"{page}.html").read_text("utf8")) for book in (without, built_book))
+    lists = re.compile(r"gru-mistakes|mistakes-\d\d.html")
+    assert "This edition is without solutions" in there and not lists.search(there.partition("<article")[2])
+    assert lists.search(usual.partition("<article")[2])
 
 
 # ---------------------------------------------------------------------------------------------------- in the built book

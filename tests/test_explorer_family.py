@@ -16,8 +16,10 @@ from explorers import (
     BOOK,
     DESK,
     FAST,
+    OVERLAPS,
     PHONE,
     PRINTED,
+    ROOM,
     SETTLED,
     WIDE,
     put,
@@ -118,6 +120,7 @@ def test_all_text_has_contrast(shown, width):
     assert page_checks.faint_text(shown(width), "dark", "light") == []
 
 
+@pytest.mark.fonts
 @at(390)
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_nothing_is_wider_than_a_phone(shown, width, lang):
@@ -152,20 +155,7 @@ def test_targets_are_large_enough(shown, width):
     assert small == []
 
 
-OVERLAPS = """() => {
-  const found = [];
-  for (const svg of document.querySelectorAll('svg')) {
-    const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
-    texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
-      const dx = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-      const dy = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-      if (dx > 1 && dy > 6) found.push([a, b, dx, dy]); // line boxes are taller than the letters
-    }));
-  }
-  return found;
-}"""
-
-
+@pytest.mark.fonts
 @at(1280, 390)
 def test_words_in_a_drawing_do_not_overlap(shown, width):
     page = shown(width)
@@ -174,9 +164,7 @@ def test_words_in_a_drawing_do_not_overlap(shown, width):
 
 
 CUT = """() => {
-  const main = document.querySelector('main'), style = main.style.cssText, cut = [];
-  main.style.setProperty('--gru-sans', '"DejaVu Sans", Verdana, sans-serif');
-  main.style.setProperty('--gru-math', '"DejaVu Serif", Georgia, serif');
+  const cut = [];
   for (const svg of document.querySelectorAll('[data-afm] svg')) {
     const { left, right } = svg.getBoundingClientRect();
     for (const text of svg.querySelectorAll('text')) {
@@ -185,15 +173,15 @@ CUT = """() => {
       if (out > 3) cut.push([text.textContent, out]);
     }
   }
-  main.style = style;
   return cut;
 }"""
 
 
+@pytest.mark.fonts
 @at(390)
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_no_label_leaves_its_drawing(shown, width, lang):
-    """In a wide font either: what stands outside a drawing is cut by a page's column."""
+    """What stands outside is cut by a page's column."""
     assert shown(width, lang).evaluate(CUT) == []
 
 
@@ -214,6 +202,7 @@ IN_ITS_ROOM = """async (book) => {
 }"""
 
 
+@pytest.mark.fonts
 @at(1280)
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_words_beside_the_controls_do_not_overlap_or_leave_the_drawing(shown, width, lang):
@@ -229,24 +218,10 @@ def test_words_beside_the_controls_do_not_overlap_or_leave_the_drawing(shown, wi
     assert set(beside) <= {"grid"}, "the controls stand below"
 
 
-# The height of the live explorer, and of the place that is kept for it until it wakes.
-ROOM = """async () => {
-  const el = document.querySelector('[data-afm]');
-  const drawn = (svg) => svg.childElementCount || !svg.checkVisibility(), end = performance.now() + 4000;
-  while (![...el.querySelectorAll('svg')].every(drawn) && performance.now() < end) // some take long
-    await new Promise(requestAnimationFrame);
-  const inside = [...el.childNodes], live = el.offsetHeight;
-  delete el.dataset.live;
-  el.replaceChildren();
-  const kept = el.offsetHeight;
-  el.dataset.live = '';
-  el.replaceChildren(...inside);
-  return [live, kept];
-}"""
-
-
-@at(1280, 390)
+@pytest.mark.fonts
+@at(1280)
 def test_room_is_kept_for_the_explorer_before_it_wakes(shown, width):
+    """Also outside the book, and in one that is narrow; `tests/test_book.py` asks it of the book."""
     page = shown(width)
     page.bring_to_front()  # behind another page there are no frames
     set_folds(page, False)
@@ -569,6 +544,7 @@ def test_a_hand_and_what_it_changes_are_on_one_screen(broad, name):
     assert (far, covered) == ([], [])
 
 
+@pytest.mark.fonts
 def test_broad_explorer_keeps_to_its_room(broad):
     """It takes what the page has beside the sidebar, at most 920 px; nothing in it runs off, or into something else."""
     for width in (1366, 1280, 1200):
@@ -586,13 +562,6 @@ def test_broad_explorer_keeps_to_its_room(broad):
         }""")
         assert found["off"] == [] and found["page"] <= width
         assert found["gap"] is None or (840 <= found["wide"] <= 920 and found["gap"] >= 20)
-
-
-def test_room_is_kept_for_a_broad_explorer_too(broad):
-    if broad.locator(".ex-beside").count():  # the others are as on a narrow page
-        set_folds(broad, False)
-        live, kept = broad.evaluate(ROOM)
-        assert abs(live - kept) < 40
 
 
 # Of every line of text in a drawing, what it says and how large it is on the screen; not where it was made to fit.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import editions
@@ -41,7 +42,8 @@ def filled(answers: dict[str, str]) -> NotebookNode:
             if keep:
                 cells.append(cell)
         elif keep and cell.cell_type == "code":
-            cells.append(new_code_cell(cell.source or answers.get(number, "")))
+            unanswered = not cell.source.startswith("from gru_lib import check")
+            cells.append(new_code_cell(answers.get(number, cell.source) if unanswered else cell.source))
     return nbformat.v4.new_notebook(cells=cells)
 
 
@@ -88,18 +90,56 @@ def test_a_notebook_may_be_unfinished_crash_or_have_headings_of_its_own() -> Non
     notebook.cells.insert(at, new_markdown_cell("## My answer\n\nLong thought."))
     found = said(notebook)
     assert found["4.1"] == "Not done: there is no my_r."
-    assert found["4.4"].startswith("Right: gru_step")
+    assert found["4.4"].startswith("Right: my_step does")
+    assert found["4.2"] == "Not done: spare is still `...`. Put your answer there."
 
 
-def test_only_a_chapter_of_the_book_is_graded(tmp_path: Path, capsys) -> None:
-    path = tmp_path / "other.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[new_markdown_cell("# Something else")]), path)
-    assert grade.main([str(path)]) == 1
-    assert "no chapter of the book has this title" in capsys.readouterr().err
+def test_a_kernel_that_dies_or_does_not_end_stops_neither_the_class_nor_what_came_before() -> None:
+    for answer in ("import os; os._exit(1)", "while True: pass"):
+        notebook = filled({"4.1": "my_r, my_z = 0.8335, 0.4976", "4.4": answer})
+        found = {verdict.exercise: verdict.said for verdict in grade.grade(notebook, edition(), longest=15)}
+        assert found["4.1"].startswith("Right: ") and found["4.3"].startswith("Not done: ")
+        assert found["4.4"] == found["4.5"] == grade.NOT_RUN
+
+
+def test_what_is_no_notebook_of_the_book_is_listed_and_the_rest_graded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    other = nbformat.v4.new_notebook(cells=[new_markdown_cell("# Something else")])
+    good = filled({"4.1": "my_r, my_z = 0.8335, 0.4976"})
+    for name, content in {
+        "empty": b"",
+        "text": b"A text, renamed.",
+        "json": b'{"answers": [1, 2]}',
+        "list": b"[1, 2]",
+        "cells": b'{"cells": [3], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}',
+        "pdf": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
+        "bare": nbformat.writes(nbformat.v4.new_notebook()).encode(),
+        "other": nbformat.writes(other).encode(),
+        "version-3": json.dumps(nbformat.convert(good, 3)).encode(),
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(grade, "grade", lambda *_: [grade.Verdict("4.1", "", "Right: so.")])
+    asked = [*sorted(path.name for path in tmp_path.iterdir()), "gone"]
+    wrong = dict.fromkeys(("cells", "empty", "json", "list", "pdf", "text"), "unreadable: not a notebook")
+    wrong |= {"bare": "unreadable: no cells", "folder": "unreadable: a folder", "gone": "unreadable: not there"}
+    wrong |= {"other": "no chapter of the book has this title"}
+    assert grade.main(asked) == 1
+    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.split("\n") if line[:1].strip())
+    assert lines == wrong | {"version-3": "1 of 1 right"} and list(lines) == asked
+    assert grade.main(["--csv", *asked]) == 1
+    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["notebook"]: row["said"] for row in table} == wrong | {"version-3": "Right: so."}
+    assert grade.main(["version-3"]) == 0
+    monkeypatch.setattr(grade, "grade", lambda *_: [grade.Verdict("4.1", "", grade.NOT_RUN)])
+    assert grade.main(["version-3"]) == 1
 
 
 def test_every_check_of_every_edition_is_found() -> None:
     for path in sorted(editions.READERS.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
-        wanted = sum(cell.source.count("    print(check.") for cell in notebook.cells if cell.cell_type == "code")
+        begun = "from gru_lib import check\n\nprint(check."
+        wanted = sum(c.source.count("\nprint(check.") for c in notebook.cells if c.source.startswith(begun))
         assert sum(map(len, grade.calls(notebook).values())) == wanted, path.name

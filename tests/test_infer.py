@@ -59,6 +59,18 @@ def test_a_cut_batch_and_sequence_give_what_forward_gives(monkeypatch, name, pad
     assert lengths_run == parts * blocks
 
 
+@pytest.mark.parametrize(("steps", "N"), [(0, 3), (4, 0), (0, 0)])
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", CUT)
+def test_infer_takes_what_is_empty_as_forward_does(name, padded, steps, N):
+    p = CUT[name][1](rng())
+    xs, state0 = np.zeros((steps, N, D)), map_state(lambda a: a + 0.5, zero_state(p, N))
+    lengths = np.zeros(N, int) if padded else None
+    found, wanted = infer(xs, state0, p, lengths=lengths), cell_of(p).forward(xs, state0, p, lengths=lengths)[:2]
+    assert found[0].shape == wanted[0].shape
+    close(found, wanted, rtol=0)
+
+
 @pytest.mark.parametrize("name", CUT)
 def test_infer_takes_little_more_than_its_outputs(name):
     """Memory does not grow with the steps but for the outputs; that of forward does, by several states a step."""

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from gru_lib import bundle, gru_init, io, linear_init
+from gru_lib import Params, bundle, gru_init, io, linear_init
 
 SUFFIXES = [".npz", ".safetensors"]
 
@@ -28,6 +28,13 @@ def refused(path, p, match, error=ValueError):
     np.testing.assert_array_equal(p.flat, before)
 
 
+def unreadable(path, p, match):
+    """Loading raises, into `p` and without it."""
+    refused(path, p, match)
+    with pytest.raises(ValueError, match=rf"load: .*{path.name}"):
+        io.load(path)
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("options", [{}, {"reset_after": True}, {"bias": False, "convention": "write"}])
@@ -36,22 +43,21 @@ def test_load_gives_back_every_bit(tmp_path, suffix, dtype, options):
     io.save(path, m)
     new = model(1, dtype=dtype, **options)
     views = new.rnn.W_xr
-    io.load(path, new)
+    assert io.load(path, new) is new
     np.testing.assert_array_equal(new.flat, m.flat)
     np.testing.assert_array_equal(views, m.rnn.W_xr)  # in place: the old views see it
     io.save(path, m.rnn)
-    alone = gru_init(np.random.default_rng(1), 2, 3, dtype=dtype, **options)
-    io.load(str(path), alone)
+    alone = io.load(str(path))
+    assert type(alone) is type(m.rnn) and alone.options == m.rnn.options and alone.dtype == dtype
     np.testing.assert_array_equal(alone.flat, m.rnn.flat)
+    np.testing.assert_array_equal(alone.W_hz, m.rnn.W_hz)
 
 
 def test_npz_holds_complex_and_safetensors_refuses_it(tmp_path):
     m = model().astype(np.complex128)
     m.flat[:] += 1j
     io.save(tmp_path / "m.npz", m)
-    new = m.zeros_like()
-    io.load(tmp_path / "m.npz", new)
-    np.testing.assert_array_equal(new.flat, m.flat)
+    np.testing.assert_array_equal(io.load(tmp_path / "m.npz").flat, m.flat)
     with pytest.raises(ValueError, match=r"must be real for safetensors; got complex128. Use \.npz"):
         io.save(tmp_path / "m.safetensors", m)
 
@@ -90,7 +96,7 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path, suffix):
     target = model(1)
     for length in [0, 1, 7, 8, 9, *range(20, len(data), 37), len(data) - 1]:
         cut.write_bytes(data[:length])
-        refused(cut, target, "cut")
+        unreadable(cut, target, "cut")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -110,9 +116,12 @@ def test_no_flipped_bit_of_a_file_loads_other_numbers(tmp_path, suffix):
             io.load(path, new)
         except ValueError:
             assert not new.flat.any()
+            with pytest.raises(ValueError, match=path.name):
+                io.load(path)
         else:
             survived += 1
             np.testing.assert_array_equal(new.flat, m.flat)
+            np.testing.assert_array_equal(io.load(path).flat, m.flat)
     assert survived < (3 if suffix == ".safetensors" else 0.3 * 8 / step * len(data))
 
 
@@ -124,7 +133,7 @@ def test_a_flipped_bit_of_a_number_is_named(tmp_path):
         data = bytearray(path.read_bytes())
         data[bytes(data).index(m.rnn.W_h.tobytes())] ^= 1
         path.write_bytes(data)
-        refused(path, model(1), match)
+        unreadable(path, model(1), match)
 
 
 def old_safetensors(path, p, **more):
@@ -140,7 +149,7 @@ def test_a_safetensors_file_from_before_there_was_a_checksum_still_loads(tmp_pat
     io.load(path, new)
     np.testing.assert_array_equal(new.flat, m.flat)
     old_safetensors(path, m, more="metadata")
-    refused(path, model(1), "must hold the arrays rnn.W_x, .*more")
+    unreadable(path, model(1), "not one that save wrote: it holds more")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without named pipes")
@@ -150,7 +159,9 @@ def test_what_is_no_file_is_refused_and_not_read(tmp_path, suffix):
     (tmp_path / f"zeros{suffix}").symlink_to("/dev/zero")  # and this would never end
     (tmp_path / f"folder{suffix}").mkdir()
     for name in ("pipe", "zeros", "folder"):
-        refused(tmp_path / f"{name}{suffix}", model(), f"load: path must be a file; {name}{suffix} is a folder, a pipe")
+        unreadable(
+            tmp_path / f"{name}{suffix}", model(), f"load: path must be a file; {name}{suffix} is a folder, a pipe"
+        )
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -167,7 +178,7 @@ def test_a_foreign_file_is_refused(tmp_path, suffix):
     path = tmp_path / f"m{suffix}"
     for data in [b"", b"hello", b"\x00" * 1000, os.urandom(2000), b"PK\x03\x04" + b"\xff" * 100]:
         path.write_bytes(data)
-        refused(path, model(), f"m{suffix}")
+        unreadable(path, model(), f"m{suffix}")
 
 
 def test_files_of_numpy_and_safetensors_without_our_header_are_refused(tmp_path):
@@ -175,9 +186,9 @@ def test_files_of_numpy_and_safetensors_without_our_header_are_refused(tmp_path)
 
     arrays = dict(model().items())
     np.savez(tmp_path / "m.npz", **arrays)
-    refused(tmp_path / "m.npz", model(), "not one that save wrote: it has no gru_lib.json")
+    unreadable(tmp_path / "m.npz", model(), "not one that save wrote: it has no gru_lib.json")
     save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, tmp_path / "m.safetensors")
-    refused(tmp_path / "m.safetensors", model(), "not one that save wrote")
+    unreadable(tmp_path / "m.safetensors", model(), "not one that save wrote")
 
 
 def write(path, m, *, method=zipfile.ZIP_STORED, **changed):
@@ -210,32 +221,37 @@ def test_pickled_content_is_never_run(tmp_path):
     m, path, sprung = model(), tmp_path / "m.npz", tmp_path / "sprung"
     trap = npy(np.array([Trap(sprung)], dtype=object), allow_pickle=True)
     write(path, m, **{"out.b.npy": trap})
-    refused(path, model(1), r"out\.b: not a plain array")
+    unreadable(path, model(1), r"out\.b: not a plain array")
     assert not sprung.exists()
 
 
 def test_a_decompression_bomb_is_refused_unopened(tmp_path, monkeypatch):
     m, path = model(), tmp_path / "m.npz"
+    io.save(path, m)
+    data = bytearray(path.read_bytes())
+    data[(at := data.index(b"PK\1\2") + 24) : at + 4] = b"\xff\xff\xff\x7f"  # the size that the first array claims
     write(path, m, method=zipfile.ZIP_DEFLATED, **{"out.b.npy": b"\0" * (1 << 24)})
     assert path.stat().st_size < 100_000
     monkeypatch.setattr(zipfile.ZipFile, "read", lambda *a: pytest.fail("read"))
-    refused(path, model(1), "packed or too large")
+    unreadable(path, model(1), "packed or too large")
+    path.write_bytes(data)
+    unreadable(path, model(1), "packed or too large")
 
 
 def test_an_array_that_lies_about_its_shape_is_refused(tmp_path):
     m, path = model(), tmp_path / "m.npz"
     lie = npy(m.out.b).replace(b"(1,)", b"(9,)")
     write(path, m, **{"out.b.npy": lie})
-    refused(path, model(1), r"out\.b")
+    unreadable(path, model(1), r"out\.b")
     huge = npy(np.zeros((3, 1))).replace(b"(3, 1), }" + b" " * 10, b"(30000000000, 1), }")
     write(path, m, **{"out.W.npy": huge})
-    refused(path, model(1), r"out\.W: cannot reshape array of size 3")
+    unreadable(path, model(1), r"out\.W: cannot reshape array of size 3")
     write(path, m, **{"out.W.npy": huge.replace(b"1), }", b"1), (")})
-    refused(path, model(1), r"out\.W: ")
+    unreadable(path, model(1), r"out\.W: ")
     write(path, m, **{"out.b.npy": npy(m.out.b.astype(np.float32))})
-    refused(path, model(1), r"out\.b in m\.npz must be float64 of shape \(1,\); it is float32")
+    unreadable(path, model(1), r"out\.b in m\.npz must be float64 of shape \(1,\); it is float32")
     write(path, m, **{"../evil.npy": npy(m.out.b)})
-    refused(path, model(1), "must hold the arrays")
+    unreadable(path, model(1), "must hold the arrays")
 
 
 def test_a_damaged_header_is_refused(tmp_path):
@@ -247,9 +263,73 @@ def test_a_damaged_header_is_refused(tmp_path):
         right.replace('"kind": "Bundle"', '"kind": "Bundle", "kind": "Bundle"'), right + " ]",
     ]:  # fmt: skip
         write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(text.encode(), np.uint8))})
-        refused(path, model(1), "m.npz")
+        unreadable(path, model(1), "m.npz")
     write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(b"\xff\xfe", np.uint8))})
-    refused(path, model(1), "m.npz")
+    unreadable(path, model(1), "m.npz")
+
+
+def edited(header, place, value):
+    """A header with one value changed: `place` names it, from the outside in."""
+    header = json.loads(json.dumps(header))
+    within = header
+    for name in place[:-1]:
+        within = within[name]
+    within[place[-1]] = value
+    return json.dumps(header)
+
+
+def test_a_header_that_describes_no_parameters_is_refused_and_nothing_of_their_size_is_made(tmp_path):
+    m, path = model(), tmp_path / "m.npz"
+    right, rnn = io.describe(m), ("members", "rnn")
+    deep = '{"kind": "Bundle", "options": {}, "members": {"rnn": '
+    for text, match in {
+        **{edited(right, ["kind"], kind): "is none of AblatedGRUParams, " for kind in ("Params", "Path", "", None)},
+        edited(right, ["kind"], ["Bundle"]): "unhashable",
+        edited(right, [*rnn, "kind"], "LSTMParams"): r"flat must be contiguous with shape \(72,\); got \(54,\)",
+        edited(right, [*rnn, "kind"], "ElmanParams"): "flat must be contiguous",
+        edited(right, [*rnn, "options", "D"], 2**31 - 1): "flat must be contiguous",
+        edited(right, [*rnn, "options", "D"], 2**40): "D must be at most",
+        edited(right, [*rnn, "options", "D"], -2): "D must be at least 1",
+        edited(right, [*rnn, "options", "H"], 3.5): "H must be an integer",
+        edited(right, [*rnn, "options", "bias"], "no"): "bias must be True or False",
+        edited(right, [*rnn, "options", "convention"], "evil"): "convention must be one of 'keep', 'write'",
+        edited(right, [*rnn, "options", "more"], 1): "it holds .*more=1",
+        edited(right, [*rnn, "options", "flat"], [1]): "multiple values",
+        edited(right, [*rnn, "options"], {"H": 3}): "missing a? ?.*'D'",
+        edited(right, [*rnn, "options"], [2, 3]): "D",
+        edited(right, ["options", "flat"], 1): "bundle: 'flat' means something else already",
+        edited(right, ["options", "_members"], []): "means something else already",
+        edited(right, ["options"], 3): "int",
+        edited(right, ["members"], {}): "at least one member",
+        edited(right, ["members"], ["rnn"]): "list",
+        edited(right, ["members", "copy"], right["members"]["out"]): "copy.* means something else|flat must be",
+        edited(right, ["kind"], "BidirectionalParams"): "BidirectionalParams has no 'D'",
+        edited(right, ["kind"], "StackParams"): "StackParams has no 'D'",
+        edited(right | {"kind": "StackParams"}, ["options"], {"D": "2", "residual": False}): "D must be a int",
+        deep * 470 + json.dumps(right) + "}}" * 470: "recursion|flat must",
+    }.items():
+        write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(text.encode(), np.uint8))})
+        with pytest.raises(ValueError, match=rf"load: .*m\.npz (?s:.*){match}"):
+            io.load(path)
+        refused(path, model(1), "m.npz")
+
+
+def test_a_kind_of_ones_own_loads_if_its_class_takes_its_options(tmp_path):
+    class Scale(Params):
+        def __init__(self, K, flat=None):
+            super().__init__({"a": (K,)}, options={"K": K}, flat=flat)
+
+    class Shift(Params):
+        pass
+
+    io.save(tmp_path / "scale.npz", Scale(3, np.arange(3.0)))
+    scale = io.load(tmp_path / "scale.npz")
+    assert type(scale) is Scale and scale.a.tolist() == [0, 1, 2]
+    shift = Shift({"a": (2,)}, flat=np.ones(2))
+    io.save(tmp_path / "shift.npz", shift)
+    assert io.load(tmp_path / "shift.npz", shift.zeros_like()).a.tolist() == [1, 1]
+    with pytest.raises(ValueError, match=r"load: shift\.npz is .*missing .*'shapes'"):
+        io.load(tmp_path / "shift.npz")
 
 
 def test_names_that_stand_twice_are_refused(tmp_path):
@@ -257,7 +337,7 @@ def test_names_that_stand_twice_are_refused(tmp_path):
     write(path, m)
     with zipfile.ZipFile(path, "a") as file, pytest.warns(UserWarning, match="Duplicate name"):
         file.writestr("out.b.npy", npy(m.out.b + 1))
-    refused(path, model(1), "must hold the arrays")
+    unreadable(path, model(1), "out.b: it stands there twice")
     io.save(other, m)
     data = other.read_bytes()
     size = int.from_bytes(data[:8], "little")
@@ -265,7 +345,7 @@ def test_names_that_stand_twice_are_refused(tmp_path):
     entry = next(part for part in header.split(b'"out.b":')[1:])
     again = header[:-1] + b',"out.b":' + entry[: entry.index(b"}") + 1] + b"}"
     other.write_bytes(len(again).to_bytes(8, "little") + again + rest)
-    refused(other, model(1), "a name stands there twice|damaged")
+    unreadable(other, model(1), "a name stands there twice|damaged")
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):

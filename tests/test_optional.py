@@ -23,6 +23,12 @@ MISSING = [
     ("import gru_lib.widgets", "traitlets", "gru_lib.widgets needs anywidget", "widgets"),
     ("from gru_lib.widgets.gate import GateExplorer", "anywidget", "gru_lib.widgets needs anywidget", "widgets"),
     ("from gru_lib import viz; viz.use_style()", "matplotlib", "gru_lib.viz needs matplotlib", "viz"),
+    (
+        "from gru_lib.train import History; History([1.0], [1.0]).plot()",
+        "matplotlib",
+        "History.plot needs matplotlib",
+        "viz",
+    ),
     ("from gru_lib.tasks.digits import digits; digits()", "sklearn", "digits needs scikit-learn", "tasks"),
     ("from gru_lib.tasks.sunspots import sunspots; sunspots()", "statsmodels", "sunspots needs statsmodels", "tasks"),
     (

@@ -13,6 +13,7 @@ import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import do
 import pytest
@@ -76,6 +77,26 @@ def test_imports_point_one_way(module: str) -> None:
     package = module.partition("/")[0]
     used = {m.partition("/")[0] for m in imported(module)} - {package}
     assert {m for m in used if RANK.get(m, 99) >= RANK[package]} == set()
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("GRU", "; it has gru_init, GRUParams, gru_backward, gru_forward, gru_step, gru_step_backward"),
+        ("gru", "; it has gru_init, GRUParams, "),
+        ("LSTMCell", "; it has lstm_init, LSTMParams, LSTMState, "),
+        ("GRUCell", "; it has gru_init, GRUParams, "),
+        ("clip_grad_norm", "; it has clip_by_global_norm, clip_by_value"),
+        ("cross_entropy", "; it has softmax_cross_entropy"),
+        ("nonsense", ""),
+    ],
+)
+def test_a_name_that_is_not_there_is_answered_with_those_that_begin_so(asked: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as found:
+        getattr(gru_lib, asked)
+    assert str(found.value).startswith(f"module 'gru_lib' has no attribute {asked!r}{hint}")
+    assert bool(hint) is ("it has" in str(found.value))
+    assert (found.value.name, found.value.obj) == (asked, gru_lib) and not hasattr(gru_lib, asked)
 
 
 def test_cells_do_not_import_each_other() -> None:
@@ -300,20 +321,28 @@ def test_continuous_integration_asks_for_versions_that_the_project_allows() -> N
     said = [c.rpartition(" ")[2] for c in asked["classifiers"] if "Python :: 3." in c]
     assert said == [f"3.{minor}" for minor in range(oldest, newest + 1)]
     promised = f"on Python {', '.join(pythons[:-1])} and {pythons[-1]}**"
-    assert promised in " ".join((ROOT / "README.md").read_text("utf8").split())
+    assert promised in " ".join((ROOT / "CONTRIBUTING.md").read_text("utf8").split())
     assert "--deselect" not in text
 
 
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|yml|lock|cff)|LICENSE[\w-]*)`")
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "experiments/README.md", "book/cite.md"])
+LINK = re.compile(r'\]\((?!https?:|#)([^)]+)\)|\b(?:src|srcset)="([^"]+)"')  # and a picture
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "experiments/README.md", "book/cite.md"]
+)
 def test_every_path_in_a_document_is_there(document: str) -> None:
+    text = (ROOT / document).read_text("utf8")
     made = {"_build/html", "_build/replaced", "_build/release", "_build/", "lessons/"}
-    paths = set(PATH.findall((ROOT / document).read_text("utf8"))) - made
+    paths = set(PATH.findall(text)) - made
     paths = {path for path in paths if "NN" not in path and "<" not in path}
     assert {path for path in paths if not (ROOT / path).exists()} == set()
     assert paths
+    links = {link for pair in LINK.findall(text) for link in pair if link}
+    assert {link for link in links if not (ROOT / document).parent.joinpath(link).is_file()} == set()
 
 
 def test_every_folder_of_the_project_stands_in_the_layout() -> None:
@@ -324,16 +353,20 @@ def test_every_folder_of_the_project_stands_in_the_layout() -> None:
     assert {f for f in folders | packages if f"{f}/" not in layout} == set()
 
 
-def test_readme_leads_from_every_chapter_to_its_tests_and_its_experiment() -> None:
-    rows = re.findall(
-        r"^\| `book_text/([^`]+)\.md` \|(.*)\|(.*)\|(.*)\|$", (ROOT / "README.md").read_text("utf8"), re.M
-    )
-    assert [row[0] for row in rows] == sorted(p.stem for p in (ROOT / "book_text").glob("[0-9]*.md"))
+def test_the_program_of_the_readme_runs() -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf8"), re.S)
+    names: dict[str, Any] = {}
+    exec(program, names)
+    assert (names["hs"].shape, names["h_T"].shape, names["dxs"].shape) == ((7, 2, 5), (2, 5), (7, 2, 3))
+
+
+def test_contributing_leads_from_every_chapter_to_its_library_and_its_experiments() -> None:
+    rows = re.findall(r"^\| (\d\d) \|(.*)\|(.*)\|$", (ROOT / "CONTRIBUTING.md").read_text("utf8"), re.M)
+    assert [row[0] for row in rows] == sorted({p.name[:2] for p in (ROOT / "book_text").glob("[0-9]*.md")})
     experiments = {p.stem for p in (ROOT / "experiments").glob("[a-z]*.py")}
-    for chapter, modules, tests, experiment in rows:
+    for chapter, modules, experiment in rows:
         assert "`gru_lib/" in modules
-        assert "`tests/test_" in tests
-        text = (ROOT / "book_text" / f"{chapter}.md").read_text("utf8")
+        text = "".join(p.read_text("utf8") for p in (ROOT / "book_text").glob(f"{chapter}*.md"))
         loaded = set(re.findall(r"(?:results\.load\(\"|experiments[./])(\w+)", text)) & experiments
         assert set(re.findall(r"experiments/(\w+)\.py", experiment)) >= loaded, chapter
 
@@ -363,3 +396,12 @@ def test_no_address_of_the_project_but_the_one_in_the_configuration() -> None:
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
     assert set(config["repository"]) == {"url", "branch"}
     assert not {"use_issues_button", "use_repository_button", "use_edit_page_button"} & set(config["html"])
+
+
+def test_type_checkers_find_the_library_outside_the_project(tmp_path: Path) -> None:
+    """They look along paths, and do not run the hook by which an editable install finds its modules otherwise."""
+    code = (
+        "import sys; from importlib.machinery import PathFinder as along; print(along.find_spec('gru_lib', sys.path))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert str(ROOT / "gru_lib") in done.stdout

@@ -77,6 +77,22 @@ def test_a_tag_that_is_not_the_version_is_refused(built: Path) -> None:
         release.main("v99")
 
 
+def test_on_the_package_index_the_links_of_the_readme_lead_to_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_REPOSITORY", "a/b")
+    file = tmp_path / "README.md"
+    file.write_bytes((ROOT / "README.md").read_bytes())
+    with release.readme_for_the_index("v1", file):
+        text = file.read_text("utf8")
+    assert file.read_bytes() == (ROOT / "README.md").read_bytes()
+    links = re.findall(r'(?:\]\(|src="|srcset=")([^)"]*)', text)
+    here = {re.sub(r"^https://github\.com/a/b/(?:blob|raw)/v1/", "", link) for link in links}
+    assert all(link.startswith("https://") for link in links) and len(here) > 4
+    assert {link for link in here if not (ROOT / link).is_file()} == set()
+    assert 'src="https://github.com/a/b/raw/v1/.github/reader-light.svg"' in text
+
+
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflows_run_commands_that_there_are_and_end_runs_that_are_overtaken(workflow: Path) -> None:
     text = workflow.read_text("utf8")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,15 +19,18 @@ from typing import Any
 import hosted
 import jinja2
 import nbformat
+import page_checks
 import pytest
 import theme_style
 import yaml
+from builds import Done, sphinx
 from docutils import nodes
 from docutils.utils import new_document
 from fontTools.ttLib import TTFont
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from reader_editions import write_whole
-from repository import NOTEBOOKS, add_buttons, offer_launch
+from repository import FORM, NOTEBOOKS, add_buttons, offer_launch
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
 from sphinx.util.matching import get_matching_files
@@ -40,7 +46,9 @@ def page_buttons(url: str) -> Config:
     config = Config({"html_theme": "sphinx_book_theme"})
     config.html_theme_options = {"repository_url": url, "repository_branch": "main"}
     config.html_context = {"default_mode": "auto"}
-    add_buttons(None, config)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("GITHUB_REPOSITORY", raising=False)
+        add_buttons(None, config)
     return config
 
 
@@ -65,18 +73,62 @@ def branch(built_book: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---------------------------------------------------------------------------------------------------------- the buttons
 
 
-def test_without_an_address_no_page_has_a_button_to_a_repository(built_book: Path) -> None:
+def test_without_an_address_no_page_has_a_button_to_a_repository() -> None:
     config = page_buttons("")
     assert not [name for name, value in config.html_theme_options.items() if name != "repository_branch" and value]
     assert config.html_context == {"default_mode": "auto"}
     assert launch("", "book/04-gru-forward") == []
-    for page in (built_book / "book").glob("*.html") if not hosted_now() else ():
-        assert not re.search(r"dropdown-(launch|source)-buttons|mybinder|colab\.", page.read_text("utf8")), page.name
 
 
-def hosted_now() -> bool:
-    """Whether this project has an address."""
-    return bool(yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["repository"]["url"])
+CONF = f"""
+import sys
+sys.path[:0] = [{str(ROOT / "book" / "_ext")!r}, {str(ROOT)!r}]
+extensions = ["myst_parser", "repository"]
+html_theme, root_doc = "sphinx_book_theme", "book/04-gru-forward"
+html_theme_options = {{"repository_url": "", "repository_branch": "main"}}
+"""
+
+
+def small_book(folder: Path, **environment: str) -> Done:
+    """Build a book of one chapter that has no address in its configuration."""
+    (folder / "book").mkdir()
+    (folder / "book" / "04-gru-forward.md").write_text("# The GRU\n", "utf8")
+    (folder / "conf.py").write_text(CONF, "utf8")
+    return sphinx("-q", str(folder), str(folder / "out"), **environment)
+
+
+def hosts_named(folder: Path) -> set[str]:
+    """The links from the small book's page to where a project is hosted or run."""
+    page = page_checks.parse(folder / "out" / "book" / "04-gru-forward.html")
+    links = {page_checks.value(link, "href") for link in page.css("a[href]")}
+    return {link for link in links if re.search("github|gitlab|colab|binder", link)}
+
+
+def test_in_the_ci_of_a_fork_the_pages_have_its_buttons(tmp_path: Path) -> None:
+    done = small_book(tmp_path, GITHUB_REPOSITORY="some-body/fork", GITHUB_SERVER_URL="https://github.com")
+    assert done.returncode == 0, done.stderr
+    fork = "https://github.com/some-body/fork"
+    assert hosts_named(tmp_path) == {
+        fork,
+        f"{fork}/issues/new?template={FORM}&page=book/04-gru-forward",
+        f"{fork}/edit/main/book/04-gru-forward.md",
+        "https://colab.research.google.com/github/some-body/fork/blob/notebooks/04-gru-forward.ipynb",
+        "https://mybinder.org/v2/gh/some-body/fork/notebooks?urlpath=lab/tree/04-gru-forward.ipynb",
+    }
+    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / FORM).read_text("utf8"))
+    assert "page" in {field["id"] for field in form["body"]}, "which the address fills in"
+    assert "fab " not in (tmp_path / "out" / "book" / "04-gru-forward.html").read_text("utf8")
+
+
+@pytest.mark.parametrize("environment", [{}, {"GITHUB_REPOSITORY": "a/b", "GITHUB_SERVER_URL": "https://a.example"}])
+def test_elsewhere_they_have_none(environment: dict[str, str], tmp_path: Path) -> None:
+    assert small_book(tmp_path, **environment).returncode == 0
+    assert hosts_named(tmp_path) == set()
+
+
+def test_a_repository_that_is_none_is_refused(tmp_path: Path) -> None:
+    done = small_book(tmp_path, GITHUB_REPOSITORY="gru-book")
+    assert done.returncode and "GITHUB_REPOSITORY must be like somebody/gru-book; got 'gru-book'" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -151,15 +203,48 @@ def test_the_first_cell_of_an_edition_installs_a_wheel_that_is_on_the_branch(
     assert asked.extras <= set(re.findall(r"^Provides-Extra: (.+)$", metadata, re.M))
 
 
-def test_binder_installs_the_lock_and_the_wheel_with_a_python_that_is_tested(branch: Path) -> None:
+def packages(text: str) -> dict[str, str]:
+    """What a lock says of each package: version, marker and hashes."""
+    parts = re.findall(r"^(\S+?)(==.*\n(?: .*\n)*)", text, re.M)
+    return {name: "".join(said for one, said in parts if one == name) for name, _ in parts}
+
+
+def test_binder_installs_the_wheel_and_a_part_of_the_lock_with_a_python_that_is_tested(branch: Path) -> None:
     text = (branch / "binder" / "requirements.txt").read_text("utf8")
-    lock = (ROOT / "requirements.lock").read_text("utf8")
-    assert text.startswith(lock)
-    file, digest = re.fullmatch(r"\./(\S+) --hash=sha256:(\w+)\n", text.removeprefix(lock)).groups()
+    part, lock = packages(text), packages((ROOT / "requirements.lock").read_text("utf8"))
+    assert part.items() <= lock.items() and 10 < len(part) < len(lock) / 2
+    file, digest = re.search(r"^\./(\S+) --hash=sha256:(\w+)\n\Z", text, re.M).groups()
     assert hashlib.sha256((branch / file).read_bytes()).hexdigest() == digest
     python = (branch / "binder" / "runtime.txt").read_text("utf8").strip().removeprefix("python-")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
     assert f"Programming Language :: Python :: {python}" in project["classifiers"]
+
+
+def imports(code: str) -> set[str]:
+    """The packages that a piece of code imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found |= {each.name.partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names)
+
+
+def test_what_binder_installs_holds_all_that_notebooks_import_and_all_that_this_needs(branch: Path) -> None:
+    code = [
+        c.source for p in branch.glob("*.ipynb") for c in nbformat.read(p, as_version=4).cells if c.cell_type == "code"
+    ]
+    from_where = metadata.packages_distributions()
+    used = {canonicalize_name(package) for name in set().union(*map(imports, code)) for package in from_where[name]}
+    assert {"gru-lib", "numpy", "matplotlib"} <= used
+    there = {"gru-lib", *packages((branch / "binder" / "requirements.txt").read_text("utf8"))}
+    assert used - there == set()
+    # pip installs nothing without a hash, so nothing may be left for it to find.
+    asked = [Requirement(each) for name in there for each in metadata.requires(name) or ()]
+    where = hosted.BINDER | {"extra": ""}
+    needed = {canonicalize_name(r.name) for r in asked if r.marker is None or r.marker.evaluate(where)}
+    assert needed - there == set()
 
 
 def test_the_wheel_holds_no_time_so_the_same_project_gives_the_same_branch(branch: Path) -> None:
@@ -172,6 +257,10 @@ def test_the_workflow_makes_the_branch_after_the_book_and_pushes_it_before_the_p
     folder = hosted.OUT.relative_to(ROOT).as_posix()
     order = [made.index(each) for each in (".ci/run", ".venv/bin/python tools/hosted.py", folder)]
     assert order == sorted(order)
+    steps = WORKFLOW["test"]["steps"]
+    asked = next(step for step in steps if step.get("uses", "").startswith("actions/configure-pages@"))
+    assert steps[made.index(".ci/run")]["env"] == {"SITE_ADDRESS": f"${{{{ steps.{asked['id']}.outputs.base_url }}}}"}
+    assert asked["continue-on-error"] and WORKFLOW["test"]["permissions"]["pages"] == "read"
     given = next(step["with"] for step in WORKFLOW["test"]["steps"] if step.get("with", {}).get("path") == folder)
     *_, taken, push, pages = WORKFLOW["publish"]["steps"]
     assert taken["with"] == {"name": given["name"], "path": folder}

@@ -120,6 +120,14 @@ def test_with_an_address_every_page_says_its_own(hosted: Path) -> None:
         assert said["og:image:alt"]
 
 
+def test_the_variable_says_the_address_where_the_configuration_is_silent(tmp_path: Path) -> None:
+    write(tmp_path)
+    arguments = ("-q", str(tmp_path), str(tmp_path / "out"))
+    assert sphinx(*arguments, SITE_ADDRESS=ADDRESS.rstrip("/")).returncode == 0  # so GitHub says it
+    assert head(tmp_path / "out" / "book" / "intro.html")["canonical"] == ADDRESS + "book/intro.html"
+    assert "SITE_ADDRESS must be like https://" in sphinx(*arguments, SITE_ADDRESS="a.github.io").stderr
+
+
 def test_sitemap_lists_every_page(hosted: Path) -> None:
     tree = ElementTree.parse(hosted / "sitemap.xml")
     pages = [e.text for e in tree.iter("{http://www.sitemaps.org/schemas/sitemap/0.9}loc")]

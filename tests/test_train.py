@@ -8,6 +8,7 @@ import sys
 import time
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -61,9 +62,66 @@ def test_metrics_are_taken_every_so_often_and_at_the_end():
         history.last("v")
 
 
+def test_history_is_drawn_against_the_steps_in_the_books_style_and_leaves_the_readers_alone():
+    history = History([3.0, 2.0, 1.0], [0.3, 0.2, 0.1], {"loss": [(2, 2.5), (3, 1.5)], "right": [(3, 0.9)]})
+    before = dict(plt.rcParams)
+    axes = history.plot()
+    assert [ax.get_title(loc="left") for ax in axes] == ["loss", "right"] and axes[-1].get_xlabel() == "step"
+    found = [[line.get_xydata().tolist() for line in ax.get_lines()] for ax in axes]
+    assert found == [[[[1, 3], [2, 2], [3, 1]], [[2, 2.5], [3, 1.5]]], [[[3, 0.9]]]]
+    assert [text.get_text() for text in axes[0].texts] == ["each batch", "evaluated"] and not axes[1].texts
+    assert all(line.get_marker() == "o" for ax in axes for line in ax.get_lines()), "one value is seen"
+    assert not axes[0].spines["top"].get_visible() and dict(plt.rcParams) == before
+    (norm,) = history.plot("grad_norm")
+    assert norm.get_lines()[0].get_ydata().tolist() == [0.3, 0.2, 0.1]
+    plt.close("all")
+    with pytest.raises(ValueError, match=r"History.plot: names must be one of 'loss', 'grad_norm', 'right'; got 'x'"):
+        History([1.0], [1.0], {"right": [(1, 0.9)]}).plot("x")
+    with pytest.raises(ValueError, match="must have at least one step; it has none"):
+        History().plot()
+
+
 def test_stop_ends_training():
     _, history = fit_line(100, evaluate=lambda p: {"w": 0}, every=5, stop=lambda h: h.steps >= 15)
     assert history.steps == 15 and history.stopped and "stopped early" in repr(history)
+
+
+P = gru_init(np.random.default_rng(0), 1, 1)
+TWO = bundle(a=linear_init(np.random.default_rng(0), 1, 1), b=linear_init(np.random.default_rng(0), 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("p", "returned", "match"),
+    [
+        (P, {}, r"\(loss, grads\); got dict"),
+        (P, 1.0, r"\(loss, grads\); got float"),
+        (P, None, r"\(loss, grads\); got NoneType"),
+        (P, [1.0, P], r"\(loss, grads\); got list"),
+        (P, (1.0,), r"\(loss, grads\); got a tuple of 1"),
+        (P, (1.0, P, None), r"\(loss, grads\); got a tuple of 3"),
+        (P, (P, 1.0), "its first part must be a number; got GRUParams"),
+        (P, ("1", P), "its first part must be a number; got str"),
+        (P, (True, P), "its first part must be a number; got bool"),
+        (P, (1j, P), "its first part must be a number; got complex"),
+        (P, (np.ones(3), P), r"its first part must be a number; got an array of shape \(3,\), float64"),
+        (P, (np.array(1j), P), r"its first part must be a number; got an array of shape \(\), complex128"),
+        (P, (1.0, {}), "its second part must be GRUParams like p; got dict"),
+        (P, (1.0, P.flat), "its second part must be GRUParams like p; got ndarray"),
+        (P, (1.0, gru_init(np.random.default_rng(0), 2, 1)), r"arrays of p, W_x \(1, 3\), .*; it has W_x \(2, 3\), "),
+        (TWO, (1.0, bundle(b=TWO.b, a=TWO.a)), r"the arrays of p, a\.W \(1, 1\), .*; it has b\.W \(1, 1\), "),
+    ],
+)  # fmt: skip
+def test_the_wrong_part_of_what_a_loss_function_returns_is_named(p, returned, match):
+    before = p.flat.copy()
+    with pytest.raises((TypeError, ValueError), match="train: loss_and_grads must return .*" + match):
+        train(p, lambda p, batch: returned, [None], SGD(p, lr=1.0), steps=1, progress=False)
+    np.testing.assert_array_equal(p.flat, before)
+
+
+@pytest.mark.parametrize("loss", [1, 1.0, np.float32(1), np.array(1.0), np.int64(1)])
+def test_a_loss_is_a_number_of_any_type(loss):
+    history = train(P, lambda p, batch: (loss, p.zeros_like()), [None], SGD(P, lr=1.0), steps=1, progress=False)
+    assert history.loss == [1.0] and type(history.loss[0]) is float
 
 
 def test_schedule_sets_the_learning_rate_of_each_step():

@@ -22,9 +22,12 @@ p = gru_lib.gru_init(rng, D=2, H=4)
 assert_type(p, gru_lib.GRUParams)
 assert_type(p.flat, Array)
 assert_type(p.zeros_like(), gru_lib.GRUParams)
-assert_type(gru_lib.load("p.npz", p), None)
+assert_type(gru_lib.load("p.npz", p), gru_lib.GRUParams)
+assert_type(gru_lib.load("p.npz"), Any)
 gru_lib.gru_init(rng, D="2", H=4)  # type: ignore[arg-type]
 gru_lib.gru_init(rng, D=2, H=4, reset=True)  # type: ignore[call-arg]
+
+gru_lib.GRU()  # type: ignore[attr-defined]
 
 hs, h_T, tape = gru_lib.gru_forward(xs, None, p, lengths=[5, 4, 2])
 assert_type(hs, Array)

@@ -36,6 +36,9 @@ NBVAL = ("--nbval", "--nbval-cell-timeout=180")
 # own. conftest.py says what stays together.
 PARALLEL = ("--numprocesses", str(min((os.cpu_count() or 1) + 1, 4)))
 
+# What depends on how wide letters are is tested once more, with other fonts.
+FONTS = "\n@pytest.mark.fonts\n"
+
 # What `lint` runs, each with the programs of .venv. A check is added by a line.
 LINT = (
     ("ruff", "check", "."),
@@ -51,6 +54,16 @@ QUIETLY = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"
 # What a build does not read, of all that lies in the project.
 NOT_READ = ("_build", ".git", "lessons", "node_modules", "__pycache__", ".ipynb_checkpoints")
 
+# The settings from outside that pages depend on; the last three say where the project is hosted.
+FROM_OUTSIDE = (
+    "SOLUTIONS",
+    "SOURCE_DATE_EPOCH",
+    "PYTHONPATH",
+    "GITHUB_REPOSITORY",
+    "GITHUB_SERVER_URL",
+    "SITE_ADDRESS",
+)
+
 # What `clean` deletes, beside .venv.
 BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cache")
 
@@ -59,16 +72,15 @@ BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cac
 
 
 def book() -> None:
-    """Build the book into _build/html; with SOLUTIONS=no in the environment, without a trace of a solution."""
+    """Build the book into _build/html; with SOLUTIONS=no one without a trace of them, into _build/without-solutions."""
     install()
-    stamp, wanted = ROOT / "_build" / "made-of", read()
+    stamp, wanted = output() / "made-of", read()
     if stamp.is_file() and stamp.read_text("utf8") == f"{wanted} {made()}":
-        print("Nothing has changed since the book in _build/html was built.")
+        print(f"Nothing has changed since the book in {os.path.relpath(output() / 'html', ROOT)} was built.")
         return
-    forget("html", "editions", "jupyter_execute")
     forget_what_is_gone()
-    run("jupyter-book", "build", ".", "-n", "-W", "--keep-going")
-    stamp.parent.mkdir(exist_ok=True)
+    run("jupyter-book", "build", ".", "--path-output", str(output().parent), "-n", "-W", "--keep-going")
+    stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.write_text(f"{wanted} {made()}", "utf8")
 
 
@@ -78,10 +90,13 @@ def test(*args: str) -> None:
         install()
         reproducibly("python", "-m", "pytest", *PARALLEL, "--library", "tests", *args[1:])
         return
-    book()
+    whole_book()
     run("python", "tools/browser.py")
     run("python", "tools/alone.py")
     reproducibly("python", "-m", "pytest", *NBVAL, *PARALLEL, "tests", "_build/alone/run", *args)
+    if not args:  # in one process: to start three would take as long as the tests
+        marked = [path for path in sorted((ROOT / "tests").glob("*.py")) if FONTS in path.read_text("utf8")]
+        reproducibly("python", "-m", "pytest", "--other-fonts", *(f"tests/{path.name}" for path in marked))
 
 
 def notebooks(*args: str) -> None:
@@ -99,7 +114,6 @@ def take(*args: str) -> None:
 def serve(*args: str) -> None:
     """Build, serve on localhost, build again on change. `serve --port 8000`. SOLUTIONS=no as with book."""
     install()
-    forget("serve")
     run("jupyter-book", "config", "sphinx", ".", quiet=True)
     os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
     ignored = r"/(_build|lessons|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
@@ -110,18 +124,20 @@ def serve(*args: str) -> None:
     # The server writes a script into the pages, which reloads them: gru_served lets their policy allow it.
     address = ("--host", at.host, "--port", at.port, "-D", f"gru_served={at.host}:{at.port}")
     # In a folder of its own: beside the pages come the editions, which must not be taken for those of `make book`.
-    run("sphinx-autobuild", "-n", "-q", *address, "--re-ignore", ignored, *others, ".", "_build/serve/html")
+    run(
+        "sphinx-autobuild", "-n", "-q", *address, "--re-ignore", ignored, *others, ".", str(output() / "serve" / "html")
+    )
 
 
 def lab(*args: str) -> None:
     """JupyterLab on notebooks of your own in lessons/: the chapters, to change as you like."""
-    book()
+    whole_book()
     run("python", "tools/editions.py", "--lab", *args)
 
 
 def bench(*args: str) -> None:
     """Time the library beside the frameworks that are installed, and the built pages. `bench --help` tells more."""
-    book()
+    whole_book()
     run("python", "-m", "benchmarks", *args)
 
 
@@ -146,7 +162,7 @@ def links() -> None:
 
 def release(*args: str) -> None:
     """Make what a release holds, into _build/release: wheel, sdist, the book as zip and PDF, its notebooks."""
-    book()
+    whole_book()
     run("python", "tools/browser.py")
     run("python", "tools/release.py", *args)
 
@@ -231,8 +247,7 @@ def install() -> None:
 
 # The lock names every package, so none has to be looked for, and none is built.
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary=:all:", "-r", "requirements.lock")
-# `compat`: type checkers find the library outside the project too.
-OURS = ("--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", ".")
+OURS = ("--no-deps", "--no-build-isolation", "-e", ".")
 # What pip may have been told of mirrors and proxies, and the variables in which uv looks for it.
 OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "proxy": "ALL_PROXY", "cert": "SSL_CERT_FILE"}
 
@@ -265,8 +280,8 @@ def from_npm() -> None:
         shutil.copyfile(ROOT / name, VENV / name)
     if npm("ci", "--ignore-scripts", cwd=VENV):
         sys.exit(
-            "Temml, which sets the book's formulas, did not come from the npm registry: npm says why above."
-            " All else is installed; the next command asks for it again."
+            "Temml, which sets the book's formulas, MiniSearch, which searches it, and fonts for the tests did not come"
+            " from the npm registry: npm says why above. All else is installed; the next command asks for it again."
         )
 
 
@@ -297,24 +312,29 @@ def check_python() -> None:
         sys.exit("Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv")
 
 
-def forget(*names: str) -> None:
-    """With SOLUTIONS=no, delete these folders of _build: nothing of an earlier build may stay."""
+def output() -> Path:
+    """Where Jupyter Book builds. Without solutions in a folder of its own, in which none has ever been."""
+    return ROOT / "_build" / ("without-solutions/_build" if os.environ.get("SOLUTIONS") == "no" else "")
+
+
+def whole_book() -> None:
+    """Build the book for what is made of it, which looks for it in _build/html."""
     if os.environ.get("SOLUTIONS") == "no":
-        for name in names:
-            shutil.rmtree(ROOT / "_build" / name, ignore_errors=True)
+        sys.exit("SOLUTIONS=no is for book and serve alone.")
+    book()
 
 
 def forget_what_is_gone() -> None:
     """Delete the built pages whose source has another name now, or none; Sphinx leaves them."""
     there = {source.stem for source in (ROOT / "book").glob("*.*")}
-    for page in (ROOT / "_build" / "html" / "book").glob("*.html"):
+    for page in (output() / "html" / "book").glob("*.html"):
         if page.stem not in there:
             page.unlink()
 
 
 def read() -> str:
     """A hash of all that a build depends on. Whatever lies in the project counts as read, but for what is here made."""
-    asked = [os.environ.get(name, "") for name in ("SOLUTIONS", "SOURCE_DATE_EPOCH", "PYTHONPATH")]
+    asked = [os.environ.get(name, "") for name in FROM_OUTSIDE]
     # A page shows the day on which git saw it change.
     head = ("git", "rev-parse", "--is-shallow-repository", "HEAD")
     try:
@@ -337,7 +357,7 @@ def read() -> str:
 
 def made() -> str:
     """A hash of the names, the sizes and the times of what a build has made."""
-    built = [path for name in ("html", "editions") for path in (ROOT / "_build" / name).rglob("*")]
+    built = [path for name in ("html", "editions") for path in (output() / name).rglob("*")]
     listed = sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in built if path.is_file())
     return hashlib.sha256(repr(listed).encode()).hexdigest()
 

@@ -2,40 +2,53 @@
 
 Each notebook is run in an empty folder; a cell that fails does not stop it. The calls of the checker are those of the
 book's editions in ``_build/html/notebooks``, each made where the student's answer to the exercise ends, whatever the
-notebook's own cells say. ``--csv`` prints a line for each exercise, for a spreadsheet. The notebooks run with your
-rights: if you do not know who wrote them, use a container.
+notebook's own cells say. ``--csv`` prints a line for each exercise, for a spreadsheet. A file that cannot be read as a
+notebook is listed with the reason, and so is what was not run since a kernel died; the exit code is then 1. The
+notebooks run with your rights: if you do not know who wrote them, use a container.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import csv
 import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 import editions
 import nbformat
 from environment import fix
+from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 HEADING = re.compile(r"^#+ .*$", re.M)
 EXERCISE = re.compile(r"#+ Exercise (\w+\.\d+) ")
-CALL = re.compile(r"^    print\((check\.\w+\(.*\))\)$", re.M)
+CALL = re.compile(r"^print\((check\.\w+\(.*\))\)$", re.M)
 MARK = "gru-grade"
 SAY = """
 try:
     import gru_lib.check as _gru_check
-    print({mark!r}, {number!r}, repr(eval({call!r}, globals() | {{"check": _gru_check}})).replace(chr(10), " "))
+    print({mark!r}, {number!r}, (lambda said: "Not done: " + said.message if said.blank else repr(said))(
+        eval({call!r}, globals() | {{"check": _gru_check}})).replace(chr(10), " "))
 except NameError as _gru_missing:
     print({mark!r}, {number!r}, f"Not done: there is no {{_gru_missing.name}}.")
 except Exception as _gru_error:
     print({mark!r}, {number!r}, f"Not yet: {{type(_gru_error).__name__}}: {{_gru_error}}")
 """
+
+
+NOT_RUN = "Not run: the kernel had died, or took too long."
+
+
+class NotGraded(Exception):
+    """Why a file was not graded, in a few words."""
 
 
 class Verdict(NamedTuple):
@@ -44,6 +57,21 @@ class Verdict(NamedTuple):
     exercise: str
     call: str
     said: str
+
+
+def read(path: Path) -> NotebookNode:
+    """A notebook, of whatever version."""
+    try:
+        notebook = nbformat.read(path, as_version=4)
+        if any(not isinstance(cell.source, str) or not cell.cell_type for cell in notebook.cells):
+            raise ValueError
+    except Exception as error:
+        missing = "not there" if isinstance(error, FileNotFoundError) else "not a notebook"
+        words = "a folder" if path.is_dir() else missing
+        raise NotGraded(f"unreadable: {words}") from None
+    if not notebook.cells:
+        raise NotGraded("unreadable: no cells")
+    return notebook
 
 
 def headings(notebook: NotebookNode) -> set[str]:
@@ -94,25 +122,34 @@ def prepared(handed_in: NotebookNode, edition: NotebookNode) -> NotebookNode:
     return nbformat.v4.new_notebook(cells=cells)
 
 
-def edition_of(handed_in: NotebookNode, known: dict[str, NotebookNode]) -> tuple[str, NotebookNode] | None:
+def edition_of(handed_in: NotebookNode, known: list[NotebookNode]) -> NotebookNode:
     """The book's edition of the chapter that a notebook is, by its title."""
     title = next((line for cell in handed_in.cells for line in cell.source.split("\n") if line.startswith("# ")), "")
-    return next(((name, e) for name, e in known.items() if e.cells[0].source.split("\n")[0] == title), None)
+    for edition in known:
+        if edition.cells[0].source.split("\n")[0] == title:
+            return edition
+    raise NotGraded("no chapter of the book has this title")
 
 
-def grade(handed_in: NotebookNode, edition: NotebookNode, seconds: int = editions.TIMEOUT) -> list[Verdict]:
-    """Run a notebook, and return what the checker says of each exercise that it can look at."""
+def grade(handed_in: NotebookNode, edition: NotebookNode, longest: int = 5 * editions.TIMEOUT) -> list[Verdict]:
+    """Run a notebook, for so many seconds at most, and return what the checker says of each exercise it can look at."""
     asked, notebook = calls(edition), prepared(handed_in, edition)
     with tempfile.TemporaryDirectory() as folder:
         where = {"metadata": {"path": folder}}
-        NotebookClient(
+        client = NotebookClient(
             notebook,
-            timeout=seconds,
+            timeout=editions.TIMEOUT,
             kernel_name="python3",
             resources=where,
             allow_errors=True,
             interrupt_on_timeout=True,
-        ).execute()
+        )
+
+        async def execute() -> None:  # a cell may go on when it is interrupted
+            await asyncio.wait_for(client.async_execute(), longest)
+
+        with suppress(RuntimeError, TimeoutError):  # whatever an answer does to its kernel, it must not stop a class
+            run_sync(execute)()
     said: dict[str, list[str]] = {}
     for cell in notebook.cells:
         for line in "".join(out.get("text", "") for out in cell.outputs).split("\n"):
@@ -122,7 +159,7 @@ def grade(handed_in: NotebookNode, edition: NotebookNode, seconds: int = edition
     return [
         Verdict(number, call, words)
         for number in asked
-        for call, words in zip(asked[number], said.get(number, []), strict=True)
+        for call, words in zip_longest(asked[number], said.get(number, []), fillvalue=NOT_RUN)
     ]
 
 
@@ -134,22 +171,26 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("notebooks", nargs="+", type=Path)
     parser.add_argument("--csv", action="store_true", help="a line for each exercise, for a spreadsheet")
     asked = parser.parse_args(arguments)
-    known = {path.stem: nbformat.read(path, as_version=4) for path in sorted(editions.READERS.glob("*.ipynb"))}
+    known = [nbformat.read(path, as_version=4) for path in sorted(editions.READERS.glob("*.ipynb"))]
     if not known:
         parser.error("there are no editions to compare with; `make book` (`python tools/do.py book`) writes them")
     fix()
     table = csv.writer(sys.stdout)
     if asked.csv:
         table.writerow(["notebook", "exercise", "check", "right", "said"])
-    unknown = 0
+    all_graded = True
     for path in asked.notebooks:
-        handed_in = nbformat.read(path, as_version=4)
-        found = edition_of(handed_in, known)
-        if found is None:
-            print(f"{path}: no chapter of the book has this title", file=sys.stderr)
-            unknown += 1
+        try:
+            handed_in = read(path)
+            verdicts = grade(handed_in, edition_of(handed_in, known))
+        except NotGraded as why:
+            all_graded = False
+            if asked.csv:
+                table.writerow([path, "", "", "", why])
+            else:
+                print(f"{path}: {why}")
             continue
-        verdicts = grade(handed_in, found[1])
+        all_graded &= not any(verdict.said == NOT_RUN for verdict in verdicts)
         right = [verdict.said.startswith("Right: ") for verdict in verdicts]
         if asked.csv:
             for verdict, ok in zip(verdicts, right, strict=True):
@@ -158,7 +199,7 @@ def main(arguments: list[str]) -> int:
         print(f"{path}: {sum(right)} of {len(right)} right")
         for verdict in verdicts:
             print(f"  {verdict.exercise:5} {verdict.said}")
-    return 1 if unknown else 0
+    return 0 if all_graded else 1
 
 
 if __name__ == "__main__":

@@ -1,29 +1,65 @@
 """What the launch buttons of a hosted book open, into ``_build/hosted``: ``python tools/hosted.py``, after `make book`.
 
-The readers' editions, the library's wheel, and in ``binder/`` what Binder installs: the lock and that wheel. The
-workflow pushes it to the branch `notebooks`. The same project gives the same bytes, since Binder builds an environment
-for each commit that it meets.
+The readers' editions, the library's wheel, and in ``binder/`` what Binder installs: that wheel and, of the lock, what
+notebooks use; JupyterLab is Binder's own. The workflow pushes it to the branch `notebooks`. The same project gives the
+same bytes, since Binder builds an environment for each commit that it meets.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import sys
+from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 
 import alone
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+from edition_cells import DISTRIBUTION  # noqa: E402
+
 EDITIONS = ROOT / "_build" / "html" / "notebooks"
 OUT = ROOT / "_build" / "hosted"
 PYTHON = "3.12"  # Binder's
+BINDER = {
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "platform_system": "Linux",
+    "python_full_version": f"{PYTHON}.0",
+    "python_version": PYTHON,
+    "sys_platform": "linux",
+}
 README = """The notebooks of *The Gated Recurrent Unit*, the wheel of its library, and what Binder installs.
 
 They are made from the main branch at each change, and what is changed here is lost. Text and figures are under
 CC BY 4.0 (`LICENSE-TEXT`), the code is under the MIT licence (`LICENSE`).
 """
+
+
+def needed(asked: str, where: Mapping[str, str]) -> set[str]:
+    """The packages that a requirement brings in an environment, itself too, as the packages installed here say."""
+    todo, seen = [Requirement(asked)], set()
+    while todo:
+        package = todo.pop()
+        name = canonicalize_name(package.name)
+        for extra in {"", *package.extras} - {extra for one, extra in seen if one == name}:
+            seen.add((name, extra))
+            for each in map(Requirement, metadata.requires(name) or ()):
+                if each.marker is None or each.marker.evaluate({**where, "extra": extra}):
+                    todo.append(each)
+    return {name for name, _ in seen}
+
+
+def locked(names: set[str]) -> str:
+    """The part of the lock that pins these packages."""
+    parts = re.split(r"^(?=\S)", (ROOT / "requirements.lock").read_text("utf8"), flags=re.M)
+    return "".join(part for part in parts if part.partition("==")[0] in names)
 
 
 def main() -> None:
@@ -39,7 +75,7 @@ def main() -> None:
     (OUT / "README.md").write_text(README, "utf8")
     os.environ["SOURCE_DATE_EPOCH"] = "0"  # the times in the wheel
     wheel = alone.wheel(OUT)
-    lock = (ROOT / "requirements.lock").read_text("utf8")
+    lock = locked(needed(DISTRIBUTION, BINDER))
     library = f"./{wheel.name} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"  # seen from OUT
     (binder / "requirements.txt").write_text(lock + library, "utf8")
     (binder / "runtime.txt").write_text(f"python-{PYTHON}\n", "utf8")

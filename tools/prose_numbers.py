@@ -1,36 +1,30 @@
 """Say what every measured number in the prose comes from.
 
-A page's prose is plain text, in the book as in JupyterLab, so the build cannot fill its numbers in: they are
-compared. A **measured number** is a decimal, a percentage, a power of ten, a whole number from 10 on, and a smaller
-one, in digits or in words, if it counts out of something ("seven of ten") or has a unit ("three times"). It needs a
-source:
+A **measured number** is a decimal, a percentage, a power of ten, a whole number from 10 on, and a smaller one, in
+digits or in words, if it counts out of something ("seven of ten") or has a unit ("three times"). It has a source
 
-- **A cell of the page** prints it, or has it in its code, at the precision written. To count, the place that has the
+- if **a cell of the page** prints it, or has it in its code, at the precision written. To count, the place that has the
   number must not have its neighbours too, one higher or lower in the last digit. The places are the lines of the cell
   above that share a word with the sentence, that cell, with the next one, with all lines of the page that share a word,
-  and the whole page for a number of three digits or more.
-- **A formula** that works it out: $0.3 \\cdot 0.9 \\cdot 0.8 = 0.216$.
-- **A test** of the chapter that works it out, fills it into the sentence and looks for that on the page.
-- **An entry** in ``tests/prose_numbers/NN-name.txt``: a piece of the prose, and below it where the number stands.
-  What is in «» is the number, in the prose and in the line of the source.
+  and the whole page for a number of three digits or more;
+- or if ``tests/prose_numbers/NN-name.txt`` has **an entry** for it: the number as the page writes it, and where it
+  stands, wherever on the page it is.
 
-      after 50 steps «two millionths» of it are
-          output: small «2e-06»
-      gain «0.11» bits in
-          output: nothing «2.87» [2.83, 2.89] 2.93 [2.91, 2.95]
-          output: input and output «2.76» [2.75, 2.76] 2.84 [2.82, 2.85]
+      6.6: = log(0.5) / log(0.9)
+      74 %: output 16c: alone «0.74» [0.70, 0.78]
+      0.11: output: nothing «2.87» [2.83, 2.91] 2.93
+          output: input and output «2.76» [2.75, 2.76] 2.84
           = a - b
+      given: 0.7, one tenth
 
   ``output:`` and ``code:`` are followed by a line of this page; ``output 16c:`` by one of another page; a path by a
-  line of that file; ``=`` by a sum of the numbers in «», which are called a, b, c … in turn and number ``count``;
-  ``cited:`` stands for a number of the source that its sentence cites; ``given:`` is followed by the reason why
-  nothing measures it.
+  line of that file, in which a test that fills the number into the page's sentence needs no «»; ``=`` by a sum of the
+  numbers in «», which are called a, b, c … in turn and number ``count``; ``cited:`` says that the page cites it.
+  ``given:`` lists what nothing measures: settings and examples.
 
-``python tools/prose_numbers.py [NN …]`` lists the numbers without a source, with lines that may be it, and the
-entries that do not hold any more. ``--write`` renews the entries whose lines have changed around the same numbers,
-adds for each number that stands on its page an entry with the likeliest line, and removes those that fit no prose:
-read them in the diff. ``--measure`` changes every measured number by one in its last digit, up and down, and counts
-what is noticed.
+``python tools/prose_numbers.py [NN …]`` lists the numbers without a source, with lines that may be it, and the entries
+that do not hold any more. ``--measure`` changes numbers of the text by one in their last digit, and counts what it
+notices.
 """
 
 from __future__ import annotations
@@ -45,31 +39,86 @@ import operator
 import re
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+from markdown_it.renderer import RendererHTML
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.mdit import create_md_parser
+
 ROOT = Path(__file__).resolve().parents[1]
 TEXT, BOOK, ENTRIES = ROOT / "book_text", ROOT / "book", ROOT / "tests" / "prose_numbers"
+EXTENSIONS = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["parse"]["myst_enable_extensions"]
 
 # ------------------------------------------------------------------------------------------------------------ the prose
 
-CELL = re.compile(r"^```\{code-cell\}.*?^```$", re.S | re.M)
-CAPTION = re.compile(r"^ *(?:caption|alt): (?:.*\n(?: {6,}.*\n)*)", re.M)
-BLOCKS = re.compile(
-    r"""\A---\n.*?\n---\n                                                         # head
-    | ^\ *(?P<fence>`{3,})\{(?:code-cell|literalinclude)\}.*?^\ *(?P=fence)$        # cells, listings; but see CAPTION
-    | ^\ *(?P<other>`{3,})\w*\n.*?^\ *(?P=other)$                                 # code
-    | ^\ *`{3,}.*?$ | ^\ *:[\w-]+:.*?$ | ^\([\w-]+\)=$ | ^\ *\d+\.(?=\ )           # directives, options, list items
-    | ^-\ \d+\ ·.*?$ | ^\*\*Time\*\*:.*?$ | ^\*\*You\ need\*\*.*?$                 # see test_page_lengths.py
-    """,
-    re.S | re.M | re.X,
-)
-# Names that are numbers, and what is code or markup inside a line.
-INLINE = re.compile(
-    r"""`[^`\n]*` | \{[a-z][\w:]*\} | \[\d+\w?\]\([^)\n]*\) | \]\([^)\n]*\) | <[^>\n]*> | https?://\S+ | \(eq-[\w-]+\)
+
+class Block(NamedTuple):
+    """A paragraph, a heading, a cell of a table, a caption or a formula."""
+
+    line: int
+    cell: int  # the code cell above
+    text: str
+
+
+NOT_PROSE = ("literalinclude", "code-block", "bibliography", "image", "glue:figure")
+# Front matter of a chapter, held by test_page_lengths.py.
+HEAD = re.compile(r"\*\*Time\*\*:|\*\*You need\*\*|\d+ · ")
+
+
+@cache
+def reader() -> Any:
+    """The parser that reads the book."""
+    return create_md_parser(MdParserConfig(enable_extensions=EXTENSIONS), RendererHTML)
+
+
+def blocks(text: str, line: int = 1, cell: int = -1) -> Iterator[Block]:
+    """The prose of a page, block by block, as the book's own parser sees it."""
+    for token in reader().parse(text):
+        at = line + (token.map[0] if token.map else 0)
+        if token.type == "inline" and not HEAD.match(token.content):
+            yield Block(at, cell, "".join(map(said, token.children or ())))
+        elif token.type in ("math_block", "math_block_label", "amsmath"):
+            yield Block(at, cell, f"${token.content}$")
+        elif token.type in ("fence", "colon_fence") and token.info.startswith("{"):
+            name, _, title = token.info.strip("{").partition("}")
+            head, body = options(token.content)
+            shown = yaml.safe_load(head) if head else None
+            figure = (shown or {}).get("mystnb", {}) if isinstance(shown, dict) else {}
+            for caption in (figure.get("figure", {}).get("caption"), figure.get("image", {}).get("alt")):
+                yield from blocks(caption or "", at, cell)
+            if name == "code-cell":
+                cell += 1
+            elif name == "math":
+                yield Block(at, cell, f"${body}$")
+            elif name not in NOT_PROSE:
+                yield Block(at, cell, title)
+                yield from blocks(body, at, cell)
+
+
+def options(content: str) -> tuple[str, str]:
+    """The options of a directive, as YAML where they are, and its content."""
+    found = re.match(r"---\n(.*?)^---\n", content, re.S | re.M)
+    if found:
+        return found[1], content[found.end() :]
+    return "", re.sub(r"\A(?::[\w-]+:.*\n|\n)*", "", content)
+
+
+def said(token: Any) -> str:
+    """What a piece of a line says; markup, code and the names of what a link leads to say nothing."""
+    if token.type == "math_inline":
+        return f"${token.content}$"
+    if token.type == "image":
+        return str(token.content)
+    return {"text": token.content, "softbreak": " ", "code_inline": " x ", "myst_role": " x "}.get(token.type, "")
+
+
+# Names that are numbers, and addresses.
+NAMES = re.compile(
+    r"""https?://\S+
     | \b(?:[Cc]hapters?|[Pp]ages?|[Qq]uestions?|[Ee]xercises?|[Vv]ersion|[Ss]ection|PyTorch|Keras|Python|NumPy|numpy)
       (?:[, ]+(?:and\ |to\ |or\ )?\d+(?:\.\d+)*[a-e]?\b)+
     | \b\d+[a-e]\b(?!-) | \b\d+\.\d+\.\d+\b | AVX-512 | IEEE\ 754 | \b95\ %(?=\ intervals?)
@@ -78,7 +127,7 @@ INLINE = re.compile(
     """,
     re.X,
 )
-MATH = re.compile(r"\$\$.*?\$\$|\$[^$]+\$", re.S)
+MATH = re.compile(r"\$[^$]+\$")
 _NAMES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety hundred"
 WORDS = {w: k for k, w in enumerate(_NAMES.split(), 1)} | {w: 10 * k for k, w in enumerate(_TENS.split(), 2)}
@@ -112,10 +161,11 @@ HEDGES = {
 
 
 class Number(NamedTuple):
-    """A measured number: where it stands, its value, one in its last digit, and what the words before it allow."""
+    """A measured number: what is written and where, its value, one in its last digit, what the words before allow."""
 
+    written: str
+    block: Block
     start: int
-    end: int
     value: float
     unit: float
     percent: bool
@@ -129,18 +179,9 @@ class Number(NamedTuple):
             return ten, tenth
         return self._replace(value=self.value - self.unit), self._replace(value=self.value + self.unit)
 
-
-def blank(found: re.Match[str]) -> str:
-    """As many spaces as there were letters."""
-    return re.sub(r"[^\n]", " ", found[0])
-
-
-def prose(text: str) -> str:
-    """A page's text with everything blanked that is not prose, so that every number keeps its place."""
-    left = BLOCKS.sub(blank, text)
-    for m in CAPTION.finditer(text):
-        left = left[: m.start()] + re.sub(r"^ *(?:caption|alt):", blank, m[0]) + left[m.end() :]
-    return INLINE.sub(blank, left)
+    def __str__(self) -> str:
+        around = self.block.text[max(0, self.start - 30) : self.start + 40]
+        return f"line {self.block.line}: {self.written}, in “{around}”"
 
 
 def size(n: re.Match[str]) -> tuple[float, float]:
@@ -161,22 +202,27 @@ def hedge(plain: str, at: int) -> str:
     return next((name for name, form in HEDGES.items() if form.search(before)), "")
 
 
-def numbers(plain: str) -> list[Number]:
-    """The measured numbers of a page's prose."""
+def numbers(block: Block) -> list[Number]:
+    """The measured numbers of a block."""
     found = []
+    plain = NAMES.sub(lambda m: "x" * len(m[0]), block.text)
+
+    def number(n: re.Match[str], *rest: Any) -> Number:
+        return Number(squeeze(n[0]), block, n.start(), *size(n), *rest)
+
     for m in MATH.finditer(plain):
         for n in MATH_NUMBER.finditer(plain, m.start(), m.end()):
-            value, unit = size(n)
             last = n.end() == m.end() - 1  # the formula ends with it, so what follows belongs to it
             percent = last and plain.startswith((" %", "%"), m.end())
             alone = last and not plain[m.start() : n.start()].strip("$ -+≈~")
+            value, unit = size(n)
             if unit != 1 or percent or (last and UNIT_AFTER.match(plain, m.end())) or (alone and value >= 10):
-                found.append(Number(n.start(), n.end(), value, unit, percent, hedge(plain, m.start()), bool(n["f"])))
-    plain = MATH.sub(lambda m: re.sub(r"[^\n]", "x", m[0]), plain)
+                found.append(number(n, percent, hedge(plain, m.start()), bool(n["f"])))
+    plain = MATH.sub(lambda m: "x" * len(m[0]), plain)
     for n in NUMBER.finditer(plain):
-        if counts(n, plain[max(0, n.start() - 40) : n.end() + 40].replace("\n", " "), min(40, n.start())):
-            found.append(Number(n.start(), n.end(), *size(n), bool(n["percent"]), hedge(plain, n.start())))
-    return sorted(found)
+        if counts(n, plain[max(0, n.start() - 40) : n.end() + 40], min(40, n.start())):
+            found.append(number(n, bool(n["percent"]), hedge(plain, n.start())))
+    return sorted(found, key=lambda n: n.start)
 
 
 def counts(n: re.Match[str], around: str, at: int) -> bool:
@@ -187,13 +233,6 @@ def counts(n: re.Match[str], around: str, at: int) -> bool:
     if n["word"] and n["word"].lower() in ("one", "two"):  # "one point", "two bits", "one of the two": hardly ever
         return n["word"].lower() == "two" and bool(OF_TEN.match(around, after))
     return any((UNIT_AFTER.match(around, after), OF_AFTER.match(around, after), OF_BEFORE.search(around[:at])))
-
-
-def written(text: str, about: str) -> Number | None:
-    """The number that a piece of text is."""
-    plain = text.replace("$", "").strip()
-    n = NUMBER.fullmatch(plain) or MATH_NUMBER.fullmatch(plain)
-    return n and Number(0, 0, *size(n), "%" in plain, about)
 
 
 # ---------------------------------------------------------------------------------------------------------- the sources
@@ -248,7 +287,7 @@ def shown(output: dict[str, Any]) -> str:
 def agrees(n: Number, value: float) -> bool:
     """Whether the prose may say `n` for a value: at the precision written."""
     if n.power:
-        return value > 0 and abs(math.log10(value / n.value)) <= 0.5
+        return value > 0 < n.value and abs(math.log10(value) - math.log10(n.value)) <= 0.5
     if abs(value - n.value) <= n.unit / 2 * (1 + 1e-9):
         return True
     if n.hedge == "about" and n.unit == 1 and n.value >= 10 and n.value % 10 == 0:  # "about 1,500"
@@ -278,55 +317,61 @@ will print import range def return rng random lambda zip strict true false none 
 STOP = frozenset(_COMMON.split())
 
 
+class Entry(NamedTuple):
+    """A number as its page writes it, the lines that it comes from, and how it follows from the numbers in them."""
+
+    number: str
+    sources: tuple[tuple[str, str], ...]
+    how: str = ""
+
+    def value(self, page: str) -> float:
+        """What the sources say; an error says what is wrong with them."""
+        values: list[float] = []
+        for kind, source in self.sources:
+            if source.replace("«", "").replace("»", "") not in lines(kind, page):
+                raise ValueError(f"{kind} has no line “{source}”")
+            if kind.startswith("tests/") and "{" in source and "«" not in source:
+                return math.nan  # the test fills the number into the sentence, and looks for that on the page
+            values += map(number_in, re.findall("«(.*?)»", source))
+        names = dict(zip("abcdefghij", values, strict=False))
+        return abs(evaluate(self.how or "a", count=len(values), **names))
+
+
+def entries(text: str) -> Iterator[Entry]:
+    """The entries of a file."""
+    for block in re.split(r"\n(?! )", text.strip("\n")):
+        first, *rows = block.split("\n    ")
+        number, _, source = first.partition(": ")
+        if number == "given":
+            yield from (Entry(each, (("given", ""),)) for each in source.split(", "))
+        elif block:
+            rows = [source, *rows]
+            how = "".join(row[2:] for row in rows if row.startswith("= "))
+            sources = (row.partition(": ") for row in rows if not row.startswith("= "))
+            yield Entry(number, tuple((kind, line) for kind, _, line in sources), how)
+
+
 class Page:
-    """A page: its text, what its cells print, and its entries."""
+    """A page: its prose, what its cells print, and its entries."""
 
-    def __init__(self, name: str, text: str | None = None, entries: str | None = None) -> None:
-        self.name = name
-        self.text = (TEXT / f"{name}.md").read_text("utf8") if text is None else text
-        self.prose = prose(self.text)
-        self.places = [m.start() for m in CELL.finditer(self.text)]
-        file = ENTRIES / f"{name}.txt"
-        self.entries = list(parse((file.read_text("utf8") if file.exists() else "") if entries is None else entries))
-
-    @cached_property
-    def numbers(self) -> list[Number]:
-        """The measured numbers of its prose."""
-        return numbers(self.prose)
-
-    # ------------------------------------------------------------------------------------------------------- by itself
+    def __init__(self, name: str, text: str | None = None, given: str | None = None) -> None:
+        self.name, file = name, ENTRIES / f"{name}.txt"
+        text = (TEXT / f"{name}.md").read_text("utf8") if text is None else text
+        given = (file.read_text("utf8") if file.is_file() else "") if given is None else given
+        self.entries = list(entries(given))
+        self.numbers = [n for block in blocks(text) for n in numbers(block)]
+        self.cites = "{cite" in text
 
     def tiers(self, n: Number) -> Iterator[Callable[[Source], bool]]:
         """Where to look for a number, each place within the next."""
-        above = max(0, bisect.bisect_right(self.places, n.start) - 1)
+        above, about = max(0, n.block.cell), words(n.block.text)
         near = (above, above + 1)
-        start, end = self.text.rfind("\n", 0, n.start) + 1, self.text.find("\n", n.end)
-        about = words(self.prose[start:end])
         yield lambda s: s.cell == above and not about.isdisjoint(words(s.line))
         yield lambda s: s.cell == above
         yield lambda s: s.cell in near
         yield lambda s: s.cell in near or not about.isdisjoint(words(s.line))
         if n.unit and len(f"{n.value / n.unit:.0f}".rstrip("0")) > 2:  # hardly by chance
             yield lambda s: True
-
-    def likely(self, n: Number, pages: Iterable[str] = ()) -> list[Entry]:
-        """Entries for a number that stands in outputs or code, first with the line most like the sentence."""
-        start, end = self.text.rfind("\n", 0, n.start) + 1, self.text.find("\n", n.end)
-        about, near = words(self.prose[start:end]), words(self.prose[max(start, n.start - 40) : n.end + 40])
-        above = bisect.bisect_right(self.places, n.start) - 1
-        next_word = re.compile(r"\W*([a-z]{4,})")
-        after = next_word.match(self.prose, n.end)
-        found = []
-        for name in (self.name, *pages):
-            for s in (s for s in close(name, n) if matches(n, s)):
-                line, then = words(s.line), next_word.match(s.line, s.end)
-                score = len(about & line) + 2 * len(near & line) + 0.5 * (not s.code) + (n.percent and s.percent)
-                score += 3 * bool(after and then and after[1] == then[1])
-                score += 1 - min(abs(s.cell - above) / 4, 1) if name == self.name else -1
-                kind = ("code" if s.code else "output") + (f" {short(name)}" if name != self.name else "")
-                quoted = f"{s.line[: s.start]}«{s.line[s.start : s.end]}»{s.line[s.end :]}"
-                found.append((score, Entry(self.around(n), ((kind, quoted),))))
-        return [entry for _, entry in sorted(found, reverse=True)]
 
     def by_itself(self, n: Number) -> bool:
         """Whether a place has the number, and neither of its neighbours."""
@@ -338,107 +383,29 @@ class Page:
                 beside.append(s)
         return bool(equal) and any(any(map(tier, equal)) and not any(map(tier, beside)) for tier in self.tiers(n))
 
-    @cached_property
-    def worked_out(self) -> list[tuple[int, int]]:
-        """The parts of formulas that hold as sums: 0.3 · 0.9 · 0.8 = 0.216."""
-        held = []
-        for m in MATH.finditer(self.prose):
-            if "." not in m[0] and "10^" not in m[0]:
-                continue
-            cuts = [
-                m.start(),
-                *(c for e in re.finditer(r"=|\\approx", m[0]) for c in (m.start() + e.start(), m.start() + e.end())),
-                m.end(),
-            ]
-            sides = [(a, b, self.prose[a:b]) for a, b in zip(cuts[::2], cuts[1::2], strict=True)]
-            for (a, b, left), (c, d, right) in pairwise(sides):
-                result = written(right.strip(" $.,;&\\\n-"), "")
-                value = worth(left)
-                if result and value is not None and agrees(result, abs(value)) and re.search(r"[^\d\s.$-]", left):
-                    held += [(a, b), (c, d)]
-        return held
+    def wrong(self, entry: Entry, n: Number) -> str:
+        """What is wrong with an entry for a number of its name, or nothing."""
+        kind = entry.sources[0][0] if entry.sources else ""
+        if kind in ("given", "cited"):
+            return "" if kind == "given" or self.cites else "the page cites nothing"
+        try:
+            value = entry.value(self.name)
+        except (SyntaxError, ValueError, TypeError, KeyError, ZeroDivisionError, OSError, StopIteration) as error:
+            return f"{error}"
+        fits = math.isnan(value) or any(
+            agrees(n, v) or allowed(n, v) for v in ((value, 100 * value) if n.percent else (value,))
+        )
+        return "" if fits else f"the source says {value:.6g}"
 
-    @cached_property
-    def tested(self) -> list[tuple[int, int]]:
-        """The numbers that a test of the chapter works out: it fills them into a sentence and looks for that."""
-        flat, places = self.flat
-        held = []
-        for form in filled(self.name):
-            for m in form.finditer(flat):
-                held += [(places[m.start(k)], places[m.end(k) - 1] + 1) for k in range(1, form.groups + 1)]
-        return held
-
-    # ------------------------------------------------------------------------------------------------------- by entries
-
-    @cached_property
-    def flat(self) -> tuple[str, list[int]]:
-        """The text with single spaces, and where each letter of it stands."""
-        places: list[int] = []
-        for m in re.finditer(r"\S+", self.text):
-            places += range(m.start(), m.end() + 1)  # and the space after it
-        return squeeze(self.text), places
-
-    def place(self, entry: Entry) -> tuple[int, int] | None:
-        """Where the number of an entry stands, if its piece of prose stands once on the page."""
-        flat, places = self.flat
-        before, number, after = re.split("[«»]", entry.prose)
-        at = flat.find(before + number + after)
-        if at < 0 or flat.find(before + number + after, at + 1) >= 0:
-            return None
-        return places[at + len(before)], places[at + len(before) + len(number) - 1] + 1
-
-    def wrong(self, entry: Entry) -> str:
-        """What is wrong with an entry, or nothing."""
-        place = self.place(entry)
-        if place is None:
-            return "this does not stand on the page, or more than once"
-        start, end = place
-        covered = [n for n in self.numbers if n.start < end and start < n.end]
-        n = covered[0] if len(covered) == 1 else written(self.text[start:end], hedge(self.prose, start))
-        if n is None:
-            return "no number stands between « and »"
-        if entry.kind == "given":
-            return "" if len(entry.sources[0][1]) > 3 else "no reason is given"
-        if entry.kind == "cited":
-            sentence = self.text[self.text.rfind("\n", 0, start) + 1 : self.text.find("\n", end)]
-            return "" if "{cite" in sentence else "no citation stands in its sentence"
-        value = entry.value(self.name)
-        if isinstance(value, str):
-            return value
-        if any(agrees(n, abs(v)) or allowed(n, abs(v)) for v in ((value, 100 * value) if n.percent else (value,))):
-            return ""
-        return f"the source says {value:.6g}"
-
-    @cached_property
-    def checked(self) -> list[tuple[Entry, str]]:
-        return [(entry, self.wrong(entry)) for entry in self.entries]
-
-    def unbound(self) -> list[Number]:
-        """The measured numbers that have no source."""
-        spans = self.worked_out + self.tested + [self.place(entry) for entry, wrong in self.checked if not wrong]  # type: ignore[operator]
-        return [
-            n
-            for n in self.numbers
-            if not any(a <= n.start < b or n.start <= a < n.end for a, b in spans) and not self.by_itself(n)
-        ]
-
-    @cached_property
-    def problems(self) -> list[str]:
+    def problems(self) -> Iterator[str]:
         """What the writer of the page has to mend."""
-        lines = [f"no source: {self.around(n)}" for n in self.unbound()]
-        return lines + [f"{wrong}: {entry.prose}" for entry, wrong in self.checked if wrong]
-
-    def around(self, n: Number, before: int = 3, after: int = 2) -> str:
-        """A number with a few words on both sides, as an entry has it."""
-        flat, places = self.flat
-        a, b = bisect.bisect_left(places, n.start), bisect.bisect_left(places, n.end)
-        while True:
-            left = re.search(rf"(?:\S+ ){{0,{before}}}\S*$", flat[:a])
-            right = re.match(rf"\S*(?: \S+){{0,{after}}}", flat[b:])
-            assert left and right
-            if flat.count(left[0] + flat[a:b] + right[0]) == 1 or before > 30:
-                return f"{left[0]}«{flat[a:b]}»{right[0]}"
-            before, after = before + 1, after + 1
+        sourced = set()
+        for entry in self.entries:
+            found = [(n, self.wrong(entry, n)) for n in self.numbers if n.written == entry.number]
+            sourced |= {id(n) for n, wrong in found if not wrong}
+            if all(wrong for _, wrong in found):
+                yield f"{entry.number}: {found[0][1] if found else 'the page has no such number'}"
+        yield from (f"no source: {n}" for n in self.numbers if id(n) not in sourced and not self.by_itself(n))
 
 
 def allowed(n: Number, value: float) -> bool:
@@ -448,37 +415,6 @@ def allowed(n: Number, value: float) -> bool:
     if n.hedge == "above":
         return n.value <= value <= 2 * n.value
     return n.hedge == "below" and n.value / 2 <= value <= n.value
-
-
-@cache
-def filled(name: str) -> tuple[re.Pattern[str], ...]:
-    """The sentences that a test fills with numbers and looks for on a page: f-strings, and strings with {:…}."""
-    files = [ROOT / "tests" / f"test_chapter{name[:2]}.py", *sorted((ROOT / "tests").glob("test_explorer_*.py"))]
-    texts = {file: file.read_text("utf8") for file in files if file.exists()}
-    forms = [form for file, text in texts.items() if file is files[0] or name in text for form in sentences(text)]
-    return tuple(
-        re.compile(re.escape(form).replace("\0", r"([\d.,]+)(?: ?%)?").replace("%)?%", "%)?")) for form in forms
-    )
-
-
-@cache
-def sentences(text: str) -> tuple[str, ...]:
-    """What the tests of a file look for with `said` or with `in`, with a zero in place of each number filled in."""
-    looked_for: list[ast.AST] = []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
-            looked_for.append(node.left)
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "said":
-            looked_for += node.args[1:]
-        elif isinstance(node, ast.Assign) and len(str(getattr(node.value, "value", "")).split()) > 4:
-            looked_for.append(node.value)
-    found = []
-    for node in (inner for outer in looked_for for inner in ast.walk(outer)):
-        if isinstance(node, ast.JoinedStr):
-            found.append("".join(v.value if isinstance(v, ast.Constant) else "\0" for v in node.values))  # type: ignore[misc]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.append(re.sub(r"\{[:.\w%]*\}", "\0", node.value))
-    return tuple(squeeze(form) for form in found if "\0" in form and re.search(r"[A-Za-z]{3}", form))
 
 
 @cache
@@ -496,14 +432,19 @@ def outputs(name: str) -> tuple[tuple[int, bool, str], ...]:
     return tuple(found)
 
 
-def short(name: str) -> str:
-    """What a page is called in an entry: 07 for ``07-subtraction``."""
-    return name.partition("-")[0]
-
-
 def squeeze(line: str) -> str:
     """A line with single spaces."""
     return " ".join(line.split())
+
+
+@cache
+def lines(kind: str, page: str) -> frozenset[str]:
+    """The lines in which an entry's source may stand."""
+    what, _, other = kind.partition(" ")
+    if what in ("output", "code"):
+        name = next(p.stem for p in TEXT.glob(f"{other}-*.md")) if other else page
+        return frozenset(line for _, code, line in outputs(name) if code == (what == "code"))
+    return frozenset(map(squeeze, (ROOT / kind).read_text("utf8").split("\n")))
 
 
 @cache
@@ -526,23 +467,6 @@ def close(name: str, n: Number) -> Iterator[Source]:
         low = bisect.bisect_left(sources, ((n.value - reach) / scale,))
         high = bisect.bisect_right(sources, ((n.value + reach) / scale, True, True, 1 << 30))
         yield from sources[low:high]
-
-
-def worth(tex: str) -> float | None:
-    """The value of a formula without symbols, or None."""
-    code = re.sub(r"\\(?:,|!|;|quad|qquad|bigl?|bigr?|Bigl?|Bigr?|left|right|\\)|[$&]", " ", tex)
-    for _ in range(3):
-        code = re.sub(r"\\[td]?frac\{([^{}]*)\}\{([^{}]*)\}", r"((\1)/(\2))", code)
-        code = re.sub(r"\\[td]?frac(\d)(\d)", r"(\1/\2)", code)
-        code = re.sub(r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)", code)
-        code = re.sub(r"\^\{([^{}]*)\}", r"**(\1)", code)
-    code = re.sub(r"\\(tanh|sqrt|log|exp) ?(-?[\d.]+)", r"\1(\2)", code)
-    code = re.sub(r"\be\*\*\(", "exp(", code.replace("^", "**")).replace("\\cdot", "*").replace("\\times", "*")
-    code = code.replace("\\%", "/100").replace("\\", "").replace("{", "").replace("}", "").replace("−", "-")
-    try:
-        return evaluate(code.strip(" ,;."))
-    except (SyntaxError, ValueError, TypeError, KeyError, ZeroDivisionError, OverflowError):
-        return None
 
 
 FUNCTIONS: dict[str, Callable[..., float]] = {
@@ -584,170 +508,59 @@ def evaluate(code: str, **names: float) -> float:
     return float(work(ast.parse(code, mode="eval")).real)
 
 
-# ---------------------------------------------------------------------------------------------------------- the entries
+# ---------------------------------------------------------------------------------------------------------- to measure
 
 
-class Entry(NamedTuple):
-    """A number in the prose, the lines that it comes from, and how it follows from the numbers in them."""
-
-    prose: str
-    sources: tuple[tuple[str, str], ...]
-    how: str = ""
-
-    def __str__(self) -> str:
-        rows = [*(f"{kind}: {line}" for kind, line in self.sources), *([f"= {self.how}"] if self.how else [])]
-        return "\n    ".join([self.prose, *rows]) + "\n"
-
-    @property
-    def kind(self) -> str:
-        """The kind of its first source."""
-        return self.sources[0][0] if self.sources else ""
-
-    def value(self, page: str) -> float | str:
-        """What the sources say, or what is wrong with them."""
-        values: list[float] = []
-        try:
-            for kind, source in self.sources:
-                if re.search(r"\bsaid\((?!.*f[\"']).*«", source):
-                    return "a test that quotes the page is no source, take the line that works the number out"
-                line = source.replace("«", "").replace("»", "")
-                if line not in lines(kind, page):
-                    return f"{kind} has no line “{line}”"
-                values += map(number_in, re.findall("«(.*?)»", source))
-            if not values and not self.how:
-                return "no number stands between « and » in the source"
-            names = dict(zip("abcdefghij", values, strict=False))
-            return evaluate(self.how or "a", count=len(values), **names)
-        except (SyntaxError, ValueError, TypeError, KeyError, ZeroDivisionError, OSError, StopIteration) as error:
-            return f"{error!r} in the source"
+NOT_TEXT = re.compile(
+    r"\A---\n.*?\n---\n|^( *)(`{3,})(?:\{(?:code-cell|literalinclude)\}|\w*\n).*?^\1\2$"
+    r"|`[^`\n]*`|\]\([^)\n]*\)|^\*\*Time\*\*.*?$|^\W*[\w-]+:.*?$",
+    re.S | re.M,
+)
+IN_TEXT = re.compile(r"(?<![\w.^{,-])(?:\d[\d,]*\.\d+|\d[\d,]*(?= %)|\d[\d,]*\d)(?![\w}]|\.\d)")
 
 
-@cache
-def lines(kind: str, page: str) -> frozenset[str]:
-    """The lines in which an entry's source may stand."""
-    what, _, other = kind.partition(" ")
-    if what in ("output", "code"):
-        name = next(p.stem for p in TEXT.glob(f"{other}-*.md")) if other else page
-        return frozenset(line for _, code, line in outputs(name) if code == (what == "code"))
-    return frozenset(map(squeeze, (ROOT / kind).read_text("utf8").split("\n")))
+def in_text(text: str) -> Iterator[re.Match[str]]:
+    """Decimals, percentages and whole numbers from 10 on, found without the parser."""
+    return IN_TEXT.finditer(NOT_TEXT.sub(lambda m: re.sub(r"[^\n]", "x", m[0]), text))
 
 
-def parse(text: str) -> Iterator[Entry]:
-    """The entries of a file."""
-    for block in re.split(r"\n(?! )", text.strip("\n")):
-        if not block:
-            continue
-        said, *rows = block.split("\n    ")
-        how = [row[2:] for row in rows if row.startswith("= ")]
-        sources = tuple((kind, line) for kind, _, line in (row.partition(": ") for row in rows if row[:2] != "= "))
-        if len(re.findall("[«»]", said)) != 2 or not rows or len(how) > 1 or not all(line for _, line in sources):
-            raise ValueError(f"not an entry: {block}")
-        yield Entry(said, sources, "".join(how))
-
-
-# --------------------------------------------------------------------------------------------------- what a writer does
-
-
-def renewed(page: Page, entry: Entry) -> Entry | None:
-    """The entry with the lines that stand where its own stood, if the numbers in them are the same."""
-    if page.place(entry) is None:
-        return None
-    sources = []
-    for kind, source in entry.sources:
-        known = lines(kind, page.name) if kind.partition(" ")[0] in ("output", "code") else ()
-        if known and source.replace("«", "").replace("»", "") not in known:
-            parts = re.split("(«.*?»)", source)
-            form = re.compile("".join(f"({re.escape(p[1:-1])})" if p[:1] == "«" else form_of(p) for p in parts))
-            new = next((m for line in sorted(known) if (m := form.fullmatch(line))), None)
-            if new is None:
-                return None
-            source = new.string
-            for k in range(form.groups, 0, -1):
-                source = f"{source[: new.start(k)]}«{new[k]}»{source[new.end(k) :]}"
-        sources.append((kind, source))
-    again = entry._replace(sources=tuple(sources))
-    return None if page.wrong(again) else again
-
-
-def form_of(part: str) -> str:
-    """A pattern for a piece of a line in which other numbers may stand."""
-    return r"\d+".join(map(re.escape, re.split(r"\d+", part)))
-
-
-def write(page: Page) -> None:
-    """Renew, add and remove entries, in the order of the page."""
-    kept = [entry if not wrong else renewed(page, entry) for entry, wrong in page.checked]
-    held = Page(page.name, page.text, "".join(map(str, filter(None, kept))))
-    added = [entries[0] for n in held.unbound() if (entries := page.likely(n))]
-    entries = [entry for entry in [*filter(None, kept), *added] if page.place(entry)]
-    file = ENTRIES / f"{page.name}.txt"
-    if entries:
-        file.write_text("".join(map(str, sorted(entries, key=lambda e: page.place(e) or (0, 0)))), "utf8")
-    else:
-        file.unlink(missing_ok=True)
-
-
-def changed(page: Page) -> Iterator[tuple[Number, str, str]]:
-    """The page's text with one measured number changed by one in its last digit, for every number, up and down."""
-    for n in page.numbers:
-        for d in (-1, 1):
-            new = one_more(page.text[n.start : n.end], d)
-            if new:
-                yield n, new, page.text[: n.start] + new + page.text[n.end :]
-
-
-def noticed(page: Page, n: Number, text: str) -> bool:
-    """Whether a change of a number is noticed: here, or by the test that fills it into the sentence."""
-    if any(start <= n.start < end for start, end in page.tested):
-        return True
-    return bool(set(Page(page.name, text).problems) - set(page.problems))
-
-
-def one_more(old: str, d: int) -> str:
-    """A written number with its last digit one higher or lower; nothing if that cannot be written."""
-    word = re.match(r"[A-Za-z]+", old)
-    if word:
-        return next((w + old[word.end() :] for w, k in WORDS.items() if k == WORDS[word[0].lower()] + d), "")
-    m = re.match(r"[\d,]*\d(?:\.\d+)?", old)
-    if m is None or old.startswith("10^"):
-        m = re.search(r"(?<=\^)\d+|(?<=-)\d+", old)
-        return "" if m is None else old[: m.start()] + str(int(m[0]) + d) + old[m.end() :]
-    decimals = len(m[0].partition(".")[2])
-    value = float(m[0].replace(",", "")) + d * 10.0**-decimals
-    if value < 0:
-        return ""
-    return (f"{value:,.{decimals}f}" if "," in m[0] else f"{value:.{decimals}f}") + old[m.end() :]
+def measure(names: list[str], every: int = 1) -> tuple[int, int]:
+    """Change numbers by one in the last digit; return how many changes are noticed, of how many."""
+    seen = made = 0
+    for name in names:
+        text = (TEXT / f"{name}.md").read_text("utf8")
+        before = set(Page(name).problems())
+        for m in list(in_text(text))[::every]:
+            old, decimals = m[0].rstrip(","), len(m[0].partition(".")[2])
+            for by in (-1, 1):
+                new = f"{float(old.replace(',', '')) + by * 10.0**-decimals:{',' if ',' in old else ''}.{decimals}f}"
+                changed = Page(name, text[: m.start()] + new + text[m.start() + len(old) :])
+                made += 1
+                seen += bool(set(changed.problems()) - before)
+    return seen, made
 
 
 def main() -> int:
-    """List what is wrong, or do what is asked."""
+    """List what is wrong, or measure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NN", help="pages, by the beginning of their names; all if none")
-    parser.add_argument(
-        "--write", action="store_true", help="renew entries, and add them where the page has the number"
-    )
-    parser.add_argument("--measure", action="store_true", help="count the changes of a number that would be noticed")
-    options = parser.parse_args()
-    every = [p.stem for p in sorted(TEXT.glob("*.md"))]
-    seen = count = wrong = 0
-    for name in (name for name in every if not options.names or name.startswith(tuple(options.names))):
-        if options.write:
-            write(Page(name))
+    parser.add_argument("--measure", action="store_true", help="count the changed numbers that are noticed")
+    asked = parser.parse_args()
+    names = [p.stem for p in sorted(TEXT.glob("*.md")) if not asked.names or p.stem.startswith(tuple(asked.names))]
+    if asked.measure:
+        seen, made = measure(names)
+        print(f"{seen} of {made} changes noticed, {seen / made:.1%}")
+        return 0
+    wrong = 0
+    for name in names:
         page = Page(name)
-        if options.measure:
-            for n, new, text in changed(page):
-                count += 1
-                seen += (found := noticed(page, n, text))
-                if not found:
-                    print(f"{name}: not noticed: {page.around(n)} -> {new}")
-        for problem in page.problems:
+        for problem in page.problems():
             wrong += 1
             print(f"{name}: {problem}")
-        for n in page.unbound():
-            for entry in page.likely(n, [other for other in every if other[:2] == name[:2] and other != name])[:3]:
-                print(f"perhaps\n{entry}", end="")
-    if options.measure:
-        print(f"{seen} of {count} changes noticed, {seen / count:.1%}")
+        for n in (n for n in page.numbers if any(str(n) in problem for problem in page.problems())):
+            for s in [s for s in close(name, n) if matches(n, s)][:3]:
+                quoted = f"{s.line[: s.start]}«{s.line[s.start : s.end]}»{s.line[s.end :]}"
+                print(f"    perhaps {n.written}: {'code' if s.code else 'output'}: {quoted}")
     return bool(wrong)
 
 

@@ -11,11 +11,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import yaml
 
 from gru_lib import __version__ as VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+from repository import address  # noqa: E402
+
 OUT = ROOT / "_build" / "release"
 HTML = ROOT / "_build" / "html"
 NOTEBOOKS = "notebooks/gru-book-notebooks.zip"  # in the built book: every chapter as a notebook to run
@@ -36,6 +42,25 @@ def run(*command: str) -> None:
     subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
 
 
+def from_elsewhere(readme: str, url: str, tag: str) -> str:
+    """The README with links that lead to a repository at `url`, wherever it is shown."""
+    readme = re.sub(r'(?<=src=")(?!https?:)|(?<=srcset=")(?!https?:)', f"{url}/raw/{tag}/", readme)
+    return re.sub(r"(?<=\]\()(?!https?:|#)", f"{url}/blob/{tag}/", readme)
+
+
+@contextmanager
+def readme_for_the_index(tag: str | None, file: Path = ROOT / "README.md") -> Iterator[None]:
+    """PyPI shows the README, and relative links lead nowhere there: in CI, which knows the address, they are whole."""
+    own = file.read_bytes()
+    url = address(yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["repository"]["url"])
+    if tag and url:
+        file.write_text(from_elsewhere(own.decode(), url, tag), "utf8", newline="\n")
+    try:
+        yield
+    finally:
+        file.write_bytes(own)
+
+
 def pack(folder: Path, name: str) -> None:
     """Zip a folder into the release, under its name."""
     top = OUT / name
@@ -53,7 +78,8 @@ def main(tag: str | None) -> None:
             sys.exit(f"There is no _build/html/{name}. Run `python tools/do.py book` first.")
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    run("-m", "build", "--quiet", "--no-isolation", "--outdir", str(OUT))
+    with readme_for_the_index(tag):
+        run("-m", "build", "--quiet", "--no-isolation", "--outdir", str(OUT))
     pack(HTML, f"gru-book-{VERSION}")
     shutil.copyfile(HTML / NOTEBOOKS, OUT / f"gru-book-{VERSION}-notebooks.zip")
     run("tools/pdf.py", str(OUT / f"gru-book-{VERSION}.pdf"))

@@ -147,29 +147,45 @@
    */
   function parse(hash) {
     const [id, query] = hash.slice(1).split("?");
-    const el = query ? document.getElementById(decodeURIComponent(id)) : null;
+    let el = null;
+    try {
+      el = query ? document.getElementById(decodeURIComponent(id)) : null;
+    } catch { /* "#%?x=1" is no address that could be read */ }
     const live = el && mounted.get(el);
-    return live ? { el, ...live, asked: Object.fromEntries(new URLSearchParams(query)) } : null;
+    return el && live ? { el, ...live, asked: Object.fromEntries(new URLSearchParams(query)) } : null;
   }
 
-  /**
-   * Set what a link asks for, and bring the explorer into view. True if the hash was meant for one.
-   *
-   * @param {string} hash
-   */
+  /** @param {Model} model @param {State} state */
+  function put(model, state) {
+    for (const [key, value] of Object.entries(state)) model.set(key, value);
+    model.save_changes();
+  }
+
+  /** Set what a link asks for, and bring the explorer into view. @param {string} hash */
   function follow(hash) {
     const found = parse(hash);
-    if (!found) return false;
+    if (!found) return;
     const { model, fromLink, asked } = found;
-    const patch = fromLink ? fromLink(model.get, asked) : asked;
-    for (const [key, value] of Object.entries(patch)) model.set(key, value);
-    model.save_changes();
+    put(model, fromLink ? fromLink(model.get, asked) : asked);
     const { top, height } = found.el.getBoundingClientRect();
     if (top < 0 || top + Math.min(height, 400) > innerHeight) {
       const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
       found.el.scrollIntoView({ block: "start", behavior: still ? "auto" : "smooth" });
     }
-    return true;
+  }
+
+  /** Note the states of the explorers that links reach in the present entry of the browser's history. */
+  function note() {
+    const states = [...mounted].filter(([el]) => el.id).map(([el, { model, start }]) =>
+      [el.id, Object.fromEntries(Object.keys(start).map((key) => [key, model.get(key)]))]);
+    history.replaceState({ explorers: Object.fromEntries(states) }, "");
+  }
+
+  /** Set the explorers as the present entry has them, if it has; the browser itself goes to the line. */
+  function recall() {
+    const states = history.state?.explorers;
+    for (const [el, { model }] of mounted) put(model, states?.[el.id] ?? {});
+    return Boolean(states);
   }
 
   document.addEventListener("click", (event) => {
@@ -177,11 +193,15 @@
     const modified = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey; // a new tab, perhaps
     if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || modified) return;
     if (link.pathname !== location.pathname || link.host !== location.host) return;
-    if (!follow(link.hash)) return;
+    if (!parse(link.hash)) return;
     event.preventDefault(); // the browser would look for an element called "gate?z=0.99"
-    history.replaceState(null, "", link.hash);
+    note();
+    history.pushState(null, "", link.hash); // before the page scrolls: Back returns to this line
+    follow(link.hash);
+    note();
   });
-  addEventListener("hashchange", () => follow(location.hash));
+  addEventListener("popstate", recall);
+  addEventListener("hashchange", () => { if (!history.state?.explorers) follow(location.hash); });
 
   const afmHost = {
     /** Called once by each module, with its default export. @param {string} name @param {Explorer} explorer */
@@ -190,7 +210,7 @@
       const waiting = document.querySelectorAll(`[data-afm="${CSS.escape(name)}"]:not([data-live])`);
       await Promise.all([...waiting].map((el) => mount(el, explorer)));
       performance.mark(`afm-ready:${name}`);
-      if (parse(location.hash)?.el.dataset.afm === name) follow(location.hash);
+      if (!recall() && parse(location.hash)?.el.dataset.afm === name) follow(location.hash);
     },
     /** The model behind an element, for scripts and tests. */
     modelOf: (/** @type {Element} */ el) => mounted.get(el)?.model,

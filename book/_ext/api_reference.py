@@ -204,7 +204,7 @@ class _Qualified(ast.NodeTransformer):
     """Name a class of another module with its module, as several modules have a Batch; pages show it without."""
 
     def __init__(self, function: Any) -> None:
-        self.function = function
+        self.function = inspect.unwrap(function)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Replace a class's name."""

@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-BUTTON = Path(__file__).parent / "print_button.js"
+FRAME = Path(__file__).parent / "frame.js"
 POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -74,16 +74,16 @@ def write_front(app: Sphinx, exception: Exception | None) -> None:
         (Path(app.outdir) / "index.html").write_text(text, "utf8")
 
 
-def add_button(_app: Sphinx, config: Config) -> None:
-    """Put the script of the theme's button for paper where pages load it from."""
-    config.html_static_path.append(str(BUTTON))
+def add_script(_app: Sphinx, config: Config) -> None:
+    """Put the script of the buttons around the text where pages load it from."""
+    config.html_static_path.append(str(FRAME))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension: before sphinx_external_toc writes its own front page."""
     # `do.py serve` sets it to the address at which it serves, such as 127.0.0.1:8000.
     app.add_config_value("gru_served", "", "html")
-    app.add_js_file(BUTTON.name, loading_method="defer")
-    app.connect("config-inited", add_button)
+    app.add_js_file(FRAME.name, loading_method="defer")
+    app.connect("config-inited", add_script)
     app.connect("build-finished", write_front, priority=400)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import html
+import inspect
 import json
 import re
+import textwrap
 import zipfile
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
@@ -20,16 +22,25 @@ import nbformat
 from nbformat import NotebookNode
 from plain_markdown import Cell, Exercise, Part, Solution, fenced
 
+from gru_lib import check
+from gru_lib.check.engine import EXERCISES
+from gru_lib.check.values import VALUES
 from gru_lib.widgets._modules import styles
 
 WAYS = ("folded", "in", "none")
 ARCHIVE = "gru-book-notebooks.zip"
 DISTRIBUTION = "gru-lib[widgets,viz,tasks]"
-# The cell that checks an answer: how it starts, a call in it, and what that prints while there is no answer.
+# How the cell that checks an answer starts.
 CHECK = "from gru_lib import check\n"
-UNANSWERED = "{} is not defined yet: write it in the cell above, and run that cell."
-TRY = "try:\n    print({call})\nexcept NameError as missing:\n"
-TRY += f'    print(f"{UNANSWERED.format("{{missing.name}}")}")'
+FIRST = """\
+import os
+
+# One thread for NumPy: products as small as these take longer if threads share them.
+# This has to come before NumPy is imported; where it was imported earlier, as in Colab, it changes nothing.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
+# If gru_lib is not installed here, remove the first "#" of the next line and run this cell.
+"""
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -42,7 +53,7 @@ HOST = re.compile(r'<div class="([^"]*)"[^>]* data-afm="([^"]*)"')
 WIDE = re.compile(r'<svg class="[^"]*\bex-only-wide\b[^"]*" viewBox="([^"]*)".*?</svg>', re.S)
 EXERCISE = re.compile(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", re.M | re.S)
 LABEL = re.compile(r'aria-label="([^"]*)"')
-CALL = re.compile(r"`check\.(\w+)(?:\(([^`]*)\))?`")
+CALL = re.compile(r"`(check\.\w+\([^`]+\))`")
 
 
 # ------------------------------------------------------------------------------------ solutions in a chapter's notebook
@@ -74,58 +85,42 @@ def without_solutions(notebook: NotebookNode) -> NotebookNode:
 
 
 def checks(notebook: NotebookNode) -> dict[str, list[str]]:
-    """What `gru_lib.check` can say of an exercise: its calls, by the exercise's label.
-
-    They are those that the exercise or its solution names, one for each function of `check`: as the exercise writes it;
-    else as the solution calls it with a function ``my_…``; else of a function named after that of `check`.
-    """
-    asked: dict[str, dict[str, str]] = {}
-    named: dict[str, dict[str, str]] = {}
-    for cell, text, solved in pieces(notebook.cells):
-        if cell.cell_type == "code" and solved:
-            for node in ast.walk(ast.parse(text)):
-                if _is_check(node) and isinstance(node.args[0], ast.Name):
-                    own = node.args[0].id.startswith("my_")
-                    (asked if own else named).setdefault(solved, {}).setdefault(node.func.attr, _call(node))
-        elif cell.cell_type == "markdown" and not solved:
-            for label, body in EXERCISE.findall(text):
-                for name, arguments in CALL.findall(body):
-                    call = _call(ast.parse(f"check.{name}({arguments or f'my_{name}'})", mode="eval").body)
-                    if arguments:
-                        asked.setdefault(label, {})[name] = call
-                    else:
-                        named.setdefault(label, {})[name] = call
-    labels = asked.keys() | named.keys()
-    return {label: list((named.get(label, {}) | asked.get(label, {})).values()) for label in labels}
+    """The calls of `gru_lib.check` that an exercise shows, by its label."""
+    return {
+        label: calls
+        for cell, text, solved in pieces(notebook.cells)
+        if cell.cell_type == "markdown" and not solved
+        for label, body in EXERCISE.findall(text)
+        if (calls := CALL.findall(body))
+    }
 
 
-def _is_check(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.value.id == "check"
-        and bool(node.args)
-    )
-
-
-def _call(node: Any) -> str:
-    """A call as a reader finds it: of answers named `my_…`, with those options that are plain values."""
-    given = [ast.unparse(a).rpartition(".")[2] for a in node.args]
-    if len(given) == 1 and not given[0].startswith("my_"):
-        given = [f"my_{node.func.attr}"]
-    answers = [name if name.startswith("my_") else f"my_{name}" for name in given]
-    options = [ast.unparse(k) for k in node.keywords if isinstance(k.value, ast.Constant)]
-    return f"check.{node.func.attr}({', '.join([*answers, *options])})"
+def starter(calls: Iterable[str]) -> str:
+    """How an answer begins: with `...` for each value and each function that the calls of `check` look at."""
+    blocks = []
+    for call in calls:
+        made: Any = ast.parse(call, mode="eval").body
+        name, answers = made.func.attr, [argument.id for argument in made.args]
+        if name in VALUES:
+            blocks.append("\n".join(f"{answer} = ..." for answer in answers))
+            continue
+        task = EXERCISES[name](**{option.arg: ast.literal_eval(option.value) for option in made.keywords})
+        given = " ".join((inspect.getdoc(EXERCISES[name]) or "").split("\n\n")[1].split()).replace("`", "")
+        given = re.sub(r"\([^()]*\)", lambda shape: shape[0].replace(" ", "\xa0"), given)  # none is broken
+        lines = [f"def {answers[0]}({', '.join([*task.args, *task.kwargs])}):"]
+        for words in given.replace("; return ", ".\nReturn ").split("\n"):
+            lines += textwrap.wrap(words, 76, initial_indent="    # ", subsequent_indent="    # ")
+        blocks.append("\n".join([*lines, "    ..."]).replace("\xa0", " "))
+    return "\n\n\n".join(blocks)
 
 
 # ------------------------------------------------------------------------------------------------------- whole editions
 
 
 def install(wheel: str = "") -> str:
-    """The first code cell: how to get the library, from a wheel at an address or by its name."""
+    """The first code cell: one thread for NumPy, and how to get the library, from a wheel or by its name."""
     library = f"{DISTRIBUTION} @ {wheel}" if wheel else DISTRIBUTION
-    return f'# If gru_lib is not installed here, remove the first "#" and run this cell.\n# %pip install "{library}"'
+    return FIRST + f'# %pip install "{library}"'
 
 
 def assemble(
@@ -227,14 +222,17 @@ def picture(element: str) -> str:
 
 
 def _answer(exercise: Exercise, calls: list[str]) -> Iterator[NotebookNode]:
-    """A cell to type in; below it, if the answer can be checked, a cell that does it, or says that there is none."""
+    """A cell to type in; below it, if the answer can be checked, a cell that does it, and says that there is none."""
     metadata = {"gru": {"exercise": exercise.label}}
-    yield nbformat.v4.new_code_cell("", metadata=metadata)
+    begun = starter(calls)
+    yield nbformat.v4.new_code_cell(begun, metadata=metadata)
     if not calls:
         return
-    printed = "".join(UNANSWERED.format(re.findall(r"\bmy_\w+", call)[0]) + "\n" for call in calls)
+    names: dict[str, Any] = {"check": check}
+    exec(begun, names)
+    printed = "".join(f"{eval(call, names)}\n" for call in calls)
     yield nbformat.v4.new_code_cell(
-        "\n".join([CHECK, *(TRY.format(call=call) for call in calls)]),
+        "\n".join([CHECK, *(f"print({call})" for call in calls)]),
         metadata=metadata | {"tags": ["nbval-ignore-output"]},
         outputs=[nbformat.v4.new_output("stream", text=printed)],
     )

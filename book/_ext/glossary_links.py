@@ -17,7 +17,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 GLOSSARY = "book/glossary"
-LISTS = {"book/intro", "book/map", "book/instructors", "book/mistakes"}
+LISTS = {"book/intro", "book/map", "book/instructors"}
+LISTS |= {f"book/{path.stem}" for path in Path(__file__).parents[1].glob("mistakes*.md")}
 EVERYDAY = {"batch", "bias", "borrow", "checksum", "gate", "initialisation", "stack", "state"}
 ENTRY = re.compile(r"^(\w.*)\n((?:  .*\n?)+)", re.M)
 

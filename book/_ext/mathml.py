@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 from docutils import nodes
 from macros import without_classes, without_macros
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
@@ -43,6 +44,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 """
 SCRIPTED = {"msub", "msup", "msubsup", "munder", "mover", "munderover"}
 LARGE = {"∑", "∏", "∫"}
+ACCENTS = {"‾": "\u0304", "~": "\u0303", "ˆ": "\u0302", "˙": "\u0307", "→": "\u20d7", "←": "\u20d6"}
 # Temml puts a space after a function's name, also before a sign and at the end, as before the comma in "\\tanh, x".
 SPACE_AFTER_NAME = re.compile(
     "(?<=<mo>\u2061</mo>)<mspace[^>]*></mspace>(?=(</m[a-z]+>)*<(mo(?![^>]*>[∑∏∫])|mtd|mtr|annotation)\\b)"
@@ -133,11 +135,53 @@ def space(math: ElementTree.Element) -> None:
             first.set("form", "infix")
 
 
+def characters(node: nodes.math) -> str:
+    """A formula in the text as it would be typed, such as h_(t−1) or 1/√H; nothing if it cannot be set."""
+    try:
+        return _typed(ElementTree.fromstring(from_tex(_tex(node, node.document.settings.env.config), False)))
+    except ValueError:
+        return ""
+
+
+def _typed(element: ElementTree.Element) -> str:
+    def joined(sign: str, part: str) -> str:
+        simple = part == "′" or re.fullmatch(r".|\([^()]*\)|[+−]?[^\W_]+(\.\d+)?", part)
+        return ("" if part == "′" else sign) + (part if simple else f"({part})")
+
+    children = [child for child in element if child.tag != "annotation"]
+    parts = [_typed(child) for child in children]
+    text = element.text or ""
+    match element.tag:
+        case "mover":
+            return parts[0] + ACCENTS[parts[1]]
+        case "msub" | "msup" | "msubsup" | "munder" | "munderover":
+            return parts[0] + "".join(map(joined, "^" if element.tag == "msup" else "_^", parts[1:]))
+        case "mfrac":
+            return joined("", parts[0]) + joined(" over " if element.get("linethickness") else "/", parts[1])
+        case "msqrt":
+            return joined("√", "".join(parts))
+        case "mo" if text == ",":
+            return ", "
+        case "mo" if text not in {"\u2061", *"()", *LARGE} and {"form", "lspace"}.isdisjoint(element.attrib):
+            return f" {text} "
+        case "mspace":
+            return " "
+        case "mtd":
+            return f"{''.join(parts)} "
+    for i, child in enumerate(children[:-1]):
+        if child.tag in (*SCRIPTED, "mfrac") and parts[i + 1][:1].isalnum():
+            parts[i] += " "  # x_t W, not x_tW
+    return text.strip("\u2061") + "".join(parts)
+
+
+def _tex(node: nodes.math | nodes.math_block, config: Config) -> str:
+    return " ".join(without_macros(node.astext(), config.maths_macros).split())
+
+
 def formula(writer: HTML5Translator, node: nodes.math | nodes.math_block, *, display: bool) -> str:
     """The MathML of a node; of one that cannot be set its TeX, and a warning."""
     try:
-        tex = " ".join(without_macros(node.astext(), writer.config.maths_macros).split())
-        return from_tex(tex, display)
+        return from_tex(_tex(node, writer.config), display)
     except ValueError as error:
         message = "a formula cannot be set: %s\n%s"
         logger.warning(message, " ".join(str(error).split()), node.astext().strip(), location=node, type="mathml")

@@ -37,7 +37,7 @@ def mend_scripts(page: BeautifulSoup) -> None:
     for link in page.head.find_all("link", rel="preload", href=UNUSED):
         link.decompose()
     if page.find(id="search-results") is not None:
-        for name in ("search_index", "search"):
+        for name in ("search_index", "minisearch", "search"):
             page.head.append(page.new_tag("script", attrs={"src": f"_static/{name}.js", "defer": ""}))
 
 
@@ -53,13 +53,19 @@ def choose_theme(page: BeautifulSoup) -> None:
 
 
 def drop_handlers(page: BeautifulSoup) -> None:
-    """A content security policy forbids handlers in attributes. print_button.js has that of the button for paper; a
+    """A content security policy forbids handlers in attributes. frame.js has that of the button for paper; a
     browser has its own way to a full screen."""
     for button in page.find_all("button", onclick=True):
         if button["onclick"] == "window.print()":
             del button["onclick"]
         else:
             button.decompose()
+
+
+def leave_tooltips_to_the_browser(page: BeautifulSoup) -> None:
+    """The theme's own stay where a button was touched, or has the focus again."""
+    for button in page.select("[data-bs-toggle=tooltip]"):
+        del button["data-bs-toggle"], button["data-bs-placement"]
 
 
 def name_search_button_by_its_text(page: BeautifulSoup) -> None:
@@ -112,7 +118,8 @@ def make_arguments_no_list(page: BeautifulSoup) -> None:
 
 
 def point_titles(page: BeautifulSoup) -> None:
-    """``Exercise 4.1 (A step (easy))`` becomes ``Exercise 4.1 · A step (easy)``; a solution names the number."""
+    """``Exercise 4.1 (A step (easy))`` becomes ``Exercise 4.1 · A step (easy)``; a solution names the number. As a link
+    it would open another solution: sphinx-togglebutton takes a press there for one on the title that it met last."""
     for number in page.select(".admonition-title > .caption-number"):
         rest = "".join(node.get_text() for node in number.next_siblings)
         if re.fullmatch(r"\s*\(.*\)\s*", rest, re.S):
@@ -123,8 +130,7 @@ def point_titles(page: BeautifulSoup) -> None:
     for link in page.select(".solution > .admonition-title > a"):
         number = re.match(r"\s*(Exercise \d[\w.]*)", link.get_text())
         if number:
-            link.string = number[1]
-            link.insert_before(" ")
+            link.replace_with(f" {number[1]}")
 
 
 def slant_proof(page: BeautifulSoup) -> None:
@@ -166,6 +172,7 @@ REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
     mend_scripts,
     choose_theme,
     drop_handlers,
+    leave_tooltips_to_the_browser,
     name_search_button_by_its_text,
     make_sidebar_a_landmark,
     name_toggles_by_their_text,

@@ -102,7 +102,7 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 ADVICE = (
     "Run the cells from the top (Shift + Enter); an explorer is a picture until its cell has run."
-    " Below each exercise is a cell for your answer."
+    " Below each exercise put your answer in place of `...`; the cell after it checks it."
 )
 
 

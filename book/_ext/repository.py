@@ -1,6 +1,7 @@
-"""Buttons that lead to the project's repository, on every page, once ``_config.yml`` says where it is.
+"""Buttons that lead to the project's repository, on every page, once it is known where that is.
 
-``repository.url`` there is the one place for the address. While it is empty no page names a repository. With an address
+``repository.url`` in ``_config.yml`` says it. While it is empty, a build in GitHub's CI takes the repository that it
+runs in, so a fork need not write its address; any other build has none, and no page names a repository. With an address
 each page gets buttons to the repository, to an issue about the page and to the page's source. A chapter's source is its
 text in ``book_text``, from which its notebook is made. On GitHub each chapter also gets buttons that open its edition
 on Colab and Binder, from the branch `NOTEBOOKS`, to which the workflow pushes what ``tools/hosted.py`` makes.
@@ -8,6 +9,7 @@ on Colab and Binder, from the branch `NOTEBOOKS`, to which the workflow pushes w
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -21,11 +23,23 @@ from gru_lib import __version__ as VERSION
 NOTEBOOKS = "notebooks"
 GITHUB = "https://github.com/"
 EDIT = {"github.com": "edit", "gitlab.com": "-/edit"}  # the part of an address between repository and branch
+FORM = "page.yml"  # in .github/ISSUE_TEMPLATE: a mistake on a page
 NAME = {"github.com": "GitHub", "gitlab.com": "GitLab"}
 SOURCE = (
     "{{ file_name.replace('book/', 'book_text/').replace('.ipynb', '.md')"
     " if file_name.endswith('.ipynb') else file_name }}"
 )
+
+
+def address(url: str) -> str:
+    """The address in ``_config.yml``, or, if that is empty, of the repository on GitHub whose CI builds this."""
+    name = os.environ.get("GITHUB_REPOSITORY", "")
+    server = os.environ.get("GITHUB_SERVER_URL") or GITHUB
+    if url or not name or server.rstrip("/") + "/" != GITHUB:
+        return url
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        raise ExtensionError(f"GITHUB_REPOSITORY must be like somebody/gru-book; got {name!r}")
+    return GITHUB + name
 
 
 def buttons(url: str, branch: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -37,6 +51,7 @@ def buttons(url: str, branch: str) -> tuple[dict[str, Any], dict[str, str]]:
         raise ExtensionError(f"repository.url must be like https://github.com/somebody/gru-book; got {url!r}")
     host = match[1]
     options = {
+        "repository_url": url,
         "use_repository_button": True,
         "use_issues_button": True,
         "use_edit_page_button": True,
@@ -75,10 +90,21 @@ def offer_launch(app: Sphinx, pagename: str, _template: str, context: dict[str, 
         context["header_buttons"].insert(0, group | {"buttons": found})
 
 
+def mend_buttons(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Let the theme's buttons show icons of the font that pages have, and the button for an issue open the form."""
+    url = app.config.html_theme_options["repository_url"]
+    for group in context["header_buttons"]:
+        for button in (group, *group.get("buttons", ())):
+            if button.get("icon", "").startswith("fab "):  # the host's mark would take a font of 118 KB
+                button["icon"] = "fas fa-code-branch"
+            if button.get("label") == "source-issues-button" and url.startswith(GITHUB):
+                button["url"] = f"{url}/issues/new?template={FORM}&page={pagename}"
+
+
 def add_buttons(_app: Sphinx, config: Config) -> None:
-    """Set what `buttons` says of the address in ``_config.yml``."""
+    """Set what `buttons` says of the project's address."""
     theme = config.html_theme_options
-    options, variables = buttons(theme.get("repository_url", ""), theme.get("repository_branch", "main"))
+    options, variables = buttons(address(theme.get("repository_url", "")), theme.get("repository_branch", "main"))
     theme.update(options)
     config.html_context.update(variables)
 
@@ -87,4 +113,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
     app.connect("config-inited", add_buttons)
     app.connect("html-page-context", offer_launch, priority=900)
+    app.connect("html-page-context", mend_buttons, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,132 +1,125 @@
-/* The results page: looks for the words of ?q= in the index that search_index.py wrote.
+/* The results page: shows what MiniSearch finds in the index of search_index.py, as the reader types.
  *
  * A word is found where a word begins with it ("gate" in "gates"), a Chinese string anywhere. A page is a result if it
- * holds every word. It stands the higher, the more of them its titles hold, and the nearer they stand together in its
- * text; the chapter that the glossary names for the very term stands first, and the glossary after it.
+ * holds every word, and stands where its best section does. If no page does, words that differ in a letter will do.
  */
 "use strict";
 
 /**
  * @typedef {{ anchor: string, title: string, text: string, see?: string }} Section
- * @typedef {{ page: string, title: string, sections: Section[], score: number }} Result
+ * @typedef {Section & { page: string, terms: string[], queryTerms: string[] }} Found
  */
 
 (() => {
   const SHOWN = 3; // sections of a page
   const AROUND = 90; // letters on either side of the first word found
-  const EXPLAINED = 1000, NAMED = 500; // more than words can weigh
-  /** @type {(text: string, found: RegExp) => number} */
-  const count = (text, found) => (text.match(found) ?? []).length;
+  const PAUSE = 200; // milliseconds without a key: then results are shown, and told to who hears the page
+  /** What counts how much: chapters, their companions, the glossary, the rest. @type {[RegExp, number][]} */
+  const PAGES = [[/\/\d+-/, 1], [/\/\d/, 0.6], [/\/glossary$/, 0.5], [/./, 0.15]];
+  const HAN = /\p{Script=Han}/u;
+  const WORDS = /\p{Script=Han}+|(?:_*(?!\p{Script=Han})[\p{L}\p{N}])+/gu;
+  /** @type {{ gruSearchIndex: Record<string, Section[]>, MiniSearch: any }} */
+  const { gruSearchIndex: index, MiniSearch } = /** @type {any} */ (window);
+  const field = /** @type {HTMLInputElement} */ (document.querySelector("main input[name=q]"));
+  const status = document.createElement("p"), list = document.createElement("ol");
 
-  /** The pattern of a word or a phrase, without its plural's s. @param {string} word */
-  function pattern(word) {
-    const stem = (word.length > 3 ? word.replace(/s$/, "") : word).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    const begins = /\p{Script=Han}/u.test(word) ? "" : "(?<![\\p{L}\\p{N}])";
-    return new RegExp(begins + stem.replaceAll(" ", "[\\s-]+"), "giu");
+  /** "GRU vs LSTM" asks for two words. @param {string} text */
+  const split = (text) => (text.match(WORDS) ?? []).filter((word) => word.toLowerCase() !== "vs");
+  /** Without its plural's s. @param {string} word */
+  const stem = (word) => (word.length > 3 ? word.replace(/s$/, "") : word).toLowerCase();
+  /** Words as they are found: a Chinese string from each of its characters on, a name by its parts too. */
+  const tokenize = (/** @type {string} */ text) => split(text).flatMap((word) =>
+    HAN.test(word) ? [...word].map((_, i) => word.slice(i)) : word.includes("_") ? [word, ...word.split("_")] : [word]).filter(Boolean);
+
+  const engine = new MiniSearch({
+    fields: ["page title", "title", "terms", "text"],
+    storeFields: ["page", "anchor", "title", "text"],
+    tokenize,
+    processTerm: stem,
+    searchOptions: {
+      tokenize: split,
+      boost: { "page title": 6, title: 3, terms: 6 },
+      prefix: (/** @type {string} */ word) => word.length > 1 || HAN.test(word),
+      weights: { prefix: 0.6, fuzzy: 0.3 },
+    },
+  });
+  for (const [page, sections] of Object.entries(index)) {
+    const terms = index["book/glossary"].filter(({ see }) => page.endsWith(`/${see?.replace(".html", "")}`));
+    engine.addAll(sections.map((section, i) => ({
+      ...section, id: `${page}#${i}`, page,
+      ...(i === 0 && { "page title": section.title, terms: terms.map(({ title }) => title).join(". ") }),
+    })));
   }
 
-  /** @param {string} query */
-  const patterns = (query) => (query.match(/\p{Script=Han}+|[^\s\p{Script=Han}]+/gu) ?? []).map(pattern);
-
-  /**
-   * The glossary's entries for a term, which may be given in English or in Chinese.
-   * @param {Record<string, Section[]>} index @param {string} query
-   */
-  function explain(index, query) {
-    /** @param {string} term */
-    const one = (term) => term.toLowerCase().replace(/s$/, "");
-    /** @param {Section} entry */
-    const names = ({ title, text }) => [...title.split(", "), ...text.split(". ")[0].split(/, (?:also )?/)];
-    return (index["book/glossary"] ?? []).filter((entry) => names(entry).some((name) => one(name) === one(query)));
-  }
-
-  /** The best page first. @param {Record<string, Section[]>} index @param {string} query */
-  function search(index, query) {
-    const words = patterns(query), whole = pattern(query), explained = explain(index, query);
-    /** @type {(section: { title: string, text: string }, found: RegExp) => number} */
-    const one = ({ title, text }, found) => 10 * Math.min(1, count(title, found)) + Math.log2(1 + count(text, found));
-    /** @param {{ title: string, text: string }} section */
-    const weigh = (section) => words.reduce((sum, word) => sum + one(section, word), 0)
-      + (words.length > 1 ? 3 * one(section, whole) : 0);
-    /** @type {Result[]} */
-    const results = [];
-    for (const [page, sections] of Object.entries(index)) {
-      const all = sections.map(({ title, text }) => `${title}\n${text}`).join("\n");
-      if (!words.every((word) => count(all, word))) continue;
-      const best = sections.map((section) => ({ ...section, score: weigh(section) }))
-        .filter(({ score }) => score).sort((a, b) => b.score - a.score).slice(0, SHOWN);
-      const { title } = sections[0];
-      const score = best.reduce((sum, section) => sum + section.score, weigh({ title, text: "" }))
-        + (explained.some(({ see }) => see === `${page.split("/").pop()}.html`) ? EXPLAINED : 0)
-        + (page === "book/glossary" && explained.length ? NAMED : 0);
-      results.push({ page, title, sections: best, score });
+  /** The sections found, by their pages, the best first. @param {string} query @param {object} options */
+  function search(query, options) {
+    /** @type {Map<string, Found[]>} */
+    const pages = new Map();
+    /** @type {(id: string, word: string, stored: Found) => number} */
+    const boostDocument = (_id, _word, { page, title }) => title === query && title.includes("_") // a name of the API
+      ? 2 : (PAGES.find(([names]) => names.test(page)) ?? PAGES[0])[1];
+    for (const found of engine.search(query, { boostDocument, ...options })) {
+      pages.set(found.page, [...(pages.get(found.page) ?? []), found]);
     }
-    return results.sort((a, b) => b.score - a.score);
+    const words = new Set(split(query).map(stem));
+    return [...pages].filter(([, found]) => new Set(found.flatMap(({ queryTerms }) => queryTerms)).size === words.size);
   }
 
-  /**
-   * The text about the first place where the query, or else its first word, stands; what was looked for is marked.
-   * @param {string} text @param {RegExp[]} words @param {RegExp} whole
-   */
-  function excerpt(text, words, whole) {
-    const at = Math.max(0, [whole, ...words].map((w) => text.search(w)).find((i) => i >= 0) ?? 0);
+  /** The text about the first place where the words stand together, or else one does; they are marked.
+   * @param {string} text @param {string[]} words */
+  function excerpt(text, words) {
+    const patterns = words.map((word) => (HAN.test(word) ? word : `(?<![\\p{L}\\p{N}])${word}s*`));
+    const at = Math.max(0, [patterns.join("[\\s-]+"), patterns.join("|")].map((one) => text.search(new RegExp(one, "iu")))
+      .find((i) => i >= 0) ?? 0);
     const start = at <= AROUND ? 0 : text.indexOf(" ", at - AROUND) + 1;
     const end = at + AROUND >= text.length ? text.length : Math.max(at, text.lastIndexOf(" ", at + AROUND));
     const line = document.createElement("p");
-    const cut = text.slice(Math.min(start, at), end);
-    const marks = new RegExp(words.map((w) => w.source).join("|"), "giu");
-    let last = 0;
     line.append(start ? "… " : "");
-    for (const hit of cut.matchAll(marks)) {
-      const mark = document.createElement("mark");
-      mark.textContent = hit[0];
-      line.append(cut.slice(last, hit.index), mark);
-      last = hit.index + hit[0].length;
-    }
-    line.append(cut.slice(last), end < text.length ? " …" : "");
+    text.slice(Math.min(start, at), end).split(new RegExp(`(${patterns.join("|")})`, "iu")).forEach((part, i) => {
+      line.append(i % 2 ? Object.assign(document.createElement("mark"), { textContent: part }) : part);
+    });
+    line.append(end < text.length ? " …" : "");
     return line;
   }
 
-  /** @param {string} page @param {string} anchor @param {string} text */
-  function link(page, anchor, text) {
-    const a = document.createElement("a");
-    a.href = `${page}.html${anchor && `#${anchor}`}`;
-    a.textContent = text;
-    return a;
+  /** @param {"h2" | "h3"} level @param {string} href @param {string} textContent */
+  function heading(level, href, textContent) {
+    const title = document.createElement(level);
+    title.append(Object.assign(document.createElement("a"), { href, textContent }));
+    return title;
   }
 
-  /** @param {Result[]} results @param {string} query @param {Element} into */
-  function show(results, query, into) {
-    const words = patterns(query), whole = pattern(query);
-    const summary = document.createElement("p");
-    summary.setAttribute("role", "status");
-    summary.textContent = results.length
-      ? `${results.length} ${results.length === 1 ? "page has" : "pages have"} “${query}”.`
-      : `No page has “${query}”.`;
-    const list = document.createElement("ol");
-    for (const { page, title, sections } of results) {
+  /** Show the results of what stands in the field, and put it into the address. */
+  function show() {
+    const query = field.value.trim().replace(/\s+/g, " ");
+    const exact = search(query, {});
+    const fuzzy = (/** @type {string} */ word) => word.length > 4 && !HAN.test(word) && 0.2;
+    const results = exact.length ? exact : search(query, { fuzzy });
+    const count = `${results.length} ${results.length === 1 ? "page has" : "pages have"}`;
+    const none = `No page has “${query}”.${results.length ? ` ${count} something like it.` : ""}`;
+    status.textContent = query && (exact.length ? `${count} “${query}”.` : none);
+    list.replaceChildren(...results.map(([page, found]) => {
       const item = document.createElement("li");
-      const heading = document.createElement("h2");
-      heading.append(link(page, "", title));
-      item.append(heading);
-      for (const section of sections) {
-        if (section.anchor) {
-          const where = document.createElement("h3");
-          where.append(link(page, section.anchor, section.title));
-          item.append(where);
-        }
-        if (section.text) item.append(excerpt(section.text, words, whole));
+      item.append(heading("h2", `${page}.html`, index[page][0].title));
+      for (const { anchor, title, text, terms } of found.slice(0, SHOWN)) {
+        if (anchor) item.append(heading("h3", `${page}.html#${anchor}`, title));
+        if (text) item.append(excerpt(text, exact.length ? split(query).map(stem) : terms));
       }
-      list.append(item);
-    }
-    into.replaceChildren(summary, ...(results.length ? [list] : []));
+      return item;
+    }));
+    history.replaceState(null, "", query ? `?${new URLSearchParams({ q: query })}` : location.pathname);
   }
 
-  const query = (new URLSearchParams(location.search).get("q") ?? "").trim().replace(/\s+/g, " ");
-  if (!query) return;
-  const field = /** @type {HTMLInputElement} */ (document.querySelector("main input[name=q]"));
-  field.value = query;
-  const index = /** @type {Window & { gruSearchIndex: Record<string, Section[]> }} */ (/** @type {unknown} */ (window));
-  const into = /** @type {HTMLElement} */ (document.getElementById("search-results"));
-  show(search(index.gruSearchIndex, query), query, into);
+  status.setAttribute("role", "status");
+  document.getElementById("search-results")?.append(status, list);
+  field.value = new URLSearchParams(location.search).get("q") ?? "";
+  show();
+  let timer = 0;
+  field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(show, PAUSE); });
+  field.addEventListener("keydown", (event) => {
+    const first = list.querySelector("a");
+    if (event.key !== "ArrowDown" || !first) return;
+    event.preventDefault();
+    first.focus();
+  });
 })();

@@ -1,10 +1,10 @@
-"""Search in the book itself: an index by section, and a script that reads it on the results page alone.
+"""Search in the book itself: an index by section, and scripts that read it on the results page alone.
 
 Sphinx's own search cuts text into English words, so it finds 门控 in nothing, and its excerpts show the menu and need a
 server. Here the prose of every section is stored as it stands, in a script, because from ``file://`` a page can load
-nothing else; ``search.js`` looks for words and for Chinese strings in it. Code, outputs and displayed maths are left
-out. A term of the glossary is a section of its own, and says which chapter explains it; so is each name of the API
-reference.
+nothing else; ``search.js`` looks for words and for Chinese strings in it with MiniSearch, which comes from npm as Temml
+does. Code, outputs and displayed maths are left out. A term of the glossary is a section of its own, and says which
+chapter explains it; so is each name of the API reference.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mathml
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
+MINISEARCH = Path(sys.prefix) / "node_modules" / "minisearch"
 INDEX = "search_index.js"
 VARIABLE = "window.gruSearchIndex = "
 LEFT_OUT = (
@@ -35,12 +38,6 @@ LEFT_OUT = (
 )
 
 
-def plain_maths(tex: str) -> str:
-    r"""Inline maths as it would be typed: ``\gh[_{t-1}]`` is h_t-1."""
-    tex = re.sub(r"\\g([rznhx])(?:\[([^\]]*)\])?", r"\1\2", tex)
-    return re.sub(r"[{}\\]|\\[,;!]", "", tex)
-
-
 def has_title(node: nodes.Node) -> bool:
     """Whether a node is a section of the page; the boxes of exercises are sections without a title."""
     return isinstance(node, nodes.section) and isinstance(node.children[0], nodes.title)
@@ -51,7 +48,7 @@ def prose(node: nodes.Node) -> str:
     if isinstance(node, nodes.Text):
         return str(node)
     if isinstance(node, nodes.math):
-        return plain_maths(node.astext())
+        return mathml.characters(node)
     if isinstance(node, (addnodes.glossary, addnodes.desc, *LEFT_OUT)) or has_title(node):
         return ""
     text = "".join(prose(child) for child in node.children)
@@ -59,8 +56,9 @@ def prose(node: nodes.Node) -> str:
 
 
 def one_line(*children: nodes.Node) -> str:
-    """The prose of some nodes."""
-    return " ".join("".join(map(prose, children)).split())
+    """The prose of some nodes; a docstring's h_{t−1} is h_(t−1), as in formulas."""
+    text = "".join(map(prose, children)).replace("\0", "")
+    return " ".join(re.sub(r"_\{([^{}]*)\}", r"_(\1)", text).split())
 
 
 def sections(doctree: nodes.document, numbers: dict[str, tuple[int, ...]]) -> Iterator[dict[str, str]]:
@@ -91,7 +89,8 @@ def note_page(app: Sphinx, pagename: str, _template: str, _context: dict[str, An
     """Remember the sections of a page that this build writes."""
     if doctree is not None and app.builder.format == "html":
         numbers = app.env.toc_secnumbers.get(pagename, {})
-        _noted(app)[pagename] = list(sections(doctree, numbers))
+        wanted = "nosearch" not in app.env.metadata[pagename]
+        _noted(app)[pagename] = list(sections(doctree, numbers)) if wanted else []
 
 
 def write_index(app: Sphinx, exception: Exception | None) -> None:
@@ -104,6 +103,9 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
     pages = {name: found for name, found in (before | _noted(app)).items() if name in app.env.found_docs}
     path.write_text(VARIABLE + json.dumps(dict(sorted(pages.items())), ensure_ascii=False), "utf8")
     shutil.copyfile(HERE / "search.js", static / "search.js")
+    licence = (MINISEARCH / "LICENSE.txt").read_text("utf8")
+    library = (MINISEARCH / "dist" / "umd" / "index.js").read_text("utf8").partition("//# sourceMappingURL")[0]
+    (static / "minisearch.js").write_text(f"/* MiniSearch\n\n{licence}*/\n{library}", "utf8")
     for name in ("searchtools.js", "language_data.js"):
         (static / name).unlink(missing_ok=True)
 

@@ -1,11 +1,13 @@
 """What a site has around its pages: icons, descriptions, a page for wrong addresses, and files for robots.
 
-``html.baseurl`` in ``_config.yml`` is the one place for the site's address. While it is empty no page names a site, so
-there are no canonical links, no sitemap and no pictures beside shared links, all of which need whole addresses.
+``html.baseurl`` in ``_config.yml`` says the site's address. While it is empty, the variable ``SITE_ADDRESS`` may, as in
+the workflow that publishes the pages. Without either no page names a site: there are no canonical links, no sitemap and
+no pictures beside shared links, all of which need whole addresses.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -36,9 +38,12 @@ and the <a href="{search}">search</a> finds words in all of them.</p>
 
 def set_address(_app: Sphinx, config: Config) -> None:
     """Pass the site's address on to the extension that describes the pages to other programs."""
-    address = config.html_baseurl
+    name, address = "html.baseurl", config.html_baseurl
+    if not address and (given := os.environ.get("SITE_ADDRESS")):
+        name, address = "SITE_ADDRESS", given.rstrip("/") + "/"
     if address and not re.fullmatch(r"https?://[^/\s]+(/[^?#\s]*)?/", address):
-        raise ExtensionError(f"html.baseurl must be like https://somebody.github.io/gru-book/; got {address!r}")
+        raise ExtensionError(f"{name} must be like https://somebody.github.io/gru-book/; got {address!r}")
+    config.html_baseurl = address
     config.ogp_site_url = address
     config.ogp_site_name = config.html_title
     config.ogp_social_cards = {"enable": False}  # one card for all, drawn by tools/icons.py

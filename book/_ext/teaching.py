@@ -2,7 +2,7 @@
 
 Nothing of it is written twice. Objectives and times come from the chapters, courses from ``book/courses.yml``, and the
 mistakes from `gru_lib.check`: its slips in numbers, and the wrong functions that its tests plant, with what it says.
-A book without solutions leaves the mistakes out, because they show what is right.
+What states an answer is left out. Wrong ones come near it all the same, so a book without solutions has none of them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,23 @@ import importlib
 import linecache
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
+from textwrap import dedent
 from typing import Any, NamedTuple
 
+import nbformat
 import numpy as np
 import pages
 from docutils import nodes
+from edition_cells import SHORT, pieces
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from ways import note_sources, parsed, section
 
 import gru_lib
 from gru_lib import check, decode
-from gru_lib.check.values import VALUES
+from gru_lib.check.values import VALUES, near
 
 ROOT = pages.BOOK.parent
 
@@ -115,16 +119,60 @@ class Courses(SphinxDirective):
 class Mistake(NamedTuple):
     """What somebody wrote, and what the checker says of it."""
 
-    wrote: tuple[str, ...]  # lines of code, or one such as "T = 2"
+    wrote: str  # lines of code, or one such as "T = 2"; empty if the right number shows through
     said: str
 
 
+# Numbers as messages write them, alone or in a sum, product or quotient; not those in formulas, such as 1 − z.
+_NUMBER = r"(?:\d+(?:,\d{3})*(?:\.\d+)?|[½¼¾])"
+_NUMBERS = re.compile(rf"(?<![\w.]){_NUMBER}(?: ?[·+−/] ?{_NUMBER})*(?!\w|\.\d| ?[·+−/] ?\(?\w)")
+_PYTHON = {",": "", "½": "0.5", "¼": "0.25", "¾": "0.75", "·": "*", "−": "-"}
+_WORDS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+
+
+def stated(message: str) -> Iterator[float]:
+    """The numbers that a message states, and what its sums, products and quotients of numbers come to."""
+    for found in _NUMBERS.findall(message.replace("1/e", "0.368")):
+        for text in (found, *re.findall(_NUMBER, found)):
+            yield float(eval("".join(_PYTHON.get(letter, letter) for letter in text)))
+    yield from (2.0 + _WORDS.index(word) for word in re.findall(r"\w+", message) if word in _WORDS)
+
+
+def shows(numbers: Iterable[float], right: Iterable[Any]) -> bool:
+    """Whether one of the numbers is right but for the sign, or one step away: its reciprocal, the rest to 1, ..."""
+    close: list[float] = []
+    for r in (abs(float(each)) for each in right if is_number(each)):
+        close += [r, abs(1 - r), 2 * r, r / 2, *([1 / r] if r else []), *([r - 1, r + 1] if r % 1 == 0 else [])]
+    return any(near(abs(number), each) for number in numbers for each in close)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, and neither a word nor yes or no."""
+    return np.asarray(value).dtype.kind in "iuf"
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """A value's single numbers and words."""
+    if isinstance(value, (list, tuple, set, np.ndarray)):
+        for each in value:
+            yield from parts(each)
+    else:
+        yield value
+
+
 def in_numbers(name: str) -> Iterator[Mistake]:
-    """The slips in an exercise that asks for numbers."""
+    """The slips in an exercise that asks for numbers; without those whose message states what is right.
+
+    Nor those where a word is wanted: of the few that it may be, every message leaves fewer.
+    """
     task = VALUES[name]()
+    right = list(parts(list(task.right.values())))
     for label, value, _ in task.slips:
-        result = getattr(check, name)(*(task.right | {label: value}).values())
-        yield Mistake((f"{label} = {_shown(value)}",), result.message)
+        said = getattr(check, name)(*(task.right | {label: value}).values()).message
+        if all(map(is_number, parts(task.right[label]))) and not shows(stated(said), right):
+            wrong = list(parts(value))
+            hidden = not all(map(is_number, wrong)) or shows(wrong, right)
+            yield Mistake("" if hidden else f"{label} = {_shown(value)}", said)
 
 
 def _shown(value: Any) -> str:
@@ -134,17 +182,31 @@ def _shown(value: Any) -> str:
 
 
 def in_functions(name: str) -> Iterator[Mistake]:
-    """The wrong functions that the checker's tests plant: the lines that differ from a right one."""
+    """The wrong functions that the checker's tests plant: the lines that a right one does not have.
+
+    Without those of which a line stands in a solution, or that only lack a line.
+    """
     answers = _answers()
     right = answers.ANSWERS[name]
+    given = solutions() | {" ".join(line.split()) for line in right.split("\n")}
     for planted, old, new, _ in answers.PLANTED:
         if planted == name:
             wrong = re.sub(old[1:], new, right, flags=re.M) if old.startswith("~") else right.replace(old, new)
-            lines = list(difflib.ndiff(right.split("\n"), wrong.split("\n")))
-            new_lines = [line[2:].strip() for line in lines if line.startswith("+ ") and line[2:].strip()]
-            gone = [f"# left out: {line[2:].strip()}" for line in lines if line.startswith("- ")]
-            said = getattr(check, name)(_function(wrong)).message
-            yield Mistake(tuple(new_lines or gone), said)
+            differs = [line for line in difflib.ndiff(right.split("\n"), wrong.split("\n")) if line.startswith("+ ")]
+            lines = [line[2:].rstrip() for line in differs if line[2:].strip()]
+            if lines and not any(" ".join(line.split()) in given for line in lines):
+                yield Mistake(dedent("\n".join(lines)), getattr(check, name)(_function(wrong)).message)
+
+
+@cache
+def solutions() -> frozenset[str]:
+    """Every line of every solution."""
+    found: set[str] = set()
+    for page in chapters(companions=True):
+        for _, text, solved in pieces(nbformat.read(pages.source(page.name), as_version=4).cells):
+            for solution in [text] if solved else SHORT.findall(text):
+                found |= {" ".join(line.split()) for line in solution.split("\n")}
+    return frozenset(found)
 
 
 def _answers() -> Any:
@@ -164,15 +226,12 @@ def _function(source: str) -> Any:
 
 
 def checked() -> Iterator[tuple[pages.Page, str, str]]:
-    """Every exercise that names a check, once for each check: the page, the exercise's label, the check."""
-    seen = set()
+    """Every exercise that names a check, with each that it names: the page, the exercise's label, the check."""
     for page in chapters(companions=True):
         text = pages.markdown(page.name)
         for label, body in re.findall(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", text, re.M | re.S):
             for name in dict.fromkeys(re.findall(r"`check\.(\w+)\(", body)):
-                if name not in seen:
-                    seen.add(name)
-                    yield page, label, name
+                yield page, label, name
 
 
 def mistakes(name: str) -> list[Mistake]:
@@ -182,48 +241,50 @@ def mistakes(name: str) -> list[Mistake]:
 
 
 class Mistakes(SphinxDirective):
-    """``{mistakes}``: by chapter and exercise, what a student writes and what the checker says."""
+    """``{mistakes} 04``: what students write in a chapter's exercises, and what the checker says; else the chapters."""
+
+    optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Return a section for each chapter, or a sentence in a book without solutions."""
+        """Return a section for each exercise, or the list of chapters; a sentence in a book without solutions."""
         note_sources(self)
+        for path in [*ROOT.glob("gru_lib/check/*.py"), *ROOT.glob("tests/check_answers/*.py")]:
+            self.env.note_dependency(str(path))
+        if self.arguments:
+            self.env.metadata[self.env.docname]["nosearch"] = True
         if self.config.gru_solutions == "no":
-            return parsed(self, "This edition is without solutions, and so without this list.")
-        by_chapter: dict[str, list[nodes.Node]] = {}
+            return parsed(self, "This edition is without solutions, and so without this list, which comes near them.")
+        return self.exercises(self.arguments[0]) if self.arguments else self.chapters()
+
+    def chapters(self) -> list[nodes.Node]:
+        """The chapters, each with its own page."""
+        links = (f"- {p.number} · [{p.heading}](mistakes-{p.name[:2]}.md)" for p in chapters())
+        return parsed(self, "\n".join(["{.gru-contents}", *links]))
+
+    def exercises(self, chapter: str) -> list[nodes.Node]:
+        """The exercises of a chapter and its companions. A check that several ask for is shown with the first."""
+        main = next(page for page in chapters() if page.name.startswith(chapter))
+        lede = f"What students write in the exercises of [{main.title}]({main.name}.ipynb), and what the checker says."
+        found = parsed(self, f"{{.gru-lede}}\n{lede}\n\n[All chapters](mistakes.md)")
+        first: dict[str, str] = {}
         for page, label, name in checked():
-            box = by_chapter.setdefault(page.name[:2], [])
-            box += [self.head(page, label, name), self.table(mistakes(name))]
-        return [
-            section(f"chapter-{page.number}", f"{page.number} · {page.heading}", by_chapter[page.name[:2]])
-            for page in chapters()
-            if page.name[:2] in by_chapter
-        ]
+            shown = first.setdefault(name, page.name[:2])
+            if page.name[:2] == chapter and (listed := mistakes(name)):
+                if label not in found[-1].get("ids", ()):
+                    found.append(section(label, page.exercises[label], []))
+                number = f"{page.number}.{list(page.exercises).index(label) + 1}"
+                there = "" if shown == chapter else f", shown [with chapter {int(shown)}](mistakes-{shown}.md)"
+                found[-1] += parsed(self, f"{{ref}}`Exercise {number} <{label}>`: `check.{name}`{there}")
+                found[-1] += [self.listed(listed)] if shown == chapter else []
+        return found
 
-    def head(self, page: pages.Page, label: str, name: str) -> nodes.Node:
-        """The exercise, with a link to it, and the call of its check."""
-        words = f"**{{ref}}`{page.exercises[label]} <{label}>`**, page {page.number}: `check.{name}`"
-        return parsed(self, words.replace("**", ""))[0]
-
-    def table(self, found: list[Mistake]) -> nodes.Node:
-        """A table of two columns; code and messages stand in it as they are."""
-        table = nodes.table(classes=["gru-mistakes"])
-        group = nodes.tgroup(cols=2)
-        table += group
-        group += [nodes.colspec(colwidth=45), nodes.colspec(colwidth=55)]
-        group += nodes.thead("", _row(nodes.paragraph("", "Written"), nodes.paragraph("", "The checker says")))
-        body = nodes.tbody()
-        group += body
+    def listed(self, found: list[Mistake]) -> nodes.Node:
+        """A list: the code, and below it what the checker says, to the letter."""
+        items = []
         for mistake in found:
-            code = nodes.paragraph()
-            for i, line in enumerate(mistake.wrote):
-                code += [nodes.Text("\n")] if i else []
-                code += nodes.literal(line, line)
-            body += _row(code, nodes.paragraph("", mistake.said, support_smartquotes=False))  # to the letter
-        return table
-
-
-def _row(*cells: nodes.Node) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", cell) for cell in cells))
+            code = [nodes.literal_block(mistake.wrote, mistake.wrote, language="python")] if mistake.wrote else []
+            items.append(nodes.list_item("", *code, nodes.paragraph("", mistake.said, support_smartquotes=False)))
+        return nodes.bullet_list("", *items, classes=["gru-mistakes"])
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

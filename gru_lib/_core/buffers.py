@@ -1,12 +1,9 @@
 """A pool of memory for the passes over sequences.
 
 The first touch of fresh memory costs a page fault for every 4 KiB, and large arrays go back to the system when they
-die. In a training step of 35 steps, 32 sequences and 256 units this was a quarter of the time (chapter 11). So the
-passes take their large arrays from `empty`: when the last view of one is gone, its memory waits for the next request
-of the same size. A result that is still in use is never touched.
-
-With few units, making arrays and views of them is a quarter of the time. A `Loan` keeps what a pass needs for itself,
-arrays and views together, for the next pass of the same shape.
+die. In a training step of 35 steps, 32 sequences and 256 units this was a quarter of the time (chapter 11); with few
+units, making arrays and views of them takes as much. So a pass takes what it needs for itself, arrays and views
+together, as a `Loan`: when that is gone, they wait for the next pass of the same shape. Results are ordinary arrays.
 
 At most 512 MiB wait, in at most 64 kinds; `release_buffers` gives everything back. Memory comes back in whatever thread
 and at whatever moment its last user dies, between any two lines of this file too. So there is no lock and no count to
@@ -17,17 +14,11 @@ can make the pool forget a chain, which frees it, and nothing else.
 
 from __future__ import annotations
 
-import math
-import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+__all__ = ["Loan", "release_buffers"]
 
-__all__ = ["Loan", "empty", "release_buffers"]
-
-_SMALL = 1 << 16  # bytes; below, a fresh array is cheaper
 _MOST = 1 << 29  # bytes that may wait
 _KINDS = 64  # sizes and shapes that may wait
 
@@ -40,22 +31,8 @@ class _Chain(NamedTuple):
     nbytes: int  # of all
 
 
-# What waits, by what was asked for: a number of bytes, or the arguments of a Loan. The kind used last is last.
+# What waits, by the arguments of their Loan. The kind used last is last.
 _waiting: dict[Hashable, _Chain] = {}
-
-
-def empty(shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
-    """Return an array like `np.empty(shape, dtype)`, on memory that was used before if there is some."""
-    size = math.prod(shape) * dtype.itemsize
-    if size < _SMALL:
-        return np.empty(shape, dtype)
-    memory = _take(size)
-    if memory is None:
-        memory = np.empty(size, np.uint8)
-    # Every view of `flat` keeps `flat` alive (not `memory`, which is behind a memoryview): when `flat` dies, all have.
-    flat = np.frombuffer(memoryview(memory), dtype)
-    weakref.finalize(flat, _release, size, memory).atexit = False
-    return flat.reshape(shape)
 
 
 class Loan:

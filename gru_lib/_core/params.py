@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from gru_lib._core.checks import check_dtype
 
-__all__ = ["Bundle", "Params", "bundle", "draw_gates"]
+__all__ = ["Bundle", "Params", "bundle", "draw_gates", "gate_layout"]
 
 Shapes = Mapping[str, tuple[int, ...]]
 Parts = Mapping[str, tuple[str, Any]]
@@ -181,34 +181,28 @@ class Params:
         return f"{type(self).__name__}({arrays}; {self.size} numbers, {self.dtype}{options})"
 
 
-def draw_gates(
-    kind: type[P],
-    rng: np.random.Generator,
-    slabs: Mapping[str, int],
-    *,
-    bias: bool,
-    dtype: DTypeLike,
-    options: Mapping[str, Any],
-    more: Shapes | None = None,
-) -> P:
-    """Draw the parameters of a gated cell: W_x (D, G·H) and W_h (H, G·H) uniform in ±1/√H, b (G·H,) and `more` zero.
+def gate_layout(slabs: Mapping[str, int], options: Mapping[str, Any], more: Shapes | None = None) -> dict[str, Any]:
+    """What `Params` takes for a gated cell: W_x (D, G·H), W_h (H, G·H), b (G·H,) with bias, and `more`.
 
     `slabs` says which of the G slabs of H columns belongs to a gate: with "r" at 0, p.W_xr, p.W_hr and p.b_r are the
-    first H columns. The options hold D and H. Without bias every b is 0.0.
+    first H columns. The options hold D, H and bias. Without bias every b is 0.0.
     """
-    H, G = options["H"], max(slabs.values()) + 1
+    H, G, bias = options["H"], max(slabs.values()) + 1, options["bias"]
     shapes: dict[str, tuple[int, ...]] = {"W_x": (options["D"], G * H), "W_h": (H, G * H)}
-    names = {"W_x": "W_x", "W_h": "W_h", "b_": "b"}
+    names = {"W_x": "W_x", "W_h": "W_h"}
     if bias:
-        shapes["b"] = (G * H,)
+        shapes["b"], names["b_"] = (G * H,), "b"
     else:
-        del names["b_"]
         options = {**options, **dict.fromkeys(("b", *(f"b_{gate}" for gate in slabs)), 0.0)}
     columns = {gate: np.s_[..., k * H : (k + 1) * H] for gate, k in slabs.items()}
     parts = {name + gate: (whole, where) for name, whole in names.items() for gate, where in columns.items()}
-    p = kind({**shapes, **(more or {})}, parts=parts, options=options, dtype=dtype)
+    return {"shapes": {**shapes, **(more or {})}, "parts": parts, "options": options}
+
+
+def draw_gates(p: P, rng: np.random.Generator) -> P:
+    """Draw the weights of a gated cell, W_x and W_h, uniform in ±1/√H, and return it."""
     for W in (p.W_x, p.W_h):
-        W[:] = rng.uniform(-1, 1, W.shape) / np.sqrt(H)
+        W[:] = rng.uniform(-1, 1, W.shape) / np.sqrt(p.H)
     return p
 
 
@@ -223,6 +217,8 @@ class Bundle(Params):
     ) -> None:
         if not members:
             raise ValueError("bundle: expected at least one member, such as rnn=gru_init(rng, D, H).")
+        if taken := _TAKEN.intersection((*members, *(options or ()))):
+            raise ValueError(f"bundle: {min(taken)!r} means something else already; give it another name.")
         for name, member in members.items():
             if not isinstance(member, Params):
                 raise TypeError(f"bundle: {name} must be a Params; got {type(member).__name__}.")
@@ -263,6 +259,9 @@ class Bundle(Params):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self.members()), self.flat, self.options)
+
+
+_TAKEN = frozenset((*dir(Bundle), "flat", "_members", "_options"))  # names that no member or option may have
 
 
 def bundle(**members: Params) -> Bundle:

@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gru_lib._core.buffers import Loan, empty
+from gru_lib._core.buffers import Loan
 from gru_lib._core.products import as_columns
 from gru_lib._core.sequence import rows
 from gru_lib._core.types import Array
@@ -186,7 +186,7 @@ def forward(
 ) -> tuple[Array, tuple[Loan, ...]]:
     """Run a cell over sequences, block by block; return h_0 … h_T, (T + 1, N, H), and the reserve of each block."""
     (T, N, D), H = xs.shape, p.H
-    hs, lent = empty((T + 1, N, H), dtype), []
+    hs, lent = np.empty((T + 1, N, H), dtype), []
     for c in blocks(N, H):
         lent.append(Loan(kind, T, c.stop - c.start, D, H, dtype, h_mask is not None, *options))
         masks = (None if m is None else m[:, c] for m in (mask, h_mask))
@@ -203,10 +203,10 @@ def infer(
     One reserve of a few steps serves again and again, so its arrays stay in the processor's cache.
     """
     (T, N, D), H = xs.shape, p.H
-    hs, ends = empty((T, N, H), dtype), [np.array(s, dtype) for s in states]
+    hs, ends = np.empty((T, N, H), dtype), [np.array(s, dtype) for s in states]
     for c in blocks(N, H):
         n = c.stop - c.start
-        length = min(T, max(1, _ROWS // n))
+        length = max(1, min(T, _ROWS // max(n, 1)))
         loan, weights = Loan(kind, length, n, D, H, dtype, False, *options), kind.weights(p, n)
         block, now = loan.it, [s[c] for s in states]
         for start in range(0, T, length):
@@ -292,7 +292,7 @@ def backward(
     over spans and blocks of what `Workspace.products` gave for the weights: none if there was no step.
     """
     (T, N, H), dtype = dhs.shape, dstates[0].dtype
-    dxs, dstates0 = empty((T, N, len(W_x)), dtype), [np.empty((N, H), dtype) for _ in dstates]
+    dxs, dstates0 = np.empty((T, N, len(W_x)), dtype), [np.empty((N, H), dtype) for _ in dstates]
     sums: list[Array] = []
     start = 0
     for block in (loan.it for loan in lent):

@@ -36,7 +36,7 @@ from gru_lib._core.products import times
 from gru_lib._core.types import Array
 from gru_lib.ops import lowest_exponent
 
-__all__ = ["GRUReserve", "GRUStates", "GRUWorkspace", "gate", "gradients", "quick_step"]
+__all__ = ["GRUReserve", "GRUStates", "GRUWorkspace", "gate", "gradients"]
 
 
 class Span(NamedTuple):
@@ -187,27 +187,6 @@ def gate(block: GRUReserve, name: str, convention: str) -> Array:
     if name == "z" and convention == "write":
         return batch_first(block.k * block.e_k)
     return batch_first({"r": block.r, "z": block.k, "n": block.n}[name])
-
-
-def quick_step(x: Array, h_prev: Array, p: Any) -> Array:
-    """`gru_step` in as few calls as can be, without a cache: the gates side by side, σ from tanh."""
-    H = p.H
-    a, past = np.dot(x, p.W_x), np.dot(h_prev, p.W_h if p.reset_after else p.W_h[:, : 2 * H])
-    a += p.b
-    rz = a[:, : 2 * H] + past[:, : 2 * H]
-    rz *= 0.5
-    np.tanh(rz, out=rz)
-    rz *= 0.5
-    rz += 0.5
-    r, z = rz[:, :H], rz[:, H:]
-    n = r * (past[:, 2 * H :] + p.b_hn) if p.reset_after else np.dot(r * h_prev, p.W_hn)
-    n += a[:, 2 * H :]
-    np.tanh(n, out=n)
-    old, new = (h_prev, n) if p.convention == "keep" else (n, h_prev)
-    h = old - new
-    h *= z
-    h += new
-    return h
 
 
 class Views(NamedTuple):

@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_bool, check_choice, check_dtype, check_instance, check_int
-from gru_lib._core.params import Params, draw_gates
+from gru_lib._core.checks import check_bool, check_choice, check_dtype, check_instance, check_int, suggests
+from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.signature import check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.gru import (
@@ -50,7 +50,31 @@ class AblatedGRUParams(Params):
     b: Array  # (2H,); only with bias
     b_hn: Array  # (H,); only with bias and `reset_after`
 
+    def __init__(
+        self,
+        D: int,
+        H: int,
+        *,
+        ablation: str,
+        reset_after: bool = False,
+        bias: bool = True,
+        convention: str = "keep",
+        dtype: DTypeLike = np.float64,
+        flat: Array | None = None,
+    ) -> None:
+        where = "ablated_gru_init"
+        D, H, dtype = check_int(where, "D", D), check_int(where, "H", H), check_dtype(where, dtype)
+        check_choice(where, "ablation", ablation, tuple(_GATES))
+        check_choice(where, "convention", convention, ("keep", "write"))
+        bias, reset_after = check_bool(where, "bias", bias), check_bool(where, "reset_after", reset_after)
+        options = {"D": D, "H": H, "ablation": ablation, "bias": bias, "reset_after": reset_after}
+        options["convention"] = convention
+        slabs = dict.fromkeys(_GATES[ablation], 0) | {"n": 1}
+        more = {"b_hn": (H,)} if bias and reset_after else {}
+        super().__init__(**gate_layout(slabs, options, more), dtype=dtype, flat=flat)
 
+
+@suggests
 def ablated_gru_init(
     rng: np.random.Generator,
     D: int,
@@ -87,22 +111,10 @@ def ablated_gru_init(
     """
     where = "ablated_gru_init"
     check_instance(where, "rng", rng, np.random.Generator)
-    D, H = check_int(where, "D", D), check_int(where, "H", H)
-    check_choice(where, "ablation", ablation, tuple(_GATES))
-    check_choice(where, "convention", convention, ("keep", "write"))
-    bias, reset_after = check_bool(where, "bias", bias), check_bool(where, "reset_after", reset_after)
-    options = {"D": D, "H": H, "ablation": ablation, "bias": bias, "reset_after": reset_after, "convention": convention}
-    more = {"b_hn": (H,)} if bias and reset_after else {}
-    slabs = dict.fromkeys(_GATES[ablation], 0) | {"n": 1}
-    return draw_gates(
-        AblatedGRUParams,
-        rng,
-        slabs,
-        bias=bias,
-        dtype=check_dtype("ablated_gru_init", dtype),
-        options=options,
-        more=more,
+    p = AblatedGRUParams(
+        D, H, ablation=ablation, reset_after=reset_after, bias=bias, convention=convention, dtype=dtype
     )
+    return draw_gates(p, rng)
 
 
 def ablated_gru_step(x: ArrayLike, h_prev: ArrayLike, p: AblatedGRUParams) -> tuple[Array, GRUCache]:

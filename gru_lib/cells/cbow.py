@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_dtype, check_instance, check_int
+from gru_lib._core.checks import check_dtype, check_instance, check_int, suggests
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import check_rows
 from gru_lib._core.types import Array
@@ -23,7 +23,12 @@ class CBOWParams(Params):
     D: int
     H: int  # = D
 
+    def __init__(self, D: int, *, dtype: DTypeLike = np.float64, flat: Array | None = None) -> None:
+        D = check_int("cbow_init", "D", D)
+        super().__init__({}, options={"D": D, "H": D}, dtype=check_dtype("cbow_init", dtype), flat=flat)
 
+
+@suggests
 def cbow_init(D: int, *, dtype: DTypeLike = np.float64) -> CBOWParams:
     """Return the (empty) parameters of CBOW as a recurrent network.
 
@@ -34,8 +39,7 @@ def cbow_init(D: int, *, dtype: DTypeLike = np.float64) -> CBOWParams:
     >>> p.D, p.H, p.size
     (3, 3, 0)
     """
-    D = check_int("cbow_init", "D", D)
-    return CBOWParams({}, options={"D": D, "H": D}, dtype=check_dtype("cbow_init", dtype))
+    return CBOWParams(D, dtype=dtype)
 
 
 def cbow_step(x: ArrayLike, h_prev: ArrayLike, p: CBOWParams) -> tuple[Array, None]:

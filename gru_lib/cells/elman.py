@@ -5,7 +5,7 @@ Chapter 1 derives the step, chapter 2 its backward pass, chapter 13 the IRNN.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -20,6 +20,7 @@ from gru_lib._core.checks import (
     check_instance,
     check_int,
     check_number,
+    suggests,
 )
 from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients, infer
@@ -51,7 +52,27 @@ class ElmanParams(Params):
     W_x: Array  # (D, H), those that meet x
     b: Array  # (H,), 0.0 without bias
 
+    def __init__(
+        self,
+        D: int,
+        H: int,
+        *,
+        activation: str = "tanh",
+        bias: bool = True,
+        dtype: DTypeLike = np.float64,
+        flat: Array | None = None,
+    ) -> None:
+        where = "elman_init"
+        D, H, dtype = check_int(where, "D", D), check_int(where, "H", H), check_dtype(where, dtype)
+        check_choice(where, "activation", activation, _ACTIVATIONS)
+        bias = check_bool(where, "bias", bias)
+        shapes: dict[str, tuple[int, ...]] = {"W": (H + D, H)} | ({"b": (H,)} if bias else {})
+        parts = {"W_h": ("W", np.s_[:H]), "W_x": ("W", np.s_[H:])}
+        options = {"D": D, "H": H, "activation": activation, "bias": bias} | ({} if bias else {"b": 0.0})
+        super().__init__(shapes, parts=parts, options=options, dtype=dtype, flat=flat)
 
+
+@suggests
 def elman_init(
     rng: np.random.Generator,
     D: int,
@@ -79,21 +100,12 @@ def elman_init(
     """
     where = "elman_init"
     check_instance(where, "rng", rng, np.random.Generator)
-    D, H = check_int(where, "D", D), check_int(where, "H", H)
-    check_choice(where, "activation", activation, _ACTIVATIONS)
     check_choice(where, "init", init, ("uniform", "orthogonal"))
-    p = _elman_params(D, H, activation, check_bool(where, "bias", bias), dtype=check_dtype(where, dtype))
-    p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(H)
+    p = ElmanParams(D, H, activation=activation, bias=bias, dtype=dtype)
+    p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(p.H)
     if init == "orthogonal":
-        p.W_h[:] = orthogonal(rng, H)
+        p.W_h[:] = orthogonal(rng, p.H)
     return p
-
-
-def _elman_params(D: int, H: int, activation: str, bias: bool, **where: Any) -> ElmanParams:
-    shapes: dict[str, tuple[int, ...]] = {"W": (H + D, H)} | ({"b": (H,)} if bias else {})
-    parts = {"W_h": ("W", np.s_[:H]), "W_x": ("W", np.s_[H:])}
-    options = {"D": D, "H": H, "activation": activation, "bias": bias} | ({} if bias else {"b": 0.0})
-    return ElmanParams(shapes, parts=parts, options=options, **where)
 
 
 def elman_on(W: Array, activation: str) -> ElmanParams:
@@ -114,9 +126,10 @@ def elman_on(W: Array, activation: str) -> ElmanParams:
     H = W.shape[1]
     if len(W) <= H:
         raise ValueError(f"elman_on: W must have more rows than columns, H + D and H; got shape {W.shape}.")
-    return _elman_params(len(W) - H, H, activation, False, flat=W.reshape(-1))
+    return ElmanParams(len(W) - H, H, activation=activation, bias=False, flat=W.reshape(-1))
 
 
+@suggests
 def irnn_init(
     rng: np.random.Generator, D: int, H: int, *, std: float = 0.001, dtype: DTypeLike = np.float64
 ) -> ElmanParams:

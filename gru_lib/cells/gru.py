@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Loan
-from gru_lib._core.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int
-from gru_lib._core.params import Params, draw_gates
+from gru_lib._core.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int, suggests
+from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.passes import backward, forward, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
-from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients, quick_step
+from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
@@ -48,7 +48,28 @@ class GRUParams(Params):
     b_n: Array
     b_hn: Array  # (H,), inside the reset gate; 0.0 unless `reset_after`
 
+    def __init__(
+        self,
+        D: int,
+        H: int,
+        *,
+        reset_after: bool = False,
+        bias: bool = True,
+        convention: str = "keep",
+        dtype: DTypeLike = np.float64,
+        flat: Array | None = None,
+    ) -> None:
+        where = "gru_init"
+        D, H, dtype = check_int(where, "D", D), check_int(where, "H", H), check_dtype(where, dtype)
+        check_choice(where, "convention", convention, ("keep", "write"))
+        bias, reset_after = check_bool(where, "bias", bias), check_bool(where, "reset_after", reset_after)
+        more = {"b_hn": (H,)} if bias and reset_after else {}
+        options = {"D": D, "H": H, "reset_after": reset_after, "bias": bias, "convention": convention}
+        options |= {} if more else {"b_hn": 0.0}
+        super().__init__(**gate_layout({"r": 0, "z": 1, "n": 2}, options, more), dtype=dtype, flat=flat)
 
+
+@suggests
 def gru_init(
     rng: np.random.Generator,
     D: int,
@@ -85,16 +106,8 @@ def gru_init(
     True
     """
     check_instance("gru_init", "rng", rng, np.random.Generator)
-    D, H = check_int("gru_init", "D", D), check_int("gru_init", "H", H)
-    check_choice("gru_init", "convention", convention, ("keep", "write"))
-    bias, reset_after = check_bool("gru_init", "bias", bias), check_bool("gru_init", "reset_after", reset_after)
-    more = {"b_hn": (H,)} if bias and reset_after else {}
-    options = {"D": D, "H": H, "reset_after": reset_after, "bias": bias, "convention": convention}
-    options |= {} if more else {"b_hn": 0.0}
-    slabs = {"r": 0, "z": 1, "n": 2}
-    return draw_gates(
-        GRUParams, rng, slabs, bias=bias, dtype=check_dtype("gru_init", dtype), options=options, more=more
-    )
+    p = GRUParams(D, H, reset_after=reset_after, bias=bias, convention=convention, dtype=dtype)
+    return draw_gates(p, rng)
 
 
 # ------------------------------------------------------------------------------------------------ one step, to read
@@ -364,7 +377,7 @@ def _infer(xs: ArrayLike, h0: MaybeArray, p: GRUParams, *, lengths: MaybeArray =
     """`gru_forward` without a tape."""
     xs, (h0,), mask, dtype = begin("infer", p, xs, lengths, h0=(h0, "H"))
     if len(xs) == 1 and mask is None:
-        h = quick_step(xs[0], h0, p)
+        h, _ = gru_step(xs[0], h0, p)
         return h[None], h.copy()
     hs, (h_T,) = infer(GRUStates, p, xs, (h0,), mask, dtype, p.bias, p.reset_after)
     return hs, h_T

@@ -19,8 +19,9 @@ from gru_lib._core.checks import (
     check_instance,
     check_int,
     check_number,
+    suggests,
 )
-from gru_lib._core.params import Params, draw_gates
+from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.passes import backward, batch_first, forward, gradients, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_signature, sign
@@ -57,6 +58,16 @@ class LSTMParams(Params):
     b_g: Array
     b_o: Array
 
+    def __init__(
+        self, D: int, H: int, *, bias: bool = True, dtype: DTypeLike = np.float64, flat: Array | None = None
+    ) -> None:
+        where = "lstm_init"
+        D, H, bias = check_int(where, "D", D), check_int(where, "H", H), check_bool(where, "bias", bias)
+        slabs = {gate: k for k, gate in enumerate("ifgo")}
+        super().__init__(
+            **gate_layout(slabs, {"D": D, "H": H, "bias": bias}), dtype=check_dtype(where, dtype), flat=flat
+        )
+
 
 class LSTMState(NamedTuple):
     """The state of an LSTM, or a gradient in it: output h and cell c, both (N, H).
@@ -73,6 +84,7 @@ class LSTMState(NamedTuple):
     c: Any
 
 
+@suggests
 def lstm_init(
     rng: np.random.Generator,
     D: int,
@@ -98,13 +110,9 @@ def lstm_init(
     ((3, 2), (2, 2))
     """
     check_instance("lstm_init", "rng", rng, np.random.Generator)
-    D, H = check_int("lstm_init", "D", D), check_int("lstm_init", "H", H)
-    forget_bias, bias = check_number("lstm_init", "forget_bias", forget_bias), check_bool("lstm_init", "bias", bias)
-    slabs = {gate: k for k, gate in enumerate("ifgo")}
-    p = draw_gates(
-        LSTMParams, rng, slabs, bias=bias, dtype=check_dtype("lstm_init", dtype), options={"D": D, "H": H, "bias": bias}
-    )
-    if bias:
+    forget_bias = check_number("lstm_init", "forget_bias", forget_bias)
+    p = draw_gates(LSTMParams(D, H, bias=bias, dtype=dtype), rng)
+    if p.bias:
         p.b_f[:] = forget_bias
     return p
 

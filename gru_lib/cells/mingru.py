@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_cache, check_choice, check_dtype, check_instance, check_int
+from gru_lib._core.checks import check_cache, check_choice, check_dtype, check_instance, check_int, suggests
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, rows
 from gru_lib._core.signature import Signature, check_signature, sign
@@ -35,7 +35,19 @@ class MinGRUParams(Params):
     b_z: Array
     b_n: Array
 
+    def __init__(
+        self, D: int, H: int, *, gate: str = "sigmoid", dtype: DTypeLike = np.float64, flat: Array | None = None
+    ) -> None:
+        where = "mingru_init"
+        D, H, dtype = check_int(where, "D", D), check_int(where, "H", H), check_dtype(where, dtype)
+        check_choice(where, "gate", gate, ("sigmoid", "tanh"))
+        columns = {"z": np.s_[..., :H], "n": np.s_[..., H:]}
+        parts = {f"{a}_{g}": (a, part) for a in ("W", "b") for g, part in columns.items()}
+        shapes = {"W": (D, 2 * H), "b": (2 * H,)}
+        super().__init__(shapes, parts=parts, options={"D": D, "H": H, "gate": gate}, dtype=dtype, flat=flat)
 
+
+@suggests
 def mingru_init(
     rng: np.random.Generator, D: int, H: int, *, gate: str = "sigmoid", dtype: DTypeLike = np.float64
 ) -> MinGRUParams:
@@ -56,13 +68,8 @@ def mingru_init(
     """
     where = "mingru_init"
     check_instance(where, "rng", rng, np.random.Generator)
-    D, H = check_int(where, "D", D), check_int(where, "H", H)
-    check_choice(where, "gate", gate, ("sigmoid", "tanh"))
-    columns = {"z": np.s_[..., :H], "n": np.s_[..., H:]}
-    parts = {f"{a}_{g}": (a, part) for a in ("W", "b") for g, part in columns.items()}
-    shapes = {"W": (D, 2 * H), "b": (2 * H,)}
-    p = MinGRUParams(shapes, parts=parts, options={"D": D, "H": H, "gate": gate}, dtype=check_dtype(where, dtype))
-    p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(D)
+    p = MinGRUParams(D, H, gate=gate, dtype=dtype)
+    p.W[:] = rng.uniform(-1, 1, p.W.shape) / np.sqrt(p.D)
     return p
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_cache, check_dtype, check_instance, check_int, check_number
+from gru_lib._core.checks import check_cache, check_dtype, check_instance, check_int, check_number, suggests
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib._core.signature import Signature, check_signature, sign
@@ -36,7 +36,26 @@ class SCRNParams(Params):
     W_xh: Array
     W_ch: Array
 
+    def __init__(
+        self,
+        D: int,
+        H: int,
+        C: int,
+        *,
+        alpha: float = 0.95,
+        dtype: DTypeLike = np.float64,
+        flat: Array | None = None,
+    ) -> None:
+        where = "scrn_init"
+        D, H, C = check_int(where, "D", D), check_int(where, "H", H), check_int(where, "C", C)
+        alpha, dtype = check_number(where, "alpha", alpha, least=0, below=1), check_dtype(where, dtype)
+        shapes = {"W_xc": (D, C), "W": (H + D + C, H)}
+        parts = {"W_hh": ("W", np.s_[:H]), "W_xh": ("W", np.s_[H : H + D]), "W_ch": ("W", np.s_[H + D :])}
+        options = {"D": D, "H": H, "C": C, "S": C + H, "alpha": alpha}
+        super().__init__(shapes, parts=parts, options=options, dtype=dtype, flat=flat)
 
+
+@suggests
 def scrn_init(
     rng: np.random.Generator, D: int, H: int, C: int, *, alpha: float = 0.95, dtype: DTypeLike = np.float64
 ) -> SCRNParams:
@@ -54,12 +73,8 @@ def scrn_init(
     """
     where = "scrn_init"
     check_instance(where, "rng", rng, np.random.Generator)
-    D, H, C = check_int(where, "D", D), check_int(where, "H", H), check_int(where, "C", C)
-    alpha = check_number(where, "alpha", alpha, least=0, below=1)
-    parts = {"W_hh": ("W", np.s_[:H]), "W_xh": ("W", np.s_[H : H + D]), "W_ch": ("W", np.s_[H + D :])}
-    options = {"D": D, "H": H, "C": C, "S": C + H, "alpha": alpha}
-    p = SCRNParams({"W_xc": (D, C), "W": (H + D + C, H)}, parts=parts, options=options, dtype=check_dtype(where, dtype))
-    p.flat[:] = rng.uniform(-1, 1, p.size) / np.sqrt(H)
+    p = SCRNParams(D, H, C, alpha=alpha, dtype=dtype)
+    p.flat[:] = rng.uniform(-1, 1, p.size) / np.sqrt(p.H)
     return p
 
 

@@ -1,9 +1,9 @@
 """Check an answer to an exercise, and name the mistake: ``from gru_lib import check``, then ``check.gru_step(f)``.
 
 A check runs a function of yours on random numbers, or looks at numbers that you have worked out, as in
-``check.gate_hand(h, w)``: it is named after the exercise, here ``ex-gate-hand``. It returns a `Result`: ``.ok``, and a
-``.message`` that a notebook shows when the call is the last line of a cell. An answer that is wrong, unfinished or
-crashes never raises.
+``check.gate_hand(my_h, my_w)``: it is named after the exercise, here ``ex-gate-hand``. It returns a `Result`: ``.ok``,
+and a ``.message`` that a notebook shows when the call is the last line of a cell. ``.blank`` says that there is no
+answer yet, only `...`. An answer that is wrong, unfinished or crashes never raises.
 
 >>> from gru_lib import check, ops
 >>> check.sigmoid(ops.sigmoid).ok, check.sigmoid(np.tanh).ok
@@ -14,7 +14,10 @@ module's `__all__`. The decorator makes the check of that name from it::
 
     @exercise
     def square() -> Exercise:
-        '''Check ``f(x) -> y``: every number squared.'''
+        '''Check ``f(x) -> y``: every number squared.
+
+        Given x (N, D); return y (N, D).
+        '''
         x = np.random.default_rng(1).normal(size=(3, 2))
 
         def mistakes() -> Iterator[Mistake]:
@@ -23,12 +26,14 @@ module's `__all__`. The decorator makes the check of that name from it::
         return Exercise({"x": x}, {"y": each(lambda v: v**2, x)}, mistakes)
 
 It states the arguments and the right outputs, by name, and for each mistake a message and the outputs it leads to, all
-computed from the equations with the loops in `oracle`. Then add a right answer and some wrong ones to its tests; every
-mistake that is listed here is tested already. The other options of an `Exercise` are in `engine`.
+computed from the equations with the loops in `oracle`. The docstring's second paragraph says what is given and what is
+to be returned; the answer cell of the reader's edition begins with it. Then add a right answer and some wrong ones to
+its tests; every mistake that is listed here is tested already. The other options of an `Exercise` are in `engine`.
 
-An exercise that asks for numbers is a generator in `by_hand` under ``@values``: first come the right ones by name, then
-for each slip the value it concerns, what that is then, and a message. One that asks for the weights of a network is in
-`machines`: what the network answers is compared, not its weights.
+An exercise that asks for numbers is a generator in `by_hand` under ``@values``: first come the right ones, by the names
+that the reader gives them, with a sentence for a right answer, then for each slip the value it concerns, what that is
+then, and a message. One that asks for the weights of a network is in `machines`: what the network answers is compared,
+not its weights.
 """
 
 from gru_lib.check.bugs import *

@@ -20,7 +20,10 @@ NAMES = (*(f"W_{a}{gate}" for a in "xh" for gate in "rzn"), "b_r", "b_z", "b_n")
 
 @exercise
 def bug_direction() -> Exercise:
-    """Check ``f(loss, p, u) -> number``: the derivative of `loss(p)` along u, by the complex step, chapter 6."""
+    """Check ``f(loss, p, u) -> number``: the derivative of `loss(p)` along u, by the complex step, chapter 6.
+
+    Given a function loss(p), p (K,) and a direction u (K,); return a number.
+    """
     rng = np.random.default_rng(6)
     A, p, u = rng.normal(size=(5, 7)), rng.normal(size=7), rng.normal(size=7)
 
@@ -48,7 +51,8 @@ def bug_direction() -> Exercise:
 def bug_consistent() -> Exercise:
     """Check ``f(dh, cache, p) -> dx, dh_prev, dx_before, grads`` of h = z ⊙ x_before + (1 − z) ⊙ n, chapter 6.
 
-    `cache` is (x, h_prev, r, z, q, n, x_before), with r before the product: q = r ⊙ h_prev; D = H.
+    Given dh (N, H), the cache (x, h_prev, r, z, q, n, x_before) with q = r ⊙ h_prev, and the weights p, D = H;
+    return dx (N, H), dh_prev (N, H), dx_before (N, H) and grads, a dict by name or a GRUParams.
     """
     rng = np.random.default_rng(1)
     p = gru_init(rng, H, H)
@@ -87,7 +91,8 @@ def bug_consistent() -> Exercise:
 def bug_later() -> Exercise:
     """Check ``f(dhs, caches, p, step_backward) -> dxs, dh0, grads``: right for T = 1 and 2 only, chapter 6.
 
-    `step_backward(dh, cache, p)` returns dx, dh_prev and the parameters' gradients.
+    Given dhs (T, N, H), a list with the cache of each step, the weights p, and step_backward(dh, cache, p), which
+    returns dx, dh_prev and grads; return dxs (T, N, H), dh0 (N, H) and grads.
     """
 
     def given(T: int) -> dict[str, Any]:
@@ -118,10 +123,11 @@ def bug_later() -> Exercise:
 
     def then(f: Function) -> None:
         for T in (1, 3):
-            right = engine.run("bug_later", Exercise(given(T), run(T), grads=NAMES), f).ok
+            right = engine.run(Exercise(given(T), run(T), grads=NAMES), f).ok
             if T == 1 and not right:
                 raise Fault("at T = 2 it is right, but at T = 1 it is wrong.")
             if T == 3 and right:
                 raise Fault("it is right at T = 3 too, so there is no bug yet.")
 
-    return Exercise(given(2), run(2), mistakes, grads=NAMES, batch=N, then=then)
+    shown = "passes at T = 1 and T = 2, and is wrong at T = 3"
+    return Exercise(given(2), run(2), mistakes, grads=NAMES, batch=N, then=then, shown=shown)

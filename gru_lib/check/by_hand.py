@@ -33,13 +33,17 @@ def _at(points: tuple[float, ...], f: Callable[[float], float]) -> list[float]:
 @values
 def zero_mix() -> Answers:
     """Check h_1, h_2 and h_3 of one unit whose z is 0, 1 and 0.25, chapter 0."""
-    yield Values({"h": [0.9, 0.9, 0.525]})
-    yield "h", [0, -0.5, -0.275], "z is the share that is kept: h = z h_prev + (1 − z) n."
-    yield "h", [0.9, 0, 0.3], "the old state is left out: h = z h_prev + (1 − z) n."
-    yield "h", [0.9, 0.9, 0.775], "at the third step the shares have changed places: 0.25 is kept, 0.75 is written."
-    yield "h", [0.9, 0.4, 0.5], "z = 1 writes nothing: the candidate has the share 1 − z."
-    yield "h", [0.9, 0.9, 0.625], "1 − z belongs to the candidate: 0.25 · 0.9 + 0.75 · 0.4."
-    yield "h", [0.9, 0.9, 0.3], "at the third step the old state is left out: a quarter of it stays."
+    yield Values({"states": [0.9, 0.9, 0.525]}, says="h goes through {states}")
+    yield "states", [0, -0.5, -0.275], "z is the share that is kept: h = z h_prev + (1 − z) n."
+    yield "states", [0.9, 0, 0.3], "the old state is left out: h = z h_prev + (1 − z) n."
+    yield (
+        "states",
+        [0.9, 0.9, 0.775],
+        "at the third step the shares have changed places: 0.25 is kept, 0.75 is written.",
+    )
+    yield "states", [0.9, 0.4, 0.5], "z = 1 writes nothing: the candidate has the share 1 − z."
+    yield "states", [0.9, 0.9, 0.625], "1 − z belongs to the candidate: 0.25 · 0.9 + 0.75 · 0.4."
+    yield "states", [0.9, 0.9, 0.3], "at the third step the old state is left out: a quarter of it stays."
 
 
 @values
@@ -47,20 +51,24 @@ def zero_count() -> Answers:
     """Check the numbers of parameters of a GRU, of the reader around it, and of that in PyTorch, chapter 0."""
     D, H, V, K = 32, 64, 85, 12
     gru, around = 3 * (D * H + H * H + H), V * D + H * K + K
-    names = ("cell", "reader", "torch")
-    yield Values(dict(zip(names, (gru, gru + around, gru + around + 3 * H), strict=True)), exact=names)
-    yield "cell", gru // 3, "that is one of r, z and n; each has matrices and a bias of its own."
-    yield "cell", 3 * (D * H + H * H), "the three biases are missing."
-    yield "cell", 2 * (D * H + H * H + H), "those are the gates; the candidate has as many."
-    yield "cell", 4 * (D * H + H * H + H), "four blocks are an LSTM; a GRU has r, z and n."
-    yield "cell", gru + 3 * H, "that is PyTorch's, with its second bias."
-    yield "reader", gru, "the embedding and the linear layer belong to the reader too."
-    yield "reader", gru + around - K, "the linear layer's bias is missing."
-    yield "reader", gru + around - V * D, "the embedding is missing: it is learned too."
-    yield "reader", gru + V * D, "the linear layer is missing."
-    yield "torch", gru + around + H, "each of r, z and n has a second bias in PyTorch, 3H numbers."
-    yield "torch", gru + 3 * H, "that is nn.GRU alone; the whole reader is wanted."
-    yield "torch", gru + around, "nn.GRU has a second bias for each of r, z and n."
+    names = ("in_cell", "in_reader", "in_torch")
+    yield Values(
+        dict(zip(names, (gru, gru + around, gru + around + 3 * H), strict=True)),
+        exact=names,
+        says="{in_cell} in the GRU, {in_reader} in the reader, {in_torch} in PyTorch",
+    )
+    yield "in_cell", gru // 3, "that is one of r, z and n; each has matrices and a bias of its own."
+    yield "in_cell", 3 * (D * H + H * H), "the three biases are missing."
+    yield "in_cell", 2 * (D * H + H * H + H), "those are the gates; the candidate has as many."
+    yield "in_cell", 4 * (D * H + H * H + H), "four blocks are an LSTM; a GRU has r, z and n."
+    yield "in_cell", gru + 3 * H, "that is PyTorch's, with its second bias."
+    yield "in_reader", gru, "the embedding and the linear layer belong to the reader too."
+    yield "in_reader", gru + around - K, "the linear layer's bias is missing."
+    yield "in_reader", gru + around - V * D, "the embedding is missing: it is learned too."
+    yield "in_reader", gru + V * D, "the linear layer is missing."
+    yield "in_torch", gru + around + H, "each of r, z and n has a second bias in PyTorch, 3H numbers."
+    yield "in_torch", gru + 3 * H, "that is nn.GRU alone; the whole reader is wanted."
+    yield "in_torch", gru + around, "nn.GRU has a second bias for each of r, z and n."
 
 
 @values
@@ -68,21 +76,21 @@ def zero_bias() -> Answers:
     """Check the z that keeps half of a value over twenty steps, and the bias that gives it, chapter 0."""
     z = 0.5 ** (1 / 20)
     b = math.log(z / (1 - z))
-    yield Values({"z": z, "b_z": b})
-    yield "z", 0.5**20, "that is what twenty steps leave at z = 0.5; z²⁰ must be 0.5."
-    yield "z", 1 - 0.5 / 20, "the losses multiply and do not add up: z²⁰ = 0.5."
-    yield "z", 1 - z, "that is the share written at each step; z is the share kept."
-    yield "z", math.exp(-1 / 20), "that leaves 1/e = 37 % after twenty steps, not half."
-    yield "b_z", -b, "the sign is turned: z above ½ needs a bias above 0."
-    yield "b_z", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
-    yield "b_z", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
-    yield "b_z", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
+    yield Values({"my_z": z, "my_b_z": b}, says="z = {my_z} keeps half over twenty steps; b_z = {my_b_z} gives it")
+    yield "my_z", 0.5**20, "that is what twenty steps leave at z = 0.5; z²⁰ must be 0.5."
+    yield "my_z", 1 - 0.5 / 20, "the losses multiply and do not add up: z²⁰ = 0.5."
+    yield "my_z", 1 - z, "that is the share written at each step; z is the share kept."
+    yield "my_z", math.exp(-1 / 20), "that leaves 1/e = 37 % after twenty steps, not half."
+    yield "my_b_z", -b, "the sign is turned: z above ½ needs a bias above 0."
+    yield "my_b_z", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
+    yield "my_b_z", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
+    yield "my_b_z", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
 
 
 @values
 def sum_half() -> Answers:
     """Check the last states of h = h_prev / 2 + x for abb, bab and bba, where a adds 1 and b −1, chapter 1."""
-    yield Values({"h": [-1.25, -0.75, 0.25]})
+    yield Values({"h": [-1.25, -0.75, 0.25]}, says="the last states are {h}")
     yield "h", [-1, -1, -1], "with the factor 1 it is a sum; here the old state is halved first."
     yield "h", [-0.625, -0.375, 0.125], "only the old state is halved; the new letter counts in full."
     yield "h", [0.25, -0.75, -1.25], "that reads from right to left."
@@ -92,16 +100,20 @@ def sum_half() -> Answers:
 @values
 def sum_shortest() -> Answers:
     """Check the smallest T at which the sum of T floating-point numbers can depend on their order, chapter 1."""
-    yield Values({"T": 3}, exact=("T",))
-    yield "T", 1, "one number has only one order."
-    yield "T", 2, "with two, x₁ + x₂ = x₂ + x₁, rounded alike; and 0 + x₁ is exact."
-    yield "T", 4, "fewer are enough: which number is added last already matters."
+    yield Values({"shortest": 3}, exact=("shortest",), says="from {shortest} numbers on, the order can matter")
+    yield "shortest", 1, "one number has only one order."
+    yield "shortest", 2, "with two, x₁ + x₂ = x₂ + x₁, rounded alike; and 0 + x₁ is exact."
+    yield "shortest", 4, "fewer are enough: which number is added last already matters."
 
 
 @values
 def sum_number() -> Answers:
     """Check W_h, and up to how many digits the number that is read is exact in float64, chapter 1."""
-    yield Values({"W_h": 2, "digits": 53}, exact=("digits",))
+    yield Values(
+        {"W_h": 2, "digits": 53},
+        exact=("digits",),
+        says="W_h = {W_h} doubles what was read, and {digits} digits are exact",
+    )
     yield "W_h", 0.5, "½ halves what was read. A digit that follows doubles the worth of those before it."
     yield "W_h", 1, "with W_h = 1 it counts the ones; place value is missing."
     yield "W_h", 10, "that reads decimal digits; these are binary."
@@ -115,12 +127,12 @@ def sum_number() -> Answers:
 @values
 def sum_half_blind() -> Answers:
     """Check the first row of W_h, if W_x = (1, 2) and its second row is (½, 0), chapter 1."""
-    yield Values({"row": [0, 2]})
-    yield "row", [1, 0], "that is the row of I; what is asked is W_x W_h = W_x."
-    yield "row", [1, 2], "with that W_x W_h is (2, 2): the second row is added too, twice."
-    yield "row", [0.5, 2], "the second row counts twice: W_x is (1, 2)."
-    yield "row", [2, 2], "the second row must be taken away, not added: row + 2 · (½, 0) = (1, 2)."
-    yield "row", [-1, 0], "that makes W_x W_h zero; it must be W_x."
+    yield Values({"first_row": [0, 2]}, says="with the first row {first_row}, W_x W_h is W_x again")
+    yield "first_row", [1, 0], "that is the row of I; what is asked is W_x W_h = W_x."
+    yield "first_row", [1, 2], "with that W_x W_h is (2, 2): the second row is added too, twice."
+    yield "first_row", [0.5, 2], "the second row counts twice: W_x is (1, 2)."
+    yield "first_row", [2, 2], "the second row must be taken away, not added: row + 2 · (½, 0) = (1, 2)."
+    yield "first_row", [-1, 0], "that makes W_x W_h zero; it must be W_x."
 
 
 @values
@@ -130,7 +142,7 @@ def sum_product() -> Answers:
     a, b, c, d = batch.xs[:, :, :4].argmax(axis=0).T
     yes = (a < b) == (c < d)
     first, second = (0.5 ** (999.0 - early) - 0.5 ** (999.0 - late) for early, late in ((a, b), (c, d)))
-    yield Values({"answers": yes.astype(int)}, exact=("answers",))
+    yield Values({"answers": yes.astype(int)}, exact=("answers",), says="all 100 answers are right")
     yield "answers", ~yes, "all of them the other way round: equal signs mean yes."
     yield "answers", first * second > 0, "h₁ h₂ is below 2⁻¹⁰⁷⁴ for some, and then 0 in float64: multiply the signs."
     yield "answers", first + second > 0, "h₁ + h₂ is a linear readout; on the page no linear readout can do it."
@@ -143,7 +155,10 @@ def sum_product() -> Answers:
 @values
 def sum_start() -> Answers:
     """Check by which factor a product with W_h changes the length of a random row: uniform, orthogonal, page 1c."""
-    yield Values({"uniform": 1 / math.sqrt(3), "orthogonal": 1})
+    yield Values(
+        {"uniform": 1 / math.sqrt(3), "orthogonal": 1},
+        says="a product leaves {uniform} of the length, or {orthogonal}",
+    )
     yield "uniform", 1 / 3, "that is the factor of the square of the length."
     yield "uniform", 3**-3, "that is after six steps; one is wanted."
     yield "uniform", 1, "the entries have the variance 1/(3H), not 1/H."
@@ -154,18 +169,21 @@ def sum_start() -> Answers:
 @values
 def fade_sigmoid() -> Answers:
     """Check the norm of W_h below which the gradient of an Elman net with σ surely vanishes, chapter 2."""
-    yield Values({"norm": 4})
-    yield "norm", 1, "1 belongs to tanh, whose slope is at most 1; that of σ is at most ¼."
-    yield "norm", 0.25, "¼ is the largest slope s (1 − s); the norm times the slope must be below 1."
-    yield "norm", 2, "the largest slope of σ is ½ · ½ = ¼, not ½."
-    yield "norm", 16, "1/16 is the slope squared; the bound has it once for each W_h."
+    yield Values({"bound": 4}, says="below a norm of {bound} the gradient must vanish")
+    yield "bound", 1, "1 belongs to tanh, whose slope is at most 1; that of σ is at most ¼."
+    yield "bound", 0.25, "¼ is the largest slope s (1 − s); the norm times the slope must be below 1."
+    yield "bound", 2, "the largest slope of σ is ½ · ½ = ¼, not ½."
+    yield "bound", 16, "1/16 is the slope squared; the bound has it once for each W_h."
 
 
 @values
 def fade_turn() -> Answers:
     """Check the angles in degrees, for n = 2, 10 and 1000, chapter 2."""
     n = (2, 10, 1000)
-    yield Values({"angles": _at(n, lambda n: math.degrees(math.acos(1 / math.sqrt(n))))})
+    yield Values(
+        {"angles": _at(n, lambda n: math.degrees(math.acos(1 / math.sqrt(n))))},
+        says="clipping by value turns the gradient by {angles} degrees",
+    )
     yield "angles", _at(n, lambda n: math.acos(1 / math.sqrt(n))), "these are radians; degrees are wanted."
     yield "angles", _at(n, lambda n: 1 / math.sqrt(n)), "that is the cosine; take its arccos, in degrees."
     yield "angles", _at(n, lambda n: math.degrees(math.asin(1 / math.sqrt(n)))), "1/√n is the cosine, not the sine."
@@ -175,7 +193,7 @@ def fade_turn() -> Answers:
 @values
 def fade_border() -> Answers:
     """Check the exponent with which T enters ∂h_T / ∂h_0 for large T, chapter 2."""
-    yield Values({"exponent": -1.5})
+    yield Values({"exponent": -1.5}, says="the gradient falls like T to the power {exponent}")
     yield "exponent", -0.5, "that is the state, h_T; its derivative in h_0 is (h_T / h_0)³."
     yield "exponent", -1, "that is h_T²; the derivative is (h_T / h_0)³."
     yield "exponent", -3, "h_T itself falls like T^(−½), and the derivative like its third power."
@@ -186,15 +204,17 @@ def fade_border() -> Answers:
 @values
 def gate_hand() -> Answers:
     """Check h = [h_1, h_2, h_3] and the weights w = [w_0, …, w_3], chapter 3."""
-    yield Values({"h": [6, 4.5, 4.5], "w": [3 / 8, 3 / 8, 1 / 4, 0]})
-    yield "h", [6, 1.5, 16], "g is the share that is written: h = g n + (1 − g) h."
-    yield "h", [6, 6, 8], "each step starts from the state before it, not from h_0."
-    yield "h", [12, 12, 28], "the old state lacks its share 1 − g: h = g n + (1 − g) h."
-    yield "h", [2, 0, 0], "the old state is left out: h = g n + (1 − g) h."
-    yield "w", [0, 1 / 4, 3 / 8, 3 / 8], "they run backwards: w_0 belongs to h_0 and stands first."
-    yield "w", [3 / 8, 1 / 2, 1 / 4, 0], "what is written at step k is also multiplied by every later z."
-    yield "w", [1 / 2, 3 / 8, 1 / 4, 0], "w_0 is the product of all z: h_0 goes through every step."
-    yield "w", [0, 0, 0, 1], "z = 1 − g is kept; here g and z have changed places."
+    yield Values(
+        {"my_h": [6, 4.5, 4.5], "my_w": [3 / 8, 3 / 8, 1 / 4, 0]}, says="h is {my_h}, and the weights are {my_w}"
+    )
+    yield "my_h", [6, 1.5, 16], "g is the share that is written: h = g n + (1 − g) h."
+    yield "my_h", [6, 6, 8], "each step starts from the state before it, not from h_0."
+    yield "my_h", [12, 12, 28], "the old state lacks its share 1 − g: h = g n + (1 − g) h."
+    yield "my_h", [2, 0, 0], "the old state is left out: h = g n + (1 − g) h."
+    yield "my_w", [0, 1 / 4, 3 / 8, 3 / 8], "they run backwards: w_0 belongs to h_0 and stands first."
+    yield "my_w", [3 / 8, 1 / 2, 1 / 4, 0], "what is written at step k is also multiplied by every later z."
+    yield "my_w", [1 / 2, 3 / 8, 1 / 4, 0], "w_0 is the product of all z: h_0 goes through every step."
+    yield "my_w", [0, 0, 0, 1], "z = 1 − g is kept; here g and z have changed places."
 
 
 @values
@@ -202,10 +222,12 @@ def gate_long() -> Answers:
     """Check z, and the bias of a gate that keeps and of one that writes, chapter 3."""
     z = 0.05 ** (1 / 100)
     b = math.log(z / (1 - z))
-    yield Values({"z": z, "b_keep": b, "b_write": -b})
-    yield "z", 0.95 ** (1 / 100), "z¹⁰⁰ is the weight of what is older than 100: 0.05, not 0.95."
-    yield "z", 0.5 ** (1 / 100), "that is a half-life of 100: 50 % on the last 100."
-    yield "z", 1 - z, "that is the share written; z is the share kept."
+    yield Values(
+        {"my_z": z, "b_keep": b, "b_write": -b}, says="z = {my_z}; the bias is {b_keep} to keep, {b_write} to write"
+    )
+    yield "my_z", 0.95 ** (1 / 100), "z¹⁰⁰ is the weight of what is older than 100: 0.05, not 0.95."
+    yield "my_z", 0.5 ** (1 / 100), "that is a half-life of 100: 50 % on the last 100."
+    yield "my_z", 1 - z, "that is the share written; z is the share kept."
     yield "b_keep", -b, "the sign is turned: to keep, z must be near 1."
     yield "b_keep", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
     yield "b_keep", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
@@ -217,20 +239,24 @@ def gate_long() -> Answers:
 def gate_quiet() -> Answers:
     """Check the c that leaves the smallest spread, for y = 0.4 and p = 0.1, chapter 3."""
     p, one, zero = 0.1, (1 - 0.4) ** 2, 0.4**2
-    yield Values({"c": (1 - p) * one + p * zero})
-    yield "c", p * one + (1 - p) * zero, "that is the mean loss; the best c is (1 − p) L₁ + p L₀."
-    yield "c", 0, "without c the spread is larger: L has the same sign in both cases."
-    yield "c", (one + zero) / 2, "that is the plain mean of L₁ and L₀; weigh them by 1 − p and p."
-    yield "c", one, "that is L₁ alone: then (1 − p)(L₁ − c) is 0, and −p (L₀ − c) is not."
-    yield "c", zero, "that is L₀ alone: then −p (L₀ − c) is 0, and (1 − p)(L₁ − c) is not."
-    yield "c", (1 - p) * one, "p L₀ is missing: c = (1 − p) L₁ + p L₀."
+    yield Values({"best_c": (1 - p) * one + p * zero}, says="c = {best_c} makes the spread smallest")
+    yield "best_c", p * one + (1 - p) * zero, "that is the mean loss; the best c is (1 − p) L₁ + p L₀."
+    yield "best_c", 0, "without c the spread is larger: L has the same sign in both cases."
+    yield "best_c", (one + zero) / 2, "that is the plain mean of L₁ and L₀; weigh them by 1 − p and p."
+    yield "best_c", one, "that is L₁ alone: then (1 − p)(L₁ − c) is 0, and −p (L₀ − c) is not."
+    yield "best_c", zero, "that is L₀ alone: then −p (L₀ − c) is 0, and (1 − p)(L₁ − c) is not."
+    yield "best_c", (1 - p) * one, "p L₀ is missing: c = (1 − p) L₁ + p L₀."
 
 
 @values
 def gate_same() -> Answers:
     """Check which of the two forms is exact for n = h, at g = 1 and at g = 0, each as 0 or 1, chapter 3."""
     names = ("mixture", "step")
-    yield Values({"mixture": [0, 1, 1], "step": [1, 0, 1]}, exact=names)
+    yield Values(
+        {"mixture": [0, 1, 1], "step": [1, 0, 1]},
+        exact=names,
+        says="each form is exact where you say so, and nowhere else",
+    )
     for name in names:
         yield name, [1, 1, 1], "on paper; on the computer try thousands of random numbers."
     yield "mixture", [1, 0, 1], "that is the other form."
@@ -242,7 +268,7 @@ def gate_same() -> Answers:
 @values
 def hard_sign() -> Answers:
     """Check between which y the two signs differ, for p = 0.1, page 3b."""
-    yield Values({"low": 0.1, "high": 0.5})
+    yield Values({"low": 0.1, "high": 0.5}, says="between y = {low} and y = {high} the signs differ")
     yield "low", 0, "at y = 0.05 both push a up: both signs are positive."
     yield "low", 0.5, "the smaller one first."
     yield "low", 0.9, "that is 1 − p; straight-through has the mean 2 (p − y)."
@@ -257,14 +283,14 @@ def gate_drift() -> Answers:
     q = 0.3**2
     root = math.sqrt(q * q + 4 * q)
     g = (root - q) / 2
-    yield Values({"g": g})
-    yield "g", (math.sqrt(q + 4 * 0.3) - 0.3) / 2, "q is s² / ν²; that is the gate for q = s / ν."
-    yield "g", (-root - q) / 2, "that is the other root; a gate lies between 0 and 1."
-    yield "g", (root + q) / 2, "the sign of q is turned: g² + q g − q = 0."
-    yield "g", 1 - g, "that is the share kept."
-    yield "g", g * g, "that is g²."
-    yield "g", math.sqrt(q), "the term q g is left out: g² + q g − q = 0."
-    yield "g", q / (1 + q), "the error that was there before is left out: weigh ν² against v + s²."
+    yield Values({"best_g": g}, says="g = {best_g} leaves the smallest error")
+    yield "best_g", (math.sqrt(q + 4 * 0.3) - 0.3) / 2, "q is s² / ν²; that is the gate for q = s / ν."
+    yield "best_g", (-root - q) / 2, "that is the other root; a gate lies between 0 and 1."
+    yield "best_g", (root + q) / 2, "the sign of q is turned: g² + q g − q = 0."
+    yield "best_g", 1 - g, "that is the share kept."
+    yield "best_g", g * g, "that is g²."
+    yield "best_g", math.sqrt(q), "the term q g is left out: g² + q g − q = 0."
+    yield "best_g", q / (1 + q), "the error that was there before is left out: weigh ν² against v + s²."
 
 
 @values
@@ -272,22 +298,22 @@ def gru_second() -> Answers:
     """Check r and z of unit 1 in the second step, chapter 4."""
     h = (0.8054, -0.5048)
     r, z = sig(2 * h[0]), sig(2 * h[1] + 1)
-    yield Values({"r": r, "z": z})
-    yield "r", 2 * h[0], "that is a_r; σ is missing."
-    yield "r", 1 - r, "that is 1 − r."
-    yield "r", math.tanh(2 * h[0]), "a gate takes σ, not tanh."
-    yield "r", sig(1), "that comes from the first old state, 0.5; the old state is h_1 now."
-    yield "r", sig(2 * h[0] + 1), "x is 0 now, and r has no bias."
-    yield "r", sig(h[0] + 3 * h[1]), "that is unit 2: unit 1 is the first column of W_hr."
-    yield "z", 2 * h[1] + 1, "that is a_z; σ is missing."
-    yield "z", sig(2 * h[1]), "the bias 1 is missing from a_z."
-    yield "z", sig(2 * h[0] + 1), "z of unit 1 sees unit 2 of the old state: the first column of W_hz is (0, 2)."
+    yield Values({"my_r": r, "my_z": z}, says="r = {my_r} and z = {my_z}: unit 1 keeps about half")
+    yield "my_r", 2 * h[0], "that is a_r; σ is missing."
+    yield "my_r", 1 - r, "that is 1 − r."
+    yield "my_r", math.tanh(2 * h[0]), "a gate takes σ, not tanh."
+    yield "my_r", sig(1), "that comes from the first old state, 0.5; the old state is h_1 now."
+    yield "my_r", sig(2 * h[0] + 1), "x is 0 now, and r has no bias."
+    yield "my_r", sig(h[0] + 3 * h[1]), "that is unit 2: unit 1 is the first column of W_hr."
+    yield "my_z", 2 * h[1] + 1, "that is a_z; σ is missing."
+    yield "my_z", sig(2 * h[1]), "the bias 1 is missing from a_z."
+    yield "my_z", sig(2 * h[0] + 1), "z of unit 1 sees unit 2 of the old state: the first column of W_hz is (0, 2)."
 
 
 @values
 def gru_count() -> Answers:
     """Check how many of the 60,672 parameters can be left out, chapter 4."""
-    yield Values({"spare": 2 * 128}, exact=("spare",))
+    yield Values({"spare": 2 * 128}, exact=("spare",), says="{spare} numbers can go")
     yield "spare", 3 * 128, "in the candidate one of the two biases stands inside the reset gate: both are needed."
     yield "spare", 6 * 128, "those are all the biases; a sum of two is still one."
     yield "spare", 128, "that is one of r and z; it holds for both."
@@ -298,17 +324,16 @@ def gru_count() -> Answers:
 @values
 def gru_unit() -> Answers:
     """Check which letters of *österreich* and *itävalta* unit 14 notes, as a set, chapter 4."""
-    yield Values({"letters": {"ö", "ä"}})
+    yield Values({"letters": {"ö", "ä"}}, says="unit 14 notes {letters}")
     yield "letters", {"ö"}, "that is its label. What does z do at the ä of itävalta?"
     yield "letters", {"ä"}, "and at the ö of österreich?"
     yield "letters", {"ö", "ä", "o", "a"}, "in osterreich and itavalta z never falls as low."
-    yield "letters", ["ö", "ä"], "give a set, as in {'e', 'i'}: their order does not count."
 
 
 @values
 def gru_slip() -> Answers:
     """Check which row of the table of pinned gates finds the slip, counted from 1, chapter 4."""
-    yield Values({"row": 2}, exact=("row",))
+    yield Values({"row": 2}, exact=("row",), says="row {row} shows nothing but the slip")
     yield "row", 1, "there the candidate is all that is left, and the slip is in the other term."
     yield "row", 3, "that row drops the old state, and with it the term that holds the slip."
     yield "row", 4, "there the slip shows, mixed with a candidate; one row shows nothing else."
@@ -322,7 +347,7 @@ def gru_diagonal() -> Answers:
     n_after = [math.tanh(x[k] + r[k] * (0.5 * 1 - 0.5 * (-1, 1)[k])) for k in (0, 1)]
     of_n = [after - before for after, before in zip(n_after, n_before, strict=True)]
     of_h = [(1 - gate) * change for gate, change in zip(z, of_n, strict=True)]
-    yield Values({"difference": of_h}, tolerance=1e-2)
+    yield Values({"difference": of_h}, tolerance=1e-2, says="after minus before is {difference}")
     yield "difference", [-change for change in of_h], "that is before minus after."
     yield "difference", of_n, "that is the difference of the candidates; 1 − z of it is written."
     yield "difference", [gate * change for gate, change in zip(z, of_n, strict=True)], "z keeps; 1 − z is written."
@@ -334,7 +359,7 @@ def gru_half_life() -> Answers:
     """Check b_z for a half-life of 1,000 steps, for keep and for write, chapter 4."""
     z = 0.5 ** (1 / 1000)
     b = math.log(z / (1 - z))
-    yield Values({"b_keep": b, "b_write": -b})
+    yield Values({"b_keep": b, "b_write": -b}, says="b_z = {b_keep} if z keeps, {b_write} if it writes")
     yield "b_keep", -b, "the sign is turned: with keep, a z near 1 holds."
     yield "b_keep", math.log(1000), "that leaves 1/e after 1,000 steps; half is wanted."
     yield "b_keep", z, "that is z; solve σ(b_z) = z for the bias."
@@ -346,7 +371,10 @@ def gru_half_life() -> Answers:
 @values
 def bug_mystery() -> Answers:
     """Check the factor in A, and the arrays whose lines are wrong in B and C, chapter 6."""
-    yield Values({"factor": 1 / 3, "B": "dx", "C": "W_hz"})
+    yield Values(
+        {"factor": 1 / 3, "B": "dx", "C": "W_hz"},
+        says="the factor {factor} in A, the line of {B} in B, that of {C} in C",
+    )
     yield "factor", 0.3, "0.3 is rounded to one digit: which count of the bench has this reciprocal?"
     yield "factor", 3, "the given gradient is the true one times the factor, so it is below 1."
     yield "factor", 0.25, "that would be 1/H; the check has N = 3 examples."
@@ -360,7 +388,9 @@ def bug_mystery() -> Answers:
 @values
 def bug_hide() -> Answers:
     """Check the value of r with which h_prev may stand for q, and the slope of σ there, chapter 6."""
-    yield Values({"r": 1, "slope": 0}, exact=("r", "slope"))
+    yield Values(
+        {"r": 1, "slope": 0}, exact=("r", "slope"), says="at r = {r}, q is h_prev, and the slope of σ is {slope}"
+    )
     yield "r", 0, "then q is 0, and h_prev is not."
     yield "r", 0.5, "then q is half of h_prev."
     yield "r", 40, "that is a bias that does it; the gate itself is σ(40)."
@@ -393,7 +423,11 @@ def bwd_hand() -> Answers:
 def bwd_open() -> Answers:
     """Check which terms remain at z = 0 and at r = 0, and how many arrays get no gradient at r = 0, chapter 5."""
     names = ("at_z", "at_r", "silent")
-    yield Values({"at_z": [3, 4], "at_r": [1, 2], "silent": 4}, exact=names)
+    yield Values(
+        {"at_z": [3, 4], "at_r": [1, 2], "silent": 4},
+        exact=names,
+        says="terms {at_z} at z = 0, {at_r} at r = 0; {silent} arrays are silent",
+    )
     yield "at_z", [1, 2], "those go: term 1 has the factor z, and da_z the factor z (1 − z)."
     yield "at_z", [2, 3], "with z = 0 nothing comes through z: da_z has the factor z (1 − z). Nor is term 4 touched."
     yield "at_z", [2, 4], "da_z has the factor z (1 − z), which is 0."
@@ -408,7 +442,7 @@ def bwd_open() -> Answers:
 @values
 def bwd_two_biases() -> Answers:
     """Check how many times as far the sum of two biases moves as a single bias, chapter 5."""
-    yield Values({"times": 2})
+    yield Values({"times": 2}, says="the sum moves {times} times as far")
     yield "times", 1, "each of the two moves as far as a single bias would; how far does the sum?"
     yield "times", 0.5, "the gradient is not shared out: each bias gets all of it."
     yield "times", 4, "two gradients are added, not multiplied by two twice."
@@ -418,7 +452,7 @@ def bwd_two_biases() -> Answers:
 @values
 def bwd_negate() -> Answers:
     """Check the signs, 1 or -1, by which dx, dh_prev, dW_xz, dW_hn and db_z change, page 5b."""
-    yield Values({"signs": [1, 1, -1, 1, -1]}, exact=("signs",))
+    yield Values({"signs": [1, 1, -1, 1, -1]}, exact=("signs",), says="the gradients change by the factors {signs}")
     yield "signs", [-1, -1, -1, 1, -1], "in dx and dh_prev da_z meets a weight that is negated as well."
     yield "signs", [1, 1, 1, 1, 1], "h is the same, but da_z is not: σ(−a) falls where σ(a) rises."
     yield "signs", [-1, -1, -1, -1, -1], "h is the same, and so is all that does not go through a_z."
@@ -433,11 +467,15 @@ def bwd_negate() -> Answers:
 @values
 def bwd_less_memory() -> Answers:
     """Check the best k, not rounded, for T = 256, and how many arrays are alive with k = 8, page 5d."""
-    yield Values({"k": math.sqrt(256 / 8), "arrays": 96}, exact=("arrays",))
-    yield "k", 16, "√T is the answer if a cache were a single array; it is 8."
-    yield "k", 256 / 8, "the root is missing: T/k² = 8."
-    yield "k", math.sqrt(8 / 256), "upside down: T/k² = 8."
-    yield "k", math.sqrt(256 * 8), "that is √(8T); from T/k² = 8 follows √(T/8)."
+    yield Values(
+        {"best_k": math.sqrt(256 / 8), "arrays": 96},
+        exact=("arrays",),
+        says="k = {best_k} is best; with k = 8 there are {arrays} arrays",
+    )
+    yield "best_k", 16, "√T is the answer if a cache were a single array; it is 8."
+    yield "best_k", 256 / 8, "the root is missing: T/k² = 8."
+    yield "best_k", math.sqrt(8 / 256), "upside down: T/k² = 8."
+    yield "best_k", math.sqrt(256 * 8), "that is √(8T); from T/k² = 8 follows √(T/8)."
     yield "arrays", 40, "a cache is 8 arrays, and the block at hand has 8 caches."
     yield "arrays", 64, "those are the caches; the states at the starts of the blocks are kept too."
     yield "arrays", 32, "those are the states at the starts of the blocks; one block has its caches."
@@ -447,7 +485,7 @@ def bwd_less_memory() -> Answers:
 @values
 def sub_msb() -> Answers:
     """Check the largest share of bits that a function of the bits read so far can get right, chapter 7."""
-    yield Values({"share": 452 / 544})
+    yield Values({"share": 452 / 544}, says="no more than {share} of the bits can be right")
     yield "share", 1, "8 − 0 and 8 − 1 begin alike, and their first bits differ."
     yield "share", 0.5, "guessing gets half; the bits of a and b tell more than that."
     yield "share", 452, "that is the count; divide by the number of bits, 544."
@@ -458,7 +496,7 @@ def sub_msb() -> Answers:
 @values
 def sub_bias() -> Answers:
     """Check in how many of the 544 places a subtractor without biases answers ½, whatever its weights, chapter 7."""
-    yield Values({"count": 36 + 10 + 3 + 1}, exact=("count",))
+    yield Values({"count": 36 + 10 + 3 + 1}, exact=("count",), says="in {count} places the answer is fixed")
     yield "count", 36, "those are the first places; the state stays 0 until the first 1 is read."
     yield "count", 4, "those are the places of 0 − 0; other pairs begin with zeros too."
     yield "count", 144, "those are all places with two zeros; once a 1 has been read the state is not 0 any more."
@@ -468,7 +506,7 @@ def sub_bias() -> Answers:
 @values
 def sub_lstm() -> Answers:
     """Check which cell stands apart, trained on 34 and on 68 pairs, chapter 7."""
-    yield Values({"at_34": "Elman", "at_68": "none"})
+    yield Values({"at_34": "Elman", "at_68": "none"}, says="at 34 pairs: {at_34}; at 68: {at_68}")
     yield "at_34", "none", "one median lies more than twenty points below the other two."
     yield "at_34", "GRU", "the GRU and the LSTM are alike; look at the third."
     yield "at_34", "LSTM", "the LSTM and the GRU are alike; look at the third."
@@ -479,29 +517,32 @@ def sub_lstm() -> Answers:
 @values
 def sub_add() -> Answers:
     """Check CARRY.next and CARRY.bit, each with a row for a state and a column for 00, 01, 10, 11, chapter 7."""
-    yield Values({"next": [[0, 0, 0, 1], [0, 1, 1, 1]], "bit": [[0, 1, 1, 0], [1, 0, 0, 1]]})
-    yield "next", [[0, 1, 0, 0], [1, 1, 0, 1]], "that is the borrow; a carry is 1 where two of a, b, c are."
-    yield "next", [[0, 0, 0, 1], [0, 0, 0, 1]], "the carry that comes in is not used."
-    yield "next", [[0, 1, 1, 1], [0, 0, 0, 1]], "the rows have changed places: row 0 is no carry."
-    yield "next", [[0, 1, 1, 1], [1, 1, 1, 1]], "one 1 is enough there; a carry needs two of a, b, c."
-    yield "next", [[0, 0, 0, 1], [1, 1, 1, 1]], "a carry once made never ends: with a = b = 0 it must."
-    yield "next", [[1, 0, 0, 0], [1, 1, 1, 0]], "the columns run backwards: 00, 01, 10, 11."
-    yield "next", [[0, 1, 1, 0], [1, 0, 0, 1]], "that is the bit; the carry is wanted."
-    yield "bit", [[0, 1, 1, 0], [0, 1, 1, 0]], "the carry is left out: the bit is a ⊕ b ⊕ c."
-    yield "bit", [[1, 0, 0, 1], [0, 1, 1, 0]], "the rows have changed places: row 0 is no carry."
-    yield "bit", [[0, 1, 1, 1], [1, 1, 1, 1]], "that is or; the bit is a ⊕ b ⊕ c."
-    yield "bit", [[0, 0, 0, 1], [0, 1, 1, 1]], "that is the carry; the bit is a ⊕ b ⊕ c."
+    yield Values(
+        {"carry_next": [[0, 0, 0, 1], [0, 1, 1, 1]], "carry_bit": [[0, 1, 1, 0], [1, 0, 0, 1]]},
+        says="carry and bit are those of addition",
+    )
+    yield "carry_next", [[0, 1, 0, 0], [1, 1, 0, 1]], "that is the borrow; a carry is 1 where two of a, b, c are."
+    yield "carry_next", [[0, 0, 0, 1], [0, 0, 0, 1]], "the carry that comes in is not used."
+    yield "carry_next", [[0, 1, 1, 1], [0, 0, 0, 1]], "the rows have changed places: row 0 is no carry."
+    yield "carry_next", [[0, 1, 1, 1], [1, 1, 1, 1]], "one 1 is enough there; a carry needs two of a, b, c."
+    yield "carry_next", [[0, 0, 0, 1], [1, 1, 1, 1]], "a carry once made never ends: with a = b = 0 it must."
+    yield "carry_next", [[1, 0, 0, 0], [1, 1, 1, 0]], "the columns run backwards: 00, 01, 10, 11."
+    yield "carry_next", [[0, 1, 1, 0], [1, 0, 0, 1]], "that is the bit; the carry is wanted."
+    yield "carry_bit", [[0, 1, 1, 0], [0, 1, 1, 0]], "the carry is left out: the bit is a ⊕ b ⊕ c."
+    yield "carry_bit", [[1, 0, 0, 1], [0, 1, 1, 0]], "the rows have changed places: row 0 is no carry."
+    yield "carry_bit", [[0, 1, 1, 1], [1, 1, 1, 1]], "that is or; the bit is a ⊕ b ⊕ c."
+    yield "carry_bit", [[0, 0, 0, 1], [0, 1, 1, 1]], "that is the carry; the bit is a ⊕ b ⊕ c."
 
 
 @values
 def sub_steep() -> Answers:
     """Check the smallest whole K for which some δ makes a proof, chapter 7."""
-    yield Values({"K": 8}, exact=("K",))
-    yield "K", 7, "at 7 no δ makes a proof; hard pairs even show errors."
-    yield "K", 9, "at 9 there is a proof, and at 8 too: try more values of δ."
-    yield "K", 20, "the text proved 20; a smaller K will do with another δ."
-    yield "K", 80, "the text proved 80; a far smaller K will do."
-    yield "K", 1, "at 1 the network is far too soft: its answers are wrong."
+    yield Values({"smallest_K": 8}, exact=("smallest_K",), says="K = {smallest_K} is the smallest with a proof")
+    yield "smallest_K", 7, "at 7 no δ makes a proof; hard pairs even show errors."
+    yield "smallest_K", 9, "at 9 there is a proof, and at 8 too: try more values of δ."
+    yield "smallest_K", 20, "the text proved 20; a smaller K will do with another δ."
+    yield "smallest_K", 80, "the text proved 80; a far smaller K will do."
+    yield "smallest_K", 1, "at 1 the network is far too soft: its answers are wrong."
 
 
 @values
@@ -509,7 +550,7 @@ def mem_bias() -> Answers:
     """Check b_z for T = 10, 100, 1000 and 10,000, chapter 8."""
     T = (10, 100, 1000, 10_000)
     b = _at(T, lambda t: -math.log(math.expm1(math.log(2) / t)))
-    yield Values({"b_z": b})
+    yield Values({"b_z": b}, says="half is left with b_z = {b_z}")
     yield "b_z", [-v for v in b], "the sign is turned: the longer the memory, the larger b_z."
     yield "b_z", _at(T, math.log), "that is log T: it leaves about 1/e, not a half."
     yield "b_z", _at(T, lambda t: math.log(t) + 0.37), "the rule of thumb is too large at T = 10: solve σ(b)^T = ½."
@@ -523,23 +564,25 @@ def mem_bias() -> Answers:
 def mem_trace() -> Answers:
     """Check z, r and h of the unit that counts 1s since a break, as it reads ``1 0 1 | 1 1``, chapter 8."""
     z, r, h = [0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]
-    yield Values({"z": z, "r": r, "h": h}, exact=("z", "r", "h"))
-    yield "z", [1 - v for v in z], "z is the share that is kept: a 1 and a break write, a 0 keeps."
-    yield "z", [0, 1, 0, 1, 0, 0], "at the break z is 0 too: it has to be written."
-    yield "z", [0] * 6, "at a 0 nothing is to be written: z is 1 there."
-    yield "r", [1 - v for v in r], "r = 0 hides the old state, which is wanted at the break only."
-    yield "r", [1] * 6, "at the break a_r = 40 − 80: the candidate is not to see the old state."
-    yield "r", z, "that is z; r is 0 at the break only."
-    yield "h", [1, 1, -1, 1, -1, 1], "at the break h becomes −1 whatever it was; it does not flip."
-    yield "h", [1, 1, 0, 0, 1, 0], "even is −1 here, not 0, but at the start."
-    yield "h", [1, -1, 1, -1, 1, -1], "a 0 keeps: it does not flip."
-    yield "h", [1, 1, -1, 0, 1, -1], "at the break a_n = 20 − 40 = −20, so h = −1."
+    yield Values(
+        {"my_z": z, "my_r": r, "my_h": h}, exact=("my_z", "my_r", "my_h"), says="z, r and h agree at all six steps"
+    )
+    yield "my_z", [1 - v for v in z], "z is the share that is kept: a 1 and a break write, a 0 keeps."
+    yield "my_z", [0, 1, 0, 1, 0, 0], "at the break z is 0 too: it has to be written."
+    yield "my_z", [0] * 6, "at a 0 nothing is to be written: z is 1 there."
+    yield "my_r", [1 - v for v in r], "r = 0 hides the old state, which is wanted at the break only."
+    yield "my_r", [1] * 6, "at the break a_r = 40 − 80: the candidate is not to see the old state."
+    yield "my_r", z, "that is z; r is 0 at the break only."
+    yield "my_h", [1, 1, -1, 1, -1, 1], "at the break h becomes −1 whatever it was; it does not flip."
+    yield "my_h", [1, 1, 0, 0, 1, 0], "even is −1 here, not 0, but at the start."
+    yield "my_h", [1, -1, 1, -1, 1, -1], "a 0 keeps: it does not flip."
+    yield "my_h", [1, 1, -1, 0, 1, -1], "at the break a_n = 20 − 40 = −20, so h = −1."
 
 
 @values
 def hwy_e() -> Answers:
     """Check the limit of T f for large T, with f the value at the best gate, chapter 9."""
-    yield Values({"limit": 1 / math.e})
+    yield Values({"limit": 1 / math.e}, says="T times the value tends to {limit}")
     yield "limit", math.e, "(1 − 1/T)^T tends to 1/e, not to e."
     yield "limit", 1, "(1 − 1/T)^(T − 1) does not tend to 1: it is multiplied T − 1 times."
     yield "limit", 0, "f itself tends to 0; multiply by T first."
@@ -551,7 +594,7 @@ def hwy_e() -> Answers:
 def hwy_explode() -> Answers:
     """Check the W_hn of one unit for which ∂h_100/∂h_0 is 10^30, chapter 9."""
     step = 10**0.3  # what each step multiplies by
-    yield Values({"weight": 4 * (step - 0.5)})
+    yield Values({"weight": 4 * (step - 0.5)}, says="with W_hn = {weight} the gradient is 10^30 after 100 steps")
     yield "weight", 2 * (step - 0.5), "W_hn has two factors ½: one is 1 − z, the other r."
     yield "weight", 4 * step, "the direct path is missing: it adds z = ½ at every step."
     yield "weight", 2 * step, "the direct path is missing, which adds z = ½, and so is r = ½."
@@ -562,22 +605,22 @@ def hwy_explode() -> Answers:
 def mem_graft() -> Answers:
     """Check whom the net of chapter 8 names after four ends of a sentence that began with Ann."""
     right = ["Ann", "Ann", "Bob", "Ann"]
-    yield Values({"names": right})
-    yield "names", ["Ann", "Ann", "Ann", "Ann"], "in the third end another name comes, which takes Ann's place."
-    yield "names", ["Bob", "Bob", "Bob", "Bob"], "Bob came in the other sentence; the state is all that the net has."
+    yield Values({"named": right}, says="it names {named}")
+    yield "named", ["Ann", "Ann", "Ann", "Ann"], "in the third end another name comes, which takes Ann's place."
+    yield "named", ["Bob", "Bob", "Bob", "Bob"], "Bob came in the other sentence; the state is all that the net has."
     yield (
-        "names",
+        "named",
         ["Bob", "Bob", "Bob", "Ann"],
         "Bob came in the other sentence; the state is all that the net has left.",
     )
     message = "nothing says that she is forgotten after a few words: the net can repeat her."
-    yield "names", ["Ann", "Ann", "Bob", "Bob"], message
+    yield "named", ["Ann", "Ann", "Bob", "Bob"], message
 
 
 @values
 def hwy_line() -> Answers:
     """Check at which digits of ``..3..<6.1>.....5..<.2>..`` another digit does not move the last state, chapter 9."""
-    yield Values({"digits": ["3", "6", "1", "2"]})
+    yield Values({"digits": ["3", "6", "1", "2"]}, says="at {digits} another digit hardly moves the last state")
     yield "digits", ["6", "1", "2"], "the 3 is outside brackets, but the 5 came after it and took its place."
     yield "digits", ["3"], "digits inside brackets do not count either."
     yield "digits", ["3", "6", "1", "5"], "the 5 is the answer; the 2 stands in brackets."
@@ -588,7 +631,7 @@ def hwy_line() -> Answers:
 @values
 def hwy_chrono() -> Answers:
     """Check the quartiles of T for biases drawn from ln U(1, 39), chapter 9."""
-    yield Values({"quartiles": [11.5, 21, 30.5]}, tolerance=0.06)
+    yield Values({"quartiles": [11.5, 21, 30.5]}, tolerance=0.06, says="the quartiles are about {quartiles} steps")
     yield "quartiles", [2.351, 2.996, 3.384], "those are the quartiles of b_z; the distance is 1 + exp(b_z)."
     yield "quartiles", [1.0, 20.0, 39.0], "those are the ends and the middle of U(1, 39)."
     yield "quartiles", [2.0, 21.0, 40.0], "those are the ends and the median; quartiles leave a quarter on either side."
@@ -597,25 +640,29 @@ def hwy_chrono() -> Answers:
 @values
 def conv_advice() -> Answers:
     """Check p.b_z, the sum of PyTorch's two biases, and Keras's bias, for H = 2, chapter 10."""
-    right = {"ours": [1, 1], "torch": [0, 0, 1, 1, 0, 0], "keras": [1, 1, 0, 0, 0, 0]}
-    yield Values(right)
-    yield "ours", [-1, -1], "the sign turns: our z is the share kept, the paper's the share written."
-    yield "ours", [0, 0], "the advice does not vanish: σ(−a) = 1 − σ(a), so b_z turns its sign."
-    yield "torch", [0, 0, -1, -1, 0, 0], "PyTorch keeps, too: the sign turns."
-    yield "torch", [1, 1, 0, 0, 0, 0], "PyTorch's order is r, z, n: z has the middle rows."
-    yield "torch", [0, 0, 2, 2, 0, 0], "PyTorch adds its two biases: 1 in one of them is enough."
-    yield "torch", [0, 0, 0, 0, 1, 1], "PyTorch's order is r, z, n: those are the candidate's rows."
-    yield "torch", [1, 1, 1, 1, 1, 1], "only the update gate's bias is meant."
-    yield "keras", [-1, -1, 0, 0, 0, 0], "Keras keeps, too: the sign turns."
-    yield "keras", [0, 0, 1, 1, 0, 0], "Keras's order is z, r, n: z comes first."
-    yield "keras", [0, 0, 0, 0, 1, 1], "Keras's order is z, r, n: those are the candidate's."
-    yield "keras", [1, 1, 1, 1, 1, 1], "only the update gate's bias is meant."
+    right = {"b_ours": [1, 1], "b_torch": [0, 0, 1, 1, 0, 0], "b_keras": [1, 1, 0, 0, 0, 0]}
+    yield Values(right, says="b_z is {b_ours} in ours, and in its place in both frameworks")
+    yield "b_ours", [-1, -1], "the sign turns: our z is the share kept, the paper's the share written."
+    yield "b_ours", [0, 0], "the advice does not vanish: σ(−a) = 1 − σ(a), so b_z turns its sign."
+    yield "b_torch", [0, 0, -1, -1, 0, 0], "PyTorch keeps, too: the sign turns."
+    yield "b_torch", [1, 1, 0, 0, 0, 0], "PyTorch's order is r, z, n: z has the middle rows."
+    yield "b_torch", [0, 0, 2, 2, 0, 0], "PyTorch adds its two biases: 1 in one of them is enough."
+    yield "b_torch", [0, 0, 0, 0, 1, 1], "PyTorch's order is r, z, n: those are the candidate's rows."
+    yield "b_torch", [1, 1, 1, 1, 1, 1], "only the update gate's bias is meant."
+    yield "b_keras", [-1, -1, 0, 0, 0, 0], "Keras keeps, too: the sign turns."
+    yield "b_keras", [0, 0, 1, 1, 0, 0], "Keras's order is z, r, n: z comes first."
+    yield "b_keras", [0, 0, 0, 0, 1, 1], "Keras's order is z, r, n: those are the candidate's."
+    yield "b_keras", [1, 1, 1, 1, 1, 1], "only the update gate's bias is meant."
 
 
 @values
 def conv_stranger() -> Answers:
     """Check how many of the 48 conventions `interrogate` recognises, and the answer without a meaning, chapter 10."""
-    yield Values({"recognised": 48, "answer": "second bias of n"}, exact=("recognised",))
+    yield Values(
+        {"recognised": 48, "answer": "second bias of n"},
+        exact=("recognised",),
+        says="all {recognised}; the {answer} means nothing for reset-before",
+    )
     yield "recognised", 24, "that is half of them: with both resets there are twice as many."
     yield "recognised", 16, "six orders, two meanings of z, two orientations and two resets are 48."
     yield "answer", "reset", "where r acts is asked by run 5, and means something for both."
@@ -627,19 +674,23 @@ def conv_stranger() -> Answers:
 @values
 def conv_near() -> Answers:
     """Check W_11 / W_12 at x = −2 and x = 2, and the error that is left with one ratio, chapter 10."""
-    yield Values({"ratios": [0.1353, 7.389], "error": 0.381})
+    yield Values(
+        {"ratios": [0.1353, 7.389], "off_by": 0.381}, says="the ratios are {ratios}, and one alone is off by {off_by}"
+    )
     yield "ratios", [7.389, 0.1353], "the two have changed places: the ratio is σ(x) / σ(−x)."
     yield "ratios", [-2, 2], "those are the logarithms of the ratios."
     yield "ratios", [0.1192, 0.8808], "those are σ(x); divide by σ(−x)."
-    yield "error", 0.762, "that is the whole difference; r_1 can be chosen half-way between."
-    yield "error", 0, "for one x alone that is right; here one ratio serves both."
-    yield "error", 0.881, "that is the larger of the two factors, not an error."
+    yield "off_by", 0.762, "that is the whole difference; r_1 can be chosen half-way between."
+    yield "off_by", 0, "for one x alone that is right; here one ratio serves both."
+    yield "off_by", 0.881, "that is the larger of the two factors, not an error."
 
 
 @values
 def fast_buffer() -> Answers:
     """Check the two words that the cell with the buffer prints, chapter 11."""
-    yield Values({"same": False, "shared": True}, exact=("same", "shared"))
+    yield Values(
+        {"same": False, "shared": True}, exact=("same", "shared"), says="the first word is False, the second True"
+    )
     yield "same", True, "`before` is a copy, and `a` is not: what does the second call write into?"
     yield "shared", False, "setdefault returns the array that was made in the first call."
 
@@ -650,7 +701,7 @@ def fast_budget() -> Answers:
     T, N, D, H = 100, 64, 64, 512
     F = 18 * T * N * H * (D + H)
     hours = 1e4 * F / 60e9 / 3600
-    yield Values({"operations": F, "hours": hours})
+    yield Values({"operations": F, "hours": hours}, says="{operations} operations, and {hours} hours")
     yield "operations", F / 3, "that is the forward pass; backward costs twice as much again."
     yield "operations", F * 2 / 3, "that is the backward pass alone; add the forward pass."
     yield "operations", F / 2, "a multiplication and an addition are two operations."
@@ -667,10 +718,18 @@ def fast_budget() -> Answers:
 @values
 def fast_batch() -> Answers:
     """Check from which N on the product is limited by arithmetic, chapter 11."""
-    yield Values({"N": 12})
-    yield "N", 24, "each of the N rows costs a multiplication and an addition, and a weight in float32 has 4 bytes."
-    yield "N", 6, "those are the operations for each byte; a weight has 4 bytes and takes part in 2N operations."
-    yield "N", 3, "a weight in float32 has 4 bytes; this reads one byte."
+    yield Values({"smallest_N": 12}, says="from N = {smallest_N} on the arithmetic takes longer")
+    yield (
+        "smallest_N",
+        24,
+        "each of the N rows costs a multiplication and an addition, and a weight in float32 has 4 bytes.",
+    )
+    yield (
+        "smallest_N",
+        6,
+        "those are the operations for each byte; a weight has 4 bytes and takes part in 2N operations.",
+    )
+    yield "smallest_N", 3, "a weight in float32 has 4 bytes; this reads one byte."
 
 
 @values
@@ -678,7 +737,9 @@ def lstm_count() -> Answers:
     """Check how many parameters can be left out, and how many units fit into the size of a GRU, chapter 12."""
     size = 3 * (28 * 128 + 128 * 128 + 128)
     units = max(k for k in range(128) if 4 * (28 * k + k * k + k) <= size)
-    yield Values({"spare": 512, "units": units}, exact=("spare", "units"))
+    yield Values(
+        {"spare": 512, "units": units}, exact=("spare", "units"), says="{spare} numbers can go, and {units} units fit"
+    )
     yield "spare", 1024, "those are all the biases; one of each block must stay."
     yield "spare", 384, "an LSTM has four blocks, and in all four the two biases are only added."
     yield "spare", 128, "that is one block of four."
@@ -694,12 +755,15 @@ def lstm_biases() -> Answers:
     """Check b_f, b_i, the share that is left after 199 forget gates, and the half-life in steps, chapter 12."""
     f = 199 / 200
     b = math.log(199)
-    yield Values({"b_f": b, "b_i": -b, "share": f**199, "half_life": math.log(0.5) / math.log(f)})
-    yield "b_f", -b, "the sign is turned: to keep, f must be near 1."
-    yield "b_f", f, "that is f; the bias is ln(f / (1 − f))."
-    yield "b_f", math.log10(199), "that is log₁₀; σ needs the natural logarithm."
-    yield "b_i", b, "keep and write are to add up to 1: b_i = −b_f."
-    yield "b_i", 0, "that writes half of each candidate, and the cell piles up: b_i = −b_f."
+    yield Values(
+        {"my_b_f": b, "my_b_i": -b, "share": f**199, "half_life": math.log(0.5) / math.log(f)},
+        says="b_f = {my_b_f}, b_i = {my_b_i}: {share} is left, half after {half_life} steps",
+    )
+    yield "my_b_f", -b, "the sign is turned: to keep, f must be near 1."
+    yield "my_b_f", f, "that is f; the bias is ln(f / (1 − f))."
+    yield "my_b_f", math.log10(199), "that is log₁₀; σ needs the natural logarithm."
+    yield "my_b_i", b, "keep and write are to add up to 1: b_i = −b_f."
+    yield "my_b_i", 0, "that writes half of each candidate, and the cell piles up: b_i = −b_f."
     yield "share", f, "that is one step; the token has gone through 199 forget gates."
     yield "share", 0.5, "half is left after the half-life; after 199 steps it is less."
     yield "share", 1 - f**199, "that is what is lost."
@@ -712,7 +776,10 @@ def lstm_biases() -> Answers:
 def lstm_paths() -> Answers:
     """Check ∂c_3/∂c_0, ∂c_3/∂h_0, ∂h_3/∂c_0 and ∂h_3/∂h_0 of the unit without W_h, chapter 12."""
     keep, show = 0.5 * 0.8 * 0.9, 0.6 * (1 - math.tanh(1) ** 2)
-    yield Values({"c_c": keep, "c_h": 0, "h_c": show * keep, "h_h": 0})
+    yield Values(
+        {"c_c": keep, "c_h": 0, "h_c": show * keep, "h_h": 0},
+        says="c_0 reaches c_3 by {c_c} and h_3 by {h_c}; h_0 reaches neither",
+    )
     yield "c_c", 0.5 + 0.8 + 0.9, "the steps multiply; they do not add up."
     yield "c_c", 0.9, "that is the last step; the gradient goes through all three forget gates."
     yield "c_c", 0.8 * 0.9, "c_0 goes through the first forget gate too."
@@ -729,53 +796,63 @@ def lstm_spread() -> Answers:
     """Check the cell's standard deviation after 200 steps, with b_i = −b_f and with b_i = 0, chapter 12."""
     f, s = 199 / 200, 0.5
     grown = math.sqrt((1 - f**400) / (1 - f * f))
-    yield Values({"coupled": (1 - f) * s * grown, "free": 0.5 * s * grown})
-    yield "coupled", ((1 - f) * s * grown) ** 2, "that is the variance; take the root."
-    yield "coupled", (1 - f) * grown, "the candidates have the standard deviation ½, not 1."
-    yield "coupled", s, "they are averaged: the cell varies less than one candidate."
-    yield "free", (0.5 * s * grown) ** 2, "that is the variance; take the root."
-    yield "free", 0.5 * grown, "the input gate is ½, and so is the candidates' standard deviation; one is missing."
-    yield "free", 0.5 * s * math.sqrt(200), "that is with f = 1; here f = 0.995 forgets a little."
-    yield "free", (1 - f) * s * grown, "that is with b_i = −b_f; at b_i = 0 the input gate is ½."
+    yield Values(
+        {"std_coupled": (1 - f) * s * grown, "std_free": 0.5 * s * grown},
+        says="{std_coupled} with b_i = −b_f, and {std_free} at b_i = 0",
+    )
+    yield "std_coupled", ((1 - f) * s * grown) ** 2, "that is the variance; take the root."
+    yield "std_coupled", (1 - f) * grown, "the candidates have the standard deviation ½, not 1."
+    yield "std_coupled", s, "they are averaged: the cell varies less than one candidate."
+    yield "std_free", (0.5 * s * grown) ** 2, "that is the variance; take the root."
+    yield "std_free", 0.5 * grown, "the input gate is ½, and so is the candidates' standard deviation; one is missing."
+    yield "std_free", 0.5 * s * math.sqrt(200), "that is with f = 1; here f = 0.995 forgets a little."
+    yield "std_free", (1 - f) * s * grown, "that is with b_i = −b_f; at b_i = 0 the input gate is ½."
 
 
 @values
 def other_pile() -> Answers:
     """Check the strengths of a, b, c after each step, and their shares in each read: both (3, 3), chapter 13."""
     first, s2, read2 = [0.6, 0, 0], [0.6, 0.6, 0], [0.4, 0.6, 0]
-    yield Values({"strengths": [first, s2, [0.4, 0, 0.2]], "read": [first, read2, [0.4, 0, 0.2]]})
-    yield "strengths", [first, s2, [0, 0.4, 0.2]], "the pop takes from the top, b first; this took a first."
-    yield "strengths", [first, s2, [0.6, 0, 0]], "pop first, then push: this took from c, which was not there yet."
-    yield "strengths", [first, s2, [0.6, 0, 0.2]], "the pop of 0.8 takes 0.6 from b, and the 0.2 that is left from a."
-    yield "strengths", [first, s2, [0.6, 0.6, 0.2]], "the pop is missing at step 3."
-    yield "strengths", [first, s2, [0, 0, 0.2]], "the pop takes 0.8 in all, not 0.8 from each."
-    yield "strengths", [first, [0.4, 0.6, 0], [0.2, 0, 0.2]], "a read takes nothing away: a keeps 0.6 at step 2."
-    yield "read", [first, [0.6, 0.4, 0], [0.4, 0, 0.2]], "the read begins at the top: 0.6 of b, then 0.4 of a."
-    yield "read", [first, [0.6, 0.6, 0], [0.4, 0, 0.2]], "a read is at most 1 in all: after 0.6 of b, 0.4 of a."
-    yield "read", [first, [0, 0.6, 0], [0, 0, 0.2]], "the read goes on below the top until it has 1 in all."
-    yield "read", [[1, 0, 0], read2, [2 / 3, 0, 1 / 3]], "a read is not scaled to 1; it may be less."
-    yield "read", [[1, 0, 0], read2, [0.8, 0, 0.2]], "no entry gives more than its strength."
+    yield Values(
+        {"my_strengths": [first, s2, [0.4, 0, 0.2]], "my_reads": [first, read2, [0.4, 0, 0.2]]},
+        says="strengths and reads agree at all three steps",
+    )
+    yield "my_strengths", [first, s2, [0, 0.4, 0.2]], "the pop takes from the top, b first; this took a first."
+    yield "my_strengths", [first, s2, [0.6, 0, 0]], "pop first, then push: this took from c, which was not there yet."
+    yield (
+        "my_strengths",
+        [first, s2, [0.6, 0, 0.2]],
+        "the pop of 0.8 takes 0.6 from b, and the 0.2 that is left from a.",
+    )
+    yield "my_strengths", [first, s2, [0.6, 0.6, 0.2]], "the pop is missing at step 3."
+    yield "my_strengths", [first, s2, [0, 0, 0.2]], "the pop takes 0.8 in all, not 0.8 from each."
+    yield "my_strengths", [first, [0.4, 0.6, 0], [0.2, 0, 0.2]], "a read takes nothing away: a keeps 0.6 at step 2."
+    yield "my_reads", [first, [0.6, 0.4, 0], [0.4, 0, 0.2]], "the read begins at the top: 0.6 of b, then 0.4 of a."
+    yield "my_reads", [first, [0.6, 0.6, 0], [0.4, 0, 0.2]], "a read is at most 1 in all: after 0.6 of b, 0.4 of a."
+    yield "my_reads", [first, [0, 0.6, 0], [0, 0, 0.2]], "the read goes on below the top until it has 1 in all."
+    yield "my_reads", [[1, 0, 0], read2, [2 / 3, 0, 1 / 3]], "a read is not scaled to 1; it may be less."
+    yield "my_reads", [[1, 0, 0], read2, [0.8, 0, 0.2]], "no entry gives more than its strength."
 
 
 @values
 def other_alpha() -> Answers:
     """Check α for T = 10, 100 and 1000, chapter 13."""
     T = (10, 100, 1000)
-    yield Values({"alpha": _at(T, lambda t: 2 ** (-1 / t))})
-    yield "alpha", _at(T, lambda t: math.exp(-1 / t)), "that leaves 1/e after T steps; half is wanted."
-    yield "alpha", _at(T, lambda t: 1 - 0.5 / t), "the loss is not shared out evenly: α^T = ½, not T (1 − α) = ½."
-    yield "alpha", _at(T, lambda t: 1 - 2 ** (-1 / t)), "that is 1 − α, with which the input enters."
-    yield "alpha", _at(T, lambda t: 2 ** (1 / t)), "that grows; α must be below 1: the exponent is −1/T."
-    yield "alpha", _at(T, lambda t: 2**-t), "that is 2^(−T); the T-th root is wanted."
+    yield Values({"alphas": _at(T, lambda t: 2 ** (-1 / t))}, says="half is left with α = {alphas}")
+    yield "alphas", _at(T, lambda t: math.exp(-1 / t)), "that leaves 1/e after T steps; half is wanted."
+    yield "alphas", _at(T, lambda t: 1 - 0.5 / t), "the loss is not shared out evenly: α^T = ½, not T (1 − α) = ½."
+    yield "alphas", _at(T, lambda t: 1 - 2 ** (-1 / t)), "that is 1 − α, with which the input enters."
+    yield "alphas", _at(T, lambda t: 2 ** (1 / t)), "that grows; α must be below 1: the exponent is −1/T."
+    yield "alphas", _at(T, lambda t: 2**-t), "that is 2^(−T); the T-th root is wanted."
 
 
 @values
 def other_product() -> Answers:
     """Check the best constant k and its mean squared error for the product of two marked numbers, chapter 13."""
-    yield Values({"k": 1 / 4, "error": 7 / 144})
-    yield "k", 1, "that is the mean of the sum; the mean of the product is wanted."
-    yield "k", 1 / 2, "that is the mean of one of the two numbers."
-    yield "k", 1 / 3, "that is the mean of a square; the two numbers are independent."
+    yield Values({"best_k": 1 / 4, "error": 7 / 144}, says="k = {best_k} is best, with the error {error}")
+    yield "best_k", 1, "that is the mean of the sum; the mean of the product is wanted."
+    yield "best_k", 1 / 2, "that is the mean of one of the two numbers."
+    yield "best_k", 1 / 3, "that is the mean of a square; the two numbers are independent."
     yield "error", 1 / 144, "variances of independent numbers add up in a sum; in a product they do not multiply."
     yield "error", 1 / 9, "that is the mean of the square; take away the square of the mean."
     yield "error", 1 / 6, "that is the error for the sum."
@@ -786,7 +863,7 @@ def other_product() -> Answers:
 def other_sharp() -> Answers:
     """Check the weight q at which the row behind settles, for ε = 0.1 and γ = 2, chapter 13."""
     low, high = ((7 / 9 + sign * math.sqrt(45 / 81)) / 2 for sign in (-1, 1))
-    yield Values({"q": low}, tolerance=0.02)
+    yield Values({"q": low}, tolerance=0.02, says="the weight behind settles at {q}")
     yield "q", 0.1, "that is ε; sharpening raises it to the power γ."
     yield "q", 0.01, "that is ε^γ, the rough estimate: what was behind before adds to it."
     yield "q", (0.1 / 0.9) ** 2, "that is after one step; go on until q no longer changes."
@@ -798,7 +875,11 @@ def other_sharp() -> Answers:
 @values
 def other_rows() -> Answers:
     """Check the longest list that 32 rows of memory can hold, a row for each step, and 128 rows, chapter 13."""
-    yield Values({"with_32": 32, "with_128": 128}, exact=("with_32", "with_128"))
+    yield Values(
+        {"with_32": 32, "with_128": 128},
+        exact=("with_32", "with_128"),
+        says="{with_32} letters fit into 32 rows, {with_128} into 128",
+    )
     yield "with_32", 5, "that is the longest list of training; the walk of the heads goes on beyond it."
     yield "with_32", 16, "the head writes one row at each step of the list, and nothing at the blanks."
     yield "with_32", 33, "row 33 of the list is written over the first."
@@ -811,47 +892,53 @@ def other_rows() -> Answers:
 def drop_half() -> Answers:
     """Check the number of steps for p = 0.05, 0.1, 0.25 and 0.5, chapter 14."""
     P = (0.05, 0.1, 0.25, 0.5)
-    yield Values({"T": _at(P, lambda p: math.log(0.5) / math.log(1 - p))})
-    yield "T", _at(P, lambda p: math.log(0.5) / math.log(p)), "p is the share dropped: (1 − p)^T = ½."
-    yield "T", _at(P, lambda p: math.log(0.5) * math.log(1 - p)), "divide the logarithms: T = ln ½ / ln(1 − p)."
-    yield "T", _at(P, lambda p: 0.5 / p), "the losses do not add up: (1 − p)^T = ½, not T p = ½."
-    yield "T", _at(P, lambda p: math.log(2) / p), "ln(1 − p) ≈ −p is for small p only."
-    yield "T", _at(P, lambda p: -1 / math.log(1 - p)), "after that many steps 1/e is left; half is wanted."
-    yield "T", _at(P, lambda p: 1 / p), "that is the mean time until it is dropped; half of the cases are asked for."
-    yield "T", _at(P, lambda p: math.log(1 - p) / math.log(0.5)), "the fraction stands on its head."
+    yield Values(
+        {"half_gone": _at(P, lambda p: math.log(0.5) / math.log(1 - p))}, says="half are gone after {half_gone} steps"
+    )
+    yield "half_gone", _at(P, lambda p: math.log(0.5) / math.log(p)), "p is the share dropped: (1 − p)^T = ½."
+    yield "half_gone", _at(P, lambda p: math.log(0.5) * math.log(1 - p)), "divide the logarithms: T = ln ½ / ln(1 − p)."
+    yield "half_gone", _at(P, lambda p: 0.5 / p), "the losses do not add up: (1 − p)^T = ½, not T p = ½."
+    yield "half_gone", _at(P, lambda p: math.log(2) / p), "ln(1 − p) ≈ −p is for small p only."
+    yield "half_gone", _at(P, lambda p: -1 / math.log(1 - p)), "after that many steps 1/e is left; half is wanted."
+    yield (
+        "half_gone",
+        _at(P, lambda p: 1 / p),
+        "that is the mean time until it is dropped; half of the cases are asked for.",
+    )
+    yield "half_gone", _at(P, lambda p: math.log(1 - p) / math.log(0.5)), "the fraction stands on its head."
 
 
 @values
 def drop_jensen() -> Answers:
     """Check the mean of tanh(m x) over masks, for p = 0.1, 0.25 and 0.5, chapter 14."""
     P = (0.1, 0.25, 0.5)
-    yield Values({"mean": _at(P, lambda p: (1 - p) * math.tanh(1 / (1 - p)))})
-    yield "mean", _at(P, lambda p: math.tanh(1)), "that is tanh of the mean; the mean of tanh is wanted."
-    yield "mean", _at(P, lambda p: math.tanh(1 / (1 - p))), "that is the case in which it is kept; it counts 1 − p."
-    yield "mean", _at(P, lambda p: (1 - p) * math.tanh(1)), "a mask that keeps is 1 / (1 − p), not 1."
-    yield "mean", _at(P, lambda p: math.tanh(1 - p)), "the mean of m stands inside tanh, and it is 1, not 1 − p."
-    yield "mean", _at(P, lambda p: p * math.tanh(1 / (1 - p))), "p is the share dropped; 1 − p is kept."
-    yield "mean", _at(P, lambda p: (1 - p) * math.tanh(1 / p)), "a mask that keeps is 1 / (1 − p), not 1 / p."
+    yield Values({"means": _at(P, lambda p: (1 - p) * math.tanh(1 / (1 - p)))}, says="the means over masks are {means}")
+    yield "means", _at(P, lambda p: math.tanh(1)), "that is tanh of the mean; the mean of tanh is wanted."
+    yield "means", _at(P, lambda p: math.tanh(1 / (1 - p))), "that is the case in which it is kept; it counts 1 − p."
+    yield "means", _at(P, lambda p: (1 - p) * math.tanh(1)), "a mask that keeps is 1 / (1 − p), not 1."
+    yield "means", _at(P, lambda p: math.tanh(1 - p)), "the mean of m stands inside tanh, and it is 1, not 1 − p."
+    yield "means", _at(P, lambda p: p * math.tanh(1 / (1 - p))), "p is the share dropped; 1 − p is kept."
+    yield "means", _at(P, lambda p: (1 - p) * math.tanh(1 / p)), "a mask that keeps is 1 / (1 − p), not 1 / p."
 
 
 @values
 def drop_lstm() -> Answers:
     """Check the share of c that is left after 20 steps with b_f = 5 and all of h dropped, chapter 14."""
     f = sig(5)
-    yield Values({"share": f**20})
-    yield "share", 0, "c is not masked: only h is, and c is multiplied by f."
-    yield "share", 1, "f is σ(5), a gate: it is not quite 1."
-    yield "share", f, "that is after one step; there are 20."
-    yield "share", 0.5**20, "f is σ(b_f), not σ(0): the bias is not masked."
-    yield "share", 1 - f**20, "that is the share forgotten."
-    yield "share", 20 * f, "the steps multiply: f²⁰."
+    yield Values({"still_held": f**20}, says="{still_held} of c is left after 20 steps")
+    yield "still_held", 0, "c is not masked: only h is, and c is multiplied by f."
+    yield "still_held", 1, "f is σ(5), a gate: it is not quite 1."
+    yield "still_held", f, "that is after one step; there are 20."
+    yield "still_held", 0.5**20, "f is σ(b_f), not σ(0): the bias is not masked."
+    yield "still_held", 1 - f**20, "that is the share forgotten."
+    yield "still_held", 20 * f, "the steps multiply: f²⁰."
 
 
 @values
 def drop_linear() -> Answers:
     """Check the formula's standard deviation of h_24 / h_0 for z = 0.5, 0.9 and 0.99, p = 0.25, chapter 14."""
     Z = (0.5, 0.9, 0.99)
-    yield Values({"std": _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 3) ** 24 - 1))})
+    yield Values({"std": _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 3) ** 24 - 1))}, says="the formula gives {std}")
     yield "std", _at(Z, lambda z: (1 + (1 - z) ** 2 / 3) ** 24 - 1), "that is the variance; take the root."
     yield "std", _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 4) ** 24 - 1)), "p / (1 − p) is 1/3 at p = ¼."
     yield "std", _at(Z, lambda z: math.sqrt((1 + z * z / 3) ** 24 - 1)), "the mask falls on the share 1 − z, not on z."
@@ -863,7 +950,7 @@ def drop_linear() -> Answers:
 @values
 def deep_ways() -> Answers:
     """Check the number of ways from h_T of the top layer to x_1, for T = 5 and L = 2, 3, chapter 15."""
-    yield Values({"two": 5, "three": 15}, exact=("two", "three"))
+    yield Values({"two": 5, "three": 15}, exact=("two", "three"), says="{two} ways with two layers, {three} with three")
     yield "two", 4, "one may go down at any of the five steps."
     yield "two", 10, "the moves through time are T − 1 = 4; only the one move down is free to choose."
     yield "two", 6, "x_1 is reached from h_1: there are T − 1 moves to the left, not T."
@@ -878,11 +965,14 @@ def lm_units() -> Answers:
     """Check bits per character, perplexity, and the bytes of the compressed text, chapter 16."""
     nats, n = 1.38, 200_000
     bits = nats / math.log(2)
-    yield Values({"bits": bits, "perplexity": math.exp(nats), "size": n * bits / 8})
-    yield "bits", nats * math.log(2), "divide by ln 2: a bit is the smaller unit, so there are more of them."
-    yield "bits", nats, "those are nats."
-    yield "bits", nats / math.log(10), "that is log₁₀: decimal digits, not bits."
-    yield "bits", math.exp(nats), "that is the perplexity."
+    yield Values(
+        {"model_bits": bits, "perplexity": math.exp(nats), "size": n * bits / 8},
+        says="{model_bits} bits, a perplexity of {perplexity}, {size} bytes",
+    )
+    yield "model_bits", nats * math.log(2), "divide by ln 2: a bit is the smaller unit, so there are more of them."
+    yield "model_bits", nats, "those are nats."
+    yield "model_bits", nats / math.log(10), "that is log₁₀: decimal digits, not bits."
+    yield "model_bits", math.exp(nats), "that is the perplexity."
     yield "perplexity", 2**nats, "2 belongs to bits; with nats it is e."
     yield "perplexity", math.exp(bits), "e belongs to nats; with bits it is 2."
     yield "perplexity", bits, "those are the bits; the perplexity is 2 to that power."
@@ -897,21 +987,23 @@ def lm_units() -> Answers:
 def lm_start() -> Answers:
     """Check the first loss of a network with V = 102, in nats and in bits, chapter 16."""
     V = 102
-    yield Values({"nats": math.log(V), "bits": math.log2(V)})
-    yield "nats", math.log2(V), "those are bits: the natural logarithm gives nats."
-    yield "nats", math.log10(V), "that is log₁₀."
-    yield "nats", V, "that is the perplexity: take the logarithm."
-    yield "nats", 1 / V, "that is the probability of each character: minus its logarithm is the loss."
-    yield "nats", 0, "a loss of 0 means to know every character for certain."
-    yield "bits", math.log(V), "those are nats: log₂ gives bits."
-    yield "bits", math.log(V) * math.log(2), "divide the nats by ln 2."
+    yield Values(
+        {"first_nats": math.log(V), "first_bits": math.log2(V)}, says="{first_nats} nats, or {first_bits} bits"
+    )
+    yield "first_nats", math.log2(V), "those are bits: the natural logarithm gives nats."
+    yield "first_nats", math.log10(V), "that is log₁₀."
+    yield "first_nats", V, "that is the perplexity: take the logarithm."
+    yield "first_nats", 1 / V, "that is the probability of each character: minus its logarithm is the loss."
+    yield "first_nats", 0, "a loss of 0 means to know every character for certain."
+    yield "first_bits", math.log(V), "those are nats: log₂ gives bits."
+    yield "first_bits", math.log(V) * math.log(2), "divide the nats by ln 2."
 
 
 @values
 def s2s_product() -> Answers:
     """Check log P and the loss L of a target whose four tokens have the probabilities ½, ¼, ½ and 1, chapter 17."""
     log_p = -math.log(16)
-    yield Values({"log_P": log_p, "L": -log_p / 4})
+    yield Values({"log_P": log_p, "L": -log_p / 4}, says="log P = {log_P}, and the loss is {L}")
     yield "log_P", 1 / 16, "that is P; take its logarithm."
     yield "log_P", math.log(2.25), "the probabilities are multiplied, not added."
     yield "log_P", log_p / 4, "that is the mean; log P is the sum over the tokens."
@@ -926,14 +1018,17 @@ def s2s_product() -> Answers:
 def s2s_mean() -> Answers:
     """Check L, what it would be divided by T N, and the factor of the gradient, chapter 17."""
     L = math.log(2)
-    yield Values({"L": L, "wrong": 10 / 16 * L, "factor": 10 / 16})
-    yield "L", 10 * L, "that is the sum; L is the mean over the real tokens."
-    yield "L", 1, "those are bits; the loss is in nats."
-    yield "L", 0.5, "that is the probability: its minus logarithm is the loss."
-    yield "L", 10 / 16 * L, "that is divided by T N; L is divided by the 10 real tokens."
-    yield "L", 5 * L, "that is divided by the two sequences; L is divided by the 10 real tokens."
-    yield "wrong", L, "the sum stays 10 log 2, but it is divided by T N = 16."
-    yield "wrong", 10 * L / 8, "T N is 8 · 2 = 16, not 8."
+    yield Values(
+        {"mean_L": L, "wrong_L": 10 / 16 * L, "factor": 10 / 16},
+        says="L = {mean_L}, not {wrong_L}; the gradient is off by the factor {factor}",
+    )
+    yield "mean_L", 10 * L, "that is the sum; L is the mean over the real tokens."
+    yield "mean_L", 1, "those are bits; the loss is in nats."
+    yield "mean_L", 0.5, "that is the probability: its minus logarithm is the loss."
+    yield "mean_L", 10 / 16 * L, "that is divided by T N; L is divided by the 10 real tokens."
+    yield "mean_L", 5 * L, "that is divided by the two sequences; L is divided by the 10 real tokens."
+    yield "wrong_L", L, "the sum stays 10 log 2, but it is divided by T N = 16."
+    yield "wrong_L", 10 * L / 8, "T N is 8 · 2 = 16, not 8."
     yield "factor", 1.6, "the wrong one over the right one: 10/16."
     yield "factor", 1, "the gradient is divided by the same number as the loss."
     yield "factor", 1 / 16, "the right one is divided by 10 already."
@@ -942,7 +1037,7 @@ def s2s_mean() -> Answers:
 @values
 def s2s_coarse() -> Answers:
     """Check how many different numbers are left on the grids 0.05, 0.1, 0.2 and 0.5, chapter 17."""
-    yield Values({"count": [147, 81, 47, 21]}, exact=("count",))
+    yield Values({"count": [147, 81, 47, 21]}, exact=("count",), says="{count} different numbers are left")
     yield "count", [146, 84, 46, 21], "that is np.floor, which moves every weight down; round to the nearest multiple."
     yield "count", [149, 85, 46, 21], "that is np.ceil, which moves every weight up; round to the nearest multiple."
     yield "count", [83, 46, 26, 11], "a weight and its negative are two numbers."
@@ -953,41 +1048,46 @@ def s2s_coarse() -> Answers:
 @values
 def s2s_off() -> Answers:
     """Check the lowest loss, in nats, of a decoder that is fed the token that it is to predict, chapter 17."""
-    yield Values({"loss": 0})
-    yield "loss", math.log(2000) / 11, "that is the cost without the source; but the answer is given."
-    yield "loss", math.log(11), "that is guessing among eleven tokens; but the answer is given."
-    yield "loss", 1, "a perplexity of 1 is a loss of 0."
+    yield Values({"reached_loss": 0}, says="the loss goes to {reached_loss}")
+    yield "reached_loss", math.log(2000) / 11, "that is the cost without the source; but the answer is given."
+    yield "reached_loss", math.log(11), "that is guessing among eleven tokens; but the answer is given."
+    yield "reached_loss", 1, "a perplexity of 1 is a loss of 0."
 
 
 @values
 def s2s_seed() -> Answers:
     """Check with how many of the ten seeds that are not fed one would have written "over 98 %", chapter 17."""
-    yield Values({"count": 6}, exact=("count",))
-    yield "count", 7, "97 % is not over 98 %."
-    yield "count", 8, "87 and 97 % are not over 98 %."
-    yield "count", 10, "two of the ten do not learn the task."
-    yield "count", 5, 'there are six: look along the line "not fed".'
+    yield Values({"how_many": 6}, exact=("how_many",), says="{how_many} of the ten seeds would have misled you")
+    yield "how_many", 7, "97 % is not over 98 %."
+    yield "how_many", 8, "87 and 97 % are not over 98 %."
+    yield "how_many", 10, "two of the ten do not learn the task."
+    yield "how_many", 5, 'there are six: look along the line "not fed".'
 
 
 @values
 def att_hand() -> Answers:
     """Check the three weights and the context, chapter 18."""
     c = [2 / 7 * math.log(2), 4 / 7 * math.log(4)]
-    yield Values({"weights": [1 / 7, 2 / 7, 4 / 7], "context": c})
-    yield "weights", [0, 1 / 3, 2 / 3], "that is the score over the sum of the scores; take exponentials first."
-    yield "weights", [0, math.log(2), math.log(4)], "those are the scores; the softmax makes weights of them."
-    yield "weights", [1, 2, 4], "those are the exponentials; divide by their sum, 7."
-    yield "weights", [0, 0, 1], "that takes the best place alone; a softmax leaves all some weight."
-    yield "context", [math.log(2), math.log(4)], "that is the sum of the states; weigh them."
-    yield "context", [math.log(2) / 3, math.log(4) / 3], "that is the plain mean; weigh the states."
-    yield "context", [4 / 7 * math.log(2), 2 / 7 * math.log(4)], "the weights of h₂ and h₃ have changed places."
-    yield "context", [2 * math.log(2), 4 * math.log(4)], "the weights there are not divided by 7."
+    yield Values(
+        {"my_weights": [1 / 7, 2 / 7, 4 / 7], "my_context": c},
+        says="weights {my_weights}, context {my_context}",
+    )
+    yield "my_weights", [0, 1 / 3, 2 / 3], "that is the score over the sum of the scores; take exponentials first."
+    yield "my_weights", [0, math.log(2), math.log(4)], "those are the scores; the softmax makes weights of them."
+    yield "my_weights", [1, 2, 4], "those are the exponentials; divide by their sum, 7."
+    yield "my_weights", [0, 0, 1], "that takes the best place alone; a softmax leaves all some weight."
+    yield "my_context", [math.log(2), math.log(4)], "that is the sum of the states; weigh them."
+    yield "my_context", [math.log(2) / 3, math.log(4) / 3], "that is the plain mean; weigh the states."
+    yield "my_context", [4 / 7 * math.log(2), 2 / 7 * math.log(4)], "the weights of h₂ and h₃ have changed places."
+    yield "my_context", [2 * math.log(2), 4 * math.log(4)], "the weights there are not divided by 7."
 
 
 @values
 def att_pad() -> Answers:
     """Check the weight that goes to the padding, and the factor of the context, chapter 18."""
-    yield Values({"lost": 2 / 9, "factor": 7 / 9})
+    yield Values(
+        {"lost": 2 / 9, "factor": 7 / 9}, says="{lost} is lost to the padding, {factor} of the context is left"
+    )
     yield "lost", 0, "a padded place scores 0, and e⁰ is 1, not 0."
     yield "lost", 1 / 9, "there are two padded places."
     yield "lost", 2 / 7, "the padding is in the sum below the fraction too: 7 + 2."
@@ -1000,7 +1100,7 @@ def att_pad() -> Answers:
 @values
 def att_scale() -> Answers:
     """Check the standard deviation of the score for K = 64, and after the division by √K, chapter 18."""
-    yield Values({"std": 8, "scaled": 1})
+    yield Values({"std": 8, "scaled": 1}, says="the standard deviation is {std}, and {scaled} after the division")
     yield "std", 64, "64 is the variance; the standard deviation is its square root."
     yield "std", 1, "each product has variance 1, and 64 of them are added: variances of independent terms add up."
     yield "std", 0, "0 is the mean."
@@ -1011,12 +1111,15 @@ def att_scale() -> Answers:
 @values
 def beam_hand() -> Answers:
     """Check greedy search's sequence, the beam's for k = 2, and the list of all four, likeliest first, chapter 19."""
-    yield Values({"greedy": "aa", "beam": "ba", "ranking": ["ba", "aa", "ab", "bb"]})
-    yield "greedy", "ba", "greedy search takes the likeliest first token, a."
-    yield "greedy", "ab", "after a, a is the likelier: 0.55."
-    yield "beam", "aa", "with k = 2 the beginning b stays, and ba has 0.4 · 0.9 = 0.36."
-    yield "beam", "ab", "ab has 0.6 · 0.45 = 0.27."
-    yield "beam", "bb", "after b, a is the likelier: 0.9."
+    yield Values(
+        {"by_greedy": "aa", "by_beam": "ba", "ranking": ["ba", "aa", "ab", "bb"]},
+        says="greedy search says {by_greedy}, the beam {by_beam}; the ranking is {ranking}",
+    )
+    yield "by_greedy", "ba", "greedy search takes the likeliest first token, a."
+    yield "by_greedy", "ab", "after a, a is the likelier: 0.55."
+    yield "by_beam", "aa", "with k = 2 the beginning b stays, and ba has 0.4 · 0.9 = 0.36."
+    yield "by_beam", "ab", "ab has 0.6 · 0.45 = 0.27."
+    yield "by_beam", "bb", "after b, a is the likelier: 0.9."
     yield "ranking", ["bb", "ab", "aa", "ba"], "that is the least likely first."
     yield "ranking", ["aa", "ab", "ba", "bb"], "that is the order of the alphabet, or of the first token alone."
     yield "ranking", ["ba", "ab", "aa", "bb"], "aa has 0.6 · 0.55 = 0.33, ab 0.27."
@@ -1026,7 +1129,10 @@ def beam_hand() -> Answers:
 @values
 def beam_share() -> Answers:
     """Check the share from which on the empty text wins, of twelve equal answers and of a double one, chapter 19."""
-    yield Values({"twelve": 1 / 13, "double": 1 / 7})
+    yield Values(
+        {"twelve": 1 / 13, "double": 1 / 7},
+        says="from {twelve} on with twelve answers, from {double} on in (b)",
+    )
     yield "twelve", 1 / 12, "the right answers share what the empty text leaves, 1 − ρ, not 1."
     yield "twelve", 12 / 13, "that is what is left to the right answers."
     yield "double", 1 / 6, "that one shares what the empty text leaves too: ρ = (1 − ρ)/6."
@@ -1039,39 +1145,46 @@ def beam_tip() -> Answers:
     """Check the α from which on the longer sequence wins, chapter 19."""
     short, long = math.log(0.2), math.log(0.45 * 0.55 * 0.7)
     alpha = math.log(long / short) / math.log(3)
-    yield Values({"alpha": alpha})
-    yield "alpha", long / short, "that is 3^α: take the logarithm, and divide by ln 3."
-    yield "alpha", math.log(long / short), "divide by ln 3: 3^α = log P₃ / log P₁."
-    yield "alpha", -alpha, "the fraction stands on its head: 3^α > log P₃ / log P₁."
-    yield "alpha", math.log(long / short) / math.log(2), "there are three tokens, the end included: divide by ln 3."
-    yield "alpha", math.log(0.2 / (0.45 * 0.55 * 0.7)) / math.log(3), "compare the logarithms of P, not P."
-    yield "alpha", 1, "α = 1 is the mean per token; it tips far below that."
+    yield Values({"tip": alpha}, says="from α = {tip} on the longer one wins")
+    yield "tip", long / short, "that is 3^α: take the logarithm, and divide by ln 3."
+    yield "tip", math.log(long / short), "divide by ln 3: 3^α = log P₃ / log P₁."
+    yield "tip", -alpha, "the fraction stands on its head: 3^α > log P₃ / log P₁."
+    yield "tip", math.log(long / short) / math.log(2), "there are three tokens, the end included: divide by ln 3."
+    yield "tip", math.log(0.2 / (0.45 * 0.55 * 0.7)) / math.log(3), "compare the logarithms of P, not P."
+    yield "tip", 1, "α = 1 is the mean per token; it tips far below that."
 
 
 @values
 def cmp_units() -> Answers:
     """Check how many units an LSTM and a tanh net have for a GRU with 100, for large H, chapter 20."""
-    yield Values({"lstm": 100 * math.sqrt(3 / 4), "tanh": 100 * math.sqrt(3)})
-    yield "lstm", 75, "the parameters grow with the square of the units: √(3/4), not 3/4."
-    yield "lstm", 100 * math.sqrt(4 / 3), "the LSTM is the larger cell: it must have fewer units."
-    yield "lstm", 100, "equal units are not equal parameters: 4 H² against 3 H²."
-    yield "tanh", 300, "the parameters grow with the square of the units: √3, not 3."
-    yield "tanh", 100 / math.sqrt(3), "the tanh net is the smaller cell: it may have more units."
-    yield "tanh", 200, "√3 against the GRU; 2 is against the LSTM."
+    yield Values(
+        {"lstm_units": 100 * math.sqrt(3 / 4), "tanh_units": 100 * math.sqrt(3)},
+        says="{lstm_units} units for an LSTM, {tanh_units} for a tanh net",
+    )
+    yield "lstm_units", 75, "the parameters grow with the square of the units: √(3/4), not 3/4."
+    yield "lstm_units", 100 * math.sqrt(4 / 3), "the LSTM is the larger cell: it must have fewer units."
+    yield "lstm_units", 100, "equal units are not equal parameters: 4 H² against 3 H²."
+    yield "tanh_units", 300, "the parameters grow with the square of the units: √3, not 3."
+    yield "tanh_units", 100 / math.sqrt(3), "the tanh net is the smaller cell: it may have more units."
+    yield "tanh_units", 200, "√3 against the GRU; 2 is against the LSTM."
 
 
 @values
 def cmp_seeds() -> Answers:
     """Check n > 8 (s / d)² on the sunspots, for GRU and tanh and for GRU and LSTM, chapter 20."""
     tanh, lstm = 8 * (1.84537 / 0.68740) ** 2, 8 * (1.02241 / 0.80458) ** 2
-    yield Values({"tanh": tanh, "lstm": lstm}, tolerance=0.1)
-    yield "tanh", tanh / 2, "the variances of both cells add up: 2 q² (s / d)²."
-    yield "tanh", tanh / 4, "q is squared too: 2 q² = 8."
-    yield "tanh", math.sqrt(tanh), "n stands under a root: square both sides."
-    yield "tanh", 8 * (0.68740 / 1.84537) ** 2, "the fraction stands on its head: s / d."
-    yield "lstm", lstm / 2, "the variances of both cells add up: 2 q² (s / d)²."
-    yield "lstm", lstm / 4, "q is squared too: 2 q² = 8."
-    yield "lstm", math.sqrt(lstm), "n stands under a root: square both sides."
+    yield Values(
+        {"seeds_tanh": tanh, "seeds_lstm": lstm},
+        tolerance=0.1,
+        says="more than {seeds_tanh} seeds against tanh, {seeds_lstm} against the LSTM",
+    )
+    yield "seeds_tanh", tanh / 2, "the variances of both cells add up: 2 q² (s / d)²."
+    yield "seeds_tanh", tanh / 4, "q is squared too: 2 q² = 8."
+    yield "seeds_tanh", math.sqrt(tanh), "n stands under a root: square both sides."
+    yield "seeds_tanh", 8 * (0.68740 / 1.84537) ** 2, "the fraction stands on its head: s / d."
+    yield "seeds_lstm", lstm / 2, "the variances of both cells add up: 2 q² (s / d)²."
+    yield "seeds_lstm", lstm / 4, "q is squared too: 2 q² = 8."
+    yield "seeds_lstm", math.sqrt(lstm), "n stands under a root: square both sides."
 
 
 @values
@@ -1079,7 +1192,9 @@ def cmp_cycle() -> Answers:
     """Check |λ| and the length of the cycle in years of the line with p = 2, chapter 20."""
     w_1, w_2 = 1.37004, -0.67741
     rho, angle = math.sqrt(-w_2), math.acos(w_1 / 2 / math.sqrt(-w_2))
-    yield Values({"rho": rho, "years": 2 * math.pi / angle}, tolerance=0.01)
+    yield Values(
+        {"rho": rho, "years": 2 * math.pi / angle}, tolerance=0.01, says="|λ| = {rho}, and a cycle takes {years} years"
+    )
     yield "rho", -w_2, "that is |λ|²: the product of the two solutions is −w₂."
     yield "rho", w_1 / 2, "that is the real part of λ."
     yield "rho", w_1, "that is the sum of the two solutions."
@@ -1092,7 +1207,7 @@ def cmp_cycle() -> Answers:
 @values
 def cmp_narrow() -> Answers:
     """Check the share of cases that such an interval holds, for n = 3 and n = 10, chapter 20."""
-    yield Values({"share": [0.74937, 0.90411]})
+    yield Values({"share": [0.74937, 0.90411]}, says="such an interval holds {share} of the cases")
     yield "share", [0.95, 0.95], "that is what it promises; s is uncertain too, so take Student's t."
     yield "share", [0.81096, 0.91835], "the factor √((n − 1)/n) is missing from the bound."
     yield "share", [1 - 0.74937, 1 - 0.90411], "that is the share of the misses."
@@ -1105,33 +1220,36 @@ def cmp_narrow() -> Answers:
 @values
 def scan_half() -> Answers:
     """Check h_1, h_2, h_3, and z and w of the three steps in one, chapter 21."""
-    yield Values({"h": [3, 2.5, -1], "z": 0.125, "w": -1.5})
-    yield "h", [5, 4.5, 1.25], "w is added as it is; the factor stands on h_{t−1} alone: ½ · 4 + 1."
-    yield "h", [3, 3.5, 0.75], "the third w is −2.25."
-    yield "h", [3, 2.5, 3.5], "the third w is negative."
-    yield "z", 1.5, "the factors are multiplied, not added."
-    yield "z", 0.5, "three steps keep ½ · ½ · ½."
-    yield "z", 0.25, "that is two steps of three."
-    yield "w", -1, "that is h_3; take from it what is left of h_0, z · 4."
-    yield "w", -0.25, "what was written earlier is halved by each later step."
-    yield "w", -2.25, "that is the last step alone; ½ of the second w and ¼ of the first are still there."
+    yield Values(
+        {"my_h": [3, 2.5, -1], "my_z": 0.125, "my_w": -1.5},
+        says="h goes through {my_h}; in one step z = {my_z}, w = {my_w}",
+    )
+    yield "my_h", [5, 4.5, 1.25], "w is added as it is; the factor stands on h_{t−1} alone: ½ · 4 + 1."
+    yield "my_h", [3, 3.5, 0.75], "the third w is −2.25."
+    yield "my_h", [3, 2.5, 3.5], "the third w is negative."
+    yield "my_z", 1.5, "the factors are multiplied, not added."
+    yield "my_z", 0.5, "three steps keep ½ · ½ · ½."
+    yield "my_z", 0.25, "that is two steps of three."
+    yield "my_w", -1, "that is h_3; take from it what is left of h_0, z · 4."
+    yield "my_w", -0.25, "what was written earlier is halved by each later step."
+    yield "my_w", -2.25, "that is the last step alone; ½ of the second w and ¼ of the first are still there."
 
 
 @values
 def scan_parity() -> Answers:
     """Check for how many steps of ones a minGRU with 8 units and z in (0, 1) can say the parity, chapter 21."""
-    yield Values({"steps": 9}, exact=("steps",))
-    yield "steps", 8, "8 sign changes lie between 9 steps."
-    yield "steps", 10, "10 steps would need 9 sign changes; 8 units give at most 8."
-    yield "steps", 7, "each unit can give a sign change: 8, not 6."
-    yield "steps", 256, "that would be states of 8 bits; a sum of 8 powers changes sign 8 times."
-    yield "steps", 16, "a unit gives one sign change, not two."
+    yield Values({"at_most": 9}, exact=("at_most",), says="{at_most} steps at most")
+    yield "at_most", 8, "8 sign changes lie between 9 steps."
+    yield "at_most", 10, "10 steps would need 9 sign changes; 8 units give at most 8."
+    yield "at_most", 7, "each unit can give a sign change: 8, not 6."
+    yield "at_most", 256, "that would be states of 8 bits; a sum of 8 powers changes sign 8 times."
+    yield "at_most", 16, "a unit gives one sign change, not two."
 
 
 @values
 def scan_three() -> Answers:
     """Check the smallest angle above 0, in degrees, of a factor that counts modulo 3, chapter 21."""
-    yield Values({"angle": 120})
+    yield Values({"angle": 120}, says="{angle} degrees: three steps make a full turn")
     yield "angle", 180, "that is −1, which counts modulo 2."
     yield "angle", 60, "that counts modulo 6: three steps must make a full turn."
     yield "angle", 90, "that counts modulo 4: three steps must make a full turn."
@@ -1143,7 +1261,11 @@ def scan_three() -> Answers:
 @values
 def work_lie() -> Answers:
     """Check (1 or 0) which errors, now, unseen and in 1 s, grow more than threefold under each lie, chapter 22."""
-    yield Values({"no_time": [1, 1, 1], "all_seen": [1, 1, 1]}, exact=("no_time", "all_seen"))
+    yield Values(
+        {"no_time": [1, 1, 1], "all_seen": [1, 1, 1]},
+        exact=("no_time", "all_seen"),
+        says="you say of all six errors what happens to them",
+    )
     for name in ("no_time", "all_seen"):
         yield name, [0, 0, 0], "the net has learned to trust its clock; see what it says in a gap."
         yield name, [0, 1, 1], "the first readings after a gap find it elsewhere: now grows too."
@@ -1155,7 +1277,9 @@ def work_lie() -> Answers:
 @values
 def work_random() -> Answers:
     """Check the ridge's error in ppm for 26 weeks, split by time and split at random, chapter 22."""
-    yield Values({"by_time": 0.72, "at_random": 0.60}, tolerance=0.015)
+    yield Values(
+        {"by_time": 0.72, "at_random": 0.60}, tolerance=0.015, says="{by_time} ppm by time, {at_random} ppm at random"
+    )
     yield "by_time", 0.60, "that is the split at random; by time no neighbour of a test week is known."
     yield "by_time", 4.28, 'that is "as now".'
     yield "at_random", 0.72, "that is the split by time."
@@ -1167,7 +1291,10 @@ def work_size() -> Answers:
     """Check the operations to train on one reading and to run on it, and the factor of 64 units, chapter 22."""
     once = 18 * 32 * (3 + 32)
     times = 64 * (3 + 64) / (32 * (3 + 32))
-    yield Values({"training": once, "running": once / 3, "times": times})
+    yield Values(
+        {"training": once, "running": once / 3, "times": times},
+        says="{training} to train, {running} to run, {times} times as many for 64",
+    )
     yield "training", once / 3, "that is the forward pass; training goes back too."
     yield "training", once * 32, "T and N are 1: one reading of one series."
     yield "training", 18 * 32 * 32, "the product with the input is left out: D + H, not H."

@@ -26,7 +26,10 @@ def _arrays() -> tuple[ElmanParams, Outputs, Array, Array, Array]:
 
 @exercise
 def elman_step() -> Exercise:
-    """Check ``f(x, h_prev, p) -> h`` (a cache may follow): one step of Elman's network with tanh, chapter 1."""
+    """Check ``f(x, h_prev, p) -> h`` (a cache may follow): one step of Elman's network with tanh, chapter 1.
+
+    Given x (N, D), h_prev (N, H) and the weights p.W_x, p.W_h and p.b; return h (N, H).
+    """
     p, w, x, h_prev, _ = _arrays()
 
     def run(squash: Scalar = math.tanh, **change: Array) -> Outputs:
@@ -50,8 +53,8 @@ def elman_step() -> Exercise:
 def elman_step_backward() -> Exercise:
     """Check ``f(dh, cache, p) -> dx, dh_prev, grads``: backward through one step of Elman's network, chapter 2.
 
-    `cache` is an `ElmanRecord` (x, h_prev, a, h) with a = x W_x + h_prev W_h + b and h = tanh(a); `grads` may be an
-    ElmanParams or a dict by name (W_x, W_h, b).
+    Given dh (N, H), a cache with x, h_prev, h and a = x W_x + h_prev W_h + b, and the weights p; return dx (N, D),
+    dh_prev (N, H) and grads, a dict by name (W_x, W_h, b) or an ElmanParams.
     """
     p, w, x, h_prev, dh = _arrays()
     a = affine(x, h_prev, w, "a")

@@ -18,6 +18,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Number
 from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
@@ -26,8 +27,8 @@ from gru_lib._core.params import Params
 from gru_lib._core.types import Array
 
 __all__ = [
-    "EXERCISES", "Array", "Exercise", "Fault", "Function", "Mistake", "Outputs", "Result", "call", "exercise",
-    "numbers", "run", "same", "several",
+    "EXERCISES", "Array", "Blank", "Exercise", "Fault", "Function", "Mistake", "Outputs", "Result", "call",
+    "described", "exercise", "listed", "numbers", "run", "same", "several",
 ]  # fmt: skip
 
 #: What a function returns, by name.
@@ -41,10 +42,11 @@ Options = ParamSpec("Options")
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """What a check found: whether the function is right (also the result's truth value), and a sentence about it."""
+    """What a check found: whether the answer is right (also the result's truth value), and a sentence about it."""
 
     ok: bool
     message: str
+    blank: bool = False  # whether nothing has been answered yet
 
     def __bool__(self) -> bool:
         return self.ok
@@ -68,10 +70,15 @@ class Exercise:
     also: Sequence[tuple[dict[str, Any], Outputs, str]] = ()  # further (args, right outputs, message if they are wrong)
     single: bool = True  # whether what is given in float32 must come back in float32
     then: Callable[[Function], None] | None = None  # tries what outputs alone do not show; raises Fault
+    shown: str = ""  # what a right function has shown, where that is not "does what the equations say"
 
 
 class Fault(Exception):
-    """What is wrong with the reader's function, in words for the reader."""
+    """What is wrong with the reader's answer, in words for the reader."""
+
+
+class Blank(Fault):
+    """There is no answer yet."""
 
 
 #: What builds each exercise that asks for a function, by name.
@@ -85,7 +92,7 @@ def exercise(build: Callable[Options, Exercise]) -> Callable[Concatenate[Functio
 
     @functools.wraps(build)
     def check(f: Function, /, *args: Options.args, **options: Options.kwargs) -> Result:
-        return run(name, build(*args, **options), f)
+        return run(build(*args, **options), f)
 
     shown = inspect.signature(build)
     f = inspect.Parameter("f", inspect.Parameter.POSITIONAL_ONLY, annotation="Function")
@@ -93,29 +100,59 @@ def exercise(build: Callable[Options, Exercise]) -> Callable[Concatenate[Functio
     return check
 
 
-def run(name: str, task: Exercise, f: Function) -> Result:
+def run(task: Exercise, f: Any) -> Result:
     """Check the function on one exercise."""
     try:
+        if f is None or f is Ellipsis:
+            raise Blank("there is no function yet. Put yours in place of `...`.")
         if not callable(f):
-            raise Fault(f"give the function itself, as in check.{name}({name}); this is a {type(f).__name__}.")
-        _check_numbers(name, task, f)
+            how = "give the function itself, by its name alone, as in check.gru_step(my_step)"
+            raise Fault(f"{how}; got {described(f)}.")
+        _check_numbers(task, f)
         if task.single:
-            _check_float32(name, task, f)
+            _check_float32(task, f)
         for args, right, message in task.also:
-            if not run(name, Exercise(args, right), f).ok:
+            if not run(Exercise(args, right), f).ok:
                 raise Fault(message)
         if task.then is not None:
             task.then(f)
     except Fault as fault:
-        if "NaN" in str(fault) and _only_nan_is_wrong(name, task, f):
+        if "NaN" in str(fault) and _only_nan_is_wrong(task, f):
             return Result(False, "NaN in the padding reaches the result: 0 · NaN is NaN. Choose with np.where instead.")
-        return Result(False, str(fault))
-    return Result(True, f"{name} does what the equations say.")
+        return Result(False, str(fault), isinstance(fault, Blank))
+    count = sum(np.size(right) for right in task.right.values())
+    compared = f", in all {count} numbers" if count > 2 else ""
+    return Result(True, f"{_named(f)} {task.shown or 'does what the equations say' + compared}.")
 
 
-def call(name: str, f: Function, *args: Any, **kwargs: Any) -> Any:
+def _named(f: Function) -> str:
+    """The name that the reader has given to the function."""
+    name = getattr(f, "__name__", "")
+    return name if name.isidentifier() else "your function"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as in "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def described(value: Any) -> str:
+    """What was given in place of what is wanted."""
+    if callable(value):
+        return "a function"
+    if isinstance(value, str):
+        return f"the text {value!r:.40}"
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"an array of shape {value.shape}"
+    if isinstance(value, tuple | list | set | dict):
+        return f"a {type(value).__name__} of {len(value)}"
+    return "a number" if isinstance(value, Number | np.ndarray) else f"an object of type {type(value).__name__}"
+
+
+def call(f: Function, *args: Any, **kwargs: Any) -> Any:
     """Return what the reader's function returns, or raise Fault if it crashes or returns nothing."""
-    blank = _blank(f)
+    name, blank = _named(f), _blank(f)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -129,7 +166,7 @@ def call(name: str, f: Function, *args: Any, **kwargs: Any) -> Any:
         where = f" in the line `{line}`" if line else ""
         raise Fault(f"{name} stopped with {type(error).__name__}{where}: {error}{_hint(error, args, line)}") from error
     if raw is Ellipsis or (raw is None and blank):
-        raise Fault(f"{name} is still blank. Take your time: fill in its lines, and run this cell again.")
+        raise Blank(f"{name} is still blank. Put your lines in place of `...`.")
     if raw is None:
         raise Fault(f"{name} runs, but returns None. Is there a `return` at its end?")
     return raw
@@ -165,22 +202,21 @@ def same(a: Any, b: Array) -> bool:
     return bool(np.allclose(a, b, rtol=1e-7, atol=1e-9))
 
 
-def several(name: str, raw: Any, *names: str) -> tuple[Any, ...] | list[Any]:
+def several(raw: Any, *names: str) -> tuple[Any, ...] | list[Any]:
     """Return `raw` if it is a sequence that holds at least as many things as there are names, or raise Fault."""
     if not isinstance(raw, tuple | list) or len(raw) < len(names):
-        count = f"{len(raw)} things" if isinstance(raw, tuple | list) else f"one {type(raw).__name__}"
-        raise Fault(f"{name} must return {', '.join(names)}; it returns {count}.")
+        raise Fault(f"return {listed(names)}, in this order; got {described(raw)}.")
     return raw
 
 
-def _check_numbers(name: str, task: Exercise, f: Function) -> None:
+def _check_numbers(task: Exercise, f: Function) -> None:
     args = copy.deepcopy(task.args)
-    raw = call(name, f, *args.values(), **copy.deepcopy(task.kwargs))
+    raw = call(f, *args.values(), **copy.deepcopy(task.kwargs))
     for label, given in task.args.items():
         if not _unchanged(given, args[label]):
             how = "(h = h + a in place of h += a, or start from a copy)"
             raise Fault(f"{label} was changed in place: it is the caller's array. Write a new one {how}.")
-    returned = _by_name(name, task, raw)
+    returned = _by_name(task, raw)
     for label, right in task.right.items():
         _check_form(label, returned[label], right, _summed(task, label))
     found = {label: np.asarray(returned[label]) for label in task.right}
@@ -208,10 +244,10 @@ def _check_numbers(name: str, task: Exercise, f: Function) -> None:
 _SCALARS_WIDEN = (np.float32(1) * 1.0).dtype != np.float32
 
 
-def _check_float32(name: str, task: Exercise, f: Function) -> None:
+def _check_float32(task: Exercise, f: Function) -> None:
     """Raise Fault unless float32 arguments give float32 results."""
     try:
-        found = _by_name(name, task, call(name, f, *map(_single, task.args.values()), **task.kwargs))
+        found = _by_name(task, call(f, *map(_single, task.args.values()), **task.kwargs))
     except Fault as fault:
         raise Fault(f"the numbers are right in float64, but with float32 {fault}") from None
     vectors = all(isinstance(value, float) or getattr(value, "ndim", 0) == 1 for value in task.args.values())
@@ -224,12 +260,12 @@ def _check_float32(name: str, task: Exercise, f: Function) -> None:
             raise Fault(f"the numbers are right, but {label} is {dtype} when everything given is float32. {how}")
 
 
-def _only_nan_is_wrong(name: str, task: Exercise, f: Function) -> bool:
+def _only_nan_is_wrong(task: Exercise, f: Function) -> bool:
     """Whether the arguments hold NaN, and the numbers are right with 0 in its place."""
     arrays = {label: a for label, a in task.args.items() if isinstance(a, np.ndarray) and np.isnan(a).any()}
     zeros = {label: np.where(np.isnan(a), 0, a) for label, a in arrays.items()}
     with contextlib.suppress(Fault):
-        _check_numbers(name, replace(task, args=task.args | zeros), f)
+        _check_numbers(replace(task, args=task.args | zeros), f)
         return bool(arrays)
     return False
 
@@ -252,7 +288,7 @@ def _single(value: Any) -> Any:
     return value.astype(np.float32) if real else value
 
 
-def _by_name(name: str, task: Exercise, raw: Any) -> dict[str, Any]:
+def _by_name(task: Exercise, raw: Any) -> dict[str, Any]:
     """Return what was returned under the names of the right outputs."""
     if task.flatten is not None:
         raw = task.flatten(raw)
@@ -260,15 +296,15 @@ def _by_name(name: str, task: Exercise, raw: Any) -> dict[str, Any]:
     if not task.grads:
         if len(outer) == 1:
             return {outer[0]: raw[0] if isinstance(raw, tuple) and raw else raw}
-        return dict(zip(outer, several(name, raw, *outer), strict=False))
-    *first, grads = several(name, raw, *outer, "grads")[: len(outer) + 1]
+        return dict(zip(outer, several(raw, *outer), strict=False))
+    *first, grads = several(raw, *outer, "grads")[: len(outer) + 1]
     kind = type(grads).__name__
     if isinstance(grads, Mapping):
         have = {str(label).removeprefix("d"): value for label, value in grads.items()}
     elif isinstance(grads, Params):
         have = {label: getattr(grads, label) for label in task.grads if hasattr(grads, label)}
     else:
-        raise Fault(f"grads must be a Params (start from p.zeros_like()) or a dict; it is a {kind}.")
+        raise Fault(f"grads must be a dict of arrays by name, or start from p.zeros_like(); got {described(grads)}.")
     missing = ", ".join(label for label in task.grads if label not in have)
     if missing and isinstance(grads, Params):
         raise Fault(f"grads must be made by p.zeros_like(); this {kind} has no {missing}.")
@@ -284,7 +320,7 @@ def numbers(name: str, value: Any) -> Array:
     except Exception:  # a ragged list, or an object that refuses, such as a tensor that requires a gradient
         array = np.asarray(None)
     if array.dtype.kind not in "biufc":
-        raise Fault(f"{name} must be an array of numbers; it is a {type(value).__name__}.")
+        raise Fault(f"{name} must be an array of numbers; got {described(value)}.")
     return array
 
 

@@ -34,8 +34,8 @@ SLIPS = {
 def bwd_jacobian() -> Exercise:
     """Check ``f(cache, p) -> J``: J_ij = ∂h_i / ∂h_prev,j of one step for one example, chapter 5.
 
-    `cache` is a `GRUCache` (x, h_prev, r, not_r, z, not_z, n, q) of arrays with one row, in the convention *keep* with
-    the reset gate before the product.
+    Given the cache (x, h_prev, r, 1 − r, z, 1 − z, n, q) of one row, as in a `GRUCache`, and the weights p, in the
+    convention keep with the reset gate before the product; return J (H, H).
     """
     p, rng = draw(2016, gru_init)
     w = weights(p, "rzn")
@@ -78,7 +78,10 @@ def bwd_jacobian() -> Exercise:
 
 @exercise
 def conv_columns() -> Exercise:
-    """Check ``f(W_z, H) -> W_hz, W_xz``: the matrix of columns (H, H + D) as two matrices of rows, chapter 10."""
+    """Check ``f(W_z, H) -> W_hz, W_xz``: the matrix of columns (H, H + D) as two matrices of rows, chapter 10.
+
+    Given W_z (H, H + D) and the number H; return W_hz (H, H) and W_xz (D, H).
+    """
     W_z = np.random.default_rng(10).normal(size=(H, H + D))
     W_hz, W_xz = W_z[:, :H].T, W_z[:, H:].T
 
@@ -98,7 +101,10 @@ def conv_columns() -> Exercise:
 
 @exercise
 def conv_constant() -> Exercise:
-    """Check ``f(W_hn, b_n, b_hn, r) -> W_hn, b_n``: the reset-before GRU that equals a reset-after one, chapter 10."""
+    """Check ``f(W_hn, b_n, b_hn, r) -> W_hn, b_n``: the reset-before GRU that equals a reset-after one, chapter 10.
+
+    Given W_hn (H, H), b_n (H,), b_hn (H,) and r (H,); return W_hn (H, H) and b_n (H,).
+    """
     rng = np.random.default_rng(11)
     W, b_n, b_hn = rng.normal(size=(H, H)), rng.normal(size=H), rng.normal(size=H)
     r = rng.uniform(0.2, 0.9, H)
@@ -131,7 +137,10 @@ def conv_constant() -> Exercise:
 
 @exercise
 def hwy_only() -> Exercise:
-    """Check ``f(zs) -> J``: ∂h_T/∂h_0 of a GRU without W_hr, W_hz and W_hn, from its gates zs (T, H), chapter 9."""
+    """Check ``f(zs) -> J``: ∂h_T/∂h_0 of a GRU without W_hr, W_hz and W_hn, from its gates zs (T, H), chapter 9.
+
+    Given zs (T, H); return J (H, H).
+    """
     zs = np.random.default_rng(12).uniform(0.1, 0.9, size=(5, H))
     product = functools.reduce(np.multiply, zs)
 
@@ -155,7 +164,10 @@ def hwy_only() -> Exercise:
 
 @exercise
 def fast_sum() -> Exercise:
-    """Check ``f(hs, das) -> dW``: hs (T, N, H) and das (T, N, 3H) in one product, chapter 11."""
+    """Check ``f(hs, das) -> dW``: hs (T, N, H) and das (T, N, 3H) in one product, chapter 11.
+
+    Given hs (T, N, H) and das (T, N, 3H); return dW (H, 3H).
+    """
     rng = np.random.default_rng(13)
     hs, das = rng.normal(size=(5, 3, H)), rng.normal(size=(5, 3, 3 * H))
     each_step = [matmul(h.T, da) for h, da in zip(hs, das, strict=True)]
@@ -180,7 +192,10 @@ def fast_sum() -> Exercise:
 
 @exercise
 def fast_gemm() -> Exercise:
-    """Check ``f(dq, da_r, da_z, W_hn, W_hr, W_hz) -> dh``: dq W_hnᵀ + da_r W_hrᵀ + da_z W_hzᵀ, chapter 11."""
+    """Check ``f(dq, da_r, da_z, W_hn, W_hr, W_hz) -> dh``: dq W_hnᵀ + da_r W_hrᵀ + da_z W_hzᵀ, chapter 11.
+
+    Given dq, da_r and da_z (N, H), and W_hn, W_hr and W_hz (H, H); return dh (N, H).
+    """
     rng = np.random.default_rng(14)
     names = ("n", "r", "z")
     da, W = (

@@ -153,7 +153,10 @@ def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -
 
 @exercise
 def gru_step(*, reset_after: bool = False, convention: str = "keep", bias: bool = True) -> Exercise:
-    """Check ``f(x, h_prev, p) -> h`` (a cache may follow): one step of a GRU, chapter 4."""
+    """Check ``f(x, h_prev, p) -> h`` (a cache may follow): one step of a GRU, chapter 4.
+
+    Given x (N, D), h_prev (N, H) and the weights p.W_xr and so on; return h (N, H).
+    """
     p, w, rng, variant = _draw("gru_step", reset_after, convention, bias)
     x, h_prev = rng.normal(size=(N, D)), rng.normal(size=(N, H))
 
@@ -170,7 +173,10 @@ def gru_forward(
 ) -> Exercise:
     """Check ``f(xs, h0, p) -> hs, h_T`` (a tape may follow): the loop over time, chapter 4.
 
-    With ``lengths=True``: ``f(xs, h0, p, lengths=…)``, with padding that holds NaN.
+    Given xs (T, N, D), h0 (N, H), the weights p and, if there is padding, lengths (N,); return hs (T, N, H) and
+    h_T (N, H).
+
+    With ``lengths=True`` there is padding, and it holds NaN.
     """
     p, w, rng, variant = _draw("gru_forward", reset_after, convention, bias)
     xs, h0 = rng.normal(size=(T, N, D)), rng.normal(size=(N, H))
@@ -292,7 +298,8 @@ def _grad_names(p: GRUParams) -> tuple[str, ...]:
 def gru_step_backward(*, reset_after: bool = False, convention: str = "keep", bias: bool = True) -> Exercise:
     """Check ``f(dh, cache, p) -> dx, dh_prev, grads``: backward through one step, chapter 5.
 
-    `cache` is a `GRUCache` (x, h_prev, r, not_r, z, not_z, n, q); `grads` may be a GRUParams or a dict by name.
+    Given dh (N, H), the step's cache (x, h_prev, r, 1 − r, z, 1 − z, n, q), as in a `GRUCache`, and the weights p;
+    return dx (N, D), dh_prev (N, H) and grads, a dict by name (W_xr … b_n) or a GRUParams.
     """
     p, w, rng, variant = _draw("gru_step_backward", reset_after, convention, bias)
     x, h_prev, dh = (rng.normal(size=(N, k)) for k in (D, H, H))
@@ -311,7 +318,8 @@ def gru_step_backward(*, reset_after: bool = False, convention: str = "keep", bi
 def gru_backward(*, reset_after: bool = False, convention: str = "keep", bias: bool = True) -> Exercise:
     """Check ``f(dhs, dh_T, caches, p) -> dxs, dh0, grads``: backpropagation through time, chapter 5.
 
-    `caches` is the list of the steps' `GRUCache`; `grads` may be a GRUParams or a dict by name.
+    Given dhs (T, N, H), dh_T (N, H), a list with the cache of each step, and the weights p; return dxs (T, N, D),
+    dh0 (N, H) and grads, a dict by name (W_xr … b_n) or a GRUParams.
     """
     p, w, rng, variant = _draw("gru_backward", reset_after, convention, bias)
     xs, h = rng.normal(size=(T, N, D)), rng.normal(size=(N, H))

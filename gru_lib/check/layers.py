@@ -16,7 +16,10 @@ __all__ = ["deep_causal", "deep_hidden", "deep_reverse", "deep_size", "drop_cand
 
 @exercise
 def drop_candidate() -> Exercise:
-    """Check ``f(x, h_prev, p, m) -> h``: a GRU step with the mask m on what is written, chapter 14."""
+    """Check ``f(x, h_prev, p, m) -> h``: a GRU step with the mask m on what is written, chapter 14.
+
+    Given x (N, D), h_prev (N, H), the weights p and a mask m (N, H) of 0 and 1 / (1 − p); return h (N, H).
+    """
     p, rng = draw(2017, gru_init)
     w = weights(p, "rzn")
     x, h_prev = rng.normal(size=(N, D)), rng.normal(size=(N, H))
@@ -64,7 +67,10 @@ def drop_candidate() -> Exercise:
 
 @exercise
 def deep_size() -> Exercise:
-    """Check ``f(L, D, H) -> size``: the parameters of a stack of L GRU layers, one bias for each gate, chapter 15."""
+    """Check ``f(L, D, H) -> size``: the parameters of a stack of L GRU layers, one bias for each gate, chapter 15.
+
+    Given the numbers L of layers, D of inputs and H of units; return a whole number.
+    """
 
     L, D, H = 3, 5, 4
 
@@ -98,7 +104,7 @@ def deep_size() -> Exercise:
 def deep_reverse() -> Exercise:
     """Check ``f(xs, lengths) -> xs``: each sequence of xs (T, N, D) reversed within its length, chapter 15.
 
-    Padding stays where it is.
+    Given xs (T, N, D) and N lengths; return xs (T, N, D). Padding stays where it is.
     """
     xs, lengths = np.random.default_rng(15).normal(size=(T, 4, D)), [T, 3, 0, 1]
 
@@ -162,7 +168,8 @@ LAYERS: list[tuple[str, bool, Callable[[Array], Array]]] = [
 def deep_causal() -> Exercise:
     """Check ``f(forward, p) -> bool``: whether an output depends on a later input, chapter 15.
 
-    ``forward(xs, h0, p)`` returns hs (T, N, …) and two more; `p.D` is the size of an input.
+    Given a layer, forward(xs, h0, p), which returns hs (T, N, …) and two more, and its weights p, with p.D the size
+    of an input; return True or False.
     """
     p = gru_init(np.random.default_rng(16), D, H)
 
@@ -174,17 +181,21 @@ def deep_causal() -> Exercise:
 
     def others(f: Function) -> None:
         for what, ahead, of in LAYERS[1:]:
-            said = call("deep_causal", f, layer(of), p)
+            said = call(f, layer(of), p)
             if bool(np.all(said)) != ahead:
                 raise Fault(f"it says {not ahead}, but {what}.")
 
     args = {"forward": layer(LAYERS[0][2]), "p": p}
-    return Exercise(args, {"answer": np.array(0)}, mistakes, then=others)
+    shown = f"is right about all of {len(LAYERS)} layers"
+    return Exercise(args, {"answer": np.array(0)}, mistakes, then=others, shown=shown)
 
 
 @exercise
 def deep_hidden() -> Exercise:
-    """Check ``f(a, b) -> yes``: whether a and b, arrays of −1 and 1, are equal, chapter 15."""
+    """Check ``f(a, b) -> yes``: whether a and b, arrays of −1 and 1, are equal, chapter 15.
+
+    Given a (N,) and b (N,), of −1 and 1; return yes (N,), True or False.
+    """
     a, b = np.array([1.0, 1.0, -1.0, -1.0, 1.0]), np.array([1.0, -1.0, 1.0, -1.0, -1.0])
 
     def mistakes() -> Iterator[Mistake]:

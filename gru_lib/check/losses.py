@@ -18,7 +18,10 @@ __all__ = ["bce", "sigmoid", "softmax_cross_entropy"]
 
 @exercise
 def sigmoid() -> Exercise:
-    """Check ``f(a) -> σ(a)`` for arrays, large |a| included."""
+    """Check ``f(a) -> σ(a)`` for arrays, large |a| included.
+
+    Given an array a; return σ of each of its numbers.
+    """
     a = np.array([[-3.0, -1.0, 0.0], [0.5, 2.0, 4.0]])
 
     def s(function: Scalar) -> Outputs:
@@ -34,7 +37,7 @@ def sigmoid() -> Exercise:
     def ends(f: Function) -> None:
         far = np.array([-1000.0, 1000.0])
         try:
-            found = call("sigmoid", f, far)
+            found = call(f, far)
             fault = f"they are {found}: an overflow"
         except Fault as error:
             found, fault = None, str(error)
@@ -50,7 +53,7 @@ def sigmoid() -> Exercise:
             seen.extend(given)
             return s
 
-        call("sigmoid", recorded, far)
+        call(recorded, far)
         if seen:
             raise Fault(f"the numbers are right, but a = −1000 or 1000 gives a warning: {seen[0].message}.")
 
@@ -59,7 +62,10 @@ def sigmoid() -> Exercise:
 
 @exercise
 def bce() -> Exercise:
-    """Check ``f(logits, targets) -> loss, dlogits``: mean binary cross-entropy with logits, and its gradient."""
+    """Check ``f(logits, targets) -> loss, dlogits``: mean binary cross-entropy with logits, and its gradient.
+
+    Given logits and targets, 0 or 1, in arrays of one shape; return the loss, a number, and dlogits of that shape.
+    """
     rng = np.random.default_rng(0)
     a, y = rng.normal(size=(4, 3)), (rng.random((4, 3)) < 0.5).astype(float)
     K = a.size
@@ -94,7 +100,10 @@ def bce() -> Exercise:
 
 @exercise
 def softmax_cross_entropy() -> Exercise:
-    """Check ``f(logits, targets) -> loss, dlogits``: logits (N, K), targets (N,) of classes, mean over the rows."""
+    """Check ``f(logits, targets) -> loss, dlogits``: logits (N, K), targets (N,) of classes, mean over the rows.
+
+    Given logits (N, K) and targets (N,), the number of a class each; return the loss, a number, and dlogits (N, K).
+    """
     N, K = 4, 3
     a, y = np.random.default_rng(1).normal(size=(N, K)), np.array([2, 0, 1, 2])
     one_hot = np.array([[float(label == k) for k in range(K)] for label in y])

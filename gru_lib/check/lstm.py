@@ -30,7 +30,11 @@ def _step(x: Array, h_prev: Array, c_prev: Array, w: Mapping[str, Array], **use:
 
 @exercise
 def lstm_step() -> Exercise:
-    """Check ``f(x, (h_prev, c_prev), p) -> (h, c)`` (a cache may follow): one step of an LSTM, chapter 12."""
+    """Check ``f(x, (h_prev, c_prev), p) -> (h, c)`` (a cache may follow): one step of an LSTM, chapter 12.
+
+    Given x (N, D), state_prev, the pair h_prev and c_prev (N, H), and the weights p; return the pair h (N, H), c
+    (N, H).
+    """
     p, rng = draw(1997, lstm_init)
     x, h_prev, c_prev = (rng.normal(size=(N, k)) for k in (D, H, H))
     w = weights(p, "ifgo")
@@ -84,8 +88,9 @@ LEFT_OUT = {
 def lstm_step_backward() -> Exercise:
     """Check ``f((dh, dc), cache, p) -> dx, (dh_prev, dc_prev), grads``: backward through one step, chapter 12.
 
-    `cache` is an `LSTMRecord` (x, h_prev, c_prev, i, f, g, o, c), and dc is the gradient that the step after it hands
-    back; `grads` may be an LSTMParams or a dict by name (W_xi … b_o).
+    Given dstate, the pair dh and dc (N, H), of which the step after this one hands back dc, the cache
+    (x, h_prev, c_prev, i, f, g, o, c), and the weights p; return dx (N, D), the pair dh_prev, dc_prev (N, H), and
+    grads, a dict by name (W_xi … b_o) or an LSTMParams.
     """
     p, rng = draw(2000, lstm_init)
     x, h_prev, c_prev, dh, dc = (rng.normal(size=(N, k)) for k in (D, H, H, H, H))
@@ -121,7 +126,7 @@ def lstm_step_backward() -> Exercise:
         return ((message, back(leave)[0]) for leave, message in LEFT_OUT.items())
 
     def flatten(raw: Any) -> Any:
-        raw = several("lstm_step_backward", raw, "dx", "(dh_prev, dc_prev)", "grads")
+        raw = several(raw, "dx", "(dh_prev, dc_prev)", "grads")
         if not isinstance(raw[1], tuple | list) or len(raw[1]) < 2:
             raise Fault("the second thing returned must be the pair (dh_prev, dc_prev).")
         return (raw[0], *raw[1][:2], raw[2])
@@ -133,7 +138,10 @@ def lstm_step_backward() -> Exercise:
 
 @exercise
 def lstm_chunks() -> Exercise:
-    """Check ``f(xs, p) -> hs`` for xs (T, N, D), T even: read in two halves, as if in one go, chapter 12."""
+    """Check ``f(xs, p) -> hs`` for xs (T, N, D), T even: read in two halves, as if in one go, chapter 12.
+
+    Given xs (T, N, D), T even, and the weights p; return hs (T, N, H).
+    """
     p, rng = draw(1998, lstm_init)
     xs, w = rng.normal(size=(2 * T, N, D)), weights(p, "ifgo")
     zeros = np.zeros((N, H))
@@ -168,7 +176,10 @@ def lstm_chunks() -> Exercise:
 
 @exercise
 def lstm_coupled() -> Exercise:
-    """Check ``f(d_i, d_f) -> d_i, d_f``: the gradients of W_i and W_f that keep W_f = −W_i, chapter 12."""
+    """Check ``f(d_i, d_f) -> d_i, d_f``: the gradients of W_i and W_f that keep W_f = −W_i, chapter 12.
+
+    Given d_i (D, H) and d_f (D, H); return d_i (D, H) and d_f (D, H).
+    """
     a, b = np.random.default_rng(1999).normal(size=(2, D, H))
 
     def mistakes() -> Iterator[Mistake]:
@@ -190,7 +201,10 @@ def lstm_coupled() -> Exercise:
 
 @exercise
 def lstm_majority() -> Exercise:
-    """Check ``f(tokens) -> more`` (T, N): after each token, are there more a (0) than b (1) so far? Chapter 12."""
+    """Check ``f(tokens) -> more`` (T, N): after each token, are there more a (0) than b (1) so far? Chapter 12.
+
+    Given tokens (T, N), 0 for a and 1 for b; return more (T, N), True or False.
+    """
     tokens = np.random.default_rng(2000).integers(0, 2, (60, 4))
     tokens[:4] = [[0, 1, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0]]  # counts of 0 on the way
     counts = np.array([[sum(1 - 2 * v for v in row[: t + 1]) for row in tokens.T] for t in range(len(tokens))])

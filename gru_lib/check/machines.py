@@ -9,21 +9,21 @@ import numpy as np
 
 from gru_lib.cells.elman import ElmanParams
 from gru_lib.cells.gru import GRUParams
-from gru_lib.check.engine import Array, Exercise, Fault, Mistake, exercise, numbers, several
+from gru_lib.check.engine import Array, Exercise, Fault, Mistake, described, exercise, numbers, several
 
 __all__ = ["mem_checksum", "mem_elman", "mem_latch"]
 
 STEPS, SEQUENCES = 400, 6
 
 
-def _run(name: str, raw: Any, D: int, tokens: Array) -> Array:
+def _run(raw: Any, D: int, tokens: Array) -> Array:
     """The states (T, N) of a GRU of one unit on one-hot tokens, (T, N)."""
     if not isinstance(raw, GRUParams):
-        raise Fault(f"{name} must return a GRU's parameters, made by gru_init; it returns a {type(raw).__name__}.")
+        raise Fault(f"return a GRU's parameters, made by gru_init; got {described(raw)}.")
     if (raw.D, raw.H) != (D, 1):
-        raise Fault(f"{name} must return a GRU with D = {D} and H = 1; this one has D = {raw.D} and H = {raw.H}.")
+        raise Fault(f"return a GRU with D = {D} and H = 1; this one has D = {raw.D} and H = {raw.H}.")
     if raw.convention != "keep" or raw.reset_after:
-        raise Fault(f"{name} must return a GRU of chapter 4: z is kept, r acts before the product.")
+        raise Fault("return a GRU of chapter 4: z is kept, r acts before the product.")
 
     def gate(a: Array) -> Array:
         return 1 / (1 + np.exp(-np.clip(a, -700, 700)))
@@ -40,11 +40,11 @@ def _run(name: str, raw: Any, D: int, tokens: Array) -> Array:
     return np.array(hs)
 
 
-def _answering(name: str, D: int, tokens: Array, right: Array, threshold: float) -> Callable[[Any], tuple[Array]]:
+def _answering(D: int, tokens: Array, right: Array, threshold: float) -> Callable[[Any], tuple[Array]]:
     """Turn the parameters into answers. What is right at first and wrong later leaks, which no list can hold."""
 
     def answers(raw: Any) -> tuple[Array]:
-        said = _run(name, raw, D, tokens) > threshold
+        said = _run(raw, D, tokens) > threshold
         wrong = np.flatnonzero((said != right).any(axis=1))
         if len(wrong) and wrong[0] >= 10:
             raise Fault(
@@ -57,7 +57,10 @@ def _answering(name: str, D: int, tokens: Array, right: Array, threshold: float)
 
 @exercise
 def mem_latch() -> Exercise:
-    """Check ``f() -> p``: a GRU with D = 2, H = 1 whose h is above ½ as soon as a 1 has come, chapter 8."""
+    """Check ``f() -> p``: a GRU with D = 2, H = 1 whose h is above ½ as soon as a 1 has come, chapter 8.
+
+    Return the parameters of a GRU with D = 2 and H = 1, made by gru_init.
+    """
     rng = np.random.default_rng(8)
     tokens = (rng.random((STEPS, SEQUENCES)) < [0, 0.003, 0.01, 0.2, 0.5, 0.9]).astype(int)
     tokens[:9] = 0
@@ -76,13 +79,18 @@ def mem_latch() -> Exercise:
         ):  # fmt: skip
             yield message, {"answers": said.astype(np.float32)}
 
-    flatten = _answering("mem_latch", 2, tokens, has_come == 1, 0.5)
-    return Exercise({}, {"answers": has_come.astype(np.float32)}, mistakes, flatten=flatten)
+    flatten = _answering(2, tokens, has_come == 1, 0.5)
+    right = {"answers": has_come.astype(np.float32)}
+    shown = f"says at each of {STEPS} steps whether a 1 has come"
+    return Exercise({}, right, mistakes, flatten=flatten, shown=shown)
 
 
 @exercise
 def mem_checksum() -> Exercise:
-    """Check ``f() -> p``: a GRU with D = 4 (tokens 0, 1, e, o), H = 1; h > 0 while the claim agrees, chapter 8."""
+    """Check ``f() -> p``: a GRU with D = 4 (tokens 0, 1, e, o), H = 1; h > 0 while the claim agrees, chapter 8.
+
+    Return the parameters of a GRU with D = 4 and H = 1, made by gru_init.
+    """
     rng = np.random.default_rng(9)
     tokens = rng.integers(0, 2, (STEPS, SEQUENCES))
     first = np.array([0, 1, 0, 1, 0, 1])  # 0 for e, 1 for o
@@ -104,13 +112,18 @@ def mem_checksum() -> Exercise:
         ):
             yield message, {"answers": said.astype(np.float32)}
 
-    flatten = _answering("mem_checksum", 4, tokens, agrees, 0.0)
-    return Exercise({}, {"answers": agrees.astype(np.float32)}, mistakes, flatten=flatten)
+    flatten = _answering(4, tokens, agrees, 0.0)
+    right = {"answers": agrees.astype(np.float32)}
+    shown = f"says at each of {STEPS} steps whether the claim agrees"
+    return Exercise({}, right, mistakes, flatten=flatten, shown=shown)
 
 
 @exercise
 def mem_elman() -> Exercise:
     """Check ``f(delta) -> p, h0``: an Elman network that runs the automaton delta (Q, S), chapter 8.
+
+    Given delta (Q, S), the next state for each state and symbol; return p, made by elman_init with D = S and H =
+    Q·S, and h0, a row of Q·S numbers.
 
     It starts in state delta[0, 0]. Unit (q, a), at index q·S + a, is above 0 if the automaton left state q by reading
     a, and no other unit is.
@@ -125,9 +138,9 @@ def mem_elman() -> Exercise:
         return np.eye(Q * S)[q * S + a]
 
     def units(raw: Any) -> tuple[Array]:
-        p, h = several("mem_elman", raw, "p", "h0")[:2]
+        p, h = several(raw, "p", "h0")[:2]
         if not isinstance(p, ElmanParams):
-            raise Fault(f"p must be an Elman network's parameters, made by elman_init; it is a {type(p).__name__}.")
+            raise Fault(f"p must be an Elman network's parameters, made by elman_init; got {described(p)}.")
         if (p.D, p.H) != (S, Q * S) or p.activation != "tanh":
             raise Fault(f"p must have D = {S} (S), H = {Q * S} (Q·S) and tanh; it has D = {p.D} and H = {p.H}.")
         h = numbers("h0", h)
@@ -151,7 +164,9 @@ def mem_elman() -> Exercise:
         ):  # fmt: skip
             yield message, {"units above 0": np.asarray(which).astype(np.float32)}
 
-    return Exercise({"delta": delta}, {"units above 0": on(left, symbols).astype(np.float32)}, mistakes, flatten=units)
+    right = {"units above 0": on(left, symbols).astype(np.float32)}
+    shown = f"goes with the automaton for all of {len(symbols)} symbols"
+    return Exercise({"delta": delta}, right, mistakes, flatten=units, shown=shown)
 
 
 def _from(delta: Array, state: int, symbols: Array) -> Array:

@@ -14,7 +14,10 @@ __all__ = ["adam", "clip", "gate_cold"]
 
 @exercise
 def adam() -> Exercise:
-    """Check ``f(p, g, m, v, k, lr, beta1, beta2, eps) -> p, m, v``: step number k (from 1) of Adam, on arrays."""
+    """Check ``f(p, g, m, v, k, lr, beta1, beta2, eps) -> p, m, v``: step number k (from 1) of Adam, on arrays.
+
+    Given p, g, m and v (K,), and the numbers k, lr, beta1, beta2 and eps; return p (K,), m (K,) and v (K,).
+    """
     rng = np.random.default_rng(2015)
     p, g, m = (rng.normal(size=5) for _ in range(3))
     v, k, lr, b1, b2, eps = rng.random(5), 3, 0.1, 0.9, 0.99, 1e-2
@@ -52,7 +55,10 @@ def adam() -> Exercise:
 
 @exercise
 def clip() -> Exercise:
-    """Check ``f(grads, max_norm) -> list``: scale a list of arrays so that their norm together is at most max_norm."""
+    """Check ``f(grads, max_norm) -> list``: scale a list of arrays so that their norm together is at most max_norm.
+
+    Given a list of arrays and a number; return a list of new arrays.
+    """
     rng = np.random.default_rng(2013)
     grads = [rng.normal(size=(3, 2)), rng.normal(size=4), rng.normal(size=(2, 2))]
     top = 0.5
@@ -86,7 +92,10 @@ def clip() -> Exercise:
 
 @exercise
 def gate_cold() -> Exercise:
-    """Check ``f(ns, z) -> hs``: the corrected averages of the numbers ns (T,) after each of them, chapter 3."""
+    """Check ``f(ns, z) -> hs``: the corrected averages of the numbers ns (T,) after each of them, chapter 3.
+
+    Given ns (T,) and the number z; return hs (T,).
+    """
     ns, z = np.random.default_rng(2014).normal(5, 1, 6), 0.8
 
     def averages(

@@ -13,7 +13,10 @@ __all__ = ["scan_gradients", "scan_join"]
 
 @exercise
 def scan_join() -> Exercise:
-    """Check ``f(z1, w1, z2, w2) -> z, w``: two steps h ← z h + w in one, first 1, then 2, chapter 21."""
+    """Check ``f(z1, w1, z2, w2) -> z, w``: two steps h ← z h + w in one, first 1, then 2, chapter 21.
+
+    Given z1, w1, z2 and w2 (H,); return z (H,) and w (H,).
+    """
     rng = np.random.default_rng(1980)
     z1, w1, z2, w2 = rng.normal(size=(4, 5))
 
@@ -40,7 +43,10 @@ def scan_join() -> Exercise:
 
 @exercise
 def scan_gradients() -> Exercise:
-    """Check ``f(dhs, z, hs) -> dz, dw, dh0``: backward through h_t = z_t h_{t−1} + w_t, hs = h_0 … h_T, chapter 21."""
+    """Check ``f(dhs, z, hs) -> dz, dw, dh0``: backward through h_t = z_t h_{t−1} + w_t, hs = h_0 … h_T, chapter 21.
+
+    Given dhs (T, H), z (T, H) and hs (T + 1, H); return dz (T, H), dw (T, H) and dh0 (H,).
+    """
     rng = np.random.default_rng(2024)
     T, H = 6, 3
     z, dhs, hs = rng.uniform(0.2, 0.9, (T, H)), rng.normal(size=(T, H)), rng.normal(size=(T + 1, H))

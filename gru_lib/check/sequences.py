@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib.check.engine import Array, Exercise, Fault, Mistake, exercise
+from gru_lib.check.engine import Array, Exercise, Fault, Mistake, described, exercise
 from gru_lib.check.oracle import each, matmul
 from gru_lib.decode import beam_search, greedy
 
@@ -26,7 +26,10 @@ def _softmax(a: Array) -> Array:
 
 @exercise
 def lm_temperature() -> Exercise:
-    """Check ``f(logits, targets, temperature) -> bits``: logits (N, V), bits for each character, chapter 16."""
+    """Check ``f(logits, targets, temperature) -> bits``: logits (N, V), bits for each character, chapter 16.
+
+    Given logits (N, V), targets (N,) and a number; return a number.
+    """
     rng = np.random.default_rng(1948)
     a, y, t = rng.normal(size=(6, 4)), np.array([3, 0, 1, 1, 2, 0]), 0.7
     rows = range(len(y))
@@ -68,7 +71,10 @@ def lm_temperature() -> Exercise:
 
 @exercise
 def lm_mixture() -> Exercise:
-    """Check ``f(p_gru, p_count, weight) -> bits``: of the mixture, for each character, chapter 16."""
+    """Check ``f(p_gru, p_count, weight) -> bits``: of the mixture, for each character, chapter 16.
+
+    Given p_gru (N,), p_count (N,) and the number weight; return a number.
+    """
     rng = np.random.default_rng(1949)
     p, q, w = rng.uniform(0.05, 0.9, 7), rng.uniform(0.05, 0.9, 7), 0.3
 
@@ -109,7 +115,8 @@ def lm_mixture() -> Exercise:
 def s2s_softmax() -> Exercise:
     """Check ``f(logits, targets, mask) -> loss, dlogits``: logits (T, N, V), mean over the real tokens, chapter 17.
 
-    `targets` (T, N) holds tokens, `mask` (T, N) is 1 at a real token and 0 in padding.
+    Given logits (T, N, V), targets (T, N) and mask (T, N), 1 at a real token and 0 in padding; return the loss, a
+    number, and dlogits (T, N, V).
     """
     T, N, V = 4, 3, 5
     rng = np.random.default_rng(2014)
@@ -156,7 +163,7 @@ def s2s_softmax() -> Exercise:
 def att_backward() -> Exercise:
     """Check ``f(dc, alpha, s, h) -> ds, dh``: attention backward for one sequence, chapter 18.
 
-    `dc` and `s` are (T, K), `h` (S, K), and `alpha` (T, S) holds the weights.
+    Given dc (T, K), alpha (T, S), the weights, s (T, K) and h (S, K); return ds (T, K) and dh (S, K).
     """
     rng = np.random.default_rng(2015)
     dc, s, h = (rng.normal(size=(steps, 2)) for steps in (4, 4, 3))
@@ -190,7 +197,7 @@ def att_backward() -> Exercise:
 def att_general() -> Exercise:
     """Check ``f(de, s, W, h) -> ds, dW``: backward through the score e = s W hᵀ, for one sequence, chapter 18.
 
-    `de` is (T, S), `s` (T, K), `W` (K, M) and `h` (S, M).
+    Given de (T, S), s (T, K), W (K, M) and h (S, M); return ds (T, K) and dW (K, M).
     """
     rng = np.random.default_rng(2016)
     de, s, W, h = (rng.normal(size=size) for size in ((4, 3), (4, 2), (2, 5), (3, 5)))
@@ -230,7 +237,11 @@ def _tree(table: Mapping[tuple[int, ...], tuple[float, ...]]) -> Callable[[Any, 
 
 @exercise
 def beam_safe() -> Exercise:
-    """Check ``f(step, state, start, width, max_steps) -> log_prob``, never below greedy search's, chapter 19."""
+    """Check ``f(step, state, start, width, max_steps) -> log_prob``, never below greedy search's, chapter 19.
+
+    Given step(state, token), which returns log-probabilities and the next state, the state and the token to start
+    with, and two numbers; return log P, a number.
+    """
     args = {"step": _tree(AHEAD), "state": None, "start": 0, "width": 2, "max_steps": 2}
     greedy, best = math.log(0.6 * 0.55), math.log(0.4 * 0.9)
 
@@ -260,7 +271,10 @@ def beam_safe() -> Exercise:
 
 @exercise
 def other_adder() -> Exercise:
-    """Check ``f(xs) -> sums`` (N,): of the two marked numbers of each sequence, xs (T, N, 2), chapter 13."""
+    """Check ``f(xs) -> sums`` (N,): of the two marked numbers of each sequence, xs (T, N, 2), chapter 13.
+
+    Given xs (T, N, 2), numbers and marks; return sums (N,).
+    """
     rng = np.random.default_rng(1997)
     xs = np.stack([rng.uniform(size=(9, 4)), np.zeros((9, 4))], axis=-1)
     for n, marked in enumerate(((0, 8), (3, 5), (1, 2), (4, 8))):  # twice the last step is marked
@@ -293,7 +307,10 @@ def other_adder() -> Exercise:
 
 @exercise
 def other_by_hand() -> Exercise:
-    """Check ``f(letters) -> said``, both (L, N): the letters 0 to 3 of each string backwards, chapter 13."""
+    """Check ``f(letters) -> said``, both (L, N): the letters 0 to 3 of each string backwards, chapter 13.
+
+    Given letters (L, N), 0 to 3; return said (L, N).
+    """
     letters = np.random.default_rng(2015).integers(0, 4, (40, 5))
     letters[:3] = [[0, 1, 2, 3, 0], [1, 2, 3, 0, 2], [3, 0, 1, 2, 1]]  # neighbours differ at both ends
     letters[-3:] = [[2, 3, 0, 1, 1], [3, 0, 1, 2, 3], [1, 2, 3, 0, 0]]
@@ -322,12 +339,13 @@ def other_by_hand() -> Exercise:
 def beam_worse() -> Exercise:
     """Check ``f(k, factor) -> step``: a model of three steps in which a beam of k is that much worse, chapter 19.
 
-    `step(state, token)` returns log-probabilities and the next state; it is begun with the state None and token 0.
+    Given two numbers; return step(state, token), which returns log-probabilities and the next state. It is begun
+    with the state None and token 0.
     """
 
     def worse(step: Any, k: int, factor: float) -> Array:
         if not callable(step):
-            raise Fault(f"give back the function step; this is a {type(step).__name__}.")
+            raise Fault(f"return the function step itself; got {described(step)}.")
         try:
             total = float(np.exp(np.asarray(step(None, 0)[0], dtype=float)).sum())
             if not abs(total - 1) <= 1e-6:  # not a number is neither
@@ -348,12 +366,18 @@ def beam_worse() -> Exercise:
         return np.array(1.0)
 
     args = {"k": 3, "factor": 20.0}
-    return Exercise(args, {"worse": np.array(1.0)}, flatten=lambda step: worse(step, **args))  # type: ignore[arg-type]
+    shown = "makes a beam of 3 more than 20 times worse than greedy search"
+    right = {"worse": np.array(1.0)}
+    return Exercise(args, right, flatten=lambda step: worse(step, **args), shown=shown)  # type: ignore[arg-type]
 
 
 @exercise
 def beam_blame() -> Exercise:
-    """Check ``f(found, right, correct) -> model, search``: errors of each kind; log P and whether it is right, 19."""
+    """Check ``f(found, right, correct) -> model, search``: errors of each kind; log P and whether it is right, 19.
+
+    Given found (N,) and right (N,), log P of each, and correct (N,), True or False; return the numbers of errors of
+    the model and of the search.
+    """
     correct = np.array([False, True, False, False, True, False, False, False])
     found = np.array([-0.5, -0.4, -1.1, -2.0, -0.3, -1.7, -0.9, -2.2])
     right = np.array([-0.9, -0.4, -0.8, -2.6, -0.3, -1.9, -3.1, -1.5])

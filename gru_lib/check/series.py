@@ -13,7 +13,10 @@ __all__ = ["carried", "masked_mse", "work_length"]
 
 @exercise
 def carried() -> Exercise:
-    """Check ``f(values, seen) -> last, since`` for one series (T,): NaN where nothing is seen; the first step is."""
+    """Check ``f(values, seen) -> last, since`` for one series (T,): NaN where nothing is seen; the first step is.
+
+    Given values (T,), NaN where nothing is seen, and seen (T,), True or False; return last (T,) and since (T,).
+    """
     values = np.array([0.5, np.nan, np.nan, -1.5, 2.0, np.nan, 0.25, np.nan, np.nan, np.nan])
     seen = np.isfinite(values)
     there = [t for t, s in enumerate(seen) if s]
@@ -60,7 +63,11 @@ def carried() -> Exercise:
 
 @exercise
 def masked_mse() -> Exercise:
-    """Check ``f(said, ys, counts) -> loss, dsaid``: mean squared error where counts is True; ys is NaN elsewhere."""
+    """Check ``f(said, ys, counts) -> loss, dsaid``: mean squared error where counts is True; ys is NaN elsewhere.
+
+    Given said (N, K), ys (N, K), NaN where there is no target, and counts (N, K), True or False; return the loss, a
+    number, and dsaid (N, K).
+    """
     rng = np.random.default_rng(2)
     said, ys = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
     counts = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 1], [1, 1, 1]], bool)
@@ -93,7 +100,10 @@ def masked_mse() -> Exercise:
 
 @exercise
 def work_length() -> Exercise:
-    """Check ``f(said, truth) -> share``: of the variance of truth, how much said explains, chapter 22."""
+    """Check ``f(said, truth) -> share``: of the variance of truth, how much said explains, chapter 22.
+
+    Given said (N,) and truth (N,); return a number.
+    """
     rng = np.random.default_rng(1805)
     truth = rng.normal(1, 2, 12)
     said = 0.7 * truth + rng.normal(0.5, 1, 12)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib.check.engine import Fault, Result
+from gru_lib.check.engine import Blank, Fault, Result, described, listed
 
-__all__ = ["VALUES", "Answers", "Slip", "Values", "near", "values"]
+__all__ = ["VALUES", "Answers", "Slip", "Values", "near", "values", "wanted"]
 
 #: A mistake in one value: which one, what it is then, and the message.
 Slip = tuple[str, Any, str]
@@ -28,6 +28,7 @@ class Values:
     slips: Sequence[Slip] = ()
     exact: tuple[str, ...] = ()  # whole numbers; of the others about three digits are enough
     tolerance: float = 5e-3  # relative
+    says: str = ""  # what the right values mean, with a place for each by its name; else they are listed
 
     def fits(self, label: str, found: Any, value: Any) -> bool:
         """Whether what was found for a label is this value."""
@@ -48,11 +49,14 @@ def values(build: Callable[[], Answers]) -> Callable[..., Result]:
 
     @functools.wraps(build)
     def check(*given: Any) -> Result:
+        answers = task()
         try:
-            _compare(name, task(), given)
+            found = _compare(answers, given)
         except Fault as fault:
-            return Result(False, str(fault))
-        return Result(True, f"{name}: that is what the equations give.")
+            return Result(False, str(fault), isinstance(fault, Blank))
+        shown = {label: _shown(value) for label, value in found.items()}
+        listing = ", ".join(f"{label} = {value}" for label, value in shown.items())
+        return Result(True, f"{answers.says.format(**shown) or listing}.")
 
     kind = inspect.Parameter.POSITIONAL_ONLY
     shown = [inspect.Parameter(label, kind) for label in task().right]
@@ -72,49 +76,79 @@ def _is_number(value: Any) -> bool:
     return np.asarray(value).dtype.kind in "biuf"
 
 
-def _compare(name: str, task: Values, given: tuple[Any, ...]) -> None:
+def _compare(task: Values, given: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the right values as they were given, or raise Fault."""
     if len(given) == 1 and len(task.right) > 1 and isinstance(given[0], tuple | list):
         given = tuple(given[0])
     if len(given) != len(task.right):
-        raise Fault(f"give {', '.join(task.right)}, in this order; you gave {len(given)} of {len(task.right)}.")
+        raise Fault(f"give {listed([*task.right])}, in this order; got {len(given)} of {len(task.right)}.")
+    if blank := [label for label, value in zip(task.right, given, strict=True) if value is None or value is Ellipsis]:
+        nothing = "`...`" if any(value is ... for value in given) else "None"
+        still, answer = ("is still", "answer") if len(blank) == 1 else ("are still", "answers")
+        raise Blank(f"{listed(blank)} {still} {nothing}. Put your {answer} there.")
     found = {label: _read(label, value, task.right[label]) for label, value in zip(task.right, given, strict=True)}
     wrong = [label for label, right in task.right.items() if not task.fits(label, found[label], right)]
     if not wrong:
-        return
+        return found
     for label, value, message in task.slips:
         if label in wrong and task.fits(label, found[label], value):
-            raise Fault(_with_rest(task, wrong, f"{label}: {message}"))
+            raise Fault(_with_rest(task, wrong, f"{label}: {message}" if len(found) > 1 else message))
     label = wrong[0]
     raise Fault(_with_rest(task, wrong, _unnamed(label, found[label], task.right[label], label in task.exact)))
 
 
 def _with_rest(task: Values, wrong: list[str], message: str) -> str:
-    fine = ", ".join(label for label in task.right if label not in wrong)
-    return message + (f" Right: {fine}." if fine else "")
+    fine = [label for label in task.right if label not in wrong]
+    return message + (f" Right: {listed(fine)}." if fine else "")
 
 
 def _read(label: str, value: Any, right: Any) -> Any:
     """Turn what was given into an array of numbers or into words, or raise Fault."""
-    if value is None or value is Ellipsis:
-        raise Fault(f"{label} is still blank. Take your time: work it out, and run this cell again.")
-    if callable(value):
-        raise Fault(f"{label} must be a value; this is a function. Call it, and give what it returns.")
     if not _is_number(right):
-        words = value.split() if isinstance(value, str) and isinstance(right, list) else value
-        return list(words) if isinstance(words, tuple) else words
+        if isinstance(right, list) and isinstance(value, str | tuple):
+            value = value.split() if isinstance(value, str) else list(value)
+        if type(value) is not type(right):
+            raise Fault(f"{label} must be {wanted(right)}; got {described(value)}.")
+        return value
     try:
         array = np.asarray(value, dtype=float)
     except Exception:  # an object may refuse in its own way, and a whole number be too large
-        what = "numbers" if np.ndim(right) else "a number"
-        raise Fault(f"{label} must be {what}; this is {value!r:.40}.") from None
-    if array.shape != np.shape(right):
-        if array.size == 1 == np.size(right):
-            return array.reshape(np.shape(right))
-        want = f"have shape {np.shape(right)}" if np.ndim(right) else "be one number"
-        raise Fault(f"{label} must {want}; it has shape {array.shape}.")
+        array = None
+    if array is not None and array.size == 1 == np.size(right):
+        array = array.reshape(np.shape(right))
+    if array is None or array.shape != np.shape(right):
+        raise Fault(f"{label} must be {wanted(right)}; got {described(value)}.")
     if not np.isfinite(array).all():
         raise Fault(f"{label} holds NaN or infinity: a division by 0, or the logarithm of 0?")
     return array
+
+
+def wanted(right: Any) -> str:
+    """What kind of value is wanted, with an example that is nobody's answer."""
+    if isinstance(right, bool):
+        return "True or False"
+    if isinstance(right, str):
+        return 'a text in quotes, such as "two words"'
+    if isinstance(right, set):
+        return 'a set, such as {"x", "y"}'
+    if not _is_number(right):
+        return 'a list of texts, such as ["x", "y"]'
+    shape = np.shape(right)
+    if len(shape) == 2:
+        return f"a list of {shape[0]} lists of {shape[1]} numbers each"
+    return f"a list of {shape[0]} numbers" if shape else "a number, such as 0.62"
+
+
+def _shown(value: Any) -> str:
+    """A value that is right, in a sentence."""
+    if isinstance(value, set):
+        return listed(sorted(value))
+    if not _is_number(value):
+        return " ".join(value) if isinstance(value, list) else str(value)
+    array = np.asarray(value, dtype=float)
+    if array.ndim:
+        return f"[{', '.join(map(_shown, array))}]"
+    return (f"{array:,.4g}" if abs(array) < 1e4 else f"{array:,.0f}").replace("-", "−")
 
 
 def _unnamed(label: str, found: Any, right: Any, whole: bool) -> str:

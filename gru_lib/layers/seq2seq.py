@@ -22,6 +22,7 @@ from gru_lib._core.checks import (
     check_instance,
     check_int,
     plain,
+    suggests,
 )
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.signature import Signature, check_signature, sign
@@ -154,6 +155,7 @@ class Seq2SeqParams(Bundle):
     carry: bool = True  # whether the decoder starts from the encoder's state
 
 
+@suggests
 def seq2seq_init(
     rng: np.random.Generator,
     V_source: int,

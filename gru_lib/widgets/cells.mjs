@@ -208,7 +208,7 @@ function drawStates(s, c, layout, words) {
       out.push(label("ex-small", L.left, y - half - 6, "start", name));
     } else {
       const centre = y + high / 2;
-      out.push(label(`ex-sym ex-${role}`, 0, centre + 5, "start", symbol));
+      out.push(label(`ex-sym ex-${role}`, 2, centre + 5, "start", symbol)); // an italic f reaches out to the left
       out.push(label("ex-small", 32, centre + 5, "start", words[row]));
       if (axis) out.push(label("ex-small", 32, centre + 22, "start", axis));
     }

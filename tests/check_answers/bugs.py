@@ -53,7 +53,7 @@ PLANTED = {
         ("dh * z, g", "dh * (1 - z), g", "the share 1 − z, which is the candidate's"),
         ("dx = ", "dx = dh * z + ", "is added to dx"),
         ("(x_before - n)", "(n - x_before)", "dz has the wrong sign"),
-        ("dx, dh_prev, dh * z, g", "dx, dh_prev, g", "must return dx, dh_prev, dx_before, grads"),
+        ("dx, dh_prev, dh * z, g", "dx, dh_prev, g", "return dx, dh_prev, dx_before and grads, in this order; got a tuple of 3"),
         ("q.T @ da_n", "h_prev.T @ da_n", "dW_hn"),
         (r"~(?s)\(x_before - n\)(.*)dh_prev = ", r"(h_prev - n)\1dh_prev = dh * z + ", "backward pass of the right GRU"),
     ],

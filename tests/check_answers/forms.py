@@ -60,7 +60,7 @@ PLANTED = {
         ("W_z[:, H:].T", "W_z[:, :-H].T", "W_xz holds the first D"),
         ("W_z[:, H:].T", "W_z[:, H:].reshape(-1, H)", "do not reshape it"),
         ("W_z[:, H:].T", "W_z[:, H:]", r"W_xz must have shape \(2, 4\); it has \(4, 2\). It is transposed"),
-        ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, :H].T", "must return W_hz, W_xz"),
+        ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, :H].T", "return W_hz and W_xz, in this order; got an array of shape"),
         ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, :H], W_z[:, H:].reshape(-1, H)", "both are reshaped"),
     ],
     "conv_constant": [

@@ -195,7 +195,7 @@ PLANTED = {
     "beam_worse": [
         ("M = 4 * int(factor)", "M = int(factor)", "only 13.* times as likely"),
         ("3 if past[0] == 0", "1 if past[0] == 0", "finds what greedy search finds"),
-        ("return step", "return 0.5", "give back the function step"),
+        ("return step", "return 0.5", "return the function step itself; got a number"),
         ("elif past[0] == 0:", "elif past[0] != 0:", "the beam finds something likelier"),
         ("np.log(p / p.sum())", "p / p.sum()", "do not sum to 1"),
         ("np.full(M, 1e-12)", "np.full(-M, 1e-12)", "the search stopped with ValueError"),

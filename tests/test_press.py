@@ -1,0 +1,278 @@
+"""Whatever can be pressed does something that a reader sees; menu and contents open and close by every means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Download, Error, Locator, Page, expect
+
+from conftest import Visit
+
+PHONE, DESK = 390, 1280
+
+# A page of each kind.
+PAGES = [
+    "book/intro",
+    "book/04-gru-forward",
+    "book/18b-transformers",
+    "book/glossary",
+    "book/map",
+    "book/instructors",
+    "book/api-widgets",
+    "_modules/gru_lib/cells/gru",
+    "search",
+    "404",
+]
+
+Reader = Callable[[str, int], AbstractContextManager[Visit]]
+
+PRESSING = """() => {
+  const path = (e) => e === document.body ? "body"
+    : `${path(e.parentElement)} > :nth-child(${[...e.parentElement.children].indexOf(e) + 1})`;
+  const kind = (e, levels = 4) => levels ? `${kind(e.parentElement, levels - 1)} ${e.localName}.${e.className}` : "";
+  const shown = (e) => e.checkVisibility({ visibilityProperty: true });
+  const pointer = (e) => getComputedStyle(e).cursor === "pointer";
+  const controls = "a[href], button, summary, input, select, textarea, [role=button], [role=slider]";
+  const field = "input:not([type=radio], [type=checkbox], [type=button]), select, textarea, [role=slider]";
+  let pressed, before;
+  const note = (what) => (document.documentElement.dataset.pressed = `${what} ${performance.now()}`);
+
+  window.pressing = {
+    // The explorer that it is in.
+    explorer: (e) => (e.closest(".gru-ex") ? path(e.closest(".gru-ex")) : null),
+
+    // What can be pressed now, by its kind. Links, and what unfolds around the text, are of a kind where what they are
+    // in has the same names and classes; of the rest each is one.
+    async find() {
+      const still = Promise.allSettled(document.getAnimations().map((one) => one.finished));
+      await Promise.race([still, new Promise((done) => setTimeout(done, 500))]);
+      const found = {};
+      for (const e of (document.querySelector("dialog[open]") ?? document.body).querySelectorAll("*")) {
+        if (e.matches("math *, pre *, label *, label, :disabled, option") || !shown(e)) continue;
+        if (!e.matches(controls) && (e.closest(controls) || !pointer(e) || pointer(e.parentElement))) continue;
+        found[e.matches("a, nav summary") ? kind(e) : path(e)] ??= path(e);
+      }
+      return found;
+    },
+
+    // Where the mouse hits it, or the keys for it.
+    async aim(e) {
+      pressed = e;
+      history.replaceState(null, "", location.href.split("#")[0]);  // or a link may lead where we are
+      e.scrollIntoView({ block: "center" });
+      for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);  // the contents show where the reader is
+      const place = this.place(e);
+      before = this.seen();
+      return place;
+    },
+
+    // Whether a reader sees anything happen.
+    async happens() {
+      for (let i = 0; i < 30; i++) {
+        if (this.seen() !== before) return true;
+        await new Promise((done) => setTimeout(done, 50));
+      }
+      return false;
+    },
+
+    // The keys are those of a field, and Enter for what shows itself in focus alone.
+    place(e) {
+      if (e.matches(field)) {
+        e.focus();
+        if (e.matches("[type=text], [type=search], textarea")) return ["a", "1", "Enter"];
+        return [e.type === "range" && e.value === e.max ? "ArrowLeft" : "ArrowRight"];
+      }
+      for (const { x, y, width, height } of [e, ...e.children].flatMap((part) => [...part.getClientRects()])) {
+        if (width * height === 0) continue;
+        const place = { x: x + width / 2, y: y + height / 2 }, hit = document.elementFromPoint(place.x, place.y);
+        if (hit === null) return e.focus(), ["Enter"];
+        if (e.contains(hit) || e.labels?.[0]?.contains(hit)) return place;
+      }
+      return null;
+    },
+
+    // What a reader sees: the address, the theme, and of all that is shown its place, its words and its drawing; also
+    // that another field has the focus. A link leads somewhere: for it the address alone counts. Nothing counts that a
+    // field has in it, nor a menu that closes over what was pressed there, nor the theme's tooltips, nor what another
+    // button says for two seconds when it has copied.
+    seen() {
+      const active = document.activeElement;
+      const all = [location.href, scrollY, JSON.stringify(document.documentElement.dataset)];
+      if (pressed?.matches("a")) return all.join("\\n");
+      if (active !== pressed && active.matches(field)) all.push(path(active));
+      const look = (e) => {
+        if (!shown(e) || e.matches(".tooltip") || (e.matches(".dropdown-menu") && e.contains(pressed))) return;
+        const { x, y, width, height } = e.getBoundingClientRect();
+        const words = [...e.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim());
+        const drawn = e instanceof SVGElement ? [...e.attributes].map((a) => a.value) : [];
+        all.push([e.localName, x, y, width, height, ...words, ...drawn].join());
+        if (!e.matches("math, pre") && (e === pressed || !e.matches(".copybtn"))) [...e.children].forEach(look);
+      };
+      look(document.body);
+      return all.join("\\n");
+    },
+  };
+
+  // Nothing is printed. A link that leaves the page is followed as far as can be told from here: nobody prevented it.
+  window.print = () => note("print");
+  addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!link || event.defaultPrevented || !/^https?:|html([?#]|$)/.test(link.href)) return;
+    if (link.href.split("#")[0] === location.href.split("#")[0]) return;
+    event.preventDefault();
+    note(link.href);
+  });
+}"""
+
+
+class Presser:
+    """Presses everything on a page."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page, self.url = page, url
+        self.openers: dict[str, str | None] = {}  # what each came with
+        self.kinds: set[str] = set()
+        self.begun: list[str] = []
+
+    def note(self, other: Download | Page) -> None:
+        """A download has begun, or another page has opened."""
+        self.begun.append(other.url)
+
+    def open(self) -> None:
+        """Load the page, with its explorers alive."""
+        self.page.goto(self.url)
+        self.page.wait_for_function("[...document.querySelectorAll('[data-afm]')].every((e) => 'live' in e.dataset)")
+        self.page.evaluate(PRESSING)
+
+    def found(self) -> dict[str, str]:
+        """What can be pressed now: its path, by its kind."""
+        if not self.page.evaluate("'pressing' in window"):
+            self.open()
+        self.now = self.page.evaluate("pressing.find()")
+        return self.now
+
+    def reach(self, path: str) -> None:
+        """Make it visible again: close what is open, press what it came with, at worst on the page as it was."""
+        opener = self.openers[path]
+        self.page.keyboard.press("Escape")
+        if path not in self.found().values() and opener in self.now.values():
+            self.press(opener)
+        if path not in self.found().values():
+            self.open()
+            if path not in self.found().values():
+                assert opener, f"{path} has gone"
+                self.reach(opener)
+                self.press(opener)
+
+    def press(self, path: str) -> bool:
+        """Whether anything happens."""
+        page, url, begun = self.page, self.page.url, len(self.begun)
+        place = page.locator(path).evaluate("e => pressing.aim(e)")
+        if isinstance(place, dict):
+            page.mouse.click(**place)
+            page.mouse.move(0, 0)
+        for key in place if isinstance(place, list) else []:
+            page.keyboard.press(key)
+            page.wait_for_load_state()
+        try:
+            return page.evaluate("pressing.happens()") or len(self.begun) > begun
+        except Error:  # another page has come, or is coming
+            page.wait_for_url(lambda now: now != url)
+            return True
+
+    def press_after_another(self, path: str) -> bool:
+        """Whether anything happens once another control of its explorer was pressed: it may be set already."""
+        explorer = self.page.locator(path).evaluate("e => pressing.explorer(e)")
+        inside = [other for other in self.found().values() if other.startswith(f"{explorer} ")]
+        at = inside.index(path) if inside else 0
+        for other in inside[max(at - 2, 0) : at] + inside[at + 1 : at + 3]:
+            self.press(other)
+            if self.press(path):
+                return True
+        return False
+
+    def new(self, opener: str | None) -> list[str]:
+        """What can be pressed now, of kinds that were not there before this was pressed."""
+        fresh = {kind: path for kind, path in self.found().items() if kind not in self.kinds}
+        self.kinds |= fresh.keys()
+        self.openers = dict.fromkeys(fresh.values(), opener) | self.openers
+        return list(fresh.values())
+
+    def press_everything(self) -> list[str]:
+        """What does nothing."""
+        self.open()
+        dead, todo = [], self.new(None)
+        while todo:
+            path = todo.pop(0)
+            if path not in self.now.values():
+                self.reach(path)
+            words = self.page.locator(path).evaluate("e => e.outerHTML.slice(0, 200)")
+            if not self.press(path) and not self.press_after_another(path):
+                dead.append(words)
+            todo = self.new(path) + todo
+        return dead
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("name", PAGES, ids=lambda name: f"{name}.html")
+def test_what_can_be_pressed_does_something(
+    reader: Reader, built_book: Path, book_url: str, name: str, width: int
+) -> None:
+    """From disk on a phone, over http on a desk. The page for a wrong address is a server's."""
+    place = built_book.as_uri() if width == PHONE and name != "404" else book_url
+    with reader(f"{place}/{name}.html", width) as visit:
+        presser = Presser(visit.page, visit.url)
+        for event in ("download", "popup"):
+            visit.page.on(event, presser.note)
+        assert presser.press_everything() == []
+        for event in ("download", "popup"):
+            visit.page.remove_listener(event, presser.note)
+        for other in visit.page.context.pages[1:]:
+            other.close()
+        assert visit.foreign == []
+        assert [c for c in visit.complaints if c.removeprefix("failed: ") not in presser.begun] == []
+
+
+@pytest.mark.parametrize("where", ["file", "http"])
+@pytest.mark.parametrize("width", [PHONE, 768, DESK])
+def test_menu_and_contents_open_lead_on_and_close(
+    browser: Browser, built_book: Path, book_url: str, width: int, where: str
+) -> None:
+    """By mouse, touch and keyboard. The focus goes in and comes back. On a desk the menu stands beside the text, and
+    its button hides it; the contents are there for good."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, has_touch=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(f"{built_book.as_uri() if where == 'file' else book_url}/book/04-gru-forward.html")
+    by_key = [(lambda e, key=key: e.press(key), lambda *_: page.keyboard.press("Escape")) for key in ("Space", "Enter")]
+    means = [*by_key, (Locator.click, page.mouse.click), (Locator.tap, page.touchscreen.tap)]
+    for name, words, beside in (("primary", "5. The GRU, backward", width - 9), ("secondary", "One step by hand", 9)):
+        button, bar = page.locator(f".{name}-toggle"), page.locator(f".bd-sidebar-{name}")
+        dialog = page.locator(f"#pst-{name}-sidebar-modal")
+        if name == "secondary" and width == DESK:
+            expect(button).to_be_hidden()
+            expect(bar).to_be_visible()
+            continue
+        for press, close in means:
+            press(button)
+            if width == DESK:
+                expect(bar).to_be_hidden()
+                press(button)
+                expect(bar).to_be_visible()
+            else:
+                expect(dialog).to_be_visible()
+                assert dialog.evaluate("e => e.contains(document.activeElement)")
+                close(beside, 450)
+                expect(dialog).to_be_hidden()
+            expect(button).to_be_focused()
+        for press, _ in means[1:]:  # a link is not followed by Space
+            if width != DESK:
+                press(button)
+            press(bar.get_by_role("link", name=words))
+            expect(page.get_by_role("heading", name=words)).to_be_in_viewport()
+            expect(dialog).to_be_hidden()
+            expect(button).not_to_be_focused()
+            page.go_back()
+    context.close()
