@@ -9,6 +9,7 @@ import gc
 import os
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ import environment
 
 ROOT = Path(__file__).parent
 environment.fix(environment.asked())
+# Keras asks for TensorFlow unless told otherwise, and takes a Mac's GPU, which CI's Macs cannot use.
+os.environ |= {"KERAS_BACKEND": "torch", "KERAS_TORCH_DEVICE": "cpu"}
 
 # Who asks for one of these needs a browser or the built book; these files need what else stands beside the library.
 FIXTURES = {"browser", "built_book", "book_url"}
@@ -49,6 +52,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrP
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
     parser.addoption("--library", action="store_true", help="only tests that need no browser, book or notebook")
+    parser.addoption("--frameworks", action="store_true", help="only tests that need other frameworks; none is skipped")
     parser.addoption("--other-fonts", action="store_true", help="only tests marked so, in a browser with other fonts")
 
 
@@ -71,11 +75,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for option, kept in (
         (config.option.library, lambda item: not beyond_the_library(item)),
         (config.option.other_fonts, lambda item: item.get_closest_marker("fonts")),
+        (config.option.frameworks, lambda item: item.get_closest_marker("frameworks")),
     ):
         if option:
             config.hook.pytest_deselected(items=[item for item in items if not kept(item)])
             items[:] = [item for item in items if kept(item)]
     items.sort(key=lambda item: (".ipynb" not in item.nodeid, not beyond_the_library(item)))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Called by pytest. Where a framework is missing its tests are skipped; with --frameworks they run, and fail."""
+    marker = item.get_closest_marker("frameworks")
+    missing = [name for name in marker.args if not find_spec(name)] if marker else []
+    if missing and not item.config.option.frameworks:
+        pytest.skip(f"{' and '.join(missing)} not installed: pip install -e '.[frameworks]'")
 
 
 @pytest.hookimpl(tryfirst=True)

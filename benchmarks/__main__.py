@@ -138,7 +138,7 @@ def side_by_side(a: argparse.Namespace) -> dict[str, Any]:
         field = Field(names, threads, a.kernels)
         if not versions:
             for name, module in field.missing.items():
-                print(f"{name} is left out: {module} is not installed (pip install -e '.[bench]').")
+                print(f"{name} is left out: {module} is not installed (pip install -e '.[frameworks]').")
         versions |= field.versions
         for cell, dtype, what in [(c, d, w) for c in a.cells for d in a.dtypes for w in a.what]:
             rows = []

@@ -1,4 +1,4 @@
-"""Chapter 22's training in PyTorch, line beside line with `gru_lib`. Needs torch, from the extra `bench`."""
+"""Chapter 22's training in PyTorch, line beside line with `gru_lib`. Needs torch, from the extra `frameworks`."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 ``python tools/environment.py python -m experiments.at_work [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, into at_work_own.json, all but "torch", which needs PyTorch, from the extra `bench`.
+With ``KERNELS=own`` before it, into at_work_own.json, all but "torch", which needs PyTorch (the extra `frameworks`).
 Each net or method has the setting that its "… rates" chose on other seeds.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,26 @@ def names_of(cells: Iterable[str]) -> dict[str, Any]:
     with contextlib.redirect_stdout(io.StringIO()):
         for source in cells:
             exec(compile(source, "<cell>", "exec"), names)
+    return names
+
+
+def box(name: str, part: str = "") -> tuple[str, str]:
+    """The code for other frameworks that a page shows, and the output below it: the one block with this part in it."""
+    text = (ROOT / "book_text" / f"{name}.md").read_text("utf8")
+    (found,) = (block for block in re.findall(BOX, text, re.M | re.S) if part in block[0])
+    return found
+
+
+BOX = r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?"
+
+
+def run_box(name: str, part: str = "", /, **names: Any) -> dict[str, Any]:
+    """What that code defines, once it has run with these names. It prints what the page shows below it."""
+    code, shown = box(name, part)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, f"<{name}>", "exec"), names)
+    assert printed.getvalue() == shown
     return names
 
 

@@ -1,6 +1,6 @@
 """Remake torch.npz and keras.npz in gru_lib/results: what PyTorch and Keras compute in float64.
 
-Needs `pip install torch==2.13.0 keras==3.15.1`, which the tests themselves do not. From the project's root:
+Stored is what torch 2.13.0 and keras 3.15.1 computed, of the extra `frameworks`. From the project's root:
 
     python tests/make_torch_reference.py
 """

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import io
 import json
 import re
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, names_of, result, results, said
+from helpers import ROOT, cells_of, names_of, result, results, run_box, said
 
 from experiments import words as experiment
 from gru_lib import gru_forward, gru_init
@@ -77,31 +74,16 @@ def test_the_state_equation_in_numbers():
 # ------------------------------------------------------------------------------------------------------------ PyTorch
 
 
-def torch_blocks() -> list[tuple[str, str]]:
-    """The page's PyTorch code, each with the output that is shown for it."""
-    text = (ROOT / "book_text" / f"{PAGE}.md").read_text("utf8")
-    return re.findall(r"```python\n(.*?)```.*?```text\n(.*?)```", text, re.S)
-
-
-def test_the_pytorch_code_is_python_of_known_length():
-    blocks = torch_blocks()
-    assert len(blocks) == 2 and "nn.GRU(D, H)" in blocks[0][0] and "def torch_step" in blocks[1][0]
-    for code, _ in blocks:
-        ast.parse(code)
-
-
+@pytest.mark.frameworks("torch")
 def test_the_pytorch_code_prints_what_the_page_shows():
-    pytest.importorskip("torch")  # the extra `bench`
-    names: dict = {}
-    for code, shown in torch_blocks():
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, "<page>", "exec"), names)
-        assert printed.getvalue() == shown
+    names = run_box("00-the-gru-in-twenty-minutes", "class Reader")
+    run_box("00-the-gru-in-twenty-minutes", "def torch_step", **names)
 
 
+@pytest.mark.frameworks("torch")
 def test_what_the_page_says_of_nn_gru_holds():
-    torch = pytest.importorskip("torch")
+    import torch
+
     rnn = torch.nn.GRU(3, 4)
     assert rnn.bias_hh_l0.shape == (12,) and not rnn.batch_first
     xs, h0 = torch.randn(7, 2, 3), torch.randn(1, 2, 4)

@@ -1,11 +1,10 @@
 """What chapter 1 and its companion pages state for all nets, on random ones; stored trainings; framework code."""
 
-import re
 from itertools import permutations
 
 import numpy as np
 import pytest
-from helpers import cells_of, results, said
+from helpers import cells_of, results, run_box, said
 
 from experiments import words as experiment
 from gru_lib import bce_with_logits, convert, elman_forward, elman_init, elman_step
@@ -179,36 +178,21 @@ def test_the_interval_on_the_page_is_students():
 # -------------------------------------------------------------------------------------------------------- the framework
 
 
-def framework_code():
-    """The code of the framework box."""
-    page = "\n".join(cells_of(PAGE, "markdown"))
-    (code,) = re.findall(r"In your framework\n(?::class: dropdown\n\n)?```python\n(.*?)```", page, re.S)
-    return code
+@pytest.mark.frameworks("torch", "keras")
+def test_pytorch_and_keras_make_the_layer_that_the_page_says():
+    import keras
+    import torch
 
-
-def test_the_framework_code_is_python():
-    code = framework_code()
-    compile(code, "<page>", "exec")
-    assert "torch.nn.RNN" in code and "keras.layers.SimpleRNN" in code
-
-
-def test_the_framework_code_gives_the_shapes_that_stand_beside_it():
-    torch = pytest.importorskip("torch")  # the extra `bench`
-    rnn = torch.nn.RNN(input_size=5, hidden_size=8)
-    hs, h_T = rnn(torch.zeros(200, 3, 5))
-    assert hs.shape == (200, 3, 8) and h_T.shape == (1, 3, 8)
-    assert max(float(p.abs().max()) for p in rnn.parameters()) <= 8**-0.5 and float(rnn.bias_hh_l0.abs().max()) > 0
+    names = run_box("01-from-a-sum-to-a-state")
+    rnn, layer = names["rnn"], names["layer"]
+    assert rnn(torch.zeros(200, 3, 5))[0].shape == (200, 3, 8) and names["h_T"].shape == (1, 3, 8)
+    arrays = {name: a.numpy() for name, a in rnn.state_dict().items()}
+    assert max(a.max() for a in arrays.values()) <= 8**-0.5 and arrays["bias_hh_l0"].any()
     xs = torch.randn(7, 2, 5)
-    ((p,),) = convert.from_torch({name: a.detach().numpy() for name, a in rnn.state_dict().items()}, "rnn")
+    ((p,),) = convert.from_torch(arrays, "rnn")
     np.testing.assert_allclose(elman_forward(xs.numpy(), None, p)[0], rnn(xs)[0].detach(), rtol=0, atol=1e-6)
 
-
-def test_keras_starts_and_returns_as_the_page_says(monkeypatch):
-    pytest.importorskip("torch")  # the extra `bench`
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    keras = pytest.importorskip("keras")
-    layer = keras.layers.SimpleRNN(8, return_sequences=True)
-    assert tuple(layer(np.zeros((3, 200, 5), np.float32)).shape) == (3, 200, 8)
+    assert tuple(names["hs"].shape) == (3, 200, 8)
     assert tuple(keras.layers.SimpleRNN(8)(np.zeros((3, 200, 5), np.float32)).shape) == (3, 8)
     _, W_h, b = layer.get_weights()
     np.testing.assert_allclose(W_h @ W_h.T, np.eye(8), rtol=0, atol=1e-5)

@@ -1,11 +1,10 @@
 """What chapter 2 and its companions state as a property, and that their stored trainings can be made again."""
 
 import inspect
-import re
 
 import numpy as np
 import pytest
-from helpers import cells_of, result, results, rng, said
+from helpers import result, results, rng, run_box, said
 
 from experiments import fading
 from gru_lib import clip_by_global_norm, elman_backward, elman_forward, elman_init, jacobian
@@ -74,11 +73,12 @@ def test_the_uniform_start_has_the_radius_that_the_framework_box_names():
     assert round(float(np.median(radii)), 1) == 0.6
 
 
+@pytest.mark.frameworks("torch", "keras")
 def test_pytorch_clips_and_starts_as_the_box_says():
-    torch = pytest.importorskip("torch")  # the extra `bench`
-    (code,) = re.findall(r"```python\n(.*?)```", "\n".join(cells_of("02-why-memory-fades", "markdown")), re.S)
-    names = {}
-    exec("\n".join(line for line in code.splitlines() if "keras" not in line), names)
+    import torch
+
+    names = run_box("02-why-memory-fades")
+    assert names["optimizer"].global_clipnorm == 1
     grads = [p.grad for p in names["net"].parameters()]
     assert names["before"] > 1 and np.sqrt(sum(float((g * g).sum()) for g in grads)) == pytest.approx(1, rel=1e-5)
     assert inspect.signature(torch.nn.utils.clip_grad_norm_).parameters["error_if_nonfinite"].default is False
@@ -90,11 +90,10 @@ def test_pytorch_clips_and_starts_as_the_box_says():
 
 
 # Keras on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-def test_keras_clips_and_starts_as_the_box_says(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    pytest.importorskip("torch")
-    keras = pytest.importorskip("keras")
+@pytest.mark.frameworks("torch", "keras")
+def test_keras_clips_and_starts_as_the_box_says():
+    import keras
+
     optimizer = keras.optimizers.SGD(0.1)
     assert optimizer.clipnorm is optimizer.clipvalue is optimizer.global_clipnorm is None
     grads = [keras.ops.convert_to_tensor(g) for g in ([3.0, 4.0], [0.0, 12.0])]

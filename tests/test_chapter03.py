@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from helpers import ROOT, result, said
+from helpers import ROOT, result, run_box
 
 from experiments import gates, words
 from experiments._store import save
@@ -176,8 +176,10 @@ def test_a_loss_of_the_trainings_has_its_gradient_and_counts_the_second_half_alo
 # -------------------------------------------------------------------------------------------------- other frameworks
 
 
+@pytest.mark.frameworks("torch")
 def test_what_the_pages_say_of_pytorch_holds():
-    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    import torch
+
     made = {name: torch.randn(50, dtype=torch.double, requires_grad=True) for name in ("a", "new", "old")}
     a, new, old = made.values()
     g = torch.sigmoid(a)
@@ -186,10 +188,7 @@ def test_what_the_pages_say_of_pytorch_holds():
     torch.where(a > 0, new, old).sum().backward()
     assert a.grad is None and new.grad is not None and old.grad is not None
 
-    code = "g = a + ((a > 0).float() - a).detach()"
-    assert said("03b-hard-gates", code)
-    names = {"a": a}
-    exec(code, names)
+    names = run_box("03b-hard-gates", a=a)
     assert torch.equal(names["g"].round(), (a > 0).double())
     (names["g"] * new.detach()).sum().backward()
     assert torch.equal(a.grad, new.detach())  # as if g = a
@@ -199,9 +198,9 @@ def test_what_the_pages_say_of_pytorch_holds():
     assert (defaults["tau"].default, defaults["hard"].default) == (1, False)
     logits = torch.tensor([[-1.0, 0.0]]).repeat(100_000, 1)
     torch.manual_seed(0)
-    drawn = soften(logits, tau=0.5)[:, 0].sort().values.double()
-    u = (torch.arange(100_000, dtype=torch.double) + 0.5) / 100_000
-    assert (drawn - torch.sigmoid((-1 + torch.log(u / (1 - u))) / 0.5)).abs().max() < 0.01  # the same distribution
+    drawn = soften(logits.double(), tau=0.5)[:, 0].sort().values
+    u = torch.sigmoid(0.5 * torch.logit(drawn) + 1)  # evenly spread, if the distribution is the same
+    assert (u - torch.linspace(0, 1, 100_000, dtype=torch.double)).abs().max() < 0.01
     logits.requires_grad_()
     (hard, hard_slope), (soft, soft_slope) = ((v, torch.autograd.grad(v.sum(), logits)[0]) for v in (
         (torch.manual_seed(0), soften(logits, tau=0.5, hard=rounded)[:, 0])[1] for rounded in (True, False)
@@ -210,11 +209,10 @@ def test_what_the_pages_say_of_pytorch_holds():
 
 
 # Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-def test_what_the_pages_say_of_keras_holds(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    keras = pytest.importorskip("keras", reason="keras is not installed")
+@pytest.mark.frameworks("torch", "keras")
+def test_what_the_pages_say_of_keras_holds():
+    import keras
+
     a = np.linspace(-5, 5, 101)
     straight = keras.ops.convert_to_numpy(keras.activations.hard_sigmoid(keras.ops.convert_to_tensor(a)))
     np.testing.assert_allclose(straight, np.clip(a / 6 + 0.5, 0, 1), rtol=0, atol=1e-6)

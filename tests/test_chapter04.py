@@ -8,10 +8,10 @@ import re
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, names_of, results, said
+from helpers import ROOT, cells_of, names_of, results, run_box, said
 
 from experiments import words as experiment
-from gru_lib import elman_forward, elman_init, gru_forward, gru_init, gru_step, sigmoid
+from gru_lib import elman_forward, elman_init, gru_forward, gru_init, gru_step, sigmoid, widgets
 from gru_lib.results import load
 
 PAGE = "04-gru-forward"
@@ -429,14 +429,12 @@ def test_unit_14_notes_either_letter_and_not_cleanly(reader):
 # ------------------------------------------------------------------------------------------------- in the frameworks
 
 
-def test_pytorch_and_keras_make_the_layer_that_the_page_says(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    keras = pytest.importorskip("keras", reason="keras is not installed")
-    text = (ROOT / "book_text" / f"{PAGE}.md").read_text("utf8")
-    (block,) = re.findall(r"```python\n(.*?)```", text, re.S)
-    names = {"np": np}
-    exec(block, names)
+@pytest.mark.frameworks("torch", "keras")
+def test_pytorch_and_keras_make_the_layer_that_the_page_says():
+    import keras
+    import torch
+
+    names = run_box("04-gru-forward", np=np)
     assert tuple(names["h_T"].shape) == (1, 5, 64) and tuple(names["hs"].shape) == (5, 7, 64)
     assert tuple(names["gru"](torch.zeros(7, 5, 24))[0].shape) == (7, 5, 64)
     assert sum(p.numel() for p in names["gru"].parameters()) == names["layer"].count_params() == 17_280
@@ -452,7 +450,6 @@ def test_the_readers_parameters_are_counted_right():
 
 
 def test_explorer_shows_what_the_prose_beside_it_says():
-    widgets = pytest.importorskip("gru_lib.widgets")
     gate = widgets.GateExplorer()
     assert gate.h_prev > 0 > gate.n  # "the candidate has the other sign than the old state"
     start = gate.h

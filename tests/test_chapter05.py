@@ -1,14 +1,11 @@
 """What chapter 5 and its pages say beside their cells: code and equations, mistakes, the explorer, PyTorch."""
 
-import ast
-import contextlib
 import inspect
-import io
 import re
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of
+from helpers import ROOT, cells_of, run_box
 
 from gru_lib import gradcheck, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, results
 from gru_lib.widgets import BPTTExplorer
@@ -112,18 +109,11 @@ def test_most_trainings_with_a_term_left_out_end_as_the_page_says():
 # ------------------------------------------------------------------------------------------------------------- PyTorch
 
 
-def test_the_pytorch_code_prints_what_the_page_shows():
-    (block,) = re.findall(r"```python\n(.*?)```\s+```text\n(.*?)```", text_of("05c-checking-gradients"), re.S)
-    ast.parse(block[0])
-    pytest.importorskip("torch")  # the extra `bench`
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(block[0], "<page>", "exec"), {})
-    assert printed.getvalue() == block[1]
-
-
+@pytest.mark.frameworks("torch")
 def test_what_the_page_says_of_pytorch_holds():
-    torch = pytest.importorskip("torch")
+    import torch
+
+    run_box("05c-checking-gradients")
     defaults = inspect.signature(torch.autograd.gradcheck).parameters
     said = text_of("05c-checking-gradients")
     for name in ("eps", "atol", "rtol"):

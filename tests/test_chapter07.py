@@ -1,11 +1,10 @@
 """What chapter 7 and its companions say beside their cells: trainings, the explorer, PyTorch, the box of a step."""
 
 import inspect
-import re
 
 import numpy as np
 import pytest
-from helpers import ROOT, result
+from helpers import ROOT, result, run_box
 
 from experiments import explorer_nets, subtraction
 from gru_lib import gru_forward, gru_init, results
@@ -98,12 +97,12 @@ def test_below_zero_every_net_of_the_explorer_says_fourteen(net):
 # ------------------------------------------------------------------------------------------------------ the frameworks
 
 
+@pytest.mark.frameworks("torch")
 def test_the_pytorch_code_learns_all_pairs_and_has_the_parameters_that_the_page_says():
-    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    (block,) = re.findall(r"```python\n(.*?)```", TEXT, re.S)
+    import torch
+
     torch.manual_seed(0)
-    names = {"every": all_pairs(4)}
-    exec(compile(block, "<page>", "exec"), names)
+    names = run_box("07-subtraction", every=all_pairs(4))
     said = names["out"](names["gru"](names["xs"])[0]) > 0
     assert (said == (names["ys"] == 1)).all()
     ours = subtractor_init(np.random.default_rng(0), 8).size
@@ -113,10 +112,10 @@ def test_the_pytorch_code_learns_all_pairs_and_has_the_parameters_that_the_page_
     assert torch.nn.BCEWithLogitsLoss().reduction == "mean"
 
 
-def test_keras_expects_probabilities_by_default(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    keras = pytest.importorskip("keras", reason="keras is not installed")
+@pytest.mark.frameworks("torch", "keras")
+def test_keras_expects_probabilities_by_default():
+    import keras
+
     assert inspect.signature(keras.losses.BinaryCrossentropy).parameters["from_logits"].default is False
 
 

@@ -1,10 +1,8 @@
 """Chapter 8 and its companions: gates set by hand, the stored trainings, the explorer's answers, the frameworks."""
 
-import re
-
 import numpy as np
 import pytest
-from helpers import ROOT, result
+from helpers import ROOT, result, run_box
 
 from experiments import explorer_nets, three_stories
 from gru_lib import convert, gru_forward, results, sigmoid
@@ -140,14 +138,9 @@ def test_unit_1_drifts_upwards_from_minus_0_7_while_noise_is_read():
 
 
 # Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-def test_pytorch_and_keras_get_the_bias_of_the_update_gate(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    pytest.importorskip("keras", reason="keras is not installed")
-    (block,) = re.findall(r"```python\n(.*?)```", TEXT, re.S)
-    names = {}
-    exec(block, names)
+@pytest.mark.frameworks("torch", "keras")
+def test_pytorch_and_keras_get_the_bias_of_the_update_gate():
+    names = run_box("08-three-stories")
     ((p,),) = convert.from_torch(names["gru"].state_dict(), "gru")
     np.testing.assert_array_equal(p.b_z, 4)
     assert max(abs(p.b_r).max(), abs(p.b_n).max(), abs(p.b_hn).max()) <= 2 / np.sqrt(16)

@@ -1,10 +1,8 @@
 """What chapter 9 and its companion state: the bound, the best constant gate, what is stored, the frameworks' code."""
 
-import re
-
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, names_of, result, results
+from helpers import cells_of, names_of, result, results, run_box
 
 from experiments import highway
 from gru_lib import elman_init, gru_forward, gru_init, jacobian, lstm_init, orthogonal
@@ -139,16 +137,13 @@ def test_what_the_page_says_of_all_ten_readers_holds():
 
 
 # Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-def test_the_bias_that_the_box_sets_keeps_in_pytorch_and_keras(monkeypatch):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "book_text" / f"{NAME}.md").read_text("utf8"), re.S)
-    compile(code, "<page>", "exec")
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    keras = pytest.importorskip("keras", reason="keras is not installed")
+@pytest.mark.frameworks("torch", "keras")
+def test_the_bias_that_the_box_sets_keeps_in_pytorch_and_keras():
+    import keras
+    import torch
+
     torch.manual_seed(0)
-    names = {}
-    exec(code, names)
+    names = run_box("09-gradient-highway")
     gru, layer, bias = names["gru"], names["layer"], names["bias"]
     for kept in (gru.bias_ih_l0 + gru.bias_hh_l0, torch.tensor(layer.get_weights()[2].sum(axis=0)).roll(32)):
         assert torch.allclose(kept[32:64], torch.tensor(bias)) and kept[:32].abs().max() < 0.4

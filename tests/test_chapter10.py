@@ -1,13 +1,10 @@
 """What chapter 10 and its companions say beside their cells: functions, frameworks' code, the theorem, the table."""
 
-import contextlib
-import io
-import re
 from itertools import permutations
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, names_of, randomised
+from helpers import ROOT, cells_of, names_of, randomised, run_box
 
 from gru_lib import convert, gru_init, gru_step, numeric_gradient, sigmoid
 
@@ -43,20 +40,12 @@ def test_the_functions_of_the_page_are_the_converters_of_the_library(page, state
         np.testing.assert_array_equal(array, state[name])
 
 
-def python_block(first: str) -> str:
-    """The code for a framework that the page shows and does not run."""
-    (block,) = [b for b in re.findall(r"```python\n(.*?)```", TEXT, re.S) if b.startswith(first)]
-    return block
+@pytest.mark.frameworks("torch", "keras")
+def test_pytorch_and_keras_take_the_arrays_and_start_as_the_page_says(page):
+    import keras
+    import torch
 
-
-# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-def test_pytorch_and_keras_take_the_arrays_and_start_as_the_page_says(page, monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    keras = pytest.importorskip("keras", reason="keras is not installed")
-    names = dict(page)
-    exec(python_block("import keras"), names)
+    names = run_box("10-conventions", "import keras", **page)
     gru, layer, xs = names["gru"], names["layer"], page["xs"]
     with torch.no_grad():
         pytorch, keras_gru = gru(torch.tensor(xs))[0], layer(np.moveaxis(xs, 0, 1))
@@ -70,12 +59,9 @@ def test_pytorch_and_keras_take_the_arrays_and_start_as_the_page_says(page, monk
     np.testing.assert_array_equal(fresh.get_weights()[2], np.zeros((2, 9)))
 
 
+@pytest.mark.frameworks("torch")
 def test_pytorch_answers_the_interrogation_as_the_page_shows(page):
-    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    code, printed = python_block("import torch\n"), io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(code, dict(page))
-    assert f"```text\n{printed.getvalue()}```" in TEXT
+    run_box("10-conventions", "def torch_layer", **page)
 
 
 # ------------------------------------------------------------------------------------------------------- the theorem

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 
 import numpy as np
 import pytest
-from helpers import ROOT
+from helpers import ROOT, box
 
 from benchmarks import contenders, ladder
 from gru_lib import results, sigmoid
@@ -191,14 +191,16 @@ def test_a_gate_and_its_complement_come_from_one_exponential():
 
 @pytest.fixture
 def torch():
-    found = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    threads = found.get_num_threads()
-    yield found
-    found.set_num_threads(threads)
+    import torch
+
+    threads = torch.get_num_threads()
+    yield torch
+    torch.set_num_threads(threads)
 
 
+@pytest.mark.frameworks("torch")
 def test_the_code_for_pytorch_runs(torch):
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.S)
+    code, _ = box("11-making-it-fast")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "<page>", "exec"), {})
@@ -215,6 +217,7 @@ def operations(torch, run):
     return {event.key: event.count for event in profile.key_averages()}, out
 
 
+@pytest.mark.frameworks("torch")
 def test_pytorch_has_climbed_the_rungs_that_the_page_says(torch):
     T, xs = 10, torch.randn(10, 32, 28)
     gru, lstm = torch.nn.GRU(28, 64), torch.nn.LSTM(28, 64)
@@ -224,12 +227,14 @@ def test_pytorch_has_climbed_the_rungs_that_the_page_says(torch):
     done, _ = operations(torch, lambda: hs.sum().backward())
     assert done["aten::mm"] == (T - 1) + T + 1  # back to h_1 … h_9, of W_h at each step, of W_x once
     done, _ = operations(torch, lambda: lstm(xs))
-    assert done["aten::mkldnn_rnn_layer"] == 1 and "aten::addmm" not in done
+    whole = torch.backends.mkldnn.is_available()  # oneDNN, which PyTorch for a Mac lacks
+    assert done.get("aten::mkldnn_rnn_layer", 0) == whole and ("aten::addmm" not in done) == whole
 
 
-def test_the_defaults_of_keras_are_those_that_the_page_names(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    keras = pytest.importorskip("keras", reason="keras is not installed")
+@pytest.mark.frameworks("torch", "keras")
+def test_the_defaults_of_keras_are_those_that_the_page_names():
+    import keras
+
     defaults = inspect.signature(keras.layers.GRU).parameters
     named = re.findall(r"`(\w+)=([^`]+)`", TEXT[TEXT.index("Keras, with TensorFlow") : TEXT.index("## Summary")])
     assert len(named) == 7

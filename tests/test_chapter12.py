@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from helpers import result, rng, said
+from helpers import result, rng, run_box, said
 
 from experiments import lstm_memory
 from gru_lib import (
     LSTMState,
+    convert,
     elman_forward,
     elman_init,
     gru_forward,
@@ -209,3 +210,28 @@ def test_explorer_answers():
     first = [1.0] + [0.0] * 23
     assert known("latch", x=first)["elman"] == 24
     assert known("latch", x=[1.0, 0, 0, 0, -1.0] + [0.0] * 19)["elman"] < 6
+
+
+# ------------------------------------------------------------------------------------------------------ the frameworks
+
+
+@pytest.mark.frameworks("torch", "keras")
+def test_pytorch_and_keras_get_the_biases_of_the_box_and_start_as_it_says():
+    import keras
+    import torch
+
+    names = run_box("12-lstm")
+    assert tuple(names["hs"].shape) == (5, 3, 32) and names["h_T"].shape == names["c_T"].shape == (1, 3, 32)
+    ((theirs,),) = convert.from_torch(names["lstm"].state_dict(), "lstm")
+    for p in (theirs, *convert.from_keras(names["layer"].get_weights(), "lstm")):
+        np.testing.assert_allclose([p.b_f, -p.b_i], 4.6, rtol=1e-6)
+        assert max(abs(p.b_g).max(), abs(p.b_o).max()) <= 2 / np.sqrt(32)
+
+    fresh = keras.layers.LSTM(32)
+    fresh.build((None, None, 8))
+    _, W_h, b = fresh.get_weights()
+    np.testing.assert_array_equal(b, np.repeat([0, 1, 0, 0], 32))
+    np.testing.assert_allclose(W_h @ W_h.T, np.eye(32), atol=1e-5)
+    ((p,),) = convert.from_torch(torch.nn.LSTM(8, 32).state_dict(), "lstm")
+    assert all(0.9 / np.sqrt(32) < abs(W).max() <= 1 / np.sqrt(32) for W in (p.W_x, p.W_h))
+    assert np.abs(sigmoid(p.b_f) - 0.5).max() < 0.1

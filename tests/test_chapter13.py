@@ -2,18 +2,18 @@
 
 import inspect
 import json
-import re
 from functools import partial
 
 import numpy as np
 import pytest
-from helpers import cells_of, check_loss, randomised, results, said
+from helpers import check_loss, randomised, results, run_box, said
 
 from experiments import other_memories
 from gru_lib import elman_forward, gradcheck, jacobian
 from gru_lib.cells import irnn_init, scrn_forward, scrn_init, stack_rnn_forward, stack_step
 from gru_lib.results import load, wilson
 from gru_lib.tasks.adding import BASELINE, adding
+from gru_lib.widgets import stack
 
 PAGE = "13-other-memories"
 FILES = ("other_memories", "other_memories_own")  # the second with other kernels
@@ -263,13 +263,6 @@ def test_half_push_and_half_pop_never_make_a_deep_stack():
 # --------------------------------------------------------------------------------------------------- the framework box
 
 
-def block(first: str) -> str:
-    """The code of the box that begins with this line."""
-    page = "\n".join(cells_of("13-other-memories", "markdown"))
-    (code,) = (b for b in re.findall(r"```python\n(.*?)```", page, re.S) if b.startswith(first))
-    return code
-
-
 def as_irnn(W_x, W_h, b):
     """Our network with a framework's arrays, which are the start of an IRNN."""
     np.testing.assert_array_equal(W_h, np.eye(32))
@@ -280,10 +273,11 @@ def as_irnn(W_x, W_h, b):
     return p
 
 
+@pytest.mark.frameworks("torch")
 def test_the_pytorch_code_of_the_box_makes_an_irnn():
-    torch = pytest.importorskip("torch")  # the extra `bench`
-    names = {}
-    exec(block("import torch"), names)
+    import torch
+
+    names = run_box("13-other-memories", "import torch")
     rnn, xs = names["rnn"], np.random.default_rng(0).normal(size=(7, 3, 2))
     arrays = {name: a.detach().numpy() for name, a in rnn.named_parameters()}
     p = as_irnn(arrays["weight_ih_l0"].T, arrays["weight_hh_l0"].T, arrays["bias_ih_l0"] + arrays["bias_hh_l0"])
@@ -295,13 +289,11 @@ def test_the_pytorch_code_of_the_box_makes_an_irnn():
 
 
 # Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-def test_the_keras_code_of_the_box_makes_an_irnn(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    pytest.importorskip("torch")
-    keras = pytest.importorskip("keras")
-    names = {}
-    exec(block("import keras"), names)
+@pytest.mark.frameworks("torch", "keras")
+def test_the_keras_code_of_the_box_makes_an_irnn():
+    import keras
+
+    names = run_box("13-other-memories", "import keras")
     layer, xs = names["layer"], np.random.default_rng(0).normal(size=(7, 3, 2))
     layer.build((None, None, 2))
     p = as_irnn(*layer.get_weights())
@@ -317,7 +309,6 @@ def test_the_keras_code_of_the_box_makes_an_irnn(monkeypatch):
 
 
 def test_answers_to_the_explorers_prompts_hold():
-    stack = pytest.importorskip("gru_lib.widgets.stack")
     preset = stack.STACK["presets"]["fractions"]
     for fifth, wanted in ((preset["push"][4], [0, 0, 0, 0.6, 0.4]), (1, [0, 0, 0, 0, 1])):
         values, strengths = np.zeros((1, 0, 5)), np.zeros((1, 0))

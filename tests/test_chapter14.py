@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import check_loss, result, results, rng
+from helpers import box, check_loss, result, results, rng
 
 from experiments import dropout
 from experiments._store import load
@@ -203,3 +203,50 @@ def test_mean_and_variance_of_a_mask():
     deviation = np.sqrt(0.3 / 0.7)
     assert abs(mask.mean() - 1) < 5 * deviation / np.sqrt(mask.size)
     assert mask.var() == pytest.approx(0.3 / 0.7, rel=0.01)
+
+
+# ------------------------------------------------------------------------------------------------------ the frameworks
+
+
+@pytest.mark.frameworks("torch")
+def test_pytorch_drops_between_layers_alone_with_a_new_mask_at_each_step():
+    import torch
+
+    D, H, xs = 3, 4, torch.randn(50, 2, 3)
+    code, _ = box("14-dropout")
+    gru = eval(code.splitlines()[0], {"torch": torch, "D": D, "H": H, "L": 2, "p": 0.5})
+    with torch.no_grad():
+        for name, a in gru.named_parameters():
+            if name.endswith("l1"):  # the second layer writes tanh of what it is given
+                a.zero_()
+        gru.weight_ih_l1[2 * H :] = torch.eye(H)
+        gru.bias_ih_l1[H : 2 * H] = -200
+        below = torch.nn.GRU(D, H)
+        below.load_state_dict({name: a for name, a in gru.state_dict().items() if name.endswith("l0")})
+        hs, (h_1, _) = gru(xs)
+        given, last = below(xs)
+    kept = hs != 0
+    assert torch.allclose(hs, torch.where(kept, torch.tanh(given / 0.5), 0), atol=1e-6)
+    assert torch.allclose(h_1, last[0]) and 0.3 < kept.float().mean() < 0.7 and (kept != kept[0]).any()
+    with pytest.warns(UserWarning, match="num_layers greater than 1"):
+        torch.nn.GRU(D, H, num_layers=1, dropout=0.5)
+
+
+@pytest.mark.frameworks("torch", "keras")
+def test_keras_draws_a_mask_for_each_sequence_and_one_for_each_product_with_recurrent_dropout():
+    import keras
+
+    code, _ = box("14-dropout")
+    both = eval(code.splitlines()[1], {"keras": keras, "H": 4, "p": 0.5, "p_rec": 0.5})
+    assert np.abs(keras.ops.convert_to_numpy(both(np.ones((2, 100, 4), np.float32), training=True))).max() <= 1
+    masks = both.cell.get_recurrent_dropout_mask(keras.ops.ones((2, 50)))
+    first, *others = map(keras.ops.convert_to_numpy, masks)
+    assert len(others) == 2 and all((mask != first).any() for mask in others)
+
+    inputs = keras.layers.GRU(4, dropout=0.5, return_sequences=True)
+    inputs.build((None, None, 4))
+    kernel, recurrent, bias = (np.zeros_like(a) for a in inputs.get_weights())
+    kernel[:, 8:], bias[0, :4] = np.eye(4), -200  # it writes tanh of what it is given
+    inputs.set_weights([kernel, recurrent, bias])
+    kept = keras.ops.convert_to_numpy(inputs(np.ones((16, 9, 4), np.float32), training=True)) != 0
+    assert (kept == kept[:, :1]).all() and (kept != kept[:1]).any()

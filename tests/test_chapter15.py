@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from helpers import check_loss, randomised, result, results, rng, said
+from helpers import check_loss, close, leaves, randomised, result, results, rng, run_box, said
 
 from experiments import deep
 from gru_lib import (
@@ -12,10 +12,12 @@ from gru_lib import (
     bidirectional_forward,
     bundle,
     cell_of,
+    convert,
     gru_init,
     linear_init,
     reverse,
     stack,
+    stack_forward,
 )
 from gru_lib.results import load
 from gru_lib.tasks.ahead import LETTERS, TOKENS, marks
@@ -263,3 +265,23 @@ def test_two_layers_of_64_units_on_8_inputs_have_2_77_times_the_parameters_of_on
 
     assert said("15b-what-a-second-layer-is-for", f"have {two(8, 64):.2f} times the parameters of one")
     assert two(64, 64) == 2
+
+
+# ------------------------------------------------------------------------------------------------------ the frameworks
+
+
+@pytest.mark.frameworks("torch", "keras")
+def test_packed_in_pytorch_two_bidirectional_layers_are_ours_and_unpacked_they_read_the_padding():
+    import keras
+    import torch
+
+    xs, lengths = torch.randn(6, 3, 2), [6, 2, 4]
+    utilities = torch.nn.utils.rnn
+    packing = {name: getattr(utilities, name) for name in ("pack_padded_sequence", "pad_packed_sequence")}
+    names = run_box("15-deep-and-bidirectional", torch=torch, keras=keras, D=2, H=4, xs=xs, lengths=lengths, **packing)
+    layers = convert.from_torch(names["rnn"].state_dict(), "gru")
+    hs, states, _ = stack_forward(xs.numpy(), None, stack(*(bidirectional(*pair) for pair in layers)), lengths=lengths)
+    close((names["hs"].detach(), names["h_n"].detach()), (hs, np.stack(leaves(states))), atol=1e-6)
+    assert (names["rnn"](xs)[1] - names["h_n"]).abs().max() > 1e-2
+    layer = keras.layers.Bidirectional(keras.layers.GRU(4, return_state=True))
+    assert [tuple(a.shape) for a in layer(np.ones((3, 6, 2), np.float32))] == [(3, 8), (3, 4), (3, 4)]

@@ -2,12 +2,11 @@
 
 import inspect
 import json
-import re
 from functools import cache
 
 import numpy as np
 import pytest
-from helpers import ROOT, results, said
+from helpers import box, results, said
 
 from experiments import language_model
 from gru_lib.models.language_model import lm_init, lm_loss
@@ -230,15 +229,10 @@ def test_the_longest_string_that_validation_shares_is_the_sentence_the_page_name
     assert '"continue' + shared in text.train and '"break' + shared in text.validation
 
 
-def framework_box():
-    """The PyTorch code of the page."""
-    page = (ROOT / "book_text" / "16-language-model.md").read_text("utf8")
-    (code,) = re.findall(r"````\{admonition\} In your framework\n.*?```python\n(.*?)```", page, re.S)
-    return code
-
-
+@pytest.mark.frameworks("torch")
 def test_the_pytorch_code_of_the_page_trains_and_what_is_said_of_it_holds():
-    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    import torch
+
     nn, F = torch.nn, torch.nn.functional
     torch.manual_seed(0)
     V, tokens = 7, torch.arange(3 * 40 + 1) % 7
@@ -269,18 +263,17 @@ def test_the_pytorch_code_of_the_page_trains_and_what_is_said_of_it_holds():
         exec(code, names | {"parameters": parameters, "optimiser": optimiser, "pieces": Pieces()})
         return losses
 
-    losses = epoch(framework_box())
+    code, _ = box("16-language-model")
+    losses = epoch(code)
     assert losses[-1] < 0.1 < losses[0]
     with pytest.raises(RuntimeError, match="second time"):
-        epoch(framework_box().replace("h = h.detach()", "pass"))
+        epoch(code.replace("h = h.detach()", "pass"))
 
 
-# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-def test_what_the_page_says_of_keras_holds(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "torch")
-    pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    keras = pytest.importorskip("keras", reason="keras is not installed")
+@pytest.mark.frameworks("torch", "keras")
+def test_what_the_page_says_of_keras_holds():
+    import keras
+
     xs = np.random.default_rng(0).normal(size=(2, 6, 3)).astype(np.float32)
     layer = keras.layers.GRU(4, return_sequences=True, stateful=True)
     layer.build((2, None, 3))

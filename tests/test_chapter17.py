@@ -1,11 +1,10 @@
 """Chapter 17 and its companion: stored trainings say what the pages say, and can be made again; frameworks' losses."""
 
-import re
 from functools import partial
 
 import numpy as np
 import pytest
-from helpers import ROOT, randomised, results, rng, said
+from helpers import randomised, results, rng, run_box, said
 
 from experiments import dates
 from gru_lib import convert, gru_forward, gru_init, numeric_gradient
@@ -186,8 +185,10 @@ def whole():
     return p, batch, loss
 
 
-def in_torch(torch, p, batch):
+def in_torch(p, batch):
     """The names that the page's code uses, and the target with its padding marked."""
+    import torch
+
     source, target, lengths, target_lengths = batch
     before = np.concatenate([np.full((1, 3), p.start), target[:-1]])
     modules = {"encoder": torch.nn.GRU(3, 4).double(), "decoder": torch.nn.GRU(7, 4).double()}
@@ -207,22 +208,20 @@ def in_torch(torch, p, batch):
     }  # fmt: skip
 
 
+@pytest.mark.frameworks("torch")
 def test_the_code_of_the_page_computes_our_loss_in_pytorch_and_only_with_packing(whole):
-    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
-    text = (ROOT / "book_text" / "17-encoder-decoder.md").read_text("utf8")
-    code = re.search(r"^```python\n(x = .*?)^```", text, re.S | re.M)[1]
     p, batch, loss = whole
-    names = in_torch(torch, p, batch)
-    exec(code, names)
+    given = in_torch(p, batch)
+    names = run_box("17-encoder-decoder", **given)
     assert float(names["loss"].detach()) == pytest.approx(loss, abs=1e-12)
-    names["pack_padded_sequence"] = lambda x, *_, **__: x
-    exec(code, names)
+    names = run_box("17-encoder-decoder", **given | {"pack_padded_sequence": lambda x, *_, **__: x})
     assert abs(float(names["loss"].detach()) - loss) > 1e-3
 
 
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras 3.15, on PyTorch
+@pytest.mark.frameworks("torch", "keras")
 def test_keras_copies_its_state_through_padding_and_averages_over_what_is_real(whole):
-    keras = pytest.importorskip("keras", reason="keras is not installed")
+    import keras
+
     p, (source, target, lengths, target_lengths), loss = whole
 
     def layer(cell, D):

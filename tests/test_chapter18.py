@@ -84,8 +84,10 @@ def asked():
     return s, h, lengths, np.arange(5) < lengths[:, None]
 
 
+@pytest.mark.frameworks("torch")
 def test_pytorch_divides_the_scores_unless_told_otherwise_and_its_masks_mean_opposite_things():
-    torch = pytest.importorskip("torch", reason="torch is in the bench extra and not installed")
+    import torch
+
     s, h, lengths, real = asked()
     q, k = (torch.tensor(np.moveaxis(a, 1, 0).copy()) for a in (s, h))
     real = torch.tensor(real)
@@ -112,9 +114,10 @@ def test_pytorch_divides_the_scores_unless_told_otherwise_and_its_masks_mean_opp
     close(out.numpy(), np.concatenate(both, axis=2))
 
 
-@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras 3.15, on PyTorch
+@pytest.mark.frameworks("torch", "keras")
 def test_keras_computes_ours_from_query_and_value():
-    keras = pytest.importorskip("keras", reason="keras is not installed")
+    import keras
+
     s, h, lengths, real = asked()
     layer = keras.layers.Attention()
     q, k = (np.moveaxis(a, 1, 0).astype("float32") for a in (s, h))

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from helpers import run_box
 
 from experiments import dates
 from gru_lib import results
@@ -194,3 +195,41 @@ def test_penalties_return_fewer_empty_texts_and_only_the_mean_loses_right_answer
         assert row["1, 4"]["empty"] == 0 < row["GNMT, 4"]["empty"] < 0.6 < row["0, 4"]["empty"]
         assert row["1, 16"]["right"] < row["1, 4"]["right"] - 0.05
         assert abs(row["GNMT, 16"]["right"] - row["GNMT, 4"]["right"]) < 3.1 / 60  # three answers of 60
+
+
+# ------------------------------------------------------------------------------------------------------ the frameworks
+
+
+@pytest.mark.frameworks("torch", "transformers")
+def test_generate_in_transformers_searches_as_the_page_says():
+    """In random models. Its defaults: greedy search, and with a beam the mean per token."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    sizes = {"vocab_size": 5, "n_positions": 41, "n_embd": 16, "n_layer": 1, "n_head": 2}
+    inputs = {"input_ids": torch.tensor([[0]]), "attention_mask": torch.tensor([[1]])}
+    longer = 0
+    for seed in range(5):
+        torch.manual_seed(seed)
+        model = GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=1, pad_token_id=1)).double().eval()
+        with torch.no_grad():
+            for a in model.parameters():
+                a *= 8 if a.ndim > 1 else 1  # or all tokens are as likely
+
+        def step(past, token, model=model):
+            past = (*past, int(token))
+            with torch.no_grad():
+                return model(input_ids=torch.tensor([past])).logits[0, -1].log_softmax(0).numpy(), past
+
+        def generated(model=model, **options):
+            return tuple(model.generate(**inputs, max_new_tokens=7, **options)[0, 1:].tolist())
+
+        ours = [beam_search(step, (), 0, width=4, end=1, max_steps=7, alpha=alpha)[0].tokens for alpha in (0, 1)]
+        for alpha, tokens in enumerate(ours):
+            assert generated(num_beams=4, length_penalty=float(alpha), early_stopping="never") == tokens
+        assert generated(num_beams=4, early_stopping="never") == ours[1]
+        first = greedy(step, (), 0, end=1, max_steps=7)
+        assert generated() == tuple(first.tokens[: first.lengths])
+        longer += len(ours[1]) > len(ours[0])
+        run_box("19-beam-search", model=model, inputs=inputs)
+    assert longer

@@ -184,3 +184,20 @@ def test_twice_the_updates_change_little():
 def test_on_text_the_gru_leads_by_a_little_more_than_a_tenth_of_a_bit():
     lead = {cell: scores("text", cell).mean() - scores("text", "GRU").mean() for cell in ("tanh", "LSTM")}
     assert all(0.1 < bits < 0.13 for bits in lead.values()), lead
+
+
+@pytest.mark.frameworks("torch", "keras")
+def test_the_frameworks_start_as_the_page_says():
+    import keras
+    import torch
+
+    for name, G in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        m = getattr(torch.nn, name)(16, 64)
+        assert sum(p.numel() for p in m.parameters()) == G * 64 * (16 + 64 + 2)
+        assert all(0.1 < p.abs().max() <= 1 / 8 and abs(p.mean()) < 0.05 for p in m.parameters())
+    for name, bias in (("SimpleRNN", 0), ("GRU", 0), ("LSTM", np.repeat([0, 1, 0, 0], 64))):
+        layer = getattr(keras.layers, name)(64)
+        layer.build((None, None, 16))
+        _, W_h, b = layer.get_weights()
+        np.testing.assert_allclose(W_h @ W_h.T, np.eye(64), atol=1e-5)
+        np.testing.assert_array_equal(b, np.broadcast_to(bias, b.shape))

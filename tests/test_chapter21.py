@@ -1,10 +1,8 @@
 """What chapter 21 says beyond its stored outputs, and its experiment."""
 
-import re
-
 import numpy as np
 import pytest
-from helpers import ROOT, said
+from helpers import run_box, said
 
 from benchmarks import scan as timing
 from experiments import without_loop
@@ -153,11 +151,13 @@ def test_on_text_other_kernels_change_no_gru_and_no_rival_by_more_than_two_thous
             assert len(own) == 3 and abs(own - fixed[:3]).max() < 0.0021
 
 
-def test_jax_scans_with_the_function_that_the_page_shows():
-    jax = pytest.importorskip("jax", reason="jax is in the bench extra")
-    page = (ROOT / "book_text" / f"{PAGE}.md").read_text("utf8")
-    (block,) = re.findall(r"```python\n(def join.*?)```", page, re.S)
+@pytest.mark.frameworks("jax", "keras", "torch")
+def test_jax_and_keras_scan_with_the_function_that_the_page_shows():
+    import jax
+    import keras
+
     z, w = np.random.default_rng(0).uniform(0, 1, (2, 9, 2, 3)).astype(np.float32)
-    names = {"jax": jax, "z": z, "w": w}
-    exec(block, names)
+    names = run_box("21-gates-without-the-loop", jax=jax, z=z, w=w)
     np.testing.assert_allclose(names["hs"], scan(z, w)[1:], rtol=1e-5)
+    _, hs = keras.ops.associative_scan(names["join"], tuple(map(keras.ops.convert_to_tensor, (z, w))))
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(hs), scan(z, w)[1:], rtol=1e-5)

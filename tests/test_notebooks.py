@@ -15,6 +15,7 @@ import nbformat
 import notebooks
 import pytest
 from edition_cells import DISTRIBUTION
+from helpers import BOX
 from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -53,6 +54,15 @@ def test_every_notebook_has_a_text_and_every_text_a_notebook() -> None:
     stored = {p.stem for p in notebooks.BOOK.glob("*.ipynb")}
     texts = {p.stem for p in notebooks.TEXT.glob("*.md")}
     assert stored == texts != set()
+
+
+def test_every_block_of_code_for_another_framework_is_run_by_a_test() -> None:
+    """By `box` or `run_box`, of helpers.py, in the test of its chapter."""
+    tests = "".join(path.read_text("utf8") for path in Path(__file__).parent.glob("test_chapter*.py"))
+    run = re.findall(r'box\(\s*"([^"]+)"(?:, "([^"]+)")?', tests)
+    for text in notebooks.TEXT.glob("*.md"):
+        for code, _ in re.findall(BOX, text.read_text("utf8"), re.M | re.S):
+            assert any(name == text.stem and part in code for name, part in run), f"{text.name}: no test runs\n{code}"
 
 
 def test_cells_were_executed_once_and_in_order(notebook: NotebookNode) -> None:

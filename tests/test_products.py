@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 from gru_lib._core import products
 from gru_lib._core.passes import blocks, spans
@@ -59,7 +60,6 @@ def test_times_cuts_what_is_large_and_only_that(monkeypatch, in_place, K, H, N, 
 
 def test_in_place_is_what_the_kernels_name_says():
     """This processor's answer is that of threadpoolctl, which asks the same library."""
-    threadpoolctl = pytest.importorskip("threadpoolctl")
     found = {e.get("architecture") for e in threadpoolctl.threadpool_info() if e["user_api"] == "blas"}
     assert products._multiplies_in_place() == bool(found & {"SkylakeX", "Cooperlake", "SapphireRapids"})
 

@@ -113,6 +113,7 @@ def test_a_tag_makes_a_release_and_every_week_the_links_are_asked() -> None:
     assert "tools/do.py release" in str(told["release"]["jobs"]["build"]["steps"])
     assert "schedule" in told["weekly"][True] and "tools/do.py links" in str(told["weekly"]["jobs"])
     assert ".ci/run" in str(told["weekly"]["jobs"])
+    assert "schedule" in told["frameworks"][True] and "pytest --frameworks" in str(told["frameworks"]["jobs"])
 
 
 def test_dependabot_watches_packages_and_actions() -> None:
