@@ -27,7 +27,8 @@ MINISEARCH = Path(sys.prefix) / "node_modules" / "minisearch"
 INDEX = "search_index.js"
 VARIABLE = "window.gruSearchIndex = "
 LEFT_OUT = (
-    nodes.literal_block, nodes.doctest_block,
+    nodes.literal_block,
+    nodes.doctest_block,
     nodes.math_block,
     nodes.raw,
     nodes.image,
