@@ -13,7 +13,7 @@ import pytest
 import gru_lib
 from gru_lib import gru_backward, gru_forward, gru_init, release_buffers
 from gru_lib._core import buffers as _buffers
-from gru_lib._core.buffers import Loan
+from gru_lib._core.buffers import Pooled
 
 F8 = np.dtype(np.float64)
 
@@ -27,14 +27,14 @@ def nothing_waiting():
     _buffers._waiting.clear()
 
 
-def lent(size):
-    """A loan of so many numbers."""
-    return Loan(np.empty, size, F8)
+def pooled(size):
+    """So many numbers from the pool."""
+    return Pooled(np.empty, size, F8)
 
 
 def test_what_waits_is_bounded(monkeypatch):
     monkeypatch.setattr(_buffers, "_MOST", 1_000_000)
-    arrays = [lent(10_000 + i) for i in range(30)]
+    arrays = [pooled(10_000 + i) for i in range(30)]
     del arrays
     gc.collect()
     assert 900_000 < sum(chain.nbytes for chain in _buffers._waiting.values()) <= 1_000_000
@@ -43,11 +43,11 @@ def test_what_waits_is_bounded(monkeypatch):
 def test_too_much_drops_what_was_asked_for_longest_ago(monkeypatch):
     monkeypatch.setattr(_buffers, "_MOST", 1_000_000)
     for size in (50_000, 60_000, 70_000):  # 400 and 480 KB fit; with 560 more, only these do
-        del_me = lent(size)
+        del_me = pooled(size)
         del del_me
         gc.collect()
     assert [size for _, size, _ in _buffers._waiting] == [70_000]
-    del_me = lent(1_000_000)
+    del_me = pooled(1_000_000)
     del del_me
     gc.collect()
     assert _buffers._waiting == {}
@@ -55,7 +55,7 @@ def test_too_much_drops_what_was_asked_for_longest_ago(monkeypatch):
 
 def test_of_the_kind_that_came_last_one_item_is_dropped_at_a_time(monkeypatch):
     monkeypatch.setattr(_buffers, "_MOST", 1_000_000)
-    arrays = [lent(50_000) for _ in range(4)]
+    arrays = [pooled(50_000) for _ in range(4)]
     del arrays
     gc.collect()
     assert waiting() == {(np.empty, 50_000, F8): 2}
@@ -64,29 +64,29 @@ def test_of_the_kind_that_came_last_one_item_is_dropped_at_a_time(monkeypatch):
 def test_not_more_kinds_wait_than_allowed(monkeypatch):
     monkeypatch.setattr(_buffers, "_KINDS", 3)
     for size in range(10_000, 10_006):
-        del_me = lent(size)
+        del_me = pooled(size)
         del del_me
         gc.collect()
     assert [size for _, size, _ in _buffers._waiting] == [10_003, 10_004, 10_005]
 
 
-def test_a_loan_is_lent_again_when_it_is_gone_and_not_before():
+def test_what_is_pooled_serves_again_when_it_is_gone_and_not_before():
     made = []
 
     def make(K):
         made.append(np.zeros(K))
         return made[-1]
 
-    first, second = Loan(make, 3), Loan(make, 3)
+    first, second = Pooled(make, 3), Pooled(make, 3)
     assert first.it is made[0] and second.it is made[1]
     del first
-    assert Loan(make, 3).it is made[0] and len(made) == 2
-    assert Loan(make, 4).it is made[2]
+    assert Pooled(make, 3).it is made[0] and len(made) == 2
+    assert Pooled(make, 4).it is made[2]
 
 
 def test_nothing_waits_of_what_could_not_be_made():
     with pytest.raises(ZeroDivisionError):
-        Loan(lambda: 1 / 0)
+        Pooled(lambda: 1 / 0)
     gc.collect()
     assert _buffers._waiting == {}
 
@@ -137,7 +137,7 @@ def test_what_waits_is_as_large_as_the_pool_believes(cell, T, N, H):
 
 
 def test_release_buffers_gives_back_what_waits_and_nothing_else():
-    a, b = lent(20_000), lent(20_000)
+    a, b = pooled(20_000), pooled(20_000)
     b.it[:] = 3
     del a
     gc.collect()
@@ -170,7 +170,7 @@ def run_traced(trace, work):
 
 
 def test_an_interrupt_at_any_line_breaks_nothing(monkeypatch):
-    """The pool may forget what waits. It never lends twice, counts wrongly, or stops taking back."""
+    """The pool may forget what waits. It never gives one thing twice, counts wrongly, or stops taking back."""
     monkeypatch.setattr(_buffers, "_MOST", 100)
 
     def item():
@@ -263,7 +263,7 @@ def test_tapes_that_live_at_once_keep_what_they_hold(T, N):
     for found, value in zip(first, alone[0], strict=True):
         np.testing.assert_array_equal(found, value)
     del tapes, copies, tape
-    for x, expected in zip(xs, alone, strict=True):  # nor does what was lent to a copy come back changed
+    for x, expected in zip(xs, alone, strict=True):  # nor does what a copy took come back changed
         for found, value in zip(grads(gru_forward(x, None, p)[2]), expected, strict=True):
             np.testing.assert_array_equal(found, value)
 

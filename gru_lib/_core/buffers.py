@@ -3,7 +3,7 @@
 The first touch of fresh memory costs a page fault for every 4 KiB, and large arrays go back to the system when they
 die. In a training step of 35 steps, 32 sequences and 256 units this was a quarter of the time (chapter 11); with few
 units, making arrays and views of them takes as much. So a pass takes what it needs for itself, arrays and views
-together, as a `Loan`: when that is gone, they wait for the next pass of the same shape. Results are ordinary arrays.
+together, as `Pooled`: when that is gone, they wait for the next pass of the same shape. Results are ordinary arrays.
 
 At most 512 MiB wait, in at most 64 kinds; `release_buffers` gives everything back. Memory comes back in whatever thread
 and at whatever moment its last user dies, between any two lines of this file too. So there is no lock and no count to
@@ -15,9 +15,11 @@ can make the pool forget a chain, which frees it, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-__all__ = ["Loan", "release_buffers"]
+__all__ = ["Pooled", "release_buffers"]
+
+Item = TypeVar("Item")
 
 _MOST = 1 << 29  # bytes that may wait
 _KINDS = 64  # sizes and shapes that may wait
@@ -31,23 +33,23 @@ class _Chain(NamedTuple):
     nbytes: int  # of all
 
 
-# What waits, by the arguments of their Loan. The kind used last is last.
+# What waits, by the arguments of their Pooled. The kind used last is last.
 _waiting: dict[Hashable, _Chain] = {}
 
 
-class Loan:
-    """`loan.it` is ``make(*args)``, or one made earlier that is free again. It goes back when the loan is gone.
+class Pooled(Generic[Item]):
+    """`pooled.it` is ``make(*args)``, or one made earlier that is free again; when `pooled` is gone, so it is again.
 
-    `it.nbytes` says how large it is. No part of it may be held longer than the loan.
+    `it.nbytes` says how large it is. No part of it may be held longer than `pooled`.
     """
 
     __slots__ = ("_key", "_release", "it")
 
-    def __init__(self, make: Callable[..., Any], *args: Hashable) -> None:
+    def __init__(self, make: Callable[..., Item], *args: Hashable) -> None:
         self._key = (make, *args)
         self._release = _release  # a name of the module may be gone when the program ends
         it = _take(self._key)
-        self.it = make(*args) if it is None else it
+        self.it: Item = make(*args) if it is None else it
 
     def __del__(self) -> None:
         if hasattr(self, "it"):  # not if `make` failed

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from gru_lib._core.checks import as_array, check_instance, plain
 from gru_lib._core.sequence import begin, outputs
-from gru_lib._core.signature import Signature, check_signature, sign
+from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, Backward, Forward, MaybeArray, State
 
-__all__ = ["StepsTape", "by_steps", "check_sizes", "check_state", "door", "leaves", "map_state"]
+__all__ = ["StepsTape", "by_steps", "check_sizes", "check_state", "leaves", "map_state", "validate"]
 
 
 class StepsTape(NamedTuple):
@@ -32,8 +32,8 @@ class StepsTape(NamedTuple):
     made: Signature  # of the parameters
 
 
-def door(check: Callable[..., tuple[Any, ...]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a decorator that puts `check` before a step: it takes the arguments, and returns them checked.
+def validate(check: Callable[..., tuple[Any, ...]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a decorator that runs `check` before a step: it takes the arguments, and returns them checked.
 
     The loop over steps goes past it, since the pass has checked what it was given.
     """
@@ -91,7 +91,8 @@ def by_steps(
     ``leaky_step`` and ``leaky_step_backward`` give ``leaky_forward`` and ``leaky_backward``; errors use these names.
     """
     name = step.__name__.removesuffix("_step")
-    step, step_backward = (getattr(function, "__wrapped__", function) for function in (step, step_backward))  # no door
+    # Past `validate`: the passes have checked what they were given.
+    step, step_backward = (getattr(function, "__wrapped__", function) for function in (step, step_backward))
 
     def forward(
         xs: ArrayLike, state0: State | None, p: Any, *, lengths: MaybeArray = None
@@ -109,13 +110,11 @@ def by_steps(
             hs[t] = out[0] if apart else leaves(new)[0]
             caches.append(cache)
             state = new if mask is None else _carry(mask[t], new, state)
-        tape = StepsTape(tuple(caches), mask, state, sign(forward.__name__, p, xs))
+        tape = StepsTape(tuple(caches), mask, state, sign(forward.__name__, p))
         return outputs(hs, mask), map_state(np.copy, state), tape
 
     def backward(dhs: MaybeArray, dstate_T: State | None, tape: StepsTape, p: Any) -> tuple[Array, State, Any]:
-        check_instance(backward.__name__, "p", p, kind)
-        check_instance(backward.__name__, "tape", tape, StepsTape)
-        check_signature(backward.__name__, tape.made, p)
+        check_tape(backward.__name__, tape, StepsTape, p, kind)
         T, N, dtype = len(tape.caches), len(leaves(tape.state_T)[0]), np.result_type(p.flat, *leaves(tape.state_T))
         sizes = {"T": T, "N": N, "K": width(p)}
         given = np.zeros(tuple(sizes.values()), dtype) if dhs is None else dhs

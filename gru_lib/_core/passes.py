@@ -8,8 +8,8 @@ The numbers are those of a loop over the cell's step. What makes them come faste
   weights are one product over as many steps and sequences.
 - A large batch is cut into blocks of sequences and a long sequence into spans of steps, so that what backward needs
   of them stays in the processor's cache.
-- Arrays, and the views of them that the loops go through, are made once for a shape and lent from pass to pass. As in
-  cuDNN, the *reserve* is what forward keeps for backward, the *workspace* what backward needs while it runs.
+- Arrays, and the views of them that the loops go through, are made once for a shape and wait in a pool between passes.
+  As in cuDNN, the *reserve* is what forward keeps for backward, the *workspace* what backward needs while it runs.
 
 What every cell has, for a block of N sequences and G slabs of H pre-activations (the cell's own file adds the rest):
 
@@ -30,18 +30,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from gru_lib._core.buffers import Loan
+from gru_lib._core.buffers import Pooled
 from gru_lib._core.products import as_columns
 from gru_lib._core.sequence import rows
 from gru_lib._core.types import Array
 
 __all__ = [
-    "Reserve", "Workspace", "backward", "batch_first", "batch_last", "blocks", "forward", "gradients", "infer", "spans",
-    "steps",
+    "Form", "Reserve", "Workspace", "backward", "batch_first", "batch_last", "blocks", "forward", "gradients", "infer",
+    "spans", "steps",
 ]  # fmt: skip
 
 _ROWS = 256  # steps · sequences that `infer` goes through at a time
@@ -91,34 +91,48 @@ def batch_first(a: Array) -> Array:
 batch_last = batch_first  # the same exchange of axes, read the other way
 
 
+class Form(NamedTuple):
+    """What the arrays of a block depend on."""
+
+    T: int
+    N: int
+    D: int
+    H: int
+    dtype: np.dtype
+    dropout: bool  # whether the recurrent connection has a mask
+    bias: bool
+
+
 class Reserve:
     """What forward keeps of a block of N sequences: x, h, seen, a, and the arrays that a cell adds with `keep`.
 
     Attributes
     ----------
-    spans : for each span, the last first: its slice of steps, x as (t · N, K), and what the factors are made of
+    spans : for each span, the last first: `now`, its slice of steps, `x` (t · N, K), and what the factors are made of
     steps : what the forward loop goes through
     """
 
     G: ClassVar[int]  # slabs of pre-activations
 
-    spans: Sequence[tuple[Any, ...]]
+    spans: Sequence[Any]
     steps: steps
 
-    def __init__(
-        self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, ones: int = 0, *options: Any
-    ) -> None:
-        self._args = T, N, D, H, dtype, dropout, ones, *options
+    def __init__(self, form: Form) -> None:
+        T, N, D, H, _, dropout, bias = self.form = form
         self._kept: list[Array] = []
-        self.dropout = dropout
         self.h, self.a = self.keep(T + 1, H, N), self.keep(T, self.G * H, N)
         self.seen = self.keep(T, H, N) if dropout else self.h[:-1]
-        self.x = self.keep(T, N, D + ones)  # with an input that is always 1, the bias is its weight
+        self.x = self.keep(T, N, D + bias)  # with an input that is always 1, the bias is its weight
         self.x[:, :, D:] = 1
+
+    @classmethod
+    def of(cls, p: Any, T: int, N: int, dtype: np.dtype, dropout: bool = False) -> Pooled[Self]:
+        """Take one from the pool for T steps of N sequences."""
+        return Pooled(cls, Form(T, N, p.D, p.H, dtype, dropout, p.bias))
 
     def keep(self, *shape: int) -> Array:
         """Make an array that backward, or a copy of the tape, will need."""
-        a = np.empty(shape, self._args[4])
+        a = np.empty(shape, self.form.dtype)
         self._kept.append(a)
         return a
 
@@ -128,10 +142,10 @@ class Reserve:
         views = _VIEW * sum(map(len, self.spans)) + self.steps.nbytes
         return sum(a.nbytes for a in self._kept) + views + _OBJECTS
 
-    def cut(self, *arrays: Array) -> list[tuple[Any, ...]]:
-        """Return, for each span, its slice of steps, its inputs as (t · N, K), and those steps of the arrays."""
-        T, N, _, H = self._args[:4]
-        return [(now, rows(self.x[now]), *(a[now] for a in arrays)) for now in spans(T, N, H)]
+    def cut(self, span: Callable[..., Any], *arrays: Array) -> list[Any]:
+        """Return a `span` of each: its slice of steps, its inputs as (t · N, K), and those steps of the arrays."""
+        cuts = spans(self.form.T, self.form.N, self.form.H)
+        return [span(now, rows(self.x[now]), *(a[now] for a in arrays)) for now in cuts]
 
     def load(self, xs: Array, states: Sequence[Array], h_mask: Array | None, W_x: Array) -> None:
         """Take in xs (T, N, D), the first states (N, H) and the recurrent mask; a is the input's part, W_x x."""
@@ -164,11 +178,11 @@ class Reserve:
         return (self.h[t].T,)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy needs views of its own
-        return _restored, (type(self), self._args, self._kept)
+        return _restored, (type(self), self.form, self._kept)
 
 
-def _restored(kind: type[Reserve], args: tuple[Any, ...], kept: list[Array]) -> Reserve:
-    new = kind(*args)
+def _restored(kind: type[Reserve], form: Form, kept: list[Array]) -> Reserve:
+    new = kind(form)
     for to, a in zip(new._kept, kept, strict=True):
         to[:] = a
     return new
@@ -182,33 +196,33 @@ def forward(
     mask: Array | None,
     h_mask: Array | None,
     dtype: np.dtype,
-    *options: Any,
-) -> tuple[Array, tuple[Loan, ...]]:
+) -> tuple[Array, tuple[Pooled[Any], ...]]:
     """Run a cell over sequences, block by block; return h_0 … h_T, (T + 1, N, H), and the reserve of each block."""
-    (T, N, D), H = xs.shape, p.H
-    hs, lent = np.empty((T + 1, N, H), dtype), []
+    (T, N, _), H = xs.shape, p.H
+    hs, reserves = np.empty((T + 1, N, H), dtype), []
     for c in blocks(N, H):
-        lent.append(Loan(kind, T, c.stop - c.start, D, H, dtype, h_mask is not None, *options))
+        n = c.stop - c.start
+        reserves.append(kind.of(p, T, n, dtype, h_mask is not None))
         masks = (None if m is None else m[:, c] for m in (mask, h_mask))
-        lent[-1].it.run(p, kind.weights(p, c.stop - c.start), xs[:, c], [s[c] for s in states], *masks)
-        hs[:, c] = batch_first(lent[-1].it.h)
-    return hs, tuple(lent)
+        reserves[-1].it.run(p, kind.weights(p, n), xs[:, c], [s[c] for s in states], *masks)
+        hs[:, c] = batch_first(reserves[-1].it.h)
+    return hs, tuple(reserves)
 
 
 def infer(
-    kind: type[Reserve], p: Any, xs: Array, states: Sequence[Array], mask: Array | None, dtype: np.dtype, *options: Any
+    kind: type[Reserve], p: Any, xs: Array, states: Sequence[Array], mask: Array | None, dtype: np.dtype
 ) -> tuple[Array, list[Array]]:
     """Run a cell over sequences when nobody will ask for gradients; return its outputs (T, N, H) and final states.
 
     One reserve of a few steps serves again and again, so its arrays stay in the processor's cache.
     """
-    (T, N, D), H = xs.shape, p.H
+    (T, N, _), H = xs.shape, p.H
     hs, ends = np.empty((T, N, H), dtype), [np.array(s, dtype) for s in states]
     for c in blocks(N, H):
         n = c.stop - c.start
         length = max(1, min(T, _ROWS // max(n, 1)))
-        loan, weights = Loan(kind, length, n, D, H, dtype, False, *options), kind.weights(p, n)
-        block, now = loan.it, [s[c] for s in states]
+        pooled, weights = kind.of(p, length, n, dtype), kind.weights(p, n)
+        block, now = pooled.it, tuple(s[c] for s in states)
         for start in range(0, T, length):
             part = slice(start, min(start + length, T))
             block.run(p, weights, xs[part, c], now, None if mask is None else mask[part, c])
@@ -231,11 +245,17 @@ class Workspace:
     F: ClassVar[int]  # factors of a unit and step
     C: ClassVar[int]  # slabs that are gathered for the gradients
 
-    def __init__(self, t: int, N: int, H: int, dtype: np.dtype, *options: Any) -> None:
+    def __init__(self, t: int, N: int, H: int, dtype: np.dtype) -> None:
         self._factors, self._columns = np.empty(t * self.F * H * N, dtype), np.empty(t * self.C * H * N, dtype)
         self.nbytes = self._factors.nbytes + self._columns.nbytes + self.C * H * H * dtype.itemsize + _OBJECTS
         self._views: dict[int, Any] = {}  # by the length of a span
         self.dh = np.empty((H, N), dtype)
+
+    @classmethod
+    def of(cls, block: Reserve, dtype: np.dtype) -> Pooled[Self]:
+        """Take one from the pool for the spans of a block."""
+        longest = max((span.now.stop - span.now.start for span in block.spans), default=0)
+        return Pooled(cls, longest, block.form.N, block.form.H, dtype)
 
     def views(self, t: int) -> Any:
         """Return what `lay` makes for a span of t steps, made once."""
@@ -266,7 +286,7 @@ class Workspace:
 
         The latter are transposed: BLAS multiplies them faster so.
         """
-        return (W_x @ da).T, da @ span[1], da @ seen
+        return (W_x @ da).T, da @ span.x, da @ seen
 
     def end(self) -> tuple[Array, ...]:
         """Return the gradients of the first states, (H, N)."""
@@ -277,33 +297,31 @@ def backward(
     kind: type[Workspace],
     p: Any,
     W_x: Array,
-    lent: Sequence[Loan],
+    reserves: Sequence[Pooled[Any]],
     hs: Array,
     dhs: Array,
     dstates: Sequence[Array],
     mask: Array | None,
     h_mask: Array | None,
-    *options: Any,
 ) -> tuple[Array, list[Array], list[Array]]:
     """Run a cell backward over sequences, block by block and span by span.
 
-    `hs` and `lent` come from `forward`; dhs (T, N, H) and dstates (N, H) are the gradients of outputs and final states;
-    W_x (D, G·H) are the weights of the inputs. Returns dxs (T, N, D), the gradients of the first states, and the sums
-    over spans and blocks of what `Workspace.products` gave for the weights: none if there was no step.
+    `hs` and `reserves` come from `forward`; dhs (T, N, H) and dstates (N, H) are the gradients of outputs and final
+    states; W_x (D, G·H) are the weights of the inputs. Returns dxs (T, N, D), the gradients of the first states, and
+    the sums over spans and blocks of what `Workspace.products` gave for the weights: none if there was no step.
     """
     (T, N, H), dtype = dhs.shape, dstates[0].dtype
     dxs, dstates0 = np.empty((T, N, len(W_x)), dtype), [np.empty((N, H), dtype) for _ in dstates]
     sums: list[Array] = []
     start = 0
-    for block in (loan.it for loan in lent):
-        c = slice(start, start := start + block.h.shape[2])
-        longest = block.spans[0][0] if block.spans else slice(0, 0)
-        loan = Loan(kind, longest.stop - longest.start, c.stop - c.start, H, dtype, *options)
-        work, mask_c, h_mask_c = loan.it, *(None if m is None else m[:, c] for m in (mask, h_mask))
+    for block in (reserve.it for reserve in reserves):
+        c = slice(start, start := start + block.form.N)
+        pooled = kind.of(block, dtype)
+        work, mask_c, h_mask_c = pooled.it, *(None if m is None else m[:, c] for m in (mask, h_mask))
         dhs_c = batch_last(dhs[:, c])
         work.begin(p, [d[c] for d in dstates])
         for span in block.spans:
-            now = span[0]
+            now = span.now
             da = work.run(span, dhs_c, p, mask_c, h_mask_c)
             seen = rows(hs[now, c] if h_mask_c is None else hs[now, c] * h_mask_c[now])
             dx, *products = work.products(da, span, seen, W_x)

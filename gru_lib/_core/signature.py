@@ -4,13 +4,12 @@ Every tape carries the `Signature` of the parameters of its forward pass. `check
 backward gets:
 
 - exactly: the kind of the parameters, names, shapes, options (sizes, convention, activation …) and dtype;
-- the numbers: all of them, bit by bit, up to 32 KiB. Of more, 64 numbers that are spread evenly and, if the pass had at
-  least 32 rows (steps · sequences), the sum of the bits of all, as integers. A change of any one number changes it.
+- the numbers: all of them, bit by bit, up to 32 KiB. Of more, 64 numbers that are spread evenly and the sum of the bits
+  of all, as integers. A change of any one number changes it.
 
 So what may pass unseen, above 32 KiB, is a change of several numbers that leaves the sum as it was (two that changed
-places) and, after a pass of fewer rows, one that meets none of the 64. An optimiser's step, another net, and a gate set
-to another value after a pass of some length are seen, but for one chance in 2³² or less. A copy with the same numbers
-is the same to backward.
+places). An optimiser's step, another net, and a gate set to another value are seen, but for one chance in 2³² or less.
+A copy with the same numbers is the same to backward.
 
 The cache of a single step has no signature: it is as small as the step, and a fingerprint would not be small beside it.
 """
@@ -22,14 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gru_lib._core.checks import check_instance
 from gru_lib._core.params import Bundle, Params
-from gru_lib._core.types import Array
 
-__all__ = ["Signature", "check_signature", "sign"]
+__all__ = ["Signature", "check_signature", "check_tape", "sign"]
 
 _WHOLE = 1 << 15  # bytes; up to here a copy costs less than any sum
 _SAMPLE = 64  # numbers
-_ROWS = 32  # with fewer, a sum of all numbers is more than 1 % of the pass
 
 
 class Signature(NamedTuple):
@@ -39,14 +37,19 @@ class Signature(NamedTuple):
     kind: type[Params]
     form: Any
     dtype: np.dtype
-    summed: bool
     numbers: bytes | None  # None for a layer made of layers, whose tapes have signatures of their own
 
 
-def sign(where: str, p: Params, xs: Array | None) -> Signature:
-    """Return the signature of `p` after a pass over xs (T, N, D); None leaves the numbers out."""
-    summed = xs is not None and xs.shape[0] * xs.shape[1] >= _ROWS
-    return Signature(where, type(p), _form(p), p.dtype, summed, None if xs is None else _numbers(p, summed))
+def sign(where: str, p: Params, *, numbers: bool = True) -> Signature:
+    """Return the signature of `p`, with or without its numbers."""
+    return Signature(where, type(p), _form(p), p.dtype, _numbers(p) if numbers else None)
+
+
+def check_tape(where: str, tape: Any, kind: type, p: Any, kind_of_p: type[Params]) -> None:
+    """Raise TypeError or ValueError unless p and tape are of their kinds, and the tape was made with these p."""
+    check_instance(where, "p", p, kind_of_p)
+    check_instance(where, "tape", tape, kind)
+    check_signature(where, tape.made, p)
 
 
 def check_signature(where: str, made: Signature, p: Params) -> None:
@@ -61,7 +64,7 @@ def check_signature(where: str, made: Signature, p: Params) -> None:
                 _refuse(where, made, f"have {name} = {wanted.get(name)!r}", f"{found.get(name)!r}")
     if made.dtype != p.dtype:
         _refuse(where, made, f"be {made.dtype}", str(p.dtype))
-    if made.numbers is not None and made.numbers != _numbers(p, made.summed):
+    if made.numbers is not None and made.numbers != _numbers(p):
         _refuse(where, made, "hold the same numbers", "others: they have changed since, or are another net's")
 
 
@@ -76,15 +79,12 @@ def _form(p: Params) -> Any:
     return p.__dict__["_recipe"]
 
 
-def _numbers(p: Params, summed: bool) -> bytes:
+def _numbers(p: Params) -> bytes:
     flat = p.flat
     if flat.nbytes <= _WHOLE:
         return flat.tobytes()
-    sample = flat[:: (flat.size // _SAMPLE) | 1].tobytes()
-    if not summed:
-        return sample
     bits = flat.view(np.uint32 if flat.itemsize == 4 else np.uint64)
-    return sample + np.add.reduce(bits, dtype=bits.dtype).tobytes()
+    return flat[:: (flat.size // _SAMPLE) | 1].tobytes() + np.add.reduce(bits, dtype=bits.dtype).tobytes()
 
 
 def _flat(form: Any, prefix: str = "") -> dict[str, Any]:

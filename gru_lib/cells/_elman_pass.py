@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gru_lib._core.passes import Reserve, Workspace, steps
+from gru_lib._core.passes import Form, Reserve, Workspace, steps
 from gru_lib._core.products import times
 from gru_lib._core.types import Array
 from gru_lib.ops import sigmoid, sigmoid_pair
@@ -55,11 +55,11 @@ class ElmanReserve(Reserve):
 
     G = 1
 
-    def __init__(self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, bias: bool) -> None:
-        super().__init__(T, N, D, H, dtype, dropout, bias)
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
         self.steps = steps(self.h[:-1], self.h[1:], self.seen, self.a)
-        self.spans = [Span(*views) for views in self.cut(self.a, self.h[1:])]
-        self.part = np.empty((H, N), dtype)
+        self.spans = self.cut(Span, self.a, self.h[1:])
+        self.part = np.empty((form.H, form.N), form.dtype)
 
     @staticmethod
     def weights(p: Any, N: int) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gru_lib._core.passes import Reserve, Workspace, batch_first, steps
+from gru_lib._core.passes import Form, Reserve, Workspace, batch_first, steps
 from gru_lib._core.products import times
 from gru_lib._core.types import Array
 from gru_lib.ops import lowest_exponent
@@ -59,20 +59,17 @@ class GRUReserve(Reserve):
 
     G = 3
 
-    def __init__(
-        self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, bias: bool, reset_after: bool
-    ) -> None:
-        super().__init__(T, N, D, H, dtype, dropout, bias, reset_after)
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        T, N, H, dtype = form.T, form.N, form.H, form.dtype
         rk, self.q = self.keep(T, 2 * H, N), self.keep(T, H, N)
         h_prev, e_rk, self.e_k, self.n = self.h[:-1], self.a[:, : 2 * H], self.a[:, H : 2 * H], self.a[:, 2 * H :]
         self.r, self.k = rk[:, :H], rk[:, H:]
         self.steps = steps(h_prev, self.h[1:], self.seen, e_rk, self.e_k, rk, self.r, self.k, self.n, self.q)
         e_r = self.a[:, :H]
-        self.spans = [
-            Span(*views) for views in self.cut(h_prev, self.seen, self.n, self.q, self.r, self.k, e_r, self.e_k)
-        ]
+        self.spans = self.cut(Span, h_prev, self.seen, self.n, self.q, self.r, self.k, e_r, self.e_k)
         # Of one step. NumPy adds and compares arrays of one shape faster than it does a column or a number.
-        self.part, self.part_n = np.empty(((3 if reset_after else 2) * H, N), dtype), np.empty((H, N), dtype)
+        self.part, self.part_n = np.empty((3 * H, N), dtype), np.empty((H, N), dtype)
         self.highest, self.one = np.full((2 * H, N), -lowest_exponent(dtype), dtype), np.array(1, dtype)
         self.b_hn = np.zeros((H, N), dtype)
 
@@ -94,7 +91,8 @@ class GRUReserve(Reserve):
         H, (W_x, W_h_times, W_hn_times), b_hn = p.H, weights, self.b_hn
         b_hn.T[:] = p.b_hn
         self.load(xs, states, h_mask, W_x)
-        part, part_n, part_rk, part_q = self.part, self.part_n, self.part[: 2 * H], self.part[2 * H :]
+        part_n, part_rk, part_q = self.part_n, self.part[: 2 * H], self.part[2 * H :]
+        part = self.part if p.reset_after else part_rk
         highest, one = self.highest, self.one
         for t, (h_prev, h, seen, e_rk, e_k, rk, r, k, n, q) in enumerate(self.steps()):
             if h_mask is not None:
@@ -133,14 +131,13 @@ class GRUStates(Reserve):
 
     G = 3
 
-    def __init__(
-        self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, bias: bool, reset_after: bool
-    ) -> None:
-        super().__init__(T, N, D, H, dtype, dropout, bias, reset_after)
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        N, H, dtype = form.N, form.H, form.dtype
         a_rk, a_n = self.a[:, : 2 * H], self.a[:, 2 * H :]
         self.steps = steps(self.h[:-1], self.h[1:], a_rk, self.a[:, :H], self.a[:, H : 2 * H], a_n)
         self.spans = ()
-        self.part, self.half = np.empty(((3 if reset_after else 2) * H, N), dtype), np.array(0.5, dtype)
+        self.part, self.half = np.empty((3 * H, N), dtype), np.array(0.5, dtype)
         self.q, self.b_hn = np.empty((H, N), dtype), np.zeros((H, N), dtype)
 
     @staticmethod
@@ -161,8 +158,8 @@ class GRUStates(Reserve):
         H, (W_x, W_h_times, W_hn_times), b_hn = p.H, weights, self.b_hn
         b_hn.T[:] = p.b_hn
         self.load(xs, states, h_mask, W_x)
-        part, q, half = self.part, self.q, self.half
-        part_rk, part_q = part[: 2 * H], part[2 * H :]
+        q, half, part_rk, part_q = self.q, self.half, self.part[: 2 * H], self.part[2 * H :]
+        part = self.part if p.reset_after else part_rk
         for t, (h_prev, h, rk, r, k, n) in zip(range(len(xs)), self.steps(), strict=False):
             W_h_times(h_prev, part)
             rk += part_rk
@@ -203,12 +200,11 @@ class GRUWorkspace(Workspace):
 
     F, C = 5, 4
 
-    def __init__(self, t: int, N: int, H: int, dtype: np.dtype, reset_after: bool) -> None:
+    def __init__(self, t: int, N: int, H: int, dtype: np.dtype) -> None:
         super().__init__(t, N, H, dtype)
         self.dq, self.five = np.empty((H, N), dtype), np.empty((5, H, N), dtype)
         self.dq_r, _, _, self.da_n, self.dh_k = self.five
         self.from_dq, self.from_dh, self.four = self.five[:2], self.five[2:], self.five[:4].reshape(4 * H, N)
-        self.back = self.four[: 3 * H] if reset_after else self.four[H : 3 * H]  # what goes back through W_h
 
     def lay(self, factors: Array, gathered: Array, columns: Array) -> Views:
         """Return the views of a span."""
@@ -221,6 +217,7 @@ class GRUWorkspace(Workspace):
         H, N = self.dh.shape
         W_h = np.concatenate((p.W_hn, p.W_h[:, : 2 * H]), axis=1) if p.reset_after else p.W_h[:, : 2 * H].copy()
         self.W_h_times, self.W_hn_times = times(W_h, N), times(p.W_hn.copy(), N)
+        self.reset_after, self.back = p.reset_after, self.four[0 if p.reset_after else H : 3 * H]
         self.dh[:] = dstates[0].T
 
     def run(self, span: Span, dhs: Array, p: Any, mask: Array | None, h_mask: Array | None) -> Array:
@@ -253,7 +250,7 @@ class GRUWorkspace(Workspace):
     def products(self, da: Array, span: Span, seen: Array, W_x: Array) -> tuple[Array, ...]:
         """Return dx, and the span's part of the gradients, transposed: of W_x with b, of W_h, and of b_hn or W_hn."""
         H, c, x, dx = len(self.dh), self.columns, span.x, (W_x @ da).T
-        if len(self.back) == 3 * H:  # reset after: W_hn is among those that meet `seen`, and x ends with 1
+        if self.reset_after:  # W_hn is among those that meet `seen`, and x ends with 1
             return dx, da @ x, c[: 3 * H] @ seen, c[:H] @ x[:, -1]
         return dx, da @ x, c[H : 3 * H] @ seen, c[3 * H :] @ c[:H].T
 

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gru_lib._core.passes import Reserve, Workspace, batch_first, steps
+from gru_lib._core.passes import Form, Reserve, Workspace, batch_first, steps
 from gru_lib._core.products import times
 from gru_lib._core.types import Array
 from gru_lib.ops import lowest_exponent
@@ -58,13 +58,14 @@ class LSTMReserve(Reserve):
 
     G = 4
 
-    def __init__(self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, bias: bool) -> None:
-        super().__init__(T, N, D, H, dtype, dropout, bias)
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        T, N, H, dtype = form.T, form.N, form.H, form.dtype
         self.c, self.tanh_c = self.keep(T + 1, H, N), self.keep(T, H, N)
         h_prev, c_prev, e, self.g = self.h[:-1], self.c[:-1], self.a[:, : 3 * H], self.a[:, 3 * H :]
         self.e = {gate: e[:, k * H : (k + 1) * H] for k, gate in enumerate("ifo")}
         self.steps = steps(h_prev, self.h[1:], self.seen, c_prev, self.c[1:], self.a, e, self.g, self.tanh_c)
-        self.spans = [Span(*views) for views in self.cut(c_prev, *self.e.values(), self.g, self.tanh_c)]
+        self.spans = self.cut(Span, c_prev, *self.e.values(), self.g, self.tanh_c)
         # Of one step. NumPy adds and compares arrays of one shape faster than it does a number.
         self.part, self.ifo, self.one = np.empty((4 * H, N), dtype), np.empty((3 * H, N), dtype), np.array(1, dtype)
         self.highest = np.full((3 * H, N), -lowest_exponent(dtype), dtype)
@@ -119,8 +120,9 @@ class LSTMStates(Reserve):
 
     G = 4
 
-    def __init__(self, T: int, N: int, D: int, H: int, dtype: np.dtype, dropout: bool, bias: bool) -> None:
-        super().__init__(T, N, D, H, dtype, dropout, bias)
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        T, N, H, dtype = form.T, form.N, form.H, form.dtype
         self.c = self.keep(T + 1, H, N)
         gates = (self.a[:, k * H : (k + 1) * H] for k in range(4))
         ifo = self.a[:, : 3 * H]

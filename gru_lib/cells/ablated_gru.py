@@ -169,7 +169,7 @@ def ablated_gru_forward(
     """
     where = "ablated_gru_forward"
     hs, h_T, tape = gru_forward(xs, h0, _full(where, p), lengths=lengths, h_mask=h_mask)
-    return hs, h_T, tape._replace(made=sign(where, p, hs))
+    return hs, h_T, tape._replace(made=sign(where, p))
 
 
 def ablated_gru_backward(
@@ -191,7 +191,7 @@ def ablated_gru_backward(
     where, full = "ablated_gru_backward", _full("ablated_gru_backward", p)
     check_instance(where, "tape", tape, GRUTape)
     check_signature(where, tape.made, p)
-    dxs, dh0, grads = gru_backward(dhs, dh_T, tape._replace(made=sign(where, full, None)), full)
+    dxs, dh0, grads = gru_backward(dhs, dh_T, tape._replace(made=sign(where, full, numbers=False)), full)
     return dxs, dh0, _gather(p, grads)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.buffers import Loan
+from gru_lib._core.buffers import Pooled
 from gru_lib._core.checks import (
     as_array,
     check_bool,
@@ -25,7 +25,7 @@ from gru_lib._core.checks import (
 from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
-from gru_lib._core.signature import Signature, check_signature, sign
+from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
 from gru_lib.cells.registry import Cell, register_cell
@@ -237,7 +237,7 @@ class ElmanTape(NamedTuple):
     hs: Array  # (T + 1, N, H): h_0 … h_T
     mask: Array | None  # (T, N), True where a step is real
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
-    blocks: tuple[Loan, ...]  # of an ElmanReserve each
+    blocks: tuple[Pooled[ElmanReserve], ...]
     made: Signature  # of the parameters
 
 
@@ -260,8 +260,8 @@ def elman_forward(
     check_instance(where, "p", p, ElmanParams)
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    hs, lent = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype, p.bias)
-    return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, lent, sign(where, p, xs))
+    hs, blocks = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype)
+    return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, blocks, sign(where, p))
 
 
 def elman_backward(
@@ -279,12 +279,10 @@ def elman_backward(
     (array([0.5, 1. , 2. ]), array([[0.125]]), array([[0.25]]))
     """
     where = "elman_backward"
-    check_instance(where, "p", p, ElmanParams)
-    check_instance(where, "tape", tape, ElmanTape)
-    check_signature(where, tape.made, p)
-    hs, mask, h_mask, lent, _ = tape
+    check_tape(where, tape, ElmanTape, p, ElmanParams)
+    hs, mask, h_mask, blocks, _ = tape
     dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
-    dxs, (dh0,), sums = backward(ElmanWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask)
+    dxs, (dh0,), sums = backward(ElmanWorkspace, p, p.W_x, blocks, hs, dhs, dstates, mask, h_mask)
     return dxs, dh0, gradients(sums, p, dtype)
 
 
@@ -294,7 +292,7 @@ def _infer(xs: ArrayLike, h0: MaybeArray, p: ElmanParams, *, lengths: MaybeArray
     if len(xs) == 1 and mask is None:
         h = activate(p.activation, np.dot(xs[0], p.W_x) + np.dot(h0, p.W_h) + p.b)
         return h[None], h.copy()
-    hs, (h_T,) = infer(ElmanReserve, p, xs, (h0,), mask, dtype, p.bias)
+    hs, (h_T,) = infer(ElmanReserve, p, xs, (h0,), mask, dtype)
     return hs, h_T
 
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.buffers import Loan
+from gru_lib._core.buffers import Pooled
 from gru_lib._core.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int, suggests
 from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.passes import backward, forward, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
-from gru_lib._core.signature import Signature, check_signature, sign
+from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
@@ -272,7 +272,7 @@ class GRUTape(NamedTuple):
     mask: Array | None  # (T, N), True where a step is real
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
     convention: str
-    blocks: tuple[Loan, ...]  # of a GRUReserve each
+    blocks: tuple[Pooled[GRUReserve], ...]
     made: Signature  # of the parameters
 
     def gate(self, name: str) -> Array:
@@ -326,8 +326,8 @@ def gru_forward(
     check_instance(where, "p", p, GRUParams)
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    hs, lent = forward(GRUReserve, p, xs, (h0,), mask, h_mask, dtype, p.bias, p.reset_after)
-    tape = GRUTape(hs, mask, h_mask, p.convention, lent, sign(where, p, xs))
+    hs, blocks = forward(GRUReserve, p, xs, (h0,), mask, h_mask, dtype)
+    tape = GRUTape(hs, mask, h_mask, p.convention, blocks, sign(where, p))
     return outputs(hs[1:], mask), hs[-1].copy(), tape
 
 
@@ -364,12 +364,10 @@ def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams)
     True
     """
     where = "gru_backward"
-    check_instance(where, "p", p, GRUParams)
-    check_instance(where, "tape", tape, GRUTape)
-    check_signature(where, tape.made, p)
-    hs, mask, h_mask, _, lent, _ = tape
+    check_tape(where, tape, GRUTape, p, GRUParams)
+    hs, mask, h_mask, _, blocks, _ = tape
     dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
-    dxs, (dh0,), sums = backward(GRUWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask, p.reset_after)
+    dxs, (dh0,), sums = backward(GRUWorkspace, p, p.W_x, blocks, hs, dhs, dstates, mask, h_mask)
     return dxs, dh0, gradients(sums, p, dtype)
 
 
@@ -379,7 +377,7 @@ def _infer(xs: ArrayLike, h0: MaybeArray, p: GRUParams, *, lengths: MaybeArray =
     if len(xs) == 1 and mask is None:
         h, _ = gru_step(xs[0], h0, p)
         return h[None], h.copy()
-    hs, (h_T,) = infer(GRUStates, p, xs, (h0,), mask, dtype, p.bias, p.reset_after)
+    hs, (h_T,) = infer(GRUStates, p, xs, (h0,), mask, dtype)
     return hs, h_T
 
 

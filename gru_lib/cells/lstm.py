@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.buffers import Loan
+from gru_lib._core.buffers import Pooled
 from gru_lib._core.checks import (
     check_bool,
     check_cache,
@@ -24,7 +24,7 @@ from gru_lib._core.checks import (
 from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.passes import backward, batch_first, forward, gradients, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
-from gru_lib._core.signature import Signature, check_signature, sign
+from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells._lstm_pass import LSTMReserve, LSTMStates, LSTMWorkspace, gate, quick_step
 from gru_lib.cells.registry import Cell, register_cell
@@ -245,7 +245,7 @@ class LSTMTape(NamedTuple):
     hs: Array  # (T + 1, N, H): h_0 … h_T
     mask: Array | None  # (T, N), True where a step is real
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
-    blocks: tuple[Loan, ...]  # of an LSTMReserve each
+    blocks: tuple[Pooled[LSTMReserve], ...]
     made: Signature  # of the parameters
 
     @property
@@ -286,8 +286,8 @@ def lstm_forward(
     h0, c0 = _pair(where, "state0", state0)
     xs, (h0, c0), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    hs, lent = forward(LSTMReserve, p, xs, (h0, c0), mask, h_mask, dtype, p.bias)
-    tape = LSTMTape(hs, mask, h_mask, lent, sign(where, p, xs))
+    hs, blocks = forward(LSTMReserve, p, xs, (h0, c0), mask, h_mask, dtype)
+    tape = LSTMTape(hs, mask, h_mask, blocks, sign(where, p))
     return outputs(hs[1:], mask), LSTMState(hs[-1].copy(), tape.c[-1].copy()), tape
 
 
@@ -310,13 +310,11 @@ def lstm_backward(
     True
     """
     where = "lstm_backward"
-    check_instance(where, "p", p, LSTMParams)
-    check_instance(where, "tape", tape, LSTMTape)
-    check_signature(where, tape.made, p)
-    hs, mask, h_mask, lent, _ = tape
+    check_tape(where, tape, LSTMTape, p, LSTMParams)
+    hs, mask, h_mask, blocks, _ = tape
     dh_T, dc_T = _pair(where, "dstate_T", dstate_T)
     dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"), dc_T=(dc_T, "H"))
-    dxs, (dh0, dc0), sums = backward(LSTMWorkspace, p, p.W_x, lent, hs, dhs, dstates, mask, h_mask)
+    dxs, (dh0, dc0), sums = backward(LSTMWorkspace, p, p.W_x, blocks, hs, dhs, dstates, mask, h_mask)
     return dxs, LSTMState(dh0, dc0), gradients(sums, p, dtype)
 
 
@@ -329,7 +327,7 @@ def _infer(
     if len(xs) == 1 and mask is None:
         state = LSTMState(*quick_step(xs[0], h0, c0, p))
         return state.h[None].copy(), state
-    hs, ends = infer(LSTMStates, p, xs, (h0, c0), mask, dtype, p.bias)
+    hs, ends = infer(LSTMStates, p, xs, (h0, c0), mask, dtype)
     return hs, LSTMState(*ends)
 
 

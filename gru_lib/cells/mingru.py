@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import check_cache, check_choice, check_dtype, check_instance, check_int, suggests
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, rows
-from gru_lib._core.signature import Signature, check_signature, sign
+from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
@@ -195,7 +195,7 @@ def mingru_forward(
         np.copyto(z, 1, where=padded)
         np.copyto(write, 0, where=padded)
     hs = scan(z, write * n, h0, method=method)
-    return outputs(hs[1:], mask), hs[-1].copy(), MinGRUTape(xs, mask, hs, z, write, slope, n, sign(where, p, xs))
+    return outputs(hs[1:], mask), hs[-1].copy(), MinGRUTape(xs, mask, hs, z, write, slope, n, sign(where, p))
 
 
 def mingru_backward(
@@ -215,9 +215,7 @@ def mingru_backward(
     True
     """
     where = "mingru_backward"
-    check_instance(where, "p", p, MinGRUParams)
-    check_instance(where, "tape", tape, MinGRUTape)
-    check_signature(where, tape.made, p)
+    check_tape(where, tape, MinGRUTape, p, MinGRUParams)
     xs, mask, hs, z, write, slope, n, _ = tape
     dhs, (dh_T,), dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     _, dh, dh0 = scan_backward(dhs, dh_T, z, hs, method=method)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int, suggests
-from gru_lib._core.loop import check_sizes, check_state, door
+from gru_lib._core.loop import check_sizes, check_state, validate
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array
 from gru_lib.cells.registry import Cell, register_cell
@@ -220,7 +220,7 @@ def _check_step(x: ArrayLike, state: NTMState, p: NTMParams) -> tuple[Array, NTM
     return x, check_state(where, "state", state, _fresh(p, len(x), p.dtype)), p
 
 
-@door(_check_step)
+@validate(_check_step)
 def ntm_step(x: Array, state: NTMState, p: NTMParams) -> tuple[Array, NTMState, NTMCache]:
     """One step of a Neural Turing Machine: write, then read.
 
@@ -267,7 +267,7 @@ def _check_backward(dout: ArrayLike, dstate: NTMState, cache: NTMCache, p: NTMPa
     return dout, check_state(where, "dstate", dstate, _fresh(p, N, p.dtype)), cache, p
 
 
-@door(_check_backward)
+@validate(_check_backward)
 def ntm_step_backward(
     dout: Array, dstate: NTMState, cache: NTMCache, p: NTMParams
 ) -> tuple[Array, NTMState, NTMParams]:

@@ -7,7 +7,6 @@ new cell is added by one call of `register_cell`; CONTRIBUTING says what else it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,40 +22,60 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
 class Cell:
     """The functions of one kind of layer: of one step, and of the sequence.
 
     A step is step(x, state, p) -> state, cache, and its backward step_backward(dstate, cache, p) -> dx, dstate_prev,
     grads. If the output is `apart` from the state, they are step(x, state, p) -> out, state, cache and
     step_backward(dout, dstate, cache, p). Stacks and bidirectional layers have no step. `forward` and `backward` are as
-    `gru_forward` and `gru_backward`; if they are not given, the step is repeated (`gru_lib._core.loop`).
+    `gru_forward` and `gru_backward`; if they are not given, the step is repeated (`gru_lib._core.loop`). `infer` is
+    given if the cell has more to it than leaving out forward's tape.
     """
 
     kind: type[Params]  # class of the parameters
-    step: Callable[..., Any] | None = None
-    step_backward: Callable[..., Any] | None = None
-    forward: Forward = None  # type: ignore[assignment]  # __post_init__ gives it one
-    backward: Backward = None  # type: ignore[assignment]
-    width: Callable[[Any], int] = lambda p: p.H  # how many numbers an output has
-    # The state that N sequences start from.
-    zeros: Callable[[Any, int, DTypeLike], State] = lambda p, N, dtype: np.zeros((N, p.H), dtype)
-    takes_h_mask: bool = True  # whether forward takes h_mask, for recurrent dropout; a repeated step does not
-    apart: bool = False
-    infer: Infer | None = None  # as `infer`, if the cell has more to it than leaving out forward's tape
-    backwards: bool = False  # whether an output depends on later inputs, so that it cannot go step by step
+    step: Callable[..., Any] | None
+    step_backward: Callable[..., Any] | None
+    forward: Forward
+    backward: Backward
+    width: Callable[[Any], int]  # how many numbers an output has
+    zeros: Callable[[Any, int, DTypeLike], State]  # the state that N sequences start from
+    takes_h_mask: bool  # whether forward takes h_mask, for recurrent dropout; a repeated step does not
+    apart: bool
+    backwards: bool  # whether an output depends on later inputs, so that it cannot go step by step
 
-    def __post_init__(self) -> None:
-        """Check the fields, and repeat the step where there is no pass over sequences."""
-        if not (isinstance(self.kind, type) and issubclass(self.kind, Params)):
-            raise TypeError(f"Cell: kind must be a subclass of Params; got {self.kind!r}.")
-        if self.forward is not None and self.backward is not None:
-            return
-        if self.forward is not None or self.backward is not None or self.step is None or self.step_backward is None:
+    def __init__(
+        self,
+        kind: type[Params],
+        step: Callable[..., Any] | None = None,
+        step_backward: Callable[..., Any] | None = None,
+        forward: Forward | None = None,
+        backward: Backward | None = None,
+        width: Callable[[Any], int] = lambda p: p.H,
+        zeros: Callable[[Any, int, DTypeLike], State] = lambda p, N, dtype: np.zeros((N, p.H), dtype),
+        takes_h_mask: bool = True,
+        apart: bool = False,
+        infer: Infer | None = None,
+        backwards: bool = False,
+    ) -> None:
+        if not (isinstance(kind, type) and issubclass(kind, Params)):
+            raise TypeError(f"Cell: kind must be a subclass of Params; got {kind!r}.")
+        if forward is None and backward is None and step is not None and step_backward is not None:
+            forward, backward = by_steps(kind, step, step_backward, zeros, width, apart)
+            takes_h_mask = False
+        if forward is None or backward is None:
             raise TypeError("Cell: give step and step_backward, or forward and backward, or all four.")
-        passes = by_steps(self.kind, self.step, self.step_backward, self.zeros, self.width, self.apart)
-        for name, value in zip(("forward", "backward", "takes_h_mask"), (*passes, False), strict=True):
-            object.__setattr__(self, name, value)  # frozen once it is made
+        self.kind, self.step, self.step_backward, self.forward, self.backward = (
+            kind, step, step_backward, forward, backward,
+        )  # fmt: skip
+        self.width, self.zeros, self.takes_h_mask, self.apart = width, zeros, takes_h_mask, apart
+        self.backwards, self._infer = backwards, infer
+
+    def infer(self, xs: ArrayLike, state0: State | None, p: Any, *, lengths: MaybeArray = None) -> tuple[Array, State]:
+        """Run it over sequences without a backward pass, as `gru_lib.cells.infer` does."""
+        if self._infer is not None:
+            return self._infer(xs, state0, p, lengths=lengths)
+        hs, state, _ = self.forward(xs, state0, p, lengths=lengths)
+        return hs, state
 
 
 _CELLS: dict[type[Params], Cell] = {}
@@ -142,11 +161,7 @@ def infer(xs: ArrayLike, state0: State | None, p: Params, *, lengths: MaybeArray
     >>> np.allclose(hs, gru_forward(xs, None, p)[0])
     True
     """
-    cell = check_layer("infer", "p", p)
-    if cell.infer is not None:
-        return cell.infer(xs, state0, p, lengths=lengths)
-    hs, state, _ = cell.forward(xs, state0, p, lengths=lengths)
-    return hs, state
+    return check_layer("infer", "p", p).infer(xs, state0, p, lengths=lengths)
 
 
 def advance(x: ArrayLike, state: State | None, p: Params) -> tuple[Array, State]:

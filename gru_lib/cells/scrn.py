@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import check_cache, check_dtype, check_instance, check_int, check_number, suggests
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
-from gru_lib._core.signature import Signature, check_signature, sign
+from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.elman import ElmanTape, elman_backward, elman_forward, elman_on
 from gru_lib.cells.registry import Cell, register_cell
@@ -190,7 +190,7 @@ def scrn_forward(
     xcs, elman = np.concatenate([xs, c[1:]], axis=2), elman_on(p.W, "sigmoid")
     hs, h_T, tape = elman_forward(xcs, s0[:, C:], elman, lengths=lengths, h_mask=h_mask)
     ss = np.concatenate([c[1:], hs], axis=2)
-    made = SCRNTape(xs, mask, tape, sign(where, p, xs))
+    made = SCRNTape(xs, mask, tape, sign(where, p))
     return outputs(ss, mask), np.concatenate([c[-1], h_T], axis=1), made
 
 
@@ -209,9 +209,7 @@ def scrn_backward(dss: MaybeArray, ds_T: MaybeArray, tape: SCRNTape, p: SCRNPara
     True
     """
     where = "scrn_backward"
-    check_instance(where, "p", p, SCRNParams)
-    check_instance(where, "tape", tape, SCRNTape)
-    check_signature(where, tape.made, p)
+    check_tape(where, tape, SCRNTape, p, SCRNParams)
     xs, mask, elman, _ = tape
     (T, N, D), C = xs.shape, p.C
     dss, (ds,), dtype = begin_backward(where, p, elman.hs, mask, dhs=(dss, "S"), name="dss", ds_T=(ds_T, "S"))

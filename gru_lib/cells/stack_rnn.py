@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int
-from gru_lib._core.loop import check_sizes, check_state, door
+from gru_lib._core.loop import check_sizes, check_state, validate
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array
 from gru_lib.cells.gru import GRUParams, gru_init, gru_step, gru_step_backward
@@ -217,7 +217,7 @@ def _check_step(x: ArrayLike, state: StackRNNState, p: StackRNNParams) -> tuple[
     return x, check_state(where, "state", state, _empty(p, len(x), p.dtype)), p
 
 
-@door(_check_step)
+@validate(_check_step)
 def stack_rnn_step(x: Array, state: StackRNNState, p: StackRNNParams) -> tuple[Array, StackRNNState, StackRNNCache]:
     """One step of a GRU that drives a stack.
 
@@ -261,7 +261,7 @@ def _check_backward(dout: ArrayLike, dstate: StackRNNState, cache: StackRNNCache
     return dout, check_state(where, "dstate", dstate, like, grown=True), cache, p
 
 
-@door(_check_backward)
+@validate(_check_backward)
 def stack_rnn_step_backward(
     dout: Array, dstate: StackRNNState, cache: StackRNNCache, p: StackRNNParams
 ) -> tuple[Array, StackRNNState, StackRNNParams]:

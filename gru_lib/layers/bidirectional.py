@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import as_array, as_lengths, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
-from gru_lib._core.signature import Signature, check_signature, sign
+from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.registry import Cell, State, cell_of, check_layer, infer, register_cell
 
@@ -130,7 +130,7 @@ def bidirectional_forward(
     (hs, end, tape), (hs_b, end_b, tape_b) = found
     lengths = None if lengths is None else np.array(lengths)
     hs = np.concatenate([hs, reverse(hs_b, lengths)], axis=2)
-    made = BidirectionalTape(tape, tape_b, hs.shape[:2], lengths, sign(where, p, None))
+    made = BidirectionalTape(tape, tape_b, hs.shape[:2], lengths, sign(where, p, numbers=False))
     return hs, (end, end_b), made
 
 
@@ -152,9 +152,7 @@ def bidirectional_backward(
     True
     """
     where = "bidirectional_backward"
-    check_instance(where, "p", p, BidirectionalParams)
-    check_instance(where, "tape", tape, BidirectionalTape)
-    check_signature(where, tape.made, p)
+    check_tape(where, tape, BidirectionalTape, p, BidirectionalParams)
     ends = _pair(where, "dstate_T", dstate_T)
     dforward = dbackward = None
     if dhs is not None:

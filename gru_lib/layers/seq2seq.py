@@ -25,7 +25,7 @@ from gru_lib._core.checks import (
     suggests,
 )
 from gru_lib._core.params import Bundle, Params
-from gru_lib._core.signature import Signature, check_signature, sign
+from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, Forward, Infer, MaybeArray
 from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import State, advance, cell_of, check_layer, infer, map_state, reads_backwards, zero_state
@@ -317,7 +317,7 @@ def seq2seq_forward(
     logits, out_cache = linear_forward(hs, p.out)
     loss, dlogits = softmax_cross_entropy(logits, target, weights)
     caches = (*caches, target_cache, decoder_tape, out_cache)
-    return loss, Seq2SeqTape(memory[0].shape, last, caches, attention, dlogits, sign(where, p, hs))
+    return loss, Seq2SeqTape(memory[0].shape, last, caches, attention, dlogits, sign(where, p))
 
 
 def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
@@ -337,9 +337,7 @@ def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
     >>> gradcheck(lambda p: run(p)[0], p, grads).worst < 1e-6
     True
     """
-    check_instance("seq2seq_backward", "p", p, Seq2SeqParams)
-    check_instance("seq2seq_backward", "tape", tape, Seq2SeqTape)
-    check_signature("seq2seq_backward", tape.made, p)
+    check_tape("seq2seq_backward", tape, Seq2SeqTape, p, Seq2SeqParams)
     (S, N, width), E = tape.shape, p.target.D
     source_cache, encoder_tape, target_cache, decoder_tape, out_cache = tape.caches
     ds, g_out = linear_backward(tape.dlogits, out_cache, p.out)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import as_array, check_bool, check_instance, suggests
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
-from gru_lib._core.signature import Signature, check_signature, sign
+from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.registry import Cell, State, cell_of, check_layer, infer, register_cell
 from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward
@@ -110,7 +110,7 @@ def stack_forward(
         hs = out + hs if _skips(p, layer) else out
         ends.append(end)
         tapes.append(tape)
-    return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask, sign(where, p, None))
+    return hs, tuple(ends), StackTape(tuple(tapes), hs.shape[:2], mask, sign(where, p, numbers=False))
 
 
 def stack_backward(
@@ -130,9 +130,7 @@ def stack_backward(
     True
     """
     where = "stack_backward"
-    check_instance(where, "p", p, StackParams)
-    check_instance(where, "tape", tape, StackTape)
-    check_signature(where, tape.made, p)
+    check_tape(where, tape, StackTape, p, StackParams)
     if dhs is not None:
         T, N = tape.shape
         dhs = as_array(where, "dhs", dhs, ("T", "N", "K"), {"T": T, "N": N, "K": _width(p)})
