@@ -237,30 +237,31 @@ def beam_search(
     def norm(length: int) -> float:
         return ((offset + length) / (offset + 1)) ** alpha
 
-    def expand(live: list[tuple[float, tuple[int, ...], Any]]) -> list[tuple[Array, Any]]:
-        """log_probs after each beginning, and its state: the state itself, or its row in the batch."""
+    choose = pick
+    if choose is None:
+        step, state, choose = _of_a_batch(where, step, end), [state], lambda states, rows: [states[row] for row in rows]
+
+    def expand(live: list[tuple[float, tuple[int, ...], int]]) -> Array:
+        """log_probs (N, V) after each beginning; the states after them are the new batch."""
         nonlocal state
-        last = [tokens[-1] if tokens else start for _, tokens, _ in live]
-        if pick is None:
-            return [_call(where, step, before, token) for (*_, before), token in zip(live, last, strict=True)]
-        log_probs, state = _call(where, step, pick(state, np.array([row for *_, row in live])), np.array(last))
-        return [(row, i) for i, row in enumerate(_check_log_probs(where, log_probs, (len(live),), np.True_, end))]
+        rows, last = [row for *_, row in live], [tokens[-1] if tokens else start for _, tokens, _ in live]
+        log_probs, state = _call(where, step, choose(state, np.array(rows)), np.array(last))
+        return _check_log_probs(where, log_probs, (len(live),), np.True_, end)
 
     done: list[Hypothesis] = []
-    live: list[tuple[float, tuple[int, ...], Any]] = [(0.0, (), state if pick is None else 0)]
+    live: list[tuple[float, tuple[int, ...], int]] = [(0.0, (), 0)]  # the state of each is a row of the batch
     for length in range(1, max_steps + 1):
         candidates = []
-        for (log_prob, tokens, _), (log_probs, after) in zip(live, expand(live), strict=True):
-            log_probs = _check_log_probs(where, log_probs, (), np.True_, end)
-            candidates += [(log_prob + float(gain), (*tokens, k), after) for k, gain in enumerate(log_probs)]
+        for row, ((log_prob, tokens, _), log_probs) in enumerate(zip(live, expand(live).tolist(), strict=True)):
+            candidates += [(log_prob + gain, (*tokens, k), row) for k, gain in enumerate(log_probs)]
         candidates = sorted((c for c in candidates if c[0] > -np.inf), key=lambda c: -c[0])
         live = []
-        for rank, (log_prob, tokens, after) in enumerate(candidates):
+        for rank, (log_prob, tokens, row) in enumerate(candidates):
             ended = end is not None and tokens[-1] == end
             if (ended or length == max_steps) and rank < width:
                 done.append(Hypothesis(tokens, log_prob, log_prob / norm(length), ended))
             elif not ended and len(live) < width:
-                live.append((log_prob, tokens, after))
+                live.append((log_prob, tokens, row))
         done = sorted(done, key=lambda d: -d.score)[:width]
         # Each further token can only lower log_prob; the best case is that it costs nothing, up to the greatest length.
         if not live or (len(done) == width and live[0][0] / norm(max_steps) <= done[-1].score):
@@ -345,6 +346,17 @@ def _call(where: str, step: Step, state: Any, tokens: Any) -> tuple[Array, Any]:
     if not isinstance(found, tuple) or len(found) != 2:
         raise TypeError(f"{where}: step must return log_probs and a state; got {type(found).__name__}.")
     return found
+
+
+def _of_a_batch(where: str, step: Step, end: int | None) -> Step:
+    """Make of a step for one sequence one for a batch, whose state is a list of theirs."""
+
+    def batch_step(states: list[Any], tokens: Array) -> tuple[Array, list[Any]]:
+        found = [_call(where, step, state, token) for state, token in zip(states, tokens.tolist(), strict=True)]
+        rows = [_check_log_probs(where, log_probs, (), np.True_, end) for log_probs, _ in found]
+        return np.array(rows), [state for _, state in found]
+
+    return batch_step
 
 
 def _check_log_probs(where: str, log_probs: Any, shape: tuple[int, ...], live: Any, end: int | None) -> Array:

@@ -34,7 +34,7 @@ class Row:
     expected: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GradReport:
     """Result of `gradcheck`: one row for each array."""
 
@@ -62,6 +62,13 @@ class GradReport:
                 verdict = f"WRONG at [{at}]: {row.given:.6g}, but {self.method} says {row.expected:.6g}"
             lines.append(f"{row.name:<{width}}  {shape:<9}  {verdict}")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:  # pytest shows it when ``assert report.worst < 1e-9`` fails, its middle cut out if long
+        lines = [
+            f"{row.name} {row.error:.1e} at [{', '.join(map(str, row.where))}]: {row.given:.6g}, not {row.expected:.6g}"
+            for row in sorted(self.rows, key=lambda row: -row.error)
+        ]
+        return "\n".join([f"gradcheck ({self.method}), worst first:", *lines])
 
     def __str__(self) -> str:
         rows = ", ".join(f"{row.name} {row.error:.1e}" for row in self.rows)

@@ -29,6 +29,15 @@ def test_one_wrong_entry_is_found_and_named():
     assert "worst relative error" in str(report)
 
 
+def test_a_failed_assertion_shows_every_array_the_worst_first():
+    right, wrong = 3 * X**2, 3 * X**2
+    wrong[1, 0] += 0.01
+    report = gradcheck(lambda a, b: cube(a) + cube(b), {"a": X, "b": X}, {"a": right, "b": wrong})
+    title, b, a = repr(report).splitlines()
+    assert title == "gradcheck (complex step), worst first:"
+    assert b == "b 6.6e-04 at [1, 0]: 6.76, not 6.75" and a.startswith("a ")
+
+
 def test_error_is_relative_to_the_entry_or_to_the_root_mean_square_of_all():
     report = gradcheck(lambda x: 3 * x[0] + 4 * x[1], {"x": X[0]}, {"x": np.array([3.5, 4.0])})
     assert report.worst == pytest.approx(0.5 / np.sqrt(12.5), rel=1e-12)
