@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import sys
@@ -26,7 +25,7 @@ from gru_lib._core.checks import (
 )
 from gru_lib._core.optional import needs
 from gru_lib._core.params import Params
-from gru_lib.io import check_arrays, describe, read_npz, room, write_npz
+from gru_lib.io import brief, check_arrays, describe, read, write_npz
 from gru_lib.optim import clip_by_global_norm
 from gru_lib.viz import COLOURS, MUTED, label, style
 
@@ -384,11 +383,6 @@ class Chunks:
         self._start, self._state, self._due = start, state["state"], False
 
 
-_HISTORY_BYTES = 1 << 27  # of JSON, in a checkpoint
-# What reading a header raises that says other things than it should.
-_DAMAGED = (AttributeError, KeyError, IndexError, OverflowError, TypeError, ValueError)
-
-
 class _Checkpoint:
     """Everything that the next training step depends on, in a file."""
 
@@ -402,85 +396,53 @@ class _Checkpoint:
         state = self.optimizer.state_dict()
         return {"p": self.p.flat} | {f"optimizer.{k}": v for k, v in state.items() if isinstance(v, np.ndarray)}
 
+    def _what(self) -> dict[str, str | None]:
+        """What a training must have in common with the one that it goes on from."""
+        return {
+            "p": brief(describe(self.p)),
+            "optimizer": type(self.optimizer).__name__,
+            "batches": None if self.batches is None else type(self.batches).__name__,
+            "rng": None if self.rng is None else type(self.rng.bit_generator).__name__,
+        }
+
     def save(self, history: History) -> None:
         state = self.optimizer.state_dict()
         header = {
-            "what": ["checkpoint", describe(self.p), type(self.optimizer).__name__],
+            "what": self._what(),
             "optimizer": {k: v for k, v in state.items() if not isinstance(v, np.ndarray)},
             "history": asdict(history),
-            "batches": self._state_of_batches(),
-            "rng": self._rng_state(),
+            "batches": None if self.batches is None else self.batches.state_dict(),
+            "rng": None if self.rng is None else self.rng.bit_generator.state,
         }
         write_npz(self.path, self._arrays(), _plain(header))
 
     def load(self) -> History:
         """Restore everything and return the history; a new History if there is no file.
 
-        A checkpoint that is damaged raises ValueError, and everything is as it was.
+        A file that is damaged or of another training raises ValueError, and everything is as it was.
         """
         if not self.path.exists():
             return History()
-        mine = self._arrays()
-        header, found = read_npz("train", self.path, room(mine, _HISTORY_BYTES))
-        check_arrays("train", self.path, found, mine)
-        what = _plain(["checkpoint", describe(self.p), type(self.optimizer).__name__])
-        if not isinstance(header, dict) or header.get("what") != what:
-            raise ValueError(
-                f"train: {self.path.name} must be a checkpoint of the same model and optimiser; it is not."
-            )
-        states = self.optimizer.state_dict(), self._state_of_batches(), self._rng_state()
-        flat, (optimizer, batches, rng) = self.p.flat.copy(), copy.deepcopy(states)
-        try:
-            return self._restore(_unplain(header), found)
-        except _DAMAGED as error:
-            self.p.flat[:] = flat
-            self.optimizer.load_state_dict(optimizer)
-            if self.batches is not None:
-                self.batches.load_state_dict(batches)
-            if self.rng is not None:
-                self.rng.bit_generator.state = rng
-            raise ValueError(f"train: checkpoint {self.path.name} cannot be resumed: {error}") from None
-
-    def _state_of_batches(self) -> Any:
-        return None if self.batches is None else self.batches.state_dict()
-
-    def _rng_state(self) -> Any:
-        return None if self.rng is None else self.rng.bit_generator.state
-
-    def _restore(self, header: Any, found: Mapping[str, NDArray[Any]]) -> History:
-        history = _history(header["history"])
-        if (header["rng"] is None) != (self.rng is None) or (header["batches"] is None) != (self.batches is None):
-            raise ValueError("it must have been written with the same rng and kind of batches")
-        if self.rng is not None:
-            self.rng.bit_generator.state = header["rng"]
-        if self.batches is not None:
-            self.batches.load_state_dict(header["batches"])
+        header, found = read("train", self.path)
+        for name, wanted in self._what().items():
+            held = header.get("what", {}).get(name)
+            if held != wanted:
+                raise ValueError(f"train: {self.path.name} must be a checkpoint with {name} {wanted}; it has {held}.")
+        check_arrays("train", self.path, found, self._arrays())
+        state = _unplain(header)
         arrays = {name.removeprefix("optimizer."): a for name, a in found.items() if name != "p"}
-        self.optimizer.load_state_dict(header["optimizer"] | arrays)
+        self.optimizer.load_state_dict(state["optimizer"] | arrays)
+        if self.batches is not None:
+            self.batches.load_state_dict(state["batches"])
+        if self.rng is not None:
+            self.rng.bit_generator.state = state["rng"]
         self.p.flat[:] = found["p"]
-        return history
-
-
-def _history(saved: Mapping[str, Any]) -> History:
-    """Make a History from what a checkpoint holds, or raise."""
-    history = History(**saved)
-    check_instance("history", "stopped", history.stopped, bool)
-    if len(history.loss) != len(history.grad_norm):
-        raise ValueError("history: loss and grad_norm must be of one length")
-    for value in (*history.loss, *history.grad_norm):
-        check_number("history", "loss and grad_norm", value)
-    for name, curve in history.metrics.items():
-        for step, value in curve:
-            check_int("history", f"the steps of {name}", step)
-            check_instance("history", name, value, float)
-    return history
+        return History(**state["history"])
 
 
 def _plain(value: Any) -> Any:
     """Turn `value` into what JSON can hold, exactly: Python writes a float so that it reads back as the same bits."""
     if isinstance(value, np.ndarray):
-        if value.dtype.kind == "c":
-            raise ValueError("train: a checkpoint holds real states; got complex numbers.")
         return {"array": value.tolist(), "dtype": value.dtype.name, "shape": list(value.shape)}
     if isinstance(value, tuple):
         return {"tuple": [_plain(v) for v in value]}
@@ -492,16 +454,16 @@ def _plain(value: Any) -> Any:
 
 
 def _unplain(value: Any) -> Any:
-    if isinstance(value, dict):
-        if value.keys() == {"array", "dtype", "shape"}:
-            dtype = np.dtype(value["dtype"])
-            if dtype.kind not in "biuf":
-                raise ValueError(f"an array must hold real numbers; got dtype {dtype}")
-            return np.array(value["array"], dtype).reshape(value["shape"])
-        if value.keys() == {"tuple"}:
-            return tuple(_unplain(v) for v in value["tuple"])
-        return {k: _unplain(v) for k, v in value.items()}
-    return [_unplain(v) for v in value] if isinstance(value, list) else value
+    match value:
+        case {"array": numbers, "dtype": dtype, "shape": shape}:
+            return np.array(numbers, dtype).reshape(shape)
+        case {"tuple": values}:
+            return tuple(map(_unplain, values))
+        case dict():
+            return {k: _unplain(v) for k, v in value.items()}
+        case list():
+            return [_unplain(v) for v in value]
+    return value
 
 
 def _endless(batches: Iterable[Any], start: int) -> Any:

@@ -3,6 +3,7 @@
 import io as stdio
 import json
 import os
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_parameters_of_another_kind_are_refused(tmp_path, suffix):
     io.save(path, model())
     refused(path, model(convention="write"), "must hold .*convention='write'.*it holds .*convention='keep'")
     refused(path, model(reset_after=True), r"must hold the arrays rnn\.W_x, .*b_hn.*it holds")
-    refused(path, model(H=2), "bytes to fit|rnn.W_x in .* must be float64 of shape")
+    refused(path, model(H=2), "rnn.W_x in .* must be float64 of shape")
     refused(path, model(dtype=np.float32), "must be float32 of shape .*it is float64")
     refused(path, gru_init(np.random.default_rng(0), 2, 3), "must hold the arrays W_x, W_h, b; it holds")
 
@@ -99,15 +100,12 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path, suffix):
         unreadable(cut, target, "cut")
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_no_flipped_bit_of_a_file_loads_other_numbers(tmp_path, suffix):
-    """Wherever it is; tried on every third or eleventh bit, so on each bit of a byte. In a zip some bits say nothing,
-    such as those of the date: there the same numbers load."""
-    m, path = linear_init(np.random.default_rng(0), 2, 2), tmp_path / f"m{suffix}"
+def test_no_flipped_bit_of_an_npz_file_loads_other_numbers(tmp_path):
+    """Tried on every eleventh bit. In a zip some bits say nothing, such as those of the date."""
+    m, path = linear_init(np.random.default_rng(0), 2, 2), tmp_path / "m.npz"
     io.save(path, m)
     data, survived, new = path.read_bytes(), 0, m.zeros_like()
-    step = 3 if suffix == ".safetensors" else 11
-    for bit in range(0, 8 * len(data), step):
+    for bit in range(0, 8 * len(data), 11):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
@@ -116,40 +114,10 @@ def test_no_flipped_bit_of_a_file_loads_other_numbers(tmp_path, suffix):
             io.load(path, new)
         except ValueError:
             assert not new.flat.any()
-            with pytest.raises(ValueError, match=path.name):
-                io.load(path)
         else:
             survived += 1
             np.testing.assert_array_equal(new.flat, m.flat)
-            np.testing.assert_array_equal(io.load(path).flat, m.flat)
-    assert survived < (3 if suffix == ".safetensors" else 0.3 * 8 / step * len(data))
-
-
-def test_a_flipped_bit_of_a_number_is_named(tmp_path):
-    m = model()
-    for suffix, match in [(".npz", "damaged, .*rnn.W_h: Bad CRC-32"), (".safetensors", "damaged: .* checksum")]:
-        path = tmp_path / f"m{suffix}"
-        io.save(path, m)
-        data = bytearray(path.read_bytes())
-        data[bytes(data).index(m.rnn.W_h.tobytes())] ^= 1
-        path.write_bytes(data)
-        unreadable(path, model(1), match)
-
-
-def old_safetensors(path, p, **more):
-    from safetensors.numpy import save_file
-
-    arrays = {name: np.ascontiguousarray(a) for name, a in p.items()}
-    save_file(arrays, path, metadata={"gru_lib.json": json.dumps(io.describe(p)), **more})
-
-
-def test_a_safetensors_file_from_before_there_was_a_checksum_still_loads(tmp_path):
-    m, new, path = model(), model(1), tmp_path / "m.safetensors"
-    old_safetensors(path, m)
-    io.load(path, new)
-    np.testing.assert_array_equal(new.flat, m.flat)
-    old_safetensors(path, m, more="metadata")
-    unreadable(path, model(1), "not one that save wrote: it holds more")
+    assert survived < 0.3 * 8 / 11 * len(data)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without named pipes")
@@ -165,15 +133,6 @@ def test_what_is_no_file_is_refused_and_not_read(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_an_oversized_file_is_refused_before_it_is_read(tmp_path, suffix):
-    path = tmp_path / f"m{suffix}"
-    io.save(path, model())
-    with open(path, "r+b") as file:
-        file.truncate(1 << 33)  # sparse: 8 GiB on paper
-    refused(path, model(1), "at most .* bytes to fit; it has 8,589,934,592")
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_foreign_file_is_refused(tmp_path, suffix):
     path = tmp_path / f"m{suffix}"
     for data in [b"", b"hello", b"\x00" * 1000, os.urandom(2000), b"PK\x03\x04" + b"\xff" * 100]:
@@ -186,25 +145,20 @@ def test_files_of_numpy_and_safetensors_without_our_header_are_refused(tmp_path)
 
     arrays = dict(model().items())
     np.savez(tmp_path / "m.npz", **arrays)
-    unreadable(tmp_path / "m.npz", model(), "not one that save wrote: it has no gru_lib.json")
+    unreadable(tmp_path / "m.npz", model(), "must be a whole .npz file that gru_lib wrote; .* 'gru_lib.json'")
     save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, tmp_path / "m.safetensors")
-    unreadable(tmp_path / "m.safetensors", model(), "not one that save wrote")
+    unreadable(tmp_path / "m.safetensors", model(), "must be a whole .safetensors file that gru_lib wrote")
 
 
-def write(path, m, *, method=zipfile.ZIP_STORED, **changed):
-    """A zip with the entries of `save`, some of them changed."""
+def write(path, m, **changed):
+    """The arrays of `save`, some of them changed."""
     io.save(path, m)
-    with zipfile.ZipFile(path) as file:
-        entries = {name: file.read(name) for name in file.namelist()}
-    with zipfile.ZipFile(path, "w", method) as file:
-        for name, data in (entries | changed).items():
-            file.writestr(name, data)
+    with np.load(path) as file:
+        np.savez(path, **(dict(file) | changed))
 
 
-def npy(array, **kwargs):
-    buffer = stdio.BytesIO()
-    np.lib.format.write_array(buffer, array, **kwargs)
-    return buffer.getvalue()
+def write_header(path, m, header):
+    write(path, m, **{"gru_lib.json": np.frombuffer(json.dumps(header).encode(), np.uint8)})
 
 
 class Trap:
@@ -219,99 +173,60 @@ class Trap:
 
 def test_pickled_content_is_never_run(tmp_path):
     m, path, sprung = model(), tmp_path / "m.npz", tmp_path / "sprung"
-    trap = npy(np.array([Trap(sprung)], dtype=object), allow_pickle=True)
-    write(path, m, **{"out.b.npy": trap})
-    unreadable(path, model(1), r"out\.b: not a plain array")
+    write(path, m, **{"out.b": np.array([Trap(sprung)], dtype=object)})
+    unreadable(path, model(1), "it cannot be read: ValueError: Object arrays")
     assert not sprung.exists()
 
 
-def test_a_decompression_bomb_is_refused_unopened(tmp_path, monkeypatch):
+def test_a_decompression_bomb_is_refused_unopened(tmp_path):
     m, path = model(), tmp_path / "m.npz"
     io.save(path, m)
-    data = bytearray(path.read_bytes())
-    data[(at := data.index(b"PK\1\2") + 24) : at + 4] = b"\xff\xff\xff\x7f"  # the size that the first array claims
-    write(path, m, method=zipfile.ZIP_DEFLATED, **{"out.b.npy": b"\0" * (1 << 24)})
+    with np.load(path) as file:
+        np.savez_compressed(path, **(dict(file) | {"out.b": np.zeros(1 << 22)}))
     assert path.stat().st_size < 100_000
-    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *a: pytest.fail("read"))
-    unreadable(path, model(1), "packed or too large")
-    path.write_bytes(data)
-    unreadable(path, model(1), "packed or too large")
+    tracemalloc.start()
+    unreadable(path, model(1), "its arrays are packed")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 22
 
 
 def test_an_array_that_lies_about_its_shape_is_refused(tmp_path):
     m, path = model(), tmp_path / "m.npz"
-    lie = npy(m.out.b).replace(b"(1,)", b"(9,)")
-    write(path, m, **{"out.b.npy": lie})
-    unreadable(path, model(1), r"out\.b")
-    huge = npy(np.zeros((3, 1))).replace(b"(3, 1), }" + b" " * 10, b"(30000000000, 1), }")
-    write(path, m, **{"out.W.npy": huge})
-    unreadable(path, model(1), r"out\.W: cannot reshape array of size 3")
-    write(path, m, **{"out.W.npy": huge.replace(b"1), }", b"1), (")})
-    unreadable(path, model(1), r"out\.W: ")
-    write(path, m, **{"out.b.npy": npy(m.out.b.astype(np.float32))})
-    unreadable(path, model(1), r"out\.b in m\.npz must be float64 of shape \(1,\); it is float32")
-    write(path, m, **{"../evil.npy": npy(m.out.b)})
-    unreadable(path, model(1), "must hold the arrays")
+    io.save(path, m)
+    data = path.read_bytes()
+    for lie in (b"(9,), }" + b" " * 10, b"(30000000000,), }"):
+        with zipfile.ZipFile(path, "w") as file, zipfile.ZipFile(stdio.BytesIO(data)) as old:
+            for name in old.namelist():
+                array = old.read(name)
+                file.writestr(name, array.replace(b"(1,), }" + b" " * 10, lie) if name == "out.b.npy" else array)
+        unreadable(path, model(1), "it cannot be read: (ValueError|.*MemoryError)")
 
 
-def test_a_damaged_header_is_refused(tmp_path):
+def test_a_header_that_describes_no_parameters_is_refused(tmp_path):
     m, path = model(), tmp_path / "m.npz"
-    right = json.dumps(io.describe(m))
-    for text in [
-        "{", "[]", "null", "[" * 100_000, "9" * 5000, '{"kind": "Bundle"}', '{"kind": "Bundle", "members": ["rnn"]}',
-        '{"kind": "Bundle", "options": 3}', '{"kind": ["Bundle"], "options": [], "members": {"rnn": null}}',
-        right.replace('"kind": "Bundle"', '"kind": "Bundle", "kind": "Bundle"'), right + " ]",
+    right = io.describe(m)
+    rnn = right["members"]["rnn"]
+
+    def of_rnn(**changed):
+        return right | {"members": right["members"] | {"rnn": rnn | changed}}
+
+    for header, match in [
+        ([], "list"), (None, "None"), ({"kind": "Bundle"}, "'options'"),
+        (right | {"kind": "Path"}, "'Path' is none of AblatedGRUParams, "),
+        (right | {"members": {}}, "at least one member"),
+        (of_rnn(kind="LSTMParams"), r"flat must be contiguous with shape \(72,\); got \(54,\)"),
+        (of_rnn(options=rnn["options"] | {"D": 2**31 - 1}), "flat must be contiguous"),
+        (of_rnn(options=rnn["options"] | {"convention": "evil"}), "convention must be one of 'keep', 'write'"),
+        (of_rnn(options=rnn["options"] | {"more": 1}), "it holds .*more=1"),
+        (of_rnn(options={"H": 3}), "missing a? ?.*'D'"),
     ]:  # fmt: skip
-        write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(text.encode(), np.uint8))})
-        unreadable(path, model(1), "m.npz")
-    write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(b"\xff\xfe", np.uint8))})
-    unreadable(path, model(1), "m.npz")
-
-
-def edited(header, place, value):
-    """A header with one value changed: `place` names it, from the outside in."""
-    header = json.loads(json.dumps(header))
-    within = header
-    for name in place[:-1]:
-        within = within[name]
-    within[place[-1]] = value
-    return json.dumps(header)
-
-
-def test_a_header_that_describes_no_parameters_is_refused_and_nothing_of_their_size_is_made(tmp_path):
-    m, path = model(), tmp_path / "m.npz"
-    right, rnn = io.describe(m), ("members", "rnn")
-    deep = '{"kind": "Bundle", "options": {}, "members": {"rnn": '
-    for text, match in {
-        **{edited(right, ["kind"], kind): "is none of AblatedGRUParams, " for kind in ("Params", "Path", "", None)},
-        edited(right, ["kind"], ["Bundle"]): "unhashable",
-        edited(right, [*rnn, "kind"], "LSTMParams"): r"flat must be contiguous with shape \(72,\); got \(54,\)",
-        edited(right, [*rnn, "kind"], "ElmanParams"): "flat must be contiguous",
-        edited(right, [*rnn, "options", "D"], 2**31 - 1): "flat must be contiguous",
-        edited(right, [*rnn, "options", "D"], 2**40): "D must be at most",
-        edited(right, [*rnn, "options", "D"], -2): "D must be at least 1",
-        edited(right, [*rnn, "options", "H"], 3.5): "H must be an integer",
-        edited(right, [*rnn, "options", "bias"], "no"): "bias must be True or False",
-        edited(right, [*rnn, "options", "convention"], "evil"): "convention must be one of 'keep', 'write'",
-        edited(right, [*rnn, "options", "more"], 1): "it holds .*more=1",
-        edited(right, [*rnn, "options", "flat"], [1]): "multiple values",
-        edited(right, [*rnn, "options"], {"H": 3}): "missing a? ?.*'D'",
-        edited(right, [*rnn, "options"], [2, 3]): "D",
-        edited(right, ["options", "flat"], 1): "bundle: 'flat' means something else already",
-        edited(right, ["options", "_members"], []): "means something else already",
-        edited(right, ["options"], 3): "int",
-        edited(right, ["members"], {}): "at least one member",
-        edited(right, ["members"], ["rnn"]): "list",
-        edited(right, ["members", "copy"], right["members"]["out"]): "copy.* means something else|flat must be",
-        edited(right, ["kind"], "BidirectionalParams"): "BidirectionalParams has no 'D'",
-        edited(right, ["kind"], "StackParams"): "StackParams has no 'D'",
-        edited(right | {"kind": "StackParams"}, ["options"], {"D": "2", "residual": False}): "D must be a int",
-        deep * 470 + json.dumps(right) + "}}" * 470: "recursion|flat must",
-    }.items():
-        write(path, m, **{"gru_lib.json.npy": npy(np.frombuffer(text.encode(), np.uint8))})
+        write_header(path, m, header)
         with pytest.raises(ValueError, match=rf"load: .*m\.npz (?s:.*){match}"):
             io.load(path)
-        refused(path, model(1), "m.npz")
+        refused(path, model(1), r"m\.npz must hold .*; it holds")
+    write(path, m, **{"gru_lib.json": np.frombuffer(b"{", np.uint8)})
+    unreadable(path, model(1), "it cannot be read: JSONDecodeError")
 
 
 def test_a_kind_of_ones_own_loads_if_its_class_takes_its_options(tmp_path):
@@ -330,22 +245,6 @@ def test_a_kind_of_ones_own_loads_if_its_class_takes_its_options(tmp_path):
     assert io.load(tmp_path / "shift.npz", shift.zeros_like()).a.tolist() == [1, 1]
     with pytest.raises(ValueError, match=r"load: shift\.npz is .*missing .*'shapes'"):
         io.load(tmp_path / "shift.npz")
-
-
-def test_names_that_stand_twice_are_refused(tmp_path):
-    m, path, other = model(), tmp_path / "m.npz", tmp_path / "m.safetensors"
-    write(path, m)
-    with zipfile.ZipFile(path, "a") as file, pytest.warns(UserWarning, match="Duplicate name"):
-        file.writestr("out.b.npy", npy(m.out.b + 1))
-    unreadable(path, model(1), "out.b: it stands there twice")
-    io.save(other, m)
-    data = other.read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    header, rest = data[8 : 8 + size].rstrip(), data[8 + size :]
-    entry = next(part for part in header.split(b'"out.b":')[1:])
-    again = header[:-1] + b',"out.b":' + entry[: entry.index(b"}") + 1] + b"}"
-    other.write_bytes(len(again).to_bytes(8, "little") + again + rest)
-    unreadable(other, model(1), "a name stands there twice|damaged")
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):

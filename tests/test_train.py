@@ -1,6 +1,5 @@
 """Training: the loop, resuming to the same bits, truncated backpropagation, early stopping."""
 
-import copy
 import os
 import signal
 import subprocess
@@ -26,6 +25,7 @@ from gru_lib import (
     lstm_backward,
     lstm_forward,
     lstm_init,
+    save,
     train,
 )
 from gru_lib.train import Chunks, History, early_stopping
@@ -330,63 +330,27 @@ def test_a_checkpoint_of_another_training_is_refused_and_changes_nothing(tmp_pat
     m, _, chunks, rng = setting()
     before = m.flat.copy()
     for kwargs, match in [
-        ({"optimizer": SGD(m, 0.1), "rng": rng, "batches": chunks}, "must hold the arrays p, optimizer.v; it holds"),
-        ({"optimizer": Adam(m, 0.1), "rng": None, "batches": chunks}, "same rng and kind of batches"),
-        ({"optimizer": Adam(m, 0.1), "rng": rng, "batches": [1]}, "same rng and kind of batches"),
+        ({"optimizer": SGD(m, 0.1), "rng": rng, "batches": chunks}, "with optimizer SGD; it has Adam"),
+        ({"optimizer": Adam(m, 0.1), "rng": None, "batches": chunks}, "with rng None; it has PCG64"),
+        ({"optimizer": Adam(m, 0.1), "rng": rng, "batches": [1]}, "with batches None; it has Chunks"),
     ]:
         with pytest.raises(ValueError, match=match):
             train(m, loss_of("gru"), steps=9, checkpoint=path, progress=False, **kwargs)
-    lstm = setting("lstm")
-    with pytest.raises(ValueError, match=r"run\.npz"):
-        fit("lstm", lstm, 9, checkpoint=path)
+    with pytest.raises(
+        ValueError, match=r"run\.npz must be a checkpoint with p {rnn: LSTMParams.*; it has {rnn: GRUPar"
+    ):
+        fit("lstm", setting("lstm"), 9, checkpoint=path)
+    with pytest.raises(ValueError, match=r"p in run\.npz must be float32 of shape .*; it is float64"):
+        fit("gru", setting(dtype=np.float32), 9, checkpoint=path)
+    save(path.with_name("net.npz"), m)
+    with pytest.raises(ValueError, match=r"net\.npz must be a checkpoint with p .*; it has None"):
+        fit("gru", setting(), 9, checkpoint=path.with_name("net.npz"))
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(ValueError, match=r"must be a whole \.npz file that gru_lib wrote"):
         fit("gru", (m, Adam(m, 0.1), chunks, rng), 9, checkpoint=path)
     np.testing.assert_array_equal(m.flat, before)
     with pytest.raises(ValueError, match=r"checkpoint must end in \.npz"):
         fit("gru", setting(), 9, checkpoint=tmp_path / "run.pkl")
-
-
-def replace(old, new):
-    """A change of a checkpoint's header, as text."""
-    return lambda text: text.replace(old, new, 1)
-
-
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        (replace('"lr": 0.01', '"lr": -1'), "lr must be >= 0; got -1"),
-        (replace('"lr": 0.01', '"lr": "much"'), "lr must be a number; got 'much'"),
-        (replace('"k": 4', '"k": -5'), "k must be at least 0; got -5"),
-        (replace('"k": 4', '"k": 4.5'), "k must be an integer; got 4.5"),
-        (replace('"eps": 1e-08', '"eps": 0'), "eps must be > 0; got 0"),
-        (replace("[0.9, 0.999]", "[0.9, 1.999]"), "betas must be >= 0 and < 1; got 1.999"),
-        (replace('"loss": [', '"loss": [NaN, '), "loss and grad_norm must be of one length"),
-        (replace('"loss"', '"lost"'), "cannot be resumed"),
-        (replace('"stopped": false', '"stopped": 3'), "stopped must be a bool; got int"),
-        (replace('"history"', '"story"'), "cannot be resumed"),
-        (replace('"rng"', '"RNG"'), "cannot be resumed"),
-        (replace('"PCG64"', '"MT19937"'), "cannot be resumed"),
-        (replace('"has_uint32"', '"has"'), "cannot be resumed"),
-        (replace('"start": ', '"start": 9999'), "start must be a step"),
-        (replace('"dtype": "float64"', '"dtype": "U9"'), "an array must hold real numbers; got dtype <U9"),
-        (replace('"dtype": "float64", "shape": [', '"dtype": "float64", "shape": [7, '), "cannot be resumed"),
-    ],
-)
-def test_a_resume_from_a_damaged_header_changes_nothing(tmp_path, change, match):
-    path = tmp_path / "run.npz"
-    fit("gru", setting(), 4, checkpoint=path)
-    with np.load(path) as file:
-        arrays = dict(file)
-    text = arrays.pop("gru_lib.json").tobytes().decode()
-    assert change(text) != text
-    np.savez(path, **{"gru_lib.json": np.frombuffer(change(text).encode(), np.uint8), **arrays})
-    m, optimizer, chunks, rng = parts = setting()
-    before = copy.deepcopy((m.flat, optimizer.state_dict(), chunks.state_dict(), rng.bit_generator.state))
-    with pytest.raises(ValueError, match=match):
-        fit("gru", parts, 9, checkpoint=path)
-    after = m.flat, optimizer.state_dict(), chunks.state_dict(), rng.bit_generator.state
-    np.testing.assert_equal(after, before)
 
 
 # -------------------------------------------------------------------------------------------------- truncated backprop
