@@ -132,18 +132,18 @@ def reader(browser: Browser, windows: Callable[..., list[Page]]) -> Callable[[st
             if not asked.startswith(own):
                 visit.foreign.append(asked)
 
-        ears = {
+        listeners = {
             "console": lambda m: m.type in ("error", "warning") and note(f"{m.type}: {m.text}"),
             "pageerror": lambda error: note(f"uncaught: {error}"),
             "request": lambda r: see(r.url),
             "requestfailed": lambda r: note(f"failed: {r.url}"),
             "response": lambda r: r.status >= 400 and note(f"{r.status}: {r.url}"),
         }
-        for event, ear in ears.items():
-            page.on(event, ear)
+        for event, listener in listeners.items():
+            page.on(event, listener)
         yield visit
-        for event, ear in ears.items():
-            page.remove_listener(event, ear)
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
         page.set_viewport_size(options["viewport"])
         idle.append(page)
 
@@ -219,7 +219,7 @@ def visits(
     @contextmanager
     def visits(name: str) -> Iterator[Callable[..., Page]]:
         taken, complaints, expected = [], [], []
-        ears = {
+        listeners = {
             "pageerror": lambda error: complaints.append(f"exception: {error}"),
             "console": lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None,
             "request": lambda r: None if r.url.startswith(("file:", "data:")) else complaints.append(r.url),
@@ -257,8 +257,8 @@ def visits(
             taken.append((page, idle, options["viewport"]))
             expected.extend(expect)
             page.set_default_timeout(5000)
-            for event, ear in ears.items():
-                page.on(event, ear)
+            for event, listener in listeners.items():
+                page.on(event, listener)
 
             file = standing[page][0] if ready else next(files)
             scripts = scripts or ("afm_host.js", "again.js", *(f"{module}.js" for module in modules))
@@ -291,8 +291,8 @@ def visits(
             page.mouse.up()
             page.mouse.move(0, 0)
             page.emulate_media(media="null")  # the answers to these come after all complaints
-            for event, ear in ears.items():
-                page.remove_listener(event, ear)
+            for event, listener in listeners.items():
+                page.remove_listener(event, listener)
             idle.append(page)
         unexpected = [c for c in complaints if not any(re.search(pattern, c) for pattern in expected)]
         assert unexpected == []

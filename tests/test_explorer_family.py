@@ -598,17 +598,17 @@ CLEANED_UP = """async (name) => {
     document.head.append(script);
   });
   window.afmHost = host;
-  const ears = [], el = document.body.appendChild(document.createElement('div'));
+  const listeners = [], el = document.body.appendChild(document.createElement('div'));
   const model = {
     get: () => undefined, set() {}, save_changes() {},
-    on: (event, ear) => ears.push([event, ear]),
-    off: (event, ear) => ears.splice(ears.findIndex(e => e[0] === event && e[1] === ear), 1),
+    on: (event, listener) => listeners.push([event, listener]),
+    off: (event, listener) => listeners.splice(listeners.findIndex(e => e[0] === event && e[1] === listener), 1),
   };
   const stop = caught.render({ model, el });
-  const during = [ears.length, el.childElementCount];
+  const during = [listeners.length, el.childElementCount];
   el.querySelector('[data-preset]').click();
   stop();
-  const left = [ears.length, el.childElementCount];
+  const left = [listeners.length, el.childElementCount];
   el.remove();
   script.remove();
   return [during, left];
@@ -617,7 +617,7 @@ CLEANED_UP = """async (name) => {
 
 def test_clean_up_lets_go_of_everything(on_a_phone, name):
     during, left = on_a_phone.evaluate(CLEANED_UP, name)
-    assert during[0] == len(EXPLORERS[name].keys_of_state()) - 1 and during[1] > 1, "an ear for each key but lang"
+    assert during[0] == len(EXPLORERS[name].keys_of_state()) - 1 and during[1] > 1, "a listener for each key but lang"
     assert left == [0, 0]
 
 

@@ -9,8 +9,8 @@ import { clamp } from "./gru-math.mjs";
  * @property {(key: string) => any} get
  * @property {(key: string, value: unknown) => void} set
  * @property {() => void} save_changes
- * @property {(event: string, ear: () => void) => void} on "change:KEY" is an event
- * @property {(event: string, ear: () => void) => void} off
+ * @property {(event: string, listener: () => void) => void} on "change:KEY" is an event
+ * @property {(event: string, listener: () => void) => void} off
  */
 /** Where an explorer is drawn. @typedef {{ model: Model, el: HTMLElement }} Stage */
 /** The sentences of one language, by their names. @typedef {Record<string, string>} Words */
@@ -224,9 +224,9 @@ export function enliven({ model, el, start, paint, voice, preset, put, hear = {}
 
   function wire() {
     const own = { input: onInput, change: onChange, click: onClick };
-    const heard = /** @type {[string, EventListener][]} */ ([...Object.entries(hear), ...Object.entries(own)]);
-    for (const [event, ear] of heard) el.addEventListener(event, ear);
-    const deafen = listen(model, keys, (key) => {
+    const listeners = /** @type {[string, EventListener][]} */ ([...Object.entries(hear), ...Object.entries(own)]);
+    for (const [event, listener] of listeners) el.addEventListener(event, listener);
+    const cleanUp = listen(model, keys, (key) => {
       if (same(model.get(key), state[key])) return;
       stopGlide();
       state[key] = model.get(key);
@@ -242,9 +242,9 @@ export function enliven({ model, el, start, paint, voice, preset, put, hear = {}
     return () => {
       stopGlide();
       voice.stop();
-      deafen();
+      cleanUp();
       watcher.disconnect();
-      for (const [event, ear] of heard) el.removeEventListener(event, ear);
+      for (const [event, listener] of listeners) el.removeEventListener(event, listener);
       el.replaceChildren();
     };
   }
@@ -564,7 +564,7 @@ function announcer(seen, heard) {
  * @param {Model} model @param {K[]} keys @param {(key: K) => void} changed
  */
 function listen(model, keys, changed) {
-  const ears = keys.map((key) => ({ event: `change:${key}`, ear: () => changed(key) }));
-  for (const { event, ear } of ears) model.on(event, ear);
-  return () => ears.forEach(({ event, ear }) => model.off(event, ear));
+  const listeners = keys.map((key) => ({ event: `change:${key}`, listener: () => changed(key) }));
+  for (const { event, listener } of listeners) model.on(event, listener);
+  return () => listeners.forEach(({ event, listener }) => model.off(event, listener));
 }
