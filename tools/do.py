@@ -191,9 +191,9 @@ def install() -> None:
     for name, value in re.findall(r"^\S+\.([\w-]+)='(.*)'$", said, re.M):
         if name in OF_PIP:
             os.environ.setdefault(OF_PIP[name], value)
-    by_uv = [uv, "pip", "install", "--python", python, "--no-deps"]
+    by_uv = [uv, "pip", "install", "--quiet", "--python", python]
     bring("uv", [*by_uv, *LOCKED, "requirements.lock"], ROOT)
-    bring("uv", [*by_uv, "--no-build-isolation", "-e", "."], ROOT)
+    bring("uv", [*by_uv, "--no-deps", "--no-build-isolation", "-e", "."], ROOT)
     for name in NPM:
         shutil.copyfile(ROOT / name, VENV / name)
     bring("npm", npm("ci", "--ignore-scripts"), VENV)
