@@ -118,7 +118,9 @@ def javascript() -> None:
 
 
 def lock(*args: str) -> None:
-    """Write both locks."""
+    """Write both locks, with the environment that there is: it need not be what they ask for now."""
+    if not Path(program("uv")).exists():
+        install()
     asked = ("--universal", "--generate-hashes", "--python-version", OLDEST, "--extra", "test")
     form = ("--no-header", "--no-annotate", "-o", "requirements.lock")
     run("uv", "pip", "compile", "-q", *asked, *form, "pyproject.toml", "requirements.in", *args)
@@ -265,7 +267,7 @@ def main(arguments: list[str]) -> None:
     # Without it each of some hundred processes that the tests start would compile the library anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the program's that runs: JupyterLab asks back
-    if name not in ("help", "clean"):
+    if name not in ("help", "clean", "lock"):
         install()
     for step in steps:
         if isinstance(step, str):
