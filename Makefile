@@ -14,7 +14,10 @@ help lint links clean:
 book: # SOLUTIONS=no
 	$(DO)
 
-test lab bench tool release:
+test: # NB=04
+	$(DO) $(if $(NB),--page $(NB)) $(ARGS)
+
+lab bench tool release:
 	$(DO) $(ARGS)
 
 notebooks take: # NB=04

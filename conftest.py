@@ -29,9 +29,9 @@ os.environ |= {"KERAS_BACKEND": "torch", "KERAS_TORCH_DEVICE": "cpu"}
 FIXTURES = {"browser", "built_book", "book_url"}
 FILES = re.compile(
     r"\.ipynb$|/test_(afm_host|alone|api_reference|benchmarks|browser|do|editions|editions_shown|environment)\.py$"
-    r"|/test_(experiments|explorer_\w+|glossary_links|grade|icons|link_check|lint_js|live_notebook|mathml)\.py$"
+    r"|/test_(experiments|explorer_\w+|glossary_links|grade|link_check|live_notebook|mathml)\.py$"
     r"|/test_(notebooks|notebooks_tool|page_checks|pdf|project|prose_numbers|release|repository|site_files)\.py$"
-    r"|/test_(readme_picture|stills|teaching|theme_style|ways|widgets)\.py$"
+    r"|/test_(stills|teaching|theme_style|ways|widgets)\.py$"
 )
 
 
@@ -53,6 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
     parser.addoption("--library", action="store_true", help="only tests that need no browser, book or notebook")
     parser.addoption("--frameworks", action="store_true", help="only tests that need other frameworks; none is skipped")
+    parser.addoption("--page", default="", help="only tests of this chapter and its companions, or of one: 04, 04b")
     parser.addoption("--other-fonts", action="store_true", help="only tests marked so, in a browser with other fonts")
 
 
@@ -72,7 +73,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         asked = FIXTURES.intersection(getattr(item, "fixturenames", ()))
         return bool(asked or FILES.search(item.nodeid.partition("::")[0]))
 
+    page = config.option.page
+    of_page = re.compile(rf"test_chapter{page[:2]}\.py|book/{page}[^/]*\.ipynb|\[(book/)?{page}[a-z]?-")
     for option, kept in (
+        (page, lambda item: of_page.search(item.nodeid)),
         (config.option.library, lambda item: not beyond_the_library(item)),
         (config.option.other_fonts, lambda item: item.get_closest_marker("fonts")),
         (config.option.frameworks, lambda item: item.get_closest_marker("frameworks")),

@@ -153,33 +153,6 @@ def reader(browser: Browser, windows: Callable[..., list[Page]]) -> Callable[[st
 # ------------------------------------------------------------------------------ explorers, each on a page of its own
 
 
-# Between the host and the modules: it keeps what they register, to show other explorers in a page that stands. To load
-# a page takes five times as long as to draw an explorer. A page that a test has changed otherwise is loaded anew.
-AGAIN = """{
-  const { register } = afmHost, kept = {}, ends = [];
-  const around = () => [document.head.childElementCount, document.body.childElementCount, Object.keys(window).length];
-  let before;
-  afmHost.register = (name, explorer) => {
-    kept[name] = { ...explorer, render: async (given) => ends.push(await explorer.render(given)) };
-    return register(name, kept[name]);
-  };
-  window.again = async (html, lang, theme) => {
-    if (String(around()) !== before) return false;
-    for (const end of ends.splice(0)) end?.();
-    history.replaceState(null, "", location.pathname);
-    const page = document.documentElement;
-    for (const { name } of [...page.attributes]) page.removeAttribute(name);
-    [page.lang, page.dataset.theme] = [lang, theme];
-    document.querySelector("main").innerHTML = html;
-    scrollTo(0, 0);
-    await Promise.all(Object.entries(kept).map(([name, explorer]) => register(name, explorer)));
-    for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
-    return true;
-  };
-  addEventListener("load", () => { before = String(around()); });
-}"""
-
-
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that the book's extension would put beside a page, for every explorer."""
@@ -189,7 +162,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     host = ROOT / "book" / "_ext" / "afm_host.js"
     (folder / "afm_host.js").write_text(host.read_text("utf-8"), "utf-8")
-    (folder / "again.js").write_text(AGAIN, "utf-8")
     for name in EXPLORERS:
         (folder / f"{name}.js").write_text(classic(name), "utf-8")
         (folder / f"{name}.css").write_text(styles(name, tokens=True), "utf-8")
@@ -207,13 +179,9 @@ def visits(
 ) -> Callable[[str], AbstractContextManager[Callable[..., Page]]]:
     """Ways to open pages that hold explorers. ``with visits(name) as visit`` fails at the end if a page complained
     or asked another host, and gives the windows back.
-
-    A window in which such explorers stand already gets others in their place. What must be loaded, as a page with
-    scripts or an address of its own, is.
     """
     from gru_lib.widgets import GateExplorer
 
-    standing: dict[Page, tuple[Path, tuple[object, ...]]] = {}  # the file a window shows, and what that file loads
     files = (folder / f"{number}.html" for number in count())
 
     @contextmanager
@@ -247,21 +215,15 @@ def visits(
 
             options["viewport"] = viewport or {"width": 1280, "height": 900}
             idle = windows(**options)
-            kind = (modules, seen) if live and not (scripts or anchor or expect or "<script" in content) else None
-            ready = [page for page in idle if kind and page in standing and standing[page][1] == kind]
-            if idle:
-                page = (ready or idle)[0]
-                idle.remove(page)
-            else:
-                page = browser.new_context(**options).new_page()
+            page = idle.pop() if idle else browser.new_context(**options).new_page()
             taken.append((page, idle, options["viewport"]))
             expected.extend(expect)
             page.set_default_timeout(5000)
             for event, listener in listeners.items():
                 page.on(event, listener)
 
-            file = standing[page][0] if ready else next(files)
-            scripts = scripts or ("afm_host.js", "again.js", *(f"{module}.js" for module in modules))
+            file = next(files)
+            scripts = scripts or ("afm_host.js", *(f"{module}.js" for module in modules))
             tags = "".join(f'<script defer src="{script}"></script>' for script in scripts)
             sheets = "".join(f'<link rel="stylesheet" href="{module}.css">' for module in modules)
             file.write_text(
@@ -272,12 +234,8 @@ def visits(
                 f"<main>{content}</main>{tags}</html>",
                 "utf-8",
             )
-            if ready:
-                page.bring_to_front()  # behind another page there are no frames
-                if page.evaluate("given => again(...given)", [content, lang, theme]):
-                    return page
+            page.bring_to_front()  # behind another page there are no frames
             page.goto(f"{file.as_uri()}{anchor}")
-            standing[page] = (file, kind)
             if live and not expect:
                 all_live = "[...document.querySelectorAll('[data-afm]')].every(e => 'live' in e.dataset)"
                 if not page.evaluate(all_live):

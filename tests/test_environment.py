@@ -1,22 +1,17 @@
-"""tools/environment.py: which kernels a command gets, and nbval as it is called by hand."""
+"""tools/environment.py: which kernels a command gets."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import environment
-import nbformat
 import notebooks
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
@@ -62,26 +57,3 @@ def test_notebooks_are_executed_with_the_stored_kernels_whatever_is_asked(monkey
     monkeypatch.setattr(notebooks, "make", lambda *_, **__: seen.append(os.environ["OPENBLAS_CORETYPE"]) or "made")
     notebooks.main(["04"])
     assert len(seen) > 1 and set(seen) == {"Haswell"}  # chapter 4 and its companions
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A new folder inside the project, so that its conftest.py holds there."""
-    (ROOT / "_build").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=ROOT / "_build") as name:
-        yield Path(name)
-
-
-def test_nbval_by_hand_needs_no_more_flags_and_compares(folder: Path) -> None:
-    """A figure's coordinates are not compared, the rest is; called from another folder."""
-    drawing = "display({'image/svg+xml': '<svg width=\"2.5\"/>'}, raw=True)"
-    drawn = new_output("display_data", {"image/svg+xml": '<svg width="1.5"/>'})
-    cells = [new_code_cell(drawing, execution_count=1, outputs=[drawn])]
-    for n, text in enumerate(("4\n", "5\n"), start=2):
-        stored = [new_output("stream", name="stdout", text=text)]
-        cells.append(new_code_cell("print(2 + 2)", execution_count=n, outputs=stored))
-    nbformat.write(new_notebook(cells=cells, metadata=notebooks.METADATA), folder / "small.ipynb")
-    command = (sys.executable, "-m", "pytest", "-q", "-rA", "--nbval", "small.ipynb")
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    found = re.findall(r"^(PASSED|FAILED) \S+::Cell (\d)", run.stdout, re.M)
-    assert sorted(found) == [("FAILED", "2"), ("PASSED", "0"), ("PASSED", "1")], run.stdout

@@ -2,16 +2,16 @@
 
 A page waits for its style sheets before it is painted, so the font is there. Chromium would read it when it has set
 the first formula, a moment too late: lines would break anew. So a script asks for it at once. The font comes with the
-package ``ziamath``, under the SIL Open Font License, as its table of names says.
+npm package ``@expo-google-fonts/stix-two-math``, under the SIL Open Font License, as its table of names says.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from base64 import b64encode
 from html import unescape
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from typing import Any
 from fontTools import subset
 from page_repairs import written
 from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
 
+FONTS = Path(sys.prefix) / "node_modules" / "@expo-google-fonts"
+WHOLE = FONTS / "stix-two-math" / "400Regular" / "STIXTwoMath_400Regular.ttf"  # the font with all its letters
 SHEET = "gru-maths.css"
 READ = """document.fonts.load('1em "STIX Two Math"');"""
 RULE = """@font-face {{
@@ -47,19 +48,11 @@ def code_points(page: str) -> set[int]:
     return found
 
 
-def whole_font() -> Path:
-    """The font with all its letters."""
-    package = find_spec("ziamath")
-    if package is None or package.origin is None:
-        raise ExtensionError("maths_font: ziamath is not installed. Install the extra `book`.")
-    return Path(package.origin).parent / "fonts" / "STIXTwoMath-Regular.ttf"
-
-
 def cut(points: set[int]) -> bytes:
     """The font with these characters, in the sizes that brackets and sums grow to, under its name and licence."""
     # ss04 has the primes that stand as superscripts. Hints are for screens whose dots one can count.
     options = subset.Options(flavor="woff2", name_IDs=["*"], layout_features=["ss04"], hinting=False)
-    with subset.load_font(str(whole_font()), options) as font:
+    with subset.load_font(str(WHOLE), options) as font:
         subsetter = subset.Subsetter(options)
         subsetter.populate(unicodes=points)
         subsetter.subset(font)
