@@ -131,24 +131,22 @@ def weight(urls: list[str]) -> int:
 # Colours are read where they stand, of all text in the page: what is folded or drawn, and the glyphs of formulas. How a
 # piece of text stands out follows from its colour, size and weight, and from what its ancestors paint behind it, in a
 # drawing also the rectangles before it. Where that is not all, the answer is a fault too. Left out is what nobody sees:
-# what the book's style removes for good, drawings of another width, and the TeX of formulas; and the second of two
-# pieces of formulas or of code that stand alike in blocks that look alike.
+# what the book's style removes for good, drawings of another width, and the TeX of formulas.
 FAINT = (
     f"""(themes) => {{ {OPEN}"""
     + """
   sheet("all", still);
-
   const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const seen = new Map();
-  const rgba = (colour) => {
-    if (!seen.has(colour)) {
-      probe.clearRect(0, 0, 1, 1);
-      probe.fillStyle = colour;
-      probe.fillRect(0, 0, 1, 1);
-      seen.set(colour, CSS.supports("color", colour) ? [...probe.getImageData(0, 0, 1, 1).data] : null);
-    }
-    return seen.get(colour);
+  const remember = (made, known = new Map()) => (key) => {
+    if (!known.has(key)) known.set(key, made(key));
+    return known.get(key);
   };
+  const rgba = remember((colour) => {
+    probe.clearRect(0, 0, 1, 1);
+    probe.fillStyle = colour;
+    probe.fillRect(0, 0, 1, 1);
+    return CSS.supports("color", colour) ? [...probe.getImageData(0, 0, 1, 1).data] : null;
+  });
   const over = ([r, g, b, a], ground) => [r, g, b].map((v, i) => (a * v + (255 - a) * ground[i]) / 255);
   const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   const light = (rgb) => [0.2126, 0.7152, 0.0722].reduce((sum, weight, i) => sum + weight * linear(rgb[i] / 255), 0);
@@ -157,10 +155,16 @@ FAINT = (
     return (bright + 0.05) / (dark + 0.05);
   };
 
-  let grounds, drawn, known, theme; // of one theme, as it has been set
-  const found = [];
-  const ground = (e) => {  // what an element has behind its text, or null
-    if (!grounds.has(e)) {
+  const nobody = "script, style, noscript, title, desc, annotation, :disabled, .search-button__kbd-shortcut";
+  const texts = new Set(document.querySelectorAll("textarea, [type=text], [type=search]"));
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) if (walk.currentNode.data.trim()) texts.add(walk.currentNode.parentElement);
+  const seen = [...texts].filter((e) => !e.closest(nobody)), found = [];
+
+  for (const theme of themes) {
+    document.documentElement.dataset.mode = document.documentElement.dataset.theme = theme;
+    const ground = remember((e) => {  // what an element has behind its text, or null
+      if (!e) return [255, 255, 255];
       const style = getComputedStyle(e), own = rgba(style.backgroundColor);
       const lifted = /absolute|fixed/.test(style.position) && own[3] < 255
         && e.checkVisibility({ visibilityProperty: true });
@@ -168,71 +172,32 @@ FAINT = (
       const plain = (cue || style.backgroundImage === "none") && /^[01]$/.test(style.opacity) && style.filter === "none"
         && style.mixBlendMode === "normal" && !lifted;
       const under = own[3] === 255 ? [0, 0, 0] : ground(e.parentElement);
-      grounds.set(e, plain && under ? over(own, under) : null);
-    }
-    return grounds.get(e);
-  };
-
-  const panel = (text, svg) => {  // in a drawing: of the rectangles painted before, the last one under the text
-    if (!drawn.has(svg))
-      drawn.set(svg, [...svg.querySelectorAll("rect")].map((e) => [e, e.getBoundingClientRect(), getComputedStyle(e)]));
-    const { left, right, top, bottom } = text.getBoundingClientRect(), x = (left + right) / 2, y = (top + bottom) / 2;
-    return drawn.get(svg).reduce((under, [e, box, { fill, fillOpacity, opacity }]) => {
-      if (!under || fill === "none" || !(e.compareDocumentPosition(text) & 4)) return under;  // 4: text comes later
-      if (x < box.left || x > box.right || y < box.top || y > box.bottom) return under;
-      const ink = rgba(fill);
-      return ink && over([...ink.slice(0, 3), ink[3] * fillOpacity * opacity], under);
-    }, ground(svg));
-  };
-
-  const note = (what, e) => found.push([theme ? `${theme}: ${what}` : what, e.outerHTML.slice(0, 200)]);
-  const judge = (e, behind, colour, { fontSize, fontWeight }) => {
-    const key = [colour, behind, fontSize, fontWeight].join();
-    if (!known.has(key)) {
+      return plain && under ? over(own, under) : null;
+    });
+    const rects = remember((svg) =>
+      [...svg.querySelectorAll("rect")].map((e) => [e, e.getBoundingClientRect(), getComputedStyle(e)]));
+    const panel = (text, svg) => {  // in a drawing: of the rectangles painted before, the last one under the text
+      const { left, right, top, bottom } = text.getBoundingClientRect(), x = (left + right) / 2, y = (top + bottom) / 2;
+      return rects(svg).reduce((under, [e, box, { fill, fillOpacity, opacity }]) => {
+        if (!under || fill === "none" || !(e.compareDocumentPosition(text) & 4)) return under;  // 4: text comes later
+        if (x < box.left || x > box.right || y < box.top || y > box.bottom) return under;
+        const ink = rgba(fill);
+        return ink && over([...ink.slice(0, 3), ink[3] * fillOpacity * opacity], under);
+      }, ground(svg));
+    };
+    const note = (what, e) => found.push([`${theme}: ${what}`, e.outerHTML.slice(0, 200)]);
+    const judge = (e, behind, colour, { fontSize, fontWeight }) => {
       const least = parseFloat(fontSize) >= (fontWeight >= 700 ? 18.66 : 24) ? 3 : 4.5;
       const ink = rgba(colour), ratio = ink && behind ? contrast(over(ink, behind), behind) : 0;
-      known.set(key, ratio ? ratio < least && `contrast ${ratio.toFixed(2)} < ${least}` : "contrast unknown");
-    }
-    if (known.get(key)) note(known.get(key), e);
-  };
-
-  const nobody = "script, style, noscript, title, desc, annotation, :disabled, .search-button__kbd-shortcut";
-  const texts = new Set(document.querySelectorAll("textarea, [type=text], [type=search]"));
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) if (walk.currentNode.data.trim()) texts.add(walk.currentNode.parentElement);
-  const way = (e, block) => { // from a formula, or a block of code, to a piece of it; what is alike there looks alike
-    if (e === block) return "";
-    const twins = e.parentElement.childElementCount < 4 ? [...e.parentElement.children].indexOf(e) : "";
-    return [way(e.parentElement, block), e.localName, e.className, e.getAttribute("style"), twins].join("|");
-  };
-  const place = (e) => (e ? `${place(e.parentElement)} ${e.localName}.${e.className}` : "");
-  let pieces = [...texts].filter((e) => !e.closest(nobody)).map((e) => {
-    const block = e.closest("math, .highlight pre");
-    return [e, e.closest("svg"), block, block && way(e, block)];
-  });
-  for (theme of themes.length ? themes : [null]) {
-    if (theme) document.documentElement.dataset.mode = document.documentElement.dataset.theme = theme;
-    grounds = new Map([[null, [255, 255, 255]]]);
-    [drawn, known] = [new Map(), new Map()];
-    const blocks = new Map(), judged = new Set(), news = new Set();
-    const look = (block) => {
-      if (!blocks.has(block)) {
-        const { color, fontSize, fontWeight } = getComputedStyle(block);
-        blocks.set(block, [place(block), color, fontSize, fontWeight, ground(block)].join());
-      }
-      return blocks.get(block);
+      if (ratio < least) note(ratio ? `contrast ${ratio.toFixed(2)} < ${least}` : "contrast unknown", e);
     };
 
-    for (const [e, svg, block, path] of pieces) {
-      const alike = block && `${look(block)} ${path}`;
-      if (alike && judged.has(alike)) continue;
-      if (alike) judged.add(alike), news.add(block);
-      const style = getComputedStyle(e);
+    for (const e of seen) {
+      const style = getComputedStyle(e), svg = e.closest("svg");
       if (!svg) judge(e, ground(e), style.color, style);
       else if (svg.getClientRects().length) judge(e, panel(e, svg), style.fill, style);
       if (e.placeholder) judge(e, ground(e), getComputedStyle(e, "::placeholder").color, style);
     }
-
     for (const link of document.querySelectorAll(":is(a[href], [role=link]):not(.headerlink)")) {
       const style = getComputedStyle(link), around = getComputedStyle(link.parentElement);
       if (style.display !== "inline" || !link.textContent.trim()) continue;
@@ -242,13 +207,6 @@ FAINT = (
       if (!marked && beside && contrast(rgba(style.color), rgba(around.color)) < 3)
         note("link like the words around", link);
     }
-
-    // What looks alike in one theme does so in the other: such a formula or code keeps its words, to be styled sooner.
-    // Where it would change what scrolls, it stays.
-    pieces = pieces.filter(([, , block]) => !block || news.has(block));
-    for (const block of blocks.keys())
-      if (!news.has(block) && block.closest(".bd-article") && !block.closest("table, div.math"))
-        block.textContent = block.textContent;
   }
   return found;
 }"""
@@ -258,7 +216,7 @@ FAINT = (
 def faint_text(page: Page, *themes: str) -> list[tuple[str, str]]:
     """Text whose contrast is below 4.5 : 1, if large below 3 : 1, or unknown; links that look like the words around.
 
-    In each of the themes, the last of which stays; without any, in the one that the page has.
+    In each of the themes, the last of which stays.
     """
     return [(what, html) for what, html in page.evaluate(FAINT, themes)]
 
@@ -281,36 +239,20 @@ const reached = "title, desc, [role], [tabindex], :has([role], [tabindex])";
 document.querySelectorAll(`svg[role=img]:not([data-afm] *) :not(${reached})`).forEach((paint) => paint.remove());
 """
 
-# The frame of a page, which is the same around every page.
-WITHOUT_FRAME = """
-for (let e = document.querySelector("article"); e !== document.body; e = e.parentElement)
-  [...e.parentElement.children].filter((other) => other !== e).forEach((other) => other.remove());
-"""
-
-# What axe has read at one width and would read alike at another: the article without its explorers and headings.
-WITHOUT_PROSE = """
-[...document.querySelectorAll(".bd-article :is(p, ul, ol, dl, table, figure, div.math, .highlight)")]
-  .filter((e) => !e.closest("[data-afm], summary") && !e.querySelector("[data-afm], summary"))
-  .forEach((e) => e.remove());
-"""
+COLOURS = ("color-contrast", "link-in-text-block")  # for axe the slowest of its rules; faint_text asks what they ask
 
 
-COLOURS = ["color-contrast", "link-in-text-block"]  # for axe the slowest of its rules; faint_text asks what they ask
-LANDMARKS = ["region", "bypass"]  # of the frame
-
-
-def violations(page: Page, *, framed: bool = True) -> list[tuple[str, list[str]]]:
-    """What axe finds, but of colours, and without the frame of landmarks. Thins the page: run it after the others."""
+def violations(page: Page) -> list[tuple[str, list[str]]]:
+    """What axe finds, but of colours. Thins the page: run it after the others."""
     page.evaluate(LIGHTEN)
-    left_out = COLOURS if framed else COLOURS + LANDMARKS
-    return axe(page, rules={rule: {"enabled": False} for rule in left_out})
+    return axe(page, rules={rule: {"enabled": False} for rule in COLOURS})
 
 
 def axe(page: Page, **options: object) -> list[tuple[str, list[str]]]:
     """The rules that a page breaks, and where.
 
     axe is brought to a page once, and of its answer only the violations are fetched: the list of what is in order is
-    long. (Nor is it faster to keep axe in a window of its own and bring it copies of the pages.)
+    long.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)

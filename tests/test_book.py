@@ -105,7 +105,7 @@ def look(visit: Visit, width: int, theme: str | None = None, *, settled: bool = 
         visit.page.evaluate("window.settled")
 
 
-# In a browser. From contrast on, the tests thin the page; the last ones leave little more than what frames it.
+# In a browser. axe's tests thin the page.
 
 
 def test_page_loads_quietly_and_from_the_book_alone(visit: Visit) -> None:
@@ -167,24 +167,14 @@ def test_nothing_is_wider_than_a_phone_or_stands_below_the_footer(visit: Visit) 
     assert page_checks.too_wide(visit.page) == []
 
 
-@pytest.fixture
-def framed(visit: Visit, request: pytest.FixtureRequest) -> bool:
-    """Whether the page has its frame: it goes where the page is opened on a phone alone, for it is the same there."""
-    if request.node.callspec.params["visit"] in ON_A_DESK:
-        return True
-    look(visit, PHONE, settled=True)
-    visit.page.evaluate(page_checks.WITHOUT_FRAME)
-    return False
-
-
-def test_all_text_has_contrast(visit: Visit, framed: bool) -> None:
+def test_all_text_has_contrast(visit: Visit) -> None:
     look(visit, PHONE, settled=True)
     assert page_checks.faint_text(visit.page, *THEMES) == []
 
 
-def test_axe_finds_no_violation_on_a_phone(visit: Visit, framed: bool) -> None:
+def test_axe_finds_no_violation_on_a_phone(visit: Visit) -> None:
     look(visit, PHONE, settled=True)
-    assert page_checks.violations(visit.page, framed=framed) == []
+    assert page_checks.violations(visit.page) == []
 
 
 @pytest.mark.parametrize("width", [1366, DESK])  # the next tests are on a desk
@@ -198,14 +188,12 @@ def test_explorer_covers_nothing(visit: Visit, width: int) -> None:
 @pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)
 def test_text_has_contrast_on_a_desk(visit: Visit) -> None:
     """The sidebars, which a phone does not show, and the explorers, which draw otherwise there."""
-    visit.page.evaluate(page_checks.WITHOUT_PROSE)
     look(visit, DESK)
     assert page_checks.faint_text(visit.page, *THEMES) == []
 
 
 @pytest.mark.parametrize("visit", ON_A_DESK, ids=lambda page: f"{page}.html", indirect=True)
 def test_axe_finds_no_violation_on_a_desk(visit: Visit) -> None:
-    visit.page.evaluate(page_checks.WITHOUT_PROSE)
     look(visit, DESK, settled=True)
     assert page_checks.violations(visit.page) == []
 

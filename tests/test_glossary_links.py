@@ -107,22 +107,5 @@ def test_search_index_holds_every_term_in_english_and_in_chinese(built_book: Pat
     text = (built_book / "_static" / "search_index.js").read_text("utf8")
     sections = json.loads(text.partition(" = ")[2])[glossary_links.GLOSSARY]
     stored = {section["title"]: section["text"] for section in sections}
-    entries = glossary_links.ENTRY.findall((ROOT / "book" / "glossary.md").read_text("utf8"))
-    assert len(entries) > 80
-    for names, body in entries:
-        assert names in stored
-        for chinese in re.findall(r"[\u4e00-\u9fff]+", body):
-            assert chinese in stored[names], (names, chinese)
-
-
-def test_link_stands_at_the_first_use_and_never_where_the_term_is_explained(built_book: Path) -> None:
-    assert ("term-half-life", "half-life") in links(built_book / "book" / "04-gru-forward.html")
-    page = page_checks.parse(built_book / "book" / "04-gru-forward.html")
-    first = next(p for p in page.css("article section > p:not(.gru-lede)") if re.search("half-li", p.text()))
-    assert first.css_first('a[href="glossary.html#term-half-life"]') is not None
-    assert "term-beam-search" not in dict(links(built_book / "book" / "19-beam-search.html"))
-    assert all(
-        words.lower().rstrip("s") not in glossary_links.EVERYDAY
-        for c in CHAPTERS
-        for _, words in links(built_book / "book" / f"{c}.html")
-    )
+    for names, body in glossary_links.ENTRY.findall((ROOT / "book" / "glossary.md").read_text("utf8")):
+        assert all(chinese in stored[names] for chinese in re.findall(r"[\u4e00-\u9fff]+", body)), names

@@ -110,12 +110,8 @@ def test_a_notebook_needs_nothing_but_what_its_edition_installs(notebook: Notebo
     ("source", "needs"),
     [
         ('json.loads(Path("../experiments/dates.json").read_text("utf8"))', "../experiments/dates.json"),
-        ('np.load(f"../tests/data/{file}.npz")', "../tests/data/"),
-        ('open("gru_lib/results/dates.json")', "gru_lib/results/dates.json"),
         ('open("references.bib")', "references.bib"),
-        ('Path("..") / "experiments"', ".."),
         ("import sys\nsys.path.append(folder)", "sys.path"),
-        ("from benchmarks.ladder import RUNGS", "benchmarks.ladder"),
         ("import torch", "torch"),
     ],
 )
@@ -178,89 +174,39 @@ def test_chapter_has_one_title_and_at_most_60_cells(notebook: NotebookNode) -> N
 
 # ----------------------------------------------------------------------------------------------------------- exercises
 
-EXERCISE = re.compile(r"^```\{exercise\} *(.*)\n(?::label: *(.*)\n)?", re.M)
-SOLUTION = re.compile(
-    r"^```\{solution-start\} *([^\n]*)\n((?::[^\n]*\n)*)```\n(.*?)(?=^```\{(?:solution|exercise)|\Z)", re.M | re.S
+# An exercise, and right below it its solution, folded, with a word in it.
+SOLVED = re.compile(
+    r"^```\{exercise\} [^\n]+\n:label: ex-([a-z0-9-]+)\n(?:(?!\{exercise).)*?"
+    r"^```\{solution-start\} ex-\1\n(?::label: sol-\1\n)?:class: dropdown\n```\n(?:(?!\{solution|\{exercise).)*?\w"
+    r"(?:(?!\{solution|\{exercise).)*?^```\{solution-end\}\n```$",
+    re.M | re.S,
 )
-END = re.compile(r"^```\{solution-end\}\n```", re.M)
 
 
-def unsolved(text: str) -> list[str]:
-    """What is wrong with the exercises of a text. Each needs a solution of its own, right below, with a word in it."""
-    faults, place = [], {}
-    for asked in EXERCISE.finditer(text):
-        title, label = asked.groups()
-        if not re.fullmatch(r"ex-[a-z0-9-]+", label or "") or label in place:
-            faults.append(f"{title}: the label is {label}")
-        place[label] = asked.start()
-    solved = [found[1] for found in SOLUTION.finditer(text)]
-    faults += [f"{label}: {solved.count(label)} solutions" for label in place if solved.count(label) != 1]
-    for found in SOLUTION.finditer(text):
-        label, options, body = found.groups()
-        before = [asked for asked, start in place.items() if start < found.start()]
-        if not before or before[-1] != label:
-            faults.append(f"{label}: the solution does not follow its exercise")
-        *named, form = options.splitlines() or [""]
-        if form != ":class: dropdown" or named not in ([], [f":label: sol-{label.removeprefix('ex-')}"]):
-            faults.append(f"{label}: the solution is open, or has another's label")
-        if not re.search(r"\w", re.sub(r"^\+\+\+.*$", "", body, flags=re.M)):
-            faults.append(f"{label}: the solution is empty")
-        if not END.match(text, found.end()):
-            faults.append(f"{label}: the solution has no end")
-    if (text.count("{exercise"), text.count("{solution")) != (len(place), 2 * len(solved)):
-        faults.append("an exercise or a solution in another form")
-    return faults
+def unsolved(text: str) -> tuple[int, int]:
+    """How many exercises, and beginnings and ends of solutions, are no part of a pair."""
+    pairs = len(SOLVED.findall(text))
+    return text.count("{exercise") - pairs, text.count("{solution") - 2 * pairs
 
 
 def test_every_exercise_has_its_solution() -> None:
-    texts = {path.stem: path.read_text("utf8") for path in notebooks.TEXT.glob("*.md")}
-    assert {name: faults for name, text in texts.items() if (faults := unsolved(text))} == {}
-    assert sum(len(EXERCISE.findall(text)) for text in texts.values()) > 100
-    others = [
-        path.name for path in notebooks.BOOK.glob("*.md") if re.search(r"\{(exercise|solution)", path.read_text("utf8"))
-    ]
-    assert others == [], "exercises stand in chapters"
-
-
-SOLVED = """
-```{exercise} Half (easy)
-:label: ex-half
-
-Halve 3.
-```
-
-```{solution-start} ex-half
-:label: sol-half
-:class: dropdown
-```
-
-```{code-cell} ipython3
-3 / 2
-```
-
-```{solution-end}
-```
-"""
-TWICE = SOLVED + SOLVED.replace("half", "third")
+    texts = {path.name: path.read_text("utf8") for path in (*notebooks.TEXT.glob("*.md"), *notebooks.BOOK.glob("*.md"))}
+    assert {name: found for name, text in texts.items() if any(found := unsolved(text))} == {}
+    assert sum(len(SOLVED.findall(text)) for text in texts.values()) > 100
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "fault"),
+    ("old", "new"),
     [
-        ("", "", None),
-        (SOLVED[SOLVED.index("```{solution-start}") :], "", "ex-half: 0 solutions"),
-        ("start} ex-half", "start} ex-third", "ex-half: 0 solutions"),
-        ("sol-half", "sol-third", "ex-half: the solution is open, or has another's label"),
-        (":class: dropdown\n", "", "ex-half: the solution is open, or has another's label"),
-        ("```{code-cell} ipython3\n3 / 2\n```\n", "+++\n", "ex-half: the solution is empty"),
-        ("\n```{solution-end}\n```", "", "ex-half: the solution has no end"),
-        ("```{solution-start} ex-half\n:label: sol-half\n:class: dropdown\n```", "", "ex-half: 0 solutions"),
-        (":label: ex-half\n", "", "Half (easy): the label is None"),
-        ("{exercise}", "{exercise-start}", "an exercise or a solution in another form"),
-        (":label: ex-half", ":label: ex-third", "Half (easy): the label is ex-third"),
+        ("", ""),
+        ("start} ex-half", "start} ex-third"),
+        ("sol-half", "sol-third"),
+        (":class: dropdown\n", ""),
+        ("3 / 2", ""),
+        ("```{solution-end}\n```", ""),
     ],
 )
-def test_exercise_without_a_right_solution_is_found(old: str, new: str, fault: str | None) -> None:
-    assert old in TWICE
-    faults = unsolved(TWICE.replace(old, new, 1) if old else TWICE)
-    assert fault in faults if fault else faults == []
+def test_exercise_without_a_right_solution_is_found(old: str, new: str) -> None:
+    solution = "```{solution-start} ex-half\n:label: sol-half\n:class: dropdown\n```\n3 / 2\n```{solution-end}\n```"
+    text = f"```{{exercise}} Half\n:label: ex-half\n\nHalve 3.\n```\n\n{solution}"
+    assert any(unsolved(text.replace(old, new))) == bool(old)

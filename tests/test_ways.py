@@ -12,6 +12,7 @@ import ways
 from page_checks import value
 from test_book import PAGES as EVERY
 from test_page_lengths import stated
+from test_teaching import minutes
 
 PAGES = [page for page in EVERY if not page.startswith("book/mistakes-")]  # those are for few, and no way leads there
 WAYS = pages.settings("ways.yml")
@@ -69,17 +70,6 @@ def test_head_names_the_same_neighbours(built_book: Path) -> None:
     assert links == {"next": "05-gru-backward.html", "prev": "03-gates.html"}
 
 
-def test_ways_of_a_small_book() -> None:
-    """A page leads to what is there, whatever the table of contents holds."""
-    order = ["book/intro", "book/04-gru-forward", "book/04b-how-long-a-unit-remembers", "book/glossary"]
-    found = [[(way.label, way.page) for way in ways.ways(page, order, WHY)] for page in order]
-    assert found[0] == [("Next", order[1])]
-    assert found[1] == [("Next", order[3]), ("Deeper", order[2]), ("Back", order[0])]
-    assert found[2] == [("Next", order[3]), ("Back", order[1])]
-    assert found[3] == [("Back", order[1])]
-    assert ways.ways(order[2], order, {})[0].clause == "", "the build warns of it, and so stops"
-
-
 # ------------------------------------------------------------------------------------------- no page repeats another
 
 RUN = 15  # words in a row
@@ -119,12 +109,6 @@ def test_a_repeated_sentence_is_found() -> None:
 # ----------------------------------------------------------------------------------------------- the map and its routes
 
 
-def minutes(words: str) -> int:
-    """A time such as "2 hours 5 minutes"."""
-    whole, rest = re.search(r"(\d+) hour", words), re.search(r"(\d+) minute", words)
-    return 60 * int(whole[1] if whole else 0) + int(rest[1] if rest else 0)
-
-
 def test_routes_name_pages_of_the_book_in_its_order() -> None:
     assert list(ROUTES) == ["intuition", "gradients", "using"]
     for route in ROUTES.values():
@@ -143,12 +127,6 @@ def test_what_a_page_needs_comes_before_it_on_a_route_or_is_said_to_be_taken_on_
             used |= missing
         assert used == trusted, name
         assert all(f"hapter {int(page[:2])}" in route["for"] for page in trusted)
-
-
-def test_needs_are_read_from_the_pages() -> None:
-    assert pages.read("03-gates").needs == ("01-from-a-sum-to-a-state",)
-    assert pages.read("09-gradient-highway").needs == ("04-gru-forward", "05-gru-backward", "02-why-memory-fades")
-    assert pages.read("12-lstm").needs == ("04-gru-forward",)
 
 
 def test_map_shows_the_routes_and_the_times_of_their_pages(built_book: Path) -> None:
@@ -184,10 +162,3 @@ def test_front_page_leads_to_the_map(built_book: Path) -> None:
 def test_map_counts_the_chapters_right() -> None:
     said = re.search(r"Nobody has to read (\d+) chapters", pages.markdown("map"))
     assert said is not None and int(said[1]) == sum(bool(re.match(r"\d\d-", name)) for name in NAMES)
-
-
-def test_hours_are_said_in_words() -> None:
-    assert [pages.hours(m) for m in (0, 1, 45, 60, 125)] == [
-        "0 minutes", "1 minute", "45 minutes", "1 hour", "2 hours 5 minutes"
-    ]  # fmt: skip
-    assert all(minutes(pages.hours(m)) == m for m in range(300))

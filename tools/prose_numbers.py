@@ -23,19 +23,14 @@ digits or in words, if it counts out of something ("seven of ten") or has a unit
   ``given:`` lists what nothing measures: settings and examples.
 
 ``python tools/prose_numbers.py [NN …]`` lists the numbers without a source, with lines that may be it, and the entries
-that do not hold any more. ``--measure`` changes numbers of the text by one in their last digit, and counts what it
-notices.
+that do not hold any more.
 """
 
 from __future__ import annotations
 
-import argparse
-import ast
-import bisect
 import html
 import json
 import math
-import operator
 import re
 import statistics
 import sys
@@ -55,6 +50,10 @@ EXTENSIONS = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["parse"]["
 
 # ------------------------------------------------------------------------------------------------------------ the prose
 
+DIRECTIVE = re.compile(r"(?:---\n(?P<head>.*?)^---\n|(?::[\w-]+:[^\n]*\n|\n)*)(?P<body>.*)", re.S | re.M)
+NOT_PROSE = ("literalinclude", "code-block", "bibliography", "image", "glue:figure")
+FRONT = re.compile(r"\*\*Time\*\*:|\*\*You need\*\*|\d+ · ")  # front matter of a chapter, held by test_page_lengths.py
+
 
 class Block(NamedTuple):
     """A paragraph, a heading, a cell of a table, a caption or a formula."""
@@ -62,11 +61,6 @@ class Block(NamedTuple):
     line: int
     cell: int  # the code cell above
     text: str
-
-
-NOT_PROSE = ("literalinclude", "code-block", "bibliography", "image", "glue:figure")
-# Front matter of a chapter, held by test_page_lengths.py.
-HEAD = re.compile(r"\*\*Time\*\*:|\*\*You need\*\*|\d+ · ")
 
 
 @cache
@@ -79,15 +73,14 @@ def blocks(text: str, line: int = 1, cell: int = -1) -> Iterator[Block]:
     """The prose of a page, block by block, as the book's own parser sees it."""
     for token in reader().parse(text):
         at = line + (token.map[0] if token.map else 0)
-        if token.type == "inline" and not HEAD.match(token.content):
+        if token.type == "inline" and not FRONT.match(token.content):
             yield Block(at, cell, "".join(map(said, token.children or ())))
         elif token.type in ("math_block", "math_block_label", "amsmath"):
             yield Block(at, cell, f"${token.content}$")
         elif token.type in ("fence", "colon_fence") and token.info.startswith("{"):
             name, _, title = token.info.strip("{").partition("}")
-            head, body = options(token.content)
-            shown = yaml.safe_load(head) if head else None
-            figure = (shown or {}).get("mystnb", {}) if isinstance(shown, dict) else {}
+            head, body = DIRECTIVE.match(token.content).groups()  # type: ignore[union-attr]
+            figure = (yaml.safe_load(head or "") or {}).get("mystnb", {})
             for caption in (figure.get("figure", {}).get("caption"), figure.get("image", {}).get("alt")):
                 yield from blocks(caption or "", at, cell)
             if name == "code-cell":
@@ -99,21 +92,10 @@ def blocks(text: str, line: int = 1, cell: int = -1) -> Iterator[Block]:
                 yield from blocks(body, at, cell)
 
 
-def options(content: str) -> tuple[str, str]:
-    """The options of a directive, as YAML where they are, and its content."""
-    found = re.match(r"---\n(.*?)^---\n", content, re.S | re.M)
-    if found:
-        return found[1], content[found.end() :]
-    return "", re.sub(r"\A(?::[\w-]+:.*\n|\n)*", "", content)
-
-
 def said(token: Any) -> str:
     """What a piece of a line says; markup, code and the names of what a link leads to say nothing."""
-    if token.type == "math_inline":
-        return f"${token.content}$"
-    if token.type == "image":
-        return str(token.content)
-    return {"text": token.content, "softbreak": " ", "code_inline": " x ", "myst_role": " x "}.get(token.type, "")
+    text = {"math_inline": f"${token.content}$", "softbreak": " ", "code_inline": " x ", "myst_role": " x "}
+    return str(token.content if token.type in ("text", "image") else text.get(token.type, ""))
 
 
 # Names that are numbers, and addresses.
@@ -131,8 +113,7 @@ MATH = re.compile(r"\$[^$]+\$")
 _NAMES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety hundred"
 WORDS = {w: k for k, w in enumerate(_NAMES.split(), 1)} | {w: 10 * k for k, w in enumerate(_TENS.split(), 2)}
-_WORD = "|".join(WORDS)
-_DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e-?\d+)?"
+_WORD, _DIGITS = "|".join(WORDS), r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e-?\d+)?"
 NUMBER = re.compile(
     rf"(?<![\w.#^])(?:(?P<digits>{_DIGITS})|(?P<word>{_WORD}))(?!\w)"
     r"(?P<percent>[ ]?%)?(?P<scale>[ ](?:million|billion|thousand|(?:ten|hundred|thousand|million)ths?)\b)?",
@@ -150,13 +131,10 @@ MATH_NUMBER = re.compile(
     r"(?![\w.]*\d|[a-zA-Z])"
 )
 HEDGES = {
-    "about": re.compile(r"\b(?:about|nearly|almost|some|roughly|around|close to|near|level)\s+(?:\S+\s+)?\S{0,2}$"),
-    "above": re.compile(
-        r"\b(?:over|above|(?:more|better|longer|larger) than|at least|well|good|beyond|past)\s+(?:a\s+)?\S{0,2}$"
-    ),
-    "below": re.compile(
-        r"\b(?:under|below|(?:less|fewer|no more|lower|smaller) than|at most|up to|within|short of)\s+(?:a\s+)?\S{0,2}$"
-    ),
+    "about": r"\b(?:about|nearly|almost|some|roughly|around|close to|near|level)\s+(?:\S+\s+)?\S{0,2}$",
+    "above": r"\b(?:over|above|(?:more|better|longer|larger) than|at least|well|good|beyond|past)\s+(?:a\s+)?\S{0,2}$",
+    "below": r"\b(?:under|below|(?:less|fewer|no more|lower|smaller) than|at most|up to|within|short of)\s+"
+    r"(?:a\s+)?\S{0,2}$",
 }
 
 
@@ -172,34 +150,32 @@ class Number(NamedTuple):
     hedge: str  # "about", "above", "below" or nothing
     power: bool = False  # of ten: its neighbours are the powers beside it
 
-    def beside(self) -> tuple[Number, Number]:
+    def beside(self) -> Iterator[Number]:
         """The numbers that it would be if its last digit were wrong by one."""
+        for by in (10, 0.1) if self.power else ():
+            yield self._replace(value=self.value * by, unit=self.unit * by)
+        for unit in () if self.power else (-self.unit, self.unit):
+            yield self._replace(value=self.value + unit)
+
+    def agrees(self, value: float) -> bool:
+        """Whether the prose may say it for a value: at the precision written."""
         if self.power:
-            ten, tenth = (self._replace(value=self.value * by, unit=self.unit * by) for by in (10, 0.1))
-            return ten, tenth
-        return self._replace(value=self.value - self.unit), self._replace(value=self.value + self.unit)
+            return value > 0 < self.value and abs(math.log10(value) - math.log10(self.value)) <= 0.5
+        step = self.unit
+        if self.hedge == "about" and self.unit == 1 and self.value >= 10:  # "about 1,500"
+            step = 10 ** (len(f"{self.value:.0f}") - len(f"{self.value:.0f}".rstrip("0")))
+        return abs(value - self.value) <= step / 2 * (1 + 1e-9)
+
+    def allows(self, value: float) -> bool:
+        """What "about" and "more than" allow beyond rounding, where an entry says which number is meant."""
+        off = abs(value - self.value)
+        about = off <= 0.1 * self.value or (self.value < 20 and off <= self.unit)
+        above, below = self.value <= value <= 2 * self.value, self.value / 2 <= value <= self.value
+        return self.agrees(value) or {"about": about, "above": above, "below": below}.get(self.hedge, False)
 
     def __str__(self) -> str:
         around = self.block.text[max(0, self.start - 30) : self.start + 40]
         return f"line {self.block.line}: {self.written}, in “{around}”"
-
-
-def size(n: re.Match[str]) -> tuple[float, float]:
-    """The value of a number as NUMBER or MATH_NUMBER found it, and one in its last digit."""
-    parts = n.groupdict()
-    word = parts.get("word")
-    digits = str(WORDS[word.lower()]) if word else (parts["digits"] or "1").replace(",", "")
-    scale = 10.0 ** int((parts.get("e") or parts.get("f") or "0").strip("{}"))
-    if parts.get("scale"):
-        scale = SCALES[parts["scale"].strip().rstrip("s")]
-    mantissa, _, power = digits.partition("e")
-    return float(digits) * scale, 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2])) * scale
-
-
-def hedge(plain: str, at: int) -> str:
-    """Which kind of "about" stands before a place, if any."""
-    before = plain[max(0, at - 40) : at]
-    return next((name for name, form in HEDGES.items() if form.search(before)), "")
 
 
 def numbers(block: Block) -> list[Number]:
@@ -207,102 +183,75 @@ def numbers(block: Block) -> list[Number]:
     found = []
     plain = NAMES.sub(lambda m: "x" * len(m[0]), block.text)
 
-    def number(n: re.Match[str], *rest: Any) -> Number:
-        return Number(squeeze(n[0]), block, n.start(), *size(n), *rest)
+    def number(n: re.Match[str], at: int, percent: bool) -> Number:
+        parts = n.groupdict("")
+        digits = str(WORDS[parts["word"].lower()]) if parts.get("word") else (parts["digits"] or "1").replace(",", "")
+        scale = 10.0 ** int((parts.get("e") or parts.get("f") or "0").strip("{}"))
+        scale *= SCALES.get(parts.get("scale", "").strip().rstrip("s"), 1)
+        mantissa, _, power = digits.partition("e")
+        unit = 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2])) * scale
+        hedge = next((name for name, form in HEDGES.items() if re.search(form, plain[max(0, at - 40) : at])), "")
+        value = float(digits) * scale
+        return Number(squeeze(n[0]), block, n.start(), value, unit, percent, hedge, bool(parts.get("f")))
 
     for m in MATH.finditer(plain):
         for n in MATH_NUMBER.finditer(plain, m.start(), m.end()):
             last = n.end() == m.end() - 1  # the formula ends with it, so what follows belongs to it
-            percent = last and plain.startswith((" %", "%"), m.end())
             alone = last and not plain[m.start() : n.start()].strip("$ -+≈~")
-            value, unit = size(n)
-            if unit != 1 or percent or (last and UNIT_AFTER.match(plain, m.end())) or (alone and value >= 10):
-                found.append(number(n, percent, hedge(plain, m.start()), bool(n["f"])))
+            made = number(n, m.start(), last and plain.startswith((" %", "%"), m.end()))
+            unit = last and UNIT_AFTER.match(plain, m.end())
+            if made.unit != 1 or made.percent or unit or (alone and made.value >= 10):
+                found.append(made)
     plain = MATH.sub(lambda m: "x" * len(m[0]), plain)
-    for n in NUMBER.finditer(plain):
-        if counts(n, plain[max(0, n.start() - 40) : n.end() + 40], min(40, n.start())):
-            found.append(number(n, bool(n["percent"]), hedge(plain, n.start())))
+    found += [number(n, n.start(), bool(n["percent"])) for n in NUMBER.finditer(plain) if counts(n, plain)]
     return sorted(found, key=lambda n: n.start)
 
 
-def counts(n: re.Match[str], around: str, at: int) -> bool:
+def counts(n: re.Match[str], plain: str) -> bool:
     """Whether a number in the text is a measured one, by what stands around it."""
     if n["percent"] or n["scale"] or (n["digits"] and len(n["digits"]) > 1):
         return True
-    after = at + n.end() - n.start()
-    if n["word"] and n["word"].lower() in ("one", "two"):  # "one point", "two bits", "one of the two": hardly ever
-        return n["word"].lower() == "two" and bool(OF_TEN.match(around, after))
-    return any((UNIT_AFTER.match(around, after), OF_AFTER.match(around, after), OF_BEFORE.search(around[:at])))
+    word, end = (n["word"] or "").lower(), n.end()
+    if word in ("one", "two"):  # "one point", "two bits", "one of the two": hardly ever
+        return word == "two" and bool(OF_TEN.match(plain, end))
+    before = plain[max(0, n.start() - 40) : n.start()]
+    return any((UNIT_AFTER.match(plain, end), OF_AFTER.match(plain, end), OF_BEFORE.search(before)))
 
 
 # ---------------------------------------------------------------------------------------------------------- the sources
 
-
-class Source(NamedTuple):
-    """A number that a cell prints, or that stands in its code."""
-
-    value: float
-    percent: bool
-    whole: bool
-    cell: int
-    line: str
-    start: int
-    end: int
-    code: bool
-
-
 IN_CODE = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?:e[-+]?\d+)?", re.I)
 PRINTED = re.compile(
-    r"10\^[-−]?\d+(?:\.\d+)?|(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?P<percent> ?%)?", re.I
+    r"10\^[-−]?\d+(?:\.\d+)?|(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?: ?%)?", re.I
 )
-
-
-def number_in(found: str) -> float:
-    """The value of a number that a cell prints or that stands in code."""
-    if found.startswith("10^"):
-        return 10.0 ** float(found[3:].replace("−", "-"))
-    return float(re.sub(r"[,_ %]", "", found))
-
-
 # What of a drawing is not text, and the numbers along its axes; lines of code that only lay a figure or a table out.
 UNSEEN = re.compile(r"<(script|style|metadata|template)\b.*?</\1>|^( *)<g id=\"[xy]tick_\d+\">.*?^\2</g>", re.S | re.M)
 LAYOUT = re.compile(
     r"^ax|\bax\.|\baxes\b|subplots|lim=|figsize|fontsize|linewidth|color|zorder|annotate|viz\.|point\(|^print"
     r"|:[<>^+]?[\d,.]+[a-z%}]"
 )
+_COMMON = """the and for with that are has not its one from but all was out than then this they their what when each
+both same there here would only more about after before into over which who whose can could does did been have had were
+will print import range def return rng random lambda zip strict true false none float int array name row rows line"""
+STOP = frozenset(_COMMON.split())
 
 
-def shown(output: dict[str, Any]) -> str:
-    """The text that a reader sees of an output."""
-    data = output.get("data", {})
-    if "text" in output:
-        return "".join(output["text"])
-    for kind in ("text/html", "image/svg+xml"):
-        if kind in data:
-            drawn = UNSEEN.sub("", "".join(data[kind]))
-            return html.unescape(re.sub(r"\s*<[^>]*>\s*", "\n", re.sub(r"\s*</?tspan[^>]*>\s*", "", drawn)))
-    return "".join(data.get("text/plain", ""))
+class Source(NamedTuple):
+    """A number that a cell prints, or that stands in its code."""
 
+    value: float
+    cell: int
+    code: bool
+    line: str
+    found: re.Match[str]
 
-def agrees(n: Number, value: float) -> bool:
-    """Whether the prose may say `n` for a value: at the precision written."""
-    if n.power:
-        return value > 0 < n.value and abs(math.log10(value) - math.log10(n.value)) <= 0.5
-    if abs(value - n.value) <= n.unit / 2 * (1 + 1e-9):
-        return True
-    if n.hedge == "about" and n.unit == 1 and n.value >= 10 and n.value % 10 == 0:  # "about 1,500"
-        digits = f"{n.value:.0f}"
-        return abs(value - n.value) <= 10 ** (len(digits) - len(digits.rstrip("0"))) / 2
-    return False
-
-
-def matches(n: Number, s: Source) -> bool:
-    """Whether a printed number can be what the prose says: a whole number has to be printed as one."""
-    if n.percent and not s.percent and s.value <= 1 and agrees(n, 100 * s.value):
-        return True
-    if n.unit == 1 and not (n.percent or n.hedge or s.whole):
-        return False
-    return agrees(n, s.value)
+    def has(self, n: Number) -> bool:
+        """Whether it can be what the prose says: a whole number has to be printed as one."""
+        percent = not self.code and self.found[0].endswith("%")
+        if n.percent and not percent and self.value <= 1 and n.agrees(100 * self.value):
+            return True
+        fraction = n.unit == 1 and "." in self.found[0] and not (n.percent or n.hedge)
+        return not fraction and n.agrees(self.value)
 
 
 @cache
@@ -311,10 +260,62 @@ def words(line: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z]{3,}", line.lower())) - STOP
 
 
-_COMMON = """the and for with that are has not its one from but all was out than then this they their what when each
-both same there here would only more about after before into over which who whose can could does did been have had were
-will print import range def return rng random lambda zip strict true false none float int array name row rows line"""
-STOP = frozenset(_COMMON.split())
+def squeeze(line: str) -> str:
+    """A line with single spaces."""
+    return " ".join(line.split())
+
+
+def number_in(found: str) -> float:
+    """The value of a number that a cell prints or that stands in code."""
+    return 10.0 ** float(found[3:].replace("−", "-")) if found[:3] == "10^" else float(re.sub(r"[,_ %]", "", found))
+
+
+def shown(output: dict[str, Any]) -> str:
+    """The text that a reader sees of an output."""
+    data = output.get("data", {})
+    drawn = UNSEEN.sub("", "".join(data.get("text/html") or data.get("image/svg+xml", "")))
+    if drawn:
+        return html.unescape(re.sub(r"\s*<[^>]*>\s*", "\n", re.sub(r"\s*</?tspan[^>]*>\s*", "", drawn)))
+    return "".join(output.get("text") or data.get("text/plain", ""))
+
+
+@cache
+def outputs(name: str) -> tuple[tuple[int, bool, str], ...]:
+    """The lines of a page's outputs and code: of which cell, whether code, and the line."""
+    cells = [c for c in json.loads((BOOK / f"{name}.ipynb").read_text("utf8"))["cells"] if c["cell_type"] == "code"]
+    texts = [(k, False, shown(output)) for k, cell in enumerate(cells) for output in cell["outputs"]]
+    texts += [(k, True, "".join(cell["source"])) for k, cell in enumerate(cells)]
+    found = ((k, code, squeeze(line)) for k, code, text in texts for line in text.split("\n"))
+    return tuple((k, code, line) for k, code, line in found if line and not (code and LAYOUT.search(line)))
+
+
+@cache
+def printed(name: str) -> list[Source]:
+    """Every number that the cells of a page print or have in their code."""
+    found = ((*row, m) for row in outputs(name) for m in (IN_CODE if row[1] else PRINTED).finditer(row[2]))
+    return [Source(number_in(m[0]), k, code, line, m) for k, code, line, m in found]
+
+
+def close(name: str, n: Number) -> list[Source]:
+    """The numbers of a page that `n` or its neighbours could be."""
+    reach = max((20 if n.power else 2) * n.unit, 0.06 * n.value)
+    scales = (1, 100) if n.percent else (1,)
+    return [s for s in printed(name) if any(abs(scale * s.value - n.value) <= reach for scale in scales)]
+
+
+@cache
+def lines(kind: str, page: str) -> frozenset[str]:
+    """The lines in which an entry's source may stand."""
+    what, _, other = kind.partition(" ")
+    if what in ("output", "code"):
+        name = next(p.stem for p in TEXT.glob(f"{other}-*.md")) if other else page
+        return frozenset(line for _, code, line in outputs(name) if code == (what == "code"))
+    return frozenset(map(squeeze, (ROOT / kind).read_text("utf8").split("\n")))
+
+
+FUNCTIONS: dict[str, Any] = {"__builtins__": {}, "median": lambda *v: statistics.median(v)}
+FUNCTIONS |= {name: getattr(math, name) for name in ("exp", "sqrt", "tanh", "log", "log2", "log10", "pi")}
+FUNCTIONS |= {"sigma": lambda a: 1 / (1 + math.exp(-a))}
 
 
 class Entry(NamedTuple):
@@ -333,21 +334,20 @@ class Entry(NamedTuple):
             if kind.startswith("tests/") and "{" in source and "«" not in source:
                 return math.nan  # the test fills the number into the sentence, and looks for that on the page
             values += map(number_in, re.findall("«(.*?)»", source))
-        names = dict(zip("abcdefghij", values, strict=False))
-        return abs(evaluate(self.how or "a", count=len(values), **names))
+        names = {"count": len(values), **dict(zip("abcdefghij", values, strict=False))}
+        return float(abs(eval(self.how or "a", FUNCTIONS | names)))
 
 
 def entries(text: str) -> Iterator[Entry]:
     """The entries of a file."""
-    for block in re.split(r"\n(?! )", text.strip("\n")):
-        first, *rows = block.split("\n    ")
-        number, _, source = first.partition(": ")
+    for block in filter(None, re.split(r"\n(?! )", text.strip("\n"))):
+        number, _, rest = block.partition(": ")
+        rows = rest.split("\n    ")
         if number == "given":
-            yield from (Entry(each, (("given", ""),)) for each in source.split(", "))
-        elif block:
-            rows = [source, *rows]
-            how = "".join(row[2:] for row in rows if row.startswith("= "))
+            yield from (Entry(each, (("given", ""),)) for each in rest.split(", "))
+        else:
             sources = (row.partition(": ") for row in rows if not row.startswith("= "))
+            how = "".join(row[2:] for row in rows if row.startswith("= "))
             yield Entry(number, tuple((kind, line) for kind, _, line in sources), how)
 
 
@@ -375,13 +375,10 @@ class Page:
 
     def by_itself(self, n: Number) -> bool:
         """Whether a place has the number, and neither of its neighbours."""
-        equal, beside = [], []
-        for s in close(self.name, n):
-            if matches(n, s):
-                equal.append(s)
-            elif any(matches(other, s) for other in n.beside()):
-                beside.append(s)
-        return bool(equal) and any(any(map(tier, equal)) and not any(map(tier, beside)) for tier in self.tiers(n))
+        about = close(self.name, n)
+        equal = [s for s in about if s.has(n)]
+        beside = [s for s in about if s not in equal and any(map(s.has, n.beside()))] if equal else []
+        return any(any(map(tier, equal)) and not any(map(tier, beside)) for tier in self.tiers(n))
 
     def wrong(self, entry: Entry, n: Number) -> str:
         """What is wrong with an entry for a number of its name, or nothing."""
@@ -390,11 +387,9 @@ class Page:
             return "" if kind == "given" or self.cites else "the page cites nothing"
         try:
             value = entry.value(self.name)
-        except (SyntaxError, ValueError, TypeError, KeyError, ZeroDivisionError, OSError, StopIteration) as error:
+        except (ArithmeticError, LookupError, NameError, OSError, StopIteration, SyntaxError, ValueError) as error:
             return f"{error}"
-        fits = math.isnan(value) or any(
-            agrees(n, v) or allowed(n, v) for v in ((value, 100 * value) if n.percent else (value,))
-        )
+        fits = math.isnan(value) or n.allows(value) or (n.percent and n.allows(100 * value))
         return "" if fits else f"the source says {value:.6g}"
 
     def problems(self) -> Iterator[str]:
@@ -408,161 +403,20 @@ class Page:
         yield from (f"no source: {n}" for n in self.numbers if id(n) not in sourced and not self.by_itself(n))
 
 
-def allowed(n: Number, value: float) -> bool:
-    """What "about" and "more than" allow beyond rounding, where an entry says which number is meant."""
-    if n.hedge == "about":
-        return abs(value - n.value) <= 0.1 * n.value or (n.value < 20 and abs(value - n.value) <= n.unit)
-    if n.hedge == "above":
-        return n.value <= value <= 2 * n.value
-    return n.hedge == "below" and n.value / 2 <= value <= n.value
-
-
-@cache
-def outputs(name: str) -> tuple[tuple[int, bool, str], ...]:
-    """The lines of a page's outputs and code: of which cell, whether code, and the line."""
-    found = []
-    cells = [c for c in json.loads((BOOK / f"{name}.ipynb").read_text("utf8"))["cells"] if c["cell_type"] == "code"]
-    for k, cell in enumerate(cells):
-        for text, code in [*((shown(o), False) for o in cell["outputs"]), ("".join(cell["source"]), True)]:
-            found += [
-                (k, code, line)
-                for line in map(squeeze, text.split("\n"))
-                if line and not (code and LAYOUT.search(line))
-            ]
-    return tuple(found)
-
-
-def squeeze(line: str) -> str:
-    """A line with single spaces."""
-    return " ".join(line.split())
-
-
-@cache
-def lines(kind: str, page: str) -> frozenset[str]:
-    """The lines in which an entry's source may stand."""
-    what, _, other = kind.partition(" ")
-    if what in ("output", "code"):
-        name = next(p.stem for p in TEXT.glob(f"{other}-*.md")) if other else page
-        return frozenset(line for _, code, line in outputs(name) if code == (what == "code"))
-    return frozenset(map(squeeze, (ROOT / kind).read_text("utf8").split("\n")))
-
-
-@cache
-def printed(name: str) -> list[Source]:
-    """Every number that the cells of a page print or have in their code, by size."""
-    found = []
-    for cell, code, line in outputs(name):
-        for m in (IN_CODE if code else PRINTED).finditer(line):
-            value = number_in(m[0])
-            whole = "." not in m[0]
-            found.append(Source(value, not code and m[0].endswith("%"), whole, cell, line, m.start(), m.end(), code))
-    return sorted(found)
-
-
-def close(name: str, n: Number) -> Iterator[Source]:
-    """The numbers of a page that `n` or its neighbours could be."""
-    reach = max((20 if n.power else 2) * n.unit, 0.06 * n.value)
-    sources = printed(name)
-    for scale in (1, 100) if n.percent else (1,):
-        low = bisect.bisect_left(sources, ((n.value - reach) / scale,))
-        high = bisect.bisect_right(sources, ((n.value + reach) / scale, True, True, 1 << 30))
-        yield from sources[low:high]
-
-
-FUNCTIONS: dict[str, Callable[..., float]] = {
-    name: getattr(math, name) for name in ("exp", "sqrt", "tanh", "log", "log2", "log10")
-}
-FUNCTIONS |= {"sigma": lambda a: 1 / (1 + math.exp(-a)), "median": lambda *v: statistics.median(v)}
-OPERATORS: dict[type, Callable[..., float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-    ast.USub: operator.neg,
-}
-
-
-def evaluate(code: str, **names: float) -> float:
-    """Work out a sum."""
-
-    def work(node: ast.AST) -> float:
-        match node:
-            case ast.Expression(body):
-                return work(body)
-            case ast.Constant(int() | float() as value):
-                return float(value)
-            case ast.Name(name):
-                return {"pi": math.pi, **names}[name]
-            case ast.UnaryOp(op, operand):
-                return OPERATORS[type(op)](work(operand))
-            case ast.BinOp(left, op, right):
-                a, b = work(left), work(right)
-                if isinstance(op, ast.Pow) and abs(b) > 400:
-                    raise ValueError("a power that is too large")
-                return OPERATORS[type(op)](a, b)
-            case ast.Call(ast.Name(name), args, []):
-                return FUNCTIONS[name](*map(work, args))
-        raise ValueError(f"cannot work out {ast.dump(node)}")
-
-    return float(work(ast.parse(code, mode="eval")).real)
-
-
-# ---------------------------------------------------------------------------------------------------------- to measure
-
-
-NOT_TEXT = re.compile(
-    r"\A---\n.*?\n---\n|^( *)(`{3,})(?:\{(?:code-cell|literalinclude)\}|\w*\n).*?^\1\2$"
-    r"|`[^`\n]*`|\]\([^)\n]*\)|^\*\*Time\*\*.*?$|^\W*[\w-]+:.*?$",
-    re.S | re.M,
-)
-IN_TEXT = re.compile(r"(?<![\w.^{,-])(?:\d[\d,]*\.\d+|\d[\d,]*(?= %)|\d[\d,]*\d)(?![\w}]|\.\d)")
-
-
-def in_text(text: str) -> Iterator[re.Match[str]]:
-    """Decimals, percentages and whole numbers from 10 on, found without the parser."""
-    return IN_TEXT.finditer(NOT_TEXT.sub(lambda m: re.sub(r"[^\n]", "x", m[0]), text))
-
-
-def measure(names: list[str], every: int = 1) -> tuple[int, int]:
-    """Change numbers by one in the last digit; return how many changes are noticed, of how many."""
-    seen = made = 0
-    for name in names:
-        text = (TEXT / f"{name}.md").read_text("utf8")
-        before = set(Page(name).problems())
-        for m in list(in_text(text))[::every]:
-            old, decimals = m[0].rstrip(","), len(m[0].partition(".")[2])
-            for by in (-1, 1):
-                new = f"{float(old.replace(',', '')) + by * 10.0**-decimals:{',' if ',' in old else ''}.{decimals}f}"
-                changed = Page(name, text[: m.start()] + new + text[m.start() + len(old) :])
-                made += 1
-                seen += bool(set(changed.problems()) - before)
-    return seen, made
-
-
-def main() -> int:
-    """List what is wrong, or measure."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NN", help="pages, by the beginning of their names; all if none")
-    parser.add_argument("--measure", action="store_true", help="count the changed numbers that are noticed")
-    asked = parser.parse_args()
-    names = [p.stem for p in sorted(TEXT.glob("*.md")) if not asked.names or p.stem.startswith(tuple(asked.names))]
-    if asked.measure:
-        seen, made = measure(names)
-        print(f"{seen} of {made} changes noticed, {seen / made:.1%}")
-        return 0
-    wrong = 0
-    for name in names:
+def main(beginnings: list[str]) -> int:
+    """List what is wrong on the pages whose names begin so, or on all."""
+    failed = False
+    for name in (p.stem for p in sorted(TEXT.glob("*.md")) if p.stem.startswith(tuple(beginnings or [""]))):
         page = Page(name)
         for problem in page.problems():
-            wrong += 1
+            failed = True
             print(f"{name}: {problem}")
-        for n in (n for n in page.numbers if any(str(n) in problem for problem in page.problems())):
-            for s in [s for s in close(name, n) if matches(n, s)][:3]:
-                quoted = f"{s.line[: s.start]}«{s.line[s.start : s.end]}»{s.line[s.end :]}"
-                print(f"    perhaps {n.written}: {'code' if s.code else 'output'}: {quoted}")
-    return bool(wrong)
+            for n in (n for n in page.numbers if str(n) in problem):
+                for s in [s for s in close(name, n) if s.has(n)][:3]:
+                    quoted = f"{s.line[: s.found.start()]}«{s.found[0]}»{s.line[s.found.end() :]}"
+                    print(f"    perhaps {n.written}: {'code' if s.code else 'output'}: {quoted}")
+    return failed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
