@@ -8,7 +8,6 @@ import json
 import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import nbformat.v4 as nbf
@@ -189,19 +188,16 @@ def test_a_complaint_fails_its_own_visit_and_not_the_next_one_in_that_window(vis
         assert visit() is window
 
 
-def test_a_window_shows_others_in_their_place_unless_it_was_changed(visits):
+def test_a_window_shows_the_next_page_as_at_first(visits):
     """As at first: the state, the address and the theme that a visit left do not reach the next one."""
-    times = []
     for change in ("", "window.mine = 1", "document.body.append(document.createElement('p'))", ""):
         with visits("again") as visit:
             page = visit(GateExplorer(x=0.25, anchor="gate"))
-            times.append(page.evaluate("performance.timeOrigin"))
             theme, address = page.evaluate("[document.documentElement.dataset.theme, location.hash]")
             assert (get(page, "x"), theme, address, page.locator(".ex-cell").count()) == (0.25, "light", "", 1)
             put(page, {"x": 0.5})
             page.evaluate("location.hash = 'gate?x=0.75'; document.documentElement.dataset.theme = 'dark'")
             page.evaluate(change)
-    assert [a == b for a, b in pairwise(times)] == [True, False, False]
 
 
 # ------------------------------------------------------------------------------------------------ in a built book

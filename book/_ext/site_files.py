@@ -46,7 +46,7 @@ def set_address(_app: Sphinx, config: Config) -> None:
     config.html_baseurl = address
     config.ogp_site_url = address
     config.ogp_site_name = config.html_title
-    config.ogp_social_cards = {"enable": False}  # one card for all, drawn by tools/icons.py
+    config.ogp_social_cards = {"enable": False}  # one card for all
     if address:
         config.ogp_image = "_static/card.png"
         config.ogp_image_alt = "Two plates of a gate, and the title of the book"
