@@ -178,10 +178,10 @@ function draw(s, c, L, words) {
   /**
    * A list under its name; returns where the next may begin.
    *
-   * @type {(k: number, y: number, heads: string[], list: (Begun | Found)[], kind: "go" | "fall" | "done", room: number)
-   *   => number}
+   * @type {(kind: "go" | "fall" | "done", list: (Begun | Found)[], heads: string[],
+   *   at: { k: number, y: number, room: number }) => number}
    */
-  const section = (k, y, [name, unit, none], list, kind, room) => {
+  const section = (kind, list, [name, unit, none], { k, y, room }) => {
     const [x, right] = L.columns[k];
     out.push(label("ex-small", x, y, "start", name));
     if (list.length) out.push(label("ex-small", right, y, "end", unit));
@@ -192,11 +192,11 @@ function draw(s, c, L, words) {
 
   const T = c.moments.length;
   const going = fill(s.step === T ? words.left : words.go, { t: s.step, T });
-  const fall = section(0, L.top, [going, words.P, words.noneGo], live, "go", s.width);
-  const below = section(0, fall, [words.fall, words.P, words.noneFall], fallen, "fall", BEAM.fallen);
+  const fall = section("go", live, [going, words.P, words.noneGo], { k: 0, y: L.top, room: s.width });
+  const below = section("fall", fallen, [words.fall, words.P, words.noneFall], { k: 0, y: fall, room: BEAM.fallen });
   const unit = scored ? `${words.whole}\u2002${words.score}` : words.whole;
   const finished = fill(words.done, { width: s.width });
-  const end = section(1, L.slim ? below : L.top, [finished, unit, words.noneDone], done, "done", s.width);
+  const end = section("done", done, [finished, unit, words.noneDone], { k: 1, y: L.slim ? below : L.top, room: s.width });
   const [x] = L.columns[1];
   out.push(ring(x, end), label("ex-small", x + L.text, end, "start", words.greedy));
   out.push(square(x, end + L.row), label("ex-small", x + L.text, end + L.row, "start", words.won));

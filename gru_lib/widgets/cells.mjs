@@ -158,8 +158,8 @@ function drawGaps(s, c, layout, words) {
       "start", name));
   }
   for (let t = 1; t <= T; t++) {
-    out.push(signedBar("x", x(t), xs.y, L.bar, s.x[t - 1], xs.half));
-    out.push(tank("ex-fill-x", x(t), ms.y, L.bar, ms.high, s.m[t - 1]));
+    out.push(signedBar("x", s.x[t - 1], { x: x(t), y: xs.y, width: L.bar, half: xs.half }));
+    out.push(tank("ex-fill-x", s.m[t - 1], { x: x(t), y: ms.y, width: L.bar, height: ms.high }));
     out.push(tick(t, 6, middle(t), L.H - 2));
   }
   const asked = fill(words.gap, { other: fixed(-s.x[0], 1) });
@@ -217,11 +217,11 @@ function drawStates(s, c, layout, words) {
     for (let t = 1; t <= T; t++) {
       const value = c.here[row][t - 1];
       if (!half) {
-        out.push(tank(`ex-fill-${role}`, x(t), y, L.bar, high, value));
+        out.push(tank(`ex-fill-${role}`, value, { x: x(t), y, width: L.bar, height: high }));
         continue;
       }
       const there = y - unit * c.there[row][t - 1];
-      out.push(signedBar(role, x(t), y, L.bar, value, unit));
+      out.push(signedBar(role, value, { x: x(t), y, width: L.bar, half: unit }));
       out.push(path("ex-tick", `M${num(x(t) - 2)} ${num(there)}H${num(x(t) + L.bar + 2)}`));
     }
   }

@@ -53,10 +53,10 @@ export function bar(cls, x, y, width, height) {
 /**
  * A bar from the midline y: solid up for a positive v, hollow down for a negative one.
  *
- * @param {string} role @param {number} x @param {number} y @param {number} width @param {number} v
- * @param {number} half the height of 1
+ * @param {string} role @param {number} v @param {{ x: number, y: number, width: number, half: number }} at `half`: the
+ *   height of 1
  */
-export function signedBar(role, x, y, width, v, half) {
+export function signedBar(role, v, { x, y, width, half }) {
   const size = Math.abs(v) * half;
   return v < 0
     ? bar(`ex-down ex-${role}`, x + 0.75, y, width - 1.5, size)
@@ -66,10 +66,9 @@ export function signedBar(role, x, y, width, v, half) {
 /**
  * A tank filled from the bottom to the share p.
  *
- * @param {string} cls @param {number} x @param {number} y @param {number} width @param {number} height
- * @param {number} p
+ * @param {string} cls @param {number} p @param {{ x: number, y: number, width: number, height: number }} at
  */
-export function tank(cls, x, y, width, height, p) {
+export function tank(cls, p, { x, y, width, height }) {
   return bar("ex-tank", x, y, width, height) + bar(cls, x, y + height * (1 - p), width, height * p);
 }
 
@@ -176,10 +175,10 @@ export function tick(t, each, x, y) {
 /**
  * The name of a row whose top is at y: in the margin of a wide drawing, above the row of a slim one.
  *
- * @param {{ slim: boolean, left: number }} L @param {number} y @param {number} above @param {number} beside
+ * @param {{ slim: boolean, left: number }} L @param {{ y: number, above: number, beside: number }} at
  * @param {string} content @param {string} [cls]
  */
-export function rowName(L, y, above, beside, content, cls = "ex-small") {
+export function rowName(L, { y, above, beside }, content, cls = "ex-small") {
   return L.slim ? label(cls, L.left, y - above, "start", content) : label(cls, 0, y + beside, "start", content);
 }
 

@@ -45,13 +45,13 @@ const halfOfFrame = (L) => (L.slim ? 45 : 47);
 /**
  * Symbol and value in a frame: round for a gate, square for a state.
  *
- * @param {number} x @param {number} y @param {number} width @param {number} height @param {number} radius
- * @param {string} symbol @param {number} value @param {string} role
+ * @param {"r" | "z" | "n"} symbol @param {number} value
+ * @param {{ x: number, y: number, width: number, height: number, radius: number }} at
  */
-function plaque(x, y, width, height, radius, symbol, value, role) {
+function plaque(symbol, value, { x, y, width, height, radius }) {
   const [left, right] = [x - width / 2, x + width / 2];
   return (
-    `<g class="ex-plaque ex-${role}"><rect x="${num(left)}" y="${num(y - height / 2)}" ` +
+    `<g class="ex-plaque ex-${symbol}"><rect x="${num(left)}" y="${num(y - height / 2)}" ` +
     `width="${num(width)}" height="${num(height)}" rx="${radius}"/>` +
     `${label("ex-sym", left + 11, y + 5, "start", symbol)}` +
     `${label("ex-num", right - 8, y + 4.5, "end", fixed(value))}</g>`
@@ -100,10 +100,10 @@ function controls(L, rx, reads) {
 /**
  * Every wire of the cell, from the inputs to the new state.
  *
- * @param {State} s @param {Cell} c @param {Layout} L @param {number} rx where r acts @param {number} wx where W_hn does
- * @param {number} half of the width of a multiplication
+ * @param {State} s @param {Cell} c @param {Layout} L
+ * @param {{ rx: number, wx: number, half: number }} at where r acts, where W_hn does, half of a multiplication's width
  */
-function wires(s, c, L, rx, wx, half) {
+function wires(s, c, L, { rx, wx, half }) {
   const left = L.n - halfOfFrame(L);
   /** @type {(points: Point[], value: number, role: string) => ReturnType<typeof wire>} */
   const w = (points, value, role) => wire(points, value, L.full, role);
@@ -155,14 +155,11 @@ function tags(s, c, L, words) {
 /**
  * The names and values where the wires enter and leave.
  *
- * @param {State} s @param {Cell} c @param {Layout} L @param {number} rx @param {Words} words @param {string} x
+ * @param {State} s @param {Cell} c @param {Layout} L @param {{ rx: number, words: Words, x: string }} of
  */
-function ends(s, c, L, rx, words, x) {
-  /**
-   * @type {(x: number, y: number, anchor: "start" | "end", symbol: string, value: string, name: string, role: string)
-   *   => string}
-   */
-  const end = (left, y, anchor, symbol, value, name, role) =>
+function ends(s, c, L, { rx, words, x }) {
+  /** @type {(at: { left: number, y: number, anchor: "start" | "end" }, role: string, lines: string[]) => string} */
+  const end = ({ left, y, anchor }, role, [symbol, value, name]) =>
     `<g class="ex-${role}">${label("ex-sym", left, y - 4, anchor, symbol)}` +
     `${label("ex-num", left, y + 15, anchor, value)}` +
     `${name ? label("ex-small", left, y + 33, anchor, name) : ""}</g>`;
@@ -171,15 +168,15 @@ function ends(s, c, L, rx, words, x) {
     const y = L.bot - 14;
     const xs = label("ex-sym", 4, y, "start", "x") + label("ex-num", 16, y, "start", x);
     return (
-      end(4, L.top - 32, "start", hp, fixed(s.h_prev), "", "h") +
-      end(346, L.top - 32, "end", ht, fixed(c.h), "", "h ex-out") +
+      end({ left: 4, y: L.top - 32, anchor: "start" }, "h", [hp, fixed(s.h_prev)]) +
+      end({ left: 346, y: L.top - 32, anchor: "end" }, "h ex-out", [ht, fixed(c.h)]) +
       `<g class="ex-x">${xs}</g>`
     );
   }
   return ( // from the edges inwards: whatever the font, nothing is cut
-    end(2, L.top, "start", hp, fixed(s.h_prev), words.h_prev, "h") +
-    end(2, L.bot - 6, "start", "x", x, words.x, "x") +
-    end(L.W - 2, L.top, "end", ht, fixed(c.h), words.h, "h ex-out") +
+    end({ left: 2, y: L.top, anchor: "start" }, "h", [hp, fixed(s.h_prev), words.h_prev]) +
+    end({ left: 2, y: L.bot - 6, anchor: "start" }, "x", ["x", x, words.x]) +
+    end({ left: L.W - 2, y: L.top, anchor: "end" }, "h ex-out", [ht, fixed(c.h), words.h]) +
     label("ex-small", L.v + 43, L.zy + 4.5, "start", words.z) +
     label("ex-small", rx, L.ry + 27, "middle", words.r) +
     label("ex-part ex-h", (L.v + L.s) / 2 + 14, L.top - 16, "middle", fixed(c.keep * s.h_prev)) +
@@ -203,7 +200,7 @@ export function drawCell(s, c, L, words, { x = fixed(s.x), past, reads = true } 
   const rows = (/** @type {string[]} */ lines) => (L.slim ? lines : [lines.join(" ")]);
   const width = L.slim || after ? L.box : 60;
 
-  const all = wires(s, c, L, rx, wx, width / 2);
+  const all = wires(s, c, L, { rx, wx, half: width / 2 });
   return (
     all.map((one) => one.track).join("") +
     controls(L, rx, reads) +
@@ -214,12 +211,12 @@ export function drawCell(s, c, L, words, { x = fixed(s.x), past, reads = true } 
     tap(rx, L.mid, c.r, L.full, "r") +
     tap(L.v, L.top, c.keep, L.full, "z") +
     tap(L.v, L.mid, c.write, L.full, "z") +
-    plaque(rx, L.ry, 74, 26, 13, "r", c.r, "r") +
-    plaque(L.v, L.zy, 74, 26, 13, "z", c.z, "z") +
-    plaque(L.n, L.mid, 2 * halfOfFrame(L), 32, 3, "n", c.n, "n") +
+    plaque("r", c.r, { x: rx, y: L.ry, width: 74, height: 26, radius: 13 }) +
+    plaque("z", c.z, { x: L.v, y: L.zy, width: 74, height: 26, radius: 13 }) +
+    plaque("n", c.n, { x: L.n, y: L.mid, width: 2 * halfOfFrame(L), height: 32, radius: 3 }) +
     label("ex-small", L.n, L.mid - 23, "middle", words.n) +
     tags(s, c, L, words) +
-    ends(s, c, L, rx, words, x)
+    ends(s, c, L, { rx, words, x })
   );
 }
 

@@ -9,7 +9,7 @@ import {
   columnAt, enliven, fieldset, fill, fixed, grip, note, oneOrAllFrom, picture, pointIn, presetRow, query, readLink,
   saying, setUp, share, showInputs, sideBySide, slider, sub, withEntry,
 } from "./explorer.mjs";
-/** @import { Asked, Range, Role, Stage } from "./explorer.mjs" */
+/** @import { Asked, Role, Stage } from "./explorer.mjs" */
 
 /** The framed step, the candidates, the shares kept. @typedef {typeof HOLD.start} State */
 /**
@@ -57,8 +57,8 @@ function drawRows(s, c, L, words) {
   const { x, edge, middle, right } = columnsOf(L, T);
   /** @type {(y: number, symbol: string, word: string, role: string) => string} */
   const name = (y, symbol, word, role) => (L.slim
-    ? rowName(L, y, 7, 0, `${dyed(role, symbol)}\u2002${word}`)
-    : rowName(L, y, 0, 14, symbol, `ex-sym ex-${role}`) + rowName(L, y, 0, 32, word));
+    ? rowName(L, { y, above: 7, beside: 0 }, `${dyed(role, symbol)}\u2002${word}`)
+    : rowName(L, { y, above: 0, beside: 14 }, symbol, `ex-sym ex-${role}`) + rowName(L, { y, above: 0, beside: 32 }, word));
   const out = [
     name(L.n.y - L.n.half, index("n", "t"), words.n, "n"),
     name(L.z.y, index("z", "t"), words.z, "z"),
@@ -67,9 +67,9 @@ function drawRows(s, c, L, words) {
     ...[L.n.y, L.h.y, L.w.y + L.w.high].map((y) => across(L.left, y, right)),
   ];
   for (let t = 1; t <= T; t++) {
-    out.push(signedBar("n", x(t), L.n.y, L.bar, s.n[t - 1], L.n.half));
-    out.push(tank("ex-fill-z", x(t), L.z.y, L.bar, L.z.high, s.z[t - 1]));
-    out.push(signedBar("h", x(t), L.h.y, L.bar, c.h[t - 1], L.h.half));
+    out.push(signedBar("n", s.n[t - 1], { x: x(t), y: L.n.y, width: L.bar, half: L.n.half }));
+    out.push(tank("ex-fill-z", s.z[t - 1], { x: x(t), y: L.z.y, width: L.bar, height: L.z.high }));
+    out.push(signedBar("h", c.h[t - 1], { x: x(t), y: L.h.y, width: L.bar, half: L.h.half }));
     if (t <= s.at) out.push(bar("ex-fill-n", x(t), L.w.y + L.w.high * (1 - c.w[t]), L.bar, L.w.high * c.w[t]));
     out.push(tick(t, 6, middle(t), L.H - 2));
   }
@@ -110,20 +110,19 @@ function sentence(s, c, words) {
 
 /** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
-  /** @type {(key: string, symbol: string, name: string, role: Role, range: Range, step: number) => string} */
-  const one = (key, symbol, name, role, range, step) => slider({ id, key, range, step, symbol, name, role });
   const framed = [
-    one("at", "<i>t</i>", words.step, "a", RANGES.at, 1),
-    one("n", sub("n", "t"), words.n, "n", RANGES.n, 0.01),
-    one("z", sub("z", "t"), words.z, "z", RANGES.z, 0.01),
+    slider({ id, key: "at", range: RANGES.at, step: 1, symbol: "<i>t</i>", name: words.step, role: "a" }),
+    slider({ id, key: "n", range: RANGES.n, step: 0.01, symbol: sub("n", "t"), name: words.n, role: "n" }),
+    slider({ id, key: "z", range: RANGES.z, step: 0.01, symbol: sub("z", "t"), name: words.z, role: "z" }),
   ];
+  const all = slider({ id, key: "all", range: RANGES.z, step: 0.01, symbol: "<i>z</i>", name: "", role: "z" });
   return (
     presetRow(PRESETS, words) +
     `<p class="ex-task"></p>` +
     sideBySide(
       picture(id, "ex-rows", words.diagram) + note(words.hint) + saying(id),
       `<div class="ex-main">${fieldset(words.frame, ...framed)}` +
-      `${fieldset(words.all, one("all", "<i>z</i>", "", "z", RANGES.z, 0.01))}</div>`,
+      `${fieldset(words.all, all)}</div>`,
     )
   );
 }

@@ -139,12 +139,13 @@ function shares(inputs, weights) {
 /** The rows. @param {State} s @param {Computed} c @param {Layout} L @param {Words} words */
 function drawRows(s, c, L, words) {
   const { edge, x, middle, right } = columnsOf(L, T);
+  const name = (/** @type {number} */ y, /** @type {string} */ text) => rowName(L, { y, above: 8, beside: 16 }, text);
   const out = [
-    rowName(L, L.x - 16, 8, 16, words.x),
-    rowName(L, L.push.y, 8, 16, words.push),
-    rowName(L, L.pop.y, 8, 16, words.pop),
-    rowName(L, L.pile.y, 8, 16, words.pile),
-    rowName(L, L.says - 16, 8, 16, s.who === "net" ? words.answer : words.reads),
+    name(L.x - 16, words.x),
+    name(L.push.y, words.push),
+    name(L.pop.y, words.pop),
+    name(L.pile.y, words.pile),
+    name(L.says - 16, s.who === "net" ? words.answer : words.reads),
   ];
   const floor = L.pile.y + L.pile.high;
   const deepest = Math.max(...c.steps.map((step) => total(step.strengths)));
@@ -153,7 +154,7 @@ function drawRows(s, c, L, words) {
   c.steps.forEach((step, i) => {
     const t = i + 1;
     out.push(label("ex-letter-x", middle(t), L.x, "middle", c.inputs[i]));
-    for (const key of AMOUNTS) out.push(tank("ex-amount", x(t), L[key].y, L.bar, L[key].high, step[key]));
+    for (const key of AMOUNTS) out.push(tank("ex-amount", step[key], { x: x(t), y: L[key].y, width: L.bar, height: L[key].high }));
     let bottom = floor;
     step.strengths.forEach((strength, k) => {
       if (strength < 0.005) return;

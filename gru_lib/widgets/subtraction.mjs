@@ -118,7 +118,7 @@ function drawRows(s, c, L, words) {
   /** @type {string[]} */
   const out = [];
   /** @type {(y: number, cls: string, text: string) => void} */
-  const name = (y, cls, text) => { out.push(rowName(L, y, 5, 11, text, cls)); };
+  const name = (y, cls, text) => { out.push(rowName(L, { y, above: 5, beside: 11 }, text, cls)); };
   const borrowed = places.filter((t) => c.c[t - 1]);
   out.push(path("ex-shade", borrowed.map((t) => box(edge(t), L.units, at.column, at.bottom - L.units))));
   /** @type {(y: number, cls: string, row: number[]) => void} */

@@ -1,0 +1,294 @@
+// @ts-check
+// The reader, drawn and told: a scene becomes the marks of the drawing and the sentence below it.
+import NET from "./../results/words_net.json";
+import READER from "./reader.json";
+import { across, bar, box, dyed, escaped, frame, label, num, path, signedBar } from "./draw.mjs";
+import { fill, fixed, percent } from "./explorer.mjs";
+import { clamp } from "./gru-math.mjs";
+import { notes, ranked, TOKENS } from "./reader-net.mjs";
+/** @import { Vector } from "./gru-math.mjs" */
+/** @import { Layout, State, Words } from "./reader.mjs" */
+/** @import { Reading } from "./reader-net.mjs" */
+
+/** How it is shown: so many letters, the one looked at (0: none), beliefs on their way, the letter that most turns on (0: none). */
+/** @typedef {{ shown: number, focus: number, beliefs: Vector[], hint: number }} View */
+/** What is drawn: a reading, the state it is of, how it is shown, and in what layout and language. */
+/** @typedef {{ o: Reading, s: State, view: View, L: Layout, words: Words }} Scene */
+
+/** Where the columns stand. @param {Layout} L @param {number} T */
+export function columnsFor(L, T) {
+  const column = Math.min(L.widest, (L.right - L.left) / T);
+  return { column, x: (/** @type {number} */ t) => L.left + (t - 1) * column, end: L.left + T * column };
+}
+
+/** The languages that get a band, the likeliest at the end of the word as it is at the bottom. @param {Reading} o */
+function bandsOf({ base, now }) {
+  const late = [...base.slice(1), ...now.slice(1), base[base.length - 1]];
+  const peak = (/** @type {number} */ k) => Math.max(...late.map(({ p }) => p[k]));
+  const end = base[base.length - 1].p;
+  return end.map((_, k) => k).sort((a, b) => peak(b) - peak(a)).slice(0, READER.bands).sort((a, b) => end[b] - end[a]);
+}
+
+/** The lower edges of the bands after each letter, and 1: heights from the floor. @param {Vector[]} ps @param {Vector} bands */
+const edgesOf = (ps, bands) => ps.map((p) => {
+  let sum = 0;
+  return [0, ...bands.map((k) => (sum += p[k])), 1];
+});
+
+/** What a letter is called in a sentence. @param {string[]} letters @param {number} t @param {Words} words */
+export const nameOf = (letters, t, words) =>
+  t > letters.length ? words.theEnd : fill(words.letter, { letter: letters[t - 1] });
+
+/** The letters up to t without the kept one. @param {string[]} letters @param {number} t @param {number} kept */
+const readUpTo = (letters, t, kept) => letters.slice(0, t).filter((_, i) => i + 1 !== kept).join("");
+
+/** @param {Scene} it */
+export function draw(it) {
+  const { o, s, view, L, words } = it;
+  const { letters, base, now } = o;
+  const { shown, focus } = view;
+  const T = now.length;
+  const { column, x, end } = columnsFor(L, T);
+  const middle = (/** @type {number} */ t) => x(t) + column / 2;
+  const at = focus || shown; // whose numbers stand at the right
+  const here = at ? now[at - 1] : undefined;
+  const out = [];
+  const side = end + 12;
+
+  const full = Math.min(36, column - 8);
+  const gateY = L.plates + 16 + L.flow / 2;
+  if (L.slim) out.push(label("", 0, L.plates - 6, "start", `${words.writes} <tspan class="ex-aside" dx="4">${words.mean}</tspan>`));
+  else out.push(label("", 0, gateY, "start", words.writes), label("ex-aside", 0, gateY + 16, "start", words.mean));
+  now.forEach(({ write }, i) => {
+    const c = middle(i + 1);
+    out.push(bar("ex-tank", c - full / 2, L.plates + 16, full, L.flow));
+    if (i >= shown) return;
+    const gap = full * write;
+    const plate = (full - gap) / 2 + 2;
+    out.push(bar("ex-fill-n", c - gap / 2, L.plates + 16, gap, L.flow));
+    out.push(path("ex-fill-z ex-plates", box(c - full / 2 - 2, gateY - 5, plate, 10) + box(c + gap / 2, gateY - 5, plate, 10)));
+    if (i + 1 === s.kept) out.push(label("ex-part ex-z", c, L.plates + 11, "middle", `${dyed("z", "z")} = 1`));
+    else if (column >= 21) out.push(label("ex-part ex-z", c, L.plates + 11, "middle", (100 * write).toFixed(0)));
+  });
+
+  if (!L.slim) out.push(label("", 0, L.letters - 4, "start", words.read));
+  letters.forEach((c, i) => {
+    const strange = !TOKENS.has(c);
+    const cls = strange || i + 1 === s.kept ? "ex-word ex-off" : "ex-word";
+    out.push(label(cls, middle(i + 1), L.letters, "middle", escaped(c)));
+    if (strange) out.push(path("ex-strike", `M${num(middle(i + 1) - 10)} ${num(L.letters - 8)}h20`));
+  });
+  if (column >= 21) out.push(label("ex-aside", middle(T), L.letters - 3, "middle", words.end));
+  else out.push(label("ex-aside", middle(T), L.letters - 3, "middle", "|"));
+
+  out.push(drawBelief(it));
+  if (view.hint && !focus) {
+    const c = middle(view.hint);
+    const under = L.slim ? (onTheLeft(view, L, T) ? 60 : L.right - 60) : clamp(c, L.left + 66, end - 66);
+    out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 23)}v4H${num(L.slim ? under : c)}v4`));
+    const text = fill(words.turns, { letter: escaped(letters[view.hint - 1]) });
+    out.push(label(L.slim ? "ex-aside ex-tight" : "ex-aside", under, L.belief + L.high + 43, "middle", text));
+  }
+
+  if (here) {
+    const before = base[at - 1];
+    const title = focus && focus <= letters.length
+      ? fill(words.afterRead, { read: escapedAll(readUpTo(letters, focus, s.kept)) }) : words.atEnd;
+    const playing = shown < T && !focus ? fill(words.afterRead, { read: escapedAll(readUpTo(letters, shown, 0)) }) : title;
+    out.push(label("ex-aside", L.slim ? 0 : side, L.list - 6, "start", playing));
+    ranked(here.p).slice(0, L.slim ? 3 : 4).forEach((k, j) => {
+      const y = L.list + 12 + j * (L.slim ? 20 : 30);
+      const cls = j ? "" : "ex-lead";
+      const was = now !== base && Math.abs(here.p[k] - before.p[k]) >= 0.01 ? fill(words.was, { p: percent(before.p[k]) }) : "";
+      const name = languageName(k, words);
+      if (L.slim) {
+        out.push(label(cls, 0, y, "start", name), label(cls, 140, y, "end", percent(here.p[k])));
+        out.push(bar("ex-bar", 150, y - 9, 110 * here.p[k], 9));
+        if (was) out.push(label("ex-aside", L.right, y, "end", was));
+      } else {
+        out.push(label(cls, side, y, "start", `${name} ${percent(here.p[k])}`));
+        if (was) out.push(label("ex-aside", side, y + 14, "start", was));
+      }
+    });
+  }
+  out.push(drawUnits(it));
+  if (focus) {
+    out.push(frame(x(focus), L.plates, column, L.belief + L.high + 24 - L.plates));
+    out.push(frame(x(focus), L.units - 2, column, L.H - L.units + 1));
+  }
+  return out.join("");
+}
+
+/** The three units: the state h, hollow where it is negative, and under it what is written. @param {Scene} it */
+function drawUnits({ o: { letters, now }, view: { shown, focus }, L, words }) {
+  const { column, x, end } = columnsFor(L, now.length);
+  const here = now[(focus || shown) - 1];
+  const legend = fill(words.legend, { h: dyed("h", "h") });
+  const out = L.slim
+    ? [label("ex-aside", 0, L.units - 41, "start", words.units), label("ex-aside", 0, L.units - 25, "start", legend)]
+    : [label("ex-aside", 0, L.units - 10, "start", words.units), label("ex-aside", L.left, L.units - 10, "start", legend)];
+  notes(letters).forEach(({ run, unit, sign }, i) => {
+    const [top, wide] = [L.units + i * L.unit, column - 2];
+    const [mid, floor] = [top + 14, top + 34];
+    const row = fill(words.unitRow, { unit });
+    const told = fill(sign < 0 ? words.low : words.high, { letters: run.replaceAll("|", " ") });
+    const value = here && `${dyed("h", "h")} <tspan class="ex-h">${fixed(here.h[unit], 2)}</tspan>`;
+    const wrote = here && `<tspan class="ex-z">${fill(words.wrote, { p: percent(1 - here.z[unit]) })}</tspan>`;
+    if (L.slim) {
+      out.push(label("", 0, top - 4, "start", `${row} <tspan class="ex-aside" dx="4">${told}</tspan>`));
+      if (value) out.push(label("ex-part", L.right, top - 4, "end", `${value}\u2002${wrote}`));
+    } else {
+      out.push(label("", 0, mid + 2, "start", row), label("ex-aside", 0, mid + 18, "start", told));
+      if (value && wrote) {
+        out.push(label("ex-part", end + 12, mid + 4, "start", value), label("ex-part", end + 12, floor + 2, "start", wrote));
+      }
+    }
+    out.push(across(L.left, mid, end));
+    now.slice(0, shown).forEach(({ h, z }, t) => {
+      out.push(signedBar("h", h[unit], { x: x(t + 1) + 1, y: mid, width: wide, half: 12 }));
+      out.push(bar("ex-fill-z", x(t + 1) + 1, floor - 7 * (1 - z[unit]), wide, 7 * (1 - z[unit])));
+    });
+    out.push(across(L.left, floor + 0.5, end, "ex-rule"));
+  });
+  return out.join("");
+}
+
+/** Whether the letter that most turns is in the left half. @param {View} view @param {Layout} L @param {number} T */
+const onTheLeft = ({ hint }, L, T) => 2 * columnsFor(L, T).x(hint) < L.right;
+
+/** @param {string} text */
+export const escapedAll = (text) => [...text].map(escaped).join("");
+
+/** @param {number} k @param {Words} words */
+export const languageName = (k, words) => words[/** @type {"en"} */ (NET.languages[k])];
+
+/** About how wide a small text is, in a wide font. @param {string} text */
+const widthOf = (text) => [...text].reduce((sum, c) => sum + (c.charCodeAt(0) > 999 ? 13 : 7.4), 8);
+
+/** A flat piece of an edge: from x, to x, at y. @typedef {[from: number, to: number, y: number]} Run */
+
+/** Flat pieces, and curves between them. @param {Run[]} runs @param {number} reach */
+const traced = (runs, reach) => runs.map(([from, to, y], i) => {
+  const [, x, level] = runs[i - 1] ?? [];
+  const bend = i ? `C${num(x + reach)} ${num(level)} ${num(from - reach)} ${num(y)} ` : "";
+  return `${bend}${num(from)} ${num(y)}L${num(to)} ${num(y)}`;
+}).join("");
+
+/** The bands of belief, their names, and, where a letter was kept, what it was before. @param {Scene} it */
+function drawBelief({ o, s, view, L, words }) {
+  const { base, now } = o;
+  const { column, x, end } = columnsFor(L, now.length);
+  const { shown } = view;
+  const out = [bar("ex-tank", L.left, L.belief, end - L.left, L.high)];
+  const bands = bandsOf(o);
+  const edges = edgesOf(view.beliefs, bands);
+  const flat = 0.58 * column;
+  const reach = (column - flat) / 2;
+  /** An edge up to letter b, flat at each: from x, to x, y. @type {(e: Vector[], i: number, a: number, b: number) => Run[]} */
+  const edge = (e, i, a, b) => Array.from({ length: b - a + 1 }, (_, j) => {
+    const t = a + j;
+    const [left, right] = [t === a ? 0 : reach, t === b ? 0 : reach];
+    return [x(t) + left, x(t + 1) - right, L.belief + L.high * (1 - e[t - 1][i])];
+  });
+  const count = shown ? bands.length + 1 : 0; // of the bands, with that of the others
+  const level = (/** @type {number} */ share) => L.belief + L.high * (1 - share);
+  /** The name of the line that shows what was believed before: its left end and its height. @type {[number, number] | undefined} */
+  let named;
+  const ghost = [];
+  if (now !== base && shown === now.length) {
+    const before = edgesOf(base.map(({ p }) => p), bands);
+    const d = `M${traced(edge(before, 1, s.kept, base.length), reach)}`;
+    ghost.push(path("ex-ghost ex-halo", d), path("ex-ghost", d));
+    const text = fill(words.ghost, { language: languageName(bands[0], words) });
+    const y = level(before[base.length - 1][1]) + 15;
+    if (before[base.length - 1][1] - edges[now.length - 1][1] > 0.2) {
+      named = [end - 4 - widthOf(text), y];
+      ghost.push(label("ex-small ex-part", end - 4, y, "end", text));
+    }
+  }
+  for (let i = 0; i < count; i++) {
+    const upper = edge(edges, i + 1, 1, shown).map(([from, to, y]) => /** @type {Run} */ ([to, from, y])).reverse();
+    out.push(path(`ex-band ex-band-${i}`, `M${traced(edge(edges, i, 1, shown), reach)}L${traced(upper, -reach)}z`));
+  }
+  for (let i = 0; i < count; i++) {
+    const name = i < bands.length ? languageName(bands[i], words) : words.others;
+    const wide = widthOf(name);
+    const span = Math.ceil(wide / column);
+    let best = { thick: 18 / L.high, c: 0, y: 0 };
+    for (let t = 1; t + span - 1 <= shown; t++) {
+      const some = edges.slice(t - 1, t - 1 + span);
+      const [low, high] = [Math.max(...some.map((e) => e[i])), Math.min(...some.map((e) => e[i + 1]))];
+      const [c, y] = [x(t) + (span * column) / 2, level((low + high) / 2) + 4];
+      const free = !named || c + wide / 2 < named[0] || Math.abs(y - named[1]) > 14;
+      if (free && high - low > best.thick) best = { thick: high - low, c, y };
+    }
+    if (best.c) out.push(label("ex-part", best.c, best.y, "middle", name));
+  }
+  out.push(...ghost);
+  const y = L.belief + L.high + 17;
+  if (!L.slim) {
+    out.push(label("", 0, L.belief + 14, "start", words.belief), label("ex-aside", 0, L.belief + 30, "start", words.each));
+    out.push(label("", 0, y, "start", words.among), label("ex-aside", 0, y + 16, "start", words.many));
+  } else {
+    const right = view.hint && onTheLeft(view, L, now.length);
+    const text = words.among + words.space + words.many;
+    out.push(label("ex-aside ex-tight", right ? L.right : 0, y + 26, right ? "end" : "start", text));
+  }
+  now.slice(0, shown).forEach(({ among }, i) => {
+    const text = column < 22 ? among.toFixed(0) : among.toFixed(1);
+    out.push(label("ex-part", x(i + 1) + column / 2, y, "middle", text));
+  });
+  return out.join("");
+}
+
+/** One sentence that is true of what is drawn. @param {Scene} it */
+export function sentence({ o: { letters, base, now }, s, view: { shown, focus }, words }) {
+  const T = now.length;
+  if (!letters.length) return words.empty;
+  const name = (/** @type {number} */ k) => languageName(k, words);
+  const t = focus || (shown < T ? shown : 0);
+  if (!shown) return words.empty;
+  const { p } = now[(t || T) - 1];
+  const [first, second] = ranked(p);
+  const values = { first: name(first), p: percent(p[first]), second: name(second), q: percent(p[second]) };
+  if (t) {
+    const head = t > letters.length ? words.sayEnd : fill(words.sayAfter, { read: readUpTo(letters, t, s.kept), ...values });
+    if (!focus) return head;
+    const { write } = now[t - 1];
+    const letter = nameOf(letters, t, words);
+    const shares = { letter, keep: percent(1 - write), write: percent(write) };
+    return fill(head, values) + words.space + fill(t === s.kept ? words.sayKept : words.sayWrite, shares);
+  }
+  const end = base[T - 1].p;
+  const [old] = ranked(end);
+  if (now !== base) {
+    const rest = readUpTo(letters, letters.length, s.kept);
+    const left = rest ? fill(words.quoted, { read: rest }) : words.nothing;
+    const more = { letter: nameOf(letters, s.kept, words), read: left, old: name(old), q: percent(end[old]) };
+    return fill(old === first ? words.saySame : words.sayTurned, { ...values, ...more });
+  }
+  if (end[old] < 0.5) return fill(words.sayUnsure, values);
+  let turn = T; // where the leader took the lead for good
+  while (turn > 1 && ranked(base[turn - 2].p)[0] === first) turn--;
+  if (turn === 1) return fill(words.sayFrom, { ...values, q: values.p });
+  const earlier = base[turn - 2].p;
+  const [leader] = ranked(earlier);
+  return fill(words.sayStory, {
+    read: readUpTo(letters, turn - 1, 0), before: name(leader), b: percent(earlier[leader]), first: name(first),
+    letter: nameOf(letters, turn, words), p: percent(base[turn - 1].p[first]), q: percent(p[first]),
+  });
+}
+
+/** What the small print says of the net. @param {Words} words */
+export function smallPrint(words) {
+  const { "8 bits": own, counts } = NET.measured;
+  const per = (/** @type {number[]} */ v) => v.map((one) => (100 * one).toFixed(1)).join(", ") + "\u00a0%";
+  const count = Object.values(NET.arrays).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
+  const held = NET.groups.map(({ without }) => without);
+  const told = NET.groups.map(({ auc }) => auc);
+  return fill(words.note, {
+    count: count.toLocaleString("en"), words: own.words[0].toLocaleString("en"), net: per(own.after),
+    aucLeast: fixed(Math.min(...told)), aucMost: fixed(Math.max(...told)),
+    netEnd: per([own.test]), least: per([Math.min(...held)]), most: per([Math.max(...held)]), counts: per(counts["words, test"]), countsEnd: per([counts.end]),
+  });
+}
