@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import MISSING, as_stored, chosen, file_for_kernels, fixed_kernels, make_parts, replace
-from gru_lib import Adam, Bundle, cosine_decay, elman_init, gru_init, gru_step, log_softmax, train
+from gru_lib import Adam, Bundle, cosine_decay, elman_init, gru_init, gru_step, log_softmax, sigmoid, train
 from gru_lib.models.word_reader import (
     word_reader_accuracy,
     word_reader_forward,
@@ -261,6 +261,46 @@ def hold(m: Bundle, run: str = "ä", language: str = "fi", counts: Sequence[int]
     return row | {"plain": belief(m, plain, letter, order[:0])[:, k].mean()}
 
 
+def controls(cell: str, H: int, lr: float, seed: int, run: str = "ä", language: str = "fi", draws: int = 10) -> Row:
+    """What belongs beside `hold`: other units, the letter struck out, and the test words with r held for all units.
+
+    The mean probability of the language with 16 units drawn at random held, for each draw; with the letter struck out;
+    and the accuracy with r at 1, at 0, and each unit's at its mean over the test words.
+    """
+    m = reader(parts(), len(LANGUAGES), cell, H, lr, seed)
+    k, letter = LANGUAGES.index(language), LETTERS.characters.index(run)
+    found = [pair for pair in parts().test if pair[1] == k and run in pair[0]]
+    rng = np.random.default_rng(seed)
+    some = [rng.choice(H, 16, replace=False) for _ in range(draws)]
+    struck = [(word.replace(run, ""), k) for word, _ in found]
+    r, lengths = word_reader_forward(m, *encode(parts().test)[:2]).tape.gate("r"), encode(parts().test).lengths
+    mean = r[np.arange(len(r))[:, None] < lengths].mean(axis=0)
+    return {
+        "random": [belief(m, found, letter, units)[:, k].mean() for units in some],
+        "struck": belief(m, struck, letter, some[0][:0])[:, k].mean(),
+        "r": {name: with_reset(m, parts().test, r) for name, r in (("one", 1.0), ("zero", 0.0), ("mean", mean))},
+    }
+
+
+def with_reset(m: Bundle, pairs: Sequence[Pair], r: Any) -> float:
+    """Share of pairs that are right at the end if the reset gate of every unit is what we say."""
+    p, (tokens, lengths, ys) = m.rnn, encode(pairs)
+    h, end = np.zeros((len(pairs), p.H)), np.zeros((len(pairs), p.H))
+    for t, row in enumerate(tokens):
+        x = m.embed.E[row]
+        z = sigmoid(x @ p.W_xz + h @ p.W_hz + p.b_z)
+        h = z * h + (1 - z) * np.tanh(x @ p.W_xn + (r * h) @ p.W_hn + p.b_n)
+        end[lengths == t + 1] = h[lengths == t + 1]
+    return float(((end @ m.out.W + m.out.b).argmax(axis=1) == ys).mean())
+
+
+def longer_or_larger(cell: str, H: int, steps: int, seed: int) -> Row:
+    """Readers trained for more steps, or with more units: accuracy on the test words."""
+    return {
+        "test": word_reader_accuracy(reader(parts(), len(LANGUAGES), cell, H, RATE[cell], seed, steps), parts().test)
+    }
+
+
 def belief(m: Bundle, pairs: Sequence[Pair], letter: int, held: Any) -> Any:
     """The probabilities at the end of each word, (N, K), if some units keep their state when a letter comes."""
     tokens, lengths, _ = encode(pairs)
@@ -452,10 +492,12 @@ Settings = tuple[tuple[Any, ...], ...]
 PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
     "languages": (language, tuple((cell, H, RATE[cell]) for cell, H in CELLS), SEEDS),
     "memory": (memory, tuple((cell, 64, RATE[cell]) for cell in INIT), SEEDS),
+    "controls": (controls, (("GRU", 64, RATE["GRU"]),), SEEDS),
 }
 if fixed_kernels():
     PARTS |= {
         "languages rates": (language, tuple((*cell, lr) for cell in CELLS for lr in RATES), TUNING_SEEDS),
+        "longer or larger": (longer_or_larger, (("GRU", 64, 4 * STEPS), ("Elman", 128, STEPS)), range(10)),
         "orders": (orders, ORDERS, range(10)),
         "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),
         "prefixes": (prefixes, ((),), range(1)),

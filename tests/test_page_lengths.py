@@ -107,17 +107,6 @@ def test_stated_time_is_honest(page: str) -> None:
     assert 0.9 * least <= stated(page) <= least + 2 * found.steps + 5
 
 
-def test_front_page_gives_the_times_that_the_pages_state() -> None:
-    """Of each chapter, and of its companions together."""
-    front = (ROOT / "book_text" / "intro.md").read_text("utf8")
-    given = re.findall(r"\((\d\d-[\w-]+)\.ipynb\): [^\n]* (\d+) minutes(?:, (\d+) more to go deeper)?\.$", front, re.M)
-    chapters = [page for page in PAGES if page[2] == "-"]
-    assert [page for page, *_ in given] == chapters
-    for page, minutes, deeper in given:
-        assert int(minutes) == stated(page)
-        assert int(deeper or 0) == sum(stated(p) for p in PAGES if p[:2] == page[:2] and p != page)
-
-
 def test_lengths_are_measured() -> None:
     """Code, equations and links do not count as words; a symbol counts as one."""
     text = "---\nt: 1\n---\nA *gate* $z_t$ keeps `h`.\n\n$$\nz\n$$ (eq-z)\n\n```{code-cell}\nx = 1\n```\n[So](a.md).\n"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pages
 from docutils import nodes
+from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from map_drawing import drawing
 from sphinx.application import Sphinx
@@ -115,12 +116,17 @@ def write_again(_app: Sphinx, env: Any) -> list[str]:
 
 
 class Routes(SphinxDirective):
-    """``{routes}``: the routes of the map, each with its pages and the time that they take together."""
+    """``{routes}``: the routes of the map, each with its pages and the time that they take together; or, with
+    ``:short:``, what each is for, how long it takes and where it begins."""
+
+    option_spec: ClassVar = {"short": directives.flag}
 
     def run(self) -> list[nodes.Node]:
-        """Return a section's worth of nodes."""
+        """Return a section's worth of nodes, or a list."""
         note_sources(self)
         routes = pages.settings("ways.yml")["routes"]
+        if "short" in self.options:
+            return parsed(self, "\n".join(map(_short, routes.values())))
         return [section(f"route-{name}", route["title"], parsed(self, _route(route))) for name, route in routes.items()]
 
 
@@ -129,11 +135,20 @@ def route_minutes(route: dict[str, Any]) -> int:
     return sum(pages.read(name).minutes for name in route["pages"])
 
 
+def _total(route: dict[str, Any]) -> str:
+    return f"{len(route['pages'])} pages, {pages.hours(route_minutes(route))} of reading."
+
+
+def _short(route: dict[str, Any]) -> str:
+    first = pages.read(route["pages"][0])
+    said = ". ".join(route["for"].split(". ")[:2]).rstrip(".")
+    return f"- **{route['title']}.** {said}. {_total(route)} It begins with [{first.title}]({first.name}.ipynb)."
+
+
 def _route(route: dict[str, Any]) -> str:
     found = [pages.read(name) for name in route["pages"]]
-    total = f"{len(found)} pages, {pages.hours(route_minutes(route))} of reading."
     steps = "\n".join(f"- {p.number} · [{p.heading}]({p.name}.ipynb), {p.minutes} minutes" for p in found)
-    return f"{route['for']}\n{total}\n\n{{.gru-contents}}\n{steps}"
+    return f"{route['for']}\n{_total(route)}\n\n{{.gru-contents}}\n{steps}"
 
 
 class Map(SphinxDirective):
