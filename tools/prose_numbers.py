@@ -52,6 +52,8 @@ EXTENSIONS = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["parse"]["
 
 DIRECTIVE = re.compile(r"(?:---\n(?P<head>.*?)^---\n|(?::[\w-]+:[^\n]*\n|\n)*)(?P<body>.*)", re.S | re.M)
 NOT_PROSE = ("literalinclude", "code-block", "bibliography", "image", "glue:figure")
+# A prediction's answer; its options, of which the wrong ones have no source.
+ANSWER, WRONG = re.compile(r"^:answer: (.*)$", re.M), re.compile(r"(?:^- .*\n)+(?=---\n)", re.M)
 FRONT = re.compile(r"\*\*Time\*\*:|\*\*You need\*\*|\d+ · ")  # front matter of a chapter, held by test_page_lengths.py
 
 
@@ -88,6 +90,9 @@ def blocks(text: str, line: int = 1, cell: int = -1) -> Iterator[Block]:
             elif name == "math":
                 yield Block(at, cell, f"${body}$")
             elif name not in NOT_PROSE:
+                if name == "predict":
+                    title += "".join(f"; {answer}" for answer in ANSWER.findall(token.content))
+                    body = WRONG.sub(lambda m: "".join(re.findall(r"^- \[x\].*\n", m[0], re.M)), body)
                 yield Block(at, cell, title)
                 yield from blocks(body, at, cell)
 

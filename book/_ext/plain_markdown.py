@@ -209,6 +209,11 @@ class Page:
             return self._listing(node)
         if isinstance(node, nodes.bullet_list | nodes.enumerated_list):
             return self._list(node)
+        if kind == "prediction":
+            title, *asked, answer = node.children
+            head = f"**Predict.** {self.inline(title)}"
+            fold = f"<details><summary>Answer</summary>\n\n{self.text(answer.children)}\n\n</details>"
+            return "\n\n".join(filter(None, [head, self.text(asked), fold]))
         if isinstance(node, nodes.definition_list):
             return "\n\n".join(self._definition(item) for item in node.children)
         if isinstance(node, nodes.block_quote):
