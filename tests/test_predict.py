@@ -28,7 +28,7 @@ Right about *one of the two*.
 ```{predict} What is gone?
 :label: pre-gone
 - all
-- [x] nearly $x$
+- [x] nearly *x*
 ---
 It keeps.
 ```
@@ -54,7 +54,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
         folder = tmp_path_factory.mktemp("book")
         (folder / "index.md").write_text(text, "utf8")
         warnings = io.StringIO()
-        settings = {"extensions": ["myst_parser", "predict"], "myst_enable_extensions": ["dollarmath"]}
+        settings = {"extensions": ["myst_parser", "predict"]}
         app = Sphinx(folder, None, folder / "out", folder / "trees", "html", settings, None, warnings)
         app.build()
         return folder / "out", warnings.getvalue()

@@ -96,9 +96,9 @@ class Predict(SphinxDirective):
             if first.startswith(MARK):
                 first.parent.replace(first, nodes.Text(first.removeprefix(MARK)))
                 found.append(place)
-            elif given and item.astext() == given:
-                found.append(place)
-        if given and not found:
+        named = [place for place, item in enumerate(options.children) if given and item.astext() == given]
+        found = sorted({*found, *named})
+        if given and not named:
             raise self.error(f"predict: {label} has no option {given!r}, which its :answer: names")
         if len(found) != 1:
             raise self.error(f"predict: {label} marks {len(found)} of its options with [x]; one has to be right")
