@@ -3,7 +3,7 @@
 
 {
   // From file:// or where storage is forbidden an answer lives as long as the page.
-  const memory = (/** @type {string} */ key, /** @type {string | null=} */ value) => {
+  const memory = (/** @type {string} */ key, /** @type {string | null | undefined} */ value = undefined) => {
     try {
       if (value === undefined) return localStorage.getItem(key);
       if (value === null) localStorage.removeItem(key);
