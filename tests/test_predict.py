@@ -162,6 +162,7 @@ def test_without_storage_a_prediction_still_answers(browser: object, url: str) -
     page.locator("#pre-half input").fill("50")
     page.keyboard.press("Enter")
     assert verdict(page, "pre-half") == "Yes: 50 %."
+    assert page.get_by_text("Right about").is_visible()
     page.close()
 
 
