@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from gru_lib.drawings import CELLS, cell_drawing
+from gru_lib.drawings import CELLS, STAGES, cell_drawing
 from gru_lib.viz import COLOURS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
 
 import themed_svg
 
+GROWTH = [(name, slim) for name in STAGES for slim in (False, True)]
 FORMS = [(name, slim) for name in CELLS for slim in (False, True)]
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -61,6 +63,57 @@ def test_plates_stand_apart_as_far_as_the_gate_is_open() -> None:
     assert gaps == pytest.approx([14, 6])
 
 
+def places(name: str, slim: bool, upto: int | None) -> set[tuple[str, ...]]:
+    """What is drawn and where, whatever its colour and its width."""
+    found = set()
+    for element in ElementTree.fromstring(cell_drawing(name, upto=upto, slim=slim).svg).iter():
+        if element.tag in _SHAPES:
+            plate = element.tag == f"{SVG}rect" and element.get("stroke") is None
+            size = () if plate else (element.get("height", ""),)
+            found.add((element.tag, str(points(element)[0] if not element.get("d") else element.get("d")), *size))
+    return found
+
+
+@pytest.mark.parametrize(("name", "slim"), GROWTH)
+def test_a_stage_adds_to_the_one_before_and_moves_nothing(name: str, slim: bool) -> None:
+    grown = [places(name, slim, upto) for upto in range(1, len(STAGES[name]) + 1)]
+    for before, after in pairwise(grown):
+        assert before < after
+    assert grown[-1] == places(name, slim, None)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_what_is_new_has_colour_and_the_rest_is_quiet(name: str) -> None:
+    quiet = {COLOURS[role] for role in ("edge", "muted", "paper", "track")}
+    before: set[tuple[str, str]] = set()
+    for upto in range(1, len(STAGES[name]) + 1):
+        svg = cell_drawing(name, upto=upto).svg
+        assert set(re.findall(r"#[0-9A-F]{6}\b", svg)) - quiet, upto
+        drawn = {(e.get("d", ""), e.get("stroke", "")) for e in ElementTree.fromstring(svg).iter(f"{SVG}path")}
+        old = {d for d, _ in before}
+        assert {stroke for d, stroke in drawn if d in old} <= quiet, upto
+        before = drawn
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_each_stage_says_what_is_new(name: str) -> None:
+    texts = [cell_drawing(name, upto=stage).alt for stage in STAGES[name]]
+    assert [text.partition("New: ")[2] for text in texts] == list(STAGES[name].values())
+    assert all(said in texts[-1] for said in STAGES[name].values())
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("upto", ["candidat", 0, 5, True, 2.0])
+def test_an_unknown_stage_is_named_beside_those_that_there_are(upto: object) -> None:
+    known = re.escape("upto must be one of 'state' (1), 'keep and write' (2), 'update gate' (3), 'candidate' (4); got ")
+    with pytest.raises(ValueError, match=f"cell_drawing: {known}{re.escape(repr(upto))}"):
+        cell_drawing("gru", upto=upto)  # type: ignore[arg-type]
+
+
+def test_a_stage_has_a_number_and_a_name() -> None:
+    assert cell_drawing("gru", upto=2) == cell_drawing("gru", upto="keep and write")
+
+
 def test_an_unknown_cell_is_named() -> None:
     with pytest.raises(ValueError, match=r"cell_drawing: name must be one of 'elman', 'update', .*; got 'qrnn'"):
         cell_drawing("qrnn")
@@ -88,4 +141,5 @@ def test_only_a_figure_drawn_for_a_phone_may_shrink(inches: float, style: str) -
 
 def test_only_a_drawing_of_a_cell_says_which_it_is() -> None:
     assert themed_svg.CELL.search(cell_drawing("gru-after").svg)[1] == "gru-after"
+    assert themed_svg.CELL.search(cell_drawing("gru", upto="state").svg).groups() == ("gru", "1")
     assert not themed_svg.CELL.search('<svg viewBox="0 0 1 1">\n<text data-cell="gru"/></svg>')

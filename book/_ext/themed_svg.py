@@ -24,7 +24,7 @@ from gru_lib.viz import COLOURS
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 MATPLOTLIB = "https://matplotlib.org/"  # in the metadata of every file it writes
 PHONE = 400  # pixels: a figure as narrow as that was drawn to fit a phone
-CELL = re.compile(r'^<svg [^>]*data-cell="([\w-]+)"', re.M)  # a drawing of a cell says which it is
+CELL = re.compile(r'^<svg [^>]*data-cell="([\w-]+)"(?: data-upto="(\d+)")?', re.M)  # a drawing says which it is
 SCROLL = '<div class="gru-scroll" role="group" aria-label="Figure" tabindex="0">{}</div>'  # on a phone, others scroll
 
 
@@ -48,7 +48,8 @@ class InlineThemedSvg(SphinxPostTransform):
             alt, classes = image.get("alt", ""), image.get("classes", [])
             if cell:
                 svg = themed(source, alt=alt, prefix=prefix, classes=[*classes, "gru-wide"])
-                slim = cell_drawing(cell[1], slim=True).svg
+                upto = int(cell[2]) if cell[2] else None
+                slim = cell_drawing(cell[1], upto=upto, slim=True).svg
                 svg += themed(slim, alt=alt, prefix=f"{prefix}s", classes=[*classes, "gru-slim"])
             else:
                 svg = themed(source, alt=alt, prefix=prefix, classes=classes)
@@ -95,7 +96,7 @@ def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> s
             element.set(name, _follow_page(name, value, prefix))
     # matplotlib counts in points (1/72 inch), the page in pixels (1/96 inch).
     width = float(root.get("viewBox", "0 0 0 0").split()[2]) * (96 / 72 if root.get("width", "").endswith("pt") else 1)
-    for name in ("width", "height", "version", "data-cell"):
+    for name in ("width", "height", "version", "data-cell", "data-upto"):
         root.attrib.pop(name, None)
     root.set("class", " ".join(["gru-fig", *classes]))
     # gru-book.css lets a figure scroll on a phone rather than shrink, unless it was drawn for that width.
