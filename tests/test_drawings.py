@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from playwright.sync_api import Browser
 
 from gru_lib.drawings import CELLS, STAGES, cell_drawing
 from gru_lib.viz import COLOURS
@@ -80,6 +81,31 @@ def test_a_stage_adds_to_the_one_before_and_moves_nothing(name: str, slim: bool)
     for before, after in pairwise(grown):
         assert before < after
     assert grown[-1] == places(name, slim, None)
+
+
+# Texts that cover one another (a line is higher than its letters: 6 px are let be), and texts that leave the frame. What a stage draws again, in colour, lies on itself.
+CROWDED = """() => {
+  const frame = document.querySelector("svg").getBoundingClientRect();
+  const texts = [...document.querySelectorAll("text")].map((e) => [e.textContent, e.getBoundingClientRect()]);
+  const out = texts.filter(([, b]) => b.left < frame.left || b.right > frame.right).map(([text]) => text);
+  texts.forEach(([text, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
+    const over = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    if (text !== other && over > 0 && down > 6) out.push(`${text} / ${other}`);
+  }));
+  return out;
+}"""
+
+
+@pytest.mark.parametrize("slim", [False, True])
+def test_no_text_lies_on_another_or_leaves_the_frame(browser: Browser, slim: bool) -> None:
+    page = browser.new_page()
+    try:
+        for name in CELLS:
+            page.set_content(cell_drawing(name, slim=slim).svg)
+            assert page.evaluate(CROWDED) == [], name
+    finally:
+        page.close()
 
 
 @pytest.mark.parametrize("name", STAGES)
