@@ -83,7 +83,8 @@ def test_a_stage_adds_to_the_one_before_and_moves_nothing(name: str, slim: bool)
     assert grown[-1] == places(name, slim, None)
 
 
-# Texts that cover one another (a line is higher than its letters: 6 px are let be), and texts that leave the frame. What a stage draws again, in colour, lies on itself.
+# Texts that cover one another (a line is higher than its letters: 6 px are let be), and texts that leave the frame.
+# What a stage draws again, in colour, lies on itself.
 CROWDED = """() => {
   const frame = document.querySelector("svg").getBoundingClientRect();
   const texts = [...document.querySelectorAll("text")].map((e) => [e.textContent, e.getBoundingClientRect()]);
