@@ -1,22 +1,32 @@
-"""Figures: one style, and one colour and line style for each quantity.
+"""Figures and tables of results: one style, and one colour and line style for each quantity.
 
 A colour means a quantity; everything else is ink. Figures have no legends: :func:`label` names a curve at its end.
+Small multiples on one scale are matplotlib's own ``plt.subplots(1, 3, sharex=True, sharey=True)``.
 matplotlib (``gru-lib[viz]``) is imported only when a function needs it, so that the library itself needs only NumPy.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from gru_lib._core.optional import needs
+from gru_lib._core.table import Table, table
+from gru_lib._core.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-__all__ = ["COLOURS", "MUTED", "ROLE", "label", "style", "use_style"]
+__all__ = [
+    "COLOURS", "MUTED", "ROLE", "Table", "dots", "label", "marks", "mean_interval", "seeds", "style", "table", "times",
+    "use_style",
+]  # fmt: skip
 
 Role = Literal["h", "n", "z", "r", "x", "g"]
 
@@ -129,3 +139,141 @@ def label(
         **kwargs,
     }
     return ax.annotate(text, (x, y), xytext=(dx, dy), textcoords="offset points", **options)
+
+
+# --------------------------------------------------------------------------------------------------------- results
+
+# Student's t leaves 2.5 % above this, by the count of results.
+_T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262, 15: 2.145, 20: 2.093,
+      30: 2.045, 50: 2.010}  # fmt: skip
+
+
+def mean_interval(values: ArrayLike) -> tuple[float, float]:
+    """Return the mean of some results, and half of its 95 % interval by Student's t: q s / √n.
+
+    For 2 to 10 results, or 15, 20, 30 or 50. The interval of a share that was counted is `gru_lib.results.wilson`.
+
+    Examples
+    --------
+    >>> from gru_lib import viz
+    >>> mean, half = viz.mean_interval([0.70, 0.72, 0.69, 0.71, 0.73])
+    >>> f"{mean:.2f} ± {half:.2f}"
+    '0.71 ± 0.02'
+    """
+    found = np.asarray(values, dtype=float)
+    if found.ndim != 1 or len(found) not in _T:
+        raise ValueError(f"mean_interval: values must be 2 to 10, 15, 20, 30 or 50 numbers; got shape {found.shape}.")
+    return float(found.mean()), float(_T[len(found)] * found.std(ddof=1) / np.sqrt(len(found)))
+
+
+def dots(
+    ax: Axes,
+    found: Mapping[str, ArrayLike],
+    *,
+    rival: Mapping[str, float] | None = None,
+    roles: Mapping[str, Role] | None = None,
+) -> dict[str, tuple[float, float]]:
+    """Draw a row for each contender, the first at the top: a dot a training, and below them the mean's interval.
+
+    `found` maps a contender's name to its results, `rival` the name of a simple method to its one result, which is a
+    line; `roles` gives contenders a colour. Returns each contender's `mean_interval`, for the cell to print.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from gru_lib import viz
+    >>> ax = Figure(figsize=(4, 1.6)).subplots()
+    >>> shares = {"GRU": [0.70, 0.72, 0.71], "Elman": [0.66, 0.67, 0.65]}
+    >>> drawn = viz.dots(ax, shares, rival={"counting": 0.76})
+    >>> {name: round(mean, 2) for name, (mean, half) in drawn.items()}
+    {'GRU': 0.71, 'Elman': 0.66}
+    """
+    intervals = {name: mean_interval(values) for name, values in found.items()}
+    for y, (name, values) in enumerate(found.items()):
+        colour = COLOURS[roles[name]] if roles and name in roles else COLOURS["muted"]
+        (mean, half), these = intervals[name], np.asarray(values)
+        ax.plot(these, np.full(len(these), y), "o", markersize=3.5, color=colour)
+        ax.plot([mean - half, mean + half], [y + 0.28] * 2, color=COLOURS["ink"], linewidth=1.6)
+        ax.plot(mean, y + 0.28, "|", markersize=8, color=COLOURS["ink"])
+    for name, value in (rival or {}).items():
+        ax.axvline(value, **MUTED)
+        label(ax, value, -0.75, name, dx=3)
+    ax.set_yticks(range(len(found)), [*found])
+    ax.set_ylim(len(found) - 0.4, -1.1 if rival else -0.5)
+    return intervals
+
+
+def seeds(ax: Axes, x: ArrayLike, runs: ArrayLike, text: str, role: Role | None = None, **kwargs: Any) -> Array:
+    """Draw a thin line for each of the runs (K, len(x)), and their median, named at its end; return the median.
+
+    Further arguments go to `label`.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from gru_lib import viz
+    >>> ax = Figure().subplots()
+    >>> errors = [[1.0, 0.5, 0.2], [1.0, 0.7, 0.3], [1.0, 0.9, 0.9]]
+    >>> viz.seeds(ax, [0, 100, 200], errors, "GRU", "h")
+    array([1. , 0.7, 0.3])
+    """
+    at, lines = np.asarray(x), np.asarray(runs)
+    if lines.ndim != 2 or at.shape != lines.shape[1:]:
+        raise ValueError(f"seeds: runs must have shape (K, len(x)) = (K, {at.size}); got {lines.shape}.")
+    middle: Array = np.median(lines, axis=0)
+    look = MUTED if role is None else ROLE[role]
+    ax.plot(at, lines.T, color=look["color"], linewidth=0.6, alpha=0.45)
+    ax.plot(at, middle, **look)
+    label(ax, at[-1], middle[-1], text, role, **kwargs)
+    return middle
+
+
+def marks(ax: Axes, rows: Sequence[str], columns: Sequence[str], found: ArrayLike) -> None:
+    """Draw a grid of marks: a full disc where `found` (rows, columns) is true, a small ring where it is not.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from gru_lib import viz
+    >>> ax = Figure(figsize=(4, 1.6)).subplots()
+    >>> bugs, tests = ["sign of δ", "z and 1 − z"], ["shapes", "gradients"]
+    >>> viz.marks(ax, bugs, tests, [[0, 1], [0, 0]])
+    >>> [tick.get_text() for tick in ax.get_xticklabels()]
+    ['shapes', 'gradients']
+    """
+    grid = np.asarray(found, dtype=bool)
+    if grid.shape != (len(rows), len(columns)):
+        raise ValueError(f"marks: found must have shape {(len(rows), len(columns))}; got {grid.shape}.")
+    for noticed, size, face in ((True, 9, COLOURS["ink"]), (False, 5, "none")):
+        y, x = np.nonzero(grid == noticed)
+        ax.plot(
+            x, y, "o", markersize=size, markerfacecolor=face, markeredgecolor=COLOURS["edge" if not noticed else "ink"]
+        )
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    ax.spines[["left", "bottom"]].set_visible(False)
+
+
+def times(ax: Axes, sizes: ArrayLike, found: Mapping[str, ArrayLike], *, ours: str = "") -> None:
+    """Draw time against size on two logarithmic axes, a line for each contender, named at its end; `ours` in ink.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from gru_lib import viz
+    >>> ax = Figure().subplots()
+    >>> seconds = {"a loop": [1.0, 4.1, 17.0], "ours": [0.2, 0.5, 1.9]}
+    >>> viz.times(ax, [16, 64, 256], seconds, ours="ours")
+    >>> ax.get_xscale(), ax.get_yscale()
+    ('log', 'log')
+    """
+    for name, seconds in found.items():
+        look = {"color": COLOURS["ink"], "linewidth": 2.0} if name == ours else MUTED
+        ax.plot(sizes, seconds, marker="o", markersize=3, **look)
+        label(ax, np.asarray(sizes)[-1], np.asarray(seconds)[-1], name, color=look["color"])
+    ax.set(xscale="log", yscale="log")
+    ax.set_xticks(np.asarray(sizes), [str(size) for size in np.asarray(sizes)])
+    ax.minorticks_off()

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 
 from gru_lib import viz
@@ -115,3 +116,55 @@ def test_figures_have_a_background_except_for_the_books_own_pages(
     for value, painted in (("", True), ("bare", False)):
         monkeypatch.setenv("GRU_FIGURES", value)
         assert ("fill: #fbfbfa" in draw(tmp_path / "figure.svg")) == painted
+
+
+# --------------------------------------------------------------------------------------------------------- tables
+
+
+TABLE = {"who": ["GRU", "counting <4>", "none"], "right, %": [(70.53, 0.61), 76.4, None], "steps": [1000, -4, 20]}
+
+
+def test_a_table_is_read_row_by_row_with_its_points_below_each_other():
+    text = repr(viz.table(TABLE, digits=1, best={"right, %": max}))
+    assert text.splitlines() == [
+        "who             right, %    steps",
+        "GRU           70.5 ± 0.6     1000",
+        "counting <4>        76.4 *     −4",
+        "none                   –       20",
+    ]
+
+
+def test_a_table_of_a_page_names_its_rows_and_marks_the_best(monkeypatch):
+    monkeypatch.setenv("GRU_FIGURES", "bare")
+    html = viz.table(TABLE, digits=1, best={"right, %": max})._repr_html_()
+    root = ElementTree.fromstring(html)
+    assert [th.text for th in root.iter("th") if th.get("scope") == "row"] == TABLE["who"]
+    assert [th.get("class") for th in root.iter("th") if th.get("scope") == "col"] == ["gru-words", None, None]
+    assert [strong.text for strong in root.iter("strong")] == ["76.4"]
+    monkeypatch.delenv("GRU_FIGURES")
+    assert "<style>" in viz.table(TABLE)._repr_html_() and "<style>" not in html
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: viz.table([1, 2]), "table: columns must be a Mapping"),
+        (lambda: viz.table({}), "table: columns must have as many cells each; got none"),
+        (lambda: viz.table({"a": [1], "b": []}), "table: columns must have as many cells each; got 'a' 1, 'b' 0"),
+        (lambda: viz.table({"a": [1]}, best={"b": max}), "table: best must name headers, 'a'; got 'b'"),
+        (lambda: viz.table({"a": [1]}, digits=-1), "table: digits must be at least 0; got -1"),
+        (lambda: viz.mean_interval([1.0]), r"mean_interval: values must be 2 to 10, .* got shape \(1,\)"),
+        (lambda: viz.seeds(None, [1, 2], [[1.0]], ""), r"seeds: runs must have shape \(K, len\(x\)\) = \(K, 2\)"),
+        (lambda: viz.marks(None, ["a"], ["b"], [1]), r"marks: found must have shape \(1, 1\); got \(1,\)"),
+    ],
+)
+def test_what_a_table_or_a_figure_cannot_show_is_named(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
+
+
+def test_an_interval_contains_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    for n in (2, 5, 10, 50):
+        means = np.array([viz.mean_interval(rng.normal(size=n)) for _ in range(4000)])
+        assert np.mean(np.abs(means[:, 0]) < means[:, 1]) == pytest.approx(0.95, abs=0.012)  # three standard errors

@@ -14,6 +14,7 @@ from typing import Any
 
 from docutils import nodes
 from macros import without_classes, without_macros
+from result_tables import result
 from sphinx.errors import ExtensionError
 
 __all__ = ["COLOURS", "Cell", "Exercise", "Page", "Solution", "expand"]
@@ -192,7 +193,8 @@ class Page:
             caption = ""
             for figure in node.findall(nodes.figure):
                 (text,) = (self.inline(child) for child in figure.children if isinstance(child, nodes.caption))
-                caption = f"**Figure {self.number('figure', figure)}.** {text}"
+                kind = "table" if isinstance(figure, result) else "figure"
+                caption = f"**{kind.title()} {self.number(kind, figure)}.** {text}"
             yield Cell(node["cell_index"], caption)
         elif "literal-block-wrapper" in node.get("classes", ()):
             caption, block = node.children

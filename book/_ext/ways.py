@@ -126,7 +126,8 @@ class Routes(SphinxDirective):
         note_sources(self)
         routes = pages.settings("ways.yml")["routes"]
         if "short" in self.options:
-            return parsed(self, "\n".join(map(_short, routes.values())))
+            there = {_name(page) for page in self.env.found_docs}
+            return parsed(self, "\n".join(_short(r) for r in routes.values() if r["pages"][0] in there))
         return [section(f"route-{name}", route["title"], parsed(self, _route(route))) for name, route in routes.items()]
 
 
