@@ -251,13 +251,14 @@ def test_page_holds_the_still_picture_that_the_notebook_does_not(small_book):
 
 
 def test_explorer_of_a_cell_with_a_caption_is_a_numbered_figure(small_book):
-    """Named by its title, which stands above it with what to try, as an author's reference names it."""
+    """Its title stands above it, with what to try, and an author's reference is to its number."""
     target, _ = small_book
     page = page_checks.parse(target / "index.html")
     figure = page.css_first("figure#exp-gate")
     title, words = figure.css("figcaption > p")
     assert title.text().startswith("Explorer 1 What does") and words.text() == "Move it."
     assert figure.attributes["aria-labelledby"] == title.attributes["id"]
+    assert page.html.count(f'id="{title.attributes["id"]}"') == 1
     assert [child.tag for child in figure.iter()] == ["figcaption", "div"] and figure.css_first("[data-afm=gate]")
     assert "See Explorer 1." in page.css_first("body").text()
 

@@ -42,19 +42,33 @@ LINK = re.compile(r'href="#([^"?]+)\?([^"]+)"')
 
 
 class explorer(nodes.General, nodes.Element):
-    """A numbered explorer: its title, which is a caption, paragraphs, and what the cell shows."""
+    """A numbered explorer: its title, what to try, and what the cell shows."""
+
+
+class explorer_title(nodes.caption):
+    """The title of an explorer, a question."""
 
 
 def visit_explorer(self: HTML5Translator, node: explorer) -> None:
-    """Open the figure, which is called as its title says."""
-    title = node.next_node(nodes.caption)
-    self.body.append(self.starttag(node, "figure", CLASS="gru-explorer", **{"aria-labelledby": title["ids"][0]}))
-    self.body.append("<figcaption>\n")
+    """Open the figure, whose name is its title, and its caption."""
+    named = {"aria-labelledby": node.children[0]["ids"][0]}  # type: ignore[index]
+    self.body.append(self.starttag(node, "figure", CLASS="gru-explorer", **named) + "<figcaption>\n")
 
 
 def depart_explorer(self: HTML5Translator, _node: explorer) -> None:
     """Close it."""
     self.body.append("</figure>\n")
+
+
+def visit_title(self: HTML5Translator, node: explorer_title) -> None:
+    """Open the line and number it."""
+    self.body.append(self.starttag(node, "p", ""))
+    self.add_fignumber(node.parent)  # type: ignore[arg-type]
+
+
+def depart_title(self: HTML5Translator, _node: explorer_title) -> None:
+    """Close it."""
+    self.body.append("</p>\n")
 
 
 class ShowExplorers(Transform):
@@ -81,8 +95,8 @@ class ShowExplorers(Transform):
         if nodes.caption not in of:
             LOGGER.warning("an explorer's figure has no caption: a question, and what to try", location=figure)
             return
-        title, legend = of.pop(nodes.caption), of.pop(nodes.legend, [])
-        title["ids"] = [f"{figure['ids'][0]}-title"]
+        caption, legend = of.pop(nodes.caption), of.pop(nodes.legend, [])
+        title = explorer_title("", "", *caption.children, ids=[f"{figure['ids'][0]}-title"])
         numbered = explorer("", title, *legend, nodes.raw("", "</figcaption>", format="html"), *of.values())
         numbered.update_all_atts(figure)
         numbered.source, numbered.line = figure.source, figure.line
@@ -156,6 +170,7 @@ def _write(path: Path, text: str) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
+    app.add_node(explorer_title, html=(visit_title, depart_title))
     app.add_enumerable_node(explorer, "explorer", html=(visit_explorer, depart_explorer))
     app.add_transform(ShowExplorers)
     app.add_transform(LinksToState)
