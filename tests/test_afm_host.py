@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import nbformat.v4 as nbf
+import page_checks
 import pytest
 from explorers import PHONE, WIDE, put, set_folds, state_in
 
@@ -208,16 +209,21 @@ def small_book(tmp_path_factory):
     """A book of two pages, one with explorers; returns its HTML folder and what Sphinx warned of."""
     source = tmp_path_factory.mktemp("book")
     gate = GateExplorer(anchor="gate")
-    output = nbf.new_output("execute_result", {"text/html": gate.to_html()}, execution_count=1)
+    stored = {"text/html": gate._repr_mimebundle_()[0]["text/html"], "text/plain": repr(gate)}
+    output = nbf.new_output("execute_result", stored, execution_count=1)
     prose = "# Page\n\n[z near 1](#gate?z=0.99) [bad key](#gate?q=3) [bad anchor](#gates?z=1)\n\n[other](other)"
-    cells = [nbf.new_markdown_cell(prose), nbf.new_code_cell("gate", execution_count=1, outputs=[output])]
+    prose += "\n\nSee {numref}`exp-gate`."
+    figure = {"name": "exp-gate", "caption": "What does $z$ *do*?\n\nMove it."}
+    shown = nbf.new_code_cell("gate", execution_count=1, outputs=[output], metadata={"mystnb": {"figure": figure}})
+    cells = [nbf.new_markdown_cell(prose), shown]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     (source / "index.ipynb").write_text(json.dumps(nbf.new_notebook(cells=cells, metadata=kernel)), "utf-8")
     (source / "other.md").write_text("---\norphan: true\n---\n# Other\n", "utf-8")
     (source / "conf.py").write_text(
         f"import sys\nsys.path.insert(0, {str(ROOT / 'book' / '_ext')!r})\n"
         "extensions = ['myst_nb', 'afm_host']\nnb_execution_mode = 'off'\n"
-        "nb_mime_priority_overrides = [['html', 'text/html', 5]]\nexclude_patterns = ['_build']\n",
+        "nb_mime_priority_overrides = [['html', 'text/html', 5]]\nexclude_patterns = ['_build']\n"
+        "numfig = True\nnumfig_format = {'explorer': 'Explorer %s'}\nmyst_enable_extensions = ['dollarmath']\n",
         "utf-8",
     )
     target = source / "_build"
@@ -235,6 +241,26 @@ def test_only_pages_with_explorers_load_the_host(small_book):
     assert len(re.findall(r'<script defer="defer" src="_static/afm/', page)) == 2
     assert all((target / "_static" / file).is_file() for file in loaded)
     assert "afm" not in (target / "other.html").read_text("utf-8")
+
+
+def test_page_holds_the_still_picture_that_the_notebook_does_not(small_book):
+    target, _ = small_book
+    page = (target / "index.html").read_text("utf-8")
+    assert GateExplorer(anchor="gate").to_html() in page
+    assert page.count('id="gate"') == 1
+
+
+def test_explorer_of_a_cell_with_a_caption_is_a_numbered_figure(small_book):
+    """Its title stands above it, with what to try, and an author's reference is to its number."""
+    target, _ = small_book
+    page = page_checks.parse(target / "index.html")
+    figure = page.css_first("figure#exp-gate")
+    title, words = figure.css("figcaption > p")
+    assert title.text().startswith("Explorer 1 What does") and words.text() == "Move it."
+    assert figure.attributes["aria-labelledby"] == title.attributes["id"]
+    assert page.html.count(f'id="{title.attributes["id"]}"') == 1
+    assert [child.tag for child in figure.iter()] == ["figcaption", "div"] and figure.css_first("[data-afm=gate]")
+    assert "See Explorer 1." in page.css_first("body").text()
 
 
 def test_links_to_a_state_pass_the_build_and_wrong_ones_do_not(small_book):

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 import page_checks
 import pytest
 import yaml
+from chapter_numbers import chapter_number
 from edition_cells import ARCHIVE
 from explorers import ROOM
 from fontTools.ttLib import TTFont
@@ -552,6 +553,18 @@ def test_pages_describe_themselves_each_in_its_own_words(built_book: Path) -> No
 
 def test_figures_say_what_they_show(file: Path) -> None:
     assert page_checks.wordless_figures(file) == []
+
+
+def test_explorers_of_chapters_are_numbered_figures_that_ask_a_question(built_book: Path) -> None:
+    """The front page's explorer stands under its headline."""
+    for name in PAGES:
+        page = page_checks.parse(built_book / f"{name}.html")
+        figures = page.css("figure.gru-explorer")
+        assert len(figures) == len(page.css("[data-afm]")) or name == "book/intro"
+        for count, figure in enumerate(figures, 1):
+            title, words = (line.text() for line in figure.css("figcaption > p"))
+            assert re.fullmatch(rf"Explorer {chapter_number(name)}\.{count} [A-Z].*\?", title), title
+            assert words.endswith("."), words
 
 
 def test_figures_follow_the_page(file: Path) -> None:

@@ -22,6 +22,7 @@ import editions
 import nbformat
 import pytest
 import yaml
+from chapter_numbers import chapter_number
 from edition_cells import (
     ARCHIVE,
     CHECK,
@@ -143,6 +144,14 @@ def test_pictures_say_what_they_show_and_show_before_anything_has_run(edition: t
     for data in pictures:
         assert re.fullmatch(r'<img alt="[^"]{20,}" src="data:image/svg\+xml;base64,[\w+/=]+">', data["text/html"])
     assert not any("image/svg+xml" in o.get("data", {}) for c in edition[1].cells for o in c.get("outputs", []))
+
+
+def test_an_explorers_title_and_what_to_try_stand_above_its_cell(edition: tuple[str, NotebookNode]) -> None:
+    name, notebook = edition
+    for above, cell in itertools.pairwise(notebook.cells):
+        if cell.cell_type == "code" and re.search(r"^\w+Explorer\(.*anchor=", cell.source, re.M):
+            title = rf"\*\*Explorer {chapter_number(name)}\.\d\. [A-Z][^*]+\?\*\*"
+            assert re.search(rf"^{title}\n\n[A-Z][^#]+\.\Z", above.source, re.M), above.source[-300:]
 
 
 def test_every_exercise_has_a_cell_to_type_in_and_its_check_below(edition: tuple[str, NotebookNode]) -> None:

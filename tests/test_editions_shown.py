@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import editions
 import nbformat
+import stills
 from edition_cells import picture
 from playwright.sync_api import Browser
 
@@ -24,17 +25,16 @@ CLIPPED = """() => {
 
 def pictures() -> list[str]:
     """The still pictures of the explorers of all chapters."""
-    cells = [cell for path in BOOK.glob("[0-9]*.ipynb") for cell in nbformat.read(path, as_version=4).cells]
-    shown = [output.get("data", {}).get("text/html", "") for cell in cells for output in cell.get("outputs", [])]
-    return [picture(element) for element in shown if "data-afm=" in element]
+    notebooks = (nbformat.read(path, as_version=4) for path in BOOK.glob("[0-9]*.ipynb"))
+    return [picture(explorer) for notebook in notebooks for explorer in stills.shown(notebook)]
 
 
 def test_the_picture_of_an_explorer_shows_all_its_words(browser: Browser) -> None:
-    stills = pictures()
-    assert len(stills) >= len(EXPLORERS)
+    drawn = pictures()
+    assert len(drawn) >= len(EXPLORERS)
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     clipped = []
-    for still in stills:
+    for still in drawn:
         page.set_content(f"<style>body {{ margin: 0 }}</style>{still}")
         clipped += page.evaluate(CLIPPED)
     page.close()

@@ -278,20 +278,20 @@ STILL = """() => ({
     label: e.getAttribute('aria-label'),
     width: e.getBoundingClientRect().width,
   })),
-  caption: document.querySelector('figcaption').innerText,
-  heights: ['[data-afm]', 'figure'].map(each => document.querySelector(each).getBoundingClientRect().height),
+  said: document.querySelector('.ex-say').innerText,
+  heights: ['[data-afm]', '.ex-still'].map(each => document.querySelector(each).getBoundingClientRect().height),
 })"""
 
 
-def test_without_javascript_there_is_a_picture_with_a_caption(visits, name):
+def test_without_javascript_there_is_a_picture_with_its_sentence(visits, name):
     with visits(f"still {name}") as visit:
         page = visit(EXPLORERS[name](), viewport=WIDE, java_script_enabled=False)
         for width, layout in ((1280, "wide"), (390, "slim")):
             page.set_viewport_size({"width": width, "height": 900})
             found = page.evaluate(STILL)
-            (shown,), caption = found["shown"], found["caption"]
-            assert len(caption) > 60 and not re.search(r"[{}]|None|nan", caption)
-            assert caption in shown["label"]
+            (shown,), said = found["shown"], found["said"]
+            assert len(said) > 60 and not re.search(r"[{}]|None|nan", said)
+            assert said in shown["label"]
             assert shown["width"] > 340 and shown["layout"] == layout
             assert found["heights"][0] < found["heights"][1] + 40, "room kept for what will not come"
 

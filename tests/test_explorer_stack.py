@@ -184,7 +184,7 @@ def test_letters_that_are_skipped_are_struck_out_and_the_answer_names_the_word(v
 def test_first_sentence_says_what_a_stack_is_for(visit):
     page, purpose = visit(StackExplorer()), "A stack says a word backwards: last in, first out."
     assert page.locator(".gru-stack[role=group]").inner_text().startswith(purpose)
-    assert f'<figcaption class="ex-say">{purpose} Step 8 ' in StackExplorer().fallback()
+    assert f'<p class="ex-say">{purpose} Step 8 ' in StackExplorer().fallback()
 
 
 def test_link_sets_the_word_and_the_net(visit):

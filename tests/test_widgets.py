@@ -64,7 +64,7 @@ SAYS_SO = {
 
 @pytest.mark.parametrize(("lang", "words"), SAYS_SO.items())
 def test_picture_of_a_state_that_is_not_stored_says_so(lang, words):
-    assert f'<figcaption class="ex-say">{words}' in GateExplorer(x=-0.5, lang=lang).fallback()
+    assert f'<p class="ex-say">{words}' in GateExplorer(x=-0.5, lang=lang).fallback()
     assert words not in GateExplorer(lang=lang).fallback()
 
 
@@ -85,6 +85,16 @@ def test_mime_bundle_is_the_same_every_time():
     assert first.keys() == second.keys() == {"text/plain", "text/html", view}
     assert {**first, view: 0} == {**second, view: 0}
     assert "0x" not in first["text/plain"]
+
+
+def test_notebook_stores_name_state_and_anchor_and_no_drawing():
+    gate = GateExplorer(z=0.9, lang="zh", anchor='a"b')
+    stored = gate._repr_mimebundle_()[0]["text/html"]
+    assert "<svg" not in stored and len(stored) < 1000
+    for text in (stored, gate.to_html()):
+        again = GateExplorer.from_html(f"<p>before</p>{text}")
+        assert isinstance(again, GateExplorer) and (again.state(), again.anchor) == (gate.state(), 'a"b')
+    assert GateExplorer.from_html("<p>no explorer</p>") is None
 
 
 def test_assembled_module_has_no_imports_and_one_export(tmp_path):

@@ -44,6 +44,8 @@ from markdown_it.renderer import RendererHTML
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 
+from gru_lib.widgets import Explorer
+
 ROOT = Path(__file__).resolve().parents[1]
 TEXT, BOOK, ENTRIES = ROOT / "book_text", ROOT / "book", ROOT / "tests" / "prose_numbers"
 EXTENSIONS = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["parse"]["myst_enable_extensions"]
@@ -276,9 +278,11 @@ def number_in(found: str) -> float:
 
 
 def shown(output: dict[str, Any]) -> str:
-    """The text that a reader sees of an output."""
+    """The text that a reader sees of an output; of an explorer, that of its still picture."""
     data = output.get("data", {})
-    drawn = UNSEEN.sub("", "".join(data.get("text/html") or data.get("image/svg+xml", "")))
+    markup = "".join(data.get("text/html") or data.get("image/svg+xml", ""))
+    explorer = Explorer.from_html(markup)
+    drawn = UNSEEN.sub("", explorer.fallback() if explorer else markup)
     if drawn:
         return html.unescape(re.sub(r"\s*<[^>]*>\s*", "\n", re.sub(r"\s*</?tspan[^>]*>\s*", "", drawn)))
     return "".join(output.get("text") or data.get("text/plain", ""))

@@ -1,8 +1,8 @@
-"""Draw the explorers' still pictures, which stand in their place without JavaScript and in a notebook's stored output.
+"""Draw the explorers' still pictures, which stand in their place on a page without JavaScript and in an edition.
 
 ``python tools/stills.py [NAME …]`` draws every explorer, or those named, with its own module in a browser, and writes
 ``gru_lib/widgets/stills/``: for the state in which it starts and for every state that a notebook of the book shows,
-in English and in Chinese. Run it after a change of a drawing or of its words, and then the notebooks that show it.
+in English and in Chinese. Run it after a change of a drawing or of its words.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def draw(page: Page, explorer: Explorer) -> str:
     drawn: dict[str, dict[str, str]] = page.evaluate(DRAW, [explorer.module, state, lang])
     said = html.escape(drawn["wide"]["said"])
     space = "" if lang == "zh" else " "  # a Chinese full stop brings its own
-    lines = ['<figure class="ex-still">']
+    lines = ['<div class="ex-still">']
     for layout, one in drawn.items():
         lines.append(
             f'<svg class="{one["cls"]} ex-only-{layout}" viewBox="{one["box"]}" role="img" '
@@ -81,7 +81,7 @@ def draw(page: Page, explorer: Explorer) -> str:
         )
         inside = re.sub("></(?:path|rect|circle)>", "/>", one["inside"]).replace("&nbsp;", "\u00a0")
         lines += [re.sub("(?<=>)(?=<(?:path|rect|circle|text|g)[ >])", "\n", inside), "</svg>"]
-    return "\n".join([*lines, f'<figcaption class="ex-say">{said}</figcaption>', "</figure>", ""])
+    return "\n".join([*lines, f'<p class="ex-say">{said}</p>', "</div>", ""])
 
 
 def wanted() -> list[Explorer]:
@@ -97,9 +97,9 @@ def shown(notebook: dict[str, Any]) -> Iterator[Explorer]:
     """The explorers in the stored outputs of a notebook, in the states they have there."""
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
-            text = "".join(output.get("data", {}).get("text/html", ""))
-            for name, state in re.findall('data-afm="([^"]*)" data-state="([^"]*)"', text):
-                yield EXPLORERS[name](**json.loads(html.unescape(state)))
+            explorer = Explorer.from_html("".join(output.get("data", {}).get("text/html", "")))
+            if explorer is not None:
+                yield explorer
 
 
 def main(names: list[str]) -> None:

@@ -1,4 +1,13 @@
-"""Explorers in the built pages: the host script, the modules a page uses, and links that set a state.
+"""Explorers in the built pages: still pictures, numbered figures, the host script, the modules a page uses, and links
+that set a state.
+
+Pictures
+    A notebook stores an explorer's name and state. A page gets the still picture too, which stands there until the host
+    brings the explorer to life.
+
+Figures
+    A cell whose ``mystnb`` metadata give a figure's ``name`` and ``caption`` makes its explorer an "Explorer 4.1". The
+    caption's first paragraph is the title, a question; the rest says what to try. Both stand above the explorer.
 
 Assets
     A page that holds ``data-afm="name"`` loads ``_static/afm/afm_host.js``, ``name.js`` and ``name.css``, deferred;
@@ -20,8 +29,9 @@ from docutils import nodes
 from docutils.transforms import Transform
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
 
-from gru_lib.widgets import EXPLORERS
+from gru_lib.widgets import EXPLORERS, Explorer
 from gru_lib.widgets._modules import classic, styles
 
 HERE = Path(__file__).parent
@@ -29,6 +39,69 @@ LOGGER = logging.getLogger(__name__)
 USED = re.compile(r'data-afm="([\w-]+)"')
 ANCHORED = re.compile(r'id="([^"]+)" data-afm="([\w-]+)"')
 LINK = re.compile(r'href="#([^"?]+)\?([^"]+)"')
+
+
+class explorer(nodes.General, nodes.Element):
+    """A numbered explorer: its title, what to try, and what the cell shows."""
+
+
+class explorer_title(nodes.caption):
+    """The title of an explorer, a question."""
+
+
+def visit_explorer(self: HTML5Translator, node: explorer) -> None:
+    """Open the figure, whose name is its title, and its caption."""
+    named = {"aria-labelledby": node.children[0]["ids"][0]}  # type: ignore[index]
+    self.body.append(self.starttag(node, "figure", CLASS="gru-explorer", **named) + "<figcaption>\n")
+
+
+def depart_explorer(self: HTML5Translator, _node: explorer) -> None:
+    """Close it."""
+    self.body.append("</figure>\n")
+
+
+def visit_title(self: HTML5Translator, node: explorer_title) -> None:
+    """Open the line and number it."""
+    self.body.append(self.starttag(node, "p", ""))
+    self.add_fignumber(node.parent)  # type: ignore[arg-type]
+
+
+def depart_title(self: HTML5Translator, _node: explorer_title) -> None:
+    """Close it."""
+    self.body.append("</p>\n")
+
+
+class ShowExplorers(Transform):
+    """Put the still pictures into the outputs that hold an explorer, and make numbered figures of their figures."""
+
+    default_priority = 400
+
+    def apply(self, **_: Any) -> None:
+        """Apply the transform."""
+        for output in list(self.document.findall(nodes.raw)):
+            found = Explorer.from_html(output.astext()) if "data-afm" in output.astext() else None
+            if found is None:
+                continue
+            output[:] = [nodes.Text(found.to_html())]
+            figure = output.parent
+            while figure is not None and not isinstance(figure, nodes.figure):
+                figure = figure.parent
+            if figure is not None:
+                self.number(figure)
+
+    def number(self, figure: nodes.figure) -> None:
+        """Replace a figure by a numbered explorer, its caption before what it shows."""
+        of = {type(child): child for child in figure.children}
+        if nodes.caption not in of:
+            LOGGER.warning("an explorer's figure has no caption: a question, and what to try", location=figure)
+            return
+        caption, legend = of.pop(nodes.caption), of.pop(nodes.legend, [])
+        title = explorer_title("", "", *caption.children, ids=[f"{figure['ids'][0]}-title"])
+        numbered = explorer("", title, *legend, nodes.raw("", "</figcaption>", format="html"), *of.values())
+        numbered.update_all_atts(figure)
+        numbered.source, numbered.line = figure.source, figure.line
+        figure.replace_self(numbered)
+        self.document.ids.update(dict.fromkeys(figure["ids"], numbered))
 
 
 class LinksToState(Transform):
@@ -97,6 +170,9 @@ def _write(path: Path, text: str) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
+    app.add_node(explorer_title, html=(visit_title, depart_title))
+    app.add_enumerable_node(explorer, "explorer", html=(visit_explorer, depart_explorer))
+    app.add_transform(ShowExplorers)
     app.add_transform(LinksToState)
     app.connect("html-page-context", add_assets)
     app.connect("build-finished", refresh_assets)

@@ -25,6 +25,7 @@ from plain_markdown import Cell, Exercise, Part, Solution, fenced
 from gru_lib import check
 from gru_lib.check.engine import EXERCISES
 from gru_lib.check.values import VALUES
+from gru_lib.widgets import Explorer
 from gru_lib.widgets._modules import styles
 
 WAYS = ("folded", "in", "none")
@@ -49,7 +50,6 @@ PAPER = '<rect class="paper" width="100%" height="100%" fill="#FBFBFA"/>'
 EDGE = 24  # labels of a still picture may stand this far outside its drawing
 START, END = re.compile(r"^```\{solution-start\} (\S+)$", re.M), re.compile(r"^```\{solution-end\}\n```$", re.M)
 SHORT = re.compile(r"^```\{solution\} (\S+)\n.*?^```$\n?", re.M | re.S)
-HOST = re.compile(r'<div class="([^"]*)"[^>]* data-afm="([^"]*)"')
 WIDE = re.compile(r'<svg class="[^"]*\bex-only-wide\b[^"]*" viewBox="([^"]*)".*?</svg>', re.S)
 EXERCISE = re.compile(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", re.M | re.S)
 LABEL = re.compile(r'aria-label="([^"]*)"')
@@ -143,6 +143,8 @@ def assemble(
                 prose.append(part)
             return
         if isinstance(part, Cell):
+            if part.title:
+                prose.append(part.title)
             flush()
             cells.append(_stored(chapter.cells[part.index]))
             if part.caption:
@@ -181,9 +183,9 @@ def _stored(cell: NotebookNode) -> NotebookNode:
     metadata: dict[str, Any] = {"jupyter": hidden} if hidden else {}
     for output in cell.outputs:
         data = output.get("data", {})
-        if "data-afm=" in data.get("text/html", ""):
+        if explorer := Explorer.from_html(data.get("text/html", "")):
             metadata["tags"] = ["nbval-ignore-output"]  # live, it is a widget
-            output["data"] = {"text/html": as_image(picture(data["text/html"])), "text/plain": data["text/plain"]}
+            output["data"] = {"text/html": as_image(picture(explorer)), "text/plain": data["text/plain"]}
         elif "image/svg+xml" in data:
             alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
             svg = on_paper(data.pop("image/svg+xml"))
@@ -204,20 +206,18 @@ def on_paper(svg: str) -> str:
     return svg if PAPER in svg else re.sub(r"(<svg\b[^>]*>)", rf"\1{PAPER}", svg, count=1)
 
 
-def picture(element: str) -> str:
+def picture(explorer: Explorer) -> str:
     """The still picture of an explorer as a file of its own."""
-    host = HOST.search(element)
-    svg = WIDE.search(element)
-    if host is None or svg is None:
-        raise ValueError(f"no still picture of an explorer: {element[:200]}")
-    classes, module = host.groups()
+    svg = WIDE.search(explorer.fallback())
+    if svg is None:
+        raise ValueError(f"no still picture of {explorer!r}: run `python tools/stills.py`")
     width, height = map(float, svg[1].split()[2:])
     size = f'width="{width + 2 * EDGE:g}" height="{height + 2 * EDGE:g}"'
     drawing = svg[0].replace("<svg ", f'<svg style="width: auto" width="{width:g}" height="{height:g}" ', 1)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
-        f"<style><![CDATA[{styles(module, tokens=True)}]]></style>{PAPER}"
-        f'<g class="{classes}" transform="translate({EDGE} {EDGE})">{drawing}</g></svg>'
+        f"<style><![CDATA[{styles(explorer.module, tokens=True)}]]></style>{PAPER}"
+        f'<g class="gru-ex gru-{explorer.module}" transform="translate({EDGE} {EDGE})">{drawing}</g></svg>'
     )
 
 

@@ -13,7 +13,14 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-WATCHED = ("book/_ext/*.*", "book/_static/*.*", "gru_lib/widgets/*.*", "gru_lib/viz.py", "package-lock.json")
+WATCHED = (
+    "book/_ext/*.*",
+    "book/_static/*.*",
+    "gru_lib/widgets/*.*",
+    "gru_lib/widgets/stills/*.*",
+    "gru_lib/viz.py",
+    "package-lock.json",
+)
 
 
 def fingerprint(root: Path) -> str:

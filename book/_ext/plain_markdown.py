@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any
 
+from afm_host import explorer
 from docutils import nodes
 from macros import without_classes, without_macros
 from result_tables import result
@@ -29,10 +30,11 @@ STATEMENTS = ("theorem_node", "definition_node", "lemma_node", "proposition_node
 
 @dataclass
 class Cell:
-    """A code cell of the chapter, by its place in the notebook, with the caption below it."""
+    """A code cell of the chapter, by its place in the notebook, with the caption below it, or above it."""
 
     index: int
     caption: str = ""
+    title: str = ""
 
 
 @dataclass
@@ -190,12 +192,16 @@ class Page:
 
     def _container(self, node: nodes.Element, level: int) -> Iterator[Part]:
         if node.get("nb_element") == "cell_code":
-            caption = ""
+            cell = Cell(node["cell_index"])
             for figure in node.findall(nodes.figure):
                 (text,) = (self.inline(child) for child in figure.children if isinstance(child, nodes.caption))
                 kind = "table" if isinstance(figure, result) else "figure"
-                caption = f"**{kind.title()} {self.number(kind, figure)}.** {text}"
-            yield Cell(node["cell_index"], caption)
+                cell.caption = f"**{kind.title()} {self.number(kind, figure)}.** {text}"
+            for shown in node.findall(explorer):
+                title, *words = shown.children[:-2]  # then the end of the caption, and the output
+                head = f"**Explorer {self.number('explorer', shown)}. {self.inline(title)}**"
+                cell.title = "\n\n".join([head, self.text(words)])
+            yield cell
         elif "literal-block-wrapper" in node.get("classes", ()):
             caption, block = node.children
             yield f"{self.inline(caption)}\n\n{self._block(block, 'literal_block')}"

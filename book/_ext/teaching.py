@@ -8,10 +8,8 @@ What states an answer is left out. Wrong ones come near it all the same, so a bo
 from __future__ import annotations
 
 import difflib
-import importlib
 import linecache
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from textwrap import dedent
@@ -20,6 +18,7 @@ from typing import Any, NamedTuple
 import nbformat
 import numpy as np
 import pages
+from check_answers import ANSWERS, PLANTED
 from docutils import nodes
 from edition_cells import SHORT, pieces
 from sphinx.application import Sphinx
@@ -186,10 +185,9 @@ def in_functions(name: str) -> Iterator[Mistake]:
 
     Without those of which a line stands in a solution, or that only lack a line.
     """
-    answers = _answers()
-    right = answers.ANSWERS[name]
+    right = ANSWERS[name]
     given = solutions() | {" ".join(line.split()) for line in right.split("\n")}
-    for planted, old, new, _ in answers.PLANTED:
+    for planted, old, new, _ in PLANTED:
         if planted == name:
             wrong = re.sub(old[1:], new, right, flags=re.M) if old.startswith("~") else right.replace(old, new)
             differs = [line for line in difflib.ndiff(right.split("\n"), wrong.split("\n")) if line.startswith("+ ")]
@@ -207,13 +205,6 @@ def solutions() -> frozenset[str]:
             for solution in [text] if solved else SHORT.findall(text):
                 found |= {" ".join(line.split()) for line in solution.split("\n")}
     return frozenset(found)
-
-
-def _answers() -> Any:
-    """The answers of the checker's tests, right and wrong; they stand in the project, not in the library."""
-    if (folder := str(ROOT / "tests")) not in sys.path:
-        sys.path.append(folder)
-    return importlib.import_module("check_answers")
 
 
 def _function(source: str) -> Any:
@@ -248,7 +239,7 @@ class Mistakes(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a section for each exercise, or the list of chapters; a sentence in a book without solutions."""
         note_sources(self)
-        for path in [*ROOT.glob("gru_lib/check/*.py"), *ROOT.glob("tests/check_answers/*.py")]:
+        for path in [*ROOT.glob("gru_lib/check/*.py"), *ROOT.glob("book/_ext/check_answers/*.py")]:
             self.env.note_dependency(str(path))
         if self.arguments:
             self.env.metadata[self.env.docname]["nosearch"] = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from hashlib import sha256
 from typing import Any, ClassVar
 
@@ -23,6 +24,9 @@ _AS_IT_STARTS = {
     "en": "This picture shows the explorer as it starts, not as it is set here. ",
     "zh": "此图为探索器的初始状态，而非此处所设的状态。",
 }
+# What a notebook stores inside the element, for a viewer without widgets; the build puts the still picture there.
+_NO_WIDGETS = "<p>An explorer: a live notebook shows it, and so does the book.</p>"
+_ELEMENT = re.compile(r'(?: id="(?P<anchor>[^"]*)")? data-afm="(?P<module>[^"]*)" data-state="(?P<state>[^"]*)"')
 
 
 class Explorer(anywidget.AnyWidget):
@@ -30,7 +34,7 @@ class Explorer(anywidget.AnyWidget):
 
     A subclass names its ES module (`module`, the stem of the `.mjs` beside this file) and declares its state as traits
     tagged ``sync=True``. The module alone computes and draws. The picture for pages without JavaScript is drawn by it
-    too, beforehand: ``python tools/stills.py`` stores it in `stills/`.
+    too, beforehand: ``python tools/stills.py`` stores it in `stills/`, and the build puts it into the page.
 
     Parameters
     ----------
@@ -118,17 +122,27 @@ class Explorer(anywidget.AnyWidget):
             return own.read_text("utf-8").replace("\n", "")
         if not start.is_file():  # before tools/stills.py has met the explorer
             return "<p>This explorer needs JavaScript.</p>"
-        caption = '<figcaption class="ex-say">'
-        return start.read_text("utf-8").replace("\n", "").replace(caption, caption + _AS_IT_STARTS[self.lang or "en"])
+        said = '<p class="ex-say">'
+        return start.read_text("utf-8").replace("\n", "").replace(said, said + _AS_IT_STARTS[self.lang or "en"])
 
-    def to_html(self) -> str:
-        """Return the element that the host of the built page brings to life, with the static picture inside."""
+    def to_html(self, inside: str | None = None) -> str:
+        """Return the element that the host of a built page brings to life; in it stands, if nothing else, the still."""
         anchor = f' id="{html.escape(self.anchor)}"' if self.anchor else ""
         data = html.escape(json.dumps(self.state(), ensure_ascii=False))
         return (
             f'<div class="gru-ex gru-{self.module}"{anchor} data-afm="{self.module}" data-state="{data}">'
-            f"{self.fallback()}</div>"
+            f"{self.fallback() if inside is None else inside}</div>"
         )
+
+    @staticmethod
+    def from_html(text: str) -> Explorer | None:
+        """Return the explorer whose element a text holds, such as a notebook's output; None if there is none."""
+        found = _ELEMENT.search(text)
+        if found is None:
+            return None
+        classes = {cls.module: cls for cls in Explorer.__subclasses__()}
+        state = json.loads(html.unescape(found["state"]))
+        return classes[found["module"]](anchor=html.unescape(found["anchor"] or ""), **state)
 
     def __repr__(self) -> str:
         """Name what differs from the defaults: no address, so that it prints alike every time."""
@@ -137,4 +151,4 @@ class Explorer(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]  # None only without a front end
-        return {**data, "text/html": self.to_html()}, metadata
+        return {**data, "text/html": self.to_html(_NO_WIDGETS)}, metadata
