@@ -136,6 +136,7 @@ def test_any_sixteen_units_cost_half_of_what_the_chosen_cost_and_all_are_the_wor
     controls = results(experiment, "controls", "GRU", 64)
     at_random = np.array([np.mean(row["random"]) for row in controls])
     none, _, chosen, everything = held.T
+    assert {row["hold"]["words"] for row in gru_rows()} == {45}
     assert len(controls) == 10 and all(len(row["random"]) == 10 for row in controls)
     assert 0.4 < np.mean(none - at_random) / np.mean(none - chosen) < 0.6
     np.testing.assert_allclose(everything, [row["struck"] for row in controls], rtol=0, atol=1e-4)
