@@ -142,13 +142,6 @@ def _check_links(pagename: str, body: str) -> None:
             LOGGER.warning("link to #%s sets %r, which it does not have", anchor, key, location=pagename)
 
 
-def refresh_assets(app: Sphinx, exception: Exception | None) -> None:
-    """Bring the assets up to date also for the pages that this build did not write."""
-    written = {path.stem for path in _folder(app).glob("*.js")}
-    if written and not exception:
-        _write_assets(app, sorted(written & set(EXPLORERS)))
-
-
 def _folder(app: Sphinx) -> Path:
     return Path(app.outdir) / "_static" / "afm"
 
@@ -175,5 +168,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(ShowExplorers)
     app.add_transform(LinksToState)
     app.connect("html-page-context", add_assets)
-    app.connect("build-finished", refresh_assets)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
