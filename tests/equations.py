@@ -1,0 +1,772 @@
+r"""Read a printed equation and calculate it.
+
+`displayed` finds the equations of a page, `check` calculates the sides of one and compares them, and `faults` plants
+faults in it. What a letter stands for is said by `values`: from its name, as TeX has it without braces, to an array
+(``"W_xr"``), a function (``"f'"``), or a range, which makes the letter an index (``"j"``).
+
+- ``h_{t-1}`` is ``values["h_t-1"]`` if there is one; otherwise ``values["h"]`` at the index t - 1. Arrays count from 1,
+  as the book does; a dictionary has the indices that it has. A `Rows` has an index that is not printed, the sequence.
+- ``\gd{a_z}`` is ``"δa_z"``, ``\gd{q,m}`` is ``"δq"`` at m, ``w^{\text{prev}}`` is ``"w^prev"``, ``h^{(k)}_t`` is
+  ``"h^()"`` at k and t, ``\frac{\partial h_t}{\partial h_{t-1}}`` is ``"∂h_t/∂h_t-1"``, ``\tilde c`` is ``"tilde c"``.
+- Side by side, numbers multiply, and arrays are a matrix product; ``\odot`` wants equal shapes. Dots stand for nothing:
+  the values are so chosen that nothing is left out, two steps, or a function whose higher derivatives are zero.
+- E, Var and Pr go over ``values["outcomes"]``, pairs of a probability and the values that an outcome changes.
+- An index that no sum binds is free: the equation is checked at each of its values.
+
+Why not a parser that exists: SymPy's `parse_latex` and latex2sympy know neither ⊙ nor ``^\top``, and take letters side
+by side for numbers, so that ``x W`` and ``W x`` are the same; pylatexenc gives tokens, but not what multiplies what.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from macros import without_classes, without_macros
+
+ROOT = Path(__file__).resolve().parents[1]
+
+Values = dict[str, Any]
+Words = list[str]
+
+MACROS = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["sphinx"]["config"]["maths_macros"]
+NAMED = r"\\(?:operatorname\*?|mathrm|texttt|text|mathbb|mathcal)(?![A-Za-z])\s*(?:\{[^{}]*\}|[A-Za-z])"
+WORD = re.compile(rf"{NAMED}|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|[A-Za-z]|\S")
+SPACE = re.compile(
+    r"(?<!\\)\\[,;!: ]|\\q?quad\b|\\[Bb]igg?[lr]?(?![A-Za-z])|\\(left|right)(?![A-Za-z])|\\(text|display)style\b"
+    r"|\{\}|\[4pt\]|\\(begin|end)\{(aligned|gathered)\}|&&\s*\\text\{[^{}]*\}"
+)
+ACCENTS = (r"\tilde", r"\hat", r"\bar", r"\underline", r"\overline", r"\overrightarrow", r"\overleftarrow")
+DOTS = (r"\dots", r"\cdots", r"\vdots", r"\ddots")
+GROUPS = {"(": ")", "[": "]", "{": "}", r"\{": r"\}", r"\begin": r"\end"}
+OVER = {
+    r"\sum": "total",
+    r"\prod": "multiplied",
+    r"\min": "least",
+    r"\max": "greatest",
+    r"\operatorname*{argmax}": "best",
+}
+MEANS = {"E": "mean", "Var": "variance", "var": "variance", "Pr": "mean"}
+BINARY = {"+": "add", "-": "sub", r"\pm": "pm", r"\odot": "wise", r"\cdot": "dot", "/": "divide", r"\bmod": "modulo"}
+RELATIONS = {"=": "equal", r"\text{to}": "equal", r"\leftarrow": "equal", r"\le": "at_most", r"\ge": "at_least"}
+RELATIONS |= {"<": "less", ">": "more", r"\approx": "near", r"\ne": "differ", r"\in": "among"}
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A displayed equation of a page; one without a label has its number among those, ``#2``."""
+
+    page: str
+    label: str
+    tex: str
+
+
+@dataclass
+class Rows:
+    """Values with an index that is not printed, their last."""
+
+    index: str
+    values: Any
+
+
+class Ring(np.ndarray):
+    """Values whose index goes round."""
+
+
+class Stack(np.ndarray):
+    """Two blocks of rows, one on the other; an index takes one of them."""
+
+
+class Aside(dict[str, Any]):
+    """What words beside a statement, "before:", say of the letters there."""
+
+
+class NotRead(Exception):
+    """The reader does not know a letter or a sign."""
+
+
+def displayed(page: str, text: str) -> Iterator[Equation]:
+    """The displayed equations of a page."""
+    nameless = 0
+    for found in re.finditer(r"(?m)^ *\$\$\s*((?:(?!\$\$).)+?)\s*\$\$ ?(?:\(([^)]+)\))?", text, re.S):
+        nameless += not found[2]
+        yield Equation(page, found[2] or f"#{nameless}", found[1])
+
+
+# From TeX to words, from words to statements.
+
+
+def words_of(tex: str) -> Words:
+    """The words of TeX, without the book's macros, spaces, and what only sets it."""
+    tex = without_classes(
+        without_macros(tex, MACROS), lambda role, inner: inner.replace(r"\delta_", r"\grad", role == "g")
+    )
+    tex = re.sub(r"\\left\.(.*?)\\right\|_(\{[^{}]*\})", r"\1\\given\2", tex, flags=re.S)
+    tex = re.sub(r"\\frac(\d)(\w)", r"\\frac{\1}{\2}", re.sub(r"\\[dt]frac", r"\\frac", tex))
+    tex = re.sub(r"\\;\s*\\;", ",", tex.replace(r"\mathrel{+}=", "="))
+    tex = re.sub(r"\\?[A-Za-z]+ *&?= *1, *\\dots, *\w", "", tex)  # which values an index has
+    words, inside = [], []
+    for word in WORD.findall(SPACE.sub(" ", tex)):  # a row that ends in a bracket goes on
+        inside += [word] if word in GROUPS else []
+        inside = inside[:-1] if word in GROUPS.values() else inside
+        words += [] if word in ("&", r"\\") and inside and inside[-1] != r"\begin" else [word]
+    while r"\underbrace" in words:  # what it braces stays
+        at = words.index(r"\underbrace")
+        end = closing(words, at + 1)
+        words[at : closing(words, end + 2) + 1] = words[at + 1 : end + 1]
+    return words
+
+
+def closing(words: Words, at: int) -> int:
+    """Where the group that opens at `at` closes."""
+    depth = 0
+    for end in range(at, len(words)):
+        depth += (words[end] in GROUPS) - (words[end] in GROUPS.values())
+        if depth == 0:
+            return end
+    raise NotRead(f"a bracket does not close: {' '.join(words[at:])}")
+
+
+def outside(words: Words) -> Iterator[tuple[int, str]]:
+    """The words outside of brackets, with their places."""
+    depth = 0
+    for k, word in enumerate(words):
+        depth -= word in GROUPS.values()
+        if depth == 0:
+            yield k, word
+        depth += word in GROUPS
+
+
+def split(words: Words, *marks: str) -> list[Words]:
+    """The parts between marks that stand outside of brackets."""
+    ends = [-1, *(k for k, word in outside(words) if word in marks), len(words)]
+    return [words[a + 1 : b] for a, b in pairwise(ends)]
+
+
+def plain(words: Words) -> str:
+    r"""The words as a name: ``\text{next}`` is next, ``{t - 1}`` is t-1, ``\alpha`` alpha, ``\mathcal{L}`` calL."""
+    return "".join(map(_plain, words)).strip()
+
+
+@cache
+def _plain(word: str) -> str:
+    if re.fullmatch(NAMED, word):
+        return re.sub(r"^\\(?:math(?=cal))?(cal)?[a-z]*\*?\s*\{?|\}$", r"\1", word)
+    return word.strip("{}\\")
+
+
+def statements(words: Words) -> Iterator[tuple[list[Words], Words]]:
+    """The sides and the relations of each statement. A new row goes on with the last unless it begins with its own."""
+    joined: list[Words] = []
+    words = [more for word in words for more in ([";", word] if re.fullmatch(r"\\text\{\w+:\}", word) else [word])]
+    for piece in split(words, ",", ";", ":", ".", r"\Rightarrow"):
+        fresh = True
+        for row in split(piece, r"\\"):
+            row = [word for k, word in enumerate(row) if word != "&" or k not in dict(outside(row))]
+            own = bool(row) and row[0] not in {*RELATIONS, *BINARY} and any(w in RELATIONS for _, w in outside(row))
+            if not fresh and not (
+                own
+                and joined[-1][-1] not in {*RELATIONS, *BINARY}
+                and any(w in RELATIONS for _, w in outside(joined[-1]))
+            ):
+                joined[-1] += row
+            elif row:
+                joined.append(row)
+                fresh = False
+    for statement in joined:
+        marks = [word for _, word in outside(statement) if word in RELATIONS]
+        if set(statement) - set(DOTS):
+            yield split(statement, *RELATIONS), marks
+
+
+# From words to Python.
+
+
+def index_name(letter: str) -> str:
+    """An index as a Python name."""
+    return "v0" if letter == "v" else letter.replace("'", "_")  # v is where the values are
+
+
+class Reader:
+    """Makes Python of one side. `free` collects the indices that no sum binds."""
+
+    def __init__(self, words: Words, values: Values, bound: tuple[str, ...] = (), free: set[str] | None = None) -> None:
+        self.words, self.values, self.bound, self.at = words, values, bound, 0
+        self.free: set[str] = set() if free is None else free
+
+    def inner(self, words: Words, *bound: str) -> Reader:
+        return Reader(words, self.values, (*self.bound, *bound), self.free)
+
+    def peek(self, ahead: int = 0) -> str:
+        return self.words[self.at + ahead] if self.at + ahead < len(self.words) else ""
+
+    def take(self) -> str:
+        if not self.peek():
+            raise NotRead(f"something is missing at the end of: {' '.join(self.words)}")
+        self.at += 1
+        return self.words[self.at - 1]
+
+    def group(self) -> Words:
+        """The words of the group, or the one word, that follows."""
+        if self.peek() not in GROUPS:
+            return [self.take()]
+        end = closing(self.words, self.at)
+        words, self.at = self.words[self.at + 1 : end], end + 1
+        return words
+
+    def until(self, mark: str) -> str:
+        """What stands up to the next `mark`."""
+        end = self.words.index(mark, self.at) if mark in self.words[self.at :] else len(self.words)
+        words, self.at = self.words[self.at : end], end + 1
+        return self.inner(words).whole()
+
+    def whole(self) -> str:
+        """All the words."""
+        code = self.sum()
+        if self.peek():
+            raise NotRead(f"cannot go on at: {' '.join(self.words[self.at :])}")
+        return code
+
+    def sum(self) -> str:
+        code = ""
+        while self.peek() in ("+", "-", r"\pm") or not code:
+            sign = self.take() if self.peek() in ("+", "-", r"\pm") else ""
+            if self.peek() in DOTS:
+                self.take()
+                continue
+            term = self.product()
+            code = f"{BINARY[sign]}({code}, {term})" if code else f"-{term}" if sign == "-" else term
+        return code
+
+    def product(self) -> str:
+        code = self.factor()
+        while self.peek() not in ("", "+", "-", r"\pm"):
+            if self.peek() in DOTS:
+                self.take()
+                continue
+            how = BINARY[self.take()] if self.peek() in BINARY else "times"
+            code = f"{how}({code}, {self.factor()})"
+        return code
+
+    def factor(self) -> str:
+        """A number, a name, a group or an operation, with its superscript."""
+        word = self.peek()
+        if word in OVER and self.peek(1) == "_":
+            return self.over()
+        if word in ("(", "["):
+            return self.postfix(self.bracket(word))
+        if word == "{":
+            return self.postfix(f"({self.inner(self.group()).whole()})")
+        if word == r"\{":
+            return f"[{self.listed(self.group())}]"
+        if word == r"\begin":
+            return self.postfix(self.environment())
+        if word[:1].isdigit():
+            return self.postfix(self.take())
+        if word not in ("|", r"\|", r"\langle", r"\frac", r"\sqrt"):
+            return self.name()
+        self.take()
+        if word == r"\sqrt":
+            return f"np.sqrt({self.inner(self.group()).whole()})"
+        if word == r"\langle":
+            return self.postfix(f"mean(v, lambda: {self.until(chr(92) + 'rangle')})")
+        if word != r"\frac":
+            return self.postfix(f"norm({self.until(word)})")
+        top, bottom = self.group(), self.group()
+        if top[0] in (r"\partial", r"\mathrm d", r"\mathrm{d}"):
+            return self.derivative(top, bottom)
+        return f"divide({self.inner(top).whole()}, {self.inner(bottom).whole()})"
+
+    def postfix(self, code: str) -> str:
+        while self.peek() in ("_", "^"):
+            if self.take() == "_":
+                code = f"at({code}, {', '.join(c for part in split(self.group(), ',') for c in self.indices(part))})"
+            else:
+                power = self.group()
+                code = f"transposed({code})" if power == [r"\top"] else f"power({code}, {self.inner(power).whole()})"
+        return code
+
+    def bracket(self, opening: str) -> str:
+        """(a + b); a row (a, b); 1 or 0 for a condition [a > b], or for one that the values know, [a class is read]."""
+        words = self.group()
+        if opening == "[" and plain(words) in self.values:
+            return f"float(v[{plain(words)!r}])"
+        if any(word in RELATIONS for _, word in outside(words)):
+            return f"(1.0 * {self.condition(words)})"
+        return f"row({self.listed(words)})" if len(split(words, ",")) > 1 else f"({self.inner(words).whole()})"
+
+    def condition(self, words: Words) -> str:
+        (relation,) = (word for _, word in outside(words) if word in RELATIONS)
+        left, right = (self.inner(side).whole() for side in split(words, relation))
+        return f"({left} {relation} {right})" if relation in "<>" else f"{RELATIONS[relation]}({left}, {right})"
+
+    def listed(self, words: Words) -> str:
+        r"""What commas part. ``c_1, \dots, c_t`` and ``c_1 \dots c_t`` are all from c_1 to c_t; a lone dot is None."""
+        parts = split(words, ",")
+        for k in [k for k, part in enumerate(parts) if part in ([d] for d in DOTS) and 0 < k < len(parts) - 1][:1]:
+            parts[k - 1 : k + 2] = [[*parts[k - 1], *parts[k], *parts[k + 1]]]
+        codes = []
+        for part in parts:
+            ends = split(part, *DOTS)
+            if part == [r"\cdot"] or not any(ends):
+                codes.append("None")
+            elif len(ends) == 2:
+                (letter, (a,), _), (same, (b,), _) = (self.inner(end).parts() for end in ends)
+                if same != letter:
+                    raise NotRead(f"from {letter} to {same}")
+                codes.append(f"*run(v[{letter!r}], {self.inner(a).whole()}, {self.inner(b).whole()})")
+            else:
+                codes.append(self.inner(part).whole())
+        return ", ".join(codes)
+
+    def environment(self) -> str:
+        """A matrix, or cases with a condition each."""
+        words = self.group()
+        kind = plain(self.group())
+        rows = [split(row, "&") for row in split(words[closing(words, 0) + 1 :], r"\\")]
+        if kind != "cases":
+            cells = [[self.inner(cell).whole() for cell in row if set(cell) - set(DOTS)] for row in rows]
+            return f"block([{', '.join('[' + ', '.join(row) + ']' for row in cells if row)}])"
+        code = ""
+        for value, words in reversed(rows):
+            text, words = plain(words).rstrip(",."), [word for word in words if plain([word]) != "if"]
+            here = self.inner([word for word in value if word != ","]).whole()
+            test = self.condition(words) if set(words) & set(RELATIONS) else f"v[{text!r}]"
+            code = f"({here} if {test} else {code})" if code else here
+        return code
+
+    def over(self) -> str:
+        """A sum, a product, the least, the greatest or the best over indices."""
+        how = OVER[self.take()]
+        self.take()
+        below = split(self.group(), ",")
+        above = self.inner(self.group()).whole() if self.peek() == "^" and self.take() else ""
+        loops, bound = [], []
+        for part in below:
+            if ":" in part:  # all of which something is true
+                letter, true = split(part, ":")
+                bound.append(plain(letter))
+                name = index_name(plain(letter))
+                loops.append(f"for {name} in v[{plain(letter)!r}] if {self.inner(true, *bound).condition(true)}")
+                continue
+            relation = next((word for _, word in outside(part) if word in RELATIONS), "")
+            (letter, *limit) = split(part, relation)
+            name, limit = index_name(plain(letter)), [self.inner(words, *bound).whole() for words in limit]
+            bound.append(plain(letter))
+            if above:
+                loops.append(f"for {name} in range({limit[0]}, {above} + 1)")
+            elif relation == r"\in":
+                loops.append(f"for {name} in {limit[0]}")
+            else:
+                test = f" if {RELATIONS[relation]}({name}, {limit[0]})" if limit else ""
+                loops.append(f"for {name} in v[{plain(letter)!r}]{test}")
+        body = self.inner(self.words[self.at :], *bound)
+        code = body.product()
+        self.at += body.at
+        pair = f"({code}, {index_name(bound[0])})" if how == "best" else code
+        return f"{how}([{pair} {' '.join(loops)}])"
+
+    def parts(self) -> tuple[str, list[Words], Words]:
+        """A name: its letter, its subscripts, its superscript."""
+        word, below, above = self.take(), [], []
+        if word == r"\grad":
+            inside = self.inner(self.group())
+            letter, below, above = inside.parts()
+            if inside.peek() not in ("", ","):
+                raise NotRead(f"a gradient of: {' '.join(inside.words)}")
+            letter, below = f"δ{letter}", below + split(inside.words[inside.at :], ",")[1:]
+        elif word in ACCENTS:
+            letter = f"{word[1:]} {plain(self.group())}"
+        elif word[0].isalpha() or re.match(r"\\[A-Za-z]", word):
+            letter = plain([word])
+        else:
+            raise NotRead(f"no letter, but {word} in: {' '.join(self.words)}")
+        while self.peek() in ("'", "_", "^") and self.peek(1) != r"\top" and not (above and self.peek() == "^"):
+            mark = self.take()
+            if mark == "'":
+                letter += mark
+            elif mark == "_":
+                below = split(self.group(), ",")
+            else:
+                above = self.group()
+        return letter, below, above
+
+    def namings(self, letter: str, below: list[Words], above: Words) -> Iterator[tuple[str, list[str], Words]]:
+        """What may be the name, from long to short, with the indices and the exponent that are left."""
+        for kept in range(len(below), -1, -1):
+            low = "_" + ",".join(map(plain, below[:kept])) if kept else ""
+            rest = below[kept:]
+            if above:
+                yield f"{letter}^{plain(above)}{low}", rest, []
+            if above[:1] == ["("]:
+                yield f"{letter}^(){low}", [above[1:-1], *rest], []
+            yield letter + low, rest, above
+
+    def indices(self, words: Words) -> list[str]:
+        """``tj`` is two indices, ``t - 1`` is one."""
+        if len(words) > 1 and all(re.fullmatch(r"[A-Za-z]|\d+|\\[a-z]+", word) for word in words):
+            return [code for word in words for code in self.indices([word])]
+        return [*words[0]] if words[0].isdigit() else [self.inner(words).whole()]
+
+    def name(self) -> str:
+        start = self.at
+        letter, below, above = self.parts()
+        if not below and (letter in self.bound or isinstance(self.values.get(letter), range)):
+            self.free |= {letter} - set(self.bound)
+            code = index_name(letter)
+            return self.postfix(f"power({code}, {self.inner(above).whole()})" if above else code)
+        if letter in MEANS and not below and not above and letter not in self.values:
+            what = self.group() if self.peek() in ("[", "(") else []
+            if plain(self.words[start : self.at]) in self.values:
+                return f"v[{plain(self.words[start : self.at])!r}]"
+            code = (
+                self.factor()
+                if not what
+                else self.condition(what)
+                if set(what) & set(RELATIONS)
+                else self.inner(what).whole()
+            )
+            return self.postfix(f"{MEANS[letter]}(v, lambda: {code})")
+        return self.known(self.namings(letter, below, above))
+
+    def known(self, namings: Iterator[tuple[str, list[Words], Words]]) -> str:
+        """The first of the names that the values know, at its indices, with its arguments, to its power."""
+        names = list(namings)
+        key, rest, exponent = next((naming for naming in names if naming[0] in self.values), ("", [], []))
+        if not key:
+            raise NotRead(f"the values have no {' and no '.join(repr(name) for name, *_ in names)}")
+        value = self.values[key]
+        indices = [code for part in rest for code in self.indices(part)]
+        if isinstance(value, Rows):
+            self.free |= {value.index} - set(self.bound)
+            indices.append(value.index)
+        code = f"at(v[{key!r}], {', '.join(indices)})" if indices else f"v[{key!r}]"
+        if callable(next(iter(value.values())) if indices and isinstance(value, dict) else value):
+            code += f"({self.arguments()})"
+        return self.postfix(f"power({code}, {self.inner(exponent).whole()})" if exponent else code)
+
+    def arguments(self) -> str:
+        r"""What a function is given: ``(a, b)``, or the next factor; ``(a, b \mid c)`` is two lists."""
+        if self.peek() != "(":
+            return self.factor()
+        lists = [self.listed(part) for part in split(self.group(), r"\mid")]
+        return lists[0] if len(lists) == 1 else ", ".join(f"[{part}]" for part in lists)
+
+    def derivative(self, top: Words, bottom: Words) -> str:
+        r"""``\partial u_j / \partial v_i`` is ``∂u/∂v`` at j and i, or a longer name."""
+        given = f"|{plain(self.group())}" if self.peek() == r"\given" and self.take() else ""
+        whole = f"∂{plain(top[1:])}/∂{plain(bottom[1:])}{given}"
+        if whole in self.values:
+            return f"v[{whole!r}]"
+        sign = "".join(top[1:3]) if top[1] == "^" else ""
+        upper, lower = self.inner(top[1 + len(sign) :]), self.inner(bottom[1:])
+        above, below = ([*reader.namings(*reader.parts())] for reader in (upper, lower))
+        if upper.peek() or lower.peek():
+            raise NotRead(f"a derivative of {' '.join(top)} by {' '.join(bottom)}")
+        return self.known((f"∂{sign}{u[0]}/∂{d[0]}{given}", u[1] + d[1], []) for u, d in product(above, below))
+
+
+# What the Python calls.
+
+
+def _shape(a: Any, b: Any) -> None:
+    if np.ndim(a) and np.ndim(b) and np.shape(a) != np.shape(b):
+        raise ValueError(f"shapes {np.shape(a)} and {np.shape(b)} do not fit")
+
+
+def add(a: Any, b: Any) -> Any:
+    """a + b; a bias may be one row or column for all."""
+    if np.ndim(a) and np.ndim(b) and np.broadcast_shapes(np.shape(a), np.shape(b)) not in (np.shape(a), np.shape(b)):
+        _shape(a, b)
+    return a + b
+
+
+def sub(a: Any, b: Any) -> Any:
+    return add(a, -b)
+
+
+def pm(a: Any, b: Any) -> Any:
+    return np.array([a + b, a - b])
+
+
+def times(a: Any, b: Any) -> Any:
+    """Side by side: of numbers the product, of arrays that of matrices, of texts both."""
+    if isinstance(a, str) or not np.ndim(a) or not np.ndim(b):
+        return a + b if isinstance(a, str) else a * b
+    if np.ndim(a) == np.ndim(b) == 1:
+        raise ValueError("two rows side by side are no product")
+    return a @ b
+
+
+def wise(a: Any, b: Any) -> Any:
+    _shape(a, b)
+    return a * b
+
+
+def dot(a: Any, b: Any) -> Any:
+    return a @ b if np.ndim(a) == np.ndim(b) == 1 else wise(a, b)
+
+
+def divide(a: Any, b: Any) -> Any:
+    _shape(a, b)
+    return a / b
+
+
+def modulo(a: Any, b: Any) -> Any:
+    return a % b
+
+
+def power(a: Any, exponent: Any) -> Any:
+    """Of a square matrix its power, of anything else that of each entry."""
+    if np.ndim(a) == 2 and a.shape[0] == a.shape[1]:
+        return np.linalg.matrix_power(a, exponent)
+    return a ** float(exponent) if np.ndim(exponent) == 0 and not isinstance(a, complex) else a**exponent
+
+
+def transposed(a: Any) -> Any:
+    if np.ndim(a) != 2:
+        raise ValueError("only a matrix has a transpose")
+    return a.T
+
+
+def norm(a: Any) -> Any:
+    return np.linalg.norm(a, 2) if np.ndim(a) else abs(a)
+
+
+def row(*parts: Any) -> Any:
+    return np.concatenate(parts, axis=-1) if np.ndim(parts[0]) else np.array(parts)
+
+
+def block(rows: list[list[Any]]) -> Any:
+    """A matrix of numbers or of matrices, where 0 has the shape that fits."""
+    if not any(np.ndim(cell) for cells in rows for cell in cells):
+        return np.array(rows, float)
+    heights = [next(len(cell) for cell in cells if np.ndim(cell)) for cells in rows]
+    widths = [next(cell.shape[1] for cell in column if np.ndim(cell)) for column in zip(*rows, strict=True)]
+    return np.block(
+        [
+            [np.broadcast_to(c, (h, w)) for c, w in zip(r, widths, strict=True)]
+            for r, h in zip(rows, heights, strict=True)
+        ]
+    )
+
+
+def at(value: Any, *indices: Any) -> Any:
+    """The entry at these indices, from 1 in an array."""
+    value = value.values if isinstance(value, Rows) else value
+    indices = tuple(tuple(map(int, index)) if np.ndim(index) else index for index in indices)
+    if isinstance(value, dict) and indices in value:
+        return value[indices]
+    for index in indices:
+        if isinstance(value, dict):
+            value = value[index]
+        elif isinstance(value, Stack):
+            value = np.split(value.view(np.ndarray), 2)[(1, 2).index(index)]
+        elif isinstance(value, Ring):
+            value = value.view(np.ndarray)[(operator.index(index) - 1) % len(value)]
+        elif 1 <= operator.index(index) <= len(value):
+            value = value[index - 1]
+        else:
+            raise IndexError(f"index {index} of {len(value)}")
+    return value
+
+
+def run(value: Any, first: int, last: int) -> list[Any]:
+    return [at(value, k) for k in range(first, last + 1)]
+
+
+def total(terms: list[Any]) -> Any:
+    return sum(terms[1:], terms[0]) if terms else 0.0
+
+
+def multiplied(terms: list[Any]) -> Any:
+    return math.prod(terms)
+
+
+def least(terms: list[Any]) -> Any:
+    return np.min(terms, axis=0)
+
+
+def greatest(terms: list[Any]) -> Any:
+    return np.max(terms, axis=0)
+
+
+def best(pairs: list[tuple[float, Any]]) -> Any:
+    return max(pairs, key=lambda pair: pair[0])[1]
+
+
+def mean(v: Values, of: Callable[[], Any]) -> Any:
+    before, result = dict(v), 0.0
+    for probability, changed in before["outcomes"]:
+        v |= changed
+        result = result + probability * of()
+    v |= before
+    return result
+
+
+def variance(v: Values, of: Callable[[], Any]) -> Any:
+    return mean(v, lambda: of() ** 2) - mean(v, of) ** 2
+
+
+def equal(a: Any, b: Any, within: float = 1e-7) -> bool:
+    if isinstance(a, str):
+        return bool(a == b)
+    b = np.zeros(np.shape(a)) if isinstance(b, int) and b == 0 else b
+    return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=within, atol=within)
+
+
+def near(a: Any, b: Any) -> bool:
+    return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=0.05)
+
+
+def differ(a: Any, b: Any) -> bool:
+    return bool(np.any(a != b))
+
+
+def at_most(a: Any, b: Any) -> bool:
+    return bool(np.all(a <= b + 1e-12))
+
+
+def at_least(a: Any, b: Any) -> bool:
+    return at_most(b, a)
+
+
+def less(a: Any, b: Any) -> bool:
+    return bool(np.all(a < b))
+
+
+def more(a: Any, b: Any) -> bool:
+    return less(b, a)
+
+
+def among(a: Any, b: Any) -> bool:
+    return a in b
+
+
+# The two ends: check an equation, and plant faults in one.
+
+
+@dataclass
+class Complaint:
+    """What is wrong with a statement, and how it was read."""
+
+    statement: list[str]
+    codes: list[str]
+    error: Exception
+
+    def __str__(self) -> str:
+        read = "\n    ".join(["read as:", *self.codes] if self.codes else ["not read"])
+        why = self.error if isinstance(self.error, NotRead | Untrue) else repr(self.error)
+        return f"  {' '.join(self.statement)}\n    {read}\n    {why}"
+
+
+class Untrue(Exception):
+    """Two sides are not so related as the page says: left, relation, right, and the indices."""
+
+    def __str__(self) -> str:
+        left, mark, right, where = self.args
+        gap = (
+            f"; the largest difference is {np.max(np.abs(left - right)):.3g}"
+            if np.shape(left) == np.shape(right)
+            else ""
+        )
+        at = "".join(f", {letter} = {index}" for letter, index in where)
+        return f"not true{at}: {left!r}\n    {mark} {right!r}{gap}"
+
+
+def check(words: Words, values: Values) -> Iterator[Complaint]:
+    """What is wrong with the statements of an equation."""
+    values = values | (values["outcomes"][0][1] if "outcomes" in values else {})
+    for sides, marks in statements(words):
+        statement = [word for side, mark in zip(sides, [*marks, ""], strict=True) for word in [*side, mark] if word]
+        asides = {word: values[text] for word in statement if isinstance(values.get(text := spoken(word)), Aside)}
+        here = values.copy()
+        for aside in asides.values():
+            here |= aside
+        free: set[str] = set()
+        codes: list[str] = []
+        try:
+            codes = [Reader([w for w in side if w not in asides], here, (), free).whole() for side in sides]
+            letters = sorted(free)
+            if r"\leftarrow" in marks:  # the new value of what stands on the left
+                for letter in [key for key in here if f"{key}←" in here]:
+                    codes[0] = codes[0].replace(f"v[{letter!r}]", f"v[{letter + '←'!r}]")
+            if not marks:
+                marks, codes = ["="], [*codes, f"at(v['value'], {', '.join(letters)})" if free else "v['value']"]
+            decimals = max((len(word.partition(".")[2]) for word in statement if word[0].isdigit()), default=0)
+            find = eval(f"lambda v, {', '.join(map(index_name, letters))}: [{', '.join(codes)}]")
+            for place in product(*(here[letter] for letter in letters)):
+                found = find(here, *place)
+                for mark, (left, right) in zip(marks, pairwise(found), strict=True):
+                    within = (10.0**-decimals,) if decimals and mark == "=" else ()
+                    if not globals()[RELATIONS[mark]](left, right, *within):
+                        raise Untrue(left, mark, right, list(zip(letters, place, strict=True)))
+        except Exception as error:
+            yield Complaint(statement, codes, error)
+
+
+def spoken(word: str) -> str:
+    """The words of the text, if it is one."""
+    return plain([word]) if word.startswith(r"\text") else ""
+
+
+EXCHANGED = {"+": "-", "-": "+", r"\odot": "+", r"\cdot": "+", r"\le": r"\ge", r"\ge": r"\le", "<": ">", ">": "<"}
+EXCHANGED |= {r"\tanh": r"\sigma", r"\sigma": r"\tanh", r"\ln": r"\exp", r"\log": r"\exp", r"\exp": r"\log"}
+EXCHANGED |= {r"\sum": r"\prod", r"\prod": r"\sum", r"\min": r"\max", r"\max": r"\min"}
+
+
+def faults(words: Words) -> Iterator[Words]:
+    """The equation with one fault each: a sign, an operation, a number, a name, an index, a transpose, the order."""
+    letter = re.compile(
+        r"[A-Za-z]$|\\(alpha|beta|gamma|lambda|mu|nu|rho|tau|theta|phi|pi|eta|varepsilon|kappa|ell|xi)$"
+    )
+    low: list[str] = []
+    names: dict[bool, list[int]] = {True: [], False: []}
+    for k, word in enumerate(words):  # where the names are: on the line (False), or in a subscript (True)
+        after = words[k - 1] if k else ""
+        if word == "{" or word == r"\begin":
+            low.append("_" if after in ("_",) else "skip" if after in (r"\begin", r"\end") else low[-1] if low else "")
+        elif word == "}" or word == r"\end":
+            low.pop()
+        elif letter.match(word) and (not low or low[-1] != "skip"):
+            names[after == "_" or bool(low and low[-1] == "_")].append(k)
+    for k, word in enumerate(words):
+        if word in EXCHANGED and words[k + 1 : k + 2] not in ([dots] for dots in DOTS):
+            yield [*words[:k], EXCHANGED[word], *words[k + 1 :]]
+        if word.isdigit():
+            yield [*words[:k], str(int(word) + 1), *words[k + 1 :]]
+        if words[k : k + 2] == ["^", r"\top"]:
+            yield words[:k] + words[k + 2 :]
+        if words[k : k + 2] == ["1", "-"] and words[k - 1] not in ("_", "^"):
+            yield words[:k] + words[k + 2 :]
+        if words[k : k + 2] == ["-", "1"] and words[k + 2 : k + 3] == ["}"]:
+            yield words[:k] + words[k + 2 :]
+    for where in names.values():
+        for k in where:
+            others = [words[j] for j in where if words[j] != words[k]]
+            if others:
+                yield [*words[:k], others[k % len(others)], *words[k + 1 :]]
+    for k in names[False]:
+        end = end_of_name(words, k)
+        if words[k].isupper() and words[k + 1 : k + 2] == ["_"] and words[end : end + 1] != ["^"]:
+            yield [*words[:end], "^", r"\top", *words[end:]]
+        if end in names[False] and words[end].isupper():
+            last = end_of_name(words, end)
+            yield words[:k] + words[end:last] + words[k:end] + words[last:]
+
+
+def end_of_name(words: Words, at: int) -> int:
+    """Where the name ends that begins at `at`, with what hangs on it."""
+    at += 1
+    while at < len(words) and words[at] in ("_", "^", "'"):
+        at = at + 1 if words[at] == "'" else closing(words, at + 1) + 1 if words[at + 1] in GROUPS else at + 2
+    return at
