@@ -167,14 +167,15 @@ def gru_step(let: Callable[..., Any], v: Values, after: bool = False, write: boo
     seen, u = (let("v_t", v["m^h_t"] * h), let("u_t", v["m^x_t"] * x)) if "m^h_t" in v else (h, x)
     r = let("r", sigmoid(let("a_r", u @ w["W_xr"] + seen @ w["W_hr"] + w["b_r"])))
     z = let("z", sigmoid(let("a_z", u @ w["W_xz"] + seen @ w["W_hz"] + w["b_z"])))
+    by_q, by_keep = let("term 4", seen), let("term 1", h)  # two of the four ways back to h_{t-1}
     if after:
-        q = let("q", seen @ w["W_hn"] + w["b_hn"])
+        q = let("q", by_q @ w["W_hn"] + w["b_hn"])
         n = let("n", np.tanh(let("a_n", u @ w["W_xn"] + w["b_n"] + r * q)))
     else:
-        q = let("q", r * seen)
+        q = let("q", r * by_q)
         n = let("n", np.tanh(let("a_n", u @ w["W_xn"] + q @ w["W_hn"] + w["b_n"])))
     keep = 1 - z if write else z
-    return let("h_t", keep * h + (1 - keep) * n)
+    return let("h_t", keep * by_keep + (1 - keep) * n)
 
 
 @cache
@@ -196,6 +197,7 @@ def gru(after: bool = False, write: bool = False, rows: int | None = N) -> tuple
     values = COMMON | run.values | run.gradients() | v | library | gradients
     for name in "rznq":
         values |= {f"{name}_t": values[name], f"δ{name}_t": values[f"δ{name}"]}
+    values |= {f"term {k}": values[f"δterm {k}"] for k in (1, 4)}
     values |= {"h": values["h_t"], "x": values["x_t"], "m": range(1, n + 1)}
     return values, run
 
@@ -208,7 +210,15 @@ def _() -> Values:
 
 @page("04-gru-forward")
 def _() -> Values:
-    return {"(gru-count)": {"value": cells.gru_init(np.random.default_rng(0), D, H).size}}
+    pinned = []
+    for b_r, b_z in ((40, -40), (0, 40), (-40, -40)):
+        p = cells.gru_init(np.random.default_rng(0), D, H)
+        v = weights(p, "rzn") | {"x_t": normal(N, D), "h_t-1": normal(N, H, seed=1)}
+        p.b_r[:], p.b_z[:] = b_r, b_z
+        pinned.append(v | {"h_t": cells.gru_step(v["x_t"], v["h_t-1"], p)[0]})
+    return {f"(tab-gru-limits, row {row})": values for row, values in enumerate(pinned, 1)} | {
+        "(gru-count)": {"value": p.size}
+    }
 
 
 @page("04b-how-long-a-unit-remembers")
@@ -267,9 +277,13 @@ def _() -> Values:
 
 @page("05b-other-conventions")
 def _() -> Values:
-    values = gru(after=True)[0]
-    rest = values["δh_t"] * values["z"] + values["δa_z"] @ values["W_hz"].T + values["δa_r"] @ values["W_hr"].T
-    return values | {"term 4": values["δh_t-1"] - rest}
+    before, after, write = gru()[0], gru(after=True)[0], gru(write=True)[0]
+    return after | {
+        "(tab-bwd-write, column 2)": before,
+        "(tab-bwd-write, column 3)": write,
+        "(tab-bwd-after, column 2)": before,
+        "(tab-bwd-after, column 3)": after,
+    }
 
 
 def row(after: bool = False) -> tuple[Values, Run]:
@@ -1351,12 +1365,24 @@ def _() -> Values:
 # ------------------------------------------------------------------------------------------------ the tests
 
 
-EQUATIONS = [
-    equation
-    for path in sorted(PROSE.glob("*.md"))
-    for equation in equations.displayed(path.stem, path.read_text("utf8"))
-    if not equation.label.startswith("#")
-]
+def equations_of(name: str) -> Iterator[Equation]:
+    """The labelled equations of a page, and the formulas of the tables whose letters have values."""
+    text = (PROSE / f"{name}.md").read_text("utf8")
+    yield from (equation for equation in equations.displayed(name, text) if not equation.label.startswith("#"))
+    own = {key.strip("()") for key in of_page(name) if key.startswith("(tab-")}
+    for table in sorted({key.partition(",")[0] for key in own}):
+        for equation in equations.tabled(name, text, table):
+            if own & set(places(equation)):
+                yield equation
+
+
+def places(equation: Equation) -> list[str]:
+    """Under what a table says what the letters of an equation stand for: its label, or a row or column."""
+    table, *parts = equation.label.split(", ")
+    return [equation.label, *(f"{table}, {part}" for part in parts)]
+
+
+EQUATIONS = [equation for path in sorted(PROSE.glob("*.md")) for equation in equations_of(path.stem)]
 CALCULATED = [equation for equation in EQUATIONS if equation.label not in LISTED]
 
 
@@ -1364,7 +1390,7 @@ CALCULATED = [equation for equation in EQUATIONS if equation.label not in LISTED
 def cases_of(equation: Equation) -> list[Values]:
     """What the letters of an equation stand for, in each case."""
     values = of_page(equation.page)
-    own = values.get(f"({equation.label})", {})
+    own = next((values[f"({place})"] for place in places(equation) if f"({place})" in values), {})
     cases = [COMMON | values | case for case in (own if isinstance(own, list) else [own])]
     return [{letter: value for letter, value in case.items() if value is not None} for case in cases]
 
@@ -1419,7 +1445,7 @@ def test_equation_is_true(equation: Equation) -> None:
 
 
 def test_nothing_is_said_of_pages_and_equations_that_are_no_more() -> None:
-    labels = {equation.label for equation in EQUATIONS}
+    labels = {place for equation in EQUATIONS for place in places(equation)}
     own = {key[1:-1] for name in PAGES for key in of_page(name) if key.startswith("(")}
     gone = (own | set(LISTED) | set(OWN)) - labels
     assert not gone, f"no page has these equations; take them out of tests/test_equations.py: {sorted(gone)}"
