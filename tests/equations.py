@@ -1,8 +1,8 @@
 r"""Read a printed equation and calculate it.
 
-`displayed` finds the equations of a page, `check` calculates the sides of one and compares them, and `faults` plants
-faults in it. What a letter stands for is said by `values`: from its name, as TeX has it without braces, to an array
-(``"W_xr"``), a function (``"f'"``), or a range, which makes the letter an index (``"j"``).
+`displayed` finds the equations of a page, and `check` calculates the sides of one and compares them. What a letter
+stands for is said by `values`: from its name, as TeX has it without braces, to an array (``"W_xr"``), a function
+(``"f'"``), or a range, which makes the letter an index (``"j"``).
 
 - ``h_{t-1}`` is ``values["h_t-1"]`` if there is one; otherwise ``values["h"]`` at the index t - 1. Arrays count from 1,
   as the book does; a dictionary has the indices that it has. A `Rows` has an index that is not printed, the sequence.
@@ -19,23 +19,22 @@ by side for numbers, so that ``x W`` and ``W x`` are the same; pylatexenc gives 
 
 from __future__ import annotations
 
-import math
-import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+import equation_maths
 import numpy as np
 import yaml
+from equation_maths import Rows, Values
 from macros import without_classes, without_macros
 
 ROOT = Path(__file__).resolve().parents[1]
 
-Values = dict[str, Any]
 Words = list[str]
 
 MACROS = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["sphinx"]["config"]["maths_macros"]
@@ -59,6 +58,7 @@ MEANS = {"E": "mean", "Var": "variance", "var": "variance", "Pr": "mean"}
 BINARY = {"+": "add", "-": "sub", r"\pm": "pm", r"\odot": "wise", r"\cdot": "dot", "/": "divide", r"\bmod": "modulo"}
 RELATIONS = {"=": "equal", r"\text{to}": "equal", r"\leftarrow": "equal", r"\le": "at_most", r"\ge": "at_least"}
 RELATIONS |= {"<": "less", ">": "more", r"\approx": "near", r"\ne": "differ", r"\in": "among"}
+OPERATIONS = {*RELATIONS, *BINARY}
 
 
 @dataclass(frozen=True)
@@ -68,22 +68,6 @@ class Equation:
     page: str
     label: str
     tex: str
-
-
-@dataclass
-class Rows:
-    """Values with an index that is not printed, their last."""
-
-    index: str
-    values: Any
-
-
-class Ring(np.ndarray):
-    """Values whose index goes round."""
-
-
-class Stack(np.ndarray):
-    """Two blocks of rows, one on the other; an index takes one of them."""
 
 
 class Aside(dict[str, Any]):
@@ -103,7 +87,7 @@ def displayed(page: str, text: str) -> Iterator[Equation]:
 
 
 def tabled(page: str, text: str, name: str) -> Iterator[Equation]:
-    """The formulas of a table, ``tab-x, row 1, column 2``: a cell with a relation, or the row's beginning = the cell."""
+    """The formulas of a table, ``tab-x, row 1, column 2``: a cell with a relation, or the first cell = this."""
     found = re.search(rf"```\{{(?:list-)?table\}}[^`]*?:name: {name}\n\n?(.*?)\n```", text, re.S)
     body = found[1] if found else ""
     lists = [line.split("\n  - ") for line in body.split("\n* - ")[1:]]
@@ -190,21 +174,21 @@ def statements(words: Words) -> Iterator[tuple[list[Words], Words]]:
     for piece in split(words, ",", ";", ":", ".", r"\Rightarrow"):
         fresh = True
         for row in split(piece, r"\\"):
-            row = [word for k, word in enumerate(row) if word != "&" or k not in dict(outside(row))]
-            own = bool(row) and row[0] not in {*RELATIONS, *BINARY} and any(w in RELATIONS for _, w in outside(row))
-            if not fresh and not (
-                own
-                and joined[-1][-1] not in {*RELATIONS, *BINARY}
-                and any(w in RELATIONS for _, w in outside(joined[-1]))
-            ):
+            row = [word for part in split(row, "&") for word in part]
+            begins = row[:1] and row[0] not in OPERATIONS and related(row)
+            if not fresh and not (begins and joined[-1][-1] not in OPERATIONS and related(joined[-1])):
                 joined[-1] += row
             elif row:
                 joined.append(row)
                 fresh = False
     for statement in joined:
-        marks = [word for _, word in outside(statement) if word in RELATIONS]
         if set(statement) - set(DOTS):
-            yield split(statement, *RELATIONS), marks
+            yield split(statement, *RELATIONS), related(statement)
+
+
+def related(words: Words) -> Words:
+    """The relations that stand outside of brackets."""
+    return [word for _, word in outside(words) if word in RELATIONS]
 
 
 # From words to Python.
@@ -319,12 +303,12 @@ class Reader:
         words = self.group()
         if opening == "[" and plain(words) in self.values:
             return f"float(v[{plain(words)!r}])"
-        if any(word in RELATIONS for _, word in outside(words)):
+        if related(words):
             return f"(1.0 * {self.condition(words)})"
         return f"row({self.listed(words)})" if len(split(words, ",")) > 1 else f"({self.inner(words).whole()})"
 
     def condition(self, words: Words) -> str:
-        (relation,) = (word for _, word in outside(words) if word in RELATIONS)
+        (relation,) = related(words)
         left, right = (self.inner(side).whole() for side in split(words, relation))
         return f"({left} {relation} {right})" if relation in "<>" else f"{RELATIONS[relation]}({left}, {right})"
 
@@ -371,23 +355,20 @@ class Reader:
         above = self.inner(self.group()).whole() if self.peek() == "^" and self.take() else ""
         loops, bound = [], []
         for part in below:
-            if ":" in part:  # all of which something is true
-                letter, true = split(part, ":")
-                bound.append(plain(letter))
-                name = index_name(plain(letter))
-                loops.append(f"for {name} in v[{plain(letter)!r}] if {self.inner(true, *bound).condition(true)}")
-                continue
-            relation = next((word for _, word in outside(part) if word in RELATIONS), "")
-            (letter, *limit) = split(part, relation)
-            name, limit = index_name(plain(letter)), [self.inner(words, *bound).whole() for words in limit]
-            bound.append(plain(letter))
-            if above:
-                loops.append(f"for {name} in range({limit[0]}, {above} + 1)")
-            elif relation == r"\in":
-                loops.append(f"for {name} in {limit[0]}")
+            (mark, *_) = [":", *related(part)] if ":" in part else [*related(part), ""]
+            letter, *limit = split(part, mark)
+            name = index_name(plain(letter))
+            if mark == ":":  # all of which something is true
+                true = self.inner(*limit, *bound, plain(letter)).condition(*limit)
+                loops.append(f"for {name} in v[{plain(letter)!r}] if {true}")
+            elif above:
+                loops.append(f"for {name} in range({self.inner(*limit, *bound).whole()}, {above} + 1)")
+            elif mark == r"\in":
+                loops.append(f"for {name} in {self.inner(*limit, *bound).whole()}")
             else:
-                test = f" if {RELATIONS[relation]}({name}, {limit[0]})" if limit else ""
+                test = f" if {RELATIONS[mark]}({name}, {self.inner(*limit, *bound).whole()})" if mark else ""
                 loops.append(f"for {name} in v[{plain(letter)!r}]{test}")
+            bound.append(plain(letter))
         body = self.inner(self.words[self.at :], *bound)
         code = body.product()
         self.at += body.at
@@ -447,13 +428,7 @@ class Reader:
             what = self.group() if self.peek() in ("[", "(") else []
             if plain(self.words[start : self.at]) in self.values:
                 return f"v[{plain(self.words[start : self.at])!r}]"
-            code = (
-                self.factor()
-                if not what
-                else self.condition(what)
-                if set(what) & set(RELATIONS)
-                else self.inner(what).whole()
-            )
+            code = self.condition(what) if related(what) else self.inner(what).whole() if what else self.factor()
             return self.postfix(f"{MEANS[letter]}(v, lambda: {code})")
         return self.known(self.namings(letter, below, above))
 
@@ -494,184 +469,7 @@ class Reader:
         return self.known((f"∂{sign}{u[0]}/∂{d[0]}{given}", u[1] + d[1], []) for u, d in product(above, below))
 
 
-# What the Python calls.
-
-
-def _shape(a: Any, b: Any) -> None:
-    if np.ndim(a) and np.ndim(b) and np.shape(a) != np.shape(b):
-        raise ValueError(f"shapes {np.shape(a)} and {np.shape(b)} do not fit")
-
-
-def add(a: Any, b: Any) -> Any:
-    """a + b; a bias may be one row or column for all."""
-    if np.ndim(a) and np.ndim(b) and np.broadcast_shapes(np.shape(a), np.shape(b)) not in (np.shape(a), np.shape(b)):
-        _shape(a, b)
-    return a + b
-
-
-def sub(a: Any, b: Any) -> Any:
-    return add(a, -b)
-
-
-def pm(a: Any, b: Any) -> Any:
-    return np.array([a + b, a - b])
-
-
-def times(a: Any, b: Any) -> Any:
-    """Side by side: of numbers the product, of arrays that of matrices, of texts both."""
-    if isinstance(a, str) or not np.ndim(a) or not np.ndim(b):
-        return a + b if isinstance(a, str) else a * b
-    if np.ndim(a) == np.ndim(b) == 1:
-        raise ValueError("two rows side by side are no product")
-    return a @ b
-
-
-def wise(a: Any, b: Any) -> Any:
-    _shape(a, b)
-    return a * b
-
-
-def dot(a: Any, b: Any) -> Any:
-    return a @ b if np.ndim(a) == np.ndim(b) == 1 else wise(a, b)
-
-
-def divide(a: Any, b: Any) -> Any:
-    _shape(a, b)
-    return a / b
-
-
-def modulo(a: Any, b: Any) -> Any:
-    return a % b
-
-
-def power(a: Any, exponent: Any) -> Any:
-    """Of a square matrix its power, of anything else that of each entry."""
-    if np.ndim(a) == 2 and a.shape[0] == a.shape[1]:
-        return np.linalg.matrix_power(a, exponent)
-    return a ** float(exponent) if np.ndim(exponent) == 0 and not isinstance(a, complex) else a**exponent
-
-
-def transposed(a: Any) -> Any:
-    if np.ndim(a) != 2:
-        raise ValueError("only a matrix has a transpose")
-    return a.T
-
-
-def norm(a: Any) -> Any:
-    return np.linalg.norm(a, 2) if np.ndim(a) else abs(a)
-
-
-def row(*parts: Any) -> Any:
-    return np.concatenate(parts, axis=-1) if np.ndim(parts[0]) else np.array(parts)
-
-
-def block(rows: list[list[Any]]) -> Any:
-    """A matrix of numbers or of matrices, where 0 has the shape that fits."""
-    if not any(np.ndim(cell) for cells in rows for cell in cells):
-        return np.array(rows, float)
-    heights = [next(len(cell) for cell in cells if np.ndim(cell)) for cells in rows]
-    widths = [next(cell.shape[1] for cell in column if np.ndim(cell)) for column in zip(*rows, strict=True)]
-    return np.block(
-        [
-            [np.broadcast_to(c, (h, w)) for c, w in zip(r, widths, strict=True)]
-            for r, h in zip(rows, heights, strict=True)
-        ]
-    )
-
-
-def at(value: Any, *indices: Any) -> Any:
-    """The entry at these indices, from 1 in an array."""
-    value = value.values if isinstance(value, Rows) else value
-    indices = tuple(tuple(map(int, index)) if np.ndim(index) else index for index in indices)
-    if isinstance(value, dict) and indices in value:
-        return value[indices]
-    for index in indices:
-        if isinstance(value, dict):
-            value = value[index]
-        elif isinstance(value, Stack):
-            value = np.split(value.view(np.ndarray), 2)[(1, 2).index(index)]
-        elif isinstance(value, Ring):
-            value = value.view(np.ndarray)[(operator.index(index) - 1) % len(value)]
-        elif 1 <= operator.index(index) <= len(value):
-            value = value[index - 1]
-        else:
-            raise IndexError(f"index {index} of {len(value)}")
-    return value
-
-
-def run(value: Any, first: int, last: int) -> list[Any]:
-    return [at(value, k) for k in range(first, last + 1)]
-
-
-def total(terms: list[Any]) -> Any:
-    return sum(terms[1:], terms[0]) if terms else 0.0
-
-
-def multiplied(terms: list[Any]) -> Any:
-    return math.prod(terms)
-
-
-def least(terms: list[Any]) -> Any:
-    return np.min(terms, axis=0)
-
-
-def greatest(terms: list[Any]) -> Any:
-    return np.max(terms, axis=0)
-
-
-def best(pairs: list[tuple[float, Any]]) -> Any:
-    return max(pairs, key=lambda pair: pair[0])[1]
-
-
-def mean(v: Values, of: Callable[[], Any]) -> Any:
-    before, result = dict(v), 0.0
-    for probability, changed in before["outcomes"]:
-        v |= changed
-        result = result + probability * of()
-    v |= before
-    return result
-
-
-def variance(v: Values, of: Callable[[], Any]) -> Any:
-    return mean(v, lambda: of() ** 2) - mean(v, of) ** 2
-
-
-def equal(a: Any, b: Any, within: float = 1e-7) -> bool:
-    if isinstance(a, str):
-        return bool(a == b)
-    b = np.zeros(np.shape(a)) if isinstance(b, int) and b == 0 else b
-    return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=within, atol=within)
-
-
-def near(a: Any, b: Any) -> bool:
-    return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=0.05)
-
-
-def differ(a: Any, b: Any) -> bool:
-    return bool(np.any(a != b))
-
-
-def at_most(a: Any, b: Any) -> bool:
-    return bool(np.all(a <= b + 1e-12))
-
-
-def at_least(a: Any, b: Any) -> bool:
-    return at_most(b, a)
-
-
-def less(a: Any, b: Any) -> bool:
-    return bool(np.all(a < b))
-
-
-def more(a: Any, b: Any) -> bool:
-    return less(b, a)
-
-
-def among(a: Any, b: Any) -> bool:
-    return a in b
-
-
-# The two ends: check an equation, and plant faults in one.
+# From Python to a verdict.
 
 
 @dataclass
@@ -722,12 +520,12 @@ def check(words: Words, values: Values) -> Iterator[Complaint]:
             if not marks:
                 marks, codes = ["="], [*codes, f"at(v['value'], {', '.join(letters)})" if free else "v['value']"]
             decimals = max((len(word.partition(".")[2]) for word in statement if word[0].isdigit()), default=0)
-            find = eval(f"lambda v, {', '.join(map(index_name, letters))}: [{', '.join(codes)}]")
+            find = eval(f"lambda v, {', '.join(map(index_name, letters))}: [{', '.join(codes)}]", vars(equation_maths))
             for place in product(*(here[letter] for letter in letters)):
                 found = find(here, *place)
                 for mark, (left, right) in zip(marks, pairwise(found), strict=True):
                     within = (10.0**-decimals,) if decimals and mark == "=" else ()
-                    if not globals()[RELATIONS[mark]](left, right, *within):
+                    if not getattr(equation_maths, RELATIONS[mark])(left, right, *within):
                         raise Untrue(left, mark, right, list(zip(letters, place, strict=True)))
         except Exception as error:
             yield Complaint(statement, codes, error)
@@ -736,56 +534,3 @@ def check(words: Words, values: Values) -> Iterator[Complaint]:
 def spoken(word: str) -> str:
     """The words of the text, if it is one."""
     return plain([word]) if word.startswith(r"\text") else ""
-
-
-EXCHANGED = {"+": "-", "-": "+", r"\odot": "+", r"\cdot": "+", r"\le": r"\ge", r"\ge": r"\le", "<": ">", ">": "<"}
-EXCHANGED |= {r"\tanh": r"\sigma", r"\sigma": r"\tanh", r"\ln": r"\exp", r"\log": r"\exp", r"\exp": r"\log"}
-EXCHANGED |= {r"\sum": r"\prod", r"\prod": r"\sum", r"\min": r"\max", r"\max": r"\min"}
-
-
-def faults(words: Words) -> Iterator[Words]:
-    """The equation with one fault each: a sign, an operation, a number, a name, an index, a transpose, the order."""
-    letter = re.compile(
-        r"[A-Za-z]$|\\(alpha|beta|gamma|lambda|mu|nu|rho|tau|theta|phi|pi|eta|varepsilon|kappa|ell|xi)$"
-    )
-    low: list[str] = []
-    names: dict[bool, list[int]] = {True: [], False: []}
-    for k, word in enumerate(words):  # where the names are: on the line (False), or in a subscript (True)
-        after = words[k - 1] if k else ""
-        if word == "{" or word == r"\begin":
-            low.append("_" if after in ("_",) else "skip" if after in (r"\begin", r"\end") else low[-1] if low else "")
-        elif word == "}" or word == r"\end":
-            low.pop()
-        elif letter.match(word) and (not low or low[-1] != "skip"):
-            names[after == "_" or bool(low and low[-1] == "_")].append(k)
-    for k, word in enumerate(words):
-        if word in EXCHANGED and words[k + 1 : k + 2] not in ([dots] for dots in DOTS):
-            yield [*words[:k], EXCHANGED[word], *words[k + 1 :]]
-        if word.isdigit():
-            yield [*words[:k], str(int(word) + 1), *words[k + 1 :]]
-        if words[k : k + 2] == ["^", r"\top"]:
-            yield words[:k] + words[k + 2 :]
-        if words[k : k + 2] == ["1", "-"] and words[k - 1] not in ("_", "^"):
-            yield words[:k] + words[k + 2 :]
-        if words[k : k + 2] == ["-", "1"] and words[k + 2 : k + 3] == ["}"]:
-            yield words[:k] + words[k + 2 :]
-    for where in names.values():
-        for k in where:
-            others = [words[j] for j in where if words[j] != words[k]]
-            if others:
-                yield [*words[:k], others[k % len(others)], *words[k + 1 :]]
-    for k in names[False]:
-        end = end_of_name(words, k)
-        if words[k].isupper() and words[k + 1 : k + 2] == ["_"] and words[end : end + 1] != ["^"]:
-            yield [*words[:end], "^", r"\top", *words[end:]]
-        if end in names[False] and words[end].isupper():
-            last = end_of_name(words, end)
-            yield words[:k] + words[end:last] + words[k:end] + words[last:]
-
-
-def end_of_name(words: Words, at: int) -> int:
-    """Where the name ends that begins at `at`, with what hangs on it."""
-    at += 1
-    while at < len(words) and words[at] in ("_", "^", "'"):
-        at = at + 1 if words[at] == "'" else closing(words, at + 1) + 1 if words[at + 1] in GROUPS else at + 2
-    return at

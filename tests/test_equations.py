@@ -13,10 +13,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+import equation_maths
 import equations
 import numpy as np
 import pytest
-from equations import ROOT, Aside, Equation, Ring, Rows, Stack, Values
+from equation_faults import faults
+from equation_maths import Ring, Rows, Stack, Values
+from equations import ROOT, Aside, Equation
 
 from gru_lib import cells, layers, ops
 from gru_lib.models.hand_set import automaton_gru, hand_set, hand_set_gru
@@ -1220,10 +1223,7 @@ def _() -> Values:
         },
         "(eq-s2s-dcode)": Run(code).gradients(),
         "(eq-beam-sum)": {"P": of_text},
-        "(eq-beam-length)": {
-            "P": of_text,
-            "q": -math.log(whole) / 3,
-        },
+        "(eq-beam-length)": {"P": of_text, "q": -math.log(whole) / 3},
         "(eq-beam-empty)": {
             "P": lambda what, given: what[0],
             "a right one": (1 - rho) / R,
@@ -1304,12 +1304,7 @@ def _() -> Values:
     return means | {
         "q": q,
         "n": n,
-        "(eq-cmp-parameters)": {
-            "P": size,
-            "B": 4,
-            "H": H,
-            "K": K,
-        },
+        "(eq-cmp-parameters)": {"P": size, "B": 4, "H": H, "K": K},
         "(eq-cmp-t)": {"value": v.mean() + np.array([1, -1]) * q * v.std(ddof=1) / math.sqrt(n)},
         "(eq-cmp-difference)": {"value": center + np.array([half, -half])},
         "(eq-cmp-ar)": {
@@ -1400,7 +1395,7 @@ def elementwise(words: equations.Words) -> Iterator[equations.Complaint]:
     values = COMMON | {"u": normal(N), "v": normal(N, seed=1), "δy": normal(N, seed=2)}
 
     def gradients(y: str) -> Values:
-        of = eval(f"lambda v: {y}", vars(equations))
+        of = eval(f"lambda v: {y}", vars(equation_maths))
         return Run(lambda let: values["δy"] @ of({name: let(name, values[name]) for name in "uv"})).gradients()
 
     for sides, marks in equations.statements(words):
@@ -1433,7 +1428,7 @@ def noticed(equation: Equation, words: equations.Words) -> bool:
 @pytest.mark.parametrize("equation", CALCULATED, ids=lambda equation: f"{equation.page}-{equation.label}")
 def test_equation_is_true(equation: Equation) -> None:
     wrong = list(complaints(equation, equations.words_of(equation.tex)))
-    assert not wrong, "\n".join(
+    message = "\n".join(
         [
             f"book_text/{equation.page}.md, ({equation.label}):",
             *dict.fromkeys(map(str, wrong)),
@@ -1442,6 +1437,8 @@ def test_equation_is_true(equation: Equation) -> None:
             f'"({equation.label})" there. An equation that has moved takes its page along: add the new name to @page.',
         ]
     )
+    if wrong:
+        pytest.fail(message, pytrace=False)
 
 
 def test_nothing_is_said_of_pages_and_equations_that_are_no_more() -> None:
@@ -1460,9 +1457,7 @@ def test_few_equations_are_not_calculated() -> None:
 def test_planted_faults_are_noticed() -> None:
     """A sign, an operation, a number, a name, an index, a transpose or the order changed, one at a time, in every
     equation. ``pytest -s -k planted`` shows those that nobody would notice."""
-    planted = [
-        (equation, fault) for equation in CALCULATED for fault in equations.faults(equations.words_of(equation.tex))
-    ]
+    planted = [(equation, fault) for equation in CALCULATED for fault in faults(equations.words_of(equation.tex))]
     unnoticed = [(equation, fault) for equation, fault in planted if not noticed(equation, fault)]
     for equation, fault in unnoticed:
         print(equation.page, equation.label, " ".join(fault))
