@@ -47,6 +47,7 @@ SPACE = re.compile(
 ACCENTS = (r"\tilde", r"\hat", r"\bar", r"\underline", r"\overline", r"\overrightarrow", r"\overleftarrow")
 DOTS = (r"\dots", r"\cdots", r"\vdots", r"\ddots")
 GROUPS = {"(": ")", "[": "]", "{": "}", r"\{": r"\}", r"\begin": r"\end"}
+CLOSING = {*GROUPS.values()}
 OVER = {
     r"\sum": "total",
     r"\prod": "multiplied",
@@ -120,7 +121,7 @@ def words_of(tex: str) -> Words:
     words, inside = [], []
     for word in WORD.findall(SPACE.sub(" ", tex)):  # a row that ends in a bracket goes on
         inside += [word] if word in GROUPS else []
-        inside = inside[:-1] if word in GROUPS.values() else inside
+        inside = inside[:-1] if word in CLOSING else inside
         words += [] if word in ("&", r"\\") and inside and inside[-1] != r"\begin" else [word]
     while r"\underbrace" in words:  # what it braces stays
         at = words.index(r"\underbrace")
@@ -133,7 +134,7 @@ def closing(words: Words, at: int) -> int:
     """Where the group that opens at `at` closes."""
     depth = 0
     for end in range(at, len(words)):
-        depth += (words[end] in GROUPS) - (words[end] in GROUPS.values())
+        depth += (words[end] in GROUPS) - (words[end] in CLOSING)
         if depth == 0:
             return end
     raise NotRead(f"a bracket does not close: {' '.join(words[at:])}")
@@ -143,7 +144,7 @@ def outside(words: Words) -> Iterator[tuple[int, str]]:
     """The words outside of brackets, with their places."""
     depth = 0
     for k, word in enumerate(words):
-        depth -= word in GROUPS.values()
+        depth -= word in CLOSING
         if depth == 0:
             yield k, word
         depth += word in GROUPS
@@ -151,6 +152,8 @@ def outside(words: Words) -> Iterator[tuple[int, str]]:
 
 def split(words: Words, *marks: str) -> list[Words]:
     """The parts between marks that stand outside of brackets."""
+    if not any(mark in words for mark in marks):  # mostly
+        return [words]
     ends = [-1, *(k for k, word in outside(words) if word in marks), len(words)]
     return [words[a + 1 : b] for a, b in pairwise(ends)]
 
