@@ -61,7 +61,7 @@ def normal(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng([seed, *shape]).normal(size=shape)
 
 
-def slope(f: Callable[[Any], Any], order: int = 1) -> Callable[[Any], Any]:
+def slope(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The derivative of a function of each entry, as a difference quotient."""
     step = 1e-5
     return lambda a: (f(a + step) - f(a - step)) / (2 * step)
@@ -122,7 +122,7 @@ class Run:
 
         return self.calculation(let), values
 
-    def slope(self, of: str, by: str, *at: int, of_at: int | None = None) -> Any:
+    def slope(self, of: str, by: str, *at: int, of_at: Any = None) -> Any:
         """∂of/∂by; of = "" is what the calculation returns."""
         value = self.values[by][at[0] if len(at) == 1 else at] if at else self.values[by]
         slopes = []
@@ -132,15 +132,7 @@ class Run:
             ends = [self.again(by, at, sign * step) for sign in (1, -1)]
             up, down = (r if not of else v[of] if of_at is None else v[of][of_at] for r, v in ends)
             slopes.append((up - down) / 2e-5)
-        return (
-            np.moveaxis(
-                np.reshape(slopes, np.shape(value) + np.shape(slopes[0])),
-                range(np.ndim(value)),
-                range(-np.ndim(value), 0),
-            )
-            if np.ndim(value)
-            else slopes[0]
-        )
+        return np.stack(slopes, axis=-1).reshape(np.shape(slopes[0]) + np.shape(value))
 
     def gradients(self) -> Values:
         """δ of each quantity."""
@@ -197,7 +189,7 @@ def gru(after: bool = False, write: bool = False, rows: int | None = N) -> tuple
             {k: a[0] if a.ndim == 2 and len(a) == 1 else a for k, a in d.items()} for d in (library, gradients)
         )
     run = Run(lambda let: (gradients["δh_t"] * gru_step(let, v | library, after, write)).sum())
-    values = COMMON | run.values | run.gradients() | v | library | gradients
+    values = run.values | run.gradients() | v | library | gradients
     for name in "rznq":
         values |= {f"{name}_t": values[name], f"δ{name}_t": values[f"δ{name}"]}
     values |= {f"term {k}": values[f"δterm {k}"] for k in (1, 4)}
@@ -231,12 +223,9 @@ def _() -> Values:
     for t in n:
         h[t] = z * h[t - 1] + (1 - z) * n[t]
     walks = np.cumsum(np.random.default_rng(0).exponential(mu, (20000, 60)), axis=1)  # X exponential with mean μ
-    return COMMON | {
-        "z": z,
-        "n": n,
-        "h": h,
-        "t": range(1, T + 1),
-        "(gru-half-life)": {"t_1/2": math.log(0.5, z)},
+    return {
+        "(gru-half-life)": {"z": z, "t_1/2": math.log(0.5, z)},
+        "(gru-average)": {"z": z, "n": n, "h": h, "h_t": None, "t": range(1, T + 1)},
         "(gru-overshoot)": {
             "mean number of steps": 1 + (walks <= b).sum(axis=1).mean(),
             "mu": mu,
@@ -298,9 +287,8 @@ def row(after: bool = False) -> tuple[Values, Run]:
 def _() -> Values:
     values, run = row()
     f = np.poly1d([0.3, -1.2, 0.5, 2.0])
-    fixed = {"∂h_t/∂h_t-1|z,n": np.diag(values["z"]), "∂a_n/∂h_t-1|r": values["r"][:, None] * values["W_hn"]}
-    fixed["∂a_n/∂h_t-1|r"] = fixed["∂a_n/∂h_t-1|r"].T
-    return COMMON | {
+    fixed = {"∂h_t/∂h_t-1|z,n": run.slope("h_t", "term 1"), "∂a_n/∂h_t-1|r": run.slope("a_n", "term 4")}
+    return {
         "(eq-bwd-central)": {"f": f, "f'": f.deriv(), "f'''": f.deriv(3), "v": 0.7, "varepsilon": 0.1},
         "(eq-bwd-23)": values | fixed | {f"∂{a}/∂h_t-1": run.slope(a, "h_t-1") for a in ("a_z", "a_r")},
     }
@@ -312,14 +300,14 @@ def _() -> Values:
     matrices = [a for name, a in gru()[0].items() if name.startswith("W_")]
     outer = [a for name, a in gru()[0].items() if name.startswith("δW_")]
     forward = sum(W.size for W in matrices)
-    return COMMON | {"forward": forward, "backward": forward + sum(W.size for W in outer)}
+    return {"forward": forward, "backward": forward + sum(W.size for W in outer)}
 
 
 @page("05e-five-rules")
 def _() -> Values:
     u, W = normal(N, D), normal(D, H)
     dy = normal(N, H, seed=3)
-    dx, g = ops.linear_backward(dy, u, (p := ops.linear_init(np.random.default_rng(0), D, H)))
+    p = ops.linear_init(np.random.default_rng(0), D, H)
     p.W[:] = W
     dx, g = ops.linear_backward(dy, u, p)
     a, b, v = normal(4), normal(4, seed=1), normal(4, seed=2)
@@ -332,7 +320,7 @@ def _() -> Values:
     run = Run(paths)
     each = {k: run.slope("u^()", "v", of_at=k) for k in (1, 2)}
     f = lambda a: np.tanh(a) + a**2  # noqa: E731
-    return COMMON | {
+    return {
         "u": u,
         "W": W,
         "b": p.b,
@@ -369,7 +357,7 @@ def _() -> Values:
         a = {"a_z": x @ p.W_xz + h @ p.W_hz + p.b_z, "a_n": x @ p.W_xn + (r * h) @ p.W_hn + p.b_n, "a_r": a_r, "r": r}
         return {name: dict(enumerate(value)) for name, value in (a | {"h": h}).items()}
 
-    keep, first, reset, skip, share = [], [], [], [], 1.0
+    keep, first, reset, skip = [], [], [], []
     for token in (1, 6, 8, 11):
         read = token < CLASSES
         bits = class_bits(np.array([token % CLASSES]))[0]
@@ -576,7 +564,7 @@ def lstm(rows: int | None = N) -> tuple[Values, Run]:
         return (gradients["δh_t"] * h).sum() + (gradients["δc^next_t"] * c).sum()
 
     run = Run(step)
-    values = COMMON | run.values | run.gradients() | v | library | gradients | {"m": range(1, n + 1)}
+    values = run.values | run.gradients() | v | library | gradients | {"m": range(1, n + 1)}
     return values | {f"{k}_t": values[k] for k in "ifgo"}, run
 
 
@@ -630,7 +618,7 @@ def elman(activation: str) -> Values:
     )
     values |= {"δW_x": grads.W_x, "δW_h": grads.W_h, "δb": grads.b, "t": range(1, T + 1)}
     values["δh^next"] = {0: dh0} | {t: values["δh"][t] - dhs[t - 1] for t in range(1, T + 1)}
-    return COMMON | values | {"m": range(1, N + 1)}
+    return values | {"m": range(1, N + 1)}
 
 
 @page("01-from-a-sum-to-a-state", "01b-adding-in-another-order", "01c-what-a-linear-recurrence-cannot-do")
@@ -656,7 +644,7 @@ def _() -> Values:
         "(eq-sum-cbow)": {"h": dict(enumerate(sums)), "x": xs, "y": sums[1:], "D": H},
         "(eq-sum-commute)": one | {"R": lambda h, x: h + x @ v["W_x"]},
         "(eq-sum-swap)": one,
-        "(eq-sum-blind)": {"W_h": np.eye(H) + null.T @ normal(H - D, H), "0": 0},
+        "(eq-sum-blind)": {"W_h": np.eye(H) + null.T @ normal(H - D, H)},
         "(eq-sum-elman)": elman("tanh"),
         "(eq-sum-rounding)": {
             "difference": float(sum(numbers)) - float(sum(numbers[::-1])),
@@ -909,7 +897,7 @@ def _() -> Values:
     hs, _, tape = layers.dropout_forward(v["x_t"][None], v["h_t-1"], net, masks=given)
     before = layers.dropout_backward(dh[None], None, tape, net)[1]
     run = Run(lambda let: (dh * gru_step(let, v)).sum())
-    step = COMMON | masks | run.values | run.gradients() | {"δh_t": dh, "δh_t-1": before, "h_t": hs[0]}
+    step = masks | run.values | run.gradients() | {"δh_t": dh, "δh_t-1": before, "h_t": hs[0]}
     step |= {f"{name}_t": step[name] for name in "rzn"}
 
     def lottery(factor: Callable[[float], float], one_mask: bool = False) -> list[tuple[float, Values]]:
@@ -1079,7 +1067,7 @@ def _() -> Values:
         for letter in "rc_"
     ]
 
-    return COMMON | {
+    return {
         "L": L,
         "c": np.array(c),
         "p": p,
@@ -1175,7 +1163,7 @@ def _() -> Values:
             loss = loss + (s * normal(1, H, seed=t)).sum()
         return loss
 
-    return COMMON | {
+    return {
         "T": 3,
         "S": S,
         "V": V,
