@@ -672,6 +672,11 @@ def _() -> Values:
     }
 
 
+@page("00-the-gru-in-twenty-minutes")
+def _() -> Values:
+    return {"(eq-zero-elman)": elman("tanh") | {"h_t": None, "h_t-1": None, "x_t": None}}
+
+
 @page("02-why-memory-fades", "02b-back-through-time", "02c-radius-and-norm")
 def _() -> Values:
     v = elman("tanh")
