@@ -397,6 +397,7 @@ def _() -> Values:
 def _() -> Values:
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, T, N)).astype(float)
+    a[:, :2], b[:, :2] = (0, 1), (1, 0)  # the rest −2 comes up, and 1
     c, d, e = {0: np.zeros(N)}, {}, {}
     for t in range(1, T + 1):
         e[t] = a[t - 1] - b[t - 1] - c[t - 1]
@@ -717,7 +718,7 @@ def _() -> Values:
         "(eq-fade-two)": {"W_h": two, "J": np.diag([1.0, 0.0]) @ two.T, "T": 4},
         "(eq-fade-rate)": {
             "outcomes": [(1 / 16, {"J_t": np.diag(s) @ W.T}) for W in draws],
-            "v": np.array([0.6, -0.6]),
+            "v": np.array([0.6, -0.59]),
             "s": s,
             "rho": 0.9,
             "H": 2,
@@ -892,7 +893,7 @@ def _() -> Values:
 
 @page("14-dropout", "14b-dropout-measured")
 def _() -> Values:
-    p, z, h0 = 0.3, 0.5, 2.0
+    p, z, h0 = 0.3, 0.6, 2.0
     mask = [(p, {"m_i": 0.0}), (1 - p, {"m_i": 1 / (1 - p)})]
     masks: Values = {"m^h_t": normal(N, H, seed=5) ** 2, "m^x_t": normal(N, D, seed=5) ** 2}
     net = cells.gru_init(np.random.default_rng(0), D, H)
@@ -1233,7 +1234,7 @@ def _() -> Values:
         "(eq-beam-mbr)": {
             "v": list(texts),
             "v'": list(texts),
-            "P": lambda what, given: texts[what[0]],
+            "P": lambda what, given: texts[what[0]] if given[0] is u else math.nan,
             "agree": agree,
             "hat v": max(expected, key=lambda text: expected[text]),
         },
