@@ -1,0 +1,1460 @@
+"""The displayed equations of the pages are calculated: what is printed is true, and a fault in it would be noticed.
+
+`PAGES` says for each page which values its letters have: the library's caches, tapes and gradients where it has them,
+else what a few lines of NumPy or a difference quotient give. Under ``"(label)"`` stand those of one equation, where
+letters mean something else there. tests/equations.py says how letters are called.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import equation_maths
+import equations
+import numpy as np
+import pytest
+from equation_faults import faults
+from equation_maths import Ring, Rows, Stack, Values
+from equations import ROOT, Aside, Equation
+
+from gru_lib import cells, layers, ops
+from gru_lib.models.hand_set import automaton_gru, hand_set, hand_set_gru
+from gru_lib.models.ngram import NGram
+from gru_lib.ops import sigmoid
+from gru_lib.tasks.memory import CLASSES, class_bits
+
+PROSE = ROOT / "book_text"
+H, D, N, T = 4, 2, 5, 3  # all that must not be confused differ; T is short enough that sums need no dots
+PAGES: dict[str, list[Callable[[], Values]]] = {}
+
+# Not calculated, with the reason.
+LISTED = {
+    "eq-sub-box": "the definition of a set, which nothing is equal to",
+    "eq-lm-cut": "which terms are kept is said in words",
+    "eq-conv-coincide": "an equivalence over all matrices; tests/test_chapter10.py tries both directions",
+}
+
+
+def page(*names: str) -> Callable[[Callable[[], Values]], Callable[[], Values]]:
+    """The decorated function gives the letters of these pages their values."""
+
+    def keep(values: Callable[[], Values]) -> Callable[[], Values]:
+        for name in names:
+            PAGES.setdefault(name, []).append(cache(values))
+        return values
+
+    return keep
+
+
+@cache
+def of_page(name: str) -> Values:
+    """What the letters of a page stand for."""
+    return {letter: value for values in PAGES.get(name, ()) for letter, value in values().items()}
+
+
+def normal(*shape: int, seed: int = 0) -> Any:
+    """Normal numbers, the same for the same shape and seed."""
+    return np.random.default_rng([seed, *shape]).normal(size=shape)
+
+
+def slope(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The derivative of a function of each entry, as a difference quotient."""
+    step = 1e-5
+    return lambda a: (f(a + step) - f(a - step)) / (2 * step)
+
+
+def softmax(a: Any) -> Any:
+    return np.exp(ops.log_softmax(a))
+
+
+COMMON: Values = {
+    "sigma": sigmoid,
+    "sigma'": slope(sigmoid),
+    "tanh": np.tanh,
+    "tanh'": slope(np.tanh),
+    "cosh": np.cosh,
+    "sinh": np.sinh,
+    "exp": np.exp,
+    "ln": np.log,
+    "log": np.log,
+    "e": math.e,
+    "min": np.minimum,
+    "max": np.maximum,
+    "relu": lambda a: np.maximum(a, 0),
+    "sign": np.sign,
+    "softmax": softmax,
+    "diag": np.diag,
+    "I": np.eye(H),
+    "D": D,
+    "H": H,
+    "N": N,
+    "T": T,
+    "otherwise": True,
+    "if not": True,
+}
+
+
+class Run:
+    """A calculation that names its quantities with ``let(name, value)``, or ``let(name, value, t)`` for one of many.
+
+    `values` has them all; `slope` differentiates one by another, and `gradients` what the calculation returns by each.
+    """
+
+    def __init__(self, calculation: Callable[[Callable[..., Any]], Any]) -> None:
+        self.calculation = calculation
+        self.result, self.values = self.again()
+
+    def again(self, name: str = "", at: tuple[int, ...] = (), by: Any = 0.0) -> tuple[Any, Values]:
+        """Calculate again with one quantity moved."""
+        values: Values = {}
+
+        def let(key: str, value: Any, *index: int) -> Any:
+            value = np.asarray(value, float) + (by if (key, index) == (name, at) else 0.0)
+            if index:
+                values.setdefault(key, {})[index[0] if len(index) == 1 else index] = value
+            else:
+                values[key] = value
+            return value
+
+        return self.calculation(let), values
+
+    def slope(self, of: str, by: str, *at: int, of_at: Any = None) -> Any:
+        """∂of/∂by; of = "" is what the calculation returns."""
+        value = self.values[by][at[0] if len(at) == 1 else at] if at else self.values[by]
+        slopes = []
+        for place in np.ndindex(np.shape(value)):
+            step = np.zeros(np.shape(value))
+            step[place] = 1e-5
+            ends = [self.again(by, at, sign * step) for sign in (1, -1)]
+            up, down = (r if not of else v[of] if of_at is None else v[of][of_at] for r, v in ends)
+            slopes.append((up - down) / 2e-5)
+        return np.stack(slopes, axis=-1).reshape(np.shape(slopes[0]) + np.shape(value))
+
+    def gradients(self) -> Values:
+        """δ of each quantity."""
+        found: Values = {}
+        for name, value in self.values.items():
+            if isinstance(value, dict):
+                found[f"δ{name}"] = {k: self.slope("", name, *(k if isinstance(k, tuple) else (k,))) for k in value}
+            else:
+                found[f"δ{name}"] = self.slope("", name)
+        return found
+
+
+def weights(p: Any, gates: str = "") -> Values:
+    """The parameters of a cell, of each gate, drawn so that nothing is small."""
+    p.flat[:] = np.random.default_rng(7).normal(size=p.flat.size)
+    names = [f"{kind}{gate}" for gate in gates for kind in ("W_x", "W_h", "b_")] or ["W_x", "W_h", "b"]
+    return {name: getattr(p, name) for name in [*names, "b_hn"] if np.ndim(getattr(p, name, 0))}
+
+
+# ------------------------------------------------------------------------------------------------ the GRU
+
+
+def gru_step(let: Callable[..., Any], v: Values, after: bool = False, write: bool = False) -> Any:
+    """One step, each quantity named; dropout's masks if there are any."""
+    w = {name: let(name, value) for name, value in v.items() if name[:2] in ("W_", "b_")}
+    x, h = let("x_t", v["x_t"]), let("h_t-1", v["h_t-1"])
+    seen, u = (let("v_t", v["m^h_t"] * h), let("u_t", v["m^x_t"] * x)) if "m^h_t" in v else (h, x)
+    r = let("r", sigmoid(let("a_r", u @ w["W_xr"] + seen @ w["W_hr"] + w["b_r"])))
+    z = let("z", sigmoid(let("a_z", u @ w["W_xz"] + seen @ w["W_hz"] + w["b_z"])))
+    by_q, by_keep = let("term 4", seen), let("term 1", h)  # two of the four ways back to h_{t-1}
+    if after:
+        q = let("q", by_q @ w["W_hn"] + w["b_hn"])
+        n = let("n", np.tanh(let("a_n", u @ w["W_xn"] + w["b_n"] + r * q)))
+    else:
+        q = let("q", r * by_q)
+        n = let("n", np.tanh(let("a_n", u @ w["W_xn"] + q @ w["W_hn"] + w["b_n"])))
+    keep = 1 - z if write else z
+    return let("h_t", keep * by_keep + (1 - keep) * n)
+
+
+@cache
+def gru(after: bool = False, write: bool = False, rows: int | None = N) -> tuple[Values, Run]:
+    """One step of a batch, or of one row: the library's numbers, and the gradients of all quantities in between."""
+    p = cells.gru_init(np.random.default_rng(0), D, H, reset_after=after, convention="write" if write else "keep")
+    v: Values = weights(p, "rzn")
+    n = rows or 1
+    x, h, dh = normal(n, D), normal(n, H, seed=1), normal(n, H, seed=2)
+    new, c = cells.gru_step(x, h, p)
+    dx, dh_prev, g = cells.gru_step_backward(dh, c, p)
+    library = {"x_t": x, "h_t-1": h, "h_t": new, "r": c.r, "z": c.z, "n": c.n, "q": c.q}
+    gradients = {"δh_t": dh, "δx_t": dx, "δh_t-1": dh_prev} | {f"δ{name}": getattr(g, name) for name in v}
+    if rows is None:
+        library, gradients = (
+            {k: a[0] if a.ndim == 2 and len(a) == 1 else a for k, a in d.items()} for d in (library, gradients)
+        )
+    run = Run(lambda let: (gradients["δh_t"] * gru_step(let, v | library, after, write)).sum())
+    values = run.values | run.gradients() | v | library | gradients
+    for name in "rznq":
+        values |= {f"{name}_t": values[name], f"δ{name}_t": values[f"δ{name}"]}
+    values |= {f"term {k}": values[f"δterm {k}"] for k in (1, 4)}
+    values |= {"h": values["h_t"], "x": values["x_t"], "m": range(1, n + 1)}
+    return values, run
+
+
+@page("00-the-gru-in-twenty-minutes", "04-gru-forward", "05-gru-backward", "08-three-stories", "09-gradient-highway")
+@page("09b-reach-in-detail", "11b-the-last-rung", "10-conventions")
+def _() -> Values:
+    return gru()[0]
+
+
+@page("04-gru-forward")
+def _() -> Values:
+    pinned = []
+    for b_r, b_z in ((40, -40), (0, 40), (-40, -40)):
+        p = cells.gru_init(np.random.default_rng(0), D, H)
+        v = weights(p, "rzn") | {"x_t": normal(N, D), "h_t-1": normal(N, H, seed=1)}
+        p.b_r[:], p.b_z[:] = b_r, b_z
+        pinned.append(v | {"h_t": cells.gru_step(v["x_t"], v["h_t-1"], p)[0]})
+    return {f"(tab-gru-limits, row {row})": values for row, values in enumerate(pinned, 1)} | {
+        "(gru-count)": {"value": p.size}
+    }
+
+
+@page("04b-how-long-a-unit-remembers")
+def _() -> Values:
+    z, b, mu = 0.83, 2.5, 0.4
+    n, h = {1: 0.3, 2: -0.7, 3: 0.2}, {0: 0.9}
+    for t in n:
+        h[t] = z * h[t - 1] + (1 - z) * n[t]
+    walks = np.cumsum(np.random.default_rng(0).exponential(mu, (20000, 60)), axis=1)  # X exponential with mean μ
+    return {
+        "(gru-half-life)": {"z": z, "t_1/2": math.log(0.5, z)},
+        "(gru-average)": {"z": z, "n": n, "h": h, "h_t": None, "t": range(1, T + 1)},
+        "(gru-overshoot)": {
+            "mean number of steps": 1 + (walks <= b).sum(axis=1).mean(),
+            "mu": mu,
+            "b": b,
+            "E[X^2]": 2 * mu**2,
+        },
+    }
+
+
+@page("04c-setting-the-gates-by-hand")
+def _() -> Values:
+    return {"(gru-candidate-after)": gru(after=True)[0], "(gru-state-write)": gru(write=True)[0]}
+
+
+@page("05-gru-backward")
+def _() -> Values:
+    p = cells.gru_init(np.random.default_rng(0), D, H)
+    v = weights(p, "rzn")
+    xs, dhs = normal(T, N, D), normal(T, N, H)
+
+    def loss(let: Callable[..., Any]) -> Any:
+        h, result = normal(N, H, seed=8), 0.0
+        for t in range(1, T + 1):
+            w = v | {"W_hn": let("W^()", v["W_hn"], t), "b_n": let("b^()", v["b_n"], t), "x_t": xs[t - 1], "h_t-1": h}
+            h = let("h", gru_step(lambda _, value: value, w), t)
+            result += (dhs[t - 1] * h).sum()
+        return result
+
+    steps = Run(loss).gradients()
+    hs, _, tape = cells.gru_forward(xs, normal(N, H, seed=8), p)
+    *_, g = cells.gru_backward(dhs, None, tape, p)
+    f = np.poly1d([0.3, -1.2, 0.5])  # of second order, so that the dots stand for nothing
+    before = cells.gru_backward(dhs[1:], None, cells.gru_forward(xs[1:], hs[0], p)[2], p)[1]
+    return {
+        "(eq-bwd-delta)": {"δv": g.flat, "∂L/∂v": g.flat},
+        "(eq-bwd-dh)": {"δh_t": steps["δh"][1], "δh^out_t": dhs[0], "δh^next_t": before},
+        "(eq-bwd-sum)": {"δW": g.W_hn, "δb": g.b_n, "δW^()": steps["δW^()"], "δb^()": steps["δb^()"]},
+        "(eq-bwd-complex)": {"f": f, "f'": f.deriv(), "f''": f.deriv(2), "v": 0.7, "varepsilon": 0.1, "i": 1j},
+    }
+
+
+@page("05b-other-conventions")
+def _() -> Values:
+    before, after, write = gru()[0], gru(after=True)[0], gru(write=True)[0]
+    return after | {
+        "(tab-bwd-write, column 2)": before,
+        "(tab-bwd-write, column 3)": write,
+        "(tab-bwd-after, column 2)": before,
+        "(tab-bwd-after, column 3)": after,
+    }
+
+
+def row(after: bool = False) -> tuple[Values, Run]:
+    """One row: states are vectors."""
+    return gru(after, rows=None)
+
+
+@page("05c-checking-gradients")
+def _() -> Values:
+    values, run = row()
+    f = np.poly1d([0.3, -1.2, 0.5, 2.0])
+    fixed = {"∂h_t/∂h_t-1|z,n": run.slope("h_t", "term 1"), "∂a_n/∂h_t-1|r": run.slope("a_n", "term 4")}
+    return {
+        "(eq-bwd-central)": {"f": f, "f'": f.deriv(), "f'''": f.deriv(3), "v": 0.7, "varepsilon": 0.1},
+        "(eq-bwd-23)": values | fixed | {f"∂{a}/∂h_t-1": run.slope(a, "h_t-1") for a in ("a_z", "a_r")},
+    }
+
+
+@page("05d-costs")
+def _() -> Values:
+    """A row and a matrix of the shape of W take as many multiplications as W has numbers."""
+    matrices = [a for name, a in gru()[0].items() if name.startswith("W_")]
+    outer = [a for name, a in gru()[0].items() if name.startswith("δW_")]
+    forward = sum(W.size for W in matrices)
+    return {"forward": forward, "backward": forward + sum(W.size for W in outer)}
+
+
+@page("05e-five-rules")
+def _() -> Values:
+    u, W = normal(N, D), normal(D, H)
+    dy = normal(N, H, seed=3)
+    p = ops.linear_init(np.random.default_rng(0), D, H)
+    p.W[:] = W
+    dx, g = ops.linear_backward(dy, u, p)
+    a, b, v = normal(4), normal(4, seed=1), normal(4, seed=2)
+
+    def paths(let: Callable[..., Any]) -> Any:
+        v = let("v", normal(3))
+        us = [let("u^()", np.tanh(normal(2, 3, seed=k) @ v), k) for k in (1, 2)]
+        return sum((u**2).sum() for u in us)
+
+    run = Run(paths)
+    each = {k: run.slope("u^()", "v", of_at=k) for k in (1, 2)}
+    f = lambda a: np.tanh(a) + a**2  # noqa: E731
+    return {
+        "u": u,
+        "W": W,
+        "b": p.b,
+        "δy": dy,
+        "δu": dx,
+        "δW": g.W,
+        "δb": g.b,
+        "m": range(1, N + 1),
+        "i": range(1, D + 1),
+        "j": range(1, H + 1),
+        "a": 0.4,
+        "(eq-bwd-first-order)": {
+            "L": lambda v: a @ v + b @ v**2 / 2,
+            "v": v,
+            "δv": a + b * v,
+            "varepsilon": normal(4, seed=5),
+            "terms of order": lambda squares: b @ squares / 2,
+            "i": range(1, 5),
+        },
+        "(eq-bwd-paths)": run.gradients() | {"∂u^()/∂v": each, "U": 2, "i": range(1, 4), "j": range(1, 3)},
+        "(eq-bwd-slope)": {"a": normal(N, H), "f'": slope(f), "δa": dy * slope(f)(normal(N, H))},
+    }
+
+
+# ------------------------------------------------------------------------------------------------ gates set by hand
+
+
+@page("08-three-stories", "08b-any-automaton")
+def _() -> Values:
+    def gru_input(task: str, token: int, h: Any) -> Values:
+        p = hand_set_gru(task).p
+        x = np.eye(p.D)[token]
+        r = sigmoid(a_r := x @ p.W_xr + h @ p.W_hr + p.b_r)
+        a = {"a_z": x @ p.W_xz + h @ p.W_hz + p.b_z, "a_n": x @ p.W_xn + (r * h) @ p.W_hn + p.b_n, "a_r": a_r, "r": r}
+        return {name: dict(enumerate(value)) for name, value in (a | {"h": h}).items()}
+
+    keep, first, reset, skip = [], [], [], []
+    for token in (1, 6, 8, 11):
+        read = token < CLASSES
+        bits = class_bits(np.array([token % CLASSES]))[0]
+        words = {"a class is read": read, "if a class is read, else": lambda other, read=read: 1.0 if read else other}
+        keep.append(gru_input("checksum", token, np.zeros(3)) | words | {"c": dict(enumerate(bits)), "k": range(3)})
+    for token, last in itertools.product((1, 6), (0.0, 1.0)):
+        first.append(gru_input("first_token", token, np.array([1.0, -1.0, 1.0, last])) | {"k": range(3)})
+    for token, h in itertools.product(range(3), (-1.0, 0.0, 1.0)):
+        letters = {name: value[0] for name, value in gru_input("parity_since", token, np.array([h])).items()}
+        reset.append(letters | {"|": token == 2, "1 or |": token in (1, 2)})
+    for token, *h in itertools.product(range(4), (-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0)):
+        here = {"1": token == 1, "<": token == 2, ">": token == 3, "< or >": token > 1}
+        skip.append(gru_input("parity_outside", token, np.array(h)) | here)
+    p = cells.gru_init(np.random.default_rng(0), 1, 1)
+    p.flat[:] = 0
+    p.b_z[:] = 1.3
+    share = cells.gru_forward(np.zeros((T, 1, 1)), np.ones((1, 1)), p)[1]
+    delta = np.array([[0, 1], [0, 0], [2, 1]])
+    p, _ = automaton_gru(delta)
+    automaton = []
+    for state, a, new in itertools.product(range(3), range(2), range(3)):
+        sources = [q for q in range(3) if delta[q, a] == new]
+        code = {(q, b): 1.0 if q == state else -1.0 for q in range(3) for b in range(2)}
+        words = {"in one of the P": state in sources, "P": len(sources), "delta": lambda q, a: delta[q, a], "a": a}
+        automaton.append(words | {"q": range(3), "q'": new, "h": code})
+    return {
+        "(eq-mem-keep)": keep,
+        "(eq-mem-reset)": reset,
+        "(eq-mem-skip)": skip,
+        "(eq-mem-first)": first,
+        "(eq-mem-automaton)": automaton,
+        "(eq-mem-share)": {"b_z": 1.3, "value": share[0, 0]},
+    }
+
+
+@page("07-subtraction", "07c-how-it-is-proved")
+def _() -> Values:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, T, N)).astype(float)
+    a[:, :2], b[:, :2] = (0, 1), (1, 0)  # the rest −2 comes up, and 1
+    c, d, e = {0: np.zeros(N)}, {}, {}
+    for t in range(1, T + 1):
+        e[t] = a[t - 1] - b[t - 1] - c[t - 1]
+        c[t], d[t] = (e[t] < 0).astype(float), e[t] % 2
+    rows = {name: Rows("m", value) for name, value in {"a": a, "b": b, "c": c, "d": d, "e": e}.items()}
+    hs, W_y, b_y, w = normal(T, N, H), normal(H), 0.3, normal(5)
+    targets = np.array([d[t] for t in range(1, T + 1)])
+    logits = hs @ W_y + b_y
+    loss, dlogits = ops.bce_with_logits(logits, targets)
+    commit = loss + 0.7 / 2 * np.mean(((hs - np.sign(hs)) ** 2).sum(axis=2)) + 0.2 / 2 * (w**2).sum()
+    net = hand_set(80.0).rnn
+    hand = []
+    for x, borrow in itertools.product(itertools.product((0.0, 1.0), repeat=2), (0.0, 1.0)):
+        h = np.array([2 * borrow - 1, 0.0, 0.0])
+        hand.append(
+            {"a_t": x[0], "b_t": x[1], "e_t": x[0] - x[1] - borrow, "K": 80, "h_1": h[0]}
+            | {"a_n": np.array(x) @ net.W_xn + h @ net.W_hn + net.b_n}
+        )
+    low = {name: normal(H, seed=k) for k, name in enumerate(("underline h_t-1", "underline n_t"))}
+    gates = sigmoid(normal(2, H, seed=5))
+    ends = {"underline z": gates.min(axis=0), "overline z": gates.max(axis=0)}
+    old, new = low.values()
+    reached = np.where(old < new, ends["overline z"], ends["underline z"])  # where the bound is an equality
+    convex = [ends | low | {"h_t-1": old, "n_t": new, "z": z} for z in (reached, gates.mean(axis=0))]
+    return rows | {
+        "t": range(1, T + 1),
+        "m": range(1, N + 1),
+        "y": Rows("m", sigmoid(logits)),
+        "s": Rows("m", logits),
+        "h": Rows("m", hs),
+        "W_y": W_y[:, None],
+        "b_y": b_y,
+        "L": loss,
+        "L'": commit,
+        "lambda": 0.7,
+        "mu": 0.2,
+        "w": w,
+        "δs": Rows("m", dlogits),
+        "(eq-sub-output)": {"h": hs, "s": logits[..., None], "y": sigmoid(logits)[..., None]},
+        "(eq-sub-bit)": {"c": Rows("m", c)},
+        "(eq-sub-hand)": hand,
+        "(eq-sub-convex)": convex,
+    }
+
+
+# ------------------------------------------------------------------------------------------------ chapters 9 to 11
+
+
+@page("09-gradient-highway", "09b-reach-in-detail")
+def _() -> Values:
+    values, run = row()
+    J = run.slope("h_t", "h_t-1")
+    M = (J - np.diag(values["z"])) / (1 - values["z"])[:, None]
+
+    def written(z: float) -> float:
+        share = 1 - z
+        for _ in range(5):
+            share *= z
+        return share
+
+    best = max(np.roots(np.polyder(np.poly1d([-1, 1]) * np.poly1d([1, 0, 0, 0, 0, 0]))).real)
+    norm = {name: np.linalg.norm(values[name], 2) for name in ("W_hz", "W_hn", "W_hr")}
+    return values | {
+        "J_t": J,
+        "M_t": M,
+        "C": 1 + 2 * norm["W_hz"] + norm["W_hn"] * (1 + norm["W_hr"] / 4),
+        "(eq-hwy-direct)": {"z_t": None, "T": 2, "z": normal(2, H), "t": range(1, 3)},
+        "(eq-hwy-write)": {"f": written, "z": 0.7, "T": 6},
+        "(eq-hwy-best)": {"T": 6, "z": best, "b_z": math.log(best) - math.log1p(-best)},
+    }
+
+
+@page("10-conventions", "10b-two-resets", "10c-texts-and-checks")
+def _() -> Values:
+    before, after = gru()[0], gru(after=True)[0]
+    r, h, W = normal(H), normal(H, seed=1), normal(H, H)
+    halves = {f"b_x{gate}": normal(H, seed=k) for k, gate in enumerate("rz")}
+    halves |= {f"b_h{gate}": after[f"b_{gate}"] - halves[f"b_x{gate}"] for gate in "rz"} | {"b_xn": after["b_n"]}
+    columns = {
+        "tilde a^langletrangle": before["n"].T,
+        "x^langletrangle": before["x_t"].T,
+        "b_a": before["b_n"][:, None],
+    }
+    columns |= {"r^langletrangle": before["r"].T, "a^langlet-1rangle": before["h_t-1"].T}
+    columns |= {"W_xa": before["W_xn"].T, "W_aa": before["W_hn"].T}
+    return {
+        "(eq-conv-step)": after | halves,
+        "(eq-conv-entries)": {
+            "r": r,
+            "h": h,
+            "W": W,
+            "j": range(1, H + 1),
+            "k": range(1, H + 1),
+            "before:": Aside(value=(r * h) @ W),
+            "after:": Aside(value=r * (h @ W)),
+        },
+        "(eq-conv-reset)": {
+            "before:": Aside(before | {"h": before["h_t-1"], "x": before["x_t"], "W": before["W_hn"]}),
+            "after:": Aside(after | {"h": after["h_t-1"], "x": after["x_t"], "W": after["W_hn"]}),
+        },
+        "(eq-conv-transpose)": {"W": W, "x": normal(H, 1), "a": normal(N, H), "b": normal(N, H, seed=1)},
+        "(eq-conv-columns)": before | columns,
+    }
+
+
+@page("11-making-it-fast")
+def _() -> Values:
+    values = gru()[0]
+    x, da = normal(2 * N, D), normal(2 * N, 3 * H)
+    products = sum(2 * T * N * W.size for name, W in values.items() if name.startswith("W_"))
+    return values | {
+        "F": 3 * products,
+        "(eq-fast-gemm)": {
+            "x_t": None,
+            "x": x.reshape(2, N, D),
+            "X": x,
+            "δa": da.view(Stack),
+            "δW_x": x.T @ da,
+            "T": 2,
+        },
+    }
+
+
+@page("11b-the-last-rung")
+def _() -> Values:
+    return {"(eq-fast-exp)": {"a": 0.7, "E": math.exp(-0.7)}, "E": np.exp(-gru()[0]["a_z"])}
+
+
+# ------------------------------------------------------------------------------------------------ the LSTM
+
+
+@cache
+def lstm(rows: int | None = N) -> tuple[Values, Run]:
+    """As `gru`."""
+    p = cells.lstm_init(np.random.default_rng(0), D, H)
+    v = weights(p, "ifgo")
+    n = rows or 1
+    x, h, c, dh, dc = normal(n, D), *(normal(n, H, seed=k) for k in range(1, 5))
+    (new, c_new), k = cells.lstm_step(x, cells.LSTMState(h, c), p)
+    dx, before, g = cells.lstm_step_backward(cells.LSTMState(dh, dc), k, p)
+    library = {
+        "x_t": x,
+        "h_t-1": h,
+        "c_t-1": c,
+        "h_t": new,
+        "c_t": c_new,
+        "i": k.i[0],
+        "f": k.f[0],
+        "g": k.g,
+        "o": k.o[0],
+    }
+    gradients = {"δh_t": dh, "δc^next_t": dc, "δx_t": dx, "δh_t-1": before.h, "δc^next_t-1": before.c}
+    gradients |= {f"δ{name}": getattr(g, name) for name in v}
+    if rows is None:
+        library, gradients = (
+            {k: a[0] if a.ndim == 2 and len(a) == 1 else a for k, a in d.items()} for d in (library, gradients)
+        )
+
+    def step(let: Callable[..., Any]) -> Any:
+        x, h, c = (let(name, library[name]) for name in ("x_t", "h_t-1", "c_t-1"))
+        a = {k: let(f"a_{k}", x @ v[f"W_x{k}"] + h @ v[f"W_h{k}"] + v[f"b_{k}"]) for k in "ifgo"}
+        i, f, g, o = (let(k, (np.tanh if k == "g" else sigmoid)(a[k])) for k in "ifgo")
+        c = let("c_t", f * c + i * g)
+        h = let("h_t", o * np.tanh(c))
+        return (gradients["δh_t"] * h).sum() + (gradients["δc^next_t"] * c).sum()
+
+    run = Run(step)
+    values = run.values | run.gradients() | v | library | gradients | {"m": range(1, n + 1)}
+    return values | {f"{k}_t": values[k] for k in "ifgo"}, run
+
+
+@page("12-lstm", "12b-lstm-backward")
+def _() -> Values:
+    values, run = lstm(None)
+    slopes = {f"∂{a}_t/∂{b}_t-1": run.slope(f"{a}_t", f"{b}_t-1") for a in "ch" for b in "ch"}
+    S = np.diag(values["o"] * (1 - np.tanh(values["c_t"]) ** 2))
+    single = values | slopes | {"A_t": slopes["∂c_t/∂h_t-1"], "S_t": S}
+    batch = lstm()[0]
+    names = ("W_x", "W_h", "b_", "a_", "δW_x", "δW_h", "δb_", "δa_")
+    each = [{f"{name}k": batch[f"{name}{gate}"] for name in names} for gate in "ifgo"]
+    return batch | {"(eq-lstm-jacobian)": single, "(eq-lstm-jacobian-h)": single, "(eq-lstm-params)": each}
+
+
+@page("12c-lstm-in-detail", "12d-without-bounds")
+def _() -> Values:
+    W = normal(D, H)
+    signs = itertools.product((0.4, -0.4), repeat=T)
+    outcomes = [(0.5**T, {"c_T": sum(0.6 * 0.9 ** (T - 1 - k) * g[k] for k in range(T))}) for g in signs]
+    return {
+        "(eq-lstm-nobias)": {"f": lambda x: float(sigmoid(x @ W)[1]), "x": normal(D)},
+        "(eq-lstm-pile)": {"outcomes": outcomes, "i": 0.6, "f": 0.9, "s": 0.4},
+    }
+
+
+# ------------------------------------------------------------------------------------------------ chapters 1 to 3
+
+
+def elman(activation: str) -> Values:
+    """The library's network: a sequence, and the gradients of all in between."""
+    p = cells.elman_init(np.random.default_rng(0), D, H, activation=activation)
+    v = weights(p)
+    p.W_h[:] *= 0.6
+    xs, h0, dhs = normal(T, N, D), normal(N, H, seed=1), normal(T, N, H, seed=2)
+
+    def program(let: Callable[..., Any]) -> Any:
+        h, loss = let("h", h0, 0), 0.0
+        for t in range(1, T + 1):
+            a = let("a", xs[t - 1] @ v["W_x"] + h @ v["W_h"] + v["b"], t)
+            h = let("h", g(a), t)
+            loss = loss + (dhs[t - 1] * h).sum()
+        return loss
+
+    g = {"tanh": np.tanh, "linear": lambda a: a, "relu": lambda a: np.maximum(a, 0)}[activation]
+    hs, _, tape = cells.elman_forward(xs, h0, p)
+    _, dh0, grads = cells.elman_backward(dhs, None, tape, p)
+    run = Run(program)
+    values = (
+        run.values | run.gradients() | v | {"x": xs, "h": dict(enumerate([h0, *hs])), "y": hs, "g": g, "g'": slope(g)}
+    )
+    values |= {"δW_x": grads.W_x, "δW_h": grads.W_h, "δb": grads.b, "t": range(1, T + 1)}
+    values["δh^next"] = {0: dh0} | {t: values["δh"][t] - dhs[t - 1] for t in range(1, T + 1)}
+    return values | {"m": range(1, N + 1)}
+
+
+@page("01-from-a-sum-to-a-state", "01b-adding-in-another-order", "01c-what-a-linear-recurrence-cannot-do")
+def _() -> Values:
+    v = elman("linear")
+    R = lambda h, x: x @ v["W_x"] + h @ v["W_h"] + v["b"]  # noqa: E731
+    xs = normal(T, N, H)
+    sums = np.concatenate([np.zeros((1, N, H)), np.cumsum(xs, axis=0)])
+    one = {"h": normal(1, H), "x": normal(1, D), "x'": normal(1, D, seed=1)}
+    null = np.linalg.svd(v["W_x"])[2][D:]  # rows that W_x cannot reach
+    numbers = np.random.default_rng(0).normal(size=50).astype(np.float32)
+    s = {(0, 0): 0.7, (1, 1): -0.2, (0, 1): 0.4}
+    s[1, 0] = s[0, 0] + s[1, 1] - s[0, 1]
+    U, V, F = (0.3, -0.2), (0.5, 0.1), 0.4
+    fours = {f"s_{i}{j}": U[i] + V[j] + F for i in (0, 1) for j in (0, 1)}
+    w, xa, xb = normal(H, 1), np.eye(D)[:1], np.eye(D)[1:2]
+    split = normal(H + D, H)
+    parts = {"h": normal(1, H), "x": normal(1, D), "W": split, "W_h": split[:H], "W_x": split[H:]}
+    rows_of = {"h": parts["h"][0], "x": parts["x"][0], "j": range(1, H + 1), "i": range(1, H + D + 1)}
+    return v | {
+        "R": R,
+        "O": lambda h: h,
+        "(eq-sum-cbow)": {"h": dict(enumerate(sums)), "x": xs, "y": sums[1:], "D": H},
+        "(eq-sum-commute)": one | {"R": lambda h, x: h + x @ v["W_x"]},
+        "(eq-sum-swap)": one,
+        "(eq-sum-blind)": {"W_h": np.eye(H) + null.T @ normal(H - D, H)},
+        "(eq-sum-elman)": elman("tanh"),
+        "(eq-sum-rounding)": {
+            "difference": float(sum(numbers)) - float(sum(numbers[::-1])),
+            "x": numbers.astype(float),
+            "T": 50,
+            "t": range(1, 51),
+            "u": 2.0**-24,
+            "O": lambda size: 1000 * size,
+        },
+        "(eq-sum-concat)": v | {"W": np.concatenate([v["W_h"], v["W_x"]])},
+        "(eq-sum-blocks)": parts | rows_of,
+        "(eq-sum-readout)": {"h_T": v["h"][T], "w": w, "beta": 9.0, "s": v["h"][T] @ w + 9.0},
+        "(eq-sum-four)": fours | {"U_0": U[0], "U_1": U[1], "V_0": V[0], "V_1": V[1], "F": F},
+        "(eq-sum-coin)": [
+            {f"s_{i}{j}": size * value for (i, j), value in s.items()} | {"f": lambda s: np.log1p(np.exp(-s))}
+            for size in (1, 9)
+        ],
+        "(eq-sum-shape)": {
+            "q": lambda k: (xa - xb) @ v["W_x"] @ np.linalg.multi_dot([np.eye(H), *[v["W_h"]] * k, np.eye(H)]) @ w,
+            "x_a": xa,
+            "x_b": xb,
+            "w": w,
+            "k": range(4),
+        },
+    }
+
+
+@page("00-the-gru-in-twenty-minutes")
+def _() -> Values:
+    return {"(eq-zero-elman)": elman("tanh") | {"h_t": None, "h_t-1": None, "x_t": None}}
+
+
+@page("02-why-memory-fades", "02b-back-through-time", "02c-radius-and-norm")
+def _() -> Values:
+    v = elman("tanh")
+    h0, xs = v["h"][0][0], v["x"][:, 0]
+
+    def program(let: Callable[..., Any]) -> Any:
+        h = let("h", h0, 0)
+        for t in range(1, T + 1):
+            h = let("h", np.tanh(let("a", xs[t - 1] @ v["W_x"] + h @ v["W_h"] + v["b"], t)), t)
+        return h @ normal(H, seed=3)
+
+    run = Run(program)
+    gradients = run.gradients()
+    J = {t: run.slope("h", "h", t - 1, of_at=t) for t in range(1, T + 1)}
+    single = run.values | gradients | {"δh^next": gradients["δh"], "J": J, "∂h_T/∂h_0": run.slope("h", "h", 0, of_at=T)}
+    single["∂h/∂h"] = {t: {i: {t - 1: J[t][i - 1]} for i in range(1, H + 1)} for t in J}  # at t, i, t - 1, j
+    single |= {"i": range(1, H + 1), "j": range(1, H + 1)}
+    theta = normal(9)
+
+    def chain(let: Callable[..., Any]) -> Any:
+        u = let("u", np.tanh(normal(4, H) @ let("v", normal(H))))
+        return (u**2).sum()
+
+    chained = Run(chain)
+    both = {"∂u/∂v": chained.slope("u", "v"), "j": range(1, 5), "i": range(1, H + 1)}
+    two = np.array([[2.0, 1.0], [-4.0, -2.0]])
+    s = np.array([0.3, 0.8])
+    draws = [np.reshape(signs, (2, 2)) * 0.9 / math.sqrt(2) for signs in itertools.product((1, -1), repeat=4)]
+    return v | {
+        "(eq-fade-jacobian)": single,
+        "(eq-fade-product)": single,
+        "(eq-fade-bound)": single,
+        "(eq-fade-clip)": [
+            {"δtheta": theta, "δtheta←": theta * min(1, c / np.sqrt((theta**2).sum())), "c": c} for c in (0.5, 50.0)
+        ],
+        "(eq-fade-delta)": {"δv": chained.gradients()["δv"], "∂L/∂v": both["∂u/∂v"].T @ (2 * chained.values["u"])},
+        "(eq-fade-chain)": chained.gradients() | both,
+        "(eq-fade-two)": {"W_h": two, "J": np.diag([1.0, 0.0]) @ two.T, "T": 4},
+        "(eq-fade-rate)": {
+            "outcomes": [(1 / 16, {"J_t": np.diag(s) @ W.T}) for W in draws],
+            "v": np.array([0.6, -0.59]),
+            "s": s,
+            "rho": 0.9,
+            "H": 2,
+            "overline s^2": (s**2).mean(),
+        },
+    }
+
+
+@page("03-gates", "03b-hard-gates")
+def _() -> Values:
+    values = gru()[0]
+    run_g = Run(
+        lambda let: (
+            values["δh_t"]
+            * (
+                (g := let("g", sigmoid(let("a", values["a_z"])))) * let("n_t", values["n"])
+                + (1 - g) * let("h_t-1", values["h_t-1"])
+            )
+        ).sum()
+    )
+    z = dict(enumerate(sigmoid(normal(4)), 0))
+    n, h = dict(enumerate(normal(4, seed=1))), {0: 0.8}
+    for t in range(1, T + 1):
+        h[t] = z[t] * h[t - 1] + (1 - z[t]) * n[t]
+    W, x, m, before = normal(3, 1), normal(N, 1), normal(N, 1, seed=1), normal(N, 1, seed=2)
+    a = np.concatenate([x, m, before], axis=1) @ W + 0.3
+    p, L = 0.3, (2.0, -1.0)
+    expected = slope(lambda a: sigmoid(a) * L[1] + (1 - sigmoid(a)) * L[0])
+    return values | {
+        "(eq-gate-update)": {"g_t": 1 - values["z"]},
+        "(eq-gate-soft)": {"g": float(sigmoid(0.7)), "a": 0.7},
+        "(eq-gate-slope)": {"g": float(sigmoid(0.7)), "a": 0.7},
+        "(eq-gate-backward)": values | run_g.values | run_g.gradients(),
+        "(eq-gate-three)": {"z": z, "n": n, "h": h},
+        "(eq-gate-last)": {"z": 0.7, "m": 3},
+        "(eq-gate-cell)": {"a_t": a, "g_t": sigmoid(a), "x_t": x, "m_t": m, "h_t-1": before, "W": W, "b": 0.3},
+        "(eq-hard-expected)": {
+            "outcomes": [(p, {"L": L[1]}), (1 - p, {"L": L[0]})],
+            "p": p,
+            "L_1": L[1],
+            "L_0": L[0],
+            "∂E[L]/∂a": expected(math.log(p / (1 - p))),
+        },
+        "(eq-hard-reinforce)": {
+            "outcomes": [(p, {"L": L[1], "g": 1}), (1 - p, {"L": L[0], "g": 0})],
+            "p": p,
+            "L_1": L[1],
+            "L_0": L[0],
+        },
+        "(eq-hard-gumbel)": {
+            "u": 0.3,
+            "varepsilon": -math.log(1 / 0.3 - 1),
+            "a": 0.4,
+            "tau": 0.5,
+            "g": 1 / (1 + math.exp(-(0.4 - math.log(1 / 0.3 - 1)) / 0.5)),
+        },
+    }
+
+
+# ------------------------------------------------------------------------------------------------ chapter 13
+
+
+@page("13-other-memories", "13d-slow-units")
+def _() -> Values:
+    C, alpha = 3, 0.8
+    p = cells.scrn_init(np.random.default_rng(0), D, H, C, alpha=alpha)
+    p.flat[:] = np.random.default_rng(7).normal(size=p.flat.size)
+    W = {name: getattr(p, name) for name in ("W_xc", "W_xh", "W_hh", "W_ch")}
+    xs, s0, dss = normal(T, N, D), normal(N, C + H), normal(T, N, C + H, seed=1)
+
+    def program(let: Callable[..., Any]) -> Any:
+        c, h, loss = s0[:, :C], let("h", s0[:, C:], 0), 0.0
+        for t in range(1, T + 1):
+            x = let("x", xs[t - 1], t)
+            c = let("c", (1 - alpha) * let("tilde c", x @ W["W_xc"], t) + alpha * c, t)
+            h = let("h", sigmoid(let("a", x @ W["W_xh"] + h @ W["W_hh"] + c @ W["W_ch"], t)), t)
+            loss = loss + (dss[t - 1] * np.concatenate([c, h], axis=1)).sum()
+        return loss
+
+    run = Run(program)
+    ss, _, tape = cells.scrn_forward(xs, s0, p)
+    dxs, ds0, g = cells.scrn_backward(dss, None, tape, p)
+    v = run.values | run.gradients() | W | {f"δ{name}": getattr(g, name) for name in W}
+    v |= {"c": {0: s0[:, :C]} | dict(enumerate(ss[..., :C], 1)), "h": {0: s0[:, C:]} | dict(enumerate(ss[..., C:], 1))}
+    v |= {"alpha": alpha, "t": range(1, T + 1), "δx": dxs}
+    v["δh"] = {0: ds0[:, C:]} | {t: v["δh"][t] - dss[t - 1][:, C:] for t in range(1, T)}  # what the step hands on
+    phi = lambda a: np.concatenate([a[:, :C], sigmoid(a[:, C:])], axis=1)  # noqa: E731
+    one = {"x": xs, "s": dict(enumerate([s0, *ss])), "phi": phi, "I": np.eye(C)}
+    one["W"] = np.concatenate([(1 - alpha) * W["W_xc"], W["W_xh"] + (1 - alpha) * W["W_xc"] @ W["W_ch"]], axis=1)
+    one["W_s"] = np.zeros((C + H, C + H))
+    one["W_s"][:C, :C], one["W_s"][:C, C:], one["W_s"][C:, C:] = alpha * np.eye(C), alpha * W["W_ch"], W["W_hh"]
+    y = [(0.2, {"y": 1.5}), (0.3, {"y": -0.4}), (0.5, {"y": 0.7})]
+    from_zero = cells.scrn_forward(xs, np.zeros_like(s0), p)[0][-1][:, :C]
+    return v | {
+        "(eq-other-baseline)": {"outcomes": y, "k": 0.3},
+        "(eq-other-irnn)": elman("relu"),
+        "(eq-other-irnn-back)": elman("relu"),
+        "(eq-other-linear)": {"c_T": from_zero},
+        "(eq-other-one)": one,
+    }
+
+
+@page("13b-stack")
+def _() -> Values:
+    K, M = 4, 2
+    s, u, values = np.array([0.7, 0.9, 0.5, 0.6]), 1.3, normal(K + 1, M)
+    tops = []
+    for entries, popped in ((s, u), (s, 0.4), (np.array([0.2, 0.3, 0.1, 0.9]), 2.0)):
+        read, _, after, _ = cells.stack_step(
+            values[None, K], np.zeros(1), np.array([popped]), values[None, :K], entries[None]
+        )
+        tops.append(
+            {
+                "s": entries,
+                "u": popped,
+                "s'": after[0, :K],
+                "v": values[:K],
+                "rho": read[0],
+                "i": range(1, K + 1),
+                "j": range(1, K + 1),
+            }
+        )
+
+    def program(let: Callable[..., Any]) -> Any:
+        s, u = let("s", tops[0]["s"]), let("u", tops[0]["u"])
+        left = [let("left", u - s[i + 1 :].sum(), i + 1) for i in range(K)]
+        after = [let("s'", max(s[i] - max(left[i], 0.0), 0.0), i + 1) for i in range(K)]
+        return sum(d * a for d, a in zip(normal(K, seed=3), after, strict=True))
+
+    run = Run(program)
+    back = run.values | run.gradients() | {"i": range(1, K + 1), "k": range(1, K + 1)}
+    return {"(eq-other-pop)": tops, "(eq-other-read)": tops, "(eq-other-pop-back)": back}
+
+
+@page("13c-addressable-memory")
+def _() -> Values:
+    R, M = 5, 3
+    raw, prev, memory = normal(1, M + 6), softmax(normal(1, R)), normal(1, R, M, seed=1)
+    w, c = cells.ntm_address(raw, prev, memory)
+    beta, g, gamma = c.beta[0][0], c.g[0][0], 1 + c.gamma[0][0]
+
+    def program(let: Callable[..., Any]) -> Any:
+        q = let("q", let("beta", beta) * let("cos", c.cosine[0]))
+        content = let("w^c", softmax(q))
+        gate = let("g", g)
+        mixed = let("w^g", gate * content + (1 - gate) * let("w^prev", prev[0]))
+        moved = let("w^s", sum(let("pi", c.shift[0, k + 1], k) * np.roll(mixed, k) for k in (-1, 0, 1)))
+        return normal(R, seed=4) @ let("w", softmax(let("l", let("gamma", gamma) * np.log(moved))))
+
+    run = Run(program)
+    assert np.allclose(run.values["w"], w[0])
+    v = run.values | run.gradients()
+    v |= {"w^g": v["w^g"].view(Ring), "δw^s": v["δw^s"].view(Ring)}
+    erase, add = sigmoid(normal(M)), normal(M, seed=1)
+    written = memory[0] * (1 - np.outer(w[0], erase)) + np.outer(w[0], add)
+    cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
+    ranges = {"i": range(1, R + 1), "j": range(1, R + 1), "m": range(-1, 2)}
+    return (
+        v
+        | ranges
+        | {
+            "k": c.key[0],
+            "calM": memory[0],
+            "(eq-other-write)": {"calM←": written, "e": erase, "a": add},
+            "(eq-other-address)": {"cos": cosine},
+        }
+    )
+
+
+# ------------------------------------------------------------------------------------------------ dropout
+
+
+@page("14-dropout", "14b-dropout-measured")
+def _() -> Values:
+    p, z, h0 = 0.3, 0.6, 2.0
+    mask = [(p, {"m_i": 0.0}), (1 - p, {"m_i": 1 / (1 - p)})]
+    masks: Values = {"m^h_t": normal(N, H, seed=5) ** 2, "m^x_t": normal(N, D, seed=5) ** 2}
+    net = cells.gru_init(np.random.default_rng(0), D, H)
+    v = weights(net, "rzn") | masks | {"x_t": normal(N, D), "h_t-1": normal(N, H, seed=1)}
+    dh = normal(N, H, seed=2)
+    given = layers.DropoutMasks(masks["m^x_t"], masks["m^h_t"])
+    hs, _, tape = layers.dropout_forward(v["x_t"][None], v["h_t-1"], net, masks=given)
+    before = layers.dropout_backward(dh[None], None, tape, net)[1]
+    run = Run(lambda let: (dh * gru_step(let, v)).sum())
+    step = masks | run.values | run.gradients() | {"δh_t": dh, "δh_t-1": before, "h_t": hs[0]}
+    step |= {f"{name}_t": step[name] for name in "rzn"}
+
+    def lottery(factor: Callable[[float], float], one_mask: bool = False) -> list[tuple[float, Values]]:
+        """What becomes of h_0 under every course that the masks can take."""
+        outcomes = []
+        for keep in [(k,) * T for k in (0, 1)] if one_mask else itertools.product((0, 1), repeat=T):
+            chances = [1 - p if k else p for k in (keep[:1] if one_mask else keep)]
+            outcomes.append((math.prod(chances), {"h_T": h0 * math.prod(factor(k / (1 - p)) for k in keep)}))
+        return outcomes
+
+    x, w = normal(3), normal(3, seed=1)
+    sums = [
+        (math.prod(1 - p if k else p for k in keep), {"a": (np.array(keep) / (1 - p) * x) @ w})
+        for keep in itertools.product((0, 1), repeat=3)
+    ]
+    small = {"h_t-1": 1e-3, "m_t": 1.4, "z": z, "h_t": z * 1e-3 + (1 - z) * np.tanh(1.4e-3)}
+    masked = {"x": normal(N, D), "m": masks["m^x_t"], "y": normal(N, D) * masks["m^x_t"]}
+    return step | {
+        "p": p,
+        "h_0": h0,
+        "z": z,
+        "(eq-drop-mask)": [masked | {"m_i": m["m_i"], "with probability p": m["m_i"] == 0} for _, m in mask],
+        "(eq-drop-moments)": {"outcomes": mask},
+        "(eq-drop-gru)": step,
+        "(eq-drop-back)": step,
+        "(eq-drop-naive)": {"outcomes": lottery(lambda m: m)},
+        "(eq-drop-sequence)": {"outcomes": lottery(lambda m: m, one_mask=True)},
+        "(eq-drop-gate)": small,
+        "(eq-drop-gate-naive)": {"outcomes": lottery(lambda m: z + (1 - z) * m)},
+        "(eq-drop-noise)": {"outcomes": sums, "x": x, "w": w, "i": range(1, 4)},
+    }
+
+
+# ------------------------------------------------------------------------------------------------ several layers
+
+
+@page("15-deep-and-bidirectional")
+def _() -> Values:
+    rng, L = np.random.default_rng(0), 2
+    nets = {k: cells.gru_init(rng, H if k > 1 else D, H) for k in range(1, L + 1)}
+    for net in nets.values():
+        net.flat[:] = rng.normal(size=net.flat.size)
+    xs, dhs = normal(T, 1, D), normal(T, 1, H, seed=1)
+
+    def program(let: Callable[..., Any]) -> Any:
+        h = {k: let("h^()", np.zeros((1, H))[0], k, 0) for k in nets}
+        loss = 0.0
+        for t in range(1, T + 1):
+            below = let("h^()", xs[t - 1][0], 0, t)
+            for k, net in nets.items():
+                h[k] = below = let("h^()", cells.gru_step(below[None], h[k][None], net)[0][0], k, t)
+            loss = loss + dhs[t - 1][0] @ below
+        return loss
+
+    run = Run(program)
+    both = layers.stack(*nets.values())
+    hs, _, tape = layers.stack_forward(xs, None, both)
+    assert np.allclose(hs[-1, 0], run.values["h^()"][L, T])
+    states, gradients = run.values["h^()"], run.gradients()["δh^()"]
+    by = {  # ∂h^(l + 1)_t/∂h^(l)_t and ∂h^(l)_{t + 1}/∂h^(l)_t, of the lower layer in the middle
+        "∂h^(ell)_t+1/∂h^(ell)_t": run.slope("h^()", "h^()", 1, 2, of_at=(1, 3)),
+        "∂h^(ell+1)_t/∂h^(ell)_t": run.slope("h^()", "h^()", 1, 2, of_at=(2, 2)),
+    }
+    two = layers.bidirectional(nets[1], cells.gru_init(rng, D, H))
+    two.flat[:] = rng.normal(size=two.flat.size)
+    hs, _, tape = layers.bidirectional_forward(xs, None, two)
+    dxs = layers.bidirectional_backward(normal(T, 1, 2 * H), None, tape, two)[0]
+    forward, backward = two.members()
+    forward, backward = forward[1], backward[1]
+    rev = lambda a: a[::-1]  # noqa: E731
+    ways = {}
+    for name, net, way, half in (
+        ("rightarrow", forward, lambda a: a, slice(H)),
+        ("leftarrow", backward, rev, slice(H, None)),
+    ):
+        *_, one = cells.gru_forward(way(xs), None, net)
+        ways[name] = cells.gru_backward(way(normal(T, 1, 2 * H)[..., half]), None, one, net)[0]
+    zero = np.zeros((1, H))
+    return {
+        "h^()": states,
+        "x": xs[:, 0],
+        "ell": range(1, L + 1),
+        "t": range(1, T + 1),
+        "GRU^()": {k: (lambda x, h, net=net: cells.gru_step(x[None], h[None], net)[0][0]) for k, net in nets.items()},
+        "(eq-deep-back)": by | {"δh^()": gradients, "ell": range(1, 2), "t": range(2, 3)},
+        "(eq-deep-bi)": {
+            "h": hs,
+            "x": xs,
+            "overrightarrow h": {0: zero} | dict(enumerate(hs[..., :H], 1)),
+            "overleftarrow h": dict(enumerate(hs[..., H:], 1)) | {T + 1: zero},
+            "GRU_rightarrow": lambda x, h: cells.gru_step(x, h, forward)[0],
+            "GRU_leftarrow": lambda x, h: cells.gru_step(x, h, backward)[0],
+        },
+        "(eq-deep-rev)": {
+            "overleftarrow h_1:T": hs[..., H:],
+            "x_1:T": xs,
+            "rev": rev,
+            "GRU_leftarrow": lambda xs: cells.gru_forward(xs, None, backward)[0],
+        },
+        "(eq-deep-bi-back)": {
+            "rev": rev,
+            "δx_1:T": dxs,
+            "δx^rightarrow_1:T": ways["rightarrow"],
+            "δx^leftarrow_1:T": ways["leftarrow"],
+        },
+    }
+
+
+# ------------------------------------------------------------------------------------------------ language, translation
+
+
+@page("16-language-model", "16b-pieces", "16c-counting", "16d-writing", "20b-how-sure")
+def _() -> Values:
+    V, L = 4, 3
+    net = cells.gru_init(np.random.default_rng(0), D, H)
+    net.flat[:] = np.random.default_rng(7).normal(size=net.flat.size)
+    E, W, b, c = normal(V, D), normal(H, V), normal(V, seed=1), [2, 4, 1]
+    xs = E[np.array(c) - 1]
+    hs = cells.gru_forward(xs[:, None], None, net)[0]
+    logits = hs[:, 0] @ W + b
+    start = np.array([0.1, 0.2, 0.3, 0.4])  # what the model says before the first
+
+    def p(*given: Any) -> Any:
+        """p(c_t | before), or of a whole text."""
+        if isinstance(given[0], list):
+            (what,), before = given
+            said = softmax(logits[len(before) - 1]) if before else start
+            return said if what is None else said[what - 1]
+        whole = start[given[0] - 1]
+        for t in range(1, len(given)):
+            whole = whole * softmax(logits[t - 1])[given[t] - 1]
+        return whole
+
+    a, tau, y = normal(V, seed=3), 0.7, 2
+    s = softmax(a)
+    loss, dlogits = ops.softmax_cross_entropy(a[None], [y - 1])
+    tempered = softmax(a / tau)
+    entropy = lambda beta: -(softmax(a * beta) @ ops.log_softmax(a * beta))  # noqa: E731
+    text_loss = -math.log(p(*c)) / L
+    scalars = {"y": y, "a": a, "s": s, "j": range(1, V + 1), "k": range(1, V + 1)}
+    softmaxed = scalars | {"ell": loss, "∂ell/∂a": dlogits[0], "L": loss, "∂L/∂a": dlogits[0]}
+    power = scalars | {"tau": tau, "p_tau": lambda j: tempered[j - 1], "p": lambda j: s[j - 1]}
+    q = np.array([0.5, 0.3, 0.2])
+    text, order = "abracadabra_abc_bra_ab", 3
+    codes = {letter: number for number, letter in enumerate(sorted(set(text)))}
+    model = NGram([codes[letter] for letter in text], order, len(codes), discount=0.6)
+    followed = {
+        u: [text[k + len(u)] for k in range(len(text) - len(u)) if text[k:].startswith(u)] for u in ("", "b", "ab")
+    }
+    level = {
+        k: (lambda what, given, k=k: model.probability(codes[what[0]], [codes[x] for x in given[0]], n=k))
+        for k in (1, 2, 3)
+    }
+    counted = [
+        {
+            "p": level | {0: lambda what, given=None: 1 / len(codes)},
+            "n": n,
+            "c": letter,
+            "u": u,
+            "u'": u[1:],
+            "count": lambda w: len(followed[w]) if w in followed else followed[w[:-1]].count(w[-1]),
+            "d": 0.6,
+            "kinds": lambda w: len(set(followed[w])),
+            "V": len(codes),
+        }
+        for n, u in enumerate(("", "b", "ab"), 1)
+        for letter in "rc_"
+    ]
+
+    return {
+        "L": L,
+        "c": np.array(c),
+        "p": p,
+        "t": range(1, L + 1),
+        "calL": text_loss,
+        "nats": Aside(),
+        "PP": math.exp(text_loss),
+        "bits per character": text_loss / math.log(2),
+        "(eq-lm-net)": {
+            "x": xs[:, None],
+            "E": E[:, None],
+            "h": dict(enumerate([np.zeros((1, H)), *hs])),
+            "GRU": lambda x, h: cells.gru_step(x, h, net)[0],
+            "W": W,
+            "b": b,
+            "a": logits[:, None],
+            "softmax": lambda a: softmax(a)[0],
+        },
+        "(eq-lm-softmax)": softmaxed,
+        "(eq-cmp-softmax)": softmaxed,
+        "(eq-lm-temperature)": power,
+        "(eq-lm-power)": power,
+        "(eq-lm-ngram)": counted,
+        "(eq-lm-gibbs)": {"q": q, "p": np.array([0.2, 0.3, 0.4]), "j": range(1, 4), "so": Aside()},
+        "(eq-lm-entropy)": {
+            "outcomes": [(weight, {"a": value}) for weight, value in zip(tempered, a, strict=True)],
+            "beta": 1 / tau,
+            "dS/dbeta": slope(entropy)(1 / tau),
+            "∂S/∂beta": slope(entropy)(1 / tau),
+            "∂langlearangle/∂beta": slope(lambda beta: softmax(a * beta) @ a)(1 / tau),
+        },
+    }
+
+
+@page("17-encoder-decoder", "19-beam-search", "19b-what-a-beam-guarantees")
+def _() -> Values:
+    V, S = 4, 3
+    rng = np.random.default_rng(0)
+    encoder, fed, plainly = (cells.gru_init(rng, k, H) for k in (D, D + H, D))
+    for net in (encoder, fed, plainly):
+        net.flat[:] = rng.normal(size=net.flat.size)
+    source, target, u, v = normal(V, D), normal(V, D, seed=1), np.array([3, 1, 4]), {0: 1, 1: 4, 2: 2, 3: 3}
+    xs = source[u - 1]
+    hs = cells.gru_forward(xs[:, None], None, encoder)[0]
+    c = hs[-1]
+    W, b = normal(H, V), normal(V)
+
+    def decode(net: Any, with_code: bool) -> Values:
+        ys = [
+            np.concatenate([target[v[t - 1] - 1][None], c], axis=1) if with_code else target[v[t - 1] - 1][None]
+            for t in (1, 2, 3)
+        ]
+        states = cells.gru_forward(np.array(ys), c, net)[0]
+        return {
+            "y": np.array(ys)[:, 0],
+            "s": dict(enumerate([c[0], *states[:, 0]])),
+            "GRU_dec": lambda x, h: cells.gru_step(x[None], h[None], net)[0][0],
+        }
+
+    both = {"(fed)": decode(fed, True), "(not fed)": decode(plainly, False)}
+    letters = both["(not fed)"]
+    logits = np.array([letters["s"][t] @ W + b for t in (1, 2, 3)])
+
+    def P(what: list[Any], given: list[Any]) -> Any:
+        """P(v_t | v_1 …, u), or of a whole text."""
+        if given[0] is None:  # dots: the step is known from the token
+            return softmax(logits[next(t for t in (1, 2, 3) if v[t] == what[0]) - 1])[what[0] - 1]
+        assert given[-1] is u
+        if len(what) == 1:
+            assert given[:-1] == [v[t] for t in range(1, len(given))]
+            return softmax(logits[len(given) - 1])[what[0] - 1]
+        return math.prod(softmax(logits[k])[token - 1] for k, token in enumerate(what))
+
+    weights_of = np.array([[1, 1], [1, 0], [0, 1]]) * 1.0  # (T, N)
+    many, tokens = normal(T, 2, V), np.array([[1, 3], [2, 4], [3, 1]])
+    loss, dlogits = ops.softmax_cross_entropy(many, tokens - 1, weights_of)
+    whole = P([v[t] for t in (1, 2, 3)], [u])
+    texts = {"p": 0.5, "q": 0.3, "r": 0.2}
+    agree = lambda a, b: {"pq": 0.9, "pr": 0.1, "qr": 0.8}.get("".join(sorted(a + b)), 1.0)  # noqa: E731
+    expected = {one: sum(share * agree(one, other) for other, share in texts.items()) for one in texts}
+    R, rho = 12, 0.1
+
+    def of_text(what: list[Any], given: list[Any]) -> Any:
+        return whole if what == [v] and given[0] is u else P(what, given)
+
+    def code(let: Callable[..., Any]) -> Any:
+        c = let("c", normal(1, H))
+        s, loss = let("s", c, 0), 0.0
+        for t in range(1, 4):
+            s = let(
+                "s", cells.gru_step(np.concatenate([normal(1, D, seed=t), let("y^[c]", c, t)], axis=1), s, fed)[0], t
+            )
+            loss = loss + (s * normal(1, H, seed=t)).sum()
+        return loss
+
+    return {
+        "T": 3,
+        "S": S,
+        "V": V,
+        "t": range(1, 4),
+        "v": v,
+        "u": u,
+        "P": P,
+        "(eq-s2s-encoder)": {
+            "x": xs[:, None],
+            "E^src": source[:, None],
+            "u": u,
+            "h": dict(enumerate([np.zeros((1, H)), *hs])),
+            "c": c,
+            "j": range(1, S + 1),
+            "GRU_enc": lambda x, h: cells.gru_step(x, h, encoder)[0],
+        },
+        "(eq-s2s-decoder)": letters
+        | {
+            "(fed)": Aside(both["(fed)"]),
+            "(not fed)": Aside(letters),
+            "or": Aside(),
+            "E^tgt": target,
+            "c": c[0],
+            "W": W,
+            "b": b,
+            "a": logits,
+            "k": range(1, V + 1),
+        },
+        "(eq-s2s-loss)": {
+            "L": loss,
+            "M": weights_of.sum(),
+            "m": Rows("n", weights_of),
+            "n": range(1, 3),
+            "a": Rows("n", many),
+            "v": Rows("n", tokens),
+        },
+        "(eq-s2s-dlogits)": {
+            "M": weights_of.sum(),
+            "m": Rows("n", weights_of),
+            "n": range(1, 3),
+            "a": Rows("n", many),
+            "v": Rows("n", tokens),
+            "δa": Rows("n", dlogits),
+            "onehot": lambda k: np.eye(V)[k - 1],
+        },
+        "(eq-s2s-dcode)": Run(code).gradients(),
+        "(eq-beam-sum)": {"P": of_text},
+        "(eq-beam-length)": {"P": of_text, "q": -math.log(whole) / 3},
+        "(eq-beam-empty)": {
+            "P": lambda what, given: what[0],
+            "a right one": (1 - rho) / R,
+            "empty": rho,
+            "rho": rho,
+            "R": R,
+        },
+        "(eq-beam-alpha)": {
+            "P": lambda what, given: whole,
+            "v": v,
+            "alpha": 0.6,
+            "score": lambda v: math.log(whole) / 3**0.6,
+        },
+        "(eq-beam-mbr)": {
+            "v": list(texts),
+            "v'": list(texts),
+            "P": lambda what, given: texts[what[0]] if given[0] is u else math.nan,
+            "agree": agree,
+            "hat v": max(expected, key=lambda text: expected[text]),
+        },
+    }
+
+
+@page("18-attention", "18b-transformers")
+def _() -> Values:
+    S, V = 4, 3
+    s, hs, W, b = normal(T, 1, H), normal(S, 1, H, seed=1), normal(2 * H, V), normal(V)
+    c, attended = layers.attention_forward(s, hs)
+    dc = normal(T, 1, H, seed=2)
+    ds, dhs = layers.attention_backward(dc, attended)
+
+    def program(let: Callable[..., Any]) -> Any:
+        state, seen = let("s", s[:, 0]), let("h", hs[:, 0])
+        alpha = let("alpha", softmax(let("e", state @ let("h scored", hs[:, 0]).T)))
+        return (dc[:, 0] * let("c", alpha @ seen)).sum()
+
+    run = Run(program)
+    v = run.values | run.gradients() | {"c": c[:, 0], "δc": dc[:, 0], "δs": ds[:, 0]}
+    assert np.allclose(v["δh"] + v["δh scored"], dhs[:, 0])
+    a = np.array([np.concatenate([s[t, 0], c[t, 0]]) @ W + b for t in range(T)])
+    X, W_Q, W_K, W_V = normal(N, D), normal(D, 3), normal(D, 3, seed=1), normal(D, H)
+    Q, K = X @ W_Q, X @ W_K
+    return v | {
+        "t": range(1, T + 1),
+        "j": range(1, S + 1),
+        "k": range(1, S + 1),
+        "W": W,
+        "b": b,
+        "a": a,
+        "(eq-att-ds)": {"δh": v["δh scored"]},
+        "(eq-att-self)": {
+            "X": X,
+            "W_Q": W_Q,
+            "W_K": W_K,
+            "W_V": W_V,
+            "Q": Q,
+            "K": K,
+            "V": X @ W_V,
+            "d": 3,
+            "Y": softmax(Q @ K.T / math.sqrt(3)) @ X @ W_V,
+        },
+    }
+
+
+# ------------------------------------------------------------------------------------------------ chapters 20 and 21
+
+
+@page("20-does-it-matter")
+def _() -> Values:
+    K, n, q = 5, 10, 2.3
+    v, w = normal(n) + 3, normal(n, seed=1)
+    rng, H = np.random.default_rng(0), 7  # H is not the number of blocks
+    size = cells.lstm_init(rng, D, H).size + ops.linear_init(rng, H, K).size
+    y = dict(enumerate(normal(9)))
+    weights_of = normal(3)
+    center, half = v.mean() - w.mean(), q * math.sqrt((v.var(ddof=1) + w.var(ddof=1)) / n)
+    means = {"bar v": v.mean(), "bar w": w.mean(), "s": v.std(ddof=1), "s_v": v.std(ddof=1), "s_w": w.std(ddof=1)}
+    return means | {
+        "q": q,
+        "n": n,
+        "(eq-cmp-parameters)": {"P": size, "B": 4, "H": H, "K": K},
+        "(eq-cmp-t)": {"value": v.mean() + np.array([1, -1]) * q * v.std(ddof=1) / math.sqrt(n)},
+        "(eq-cmp-difference)": {"value": center + np.array([half, -half])},
+        "(eq-cmp-ar)": {
+            "y": y,
+            "w": weights_of,
+            "c": 0.3,
+            "p": 3,
+            "t": range(3, 9),
+            "hat y": {t: 0.3 + weights_of @ [y[t - 1], y[t - 2], y[t - 3]] for t in range(3, 9)},
+        },
+    }
+
+
+@page("21-gates-without-the-loop", "21b-training-without-the-loop")
+def _() -> Values:
+    p = cells.mingru_init(np.random.default_rng(0), D, H)
+    p.flat[:] = np.random.default_rng(7).normal(size=p.flat.size)
+    v = {name: getattr(p, name) for name in ("W_z", "W_n", "b_z", "b_n")}
+    x, h = normal(N, D), normal(N, H, seed=1)
+    new, _ = cells.mingru_step(x, h, p)
+    cell = v | {"x_t": x, "h_t-1": h, "h_t": new, "z_t": sigmoid(x @ p.W_z + p.b_z), "n_t": x @ p.W_n + p.b_n}
+    z, n, dh = sigmoid(normal(T)), normal(T, seed=1), normal(T, seed=2)
+
+    def program(let: Callable[..., Any]) -> Any:
+        h, loss = let("h", 0.8, 0), 0.0
+        for t in range(1, T + 1):
+            h = let("h", let("z", z[t - 1], t) * h + let("w", (1 - z[t - 1]) * n[t - 1], t), t)
+            loss = loss + dh[t - 1] * h
+        return loss
+
+    run = Run(program)
+    scan = run.values | run.gradients() | {"n": n, "t": range(1, T + 1)}
+    back = scan | {"delta": scan["δh"] | {T + 1: 0.0}, "z": scan["z"] | {T + 1: 0.0}}
+    back |= {"∂L/∂h": scan["δh"], "∂L/∂w": scan["δw"], "∂L/∂z": scan["δz"]}
+    joined = {
+        "z_1": z[0],
+        "z_2": z[1],
+        **{f"{name}_{t}": scan[name][t] for name in "hw" for t in (0, 1, 2) if t in scan[name]},
+    }
+    still = {0: 0.8}
+    for t in range(1, T + 1):
+        still[t] = 0.7 * still[t - 1] + 0.3 * -0.4
+    return {
+        "(eq-scan-mingru)": cell,
+        "(eq-scan-linear)": scan,
+        "(eq-scan-join)": joined,
+        "(eq-scan-ones)": {"h": still, "z": 0.7, "n": -0.4, "t": range(1, T + 1)},
+        "(eq-scan-delta)": back | {"∂L_t/∂h": dh},
+        "(eq-scan-grads)": back,
+    }
+
+
+# ------------------------------------------------------------------------------------------------ the tests
+
+
+def equations_of(name: str) -> Iterator[Equation]:
+    """The labelled equations of a page, and the formulas of the tables whose letters have values."""
+    text = (PROSE / f"{name}.md").read_text("utf8")
+    yield from (equation for equation in equations.displayed(name, text) if not equation.label.startswith("#"))
+    own = {key.strip("()") for key in of_page(name) if key.startswith("(tab-")}
+    for table in sorted({key.partition(",")[0] for key in own}):
+        for equation in equations.tabled(name, text, table):
+            if own & set(places(equation)):
+                yield equation
+
+
+def places(equation: Equation) -> list[str]:
+    """Under what a table says what the letters of an equation stand for: its label, or a row or column."""
+    table, *parts = equation.label.split(", ")
+    return [equation.label, *(f"{table}, {part}" for part in parts)]
+
+
+EQUATIONS = [equation for path in sorted(PROSE.glob("*.md")) for equation in equations_of(path.stem)]
+CALCULATED = [equation for equation in EQUATIONS if equation.label not in LISTED]
+
+
+@cache
+def cases_of(equation: Equation) -> list[Values]:
+    """What the letters of an equation stand for, in each case."""
+    values = of_page(equation.page)
+    own = next((values[f"({place})"] for place in places(equation) if f"({place})" in values), {})
+    cases = [COMMON | values | case for case in (own if isinstance(own, list) else [own])]
+    return [{letter: value for letter, value in case.items() if value is not None} for case in cases]
+
+
+def elementwise(words: equations.Words) -> Iterator[equations.Complaint]:
+    """eq-bwd-elementwise: each row says what y is, and then what δu and δv are."""
+    values = COMMON | {"u": normal(N), "v": normal(N, seed=1), "δy": normal(N, seed=2)}
+
+    def gradients(y: str) -> Values:
+        of = eval(f"lambda v: {y}", vars(equation_maths))
+        return Run(lambda let: values["δy"] @ of({name: let(name, values[name]) for name in "uv"})).gradients()
+
+    for sides, marks in equations.statements(words):
+        if sides[0] == ["y"]:
+            values |= gradients(equations.Reader(sides[1], values).whole())
+        else:
+            yield from equations.check([*sides[0], *marks, *sides[1]], values)
+
+
+OWN = {"eq-bwd-elementwise": elementwise}
+
+
+def complaints(equation: Equation, words: equations.Words) -> Iterator[equations.Complaint]:
+    """What is wrong with these words, if they stood there in the place of the equation."""
+    if equation.label in OWN:
+        yield from OWN[equation.label](words)
+    for values in [] if equation.label in OWN else cases_of(equation):
+        yield from equations.check(words, values)
+
+
+def noticed(equation: Equation, words: equations.Words) -> bool:
+    """Whether anything is wrong with them."""
+    try:
+        with np.errstate(all="ignore"):
+            return next(complaints(equation, words), None) is not None
+    except equations.NotRead:
+        return True
+
+
+@pytest.mark.parametrize("equation", CALCULATED, ids=lambda equation: f"{equation.page}-{equation.label}")
+def test_equation_is_true(equation: Equation) -> None:
+    wrong = list(complaints(equation, equations.words_of(equation.tex)))
+    message = "\n".join(
+        [
+            f"book_text/{equation.page}.md, ({equation.label}):",
+            *dict.fromkeys(map(str, wrong)),
+            "If the equation is wrong, mend it. If a letter is new, or means something else here, give it its value in",
+            f'tests/test_equations.py: in a function marked @page("{equation.page}"), or for this equation alone under',
+            f'"({equation.label})" there. An equation that has moved takes its page along: add the new name to @page.',
+        ]
+    )
+    if wrong:
+        pytest.fail(message, pytrace=False)
+
+
+def test_nothing_is_said_of_pages_and_equations_that_are_no_more() -> None:
+    labels = {place for equation in EQUATIONS for place in places(equation)}
+    own = {key[1:-1] for name in PAGES for key in of_page(name) if key.startswith("(")}
+    gone = (own | set(LISTED) | set(OWN)) - labels
+    assert not gone, f"no page has these equations; take them out of tests/test_equations.py: {sorted(gone)}"
+    missing = [name for name in PAGES if not (PROSE / f"{name}.md").exists()]
+    assert not missing, f"there are no such pages; take them out of tests/test_equations.py: {missing}"
+
+
+def test_few_equations_are_not_calculated() -> None:
+    assert 10 * len(LISTED) <= len(EQUATIONS), sorted(LISTED)
+
+
+def test_planted_faults_are_noticed() -> None:
+    """A sign, an operation, a number, a name, an index, a transpose or the order changed, one at a time, in every
+    equation. ``pytest -s -k planted`` shows those that nobody would notice."""
+    planted = [(equation, fault) for equation in CALCULATED for fault in faults(equations.words_of(equation.tex))]
+    unnoticed = [(equation, fault) for equation, fault in planted if not noticed(equation, fault)]
+    for equation, fault in unnoticed:
+        print(equation.page, equation.label, " ".join(fault))
+    share = 1 - len(unnoticed) / len(planted)
+    print(f"{len(planted)} faults, {share:.1%} noticed")
+    assert share >= 0.95
