@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -226,7 +227,11 @@ def _check_decay(where: str, lr: float, last: float, steps: int) -> tuple[float,
 
 
 def _check_grads(where: str, p: Params, grads: Any) -> NDArray[Any]:
+    """Return the gradients' numbers if they are laid out as those of p: the same names and shapes in the same order."""
     check_instance(where, "grads", grads, Params)
-    if grads.size != p.size:
-        raise ValueError(f"{where}: grads must hold as many numbers as p, {p.size}; got {grads.size}.")
+    wanted, found = ([(name, a.shape) for name, a in one.items()] for one in (p, grads))
+    if wanted != found:
+        pairs = zip_longest(wanted, found, fillvalue=("nothing", ""))
+        (name, shape), (other, came) = next(pair for pair in pairs if pair[0] != pair[1])
+        raise ValueError(f"{where}: grads must hold {name} {shape} where p does; got {other} {came}.")
     return grads.flat

@@ -284,7 +284,8 @@ def _parts(found: Any, p: Params) -> tuple[float, Params]:
 def early_stopping(name: str, patience: int, *, mode: str = "min") -> Callable[[History], bool]:
     """Return a `stop` for `train`: true once the metric has not improved in the last `patience` evaluations.
 
-    `name` is a metric that `evaluate` returns; `mode` is "min" if smaller is better, "max" if larger is.
+    `name` is a metric that `evaluate` returns; `mode` is "min" if smaller is better, "max" if larger is. NaN is worse
+    than any number.
 
     Examples
     --------
@@ -302,7 +303,9 @@ def early_stopping(name: str, patience: int, *, mode: str = "min") -> Callable[[
 
     def stop(history: History) -> bool:
         _, values = history.curve(name)
-        best = values.index(min(values) if mode == "min" else max(values))
+        worst = math.inf if mode == "min" else -math.inf
+        known = [worst if math.isnan(value) else value for value in values]
+        best = known.index(min(known) if mode == "min" else max(known))
         return len(values) - 1 - best >= patience
 
     return stop

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from gru_lib import SGD, Adam, clip_by_global_norm, clip_by_value, cosine_decay, linear_decay, linear_init
+from gru_lib import (
+    SGD,
+    Adam,
+    bundle,
+    clip_by_global_norm,
+    clip_by_value,
+    cosine_decay,
+    gru_init,
+    linear_decay,
+    linear_init,
+)
 
 
 def point(values=(1.0, -2.0)):
@@ -60,7 +70,7 @@ def test_errors_name_the_argument():
         SGD(np.zeros(2), 0.1)
     with pytest.raises(TypeError, match="lr must be a number; got 'fast'"):
         SGD(point(), "fast")
-    with pytest.raises(ValueError, match="grads must hold as many numbers as p, 2; got 3"):
+    with pytest.raises(ValueError, match="grads must hold W \(2, 1\) where p does; got W \(3, 1\)"):
         SGD(point(), 0.1).step(linear_init(np.random.default_rng(0), 3, 1, bias=False))
     with pytest.raises(ValueError, match="max_norm must be > 0"):
         clip_by_global_norm(point(), 0)
@@ -128,3 +138,19 @@ def test_defaults_of_adam_and_wrong_kinds_of_arguments():
             opt.step(np.ones(2))
         with pytest.raises(TypeError, match=r"load_state_dict: state must be a Mapping; got list\.$"):
             opt.load_state_dict([])
+
+
+@pytest.mark.parametrize("optimizer", [SGD, Adam])
+def test_gradients_laid_out_otherwise_are_refused(optimizer):
+    """As many numbers under other names, or in another order, would train the wrong arrays."""
+    rng = np.random.default_rng(0)
+    rnn, out = gru_init(rng, 2, 3), linear_init(rng, 3, 1)
+    p = bundle(rnn=rnn, out=out)
+    before = p.flat.copy()
+    swapped = bundle(out=out.zeros_like(), rnn=rnn.zeros_like())
+    with pytest.raises(ValueError, match=r"step: grads must hold rnn\.W_x \(2, 9\) where p does; got out\.W \(3, 1\)"):
+        optimizer(p, lr=0.1).step(swapped)
+    turned = linear_init(rng, 1, 3, bias=False)
+    with pytest.raises(ValueError, match=r"step: grads must hold W \(3, 1\) where p does; got W \(1, 3\)"):
+        optimizer(linear_init(rng, 3, 1, bias=False), lr=0.1).step(turned)
+    np.testing.assert_array_equal(p.flat, before)

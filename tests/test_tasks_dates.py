@@ -146,6 +146,9 @@ def test_a_babel_with_another_field_is_refused(fresh, monkeypatch):
         (lambda: WRITTEN.tokens(["7 März", "7 Ω"]), "written in the alphabet; got 'Ω'"),
         (lambda: WRITTEN.tokens([""]), "one character or more"),
         (lambda: Alphabet("aba"), "each stand there once; got 'aba'"),
+        (lambda: ISO.text([-1]), r"Alphabet\.text: tokens must be integers in 0\.\.12, \(T,\); got \[-1\]"),
+        (lambda: ISO.text([99]), r"tokens must be integers in 0\.\.12, \(T,\); got \[99\]"),
+        (lambda: ISO.text([[1]]), r"tokens must be integers in 0\.\.12, \(T,\); got \[\[1\]\]"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

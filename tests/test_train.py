@@ -421,6 +421,9 @@ def test_early_stopping_waits_for_patience_evaluations(mode, sign):
         history.metrics.setdefault("v", []).append((k, sign * value))
         answers.append(stop(history))
     assert answers == [False, False, False, False, False, True, False, False, True]
+    improving = History(metrics={"v": [(k, sign * value) for k, value in enumerate([np.nan, 5, 4, 3])]})
+    assert not stop(improving), "what is better than NaN is better"
+    assert stop(History(metrics={"v": [(k, sign * value) for k, value in enumerate([5, np.nan, np.nan])]}))
     with pytest.raises(KeyError, match="no metric 'w'"):
         early_stopping("w", 2)(history)
     with pytest.raises(ValueError, match="mode must be one of 'min', 'max'"):

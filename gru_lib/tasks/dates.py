@@ -88,7 +88,11 @@ class Alphabet:
 
     def text(self, tokens: ArrayLike) -> str:
         """Return tokens (T,) as text, up to the first `end`; a `start` in it shows as "?"."""
-        found: list[int] = np.asarray(tokens).tolist()
+        array = np.asarray(tokens)
+        whole = array.dtype.kind in "iu" or not array.size
+        if array.ndim != 1 or not whole or ((array < 0) | (array >= self.size)).any():
+            raise ValueError(f"Alphabet.text: tokens must be integers in 0..{self.size - 1}, (T,); got {tokens!r:.60}.")
+        found: list[int] = array.tolist()
         if self.end in found:
             found = found[: found.index(self.end)]
         return "".join("?" if t == self.start else self.characters[t] for t in found)
