@@ -70,7 +70,7 @@ def test_errors_name_the_argument():
         SGD(np.zeros(2), 0.1)
     with pytest.raises(TypeError, match="lr must be a number; got 'fast'"):
         SGD(point(), "fast")
-    with pytest.raises(ValueError, match="grads must hold W \(2, 1\) where p does; got W \(3, 1\)"):
+    with pytest.raises(ValueError, match=r"grads must hold W \(2, 1\) where p does; got W \(3, 1\)"):
         SGD(point(), 0.1).step(linear_init(np.random.default_rng(0), 3, 1, bias=False))
     with pytest.raises(ValueError, match="max_norm must be > 0"):
         clip_by_global_norm(point(), 0)
