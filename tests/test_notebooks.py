@@ -158,6 +158,32 @@ def test_stored_form_is_normal(name: str, notebook: NotebookNode) -> None:
     assert stored.rstrip("\n") == normal.rstrip("\n")
 
 
+# The pages of the second edition, for which these two rules hold; a page that is written anew is named here.
+ANEW = {"00", "01", "01b", "09", "experiments", "intro"}
+
+
+def test_a_page_prints_sizes_and_at_most_one_true_or_false(name: str, notebook: NotebookNode) -> None:
+    said = [line for cell in code(notebook) for o in cell.outputs for line in shown(o) if re.search("True|False", line)]
+    assert len(said) <= 1 or name.partition("-")[0] not in ANEW, said
+
+
+def shown(output: NotebookNode) -> list[str]:
+    """The lines of text of an output."""
+    return "".join(output.get("text") or output.get("data", {}).get("text/plain", "")).splitlines()
+
+
+def test_kernels_are_spoken_of_in_chapter_11_and_where_the_experiments_are_explained(
+    name: str, notebook: NotebookNode
+) -> None:
+    """And no page but that says how to run an experiment again."""
+    told = r"\bkernels?\b(?! of cuDNN)|python -m experiments"
+    prose = "\n".join(
+        re.sub("```.*?```", "", c.source, flags=re.S) for c in notebook.cells if c.cell_type == "markdown"
+    )
+    spoken = re.findall(told, prose)
+    assert not spoken or name.partition("-")[0] not in ANEW - {"experiments"}
+
+
 def test_outputs_name_no_folder_of_this_machine(notebook: NotebookNode) -> None:
     for cell in code(notebook):
         text = str(cell.outputs)
