@@ -84,15 +84,6 @@ def sum_half() -> Answers:
 
 
 @values
-def sum_shortest() -> Answers:
-    """Check the smallest T at which the sum of T floating-point numbers can depend on their order, chapter 1."""
-    yield Values({"shortest": 3}, exact=("shortest",), says="from {shortest} numbers on, the order can matter")
-    yield "shortest", 1, "one number has only one order."
-    yield "shortest", 2, "with two, x₁ + x₂ = x₂ + x₁, rounded alike; and 0 + x₁ is exact."
-    yield "shortest", 4, "fewer are enough: which number is added last already matters."
-
-
-@values
 def sum_number() -> Answers:
     """Check W_h, and up to how many digits the number that is read is exact in float64, chapter 1."""
     yield Values(
@@ -123,7 +114,7 @@ def sum_half_blind() -> Answers:
 
 @values
 def sum_product() -> Answers:
-    """Check the answers, 0 or 1, to ``two_orders(np.random.default_rng(8), 100, 1000)``, page 1c."""
+    """Check the answers, 0 or 1, to ``two_orders(np.random.default_rng(8), 100, 1000)``, page 1b."""
     batch = two_orders(np.random.default_rng(8), 100, 1000)
     a, b, c, d = batch.xs[:, :, :4].argmax(axis=0).T
     yes = (a < b) == (c < d)
@@ -140,7 +131,7 @@ def sum_product() -> Answers:
 
 @values
 def sum_start() -> Answers:
-    """Check by which factor a product with W_h changes the length of a random row: uniform, orthogonal, page 1c."""
+    """Check by which factor a product with W_h changes the length of a random row: uniform, orthogonal, page 1b."""
     yield Values(
         {"uniform": 1 / math.sqrt(3), "orthogonal": 1},
         says="a product leaves {uniform} of the length, or {orthogonal}",
