@@ -130,20 +130,6 @@ def sum_product() -> Answers:
 
 
 @values
-def sum_start() -> Answers:
-    """Check by which factor a product with W_h changes the length of a random row: uniform, orthogonal, page 1b."""
-    yield Values(
-        {"uniform": 1 / math.sqrt(3), "orthogonal": 1},
-        says="a product leaves {uniform} of the length, or {orthogonal}",
-    )
-    yield "uniform", 1 / 3, "that is the factor of the square of the length."
-    yield "uniform", 3**-3, "that is after six steps; one is wanted."
-    yield "uniform", 1, "the entries have the variance 1/(3H), not 1/H."
-    yield "uniform", 1 / 2, "½ is √H times the mean of |w|; lengths go with the root of the mean square."
-    yield "orthogonal", 1 / math.sqrt(3), "an orthogonal matrix changes no length."
-
-
-@values
 def fade_sigmoid() -> Answers:
     """Check the norm of W_h below which the gradient of an Elman net with σ surely vanishes, chapter 2."""
     yield Values({"bound": 4}, says="below a norm of {bound} the gradient must vanish")
