@@ -53,11 +53,15 @@ NET = FOLDER / "words_net.json"
 SEEDS, TUNING_SEEDS = range(10 if fixed_kernels() else 3), range(100, 102)
 N, STEPS, PREFIXES = 64, 1000, (2, 4, 6)
 DTYPE = np.float64
-INIT: dict[str, Callable[..., Any]] = {"Elman": elman_init, "GRU": gru_init}
+INIT: dict[str, Callable[..., Any]] = {
+    "linear": partial(elman_init, activation="linear"),  # Elman's network without its tanh
+    "Elman": elman_init,
+    "GRU": gru_init,
+}
 CELLS = (("Elman", 64), ("GRU", 64))
 RATES = (0.003, 0.01, 0.02)
 #: The rates that were best on the validation words in "languages rates"; the other parts take them too.
-RATE = {"Elman": 0.01, "GRU": 0.01}
+RATE = {"linear": 0.01, "Elman": 0.01, "GRU": 0.01}
 LATCHES = ("ä", "š", "é")
 
 Row = dict[str, Any]
@@ -161,8 +165,28 @@ def regression(counts: Any, C: float) -> Any:
     return make_pipeline(counts, LogisticRegression(C=C, max_iter=1000))
 
 
+def fading(keep: float) -> Any:
+    """What a machine holds at the end that multiplies its state by `keep` before it adds the next letter's one-hot row.
+
+    It is a row of counts in which the letter k steps before the end counts keep^k; keep = 0 leaves the last letter.
+    """
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    def states(found: Sequence[str]) -> list[dict[str, float]]:
+        return [
+            {c: sum(keep**k for k, other in enumerate(reversed(word)) if other == c) for c in sorted(set(word))}
+            for word in found
+        ]
+
+    return make_pipeline(FunctionTransformer(states), DictVectorizer())
+
+
 BASELINES: dict[str, Callable[[], Any]] = {
     "letters, regression": lambda: regression(ngrams(1), C=1),
+    "halved letters, regression": lambda: regression(fading(0.5), C=1),
+    "last letter, regression": lambda: regression(fading(0.0), C=1),
     "up to 3, Bayes": lambda: bayes(ngrams(3)),
     "up to 4, Bayes": lambda: bayes(ngrams(4)),
     "up to 3, regression": lambda: regression(ngrams(3), C=0.3),
@@ -486,17 +510,17 @@ def store_net() -> None:
 
 # ----------------------------------------------------------------------------------------------------------- parts
 
-ORDERS = tuple((task, *cell) for task in ("anagrams", "either way") for cell in (("Elman", 64), ("GRU", 64)))
+ORDERS = tuple((task, cell, 64) for task in ("anagrams", "either way") for cell in INIT)
 TASKS = ("languages", "anagrams", "either way")
 Settings = tuple[tuple[Any, ...], ...]
 PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
     "languages": (language, tuple((cell, H, RATE[cell]) for cell, H in CELLS), SEEDS),
-    "memory": (memory, tuple((cell, 64, RATE[cell]) for cell in INIT), SEEDS),
+    "memory": (memory, tuple((cell, 64, RATE[cell]) for cell, _ in CELLS), SEEDS),
     "controls": (controls, (("GRU", 64, RATE["GRU"]),), SEEDS),
 }
 if fixed_kernels():
     PARTS |= {
-        "languages rates": (language, tuple((*cell, lr) for cell in CELLS for lr in RATES), TUNING_SEEDS),
+        "languages rates": (language, tuple((cell, 64, lr) for cell in INIT for lr in RATES), TUNING_SEEDS),
         "longer or larger": (longer_or_larger, (("GRU", 64, 4 * STEPS), ("Elman", 128, STEPS)), range(10)),
         "orders": (orders, ORDERS, range(10)),
         "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),

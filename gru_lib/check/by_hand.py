@@ -84,15 +84,6 @@ def sum_half() -> Answers:
 
 
 @values
-def sum_shortest() -> Answers:
-    """Check the smallest T at which the sum of T floating-point numbers can depend on their order, chapter 1."""
-    yield Values({"shortest": 3}, exact=("shortest",), says="from {shortest} numbers on, the order can matter")
-    yield "shortest", 1, "one number has only one order."
-    yield "shortest", 2, "with two, x₁ + x₂ = x₂ + x₁, rounded alike; and 0 + x₁ is exact."
-    yield "shortest", 4, "fewer are enough: which number is added last already matters."
-
-
-@values
 def sum_number() -> Answers:
     """Check W_h, and up to how many digits the number that is read is exact in float64, chapter 1."""
     yield Values(
@@ -123,7 +114,7 @@ def sum_half_blind() -> Answers:
 
 @values
 def sum_product() -> Answers:
-    """Check the answers, 0 or 1, to ``two_orders(np.random.default_rng(8), 100, 1000)``, page 1c."""
+    """Check the answers, 0 or 1, to ``two_orders(np.random.default_rng(8), 100, 1000)``, page 1b."""
     batch = two_orders(np.random.default_rng(8), 100, 1000)
     a, b, c, d = batch.xs[:, :, :4].argmax(axis=0).T
     yes = (a < b) == (c < d)
@@ -136,20 +127,6 @@ def sum_product() -> Answers:
     yield "answers", c < d, "that is whether c comes before d; a and b count too."
     yield "answers", (a < b) & (c < d), "if both are false the answer is yes as well."
     yield "answers", np.zeros(100), "never yes. With the factor 1 in place of ½ both units end at 0."
-
-
-@values
-def sum_start() -> Answers:
-    """Check by which factor a product with W_h changes the length of a random row: uniform, orthogonal, page 1c."""
-    yield Values(
-        {"uniform": 1 / math.sqrt(3), "orthogonal": 1},
-        says="a product leaves {uniform} of the length, or {orthogonal}",
-    )
-    yield "uniform", 1 / 3, "that is the factor of the square of the length."
-    yield "uniform", 3**-3, "that is after six steps; one is wanted."
-    yield "uniform", 1, "the entries have the variance 1/(3H), not 1/H."
-    yield "uniform", 1 / 2, "½ is √H times the mean of |w|; lengths go with the root of the mean square."
-    yield "orthogonal", 1 / math.sqrt(3), "an orthogonal matrix changes no length."
 
 
 @values
