@@ -22,7 +22,6 @@ from gru_lib import (
     Bundle,
     clip_by_global_norm,
     elman_init,
-    gru_backward,
     gru_forward,
     gru_init,
     jacobian,
@@ -33,7 +32,7 @@ from gru_lib.cells import ablated_gru_init
 from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.ops import orthogonal
 from gru_lib.results import FOLDER
-from gru_lib.tasks.memory import CLASSES, TASKS, Batch
+from gru_lib.tasks.memory import TASKS, Batch
 
 STORED = file_for_kernels("highway")
 SEEDS = range(10 if fixed_kernels() else 3)
@@ -122,7 +121,7 @@ def spread(start: str, seed: int) -> Row:
     return {"right": reader_accuracy(m, TEST).answers, "steps": steps}
 
 
-# ------------------------------------------------------------------------------------------- one task kept, one rewritten
+# ------------------------------------------------------------------------------------- one task kept, one rewritten
 
 BIASES = ("0", "ln 39", "spread")
 STARTS = ("library", "orthogonal")
@@ -134,7 +133,7 @@ def contender(rng: np.random.Generator, D: int, K: int, bias: str, start: str, s
     """A reader whose b_z is 0, ln 39, or ln U(1, 39) drawn for each unit; or with no update gate at all (z = 0).
 
     "orthogonal": W_hn starts orthogonal and b_r at 4, so that the candidate sees the old state without changing its
-    length. What this draws comes from another generator: for one seed, all other weights and all batches are the same.
+    length. What this draws comes from another generator: for one seed, all that is not set is the same, batches too.
     """
     init = partial(ablated_gru_init, ablation="no_update") if bias == "no z" else gru_init
     m = reader_init(rng, D, K, UNITS, init=init, dtype=np.float32)
@@ -167,6 +166,7 @@ def learn(task: str, bias: str, start: str, rate: float, seed: int) -> Row:
 # ------------------------------------------------------------------------------------------------------- reading a line
 
 LINE = "..3..<6.1.4>..<.0..5>..."
+INSIDE, DOTS = (6, 7, 8, 9, 10, 15, 16, 17, 18, 19), (3, 4, 12, 13, 21, 22, 23)  # tokens in brackets; dots after the 3
 
 
 def reader(seed: int, steps: int = 300) -> Bundle:
@@ -179,18 +179,35 @@ def reader(seed: int, steps: int = 300) -> Bundle:
 
 
 def look_back(m: Bundle) -> Row:
-    """For each token of LINE, the norm of ∂h_T/∂x_t, and how far h_T moves at most if another class stands there."""
+    """What a reader's last state owes to LINE, token by token.
+
+    "norm": ‖∂h_T/∂h_t‖ for t = 0 … T; "z": the mean update gate; "moved": how far h_T moves if a dot stands in place of
+    the token. "cut": ‖∂h_T/∂h_3‖ as it is, and with ∂h_t/∂h_{t−1} = diag(z) + the rest cut to diag(z), or to the rest,
+    at the tokens in brackets, or at the dots outside.
+    """
     tokens = np.array([READ.symbols.index(symbol) for symbol in LINE])
-    one_hot, moved = np.eye(READ.D), []
-    copies = np.repeat(one_hot[tokens][:, None], UNITS, axis=1)
-    _, ends, tape = gru_forward(copies, None, m.rnn)
-    dxs, _, _ = gru_backward(None, np.eye(UNITS), tape, m.rnn)  # copy i: the gradient of unit i
-    for t in range(len(tokens)):
-        other = np.repeat(tokens[:, None], CLASSES, axis=1)
-        other[t] = range(CLASSES)
-        moves = gru_forward(one_hot[other], None, m.rnn)[1] - ends[0]
-        moved.append(float(np.linalg.norm(moves, axis=1).max()))
-    return {"gradient": [float(np.linalg.norm(step, 2)) for step in dxs], "moved": moved}
+    xs = np.eye(READ.D)[tokens[:, None]]
+    steps = jacobian(xs, None, m.rnn).steps[:, 0]
+    z = gru_forward(xs, None, m.rnn)[2].gate("z")[:, 0]
+    highway = z[:, :, None] * np.eye(UNITS)
+
+    def norms(steps: Any) -> list[float]:
+        back = [np.eye(UNITS)]
+        for step in steps[::-1]:
+            back.append(back[-1] @ step)
+        return [float(np.linalg.norm(found, 2)) for found in back[::-1]]
+
+    cut = {"whole": norms(steps)[3]}
+    for place, where in (("inside", INSIDE), ("dots", DOTS)):
+        for left, kept in (("highway", highway), ("detours", steps - highway)):
+            changed = steps.copy()
+            changed[list(where)] = kept[list(where)]
+            cut[f"{left} alone, {place}"] = norms(changed)[3]
+    other = np.repeat(tokens[:, None], len(tokens), axis=1)
+    np.fill_diagonal(other, READ.symbols.index("."))
+    ends = [gru_forward(np.eye(READ.D)[read], None, m.rnn)[1] for read in (tokens[:, None], other)]
+    moved = np.linalg.norm(ends[1] - ends[0], axis=1)
+    return {"norm": norms(steps), "z": z.mean(axis=1).tolist(), "moved": moved.tolist(), "cut": cut}
 
 
 def line(seed: int) -> Row:
