@@ -249,7 +249,7 @@ FROM_BOTH = pytest.mark.parametrize("search", ["file", "http"], indirect=True)
         ("beam_search", "API: training, gradients and the rest", "API: explorers"),
         ("vanishing", "2. Why memory fades", "Sources and errata"),
         ("keras", "10. Conventions: a Rosetta stone", "API: training, gradients and the rest"),
-        ("bias init", "9. The gradient highway", "API: cells"),
+        ("bias init", "9. The highway and its price", "API: cells"),
         ("lstm", "12. LSTM, and what the GRU left out", "12b. The LSTM, backward"),
         ("dropout", "14. Dropout in recurrent nets", "14b. Dropout, measured"),
         ("padding", "Glossary", "4c. Setting the gates by hand"),
