@@ -17,8 +17,8 @@ from gru_lib import (
     lstm_step,
     sigmoid,
 )
-from gru_lib.tasks.memory import TASKS
 from gru_lib.results import load
+from gru_lib.tasks.memory import TASKS
 from gru_lib.widgets.cells import CELLS
 
 
