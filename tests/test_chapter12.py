@@ -17,6 +17,7 @@ from gru_lib import (
     lstm_step,
     sigmoid,
 )
+from gru_lib.results import load
 from gru_lib.tasks.memory import TASKS
 from gru_lib.widgets.cells import CELLS
 
@@ -37,6 +38,19 @@ def test_a_training_made_anew_learns_what_the_stored_one_learned(part, what):
     again, stored = lstm_memory.PARTS[part][0](*what), result(lstm_memory, part, *what)
     assert again.keys() == stored.keys() and again["size"] == stored["size"]
     assert (again["right"] >= 0.98) == (stored["right"] >= 0.98)
+
+
+@pytest.mark.parametrize(("file", "seeds"), [("lstm_memory", 10), ("lstm_memory_own", 3)])  # the second: other kernels
+def test_what_the_biases_do_holds_with_both_kernels(file, seeds):
+    def learned(start):
+        rows = [[r for r in load(file)[f"T = {T}"] if r[:3] == [T, start, 0.01]] for T in (10, 20, 40)]
+        assert [len(found) for found in rows] == 3 * [seeds]
+        return [sum(row[-1]["right"] >= 0.98 for row in found) for found in rows]
+
+    assert learned("LSTM, b_f = 1") == [seeds, 0, 0] and learned("LSTM, b_f = 0")[1:] == [0, 0]
+    assert 0 < learned("LSTM, b_f = 4")[2] < seeds
+    assert learned("LSTM, b_f = 4, b_i = -4") == learned("GRU, b_z = 4") == 3 * [seeds]
+    assert min(learned("LSTM, b_f = 1, b_o = 4")) > seeds / 2
 
 
 @pytest.mark.parametrize("name", lstm_memory.TASK_LENGTHS)

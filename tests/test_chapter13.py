@@ -95,7 +95,7 @@ def test_claims_of_the_page_hold_with_both_sets_of_kernels(file):
             assert min(ends(cell, T)) > 0.88 * BASELINE
     below = [sum(error < 0.08 for error in ends("IRNN", T)) for T in (50, 100)]
     assert below == {FILES[0]: [10, 2], FILES[1]: [8, 3]}[file]
-    assert said(PAGE, "with other kernels two seeds of ten do not") and said(PAGE, "two seeds of ten have begun to")
+    assert said(PAGE, "two seeds of ten have begun to")
     first = [100 * (1 + np.argmax(np.array(run["error"]) < 0.05)) for run in stored("adding", "GRU", 50)]
     assert set(first) <= {200, 300}
     assert min(run["error"] for run in stored("kept", "set")) > 0.85 * BASELINE

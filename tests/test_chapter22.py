@@ -89,7 +89,6 @@ def test_with_other_kernels_the_means_of_the_nets_change_by_a_hundredth_at_most(
     for part in ("fertility", "fertility slow"):
         nets = [list(of_nets(part, file))[1] for file in FILES]
         assert abs(nets[0] - nets[1]).max() < 0.01, part
-    assert said(PAGE, "all fifty nets end within a hundredth of where they ended here")
 
 
 def test_what_learns_by_no_net_says_the_same_with_other_kernels():
@@ -112,11 +111,6 @@ def test_the_mask_is_what_counts_and_degrees_are_four_times_worse(file):
     assert ((times["zeros and mask"] > 0.85) & (times["zeros and mask"] < 1.1)).all()
     assert ((times[DEGREES] > 3.4) & (times[DEGREES] < 4.5)).all() and said(PAGE, "about four times the error")
     assert said(CHECKLIST, "the same readings in degrees gave about four times the error")
-
-
-def test_which_nets_miss_the_mask_most_depends_on_the_kernels():
-    worst = [set(np.argsort(ahead("pendulum inputs", "carried", file=file))[-3:]) for file in FILES]
-    assert worst[0] != worst[1] and said(PAGE, "though not the same three")
 
 
 def errors_of(given):
