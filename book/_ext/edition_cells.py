@@ -23,6 +23,7 @@ from nbformat import NotebookNode
 from plain_markdown import Cell, Exercise, Part, Solution, fenced
 
 from gru_lib import check
+from gru_lib._core.table import STYLE as TABLE_STYLE
 from gru_lib.check.engine import EXERCISES
 from gru_lib.check.values import VALUES
 from gru_lib.widgets import Explorer
@@ -186,6 +187,8 @@ def _stored(cell: NotebookNode) -> NotebookNode:
         if explorer := Explorer.from_html(data.get("text/html", "")):
             metadata["tags"] = ["nbval-ignore-output"]  # live, it is a widget
             output["data"] = {"text/html": as_image(picture(explorer)), "text/plain": data["text/plain"]}
+        elif 'class="table gru-table"' in data.get("text/html", ""):
+            data["text/html"] = TABLE_STYLE + data["text/html"]
         elif "image/svg+xml" in data:
             alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
             svg = on_paper(data.pop("image/svg+xml"))

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from gru_lib._core.checks import check_instance, check_int
 
-__all__ = ["Table", "table"]
+__all__ = ["STYLE", "Table", "table"]
 
-# In a live notebook; the book has a style sheet, which forbids others.
-_STYLE = """<style>
+#: What a table brings with it in a notebook; the book has a style sheet, which forbids others.
+STYLE = """<style>
 .gru-table { border-collapse: collapse; border-block: 1.5px solid; font-variant-numeric: tabular-nums; }
 .gru-table :is(th, td) { background: none; padding: .2em .9em; text-align: right; white-space: nowrap; }
 .gru-table thead th { border-bottom: 1px solid; font-weight: 600; }
@@ -45,7 +45,7 @@ class Table(NamedTuple):
             first = ("th", ' scope="row"') if self.words[0] else ("td", "")
             body.append(cell(texts[0], 0, *first) + "".join(cell(t, j, "td") for j, t in enumerate(texts[1:], 1)))
         rows = "".join(f"<tr>{row}</tr>\n" for row in body)
-        style = "" if os.environ.get("GRU_FIGURES") == "bare" else _STYLE
+        style = "" if os.environ.get("GRU_FIGURES") == "bare" else STYLE
         return (
             f'{style}<div class="pst-scrollable-table-container"><table class="table gru-table">\n'
             f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>"
