@@ -134,6 +134,20 @@ def test_a_training_made_anew_solves_what_the_stored_one_solved(what):
     assert again["first"] == pytest.approx(stored["first"], rel=0.01)
 
 
+@pytest.mark.parametrize("part", ["clipping", "own"])  # the second: other kernels
+def test_clipping_helps_against_explosion_and_not_against_fading_with_both_kernels(part):
+    def solved(*what):
+        runs = results(fading, part, *what)
+        assert len(runs) == 50
+        return sum(run["right"] >= 0.98 for run in runs)
+
+    assert wilson(solved("radius 3", "nothing", 0.3), 50)[1] < 0.5
+    assert min(solved("radius 3", "clipped", 0.3), solved("radius 3", "nothing", 0.001)) > 45
+    assert all(run["largest"] < 1 for run in results(fading, part, "radius 0.5", "nothing", 0.3))
+    assert solved("radius 0.5", "nothing", 0.3) == 0 and wilson(solved("radius 0.5", "rescaled", 3.0), 50)[0] > 0.5
+    assert min(solved("orthogonal", how, 0.3) for how in ("nothing", "clipped")) > 45
+
+
 def test_each_treatment_changes_the_step_as_it_says(monkeypatch):
     """At radius 0.5 no gradient reaches the threshold, so clipping changes no bit; rescaling does."""
     monkeypatch.setattr(fading, "reader_accuracy", lambda m, batch: ReaderAccuracy(m.flat.sum(), 0))

@@ -51,6 +51,35 @@ def test_the_ablations_say_what_the_page_concludes(file):
     assert solved("stories", "parity_outside", "Elman, orthogonal") < 0.5
 
 
+@pytest.mark.parametrize(("file", "seeds"), [("three_stories", 10), ("three_stories_own", 3)])  # other kernels
+def test_what_gates_do_at_a_break_and_how_long_their_units_remember_with_both_kernels(file, seeds):
+    def collect(name):
+        rows = results.load(file)["stories"]
+        found = [row[-1] for row in rows if row[:2] == [name, "GRU"]]
+        assert len(found) == seeds
+        return found
+
+    def both_low(name, kind, limit=0.2):
+        return np.mean([np.max([row["units"][gate][kind] for gate in "rz"], axis=0) < limit for row in collect(name)])
+
+    assert max(both_low("parity_since", kind) for kind in ("0", "1", "|")) < 0.05
+    assert both_low("first_of_segment", "later") < both_low("first_of_segment", "|") < 0.2
+    assert both_low("first_of_segment", "first") > 0.5
+    for name in ("parity_since", "first_of_segment"):
+        at_break, elsewhere = np.median([row["passed"] for row in collect(name)], axis=0)[:2]
+        assert 0.3 < at_break < 0.6 < 0.8 < elsewhere
+
+    def positive(name, gate):
+        return np.mean([row["time scale"][gate] > 0 for row in collect(name)])
+
+    for name in ("parity_outside", "parity_since"):
+        assert positive(name, "z") == 1 and positive(name, "r") < 0.7
+    assert positive("first_of_segment", "z") > 0.6 and positive("first_of_segment", "r") == 1
+    assert 0.3 < positive("last_outside", "z") < 0.7 and positive("last_outside", "r") < 0.7
+    rows = [row for row in results.load(file)["pronoun"] if row[:2] != ["Elman, orthogonal", 0.03]]
+    assert len(rows) == 5 * seeds and all(row[-1]["solved"] for row in rows)
+
+
 def test_a_unit_that_keeps_a_share_of_its_state_has_the_time_scale_of_that_share():
     rng, share = np.random.default_rng(0), np.array([0.0, 0.5, 0.9])
     hs = np.zeros((200, 2000, 3))
