@@ -183,10 +183,18 @@ def fading(keep: float) -> Any:
     return make_pipeline(FunctionTransformer(states), DictVectorizer())
 
 
+def ends() -> Any:
+    """The first and the last letter of a word."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    return CountVectorizer(analyzer=lambda word: [f"^{word[0]}", word[-1]])
+
+
 BASELINES: dict[str, Callable[[], Any]] = {
     "letters, regression": lambda: regression(ngrams(1), C=1),
     "halved letters, regression": lambda: regression(fading(0.5), C=1),
     "last letter, regression": lambda: regression(fading(0.0), C=1),
+    "first and last letter, regression": lambda: regression(ends(), C=1),
     "up to 3, Bayes": lambda: bayes(ngrams(3)),
     "up to 4, Bayes": lambda: bayes(ngrams(4)),
     "up to 3, regression": lambda: regression(ngrams(3), C=0.3),
