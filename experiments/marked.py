@@ -1,0 +1,80 @@
+"""Training runs of chapter 2, stored in marked.json: one number of T is marked, and has to be said at the end.
+
+``python tools/environment.py python -m experiments.marked [--missing] [PART …]``
+
+``tuning`` runs every net at three rates, on two seeds of its own; ``error`` runs each at its best rate for that length.
+A run takes STEPS batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it
+errs by less than DONE. float32.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from experiments._store import MISSING, chosen, digits, make, seeded
+from experiments.other_memories import adder, adder_loss, single
+from gru_lib import Adam, cell_of, linear_forward, train
+from gru_lib.results import FOLDER
+from gru_lib.tasks.adding import marked
+
+STORED = FOLDER / "marked.json"
+NETS = ("Elman", "Elman, orthogonal", "IRNN", "GRU")
+LENGTHS = (10, 20, 50, 100)
+RATES = (0.001, 0.003, 0.01)
+SEEDS = range(10)
+STEPS, N, DONE = 8000, 32, 1e-5
+
+
+def learn(net: str, T: int, rate: float, seed: int, *, steps: int = STEPS) -> dict[str, Any]:
+    """Train with Adam and clipping; the mean squared error on 1,000 rows, every 200 steps."""
+    rng, test = np.random.default_rng(seed), single(marked(np.random.default_rng(10_002), 1000, T))
+    m = adder(rng, net)
+
+    def error(p: Any) -> dict[str, float]:
+        y = linear_forward(cell_of(p.rnn).forward(test.xs, None, p.rnn)[0][-1], p.out)[0]
+        return {"error": float(((y - test.ys) ** 2).mean())}
+
+    history = train(
+        m,
+        adder_loss,
+        (single(marked(rng, N, T)) for _ in iter(int, 1)),
+        Adam(m, rate),
+        steps=steps,
+        schedule=lambda i: rate * min(1.0, 5 * (1 - i / steps)),
+        clip_norm=1.0,
+        evaluate=error,
+        every=200,
+        stop=lambda history: history.last("error") < DONE,
+        progress=False,
+    )
+    return {"steps": history.steps, "errors": history.curve("error")[1]}
+
+
+def best_rate(net: str, T: int, stored: dict[str, Any]) -> float:
+    """The rate whose two runs of tuning err least on average, after their logarithm."""
+    ends: dict[float, list[float]] = {}
+    for n, t, rate, _, row in stored["tuning"]:
+        if (n, t) == (net, T):
+            ends.setdefault(rate, []).append(np.log(row["errors"][-1]))
+    return min(ends, key=lambda rate: float(np.mean(ends[rate])))
+
+
+def main(arguments: list[str]) -> None:
+    """Make the parts that are asked for."""
+    parts = chosen([name for name in arguments if name != MISSING], ("tuning", "error"))
+    how: dict[str, Any] = {"missing": MISSING in arguments, "rounding": digits(3)}
+    if "tuning" in parts:
+        make(STORED, "tuning", learn, seeded(product(NETS, LENGTHS, RATES), (100, 101)), **how)
+    if "error" in parts:
+        stored = json.loads(STORED.read_text("utf8"))
+        cases = [(net, T, best_rate(net, T, stored)) for net, T in product(NETS, LENGTHS)]
+        make(STORED, "error", learn, seeded(cases, SEEDS), **how)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
