@@ -1,40 +1,28 @@
-"""Training runs of chapter 2: what clipping and rescaling do for an Elman net, stored in fading.json. To rerun them:
+"""Training runs of chapter 2: clipping, rescaling and Adam over eight learning rates, stored in fading.json.
 
-``python tools/environment.py python -m experiments.fading [--missing] [PART …]``
-
-Some of these nets magnify the last bit, so the runs of ``clipping``, ``stages`` and ``adam`` are made again as ``own``,
-``own stages`` and ``own adam``, with ``KERNELS=own`` set and this processor's kernels. ``tuning`` chose the learning
-rates, on other seeds.
+``python tools/environment.py python -m experiments.fading [--missing]``
 """
 
 from __future__ import annotations
 
-import os
 import sys
-from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from experiments._store import MISSING, chosen, digits, make, seeded
-from gru_lib import SGD, Adam, Bundle, clip_by_global_norm, elman_init, orthogonal
+from experiments._store import digits, make_parts
+from gru_lib import SGD, Adam, Bundle, clip_by_global_norm, elman_init
 from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import Batch
 
 STORED = FOLDER / "fading.json"
-SEEDS = range(50)
-H, T, N, STEPS, FIRST = 32, 30, 32, 500, 200
+SEEDS = range(10)
+H, T, N, STEPS = 32, 30, 32, 500
+RADII = (0.5, 3.0)
+TREATMENTS = ("nothing", "clipped", "rescaled", "Adam")
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-CASES = (
-    ("radius 0.5", "nothing"),
-    ("radius 0.5", "rescaled"),
-    ("orthogonal", "nothing"),
-    ("orthogonal", "clipped"),
-    ("radius 3", "nothing"),
-    ("radius 3", "clipped"),
-)
-Row = dict[str, Any]
 
 
 def draw(rng: np.random.Generator, N: int) -> Batch:
@@ -48,24 +36,23 @@ def draw(rng: np.random.Generator, N: int) -> Batch:
     return Batch(xs, ys, asked, sign[None])
 
 
-def net(rng: np.random.Generator, start: str) -> Bundle:
-    """An Elman net that answers at the end, its W_h orthogonal or scaled to a spectral radius."""
+def net(rng: np.random.Generator, radius: float) -> Bundle:
+    """An Elman net that answers at the end, its W_h normal and scaled to a spectral radius."""
     m = reader_init(rng, 2, 1, H, init=elman_init)
-    if start == "orthogonal":
-        m.rnn.W_h[:] = orthogonal(rng, H)
-    else:
-        W = rng.normal(size=(H, H))
-        m.rnn.W_h[:] = W * float(start.split()[1]) / np.abs(np.linalg.eigvals(W)).max()
+    W = rng.normal(size=(H, H))
+    m.rnn.W_h[:] = W * radius / np.abs(np.linalg.eigvals(W)).max()
     return m
 
 
-def run(start: str, treatment: str, rate: float, seed: int, *, steps: int = STEPS) -> Row:
-    """Plain gradient descent on fresh batches. `right` is the mean of five tests in the last 100 steps, `halfway` of
-    five in the 100 steps before the middle.
+def run(radius: float, treatment: str, rate: float, seed: int, *, steps: int = STEPS) -> dict[str, Any]:
+    """Train on fresh batches; `right` is the mean of five tests in the last 100 steps.
+
+    Plain gradient descent, of gradients as they are, clipped to norm 1 or rescaled to it; or Adam.
     """
     rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_000), 500)
-    m = net(rng, start)
-    sgd, norms, right = SGD(m, rate), [], {}
+    m = net(rng, radius)
+    optimizer = Adam(m, rate) if treatment == "Adam" else SGD(m, rate)
+    norms, right = [], []
     for step in range(1, steps + 1):
         _, grads = reader_loss(m, draw(rng, N))
         norms.append(float(np.linalg.norm(grads.flat)))
@@ -73,102 +60,13 @@ def run(start: str, treatment: str, rate: float, seed: int, *, steps: int = STEP
             clip_by_global_norm(grads, 1.0)
         elif treatment == "rescaled" and norms[-1] > 0:
             grads.flat[:] /= norms[-1]
-        sgd.step(grads)
-        if step % 20 == 0 and (step - 1) % (steps // 2) >= steps // 2 - 100:
-            right[step] = reader_accuracy(m, test).answers
-    ends = list(right.values())
-    return {
-        "halfway": float(np.mean(ends[:5])),
-        "right": float(np.mean(ends[5:])),
-        "first": norms[0],  # norms of the gradient, before it is clipped
-        "largest": max(norms),
-        "norm": float(np.linalg.norm(m.rnn.W_h, 2)),
-    }
-
-
-def stages(first: str, length: float, seed: int) -> Row:
-    """From radius 0.5, FIRST steps of a length, then STEPS clipped ones at the rate 0.3; `right` as in `run`.
-
-    The first ones go down the gradient, or in a direction drawn anew at each step ("random"). `radius` and `norm` are
-    those of W_h after them.
-    """
-    rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_000), 500)
-    m = net(rng, "radius 0.5")
-    far, near, size, right = SGD(m, length), SGD(m, 0.3), {}, []
-    for step in range(1 - FIRST, STEPS + 1):
-        _, grads = reader_loss(m, draw(rng, N))
-        if step > 0:
-            clip_by_global_norm(grads, 1.0)
-            near.step(grads)
-        else:
-            if first == "random":
-                grads.flat[:] = rng.normal(size=grads.size)
-            grads.flat[:] /= np.linalg.norm(grads.flat) or 1.0  # a loss of 0 has no direction
-            far.step(grads)
-        if step == 0:
-            W = m.rnn.W_h
-            size = {"radius": float(np.abs(np.linalg.eigvals(W)).max()), "norm": float(np.linalg.norm(W, 2))}
-        if step > STEPS - 100 and step % 20 == 0:
-            right.append(reader_accuracy(m, test).answers)
-    return {"right": float(np.mean(right)), **size}
-
-
-def adam(shuffled: int, then: str, seed: int, *, steps: int = STEPS) -> Row:
-    """From radius 0.5, some steps of Adam at the rate 0.01 with shuffled labels, then `steps` with true ones.
-
-    These go on with Adam, or are clipped ones at the rate 0.3; `right` as in `run`. `radius` is W_h's before them.
-    """
-    rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_000), 500)
-    m, right, radius = net(rng, "radius 0.5"), [], 0.0
-    optimizer, near = Adam(m, 0.01), SGD(m, 0.3)
-    for step in range(1 - shuffled, steps + 1):
-        batch = draw(rng, N)
-        if step < 1:
-            batch.ys[-1] = rng.permutation(batch.ys[-1])
-        if step == 1:
-            radius = float(np.abs(np.linalg.eigvals(m.rnn.W_h)).max())
-        _, grads = reader_loss(m, batch)
-        if step < 1 or then == "Adam":
-            optimizer.step(grads)
-        else:
-            clip_by_global_norm(grads, 1.0)
-            near.step(grads)
+        optimizer.step(grads)
         if step > steps - 100 and step % 20 == 0:
             right.append(reader_accuracy(m, test).answers)
-    return {"right": float(np.mean(right)), "radius": radius}
+    return {"right": float(np.mean(right)), "first": norms[0], "largest": max(norms)}
 
 
-#: A rate for all, and where `tuning` found a better one, that.
-RUNS = (
-    ("radius 0.5", "nothing", 0.3),
-    ("radius 0.5", "rescaled", 3.0),
-    ("orthogonal", "nothing", 0.3),
-    ("orthogonal", "clipped", 0.3),
-    ("radius 3", "nothing", 0.3),
-    ("radius 3", "nothing", 0.001),
-    ("radius 3", "clipped", 0.3),
-)
-FIRSTS = (("gradient", 3.0), ("random", 3.0), ("random", 1.0))
-SHUFFLED = tuple((shuffled, then) for then in ("Adam", "clipped") for shuffled in (0, 60))
-PARTS = {
-    "tuning": (partial(run, steps=1000), tuple((*case, rate) for case in CASES for rate in RATES), range(1000, 1005)),
-    "clipping": (run, RUNS, SEEDS),
-    "own": (run, RUNS, SEEDS),
-    "stages": (stages, FIRSTS, SEEDS),
-    "own stages": (stages, FIRSTS, SEEDS),
-    "adam": (adam, SHUFFLED, SEEDS),
-    "own adam": (adam, SHUFFLED, SEEDS),
-}
-
-
-def main(arguments: list[str]) -> None:
-    """Run the named parts, or those of the kernels that are set, and store each run."""
-    own = os.environ.get("KERNELS") == "own"
-    names = chosen([name for name in arguments if name != MISSING], PARTS)
-    for part in [name for name in names if name.startswith("own") == own]:
-        function, settings, seeds = PARTS[part]
-        make(STORED, part, function, seeded(settings, seeds), missing=MISSING in arguments, rounding=digits(3))
-
+PARTS = {"rates": (run, tuple(product(RADII, TREATMENTS, RATES)), SEEDS)}
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    make_parts(STORED, PARTS, sys.argv[1:], rounding=digits(3))

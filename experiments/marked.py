@@ -2,21 +2,21 @@
 
 ``python tools/environment.py python -m experiments.marked [--missing] [PART …]``
 
-``tuning`` runs every net at three rates, on two seeds of its own; ``error`` runs each at its best rate for that length.
+``tuning`` runs every net at three rates, on two seeds of its own; ``error`` runs each at its best rate for that length,
+`BEST`.
 A run takes STEPS batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it
 errs by less than DONE. float32.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from experiments._store import MISSING, chosen, digits, make, seeded
+from experiments._store import digits, make_parts
 from experiments.other_memories import adder, adder_loss, single
 from gru_lib import Adam, cell_of, linear_forward, train
 from gru_lib.results import FOLDER
@@ -24,7 +24,7 @@ from gru_lib.tasks.adding import marked
 
 STORED = FOLDER / "marked.json"
 NETS = ("Elman", "Elman, orthogonal", "IRNN", "GRU")
-LENGTHS = (10, 20, 50, 100)
+LENGTHS = (10, 20, 50)
 RATES = (0.001, 0.003, 0.01)
 SEEDS = range(10)
 STEPS, N, DONE = 8000, 32, 1e-5
@@ -55,6 +55,23 @@ def learn(net: str, T: int, rate: float, seed: int, *, steps: int = STEPS) -> di
     return {"steps": history.steps, "errors": history.curve("error")[1]}
 
 
+#: The best rate of `tuning`, by net and length.
+BEST = {
+    (net, T): rate
+    for net, rates in {
+        "Elman": (0.003, 0.003, 0.003),
+        "Elman, orthogonal": (0.003, 0.003, 0.003),
+        "IRNN": (0.003, 0.003, 0.003),
+        "GRU": (0.003, 0.003, 0.003),
+    }.items()
+    for T, rate in zip(LENGTHS, rates, strict=True)
+}
+PARTS = {
+    "tuning": (learn, tuple(product(NETS, LENGTHS, RATES)), (100, 101)),
+    "error": (learn, tuple((net, T, rate) for (net, T), rate in BEST.items()), SEEDS),
+}
+
+
 def best_rate(net: str, T: int, stored: dict[str, Any]) -> float:
     """The rate whose two runs of tuning err least on average, after their logarithm."""
     ends: dict[float, list[float]] = {}
@@ -64,17 +81,5 @@ def best_rate(net: str, T: int, stored: dict[str, Any]) -> float:
     return min(ends, key=lambda rate: float(np.mean(ends[rate])))
 
 
-def main(arguments: list[str]) -> None:
-    """Make the parts that are asked for."""
-    parts = chosen([name for name in arguments if name != MISSING], ("tuning", "error"))
-    how: dict[str, Any] = {"missing": MISSING in arguments, "rounding": digits(3)}
-    if "tuning" in parts:
-        make(STORED, "tuning", learn, seeded(product(NETS, LENGTHS, RATES), (100, 101)), **how)
-    if "error" in parts:
-        stored = json.loads(STORED.read_text("utf8"))
-        cases = [(net, T, best_rate(net, T, stored)) for net, T in product(NETS, LENGTHS)]
-        make(STORED, "error", learn, seeded(cases, SEEDS), **how)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    make_parts(STORED, PARTS, sys.argv[1:], rounding=digits(3))

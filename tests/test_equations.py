@@ -685,7 +685,7 @@ def _() -> Values:
     return {"(eq-zero-elman)": elman("tanh") | {"h_t": None, "h_t-1": None, "x_t": None}}
 
 
-@page("02-why-memory-fades", "02b-back-through-time", "02c-radius-and-norm")
+@page("02-why-memory-fades", "02b-radius-and-norm")
 def _() -> Values:
     v = elman("tanh")
     h0, xs = v["h"][0][0], v["x"][:, 0]
@@ -699,10 +699,19 @@ def _() -> Values:
     run = Run(program)
     gradients = run.gradients()
     J = {t: run.slope("h", "h", t - 1, of_at=t) for t in range(1, T + 1)}
-    single = run.values | gradients | {"δh^next": gradients["δh"], "J": J, "∂h_T/∂h_0": run.slope("h", "h", 0, of_at=T)}
+    single = run.values | gradients | {"J": J, "∂h_T/∂h_0": run.slope("h", "h", 0, of_at=T)}
     single["∂h/∂h"] = {t: {i: {t - 1: J[t][i - 1]} for i in range(1, H + 1)} for t in J}  # at t, i, t - 1, j
     single |= {"i": range(1, H + 1), "j": range(1, H + 1)}
     theta = normal(9)
+    w, h_T, yes = normal(H, 1), normal(N, H, seed=1), normal(N, 1, seed=2)
+
+    def read(let: Callable[..., Any]) -> Any:
+        s = let("s", let("h_T", h_T) @ let("w", w) + 0.7)
+        return ((s - yes) ** 2).mean()
+
+    answer = Run(read)
+    end = answer.values | answer.gradients() | {"w": w, "y": yes, "beta": 0.7, "N": N}
+    end |= {"L": np.array([read(lambda name, value, *_: value)]), "n": range(1, N + 1)}
 
     def chain(let: Callable[..., Any]) -> Any:
         u = let("u", np.tanh(normal(4, H) @ let("v", normal(H))))
@@ -714,13 +723,15 @@ def _() -> Values:
     s = np.array([0.3, 0.8])
     draws = [np.reshape(signs, (2, 2)) * 0.9 / math.sqrt(2) for signs in itertools.product((1, -1), repeat=4)]
     return v | {
+        "(eq-fade-dh)": single,
         "(eq-fade-jacobian)": single,
         "(eq-fade-product)": single,
         "(eq-fade-bound)": single,
         "(eq-fade-clip)": [
             {"δtheta": theta, "δtheta←": theta * min(1, c / np.sqrt((theta**2).sum())), "c": c} for c in (0.5, 50.0)
         ],
-        "(eq-fade-delta)": {"δv": chained.gradients()["δv"], "∂L/∂v": both["∂u/∂v"].T @ (2 * chained.values["u"])},
+        "(eq-fade-loss)": end,
+        "(eq-fade-out)": end,
         "(eq-fade-chain)": chained.gradients() | both,
         "(eq-fade-two)": {"W_h": two, "J": np.diag([1.0, 0.0]) @ two.T, "T": 4},
         "(eq-fade-rate)": {

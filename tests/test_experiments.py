@@ -22,6 +22,7 @@ SCRIPTS = (
     "highway",
     "language_model",
     "lstm_memory",
+    "marked",
     "other_memories",
     "subtraction",
     "three_stories",

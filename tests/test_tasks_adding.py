@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gru_lib.tasks.adding import BASELINE, adding
+from gru_lib.tasks.adding import BASELINE, ONE_BASELINE, adding, marked
 
 
 @pytest.mark.parametrize("T", [2, 5, 50])
@@ -38,3 +38,19 @@ def test_wrong_arguments_are_named():
         adding(rng, 3, 1)
     with pytest.raises(TypeError, match="adding: N must be an integer"):
         adding(rng, 3.5, 9)
+
+
+def test_the_one_marked_number_stands_in_the_first_half_and_is_the_target():
+    xs, ys, places = marked(np.random.default_rng(0), 200, 9)
+    assert xs.shape == (9, 200, 2) and ys.shape == (200, 1) and places.shape == (1, 200)
+    for n in range(200):
+        (step,) = np.flatnonzero(xs[:, n, 1])
+        assert step == places[0, n] and ys[n, 0] == xs[step, n, 0]
+    assert set(places.ravel()) == set(range(4))
+    with pytest.raises(ValueError, match="marked: T must be at least 2; got 1"):
+        marked(np.random.default_rng(0), 3, 1)
+
+
+def test_answering_a_half_errs_by_a_twelfth():
+    ys = marked(np.random.default_rng(1), 200_000, 4).ys
+    assert abs(((ys - 0.5) ** 2).mean() - ONE_BASELINE) < 0.001

@@ -86,7 +86,7 @@ STAGES = {
     "unrolled": {
         "states": "Three steps lead from the state h_0 to h_1, h_2 and h_3.",
         "inputs": "At each step an input comes from below.",
-        "losses": "Above each of the three states stand its readout y and its loss L.",
+        "losses": "Above each of the three states stand its readout s and its loss L.",
         "gradient": "The gradient runs from each loss down to its state, and from each state back to the one before.",
         "shares": "Below each step stands its share of the weights' gradient: the old state, transposed, times the "
         "gradient of the step's sum. The three shares are added.",

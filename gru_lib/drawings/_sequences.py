@@ -53,7 +53,7 @@ def _losses(d: SequenceCanvas) -> None:
     for k, x in enumerate(d.steps[1:], 1):
         d.arrow([(x - 8, STATE - 17), (x - 8, READ + 16)], "up", "ink")
         d.arrow([(x - 8, READ - 15), (x - 8, LOSS + 16)], "up", "ink")
-        d.node(x, READ, "y", str(k), "ink", 30)
+        d.node(x, READ, "s", str(k), "ink", 30)
         d.node(x, LOSS, "L", str(k), "ink", 30)
     for y, word in ((READ, "readout"), (LOSS, "loss")):
         d.word(d.steps[0] - (d.half if d.slim else 0), y + 5, word, "start" if d.slim else "middle")
