@@ -68,5 +68,11 @@ def run(radius: float, treatment: str, rate: float, seed: int, *, steps: int = S
 
 PARTS = {"rates": (run, tuple(product(RADII, TREATMENTS, RATES)), SEEDS)}
 
+
+def main(arguments: list[str]) -> None:
+    """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
+    make_parts(STORED, PARTS, arguments, rounding=digits(3))
+
+
 if __name__ == "__main__":
-    make_parts(STORED, PARTS, sys.argv[1:], rounding=digits(3))
+    main(sys.argv[1:])

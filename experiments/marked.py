@@ -59,10 +59,10 @@ def learn(net: str, T: int, rate: float, seed: int, *, steps: int = STEPS) -> di
 BEST = {
     (net, T): rate
     for net, rates in {
-        "Elman": (0.003, 0.003, 0.003),
-        "Elman, orthogonal": (0.003, 0.003, 0.003),
-        "IRNN": (0.003, 0.003, 0.003),
-        "GRU": (0.003, 0.003, 0.003),
+        "Elman": (0.01, 0.001, 0.01),
+        "Elman, orthogonal": (0.01, 0.003, 0.003),
+        "IRNN": (0.003, 0.001, 0.001),
+        "GRU": (0.01, 0.01, 0.01),
     }.items()
     for T, rate in zip(LENGTHS, rates, strict=True)
 }
@@ -81,5 +81,10 @@ def best_rate(net: str, T: int, stored: dict[str, Any]) -> float:
     return min(ends, key=lambda rate: float(np.mean(ends[rate])))
 
 
+def main(arguments: list[str]) -> None:
+    """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
+    make_parts(STORED, PARTS, arguments, rounding=digits(3))
+
+
 if __name__ == "__main__":
-    make_parts(STORED, PARTS, sys.argv[1:], rounding=digits(3))
+    main(sys.argv[1:])

@@ -180,6 +180,29 @@ def errors(net, T):
     return np.array(found)
 
 
+def test_one_marked_number_of_twenty_is_learned_by_all_and_one_of_fifty_by_the_gru_and_the_irnn_alone():
+    for net in experiment.NETS:
+        assert max(errors(net, 10).max(), errors(net, 20).max()) < 0.001
+    assert min(errors("Elman", 50).min(), errors("Elman, orthogonal", 50).min()) > 0.084
+    assert errors("IRNN", 50).max() < 0.001 and errors("GRU", 50).max() < 1e-5
+
+
+def test_an_orthogonal_start_helps_at_twenty():
+    assert 0.2 < np.median(errors("Elman, orthogonal", 20)) / np.median(errors("Elman", 20)) < 0.3
+
+
+def test_clipping_takes_larger_steps_after_explosion_and_changes_nothing_where_gradients_vanish():
+    small, large = (0.001, 0.003, 0.01), (0.1, 0.3, 1.0, 3.0)
+    assert min(solved(3.0, "nothing", rate) for rate in small) >= 9 > 3 >= max(solved(3.0, "nothing", r) for r in large)
+    large_clipped = [solved(3.0, "clipped", rate) for rate in large]
+    assert max(solved(3.0, "clipped", rate) for rate in small) == 0 and min(large_clipped) >= 8
+    for treatment in ("nothing", "clipped"):
+        assert not any(solved(0.5, treatment, rate) for rate in fading.RATES)
+        runs = (results(fading, "rates", 0.5, treatment, rate) for rate in fading.RATES)
+        assert max(run["largest"] for each in runs for run in each) < 0.54
+    assert solved(0.5, "rescaled", 3.0) == solved(0.5, "Adam", 0.01) == 10
+
+
 def test_the_rates_of_the_marked_number_are_those_that_tuning_found_best():
     stored = load_results("marked")
     assert {case: experiment.best_rate(*case, stored) for case in experiment.BEST} == experiment.BEST
