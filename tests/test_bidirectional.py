@@ -90,6 +90,8 @@ def test_errors_name_the_argument():
         bidirectional_forward(xs, None, p.forward)
     with pytest.raises(TypeError, match=r"bidirectional_forward: state0 must be a pair, .*; got ndarray"):
         bidirectional_forward(xs, np.zeros((N, H)), p)
+    with pytest.raises(ValueError, match=r"bidirectional_forward: state0 must be a pair, .*; got 1 entries"):
+        bidirectional_forward(xs, (np.zeros((N, H)),), p)
     with pytest.raises(ValueError, match=r"dhs must have shape \(T, N, K\) = \(4, 3, 6\); got \(4, 3, 3\)"):
         bidirectional_backward(np.zeros((T, N, H)), None, tape, p)
     with pytest.raises(TypeError, match="bidirectional_backward: tape must be a BidirectionalTape; got NoneType"):

@@ -325,6 +325,17 @@ def test_a_function_that_fails_at_the_second_call_is_no_crash_of_the_checker():
     assert len(calls) == 4 and np.abs(calls[-1]).min() == 1000
 
 
+def test_an_error_of_the_readers_own_that_has_no_text_is_reported_all_the_same():
+    class MuteError(Exception):
+        def __str__(self):
+            return self.nothing
+
+    def f(a):
+        raise MuteError
+
+    assert check.sigmoid(f).message == "f stopped with MuteError in the line `raise MuteError`: it has no text"
+
+
 def test_an_overflow_that_raises_is_named():
     source = "def f(a):\n    with np.errstate(over='raise'):\n        return 1 / (1 + np.exp(-a))\n"
     said = check.sigmoid(program(source)).message
