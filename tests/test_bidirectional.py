@@ -15,10 +15,13 @@ from gru_lib import (
     gradcheck,
     gru_forward,
     gru_init,
+    infer,
     linear_init,
     lstm_init,
     reverse,
+    stack,
 )
+from gru_lib.cells import reads_backwards
 
 T, N, D, H = 4, 3, 2, 3
 
@@ -61,6 +64,21 @@ def test_padding_stays_behind_in_both_directions():
         np.testing.assert_allclose(hs[:length, row], alone[:, 0], rtol=0, atol=1e-15)
         for state, end in zip(states, ends, strict=True):
             np.testing.assert_allclose(state[row], end[0], rtol=0, atol=1e-15)
+
+
+def test_infer_with_lengths_is_forward_with_lengths():
+    p, xs = pair(), rng().normal(size=(T, N, D))
+    hs, states, _ = bidirectional_forward(xs, None, p, lengths=[4, 1, 3])
+    quick, ends = infer(xs, None, p, lengths=[4, 1, 3])
+    np.testing.assert_allclose(quick, hs, rtol=0, atol=1e-15)
+    for state, end in zip(states, ends, strict=True):
+        np.testing.assert_allclose(end, state, rtol=0, atol=1e-15)
+
+
+def test_a_bundle_reads_backwards_if_a_layer_in_it_does():
+    p = gru_init(rng(), D, H)
+    assert not reads_backwards(stack(p, gru_init(rng(), H, H)))
+    assert reads_backwards(stack(bidirectional(p, p.copy()), gru_init(rng(), 2 * H, H)))
 
 
 def test_the_first_output_depends_on_the_last_input():

@@ -374,6 +374,26 @@ def test_a_checkpoint_of_another_training_is_refused_and_changes_nothing(tmp_pat
 # -------------------------------------------------------------------------------------------------- truncated backprop
 
 
+def test_a_generator_resumes_in_the_middle_of_a_word(tmp_path):
+    """Numbers of 32 bits are halves of draws of 64; the other half waits in the generator."""
+
+    def drawn(rng, steps):
+        p, seen = linear_init(np.random.default_rng(1), 1, 1), []
+
+        def look(p, batch):
+            seen.append(int(rng.integers(0, 2**31, dtype=np.int32)))
+            return 0.0, p.zeros_like()
+
+        path = tmp_path / f"{steps[-1]}.npz"
+        for count in steps:
+            train(p, look, [None], SGD(p, 0.1), steps=count, checkpoint=path, rng=rng, progress=False)
+            rng = np.random.default_rng(99)  # as after a new start: the checkpoint brings the state
+        return seen
+
+    whole = drawn(np.random.default_rng(0), [7])
+    assert drawn(np.random.default_rng(0), [3, 6])[:6] == whole[:6]
+
+
 @pytest.mark.parametrize("spoil", [
     lambda header: [], lambda header: 3, lambda header: {**header, "what": 3}, lambda header: {**header, "history": 3},
     lambda header: {**header, "history": {"loss": 3}}, lambda header: {**header, "optimizer": 3},
