@@ -152,7 +152,7 @@ def special(name: str) -> dict[str, Any]:
         "to_keras": {"directions": [gru, gru]},
         "to_onnx": {"directions": [gru, gru]},
         "to_torch": {"layers": [[after]]},
-        "convex_update_backward": {"ds": a, "cache": gates.convex_update(a, a, a)[1]},
+        "convex_update_backward": {"dh": a, "cache": gates.convex_update(a, a, a)[1]},
         "hard_gate_backward": {"dg": a, "cache": a, "straight_through": True},
         "soft_gate_backward": {"dg": a, "cache": gates.soft_gate(a)[1]},
         "gradcheck": {"loss": lambda p: (p.flat**2).sum(), "at": p, "grads": p.on(2 * p.flat)},
