@@ -1,11 +1,11 @@
-"""Training runs of chapter 3 and page 3b: what holds a number and what follows one, stored in gates.json. To rerun them:
+"""Training runs of chapter 3 and page 3b: what holds a number and what follows one. Stored in gates.json. To rerun:
 
 ``python tools/environment.py python -m experiments.gates [--missing] [PART …]``
 
 With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into gates_own.json. "rates"
 chooses each contender's learning rate, and "tuning" that of the Elman networks and the start of their W_h, on other
-seeds and other sequences. "runs" and "elman" are the trainings that the pages show. "words" counts the gates of the reader of words
-in words_net.json, over the words that it was tested on.
+seeds and other sequences. "runs" and "elman" are the trainings that the pages show. "words" counts the gates of the
+reader of words in words_net.json, over the words that it was tested on.
 """
 
 from __future__ import annotations
@@ -92,7 +92,11 @@ def through_loss(p: LinearParams, batch: hold.Batch) -> tuple[Any, LinearParams]
 
 def through_coin_loss(rng: np.random.Generator) -> Loss:
     """z = 1 with probability σ(a); backward as if z = a."""
-    return lambda p, batch: _gated(p, batch, lambda a: ((rng.random(a.shape) < sigmoid(a)).astype(float), np.ones_like(a)))
+
+    def gate(a: Any) -> tuple[Any, Any]:
+        return (rng.random(a.shape) < sigmoid(a)).astype(float), np.ones_like(a)
+
+    return lambda p, batch: _gated(p, batch, gate)
 
 
 def softened_loss(rng: np.random.Generator, tau: float) -> Loss:
@@ -246,8 +250,8 @@ def _linear(rng: np.random.Generator) -> Bundle:
     return bundle(rnn=elman_init(rng, 2, 1, activation="linear"), out=linear_init(rng, 1, 1))
 
 
-#: How each contender starts, the loss that it is trained with, and the one that it is tested with. Tosses of a coin have
-#: a generator of their own, so that all contenders of one kind start alike and see the same sequences.
+#: How each contender starts, the loss that it is trained with, and the one that it is tested with. Tosses of a coin
+#: have a generator of their own, so that all contenders of one kind start alike and see the same sequences.
 Contender = tuple[Callable[[np.random.Generator], Any], Callable[[np.random.Generator], Loss], Loss]
 CONTENDERS: dict[str, Contender] = {
     "gate": (_cell, lambda _: gate_loss, gate_loss),
@@ -318,14 +322,14 @@ RUNS = tuple((*net, steps) for net in NETS for steps in STEPS if net[1] > 1 or s
 TRIED = tuple((*net, start, rate) for net in NETS for start in STARTS for rate in RATES)
 EACH = tuple((task, name) for name in CONTENDERS for task in TASKS)
 Part = tuple[Callable[..., Any], tuple[tuple[Any, ...], ...], range]
-TUNING: dict[str, Part] = {
+ONCE: dict[str, Part] = {
     "tuning": (tuning, TRIED, range(20, 21)),
     "rates": (rates, tuple((*what, rate) for what in EACH for rate in RATES), range(20, 22)),
+    "words": (words_gates, (("untrained",), ("trained",)), range(5, 6)),
 }
-PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
+PARTS: dict[str, Part] = (ONCE if fixed_kernels() else {}) | {
     "elman": (tuned, RUNS, SEEDS),
     "runs": (run, EACH, SEEDS),
-    "words": (words_gates, (("untrained",), ("trained",)), range(5, 6)),
 }
 
 

@@ -1,4 +1,4 @@
-"""What chapter 3 and page 3b state for all gates, on random ones; what they conclude from trainings; stored trainings."""
+"""What chapter 3 and page 3b state for all gates, on random ones; what they conclude from trainings; what is stored."""
 
 import inspect
 import itertools
@@ -235,7 +235,8 @@ def test_the_warm_coins_learned_to_keep_more_than_half_at_every_step_and_so_say_
         h = np.zeros((2000, 1))
         for x in xs:
             assert (np.concatenate([x, h], axis=1) @ np.reshape(p[:3], (3, 1)) + p[3] > 0).mean() > 0.999
-    assert np.mean(runs(FOLDER / "gates.json", "drift", name, "error")) == pytest.approx((ys[10:] ** 2).mean(), rel=0.01)
+    errors = runs(FOLDER / "gates.json", "drift", name, "error")
+    assert np.mean(errors) == pytest.approx((ys[10:] ** 2).mean(), rel=0.01)
 
 
 # ------------------------------------------------------------------------------------------------- page 3b's estimates

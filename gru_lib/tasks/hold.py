@@ -1,6 +1,6 @@
 """Two tasks for one gate: hold a value until the next mark, and follow a value that drifts under noise. Chapter 3.
 
-In both, the input of a step is a number and a mark, and the target is a number. `hold` wants a unit to keep all but at a
+In both, the input of a step is a number and a mark, and the target is a number. `hold` wants a unit to keep, but at a
 mark. `drift` wants it to write a constant small share; its marks mean nothing.
 """
 
