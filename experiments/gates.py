@@ -1,21 +1,22 @@
-"""Training runs of chapter 3: the single gate and an Elman net on its tasks, stored in gates.json. To rerun them:
+"""Training runs of chapter 3 and page 3b: what holds a number and what follows one. Stored in gates.json. To rerun:
 
 ``python tools/environment.py python -m experiments.gates [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into gates_own.json. "cells"
-are the chapter's own trainings. "tuning" chooses an Elman net's start of W_h and rate for the longer ones, on another
-seed and other sequences; the gate has the chapter's rate.
+With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into gates_own.json. "rates"
+chooses each contender's learning rate, and "tuning" that of the Elman networks and the start of their W_h, on other
+seeds and other sequences. "runs" and "elman" are the trainings that the pages show. "words" counts the gates of the
+reader of words in words_net.json, over the words that it was tested on.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from experiments import words
 from experiments._store import digits, file_for_kernels, fixed_kernels, load, make_parts
 from gru_lib import (
     Adam,
@@ -24,38 +25,30 @@ from gru_lib import (
     elman_backward,
     elman_forward,
     elman_init,
+    gru_backward,
+    gru_forward,
+    gru_init,
     linear_backward,
     linear_forward,
     linear_init,
+    sigmoid,
     train,
 )
-from gru_lib.gates import (
-    convex_update,
-    convex_update_backward,
-    hard_gate,
-    hard_gate_backward,
-    soft_gate,
-    soft_gate_backward,
-)
+from gru_lib.models.word_reader import word_reader_forward, word_reader_init
 from gru_lib.ops import LinearParams
 from gru_lib.results import FOLDER
 from gru_lib.tasks import hold
+from gru_lib.tasks.words import LETTERS, encode
 
 STORED = file_for_kernels("gates")
 SEEDS = range(10 if fixed_kernels() else 3)
 T, N, LONG = 20, 32, 200
-STEPS = (2000, 8000)  # tuned after the most
-GATE_RATE = 0.1
+#: Elman networks of several units get both and are tuned after the most; all others get the fewer.
+STEPS = (2000, 8000)
 TASKS = {"hold": hold.hold, "drift": hold.drift}
 UNITS = (1, 4, 16)
 STARTS = ("uniform", "orthogonal")
 RATES = (0.003, 0.01, 0.03, 0.1)
-
-WAYS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "constant": (soft_gate, soft_gate_backward),
-    "hard, straight-through": (hard_gate, partial(hard_gate_backward, straight_through=True)),
-    "soft": (soft_gate, soft_gate_backward),
-}
 
 Row = dict[str, Any]
 Loss = Callable[..., tuple[Any, Any]]
@@ -70,56 +63,136 @@ def squared(said: Any, ys: Any) -> tuple[Any, Any]:
 
 def elman_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
     """An Elman net with a linear readout."""
-    hs, _, tape = elman_forward(batch.xs, None, m.rnn)
+    return _read_out(m, batch, elman_forward, elman_backward)
+
+
+def gru_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
+    """A GRU with a linear readout."""
+    return _read_out(m, batch, gru_forward, gru_backward)
+
+
+def _read_out(m: Bundle, batch: hold.Batch, forward: Any, backward: Any) -> tuple[Any, Bundle]:
+    hs, _, tape = forward(batch.xs, None, m.rnn)
     said, cache = linear_forward(hs, m.out)
     loss, dsaid = squared(said, batch.ys)
     dhs, dout = linear_backward(dsaid, cache, m.out)
-    _, _, drnn = elman_backward(dhs, None, tape, m.rnn)
+    _, _, drnn = backward(dhs, None, tape, m.rnn)
     return loss, bundle(rnn=drnn, out=dout)
 
 
-def cell_loss(way: str) -> Loss:
-    """The loss of the chapter's memory cell: one gate, set by the number, the mark and the memory."""
-    gate, gate_backward = WAYS[way]
+def gate_loss(p: LinearParams, batch: hold.Batch) -> tuple[Any, LinearParams]:
+    """The chapter's unit: z = σ([x, m, h] W + b), h = z h + (1 − z) x."""
+    return _gated(p, batch, lambda a: ((z := sigmoid(a)), z * (1 - z)))
+
+
+def through_loss(p: LinearParams, batch: hold.Batch) -> tuple[Any, LinearParams]:
+    """The same unit with a hard gate, z = 1 if a > 0; backward as if z = a."""
+    return _gated(p, batch, lambda a: ((a.real > 0).astype(a.dtype), np.ones_like(a)))
+
+
+def through_coin_loss(rng: np.random.Generator) -> Loss:
+    """z = 1 with probability σ(a); backward as if z = a."""
+
+    def gate(a: Any) -> tuple[Any, Any]:
+        return (rng.random(a.shape) < sigmoid(a)).astype(float), np.ones_like(a)
+
+    return lambda p, batch: _gated(p, batch, gate)
+
+
+def softened_loss(rng: np.random.Generator, tau: float) -> Loss:
+    """z = σ((a + ε) / τ) with logistic noise ε."""
+
+    def gate(a: Any) -> tuple[Any, Any]:
+        u = rng.random(a.shape)
+        z = sigmoid((a + np.log(u / (1 - u))) / tau)
+        return z, z * (1 - z) / tau
+
+    return lambda p, batch: _gated(p, batch, gate)
+
+
+def _gated(p: LinearParams, batch: hold.Batch, gate: Callable[..., tuple[Any, Any]]) -> tuple[Any, LinearParams]:
+    """Run the unit and go back; `gate` returns z and the slope that is used for ∂z/∂a."""
+    h, hs, kept = np.zeros_like(batch.xs[0, :, :1]), [], []
+    for x in batch.xs:
+        seen = np.concatenate([x, h], axis=1)
+        z, slope = gate(seen @ p.W + p.b)
+        kept.append((seen, z, slope))
+        h = z * h + (1 - z) * x[:, :1]
+        hs.append(h)
+    loss, dhs = squared(np.array(hs), batch.ys)
+    grads, dh = p.zeros_like(dhs.dtype), np.zeros_like(dhs[0])
+    for dh_t, (seen, z, slope) in zip(dhs[::-1], kept[::-1], strict=True):
+        dh = dh + dh_t
+        da = dh * (seen[:, 2:] - seen[:, :1]) * slope
+        grads.W[:] += seen.T @ da
+        grads.b[:] += da.sum(axis=0)
+        dh = dh * z + da @ p.W[2:].T
+    return loss, grads
+
+
+def reinforce_loss(rng: np.random.Generator) -> Loss:
+    """z = 1 with probability σ(a); (z − σ(a)) times the loss that is still to come, less its mean over the others."""
 
     def function(p: LinearParams, batch: hold.Batch) -> tuple[Any, LinearParams]:
-        h, hs, caches = np.zeros_like(batch.xs[0, :, :1]), [], []
+        h, hs, scores = np.zeros_like(batch.xs[0, :, :1]), [], []
         for x in batch.xs:
-            a, seen = linear_forward(np.concatenate([x, h], axis=1), p)
-            g, bent = gate(a)
-            h, mixed = convex_update(g, x[:, :1], h)
+            seen = np.concatenate([x, h], axis=1)
+            share = sigmoid(seen @ p.W + p.b)
+            z = (rng.random(share.shape) < share).astype(float)
+            h = z * h + (1 - z) * x[:, :1]
             hs.append(h)
-            caches.append((seen, bent, mixed))
-        loss, dhs = squared(np.array(hs), batch.ys)
-        grads, dh = p.zeros_like(), np.zeros_like(dhs[0])
-        for dh_t, (seen, bent, mixed) in zip(dhs[::-1], caches[::-1], strict=True):
-            dg, _, dh = convex_update_backward(dh + dh_t, mixed)
-            dxh, step = linear_backward(gate_backward(dg, bent), seen, p)
-            grads.flat[:] += step.flat
-            dh = dh + dxh[:, 2:]
-        if way == "constant":
-            grads.W[:] = 0
+            scores.append((seen, z - share))
+        said = np.array(hs)
+        loss, _ = squared(said, batch.ys)
+        off, half, count = said - batch.ys, len(said) // 2, said.shape[1]
+        off[:half] = 0
+        to_come = (off * off)[::-1].cumsum(axis=0)[::-1] / half
+        less = (to_come - to_come.mean(axis=1, keepdims=True)) * count / (count - 1)
+        grads = p.zeros_like()
+        for (seen, score), weight in zip(scores, less, strict=True):
+            da = score * weight / count
+            grads.W[:] += seen.T @ da
+            grads.b[:] += da.sum(axis=0)
         return loss, grads
 
     return function
 
 
-gate_loss = cell_loss("soft")
+def unit_loss(activation: str) -> Loss:
+    """One gated unit that has to make its candidate and its answer itself: n = f([x, m] V + c), answer u h + d."""
+    bent = activation == "tanh"
 
+    def function(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
+        h, hs, kept = np.zeros_like(batch.xs[0, :, :1]), [], []
+        for x in batch.xs:
+            seen = np.concatenate([x, h], axis=1)
+            z = sigmoid(seen @ m.gate.W + m.gate.b)
+            n = x @ m.candidate.W + m.candidate.b
+            n = np.tanh(n) if bent else n
+            kept.append((seen, z, n))
+            h = z * h + (1 - z) * n
+            hs.append(h)
+        said, cache = linear_forward(np.array(hs), m.out)
+        loss, dsaid = squared(said, batch.ys)
+        dhs, dout = linear_backward(dsaid, cache, m.out)
+        dgate, dcandidate = m.gate.zeros_like(dhs.dtype), m.candidate.zeros_like(dhs.dtype)
+        dh = np.zeros_like(dhs[0])
+        for dh_t, (seen, z, n) in zip(dhs[::-1], kept[::-1], strict=True):
+            dh = dh + dh_t
+            da = dh * (seen[:, 2:] - n) * z * (1 - z)
+            dn = dh * (1 - z) * ((1 - n * n) if bent else 1)
+            dgate.W[:] += seen.T @ da
+            dgate.b[:] += da.sum(axis=0)
+            dcandidate.W[:] += seen[:, :2].T @ dn
+            dcandidate.b[:] += dn.sum(axis=0)
+            dh = dh * z + da @ m.gate.W[2:].T
+        return loss, bundle(gate=dgate, candidate=dcandidate, out=dout)
 
-def cells(task: str, way: str, N: int, steps: int, seed: int) -> list[float]:
-    """Train a cell as in the chapter. Returns its four parameters."""
-    rng = np.random.default_rng(seed)
-    p = linear_init(rng, 3, 1)
-    if way == "constant":
-        p.W[:] = 0
-    batches = (TASKS[task](rng, N, T) for _ in range(steps))
-    train(p, cell_loss(way), batches, Adam(p, GATE_RATE), steps=steps, clip_norm=1.0, progress=False)
-    return p.flat.tolist()
+    return function
 
 
 def fit(p: Any, loss: Loss, task: str, rate: float, steps: int, rng: np.random.Generator) -> Any:
-    """Train `p` as in the chapter, but for more steps, and with a rate that falls to 0 in the second half of them."""
+    """Train `p` by Adam, with a rate that falls to 0 in the second half of the steps."""
     train(
         p,
         loss,
@@ -161,33 +234,102 @@ def tuned(task: str, H: int, steps: int, seed: int) -> Row:
     return {"start": start, "rate": rate} | errors(elman(task, H, start, rate, steps, seed), elman_loss, task)
 
 
-def gate(task: str, steps: int, seed: int) -> Row:
-    """The soft gate."""
+def _cell(rng: np.random.Generator) -> LinearParams:
+    return linear_init(rng, 3, 1)
+
+
+def _unit(rng: np.random.Generator) -> Bundle:
+    return bundle(gate=linear_init(rng, 3, 1), candidate=linear_init(rng, 2, 1), out=linear_init(rng, 1, 1))
+
+
+def _gru(rng: np.random.Generator) -> Bundle:
+    return bundle(rnn=gru_init(rng, 2, 16), out=linear_init(rng, 16, 1))
+
+
+def _linear(rng: np.random.Generator) -> Bundle:
+    return bundle(rnn=elman_init(rng, 2, 1, activation="linear"), out=linear_init(rng, 1, 1))
+
+
+#: How each contender starts, the loss that it is trained with, and the one that it is tested with. Tosses of a coin
+#: have a generator of their own, so that all contenders of one kind start alike and see the same sequences.
+Contender = tuple[Callable[[np.random.Generator], Any], Callable[[np.random.Generator], Loss], Loss]
+CONTENDERS: dict[str, Contender] = {
+    "gate": (_cell, lambda _: gate_loss, gate_loss),
+    "linear recurrence": (_linear, lambda _: elman_loss, elman_loss),
+    "unit, tanh": (_unit, lambda _: unit_loss("tanh"), unit_loss("tanh")),
+    "unit, linear": (_unit, lambda _: unit_loss("linear"), unit_loss("linear")),
+    "GRU, 16": (_gru, lambda _: gru_loss, gru_loss),
+    "straight-through": (_cell, lambda _: through_loss, through_loss),
+    "straight-through, coin": (_cell, through_coin_loss, through_loss),
+    "REINFORCE": (_cell, reinforce_loss, through_loss),
+    "softened, 1": (_cell, lambda coin: softened_loss(coin, 1), through_loss),
+    "softened, 0.3": (_cell, lambda coin: softened_loss(coin, 0.3), through_loss),
+    "softened, 0.1": (_cell, lambda coin: softened_loss(coin, 0.1), through_loss),
+}
+
+
+def trained(task: str, name: str, rate: float, seed: int) -> Any:
+    """A contender, trained."""
+    start, loss, _ = CONTENDERS[name]
     rng = np.random.default_rng(seed)
-    return errors(fit(linear_init(rng, 3, 1), gate_loss, task, GATE_RATE, steps, rng), gate_loss, task)
+    return fit(start(rng), loss(np.random.default_rng([seed, 1])), task, rate, STEPS[0], rng)
+
+
+def rates(task: str, name: str, rate: float, seed: int) -> float:
+    """The error on sequences that are used for nothing else."""
+    return CONTENDERS[name][2](trained(task, name, rate, seed), TASKS[task](np.random.default_rng(102), 2000, T))[0]
+
+
+def best_rate(task: str, name: str) -> float:
+    """The rate with the smallest mean error."""
+    found: dict[float, list[float]] = {}
+    for *what, rate, _, error in load(FOLDER / "gates.json")["rates"]:
+        if what == [task, name]:
+            found.setdefault(rate, []).append(error)
+    return min(found, key=lambda rate: np.mean(found[rate]))
+
+
+def run(task: str, name: str, seed: int) -> Row:
+    """A contender, trained with the best rate. Of the softened coins the parameters are stored too."""
+    rate = best_rate(task, name)
+    p = trained(task, name, rate, seed)
+    cell = {"p": p.flat.tolist()} if name.startswith("softened") else {}
+    return {"rate": rate} | errors(p, CONTENDERS[name][2], task) | cell
+
+
+def words_gates(which: str, seed: int) -> list[float]:
+    """The share of z, in %, in each tenth of 0 to 1: of all units after all letters of the reader's test words."""
+    m = word_reader_init(np.random.default_rng(seed), LETTERS.size, len(words.NINE), D=words.EMBEDDED)
+    if which == "trained":
+        net = load(words.NET)
+        assert net["seed"] == seed
+        m = words.restored(net)
+    tokens, lengths, _ = encode(words.front_words().test)
+    z = word_reader_forward(m, tokens, lengths).tape.gate("z")[np.arange(len(tokens))[:, None] < lengths]
+    return (100 * np.histogram(z, 10, (0, 1))[0] / z.size).tolist()
 
 
 def errors(p: Any, loss: Loss, task: str) -> Row:
-    """The error on the chapter's test sequences, and on ones ten times as long, with a tenth of the marks."""
+    """The error on test sequences, and on ones ten times as long, with a tenth of the marks."""
     test = TASKS[task](np.random.default_rng(100), 2000, T)
     long = TASKS[task](np.random.default_rng(101), 200, LONG, marks=0.02)
     return {"parameters": p.size, "error": loss(p, test)[0], "long": loss(p, long)[0]}
 
 
 NETS = tuple((task, H) for task in TASKS for H in UNITS)
-#: One unit and the gate get the fewer steps only.
+#: One unit gets the fewer steps only.
 RUNS = tuple((*net, steps) for net in NETS for steps in STEPS if net[1] > 1 or steps == STEPS[0])
 TRIED = tuple((*net, start, rate) for net in NETS for start in STARTS for rate in RATES)
-CELLS = (
-    *((task, way, N, 150) for task in TASKS for way in WAYS),
-    *(("hold", way, 16, 200) for way in ("hard, straight-through", "soft")),
-)
+EACH = tuple((task, name) for name in CONTENDERS for task in TASKS)
 Part = tuple[Callable[..., Any], tuple[tuple[Any, ...], ...], range]
-TUNING: dict[str, Part] = {"tuning": (tuning, TRIED, range(20, 21))}
-PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
-    "cells": (cells, CELLS, SEEDS),
+ONCE: dict[str, Part] = {
+    "tuning": (tuning, TRIED, range(20, 21)),
+    "rates": (rates, tuple((*what, rate) for what in EACH for rate in RATES), range(20, 22)),
+    "words": (words_gates, (("untrained",), ("trained",)), range(5, 6)),
+}
+PARTS: dict[str, Part] = (ONCE if fixed_kernels() else {}) | {
     "elman": (tuned, RUNS, SEEDS),
-    "gate": (gate, tuple((task, STEPS[0]) for task in TASKS), SEEDS),
+    "runs": (run, EACH, SEEDS),
 }
 
 

@@ -163,7 +163,8 @@ def _run(
             tokens = np.where(live, tokens, end)
             live = live & (tokens != end)
         chosen.append(tokens)
-    return Decoded(np.stack(chosen, axis=-1), log_prob, lengths)
+    table = np.stack(chosen, axis=-1) if chosen else np.zeros((*tokens.shape, 0), int)  # a batch of none
+    return Decoded(table, log_prob, lengths)
 
 
 @suggests

@@ -139,6 +139,8 @@ def _path(where: str, path: Any) -> Path:
         path = Path(path)
     except TypeError:
         raise TypeError(f"{where}: path must be text or a path; got {type(path).__name__}.") from None
+    if "\0" in str(path):
+        raise ValueError(f"{where}: path must be the name of a file; got {str(path)!r}.")
     if path.suffix not in (".npz", ".safetensors"):
         raise ValueError(f"{where}: path must end in .npz or .safetensors; got {path.name!r}.")
     return path

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gru_lib._core.checks import check_instance, check_int, check_number, of_shape
-from gru_lib._core.params import Params
+from gru_lib._core.checks import check_instance, check_int, check_number, check_sequence, of_shape
+from gru_lib._core.params import Params, check_grads
 
 __all__ = [
     "SGD", "Adam", "clip_by_global_norm", "clip_by_value", "cosine_decay", "linear_decay",
@@ -91,7 +89,8 @@ class SGD(_Optimizer):
 
     def step(self, grads: Params) -> None:
         """Take one step against `grads`, which stays unchanged."""
-        g = _check_grads("SGD.step", self.p, grads)
+        check_grads("SGD.step", grads, self.p)
+        g = grads.flat
         if self.momentum:
             self.v *= self.momentum
             self.v += g
@@ -129,6 +128,7 @@ class Adam(_Optimizer):
     ) -> None:
         check_instance("Adam", "p", p, Params)
         self.p, self.lr = p, check_number("Adam", "lr", lr, above=0)
+        check_sequence("Adam", "betas", betas, 2)
         self.betas = tuple(check_number("Adam", "betas", beta, least=0, below=1) for beta in betas)
         self.eps = check_number("Adam", "eps", eps, above=0)
         self.k = 0
@@ -136,7 +136,7 @@ class Adam(_Optimizer):
 
     def step(self, grads: Params) -> None:
         """As `SGD.step`."""
-        _check_grads("Adam.step", self.p, grads)
+        check_grads("Adam.step", grads, self.p)
         g, (beta1, beta2) = grads.flat, self.betas
         self.k += 1
         self.m += (1 - beta1) * (g - self.m)
@@ -224,14 +224,3 @@ def cosine_decay(lr: float, steps: int, *, last: float = 0.0) -> Schedule:
 def _check_decay(where: str, lr: float, last: float, steps: int) -> tuple[float, float, int]:
     lr, last = check_number(where, "lr", lr, above=0), check_number(where, "last", last, least=0)
     return lr, last, check_int(where, "steps", steps)
-
-
-def _check_grads(where: str, p: Params, grads: Any) -> NDArray[Any]:
-    """Return the gradients' numbers if they are laid out as those of p: the same names and shapes in the same order."""
-    check_instance(where, "grads", grads, Params)
-    wanted, found = ([(name, a.shape) for name, a in one.items()] for one in (p, grads))
-    if wanted != found:
-        pairs = zip_longest(wanted, found, fillvalue=("nothing", ""))
-        (name, shape), (other, came) = next(pair for pair in pairs if pair[0] != pair[1])
-        raise ValueError(f"{where}: grads must hold {name} {shape} where p does; got {other} {came}.")
-    return grads.flat

@@ -7,6 +7,7 @@ first z₁, w₁ and then z₂, w₂ is the same as z₂ z₁ and z₂ w₁ + w�
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +25,9 @@ _FEW, _LONG = 256, 200
 def scan(z: ArrayLike, w: ArrayLike, h0: MaybeArray = None, *, method: str = "auto") -> Array:
     """Return h_0 … h_T, (T + 1, N, H), for h_t = z_t ⊙ h_{t−1} + w_t.
 
-    z and w are (T, N, H); h0 (N, H) is zeros if it is not given. The methods differ in the last digits alone:
+    z and w are (T, N, H); h0 (N, H) is zeros if it is not given. With |z| ≤ 1, as a gate is, the methods differ in the
+    last digits alone. Factors above 1 can overflow once they are multiplied with each other, where the loop stays
+    finite: where that gives inf or NaN, all methods return what the loop gives.
 
     - "loop": one step after the other. T steps, each over N·H numbers.
     - "doubling": log₂ T rounds, each over everything; after round i, row t holds the last 2^i steps in one (Hillis &
@@ -53,7 +56,11 @@ def scan(z: ArrayLike, w: ArrayLike, h0: MaybeArray = None, *, method: str = "au
     if method == "auto":
         method = "chunked" if N * H <= _FEW and T >= _LONG else "loop"
     if hs.size > hs[0].size:  # else there is nothing to do
-        _METHODS[method](z, hs)
+        with np.errstate(over="ignore", invalid="ignore") if method != "loop" else nullcontext():
+            _METHODS[method](z, hs)
+        if method != "loop" and not np.isfinite(hs).all():
+            hs[0], hs[1:] = start, w
+            _loop(z, hs)
     return hs
 
 

@@ -24,7 +24,7 @@ from gru_lib._core.checks import (
     suggests,
 )
 from gru_lib._core.optional import needs
-from gru_lib._core.params import Params
+from gru_lib._core.params import Params, check_grads
 from gru_lib.io import brief, check_arrays, describe, read, write_npz
 from gru_lib.optim import clip_by_global_norm
 from gru_lib.viz import COLOURS, MUTED, label, style
@@ -171,7 +171,7 @@ def train(
     Raises
     ------
     FloatingPointError
-        If the loss or the gradient is not finite. `p` is left as it was before that step.
+        If the loss or the gradient is not finite. `p` then holds what it held at the last step where both were.
     ValueError
         If `batches` ends too soon, or the checkpoint is not one of this training.
 
@@ -216,6 +216,7 @@ def train(
     history = History() if saved is None else saved.load()
     source = _endless(batches, history.steps)
     bar = _progress_bar(steps, history.steps) if progress else None
+    good = p.flat.copy()
     try:
         for i in range(history.steps, 0 if history.stopped else steps):
             try:
@@ -227,12 +228,18 @@ def train(
             loss, grads = _parts(loss_and_grads(p, batch), p)
             norm = float(np.linalg.norm(grads.flat))
             if not (math.isfinite(loss) and math.isfinite(norm)):
+                p.flat[:] = good
+                before = ""
+                if history.steps:
+                    at = int(np.argmax(history.grad_norm))
+                    before = f"; the largest before was {history.grad_norm[at]:.3g}, at step {at}"
                 raise FloatingPointError(
-                    f"train: at step {i} the loss is {loss:g} and the gradient's norm {norm:g}. "
+                    f"train: at step {i} the loss is {loss:g} and the gradient's norm {norm:g}{before}. "
                     "Try a smaller learning rate, or clip_norm."
                 )
             if clip_norm is not None:
                 clip_by_global_norm(grads, clip_norm)
+            good[:] = p.flat
             optimizer.step(grads)
             history.loss.append(loss)
             history.grad_norm.append(norm)
@@ -273,10 +280,7 @@ def _parts(found: Any, p: Params) -> tuple[float, Params]:
         raise TypeError(f"{must}; its first part must be a number; got an array of shape {loss.shape}, {loss.dtype}.")
     if not isinstance(grads, Params):
         raise TypeError(f"{must}; its second part must be {type(p).__name__} like p; got {type(grads).__name__}.")
-    wanted, came = ([(name, a.shape) for name, a in each.items()] for each in (p, grads))
-    if wanted != came:
-        like, has = (", ".join(f"{name} {shape}" for name, shape in each) for each in (wanted, came))
-        raise ValueError(f"{must}; its second part must have the arrays of p, {like}; it has {has}.")
+    check_grads(must, grads, p)
     return float(loss), grads
 
 
@@ -427,12 +431,20 @@ class _Checkpoint:
         if not self.path.exists():
             return History()
         header, found = read("train", self.path)
+        try:
+            return self._restore(header, found)
+        except (AttributeError, KeyError, RecursionError, TypeError) as error:
+            raise ValueError(f"train: {self.path.name} is damaged: {type(error).__name__}: {error}") from None
+
+    def _restore(self, header: Any, found: Mapping[str, NDArray[Any]]) -> History:
         for name, wanted in self._what().items():
             held = header.get("what", {}).get(name)
             if held != wanted:
                 raise ValueError(f"train: {self.path.name} must be a checkpoint with {name} {wanted}; it has {held}.")
         check_arrays("train", self.path, found, self._arrays())
         state = _unplain(header)
+        history = History(**state["history"])
+        repr(history)  # it must be one
         arrays = {name.removeprefix("optimizer."): a for name, a in found.items() if name != "p"}
         self.optimizer.load_state_dict(state["optimizer"] | arrays)
         if self.batches is not None:
@@ -440,7 +452,7 @@ class _Checkpoint:
         if self.rng is not None:
             self.rng.bit_generator.state = state["rng"]
         self.p.flat[:] = found["p"]
-        return History(**state["history"])
+        return history
 
 
 def _plain(value: Any) -> Any:

@@ -15,10 +15,13 @@ from gru_lib import (
     gradcheck,
     gru_forward,
     gru_init,
+    infer,
     linear_init,
     lstm_init,
     reverse,
+    stack,
 )
+from gru_lib.cells import reads_backwards
 
 T, N, D, H = 4, 3, 2, 3
 
@@ -63,6 +66,21 @@ def test_padding_stays_behind_in_both_directions():
             np.testing.assert_allclose(state[row], end[0], rtol=0, atol=1e-15)
 
 
+def test_infer_with_lengths_is_forward_with_lengths():
+    p, xs = pair(), rng().normal(size=(T, N, D))
+    hs, states, _ = bidirectional_forward(xs, None, p, lengths=[4, 1, 3])
+    quick, ends = infer(xs, None, p, lengths=[4, 1, 3])
+    np.testing.assert_allclose(quick, hs, rtol=0, atol=1e-15)
+    for state, end in zip(states, ends, strict=True):
+        np.testing.assert_allclose(end, state, rtol=0, atol=1e-15)
+
+
+def test_a_bundle_reads_backwards_if_a_layer_in_it_does():
+    p = gru_init(rng(), D, H)
+    assert not reads_backwards(stack(p, gru_init(rng(), H, H)))
+    assert reads_backwards(stack(bidirectional(p, p.copy()), gru_init(rng(), 2 * H, H)))
+
+
 def test_the_first_output_depends_on_the_last_input():
     p, xs = pair(), rng().normal(size=(T, N, D))
     other = xs.copy()
@@ -90,6 +108,8 @@ def test_errors_name_the_argument():
         bidirectional_forward(xs, None, p.forward)
     with pytest.raises(TypeError, match=r"bidirectional_forward: state0 must be a pair, .*; got ndarray"):
         bidirectional_forward(xs, np.zeros((N, H)), p)
+    with pytest.raises(ValueError, match=r"bidirectional_forward: state0 must be a pair, .*; got 1 entries"):
+        bidirectional_forward(xs, (np.zeros((N, H)),), p)
     with pytest.raises(ValueError, match=r"dhs must have shape \(T, N, K\) = \(4, 3, 6\); got \(4, 3, 3\)"):
         bidirectional_backward(np.zeros((T, N, H)), None, tape, p)
     with pytest.raises(TypeError, match="bidirectional_backward: tape must be a BidirectionalTape; got NoneType"):

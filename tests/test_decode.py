@@ -253,6 +253,13 @@ def test_top_one_and_low_temperature_are_greedy_and_a_seed_gives_the_same_draws(
     np.testing.assert_array_equal(*draws)
 
 
+def test_a_batch_of_none_decodes_to_nothing():
+    step = lambda state, tokens: (np.zeros((len(tokens), 3)), state)  # noqa: E731
+    for decode in (greedy, lambda *args, **kw: sample(*args, np.random.default_rng(0), **kw)):
+        found = decode(step, None, np.zeros(0, int), end=END, max_steps=4)
+        assert found.tokens.shape == (0, 0) and found.log_prob.shape == found.lengths.shape == (0,)
+
+
 def test_wrong_arguments_and_steps_are_named():
     def gives(value):
         return lambda state, token: (np.array(value), state)

@@ -102,6 +102,7 @@ def test_an_edition_holds_nothing_that_only_the_book_understands(edition: tuple[
     names = "|".join(MACROS)
     assert not re.search(rf"\\(?:{names})(?![A-Za-z])", text)
     assert text.count("<details>") == text.count("</details>")
+    assert "> $$\n" not in text  # JupyterLab would show the next line's ">" in the equation
     source = (ROOT / "book_text" / f"{edition[0]}.md").read_text("utf8")
     assert bool(re.search(r"\$\$ \([\w-]+\)$", source, re.M)) == ("\\tag{" in text)  # labelled formulas have numbers
 

@@ -748,12 +748,12 @@ def _() -> Values:
 @page("03-gates", "03b-hard-gates")
 def _() -> Values:
     values = gru()[0]
-    run_g = Run(
+    run_z = Run(
         lambda let: (
             values["δh_t"]
             * (
-                (g := let("g", sigmoid(let("a", values["a_z"])))) * let("n_t", values["n"])
-                + (1 - g) * let("h_t-1", values["h_t-1"])
+                (gate := let("z_t", sigmoid(let("a_t", values["a_z"])))) * let("h_t-1", values["h_t-1"])
+                + (1 - gate) * let("n_t", values["n"])
             )
         ).sum()
     )
@@ -766,13 +766,12 @@ def _() -> Values:
     p, L = 0.3, (2.0, -1.0)
     expected = slope(lambda a: sigmoid(a) * L[1] + (1 - sigmoid(a)) * L[0])
     return values | {
-        "(eq-gate-update)": {"g_t": 1 - values["z"]},
-        "(eq-gate-soft)": {"g": float(sigmoid(0.7)), "a": 0.7},
-        "(eq-gate-slope)": {"g": float(sigmoid(0.7)), "a": 0.7},
-        "(eq-gate-backward)": values | run_g.values | run_g.gradients(),
+        "(eq-gate-soft)": {"z": float(sigmoid(0.7)), "a": 0.7},
+        "(eq-gate-slope)": {"z": float(sigmoid(0.7)), "a": 0.7},
+        "(eq-gate-backward)": values | run_z.values | run_z.gradients(),
         "(eq-gate-three)": {"z": z, "n": n, "h": h},
         "(eq-gate-last)": {"z": 0.7, "m": 3},
-        "(eq-gate-cell)": {"a_t": a, "g_t": sigmoid(a), "x_t": x, "m_t": m, "h_t-1": before, "W": W, "b": 0.3},
+        "(eq-gate-cell)": {"a_t": a, "x_t": x, "m_t": m, "h_t-1": before, "W": W, "b": 0.3},
         "(eq-hard-expected)": {
             "outcomes": [(p, {"L": L[1]}), (1 - p, {"L": L[0]})],
             "p": p,
@@ -781,7 +780,7 @@ def _() -> Values:
             "∂E[L]/∂a": expected(math.log(p / (1 - p))),
         },
         "(eq-hard-reinforce)": {
-            "outcomes": [(p, {"L": L[1], "g": 1}), (1 - p, {"L": L[0], "g": 0})],
+            "outcomes": [(p, {"L": L[1], "z": 1}), (1 - p, {"L": L[0], "z": 0})],
             "p": p,
             "L_1": L[1],
             "L_0": L[0],
@@ -791,7 +790,7 @@ def _() -> Values:
             "varepsilon": -math.log(1 / 0.3 - 1),
             "a": 0.4,
             "tau": 0.5,
-            "g": 1 / (1 + math.exp(-(0.4 - math.log(1 / 0.3 - 1)) / 0.5)),
+            "z": 1 / (1 + math.exp(-(0.4 - math.log(1 / 0.3 - 1)) / 0.5)),
         },
     }
 

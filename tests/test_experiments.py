@@ -58,7 +58,7 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
         assert [tuple(row[:-1]) for row in stored[part]] == wanted, part
         # fewer only where a rate is looked for, where runs that missed something are given more steps, where nothing is
         # drawn
-        few = part.endswith(("rates", "later")) or part in ("tuning", "short", "baselines", "prefixes")
+        few = part.endswith(("rates", "later")) or part in ("tuning", "short", "baselines", "prefixes", "words")
         assert len({seed for *_, seed in wanted}) >= 3 or few, part
 
 
@@ -78,9 +78,9 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
 )
 def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     fixed, own = (load(results.FOLDER / f"{name}{suffix}.json") for suffix in ("", "_own"))
-    # they choose what the others run, are a test's, or give more steps to runs that missed something
+    # they choose what the others run, are a test's, train nothing, or give more steps to runs that missed something
     choosing = {"tuning", "gates rates", "stories rates", "slower", "longer rates", "hidden rates"}
-    choosing |= {"short", "later", "recall later"} | ({"rates"} if name != "lstm_memory" else set())
+    choosing |= {"short", "later", "recall later", "words"} | ({"rates"} if name != "lstm_memory" else set())
     parts = {"words": {"languages", "memory", "controls"}, "without_loop": {"tasks"}}.get(name, fixed.keys() - choosing)
     for part in parts:
         more = {"hidden": 10, "clip": 10, "kept": 10, "cut": 5, "memorise": 5}

@@ -18,12 +18,12 @@ def arrays(n, seed=0):
     return np.random.default_rng(seed).normal(size=(n, 3, 4))
 
 
-def test_hard_gate_takes_or_leaves():
-    g, _ = hard_gate([-1e-300, 0.0, 1e-300, 5.0])
-    np.testing.assert_array_equal(g, [0, 0, 1, 1])
-    new, old = arrays(2)
-    g, _ = hard_gate(arrays(1)[0])
-    np.testing.assert_array_equal(convex_update(g, new, old)[0], np.where(g == 1, new, old))
+def test_hard_gate_keeps_or_replaces():
+    z, _ = hard_gate([-1e-300, 0.0, 1e-300, 5.0])
+    np.testing.assert_array_equal(z, [0, 0, 1, 1])
+    old, new = arrays(2)
+    z, _ = hard_gate(arrays(1)[0])
+    np.testing.assert_array_equal(convex_update(z, old, new)[0], np.where(z == 1, old, new))
 
 
 def test_hard_gate_has_no_gradient_and_says_what_to_do():
@@ -33,18 +33,18 @@ def test_hard_gate_has_no_gradient_and_says_what_to_do():
 
 
 def test_straight_through_returns_the_gates_gradient_and_is_not_the_losses():
-    a, dg = arrays(2)
-    da = hard_gate_backward(dg, hard_gate(a)[1], straight_through=True)
-    np.testing.assert_array_equal(da, dg)
-    assert not np.shares_memory(da, dg)
-    report = gradcheck(lambda a: (hard_gate(a)[0] * dg).sum(), {"a": a}, {"a": da})
+    a, dz = arrays(2)
+    da = hard_gate_backward(dz, hard_gate(a)[1], straight_through=True)
+    np.testing.assert_array_equal(da, dz)
+    assert not np.shares_memory(da, dz)
+    report = gradcheck(lambda a: (hard_gate(a)[0] * dz).sum(), {"a": a}, {"a": da})
     assert report.worst > 1  # the true gradient is 0
 
 
 def test_soft_gate_backward_matches_complex_step():
-    a, dg = arrays(2)
-    da = soft_gate_backward(dg, soft_gate(a)[1])
-    assert gradcheck(lambda a: (soft_gate(a)[0] * dg).sum(), {"a": a}, {"a": da}).worst < 1e-13
+    a, dz = arrays(2)
+    da = soft_gate_backward(dz, soft_gate(a)[1])
+    assert gradcheck(lambda a: (soft_gate(a)[0] * dz).sum(), {"a": a}, {"a": da}).worst < 1e-13
 
 
 @pytest.mark.parametrize("a", [-700.0, -40, 40, 700])
@@ -54,22 +54,22 @@ def test_soft_gate_keeps_the_digits_of_its_slope_when_saturated(a):
 
 
 def test_convex_update_backward_matches_complex_step():
-    g, new, old, ds = arrays(4)
-    dg, dnew, dold = convex_update_backward(ds, convex_update(g, new, old)[1])
+    z, old, new, dh = arrays(4)
+    dz, dold, dnew = convex_update_backward(dh, convex_update(z, old, new)[1])
     report = gradcheck(
-        lambda g, new, old: (convex_update(g, new, old)[0] * ds).sum(),
-        {"g": g, "new": new, "old": old},
-        {"g": dg, "new": dnew, "old": dold},
+        lambda z, old, new: (convex_update(z, old, new)[0] * dh).sum(),
+        {"z": z, "old": old, "new": new},
+        {"z": dz, "old": dold, "new": dnew},
     )
     assert report.worst < 1e-13
 
 
 def test_a_constant_gate_is_an_exponential_average():
-    xs, s = np.random.default_rng(0).normal(size=(50, 1, 2)), np.zeros((1, 2))
+    xs, h = np.random.default_rng(0).normal(size=(50, 1, 2)), np.zeros((1, 2))
     for x in xs:
-        s, _ = convex_update(np.full((1, 2), 0.1), x, s)
+        h, _ = convex_update(np.full((1, 2), 0.9), h, x)
     weights = 0.1 * 0.9 ** np.arange(50)[::-1]
-    np.testing.assert_allclose(s, np.tensordot(weights, xs, 1), rtol=1e-12)
+    np.testing.assert_allclose(h, np.tensordot(weights, xs, 1), rtol=1e-12)
 
 
 def test_gates_are_quiet_at_any_size_and_keep_the_dtype():
@@ -77,16 +77,16 @@ def test_gates_are_quiet_at_any_size_and_keep_the_dtype():
         a = np.array([-1e4, 0.5, 1e4], dtype)
         a.flags.writeable = False
         for gate, back in [(soft_gate, soft_gate_backward), (hard_gate, hard_gate_backward)]:
-            g, cache = gate(a)
+            z, cache = gate(a)
             da = back(a, cache, **({"straight_through": True} if gate is hard_gate else {}))
-            assert g.dtype == da.dtype == dtype and np.isfinite(g).all() and np.isfinite(da).all()
+            assert z.dtype == da.dtype == dtype and np.isfinite(z).all() and np.isfinite(da).all()
 
 
 def test_a_wrong_shape_is_named():
-    g, new, old = arrays(3)
+    z, old, new = arrays(3)
     with pytest.raises(ValueError, match=r"convex_update: old must have shape .* = \(3, 4\); got \(4, 3\)"):
-        convex_update(g, new, old.T)
-    with pytest.raises(ValueError, match=r"soft_gate_backward: dg must have shape .* = \(3, 4\); got \(2,\)"):
-        soft_gate_backward(np.ones(2), soft_gate(g)[1])
+        convex_update(z, old.T, new)
+    with pytest.raises(ValueError, match=r"soft_gate_backward: dz must have shape .* = \(3, 4\); got \(2,\)"):
+        soft_gate_backward(np.ones(2), soft_gate(z)[1])
     with pytest.raises(TypeError, match="soft_gate: a must hold numbers"):
         soft_gate(["open"])

@@ -267,6 +267,8 @@ def test_path_and_kind_are_checked(tmp_path):
         io.save(tmp_path / "m.pkl", model())
     with pytest.raises(TypeError, match="save: p must be a Params; got ndarray"):
         io.save(tmp_path / "m.npz", np.zeros(3))
+    with pytest.raises(ValueError, match="load: path must be the name of a file; got"):
+        io.load("a\0.npz")
     with pytest.raises(FileNotFoundError):
         io.load(tmp_path / "none.npz", model())
 

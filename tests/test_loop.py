@@ -7,6 +7,7 @@ from helpers import check_layer, close, leaves, randomised, rng, same
 from gru_lib import (
     LSTMParams,
     LSTMState,
+    Params,
     cell_of,
     gru_init,
     lstm_init,
@@ -181,3 +182,51 @@ def test_a_loop_over_the_steps_of_an_lstm_is_its_fast_passes(lengths):
     close(found, wanted)
     xs[:], state.h[:] = 9, 9  # what backward needs is the tape's own
     close(backward(dhs, dstate, tape, p), of_lstm.backward(dhs, dstate, tape_wanted, p))
+
+
+class _Own(Params):
+    """A cell of one's own, whose step and backward return what a test wants."""
+
+    def __init__(self, D=2, H=3, *, dtype=np.float64, flat=None):
+        super().__init__({"W": (D, H)}, options={"D": D, "H": H}, dtype=dtype, flat=flat)
+
+
+def own_cell(new=None, back=None):
+    def own_step(x, h, p):
+        return (h + x @ p.W, x) if new is None else new(x, h)
+
+    def own_step_backward(dh, x, p):
+        grads = p.zeros_like()
+        grads.W[:] = x.T @ dh
+        return (dh @ p.W.T, dh, grads) if back is None else back(dh, grads)
+
+    return by_steps(_Own, own_step, own_step_backward, lambda p, N, dtype: np.zeros((N, p.H), dtype), lambda p: p.H)
+
+
+@pytest.mark.parametrize(("new", "error", "match"), [
+    (lambda x, h: h, TypeError, "it must return a state and a cache; got ndarray"),
+    (lambda x, h: (h, x, x), TypeError, "it must return a state and a cache; got tuple"),
+    (lambda x, h: (h[:, :1], x), ValueError, r"the new state must have shape \(N, H\) = \(4, 3\); got \(4, 1\)"),
+    (lambda x, h: (h[:1], x), ValueError, r"the new state must have shape \(N, H\) = \(4, 3\); got \(1, 3\)"),
+    (lambda x, h: ("h", x), TypeError, "the new state must hold numbers"),
+    (lambda x, h: (h + 0j, x), TypeError, "it must return numbers that fit float64; got complex128"),
+])  # fmt: skip
+def test_what_a_step_of_ones_own_returns_is_not_broadcast(new, error, match):
+    forward, _ = own_cell(new)
+    with pytest.raises(error, match=f"^own_step: {match}"):
+        forward(np.ones((5, 4, 2)), None, _Own())
+
+
+@pytest.mark.parametrize(("back", "error", "match"), [
+    (lambda dh, g: None, TypeError, "it must return dx, dstate_prev and grads; got NoneType"),
+    (lambda dh, g: (dh[:, :1], dh, g), ValueError, r"dx must have shape \(N, D\) = \(4, 2\); got \(4, 1\)"),
+    (lambda dh, g: (dh[:, :2], dh[:1], g), ValueError, r"dstate_prev must have shape \(N, H\) = \(4, 3\); got"),
+    (lambda dh, g: (dh[:, :2], dh, g.W), TypeError, "grads must be a Params; got ndarray"),
+    (lambda dh, g: (dh[:, :2], dh, _Own(3, 2)), ValueError, r"grads must hold W \(2, 3\) where p does; got W \(3, 2\)"),
+])  # fmt: skip
+def test_what_a_backward_of_ones_own_returns_is_not_broadcast(back, error, match):
+    forward, backward = own_cell(back=back)
+    p = _Own()
+    tape = forward(np.ones((5, 4, 2)), None, p)[2]
+    with pytest.raises(error, match=f"^own_step_backward: {match}"):
+        backward(np.ones((5, 4, 3)), None, tape, p)

@@ -17,7 +17,7 @@ from gru_lib import (
     sigmoid,
     softmax_cross_entropy,
 )
-from gru_lib.ops import sigmoid_pair
+from gru_lib.ops import orthogonal, sigmoid_pair
 
 
 def exact_sigmoid(a):
@@ -219,3 +219,10 @@ def test_cross_entropy_names_the_wrong_argument():
         softmax_cross_entropy([[0.0, 1.0]], [1], [-1.0])
     with pytest.raises(ValueError, match="at least one weight"):
         softmax_cross_entropy([[0.0, 1.0]], [1], [0.0])
+
+
+def test_orthogonal_matrices_are_drawn_evenly():
+    """Without the signs of R, the first entry of Q would have one sign nearly always."""
+    draws = np.array([orthogonal(np.random.default_rng(seed), 4) for seed in range(400)])
+    np.testing.assert_allclose(draws @ draws.transpose(0, 2, 1), np.broadcast_to(np.eye(4), draws.shape), atol=1e-12)
+    assert (abs((draws > 0).mean(axis=0) - 0.5) < 0.1).all()  # four standard errors

@@ -133,6 +133,10 @@ def test_defaults_of_adam_and_wrong_kinds_of_arguments():
     assert (adam.lr, adam.betas, adam.eps) == (1e-3, (0.9, 0.999), 1e-8)
     with pytest.raises(TypeError, match=r"^Adam: p must be a Params; got list\.$"):
         Adam([1.0])
+    with pytest.raises(ValueError, match=r"^Adam: betas must have 2 entries; got 1\.$"):
+        Adam(point(), betas=(0.9,))
+    with pytest.raises(TypeError, match=r"^Adam: betas must be a tuple or list; got float\.$"):
+        Adam(point(), betas=0.9)
     for opt in (adam, SGD(point(), 0.1)):
         with pytest.raises(TypeError, match=r"step: grads must be a Params; got ndarray\.$"):
             opt.step(np.ones(2))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import rng
 
-from gru_lib import Bundle, bundle, gru_init, linear_init
+from gru_lib import Bundle, Params, bundle, gru_init, linear_init
 
 
 def test_gate_views_share_the_flat_buffer():
@@ -80,6 +80,30 @@ def test_bundle_names_the_wrong_member():
         bundle(out=np.zeros(3))
     with pytest.raises(ValueError, match="bundle: expected at least one member"):
         bundle()
+
+
+@pytest.mark.parametrize(("bad", "match"), [
+    ({"shapes": None}, "shapes must be a dict whose keys are names; got None"),
+    ({"shapes": {3: (2,)}}, "shapes must be a dict whose keys are names"),
+    ({"shapes": {"W": 3}}, "shapes must be tuples of integers; W has 3"),
+    ({"shapes": {"W": (True,)}}, r"shapes must be tuples of integers; W has \(True,\)"),
+    ({"shapes": {"W": (-1,)}}, "shapes must hold sizes of at least 0"),
+    ({"parts": 3}, "parts must be a dict"), ({"options": {3: 1}}, "options must be a dict"),
+    ({"flat": [1, 2]}, "flat must be a ndarray; got list"),
+    ({"flat": np.zeros(2, int)}, "flat: dtype must be float32, .*; got int64"),
+])  # fmt: skip
+def test_parameters_are_made_of_names_and_shapes(bad, match):
+    with pytest.raises((TypeError, ValueError), match=f"^Params: {match}"):
+        Params(**{"shapes": {"W": (2,)}, **bad})
+
+
+@pytest.mark.parametrize(("bad", "match"), [
+    ({"members": 3}, "members must be a dict"), ({"options": 3}, "options must be a dict"),
+    ({"flat": "ab"}, "flat must be a ndarray; got str"),
+])  # fmt: skip
+def test_a_bundle_is_made_of_named_members(bad, match):
+    with pytest.raises(TypeError, match=f"^bundle: {match}"):
+        Bundle(**{"members": {"a": linear_init(rng(), 1, 1)}, **bad})
 
 
 def test_repr_tells_shapes_and_conventions():

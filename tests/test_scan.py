@@ -90,6 +90,18 @@ def test_factors_that_vanish_do_no_harm(method):
     np.testing.assert_allclose(hs, scan(z, w, h0, method="loop"), rtol=1e-12)
 
 
+@methods
+@pytest.mark.parametrize("after", [1.0, 0.0])
+def test_factors_whose_product_overflows_do_no_harm(method, after):
+    """Where the loop stays finite, the products of its factors need not."""
+    z, w, _ = case(400)
+    z[:] = after
+    z[20:32], w[:40] = 1e40, 0
+    hs = scan(z, w, method=method)
+    assert np.isfinite(hs).all()
+    np.testing.assert_allclose(hs, scan(z, w, method="loop"), rtol=1e-12)
+
+
 def test_auto_takes_chunks_for_long_sequences_of_few_numbers(monkeypatch):
     import gru_lib.scan as module
 

@@ -99,7 +99,7 @@ def test_every_claim_has_one_verdict_and_a_link_to_where_it_is_shown() -> None:
 @pytest.mark.parametrize(
     ("there", "planted", "fault"),
     [
-        (': **Holds.**\n: See [chapter 3], "Hard gates"', ': Yes.\n: See [chapter 3], "Hard gates"', "one verdict"),
+        (': **Holds.**\n: See [chapter 3], "Who sets', ': Yes.\n: See [chapter 3], "Who sets', "one verdict"),
         ("[page 4b], ", "", "no page"),
         (": 04b-how-long-a-unit-remembers.ipynb", ": 04z-nowhere.ipynb", "04z-nowhere.ipynb"),
         ('"In floating point"', '"In fixed point"', "In fixed point"),

@@ -101,7 +101,8 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def quoted(text: str) -> str:
-    """A block quotation."""
+    """A block quotation. JupyterLab takes out equations before quotations: each must stand on one line."""
+    text = re.sub(r"^\$\$\n(.*?)\n\$\$$", lambda found: f"$${' '.join(found[1].split())}$$", text, flags=re.M | re.S)
     return indent(text, "> ", lambda _: True).replace("> \n", ">\n")
 
 

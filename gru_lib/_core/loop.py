@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gru_lib._core.checks import as_array, check_instance, plain
+from gru_lib._core.params import Params, check_grads
 from gru_lib._core.sequence import begin, outputs
 from gru_lib._core.signature import Signature, check_tape, sign
 from gru_lib._core.types import Array, Backward, Forward, MaybeArray, State
@@ -100,13 +101,16 @@ def by_steps(
         check_instance(forward.__name__, "p", p, kind)
         xs, _, mask, dtype = begin(forward.__name__, p, xs, lengths)
         T, N, _ = xs.shape
-        state = zeros(p, N, p.dtype)
+        start = state = zeros(p, N, p.dtype)
         if state0 is not None:
             state = check_state(forward.__name__, "state0", state0, state)
         xs, state = xs.copy(), map_state(np.copy, state)  # what the caches hold is the tape's own
         hs, caches = np.zeros((T, N, width(p)), np.result_type(dtype, *leaves(state))), []
         for t in range(T):
-            *out, new, cache = step(xs[t], state, p)
+            found = step(xs[t], state, p)
+            if t == 0:
+                _check_step(f"{name}_step", found, start, (N, width(p)), hs.dtype, apart)
+            *out, new, cache = found
             hs[t] = out[0] if apart else leaves(new)[0]
             caches.append(cache)
             state = new if mask is None else _carry(mask[t], new, state)
@@ -130,7 +134,10 @@ def by_steps(
             real = None if tape.mask is None else tape.mask[t]
             now = dstate if real is None else map_state(lambda a, real=real: np.where(_wide(real, a), a, 0), dstate)
             given = (dhs[t], now) if apart else (_add_to_first(dhs[t], now),)
-            dxs[t], before, g = step_backward(*given, tape.caches[t], p)
+            found = step_backward(*given, tape.caches[t], p)
+            if t == T - 1:
+                _check_back(f"{name}_step_backward", found, zeros(p, N, p.dtype), p)
+            dxs[t], before, g = found
             dstate = before if real is None else _carry(real, before, dstate)
             grads.flat[:] += g.flat
         return dxs, dstate, grads
@@ -141,6 +148,29 @@ def by_steps(
     forward.__doc__ = f"Run `{name}_step` for t = 1 … T. Arguments and results as in `gru_forward`."
     backward.__doc__ = f"Run `{name}_step_backward` for t = T … 1. Arguments and results as in `gru_backward`."
     return forward, backward
+
+
+def _check_step(where: str, found: Any, start: State, out: tuple[int, int], dtype: np.dtype, apart: bool) -> None:
+    """Raise TypeError or ValueError unless a step returned arrays of the right shapes: nothing is to be broadcast."""
+    wanted = "out, a state and a cache" if apart else "a state and a cache"
+    if not isinstance(found, tuple) or len(found) != 2 + apart:
+        raise TypeError(f"{where}: it must return {wanted}; got {type(found).__name__}.")
+    given = leaves(check_state(where, "the new state", found[-2], start))
+    if apart:
+        given.append(as_array(where, "out", found[0], ("N", "K"), dict(zip("NK", out, strict=True))))
+    for a in given:
+        if not np.can_cast(a.dtype, dtype, "same_kind"):
+            raise TypeError(f"{where}: it must return numbers that fit {dtype}; got {a.dtype}.")
+
+
+def _check_back(where: str, found: Any, start: State, p: Params) -> None:
+    """The same for what the backward of a step returned."""
+    if not isinstance(found, tuple) or len(found) != 3:
+        raise TypeError(f"{where}: it must return dx, dstate_prev and grads; got {type(found).__name__}.")
+    dx, before, grads = found
+    as_array(where, "dx", dx, ("N", "D"), {"N": len(leaves(start)[0]), "D": p.D})
+    check_state(where, "dstate_prev", before, start)
+    check_grads(where, grads, p)
 
 
 def _add_to_first(dout: Array, dstate: State) -> State:

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from numbers import Integral
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gru_lib._core.checks import check_dtype
+from gru_lib._core.checks import check_dtype, check_instance
 
-__all__ = ["Bundle", "Params", "bundle", "draw_gates", "gate_layout"]
+__all__ = ["Bundle", "Params", "bundle", "check_grads", "draw_gates", "gate_layout"]
 
 Shapes = Mapping[str, tuple[int, ...]]
 Parts = Mapping[str, tuple[str, Any]]
@@ -42,6 +44,18 @@ def _recipe(shapes: Shapes, parts: Parts, options: Mapping[str, Any]) -> _Recipe
         places.append((name, slice(start, stop), shape))
         start = stop
     return _Recipe(dict(shapes), dict(parts), dict(options), _sizes(options), start, tuple(places))
+
+
+def _named(where: str, name: str, value: Any) -> Mapping[str, Any]:
+    """Return `value` if it is a mapping from names, or raise."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise TypeError(f"{where}: {name} must be a dict whose keys are names; got {value!r:.60}.")
+    return value
+
+
+def _check_flat(where: str, flat: Any) -> None:
+    check_instance(where, "flat", flat, np.ndarray)
+    check_dtype(f"{where}: flat", flat.dtype)
 
 
 def _sizes(options: Mapping[str, Any]) -> dict[str, int]:
@@ -88,9 +102,20 @@ class Params:
         dtype: DTypeLike = np.float64,
         flat: NDArray[Any] | None = None,
     ) -> None:
-        recipe = _recipe(shapes, parts or {}, options or {})
+        where = type(self).__name__
+        shapes, parts, options = (
+            _named(where, name, {} if value is None and name != "shapes" else value)
+            for name, value in (("shapes", shapes), ("parts", parts), ("options", options))
+        )
+        for name, shape in shapes.items():
+            if not isinstance(shape, tuple) or any(type(n) is bool or not isinstance(n, Integral) for n in shape):
+                raise TypeError(f"{where}: shapes must be tuples of integers; {name} has {shape!r}.")
+            if any(n < 0 for n in shape):
+                raise ValueError(f"{where}: shapes must hold sizes of at least 0; {name} has {shape!r}.")
+        recipe = _recipe(shapes, parts, options)
         if flat is None:
-            flat = np.zeros(recipe.size, check_dtype(type(self).__name__, dtype))
+            flat = np.zeros(recipe.size, check_dtype(where, dtype))
+        _check_flat(where, flat)
         self._lay(flat, recipe)
 
     def _lay(self, flat: NDArray[Any], recipe: _Recipe) -> None:
@@ -182,6 +207,16 @@ class Params:
         return f"{type(self).__name__}({arrays}; {self.size} numbers, {self.dtype}{options})"
 
 
+def check_grads(where: str, grads: Any, p: Params) -> None:
+    """Raise unless gradients are laid out as `p`: the same names and shapes in the same order."""
+    check_instance(where, "grads", grads, Params)
+    wanted, found = ([(name, a.shape) for name, a in one.items()] for one in (p, grads))
+    if wanted != found:
+        pairs = zip_longest(wanted, found, fillvalue=("nothing", ""))
+        (name, shape), (other, came) = next(pair for pair in pairs if pair[0] != pair[1])
+        raise ValueError(f"{where}: grads must hold {name} {shape} where p does; got {other} {came}.")
+
+
 def gate_layout(slabs: Mapping[str, int], options: Mapping[str, Any], more: Shapes | None = None) -> dict[str, Any]:
     """What `Params` takes for a gated cell: W_x (D, G·H), W_h (H, G·H), b (G·H,) with bias, and `more`.
 
@@ -216,16 +251,18 @@ class Bundle(Params):
     def __init__(
         self, members: Mapping[str, Params], flat: NDArray[Any] | None = None, options: Mapping[str, Any] | None = None
     ) -> None:
+        members, options = _named("bundle", "members", members), _named("bundle", "options", options or {})
         if not members:
             raise ValueError("bundle: expected at least one member, such as rnn=gru_init(rng, D, H).")
-        if taken := _TAKEN.intersection((*members, *(options or ()))):
+        if taken := _TAKEN.intersection((*members, *options)):
             raise ValueError(f"bundle: {min(taken)!r} means something else already; give it another name.")
         for name, member in members.items():
             if not isinstance(member, Params):
                 raise TypeError(f"bundle: {name} must be a Params; got {type(member).__name__}.")
         if flat is None:
             flat = np.concatenate([member.flat for member in members.values()])
-        made: dict[str, Any] = {"flat": flat, **(options or {})}
+        _check_flat("bundle", flat)
+        made: dict[str, Any] = {"flat": flat, **options}
         start = 0
         for name, member in members.items():
             made[name] = member.on(flat[start : start + member.size])
@@ -234,7 +271,7 @@ class Bundle(Params):
             raise ValueError(f"bundle: flat must have shape ({start},); got {flat.shape}.")
         self.__dict__.update(made)
         self.__dict__["_members"] = tuple(members)
-        self.__dict__["_options"] = dict(options or {})
+        self.__dict__["_options"] = dict(options)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -170,14 +170,14 @@ def gate_hand() -> Answers:
     yield Values(
         {"my_h": [6, 4.5, 4.5], "my_w": [3 / 8, 3 / 8, 1 / 4, 0]}, says="h is {my_h}, and the weights are {my_w}"
     )
-    yield "my_h", [6, 1.5, 16], "g is the share that is written: h = g n + (1 − g) h."
+    yield "my_h", [6, 1.5, 16], "z is the share that is kept: h = z h + (1 − z) n."
     yield "my_h", [6, 6, 8], "each step starts from the state before it, not from h_0."
-    yield "my_h", [12, 12, 28], "the old state lacks its share 1 − g: h = g n + (1 − g) h."
-    yield "my_h", [2, 0, 0], "the old state is left out: h = g n + (1 − g) h."
+    yield "my_h", [12, 12, 28], "the old state lacks its share z: h = z h + (1 − z) n."
+    yield "my_h", [2, 0, 0], "the old state is left out: h = z h + (1 − z) n."
     yield "my_w", [0, 1 / 4, 3 / 8, 3 / 8], "they run backwards: w_0 belongs to h_0 and stands first."
     yield "my_w", [3 / 8, 1 / 2, 1 / 4, 0], "what is written at step k is also multiplied by every later z."
     yield "my_w", [1 / 2, 3 / 8, 1 / 4, 0], "w_0 is the product of all z: h_0 goes through every step."
-    yield "my_w", [0, 0, 0, 1], "z = 1 − g is kept; here g and z have changed places."
+    yield "my_w", [0, 0, 0, 1], "z is kept and 1 − z written; here they have changed places."
 
 
 @values
@@ -213,7 +213,7 @@ def gate_quiet() -> Answers:
 
 @values
 def gate_same() -> Answers:
-    """Check which of the two forms is exact for n = h, at g = 1 and at g = 0, each as 0 or 1, chapter 3."""
+    """Check which of the two forms is exact for n = h, at z = 1 and at z = 0, each as 0 or 1, chapter 3."""
     names = ("mixture", "step")
     yield Values(
         {"mixture": [0, 1, 1], "step": [1, 0, 1]},
@@ -225,7 +225,7 @@ def gate_same() -> Answers:
     yield "mixture", [1, 0, 1], "that is the other form."
     yield "mixture", [0, 0, 0], "0 times a number is 0 and 1 times it is itself, without rounding."
     yield "step", [0, 1, 1], "that is the other form."
-    yield "step", [1, 0, 0], "at g = 0 it adds 0."
+    yield "step", [1, 0, 0], "at z = 0 it adds 0."
 
 
 @values
@@ -245,15 +245,15 @@ def gate_drift() -> Answers:
     """Check the best constant gate for s = 0.3 and ν = 1, chapter 3."""
     q = 0.3**2
     root = math.sqrt(q * q + 4 * q)
-    g = (root - q) / 2
-    yield Values({"best_g": g}, says="g = {best_g} leaves the smallest error")
-    yield "best_g", (math.sqrt(q + 4 * 0.3) - 0.3) / 2, "q is s² / ν²; that is the gate for q = s / ν."
-    yield "best_g", (-root - q) / 2, "that is the other root; a gate lies between 0 and 1."
-    yield "best_g", (root + q) / 2, "the sign of q is turned: g² + q g − q = 0."
-    yield "best_g", 1 - g, "that is the share kept."
-    yield "best_g", g * g, "that is g²."
-    yield "best_g", math.sqrt(q), "the term q g is left out: g² + q g − q = 0."
-    yield "best_g", q / (1 + q), "the error that was there before is left out: weigh ν² against v + s²."
+    z = (2 + q - root) / 2
+    yield Values({"best_z": z}, says="z = {best_z} leaves the smallest error")
+    yield "best_z", (2.3 - math.sqrt(0.3**2 + 4 * 0.3)) / 2, "q is s² / ν²; that is the gate for q = s / ν."
+    yield "best_z", (2 + q + root) / 2, "that is the other root; a gate lies between 0 and 1."
+    yield "best_z", (2 - q - root) / 2, "the sign of q is turned: (1 − z)² = q z."
+    yield "best_z", 1 - z, "that is the share written."
+    yield "best_z", (1 - z) ** 2, "that is (1 − z)²."
+    yield "best_z", 1 - math.sqrt(q), "the factor z is left out: (1 − z)² = q z."
+    yield "best_z", 1 / (1 + q), "the error that was there before is left out: weigh ν² against v + s²."
 
 
 @values

@@ -164,7 +164,11 @@ def call(f: Function, *args: Any, **kwargs: Any) -> Any:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = frames[-1].line or "" if frames else ""
         where = f" in the line `{line}`" if line else ""
-        raise Fault(f"{name} stopped with {type(error).__name__}{where}: {error}{_hint(error, args, line)}") from error
+        try:
+            said = f"{error}{_hint(error, args, line)}"
+        except Exception:  # an exception of the reader's own may not say what it is
+            said = "it has no text"
+        raise Fault(f"{name} stopped with {type(error).__name__}{where}: {said}") from error
     if raw is Ellipsis or (raw is None and blank):
         raise Blank(f"{name} is still blank. Put your lines in place of `...`.")
     if raw is None:

@@ -177,8 +177,10 @@ def _infer(
 def _pair(where: str, name: str, value: Any) -> tuple[Any, Any]:
     if value is None:
         return None, None
-    if not isinstance(value, tuple | list) or len(value) != 2:
+    if not isinstance(value, tuple | list):
         raise TypeError(f"{where}: {name} must be a pair, for forward and backward; got {type(value).__name__}.")
+    if len(value) != 2:
+        raise ValueError(f"{where}: {name} must be a pair, for forward and backward; got {len(value)} entries.")
     return value[0], value[1]
 
 

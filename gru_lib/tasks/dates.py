@@ -58,6 +58,7 @@ class Alphabet:
     """
 
     def __init__(self, characters: str) -> None:
+        check_instance("Alphabet", "characters", characters, str)
         if len(set(characters)) != len(characters) or not characters:
             raise ValueError(f"Alphabet: characters must each stand there once; got {characters!r}.")
         self.characters = characters
@@ -71,6 +72,8 @@ class Alphabet:
         `end` appends the end token, which counts in the length; `reverse` puts the last character first. A text may be
         empty only with `end`.
         """
+        if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"Alphabet.tokens: texts must be a list of texts; got {texts!r:.60}.")
         lengths = np.array([len(text) + end for text in texts])
         if not lengths.size or not lengths.all():
             raise ValueError(f"Alphabet.tokens: texts must hold texts of one character or more; got {list(texts)[:5]}.")

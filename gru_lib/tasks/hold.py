@@ -1,7 +1,7 @@
 """Two tasks for one gate: hold a value until the next mark, and follow a value that drifts under noise. Chapter 3.
 
-In both, the input of a step is a number and a mark, and the target is a number. `hold` wants a gate of 1 at a mark and
-0 elsewhere. `drift` wants a small constant gate; its marks mean nothing.
+In both, the input of a step is a number and a mark, and the target is a number. `hold` wants a unit to keep, but at a
+mark. `drift` wants it to write a constant small share; its marks mean nothing.
 """
 
 from __future__ import annotations
