@@ -41,8 +41,23 @@ def test_javascript_gru_step_backward_equals_python(maths, seed, reset_after, co
     np.testing.assert_allclose(
         got["terms"][0], (dh * (cache.z if convention == "keep" else cache.not_z))[0], atol=1e-12
     )
+    for term, gate in ((1, "z"), (2, "r")):  # with one example, the gradient of a bias is that of the pre-activation
+        wanted = getattr(grads, f"b_{gate}") @ getattr(p, f"W_h{gate}").T
+        np.testing.assert_allclose(got["terms"][term], wanted, rtol=0, atol=1e-12)
     for name in got["grads"]:
         np.testing.assert_allclose(got["grads"][name], getattr(grads, name), rtol=0, atol=1e-12, err_msg=name)
+
+
+def test_javascript_slopes_keep_their_digits_where_a_gate_is_nearly_shut(maths):
+    p = gru_init(np.random.default_rng(0), 1, 1)
+    p.b_z[:], p.b_r[:] = 40, 40
+    x, h_prev, dh = np.ones((1, 1)), np.full((1, 1), 0.5), np.ones((1, 1))
+    _, _, grads = gru_step_backward(dh, gru_step(x, h_prev, p)[1], p)
+    q = gru_for_page(p)
+    got = maths("gruStepBackward", [1], [1], [0.5], maths("gruStep", [1], [0.5], q), q)
+    for name in ("b_z", "b_r"):
+        np.testing.assert_allclose(got["grads"][name], getattr(grads, name), rtol=1e-9, atol=0)
+        assert abs(getattr(grads, name)).min() > 0
 
 
 def test_equation_numbers_are_those_of_the_chapter():

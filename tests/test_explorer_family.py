@@ -710,6 +710,29 @@ def test_presets_and_start_again(visit, name):
 # ------------------------------------------------------------------------------ without a page
 
 
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.0004, "<0.1 %"), (0.004, "0.4 %"), (0.04, "4 %"), (0.5, "50 %"), (0.994, "99.4 %"), (0.9996, ">99.9 %")],
+)
+def test_shares_are_exact_near_their_ends(inside, share, said):
+    assert inside("explorer")("percent", share) == said.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def test_what_a_link_says_is_held_in_its_range_and_no_preset_is_inherited(inside):
+    numbers, link = (
+        (lambda *a: inside("explorer")("numbersFrom", *a)),
+        {"ranges": {"a": [0, 1]}, "presets": {"b": {"a": 0.5}}},
+    )
+    assert numbers("-3, 0.5,9", [0, 2], 3) == [0, 0.5, 2] and numbers("1,2", [0, 2], 3) is None
+    read = lambda **asked: inside("explorer")("readLink", asked, link)  # noqa: E731
+    assert read(a="7") == {"a": 1} and read(preset="b") == {"a": 0.5}
+    assert read(preset="constructor") == read(preset="__proto__") == read(preset="") == {}
+    kept = inside("explorer")(
+        "(p) => Object.hasOwn(readLink({ preset: 'x' }, { presets: Object.create({ x: p }) }), 'a')", {"a": 1}
+    )
+    assert kept is False
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_words_exist_in_both_languages(name):
     words = data(f"{name}.json")["words"]

@@ -231,6 +231,8 @@ def test_units_are_ranked_by_their_correlation_and_chance_is_measured(inside):
     assert chance == pytest.approx(np.median(moved), abs=1e-12)
     got = inside("language")("(states, pattern) => ranking(states, pattern).order", states.tolist(), pattern.tolist())
     assert got == np.argsort(-wanted(pattern)).tolist()
+    best = inside("language")("(s, f) => bestOf(ranking(s, f))", states.tolist(), pattern.tolist())
+    assert best == (1 + np.argsort(-np.abs(wanted(pattern))))[: len(best)].tolist() and wanted(pattern).min() < 0
     nothing = inside("text-units")("(s) => correlations(columnsFrom(s), s.map(() => 1))", states.tolist())
     assert nothing == [0] * 7
 

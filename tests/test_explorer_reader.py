@@ -113,6 +113,11 @@ def test_the_opened_cell_is_this_units_step(inside, word, t, unit):
     assert np.tanh(s["x"] * s["W_xn"] + s["b_n"] + c["past"]) == pytest.approx(c["n"], abs=1e-12)
 
 
+def test_two_beliefs_that_share_nothing_are_one_apart(inside):
+    assert inside("reader")("apart", [1, 0, 0], [0, 0.5, 0.5]) == 1
+    assert inside("reader")("apart", [0.5, 0.5], [0.25, 0.75]) == 0.25
+
+
 def test_the_units_are_chosen_and_measured_as_the_page_says():
     m, found = experiment.restored(NET), experiment.front_words()
     some = [found.train[i] for i in np.random.default_rng(1).choice(len(found.train), 3000, replace=False)]
