@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 
+import equations
 import numpy as np
 import pytest
 
 from conftest import ROOT
-from gru_lib import (
-    cell_of,
-    gru_backward,
-    gru_forward,
-    gru_init,
-    gru_step,
-    lstm_forward,
-    lstm_init,
-)
+from gru_lib import cell_of, gru_backward, gru_forward, gru_init, gru_step, lstm_forward, lstm_init, sigmoid
+from gru_lib.gates import convex_update
+from gru_lib.ops import bce_with_logits
 
 TEXTS = sorted([*ROOT.glob("book_text/*.md"), *ROOT.glob("book/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 NAMED = re.compile(r"\[[^\]\[]*\b(?:[Pp]age|[Cc]hapter) (\d+)([a-e]?)\b[^\]\[]*\](?:\(|: )(?:book/)?(\d\d)([a-e]?)-")
@@ -110,3 +105,24 @@ def test_what_the_glossary_says_of_a_gate_is_what_the_cell_does(term, says, hold
         lstm.b_f[:], lstm.b_i[:] = 1e9, -1e9
         state = lstm_forward(xs, (np.zeros((N, H)), np.ones((N, H))), lstm)[1]
         np.testing.assert_array_equal(state.c, 1)
+
+
+def loss_of(s, y):
+    """The library's binary cross-entropy, from the logit."""
+    return float(bce_with_logits(np.array([[np.log(s / (1 - s))]]), np.array([[y]]))[0])
+
+
+@pytest.mark.parametrize(
+    ("term", "values"),
+    [
+        ("binary cross-entropy", [{"s": 0.3, "y": y, "it": loss_of(0.3, y)} for y in (0.0, 1.0)]),
+        ("convex update", [{"z": 0.3, "a": 2.0, "b": 5.0, "it": float(convex_update(0.3, 2.0, 5.0)[0])}]),
+        ("logit", [{"s": float(sigmoid(a)), "it": a} for a in (-2.0, 0.7)]),
+    ],
+)
+def test_a_formula_of_the_glossary_is_what_the_library_computes(term, values):
+    text = (ROOT / "book" / "glossary.md").read_text("utf8")
+    entry = re.search(rf"^{term}\n((?:  .*\n)+)", text, re.M)[1]
+    formula = max(re.findall(r"\$([^$]+)\$", entry), key=len)
+    for one in values:
+        assert list(equations.check(equations.words_of(f"L = {formula}"), one | {"L": one["it"], "log": np.log})) == [], formula
