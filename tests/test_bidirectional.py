@@ -93,8 +93,12 @@ def test_the_first_output_depends_on_the_last_input():
 def test_parameters_copy_and_pickle_as_what_they_are():
     p = pair()
     for twin in (p.copy(), copy.deepcopy(p), pickle.loads(pickle.dumps(p)), p.zeros_like(), p.astype(np.float32)):
-        assert type(twin) is type(p) and twin.D == D and twin.backward.reset_after
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(p)).flat, p.flat)
+        assert type(twin) is type(p) and twin.D == D and twin.backward.reset_after and not twin.forward.reset_after
+        assert not np.shares_memory(twin.flat, p.flat) and np.shares_memory(twin.flat, twin.backward.W_hn)
+    for twin in (p.copy(), copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
+        np.testing.assert_array_equal(twin.flat, p.flat)
+    assert not p.zeros_like().flat.any() and p.astype(np.float32).backward.W_h.dtype == np.float32
+    np.testing.assert_allclose(p.astype(np.float32).flat, p.flat, rtol=1e-6)
 
 
 def test_errors_name_the_argument():

@@ -12,7 +12,7 @@ from gru_lib.convert import to_torch
 from gru_lib.models import forecasts
 from gru_lib.models.forecasts import Batch, fit, forecast, forecaster_init, ridge, rmse, weeks
 from gru_lib.results import load
-from gru_lib.tasks.pendulum import inputs, pendulums, targets
+from gru_lib.tasks.pendulum import inputs, lag_features, pendulums, targets
 
 PAGE, CHECKLIST = "22-a-gru-at-work", "22b-checklist-and-onnx"
 FILES = ("at_work", "at_work_own")  # the second with other kernels
@@ -193,6 +193,22 @@ def test_shortened_trainings_learn_and_are_the_same_again():
 def test_trees_are_asked_for_what_is_stored():
     found = at_work.trees(0.1, 5, 7, 2000, 0)
     assert stored("trees")[0]["ahead"] < found["ahead"] < stored("law", "last reading")[0]["ahead"]
+
+
+def test_trees_get_the_settings_and_the_rows_that_are_asked_for(monkeypatch):
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    seen = []
+
+    class Recorded(HistGradientBoostingRegressor):
+        def fit(self, X, y):
+            seen.append((self.learning_rate, self.max_iter, self.max_leaf_nodes, X.shape))
+            return super().fit(X, y)
+
+    monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingRegressor", Recorded)
+    at_work.trees(0.2, 3, 5, 500, 0, lags=4)
+    width = lag_features(pendulums(np.random.default_rng(0), 2), 4).shape[-1]
+    assert seen == [(0.2, 3, 5, (500, width))] * 2
 
 
 def test_rates_of_fertility_are_of_one_net_a_split():

@@ -76,9 +76,11 @@ def test_a_sequence_turned_within_its_length_swaps_before_and_after():
     turned = reverse(batch.tokens[..., None], batch.lengths)[..., 0]
     away = ahead.next_mark(turned)
     back = reverse(other.ys, batch.lengths)[..., 0]
-    for t, n in zip(*np.nonzero(reverse(batch.asked[..., None], batch.lengths)[..., 0]), strict=True):
+    places = list(zip(*np.nonzero(reverse(batch.asked[..., None], batch.lengths)[..., 0]), strict=True))
+    for t, n in places:
         assert away[t, n] < 11
         assert by_definition(turned[:, n].tolist(), t, "before") == back[t, n]
+    assert len(places) > 40 and {back[t, n] for t, n in places} == {0, 1}
 
 
 @pytest.mark.parametrize(
