@@ -44,7 +44,9 @@ def net(rng: np.random.Generator, radius: float) -> Bundle:
     return m
 
 
-def run(radius: float, treatment: str, rate: float, seed: int, *, steps: int = STEPS) -> dict[str, Any]:
+def run(
+    radius: float, treatment: str, rate: float, seed: int, *, steps: int = STEPS, grow: bool = False
+) -> dict[str, Any]:
     """Train on fresh batches; `right` is the mean of five tests in the last 100 steps.
 
     Plain gradient descent, of gradients as they are, clipped to norm 1 or rescaled to it; or Adam.
@@ -63,10 +65,25 @@ def run(radius: float, treatment: str, rate: float, seed: int, *, steps: int = S
         optimizer.step(grads)
         if step > steps - 100 and step % 20 == 0:
             right.append(reader_accuracy(m, test).answers)
-    return {"right": float(np.mean(right)), "first": norms[0], "largest": max(norms)}
+    return {"right": float(np.mean(right)), "first": norms[0], "largest": max(norms)} | (
+        {"radius": spectral_radius(m)} if grow else {}
+    )
 
 
-PARTS = {"rates": (run, tuple(product(RADII, TREATMENTS, RATES)), SEEDS)}
+def spectral_radius(m: Bundle) -> float:
+    """Of W_h."""
+    return float(np.abs(np.linalg.eigvals(m.rnn.W_h)).max())
+
+
+def grown(treatment: str, rate: float, seed: int) -> float:
+    """The spectral radius of W_h after training from 0.5."""
+    return float(run(0.5, treatment, rate, seed, grow=True)["radius"])
+
+
+PARTS = {
+    "rates": (run, tuple(product(RADII, TREATMENTS, RATES)), SEEDS),
+    "grown": (grown, (("nothing", 3.0), ("rescaled", 3.0), ("Adam", 0.01)), SEEDS),
+}
 
 
 def main(arguments: list[str]) -> None:

@@ -3,9 +3,9 @@
 ``python tools/environment.py python -m experiments.marked [--missing] [PART …]``
 
 ``tuning`` runs every net at three rates, on two seeds of its own; ``error`` runs each at its best rate for that length,
-`BEST`.
-A run takes STEPS batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it
-errs by less than DONE. float32.
+`BEST`; ``silent`` does so where the numbers in between are 0, and ``gradient`` follows the first 1,000 steps. A run
+takes STEPS batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it errs
+by less than DONE. float32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from experiments._store import digits, make_parts
 from experiments.other_memories import adder, adder_loss, single
-from gru_lib import Adam, cell_of, linear_forward, train
+from gru_lib import Adam, cell_of, jacobian, linear_forward, train
 from gru_lib.results import FOLDER
 from gru_lib.tasks.adding import marked
 
@@ -30,9 +30,19 @@ SEEDS = range(10)
 STEPS, N, DONE = 8000, 32, 1e-5
 
 
-def learn(net: str, T: int, rate: float, seed: int, *, steps: int = STEPS) -> dict[str, Any]:
-    """Train with Adam and clipping; the mean squared error on 1,000 rows, every 200 steps."""
-    rng, test = np.random.default_rng(seed), single(marked(np.random.default_rng(10_002), 1000, T))
+def learn(net: str, T: int, rate: float, seed: int, *, steps: int = STEPS, silent: bool = False) -> dict[str, Any]:
+    """Train with Adam and clipping; the mean squared error on 1,000 rows, every 200 steps.
+
+    `silent`: with the numbers that are not marked set to 0.
+    """
+
+    def draw(rng: np.random.Generator, N: int) -> Any:
+        batch = single(marked(rng, N, T))
+        if silent:
+            batch.xs[:, :, 0] *= batch.xs[:, :, 1]
+        return batch
+
+    rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_002), 1000)
     m = adder(rng, net)
 
     def error(p: Any) -> dict[str, float]:
@@ -42,7 +52,7 @@ def learn(net: str, T: int, rate: float, seed: int, *, steps: int = STEPS) -> di
     history = train(
         m,
         adder_loss,
-        (single(marked(rng, N, T)) for _ in iter(int, 1)),
+        (draw(rng, N) for _ in iter(int, 1)),
         Adam(m, rate),
         steps=steps,
         schedule=lambda i: rate * min(1.0, 5 * (1 - i / steps)),
@@ -53,6 +63,31 @@ def learn(net: str, T: int, rate: float, seed: int, *, steps: int = STEPS) -> di
         progress=False,
     )
     return {"steps": history.steps, "errors": history.curve("error")[1]}
+
+
+def silence(net: str, seed: int) -> dict[str, Any]:
+    """Fifty numbers, of which all but the marked one are 0, at the rate of the other fifty."""
+    return learn(net, 50, BEST[net, 50], seed, silent=True)
+
+
+def follow(net: str, seed: int, *, T: int = 50, steps: int = 1000) -> dict[str, Any]:
+    """Train at the best rate for T; every 50 steps the error, and the median norm of ∂h_T/∂h_0 on eight rows."""
+    rng, rate = np.random.default_rng(seed), BEST[net, T]
+    m, xs = adder(rng, net), marked(np.random.default_rng(10_003), 8, T).xs
+    test = single(marked(np.random.default_rng(10_002), 1000, T))
+    found: dict[str, Any] = {"norms": [], "errors": []}
+
+    def look(p: Any) -> dict[str, float]:
+        total = jacobian(xs, None, p.rnn.astype(np.float64)).total
+        found["norms"].append(float(np.median(np.linalg.norm(total, 2, axis=(1, 2)))))
+        y = linear_forward(cell_of(p.rnn).forward(test.xs, None, p.rnn)[0][-1], p.out)[0]
+        found["errors"].append(float(((y - test.ys) ** 2).mean()))
+        return {}
+
+    look(m)
+    source = (single(marked(rng, N, T)) for _ in iter(int, 1))
+    train(m, adder_loss, source, Adam(m, rate), steps=steps, clip_norm=1.0, evaluate=look, every=50, progress=False)
+    return found
 
 
 #: The best rate of `tuning`, by net and length.
@@ -68,6 +103,8 @@ BEST = {
 }
 PARTS = {
     "tuning": (learn, tuple(product(NETS, LENGTHS, RATES)), (100, 101)),
+    "silent": (silence, tuple((net,) for net in NETS[:2]), range(5)),
+    "gradient": (follow, tuple((net,) for net in NETS), range(5)),
     "error": (learn, tuple((net, T, rate) for (net, T), rate in BEST.items()), SEEDS),
 }
 
