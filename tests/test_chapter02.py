@@ -187,6 +187,31 @@ def test_one_marked_number_of_twenty_is_learned_by_all_and_one_of_fifty_by_the_g
     assert errors("IRNN", 50).max() < 0.001 and errors("GRU", 50).max() < 1e-5
 
 
+def gradients(net):
+    """Norms and errors in the first thousand steps of a net's five trainings: (5, 21) each."""
+    found = [row[-1] for row in load_results("marked")["gradient"] if row[0] == net]
+    return (np.array([row[key] for row in found]) for key in ("norms", "errors"))
+
+
+def test_a_gradient_over_the_row_comes_before_the_error_falls_and_is_not_enough():
+    norms, wrong = gradients("GRU")
+    assert norms[:, 0].max() < 1e-8 and norms[:, 6].min() > 0.05 and wrong[:, 8].max() < 0.001  # after 300, 400 steps
+    norms, wrong = gradients("Elman")
+    assert (norms.max(axis=1) < 1e-4).sum() == 4 and wrong[:, -1].min() > 0.08
+    norms, wrong = gradients("IRNN")
+    assert norms.min() > 0.9 and np.median(wrong[:, -1]) < 0.04
+    norms, wrong = gradients("Elman, orthogonal")
+    assert norms[:, 0].min() > 0.2 and wrong[:, -1].min() > 0.08
+
+
+def test_with_zeros_in_between_the_orthogonal_start_learns_fifty_and_the_usual_one_does_not():
+    ends = {}
+    for net, _, row in load_results("marked")["silent"]:
+        ends.setdefault(net, []).append(row["errors"][-1])
+    assert sum(error < 0.001 for error in ends["Elman, orthogonal"]) == 4 and len(ends["Elman, orthogonal"]) == 5
+    assert min(ends["Elman"]) > 0.06
+
+
 def test_an_orthogonal_start_helps_at_twenty():
     assert 0.2 < np.median(errors("Elman, orthogonal", 20)) / np.median(errors("Elman", 20)) < 0.3
 
