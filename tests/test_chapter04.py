@@ -409,7 +409,6 @@ def test_unit_14_notes_either_letter_and_not_cleanly(page):
 @pytest.mark.frameworks("torch", "keras")
 def test_pytorch_and_keras_make_the_layer_that_the_page_says():
     import keras
-    import torch
 
     names = run_box(PAGE, np=np)
     xs, lengths = names["xs"], names["lengths"]
