@@ -252,7 +252,7 @@ FROM_BOTH = pytest.mark.parametrize("search", ["file", "http"], indirect=True)
         ("bias init", "9. The highway and its price", "API: cells"),
         ("lstm", "12. LSTM, and what the GRU left out", "12b. The LSTM, backward"),
         ("dropout", "14. Dropout in recurrent nets", "14b. Dropout, measured"),
-        ("padding", "Glossary", "4c. Setting the gates by hand"),
+        ("padding", "Glossary", "4. The GRU, forward"),
         ("gradient check", "5c. Checking a gradient", "Glossary"),
         ("hidden state", "1. From a sum to a state", "Glossary"),
         ("GRU vs LSTM", "12. LSTM, and what the GRU left out", "12c. LSTM against GRU, in detail"),

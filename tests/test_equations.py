@@ -216,30 +216,6 @@ def _() -> Values:
     }
 
 
-@page("04b-how-long-a-unit-remembers")
-def _() -> Values:
-    z, b, mu = 0.83, 2.5, 0.4
-    n, h = {1: 0.3, 2: -0.7, 3: 0.2}, {0: 0.9}
-    for t in n:
-        h[t] = z * h[t - 1] + (1 - z) * n[t]
-    walks = np.cumsum(np.random.default_rng(0).exponential(mu, (20000, 60)), axis=1)  # X exponential with mean μ
-    return {
-        "(gru-half-life)": {"z": z, "t_1/2": math.log(0.5, z)},
-        "(gru-average)": {"z": z, "n": n, "h": h, "h_t": None, "t": range(1, T + 1)},
-        "(gru-overshoot)": {
-            "mean number of steps": 1 + (walks <= b).sum(axis=1).mean(),
-            "mu": mu,
-            "b": b,
-            "E[X^2]": 2 * mu**2,
-        },
-    }
-
-
-@page("04c-setting-the-gates-by-hand")
-def _() -> Values:
-    return {"(gru-candidate-after)": gru(after=True)[0], "(gru-state-write)": gru(write=True)[0]}
-
-
 @page("05-gru-backward")
 def _() -> Values:
     p = cells.gru_init(np.random.default_rng(0), D, H)

@@ -60,15 +60,15 @@ def _built(built_book: Path) -> None:
 def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     folder = tmp_path / "handed-in"
     folder.mkdir()
-    nbformat.write(filled({"4.1": "my_r, my_z = 0.8335, 0.4976", "4.4": WRONG}), folder / "ada-04.ipynb")
+    nbformat.write(filled({"4.1": "my_r, my_z = 0.8433, 0.3753", "4.4": WRONG}), folder / "ada-04.ipynb")
     monkeypatch.chdir(tmp_path)
     assert grade.main(["handed-in/ada-04.ipynb"]) == 0
     printed = capsys.readouterr().out
-    assert printed.count("\n") == 6
+    assert printed.count("\n") == 8
     assert f"```text\n{printed}```" in (ROOT / "book" / "instructors.md").read_text("utf8")
     assert grade.main(["--csv", "handed-in/ada-04.ipynb"]) == 0
     table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [(row["exercise"], row["right"]) for row in table] == [(f"4.{n}", str(int(n == 1))) for n in range(1, 6)]
+    assert [(row["exercise"], row["right"]) for row in table] == [(f"4.{n}", str(int(n == 1))) for n in range(1, 8)]
 
 
 def test_the_notebooks_own_checks_decide_nothing() -> None:
@@ -79,7 +79,7 @@ def test_the_notebooks_own_checks_decide_nothing() -> None:
             cell.source = 'print("Right: all of it")\nprint("gru-grade 4.1 Right: so there")'
     notebook.cells.insert(2, new_code_cell("class check:\n    gru_step = gru_second = lambda *_, **__: True"))
     found = said(notebook)
-    assert set(found) == {f"4.{n}" for n in range(1, 6)}
+    assert set(found) == {f"4.{n}" for n in range(1, 8)}
     assert not any(words.startswith("Right: ") for words in found.values())
 
 
@@ -91,12 +91,12 @@ def test_a_notebook_may_be_unfinished_crash_or_have_headings_of_its_own() -> Non
     found = said(notebook)
     assert found["4.1"] == "Not done: there is no my_r."
     assert found["4.4"].startswith("Right: my_step does")
-    assert found["4.2"] == "Not done: spare is still `...`. Put your answer there."
+    assert found["4.3"] == "Not done: spare is still `...`. Put your answer there."
 
 
 def test_a_kernel_that_dies_or_does_not_end_stops_neither_the_class_nor_what_came_before() -> None:
     for answer in ("import os; os._exit(1)", "while True: pass"):
-        notebook = filled({"4.1": "my_r, my_z = 0.8335, 0.4976", "4.4": answer})
+        notebook = filled({"4.1": "my_r, my_z = 0.8433, 0.3753", "4.4": answer})
         found = {verdict.exercise: verdict.said for verdict in grade.grade(notebook, edition(), longest=15)}
         assert found["4.1"].startswith("Right: ") and found["4.3"].startswith("Not done: ")
         assert found["4.4"] == found["4.5"] == grade.NOT_RUN
@@ -106,7 +106,7 @@ def test_what_is_no_notebook_of_the_book_is_listed_and_the_rest_graded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     other = nbformat.v4.new_notebook(cells=[new_markdown_cell("# Something else")])
-    good = filled({"4.1": "my_r, my_z = 0.8335, 0.4976"})
+    good = filled({"4.1": "my_r, my_z = 0.8433, 0.3753"})
     for name, content in {
         "empty": b"",
         "text": b"A text, renamed.",
