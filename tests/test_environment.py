@@ -55,5 +55,5 @@ def test_notebooks_are_executed_with_the_stored_kernels_whatever_is_asked(monkey
     monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
     monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", "")  # put back afterwards, as all that is set here
     monkeypatch.setattr(notebooks, "make", lambda *_, **__: seen.append(os.environ["OPENBLAS_CORETYPE"]) or "made")
-    notebooks.main(["04"])
-    assert len(seen) > 1 and set(seen) == {"Haswell"}  # chapter 4 and its companions
+    notebooks.main(["05"])
+    assert len(seen) > 1 and set(seen) == {"Haswell"}  # chapter 5 and its companions
