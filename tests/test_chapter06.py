@@ -65,7 +65,12 @@ def test_each_suspect_is_the_right_function_but_for_a_line(name, lines):
 def test_each_suspect_has_the_pattern_that_its_diagnosis_reads(page, seed):
     n, z, r = GROUPS.values()
     patterns = {"right": (set(), set()), "1": (r | STATE | {"W_hn"}, ALL), "2": (r | STATE, ALL)}
-    patterns |= {"3": (z | r | STATE, ALL), "4": ({"h0"}, ALL), "5": (n | z | r | STATE, ALL), "6": ({"W_hn"}, {"W_hn"})}
+    patterns |= {
+        "3": (z | r | STATE, ALL),
+        "4": ({"h0"}, ALL),
+        "5": (n | z | r | STATE, ALL),
+        "6": ({"W_hn"}, {"W_hn"}),
+    }
     for name, cell in page["SUSPECTS"].items():
         found = [marks(page, *cell, T, seed) for T in (1, 3)]
         assert tuple(map(wrong, found)) == patterns[name], name
@@ -85,6 +90,10 @@ def planted(page, which, *changes):
     return names[which]
 
 
+Z_LINE = "sigmoid(x @ p.W_xz + h_prev @ p.W_hz + p.b_z)"
+READ = "x, h_prev, r, z, q, n = cache"
+NEW = "(z * h_prev + (1 - z) * n)"  # h, made again
+
 # Each row of the grid: the function that is changed, and the changes, one or more that all leave its pattern.
 ROWS = {
     "da_n: 1 − n², 1 − z; dh": [
@@ -100,11 +109,11 @@ ROWS = {
     ],
     "a sign in da_z, or in the σ of z": [
         ("step_backward", ("(h_prev - n) * z", "(n - h_prev) * z")),
-        ("step", ("z = sigmoid(x @ p.W_xz + h_prev @ p.W_hz + p.b_z)", "z = sigmoid(-(x @ p.W_xz + h_prev @ p.W_hz + p.b_z))")),
+        ("step", (Z_LINE, Z_LINE.replace("(", "(-(") + ")")),
     ],
     "h for h_prev in the cache (3)": "3",
     "the same, and q made again from it": [
-        ("step_backward", ("x, h_prev, r, z, q, n = cache", "x, h_prev, r, z, q, n = cache\n    h_prev = z * h_prev + (1 - z) * n\n    q = r * h_prev")),
+        ("step_backward", (READ, f"{READ}\n    h_prev = {NEW}\n    q = r * h_prev")),
     ],
     "dq, da_r; r in forward (2)": [
         ("step_backward", ("h_prev * r * (1 - r)", "h_prev")),
@@ -115,7 +124,7 @@ ROWS = {
         ("step", ("q @ p.W_hn", "r * (h_prev @ p.W_hn)")),
     ],
     "h for h_prev in the W_h alone": [
-        ("step_backward", ("h_prev.T @ da_r, h_prev.T @ da_z", "(z * h_prev + (1 - z) * n).T @ da_r, (z * h_prev + (1 - z) * n).T @ da_z")),
+        ("step_backward", ("h_prev.T @ da_r, h_prev.T @ da_z", f"{NEW}.T @ da_r, {NEW}.T @ da_z")),
     ],
     "an array's own line (6)": [
         ("step_backward", ("q.T @ da_n", "h_prev.T @ da_n")),
@@ -160,7 +169,13 @@ def test_each_row_of_the_grid_is_the_pattern_of_its_mistakes(page, row):
         all_found = [[marks(page, *cell, T) for T in (1, 3)] for cell in page["MODELS"].values()]
     for one, three in all_found:
         assert {name: short.get(mark, "x") for name, mark in one.items()} == shown
-        wanted = {"all": ALL, "all, by the factor": ALL, "the same": wrong(one), "parameters": ALL - STATE, "nothing": set()}
+        wanted = {
+            "all": ALL,
+            "all, by the factor": ALL,
+            "the same": wrong(one),
+            "parameters": ALL - STATE,
+            "nothing": set(),
+        }
         assert wrong(three) == wanted[later]
         if later in {"the same", "all, by the factor"}:
             assert {name: short.get(mark, "x") for name, mark in three.items()} == shown
@@ -224,14 +239,121 @@ def test_what_an_answer_reads_from_a_group_or_a_da_agrees_with_the_marks(page):
         for gate in re.findall(r"[Gg]roup \$(\w)\$ is wrong too", text):
             assert GROUPS[gate] <= found, number
             read += 1
-        for gate in re.findall(r"a \$\\gd\{a_(\w)\}\$ for each unit", text):
-            assert GROUPS[gate] <= found, number
-            read += 1
-        for gate in re.findall(r"the term through \$(\w)\$ is missing, `da_(\w) @ p\.W_h(\w)\.T`", text):
-            missing = [line for line in source_of("step_backward") if line not in source_of(f"backward_{number}")]
-            assert len(set(gate)) == 1 and f"da_{gate[0]} @ p.W_h{gate[0]}.T" in missing[0]
+        for gate in re.findall(r"(?:a|term from) \$\\gd\{a_(\w)\}\$", text):
+            assert GROUPS[gate] <= found and len(found & ALL - STATE) == 3, number
             read += 1
     assert read >= 6
+
+
+def line_of(name, start):
+    """The line of a function of the page that begins with this."""
+    (line,) = [line.strip() for line in source_of(name) if line.strip().startswith(start)]
+    return line
+
+
+def text_of_page():
+    return (ROOT / "book_text" / f"{PAGE}.md").read_text("utf8")
+
+
+def words_at(pattern):
+    """What the page's one sentence of this form says."""
+    (found,) = re.finditer(pattern, text_of_page())
+    return found.groups()
+
+
+NAME = {"reset": "r", "update": "z"}
+
+
+def test_the_gates_that_the_suspects_answers_name_are_those_of_their_lines(page):
+    """The line that a suspect changes, and what the sentence calls it."""
+    (gate,) = words_at(r"what goes on through `dq` to group \$(\w)\$")
+    assert line_of("step_backward", "da_" + gate).startswith(f"da_{gate} = dq * ")
+    (gate,) = words_at(r"A candidate that forgets the (\w+) gate")
+    assert line_of("step", "q = ") == f"q = {NAME[gate]} * h_prev"
+    gate, letter = words_at(r"The (\w+) gate has one number for all units: \$(\w)\$ is")
+    assert NAME[gate] == letter and line_of("step_2", letter + " = ") != line_of("step", letter + " = ")
+    letter, da, weight = words_at(r"the term through \$(\w)\$ is missing, `da_(\w) @ p\.W_h(\w)\.T`")
+    term = f"da_{letter} @ p.W_h{letter}.T"
+    assert letter == da == weight
+    assert term in line_of("step_backward", "dh_prev") and term not in line_of("backward_4", "dh_prev")
+    (written,) = words_at(r"a text in which \$(\w)\$ is the share \*written\*")
+    assert f"dh * (1 - {written}) + " in line_of("backward_5", "dh_prev")
+    (turned,) = words_at(r"on the whole of group \$(\w)\$")
+    first, second, da = words_at(r"If groups \$(\w)\$ and \$(\w)\$ are right, it is one sign: in `da_(\w)`")
+    (read,) = words_at(r"and both read \$(\w)\$: forward")
+    assert not re.search(rf"\b{read}\b", line_of("step_backward", "da_r = ").split("=", 1)[1])
+    assert turned == da == read and {first, second} == {"n", "r", "z"} - {turned}
+    assert all(re.search(rf"\b{read}\b", line_of("step_backward", f"da_{gate} = ").split("=", 1)[1]) for gate in "nz")
+
+
+def test_the_order_of_the_arrays_is_as_the_page_says(page):
+    assert (
+        "".join(words_at(r"three parameters in group \$(\w)\$, three in group \$(\w)\$, three in group \$(\w)\$"))
+        == "nzr"
+    )
+    assert [name[-1] for name in page["PARAMETERS"][::3]] == [*"nzr"]
+    usual = "".join(words_at(r"the book's usual one \(\$(\w)\$, \$(\w)\$, \$(\w)\$\)"))
+    p = gru_init(np.random.default_rng(0), 2, 2)
+    assert (
+        "".join(gate for k in range(3) for gate in "rzn" if np.shares_memory(p.W_x[:, 2 * k], getattr(p, f"W_x{gate}")))
+        == usual
+    )
+    tail, head = words_at(r"the arrows lead from \$(\w)\$ to \$(\w)\$ and")
+    assert f"da_{tail} @" in line_of("step_backward", "dq = ") and "dq" in line_of("step_backward", f"da_{head} = ")
+
+
+def test_a_state_of_zeros_hides_what_the_answer_to_the_prediction_names(page):
+    (gate,) = words_at(r"is zero, right or wrong: \$q\$, \$\\gd\{a_(\w)\}\$, and")
+    true = {name: pair[1] for name, pair in page["compare"](page["step"], page["step_backward"], 1, start=0.0).items()}
+    zero = {name for name, array in true.items() if not array.any()}
+    assert zero == GROUPS[gate] | {"W_hn", "W_hz", "W_hr"}
+    passed = [name for name, row in page["found"]["T = 1, h0 = 0, parameters"].items() if not row]
+    first, second, third, fourth = words_at(r"So suspects (\d), (\d) and (\d) pass\.\nSuspect (\d) passes because")
+    assert passed == ["right", *sorted((first, second, third, fourth))]
+
+
+def pinned(**values):
+    """A GRU with gates at these values by their biases, a step, and what it is made of."""
+    rng = np.random.default_rng(5)
+    p = gru_init(rng, 4, 4)
+    for gate, value in values.items():
+        getattr(p, f"b_{gate}")[:] = 80 * np.asarray(value) - 40
+    x, h_prev = rng.normal(size=(3, 4)), rng.uniform(-1, 1, (3, 4))
+    return gru_step(x, h_prev, p)[0], x, h_prev, p
+
+
+def test_the_limits_in_the_text_are_what_a_step_becomes():
+    one, r, z = words_at(r"with \$(\w) = 1\$ a copy of the state, with \$(\w) = 1\$ and \$(\w) = 0\$ an Elman step")
+    h, _, h_prev, _ = pinned(**{one: 1})
+    np.testing.assert_allclose(h, h_prev, atol=1e-12)
+    h, x, h_prev, p = pinned(**{r: 1, z: 0})
+    np.testing.assert_allclose(h, np.tanh(x @ p.W_xn + h_prev @ p.W_hn), atol=1e-12)
+    h, x, _, p = pinned(r=0, z=0)
+    np.testing.assert_allclose(h, np.tanh(x @ p.W_xn), atol=1e-12)
+    z, r = words_at(r"with \$(\w) = 0\$ and \$(\w) = \(1, 0, 0, 0\)\$ the candidates see unit 1 alone")
+    h, x, h_prev, p = pinned(**{z: 0, r: [1, 0, 0, 0]})
+    np.testing.assert_allclose(h, np.tanh(x @ p.W_xn + h_prev[:, :1] @ p.W_hn[:1]), atol=1e-12)
+
+
+def test_the_three_that_the_limits_miss_are_the_gru_where_that_gate_is_pinned(page):
+    (gate,) = words_at(r"With \$(\w)\$ the same in all units, and pinned at 0 or 1, the other three compute")
+    for name in set(page["MODELS"]) - {"right", "swapped z"}:
+        for value in (0, 1):
+            h, x, h_prev, p = pinned(**{gate: value})
+            np.testing.assert_allclose(page["MODELS"][name][0](x, h_prev, p)[0], h, atol=1e-12)
+
+
+def test_the_models_that_the_text_names_are_those_of_the_figure(page):
+    part = text_of_page().split("(bug-consistent)=")[1].split("## Summary")[0]
+    prose = re.sub(r"```(?:\{code-cell\}|python).*?\n```", "", part, flags=re.S)
+    names = [*re.findall(r"(?<!\*)\*([^*\n]+)\*(?!\*)", prose)]
+    assert set(names) - {"of it", "is", "forgotten"} == set(page["MODELS"]) - {"right"}
+
+
+def test_the_detach_of_the_box_is_in_the_line_that_the_text_says():
+    (gate,) = words_at(r"by a `detach\(\)` in the line of \$(\w)\$")
+    code = text_of_page().split("def my_cell")[1]
+    assert [line.strip()[0] for line in code.splitlines() if "seen @" in line] == [gate]
 
 
 WHICH = re.compile(
@@ -306,7 +428,7 @@ def test_the_limits_are_those_of_the_gates_that_the_page_pins(page):
         p = gru_init(np.random.default_rng(0), 4, 4)
         for gate, value in pinned.items():
             getattr(p, f"b_{gate}")[:] = 40 if value == "1" else -40
-        h, cache = gru_step(x, h_prev, p)
+        h, _ = gru_step(x, h_prev, p)
         if "copy" in name:
             np.testing.assert_array_equal(h, h_prev)
         if "Elman" in name:
@@ -316,7 +438,11 @@ def test_the_limits_are_those_of_the_gates_that_the_page_pins(page):
 
 
 def test_a_sign_in_forwards_sigma_leaves_the_other_two_groups_right(page):
-    one, _ = found_with(page, "step", ("z = sigmoid(x @ p.W_xz + h_prev @ p.W_hz + p.b_z)", "z = sigmoid(-(x @ p.W_xz + h_prev @ p.W_hz + p.b_z))"))
+    one, _ = found_with(
+        page,
+        "step",
+        (Z_LINE, Z_LINE.replace("(", "(-(") + ")"),
+    )
     assert wrong(one) == GROUPS["z"] | STATE and {one[name] for name in GROUPS["z"]} == {"-1"}
 
 
@@ -341,7 +467,10 @@ def test_stored_trainings_are_what_the_script_makes(part, name, seed):
 def test_suspect_4_and_the_right_cell_train_like_chapter_5s_terms():
     """The two parts are one setting: the same mistake has the same counts, up to the order of a sum."""
     for suspect, term in (("right", "nothing"), ("4", "through r")):
-        ends = [[row[-1] == 136 for row in results("wrong_gradients", part, name)] for part, name in (("suspects", suspect), ("terms", term))]
+        ends = [
+            [row[-1] == 136 for row in results("wrong_gradients", part, name)]
+            for part, name in (("suspects", suspect), ("terms", term))
+        ]
         assert sum(ends[0]) == sum(ends[1])
 
 
