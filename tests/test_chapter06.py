@@ -137,7 +137,10 @@ ROWS = {
         ("step_backward", ("da_z @ p.W_hz.T", "da_z @ p.W_hz")),
         ("step_backward", ("dh_prev = dh * z + ", "dh_prev = ")),
     ],
-    "the loop: dh_out + dh, order of time": [("backward", ("dh_out + dh,", "dh_out,")), ("backward", ("dhs[::-1]", "dhs"))],
+    "the loop: dh_out + dh, order of time": [
+        ("backward", ("dh_out + dh,", "dh_out,")),
+        ("backward", ("dhs[::-1]", "dhs")),
+    ],
     "the loop: g not added up": [("backward", ("grads.flat[:] += g.flat", "grads.flat[:] = g.flat"))],
     "right, or forward wrong too": [],
 }  # fmt: skip
