@@ -289,6 +289,12 @@ def test_the_gates_that_the_suspects_answers_name_are_those_of_their_lines(page)
     assert all(re.search(rf"\b{read}\b", line_of("step_backward", f"da_{gate} = ").split("=", 1)[1]) for gate in "nz")
 
 
+def test_the_term_left_out_in_the_last_row_is_the_one_that_was_trained():
+    gate, right = words_at(r"the way through \$(\w)\$ left out: (\d+) of 20")
+    assert f'term == "through {gate}"' in text_of_page()
+    assert sum(row[-1] == 136 for row in results("wrong_gradients", "terms", f"through {gate}")) == int(right)
+
+
 def test_the_order_of_the_arrays_is_as_the_page_says(page):
     assert (
         "".join(words_at(r"three parameters in group \$(\w)\$, three in group \$(\w)\$, three in group \$(\w)\$"))
