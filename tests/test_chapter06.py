@@ -12,6 +12,7 @@ from helpers import cells_of, names_of, result, results, run_box
 from conftest import ROOT
 from experiments import wrong_gradients
 from gru_lib import check, gru_init, gru_step, gru_step_backward
+from gru_lib.results import wilson
 
 PAGE = "06-find-the-bug"
 GROUPS = {"n": {"W_xn", "W_hn", "b_n"}, "z": {"W_xz", "W_hz", "b_z"}, "r": {"W_xr", "W_hr", "b_r"}}
@@ -471,6 +472,19 @@ def test_the_checker_names_both_mistakes_that_share_a_pattern(page):
 def test_stored_trainings_are_what_the_script_makes(part, name, seed):
     train, _, _ = wrong_gradients.PARTS[part]
     assert train(name, seed, steps=200) == result("wrong_gradients", part, name, seed)[:2]
+
+
+COUNTS = {"right": 20, "1": 5, "2": 17, "3": 19, "4": 19, "5": 0, "6": 19}
+
+
+def test_two_suspects_do_worse_and_the_others_as_the_page_counts():
+    ends = {name: [row[-1] for row in results("wrong_gradients", "suspects", name)] for name in COUNTS}
+    assert {name: sum(right == 136 for right in runs) for name, runs in ends.items()} == COUNTS
+    intervals = {name: wilson(right, 20) for name, right in COUNTS.items()}
+    worse = {name for name, (_, high) in intervals.items() if high < intervals["right"][0]}
+    assert worse == {"1", "5"}
+    assert np.median(ends["1"]) == 125
+    assert set(ends["5"]) == {16}
 
 
 def test_suspect_4_and_the_right_cell_train_like_chapter_5s_terms():
