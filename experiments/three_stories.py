@@ -31,8 +31,6 @@ H, N = 16, 32
 RATES = (0.003, 0.01, 0.03)
 SOLVED = 0.99  # training may stop, and a task counts as learned, once this share of 256 test answers is right
 
-LENGTHS = (20, 50, 100)
-OPENING = ("Elman, orthogonal", "GRU, b_z = 0", "GRU, b_z = 2", "GRU, b_z = 4")
 CELLS = ("GRU", "no_reset", "shared", "no_update", "Elman, orthogonal")
 KEEPERS = ("GRU", "no_reset", "shared", "no_update, orthogonal", "Elman, orthogonal")
 STORIES = ("parity_outside", "last_outside", "parity_since", "first_of_segment")
@@ -118,20 +116,6 @@ def clamp(m: Bundle, gate: str, value: Any) -> Bundle:
         getattr(m.rnn, weights)[:] = 0
     getattr(m.rnn, f"b_{gate}")[:] = np.log(value / (1 - value))
     return m
-
-
-def opening(cell: str, T: int, lr: float, seed: int) -> Row:
-    """Which update bias lets a net learn to keep the first token, at length T and a learning rate."""
-    rng, draw = np.random.default_rng(seed), task("checksum", T)
-    row = fit(network(rng, cell, 16, 3), rng, draw, lr, 600)
-    return {name: row[name] for name in ("solved", "steps")}
-
-
-def longer(cell: str, T: int, seed: int) -> Row:
-    """As `opening`, but 600 steps for everybody, and then tested at four times the length."""
-    rng, draw = np.random.default_rng(seed), task("checksum", T)
-    m = network(rng, cell, 16, 3)
-    return fit(m, rng, draw, 0.01, 600, least=600) | {"longer": right(m, task("checksum", 4 * T), 256)}
 
 
 def ablated(cell: str, T: int, lr: float, seed: int) -> tuple[Bundle, Row]:
@@ -238,25 +222,6 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.corrcoef(ranks)[0, 1])
 
 
-def same_alphabet(cell: str, seed: int) -> Row:
-    """The first token among others of its kind: trained at 50 steps, tested at 50, 100 and 200."""
-    rng, draw = np.random.default_rng(seed), task("first_token", 50)
-    m = network(rng, cell, 8, 3)
-    row = fit(m, rng, draw, 0.01, 1000)
-    return {name: row[name] for name in ("solved", "steps")} | {
-        f"right at {T}": right(m, task("first_token", T)) for T in (50, 100, 200)
-    }
-
-
-def one_gate(convention: str, lr: float, seed: int) -> Row:
-    """The two ways to share a gate, on tokens to skip: 400 steps."""
-    rng = np.random.default_rng(seed)
-    init = partial(ablated_gru_init, ablation="shared", convention=convention)
-    m = reader_init(rng, 4, 1, H, init=init, dtype=np.float32)
-    row = fit(m, rng, task("parity_outside", 40), lr, 400)
-    return {name: row[name] for name in ("solved", "steps")}
-
-
 def pronoun(cell: str, lr: float, seed: int) -> Row:
     """Who is "he"? Trained at distances 1 to 10, tested at longer ones."""
     rng = np.random.default_rng(seed)
@@ -297,7 +262,8 @@ def each_rate(*settings: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
 
 Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
 ABLATED = (*((cell, T) for T in (5, 50) for cell in KEEPERS), ("GRU", 100), ("no_update, orthogonal", 100))
-TOLD = tuple((name, cell) for name in STORIES for cell in CELLS)
+OTHER_STARTS = (("parity_outside", "no_update, orthogonal"), ("parity_outside", "Elman"))
+TOLD = (*((name, cell) for name in STORIES for cell in CELLS), *OTHER_STARTS)
 TUNING: dict[str, Part] = {
     "gates rates": (only_training(ablated), each_rate(*(what for what in ABLATED if what[-1] <= 50)), TUNING_SEEDS),
     "stories rates": (only_training(told), each_rate(*TOLD), TUNING_SEEDS),
@@ -305,11 +271,7 @@ TUNING: dict[str, Part] = {
 PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "stories": (tuned("stories", stories), TOLD, SEEDS),
     "gates": (tuned("gates", gates), ABLATED, SEEDS),
-    "longer": (longer, tuple((f"GRU, b_z = {b}", 20) for b in (2, 4, 6)), SEEDS),
-    "opening": (opening, each_rate(*((cell, T) for T in LENGTHS for cell in OPENING)), SEEDS),
     "pronoun": (pronoun, tuple((cell, lr) for cell in SPEAKERS for lr in RATES[1:]), SEEDS),
-    "one_gate": (one_gate, tuple((way, lr) for lr in (0.01, 0.03) for way in ("keep", "write")), SEEDS),
-    "same_alphabet": (same_alphabet, (("Elman, orthogonal",), ("GRU, b_z = 4",)), SEEDS),
 }
 
 
