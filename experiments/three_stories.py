@@ -108,16 +108,6 @@ def task(name: str, T: int) -> Draw:
     return lambda rng, count: TASKS[name].draw(rng, count, T)
 
 
-def clamp(m: Bundle, gate: str, value: Any) -> Bundle:
-    """Return a copy of a GRU reader with a gate held at a value: one number, or one for each unit."""
-    m = m.copy()
-    value = np.clip(np.broadcast_to(value, (m.rnn.H,)), 1e-9, 1 - 1e-9)
-    for weights in (f"W_x{gate}", f"W_h{gate}"):
-        getattr(m.rnn, weights)[:] = 0
-    getattr(m.rnn, f"b_{gate}")[:] = np.log(value / (1 - value))
-    return m
-
-
 def ablated(cell: str, T: int, lr: float, seed: int) -> tuple[Bundle, Row]:
     """The checksum with b_z = 4 and ablated gates: the trained network, and how the training went."""
     rng = np.random.default_rng(seed)
@@ -127,9 +117,8 @@ def ablated(cell: str, T: int, lr: float, seed: int) -> tuple[Bundle, Row]:
 
 def gates(cell: str, T: int, lr: float, seed: int) -> Row:
     """`ablated`, and what the network can do."""
-    draw = task("checksum", T)
     m, row = ablated(cell, T, lr, seed)
-    return row | {"right": right(m, draw)} | (held(m, draw) if cell == "GRU" else {})
+    return row | {"right": right(m, task("checksum", T))}
 
 
 def told(name: str, cell: str, lr: float, seed: int) -> tuple[Bundle, Row]:
@@ -141,36 +130,25 @@ def told(name: str, cell: str, lr: float, seed: int) -> tuple[Bundle, Row]:
 
 def stories(name: str, cell: str, lr: float, seed: int) -> Row:
     """`told`, what the network can do, and what its gates do."""
-    draw = task(name, 40)
     m, row = told(name, cell, lr, seed)
-    row |= {"right": right(m, draw), "longer": right(m, task(name, 400), 64)}
-    return row | held(m, draw) | look(m, name) if cell == "GRU" else row
+    row |= {"right": right(m, task(name, 40))}
+    return row | look(m, name) if cell == "GRU" else row
 
 
 def only_training(run: Callable[..., tuple[Bundle, Row]]) -> Callable[..., Row]:
     return lambda *what: run(*what)[1]
 
 
-def held(m: Bundle, draw: Draw) -> Row:
-    """How many answers stay right when a gate of a trained GRU is held constant."""
-    tape = gru_forward(single(draw(np.random.default_rng(10_003), 128)).xs, None, m.rnn)[2]
-    mean = {gate: tape.gate(gate).mean(axis=(0, 1)) for gate in "rz"}
-    ways = {"r = 1": ("r", 1), "r = mean": ("r", mean["r"]), "z = mean": ("z", mean["z"])}
-    return {"held": {what: right(clamp(m, gate, value), draw) for what, (gate, value) in ways.items()}}
-
-
 def look(m: Bundle, name: str) -> Row:
-    """What the gates of a trained GRU do: how many are near 0 or 1, at a break, and by the time scale of their unit."""
+    """What the gates of a trained GRU do: how many are near 0 or 1, and what they do at a break."""
     batch = single(task(name, 40)(np.random.default_rng(10_003), 128))
-    hs, _, tape = gru_forward(batch.xs, None, m.rnn)
+    _, _, tape = gru_forward(batch.xs, None, m.rnn)
     row: Row = {}
     for gate in "rz":
         values = tape.gate(gate)
         row[gate] = (np.histogram(values, bins=10, range=(0, 1))[0] / values.size).round(4).tolist()
     if name in ("parity_since", "first_of_segment"):
         row |= at_break(m, name, batch.tokens, tape)
-    scale = time_scales(hs)
-    row["time scale"] = {gate: rank_correlation(tape.gate(gate).mean(axis=(0, 1)), scale) for gate in "rz"}
     return row
 
 
@@ -201,25 +179,6 @@ def at_break(m: Bundle, name: str, tokens: np.ndarray, tape: Any) -> Row:
         new = [gru_step(x, h, m.rnn)[0] for h in pairs]
         passed.append(np.abs(new[0] - new[1]).mean() / np.abs(pairs[0] - pairs[1]).mean())
     return {"units": units, "passed": [float(passed[last]), float(np.mean(passed[:last]))]}
-
-
-def time_scales(hs: np.ndarray) -> np.ndarray:
-    """For each unit, the number of steps over which its state stays correlated with itself: the sum over the lags.
-
-    The autocorrelation is that over steps and sequences, summed up to where it first falls below 1/e. hs (T, N, H).
-    """
-    away = hs.astype(np.float64) - hs.mean(axis=(0, 1), dtype=np.float64)
-    T = len(away)
-    power = (away**2).mean(axis=(0, 1)) + 1e-30
-    auto = np.array([(away[lag:] * away[: T - lag]).mean(axis=(0, 1)) / power for lag in range(T // 2)])  # (lag, H)
-    inside = np.logical_and.accumulate(auto > 1 / np.e, axis=0)
-    return np.where(inside, auto, 0).sum(axis=0)
-
-
-def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Spearman's: the correlation of the ranks."""
-    ranks = [np.argsort(np.argsort(values)) for values in (a, b)]
-    return float(np.corrcoef(ranks)[0, 1])
 
 
 def pronoun(cell: str, lr: float, seed: int) -> Row:
