@@ -43,6 +43,9 @@ def test_the_ablations_say_what_the_page_concludes(file):
 
     for cell in ("GRU", "no_reset", "shared"):
         assert all(solved("gates", cell, T) == 1 for T in (5, 50))
+    if file == "three_stories":
+        kept = 10 * solved("gates", "no_update, orthogonal", 50)
+        assert kept == 8  # without z, over 50 tokens
     for cell in ("GRU", "no_reset", "shared", "no_update"):
         assert all(solved("stories", name, cell) == 1 for name in three_stories.STORIES)
     assert solved("gates", "no_update, orthogonal", 5) == solved("gates", "GRU", 100) == 1
@@ -150,7 +153,7 @@ def test_between_the_names_the_nets_live_by_repeating(names):
 
 
 def test_at_a_name_it_is_the_old_name_that_comes_through_an_open_reset_gate(names):
-    """r = 1 at names: the old bit wins where the two differ, and one name alone is mostly right. r = 0 costs nothing."""
+    """r = 1 at names: the old bit wins where the two differ, one name alone is mostly right. r = 0 costs nothing."""
     batch, nets = names
     count = (batch.tokens < 8).sum(axis=0)
     n = np.flatnonzero(count > 1)
