@@ -21,7 +21,18 @@ from typing import Any
 import numpy as np
 
 from experiments._store import MISSING, as_stored, chosen, file_for_kernels, fixed_kernels, make_parts, replace
-from gru_lib import Adam, Bundle, cosine_decay, elman_init, gru_init, gru_step, log_softmax, sigmoid, train
+from gru_lib import (
+    Adam,
+    Bundle,
+    cosine_decay,
+    elman_init,
+    gru_init,
+    gru_step,
+    log_softmax,
+    sigmoid,
+    train,
+)
+from gru_lib.cells.ablated_gru import ablated_gru_init
 from gru_lib.models.word_reader import (
     word_reader_accuracy,
     word_reader_forward,
@@ -57,11 +68,12 @@ INIT: dict[str, Callable[..., Any]] = {
     "linear": partial(elman_init, activation="linear"),  # Elman's network without its tanh
     "Elman": elman_init,
     "GRU": gru_init,
+    "GRU, r = 1": partial(ablated_gru_init, ablation="no_reset"),
 }
 CELLS = (("Elman", 64), ("GRU", 64))
 RATES = (0.003, 0.01, 0.02)
 #: The rates that were best on the validation words in "languages rates"; the other parts take them too.
-RATE = {"linear": 0.01, "Elman": 0.01, "GRU": 0.01}
+RATE = {"linear": 0.01, "Elman": 0.01, "GRU": 0.01, "GRU, r = 1": 0.01}
 LATCHES = ("ä", "š", "é")
 
 Row = dict[str, Any]
@@ -183,6 +195,13 @@ def fading(keep: float) -> Any:
     return make_pipeline(FunctionTransformer(states), DictVectorizer())
 
 
+def places() -> Any:
+    """Each letter with its place from the end: all that a state can hold in which letters do not interact."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    return CountVectorizer(analyzer=lambda word: [f"{c}{k}" for k, c in enumerate(reversed(word))])
+
+
 def ends() -> Any:
     """The first and the last letter of a word."""
     from sklearn.feature_extraction.text import CountVectorizer
@@ -195,6 +214,7 @@ BASELINES: dict[str, Callable[[], Any]] = {
     "halved letters, regression": lambda: regression(fading(0.5), C=1),
     "last letter, regression": lambda: regression(fading(0.0), C=1),
     "first and last letter, regression": lambda: regression(ends(), C=1),
+    "letter and place, regression": lambda: regression(places(), C=1),
     "up to 3, Bayes": lambda: bayes(ngrams(3)),
     "up to 4, Bayes": lambda: bayes(ngrams(4)),
     "up to 3, regression": lambda: regression(ngrams(3), C=0.3),
@@ -518,7 +538,7 @@ def store_net() -> None:
 
 # ----------------------------------------------------------------------------------------------------------- parts
 
-ORDERS = tuple((task, cell, 64) for task in ("anagrams", "either way") for cell in INIT)
+ORDERS = tuple((task, cell, 64) for task in ("anagrams", "either way") for cell in ("linear", "Elman", "GRU"))
 TASKS = ("languages", "anagrams", "either way")
 Settings = tuple[tuple[Any, ...], ...]
 PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
@@ -528,8 +548,16 @@ PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
 }
 if fixed_kernels():
     PARTS |= {
-        "languages rates": (language, tuple((cell, 64, lr) for cell in INIT for lr in RATES), TUNING_SEEDS),
-        "longer or larger": (longer_or_larger, (("GRU", 64, 4 * STEPS), ("Elman", 128, STEPS)), range(10)),
+        "languages rates": (
+            language,
+            tuple((cell, 64, lr) for cell in ("linear", "Elman", "GRU") for lr in RATES),
+            TUNING_SEEDS,
+        ),
+        "longer or larger": (
+            longer_or_larger,
+            (("GRU", 64, 4 * STEPS), ("Elman", 128, STEPS), ("GRU, r = 1", 64, STEPS)),
+            range(10),
+        ),
         "orders": (orders, ORDERS, range(10)),
         "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),
         "prefixes": (prefixes, ((),), range(1)),
