@@ -32,6 +32,16 @@ def test_a_split_made_anew_gives_what_is_stored(cell):
     assert again["unseen"] == pytest.approx(stored["unseen"], abs=0.03)
 
 
+def test_a_net_for_addition_made_anew_is_proved_as_stored():
+    assert subtraction.addition(6) == result(subtraction, "addition", 6)
+
+
+def test_of_ten_nets_for_addition_four_are_proved_and_two_more_by_a_finer_search_with_either_kernels():
+    for name in ("subtraction", "subtraction_own"):
+        runs = [run for *_, run in results.load(name)["addition"]]
+        assert [sum(run[what] for run in runs) for what in ("rounded", "boxes", "finer")] == [8, 4, 6]
+
+
 @pytest.mark.parametrize("kind", subtraction.NETS)
 def test_a_net_made_anew_is_the_one_stored(kind):
     with np.load(results.path("subtraction_nets")) as nets:
@@ -72,6 +82,16 @@ def test_trained_on_four_bits_errors_grow_frequent_up_to_the_twelfth_place_and_h
     place = np.median(errors, axis=0)
     assert place[4] < place[5] < place[7] < 0.8 * place[11:40].mean()
     assert place[11:18].mean() == pytest.approx(place[33:40].mean(), rel=0.15)
+
+
+def test_a_larger_test_leaves_fewer_plain_nets_without_an_error():
+    rng, nets, perfect = np.random.default_rng(9), list(stored("plain")), []
+    for draw in (random_pairs, long_borrows):
+        tests = [draw(rng, 200, width) for width in (5, 8, 16, 32, 64, 128, 256, 512, 1024)]
+        right = [[((subtractor_predict(m, t.xs) > 0.5) == t.ys).all(axis=(0, 2)) for t in tests] for m in nets]
+        perfect.append(right)
+    perfect = np.array(perfect)
+    assert [int(perfect[..., :size].all(axis=(0, 2, 3)).sum()) for size in (5, 20, 200)] == [7, 6, 5]
 
 
 def test_two_nets_trained_on_four_bits_get_long_borrows_of_64_places_right_and_few_random_pairs():
