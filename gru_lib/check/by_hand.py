@@ -1252,4 +1252,4 @@ def work_size() -> Answers:
     yield "times", 2, "the units stand in the formula twice: H (D + H)."
 
 
-__all__ = [*VALUES]  # every function under `values`
+__all__ = [*VALUES]  # every function under `values`, so this stands last
