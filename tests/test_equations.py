@@ -349,7 +349,7 @@ def _() -> Values:
     return {f"(tab-mem-{name}, row {r})": cases for name, rows in tables.items() for r, cases in rows.items()}
 
 
-@page("07-subtraction", "07c-how-it-is-proved")
+@page("07-subtraction", "07b-what-is-proved")
 def _() -> Values:
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, T, N)).astype(float)
