@@ -2,10 +2,10 @@
 
 ``python tools/environment.py python -m experiments.wrong_gradients [--missing] [PART …]``
 
-The parts: `terms`, one term of the state's gradient left out (chapter 5); `gap`, the same where the sign of the first of T
-numbers is asked for at the end (chapter 5); `suspects`, the cells of chapter 6. With
-``KERNELS=own`` before it, three of the seeds run with this processor's own kernels; they go into
-wrong_gradients_own.json. Every run has its own seed, so any of them can be repeated alone. float64.
+The parts: `terms`, one term of the state's gradient left out (chapter 5); `gap`, the same where the sign of the first
+of T numbers is asked for at the end (chapter 5); `suspects`, the cells of chapter 6. With ``KERNELS=own`` before it,
+three of the seeds run with this processor's own kernels; they go into wrong_gradients_own.json. Every run has its own
+seed, so any of them can be repeated alone. float64.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def train_without(term: str, seed: int, steps: int = STEPS) -> list[int]:
 
 
 def first_sign(rng: np.random.Generator, T: int, N: int) -> tuple[Array, Array]:
-    """Inputs (T, N, 2), a number and a mark: 1 or -1 at the first step, which is marked, noise after it; and its sign."""
+    """Inputs (T, N, 2), a number and a mark: 1 or -1 at the first step, marked, and noise after it; and that sign."""
     sign = rng.choice([-1.0, 1.0], N)
     xs = np.zeros((T, N, 2))
     xs[:, :, 0] = rng.normal(size=(T, N))
