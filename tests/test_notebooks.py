@@ -213,7 +213,7 @@ OPEN = re.compile(r"^```\{exercise\} [^\n]+ \(open\)\n:label: ex-([a-z0-9-]+)$",
 
 
 def unsolved(text: str) -> tuple[int, int]:
-    """How many exercises, and beginnings and ends of solutions, are no part of a pair; an open question needs no other."""
+    """How many exercises, and beginnings and ends of solutions, are no part of a pair; an open question needs none."""
     pairs = len(SOLVED.findall(text))
     alone = sum(f"{{solution-start}} ex-{label}\n" not in text for label in OPEN.findall(text))
     return text.count("{exercise") - pairs - alone, text.count("{solution") - 2 * pairs
