@@ -9,9 +9,8 @@ Cells are compared at equal numbers of parameters: `sizes` picks the units.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,11 +21,10 @@ from experiments.three_stories import SOLVED, Draw, Row, right, single, task
 from gru_lib import Adam, Bundle, elman_init, gru_init, lstm_init, train
 from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.ops import orthogonal
-from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import TASKS
 
 STORED = file_for_kernels("lstm_memory")
-SEEDS, TUNING_SEEDS = range(10 if fixed_kernels() else 3), range(100, 103)
+SEEDS = range(10 if fixed_kernels() else 3)
 N, STEPS, LONGER, LR = 32, 600, 1000, 0.01
 
 #: How a cell is initialised: the biases that are set; the others are 0.
@@ -68,13 +66,7 @@ TWO_TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "Elman, orthogonal": ("Elman", {}),
 }
 LENGTHS = (10, 20, 40)
-TASK_LENGTHS = {"checksum": 40, "parity_outside": 40, "last_outside": 40, "first_of_segment": 40}
-RATES, TUNING_RATES = (0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1, 0.3)
-#: For each cell the usual start, the rule for forty tokens, and orthogonal weights with the way to them open.
-CHOICES = {
-    "GRU": ("GRU, b_z = 0", "GRU, b_z = ln 39", "GRU, b_r = 4, orthogonal"),
-    "LSTM": ("LSTM, b_f = 1", "LSTM, b_f = ln 39, b_i = -ln 39", "LSTM, b_f = 1, b_o = 4, orthogonal"),
-}
+RATES = (0.003, 0.01, 0.03)
 
 
 def size(cell: str, H: int, D: int, K: int) -> int:
@@ -121,7 +113,7 @@ def as_keras(rng: np.random.Generator, p: Any) -> None:
     p.W_x[:] = rng.uniform(-limit, limit, p.W_x.shape)
 
 
-def fit(m: Bundle, rng: np.random.Generator, draw: Draw, lr: float, steps: int = STEPS, every: int = 25) -> int:
+def fit(m: Bundle, rng: np.random.Generator, draw: Draw, lr: float, steps: int = STEPS) -> int:
     """Train `m` on fresh batches until the task is solved; return the number of steps."""
     test = single(draw(np.random.default_rng(10_001), 256))
     history = train(
@@ -132,18 +124,18 @@ def fit(m: Bundle, rng: np.random.Generator, draw: Draw, lr: float, steps: int =
         steps=steps,
         clip_norm=1.0,
         evaluate=lambda p: {"right": reader_accuracy(p, test).answers},
-        every=every,
+        every=25,
         stop=lambda history: history.last("right") >= SOLVED,
         progress=False,
     )
     return history.steps
 
 
-def run(name: str, T: int, start: str, lr: float, seed: int, **how: int) -> Row:
+def run(name: str, T: int, start: str, lr: float, seed: int, steps: int = STEPS) -> Row:
     """One training: steps taken, and the share right on held-out sequences."""
     rng, draw = np.random.default_rng(seed), task(name, T)
     m = network(rng, start, TASKS[name].D, TASKS[name].K)
-    return {"steps": fit(m, rng, draw, lr, **how), "right": right(m, draw), "size": m.size}
+    return {"steps": fit(m, rng, draw, lr, steps), "right": right(m, draw), "size": m.size}
 
 
 def opening(T: int, start: str, lr: float, seed: int) -> Row:
@@ -153,38 +145,12 @@ def opening(T: int, start: str, lr: float, seed: int) -> Row:
 
 def keep(start: str, lr: float, seed: int) -> Row:
     """Keep the first token over forty, in a thousand steps at most."""
-    return run("checksum", 40, start, lr, seed, steps=LONGER)
+    return run("checksum", 40, start, lr, seed, LONGER)
 
 
 def rewrite(start: str, lr: float, seed: int) -> Row:
     """The parity of the 1s outside brackets, over forty tokens, in a thousand steps at most."""
-    return run("parity_outside", 40, start, lr, seed, steps=LONGER)
-
-
-def tuning(name: str, start: str, lr: float, seed: int) -> Row:
-    """The search before the comparison: every initialisation of a cell at every learning rate."""
-    return run(name, TASK_LENGTHS[name], start, lr, seed, steps=LONGER)
-
-
-def chosen(rows: Iterable[list[Any]], name: str, cell: str) -> tuple[str, float]:
-    """The initialisation and rate with the best mean share right in the rows of `tuning`; fewest steps break ties."""
-    found: dict[tuple[str, float], list[tuple[float, float]]] = {}
-    for task_name, start, lr, _, row in rows:
-        if task_name == name and start in CHOICES[cell]:
-            found.setdefault((start, lr), []).append((row["right"], -row["steps"]))
-
-    def merit(setting: tuple[str, float]) -> tuple[float, float]:
-        share, speed = np.mean(found[setting], axis=0)
-        return round(share, 2), speed
-
-    return max(found, key=merit)
-
-
-def equal(name: str, cell: str, seed: int) -> Row:
-    """The comparison: fresh seeds, the setting that `tuning` chose; looked at every five steps."""
-    stored = json.loads((FOLDER / "lstm_memory.json").read_text("utf8"))["tuning"]
-    start, lr = chosen(stored, name, cell)
-    return {"start": start, "lr": lr} | run(name, TASK_LENGTHS[name], start, lr, seed, steps=LONGER, every=5)
+    return run("parity_outside", 40, start, lr, seed, LONGER)
 
 
 Settings = tuple[tuple[Any, ...], ...]
@@ -195,14 +161,10 @@ PARTS["rates"] = opening, tuple((40, start, lr) for lr in RATES if lr != LR for 
 PARTS["orthogonal"] = opening, tuple((40, start, lr) for lr in RATES for start in ORTHOGONAL), SEEDS
 BOTH = tuple((start, lr) for start in TWO_TASKS for lr in RATES)
 PARTS |= {"keep": (keep, BOTH, SEEDS), "rewrite": (rewrite, BOTH, SEEDS[:5])}
-CHOSEN_FROM = tuple((start, lr) for starts in CHOICES.values() for start in starts for lr in TUNING_RATES)
-if fixed_kernels():
-    PARTS["tuning"] = tuning, tuple((name, *setting) for name in TASK_LENGTHS for setting in CHOSEN_FROM), TUNING_SEEDS
-PARTS["equal"] = equal, tuple((name, cell) for name in TASK_LENGTHS for cell in CHOICES), SEEDS
 
 
 def main(arguments: list[str]) -> None:
-    """Run the named parts, or all; with --missing, only what is not stored yet. "equal" needs "tuning"."""
+    """Run the named parts, or all; with --missing, only what is not stored yet."""
     make_parts(STORED, PARTS, arguments)
 
 
