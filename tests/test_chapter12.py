@@ -67,7 +67,7 @@ def test_a_large_forget_bias_helps_to_keep_and_costs_steps_to_rewrite(file, seed
         return [int(np.isfinite(steps("keep", start, rate)).sum()) for rate in rates]
 
     pair = "LSTM, b_f = ln 39, b_i = -ln 39"
-    assert kept(pair) == 3 * [seeds] and sum(kept("LSTM, b_f = ln 39")) < 3 * seeds
+    assert kept(pair) == 3 * [seeds]
     assert sum(kept("LSTM, b_f = 0")) == sum(kept("LSTM, b_f = 1")) == sum(kept("LSTM, Keras")) == 0
     assert sum(kept("LSTM, spread")) >= 0.9 * 3 * seeds
     assert kept("LSTM, b_f = 1, orthogonal")[1] > seeds / 2 and kept("LSTM, b_f = 1, b_o = 4")[1] > seeds / 2
