@@ -321,7 +321,7 @@ def bug_mystery() -> Answers:
         {"factor": 1 / 3, "B": "dx", "C": "W_hz"},
         says="the factor {factor} in A, the line of {B} in B, that of {C} in C",
     )
-    yield "factor", 0.3, "0.3 is rounded to one digit: which count of the bench has this reciprocal?"
+    yield "factor", 0.33, "0.33 is rounded to two digits: which count of the bench has this reciprocal?"
     yield "factor", 3, "the given gradient is the true one times the factor, so it is below 1."
     yield "factor", 0.25, "that would be 1/H; the check has N = 3 examples."
     yield "B", "xs", "xs collects from every step; which array of a single step is it made of?"
@@ -1252,4 +1252,4 @@ def work_size() -> Answers:
     yield "times", 2, "the units stand in the formula twice: H (D + H)."
 
 
-__all__ = [*VALUES]  # every function under `values`
+__all__ = [*VALUES]  # every function under `values`, so this stands last
