@@ -216,6 +216,42 @@ def _() -> Values:
     }
 
 
+def rules() -> Values:
+    """The rules that chapter 5 begins with, by label."""
+    u, W = normal(N, D), normal(D, H)
+    dy = normal(N, H, seed=3)
+    p = ops.linear_init(np.random.default_rng(0), D, H)
+    p.W[:] = W
+    dx, g = ops.linear_backward(dy, u, p)
+    a, b, v = normal(4), normal(4, seed=1), normal(4, seed=2)
+
+    def paths(let: Callable[..., Any]) -> Any:
+        v = let("v", normal(3))
+        us = [let("u^()", np.tanh(normal(2, 3, seed=k) @ v), k) for k in (1, 2)]
+        return sum((u**2).sum() for u in us)
+
+    run = Run(paths)
+    each = {k: run.slope("u^()", "v", of_at=k) for k in (1, 2)}
+    f = lambda a: np.tanh(a) + a**2  # noqa: E731
+    linear = {"u": u, "W": W, "δy": dy, "δu": dx, "δW": g.W}
+    linear |= {"m": range(1, N + 1), "i": range(1, D + 1), "j": range(1, H + 1)}
+    return {
+        "(eq-bwd-matrix-entries)": linear,
+        "(eq-bwd-matrix)": linear,
+        "(eq-bwd-bias)": {"δb": g.b, "δy": dy, "m": range(1, N + 1)},
+        "(eq-bwd-first-order)": {
+            "L": lambda v: a @ v + b @ v**2 / 2,
+            "v": v,
+            "δv": a + b * v,
+            "varepsilon": normal(4, seed=5),
+            "terms of order": lambda squares: b @ squares / 2,
+            "i": range(1, 5),
+        },
+        "(eq-bwd-paths)": run.gradients() | {"∂u^()/∂v": each, "U": 2, "i": range(1, 4), "j": range(1, 3)},
+        "(eq-bwd-slope)": {"a": normal(N, H), "f'": slope(f), "δy": dy, "δa": dy * slope(f)(normal(N, H))},
+    }
+
+
 @page("05-gru-backward")
 def _() -> Values:
     p = cells.gru_init(np.random.default_rng(0), D, H)
@@ -235,7 +271,7 @@ def _() -> Values:
     *_, g = cells.gru_backward(dhs, None, tape, p)
     f = np.poly1d([0.3, -1.2, 0.5])  # of second order, so that the dots stand for nothing
     before = cells.gru_backward(dhs[1:], None, cells.gru_forward(xs[1:], hs[0], p)[2], p)[1]
-    return {
+    return rules() | {
         "(eq-bwd-delta)": {"δv": g.flat, "∂L/∂v": g.flat},
         "(eq-bwd-dh)": {"δh_t": steps["δh"][1], "δh^out_t": dhs[0], "δh^next_t": before},
         "(eq-bwd-sum)": {"δW": g.W_hn, "δb": g.b_n, "δW^()": steps["δW^()"], "δb^()": steps["δb^()"]},
@@ -261,64 +297,8 @@ def row(after: bool = False) -> tuple[Values, Run]:
 
 @page("05c-checking-gradients")
 def _() -> Values:
-    values, run = row()
     f = np.poly1d([0.3, -1.2, 0.5, 2.0])
-    fixed = {"∂h_t/∂h_t-1|z,n": run.slope("h_t", "term 1"), "∂a_n/∂h_t-1|r": run.slope("a_n", "term 4")}
-    return {
-        "(eq-bwd-central)": {"f": f, "f'": f.deriv(), "f'''": f.deriv(3), "v": 0.7, "varepsilon": 0.1},
-        "(eq-bwd-23)": values | fixed | {f"∂{a}/∂h_t-1": run.slope(a, "h_t-1") for a in ("a_z", "a_r")},
-    }
-
-
-@page("05d-costs")
-def _() -> Values:
-    """A row and a matrix of the shape of W take as many multiplications as W has numbers."""
-    matrices = [a for name, a in gru()[0].items() if name.startswith("W_")]
-    outer = [a for name, a in gru()[0].items() if name.startswith("δW_")]
-    forward = sum(W.size for W in matrices)
-    return {"forward": forward, "backward": forward + sum(W.size for W in outer)}
-
-
-@page("05e-five-rules")
-def _() -> Values:
-    u, W = normal(N, D), normal(D, H)
-    dy = normal(N, H, seed=3)
-    p = ops.linear_init(np.random.default_rng(0), D, H)
-    p.W[:] = W
-    dx, g = ops.linear_backward(dy, u, p)
-    a, b, v = normal(4), normal(4, seed=1), normal(4, seed=2)
-
-    def paths(let: Callable[..., Any]) -> Any:
-        v = let("v", normal(3))
-        us = [let("u^()", np.tanh(normal(2, 3, seed=k) @ v), k) for k in (1, 2)]
-        return sum((u**2).sum() for u in us)
-
-    run = Run(paths)
-    each = {k: run.slope("u^()", "v", of_at=k) for k in (1, 2)}
-    f = lambda a: np.tanh(a) + a**2  # noqa: E731
-    return {
-        "u": u,
-        "W": W,
-        "b": p.b,
-        "δy": dy,
-        "δu": dx,
-        "δW": g.W,
-        "δb": g.b,
-        "m": range(1, N + 1),
-        "i": range(1, D + 1),
-        "j": range(1, H + 1),
-        "a": 0.4,
-        "(eq-bwd-first-order)": {
-            "L": lambda v: a @ v + b @ v**2 / 2,
-            "v": v,
-            "δv": a + b * v,
-            "varepsilon": normal(4, seed=5),
-            "terms of order": lambda squares: b @ squares / 2,
-            "i": range(1, 5),
-        },
-        "(eq-bwd-paths)": run.gradients() | {"∂u^()/∂v": each, "U": 2, "i": range(1, 4), "j": range(1, 3)},
-        "(eq-bwd-slope)": {"a": normal(N, H), "f'": slope(f), "δa": dy * slope(f)(normal(N, H))},
-    }
+    return {"(eq-bwd-central)": {"f": f, "f'": f.deriv(), "f'''": f.deriv(3), "v": 0.7, "varepsilon": 0.1}}
 
 
 # ------------------------------------------------------------------------------------------------ gates set by hand

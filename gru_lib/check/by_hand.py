@@ -346,7 +346,7 @@ def bug_hide() -> Answers:
 
 @values
 def bwd_hand() -> Answers:
-    """Check three more gradients of the step with one unit, page 5e."""
+    """Check three more gradients of the step with one unit, chapter 5."""
     x, h = 1.0, 0.5
     r, z = sig(-x + 2 * h + 1), sig(-0.5 * x + h + 0.5)
     n = math.tanh(-x - r * h + 0.5)
@@ -412,7 +412,7 @@ def bwd_negate() -> Answers:
 
 @values
 def bwd_less_memory() -> Answers:
-    """Check the best k, not rounded, for T = 256, and how many arrays are alive with k = 8, page 5d."""
+    """Check the best k, not rounded, for T = 256, and how many arrays are alive with k = 8, chapter 5."""
     yield Values(
         {"best_k": math.sqrt(256 / 8), "arrays": 96},
         exact=("arrays",),
