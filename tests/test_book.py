@@ -255,7 +255,7 @@ FROM_BOTH = pytest.mark.parametrize("search", ["file", "http"], indirect=True)
         ("padding", "Glossary", "4. The GRU, forward"),
         ("gradient check", "5c. Checking a gradient", "Glossary"),
         ("hidden state", "1. From a sum to a state", "Glossary"),
-        ("GRU vs LSTM", "12. LSTM, and what the GRU left out", "12c. LSTM against GRU, in detail"),
+        ("GRU vs LSTM", "12. LSTM, and what the GRU left out", "12c. A cell without bounds"),
         ("梯度", "Glossary", "Sources and errata"),
     ],
 )
