@@ -250,17 +250,6 @@ def test_pytorch_takes_the_same_first_steps_with_one_bias_in_each_gate():
         np.testing.assert_allclose(theirs(pair[0]).numpy(), forecast(m, batch.xs), atol=1e-3)
 
 
-@pytest.mark.frameworks("onnxruntime")
-def test_onnxruntime_runs_the_program_of_the_page():
-    import onnxruntime
-
-    cells = cells_of(CHECKLIST)
-    names = names_of(cells[: next(k for k, cell in enumerate(cells) if "def as_onnx" in cell) + 1])
-    session = onnxruntime.InferenceSession(names["model"].SerializeToString(), providers=["CPUExecutionProvider"])
-    theirs, _ = session.run(None, {"x": names["xs"], "h0": np.zeros((1, 1, 32), np.float32)})
-    np.testing.assert_allclose(theirs[:, 0], names["said"], atol=1e-5)
-
-
 def test_the_net_learns_from_as_many_weeks_as_the_page_says():
     count = int(weeks().parts["train"].any(axis=1).sum())
     assert said(PAGE, f"the net has to learn it from {round(count, -2):,} weeks")
