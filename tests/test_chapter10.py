@@ -99,7 +99,7 @@ def test_the_program_of_the_page_says_its_shapes_and_versions():
         assert shapes == {"x": ["T", "N", 3], "h0": [1, "N", 4], "scores": ["T", "N", 2], "h_T": [1, "N", 4]}
 
 
-# ----------------------------------------------------------------------------- names of gates, in words and in the table
+# --------------------------------------------------------------------------- names of gates, in words and in the table
 
 
 def table(name):

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from helpers import cells_of, names_of, results, said
+from helpers import results, said
 
 from experiments import at_work
 from experiments.at_work import ALL, DEGREES
