@@ -27,7 +27,7 @@ from gru_lib.models.reader import (
     subtractor_accuracy,
 )
 from gru_lib.tasks.memory import Batch, class_bits, parity_outside, parity_since
-from gru_lib.tasks.subtraction import all_pairs, hard_pairs, random_pairs, subtract_bits
+from gru_lib.tasks.subtraction import all_pairs, long_borrows, random_pairs, subtract_bits
 
 WIDGETS = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets"
 SEEDS = range(10)
@@ -58,9 +58,9 @@ def proved(m: Bundle) -> bool:
 
 
 def measure_subtractor(m: Bundle, count: int = 1000) -> Row:
-    """Share of pairs with every bit right: all of four bits, and random and hard ones of 64."""
+    """Share of pairs with every bit right: all of four bits, and of 64 bits random ones and ones with a long borrow."""
     rng = np.random.default_rng(10_000)
-    tests = {"four": all_pairs(4), "random": random_pairs(rng, count, 64), "hard": hard_pairs(rng, count, 64)}
+    tests = {"four": all_pairs(4), "random": random_pairs(rng, count, 64), "long": long_borrows(rng, count, 64)}
     return {name: subtractor_accuracy(m, batch).pairs for name, batch in tests.items()} | {"proved": proved(m)}
 
 

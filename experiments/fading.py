@@ -45,11 +45,19 @@ def net(rng: np.random.Generator, radius: float) -> Bundle:
 
 
 def run(
-    radius: float, treatment: str, rate: float, seed: int, *, steps: int = STEPS, grow: bool = False
+    radius: float,
+    treatment: str,
+    rate: float,
+    seed: int,
+    *,
+    steps: int = STEPS,
+    grow: bool = False,
+    frozen: str = "",
 ) -> dict[str, Any]:
     """Train on fresh batches; `right` is the mean of five tests in the last 100 steps.
 
-    Plain gradient descent, of gradients as they are, clipped to norm 1 or rescaled to it; or Adam.
+    Plain gradient descent, of gradients as they are, clipped to norm 1 or rescaled to it; or Adam. `frozen` stays as it
+    was drawn: "sign", the weights that meet the sign, or "W_h".
     """
     rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_000), 500)
     m = net(rng, radius)
@@ -58,6 +66,10 @@ def run(
     for step in range(1, steps + 1):
         _, grads = reader_loss(m, draw(rng, N))
         norms.append(float(np.linalg.norm(grads.flat)))
+        if frozen == "sign":
+            grads.rnn.W_x[0] = 0
+        elif frozen == "W_h":
+            grads.rnn.W_h[:] = 0
         if treatment == "clipped":
             clip_by_global_norm(grads, 1.0)
         elif treatment == "rescaled" and norms[-1] > 0:
@@ -80,9 +92,15 @@ def grown(treatment: str, rate: float, seed: int) -> float:
     return float(run(0.5, treatment, rate, seed, grow=True)["radius"])
 
 
+def frozen(what: str, seed: int) -> float:
+    """What Adam makes of radius 0.5 at its best rate if some weights are not trained."""
+    return float(run(0.5, "Adam", 0.01, seed, frozen=what)["right"])
+
+
 PARTS = {
-    "rates": (run, tuple(product(RADII, TREATMENTS, RATES)), SEEDS),
     "grown": (grown, (("nothing", 3.0), ("rescaled", 3.0), ("Adam", 0.01)), SEEDS),
+    "frozen": (frozen, (("sign",), ("W_h",)), SEEDS),
+    "rates": (run, tuple(product(RADII, TREATMENTS, RATES)), SEEDS),
 }
 
 

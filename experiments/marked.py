@@ -3,9 +3,9 @@
 ``python tools/environment.py python -m experiments.marked [--missing] [PART …]``
 
 ``tuning`` runs every net at three rates, on two seeds of its own; ``error`` runs each at its best rate for that length,
-`BEST`; ``silent`` does so where the numbers in between are 0, and ``gradient`` follows the first 1,000 steps. A run
-takes STEPS batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it errs
-by less than DONE. float32.
+`BEST`; ``silent`` does so where the numbers in between are 0, ``gradient`` follows the first 1,000 steps, and
+``frozen`` 3,000 with W_h as it was drawn. A run takes STEPS batches of fresh rows, at one rate that falls to zero in
+the last fifth, and ends before that once it errs by less than DONE. float32.
 """
 
 from __future__ import annotations
@@ -70,8 +70,18 @@ def silence(net: str, seed: int) -> dict[str, Any]:
     return learn(net, 50, BEST[net, 50], seed, silent=True)
 
 
-def follow(net: str, seed: int, *, T: int = 50, steps: int = 1000) -> dict[str, Any]:
-    """Train at the best rate for T; every 50 steps the error, and the median norm of ∂h_T/∂h_0 on eight rows."""
+def follow(net: str, seed: int, *, T: int = 50, steps: int = 1000, frozen: bool = False) -> dict[str, Any]:
+    """Train at the best rate for T; every 50 steps the error, and the median norm of ∂h_T/∂h_0 on eight rows.
+
+    `frozen`: W_h stays as it was drawn.
+    """
+
+    def loss(p: Any, batch: Any) -> Any:
+        value, grads = adder_loss(p, batch)
+        if frozen:
+            grads.rnn.W_h[:] = 0
+        return value, grads
+
     rng, rate = np.random.default_rng(seed), BEST[net, T]
     m, xs = adder(rng, net), marked(np.random.default_rng(10_003), 8, T).xs
     test = single(marked(np.random.default_rng(10_002), 1000, T))
@@ -86,8 +96,13 @@ def follow(net: str, seed: int, *, T: int = 50, steps: int = 1000) -> dict[str, 
 
     look(m)
     source = (single(marked(rng, N, T)) for _ in iter(int, 1))
-    train(m, adder_loss, source, Adam(m, rate), steps=steps, clip_norm=1.0, evaluate=look, every=50, progress=False)
+    train(m, loss, source, Adam(m, rate), steps=steps, clip_norm=1.0, evaluate=look, every=50, progress=False)
     return found
+
+
+def held(net: str, seed: int) -> dict[str, Any]:
+    """The same for 3,000 steps, with W_h as it was drawn."""
+    return follow(net, seed, steps=3000, frozen=True)
 
 
 #: The best rate of `tuning`, by net and length.
@@ -104,6 +119,7 @@ BEST = {
 PARTS = {
     "tuning": (learn, tuple(product(NETS, LENGTHS, RATES)), (100, 101)),
     "silent": (silence, tuple((net,) for net in NETS[:2]), range(5)),
+    "frozen": (held, ((NETS[1],),), range(5)),
     "gradient": (follow, tuple((net,) for net in NETS), range(5)),
     "error": (learn, tuple((net, T, rate) for (net, T), rate in BEST.items()), SEEDS),
 }

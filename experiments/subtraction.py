@@ -17,6 +17,16 @@ import numpy as np
 
 from experiments._store import MISSING, chosen, file_for_kernels, fixed_kernels, make_parts
 from gru_lib import SGD, Adam, Bundle, elman_init, gru_init, lstm_init, train
+from gru_lib.models.proofs import (
+    BORROW,
+    PAIRS_OF_BITS,
+    SIGNS,
+    Automaton,
+    boxes_hold,
+    disagreement,
+    find_boxes,
+    read_machine,
+)
 from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_lib.results import FOLDER
 from gru_lib.tasks.subtraction import Batch, all_pairs, pick, random_batches
@@ -87,7 +97,13 @@ def trained_on(bits: tuple[int, int], seed: int, *, H: int = 10, steps: int = 10
     return m
 
 
-def tidy(seed: int, *, H: int = 10, steps: int = 1000) -> Bundle:
+def tidy(
+    seed: int,
+    *,
+    H: int = 10,
+    steps: int = 1000,
+    draw: Callable[[np.random.Generator], Iterator[Batch]] = lambda rng: random_batches(rng, 64, (4, 8)),
+) -> Bundle:
     """Train on pairs of 4 to 8 bits with the two terms that tidy the state."""
     rng = np.random.default_rng(seed)
     m = subtractor_init(rng, H)
@@ -97,8 +113,42 @@ def tidy(seed: int, *, H: int = 10, steps: int = 1000) -> Bundle:
         commit = 10 * np.clip((i / steps - 0.3) / 0.5, 0, 1)
         return subtractor_loss(m, batch, commit=commit, decay=2e-3)
 
-    train(m, loss, enumerate(random_batches(rng, 64, (4, 8))), Adam(m, 0.02), steps=steps, progress=False)
+    train(m, loss, enumerate(draw(rng)), Adam(m, 0.02), steps=steps, progress=False)
     return m
+
+
+#: Addition as an automaton: a state for each carry, a column for each pair of bits.
+CARRY = Automaton(np.array([[0, 0, 0, 1], [0, 1, 1, 1]]), BORROW.bit)
+
+
+def sums(rng: np.random.Generator, N: int = 64) -> Iterator[Batch]:
+    """Yield batches of sums of 4 to 8 bits; the carry out of the last place is dropped."""
+    while True:
+        symbols = rng.integers(0, 4, (int(rng.integers(4, 9)), N))
+        state, bits = np.zeros(N, int), []
+        for symbol in symbols:
+            bits.append(CARRY.bit[state, symbol])
+            state = CARRY.next[state, symbol]
+        yield Batch(PAIRS_OF_BITS[symbols], np.array(bits, float)[:, :, None])
+
+
+def addition(seed: int) -> Row:
+    """Train on sums as `tidy` does on differences; prove the net right for every length, rounded and as it is."""
+    m = tidy(seed, draw=sums)
+    machine = read_machine(m, PAIRS_OF_BITS, SIGNS)
+    assert machine is not None
+    rounded = disagreement(machine.automaton, CARRY) is None
+
+    def proved(**how: Any) -> bool:
+        boxes = find_boxes(m, PAIRS_OF_BITS, machine.automaton, **how) if rounded else None
+        return boxes is not None and boxes_hold(m, PAIRS_OF_BITS, machine.automaton, boxes)
+
+    return {
+        "states": len(machine.states),
+        "rounded": rounded,
+        "boxes": proved(),
+        "finer": any(proved(widen=widen, rounds=1000) for widen in (0.0, 0.01)),
+    }
 
 
 NETS: dict[str, Callable[[int], Bundle]] = {
@@ -116,6 +166,7 @@ def nets() -> None:
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
     "aiedu": (aiedu, ((),)),
+    "addition": (addition, ((),)),
     "split": (split, tuple((size, cell) for size in SIZES for cell in CELLS)),
 }
 

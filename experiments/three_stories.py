@@ -31,8 +31,6 @@ H, N = 16, 32
 RATES = (0.003, 0.01, 0.03)
 SOLVED = 0.99  # training may stop, and a task counts as learned, once this share of 256 test answers is right
 
-LENGTHS = (20, 50, 100)
-OPENING = ("Elman, orthogonal", "GRU, b_z = 0", "GRU, b_z = 2", "GRU, b_z = 4")
 CELLS = ("GRU", "no_reset", "shared", "no_update", "Elman, orthogonal")
 KEEPERS = ("GRU", "no_reset", "shared", "no_update, orthogonal", "Elman, orthogonal")
 STORIES = ("parity_outside", "last_outside", "parity_since", "first_of_segment")
@@ -110,30 +108,6 @@ def task(name: str, T: int) -> Draw:
     return lambda rng, count: TASKS[name].draw(rng, count, T)
 
 
-def clamp(m: Bundle, gate: str, value: Any) -> Bundle:
-    """Return a copy of a GRU reader with a gate held at a value: one number, or one for each unit."""
-    m = m.copy()
-    value = np.clip(np.broadcast_to(value, (m.rnn.H,)), 1e-9, 1 - 1e-9)
-    for weights in (f"W_x{gate}", f"W_h{gate}"):
-        getattr(m.rnn, weights)[:] = 0
-    getattr(m.rnn, f"b_{gate}")[:] = np.log(value / (1 - value))
-    return m
-
-
-def opening(cell: str, T: int, lr: float, seed: int) -> Row:
-    """Which update bias lets a net learn to keep the first token, at length T and a learning rate."""
-    rng, draw = np.random.default_rng(seed), task("checksum", T)
-    row = fit(network(rng, cell, 16, 3), rng, draw, lr, 600)
-    return {name: row[name] for name in ("solved", "steps")}
-
-
-def longer(cell: str, T: int, seed: int) -> Row:
-    """As `opening`, but 600 steps for everybody, and then tested at four times the length."""
-    rng, draw = np.random.default_rng(seed), task("checksum", T)
-    m = network(rng, cell, 16, 3)
-    return fit(m, rng, draw, 0.01, 600, least=600) | {"longer": right(m, task("checksum", 4 * T), 256)}
-
-
 def ablated(cell: str, T: int, lr: float, seed: int) -> tuple[Bundle, Row]:
     """The checksum with b_z = 4 and ablated gates: the trained network, and how the training went."""
     rng = np.random.default_rng(seed)
@@ -143,9 +117,8 @@ def ablated(cell: str, T: int, lr: float, seed: int) -> tuple[Bundle, Row]:
 
 def gates(cell: str, T: int, lr: float, seed: int) -> Row:
     """`ablated`, and what the network can do."""
-    draw = task("checksum", T)
     m, row = ablated(cell, T, lr, seed)
-    return row | {"right": right(m, draw)} | (held(m, draw) if cell == "GRU" else {})
+    return row | {"right": right(m, task("checksum", T))}
 
 
 def told(name: str, cell: str, lr: float, seed: int) -> tuple[Bundle, Row]:
@@ -157,36 +130,25 @@ def told(name: str, cell: str, lr: float, seed: int) -> tuple[Bundle, Row]:
 
 def stories(name: str, cell: str, lr: float, seed: int) -> Row:
     """`told`, what the network can do, and what its gates do."""
-    draw = task(name, 40)
     m, row = told(name, cell, lr, seed)
-    row |= {"right": right(m, draw), "longer": right(m, task(name, 400), 64)}
-    return row | held(m, draw) | look(m, name) if cell == "GRU" else row
+    row |= {"right": right(m, task(name, 40))}
+    return row | look(m, name) if cell == "GRU" else row
 
 
 def only_training(run: Callable[..., tuple[Bundle, Row]]) -> Callable[..., Row]:
     return lambda *what: run(*what)[1]
 
 
-def held(m: Bundle, draw: Draw) -> Row:
-    """How many answers stay right when a gate of a trained GRU is held constant."""
-    tape = gru_forward(single(draw(np.random.default_rng(10_003), 128)).xs, None, m.rnn)[2]
-    mean = {gate: tape.gate(gate).mean(axis=(0, 1)) for gate in "rz"}
-    ways = {"r = 1": ("r", 1), "r = mean": ("r", mean["r"]), "z = mean": ("z", mean["z"])}
-    return {"held": {what: right(clamp(m, gate, value), draw) for what, (gate, value) in ways.items()}}
-
-
 def look(m: Bundle, name: str) -> Row:
-    """What the gates of a trained GRU do: how many are near 0 or 1, at a break, and by the time scale of their unit."""
+    """What the gates of a trained GRU do: how many are near 0 or 1, and what they do at a break."""
     batch = single(task(name, 40)(np.random.default_rng(10_003), 128))
-    hs, _, tape = gru_forward(batch.xs, None, m.rnn)
+    _, _, tape = gru_forward(batch.xs, None, m.rnn)
     row: Row = {}
     for gate in "rz":
         values = tape.gate(gate)
         row[gate] = (np.histogram(values, bins=10, range=(0, 1))[0] / values.size).round(4).tolist()
     if name in ("parity_since", "first_of_segment"):
         row |= at_break(m, name, batch.tokens, tape)
-    scale = time_scales(hs)
-    row["time scale"] = {gate: rank_correlation(tape.gate(gate).mean(axis=(0, 1)), scale) for gate in "rz"}
     return row
 
 
@@ -217,44 +179,6 @@ def at_break(m: Bundle, name: str, tokens: np.ndarray, tape: Any) -> Row:
         new = [gru_step(x, h, m.rnn)[0] for h in pairs]
         passed.append(np.abs(new[0] - new[1]).mean() / np.abs(pairs[0] - pairs[1]).mean())
     return {"units": units, "passed": [float(passed[last]), float(np.mean(passed[:last]))]}
-
-
-def time_scales(hs: np.ndarray) -> np.ndarray:
-    """For each unit, the number of steps over which its state stays correlated with itself: the sum over the lags.
-
-    The autocorrelation is that over steps and sequences, summed up to where it first falls below 1/e. hs (T, N, H).
-    """
-    away = hs.astype(np.float64) - hs.mean(axis=(0, 1), dtype=np.float64)
-    T = len(away)
-    power = (away**2).mean(axis=(0, 1)) + 1e-30
-    auto = np.array([(away[lag:] * away[: T - lag]).mean(axis=(0, 1)) / power for lag in range(T // 2)])  # (lag, H)
-    inside = np.logical_and.accumulate(auto > 1 / np.e, axis=0)
-    return np.where(inside, auto, 0).sum(axis=0)
-
-
-def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Spearman's: the correlation of the ranks."""
-    ranks = [np.argsort(np.argsort(values)) for values in (a, b)]
-    return float(np.corrcoef(ranks)[0, 1])
-
-
-def same_alphabet(cell: str, seed: int) -> Row:
-    """The first token among others of its kind: trained at 50 steps, tested at 50, 100 and 200."""
-    rng, draw = np.random.default_rng(seed), task("first_token", 50)
-    m = network(rng, cell, 8, 3)
-    row = fit(m, rng, draw, 0.01, 1000)
-    return {name: row[name] for name in ("solved", "steps")} | {
-        f"right at {T}": right(m, task("first_token", T)) for T in (50, 100, 200)
-    }
-
-
-def one_gate(convention: str, lr: float, seed: int) -> Row:
-    """The two ways to share a gate, on tokens to skip: 400 steps."""
-    rng = np.random.default_rng(seed)
-    init = partial(ablated_gru_init, ablation="shared", convention=convention)
-    m = reader_init(rng, 4, 1, H, init=init, dtype=np.float32)
-    row = fit(m, rng, task("parity_outside", 40), lr, 400)
-    return {name: row[name] for name in ("solved", "steps")}
 
 
 def pronoun(cell: str, lr: float, seed: int) -> Row:
@@ -297,7 +221,8 @@ def each_rate(*settings: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
 
 Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
 ABLATED = (*((cell, T) for T in (5, 50) for cell in KEEPERS), ("GRU", 100), ("no_update, orthogonal", 100))
-TOLD = tuple((name, cell) for name in STORIES for cell in CELLS)
+OTHER_STARTS = (("parity_outside", "no_update, orthogonal"), ("parity_outside", "Elman"))
+TOLD = (*((name, cell) for name in STORIES for cell in CELLS), *OTHER_STARTS)
 TUNING: dict[str, Part] = {
     "gates rates": (only_training(ablated), each_rate(*(what for what in ABLATED if what[-1] <= 50)), TUNING_SEEDS),
     "stories rates": (only_training(told), each_rate(*TOLD), TUNING_SEEDS),
@@ -305,11 +230,7 @@ TUNING: dict[str, Part] = {
 PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "stories": (tuned("stories", stories), TOLD, SEEDS),
     "gates": (tuned("gates", gates), ABLATED, SEEDS),
-    "longer": (longer, tuple((f"GRU, b_z = {b}", 20) for b in (2, 4, 6)), SEEDS),
-    "opening": (opening, each_rate(*((cell, T) for T in LENGTHS for cell in OPENING)), SEEDS),
     "pronoun": (pronoun, tuple((cell, lr) for cell in SPEAKERS for lr in RATES[1:]), SEEDS),
-    "one_gate": (one_gate, tuple((way, lr) for lr in (0.01, 0.03) for way in ("keep", "write")), SEEDS),
-    "same_alphabet": (same_alphabet, (("Elman, orthogonal",), ("GRU, b_z = 4",)), SEEDS),
 }
 
 

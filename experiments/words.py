@@ -21,7 +21,18 @@ from typing import Any
 import numpy as np
 
 from experiments._store import MISSING, as_stored, chosen, file_for_kernels, fixed_kernels, make_parts, replace
-from gru_lib import Adam, Bundle, cosine_decay, elman_init, gru_init, gru_step, log_softmax, sigmoid, train
+from gru_lib import (
+    Adam,
+    Bundle,
+    cosine_decay,
+    elman_init,
+    gru_init,
+    gru_step,
+    log_softmax,
+    sigmoid,
+    train,
+)
+from gru_lib.cells.ablated_gru import ablated_gru_init
 from gru_lib.models.word_reader import (
     word_reader_accuracy,
     word_reader_forward,
@@ -57,11 +68,12 @@ INIT: dict[str, Callable[..., Any]] = {
     "linear": partial(elman_init, activation="linear"),  # Elman's network without its tanh
     "Elman": elman_init,
     "GRU": gru_init,
+    "GRU, r = 1": partial(ablated_gru_init, ablation="no_reset"),
 }
 CELLS = (("Elman", 64), ("GRU", 64))
 RATES = (0.003, 0.01, 0.02)
 #: The rates that were best on the validation words in "languages rates"; the other parts take them too.
-RATE = {"linear": 0.01, "Elman": 0.01, "GRU": 0.01}
+RATE = {"linear": 0.01, "Elman": 0.01, "GRU": 0.01, "GRU, r = 1": 0.01}
 LATCHES = ("ä", "š", "é")
 
 Row = dict[str, Any]
@@ -183,6 +195,17 @@ def fading(keep: float) -> Any:
     return make_pipeline(FunctionTransformer(states), DictVectorizer())
 
 
+def places(*, both: bool = False) -> Any:
+    """Each letter with its place from the end, as far as a linear recurrence can go; or from the beginning as well."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    def named(word: str) -> list[str]:
+        found = [f"{c}{k}" for k, c in enumerate(reversed(word))]
+        return [*found, *(f"^{c}{k}" for k, c in enumerate(word))] if both else found
+
+    return CountVectorizer(analyzer=named, lowercase=False)
+
+
 def ends() -> Any:
     """The first and the last letter of a word."""
     from sklearn.feature_extraction.text import CountVectorizer
@@ -195,6 +218,8 @@ BASELINES: dict[str, Callable[[], Any]] = {
     "halved letters, regression": lambda: regression(fading(0.5), C=1),
     "last letter, regression": lambda: regression(fading(0.0), C=1),
     "first and last letter, regression": lambda: regression(ends(), C=1),
+    "letter and place, regression": lambda: regression(places(), C=10),
+    "letter and both places, regression": lambda: regression(places(both=True), C=0.3),
     "up to 3, Bayes": lambda: bayes(ngrams(3)),
     "up to 4, Bayes": lambda: bayes(ngrams(4)),
     "up to 3, regression": lambda: regression(ngrams(3), C=0.3),
@@ -311,6 +336,27 @@ def controls(cell: str, H: int, lr: float, seed: int, run: str = "ä", language:
         "random": [belief(m, found, letter, units)[:, k].mean() for units in some],
         "struck": belief(m, struck, letter, some[0][:0])[:, k].mean(),
         "r": {name: with_reset(m, parts().test, r) for name, r in (("one", 1.0), ("zero", 0.0), ("mean", mean))},
+    }
+
+
+def effect(cell: str, H: int, lr: float, seed: int, run: str = "ä", language: str = "fi", count: int = 16) -> Row:
+    """As `hold`, but of units chosen by what the answer loses on training words when each is held alone.
+
+    The mean probability of the language on the test words with the first of them held, with the first `count`, and with
+    all others; the units, and their places in the order of `hold`.
+    """
+    m = reader(parts(), len(LANGUAGES), cell, H, lr, seed)
+    k, letter = LANGUAGES.index(language), LETTERS.characters.index(run)
+    learned, tested = ([p for p in some if p[1] == k and run in p[0]] for some in (parts().train, parts().test))
+    alone = [belief(m, learned, letter, [u])[:, k].mean() for u in range(H)]
+    order = np.argsort(alone)
+    at, later = word_reader_z(m, parts().train, run)
+    by_gate = np.argsort(np.argsort(at - later))
+    held = (order[:1], order[:count], order[count:])
+    return {
+        "held": [belief(m, tested, letter, units)[:, k].mean() for units in held],
+        "units": order[:count].tolist(),
+        "by gate": by_gate[order[:count]].tolist(),
     }
 
 
@@ -518,18 +564,31 @@ def store_net() -> None:
 
 # ----------------------------------------------------------------------------------------------------------- parts
 
-ORDERS = tuple((task, cell, 64) for task in ("anagrams", "either way") for cell in INIT)
+ORDERS = tuple((task, cell, 64) for task in ("anagrams", "either way") for cell in ("linear", "Elman", "GRU"))
 TASKS = ("languages", "anagrams", "either way")
 Settings = tuple[tuple[Any, ...], ...]
 PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
     "languages": (language, tuple((cell, H, RATE[cell]) for cell, H in CELLS), SEEDS),
     "memory": (memory, tuple((cell, 64, RATE[cell]) for cell, _ in CELLS), SEEDS),
     "controls": (controls, (("GRU", 64, RATE["GRU"]),), SEEDS),
+    "effect": (effect, (("GRU", 64, RATE["GRU"]),), SEEDS),
 }
 if fixed_kernels():
     PARTS |= {
-        "languages rates": (language, tuple((cell, 64, lr) for cell in INIT for lr in RATES), TUNING_SEEDS),
-        "longer or larger": (longer_or_larger, (("GRU", 64, 4 * STEPS), ("Elman", 128, STEPS)), range(10)),
+        "languages rates": (
+            language,
+            tuple((cell, 64, lr) for cell in ("linear", "Elman", "GRU") for lr in RATES),
+            TUNING_SEEDS,
+        ),
+        "longer or larger": (
+            longer_or_larger,
+            (
+                *((cell, 64, 4 * STEPS) for cell in ("GRU", "Elman")),
+                *((cell, 128, STEPS) for cell in ("GRU", "Elman")),
+                ("GRU, r = 1", 64, STEPS),
+            ),
+            range(10),
+        ),
         "orders": (orders, ORDERS, range(10)),
         "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),
         "prefixes": (prefixes, ((),), range(1)),

@@ -2,9 +2,10 @@
 
 ``python tools/environment.py python -m experiments.wrong_gradients [--missing] [PART …]``
 
-The parts: `terms`, one term of the state's gradient left out (chapter 5); `suspects`, the cells of chapter 6. With
-``KERNELS=own`` before it, three of the seeds run with this processor's own kernels; they go into
-wrong_gradients_own.json. Every run has its own seed, so any of them can be repeated alone. float64.
+The parts: `terms`, one term of the state's gradient left out (chapter 5); `gap`, the same where the sign of the first
+of T numbers is asked for at the end (chapter 5); `suspects`, the cells of chapter 6. With ``KERNELS=own`` before it,
+three of the seeds run with this processor's own kernels; they go into wrong_gradients_own.json. Every run has its own
+seed, so any of them can be repeated alone. float64.
 """
 
 from __future__ import annotations
@@ -22,7 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
-from gru_lib import Adam, Bundle, Params, bce_with_logits, bundle, gru_init, gru_step, gru_step_backward, linear_init
+from gru_lib import (
+    Adam,
+    Bundle,
+    Params,
+    bce_with_logits,
+    bundle,
+    clip_by_global_norm,
+    gru_init,
+    gru_step,
+    gru_step_backward,
+    linear_init,
+)
 from gru_lib.cells.gru import GRUCache
 from gru_lib.ops import linear_backward, linear_forward
 from gru_lib.tasks.subtraction import all_pairs
@@ -33,6 +45,7 @@ TERMS = ("nothing", "kept", "through z", "through r", "through q")
 SUSPECTS = ("right", *"123456")
 SEEDS = range(20 if fixed_kernels() else 3)
 STEPS, EVERY, H = 1000, 100, 8
+LENGTHS = (3, 6, 12)
 
 Array = NDArray[np.float64]
 Forward = Callable[[Array, Array, Params], tuple[Array, list[Any]]]  # xs, h0, p -> hs, caches
@@ -70,36 +83,70 @@ def term_of(term: str, dh: Array, cache: GRUCache, p: Params) -> Array | float:
     }[term]
 
 
+def forward_steps(xs: Array, h: Array, p: Params) -> tuple[Array, list[GRUCache]]:
+    """All states, and the cache of each step."""
+    hs, caches = [], []
+    for x in xs:
+        h, cache = gru_step(x, h, p)
+        hs.append(h)
+        caches.append(cache)
+    return np.array(hs), caches
+
+
+def backward_without(term: str, dhs: Array, caches: list[GRUCache], p: Params) -> Params:
+    """The parameters' gradients, if the backward step lacks a term."""
+    dh, grads = np.zeros_like(dhs[0]), p.zeros_like()
+    for dh_out, cache in zip(dhs[::-1], caches[::-1], strict=True):
+        dh = dh_out + dh
+        _, dh_prev, g = gru_step_backward(dh, cache, p)
+        grads.flat[:] += g.flat
+        dh = dh_prev - term_of(term, dh, cache, p)
+    return grads
+
+
 def train_without(term: str, seed: int, steps: int = STEPS) -> list[int]:
     """Train a GRU whose backward step lacks a term."""
-
-    def forward(xs: Array, h: Array, p: Params) -> tuple[Array, list[GRUCache]]:
-        hs, caches = [], []
-        for x in xs:
-            h, cache = gru_step(x, h, p)
-            hs.append(h)
-            caches.append(cache)
-        return np.array(hs), caches
-
-    def backward(dhs: Array, caches: list[GRUCache], p: Params) -> Params:
-        dh, grads = np.zeros_like(dhs[0]), p.zeros_like()
-        for dh_out, cache in zip(dhs[::-1], caches[::-1], strict=True):
-            dh = dh_out + dh
-            _, dh_prev, g = gru_step_backward(dh, cache, p)
-            grads.flat[:] += g.flat
-            dh = dh_prev - term_of(term, dh, cache, p)
-        return grads
-
     rng = np.random.default_rng(seed)
     m = bundle(rnn=gru_init(rng, 2, H), out=linear_init(rng, H, 1))
-    return learn(m, all_pairs(4).xs, forward, backward, 0.02, steps)
+    return learn(m, all_pairs(4).xs, forward_steps, functools.partial(backward_without, term), 0.02, steps)
+
+
+def first_sign(rng: np.random.Generator, T: int, N: int) -> tuple[Array, Array]:
+    """Inputs (T, N, 2), a number and a mark: 1 or -1 at the first step, marked, and noise after it; and that sign."""
+    sign = rng.choice([-1.0, 1.0], N)
+    xs = np.zeros((T, N, 2))
+    xs[:, :, 0] = rng.normal(size=(T, N))
+    xs[0, :, 0], xs[0, :, 1] = sign, 1
+    return xs, sign
+
+
+def train_gap(term: str, T: int, seed: int, steps: int = 700, N: int = 32) -> float:
+    """Train a GRU whose backward step lacks a term to say the first sign after T steps; the share of 2,000 it says."""
+    rng = np.random.default_rng(seed)
+    m = bundle(rnn=gru_init(rng, 2, H), out=linear_init(rng, H, 1))
+    adam = Adam(m, lr=0.03)
+    for _ in range(steps):
+        xs, sign = first_sign(rng, T, N)
+        hs, caches = forward_steps(xs, np.zeros((N, H)), m.rnn)
+        logits, out_cache = linear_forward(hs[-1], m.out)
+        _, dlogits = bce_with_logits(logits, (sign[:, None] > 0).astype(float))
+        grads, dhs = m.zeros_like(), np.zeros_like(hs)
+        dhs[-1], out_grads = linear_backward(dlogits, out_cache, m.out)
+        grads.out.flat[:] = out_grads.flat
+        grads.rnn.flat[:] = backward_without(term, dhs, caches, m.rnn).flat
+        clip_by_global_norm(grads, 1.0)
+        adam.step(grads)
+    xs, sign = first_sign(np.random.default_rng(10_000 + seed), T, 2000)
+    hs, _ = forward_steps(xs, np.zeros((2000, H)), m.rnn)
+    said = linear_forward(hs[-1], m.out)[0][:, 0]
+    return round(float(((said > 0) == (sign > 0)).mean()), 3)
 
 
 @functools.cache
 def page() -> dict[str, Any]:
     """What chapter 6 defines, up to its list of suspects: the cells trained here are those that the reader sees."""
     cells = nbformat.read(BOOK / "06-find-the-bug.ipynb", as_version=4).cells
-    code = [cell.source for cell in cells if cell.cell_type == "code" and "plt.show" not in cell.source]
+    code = [cell.source for cell in cells if cell.cell_type == "code" and "fig, ax = " not in cell.source]
     last = next(i for i, source in enumerate(code) if "SUSPECTS = {" in source)
     names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
@@ -109,13 +156,10 @@ def page() -> dict[str, Any]:
 
 
 def train_suspect(name: str, seed: int, steps: int = STEPS) -> list[int]:
-    """Train a suspect. Suspect 1 needs as many inputs as units: two bits and six zeros."""
+    """Train a suspect, on the same numbers and from the same weights as `train_without`."""
     step, step_backward = page()["SUSPECTS"][name]
-    bits = all_pairs(4).xs
-    xs = np.zeros((*bits.shape[:2], H))
-    xs[:, :, :2] = bits
     rng = np.random.default_rng(seed)
-    m = bundle(rnn=gru_init(rng, H, H), out=linear_init(rng, H, 1))
+    m = bundle(rnn=gru_init(rng, 2, H), out=linear_init(rng, H, 1))
 
     def forward(xs: Array, h0: Array, p: Params) -> tuple[Array, list[Any]]:
         return page()["forward"](xs, h0, p, step)
@@ -123,11 +167,12 @@ def train_suspect(name: str, seed: int, steps: int = STEPS) -> list[int]:
     def backward(dhs: Array, caches: list[Any], p: Params) -> Params:
         return page()["backward"](dhs, caches, p, step_backward)[2]
 
-    return learn(m, xs, forward, backward, 0.04, steps)
+    return learn(m, all_pairs(4).xs, forward, backward, 0.02, steps)
 
 
-PARTS: dict[str, tuple[Callable[..., list[int]], list[tuple[str]], Iterable[int]]] = {
+PARTS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]], Iterable[int]]] = {
     "terms": (train_without, [(term,) for term in TERMS], SEEDS),
+    "gap": (train_gap, [(term, T) for T in LENGTHS for term in TERMS], SEEDS),
     "suspects": (train_suspect, [(name,) for name in SUSPECTS], SEEDS),
 }
 

@@ -145,6 +145,15 @@ def test_any_sixteen_units_cost_half_of_what_the_chosen_cost_and_all_are_the_wor
     np.testing.assert_allclose(everything, [row["struck"] for row in controls], rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("file", ["words", "words_own"])
+def test_sixteen_units_chosen_by_effect_cost_nearly_as_much_as_all_and_the_others_together_little(file):
+    for row, found in zip(results(file, "languages", "GRU"), results(file, "effect"), strict=True):
+        none, _, by_gate, everything = row["hold"]["held"]
+        _, chosen, others = found["held"]
+        assert none - chosen > 0.6 * (none - everything) and none - others < 0.25 * (none - everything)
+        assert chosen < by_gate - 0.05  # on test words; they were chosen on training words
+
+
 def test_how_much_of_the_past_a_candidate_sees_matters_more_than_that_it_changes():
     """With other kernels as well."""
     for rows in (results(experiment, "controls"), results("words_own", "controls")):
@@ -152,15 +161,25 @@ def test_how_much_of_the_past_a_candidate_sees_matters_more_than_that_it_changes
             assert max(row["r"]["one"], row["r"]["zero"]) + 0.04 < row["r"]["mean"] < 0.705
 
 
-def test_longer_training_and_larger_elman_nets_change_no_order():
-    longer = [row["test"] for row in results(experiment, "longer or larger", "GRU")]
-    larger = [row["test"] for row in results(experiment, "longer or larger", "Elman")]
-    assert len(longer) == len(larger) == 10 and max(larger) < min(row["test"] for row in gru_rows())
-    assert max(longer) < result(experiment, "baselines", "languages", "up to 3, regression", 0)["test"]
+def test_more_steps_help_the_elman_networks_more_and_more_units_the_grus():
+    def gained(cell, H, steps):
+        before = [row["test"] for row in results(experiment, "languages", cell, 64)]
+        after = [row["test"] for row in results(experiment, "longer or larger", cell, H, steps)]
+        assert len(before) == len(after) == 10
+        return np.mean(after) - np.mean(before)
+
+    assert gained("Elman", 64, 4000) > 0.02 > 0.015 > gained("GRU", 64, 4000)
+    assert gained("GRU", 128, 1000) > 0.015 > 0.012 > gained("Elman", 128, 1000)
+
+
+def test_grus_trained_with_a_reset_gate_of_one_are_nearly_as_good():
+    open_gate = np.mean([row["test"] for row in results(experiment, "longer or larger", "GRU, r = 1")])
+    assert round(100 * open_gate) == 70 and np.mean([row["test"] for row in gru_rows()]) - open_gate < 0.01
 
 
 def test_rates_are_the_best_of_those_tried_on_the_validation_words():
-    for cell, best in experiment.RATE.items():
+    for cell in ("linear", "Elman", "GRU"):
+        best = experiment.RATE[cell]
         means = {
             rate: np.mean([row["validation"] for row in results(experiment, "languages rates", cell, 64, rate)])
             for rate in experiment.RATES

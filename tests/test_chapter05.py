@@ -2,12 +2,23 @@
 
 import inspect
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
 from helpers import ROOT, cells_of, run_box
 
-from gru_lib import gradcheck, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, results
+from experiments import wrong_gradients
+from gru_lib import (
+    gradcheck,
+    gru_backward,
+    gru_forward,
+    gru_init,
+    gru_step,
+    gru_step_backward,
+    numeric_gradient,
+    results,
+)
 from gru_lib.widgets import BPTTExplorer
 from gru_lib.widgets.bptt import BPTT
 
@@ -34,17 +45,6 @@ def test_the_numbers_beside_the_code_are_those_of_its_equations():
         "dh_prev": ["dhprev"],
         "grads": ["params"],
     }
-
-
-def test_every_line_of_the_table_of_code_is_in_the_library():
-    page = "\n".join(cells_of("05b-other-conventions", "markdown"))
-    table = page.split(":name: tab-bwd-code")[1].split("```")[0]
-    quoted = [code.removesuffix(" + …") for code in re.findall(r"`([^`{}]+ = [^`]+)`", table)]
-    source = inspect.getsource(gru_step_backward)
-    assigned = re.sub(r"g\.(\w+)\[:\], g\.\w+\[:\](?:, g\.\w+\[:\])? = ([^,]+),.*", r"g.\1[:] = \2", source)
-    assert len(quoted) == 12
-    for code in quoted:
-        assert code in source or code in assigned, code
 
 
 # -------------------------------------------------------------------------------------------------------- the explorer
@@ -86,24 +86,196 @@ def test_the_explorers_questions_are_answered_as_it_computes():
         assert max(np.abs(terms[2:])) < 1e-2 * max(np.abs(terms))
 
 
-def test_page_5e_sums_up_the_terms_of_its_step():
-    """It is the explorer's first step, for a gradient of 1."""
-    terms = terms_of()
-    first = [f"{term / sum(terms[2]):.4f}".replace("-", "−") for term in terms[1]]
-    assert "the four ways contribute {}, {}, {} and {} to".format(*first) in text_of("05e-five-rules")
+# -------------------------------------------------------------------------------------------------- one unit in numbers
+
+
+def unit():
+    """The chapter's unit: what its step computes, forward and back, by the names that its lines have."""
+    s = BPTTExplorer().state()
+    p = gru_init(np.random.default_rng(0), 1, 1)
+    for key in (key for key in s if key.startswith(("W_", "b_"))):
+        getattr(p, key)[:] = s[key]
+    h, cache = gru_step([[s["x1"]]], [[s["h0"]]], p)
+    _, _, grads = gru_step_backward([[1.0]], cache, p)
+    _, h_prev, r, _, z, not_z, n, q = (a.item() for a in cache)
+    da_r, da_z, da_n = (getattr(grads, f"b_{gate}").item() for gate in "rzn")
+    dq = da_n * s["W_hn"]
+    forward = {"\\gr": r, "\\gz": z, "q": q, "\\gn": n, "\\gh": h.item()}
+    back = {"z": h_prev - n, "a_z": da_z, "n": not_z, "a_n": da_n, "q": dq, "r": dq * h_prev, "a_r": da_r}
+    return forward, back
+
+
+def test_the_unit_is_carried_forward_and_back_as_it_computes():
+    """Each line's sum is right, to the four places it has, and is what the library has for the quantity above it."""
+    page = text_of("05-gru-backward")
+    forward, back = unit()
+    lines = re.search(r"\\begin\{aligned\}\n(\\gr &=.*?)\\end", page, re.S)[1].replace("\\\\\n&=", "=")
+    for line in lines.strip().split("\\\\\n"):
+        name, *sides = (part.strip(" &") for part in line.split("="))
+        assert float(sides[-1].strip("\\ ")) == pytest.approx(forward.pop(name), abs=5e-5), line
+    assert not forward
+    found = re.findall(
+        r"^\\gd\{(\w+)\} = [^\n]*\n\$\$ \(eq-bwd-\w+\)\n\n\*Our unit:\* \$([^=$]+) = ([-\d.]+)\$\.$", page, re.M
+    )
+    assert [name for name, _, _ in found] == ["z", "a_z", "n", "a_n", "q", "r", "a_r"]
+    for name, left, right in found:
+        assert float(right) == pytest.approx(back[name], abs=5e-5), name
+        assert eval(left.replace(r"\cdot", "*")) == pytest.approx(float(right), abs=2e-4), name
+
+
+def test_which_ways_push_the_units_state_up():
+    kept, by_z, by_r, by_q = terms_of()[1]
+    assert min(kept, by_z) > 0 > max(by_r, by_q)
+    page = text_of("05-gru-backward")
+    assert "Ways 1 and 2 push the state up, 3 and 4 pull it down" in page
+    assert "- [x] 1, kept, and 2, through $z$" in page
+
+
+# ------------------------------------------------------------------------------- words for the gates, against the cells
+
+
+def gru_and_step(N=3, D=2, H=4, seed=0):
+    rng = np.random.default_rng(seed)
+    p = gru_init(rng, D, H)
+    p.flat[:] = rng.normal(size=p.size)
+    return p, rng.normal(size=(N, D)), rng.uniform(-1, 1, (N, H)), rng.normal(size=(N, H))
+
+
+def silenced(gate, value):
+    """Which of the four terms, and which arrays' gradients, are 0 if a gate stands at `value`."""
+    p, x, h_prev, dh = gru_and_step()
+    getattr(p, f"b_{gate}")[:] = 1e9 if value else -1e9
+    _, cache = gru_step(x, h_prev, p)
+    _, _, grads = gru_step_backward(dh, cache, p)
+    _, _, r, not_r, z, not_z, n, _ = cache
+    da_z, dq = dh * (h_prev - n) * z * not_z, (dh * not_z * (1 - n * n)) @ p.W_hn.T
+    terms = [dh * z, da_z @ p.W_hz.T, (dq * h_prev * r * not_r) @ p.W_hr.T, dq * r]
+    names = [f"{kind}{g}" for g in "rzn" for kind in ("W_x", "W_h", "b_")]
+    return (
+        {k for k, term in enumerate(terms, 1) if np.abs(term).max() < 1e-300},
+        {name for name in names if np.abs(getattr(grads, name)).max() < 1e-300},
+    )
+
+
+@pytest.mark.parametrize(
+    ("gate", "value", "says"),
+    [
+        ("z", 0, "With $z$ near 0, terms 1 and 2 go: term 1 has the factor $z$, and term 2 has the slope $z(1 - z)$"),
+        ("r", 0, "With $r$ near 0, terms 4 and 3 go: term 4 has the factor $r$, and term 3 the slope $r(1 - r)$"),
+        ("z", 1, "With $z$ near 1, term 1 is all there is"),
+    ],
+)
+def test_the_terms_that_go_with_a_gate_are_those_that_the_page_names(gate, value, says):
+    page = text_of("05-gru-backward")
+    assert says in page
+    gone, _ = silenced(gate, value)
+    named = {int(k) for k in re.findall(r"terms (\d) and (\d) go", says)[0]} if value == 0 else {2, 3, 4}
+    assert gone == named
+
+
+def test_the_arrays_that_fall_silent_with_r_are_those_that_the_solution_names():
+    _, silent = silenced("r", 0)
+    page = text_of("05-gru-backward")
+    sentence = re.search(r"By \{eq\}`eq-bwd-params`, (.*?) get nothing since .*?, and (.*?) gets nothing", page)
+    named = {f"W_{i}" if kind == "W" else f"b_{i}" for part in sentence.groups() for kind, i in GROUP.findall(part)}
+    assert named == silent
+
+
+GROUP = re.compile(r"\b([Wb])_\{?(\w+)\}?")
+
+
+def test_constant_gates_lose_the_terms_and_arrays_that_the_open_exercise_names():
+    """r and z held as they are: their pre-activations get no gradient."""
+    page = text_of("05-gru-backward")
+    (lost,) = re.findall(r"^Terms 2 and 3 are lost, and with .*? the gradients of (.*)\.$", page, re.M)
+    named = {f"{kind}_{i}" for kind, i in GROUP.findall(lost)}
+    p, x, h_prev, dh = gru_and_step()
+    _, cache = gru_step(x, h_prev, p)
+    _, dh_prev, _ = gru_step_backward(dh, cache, p)
+
+    def loss(h_prev, p):
+        n = np.tanh(x @ p.W_xn + (cache.r * h_prev) @ p.W_hn + p.b_n)
+        return (dh * (cache.z * h_prev + cache.not_z * n)).sum()
+
+    constant = numeric_gradient(loss, {"h_prev": h_prev, "p": p})
+    grads = p.zeros_like()
+    grads.W_x[:], grads.W_h[:], grads.b[:] = (constant[f"p.{name}"] for name in ("W_x", "W_h", "b"))
+    names = [f"{kind}{gate}" for gate in "rzn" for kind in ("W_x", "W_h", "b_")]
+    assert {name for name in names if not np.any(getattr(grads, name))} == named
+    dq = (dh * cache.not_z * (1 - cache.n**2)) @ p.W_hn.T
+    np.testing.assert_allclose(constant["h_prev"], dh * cache.z + dq * cache.r, rtol=0, atol=1e-12)
+    assert np.abs(constant["h_prev"] - dh_prev).max() > 1e-2
+
+
+def test_what_page_5b_negates_and_swaps_is_what_the_library_needs():
+    """*Negate W_xz, W_hz and b_z*: with the r's or the n's in their place, the state would be another."""
+    page = text_of("05b-other-conventions")
+    (named,) = re.findall(r"^Take a GRU of the convention \*keep\*, negate (.*?), and call it \*write\*\.$", page, re.M)
+    chosen = {f"{kind}_{i}" for kind, i in GROUP.findall(named)}
+    p, x, h_prev, _ = gru_and_step()
+    h, _ = gru_step(x, h_prev, p)
+    for gate in "rzn":
+        w = gru_init(np.random.default_rng(0), D, H, convention="write")
+        w.flat[:] = p.flat
+        names = {f"W_x{gate}", f"W_h{gate}", f"b_{gate}"}
+        for name in names:
+            getattr(w, name)[:] *= -1
+        same = np.allclose(gru_step(x, h_prev, w)[0], h, rtol=0, atol=1e-12)
+        assert same == (names == chosen), gate
 
 
 # ---------------------------------------------------------------------------------------- trained with a wrong gradient
 
 
-def test_most_trainings_with_a_term_left_out_end_as_the_page_says():
-    ends = [(term, right[9] == 136) for term, _, right in results.load("wrong_gradients")["terms"]]
-    solved = {term: sum(end for name, end in ends if name == term) for term, _ in ends}
-    assert [sum(name == term for name, _ in ends) for term in solved] == [20] * 5
-    assert solved.pop("nothing") == 20
+def test_trainings_with_a_term_left_out_end_as_the_page_says():
+    stored, terms = results.load("wrong_gradients"), ("nothing", "kept", "through z", "through r", "through q")
+    pairs = {term: [right[9] == 136 for name, _, right in stored["terms"] if name == term] for term in terms}
+    assert {len(found) for found in pairs.values()} == {20}
+    solved = {term: sum(found) for term, found in pairs.items()}
     page = text_of("05-gru-backward")
-    assert f"Without the way through $r$, {solved.pop('through r')} of 20 trainings still ended with every" in page
-    assert f"without each of the others at least {min(solved.values())} did" in page
+    assert solved.pop("nothing") == 20
+    assert f"With a wrong one, {min(solved.values())} to {max(solved.values())} of the twenty still end with" in page
+    signs = {
+        (term, T): [row[-1] for row in stored["gap"] if row[:2] == [term, T]] for term in terms for T in (3, 6, 12)
+    }
+    assert {len(found) for found in signs.values()} == {20}
+    kept = signs.pop(("kept", 12))
+    assert min(min(found) for found in signs.values()) >= 0.95
+    assert sum(share >= 0.95 for share in kept) == 8 and "eight of the twenty networks that train without it" in page
+    assert sum(share < 0.6 for share in kept) == 10 and "half of the twenty end near a coin's 50 %" in page
+
+
+@pytest.mark.parametrize(("term", "T", "seed"), [("kept", 12, 3), ("through z", 3, 1)])
+def test_a_stored_training_on_the_first_sign_is_made_again(term, T, seed):
+    stored = {tuple(row[:3]): row[3] for row in results.load("wrong_gradients")["gap"]}
+    assert wrong_gradients.train_gap(term, T, seed) == stored[term, T, seed]
+
+
+# ------------------------------------------------------------------------------------------------------------ the cost
+
+
+def test_memory_is_there_before_backward_begins_and_blocks_take_less():
+    """The page's table, at another size: tracemalloc sees NumPy's arrays."""
+    page = {"np": np, "gru_step": gru_step}
+    for cell in cells_of("05-gru-backward"):
+        if re.match(r"def (step_backward|backward|forward)\(", cell.lstrip()):
+            exec(cell, page)
+    rng = np.random.default_rng(0)
+    p, h0 = gru_init(rng, 16, 64), np.zeros((32, 64))
+    xs, dhs = rng.normal(size=(200, 32, 16)), np.zeros((200, 32, 64))
+    tracemalloc.start()
+    _, caches = page["forward"](xs, h0, p)
+    before = tracemalloc.get_traced_memory()[0]
+    page["backward"](dhs, h0, caches, p)
+    peak = tracemalloc.get_traced_memory()[1]
+    del caches, _
+    tracemalloc.reset_peak()
+    start = tracemalloc.get_traced_memory()[0]
+    page["backward_in_blocks"](xs, h0, dhs, h0, p, 5)
+    less = tracemalloc.get_traced_memory()[1] - start
+    tracemalloc.stop()
+    assert before > 0.9 * peak
+    assert less < 0.2 * peak
 
 
 # ------------------------------------------------------------------------------------------------------------- PyTorch
@@ -158,13 +330,13 @@ def test_the_formulas_of_ai_edu_give_the_librarys_gradients():
     np.testing.assert_allclose(from_next, lib_dh0, rtol=0, atol=1e-12)
 
 
-# ----------------------------------------------------------------------------- the table of pitfalls, page 5c
+# --------------------------------------------------------------------- common mistakes, and what each leaves in a check
 
 ALL = {"xs", "h0", "p.W_x", "p.W_h", "p.b"}
 
 
 def backward(dhs, dh_T, caches, p, mistake):
-    """Backpropagation through time with one of the mistakes of the table."""
+    """Backpropagation through time with one mistake."""
     dh, dxs, grads = dh_T, np.empty((T, N, D)), p.zeros_like()
     if mistake == "dh_T forgotten":
         dh = np.zeros_like(dh_T)
@@ -227,7 +399,7 @@ def run(mistake, seed=0, last_state=True):
         ("mean of a mean", ALL),
     ],
 )
-def test_each_pitfall_shows_where_the_table_says(mistake, wrong, seed):
+def test_each_mistake_shows_in_its_own_arrays(mistake, wrong, seed):
     report, _, _ = run(mistake, seed)
     assert set(report.wrong(1e-3 if wrong else 1e-12)) == wrong
 

@@ -9,8 +9,8 @@ from helpers import ROOT, result, run_box
 from experiments import explorer_nets, subtraction
 from gru_lib import gru_forward, gru_init, results
 from gru_lib.models.proofs import Boxes, box_step
-from gru_lib.models.reader import subtractor_init, subtractor_predict
-from gru_lib.tasks.subtraction import all_pairs, subtract_bits
+from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_predict
+from gru_lib.tasks.subtraction import all_pairs, long_borrows, random_pairs, subtract_bits
 from gru_lib.widgets.subtraction import NETS, SUBTRACTION
 
 TEXT = (ROOT / "book_text" / "07-subtraction.md").read_text("utf8")
@@ -32,11 +32,72 @@ def test_a_split_made_anew_gives_what_is_stored(cell):
     assert again["unseen"] == pytest.approx(stored["unseen"], abs=0.03)
 
 
+def test_a_net_for_addition_made_anew_is_proved_as_stored():
+    assert subtraction.addition(6) == result(subtraction, "addition", 6)
+
+
+def test_of_ten_nets_for_addition_four_are_proved_and_two_more_by_a_finer_search_with_either_kernels():
+    for name in ("subtraction", "subtraction_own"):
+        runs = [run for *_, run in results.load(name)["addition"]]
+        assert [sum(run[what] for run in runs) for what in ("rounded", "boxes", "finer")] == [8, 4, 6]
+
+
 @pytest.mark.parametrize("kind", subtraction.NETS)
 def test_a_net_made_anew_is_the_one_stored(kind):
     with np.load(results.path("subtraction_nets")) as nets:
         assert nets[kind].shape == (10, 401)
         np.testing.assert_allclose(subtraction.NETS[kind](3).flat, nets[kind][3], rtol=0, atol=1e-9)
+
+
+def test_without_biases_five_of_ten_end_with_eight_minus_three_alone_one_of_nine_that_borrow_three_times():
+    wrong = [run["wrong"] for *_, run in results.load("subtraction")["aiedu"]]
+    assert wrong.count(["8 - 3"]) == 5 and wrong.count([]) == 3
+    xs = all_pairs(4).xs
+    borrow = subtract_bits(xs[..., 0], xs[..., 1])[1]
+    assert (borrow[1:4] == 1).all(axis=0).sum() == 9
+
+
+def test_untrained_nets_have_a_unit_that_agrees_with_the_borrow_in_62_to_95_places_of_a_hundred():
+    xs = random_pairs(np.random.default_rng(7), 200, 32).xs
+    borrow, best = subtract_bits(xs[..., 0], xs[..., 1])[1][1:, :, None] == 1, []
+    for seed in range(10):
+        hs, _, _ = gru_forward(xs, None, subtractor_init(np.random.default_rng(seed), 10).rnn)
+        agree = ((hs > 0) == borrow).mean(axis=(0, 1))
+        best.append(np.maximum(agree, 1 - agree).max())
+    best = np.array(best)
+    assert [round(100 * share) for share in (best.min(), best.max())] == [62, 95]
+
+
+def stored(kind):
+    with np.load(results.path("subtraction_nets")) as nets:
+        for row in nets[kind]:
+            m = subtractor_init(np.random.default_rng(0), 10)
+            m.flat[:] = row
+            yield m
+
+
+def test_trained_on_four_bits_errors_grow_frequent_up_to_the_twelfth_place_and_hardly_beyond():
+    xs, ys = random_pairs(np.random.default_rng(10), 1000, 48)
+    errors = np.array([((subtractor_predict(m, xs) > 0.5) != ys).mean(axis=(1, 2)) for m in stored("four bits")])
+    place = np.median(errors, axis=0)
+    assert place[4] < place[5] < place[7] < 0.8 * place[11:40].mean()
+    assert place[11:18].mean() == pytest.approx(place[33:40].mean(), rel=0.15)
+
+
+def test_a_larger_test_leaves_fewer_plain_nets_without_an_error():
+    rng, nets, perfect = np.random.default_rng(9), list(stored("plain")), []
+    for draw in (random_pairs, long_borrows):
+        tests = [draw(rng, 200, width) for width in (5, 8, 16, 32, 64, 128, 256, 512, 1024)]
+        right = [[((subtractor_predict(m, t.xs) > 0.5) == t.ys).all(axis=(0, 2)) for t in tests] for m in nets]
+        perfect.append(right)
+    perfect = np.array(perfect)
+    assert [int(perfect[..., :size].all(axis=(0, 2, 3)).sum()) for size in (5, 20, 200)] == [7, 6, 5]
+
+
+def test_two_nets_trained_on_four_bits_get_long_borrows_of_64_places_right_and_few_random_pairs():
+    tests = [draw(np.random.default_rng(8), 400, 64) for draw in (random_pairs, long_borrows)]
+    at_random, borrows = np.array([[subtractor_accuracy(m, t).pairs for m in stored("four bits")] for t in tests])
+    assert (borrows > 0.85).sum() == 2 and (at_random[borrows > 0.85] < 0.4).all()
 
 
 def test_plain_and_tidied_nets_are_trained_as_the_page_says():

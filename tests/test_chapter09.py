@@ -168,6 +168,7 @@ def test_what_the_page_counts_of_the_trainings_is_what_is_stored():
     assert (learned(keep, "0", "orthogonal"), learned(keep, "no z", "orthogonal")) == (28, 17)
     assert (learned(rewrite, "0", "library"), learned(rewrite, "no z", "orthogonal")) == (15, 1)
     assert [learned(rewrite, "ln 39", "library", rate) for rate in highway.RATES] == [0, 3, 4]
+    assert (learned(keep, "0", "orthogonal", 0.01), learned(rewrite, "0", "orthogonal", 0.01)) == (10, 5)
 
 
 @pytest.mark.parametrize("file", ["highway", "highway_own"])
@@ -221,6 +222,9 @@ def test_in_a_fresh_net_of_32_units_the_number_c_of_the_theorem_is_about_4_6():
         p = gru_init(np.random.default_rng(seed), 8, 32)
         C = 1 + 2 * norm(p.W_hz) + norm(p.W_hn) * (1 + norm(p.W_hr) / 4)
         assert pytest.approx(4.6, abs=0.15) == C
+        p.b_z[:] = 4
+        tape = gru_forward(np.random.default_rng(seed).normal(size=(100, 1, 8)), None, p)[2]
+        assert 1 - tape.gate("z").min() == pytest.approx(0.05, abs=0.01)
 
 
 # ------------------------------------------------------------------------------------------------------ the frameworks

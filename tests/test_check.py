@@ -207,6 +207,23 @@ def test_every_listed_slip_in_a_number_is_named_and_no_two_alike(name):
         seen.add((label, message))
 
 
+#: Where an answer is drawn, or rounded on the way to it, it may be off by more: hence by how much at most.
+ROUGH = {"cmp_seeds": 0.1, "hwy_chrono": 0.06, "other_sharp": 0.02, "work_random": 0.015}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_number_that_is_off_by_more_than_its_rounding_is_refused(name):
+    """Of three digits, half of the last is at most five parts in a thousand."""
+    task = VALUES[name]()
+    numbers = {label: value for label, value in task.right.items() if np.asarray(value).dtype.kind in "if"}
+    for label, value in numbers.items():
+        off = 2.1 * ROUGH.get(name, 5e-3)
+        for factor in (1 + off, 1 / (1 + off)):
+            wrong = np.multiply(value, factor)
+            if np.asarray(value).any():
+                assert not task.fits(label, wrong.tolist() if np.ndim(wrong) else float(wrong), value), (label, wrong)
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_whatever_is_given_for_a_number_the_checker_answers(name):
     count = len(VALUES[name]().right)

@@ -22,7 +22,7 @@ from equation_maths import Ring, Rows, Stack, Values
 from equations import ROOT, Aside, Equation
 
 from gru_lib import cells, layers, ops
-from gru_lib.models.hand_set import automaton_gru, hand_set, hand_set_gru
+from gru_lib.models.hand_set import hand_set, hand_set_gru
 from gru_lib.models.ngram import NGram
 from gru_lib.ops import sigmoid
 from gru_lib.tasks.memory import CLASSES, class_bits
@@ -216,6 +216,42 @@ def _() -> Values:
     }
 
 
+def rules() -> Values:
+    """The rules that chapter 5 begins with, by label."""
+    u, W = normal(N, D), normal(D, H)
+    dy = normal(N, H, seed=3)
+    p = ops.linear_init(np.random.default_rng(0), D, H)
+    p.W[:] = W
+    dx, g = ops.linear_backward(dy, u, p)
+    a, b, v = normal(4), normal(4, seed=1), normal(4, seed=2)
+
+    def paths(let: Callable[..., Any]) -> Any:
+        v = let("v", normal(3))
+        us = [let("u^()", np.tanh(normal(2, 3, seed=k) @ v), k) for k in (1, 2)]
+        return sum((u**2).sum() for u in us)
+
+    run = Run(paths)
+    each = {k: run.slope("u^()", "v", of_at=k) for k in (1, 2)}
+    f = lambda a: np.tanh(a) + a**2  # noqa: E731
+    linear = {"u": u, "W": W, "δy": dy, "δu": dx, "δW": g.W}
+    linear |= {"m": range(1, N + 1), "i": range(1, D + 1), "j": range(1, H + 1)}
+    return {
+        "(eq-bwd-matrix-entries)": linear,
+        "(eq-bwd-matrix)": linear,
+        "(eq-bwd-bias)": {"δb": g.b, "δy": dy, "m": range(1, N + 1)},
+        "(eq-bwd-first-order)": {
+            "L": lambda v: a @ v + b @ v**2 / 2,
+            "v": v,
+            "δv": a + b * v,
+            "varepsilon": normal(4, seed=5),
+            "terms of order": lambda squares: b @ squares / 2,
+            "i": range(1, 5),
+        },
+        "(eq-bwd-paths)": run.gradients() | {"∂u^()/∂v": each, "U": 2, "i": range(1, 4), "j": range(1, 3)},
+        "(eq-bwd-slope)": {"a": normal(N, H), "f'": slope(f), "δy": dy, "δa": dy * slope(f)(normal(N, H))},
+    }
+
+
 @page("05-gru-backward")
 def _() -> Values:
     p = cells.gru_init(np.random.default_rng(0), D, H)
@@ -235,7 +271,7 @@ def _() -> Values:
     *_, g = cells.gru_backward(dhs, None, tape, p)
     f = np.poly1d([0.3, -1.2, 0.5])  # of second order, so that the dots stand for nothing
     before = cells.gru_backward(dhs[1:], None, cells.gru_forward(xs[1:], hs[0], p)[2], p)[1]
-    return {
+    return rules() | {
         "(eq-bwd-delta)": {"δv": g.flat, "∂L/∂v": g.flat},
         "(eq-bwd-dh)": {"δh_t": steps["δh"][1], "δh^out_t": dhs[0], "δh^next_t": before},
         "(eq-bwd-sum)": {"δW": g.W_hn, "δb": g.b_n, "δW^()": steps["δW^()"], "δb^()": steps["δb^()"]},
@@ -261,70 +297,14 @@ def row(after: bool = False) -> tuple[Values, Run]:
 
 @page("05c-checking-gradients")
 def _() -> Values:
-    values, run = row()
     f = np.poly1d([0.3, -1.2, 0.5, 2.0])
-    fixed = {"∂h_t/∂h_t-1|z,n": run.slope("h_t", "term 1"), "∂a_n/∂h_t-1|r": run.slope("a_n", "term 4")}
-    return {
-        "(eq-bwd-central)": {"f": f, "f'": f.deriv(), "f'''": f.deriv(3), "v": 0.7, "varepsilon": 0.1},
-        "(eq-bwd-23)": values | fixed | {f"∂{a}/∂h_t-1": run.slope(a, "h_t-1") for a in ("a_z", "a_r")},
-    }
-
-
-@page("05d-costs")
-def _() -> Values:
-    """A row and a matrix of the shape of W take as many multiplications as W has numbers."""
-    matrices = [a for name, a in gru()[0].items() if name.startswith("W_")]
-    outer = [a for name, a in gru()[0].items() if name.startswith("δW_")]
-    forward = sum(W.size for W in matrices)
-    return {"forward": forward, "backward": forward + sum(W.size for W in outer)}
-
-
-@page("05e-five-rules")
-def _() -> Values:
-    u, W = normal(N, D), normal(D, H)
-    dy = normal(N, H, seed=3)
-    p = ops.linear_init(np.random.default_rng(0), D, H)
-    p.W[:] = W
-    dx, g = ops.linear_backward(dy, u, p)
-    a, b, v = normal(4), normal(4, seed=1), normal(4, seed=2)
-
-    def paths(let: Callable[..., Any]) -> Any:
-        v = let("v", normal(3))
-        us = [let("u^()", np.tanh(normal(2, 3, seed=k) @ v), k) for k in (1, 2)]
-        return sum((u**2).sum() for u in us)
-
-    run = Run(paths)
-    each = {k: run.slope("u^()", "v", of_at=k) for k in (1, 2)}
-    f = lambda a: np.tanh(a) + a**2  # noqa: E731
-    return {
-        "u": u,
-        "W": W,
-        "b": p.b,
-        "δy": dy,
-        "δu": dx,
-        "δW": g.W,
-        "δb": g.b,
-        "m": range(1, N + 1),
-        "i": range(1, D + 1),
-        "j": range(1, H + 1),
-        "a": 0.4,
-        "(eq-bwd-first-order)": {
-            "L": lambda v: a @ v + b @ v**2 / 2,
-            "v": v,
-            "δv": a + b * v,
-            "varepsilon": normal(4, seed=5),
-            "terms of order": lambda squares: b @ squares / 2,
-            "i": range(1, 5),
-        },
-        "(eq-bwd-paths)": run.gradients() | {"∂u^()/∂v": each, "U": 2, "i": range(1, 4), "j": range(1, 3)},
-        "(eq-bwd-slope)": {"a": normal(N, H), "f'": slope(f), "δa": dy * slope(f)(normal(N, H))},
-    }
+    return {"(eq-bwd-central)": {"f": f, "f'": f.deriv(), "f'''": f.deriv(3), "v": 0.7, "varepsilon": 0.1}}
 
 
 # ------------------------------------------------------------------------------------------------ gates set by hand
 
 
-@page("08-three-stories", "08b-any-automaton")
+@page("08-three-stories")
 def _() -> Values:
     def gru_input(task: str, token: int, h: Any) -> Values:
         p = hand_set_gru(task).p
@@ -333,43 +313,23 @@ def _() -> Values:
         a = {"a_z": x @ p.W_xz + h @ p.W_hz + p.b_z, "a_n": x @ p.W_xn + (r * h) @ p.W_hn + p.b_n, "a_r": a_r, "r": r}
         return {name: dict(enumerate(value)) for name, value in (a | {"h": h}).items()}
 
-    keep, first, reset, skip = [], [], [], []
+    keep: dict[int, list[Values]] = {1: [], 2: []}
     for token in (1, 6, 8, 11):
-        read = token < CLASSES
-        bits = class_bits(np.array([token % CLASSES]))[0]
-        words = {"a class is read": read, "if a class is read, else": lambda other, read=read: 1.0 if read else other}
-        keep.append(gru_input("checksum", token, np.zeros(3)) | words | {"c": dict(enumerate(bits)), "k": range(3)})
-    for token, last in itertools.product((1, 6), (0.0, 1.0)):
-        first.append(gru_input("first_token", token, np.array([1.0, -1.0, 1.0, last])) | {"k": range(3)})
+        bits = dict(enumerate(class_bits(np.array([token % CLASSES]))[0]))
+        keep[1 + (token >= CLASSES)].append(gru_input("checksum", token, np.zeros(3)) | {"c": bits, "k": range(3)})
+    afresh: dict[int, list[Values]] = {1: [], 2: [], 3: []}
     for token, h in itertools.product(range(3), (-1.0, 0.0, 1.0)):
         letters = {name: value[0] for name, value in gru_input("parity_since", token, np.array([h])).items()}
-        reset.append(letters | {"|": token == 2, "1 or |": token in (1, 2)})
-    for token, *h in itertools.product(range(4), (-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0)):
-        here = {"1": token == 1, "<": token == 2, ">": token == 3, "< or >": token > 1}
-        skip.append(gru_input("parity_outside", token, np.array(h)) | here)
-    p = cells.gru_init(np.random.default_rng(0), 1, 1)
-    p.flat[:] = 0
-    p.b_z[:] = 1.3
-    share = cells.gru_forward(np.zeros((T, 1, 1)), np.ones((1, 1)), p)[1]
-    delta = np.array([[0, 1], [0, 0], [2, 1]])
-    p, _ = automaton_gru(delta)
-    automaton = []
-    for state, a, new in itertools.product(range(3), range(2), range(3)):
-        sources = [q for q in range(3) if delta[q, a] == new]
-        code = {(q, b): 1.0 if q == state else -1.0 for q in range(3) for b in range(2)}
-        words = {"in one of the P": state in sources, "P": len(sources), "delta": lambda q, a: delta[q, a], "a": a}
-        automaton.append(words | {"q": range(3), "q'": new, "h": code})
-    return {
-        "(eq-mem-keep)": keep,
-        "(eq-mem-reset)": reset,
-        "(eq-mem-skip)": skip,
-        "(eq-mem-first)": first,
-        "(eq-mem-automaton)": automaton,
-        "(eq-mem-share)": {"b_z": 1.3, "value": share[0, 0]},
-    }
+        afresh[token + 1].append(letters)
+    skip: dict[int, list[Values]] = {1: [], 2: []}
+    for token, u, v in itertools.product(range(4), (-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0)):
+        read = gru_input("parity_outside", token, np.array([u, v]))
+        skip[1 if token == 1 else 2].append({"a_z": read["a_z"][0], "v": v})
+    tables = {"keep": keep, "afresh": afresh, "skip": skip}
+    return {f"(tab-mem-{name}, row {r})": cases for name, rows in tables.items() for r, cases in rows.items()}
 
 
-@page("07-subtraction", "07c-how-it-is-proved")
+@page("07-subtraction", "07b-what-is-proved")
 def _() -> Values:
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, T, N)).astype(float)

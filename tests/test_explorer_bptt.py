@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from explorers import gru_for_page, put, random_explorer, set_folds, state_in
+from helpers import cells_of
 from traitlets import TraitError
 
 from gru_lib import gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, sigmoid
@@ -13,7 +14,6 @@ from gru_lib.widgets import BPTTExplorer
 from gru_lib.widgets.bptt import BPTT, LAST
 
 CHAPTER = Path(__file__).parents[1] / "book_text" / "05-gru-backward.md"
-BY_HAND = CHAPTER.with_name("05e-five-rules.md")
 LINES = [*BPTT["forward"], *BPTT["backward"]]
 
 
@@ -99,20 +99,17 @@ def test_page_computes_what_gru_backward_computes(steps, seed):
         assert sum(step["terms"]) == pytest.approx(step["dh_prev"], abs=1e-13)
 
 
-def test_first_step_is_the_calculation_by_hand_of_page_5e():
-    text = BY_HAND.read_text("utf-8")
-    by_hand = dict(
-        zip(*(re.split(", ", part) for part in re.search(r"^(x, h_prev) = (.*)$", text, re.M).groups()), strict=True)
-    )
-    for line in re.findall(r"^(W_xr.*|W_xz.*|W_xn.*)$", text, re.M)[:3]:
-        names, values = line.split(" = ")
-        by_hand |= dict(zip(names.split(", "), values.split(", "), strict=True))
+def test_first_step_is_the_calculation_by_hand_of_the_chapter():
+    (cell,) = [c for c in cells_of("05-gru-backward") if "one.W_xr[:]" in c]
+    by_hand = {}
+    for names, values in re.findall(r"^((?:one\.\w+\[:\](?:, )?)+) = (.*)$", cell, re.M):
+        by_hand |= zip(re.findall(r"one\.(\w+)", names), map(float, values.split(", ")), strict=True)
+    x, h = map(float, re.search(r"gru_step\(\[\[([\d.]+)\]\], \[\[([\d.]+)\]\], one\)", cell).groups())
     default = BPTTExplorer().state()
-    assert default["x1"] == float(by_hand.pop("x"))
-    assert default["h0"] == float(by_hand.pop("h_prev"))
+    assert (default["x1"], default["h0"]) == (x, h)
     assert len(by_hand) == 9
     for key, value in by_hand.items():
-        assert default[key] == float(value), key
+        assert default[key] == value, key
 
 
 def test_every_line_shows_its_value_and_its_number(visit):

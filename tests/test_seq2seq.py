@@ -30,7 +30,7 @@ from gru_lib.layers import (
     seq2seq_step,
 )
 
-START, END, V = 0, 1, 4
+START, END, V = 3, 1, 4
 CELLS = {
     "gru": gru_init,
     "gru-after-write": lambda rng, D, H, dtype: gru_init(rng, D, H, reset_after=True, convention="write", dtype=dtype),

@@ -100,7 +100,7 @@ def test_every_claim_has_one_verdict_and_a_link_to_where_it_is_shown() -> None:
     ("there", "planted", "fault"),
     [
         (': **Holds.**\n: See [chapter 3], "Who sets', ': Yes.\n: See [chapter 3], "Who sets', "one verdict"),
-        ("[page 5c], ", "", "no page"),
+        ("[chapter 12], ", "", "no page"),
         (": 05b-other-conventions.ipynb", ": 05z-nowhere.ipynb", "05z-nowhere.ipynb"),
         ('"Where z comes from"', '"Where z goes"', "Where z goes"),
         ("{eq}`gru-residual`", "{eq}`gru-residuals`", "gru-residuals"),

@@ -11,7 +11,7 @@ from gru_lib.tasks.subtraction import (
     Batch,
     all_pairs,
     encode,
-    hard_pairs,
+    long_borrows,
     pick,
     random_batches,
     random_pairs,
@@ -37,7 +37,7 @@ def test_there_are_136_pairs_of_four_bits() -> None:
     assert all_pairs().ys.shape == (4, 136, 1)
 
 
-@pytest.mark.parametrize("draw", [random_pairs, hard_pairs])
+@pytest.mark.parametrize("draw", [random_pairs, long_borrows])
 @pytest.mark.parametrize("bits", [2, 8, 64, 200])
 def test_drawn_pairs_are_ordered_and_their_difference_is_right(draw, bits: int) -> None:
     batch = draw(np.random.default_rng(bits), 50, bits)
@@ -46,8 +46,8 @@ def test_drawn_pairs_are_ordered_and_their_difference_is_right(draw, bits: int) 
         assert d == a - b >= 0
 
 
-def test_hard_pairs_have_one_long_borrow_chain() -> None:
-    batch = hard_pairs(np.random.default_rng(0), 400, 90)
+def test_long_borrows_have_one_borrow_over_a_third_of_the_places() -> None:
+    batch = long_borrows(np.random.default_rng(0), 400, 90)
     a, b = batch.xs[..., 0], batch.xs[..., 1]
     assert ((a != b).sum(axis=0) == 2).all()  # where the chain begins, and where it ends
     _, borrow = subtract_bits(a, b)

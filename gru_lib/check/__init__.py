@@ -30,7 +30,7 @@ computed from the equations with the loops in `oracle`. The docstring's second p
 to be returned; the answer cell of the reader's edition begins with it. Then add a right answer and some wrong ones to
 its tests; every mistake that is listed here is tested already. The other options of an `Exercise` are in `engine`.
 
-An exercise that asks for numbers is a generator in `by_hand` under ``@values``, and stands in no list: first come the
+An exercise that asks for numbers is a generator under ``@values`` in `by_hand`, above its last line: first come the
 right ones, by the names that the reader gives them, with a sentence for a right answer, then for each slip the value it
 concerns, what that is then, and a message. One that asks for the weights of a network is in `machines`: what the
 network answers is compared, not its weights.

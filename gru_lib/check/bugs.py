@@ -49,42 +49,49 @@ def bug_direction() -> Exercise:
 
 @exercise
 def bug_consistent() -> Exercise:
-    """Check ``f(dh, cache, p) -> dx, dh_prev, dx_before, grads`` of h = z ⊙ x_before + (1 − z) ⊙ n, chapter 6.
+    """Check ``f(dh, cache, p) -> dx, dh_prev, grads`` of a candidate that resets after the product, chapter 6.
 
-    Given dh (N, H), the cache (x, h_prev, r, z, q, n, x_before) with q = r ⊙ h_prev, and the weights p, D = H;
-    return dx (N, H), dh_prev (N, H), dx_before (N, H) and grads, a dict by name or a GRUParams.
+    Given dh (N, H), the cache (x, h_prev, r, z, q, n) with q = r ⊙ h_prev, where n is made from r ⊙ (h_prev W_hn),
+    and the weights p, D = H; return dx (N, H), dh_prev (N, H) and grads, a dict by name or a GRUParams.
     """
     rng = np.random.default_rng(1)
     p = gru_init(rng, H, H)
     p.flat[:] = rng.normal(size=p.size)
     w = weights(p, "rzn")
-    x, h_prev, x_before, dh = rng.normal(size=(4, N, H))
+    x, h_prev, dh = rng.normal(size=(3, N, H))
     r, z = each(sig, affine(x, h_prev, w, "r")), each(sig, affine(x, h_prev, w, "z"))
-    q = r * h_prev
-    n = np.tanh(affine(x, q, w, "n"))
+    u = matmul(h_prev, w["W_hn"])
+    n = np.tanh(matmul(x, w["W_xn"]) + w["b_n"] + r * u)
+    da_n = dh * (1 - z) * (1 - n * n)
+    before = matmul(da_n, w["W_hn"].T)  # as if the reset gate acted before the product
 
-    def run(dz: Array, kept: Array, before: Array, dx: Array | float = 0.0) -> Outputs:
-        da_n = dh * (1 - z) * (1 - n * n)
-        dq = matmul(da_n, w["W_hn"].T)
-        da = {"r": dq * h_prev * r * (1 - r), "z": dz * z * (1 - z), "n": da_n}
-        back = matmul(da["z"], w["W_hz"].T) + matmul(da["r"], w["W_hr"].T) + dq * r
-        out = {"dx": sum(matmul(a, w[f"W_x{gate}"].T) for gate, a in da.items()) + dx, "dh_prev": back + kept}
-        grads = weight_grads(x, h_prev, da) | {"dW_hn": matmul(q.T, da_n)}
-        return out | {"dx_before": before} | {f"d{name}": grads[f"d{name}"] for name in NAMES}
+    def run(dr: Array, last: Array, left: Array, du: Array) -> Outputs:
+        da = {"r": dr * r * (1 - r), "z": dh * (h_prev - n) * z * (1 - z), "n": da_n}
+        back = dh * z + matmul(da["z"], w["W_hz"].T) + matmul(da["r"], w["W_hr"].T) + last
+        out = {"dx": sum(matmul(a, w[f"W_x{gate}"].T) for gate, a in da.items()), "dh_prev": back}
+        grads = weight_grads(x, h_prev, da) | {"dW_hn": matmul(left.T, du)}
+        return out | {f"d{name}": grads[f"d{name}"] for name in NAMES}
 
-    dz, kept, none = dh * (x_before - n), dh * z, 0 * dh
+    du = da_n * r
+    last = matmul(du, w["W_hn"].T)
 
     def mistakes() -> Iterator[Mistake]:
-        yield "dz is that of the right GRU: here z multiplies x_before, not h_prev.", run(dh * (h_prev - n), none, kept)
-        yield "dh_prev still has its kept part dh ⊙ z; that belongs to x_before now.", run(dz, kept, kept)
-        message = "that is the backward pass of the right GRU: z multiplies x_before here, not h_prev."
-        yield message, run(dh * (h_prev - n), kept, kept)
-        yield "dx_before has the share 1 − z, which is the candidate's; x_before has z.", run(dz, none, dh * (1 - z))
-        yield "dx_before is added to dx; it belongs to the step before.", run(dz, none, kept, kept)
-        yield "dz has the wrong sign: ∂h/∂z is x_before − n.", run(-dz, none, kept)
+        message = "that is the backward pass of the reset before the product; here r multiplies h_prev W_hn."
+        yield message, run(before * h_prev, before * r, r * h_prev, da_n)
+        message = "dr is that of the reset before the product; here r multiplies h_prev W_hn."
+        yield message, run(before * h_prev, last, h_prev, du)
+        yield "dr is r times too small: dr = da_n ⊙ (h_prev W_hn).", run(du * u, last, h_prev, du)
+        message = "the last term of dh_prev: r stands after the product now, so r multiplies da_n before W_hnᵀ does."
+        yield message, run(da_n * u, before * r, h_prev, du)
+        message = "the last term of dh_prev lacks r: what goes into W_hnᵀ is da_n ⊙ r."
+        yield message, run(da_n * u, before, h_prev, du)
+        yield "dW_hn lacks r: it is h_prevᵀ (da_n ⊙ r).", run(da_n * u, last, h_prev, da_n)
+        message = "dW_hn is that of the reset before the product; here it is h_prevᵀ (da_n ⊙ r)."
+        yield message, run(da_n * u, last, r * h_prev, da_n)
+        yield "dW_hn has r twice: it is h_prevᵀ (da_n ⊙ r).", run(da_n * u, last, r * h_prev, du)
 
-    args = {"dh": dh, "cache": (x, h_prev, r, z, q, n, x_before), "p": p}
-    return Exercise(args, run(dz, none, kept), mistakes, grads=NAMES, batch=N)
+    args = {"dh": dh, "cache": (x, h_prev, r, z, r * h_prev, n), "p": p}
+    return Exercise(args, run(da_n * u, last, h_prev, du), mistakes, grads=NAMES, batch=N)
 
 
 @exercise

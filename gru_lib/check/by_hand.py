@@ -321,7 +321,7 @@ def bug_mystery() -> Answers:
         {"factor": 1 / 3, "B": "dx", "C": "W_hz"},
         says="the factor {factor} in A, the line of {B} in B, that of {C} in C",
     )
-    yield "factor", 0.3, "0.3 is rounded to one digit: which count of the bench has this reciprocal?"
+    yield "factor", 0.33, "0.33 is rounded to two digits: which count of the bench has this reciprocal?"
     yield "factor", 3, "the given gradient is the true one times the factor, so it is below 1."
     yield "factor", 0.25, "that would be 1/H; the check has N = 3 examples."
     yield "B", "xs", "xs collects from every step; which array of a single step is it made of?"
@@ -346,7 +346,7 @@ def bug_hide() -> Answers:
 
 @values
 def bwd_hand() -> Answers:
-    """Check three more gradients of the step with one unit, page 5e."""
+    """Check three more gradients of the step with one unit, chapter 5."""
     x, h = 1.0, 0.5
     r, z = sig(-x + 2 * h + 1), sig(-0.5 * x + h + 0.5)
     n = math.tanh(-x - r * h + 0.5)
@@ -412,7 +412,7 @@ def bwd_negate() -> Answers:
 
 @values
 def bwd_less_memory() -> Answers:
-    """Check the best k, not rounded, for T = 256, and how many arrays are alive with k = 8, page 5d."""
+    """Check the best k, not rounded, for T = 256, and how many arrays are alive with k = 8, chapter 5."""
     yield Values(
         {"best_k": math.sqrt(256 / 8), "arrays": 96},
         exact=("arrays",),
@@ -1252,4 +1252,4 @@ def work_size() -> Answers:
     yield "times", 2, "the units stand in the formula twice: H (D + H)."
 
 
-__all__ = [*VALUES]  # every function under `values`
+__all__ = [*VALUES]  # every function under `values`, so this stands last

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gru_lib._core.checks import as_array, as_integers, check_instance, check_int, check_sequence, plain
 
-__all__ = ["Batch", "all_pairs", "encode", "hard_pairs", "pick", "random_batches", "random_pairs", "subtract_bits"]
+__all__ = ["Batch", "all_pairs", "encode", "long_borrows", "pick", "random_batches", "random_pairs", "subtract_bits"]
 
 Array = NDArray[Any]
 
@@ -155,22 +155,22 @@ def pick(batch: Batch, index: slice | Array | list[int]) -> Batch:
     return Batch(batch.xs[:, index], batch.ys[:, index])
 
 
-def hard_pairs(rng: np.random.Generator, N: int, bits: int) -> Batch:
-    """Draw N pairs with long borrow chains: b differs from a in few places, and runs of equal bits carry the borrow.
+def long_borrows(rng: np.random.Generator, N: int, bits: int) -> Batch:
+    """Draw N pairs with one long borrow each: a and b differ in two places, and equal bits between them pass it on.
 
     Examples
     --------
     >>> from gru_lib.tasks import subtraction
     >>> rng = np.random.default_rng(0)
-    >>> for draw in (subtraction.random_pairs, subtraction.hard_pairs):
+    >>> for draw in (subtraction.random_pairs, subtraction.long_borrows):
     ...     a, b = np.moveaxis(draw(rng, 1000, 16).xs, 2, 0)
     ...     borrow = subtraction.subtract_bits(a, b)[1][:-1]
     ...     print(round(float((borrow * (a == b)).mean()), 1))
     0.2
     0.3
     """
-    check_instance("hard_pairs", "rng", rng, np.random.Generator)
-    N, bits = check_int("hard_pairs", "N", N), check_int("hard_pairs", "bits", bits, minimum=2)
+    check_instance("long_borrows", "rng", rng, np.random.Generator)
+    N, bits = check_int("long_borrows", "N", N), check_int("long_borrows", "bits", bits, minimum=2)
     a = rng.integers(0, 2, (bits, N))
     b = a.copy()  # equal bits pass a borrow on unchanged
     start, stop = np.sort(rng.integers(0, bits, (2, N)), axis=0)

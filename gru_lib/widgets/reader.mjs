@@ -4,7 +4,7 @@ import GATE from "./gate.json";
 import READER from "./reader.json";
 import { index, num, show } from "./draw.mjs";
 import {
-  enliven, fill, fixed, note, percent, picture, presetRow, pressed, query, readLink, remark, remarkPlace, saying,
+  enliven, fill, fixed, percent, picture, presetRow, pressed, query, readLink, remark, remarkPlace, saying,
   setUp, showInputs, slider,
 } from "./explorer.mjs";
 import { clamp } from "./gru-math.mjs";
@@ -60,7 +60,7 @@ function pageHTML(id, words) {
     `<div class="ex-main">${look}<button type="button" data-keep aria-pressed="false"></button></div>` +
     `<details><summary></summary>${unit}` +
     `<svg class="ex-cell" role="img" aria-label="${words.cell}"></svg><p class="ex-unit"></p></details>` +
-    note(smallPrint(words))
+    `<details><summary>${words.how}</summary><p class="ex-note">${smallPrint(words)}</p></details>`
   );
 }
 

@@ -187,11 +187,11 @@ function sentence(s, c, words) {
  * @param {State} s @param {Words} words
  */
 function provenance(s, words) {
-  const { four, random, hard } = NETS.measured[s.net];
+  const { four, random, long } = NETS.measured[s.net];
   const proved = NETS.tried.eight.filter((row) => row.proved).length;
   return fill(words[`note_${s.net}`], {
     seed: SEEDS[s.net], units: NETS.nets[s.net].b_r.length, proved, of: NETS.tried.eight.length,
-    four: Math.round(136 * four), random: Math.round(1000 * random), hard: Math.round(1000 * hard),
+    four: Math.round(136 * four), random: Math.round(1000 * random), long: Math.round(1000 * long),
   });
 }
 

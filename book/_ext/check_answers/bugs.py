@@ -9,18 +9,19 @@ def f(loss, p, u):
 """,
     "bug_consistent": """
 def f(dh, cache, p):
-    x, h_prev, r, z, q, n, x_before = cache
-    da_z = dh * (x_before - n) * z * (1 - z)
+    x, h_prev, r, z, _, n = cache
+    da_z = dh * (h_prev - n) * z * (1 - z)
     da_n = dh * (1 - z) * (1 - n**2)
-    dq = da_n @ p.W_hn.T
-    da_r = dq * h_prev * r * (1 - r)
-    dh_prev = da_z @ p.W_hz.T + da_r @ p.W_hr.T + dq * r
+    du = da_n * r
+    dr = da_n * (h_prev @ p.W_hn)
+    da_r = dr * r * (1 - r)
+    dh_prev = dh * z + da_z @ p.W_hz.T + da_r @ p.W_hr.T + du @ p.W_hn.T
     dx = da_r @ p.W_xr.T + da_z @ p.W_xz.T + da_n @ p.W_xn.T
     g = p.zeros_like()
     g.W_xr[:], g.W_xz[:], g.W_xn[:] = x.T @ da_r, x.T @ da_z, x.T @ da_n
-    g.W_hr[:], g.W_hz[:], g.W_hn[:] = h_prev.T @ da_r, h_prev.T @ da_z, q.T @ da_n
+    g.W_hr[:], g.W_hz[:], g.W_hn[:] = h_prev.T @ da_r, h_prev.T @ da_z, h_prev.T @ du
     g.b_r[:], g.b_z[:], g.b_n[:] = da_r.sum(0), da_z.sum(0), da_n.sum(0)
-    return dx, dh_prev, dh * z, g
+    return dx, dh_prev, g
 """,
     "bug_later": """
 def f(dhs, caches, p, step_backward):
@@ -48,14 +49,15 @@ PLANTED = {
         ("~return .*", "return np.sqrt(sum((loss(p + 1e-30j * e).imag / 1e-30) ** 2 for e in np.eye(len(p))))", "the length of the gradient"),
     ],
     "bug_consistent": [
-        ("(x_before - n)", "(h_prev - n)", "dz is that of the right GRU"),
-        ("dh_prev = ", "dh_prev = dh * z + ", "still has its kept part"),
-        ("dh * z, g", "dh * (1 - z), g", "the share 1 − z, which is the candidate's"),
-        ("dx = ", "dx = dh * z + ", "is added to dx"),
-        ("(x_before - n)", "(n - x_before)", "dz has the wrong sign"),
-        ("dx, dh_prev, dh * z, g", "dx, dh_prev, g", "return dx, dh_prev, dx_before and grads, in this order; got a tuple of 3"),
-        ("q.T @ da_n", "h_prev.T @ da_n", "dW_hn"),
-        (r"~(?s)\(x_before - n\)(.*)dh_prev = ", r"(h_prev - n)\1dh_prev = dh * z + ", "backward pass of the right GRU"),
+        ("da_n * (h_prev @ p.W_hn)", "(da_n @ p.W_hn.T) * h_prev", "dr is that of the reset before the product"),
+        ("dr = da_n", "dr = du", "dr is r times too small"),
+        ("du @ p.W_hn.T", "(da_n @ p.W_hn.T) * r", "r stands after the product now"),
+        ("du @ p.W_hn.T", "da_n @ p.W_hn.T", "the last term of dh_prev lacks r"),
+        ("h_prev.T @ du", "h_prev.T @ da_n", "dW_hn lacks r"),
+        ("h_prev.T @ du", "(r * h_prev).T @ da_n", "dW_hn is that of the reset before"),
+        ("h_prev.T @ du", "(r * h_prev).T @ du", "dW_hn has r twice"),
+        ("return dx, dh_prev, g", "return dx, dh_prev", "return dx, dh_prev and grads, in this order; got a tuple of 2"),
+        (r"~(?s)da_n \* \(h_prev @ p.W_hn\)(.*)du @ p.W_hn.T(.*)h_prev.T @ du", r"(da_n @ p.W_hn.T) * h_prev\1(da_n @ p.W_hn.T) * r\2(r * h_prev).T @ da_n", "the backward pass of the reset before the product"),
     ],
     "bug_later": [
         ("dhs[t] + dh", "dhs[t]", "no gradient is carried"),
