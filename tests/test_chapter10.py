@@ -72,7 +72,7 @@ def test_keras_answers_the_interrogation_as_the_page_shows(page):
 def test_onnxruntime_runs_the_file_of_the_page():
     wanted = ("viz.use_style()", "def encode(", "def as_onnx", "onnx.save")
     names = names_of(cell for cell in cells_of(NAME) if any(word in cell for word in wanted))
-    names = run_box(NAME, "InferenceSession", **names)
+    names = run_box("10-conventions", "InferenceSession", **names)
     np.testing.assert_allclose(names["scores"], names["wanted"], atol=1e-4)
 
 

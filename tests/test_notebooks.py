@@ -181,7 +181,7 @@ def test_kernels_are_spoken_of_in_chapter_11_and_where_the_experiments_are_expla
         re.sub("```.*?```", "", c.source, flags=re.S) for c in notebook.cells if c.cell_type == "markdown"
     )
     spoken = re.findall(told, prose)
-    assert not spoken or name == "experiments" or name.startswith("11")
+    assert not spoken or name == "experiments" or name.startswith("11") or NOT_YET.fullmatch(name.partition("-")[0])
 
 
 def test_outputs_name_no_folder_of_this_machine(notebook: NotebookNode) -> None:
