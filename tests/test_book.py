@@ -361,7 +361,7 @@ def shadows(visit: Visit, what: str) -> list[bool]:
         ("04-gru-forward", ".cell_input pre:visible"),
         ("17b-the-translator-examined", ".cell_output pre"),
         ("17b-the-translator-examined", ".gru-scroll"),
-        ("05b-other-conventions", ".pst-scrollable-table-container:has(#tab-bwd-code)"),
+        ("05b-other-conventions", ".pst-scrollable-table-container:has(#tab-bwd-torch)"),
     ],
 )
 def test_what_scrolls_has_a_shadow_where_it_hides_something(

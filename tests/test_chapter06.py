@@ -12,6 +12,7 @@ from helpers import cells_of, names_of, result, results, run_box
 from conftest import ROOT
 from experiments import wrong_gradients
 from gru_lib import check, gru_init, gru_step, gru_step_backward
+from gru_lib.results import wilson
 
 PAGE = "06-find-the-bug"
 GROUPS = {"n": {"W_xn", "W_hn", "b_n"}, "z": {"W_xz", "W_hz", "b_z"}, "r": {"W_xr", "W_hr", "b_r"}}
@@ -20,10 +21,10 @@ ALL = set().union(STATE, *GROUPS.values())
 
 
 def definitions():
-    """The code cells before the exercises, but for the one that loads results."""
+    """The code cells before the exercises, but for those that read results."""
     code = cells_of(PAGE)
     code = code[: next(i for i, source in enumerate(code) if "def mystery" in source)]
-    return [source for source in code if "results.load" not in source]
+    return [source for source in code if "results." not in source]
 
 
 @pytest.fixture(scope="module")
@@ -289,6 +290,12 @@ def test_the_gates_that_the_suspects_answers_name_are_those_of_their_lines(page)
     assert all(re.search(rf"\b{read}\b", line_of("step_backward", f"da_{gate} = ").split("=", 1)[1]) for gate in "nz")
 
 
+def test_the_term_left_out_in_the_last_row_is_the_one_that_was_trained():
+    gate, right = words_at(r"the way through \$(\w)\$ left out: (\d+) of 20")
+    assert f'term == "through {gate}"' in text_of_page()
+    assert sum(row[-1] == 136 for row in results("wrong_gradients", "terms", f"through {gate}")) == int(right)
+
+
 def test_the_order_of_the_arrays_is_as_the_page_says(page):
     assert (
         "".join(words_at(r"three parameters in group \$(\w)\$, three in group \$(\w)\$, three in group \$(\w)\$"))
@@ -465,6 +472,19 @@ def test_the_checker_names_both_mistakes_that_share_a_pattern(page):
 def test_stored_trainings_are_what_the_script_makes(part, name, seed):
     train, _, _ = wrong_gradients.PARTS[part]
     assert train(name, seed, steps=200) == result("wrong_gradients", part, name, seed)[:2]
+
+
+COUNTS = {"right": 20, "1": 5, "2": 17, "3": 19, "4": 19, "5": 0, "6": 19}
+
+
+def test_two_suspects_do_worse_and_the_others_as_the_page_counts():
+    ends = {name: [row[-1] for row in results("wrong_gradients", "suspects", name)] for name in COUNTS}
+    assert {name: sum(right == 136 for right in runs) for name, runs in ends.items()} == COUNTS
+    intervals = {name: wilson(right, 20) for name, right in COUNTS.items()}
+    worse = {name for name, (_, high) in intervals.items() if high < intervals["right"][0]}
+    assert worse == {"1", "5"}
+    assert np.median(ends["1"]) == 125
+    assert set(ends["5"]) == {16}
 
 
 def test_suspect_4_and_the_right_cell_train_like_chapter_5s_terms():

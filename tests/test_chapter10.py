@@ -228,13 +228,31 @@ def of_the_proof(reset_after):
     p = gru_init(np.random.default_rng(0), 1, 2, reset_after=reset_after)
     p.flat[:] = 0
     p.W_xr[:] = [1, -1]
+    p.W_xn[:] = [1, 2]
     p.W_hn[:] = 1
     return p
 
 
+@pytest.mark.parametrize("reset_after", [False, True])
+def test_from_zero_the_grus_of_the_proof_fill_an_area_in_two_steps(reset_after):
+    p = of_the_proof(reset_after)
+
+    def second(x, k):
+        h = np.zeros((1, 2))
+        for x_t in x:
+            h, _ = gru_step(x_t.reshape(1, 1), h, p)
+        return h[0, k]
+
+    rows = [numeric_gradient(lambda x, k=k: second(x, k), {"x": np.zeros(2)})["x"] for k in range(2)]
+    np.testing.assert_allclose(np.transpose(rows), [[5 / 8, 7 / 8], [1 / 2, 1]], rtol=1e-12)
+    p.W_xn[:] = 0  # with no input to the candidate they stay at 0 for ever, and prove nothing
+    assert second(np.array([0.7, -0.4]), 0) == second(np.array([0.7, -0.4]), 1) == 0
+
+
 def seen(p, x):
     """S[j, k], the derivative of the pre-activation of candidate k in h_j at h = 0."""
-    S = np.empty((2, 2))
+    S, p = np.empty((2, 2)), p.copy()
+    p.W_xn[:] = 0  # not in S; with it tanh would cost digits
     for k in range(2):
 
         def a_n(h, k=k):
