@@ -11,6 +11,7 @@ gradient of the outputs.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -111,7 +112,7 @@ def torch_nn(cell: str, case: Case, dtype: str) -> Contender:
     return Contender(forward, train)
 
 
-def torch_loop(cell: str, case: Case, dtype: str) -> Contender:
+def torch_loop(cell: str, case: Case, dtype: str, *, compiled: bool = False) -> Contender:
     """The GRU as a tutorial writes it in PyTorch: a Python loop over steps, fused weights, autograd."""
     import torch
 
@@ -133,18 +134,27 @@ def torch_loop(cell: str, case: Case, dtype: str) -> Contender:
             hs.append(h)
         return torch.stack(hs)
 
+    loop = torch.compile(run) if compiled else run
+
     def forward() -> Any:
         with torch.no_grad():
-            return run()
+            return loop()
 
     def train() -> Any:
         for tensor in (xs, h0, W_x, W_h, b, b_hn):
             tensor.grad = None
-        hs = run()
+        hs = loop()
         hs.backward(dhs)
         return hs, xs.grad
 
     return Contender(forward, train)
+
+
+def torch_compiled(cell: str, case: Case, dtype: str) -> Contender:
+    """The same loop, unrolled and compiled as a whole by torch.compile. Compiling takes minutes from 1,000 steps on."""
+    if case.T > 100:
+        return Contender(None)
+    return torch_loop(cell, case, dtype, compiled=True)
 
 
 def jax_scan(cell: str, case: Case, dtype: str) -> Contender:
@@ -286,7 +296,8 @@ def version(name: str) -> str:
     if name.startswith("torch"):
         import torch
 
-        return f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}"
+        (blas,) = re.findall(r"BLAS_INFO=(\w+)", torch.__config__.show()) or ["unknown"]
+        return f"torch {torch.__version__}, BLAS {blas}"
     if name.startswith(("jax", "onnx")):
         module = importlib.import_module("jax" if name.startswith("jax") else "onnxruntime")
         return f"{module.__name__} {module.__version__}"
@@ -306,6 +317,7 @@ CONTENDERS: dict[str, Callable[[str, Case, str], Contender]] = {
     "gru_lib, reset before": gru_lib_before,
     "torch.nn": torch_nn,
     "torch loop": torch_loop,
+    "torch.compile": torch_compiled,
     "jax.jit scan": jax_scan,
     "onnxruntime": onnxruntime,
     "plain NumPy": plain_numpy,

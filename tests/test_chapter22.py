@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from helpers import cells_of, names_of, results, said
+from helpers import results, said
 
 from experiments import at_work
 from experiments.at_work import ALL, DEGREES
@@ -248,17 +248,6 @@ def test_pytorch_takes_the_same_first_steps_with_one_bias_in_each_gate():
     assert abs(ours[0] - losses[0]) < 1e-6
     with torch.no_grad():
         np.testing.assert_allclose(theirs(pair[0]).numpy(), forecast(m, batch.xs), atol=1e-3)
-
-
-@pytest.mark.frameworks("onnxruntime")
-def test_onnxruntime_runs_the_program_of_the_page():
-    import onnxruntime
-
-    cells = cells_of(CHECKLIST)
-    names = names_of(cells[: next(k for k, cell in enumerate(cells) if "def as_onnx" in cell) + 1])
-    session = onnxruntime.InferenceSession(names["model"].SerializeToString(), providers=["CPUExecutionProvider"])
-    theirs, _ = session.run(None, {"x": names["xs"], "h0": np.zeros((1, 1, 32), np.float32)})
-    np.testing.assert_allclose(theirs[:, 0], names["said"], atol=1e-5)
 
 
 def test_the_net_learns_from_as_many_weeks_as_the_page_says():

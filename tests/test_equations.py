@@ -406,7 +406,7 @@ def _() -> Values:
     }
 
 
-@page("10-conventions", "10b-two-resets", "10c-texts-and-checks")
+@page("10-conventions", "10b-two-resets")
 def _() -> Values:
     before, after = gru()[0], gru(after=True)[0]
     r, h, W = normal(H), normal(H, seed=1), normal(H, H)

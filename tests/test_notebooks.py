@@ -158,8 +158,8 @@ def test_stored_form_is_normal(name: str, notebook: NotebookNode) -> None:
     assert stored.rstrip("\n") == normal.rstrip("\n")
 
 
-# Pages that others will take in, and chapter 11, which are as they were before these two rules.
-NOT_YET = re.compile(r"10c|11[bc]?|13d|14b|15c|16e|17b|18b|20b|22b")
+# Pages that others will take in, which are as they were before these two rules.
+NOT_YET = re.compile(r"13d|14b|15c|16e|17b|18b|20b|22b")
 
 
 def test_a_page_prints_sizes_and_at_most_one_true_or_false(name: str, notebook: NotebookNode) -> None:
@@ -181,7 +181,7 @@ def test_kernels_are_spoken_of_in_chapter_11_and_where_the_experiments_are_expla
         re.sub("```.*?```", "", c.source, flags=re.S) for c in notebook.cells if c.cell_type == "markdown"
     )
     spoken = re.findall(told, prose)
-    assert not spoken or name == "experiments" or NOT_YET.fullmatch(name.partition("-")[0])
+    assert not spoken or name == "experiments" or name.startswith("11") or NOT_YET.fullmatch(name.partition("-")[0])
 
 
 def test_outputs_name_no_folder_of_this_machine(notebook: NotebookNode) -> None:
