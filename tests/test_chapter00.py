@@ -58,7 +58,9 @@ def test_an_untrained_update_gate_is_about_one_half():
 
 
 def test_what_twenty_steps_leave_of_a_gradient():
-    assert said(PAGE, "After twenty steps one millionth of what went along this line is left; with $z = 0.95$ it would be 36 %.")
+    assert said(
+        PAGE, "After twenty steps one millionth of what went along this line is left; with $z = 0.95$ it would be 36 %."
+    )
     assert (round(0.5**20 * 1e6), round(100 * 0.95**20)) == (1, 36)
 
 

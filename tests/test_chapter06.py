@@ -513,14 +513,14 @@ def test_the_right_functions_are_the_library(page):
 
 @pytest.mark.frameworks("torch")
 def test_pytorch_tells_a_detach_from_a_wrong_forward_as_the_page_shows():
-    run_box(PAGE)
+    run_box("06-find-the-bug")
 
 
 @pytest.mark.frameworks("torch")
 def test_a_detach_leaves_the_parameters_right_at_one_step_and_wrong_at_three():
     import torch
 
-    names = run_box(PAGE)
+    names = run_box("06-find-the-bug")
     weights = tuple(names["cell"].parameters())
     for T in (1, 3):
         xs, h0 = torch.randn(T, 3, 4).double(), torch.randn(3, 4).double()

@@ -30,8 +30,9 @@ from gru_lib.widgets.cells import CELLS
         ("T = 40", (40, "LSTM, b_f = 4, b_i = -4", 0.01, 0)),
         ("rates", (40, "GRU, b_z = 0", 0.03, 0)),
         ("orthogonal", (40, "GRU, b_z = 4, orthogonal", 0.01, 0)),
-        ("equal", ("first_of_segment", "LSTM", 0)),
-        ("equal", ("first_of_segment", "GRU", 0)),
+        ("keep", ("LSTM, Keras", 0.01, 0)),
+        ("keep", ("LSTM, spread", 0.01, 0)),
+        ("rewrite", ("GRU, b_z = 0", 0.03, 0)),
     ],
 )
 def test_a_training_made_anew_learns_what_the_stored_one_learned(part, what):
@@ -53,33 +54,55 @@ def test_what_the_biases_do_holds_with_both_kernels(file, seeds):
     assert min(learned("LSTM, b_f = 1, b_o = 4")) > seeds / 2
 
 
-@pytest.mark.parametrize("name", lstm_memory.TASK_LENGTHS)
+@pytest.mark.parametrize(("file", "seeds"), [("lstm_memory", 10), ("lstm_memory_own", 3)])  # the second: other kernels
+def test_a_large_forget_bias_helps_to_keep_and_costs_steps_to_rewrite(file, seeds):
+    stored, rates = load(file), lstm_memory.RATES
+
+    def steps(part, start, rate):
+        rows = [row[-1] for row in stored[part] if row[:2] == [start, rate]]
+        assert len(rows) == (seeds if part == "keep" else min(seeds, 5))
+        return [row["steps"] if row["right"] >= 0.98 else np.inf for row in rows]
+
+    def kept(start):
+        return [int(np.isfinite(steps("keep", start, rate)).sum()) for rate in rates]
+
+    pair = "LSTM, b_f = ln 39, b_i = -ln 39"
+    assert kept(pair) == 3 * [seeds]
+    assert sum(kept("LSTM, b_f = 0")) == sum(kept("LSTM, b_f = 1")) == sum(kept("LSTM, Keras")) == 0
+    assert sum(kept("LSTM, spread")) >= 0.9 * 3 * seeds
+    assert kept("LSTM, b_f = 1, orthogonal")[1] > seeds / 2 and kept("LSTM, b_f = 1, b_o = 4")[1] > seeds / 2
+    for rate in rates[1:]:
+        one, between, large = (np.median(steps("rewrite", s, rate)) for s in ("LSTM, b_f = 1", "LSTM, spread", pair))
+        assert one < between < large and large > 1.5 * one
+    for rate in rates:
+        lstms = [np.median(steps("rewrite", s, rate)) for s in lstm_memory.TWO_TASKS if s.startswith("LSTM")]
+        assert np.median(steps("rewrite", "GRU, b_z = 0", rate)) < min(lstms)
+
+
+def test_in_kerass_start_the_block_of_the_candidate_shortens_vectors():
+    sizes = []
+    for seed in range(20):
+        p = lstm_memory.network(np.random.default_rng(seed), "LSTM, Keras", 16, 8).rnn
+        np.testing.assert_allclose(p.W_h @ p.W_h.T, np.eye(p.H), atol=1e-5)
+        sizes.append(np.linalg.svd(p.W_hg)[1])
+    assert np.mean(sizes) < 0.5 and np.max(sizes) < 1
+
+
+@pytest.mark.parametrize("name", ["checksum", "parity_outside"])
 def test_cells_have_equal_parameters_within_a_hundredth(name):
     D, K = TASKS[name].D, TASKS[name].K
-    rng = np.random.default_rng(0)
-    starts = ("GRU, b_z = 0", "LSTM, b_f = 1")
-    sizes = [lstm_memory.network(rng, start, D, K).size for start in starts]
-    assert abs(sizes[1] / sizes[0] - 1) < 0.01
-    for cell, units in lstm_memory.sizes(D, K).items():
-        start = next(s for s, (kind, _) in lstm_memory.STARTS.items() if kind == cell)
-        assert lstm_memory.network(rng, start, D, K).size == lstm_memory.size(cell, units, D, K)
+    rng, sizes = np.random.default_rng(0), []
+    for start, cell in (("GRU, b_z = 0", "GRU"), ("LSTM, b_f = 1", "LSTM"), ("Elman, orthogonal", "Elman")):
+        sizes.append(lstm_memory.network(rng, start, D, K).size)
+        assert sizes[-1] == lstm_memory.size(cell, lstm_memory.sizes(D, K)[cell], D, K)
+    assert max(sizes) / min(sizes) < 1.01
 
 
-def test_units_on_the_checksum_are_those_that_the_pages_name():
-    units = lstm_memory.sizes(TASKS["checksum"].D, TASKS["checksum"].K)
-    gru, lstm, elman = (units[cell] for cell in ("GRU", "LSTM", "Elman"))
-    assert said("12-lstm", f"(GRU: {gru} units, LSTM: {lstm}, and as a baseline an Elman network of {elman} units with")
-    assert said("12c-lstm-in-detail", f"the GRU has {gru} units, the LSTM {lstm}, the Elman network {elman}.")
-
-
-def test_the_best_setting_is_chosen_by_share_and_then_by_steps():
-    def row(start, lr, right, steps, name="checksum"):
-        return [name, start, lr, 100, {"right": right, "steps": steps}]
-
-    a, b, c = lstm_memory.CHOICES["GRU"]
-    rows = [row(a, 0.01, 0.5, 25), row(b, 0.01, 1.0, 300), row(c, 0.03, 1.0, 100), row(c, 0.1, 1.0, 50, "other")]
-    rows.append(row(lstm_memory.CHOICES["LSTM"][0], 0.01, 1.0, 25))
-    assert lstm_memory.chosen(rows, "checksum", "GRU") == (c, 0.03)
+def test_units_are_those_that_the_page_names():
+    one, two = (lstm_memory.sizes(TASKS[name].D, TASKS[name].K) for name in ("checksum", "parity_outside"))
+    lstm = f"LSTM: {one['LSTM']} units for the first task, {two['LSTM']} for the second"
+    others = f"GRU: {one['GRU']} and {two['GRU']}; Elman: {one['Elman']} and {two['Elman']}"
+    assert said("12-lstm", f"({lstm}; {others})")
 
 
 def coupled(p, lstm):

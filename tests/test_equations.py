@@ -514,18 +514,17 @@ def _() -> Values:
     batch = lstm()[0]
     names = ("W_x", "W_h", "b_", "a_", "δW_x", "δW_h", "δb_", "δa_")
     each = [{f"{name}k": batch[f"{name}{gate}"] for name in names} for gate in "ifgo"]
-    return batch | {"(eq-lstm-jacobian)": single, "(eq-lstm-jacobian-h)": single, "(eq-lstm-params)": each}
-
-
-@page("12c-lstm-in-detail", "12d-without-bounds")
-def _() -> Values:
     W = normal(D, H)
+    bare = {"f": lambda x: float(sigmoid(x @ W)[1]), "x": normal(D)}
+    blocks = {"(eq-lstm-jacobian)": single, "(eq-lstm-jacobian-h)": single, "(eq-lstm-params)": each}
+    return batch | blocks | {"(eq-lstm-nobias)": bare}
+
+
+@page("12c-without-bounds")
+def _() -> Values:
     signs = itertools.product((0.4, -0.4), repeat=T)
     outcomes = [(0.5**T, {"c_T": sum(0.6 * 0.9 ** (T - 1 - k) * g[k] for k in range(T))}) for g in signs]
-    return {
-        "(eq-lstm-nobias)": {"f": lambda x: float(sigmoid(x @ W)[1]), "x": normal(D)},
-        "(eq-lstm-pile)": {"outcomes": outcomes, "i": 0.6, "f": 0.9, "s": 0.4},
-    }
+    return {"(eq-lstm-pile)": {"outcomes": outcomes, "i": 0.6, "f": 0.9, "s": 0.4}}
 
 
 # ------------------------------------------------------------------------------------------------ chapters 1 to 3

@@ -81,7 +81,9 @@ def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     # they choose what the others run, are a test's, train nothing, or give more steps to runs that missed something
     choosing = {"tuning", "gates rates", "stories rates", "slower", "longer rates", "hidden rates"}
     choosing |= {"short", "later", "recall later", "words"} | ({"rates"} if name != "lstm_memory" else set())
-    parts = {"words": {"languages", "memory", "controls", "effect"}, "without_loop": {"tasks"}}.get(name, fixed.keys() - choosing)
+    parts = {"words": {"languages", "memory", "controls", "effect"}, "without_loop": {"tasks"}}.get(
+        name, fixed.keys() - choosing
+    )
     for part in parts:
         more = {"hidden": 10, "clip": 10, "kept": 10, "cut": 5, "memorise": 5}
         seeds = sorted({row[-2] for row in fixed[part]})[: more.get(part, 3)]
