@@ -237,9 +237,13 @@ def test_trainings_with_a_term_left_out_end_as_the_page_says():
     assert solved.pop("nothing") == 20
     assert f"With a wrong one, {min(solved.values())} to {max(solved.values())} of the twenty still end with" in page
     signs = {
-        (term, T): [row[-1] for row in stored["gap"] if row[:2] == [term, T]] for term in terms for T in (3, 6, 12)
+        (term, T): [row[-1] for row in stored["gap"] if row[:2] == [term, T]] for term in terms for T in (3, 6, 12, 24)
     }
     assert {len(found) for found in signs.values()} == {20}
+    far = {term: sum(share >= 0.95 for share in signs.pop((term, 24))) for term in terms}
+    assert (far["nothing"], far["through q"]) == (7, 14) and "it learns in 7, and without the way through $q$ 14" in page
+    longer = [share for *_, share in stored["gap, longer"]]
+    assert sum(share >= 0.95 for share in longer) == 15 and "trained three times as long, 15 learn" in page
     kept = signs.pop(("kept", 12))
     assert min(min(found) for found in signs.values()) >= 0.95
     assert sum(share >= 0.95 for share in kept) == 8 and "eight of the twenty networks that train without it" in page
