@@ -252,7 +252,7 @@ TUNING: dict[str, Part] = {
 }
 PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "stories": (tuned("stories", stories), TOLD, SEEDS),
-    "cut": (tuned("stories", cut), (("parity_since", "GRU"), ("first_of_segment", "GRU")), SEEDS),
+    "at the break": (tuned("stories", cut), (("parity_since", "GRU"), ("first_of_segment", "GRU")), SEEDS),
     "gates": (tuned("gates", gates), ABLATED, SEEDS),
     "pronoun": (pronoun, tuple((cell, lr) for cell in SPEAKERS for lr in RATES[1:]), SEEDS),
 }
