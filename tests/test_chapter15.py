@@ -4,12 +4,11 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from helpers import check_loss, close, leaves, randomised, result, results, rng, run_box, said
+from helpers import check_loss, close, leaves, randomised, result, results, rng, run_box
 
 from experiments import deep
 from gru_lib import (
     bidirectional,
-    bidirectional_forward,
     bundle,
     cell_of,
     convert,
