@@ -210,8 +210,9 @@ def test_deep_plain_stacks_do_not_learn_and_residual_ones_do():
     for count, residual, lr, _, run in load("deep")["depth"]:
         learned.setdefault((count, residual), {}).setdefault(lr, []).append(run["right"] > 0.95)
     best = {key: max(map(sum, by.values())) for key, by in learned.items()}
+    assert all(sum(found) == 5 for (_, residual), by in learned.items() if residual for found in by.values())
     assert {len(found) for by in learned.values() for found in by.values()} == {5}
-    assert [best[count, False] for count in deep.DEPTHS] == PLAIN
+    assert [best[count, False] for count in deep.DEPTHS] == [5, 5, 3, 0]
     assert [best[count, True] for count in deep.DEPTHS] == [5, 5, 5, 5]
 
 
