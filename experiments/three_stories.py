@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
-from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, gru_step, train
+from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, gru_step, sigmoid, train
 from gru_lib.cells import ablated_gru_init
 from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.ops import orthogonal
@@ -181,6 +181,29 @@ def at_break(m: Bundle, name: str, tokens: np.ndarray, tape: Any) -> Row:
     return {"units": units, "passed": [float(passed[last]), float(np.mean(passed[:last]))]}
 
 
+def cut(name: str, cell: str, lr: float, seed: int) -> Row:
+    """`told` (GRU), and who must read the break: the share of right answers if some of its parts read something else.
+
+    At every break the candidate, both gates, or nobody reads the mean of the other tokens instead: all answers, and
+    those at breaks.
+    """
+    m, _ = told(name, cell, lr, seed)
+    p, batch = m.rnn, single(task(name, 40)(np.random.default_rng(5), 400))
+    at_break = batch.tokens == TASKS[name].D - 1
+    rows: Row = {}
+    for what in ("nothing", "candidate", "gates"):
+        h, right = np.zeros((400, p.H), np.float32), np.zeros(batch.tokens.shape, bool)
+        for t, x in enumerate(batch.xs):
+            mean = np.where(at_break[t][:, None], (np.arange(x.shape[1]) < x.shape[1] - 1) / (x.shape[1] - 1), x)
+            of_gates, of_n = (mean if what == "gates" else x), (mean if what == "candidate" else x)
+            r = sigmoid(of_gates @ p.W_xr + h @ p.W_hr + p.b_r)
+            z = sigmoid(of_gates @ p.W_xz + h @ p.W_hz + p.b_z)
+            h = z * h + (1 - z) * np.tanh(of_n @ p.W_xn + (r * h) @ p.W_hn + p.b_n)
+            right[t] = (((h @ m.out.W + m.out.b) > 0) == (batch.ys[t] > 0)).all(axis=1)
+        rows[what] = [float(right.mean()), float(right[at_break].mean())]
+    return rows
+
+
 def pronoun(cell: str, lr: float, seed: int) -> Row:
     """Who is "he"? Trained at distances 1 to 10, tested at longer ones."""
     rng = np.random.default_rng(seed)
@@ -229,6 +252,7 @@ TUNING: dict[str, Part] = {
 }
 PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "stories": (tuned("stories", stories), TOLD, SEEDS),
+    "at the break": (tuned("stories", cut), (("parity_since", "GRU"), ("first_of_segment", "GRU")), SEEDS),
     "gates": (tuned("gates", gates), ABLATED, SEEDS),
     "pronoun": (pronoun, tuple((cell, lr) for cell in SPEAKERS for lr in RATES[1:]), SEEDS),
 }

@@ -30,6 +30,8 @@ from gru_lib import (
     bce_with_logits,
     bundle,
     clip_by_global_norm,
+    gru_backward,
+    gru_forward,
     gru_init,
     gru_step,
     gru_step_backward,
@@ -45,11 +47,11 @@ TERMS = ("nothing", "kept", "through z", "through r", "through q")
 SUSPECTS = ("right", *"123456")
 SEEDS = range(20 if fixed_kernels() else 3)
 STEPS, EVERY, H = 1000, 100, 8
-LENGTHS = (3, 6, 12)
+LENGTHS = (3, 6, 12, 24)
 
 Array = NDArray[np.float64]
-Forward = Callable[[Array, Array, Params], tuple[Array, list[Any]]]  # xs, h0, p -> hs, caches
-Backward = Callable[[Array, list[Any], Params], Params]  # dhs, caches, p -> gradients
+Forward = Callable[[Array, Array, Params], tuple[Array, Any]]  # xs, h0, p -> hs, caches
+Backward = Callable[[Array, Any, Params], Params]  # dhs, caches, p -> gradients
 
 
 def learn(m: Bundle, xs: Array, forward: Forward, backward: Backward, lr: float, steps: int) -> list[int]:
@@ -170,9 +172,31 @@ def train_suspect(name: str, seed: int, steps: int = STEPS) -> list[int]:
     return learn(m, all_pairs(4).xs, forward, backward, 0.02, steps)
 
 
+def train_on(term: str, T: int, seed: int) -> float:
+    """The same for three times as many steps."""
+    return train_gap(term, T, seed, steps=2100)
+
+
+def train_after(seed: int, steps: int = STEPS) -> list[int]:
+    """The control of suspect 1: the reset after the product, with the backward pass that belongs to it."""
+    rng = np.random.default_rng(seed)
+    m = bundle(rnn=gru_init(rng, 2, H, reset_after=True), out=linear_init(rng, H, 1))
+
+    def forward(xs: Array, h0: Array, p: Params) -> tuple[Array, Any]:
+        hs, _, tape = gru_forward(xs, h0, p)
+        return hs, tape
+
+    def backward(dhs: Array, tape: Any, p: Params) -> Params:
+        return gru_backward(dhs, None, tape, p)[2]
+
+    return learn(m, all_pairs(4).xs, forward, backward, 0.02, steps)
+
+
 PARTS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]], Iterable[int]]] = {
     "terms": (train_without, [(term,) for term in TERMS], SEEDS),
     "gap": (train_gap, [(term, T) for T in LENGTHS for term in TERMS], SEEDS),
+    "gap, longer": (train_on, [("kept", 12)], SEEDS),
+    "after": (train_after, [()], SEEDS),
     "suspects": (train_suspect, [(name,) for name in SUSPECTS], SEEDS),
 }
 

@@ -594,11 +594,11 @@ TEX = re.compile(
 def test_a_table_of_results_has_a_number_and_is_the_same_in_the_edition(built_book: Path) -> None:
     page = page_checks.parse(built_book / "book" / "00-the-gru-in-twenty-minutes.html")
     (table,) = page.css("figure#tab-zero-reset")
-    assert table.css_first(".caption-number").text() == "Table 0.1 "
+    assert table.css_first(".caption-number").text() == "Table 0.2 "
     assert [th.text() for th in table.css("th[scope=col]")] == ["reset gate", "mean", "lowest", "highest"]
     edition = json.loads((built_book / "notebooks" / "00-the-gru-in-twenty-minutes.ipynb").read_text("utf8"))
     cells = ["".join(cell["source"]) for cell in edition["cells"]]
-    (at,) = (i for i, text in enumerate(cells) if "**Table 0.1.** **What becomes of the ten networks" in text)
+    (at,) = (i for i, text in enumerate(cells) if "**Table 0.2.** **What becomes of the ten networks" in text)
     html = "".join(edition["cells"][at - 1]["outputs"][0]["data"]["text/html"])
     assert html.startswith("<style>") and "<td>0.71</td>" in html
 

@@ -237,9 +237,13 @@ def test_trainings_with_a_term_left_out_end_as_the_page_says():
     assert solved.pop("nothing") == 20
     assert f"With a wrong one, {min(solved.values())} to {max(solved.values())} of the twenty still end with" in page
     signs = {
-        (term, T): [row[-1] for row in stored["gap"] if row[:2] == [term, T]] for term in terms for T in (3, 6, 12)
+        (term, T): [row[-1] for row in stored["gap"] if row[:2] == [term, T]] for term in terms for T in (3, 6, 12, 24)
     }
     assert {len(found) for found in signs.values()} == {20}
+    far = {term: sum(share >= 0.95 for share in signs.pop((term, 24))) for term in terms}
+    assert (far["nothing"], far["through q"]) == (7, 14) and "in 7, and without the way through $q$ 14" in page
+    longer = [share for *_, share in stored["gap, longer"]]
+    assert sum(share >= 0.95 for share in longer) == 15 and "trained three times as long, 15 learn" in page
     kept = signs.pop(("kept", 12))
     assert min(min(found) for found in signs.values()) >= 0.95
     assert sum(share >= 0.95 for share in kept) == 8 and "eight of the twenty networks that train without it" in page
@@ -434,3 +438,43 @@ def test_reading_outputs_only_leaves_the_last_input_right_when_dh_T_is_zero():
 def test_dividing_twice_is_off_by_the_factor_N():
     right, wrong = run(None)[2][2], run("mean of a mean")[2][2]
     np.testing.assert_allclose(wrong.flat * N, right.flat, rtol=1e-14)
+
+
+def test_central_differences_lose_the_digits_of_a_gradient_that_has_faded_and_the_complex_step_does_not():
+    """An untrained GRU with a loss at the end: the gradient of h_0 over 5 and over 40 steps."""
+    worst = {}
+    for T in (5, 40):
+        rng = np.random.default_rng(0)
+        p = gru_init(rng, 3, 5)
+        xs, h0, direction = rng.normal(size=(T, 2, 3)), rng.normal(size=(2, 5)), rng.normal(size=(2, 5))
+        dh0 = gru_backward(None, direction, gru_forward(xs, h0, p)[2], p)[1]
+
+        def loss(h0, xs=xs, p=p, direction=direction):
+            return (gru_forward(xs, h0, p)[1] * direction).sum()
+
+        for method in ("central", "complex"):
+            worst[T, method] = gradcheck(loss, {"h0": h0}, {"h0": dh0}, method=method).worst
+    assert worst[5, "central"] < 1e-7 and worst[40, "central"] > 1e-4
+    assert max(worst[5, "complex"], worst[40, "complex"]) < 1e-12
+
+
+def test_the_complex_step_gives_the_slope_beside_a_corner():
+    rng = np.random.default_rng(0)
+    W, x, w, eps = rng.normal(size=(5, 5)) / 2, rng.normal(size=5), rng.normal(size=5), 1e-30
+
+    def end(h):
+        for _ in range(7):
+            a = h @ W + x
+            h = np.where(a.real > 0, a, 0)
+        return h @ w
+
+    h0, back, states = rng.normal(size=5), w, []
+    h = h0
+    for _ in range(7):
+        a = h @ W + x
+        states.append(a > 0)
+        h = np.where(a > 0, a, 0)
+    for on in reversed(states):
+        back = (back * on) @ W.T
+    step = [end(h0 + 1j * eps * row).imag / eps for row in np.eye(5)]
+    np.testing.assert_allclose(step, back, rtol=1e-13)

@@ -132,6 +132,13 @@ def test_who_is_ahead_of_whom_is_as_the_pages_say():
     )
 
 
+def test_a_compiled_loop_is_between_the_layer_and_jax_as_the_page_says():
+    small, large = (r["seconds"] for r in results.load("bench_compiled")["results"] if r["what"] == "train")
+    shares = [round(t["torch.compile"] / t["torch.nn"], 1) for t in (small, large)]
+    assert shares == [0.5, 0.9] and small["jax.jit scan"] < small["torch.compile"]
+    assert round(large["torch.nn"] / large["gru_lib"], 1) == 1.4 and round(ratios("torch.nn")[2], 1) == 2.3
+
+
 def test_without_the_backward_pass_the_lead_grows_at_three_of_the_seven():
     grows = [f > t for t, f in zip(ratios("torch.nn"), ratios("torch.nn", what="forward"), strict=True)]
     assert sum(grows) == 3 and len(grows) == 7

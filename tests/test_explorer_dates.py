@@ -257,6 +257,10 @@ def test_press_frames_a_character_of_either_answer(visit, layout):
         assert len(framed) == 2 and {float(one.get_attribute("height")) for one in framed} == {L["row"]}
 
 
+def test_the_characters_named_are_the_two_most_likely(inside):
+    assert inside("dates")("ranked", [-3.0, -0.2, -2.0, -9.0])[:2] == [1, 2]
+
+
 def test_bars_and_squares_are_as_large_as_the_shares(visit, inside):
     """The framed place's bars, by height; the squares of all places, by area."""
     page = visit(DatesExplorer(at=10))

@@ -175,6 +175,7 @@ def test_batches_hold_ends_of_training_words_of_similar_length_and_come_again(pa
     drawn = [next(source) for _ in range(30)]
     read = [[(LETTERS.text(row), int(k)) for row, k in zip(b.tokens.T, b.ys, strict=True)] for b in drawn]
     assert all(pair in known for pairs in read for pair in pairs)
+    assert all(len(word) >= 4 or (word, k) in words for pairs in read for word, k in pairs)  # what is cut keeps four
     whole = np.mean([pair in words for pairs in read for pair in pairs])
     assert 0.4 < whole < 0.75
     assert np.mean([np.ptp(b.lengths) for b in drawn]) < 7

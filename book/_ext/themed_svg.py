@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ class InlineThemedSvg(SphinxPostTransform):
 
     def run(self, **_: Any) -> None:
         """Inline every matplotlib SVG of the document."""
+        shown: Counter[str] = Counter()  # a page may show one picture twice
         for image in list(self.document.findall(nodes.image)):
             path = Path(self.env.srcdir) / image["uri"]
             if path.suffix != ".svg" or not path.is_file():
@@ -45,6 +47,8 @@ class InlineThemedSvg(SphinxPostTransform):
             if MATPLOTLIB not in source[:2000] and cell is None:
                 continue
             prefix = "f" + hashlib.sha256(source.encode()).hexdigest()[:8]
+            shown[prefix] += 1
+            prefix += f"-{shown[prefix]}" if shown[prefix] > 1 else ""
             alt, classes = image.get("alt", ""), image.get("classes", [])
             if cell:
                 svg = themed(source, alt=alt, prefix=prefix, classes=[*classes, "gru-wide"])
