@@ -22,7 +22,6 @@ from gru_lib import (
     bidirectional,
     bundle,
     cell_of,
-    cosine_decay,
     gru_backward,
     gru_forward,
     gru_init,
@@ -30,13 +29,11 @@ from gru_lib import (
     linear_forward,
     linear_init,
     reverse,
-    softmax_cross_entropy,
     stack,
     train,
 )
-from gru_lib.layers import BidirectionalParams
 from gru_lib.tasks.ahead import LETTERS, QUESTIONS, TOKENS, Batch, delayed, marks
-from gru_lib.tasks.digits import CLASSES, as_sequence, digits
+from gru_lib.tasks.ahead import _mark_before as mark_before
 
 STORED = file_for_kernels("deep")
 SEEDS = range(10 if fixed_kernels() else 3)
@@ -46,10 +43,7 @@ T, N, UNITS, LR = 24, 32, 12, 0.01
 LAYERS = ("forward", "backward", "two forward", "bidirectional", "two bidirectional")
 REVERSALS = ("within the length", "array, lengths kept", "array, no lengths")
 DELAYS = (0, 1, 2, 4, 8)
-
-#: Units of each layer, so that all three have about as many parameters (`tests/test_chapter15.py` counts them).
-WIDTHS = {"row": {"one": 64, "two": 38, "bidirectional": 44}, "pixel": {"one": 48, "two": 28, "bidirectional": 33}}
-BIAS, EPOCHS, BATCH = {"row": 0.0, "pixel": 2.0}, {"row": 30, "pixel": 40}, 50
+DEPTHS = (4, 8, 16, 24)
 
 Row = dict[str, Any]
 
@@ -117,11 +111,16 @@ def fit(
 
 def ahead(question: str, name: str, seed: int, steps: int = 400) -> Row:
     """One of the three questions, for layers that read one way or both."""
+    return asked_of(question, name, seed, steps)[1]
+
+
+def asked_of(question: str, name: str, seed: int, steps: int) -> tuple[Bundle, Row]:
+    """The trained net of `ahead`, and its result."""
     rng = np.random.default_rng(seed)
     rnn = layers(name, rng, TOKENS, UNITS)
     m = bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 1, dtype=DTYPE))
     draw = lambda rng, count: drawn(rng, count, question, turned=name == "backward")  # noqa: E731
-    return fit(m, tag_loss, draw, tag_accuracy, seed, steps)
+    return m, fit(m, tag_loss, draw, tag_accuracy, seed, steps)
 
 
 def hidden(units: int, lr: float, seed: int, steps: int = 2000) -> Row:
@@ -130,6 +129,18 @@ def hidden(units: int, lr: float, seed: int, steps: int = 2000) -> Row:
     rnn = layers("bidirectional", rng, TOKENS, UNITS)
     meet, out = linear_init(rng, 2 * UNITS, units, dtype=DTYPE), linear_init(rng, units, 1, dtype=DTYPE)
     m = bundle(rnn=rnn, meet=meet, out=out)
+    return fit(m, hidden_loss, lambda rng, count: drawn(rng, count, "same"), hidden_accuracy, seed, steps, lr)
+
+
+def taught(units: int, lr: float, seed: int, steps: int = 400) -> Row:
+    """`hidden`, but first each half learns its own mark: the forward one "before", the backward one "after".
+
+    With its three times 400 steps it sees fewer batches than `hidden`.
+    """
+    rng = np.random.default_rng(1_000 + seed)
+    halves = (asked_of("before", "forward", seed, steps), asked_of("after", "backward", seed, steps))
+    meet, out = linear_init(rng, 2 * UNITS, units, dtype=DTYPE), linear_init(rng, units, 1, dtype=DTYPE)
+    m = bundle(rnn=bidirectional(*(half.rnn for half, _ in halves)), meet=meet, out=out)
     return fit(m, hidden_loss, lambda rng, count: drawn(rng, count, "same"), hidden_accuracy, seed, steps, lr)
 
 
@@ -159,14 +170,15 @@ def hidden_accuracy(m: Bundle, batch: Batch) -> float:
 def relay(units: int, seed: int, steps: int = 400) -> Row:
     """The question "same" for a layer that reads forwards and, on top of it, one that reads backwards.
 
-    "probe" and "untrained" are what `probe` finds in the lower layer after and before training.
+    "probe" and "untrained" are what `probe` finds in the lower layer after and before training; the rest is from
+    `exchanged`.
     """
     rng = np.random.default_rng(seed)
     rnn, back = layers("one", rng, TOKENS, units), layers("one", rng, units, units)
     m = bundle(rnn=rnn, back=back, out=linear_init(rng, units, 1, dtype=DTYPE))
     before = probe(m.rnn)
     found = fit(m, relay_loss, lambda rng, count: drawn(rng, count, "same"), relay_accuracy, seed, steps)
-    return found | {"probe": probe(m.rnn), "untrained": before}
+    return found | {"probe": probe(m.rnn), "untrained": before} | exchanged(m)
 
 
 def probe(p: Any) -> float:
@@ -179,24 +191,63 @@ def probe(p: Any) -> float:
     return float(((X_new @ line > 0) == y_new).mean())
 
 
+def exchanged(m: Bundle) -> dict[str, float]:
+    """Share of a relay's answers that change if states of the lower layer are exchanged for others, place by place.
+
+    "compared": at each mark the state of another mark, of the same kind, + or −, that compares otherwise with the mark
+    before it. "mark": of the other kind, that compares alike. "letter": at each letter the state of the same letter
+    after the other mark. "marks alike" and "letters alike", the controls: of a place that is the same in this.
+    """
+    batch, rng = drawn(10_004, 1000, "same"), np.random.default_rng(0)
+    hs, tokens = gru_forward(batch.xs, None, m.rnn, lengths=batch.lengths)[0], batch.tokens
+    same, last = kinds(tokens), mark_before(tokens)
+    at_mark, at_letter = same >= 0, (last >= 0) & (tokens >= 0) & (tokens < LETTERS)
+    plus, minus = LETTERS, LETTERS + 1
+    said = upper_logits(m, hs, batch)[0] > 0
+
+    def changed(where: Any, key: Any, wanted: Any) -> float:
+        given = hs.copy()
+        for k in np.unique(key[where]):
+            here = where & (key == k)
+            there = np.argwhere(where & (key == wanted(k)))
+            given[here] = hs[tuple(there[rng.choice(len(there), here.sum())].T)]
+        return float((said != (upper_logits(m, given, batch)[0] > 0))[batch.asked].mean())
+
+    marks_key, letters_key = 2 * tokens + same, 10 * tokens + last
+    return {
+        "compared": changed(at_mark, marks_key, lambda k: k ^ 1),
+        "mark": changed(at_mark, marks_key, lambda k: 2 * (plus + minus - k // 2) + k % 2),
+        "letter": changed(at_letter, letters_key, lambda k: k - k % 10 + plus + minus - k % 10),
+        "marks alike": changed(at_mark, marks_key, lambda k: k),
+        "letters alike": changed(at_letter, letters_key, lambda k: k),
+    }
+
+
+def kinds(tokens: Any) -> Any:
+    """At each mark whether it equals the mark before it, 1 or 0; -1 where there is no mark, or none before."""
+    last = mark_before(tokens)
+    return np.where((tokens >= LETTERS) & (last >= 0), tokens == last, -1)
+
+
 def at_marks(p: Any, batch: Batch) -> tuple[Any, Any]:
     """The states at every mark but the first of a sequence, with a 1 beside them; and whether it equals the last."""
-    hs, tokens = gru_forward(batch.xs, None, p, lengths=batch.lengths)[0], batch.tokens
-    last, rows = np.full(tokens.shape[1], -1), []
-    for h, token in zip(hs, tokens, strict=True):
-        mark = token >= LETTERS
-        rows.append((h[mark & (last >= 0)], (token == last)[mark & (last >= 0)]))
-        last = np.where(mark, token, last)
-    states, same = (np.concatenate(part) for part in zip(*rows, strict=True))
-    return np.column_stack([states, np.ones(len(states))]), same
+    hs, same = gru_forward(batch.xs, None, p, lengths=batch.lengths)[0], kinds(batch.tokens)
+    states = hs[same >= 0]
+    return np.column_stack([states, np.ones(len(states))]), same[same >= 0] == 1
 
 
 def relay_logits(m: Bundle, batch: Batch) -> tuple[Any, Any]:
     """The logits, (T, N, 1), and what `relay_loss` needs for its way back."""
     hs, _, tape = gru_forward(batch.xs, None, m.rnn, lengths=batch.lengths)
+    logits, above = upper_logits(m, hs, batch)
+    return logits, (tape, *above)
+
+
+def upper_logits(m: Bundle, hs: Any, batch: Batch) -> tuple[Any, Any]:
+    """The logits of a relay of what its lower layer put out."""
     back, _, tape_back = gru_forward(reverse(hs, batch.lengths), None, m.back, lengths=batch.lengths)
     logits, out = linear_forward(reverse(back, batch.lengths), m.out)
-    return logits, (tape, tape_back, out)
+    return logits, (tape_back, out)
 
 
 def relay_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
@@ -249,76 +300,12 @@ def reversal(how: str, seed: int, steps: int = 400) -> Row:
     return fit(m, loss, lambda rng, count: drawn(rng, count, "after"), accuracy, seed, steps)
 
 
-# --------------------------------------------------------------------------------------------------- digits
-
-
-def read(hs: Any, p: Any) -> Any:
-    """The outputs that have seen the whole image: the last one, and of a backward layer the first."""
-    if not isinstance(p, BidirectionalParams):
-        return hs[-1]
-    H = p.forward.H
-    return np.concatenate([hs[-1, :, :H], hs[0, :, H:]], axis=1)
-
-
-def read_backward(d: Any, shape: tuple[int, ...], p: Any) -> Any:
-    """Backward through `read`: zero everywhere else."""
-    dhs = np.zeros(shape, d.dtype)
-    if not isinstance(p, BidirectionalParams):
-        dhs[-1] = d
-    else:
-        H = p.forward.H
-        dhs[-1, :, :H], dhs[0, :, H:] = d[:, :H], d[:, H:]
-    return dhs
-
-
-def digit_loss(m: Bundle, batch: tuple[Any, Any]) -> tuple[Any, Bundle]:
-    """The mean cross-entropy of the class, and its gradient."""
-    (xs, labels), cell = batch, cell_of(m.rnn)
-    hs, _, tape = cell.forward(xs, None, m.rnn)
-    logits, cache = linear_forward(read(hs, m.rnn), m.out)  # (N, 10)
-    loss, dlogits = softmax_cross_entropy(logits, labels)
-    dend, dout = linear_backward(dlogits, cache, m.out)
-    return loss, bundle(rnn=cell.backward(read_backward(dend, hs.shape, m.rnn), None, tape, m.rnn)[2], out=dout)
-
-
-def digit_accuracy(m: Bundle, xs: Any, labels: Any) -> float:
-    """Share of the images classified correctly."""
-    logits = linear_forward(read(cell_of(m.rnn).forward(xs, None, m.rnn)[0], m.rnn), m.out)[0]
-    return float((logits.argmax(axis=1) == labels).mean())
-
-
-def classifier(name: str, by: str, rng: np.random.Generator) -> Bundle:
-    """Layers whose widths give each about as many parameters, with every update bias from `BIAS`."""
-    rnn = layers(name, rng, 8 if by == "row" else 1, WIDTHS[by][name])
-    for layer in (rnn,) if name == "one" else (member for _, member in rnn.members()):
-        layer.b_z[:] = BIAS[by]
-    return bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), CLASSES, dtype=DTYPE))
-
-
-def digit(by: str, name: str, seed: int, epochs: int | None = None) -> Row:
-    """Train on the digits with a learning rate that decays to zero; accuracy on all three parts."""
-    parts = digits()
-    data = {part: as_sequence(getattr(parts, part).images, by).astype(DTYPE) for part in parts._fields}
-    m, rng = classifier(name, by, np.random.default_rng(seed)), np.random.default_rng(1000 + seed)
-    count = len(parts.train.labels)
-    steps = (epochs or EPOCHS[by]) * count // BATCH
-
-    def batches() -> Iterator[tuple[Any, Any]]:
-        while True:
-            for rows in rng.permutation(count).reshape(-1, BATCH):
-                yield data["train"][:, rows], parts.train.labels[rows]
-
-    train(
-        m,
-        digit_loss,
-        batches(),
-        Adam(m, LR),
-        steps=steps,
-        schedule=cosine_decay(LR, steps),
-        clip_norm=1.0,
-        progress=False,
-    )
-    return {part: digit_accuracy(m, data[part], getattr(parts, part).labels) for part in parts._fields}
+def depth(count: int, residual: bool, lr: float, seed: int, steps: int = 400) -> Row:
+    """The question "before", which one layer learns, for `count` layers that read forwards."""
+    rng = np.random.default_rng(seed)
+    rnn = stack(*(gru_init(rng, UNITS if i else TOKENS, UNITS, dtype=DTYPE) for i in range(count)), residual=residual)
+    m = bundle(rnn=rnn, out=linear_init(rng, UNITS, 1, dtype=DTYPE))
+    return fit(m, tag_loss, lambda rng, count: drawn(rng, count, "before"), tag_accuracy, seed, steps, lr)
 
 
 Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
@@ -326,11 +313,16 @@ TUNING: dict[str, Part] = {"hidden rates": (hidden, ((12, 0.003), (12, 0.01), (4
 PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), SEEDS),
     "hidden": (hidden, ((12, 0.03), (12, 0.1)), range(10)),
+    "hidden, wider": (hidden, ((48, 0.03), (48, 0.1)), range(10)),
+    "taught": (taught, ((12, 0.01), (12, 0.03)), range(10)),
     "relay": (relay, ((UNITS,),), SEEDS),
     "delay": (delay, tuple((d,) for d in DELAYS), SEEDS),
     "reversal": (reversal, tuple((how,) for how in REVERSALS), SEEDS),
-    "row": (digit, tuple(("row", name) for name in WIDTHS["row"]), SEEDS),
-    "pixel": (digit, tuple(("pixel", name) for name in WIDTHS["pixel"]), SEEDS),
+    "depth": (
+        depth,
+        tuple((count, residual, lr) for count in DEPTHS for residual in (False, True) for lr in (0.003, 0.01)),
+        range(5 if fixed_kernels() else 2),
+    ),
 }
 
 

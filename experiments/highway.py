@@ -95,20 +95,48 @@ def fit(m: Bundle, rng: np.random.Generator, draw: Callable[..., Batch], steps: 
 def gates(bias: float, seed: int) -> Row:
     """Keep the first of forty tokens: z at the fillers and what passes over them, before training and after it.
 
-    `norm` is that of ∂h_40/∂h_1; `units` is the number of units that keep half of it or more by the direct path.
+    `norm` is that of ∂h_40/∂h_1 on the first line. `kept` is the direct path over the 39 fillers, the largest of the 16
+    units first, each the geometric mean of its rank over the lines; `units` is the mean number of units that keep half
+    or more. `reset` is the share of right answers if some units of h_20 are set to 0: none; in each line the four that
+    keep most; four of the other twelve, at random; the twelve. `sets` is how many different sets of four keep most.
     """
 
-    def look() -> Row:
+    def paths() -> tuple[Any, Any]:
         hs, _, tape = gru_forward(TEST.xs, None, m.rnn)
+        return hs, tape.gate("z")[1:]
+
+    def look() -> Row:
+        hs, z = paths()
         J = jacobian(TEST.xs[1:, :1], hs[0, :1], m.rnn)
-        keep = int((J.direct[0] > 0.5).sum())
-        return {"z": float(tape.gate("z")[1:].mean()), "norm": float(np.linalg.norm(J.total[0], 2)), "units": keep}
+        direct = np.log(z).sum(axis=0)
+        kept = np.exp(np.sort(direct, axis=1).mean(axis=0)[::-1])
+        units = (direct > np.log(0.5)).sum(axis=1).mean()
+        norm = np.linalg.norm(J.total[0], 2)
+        return {"z": float(z.mean()), "norm": float(norm), "units": float(units), "kept": kept.tolist()}
+
+    def answers_without(units: Any) -> float:
+        h = hs[LENGTH // 2 - 1].copy()
+        np.put_along_axis(h, units, 0, axis=1)
+        _, end, _ = gru_forward(TEST.xs[LENGTH // 2 :], h, m.rnn)
+        said = end @ m.out.W + m.out.b > 0
+        return float((said == (TEST.ys[-1] == 1)).all(axis=1).mean())
 
     rng = np.random.default_rng(seed)
     m = reader_init(rng, CHECKSUM.D, CHECKSUM.K, UNITS)
     m.rnn.b_z[:] = bias
     before, steps = look(), fit(m, rng, CHECKSUM.draw, 175, TEST)
-    return {"right": reader_accuracy(m, TEST).answers, "steps": steps, "before": before, "after": look()}
+    hs, z = paths()
+    most, rest = np.split(np.argsort(-np.log(z).sum(axis=0), axis=1), [4], axis=1)
+    draw = np.random.default_rng(100 + seed)
+    reset = {
+        "none": answers_without(most[:, :0]),
+        "the four": answers_without(most),
+        "four others": float(np.mean([answers_without(draw.permuted(rest, axis=1)[:, :4]) for _ in range(10)])),
+        "the twelve": answers_without(rest),
+    }
+    trained = {"reset": reset, "sets": len(np.unique(np.sort(most, axis=1), axis=0))}
+    right = reader_accuracy(m, TEST).answers
+    return {"right": right, "steps": steps, "before": before, "after": look()} | trained
 
 
 def spread(start: str, seed: int) -> Row:

@@ -65,6 +65,13 @@ TWO_TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "GRU, b_r = 4, orthogonal": ("GRU", {"b_r": 4}),
     "Elman, orthogonal": ("Elman", {}),
 }
+#: Whether it is that the matrix is orthogonal, or how large it is: the drawn one made as large, and that made as small;
+#: and Keras's start with an orthogonal matrix of its own in that block.
+RESIZED: dict[str, tuple[str, dict[str, Any]]] = {
+    "LSTM, b_f = 1, larger": ("LSTM", {"b_f": 1}),
+    "LSTM, b_f = 1, smaller, orthogonal": ("LSTM", {"b_f": 1}),
+    "LSTM, Keras, orthogonal": ("LSTM", {"b_f": 1}),
+}
 LENGTHS = (10, 20, 40)
 RATES = (0.003, 0.01, 0.03)
 
@@ -90,16 +97,18 @@ def sizes(D: int, K: int) -> dict[str, int]:
 
 def network(rng: np.random.Generator, start: str, D: int, K: int) -> Bundle:
     """Draw a reader with the cell and the biases of a start, as large as `sizes` says."""
-    cell, biases = (STARTS | ORTHOGONAL | TWO_TASKS)[start]
+    cell, biases = (STARTS | ORTHOGONAL | TWO_TASKS | RESIZED)[start]
     init = {"GRU": gru_init, "LSTM": lstm_init, "Elman": partial(elman_init, init="orthogonal")}[cell]
     m = reader_init(rng, D, K, sizes(D, K)[cell], init=init, dtype=np.float32)
     for name, value in biases.items():
         getattr(m.rnn, name)[:] = value
+    if start.startswith("LSTM, Keras"):
+        as_keras(rng, m.rnn)
     if cell != "Elman" and start.endswith("orthogonal"):
         W = m.rnn.W_hn if cell == "GRU" else m.rnn.W_hg
-        W[:] = orthogonal(rng, m.rnn.H)
-    if start == "LSTM, Keras":
-        as_keras(rng, m.rnn)
+        W[:] = orthogonal(rng, m.rnn.H) / (np.sqrt(3) if "smaller" in start else 1)
+    if "larger" in start:
+        m.rnn.W_hg[:] *= np.sqrt(3)  # uniform in ±1/√H, it has a third of an orthogonal matrix's mean square
     if start == "LSTM, spread":  # chrono: for each unit a distance up to T
         m.rnn.b_f[:] = np.log(rng.uniform(1, 39, m.rnn.H))
         m.rnn.b_i[:] = -m.rnn.b_f
@@ -160,6 +169,7 @@ PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
 PARTS["rates"] = opening, tuple((40, start, lr) for lr in RATES if lr != LR for start in STARTS), SEEDS
 PARTS["orthogonal"] = opening, tuple((40, start, lr) for lr in RATES for start in ORTHOGONAL), SEEDS
 BOTH = tuple((start, lr) for start in TWO_TASKS for lr in RATES)
+PARTS["resized"] = keep, tuple((start, LR) for start in RESIZED), SEEDS
 PARTS |= {"keep": (keep, BOTH, SEEDS), "rewrite": (rewrite, BOTH, SEEDS[:5])}
 
 

@@ -370,3 +370,15 @@ def test_the_interrogation_does_not_see_another_function_of_the_gates(page):
         return z * h0 + (1 - z) * np.tanh(a[2] + r * q[2])
 
     assert tuple(page["interrogate"](layer).values()) == LAYERS["PyTorch"][1]
+
+
+def test_where_a_framework_resets_and_where_the_second_bias_of_the_candidate_is_kept():
+    """What two sentences of the page say: before or after the product."""
+    assert said(NAME, "Both reset after the product, both keep, both store six biases.")
+    assert said(NAME, "and, if it resets after, `b_hn`")
+    for reset_after in (False, True):
+        assert bool(np.ndim(gru_init(np.random.default_rng(0), 2, 3, reset_after=reset_after).b_hn)) == reset_after
+    p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True)
+    (layer,) = convert.from_keras(convert.to_keras([p]), "gru")
+    ((other,),) = convert.from_torch(convert.to_torch([[p]]), "gru")
+    assert all(q.reset_after and q.convention == "keep" for q in (layer, other))

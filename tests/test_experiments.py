@@ -85,7 +85,7 @@ def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
         name, fixed.keys() - choosing
     )
     for part in parts:
-        more = {"hidden": 10, "clip": 10, "kept": 10, "cut": 5, "memorise": 5}
+        more = {"hidden": 10, "clip": 10, "kept": 10, "taught": 10, "cut": 5, "memorise": 5}
         seeds = sorted({row[-2] for row in fixed[part]})[: more.get(part, 3)]
         assert [row[:-1] for row in own.pop(part)] == [row[:-1] for row in fixed[part] if row[-2] in seeds], part
         others = [row[:-1] for row in own.pop(f"{part}, more seeds", [])]

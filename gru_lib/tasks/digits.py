@@ -56,7 +56,7 @@ def digits() -> Digits:
 
     Notes
     -----
-    Chapter 15. Alpaydin & Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning Repository.
+    Chapter 20. Alpaydin & Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning Repository.
 
     Examples
     --------
