@@ -478,3 +478,20 @@ def test_the_complex_step_gives_the_slope_beside_a_corner():
         back = (back * on) @ W.T
     step = [end(h0 + 1j * eps * row).imag / eps for row in np.eye(5)]
     np.testing.assert_allclose(step, back, rtol=1e-13)
+
+
+def test_which_gate_at_its_end_passes_the_gradient_on_whole_as_the_page_names_it():
+    """The update gate, kept open by its bias; with the reset gate open the gradient is changed as before."""
+    page = text_of("05-gru-backward")
+    assert "With $z$ near 1, term 1 passes the gradient on whole" in page
+    assert r"Then $\gd{a_z}$ and $\gd{n}$ go to zero" in page
+    rng = np.random.default_rng(0)
+    x, h_prev, dh = (rng.normal(size=(N, size)) for size in (D, H, H))
+    for gate, whole in (("b_z", True), ("b_r", False)):
+        p = gru_init(rng, D, H)
+        getattr(p, gate)[:] = 40
+        _, cache = gru_step(x, h_prev, p)
+        _, dh_prev, grads = gru_step_backward(dh, cache, p)
+        assert np.allclose(dh_prev, dh, atol=1e-12) == whole
+        assert (np.abs(grads.b_z).max() < 1e-12) == (np.abs(grads.b_n).max() < 1e-12) == whole
+        # δ of a_z and of the candidate are 0 if z is open, and not if r is

@@ -56,6 +56,10 @@ def test_the_ablations_say_what_the_page_concludes(file):
     for start in ("", ", orthogonal"):  # the reset gate alone makes the difference, from either start
         neither, no_z = (solved("stories", "parity_outside", cell + start) for cell in ("Elman", "no_update"))
         assert neither < 0.5 < no_z
+    if file == "three_stories":
+        text = (results.FOLDER.parents[1] / "book_text" / "08-three-stories.md").read_text("utf8")
+        assert 10 * solved("stories", "parity_outside", "Elman, orthogonal") == 3
+        assert "Three seeds of ten learn `parity_outside`" in text
 
 
 @pytest.mark.parametrize(("file", "seeds"), [("three_stories", 10), ("three_stories_own", 3)])  # other kernels
