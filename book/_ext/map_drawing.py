@@ -1,4 +1,4 @@
-"""The map of the book: a line for each chapter, and a track for each route, which stops where it reads a page.
+"""The map of the book: a line for each page, and a track for each route, which stops where it reads a page.
 
 Ink only, because a colour means a quantity here; the tracks differ by their dashes and the form of their stops.
 """
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pages
 
-DASHES = ("", "7 3", "1.5 4")
+DASHES = ("", "7 3", "1.5 4", "9 3 1.5 3")
 
 
 class Form(NamedTuple):
@@ -28,17 +28,9 @@ WIDE = Form(736, 27, 30, 15, " min")
 SLIM = Form(358, 25, 20, 13, " min")
 
 
-def rows(chapters: Sequence[pages.Page], routes: Mapping[str, Any]) -> list[pages.Page]:
-    """Every chapter, and the companions that a route stops at, in the order of the book."""
-    stops = {name for route in routes.values() for name in route["pages"]}
-    companions = [pages.read(name) for name in stops - {page.name for page in chapters}]
-    return sorted([*chapters, *companions], key=lambda page: page.name)
-
-
-def drawing(chapters: Sequence[pages.Page], routes: Mapping[str, Any], *, alt: str, slim: bool = False) -> str:
+def drawing(found: Sequence[pages.Page], routes: Mapping[str, Any], *, alt: str, slim: bool = False) -> str:
     """The map as an ``<svg>`` element; it takes its colours and letters from the page."""
     form = SLIM if slim else WIDE
-    found = rows(chapters, routes)
     x0, left = 9, 9 + form.track * len(routes) + (4 if slim else 10)
     top = 24 * len(routes) + 22
     y = {page.name: top + form.row * i for i, page in enumerate(found)}
@@ -72,13 +64,15 @@ def drawing(chapters: Sequence[pages.Page], routes: Mapping[str, Any], *, alt: s
 
 
 def _stop(kind: int, x: int, y: float) -> str:
-    """A circle, a square or a diamond: one form for each route."""
+    """A circle, a square, a diamond or a triangle: one form for each route."""
     style = 'style="fill: var(--gru-paper); stroke: var(--gru-ink); stroke-width: 2"'
     if kind == 0:
         return f'<circle cx="{x}" cy="{y}" r="5.5" {style}/>'
     if kind == 1:
         return f'<rect x="{x - 5}" y="{y - 5}" width="10" height="10" {style}/>'
-    return f'<path d="M{x} {y - 7}l7 7l-7 7l-7 -7Z" {style}/>'
+    if kind == 2:
+        return f'<path d="M{x} {y - 7}l7 7l-7 7l-7 -7Z" {style}/>'
+    return f'<polygon points="{x},{y - 7} {x + 7},{y + 5} {x - 7},{y + 5}" {style}/>'
 
 
 def _text(x: float, y: float, words: str, size: int, tone: str, anchor: str = "start", weight: int = 400) -> str:
