@@ -1,4 +1,4 @@
-"""The page "Sources": every claim of the four texts leads to a page of the book, and what is said of it stands there."""
+"""The page "Sources": every claim of the four texts leads to a page, and what is said of it stands there."""
 
 from __future__ import annotations
 

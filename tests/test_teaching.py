@@ -80,9 +80,9 @@ def test_courses_are_as_long_as_they_say_and_the_page_says_what_to_read(built_bo
 def test_answers_to_the_sheet_on_paper_are_those_of_the_library() -> None:
     p = gru_init(np.random.default_rng(0), D=1, H=1)
     rows = re.findall(r"^\| \$([rzn])\$ \|(.*)\|$", pages.markdown("on-paper"), re.M)
-    for gate, cells in rows:
-        for name, value in re.findall(r"\$(\w_\{\w+\}|b_\w) = (-?\d)\$", cells):
-            getattr(p, re.sub("[{}]", "", name))[:] = float(value)
+    for _, cells in rows:
+        for name, given in re.findall(r"\$(\w_\{\w+\}|b_\w) = (-?\d)\$", cells):
+            getattr(p, re.sub("[{}]", "", name))[:] = float(given)
     assert [gate for gate, _ in rows] == ["r", "z", "n"]
     h, cache = gru_step([[1.0]], [[0.5]], p)
     _, h_prev, r, not_r, z, not_z, n, q = (a.item() for a in cache)
@@ -93,8 +93,8 @@ def test_answers_to_the_sheet_on_paper_are_those_of_the_library() -> None:
     blind = np.tanh(1.0)
     found = [r, z, q, n, h.item(), blind, z * h_prev + not_z * blind, *ways, sum(ways)]
     answers = pages.markdown("instructors").partition("(teach-paper)=")[2].partition("(teach-mistakes)=")[0]
-    for value in found:
-        assert f"{value:.4f}".replace("-", "−") in answers, value
+    for number in found:
+        assert f"{number:.4f}".replace("-", "−") in answers, number
     assert f"{100 * z:.0f} %" in answers and f"{np.log(0.5) / np.log(z):.1f} steps" in answers
     assert f"{np.log(49):.2f}" in answers
 
