@@ -360,7 +360,6 @@ if not fixed_kernels():
         "translation": (translation, tuple((name, seed) for name in FOUR for seed in range(3))),
         "weak": PARTS["weak"],
         "cut": PARTS["cut"],
-        "middle": PARTS["middle"],
         "spread": (spread, tuple((FEW, 1000, seed) for seed in range(3))),
     }
 

@@ -198,8 +198,6 @@ def test_an_alpha_in_the_middle_brings_back_right_dates_where_0_and_1_do_not():
     assert set(found.values()) == {"March 7, 2026"}
     ((_, _, row),) = STORED["middle"]
     assert row["0.5, 4"]["right"] == row["0.5, 16"]["right"] == 1 > row["0.75, 16"]["right"] > row["0.25, 16"]["right"]
-    ((_, _, other),) = OWN["middle"]
-    assert min(other["0.5, 4"]["right"], other["0.5, 16"]["right"]) > 0.95
 
 
 @pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
