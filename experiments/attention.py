@@ -123,8 +123,8 @@ def rate(kind: str, steps: int, lr: float, seed: int) -> Row:
 
 
 def tiny(kind: str, steps: int, seed: int) -> Row:
-    """A small net, at the rate that is best for its kind; with attention also where it looks."""
-    p = fit(kind, TINY[kind], plain, seed, steps=steps, rate=2 * RATE if kind == "fed" else RATE)
+    """A small net; with attention also where it looks."""
+    p = fit(kind, TINY[kind], plain, seed, steps=steps)
     row: Row = {"parameters": p.size, "exact": exact(p, encode(shown(), reverse=False))}
     return row if kind == "fed" else row | looks(p)
 
@@ -243,9 +243,10 @@ def rounded(p: Seq2SeqParams, digits: int = 2) -> Row:
 
 PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
     "tiny rates": (rate, [(k, s, lr) for k, s in (("attention", 1000), ("fed", 4000)) for lr in RATES], range(1)),
+    "tiny rates fed": (rate, [("fed", 4000, lr) for lr in RATES[:3]], range(1, 3)),  # one seed would choose 0.04
     "tiny": (tiny, [("attention", 1000)], range(10)),
     "tiny both ways": (tiny, [("both ways", 1000)], range(10)),
-    "tiny fed": (tiny, [("fed", 4000)], range(10)),
+    "tiny fed": (tiny, [("fed", 4000)], range(10 if fixed_kernels() else 3)),
     "few": (few, [(kind, 500) for kind in UNITS], range(10)),
     "filler": (filler, [("attention", 1000)], range(10)),
     "filler fed": (filler, [("fed", 3000)], range(10)),
