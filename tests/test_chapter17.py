@@ -176,7 +176,7 @@ def test_a_date_is_right_as_a_whole_with_its_own_tokens_before_if_and_only_if_wi
         log_probs, state = seq2seq_step(p)(state, before)
         forced.append(log_probs.argmax(axis=1) == token)
         before = token
-    free = translate(p, batch, end=ISO.end, max_steps=11).tokens.T == batch.target
+    free = batch.target == translate(p, batch, end=ISO.end, max_steps=11).tokens.T
     whole = np.all(forced, axis=0)
     assert 0.5 < whole.mean() < 0.99
     np.testing.assert_array_equal(free.all(axis=0), whole)

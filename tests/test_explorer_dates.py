@@ -10,7 +10,7 @@ from traitlets import TraitError
 from experiments.attention import fields
 from gru_lib import gru_forward
 from gru_lib.decode import greedy
-from gru_lib.layers import bidirectional_forward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
+from gru_lib.layers import bidirectional_forward, seq2seq_encode, seq2seq_forward, seq2seq_step
 from gru_lib.layers.seq2seq import seq2seq_backward
 from gru_lib.models.translator import alignment, exact_match, translate, translator_init
 from gru_lib.tasks.dates import ISO, WRITTEN, Batch, encode, pairs, split_days
