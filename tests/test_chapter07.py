@@ -94,12 +94,6 @@ def test_a_larger_test_leaves_fewer_plain_nets_without_an_error():
     assert [int(perfect[..., :size].all(axis=(0, 2, 3)).sum()) for size in (5, 20, 200)] == [7, 6, 5]
 
 
-def test_two_nets_trained_on_four_bits_get_long_borrows_of_64_places_right_and_few_random_pairs():
-    tests = [draw(np.random.default_rng(8), 400, 64) for draw in (random_pairs, long_borrows)]
-    at_random, borrows = np.array([[subtractor_accuracy(m, t).pairs for m in stored("four bits")] for t in tests])
-    assert (borrows > 0.85).sum() == 2 and (at_random[borrows > 0.85] < 0.4).all()
-
-
 def test_plain_and_tidied_nets_are_trained_as_the_page_says():
     for train in (subtraction.trained_on, subtraction.tidy):
         source = inspect.getsource(train)
