@@ -146,7 +146,7 @@ def test_a_small_net_learns_on_both_sets_of_kernels_and_eight_of_ten_look_a_plac
 def test_fed_nets_of_that_size_are_all_below_those_with_attention(name, seeds):
     assert shares("tiny both ways", "both ways", name=name).min() > 0.95
     fed = shares("tiny fed", "fed", name=name)
-    assert len(fed) == seeds and 0.5 < fed.min() <= fed.max() < 0.9 < shares("tiny", "attention", name=name).min()
+    assert len(fed) == seeds and 0.5 < fed.min() <= fed.max() < 0.93 < shares("tiny", "attention", name=name).min()
 
 
 def test_both_kinds_have_their_best_rate_on_other_days():
