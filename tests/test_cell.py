@@ -82,7 +82,13 @@ COMPOSED = {
     ),
 }
 LAYERS = CELLS | COMPOSED
-APART = ("stack_rnn", "ntm", "deltanet", "deltanet-add", "deltanet-turn")  # their step has an output apart from its state
+APART = (
+    "stack_rnn",
+    "ntm",
+    "deltanet",
+    "deltanet-add",
+    "deltanet-turn",
+)  # their step has an output apart from its state
 cells = pytest.mark.parametrize("name", CELLS)
 layers = pytest.mark.parametrize("name", LAYERS)
 

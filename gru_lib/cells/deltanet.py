@@ -213,7 +213,8 @@ def deltanet_step_backward(
     >>> x, state0 = np.ones((1, 3)), cells.zero_state(p, N=1)
     >>> out, state, cache = cells.deltanet_step(x, state0, p)
     >>> dstate = cells.map_state(np.zeros_like, state)
-    >>> back = cells.deltanet_step_backward(np.ones((1, 5)), dstate, cache, p)
+    >>> dout = np.ones((1, 5))
+    >>> back = cells.deltanet_step_backward(dout, dstate, cache, p)
     >>> loss = lambda p: cells.deltanet_step(x, state0, p)[0].sum()
     >>> gradcheck(loss, p, back[2]).worst < 1e-9
     True
