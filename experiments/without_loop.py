@@ -115,6 +115,36 @@ def tasks(name: str, cell: str, seed: int) -> Row:
     )
 
 
+#: A single layer that is told at each step whether it is inside a bracket, or a bit that says nothing.
+TOLD = tuple(
+    (name, cell, bit)
+    for name, cell in (("last_outside", "minGRU"), ("parity_outside", "minGRU, z in (−1, 1)"))
+    for bit in ("inside",)
+)
+SAME = tuple((name, cell, "random") for name, cell, _ in TOLD)
+
+
+def told(name: str, cell: str, bit: str, seed: int) -> Row:
+    """`tasks` with one more input: whether a bracket is open, or a random bit in its place."""
+    plain, D, K = TASKS[name]
+
+    def draw(rng: np.random.Generator, N: int, T: int) -> Batch:
+        batch = plain(rng, N, T)
+        opened, closed = (np.where(batch.tokens == mark, np.arange(T)[:, None], -1) for mark in MARKS[name])
+        inside = np.maximum.accumulate(opened) > np.maximum.accumulate(closed)
+        more = inside if bit == "inside" else rng.integers(0, 2, inside.shape)
+        return batch._replace(xs=np.concatenate([batch.xs, more[..., None]], axis=2))
+
+    rng = np.random.default_rng(seed)
+    m = network(rng, cell, D + 1, K)
+    lr = best_rate(_fixed("tasks rates"), name, cell)
+    row = fit(m, rng, lambda rng, count: draw(rng, count, T), lr, MOST, least=600)
+    return {"lr": lr} | row | {"right": right(m, lambda rng, count: draw(rng, count, T))}
+
+
+MARKS = {"last_outside": (8, 9), "parity_outside": (2, 3)}  # the tokens that open and close
+
+
 def _fixed(part: str) -> list[Any]:
     return json.loads((FOLDER / "without_loop.json").read_text("utf8"))[part]
 
@@ -133,11 +163,11 @@ def text_network(rng: np.random.Generator, cell: str) -> Bundle:
     return lm_init(rng, english().V, 32, TEXT_UNITS[cell], init=init, dtype=np.float32)
 
 
-def language(cell: str, lr: float, seed: int, epochs: int = 8) -> Row:
+def language(cell: str, lr: float, seed: int) -> Row:
     """Chapter 16's protocol of eight epochs: bits per character of validation along the way, and on test."""
     m = text_network(np.random.default_rng(seed), cell)
     training, validation, test = tokens()
-    history = fit_text(m, training, lr=lr, epochs=epochs, evaluate=lambda p: {"bits": lm_bits(p, validation)})
+    history = fit_text(m, training, lr=lr, evaluate=lambda p: {"bits": lm_bits(p, validation)})
     curve = history.curve("bits")[1]
     return {"curve": curve, "validation": curve[-1], "test": lm_bits(m, test), "parameters": m.size}
 
@@ -147,12 +177,6 @@ def language_tuned(cell: str, seed: int) -> Row:
     rows = [row for row in _fixed("language rates") if row[0] == cell]
     lr = min(rows, key=lambda row: row[-1]["validation"])[1]
     return {"lr": lr} | language(cell, lr, seed)
-
-
-def language_longer(cell: str, epochs: int, seed: int) -> Row:
-    """`language` for another number of epochs, at the rate that was best for eight."""
-    (lr,) = {row[-1]["lr"] for row in _fixed("language") if row[0] == cell}
-    return {"lr": lr} | language(cell, lr, seed, epochs)
 
 
 # ------------------------------------------------------------------------------------------------- recall by content
@@ -243,7 +267,8 @@ PARTS: dict[str, Part] = {
     "tasks": (tasks, SETTINGS, SEEDS),
     "language": LANGUAGE,
     "recall": (remember_tuned, RECALLS, SEEDS),
-    "language longer": (language_longer, (("GRU", 16), ("minGRU, three layers", 16)), TEXT_SEEDS[:3]),
+    "told": (told, TOLD, SEEDS),
+    "told nothing": (told, SAME, SEEDS[:3]),
 }
 if fixed_kernels():
     PARTS = TUNING | PARTS
@@ -252,7 +277,8 @@ else:  # the GRU of "language" is chapter 16's, and stored there
     PARTS["tasks, more seeds"] = (tasks, LEARNED, SEEDS[3:])
     PARTS["language"] = (language_tuned, tuple((cell,) for cell in TEXT_UNITS if cell != "GRU"), TEXT_SEEDS[:3])
     PARTS["recall"] = (remember_tuned, RECALLS, SEEDS[:3])
-    del PARTS["language longer"]
+    PARTS["told"] = (told, TOLD, SEEDS[:3])
+    del PARTS["told nothing"]
 
 
 def main(arguments: list[str]) -> None:
