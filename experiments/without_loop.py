@@ -240,10 +240,9 @@ def remember_tuned(task: str, cell: str, seed: int) -> Row:
     return {"lr": lr} | remember(task, cell, lr, seed)
 
 
-RECALLS = (
-    *(("recall", cell) for cell in MEMORIES),
-    *(("twice", cell) for cell in ("GRU", "DeltaNet", "linear attention")),
-)
+MATRICES = ("GRU", "DeltaNet", "linear attention")
+RECALLS = tuple((task, cell) for task in ("recall", "twice") for cell in MATRICES)
+CONTROLS = tuple(("recall", cell) for cell in MEMORIES if cell not in MATRICES)
 SETTINGS = tuple((name, cell) for name in TASKS for cell in CELLS)
 #: Those that some seeds solve.
 LEARNED = tuple(
@@ -260,13 +259,14 @@ Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
 TUNING: dict[str, Part] = {
     "tasks rates": (rates, each_rate(*SETTINGS), TUNING_SEEDS),
     "language rates": (language, tuple((cell, lr) for cell in TEXT_UNITS for lr in TEXT_RATES), range(100, 101)),
-    "recall rates": (remember, tuple((*what, lr) for what in RECALLS for lr in RECALL_RATES), TUNING_SEEDS),
+    "recall rates": (remember, tuple((*what, lr) for what in RECALLS + CONTROLS for lr in RECALL_RATES), TUNING_SEEDS),
 }
 LANGUAGE: Part = (language_tuned, tuple((cell,) for cell in TEXT_UNITS), TEXT_SEEDS)
 PARTS: dict[str, Part] = {
     "tasks": (tasks, SETTINGS, SEEDS),
     "language": LANGUAGE,
     "recall": (remember_tuned, RECALLS, SEEDS),
+    "recall controls": (remember_tuned, CONTROLS, SEEDS[:5]),
     "told": (told, TOLD, SEEDS),
     "told nothing": (told, SAME, SEEDS[:3]),
 }
@@ -278,7 +278,7 @@ else:  # the GRU of "language" is chapter 16's, and stored there
     PARTS["language"] = (language_tuned, tuple((cell,) for cell in TEXT_UNITS if cell != "GRU"), TEXT_SEEDS[:3])
     PARTS["recall"] = (remember_tuned, RECALLS, SEEDS[:3])
     PARTS["told"] = (told, TOLD, SEEDS[:3])
-    del PARTS["told nothing"]
+    del PARTS["told nothing"], PARTS["recall controls"]
 
 
 def main(arguments: list[str]) -> None:
