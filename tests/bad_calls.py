@@ -31,9 +31,9 @@ from gru_lib.scan import scan
 LIBRARY = str(Path(g.__file__).parent)
 T, N, D, H = 4, 3, 2, 5
 MODULES = (
-    "cells.ablated_gru", "cells.cbow", "cells.deltanet", "cells.elman", "cells.gru", "cells.lstm", "cells.mingru", "cells.ntm",
-    "cells.registry", "cells.scrn", "cells.stack_rnn", "convert", "decode", "gates", "gradcheck", "io", "jacobian",
-    "layers.bidirectional", "layers.dropout", "layers.seq2seq", "layers.stack", "ops", "optim", "scan",
+    "cells.ablated_gru", "cells.cbow", "cells.deltanet", "cells.elman", "cells.gru", "cells.lstm", "cells.mingru",
+    "cells.ntm", "cells.registry", "cells.scrn", "cells.stack_rnn", "convert", "decode", "gates", "gradcheck", "io",
+    "jacobian", "layers.bidirectional", "layers.dropout", "layers.seq2seq", "layers.stack", "ops", "optim", "scan",
     "tasks.adding", "tasks.ahead", "tasks.dates", "tasks.digits", "tasks.hold", "tasks.memory", "tasks.order",
     "tasks.pendulum", "tasks.strings", "tasks.subtraction", "tasks.text", "tasks.words", "train",
 )  # fmt: skip
