@@ -268,7 +268,7 @@ PARTS: dict[str, Part] = {
     "recall": (remember_tuned, RECALLS, SEEDS),
     "recall controls": (remember_tuned, CONTROLS, SEEDS[:5]),
     "told": (told, TOLD, SEEDS),
-    "told nothing": (told, SAME, SEEDS[:3]),
+    "told nothing": (told, SAME, SEEDS[:2]),
 }
 if fixed_kernels():
     PARTS = TUNING | PARTS
@@ -277,7 +277,7 @@ else:  # the GRU of "language" is chapter 16's, and stored there
     PARTS["tasks, more seeds"] = (tasks, LEARNED, SEEDS[3:])
     PARTS["language"] = (language_tuned, tuple((cell,) for cell in TEXT_UNITS if cell != "GRU"), TEXT_SEEDS[:3])
     PARTS["recall"] = (remember_tuned, RECALLS, SEEDS[:3])
-    PARTS["told"] = (told, TOLD, SEEDS[:3])
+    PARTS["told"] = (told, TOLD, SEEDS[:2])
     del PARTS["told nothing"], PARTS["recall controls"]
 
 
