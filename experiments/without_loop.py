@@ -2,10 +2,11 @@
 
 ``python tools/environment.py python -m experiments.without_loop [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, three seeds of "tasks" and "recall", all ten of what some of them solve, and three of
-"language", but the GRU, which is chapter 16's, have this processor's own kernels, and go into without_loop_own.json.
-"tasks" trains every contender at the learning rate that "tasks rates" chose for it, on other seeds; "language" at that
-of "language rates", and so on. All contenders of "tasks" have about as many parameters as its GRU. float32.
+With ``KERNELS=own`` before it, three seeds of "tasks", all ten of what some of them solve, two of "recall", one of
+"told" and three of "language", but the GRU, which is chapter 16's, have this processor's own kernels, and go into
+without_loop_own.json. "tasks" trains every contender at the learning rate that "tasks rates" chose for it, on other
+seeds; "language" at that of "language rates", and so on. All contenders of "tasks" have about as many parameters as its
+GRU. float32.
 """
 
 from __future__ import annotations
@@ -265,7 +266,7 @@ LANGUAGE: Part = (language_tuned, tuple((cell,) for cell in TEXT_UNITS), TEXT_SE
 PARTS: dict[str, Part] = {
     "tasks": (tasks, SETTINGS, SEEDS),
     "language": LANGUAGE,
-    "recall": (remember_tuned, RECALLS, SEEDS),
+    "recall": (remember_tuned, RECALLS, SEEDS[:5]),
     "recall controls": (remember_tuned, CONTROLS, SEEDS[:5]),
     "told": (told, TOLD, SEEDS),
     "told nothing": (told, SAME, SEEDS[:2]),
@@ -276,8 +277,8 @@ else:  # the GRU of "language" is chapter 16's, and stored there
     PARTS["tasks"] = (tasks, SETTINGS, SEEDS[:3])
     PARTS["tasks, more seeds"] = (tasks, LEARNED, SEEDS[3:])
     PARTS["language"] = (language_tuned, tuple((cell,) for cell in TEXT_UNITS if cell != "GRU"), TEXT_SEEDS[:3])
-    PARTS["recall"] = (remember_tuned, RECALLS, SEEDS[:3])
-    PARTS["told"] = (told, TOLD, SEEDS[:2])
+    PARTS["recall"] = (remember_tuned, RECALLS, SEEDS[:2])
+    PARTS["told"] = (told, TOLD, SEEDS[:1])
     del PARTS["told nothing"], PARTS["recall controls"]
 
 
