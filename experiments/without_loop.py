@@ -2,7 +2,7 @@
 
 ``python tools/environment.py python -m experiments.without_loop [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, three seeds of "tasks", all ten of what some of them solve, two of "recall", one of
+With ``KERNELS=own`` before it, three seeds of "tasks", all ten of what some of them solve, one of "recall" and of
 "told" and three of "language", but the GRU, which is chapter 16's, have this processor's own kernels, and go into
 without_loop_own.json. "tasks" trains every contender at the learning rate that "tasks rates" chose for it, on other
 seeds; "language" at that of "language rates", and so on. All contenders of "tasks" have about as many parameters as its
@@ -277,7 +277,7 @@ else:  # the GRU of "language" is chapter 16's, and stored there
     PARTS["tasks"] = (tasks, SETTINGS, SEEDS[:3])
     PARTS["tasks, more seeds"] = (tasks, LEARNED, SEEDS[3:])
     PARTS["language"] = (language_tuned, tuple((cell,) for cell in TEXT_UNITS if cell != "GRU"), TEXT_SEEDS[:3])
-    PARTS["recall"] = (remember_tuned, RECALLS, SEEDS[:2])
+    PARTS["recall"] = (remember_tuned, RECALLS, SEEDS[:1])
     PARTS["told"] = (told, TOLD, SEEDS[:1])
     del PARTS["told nothing"], PARTS["recall controls"]
 

@@ -171,16 +171,16 @@ def deltanet_step(x: Array, state: DeltaNetState, p: DeltaNetParams) -> tuple[Ar
     >>> out.round(6)  # 3 is replaced by 6
     array([[6.]])
     """
-    K, H = p.K, p.H
-    a = x @ p.W + p.b
-    q, k, v = _unit(a[:, :K]), _unit(a[:, K : 2 * K]), a[:, 2 * K : 2 * K + H]
-    beta, not_beta = sigmoid_pair(a[:, 2 * K + H :])
+    K, H, S = p.K, p.H, state.memory
+    a = x @ p.W + p.b  # (N, 2K + H + 1)
+    q, k, v = _unit(a[:, :K]), _unit(a[:, K : 2 * K]), a[:, 2 * K : 2 * K + H]  # q.y, k.y (N, K), v (N, H)
+    beta, not_beta = sigmoid_pair(a[:, 2 * K + H :])  # (N, 1)
     most = 2 if p.turn else 1
-    S = state.memory
-    missing = v - (k.y[:, None] @ S)[:, 0] if p.rule == "delta" else v
     beta, slope = most * beta, most * beta * not_beta
-    new = S + k.y[:, :, None] * (beta * missing)[:, None]
-    out = (q.y[:, None] @ new)[:, 0]
+    there = (k.y[:, None] @ S)[:, 0]  # (N, H): what stands at the key
+    missing = v - there if p.rule == "delta" else v
+    new = S + k.y[:, :, None] * (beta * missing)[:, None]  # (N, K, H)
+    out = (q.y[:, None] @ new)[:, 0]  # (N, H)
     return out, DeltaNetState(new), DeltaNetCache(x, S, new, q, k, beta, slope, missing)
 
 
