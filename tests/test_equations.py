@@ -1309,7 +1309,20 @@ def _() -> Values:
     still = {0: 0.8}
     for t in range(1, T + 1):
         still[t] = 0.7 * still[t - 1] + 0.3 * -0.4
+    S, x1 = normal(1, 3, H), normal(1, D, seed=4)
+    rows = {}
+    for rule in ("add", "delta"):
+        d = cells.deltanet_init(np.random.default_rng(0), D, H, K=3, rule=rule)
+        if rule == "add":
+            d.b_beta[:] = 40  # β = 1
+        out, state, cache = cells.deltanet_step(x1, cells.DeltaNetState(S), d)
+        rows[rule] = {
+            "S_t": state.memory[0], "S_t-1": S[0], "k_t": cache.k.y, "q_t": cache.q.y, "o_t": out,
+            "v_t": x1 @ d.W_v + d.b_v, "beta_t": cache.beta.item(),
+        }  # fmt: skip
     return {
+        "(eq-scan-add)": rows["add"],
+        "(eq-scan-delta-rule)": rows["delta"],
         "(eq-scan-mingru)": cell,
         "(eq-scan-linear)": scan,
         "(eq-scan-join)": joined,
