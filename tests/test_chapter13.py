@@ -149,8 +149,6 @@ def test_with_the_right_rate_and_4000_steps_every_net_learns_to_add_with_some_se
         assert sum(n > 0 for (which, _), n in count.items() if which == cell) <= 2  # at two rates of seven
     if file == FILES[0]:
         assert count["IRNN", 0.003] == count["IRNN", 0.001] == 10
-    gates = {what: found for what, found in ends.items() if what[0] in ("GRU", "LSTM")}
-    assert all(end < 0.1 for found in gates.values() for end in found)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -218,8 +216,8 @@ def test_with_a_stack_most_seeds_learn_brackets_and_gates_alone_fail_beyond_thei
     assert (len(found), len(runs)) == {FILES[0]: (8, 10), FILES[1]: (3, 3)}[file]
     assert min(run["24"][1] for run in found) > 0.97 and min(run["96"][1] for run in found) > 0.7
     assert all(run["48"][1] < 0.5 and run["96"][1] < 0.15 for run in runs if run not in found)
-    for run in results(file, "gated", "brackets"):
-        assert run["24"][1] > 0.75 and run["96"][1] < 0.5
+    for run in results(file, "strings", "brackets", "GRU") + results(file, "strings, LSTM"):
+        assert run["24"][1] > 0.75 and run["96"][1] < 0.4
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -186,7 +186,7 @@ def ntm_address_backward(dw: Array, cache: AddressCache) -> tuple[Array, Array, 
         [
             dkey / norms[0][:, None] * (1 - key * key),
             ((dq * cosine).sum(axis=1) * beta[1])[:, None],
-            (-dz * z[0] * z[1])[:, None],
+            (-dz * z[1] * z[0])[:, None],
             shift * (dshift - (dshift * shift).sum(axis=1)[:, None]),
             (dgamma * gamma[1])[:, None],
         ],
