@@ -437,7 +437,7 @@ def net(seed: int = 0, digits: int = 3) -> Row:
 
 RATES = (0.001, 0.003, 0.01)
 NEVER = ("Elman", "Elman, orthogonal", "SCRN")
-WIDE = tuple((cell, lr) for cell in (*NEVER, "IRNN") for lr in (0.0003, *RATES, 0.03, 0.1, 0.3))
+WIDE = tuple((cell, lr) for cell in NEVER for lr in (0.0003, *RATES, 0.03, 0.1, 0.3))
 #: Of WIDE, where some seeds learn to add.
 SOME = (
     *(("Elman", lr) for lr in (0.001, 0.003)),
@@ -447,8 +447,9 @@ SOME = (
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "rates": (rate, tuple((cell, lr) for cell in CELLS for lr in RATES), range(2)),
     "longer": (longer, WIDE, range(10)),
+    "longer, IRNN": (longer, tuple(("IRNN", lr) for lr in dict.fromkeys(lr for _, lr in WIDE)), range(10)),
     "further": (further, (("IRNN", 0.003),), range(5)),
-    "beyond": (beyond, (("IRNN", 4000), ("GRU", 2000), ("LSTM", 2000)), range(5)),
+    "beyond": (beyond, (("IRNN", 4000), ("GRU", 2000), ("LSTM", 2000)), range(4)),
     "adding": (addition, tuple((cell, T) for T in (50, 100) for cell in CELLS), range(10)),
     "kept": (kept, tuple((free,) for free in FREE), range(10)),
     "slow": (slow, tuple((cell, given) for cell in SLOW for given in (False, True)), range(10)),
@@ -464,8 +465,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
         ),
         range(10),
     ),
-    "gated": (gated, (("reverse", "LSTM", 0.005),), range(5)),
-    "strings, LSTM": (strings, (("brackets", "LSTM", "softmax", 0.0),), range(5)),
+    "gated": (gated, (("reverse", "LSTM", 0.005),), range(3)),
+    "strings, LSTM": (strings, (("brackets", "LSTM", "softmax", 0.0),), range(4)),
     "rounded": (rounded, (("reverse", -1.0),), range(10)),
     "eroded": (eroded, (("NTM",),), range(10)),
     "later": (later, MISSED, (STEPS["GRU"],)),
