@@ -25,7 +25,7 @@ class Form(NamedTuple):
 
 
 WIDE = Form(736, 27, 30, 15, " min")
-SLIM = Form(358, 25, 20, 13, " min")
+SLIM = Form(358, 25, 15, 13, " min")
 
 
 def drawing(found: Sequence[pages.Page], routes: Mapping[str, Any], *, alt: str, slim: bool = False) -> str:
@@ -39,10 +39,10 @@ def drawing(found: Sequence[pages.Page], routes: Mapping[str, Any], *, alt: str,
     for page in found:
         companion = page.number[-1].isalpha()
         words = f"{page.number}  {page.heading}" if companion else page.title.replace(". ", "  ", 1)
-        tone, dent = ("muted", 16) if companion else ("ink", 0)
+        tone, dent = ("muted", 4 if slim else 16) if companion else ("ink", 0)
         rule = y[page.name] + form.row / 2
         parts.append(f'<path d="M{left} {rule}H{form.width}" style="stroke: var(--gru-rule)"/>')
-        parts.append(_text(left + dent, y[page.name] + 5, words, form.text - (1 if companion else 0), tone))
+        parts.append(_text(left + dent, y[page.name] + 5, words, form.text - (companion and 1 + slim), tone))
         parts.append(_text(form.width, y[page.name] + 5, f"{page.minutes}{form.unit}", form.text - 1, "muted", "end"))
     for i, route in enumerate(routes.values()):
         x, start = x0 + form.track * i, 14 + 24 * i
@@ -52,7 +52,7 @@ def drawing(found: Sequence[pages.Page], routes: Mapping[str, Any], *, alt: str,
             f'<path d="M{x + 12} {start}H{x}V{max(ends)}" fill="none" '
             f'style="stroke: var(--gru-ink); stroke-width: 2" stroke-dasharray="{DASHES[i] or "none"}"/>'
         )
-        parts.append(_text(x + 18, start + 5, route["title"], form.text, "ink", weight=600))
+        parts.append(_text(x + 18, start + 5, route["title"], form.text - slim, "ink", weight=600))
         parts.append(_text(form.width, start + 5, pages.hours(total), form.text - 1, "muted", "end"))
         parts += [_stop(i, x, end) for end in ends]
     inside = "".join(parts)
