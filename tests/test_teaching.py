@@ -205,8 +205,8 @@ def test_what_a_message_gives_away(message: str, right: float, away: bool) -> No
     assert teaching.shows(teaching.stated(message), [right]) is away
 
 
-def test_eight_in_ten_exercises_can_be_checked_as_the_page_says() -> None:
+def test_three_in_four_exercises_can_be_checked_as_the_page_says() -> None:
     text = "\n".join(pages.markdown(name) for name in PAGES)
     bodies = re.findall(r"^```\{exercise\}[^\n]*\n:label: \S+\n(.*?)^```$", text, re.M | re.S)
-    assert sum("`check." in body for body in bodies) / len(bodies) > 0.8
-    assert "More than eight in ten exercises have a check" in pages.markdown("instructors")
+    assert sum("`check." in body for body in bodies) / len(bodies) > 0.75
+    assert "More than three in four exercises have a check" in pages.markdown("instructors")
