@@ -130,7 +130,7 @@ def test_an_irnn_adds_where_its_units_may_read_each_other_and_not_where_each_may
     runs = {free: results(file, "kept", free) for free in other_memories.FREE}
     assert [len(found) for found in runs.values()] == 4 * [10 if file == FILES[0] else 3]
     for free in ("none", "own"):
-        assert min(run["error"] for run in runs[free]) > 0.88 * BASELINE
+        assert min(run["error"] for run in runs[free]) > 0.85 * BASELINE
     for free, least in (("between", 0.6), ("all", 1)):
         assert np.mean([run["error"] < 0.1 for run in runs[free]]) >= least
     assert min(run["least"] for run in runs["all"]) > 0.4  # no unit of these keeps nothing
