@@ -1188,7 +1188,7 @@ def _() -> Values:
     }
 
 
-@page("18-attention", "18b-transformers")
+@page("18-attention")
 def _() -> Values:
     S, V = 4, 3
     s, hs, W, b = normal(T, 1, H), normal(S, 1, H, seed=1), normal(2 * H, V), normal(V)
@@ -1207,6 +1207,11 @@ def _() -> Values:
     a = np.array([np.concatenate([s[t, 0], c[t, 0]]) @ W + b for t in range(T)])
     X, W_Q, W_K, W_V = normal(N, D), normal(D, 3), normal(D, 3, seed=1), normal(D, H)
     Q, K = X @ W_Q, X @ W_K
+    q, keys, values = normal(T, 3), normal(T, 3, seed=1), normal(T, H, seed=2)
+    fits = np.tri(T) * (np.exp(q) @ np.exp(keys).T)
+    rows = {"q": q, "k": keys, "v": values, "phi": np.exp, "o": fits / fits.sum(axis=1, keepdims=True) @ values}
+    matrices = [np.exp(keys[:t]).T @ values[:t] for t in range(T + 1)]
+    sums = [np.exp(keys[:t]).sum(axis=0) for t in range(T + 1)]
     return v | {
         "t": range(1, T + 1),
         "j": range(1, S + 1),
@@ -1215,6 +1220,15 @@ def _() -> Values:
         "b": b,
         "a": a,
         "(eq-att-ds)": {"δh": v["δh scored"]},
+        "(eq-att-linear)": rows,
+        "(eq-att-recurrent)": {
+            "phi": np.exp,
+            "k": keys[:, None],
+            "v": values[:, None],
+            "S": dict(enumerate(matrices)),
+            "m": dict(enumerate(sum_of[None] for sum_of in sums)),
+        },
+        "(eq-att-asked)": rows | {"S": dict(enumerate(matrices)), "m": dict(enumerate(sums))},
         "(eq-att-self)": {
             "X": X,
             "W_Q": W_Q,
@@ -1288,7 +1302,20 @@ def _() -> Values:
     still = {0: 0.8}
     for t in range(1, T + 1):
         still[t] = 0.7 * still[t - 1] + 0.3 * -0.4
+    S, x1 = normal(1, 3, H), normal(1, D, seed=4)
+    rows = {}
+    for rule in ("add", "delta"):
+        d = cells.deltanet_init(np.random.default_rng(0), D, H, K=3, rule=rule)
+        if rule == "add":
+            d.b_beta[:] = 40  # β = 1
+        out, state, cache = cells.deltanet_step(x1, cells.DeltaNetState(S), d)
+        rows[rule] = {
+            "S_t": state.memory[0], "S_t-1": S[0], "k_t": cache.k.y, "q_t": cache.q.y, "o_t": out,
+            "v_t": x1 @ d.W_v + d.b_v, "beta_t": cache.beta.item(),
+        }  # fmt: skip
     return {
+        "(eq-scan-add)": rows["add"],
+        "(eq-scan-delta-rule)": rows["delta"],
         "(eq-scan-mingru)": cell,
         "(eq-scan-linear)": scan,
         "(eq-scan-join)": joined,
