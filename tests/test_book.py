@@ -360,7 +360,7 @@ def shadows(visit: Visit, what: str) -> list[bool]:
     [
         ("04-gru-forward", ".cell_input pre:visible"),
         ("17-encoder-decoder", ".cell_output pre"),
-        ("18-attention", ".gru-scroll"),
+        ("04-gru-forward", ".gru-scroll"),
         ("05b-other-conventions", "#tab-bwd-torch .pst-scrollable-table-container"),
     ],
 )
