@@ -1,4 +1,4 @@
-"""Runs of chapter 9: how far gradients reach in fresh networks, and what training does to them, in highway.json.
+"""Runs of chapter 9: what a trained network's gradients take, and what a bias costs, in highway.json.
 
 ``python tools/environment.py python -m experiments.highway [--missing] [PART …] [net]``
 
@@ -21,11 +21,9 @@ from gru_lib import (
     Adam,
     Bundle,
     clip_by_global_norm,
-    elman_init,
     gru_forward,
     gru_init,
     jacobian,
-    lstm_init,
     save,
 )
 from gru_lib.cells import ablated_gru_init
@@ -37,41 +35,6 @@ from gru_lib.tasks.memory import TASKS, Batch
 STORED = file_for_kernels("highway")
 SEEDS = range(10 if fixed_kernels() else 3)
 Row = dict[str, Any]
-
-# ------------------------------------------------------------------------------------------------------ fresh networks
-
-D, H, T = 8, 32, 100
-CELLS = (
-    ("Elman", 0),
-    *(("GRU", b) for b in (-2, 0, 2, 4, 6)),
-    ("GRU, write", 4),
-    *(("LSTM", b) for b in (0, 1, 2, 4)),
-)
-WEIGHTS = ("uniform", "orthogonal")
-
-
-def fresh(rng: np.random.Generator, kind: str, bias: float, weights: str) -> Any:
-    """A cell with a bias of its update or forget gate; orthogonal where the candidate meets the old state, or not."""
-    if kind == "Elman":
-        return elman_init(rng, D, H, init=weights)
-    if kind == "LSTM":
-        p: Any = lstm_init(rng, D, H, forget_bias=bias)
-        W = p.W_hg
-    else:
-        p = gru_init(rng, D, H, convention="write" if "write" in kind else "keep")
-        p.b_z[:], W = bias, p.W_hn
-    if weights == "orthogonal":
-        W[:] = orthogonal(rng, H)
-    return p
-
-
-def reach(kind: str, bias: float, weights: str, seed: int) -> Row:
-    """The norm of ∂h_100/∂h_0 on random inputs, and the largest entry of the direct path."""
-    rng = np.random.default_rng(seed)
-    p = fresh(rng, kind, bias, weights)
-    J = jacobian(rng.normal(size=(T, 1, D)), None, p)
-    return {"norm": float(np.linalg.norm(J.total[0], 2)), "direct": float(J.direct.max())}
-
 
 # ---------------------------------------------------------------------------------------------------- trained networks
 
@@ -137,16 +100,6 @@ def gates(bias: float, seed: int) -> Row:
     trained = {"reset": reset, "sets": len(np.unique(np.sort(most, axis=1), axis=0))}
     right = reader_accuracy(m, TEST).answers
     return {"right": right, "steps": steps, "before": before, "after": look()} | trained
-
-
-def spread(start: str, seed: int) -> Row:
-    """The same task from the chrono initialisation, ln U(1, 39) for each unit, or from one bias, ln 39, for all."""
-    rng = np.random.default_rng(seed)
-    m = reader_init(rng, CHECKSUM.D, CHECKSUM.K, UNITS)
-    widths = np.random.default_rng(100 + seed).uniform(1, LENGTH - 1, UNITS)
-    m.rnn.b_z[:] = np.log(widths if start == "chrono" else LENGTH - 1)
-    steps = fit(m, rng, CHECKSUM.draw, 175, TEST)
-    return {"right": reader_accuracy(m, TEST).answers, "steps": steps}
 
 
 # ------------------------------------------------------------------------------------- one task kept, one rewritten
@@ -247,9 +200,7 @@ def line(seed: int) -> Row:
 
 TRIED = tuple((*contender, rate) for contender in CONTENDERS for rate in RATES)
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
-    "reach": (reach, tuple((*cell, weights) for weights in WEIGHTS for cell in CELLS), SEEDS),
     "gates": (gates, ((0,), (2,), (4,)), SEEDS),
-    "spread": (spread, (("chrono",), ("one bias",)), SEEDS),
     "line": (line, ((),), SEEDS),
     "keep": (partial(learn, "checksum"), TRIED, SEEDS),
     "rewrite": (partial(learn, "parity_outside"), TRIED, SEEDS[:5]),  # most take all the steps

@@ -394,6 +394,8 @@ def _() -> Values:
             share *= z
         return share
 
+    shift = np.roll(np.eye(H), 1, axis=0) / math.sqrt(3)  # a W_hn of the radius that uniform weights have, and normal
+    guess = {"z": 0.6, "T": 9, "∂h_T/∂h_0": np.linalg.matrix_power(0.6 * np.eye(H) + 0.4 * shift / 2, 9)}
     best = max(np.roots(np.polyder(np.poly1d([-1, 1]) * np.poly1d([1, 0, 0, 0, 0, 0]))).real)
     norm = {name: np.linalg.norm(values[name], 2) for name in ("W_hz", "W_hn", "W_hr")}
     return values | {
@@ -401,6 +403,7 @@ def _() -> Values:
         "M_t": M,
         "C": 1 + 2 * norm["W_hz"] + norm["W_hn"] * (1 + norm["W_hr"] / 4),
         "(eq-hwy-direct)": {"z_t": None, "T": 2, "z": normal(2, H), "t": range(1, 3)},
+        "(eq-hwy-guess)": guess,
         "(eq-hwy-write)": {"f": written, "z": 0.7, "T": 6},
         "(eq-hwy-best)": {"T": 6, "z": best, "b_z": math.log(best) - math.log1p(-best)},
     }

@@ -66,12 +66,11 @@ def state_policy(page: BeautifulSoup, served: str = "") -> None:
     charset.insert_after(meta) if charset else page.head.insert(0, meta)
 
 
-def write_front(app: Sphinx, exception: Exception | None) -> None:
+def write_front(app: Sphinx) -> None:
     """Write the page that leads from the root to the front page; sphinx_external_toc would write one without a head."""
-    if exception is None and app.builder.format == "html":
-        title, front = app.config.html_title, app.builder.get_target_uri(app.config.root_doc)
-        text = FRONT.format(policy=policy([], app.config.gru_served), title=title, front=front)
-        (Path(app.outdir) / "index.html").write_text(text, "utf8")
+    title, front = app.config.html_title, app.builder.get_target_uri(app.config.root_doc)
+    text = FRONT.format(policy=policy([], app.config.gru_served), title=title, front=front)
+    (Path(app.outdir) / "index.html").write_text(text, "utf8")
 
 
 def add_script(_app: Sphinx, config: Config) -> None:
@@ -80,10 +79,9 @@ def add_script(_app: Sphinx, config: Config) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the extension: before sphinx_external_toc writes its own front page."""
+    """Register the extension."""
     # `do.py serve` sets it to the address at which it serves, such as 127.0.0.1:8000.
     app.add_config_value("gru_served", "", "html")
     app.add_js_file(FRAME.name, loading_method="defer")
     app.connect("config-inited", add_script)
-    app.connect("build-finished", write_front, priority=400)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -208,7 +208,7 @@ def visit_display(writer: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def stop(_app: Sphinx, _exception: Exception | None) -> None:
+def stop() -> None:
     """Let Temml end."""
     if temml.cache_info().currsize:
         temml().communicate()
@@ -219,5 +219,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
     app.setup_extension("macros")
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_display, None))
-    app.connect("build-finished", stop)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from fontTools import subset
-from page_repairs import written
 from sphinx.application import Sphinx
 
 FONTS = Path(sys.prefix) / "node_modules" / "@expo-google-fonts"
@@ -61,10 +60,8 @@ def cut(points: set[int]) -> bytes:
     return file.getvalue()
 
 
-def write_sheet(app: Sphinx, exception: Exception | None) -> None:
+def write_sheet(app: Sphinx) -> None:
     """Write the style sheet for all pages, also those that this build left as they were."""
-    if exception is not None or not written(app):
-        return
     points = set().union(*(code_points(page.read_text("utf8")) for page in Path(app.outdir).rglob("*.html")))
     sheet = RULE.format(b64encode(cut(points)).decode("ascii"))
     (Path(app.outdir) / "_static" / SHEET).write_text(sheet, "utf8")
@@ -80,5 +77,4 @@ def add_sheet(app: Sphinx, _pagename: str, _template: str, context: dict[str, An
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
     app.connect("html-page-context", add_sheet)
-    app.connect("build-finished", write_sheet)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

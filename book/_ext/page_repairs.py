@@ -211,10 +211,8 @@ def with_contents(html: str, contents: list[str]) -> str:
     return re.sub("<!--content-->", lambda _: next(whole), html)
 
 
-def repair_pages(app: Sphinx, exception: Exception | None) -> None:
+def repair_pages(app: Sphinx) -> None:
     """Run every repair on every page this build wrote."""
-    if exception is not None or app.builder.format != "html":
-        return
     for pagename in sorted(written(app)):
         path = Path(app.builder.get_outfilename(pagename))  # type: ignore[attr-defined]
         html, contents = without_contents(path.read_text("utf8"))
@@ -235,5 +233,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension. Pages are noted in the main process only, so writing is not parallel."""
     app.setup_extension("content_policy")
     app.connect("html-page-context", note_page)
-    app.connect("build-finished", repair_pages)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

@@ -22,7 +22,6 @@ import nbformat
 from chapter_numbers import chapter_number, is_chapter
 from docutils import nodes
 from edition_cells import ARCHIVE, WAYS, as_file, assemble, checks, without_solutions, write_editions
-from page_repairs import written
 from plain_markdown import Page
 from repository import wheel
 from sphinx.application import Sphinx
@@ -123,12 +122,11 @@ def offer(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _
         group["buttons"] = [download, *others]
 
 
-def write_for_readers(app: Sphinx, exception: Exception | None) -> None:
+def write_for_readers(app: Sphinx) -> None:
     """Write the editions that readers get, also those whose page this build left as it was."""
-    if exception is None and written(app):
-        names = [name.rpartition("/")[2] for name in app.env.found_docs if is_chapter(name)]
-        solutions = app.config.gru_solutions
-        write_editions(_whole(app), names, Path(app.outdir) / FOLDER, "none" if solutions == "no" else solutions)
+    names = [name.rpartition("/")[2] for name in app.env.found_docs if is_chapter(name)]
+    solutions = app.config.gru_solutions
+    write_editions(_whole(app), names, Path(app.outdir) / FOLDER, "none" if solutions == "no" else solutions)
 
 
 def _whole(app: Sphinx) -> Path:
@@ -143,5 +141,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", drop_solutions)
     app.connect("doctree-resolved", write_whole)
     app.connect("html-page-context", offer, priority=900)
-    app.connect("build-finished", write_for_readers)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -96,10 +96,8 @@ def note_page(app: Sphinx, pagename: str, _template: str, _context: dict[str, An
         _noted(app)[pagename] = list(sections(doctree, numbers)) if wanted else []
 
 
-def write_index(app: Sphinx, exception: Exception | None) -> None:
+def write_index(app: Sphinx) -> None:
     """Write the index, with what earlier builds stored of the pages that this one left alone, and the script."""
-    if exception is not None or app.builder.format != "html":
-        return
     static = Path(app.outdir) / "_static"
     path = static / INDEX
     before = json.loads(path.read_text("utf8").removeprefix(VARIABLE)) if path.is_file() else {}
@@ -134,5 +132,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", without_sphinx_search)
     app.connect("html-collect-pages", results_page)
     app.connect("html-page-context", note_page)
-    app.connect("build-finished", write_index)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

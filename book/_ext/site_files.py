@@ -133,10 +133,8 @@ def make_absolute(html: str, root: str) -> str:
     return str(page)
 
 
-def write_files(app: Sphinx, exception: Exception | None) -> None:
+def write_files(app: Sphinx) -> None:
     """Write what is no page, and make the links of 404.html absolute."""
-    if exception is not None or app.builder.format != "html":
-        return
     out, address = Path(app.outdir), app.config.html_baseurl
     (out / ".nojekyll").touch()  # GitHub Pages would leave out the folders that begin with an underscore
     robots = "User-agent: *\nAllow: /\n"
@@ -163,5 +161,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", add_to_head, priority=400)
     app.connect("html-page-context", drop_half_address, priority=600)
     app.connect("html-collect-pages", wrong_address)
-    app.connect("build-finished", write_files, priority=600)  # after page_repairs
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

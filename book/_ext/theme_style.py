@@ -15,7 +15,6 @@ from typing import Any
 import pydata_sphinx_theme
 import tinycss2
 from fontTools import subset
-from page_repairs import written
 from search_index import INDEX
 from sphinx.application import Sphinx
 
@@ -114,10 +113,8 @@ def write_subset(source: Path, points: set[int], target: Path) -> None:
         subset.save_font(font, str(target), options)
 
 
-def shrink(app: Sphinx, exception: Exception | None) -> None:
+def shrink(app: Sphinx) -> None:
     """Replace the font and the style sheet in the finished book."""
-    if exception is not None or not written(app):
-        return
     out = Path(app.outdir)
     pages = list(out.rglob("*.html"))
     scripts = set().union(*map(loaded, pages))
@@ -126,9 +123,3 @@ def shrink(app: Sphinx, exception: Exception | None) -> None:
     (out / "_static" / STYLE).write_text(style, "utf-8")
     points = icons("".join(path.read_text("utf-8") for path in out.rglob("*.css")))
     write_subset(THEME / FONT, points, out / "_static" / FONT)
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the extension."""
-    app.connect("build-finished", shrink)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
