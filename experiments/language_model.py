@@ -343,7 +343,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "longer rates": (longer_at, ((MASKED, 0.002), (MASKED, 0.008)), range(1)),
     "short": (short, tuple((c,) for c in UNITS), range(1)),
     "memorise": (memorise, ((),), SEEDS),
-    "trained": (trained, ((4, "carried"), (16, "carried"), (4, "zero")), FEWER),
+    "trained": (trained, ((4, "carried"), (16, "carried"), (4, "zero")), range(3)),
     "held": (held_alone, ((),), range(1)),
     "context": (context, (("zero",), ("mean",)), range(1)),
     "clip": (clip, tuple((c, limit) for c in UNITS for limit in ("1", "none")), SEEDS),
