@@ -1212,7 +1212,6 @@ def _() -> Values:
         },
         "(eq-s2s-dcode)": Run(code).gradients(),
         "(eq-beam-sum)": {"P": of_text},
-        "(eq-beam-length)": {"P": of_text, "q": -math.log(whole) / 3},
         "(eq-beam-empty)": {
             "P": lambda what, given: what[0],
             "a right one": (1 - rho) / R,

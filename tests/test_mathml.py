@@ -27,7 +27,7 @@ MACROS = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["sphinx"]["con
 def ended() -> Iterator[None]:
     """Temml does not outlive the tests."""
     yield
-    mathml.stop(None, None)
+    mathml.stop()
 
 
 def drawn(tex: str, *, display: bool = False) -> ElementTree.Element:

@@ -167,6 +167,13 @@ def test_a_page_prints_sizes_and_at_most_one_true_or_false(name: str, notebook: 
     assert len(said) <= 1 or NOT_YET.fullmatch(name.partition("-")[0]), said
 
 
+def test_a_table_or_a_drawing_stands_last_in_its_cell_or_nobody_sees_it(notebook: NotebookNode) -> None:
+    for cell in code(notebook):
+        *before, _ = ast.parse(re.sub(r"^[%!].*", "0", cell.source, flags=re.M)).body
+        calls = [ast.unparse(statement) for statement in before if isinstance(statement, ast.Expr)]
+        assert not [call for call in calls if call.startswith(("viz.table", "cell_drawing"))]
+
+
 def shown(output: NotebookNode) -> list[str]:
     """The lines of text of an output."""
     return "".join(output.get("text") or output.get("data", {}).get("text/plain", "")).splitlines()

@@ -25,6 +25,10 @@ extensions = ["myst_parser", "sphinxext.opengraph", "site_files"]
 html_theme, html_title, html_static_path = "basic", "A book", {static!r}
 html_baseurl, html_favicon, root_doc = {address!r}, {favicon!r}, "book/intro"
 myst_enable_extensions = ["attrs_block"]
+
+
+def setup(app):
+    app.connect("build-finished", lambda app, _: __import__("site_files").write_files(app), priority=600)
 """
 LEDE = "What it learns: to keep “h”, & when 1 < 2."
 
