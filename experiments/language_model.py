@@ -18,6 +18,7 @@ import json
 import sys
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def cut_every(length: int, state: str = "carried") -> Callable[[Bundle, Chunk], 
             begin = states[-1] if state == "carried" else None
             parts.append((len(xs) / len(chunk.xs), *lm_loss(p, Chunk(xs, ys, begin, states.append))))
         chunk.carry(states[-1])
-        share, nats, grads = parts[0]
+        grads = parts[0][2]
         grads.flat[:] = sum(share * part.flat for share, _, part in parts)
         return sum(share * nats for share, nats, _ in parts), grads
 
@@ -267,7 +268,7 @@ def held(units: list[list[int]], rows: int = 16, length: int = 1000) -> list[Row
 
     def bits(which: list[int]) -> dict[str, float]:
         h, costs = np.zeros((rows, net.rnn.H), np.float32), []
-        for now, after in zip(read[:-1], read[1:], strict=True):
+        for now, after in pairwise(read):
             h, _ = gru_step(net.embed.E[now], h, net.rnn)
             h[:, which] = mean[which]
             costs.append(-log_softmax(h @ net.out.W + net.out.b)[np.arange(rows), after] / np.log(2))
