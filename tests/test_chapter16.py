@@ -117,7 +117,8 @@ def test_a_network_that_knows_its_text_by_heart_is_worse_than_letter_frequencies
 def more_bits(every, kind):
     """What a cut every few characters costs after each epoch, a row for each seed that was trained."""
     curves = {seed: result["curve"] for *what, seed, result in load("language_model")["cells"] if what[0] == "GRU"}
-    rows = [row for row in load("language_model")["trained"] if row[:2] == [every, kind]]
+    cuts = load("language_model")["trained"] + load("language_model")["trained more"]
+    rows = [row for row in cuts if row[:2] == [every, kind]]
     return np.array([np.subtract(row[-1]["curve"], curves[row[2]]) for row in rows])
 
 
