@@ -8,7 +8,7 @@ The part ``net`` trains one GRU as in `cells` and stores its weights, rounded to
 ``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be repeated alone. The runs of
 minutes, `longer`, leave a checkpoint in ``_build`` and go on from there if they were stopped. float32. With
 ``KERNELS=own`` before it, the runs that choose nothing are made with this processor's own kernels, into
-``language_model_own.json``: three seeds of `cells` and `longer`, five of `cut` and `memorise`, and all ten of `clip`.
+``language_model_own.json``: three seeds of `cells` and `longer`, five of `memorise`, and all ten of `clip`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ import json
 import sys
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments._store import MISSING, chosen, file_for_kernels, fixed_kernels, make, seeded
-from gru_lib import Adam, Bundle, elman_init, gru_init, train
+from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, gru_step, train
 from gru_lib.models.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss
 from gru_lib.models.ngram import KneserNey
 from gru_lib.ops import log_softmax
@@ -40,7 +41,6 @@ D, EPOCHS = 32, 8
 UNITS = {"GRU": 192, "Elman": 340}  # about as many parameters: 152,550 and 164,866
 BEST = 0.004  # the learning rate that was best for both; "rates" has the others
 N, K = 16, 64  # streams side by side, characters per piece
-CUT = 16 * 64  # characters per update in "cut"; each length K has CUT / K streams
 FEW = 10_000  # characters in "memorise"
 LONG = 40  # epochs with dropout
 MASKED = 0.05  # the rate of dropout that was best; "tuning" has the others
@@ -65,9 +65,21 @@ def network(rng: np.random.Generator, cell: str) -> Bundle:
     return lm_init(rng, english().V, D, UNITS[cell], init=init, dtype=np.float32)
 
 
-def forget(p: Bundle, chunk: Chunk) -> tuple[Any, Bundle]:
-    """The loss of a chunk that starts from the zero state."""
-    return lm_loss(p, chunk._replace(state=None))
+def cut_every(length: int, state: str = "carried") -> Callable[[Bundle, Chunk], tuple[Any, Bundle]]:
+    """`lm_loss` of a chunk with the gradient cut every `length` characters; with state "zero", the state as well."""
+
+    def loss(p: Bundle, chunk: Chunk) -> tuple[Any, Bundle]:
+        states, parts = [chunk.state], []
+        for start in range(0, len(chunk.xs), length):
+            xs, ys = (tokens[start : start + length] for tokens in (chunk.xs, chunk.ys))
+            begin = states[-1] if state == "carried" else None
+            parts.append((len(xs) / len(chunk.xs), *lm_loss(p, Chunk(xs, ys, begin, states.append))))
+        chunk.carry(states[-1])
+        grads = parts[0][2]
+        grads.flat[:] = sum(share * part.flat for share, _, part in parts)
+        return sum(share * nats for share, nats, _ in parts), grads
+
+    return loss
 
 
 def fit(
@@ -215,13 +227,100 @@ def memorise(seed: int, epochs: int = 100) -> Row:
     }
 
 
-def cut(length: int, state: str, seed: int, epochs: float = 2) -> Row:
-    """Backpropagation through `length` characters, with the state carried from piece to piece or reset in each."""
+def trained(length: int, state: str, seed: int, epochs: float = EPOCHS) -> Row:
+    """As `cells`, the gradient cut every `length` characters within the pieces of 64; same start, same updates."""
     m = network(np.random.default_rng(seed), "GRU")
     training, validation, _ = tokens()
-    loss = lm_loss if state == "carried" else forget
-    fit(m, training, epochs=epochs, n=CUT // length, k=length, loss=loss)
-    return {"validation": lm_bits(m, validation)}
+    loss = cut_every(length, state)
+    history = fit(m, training, epochs=epochs, loss=loss, evaluate=lambda p: {"bits": lm_bits(p, validation)})
+    return {"curve": history.curve("bits")[1], "validation": history.last("bits")}
+
+
+def events(s: str) -> dict[str, np.ndarray]:
+    """Where a text closes a quotation, and where it ends a line of more than 60 characters."""
+    quoted, column = False, 0
+    found = {"closing mark": np.zeros(len(s), bool), "line end": np.zeros(len(s), bool)}
+    for i, c in enumerate(s):
+        if s[i : i + 2] == "\n\n":  # a paragraph ends, and with it what was left open
+            quoted = False
+        found["closing mark"][i] = quoted and c == '"'
+        found["line end"][i] = c == "\n" and column >= 60
+        quoted ^= c == '"'
+        column = 0 if c == "\n" else column + 1
+    return found
+
+
+def held(units: list[list[int]], rows: int = 16, length: int = 1000) -> list[Row]:
+    """What holding units of the explorer's net at their mean costs, in bits: for each list of units, by event.
+
+    The mean is that of the first half of the validation text, the bits are those of the second, read in `rows` rows.
+    """
+    from gru_lib.widgets.language import trained as stored_net
+
+    net, text = stored_net().astype(np.float32), english()
+    row = text.encode(text.validation)
+    half = len(row) // 2
+    mean = gru_forward(net.embed.E[row[:half], None], None, net.rnn)[0][:, 0].mean(axis=0)
+    part = slice(half, half + rows * length)
+    read = row[part].reshape(rows, length).T
+    where = {name: at[part].reshape(rows, length).T[1:] for name, at in events(text.validation).items()}
+    where["any"] = np.ones_like(where["line end"])
+
+    def bits(which: list[int]) -> dict[str, float]:
+        h, costs = np.zeros((rows, net.rnn.H), np.float32), []
+        for now, after in pairwise(read):
+            h, _ = gru_step(net.embed.E[now], h, net.rnn)
+            h[:, which] = mean[which]
+            costs.append(-log_softmax(h @ net.out.W + net.out.b)[np.arange(rows), after] / np.log(2))
+        return {name: float(np.array(costs)[at].mean()) for name, at in where.items()}
+
+    free = bits([])
+    return [{name: more - free[name] for name, more in bits(which).items()} for which in units]
+
+
+CONTEXTS = (1, 2, 4, 8, 16, 20, 32, 48, 64, 100)  # characters read before a prediction in "context"
+
+
+def context(start: str, seed: int, lengths: tuple[int, ...] = CONTEXTS) -> Row:
+    """The explorer's net on every sixth character of validation, after the last m characters and a start state.
+
+    The start is the state of zeros, or the mean state on the first 33,000 characters of training. "saved" is by how
+    many bits m characters are better than 20, and 1.96 standard errors of that over blocks of 50 predictions.
+    """
+    from gru_lib.widgets.language import trained as stored_net
+
+    net, (training, row, _) = stored_net().astype(np.float32), tokens()
+    begin = np.zeros(net.rnn.H, np.float32)
+    if start == "mean":
+        begin = gru_forward(net.embed.E[training[: len(row)], None], None, net.rnn)[0][:, 0].mean(axis=0)
+    ends = np.arange(200, len(row) - 1, 6)
+
+    def bits(h: np.ndarray) -> np.ndarray:
+        log_p = log_softmax((h @ net.out.W + net.out.b).astype(float))
+        return -log_p[np.arange(len(ends)), row[ends + 1]] / np.log(2)
+
+    found = {}
+    for m in lengths:
+        xs = net.embed.E[row[ends - np.arange(m)[::-1, None]]]
+        found[str(m)] = bits(gru_forward(xs, np.tile(begin, (len(ends), 1)), net.rnn)[1])
+    carried = gru_forward(net.embed.E[row[:-1], None], None, net.rnn)[0][:, 0]
+    found["carried"] = bits(carried[ends])
+    saved = {}
+    for name, now in found.items():
+        gain = found.get("20", now) - now
+        blocks = gain[: len(gain) // 50 * 50].reshape(-1, 50).mean(axis=1)
+        saved[name] = [gain.mean(), 1.96 * blocks.std(ddof=1) / len(blocks) ** 0.5]
+    return {"predictions": len(ends), "bits": {name: now.mean() for name, now in found.items()}, "saved": saved}
+
+
+def held_alone(seed: int) -> Row:
+    """Each unit held alone, and as many pairs drawn at random."""
+    rng = np.random.default_rng(seed)
+    pairs = [sorted(rng.choice(UNITS["GRU"], 2, replace=False).tolist()) for _ in range(20)]
+    each, both = held([[unit] for unit in range(UNITS["GRU"])]), held(pairs)
+    return {"units": {name: [row[name] for row in each] for name in each[0]}, "pairs": pairs} | {
+        "of pairs": {name: [row[name] for row in both] for name in both[0]}
+    }
 
 
 def clip(cell: str, limit: str, seed: int, epochs: float = 2) -> Row:
@@ -245,11 +344,14 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "longer rates": (longer_at, ((MASKED, 0.002), (MASKED, 0.008)), range(1)),
     "short": (short, tuple((c,) for c in UNITS), range(1)),
     "memorise": (memorise, ((),), SEEDS),
-    "cut": (cut, tuple((k, s) for k in (4, 16, 64) for s in ("carried", "zero")), SEEDS),
+    "trained": (trained, ((4, "carried"),), range(3)),
+    "trained more": (trained, ((16, "carried"), (4, "zero")), range(2)),
+    "held": (held_alone, ((),), range(1)),
+    "context": (context, (("zero",), ("mean",)), range(1)),
     "clip": (clip, tuple((c, limit) for c in UNITS for limit in ("1", "none")), SEEDS),
 }
 if not fixed_kernels():  # some of the seeds of what chooses nothing, and all of "clip", which is counted
-    fewer = {"cells": 3, "memorise": 5, "cut": 5, "longer": 3, "clip": 10}
+    fewer = {"cells": 3, "memorise": 5, "longer": 3, "clip": 10}
     PARTS = {part: (*PARTS[part][:2], range(seeds)) for part, seeds in fewer.items()}
 
 

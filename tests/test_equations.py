@@ -23,7 +23,7 @@ from equations import ROOT, Aside, Equation
 
 from gru_lib import cells, layers, ops
 from gru_lib.models.hand_set import hand_set, hand_set_gru
-from gru_lib.models.ngram import NGram
+from gru_lib.models.ngram import KneserNey, NGram
 from gru_lib.ops import sigmoid
 from gru_lib.tasks.memory import CLASSES, class_bits
 
@@ -1021,6 +1021,44 @@ def _() -> Values:
         for letter in "rc_"
     ]
 
+    kept_whole = KneserNey([codes[letter] for letter in text], order, len(codes))
+    levels = [*kept_whole._contexts, kept_whole._occurrences[-1]]  # below the highest order contexts are counted
+
+    def backed_off(k: int) -> Callable[..., Any]:
+        """p_k of a letter after a context."""
+        return lambda what, given: kept_whole._strings.interpolate(
+            np.array([codes[x] for x in [*given[0], *what]]), levels[:k]
+        )[-1]
+
+    def level_of(k: int) -> tuple[dict[str, int], list[float]]:
+        """What each string of k letters counts, and the discounts of 0, 1, 2 and more."""
+        found = [text[i : i + k] for i in range(len(text) - k + 1)]
+        before = {text[i - 1 : i + k] for i in range(1, len(text) - k + 1)}
+        a = {w: found.count(w) if k == order else sum(b[1:] == w for b in before) for w in found}
+        n1, n2, n3, n4 = (sum(value == count for value in a.values()) for count in (1, 2, 3, 4))
+        Y = n1 / (n1 + 2 * n2)
+        d = [0, 1 - 2 * Y * n2 / n1, 2 - 3 * Y * n3 / n2, 3 - 4 * Y * n4 / n3] if min(n1, n2, n3) else [0, 0.5, 1, 1.5]
+        return a, [value if value >= 0 else usual for value, usual in zip(d, (0, 0.5, 1, 1.5), strict=True)]
+
+    def kneser_ney(k: int, u: str, letter: str) -> dict[str, Any]:
+        a, d = level_of(k)
+        return {
+            "p": {j: backed_off(j) for j in (1, 2, 3)} | {0: lambda what, given=None: 1 / len(codes)},
+            "k": k,
+            "c": letter,
+            "u": u,
+            "u'": u[1:],
+            "x": sorted(codes),
+            "a": lambda w: a.get(w, 0),
+            "d": lambda value: d[min(int(value), 3)],
+            "A": lambda w: sum(a.get(w + x, 0) for x in codes),
+        }
+
+    a_3 = np.array(kept_whole._strings.counts[-1])
+    n_ = {count: int((a_3 == count).sum()) for count in (1, 2, 3, 4)}
+    taken = {count: float((a_3 - levels[-1].kept)[a_3 == count][0]) for count in (1, 2, 3)}  # the library's
+    discounts = {"n": n_, "Y": n_[1] / (n_[1] + 2 * n_[2]), "d": taken}
+
     return {
         "L": L,
         "c": np.array(c),
@@ -1044,6 +1082,8 @@ def _() -> Values:
         "(eq-lm-temperature)": power,
         "(eq-lm-power)": power,
         "(eq-lm-ngram)": counted,
+        "(eq-lm-discounts)": discounts,
+        "(eq-lm-kn)": [kneser_ney(k, u, letter) for k, u in ((2, "b"), (3, "ab")) for letter in "rc_"],
         "(eq-lm-gibbs)": {"q": q, "p": np.array([0.2, 0.3, 0.4]), "j": range(1, 4), "so": Aside()},
         "(eq-lm-entropy)": {
             "outcomes": [(weight, {"a": value}) for weight, value in zip(tempered, a, strict=True)],
