@@ -33,7 +33,7 @@ def test_a_memory_made_anew_solves_what_the_stored_one_solved(what, solves):
     assert (again["right"] >= 0.99) == (stored["right"] >= 0.99) == solves
 
 
-@pytest.mark.parametrize(("kind", "rate"), [("none", 0.0), ("naive", 0.25)])
+@pytest.mark.parametrize(("kind", "rate"), [("none", 0.0), ("per step", 0.25)])
 def test_a_language_model_made_anew_follows_the_stored_curve(kind, rate):
     again = dropout.language_model(kind, rate, 0, steps=dropout.EVERY)
     stored = result(dropout, kind, kind, rate, 0)
@@ -77,17 +77,17 @@ def test_every_scheme_helps_and_masks_on_the_recurrent_connections_help_more_wit
         half = 2.262 * np.sqrt((ends[kind].var(axis=0, ddof=1) + ends[of].var(axis=0, ddof=1)) / 10)
         return ends[of].mean(axis=0) - ends[kind].mean(axis=0), half
 
-    for kind, of in (("zaremba", "none"), ("variational", "zaremba"), ("naive", "zaremba")):
+    for kind, of in (("zaremba", "none"), ("variational", "zaremba"), ("per step", "zaremba")):
         bits, half = ahead(kind, of)
         assert (bits > half).all(), (kind, of)
         assert of == "none" or ((bits > 0.025) & (bits < 0.055)).all()
-    bits, half = ahead("naive", "variational")
+    bits, half = ahead("per step", "variational")
     assert (abs(bits) < half).all()
 
 
 def test_language_models_end_alike_with_other_kernels():
     """With one layer; those of two within a hundredth of a bit."""
-    for part in ("none", "zaremba", "variational", "naive", "more", "carried", "two"):
+    for part in ("none", "zaremba", "variational", "per step", "more", "carried", "two"):
         settings = {tuple(row[:2]) for row in load(FOLDER / f"{FILES[1]}.json")[part]}
         assert settings, part
         for what in settings:
