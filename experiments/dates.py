@@ -14,7 +14,8 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import numpy as np
 from experiments._store import MISSING, chosen, decimals, file_for_kernels, fixed_kernels, make, replace
 from gru_lib import Adam, train
 from gru_lib.io import save
-from gru_lib.layers import Seq2SeqParams
+from gru_lib.layers import Seq2SeqParams, seq2seq_encode, seq2seq_step
 from gru_lib.models.translator import (
     exact_match,
     translate,
@@ -82,6 +83,8 @@ LEARNING_RATES = (0.005, 0.01, 0.02, 0.04)
 PARTS_OF_DATE = (slice(0, 4), slice(5, 7), slice(8, 10))  # year, month, day
 WIDTHS = (1, 2, 3, 5, 10)
 CUT = 0.15  # share of the pairs of chapter 19 whose target is empty
+MIDDLE = (0.25, 0.5, 0.75)  # alphas
+FEW = 0.05  # a smaller share, below 1/13
 CUT_WIDTHS = (1, 2, 4, 8, 16)
 PENALTIES = {"0": (0.0, 0.0), "1": (1.0, 0.0), "GNMT": (0.6, 5.0)}  # alpha and offset
 SAMPLES = 32  # for the translation with the least risk
@@ -280,11 +283,76 @@ def cut(share: float, seed: int, count: int = 60) -> Row:
     return row
 
 
+def log_probs(p: Seq2SeqParams, iso: str, texts: Sequence[str]) -> Any:
+    """log P of each of some texts for a day."""
+    source, n = ISO.tokens([iso])[0], len(texts)
+    target, lengths = WRITTEN.tokens(texts, end=True)
+    state = seq2seq_encode(np.repeat(source, n, axis=1), p)
+    step, before, total = seq2seq_step(p), np.full(n, p.start), np.zeros(n)
+    for t, tokens in enumerate(target):
+        said, state = step(state, before)
+        total += np.where(t < lengths, said[np.arange(n), tokens], 0)
+        before = tokens
+    return total
+
+
+def right_texts(iso: str) -> list[str]:
+    """The different texts that a day may have, of twelve."""
+    return sorted(set(pairs([date.fromisoformat(iso).toordinal()]).texts[: 3 * WESTERN]))
+
+
+def shares(p: Seq2SeqParams, iso: str) -> tuple[float, float, float]:
+    """What a model gives to all right texts of a day together, to the likeliest of them, and to the empty text."""
+    found = np.exp(log_probs(p, iso, ["", *right_texts(iso)]))
+    return found[1:].sum(), found[1:].max(), found[0]
+
+
+def spread(share: float, steps: int, seed: int, count: int = 60) -> Row:
+    """How the probability is shared out by models with fewer and more steps of training, in the mean over the days; in
+    how many days the empty text is the likeliest of all, and greedy search's answer; and the shares of 7 March."""
+    p = cut_model(share, seed, steps)
+    sources = pairs(days()[1][:count]).iso[::18]
+    means = np.mean([shares(p, iso) for iso in sources], axis=0)
+    ends: Row = {"end": WRITTEN.end, "max_steps": 36}
+    tokens = [ISO.tokens([iso])[0][:, 0] for iso in sources]
+    best = [translate_exact(p, source, **ends)[0] for source in tokens]
+    greedily = [WRITTEN.text(translate_beam(p, source, width=1, **ends)[0].tokens) for source in tokens]
+    return {
+        **dict(zip(("right", "likeliest", "empty"), means, strict=True)),
+        "empty wins": np.mean([len(one.tokens) == 1 for one in best]),
+        "greedy empty": np.mean([not text for text in greedily]),
+        "greedy right": np.mean([text in right_texts(iso) for text, iso in zip(greedily, sources, strict=True)]),
+        "7 March": shares(p, "2026-03-07"),
+    }
+
+
+def middle(share: float, seed: int, count: int = 60) -> Row:
+    """Shares of right and of empty answers with a divisor between none and the length, for two widths."""
+    p = cut_model(share, seed)
+    found: Row = {}
+    for width in (4, 16):
+        for alpha in MIDDLE:
+            right, empty = [], []
+            for iso in pairs(days()[1][:count]).iso[::18]:
+                source = ISO.tokens([iso])[0][:, 0]
+                best = translate_beam(p, source, width=width, alpha=alpha, end=WRITTEN.end, max_steps=36)[0]
+                text = WRITTEN.text(best.tokens)
+                right.append(text in right_texts(iso))
+                empty.append(not text)
+            found[f"{alpha:g}, {width}"] = {"empty": np.mean(empty), "right": np.mean(right)}
+    return found
+
+
 PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {
     "translation": (translation, tuple((name, seed) for name in SETTINGS for seed in RUNS[name])),
     "tuning": (tuning, tuple((name, lr, 0) for name in TUNED for lr in LEARNING_RATES)),
     "weak": (weak, tuple((seed,) for seed in SEEDS)),
     "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(10))),
+    "middle": (middle, ((CUT, 0),)),  # the network of dates_cut.npz
+    "spread": (
+        spread,
+        tuple((share, steps, seed) for share in (CUT, FEW) for steps in (1000, 4000) for seed in range(3)),
+    ),
 }
 if not fixed_kernels():
     FOUR = ("plain", "5,000 pairs", "not reversed", "not fed")
@@ -292,6 +360,7 @@ if not fixed_kernels():
         "translation": (translation, tuple((name, seed) for name in FOUR for seed in range(3))),
         "weak": PARTS["weak"],
         "cut": PARTS["cut"],
+        "spread": (spread, tuple((FEW, 1000, seed) for seed in range(3))),
     }
 
 

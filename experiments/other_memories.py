@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -92,14 +93,18 @@ def add(cell: str, T: int, seed: int, *, lr: float, steps: int, product: bool = 
     change = multiplied if product else lambda batch: batch
     m, test = adder(rng, cell), single(change(adding(np.random.default_rng(10_001), 500, T)))
 
+    errors: list[float] = []
+
     def error(p: Bundle) -> dict[str, float]:
         y = linear_forward(cell_of(p.rnn).forward(test.xs, None, p.rnn)[0][-1], p.out)[0]
-        return {"error": float(((y - test.ys) ** 2).mean())}
+        errors.append(float(((y - test.ys) ** 2).mean()))
+        return {"error": errors[-1]}
 
     source = (single(change(adding(rng, 32, T))) for _ in iter(int, 1))
     how: Row = {"steps": steps, "clip_norm": 1.0, "evaluate": error, "every": 100, "progress": False}
-    history = train(m, adder_loss, source, Adam(m, lr), **how)
-    return {"size": m.size, "error": history.curve("error")[1]}
+    with suppress(FloatingPointError):
+        train(m, adder_loss, source, Adam(m, lr), **how)
+    return {"size": m.size, "error": errors}
 
 
 def multiplied(batch: Any) -> Any:
@@ -115,8 +120,31 @@ def rate(cell: str, lr: float, seed: int) -> Row:
 
 
 def longer(cell: str, lr: float, seed: int) -> Row:
-    """Twice the steps of the table, for the cells that learn nothing in it."""
+    """4,000 steps at T = 50, at each rate. A training whose loss overflows has the errors up to there."""
     return add(cell, 50, 100 + seed, lr=lr, steps=4000)
+
+
+def further(cell: str, lr: float, seed: int) -> Row:
+    """10,000 steps at T = 100, at each rate."""
+    return add(cell, 100, 100 + seed, lr=lr, steps=10_000)
+
+
+LENGTHS = (50, 100, 200, 400, 1000)
+
+
+def beyond(cell: str, steps: int, seed: int) -> Row:
+    """Train at T = 50, at the cell's best rate; error and largest number in the last state, at several lengths."""
+    rng = np.random.default_rng(seed)
+    m = adder(rng, cell)
+    source = (single(adding(rng, 32, 50)) for _ in iter(int, 1))
+    train(m, adder_loss, source, Adam(m, best_rate(cell)), steps=steps, clip_norm=1.0, progress=False)
+    found: Row = {}
+    for T in LENGTHS:
+        test = single(adding(np.random.default_rng(10_001), 500, T))
+        last = cell_of(m.rnn).forward(test.xs, None, m.rnn)[0][-1]
+        error = ((linear_forward(last, m.out)[0] - test.ys) ** 2).mean()
+        found[str(T)] = [float(error), float(np.abs(last).max())]
+    return found
 
 
 def best_rate(cell: str) -> float:
@@ -131,21 +159,30 @@ def addition(cell: str, T: int, seed: int) -> Row:
     return add(cell, T, seed, lr=best_rate(cell), steps=2000)
 
 
-def kept(cell: str, seed: int, T: int = 50) -> Row:
-    """An IRNN whose W_h is *held* at I, or only starts there; and how far W_h moves when it is free to."""
+#: Which entries of an IRNN's W_h training may change: none, each unit's own, those between units, all.
+FREE: dict[str, Callable[[Any], Any]] = {
+    "none": np.zeros_like,
+    "own": lambda own: own,
+    "between": lambda own: 1 - own,
+    "all": np.ones_like,
+}
+
+
+def kept(free: str, seed: int, T: int = 50) -> Row:
+    """An IRNN of whose W_h only some entries may leave the identity; how far it went, and its least own entry."""
     rng = np.random.default_rng(seed)
     m, test = adder(rng, "IRNN"), single(adding(np.random.default_rng(10_001), 500, T))
+    may = FREE[free](np.eye(UNITS, dtype=np.float32))
 
     def loss(p: Bundle, batch: Any) -> tuple[Any, Bundle]:
         value, grads = adder_loss(p, batch)
-        if cell == "set":
-            grads.rnn.W_h[:] = 0
+        grads.rnn.W_h[:] *= may
         return value, grads
 
     source = (single(adding(rng, 32, T)) for _ in iter(int, 1))
     train(m, loss, source, Adam(m, best_rate("IRNN")), steps=2000, clip_norm=1.0, progress=False)
     away = np.linalg.norm(m.rnn.W_h - np.eye(UNITS)) / np.sqrt(UNITS)
-    return {"error": float(adder_loss(m, test)[0]), "away": float(away)}
+    return {"error": float(adder_loss(m, test)[0]), "away": float(away), "least": float(np.diag(m.rnn.W_h).min())}
 
 
 def slow(cell: str, product: bool, seed: int) -> Row:
@@ -159,7 +196,7 @@ STRINGS: dict[str, Draw] = {"reverse": reverse, "brackets": brackets, "copy": co
 SIZES = {"reverse": (5, 4), "brackets": (4, 3), "copy": (7, 6)}  # of inputs and of answers
 TRAINED = {"reverse": 8, "brackets": 24, "copy": 5}  # the longest strings in training; the shortest have length 1
 TESTED = (1, 2, 4, 8, 16)  # multiples of that length
-STEPS = {"GRU": 4000, "stack": 1000, "NTM": 1000}  # the baseline, which learns last, gets most
+STEPS = {"GRU": 4000, "LSTM": 4000, "stack": 1000, "NTM": 1000}  # the baseline, which learns last, gets most
 
 
 def speaker(rng: np.random.Generator, kind: str, task: str, *, pop: float = 0.0, dtype: Any = np.float32) -> Bundle:
@@ -170,6 +207,8 @@ def speaker(rng: np.random.Generator, kind: str, task: str, *, pop: float = 0.0,
         rnn.act.b[1] = pop
     elif kind == "NTM":
         rnn = ntm_init(rng, D, 32, R=32, M=8, dtype=dtype)
+    elif kind == "LSTM":
+        rnn = lstm_init(rng, D, 55, dtype=dtype)  # as many parameters as a GRU of 64
     else:
         rnn = gru_init(rng, D, 64, dtype=dtype)
     return bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), K, dtype=dtype))
@@ -233,6 +272,60 @@ def strings(
     return {"size": m.size} | {str(length): right(m, unseen(task, length), loss) for length in lengths}
 
 
+#: What the writing head may still do when the last row has come in.
+AFTERWARDS = ("all", "add", "erase", "nothing")
+
+
+def held(m: Bundle, may: str) -> Bundle:
+    """The same machine, whose writing head may only add, only erase, do both, or do nothing."""
+    other = m.on(m.flat.copy())
+    M, heads = m.rnn.M, other.rnn.heads
+    if may in ("add", "nothing"):  # e = σ(−40)
+        heads.W[:, -2 * M : -M], heads.b[-2 * M : -M] = 0, -40
+    if may in ("erase", "nothing"):  # a = tanh(0)
+        heads.W[:, -M:], heads.b[-M:] = 0, 0
+    return other
+
+
+def by_place(m: Bundle, L: int, may: str, N: int = 200) -> list[float]:
+    """The share of rows that are given back right, by place in the list."""
+    batch, forward = unseen("copy", L, N), cell_of(m.rnn).forward
+    _, state, _ = forward(batch.xs[:L], None, m.rnn)
+    hs, _, _ = forward(batch.xs[L:], state, held(m, may).rnn)
+    good = (linear_forward(hs, m.out)[0] > 0) == (batch.ys[L:] > 0.5)
+    return [float(share) for share in good.all(axis=2).mean(axis=1)]
+
+
+def roomy(m: Bundle, R: int) -> Bundle:
+    """The same weights with R rows of memory: none of them has this number in its shape."""
+    other = bundle(rnn=ntm_init(np.random.default_rng(0), 7, 32, R=R, M=m.rnn.M, dtype=np.float32), out=m.out)
+    other.rnn.flat[:] = m.rnn.flat
+    return other
+
+
+def parked(m: Bundle, L: int, N: int = 100) -> list[float]:
+    """While a list of L rows is given back: the writing head's share of content, and its weight on the list's rows."""
+    tape = cell_of(m.rnn).forward(unseen("copy", L, N).xs, None, m.rnn)[2]
+    w = np.array([step.write.w for step in tape.caches])  # (2L, N, R)
+    listed = np.zeros(w.shape[1:], bool)
+    np.put_along_axis(listed, w[:L].argmax(axis=2).T, True, axis=1)
+    content = np.median([step.write.z[1] for step in tape.caches[L:]])
+    return [float(content), float((w[L:] * listed).sum(axis=2).mean())]
+
+
+def eroded(kind: str, seed: int, steps: int = STEPS["NTM"]) -> Row:
+    """The machine of `strings` that copies, and what is left of a list while it is given back, by place.
+
+    Also where its writing head is meanwhile, and how many of 32 rows are right if the memory has 32, 40 or 64.
+    """
+    rng = np.random.default_rng(seed)
+    m = speaker(rng, kind, "copy")
+    fit(m, rng, "copy", steps, "bits")
+    found: Row = {may: {str(L): by_place(m, L, may) for L in (32, 40)} for may in AFTERWARDS}
+    found |= {"parked": {str(L): parked(m, L) for L in (10, 20, 32)}}
+    return found | {"rows": {str(R): float(np.mean(by_place(roomy(m, R), 32, "all"))) for R in (32, 40, 64)}}
+
+
 def flat(steps: int, seed: int) -> Row:
     """The GRU alone says strings backwards, for twice the steps and with a rate that falls to 0.
 
@@ -240,6 +333,25 @@ def flat(steps: int, seed: int) -> Row:
     0.003 between 83 and 98 %.
     """
     return strings("reverse", "GRU", "softmax", 0.0, seed, steps=steps, schedule=cosine_decay(0.005, steps))
+
+
+def rounded(task: str, pop: float, seed: int) -> Row:
+    """The net of `strings` with a stack, as trained and with every push and pop made 0 or 1."""
+    rng = np.random.default_rng(seed)
+    m = speaker(rng, "stack", task, pop=pop)
+    fit(m, rng, task, STEPS["stack"])
+    whole = m.on(m.flat.copy())
+    whole.rnn.act.W[:, :2] *= 1000
+    whole.rnn.act.b[:2] *= 1000
+    tests = {k * TRAINED[task]: unseen(task, k * TRAINED[task]) for k in TESTED}
+    return {
+        name: {str(L): right(net, test) for L, test in tests.items()} for name, net in (("as is", m), ("whole", whole))
+    }
+
+
+def gated(task: str, kind: str, lr: float, seed: int, steps: int = 8000) -> Row:
+    """A gated cell alone, for eight times the stack's steps, with a rate that falls from `lr` to 0."""
+    return strings(task, kind, "softmax", 0.0, seed, steps=steps, schedule=cosine_decay(lr, steps))
 
 
 # ------------------------------------------------------------------------------------------------- recall by content
@@ -251,8 +363,8 @@ RECALL_STEPS = {"GRU": 4000, "as drawn": 4000, "biased": 600}
 def rememberer(rng: np.random.Generator, kind: str, dtype: Any = np.float32) -> Bundle:
     """A GRU of 64 units, or an NTM whose rows hold 16 numbers and whose heads begin as `kind` says.
 
-    "biased": the reading head begins with content (β near 5, g = σ(3)) and stays there; the writing head begins with
-    the row after the last.
+    "biased": the reading head begins with content (β near 5, 1 − z = σ(3)) and stays there; the writing head begins
+    with the row after the last.
     """
     M = 16
     if kind == "GRU":
@@ -280,14 +392,14 @@ def recalled(kind: str, lr: float, seed: int, *, steps: int | None = None) -> Ro
 
 
 def looks(m: Bundle, batch: Any) -> Row:
-    """When a key is asked: the median gate g of the reading head, and its weight on the row that holds the pair."""
+    """When a key is asked: the reading head's median share of content, 1 − z, and its weight on the pair's row."""
     tape = cell_of(m.rnn).forward(batch.xs, None, m.rnn)[2]
     L = len(tape.caches) // 2
     rows = np.array([step.write.w.argmax(axis=1) for step in tape.caches[:L]])  # (L, N)
     came = (batch.tokens[:L, None] == batch.tokens[None, L:]).argmax(axis=0)  # (L, N): when the asked key came
     weights = np.array([step.read.w for step in tape.caches[L:]])  # (L, N, R)
     there = np.take_along_axis(weights, np.take_along_axis(rows, came, axis=0)[..., None], axis=2)
-    return {"g": float(np.median([step.read.g[0] for step in tape.caches[L:]])), "there": float(there.mean())}
+    return {"g": float(np.median([step.read.z[1] for step in tape.caches[L:]])), "there": float(there.mean())}
 
 
 def recalled_later(kind: str, lr: float, seed: int, steps: int) -> Row:
@@ -335,8 +447,11 @@ SOME = (
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "rates": (rate, tuple((cell, lr) for cell in CELLS for lr in RATES), range(2)),
     "longer": (longer, WIDE, range(10)),
+    "longer, IRNN": (longer, tuple(("IRNN", lr) for lr in dict.fromkeys(lr for _, lr in WIDE)), range(10)),
+    "further": (further, (("IRNN", 0.003),), range(5)),
+    "beyond": (beyond, (("IRNN", 4000), ("GRU", 2000), ("LSTM", 2000)), range(4)),
     "adding": (addition, tuple((cell, T) for T in (50, 100) for cell in CELLS), range(10)),
-    "kept": (kept, (("set",), ("begun",)), range(10)),
+    "kept": (kept, tuple((free,) for free in FREE), range(10)),
     "slow": (slow, tuple((cell, given) for cell in SLOW for given in (False, True)), range(10)),
     "strings": (
         strings,
@@ -350,6 +465,10 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
         ),
         range(10),
     ),
+    "gated": (gated, (("reverse", "LSTM", 0.005),), range(3)),
+    "strings, LSTM": (strings, (("brackets", "LSTM", "softmax", 0.0),), range(4)),
+    "rounded": (rounded, (("reverse", -1.0),), range(10)),
+    "eroded": (eroded, (("NTM",),), range(10)),
     "later": (later, MISSED, (STEPS["GRU"],)),
     "flat": (flat, ((8000,),), range(1, 11)),
     "recall": (
@@ -361,7 +480,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "recall later": (recalled_later, (("biased", 0.003, 0),), (2000,)),
 }
 if not fixed_kernels():
-    PARTS = {part: (run, what, seeds if part == "kept" else seeds[:3]) for part, (run, what, seeds) in PARTS.items()}
+    PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}
     # the other seeds of those whose count is neither none nor all
     PARTS["longer, more seeds"] = (longer, SOME, range(3, 10))
     PARTS["adding, more seeds"] = (addition, (("IRNN", 50), ("IRNN", 100)), range(3, 10))

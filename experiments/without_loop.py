@@ -2,10 +2,11 @@
 
 ``python tools/environment.py python -m experiments.without_loop [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, three seeds of "tasks", all ten of what some of them solve, and three of "language", but
-the GRU, which is chapter 16's, have this processor's own kernels, and go into without_loop_own.json. "tasks" trains
-every contender at the learning rate that "tasks rates" chose for it, on other seeds; "language" at that of "language
-rates". All contenders of a task have about as many parameters as its GRU. float32.
+With ``KERNELS=own`` before it, three seeds of "tasks", all ten of what some of them solve, one of "recall" and of
+"told" and three of "language", but the GRU, which is chapter 16's, have this processor's own kernels, and go into
+without_loop_own.json. "tasks" trains every contender at the learning rate that "tasks rates" chose for it, on other
+seeds; "language" at that of "language rates", and so on. All contenders of "tasks" have about as many parameters as its
+GRU. float32.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import numpy as np
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
 from experiments.language_model import fit as fit_text
 from experiments.language_model import tokens
-from experiments.three_stories import best_rate, each_rate, fit, right
-from gru_lib import Bundle, Params, gru_init, stack
-from gru_lib.cells import mingru_init
+from experiments.three_stories import best_rate, each_rate, fit, right, single
+from gru_lib import Adam, Bundle, Params, bundle, cell_of, gru_init, linear_init, stack, train
+from gru_lib.cells import deltanet_init, mingru_init
 from gru_lib.models.language_model import lm_bits, lm_init
-from gru_lib.models.reader import reader_init
+from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import Batch, checksum, last_outside, parity_outside, parity_since
+from gru_lib.tasks.strings import recall
 from gru_lib.tasks.text import english
 
 STORED = file_for_kernels("without_loop")
@@ -114,6 +116,36 @@ def tasks(name: str, cell: str, seed: int) -> Row:
     )
 
 
+#: A single layer that is told at each step whether it is inside a bracket, or a bit that says nothing.
+TOLD = tuple(
+    (name, cell, bit)
+    for name, cell in (("last_outside", "minGRU"), ("parity_outside", "minGRU, z in (−1, 1)"))
+    for bit in ("inside",)
+)
+SAME = tuple((name, cell, "random") for name, cell, _ in TOLD)
+
+
+def told(name: str, cell: str, bit: str, seed: int) -> Row:
+    """`tasks` with one more input: whether a bracket is open, or a random bit in its place."""
+    plain, D, K = TASKS[name]
+
+    def draw(rng: np.random.Generator, N: int, T: int) -> Batch:
+        batch = plain(rng, N, T)
+        opened, closed = (np.where(batch.tokens == mark, np.arange(T)[:, None], -1) for mark in MARKS[name])
+        inside = np.maximum.accumulate(opened) > np.maximum.accumulate(closed)
+        more = inside if bit == "inside" else rng.integers(0, 2, inside.shape)
+        return batch._replace(xs=np.concatenate([batch.xs, more[..., None]], axis=2))
+
+    rng = np.random.default_rng(seed)
+    m = network(rng, cell, D + 1, K)
+    lr = best_rate(_fixed("tasks rates"), name, cell)
+    row = fit(m, rng, lambda rng, count: draw(rng, count, T), lr, MOST, least=600)
+    return {"lr": lr} | row | {"right": right(m, lambda rng, count: draw(rng, count, T))}
+
+
+MARKS = {"last_outside": (8, 9), "parity_outside": (2, 3)}  # the tokens that open and close
+
+
 def _fixed(part: str) -> list[Any]:
     return json.loads((FOLDER / "without_loop.json").read_text("utf8"))[part]
 
@@ -148,6 +180,70 @@ def language_tuned(cell: str, seed: int) -> Row:
     return {"lr": lr} | language(cell, lr, seed)
 
 
+# ------------------------------------------------------------------------------------------------- recall by content
+
+#: Rows of the matrix, of 4 numbers each, and the rule; or units, of which a GRU's 64 are as many numbers as 16 rows.
+MEMORIES = {
+    "GRU": (64, ""),
+    "GRU, keys one-hot": (64, ""),
+    "GRU, 128 units": (128, ""),
+    "DeltaNet": (16, "delta"),
+    "linear attention": (16, "add"),
+    "linear attention, 8 rows": (8, "add"),
+    "linear attention, 4 rows": (4, "add"),
+}
+PAIRS, RECALL_STEPS = 6, 4000  # the most pairs in training, and its steps, as for the GRU of chapter 13
+RECALL_RATES = (0.003, 0.01, 0.03, 0.1)
+LISTS = (PAIRS, 12, 16)  # the first is the longest of training
+
+
+def twice(rng: np.random.Generator, N: int, L: int) -> Any:
+    """Recall in which each key comes twice before it is asked for, with two values; the second counts."""
+    first, again = recall(rng, N, L), rng.permuted(np.tile(np.arange(L), (N, 1)), axis=1).T[..., None]
+    B = first.ys.shape[-1]
+    second = np.take_along_axis(first.xs[:L], again, axis=0)
+    second[..., B : 2 * B] = 2 * rng.integers(0, 2, (L, N, B)) - 1
+    place = np.take_along_axis(first.tokens[:L], again[..., 0], axis=0)[:, None] == first.tokens[None, L:]
+    values = np.take_along_axis(second[..., B : 2 * B], place.argmax(axis=0)[..., None], axis=0)
+    ys = np.concatenate([np.zeros((2 * L, N, B)), (values + 1) / 2])
+    asked = np.concatenate([np.zeros((L, N), bool), first.asked])
+    tokens = np.concatenate([first.tokens[:L], np.take_along_axis(first.tokens[:L], again[..., 0], axis=0)])
+    tokens = np.concatenate([tokens, first.tokens[L:]])
+    return first._replace(xs=np.concatenate([first.xs[:L], second, first.xs[L:]]), ys=ys, asked=asked, tokens=tokens)
+
+
+def pairs(task: str, cell: str, rng: np.random.Generator, N: int, L: int) -> Any:
+    """A batch of `recall`, or with each key given twice; with one-hot keys for the GRU that is to have them."""
+    batch = (twice if task == "twice" else recall)(rng, N, L)
+    if "one-hot" in cell:
+        batch = batch._replace(xs=np.concatenate([np.eye(16)[batch.tokens], batch.xs[..., 4:]], axis=2))
+    return single(batch)
+
+
+def remember(task: str, cell: str, lr: float, seed: int) -> Row:
+    """Train on 1 to 6 pairs for as many steps as the GRU of chapter 13, and test on up to 16."""
+    rng, (K, rule) = np.random.default_rng(seed), MEMORIES[cell]
+    D = 21 if "one-hot" in cell else 9
+    rnn: Any = gru_init(rng, D, K, dtype=np.float32)
+    if rule:
+        rnn = deltanet_init(rng, D, 4, K=K, rule=rule, dtype=np.float32)
+    m = bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 4, dtype=np.float32))
+    source = (pairs(task, cell, rng, 32, int(rng.integers(1, PAIRS + 1))) for _ in iter(int, 1))
+    train(m, reader_loss, source, Adam(m, lr), steps=RECALL_STEPS, clip_norm=1.0, progress=False)
+    test = {L: pairs(task, cell, np.random.default_rng(10_002), 200, L) for L in LISTS}
+    return {"size": m.size} | {str(L): float(reader_accuracy(m, batch).answers) for L, batch in test.items()}
+
+
+def remember_tuned(task: str, cell: str, seed: int) -> Row:
+    """`remember` at the rate that was best with another seed on lists as in training; the lower rate breaks ties."""
+    rows = [row for row in _fixed("recall rates") if row[:2] == [task, cell]]
+    lr = max(rows, key=lambda row: (round(row[-1][str(PAIRS)], 2), -row[2]))[2]
+    return {"lr": lr} | remember(task, cell, lr, seed)
+
+
+MATRICES = ("GRU", "DeltaNet", "linear attention")
+RECALLS = tuple((task, cell) for task in ("recall", "twice") for cell in MATRICES)
+CONTROLS = tuple(("recall", cell) for cell in MEMORIES if cell not in MATRICES)
 SETTINGS = tuple((name, cell) for name in TASKS for cell in CELLS)
 #: Those that some seeds solve.
 LEARNED = tuple(
@@ -164,15 +260,26 @@ Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
 TUNING: dict[str, Part] = {
     "tasks rates": (rates, each_rate(*SETTINGS), TUNING_SEEDS),
     "language rates": (language, tuple((cell, lr) for cell in TEXT_UNITS for lr in TEXT_RATES), range(100, 101)),
+    "recall rates": (remember, tuple((*what, lr) for what in RECALLS + CONTROLS for lr in RECALL_RATES), TUNING_SEEDS),
 }
 LANGUAGE: Part = (language_tuned, tuple((cell,) for cell in TEXT_UNITS), TEXT_SEEDS)
-PARTS: dict[str, Part] = {"tasks": (tasks, SETTINGS, SEEDS), "language": LANGUAGE}
+PARTS: dict[str, Part] = {
+    "tasks": (tasks, SETTINGS, SEEDS),
+    "language": LANGUAGE,
+    "recall": (remember_tuned, RECALLS, SEEDS[:5]),
+    "recall controls": (remember_tuned, CONTROLS, SEEDS[:5]),
+    "told": (told, TOLD, SEEDS),
+    "told nothing": (told, SAME, SEEDS[:2]),
+}
 if fixed_kernels():
     PARTS = TUNING | PARTS
 else:  # the GRU of "language" is chapter 16's, and stored there
     PARTS["tasks"] = (tasks, SETTINGS, SEEDS[:3])
     PARTS["tasks, more seeds"] = (tasks, LEARNED, SEEDS[3:])
     PARTS["language"] = (language_tuned, tuple((cell,) for cell in TEXT_UNITS if cell != "GRU"), TEXT_SEEDS[:3])
+    PARTS["recall"] = (remember_tuned, RECALLS, SEEDS[:1])
+    PARTS["told"] = (told, TOLD, SEEDS[:1])
+    del PARTS["told nothing"], PARTS["recall controls"]
 
 
 def main(arguments: list[str]) -> None:

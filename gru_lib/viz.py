@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 __all__ = [
-    "COLOURS", "MUTED", "ROLE", "Table", "dots", "label", "marks", "mean_interval", "seeds", "style", "table", "times",
+    "COLOURS", "MUTED", "ROLE", "Table", "dots", "label", "marks", "mean_interval", "seeds", "style", "table",
     "use_style",
 ]  # fmt: skip
 
@@ -255,25 +255,3 @@ def marks(ax: Axes, rows: Sequence[str], columns: Sequence[str], found: ArrayLik
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     ax.spines[["left", "bottom"]].set_visible(False)
-
-
-def times(ax: Axes, sizes: ArrayLike, found: Mapping[str, ArrayLike], *, ours: str = "") -> None:
-    """Draw time against size on two logarithmic axes, a line for each contender, named at its end; `ours` in ink.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from gru_lib import viz
-    >>> ax = Figure().subplots()
-    >>> seconds = {"a loop": [1.0, 4.1, 17.0], "ours": [0.2, 0.5, 1.9]}
-    >>> viz.times(ax, [16, 64, 256], seconds, ours="ours")
-    >>> ax.get_xscale(), ax.get_yscale()
-    ('log', 'log')
-    """
-    for name, seconds in found.items():
-        look = {"color": COLOURS["ink"], "linewidth": 2.0} if name == ours else MUTED
-        ax.plot(sizes, seconds, marker="o", markersize=3, **look)
-        label(ax, np.asarray(sizes)[-1], np.asarray(seconds)[-1], name, color=look["color"])
-    ax.set(xscale="log", yscale="log")
-    ax.set_xticks(np.asarray(sizes), [str(size) for size in np.asarray(sizes)])
-    ax.minorticks_off()

@@ -31,9 +31,9 @@ from gru_lib.scan import scan
 LIBRARY = str(Path(g.__file__).parent)
 T, N, D, H = 4, 3, 2, 5
 MODULES = (
-    "cells.ablated_gru", "cells.cbow", "cells.elman", "cells.gru", "cells.lstm", "cells.mingru", "cells.ntm",
-    "cells.registry", "cells.scrn", "cells.stack_rnn", "convert", "decode", "gates", "gradcheck", "io", "jacobian",
-    "layers.bidirectional", "layers.dropout", "layers.seq2seq", "layers.stack", "ops", "optim", "scan",
+    "cells.ablated_gru", "cells.cbow", "cells.deltanet", "cells.elman", "cells.gru", "cells.lstm", "cells.mingru",
+    "cells.ntm", "cells.registry", "cells.scrn", "cells.stack_rnn", "convert", "decode", "gates", "gradcheck", "io",
+    "jacobian", "layers.bidirectional", "layers.dropout", "layers.seq2seq", "layers.stack", "ops", "optim", "scan",
     "tasks.adding", "tasks.ahead", "tasks.dates", "tasks.digits", "tasks.hold", "tasks.memory", "tasks.order",
     "tasks.pendulum", "tasks.strings", "tasks.subtraction", "tasks.text", "tasks.words", "train",
 )  # fmt: skip
@@ -63,6 +63,7 @@ def rng() -> np.random.Generator:
 
 INIT = {
     "ablated_gru": lambda: cells.ablated_gru_init(rng(), D, H, ablation="shared"), "cbow": lambda: cells.cbow_init(D),
+    "deltanet": lambda: cells.deltanet_init(rng(), D, H, K=3),
     "elman": lambda: g.elman_init(rng(), D, H), "gru": lambda: g.gru_init(rng(), D, H),
     "lstm": lambda: g.lstm_init(rng(), D, H), "mingru": lambda: cells.mingru_init(rng(), D, H),
     "ntm": lambda: cells.ntm_init(rng(), D, H, R=4, M=3), "scrn": lambda: cells.scrn_init(rng(), D, H, 3),

@@ -359,8 +359,8 @@ def shadows(visit: Visit, what: str) -> list[bool]:
     ("page", "what"),
     [
         ("04-gru-forward", ".cell_input pre:visible"),
-        ("17b-the-translator-examined", ".cell_output pre"),
-        ("17b-the-translator-examined", ".gru-scroll"),
+        ("17-encoder-decoder", ".cell_output pre"),
+        ("18-attention", ".gru-scroll"),
         ("05b-other-conventions", "#tab-bwd-torch .pst-scrollable-table-container"),
     ],
 )

@@ -27,6 +27,7 @@ from gru_lib._core.signature import _form
 from gru_lib.cells import (
     ablated_gru_init,
     cbow_init,
+    deltanet_init,
     irnn_init,
     mingru_init,
     ntm_init,
@@ -56,6 +57,9 @@ CELLS = {
     "cbow": lambda rng: cbow_init(D),
     "mingru": lambda rng: mingru_init(rng, D, H),
     "mingru-tanh": lambda rng: mingru_init(rng, D, H, gate="tanh"),
+    "deltanet": lambda rng: deltanet_init(rng, D, H, K=3),
+    "deltanet-add": lambda rng: deltanet_init(rng, D, H, K=3, rule="add"),
+    "deltanet-turn": lambda rng: deltanet_init(rng, D, H, K=3, turn=True),
     "stack_rnn": lambda rng: stack_rnn_init(rng, D, H, 3),
     "ntm": lambda rng: ntm_init(rng, D, H, R=4, M=3),
 }
@@ -78,7 +82,13 @@ COMPOSED = {
     ),
 }
 LAYERS = CELLS | COMPOSED
-APART = ("stack_rnn", "ntm")  # their step has an output apart from its state
+APART = (
+    "stack_rnn",
+    "ntm",
+    "deltanet",
+    "deltanet-add",
+    "deltanet-turn",
+)  # their step has an output apart from its state
 cells = pytest.mark.parametrize("name", CELLS)
 layers = pytest.mark.parametrize("name", LAYERS)
 
@@ -359,6 +369,8 @@ OTHERS = {  # parameters whose tapes are of one class, and what the error names
     "kind": ("gru-shared", lambda rng: gru_init(rng, D, H), "be AblatedGRUParams .* got GRUParams"),
     "alpha": ("scrn", lambda rng: scrn_init(rng, D, H, 3, alpha=0.5), "alpha = 0.9 .* got 0.5"),
     "gate": ("mingru", lambda rng: mingru_init(rng, D, H, gate="tanh"), "gate = 'sigmoid' .* got 'tanh'"),
+    "rule": ("deltanet", lambda rng: deltanet_init(rng, D, H, K=3, rule="add"), "rule = 'delta' .* got 'add'"),
+    "turn": ("deltanet", lambda rng: deltanet_init(rng, D, H, K=3, turn=True), "turn = False .* got True"),
     "memory": ("ntm", lambda rng: ntm_init(rng, D, H, R=5, M=3), "R = 4 .* got 5"),
     "controller": (
         "stack_rnn", lambda rng: stack_rnn_init(rng, D, H, 3, convention="write"), "controller.convention = 'keep' .*"
@@ -515,6 +527,7 @@ def test_parameters_are_float64_unless_told_and_all_but_an_ntm_begin_at_zero(nam
         (lambda rng, D, H: ablated_gru_init(rng, D, H, ablation="shared"), ("W_x", "W_h"), 1 / 10),
         (lambda rng, D, H: scrn_init(rng, D, H, 20), ("flat",), 1 / 10),
         (mingru_init, ("W",), 1 / 5),
+        (deltanet_init, ("W",), 1 / 5),
         (linear_init, ("W",), 1 / 5),
     ],
 )

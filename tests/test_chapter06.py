@@ -97,13 +97,13 @@ NEW = "(z * h_prev + (1 - z) * n)"  # h, made again
 
 # Each row of the grid: the function that is changed, and the changes, one or more that all leave its pattern.
 ROWS = {
-    "da_n: 1 − n², 1 − z; dh": [
+    "da_n: a factor is wrong; or dh": [
         ("step_backward", ("* (1 - n**2)", "")),
         ("step_backward", ("da_n = dh * (1 - z)", "da_n = dh")),
     ],
     "another convention of z (5)": "5",
-    "the loss: a mean taken twice": [("backward", ("zip(dhs[::-1]", "zip(dhs[::-1] / dhs.shape[1]"))],
-    "da_z: its slope, h_prev − n; z in forward": [
+    "the loss is divided twice by N": [("backward", ("zip(dhs[::-1]", "zip(dhs[::-1] / dhs.shape[1]"))],
+    "da_z: a factor is wrong; or z in forward": [
         ("step_backward", ("(h_prev - n) * z * (1 - z)", "(h_prev - n)")),
         ("step_backward", ("(h_prev - n) * z", "h_prev * z")),
         ("step", ("x @ p.W_xz + h_prev @ p.W_hz + p.b_z", "x @ p.W_xz[:, :1] + h_prev @ p.W_hz[:, :1] + p.b_z[:1]")),
@@ -113,32 +113,32 @@ ROWS = {
         ("step", (Z_LINE, Z_LINE.replace("(", "(-(") + ")")),
     ],
     "h for h_prev in the cache (3)": "3",
-    "the same, and q made again from it": [
+    "the same, with q made anew from h": [
         ("step_backward", (READ, f"{READ}\n    h_prev = {NEW}\n    q = r * h_prev")),
     ],
-    "dq, da_r; r in forward (2)": [
+    "the line of dq or da_r; r in forward (2)": [
         ("step_backward", ("h_prev * r * (1 - r)", "h_prev")),
         ("step_backward", ("da_n @ p.W_hn.T\n", "da_n @ p.W_hn\n")),
     ],
-    "where r acts; r forgotten in n (1)": [
+    "r acts elsewhere, or is forgotten in n (1)": [
         ("step", ("q @ p.W_hn", "h_prev @ p.W_hn")),
         ("step", ("q @ p.W_hn", "r * (h_prev @ p.W_hn)")),
     ],
-    "h for h_prev in the W_h alone": [
+    "h for h_prev in two lines of W_h alone": [
         ("step_backward", ("h_prev.T @ da_r, h_prev.T @ da_z", f"{NEW}.T @ da_r, {NEW}.T @ da_z")),
     ],
     "an array's own line (6)": [
         ("step_backward", ("q.T @ da_n", "h_prev.T @ da_n")),
         ("step_backward", ("q.T @ da_n", "da_n.T @ q")),
     ],
-    "biases: a mean for a sum": [("step_backward", (".sum(0)", ".mean(0)"))],
+    "biases: a mean over N for the sum": [("step_backward", (".sum(0)", ".mean(0)"))],
     "dx": [("step_backward", (" + da_n @ p.W_xn.T", ""))],
     "dh_prev (4)": [
         ("step_backward", (" + da_r @ p.W_hr.T", "")),
         ("step_backward", ("da_z @ p.W_hz.T", "da_z @ p.W_hz")),
         ("step_backward", ("dh_prev = dh * z + ", "dh_prev = ")),
     ],
-    "the loop: dh_out + dh, order of time": [
+    "the loop: dh_out left out, order of time": [
         ("backward", ("dh_out + dh,", "dh_out,")),
         ("backward", ("dhs[::-1]", "dhs")),
     ],

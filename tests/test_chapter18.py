@@ -5,12 +5,13 @@ import pytest
 from helpers import close, rng, said
 
 from experiments import attention
+from gru_lib.decode import Decoded, greedy
 from gru_lib.io import load
-from gru_lib.layers import attention_forward
-from gru_lib.models.translator import translator_init
+from gru_lib.layers import attention_forward, seq2seq, seq2seq_encode, seq2seq_step
+from gru_lib.models.translator import translator_init, translator_loss
 from gru_lib.results import load as load_stored
-from gru_lib.results import path, wilson
-from gru_lib.tasks.dates import LISTED_ISO, LISTED_WRITTEN, encode, pairs, split_days
+from gru_lib.results import path
+from gru_lib.tasks.dates import ISO, LISTED_ISO, LISTED_WRITTEN, WRITTEN, encode, pairs, split_days
 
 PAGE = "18-attention"
 
@@ -142,24 +143,24 @@ def test_a_small_net_learns_on_both_sets_of_kernels_and_eight_of_ten_look_a_plac
 
 
 @pytest.mark.parametrize("name", ["attention", "attention_own"])
-def test_fed_nets_of_that_size_are_spread(name):
+def test_fed_nets_of_that_size_are_all_below_those_with_attention(name):
     assert shares("tiny both ways", "both ways", name=name).min() > 0.95
+    least = shares("tiny", "attention", name=name).min()
     fed = shares("tiny fed", "fed", name=name)
-    assert len(fed) == 10 and fed.min() < 0.1 and 0.7 < fed.max() < 0.95
+    assert len(fed) == (10 if name == "attention" else 3) and 0.5 < fed.min() <= fed.max() < 0.93 < least
+    fast = shares("tiny fed, 0.04", "fed", name=name)
+    assert len(fast) == 10 and fast.min() < 0.1 < 0.7 < fast.max() < least and fast.mean() < fed.mean()
 
 
 @pytest.mark.parametrize("name", ["attention", "attention_own"])
-def test_both_kinds_have_their_best_rate(name):
+def test_a_single_trial_would_choose_twice_the_rate_for_the_fed_nets(name):
     for kind, rate in (("attention", attention.RATE), ("fed", 2 * attention.RATE)):
         tried = {row[2]: row[-1]["exact"] for row in load_stored(name)["tiny rates"] if row[0] == kind}
         assert len(tried) == 4 and max(tried, key=tried.__getitem__) == rate
 
 
-def test_the_page_says_eight_of_ten_and_nets_that_read_both_ways_look_at_the_digits():
-    assert said(PAGE, "In eight of ten nets that read from left to right")
-    low, high = wilson(8, 10)
-    assert said(PAGE, f"an interval from {100 * low:.0f} to {100 * high:.0f} %")
-    assert said(PAGE, "Two of the ten that read both ways look a place late at half of the years")
+def test_of_the_nets_that_read_both_ways_two_look_a_place_late_at_half_of_the_years():
+    assert said(PAGE, "of those that read both ways, two do, for half of the years")
     for name in ("attention", "attention_own"):
         for field in ("month", "day"):
             assert shares("tiny both ways", "both ways", key=field, name=name)[:, 0].min() > 0.85
@@ -189,10 +190,52 @@ def test_fed_nets_write_short_lists(name):
         assert count != "1" or np.median(fed).round(2) == 0.97
 
 
-def test_the_page_says_how_seldom_the_first_three_of_four_dates_are_right():
+def test_the_first_three_of_four_dates_are_seldom_right():
     begins, own = (100 * shares("lists", "attention", key="4 begins", name=n) for n in ("attention", "attention_own"))
-    assert begins.min() < own.min() and own.max() < begins.max()
-    assert said(PAGE, f"in only {begins.min():.0f} to {begins.max():.0f} lists of a hundred are these the first three")
+    assert max(begins.max(), own.max()) < 20
+
+
+@pytest.mark.parametrize(("name", "seeds"), [("attention", 5), ("attention_own", 1)])
+def test_without_the_end_token_lists_of_four_stay_wrong_and_the_third_date_is_mixed_with_the_fourth(name, seeds):
+    found = rows("lists without end", name=name)
+    assert len(found) == seeds
+    for row in found:
+        assert row["exact"] < 0.05 and min(row["dates"][:2]) > 0.99 and max(row["dates"][2:]) < 0.3
+        assert row["mixed"] > 0.5 > 0.15 > row["mixed with another's"]
+
+
+def test_what_is_measured_of_a_list_that_must_not_end(monkeypatch):
+    """A model that writes the first three dates rightly, and then the third again."""
+    p = translator_init(rng(), 3, 4, source=LISTED_WRITTEN, target=LISTED_ISO, feed=False, attend=True)
+    monkeypatch.setattr(attention, "SHOWN", 60)
+    _, batch = attention.shown_lists(4)
+    wanted = batch.target.copy()
+    wanted[33:43] = wanted[22:32]
+
+    def tells(_):
+        def step(state, tokens):
+            log_probs = np.full((len(tokens), LISTED_ISO.size), -1.0)
+            log_probs[:, LISTED_ISO.end] = 0  # it would end at once
+            log_probs[np.arange(len(tokens)), wanted[min(state, 42)]] = -0.5
+            return log_probs, state + 1
+
+        return step
+
+    monkeypatch.setattr(attention, "seq2seq_step", tells)
+    monkeypatch.setattr(attention, "seq2seq_encode", lambda *_, **__: 0)
+    monkeypatch.setattr(attention, "greedy", _greedy_of_counter)
+    row = attention.without_end(p)
+    assert row["dates"] == [1, 1, 1, 0] and row["exact"] == row["next"] == row["mixed"] == 0
+
+
+def _greedy_of_counter(step, state, start, *, end, max_steps):
+    """Greedy search whose state is a count of the steps."""
+    tokens, found = start, []
+    for _ in range(max_steps):
+        log_probs, state = step(state, tokens)
+        tokens = log_probs.argmax(axis=1)
+        found.append(tokens)
+    return Decoded(np.array(found).T, np.zeros(len(start)), np.zeros(len(start), bool))
 
 
 @pytest.mark.parametrize("name", ["attention", "attention_own"])
@@ -208,3 +251,39 @@ def test_filler_four_times_as_long_as_in_training_does_no_harm_and_to_a_fed_net_
     fed = {key: shares("filler fed", "fed", key=key, name=name) for key in ("30", "120")}
     assert len(fed["120"]) == 10 and fed["30"].min() > 0.99
     assert np.median(fed["120"]).round(2) == 0.99 and 0.92 < fed["120"].min() < fed["120"].max() < 0.998
+
+
+def test_with_one_of_the_two_sums_left_out_the_gradient_check_fails(monkeypatch):
+    """dh_j = Σ_t (α_tj dc_t + de_tj s_t): where it is compared, and where it is averaged."""
+    p = translator_init(rng(), 3, 4, feed=False, attend=True, dtype=np.float64)
+    p.flat[:] = rng().normal(0, 0.5, p.size)
+    few = encode(pairs(split_days(seed=1)[1], [0, 3, 7, 17]), reverse=False)
+    right = translator_loss(p, few)[1]
+    whole = seq2seq.attention_backward
+    for left_out in ("averaged", "compared"):
+
+        def cut(dc, cache, left_out=left_out):
+            ds, dhs = whole(dc, cache)
+            averaged = np.einsum("tns,tnk->snk", cache.weights, dc)
+            return ds, dhs - averaged if left_out == "averaged" else averaged
+
+        monkeypatch.setattr(seq2seq, "attention_backward", cut)
+        found = translator_loss(p, few)[1]
+        assert np.abs(found.flat - right.flat).max() > 0.01 * np.abs(right.flat).max()
+
+
+def test_the_months_follow_the_state_at_the_sign_in_other_nets_that_look_there_too():
+    """Seed 1, trained as on the page for as long as it takes to read."""
+    p = attention.fit("attention", attention.TINY["attention"], attention.plain, 1, steps=400)
+    two = [(a, b) for a in "123456789" for b in "123456789" if a != b]
+    texts = ([f"2026年{pair[k]}月17日" for pair in two] for k in (0, 1))
+    states = [seq2seq_encode(WRITTEN.tokens(those)[0], p) for those in texts]
+    followed = {}
+    for place in (5, 6):
+        state, code, hs, real = states[0]
+        hs = hs.copy()
+        hs[:, place] = states[1][2][:, place]
+        tokens = greedy(seq2seq_step(p), (state, code, hs, real), np.full(72, p.start), end=ISO.end, max_steps=12)
+        months = [ISO.text(t)[5:7].lstrip("0") for t in tokens.tokens]
+        followed[place] = np.mean([m == b for m, (_, b) in zip(months, two, strict=True)])
+    assert followed[6] > followed[5] + 0.3

@@ -1,6 +1,7 @@
 """Chapter 19: what a beam guarantees and what it does not, and where wider is worse."""
 
 from collections import Counter
+from datetime import date
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ from helpers import run_box
 
 from experiments import dates
 from gru_lib import results
-from gru_lib.decode import beam_search, exact_search, greedy
+from gru_lib.decode import beam_search, exact_search, greedy, sample
 from gru_lib.io import load
-from gru_lib.models.translator import translate_beam
+from gru_lib.layers import seq2seq_encode, seq2seq_step
+from gru_lib.models.translator import shared_pairs, translate_beam
 from gru_lib.ops import log_softmax
 from gru_lib.tasks.dates import ISO, WRITTEN, pairs
 
@@ -150,6 +152,82 @@ def test_with_cut_data_only_the_mean_of_a_narrow_beam_is_right_more_often_than_g
     assert abs(four.mean()) < half(four)
     for less in (wide, gnmt, agree):
         assert less.mean() + half(less) < 0
+
+
+def shares(share, steps, name):
+    """What each of the three networks of `spread` gives, 5 % or 15 % of its targets empty."""
+    return np.array([row[name] for a, b, _, row in STORED["spread"] if (a, b) == (share, steps)])
+
+
+def test_the_network_and_the_data_are_each_a_reason_for_empty_texts():
+    """Taken away one at a time: a smaller share of empty targets, and four times the training."""
+    assert dates.FEW < 1 / 13 < 1 / 7 < dates.CUT
+    assert shares(dates.CUT, 1000, "empty wins").min() > 0.9 and shares(dates.CUT, 4000, "empty wins").min() > 0.8
+    assert shares(dates.FEW, 1000, "empty wins").min() > 0.2 and shares(dates.FEW, 4000, "empty wins").max() < 0.02
+    assert 0.4 < shares(dates.FEW, 1000, "empty wins").mean() < 0.55
+    for share in (dates.CUT, dates.FEW):  # the share of empty texts is learned at once, the right ones later
+        for steps in (1000, 4000):
+            assert abs(shares(share, steps, "empty").mean() - share) < 0.01
+        assert shares(share, 4000, "right").min() > 0.5 > 0.3 > shares(share, 1000, "right").max()
+    other = [row for a, b, _, row in OWN["spread"] if (a, b) == (dates.FEW, 1000)]
+    assert len(other) == 3 and np.mean([row["empty wins"] for row in other]) > 0.3
+
+
+def test_on_7_march_right_texts_have_18_per_cent_the_empty_one_11_and_the_likeliest_less_than_5():
+    right, likeliest, empty = dates.shares(model("cut"), "2026-03-07")
+    assert (round(right, 2), round(empty, 2), round(likeliest, 3)) == (0.18, 0.11, 0.044)
+    assert len(dates.right_texts("2026-03-07")) == 11 and 1 - right - empty == pytest.approx(0.704, abs=0.002)
+    assert dates.right_texts("2026-03-07").count("7 mars 2026") == 1
+    assert list(pairs([date(2026, 3, 7).toordinal()]).texts[:12]).count("7 mars 2026") == 2
+
+
+def test_the_shares_of_the_stored_model_made_anew_are_as_stored():
+    (_, _, _, row) = next(row for row in STORED["spread"] if row[:3] == [dates.CUT, 1000, 0])
+    days = pairs(dates.days()[1][:60]).iso[::18]
+    means = np.mean([dates.shares(model("cut"), iso) for iso in days], axis=0)
+    np.testing.assert_allclose(means, [row["right"], row["likeliest"], row["empty"]], atol=0.01)
+
+
+def test_an_alpha_in_the_middle_brings_back_right_dates_where_0_and_1_do_not():
+    p, source = model("cut"), ISO.tokens(["2026-03-07"])[0][:, 0]
+    found = {
+        alpha: WRITTEN.text(translate_beam(p, source, width=8, alpha=alpha, end=WRITTEN.end, max_steps=36)[0].tokens)
+        for alpha in (0.0, 0.25, 0.5, 0.75, 1.0)
+    }
+    assert found.pop(0.0) == "" and found.pop(1.0) == "mercredi 7 de marzo de 2026"
+    assert set(found.values()) == {"March 7, 2026"}
+    ((_, _, row),) = STORED["middle"]
+    assert row["0.5, 4"]["right"] == row["0.5, 16"]["right"] == 1 > row["0.75, 16"]["right"] > row["0.25, 16"]["right"]
+
+
+@pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
+def test_with_clean_data_the_divisor_between_costs_nothing_and_the_mean_a_quarter(stored):
+    for width in (4, 16):
+        gain = beyond_greedy(stored, 0.0, f"GNMT, {width}")
+        assert abs(gain.mean()) < half(gain) + 0.01
+    mean = beyond_greedy(stored, 0.0, "1, 16")
+    assert -0.25 < mean.mean() < -0.15
+
+
+def test_agreement_grows_with_the_samples_and_stays_below_greedy_search():
+    """The figure of page 19b with other draws."""
+    p, days = model("cut"), pairs(dates.days()[1][:60])
+    rng, counts = np.random.default_rng(1), (1, 8, 32)
+    right = np.zeros(3)
+    for first in range(0, len(days.texts), 18):
+        source = ISO.tokens([days.iso[first]])[0]
+        drawn = sample(
+            seq2seq_step(p),
+            seq2seq_encode(np.repeat(source, 32, axis=1), p),
+            np.full(32, p.start),
+            rng,
+            end=WRITTEN.end,
+            max_steps=36,
+        )
+        texts = [WRITTEN.text(tokens) for tokens in drawn.tokens]
+        agree = np.array([[shared_pairs(a, b) for b in texts] for a in texts])
+        right += [texts[agree[:N, :N].sum(axis=1).argmax()] in days.texts[first : first + 12] for N in counts]
+    assert 0.1 < right[0] / 60 < 0.35 < right[1] / 60 < right[2] / 60 < 0.93
 
 
 def half(values):

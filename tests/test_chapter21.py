@@ -100,6 +100,37 @@ def test_times_are_stored_of_every_size_and_method():
     assert [tuple(row[:2]) for row in stored["scans"]] == [tuple(row[:2]) for row in stored["layers"]] == timing.SIZES
     assert all(set(row[2]) == set(timing.METHODS) for row in stored["scans"])
     assert all(set(row[2]) == {"GRU", "minGRU", "x W"} for row in stored["layers"])
+    assert all(list(row[2]) == list(timing.RUNGS) for row in stored["rungs"])
+
+
+def test_the_products_are_about_two_fifths_of_a_grus_time_and_rows_at_once_count_for_one_sequence():
+    for _, N, ms in results.load("scan")["rungs"]:
+        assert 1 - ms["no product"] / ms["GRU"] == pytest.approx(0.4, abs=0.05)
+        at_once = (ms["minGRU, row by row"] - ms["gates at once"]) / ms["GRU"]
+        assert (0.2 < at_once < 0.3) if N == 1 else at_once < 0.1
+        assert abs(ms["gates at once"] - ms["chunks"]) < 0.06 * ms["GRU"] or N == 32
+    assert all(min(row, key=row.get) == "loop" for _, N, row in results.load("scan")["scans"] if N == 32)
+
+
+def test_the_rungs_of_the_benchmark_compute_what_they_say():
+    H = timing.H
+    rng = np.random.default_rng(0)
+    xs, W = rng.normal(size=(6, 3, timing.D)), rng.normal(size=(timing.D, 3 * H)) / 10
+    p = gru_init(rng, timing.D, H)
+    p.flat[:] = 0
+    for part, name in ((slice(H), "r"), (slice(H, 2 * H), "z"), (slice(2 * H, None), "n")):
+        getattr(p, f"W_x{name}")[:], getattr(p, f"W_h{name}")[:] = W[:, part], rng.normal(size=(H, H)) / 10
+    W_h = [np.concatenate([p.W_hr, p.W_hz], axis=1), p.W_hn]
+    np.testing.assert_allclose(timing.by_row(xs, W, W_h), gru_forward(xs, None, p)[0], atol=1e-12)
+    two = W[:, : 2 * H]
+    for method in timing.METHODS:
+        np.testing.assert_allclose(timing.min_at_once(xs, two, method)[1:], timing.min_by_row(xs, two), atol=1e-12)
+
+
+def test_no_update_on_text_is_faster_than_the_grus_on_16_streams():
+    speed = dict(results.load("scan")["text"])
+    assert min(min(row.values()) for row in speed.values()) == speed[16]["GRU"]
+    assert speed[1]["GRU"] > 1.5 * speed[16]["GRU"]
 
 
 def test_one_unit_of_a_gru_counts_ones_with_the_weights_that_the_page_gives():
@@ -110,7 +141,120 @@ def test_one_unit_of_a_gru_counts_ones_with_the_weights_that_the_page_gives():
     hs = gru_forward(np.eye(2)[bits], -np.ones((4, 1)), p)[0]
     np.testing.assert_array_equal(hs[..., 0] > 0, np.cumsum(bits, axis=0) % 2)
     assert (abs(hs) > 0.99).all()
-    assert said(PAGE, r"on a 1, $z_t = 0$ and $n_t = \tanh(-5 h_{t-1})$ flips it")
+    assert said(PAGE, r"On a 1, let $z_t$ be near 0 and $n_t = \tanh(-5 h_{t-1})$: that flips it.")
+    p.W_xz[1] = -4  # z = 0.018 on a 1, inside (0, 1)
+    hs = gru_forward(np.eye(2)[np.ones((10_000, 1), int)], [[-1.0]], p)[0][:, 0, 0]
+    np.testing.assert_array_equal(hs > 0, np.arange(1, 10_001) % 2 == 1)
+
+
+def test_a_gru_whose_gate_is_not_quite_1_forgets_in_some_660_zeros():
+    h, count = 1.0, 0
+    while abs(h) >= 0.1:
+        h, count = 0.999 * h + 0.001 * np.tanh(-5 * h), count + 1
+    assert count == pytest.approx(660, abs=5)
+
+
+@pytest.mark.parametrize("H", [1, 2, 3, 5])
+def test_a_readout_of_units_with_gates_0_and_1_among_them_changes_its_sign_at_most_h_times_after_step_1(H):
+    rng, most = np.random.default_rng(H), 0
+    for _ in range(3000):
+        z = rng.choice([0, 1, rng.random(), rng.random()], H)
+        h, n, w = rng.normal(size=(3, H))
+        f = [rng.normal() + (n + z**t * (h - n)) @ w for t in range(1, 2)]
+        bias = f[0] - (n + z * (h - n)) @ w
+        f = np.array([(n + z**t * (h - n)) @ w + bias for t in range(1, 40)])
+        most = max(most, int((np.diff(np.sign(f)) != 0).sum()))
+    assert 0 < most <= H
+
+
+def test_right_parity_on_ones_takes_weights_that_grow_with_the_steps_whatever_the_units():
+    """The bound of the exercise, met by the best weights for many units: a linear program in its dual form."""
+    for T in (3, 5, 9):
+        least = np.cosh((T - 1) * np.arccosh(3))
+        chebyshev = np.polynomial.Chebyshev.basis(T - 1, domain=[0, 1]).convert(kind=np.polynomial.Polynomial)
+        a = chebyshev.coef
+        assert np.abs(a).sum() == pytest.approx(least) and (np.diff(np.sign(a)) != 0).all()
+        assert np.abs(chebyshev(np.linspace(0, 1, 1001))).max() < 1 + 1e-9
+        z = (1 + np.cos(np.linspace(0, np.pi, T))) / 2  # where it is ±1
+        c = np.linalg.solve(z[None] ** np.arange(T)[:, None], (-1.0) ** np.arange(T))
+        assert np.abs(c).sum() == pytest.approx(least, rel=1e-6)
+
+
+def told(bit):
+    rows = STORED["told"] + STORED["told nothing"]
+    return [row["solved"] for *_, which, _, row in rows if which == bit]
+
+
+def test_a_single_layer_that_is_told_of_brackets_learns_them_and_a_random_bit_does_not_help():
+    assert told("inside") == [True] * 20 and told("random") == [False] * 4
+    assert [row["solved"] for *_, row in OWN["told"]] == [True] * 2
+
+
+def test_the_bit_says_whether_a_bracket_is_open():
+    """It is what the task calls inside: a GRU's answer may change only outside."""
+    seen = {}
+
+    def look(m, rng, draw, *args, **kwargs):
+        seen["batch"] = draw(rng, 50)
+        raise StopIteration
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(without_loop, "fit", look)
+        with pytest.raises(StopIteration):
+            without_loop.told("last_outside", "minGRU", "inside", 0)
+    batch = seen["batch"]
+    changed = (batch.ys[1:] != batch.ys[:-1]).any(axis=2)
+    assert batch.xs.shape[2] == 12 and changed.any() and not changed[batch.xs[1:, :, -1] == 1].any()
+
+
+def recalled(task, cell, pairs="16", stored=STORED):
+    rows = stored["recall"] + stored.get("recall controls", [])
+    rows = [row for which, name, _, row in rows if (which, name) == (task, cell)]
+    return np.array([row[pairs] for row in rows])
+
+
+def test_what_a_matrix_buys_in_recall():
+    sizes = {cell: row["size"] for _, cell, _, row in STORED["recall"]}
+    assert sizes["GRU"] == 14_468 and sizes["DeltaNet"] == sizes["linear attention"] == 390
+    for stored, count in ((STORED, 5), (OWN, 1)):
+        gru = recalled("recall", "GRU", stored=stored)
+        assert len(gru) == count
+        for cell in ("DeltaNet", "linear attention"):
+            assert recalled("recall", cell, stored=stored).min() > 0.6 > 1.15 * gru.max()
+            assert np.median(recalled("recall", cell, stored=stored)) > 2 * np.median(gru)
+        attention, delta = (recalled("recall", cell, stored=stored) for cell in ("linear attention", "DeltaNet"))
+        assert np.median(attention) > np.median(delta)
+    for cell in ("GRU, 128 units", "GRU, keys one-hot"):
+        assert recalled("recall", cell).max() < 0.6
+    half = np.median(recalled("recall", "linear attention, 8 rows"))
+    assert half == pytest.approx(np.median(recalled("recall", "linear attention")) / 2, abs=0.06)
+    assert recalled("recall", "linear attention, 4 rows").max() < recalled("recall", "GRU").min()
+
+
+def test_what_the_correction_buys_where_keys_come_twice():
+    for stored in (STORED, OWN):
+        gru, delta, add = (
+            recalled("twice", cell, "6", stored=stored) for cell in ("GRU", "DeltaNet", "linear attention")
+        )
+        assert add.max() < 0.4 < gru.min() < delta.min() and delta.min() > 0.9
+        assert recalled("twice", "DeltaNet", stored=stored).min() > 2 * recalled("twice", "GRU", stored=stored).max()
+
+
+def test_keys_that_come_twice_are_asked_for_their_second_value():
+    batch, last = without_loop.twice(np.random.default_rng(0), 5, 6), {}
+    for n in range(5):
+        for t in range(18):
+            if t < 12:
+                last[n, batch.tokens[t, n]] = (batch.xs[t, n, 4:8] + 1) / 2
+            else:
+                np.testing.assert_array_equal(batch.ys[t, n], last[n, batch.tokens[t, n]])
+    assert not batch.asked[:12].any() and batch.asked[12:].all() and (batch.xs[12:, :, 8] == 1).all()
+
+
+def test_a_stored_recall_made_anew_ends_as_it_did():
+    *what, row = next(each for each in STORED["recall controls"] if each[1] == "linear attention, 4 rows")
+    again = without_loop.remember_tuned(*what)
+    assert again["6"] == pytest.approx(row["6"], abs=0.05) and again["lr"] == row["lr"]
 
 
 def test_what_page_21b_says_of_longer_sequences():
@@ -118,6 +262,11 @@ def test_what_page_21b_says_of_longer_sequences():
         assert medians("checksum", cell, "longer") > 0.99
     for cell in ("minGRU", NEGATIVE):
         assert medians("checksum", cell, "longer") <= 0.5
+        longer = [row["longer"] for name, which, _, row in STORED["tasks"] if (name, which) == ("checksum", cell)]
+        assert max(longer) < 0.55
+    lost = [row["longer"] < 0.99 for name, which, _, row in STORED["tasks"] if (name, which) == ("checksum", "GRU")]
+    assert sum(lost) == 3
+    assert medians("parity", NEGATIVE, "longer") == pytest.approx(0.82, abs=0.02)
     for cell in ("minGRU", "minGRU, two layers"):
         assert medians("parity_outside", cell, "right") < 0.58
 

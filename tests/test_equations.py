@@ -736,7 +736,7 @@ def _() -> Values:
 # ------------------------------------------------------------------------------------------------ chapter 13
 
 
-@page("13-other-memories", "13d-slow-units")
+@page("13-other-memories")
 def _() -> Values:
     C, alpha = 3, 0.8
     p = cells.scrn_init(np.random.default_rng(0), D, H, C, alpha=alpha)
@@ -755,16 +755,10 @@ def _() -> Values:
 
     run = Run(program)
     ss, _, tape = cells.scrn_forward(xs, s0, p)
-    dxs, ds0, g = cells.scrn_backward(dss, None, tape, p)
+    dxs, _, g = cells.scrn_backward(dss, None, tape, p)
     v = run.values | run.gradients() | W | {f"δ{name}": getattr(g, name) for name in W}
     v |= {"c": {0: s0[:, :C]} | dict(enumerate(ss[..., :C], 1)), "h": {0: s0[:, C:]} | dict(enumerate(ss[..., C:], 1))}
     v |= {"alpha": alpha, "t": range(1, T + 1), "δx": dxs}
-    v["δh"] = {0: ds0[:, C:]} | {t: v["δh"][t] - dss[t - 1][:, C:] for t in range(1, T)}  # what the step hands on
-    phi = lambda a: np.concatenate([a[:, :C], sigmoid(a[:, C:])], axis=1)  # noqa: E731
-    one = {"x": xs, "s": dict(enumerate([s0, *ss])), "phi": phi, "I": np.eye(C)}
-    one["W"] = np.concatenate([(1 - alpha) * W["W_xc"], W["W_xh"] + (1 - alpha) * W["W_xc"] @ W["W_ch"]], axis=1)
-    one["W_s"] = np.zeros((C + H, C + H))
-    one["W_s"][:C, :C], one["W_s"][:C, C:], one["W_s"][C:, C:] = alpha * np.eye(C), alpha * W["W_ch"], W["W_hh"]
     y = [(0.2, {"y": 1.5}), (0.3, {"y": -0.4}), (0.5, {"y": 0.7})]
     from_zero = cells.scrn_forward(xs, np.zeros_like(s0), p)[0][-1][:, :C]
     return v | {
@@ -772,7 +766,6 @@ def _() -> Values:
         "(eq-other-irnn)": elman("relu"),
         "(eq-other-irnn-back)": elman("relu"),
         "(eq-other-linear)": {"c_T": from_zero},
-        "(eq-other-one)": one,
     }
 
 
@@ -813,20 +806,20 @@ def _() -> Values:
     R, M = 5, 3
     raw, prev, memory = normal(1, M + 6), softmax(normal(1, R)), normal(1, R, M, seed=1)
     w, c = cells.ntm_address(raw, prev, memory)
-    beta, g, gamma = c.beta[0][0], c.g[0][0], 1 + c.gamma[0][0]
+    beta, z, gamma = c.beta[0][0], c.z[0][0], 1 + c.gamma[0][0]
 
     def program(let: Callable[..., Any]) -> Any:
         q = let("q", let("beta", beta) * let("cos", c.cosine[0]))
         content = let("w^c", softmax(q))
-        gate = let("g", g)
-        mixed = let("w^g", gate * content + (1 - gate) * let("w^prev", prev[0]))
+        gate = let("z", z)
+        mixed = let("w^z", gate * let("w^prev", prev[0]) + (1 - gate) * content)
         moved = let("w^s", sum(let("pi", c.shift[0, k + 1], k) * np.roll(mixed, k) for k in (-1, 0, 1)))
         return normal(R, seed=4) @ let("w", softmax(let("l", let("gamma", gamma) * np.log(moved))))
 
     run = Run(program)
     assert np.allclose(run.values["w"], w[0])
     v = run.values | run.gradients()
-    v |= {"w^g": v["w^g"].view(Ring), "δw^s": v["δw^s"].view(Ring)}
+    v |= {"w^z": v["w^z"].view(Ring), "δw^s": v["δw^s"].view(Ring)}
     erase, add = sigmoid(normal(M)), normal(M, seed=1)
     written = memory[0] * (1 - np.outer(w[0], erase)) + np.outer(w[0], add)
     cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
@@ -838,7 +831,7 @@ def _() -> Values:
             "k": c.key[0],
             "calM": memory[0],
             "(eq-other-write)": {"calM←": written, "e": erase, "a": add},
-            "(eq-other-address)": {"cos": cosine},
+            "(eq-other-content)": {"cos": cosine},
         }
     )
 
@@ -1166,7 +1159,6 @@ def _() -> Values:
         },
         "(eq-s2s-dcode)": Run(code).gradients(),
         "(eq-beam-sum)": {"P": of_text},
-        "(eq-beam-length)": {"P": of_text, "q": -math.log(whole) / 3},
         "(eq-beam-empty)": {
             "P": lambda what, given: what[0],
             "a right one": (1 - rho) / R,
@@ -1190,7 +1182,7 @@ def _() -> Values:
     }
 
 
-@page("18-attention", "18b-transformers")
+@page("18-attention")
 def _() -> Values:
     S, V = 4, 3
     s, hs, W, b = normal(T, 1, H), normal(S, 1, H, seed=1), normal(2 * H, V), normal(V)
@@ -1209,6 +1201,11 @@ def _() -> Values:
     a = np.array([np.concatenate([s[t, 0], c[t, 0]]) @ W + b for t in range(T)])
     X, W_Q, W_K, W_V = normal(N, D), normal(D, 3), normal(D, 3, seed=1), normal(D, H)
     Q, K = X @ W_Q, X @ W_K
+    q, keys, values = normal(T, 3), normal(T, 3, seed=1), normal(T, H, seed=2)
+    fits = np.tri(T) * (np.exp(q) @ np.exp(keys).T)
+    rows = {"q": q, "k": keys, "v": values, "phi": np.exp, "o": fits / fits.sum(axis=1, keepdims=True) @ values}
+    matrices = [np.exp(keys[:t]).T @ values[:t] for t in range(T + 1)]
+    sums = [np.exp(keys[:t]).sum(axis=0) for t in range(T + 1)]
     return v | {
         "t": range(1, T + 1),
         "j": range(1, S + 1),
@@ -1217,6 +1214,15 @@ def _() -> Values:
         "b": b,
         "a": a,
         "(eq-att-ds)": {"δh": v["δh scored"]},
+        "(eq-att-linear)": rows,
+        "(eq-att-recurrent)": {
+            "phi": np.exp,
+            "k": keys[:, None],
+            "v": values[:, None],
+            "S": dict(enumerate(matrices)),
+            "m": dict(enumerate(sum_of[None] for sum_of in sums)),
+        },
+        "(eq-att-asked)": rows | {"S": dict(enumerate(matrices)), "m": dict(enumerate(sums))},
         "(eq-att-self)": {
             "X": X,
             "W_Q": W_Q,
@@ -1290,7 +1296,20 @@ def _() -> Values:
     still = {0: 0.8}
     for t in range(1, T + 1):
         still[t] = 0.7 * still[t - 1] + 0.3 * -0.4
+    S, x1 = normal(1, 3, H), normal(1, D, seed=4)
+    rows = {}
+    for rule in ("add", "delta"):
+        d = cells.deltanet_init(np.random.default_rng(0), D, H, K=3, rule=rule)
+        if rule == "add":
+            d.b_beta[:] = 40  # β = 1
+        out, state, cache = cells.deltanet_step(x1, cells.DeltaNetState(S), d)
+        rows[rule] = {
+            "S_t": state.memory[0], "S_t-1": S[0], "k_t": cache.k.y, "q_t": cache.q.y, "o_t": out,
+            "v_t": x1 @ d.W_v + d.b_v, "beta_t": cache.beta.item(),
+        }  # fmt: skip
     return {
+        "(eq-scan-add)": rows["add"],
+        "(eq-scan-delta-rule)": rows["delta"],
         "(eq-scan-mingru)": cell,
         "(eq-scan-linear)": scan,
         "(eq-scan-join)": joined,

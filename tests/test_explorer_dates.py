@@ -7,11 +7,10 @@ import pytest
 from explorers import at_point, state_in
 from traitlets import TraitError
 
-from conftest import ROOT
 from experiments.attention import fields
 from gru_lib import gru_forward
 from gru_lib.decode import greedy
-from gru_lib.layers import bidirectional_forward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
+from gru_lib.layers import bidirectional_forward, seq2seq_encode, seq2seq_forward, seq2seq_step
 from gru_lib.layers.seq2seq import seq2seq_backward
 from gru_lib.models.translator import alignment, exact_match, translate, translator_init
 from gru_lib.tasks.dates import ISO, WRITTEN, Batch, encode, pairs, split_days
@@ -82,21 +81,20 @@ def test_weights_of_the_page_are_those_of_the_library(inside, text):
     np.testing.assert_allclose(found["used"], alignment(LOOKING, one)[:, 0], rtol=0, atol=1e-12)
 
 
-def pulls(source, target):
+def pulls(source, target, net=FED):
     """The gradient of the last target token's log-probability by the embedding of each source token, by the library.
 
     A net whose source alphabet has a token of its own for each place: the gradient of its embeddings is the one by
     place. The loss is a mean over the tokens, so the last token's part is a difference of two.
     """
-    S, E, H = len(source), WEIGHTS["E"], WEIGHTS["H"]
-    p = seq2seq_init(np.random.default_rng(0), S, ISO.size, E, H, start=ISO.start, dtype=float)
-    p.flat[:] = np.concatenate([FED.source.E[source[:, 0]].ravel(), FED.flat[FED.source.E.size :]])
+    S, p = len(source), net.astype(float)
+    p.source.E[:S] = net.source.E[source[:, 0]]
 
     def summed(tokens):
         if not len(tokens):
             return 0.0
         _, tape = seq2seq_forward(np.arange(S)[:, None], tokens, p)
-        return -len(tokens) * seq2seq_backward(tape, p).source.E
+        return -len(tokens) * seq2seq_backward(tape, p).source.E[:S]
 
     return summed(target) - summed(target[:-1])
 
@@ -127,23 +125,22 @@ def test_gradient_of_the_page_is_that_of_the_library(loaded, inside, text):
     assert ISO.start == 12  # as above
 
 
-def test_chapter_17_says_how_the_gradient_and_the_weight_are_shared_out():
-    """Of 200 unseen dates, in the middle: how much the year's first digit, or the day's digits, have of either."""
+def test_chapter_17_compares_the_two_nets_by_the_same_measure_and_shows_the_weights_beside_it():
+    """Of 200 unseen dates, in the middle: how much the year's first digit, or the day's digits, have of each."""
     found = pairs(split_days(seed=1)[1], np.random.default_rng(0).choice(36_000, 200, replace=False))
-    own = {place: ([], []) for place in ("year", "day")}
+    own = {place: ([], [], []) for place in ("year", "day")}
     for text, iso in zip(found.texts, found.iso, strict=True):
         year, day, _ = fields(text)
         one = Batch(*WRITTEN.tokens([text]), *ISO.tokens([iso], end=True))
         weights = alignment(LOOKING, one)[:, 0]
         for place, k, where in (("year", 0, [year]), ("day", 9, list(day))):
-            lengths = np.linalg.norm(pulls(one.source[::-1], one.target[: k + 1]), axis=1)[::-1]
-            own[place][0].append(lengths[where].sum() / lengths.sum())
-            own[place][1].append(weights[k, where].sum())
-    percent = {place: [f"{np.median(v):.0%}".replace("%", " %") for v in both] for place, both in own.items()}
-    text = (ROOT / "book_text" / "17-encoder-decoder.md").read_text("utf-8")
-    (gradient, weight), (gradient0, weight0) = percent["day"], percent["year"]
-    assert f"the day's own digits have {weight} of the weight on the right and {gradient} of the gradient" in text
-    assert f"(medians of 200 unseen dates); for the first digit of the year they have {weight0} and {gradient0}" in text
+            upto = one.target[: k + 1]
+            fed = np.linalg.norm(pulls(one.source[::-1], upto), axis=1)[::-1]
+            looking = np.linalg.norm(pulls(one.source, upto, LOOKING), axis=1)
+            for shares, lengths in zip(own[place], (fed, looking, weights[k]), strict=True):
+                shares.append(lengths[where].sum() / lengths.sum())
+    found_shares = {place: [round(100 * np.median(shares)) for shares in kinds] for place, kinds in own.items()}
+    assert found_shares == {"year": [13, 34, 84], "day": [35, 53, 96]}  # without attention, with it; weights
 
 
 def test_weights_are_for_the_alphabets_of_the_task():

@@ -17,7 +17,7 @@ PHONE, DESK = 390, 1280
 PAGES = [
     "book/intro",
     "book/04-gru-forward",
-    "book/18b-transformers",
+    "book/18-attention",
     "book/glossary",
     "book/map",
     "book/instructors",

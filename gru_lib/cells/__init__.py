@@ -2,6 +2,7 @@
 
 from gru_lib.cells.ablated_gru import *
 from gru_lib.cells.cbow import *
+from gru_lib.cells.deltanet import *
 from gru_lib.cells.elman import *
 from gru_lib.cells.gru import *
 from gru_lib.cells.lstm import *

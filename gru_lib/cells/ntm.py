@@ -78,7 +78,7 @@ class AddressCache(NamedTuple):
     w_prev: Array
     key: Array  # (N, M)
     beta: tuple[Array, Array]  # softplus of its pre-activation, and the slope
-    g: tuple[Array, Array]
+    z: tuple[Array, Array]  # the share that stays where it was, and that of the content
     shift: Array  # (N, 3)
     gamma: tuple[Array, Array]
     norms: tuple[Array, Array]  # of the key (N,), of the rows (N, R)
@@ -94,10 +94,10 @@ def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, Addres
 
     ::
 
-        key, β, g, s, γ = tanh, softplus, σ, softmax, 1 + softplus   of the head's numbers
+        key, β, 1 − z, s, γ = tanh, softplus, σ, softmax, 1 + softplus   of the head's numbers
         w_c = softmax_i(β cos(key, M_i))                         content
-        w_g = g w_c + (1 − g) w_prev                             or where it was before
-        w_s = Σ_δ s_δ roll(w_g, δ),   δ = −1, 0, 1               moved by up to a row
+        w_z = z w_prev + (1 − z) w_c                             or where it was before
+        w_s = Σ_δ s_δ roll(w_z, δ),   δ = −1, 0, 1               moved by up to a row
         w   = w_s^γ / Σ w_s^γ                                    sharpened
 
     Chapter 13. Graves et al. (2014), arXiv:1410.5401, equations (5) to (9). The power is taken as
@@ -106,7 +106,7 @@ def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, Addres
     Parameters
     ----------
     raw : array (N, M + 6)
-        M numbers for the key, then one for β, one for g, three for s, one for γ.
+        M numbers for the key, then one for β, one for 1 − z, three for s, one for γ.
     w_prev : array (N, R)
     memory : array (N, R, M)
 
@@ -119,7 +119,7 @@ def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, Addres
     --------
     >>> from gru_lib.cells import ntm_address
     >>> raw = np.zeros((1, 2 + 6))
-    >>> raw[0, [3, 6]] = -40, 40  # g = 0 and s = 0, 0, 1: one row on
+    >>> raw[0, [3, 6]] = -40, 40  # z = 1 and s = 0, 0, 1: one row on
     >>> w_prev = np.array([[1.0, 0.0, 0.0]])
     >>> w, cache = ntm_address(raw, w_prev, memory=np.ones((1, 3, 2)))
     >>> w.round(6)
@@ -134,15 +134,15 @@ def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, Addres
         as_array(where, "w_prev", w_prev, ("N", "R"), sizes),
     )
     key = np.tanh(raw[:, :M])
-    beta, g, gamma = _softplus(raw[:, M]), sigmoid_pair(raw[:, M + 1]), _softplus(raw[:, M + 5])
+    beta, z, gamma = _softplus(raw[:, M]), sigmoid_pair(raw[:, M + 1])[::-1], _softplus(raw[:, M + 5])
     shift = np.exp(log_softmax(raw[:, M + 2 : M + 5]))
     norms = np.sqrt((key * key).sum(axis=1) + _TINY), np.sqrt((memory * memory).sum(axis=2) + _TINY)
     cosine = (memory * key[:, None]).sum(axis=2) / (norms[0][:, None] * norms[1])
     w_content = np.exp(log_softmax(beta[0][:, None] * cosine))
-    w_gated = g[0][:, None] * w_content + g[1][:, None] * w_prev
+    w_gated = z[1][:, None] * w_content + z[0][:, None] * w_prev
     w_shifted = sum(shift[:, k, None] * np.roll(w_gated, k - 1, axis=1) for k in range(3))
     w = np.exp(log_softmax((1 + gamma[0])[:, None] * np.log(w_shifted + _TINY)))
-    return w, AddressCache(memory, w_prev, key, beta, g, shift, gamma, norms, cosine, w_content, w_gated, w_shifted, w)
+    return w, AddressCache(memory, w_prev, key, beta, z, shift, gamma, norms, cosine, w_content, w_gated, w_shifted, w)
 
 
 def ntm_address_backward(dw: Array, cache: AddressCache) -> tuple[Array, Array, Array]:
@@ -152,8 +152,8 @@ def ntm_address_backward(dw: Array, cache: AddressCache) -> tuple[Array, Array, 
 
         dl   = w ⊙ (dw − Σ dw w),        l = γ log(w_s + tiny)
         dγ   = Σ dl log(w_s + tiny),     dw_s = γ dl / (w_s + tiny)
-        ds_δ = Σ dw_s roll(w_g, δ),      dw_g = Σ_δ s_δ roll(dw_s, −δ)
-        dg   = Σ dw_g (w_c − w_prev),    dw_c = g dw_g,   dw_prev = (1 − g) dw_g
+        ds_δ = Σ dw_s roll(w_z, δ),      dw_z = Σ_δ s_δ roll(dw_s, −δ)
+        dz   = Σ dw_z (w_prev − w_c),    dw_c = (1 − z) dw_z,   dw_prev = z dw_z
         dc   = β w_c ⊙ (dw_c − Σ dw_c w_c),   dβ = Σ dc cos / β
         dkey = Σ_i dc_i (M_i / |M_i| − cos_i key / |key|) / |key|,   dM_i alike
 
@@ -168,31 +168,31 @@ def ntm_address_backward(dw: Array, cache: AddressCache) -> tuple[Array, Array, 
     True
     """
     check_instance("ntm_address_backward", "cache", cache, AddressCache)
-    memory, w_prev, key, beta, g, shift, gamma, norms, cosine, w_content, w_gated, w_shifted, w = cache
+    memory, w_prev, key, beta, z, shift, gamma, norms, cosine, w_content, w_gated, w_shifted, w = cache
     dw = as_array("ntm_address_backward", "dw", dw, ("N", "R"), {"N": len(w), "R": w.shape[1]})
     dl = w * (dw - (dw * w).sum(axis=1)[:, None])
     dgamma = (dl * np.log(w_shifted + _TINY)).sum(axis=1)
     dws = dl * (1 + gamma[0])[:, None] / (w_shifted + _TINY)
     dshift = np.stack([(dws * np.roll(w_gated, k - 1, axis=1)).sum(axis=1) for k in range(3)], axis=1)
-    dwg = sum(shift[:, k, None] * np.roll(dws, 1 - k, axis=1) for k in range(3))
-    dg = (dwg * (w_content - w_prev)).sum(axis=1)
-    dwc = g[0][:, None] * dwg
-    dz = w_content * (dwc - (dwc * w_content).sum(axis=1)[:, None])
-    dcos = beta[0][:, None] * dz
+    dwz = sum(shift[:, k, None] * np.roll(dws, 1 - k, axis=1) for k in range(3))
+    dz = (dwz * (w_prev - w_content)).sum(axis=1)
+    dwc = z[1][:, None] * dwz
+    dq = w_content * (dwc - (dwc * w_content).sum(axis=1)[:, None])
+    dcos = beta[0][:, None] * dq
     unit_key, unit_rows = key / norms[0][:, None], memory / norms[1][:, :, None]
     dkey = (dcos[:, :, None] * unit_rows).sum(axis=1) - (dcos * cosine).sum(axis=1)[:, None] * unit_key
     dmemory = dcos[:, :, None] * (unit_key[:, None] - cosine[:, :, None] * unit_rows) / norms[1][:, :, None]
     draw = np.concatenate(
         [
             dkey / norms[0][:, None] * (1 - key * key),
-            ((dz * cosine).sum(axis=1) * beta[1])[:, None],
-            (dg * g[0] * g[1])[:, None],
+            ((dq * cosine).sum(axis=1) * beta[1])[:, None],
+            (-dz * z[1] * z[0])[:, None],
             shift * (dshift - (dshift * shift).sum(axis=1)[:, None]),
             (dgamma * gamma[1])[:, None],
         ],
         axis=1,
     )
-    return draw, g[1][:, None] * dwg, dmemory
+    return draw, z[0][:, None] * dwz, dmemory
 
 
 def _softplus(a: Array) -> tuple[Array, Array]:

@@ -1074,16 +1074,17 @@ def beam_hand() -> Answers:
 
 @values
 def beam_share() -> Answers:
-    """Check the share from which on the empty text wins, of twelve equal answers and of a double one, chapter 19."""
+    """Check the share from which on the empty text wins, of twelve equal answers and of a triple one, chapter 19."""
     yield Values(
-        {"twelve": 1 / 13, "double": 1 / 7},
-        says="from {twelve} on with twelve answers, from {double} on in (b)",
+        {"twelve": 1 / 13, "triple": 1 / 5},
+        says="from {twelve} on with twelve answers, from {triple} on in (b)",
     )
     yield "twelve", 1 / 12, "the right answers share what the empty text leaves, 1 − ρ, not 1."
     yield "twelve", 12 / 13, "that is what is left to the right answers."
-    yield "double", 1 / 6, "that one shares what the empty text leaves too: ρ = (1 − ρ)/6."
-    yield "double", 1 / 12, "eleven texts share 1 − ρ, but not evenly: this one has two parts of twelve."
-    yield "double", 1 / 13, "that is the limit for a text with one part of twelve; this one has two."
+    yield "triple", 1 / 4, "that one shares what the empty text leaves too: ρ = (1 − ρ)/4."
+    yield "triple", 1 / 10, "ten texts share 1 − ρ, but not evenly: this one has three parts of twelve."
+    yield "triple", 1 / 11, "that is the limit for ten texts that share evenly; this one has three parts of twelve."
+    yield "triple", 1 / 13, "that is the limit for a text with one part of twelve; this one has three."
 
 
 @values

@@ -131,13 +131,14 @@ def attention_backward(dc: ArrayLike, cache: AttentionCache) -> tuple[Array, Arr
 
 
 def _attend(s: Array, hs: Array, mask: Array | None) -> tuple[Array, AttentionCache]:
-    asks, memory = s.transpose(1, 0, 2), hs.transpose(1, 0, 2)  # N first: N matrix products at once
-    e = asks @ memory.transpose(0, 2, 1)  # (N, T, S)
+    query, states = s.transpose(1, 0, 2), hs.transpose(1, 0, 2)  # N first: N matrix products at once
+    e = query @ states.transpose(0, 2, 1)  # (N, T, S); the states are the keys
     if mask is not None:
         e = np.where(mask.T[:, None], e, -np.inf)  # exp(−∞) = 0
     alpha = np.exp(e - e.real.max(axis=2, keepdims=True))
     alpha /= alpha.sum(axis=2, keepdims=True)
-    return (alpha @ memory).transpose(1, 0, 2), AttentionCache(alpha.transpose(1, 0, 2), s, hs)
+    c = alpha @ states  # and the values
+    return c.transpose(1, 0, 2), AttentionCache(alpha.transpose(1, 0, 2), s, hs)
 
 
 class Seq2SeqParams(Bundle):
@@ -298,7 +299,7 @@ def seq2seq_forward(
     """
     where = "seq2seq_forward"
     check_instance(where, "p", p, Seq2SeqParams)
-    state, context, memory, last, caches = _encode(
+    state, code, looked_at, last, caches = _encode(
         where, source, p, source_lengths, "source_lengths", cell_of(p.encoder).forward
     )
     N = len(last)
@@ -308,16 +309,16 @@ def seq2seq_forward(
     before = np.concatenate([np.full((1, N), p.start), target[:-1]])
     y, target_cache = embedding_forward(before, p.target)
     if p.feed:
-        y = np.concatenate([y, np.broadcast_to(context, (len(y), *context.shape))], axis=2)
+        y = np.concatenate([y, np.broadcast_to(code, (len(y), *code.shape))], axis=2)
     hs, _, decoder_tape = cell_of(p.decoder).forward(y, state, p.decoder, lengths=target_lengths)
     attention = None
     if p.attend:
-        c, attention = _attend(hs, *memory)
+        c, attention = _attend(hs, *looked_at)
         hs = np.concatenate([hs, c], axis=2)
     logits, out_cache = linear_forward(hs, p.out)
     loss, dlogits = softmax_cross_entropy(logits, target, weights)
     caches = (*caches, target_cache, decoder_tape, out_cache)
-    return loss, Seq2SeqTape(memory[0].shape, last, caches, attention, dlogits, sign(where, p))
+    return loss, Seq2SeqTape(looked_at[0].shape, last, caches, attention, dlogits, sign(where, p))
 
 
 def seq2seq_backward(tape: Seq2SeqTape, p: Seq2SeqParams) -> Seq2SeqParams:
@@ -370,11 +371,11 @@ def seq2seq_encode(source: ArrayLike, p: Seq2SeqParams, *, lengths: MaybeArray =
     (2, 3)
     """
     check_instance("seq2seq_encode", "p", p, Seq2SeqParams)
-    state, context, (hs, mask), *_ = _encode("seq2seq_encode", source, p, lengths, "lengths", infer)
+    state, code, (hs, mask), *_ = _encode("seq2seq_encode", source, p, lengths, "lengths", infer)
     if not p.attend:
-        return state, context
+        return state, code
     mask = np.ones(hs.shape[:2], bool) if mask is None else mask
-    return state, context, hs.transpose(1, 0, 2), mask.T
+    return state, code, hs.transpose(1, 0, 2), mask.T
 
 
 def seq2seq_step(p: Seq2SeqParams) -> Step:
@@ -395,15 +396,15 @@ def seq2seq_step(p: Seq2SeqParams) -> Step:
     check_instance("seq2seq_step", "p", p, Seq2SeqParams)
 
     def step(state: State, tokens: ArrayLike) -> tuple[Array, State]:
-        tokens, (inner, context, *memory) = np.asarray(tokens), state
+        tokens, (inner, code, *looked_at) = np.asarray(tokens), state
         y, _ = embedding_forward(tokens.reshape(-1), p.target)
-        out, inner = advance(np.concatenate([y, context], axis=1) if p.feed else y, inner, p.decoder)
+        out, inner = advance(np.concatenate([y, code], axis=1) if p.feed else y, inner, p.decoder)
         if p.attend:
-            hs, mask = memory
+            hs, mask = looked_at
             c, _ = _attend(out[None], hs.transpose(1, 0, 2), mask.T)
             out = np.concatenate([out, c[0]], axis=1)
         logits, _ = linear_forward(out, p.out)
-        return log_softmax(logits).reshape(*tokens.shape, -1), (inner, context, *memory)
+        return log_softmax(logits).reshape(*tokens.shape, -1), (inner, code, *looked_at)
 
     return step
 
@@ -415,9 +416,9 @@ def _encode(
     x, cache = embedding_forward(source, p.source)
     hs, state, *tape = run(x, None, p.encoder, lengths=lengths)
     last = (np.full(source.shape[1], len(source)) if mask is None else mask.sum(axis=0)) - 1
-    context = hs[last, np.arange(len(last))]
+    code = hs[last, np.arange(len(last))]
     state = state if p.carry else zero_state(p.decoder, len(last))
-    return state, context, (hs, mask), last, (cache, *tape)
+    return state, code, (hs, mask), last, (cache, *tape)
 
 
 def _tokens(
