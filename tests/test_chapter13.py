@@ -125,14 +125,15 @@ def test_two_units_and_no_gate_add_at_any_length_and_one_of_them_keeps_nothing()
         np.testing.assert_allclose(hs[..., 0], xs[..., 0] * xs[..., 1], atol=1e-12)
 
 
-def test_an_irnn_adds_where_its_units_may_read_each_other_and_not_where_each_may_change_its_own_entry_alone():
-    runs = {free: stored("kept", free) for free in other_memories.FREE}
-    assert [len(found) for found in runs.values()] == 4 * [10]
+@pytest.mark.parametrize("file", FILES)
+def test_an_irnn_adds_where_its_units_may_read_each_other_and_not_where_each_may_change_its_own_entry_alone(file):
+    runs = {free: results(file, "kept", free) for free in other_memories.FREE}
+    assert [len(found) for found in runs.values()] == 4 * [10 if file == FILES[0] else 3]
     for free in ("none", "own"):
-        assert min(run["error"] for run in runs[free]) > 0.88 * BASELINE
+        assert min(run["error"] for run in runs[free]) > 0.85 * BASELINE
     for free, least in (("between", 0.6), ("all", 1)):
         assert np.mean([run["error"] < 0.1 for run in runs[free]]) >= least
-    assert min(run["least"] for run in runs["all"]) > 0.6  # no unit of these keeps nothing
+    assert min(run["least"] for run in runs["all"]) > 0.4  # no unit of these keeps nothing
 
 
 @pytest.mark.parametrize("file", FILES)

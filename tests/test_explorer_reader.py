@@ -164,7 +164,7 @@ def test_the_belief_stands_above_the_units_and_hollow_is_explained(visit, width)
     page = visit(ReaderExplorer(), viewport={"width": width, "height": 900}, reduced_motion="reduce")
     drawing = page.locator(".ex-read")
     text = drawing.text_content()
-    assert "AUC" not in text and "unsure as among" in text and "hollow below 0" in text
+    assert "AUC" not in text and "wavers between" in text and "hollow below 0" in text
     assert "1 −" not in text and "% of its memory" in text, "the plates say what they are, in words"
 
     def edges(css):

@@ -110,7 +110,7 @@ def test_a_repeated_sentence_is_found() -> None:
 
 
 def test_routes_name_pages_of_the_book_in_its_order() -> None:
-    assert list(ROUTES) == ["intuition", "gradients", "using"]
+    assert list(ROUTES) == ["intuition", "gradients", "using", "sequences"]
     for route in ROUTES.values():
         assert route["pages"] == sorted(set(route["pages"]))
         assert set(route["pages"]) <= set(NAMES)
@@ -146,10 +146,10 @@ def test_map_shows_the_routes_and_the_times_of_their_pages(built_book: Path) -> 
             assert said in [text.text() for text in svg.css("text")]
     for svg in (wide, slim):
         rows = [text.text() for text in svg.css("text")]
-        for chapter in (name for name in NAMES if re.match(r"\d\d-", name)):
-            at = next(i for i, row in enumerate(rows) if row.endswith(f"  {pages.read(chapter).heading}"))
-            assert rows[at + 1] == f"{stated(chapter)} min"
-        stops = [len(svg.css(kind)) for kind in ("circle", "rect", "path[d$=Z]")]
+        for name in (name for name in NAMES if re.match(r"\d\d", name)):  # every page, the companions too
+            at = next(i for i, row in enumerate(rows) if row.endswith(f"  {pages.read(name).heading}"))
+            assert rows[at + 1] == f"{stated(name)} min"
+        stops = [len(svg.css(kind)) for kind in ("circle", "rect", "path[d$=Z]", "polygon")]
         assert stops == [len(route["pages"]) for route in ROUTES.values()]
         assert all(route["title"] in value(svg, "aria-label") for route in ROUTES.values())
 

@@ -153,25 +153,25 @@ def _route(route: dict[str, Any]) -> str:
 
 
 class Map(SphinxDirective):
-    """``{map-of-the-book}``: every chapter on a line, and the routes as tracks that stop at some of them."""
+    """``{map-of-the-book}``: every page on a line, and the routes as tracks that stop at some of them."""
 
     def run(self) -> list[nodes.Node]:
         """Return the drawing, in a form for a desk and one for a phone."""
         note_sources(self)
         found = self.env.found_docs
-        chapters = [pages.read(_name(p)) for p in sorted(found) if re.match(r"book/\d\d-", p)]
+        lines = [pages.read(_name(p)) for p in sorted(found) if re.match(r"book/\d\d", p)]
         routes = pages.settings("ways.yml")["routes"]
-        svg = "".join(drawing(chapters, routes, alt=in_words(chapters, routes), slim=slim) for slim in (False, True))
+        svg = "".join(drawing(lines, routes, alt=in_words(lines, routes), slim=slim) for slim in (False, True))
         return [nodes.raw("", svg, format="html")]
 
 
-def in_words(chapters: Sequence[pages.Page], routes: dict[str, Any]) -> str:
+def in_words(lines: Sequence[pages.Page], routes: dict[str, Any]) -> str:
     """What the map shows, for readers who cannot see it."""
     stops = ". ".join(
         f"The route {route['title']} stops at {', '.join(pages.read(name).number for name in route['pages'])}"
         for route in routes.values()
     )
-    return f"The chapters {chapters[0].number} to {chapters[-1].number} in a column, with their times. {stops}."
+    return f"The chapters {lines[0].number} to {lines[-1].number} in a column, with their times. {stops}."
 
 
 def note_sources(directive: SphinxDirective) -> None:

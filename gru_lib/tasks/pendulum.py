@@ -27,7 +27,7 @@ AHEAD = 10
 #: Steps at the start of a series whose answers do not count in `errors`: two seconds to look.
 WARM = 20
 #: What a net may be given of each reading.
-INPUTS = ("zeros and mask", "carried", "carried, mask, time")
+INPUTS = ("zeros and mask", "carried", "carried and mask", "carried, mask, time")
 
 _LENGTH, _DAMPING, _RELEASE = (0.5, 1.5), (0.02, 0.2), (1.0, 2.8)  # metres, 1 / s, radians
 _JITTER = 1e-6  # variance that a filter adds to angle and speed at each step, for what linearising leaves out
@@ -127,6 +127,7 @@ def inputs(batch: Pendulums, kind: str = "carried, mask, time") -> Array:
     parts = {
         "zeros and mask": [np.where(batch.seen, batch.values, 0), batch.seen],
         "carried": [last],
+        "carried and mask": [last, batch.seen],
         "carried, mask, time": [last, batch.seen, since / 5],
     }
     return np.stack(parts[kind], axis=-1).astype(np.float32)
