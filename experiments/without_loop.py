@@ -269,7 +269,7 @@ PARTS: dict[str, Part] = {
     "recall": (remember_tuned, RECALLS, SEEDS[:5]),
     "recall controls": (remember_tuned, CONTROLS, SEEDS[:5]),
     "told": (told, TOLD, SEEDS),
-    "told nothing": (told, SAME, SEEDS[:2]),
+    "told nothing": (told, SAME, SEEDS[:3]),
 }
 if fixed_kernels():
     PARTS = TUNING | PARTS

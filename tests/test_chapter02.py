@@ -216,6 +216,12 @@ def test_an_orthogonal_start_helps_at_twenty():
     assert 0.2 < np.median(errors("Elman, orthogonal", 20)) / np.median(errors("Elman", 20)) < 0.3
 
 
+def test_clipped_at_a_small_rate_ten_times_the_steps_are_enough():
+    """One of the three runs of the page (seeds 0, 1 and 2); in 500 steps none of ten learns."""
+    assert fading.run(3.0, "clipped", 0.01, 0, steps=5000)["right"] >= 0.98
+    assert solved(3.0, "clipped", 0.01) == 0
+
+
 def test_clipping_takes_larger_steps_after_explosion_and_changes_nothing_where_gradients_vanish():
     small, large = (0.001, 0.003, 0.01), (0.1, 0.3, 1.0, 3.0)
     assert min(solved(3.0, "nothing", rate) for rate in small) >= 9 > 3 >= max(solved(3.0, "nothing", r) for r in large)

@@ -957,7 +957,7 @@ def _() -> Values:
 # ------------------------------------------------------------------------------------------------ language, translation
 
 
-@page("16-language-model", "16b-pieces", "16c-counting", "16d-writing", "20b-how-sure")
+@page("16-language-model", "16b-pieces", "16c-counting", "16d-writing")
 def _() -> Values:
     V, L = 4, 3
     net = cells.gru_init(np.random.default_rng(0), D, H)
@@ -1035,7 +1035,6 @@ def _() -> Values:
             "softmax": lambda a: softmax(a)[0],
         },
         "(eq-lm-softmax)": softmaxed,
-        "(eq-cmp-softmax)": softmaxed,
         "(eq-lm-temperature)": power,
         "(eq-lm-power)": power,
         "(eq-lm-ngram)": counted,

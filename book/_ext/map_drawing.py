@@ -42,7 +42,10 @@ def drawing(found: Sequence[pages.Page], routes: Mapping[str, Any], *, alt: str,
         tone, dent = ("muted", 4 if slim else 16) if companion else ("ink", 0)
         rule = y[page.name] + form.row / 2
         parts.append(f'<path d="M{left} {rule}H{form.width}" style="stroke: var(--gru-rule)"/>')
-        parts.append(_text(left + dent, y[page.name] + 5, words, form.text - (companion and 1 + slim), tone))
+        title = _text(left + dent, y[page.name] + 5, words, form.text - (companion and 1 + slim), tone)
+        if slim and len(words) > 42:  # squeezed, so that it ends before the minutes
+            title = title.replace("<text", f'<text textLength="{form.width - left - 52}" lengthAdjust="spacingAndGlyphs"')
+        parts.append(title)
         parts.append(_text(form.width, y[page.name] + 5, f"{page.minutes}{form.unit}", form.text - 1, "muted", "end"))
     for i, route in enumerate(routes.values()):
         x, start = x0 + form.track * i, 14 + 24 * i

@@ -1152,19 +1152,6 @@ def cmp_cycle() -> Answers:
 
 
 @values
-def cmp_narrow() -> Answers:
-    """Check the share of cases that such an interval holds, for n = 3 and n = 10, chapter 20."""
-    yield Values({"share": [0.74937, 0.90411]}, says="such an interval holds {share} of the cases")
-    yield "share", [0.95, 0.95], "that is what it promises; s is uncertain too, so take Student's t."
-    yield "share", [0.81096, 0.91835], "the factor √((n − 1)/n) is missing from the bound."
-    yield "share", [1 - 0.74937, 1 - 0.90411], "that is the share of the misses."
-    bounds = [1.96 * math.sqrt((n - 1) / n) for n in (3, 10)]
-    yield "share", bounds, "that is the bound in place of q; the share of Student's t within it is wanted."
-    normal = [math.erf(b / math.sqrt(2)) for b in bounds]
-    yield "share", normal, "that is the normal distribution; with s from the same data it is Student's t."
-
-
-@values
 def scan_half() -> Answers:
     """Check h_1, h_2, h_3, and z and w of the three steps in one, chapter 21."""
     yield Values(
