@@ -30,10 +30,8 @@ from gru_lib import (
     gru_step_backward,
     linear_backward,
     linear_forward,
+    sigmoid,
     softmax_cross_entropy,
-    stack,
-    stack_backward,
-    stack_forward,
     train,
 )
 from gru_lib.layers import DropoutMasks, dropout_backward, dropout_forward, dropout_mask
@@ -44,7 +42,7 @@ from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk, Chunks
 
 STORED = file_for_kernels("dropout")
-KINDS = ("none", "zaremba", "variational", "naive")
+KINDS = ("none", "zaremba", "variational", "per step")
 RATES = (0.05, 0.1, 0.25)
 BEST = 0.1  # of each scheme; tests/test_chapter14.py looks whether it is
 SEEDS = range(3)
@@ -54,19 +52,24 @@ LR, STEPS, EVERY = 0.005, 1200, 150
 
 PLACES = ("none", "sequence", "step", "state")
 MEMORY_STEPS = {"GRU": 600, "Elman": 2000}
+COUNT = 20  # masks at test time
 
 Row = dict[str, Any]
 
 
 def language_model(kind: str, rate: float, seed: int, steps: int = STEPS) -> Row:
     """Train a language model on the short text; bits per character over time, and on the test part at the best step."""
-    text = english()
-    m = lm_init(np.random.default_rng(seed), text.V, D, H, dtype=np.float32)
+    return slower_or_faster(kind, rate, LR, seed, steps)
+
+
+def slower_or_faster(kind: str, rate: float, lr: float, seed: int, steps: int = STEPS) -> Row:
+    """`language_model` at another learning rate: does the order of the schemes stay?"""
+    m = lm_init(np.random.default_rng(seed), english().V, D, H, dtype=np.float32)
     dropout = None if kind == "none" else LMDropout(np.random.default_rng(1000 + seed), rate, kind)
-    return fit(m, partial(lm_loss, dropout=dropout), steps)[0]
+    return fit(m, partial(lm_loss, dropout=dropout), steps, lr)[0]
 
 
-def fit(m: Bundle, loss: Any, steps: int = STEPS) -> tuple[Row, Bundle]:
+def fit(m: Bundle, loss: Any, steps: int = STEPS, lr: float = LR) -> tuple[Row, Bundle]:
     """Train on the short text; the curves, and the model as it was at its best step."""
     text = english()
     tokens = text.encode(text.train)[:TRAINED_ON]
@@ -84,7 +87,7 @@ def fit(m: Bundle, loss: Any, steps: int = STEPS) -> tuple[Row, Bundle]:
         m,
         loss,
         Chunks(*streams(tokens, N), K),
-        Adam(m, LR),
+        Adam(m, lr),
         steps=steps,
         clip_norm=1.0,
         evaluate=evaluate,
@@ -99,7 +102,7 @@ def carried(place: str, rate: float, seed: int, steps: int = STEPS) -> Row:
     """Is it the gate that makes new masks harmless in the language model? Mask what it carries too, and measure z."""
     text = english()
     m, rng = lm_init(np.random.default_rng(seed), text.V, D, H, dtype=np.float32), np.random.default_rng(1000 + seed)
-    naive = partial(lm_loss, dropout=LMDropout(rng, rate, "naive"))
+    naive = partial(lm_loss, dropout=LMDropout(rng, rate, "per step"))
     row, kept = fit(m, naive if place == "products" else partial(state_masked_loss, rng=rng, rate=rate), steps)
     xs, _ = embedding_forward(streams(text.encode(text.validation), 32)[0][:500], kept.embed)
     z = gru_forward(xs, None, kept.rnn)[2].gate("z")
@@ -108,7 +111,7 @@ def carried(place: str, rate: float, seed: int, steps: int = STEPS) -> Row:
 
 
 def state_masked_loss(m: Bundle, chunk: Chunk, *, rng: np.random.Generator, rate: float) -> tuple[Any, Bundle]:
-    """`lm_loss` with naive dropout whose mask falls on the whole state, as chapter 14's place "state"."""
+    """`lm_loss` with new masks, of which one falls on the whole state, as chapter 14's place "state"."""
     xs, embed_cache = embedding_forward(chunk.xs, m.embed)
     draw = partial(dropout_mask, rng, rate=rate, dtype=xs.dtype)
     x_mask, h_mask, out_mask = draw(xs.shape), draw((*xs.shape[:2], H)), draw((*xs.shape[:2], H))
@@ -121,42 +124,25 @@ def state_masked_loss(m: Bundle, chunk: Chunk, *, rng: np.random.Generator, rate
     return loss, bundle(embed=embedding_backward(dxs * x_mask, embed_cache, m.embed), rnn=drnn, out=dout)
 
 
-def two_layers(places: str, rate: float, seed: int, steps: int = STEPS) -> Row:
-    """Two layers of 64 units, dropped nowhere, at the ends of the stack, between its layers, or at all three."""
-    text, rng = english(), np.random.default_rng(1000 + seed)
-
-    def pair(rng: np.random.Generator, D: int, H: int, **options: Any) -> Any:
-        return stack(gru_init(rng, D, H, **options), gru_init(rng, H, H, **options))
-
-    m = lm_init(np.random.default_rng(seed), text.V, D, 64, init=pair, dtype=np.float32)
-    return fit(m, partial(stack_loss, rng=rng, rate=rate, places=places), steps)[0]
-
-
-def stack_loss(m: Bundle, chunk: Chunk, *, rng: np.random.Generator, rate: float, places: str) -> tuple[Any, Bundle]:
-    """The loss of a language model of two layers, with a new mask at each step on some non-recurrent connections."""
-    xs, embed_cache = embedding_forward(chunk.xs, m.embed)
-    lead = xs.shape[:2]
-
-    def mask(wanted: str, width: int) -> Any:
-        return dropout_mask(rng, (*lead, width), rate, xs.dtype) if places in (wanted, "all") else None
-
-    low, high = (layer for _, layer in m.rnn.members())
-    masks = [DropoutMasks(mask("ends", low.D), None), DropoutMasks(mask("between", high.D), None)]
-    hs, state_T, tape = stack_forward(xs, chunk.state, m.rnn, masks=masks)
-    chunk.carry(state_T)
-    out_mask = mask("ends", hs.shape[-1])
-    logits, out_cache = linear_forward(hs if out_mask is None else hs * out_mask, m.out)
-    loss, dlogits = softmax_cross_entropy(logits, chunk.ys)
-    dhs, dout = linear_backward(dlogits, out_cache, m.out)
-    dxs, _, drnn = stack_backward(dhs if out_mask is None else dhs * out_mask, None, tape, m.rnn)
-    return loss, bundle(embed=embedding_backward(dxs, embed_cache, m.embed), rnn=drnn, out=dout)
-
-
 def memory(cell: str, T: int, place: str, rate: float, seed: int, steps: int | None = None) -> Row:
     """Remember the first token (chapter 8) with a mask on the recurrent connection, on the state, or none.
 
     "masked" is the share right with masks drawn as in training, "z" the median of the update gate after training.
     """
+    m, masks, found = trained_memory(cell, T, place, rate, seed, steps)
+    test = checksum(np.random.default_rng(10_001), 512, T)
+    h_T, _ = masked(test.xs, m.rnn, masks, place, rate)
+    said = linear_forward(h_T, m.out)[0] > 0
+    found["masked"] = float((said == (test.ys[-1] == 1)).all(axis=1).mean())
+    if cell == "GRU":
+        found["z"] = float(np.median(gru_forward(test.xs, None, m.rnn)[2].gate("z")))
+    return found
+
+
+def trained_memory(
+    cell: str, T: int, place: str, rate: float, seed: int, steps: int | None = None
+) -> tuple[Bundle, np.random.Generator, Row]:
+    """The net of `memory`, the source of its masks, and how many steps it took to be how often right."""
     rng = np.random.default_rng(seed)
     init: Any = gru_init if cell == "GRU" else partial(elman_init, init="orthogonal")
     m = reader_init(rng, 16, 3, 16, init=init)
@@ -180,12 +166,23 @@ def memory(cell: str, T: int, place: str, rate: float, seed: int, steps: int | N
         progress=False,
         stop=lambda history: history.last("right") == 1,
     )
-    h_T, _ = masked(test.xs, m.rnn, masks, place, rate)
-    said = linear_forward(h_T, m.out)[0] > 0
-    found = {"steps": history.steps, "right": history.last("right")}
-    found["masked"] = float((said == (test.ys[-1] == 1)).all(axis=1).mean())
-    if cell == "GRU":
-        found["z"] = float(np.median(gru_forward(test.xs, None, m.rnn)[2].gate("z")))
+    return m, masks, {"steps": history.steps, "right": history.last("right")}
+
+
+def votes(T: int, rate: float, seed: int) -> Row:
+    """A GRU trained with one mask a sequence over T steps; right without masks, with one, and by the mean of COUNT."""
+    m, rng, _ = trained_memory("GRU", T, "sequence", rate, seed)
+    found: Row = {}
+    for length in (T, 8 * T):
+        test = checksum(np.random.default_rng(10_002), 512, length)
+        true = test.ys[-1] == 1
+        drawn = [masked(test.xs, m.rnn, rng, "sequence", rate)[0] for _ in range(COUNT)]
+        said = np.array([sigmoid(linear_forward(h_T, m.out)[0]) for h_T in drawn])
+        found[str(length)] = {
+            "none": reader_accuracy(m, test).answers,
+            "one": float(((said > 0.5) == true).all(axis=-1).mean()),
+            "mean": float(((said.mean(axis=0) > 0.5) == true).all(axis=-1).mean()),
+        }
     return found
 
 
@@ -244,10 +241,16 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
         range(10),
     ),
     "carried": (carried, (("products", 0.1), ("state", 0.1)), range(10)),
-    "two": (two_layers, (("none", 0.0), ("ends", 0.1), ("all", 0.1)), range(10)),
+    "votes": (votes, ((50, 0.3),), range(10)),
+    "paces": (
+        slower_or_faster,
+        tuple((kind, 0.0 if kind == "none" else BEST, lr) for kind in KINDS for lr in (0.01,)),
+        range(3),
+    ),
 }
 if not fixed_kernels():  # no rate that is not chosen
     PARTS |= {kind: (language_model, ((kind, BEST),), SEEDS) for kind in KINDS[1:]}
+    del PARTS["paces"]
 
 
 def main(arguments: list[str]) -> None:

@@ -122,7 +122,7 @@ def special(name: str) -> dict[str, Any]:
         "p": gru, "cell": "gru", "convention": "write", "ablation": "shared", "activation": "tanh", "index": (0, 1),
         "W": rng().normal(size=(D + H, H)), "state": None, "start": 0, "step": step, "end": 2, "max_steps": 3,
         "width": 2, "new": a, "old": a, "source": "d2l", "layout": "torch", "array": "weight_ih_l0",
-        "rate": 0.5, "kind": "naive", "shape": (3, 2), "z": a, "w": a, "lr": 0.1, "steps": 10, "logits": a,
+        "rate": 0.5, "kind": "per step", "shape": (3, 2), "z": a, "w": a, "lr": 0.1, "steps": 10, "logits": a,
         "max_norm": 1.0, "limit": 1.0, "grads": gru, "tokens": tokens, "xs": rng().normal(size=(T, N, D)),
         "weights": None, "name": "loss", "patience": 3, "distance": (2, 4), "forward": gru, "backward": gru,
         "residual": False, "state0": None, "length": 1.0, "damping": 0.1, "d": 2, "states": None,

@@ -75,7 +75,7 @@ def step(state, token):
 QUIET = {  # what was accepted, each with a wrong result, or crashed somewhere inside
     "text for a rate": (lambda: layers.dropout_mask(rng(), (2, 3), "0.5"), "rate must be a number; got '0.5'"),
     "text for a rate of masks": (
-        lambda: layers.dropout_masks(rng(), GRU, 4, 3, rate="0.5", kind="naive"), "rate must be a number; got '0.5'"
+        lambda: layers.dropout_masks(rng(), GRU, 4, 3, rate="0.5", kind="per step"), "rate must be a number; got '0.5'"
     ),
     "True for a rate": (lambda: layers.dropout_mask(rng(), (2, 3), True), "rate must be a number; got True"),
     "a mask of integers": (lambda: layers.dropout_mask(rng(), (2, 3), 0.5, int), "dtype must be float32, .* got int64"),

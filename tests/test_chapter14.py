@@ -9,11 +9,13 @@ from helpers import box, check_loss, result, results, rng
 
 from experiments import dropout
 from experiments._store import load
-from gru_lib import bundle, embedding_init, gru_forward, gru_init, linear_init, stack
+from gru_lib import bundle, gru_forward, gru_init, linear_init
 from gru_lib.layers import dropout_mask
 from gru_lib.models.language_model import lm_init
+from gru_lib.models.ngram import KneserNey
 from gru_lib.results import FOLDER
 from gru_lib.tasks.memory import checksum
+from gru_lib.tasks.text import english
 from gru_lib.train import Chunk
 
 FILES = ("dropout", "dropout_own")  # the second with other kernels
@@ -33,7 +35,7 @@ def test_a_memory_made_anew_solves_what_the_stored_one_solved(what, solves):
     assert (again["right"] >= 0.99) == (stored["right"] >= 0.99) == solves
 
 
-@pytest.mark.parametrize(("kind", "rate"), [("none", 0.0), ("naive", 0.25)])
+@pytest.mark.parametrize(("kind", "rate"), [("none", 0.0), ("per step", 0.25)])
 def test_a_language_model_made_anew_follows_the_stored_curve(kind, rate):
     again = dropout.language_model(kind, rate, 0, steps=dropout.EVERY)
     stored = result(dropout, kind, kind, rate, 0)
@@ -77,25 +79,24 @@ def test_every_scheme_helps_and_masks_on_the_recurrent_connections_help_more_wit
         half = 2.262 * np.sqrt((ends[kind].var(axis=0, ddof=1) + ends[of].var(axis=0, ddof=1)) / 10)
         return ends[of].mean(axis=0) - ends[kind].mean(axis=0), half
 
-    for kind, of in (("zaremba", "none"), ("variational", "zaremba"), ("naive", "zaremba")):
+    for kind, of in (("zaremba", "none"), ("variational", "zaremba"), ("per step", "zaremba")):
         bits, half = ahead(kind, of)
         assert (bits > half).all(), (kind, of)
         assert of == "none" or ((bits > 0.025) & (bits < 0.055)).all()
-    bits, half = ahead("naive", "variational")
+    bits, half = ahead("per step", "variational")
     assert (abs(bits) < half).all()
 
 
 def test_language_models_end_alike_with_other_kernels():
-    """With one layer; those of two within a hundredth of a bit."""
-    for part in ("none", "zaremba", "variational", "naive", "more", "carried", "two"):
+    for part in ("none", "zaremba", "variational", "per step", "more", "carried"):
         settings = {tuple(row[:2]) for row in load(FOLDER / f"{FILES[1]}.json")[part]}
         assert settings, part
         for what in settings:
             fixed, own = (results(file, part, *what) for file in FILES)
-            assert len(own) == (10 if part in ("carried", "two") else 7 if part == "more" else 3)
+            assert len(own) == (10 if part == "carried" else 7 if part == "more" else 3)
             for one, other in zip(fixed, own, strict=True):
                 for measure in (lambda run: min(run["validation"]), lambda run: run["test"]):
-                    assert abs(measure(other) - measure(one)) < (0.01 if part == "two" else 5e-4), part
+                    assert abs(measure(other) - measure(one)) < 5e-4, part
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -116,16 +117,32 @@ def test_masking_the_whole_state_costs_the_language_model_nothing_and_its_gates_
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_dropout_helps_a_stack_and_masks_between_its_layers_add_two_hundredths_of_a_bit(file):
-    ends = {
-        places: np.array([(min(run["validation"]), run["test"]) for run in results(file, "two", places)])
-        for places in ("none", "ends", "all")
+def test_one_mask_at_test_time_costs_and_the_mean_of_many_is_ahead_beyond_the_trained_length(file):
+    votes = results(file, "votes", 50, 0.3)
+    right = {
+        T: {way: np.array([run[T][way] for run in votes]) for way in ("none", "one", "mean")} for T in ("50", "400")
     }
-    assert {len(v) for v in ends.values()} == {10}
-    for of, places, low, high in (("none", "ends", 0.08, 0.105), ("ends", "all", 0.015, 0.025)):
-        by = ends[of].mean(axis=0) - ends[places].mean(axis=0)
-        half = 2.262 * np.sqrt((ends[of].var(axis=0, ddof=1) + ends[places].var(axis=0, ddof=1)) / 10)
-        assert (by > half).all() and ((by > low) & (by < high)).all()
+    assert len(votes) == 10
+    assert 0.83 < right["50"]["one"].mean() < 0.9 < 0.99 < right["50"]["mean"].mean() <= right["50"]["none"].mean()
+    gained = right["400"]["mean"] - right["400"]["none"]
+    assert gained.mean() > 2.262 * gained.std(ddof=1) / np.sqrt(10)
+
+
+def test_the_order_of_the_schemes_is_the_same_at_twice_the_learning_rate():
+    low = {kind: [min(run["validation"]) for run in results(dropout, "paces", kind)] for kind in dropout.KINDS}
+    means = [np.mean(low[kind]) for kind in dropout.KINDS]
+    assert means == sorted(means, reverse=True) and all(len(runs) == 3 for runs in low.values())
+    for kind in dropout.KINDS:
+        rate = 0.0 if kind == "none" else dropout.BEST
+        slower = [min(run["validation"]) for run in results(dropout, kind, kind, rate)]
+        assert min(low[kind]) > max(slower) or np.mean(low[kind]) > np.mean(slower) + 0.05
+
+
+def test_counting_the_same_characters_is_ahead_of_every_net():
+    text = english()
+    counting = KneserNey(text.encode(text.train)[: dropout.TRAINED_ON], 8, text.V)
+    best = min(run["test"] for kind in dropout.KINDS for run in results(dropout, "more", kind))
+    assert best - counting.bits(text.encode(text.test)) > 0.3
 
 
 @pytest.mark.parametrize("place", dropout.PLACES)
@@ -149,32 +166,6 @@ def test_gradient_of_a_language_model_with_its_whole_state_masked_matches_comple
     monkeypatch.setattr(dropout, "H", 4)
     m, batch = lm_init(rng(), 5, 3, 4), chunk(rng(1))
     check_loss(lambda m: dropout.state_masked_loss(m, batch, rng=rng(7), rate=0.4), m, 1e-10)
-
-
-@pytest.mark.parametrize("places", ["none", "ends", "all"])
-def test_gradient_of_a_masked_stack_matches_complex_step(places):
-    source = rng()
-    layers = stack(gru_init(source, 3, 4), gru_init(source, 4, 2))
-    m = bundle(embed=embedding_init(source, 5, 3), rnn=layers, out=linear_init(source, 2, 5))
-    batch = chunk(source)
-    check_loss(lambda m: dropout.stack_loss(m, batch, rng=rng(7), rate=0.4, places=places), m, 1e-10)
-
-
-def test_masks_of_a_stack_fall_where_their_name_says(monkeypatch):
-    drawn = []
-
-    def draw(source, shape, rate, dtype):
-        drawn.append(shape[-1])
-        return np.ones(shape, dtype)
-
-    monkeypatch.setattr(dropout, "dropout_mask", draw)
-    source = rng()
-    layers = stack(gru_init(source, 3, 4), gru_init(source, 4, 2))
-    m = bundle(embed=embedding_init(source, 5, 3), rnn=layers, out=linear_init(source, 2, 5))
-    for places, widths in (("none", []), ("ends", [3, 2]), ("all", [3, 4, 2])):
-        drawn.clear()
-        dropout.stack_loss(m, chunk(source), rng=source, rate=0.4, places=places)
-        assert drawn == widths
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
@@ -250,3 +241,27 @@ def test_keras_draws_a_mask_for_each_sequence_and_one_for_each_product_with_recu
     inputs.set_weights([kernel, recurrent, bias])
     kept = keras.ops.convert_to_numpy(inputs(np.ones((16, 9, 4), np.float32), training=True)) != 0
     assert (kept == kept[:, :1]).all() and (kept != kept[:1]).any()
+
+
+@pytest.mark.frameworks("keras")
+def test_the_old_lines_make_keras_own_layer_double_its_state_and_the_present_ones_do_not():
+    """Six untrained layers. Keras before 3.8 as it is; from then on its cell with the old line before the step."""
+    import keras
+
+    class Old(keras.layers.GRUCell):
+        def call(self, inputs, states, training=False):
+            return super().call(inputs, [states[0] * self.mask], training)
+
+    old = tuple(map(int, keras.__version__.split(".")[:2])) < (3, 8)
+    for (units, D), seed in product(((32, 8), (64, 16)), range(3)):
+        keras.utils.set_random_seed(seed)
+        xs = np.random.default_rng(seed).normal(size=(1, 100, D)).astype(np.float32)
+        cell = Old(units)
+        cell.mask = dropout_mask(rng(seed), (1, units), 0.5).astype(np.float32)
+        layer = keras.layers.GRU(units, recurrent_dropout=0.5, return_sequences=True)
+        hs = np.abs(keras.ops.convert_to_numpy(layer(xs, training=True))[0])
+        if not old:
+            assert hs.max() <= 1
+            hs = np.abs(keras.ops.convert_to_numpy(keras.layers.RNN(cell, return_sequences=True)(xs))[0])
+        top = hs[-1].argmax()
+        assert 1e26 / 10 < hs[-1, top] < 1e29 and hs[-1, top] / hs[-2, top] == pytest.approx(2, rel=1e-3)

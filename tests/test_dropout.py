@@ -31,7 +31,7 @@ LAYERS = {
     "scrn": lambda rng: scrn_init(rng, D, H, 2),
     "bidirectional": lambda rng: bidirectional(gru_init(rng, D, H), lstm_init(rng, D, 3)),
 }
-KINDS = ["zaremba", "variational", "naive"]
+KINDS = ["zaremba", "variational", "per step"]
 
 
 @pytest.mark.parametrize("lengths", [None, [4, 0, 2]], ids=["full", "padded"])
@@ -119,7 +119,7 @@ def test_recurrent_masks_are_what_a_step_sees_of_the_state():
 @pytest.mark.parametrize("name", LAYERS)
 def test_masks_take_the_dtype_of_the_parameters_and_are_never_written(name):
     p = LAYERS[name](rng()).astype(np.float32)
-    masks = dropout_masks(rng(), p, T, N, rate=0.5, kind="naive")
+    masks = dropout_masks(rng(), p, T, N, rate=0.5, kind="per step")
     for a in [masks.x, *(masks.h if isinstance(masks.h, tuple) else [masks.h])]:
         assert a.dtype == np.float32
         a.flags.writeable = False
@@ -174,7 +174,7 @@ def test_errors_name_the_argument():
         dropout_masks(rng(), p, T, N, rate=0.5, kind="gal")
     for other in (cbow_init(D), stack(p)):
         with pytest.raises(ValueError, match="dropout_masks: p must be of a layer that takes h_mask; got"):
-            dropout_masks(rng(), other, T, N, rate=0.5, kind="naive")
+            dropout_masks(rng(), other, T, N, rate=0.5, kind="per step")
     with pytest.raises(TypeError, match="dropout_forward: masks must be a DropoutMasks; got ndarray"):
         dropout_forward(xs, None, p, masks=np.ones((N, D)))
     with pytest.raises(

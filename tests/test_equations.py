@@ -839,7 +839,7 @@ def _() -> Values:
 # ------------------------------------------------------------------------------------------------ dropout
 
 
-@page("14-dropout", "14b-dropout-measured")
+@page("14-dropout")
 def _() -> Values:
     p, z, h0 = 0.3, 0.6, 2.0
     mask = [(p, {"m_i": 0.0}), (1 - p, {"m_i": 1 / (1 - p)})]
@@ -862,11 +862,6 @@ def _() -> Values:
             outcomes.append((math.prod(chances), {"h_T": h0 * math.prod(factor(k / (1 - p)) for k in keep)}))
         return outcomes
 
-    x, w = normal(3), normal(3, seed=1)
-    sums = [
-        (math.prod(1 - p if k else p for k in keep), {"a": (np.array(keep) / (1 - p) * x) @ w})
-        for keep in itertools.product((0, 1), repeat=3)
-    ]
     small = {"h_t-1": 1e-3, "m_t": 1.4, "z": z, "h_t": z * 1e-3 + (1 - z) * np.tanh(1.4e-3)}
     masked = {"x": normal(N, D), "m": masks["m^x_t"], "y": normal(N, D) * masks["m^x_t"]}
     return step | {
@@ -881,7 +876,6 @@ def _() -> Values:
         "(eq-drop-sequence)": {"outcomes": lottery(lambda m: m, one_mask=True)},
         "(eq-drop-gate)": small,
         "(eq-drop-gate-naive)": {"outcomes": lottery(lambda m: z + (1 - z) * m)},
-        "(eq-drop-noise)": {"outcomes": sums, "x": x, "w": w, "i": range(1, 4)},
     }
 
 

@@ -24,7 +24,7 @@ def tokens(count=41, seed=1):
 
 
 @pytest.mark.parametrize("init", INITS.values(), ids=INITS)
-@pytest.mark.parametrize("kind", [None, "zaremba", "variational", "naive"])
+@pytest.mark.parametrize("kind", [None, "zaremba", "variational", "per step"])
 def test_the_gradient_of_a_chunk_matches_complex_step(init, kind):
     m = model(init)
     xs, ys = streams(tokens(), 2)

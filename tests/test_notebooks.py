@@ -158,13 +158,9 @@ def test_stored_form_is_normal(name: str, notebook: NotebookNode) -> None:
     assert stored.rstrip("\n") == normal.rstrip("\n")
 
 
-# Pages that others will take in, which are as they were before these two rules.
-NOT_YET = re.compile(r"14b|16e")
-
-
 def test_a_page_prints_sizes_and_at_most_one_true_or_false(name: str, notebook: NotebookNode) -> None:
     said = [line for cell in code(notebook) for o in cell.outputs for line in shown(o) if re.search("True|False", line)]
-    assert len(said) <= 1 or NOT_YET.fullmatch(name.partition("-")[0]), said
+    assert len(said) <= 1, said
 
 
 def test_a_table_or_a_drawing_stands_last_in_its_cell_or_nobody_sees_it(notebook: NotebookNode) -> None:
@@ -188,7 +184,7 @@ def test_kernels_are_spoken_of_in_chapter_11_and_where_the_experiments_are_expla
         re.sub("```.*?```", "", c.source, flags=re.S) for c in notebook.cells if c.cell_type == "markdown"
     )
     spoken = re.findall(told, prose)
-    assert not spoken or name == "experiments" or name.startswith("11") or NOT_YET.fullmatch(name.partition("-")[0])
+    assert not spoken or name == "experiments" or name.startswith("11")
 
 
 def test_outputs_name_no_folder_of_this_machine(notebook: NotebookNode) -> None:

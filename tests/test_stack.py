@@ -86,7 +86,7 @@ def test_twenty_residual_layers_still_pass_a_gradient():
 def test_masks_drop_on_the_way_into_each_layer_and_their_gradients_match_complex_step():
     p = stack(gru_init(rng(), D, H), lstm_init(rng(), H, H), residual=True)
     xs, dhs, lengths = rng().normal(size=(T, N, D)), rng().normal(size=(T, N, H)), [3, 0, 2]
-    for kind in ("zaremba", "variational", "naive"):
+    for kind in ("zaremba", "variational", "per step"):
         draw = rng()
         masks = [dropout_masks(draw, layer, T, N, rate=0.4, kind=kind) for _, layer in p.members()]
         check_layer(stack_forward, stack_backward, p, xs, dhs, masks=masks, lengths=lengths)

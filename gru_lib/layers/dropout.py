@@ -70,7 +70,7 @@ def dropout_masks(rng: np.random.Generator, p: Params, T: int, N: int, *, rate: 
     kind
         "zaremba": inputs only, a new mask for each step; the state is never touched.
         "variational": inputs and recurrent connection, one mask for the whole sequence.
-        "naive": both, a new mask for each step: the memory is hit T times.
+        "per step": both, a new mask for each step: the memory is hit T times.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def dropout_masks(rng: np.random.Generator, p: Params, T: int, N: int, *, rate: 
     check_instance(where, "rng", rng, np.random.Generator)
     check_layer(where, "p", p)
     rate = check_number(where, "rate", rate, least=0, below=1)
-    check_choice(where, "kind", kind, ("zaremba", "variational", "naive"))
+    check_choice(where, "kind", kind, ("zaremba", "variational", "per step"))
     T, N = check_int(where, "T", T, minimum=0), check_int(where, "N", N, minimum=0)
     lead = (N,) if kind == "variational" else (T, N)
     x = dropout_mask(rng, (*lead, p.D), rate, p.dtype)
@@ -159,7 +159,7 @@ def dropout_backward(dhs: MaybeArray, dstate_T: State | None, tape: DropoutTape,
     >>> from gru_lib import gradcheck, gru_init, layers
     >>> rng, xs = np.random.default_rng(0), np.ones((4, 2, 3))
     >>> p = gru_init(rng, D=3, H=5)
-    >>> masks = layers.dropout_masks(rng, p, 4, 2, rate=0.3, kind="naive")
+    >>> masks = layers.dropout_masks(rng, p, 4, 2, rate=0.3, kind="per step")
     >>> hs, h_T, tape = layers.dropout_forward(xs, None, p, masks=masks)
     >>> back = layers.dropout_backward(np.ones_like(hs), None, tape, p)
     >>> run = lambda p: layers.dropout_forward(xs, None, p, masks=masks)[0]

@@ -42,7 +42,7 @@ class LMDropout(NamedTuple):
 
     rng: np.random.Generator
     rate: float
-    kind: str  # "zaremba", "variational" or "naive"
+    kind: str  # "zaremba", "variational" or "per step"
 
 
 def lm_init(
