@@ -244,7 +244,7 @@ FROM_BOTH = pytest.mark.parametrize("search", ["file", "http"], indirect=True)
         ("门控", "Glossary", "Glossary"),
         ("vanishing gradient", "2. Why memory fades", "Glossary"),
         ("beam search", "19. Beam search", "Glossary"),
-        ("bootstrap", "How the experiments are run", "Glossary"),
+        ("bootstrap", "Glossary", "How the experiments are run"),
         ("gru_step_backward", "API: cells", "5. The GRU, backward"),
         ("beam_search", "API: training, gradients and the rest", "API: explorers"),
         ("vanishing", "2. Why memory fades", "Sources"),

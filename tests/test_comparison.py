@@ -37,6 +37,6 @@ def test_parameters_are_counted_as_the_library_has_them():
 
 def test_a_net_that_knows_nothing_needs_the_logarithm_of_the_alphabet():
     task = comparison.tasks()["text"]
-    m = comparison.network(np.random.default_rng(0), "GRU", task.D, task.K, 2)
+    m = comparison.network(np.random.default_rng(0), "GRU", task.D, task.K, 2, V=task.V)
     m.flat[:] = 0
     assert comparison.score(m, task, task.part("validation")) == pytest.approx(np.log2(task.K), rel=1e-5)

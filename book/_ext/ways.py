@@ -127,7 +127,7 @@ class Routes(SphinxDirective):
         routes = pages.settings("ways.yml")["routes"]
         if "short" in self.options:
             there = {_name(page) for page in self.env.found_docs}
-            return parsed(self, "\n".join(_short(r) for r in routes.values() if r["pages"][0] in there))
+            return parsed(self, "\n".join(_short(r) for r in routes.values() if there.issuperset(r["pages"])))
         return [section(f"route-{name}", route["title"], parsed(self, _route(route))) for name, route in routes.items()]
 
 

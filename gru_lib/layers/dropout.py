@@ -159,7 +159,8 @@ def dropout_backward(dhs: MaybeArray, dstate_T: State | None, tape: DropoutTape,
     >>> from gru_lib import gradcheck, gru_init, layers
     >>> rng, xs = np.random.default_rng(0), np.ones((4, 2, 3))
     >>> p = gru_init(rng, D=3, H=5)
-    >>> masks = layers.dropout_masks(rng, p, 4, 2, rate=0.3, kind="per step")
+    >>> options = {"rate": 0.3, "kind": "per step"}
+    >>> masks = layers.dropout_masks(rng, p, 4, 2, **options)
     >>> hs, h_T, tape = layers.dropout_forward(xs, None, p, masks=masks)
     >>> back = layers.dropout_backward(np.ones_like(hs), None, tape, p)
     >>> run = lambda p: layers.dropout_forward(xs, None, p, masks=masks)[0]

@@ -24,8 +24,8 @@ def load(name: str) -> dict[str, Any]:
     Examples
     --------
     >>> from gru_lib import results
-    >>> sorted(results.load("dates"))[:3]
-    ['cut', 'translation', 'tuning']
+    >>> "translation" in results.load("dates")
+    True
     """
     found: dict[str, Any] = json.loads(_file("load", name, ".json").read_text("utf8"))
     return found
