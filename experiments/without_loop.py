@@ -316,7 +316,7 @@ PARTS: dict[str, Part] = {
     "recall": (remember_tuned, RECALLS, SEEDS[:5]),
     "recall, more seeds": (remember_tuned, tuple(("recall", cell) for cell in MATRICES[1:]), SEEDS[5:]),
     "recall controls": (remember_tuned, CONTROLS, SEEDS[:5]),
-    "recall longer": (remember_tuned, (("recall", "GRU" + LONG),), SEEDS[:1]),
+    "recall longer": (remember_tuned, (("recall", "GRU" + LONG),), SEEDS[:3]),
     "told": (told, TOLD, SEEDS),
     "told nothing": (told, SAME, SEEDS[:3]),
     "refitted": (refitted, (("parity", "minGRU, z in (−1, 1)"),), SEEDS),
