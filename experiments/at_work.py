@@ -315,8 +315,8 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     ),
     "torch": (beside_torch, (("one", 100), ("two", 100)), range(3)),
     "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in (*pendulum.INPUTS[:-1], DEGREES)), SEEDS),
-    "no mask": (net, ((NO_MASK, RATE, SHORT),), SEEDS),
-    "degrees, slower": (net, ((DEGREES, RATE / 10, SHORT),), SEEDS),
+    "no mask": (net, ((NO_MASK, RATE, SHORT),), range(5)),
+    "degrees, slower": (net, ((DEGREES, RATE / 10, SHORT),), range(5)),
     "window, longer": (window_net, ((2 * RIDGE[0],),), range(3)),
     "longer": (net, ((ALL, RATE, LONG), (ALL, SLOWER, LONG)), SEEDS),
 }
