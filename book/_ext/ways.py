@@ -145,7 +145,8 @@ def _short(route: dict[str, Any]) -> str:
     said = ". ".join(route["for"].split(". ")[:2]).rstrip(".")
     halves = round(route_minutes(route) / 30)
     long = f"about {halves // 2}{'½' * (halves % 2)} hours"
-    return f"- **{route['title']}.** {said}. {len(route['pages'])} pages, {long}. It begins with [{first.title}]({first.name}.ipynb)."
+    whole = f"{len(route['pages'])} pages, {long}"
+    return f"- **{route['title']}.** {said}. {whole}. It begins with [{first.title}]({first.name}.ipynb)."
 
 
 def _route(route: dict[str, Any]) -> str:
