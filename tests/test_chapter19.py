@@ -48,7 +48,7 @@ def test_a_beam_that_cuts_nothing_is_never_below_greedy_search():
 
 
 def test_a_beam_is_at_least_greedy_search_if_it_holds_its_beginning():
-    """Part 4 of the theorem: whenever it is below, greedy search's last beginning had been cut."""
+    """Part 3 of the theorem: whenever it is below, greedy search's last beginning had been cut."""
     lost = 0
     for seed in range(300):
         step, asked = random_tree(seed, V=5, scale=1.0), set()
