@@ -39,6 +39,7 @@ RIDGE = (30, 1.0)  # lags, penalty
 TREES = (0.1, 300, 63, 100_000)  # learning rate, rounds, leaves, rows
 CO2_RATE = 0.003
 FERTILITY_RATE = 0.03
+PENALTIES, ROUNDS = (0.1, 10.0, 1000.0), (50, 100, 300)  # of the ridge regression and of the trees
 
 Row = dict[str, Any]
 
@@ -248,15 +249,24 @@ def fertility_simple(how: str, split: int) -> Row:
         said = np.empty_like(test.ys)
         for k in range(3):
             A, y = train.lags[train.train[..., k]], train.ys[..., k][train.train[..., k]]
-            models = [ridge(A, y, p) for p in (0.1, 10.0, 1000.0)] if how == "ridge" else boosted(A, y)
+            models = [ridge(A, y, p) for p in PENALTIES] if how == "ridge" else boosted(A, y)
             counts = validation.train[..., k]
             best = min(models, key=lambda f: rmse(f(validation.lags[counts]) - validation.ys[..., k][counts]))
             said[..., k] = best(test.lags.reshape(-1, 12)).reshape(test.births.shape)
     return {"test": by_years(said - test.ys, test)}
 
 
+def fertility_set(how: str, setting: float, split: int) -> Row:
+    """The error in ten years with one setting for all: a penalty of the ridge regression, or a number of trees."""
+    train, validation, test = forecasts.fertility_split(split)
+    A, y = (a[train.train[..., 2]] for a in (train.lags, train.ys[..., 2]))
+    f = ridge(A, y, setting) if how == "ridge" else boosted(A, y)[ROUNDS.index(int(setting))]
+    parts = {"validation": (validation, validation.train), "test": (test, test.test)}
+    return {name: rmse(f(c.lags[at[..., 2]]) - c.ys[..., 2][at[..., 2]]) for name, (c, at) in parts.items()}
+
+
 def boosted(A: np.ndarray, y: np.ndarray) -> list[Any]:
-    """Three gradient boostings."""
+    """Three gradient boostings, of trees with up to 15 leaves."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     return [
@@ -265,7 +275,7 @@ def boosted(A: np.ndarray, y: np.ndarray) -> list[Any]:
         )
         .fit(A, y)
         .predict
-        for rounds in (50, 100, 300)
+        for rounds in ROUNDS
     ]
 
 
@@ -293,6 +303,11 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "fertility simple": (
         fertility_simple,
         tuple((how,) for how in ("as now", "last slope", "ridge", "trees")),
+        SPLITS,
+    ),
+    "fertility set": (
+        fertility_set,
+        tuple((how, x) for how, given in (("ridge", PENALTIES), ("trees", ROUNDS)) for x in given),
         SPLITS,
     ),
     "torch": (beside_torch, (("one", 100), ("two", 100)), range(3)),
