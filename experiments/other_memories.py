@@ -335,6 +335,24 @@ def flat(steps: int, seed: int) -> Row:
     return strings("reverse", "GRU", "softmax", 0.0, seed, steps=steps, schedule=cosine_decay(0.005, steps))
 
 
+def places(kind: str, seed: int, steps: int = 8000) -> Row:
+    """A gated cell alone, trained as for `flat` or `gated`: the share of letters said right at each place of an answer.
+
+    The last letter read is said first. Lengths: the longest trained, one a little longer, and twice the longest.
+    """
+    rng = np.random.default_rng(seed)
+    m = speaker(rng, kind, "reverse")
+    fit(m, rng, "reverse", steps, schedule=cosine_decay(0.005, steps))
+    found: Row = {}
+    for L in (8, 10, 16):
+        batch = unseen("reverse", L)
+        logits = linear_forward(cell_of(m.rnn).forward(batch.xs, None, m.rnn)[0], m.out)[0][L:]
+        good = logits.argmax(axis=-1) == classes(batch, logits.shape[-1])[L:]
+        found[str(L)] = good.mean(axis=1).tolist()
+        found[f"whole {L}"] = float(good.all(axis=0).mean())
+    return found
+
+
 def rounded(task: str, pop: float, seed: int) -> Row:
     """The net of `strings` with a stack, as trained and with every push and pop made 0 or 1."""
     rng = np.random.default_rng(seed)
@@ -468,6 +486,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "gated": (gated, (("reverse", "LSTM", 0.005),), range(3)),
     "strings, LSTM": (strings, (("brackets", "LSTM", "softmax", 0.0),), range(4)),
     "rounded": (rounded, (("reverse", -1.0),), range(10)),
+    "places": (places, (("GRU",),), range(1, 11)),
+    "places, LSTM": (places, (("LSTM",),), range(3)),
     "eroded": (eroded, (("NTM",),), range(10)),
     "later": (later, MISSED, (STEPS["GRU"],)),
     "flat": (flat, ((8000,),), range(1, 11)),

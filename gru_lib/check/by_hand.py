@@ -824,7 +824,7 @@ def other_rows() -> Answers:
     yield Values(
         {"with_32": 32, "with_128": 128},
         exact=("with_32", "with_128"),
-        says="{with_32} letters fit into 32 rows, {with_128} into 128",
+        says="a list of {with_32} fits into 32 rows, one of {with_128} into 128",
     )
     yield "with_32", 5, "that is the longest list of training; the walk of the heads goes on beyond it."
     yield "with_32", 16, "the head writes one row at each step of the list, and nothing at the blanks."
