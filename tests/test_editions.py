@@ -16,6 +16,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import editions
@@ -40,8 +41,13 @@ RAW = re.compile(
 )
 
 
+@cache
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
 def chapter(name: str) -> NotebookNode:
-    return nbformat.read(ROOT / "book" / f"{name}.ipynb", as_version=4)
+    return read(ROOT / "book" / f"{name}.ipynb")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +59,7 @@ def folder(built_book: Path) -> Path:
 @pytest.fixture(params=CHAPTERS)
 def edition(request: pytest.FixtureRequest, folder: Path) -> tuple[str, NotebookNode]:
     """Each chapter's edition."""
-    return request.param, nbformat.read(folder / f"{request.param}.ipynb", as_version=4)
+    return request.param, read(folder / f"{request.param}.ipynb")
 
 
 def markdown(notebook: NotebookNode) -> str:
@@ -279,7 +285,7 @@ def test_the_archive_holds_every_edition_and_links_lead_to_them(folder: Path) ->
         for name in archive.namelist():
             assert archive.read(name) == (folder / Path(name).name).read_bytes()
     for name in CHAPTERS:
-        text = markdown(nbformat.read(folder / f"{name}.ipynb", as_version=4))
+        text = markdown(read(folder / f"{name}.ipynb"))
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             assert target.startswith("https://") or (folder / target).is_file(), (name, target)
 

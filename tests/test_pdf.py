@@ -60,18 +60,6 @@ def test_links_between_pages_stay_inside_and_no_path_of_the_machine_is_told(prin
     assert {(0, 1), (0, 2), (2, 1)} <= inside  # own, next, back
 
 
-def test_a_last_sheet_of_a_few_lines_is_saved_by_smaller_print(browser: Browser) -> None:
-    window = pdf.sheet(browser)
-    told = {}
-    style = "<style>@page { margin: 20mm } p { margin: 0; height: 6mm }</style>"
-    for lines in (40, 43, 60):
-        window.set_content(style + "<p>a line of some twenty letters</p>" * lines)
-        plain, printed = window.pdf(format="A4", prefer_css_page_size=True), pdf.full_sheets(window)
-        told[lines] = [len(PdfReader(BytesIO(each)).pages) for each in (plain, printed)]
-    window.close()
-    assert told == {40: [1, 1], 43: [2, 1], 60: [2, 2]}
-
-
 def test_colours_are_light(printed: PdfReader) -> None:
     assert b"1 0 0 rg" not in printed.pages[0].get_contents().get_data()
 

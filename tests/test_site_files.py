@@ -158,21 +158,6 @@ def test_day_of_the_last_change_comes_from_git_alone(hosted: Path, unhosted: Pat
         assert "ast updated" not in page.read_text("utf8")
 
 
-def test_a_commit_has_the_pages_written_again_that_show_it_and_no_other(hosted: Path, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "-q", hosted.parent.as_uri(), "clone")
-    folder = tmp_path / "clone"
-    pages = {page.stem: page for page in (build(folder) / "book").glob("*.html")}
-    before = {name: page.stat().st_mtime_ns for name, page in pages.items()}
-    git(folder, "add", "book/intro.md")
-    git(folder, "commit", "-q", "-m", "front", day="2025-01-31")
-    again(folder)
-    assert "2025-01-31" in pages["intro"].read_text("utf8")
-    assert {name for name, page in pages.items() if page.stat().st_mtime_ns != before[name]} == {"intro"}
-    assert len(pages) == 2
-    git(folder, "commit", "-q", "--allow-empty", "-m", "nothing", day="2026-01-31")
-    assert "no targets are out of date" in again(folder)
-
-
 @pytest.mark.parametrize("address", ["somebody.github.io/", "https://somebody.github.io/gru-book"])
 def test_half_an_address_is_refused(address: str) -> None:
     with pytest.raises(ExtensionError, match=f"html.baseurl must be like https://.*; got '{address}'"):
