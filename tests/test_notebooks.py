@@ -172,18 +172,6 @@ def shown(output: NotebookNode) -> list[str]:
     return "".join(output.get("text") or output.get("data", {}).get("text/plain", "")).splitlines()
 
 
-def test_kernels_are_spoken_of_in_chapter_11_and_where_the_experiments_are_explained(
-    name: str, notebook: NotebookNode
-) -> None:
-    """And no page but that says how to run an experiment again."""
-    told = r"\bkernels?\b(?! of cuDNN)|python -m experiments"
-    prose = "\n".join(
-        re.sub("```.*?```", "", c.source, flags=re.S) for c in notebook.cells if c.cell_type == "markdown"
-    )
-    spoken = re.findall(told, prose)
-    assert not spoken or name == "experiments" or name.startswith("11")
-
-
 def test_outputs_name_no_folder_of_this_machine(notebook: NotebookNode) -> None:
     for cell in code(notebook):
         text = str(cell.outputs)

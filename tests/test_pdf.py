@@ -101,7 +101,7 @@ WRAPPED = """() => [
 }).map(([e]) => e.textContent.slice(0, 80))"""
 
 
-@pytest.mark.parametrize("page", ["05-gru-backward", "08-three-stories", "10-conventions", "19-beam-search"])
+@pytest.mark.parametrize("page", ["05-gru-backward", "08-three-stories", "10-conventions"])
 def test_nothing_is_cut_off_and_columns_of_numbers_keep_their_lines(
     browser: Browser, built_book: Path, page: str
 ) -> None:

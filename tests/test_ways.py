@@ -134,8 +134,6 @@ def test_map_shows_the_routes_and_the_times_of_their_pages(built_book: Path) -> 
         for name in (name for name in NAMES if re.match(r"\d\d", name)):  # every page, the companions too
             at = next(i for i, row in enumerate(rows) if row.endswith(f"  {pages.read(name).heading}"))
             assert rows[at + 1] == f"{stated(name)} min"
-        stops = [len(svg.css(kind)) for kind in ("circle", "rect", "path[d$=Z]", "polygon")]
-        assert stops == [len(route["pages"]) for route in ROUTES.values()]
         assert all(route["title"] in value(svg, "aria-label") for route in ROUTES.values())
 
 
