@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,12 +26,12 @@ Pages = list[LexborHTMLParser]
 PAGES = sorted(path.stem for path in (ROOT / "book").glob("api*.md"))
 
 
-def public() -> Iterator[tuple[str, str]]:
+@cache
+def public() -> list[tuple[str, str]]:
     """Every name in the `__all__` of a module that is public itself, with the module's."""
     modules = ["gru_lib", *(m.name for m in pkgutil.walk_packages(gru_lib.__path__, "gru_lib."))]
-    for module in modules:
-        if not re.search(r"\._", module):
-            yield from ((module, name) for name in getattr(importlib.import_module(module), "__all__", ()))
+    own = [module for module in modules if not re.search(r"\._", module)]
+    return [(module, name) for module in own for name in getattr(importlib.import_module(module), "__all__", ())]
 
 
 def homes(module: str, name: str) -> set[str]:
@@ -47,7 +48,7 @@ def entries(pages: Pages) -> dict[str, tuple[LexborNode, LexborNode | None]]:
     return {value(dt, "id"): (dt, after(dt, "dd")) for dt in found}
 
 
-def wrong(pages: Pages, folder: Path, names: Iterator[tuple[str, str]]) -> list[str]:
+def wrong(pages: Pages, folder: Path, names: list[tuple[str, str]]) -> list[str]:
     """The names that the pages leave out, say nothing of, or whose source they do not lead to."""
     described, found = entries(pages), []
     sections = {value(e, "id") for page in pages for e in page.css("section[id], span[id]")}
@@ -74,7 +75,7 @@ def pages(built_book: Path) -> Pages:
 
 
 def test_every_public_name_is_described_and_leads_to_its_source(pages: Pages, built_book: Path) -> None:
-    assert len(list(public())) > 400
+    assert len(public()) > 400
     assert wrong(pages, built_book, public()) == []
 
 
