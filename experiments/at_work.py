@@ -29,6 +29,7 @@ RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
 CO2_RATES, FERTILITY_RATES = (0.001, 0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1)
 ALL = "carried, mask, time"
 DEGREES = ALL + ", in degrees"
+NO_MASK = "carried and time"
 H, TRAINING, HELD_OUT = 32, 1000, 300
 SHORT, LONG = 800, 3000  # steps of training: the page's, and more of them
 
@@ -39,6 +40,7 @@ RIDGE = (30, 1.0)  # lags, penalty
 TREES = (0.1, 300, 63, 100_000)  # learning rate, rounds, leaves, rows
 CO2_RATE = 0.003
 FERTILITY_RATE = 0.03
+PENALTIES, ROUNDS = (0.1, 10.0, 1000.0), (50, 100, 300)  # of the ridge regression and of the trees
 
 Row = dict[str, Any]
 
@@ -52,7 +54,9 @@ def said_of(seed: int) -> Pendulums:
 
 
 def given(batch: Pendulums, kind: str) -> np.ndarray:
-    """What the net reads: one of INPUTS, or all of them with the angle in degrees."""
+    """What the net reads: one of INPUTS, or the carried value and the time, or all with the angle in degrees."""
+    if kind == NO_MASK:
+        return inputs(batch)[..., [0, 2]]
     if kind != DEGREES:
         return inputs(batch, kind)
     return inputs(batch) * np.array([180 / np.pi, 1, 1], np.float32)
@@ -248,15 +252,24 @@ def fertility_simple(how: str, split: int) -> Row:
         said = np.empty_like(test.ys)
         for k in range(3):
             A, y = train.lags[train.train[..., k]], train.ys[..., k][train.train[..., k]]
-            models = [ridge(A, y, p) for p in (0.1, 10.0, 1000.0)] if how == "ridge" else boosted(A, y)
+            models = [ridge(A, y, p) for p in PENALTIES] if how == "ridge" else boosted(A, y)
             counts = validation.train[..., k]
             best = min(models, key=lambda f: rmse(f(validation.lags[counts]) - validation.ys[..., k][counts]))
             said[..., k] = best(test.lags.reshape(-1, 12)).reshape(test.births.shape)
     return {"test": by_years(said - test.ys, test)}
 
 
+def fertility_set(how: str, setting: float, split: int) -> Row:
+    """The error in ten years with one setting for all: a penalty of the ridge regression, or a number of trees."""
+    train, validation, test = forecasts.fertility_split(split)
+    A, y = (a[train.train[..., 2]] for a in (train.lags, train.ys[..., 2]))
+    f = ridge(A, y, setting) if how == "ridge" else boosted(A, y)[ROUNDS.index(int(setting))]
+    parts = {"validation": (validation, validation.train), "test": (test, test.test)}
+    return {name: rmse(f(c.lags[at[..., 2]]) - c.ys[..., 2][at[..., 2]]) for name, (c, at) in parts.items()}
+
+
 def boosted(A: np.ndarray, y: np.ndarray) -> list[Any]:
-    """Three gradient boostings."""
+    """Three gradient boostings, of trees with up to 15 leaves."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     return [
@@ -265,7 +278,7 @@ def boosted(A: np.ndarray, y: np.ndarray) -> list[Any]:
         )
         .fit(A, y)
         .predict
-        for rounds in (50, 100, 300)
+        for rounds in ROUNDS
     ]
 
 
@@ -295,8 +308,16 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
         tuple((how,) for how in ("as now", "last slope", "ridge", "trees")),
         SPLITS,
     ),
+    "fertility set": (
+        fertility_set,
+        tuple((how, x) for how, given in (("ridge", PENALTIES), ("trees", ROUNDS)) for x in given),
+        SPLITS,
+    ),
     "torch": (beside_torch, (("one", 100), ("two", 100)), range(3)),
     "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in (*pendulum.INPUTS[:-1], DEGREES)), SEEDS),
+    "no mask": (net, ((NO_MASK, RATE, SHORT),), range(5)),
+    "degrees, slower": (net, ((DEGREES, RATE / 10, SHORT),), range(5)),
+    "window, longer": (window_net, ((2 * RIDGE[0],),), range(3)),
     "longer": (net, ((ALL, RATE, LONG), (ALL, SLOWER, LONG)), SEEDS),
 }
 if not fixed_kernels():  # five seeds of the trees, which take a minute and no matrix product; PyTorch has its own

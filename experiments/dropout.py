@@ -50,7 +50,7 @@ TRAINED_ON = 40_000  # characters: few on purpose, so that a net of this size ca
 D, H, N, K = 32, 96, 16, 32
 LR, STEPS, EVERY = 0.005, 1200, 150
 
-PLACES = ("none", "sequence", "step", "state")
+PLACES = ("none", "sequence", "step", "state")  # and "state, one": the whole state, one mask a sequence
 MEMORY_STEPS = {"GRU": 600, "Elman": 2000}
 COUNT = 20  # masks at test time
 
@@ -140,9 +140,12 @@ def memory(cell: str, T: int, place: str, rate: float, seed: int, steps: int | N
 
 
 def trained_memory(
-    cell: str, T: int, place: str, rate: float, seed: int, steps: int | None = None
+    cell: str, T: int, place: str, rate: float, seed: int, steps: int | None = None, *, stop: bool = True
 ) -> tuple[Bundle, np.random.Generator, Row]:
-    """The net of `memory`, the source of its masks, and how many steps it took to be how often right."""
+    """The net of `memory`, the source of its masks, and how many steps it took to be how often right.
+
+    With `stop` the training ends as soon as all answers without masks are right.
+    """
     rng = np.random.default_rng(seed)
     init: Any = gru_init if cell == "GRU" else partial(elman_init, init="orthogonal")
     m = reader_init(rng, 16, 3, 16, init=init)
@@ -164,14 +167,14 @@ def trained_memory(
         evaluate=lambda m: {"right": reader_accuracy(m, test).answers},
         every=50,
         progress=False,
-        stop=lambda history: history.last("right") == 1,
+        stop=lambda history: stop and history.last("right") == 1,
     )
     return m, masks, {"steps": history.steps, "right": history.last("right")}
 
 
-def votes(T: int, rate: float, seed: int) -> Row:
+def votes(T: int, rate: float, seed: int, *, stop: bool = True) -> Row:
     """A GRU trained with one mask a sequence over T steps; right without masks, with one, and by the mean of COUNT."""
-    m, rng, _ = trained_memory("GRU", T, "sequence", rate, seed)
+    m, rng, _ = trained_memory("GRU", T, "sequence", rate, seed, stop=stop)
     found: Row = {}
     for length in (T, 8 * T):
         test = checksum(np.random.default_rng(10_002), 512, length)
@@ -189,9 +192,10 @@ def votes(T: int, rate: float, seed: int) -> Row:
 def masked(xs: Any, p: Any, rng: np.random.Generator, place: str, rate: float) -> tuple[Any, Callable[[Any], Any]]:
     """Run a cell with new masks in one of the PLACES; its last state, and the gradient of its parameters from that."""
     T, count, _ = xs.shape
-    lead = (count,) if place == "sequence" else (T, count)
+    lead = (count,) if place in ("sequence", "state, one") else (T, count)
     mask = None if place == "none" else dropout_mask(rng, (*lead, p.H), rate)
-    if place == "state":
+    if place.startswith("state"):
+        mask = np.broadcast_to(mask, (T, count, p.H))
         hs, back = masked_state(xs, mask, p)
         return hs[-1], lambda dh_T: back(np.concatenate([np.zeros((T - 1, *dh_T.shape)), dh_T[None]]))[1]
     _, h_T, tape = dropout_forward(xs, None, p, masks=DropoutMasks(None, mask))
@@ -240,8 +244,14 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
         + tuple(("Elman", 20, place, rate) for place, rate in (("none", 0.0), ("sequence", 0.3), ("step", 0.3))),
         range(10),
     ),
+    "memory more": (
+        memory,
+        (("GRU", 50, "state, one", 0.1), ("GRU", 50, "state, one", 0.3), ("Elman", 20, "step", 0.1)),
+        range(10),
+    ),
     "carried": (carried, (("products", 0.1), ("state", 0.1)), range(10)),
     "votes": (votes, ((50, 0.3),), range(10)),
+    "votes, not stopped": (partial(votes, stop=False), ((50, 0.3),), range(10)),
     "paces": (
         slower_or_faster,
         tuple((kind, 0.0 if kind == "none" else BEST, lr) for kind in KINDS for lr in (0.01,)),

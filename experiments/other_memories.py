@@ -487,7 +487,6 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "strings, LSTM": (strings, (("brackets", "LSTM", "softmax", 0.0),), range(4)),
     "rounded": (rounded, (("reverse", -1.0),), range(10)),
     "places": (places, (("GRU",),), range(1, 11)),
-    "places, LSTM": (places, (("LSTM",),), range(3)),
     "eroded": (eroded, (("NTM",),), range(10)),
     "later": (later, MISSED, (STEPS["GRU"],)),
     "flat": (flat, ((8000,),), range(1, 11)),

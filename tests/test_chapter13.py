@@ -175,6 +175,20 @@ def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them(file):
         assert run["5"][0] >= 0.97 and run["10"][0] < 0.5 and run["10"][1] == 0
 
 
+def test_a_gru_begins_long_strings_right_and_loses_the_letters_that_lie_deeper():
+    for run in stored("places", "GRU"):
+        assert run["whole 8"] > 0.97 and run["16"][0] >= 0.99 and run["16"][3] > 0.6
+        assert 0.2 < run["whole 10"] < 0.5 and run["whole 16"] == 0
+        assert 0.25 < np.mean(run["16"][8:]) < 0.4
+
+
+def test_the_two_stacks_that_did_not_find_the_brackets_do_worse_than_most_grus():
+    runs = stored("strings", "brackets", "stack")
+    for L in ("24", "48", "96"):
+        grus = [run[L][1] for run in stored("strings", "brackets", "GRU")]
+        assert all(np.sum(np.array(grus) >= run[L][1]) >= 8 for run in runs if run["48"][1] < 0.5)
+
+
 def test_a_stack_that_learns_the_trained_lengths_learns_twice_as_long_ones():
     later = [run for file in FILES for run in results(file, "later")]
     assert [load(file)["later"][0][:2] for file in FILES] == [[0.0, 2]] * 2 and len(later) == 5
@@ -205,6 +219,7 @@ def test_answers_of_a_stack_fray_and_with_whole_pushes_and_pops_they_do_not():
     for run in runs:
         assert run["whole"]["128"][0] > run["as is"]["128"][0]
         assert abs(run["whole"]["128"][0] - run["whole"]["8"][0]) < 0.06
+    assert sorted(round(run["whole"]["128"][0] / run["whole"]["8"][0], 2) for run in runs)[:3] == [0.94, 0.99, 0.99]
     assert min(run["as is"]["128"][0] for run in runs) < 0.6
     assert sum(run["whole"]["128"][0] > 0.99 for run in runs) >= 7 / 9 * len(runs)
 
@@ -317,6 +332,14 @@ def test_half_push_and_half_pop_never_make_a_deep_stack():
     for _ in range(20):
         _, values, strengths, _ = stack_step(np.ones((1, 1)), np.full(1, 0.5), np.full(1, 0.5), values, strengths)
         assert strengths.sum() == 0.5
+
+
+def test_the_stack_of_a_fresh_net_is_close_to_half_an_entry_deep():
+    for seed in range(5):
+        m = other_memories.speaker(np.random.default_rng(seed), "stack", "reverse")
+        caches = stack_rnn_forward(other_memories.unseen("reverse", 8).xs, None, m.rnn)[2].caches
+        gates = np.array([step.gates[0] for step in caches])  # (T, N, 2)
+        assert gates.min() > 0.3 and gates.max() < 0.7
 
 
 # --------------------------------------------------------------------------------------------------- the framework box

@@ -129,11 +129,6 @@ def test_a_cut_gradient_costs_some_hundredths_of_a_bit_at_the_end_and_a_cut_stat
     assert four[:, -1].mean() == pytest.approx(0.05, abs=0.005)
     assert sixteen[:, -1].min() > 0.005 and sixteen[:, -1].max() < 0.03
     assert zero[:, -1] == pytest.approx(0.47, abs=0.01) and zero[:, 0].min() > 0.2
-    elman, gru = (
-        np.mean([r["validation"] for r in results("language_model", "cells", cell)]) for cell in ("Elman", "GRU")
-    )
-    assert four[:, -1].mean() > (elman - gru) / 2
-    assert said("16-language-model", "more than half of what separates an Elman network from the GRU")
 
 
 def test_a_cut_within_the_piece_changes_the_gradient_alone():
@@ -166,7 +161,10 @@ def test_what_holding_units_costs_comes_out_again_and_the_named_units_stand_out(
     assert np.sort(marks)[-4] < 0.155 and max(stored["of pairs"]["closing mark"]) < 0.135
     assert len(stored["pairs"]) == 20
     ends = np.argsort(-np.array(stored["units"]["line end"])) + 1
-    assert ends[:5].tolist() == [10, 89, 46, 143, 149]
+    above = ends[: ends.tolist().index(149)].tolist()
+    assert above == [10, 89, 46, 143]
+    assert len(above) == 4
+    assert max(stored["of pairs"]["line end"]) > stored["units"]["line end"][148] - 0.005  # a random pair costs as much
 
 
 def test_from_the_mean_state_what_lies_further_back_is_worth_a_quarter_of_what_it_seems_from_zeros():

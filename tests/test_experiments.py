@@ -83,7 +83,7 @@ def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     choosing = {"tuning", "gates rates", "stories rates", "slower", "longer rates", "hidden rates"}
     choosing |= {"depth", "hidden, wider"}  # chapter 15's, made with the fixed kernels alone
     choosing |= {"trained", "trained more", "held", "context"}  # chapter 16's, likewise
-    choosing |= {"longer, IRNN", "further", "beyond", "rounded", "eroded", "gated", "strings, LSTM"}  # 13's, too
+    choosing |= {"longer, IRNN", "further", "beyond", "rounded", "eroded", "gated", "places", "strings, LSTM"}  # 13
     choosing |= {"short", "later", "recall later", "words"} | ({"rates"} if name != "lstm_memory" else set())
     parts = {"words": {"languages", "memory", "controls", "effect"}, "without_loop": {"tasks"}}.get(
         name, fixed.keys() - choosing

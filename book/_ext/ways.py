@@ -143,7 +143,10 @@ def _total(route: dict[str, Any]) -> str:
 def _short(route: dict[str, Any]) -> str:
     first = pages.read(route["pages"][0])
     said = ". ".join(route["for"].split(". ")[:2]).rstrip(".")
-    return f"- **{route['title']}.** {said}. {_total(route)} It begins with [{first.title}]({first.name}.ipynb)."
+    halves = round(route_minutes(route) / 30)
+    long = f"about {halves // 2}{'½' * (halves % 2)} hours"
+    whole = f"{len(route['pages'])} pages, {long}"
+    return f"- **{route['title']}.** {said}. {whole}. It begins with [{first.title}]({first.name}.ipynb)."
 
 
 def _route(route: dict[str, Any]) -> str:

@@ -173,7 +173,8 @@ def deltanet_step(x: Array, state: DeltaNetState, p: DeltaNetParams) -> tuple[Ar
     """
     K, H, S = p.K, p.H, state.memory
     a = x @ p.W + p.b  # (N, 2K + H + 1)
-    q, k, v = _unit(a[:, :K]), _unit(a[:, K : 2 * K]), a[:, 2 * K : 2 * K + H]  # q.y, k.y (N, K), v (N, H)
+    q, k = _unit(a[:, :K]), _unit(a[:, K : 2 * K])  # q.y, k.y (N, K)
+    v = a[:, 2 * K : 2 * K + H]  # (N, H)
     beta, not_beta = sigmoid_pair(a[:, 2 * K + H :])  # (N, 1)
     most = 2 if p.turn else 1
     beta, slope = most * beta, most * beta * not_beta
