@@ -1,18 +1,15 @@
 """Bad calls of public functions: each takes a call that works and spoils one argument.
 
 A call fails well if its error is a TypeError or ValueError of ours that names the function and an argument. What fails
-otherwise is a raw error. ``python tests/bad_calls.py`` makes all calls and lists the raw ones; `test_bad_calls.py`
-makes a part of them.
+otherwise is a raw error. `test_bad_calls.py` makes a part of all calls; with its ``SHARE`` at 1, all.
 """
 
 from __future__ import annotations
 
-import collections
 import importlib
 import inspect
 import re
 import signal
-import sys
 import tempfile
 import traceback
 import warnings
@@ -128,11 +125,8 @@ def special(name: str) -> dict[str, Any]:
         "residual": False, "state0": None, "length": 1.0, "damping": 0.1, "d": 2, "states": None,
     }  # fmt: skip
     table_of = {
-        "elman_step_concatenated": of_layer("elman"),
-        "elman_on": {},
-        "advance": of_layer("gru"),
-        "infer": of_layer("gru"),
-        "register_cell": {"cell": g.cell_of(gru)},
+        "elman_step_concatenated": of_layer("elman"), "elman_on": {}, "advance": of_layer("gru"),
+        "infer": of_layer("gru"), "register_cell": {"cell": g.cell_of(gru)},
         "ntm_address": {"raw": rng().normal(size=(N, 9)), "w_prev": np.ones((N, 4)) / 4, "memory": stack_},
         "ntm_address_backward": {
             "dw": np.ones((N, 4)),
@@ -146,28 +140,22 @@ def special(name: str) -> dict[str, Any]:
             "dread": stack_[:, 0], "dvalues": rng().normal(size=(N, 5, 3)), "dstrengths": np.ones((N, 5)),
             "cache": cells.stack_step(stack_[:, 0], np.ones(N) / 2, np.ones(N) / 3, stack_, np.ones((N, 4)) / 2)[3],
         },
-        "from_keras": {"weights": convert.to_keras([after])},
-        "from_onnx": {"W": onnx[0], "R": onnx[1], "B": onnx[2]},
+        "from_keras": {"weights": convert.to_keras([after])}, "from_onnx": {"W": onnx[0], "R": onnx[1], "B": onnx[2]},
         "from_source": {"arrays": convert.to_source(gru, "d2l")},
-        "from_torch": {"state": convert.to_torch([[after]])},
-        "to_keras": {"directions": [gru, gru]},
-        "to_onnx": {"directions": [gru, gru]},
-        "to_torch": {"layers": [[after]]},
+        "from_torch": {"state": convert.to_torch([[after]])}, "to_keras": {"directions": [gru, gru]},
+        "to_onnx": {"directions": [gru, gru]}, "to_torch": {"layers": [[after]]},
         "convex_update_backward": {"dh": a, "cache": gates.convex_update(a, a, a)[1]},
         "hard_gate_backward": {"dz": a, "cache": a, "straight_through": True},
         "soft_gate_backward": {"dz": a, "cache": gates.soft_gate(a)[1]},
         "gradcheck": {"loss": lambda p: (p.flat**2).sum(), "at": p, "grads": p.on(2 * p.flat)},
-        "numeric_gradient": {"loss": lambda p: (p.flat**2).sum(), "at": p},
-        "sigmoid_pair": {},
+        "numeric_gradient": {"loss": lambda p: (p.flat**2).sum(), "at": p}, "sigmoid_pair": {},
         "attention_forward": {"s": rng().normal(size=(T, N, 3)), "hs": rng().normal(size=(T, N, 3))},
         "attention_backward": {
-            "dc": np.ones((T, N, 3)),
-            "cache": layers.attention_forward(*rng().normal(size=(2, T, N, 3)))[1],
+            "dc": np.ones((T, N, 3)), "cache": layers.attention_forward(*rng().normal(size=(2, T, N, 3)))[1],
         },
         "seq2seq_init": {"V_source": 3, "V_target": 4, "E": 2, "cell": g.gru_init},
         "bce_with_logits": {"targets": np.ones((N, H)), "weights": np.ones((N, H))},
-        "softmax_cross_entropy": {"targets": tokens[0], "weights": np.ones(N)},
-        "embedding_forward": {"p": table},
+        "softmax_cross_entropy": {"targets": tokens[0], "weights": np.ones(N)}, "embedding_forward": {"p": table},
         "embedding_backward": {"p": table, "cache": tokens, "dx": np.ones((T, N, D))},
         "linear_forward": {"p": linear, "x": np.ones((N, D))},
         "linear_backward": {"p": linear, "cache": np.ones((N, D)), "dy": a},
@@ -178,9 +166,7 @@ def special(name: str) -> dict[str, Any]:
             "optimizer": g.SGD(p, 0.1), "steps": 2, "progress": False,
         },
         "map_state": {"function": lambda *arrays: arrays[0], "states": ((a, a), (a, a))},
-        "stack": {"layers": (gru, g.gru_init(rng(), H, H))},
-        "sample": {"end": 2},
-        "delayed": {"batch": None},
+        "stack": {"layers": (gru, g.gru_init(rng(), H, H))}, "sample": {"end": 2}, "delayed": {"batch": None},
     }  # fmt: skip
     return common | table_of.get(name, {})
 
@@ -224,47 +210,21 @@ def of_task(name: str) -> dict[str, Any]:
     batch = subtraction.random_pairs(rng(), N, 4)
     tokens = rng().integers(0, 3, (8, N))
     return {
-        "T": 5 if short == "all_two_orders" else 8,
-        "kind": "carried",
-        "step": 0.3,
-        "length": np.ones(N),
-        "damping": np.ones(N) / 10,
-        "spread": (0.1, 0.1),
-        "marks": 0.2,
-        "question": "same",
-        "task": "parity_since",
+        "T": 5 if short == "all_two_orders" else 8, "kind": "carried", "step": 0.3, "length": np.ones(N),
+        "damping": np.ones(N) / 10, "spread": (0.1, 0.1), "marks": 0.2, "question": "same", "task": "parity_since",
         "tokens": tokens[:, 0] if module == "text" else tokens,
         "batch": {"pick": batch, "delayed": ahead.marks(rng(), N, 8, "same")}.get(short, swings),
-        "values": np.ones((20, N)),
-        "seen": np.ones((20, N), bool),
-        "day": date(2000, 1, 2),
-        "language": "fr",
-        "form": "long",
-        "days": np.array([DAY, DAY + 1]),
-        "size": 4,
-        "found": dates.pairs([DAY], [0, 4, 9]),
-        "counts": [1, 2],
-        "topic": "a\n\nb",
-        "word": "länsi",
-        "run": "ti",
-        "numbers": [0, 1],
-        "pairs": [("taloa", 0), ("sto", 1), ("osto", 0)],
-        "languages": ("fi", "de"),
-        "count": 1,
-        "more": 1,
-        "parts": of_words.Words([("taloa", 0), ("auto", 1)], [("sto", 1)], [("osto", 0)]),
-        "common": 1,
-        "images": np.ones((3, 8, 8)),
-        "by": "row",
-        "N": 2 if module in ("words", "dates", "text") else N,
-        "lengths": [5, 0, 9],
-        "said": np.ones((20, N, 2)),
-        "lags": 3,
+        "values": np.ones((20, N)), "seen": np.ones((20, N), bool), "day": date(2000, 1, 2), "language": "fr",
+        "form": "long", "days": np.array([DAY, DAY + 1]), "size": 4, "found": dates.pairs([DAY], [0, 4, 9]),
+        "counts": [1, 2], "topic": "a\n\nb", "word": "länsi", "run": "ti", "numbers": [0, 1],
+        "pairs": [("taloa", 0), ("sto", 1), ("osto", 0)], "languages": ("fi", "de"), "count": 1, "more": 1,
+        "parts": of_words.Words([("taloa", 0), ("auto", 1)], [("sto", 1)], [("osto", 0)]), "common": 1,
+        "images": np.ones((3, 8, 8)), "by": "row", "N": 2 if module in ("words", "dates", "text") else N,
+        "lengths": [5, 0, 9], "said": np.ones((20, N, 2)), "lags": 3,
         "bits": 4 if short != "random_batches" else (2, 4),
         "a": np.array([5, 3]) if short == "encode" else np.array([[1, 0, 1]]),
-        "b": np.array([2, 1]) if short == "encode" else np.array([[0, 0, 1]]),
-        "index": [0, 1],
-    }
+        "b": np.array([2, 1]) if short == "encode" else np.array([[0, 0, 1]]), "index": [0, 1],
+    }  # fmt: skip
 
 
 def spoiled(value: Any) -> Iterator[tuple[str, Any]]:
@@ -393,30 +353,3 @@ def bad_calls(
                 fresh = call | {key: rng() for key in ("rng",) if key in call} | {argument: bad}
                 error = attempt(name, function, fresh)
                 yield name, argument, what, error, error is None or is_ours(error, {*call, "options", *MORE_NAMES})
-
-
-def main() -> None:
-    """Make all calls, list the raw errors and count them."""
-    total, failed, raw = 0, 0, collections.Counter()
-    for name, argument, what, error, ours in bad_calls():
-        total, failed = total + 1, failed + (error is not None)
-        if not ours:
-            raw[name] += 1
-            message = str(error).splitlines()[0][:110] if str(error) else ""
-            print(f"{name}({argument} = {what}): {type(error).__name__}: {message}")
-    print(
-        f"{total} bad calls of {len(functions())} functions: {failed} failed, {sum(raw.values())} of them raw",
-        file=sys.stderr,
-    )
-    print(raw.most_common(), file=sys.stderr)
-
-
-if __name__ == "__main__":
-    skipped = [name for name, function in functions().items() if good_call(name, function) is None]
-    for name, function in functions().items():
-        call = good_call(name, function)
-        error = None if call is None else attempt(name, function, call)
-        if error is not None:
-            print("a good call fails:", name, repr(error)[:200], file=sys.stderr)
-    print("not called:", skipped, file=sys.stderr)
-    main()

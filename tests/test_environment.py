@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
 
-import environment
 import notebooks
 import pytest
 
@@ -30,23 +28,11 @@ def test_kernels_are_those_of_the_first_avx2_processors_unless_asked_otherwise()
         assert variables(**given)["OPENBLAS_CORETYPE"] == "Haswell"
 
 
-def test_an_arm_processor_keeps_its_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert environment.avx2()["OPENBLAS_CORETYPE"] == "Haswell"
-    monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    assert environment.avx2() == {}
-
-
 def test_a_processors_own_kernels_are_left_to_it_and_all_else_is_fixed() -> None:
     fixed, own = variables(), variables(KERNELS="own", OPENBLAS_CORETYPE="Haswell", NPY_DISABLE_CPU_FEATURES="FMA3")
     assert not {"OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"} & set(own)
     for name in ("OPENBLAS_NUM_THREADS", "PYTHONHASHSEED", "SOURCE_DATE_EPOCH"):
         assert own[name] == fixed[name]
-
-
-def test_a_choice_that_is_not_offered_is_refused() -> None:
-    with pytest.raises(subprocess.CalledProcessError) as stopped:
-        variables(KERNELS="fast")
-    assert "KERNELS must be avx2 or own; got 'fast'." in stopped.value.stderr
 
 
 def test_notebooks_are_executed_with_the_stored_kernels_whatever_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,30 +72,11 @@ def softmax(a: Any) -> Any:
 
 
 COMMON: Values = {
-    "sigma": sigmoid,
-    "sigma'": slope(sigmoid),
-    "tanh": np.tanh,
-    "tanh'": slope(np.tanh),
-    "cosh": np.cosh,
-    "sinh": np.sinh,
-    "exp": np.exp,
-    "ln": np.log,
-    "log": np.log,
-    "e": math.e,
-    "min": np.minimum,
-    "max": np.maximum,
-    "relu": lambda a: np.maximum(a, 0),
-    "sign": np.sign,
-    "softmax": softmax,
-    "diag": np.diag,
-    "I": np.eye(H),
-    "D": D,
-    "H": H,
-    "N": N,
-    "T": T,
-    "otherwise": True,
-    "if not": True,
-}
+    "sigma": sigmoid, "sigma'": slope(sigmoid), "tanh": np.tanh, "tanh'": slope(np.tanh), "cosh": np.cosh,
+    "sinh": np.sinh, "exp": np.exp, "ln": np.log, "log": np.log, "e": math.e, "min": np.minimum, "max": np.maximum,
+    "relu": lambda a: np.maximum(a, 0), "sign": np.sign, "softmax": softmax, "diag": np.diag, "I": np.eye(H), "D": D,
+    "H": H, "N": N, "T": T, "otherwise": True, "if not": True,
+}  # fmt: skip
 
 
 class Run:
@@ -236,20 +217,15 @@ def rules() -> Values:
     linear = {"u": u, "W": W, "δy": dy, "δu": dx, "δW": g.W}
     linear |= {"m": range(1, N + 1), "i": range(1, D + 1), "j": range(1, H + 1)}
     return {
-        "(eq-bwd-matrix-entries)": linear,
-        "(eq-bwd-matrix)": linear,
+        "(eq-bwd-matrix-entries)": linear, "(eq-bwd-matrix)": linear,
         "(eq-bwd-bias)": {"δb": g.b, "δy": dy, "m": range(1, N + 1)},
         "(eq-bwd-first-order)": {
-            "L": lambda v: a @ v + b @ v**2 / 2,
-            "v": v,
-            "δv": a + b * v,
-            "varepsilon": normal(4, seed=5),
-            "terms of order": lambda squares: b @ squares / 2,
-            "i": range(1, 5),
+            "L": lambda v: a @ v + b @ v**2 / 2, "v": v, "δv": a + b * v, "varepsilon": normal(4, seed=5),
+            "terms of order": lambda squares: b @ squares / 2, "i": range(1, 5),
         },
         "(eq-bwd-paths)": run.gradients() | {"∂u^()/∂v": each, "U": 2, "i": range(1, 4), "j": range(1, 3)},
         "(eq-bwd-slope)": {"a": normal(N, H), "f'": slope(f), "δy": dy, "δa": dy * slope(f)(normal(N, H))},
-    }
+    }  # fmt: skip
 
 
 @page("05-gru-backward")
@@ -359,24 +335,12 @@ def _() -> Values:
     reached = np.where(old < new, ends["overline z"], ends["underline z"])  # where the bound is an equality
     convex = [ends | low | {"h_t-1": old, "n_t": new, "z": z} for z in (reached, gates.mean(axis=0))]
     return rows | {
-        "t": range(1, T + 1),
-        "m": range(1, N + 1),
-        "y": Rows("m", sigmoid(logits)),
-        "s": Rows("m", logits),
-        "h": Rows("m", hs),
-        "W_y": W_y[:, None],
-        "b_y": b_y,
-        "L": loss,
-        "L'": commit,
-        "lambda": 0.7,
-        "mu": 0.2,
-        "w": w,
-        "δs": Rows("m", dlogits),
+        "t": range(1, T + 1), "m": range(1, N + 1), "y": Rows("m", sigmoid(logits)), "s": Rows("m", logits),
+        "h": Rows("m", hs), "W_y": W_y[:, None], "b_y": b_y, "L": loss, "L'": commit, "lambda": 0.7, "mu": 0.2,
+        "w": w, "δs": Rows("m", dlogits),
         "(eq-sub-output)": {"h": hs, "s": logits[..., None], "y": sigmoid(logits)[..., None]},
-        "(eq-sub-bit)": {"c": Rows("m", c)},
-        "(eq-sub-hand)": hand,
-        "(eq-sub-convex)": convex,
-    }
+        "(eq-sub-bit)": {"c": Rows("m", c)}, "(eq-sub-hand)": hand, "(eq-sub-convex)": convex,
+    }  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ chapters 9 to 11
@@ -399,14 +363,11 @@ def _() -> Values:
     best = max(np.roots(np.polyder(np.poly1d([-1, 1]) * np.poly1d([1, 0, 0, 0, 0, 0]))).real)
     norm = {name: np.linalg.norm(values[name], 2) for name in ("W_hz", "W_hn", "W_hr")}
     return values | {
-        "J_t": J,
-        "M_t": M,
-        "C": 1 + 2 * norm["W_hz"] + norm["W_hn"] * (1 + norm["W_hr"] / 4),
-        "(eq-hwy-direct)": {"z_t": None, "T": 2, "z": normal(2, H), "t": range(1, 3)},
-        "(eq-hwy-guess)": guess,
+        "J_t": J, "M_t": M, "C": 1 + 2 * norm["W_hz"] + norm["W_hn"] * (1 + norm["W_hr"] / 4),
+        "(eq-hwy-direct)": {"z_t": None, "T": 2, "z": normal(2, H), "t": range(1, 3)}, "(eq-hwy-guess)": guess,
         "(eq-hwy-write)": {"f": written, "z": 0.7, "T": 6},
         "(eq-hwy-best)": {"T": 6, "z": best, "b_z": math.log(best) - math.log1p(-best)},
-    }
+    }  # fmt: skip
 
 
 @page("10-conventions", "10b-two-resets")
@@ -425,12 +386,7 @@ def _() -> Values:
     return {
         "(eq-conv-step)": after | halves,
         "(eq-conv-entries)": {
-            "r": r,
-            "h": h,
-            "W": W,
-            "j": range(1, H + 1),
-            "k": range(1, H + 1),
-            "before:": Aside(value=(r * h) @ W),
+            "r": r, "h": h, "W": W, "j": range(1, H + 1), "k": range(1, H + 1), "before:": Aside(value=(r * h) @ W),
             "after:": Aside(value=r * (h @ W)),
         },
         "(eq-conv-reset)": {
@@ -439,7 +395,7 @@ def _() -> Values:
         },
         "(eq-conv-transpose)": {"W": W, "x": normal(H, 1), "a": normal(N, H), "b": normal(N, H, seed=1)},
         "(eq-conv-columns)": before | columns,
-    }
+    }  # fmt: skip
 
 
 @page("11-making-it-fast")
@@ -450,14 +406,9 @@ def _() -> Values:
     return values | {
         "F": 3 * products,
         "(eq-fast-gemm)": {
-            "x_t": None,
-            "x": x.reshape(2, N, D),
-            "X": x,
-            "δa": da.view(Stack),
-            "δW_x": x.T @ da,
-            "T": 2,
+            "x_t": None, "x": x.reshape(2, N, D), "X": x, "δa": da.view(Stack), "δW_x": x.T @ da, "T": 2,
         },
-    }
+    }  # fmt: skip
 
 
 @page("11b-the-last-rung")
@@ -478,16 +429,8 @@ def lstm(rows: int | None = N) -> tuple[Values, Run]:
     (new, c_new), k = cells.lstm_step(x, cells.LSTMState(h, c), p)
     dx, before, g = cells.lstm_step_backward(cells.LSTMState(dh, dc), k, p)
     library = {
-        "x_t": x,
-        "h_t-1": h,
-        "c_t-1": c,
-        "h_t": new,
-        "c_t": c_new,
-        "i": k.i[0],
-        "f": k.f[0],
-        "g": k.g,
-        "o": k.o[0],
-    }
+        "x_t": x, "h_t-1": h, "c_t-1": c, "h_t": new, "c_t": c_new, "i": k.i[0], "f": k.f[0], "g": k.g, "o": k.o[0],
+    }  # fmt: skip
     gradients = {"δh_t": dh, "δc^next_t": dc, "δx_t": dx, "δh_t-1": before.h, "δc^next_t-1": before.c}
     gradients |= {f"δ{name}": getattr(g, name) for name in v}
     if rows is None:
@@ -587,16 +530,11 @@ def _() -> Values:
     ]
     past = [np.linalg.matrix_power(v["W_h"], k) @ w for k in range(4)]
     return v | {
-        "R": R,
-        "(eq-sum-cbow)": v | {"h": dict(enumerate(sums))},
-        "(eq-sum-commute)": one | {"R": lambda h, x: h + x @ v["W_x"]},
-        "(eq-sum-swap)": one,
-        "(eq-sum-blind)": {"W_h": np.eye(H) + null.T @ normal(H - D, H)},
-        "(eq-sum-elman)": elman("tanh"),
-        "(eq-sum-readout)": {"h_T": v["h"][T], "w": w, "beta": 9.0, "s": v["h"][T] @ w + 9.0},
-        "(eq-sum-loss)": words,
-        "(eq-sum-error)": words,
-        "(eq-sum-out)": {**gradients.values, **gradients.gradients(), "w": w},
+        "R": R, "(eq-sum-cbow)": v | {"h": dict(enumerate(sums))},
+        "(eq-sum-commute)": one | {"R": lambda h, x: h + x @ v["W_x"]}, "(eq-sum-swap)": one,
+        "(eq-sum-blind)": {"W_h": np.eye(H) + null.T @ normal(H - D, H)}, "(eq-sum-elman)": elman("tanh"),
+        "(eq-sum-readout)": {"h_T": v["h"][T], "w": w, "beta": 9.0, "s": v["h"][T] @ w + 9.0}, "(eq-sum-loss)": words,
+        "(eq-sum-error)": words, "(eq-sum-out)": {**gradients.values, **gradients.gradients(), "w": w},
         "(eq-sum-exchanged)": v
         | {"x_a": xa, "x_b": xb, "w": w, "k_a": 3, "k_b": 1, "F": 0.4}
         | {
@@ -610,12 +548,9 @@ def _() -> Values:
         ],
         "(eq-sum-shape)": {
             "q": lambda k: (xa - xb) @ v["W_x"] @ np.linalg.multi_dot([np.eye(H), *[v["W_h"]] * k, np.eye(H)]) @ w,
-            "x_a": xa,
-            "x_b": xb,
-            "w": w,
-            "k": range(4),
+            "x_a": xa, "x_b": xb, "w": w, "k": range(4),
         },
-    }
+    }  # fmt: skip
 
 
 @page("00-the-gru-in-twenty-minutes")
@@ -661,26 +596,17 @@ def _() -> Values:
     s = np.array([0.3, 0.8])
     draws = [np.reshape(signs, (2, 2)) * 0.9 / math.sqrt(2) for signs in itertools.product((1, -1), repeat=4)]
     return v | {
-        "(eq-fade-dh)": single,
-        "(eq-fade-jacobian)": single,
-        "(eq-fade-product)": single,
-        "(eq-fade-bound)": single,
+        "(eq-fade-dh)": single, "(eq-fade-jacobian)": single, "(eq-fade-product)": single, "(eq-fade-bound)": single,
         "(eq-fade-clip)": [
             {"δtheta": theta, "δtheta←": theta * min(1, c / np.sqrt((theta**2).sum())), "c": c} for c in (0.5, 50.0)
         ],
-        "(eq-fade-loss)": end,
-        "(eq-fade-out)": end,
-        "(eq-fade-chain)": chained.gradients() | both,
+        "(eq-fade-loss)": end, "(eq-fade-out)": end, "(eq-fade-chain)": chained.gradients() | both,
         "(eq-fade-two)": {"W_h": two, "J": np.diag([1.0, 0.0]) @ two.T, "T": 4},
         "(eq-fade-rate)": {
-            "outcomes": [(1 / 16, {"J_t": np.diag(s) @ W.T}) for W in draws],
-            "v": np.array([0.6, -0.59]),
-            "s": s,
-            "rho": 0.9,
-            "H": 2,
-            "overline s^2": (s**2).mean(),
+            "outcomes": [(1 / 16, {"J_t": np.diag(s) @ W.T}) for W in draws], "v": np.array([0.6, -0.59]), "s": s,
+            "rho": 0.9, "H": 2, "overline s^2": (s**2).mean(),
         },
-    }
+    }  # fmt: skip
 
 
 @page("03-gates", "03b-hard-gates")
@@ -706,31 +632,21 @@ def _() -> Values:
     return values | {
         "(eq-gate-soft)": {"z": float(sigmoid(0.7)), "a": 0.7},
         "(eq-gate-slope)": {"z": float(sigmoid(0.7)), "a": 0.7},
-        "(eq-gate-backward)": values | run_z.values | run_z.gradients(),
-        "(eq-gate-three)": {"z": z, "n": n, "h": h},
+        "(eq-gate-backward)": values | run_z.values | run_z.gradients(), "(eq-gate-three)": {"z": z, "n": n, "h": h},
         "(eq-gate-last)": {"z": 0.7, "m": 3},
         "(eq-gate-cell)": {"a_t": a, "x_t": x, "m_t": m, "h_t-1": before, "W": W, "b": 0.3},
         "(eq-hard-expected)": {
-            "outcomes": [(p, {"L": L[1]}), (1 - p, {"L": L[0]})],
-            "p": p,
-            "L_1": L[1],
-            "L_0": L[0],
+            "outcomes": [(p, {"L": L[1]}), (1 - p, {"L": L[0]})], "p": p, "L_1": L[1], "L_0": L[0],
             "∂E[L]/∂a": expected(math.log(p / (1 - p))),
         },
         "(eq-hard-reinforce)": {
-            "outcomes": [(p, {"L": L[1], "z": 1}), (1 - p, {"L": L[0], "z": 0})],
-            "p": p,
-            "L_1": L[1],
-            "L_0": L[0],
+            "outcomes": [(p, {"L": L[1], "z": 1}), (1 - p, {"L": L[0], "z": 0})], "p": p, "L_1": L[1], "L_0": L[0],
         },
         "(eq-hard-gumbel)": {
-            "u": 0.3,
-            "varepsilon": -math.log(1 / 0.3 - 1),
-            "a": 0.4,
-            "tau": 0.5,
+            "u": 0.3, "varepsilon": -math.log(1 / 0.3 - 1), "a": 0.4, "tau": 0.5,
             "z": 1 / (1 + math.exp(-(0.4 - math.log(1 / 0.3 - 1)) / 0.5)),
         },
-    }
+    }  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ chapter 13
@@ -780,15 +696,10 @@ def _() -> Values:
         )
         tops.append(
             {
-                "s": entries,
-                "u": popped,
-                "s'": after[0, :K],
-                "v": values[:K],
-                "rho": read[0],
-                "i": range(1, K + 1),
+                "s": entries, "u": popped, "s'": after[0, :K], "v": values[:K], "rho": read[0], "i": range(1, K + 1),
                 "j": range(1, K + 1),
             }
-        )
+        )  # fmt: skip
 
     def program(let: Callable[..., Any]) -> Any:
         s, u = let("s", tops[0]["s"]), let("u", tops[0]["u"])
@@ -865,18 +776,13 @@ def _() -> Values:
     small = {"h_t-1": 1e-3, "m_t": 1.4, "z": z, "h_t": z * 1e-3 + (1 - z) * np.tanh(1.4e-3)}
     masked = {"x": normal(N, D), "m": masks["m^x_t"], "y": normal(N, D) * masks["m^x_t"]}
     return step | {
-        "p": p,
-        "h_0": h0,
-        "z": z,
+        "p": p, "h_0": h0, "z": z,
         "(eq-drop-mask)": [masked | {"m_i": m["m_i"], "with probability p": m["m_i"] == 0} for _, m in mask],
-        "(eq-drop-moments)": {"outcomes": mask},
-        "(eq-drop-gru)": step,
-        "(eq-drop-back)": step,
+        "(eq-drop-moments)": {"outcomes": mask}, "(eq-drop-gru)": step, "(eq-drop-back)": step,
         "(eq-drop-naive)": {"outcomes": lottery(lambda m: m)},
-        "(eq-drop-sequence)": {"outcomes": lottery(lambda m: m, one_mask=True)},
-        "(eq-drop-gate)": small,
+        "(eq-drop-sequence)": {"outcomes": lottery(lambda m: m, one_mask=True)}, "(eq-drop-gate)": small,
         "(eq-drop-gate-naive)": {"outcomes": lottery(lambda m: z + (1 - z) * m)},
-    }
+    }  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ several layers
@@ -925,33 +831,23 @@ def _() -> Values:
         ways[name] = cells.gru_backward(way(normal(T, 1, 2 * H)[..., half]), None, one, net)[0]
     zero = np.zeros((1, H))
     return {
-        "h^()": states,
-        "x": xs[:, 0],
-        "ell": range(1, L + 1),
-        "t": range(1, T + 1),
+        "h^()": states, "x": xs[:, 0], "ell": range(1, L + 1), "t": range(1, T + 1),
         "GRU^()": {k: (lambda x, h, net=net: cells.gru_step(x[None], h[None], net)[0][0]) for k, net in nets.items()},
         "(eq-deep-back)": by | {"δh^()": gradients, "ell": range(1, 2), "t": range(2, 3)},
         "(eq-deep-bi)": {
-            "h": hs,
-            "x": xs,
-            "overrightarrow h": {0: zero} | dict(enumerate(hs[..., :H], 1)),
+            "h": hs, "x": xs, "overrightarrow h": {0: zero} | dict(enumerate(hs[..., :H], 1)),
             "overleftarrow h": dict(enumerate(hs[..., H:], 1)) | {T + 1: zero},
             "GRU_rightarrow": lambda x, h: cells.gru_step(x, h, forward)[0],
             "GRU_leftarrow": lambda x, h: cells.gru_step(x, h, backward)[0],
         },
         "(eq-deep-rev)": {
-            "overleftarrow h_1:T": hs[..., H:],
-            "x_1:T": xs,
-            "rev": rev,
+            "overleftarrow h_1:T": hs[..., H:], "x_1:T": xs, "rev": rev,
             "GRU_leftarrow": lambda xs: cells.gru_forward(xs, None, backward)[0],
         },
         "(eq-deep-bi-back)": {
-            "rev": rev,
-            "δx_1:T": dxs,
-            "δx^rightarrow_1:T": ways["rightarrow"],
-            "δx^leftarrow_1:T": ways["leftarrow"],
+            "rev": rev, "δx_1:T": dxs, "δx^rightarrow_1:T": ways["rightarrow"], "δx^leftarrow_1:T": ways["leftarrow"],
         },
-    }
+    }  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ language, translation
@@ -1001,19 +897,13 @@ def _() -> Values:
     }
     counted = [
         {
-            "p": level | {0: lambda what, given=None: 1 / len(codes)},
-            "n": n,
-            "c": letter,
-            "u": u,
-            "u'": u[1:],
-            "count": lambda w: len(followed[w]) if w in followed else followed[w[:-1]].count(w[-1]),
-            "d": 0.6,
-            "kinds": lambda w: len(set(followed[w])),
-            "V": len(codes),
+            "p": level | {0: lambda what, given=None: 1 / len(codes)}, "n": n, "c": letter, "u": u, "u'": u[1:],
+            "count": lambda w: len(followed[w]) if w in followed else followed[w[:-1]].count(w[-1]), "d": 0.6,
+            "kinds": lambda w: len(set(followed[w])), "V": len(codes),
         }
         for n, u in enumerate(("", "b", "ab"), 1)
         for letter in "rc_"
-    ]
+    ]  # fmt: skip
 
     kept_whole = KneserNey([codes[letter] for letter in text], order, len(codes))
     levels = [*kept_whole._contexts, kept_whole._occurrences[-1]]  # below the highest order contexts are counted
@@ -1037,16 +927,10 @@ def _() -> Values:
     def kneser_ney(k: int, u: str, letter: str) -> dict[str, Any]:
         a, d = level_of(k)
         return {
-            "p": {j: backed_off(j) for j in (1, 2, 3)} | {0: lambda what, given=None: 1 / len(codes)},
-            "k": k,
-            "c": letter,
-            "u": u,
-            "u'": u[1:],
-            "x": sorted(codes),
-            "a": lambda w: a.get(w, 0),
-            "d": lambda value: d[min(int(value), 3)],
-            "A": lambda w: sum(a.get(w + x, 0) for x in codes),
-        }
+            "p": {j: backed_off(j) for j in (1, 2, 3)} | {0: lambda what, given=None: 1 / len(codes)}, "k": k,
+            "c": letter, "u": u, "u'": u[1:], "x": sorted(codes), "a": lambda w: a.get(w, 0),
+            "d": lambda value: d[min(int(value), 3)], "A": lambda w: sum(a.get(w + x, 0) for x in codes),
+        }  # fmt: skip
 
     a_3 = np.array(kept_whole._strings.counts[-1])
     n_ = {count: int((a_3 == count).sum()) for count in (1, 2, 3, 4)}
@@ -1054,39 +938,23 @@ def _() -> Values:
     discounts = {"n": n_, "Y": n_[1] / (n_[1] + 2 * n_[2]), "d": taken}
 
     return {
-        "L": L,
-        "c": np.array(c),
-        "p": p,
-        "t": range(1, L + 1),
-        "calL": text_loss,
-        "nats": Aside(),
-        "PP": math.exp(text_loss),
-        "bits per character": text_loss / math.log(2),
+        "L": L, "c": np.array(c), "p": p, "t": range(1, L + 1), "calL": text_loss, "nats": Aside(),
+        "PP": math.exp(text_loss), "bits per character": text_loss / math.log(2),
         "(eq-lm-net)": {
-            "x": xs[:, None],
-            "E": E[:, None],
-            "h": dict(enumerate([np.zeros((1, H)), *hs])),
-            "GRU": lambda x, h: cells.gru_step(x, h, net)[0],
-            "W": W,
-            "b": b,
-            "a": logits[:, None],
+            "x": xs[:, None], "E": E[:, None], "h": dict(enumerate([np.zeros((1, H)), *hs])),
+            "GRU": lambda x, h: cells.gru_step(x, h, net)[0], "W": W, "b": b, "a": logits[:, None],
             "softmax": lambda a: softmax(a)[0],
         },
-        "(eq-lm-softmax)": softmaxed,
-        "(eq-lm-temperature)": power,
-        "(eq-lm-power)": power,
-        "(eq-lm-ngram)": counted,
+        "(eq-lm-softmax)": softmaxed, "(eq-lm-temperature)": power, "(eq-lm-power)": power, "(eq-lm-ngram)": counted,
         "(eq-lm-discounts)": discounts,
         "(eq-lm-kn)": [kneser_ney(k, u, letter) for k, u in ((2, "b"), (3, "ab")) for letter in "rc_"],
         "(eq-lm-gibbs)": {"q": q, "p": np.array([0.2, 0.3, 0.4]), "j": range(1, 4), "so": Aside()},
         "(eq-lm-entropy)": {
-            "outcomes": [(weight, {"a": value}) for weight, value in zip(tempered, a, strict=True)],
-            "beta": 1 / tau,
-            "dS/dbeta": slope(entropy)(1 / tau),
-            "∂S/∂beta": slope(entropy)(1 / tau),
+            "outcomes": [(weight, {"a": value}) for weight, value in zip(tempered, a, strict=True)], "beta": 1 / tau,
+            "dS/dbeta": slope(entropy)(1 / tau), "∂S/∂beta": slope(entropy)(1 / tau),
             "∂langlearangle/∂beta": slope(lambda beta: softmax(a * beta) @ a)(1 / tau),
         },
-    }
+    }  # fmt: skip
 
 
 @page("17-encoder-decoder", "19-beam-search", "19b-what-a-beam-guarantees")
@@ -1151,74 +1019,37 @@ def _() -> Values:
         return loss
 
     return {
-        "T": 3,
-        "S": S,
-        "V": V,
-        "t": range(1, 4),
-        "v": v,
-        "u": u,
-        "P": P,
+        "T": 3, "S": S, "V": V, "t": range(1, 4), "v": v, "u": u, "P": P,
         "(eq-s2s-encoder)": {
-            "x": xs[:, None],
-            "E^src": source[:, None],
-            "u": u,
-            "h": dict(enumerate([np.zeros((1, H)), *hs])),
-            "c": c,
-            "j": range(1, S + 1),
-            "GRU_enc": lambda x, h: cells.gru_step(x, h, encoder)[0],
+            "x": xs[:, None], "E^src": source[:, None], "u": u, "h": dict(enumerate([np.zeros((1, H)), *hs])), "c": c,
+            "j": range(1, S + 1), "GRU_enc": lambda x, h: cells.gru_step(x, h, encoder)[0],
         },
         "(eq-s2s-decoder)": letters
         | {
-            "(fed)": Aside(both["(fed)"]),
-            "(not fed)": Aside(letters),
-            "or": Aside(),
-            "E^tgt": target,
-            "c": c[0],
-            "W": W,
-            "b": b,
-            "a": logits,
-            "k": range(1, V + 1),
+            "(fed)": Aside(both["(fed)"]), "(not fed)": Aside(letters), "or": Aside(), "E^tgt": target, "c": c[0],
+            "W": W, "b": b, "a": logits, "k": range(1, V + 1),
         },
         "(eq-s2s-loss)": {
-            "L": loss,
-            "M": weights_of.sum(),
-            "m": Rows("n", weights_of),
-            "n": range(1, 3),
-            "a": Rows("n", many),
+            "L": loss, "M": weights_of.sum(), "m": Rows("n", weights_of), "n": range(1, 3), "a": Rows("n", many),
             "v": Rows("n", tokens),
         },
         "(eq-s2s-dlogits)": {
-            "M": weights_of.sum(),
-            "m": Rows("n", weights_of),
-            "n": range(1, 3),
-            "a": Rows("n", many),
-            "v": Rows("n", tokens),
-            "δa": Rows("n", dlogits),
-            "onehot": lambda k: np.eye(V)[k - 1],
+            "M": weights_of.sum(), "m": Rows("n", weights_of), "n": range(1, 3), "a": Rows("n", many),
+            "v": Rows("n", tokens), "δa": Rows("n", dlogits), "onehot": lambda k: np.eye(V)[k - 1],
         },
-        "(eq-s2s-dcode)": Run(code).gradients(),
-        "(eq-beam-sum)": {"P": of_text},
+        "(eq-s2s-dcode)": Run(code).gradients(), "(eq-beam-sum)": {"P": of_text},
         "(eq-beam-empty)": {
-            "P": lambda what, given: what[0],
-            "a right one": (1 - rho) / R,
-            "empty": rho,
-            "rho": rho,
-            "R": R,
+            "P": lambda what, given: what[0], "a right one": (1 - rho) / R, "empty": rho, "rho": rho, "R": R,
         },
         "(eq-beam-alpha)": {
-            "P": lambda what, given: whole,
-            "v": v,
-            "alpha": 0.6,
-            "score": lambda v: math.log(whole) / 3**0.6,
+            "P": lambda what, given: whole, "v": v, "alpha": 0.6, "score": lambda v: math.log(whole) / 3**0.6,
         },
         "(eq-beam-mbr)": {
-            "v": list(texts),
-            "v'": list(texts),
-            "P": lambda what, given: texts[what[0]] if given[0] is u else math.nan,
-            "agree": agree,
+            "v": list(texts), "v'": list(texts),
+            "P": lambda what, given: texts[what[0]] if given[0] is u else math.nan, "agree": agree,
             "hat v": max(expected, key=lambda text: expected[text]),
         },
-    }
+    }  # fmt: skip
 
 
 @page("18-attention")
@@ -1246,34 +1077,18 @@ def _() -> Values:
     matrices = [np.exp(keys[:t]).T @ values[:t] for t in range(T + 1)]
     sums = [np.exp(keys[:t]).sum(axis=0) for t in range(T + 1)]
     return v | {
-        "t": range(1, T + 1),
-        "j": range(1, S + 1),
-        "k": range(1, S + 1),
-        "W": W,
-        "b": b,
-        "a": a,
-        "(eq-att-ds)": {"δh": v["δh scored"]},
-        "(eq-att-linear)": rows,
+        "t": range(1, T + 1), "j": range(1, S + 1), "k": range(1, S + 1), "W": W, "b": b, "a": a,
+        "(eq-att-ds)": {"δh": v["δh scored"]}, "(eq-att-linear)": rows,
         "(eq-att-recurrent)": {
-            "phi": np.exp,
-            "k": keys[:, None],
-            "v": values[:, None],
-            "S": dict(enumerate(matrices)),
+            "phi": np.exp, "k": keys[:, None], "v": values[:, None], "S": dict(enumerate(matrices)),
             "m": dict(enumerate(sum_of[None] for sum_of in sums)),
         },
         "(eq-att-asked)": rows | {"S": dict(enumerate(matrices)), "m": dict(enumerate(sums))},
         "(eq-att-self)": {
-            "X": X,
-            "W_Q": W_Q,
-            "W_K": W_K,
-            "W_V": W_V,
-            "Q": Q,
-            "K": K,
-            "V": X @ W_V,
-            "d": 3,
+            "X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Q": Q, "K": K, "V": X @ W_V, "d": 3,
             "Y": softmax(Q @ K.T / math.sqrt(3)) @ X @ W_V,
         },
-    }
+    }  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ chapters 20 and 21
@@ -1290,20 +1105,14 @@ def _() -> Values:
     center, half = v.mean() - w.mean(), q * math.sqrt((v.var(ddof=1) + w.var(ddof=1)) / n)
     means = {"bar v": v.mean(), "bar w": w.mean(), "s": v.std(ddof=1), "s_v": v.std(ddof=1), "s_w": w.std(ddof=1)}
     return means | {
-        "q": q,
-        "n": n,
-        "(eq-cmp-parameters)": {"P": size, "B": 4, "H": H, "K": K},
+        "q": q, "n": n, "(eq-cmp-parameters)": {"P": size, "B": 4, "H": H, "K": K},
         "(eq-cmp-t)": {"value": v.mean() + np.array([1, -1]) * q * v.std(ddof=1) / math.sqrt(n)},
         "(eq-cmp-difference)": {"value": center + np.array([half, -half])},
         "(eq-cmp-ar)": {
-            "y": y,
-            "w": weights_of,
-            "c": 0.3,
-            "p": 3,
-            "t": range(3, 9),
+            "y": y, "w": weights_of, "c": 0.3, "p": 3, "t": range(3, 9),
             "hat y": {t: 0.3 + weights_of @ [y[t - 1], y[t - 2], y[t - 3]] for t in range(3, 9)},
         },
-    }
+    }  # fmt: skip
 
 
 @page("21-gates-without-the-loop", "21b-training-without-the-loop")
@@ -1347,15 +1156,11 @@ def _() -> Values:
             "v_t": x1 @ d.W_v + d.b_v, "beta_t": cache.beta.item(),
         }  # fmt: skip
     return {
-        "(eq-scan-add)": rows["add"],
-        "(eq-scan-delta-rule)": rows["delta"],
-        "(eq-scan-mingru)": cell,
-        "(eq-scan-linear)": scan,
-        "(eq-scan-join)": joined,
+        "(eq-scan-add)": rows["add"], "(eq-scan-delta-rule)": rows["delta"], "(eq-scan-mingru)": cell,
+        "(eq-scan-linear)": scan, "(eq-scan-join)": joined,
         "(eq-scan-ones)": {"h": still, "z": 0.7, "n": -0.4, "t": range(1, T + 1)},
-        "(eq-scan-delta)": back | {"∂L_t/∂h": dh},
-        "(eq-scan-grads)": back,
-    }
+        "(eq-scan-delta)": back | {"∂L_t/∂h": dh}, "(eq-scan-grads)": back,
+    }  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ the tests

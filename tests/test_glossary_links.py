@@ -9,9 +9,7 @@ from pathlib import Path
 
 import page_checks
 import pytest
-from page_checks import inside, value
-from selectolax.lexbor import LexborNode
-from test_book import PAGES
+from page_checks import value
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -48,58 +46,6 @@ def test_first_use_is_linked_once_and_in_running_text(built_book: Path, chapter:
     assert len(anchors) <= (16 if chapter == "16-language-model" else 12)
     never = ":is(h1, h2, h3, code, pre, figcaption, caption, table, .admonition, .math, .gru-lede)"
     assert page_checks.parse(page).css(f'{never} a[href^="glossary.html#term-"]') == []
-
-
-def running_text(page: Path) -> list[LexborNode]:
-    """The paragraphs and items where terms are linked, read off the page as a reader sees it."""
-    article = page_checks.parse(page).css_first("article")
-    assert article is not None
-    never = article.css(".admonition *, li:has(> ul), li:has(> ol), article > section > :is(ul, ol) li")
-    without = {e.mem_id for e in never}
-    found = article.css("section > p:not(.gru-lede), section > :is(ul, ol) > li, section li > :is(ul, ol) > li")
-    return [e for e in found if e.mem_id not in without]
-
-
-def pieces(element: LexborNode) -> list[tuple[str, str]]:
-    """The text that may be linked: not code, formulas and links that lead elsewhere. With a linked piece, its term."""
-    found = []
-    for text in element.traverse(include_text=True):
-        if text.tag != "-text":
-            continue
-        link = inside(text, "a")
-        anchor = value(link, "href").partition("glossary.html#")[2] if link else ""
-        never = (link and not anchor) or inside(text, "code", "math", "cite")
-        found.append(("never", "") if never else (anchor, text.text_content or ""))
-        if inside(text, "em", "strong"):
-            found.insert(-1, ("never", ""))
-            found.append(("never", ""))
-    return found
-
-
-def uses(term: str, anchor: str, element: list[tuple[str, str]]) -> bool:
-    """Whether a paragraph uses a term; in the link of a longer term it does not."""
-    return bool(glossary_links.use_of(term).search("".join(t if a in ("", anchor) else " \u241f " for a, t in element)))
-
-
-@pytest.fixture(scope="module")
-def anchors(built_book: Path) -> dict[str, str]:
-    """The anchor of each entry of the glossary."""
-    there = page_checks.parse(built_book / "book" / "glossary.html").css("dt[id]")
-    return {" ".join(dt.text().rstrip("#").split()): value(dt, "id") for dt in there}
-
-
-@pytest.mark.parametrize("page", [p for p in PAGES if p not in {glossary_links.GLOSSARY, *glossary_links.LISTS}])
-def test_every_term_is_linked_where_a_page_first_uses_it(built_book: Path, page: str, anchors: dict[str, str]) -> None:
-    """Chapters and back matter; but for the page that explains it."""
-    texts = [pieces(element) for element in running_text(built_book / f"{page}.html")]
-    for term, explained in glossary_links.terms((ROOT / "book" / "glossary.md").read_text("utf8")).items():
-        anchor = anchors[term]
-        linked = [any(a == anchor for a, _ in text) for text in texts]
-        if explained == page.rpartition("/")[2]:
-            assert not any(linked), term
-        else:
-            first = next((i for i, text in enumerate(texts) if uses(term, anchor, text)), None)
-            assert linked == [i == first for i in range(len(texts))], term
 
 
 def test_search_index_holds_every_term_in_english_and_in_chinese(built_book: Path) -> None:

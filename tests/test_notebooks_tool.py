@@ -162,15 +162,6 @@ class TestTake:
         assert text_path().read_text("utf8") == text.replace("Another paragraph.", "Another paragraph, longer.")
         assert notebooks.make(NAME) == notebooks.UNCHANGED
 
-    def test_metadata_that_has_not_changed_keeps_its_order(self) -> None:
-        text = text_path().read_text("utf8")
-        text = text.replace("```{code-cell}", "```{code-cell}\n---\ntags: [z]\nb: 1\na:\n  c: 2\n---", 1)
-        text_path().write_text(text, "utf8")
-        notebooks.make(NAME)
-        edit_notebook("Then:", "Hence:")
-        notebooks.take(NAME)
-        assert text_path().read_text("utf8") == text.replace("Then:", "Hence:")
-
     def test_of_two_changes_the_notebooks_is_taken_and_the_text_is_kept(self) -> None:
         edit_text("Then:", "Hence:")
         edited = text_path().read_bytes()
@@ -193,29 +184,6 @@ class TestTake:
         text_path().unlink()
         notebooks.take(NAME)
         assert text_path().read_bytes() == text
-
-
-@pytest.mark.usefixtures("book")
-class TestMain:
-    def test_counts_what_was_refused_and_does_the_rest(self, capsys: pytest.CaptureFixture[str]) -> None:
-        other = text_path().with_name("08-other.md")
-        other.write_bytes(text_path().read_bytes())
-        edit_notebook("a = 1", "a = 5")
-        assert notebooks.main(["0"]) == 1
-        said = capsys.readouterr().out
-        assert "[1/2] 07-little: the notebook has changed" in said
-        assert "[2/2] 08-other: executed" in said
-
-
-def test_a_kernel_executes_in_the_books_folder(book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    for name, path in {"ROOT": "", "BOOK": "book", "TEXT": "book_text", "REPLACED": "replaced"}.items():
-        monkeypatch.setattr(notebooks, name, book / path)
-    edit_text("a = 1", "import os\n\na = len(os.path.basename(os.getcwd()))")
-    assert notebooks.make(NAME).startswith("executed")
-    cells = notebooks.code(notebooks.read_notebook(NAME))
-    assert [cell.execution_count for cell in cells] == [1, 2]
-    assert cells[1].outputs[0].text == "5\n"
 
 
 def drawn(shift: float) -> str:

@@ -107,16 +107,6 @@ def test_stated_time_is_honest(page: str) -> None:
     assert 0.9 * least <= stated(page) <= least + 2 * found.steps + 5
 
 
-def test_lengths_are_measured() -> None:
-    """Code, equations and links do not count as words; a symbol counts as one."""
-    text = "---\nt: 1\n---\nA *gate* $z_t$ keeps `h`.\n\n$$\nz\n$$ (eq-z)\n\n```{code-cell}\nx = 1\n```\n[So](a.md).\n"
-    assert words(before_exercises(text + "\n## Exercises\nNo more.")) == 6
-    assert listed("```python\na = 1\nb = 2\n```") == 2
-    assert 20 < listed("```{literalinclude} ../gru_lib/cells/gru.py\n:pyobject: gru_step\n```") < 60
-    assert printed({"text": ["a\n", "b\n"]}) == 2
-    assert printed({"data": {"text/plain": "<Figure>", "image/svg+xml": "<svg/>"}}) == 0
-
-
 def test_a_listing_leaves_the_examples_of_docstrings_out() -> None:
     code = 'def f() -> int:\n    """Give {}\n\n    Examples\n    --------\n    >>> f()\n    1\n    """\n    return 1\n'
     assert without_examples(code.format("1.")) == 'def f() -> int:\n    """Give 1."""\n    return 1\n'

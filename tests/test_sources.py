@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-import yaml
-
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "book" / "sources.md").read_text("utf8")
 DOCUMENTS = ["D2L", "ai-edu", "Goldberg's notes", "The notes on Ng's course"]
@@ -76,34 +73,11 @@ def test_every_claim_leads_to_where_it_is_shown() -> None:
     assert faults(TEXT) == []
 
 
-@pytest.mark.parametrize(
-    ("there", "planted", "fault"),
-    [
-        ("[chapter 1], {eq}`eq-sum-cbow`", "{eq}`eq-sum-cbow`", "no page"),
-        (": 05b-other-conventions.ipynb", ": 05z-nowhere.ipynb", "05z-nowhere.ipynb"),
-        ('"Where z comes from"', '"Where z goes"', "Where z goes"),
-        ("{eq}`gru-residual`", "{eq}`gru-residuals`", "gru-residuals"),
-        ("2,067 steps", "2,068 steps", "2068"),
-    ],
-)
-def test_a_fault_on_the_page_is_found(there: str, planted: str, fault: str) -> None:
-    assert there in TEXT
-    assert fault in {what for _, what in faults(TEXT.replace(there, planted))}
+def test_a_number_that_the_page_does_not_have_is_found() -> None:
+    assert "2068" in {what for _, what in faults(TEXT.replace("2,067 steps", "2,068 steps"))}
 
 
 def test_all_four_texts_are_described_and_each_has_its_claims() -> None:
     for name in DOCUMENTS:
         assert f"- **{name}**: " in TEXT
         assert len(list(claims(sections(TEXT)[name]))) >= 12
-
-
-def test_the_page_is_in_english() -> None:
-    assert not re.search(r"[\u4e00-\u9fff]", TEXT)
-
-
-def test_page_is_in_the_back_matter_before_the_bibliography() -> None:
-    (back,) = (
-        p for p in yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))["parts"] if p["caption"] == "Back matter"
-    )
-    files = [chapter["file"] for chapter in back["chapters"]]
-    assert files.index("book/sources") == files.index("book/bibliography") - 1

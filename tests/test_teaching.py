@@ -189,22 +189,6 @@ def test_no_right_number_is_among_the_mistakes(built_book: Path) -> None:
     assert asked > 300
 
 
-@pytest.mark.parametrize(
-    ("message", "right", "away"),
-    [
-        ("at 9 there is a proof, and at 8 too: try more values.", 8, True),
-        ("there are six: look along the line.", 6, True),
-        ("1 − z belongs to it: 0.25 · 0.9 + 0.75 · 0.4.", 0.525, True),
-        ("¼ is the largest slope.", 4, True),
-        ("that is 1 − z; the candidate has it.", 1, False),
-        ("c_3 comes before h_3, and 1/(3H) is the variance.", 3, False),
-        ("that leaves half after 20 steps.", 0.966, False),
-    ],
-)
-def test_what_a_message_gives_away(message: str, right: float, away: bool) -> None:
-    assert teaching.shows(teaching.stated(message), [right]) is away
-
-
 def test_three_in_four_exercises_can_be_checked_as_the_page_says() -> None:
     text = "\n".join(pages.markdown(name) for name in PAGES)
     bodies = re.findall(r"^```\{exercise\}[^\n]*\n:label: \S+\n(.*?)^```$", text, re.M | re.S)

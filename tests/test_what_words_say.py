@@ -1,4 +1,4 @@
-"""Words against what they are about: a link against its page, the notation and the glossary against the code."""
+"""Words against what they are about: a link against its page, shapes and formulas against the code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from gru_lib import cell_of, gru_backward, gru_forward, gru_init, gru_step, lstm_forward, lstm_init, sigmoid
+from gru_lib import gru_forward, gru_init, gru_step, sigmoid
 from gru_lib.gates import convex_update
 from gru_lib.ops import bce_with_logits
 
@@ -59,52 +59,6 @@ def test_the_shapes_of_the_notation_are_those_of_the_code():
         assert CODE[name].shape == shape(wanted), name
         checked += 1
     assert checked >= 25
-
-
-def test_what_the_notation_says_of_conventions_holds():
-    write = gru_init(np.random.default_rng(0), D, H, convention="write")
-    for name in ("W_x", "W_h", "b"):
-        for gate in "rzn":
-            sign = -1 if gate == "z" else 1
-            suffix = f"_{gate}" if name == "b" else gate
-            getattr(write, name + suffix)[:] = sign * getattr(p, name + suffix)
-    np.testing.assert_allclose(gru_forward(xs, None, write)[0], hs, rtol=1e-12)
-    np.testing.assert_allclose(hs[0], gru_step(xs[0], np.zeros((N, H)), p)[0], rtol=1e-12)  # the state after xs[0]
-    grads = gru_backward(np.ones_like(hs), None, tape, p)[2]
-    assert type(grads) is type(p) and grads.W_hz.shape == p.W_hz.shape
-    lstm = lstm_init(np.random.default_rng(0), D, H)
-    blocks = [getattr(lstm, f"W_x{gate}") for gate in "ifgo"]
-    np.testing.assert_array_equal(lstm.W_x, np.concatenate(blocks, axis=1))
-    assert lstm_forward(xs, None, lstm)[1]._fields == ("h", "c") and cell_of(lstm).width(lstm) == H
-
-
-@pytest.mark.parametrize(
-    ("term", "says", "holds"),
-    [
-        ("forget gate", "which share of the cell is *kept*: 1 forgets nothing", "f=1"),
-        ("update gate", "which units keep their old value", "z=1"),
-        ("reset gate", "which units of the old state the candidate sees", "r=0"),
-    ],
-)
-def test_what_the_glossary_says_of_a_gate_is_what_the_cell_does(term, says, holds):
-    text = (ROOT / "book" / "glossary.md").read_text("utf8")
-    entry = re.search(rf"^{term}\n((?:  .*\n)+)", text, re.M)[1]
-    assert says in " ".join(entry.split())
-    old = np.array([[0.4, -0.3]])
-    if holds == "z=1":
-        q = p.copy()
-        q.b_z[:] = 1e9
-        np.testing.assert_array_equal(gru_step(xs[0][:1], old, q)[0], old)
-    elif holds == "r=0":
-        q = p.copy()
-        q.b_r[:] = -1e9
-        one, two = (gru_step(xs[0][:1], h, q)[1].n for h in (old, -old))
-        np.testing.assert_array_equal(one, two)
-    else:
-        lstm = lstm_init(np.random.default_rng(0), D, H)
-        lstm.b_f[:], lstm.b_i[:] = 1e9, -1e9
-        state = lstm_forward(xs, (np.zeros((N, H)), np.ones((N, H))), lstm)[1]
-        np.testing.assert_array_equal(state.c, 1)
 
 
 def loss_of(s, y):

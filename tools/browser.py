@@ -33,15 +33,9 @@ PLAYWRIGHTS = (
 )
 # No first-run pages, updates or background requests: what the tests see on the network is the book's.
 ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    f"--disable-features={UNSEEN},{PLAYWRIGHTS}",
-)
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", f"--disable-features={UNSEEN},{PLAYWRIGHTS}",
+)  # fmt: skip
 
 
 def find() -> str | None:

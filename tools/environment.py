@@ -17,14 +17,9 @@ import subprocess
 import sys
 
 FIXED = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "PYTHONHASHSEED": "0",
-    "TQDM_DISABLE": "1",
-    "SOURCE_DATE_EPOCH": "0",
-    "GRU_FIGURES": "bare",
-    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-}
+    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TQDM_DISABLE": "1",
+    "SOURCE_DATE_EPOCH": "0", "GRU_FIGURES": "bare", "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+}  # fmt: skip
 KERNELS = ("avx2", "own")
 CHOICE = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES")  # the variables that choose kernels
 

@@ -31,6 +31,7 @@ from nbformat import NotebookNode
 HEADING = re.compile(r"^#+ .*$", re.M)
 EXERCISE = re.compile(r"#+ Exercise (\w+\.\d+) ")
 CALL = re.compile(r"^print\((check\.\w+\(.*\))\)$", re.M)
+TIMEOUT = 180  # seconds that a cell may take
 MARK = "gru-grade"
 SAY = """
 try:
@@ -131,14 +132,14 @@ def edition_of(handed_in: NotebookNode, known: list[NotebookNode]) -> NotebookNo
     raise NotGraded("no chapter of the book has this title")
 
 
-def grade(handed_in: NotebookNode, edition: NotebookNode, longest: int = 5 * editions.TIMEOUT) -> list[Verdict]:
+def grade(handed_in: NotebookNode, edition: NotebookNode, longest: int = 5 * TIMEOUT) -> list[Verdict]:
     """Run a notebook, for so many seconds at most, and return what the checker says of each exercise it can look at."""
     asked, notebook = calls(edition), prepared(handed_in, edition)
     with tempfile.TemporaryDirectory() as folder:
         where = {"metadata": {"path": folder}}
         client = NotebookClient(
             notebook,
-            timeout=editions.TIMEOUT,
+            timeout=TIMEOUT,
             kernel_name="python3",
             resources=where,
             allow_errors=True,

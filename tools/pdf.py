@@ -99,17 +99,6 @@ def lay_out(page: Page, address: str) -> None:
     page.evaluate("document.fonts.ready.then(() => true)")
 
 
-def full_sheets(page: Page) -> bytes:
-    """Print a page that is laid out; a little smaller if its last sheet would have a few lines only."""
-    first = b""
-    for scale in (1, 0.98, 0.96):
-        pdf = page.pdf(format="A4", prefer_css_page_size=True, scale=scale)
-        first = first or pdf
-        if len(PdfReader(BytesIO(pdf)).pages[-1].extract_text()) > 300:
-            return pdf
-    return first
-
-
 def print_pages(chromium: Browser, html: Path, pages: list[str]) -> dict[str, Printed]:
     """Print pages of the built book, each by the address it has there."""
     files = [html / f"{page}.html" for page in pages]
@@ -123,7 +112,7 @@ def print_pages(chromium: Browser, html: Path, pages: list[str]) -> dict[str, Pr
     for address in (file.as_uri() for file in files):
         lay_out(page, address)
         page.evaluate(PLACES, sorted(wanted[address]))
-        printed[address] = Printed(page.evaluate(TITLE), full_sheets(page))
+        printed[address] = Printed(page.evaluate(TITLE), page.pdf(format="A4", prefer_css_page_size=True))
     page.close()
     return printed
 

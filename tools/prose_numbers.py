@@ -15,12 +15,15 @@ digits or in words, if it counts out of something ("seven of ten") or has a unit
       0.11: output: nothing «2.87» [2.83, 2.91] 2.93
           output: input and output «2.76» [2.75, 2.76] 2.84
           = a - b
-      given: 0.7, one tenth
+      80, 91: tests/test_chapter01.py: assert (linear, elman) == («80», «91»)
+      sums: 0.36 = 0.6 ** 2; one tenth = 1 - 0.9
+      given: 0.7
 
   ``output:`` and ``code:`` are followed by a line of this page; ``output 16c:`` by one of another page; a path by a
   line of that file, in which a test that fills the number into the page's sentence needs no «»; ``=`` by a sum of the
-  numbers in «», which are called a, b, c … in turn and number ``count``; ``cited:`` says that the page cites it.
-  ``given:`` lists what nothing measures: settings and examples.
+  numbers in «», which are called a, b, c … in turn and number ``count``; ``cited:`` says that the page cites it. Of
+  several numbers each has its own «». ``sums:`` are of numbers alone. ``given:`` lists what nothing measures: settings
+  and examples.
 
 ``python tools/prose_numbers.py [NN …]`` lists the numbers without a source, with lines that may be it, and the entries
 that do not hold any more.
@@ -354,10 +357,14 @@ def entries(text: str) -> Iterator[Entry]:
         rows = rest.split("\n    ")
         if number == "given":
             yield from (Entry(each, (("given", ""),)) for each in rest.split(", "))
+        elif number == "sums":
+            yield from (Entry(each, (), how) for each, _, how in (one.partition(" = ") for one in rest.split("; ")))
         else:
-            sources = (row.partition(": ") for row in rows if not row.startswith("= "))
+            sources = tuple(tuple(row.split(": ", 1)) for row in rows if not row.startswith("= "))
             how = "".join(row[2:] for row in rows if row.startswith("= "))
-            yield Entry(number, tuple((kind, line) for kind, _, line in sources), how)
+            each = number.split(", ")
+            names = [how] if len(each) == 1 else "abcdefghij"
+            yield from (Entry(one, sources, name) for one, name in zip(each, names, strict=False))
 
 
 class Page:

@@ -169,23 +169,10 @@ def draw_mark(page: BeautifulSoup) -> None:
 
 
 REPAIRS: tuple[Callable[[BeautifulSoup], None], ...] = (
-    mend_scripts,
-    choose_theme,
-    drop_handlers,
-    leave_tooltips_to_the_browser,
-    name_search_button_by_its_text,
-    make_sidebar_a_landmark,
-    name_toggles_by_their_text,
-    make_citations_a_list,
-    drop_repeated_ids,
-    drop_box_styles,
-    make_arguments_no_list,
-    point_titles,
-    slant_proof,
-    link_exercises,
-    keep_room_beside,
-    draw_mark,
-)
+    mend_scripts, choose_theme, drop_handlers, leave_tooltips_to_the_browser, name_search_button_by_its_text,
+    make_sidebar_a_landmark, name_toggles_by_their_text, make_citations_a_list, drop_repeated_ids, drop_box_styles,
+    make_arguments_no_list, point_titles, slant_proof, link_exercises, keep_room_beside, draw_mark,
+)  # fmt: skip
 
 
 def note_page(app: Sphinx, pagename: str, *_: Any) -> None:

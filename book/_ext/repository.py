@@ -56,10 +56,7 @@ def buttons(url: str, branch: str) -> tuple[dict[str, Any], dict[str, str]]:
         "use_issues_button": True,
         "use_edit_page_button": True,
     }
-    edit = {
-        "edit_page_provider_name": NAME[host],
-        "edit_page_url_template": f"{url}/{EDIT[host]}/{branch}/{SOURCE}",
-    }
+    edit = {"edit_page_provider_name": NAME[host], "edit_page_url_template": f"{url}/{EDIT[host]}/{branch}/{SOURCE}"}
     return options, edit
 
 

@@ -28,17 +28,10 @@ MINISEARCH = Path(sys.prefix) / "node_modules" / "minisearch"
 INDEX = "search_index.js"
 VARIABLE = "window.gruSearchIndex = "
 LEFT_OUT = (
-    nodes.literal_block,
-    nodes.doctest_block,
-    nodes.math_block,
-    nodes.raw,
-    nodes.image,
-    nodes.comment,
-    nodes.target,
-    nodes.system_message,
-    addnodes.toctree,
+    nodes.literal_block, nodes.doctest_block, nodes.math_block, nodes.raw, nodes.image, nodes.comment, nodes.target,
+    nodes.system_message, addnodes.toctree,
     prediction_answer,  # a result would give it away before its question
-)
+)  # fmt: skip
 
 
 def has_title(node: nodes.Node) -> bool:
