@@ -256,19 +256,23 @@ def beam_search(
         found: list[Beginning] = []
         for row, gains in enumerate(expand(live).tolist()):
             log_p, tokens, _ = live[row]
-            found += [(log_p + gain, (*tokens, k), row) for k, gain in enumerate(gains)]
-        found = sorted((c for c in found if c[0] > -np.inf), key=lambda c: -c[0])
+            for k, gain in enumerate(gains):
+                if gain > -np.inf:
+                    found.append((log_p + gain, (*tokens, k), row))
+        found.sort(key=lambda c: -c[0])
         live = []
         for rank, (log_p, tokens, row) in enumerate(found):
             ended = end is not None and tokens[-1] == end
             if (ended or length == max_steps) and rank < width:
-                done.append(Hypothesis(tokens, log_p, log_p / norm(length), ended))
+                score = log_p / norm(length)
+                done.append(Hypothesis(tokens, log_p, score, ended))
             elif not ended and len(live) < width:
                 live.append((log_p, tokens, row))
         done = sorted(done, key=lambda d: -d.score)[:width]
         if not live:
             break
-        best = live[0][0] / norm(max_steps)  # if each further token costs nothing
+        # At best each further token costs nothing.
+        best = live[0][0] / norm(max_steps)
         if len(done) == width and best <= done[-1].score:
             break
     return done
