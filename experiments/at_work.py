@@ -29,6 +29,7 @@ RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
 CO2_RATES, FERTILITY_RATES = (0.001, 0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1)
 ALL = "carried, mask, time"
 DEGREES = ALL + ", in degrees"
+NO_MASK = "carried and time"
 H, TRAINING, HELD_OUT = 32, 1000, 300
 SHORT, LONG = 800, 3000  # steps of training: the page's, and more of them
 
@@ -53,7 +54,9 @@ def said_of(seed: int) -> Pendulums:
 
 
 def given(batch: Pendulums, kind: str) -> np.ndarray:
-    """What the net reads: one of INPUTS, or all of them with the angle in degrees."""
+    """What the net reads: one of INPUTS, or the carried value and the time, or all with the angle in degrees."""
+    if kind == NO_MASK:
+        return inputs(batch)[..., [0, 2]]
     if kind != DEGREES:
         return inputs(batch, kind)
     return inputs(batch) * np.array([180 / np.pi, 1, 1], np.float32)
@@ -312,6 +315,9 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     ),
     "torch": (beside_torch, (("one", 100), ("two", 100)), range(3)),
     "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in (*pendulum.INPUTS[:-1], DEGREES)), SEEDS),
+    "no mask": (net, ((NO_MASK, RATE, SHORT),), range(5)),
+    "degrees, slower": (net, ((DEGREES, RATE / 10, SHORT),), range(5)),
+    "window, longer": (window_net, ((2 * RIDGE[0],),), range(3)),
     "longer": (net, ((ALL, RATE, LONG), (ALL, SLOWER, LONG)), SEEDS),
 }
 if not fixed_kernels():  # five seeds of the trees, which take a minute and no matrix product; PyTorch has its own
