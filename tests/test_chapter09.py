@@ -201,22 +201,6 @@ def test_a_training_made_anew_learns_to_rewrite_from_the_bias_that_did():
     assert again["right"] > 0.98 < stored["right"] and again["steps"] == pytest.approx(stored["steps"], abs=75)
 
 
-@pytest.mark.parametrize(("file", "seeds"), [("lstm_memory", 10), ("lstm_memory_own", 3)])  # the second: other kernels
-def test_a_large_gradient_is_not_enough_and_a_coupled_bias_is_with_both_kernels(file, seeds):
-    stored = load(FOLDER / f"{file}.json")
-
-    def learned(start):
-        rows = [row for part in ("T = 40", "rates", "orthogonal") for row in stored[part] if row[:2] == [40, start]]
-        shares = [[row[-1]["right"] >= 0.98 for row in rows if row[2] == rate] for rate in (0.003, 0.01, 0.03)]
-        assert [len(found) for found in shares] == 3 * [seeds]
-        return [sum(found) for found in shares]
-
-    assert learned("LSTM, b_f = 4, b_i = -4") == learned("GRU, b_z = 4") == 3 * [seeds]
-    large = learned("LSTM, b_f = 4")
-    assert large[0] == seeds > max(large[1:]) and min(large) > seeds / 2
-    assert max(learned("LSTM, b_f = 1")) <= seeds / 10 and learned("LSTM, b_f = 1, orthogonal")[1] > seeds / 2
-
-
 def test_at_one_half_the_weights_decide_whether_a_gradient_vanishes():
     sizes = []
     for factor in (1, 10):

@@ -84,7 +84,7 @@ def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     choosing |= {"depth", "hidden, wider"}  # chapter 15's, made with the fixed kernels alone
     choosing |= {"trained", "trained more", "held", "context"}  # chapter 16's, likewise
     choosing |= {"longer, IRNN", "further", "beyond", "rounded", "eroded", "gated", "places", "strings, LSTM"}  # 13
-    choosing |= {"short", "later", "recall later", "words"} | ({"rates"} if name != "lstm_memory" else set())
+    choosing |= {"short", "later", "recall later", "words", "rates"}
     parts = {"words": {"languages", "memory", "controls", "effect"}, "without_loop": {"tasks"}}.get(
         name, fixed.keys() - choosing
     )
