@@ -59,7 +59,7 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
         # fewer only where a rate is looked for, where runs that missed something are given more steps, where nothing is
         # drawn, and for two controls of chapter 16, whose page says how many
         few = part.endswith(("rates", "later")) or part in ("tuning", "short", "baselines", "prefixes", "words")
-        few |= part in ("held", "context", "trained more", "middle", "far")  # "middle" is of the page's one network
+        few |= part in ("held", "context", "pair", "trained more", "middle", "far")  # "middle": the one network of its page
         assert len({seed for *_, seed in wanted}) >= 3 or few, part
 
 
@@ -82,8 +82,9 @@ def test_three_of_the_seeds_are_stored_with_other_kernels_too(name):
     # they choose what the others run, are a test's, train nothing, or give more steps to runs that missed something
     choosing = {"tuning", "gates rates", "stories rates", "slower", "longer rates", "hidden rates"}
     choosing |= {"depth", "hidden, wider"}  # chapter 15's, made with the fixed kernels alone
-    choosing |= {"trained", "trained more", "held", "context"}  # chapter 16's, likewise
-    choosing |= {"longer, IRNN", "further", "beyond", "rounded", "eroded", "gated", "places", "strings, LSTM"}  # 13
+    choosing |= {"relay, letters", "above", "depth, larger", "memory more", "votes, not stopped"}  # 14's and 15's, too
+    choosing |= {"trained", "trained more", "held", "context", "pair"}  # chapter 16's, likewise
+    choosing |= {"longer, IRNN", "further", "beyond", "rounded", "eroded", "gated", "places", "strings, LSTM"}  # 13's
     choosing |= {"short", "later", "recall later", "words", "rates"}
     parts = {"words": {"languages", "memory", "controls", "effect"}, "without_loop": {"tasks"}}.get(
         name, fixed.keys() - choosing
