@@ -297,10 +297,11 @@ def _() -> Values:
     for token, h in itertools.product(range(3), (-1.0, 0.0, 1.0)):
         letters = {name: value[0] for name, value in gru_input("parity_since", token, np.array([h])).items()}
         afresh[token + 1].append(letters)
-    skip: dict[int, list[Values]] = {1: [], 2: []}
+    skip: dict[int, list[Values]] = {row: [] for row in range(1, 6)}
     for token, u, v in itertools.product(range(4), (-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0)):
         read = gru_input("parity_outside", token, np.array([u, v]))
-        skip[1 if token == 1 else 2].append({"a_z": read["a_z"][0], "v": v})
+        for unit, row in ((0, 1 if token == 1 else 2), (1, {2: 3, 3: 4}.get(token, 5))):
+            skip[row].append({"a_z": read["a_z"][unit], "a_n": read["a_n"][unit], "h": u, "v": v})
     tables = {"keep": keep, "afresh": afresh, "skip": skip}
     return {f"(tab-mem-{name}, row {r})": cases for name, rows in tables.items() for r, cases in rows.items()}
 
