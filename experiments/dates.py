@@ -24,6 +24,8 @@ import numpy as np
 
 from experiments._store import MISSING, chosen, decimals, file_for_kernels, fixed_kernels, make, replace
 from gru_lib import Adam, train
+from gru_lib.cells.registry import map_state
+from gru_lib.decode import beam_search
 from gru_lib.io import save
 from gru_lib.layers import Seq2SeqParams, seq2seq_encode, seq2seq_step
 from gru_lib.models.translator import (
@@ -83,7 +85,6 @@ LEARNING_RATES = (0.005, 0.01, 0.02, 0.04)
 PARTS_OF_DATE = (slice(0, 4), slice(5, 7), slice(8, 10))  # year, month, day
 WIDTHS = (1, 2, 3, 5, 10)
 CUT = 0.15  # share of the pairs of chapter 19 whose target is empty
-MIDDLE = (0.25, 0.5, 0.75)  # alphas
 FEW = 0.05  # a smaller share, below 1/13
 CUT_WIDTHS = (1, 2, 4, 8, 16)
 PENALTIES = {"0": (0.0, 0.0), "1": (1.0, 0.0), "GNMT": (0.6, 5.0)}  # alpha and offset
@@ -326,21 +327,29 @@ def spread(share: float, steps: int, seed: int, count: int = 60) -> Row:
     }
 
 
-def middle(share: float, seed: int, count: int = 60) -> Row:
-    """Shares of right and of empty answers with a divisor between none and the length, for two widths."""
-    p = cut_model(share, seed)
-    found: Row = {}
-    for width in (4, 16):
-        for alpha in MIDDLE:
-            right, empty = [], []
-            for iso in pairs(days()[1][:count]).iso[::18]:
-                source = ISO.tokens([iso])[0][:, 0]
-                best = translate_beam(p, source, width=width, alpha=alpha, end=WRITTEN.end, max_steps=36)[0]
-                text = WRITTEN.text(best.tokens)
-                right.append(text in right_texts(iso))
-                empty.append(not text)
-            found[f"{alpha:g}, {width}"] = {"empty": np.mean(empty), "right": np.mean(right)}
-    return found
+def not_empty(share: float, seed: int, count: int = 60) -> Row:
+    """Shares of right answers where the empty text is forbidden: beams of log P that may not end at the first step, and
+    greedy search as it is."""
+    p, found = cut_model(share, seed), pairs(days()[1][:count])
+    step = seq2seq_step(p)
+
+    def longer(state: Any, before: Any) -> tuple[Any, Any]:
+        log_probs, state = step(state, before)
+        log_probs[before == p.start, WRITTEN.end] = -np.inf
+        return log_probs, state
+
+    def right(width: int, longer: Callable[..., Any]) -> float:
+        answers = []
+        for iso in found.iso[::18]:
+            state = seq2seq_encode(ISO.tokens([iso])[0], p)
+            best, *_ = beam_search(
+                longer, state, p.start, width=width, end=WRITTEN.end, max_steps=36,
+                pick=lambda state, rows: map_state(lambda a: a[rows], state),
+            )  # fmt: skip
+            answers.append(WRITTEN.text(best.tokens) in right_texts(iso))
+        return float(np.mean(answers))
+
+    return {"greedy": right(1, step)} | {str(width): right(width, longer) for width in CUT_WIDTHS}
 
 
 PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {
@@ -348,7 +357,7 @@ PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {
     "tuning": (tuning, tuple((name, lr, 0) for name in TUNED for lr in LEARNING_RATES)),
     "weak": (weak, tuple((seed,) for seed in SEEDS)),
     "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(10))),
-    "middle": (middle, ((CUT, 0),)),  # the network of dates_cut.npz
+    "not empty": (not_empty, tuple((CUT, seed) for seed in range(10))),
     "spread": (
         spread,
         tuple((share, steps, seed) for share in (CUT, FEW) for steps in (1000, 4000) for seed in range(3)),
@@ -360,6 +369,7 @@ if not fixed_kernels():
         "translation": (translation, tuple((name, seed) for name in FOUR for seed in range(3))),
         "weak": PARTS["weak"],
         "cut": PARTS["cut"],
+        "not empty": (not_empty, tuple((CUT, seed) for seed in range(3))),
         "spread": (spread, tuple((FEW, 1000, seed) for seed in range(3))),
     }
 

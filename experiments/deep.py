@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from gru_lib import (
     bidirectional,
     bundle,
     cell_of,
+    elman_init,
     gru_backward,
     gru_forward,
     gru_init,
@@ -29,10 +31,11 @@ from gru_lib import (
     linear_forward,
     linear_init,
     reverse,
+    sigmoid,
     stack,
     train,
 )
-from gru_lib.tasks.ahead import LETTERS, QUESTIONS, TOKENS, Batch, delayed, marks
+from gru_lib.tasks.ahead import LETTERS, QUESTIONS, TOKENS, Batch, delayed, marks, next_mark
 from gru_lib.tasks.ahead import _mark_before as mark_before
 
 STORED = file_for_kernels("deep")
@@ -173,12 +176,83 @@ def relay(units: int, seed: int, steps: int = 400) -> Row:
     "probe" and "untrained" are what `probe` finds in the lower layer after and before training; the rest is from
     `exchanged`.
     """
+    m, before, found = trained_relay(units, seed, steps)
+    return found | {"probe": probe(m.rnn), "untrained": before} | exchanged(m)
+
+
+def trained_relay(units: int, seed: int, steps: int) -> tuple[Bundle, float, Row]:
+    """The net of `relay`, what `probe` found before training, and its result."""
     rng = np.random.default_rng(seed)
     rnn, back = layers("one", rng, TOKENS, units), layers("one", rng, units, units)
     m = bundle(rnn=rnn, back=back, out=linear_init(rng, units, 1, dtype=DTYPE))
     before = probe(m.rnn)
     found = fit(m, relay_loss, lambda rng, count: drawn(rng, count, "same"), relay_accuracy, seed, steps)
-    return found | {"probe": probe(m.rnn), "untrained": before} | exchanged(m)
+    return m, before, found
+
+
+def relay_letters(units: int, seed: int, steps: int = 400) -> Row:
+    """Where a relay compares: shares of the answers d letters before the next mark that change, by d.
+
+    "own": if the lower layer's states at all letters with that d are exchanged for those of the same letter after the
+    other last mark; "nearer": at all letters with a smaller d; the controls after a last mark that is the same.
+    """
+    m, _, found = trained_relay(units, seed, steps)
+    batch, rng = drawn(10_004, 1000, "same"), np.random.default_rng(0)
+    hs, tokens = gru_forward(batch.xs, None, m.rnn, lengths=batch.lengths)[0], batch.tokens
+    last, away = mark_before(tokens), next_mark(tokens)
+    letter = (last >= 0) & (tokens >= 0) & (tokens < LETTERS)
+    said = upper_logits(m, hs, batch)[0][..., 0] > 0
+
+    def changed(where: Any, other: bool, asked: Any) -> float:
+        given = hs.copy()
+        for token in range(LETTERS):
+            for mark in (LETTERS, LETTERS + 1):
+                here = where & (tokens == token) & (last == mark)
+                wanted = 2 * LETTERS + 1 - mark if other else mark
+                there = np.argwhere(letter & (tokens == token) & (last == wanted))
+                given[here] = hs[tuple(there[rng.choice(len(there), here.sum())].T)]
+        return float((said != (upper_logits(m, given, batch)[0][..., 0] > 0))[asked].mean())
+
+    for d in (1, 2, 4, 6):
+        asked = batch.asked & (away == d)
+        for name, where in (("own", letter & (away == d)), ("nearer", letter & (away < d))):
+            if where.any():
+                found[f"{name} {d}"] = [changed(where, other, asked) for other in (True, False)]
+    return found
+
+
+def above(kind: str, seed: int) -> Row:
+    """The question "same" for a bidirectional layer with an "elman" layer on it, or "gated" units without a state."""
+    rng = np.random.default_rng(seed)
+    rnn = layers("bidirectional", rng, TOKENS, UNITS)
+    draw = lambda rng, count: drawn(rng, count, "same")  # noqa: E731
+    if kind == "elman":
+        rnn = stack(rnn, elman_init(rng, 2 * UNITS, UNITS, dtype=DTYPE))
+        m = bundle(rnn=rnn, out=linear_init(rng, UNITS, 1, dtype=DTYPE))
+        return fit(m, tag_loss, draw, tag_accuracy, seed, 400)
+    meet, gate = (linear_init(rng, 2 * UNITS, UNITS, dtype=DTYPE) for _ in range(2))
+    m = bundle(rnn=rnn, meet=meet, gate=gate, out=linear_init(rng, UNITS, 1, dtype=DTYPE))
+    return fit(m, gated_loss, draw, lambda m, b: share_right(gated_logits(m, b)[0], b), seed, 1000, 0.03)
+
+
+def gated_logits(m: Bundle, batch: Batch) -> tuple[Any, Any]:
+    """`hidden_logits` with sigma(.) * tanh(.) in the place of tanh(.)."""
+    hs, _, tape = cell_of(m.rnn).forward(batch.xs, None, m.rnn, lengths=batch.lengths)
+    (a, meet), (b, gate) = linear_forward(hs, m.meet), linear_forward(hs, m.gate)
+    u, s = np.tanh(a), sigmoid(b)
+    logits, out = linear_forward(s * u, m.out)
+    return logits, (tape, meet, gate, u, s, out)
+
+
+def gated_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
+    """`hidden_loss` of `gated_logits`."""
+    logits, (tape, meet, gate, u, s, out) = gated_logits(m, batch)
+    loss, dlogits = bce_with_logits(logits, batch.ys, batch.asked[..., None])
+    dv, dout = linear_backward(dlogits, out, m.out)
+    dhs, dmeet = linear_backward(dv * s * (1 - u * u), meet, m.meet)
+    more, dgate = linear_backward(dv * u * s * (1 - s), gate, m.gate)
+    drnn = cell_of(m.rnn).backward(dhs + more, None, tape, m.rnn)[2]
+    return loss, bundle(rnn=drnn, meet=dmeet, gate=dgate, out=dout)
 
 
 def probe(p: Any) -> float:
@@ -300,10 +374,15 @@ def reversal(how: str, seed: int, steps: int = 400) -> Row:
     return fit(m, loss, lambda rng, count: drawn(rng, count, "after"), accuracy, seed, steps)
 
 
-def depth(count: int, residual: bool, lr: float, seed: int, steps: int = 400) -> Row:
-    """The question "before", which one layer learns, for `count` layers that read forwards."""
+def depth(count: int, residual: bool, lr: float, seed: int, steps: int = 400, larger: float = 1) -> Row:
+    """The question "before", which one layer learns, for `count` layers that read forwards.
+
+    The candidates' input weights of all but the lowest are `larger` times as large before training.
+    """
     rng = np.random.default_rng(seed)
     rnn = stack(*(gru_init(rng, UNITS if i else TOKENS, UNITS, dtype=DTYPE) for i in range(count)), residual=residual)
+    for layer in (getattr(rnn, f"layer{k}") for k in range(1, count)):
+        layer.W_xn *= larger
     m = bundle(rnn=rnn, out=linear_init(rng, UNITS, 1, dtype=DTYPE))
     return fit(m, tag_loss, lambda rng, count: drawn(rng, count, "before"), tag_accuracy, seed, steps, lr)
 
@@ -316,6 +395,8 @@ PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "hidden, wider": (hidden, ((48, 0.03), (48, 0.1)), range(10)),
     "taught": (taught, ((12, 0.01), (12, 0.03)), range(10)),
     "relay": (relay, ((UNITS,),), SEEDS),
+    "relay, letters": (relay_letters, ((UNITS,),), SEEDS),
+    "above": (above, (("elman",), ("gated",)), SEEDS),
     "delay": (delay, tuple((d,) for d in DELAYS), SEEDS),
     "reversal": (reversal, tuple((how,) for how in REVERSALS), SEEDS),
     "depth": (
@@ -323,6 +404,7 @@ PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
         tuple((count, residual, lr) for count in DEPTHS for residual in (False, True) for lr in (0.003, 0.01)),
         range(5 if fixed_kernels() else 2),
     ),
+    "depth, larger": (partial(depth, larger=3), ((24, False, 0.003),), range(5 if fixed_kernels() else 2)),
 }
 
 

@@ -71,6 +71,39 @@ def gru_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
     return _read_out(m, batch, gru_forward, gru_backward)
 
 
+def straight_gru_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
+    """A GRU without its tanh, n = x W_xn + (r ⊙ h) W_hn + b_n, with a linear readout."""
+    p = m.rnn
+    h, hs, kept = np.zeros((batch.xs.shape[1], p.H), batch.xs.dtype), [], []
+    for x in batch.xs:
+        r = sigmoid(x @ p.W_xr + h @ p.W_hr + p.b_r)
+        z = sigmoid(x @ p.W_xz + h @ p.W_hz + p.b_z)
+        n = x @ p.W_xn + (r * h) @ p.W_hn + p.b_n
+        kept.append((x, h, r, z, n))
+        h = z * h + (1 - z) * n
+        hs.append(h)
+    said, cache = linear_forward(np.array(hs), m.out)
+    loss, dsaid = squared(said, batch.ys)
+    dhs, dout = linear_backward(dsaid, cache, m.out)
+    g, dh = p.zeros_like(dhs.dtype), np.zeros_like(dhs[0])
+    for dh_t, (x, h, r, z, n) in zip(dhs[::-1], kept[::-1], strict=True):
+        dh = dh + dh_t
+        dn = dh * (1 - z)
+        dz = dh * (h - n) * z * (1 - z)
+        drh = dn @ p.W_hn.T
+        dr = drh * h * r * (1 - r)
+        for W_x, W_h, b, d, seen in (
+            (g.W_xr, g.W_hr, g.b_r, dr, h),
+            (g.W_xz, g.W_hz, g.b_z, dz, h),
+            (g.W_xn, g.W_hn, g.b_n, dn, r * h),
+        ):
+            W_x += x.T @ d
+            W_h += seen.T @ d
+            b += d.sum(axis=0)
+        dh = dh * z + drh * r + dz @ p.W_hz.T + dr @ p.W_hr.T
+    return loss, bundle(rnn=g, out=dout)
+
+
 def _read_out(m: Bundle, batch: hold.Batch, forward: Any, backward: Any) -> tuple[Any, Bundle]:
     hs, _, tape = forward(batch.xs, None, m.rnn)
     said, cache = linear_forward(hs, m.out)
@@ -259,6 +292,7 @@ CONTENDERS: dict[str, Contender] = {
     "unit, tanh": (_unit, lambda _: unit_loss("tanh"), unit_loss("tanh")),
     "unit, linear": (_unit, lambda _: unit_loss("linear"), unit_loss("linear")),
     "GRU, 16": (_gru, lambda _: gru_loss, gru_loss),
+    "GRU, 16, linear": (_gru, lambda _: straight_gru_loss, straight_gru_loss),
     "straight-through": (_cell, lambda _: through_loss, through_loss),
     "straight-through, coin": (_cell, through_coin_loss, through_loss),
     "REINFORCE": (_cell, reinforce_loss, through_loss),

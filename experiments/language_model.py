@@ -227,13 +227,49 @@ def memorise(seed: int, epochs: int = 100) -> Row:
     }
 
 
+def forgetful_bits(m: Bundle, row: np.ndarray, length: int) -> float:
+    """Bits per character of a row if the state is set to zero every `length` characters."""
+    xs, ys = (part[: len(part) // length * length].reshape(-1, length).T for part in (row[:-1], row[1:]))
+    log_p = log_softmax(lm_logits(m, xs)[0].astype(float))
+    return float(-np.take_along_axis(log_p, ys[..., None], axis=2).mean() / np.log(2))
+
+
 def trained(length: int, state: str, seed: int, epochs: float = EPOCHS) -> Row:
-    """As `cells`, the gradient cut every `length` characters within the pieces of 64; same start, same updates."""
+    """As `cells`, the gradient cut every `length` characters within the pieces of 64; same start, same updates.
+
+    The bits are read with the state carried; with state "zero", "as trained" are those with zeros as in training.
+    """
     m = network(np.random.default_rng(seed), "GRU")
     training, validation, _ = tokens()
     loss = cut_every(length, state)
     history = fit(m, training, epochs=epochs, loss=loss, evaluate=lambda p: {"bits": lm_bits(p, validation)})
-    return {"curve": history.curve("bits")[1], "validation": history.last("bits")}
+    row = {"curve": history.curve("bits")[1], "validation": history.last("bits")}
+    return row | ({"as trained": forgetful_bits(m, validation, length)} if state == "zero" else {})
+
+
+def mixed(p: Arrays, q: Arrays) -> list[float]:
+    """Weight of the first, chosen on validation, and bits on validation and test, of a mixture of two."""
+    bits = {
+        weight: [-np.log2(weight * a + (1 - weight) * b).mean() for a, b in zip(p, q, strict=True)]
+        for weight in np.linspace(0, 1, 21).round(2).tolist()
+    }
+    weight = min(bits, key=lambda w: bits[w][0])
+    return [weight, *bits[weight]]
+
+
+def pair(seed: int) -> Row:
+    """Another GRU of `cells` beside the explorer's: their mixture, and that of the explorer's with counts."""
+    from gru_lib.widgets.language import trained as stored_net
+
+    m, (training, *parts) = network(np.random.default_rng(seed), "GRU"), tokens()
+    fit(m, training)
+    one, other = ([probabilities(net, row) for row in parts] for net in (stored_net().astype(np.float32), m))
+    counts = [counted().probabilities(row)[1:] for row in parts]
+    alone = {"one": one, "other": other, "counts": counts}
+    return {name: [-np.log2(p).mean() for p in found] for name, found in alone.items()} | {
+        "two GRUs": mixed(one, other),
+        "GRU and counts": mixed(one, counts),
+    }
 
 
 def events(s: str) -> dict[str, np.ndarray]:
@@ -284,16 +320,19 @@ CONTEXTS = (1, 2, 4, 8, 16, 20, 32, 48, 64, 100)  # characters read before a pre
 def context(start: str, seed: int, lengths: tuple[int, ...] = CONTEXTS) -> Row:
     """The explorer's net on every sixth character of validation, after the last m characters and a start state.
 
-    The start is the state of zeros, or the mean state on the first 33,000 characters of training. "saved" is by how
-    many bits m characters are better than 20, and 1.96 standard errors of that over blocks of 50 predictions.
+    The start is the state of zeros; or the mean state on the first 33,000 characters of training; or "other", the
+    state at a random place of these, drawn anew for each prediction. "saved" is by how many bits m characters are
+    better than 20, and 1.96 standard errors of that over blocks of 50 predictions.
     """
     from gru_lib.widgets.language import trained as stored_net
 
     net, (training, row, _) = stored_net().astype(np.float32), tokens()
-    begin = np.zeros(net.rnn.H, np.float32)
-    if start == "mean":
-        begin = gru_forward(net.embed.E[training[: len(row)], None], None, net.rnn)[0][:, 0].mean(axis=0)
     ends = np.arange(200, len(row) - 1, 6)
+    begin = np.zeros((len(ends), net.rnn.H), np.float32)
+    if start != "zero":
+        states = gru_forward(net.embed.E[training[: len(row)], None], None, net.rnn)[0][:, 0]
+        places = np.random.default_rng(seed).integers(200, len(states), len(ends))
+        begin[:] = states.mean(axis=0) if start == "mean" else states[places]
 
     def bits(h: np.ndarray) -> np.ndarray:
         log_p = log_softmax((h @ net.out.W + net.out.b).astype(float))
@@ -302,7 +341,7 @@ def context(start: str, seed: int, lengths: tuple[int, ...] = CONTEXTS) -> Row:
     found = {}
     for m in lengths:
         xs = net.embed.E[row[ends - np.arange(m)[::-1, None]]]
-        found[str(m)] = bits(gru_forward(xs, np.tile(begin, (len(ends), 1)), net.rnn)[1])
+        found[str(m)] = bits(gru_forward(xs, begin, net.rnn)[1])
     carried = gru_forward(net.embed.E[row[:-1], None], None, net.rnn)[0][:, 0]
     found["carried"] = bits(carried[ends])
     saved = {}
@@ -314,12 +353,12 @@ def context(start: str, seed: int, lengths: tuple[int, ...] = CONTEXTS) -> Row:
 
 
 def held_alone(seed: int) -> Row:
-    """Each unit held alone, and as many pairs drawn at random."""
+    """Each unit held alone, and twenty triples drawn at random."""
     rng = np.random.default_rng(seed)
-    pairs = [sorted(rng.choice(UNITS["GRU"], 2, replace=False).tolist()) for _ in range(20)]
-    each, both = held([[unit] for unit in range(UNITS["GRU"])]), held(pairs)
-    return {"units": {name: [row[name] for row in each] for name in each[0]}, "pairs": pairs} | {
-        "of pairs": {name: [row[name] for row in both] for name in both[0]}
+    triples = [sorted(rng.choice(UNITS["GRU"], 3, replace=False).tolist()) for _ in range(20)]
+    each, together = held([[unit] for unit in range(UNITS["GRU"])]), held(triples)
+    return {"units": {name: [row[name] for row in each] for name in each[0]}, "triples": triples} | {
+        "of triples": {name: [row[name] for row in together] for name in together[0]}
     }
 
 
@@ -347,7 +386,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "trained": (trained, ((4, "carried"),), range(3)),
     "trained more": (trained, ((16, "carried"), (4, "zero")), range(2)),
     "held": (held_alone, ((),), range(1)),
-    "context": (context, (("zero",), ("mean",)), range(1)),
+    "pair": (pair, ((),), range(1, 2)),
+    "context": (context, (("zero",), ("mean",), ("other",)), range(1)),
     "clip": (clip, tuple((c, limit) for c in UNITS for limit in ("1", "none")), SEEDS),
 }
 if not fixed_kernels():  # some of the seeds of what chooses nothing, and all of "clip", which is counted

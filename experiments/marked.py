@@ -3,9 +3,10 @@
 ``python tools/environment.py python -m experiments.marked [--missing] [PART …]``
 
 ``tuning`` runs every net at three rates, on two seeds of its own; ``error`` runs each at its best rate for that length,
-`BEST`; ``silent`` does so where the numbers in between are 0, ``gradient`` follows the first 1,000 steps, and
-``frozen`` 3,000 with W_h as it was drawn. A run takes STEPS batches of fresh rows, at one rate that falls to zero in
-the last fifth, and ends before that once it errs by less than DONE. float32.
+`BEST`; ``far rates`` and ``far`` do the same for a hundred numbers, with fewer runs. ``silent`` has 0 for the numbers
+in between, ``gradient`` follows the first 1,000 steps, and ``frozen`` 3,000 with W_h as it was drawn. A run takes STEPS
+batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it errs by less than
+DONE. float32.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from gru_lib.tasks.adding import marked
 STORED = FOLDER / "marked.json"
 NETS = ("Elman", "Elman, orthogonal", "IRNN", "GRU")
 LENGTHS = (10, 20, 50)
+FAR = 100
 RATES = (0.001, 0.003, 0.01)
 SEEDS = range(10)
 STEPS, N, DONE = 8000, 32, 1e-5
@@ -116,12 +118,17 @@ BEST = {
     }.items()
     for T, rate in zip(LENGTHS, rates, strict=True)
 }
+#: For a hundred numbers: one training at each rate (of the GRU at two), and more at the best of those that learn.
+FAR_RATES = tuple(run for run in product(NETS, (FAR,), RATES) if run != ("GRU", FAR, 0.001))
+BEST_FAR = {"IRNN": 0.001, "GRU": 0.01}
 PARTS = {
     "tuning": (learn, tuple(product(NETS, LENGTHS, RATES)), (100, 101)),
     "silent": (silence, tuple((net,) for net in NETS[:2]), range(5)),
     "frozen": (held, ((NETS[1],),), range(5)),
     "gradient": (follow, tuple((net,) for net in NETS), range(5)),
     "error": (learn, tuple((net, T, rate) for (net, T), rate in BEST.items()), SEEDS),
+    "far rates": (learn, FAR_RATES, (100,)),
+    "far": (learn, tuple((net, FAR, rate) for net, rate in BEST_FAR.items()), range(2)),
 }
 
 

@@ -19,6 +19,7 @@ __all__ = ["Decoded", "Hypothesis", "beam_search", "exact_search", "greedy", "sa
 
 Array = NDArray[Any]
 Step = Callable[[Any, Any], tuple[Array, Any]]
+Beginning = tuple[float, tuple[int, ...], int]  # its log-probability, its tokens, its state's row in the batch
 
 
 class Decoded(NamedTuple):
@@ -242,7 +243,7 @@ def beam_search(
     if choose is None:
         step, state, choose = _of_a_batch(where, step, end), [state], lambda states, rows: [states[row] for row in rows]
 
-    def expand(live: list[tuple[float, tuple[int, ...], int]]) -> Array:
+    def expand(live: list[Beginning]) -> Array:
         """log_probs (N, V) after each beginning; the states after them are the new batch."""
         nonlocal state
         rows, last = [row for *_, row in live], [tokens[-1] if tokens else start for _, tokens, _ in live]
@@ -250,22 +251,29 @@ def beam_search(
         return _check_log_probs(where, log_probs, (len(live),), np.True_, end)
 
     done: list[Hypothesis] = []
-    live: list[tuple[float, tuple[int, ...], int]] = [(0.0, (), 0)]  # the state of each is a row of the batch
+    live: list[Beginning] = [(0.0, (), 0)]
     for length in range(1, max_steps + 1):
-        candidates = []
-        for row, ((log_prob, tokens, _), log_probs) in enumerate(zip(live, expand(live).tolist(), strict=True)):
-            candidates += [(log_prob + gain, (*tokens, k), row) for k, gain in enumerate(log_probs)]
-        candidates = sorted((c for c in candidates if c[0] > -np.inf), key=lambda c: -c[0])
+        found: list[Beginning] = []
+        for row, gains in enumerate(expand(live).tolist()):
+            log_p, tokens, _ = live[row]
+            for k, gain in enumerate(gains):
+                if gain > -np.inf:
+                    found.append((log_p + gain, (*tokens, k), row))
+        found.sort(key=lambda c: -c[0])
         live = []
-        for rank, (log_prob, tokens, row) in enumerate(candidates):
+        for rank, (log_p, tokens, row) in enumerate(found):
             ended = end is not None and tokens[-1] == end
             if (ended or length == max_steps) and rank < width:
-                done.append(Hypothesis(tokens, log_prob, log_prob / norm(length), ended))
+                score = log_p / norm(length)
+                done.append(Hypothesis(tokens, log_p, score, ended))
             elif not ended and len(live) < width:
-                live.append((log_prob, tokens, row))
+                live.append((log_p, tokens, row))
         done = sorted(done, key=lambda d: -d.score)[:width]
-        # Each further token can only lower log_prob; the best case is that it costs nothing, up to the greatest length.
-        if not live or (len(done) == width and live[0][0] / norm(max_steps) <= done[-1].score):
+        if not live:
+            break
+        # At best each further token costs nothing.
+        best = live[0][0] / norm(max_steps)
+        if len(done) == width and best <= done[-1].score:
             break
     return done
 

@@ -187,6 +187,22 @@ def test_one_marked_number_of_twenty_is_learned_by_all_and_one_of_fifty_by_the_g
     assert errors("IRNN", 50).max() < 0.001 and errors("GRU", 50).max() < 1e-5
 
 
+def test_one_marked_number_of_a_hundred_is_learned_by_the_gru_and_the_irnn_alone():
+    """Two trainings each after the one that chose the rate; of the Elman networks one at each, none below saying ½."""
+    stored, ends = load_results("marked"), {}
+    for part in ("far rates", "far"):
+        for net, T, rate, seed, row in stored[part]:
+            assert T == 100
+            ends.setdefault((part, net), {})[rate, seed] = row["errors"][-1]
+    for net in ("Elman", "Elman, orthogonal"):
+        found = ends["far rates", net]
+        assert [rate for rate, _ in found] == list(experiment.RATES) and min(found.values()) > 0.083
+    for net, rate in experiment.BEST_FAR.items():
+        tried = ends["far rates", net]
+        assert min(tried, key=tried.__getitem__)[0] == rate or max(tried.values()) < 1e-5  # any that learned to the end
+        assert len(ends["far", net]) == 2 and max(ends["far", net].values()) < 0.02
+
+
 def gradients(net):
     """Norms and errors in the first thousand steps of a net's five trainings: (5, 21) each."""
     found = [row[-1] for row in load_results("marked")["gradient"] if row[0] == net]

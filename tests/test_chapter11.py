@@ -107,6 +107,13 @@ def ratios(name, cell="gru", what="train", dtype="float32", threads=1, kernels="
     return [seconds[name] / seconds["gru_lib"] for seconds in found]
 
 
+def test_with_one_sequence_the_small_layers_products_do_a_twentieth_of_the_operations_a_second():
+    kind = {"cell": "gru", "what": "train", "dtype": "float32", "threads": 1}
+    rows = [row for row in results.load("bench_own")["results"] if kind.items() <= row.items()]
+    speed = {tuple(row["case"]): row["case"][1] / row["seconds"]["GEMM floor"] for row in rows}
+    assert 20 < speed[4, 32, 2, 16] / speed[4, 1, 2, 16] < 25
+
+
 def test_who_is_ahead_of_whom_is_as_the_pages_say():
     assert min(*ratios("torch.nn"), *ratios("torch.nn", what="forward")) > 1
     runs = itertools.product(("train", "forward"), ("float32", "float64"), (1, 2))

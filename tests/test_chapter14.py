@@ -53,6 +53,21 @@ def test_who_solves_the_memory_task_is_stored_with_other_kernels_too_and_agrees(
         assert counts[net, T, place, rate] == fixed == of_ten
 
 
+def test_under_one_mask_on_the_whole_state_the_rate_decides_and_elman_learns_under_rare_new_masks():
+    counts = Counter(tuple(row[:4]) for row in load(FOLDER / "dropout.json")["memory more"] if row[-1]["right"] >= 0.99)
+    assert counts == {("GRU", 50, "state, one", 0.1): 10, ("Elman", 20, "step", 0.1): 6}
+    again = dropout.memory("GRU", 50, "state, one", 0.1, 0)
+    assert again["right"] == result(dropout, "memory more", "GRU", 50, "state, one", 0.1, 0)["right"] == 1
+
+
+def test_what_one_mask_costs_at_test_time_shrinks_with_training():
+    stopped, on = (results(dropout, part, 50, 0.3) for part in ("votes", "votes, not stopped"))
+    for T in ("50", "400"):
+        early, late = (np.array([run[T]["one"] for run in runs]) for runs in (stopped, on))
+        assert len(late) == 10 and (late > early).all()
+        assert min(run[T][way] for run in on for way in ("none", "mean")) > 0.99
+
+
 def test_every_scheme_has_the_rate_that_was_best_with_three_seeds():
     for kind in dropout.KINDS[1:]:
         means = {

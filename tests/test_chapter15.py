@@ -214,6 +214,8 @@ def test_deep_plain_stacks_do_not_learn_and_residual_ones_do():
     assert {len(found) for by in learned.values() for found in by.values()} == {5}
     assert [best[count, False] for count in deep.DEPTHS] == [5, 5, 3, 0]
     assert [best[count, True] for count in deep.DEPTHS] == [5, 5, 5, 5]
+    larger = [round(100 * run[-1]["right"]) for run in load("deep")["depth, larger"]]
+    assert sorted(larger) == [50, 55, 55, 56, 88]  # of five, one
 
 
 def test_states_at_marks_are_those_that_follow_another_mark():
@@ -272,3 +274,18 @@ def test_packed_in_pytorch_two_bidirectional_layers_are_ours_and_unpacked_they_r
     assert (names["rnn"](xs)[1] - names["h_n"]).abs().max() > 1e-2
     layer = keras.layers.Bidirectional(keras.layers.GRU(4, return_state=True))
     assert [tuple(a.shape) for a in layer(np.ones((3, 6, 2), np.float32))] == [(3, 8), (3, 4), (3, 4)]
+
+
+def test_an_elman_layer_above_and_gated_units_without_a_state_learn_same_every_time():
+    right = {kind: [row[-1]["right"] for row in load("deep")["above"] if row[0] == kind] for kind in ("elman", "gated")}
+    assert all(len(found) == 10 and min(found) > 0.99 for found in right.values())
+
+
+def test_a_relay_compares_at_the_last_letter_before_the_mark_and_carries_part_of_it_back():
+    runs = [row[-1] for row in load("deep")["relay, letters"]]
+    assert min(run["own 1"][0] for run in runs) > 0.95 and max(run["own 1"][1] for run in runs) < 0.01
+    for d in (2, 4, 6):
+        own, nearer = (np.array([run[f"{name} {d}"] for run in runs]) for name in ("own", "nearer"))
+        assert 0.5 < own[:, 0].mean() < 0.7 and (nearer[:, 0] - nearer[:, 1] > 0.1).all()
+    again = deep.relay_letters(deep.UNITS, 0)
+    assert again["own 2"] == pytest.approx(runs[0]["own 2"], abs=1e-4)

@@ -230,9 +230,8 @@ def test_what_a_matrix_buys_in_recall():
     assert np.median(attention) > np.median(delta) and attention.min() < delta.min()
     for cell in ("GRU, 128 units", "GRU, keys one-hot"):
         assert recalled("recall", cell).max() < 0.52 < attention.min()
-    ((*_, longer),) = STORED["recall longer"]
-    longer = longer["16"]
-    assert recalled("recall", "GRU")[0] == pytest.approx(0.37, abs=0.005) and longer == pytest.approx(0.46, abs=0.005)
+    longer = [row["16"] for *_, row in STORED["recall longer"]]
+    assert sorted(longer) == pytest.approx([0.42, 0.46, 0.49], abs=0.005)
     half = np.median(recalled("recall", "linear attention, 8 rows"))
     assert half == pytest.approx(np.median(recalled("recall", "linear attention")) / 2, abs=0.06)
     assert recalled("recall", "linear attention, 4 rows").max() < recalled("recall", "GRU").min()

@@ -8,6 +8,7 @@ from helpers import cells_of, results, said
 
 from experiments import at_work
 from experiments.at_work import ALL, DEGREES
+from gru_lib import gru_forward
 from gru_lib.convert import to_torch
 from gru_lib.models import forecasts
 from gru_lib.models.forecasts import Batch, fit, forecast, forecaster_init, ridge, rmse, weeks
@@ -129,7 +130,7 @@ def test_the_mask_is_what_counts_and_degrees_are_four_times_worse(file):
     carried = sorted(times["carried"])
     assert 1.1 < carried[0] <= carried[6] < 1.5 and 1.8 < carried[7] <= carried[9] < 5
     assert said(PAGE, "seven of the ten nets have up to a half more error than with all three inputs")
-    assert said(CHECKLIST, "without a mask, up to five times")
+    assert said(CHECKLIST, "the value alone, without a mask, up to five times")
     assert ((times["zeros and mask"] > 0.85) & (times["zeros and mask"] < 1.1)).all()
     d = ahead("pendulum inputs", "zeros and mask", file=file) - full
     assert -d.mean() > 2.262 * d.std(ddof=1) / 10**0.5 and said(PAGE, "zeros with a mask even a little better")
@@ -141,6 +142,32 @@ def test_the_time_since_the_last_reading_gained_nothing():
     d = ahead("pendulum inputs", "carried and mask") - ahead("pendulum")
     assert len(d) == 10 and abs(d.mean()) < 2.262 * d.std(ddof=1) / 10**0.5 < 0.01
     assert said(PAGE, "value and mask do as well as all three")
+
+
+def test_value_and_time_without_the_mask_do_as_well_and_degrees_lose_less_at_a_smaller_rate():
+    d = ahead("no mask") - ahead("pendulum")[:5]
+    assert len(d) == 5 and abs(d.mean()) < 2.776 * d.std(ddof=1) / 5**0.5 and abs(d).max() < 0.02
+    slower = ahead("degrees, slower") / ahead("pendulum")[:5]
+    assert len(slower) == 5 and 1.3 < slower.min() < slower.max() < 2.1 and 1.5 < slower.mean() < 1.9
+
+
+def test_a_window_of_six_seconds_gains_nothing_for_the_window_net_and_the_ridge():
+    d = ahead("window, longer") - ahead("window")[:3]
+    assert len(d) == 3 and d.min() < 0 < d.max() and abs(d).max() < 0.02
+    tried = {lags: np.mean([run["ahead"] for run in stored("ridge rates", lags, 1.0)]) for lags in (30, 60)}
+    assert tried[60] > tried[30] - 5e-4
+
+
+def test_the_state_of_an_untrained_net_hardly_knows_the_length_after_twelve_seconds():
+    rng = np.random.default_rng(0)
+    drawn, held = pendulums(rng, 1000), pendulums(np.random.default_rng(10_002), 300)
+    shares = []
+    for seed in range(2):
+        m = forecaster_init(np.random.default_rng(seed), D=3, K=2, H=32)
+        ends = [gru_forward(inputs(batch), None, m.rnn)[1] for batch in (drawn, held)]
+        said_of = ridge(ends[0], np.log(drawn.length), 1.0)(ends[1])
+        shares.append(1 - np.var(said_of - np.log(held.length)) / np.var(np.log(held.length)))
+    assert max(shares) < 0.05
 
 
 def errors_of(given):
