@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 NOWHERE = {"GITHUB_REPOSITORY": "", "SITE_ADDRESS": ""}
-LOADED = ["sphinx.cmd.build", "myst_parser.sphinx_ext.main", "sphinxext.opengraph", "sphinx.builders.linkcheck"]
+LOADED = ["sphinx.cmd.build", "myst_parser.sphinx_ext.main", "sphinxext.opengraph"]
 
 
 class Done(NamedTuple):

@@ -306,14 +306,6 @@ def after(node: LexborNode, *tags: str) -> LexborNode | None:
     return following
 
 
-def inside(node: LexborNode, *tags: str) -> LexborNode | None:
-    """The nearest of a node's ancestors with one of these tags."""
-    around = node.parent
-    while around is not None and around.tag not in tags:
-        around = around.parent
-    return around
-
-
 @cache
 def ids(path: Path) -> Counter[str]:
     """How often each id stands in a file."""
