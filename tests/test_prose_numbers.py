@@ -53,7 +53,7 @@ def measure(names: list[str], every: int) -> tuple[int, int]:
 
 def test_changed_numbers_are_noticed() -> None:
     """Of all in the text, those too that formulas set, which nothing here holds."""
-    seen, made = measure(NAMES, every=24)
+    seen, made = measure(NAMES, every=12)
     assert made > 60
     assert seen >= 0.7 * made
 
