@@ -204,6 +204,8 @@ def test_forbidding_the_empty_text_gains_with_a_narrow_beam_and_with_a_wide_one(
     assert two.mean() - half(two) > 0 and wide.mean() - half(wide) > 0
     mean = np.mean([row["1, 16"]["right"] for share, _, row in STORED["cut"] if share])
     assert np.mean([row["16"] for row in rows]) > mean + 0.2
+    own = [row for *_, row in OWN["not empty"]]
+    assert len(own) == 3 and np.mean([row["2"] - row["greedy"] for row in own]) > 0.02
 
 
 def test_the_empty_text_beats_two_shares_of_twelve_on_all_sixty_days():
