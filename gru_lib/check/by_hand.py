@@ -664,7 +664,9 @@ def fast_budget() -> Answers:
 @values
 def fast_batch() -> Answers:
     """Check from which N on the product is limited by arithmetic, chapter 11."""
-    yield Values({"smallest_N": 12}, says="at N = {smallest_N} the two are equal, and above it the arithmetic takes longer")
+    yield Values(
+        {"smallest_N": 12}, says="at N = {smallest_N} the two are equal, and above it the arithmetic takes longer"
+    )
     yield (
         "smallest_N",
         24,
