@@ -205,8 +205,8 @@ def test_without_its_tanh_an_elman_network_gets_less_with_every_seed_and_countin
     tried = {(row[0], row[2]) for row in load(experiment.STORED)["languages rates"]}
     assert tried == {(cell, rate) for cell in ("linear", "Elman", "GRU") for rate in experiment.RATES}
     linear, elman = (100 * np.mean(measured("either way", name)) for name in ("linear", "Elman"))
-    assert (round(linear), round(elman), round(elman - linear)) == (80, 91, 11)
-    assert said(PAGE, "is worth 11 points")
+    assert (round(linear), round(elman), round(elman - linear, 1)) == (80, 91, 11.5)
+    assert said(PAGE, "is worth 11.5 points")
     assert said(PAGE, "without its $\\tanh$ 80 %, with it 91 %, and counting short runs of letters 93 %")
     assert {round(100 * measured("either way", name)[0]) for name in RUNS} == {93}
 

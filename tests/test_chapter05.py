@@ -77,7 +77,7 @@ def test_the_explorers_questions_are_answered_as_it_computes():
     chapter = terms_of()
     for terms in chapter.values():
         assert max(np.abs(terms)) == terms[0]
-    assert f"added to {sum(chapter[2]):.4f}" in page
+    assert f"the next step {sum(chapter[2]):.4f}" in page
     kept = terms_of("open")
     assert f"and {sum(kept[1]):.3f} of the gradient arrives" in page
     assert all(max(np.abs(terms[1:])) < 1e-3 for terms in kept.values())
