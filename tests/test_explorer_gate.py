@@ -1,5 +1,7 @@
 """The gate explorer (chapter 4): its step is gru_step's, in Python and in the page; and its own controls."""
 
+import re
+
 import ipywidgets
 import numpy as np
 import pytest
@@ -557,3 +559,11 @@ def test_sentence_follows_the_state(visit):
     slider(page, "h_prev").focus()
     page.keyboard.press("ArrowLeft")
     page.locator(".ex-say", has_text=f"The state goes from 0.690 to {GateExplorer(h_prev=0.69).h:.3f}.").wait_for()
+
+
+def test_what_is_kept_and_written_adds_up_to_a_hundred_as_printed(visit):
+    page = visit()
+    for z in (0.185, 0.335, 0.415, 0.815):  # halves of a per cent, which both round up
+        slider(page, "z").fill(str(z))
+        keep, write = re.findall(r"(\d+)\s%", page.locator(".ex-say").inner_text())[:2]
+        assert int(keep) + int(write) == 100

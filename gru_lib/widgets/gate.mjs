@@ -319,7 +319,9 @@ function equationsHTML(s) {
 function sentence(s, words) {
   if (s.view === "resets") return bothResets(s, words);
   const c = gateStep(s);
-  const shares = { keep: percent(c.keep), write: percent(c.write), seen: percent(c.r) };
+  const whole = c.keep >= 0.01 && c.keep <= 0.99; // then the two are printed without decimals, and add up to 100
+  const write = whole ? `${100 - parseInt(percent(c.keep), 10)}\u00a0%` : percent(c.write);
+  const shares = { keep: percent(c.keep), write, seen: percent(c.r) };
   const moves = fill(words.moves, { from: fixed(s.h_prev), to: fixed(c.h) });
   return fill(words.say, shares) + words.space + moves; // no space after a Chinese full stop
 }

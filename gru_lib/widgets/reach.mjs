@@ -187,7 +187,7 @@ function sentence(s, found, words) {
       T: s.length, bias: fixed(s.b_z, 1), kept: percent(mean), total: size(whole), direct: size(beside),
     })
     : fill(words.say_elman, {
-      T: s.length, radius: fixed(s.radius, 2), rest: size(beside), driven: size(whole), slope: fixed(mean, 2),
+      T: s.length, radius: fixed(s.radius, 2), rest: size(beside), driven: size(whole), slope: fixed(mean, 3),
       rate: fixed(s.radius * mean, 2), measured: fixed(whole ** (1 / s.length), 2),
     });
 }
