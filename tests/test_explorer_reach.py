@@ -184,7 +184,7 @@ def test_switch_shows_the_net_and_what_sets_it(visit, inside, reach):
     assert state_in(page, "reach")["convention"] == "write"
     page.locator("input[value=elman]").check()
     found, said = reach(), page.locator(".ex-say").inner_text()
-    assert f"1.10 × {found['mean'][80]:.2f} = {1.1 * found['mean'][80]:.2f}" in said
+    assert f"1.10 × {found['mean'][80]:.3f} = {1.1 * found['mean'][80]:.2f}" in said
 
 
 def test_pointer_and_finger_move_the_length(visit):
