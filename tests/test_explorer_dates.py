@@ -302,3 +302,14 @@ def test_link_sets_a_text(visit):
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(TraitError, match=message):
         DatesExplorer(**arguments)
+
+
+def test_the_slider_ends_where_the_longer_answer_ends(visit, inside):
+    page = visit(DatesExplorer())
+    walk = page.locator("input[data-key=at]")
+    answers = inside("dates")("text => translateText(text).answers", DATES["start"]["text"])
+    longest = max(len(answer["tokens"]) for answer in answers)
+    assert int(walk.get_attribute("max")) == longest < DATES["limits"]["at"][1]
+    walk.focus()
+    page.keyboard.press("End")
+    assert walk.input_value() == str(longest) and state_in(page, "dates")["at"] == longest

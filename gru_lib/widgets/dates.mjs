@@ -239,6 +239,7 @@ function render(stage) {
   const { words, voice } = setUp("dates", DATES.words, stage, pageHTML);
   const rows = query(el, ".ex-rows", SVGSVGElement);
   const field = query(el, "input[type=text]", HTMLInputElement);
+  const walk = query(el, "input[data-key=at]", HTMLInputElement);
   let layout = DATES.layout.wide;
   /** @type {Translation | undefined} */
   let computed; // of one text; the slider needs it again and again
@@ -249,7 +250,9 @@ function render(stage) {
     if (computed?.text !== s.text) computed = translateText(s.text);
     show(rows, layout, drawBoth(s, computed, layout, words));
     if (field.value !== s.text) field.value = s.text;
-    showInputs(el, s, (v) => String(Math.round(v)), (v) => `${words.at} ${Math.round(v)}`);
+    const longest = Math.max(1, ...computed.answers.map(({ tokens }) => tokens.length));
+    walk.max = String(longest);
+    showInputs(el, { ...s, at: Math.min(s.at, longest) }, (v) => String(Math.round(v)), (v) => `${words.at} ${Math.round(v)}`);
     remark(field, complaint(computed, words));
     voice.say(sentence(s, computed, words));
   }

@@ -184,7 +184,7 @@ function sentence(s, found, words) {
   const [whole, beside, mean] = [found.whole[s.length], found.beside[s.length], found.mean[s.length]];
   return s.net === "gru"
     ? fill(words.say_gru, {
-      T: s.length, bias: fixed(s.b_z, 1), kept: percent(mean), total: size(whole), direct: size(beside),
+      T: s.length, bias: fixed(s.b_z, 1), kept: percent(mean), total: size(whole), direct: beside === 0 ? `< 10${raise(-300)}` : size(beside),
     })
     : fill(words.say_elman, {
       T: s.length, radius: fixed(s.radius, 2), rest: size(beside), driven: size(whole), slope: fixed(mean, 3),
