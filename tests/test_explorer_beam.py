@@ -191,6 +191,9 @@ def test_presets_show_their_points(found):
     assert loses["moments"][1]["lost"]["text"] == "aa" and BEAM["presets"]["loses"]["step"] == 2
     assert wider["found"][0]["text"] == wider["greedy"]["text"]
     assert [len(moment["done"]) for moment in loses["moments"]] == [0, 0, 2], "each step as it was then"
+    assert [len(moment["live"]) for moment in loses["moments"]] == [2, 2, 0], (
+        "three letters are a text, and nothing is left over"
+    )
 
 
 def test_chapter_19_says_what_the_first_step_holds(found):

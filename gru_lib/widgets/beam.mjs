@@ -124,7 +124,7 @@ function search(tree, width, alpha) {
       const on = new Set(live.map(({ tokens }) => tokens));
       const fell = candidates.filter((one, rank) => (ended(one) ? rank >= width : !on.has(one.tokens)));
       const lost = fell.find(({ tokens }) => beginsWith(greedy.tokens, tokens));
-      moments.push({ live, fell: fell.slice(0, BEAM.fallen), lost, done });
+      moments.push({ live: live.filter((one) => !ended(one)), fell: fell.slice(0, BEAM.fallen), lost, done });
     },
   });
   return { tree, moments, found, greedy };
