@@ -317,6 +317,18 @@ def test_the_reader_types_and_the_model_writes_on(visit, write):
     assert len(whole) > 150 and text.startswith(whole)
 
 
+def test_the_slider_ends_where_the_text_does(visit):
+    page = visit(LanguageExplorer(**QUOTE))
+    written(page)
+    slider = page.locator("input[data-key=at]")
+    last = int(slider.get_attribute("max"))
+    slider.focus()
+    page.keyboard.press("End")
+    end = said(page)
+    page.keyboard.press("ArrowLeft")
+    assert last < 240 and said(page) != end
+
+
 def test_a_line_break_is_typed_as_an_arrow(visit):
     page = visit(LanguageExplorer())
     page.locator("[data-text=prefix]").fill("Note:↵↵")

@@ -181,6 +181,8 @@ def test_letters_it_never_saw_are_struck_out_and_named(visit):
     assert page.locator(".ex-strange").text_content().startswith("No word it learned from has 7 %:")
     put(page, {"word": "hello"})
     assert page.locator(".ex-strike").count() == 0 and page.locator(".ex-strange").text_content() == ""
+    page.locator("input[type=text]").fill("x" * 18)
+    assert page.locator(".ex-strange").text_content() == "It reads at most 18 letters."
 
 
 def test_letters_can_be_walked_and_kept_from_the_keyboard(visit):

@@ -291,7 +291,11 @@ export function grip(area, { press, drag, release = () => {} }) {
     held = press(event);
     if (held !== null) area.setPointerCapture(event.pointerId);
   });
-  area.addEventListener("pointermove", (event) => { if (held !== null) drag(event, held); });
+  area.addEventListener("pointermove", (event) => {
+    if (held === null) return;
+    const passed = event.getCoalescedEvents(); // a quick pointer passes several places in a frame
+    for (const one of passed.length ? passed : [event]) drag(one, held);
+  });
   for (const end of ["pointerup", "pointercancel"]) {
     area.addEventListener(end, () => {
       held = null;

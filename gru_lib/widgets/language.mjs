@@ -8,7 +8,7 @@ import {
   choice, enliven, fill, fixed, grip, note, picture, pointIn, presetRow, pressed, query, readLink, remark, remarkPlace,
   saying, setUp, showInputs, sideBySide, slider,
 } from "./explorer.mjs";
-import { advance, asksWhy, begun, bestUnit, charactersOf, sceneOf, TOKENS } from "./language-run.mjs";
+import { advance, asksWhy, begun, bestUnit, charactersOf, readTo, sceneOf, TOKENS } from "./language-run.mjs";
 import {
   bestHTML, characterAt, draw, drawHeat, drawOpened, heightOf, paintHeat, sentence, short, unitAt,
 } from "./language-drawing.mjs";
@@ -137,6 +137,7 @@ function render(stage) {
   const [lines, rows, cell] = [".ex-lines", ".ex-rows", ".ex-cell"].map((one) => query(el, one, SVGSVGElement));
   const [prefix, find] = [fieldOf(el, "prefix"), fieldOf(el, "find")];
   const best = query(el, ".ex-best", HTMLElement);
+  const place = query(el, "[data-key=at]", HTMLInputElement);
   const canvas = query(el, "canvas", HTMLCanvasElement);
   /** @type {Work | undefined} */
   let work; // what is drawn, and what was computed for it
@@ -162,11 +163,18 @@ function render(stage) {
   function writing(of) {
     const old = of.heat;
     const full = advance(of, SLICE);
+    if (full) bounded(of);
     if (of.heat && of.heat !== old) paintHeat(canvas, of.heat, of.L);
     if (of.heat && full && of.s.view === "units") ranked(of.heat, of);
     scene(of);
     lines.dataset.written = String(of.run.steps.length);
     asked = full ? 0 : requestAnimationFrame(() => writing(of));
+  }
+
+  /** The slider of places ends where the text does. @param {Work} of */
+  function bounded({ run, s, L }) {
+    place.max = String(readTo(run, { ...s, at: LANGUAGE.limits.at[1] }, L));
+    showControls(el, { ...s, at: readTo(run, s, L) }, words);
   }
 
   /** The buttons of the best units, and whether there is anything to follow. @param {Heat} heat @param {Work} of */

@@ -228,7 +228,8 @@ function render(stage) {
     seekHint(s, o);
     if (typed.value !== s.word) typed.value = s.word;
     const unknown = [...new Set(o.letters.filter((c) => !TOKENS.has(c)))].join(" ");
-    remark(typed, unknown && fill(words.unknown, { letters: unknown }));
+    const full = o.letters.length >= LONGEST && fill(words.full, { longest: LONGEST });
+    remark(typed, (unknown && fill(words.unknown, { letters: unknown })) || full || "");
     buildKeys(keys, o.now.length);
   }
 
