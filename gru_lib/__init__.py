@@ -71,7 +71,7 @@ from gru_lib.ops import (
 from gru_lib.optim import SGD, Adam, clip_by_global_norm, clip_by_value, cosine_decay, linear_decay
 from gru_lib.train import train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "SGD", "Adam", "Bundle", "Cell", "ElmanParams", "GRUParams", "LSTMParams", "LSTMState", "Params", "advance",
