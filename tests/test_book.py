@@ -246,7 +246,7 @@ FOUND = [
     ("keras", "10. Conventions: a Rosetta stone", "API: training, gradients and the rest"),
     ("bias init", "9. The highway and its price", "API: cells"),
     ("gradient check", "5c. Checking a gradient", "Glossary"),
-    ("GRU vs LSTM", "12. LSTM, and what the GRU left out", "12c. A cell without bounds"),
+    ("GRU vs LSTM", "12. LSTM, and what the GRU left out", "12c. An unbounded cell"),
 ]
 
 
