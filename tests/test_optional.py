@@ -17,26 +17,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 SAVE, GRU = "import gru_lib as g, numpy as np; g.save", "g.gru_init(np.random.default_rng(0), 1, 1)"
 
+DATE = "import datetime as d; from gru_lib.tasks.dates import write; write(d.date(1, 1, 1), 'fr', 'long')"
+
 # What a reader does, the module that is missing then, what the error says, and the extra it names.
 MISSING = [
     ("import gru_lib.widgets", "anywidget", "gru_lib.widgets needs anywidget", "widgets"),
-    ("import gru_lib.widgets", "traitlets", "gru_lib.widgets needs anywidget", "widgets"),
-    ("from gru_lib.widgets.gate import GateExplorer", "anywidget", "gru_lib.widgets needs anywidget", "widgets"),
     ("from gru_lib import viz; viz.use_style()", "matplotlib", "gru_lib.viz needs matplotlib", "viz"),
-    (
-        "from gru_lib.train import History; History([1.0], [1.0]).plot()",
-        "matplotlib",
-        "History.plot needs matplotlib",
-        "viz",
-    ),
     ("from gru_lib.tasks.digits import digits; digits()", "sklearn", "digits needs scikit-learn", "tasks"),
-    ("from gru_lib.tasks.sunspots import sunspots; sunspots()", "statsmodels", "sunspots needs statsmodels", "tasks"),
-    (
-        "import datetime as d; from gru_lib.tasks.dates import write; write(d.date(1, 1, 1), 'fr', 'long')",
-        "babel",
-        "gru_lib.tasks.dates needs Babel",
-        "tasks",
-    ),
+    (DATE, "babel", "gru_lib.tasks.dates needs Babel", "tasks"),
     (f"{SAVE}('p.safetensors', {GRU})", "safetensors", "save: p.safetensors needs safetensors", "safetensors"),
 ]
 
