@@ -28,9 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import equation_maths
-import numpy as np
 import yaml
-from equation_maths import Rows, Values
+from equation_maths import RELATE, Rows, Values
 from macros import without_classes, without_macros
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,9 +56,7 @@ OVER = {
 }
 MEANS = {"E": "mean", "Var": "variance", "var": "variance", "Pr": "mean"}
 BINARY = {"+": "add", "-": "sub", r"\pm": "pm", r"\odot": "wise", r"\cdot": "dot", "/": "divide", r"\bmod": "modulo"}
-RELATIONS = {"=": "equal", r"\text{to}": "equal", r"\leftarrow": "equal", r"\le": "at_most", r"\ge": "at_least"}
-RELATIONS |= {"<": "less", ">": "more", r"\approx": "near", r"\ne": "differ", r"\in": "among"}
-OPERATIONS = {*RELATIONS, *BINARY}
+OPERATIONS = {*RELATE, *BINARY}
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class Aside(dict[str, Any]):
 
 
 class NotRead(Exception):
-    """The reader does not know a letter or a sign."""
+    """The reader does not know a letter or a sign, or what it reads is not true."""
 
 
 def displayed(page: str, text: str) -> Iterator[Equation]:
@@ -186,12 +183,12 @@ def statements(words: Words) -> Iterator[tuple[list[Words], Words]]:
                 fresh = False
     for statement in joined:
         if set(statement) - set(DOTS):
-            yield split(statement, *RELATIONS), related(statement)
+            yield split(statement, *RELATE), related(statement)
 
 
 def related(words: Words) -> Words:
     """The relations that stand outside of brackets."""
-    return [word for _, word in outside(words) if word in RELATIONS]
+    return [word for _, word in outside(words) if word in RELATE]
 
 
 # From words to Python.
@@ -313,7 +310,7 @@ class Reader:
     def condition(self, words: Words) -> str:
         (relation,) = related(words)
         left, right = (self.inner(side).whole() for side in split(words, relation))
-        return f"({left} {relation} {right})" if relation in "<>" else f"{RELATIONS[relation]}({left}, {right})"
+        return f"({left} {relation} {right})" if relation in "<>" else f"RELATE[{relation!r}]({left}, {right})"
 
     def listed(self, words: Words) -> str:
         r"""What commas part. ``c_1, \dots, c_t`` and ``c_1 \dots c_t`` are all from c_1 to c_t; a lone dot is None."""
@@ -346,7 +343,7 @@ class Reader:
         for value, words in reversed(rows):
             text, words = plain(words).rstrip(",."), [word for word in words if plain([word]) != "if"]
             here = self.inner([word for word in value if word != ","]).whole()
-            test = self.condition(words) if set(words) & set(RELATIONS) else f"v[{text!r}]"
+            test = self.condition(words) if set(words) & set(RELATE) else f"v[{text!r}]"
             code = f"({here} if {test} else {code})" if code else here
         return code
 
@@ -369,7 +366,7 @@ class Reader:
             elif mark == r"\in":
                 loops.append(f"for {name} in {self.inner(*limit, *bound).whole()}")
             else:
-                test = f" if {RELATIONS[mark]}({name}, {self.inner(*limit, *bound).whole()})" if mark else ""
+                test = f" if RELATE[{mark!r}]({name}, {self.inner(*limit, *bound).whole()})" if mark else ""
                 loops.append(f"for {name} in v[{plain(letter)!r}]{test}")
             bound.append(plain(letter))
         body = self.inner(self.words[self.at :], *bound)
@@ -475,36 +472,8 @@ class Reader:
 # From Python to a verdict.
 
 
-@dataclass
-class Complaint:
-    """What is wrong with a statement, and how it was read."""
-
-    statement: list[str]
-    codes: list[str]
-    error: Exception
-
-    def __str__(self) -> str:
-        read = "\n    ".join(["read as:", *self.codes] if self.codes else ["not read"])
-        why = self.error if isinstance(self.error, NotRead | Untrue) else repr(self.error)
-        return f"  {' '.join(self.statement)}\n    {read}\n    {why}"
-
-
-class Untrue(Exception):
-    """Two sides are not so related as the page says: left, relation, right, and the indices."""
-
-    def __str__(self) -> str:
-        left, mark, right, where = self.args
-        gap = (
-            f"; the largest difference is {np.max(np.abs(left - right)):.3g}"
-            if np.shape(left) == np.shape(right)
-            else ""
-        )
-        at = "".join(f", {letter} = {index}" for letter, index in where)
-        return f"not true{at}: {left!r}\n    {mark} {right!r}{gap}"
-
-
-def check(words: Words, values: Values) -> Iterator[Complaint]:
-    """What is wrong with the statements of an equation."""
+def check(words: Words, values: Values) -> Iterator[str]:
+    """What is wrong with the statements of an equation, and how they were read."""
     values = values | (values["outcomes"][0][1] if "outcomes" in values else {})
     for sides, marks in statements(words):
         statement = [word for side, mark in zip(sides, [*marks, ""], strict=True) for word in [*side, mark] if word]
@@ -525,13 +494,14 @@ def check(words: Words, values: Values) -> Iterator[Complaint]:
             decimals = max((len(word.partition(".")[2]) for word in statement if word[0].isdigit()), default=0)
             find = eval(f"lambda v, {', '.join(map(index_name, letters))}: [{', '.join(codes)}]", vars(equation_maths))
             for place in product(*(here[letter] for letter in letters)):
-                found = find(here, *place)
-                for mark, (left, right) in zip(marks, pairwise(found), strict=True):
+                for mark, (left, right) in zip(marks, pairwise(find(here, *place)), strict=True):
                     within = (10.0**-decimals,) if decimals and mark == "=" else ()
-                    if not getattr(equation_maths, RELATIONS[mark])(left, right, *within):
-                        raise Untrue(left, mark, right, list(zip(letters, place, strict=True)))
+                    if not RELATE[mark](left, right, *within):
+                        raise NotRead(
+                            f"not true at {dict(zip(letters, place, strict=True))}: {left!r} {mark} {right!r}"
+                        )
         except Exception as error:
-            yield Complaint(statement, codes, error)
+            yield "\n    ".join([" ".join(statement), "read as:", *codes, repr(error)])
 
 
 def spoken(word: str) -> str:
