@@ -61,7 +61,7 @@ OPERATIONS = {*RELATE, *BINARY}
 
 @dataclass(frozen=True)
 class Equation:
-    """A displayed equation of a page; one without a label has its number among those, ``#2``."""
+    """A displayed equation of a page."""
 
     page: str
     label: str
@@ -77,30 +77,10 @@ class NotRead(Exception):
 
 
 def displayed(page: str, text: str) -> Iterator[Equation]:
-    """The displayed equations of a page."""
-    nameless = 0
+    """The displayed equations of a page that have a label."""
     for found in re.finditer(r"(?m)^ *\$\$\s*((?:(?!\$\$).)+?)\s*\$\$ ?(?:\(([^)]+)\))?", text, re.S):
-        nameless += not found[2]
-        yield Equation(page, found[2] or f"#{nameless}", found[1])
-
-
-def tabled(page: str, text: str, name: str) -> Iterator[Equation]:
-    """The formulas of a table, ``tab-x, row 1, column 2``: a cell with a relation, or the first cell = this."""
-    found = re.search(rf"```\{{(?:list-)?table\}}[^`]*?:name: {name}\n\n?(.*?)\n```", text, re.S)
-    body = found[1] if found else ""
-    lists = [line.split("\n  - ") for line in body.split("\n* - ")[1:]]
-    rows = lists or [line.strip("| ").split("|") for line in body.splitlines()[2:]]
-    for r, (first, *cells) in enumerate(rows, 1):
-        term = re.search(r"term \d", first)
-        left = rf"\text{{{term[0]}}}" if term else inline(first)
-        for c, cell in enumerate(cells, 2):
-            if tex := inline(cell):
-                yield Equation(page, f"{name}, row {r}, column {c}", tex if "=" in tex else f"{left} = {tex}")
-
-
-def inline(text: str) -> str:
-    """The formulas of a text; one that begins with ``{}`` goes on with the one before."""
-    return ", ".join(re.findall(r"\$([^$]+)\$", text)).replace(", {}", " ")
+        if found[2]:
+            yield Equation(page, found[2], found[1])
 
 
 # From TeX to words, from words to statements.

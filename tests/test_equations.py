@@ -21,10 +21,9 @@ from equation_maths import Ring, Rows, Stack, Values
 from equations import ROOT, Aside, Equation
 
 from gru_lib import cells, layers, ops
-from gru_lib.models.hand_set import hand_set, hand_set_gru
+from gru_lib.models.hand_set import hand_set
 from gru_lib.models.ngram import KneserNey, NGram
 from gru_lib.ops import sigmoid
-from gru_lib.tasks.memory import CLASSES, class_bits
 
 PROSE = ROOT / "book_text"
 H, D, N, T = 4, 2, 5, 3  # all that must not be confused differ; T is short enough that sums need no dots
@@ -135,7 +134,7 @@ def weights(p: Any, gates: str = "") -> Values:
 # ------------------------------------------------------------------------------------------------ the GRU
 
 
-def gru_step(let: Callable[..., Any], v: Values, after: bool = False, write: bool = False) -> Any:
+def gru_step(let: Callable[..., Any], v: Values, after: bool = False) -> Any:
     """One step, each quantity named; dropout's masks if there are any."""
     w = {name: let(name, value) for name, value in v.items() if name[:2] in ("W_", "b_")}
     x, h = let("x_t", v["x_t"]), let("h_t-1", v["h_t-1"])
@@ -149,14 +148,13 @@ def gru_step(let: Callable[..., Any], v: Values, after: bool = False, write: boo
     else:
         q = let("q", r * by_q)
         n = let("n", np.tanh(let("a_n", u @ w["W_xn"] + q @ w["W_hn"] + w["b_n"])))
-    keep = 1 - z if write else z
-    return let("h_t", keep * by_keep + (1 - keep) * n)
+    return let("h_t", z * by_keep + (1 - z) * n)
 
 
 @cache
-def gru(after: bool = False, write: bool = False, rows: int | None = N) -> tuple[Values, Run]:
+def gru(after: bool = False, rows: int | None = N) -> tuple[Values, Run]:
     """One step of a batch, or of one row: the library's numbers, and the gradients of all quantities in between."""
-    p = cells.gru_init(np.random.default_rng(0), D, H, reset_after=after, convention="write" if write else "keep")
+    p = cells.gru_init(np.random.default_rng(0), D, H, reset_after=after)
     v: Values = weights(p, "rzn")
     n = rows or 1
     x, h, dh = normal(n, D), normal(n, H, seed=1), normal(n, H, seed=2)
@@ -168,7 +166,7 @@ def gru(after: bool = False, write: bool = False, rows: int | None = N) -> tuple
         library, gradients = (
             {k: a[0] if a.ndim == 2 and len(a) == 1 else a for k, a in d.items()} for d in (library, gradients)
         )
-    run = Run(lambda let: (gradients["δh_t"] * gru_step(let, v | library, after, write)).sum())
+    run = Run(lambda let: (gradients["δh_t"] * gru_step(let, v | library, after)).sum())
     values = run.values | run.gradients() | v | library | gradients
     for name in "rznq":
         values |= {f"{name}_t": values[name], f"δ{name}_t": values[f"δ{name}"]}
@@ -185,15 +183,7 @@ def _() -> Values:
 
 @page("04-gru-forward")
 def _() -> Values:
-    pinned = []
-    for b_r, b_z in ((40, -40), (0, 40), (-40, -40)):
-        p = cells.gru_init(np.random.default_rng(0), D, H)
-        v = weights(p, "rzn") | {"x_t": normal(N, D), "h_t-1": normal(N, H, seed=1)}
-        p.b_r[:], p.b_z[:] = b_r, b_z
-        pinned.append(v | {"h_t": cells.gru_step(v["x_t"], v["h_t-1"], p)[0]})
-    return {f"(tab-gru-limits, row {row})": values for row, values in enumerate(pinned, 1)} | {
-        "(gru-count)": {"value": p.size}
-    }
+    return {"(gru-count)": {"value": cells.gru_init(np.random.default_rng(0), D, H).size}}
 
 
 def rules() -> Values:
@@ -256,13 +246,7 @@ def _() -> Values:
 
 @page("05b-other-conventions")
 def _() -> Values:
-    before, after, write = gru()[0], gru(after=True)[0], gru(write=True)[0]
-    return after | {
-        "(tab-bwd-write, column 2)": before,
-        "(tab-bwd-write, column 3)": write,
-        "(tab-bwd-after, column 2)": before,
-        "(tab-bwd-after, column 3)": after,
-    }
+    return gru(after=True)[0]
 
 
 def row(after: bool = False) -> tuple[Values, Run]:
@@ -277,32 +261,6 @@ def _() -> Values:
 
 
 # ------------------------------------------------------------------------------------------------ gates set by hand
-
-
-@page("08-three-stories")
-def _() -> Values:
-    def gru_input(task: str, token: int, h: Any) -> Values:
-        p = hand_set_gru(task).p
-        x = np.eye(p.D)[token]
-        r = sigmoid(a_r := x @ p.W_xr + h @ p.W_hr + p.b_r)
-        a = {"a_z": x @ p.W_xz + h @ p.W_hz + p.b_z, "a_n": x @ p.W_xn + (r * h) @ p.W_hn + p.b_n, "a_r": a_r, "r": r}
-        return {name: dict(enumerate(value)) for name, value in (a | {"h": h}).items()}
-
-    keep: dict[int, list[Values]] = {1: [], 2: []}
-    for token in (1, 6, 8, 11):
-        bits = dict(enumerate(class_bits(np.array([token % CLASSES]))[0]))
-        keep[1 + (token >= CLASSES)].append(gru_input("checksum", token, np.zeros(3)) | {"c": bits, "k": range(3)})
-    afresh: dict[int, list[Values]] = {1: [], 2: [], 3: []}
-    for token, h in itertools.product(range(3), (-1.0, 0.0, 1.0)):
-        letters = {name: value[0] for name, value in gru_input("parity_since", token, np.array([h])).items()}
-        afresh[token + 1].append(letters)
-    skip: dict[int, list[Values]] = {row: [] for row in range(1, 6)}
-    for token, u, v in itertools.product(range(4), (-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0)):
-        read = gru_input("parity_outside", token, np.array([u, v]))
-        for unit, row in ((0, 1 if token == 1 else 2), (1, {2: 3, 3: 4}.get(token, 5))):
-            skip[row].append({"a_z": read["a_z"][unit], "a_n": read["a_n"][unit], "h": u, "v": v})
-    tables = {"keep": keep, "afresh": afresh, "skip": skip}
-    return {f"(tab-mem-{name}, row {r})": cases for name, rows in tables.items() for r, cases in rows.items()}
 
 
 @page("07-subtraction", "07b-what-is-proved")
@@ -1159,24 +1117,11 @@ def _() -> Values:
 # ------------------------------------------------------------------------------------------------ the tests
 
 
-def equations_of(name: str) -> Iterator[Equation]:
-    """The labelled equations of a page, and the formulas of the tables whose letters have values."""
-    text = (PROSE / f"{name}.md").read_text("utf8")
-    yield from (equation for equation in equations.displayed(name, text) if not equation.label.startswith("#"))
-    own = {key.strip("()") for key in of_page(name) if key.startswith("(tab-")}
-    for table in sorted({key.partition(",")[0] for key in own}):
-        for equation in equations.tabled(name, text, table):
-            if own & set(places(equation)):
-                yield equation
-
-
-def places(equation: Equation) -> list[str]:
-    """Under what a table says what the letters of an equation stand for: its label, or a row or column."""
-    table, *parts = equation.label.split(", ")
-    return [equation.label, *(f"{table}, {part}" for part in parts)]
-
-
-EQUATIONS = [equation for path in sorted(PROSE.glob("*.md")) for equation in equations_of(path.stem)]
+EQUATIONS = [
+    equation
+    for path in sorted(PROSE.glob("*.md"))
+    for equation in equations.displayed(path.stem, path.read_text("utf8"))
+]
 CALCULATED = [equation for equation in EQUATIONS if equation.label not in LISTED]
 
 
@@ -1184,7 +1129,7 @@ CALCULATED = [equation for equation in EQUATIONS if equation.label not in LISTED
 def cases_of(equation: Equation) -> list[Values]:
     """What the letters of an equation stand for, in each case."""
     values = of_page(equation.page)
-    own = next((values[f"({place})"] for place in places(equation) if f"({place})" in values), {})
+    own = values.get(f"({equation.label})", {})
     cases = [COMMON | values | case for case in (own if isinstance(own, list) else [own])]
     return [{letter: value for letter, value in case.items() if value is not None} for case in cases]
 
@@ -1227,7 +1172,7 @@ def test_equation_is_true(equation: Equation) -> None:
 
 
 def test_nothing_is_said_of_pages_and_equations_that_are_no_more() -> None:
-    labels = {place for equation in EQUATIONS for place in places(equation)}
+    labels = {equation.label for equation in EQUATIONS}
     own = {key[1:-1] for name in PAGES for key in of_page(name) if key.startswith("(")}
     gone = (own | set(LISTED) | set(OWN)) - labels
     gone |= {name for name in PAGES if not (PROSE / f"{name}.md").exists()}
