@@ -1,12 +1,13 @@
 """A bad call says what is wrong with it, in words of ours that name the argument, and nothing wrong passes quietly.
 
-A bad call is one that works, that of the example in the docstring, with one argument spoiled. It fails well if its error
-is a TypeError or ValueError of ours that names an argument.
+A bad call is one that works, that of the example in the docstring, with one argument spoiled. It fails well if its
+error is a TypeError or ValueError of ours that names an argument.
 """
 
 import doctest
 import importlib
 import inspect
+import pkgutil
 import re
 import traceback
 from pathlib import Path
@@ -19,13 +20,7 @@ from gru_lib import convert, layers
 from gru_lib.tasks import hold
 
 LIBRARY = Path(g.__file__).parent
-MODULES = (
-    "cells.ablated_gru", "cells.cbow", "cells.deltanet", "cells.elman", "cells.gru", "cells.lstm", "cells.mingru",
-    "cells.ntm", "cells.registry", "cells.scrn", "cells.stack_rnn", "convert", "decode", "gates", "gradcheck", "io",
-    "jacobian", "layers.bidirectional", "layers.dropout", "layers.seq2seq", "layers.stack", "ops", "optim", "scan",
-    "tasks.adding", "tasks.ahead", "tasks.dates", "tasks.digits", "tasks.hold", "tasks.memory", "tasks.order",
-    "tasks.pendulum", "tasks.strings", "tasks.subtraction", "tasks.text", "tasks.words", "train",
-)  # fmt: skip
+PUBLIC = r"(cells\.|convert|decode|gates|gradcheck|io|jacobian|layers\.|ops|optim|scan|tasks\.|train)(?!_)\w*"
 # Errors that are not ours, or name a part of the argument: what a caller's function raises, and the parts of other
 # layouts.
 KNOWN = (
@@ -45,9 +40,9 @@ def rng():
 
 def functions():
     """Every public function, by a name such as "ops.sigmoid"."""
-    for name in MODULES:
-        module = importlib.import_module(f"gru_lib.{name}")
-        for each in module.__all__:
+    for name in (module.name.partition(".")[2] for module in pkgutil.walk_packages(g.__path__, "gru_lib.")):
+        module = importlib.import_module(f"gru_lib.{name}") if re.fullmatch(PUBLIC, name) else None
+        for each in getattr(module, "__all__", ()):
             if inspect.isfunction(getattr(module, each)) and each != "long_borrows":  # called as random_pairs is
                 yield f"{name}.{each}", getattr(module, each)
 

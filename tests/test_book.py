@@ -32,12 +32,12 @@ WITH_EXPLORER = [p for p in PAGES if re.search(r"^(?:[a-z_]+ = )?\w+Explorer\(",
 
 PHONE, DESK = 390, 1280
 
-# Every page is opened from disk, some on a desk, and made narrow afterwards. One of each kind is opened on a phone as
-# well, over http: the front page, a chapter full of maths, one with three explorers, one with none, words, references.
-# What a page has on a desk and not on a phone is its frame, and that is the same around every page; explorers are drawn
-# otherwise there. The lists of mistakes are made by one function: of these, the longest is met.
-ON_A_PHONE = [p for p in PAGES if re.search(r"intro$|/05-|/10-|/20-|glossary$|bibliography$", p)]
-ON_A_DESK = [p for p in PAGES if p in ON_A_PHONE + WITH_EXPLORER or re.search(r"/0[15]b-|sources$|notation$", p)]
+# Every page is opened from disk, on a phone, or on a desk and made narrow afterwards. One of each kind: the front page,
+# a chapter full of maths, one with three explorers, one with none, words, references. What a page has on a desk and not
+# on a phone is its frame, and that is the same around every page; explorers are drawn otherwise there. The lists of
+# mistakes are made by one function: of these, the longest is met.
+OF_EACH_KIND = [p for p in PAGES if re.search(r"intro$|/05-|/10-|/20-|glossary$|bibliography$", p)]
+ON_A_DESK = [p for p in PAGES if p in OF_EACH_KIND + WITH_EXPLORER or re.search(r"/0[15]b-|sources$|notation$", p)]
 MET = [p for p in PAGES if "mistakes-" not in p or p.endswith("mistakes-00")]
 
 
@@ -53,14 +53,6 @@ def visit(request: pytest.FixtureRequest, reader: Reader, built_book: Path) -> I
     with reader((built_book / f"{request.param}.html").as_uri(), width) as visit:
         visit.open()
         visit.page.evaluate(WATCH)
-        yield visit
-
-
-@pytest.fixture(params=ON_A_PHONE, ids=lambda page: f"{page}.html")
-def phone(request: pytest.FixtureRequest, reader: Reader, book_url: str) -> Iterator[Visit]:
-    """A page loaded on a phone, over http."""
-    with reader(f"{book_url}/{request.param}.html", PHONE) as visit:
-        visit.open()
         yield visit
 
 
@@ -131,7 +123,7 @@ def test_page_is_in_order_on_a_desk(visit: Visit) -> None:
     look(visit, DESK)
     assert page_checks.below_the_footer(visit.page) <= 2
     assert page_checks.too_wide(visit.page) == []
-    if f"book/{Path(visit.url).stem}" in ON_A_PHONE:
+    if f"book/{Path(visit.url).stem}" in OF_EACH_KIND:
         assert page_checks.faint_text(visit.page, *THEMES) == []
 
 
@@ -145,7 +137,7 @@ def test_all_text_has_contrast(visit: Visit) -> None:
     """A page of each kind in both themes; of the others, which have the same styles, every second in the dark."""
     look(visit, PHONE, settled=True)
     page = f"book/{Path(visit.url).stem}"
-    themes = THEMES if page in ON_A_PHONE else [THEMES[PAGES.index(page) % 2]]
+    themes = THEMES if page in OF_EACH_KIND else [THEMES[PAGES.index(page) % 2]]
     assert page_checks.faint_text(visit.page, *themes) == []
 
 
@@ -162,19 +154,10 @@ def test_explorer_covers_nothing(visit: Visit) -> None:
 
 
 # The sidebars, which a phone does not show, are the same around every page; explorers have tests of their own.
-@met(ON_A_PHONE)
+@met(OF_EACH_KIND)
 def test_axe_finds_no_violation_on_a_desk(visit: Visit) -> None:
     look(visit, DESK, settled=True)
     assert page_checks.violations(visit.page) == []
-
-
-@pytest.mark.fonts
-def test_page_that_opens_on_a_phone_is_the_same(phone: Visit) -> None:
-    """Quiet, its maths set, its lines stay, and no wider than the screen."""
-    assert (phone.foreign, phone.complaints) == ([], [])
-    assert page_checks.shift(phone.page) < MOST_SHIFT
-    assert page_checks.maths_not_set(phone.page) == []
-    assert page_checks.too_wide(phone.page) == []
 
 
 def test_front_page_opens_from_the_root(reader: Reader, book_url: str) -> None:

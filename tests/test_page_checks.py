@@ -76,7 +76,7 @@ def test_faults_on_a_page_are_found(visit: Callable[..., Visit]) -> None:
         "<p>words before a <a href='#' style='text-decoration: none'>link</a></p>",
     )
     maths = "<p>$z_t$</p><math><merror><mtext>\\gz[_t</mtext></merror></math>"
-    tight = "<p id='tight' style='display: inline-block; font-size: 12px; white-space: nowrap'>A line of words.</p>"
+    tight = "<p><b id='tight' style='display: inline-block; font-size: 12px; white-space: nowrap'>A few words</b></p>"
     far = "<div style='height: 0'><div style='height: 9000px; visibility: hidden'></div></div>"
     seen = visit("".join((*faint, maths, tight, far)) + f"<img src='{PIXEL}'>")
     assert page_checks.below_the_footer(seen.page) > 1000
