@@ -246,7 +246,7 @@ class Reader:
         if word in OVER and self.peek(1) == "_":
             return self.over()
         if word in ("(", "["):
-            return self.postfix(self.bracket(word))
+            return self.postfix(self.bracket())
         if word == "{":
             return self.postfix(f"({self.inner(self.group()).whole()})")
         if word == r"\{":
@@ -278,11 +278,9 @@ class Reader:
                 code = f"transposed({code})" if power == [r"\top"] else f"power({code}, {self.inner(power).whole()})"
         return code
 
-    def bracket(self, opening: str) -> str:
-        """(a + b); a row (a, b); 1 or 0 for a condition [a > b], or for one that the values know, [a class is read]."""
+    def bracket(self) -> str:
+        """(a + b); a row (a, b); 1 or 0 for a condition [a > b]."""
         words = self.group()
-        if opening == "[" and plain(words) in self.values:
-            return f"float(v[{plain(words)!r}])"
         if related(words):
             return f"(1.0 * {self.condition(words)})"
         return f"row({self.listed(words)})" if len(split(words, ",")) > 1 else f"({self.inner(words).whole()})"
@@ -335,13 +333,10 @@ class Reader:
         above = self.inner(self.group()).whole() if self.peek() == "^" and self.take() else ""
         loops, bound = [], []
         for part in below:
-            (mark, *_) = [":", *related(part)] if ":" in part else [*related(part), ""]
+            (mark, *_) = [*related(part), ""]
             letter, *limit = split(part, mark)
             name = index_name(plain(letter))
-            if mark == ":":  # all of which something is true
-                true = self.inner(*limit, *bound, plain(letter)).condition(*limit)
-                loops.append(f"for {name} in v[{plain(letter)!r}] if {true}")
-            elif above:
+            if above:
                 loops.append(f"for {name} in range({self.inner(*limit, *bound).whole()}, {above} + 1)")
             elif mark == r"\in":
                 loops.append(f"for {name} in {self.inner(*limit, *bound).whole()}")
@@ -398,7 +393,6 @@ class Reader:
         return [*words[0]] if words[0].isdigit() else [self.inner(words).whole()]
 
     def name(self) -> str:
-        start = self.at
         letter, below, above = self.parts()
         if not below and (letter in self.bound or isinstance(self.values.get(letter), range)):
             self.free |= {letter} - set(self.bound)
@@ -406,8 +400,6 @@ class Reader:
             return self.postfix(f"power({code}, {self.inner(above).whole()})" if above else code)
         if letter in MEANS and not below and not above and letter not in self.values:
             what = self.group() if self.peek() in ("[", "(") else []
-            if plain(self.words[start : self.at]) in self.values:
-                return f"v[{plain(self.words[start : self.at])!r}]"
             code = self.condition(what) if related(what) else self.inner(what).whole() if what else self.factor()
             return self.postfix(f"{MEANS[letter]}(v, lambda: {code})")
         return self.known(self.namings(letter, below, above))

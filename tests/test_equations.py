@@ -131,9 +131,6 @@ def weights(p: Any, gates: str = "") -> Values:
     return {name: getattr(p, name) for name in [*names, "b_hn"] if np.ndim(getattr(p, name, 0))}
 
 
-# ------------------------------------------------------------------------------------------------ the GRU
-
-
 def gru_step(let: Callable[..., Any], v: Values, after: bool = False) -> Any:
     """One step, each quantity named; dropout's masks if there are any."""
     w = {name: let(name, value) for name, value in v.items() if name[:2] in ("W_", "b_")}
@@ -141,14 +138,14 @@ def gru_step(let: Callable[..., Any], v: Values, after: bool = False) -> Any:
     seen, u = (let("v_t", v["m^h_t"] * h), let("u_t", v["m^x_t"] * x)) if "m^h_t" in v else (h, x)
     r = let("r", sigmoid(let("a_r", u @ w["W_xr"] + seen @ w["W_hr"] + w["b_r"])))
     z = let("z", sigmoid(let("a_z", u @ w["W_xz"] + seen @ w["W_hz"] + w["b_z"])))
-    by_q, by_keep = let("term 4", seen), let("term 1", h)  # two of the four ways back to h_{t-1}
+    by_q = let("term 4", seen)  # one of the four ways back to h_{t-1}
     if after:
         q = let("q", by_q @ w["W_hn"] + w["b_hn"])
         n = let("n", np.tanh(let("a_n", u @ w["W_xn"] + w["b_n"] + r * q)))
     else:
         q = let("q", r * by_q)
         n = let("n", np.tanh(let("a_n", u @ w["W_xn"] + q @ w["W_hn"] + w["b_n"])))
-    return let("h_t", z * by_keep + (1 - z) * n)
+    return let("h_t", z * h + (1 - z) * n)
 
 
 @cache
@@ -170,9 +167,8 @@ def gru(after: bool = False, rows: int | None = N) -> tuple[Values, Run]:
     values = run.values | run.gradients() | v | library | gradients
     for name in "rznq":
         values |= {f"{name}_t": values[name], f"δ{name}_t": values[f"δ{name}"]}
-    values |= {f"term {k}": values[f"δterm {k}"] for k in (1, 4)}
-    values |= {"h": values["h_t"], "x": values["x_t"], "m": range(1, n + 1)}
-    return values, run
+    more = {"term 4": values["δterm 4"], "h": values["h_t"], "x": values["x_t"], "m": range(1, n + 1)}
+    return values | more, run
 
 
 @page("00-the-gru-in-twenty-minutes", "04-gru-forward", "05-gru-backward", "08-three-stories", "09-gradient-highway")
@@ -260,9 +256,6 @@ def _() -> Values:
     return {"(eq-bwd-central)": {"f": f, "f'": f.deriv(), "f'''": f.deriv(3), "v": 0.7, "varepsilon": 0.1}}
 
 
-# ------------------------------------------------------------------------------------------------ gates set by hand
-
-
 @page("07-subtraction", "07b-what-is-proved")
 def _() -> Values:
     rng = np.random.default_rng(0)
@@ -299,9 +292,6 @@ def _() -> Values:
         "(eq-sub-output)": {"h": hs, "s": logits[..., None], "y": sigmoid(logits)[..., None]},
         "(eq-sub-bit)": {"c": Rows("m", c)}, "(eq-sub-hand)": hand, "(eq-sub-convex)": convex,
     }  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------------------ chapters 9 to 11
 
 
 @page("09-gradient-highway", "09b-reach-in-detail")
@@ -374,9 +364,6 @@ def _() -> Values:
     return {"(eq-fast-exp)": {"a": 0.7, "E": math.exp(-0.7)}, "E": np.exp(-gru()[0]["a_z"])}
 
 
-# ------------------------------------------------------------------------------------------------ the LSTM
-
-
 @cache
 def lstm(rows: int | None = N) -> tuple[Values, Run]:
     """As `gru`."""
@@ -431,7 +418,15 @@ def _() -> Values:
     return {"(eq-lstm-pile)": {"outcomes": outcomes, "i": 0.6, "f": 0.9, "s": 0.4}}
 
 
-# ------------------------------------------------------------------------------------------------ chapters 1 to 3
+def elman_run(g: Callable[[Any], Any], xs: Any, h0: Any, v: Values, dhs: Any) -> Run:
+    def program(let: Callable[..., Any]) -> Any:
+        h, loss = let("h", h0, 0), 0.0
+        for t in range(1, T + 1):
+            h = let("h", g(let("a", xs[t - 1] @ v["W_x"] + h @ v["W_h"] + v["b"], t)), t)
+            loss = loss + (dhs[t - 1] * h).sum()
+        return loss
+
+    return Run(program)
 
 
 def elman(activation: str) -> Values:
@@ -440,25 +435,14 @@ def elman(activation: str) -> Values:
     v = weights(p)
     p.W_h[:] *= 0.6
     xs, h0, dhs = normal(T, N, D), normal(N, H, seed=1), normal(T, N, H, seed=2)
-
-    def program(let: Callable[..., Any]) -> Any:
-        h, loss = let("h", h0, 0), 0.0
-        for t in range(1, T + 1):
-            a = let("a", xs[t - 1] @ v["W_x"] + h @ v["W_h"] + v["b"], t)
-            h = let("h", g(a), t)
-            loss = loss + (dhs[t - 1] * h).sum()
-        return loss
-
     g = {"tanh": np.tanh, "linear": lambda a: a, "relu": lambda a: np.maximum(a, 0)}[activation]
     hs, _, tape = cells.elman_forward(xs, h0, p)
     _, dh0, grads = cells.elman_backward(dhs, None, tape, p)
-    run = Run(program)
-    values = (
-        run.values | run.gradients() | v | {"x": xs, "h": dict(enumerate([h0, *hs])), "y": hs, "g": g, "g'": slope(g)}
-    )
-    values |= {"δW_x": grads.W_x, "δW_h": grads.W_h, "δb": grads.b, "t": range(1, T + 1)}
-    values["δh^next"] = {0: dh0} | {t: values["δh"][t] - dhs[t - 1] for t in range(1, T + 1)}
-    return values | {"m": range(1, N + 1)}
+    run = elman_run(g, xs, h0, v, dhs)
+    values = run.values | run.gradients() | v | {"x": xs, "h": dict(enumerate([h0, *hs])), "y": hs, "g": g}
+    values |= {"g'": slope(g), "t": range(1, T + 1), "m": range(1, N + 1)}
+    values |= {"δW_x": grads.W_x, "δW_h": grads.W_h, "δb": grads.b}
+    return values | {"δh^next": {0: dh0} | {t: values["δh"][t] - dhs[t - 1] for t in range(1, T + 1)}}
 
 
 @page("01-from-a-sum-to-a-state", "01b-what-a-linear-recurrence-cannot-do")
@@ -519,15 +503,8 @@ def _() -> Values:
 @page("02-why-memory-fades", "02b-radius-and-norm")
 def _() -> Values:
     v = elman("tanh")
-    h0, xs = v["h"][0][0], v["x"][:, 0]
-
-    def program(let: Callable[..., Any]) -> Any:
-        h = let("h", h0, 0)
-        for t in range(1, T + 1):
-            h = let("h", np.tanh(let("a", xs[t - 1] @ v["W_x"] + h @ v["W_h"] + v["b"], t)), t)
-        return h @ normal(H, seed=3)
-
-    run = Run(program)
+    at_the_end = [np.zeros(H)] * (T - 1) + [normal(H, seed=3)]
+    run = elman_run(np.tanh, v["x"][:, 0], v["h"][0][0], v, at_the_end)
     gradients = run.gradients()
     J = {t: run.slope("h", "h", t - 1, of_at=t) for t in range(1, T + 1)}
     single = run.values | gradients | {"J": J, "∂h_T/∂h_0": run.slope("h", "h", 0, of_at=T)}
@@ -605,9 +582,6 @@ def _() -> Values:
             "z": 1 / (1 + math.exp(-(0.4 - math.log(1 / 0.3 - 1)) / 0.5)),
         },
     }  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------------------ chapter 13
 
 
 @page("13-other-memories")
@@ -705,9 +679,6 @@ def _() -> Values:
     )
 
 
-# ------------------------------------------------------------------------------------------------ dropout
-
-
 @page("14-dropout")
 def _() -> Values:
     p, z, h0 = 0.3, 0.6, 2.0
@@ -741,9 +712,6 @@ def _() -> Values:
         "(eq-drop-sequence)": {"outcomes": lottery(lambda m: m, one_mask=True)}, "(eq-drop-gate)": small,
         "(eq-drop-gate-naive)": {"outcomes": lottery(lambda m: z + (1 - z) * m)},
     }  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------------------ several layers
 
 
 @page("15-deep-and-bidirectional")
@@ -806,9 +774,6 @@ def _() -> Values:
             "rev": rev, "δx_1:T": dxs, "δx^rightarrow_1:T": ways["rightarrow"], "δx^leftarrow_1:T": ways["leftarrow"],
         },
     }  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------------------ language, translation
 
 
 @page("16-language-model", "16b-pieces", "16c-counting", "16d-writing")
@@ -1042,9 +1007,6 @@ def _() -> Values:
     }  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------ chapters 20 and 21
-
-
 @page("20-does-it-matter")
 def _() -> Values:
     K, n, q = 5, 10, 2.3
@@ -1112,9 +1074,6 @@ def _() -> Values:
         "(eq-scan-ones)": {"h": still, "z": 0.7, "n": -0.4, "t": range(1, T + 1)},
         "(eq-scan-delta)": back | {"∂L_t/∂h": dh}, "(eq-scan-grads)": back,
     }  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------------------ the tests
 
 
 EQUATIONS = [
