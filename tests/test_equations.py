@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from equation_maths import Ring, Rows, Stack, Values
 from equations import ROOT, Aside, Equation
+from helpers import randomised
 
 from gru_lib import cells, layers, ops
 from gru_lib.models.hand_set import hand_set
@@ -464,13 +465,11 @@ def _() -> Values:
 
     yes = np.array([0, 1, 1, 0, 1])[:, None]
     gradients = Run(answers)
-    losses = {0.0: lambda s: np.log1p(np.exp(s)), 1.0: lambda s: np.log1p(np.exp(-s))}
-    words = [
-        {"s": said, "y": y, "L": loss(said), "∂L/∂s": slope(loss)(said)}
-        for said in (0.7, -1.3)
-        for y, loss in losses.items()
-    ]
-    past = [np.linalg.matrix_power(v["W_h"], k) @ w for k in range(4)]
+    loss = lambda s, y: np.log1p(np.exp(-s if y else s))  # noqa: E731
+    cases = itertools.product((0.7, -1.3), (0.0, 1.0))
+    words = [{"s": s, "y": y, "L": loss(s, y), "∂L/∂s": slope(lambda s, y=y: loss(s, y))(s)} for s, y in cases]
+    past = [v["W_x"] @ np.linalg.matrix_power(v["W_h"], k) @ w for k in range(4)]
+    said = lambda a, b: a @ past[3] + b @ past[1] + F  # noqa: E731
     return v | {
         "R": R, "(eq-sum-cbow)": v | {"h": dict(enumerate(sums))},
         "(eq-sum-commute)": one | {"R": lambda h, x: h + x @ v["W_x"]}, "(eq-sum-swap)": one,
@@ -478,20 +477,13 @@ def _() -> Values:
         "(eq-sum-readout)": {"h_T": v["h"][T], "w": w, "beta": 9.0, "s": v["h"][T] @ w + 9.0}, "(eq-sum-loss)": words,
         "(eq-sum-error)": words, "(eq-sum-out)": {**gradients.values, **gradients.gradients(), "w": w},
         "(eq-sum-exchanged)": v
-        | {"x_a": xa, "x_b": xb, "w": w, "k_a": 3, "k_b": 1, "F": 0.4}
-        | {
-            "s": xa @ v["W_x"] @ past[3] + xb @ v["W_x"] @ past[1] + 0.4,
-            "s'": xb @ v["W_x"] @ past[3] + xa @ v["W_x"] @ past[1] + 0.4,
-        },
+        | {"x_a": xa, "x_b": xb, "w": w, "k_a": 3, "k_b": 1, "F": F, "s": said(xa, xb), "s'": said(xb, xa)},
         "(eq-sum-four)": fours | {"U_0": U[0], "U_1": U[1], "V_0": V[0], "V_1": V[1], "F": F},
         "(eq-sum-coin)": [
             {f"s_{i}{j}": size * value for (i, j), value in s.items()} | {"f": lambda s: np.log1p(np.exp(-s))}
             for size in (1, 9)
         ],
-        "(eq-sum-shape)": {
-            "q": lambda k: (xa - xb) @ v["W_x"] @ np.linalg.multi_dot([np.eye(H), *[v["W_h"]] * k, np.eye(H)]) @ w,
-            "x_a": xa, "x_b": xb, "w": w, "k": range(4),
-        },
+        "(eq-sum-shape)": {"q": lambda k: (xa - xb) @ past[k], "x_a": xa, "x_b": xb, "w": w, "k": range(4)},
     }  # fmt: skip
 
 
@@ -547,15 +539,12 @@ def _() -> Values:
 @page("03-gates", "03b-hard-gates")
 def _() -> Values:
     values = gru()[0]
-    run_z = Run(
-        lambda let: (
-            values["δh_t"]
-            * (
-                (gate := let("z_t", sigmoid(let("a_t", values["a_z"])))) * let("h_t-1", values["h_t-1"])
-                + (1 - gate) * let("n_t", values["n"])
-            )
-        ).sum()
-    )
+
+    def step(let: Callable[..., Any]) -> Any:
+        z, h = let("z_t", sigmoid(let("a_t", values["a_z"]))), let("h_t-1", values["h_t-1"])
+        return (values["δh_t"] * (z * h + (1 - z) * let("n_t", values["n"]))).sum()
+
+    run_z = Run(step)
     z = dict(enumerate(sigmoid(normal(4)), 0))
     n, h = dict(enumerate(normal(4, seed=1))), {0: 0.8}
     for t in range(1, T + 1):
@@ -587,8 +576,7 @@ def _() -> Values:
 @page("13-other-memories")
 def _() -> Values:
     C, alpha = 3, 0.8
-    p = cells.scrn_init(np.random.default_rng(0), D, H, C, alpha=alpha)
-    p.flat[:] = np.random.default_rng(7).normal(size=p.flat.size)
+    p = randomised(cells.scrn_init(np.random.default_rng(0), D, H, C, alpha=alpha), np.random.default_rng(7))
     W = {name: getattr(p, name) for name in ("W_xc", "W_xh", "W_hh", "W_ch")}
     xs, s0, dss = normal(T, N, D), normal(N, C + H), normal(T, N, C + H, seed=1)
 
@@ -620,18 +608,11 @@ def _() -> Values:
 @page("13b-stack")
 def _() -> Values:
     K, M = 4, 2
-    s, u, values = np.array([0.7, 0.9, 0.5, 0.6]), 1.3, normal(K + 1, M)
-    tops = []
-    for entries, popped in ((s, u), (s, 0.4), (np.array([0.2, 0.3, 0.1, 0.9]), 2.0)):
-        read, _, after, _ = cells.stack_step(
-            values[None, K], np.zeros(1), np.array([popped]), values[None, :K], entries[None]
-        )
-        tops.append(
-            {
-                "s": entries, "u": popped, "s'": after[0, :K], "v": values[:K], "rho": read[0], "i": range(1, K + 1),
-                "j": range(1, K + 1),
-            }
-        )  # fmt: skip
+    first, values = np.array([0.7, 0.9, 0.5, 0.6]), normal(K + 1, M)
+    tops, ranges = [], dict.fromkeys("ijk", range(1, K + 1))
+    for s, u in ((first, 1.3), (first, 0.4), (np.array([0.2, 0.3, 0.1, 0.9]), 2.0)):
+        read, _, after, _ = cells.stack_step(values[None, K], np.zeros(1), np.array([u]), values[None, :K], s[None])
+        tops.append(ranges | {"s": s, "u": u, "s'": after[0, :K], "v": values[:K], "rho": read[0]})
 
     def program(let: Callable[..., Any]) -> Any:
         s, u = let("s", tops[0]["s"]), let("u", tops[0]["u"])
@@ -640,7 +621,7 @@ def _() -> Values:
         return sum(d * a for d, a in zip(normal(K, seed=3), after, strict=True))
 
     run = Run(program)
-    back = run.values | run.gradients() | {"i": range(1, K + 1), "k": range(1, K + 1)}
+    back = run.values | run.gradients() | ranges
     return {"(eq-other-pop)": tops, "(eq-other-read)": tops, "(eq-other-pop-back)": back}
 
 
@@ -666,17 +647,10 @@ def _() -> Values:
     erase, add = sigmoid(normal(M)), normal(M, seed=1)
     written = memory[0] * (1 - np.outer(w[0], erase)) + np.outer(w[0], add)
     cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
-    ranges = {"i": range(1, R + 1), "j": range(1, R + 1), "m": range(-1, 2)}
-    return (
-        v
-        | ranges
-        | {
-            "k": c.key[0],
-            "calM": memory[0],
-            "(eq-other-write)": {"calM←": written, "e": erase, "a": add},
-            "(eq-other-content)": {"cos": cosine},
-        }
-    )
+    return v | {
+        "i": range(1, R + 1), "j": range(1, R + 1), "m": range(-1, 2), "k": c.key[0], "calM": memory[0],
+        "(eq-other-write)": {"calM←": written, "e": erase, "a": add}, "(eq-other-content)": {"cos": cosine},
+    }  # fmt: skip
 
 
 @page("14-dropout")
@@ -745,17 +719,11 @@ def _() -> Values:
     two.flat[:] = rng.normal(size=two.flat.size)
     hs, _, tape = layers.bidirectional_forward(xs, None, two)
     dxs = layers.bidirectional_backward(normal(T, 1, 2 * H), None, tape, two)[0]
-    forward, backward = two.members()
-    forward, backward = forward[1], backward[1]
+    (_, forward), (_, backward) = two.members()
     rev = lambda a: a[::-1]  # noqa: E731
-    ways = {}
-    for name, net, way, half in (
-        ("rightarrow", forward, lambda a: a, slice(H)),
-        ("leftarrow", backward, rev, slice(H, None)),
-    ):
-        *_, one = cells.gru_forward(way(xs), None, net)
-        ways[name] = cells.gru_backward(way(normal(T, 1, 2 * H)[..., half]), None, one, net)[0]
-    zero = np.zeros((1, H))
+    dhs, zero = normal(T, 1, 2 * H), np.zeros((1, H))
+    right = cells.gru_backward(dhs[..., :H], None, cells.gru_forward(xs, None, forward)[2], forward)[0]
+    left = cells.gru_backward(rev(dhs[..., H:]), None, cells.gru_forward(rev(xs), None, backward)[2], backward)[0]
     return {
         "h^()": states, "x": xs[:, 0], "ell": range(1, L + 1), "t": range(1, T + 1),
         "GRU^()": {k: (lambda x, h, net=net: cells.gru_step(x[None], h[None], net)[0][0]) for k, net in nets.items()},
@@ -770,17 +738,14 @@ def _() -> Values:
             "overleftarrow h_1:T": hs[..., H:], "x_1:T": xs, "rev": rev,
             "GRU_leftarrow": lambda xs: cells.gru_forward(xs, None, backward)[0],
         },
-        "(eq-deep-bi-back)": {
-            "rev": rev, "δx_1:T": dxs, "δx^rightarrow_1:T": ways["rightarrow"], "δx^leftarrow_1:T": ways["leftarrow"],
-        },
+        "(eq-deep-bi-back)": {"rev": rev, "δx_1:T": dxs, "δx^rightarrow_1:T": right, "δx^leftarrow_1:T": left},
     }  # fmt: skip
 
 
 @page("16-language-model", "16b-pieces", "16c-counting", "16d-writing")
 def _() -> Values:
     V, L = 4, 3
-    net = cells.gru_init(np.random.default_rng(0), D, H)
-    net.flat[:] = np.random.default_rng(7).normal(size=net.flat.size)
+    net = randomised(cells.gru_init(np.random.default_rng(0), D, H), np.random.default_rng(7))
     E, W, b, c = normal(V, D), normal(H, V), normal(V, seed=1), [2, 4, 1]
     xs = E[np.array(c) - 1]
     hs = cells.gru_forward(xs[:, None], None, net)[0]
@@ -1030,8 +995,7 @@ def _() -> Values:
 
 @page("21-gates-without-the-loop", "21b-training-without-the-loop")
 def _() -> Values:
-    p = cells.mingru_init(np.random.default_rng(0), D, H)
-    p.flat[:] = np.random.default_rng(7).normal(size=p.flat.size)
+    p = randomised(cells.mingru_init(np.random.default_rng(0), D, H), np.random.default_rng(7))
     v = {name: getattr(p, name) for name in ("W_z", "W_n", "b_z", "b_n")}
     x, h = normal(N, D), normal(N, H, seed=1)
     new, _ = cells.mingru_step(x, h, p)
