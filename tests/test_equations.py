@@ -691,9 +691,7 @@ def _() -> Values:
 @page("15-deep-and-bidirectional")
 def _() -> Values:
     rng, L = np.random.default_rng(0), 2
-    nets = {k: cells.gru_init(rng, H if k > 1 else D, H) for k in range(1, L + 1)}
-    for net in nets.values():
-        net.flat[:] = rng.normal(size=net.flat.size)
+    nets = {k: randomised(cells.gru_init(rng, H if k > 1 else D, H), rng) for k in range(1, L + 1)}
     xs, dhs = normal(T, 1, D), normal(T, 1, H, seed=1)
 
     def program(let: Callable[..., Any]) -> Any:
@@ -715,8 +713,7 @@ def _() -> Values:
         "∂h^(ell)_t+1/∂h^(ell)_t": run.slope("h^()", "h^()", 1, 2, of_at=(1, 3)),
         "∂h^(ell+1)_t/∂h^(ell)_t": run.slope("h^()", "h^()", 1, 2, of_at=(2, 2)),
     }
-    two = layers.bidirectional(nets[1], cells.gru_init(rng, D, H))
-    two.flat[:] = rng.normal(size=two.flat.size)
+    two = randomised(layers.bidirectional(nets[1], cells.gru_init(rng, D, H)), rng)
     hs, _, tape = layers.bidirectional_forward(xs, None, two)
     dxs = layers.bidirectional_backward(normal(T, 1, 2 * H), None, tape, two)[0]
     (_, forward), (_, backward) = two.members()
@@ -780,9 +777,7 @@ def _() -> Values:
     # Below the highest order contexts are counted.
     levels = [*smooth._contexts, smooth._occurrences[-1]]
     counts = [*smooth._strings.before, smooth._strings.counts[-1]]
-    d = {
-        k: {int(n): float(n - rest) for n, rest in zip(counts[k - 1], levels[k - 1].kept, strict=True)} for k in (2, 3)
-    }
+    d = [{int(n): float(n - x) for n, x in zip(a, b.kept, strict=True)} for a, b in zip(counts, levels, strict=True)]
 
     def places_of(w: str) -> list[int]:
         return [i for i in range(len(text)) if text.startswith(w, i)]
@@ -800,24 +795,17 @@ def _() -> Values:
         p = uniform | {k: lambda what, given, k=k: f(k, what[0], given[0]) for k in (1, 2, 3)}
         return {"p": p, "n": n, "k": n, "c": letter, "u": u, "u'": u[1:], "V": len(codes), "x": sorted(codes)}
 
-    counted = [
-        context(under, n, u, letter)
-        | {
-            "count": lambda w: len(places_of(w)),
-            "d": 0.6,
-            "kinds": lambda w: len({text[i + len(w)] for i in places_of(w)}),
-        }
-        for n, u in enumerate(("", "b", "ab"), 1)
-        for letter in "rc_"
-    ]
-    kneser_ney = [
-        context(backed_off, k, u, letter)
-        | {"a": a_of, "d": lambda n, k=k: d[k].get(int(n), 0.0), "A": lambda w: sum(a_of(w + x) for x in codes)}
-        for k, u in ((2, "b"), (3, "ab"))
-        for letter in "rc_"
-    ]
+    by_count = {"count": lambda w: len(places_of(w)), "d": 0.6}
+    by_count |= {"kinds": lambda w: len({text[i + len(w)] for i in places_of(w)})}
+    by_kinds = {"a": a_of, "A": lambda w: sum(a_of(w + x) for x in codes)}
+    counted, kneser_ney = [], []
+    for (k, u), letter in itertools.product(enumerate(("", "b", "ab"), 1), "rc_"):
+        counted.append(context(under, k, u, letter) | by_count)
+        kneser_ney.append(
+            context(backed_off, k, u, letter) | by_kinds | {"d": lambda n, k=k: d[k - 1].get(int(n), 0.0)}
+        )
     n_ = {count: int((counts[-1] == count).sum()) for count in (1, 2, 3, 4)}
-    discounts = {"n": n_, "Y": n_[1] / (n_[1] + 2 * n_[2]), "d": d[3]}
+    discounts = {"n": n_, "Y": n_[1] / (n_[1] + 2 * n_[2]), "d": d[-1]}
     return {
         "L": L, "c": np.array(c), "p": p, "t": range(1, L + 1), "calL": text_loss, "nats": Aside(),
         "PP": math.exp(text_loss), "bits per character": text_loss / math.log(2),
@@ -827,8 +815,7 @@ def _() -> Values:
             "softmax": lambda a: softmax(a)[0],
         },
         "(eq-lm-softmax)": softmaxed, "(eq-lm-temperature)": power, "(eq-lm-power)": power, "(eq-lm-ngram)": counted,
-        "(eq-lm-discounts)": discounts,
-        "(eq-lm-kn)": kneser_ney,
+        "(eq-lm-discounts)": discounts, "(eq-lm-kn)": kneser_ney[3:],
         "(eq-lm-gibbs)": {"q": q, "p": np.array([0.2, 0.3, 0.4]), "j": range(1, 4), "so": Aside()},
         "(eq-lm-entropy)": {
             "outcomes": [(weight, {"a": value}) for weight, value in zip(tempered, a, strict=True)], "beta": 1 / tau,
@@ -842,9 +829,7 @@ def _() -> Values:
 def _() -> Values:
     V, S = 4, 3
     rng = np.random.default_rng(0)
-    encoder, fed, plainly = (cells.gru_init(rng, k, H) for k in (D, D + H, D))
-    for net in (encoder, fed, plainly):
-        net.flat[:] = rng.normal(size=net.flat.size)
+    encoder, fed, plainly = (randomised(cells.gru_init(rng, k, H), rng) for k in (D, D + H, D))
     source, target, u, v = normal(V, D), normal(V, D, seed=1), np.array([3, 1, 4]), {0: 1, 1: 4, 2: 2, 3: 3}
     xs = source[u - 1]
     hs = cells.gru_forward(xs[:, None], None, encoder)[0]
@@ -852,19 +837,12 @@ def _() -> Values:
     W, b = normal(H, V), normal(V)
 
     def decode(net: Any, with_code: bool) -> Values:
-        ys = [
-            np.concatenate([target[v[t - 1] - 1][None], c], axis=1) if with_code else target[v[t - 1] - 1][None]
-            for t in (1, 2, 3)
-        ]
-        states = cells.gru_forward(np.array(ys), c, net)[0]
-        return {
-            "y": np.array(ys)[:, 0],
-            "s": dict(enumerate([c[0], *states[:, 0]])),
-            "GRU_dec": lambda x, h: cells.gru_step(x[None], h[None], net)[0][0],
-        }
+        ys = np.array([np.concatenate([target[v[t - 1] - 1], *c[: int(with_code)]]) for t in (1, 2, 3)])
+        states = cells.gru_forward(ys[:, None], c, net)[0]
+        step = lambda x, h: cells.gru_step(x[None], h[None], net)[0][0]  # noqa: E731
+        return {"y": ys, "s": dict(enumerate([c[0], *states[:, 0]])), "GRU_dec": step}
 
-    both = {"(fed)": decode(fed, True), "(not fed)": decode(plainly, False)}
-    letters = both["(not fed)"]
+    letters = decode(plainly, False)
     logits = np.array([letters["s"][t] @ W + b for t in (1, 2, 3)])
 
     def P(what: list[Any], given: list[Any]) -> Any:
@@ -880,22 +858,20 @@ def _() -> Values:
     weights_of = np.array([[1, 1], [1, 0], [0, 1]]) * 1.0  # (T, N)
     many, tokens = normal(T, 2, V), np.array([[1, 3], [2, 4], [3, 1]])
     loss, dlogits = ops.softmax_cross_entropy(many, tokens - 1, weights_of)
+    weighed = {"L": loss, "M": weights_of.sum(), "m": Rows("n", weights_of), "n": range(1, 3)}
+    weighed |= {"a": Rows("n", many), "v": Rows("n", tokens)}
     whole = P([v[t] for t in (1, 2, 3)], [u])
     texts = {"p": 0.5, "q": 0.3, "r": 0.2}
     agree = lambda a, b: {"pq": 0.9, "pr": 0.1, "qr": 0.8}.get("".join(sorted(a + b)), 1.0)  # noqa: E731
     expected = {one: sum(share * agree(one, other) for other, share in texts.items()) for one in texts}
     R, rho = 12, 0.1
 
-    def of_text(what: list[Any], given: list[Any]) -> Any:
-        return whole if what == [v] and given[0] is u else P(what, given)
-
     def code(let: Callable[..., Any]) -> Any:
         c = let("c", normal(1, H))
         s, loss = let("s", c, 0), 0.0
         for t in range(1, 4):
-            s = let(
-                "s", cells.gru_step(np.concatenate([normal(1, D, seed=t), let("y^[c]", c, t)], axis=1), s, fed)[0], t
-            )
+            y = np.concatenate([normal(1, D, seed=t), let("y^[c]", c, t)], axis=1)
+            s = let("s", cells.gru_step(y, s, fed)[0], t)
             loss = loss + (s * normal(1, H, seed=t)).sum()
         return loss
 
@@ -907,18 +883,13 @@ def _() -> Values:
         },
         "(eq-s2s-decoder)": letters
         | {
-            "(fed)": Aside(both["(fed)"]), "(not fed)": Aside(letters), "or": Aside(), "E^tgt": target, "c": c[0],
+            "(fed)": Aside(decode(fed, True)), "(not fed)": Aside(letters), "or": Aside(), "E^tgt": target, "c": c[0],
             "W": W, "b": b, "a": logits, "k": range(1, V + 1),
         },
-        "(eq-s2s-loss)": {
-            "L": loss, "M": weights_of.sum(), "m": Rows("n", weights_of), "n": range(1, 3), "a": Rows("n", many),
-            "v": Rows("n", tokens),
-        },
-        "(eq-s2s-dlogits)": {
-            "M": weights_of.sum(), "m": Rows("n", weights_of), "n": range(1, 3), "a": Rows("n", many),
-            "v": Rows("n", tokens), "δa": Rows("n", dlogits), "onehot": lambda k: np.eye(V)[k - 1],
-        },
-        "(eq-s2s-dcode)": Run(code).gradients(), "(eq-beam-sum)": {"P": of_text},
+        "(eq-s2s-loss)": weighed,
+        "(eq-s2s-dlogits)": weighed | {"δa": Rows("n", dlogits), "onehot": lambda k: np.eye(V)[k - 1]},
+        "(eq-s2s-dcode)": Run(code).gradients(),
+        "(eq-beam-sum)": {"P": lambda what, given: whole if what == [v] and given[0] is u else P(what, given)},
         "(eq-beam-empty)": {
             "P": lambda what, given: what[0], "a right one": (1 - rho) / R, "empty": rho, "rho": rho, "R": R,
         },
@@ -955,16 +926,14 @@ def _() -> Values:
     q, keys, values = normal(T, 3), normal(T, 3, seed=1), normal(T, H, seed=2)
     fits = np.tri(T) * (np.exp(q) @ np.exp(keys).T)
     rows = {"q": q, "k": keys, "v": values, "phi": np.exp, "o": fits / fits.sum(axis=1, keepdims=True) @ values}
-    matrices = [np.exp(keys[:t]).T @ values[:t] for t in range(T + 1)]
-    sums = [np.exp(keys[:t]).sum(axis=0) for t in range(T + 1)]
+    S_t = {t: np.exp(keys[:t]).T @ values[:t] for t in range(T + 1)}
+    m = np.array([np.exp(keys[:t]).sum(axis=0) for t in range(T + 1)])
     return v | {
         "t": range(1, T + 1), "j": range(1, S + 1), "k": range(1, S + 1), "W": W, "b": b, "a": a,
         "(eq-att-ds)": {"δh": v["δh scored"]}, "(eq-att-linear)": rows,
-        "(eq-att-recurrent)": {
-            "phi": np.exp, "k": keys[:, None], "v": values[:, None], "S": dict(enumerate(matrices)),
-            "m": dict(enumerate(sum_of[None] for sum_of in sums)),
-        },
-        "(eq-att-asked)": rows | {"S": dict(enumerate(matrices)), "m": dict(enumerate(sums))},
+        "(eq-att-recurrent)": rows
+        | {"k": keys[:, None], "v": values[:, None], "S": S_t, "m": dict(enumerate(m[:, None]))},
+        "(eq-att-asked)": rows | {"S": S_t, "m": dict(enumerate(m))},
         "(eq-att-self)": {
             "X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Q": Q, "K": K, "V": X @ W_V, "d": 3,
             "Y": softmax(Q @ K.T / math.sqrt(3)) @ X @ W_V,
@@ -1013,38 +982,27 @@ def _() -> Values:
     scan = run.values | run.gradients() | {"n": n, "t": range(1, T + 1)}
     back = scan | {"delta": scan["δh"] | {T + 1: 0.0}, "z": scan["z"] | {T + 1: 0.0}}
     back |= {"∂L/∂h": scan["δh"], "∂L/∂w": scan["δw"], "∂L/∂z": scan["δz"]}
-    joined = {
-        "z_1": z[0],
-        "z_2": z[1],
-        **{f"{name}_{t}": scan[name][t] for name in "hw" for t in (0, 1, 2) if t in scan[name]},
-    }
-    still = {0: 0.8}
-    for t in range(1, T + 1):
-        still[t] = 0.7 * still[t - 1] + 0.3 * -0.4
-    S, x1 = normal(1, 3, H), normal(1, D, seed=4)
-    rows = {}
-    for rule in ("add", "delta"):
+    joined = {f"{name}_{t}": scan[name][t] for name in "hwz" for t in (0, 1, 2) if t in scan[name]}
+    still = {t: -0.4 + 0.7**t * 1.2 for t in range(T + 1)}
+
+    def deltanet(rule: str, bias: float) -> Values:
+        S, x = normal(1, 3, H), normal(1, D, seed=4)
         d = cells.deltanet_init(np.random.default_rng(0), D, H, K=3, rule=rule)
-        if rule == "add":
-            d.b_beta[:] = 40  # β = 1
-        out, state, cache = cells.deltanet_step(x1, cells.DeltaNetState(S), d)
-        rows[rule] = {
-            "S_t": state.memory[0], "S_t-1": S[0], "k_t": cache.k.y, "q_t": cache.q.y, "o_t": out,
-            "v_t": x1 @ d.W_v + d.b_v, "beta_t": cache.beta.item(),
-        }  # fmt: skip
+        d.b_beta[:] = bias
+        out, state, cache = cells.deltanet_step(x, cells.DeltaNetState(S), d)
+        kept = {"S_t": state.memory[0], "S_t-1": S[0], "k_t": cache.k.y, "q_t": cache.q.y, "o_t": out}
+        return kept | {"v_t": x @ d.W_v + d.b_v, "beta_t": cache.beta.item()}
+
     return {
-        "(eq-scan-add)": rows["add"], "(eq-scan-delta-rule)": rows["delta"], "(eq-scan-mingru)": cell,
+        "(eq-scan-add)": deltanet("add", 40), "(eq-scan-delta-rule)": deltanet("delta", 0), "(eq-scan-mingru)": cell,
         "(eq-scan-linear)": scan, "(eq-scan-join)": joined,
         "(eq-scan-ones)": {"h": still, "z": 0.7, "n": -0.4, "t": range(1, T + 1)},
         "(eq-scan-delta)": back | {"∂L_t/∂h": dh}, "(eq-scan-grads)": back,
     }  # fmt: skip
 
 
-EQUATIONS = [
-    equation
-    for path in sorted(PROSE.glob("*.md"))
-    for equation in equations.displayed(path.stem, path.read_text("utf8"))
-]
+TEXTS = {path.stem: path.read_text("utf8") for path in sorted(PROSE.glob("*.md"))}
+EQUATIONS = [equation for name, text in TEXTS.items() for equation in equations.displayed(name, text)]
 CALCULATED = [equation for equation in EQUATIONS if equation.label not in LISTED]
 
 
@@ -1098,7 +1056,7 @@ def test_nothing_is_said_of_pages_and_equations_that_are_no_more() -> None:
     labels = {equation.label for equation in EQUATIONS}
     own = {key[1:-1] for name in PAGES for key in of_page(name) if key.startswith("(")}
     gone = (own | set(LISTED) | set(OWN)) - labels
-    gone |= {name for name in PAGES if not (PROSE / f"{name}.md").exists()}
+    gone |= PAGES.keys() - TEXTS.keys()
     assert not gone, f"no page has these; take them out of tests/test_equations.py: {sorted(gone)}"
 
 
