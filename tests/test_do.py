@@ -60,16 +60,6 @@ def test_what_there_is_not_is_refused(asked: list[str]) -> None:
     assert asked == ["install"]
 
 
-def test_a_build_forgets_the_pages_whose_source_is_gone(project: Path, asked: list[str]) -> None:
-    built = project / "_build" / "html" / "book"
-    for path in (project / "book" / "04-gru.ipynb", built / "04-gru.html", built / "03-gone.html"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    do.main(["book"])
-    assert [page.name for page in built.iterdir()] == ["04-gru.html"]
-    assert asked[-1].startswith("jupyter-book build")
-
-
 def test_a_book_without_solutions_has_a_folder_of_its_own_and_nothing_else_is_made_of_it(
     asked: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,6 @@ import mathml
 import maths_font
 import pytest
 import yaml
-from builds import sphinx
 from fontTools.ttLib import TTFont
 from macros import without_macros
 
@@ -40,31 +39,6 @@ def test_macro_gives_its_letter_a_class_and_leaves_the_tex_plain() -> None:
 @pytest.mark.parametrize(("tex", "spaces"), [(r"\tanh x", 1), (r"\tanh, x", 0), (r"\log \sum_i x_i", 1), (r"a\, b", 1)])
 def test_name_of_a_function_has_a_space_before_its_argument_alone(tex: str, spaces: int) -> None:
     assert len(list(ElementTree.fromstring(mathml.from_tex(tex, False)).iter("mspace"))) == spaces
-
-
-CONF = """
-import sys
-sys.path.insert(0, {extensions!r})
-extensions = ["myst_parser", "mathml"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
-html_math_renderer = "mathml"
-maths_macros = {macros!r}
-"""
-RIGHT = ["$z_t$", r"$\gd{z}$", r"$$\gh[_t] = \gz[_t]$$"]
-FAULTY = [r"$\nosuchmacro{z}$", r"$\gdd{z}$", r"$\gz[_t$", r"$$\gdd{z} = 1$$", r"\begin{align} \gdd{z} \end{align}"]
-
-
-def test_build_stops_at_faulty_formulas_and_names_their_places(tmp_path: Path) -> None:
-    """A page that has right formulas, and one that has faulty ones below them."""
-    (tmp_path / "conf.py").write_text(CONF.format(extensions=str(ROOT / "book" / "_ext"), macros=MACROS), "utf8")
-    lines = ["# Title"] + [line for formula in RIGHT + FAULTY for line in ("", formula)]
-    (tmp_path / "index.md").write_text("\n".join(lines), "utf8")
-    options = ["-W", "--keep-going", "-q", "-b", "html"]
-    done = sphinx(*options, str(tmp_path), str(tmp_path / "o"))
-    said = re.findall(r"index\.md:(\d+): WARNING: a formula cannot be set", done.stderr)
-    assert [lines[int(place) - 1] for place in said] == FAULTY
-    assert done.stderr.count("WARNING") == len(FAULTY), done.stderr
-    assert done.returncode == 1
 
 
 Reader = Callable[[str, int], AbstractContextManager[Visit]]

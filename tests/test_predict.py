@@ -46,26 +46,14 @@ It fades.
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, str]]:
-    """Build a book of one page; return its folder and what was complained of."""
-
-    def build(text: str) -> tuple[Path, str]:
-        folder = tmp_path_factory.mktemp("book")
-        (folder / "index.md").write_text(text, "utf8")
-        warnings = io.StringIO()
-        settings = {"extensions": ["myst_parser", "predict"]}
-        app = Sphinx(folder, None, folder / "out", folder / "trees", "html", settings, None, warnings)
-        app.build()
-        return folder / "out", warnings.getvalue()
-
-    return build
-
-
-@pytest.fixture(scope="module")
-def url(build: Callable[[str], tuple[Path, str]]) -> str:
-    folder, warnings = build(TYPED)
-    assert warnings == ""
-    return (folder / "index.html").as_uri()
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A book of this one page."""
+    folder, warnings = tmp_path_factory.mktemp("book"), io.StringIO()
+    (folder / "index.md").write_text(TYPED, "utf8")
+    settings = {"extensions": ["myst_parser", "predict"]}
+    Sphinx(folder, None, folder / "out", folder / "trees", "html", settings, None, warnings).build()
+    assert warnings.getvalue() == ""
+    return (folder / "out" / "index.html").as_uri()
 
 
 @pytest.fixture
@@ -79,23 +67,6 @@ def page(reader: Callable[[str, int], AbstractContextManager[Visit]], url: str) 
 
 def verdict(page: Page, name: str) -> str:
     return page.locator(f"#{name} [role=status]").inner_text()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        (":label: pre-half\n", "", "no :label:"),
-        (":label: pre-word\n", ":label: pre-half\n", "uplicate"),
-        ("- all\n", "- [x] all\n", "marks 2"),
-        ("---\nIt fades.\n", "", "does not say why"),
-        (":within: 2", ":within: two", ":within: is a number"),
-    ],
-)
-def test_what_is_wrong_with_a_prediction_is_a_warning(
-    build: Callable[[str], tuple[Path, str]], old: str, new: str, said: str
-) -> None:
-    assert TYPED.count(old) == 1
-    assert said in build(TYPED.replace(old, new))[1]
 
 
 def test_a_number_or_a_word_is_compared_as_people_write_it(page: Page) -> None:
