@@ -17,7 +17,6 @@ import pytest
 
 import gru_lib as g
 from gru_lib import convert, layers
-from gru_lib.tasks import hold
 
 LIBRARY = Path(g.__file__).parent
 PUBLIC = r"(cells\.|convert|decode|gates|gradcheck|io|jacobian|layers\.|ops|optim|scan|tasks\.|train)(?!_)\w*"
@@ -162,41 +161,27 @@ def test_bad_calls_get_errors_that_name_an_argument(tmp_path, monkeypatch):
 
 QUIET = {  # what was accepted, each with a wrong result, or crashed somewhere inside
     "text for a rate": (lambda: layers.dropout_mask(rng(), (2, 3), "0.5"), "rate must be a number; got '0.5'"),
-    "True for a rate": (lambda: layers.dropout_mask(rng(), (2, 3), True), "rate must be a number; got True"),
-    "a mask of integers": (lambda: layers.dropout_mask(rng(), (2, 3), 0.5, int), "dtype must be float32, .* got int64"),
     "an end that no token is": (
         lambda: g.beam_search(step, None, 0, width=2, end=2, max_steps=3), "end must be a token, in 0..1; got 2"
-    ),
-    "a decoder that reads backwards": (
-        lambda: layers.seq2seq_init(
-            rng(), 3, 4, 2, 4, start=3, feed=False, carry=True, cell=lambda *a, dtype: g.stack(both_ways(*a, dtype))
-        ),
-        "cell must make a decoder that reads forwards; got StackParams",
     ),
     "advance backwards": (
         lambda: g.advance(XS[0], None, both_ways(rng(), 2, 3, np.float64)), "advance: p must be of a layer that reads"
     ),
-    "directions that reset otherwise, to ONNX": (
-        lambda: convert.to_onnx([GRU, AFTER]), "to_onnx: directions must have one kind"
+    "a decoder that reads backwards": (
+        lambda: layers.seq2seq_init(rng(), 3, 4, 2, 4, start=3, feed=False, attend=True, carry=False, cell=both_ways),
+        "cell must make a decoder that reads forwards; got BidirectionalParams",
     ),
-    "dtypes, to Keras": (lambda: convert.to_keras([GRU, GRU.astype(np.float32)]), "directions must have one kind"),
-    "layers of two sizes, to PyTorch": (
-        lambda: convert.to_torch([[LSTM], [g.lstm_init(rng(), 3, 4)]]), "to_torch: layers must have one kind, one H"
-    ),
-    "one and two directions, to PyTorch": (
-        lambda: convert.to_torch([[LSTM], [g.lstm_init(rng(), 3, 3)] * 2]), "one count of directions"
-    ),
+    "directions that reset otherwise": (lambda: convert.to_onnx([GRU, AFTER]), "directions must have one kind"),
+    "layers of two sizes": (lambda: convert.to_torch([[LSTM], [WIDE]]), "to_torch: layers must have one kind, one H"),
     "a cache of another size": (
         lambda: g.gru_step_backward(
             np.ones((1, 3)), g.gru_step([[0.0, 0, 0]], np.zeros((1, 3)), g.gru_init(rng(), 3, 3))[1], GRU
         ),
         "gru_step_backward: cache must be of a step with D = 2 and H = 3; got D = 3 and H = 3",
     ),
-    "a huge size": (lambda: g.gru_init(rng(), 1 << 40, 3), "gru_init: D must be at most 2147483647; got 1099511627776"),
-    "a step far too large for its noise": (lambda: hold.drift_gain(1e200), "step / noise must be < 1e\\+70"),
     "an option misspelt": (lambda: g.gru_init(rng(), 2, 3, biass=1), "'biass'. Did you mean 'bias'?"),
 }  # fmt: skip
-GRU, LSTM = g.gru_init(rng(), 2, 3), g.lstm_init(rng(), 2, 3)
+GRU, LSTM, WIDE = g.gru_init(rng(), 2, 3), g.lstm_init(rng(), 2, 3), g.lstm_init(rng(), 3, 4)
 AFTER = g.gru_init(rng(), 2, 3, reset_after=True)
 XS = rng().normal(size=(4, 3, 2))
 
