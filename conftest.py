@@ -28,7 +28,7 @@ os.environ |= {"KERAS_BACKEND": "torch", "KERAS_TORCH_DEVICE": "cpu"}
 # Who asks for one of these needs a browser or the built book; these files need what else stands beside the library.
 FIXTURES = {"browser", "built_book", "book_url"}
 FILES = re.compile(
-    r"\.ipynb$|/test_(afm_host|alone|api_reference|benchmarks|do|editions|editions_shown|environment)\.py$"
+    r"\.ipynb$|/test_(afm_host|alone|api_reference|benchmarks|do|editions)\.py$"
     r"|/test_(equations|experiments|explorer_\w+|glossary_links|grade|live_notebook|mathml)\.py$"
     r"|/test_(notebooks|notebooks_tool|page_checks|pdf|project|prose_numbers|release|repository|site_files)\.py$"
     r"|/test_(stills|teaching|theme_style|ways|widgets)\.py$"

@@ -6,12 +6,14 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 Values = dict[str, Any]
-modulo = operator.mod
+modulo, multiplied = operator.mod, math.prod
+least, greatest = partial(np.min, axis=0), partial(np.max, axis=0)
 
 
 @dataclass
@@ -136,18 +138,6 @@ def total(terms: list[Any]) -> Any:
     return sum(terms[1:], terms[0]) if terms else 0.0
 
 
-def multiplied(terms: list[Any]) -> Any:
-    return math.prod(terms)
-
-
-def least(terms: list[Any]) -> Any:
-    return np.min(terms, axis=0)
-
-
-def greatest(terms: list[Any]) -> Any:
-    return np.max(terms, axis=0)
-
-
 def best(pairs: list[tuple[float, Any]]) -> Any:
     return max(pairs, key=lambda pair: pair[0])[1]
 
@@ -172,29 +162,14 @@ def equal(a: Any, b: Any, within: float = 1e-7) -> bool:
     return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=within, atol=within)
 
 
-def near(a: Any, b: Any) -> bool:
-    return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=0.05)
-
-
-def differ(a: Any, b: Any) -> bool:
-    return bool(np.any(a != b))
-
-
-def at_most(a: Any, b: Any) -> bool:
-    return bool(np.all(a <= b + 1e-12))
-
-
-def at_least(a: Any, b: Any) -> bool:
-    return at_most(b, a)
-
-
-def less(a: Any, b: Any) -> bool:
-    return bool(np.all(a < b))
-
-
-def more(a: Any, b: Any) -> bool:
-    return less(b, a)
-
-
-def among(a: Any, b: Any) -> bool:
-    return a in b
+RELATE: dict[str, Callable[..., bool]] = {
+    "=": equal,
+    r"\approx": lambda a, b: np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=0.05),
+    r"\ne": lambda a, b: bool(np.any(a != b)),
+    r"\le": lambda a, b: bool(np.all(a <= b + 1e-12)),
+    r"\ge": lambda a, b: bool(np.all(b <= a + 1e-12)),
+    "<": lambda a, b: bool(np.all(a < b)),
+    ">": lambda a, b: bool(np.all(a > b)),
+    r"\in": lambda a, b: a in b,
+}
+RELATE |= dict.fromkeys((r"\text{to}", r"\leftarrow"), equal)

@@ -28,9 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import equation_maths
-import numpy as np
 import yaml
-from equation_maths import Rows, Values
+from equation_maths import RELATE, Rows, Values
 from macros import without_classes, without_macros
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,14 +56,12 @@ OVER = {
 }
 MEANS = {"E": "mean", "Var": "variance", "var": "variance", "Pr": "mean"}
 BINARY = {"+": "add", "-": "sub", r"\pm": "pm", r"\odot": "wise", r"\cdot": "dot", "/": "divide", r"\bmod": "modulo"}
-RELATIONS = {"=": "equal", r"\text{to}": "equal", r"\leftarrow": "equal", r"\le": "at_most", r"\ge": "at_least"}
-RELATIONS |= {"<": "less", ">": "more", r"\approx": "near", r"\ne": "differ", r"\in": "among"}
-OPERATIONS = {*RELATIONS, *BINARY}
+OPERATIONS = {*RELATE, *BINARY}
 
 
 @dataclass(frozen=True)
 class Equation:
-    """A displayed equation of a page; one without a label has its number among those, ``#2``."""
+    """A displayed equation of a page."""
 
     page: str
     label: str
@@ -76,34 +73,14 @@ class Aside(dict[str, Any]):
 
 
 class NotRead(Exception):
-    """The reader does not know a letter or a sign."""
+    """The reader does not know a letter or a sign, or what it reads is not true."""
 
 
 def displayed(page: str, text: str) -> Iterator[Equation]:
-    """The displayed equations of a page."""
-    nameless = 0
+    """The displayed equations of a page that have a label."""
     for found in re.finditer(r"(?m)^ *\$\$\s*((?:(?!\$\$).)+?)\s*\$\$ ?(?:\(([^)]+)\))?", text, re.S):
-        nameless += not found[2]
-        yield Equation(page, found[2] or f"#{nameless}", found[1])
-
-
-def tabled(page: str, text: str, name: str) -> Iterator[Equation]:
-    """The formulas of a table, ``tab-x, row 1, column 2``: a cell with a relation, or the first cell = this."""
-    found = re.search(rf"```\{{(?:list-)?table\}}[^`]*?:name: {name}\n\n?(.*?)\n```", text, re.S)
-    body = found[1] if found else ""
-    lists = [line.split("\n  - ") for line in body.split("\n* - ")[1:]]
-    rows = lists or [line.strip("| ").split("|") for line in body.splitlines()[2:]]
-    for r, (first, *cells) in enumerate(rows, 1):
-        term = re.search(r"term \d", first)
-        left = rf"\text{{{term[0]}}}" if term else inline(first)
-        for c, cell in enumerate(cells, 2):
-            if tex := inline(cell):
-                yield Equation(page, f"{name}, row {r}, column {c}", tex if "=" in tex else f"{left} = {tex}")
-
-
-def inline(text: str) -> str:
-    """The formulas of a text; one that begins with ``{}`` goes on with the one before."""
-    return ", ".join(re.findall(r"\$([^$]+)\$", text)).replace(", {}", " ")
+        if found[2]:
+            yield Equation(page, found[2], found[1])
 
 
 # From TeX to words, from words to statements.
@@ -186,12 +163,12 @@ def statements(words: Words) -> Iterator[tuple[list[Words], Words]]:
                 fresh = False
     for statement in joined:
         if set(statement) - set(DOTS):
-            yield split(statement, *RELATIONS), related(statement)
+            yield split(statement, *RELATE), related(statement)
 
 
 def related(words: Words) -> Words:
     """The relations that stand outside of brackets."""
-    return [word for _, word in outside(words) if word in RELATIONS]
+    return [word for _, word in outside(words) if word in RELATE]
 
 
 # From words to Python.
@@ -269,7 +246,7 @@ class Reader:
         if word in OVER and self.peek(1) == "_":
             return self.over()
         if word in ("(", "["):
-            return self.postfix(self.bracket(word))
+            return self.postfix(self.bracket())
         if word == "{":
             return self.postfix(f"({self.inner(self.group()).whole()})")
         if word == r"\{":
@@ -301,11 +278,9 @@ class Reader:
                 code = f"transposed({code})" if power == [r"\top"] else f"power({code}, {self.inner(power).whole()})"
         return code
 
-    def bracket(self, opening: str) -> str:
-        """(a + b); a row (a, b); 1 or 0 for a condition [a > b], or for one that the values know, [a class is read]."""
+    def bracket(self) -> str:
+        """(a + b); a row (a, b); 1 or 0 for a condition [a > b]."""
         words = self.group()
-        if opening == "[" and plain(words) in self.values:
-            return f"float(v[{plain(words)!r}])"
         if related(words):
             return f"(1.0 * {self.condition(words)})"
         return f"row({self.listed(words)})" if len(split(words, ",")) > 1 else f"({self.inner(words).whole()})"
@@ -313,7 +288,7 @@ class Reader:
     def condition(self, words: Words) -> str:
         (relation,) = related(words)
         left, right = (self.inner(side).whole() for side in split(words, relation))
-        return f"({left} {relation} {right})" if relation in "<>" else f"{RELATIONS[relation]}({left}, {right})"
+        return f"({left} {relation} {right})" if relation in "<>" else f"RELATE[{relation!r}]({left}, {right})"
 
     def listed(self, words: Words) -> str:
         r"""What commas part. ``c_1, \dots, c_t`` and ``c_1 \dots c_t`` are all from c_1 to c_t; a lone dot is None."""
@@ -346,7 +321,7 @@ class Reader:
         for value, words in reversed(rows):
             text, words = plain(words).rstrip(",."), [word for word in words if plain([word]) != "if"]
             here = self.inner([word for word in value if word != ","]).whole()
-            test = self.condition(words) if set(words) & set(RELATIONS) else f"v[{text!r}]"
+            test = self.condition(words) if set(words) & set(RELATE) else f"v[{text!r}]"
             code = f"({here} if {test} else {code})" if code else here
         return code
 
@@ -358,18 +333,15 @@ class Reader:
         above = self.inner(self.group()).whole() if self.peek() == "^" and self.take() else ""
         loops, bound = [], []
         for part in below:
-            (mark, *_) = [":", *related(part)] if ":" in part else [*related(part), ""]
+            (mark, *_) = [*related(part), ""]
             letter, *limit = split(part, mark)
             name = index_name(plain(letter))
-            if mark == ":":  # all of which something is true
-                true = self.inner(*limit, *bound, plain(letter)).condition(*limit)
-                loops.append(f"for {name} in v[{plain(letter)!r}] if {true}")
-            elif above:
+            if above:
                 loops.append(f"for {name} in range({self.inner(*limit, *bound).whole()}, {above} + 1)")
             elif mark == r"\in":
                 loops.append(f"for {name} in {self.inner(*limit, *bound).whole()}")
             else:
-                test = f" if {RELATIONS[mark]}({name}, {self.inner(*limit, *bound).whole()})" if mark else ""
+                test = f" if RELATE[{mark!r}]({name}, {self.inner(*limit, *bound).whole()})" if mark else ""
                 loops.append(f"for {name} in v[{plain(letter)!r}]{test}")
             bound.append(plain(letter))
         body = self.inner(self.words[self.at :], *bound)
@@ -421,7 +393,6 @@ class Reader:
         return [*words[0]] if words[0].isdigit() else [self.inner(words).whole()]
 
     def name(self) -> str:
-        start = self.at
         letter, below, above = self.parts()
         if not below and (letter in self.bound or isinstance(self.values.get(letter), range)):
             self.free |= {letter} - set(self.bound)
@@ -429,8 +400,6 @@ class Reader:
             return self.postfix(f"power({code}, {self.inner(above).whole()})" if above else code)
         if letter in MEANS and not below and not above and letter not in self.values:
             what = self.group() if self.peek() in ("[", "(") else []
-            if plain(self.words[start : self.at]) in self.values:
-                return f"v[{plain(self.words[start : self.at])!r}]"
             code = self.condition(what) if related(what) else self.inner(what).whole() if what else self.factor()
             return self.postfix(f"{MEANS[letter]}(v, lambda: {code})")
         return self.known(self.namings(letter, below, above))
@@ -475,36 +444,8 @@ class Reader:
 # From Python to a verdict.
 
 
-@dataclass
-class Complaint:
-    """What is wrong with a statement, and how it was read."""
-
-    statement: list[str]
-    codes: list[str]
-    error: Exception
-
-    def __str__(self) -> str:
-        read = "\n    ".join(["read as:", *self.codes] if self.codes else ["not read"])
-        why = self.error if isinstance(self.error, NotRead | Untrue) else repr(self.error)
-        return f"  {' '.join(self.statement)}\n    {read}\n    {why}"
-
-
-class Untrue(Exception):
-    """Two sides are not so related as the page says: left, relation, right, and the indices."""
-
-    def __str__(self) -> str:
-        left, mark, right, where = self.args
-        gap = (
-            f"; the largest difference is {np.max(np.abs(left - right)):.3g}"
-            if np.shape(left) == np.shape(right)
-            else ""
-        )
-        at = "".join(f", {letter} = {index}" for letter, index in where)
-        return f"not true{at}: {left!r}\n    {mark} {right!r}{gap}"
-
-
-def check(words: Words, values: Values) -> Iterator[Complaint]:
-    """What is wrong with the statements of an equation."""
+def check(words: Words, values: Values) -> Iterator[str]:
+    """What is wrong with the statements of an equation, and how they were read."""
     values = values | (values["outcomes"][0][1] if "outcomes" in values else {})
     for sides, marks in statements(words):
         statement = [word for side, mark in zip(sides, [*marks, ""], strict=True) for word in [*side, mark] if word]
@@ -525,13 +466,14 @@ def check(words: Words, values: Values) -> Iterator[Complaint]:
             decimals = max((len(word.partition(".")[2]) for word in statement if word[0].isdigit()), default=0)
             find = eval(f"lambda v, {', '.join(map(index_name, letters))}: [{', '.join(codes)}]", vars(equation_maths))
             for place in product(*(here[letter] for letter in letters)):
-                found = find(here, *place)
-                for mark, (left, right) in zip(marks, pairwise(found), strict=True):
+                for mark, (left, right) in zip(marks, pairwise(find(here, *place)), strict=True):
                     within = (10.0**-decimals,) if decimals and mark == "=" else ()
-                    if not getattr(equation_maths, RELATIONS[mark])(left, right, *within):
-                        raise Untrue(left, mark, right, list(zip(letters, place, strict=True)))
+                    if not RELATE[mark](left, right, *within):
+                        raise NotRead(
+                            f"not true at {dict(zip(letters, place, strict=True))}: {left!r} {mark} {right!r}"
+                        )
         except Exception as error:
-            yield Complaint(statement, codes, error)
+            yield "\n    ".join([" ".join(statement), "read as:", *codes, repr(error)])
 
 
 def spoken(word: str) -> str:

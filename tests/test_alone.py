@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import subprocess
 import sys
@@ -18,20 +16,6 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 ROOT = Path(__file__).resolve().parents[1]
 ADVICE = "Run `python tools/alone.py`, as `make test` does."
-
-
-def ask(start: dict[str, object], code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run code with the Python that a kernel starts, where the source tree would be found if it could."""
-    variables = os.environ | {"PYTHONPATH": str(ROOT)} | start["env"]
-    return subprocess.run([start["argv"][0], "-c", code], env=variables, cwd=folder, capture_output=True, text=True)
-
-
-@pytest.fixture(scope="module")
-def kernel() -> dict[str, object]:
-    """What starts the kernel that executes the editions."""
-    path = alone.JUPYTER / "kernels" / alone.NAME / "kernel.json"
-    assert path.is_file(), ADVICE
-    return json.loads(path.read_text("utf8"))
 
 
 @pytest.mark.parametrize("path", sorted(alone.BOOK.glob("*.ipynb")), ids=lambda path: path.stem)
@@ -53,7 +37,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def test_nbval_runs_in_that_kernel_and_in_an_empty_folder(kernel: dict, folder: Path) -> None:
+def test_nbval_runs_in_that_kernel_and_in_an_empty_folder(folder: Path) -> None:
     """And finds an output that differs, and a file that only the project has."""
     cells = [
         new_code_cell(source, execution_count=1, outputs=[new_output("stream", name="stdout", text=stored)])

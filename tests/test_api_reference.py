@@ -7,7 +7,6 @@ import pkgutil
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,20 +25,11 @@ Pages = list[LexborHTMLParser]
 PAGES = sorted(path.stem for path in (ROOT / "book").glob("api*.md"))
 
 
-@cache
-def public() -> list[tuple[str, str]]:
-    """Every name in the `__all__` of a module that is public itself, with the module's."""
+def public() -> set[str]:
+    """Every name in the `__all__` of a module that is public itself."""
     modules = ["gru_lib", *(m.name for m in pkgutil.walk_packages(gru_lib.__path__, "gru_lib."))]
-    own = [module for module in modules if not re.search(r"\._", module)]
-    return [(module, name) for module in own for name in getattr(importlib.import_module(module), "__all__", ())]
-
-
-def homes(module: str, name: str) -> set[str]:
-    """The names under which a thing may stand in the reference: where it is offered, and where it is defined."""
-    thing = getattr(importlib.import_module(module), name)
-    defined = getattr(thing, "__module__", None)
-    same = [f"{m}.{name}" for m, n in public() if n == name and getattr(importlib.import_module(m), n) is thing]
-    return {f"{module}.{name}", f"{defined}.{name}", f"gru_lib._core.types.{name}", *same}
+    own = [importlib.import_module(module) for module in modules if not re.search(r"\._", module)]
+    return {name for module in own for name in getattr(module, "__all__", ())}
 
 
 def entries(pages: Pages) -> dict[str, tuple[LexborNode, LexborNode | None]]:
@@ -48,73 +38,48 @@ def entries(pages: Pages) -> dict[str, tuple[LexborNode, LexborNode | None]]:
     return {value(dt, "id"): (dt, after(dt, "dd")) for dt in found}
 
 
-def wrong(pages: Pages, folder: Path, names: list[tuple[str, str]]) -> list[str]:
-    """The names that the pages leave out, say nothing of, or whose source they do not lead to."""
-    described, found = entries(pages), []
-    sections = {value(e, "id") for page in pages for e in page.css("section[id], span[id]")}
-    for module, name in names:
-        if f"module-{module}.{name}" in sections:  # a module, which has a section of its own
-            continue
-        here = homes(module, name) & set(described)
-        if not here:
-            found.append(f"{module}.{name} is not in the reference")
-            continue
-        signature, text = described[min(here)]
-        if text is None or len(text.text().split()) < 2:
-            found.append(f"{module}.{name} has no docstring")
-        link = signature.css_first("a.reference:has(.viewcode-link)")
-        target, _, anchor = (value(link, "href") if link else "").removeprefix("../").partition("#")
-        if not target or not (folder / target).is_file() or anchor not in page_checks.ids(folder / target):
-            found.append(f"{module}.{name} does not lead to its source")
-    return found
-
-
 @pytest.fixture(scope="module")
 def pages(built_book: Path) -> Pages:
     return [page_checks.parse(built_book / "book" / f"{name}.html") for name in PAGES]
 
 
 def test_every_public_name_is_described_and_leads_to_its_source(pages: Pages, built_book: Path) -> None:
-    assert len(public()) > 400
-    assert wrong(pages, built_book, public()) == []
-
-
-def test_front_page_of_the_reference_lists_what_the_library_offers(built_book: Path) -> None:
-    page = page_checks.parse(built_book / "book" / "api.html")
-    listed = {link.text() for link in page.css("table.autosummary td:first-child a")}
-    described = {name.rpartition(".")[2] for name in entries([page])}
-    assert listed | described >= set(gru_lib.__all__)
-    assert listed <= set(gru_lib.__all__)
+    described = {name.rpartition(".")[2]: entry for name, entry in entries(pages).items()}
+    sections = {value(e, "id").rpartition(".")[2] for page in pages for e in page.css("[id^=module-]")}
+    assert len(public()) > 350 and public() - described.keys() - sections == set()
+    for name in public() & described.keys():
+        signature, text = described[name]
+        assert len(text.text().split()) > 1, f"{name} has no docstring"
+        target, _, anchor = (
+            value(signature.css_first("a:has(.viewcode-link)"), "href").removeprefix("../").partition("#")
+        )
+        assert anchor in page_checks.ids(built_book / target), f"{name} does not lead to its source"
+    front = page_checks.parse(built_book / "book" / "api.html")
+    listed = {link.text() for link in front.css("table.autosummary td:first-child a")}
+    assert listed <= set(gru_lib.__all__) <= listed | {name.rpartition(".")[2] for name in entries([front])}
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_no_markup_is_left_in_the_text(built_book: Path, name: str) -> None:
     page = LexborHTMLParser((built_book / "book" / f"{name}.html").read_text("utf8"))
     article = page.css_first("article.bd-article")
-    assert article is not None
     for code in reversed(article.css("pre, code, dt.sig")):
         code.decompose()
     assert re.findall(r".{0,30}(?:``|`|:\w+:`|::|\\|(?<![\w*])\*\w|-{4,}|>>>).{0,30}", article.text()) == []
 
 
-def test_parameters_have_the_types_of_their_docstrings_alone(pages: Pages) -> None:
-    """Not that of a field with the same name, which napoleon would spell out: ``numpy.ndarray[tuple[Any, ...``."""
-    lists = [li.text() for page in pages for li in page.css("dl.field-list li, dl.field-list dd > p")]
-    assert len(lists) > 250
-    assert [text[:80] for text in lists if "numpy.ndarray" in text] == []
-
-
 def test_page_of_a_source_is_in_order(
-    reader: Callable[[str, int], AbstractContextManager[Visit]], built_book: Path, module: str = "cells/gru"
+    reader: Callable[[str, int], AbstractContextManager[Visit]], built_book: Path
 ) -> None:
-    with reader((built_book / f"_modules/gru_lib/{module}.html").as_uri(), 390) as visit:
+    file = built_book / "_modules/gru_lib/cells/gru.html"
+    with reader(file.as_uri(), 390) as visit:
         visit.open()
         assert (visit.foreign, visit.complaints) == ([], [])
         assert page_checks.too_wide(visit.page) == []
         assert page_checks.faint_text(visit.page, "light", "dark") == []
         visit.page.wait_for_timeout(500)  # the theme marks what scrolls
         assert page_checks.violations(visit.page) == []
-    assert page_checks.broken_links(built_book / f"_modules/gru_lib/{module}.html") == []
+    assert page_checks.broken_links(file) == []
 
 
 # ---------------------------------------------------------------------------------------------- how a docstring is set
@@ -124,13 +89,8 @@ def test_page_of_a_source_is_in_order(
     ("text", "rest"),
     [
         ("|a| · 2**bits, h_", r"\|a\| · 2\*\*bits, h\_"),
-        (
-            "(D, 3H), (N,), (G·H, D), (dirs, 3H, D)",
-            r"\ ``(D, 3H)``\ , \ ``(N,)``\ , \ ``(G·H, D)``\ , \ ``(dirs, 3H, D)``\ ",
-        ),
-        ("Cho et al. (2014), equations (5) to (9)", "Cho et al. (2014), equations (5) to (9)"),
+        ("(D, 3H), (N,), equations (5)", r"\ ``(D, 3H)``\ , \ ``(N,)``\ , equations (5)"),
         ('"keep" for "the whole sequence"', r'\ ``"keep"``\  for "the whole sequence"'),
-        ("`gru_step` and ``f(*x)``", "`gru_step` and ``f(*x)``"),
         ("See arXiv:1406.1078.", "See `arXiv:1406.1078 <https://arxiv.org/abs/1406.1078>`__."),
         ("Chapters 4 and 11.", "Chapters :doc:`4 </book/04-gru-forward>` and :doc:`11 </book/11-making-it-fast>`."),
     ],
@@ -139,40 +99,20 @@ def test_docstring_means_what_it_says(text: str, rest: str) -> None:
     assert api_reference.as_rest([text]) == [rest]
 
 
-def test_equations_and_tables_stay_as_they_are() -> None:
-    equations = ["One step::", "", "    a = |b| * c_", "", "    d = (N, H)", "", "Then |e|."]
-    assert api_reference.as_rest(equations) == [*equations[:-1], r"Then \|e\|."]
-    table = ["===  ===", "a    b*", "===  ===", "|c|  (N, H)", "===  ===", "", "|d|"]
-    assert api_reference.as_rest(table) == [*table[:-1], r"\|d\|"]
-
-
 def test_signature_is_the_one_in_the_source(pages: Pages) -> None:
     described = entries(pages)
-    texts = {name: " ".join(dt.text(separator=" ").split()) for name, (dt, _) in described.items()}
-    step = texts["gru_lib.cells.gru.gru_step"]
-    assert re.sub(r"\s", "", step).startswith(
+    texts = {name: re.sub(r"\s", "", dt.text()) for name, (dt, _) in described.items()}
+    assert (
         "gru_step(x:ArrayLike,h_prev:ArrayLike,p:GRUParams,)→tuple[Array,GRUCache]"
+        in texts["gru_lib.cells.gru.gru_step"]
     )
-    assert "gru_lib" not in " ".join(texts.values())
-    assert not any("_Buffer" in text or " at 0x" in text for text in texts.values())
-    check = texts["gru_lib.check.gru_forward"]
-    assert re.sub(r"\s", "", check).startswith("gru_forward(f:Function,/,*,reset_after:bool=False,")
-    assert check.endswith("→ Result [source] #")
-
-
-def test_fields_of_a_class_keep_the_comments_that_hold_their_shapes(pages: Pages) -> None:
-    shown = entries(pages)["gru_lib.cells.gru.GRUParams"][1].css_first("pre").text()
-    assert "W_x: Array  # (D, 3H), side by side:\n" in shown
-    assert "Alias for field" not in " ".join(page.text() for page in pages)
+    assert not re.search("gru_lib|_Buffer|at0x", " ".join(texts.values()))
+    fields = described["gru_lib.cells.gru.GRUParams"][1].css_first("pre").text()
+    assert "W_x: Array  # (D, 3H), side by side:\n" in fields
 
 
 def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     """It holds the right answers."""
-
-    def shown(solutions: str, module: str) -> str:
-        app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions=solutions), phase=BuildPhase.READING)
-        return api_reference.find_source(app, module)[0]
-
-    assert "def gate_hand" in shown("folded", "gru_lib.check.by_hand")
-    assert shown("no", "gru_lib.check.by_hand") == ""
-    assert "def gru_step" in shown("no", "gru_lib.cells.gru")
+    app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions="no"), phase=BuildPhase.READING)
+    assert api_reference.find_source(app, "gru_lib.check.by_hand")[0] == ""
+    assert "def gru_step" in api_reference.find_source(app, "gru_lib.cells.gru")[0]

@@ -50,20 +50,6 @@ def test_a_drawing_stays_inside_its_frame_and_in_the_colours_of_the_page(name: s
 _SHAPES = {f"{SVG}{kind}" for kind in ("path", "polygon", "rect", "circle", "text")}
 
 
-@pytest.mark.parametrize(("name", "wires"), [("elman", 0), ("update", 2), ("gru", 4), ("gru-after", 4), ("mingru", 1)])
-def test_each_gate_is_wired_to_what_it_is_computed_from(name: str, wires: int) -> None:
-    assert cell_drawing(name).svg.count('stroke-dasharray="2 3"') == wires
-
-
-def test_plates_stand_apart_as_far_as_the_gate_is_open() -> None:
-    """z = 0.7 keeps seven tenths of the channel, 1 − z writes three tenths."""
-    root = ElementTree.fromstring(cell_drawing("gru").svg)
-    plates = [e for e in root.iter(f"{SVG}rect") if e.get("fill") == COLOURS["z"]]
-    tops = sorted(float(e.get("y", 0)) for e in plates)
-    gaps = [tops[1] - tops[0] - 14, tops[3] - tops[2] - 14]
-    assert gaps == pytest.approx([14, 6])
-
-
 def places(name: str, slim: bool, upto: int | None) -> set[tuple[str, ...]]:
     """What is drawn and where, whatever its colour and its width."""
     found = set()
@@ -122,33 +108,11 @@ def test_what_is_new_has_colour_and_the_rest_is_quiet(name: str) -> None:
         before = drawn
 
 
-@pytest.mark.parametrize("name", STAGES)
-def test_each_stage_says_what_is_new(name: str) -> None:
-    texts = [cell_drawing(name, upto=stage).alt for stage in STAGES[name]]
-    assert [text.partition("New: ")[2] for text in texts] == list(STAGES[name].values())
-    assert all(said in texts[-1] for said in STAGES[name].values())
-    assert len(set(texts)) == len(texts)
-
-
-@pytest.mark.parametrize("upto", ["candidat", 0, 5, True, 2.0])
+@pytest.mark.parametrize("upto", ["candidat", 5, True])
 def test_an_unknown_stage_is_named_beside_those_that_there_are(upto: object) -> None:
     known = re.escape("upto must be one of 'state' (1), 'keep and write' (2), 'update gate' (3), 'candidate' (4); got ")
     with pytest.raises(ValueError, match=f"cell_drawing: {known}{re.escape(repr(upto))}"):
         cell_drawing("gru", upto=upto)  # type: ignore[arg-type]
-
-
-def test_a_stage_has_a_number_and_a_name() -> None:
-    assert cell_drawing("gru", upto=2) == cell_drawing("gru", upto="keep and write")
-
-
-def test_an_unknown_cell_is_named() -> None:
-    with pytest.raises(ValueError, match=r"cell_drawing: name must be one of 'elman', 'update', .*; got 'qrnn'"):
-        cell_drawing("qrnn")
-
-
-def test_a_notebook_shows_the_drawing_and_says_which_it_is() -> None:
-    drawing = cell_drawing("gru")
-    assert drawing._repr_svg_() == drawing.svg and repr(drawing) == "Drawing(gru)"
 
 
 def test_a_themed_drawing_follows_the_page_and_keeps_its_size() -> None:
@@ -164,9 +128,3 @@ def test_only_a_figure_drawn_for_a_phone_may_shrink(inches: float, style: str) -
     points = 72 * inches
     source = f'<svg xmlns="{themed_svg.SVG}" width="{points}pt" height="90pt" viewBox="0 0 {points} 90"/>'
     assert ElementTree.fromstring(themed_svg.themed(source, alt="", prefix="p")).get("style") == style
-
-
-def test_only_a_drawing_of_a_cell_says_which_it_is() -> None:
-    assert themed_svg.CELL.search(cell_drawing("gru-after").svg)[1] == "gru-after"
-    assert themed_svg.CELL.search(cell_drawing("gru", upto="state").svg).groups() == ("gru", "1")
-    assert not themed_svg.CELL.search('<svg viewBox="0 0 1 1">\n<text data-cell="gru"/></svg>')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -25,11 +24,6 @@ def links(page: Path) -> list[tuple[str, str]]:
     return [(value(a, "href").partition("#")[2], a.text()) for a in found]
 
 
-def test_terms_are_those_of_the_glossary_with_the_page_that_explains_them() -> None:
-    text = "```{glossary}\ngate\n  门.\n\nbeam search\n  束.\n  See [chapter 19](19-beam.ipynb).\n\na, b\n  c\n```\n"
-    assert glossary_links.terms(text) == {"beam search": "19-beam", "a, b": ""}
-
-
 def test_every_term_has_its_chinese_beside_it() -> None:
     entries = glossary_links.ENTRY.findall((ROOT / "book" / "glossary.md").read_text("utf8"))
     without = [names for names, text in entries if not re.match(r"  [\w ]*[\u4e00-\u9fff]", text)]
@@ -46,12 +40,3 @@ def test_first_use_is_linked_once_and_in_running_text(built_book: Path, chapter:
     assert len(anchors) <= (16 if chapter == "16-language-model" else 12)
     never = ":is(h1, h2, h3, code, pre, figcaption, caption, table, .admonition, .math, .gru-lede)"
     assert page_checks.parse(page).css(f'{never} a[href^="glossary.html#term-"]') == []
-
-
-def test_search_index_holds_every_term_in_english_and_in_chinese(built_book: Path) -> None:
-    """What stands in the glossary's text is in the index, under the term's own anchor."""
-    text = (built_book / "_static" / "search_index.js").read_text("utf8")
-    sections = json.loads(text.partition(" = ")[2])[glossary_links.GLOSSARY]
-    stored = {section["title"]: section["text"] for section in sections}
-    for names, body in glossary_links.ENTRY.findall((ROOT / "book" / "glossary.md").read_text("utf8")):
-        assert all(chinese in stored[names] for chinese in re.findall(r"[\u4e00-\u9fff]+", body)), names

@@ -14,7 +14,6 @@ import mathml
 import maths_font
 import pytest
 import yaml
-from builds import sphinx
 from fontTools.ttLib import TTFont
 from macros import without_macros
 
@@ -30,65 +29,16 @@ def ended() -> Iterator[None]:
     mathml.stop()
 
 
-def drawn(tex: str, *, display: bool = False) -> ElementTree.Element:
-    """What a page draws of TeX with the book's macros."""
-    math = ElementTree.fromstring(mathml.from_tex(without_macros(tex, MACROS), display))
-    (semantics,) = math
-    return semantics[0]
-
-
 def test_macro_gives_its_letter_a_class_and_leaves_the_tex_plain() -> None:
-    math = ElementTree.fromstring(mathml.from_tex(without_macros(r"\gh[_t] = \gd{w^{\text{prev}}}", MACROS), False))
+    math = ElementTree.fromstring(mathml.from_tex(without_macros(r"\gh[_{t-1}]^\top = \gd{z}", MACROS), False))
     (state,), (gradient,) = (math.findall(f".//*[@class='gru-{role}']") for role in "hg")
-    assert [e.text for e in state] == ["h", "t"]
-    assert gradient[0].text == "δ"
-    assert [a.text for a in math.iter("annotation")] == [r"{h_t} = {\delta_{w^{\text{prev}}}}"]
+    assert (state.tag, state[0].text, state[2].text, gradient[0].text) == ("msubsup", "h", "⊤", "δ")
+    assert [a.text for a in math.iter("annotation")] == [r"{h_{t-1}}^\top = {\delta_{z}}"]
 
 
-def test_superscript_of_a_coloured_letter_stands_above_its_subscript() -> None:
-    power = drawn(r"\gh[_{t-1}]^\top")
-    assert (power.tag, power.get("class"), power[0].text, power[2].text) == ("msubsup", "gru-h", "h", "⊤")
-
-
-def test_sign_in_a_subscript_has_no_space_and_in_the_line_its_own() -> None:
-    (inside,) = drawn("h_{t-1}").iter("mo")
-    (outside,) = drawn("t-1").iter("mo")
-    assert (inside.get("lspace"), inside.get("rspace"), outside.get("lspace")) == ("0", "0", None)
-    assert drawn(r"\sum_{i=1}^N x_i")[0].tag == "msubsup"
-    assert drawn(r"a_{\sum_i b}").find(".//mo").get("lspace") is None
-
-
-@pytest.mark.parametrize(
-    ("tex", "spaces"),
-    [(r"\tanh x", 1), (r"\tanh, x", 0), (r"\tanh", 0), (r"\tanh'", 0), (r"\log \sum_i x_i", 1), (r"a\, b", 1)],
-)
+@pytest.mark.parametrize(("tex", "spaces"), [(r"\tanh x", 1), (r"\tanh, x", 0), (r"\log \sum_i x_i", 1), (r"a\, b", 1)])
 def test_name_of_a_function_has_a_space_before_its_argument_alone(tex: str, spaces: int) -> None:
-    assert len(list(drawn(tex).iter("mspace"))) == spaces
-
-
-CONF = """
-import sys
-sys.path.insert(0, {extensions!r})
-extensions = ["myst_parser", "mathml"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
-html_math_renderer = "mathml"
-maths_macros = {macros!r}
-"""
-RIGHT = ["$z_t$", r"$\gd{z}$", r"$$\gh[_t] = \gz[_t]$$"]
-FAULTY = [r"$\nosuchmacro{z}$", r"$\gdd{z}$", r"$\gz[_t$", r"$$\gdd{z} = 1$$", r"\begin{align} \gdd{z} \end{align}"]
-
-
-def test_build_stops_at_faulty_formulas_and_names_their_places(tmp_path: Path) -> None:
-    """A page that has right formulas, and one that has faulty ones below them."""
-    (tmp_path / "conf.py").write_text(CONF.format(extensions=str(ROOT / "book" / "_ext"), macros=MACROS), "utf8")
-    lines = ["# Title"] + [line for formula in RIGHT + FAULTY for line in ("", formula)]
-    (tmp_path / "index.md").write_text("\n".join(lines), "utf8")
-    options = ["-W", "--keep-going", "-q", "-b", "html"]
-    done = sphinx(*options, str(tmp_path), str(tmp_path / "o"))
-    said = re.findall(r"index\.md:(\d+): WARNING: a formula cannot be set", done.stderr)
-    assert [lines[int(place) - 1] for place in said] == FAULTY
-    assert done.stderr.count("WARNING") == len(FAULTY), done.stderr
-    assert done.returncode == 1
+    assert len(list(ElementTree.fromstring(mathml.from_tex(tex, False)).iter("mspace"))) == spaces
 
 
 Reader = Callable[[str, int], AbstractContextManager[Visit]]
@@ -120,7 +70,7 @@ def test_browser_draws_every_letter_from_the_books_font(reader: Reader, built_bo
         }
 
 
-def test_what_is_copied_of_a_formula_is_its_tex(reader: Reader, built_book: Path) -> None:
+def test_what_is_copied_of_a_formula_is_its_tex_which_is_not_read_aloud(reader: Reader, built_book: Path) -> None:
     with reader((built_book / "book" / "notation.html").as_uri(), 1280) as visit:
         visit.open()
         copied, drawn = visit.page.evaluate("""() => ["#symbols td", "#the-cell .math"].map((place) => {
@@ -129,19 +79,11 @@ def test_what_is_copied_of_a_formula_is_its_tex(reader: Reader, built_book: Path
         })""")
         assert copied == "{x_t} , {x_{1:T}}"
         assert r"{h_t} &= {z_t} \odot {h_{t-1}} + (1 - {z_t}) \odot {n_t}" in drawn and "𝑡" not in drawn
-        box = visit.page.locator("#the-cell annotation").first.bounding_box()
-        assert box is not None and box["width"] * box["height"] <= 1, "nobody sees it"
-
-
-def test_formula_is_read_aloud_once(reader: Reader, built_book: Path) -> None:
-    with reader((built_book / "book" / "notation.html").as_uri(), 1280) as visit:
-        visit.open()
         devtools = visit.page.context.new_cdp_session(visit.page)
         nodes = devtools.send("Accessibility.getFullAXTree")["nodes"]
         devtools.detach()
         said = [node["name"]["value"] for node in nodes if not node["ignored"] and "value" in node.get("name", {})]
-        assert any("𝑧" in words or words == "z" for words in said)
-        assert not any("\\odot" in words for words in said)
+        assert {"𝑧", "z"} & set(said) and not any("\\odot" in words for words in said)
 
 
 def test_font_is_in_the_pages_that_have_formulas_with_its_licence(built_book: Path) -> None:

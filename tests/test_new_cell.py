@@ -37,38 +37,25 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def suite(copy: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "tests",
-        "-k",
-        "leaky or registered",
-        *more,
-    ]
+@pytest.mark.parametrize(
+    ("file", "old", "new", "red"),
+    [
+        ("", "", "", ""),
+        (
+            "gru_lib/cells/leaky.py",
+            r"dh / 2 \+ da @ p.W_h.T",
+            "da @ p.W_h.T",
+            "test_backward_matches_complex_step[full-leaky]",
+        ),
+        ("tests/test_cell.py", r"CELLS \|= .*leaky.*", "", "test_every_registered_layer_is_in_this_suite"),
+    ],
+    ids=["by the list", "a wrong gradient", "not in the suite"],
+)
+def test_a_cell_made_by_the_list_passes_the_common_suite(copy: Path, file: str, old: str, new: str, red: str) -> None:
+    if file:
+        (copy / file).write_text(re.sub(old, new, (copy / file).read_text("utf8")), "utf8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", "-k", "leaky or registered"]
     environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the suite needs none
-    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
-
-
-def test_a_cell_made_by_the_list_passes_the_common_suite(copy: Path) -> None:
-    run = suite(copy)
-    assert run.returncode == 0, run.stdout
-    assert int(re.search(r"(\d+) passed", run.stdout)[1]) >= 22, run.stdout
-
-
-def test_a_wrong_gradient_in_it_is_found(copy: Path) -> None:
-    cell = copy / "gru_lib" / "cells" / "leaky.py"
-    cell.write_text(cell.read_text("utf8").replace("dh / 2 + da @ p.W_h.T", "da @ p.W_h.T"), "utf8")
-    run = suite(copy, "-x")
-    assert run.returncode == 1 and "test_backward_matches_complex_step[full-leaky]" in run.stdout, run.stdout
-
-
-def test_a_cell_that_is_not_in_the_suite_is_found(copy: Path) -> None:
-    tests = copy / "tests" / "test_cell.py"
-    tests.write_text(re.sub(r"^CELLS \|= .*leaky.*$", "", tests.read_text("utf8"), flags=re.M), "utf8")
-    run = suite(copy)
-    assert run.returncode == 1 and "test_every_registered_layer_is_in_this_suite" in run.stdout, run.stdout
+    run = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == bool(red) and red in run.stdout, run.stdout
+    assert red or int(re.search(r"(\d+) passed", run.stdout)[1]) >= 22, run.stdout

