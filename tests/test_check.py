@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from check_answers import ANSWERS, FAMILIES, PLANTED
+from check_answers import VARIANTS as IN_VARIANTS
 from check_answers.gru import PADDING
 
 from gru_lib import (
@@ -72,19 +73,19 @@ def program(source):
     return space["f"]
 
 
-def wrong(name, old, new):
-    """The text of the answer with a piece replaced: a literal piece, or after ~ a regular expression."""
+def replaced(answer, old, new):
+    """The text of an answer with a piece replaced: a literal piece, or after ~ a regular expression."""
     if old.startswith("~"):
-        text, count = re.subn(old[1:], new, ANSWERS[name], flags=re.MULTILINE)
+        text, count = re.subn(old[1:], new, answer, flags=re.MULTILINE)
     else:
-        text, count = ANSWERS[name].replace(old, new), ANSWERS[name].count(old)
+        text, count = answer.replace(old, new), answer.count(old)
     assert count, "the text to replace is not in the answer"
     return text
 
 
 def planted(name, old, new):
     """The answer with that piece replaced."""
-    return program(wrong(name, old, new))
+    return program(replaced(ANSWERS[name], old, new))
 
 
 @functools.cache
@@ -129,21 +130,13 @@ def test_every_planted_mistake_of_an_exercise_gets_another_message():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (" + p.b_hn", "", "b_hn: missing bias"),
-        ("p.b_n + r * (h_prev @ p.W_hn + p.b_hn)", "p.b_n + p.b_hn + r * (h_prev @ p.W_hn)", "b_hn stands outside"),
-        ("p.W_xn + p.b_n", "p.W_xn", "^Not yet: b_n: missing bias"),
-        ("r * (h_prev @ p.W_hn + p.b_hn)", "(r * h_prev) @ p.W_hn", "acts before the product"),
-    ],
+    ("variant", "old", "new", "message"), [(of, *slip) for of, (_, slips) in IN_VARIANTS.items() for slip in slips]
 )
-def test_mistakes_in_a_step_that_resets_after_are_named(old, new, message):
-    after = ANSWERS["gru_step"].replace(
-        "p.W_xn + (r * h_prev) @ p.W_hn + p.b_n", "p.W_xn + p.b_n + r * (h_prev @ p.W_hn + p.b_hn)"
-    )
-    assert check.gru_step(program(after), reset_after=True).ok
-    assert old in after
-    assert re.search(message, repr(check.gru_step(program(after.replace(old, new)), reset_after=True)))
+def test_mistakes_in_a_variant_are_named(variant, old, new, message):
+    (name, options), (answer, _) = variant, IN_VARIANTS[variant]
+    asked = eval(f"dict({options})")
+    assert getattr(check, name)(program(answer), **asked).ok
+    assert re.search(message, repr(getattr(check, name)(program(replaced(answer, old, new)), **asked)))
 
 
 def test_mistakes_of_a_step_are_named_in_the_loop_too():
@@ -239,10 +232,12 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
         ("gru_count", (...,), "spare is still `...`. Put your answer there."),
         ("gru_second", (..., ...), "my_r and my_z are still `...`. Put your answers there."),
         ("gru_second", (0.8, ...), "my_z is still `...`. Put your answer there."),
-        ("gru_second", ([0.8, 0.5], 0.5), "my_r must be a number, such as 0.62; got a list of 2."),
-        ("gru_second", ("x", 0.5), "my_r must be a number, such as 0.62; got the text 'x'."),
-        ("gru_second", (sigmoid, 0.5), "my_r must be a number, such as 0.62; got a function."),
-        ("gru_unit", (["ö", "ä"],), 'letters must be a set, such as {"x", "y"}; got a list of 2.'),
+        ("gru_second", ([0.8, 0.5], 0.5), "my_r must be a number, such as 0.617; got a list of 2."),
+        ("gru_second", ("x", 0.5), "my_r must be a number, such as 0.617; got the text 'x'."),
+        ("gru_second", (sigmoid, 0.5), "my_r must be a number, such as 0.617; got a function."),
+        ("gru_unit", ("ö",), 'letters must be a set, such as {"x", "y"}; got the text \'ö\'.'),
+        ("bwd_open", (3, [1, 2], 4), "at_z must be numbers in any order, such as [7, 8]; got a number."),
+        ("bwd_open", ([[3], [4]], [1, 2], 4), "at_z must be numbers in any order, such as [7, 8]; got a list of 2."),
         ("gate_hand", (6, [1, 2, 3, 4]), "my_h must be a list of 3 numbers; got a number."),
         ("other_pile", ([1, 2], [1]), "my_strengths must be a list of 3 lists of 3 numbers each; got a list of 2."),
         ("fast_buffer", ("no", True), "same must be True or False; got the text 'no'."),
@@ -331,7 +326,7 @@ def test_a_function_that_fails_at_the_second_call_is_no_crash_of_the_checker():
 
     def f(a):
         calls.append(a)
-        if len(calls) > 3:
+        if len(calls) > 2:
             raise OverflowError("too large")
         return sigmoid(a)
 
@@ -339,7 +334,7 @@ def test_a_function_that_fails_at_the_second_call_is_no_crash_of_the_checker():
         check.sigmoid(f).message
         == 'f stopped with OverflowError in the line `raise OverflowError("too large")`: too large'
     )
-    assert len(calls) == 4 and np.abs(calls[-1]).min() == 1000
+    assert len(calls) == 3 and np.abs(calls[-1]).min() == 1000
 
 
 def test_an_error_of_the_readers_own_that_has_no_text_is_reported_all_the_same():
@@ -362,9 +357,39 @@ def test_an_overflow_that_raises_is_named():
     )
 
 
-def test_what_goes_wrong_in_float32_alone_is_named():
-    said = check.sigmoid(program("def f(a):\n    return sigmoid(a) if a.dtype == float else a.nothing\n")).message
-    assert said.startswith("the numbers are right in float64, but with float32 f stopped with AttributeError")
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("carried", "return last, since", "return last, since.astype(int)"),
+        ("carried", "return last, since", "return list(last), [int(k) for k in since]"),
+        ("bwd_jacobian", "~return (.*)", r"J = np.zeros((4, 4)); J[:] = \1; return J"),
+        ("gru_forward", "np.array(hs), h", "np.array(hs, float), np.array(h, float)"),
+        ("gru_step_backward", "dx, dh_prev, g", "dx.astype(np.float64), dh_prev, {k: list(a) for k, a in g.items()}"),
+    ],
+)
+def test_whole_numbers_lists_and_float64_are_right_where_no_type_is_asked_for(name, old, new):
+    f = planted(name, old, new)
+    assert getattr(check, name)(f).ok, getattr(check, name)(f)
+
+
+def test_no_exercise_asks_for_a_function_of_some_type():
+    for file, label, body, names, _ in asked_in_the_book():
+        assert set(names) <= set(VALUES) or not re.search(r"float32|dtype", body), f"{file}: {label}"
+
+
+def test_a_fair_way_to_write_what_is_right_is_right():
+    """The order of a set, two digits that are the right ones, and the other names that the pages have."""
+    for at_z in ([4, 3], (3, 4), {3, 4}, np.array([4, 3])):
+        assert check.bwd_open(at_z, [2, 1], 4).ok
+    assert "2" not in re.sub("da_z|term 1", "", check.bwd_open([2, 3, 4], [1, 2], 4).message.partition(" Right: ")[0])
+    assert check.gru_unit(["ö", "ä"]).ok
+    assert check.gru_second(0.84, 0.38).ok and not check.gru_second(0.84, 0.37).ok
+    assert check.gate_hand([6, 4.5, 4.5], [0.38, 0.38, 0.25, 0]).ok
+    for name in ("W_hz", "dW_hz", "g.W_hz"):
+        assert check.bug_mystery(1 / 3, "dx", name).ok
+    assert "rounded" in check.bug_mystery(0.33, "dx", "W_hz").message
+    for rough in (0.8, 0.4):  # one digit is not enough
+        assert not check.gru_second(0.8433, rough).ok
 
 
 def test_gradients_in_parameters_of_another_kind_are_named():
@@ -378,7 +403,7 @@ def test_numbers_may_come_as_one_list_or_each_in_a_list():
     assert check.deep_ways(5).message == "give two and three, in this order; got 1 of 2."
     assert check.gate_drift([0.7416]).ok
     for value in (10**400, Refuses()):
-        assert check.gate_drift(value).message.startswith("best_z must be a number, such as 0.62; got ")
+        assert check.gate_drift(value).message.startswith("best_z must be a number, such as 0.617; got ")
 
 
 class Refuses:

@@ -154,9 +154,9 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A book of one chapter, built with SOLUTIONS=no."""
     root = tmp_path_factory.mktemp("book")
     for name in ("book", "gru_lib"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("0[0-35-9]*", "1*", "__pycache__"))
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "_config.yml", root)
-    names = ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes", "mistakes-04")
+    names = ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes", "mistakes-04", "instructors")
     pages = "".join(f"  - file: book/{name}\n" for name in names)
     (root / "_toc.yml").write_text(f"format: jb-book\nroot: book/intro\nchapters:\n{pages}", "utf8")
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "-q"]
@@ -183,6 +183,10 @@ def test_a_book_without_solutions_holds_no_trace_of_them(without: Path, built_bo
     usual = texts(built_book)["04-gru-forward.html"]
     assert sum(line in usual for line in lines) > 25, "the search finds what is there"
     assert "check.gru_step(my_step" in markdown_and_code(without / "notebooks" / "04-gru-forward.ipynb")
+    numbers = re.findall(r"0\.\d{4}", (ROOT / "book" / "instructors.md").read_text("utf8").partition("{answers}")[2])
+    taught = texts(without)["instructors.html"]
+    assert len(numbers) > 12 and not [n for n in (*numbers, "0.8433", "0.3753", "4.27") if n in taught]
+    assert "without these answers" in taught and numbers[0] in texts(built_book)["instructors.html"]
     for book in (without, built_book):
         page = (book / "book" / "mistakes-04.html").read_text("utf8").partition("<article")[2]
         assert ("This edition is without solutions" in page) == ("gru-mistakes" not in page) == (book is without)

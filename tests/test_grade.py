@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import editions
@@ -21,6 +24,9 @@ WRONG = """def my_step(x, h_prev, p):
     z = sigmoid(x @ p.W_xz + h_prev @ p.W_hz)
     n = np.tanh(x @ p.W_xn + (r * h_prev) @ p.W_hn)
     return z * h_prev + (1 - z) * n"""
+
+
+RIGHT = WRONG.replace("z * h_prev + (1 - z) * n", "(1 - z) * h_prev + z * n")
 
 
 def edition() -> NotebookNode:
@@ -56,17 +62,31 @@ def _built(built_book: Path) -> None:
 def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     folder = tmp_path / "handed-in"
     folder.mkdir()
-    nbformat.write(filled({"4.1": "my_r, my_z = 0.8433, 0.3753", "4.4": WRONG}), folder / "ada-04.ipynb")
+    no_colon = "def my_forward(xs, h0, p, lengths)\n    hs = []"
+    answers = {"4.1": "my_r, my_z = 0.8433, 0.5", "4.4": RIGHT, "4.5": no_colon}
+    nbformat.write(filled(answers), folder / "ada-04.ipynb")
     monkeypatch.chdir(tmp_path)
     found, run = [], grade.grade
     monkeypatch.setattr(grade, "grade", lambda *asked: found or found.extend(run(*asked)) or found)
-    assert grade.main(["handed-in/ada-04.ipynb"]) == 0
+    page = (ROOT / "book" / "instructors.md").read_text("utf8")
+    (command,) = re.findall(r"^\.venv/bin/python tools/grade.py (.*)$", page, re.M)
+    assert grade.main(command.split()) == 0
     printed = capsys.readouterr().out
     assert printed.count("\n") == 8
-    assert f"```text\n{printed}```" in (ROOT / "book" / "instructors.md").read_text("utf8")
+    assert f"```text\n{printed}```" in page
     assert grade.main(["--csv", "handed-in/ada-04.ipynb"]) == 0
     table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [(row["exercise"], row["right"]) for row in table] == [(f"4.{n}", str(int(n == 1))) for n in range(1, 8)]
+    assert [(row["exercise"], row["right"]) for row in table] == [(f"4.{n}", str(int(n == 4))) for n in range(1, 8)]
+
+
+def test_the_other_commands_of_the_page_run_as_printed(tmp_path: Path) -> None:
+    page = (ROOT / "book" / "instructors.md").read_text("utf8")
+    printed = re.findall(r"^\.venv/bin/python (tools/editions.py) (.*--to (\S+))$", page, re.M)
+    assert len(printed) == 2
+    for tool, options, folder in printed:
+        subprocess.run([sys.executable, ROOT / tool, *options.split()], cwd=tmp_path, check=True)
+        assert (tmp_path / folder / f"{NAME}.ipynb").is_file()
+        assert f"{folder}/" in (ROOT / ".gitignore").read_text("utf8").split("\n")
 
 
 def test_the_notebooks_own_checks_decide_nothing() -> None:
@@ -82,14 +102,65 @@ def test_the_notebooks_own_checks_decide_nothing() -> None:
 
 
 def test_a_notebook_may_be_unfinished_crash_or_have_headings_of_its_own() -> None:
-    right = WRONG.replace("z * h_prev + (1 - z) * n", "(1 - z) * h_prev + z * n")
-    notebook = filled({"4.1": "my_r, my_z = 1 / 0", "4.4": right})
-    at = next(i for i, cell in enumerate(notebook.cells) if cell.source == right)
+    notebook = filled({"4.1": "my_r, my_z = 1 / 0", "4.4": RIGHT})
+    at = next(i for i, cell in enumerate(notebook.cells) if cell.source == RIGHT)
     notebook.cells.insert(at, new_markdown_cell("## My answer\n\nLong thought."))
     found = said(notebook)
-    assert found["4.1"] == "Not done: there is no my_r."
+    assert found["4.1"] == "Not yet: a cell stopped with ZeroDivisionError: division by zero."
     assert found["4.4"].startswith("Right: my_step does")
     assert found["4.3"] == "Not done: spare is still `...`. Put your answer there."
+
+
+def test_an_error_that_stops_an_answer_is_named_and_not_taken_for_work_that_was_not_done() -> None:
+    answers = {
+        "4.1": "import sys\nmy_r, my_z = 0.8433, 0.3753\nsys.exit()",
+        "4.2": "b_keep, b_write = int(input()), 0",
+        "4.3": "import sys; sys.exit()",
+        "4.4": RIGHT.replace("p):", "p)"),
+        "4.5": "def my_forward(*_, **__):\n    import sys\n    sys.exit()",
+        "4.6": "# not tried\n",
+        "4.7": "row = 3\nrow = 1 / 0",
+    }
+    found = said(filled(answers))
+    assert found["4.1"].startswith("Right: ")
+    assert found["4.2"] == "Not yet: a cell stopped at input()."
+    assert found["4.3"] == "Not yet: a cell stopped at sys.exit()."
+    assert found["4.4"] == "Not yet: a cell stopped with SyntaxError: expected ':' (line 1)."
+    assert found["4.5"] == "Not yet: the check stopped at sys.exit()."
+    assert found["4.6"] == "Not done: there is no letters."
+    assert found["4.7"].startswith("Not yet: a cell stopped with ZeroDivisionError: division by zero. Not yet:")
+
+
+def test_an_endless_loop_is_stopped_said_and_the_rest_graded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grade, "TIMEOUT", 6)
+    answers = {"4.1": "my_r, my_z = 0.8433, 0.3753", "4.4": "t = 0\nwhile t < 10:\n    h = 0"}
+    answers["4.5"] = "def my_forward(*_, **__):\n    while True:\n        pass"
+    found = said(filled(answers))
+    assert found["4.1"].startswith("Right: ")
+    assert found["4.4"] == "Not yet: a cell was stopped after 6 s."
+    assert found["4.5"] == "Not yet: the check was stopped after 6 s."
+    assert found["4.7"].startswith("Not done: ")
+
+
+def test_a_name_above_the_title_or_in_it_hides_no_chapter() -> None:
+    known = [nbformat.read(path, as_version=4) for path in sorted(editions.READERS.glob("*.ipynb"))]
+    above = new_markdown_cell("# Gil Schmidt, 12345")
+    notebook = filled({})
+    renamed = nbformat.v4.new_notebook(cells=[above, *notebook.cells[1:]])
+    title_alone = nbformat.v4.new_notebook(cells=[above, notebook.cells[0]])
+    for handed_in in (nbformat.v4.new_notebook(cells=[above, *notebook.cells]), renamed, title_alone):
+        assert grade.edition_of(handed_in, known).cells[0].source == notebook.cells[0].source
+
+
+def test_a_folder_and_a_pattern_are_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["ana_4711/04.ipynb", "b/04.ipynb", "b/.ipynb_checkpoints/04-checkpoint.ipynb", "c [1].ipynb"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert [str(path) for path in grade.found(["."])] == [names[0], names[1], names[3]]
+    assert [str(path) for path in grade.found(["*.ipynb"])] == [names[3]]
+    assert [str(path) for path in grade.found([names[3], "*/*.ipynb", "no*"])] == [names[3], *names[:2], "no*"]
 
 
 def test_a_kernel_that_dies_or_does_not_end_stops_neither_the_class_nor_what_came_before() -> None:
@@ -111,7 +182,7 @@ def test_what_is_no_notebook_of_the_book_is_listed_and_the_rest_graded(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(grade, "grade", lambda *_: [grade.Verdict("4.1", "", "Right: so.")])
     wrong = {"empty": "unreadable: not a notebook", "json": "unreadable: not a notebook"}
-    wrong |= {"gone": "unreadable: not there", "other": "no chapter of the book has this title"}
+    wrong |= {"gone": "unreadable: not there", "other": "it has no title and no exercise of the book"}
     asked = [*wrong, "version-3"]
     assert grade.main(asked) == 1
     lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.split("\n") if line[:1].strip())

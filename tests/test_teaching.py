@@ -11,7 +11,7 @@ import page_checks
 import pages
 import pytest
 import teaching
-from check_answers import ANSWERS
+from check_answers import ANSWERS, VARIANTS
 from edition_cells import SHORT, pieces
 from page_checks import after, value
 from selectolax.lexbor import LexborNode
@@ -34,11 +34,13 @@ def test_a_session_is_ninety_minutes_and_asks_for_what_was_read(course: str) -> 
     read: list[str] = []
     for session in COURSES[course]["sessions"]:
         assert sum(item[0] for item in session["plan"]) == 90
+        assert session["prepare"] and session["can"].endswith(".")
         for name in [*session["read"], *session["class"]]:
             assert name in PAGES and name not in read
             assert set(pages.read(name).needs) <= set(read), name
             read.append(name)
-        for label in (label for item in session["plan"] for label in item[2:]):
+        labels = [label for item in session["plan"] for label in item[2:]]
+        for label in [*labels, *session.get("home", [])]:
             assert teaching.exercise_page(label).name in read, label
         text = " ".join(item[1] for item in session["plan"])
         for number in re.findall(r"(?:chapter|page) (\d+[a-z]?)", text, re.I):
@@ -60,11 +62,15 @@ def test_answers_to_the_sheet_on_paper_are_those_of_the_library() -> None:
     assert sum(ways) == pytest.approx(gru_step_backward(np.ones((1, 1)), cache, p)[1].item())
     blind = np.tanh(1.0)
     found = [r, z, q, n, h.item(), blind, z * h_prev + not_z * blind, *ways, sum(ways)]
-    answers = pages.markdown("instructors").partition("(teach-paper)=")[2].partition("(teach-mistakes)=")[0]
+    answers = pages.markdown("instructors").partition("```{answers}")[2].partition("```")[0]
     for number in found:
         assert f"{number:.4f}".replace("-", "−") in answers, number
     assert f"{100 * z:.0f} %" in answers and f"{np.log(0.5) / np.log(z):.1f} steps" in answers
-    assert f"{np.log(49):.2f}" in answers
+    up, down = (gru_step([[1.0]], [[0.5 + off]], p)[0].item() for off in (0.01, -0.01))
+    kept = 0.5 ** (1 / 50)
+    for number in ((up - h.item()) / 0.01, (up - down) / 0.02, kept):
+        assert f"{number:.4f}" in answers
+    assert f"= {np.log(kept / (1 - kept)):.2f}$" in answers
 
 
 def test_objectives_and_times_are_those_of_the_chapters(built_book: Path) -> None:
@@ -95,8 +101,27 @@ def listed(built_book: Path) -> dict[str, list[tuple[list[str], str]]]:
             written = "\n".join(pre.text() for pre in e.css("pre"))
             lines = [" ".join(line.split()) for line in written.split("\n") if line.strip()]
             found.setdefault(name, []).append((lines, words(e.css_first("p"))))
-    assert sum(map(len, found.values())) > 800
+    assert sum(map(len, found.values())) > 700
     return found
+
+
+def test_an_entry_shows_what_somebody_would_write(listed: dict[str, list[tuple[list[str], str]]]) -> None:
+    for name, mistakes in listed.items():
+        for written, said in mistakes:
+            assert written and "pass" not in written, (name, said)
+            assert not re.search("changed in place|must be an array|stopped with|grads must|should be", said), (
+                name,
+                said,
+            )
+
+
+def test_a_variant_has_its_own_words(listed: dict[str, list[tuple[list[str], str]]]) -> None:
+    """Not those of the first exercise with this check."""
+    for name, options in VARIANTS:
+        own = [mistake.said for mistake in teaching.mistakes(name, options)]
+        assert own == [said for _, said in listed[f"{name}(…, {options})"]]
+    assert any("b_hn: missing bias" in said for _, said in listed["gru_step(…, reset_after=True)"])
+    assert "Here h = (1 − z) ⊙ h_prev + z ⊙ n" in listed['gru_step(…, convention="write", bias=False)'][0][1]
 
 
 def test_a_list_stands_under_the_number_of_its_exercise(built_book: Path) -> None:

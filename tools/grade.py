@@ -1,10 +1,11 @@
-"""Run notebooks that students hand in, and print what the checker says: ``python tools/grade.py handed-in/*.ipynb``.
+"""Run notebooks that students hand in, and print what the checker says: ``.venv/bin/python tools/grade.py handed-in``.
 
-Each notebook is run in an empty folder; a cell that fails does not stop it. The calls of the checker are those of the
-book's editions in ``_build/html/notebooks``, each made where the student's answer to the exercise ends, whatever the
-notebook's own cells say. ``--csv`` prints a line for each exercise, for a spreadsheet. A file that cannot be read as a
-notebook is listed with the reason, and so is what was not run since a kernel died; the exit code is then 1. The
-notebooks run with your rights: if you do not know who wrote them, use a container.
+Each notebook, also in folders of the folder, is run in an empty folder; a cell that fails or is stopped for taking too
+long does not stop it. The calls of the checker are those of the book's editions in ``_build/html/notebooks``, each made
+where the student's answer to the exercise ends, whatever the notebook's own cells say. ``--csv`` prints a line for each
+check, for a spreadsheet. A file that cannot be read as a notebook is listed with the reason, and so is what was not run
+since a kernel died; the exit code is then 1. The notebooks run with your rights: if you do not know who wrote them, use
+a container.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from glob import glob
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +33,7 @@ from nbformat import NotebookNode
 HEADING = re.compile(r"^#+ .*$", re.M)
 EXERCISE = re.compile(r"#+ Exercise (\w+\.\d+) ")
 CALL = re.compile(r"^print\((check\.\w+\(.*\))\)$", re.M)
+FILE = re.compile(r"\(\S+, (?=line \d+\)$)")  # Python's name for a cell, where a syntax error is
 TIMEOUT = 180  # seconds that a cell may take
 MARK = "gru-grade"
 SAY = """
@@ -39,12 +42,12 @@ try:
     print({mark!r}, {number!r}, (lambda said: "Not done: " + said.message if said.blank else repr(said))(
         eval({call!r}, globals() | {{"check": _gru_check}})).replace(chr(10), " "))
 except NameError as _gru_missing:
-    print({mark!r}, {number!r}, f"Not done: there is no {{_gru_missing.name}}.")
+    print({mark!r}, {number!r}, f"{missing}{{_gru_missing.name}}.")
 except Exception as _gru_error:
     print({mark!r}, {number!r}, f"Not yet: {{type(_gru_error).__name__}}: {{_gru_error}}")
 """
 
-
+MISSING = "Not done: there is no "
 NOT_RUN = "Not run: the kernel had died, or took too long."
 
 
@@ -68,7 +71,7 @@ def read(path: Path) -> NotebookNode:
             raise ValueError
     except Exception as error:
         missing = "not there" if isinstance(error, FileNotFoundError) else "not a notebook"
-        words = "a folder" if path.is_dir() else missing
+        words = "no notebook in it" if path.is_dir() else missing
         raise NotGraded(f"unreadable: {words}") from None
     if not notebook.cells:
         raise NotGraded("unreadable: no cells")
@@ -110,26 +113,47 @@ def prepared(handed_in: NotebookNode, edition: NotebookNode) -> NotebookNode:
 
     def close(number: str) -> None:
         for call in open_calls.pop(number, []):
-            cells.append(nbformat.v4.new_code_cell(SAY.format(mark=MARK, number=number, call=call)))
+            say = SAY.format(mark=MARK, number=number, call=call, missing=MISSING)
+            cells.append(nbformat.v4.new_code_cell(say, metadata={MARK: number, "check": True}))
 
     for cell, number in by_exercise(handed_in, headings(edition)):
         if number != last:
             close(last)
             last = number
         if cell.cell_type == "code":
-            cells.append(nbformat.v4.new_code_cell(cell.source))
+            cells.append(nbformat.v4.new_code_cell(cell.source, metadata={MARK: number, "check": False}))
     for number in [last, *open_calls]:  # a heading that is gone: whatever was defined by the end
         close(number)
     return nbformat.v4.new_notebook(cells=cells)
 
 
 def edition_of(handed_in: NotebookNode, known: list[NotebookNode]) -> NotebookNode:
-    """The book's edition of the chapter that a notebook is, by its title."""
-    title = next((line for cell in handed_in.cells for line in cell.source.split("\n") if line.startswith("# ")), "")
-    for edition in known:
-        if edition.cells[0].source.split("\n")[0] == title:
-            return edition
-    raise NotGraded("no chapter of the book has this title")
+    """The book's edition that a notebook is: the one of whose title and exercises it has the most."""
+
+    def shared(edition: NotebookNode) -> int:
+        title = edition.cells[0].source.split("\n")[0]
+        return sum(line == title or EXERCISE.match(line) is not None for line in there & headings(edition))
+
+    there = headings(handed_in)
+    best = max(known, key=shared)
+    if not shared(best):
+        raise NotGraded("it has no title and no exercise of the book")
+    return best
+
+
+def stopped(cell: NotebookNode) -> str:
+    """The error in which a student's cell ended, in a few words; or an empty string.
+
+    Their own call of the checker needs what is missing: that is not the reason.
+    """
+    for out in cell.outputs:
+        if out.output_type == "error" and not (out.ename == "NameError" and CALL.search(cell.source)):
+            if out.ename == "KeyboardInterrupt":
+                return f"was stopped after {TIMEOUT} s"
+            at = {"StdinNotImplementedError": "input()", "SystemExit": "sys.exit()"}.get(out.ename)
+            said = FILE.sub("(", out.evalue.split("\n")[0])
+            return f"stopped at {at}" if at else f"stopped with {out.ename}: {said}"
+    return ""
 
 
 def grade(handed_in: NotebookNode, edition: NotebookNode, longest: int = 5 * TIMEOUT) -> list[Verdict]:
@@ -144,6 +168,7 @@ def grade(handed_in: NotebookNode, edition: NotebookNode, longest: int = 5 * TIM
             resources=where,
             allow_errors=True,
             interrupt_on_timeout=True,
+            extra_arguments=["--log-level=ERROR"],
         )
 
         async def execute() -> None:  # a cell may go on when it is interrupted
@@ -152,11 +177,20 @@ def grade(handed_in: NotebookNode, edition: NotebookNode, longest: int = 5 * TIM
         with suppress(RuntimeError, TimeoutError):  # whatever an answer does to its kernel, it must not stop a class
             run_sync(execute)()
     said: dict[str, list[str]] = {}
+    why: dict[str, str] = {}
     for cell in notebook.cells:
-        for line in "".join(out.get("text", "") for out in cell.outputs).split("\n"):
-            if cell.source.startswith(SAY.partition("print")[0]) and line.startswith(f"{MARK} "):
-                _, number, words = line.split(" ", 2)
-                said.setdefault(number, []).append(words)
+        number, at = cell.metadata[MARK], stopped(cell)
+        if not cell.metadata["check"]:
+            why[number] = why.get(number) or at
+            continue
+        lines = "".join(out.get("text", "") for out in cell.outputs).split("\n")
+        words = next((line.split(" ", 2)[2] for line in reversed(lines) if line.startswith(f"{MARK} ")), "")
+        if at:
+            words = f"Not yet: the check {at}."
+        elif why.get(number) and not words.startswith("Right: "):
+            words = f"Not yet: a cell {why[number]}. {'' if words.startswith(MISSING) else words}"
+        if words:
+            said.setdefault(number, []).append(words.rstrip())
     return [
         Verdict(number, call, words)
         for number in asked
@@ -164,13 +198,21 @@ def grade(handed_in: NotebookNode, edition: NotebookNode, longest: int = 5 * TIM
     ]
 
 
+def found(names: list[str]) -> Iterator[Path]:
+    """The files that names stand for: a folder has those in it, and a pattern may come as it was typed."""
+    for name in names:
+        for path in map(Path, [name] if Path(name).exists() else sorted(glob(name)) or [name]):
+            inside = sorted(path.rglob("*.ipynb")) if path.is_dir() else []
+            yield from [each for each in inside if ".ipynb_checkpoints" not in each.parts] or [path]
+
+
 def main(arguments: list[str]) -> int:
     """Grade the notebooks that the arguments name."""
     parser = argparse.ArgumentParser(
         prog="grade", description="What the checker says of notebooks that were handed in."
     )
-    parser.add_argument("notebooks", nargs="+", type=Path)
-    parser.add_argument("--csv", action="store_true", help="a line for each exercise, for a spreadsheet")
+    parser.add_argument("notebooks", nargs="+", help="files, or folders of them")
+    parser.add_argument("--csv", action="store_true", help="a line for each check, for a spreadsheet")
     asked = parser.parse_args(arguments)
     known = [nbformat.read(path, as_version=4) for path in sorted(editions.READERS.glob("*.ipynb"))]
     if not known:
@@ -180,7 +222,7 @@ def main(arguments: list[str]) -> int:
     if asked.csv:
         table.writerow(["notebook", "exercise", "check", "right", "said"])
     all_graded = True
-    for path in asked.notebooks:
+    for path in found(asked.notebooks):
         try:
             handed_in = read(path)
             verdicts = grade(handed_in, edition_of(handed_in, known))

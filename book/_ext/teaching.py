@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import nbformat
 import numpy as np
 import pages
-from check_answers import ANSWERS, PLANTED
+from check_answers import ANSWERS, PLANTED, VARIANTS
 from docutils import nodes
 from edition_cells import SHORT, pieces
 from sphinx.application import Sphinx
@@ -79,17 +79,23 @@ def _link(name: str) -> str:
     return f"[{page.title}]({page.name}.ipynb) ({page.minutes} minutes)"
 
 
+def _exercise(label: str) -> str:
+    page = exercise_page(label)
+    return f"Exercise {{ref}}`{page.exercises[label]} <{label}>`, page {page.number}."
+
+
 def _session(session: dict[str, Any]) -> str:
     read = ", ".join(map(_link, session["read"])) or "nothing"
     total = sum(pages.read(name).minutes for name in session["read"])
     lines = [f"*Students read before*: {read}."]
     if len(session["read"]) > 1:
         lines[-1] += f" Together {pages.hours(total)}."
-    lines += ["", f"*You prepare*: {session['prepare']}", "", "| Minutes | Plan |", "|--:|:--|"]
+    lines += ["", f"*At the end they can* {session['can']}", "", f"*You prepare*: {session['prepare']}"]
+    lines += ["", f"*Slides*: {session['slides']}"] if "slides" in session else []
+    lines += ["", "| Minutes | Plan |", "|--:|:--|"]
     for minutes, words, *exercises in session["plan"]:
-        found = [(label, exercise_page(label)) for label in exercises]
-        said = [f"Exercise {{ref}}`{p.exercises[label]} <{label}>`, page {p.number}." for label, p in found]
-        lines.append(f"| {minutes} | {' '.join([words, *said])} |")
+        lines.append(f"| {minutes} | {' '.join([words, *map(_exercise, exercises)])} |")
+    lines += ["", f"*At home*: {' '.join(map(_exercise, session['home']))}"] if "home" in session else []
     return "\n".join(lines)
 
 
@@ -112,13 +118,25 @@ class Courses(SphinxDirective):
         return found
 
 
+class Answers(SphinxDirective):
+    """``{answers}``: what a book without solutions leaves out, since students have that book."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return what stands in it; a sentence in a book without solutions."""
+        if self.config.gru_solutions == "no":
+            return parsed(self, "This edition is without solutions, and so without these answers.")
+        return parsed(self, "\n".join(self.content))
+
+
 # ------------------------------------------------------------------------------------------------------------ mistakes
 
 
 class Mistake(NamedTuple):
     """What somebody wrote, and what the checker says of it."""
 
-    wrote: str  # lines of code, or one such as "T = 2"; empty if the right number shows through
+    wrote: str  # lines of code, or one such as "T = 2"
     said: str
 
 
@@ -160,7 +178,7 @@ def parts(value: Any) -> Iterator[Any]:
 
 
 def in_numbers(name: str) -> Iterator[Mistake]:
-    """The slips in an exercise that asks for numbers; without those whose message states what is right.
+    """The slips in an exercise that asks for numbers; without those that show what is right, by number or message.
 
     Nor those where a word is wanted: of the few that it may be, every message leaves fewer.
     """
@@ -170,8 +188,8 @@ def in_numbers(name: str) -> Iterator[Mistake]:
         said = getattr(check, name)(*(task.right | {label: value}).values()).message
         if all(map(is_number, parts(task.right[label]))) and not shows(stated(said), right):
             wrong = list(parts(value))
-            hidden = not all(map(is_number, wrong)) or shows(wrong, right)
-            yield Mistake("" if hidden else f"{label} = {_shown(value)}", said)
+            if all(map(is_number, wrong)) and not shows(wrong, right):
+                yield Mistake(f"{label} = {_shown(value)}", said)
 
 
 def _shown(value: Any) -> str:
@@ -180,20 +198,29 @@ def _shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
-def in_functions(name: str) -> Iterator[Mistake]:
+# What the checker says of any function: a crash, a shape, a number. A class needs no list of these.
+_OF_FORM = re.compile(
+    r"changed in place|NaN or inf|is still|returns None|stopped with|must be an array of|is \S+ times what|"
+    r"is wrong: it is|in this order; got|^grads must|must have shape (?!.*sum over the batch)"
+)
+
+
+def in_functions(name: str, options: str = "") -> Iterator[Mistake]:
     """The wrong functions that the checker's tests plant: the lines that a right one does not have.
 
-    Without those of which a line stands in a solution, or that only lack a line.
+    Without those of which a line stands in a solution, that only lack a line, or have a mistake of form.
     """
-    right = ANSWERS[name]
+    here = [slip for of, *slip in PLANTED if of == name]
+    right, slips = VARIANTS.get((name, options), (ANSWERS[name], here))
     given = solutions() | {" ".join(line.split()) for line in right.split("\n")}
-    for planted, old, new, _ in PLANTED:
-        if planted == name:
-            wrong = re.sub(old[1:], new, right, flags=re.M) if old.startswith("~") else right.replace(old, new)
-            differs = [line for line in difflib.ndiff(right.split("\n"), wrong.split("\n")) if line.startswith("+ ")]
-            lines = [line[2:].rstrip() for line in differs if line[2:].strip()]
-            if lines and not any(" ".join(line.split()) in given for line in lines):
-                yield Mistake(dedent("\n".join(lines)), getattr(check, name)(_function(wrong)).message)
+    for old, new, _ in slips:
+        wrong = re.sub(old[1:], new, right, flags=re.M) if old.startswith("~") else right.replace(old, new)
+        differs = [line for line in difflib.ndiff(right.split("\n"), wrong.split("\n")) if line.startswith("+ ")]
+        lines = [line[2:].rstrip() for line in differs if line[2:].strip() not in ("", "pass")]
+        if lines and not any(" ".join(line.split()) in given for line in lines):
+            said = getattr(check, name)(_function(wrong), **eval(f"dict({options})")).message
+            if not _OF_FORM.search(said):
+                yield Mistake(dedent("\n".join(lines)), said)
 
 
 @cache
@@ -216,18 +243,21 @@ def _function(source: str) -> Any:
     return space["f"]
 
 
-def checked() -> Iterator[tuple[pages.Page, str, str]]:
-    """Every exercise that names a check, with each that it names: the page, the exercise's label, the check."""
+def checked() -> Iterator[tuple[pages.Page, str, str, str]]:
+    """Every exercise that names a check, with each that it names: the page, the exercise's label, the check, options.
+
+    Options only if the mistakes of the variant that they ask for are known.
+    """
     for page in chapters(companions=True):
         text = pages.markdown(page.name)
         for label, body in re.findall(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", text, re.M | re.S):
-            for name in dict.fromkeys(re.findall(r"`check\.(\w+)\(", body)):
-                yield page, label, name
+            for name, options in dict.fromkeys(re.findall(r"`check\.(\w+)\(\w+(?:, ([^)]*))?\)`", body)):
+                yield page, label, name, options if (name, options) in VARIANTS else ""
 
 
-def mistakes(name: str) -> list[Mistake]:
+def mistakes(name: str, options: str = "") -> list[Mistake]:
     """What may go wrong in an exercise, each message once."""
-    found = in_numbers(name) if name in VALUES else in_functions(name)
+    found = in_numbers(name) if name in VALUES else in_functions(name, options)
     return list({mistake.said: mistake for mistake in found}.values())
 
 
@@ -257,30 +287,34 @@ class Mistakes(SphinxDirective):
         main = next(page for page in chapters() if page.name.startswith(chapter))
         lede = f"What students write in the exercises of [{main.title}]({main.name}.ipynb), and what the checker says."
         found = parsed(self, f"{{.gru-lede}}\n{lede}\n\n[All chapters](mistakes.md)")
-        first: dict[str, str] = {}
-        for page, label, name in checked():
-            shown = first.setdefault(name, page.name[:2])
-            if page.name[:2] == chapter and (listed := mistakes(name)):
+        first: dict[tuple[str, str], str] = {}
+        for page, label, name, options in checked():
+            shown = first.setdefault((name, options), page.name[:2])
+            if page.name[:2] == chapter and (listed := mistakes(name, options)):
                 if label not in found[-1].get("ids", ()):
                     found.append(section(label, page.exercises[label], []))
                 number = f"{page.number}.{list(page.exercises).index(label) + 1}"
                 there = "" if shown == chapter else f", shown [with chapter {int(shown)}](mistakes-{shown}.md)"
-                found[-1] += parsed(self, f"{{ref}}`Exercise {number} <{label}>`: `check.{name}`{there}")
-                found[-1] += [self.listed(listed)] if shown == chapter else []
+                call = f"check.{name}(…, {options})" if options else f"check.{name}"
+                found[-1] += parsed(self, f"{{ref}}`Exercise {number} <{label}>`: `{call}`{there}")
+                found[-1] += self.listed(listed) if shown == chapter else []
         return found
 
-    def listed(self, found: list[Mistake]) -> nodes.Node:
-        """A list: the code, and below it what the checker says, to the letter."""
+    def listed(self, found: list[Mistake]) -> list[nodes.Node]:
+        """A list: the code, and below it what the checker says, to the letter; after the first eight, folded."""
         items = []
         for mistake in found:
-            code = [nodes.literal_block(mistake.wrote, mistake.wrote, language="python")] if mistake.wrote else []
-            items.append(nodes.list_item("", *code, nodes.paragraph("", mistake.said, support_smartquotes=False)))
-        return nodes.bullet_list("", *items, classes=["gru-mistakes"])
+            code = nodes.literal_block(mistake.wrote, mistake.wrote, language="python")
+            items.append(nodes.list_item("", code, nodes.paragraph("", mistake.said, support_smartquotes=False)))
+        lists = [nodes.bullet_list("", *some, classes=["gru-mistakes"]) for some in (items[:8], items[8:]) if some]
+        more = [nodes.admonition("", nodes.title("", "More"), each, classes=["dropdown"]) for each in lists[1:]]
+        return [lists[0], *more]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
     app.add_directive("objectives", Objectives)
+    app.add_directive("answers", Answers)
     app.add_directive("course", Courses)
     app.add_directive("mistakes", Mistakes)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -319,6 +319,7 @@ def bug_mystery() -> Answers:
     """Check the factor in A, and the arrays whose lines are wrong in B and C, chapter 6."""
     yield Values(
         {"factor": 1 / 3, "B": "dx", "C": "W_hz"},
+        also={"C": ("dW_hz", "g.W_hz", "grads.W_hz")},
         says="the factor {factor} in A, the line of {B} in B, that of {C} in C",
     )
     yield "factor", 0.33, "0.33 is rounded to two digits: which count of the bench has this reciprocal?"
@@ -370,16 +371,18 @@ def bwd_open() -> Answers:
     """Check which terms remain at z = 0 and at r = 0, and how many arrays get no gradient at r = 0, chapter 5."""
     names = ("at_z", "at_r", "silent")
     yield Values(
-        {"at_z": [3, 4], "at_r": [1, 2], "silent": 4},
+        {"at_z": {3, 4}, "at_r": {1, 2}, "silent": 4},
         exact=names,
         says="terms {at_z} at z = 0, {at_r} at r = 0; {silent} arrays are silent",
     )
-    yield "at_z", [1, 2], "those go: term 1 has the factor z, and da_z the factor z (1 − z)."
-    yield "at_z", [2, 3], "with z = 0 nothing comes through z: da_z has the factor z (1 − z). Nor is term 4 touched."
-    yield "at_z", [2, 4], "da_z has the factor z (1 − z), which is 0."
-    yield "at_r", [3, 4], "those go: term 4 has the factor r, and da_r the factor r (1 − r)."
-    yield "at_r", [1, 4], "term 4 is q's, and has the factor r."
-    yield "at_r", [1, 3], "da_r has the factor r (1 − r), which is 0."
+    yield "at_z", {1, 2}, "those go: term 1 has the factor z, and da_z the factor z (1 − z)."
+    yield "at_z", {2, 3}, "with z = 0 nothing comes through z: da_z has the factor z (1 − z). Nor is term 4 touched."
+    yield "at_z", {2, 3, 4}, "z is not only in term 1: what is da_z at z = 0?"
+    yield "at_z", {2, 4}, "da_z has the factor z (1 − z), which is 0."
+    yield "at_r", {3, 4}, "those go: term 4 has the factor r, and da_r the factor r (1 − r)."
+    yield "at_r", {1, 4}, "term 4 is q's, and has the factor r."
+    yield "at_r", {1, 2, 3}, "r is not only in term 4: what is da_r at r = 0?"
+    yield "at_r", {1, 3}, "da_r has the factor r (1 − r), which is 0."
     yield "silent", 3, "besides W_xr, W_hr and b_r there is the matrix that q is multiplied with."
     yield "silent", 1, "da_r is 0 too, and with it whatever it is a factor of."
     yield "silent", 6, "z gets its gradient without r; and x W_xn and b_n enter the candidate beside q."

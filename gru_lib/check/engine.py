@@ -68,7 +68,6 @@ class Exercise:
     batch: int = 1  # N where gradients are sums over the batch, so that a mean is recognised
     flatten: Callable[[Any], Any] | None = None  # turns what is returned into a flat tuple, if it holds pairs
     also: Sequence[tuple[dict[str, Any], Outputs, str]] = ()  # further (args, right outputs, message if they are wrong)
-    single: bool = True  # whether what is given in float32 must come back in float32
     then: Callable[[Function], None] | None = None  # tries what outputs alone do not show; raises Fault
     shown: str = ""  # what a right function has shown, where that is not "does what the equations say"
 
@@ -109,8 +108,6 @@ def run(task: Exercise, f: Any) -> Result:
             how = "give the function itself, by its name alone, as in check.gru_step(my_step)"
             raise Fault(f"{how}; got {described(f)}.")
         _check_numbers(task, f)
-        if task.single:
-            _check_float32(task, f)
         for args, right, message in task.also:
             if not run(Exercise(args, right), f).ok:
                 raise Fault(message)
@@ -244,26 +241,6 @@ def _check_numbers(task: Exercise, f: Function) -> None:
     raise Fault(fault + (f" Right: {fine}." if fine else "") + (f" Wrong too: {more}." if more else ""))
 
 
-# Before NumPy 2 a float32 number times a Python float was float64; who works on the numbers of a vector cannot help it.
-_SCALARS_WIDEN = (np.float32(1) * 1.0).dtype != np.float32
-
-
-def _check_float32(task: Exercise, f: Function) -> None:
-    """Raise Fault unless float32 arguments give float32 results."""
-    try:
-        found = _by_name(task, call(f, *map(_single, task.args.values()), **task.kwargs))
-    except Fault as fault:
-        raise Fault(f"the numbers are right in float64, but with float32 {fault}") from None
-    vectors = all(isinstance(value, float) or getattr(value, "ndim", 0) == 1 for value in task.args.values())
-    if _SCALARS_WIDEN and vectors:
-        return
-    for label, right in task.right.items():
-        dtype = np.asarray(found[label]).dtype
-        if right.ndim and dtype != np.float32:
-            how = "Allocate with the dtype of the inputs (np.zeros_like, np.result_type)."
-            raise Fault(f"the numbers are right, but {label} is {dtype} when everything given is float32. {how}")
-
-
 def _only_nan_is_wrong(task: Exercise, f: Function) -> bool:
     """Whether the arguments hold NaN, and the numbers are right with 0 in its place."""
     arrays = {label: a for label, a in task.args.items() if isinstance(a, np.ndarray) and np.isnan(a).any()}
@@ -281,15 +258,6 @@ def _unchanged(given: Any, after: Any) -> bool:
         return len(given) == len(after) and all(map(_unchanged, given, after))
     given, after = (value.flat if isinstance(value, Params) else value for value in (given, after))
     return np.array_equal(given, after, equal_nan=True)
-
-
-def _single(value: Any) -> Any:
-    """The same in float32."""
-    if isinstance(value, tuple | list):
-        parts = [_single(v) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    real = isinstance(value, Params | np.ndarray) and value.dtype == np.float64
-    return value.astype(np.float32) if real else value
 
 
 def _by_name(task: Exercise, raw: Any) -> dict[str, Any]:

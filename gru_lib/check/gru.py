@@ -155,7 +155,7 @@ def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -
 def gru_step(*, reset_after: bool = False, convention: str = "keep", bias: bool = True) -> Exercise:
     """Check ``f(x, h_prev, p) -> h`` (a cache may follow): one step of a GRU, chapter 4.
 
-    Given x (N, D), h_prev (N, H) and the weights p.W_xr and so on; return h (N, H).
+    Given x (N, D), h_prev (N, H) and the weights p.W_xr and so on; return h (N, H), alone or before a cache.
     """
     p, w, rng, variant = _draw("gru_step", reset_after, convention, bias)
     x, h_prev = rng.normal(size=(N, D)), rng.normal(size=(N, H))

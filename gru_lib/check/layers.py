@@ -215,4 +215,4 @@ def deep_hidden() -> Exercise:
         ):
             yield message, {"yes": yes * 1.0}
 
-    return Exercise({"a": a, "b": b}, {"yes": (a == b) * 1.0}, mistakes, single=False)
+    return Exercise({"a": a, "b": b}, {"yes": (a == b) * 1.0}, mistakes)

@@ -232,4 +232,4 @@ def lstm_majority() -> Exercise:
         ):  # fmt: skip
             yield message, {"more": said * 1.0}
 
-    return Exercise({"tokens": tokens}, {"more": (counts > 0) * 1.0}, mistakes, single=False)
+    return Exercise({"tokens": tokens}, {"more": (counts > 0) * 1.0}, mistakes)

@@ -302,7 +302,7 @@ def other_adder() -> Exercise:
         ):  # fmt: skip
             yield message, {"sums": sums}
 
-    return Exercise({"xs": xs}, {"sums": total(picked)}, mistakes, single=False)
+    return Exercise({"xs": xs}, {"sums": total(picked)}, mistakes)
 
 
 @exercise
@@ -332,7 +332,7 @@ def other_by_hand() -> Exercise:
         ):  # fmt: skip
             yield message, {"said": said}
 
-    return Exercise({"letters": letters}, {"said": right}, mistakes, single=False)
+    return Exercise({"letters": letters}, {"said": right}, mistakes)
 
 
 @exercise

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,19 @@ class Values:
 
     right: dict[str, Any]
     slips: Sequence[Slip] = ()
-    exact: tuple[str, ...] = ()  # whole numbers; of the others about three digits are enough
+    exact: tuple[str, ...] = ()  # whole numbers; of the others about three digits are enough, or two that are right
+    also: dict[str, tuple[str, ...]] = field(default_factory=dict)  # other names of a right word
     tolerance: float = 5e-3  # relative
     says: str = ""  # what the right values mean, with a place for each by its name; else they are listed
 
     def fits(self, label: str, found: Any, value: Any) -> bool:
         """Whether what was found for a label is this value."""
-        return near(found, value, tolerance=0 if label in self.exact else self.tolerance)
+        if label in self.exact:
+            return near(found, value, tolerance=0)
+        if isinstance(value, str) and value == self.right[label] and found in self.also.get(label, ()):
+            return True
+        slipped = any(label == other and near(found, slip, tolerance=1e-9) for other, slip, _ in self.slips)
+        return near(found, value, tolerance=self.tolerance) or (not slipped and _rounded(found, value))
 
 
 #: What builds each exercise that asks for numbers, by name.
@@ -72,6 +79,19 @@ def near(found: Any, right: Any, *, tolerance: float = 5e-3) -> bool:
     return np.shape(found) == np.shape(right) and bool(np.allclose(found, right, rtol=tolerance, atol=1e-9))
 
 
+def _rounded(found: Any, right: Any) -> bool:
+    """Whether numbers are the right ones with two digits each, such as 0.38 for 0.375, and none is as large as 10."""
+    if not _is_number(right) or np.shape(found) != np.shape(right):
+        return False
+    for value, exact in zip(np.ravel(found).tolist(), np.ravel(right).tolist(), strict=True):
+        unit = 10.0 ** (np.floor(np.log10(abs(exact))) - 1) if exact else 1.0  # of the second digit
+        two = abs(value / unit - round(value / unit)) < 1e-6 and abs(value - exact) <= 0.5000001 * unit
+        of_one = value == float(f"{value:.1g}")
+        if not (near(value, exact) or (two and not of_one and abs(exact) < 10)):
+            return False
+    return True
+
+
 def _is_number(value: Any) -> bool:
     return np.asarray(value).dtype.kind in "biuf"
 
@@ -107,6 +127,9 @@ def _read(label: str, value: Any, right: Any) -> Any:
     if not _is_number(right):
         if isinstance(right, list) and isinstance(value, str | tuple):
             value = value.split() if isinstance(value, str) else list(value)
+        if isinstance(right, set) and isinstance(value, list | tuple | np.ndarray):
+            with suppress(TypeError):  # a list of lists is no set
+                value = set(np.asarray(value).tolist() if isinstance(value, np.ndarray) else value)
         if type(value) is not type(right):
             raise Fault(f"{label} must be {wanted(right)}; got {described(value)}.")
         return value
@@ -130,19 +153,23 @@ def wanted(right: Any) -> str:
     if isinstance(right, str):
         return 'a text in quotes, such as "two words"'
     if isinstance(right, set):
-        return 'a set, such as {"x", "y"}'
+        return "numbers in any order, such as [7, 8]" if _of_numbers(right) else 'a set, such as {"x", "y"}'
     if not _is_number(right):
         return 'a list of texts, such as ["x", "y"]'
     shape = np.shape(right)
     if len(shape) == 2:
         return f"a list of {shape[0]} lists of {shape[1]} numbers each"
-    return f"a list of {shape[0]} numbers" if shape else "a number, such as 0.62"
+    return f"a list of {shape[0]} numbers" if shape else "a number, such as 0.617"
+
+
+def _of_numbers(values: set[Any]) -> bool:
+    return all(map(_is_number, values))
 
 
 def _shown(value: Any) -> str:
     """A value that is right, in a sentence."""
     if isinstance(value, set):
-        return listed(sorted(value))
+        return _shown(sorted(value)) if _of_numbers(value) else listed(sorted(value))
     if not _is_number(value):
         return " ".join(value) if isinstance(value, list) else str(value)
     array = np.asarray(value, dtype=float)

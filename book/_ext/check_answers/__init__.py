@@ -8,4 +8,5 @@ from check_answers import bugs, elman, forms, gru, layers, losses, lstm, machine
 
 FAMILIES = (bugs, elman, forms, gru, layers, losses, lstm, machines, optimisers, scans, sequences, series)
 ANSWERS = {name: answer for family in FAMILIES for name, answer in family.ANSWERS.items()}
+VARIANTS = gru.VARIANTS
 PLANTED = [(name, *slip) for family in FAMILIES for name, slips in family.PLANTED.items() for slip in slips]

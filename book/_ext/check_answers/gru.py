@@ -24,8 +24,9 @@ def f(dh, cache, p):
     g = {}
     for k, da in (("r", da_r), ("z", da_z), ("n", da_n)):
         g["W_x" + k] = x.T @ da
-        g["W_h" + k] = h_prev.T @ da if k != "n" else (r * h_prev).T @ da
+        g["W_h" + k] = h_prev.T @ da
         g["b_" + k] = da.sum(axis=0)
+    g["W_hn"] = (r * h_prev).T @ da_n
     return dx, dh_prev, g
 """,
     "gru_forward": """
@@ -86,7 +87,6 @@ PLANTED = {
         ("return h", "return h.sum()", r"h must have shape \(3, 4\); it has \(\)"),
         ("return h", "return h.ravel()", "an axis is kept, dropped or moved"),
         ("return h", "return h / 0", "NaN or infinity"),
-        ("return h", "return h.astype(np.float64)", "h is float64 when everything given is float32"),
         ("return h", "return list", "must be an array of numbers"),
         ("@ p.W_xn", "@ p.W_nx", "stopped with AttributeError in the line `n = .*`: GRUParams has no 'W_nx'"),
         ("@ p.W_xr", "@ p.W_xr.T", "stopped with ValueError in the line `r = sigmoid"),
@@ -114,20 +114,20 @@ PLANTED = {
         ("dq * h_prev *", "dq *", "dr lacks its factor h_prev"),
         ("+ dq * r", "+ dq", "lacks its factor r"),
         ("dh_prev = dh * z +", "dh_prev =", "dh_prev lacks a term: dh ⊙ z, the direct path"),
-        ("+ da_z @ p.W_hz.T", "", "dh_prev lacks a term: da_z W_hzᵀ, through the update gate"),
-        ("+ da_r @ p.W_hr.T", "", "dh_prev lacks a term: da_r W_hrᵀ, through the reset gate"),
+        ("+ da_z @ p.W_hz.T ", "", "dh_prev lacks a term: da_z W_hzᵀ, through the update gate"),
+        ("+ da_r @ p.W_hr.T ", "", "dh_prev lacks a term: da_r W_hrᵀ, through the reset gate"),
         ("+ dq * r", "", "dh_prev lacks a term: dq ⊙ r, through the candidate"),
         ("+ dq * r", "- dq * r", "dh_prev has a term with the wrong sign: dq ⊙ r"),
         ("+ da_n @ p.W_xn.T", "", "dx lacks a term: da_n W_xnᵀ"),
         ("da_z @ p.W_hz.T + da_r @ p.W_hr.T", "da_z @ p.W_hz + da_r @ p.W_hr", "W_hrᵀ and W_hzᵀ belong"),
         ("da_n @ p.W_hn.T", "da_n @ p.W_hn", "dq uses W_hn where W_hnᵀ belongs"),
         ("(r * h_prev).T", "h_prev.T", "dW_hn uses h_prev where r ⊙ h_prev"),
-        ("h_prev.T @ da if", "h.T @ da if", "dW_hr|dW_h uses h_t"),
+        ("= h_prev.T @ da", "= h.T @ da", "dW_hr|dW_h uses h_t"),
         ("da.sum(axis=0)", "da.mean(axis=0)", "db_r is a mean over the batch; it must be the sum"),
         ("da.sum(axis=0)", "da.sum(axis=1)", r"db_r must have shape \(4,\); it has \(3,\)\. .* axis 0, in"),
         ("da.sum(axis=0)", "da", r"db_r must have shape \(4,\); it has \(3, 4\)\. .*sum over the batch"),
         ("x.T @ da", "-x.T @ da", "dW_xr has the wrong sign.*Wrong too: dW_xz, dW_xn"),
-        ("h_prev.T @ da if", "da.T @ h_prev if", "dW_hr is transposed"),
+        ("= h_prev.T @ da", "= da.T @ h_prev", "dW_hr is transposed"),
         ('g["b_" + k] =', "unused =", "b_r, b_z, b_n missing"),
         ("dx, dh_prev, g", "dx, None, g", "dh_prev is still None"),
         ("dx, dh_prev, g", "dx, dh_prev", "return dx, dh_prev and grads, in this order; got a tuple of 2"),
@@ -156,11 +156,45 @@ PLANTED = {
     ],
 }  # fmt: skip
 
+_WRITE = """
+def f(x, h, p):
+    r = sigmoid(x @ p.W_xr + h @ p.W_hr)
+    z = sigmoid(x @ p.W_xz + h @ p.W_hz)
+    n = np.tanh(x @ p.W_xn + (r * h) @ p.W_hn)
+    new = (1 - z) * h + z * n
+    return new
+"""
+_AFTER = """
+def f(x, h, p):
+    r = sigmoid(x @ p.W_xr + h @ p.W_hr + p.b_r)
+    z = sigmoid(x @ p.W_xz + h @ p.W_hz + p.b_z)
+    n = np.tanh(x @ p.W_xn + p.b_n + r * (h @ p.W_hn + p.b_hn))
+    return z * h + (1 - z) * n
+"""
+# The same for exercises that ask for a variant, by its options: an answer, and what is planted in it.
+VARIANTS = {
+    ("gru_step", 'convention="write", bias=False'): (_WRITE, [
+        ("(1 - z) * h + z * n", "z * h + (1 - z) * n", "z and 1 − z have changed places"),
+        ("(r * h) @ p.W_hn", "r * (h @ p.W_hn)", "acts after the product"),
+        ("(r * h) @", "h @", "reset gate is missing"),
+        ("+ z * n", "+ n", "n lacks its share z"),
+        ("~r = (.*)\n    z = ", r"z = \1\n    r = ", "r and z have changed places"),
+    ]),
+    ("gru_step", "reset_after=True"): (_AFTER, [
+        ("r * (h @ p.W_hn + p.b_hn)", "(r * h) @ p.W_hn", "acts before the product"),
+        (" + p.b_hn", "", "b_hn: missing bias"),
+        ("p.b_n + r * (h @ p.W_hn + p.b_hn)", "p.b_n + p.b_hn + r * (h @ p.W_hn)", "b_hn stands outside"),
+        ("z * h + (1 - z) * n", "(1 - z) * h + z * n", "z and 1 − z have changed places"),
+        ("p.W_xn + p.b_n", "p.W_xn", "^Not yet: b_n: missing bias"),
+        ("np.tanh(x @ p.W_xn + p.b_n + r * (h @ p.W_hn + p.b_hn))", "np.tanh(r * (x @ p.W_xn + p.b_n + h @ p.W_hn + p.b_hn))", "multiplies what comes from x as well"),
+    ]),
+}  # fmt: skip
+
 # The same for gru_forward with lengths.
 PADDING = [
     ("np.where(real, new, h)", "new", "must carry the state|h_T is wrong"),
     ("np.where(real, h, 0)", "h", "outputs in padding must be zero"),
     ("~np.array\\(hs\\), h$", "np.array(hs), hs[-1]", r"h_T is hs\[-1\]"),
     ("np.where(real, xs[t], 0)", "real * xs[t]", "Right"),
-    ("np.where(real, new, h)", "real * new + (1 - real) * h", "h[sT_]* is float64 when"),
+    ("np.where(real, new, h)", "real * new + (1 - real) * h", "Right"),
 ]  # fmt: skip
