@@ -262,6 +262,8 @@ def gru_second() -> Answers:
     h = (0.8416, -0.5048)
     r, z = sig(2 * h[0]), sig(2 * h[1] + 0.5)
     yield Values({"my_r": r, "my_z": z}, says="r = {my_r} and z = {my_z}: unit 1 writes more than it keeps")
+    yield "my_r", z, "that is z. Have the two changed places?"
+    yield "my_z", r, "that is r. Have the two changed places?"
     yield "my_r", 2 * h[0], "that is a_r; σ is missing."
     yield "my_r", 1 - r, "that is 1 − r."
     yield "my_r", sig(1), "that comes from the first old state, 0.5; the old state is h_1 now."

@@ -7,7 +7,6 @@ mistakes that one wrong array shows by itself, such as a missing term or a sign.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dis
 import functools
@@ -114,9 +113,8 @@ def run(task: Exercise, f: Any) -> Result:
         if task.then is not None:
             task.then(f)
     except Fault as fault:
-        if "NaN" in str(fault) and _only_nan_is_wrong(task, f):
-            return Result(False, "NaN in the padding reaches the result: 0 · NaN is NaN. Choose with np.where instead.")
-        return Result(False, str(fault), isinstance(fault, Blank))
+        said = str(fault)
+        return Result(False, ("NaN" in said and _of_padding(task, f)) or said, isinstance(fault, Blank))
     count = sum(np.size(right) for right in task.right.values())
     compared = f", in all {count} numbers" if count > 2 else ""
     return Result(True, f"{_named(f)} {task.shown or 'does what the equations say' + compared}.")
@@ -241,14 +239,17 @@ def _check_numbers(task: Exercise, f: Function) -> None:
     raise Fault(fault + (f" Right: {fine}." if fine else "") + (f" Wrong too: {more}." if more else ""))
 
 
-def _only_nan_is_wrong(task: Exercise, f: Function) -> bool:
-    """Whether the arguments hold NaN, and the numbers are right with 0 in its place."""
+def _of_padding(task: Exercise, f: Function) -> str:
+    """What is wrong if the NaN comes from the arguments, that is, if it goes where they hold 0 in its place."""
     arrays = {label: a for label, a in task.args.items() if isinstance(a, np.ndarray) and np.isnan(a).any()}
     zeros = {label: np.where(np.isnan(a), 0, a) for label, a in arrays.items()}
-    with contextlib.suppress(Fault):
+    if not arrays:
+        return ""
+    try:
         _check_numbers(replace(task, args=task.args | zeros), f)
-        return bool(arrays)
-    return False
+    except Fault as other:
+        return "" if "NaN" in str(other) else f"the padding is read, which holds NaN here. With 0 there: {other}"
+    return "NaN in the padding reaches the result: 0 · NaN is NaN. Choose with np.where instead."
 
 
 def _unchanged(given: Any, after: Any) -> bool:

@@ -211,6 +211,8 @@ def gru_forward(
             message = "h_T is hs[-1], which is zero where padded: return the state that was carried."
             yield message, {"hs": hs, "h_T": hs[-1]}
             yield "outputs in padding must be zero; they hold the carried state.", loop(w, variant, zero=False)
+            message = "lengths are ignored: a padded step must carry the state and put out zero."
+            yield message, loop(w, variant, carry=False, zero=False)
             yield "a padded step must carry the state; here it goes on computing.", loop(w, variant, carry=False)
         yield from _step_mistakes(w, loop, variant)
 

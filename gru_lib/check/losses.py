@@ -82,18 +82,18 @@ def bce() -> Exercise:
             ("dlogits is not divided by the number of elements; the loss is a mean.", loss, slopes),
             ("the loss is a sum, though dlogits is right for the mean.", sum_, grad),
             ("the loss has the wrong sign: it is minus the log-likelihood.", -loss, grad),
-            ("dlogits has the wrong sign: σ(a) − y.", loss, -grad),
+            ("dlogits has the wrong sign: y − d, with y = σ(s) of the logit s and the target d.", loss, -grad),
             ("targets 0 and 1 have changed places.", turned, each(lambda v, t: sig(v) - 1 + t, a, y) / K),
-            ("the loss lacks the half for targets of 0: (1 − y) log(1 − s).", ones, grad),
+            ("the loss lacks the half for targets of 0: (1 − d) log(1 − y).", ones, grad),
             ("the loss is in bits; nats are wanted (the natural logarithm).", loss / math.log(2), grad),
-            ("dlogits has σ's slope too many: with logits it cancels, and σ(a) − y is left.", loss, grad * in_s),
-            ("dlogits is the gradient in s = σ(a); the one in the logit a is wanted.", loss, grad / in_s),
+            ("dlogits has σ's slope too many: with logits it cancels, and y − d is left.", loss, grad * in_s),
+            ("dlogits is the gradient in the output y = σ(s); the one in the logit s is wanted.", loss, grad / in_s),
         ):
             yield message, {"loss": its_loss, "dlogits": its_grad}
 
     far = {"logits": np.array([[1000.0, -1000.0]]), "targets": np.zeros((1, 2))}
-    message = "right for small logits, but at a = 1000 and y = 0 the loss must be 1000: work from the logit, "
-    message += "log(1 + exp(a)) = np.logaddexp(0, a), not from s."
+    message = "right for small logits, but for the logit s = 1000 and the target d = 0 the loss must be 1000: work "
+    message += "from the logit, log(1 + exp(s)) = np.logaddexp(0, s), not from the output y."
     also = [(far, {"loss": np.array(500.0), "dlogits": np.array([[0.5, 0.0]])}, message)]
     return Exercise({"logits": a, "targets": y}, {"loss": loss, "dlogits": grad}, mistakes, also=also)
 

@@ -163,7 +163,7 @@ def s2s_softmax() -> Exercise:
 def att_backward() -> Exercise:
     """Check ``f(dc, alpha, s, h) -> ds, dh``: attention backward for one sequence, chapter 18.
 
-    Given dc (T, K), alpha (T, S), the weights, s (T, K) and h (S, K); return ds (T, K) and dh (S, K).
+    Given dc (T, d), alpha (T, S), the weights, s (T, d) and h (S, d); return ds (T, d) and dh (S, d).
     """
     rng = np.random.default_rng(2015)
     dc, s, h = (rng.normal(size=(steps, 2)) for steps in (4, 4, 3))
@@ -197,7 +197,7 @@ def att_backward() -> Exercise:
 def att_general() -> Exercise:
     """Check ``f(de, s, W, h) -> ds, dW``: backward through the score e = s W hᵀ, for one sequence, chapter 18.
 
-    Given de (T, S), s (T, K), W (K, M) and h (S, M); return ds (T, K) and dW (K, M).
+    Given de (T, S), s (T, d), W (d, M) and h (S, M); return ds (T, d) and dW (d, M).
     """
     rng = np.random.default_rng(2016)
     de, s, W, h = (rng.normal(size=size) for size in ((4, 3), (4, 2), (2, 5), (3, 5)))
