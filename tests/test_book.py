@@ -224,8 +224,8 @@ def test_paper_is_white_to_the_edge_and_its_text_stays_on_it(reader: Reader, bui
         style = "const s = getComputedStyle(document.documentElement); [s.backgroundColor, s.colorScheme]"
         assert visit.page.evaluate(style) == ["rgb(255, 255, 255)", "light"]
         sides = visit.page.locator("section > p, [data-afm], #gate svg text, #gate .ex-equations").evaluate_all(
-            "all => all.filter(e => e.checkVisibility()).map(e => [e.getBoundingClientRect(), e.scrollWidth])"
-            ".map(([box, inside]) => [box.left, Math.max(box.right, box.left + inside)])"
+            "all => all.filter(e => e.checkVisibility()).map(e => [e.getBoundingClientRect(), e.offsetWidth && e.scrollWidth])"
+            ".map(([box, inside]) => [box.left, Math.max(box.right, box.left + (inside ?? 0))])"
         )
         assert len(sides) > 20 and all(left >= 0 and right <= 627 for left, right in sides)
         assert not any(e.is_visible() for e in visit.page.locator(".solution.admonition > section").all())
