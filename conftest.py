@@ -31,7 +31,7 @@ FILES = re.compile(
     r"\.ipynb$|/test_(afm_host|alone|api_reference|benchmarks|do|editions)\.py$"
     r"|/test_(equations|experiments|explorer_\w+|glossary_links|grade|live_notebook|mathml)\.py$"
     r"|/test_(notebooks|notebooks_tool|page_checks|pdf|project|prose_numbers|release|repository|site_files)\.py$"
-    r"|/test_(stills|teaching|theme_style|ways|widgets)\.py$"
+    r"|/test_(stills|teaching|ways|widgets)\.py$"
 )
 
 

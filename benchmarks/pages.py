@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
-MOST_KB, LANGUAGE_KB = 250, 450  # tests/test_book.py holds the pages to them
+MOST_KB, LANGUAGE_KB = 170, 330  # tests/test_book.py holds the pages to them
 MOST_MS, MOST_SLOW_MS = 400, 1500
 
 # Runs before the page's own scripts: layout shifts and long tasks as the browser reports them.

@@ -22,7 +22,7 @@ const sheet = (id, text) => {
   style.id = id;
   if (style.textContent !== text) style.textContent = text;
 };
-sheet("opened", ".bd-article .admonition.toggle-hidden > .admonition-title ~ * { display: block }");
+document.querySelectorAll("details.dropdown").forEach((fold) => { fold.open = true; });
 const still = "*, ::before, ::after { transition: none !important }";
 """
 
@@ -32,7 +32,7 @@ def maths_not_set(page: Page) -> list[str]:
     return page.evaluate(
         f"""() => {{ {OPEN}"""
         + """
-      const article = document.querySelector(".bd-article");
+      const article = document.querySelector(".gru-text");
       const formulas = [...article.querySelectorAll("math")];
       const unset = [...article.querySelectorAll(".math")].filter((e) => !e.querySelector("math"));
       const empty = formulas.filter((e) => {
@@ -81,8 +81,8 @@ def too_wide(page: Page) -> list[str]:
 def below_the_footer(page: Page) -> int:
     """How far the page goes on below its footer."""
     return page.evaluate("""() => {
-      document.getElementById("opened")?.remove();
-      const end = document.querySelector(".bd-footer-content").getBoundingClientRect().bottom + scrollY;
+      document.querySelectorAll("details.dropdown").forEach((fold) => { fold.open = false; });
+      const end = document.querySelector(".gru-colophon").getBoundingClientRect().bottom + scrollY;
       return Math.round(document.documentElement.scrollHeight - Math.max(end, innerHeight));
     }""")
 
@@ -91,7 +91,7 @@ def covered(page: Page) -> list[str]:
     """What an explorer lies on while it is in view: a sidebar; and what is not back when it has gone."""
     return page.evaluate("""async () => {
       const shown = (e) => e.checkVisibility({ visibilityProperty: true });
-      const sides = [...document.querySelectorAll(".bd-sidebar-primary, .bd-sidebar-secondary")].filter(shown);
+      const sides = [...document.querySelectorAll(".gru-menu, .gru-toc")].filter(shown);
       const settle = async () => { for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); };
       const found = [], before = scrollY;
       for (const explorer of document.querySelectorAll("[data-afm]")) {
@@ -155,7 +155,7 @@ FAINT = (
     return (bright + 0.05) / (dark + 0.05);
   };
 
-  const nobody = "script, style, noscript, title, desc, annotation, :disabled, .search-button__kbd-shortcut";
+  const nobody = "script, style, noscript, title, desc, annotation, :disabled";
   const texts = new Set(document.querySelectorAll("textarea, [type=text], [type=search]"));
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) if (walk.currentNode.data.trim()) texts.add(walk.currentNode.parentElement);
@@ -226,7 +226,7 @@ def faint_text(page: Page, *themes: str) -> list[tuple[str, str]]:
 # signatures, and twenty links and names, for in these every word is a node; figures without what only paints.
 # Explorers stay whole: other tests look at their drawings.
 LIGHTEN = """
-document.getElementById("opened")?.remove();
+document.querySelectorAll("details.dropdown").forEach((fold) => { fold.open = false; });
 const words = (what, whole) =>
   [...document.querySelectorAll(what)].slice(whole).forEach((e) => (e.textContent = e.textContent));
 words("math", 1);
@@ -234,7 +234,7 @@ words("span.math:not(table *)", 20); // in a table they would make it scroll
 words(".highlight pre", 1);
 words("dt.sig", 10);
 const plain = ":not(:empty, :has(:not(span, em, i, b, sub), [role], [tabindex], [aria-label], [title]))";
-words(`.bd-article :is(a, code, em):not([data-afm] *)${plain}`, 20);
+words(`.gru-text :is(a, code, em):not([data-afm] *)${plain}`, 20);
 const reached = "title, desc, [role], [tabindex], :has([role], [tabindex])";
 document.querySelectorAll(`svg[role=img]:not([data-afm] *) :not(${reached})`).forEach((paint) => paint.remove());
 """

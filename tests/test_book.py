@@ -14,7 +14,6 @@ import pytest
 from chapter_numbers import chapter_number
 from edition_cells import ARCHIVE
 from explorers import ROOM
-from fontTools.ttLib import TTFont
 from page_checks import value
 from playwright.sync_api import Browser
 
@@ -52,29 +51,15 @@ def visit(request: pytest.FixtureRequest, reader: Reader, built_book: Path) -> I
     width = DESK if request.param in ON_A_DESK else PHONE
     with reader((built_book / f"{request.param}.html").as_uri(), width) as visit:
         visit.open()
-        visit.page.evaluate(WATCH)
         yield visit
 
 
-# The theme's script marks what scrolls, 300 ms after the last change of width or content. What does not need the marks
-# is asked meanwhile.
-WATCH = """() => { window.settled = new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
-  let timer;
-  const wait = () => { clearTimeout(timer); timer = setTimeout(done, 350); };
-  new MutationObserver(wait).observe(document.getElementById("main-content"), { subtree: true, childList: true });
-  wait();
-}))); }"""
-
-
-def look(visit: Visit, width: int, theme: str | None = None, *, settled: bool = False) -> None:
-    """Take the page to a width, perhaps to a theme; if asked, wait until it has arranged itself."""
+def look(visit: Visit, width: int, theme: str | None = None) -> None:
+    """Take the page to a width, perhaps to a theme, and wait until it has arranged itself."""
     if theme:
         visit.set_theme(theme)
-    if visit.page.viewport_size != {"width": width, "height": 900}:
-        visit.page.set_viewport_size({"width": width, "height": 900})
-        visit.page.evaluate(WATCH)
-    if settled:
-        visit.page.evaluate("window.settled")
+    visit.page.set_viewport_size({"width": width, "height": 900})
+    visit.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 # In a browser. axe's tests thin the page.
@@ -89,10 +74,10 @@ def test_page_loads_quietly_from_the_book_alone_and_its_lines_stay(visit: Visit)
     assert page_checks.maths_not_set(visit.page) == []
 
 
-def test_page_is_light_or_dark_before_the_themes_script_runs(browser: Browser, built_book: Path) -> None:
+def test_page_is_light_or_dark_before_the_frames_script_runs(browser: Browser, built_book: Path) -> None:
     context = browser.new_context(color_scheme="light")
     page = context.new_page()
-    page.route("**/pydata-sphinx-theme.js*", lambda route: route.abort())
+    page.route("**/frame.js*", lambda route: route.abort())
     page.goto((built_book / f"{PAGES[0]}.html").as_uri())
     assert page.locator("html").get_attribute("data-theme") == "light"
     page.evaluate("localStorage.setItem('mode', 'dark')")
@@ -135,14 +120,14 @@ def test_nothing_is_wider_than_a_phone_or_stands_below_the_footer(visit: Visit) 
 
 def test_all_text_has_contrast(visit: Visit) -> None:
     """A page of each kind in both themes; of the others, which have the same styles, every second in the dark."""
-    look(visit, PHONE, settled=True)
+    look(visit, PHONE)
     page = f"book/{Path(visit.url).stem}"
     themes = THEMES if page in OF_EACH_KIND else [THEMES[PAGES.index(page) % 2]]
     assert page_checks.faint_text(visit.page, *themes) == []
 
 
 def test_axe_finds_no_violation_on_a_phone(visit: Visit) -> None:
-    look(visit, PHONE, settled=True)
+    look(visit, PHONE)
     assert page_checks.violations(visit.page) == []
 
 
@@ -156,7 +141,7 @@ def test_explorer_covers_nothing(visit: Visit) -> None:
 # The sidebars, which a phone does not show, are the same around every page; explorers have tests of their own.
 @met(OF_EACH_KIND)
 def test_axe_finds_no_violation_on_a_desk(visit: Visit) -> None:
-    look(visit, DESK, settled=True)
+    look(visit, DESK)
     assert page_checks.violations(visit.page) == []
 
 
@@ -283,7 +268,7 @@ def test_every_page_has_a_policy_that_lets_nothing_else_run(built_book: Path) ->
 
 
 def test_the_download_button_gives_the_edition(file: Path) -> None:
-    hrefs = {value(a, "href") for a in page_checks.parse(file).css(".dropdown-download-buttons a[href]")}
+    hrefs = {value(a, "href") for a in page_checks.parse(file).css(".gru-download a[href]")}
     own = f"{file.stem}.ipynb" if file.stem[0].isdigit() else ARCHIVE
     assert hrefs == {f"../notebooks/{own}"}
     assert (file.parent / hrefs.pop()).is_file()
@@ -344,16 +329,3 @@ def test_search_index_holds_the_words_of_every_page(built_book: Path) -> None:
         assert {s["anchor"] for s in sections} - {""} <= set(page_checks.ids(built_book / f"{page}.html")), page
         assert not TEX.findall(" ".join(s["title"] + " " + s["text"] for s in sections)), page
     assert any("±1/√H" in section["text"] for section in index["book/01-from-a-sum-to-a-state"])
-
-
-def test_icon_font_holds_every_icon_of_the_pages_and_little_else(built_book: Path) -> None:
-    font = TTFont(built_book / "_static/vendor/fontawesome/webfonts/fa-solid-900.woff2")
-    style = (built_book / "_static/styles/pydata-sphinx-theme.css").read_text("utf8")
-    pages = [page.read_text("utf8") for page in built_book.rglob("*.html")]
-    icons = {name for page in pages for name in re.findall(r"\bfa-[a-z-]+", page)}
-    for name in icons:
-        if point := re.search(rf'\.{name}:+before[^{{}}]*{{content:"\\([0-9a-f]+)"', style):
-            assert int(point[1], 16) in font.getBestCmap(), f"{name} would be an empty box"
-    assert "fa-bars" in icons
-    assert len(font.getBestCmap()) < 50  # of 1,400
-    assert len(re.findall(r"\.fa-[a-z0-9-]+:before", style)) < 100  # rules of the style sheet, of 1,900

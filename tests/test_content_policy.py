@@ -13,7 +13,6 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import content_policy
-from bs4 import BeautifulSoup
 
 from conftest import Visit
 
@@ -23,10 +22,10 @@ def test_a_served_page_may_be_reloaded_and_runs_nothing_else(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    page = BeautifulSoup('<html lang="en"><head><meta charset="utf-8"/></head><body></body></html>', "html.parser")
-    content_policy.state_policy(page, address)
+    allowed = f'<meta content="{content_policy.policy([], address)}" http-equiv="Content-Security-Policy"/>'
     injected = "<article><script>document.title = 'injected'</script></article>"
-    (tmp_path / "page.html").write_text(str(page).replace("</body>", f"{injected}</body>"), "utf8")
+    page = f'<html lang="en"><head><meta charset="utf-8"/>{allowed}</head><body>{injected}</body></html>'
+    (tmp_path / "page.html").write_text(page, "utf8")
     command = ("-m", "sphinx_autobuild", "--no-initial", "--port", address.rpartition(":")[2], str(tmp_path))
     with subprocess.Popen([sys.executable, *command, str(tmp_path)], stdout=subprocess.DEVNULL) as server:
         try:

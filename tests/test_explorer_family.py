@@ -191,7 +191,7 @@ IN_ITS_ROOM = """async (book) => {
   style.textContent = book;
   const settled = async () => { for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); };
   main.before(style);
-  main.className = 'bd-article';
+  main.className = 'gru-text';
   main.style = 'max-width: none; margin: 0 77px 0 289px';
   await settled();
   window.back = () => {
@@ -324,8 +324,8 @@ def page_in_use(visits, name):
 
 # Whether the page has the book's style, and the article's room in it.
 AS_IN_THE_BOOK = """(inBook) => {
-  const article = document.querySelector('.bd-article, .plain'), sheet = document.querySelector('main style');
-  article.className = inBook ? 'bd-article' : 'plain';
+  const article = document.querySelector('.gru-text, .plain'), sheet = document.querySelector('main style');
+  article.className = inBook ? 'gru-text' : 'plain';
   article.style.margin = inBook ? '0 77px 0 289px' : '';
   sheet.media = inBook ? '' : 'not all';
 }"""

@@ -79,6 +79,6 @@ def test_nothing_is_cut_off_and_columns_of_numbers_keep_their_lines(
     window = pdf.sheet(browser)
     pdf.lay_out(window, (built_book / "book" / f"{page}.html").as_uri())
     found = [window.evaluate(CUT), window.evaluate(WRAPPED)]
-    assert not any(solution.is_visible() for solution in window.locator(".solution.toggle-hidden").all())
+    assert not any(solution.is_visible() for solution in window.locator(".solution:not([open])").all())
     window.close()
     assert found == [[], []]

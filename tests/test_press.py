@@ -31,7 +31,8 @@ Reader = Callable[[str, int], AbstractContextManager[Visit]]
 PRESSING = """() => {
   const path = (e) => e === document.body ? "body"
     : `${path(e.parentElement)} > :nth-child(${[...e.parentElement.children].indexOf(e) + 1})`;
-  const kind = (e, levels = 4) => levels ? `${kind(e.parentElement, levels - 1)} ${e.localName}.${e.className}` : "";
+  const kind = (e, levels = 4) =>
+    e && levels ? `${kind(e.parentElement, levels - 1)} ${e.localName}.${e.className}` : "";
   const shown = (e) => e.checkVisibility({ visibilityProperty: true });
   const pointer = (e) => getComputedStyle(e).cursor === "pointer";
   const controls = "a[href], button, summary, input, select, textarea, [role=button], [role=slider]";
@@ -95,15 +96,15 @@ PRESSING = """() => {
 
     // What a reader sees: the address, the theme, and of all that is shown its place, its words and its drawing; also
     // that another field has the focus. A link leads somewhere: for it the address alone counts. Nothing counts that a
-    // field has in it, nor a menu that closes over what was pressed there, nor the theme's tooltips, nor what another
-    // button says for two seconds when it has copied.
+    // field has in it, nor a menu that closes over what was pressed there, nor what another button says for
+    // two seconds when it has copied.
     seen() {
       const active = document.activeElement;
       const all = [location.href, scrollY, JSON.stringify(document.documentElement.dataset)];
       if (pressed?.matches("a")) return all.join("\\n");
       if (active !== pressed && active.matches(field)) all.push(path(active));
       const look = (e) => {
-        if (!shown(e) || e.matches(".tooltip") || (e.matches(".dropdown-menu") && e.contains(pressed))) return;
+        if (!shown(e) || (e.matches(".gru-drop ul") && e.contains(pressed))) return;
         const { x, y, width, height } = e.getBoundingClientRect();
         const words = [...e.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim());
         const drawn = e instanceof SVGElement ? [...e.attributes].map((a) => a.value) : [];
@@ -228,10 +229,10 @@ def test_menu_and_contents_open_lead_on_and_close(
     page.goto(f"{built_book.as_uri() if where == 'file' else book_url}/book/04-gru-forward.html")
     by_key = [(lambda e, key=key: e.press(key), lambda *_: page.keyboard.press("Escape")) for key in ("Space", "Enter")]
     means = [*by_key, (Locator.click, page.mouse.click), (Locator.tap, page.touchscreen.tap)]
-    for name, words, beside in (("primary", "5. The GRU, backward", width - 9), ("secondary", "One step by hand", 9)):
-        button, bar = page.locator(f".{name}-toggle"), page.locator(f".bd-sidebar-{name}")
-        dialog = page.locator(f"#pst-{name}-sidebar-modal")
-        if name == "secondary" and width == DESK:
+    for name, words, beside in (("menu", "5. The GRU, backward", width - 9), ("contents", "One step by hand", 9)):
+        button, bar = page.locator(f"[data-opens={name}]"), page.locator(f"#{name}")
+        dialog = page.locator(f"#{name}-dialog")
+        if name == "contents" and width == DESK:
             expect(button).to_be_hidden()
             expect(bar).to_be_visible()
             continue

@@ -38,8 +38,8 @@ def branch(built_book: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 CONF = f"""
 import sys
 sys.path[:0] = [{str(ROOT / "book" / "_ext")!r}, {str(ROOT)!r}]
-extensions = ["myst_parser", "repository"]
-html_theme, root_doc = "sphinx_book_theme", "book/04-gru-forward"
+extensions = ["myst_parser", "frame", "repository"]
+html_theme, root_doc, templates_path = "basic", "book/04-gru-forward", [{str(ROOT / "book" / "_templates")!r}]
 html_theme_options = {{"repository_url": "", "repository_branch": "main"}}
 """
 GITHUB, GITLAB = "https://github.com/some-body/fork", "https://gitlab.com/a/b"

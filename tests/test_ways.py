@@ -23,7 +23,7 @@ MAIN = [page for page in PAGES if not ways.is_companion(page)]
 @pytest.mark.parametrize("page", PAGES)
 def test_foot_leads_on_deeper_and_back_and_says_why(built_book: Path, page: str) -> None:
     found = {}
-    for link in page_checks.parse(built_book / f"{page}.html").css("footer a.gru-way"):
+    for link in page_checks.parse(built_book / f"{page}.html").css("nav a.gru-way"):
         label, title, why = (span.text(separator=" ", strip=True) for span in link.css("span"))
         name = value(link, "href").removesuffix(".html")
         assert title == re.sub(r"[*`]", "", pages.read(name).title)

@@ -27,7 +27,6 @@ HTML = ROOT / "_build" / "html"
 # Paper has no use for "Show code", and has margins of its own.
 STYLE = """
     details.hide:not([open]) { display: none }
-    .bd-content { margin: 0 !important }
     .gru-ex svg { overflow: visible }
     .ex-equations { zoom: 0.9 }
 """

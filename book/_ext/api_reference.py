@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from page_repairs import written
+from frame import written
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment

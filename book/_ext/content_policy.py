@@ -1,6 +1,6 @@
 """A content security policy in every page: what a browser may load and run there, whatever else gets into the page.
 
-Scripts come from the book's own folder. The few that the theme writes into its pages are allowed by their hashes, and
+Scripts come from the book's own folder. The few that the template writes into pages are allowed by their hashes, and
 those that a cell's output might hold are not. Nothing is evaluated: the explorers live without ``unsafe-eval``.
 """
 
@@ -12,17 +12,14 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
-from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
-from sphinx.config import Config
 
-FRAME = Path(__file__).parent / "frame.js"
 POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
-    # Sizes and places stand in style attributes: of figures and formulas, of what explorers and the theme's menus move.
+    # Sizes and places stand in style attributes: of figures and formulas, of what explorers move.
     "style-src": "'self' 'unsafe-inline'",
-    "img-src": "'self' data:",  # the theme's style sheets hold small pictures
+    "img-src": "'self' data:",
     "font-src": "'self' data:",  # the formulas' font stands in its style sheet: maths_font.py
     "form-action": "'self'",  # the search
     "base-uri": "'none'",
@@ -57,15 +54,6 @@ def policy(scripts: list[str], served: str = "") -> str:
     return "; ".join(f"{name} {value}" for name, value in allowed.items())
 
 
-def state_policy(page: BeautifulSoup, served: str = "") -> None:
-    """Put the policy at the head of a page, before all that it is about; after the repairs, which remove scripts."""
-    assert page.head is not None
-    own = [script.string or "" for script in page.select("script:not([src])") if not script.find_parent("article")]
-    meta = page.new_tag("meta", attrs={"http-equiv": "Content-Security-Policy", "content": policy(own, served)})
-    charset = page.head.find("meta", charset=True)
-    charset.insert_after(meta) if charset else page.head.insert(0, meta)
-
-
 def write_front(app: Sphinx) -> None:
     """Write the page that leads from the root to the front page; sphinx_external_toc would write one without a head."""
     title, front = app.config.html_title, app.builder.get_target_uri(app.config.root_doc)
@@ -73,15 +61,8 @@ def write_front(app: Sphinx) -> None:
     (Path(app.outdir) / "index.html").write_text(text, "utf8")
 
 
-def add_script(_app: Sphinx, config: Config) -> None:
-    """Put the script of the buttons around the text where pages load it from."""
-    config.html_static_path.append(str(FRAME))
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
     # `do.py serve` sets it to the address at which it serves, such as 127.0.0.1:8000.
     app.add_config_value("gru_served", "", "html")
-    app.add_js_file(FRAME.name, loading_method="defer")
-    app.connect("config-inited", add_script)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

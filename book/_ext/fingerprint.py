@@ -16,6 +16,7 @@ from sphinx.config import Config
 WATCHED = (
     "book/_ext/*.*",
     "book/_static/*.*",
+    "book/_templates/*.*",
     "gru_lib/widgets/*.*",
     "gru_lib/widgets/stills/*.*",
     "gru_lib/viz.py",

@@ -6,26 +6,23 @@ from typing import Any
 
 import mathml
 from content_policy import write_front
+from frame import written
 from maths_font import write_sheet
-from page_repairs import repair_pages, written
 from reader_editions import write_for_readers
 from search_index import write_index
 from site_files import write_files
 from sphinx.application import Sphinx
-from theme_style import shrink
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Repair the pages, and write what is made of all of them; what reads them comes after what changes them."""
+    """Write what is made of all pages."""
     mathml.stop()
     if exception is not None or app.builder.format != "html":
         return
-    repair_pages(app)
     write_front(app)
     write_index(app)
     if written(app):  # or all pages are as they were
         write_sheet(app)
-        shrink(app)
         write_for_readers(app)
     write_files(app)
 

@@ -196,15 +196,14 @@ def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:
 
 
 def visit_display(writer: HTML5Translator, node: nodes.math_block) -> None:
-    """Write a displayed formula with its number. The theme's script gives what scrolls a place in the order of Tab, and
-    knows it by the class."""
+    """Write a displayed formula with its number."""
     writer.body.append(writer.starttag(node, "div", CLASS="math notranslate nohighlight"))
     if node["number"]:
         writer.body.append(f'<span class="eqno">({get_node_equation_number(writer, node)})')
         writer.add_permalink_ref(node, "Link to this equation")
         writer.body.append("</span>")
     shown = formula(writer, node, display=True)
-    writer.body.append(f'<div class="gru-formula pst-scrollable-table-container">{shown}</div></div>\n')
+    writer.body.append(f'<div class="gru-formula">{shown}</div></div>\n')
     raise nodes.SkipNode
 
 

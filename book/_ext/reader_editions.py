@@ -92,7 +92,7 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     number = chapter_number(docname)
     page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, "" if number is None else f"{number}. ")
     title = f"From *{app.config.html_title}*" if not site else f"From [*{app.config.html_title}*]({here})"
-    library = wheel(app.config.html_theme_options["repository_url"])
+    library = wheel(app.config.gru_repository)
     edition = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}", library)
     path = _whole(app) / f"{docname.rpartition('/')[2]}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,21 +105,11 @@ ADVICE = (
 )
 
 
-def offer(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+def offer(_app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
     """Let a chapter's download button give its edition, and every other page's the archive of all."""
     name = f"{pagename.rpartition('/')[2]}.ipynb" if is_chapter(pagename) else ARCHIVE
-    groups = [each for each in context.get("header_buttons", ()) if each.get("label") == "download-buttons"]
-    for group in groups:
-        others = [each for each in group["buttons"] if "_sources/" not in each.get("url", "")]
-        download = {
-            "type": "link",
-            "url": f"{context['pathto'](FOLDER, 1)}/{name}",
-            "text": ".ipynb" if is_chapter(pagename) else ".zip",
-            "icon": "fas fa-code",
-            "tooltip": "Download this chapter's notebook" if is_chapter(pagename) else "Download all notebooks",
-            "label": "download-notebook-button",
-        }
-        group["buttons"] = [download, *others]
+    if doctree is not None:
+        context["gru_download"] = f"{FOLDER}/{name}"
 
 
 def write_for_readers(app: Sphinx) -> None:
@@ -140,5 +130,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", configure)
     app.connect("source-read", drop_solutions)
     app.connect("doctree-resolved", write_whole)
-    app.connect("html-page-context", offer, priority=900)
+    app.connect("html-page-context", offer)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

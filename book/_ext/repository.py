@@ -22,13 +22,7 @@ from gru_lib import __version__ as VERSION
 
 NOTEBOOKS = "notebooks"
 GITHUB = "https://github.com/"
-EDIT = {"github.com": "edit", "gitlab.com": "-/edit"}  # the part of an address between repository and branch
 FORM = "page.yml"  # in .github/ISSUE_TEMPLATE: a mistake on a page
-NAME = {"github.com": "GitHub", "gitlab.com": "GitLab"}
-SOURCE = (
-    "{{ file_name.replace('book/', 'book_text/').replace('.ipynb', '.md')"
-    " if file_name.endswith('.ipynb') else file_name }}"
-)
 
 
 def address(url: str) -> str:
@@ -42,22 +36,19 @@ def address(url: str) -> str:
     return GITHUB + name
 
 
-def buttons(url: str, branch: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The theme's options and the templates' variables for a repository at `url`; none if it is empty."""
+def sources(url: str, branch: str, page: str, file: str) -> list[tuple[str, str]]:
+    """The buttons of a page for a repository at `url`, where its source is `file`; none if there is no repository."""
     if not url:
-        return {"repository_url": ""}, {}
-    match = re.fullmatch(r"https://(github\.com|gitlab\.com)/[\w.-]+/[\w.-]+", url)
+        return []
+    match = re.fullmatch(r"https://(github|gitlab)\.com/[\w.-]+/[\w.-]+", url)
     if match is None:
         raise ExtensionError(f"repository.url must be like https://github.com/somebody/gru-book; got {url!r}")
-    host = match[1]
-    options = {
-        "repository_url": url,
-        "use_repository_button": True,
-        "use_issues_button": True,
-        "use_edit_page_button": True,
-    }
-    edit = {"edit_page_provider_name": NAME[host], "edit_page_url_template": f"{url}/{EDIT[host]}/{branch}/{SOURCE}"}
-    return options, edit
+    place = url if match[1] == "github" else f"{url}/-"
+    issue = f"template={FORM}&page={page}" if place == url else f"issue[title]={page}"
+    if file.endswith(".ipynb"):
+        file = file.replace("book/", "book_text/").replace(".ipynb", ".md")
+    edit = [("Edit this page", f"{place}/edit/{branch}/{file}")] if file else []
+    return [("Repository", url), ("Report a mistake", f"{place}/issues/new?{issue}"), *edit]
 
 
 def wheel(url: str) -> str:
@@ -65,50 +56,35 @@ def wheel(url: str) -> str:
     return f"{url}/raw/{NOTEBOOKS}/gru_lib-{VERSION}-py3-none-any.whl" if url.startswith(GITHUB) else ""
 
 
-def launchers(url: str, edition: str) -> list[dict[str, str]]:
+def launchers(url: str, edition: str) -> list[tuple[str, str]]:
     """The buttons that open an edition from a repository at `url`; none if it is not on GitHub."""
     if not url.startswith(GITHUB):
         return []
     name = url.removeprefix(GITHUB)
-    places = {
-        "Colab": f"https://colab.research.google.com/github/{name}/blob/{NOTEBOOKS}/{edition}",
-        "Binder": f"https://mybinder.org/v2/gh/{name}/{NOTEBOOKS}?urlpath=lab/tree/{edition}",
-    }
-    # An icon of the font, not the theme's logos: those stand on grey plates in dark.
-    button = {"type": "link", "icon": "fas fa-cloud"}
-    return [button | {"text": place, "tooltip": f"Run it on {place}", "url": link} for place, link in places.items()]
+    return [
+        ("Colab", f"https://colab.research.google.com/github/{name}/blob/{NOTEBOOKS}/{edition}"),
+        ("Binder", f"https://mybinder.org/v2/gh/{name}/{NOTEBOOKS}?urlpath=lab/tree/{edition}"),
+    ]
 
 
-def offer_launch(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Give a chapter's page the buttons that open its edition."""
-    url = app.config.html_theme_options["repository_url"]
-    if is_chapter(pagename) and (found := launchers(url, f"{pagename.rpartition('/')[2]}.ipynb")):
-        group = {"type": "group", "label": "launch-buttons", "icon": "fas fa-rocket", "tooltip": "Run this chapter"}
-        context["header_buttons"].insert(0, group | {"buttons": found})
+def offer(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Give a page its buttons, and a chapter's those that open its edition."""
+    url, file = app.config.gru_repository, str(app.env.doc2path(pagename, base=False)) if doctree else ""
+    context["gru_source"] = sources(url, app.config.gru_branch, pagename, file)
+    context["gru_run"] = launchers(url, f"{pagename.rpartition('/')[2]}.ipynb") if is_chapter(pagename) else []
 
 
-def mend_buttons(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Let the theme's buttons show icons of the font that pages have, and the button for an issue open the form."""
-    url = app.config.html_theme_options["repository_url"]
-    for group in context["header_buttons"]:
-        for button in (group, *group.get("buttons", ())):
-            if button.get("icon", "").startswith("fab "):  # the host's mark would take a font of 118 KB
-                button["icon"] = "fas fa-code-branch"
-            if button.get("label") == "source-issues-button" and url.startswith(GITHUB):
-                button["url"] = f"{url}/issues/new?template={FORM}&page={pagename}"
-
-
-def add_buttons(_app: Sphinx, config: Config) -> None:
-    """Set what `buttons` says of the project's address."""
-    theme = config.html_theme_options
-    options, variables = buttons(address(theme.get("repository_url", "")), theme.get("repository_branch", "main"))
-    theme.update(options)
-    config.html_context.update(variables)
+def find(_app: Sphinx, config: Config) -> None:
+    """Take the address from where Jupyter Book puts it for its theme."""
+    config.gru_repository = address(config.html_theme_options.get("repository_url", ""))
+    config.gru_branch = config.html_theme_options.get("repository_branch", "main")
+    sources(config.gru_repository, "", "", "")  # or it is refused
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
-    app.connect("config-inited", add_buttons)
-    app.connect("html-page-context", offer_launch, priority=900)
-    app.connect("html-page-context", mend_buttons, priority=900)
+    for name in ("gru_repository", "gru_branch"):
+        app.add_config_value(name, "", "html")
+    app.connect("config-inited", find)
+    app.connect("html-page-context", offer)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -100,8 +100,6 @@ def write_index(app: Sphinx) -> None:
     licence = (MINISEARCH / "LICENSE.txt").read_text("utf8")
     library = (MINISEARCH / "dist" / "umd" / "index.js").read_text("utf8").partition("//# sourceMappingURL")[0]
     (static / "minisearch.js").write_text(f"/* MiniSearch\n\n{licence}*/\n{library}", "utf8")
-    for name in ("searchtools.js", "language_data.js"):
-        (static / name).unlink(missing_ok=True)
 
 
 def without_sphinx_search(app: Sphinx) -> None:
@@ -110,9 +108,9 @@ def without_sphinx_search(app: Sphinx) -> None:
 
 
 def results_page(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """The theme's page for results."""
+    """The page for results."""
     if app.builder.format == "html":
-        yield "search", {}, "search.html"
+        yield "search", {"title": "Search"}, "search.html"
 
 
 def _noted(app: Sphinx) -> dict[str, list[dict[str, str]]]:

@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 from xml.sax.saxutils import escape
 
-from bs4 import BeautifulSoup
 from docutils import nodes
 from search_index import one_line
 from sphinx.application import Sphinx
@@ -122,15 +121,9 @@ def wrong_address(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 def make_absolute(html: str, root: str) -> str:
     """The page with links from `root`, such as ``/gru-book/``, for whatever address it is shown at, and no address."""
-    page = BeautifulSoup(html, "html.parser")
-    for link in page.select('link[rel="canonical"]'):
-        link.decompose()
-    for name in ("href", "src", "action"):
-        for element in page.select(f'[{name}]:not([{name}^="#"])'):
-            element[name] = urljoin(root, str(element[name]))
-    for element in page.select("[data-content_root]"):
-        element["data-content_root"] = root
-    return str(page)
+    html = re.sub('<link rel="canonical"[^>]*>', "", html)
+    links = re.compile(r'(?<= )(href|src|action|data-content_root)="(?!#)([^"]*)"')
+    return links.sub(lambda link: f'{link[1]}="{urljoin(root, link[2])}"', html)
 
 
 def write_files(app: Sphinx) -> None:

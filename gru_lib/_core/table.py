@@ -47,7 +47,7 @@ class Table(NamedTuple):
         rows = "".join(f"<tr>{row}</tr>\n" for row in body)
         style = "" if os.environ.get("GRU_FIGURES") == "bare" else STYLE
         return (
-            f'{style}<div class="pst-scrollable-table-container"><table class="table gru-table">\n'
+            f'{style}<div class="gru-scroll"><table class="table gru-table">\n'
             f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>"
         )
 
