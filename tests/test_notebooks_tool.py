@@ -23,7 +23,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A book of one chapter, made and executed once."""
     for name in ("book", "book_text"):
         (tmp_path / name).mkdir()
-    for name, path in {"ROOT": "", "BOOK": "book", "TEXT": "book_text", "REPLACED": "replaced"}.items():
+    for name, path in {"BOOK": "book", "TEXT": "book_text"}.items():
         monkeypatch.setattr(notebooks, name, tmp_path / path)
     monkeypatch.setattr(notebooks, "run", execute)
     cells = [getattr(nbformat.v4, f"new_{kind}_cell")(source) for kind, source in CELLS]
@@ -36,9 +36,9 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 EXECUTED: list[str] = []
 
 
-def execute(name: str, notebook: nbformat.NotebookNode) -> None:
+def execute(notebook: nbformat.NotebookNode) -> None:
     """In place of a kernel, which takes seconds: an output that names the cell."""
-    EXECUTED.append(name)
+    EXECUTED.append(notebook.cells[0].source)
     for count, cell in enumerate(notebooks.code(notebook), 1):
         if "raise" in cell.source:
             raise CellExecutionError("a traceback", "ValueError", "no")
