@@ -6,6 +6,7 @@ import io
 import re
 from pathlib import Path
 
+import jupytext
 import nbformat
 import notebooks
 import pytest
@@ -27,7 +28,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(notebooks, name, tmp_path / path)
     monkeypatch.setattr(notebooks, "run", execute)
     cells = [getattr(nbformat.v4, f"new_{kind}_cell")(source) for kind, source in CELLS]
-    text_path().write_text(notebooks.as_text(notebooks.normalise(nbformat.v4.new_notebook(cells=cells))), "utf8")
+    text_path().write_text(jupytext.writes(nbformat.v4.new_notebook(cells=cells), fmt="md:myst"), "utf8")
     assert notebooks.make(NAME).startswith("executed")
     EXECUTED.clear()
     return tmp_path

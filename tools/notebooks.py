@@ -6,7 +6,7 @@ of the cells it was made with. So one that was changed since, in JupyterLab for 
 
 ``python tools/notebooks.py [NAME …]`` does every notebook, or those whose name starts with a NAME (``04``).
 ``--execute`` executes them in any case, which a change of the library asks for; ``--from-text`` replaces a notebook
-that was changed; ``--take`` goes the other way and writes the text from the notebook.
+that was changed.
 """
 
 from __future__ import annotations
@@ -72,18 +72,6 @@ def read_notebook(name: str) -> NotebookNode | None:
     return normalise(nbformat.read(path, as_version=4)) if path.is_file() else None
 
 
-def as_text(notebook: NotebookNode, like: NotebookNode | None = None) -> str:
-    """The text that describes a notebook: its cells, without outputs, the metadata in the order that `like` has."""
-    plain = nbformat.from_dict({**notebook, "metadata": {"kernelspec": METADATA["kernelspec"]}})
-    ordered = {json.dumps(c.metadata, sort_keys=True): c.metadata for c in (like.cells if like else ())}
-    for cell in plain.cells:
-        cell.metadata = ordered.get(json.dumps(cell.metadata, sort_keys=True), cell.metadata)
-    text: str = jupytext.writes(plain, fmt="md:myst")
-    if written(normalise(jupytext.reads(text, fmt="md:myst"))) != written(notebook):
-        raise Refused("the notebook has a cell that MyST text cannot hold as it is")
-    return text
-
-
 def as_stored(notebook: NotebookNode) -> str:
     """The text of the ``.ipynb`` file."""
     return nbformat.writes(notebook).rstrip("\n") + "\n"
@@ -140,11 +128,6 @@ def fingerprint(notebook: NotebookNode) -> str:
     return hashlib.sha256(json.dumps(written(notebook), sort_keys=True).encode()).hexdigest()
 
 
-def agreed(side: NotebookNode, notebook: NotebookNode) -> bool:
-    """Whether a side, the text or the notebook itself, is as the notebook was made."""
-    return fingerprint(side) == notebook.metadata.get("gru", {}).get("text_sha256")
-
-
 def code(notebook: NotebookNode) -> list[NotebookNode]:
     """The cells that are executed."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -164,11 +147,13 @@ def make(name: str, *, execute: bool = False, from_text: bool = False) -> str:
     """Make one notebook from its text; return what was done."""
     text, old = read_text(name), read_notebook(name)
     if text is None:
-        raise Refused(f"there is no text; `make take NB={short(name)}` writes it from the notebook.")
-    if old is not None and written(text) != written(old) and not agreed(old, old) and not from_text:
+        raise Refused(f"there is no book_text/{name}.md")
+    agree = old is None or written(text) == written(old) or fingerprint(old) == old.metadata.gru.text_sha256
+    if not agree and not from_text:
         raise Refused(
-            f"the notebook was changed since it was made. `make take NB={short(name)}` brings the change into the text,"
-            f" `make notebooks NB={short(name)} ARGS=--from-text` drops it. Nothing was written."
+            "the notebook was changed since it was made. Nothing was written. To bring the change into the text:"
+            f" `make tool ARGS='jupytext --to md:myst -o book_text/{name}.md book/{name}.ipynb'`;"
+            f" to drop it: `make notebooks NB={short(name)} ARGS=--from-text`."
         )
     # A file in another form was saved by an editor, and its outputs are those of somebody's session.
     ours = old is not None and (BOOK / f"{name}.ipynb").read_text("utf8") == as_stored(old)
@@ -183,20 +168,6 @@ def make(name: str, *, execute: bool = False, from_text: bool = False) -> str:
         cell.outputs, cell.execution_count = executed.outputs, executed.execution_count
     store(name, text)
     return PROSE
-
-
-def take(name: str) -> str:
-    """Write the text from the notebook, then execute the notebook; return what was done."""
-    text, notebook = read_text(name), read_notebook(name)
-    if notebook is None:
-        raise Refused("there is no notebook.")
-    if text is not None and written(text) != written(notebook) and not agreed(text, notebook):
-        raise Refused("the text was changed since. Put that aside first (`git stash`). Nothing was written.")
-    write_atomically(TEXT / f"{name}.md", as_text(notebook, text).encode())
-    for cell in code(notebook):
-        cell.outputs, cell.execution_count = [], None
-    store(name, notebook)  # the two agree from here on, even if a cell fails
-    return f"text written, notebook {make(name)}"
 
 
 def run(notebook: NotebookNode) -> None:
@@ -217,13 +188,9 @@ def main(arguments: list[str]) -> int:
     """Do the notebooks asked for; return how many were refused or failed."""
     parser = argparse.ArgumentParser(prog="notebooks", description="Make the book's notebooks from their text.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="such as 04; every notebook if there is none")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--execute", action="store_true", help="execute, even if no code has changed")
-    how.add_argument("--take", action="store_true", help="write the text from the notebook")
+    parser.add_argument("--execute", action="store_true", help="execute, even if no code has changed")
     parser.add_argument("--from-text", action="store_true", help="replace a notebook that has changed")
     asked = parser.parse_args(arguments)
-    if asked.take and not asked.names:
-        parser.error("--take needs a notebook's number")
     stems = [Path(n).stem for n in asked.names]
     chosen = [n for n in names() if not stems or any(n.startswith(s) for s in stems)]
     if not chosen:
@@ -232,7 +199,7 @@ def main(arguments: list[str]) -> int:
     failed = kept = 0
     for i, name in enumerate(chosen, 1):
         try:
-            done = take(name) if asked.take else make(name, execute=asked.execute, from_text=asked.from_text)
+            done = make(name, execute=asked.execute, from_text=asked.from_text)
         except (Refused, CellExecutionError) as error:
             failed += 1
             done = str(error) if isinstance(error, Refused) else f"a cell failed, no output was stored\n{error}"
