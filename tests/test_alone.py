@@ -46,6 +46,7 @@ def test_nbval_runs_in_that_kernel_and_in_an_empty_folder(folder: Path) -> None:
             ("import os; print(os.listdir())", "['a.ipynb']\n"),
             ("print(6 * 7)", "43\n"),
             ("print(open('../experiments/README.md').closed)", "False\n"),
+            ("import experiments; print('there')", "there\n"),
         )
     ]
     metadata = {"kernelspec": {"display_name": alone.NAME, "name": alone.NAME}}
@@ -53,4 +54,6 @@ def test_nbval_runs_in_that_kernel_and_in_an_empty_folder(folder: Path) -> None:
     command = (sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "--nbval", "a.ipynb")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     found = re.findall(r"^(PASSED|FAILED) \S+::Cell (\d)", done.stdout, re.M)
-    assert sorted(found) == [("FAILED", "2"), ("FAILED", "3"), ("PASSED", "0"), ("PASSED", "1")], done.stdout
+    assert sorted(found) == [("FAILED", "2"), ("FAILED", "3"), ("FAILED", "4"), ("PASSED", "0"), ("PASSED", "1")], (
+        done.stdout
+    )
