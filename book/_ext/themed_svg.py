@@ -66,23 +66,8 @@ def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> s
     """Turn an SVG file of matplotlib or `gru_lib.drawings` into an element that follows the page it is on.
 
     Colours of `COLOURS` become ``var(--gru-…, light value)``, text takes the page's fonts, and what only a
-    separate file needs (metadata, title, style sheet) goes.
-
-    Parameters
-    ----------
-    svg : str
-        The file's text, drawn in the style of `use_style`.
-    alt : str
-        What the figure shows, for readers who cannot see it.
-    prefix : str
-        Put before every id, so that no two figures on a page share one.
-    classes : iterable of str
-        CSS classes besides ``gru-fig``.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element with ``role="img"``.
+    separate file needs (metadata, title, style sheet) goes. `prefix` stands before every id, so that no two figures on
+    a page share one.
     """
     ElementTree.register_namespace("", SVG)
     root = ElementTree.fromstring(svg)
