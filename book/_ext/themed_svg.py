@@ -52,13 +52,10 @@ class InlineThemedSvg(SphinxPostTransform):
             alt, classes = image.get("alt", ""), image.get("classes", [])
             if cell:
                 svg = themed(source, alt=alt, prefix=prefix, classes=[*classes, "gru-wide"])
-                upto = int(cell[2]) if cell[2] else None
-                slim = cell_drawing(cell[1], upto=upto, slim=True).svg
+                slim = cell_drawing(cell[1], upto=int(cell[2]) if cell[2] else None, slim=True).svg
                 svg += themed(slim, alt=alt, prefix=f"{prefix}s", classes=[*classes, "gru-slim"])
             else:
-                svg = themed(source, alt=alt, prefix=prefix, classes=classes)
-            if cell is None:
-                svg = SCROLL.format(svg)
+                svg = SCROLL.format(themed(source, alt=alt, prefix=prefix, classes=classes))
             image.replace_self(nodes.raw("", svg, format="html"))
 
 
