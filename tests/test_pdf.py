@@ -34,8 +34,8 @@ def printed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> PdfRe
 
 def test_sheets_are_in_order_numbered_in_light_colours_and_have_bookmarks(printed: PdfReader) -> None:
     texts = [sheet.extract_text().split() for sheet in printed.pages]
-    assert [text[-1] for text in texts] == ["1", "2", "3"]
-    assert "far" in texts[1] and " ".join(texts[1]).endswith("Title one 2") and "end" in texts[2]
+    assert [re.match(r"\d+", text[0])[0] for text in texts] == ["1", "2", "3"]
+    assert "far" in texts[1] and "Title one" in " ".join(texts[1]) and "end" in texts[2]
     one, part, (two,) = printed.outline
     assert [item.title for item in (one, part, two)] == ["Title one", "A part", "Title two"]
     assert [printed.get_destination_page_number(item) for item in (one, part, two)] == [0, 2, 2]
