@@ -6,7 +6,7 @@ export SOLUTIONS
 
 DO = @command -v $(PY) >/dev/null || { echo "No $(PY) here. Install Python 3.11 or newer (Debian, Ubuntu: apt install python3 python3-venv)."; exit 1; }; $(PY) tools/do.py $@
 
-.PHONY: help book test notebooks take serve lab bench lint tool links release lock clean
+.PHONY: help book test notebooks serve lab bench lint tool links release lock clean
 
 help lint links clean:
 	$(DO)
@@ -20,7 +20,7 @@ test: # NB=04
 lab bench tool release:
 	$(DO) $(ARGS)
 
-notebooks take: # NB=04
+notebooks: # NB=04
 	$(DO) $(NB) $(ARGS)
 
 serve: # PORT=8000

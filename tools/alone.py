@@ -2,9 +2,8 @@
 
 ``python tools/alone.py`` writes into ``_build/alone``, all of it anew:
 
-- ``kernel``: an environment that has `gru_lib` from a wheel built here. It shares all other packages with the
-  environment that runs this, but neither its links into the source tree nor ``PYTHONPATH``. Notebooks know it as the
-  kernel `alone`, which conftest.py lets Jupyter find.
+- ``kernel``: what a wheel built here holds of `gru_lib`, and a kernel `alone`, which conftest.py lets Jupyter find. Its
+  Python is the one that runs this, with that library and without the source tree.
 - ``run/<chapter>/<chapter>.ipynb``, each in a folder where nothing else lies: the reader's edition, its solutions in
   cells, with the outputs that are stored in ``book/``, for nbval to compare. The edition's own cells must print what
   they hold: the one below an exercise says that there is no answer yet.
@@ -14,13 +13,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
-import venv
 import zipfile
 from pathlib import Path
 
@@ -31,10 +27,16 @@ ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
 WHOLE = ROOT / "_build" / "editions"
 ALONE = ROOT / "_build" / "alone"
-KERNEL, RUN = ALONE / "kernel", ALONE / "run"
-JUPYTER = KERNEL / "share" / "jupyter"
+LIBRARY, RUN = ALONE / "kernel" / "library", ALONE / "run"
+JUPYTER = ALONE / "kernel" / "share" / "jupyter"
 NAME = "alone"
 PACKAGE = ("gru_lib", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "LICENSE-TEXT")
+KERNEL = """
+import sys
+sys.path = [path for path in sys.path if path != {!r}]
+from ipykernel.kernelapp import launch_new_instance
+launch_new_instance()
+"""
 BUILD = "import sys, setuptools.build_meta as backend; backend.build_wheel(sys.argv[1])"
 
 
@@ -52,23 +54,6 @@ def wheel(folder: Path) -> Path:
         if done.returncode:
             sys.exit(done.stdout + done.stderr)
     return next(folder.glob("*.whl"))
-
-
-def environment(folder: Path, library: Path) -> dict[str, object]:
-    """Make an environment with the library from its wheel; return what starts a kernel there.
-
-    Python reads no ``.pth`` file in a folder that a ``.pth`` file names, so an editable install is not seen.
-    """
-    venv.create(folder, symlinks=os.name != "nt")
-    paths = {"base": str(folder), "platbase": str(folder)}
-    site = Path(sysconfig.get_path("purelib", "venv", paths))
-    with zipfile.ZipFile(library) as archive:
-        archive.extractall(site)
-    others = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    (site / "others.pth").write_text("\n".join(sorted(others)) + "\n", "utf8")
-    python = Path(sysconfig.get_path("scripts", "venv", paths)) / ("python.exe" if os.name == "nt" else "python")
-    start = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    return {"argv": start, "display_name": NAME, "language": "python", "env": {"PYTHONPATH": ""}}
 
 
 def to_run(whole: NotebookNode, chapter: NotebookNode) -> NotebookNode:
@@ -92,7 +77,10 @@ def main() -> None:
     """Write everything anew."""
     shutil.rmtree(ALONE, ignore_errors=True)
     JUPYTER.joinpath("kernels", NAME).mkdir(parents=True)
-    start = environment(KERNEL, wheel(ALONE))
+    with zipfile.ZipFile(wheel(ALONE)) as archive:
+        archive.extractall(LIBRARY)
+    command = [sys.executable, "-c", KERNEL.format(str(ROOT)), "-f", "{connection_file}"]
+    start = {"argv": command, "display_name": NAME, "language": "python", "env": {"PYTHONPATH": str(LIBRARY)}}
     JUPYTER.joinpath("kernels", NAME, "kernel.json").write_text(json.dumps(start, indent=1), "utf8")
     for path in sorted(BOOK.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)

@@ -22,19 +22,10 @@ The browser tests need a Chromium, and none could be found or installed. Do one 
   - with a network:    .venv/bin/playwright install --with-deps chromium (on Windows .venv\\Scripts\\playwright)
   - anywhere else:     install Chrome or Chromium, and if it is not on the path set CHROMIUM=/path/to/chromium"""
 
-# Two pages of the address bar's popup that Chromium loads with every window, and processes it starts in case one is
-# wanted. Headless, nobody sees either; they took as long as the pages under test.
-UNSEEN = "WebUIOmniboxPopup,WebUIOmniboxAimPopup,SpareRendererForSitePerProcess"
-# What Playwright switches off. Of two --disable-features Chromium hears the last, so its list is repeated here.
-PLAYWRIGHTS = (
-    "AimEnabled,AvoidCorsURLLoaderRestartOnRedirect,AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsFirstBalancedModeAutoEnable,"
-    "HttpsUpgrades,LensOverlay,MediaRouter,NetworkTimeServiceQuerying,"
-    "OptimizationHints,PaintHolding,PreconnectToSearch,TcpPortRandomizationWin,ThirdPartyStoragePartitioning"
-)
 # No first-run pages, updates or background requests: what the tests see on the network is the book's.
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", f"--disable-features={UNSEEN},{PLAYWRIGHTS}",
+    "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 
 

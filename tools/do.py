@@ -6,7 +6,6 @@ hash-pinned locks, when it is first asked for and when they change.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import re
@@ -101,14 +100,8 @@ def serve(*args: str) -> None:
     run("jupyter-book", "config", "sphinx", ".", quiet=True)
     os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
     ignored = r"/(_build|lessons|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
-    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    options.add_argument("--host", default="127.0.0.1")
-    options.add_argument("--port", default="8000")
-    at, others = options.parse_known_args(args)
-    # The server writes a script into the pages, which reloads them: gru_served lets their policy allow it.
-    address = ("--host", at.host, "--port", at.port, "-D", f"gru_served={at.host}:{at.port}")
     folder = str(output() / "serve" / "html")
-    run("sphinx-autobuild", "-n", "-q", *address, "--re-ignore", ignored, *others, ".", folder)
+    run("sphinx-autobuild", "-n", "-q", "-D", "gru_served=1", "--re-ignore", ignored, *args, ".", folder)
 
 
 def javascript() -> None:
@@ -226,7 +219,6 @@ COMMANDS = {
         "Make notebooks from book_text; execute changed code. `notebooks 04`.",
         "python tools/notebooks.py ...",
     ),
-    "take": ("Bring a change made in a notebook into book_text: `take 04`.", "python tools/notebooks.py --take ..."),
     "serve": (
         "Build, serve on localhost, build again on change. `serve --port 8000`. SOLUTIONS=no as with book.",
         serve,

@@ -3,8 +3,8 @@
 ``--solutions folded`` (the default) puts each solution into a fold, ``in`` into cells, ``none`` leaves it out. ``--to``
 names the folder.
 
-``--lessons`` brings the editions into ``lessons/``, where a reader may change what they like: a notebook that was
-changed is never written over. A newer edition of it comes beside it. ``--lab`` then opens JupyterLab there.
+``--lab`` brings the editions into ``lessons/``, where a reader may change what they like, and opens JupyterLab there. A
+notebook that was changed is never written over: a newer edition of it comes beside it.
 """
 
 from __future__ import annotations
@@ -89,26 +89,21 @@ def lab(folder: Path, options: list[str]) -> None:
 def main(arguments: list[str]) -> int:
     """Do what the arguments ask for."""
     parser = argparse.ArgumentParser(prog="editions", description="The notebooks that readers get.")
-    parser.add_argument("--solutions", default="folded", help="what becomes of the solutions: folded, in, none")
+    parser.add_argument("--solutions", choices=WAYS, default="folded", help="what becomes of the solutions")
     parser.add_argument("--to", type=Path, default=READERS, metavar="FOLDER", help="where to write the editions")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--lessons", action="store_true", help="bring the book's editions into lessons/")
-    rest = argparse.REMAINDER
-    what.add_argument("--lab", nargs=rest, metavar="OPTION", help="the same, and open JupyterLab there, with OPTIONs")
+    parser.add_argument(
+        "--lab", nargs=argparse.REMAINDER, metavar="OPTION", help="open JupyterLab on copies in lessons/"
+    )
     asked = parser.parse_args(arguments)
     if not any(WHOLE.glob("*.ipynb")):
         parser.error("there are no editions; `make book` (`python tools/do.py book`) writes them")
-    editions = sorted(READERS.glob("*.ipynb"))
-    if not asked.lessons and asked.lab is None:
-        if asked.solutions not in WAYS:
-            parser.error(f"--solutions must be {', '.join(WAYS)}; got {asked.solutions!r}")
+    if asked.lab is None:
         written = write_editions(WHOLE, (path.stem for path in WHOLE.glob("*.ipynb")), asked.to, asked.solutions)
         print(f"{len(written)} notebooks and an archive of them in {asked.to}")
         return 0
-    for line in bring(editions, LESSONS):
+    for line in bring(sorted(READERS.glob("*.ipynb")), LESSONS):
         print(line)
-    if asked.lab is not None:
-        lab(LESSONS, asked.lab)
+    lab(LESSONS, asked.lab)
     return 0
 
 

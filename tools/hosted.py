@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -27,14 +26,7 @@ from edition_cells import DISTRIBUTION  # noqa: E402
 EDITIONS = ROOT / "_build" / "html" / "notebooks"
 OUT = ROOT / "_build" / "hosted"
 PYTHON = "3.12"  # Binder's
-BINDER = {
-    "os_name": "posix",
-    "platform_machine": "x86_64",
-    "platform_system": "Linux",
-    "python_full_version": f"{PYTHON}.0",
-    "python_version": PYTHON,
-    "sys_platform": "linux",
-}
+BINDER = {"python_full_version": f"{PYTHON}.0", "python_version": PYTHON}  # its system is that of CI, Linux
 README = """The notebooks of *The Gated Recurrent Unit*, the wheel of its library, and what Binder installs.
 
 They are made from the main branch at each change, and what is changed here is lost. Text and figures are under
@@ -42,8 +34,8 @@ CC BY 4.0 (`LICENSE-TEXT`), the code is under the MIT licence (`LICENSE`).
 """
 
 
-def needed(asked: str, where: Mapping[str, str]) -> set[str]:
-    """The packages that a requirement brings in an environment, itself too, as the packages installed here say."""
+def needed(asked: str) -> set[str]:
+    """The packages that a requirement brings on Binder, itself too, as the packages installed here say."""
     todo, seen = [Requirement(asked)], set()
     while todo:
         package = todo.pop()
@@ -51,7 +43,7 @@ def needed(asked: str, where: Mapping[str, str]) -> set[str]:
         for extra in {"", *package.extras} - {extra for one, extra in seen if one == name}:
             seen.add((name, extra))
             for each in map(Requirement, metadata.requires(name) or ()):
-                if each.marker is None or each.marker.evaluate({**where, "extra": extra}):
+                if each.marker is None or each.marker.evaluate({**BINDER, "extra": extra}):
                     todo.append(each)
     return {name for name, _ in seen}
 
@@ -75,7 +67,7 @@ def main() -> None:
     (OUT / "README.md").write_text(README, "utf8")
     os.environ["SOURCE_DATE_EPOCH"] = "0"  # the times in the wheel
     wheel = alone.wheel(OUT)
-    lock = locked(needed(DISTRIBUTION, BINDER))
+    lock = locked(needed(DISTRIBUTION))
     library = f"./{wheel.name} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"  # seen from OUT
     (binder / "requirements.txt").write_text(lock + library, "utf8")
     (binder / "runtime.txt").write_text(f"python-{PYTHON}\n", "utf8")

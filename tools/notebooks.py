@@ -1,29 +1,22 @@
 """Make the book's notebooks from their text, and execute them.
 
-``book_text/NN-name.md`` is what people write. ``book/NN-name.ipynb`` is made from it, and the book is built from that.
-A notebook carries the hash of the cells it was made with, so a later change on either side shows:
-
-- the text has changed: the notebook is made again. It is executed if code has changed; where only prose has, it keeps
-  its outputs;
-- the notebook has changed, in JupyterLab for instance: nothing is written, and the answer names ``take``;
-- both have changed: nothing is written, and the answer lists the cells that differ.
+``book_text/NN-name.md`` is what people write. ``book/NN-name.ipynb`` is made from it by jupytext, and the book is built
+from that. It is executed if code has changed; where only prose has, it keeps its outputs. A notebook carries the hash
+of the cells it was made with. So one that was changed since, in JupyterLab for instance, is not written over.
 
 ``python tools/notebooks.py [NAME …]`` does every notebook, or those whose name starts with a NAME (``04``).
 ``--execute`` executes them in any case, which a change of the library asks for; ``--from-text`` replaces a notebook
-that has changed; ``--take`` goes the other way and writes the text from the notebook.
+that was changed.
 """
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import hashlib
 import json
 import re
-import shutil
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +31,6 @@ from gru_lib.io import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, TEXT = ROOT / "book", ROOT / "book_text"
-REPLACED = ROOT / "_build" / "replaced"  # the last text or notebook that gave way to the other side
 TIMEOUT = 60  # seconds a cell may take; nbval allows three times that, for a busy machine
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -78,18 +70,6 @@ def read_notebook(name: str) -> NotebookNode | None:
     """The stored notebook in normal form; None if there is none."""
     path = BOOK / f"{name}.ipynb"
     return normalise(nbformat.read(path, as_version=4)) if path.is_file() else None
-
-
-def as_text(notebook: NotebookNode, like: NotebookNode | None = None) -> str:
-    """The text that describes a notebook: its cells, without outputs, the metadata in the order that `like` has."""
-    plain = nbformat.from_dict({**notebook, "metadata": {"kernelspec": METADATA["kernelspec"]}})
-    ordered = {json.dumps(c.metadata, sort_keys=True): c.metadata for c in (like.cells if like else ())}
-    for cell in plain.cells:
-        cell.metadata = ordered.get(json.dumps(cell.metadata, sort_keys=True), cell.metadata)
-    text: str = jupytext.writes(plain, fmt="md:myst")
-    if written(normalise(jupytext.reads(text, fmt="md:myst"))) != written(notebook):
-        raise Refused("the notebook has a cell that MyST text cannot hold as it is")
-    return text
 
 
 def as_stored(notebook: NotebookNode) -> str:
@@ -148,26 +128,6 @@ def fingerprint(notebook: NotebookNode) -> str:
     return hashlib.sha256(json.dumps(written(notebook), sort_keys=True).encode()).hexdigest()
 
 
-def changed(text: NotebookNode, notebook: NotebookNode) -> tuple[bool, bool]:
-    """Whether the text, and whether the notebook, has changed since they last agreed."""
-    if written(text) == written(notebook):
-        return False, False
-    agreed = notebook.metadata.get("gru", {}).get("text_sha256")
-    return fingerprint(text) != agreed, fingerprint(notebook) != agreed
-
-
-def differences(text: NotebookNode, notebook: NotebookNode) -> Iterator[str]:
-    """A line for each cell that one side has and the other has not."""
-    sides = {"text": text, "notebook": notebook}
-    keys = [[repr(cell) for cell in written(side)] for side in sides.values()]
-    for tag, *spans in difflib.SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        for (name, side), (begin, end) in zip(sides.items(), (spans[:2], spans[2:]), strict=True):
-            for number, cell in enumerate(side.cells[begin:end], begin + 1):
-                yield f"  {name}, cell {number} ({cell.cell_type}): {cell.source.splitlines()[0][:80]}"
-
-
 def code(notebook: NotebookNode) -> list[NotebookNode]:
     """The cells that are executed."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -187,17 +147,19 @@ def make(name: str, *, execute: bool = False, from_text: bool = False) -> str:
     """Make one notebook from its text; return what was done."""
     text, old = read_text(name), read_notebook(name)
     if text is None:
-        raise Refused(f"there is no text. {command('take', name)} writes it from the notebook.")
-    if old is not None and changed(text, old)[1]:
-        if not from_text:
-            raise Refused(why_not(name, text, old))
-        keep(BOOK / f"{name}.ipynb")
-    path = BOOK / f"{name}.ipynb"
+        raise Refused(f"there is no book_text/{name}.md")
+    agree = old is None or written(text) == written(old) or fingerprint(old) == old.metadata.gru.text_sha256
+    if not agree and not from_text:
+        raise Refused(
+            "the notebook was changed since it was made. Nothing was written. To bring the change into the text:"
+            f" `make tool ARGS='jupytext --to md:myst -o book_text/{name}.md book/{name}.ipynb'`;"
+            f" to drop it: `make notebooks NB={short(name)} ARGS=--from-text`."
+        )
     # A file in another form was saved by an editor, and its outputs are those of somebody's session.
-    ours = old is not None and path.read_text("utf8") == as_stored(old)
+    ours = old is not None and (BOOK / f"{name}.ipynb").read_text("utf8") == as_stored(old)
     if old is None or execute or not ours or not has_outputs_for(old, text):
         start = time.perf_counter()
-        run(name, text)
+        run(text)
         store(name, text)
         return f"executed, {time.perf_counter() - start:.1f} s"
     if written(text) == written(old):
@@ -208,50 +170,7 @@ def make(name: str, *, execute: bool = False, from_text: bool = False) -> str:
     return PROSE
 
 
-def take(name: str) -> str:
-    """Write the text from the notebook, then execute the notebook; return what was done."""
-    text, notebook = read_text(name), read_notebook(name)
-    if notebook is None:
-        raise Refused(f"there is no notebook. {command('notebooks', name)} makes it from the text.")
-    if text is not None:
-        text_changed, notebook_changed = changed(text, notebook)
-        if text_changed and not notebook_changed:
-            raise Refused(f"only the text has changed. {command('notebooks', name)} makes the notebook from it.")
-        if text_changed:
-            keep(TEXT / f"{name}.md")
-    write_atomically(TEXT / f"{name}.md", as_text(notebook, text).encode())
-    for cell in code(notebook):
-        cell.outputs, cell.execution_count = [], None
-    store(name, notebook)  # the two agree from here on, even if a cell fails
-    return f"text written, notebook {make(name)}"
-
-
-def why_not(name: str, text: NotebookNode, notebook: NotebookNode) -> str:
-    """Why a notebook is not made from its text, and what to do."""
-    both = changed(text, notebook)[0]
-    what = "the text and the notebook have both changed" if both else "the notebook has changed and its text has not"
-    lines = (
-        f"{what} since they last agreed.",
-        *differences(text, notebook),
-        f"Nothing was written. {command('take', name)} takes the notebook's side,",
-        f"{command('notebooks', name, '--from-text')} the text's; {REPLACED.relative_to(ROOT)} keeps the other.",
-    )
-    return "\n".join(lines)
-
-
-def command(target: str, name: str, options: str = "") -> str:
-    """A command as a person types it, with make and without."""
-    with_make = f"make {target} NB={short(name)}" + f" ARGS={options}" * bool(options)
-    return f"`{with_make}` (`python tools/do.py {' '.join(filter(None, (target, short(name), options)))}`)"
-
-
-def keep(path: Path) -> None:
-    """Copy a file that is about to be replaced by the other side."""
-    REPLACED.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(path, REPLACED)
-
-
-def run(name: str, notebook: NotebookNode) -> None:
+def run(notebook: NotebookNode) -> None:
     """Execute a notebook's cells."""
     client = NotebookClient(
         notebook,
@@ -262,11 +181,6 @@ def run(name: str, notebook: NotebookNode) -> None:
         record_timing=False,
         coalesce_streams=True,  # one output for all that a cell prints, however it arrives
     )
-    total = len(code(notebook))
-    if sys.stderr.isatty():
-        client.on_cell_executed = lambda cell, cell_index, execute_reply: print(
-            f"\r{name}: {cell.execution_count} of {total} cells ", end="", file=sys.stderr
-        )
     client.execute()
 
 
@@ -274,13 +188,9 @@ def main(arguments: list[str]) -> int:
     """Do the notebooks asked for; return how many were refused or failed."""
     parser = argparse.ArgumentParser(prog="notebooks", description="Make the book's notebooks from their text.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="such as 04; every notebook if there is none")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--execute", action="store_true", help="execute, even if no code has changed")
-    how.add_argument("--take", action="store_true", help="write the text from the notebook")
+    parser.add_argument("--execute", action="store_true", help="execute, even if no code has changed")
     parser.add_argument("--from-text", action="store_true", help="replace a notebook that has changed")
     asked = parser.parse_args(arguments)
-    if asked.take and not asked.names:
-        parser.error("take needs a notebook's number: make take NB=07, or python tools/do.py take 07")
     stems = [Path(n).stem for n in asked.names]
     chosen = [n for n in names() if not stems or any(n.startswith(s) for s in stems)]
     if not chosen:
@@ -289,7 +199,7 @@ def main(arguments: list[str]) -> int:
     failed = kept = 0
     for i, name in enumerate(chosen, 1):
         try:
-            done = take(name) if asked.take else make(name, execute=asked.execute, from_text=asked.from_text)
+            done = make(name, execute=asked.execute, from_text=asked.from_text)
         except (Refused, CellExecutionError) as error:
             failed += 1
             done = str(error) if isinstance(error, Refused) else f"a cell failed, no output was stored\n{error}"

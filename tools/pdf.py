@@ -1,25 +1,22 @@
 """The built book as one PDF: ``python tools/pdf.py FILE``.
 
-The browser prints every page of ``_build/html`` in the order of ``_toc.yml``. The prints are joined into one file, with
-bookmarks, page numbers, and links that lead from page to page inside it.
+The pages of ``_build/html``, in the order of ``_toc.yml``, become one page, which the browser prints, with numbers,
+chapters at the foot, and links from page to page.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections import defaultdict
-from html import escape, unescape
+from html import unescape
 from io import BytesIO
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
 
 import browser
 import yaml
 from playwright.sync_api import Browser, Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NullObject
 
 ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
@@ -29,7 +26,14 @@ STYLE = """
     details.hide:not([open]) { display: none }
     .gru-ex svg { overflow: visible }
     .ex-equations { zoom: 0.9 }
+    article { position: relative }
+    .pdf-place { position: absolute; top: 0; font-size: 1px }
+    @page { size: A4; @bottom-right { content: counter(page); font: 8.5pt "Liberation Sans", Arial, sans-serif } }
 """
+# The chapter's name on each of its sheets.
+NAMED = '#{0} {{ page: {0} }} @page {0} {{ @bottom-left {{ content: {1}; font: 8.5pt "Liberation Sans", Arial }} }}'
+# The browser notes the place of what a link leads to.
+PLACE = '<a class="pdf-place" href="#{}">\N{NO-BREAK SPACE}</a>'
 LIGHT = "document.documentElement.dataset.mode = document.documentElement.dataset.theme = 'light'"
 # An output of up to 108 characters a line keeps its columns, in letters as small as it needs: the style sheet's fit 89.
 FIT = """document.querySelectorAll('.cell_output pre').forEach(pre => {
@@ -37,24 +41,10 @@ FIT = """document.querySelectorAll('.cell_output pre').forEach(pre => {
     const size = parseFloat(getComputedStyle(pre).fontSize);
     if (longest > 89 && longest <= 108) pre.style.fontSize = `${size * 89 / longest}px`;
 })"""
-# The browser notes the place of an element if the same page links to it. For links from elsewhere, so do these.
-PLACES = """ids => document.querySelector('article').append(...ids.map(id => {
-    const link = document.createElement('a');
-    link.href = '#' + id;
-    link.textContent = '\\u00a0';
-    link.style.cssText = 'position: absolute; bottom: 0; left: 0; font-size: 1px; text-decoration: none';
-    return link;
-}))"""
-TITLE = "document.querySelector('article h1').innerText.replace(/#$/, '').trim()"
-
-# A page of numbers, laid over the printed ones. A4, as they are.
-NUMBERS = """<style>
-@page {{ size: A4; margin: 0 }}
-body {{ margin: 0 }}
-p {{ box-sizing: border-box; height: 297mm; margin: 0; padding: 283mm 22mm 0; break-after: page; overflow: hidden;
-    font: 8.5pt "Liberation Sans", Arial, sans-serif; color: #444; display: flex; justify-content: space-between }}
-p:last-child {{ break-after: auto }}
-</style>{}"""
+ARTICLE = re.compile(r"<article\b.*</article>", re.S)
+ASSET = re.compile(r'<link [^>]*rel="stylesheet"[^>]*>|<script [^>]*src="[^>]*></script>')
+NAMES = re.compile(r'(?<= )((?:id|for|name|aria-labelledby|aria-describedby)=")([^"]+)')
+LINK = re.compile(r' href="(?!\w+:)([^"#]*)(#[^"]*)?"')
 
 
 def contents(root: Path = ROOT) -> list[tuple[str, list[str]]]:
@@ -63,19 +53,33 @@ def contents(root: Path = ROOT) -> list[tuple[str, list[str]]]:
     return [("", [toc["root"]])] + [(p["caption"], [c["file"] for c in p["chapters"]]) for p in toc["parts"]]
 
 
-class Printed:
-    """A page of the book, printed, and the place of it and its elements in the whole."""
+def as_one(html: Path, pages: list[str]) -> tuple[str, dict[str, str]]:
+    """The pages as one, the first with an article for each, and the titles by the articles' names.
 
-    def __init__(self, title: str, pdf: bytes) -> None:
-        self.title = title
-        self.reader = PdfReader(BytesIO(pdf))
-        self.first = 0  # index of its first sheet in the whole
+    What has a name there is named after its page too.
+    """
+    files = {f"{Path(page).name}.html": html / f"{page}.html" for page in pages}
+    ids = {name: f"page{number}" for number, name in enumerate(files)}
+    texts = {name: file.read_text("utf8") for name, file in files.items()}
+    articles, titles, style = [], {}, [STYLE]
+    for name, text in texts.items():
+        own = ids[name]
 
-    def place(self, name: str) -> tuple[int, float | None]:
-        """The sheet of the whole on which an element stands, and its height there; the first for one that is not."""
-        found = self.reader.named_destinations.get(f"/{name}") or self.reader.named_destinations.get(name)
-        number = None if found is None else self.reader.get_destination_page_number(found)
-        return (self.first, None) if found is None or number is None else (self.first + number, found.top)
+        def inside(link: re.Match[str], name: str = name) -> str:
+            """A link within the book; one to what is not printed leads nowhere."""
+            page, place = ids.get(link[1] or name), (link[2] or "").replace("#", "-", 1)
+            return f' href="#{page}{place}"' if page else ""
+
+        article = ARTICLE.search(text)[0]  # type: ignore[index]
+        titles[own] = unescape(re.sub(r"<a\b.*?</a>|<[^>]+>", "", re.findall("<h1>(.*?)</h1>", article, re.S)[0]))
+        article = NAMES.sub(lambda m, own=own: m[1] + " ".join(f"{own}-{each}" for each in m[2].split()), article)
+        article = LINK.sub(inside, article.replace("url(#", f"url(#{own}-"))
+        articles.append(re.sub(r"<article\b([^>]*)>", rf'<article\1 id="{own}">{PLACE.format(own)}', article, count=1))
+        style.append(NAMED.format(own, json.dumps(titles[own], ensure_ascii=False)))
+    first = next(iter(texts.values()))
+    head = "".join(dict.fromkeys(tag for text in texts.values() for tag in ASSET.findall(text) if tag not in first))
+    first = first.replace("</head>", f"{head}<style>{' '.join(style)}</style></head>")
+    return ARTICLE.sub(lambda _: "".join(articles), first), titles
 
 
 def sheet(chromium: Browser) -> Page:
@@ -98,80 +102,30 @@ def lay_out(page: Page, address: str) -> None:
     page.evaluate("document.fonts.ready.then(() => true)")
 
 
-def print_pages(chromium: Browser, html: Path, pages: list[str]) -> dict[str, Printed]:
-    """Print pages of the built book, each by the address it has there."""
-    files = [html / f"{page}.html" for page in pages]
-    wanted: dict[str, set[str]] = defaultdict(set)
-    for file in files:
-        for link in re.findall(r'<a [^>]*href="([^"]+#[^"]+)"', file.read_text("utf8")):
-            address, fragment = urldefrag(urljoin(file.as_uri(), unescape(link)))
-            wanted[address].add(unquote(fragment))
-    page = sheet(chromium)
-    printed = {}
-    for address in (file.as_uri() for file in files):
-        lay_out(page, address)
-        page.evaluate(PLACES, sorted(wanted[address]))
-        printed[address] = Printed(page.evaluate(TITLE), page.pdf(format="A4", prefer_css_page_size=True))
-    page.close()
-    return printed
-
-
-def numbers(chromium: Browser, printed: list[Printed]) -> PdfReader:
-    """As many sheets as the whole has, each with nothing on it but its chapter and number."""
-    sheets = [(one.title if k else "") for one in printed for k in range(len(one.reader.pages))]
-    rows = (f"<p><span>{escape(title)}</span><span>{n}</span></p>" for n, title in enumerate(sheets, start=1))
-    page = chromium.new_page()
-    page.set_content(NUMBERS.format("".join(rows)))
-    return PdfReader(BytesIO(page.pdf(prefer_css_page_size=True)))
-
-
-def target(link: DictionaryObject, here: Printed, printed: dict[str, Printed]) -> tuple[int, float | None] | None:
-    """Where in the whole a link leads; None if out of it."""
-    action: dict[str, Any] = link.get("/A", {})
-    named = link.get("/Dest", action.get("/D"))
-    if isinstance(named, str):
-        return here.place(named.removeprefix("/"))
-    address, fragment = urldefrag(str(action.get("/URI", "")))
-    return printed[address].place(unquote(fragment)) if address in printed else None
-
-
-def join(printed: dict[str, Printed], over: PdfReader) -> PdfWriter:
-    """One file of all, with the numbers laid over and the links between the pages inside."""
-    whole = PdfWriter()
-    for one in printed.values():
-        one.first = len(whole.pages)
-        for sheet in one.reader.pages:
-            whole.add_page(sheet)
-    for sheet, number in zip(whole.pages, over.pages, strict=True):
-        sheet.merge_page(number)
-        sheet.compress_content_streams()
-    for one in printed.values():
-        for sheet in whole.pages[one.first : one.first + len(one.reader.pages)]:
-            for annotation in sheet.get("/Annots", ()):
-                link = annotation.get_object()
-                found = target(link, one, printed)
-                if found is not None:
-                    at, top = found
-                    for old in ("/A", "/Dest", "/PA"):
-                        link.pop(old, None)
-                    height = NullObject() if top is None else FloatObject(top)
-                    where = [whole.pages[at].indirect_reference, NameObject("/XYZ"), NullObject(), height, NullObject()]
-                    link[NameObject("/Dest")] = ArrayObject(where)
-    return whole
-
-
 def book(chromium: Browser, html: Path, parts: list[tuple[str, list[str]]]) -> PdfWriter:
     """The pages of the parts as one file with bookmarks."""
-    printed = print_pages(chromium, html, [page for _, pages in parts for page in pages])
-    whole = join(printed, numbers(chromium, list(printed.values())))
+    text, titles = as_one(html, [page for _, pages in parts for page in pages])
+    file = (html / parts[0][1][0]).with_name("whole-book.html")  # beside the pages, for what they load
+    file.write_text(text, "utf8")
+    try:
+        page = sheet(chromium)
+        page.set_default_timeout(300_000)
+        lay_out(page, file.as_uri())
+        printed = PdfReader(BytesIO(page.pdf(prefer_css_page_size=True)))
+        page.close()
+    finally:
+        file.unlink(missing_ok=True)
+    whole, articles = PdfWriter(clone_from=printed), iter(titles.items())
     for caption, pages in parts:
-        these = [printed[(html / f"{page}.html").as_uri()] for page in pages]
-        above = whole.add_outline_item(title=caption, page_number=these[0].first) if caption else None
-        for one in these:
-            whole.add_outline_item(title=one.title, page_number=one.first, parent=above)
+        above = None
+        for _ in pages:
+            name, title = next(articles)
+            first = printed.get_destination_page_number(printed.named_destinations[f"/{name}"])
+            if caption and above is None:
+                above = whole.add_outline_item(title=caption, page_number=first)
+            whole.add_outline_item(title=title, page_number=first, parent=above)
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
     whole.add_metadata({"/Title": config["title"], "/Author": config["author"]})
-    whole.compress_identical_objects()
     return whole
 
 

@@ -21,6 +21,7 @@ Links
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -122,12 +123,9 @@ def add_assets(app: Sphinx, pagename: str, _template: str, context: dict[str, An
     body = context.get("body", "")
     _check_links(pagename, body)
     used = sorted(set(USED.findall(body)) & set(EXPLORERS))
-    if not used:
-        return
-    _write_assets(app, used)
-    app.add_js_file("afm/afm_host.js", loading_method="defer")
-    for name in used:
+    for name in ["afm_host", *used] if used else ():
         app.add_js_file(f"afm/{name}.js", loading_method="defer")
+    for name in used:
         app.add_css_file(f"afm/{name}.css")
 
 
@@ -142,23 +140,14 @@ def _check_links(pagename: str, body: str) -> None:
             LOGGER.warning("link to #%s sets %r, which it does not have", anchor, key, location=pagename)
 
 
-def _folder(app: Sphinx) -> Path:
-    return Path(app.outdir) / "_static" / "afm"
-
-
-def _write_assets(app: Sphinx, names: list[str]) -> None:
-    folder = _folder(app)
+def write_assets(app: Sphinx) -> None:
+    """Put the host and the modules where pages load them from."""
+    folder = Path(app.outdir) / "_static" / "afm"
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "afm_host.js", (HERE / "afm_host.js").read_text("utf-8"))
-    for name in names:
-        _write(folder / f"{name}.js", classic(name))
-        _write(folder / f"{name}.css", styles(name, tokens=False))
-
-
-def _write(path: Path, text: str) -> None:
-    """Write only what changed, so that an unchanged book keeps its files."""
-    if not path.is_file() or path.read_text("utf-8") != text:
-        path.write_text(text, "utf-8")
+    shutil.copyfile(HERE / "afm_host.js", folder / "afm_host.js")
+    for name in EXPLORERS:
+        (folder / f"{name}.js").write_text(classic(name), "utf-8")
+        (folder / f"{name}.css").write_text(styles(name, tokens=False), "utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -167,5 +156,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_enumerable_node(explorer, "explorer", html=(visit_explorer, depart_explorer))
     app.add_transform(ShowExplorers)
     app.add_transform(LinksToState)
+    app.connect("builder-inited", write_assets)
     app.connect("html-page-context", add_assets)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

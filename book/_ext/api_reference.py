@@ -26,6 +26,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.ext.autodoc import Documenter, ModuleDocumenter
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.build_phase import BuildPhase
+from sphinx.util.inspect import stringify_signature
 
 BOOK = Path(__file__).parents[1]
 Tags = dict[str, tuple[str, int, int]]
@@ -170,48 +171,34 @@ def show_fields(_app: Sphinx, what: str, _name: str, obj: Any, _options: Any, li
 
 
 def as_written(
-    _app: Sphinx, what: str, name: str, obj: Any, _options: Any, _given: str | None, _returns: str | None
+    _app: Sphinx, what: str, _name: str, obj: Any, _options: Any, _given: str | None, _returns: str | None
 ) -> tuple[str, str | None] | None:
     """A signature as the source has it: ``x: ArrayLike``, not what ArrayLike stands for.
 
     A class whose fields are shown needs none, which would say them again.
     """
-    if what == "class":
-        made = obj.__init__
-        if fields(obj) or not (getattr(made, "__module__", None) or "").startswith("gru_lib."):
-            return "", None
-        return f"({_signature(made)[0]})", None
-    if what not in ("function", "method") or not inspect.isfunction(obj):
+    made = obj.__init__ if what == "class" else obj
+    if what == "class" and (fields(obj) or not (getattr(made, "__module__", None) or "").startswith("gru_lib.")):
+        return "", None
+    if not inspect.isfunction(made):
         return None
-    if hasattr(obj, "__signature__"):  # a check, which takes something else than what it is made from
-        given, _, returns = str(inspect.signature(obj)).rpartition(" -> ")
-        return re.sub(r": '([^']+)'", r": \1", given), returns.strip("'")
-    given, result = _signature(obj)
-    return f"({given})", result
+    signature = inspect.signature(made)
+    own = [parameter for parameter in signature.parameters.values() if parameter.name not in ("self", "cls")]
+    written = stringify_signature(signature.replace(parameters=own))
+    given, arrow, returns = qualified(written, inspect.unwrap(made)).partition(") -> ")
+    return (given + ")" if arrow else given), (returns if arrow and what != "class" else None)
 
 
-def _signature(function: Any) -> tuple[str, str | None]:
-    definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    assert isinstance(definition, ast.FunctionDef)
-    definition = _Qualified(function).visit(definition)
-    arguments = definition.args
-    if arguments.args and arguments.args[0].arg in ("self", "cls"):
-        del arguments.args[0]
-    return ast.unparse(arguments), ast.unparse(definition.returns) if definition.returns else None
-
-
-class _Qualified(ast.NodeTransformer):
+def qualified(signature: str, function: Any) -> str:
     """Name a class of another module with its module, as several modules have a Batch; pages show it without."""
 
-    def __init__(self, function: Any) -> None:
-        self.function = inspect.unwrap(function)
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Replace a class's name."""
-        named = self.function.__globals__.get(node.id)
+    def full(name: re.Match[str]) -> str:
+        named = function.__globals__.get(name[0])
         module = getattr(named, "__module__", "")
-        away = inspect.isclass(named) and module.startswith("gru_lib.") and module != self.function.__module__
-        return ast.parse(f"{module}.{node.id}", mode="eval").body if away and "._" not in module else node
+        away = inspect.isclass(named) and module.startswith("gru_lib.") and module != function.__module__
+        return f"{module}.{name[0]}" if away and "._" not in module else name[0]
+
+    return re.sub(r"(?<![\w.])[A-Z]\w*", full, signature)
 
 
 class InOrder(ModuleDocumenter):

@@ -7,7 +7,6 @@ those that a cell's output might hold are not. Nothing is evaluated: the explore
 from __future__ import annotations
 
 import hashlib
-import re
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -41,28 +40,20 @@ def hashed(script: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def policy(scripts: list[str], served: str = "") -> str:
-    """The policy of a page that holds these scripts; served by `do.py serve` at an address, it may be reloaded from
-    there, by a script that the server writes into it."""
-    allowed = dict(POLICY)
-    if served:
-        from sphinx_autobuild.middleware import web_socket_script
-
-        scripts = [*scripts, re.split("</?script>", web_socket_script(served))[1]]
-        allowed["connect-src"] = f"ws://{served}"
-    allowed["script-src"] = " ".join([POLICY["script-src"], *dict.fromkeys(map(hashed, scripts))])
-    return "; ".join(f"{name} {value}" for name, value in allowed.items())
+def policy(scripts: list[str]) -> str:
+    """The policy of a page that holds these scripts."""
+    allowed = " ".join([POLICY["script-src"], *dict.fromkeys(map(hashed, scripts))])
+    return "; ".join(f"{name} {value}" for name, value in (POLICY | {"script-src": allowed}).items())
 
 
 def write_front(app: Sphinx) -> None:
     """Write the page that leads from the root to the front page; sphinx_external_toc would write one without a head."""
     title, front = app.config.html_title, app.builder.get_target_uri(app.config.root_doc)
-    text = FRONT.format(policy=policy([], app.config.gru_served), title=title, front=front)
+    text = FRONT.format(policy=policy([]), title=title, front=front)
     (Path(app.outdir) / "index.html").write_text(text, "utf8")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
-    # `do.py serve` sets it to the address at which it serves, such as 127.0.0.1:8000.
-    app.add_config_value("gru_served", "", "html")
+    app.add_config_value("gru_served", False, "html")  # `do.py serve` sets it
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

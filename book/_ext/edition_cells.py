@@ -50,7 +50,6 @@ METADATA = {
 PAPER = '<rect class="paper" width="100%" height="100%" fill="#FBFBFA"/>'
 EDGE = 24  # labels of a still picture may stand this far outside its drawing
 START, END = re.compile(r"^```\{solution-start\} (\S+)$", re.M), re.compile(r"^```\{solution-end\}\n```$", re.M)
-SHORT = re.compile(r"^```\{solution\} (\S+)\n.*?^```$\n?", re.M | re.S)
 WIDE = re.compile(r'<svg class="[^"]*\bex-only-wide\b[^"]*" viewBox="([^"]*)".*?</svg>', re.S)
 EXERCISE = re.compile(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", re.M | re.S)
 LABEL = re.compile(r'aria-label="([^"]*)"')
@@ -77,11 +76,8 @@ def pieces(cells: Iterable[NotebookNode]) -> Iterator[tuple[NotebookNode, str, s
 
 def without_solutions(notebook: NotebookNode) -> NotebookNode:
     """A chapter's notebook as if no solution had been written."""
-    cells = []
-    for cell, text, solved in pieces(notebook.cells):
-        kept = SHORT.sub("", text) if cell.cell_type == "markdown" else text
-        if solved is None and kept.strip():
-            cells.append(nbformat.from_dict({**cell, "source": kept}))
+    left = [(cell, text) for cell, text, solved in pieces(notebook.cells) if solved is None and text.strip()]
+    cells = [nbformat.from_dict({**cell, "source": text}) for cell, text in left]
     return nbformat.from_dict({**notebook, "cells": cells})
 
 

@@ -45,7 +45,8 @@
   /** Scroll the menu to the page that one reads. @param {HTMLElement | null} menu */
   function centre(menu) {
     const current = /** @type {HTMLElement | null} */ (menu?.querySelector("[aria-current=page]") ?? null);
-    if (menu && current) menu.scrollTop += current.getBoundingClientRect().top - menu.clientHeight / 2;
+    const top = current?.getBoundingClientRect().bottom ?? 0;
+    if (menu && top > menu.clientHeight) menu.scrollTop += top - menu.clientHeight / 2;
   }
   centre(document.getElementById("menu"));
 

@@ -71,7 +71,7 @@ def frame(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _
         "body": mend(context.get("body", "")),
         "gru_first": FIRST,
         "gru_menu": menu(app),
-        "gru_policy": policy(inline, app.config.gru_served),
+        "gru_policy": "" if app.config.gru_served else policy(inline),  # the server writes a script into its pages
         "gru_toc": below[1] if below else "",
     }
 

@@ -45,12 +45,6 @@ def source(name: str) -> Path:
     return notebook if notebook.is_file() else BOOK / f"{name}.md"
 
 
-def read(name: str) -> Page:
-    """Read a page; again only if its file has changed."""
-    path = source(name)
-    return _read(name, path, path.stat().st_mtime_ns)
-
-
 def markdown(name: str) -> str:
     """The Markdown of a page, without its code cells."""
     path = source(name)
@@ -62,7 +56,8 @@ def markdown(name: str) -> str:
 
 
 @cache
-def _read(name: str, _path: Path, _time: int) -> Page:
+def read(name: str) -> Page:
+    """Read a page."""
     text = markdown(name)
     heading = re.search(r"^# (.+)$", text, re.M)
     lede = re.search(r"^\{\.gru-lede\}\n((?:.+\n)+)", text, re.M)
@@ -84,15 +79,10 @@ def _read(name: str, _path: Path, _time: int) -> Page:
     )
 
 
-def settings(name: str) -> dict:
-    """A file of settings of the book, such as ``ways.yml``; read again only if it has changed."""
-    path = BOOK / name
-    return _settings(path, path.stat().st_mtime_ns)
-
-
 @cache
-def _settings(path: Path, _time: int) -> dict:
-    found: dict = yaml.load(path.read_text("utf8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+def settings(name: str) -> dict:
+    """A file of settings of the book, such as ``ways.yml``."""
+    found: dict = yaml.safe_load((BOOK / name).read_text("utf8"))
     return found
 
 

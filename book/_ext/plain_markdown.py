@@ -23,10 +23,6 @@ __all__ = ["COLOURS", "Cell", "Exercise", "Page", "Solution", "expand"]
 # The colours of the quantities, between those for light and for dark pages: 3.7:1 or more on both.
 COLOURS = {"r": "#168783", "z": "#A252E0", "n": "#B16717", "h": "#437BC3", "x": "#747982", "g": "#DA4240"}
 
-SKIPPED = (nodes.target, nodes.comment, nodes.substitution_definition, nodes.system_message)
-ENVIRONMENT = re.compile(r"\\(begin|end)\{(align|gather)(?:ed|at)?\*?\}")
-STATEMENTS = ("theorem_node", "definition_node", "lemma_node", "proposition_node", "corollary_node")
-
 
 @dataclass
 class Cell:
@@ -71,10 +67,7 @@ def expand(tex: str, macros: dict[str, Any]) -> str:
 
 def display(tex: str, number: str = "") -> str:
     """A displayed formula, with its number."""
-    tex = ENVIRONMENT.sub(r"\\\1{\2ed}", tex.strip())
-    if r"\\" in tex and r"\begin" not in tex:
-        tex = f"\\begin{{gathered}}\n{tex}\n\\end{{gathered}}"
-    return f"$$\n{tex}{f' {chr(92)}tag{{{number}}}' if number else ''}\n$$"
+    return f"$$\n{tex.strip()}{f' {chr(92)}tag{{{number}}}' if number else ''}\n$$"
 
 
 # ----------------------------------------------------------------------------------------------------------------- text
@@ -83,21 +76,12 @@ def display(tex: str, number: str = "") -> str:
 def escaped(text: str) -> str:
     """Text whose characters Markdown must not take for its own."""
     text = re.sub(r"([\\`*$<])", r"\\\1", text)
-    text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
-    return text.replace("](", "]\\(")
-
-
-def code_span(text: str) -> str:
-    """Inline code, whatever backticks are in it."""
-    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{ticks}{pad}{text}{pad}{ticks}"
+    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A block of code."""
-    ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
+    """A block of code; nothing in the book has a fence in it."""
+    return f"```{language}\n{text.rstrip()}\n```"
 
 
 def quoted(text: str) -> str:
@@ -138,7 +122,7 @@ class Page:
             tex = expand(" ".join(node.astext().split()), self.macros)
             return f"${_without_bars(tex) if cell else tex}$"
         if isinstance(node, nodes.literal):
-            text = code_span(node.astext())
+            text = f"`{node.astext()}`"
             return text.replace("|", "\\|") if cell else text
         if isinstance(node, nodes.emphasis | nodes.strong):
             mark = "*" if isinstance(node, nodes.emphasis) else "**"
@@ -147,9 +131,9 @@ class Page:
             text = self.inline(node, cell=cell)
             target = self.link(node["refuri"]) if node.get("refuri") else None
             return f"[{text}]({target})" if target else text
-        if isinstance(node, (nodes.raw, *SKIPPED)):
+        if isinstance(node, nodes.raw | nodes.target):
             return ""
-        if isinstance(node, nodes.inline | nodes.title_reference | nodes.generated):
+        if isinstance(node, nodes.inline):
             return self.inline(node, cell=cell)
         raise ExtensionError(f"plain_markdown: no form for {type(node).__name__} in a line: {node.astext()[:80]!r}")
 
@@ -170,7 +154,8 @@ class Page:
 
     def _parts(self, node: nodes.Node, level: int) -> Iterator[Part]:
         kind = type(node).__name__
-        if isinstance(node, SKIPPED) or "toctree-wrapper" in node.get("classes", ()):  # a chapter's companion pages
+        # Its companion pages stand below a chapter.
+        if isinstance(node, nodes.target) or "toctree-wrapper" in node.get("classes", ()):
             return
         if isinstance(node, nodes.section):
             yield from self.parts(node.children, level + 1)
@@ -203,9 +188,6 @@ class Page:
                 head = f"**Explorer {self.number('explorer', shown)}. {self.inline(title)}**"
                 cell.title = "\n\n".join([head, self.text(words)])
             yield cell
-        elif "literal-block-wrapper" in node.get("classes", ()):
-            caption, block = node.children
-            yield f"{self.inline(caption)}\n\n{self._block(block, 'literal_block')}"
         else:
             yield from self.parts(node.children, level)
 
@@ -223,21 +205,13 @@ class Page:
             head = f"**Predict.** {self.inline(title)}"
             fold = f"<details><summary>Answer</summary>\n\n{self.text(answer.children)}\n\n</details>"
             return "\n\n".join(filter(None, [head, self.text(asked), fold]))
-        if isinstance(node, nodes.definition_list):
-            return "\n\n".join(self._definition(item) for item in node.children)
-        if isinstance(node, nodes.block_quote):
-            return quoted(self.text(node.children))
         if isinstance(node, nodes.table):
             return self._table(node)
-        if isinstance(node, nodes.transition):
-            return "---"
         if kind == "proof_node":
             return self.text(node.children)
-        if kind in STATEMENTS:
-            label = f"{node['realtype'].title()} {self.number(node['countertype'], node)}"
-            title = self._statement_title(node)
-            body = self.text(node.children[1].children)
-            return quoted(f"**{label}**{f' · {title}' if title else '.'}\n\n{body}")
+        if kind == "theorem_node":
+            head = f"**Theorem {self.number(node['countertype'], node)}** · {self._statement_title(node)}"
+            return quoted(f"{head}\n\n{self.text(node.children[1].children)}")
         if isinstance(node, nodes.Admonition):
             return self._admonition(node, kind)
         raise ExtensionError(f"plain_markdown: no form for {kind}: {node.astext()[:80]!r}")
@@ -252,17 +226,11 @@ class Page:
 
     def _list(self, node: nodes.Element) -> str:
         items = []
-        for number, item in enumerate(node.children, node.get("start", 1)):
+        for number, item in enumerate(node.children, 1):
             mark = f"{number}." if isinstance(node, nodes.enumerated_list) else "-"
             text = self.text(item.children)
             items.append(f"{mark} {indent(text, ' ' * (len(mark) + 1))[len(mark) + 1 :]}")
-        loose = any(len(item.children) > 1 for item in node.children)
-        return ("\n\n" if loose else "\n").join(items)
-
-    def _definition(self, item: nodes.Element) -> str:
-        terms = [self.inline(child) for child in item.children if isinstance(child, nodes.term)]
-        (body,) = (child for child in item.children if isinstance(child, nodes.definition))
-        return f"**{', '.join(terms)}**\n\n{indent(self.text(body.children), '> ', lambda _: True)}"
+        return "\n".join(items)
 
     def _admonition(self, node: nodes.Element, kind: str) -> str:
         if "proof" in node.get("classes", ()):
@@ -279,30 +247,13 @@ class Page:
         return title[1:-1].strip() if title.startswith("(") and title.endswith(")") else title
 
     def _table(self, node: nodes.Element) -> str:
-        rows = [[self._entry(entry) for entry in row.children] for row in node.findall(nodes.row)]
-        if not any(node.findall(nodes.thead)):
-            rows.insert(0, [""] * len(rows[0]))
+        entries = ([paragraph for (paragraph,) in row.children] for row in node.findall(nodes.row))
+        rows = [[self.inline(paragraph, cell=True) for paragraph in row] for row in entries]
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         lines.insert(1, "|" + " --- |" * len(rows[0]))
         title = [child for child in node.children if isinstance(child, nodes.title)]
         caption = f"**Table {self.number('table', node)}.** {self.inline(title[0])}\n\n" if title else ""
         return caption + "\n".join(lines)
-
-    def _entry(self, entry: nodes.Element) -> str:
-        if entry.get("morecols") or entry.get("morerows"):
-            raise ExtensionError("plain_markdown: a table's cell that spans others has no form in Markdown")
-        lines = []
-        for child in entry.children:
-            if isinstance(child, nodes.paragraph):
-                lines.append(self.inline(child, cell=True))
-            elif isinstance(child, nodes.math_block):
-                tex = " ".join(expand(child.astext(), self.macros).split())
-                lines.append(f"$\\displaystyle {_without_bars(tex)}$")
-            elif isinstance(child, nodes.bullet_list):
-                lines += ["• " + self._entry(item) for item in child.children]
-            else:
-                raise ExtensionError(f"plain_markdown: no form for {type(child).__name__} in a table")
-        return "<br>".join(lines)
 
 
 def _without_bars(tex: str) -> str:

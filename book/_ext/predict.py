@@ -76,7 +76,7 @@ class Predict(SphinxDirective):
         options = block.children.pop() if isinstance(block[-1], nodes.bullet_list) else None
         if options is not None:
             options = prediction_options("", *options.children)
-            options["right"] = self._right(label, options, given)
+            options["right"] = self._right(label, options)
             block += options
             said: list[nodes.Node] = [node.deepcopy() for node in options[options["right"]][0].children]
         elif given:
@@ -88,7 +88,7 @@ class Predict(SphinxDirective):
         block += answer
         return [block]
 
-    def _right(self, label: str, options: nodes.Element, given: str) -> int:
+    def _right(self, label: str, options: nodes.Element) -> int:
         """The place of the right option, whose mark goes."""
         found = []
         for place, item in enumerate(options.children):
@@ -96,10 +96,6 @@ class Predict(SphinxDirective):
             if first.startswith(MARK):
                 first.parent.replace(first, nodes.Text(first.removeprefix(MARK)))
                 found.append(place)
-        named = [place for place, item in enumerate(options.children) if given and item.astext() == given]
-        found = sorted({*found, *named})
-        if given and not named:
-            raise self.error(f"predict: {label} has no option {given!r}, which its :answer: names")
         if len(found) != 1:
             raise self.error(f"predict: {label} marks {len(found)} of its options with [x]; one has to be right")
         return found[0]

@@ -20,7 +20,7 @@ import numpy as np
 import pages
 from check_answers import ANSWERS, PLANTED, VARIANTS
 from docutils import nodes
-from edition_cells import SHORT, pieces
+from edition_cells import pieces
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from ways import note_sources, parsed, section
@@ -229,8 +229,7 @@ def solutions() -> frozenset[str]:
     found: set[str] = set()
     for page in chapters(companions=True):
         for _, text, solved in pieces(nbformat.read(pages.source(page.name), as_version=4).cells):
-            for solution in [text] if solved else SHORT.findall(text):
-                found |= {" ".join(line.split()) for line in solution.split("\n")}
+            found |= {" ".join(line.split()) for line in text.split("\n")} if solved else set()
     return frozenset(found)
 
 

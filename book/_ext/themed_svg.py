@@ -52,13 +52,10 @@ class InlineThemedSvg(SphinxPostTransform):
             alt, classes = image.get("alt", ""), image.get("classes", [])
             if cell:
                 svg = themed(source, alt=alt, prefix=prefix, classes=[*classes, "gru-wide"])
-                upto = int(cell[2]) if cell[2] else None
-                slim = cell_drawing(cell[1], upto=upto, slim=True).svg
+                slim = cell_drawing(cell[1], upto=int(cell[2]) if cell[2] else None, slim=True).svg
                 svg += themed(slim, alt=alt, prefix=f"{prefix}s", classes=[*classes, "gru-slim"])
             else:
-                svg = themed(source, alt=alt, prefix=prefix, classes=classes)
-            if cell is None:
-                svg = SCROLL.format(svg)
+                svg = SCROLL.format(themed(source, alt=alt, prefix=prefix, classes=classes))
             image.replace_self(nodes.raw("", svg, format="html"))
 
 
@@ -66,23 +63,8 @@ def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> s
     """Turn an SVG file of matplotlib or `gru_lib.drawings` into an element that follows the page it is on.
 
     Colours of `COLOURS` become ``var(--gru-…, light value)``, text takes the page's fonts, and what only a
-    separate file needs (metadata, title, style sheet) goes.
-
-    Parameters
-    ----------
-    svg : str
-        The file's text, drawn in the style of `use_style`.
-    alt : str
-        What the figure shows, for readers who cannot see it.
-    prefix : str
-        Put before every id, so that no two figures on a page share one.
-    classes : iterable of str
-        CSS classes besides ``gru-fig``.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element with ``role="img"``.
+    separate file needs (metadata, title, style sheet) goes. `prefix` stands before every id, so that no two figures on
+    a page share one.
     """
     ElementTree.register_namespace("", SVG)
     root = ElementTree.fromstring(svg)

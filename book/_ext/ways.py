@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from functools import cache
+from typing import Any, ClassVar
 
 import pages
 from docutils import nodes
@@ -23,25 +24,6 @@ from sphinx.util.docutils import SphinxDirective
 logger = logging.getLogger(__name__)
 
 
-class Way(NamedTuple):
-    """A link at the foot of a page."""
-
-    label: str
-    rel: str
-    page: str  # as Sphinx names it: book/04-gru-forward
-    why: str
-
-    @property
-    def clause(self) -> str:
-        """Why to go there, as a sentence."""
-        return self.why[:1].upper() + self.why[1:]
-
-    @property
-    def title(self) -> str:
-        """The title of the page it leads to, as it is printed."""
-        return re.sub(r"[*`]", "", pages.read(_name(self.page)).title)
-
-
 def _name(docname: str) -> str:
     return docname.rpartition("/")[2]
 
@@ -51,29 +33,25 @@ def is_companion(docname: str) -> bool:
     return re.match(r"\d\d[a-z]-", _name(docname)) is not None
 
 
-def chapter_of(docname: str, order: Sequence[str]) -> str:
-    """The main page of a page: its own name, or that of the chapter which it goes deeper into."""
-    if not is_companion(docname):
-        return docname
-    return next((p for p in order if _name(p).startswith(f"{_name(docname)[:2]}-")), docname)
-
-
-def ways(docname: str, order: Sequence[str], why: dict[str, dict[str, str]]) -> list[Way]:
-    """Where to go from a page, of the pages in the order of the table of contents."""
+def ways(docname: str, order: Sequence[str], why: dict[str, dict[str, str]]) -> list[dict[str, str]]:
+    """Where to go from a page, of the pages in the order of the table of contents: the page, its title, and why."""
+    at = order.index(docname)
     main = [page for page in order if not is_companion(page)]
-    chapter = chapter_of(docname, order)
-    at, place = order.index(docname), main.index(chapter)
+    chapter = next(page for page in reversed(order[: at + 1]) if page in main)
+    place = main.index(chapter)
+    before = main[:place][-1:] if chapter == docname else [chapter]
+    deeper = [page for page in order[at + 1 : at + 2] if is_companion(page)]
     found = []
-    if place + 1 < len(main):
-        found.append(Way("Next", "next", main[place + 1], why.get(_name(main[place + 1]), {}).get("next", "")))
-    if at + 1 < len(order) and is_companion(order[at + 1]):
-        found.append(Way("Deeper", "", order[at + 1], why.get(_name(order[at + 1]), {}).get("next", "")))
-    before = chapter if chapter != docname else main[place - 1] if place else ""
-    if before:
-        found.append(Way("Back", "prev", before, why.get(_name(before), {}).get("back", "")))
+    for label, rel, led in (("Next", "next", main[place + 1 :][:1]), ("Deeper", "", deeper), ("Back", "prev", before)):
+        for page in led:
+            words = why.get(_name(page), {}).get("back" if label == "Back" else "next", "")
+            title = re.sub(r"[*`]", "", pages.read(_name(page)).title)
+            words = words[:1].upper() + words[1:]
+            found.append({"label": label, "rel": rel, "page": page, "title": title, "why": words})
     return found
 
 
+@cache
 def order(app: Sphinx) -> list[str]:
     """The pages in the order of the table of contents, without those that are for few: what search leaves out."""
     root = app.config.root_doc
@@ -87,25 +65,16 @@ def order(app: Sphinx) -> list[str]:
 def foot(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
     """Give the template the ways from a page, and the head of the page the same neighbours."""
     context["gru_ways"] = []
-    everything = _order(app)
+    everything = order(app)
     if doctree is None or pagename not in everything:
         return
-    found = ways(pagename, everything, pages.settings("ways.yml")["pages"])
+    context["gru_ways"] = found = ways(pagename, everything, pages.settings("ways.yml")["pages"])
     for way in found:
-        if not way.why:
-            logger.warning("book/ways.yml does not say why a reader goes to %s", way.page, location=pagename)
-    context["gru_ways"] = [way._asdict() | {"title": way.title, "why": way.clause} for way in found]
+        if not way["why"]:
+            logger.warning("book/ways.yml does not say why a reader goes to %s", way["page"], location=pagename)
     for name in ("next", "prev"):
-        way = next((each for each in found if each.rel == name), None)
-        link = {"link": context["pathto"](way.page), "title": way.title} if way else None
-        context[name] = link
-
-
-def _order(app: Sphinx) -> list[str]:
-    if "_gru_order" not in app.__dict__:
-        app.__dict__["_gru_order"] = order(app)
-    found: list[str] = app.__dict__["_gru_order"]
-    return found
+        link = ({"link": context["pathto"](way["page"]), "title": way["title"]} for way in found if way["rel"] == name)
+        context[name] = next(link, None)
 
 
 def write_again(_app: Sphinx, env: Any) -> list[str]:
