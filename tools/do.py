@@ -107,8 +107,10 @@ def serve(*args: str) -> None:
     at, others = options.parse_known_args(args)
     # The server writes a script into the pages, which reloads them: gru_served lets their policy allow it.
     address = ("--host", at.host, "--port", at.port, "-D", f"gru_served={at.host}:{at.port}")
-    folder = str(output() / "serve" / "html")
-    run("sphinx-autobuild", "-n", "-q", *address, "--re-ignore", ignored, *others, ".", folder)
+    folder = output() / "serve" / "html"
+    if not (folder / "index.html").is_file():
+        print("The first time it builds every page, whatever `book` has built: this takes minutes.", flush=True)
+    run("sphinx-autobuild", "-n", *address, "--re-ignore", ignored, *others, ".", str(folder))
 
 
 def javascript() -> None:
