@@ -82,7 +82,7 @@ def bce() -> Exercise:
             ("dlogits is not divided by the number of elements; the loss is a mean.", loss, slopes),
             ("the loss is a sum, though dlogits is right for the mean.", sum_, grad),
             ("the loss has the wrong sign: it is minus the log-likelihood.", -loss, grad),
-            ("dlogits has the wrong sign: y − d, with the output y = σ(s) of the logit s and the target d.", loss, -grad),
+            ("dlogits has the wrong sign: y − d, with the output y = σ(s) and the target d.", loss, -grad),
             ("targets 0 and 1 have changed places.", turned, each(lambda v, t: sig(v) - 1 + t, a, y) / K),
             ("the loss lacks the half for targets of 0: (1 − d) log(1 − y).", ones, grad),
             ("the loss is in bits; nats are wanted (the natural logarithm).", loss / math.log(2), grad),
@@ -92,8 +92,8 @@ def bce() -> Exercise:
             yield message, {"loss": its_loss, "dlogits": its_grad}
 
     far = {"logits": np.array([[1000.0, -1000.0]]), "targets": np.zeros((1, 2))}
-    message = "right for small logits, but for the logit s = 1000 and the target d = 0 the loss must be 1000: work from "
-    message += "the logit, log(1 + exp(s)) = np.logaddexp(0, s), not from the output y."
+    message = "right for small logits, but for the logit s = 1000 and the target d = 0 the loss must be 1000: "
+    message += "work from the logit, log(1 + exp(s)) = np.logaddexp(0, s), not from the output y."
     also = [(far, {"loss": np.array(500.0), "dlogits": np.array([[0.5, 0.0]])}, message)]
     return Exercise({"logits": a, "targets": y}, {"loss": loss, "dlogits": grad}, mistakes, also=also)
 
