@@ -47,6 +47,12 @@ def test_a_drawing_stays_inside_its_frame_and_in_the_colours_of_the_page(name: s
     assert set(re.findall(r"#[0-9A-Fa-f]{6}\b", svg)) <= set(COLOURS.values())
 
 
+def test_a_drawing_has_a_light_plate_in_a_dark_notebook_and_none_on_a_page() -> None:
+    svg, plate = cell_drawing("gru").svg, f"background: {COLOURS['paper']}"
+    assert ElementTree.fromstring(svg).get("style") == plate
+    assert "background" not in themed_svg.themed(svg, alt="", prefix="f")
+
+
 _SHAPES = {f"{SVG}{kind}" for kind in ("path", "polygon", "rect", "circle", "text")}
 
 

@@ -100,8 +100,10 @@ def serve(*args: str) -> None:
     run("jupyter-book", "config", "sphinx", ".", quiet=True)
     os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
     ignored = r"/(_build|lessons|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
-    folder = str(output() / "serve" / "html")
-    run("sphinx-autobuild", "-n", "-q", "-D", "gru_served=1", "--re-ignore", ignored, *args, ".", folder)
+    folder = output() / "serve" / "html"
+    if not (folder / "index.html").is_file():
+        print("The first time it builds every page, whatever `book` has built: this takes minutes.", flush=True)
+    run("sphinx-autobuild", "-n", "-q", "-D", "gru_served=1", "--re-ignore", ignored, *args, ".", str(folder))
 
 
 def javascript() -> None:

@@ -41,8 +41,9 @@ import os
 # This has to come before NumPy is imported; where it was imported earlier, as in Colab, it changes nothing.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
-# If gru_lib is not installed here, remove the first "#" of the next line and run this cell.
+# If gru_lib is not installed here, remove the first "#" of the last line and run this cell.
 """
+UNTIL = "# Until the first release, write the path of the project's folder there, in place of gru-lib.\n"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -116,8 +117,9 @@ def starter(calls: Iterable[str]) -> str:
 
 def install(wheel: str = "") -> str:
     """The first code cell: one thread for NumPy, and how to get the library, from a wheel or by its name."""
-    library = f"{DISTRIBUTION} @ {wheel}" if wheel else DISTRIBUTION
-    return FIRST + f'# %pip install "{library}"'
+    if wheel:
+        return FIRST + f'# %pip install "{DISTRIBUTION} @ {wheel}"'
+    return FIRST + UNTIL + f'# %pip install "{DISTRIBUTION}"'
 
 
 def assemble(

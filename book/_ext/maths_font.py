@@ -7,6 +7,7 @@ npm package ``@expo-google-fonts/stix-two-math``, under the SIL Open Font Licens
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import unicodedata
@@ -18,7 +19,9 @@ from typing import Any
 
 from fontTools import subset
 from sphinx.application import Sphinx
+from sphinx.util.display import progress_message
 
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # else it says of each table what it does with it
 FONTS = Path(sys.prefix) / "node_modules" / "@expo-google-fonts"
 WHOLE = FONTS / "stix-two-math" / "400Regular" / "STIXTwoMath_400Regular.ttf"  # the font with all its letters
 SHEET = "gru-maths.css"
@@ -60,6 +63,7 @@ def cut(points: set[int]) -> bytes:
     return file.getvalue()
 
 
+@progress_message("writing the font of the formulas")
 def write_sheet(app: Sphinx) -> None:
     """Write the style sheet for all pages, also those that this build left as they were."""
     points = set().union(*(code_points(page.read_text("utf8")) for page in Path(app.outdir).rglob("*.html")))

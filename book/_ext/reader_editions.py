@@ -28,6 +28,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.directives.code import LiteralInclude
 from sphinx.errors import ExtensionError
+from sphinx.util.display import progress_message
 
 FOLDER = "notebooks"
 
@@ -112,6 +113,7 @@ def offer(_app: Sphinx, pagename: str, _template: str, context: dict[str, Any], 
         context["gru_download"] = f"{FOLDER}/{name}"
 
 
+@progress_message("writing the readers' notebooks")
 def write_for_readers(app: Sphinx) -> None:
     """Write the editions that readers get, also those whose page this build left as it was."""
     names = [name.rpartition("/")[2] for name in app.env.found_docs if is_chapter(name)]

@@ -22,6 +22,7 @@ from docutils import nodes
 from predict import prediction_answer
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.util.display import progress_message
 
 HERE = Path(__file__).parent
 MINISEARCH = Path(sys.prefix) / "node_modules" / "minisearch"
@@ -89,6 +90,7 @@ def note_page(app: Sphinx, pagename: str, _template: str, _context: dict[str, An
         _noted(app)[pagename] = list(sections(doctree, numbers)) if wanted else []
 
 
+@progress_message("writing the search index")
 def write_index(app: Sphinx) -> None:
     """Write the index, with what earlier builds stored of the pages that this one left alone, and the script."""
     static = Path(app.outdir) / "_static"

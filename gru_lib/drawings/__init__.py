@@ -5,8 +5,8 @@ right, x_t comes from below. A gate is two plates; the gap between them is the g
 as the gap. A dotted line leads to a gate from what it is computed from. Nothing is measured: z = 0.7 and r = 0.5 are
 only drawn so.
 
-A drawing grows: ``upto`` names the stage at which it stops. It is an SVG in the light colours of `gru_lib.viz`; the
-book's pages put their theme's colours in their place, and on a phone show the slim form.
+A drawing grows: ``upto`` names the stage at which it stops. It is an SVG in the light colours of `gru_lib.viz`, on
+a plate of its own; the book's pages put their theme's colours in their place, and on a phone show the slim form.
 """
 
 from __future__ import annotations

@@ -23,12 +23,13 @@ class Canvas:
         return COLOURS[quiet if self.quiet and colour not in ("paper", "track") else colour]
 
     def svg(self, name: str, stage: int | None = None) -> str:
-        """The whole file. `data-cell` and `data-upto` tell the book's pages which drawing it is."""
+        """The whole file, on a light plate. `data-cell` and `data-upto` tell the book's pages which drawing it is."""
         width, height = f"{self.width:g}", f"{self.height:g}"
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        plate = f'style="background: {COLOURS["paper"]}"'
         upto = f' data-upto="{stage}"' if stage else ""
         body = "\n".join(element for layer in self.layers.values() for element in layer)
-        return f'<svg xmlns="http://www.w3.org/2000/svg" data-cell="{name}"{upto} {size}>\n{body}\n</svg>\n'
+        return f'<svg xmlns="http://www.w3.org/2000/svg" data-cell="{name}"{upto} {size} {plate}>\n{body}\n</svg>\n'
 
     def line(self, layer: str, points: Sequence[Point], width: float, colour: str, dashes: str = "") -> None:
         d = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
