@@ -116,6 +116,7 @@
   show();
   let timer = 0;
   field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(show, PAUSE); });
+  field.form?.addEventListener("submit", (event) => { event.preventDefault(); show(); }); // they are here already
   field.addEventListener("keydown", (event) => {
     const first = list.querySelector("a");
     if (event.key !== "ArrowDown" || !first) return;
