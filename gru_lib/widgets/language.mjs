@@ -137,7 +137,7 @@ function render(stage) {
   const [lines, rows, cell] = [".ex-lines", ".ex-rows", ".ex-cell"].map((one) => query(el, one, SVGSVGElement));
   const [prefix, find] = [fieldOf(el, "prefix"), fieldOf(el, "find")];
   const best = query(el, ".ex-best", HTMLElement);
-  const place = query(el, "[data-key=at]", HTMLInputElement);
+  const look = query(el, "[data-key=at]", HTMLInputElement);
   const canvas = query(el, "canvas", HTMLCanvasElement);
   /** @type {Work | undefined} */
   let work; // what is drawn, and what was computed for it
@@ -173,7 +173,7 @@ function render(stage) {
 
   /** The slider of places ends where the text does. @param {Work} of */
   function bounded({ run, s, L }) {
-    place.max = String(readTo(run, { ...s, at: LANGUAGE.limits.at[1] }, L));
+    look.max = String(readTo(run, { ...s, at: LANGUAGE.limits.at[1] }, L));
     showControls(el, { ...s, at: readTo(run, s, L) }, words);
   }
 
