@@ -20,8 +20,9 @@ PyTorch's two biases on r and z only act through their sum, so we store the sum;
 bit. Gradients are not parameters: where one of our biases stands for two of theirs, both have its gradient.
 
 In all `from_*` functions `cell` is "gru", "lstm" or "rnn", and `options` are further arguments of the cell's init that
-the layout does not hold, such as the RNN's activation; a GRU becomes "keep" (in `from_source`, what the text uses). A
-missing or unknown name, or a shape that does not fit, raises ValueError. Each `to_*` is the inverse.
+the layout does not hold, such as the RNN's activation; a GRU becomes "keep" (in `from_source`, what the text uses), and
+`with_convention` turns it afterwards. Half precision is read as float32. A missing or unknown name, a shape that does
+not fit, or an option that contradicts the layout raises ValueError. Each `to_*` is the inverse.
 
 Chapter 10.
 """
@@ -93,10 +94,11 @@ def with_convention(p: GRUParams, convention: str) -> GRUParams:
 # --------------------------------------------------------------------------------------------------------- PyTorch
 
 _TORCH_NAME = re.compile(r"(weight|bias)_(ih|hh)_l(0|[1-9]\d{0,2})(_reverse)?")
+_TORCH_CELL = re.compile(r"(weight|bias)_(ih|hh)")
 
 
 def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> list[list[Params]]:
-    """Read the `state_dict()` of a `torch.nn.GRU`, `LSTM` or `RNN`, as arrays or CPU tensors.
+    """Read the `state_dict()` of a `torch.nn.GRU`, `LSTM`, `RNN`, or a single cell's, as arrays or CPU tensors.
 
     ::
 
@@ -105,8 +107,8 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
         …_l1, …                            next layers; D is the number of directions times H
         …_l0_reverse                       the backward direction
 
-    Returns a list of layers, each a list of one or two directions. A GRU becomes reset-after. Projections (`proj_size`)
-    are not supported.
+    A `GRUCell`, `LSTMCell` or `RNNCell` has these names without _l0. Returns a list of layers, each a list of one or
+    two directions. A GRU becomes reset-after. Projections (`proj_size`) are not supported.
 
     Examples
     --------
@@ -121,18 +123,17 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
     where = "from_torch"
     check_choice(where, "cell", cell, tuple(_INIT))
     check_instance(where, "state", state, Mapping)
-    found = {name: _TORCH_NAME.fullmatch(str(name)) for name in state}
+    options = _options(where, cell, options, reset_after=True)
+    state = {str(name): _single(array) for name, array in state.items()}
+    if state and all(map(_TORCH_CELL.fullmatch, state)):
+        state = {f"{name}_l0": array for name, array in state.items()}
+    found = {name: _TORCH_NAME.fullmatch(name) for name in state}
     unknown = [name for name, match in found.items() if match is None]
     if unknown or not found:
-        raise ValueError(
-            f"{where}: state must hold names such as weight_ih_l0, as the state_dict() of the recurrent module itself; "
-            f"got {', '.join(map(repr, unknown)) or 'nothing'}."
-        )
+        raise ValueError(f"{where}: {_what_else(unknown)}")
     matches = [match for match in found.values() if match is not None]
     suffixes = ["", "_reverse"] if any(match[4] for match in matches) else [""]
     biases = ("bias_ih", "bias_hh") if any(match[1] == "bias" for match in matches) else ()
-    if cell == "gru":
-        options = {"reset_after": True, **options}
     layers = []
     for layer in range(1 + max(int(match[3]) for match in matches)):
         directions = []
@@ -150,6 +151,19 @@ def from_torch(state: Mapping[str, ArrayLike], cell: str, **options: Any) -> lis
             directions.append(_build(cell, _OURS[cell], W_x.T, W_h.T, *(b or (None, None)), **options))
         layers.append(directions)
     return layers
+
+
+def _what_else(names: list[str]) -> str:
+    """Say what a state_dict holds that is not a recurrent layer's."""
+    if any(name.startswith("weight_hr_l") for name in names):
+        return "projections (proj_size) are not supported; got 'weight_hr_l0'."
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    said = f"state must hold names such as weight_ih_l0; got {repr(names[0]) + more if names else 'nothing'}."
+    heads = dict.fromkeys(name.rpartition(".")[0] for name in names if re.search(r"\.weight_hh(_l0)?$", name))
+    if heads:
+        said += f" A recurrent layer is under {', '.join(repr(f'{head}.') for head in heads)}: pass that module's own "
+        said += "state_dict(), or its names without the prefix."
+    return said
 
 
 def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
@@ -171,6 +185,11 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
     bias_hh_l0 (15,)
     """
     where = "to_torch"
+    if isinstance(layers, Params):
+        raise TypeError(
+            f"{where}: layers must be a list of layers, each a list of directions; got {type(layers).__name__}. "
+            "Write [[p]] for one layer, [[p.layer0], [p.layer1]] for a stack, [p.forward, p.backward] if bidirectional."
+        )
     check_sequence(where, "layers", layers)
     for i, directions in enumerate(layers):
         _directions(where, directions, f"layers[{i}]")
@@ -226,8 +245,8 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
     check_sequence(where, "weights", weights)
     if len(weights) not in (2, 3, 4, 6):
         raise ValueError(f"{where}: weights must hold 2 or 3 arrays, or 4 or 6 if bidirectional; got {len(weights)}.")
-    if cell == "gru":
-        options = {"reset_after": check_bool(where, "reset_after", reset_after), **options}
+    options = _options(where, cell, options, reset_after=check_bool(where, "reset_after", reset_after))
+    weights = [_single(array) for array in weights]
     each = len(weights) // (2 if len(weights) > 3 else 1)
     directions = []
     for start in range(0, len(weights), each):
@@ -270,7 +289,13 @@ def to_keras(directions: Sequence[Params]) -> list[Array]:
 
 
 def from_onnx(
-    W: ArrayLike, R: ArrayLike, B: MaybeArray = None, *, cell: str, linear_before_reset: int = 0, **options: Any
+    W: ArrayLike,
+    R: ArrayLike,
+    B: MaybeArray = None,
+    *,
+    cell: str,
+    linear_before_reset: int | None = None,
+    **options: Any,
 ) -> list[Params]:
     """Read the inputs W, R and B of an ONNX `GRU`, `LSTM` or `RNN` node.
 
@@ -285,7 +310,8 @@ def from_onnx(
     B : array (dirs, 2·G·H), optional
         The bias of W, then that of R.
     linear_before_reset
-        The node's attribute: 0 (its default) is our reset-before, anything else reset-after. Only for the GRU.
+        The node's attribute: 0 (its default) is our reset-before, anything else reset-after; PyTorch exports 1. Only
+        for the GRU, which must be given it if the second bias of n is not 0.
 
     Examples
     --------
@@ -298,6 +324,7 @@ def from_onnx(
     """
     where = "from_onnx"
     check_choice(where, "cell", cell, tuple(_INIT))
+    W, R, B = (None if array is None else _single(array) for array in (W, R, B))
     R = plain(where, "R", R)
     if R.ndim != 3 or len(R) not in (1, 2):
         raise ValueError(f"{where}: R must have shape (dirs, GH, H) with dirs 1 or 2; got {R.shape}.")
@@ -305,11 +332,17 @@ def from_onnx(
     sizes["2GH"] = 2 * sizes["GH"]
     W, R = as_array(where, "W", W, ("dirs", "GH", "D"), sizes), as_array(where, "R", R, ("dirs", "GH", "H"), sizes)
     b = None if B is None else as_array(where, "B", B, ("dirs", "2GH"), sizes)
-    if cell == "gru":
-        options = {
-            "reset_after": check_int(where, "linear_before_reset", linear_before_reset, minimum=0) != 0,
-            **options,
-        }
+    if linear_before_reset is None and cell == "gru" and b is not None and b[:, -sizes["H"] :].any():
+        raise ValueError(
+            f"{where}: linear_before_reset must be given: B has a second bias of n, and the node's attribute says "
+            "whether it is reset too. PyTorch exports 1; a node without the attribute has 0."
+        )
+    flag = 0 if linear_before_reset is None else linear_before_reset
+    after = check_int(where, "linear_before_reset", flag, minimum=0) != 0
+    if options.get("reset_after", after) != after:
+        got = options["reset_after"]
+        raise ValueError(f"{where}: reset_after must be {after}, as linear_before_reset says; got {got}.")
+    options = _options(where, cell, options, reset_after=after)
     split = [(None, None)] * len(R) if b is None else [np.split(row, 2) for row in b]
     return [_build(cell, _ONNX[cell], W[d].T, R[d].T, *split[d], **options) for d in range(len(R))]
 
@@ -505,6 +538,25 @@ _BOTH_WAYS: dict[str, tuple[Any, Any]] = {
 
 
 # ----------------------------------------------------------------------------------------------------------- shared
+
+
+def _options(where: str, cell: str, options: dict[str, Any], *, reset_after: bool) -> dict[str, Any]:
+    """The options of the cell's init, with what the layout itself says of a GRU; it cannot be given otherwise."""
+    if cell != "gru":
+        return options
+    says = {"reset_after": reset_after, "convention": "keep"}
+    for name, value in says.items():
+        if (got := options.get(name, value)) != value:
+            then = f" Use with_convention(p, {got!r}) afterwards." if name == "convention" else ""
+            raise ValueError(f"{where}: {name} must be {value!r}, as in the layout; got {got!r}.{then}")
+    return {**options, **says}
+
+
+def _single(array: Any) -> Any:
+    """Half precision as float32, which holds it exactly. A tensor is asked for it, since NumPy has no bfloat16."""
+    if str(getattr(array, "dtype", "")).removeprefix("torch.") not in ("float16", "bfloat16"):
+        return array
+    return array.float() if hasattr(array, "float") else np.asarray(array).astype(np.float32)
 
 
 def _build(cell: str, order: str, W_x: Array, W_h: Array, b_x: Array | None, b_h: Array | None, **options: Any) -> Any:

@@ -331,7 +331,9 @@ LAYERS = {
         ("z r n", "keep", "W h", "before", "outside r"),
     ),
     "ONNX": (
-        lambda W, R, b, c: convert.from_onnx(W[None], R[None], np.append(b, c)[None], cell="gru")[0],
+        lambda W, R, b, c: convert.from_onnx(
+            W[None], R[None], np.append(b, c)[None], cell="gru", linear_before_reset=0
+        )[0],
         ("z r n", "keep", "W h", "before", "outside r"),
     ),
     "ONNX after": (

@@ -15,6 +15,7 @@ from gru_lib import (
     gru_forward,
     gru_init,
     linear_init,
+    lstm_init,
     results,
     stack,
     stack_backward,
@@ -160,6 +161,85 @@ def test_torch_names_what_is_wrong_with_a_state():
         convert.to_torch([[linear_init(np.random.default_rng(0), 2, 3)]])
 
 
+def test_what_a_layout_says_is_no_option():
+    """An option that contradicts the layout would read the same numbers as another function."""
+    p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True)
+    state, weights, (W, R, B) = convert.to_torch([[p]]), convert.to_keras([p]), convert.to_onnx([p])
+    write = r"convention must be 'keep', as in the layout; got 'write'\. Use with_convention\(p, 'write'\) afterwards"
+    with pytest.raises(ValueError, match=f"from_torch: {write}"):
+        convert.from_torch(state, "gru", convention="write")
+    with pytest.raises(ValueError, match=f"from_keras: {write}"):
+        convert.from_keras(weights, "gru", convention="write")
+    with pytest.raises(ValueError, match=f"from_onnx: {write}"):
+        convert.from_onnx(W, R, B, cell="gru", linear_before_reset=1, convention="write")
+    with pytest.raises(ValueError, match=r"from_torch: reset_after must be True, as in the layout; got False"):
+        convert.from_torch(state, "gru", reset_after=False)
+    with pytest.raises(ValueError, match=r"reset_after must be False, as linear_before_reset says; got True"):
+        convert.from_onnx(W, R, B, cell="gru", reset_after=True)
+    (q,) = convert.from_torch(state, "gru", reset_after=True, convention="keep")[0]
+    np.testing.assert_array_equal(q.flat, p.flat)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_torch_takes_the_state_of_a_single_cell(cell):
+    """GRUCell, LSTMCell and RNNCell have the layer's names without _l0."""
+    init = {"gru": gru_init, "lstm": lstm_init, "rnn": elman_init}[cell]
+    p = init(np.random.default_rng(0), 2, 3, **({"reset_after": True} if cell == "gru" else {}))
+    state = {name.removesuffix("_l0"): a for name, a in convert.to_torch([[p]]).items()}
+    assert set(state) == {"weight_ih", "weight_hh", "bias_ih", "bias_hh"}
+    ((q,),) = convert.from_torch(state, cell)
+    np.testing.assert_array_equal(q.flat, p.flat)
+
+
+class BFloat16:
+    """A tensor that NumPy cannot read until it is asked for single precision."""
+
+    dtype, shape = "torch.bfloat16", (9, 2)
+
+    def __init__(self, array):
+        self.array = array
+        self.shape = array.shape
+
+    def float(self):
+        return self.array
+
+    def __array__(self, *_, **__):
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+
+def test_half_precision_is_read_as_float32():
+    p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True, dtype=np.float32)
+    p.flat[:] = p.flat.astype(np.float16)
+    half = {name: a.astype(np.float16) for name, a in convert.to_torch([[p]]).items()}
+    brain = {name: BFloat16(a) for name, a in convert.to_torch([[p]]).items()}
+    weights, arrays = ([a.astype(np.float16) for a in made] for made in (convert.to_keras([p]), convert.to_onnx([p])))
+    read = [convert.from_torch(half, "gru")[0][0], convert.from_torch(brain, "gru")[0][0]]
+    read += convert.from_keras(weights, "gru") + convert.from_onnx(*arrays, cell="gru", linear_before_reset=1)
+    for q in read:
+        assert q.dtype == np.float32
+        np.testing.assert_array_equal(q.flat, p.flat)
+
+
+def test_torch_says_where_in_a_model_the_layer_is():
+    p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True)
+    state = convert.to_torch([[p]])
+    model = {f"net.enc.{name}": a for name, a in state.items()} | {"net.out.weight": 0, "net.out.bias": 0}
+    with pytest.raises(ValueError, match=r"ih_l0' and 5 more\. .* under 'net\.enc\.': pass that module") as e:
+        convert.from_torch(model, "gru")
+    assert "net.enc.bias" not in str(e.value)  # not the whole list
+    two = {f"{name}.cell.{k}": a for name in ("enc", "dec") for k, a in state.items()}
+    with pytest.raises(ValueError, match=r"under 'enc\.cell\.', 'dec\.cell\.': pass that module"):
+        convert.from_torch(two, "gru")
+    with pytest.raises(ValueError, match=r"projections \(proj_size\) are not supported; got 'weight_hr_l0'"):
+        convert.from_torch({**state, "weight_hr_l0": 0}, "lstm")
+
+
+def test_torch_says_how_a_stack_is_written():
+    p = stack(gru_init(np.random.default_rng(0), 2, 3, reset_after=True))
+    with pytest.raises(TypeError, match=r"layers must be .* got StackParams\. .*p\.layer0.*forward.*backward"):
+        convert.to_torch(p)
+
+
 def test_torch_refuses_reset_before_because_nothing_equals_it():
     p = gru_init(np.random.default_rng(0), 2, 3)
     with pytest.raises(ValueError, match=r"must be reset-after.*got reset-before.*not equivalent"):
@@ -283,6 +363,18 @@ def test_onnx_names_what_is_wrong():
         convert.from_onnx(W.swapaxes(1, 2), R, cell="gru")
     with pytest.raises(ValueError, match=r"B must have shape .*\(1, 18\); got \(1, 9\)"):
         convert.from_onnx(W, R, B[:, :9], cell="gru")
+
+
+def test_onnx_asks_for_the_flag_where_it_matters():
+    """A second bias of n stands inside or outside the reset: PyTorch's export writes linear_before_reset=1."""
+    p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True)
+    p.b_hn[:] = 0.5
+    arrays = convert.to_onnx([p])
+    with pytest.raises(ValueError, match=r"linear_before_reset must be given: B has a second bias of n"):
+        convert.from_onnx(*arrays, cell="gru")
+    (after,), (before,) = (convert.from_onnx(*arrays, cell="gru", linear_before_reset=flag) for flag in (1, 0))
+    assert after.reset_after and not before.reset_after
+    np.testing.assert_array_equal(after.flat, p.flat)
 
 
 # ---------------------------------------------------------------------------------------------------------- the texts

@@ -114,6 +114,13 @@ def test_errors_name_the_argument():
         stack(gru_init(rng(), D, H), gru_init(rng(), D, H))
     with pytest.raises(TypeError, match=r"stack: layers\[0\] must be one of .*; got LinearParams"):
         stack(linear_init(rng(), D, H))
+    with pytest.raises(TypeError, match=r"layers\[0\] must be parameters; got a list of 1\. Write d\[0\] for one"):
+        stack([gru_init(rng(), D, H)])
+    with pytest.raises(ValueError, match=r"each of 2 layers; got ndarray\. Write \(state0\[0\], state0\[1\]\)"):
+        stack_forward(xs, np.zeros((2, 3, H)), p)
+    deep = stack(bidirectional(gru_init(rng(), D, H), gru_init(rng(), D, H)))
+    with pytest.raises(ValueError, match=r"got ndarray\. Write \(\(state0\[0\], state0\[1\]\)\)"):
+        stack_forward(xs, np.zeros((2, 3, H)), deep)
     with pytest.raises(ValueError, match="stack_forward: state0 must have one entry for each of 2 layers; got 1"):
         stack_forward(xs, (None,), p)
     with pytest.raises(ValueError, match="stack_forward: masks must have one entry for each of 2 layers; got ndarray"):

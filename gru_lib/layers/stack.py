@@ -5,6 +5,7 @@ Chapter 15. A layer is anything that `cell_of` knows: any cell, a bidirectional 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -46,6 +47,11 @@ def stack(*layers: Params, residual: bool = False) -> StackParams:
     below = None
     residual = check_bool("stack", "residual", residual)
     for i, layer in enumerate(layers):
+        if isinstance(layer, tuple | list):  # as `convert` has the directions of a layer
+            raise TypeError(
+                f"stack: layers[{i}] must be parameters; got a {type(layer).__name__} of {len(layer)}. "
+                "Write d[0] for one direction, bidirectional(*d) for two."
+            )
         cell = check_layer("stack", f"layers[{i}]", layer)
         if below not in (None, layer.D):
             raise ValueError(
@@ -169,6 +175,11 @@ def _per_layer(where: str, name: str, value: Any, p: StackParams) -> Sequence[An
         return (None,) * count
     if not isinstance(value, tuple | list) or len(value) != count:
         came = f"{len(value)}" if isinstance(value, tuple | list) else type(value).__name__
+        how, k = [], itertools.count()
+        for _, layer in p.members():  # as PyTorch has them, one after another
+            pair = hasattr(layer, "backward")
+            how.append(f"({name}[{next(k)}], {name}[{next(k)}])" if pair else f"{name}[{next(k)}]")
+        came += f". Write ({', '.join(how)})" if isinstance(value, np.ndarray) and name == "state0" else ""
         raise ValueError(f"{where}: {name} must have one entry for each of {count} layers; got {came}.")
     return value
 
