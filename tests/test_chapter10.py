@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import ROOT, cells_of, names_of, randomised, run_box, said
 
-from gru_lib import convert, gru_init, gru_step, numeric_gradient, sigmoid
+from gru_lib import convert, gru_init, gru_step, infer, numeric_gradient, results, sigmoid, stack_forward
 
 NAME = "10-conventions"
 TEXT = (ROOT / "book_text" / f"{NAME}.md").read_text("utf8")
@@ -44,7 +44,7 @@ def test_pytorch_and_keras_take_the_arrays_and_start_as_the_page_says(page):
     import keras
     import torch
 
-    names = run_box("10-conventions", "import keras", **page)
+    names = run_box("10-conventions", "load_state_dict(arrays)", **page)
     gru, layer, xs = names["gru"], names["layer"], page["xs"]
     with torch.no_grad():
         pytorch, keras_gru = gru(torch.tensor(xs))[0], layer(np.moveaxis(xs, 0, 1))
@@ -56,6 +56,23 @@ def test_pytorch_and_keras_take_the_arrays_and_start_as_the_page_says(page):
     fresh = keras.layers.GRU(3)
     fresh.build((None, None, 2))
     np.testing.assert_array_equal(fresh.get_weights()[2], np.zeros((2, 9)))
+
+
+def test_the_recipe_for_a_deep_bidirectional_net_computes_what_pytorch_did():
+    with np.load(results.path("torch")) as arrays:
+        a = {name.removeprefix("gru_deep/"): arrays[name] for name in arrays.files if name.startswith("gru_deep/")}
+    state = {name.removeprefix("p."): array for name, array in a.items() if name.startswith("p.")}
+    names = run_box("10-conventions", "infer(xs", state=state, xs=a["xs"], lengths=None)
+    h0 = [(a["h0"][0], a["h0"][1]), (a["h0"][2], a["h0"][3])]
+    np.testing.assert_allclose(infer(a["xs"], h0, names["net"])[0], a["hs"], atol=1e-12)
+    np.testing.assert_allclose(names["hs"], stack_forward(a["xs"], None, names["net"])[0], atol=1e-14)
+
+
+def test_every_box_with_keras_says_what_to_set_without_tensorflow():
+    """The tests set KERAS_BACKEND (conftest.py); a reader with PyTorch alone has nobody who does."""
+    boxes = [line for page in (ROOT / "book_text").glob("*.md") for line in page.read_text("utf8").splitlines()]
+    found = [line for line in boxes if line.startswith("import keras")]
+    assert len(found) > 8 and {line.partition("#")[2] for line in found} == {" without TensorFlow: KERAS_BACKEND=torch"}
 
 
 @pytest.mark.frameworks("torch")

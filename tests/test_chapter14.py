@@ -220,7 +220,7 @@ def test_pytorch_drops_between_layers_alone_with_a_new_mask_at_each_step():
 
     D, H, xs = 3, 4, torch.randn(50, 2, 3)
     code, _ = box("14-dropout")
-    gru = eval(code.splitlines()[0], {"torch": torch, "D": D, "H": H, "L": 2, "p": 0.5})
+    gru = eval(code.splitlines()[-2], {"torch": torch, "D": D, "H": H, "L": 2, "p": 0.5})
     with torch.no_grad():
         for name, a in gru.named_parameters():
             if name.endswith("l1"):  # the second layer writes tanh of what it is given
@@ -243,7 +243,7 @@ def test_keras_draws_a_mask_for_each_sequence_and_one_for_each_product_with_recu
     import keras
 
     code, _ = box("14-dropout")
-    both = eval(code.splitlines()[1], {"keras": keras, "H": 4, "p": 0.5, "p_rec": 0.5})
+    both = eval(code.splitlines()[-1], {"keras": keras, "H": 4, "p": 0.5, "p_rec": 0.5})
     assert np.abs(keras.ops.convert_to_numpy(both(np.ones((2, 100, 4), np.float32), training=True))).max() <= 1
     masks = both.cell.get_recurrent_dropout_mask(keras.ops.ones((2, 50)))
     first, *others = map(keras.ops.convert_to_numpy, masks)

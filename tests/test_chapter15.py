@@ -265,9 +265,7 @@ def test_packed_in_pytorch_two_bidirectional_layers_are_ours_and_unpacked_they_r
     import torch
 
     xs, lengths = torch.randn(6, 3, 2), [6, 2, 4]
-    utilities = torch.nn.utils.rnn
-    packing = {name: getattr(utilities, name) for name in ("pack_padded_sequence", "pad_packed_sequence")}
-    names = run_box("15-deep-and-bidirectional", torch=torch, keras=keras, D=2, H=4, xs=xs, lengths=lengths, **packing)
+    names = run_box("15-deep-and-bidirectional", D=2, H=4, xs=xs, lengths=lengths)
     layers = convert.from_torch(names["rnn"].state_dict(), "gru")
     hs, states, _ = stack_forward(xs.numpy(), None, stack(*(bidirectional(*pair) for pair in layers)), lengths=lengths)
     close((names["hs"].detach(), names["h_n"].detach()), (hs, np.stack(leaves(states))), atol=1e-6)
