@@ -261,6 +261,12 @@ def test_pages_are_those_of_the_table_of_contents(built_book: Path) -> None:
     assert page_checks.built_pages(built_book) == set(PAGES), "`make book` builds it anew"
 
 
+def test_a_title_names_its_page_and_the_book_and_neither_twice(built_book: Path) -> None:
+    pages = [page.read_text("utf8") for page in built_book.rglob("*.html") if "_static" not in page.parts]
+    parts = [re.search("<title>(.*?)</title>", page, re.S)[1].split(" — ") for page in pages]
+    assert [each for each in parts if "The Gated Recurrent Unit" not in each or len(set(each)) < len(each)] == []
+
+
 def test_every_page_has_a_policy_that_lets_nothing_else_run(built_book: Path) -> None:
     pages = [page for page in built_book.rglob("*.html") if "_static" not in page.parts]
     assert len(pages) > len(PAGES)
