@@ -148,9 +148,13 @@ class Presser:
 
     def found(self) -> dict[str, str]:
         """What can be pressed now: its path, by its kind."""
-        if not self.page.evaluate("'pressing' in window"):
-            self.open()
-        return self.page.evaluate("pressing.find()")
+        try:
+            if not self.page.evaluate("'pressing' in window"):
+                self.open()
+            return self.page.evaluate("pressing.find()")
+        except Error:  # the page changed at a press, and now another one comes as well
+            self.page.wait_for_load_state()
+            return self.found()
 
     def press(self, path: str) -> bool:
         """Whether anything happens."""
@@ -215,7 +219,9 @@ def test_what_can_be_pressed_does_something(
         for other in visit.page.context.pages[1:]:
             other.close()
         assert visit.foreign == []
-        assert [c for c in visit.complaints if c.removeprefix("failed: ") not in presser.begun] == []
+        # What another page has cut off counts as failed too; of a file that is missing, a server says 404.
+        cut = [f"failed: {url}" for url in presser.begun]
+        assert [c for c in visit.complaints if c not in cut and not c.startswith(f"failed: {book_url}/_static")] == []
 
 
 @pytest.mark.parametrize(("width", "where"), [(PHONE, "file"), (768, "http"), (DESK, "file")])
