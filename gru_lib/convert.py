@@ -324,7 +324,7 @@ def from_onnx(
     """
     where = "from_onnx"
     check_choice(where, "cell", cell, tuple(_INIT))
-    W, R, B = (None if array is None else _single(array) for array in (W, R, B))
+    W, R, B = _single(W), _single(R), None if B is None else _single(B)
     R = plain(where, "R", R)
     if R.ndim != 3 or len(R) not in (1, 2):
         raise ValueError(f"{where}: R must have shape (dirs, GH, H) with dirs 1 or 2; got {R.shape}.")
