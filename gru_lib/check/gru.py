@@ -66,7 +66,7 @@ def _step(
         a_n = matmul(x, w["W_xn"]) + w["b_n"] + r * q
     else:
         q = r * h_prev
-        a_n = affine(x, q, w, "n")
+        a_n = affine(x, q, w, "n") + r * w["b_hn"]  # b_hn is 0, except in mistakes
     if all_reset:
         a_n = r * (affine(x, h_prev, w, "n") + w["b_hn"])
     n = each(squash, a_n)
@@ -117,7 +117,7 @@ def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -
     message = f"the new state uses r ⊙ h_prev; r belongs into the candidate only. Here {kept}."
     yield twist(message, mix=lambda kept, h, written, n, r: kept * r * h + written * n)
     message = f"the reset gate acts {there} the product with W_hn. Here it acts {here} it: {reset}."
-    yield twist(message, variant=_Variant(not after, write))
+    yield twist(message, zero("b_hn"), _Variant(not after, write))
     r_as_z, z_as_r = ({a + s: w[a + t] for a in ("W_x", "W_h", "b_")} for s, t in ("zr", "rz"))
     yield twist("r and z have changed places: r belongs into the candidate, z into the new state.", r_as_z | z_as_r)
     yield twist(f"r stands where z belongs: {kept}.", r_as_z)
@@ -138,6 +138,9 @@ def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -
     yield twist("σ stands at the candidate where tanh belongs: n must lie in (−1, 1).", squash=sig)
     yield twist("the candidate has no tanh.", squash=lambda a: a)
     yield twist("the gates have no σ.", gate=lambda a: a)
+    for slope, hard in (("0.2 a", lambda a: 0.2 * a), ("a / 6", lambda a: a / 6)):
+        message = f"a hard sigmoid stands at the gates where σ belongs: clip({slope} + 0.5, 0, 1)."
+        yield twist(message, gate=lambda a, hard=hard: min(max(hard(a) + 0.5, 0), 1))
     yield twist("the sign in σ is turned: σ(a) = 1 / (1 + exp(−a)).", gate=lambda a: sig(-a))
     yield from (twist(message, change) for message, change in oracle.slips(w, "rzn"))
     for gates in ("rzn", *"rzn"):
@@ -148,7 +151,10 @@ def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -
     if w["b_hn"].any():
         yield twist("b_hn: missing bias. It stands inside the reset gate's product.", zero("b_hn"))
         outside = zero("b_hn") | {"b_n": w["b_n"] + w["b_hn"]}
-        yield twist("b_hn stands outside the reset gate. Here r ⊙ (h_prev W_hn + b_hn).", outside)
+        yield twist(f"b_hn stands outside the reset gate. Here {reset}.", outside)
+        before, wrong = _Variant(False, write), "the reset gate acts before the product with W_hn"
+        yield twist(f"{wrong}, and b_hn stands outside it. Here {reset}.", outside, before)
+        yield twist(f"{wrong}, and on b_hn by itself. Here {reset}.", variant=before)
 
 
 @exercise

@@ -93,6 +93,8 @@ PLANTED = {
         ("return h", "return 1.01 * h", r"h is 1\.01 times"),
         ("return h", "return h**2", r"h is wrong: it is .* at \[\d, \d\], and should be"),
         ("sigmoid(", "(", "the gates have no σ"),
+        (r"~= sigmoid\((.*)\)", r"= np.clip(0.2 * (\1) + 0.5, 0, 1)", r"a hard sigmoid stands at the gates.* clip\(0\.2 a \+ 0\.5"),
+        (r"~= sigmoid\((.*)\)", r"= np.clip((\1) / 6 + 0.5, 0, 1)", r"a hard sigmoid stands at the gates.* clip\(a / 6 \+ 0\.5"),
         (r"~@ p\.W_h(.)", r"@ p.W_h\1.T", "W_hr, W_hz, W_hn are transposed"),
         (" + p.b_r", "", "^Not yet: b_r: missing bias"),
         ("@ p.W_hz", "@ p.W_hz.T", "^Not yet: W_hz is transposed"),
@@ -182,6 +184,8 @@ VARIANTS = {
     ]),
     ("gru_step", "reset_after=True"): (_AFTER, [
         ("r * (h @ p.W_hn + p.b_hn)", "(r * h) @ p.W_hn", "acts before the product"),
+        ("r * (h @ p.W_hn + p.b_hn)", "(r * h) @ p.W_hn + p.b_hn", "before the product with W_hn, and b_hn stands outside"),
+        ("r * (h @ p.W_hn + p.b_hn)", "(r * h) @ p.W_hn + r * p.b_hn", "before the product with W_hn, and on b_hn by itself"),
         (" + p.b_hn", "", "b_hn: missing bias"),
         ("p.b_n + r * (h @ p.W_hn + p.b_hn)", "p.b_n + p.b_hn + r * (h @ p.W_hn)", "b_hn stands outside"),
         ("z * h + (1 - z) * n", "(1 - z) * h + z * n", "z and 1 − z have changed places"),
