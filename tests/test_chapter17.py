@@ -61,7 +61,7 @@ def test_first_two_seeds_that_are_not_fed_at_both_rates():
     ends = [[round(100 * row["exact"]) for row in results("dates", "translation", name)[:2]]
             for name in ("not fed, 0.02", "not fed")]  # fmt: skip
     assert ends == [[2, 58], [99, 3]]
-    sentence = "at the full rate two seeds came to {} and {} %, and at half of it the same two to {} and {} %"
+    sentence = "At the full rate two seeds came to {} and {} %, at half of it the same two to {} and {} %"
     assert said(PAGE, sentence.format(*ends[0], *ends[1]))
 
 
