@@ -116,7 +116,7 @@ def test_the_page_trains_the_first_of_the_ten():
     z = [f"{value:.2f}" for value in latch["z"]]
     assert f"unit {latch['unit']}, test: z = {z[0]} at ä, {z[1]} after it" in outputs()
     parts = zip(("none", "one unit", "16 by gate", "all 64"), row["hold"]["held"], strict=True)
-    assert "ours, computed here: " + ", ".join(f"{name} {share:.2f}" for name, share in parts) in outputs()
+    assert "ours, 45 words, computed here: " + ", ".join(f"{name} {share:.2f}" for name, share in parts) in outputs()
 
 
 def test_a_gru_beats_elmans_network_with_every_seed_and_counting_beats_both():

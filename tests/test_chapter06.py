@@ -113,7 +113,7 @@ ROWS = {
         ("step", (Z_LINE, Z_LINE.replace("(", "(-(") + ")")),
     ],
     "h for h_prev in the cache (3)": "3",
-    "the same, with q made anew from h": [
+    "h for h_prev in the cache, and q made from it": [
         ("step_backward", (READ, f"{READ}\n    h_prev = {NEW}\n    q = r * h_prev")),
     ],
     "the line of dq or da_r; r in forward (2)": [
