@@ -185,23 +185,27 @@ def cut(name: str, cell: str, lr: float, seed: int) -> Row:
     """`told` (GRU), and who must read the break: the share of right answers if some of its parts read something else.
 
     At every break the candidate, both gates, or nobody reads the mean of the other tokens instead: all answers, and
-    those at breaks.
+    those at breaks. Then the same with each other token in its place, in their order.
     """
     m, _ = told(name, cell, lr, seed)
     p, batch = m.rnn, single(task(name, 40)(np.random.default_rng(5), 400))
-    at_break = batch.tokens == TASKS[name].D - 1
-    rows: Row = {}
-    for what in ("nothing", "candidate", "gates"):
+    last = TASKS[name].D - 1
+    at_break = batch.tokens == last
+
+    def shares(what: str, instead: np.ndarray) -> list[float]:
         h, right = np.zeros((400, p.H), np.float32), np.zeros(batch.tokens.shape, bool)
         for t, x in enumerate(batch.xs):
-            mean = np.where(at_break[t][:, None], (np.arange(x.shape[1]) < x.shape[1] - 1) / (x.shape[1] - 1), x)
-            of_gates, of_n = (mean if what == "gates" else x), (mean if what == "candidate" else x)
+            other = np.where(at_break[t][:, None], instead, x)
+            of_gates, of_n = (other if what == "gates" else x), (other if what == "candidate" else x)
             r = sigmoid(of_gates @ p.W_xr + h @ p.W_hr + p.b_r)
             z = sigmoid(of_gates @ p.W_xz + h @ p.W_hz + p.b_z)
             h = z * h + (1 - z) * np.tanh(of_n @ p.W_xn + (r * h) @ p.W_hn + p.b_n)
             right[t] = (((h @ m.out.W + m.out.b) > 0) == (batch.ys[t] > 0)).all(axis=1)
-        rows[what] = [float(right.mean()), float(right[at_break].mean())]
-    return rows
+        return [float(right.mean()), float(right[at_break].mean())]
+
+    tokens = np.eye(last + 1)[:last]
+    rows: Row = {what: shares(what, tokens.mean(axis=0)) for what in ("nothing", "candidate", "gates")}
+    return rows | {f"{what}, token": [shares(what, x) for x in tokens] for what in ("candidate", "gates")}
 
 
 def pronoun(cell: str, lr: float, seed: int) -> Row:

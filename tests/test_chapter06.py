@@ -97,7 +97,8 @@ NEW = "(z * h_prev + (1 - z) * n)"  # h, made again
 
 # Each row of the grid: the function that is changed, and the changes, one or more that all leave its pattern.
 ROWS = {
-    "da_n: a factor is wrong; or dh": [
+    "dh: a factor is wrong": [("step_backward", (READ, f"{READ}\n    dh = dh * h_prev"))],
+    "da_n: a factor is wrong": [
         ("step_backward", ("* (1 - n**2)", "")),
         ("step_backward", ("da_n = dh * (1 - z)", "da_n = dh")),
     ],

@@ -80,6 +80,12 @@ def test_what_gates_do_at_a_break_with_both_kernels(file, seeds):
         at_break, elsewhere = np.median([row["passed"] for row in collect(name)], axis=0)[:2]
         assert 0.3 < at_break < 0.6 < 0.8 < elsewhere
 
+    cuts = [row[-1] for row in results.load(file)["at the break"] if row[0] == "parity_since"]
+    assert len(cuts) == seeds
+    assert all(row["gates"][0] > 0.999 and row["candidate"][0] < 0.99 for row in cuts)  # they read the mean
+    candidate, gates = (np.array([row[f"{what}, token"][0][0] for row in cuts]) for what in ("candidate", "gates"))
+    assert gates.max() < 0.95 and candidate.min() > 0.9  # they read a 0: the other way round
+
     rows = [row for row in results.load(file)["pronoun"] if row[:2] != ["Elman, orthogonal", 0.03]]
     assert len(rows) == 5 * seeds and all(row[-1]["solved"] for row in rows)
 

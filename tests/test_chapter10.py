@@ -154,7 +154,7 @@ def test_the_rows_of_this_book_and_of_two_texts_are_what_the_library_does():
     write = gru_init(np.random.default_rng(0), 5, 7, convention="write", bias=False)
     U = convert.to_source(write, "ai-edu")["U"]
     np.testing.assert_array_equal(U, np.concatenate([write.W_xz, write.W_xr, write.W_xn]))
-    assert rows["ai-edu"] == ["writes", "before", "0", "z r n", "stacked, $x W$"]
+    assert rows["ai-edu"] == ["writes", "before", "0", "z r n", "$(3D, H)$"]
 
 
 def test_each_block_does_in_the_six_runs_what_the_table_of_runs_says():
