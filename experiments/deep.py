@@ -2,8 +2,8 @@
 
 ``python tools/environment.py python -m experiments.deep [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, of "hidden" all, into
-deep_own.json. Every run has its own seed, so any of them can be repeated alone. float32.
+With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, of the parts "hidden…" all,
+into deep_own.json. Every run has its own seed, so any of them can be repeated alone. float32.
 """
 
 from __future__ import annotations
@@ -126,13 +126,42 @@ def asked_of(question: str, name: str, seed: int, steps: int) -> tuple[Bundle, R
     return m, fit(m, tag_loss, draw, tag_accuracy, seed, steps)
 
 
-def hidden(units: int, lr: float, seed: int, steps: int = 2000) -> Row:
-    """The question "same" for one bidirectional layer with a hidden layer of tanh units before the answer."""
+def hidden(units: int, lr: float, seed: int, steps: int = 2000, larger: float = 1) -> Row:
+    """The question "same" for one bidirectional layer with a hidden layer of tanh units before the answer.
+
+    The weights of the hidden layer are `larger` times as large before training.
+    """
     rng = np.random.default_rng(seed)
     rnn = layers("bidirectional", rng, TOKENS, UNITS)
     meet, out = linear_init(rng, 2 * UNITS, units, dtype=DTYPE), linear_init(rng, units, 1, dtype=DTYPE)
+    meet.W *= larger
     m = bundle(rnn=rnn, meet=meet, out=out)
     return fit(m, hidden_loss, lambda rng, count: drawn(rng, count, "same"), hidden_accuracy, seed, steps, lr)
+
+
+def hidden_larger(units: int, lr: float, seed: int) -> Row:
+    """`hidden` with four times as large weights, half of its steps; and what `held` finds of the same net untrained."""
+    untrained = layers("bidirectional", np.random.default_rng(seed), TOKENS, UNITS)
+    return hidden(units, lr, seed, steps=1000, larger=4) | {"held": held(untrained)}
+
+
+def held(rnn: Any) -> list[float]:
+    """Can a line read off the states of a bidirectional layer, at the letters asked, the previous and the next mark?
+
+    Each off the half that has read it, fitted by least squares on 1,000 sequences; the shares right on 1,000 others.
+    """
+    shares = []
+    for question, half in (("before", slice(None, UNITS)), ("after", slice(UNITS, None))):
+        (X, y), (X_new, y_new) = (at_letters(rnn, drawn(10_000 + k, 1000, question), half) for k in (2, 3))
+        line = np.linalg.lstsq(X, 2.0 * y - 1, rcond=None)[0]
+        shares.append(float(((X_new @ line > 0) == y_new).mean()))
+    return shares
+
+
+def at_letters(rnn: Any, batch: Batch, half: slice) -> tuple[Any, Any]:
+    """One half's states at the letters asked, with a 1 beside them; and the right answers."""
+    hs = cell_of(rnn).forward(batch.xs, None, rnn, lengths=batch.lengths)[0][..., half][batch.asked]
+    return np.column_stack([hs, np.ones(len(hs))]), batch.ys[..., 0][batch.asked] == 1
 
 
 def taught(units: int, lr: float, seed: int, steps: int = 400) -> Row:
@@ -393,6 +422,7 @@ PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), SEEDS),
     "hidden": (hidden, ((12, 0.03), (12, 0.1)), range(10)),
     "hidden, wider": (hidden, ((48, 0.03), (48, 0.1)), range(10)),
+    "hidden, larger": (hidden_larger, tuple((units, lr) for units in (12, 48) for lr in (0.03, 0.1)), range(10)),
     "taught": (taught, ((12, 0.01), (12, 0.03)), range(10)),
     "relay": (relay, ((UNITS,),), SEEDS),
     "relay, letters": (relay_letters, ((UNITS,),), SEEDS),

@@ -157,6 +157,18 @@ def test_on_same_every_stack_learns_and_six_or_seven_hidden_layers_of_twenty(fil
 
 
 @pytest.mark.parametrize("file", FILES)
+def test_with_larger_weights_at_the_start_more_hidden_layers_learn_same_and_random_halves_hold_the_marks(file):
+    found = shares(file, "hidden, larger")
+    assert (found > 0.95).sum() == 22 and len(found) == 40
+    assert shares(file, "hidden, larger", 12, 0.03).min() > 0.99
+    held = shares(file, "hidden, larger", key="held")
+    assert held.min() > 0.87 and held.mean() == pytest.approx(0.905, abs=0.005)
+    if file == "deep":
+        again = deep.hidden_larger(12, 0.03, 0)
+        assert again["right"] > 0.99 and again["held"] == pytest.approx(held[0], abs=1e-3)
+
+
+@pytest.mark.parametrize("file", FILES)
 def test_above_taught_halves_every_hidden_layer_learns_same(file):
     found = shares(file, "taught")
     assert len(found) == 20 and found.min() > 0.99

@@ -135,7 +135,7 @@ def _attend(s: Array, hs: Array, mask: Array | None) -> tuple[Array, AttentionCa
     e = query @ states.transpose(0, 2, 1)  # (N, T, S); the states are the keys
     if mask is not None:
         e = np.where(mask.T[:, None], e, -np.inf)  # exp(−∞) = 0
-    alpha = np.exp(e - e.real.max(axis=2, keepdims=True))
+    alpha = np.exp(e - e.real.max(axis=2, keepdims=True))  # .real: a gradient check is complex
     alpha /= alpha.sum(axis=2, keepdims=True)
     c = alpha @ states  # and the values
     return c.transpose(1, 0, 2), AttentionCache(alpha.transpose(1, 0, 2), s, hs)
