@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import close, rng, said
+from helpers import close, rng, run_box, said
 
 from experiments import attention
 from gru_lib.decode import Decoded, greedy
@@ -113,6 +113,25 @@ def test_pytorch_divides_the_scores_unless_told_otherwise_and_its_masks_mean_opp
         out, _ = heads(torch.tensor(s), torch.tensor(h), torch.tensor(h), key_padding_mask=~real)
     both = [attention_forward(s[..., part] / np.sqrt(3), h[..., part], lengths)[0] for part in (np.s_[:3], np.s_[3:])]
     close(out.numpy(), np.concatenate(both, axis=2))
+
+
+@pytest.mark.frameworks("torch")
+def test_pytorch_program_writes_digits_backwards_and_bahdanaus_score_is_a_small_network():
+    import torch
+
+    net = run_box(PAGE, "class Translator")["net"]
+    torch.manual_seed(1)
+    source = torch.randint(1, 10, (50, 6))
+    before = torch.cat([torch.zeros(50, 1, dtype=int), source.flip(1)], dim=1)
+    said = net(source, source > 0, before).argmax(2)
+    assert (said[:, :6] == source.flip(1)).float().mean() > 0.95 and (said[:, 6] == 0).float().mean() > 0.95
+
+    s, h, real = torch.randn(2, 3, 64), torch.randn(2, 5, 64), torch.arange(5) < torch.tensor([[5], [3]])
+    names = run_box(PAGE, "torch.tanh", torch=torch, s=s, h=h, real=real)
+    q, k, v = (names[name].weight.T for name in "qkv")
+    for n, S in ((0, 5), (1, 3)):
+        e = torch.stack([torch.tanh(s[n, 1] @ q + h[n, j] @ k) @ v for j in range(S)])[:, 0]
+        torch.testing.assert_close(names["c"][n, 1], e.softmax(0) @ h[n, :S])
 
 
 @pytest.mark.frameworks("torch", "keras")

@@ -37,7 +37,7 @@ def before_exercises(text: str) -> str:
 
 def words(text: str) -> int:
     """Words of prose: no code, no displayed equations; a piece of inline maths or code counts as one."""
-    prose = re.sub(r"```\{code-cell\}.*?\n```", "", text, flags=re.S)
+    prose = re.sub(r"```(?:\{code-cell\}|\w+\n).*?\n```", "", text, flags=re.S)
     prose = re.sub(r"\$\$.*?\$\$(\s*\([\w-]+\))?", "", prose, flags=re.S)
     prose = re.sub(r"\]\([^)]*\)|\{[\w:]+\}", " ", re.sub(r"\$[^$]*\$|`[^`]*`", " x ", prose))
     return len(re.findall(r"[A-Za-zÀ-ž0-9]+(?:['’-][A-Za-z]+)*", prose))

@@ -1221,7 +1221,7 @@ def work_random() -> Answers:
     yield Values(
         {"by_time": 0.72, "at_random": 0.60}, tolerance=0.015, says="{by_time} ppm by time, {at_random} ppm at random"
     )
-    yield "by_time", 0.60, "that is the split at random; by time no neighbour of a test week is known."
+    yield "by_time", 0.60, "that is the split at random; by time all test weeks come after the training."
     yield "by_time", 4.28, 'that is "as now".'
     yield "at_random", 0.72, "that is the split by time."
     yield "at_random", 0.36, "that is the mean square; take the root."

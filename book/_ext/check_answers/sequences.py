@@ -59,7 +59,7 @@ def f(letters):
 """,
     "beam_worse": """
 def f(k, factor):
-    M = 4 * int(factor)
+    M = max(4 * int(factor), k + 1)
 
     def step(past, token):
         past = () if past is None else (*past, int(token))
@@ -192,7 +192,7 @@ PLANTED = {
         ("np.array(said)", "0 * np.array(said) + 3", "letter 3"),
     ],
     "beam_worse": [
-        ("M = 4 * int(factor)", "M = int(factor)", "only 13.* times as likely"),
+        ("max(4 * int(factor), k + 1)", "int(factor)", "only 13.* times as likely"),
         ("3 if past[0] == 0", "1 if past[0] == 0", "finds what greedy search finds"),
         ("return step", "return 0.5", "return the function step itself; got a number"),
         ("elif past[0] == 0:", "elif past[0] != 0:", "the beam finds something likelier"),
