@@ -523,6 +523,7 @@ def _() -> Values:
     s = np.array([0.3, 0.8])
     draws = [np.reshape(signs, (2, 2)) * 0.9 / math.sqrt(2) for signs in itertools.product((1, -1), repeat=4)]
     return v | {
+        "(eq-fade-every)": {"δh_t-1": v["δh"][1], "δa_t": v["δa"][2], "δh^out_t-1": normal(T, N, H, seed=2)[0]},
         "(eq-fade-dh)": single, "(eq-fade-jacobian)": single, "(eq-fade-product)": single, "(eq-fade-bound)": single,
         "(eq-fade-clip)": [
             {"δtheta": theta, "δtheta←": theta * min(1, c / np.sqrt((theta**2).sum())), "c": c} for c in (0.5, 50.0)
