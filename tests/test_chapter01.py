@@ -241,9 +241,9 @@ def test_pytorch_and_keras_make_the_layer_that_the_page_says():
     import keras
     import torch
 
-    names = run_box(PAGE, "torch.nn.RNN")
+    names = run_box("01-from-a-sum-to-a-state", "torch.nn.RNN")
     assert names["hs"].shape == (1, 64) and names["loss"] < 0.2
-    layer, rnn = run_box(PAGE, "import keras", torch=torch)["layer"], torch.nn.RNN(5, 8)
+    layer, rnn = run_box("01-from-a-sum-to-a-state", "import keras", torch=torch)["layer"], torch.nn.RNN(5, 8)
     drawn, arrays = ({name: a.numpy() for name, a in one.state_dict().items()} for one in (torch.nn.RNN(5, 8), rnn))
     assert max(a.max() for a in drawn.values()) <= 8**-0.5 and drawn["bias_hh_l0"].any()
     xs = torch.randn(7, 2, 5)

@@ -119,7 +119,7 @@ def test_pytorch_divides_the_scores_unless_told_otherwise_and_its_masks_mean_opp
 def test_pytorch_program_writes_digits_backwards_and_bahdanaus_score_is_a_small_network():
     import torch
 
-    net = run_box(PAGE, "class Translator")["net"]
+    net = run_box("18-attention", "class Translator")["net"]
     torch.manual_seed(1)
     source = torch.randint(1, 10, (50, 6))
     before = torch.cat([torch.zeros(50, 1, dtype=int), source.flip(1)], dim=1)
@@ -127,7 +127,7 @@ def test_pytorch_program_writes_digits_backwards_and_bahdanaus_score_is_a_small_
     assert (said[:, :6] == source.flip(1)).float().mean() > 0.95 and (said[:, 6] == 0).float().mean() > 0.95
 
     s, h, real = torch.randn(2, 3, 64), torch.randn(2, 5, 64), torch.arange(5) < torch.tensor([[5], [3]])
-    names = run_box(PAGE, "torch.tanh", torch=torch, s=s, h=h, real=real)
+    names = run_box("18-attention", "torch.tanh", torch=torch, s=s, h=h, real=real)
     q, k, v = (names[name].weight.T for name in "qkv")
     for n, S in ((0, 5), (1, 3)):
         e = torch.stack([torch.tanh(s[n, 1] @ q + h[n, j] @ k) @ v for j in range(S)])[:, 0]
