@@ -139,7 +139,7 @@ ROWS = {
         ("step_backward", ("da_z @ p.W_hz.T", "da_z @ p.W_hz")),
         ("step_backward", ("dh_prev = dh * z + ", "dh_prev = ")),
     ],
-    "the loop: dh left out, order of time": [
+    "the loop: dh left out, run in the wrong order": [
         ("backward", ("dh_out + dh,", "dh_out,")),
         ("backward", ("dhs[::-1]", "dhs")),
     ],
