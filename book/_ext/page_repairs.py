@@ -27,9 +27,12 @@ REPAIRS = [
         rf'(<div class="exercise admonition" id="([^"]+)">\s*{TITLE}.*?)</p>',
         r'\1<a class="headerlink" href="#\2" title="Link to this exercise">#</a></p>',
     ),
+    # A line does not begin with the comma or the full stop after a formula.
+    (r'(<span class="math [^>]*><math\b(?:(?!</math>).)*</math></span>)([.,;:!?)”’]+)', r'<span class="gru-keep">\1\2</span>'),
     # A proof begins with the plain word ``Proof.``, which is a label.
     (r'(<div class="proof admonition"[^>]*>\s*(?:<section[^>]*>\s*)?<p>)Proof\. ', r"\1<em>Proof.</em> "),
 ]  # fmt: skip
+CODE_OR_PERCENT = re.compile(r"<(pre|code)\b.*?</\1>|(?<=\d) (?=%)", re.S)
 MENDED = [(re.compile(pattern, re.S), new) for pattern, new in REPAIRS]
 
 
@@ -37,6 +40,7 @@ def mend(body: str) -> str:
     """The text of a page, repaired."""
     for pattern, new in MENDED:
         body = pattern.sub(new, body)
+    body = CODE_OR_PERCENT.sub(lambda found: "\N{NO-BREAK SPACE}" if found[0] == " " else found[0], body)
     return fold(re.sub(r'<dt class="sig .*?</dt>', lambda signature: arguments(signature[0]), body, flags=re.S))
 
 

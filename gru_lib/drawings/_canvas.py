@@ -16,6 +16,7 @@ class Canvas:
     def __init__(self, width: float, height: float, stage: int) -> None:
         self.width, self.height, self.stage = width, height, stage
         self.quiet = self.fresh = False  # while an earlier stage is drawn, and while the newest of some is
+        self.low = 0.0  # how far down something is drawn
         self.layers: dict[str, list[str]] = {name: [] for name in ("track", "wire", "flow", "gate", "text")}
 
     def tone(self, colour: str, quiet: str = "edge") -> str:
@@ -24,7 +25,7 @@ class Canvas:
 
     def svg(self, name: str, stage: int | None = None) -> str:
         """The whole file, on a light plate. `data-cell` and `data-upto` tell the book's pages which drawing it is."""
-        width, height = f"{self.width:g}", f"{self.height:g}"
+        width, height = f"{self.width:g}", f"{min(self.height, self.low + 16) if stage else self.height:g}"
         size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         plate = f'style="background: {COLOURS["paper"]}"'
         upto = f' data-upto="{stage}"' if stage else ""
@@ -32,6 +33,7 @@ class Canvas:
         return f'<svg xmlns="http://www.w3.org/2000/svg" data-cell="{name}"{upto} {size} {plate}>\n{body}\n</svg>\n'
 
     def line(self, layer: str, points: Sequence[Point], width: float, colour: str, dashes: str = "") -> None:
+        self.low = max(self.low, *(y + width / 2 for _, y in points))
         d = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
         more = f' stroke-dasharray="{dashes}"' if dashes else ""
         stroke = f'stroke="{self.tone(colour)}" stroke-width="{width:g}" stroke-linejoin="round"{more}'
@@ -61,16 +63,19 @@ class Canvas:
 
     def plates(self, x: float, y: float, gap: float, colour: str, thick: float = 10, length: float = 14) -> None:
         """A gate across a channel."""
+        self.low = max(self.low, y + gap / 2 + length)
         for top in (y - gap / 2 - length, y + gap / 2):
             box = f'x="{x - thick / 2:g}" y="{top:g}" width="{thick:g}" height="{length:g}" rx="1"'
             self.layers["gate"].append(f'<rect {box} fill="{self.tone(colour)}"/>')
 
     def framed(self, x: float, y: float, width: float, height: float, colour: str, round_: float, line: float) -> None:
+        self.low = max(self.low, y + height / 2)
         box = f'x="{x - width / 2:g}" y="{y - height / 2:g}" width="{width:g}" height="{height:g}" rx="{round_:g}"'
         look = f'fill="{self.tone("paper")}" stroke="{self.tone(colour)}" stroke-width="{line:g}"'
         self.layers["gate"].append(f"<rect {box} {look}/>")
 
     def text(self, x: float, y: float, body: str, colour: str, font: str, anchor: str = "middle") -> None:
+        self.low = max(self.low, y + 4)
         style = f"font: {font}; fill: {self.tone(colour, 'muted')}; text-anchor: {anchor}"
         self.layers["text"].append(f'<text x="{x:g}" y="{y:g}" style="{style}">{body}</text>')
 
