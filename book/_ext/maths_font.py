@@ -32,6 +32,7 @@ RULE = """@font-face {{
 }}
 """
 FORMULA = re.compile(r"<math\b.*?</math>", re.S)
+DRAWN = re.compile(r"<text\b(?:(?!</text>).)*STIX Two Math.*?</text>", re.S)
 HIDDEN = re.compile(r"<annotation\b.*?</annotation>", re.S)
 LETTER = re.compile(r"<mi(?![^>]*mathvariant)[^>]*>([^<]|&[^;<]+;)</mi>")
 # A browser shows a single letter in <mi> as the italic one, which has a code point of its own.
@@ -40,8 +41,8 @@ ITALIC = {chr(int(unicodedata.decomposition(chr(point)).split()[1], 16)): point 
 
 
 def code_points(page: str) -> set[int]:
-    """The characters that the formulas of a page are drawn with."""
-    found = set()
+    """The characters that the formulas of a page are drawn with, those in its figures too."""
+    found = {ord(character) for drawn in DRAWN.findall(page) for character in unescape(re.sub("<[^>]*>", "", drawn))}
     for formula in FORMULA.findall(page):
         formula = HIDDEN.sub("", formula)
         found |= {ITALIC.get(letter, ord(letter)) for letter in map(unescape, LETTER.findall(formula))}
@@ -73,7 +74,7 @@ def write_sheet(app: Sphinx) -> None:
 
 def add_sheet(app: Sphinx, _pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
     """Let a page with formulas have the style sheet, and read its font before it sets the first of them."""
-    if "<math" in context.get("body", ""):
+    if re.search("<math|STIX Two Math", context.get("body", "")):
         app.add_css_file(SHEET)
         app.add_js_file(None, body=READ)
 

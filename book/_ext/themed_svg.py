@@ -16,6 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from docutils import nodes
+from maths_font import ITALIC
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
@@ -80,6 +81,7 @@ def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> s
             element.set("href", target)
         for name, value in element.attrib.items():
             element.set(name, _follow_page(name, value, prefix))
+    letters(root)
     # matplotlib counts in points (1/72 inch), the page in pixels (1/96 inch).
     width = float(root.get("viewBox", "0 0 0 0").split()[2]) * (96 / 72 if root.get("width", "").endswith("pt") else 1)
     for name in ("width", "height", "version", "data-cell", "data-upto"):
@@ -90,6 +92,23 @@ def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> s
     root.set("role", "img")
     root.set("aria-label", alt)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def letters(element: ElementTree.Element, sloping: bool = False) -> None:
+    """Draw formulas with the letters of the page's formulas, whose sloping ones have code points of their own."""
+    style = element.get("style", "")
+    if "--gru-math" in style:
+        sloping = "italic" in style
+        style = re.sub(r"font-style: italic;? ?", "", style).replace("italic ", "")
+        element.set("style", style.replace("var(--gru-math)", "'STIX Two Math', var(--gru-math)"))
+    elif "--gru-sans" in style:
+        sloping = False
+    if sloping and element.text:
+        element.text = "".join(chr(ITALIC.get(letter, ord(letter))) for letter in element.text)
+    for child in element:
+        letters(child, sloping)
+        if sloping and child.tail:
+            child.tail = "".join(chr(ITALIC.get(letter, ord(letter))) for letter in child.tail)
 
 
 def _follow_page(name: str, value: str, prefix: str) -> str:
