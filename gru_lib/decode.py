@@ -251,7 +251,7 @@ def beam_search(
         return _check_log_probs(where, log_probs, (len(live),), np.True_, end)
 
     done: list[Hypothesis] = []
-    live: list[Beginning] = [(0.0, (), 0)]
+    live: list[Beginning] = [(0.0, (), 0)]  # log P, tokens, and the row in which the state stands
     for length in range(1, max_steps + 1):
         found: list[Beginning] = []
         for row, gains in enumerate(expand(live).tolist()):

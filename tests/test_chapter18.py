@@ -127,11 +127,11 @@ def test_pytorch_program_writes_digits_backwards_and_bahdanaus_score_is_a_small_
     assert (said[:, :6] == source.flip(1)).float().mean() > 0.95 and (said[:, 6] == 0).float().mean() > 0.95
 
     s, h, real = torch.randn(2, 3, 64), torch.randn(2, 5, 64), torch.arange(5) < torch.tensor([[5], [3]])
-    names = run_box("18-attention", "torch.tanh", torch=torch, s=s, h=h, real=real)
-    q, k, v = (names[name].weight.T for name in "qkv")
+    additive = run_box("18-attention", "torch.tanh", torch=torch)["Additive"]()
+    c, (q, k, v) = additive(s, h, real), (getattr(additive, name).weight.T for name in "qkv")
     for n, S in ((0, 5), (1, 3)):
         e = torch.stack([torch.tanh(s[n, 1] @ q + h[n, j] @ k) @ v for j in range(S)])[:, 0]
-        torch.testing.assert_close(names["c"][n, 1], e.softmax(0) @ h[n, :S])
+        torch.testing.assert_close(c[n, 1], e.softmax(0) @ h[n, :S])
 
 
 @pytest.mark.frameworks("torch", "keras")

@@ -136,6 +136,8 @@ def prepare(_app: Sphinx, what: str, _name: str, obj: Any, _options: Any, lines:
     text = "\n".join(as_rest(lines))
     for name in names_of(obj) if what in ("function", "class", "method") else ():
         text = re.sub(rf"(?<!`)`{re.escape(name)}`(?!`)", rf"``{name}``", text)
+    if what in ("attribute", "data"):
+        text = re.sub(r": ", " – ", text, count=1)  # napoleon would take what stands before the colon for a type
     lines[:] = text.split("\n")
 
 

@@ -28,7 +28,10 @@ REPAIRS = [
         r'\1<a class="headerlink" href="#\2" title="Link to this exercise">#</a></p>',
     ),
     # A line does not begin with the comma or the full stop after a formula.
-    (r'(<span class="math [^>]*><math\b(?:(?!</math>).)*</math></span>)([.,;:!?)”’]+)', r'<span class="gru-keep">\1\2</span>'),
+    (
+        r'(<span class="math [^>]*><math\b(?:(?!</math>).)*</math></span>)([.,;:!?)”’]+)',
+        r'<span class="gru-keep">\1\2</span>',
+    ),
     # A proof begins with the plain word ``Proof.``, which is a label.
     (r'(<div class="proof admonition"[^>]*>\s*(?:<section[^>]*>\s*)?<p>)Proof\. ', r"\1<em>Proof.</em> "),
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 A check runs a function of yours on random numbers, or looks at numbers that you have worked out, as in
 ``check.gate_hand(my_h, my_w)``: it is named after the exercise, here ``ex-gate-hand``. It returns a `Result`: ``.ok``,
 and a ``.message`` that a notebook shows when the call is the last line of a cell. ``.blank`` says that there is no
-answer yet, only `...`. An answer that is wrong, unfinished or crashes never raises.
+answer yet, only the three dots. An answer that is wrong, unfinished or crashes never raises.
 
 >>> from gru_lib import check, ops
 >>> check.sigmoid(ops.sigmoid).ok, check.sigmoid(np.tanh).ok

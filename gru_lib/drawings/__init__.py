@@ -126,8 +126,8 @@ def cell_drawing(name: str, *, upto: str | int | None = None, slim: bool = False
     Or draw a sequence: "unrolled" (three steps, and the gradient's way back) or "attention" (an encoder and a decoder).
 
     With `upto`, a name or a number from 1 on, it is drawn as far as that stage. What the stage adds is in its colours,
-    the rest is grey, and everything stands where it stands in the whole drawing, which goes on below. `STAGES` says what each one adds. The
-    slim form is for a phone. In a notebook, the drawing is shown if it ends a cell.
+    the rest is grey, and everything stands where it stands in the whole drawing, which goes on below. `STAGES` says
+    what each one adds. The slim form is for a phone. In a notebook, the drawing is shown if it ends a cell.
 
     Examples
     --------
