@@ -11,6 +11,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 TITLE = r'<p class="admonition-title">'
 BOX = re.compile(r'<div class="(?=[^"]*\bdropdown\b)(?=[^"]*\badmonition\b)[^"]*"[^>]*>\s*' + TITLE)
+MATHS = r'(<span class="math [^>]*><math\b(?:(?!</math>).)*</math></span>)'
 
 REPAIRS = [
     # A control's name must contain its visible text (label-content-name-mismatch).
@@ -27,11 +28,9 @@ REPAIRS = [
         rf'(<div class="exercise admonition" id="([^"]+)">\s*{TITLE}.*?)</p>',
         r'\1<a class="headerlink" href="#\2" title="Link to this exercise">#</a></p>',
     ),
-    # A line does not begin with the comma or the full stop after a formula.
-    (
-        r'(<span class="math [^>]*><math\b(?:(?!</math>).)*</math></span>)([.,;:!?)”’]+)',
-        r'<span class="gru-keep">\1\2</span>',
-    ),
+    # A line does not begin with the comma or the full stop after a formula, nor end with the bracket before it.
+    (rf"([(“]*){MATHS}([.,;:!?)”’]+)", r'<span class="gru-keep">\1\2\3</span>'),
+    (rf'(?<!gru-keep">)([(“]+){MATHS}', r'<span class="gru-keep">\1\2</span>'),
     # A proof begins with the plain word ``Proof.``, which is a label.
     (r'(<div class="proof admonition"[^>]*>\s*(?:<section[^>]*>\s*)?<p>)Proof\. ', r"\1<em>Proof.</em> "),
 ]  # fmt: skip
