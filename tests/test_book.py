@@ -80,7 +80,7 @@ def test_page_is_light_or_dark_before_the_frames_script_runs(browser: Browser, b
     page.route("**/frame.js*", lambda route: route.abort())
     page.goto((built_book / f"{PAGES[0]}.html").as_uri())
     assert page.locator("html").get_attribute("data-theme") == "light"
-    page.evaluate("localStorage.setItem('mode', 'dark')")
+    page.add_init_script("localStorage.setItem('mode', 'dark')")  # written by the page itself, it may come too late
     page.reload()
     assert page.locator("html").get_attribute("data-theme") == "dark"
     context.close()
