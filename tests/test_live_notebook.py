@@ -84,6 +84,8 @@ class Lab:
         """Execute a cell; JupyterLab may not be listening yet, so ask until the prompt shows that it heard."""
         prompt = self.code.nth(nth).locator(".jp-InputPrompt")
         for _ in range(20):
+            for answer in self.page.locator(".jp-Dialog .jp-mod-accept").all():
+                answer.click()  # while a busy machine starts, JupyterLab may ask for the kernel that the notebook names
             self.code.nth(nth).locator(".cm-content").click()
             self.page.keyboard.press("Control+Enter")
             self.page.wait_for_timeout(500)
