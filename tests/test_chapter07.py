@@ -128,9 +128,7 @@ def test_on_the_long_pair_both_nets_hold_the_borrow_and_one_answers_wrong():
     short, out = gru_forward(all_pairs(4).xs, None, m.rnn)[0], m.out
     xs = all_pairs(4).xs
     passed = (subtract_bits(xs[..., 0], xs[..., 1])[1][:-1] == 1) & (xs[..., 0] == xs[..., 1])
-    for unit in range(
-        m.rnn.H
-    ):  # units 3 and 4 are off; with either at its mean where four bits pass a borrow on, all is right
+    for unit in range(m.rnn.H):  # units 3 and 4 are off; with either at its mean where four bits borrow, all is right
         off = (hs[13:28, unit] > short[passed, unit].max()) | (hs[13:28, unit] < short[passed, unit].min())
         back = hs[13:28].copy()
         back[:, unit] = short[passed, unit].mean()

@@ -73,6 +73,11 @@ def test_a_stage_adds_to_the_one_before_and_moves_nothing(name: str, slim: bool)
     for before, after in pairwise(grown):
         assert before < after
     assert grown[-1] == places(name, slim, None)
+    heights = [
+        numbers(cell_drawing(name, upto=k, slim=slim).svg.split('viewBox="')[1].split('"')[0])[3] for k in (1, None)
+    ]
+    assert heights[0] <= heights[1]
+    assert name != "update" or heights[0] < heights[1] / 2  # a line alone leaves no room below
 
 
 # Texts that cover one another (a line is higher than its letters: 6 px are let be), and texts that leave the frame.
@@ -124,7 +129,8 @@ def test_an_unknown_stage_is_named_beside_those_that_there_are(upto: object) -> 
 def test_a_themed_drawing_follows_the_page_and_keeps_its_size() -> None:
     svg = themed_svg.themed(cell_drawing("gru").svg, alt="A GRU.", prefix="p", classes=["gru-wide"])
     assert re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\(--gru-[\w-]+, #[0-9A-F]{6}\)", "", svg)) == []
-    assert "var(--gru-math)" in svg and "var(--gru-sans)" in svg and "data-cell" not in svg
+    assert "'STIX Two Math', var(--gru-math)" in svg and "var(--gru-sans)" in svg and "data-cell" not in svg
+    assert "ℎ" in svg and "italic" not in svg  # sloping letters are those of the formulas
     root = ElementTree.fromstring(svg)
     assert (root.get("class"), root.get("style")) == ("gru-fig gru-wide", "max-width:668px")
 

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import mathml
 import maths_font
+import page_repairs
 import pytest
 import yaml
 from fontTools.ttLib import TTFont
@@ -96,3 +97,11 @@ def test_font_is_in_the_pages_that_have_formulas_with_its_licence(built_book: Pa
         page = path.read_text("utf8")
         assert ("<math" in page) == (maths_font.SHEET in page), path
         assert maths_font.code_points(page) - {0x2061, 0xFE0E, 0x20, 0x0A} <= set(font.getBestCmap()), path
+
+
+def test_a_line_breaks_neither_beside_the_marks_of_a_formula_nor_before_a_per_cent_sign() -> None:
+    x = '<span class="math notranslate"><math><mi>x</mi></math></span>'
+    assert page_repairs.mend(f"({x}), ({x} and {x}") == (
+        f'<span class="gru-keep">({x}),</span> <span class="gru-keep">({x}</span> and {x}'
+    )
+    assert page_repairs.mend("84 % <code>7 % 2</code>") == "84\N{NO-BREAK SPACE}% <code>7 % 2</code>"
