@@ -267,10 +267,10 @@ def test_a_title_names_its_page_and_the_book_and_neither_twice(built_book: Path)
     assert [each for each in parts if "The Gated Recurrent Unit" not in each or len(set(each)) < len(each)] == []
 
 
-def test_every_page_has_a_policy_that_lets_nothing_else_run(built_book: Path) -> None:
-    pages = [page for page in built_book.rglob("*.html") if "_static" not in page.parts]
-    assert len(pages) > len(PAGES)
-    assert {page.name: found for page in pages if (found := page_checks.lax(page.read_text("utf8")))} == {}
+def test_nothing_is_loaded_from_elsewhere(built_book: Path) -> None:
+    files = [file for suffix in ("html", "css") for file in built_book.rglob(f"*.{suffix}")]
+    assert len(files) > len(PAGES)
+    assert {file.name: found for file in files if (found := page_checks.foreign(file.read_text("utf8")))} == {}
 
 
 def test_the_download_button_gives_the_edition(file: Path) -> None:

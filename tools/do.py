@@ -103,7 +103,7 @@ def serve(*args: str) -> None:
     folder = output() / "serve" / "html"
     if not (folder / "index.html").is_file():
         print("The first time it builds every page, whatever `book` has built: this takes minutes.", flush=True)
-    run("sphinx-autobuild", "-n", "-D", "gru_served=1", "--re-ignore", ignored, *args, ".", str(folder))
+    run("sphinx-autobuild", "-n", "--re-ignore", ignored, *args, ".", str(folder))
 
 
 def javascript() -> None:

@@ -1,7 +1,7 @@
 """The frame around a page's text: what ``book/_templates/layout.html`` shows, and which files a page loads.
 
 Sphinx's own theme `basic` is underneath, but of its files, and those of the extensions, a page loads none: they have
-rules that the book would have to undo. What stands in a page runs by the policy of `content_policy`.
+rules that the book would have to undo.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chapter_numbers import chapter_number
-from content_policy import policy
 from page_repairs import mend
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -63,7 +62,6 @@ def frame(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _
     written(app).add(pagename)
     below = re.search(r"</a>\s*(<ul>.*</ul>)\s*</li>\s*</ul>", context.get("toc", ""), re.S)  # the page's own title
     scripts = [js for js in context["script_files"] if not UNUSED.match(js.filename or "")]
-    inline = [FIRST, *(js.attributes["body"] for js in scripts if not js.filename)]
     context |= {
         "author": app.config.author,
         "css_files": [css for css in context["css_files"] if css.filename.startswith(STYLES)],
@@ -71,7 +69,6 @@ def frame(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _
         "body": mend(context.get("body", "")),
         "gru_first": FIRST,
         "gru_menu": menu(app),
-        "gru_policy": "" if app.config.gru_served else policy(inline),  # the server writes a script into its pages
         "gru_toc": below[1] if below else "",
     }
 
@@ -90,7 +87,6 @@ def configure(_app: Sphinx, config: Config) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension. Pages are noted in the main process only, so writing is not parallel."""
-    app.setup_extension("content_policy")
     app.setup_extension("page_repairs")
     app.add_js_file("frame.js", loading_method="defer")
     app.connect("config-inited", configure, priority=900)

@@ -13,8 +13,8 @@ Without options the answer is typed: ``:answer: 50 %`` is a number, right ``:wit
 has); ``:answer: fade | vanish`` a word, of which the first is shown. `predict.js` asks, compares and remembers; without
 it the answer is in a fold, and so it is in the notebooks. ``{ref}`text <label>``` and ``[text](#label)`` lead to it.
 
-sphinx-exercise compares no answers and sphinx-design only folds; jupyterquiz asks by a script in a cell's output, which
-the content security policy forbids; teachbooks-questions and sphinx-yaq bring 75 and 750 KB of scripts.
+sphinx-exercise compares no answers and sphinx-design only folds; jupyterquiz sets no formulas in JupyterLab;
+teachbooks-questions and sphinx-yaq bring 75 and 750 KB of scripts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Results as a table: HTML in a notebook and on a page, aligned text in a terminal and in a diff.
 
-pandas' Styler was tried. Its tables bring a style element, which the pages' policy forbids, and ids that are drawn anew
+pandas' Styler was tried. Its tables bring a style element, and ids that are drawn anew
 each time, so no stored output comes out again; and as text they are an address in memory.
 """
 
