@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,7 +18,6 @@ import page_checks
 import pytest
 from page_checks import after, value
 from selectolax.lexbor import LexborHTMLParser, LexborNode
-from sphinx.util.build_phase import BuildPhase
 
 import gru_lib
 from conftest import ROOT, Visit
@@ -43,17 +44,19 @@ def pages(built_book: Path) -> Pages:
     return [page_checks.parse(built_book / "book" / f"{name}.html") for name in PAGES]
 
 
-def test_every_public_name_is_described_and_leads_to_its_source(pages: Pages, built_book: Path) -> None:
+def test_every_public_name_is_described_and_code_leads_to_its_source(pages: Pages, built_book: Path) -> None:
     described = {name.rpartition(".")[2]: entry for name, entry in entries(pages).items()}
     sections = {value(e, "id").rpartition(".")[2] for page in pages for e in page.css("[id^=module-]")}
     assert len(public()) > 350 and public() - described.keys() - sections == set()
     for name in public() & described.keys():
         signature, text = described[name]
         assert len(text.text().split()) > 1, f"{name} has no docstring"
-        target, _, anchor = (
-            value(signature.css_first("a:has(.viewcode-link)"), "href").removeprefix("../").partition("#")
-        )
-        assert anchor in page_checks.ids(built_book / target), f"{name} does not lead to its source"
+        link = signature.css_first("a:has(.viewcode-link)")
+        home = max((m for m in sys.modules if value(signature, "id").startswith(f"{m}.")), key=len)
+        if re.search(rf"^ *(?:def|class) {name}\b", inspect.getsource(sys.modules[home]), re.M):
+            assert link is not None, f"{name} does not lead to its source"
+            target, _, anchor = value(link, "href").removeprefix("../").partition("#")
+            assert anchor in page_checks.ids(built_book / target), f"{name} does not lead to its source"
     front = page_checks.parse(built_book / "book" / "api.html")
     listed = {link.text() for link in front.css("table.autosummary td:first-child a")}
     assert listed <= set(gru_lib.__all__) <= listed | {name.rpartition(".")[2] for name in entries([front])}
@@ -81,23 +84,6 @@ def test_page_of_a_source_is_in_order(
     assert page_checks.broken_links(file) == []
 
 
-# ---------------------------------------------------------------------------------------------- how a docstring is set
-
-
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("|a| · 2**bits, h_", r"\|a\| · 2\*\*bits, h\_"),
-        ("(D, 3H), (N,), equations (5)", r"\ ``(D, 3H)``\ , \ ``(N,)``\ , equations (5)"),
-        ('"keep" for "the whole sequence"', r'\ ``"keep"``\  for "the whole sequence"'),
-        ("See arXiv:1406.1078.", "See `arXiv:1406.1078 <https://arxiv.org/abs/1406.1078>`__."),
-        ("Chapters 4 and 11.", "Chapters :doc:`4 </book/04-gru-forward>` and :doc:`11 </book/11-making-it-fast>`."),
-    ],
-)
-def test_docstring_means_what_it_says(text: str, rest: str) -> None:
-    assert api_reference.as_rest([text]) == [rest]
-
-
 def test_signature_is_the_one_in_the_source(pages: Pages) -> None:
     described = entries(pages)
     texts = {name: re.sub(r"\s", "", dt.text()) for name, (dt, _) in described.items()}
@@ -112,6 +98,8 @@ def test_signature_is_the_one_in_the_source(pages: Pages) -> None:
 
 def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     """It holds the right answers."""
-    app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions="no"), phase=BuildPhase.READING)
-    assert api_reference.find_source(app, "gru_lib.check.by_hand")[0] == ""
-    assert "def gru_step" in api_reference.find_source(app, "gru_lib.cells.gru")[0]
+    for solutions, module, source in (
+        ("no", "gru_lib.check.by_hand", ("", {})), ("no", "gru_lib.ops", None), ("yes", "gru_lib.check.by_hand", None)
+    ):  # fmt: skip
+        app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions=solutions))
+        assert api_reference.find_source(app, module) == source

@@ -167,7 +167,7 @@ class Ridge(NamedTuple):
 
 
 def ridge(features: ArrayLike, ys: ArrayLike, penalty: float) -> Ridge:
-    """Fit numbers, (n,) or (n, K), by a linear function of features (n, F): least squares + penalty · |weights|².
+    """Fit numbers, (n,) or (n, K), by a linear function of features (n, F): least squares + penalty · ‖weights‖².
 
     The constant has no penalty.
 

@@ -152,7 +152,7 @@ def last_outside(rng: np.random.Generator, N: int, T: int, *, bracket: float = 0
 
 
 def parity_since(rng: np.random.Generator, N: int, T: int, *, brk: float = 0.1) -> Batch:
-    """Start afresh at a break: is the number of 1s since the latest | odd? Tokens 0, 1 and | (2).
+    """Start afresh at a break: is the number of 1s since the latest ``|`` odd? Tokens 0, 1 and ``|`` (2).
 
     xs (T, N, 3), ys (T, N, 1); asked at every step.
 
@@ -173,7 +173,7 @@ def parity_since(rng: np.random.Generator, N: int, T: int, *, brk: float = 0.1) 
 
 
 def first_of_segment(rng: np.random.Generator, N: int, T: int, *, brk: float = 0.1) -> Batch:
-    """Start afresh at a break: which class came first since the latest |? Tokens: 8 classes and | (8).
+    """Start afresh at a break: which class came first since the latest ``|``? Tokens: 8 classes and ``|`` (8).
 
     xs (T, N, 9), ys (T, N, 3); asked at every step.
 
