@@ -167,8 +167,8 @@ def beside_torch(biases: str, steps: int, seed: int) -> Row:
     """
     import torch
 
-    from benchmarks.pendulum_torch import Forecaster
-    from benchmarks.pendulum_torch import fit as torch_fit
+    from experiments.pendulum_torch import Forecaster
+    from experiments.pendulum_torch import fit as torch_fit
 
     rng = np.random.default_rng(seed)
     training = pendulums(rng, TRAINING)

@@ -325,8 +325,8 @@ def test_first_loss_in_pytorch_is_ours_to_1e6_and_later_ones_only_with_one_bias(
 def test_pytorch_takes_the_same_first_steps_with_one_bias_in_each_gate():
     import torch
 
-    from benchmarks.pendulum_torch import Forecaster
-    from benchmarks.pendulum_torch import fit as torch_fit
+    from experiments.pendulum_torch import Forecaster
+    from experiments.pendulum_torch import fit as torch_fit
 
     rng = np.random.default_rng(0)
     few, m, theirs = pendulums(rng, 8), forecaster_init(rng, 3, 2, 6), Forecaster(3, 2, 6)

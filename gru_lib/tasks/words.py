@@ -3,7 +3,7 @@
 Babel ships the names of countries, languages, currencies, cities, units and days as the Unicode CLDR has them. Their
 words, in lower case, are the vocabulary: a *pair* is a word and the number of its language. Versions of Babel differ in
 a few words. ``words.json`` beside this file lists, by their hashes, those that 2.16, 2.17 and 2.18 share, so the
-vocabulary is the same with each of them; `tools/words_manifest.py` made it.
+vocabulary is the same with each of them; `experiments/words_manifest.py` made it.
 
 *irland* would give *irlanda* away. So pairs are split by the beginnings of words: what shares its first three letters,
 accents aside, is in the same part.

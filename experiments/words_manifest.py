@@ -1,7 +1,7 @@
 """List the words of `gru_lib.tasks.words`: those that several versions of Babel share.
 
-``python tools/words_manifest.py FOLDER …`` takes folders made by ``pip install --target FOLDER Babel==…`` and writes
-``gru_lib/tasks/words.json``.
+``python -m experiments.words_manifest FOLDER …`` takes folders made by ``pip install --target FOLDER Babel==…`` and
+writes ``gru_lib/tasks/words.json``.
 """
 
 from __future__ import annotations
