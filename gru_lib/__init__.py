@@ -2,13 +2,16 @@
 
 Stateless functions over a parameter object. Every cell has `*_init`, `*_step` and `*_step_backward` (one step, to
 read), `*_forward` and `*_backward` (the sequence, to run). The names used most are here; the others are in
-`gru_lib.cells`, `gru_lib.layers`, `gru_lib.models`, `gru_lib.tasks` and the modules beside this file.
+`gru_lib.cells`, `gru_lib.layers`, `gru_lib.models`, `gru_lib.tasks` and the modules beside this file. A module that is
+not needed here is loaded when it is first asked for.
 
 Public functions check their arguments on entry and raise a TypeError or ValueError that names the argument, what it
 must be and what it is. Docstrings list only other errors, and those worth knowing.
 """
 
 import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gru_lib import convert
@@ -87,10 +90,22 @@ __all__ = [
 ]  # fmt: skip
 
 
+_MODULES = (
+    "cells", "check", "decode", "drawings", "io", "layers", "models", "ops", "optim", "results", "scan", "tasks", "viz",
+    "widgets",
+)  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES, "__version__"})
+
+
 if not TYPE_CHECKING:  # type checkers would take it for an answer to every name
 
-    def __getattr__(name: str) -> None:
-        """Say what begins like a name that is not here: for GRU gru_init, gru_forward …"""
+    def __getattr__(name: str) -> ModuleType:
+        """Load a module; of any other name say what begins like it: for GRU gru_init, gru_forward …"""
+        if name in _MODULES:
+            return import_module(f"gru_lib.{name}")
         from difflib import get_close_matches
 
         low = name.lower()

@@ -260,6 +260,8 @@ def train(
                 saved.save(history)
             if history.stopped:
                 break
+        if bar is not None and history.stopped:
+            bar.set_description("stopped early")
     finally:
         if bar is not None:
             bar.close()

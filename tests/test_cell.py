@@ -325,6 +325,18 @@ def test_results_are_arrays_of_their_own(name):
 
 
 @layers
+def test_a_tape_and_a_cache_are_shown_by_shapes(name):
+    p, xs, state0, _, _ = case(name)
+    cell = cell_of(p)
+    shown = [cell.forward(xs, state0, p)[2]]
+    if name in CELLS:
+        shown.append(cell.step(xs[0], state0, p)[-1])
+    for record in shown[: 0 if name == "cbow" else None]:  # whose backward needs nothing
+        assert repr(record).startswith(f"{type(record).__name__}({record._fields[0]} "), repr(record)
+        assert "array" not in repr(record) and len(repr(record)) < 300
+
+
+@layers
 @pytest.mark.parametrize("lengths", [None, [5, 0, 2]], ids=["full", "padded"])
 def test_what_backward_needs_is_the_tapes_own(name, lengths):
     """The rule of CONTRIBUTING: who refills every buffer that a pass took or gave changes no gradient."""

@@ -83,6 +83,7 @@ class Refuses:
     ("call", "error", "message"),
     [
         (lambda: checks.check_instance("f", "p", 3, Params), TypeError, "f: p must be a Params; got int."),
+        (lambda: gru_init(0, 2, 3), TypeError, "rng must be a Generator; got int. Give np.random.default_rng(0)."),
         (lambda: checks.check_function("f", "g", None), TypeError, "f: g must be a function; got NoneType."),
         (lambda: checks.check_sequence("f", "s", "ab"), TypeError, "f: s must be a tuple or list; got str."),
         (lambda: checks.check_sequence("f", "s", (1,), 2), ValueError, "f: s must have 2 entries; got 1."),
@@ -109,6 +110,9 @@ class Refuses:
         (lambda: array(np.ones((3, 3)), "N", "H"), ValueError, "f: a must have shape (N, H) = (3, 2); got (3, 3)."),
         (lambda: array(np.ones((2, 3)), "N", "H"), ValueError, "= (3, 2); got (2, 3). Is it transposed?"),
         (lambda: array(np.ones((2, 9)), "K", "H"), ValueError, "= (K, 2); got (2, 9). Is it transposed?"),
+        (lambda: array(np.ones((4, 2)), "N", "H"), ValueError, "(4, 2). Time comes first: are the axes exchanged?"),
+        (lambda: array(np.ones((3, 4, 2)), "T", "N", "H"), ValueError, "(3, 4, 2). Time comes first: are the axes"),
+        (lambda: array(np.ones(4), "N", "H"), ValueError, "f: a must have shape (N, H) = (3, 2); got (4,)."),
         (lambda: array(1.0, "K"), ValueError, "f: a must have shape (K,) = (K,); got ()."),
         (lambda: integers([1.0]), TypeError, "f: i must hold integers; got dtype float64."),
         (lambda: integers([-1, 6]), ValueError, "f: i must lie in 0..5; got -1..6."),
@@ -116,6 +120,7 @@ class Refuses:
         (lambda: checks.as_tokens("f", "i", [1], 0, 5), ValueError, "f: i must have shape (T, N); got (1,)."),
         (lambda: lengths([True], N=1), TypeError, "f: lengths must hold integers; got dtype bool."),
         (lambda: lengths([1]), ValueError, "f: lengths must have shape (N,) = (3,); got (1,)."),
+        (lambda: lengths([1, 1]), ValueError, "= (3,); got (2,). Time comes first: are the axes exchanged?"),
         (lambda: lengths([0, 3], N=2), ValueError, "f: lengths must lie in 0..T = 0..2; got 0..3."),
         (lambda: checks.check_cache("f", [], tuple, P), TypeError, "f: cache must be a tuple; got list."),
         (

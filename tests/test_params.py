@@ -47,6 +47,14 @@ def test_rebinding_a_name_is_refused():
         p.W_xq  # noqa: B018
 
 
+def test_every_name_is_completed_and_a_bundle_shows_its_members():
+    p = gru_init(rng(0), 2, 3)
+    assert {"W_x", "W_xr", "W_hn", "b_n", "H", "convention", "copy", "flat"} <= set(dir(p))
+    m = bundle(rnn=p, out=linear_init(rng(1), 3, 1))
+    assert {"rnn", "out", "members"} <= set(dir(m))
+    assert repr(m) == f"Bundle(rnn GRUParams, out LinearParams; {m.size} numbers, float64)"
+
+
 def test_copies_share_nothing_and_keep_everything():
     p = gru_init(rng(0), 2, 3, convention="write")
     for q in (p.copy(), copy.copy(p), copy.deepcopy(p), pickle.loads(pickle.dumps(p)), p.astype(np.float64)):
@@ -108,4 +116,4 @@ def test_a_bundle_is_made_of_named_members(bad, match):
 
 def test_repr_tells_shapes_and_conventions():
     text = repr(gru_init(rng(0), 2, 3))
-    assert "W_x 2x9" in text and "36" not in text[:10] and "convention='keep'" in text and "float64" in text
+    assert "W_x (2, 9), " in text and "36" not in text[:10] and "convention='keep'" in text and "float64" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import email.message
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -39,6 +40,14 @@ def test_a_name_that_is_not_there_is_answered_with_those_that_begin_so(asked: st
     with pytest.raises(AttributeError) as found:
         getattr(gru_lib, asked)
     assert str(found.value).startswith(f"module 'gru_lib' has no attribute {asked!r}{hint}")
+
+
+def test_after_import_gru_lib_every_module_is_there_and_completed() -> None:
+    """But for those that share their name with what they are there for, such as train, and are imported from."""
+    shown = "import gru_lib, types; print(*(n for n in dir(gru_lib) if type(getattr(gru_lib, n)) is types.ModuleType))"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True, cwd=ROOT)
+    names = {module.name for module in pkgutil.iter_modules(gru_lib.__path__)}
+    assert set(done.stdout.split()) == names - {"_core", "gates", "train", "gradcheck", "jacobian"}
 
 
 NUMPY_ALONE = """

@@ -205,6 +205,18 @@ def test_the_bar_stands_among_what_a_cell_prints_and_else_among_messages(monkeyp
     assert [(bar["total"], bar["file"]) for bar in bars] == [(2, getattr(sys, file) if file else None)]
 
 
+def test_a_bar_that_does_not_get_to_its_end_says_why(monkeypatch):
+    said = []
+    bar = SimpleNamespace(update=lambda: None, set_postfix=len, set_description=said.append, close=lambda: None)
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(tqdm=lambda **options: bar))
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    for least, calls in ((20, []), (5, ["stopped early"])):
+        p = linear_init(RNG, 3, 1)
+        options = {"steps": 10, "every": 5, "evaluate": lambda p: {"w": 0}}
+        train(p, squares, [(X, Y)], Adam(p), stop=lambda h, least=least: h.steps >= least, **options)
+        assert said == calls
+
+
 def test_without_tqdm_a_notebook_trains_and_shows_no_bar(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "tqdm", None)

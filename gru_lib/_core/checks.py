@@ -28,6 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 COMMON = "fdFD"  # their characters: arrays that need no further look
 _LARGEST = 2**31 - 1  # what a size or a count may be
+_EXCHANGED = " Time comes first: are the axes exchanged?"
 
 
 def suggests(function: F) -> F:
@@ -55,7 +56,8 @@ def suggests(function: F) -> F:
 def check_instance(where: str, name: str, value: Any, kind: type) -> None:
     """Raise TypeError unless `value` is a `kind`."""
     if not isinstance(value, kind):
-        raise TypeError(f"{where}: {name} must be a {kind.__name__}; got {type(value).__name__}.")
+        hint = f" Give np.random.default_rng({value})." if kind is np.random.Generator and type(value) is int else ""
+        raise TypeError(f"{where}: {name} must be a {kind.__name__}; got {type(value).__name__}.{hint}")
 
 
 def check_function(where: str, name: str, value: Any, *, optional: bool = False) -> None:
@@ -154,7 +156,8 @@ def plain(where: str, name: str, value: Any) -> NDArray[Any]:
 def as_array(where: str, name: str, value: Any, axes: tuple[str, ...], sizes: Mapping[str, int]) -> NDArray[Any]:
     """Return `value` as a floating or complex array whose shape is `axes`; `sizes` gives the axes that are known.
 
-    Integers become float64, so that a list of tokens' one-hot rows just works. Nothing is copied otherwise.
+    Integers become float64, so that a list of tokens' one-hot rows just works. Nothing is copied otherwise. If T and N
+    are both known, a shape that fits with the two exchanged is asked about.
     """
     array = plain(where, name, value)
     if array.dtype.kind in "biu":
@@ -173,6 +176,9 @@ def as_array(where: str, name: str, value: Any, axes: tuple[str, ...], sizes: Ma
             k < 0 or k == s for k, s in zip(known, (*array.shape[:-2], *array.shape[:-3:-1]), strict=True)
         )
         hint = " Is it transposed?" if flipped else ""
+        if array.ndim == len(axes) and {"T", "N"} <= sizes.keys():
+            batch_first = {**sizes, "T": sizes["N"], "N": sizes["T"]}
+            hint = _EXCHANGED if array.shape == tuple(map(batch_first.get, axes, array.shape)) else hint
         raise ValueError(f"{where}: {name} must have shape ({letters}) = ({numbers}); got {array.shape}.{hint}")
     return array
 
@@ -214,7 +220,8 @@ def as_lengths(where: str, lengths: Any, T: int, N: int, *, name: str = "lengths
     if array.dtype.kind not in "iu":
         raise TypeError(f"{where}: {name} must hold integers; got dtype {array.dtype}.")
     if array.shape != (N,):
-        raise ValueError(f"{where}: {name} must have shape (N,) = ({N},); got {array.shape}.")
+        hint = _EXCHANGED if array.shape == (T,) else ""
+        raise ValueError(f"{where}: {name} must have shape (N,) = ({N},); got {array.shape}.{hint}")
     if array.size and (array.min() < 0 or array.max() > T):
         raise ValueError(f"{where}: {name} must lie in 0..T = 0..{T}; got {array.min()}..{array.max()}.")
     return np.arange(T)[:, None] < array

@@ -19,11 +19,12 @@ from gru_lib._core.checks import as_array, check_instance, plain
 from gru_lib._core.params import Params, check_grads
 from gru_lib._core.sequence import begin, outputs
 from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, Backward, Forward, MaybeArray, State
+from gru_lib._core.types import Array, Backward, Forward, MaybeArray, State, short_repr
 
 __all__ = ["StepsTape", "by_steps", "check_sizes", "check_state", "leaves", "map_state", "validate"]
 
 
+@short_repr
 class StepsTape(NamedTuple):
     """What backward needs from the forward pass."""
 
@@ -103,7 +104,7 @@ def by_steps(
         T, N, _ = xs.shape
         start = state = zeros(p, N, p.dtype)
         if state0 is not None:
-            state = check_state(forward.__name__, "state0", state0, state)
+            state = check_state(forward.__name__, "state0", state0, state, T=T)
         xs, state = xs.copy(), map_state(np.copy, state)  # what the caches hold is the tape's own
         hs, caches = np.zeros((T, N, width(p)), np.result_type(dtype, *leaves(state))), []
         for t in range(T):
@@ -195,21 +196,23 @@ def _wide(real: Array, a: Array) -> Array:
     return real.reshape(-1, *[1] * (a.ndim - 1))
 
 
-def check_state(where: str, name: str, state: Any, like: State, grown: bool = False) -> State:
+def check_state(where: str, name: str, state: Any, like: State, grown: bool = False, T: int | None = None) -> State:
     """Check that a state has the form and shapes of `like`, whose empty axes are those that grow, and return it."""
+    steps = {} if T is None else {"T": T}
     if not isinstance(like, tuple):
-        return as_array(where, name, state, ("N", "H"), dict(zip("NH", like.shape, strict=True)))
+        return as_array(where, name, state, ("N", "H"), dict(zip("NH", like.shape, strict=True)) | steps)
     if not isinstance(state, tuple) or len(state) != len(like):
         raise TypeError(f"{where}: {name} must be a {type(like).__name__}; got {type(state).__name__}.")
     checked, grow = [], None
     fields: tuple[str, ...] = type(like)._fields  # type: ignore[attr-defined]  # a NamedTuple
     for part, value, a in zip(fields, state, like, strict=True):
-        sizes = {f"axis{i}": size for i, size in enumerate(a.shape)}
+        axes = ("N", *(f"axis{i}" for i in range(1, a.ndim)))
+        sizes = dict(zip(axes, a.shape, strict=True)) | steps
         if a.ndim > 1 and a.shape[1] == 0 and not grown:
             value = plain(where, f"{name}.{part}", value)
             grow = value.shape[1] if grow is None and value.ndim == a.ndim else grow or 0
             sizes["axis1"] = grow
-        checked.append(as_array(where, f"{name}.{part}", value, tuple(sizes), sizes))
+        checked.append(as_array(where, f"{name}.{part}", value, axes, sizes))
     return type(like)(*checked)
 
 

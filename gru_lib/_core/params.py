@@ -136,6 +136,9 @@ class Params:
             return self.__dict__[name]
         raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(self._names())}.")
 
+    def __dir__(self) -> list[str]:  # for completion: those that have not been asked for yet, too
+        return [*object.__dir__(self), *self._names()]
+
     def __setattr__(self, name: str, value: Any) -> None:
         if value is self.__dict__.get(name, self):  # p.flat -= x changes the array, then assigns it to its own name
             return
@@ -202,9 +205,11 @@ class Params:
         self._lay(*state)
 
     def __repr__(self) -> str:
-        arrays = ", ".join(f"{name} {'x'.join(map(str, a.shape))}" for name, a in self.items())
         options = "".join(f", {k}={v!r}" for k, v in self.options.items() if len(k) > 1)
-        return f"{type(self).__name__}({arrays}; {self.size} numbers, {self.dtype}{options})"
+        return f"{type(self).__name__}({self._shown()}; {self.size} numbers, {self.dtype}{options})"
+
+    def _shown(self) -> str:
+        return ", ".join(f"{name} {a.shape}" for name, a in self.items())
 
 
 def check_grads(where: str, grads: Any, p: Params) -> None:
@@ -290,6 +295,9 @@ class Bundle(Params):
     def items(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield ("member.name", array) for each array of each member."""
         return ((f"{outer}.{name}", a) for outer, member in self.members() for name, a in member.items())
+
+    def _shown(self) -> str:
+        return ", ".join(f"{name} {type(member).__name__}" for name, member in self.members())
 
     def on(self, flat: NDArray[Any]) -> Self:
         """Return the same members laid on another flat array. Nothing is copied."""

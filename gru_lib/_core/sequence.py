@@ -36,7 +36,7 @@ def begin(
     """
     xs = as_array(where, "xs", xs, ("T", "N", "D"), p.sizes)
     T, N, _ = xs.shape
-    checked = _states(where, {**p.sizes, "N": N}, p.dtype, states)
+    checked = _states(where, {**p.sizes, "T": T, "N": N}, p.dtype, states)
     mask = None if lengths is None else as_lengths(where, lengths, T, N)
     if mask is not None:
         xs = np.where(mask[:, :, None], xs, 0)

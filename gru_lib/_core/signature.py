@@ -23,6 +23,7 @@ import numpy as np
 
 from gru_lib._core.checks import check_instance
 from gru_lib._core.params import Bundle, Params
+from gru_lib._core.types import short_repr
 
 __all__ = ["Signature", "check_signature", "check_tape", "sign"]
 
@@ -30,6 +31,7 @@ _WHOLE = 1 << 15  # bytes; up to here a copy costs less than any sum
 _SAMPLE = 64  # numbers
 
 
+@short_repr
 class Signature(NamedTuple):
     """What a forward pass says of the parameters it used."""
 

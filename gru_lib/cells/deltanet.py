@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import as_array, check_bool, check_choice, check_dtype, check_instance, check_int, suggests
 from gru_lib._core.loop import check_sizes, check_state, validate
 from gru_lib._core.params import Params
-from gru_lib._core.types import Array
+from gru_lib._core.types import Array, short_repr
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 
@@ -105,6 +105,7 @@ def deltanet_init(
 _TINY = 1e-6  # under the root of a length
 
 
+@short_repr
 class _Unit(NamedTuple):
     """A direction (N, K), and what its backward needs."""
 
@@ -125,6 +126,7 @@ def _unit_backward(dy: Array, unit: _Unit) -> Array:
     return (dy - unit.y * (unit.y * dy).sum(axis=1, keepdims=True)) / unit.length * unit.slope
 
 
+@short_repr
 class DeltaNetCache(NamedTuple):
     """What `deltanet_step_backward` needs from the step."""
 

@@ -26,7 +26,7 @@ from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import orthogonal
@@ -153,6 +153,7 @@ def irnn_init(
     return p
 
 
+@short_repr
 class ElmanCache(NamedTuple):
     """What the backward step needs from the step."""
 
@@ -231,6 +232,7 @@ def elman_step_concatenated(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> 
     return h, ElmanCache(x, h_prev, derivative(p.activation, a, h))
 
 
+@short_repr
 class ElmanTape(NamedTuple):
     """What `elman_backward` needs from the forward pass. Backward may be called more than once."""
 

@@ -16,7 +16,7 @@ from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.passes import backward, forward, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
@@ -113,6 +113,7 @@ def gru_init(
 # ------------------------------------------------------------------------------------------------ one step, to read
 
 
+@short_repr
 class GRUCache(NamedTuple):
     """What `gru_step_backward` needs from the step. All but x are (N, H)."""
 
@@ -265,6 +266,7 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 # Same numbers as T calls of gru_step, faster: the arrays and the loops over steps are in _gru_pass.py (chapter 11).
 
 
+@short_repr
 class GRUTape(NamedTuple):
     """What `gru_backward` needs from the forward pass. Backward may be called more than once."""
 

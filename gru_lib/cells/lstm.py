@@ -25,7 +25,7 @@ from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.passes import backward, batch_first, forward, gradients, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
 from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells._lstm_pass import LSTMReserve, LSTMStates, LSTMWorkspace, gate, quick_step
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
@@ -120,6 +120,7 @@ def lstm_init(
 # ------------------------------------------------------------------------------------------------ one step, to read
 
 
+@short_repr
 class LSTMCache(NamedTuple):
     """What `lstm_step_backward` needs from the step. All but x are (N, H); the pairs are a gate and 1 minus it."""
 
@@ -239,6 +240,7 @@ def _pair(where: str, name: str, state: Any) -> LSTMState:
 # Same numbers as T calls of lstm_step: the arrays and the loops over steps are in _lstm_pass.py (chapter 11).
 
 
+@short_repr
 class LSTMTape(NamedTuple):
     """What `lstm_backward` needs from the forward pass. Backward may be called more than once."""
 

@@ -11,7 +11,7 @@ from gru_lib._core.checks import check_cache, check_choice, check_dtype, check_i
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, rows
 from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid_pair
 from gru_lib.scan import scan, scan_backward
@@ -81,6 +81,7 @@ def _gate(a_z: Array, gate: str) -> tuple[Array, Array, Array]:
     return np.tanh(a_z / 2), 2 * not_s, 2 * s * not_s
 
 
+@short_repr
 class MinGRUCache(NamedTuple):
     """What `mingru_step_backward` needs from the step. All but x are (N, H)."""
 
@@ -153,6 +154,7 @@ def mingru_step_backward(dh: ArrayLike, cache: MinGRUCache, p: MinGRUParams) -> 
     return da @ p.W.T, dh * z, grads
 
 
+@short_repr
 class MinGRUTape(NamedTuple):
     """What `mingru_backward` needs from the forward pass. Backward may be called more than once."""
 

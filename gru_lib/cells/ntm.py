@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int, suggests
 from gru_lib._core.loop import check_sizes, check_state, validate
 from gru_lib._core.params import Bundle
-from gru_lib._core.types import Array
+from gru_lib._core.types import Array, short_repr
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import LinearParams, linear_backward, linear_forward, linear_init, log_softmax, sigmoid_pair
 
@@ -71,6 +71,7 @@ def ntm_init(
 _TINY = 1e-12  # keeps logarithms and norms away from 0
 
 
+@short_repr
 class AddressCache(NamedTuple):
     """What `ntm_address_backward` needs. The raw numbers of the head are (N, M + 6)."""
 
@@ -201,6 +202,7 @@ def _softplus(a: Array) -> tuple[Array, Array]:
     return np.where(a.real > 0, a, 0) + np.log1p(e), sigmoid_pair(a)[0]
 
 
+@short_repr
 class NTMCache(NamedTuple):
     """What `ntm_step_backward` needs from the step."""
 

@@ -11,7 +11,7 @@ from gru_lib._core.checks import check_cache, check_dtype, check_instance, check
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells.elman import ElmanTape, elman_backward, elman_forward, elman_on
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import sigmoid, sigmoid_pair
@@ -78,6 +78,7 @@ def scrn_init(
     return p
 
 
+@short_repr
 class SCRNCache(NamedTuple):
     """What `scrn_step_backward` needs from the step."""
 
@@ -149,6 +150,7 @@ def scrn_step_backward(ds: ArrayLike, cache: SCRNCache, p: SCRNParams) -> tuple[
     return da @ p.W_xh.T + du @ p.W_xc.T, np.concatenate([p.alpha * dc, da @ p.W_hh.T], axis=1), grads
 
 
+@short_repr
 class SCRNTape(NamedTuple):
     """What `scrn_backward` needs from the forward pass. Backward may be called more than once."""
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int
 from gru_lib._core.loop import check_sizes, check_state, validate
 from gru_lib._core.params import Bundle
-from gru_lib._core.types import Array
+from gru_lib._core.types import Array, short_repr
 from gru_lib.cells.gru import GRUParams, gru_init, gru_step, gru_step_backward
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import LinearParams, linear_backward, linear_forward, linear_init, sigmoid_pair
@@ -25,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@short_repr
 class StackCache(NamedTuple):
     """What `stack_step_backward` needs from the step; before it the stack has K entries."""
 
@@ -200,6 +201,7 @@ def stack_rnn_init(
     return StackRNNParams(members, options={"D": D, "H": H, "M": M})
 
 
+@short_repr
 class StackRNNCache(NamedTuple):
     """What `stack_rnn_step_backward` needs from the step."""
 

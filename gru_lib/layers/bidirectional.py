@@ -14,7 +14,7 @@ from gru_lib._core.checks import as_array, as_lengths, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
 from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells.registry import Cell, State, cell_of, check_layer, infer, register_cell
 
 __all__ = ["BidirectionalParams", "bidirectional", "bidirectional_backward", "bidirectional_forward", "reverse"]
@@ -68,6 +68,7 @@ def reverse(xs: ArrayLike, lengths: MaybeArray = None) -> Array:
     return xs[np.where(mask, mask.sum(axis=0) - 1 - t, t), np.arange(N)]
 
 
+@short_repr
 class BidirectionalTape(NamedTuple):
     """What `bidirectional_backward` needs from the forward pass."""
 

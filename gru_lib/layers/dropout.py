@@ -24,12 +24,13 @@ from gru_lib._core.checks import (
     suggests,
 )
 from gru_lib._core.params import Bundle, Params
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells.registry import State, cell_of, check_layer
 
 __all__ = ["DropoutMasks", "dropout_backward", "dropout_forward", "dropout_mask", "dropout_masks"]
 
 
+@short_repr
 class DropoutMasks(NamedTuple):
     """Masks of one layer; None where nothing is dropped."""
 
@@ -103,6 +104,7 @@ def dropout_masks(rng: np.random.Generator, p: Params, T: int, N: int, *, rate: 
     return DropoutMasks(x, recurrent(p))
 
 
+@short_repr
 class DropoutTape(NamedTuple):
     """What `dropout_backward` needs from the forward pass."""
 

@@ -26,7 +26,7 @@ from gru_lib._core.checks import (
 )
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, Forward, Infer, MaybeArray
+from gru_lib._core.types import Array, Forward, Infer, MaybeArray, short_repr
 from gru_lib.cells.gru import gru_init
 from gru_lib.cells.registry import State, advance, cell_of, check_layer, infer, map_state, reads_backwards, zero_state
 from gru_lib.decode import Step
@@ -49,6 +49,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@short_repr
 class AttentionCache(NamedTuple):
     """What `attention_backward` needs from the forward pass."""
 
@@ -243,6 +244,7 @@ def _form(p: Params) -> str:
     return repr(map_state(lambda a: np.array(a.shape), zero_state(p, 1)))
 
 
+@short_repr
 class Seq2SeqTape(NamedTuple):
     """What `seq2seq_backward` needs from the forward pass."""
 

@@ -16,7 +16,7 @@ from gru_lib._core.checks import as_array, check_bool, check_instance, suggests
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
 from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells.registry import Cell, State, cell_of, check_layer, infer, register_cell
 from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward
 
@@ -64,6 +64,7 @@ def stack(*layers: Params, residual: bool = False) -> StackParams:
     return StackParams(members, options={"D": layers[0].D, "residual": residual})
 
 
+@short_repr
 class StackTape(NamedTuple):
     """What `stack_backward` needs from the forward pass."""
 
