@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib._core.buffers import release_buffers
+from gru_lib._core import buffers
 from gru_lib._core.products import _cut
 from gru_lib.models.gru_rungs import RUNGS, library, problem
 from gru_lib.results import FOLDER
@@ -138,7 +138,7 @@ def made_anew(size: tuple[int, int, int, int] = SIZES["small"]) -> list[float]:
     """Best seconds of the library's step: with all arrays and views made anew, and with those of the previous call."""
     arguments, best = problem(size), [float("inf")] * 2
     for _ in range(60):
-        for i, forget in enumerate((release_buffers, lambda: None)):
+        for i, forget in enumerate((buffers._waiting.clear, lambda: None)):
             for _ in range(20):
                 forget()
                 start = time.process_time()

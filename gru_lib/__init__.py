@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gru_lib import convert
-from gru_lib._core.buffers import release_buffers
 from gru_lib._core.params import Bundle, Params, bundle
 from gru_lib.cells import (
     Cell,
@@ -71,7 +70,7 @@ from gru_lib.ops import (
     sigmoid,
     softmax_cross_entropy,
 )
-from gru_lib.optim import SGD, Adam, clip_by_global_norm, clip_by_value, cosine_decay, linear_decay
+from gru_lib.optim import SGD, Adam, clip_by_global_norm, cosine_decay, linear_decay
 from gru_lib.train import train
 
 __version__ = "0.2.0"
@@ -79,13 +78,13 @@ __version__ = "0.2.0"
 __all__ = [
     "SGD", "Adam", "Bundle", "Cell", "ElmanParams", "GRUParams", "LSTMParams", "LSTMState", "Params", "advance",
     "bce_with_logits", "beam_search", "bidirectional", "bidirectional_backward", "bidirectional_forward", "bundle",
-    "cell_of", "clip_by_global_norm", "clip_by_value", "convert", "cosine_decay", "elman_backward", "elman_forward",
+    "cell_of", "clip_by_global_norm", "convert", "cosine_decay", "elman_backward", "elman_forward",
     "elman_init", "elman_step", "elman_step_backward", "embedding_backward", "embedding_forward", "embedding_init",
     "gradcheck", "greedy", "gru_backward", "gru_forward", "gru_init", "gru_step", "gru_step_backward", "infer",
     "jacobian",
     "linear_backward", "linear_decay", "linear_forward", "linear_init", "load", "log_softmax", "lstm_backward",
     "lstm_forward", "lstm_init", "lstm_step", "lstm_step_backward", "map_state", "numeric_gradient", "orthogonal",
-    "register_cell", "release_buffers", "reverse", "sample", "save", "sigmoid", "softmax_cross_entropy", "stack",
+    "register_cell", "reverse", "sample", "save", "sigmoid", "softmax_cross_entropy", "stack",
     "stack_backward", "stack_forward", "train", "zero_state",
 ]  # fmt: skip
 
@@ -103,13 +102,7 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # type checkers would take it for an answer to every name
 
     def __getattr__(name: str) -> ModuleType:
-        """Load a module; of any other name say what begins like it: for GRU gru_init, gru_forward …"""
         if name in _MODULES:
             return import_module(f"gru_lib.{name}")
-        from difflib import get_close_matches
-
-        low = name.lower()
-        begin = ([n for n in __all__ if n.lower().startswith(start)] for start in (low, low[:4], low[:3]))
-        like = next(filter(None, begin), None) or get_close_matches(low, __all__)
-        has = f"; it has {', '.join(sorted(like, key=lambda n: not n.endswith('_init')))}" if like else ""
-        raise AttributeError(f"module 'gru_lib' has no attribute {name!r}{has}", name=name, obj=sys.modules[__name__])
+        # From `name` and `obj` Python tells what was meant.
+        raise AttributeError(f"module 'gru_lib' has no attribute {name!r}", name=name, obj=sys.modules[__name__])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_function, check_instance, check_int, check_number, plain, suggests
+from gru_lib._core.checks import check_function, check_instance, check_int, check_number, plain
 
 __all__ = ["Decoded", "Hypothesis", "beam_search", "exact_search", "greedy", "sample"]
 
@@ -39,7 +39,6 @@ class Hypothesis(NamedTuple):
     ended: bool  # whether it has the end token; otherwise max_steps cut it off
 
 
-@suggests
 def greedy(step: Step, state: Any, start: ArrayLike, *, end: int | None, max_steps: int) -> Decoded:
     """Take the most likely token at every step.
 
@@ -68,7 +67,6 @@ def greedy(step: Step, state: Any, start: ArrayLike, *, end: int | None, max_ste
     return _run("greedy", step, state, start, end, max_steps, lambda log_probs: log_probs)
 
 
-@suggests
 def sample(
     step: Step,
     state: Any,
@@ -168,7 +166,6 @@ def _run(
     return Decoded(table, log_prob, lengths)
 
 
-@suggests
 def beam_search(
     step: Step,
     state: Any,
@@ -278,7 +275,6 @@ def beam_search(
     return done
 
 
-@suggests
 def exact_search(
     step: Step, state: Any, start: int, *, end: int | None, max_steps: int, least: float = -np.inf
 ) -> tuple[Hypothesis | None, int]:

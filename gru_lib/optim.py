@@ -12,7 +12,7 @@ from gru_lib._core.checks import check_instance, check_int, check_number, check_
 from gru_lib._core.params import Params, check_grads
 
 __all__ = [
-    "SGD", "Adam", "clip_by_global_norm", "clip_by_value", "cosine_decay", "linear_decay",
+    "SGD", "Adam", "clip_by_global_norm", "cosine_decay", "linear_decay",
 ]  # fmt: skip
 
 
@@ -167,25 +167,6 @@ def clip_by_global_norm(grads: Params, max_norm: float) -> float:
     if np.isfinite(norm) and norm > max_norm:
         grads.flat[:] *= max_norm / norm
     return norm
-
-
-def clip_by_value(grads: Params, limit: float) -> None:
-    """Clip every entry of `grads` in place to [−limit, limit]: g ← min(max(g, −limit), limit). A NaN stays a NaN.
-
-    This turns the gradient's direction; `clip_by_global_norm` keeps it.
-
-    Examples
-    --------
-    >>> from gru_lib import clip_by_value, linear_init
-    >>> grads = linear_init(np.random.default_rng(0), D=1, K=1)
-    >>> grads.flat[:] = 0.5, -4
-    >>> clip_by_value(grads, 1.0)
-    >>> grads.flat
-    array([ 0.5, -1. ])
-    """
-    check_instance("clip_by_value", "grads", grads, Params)
-    limit = check_number("clip_by_value", "limit", limit, above=0)
-    np.clip(grads.flat, -limit, limit, out=grads.flat)
 
 
 # ---------------------------------------------------------------------- learning rates, for `train(…, schedule=…)`

@@ -21,7 +21,6 @@ from gru_lib._core.checks import (
     check_instance,
     check_int,
     check_number,
-    suggests,
 )
 from gru_lib._core.optional import needs
 from gru_lib._core.params import Params, check_grads
@@ -117,7 +116,6 @@ class History:
         return f"History({self.steps} steps{loss}{latest}{', stopped early' if self.stopped else ''})"
 
 
-@suggests
 def train(
     p: Params,
     loss_and_grads: Callable[[Any, Any], tuple[Any, Params]],
@@ -286,7 +284,6 @@ def _parts(found: Any, p: Params) -> tuple[float, Params]:
     return float(loss), grads
 
 
-@suggests
 def early_stopping(name: str, patience: int, *, mode: str = "min") -> Callable[[History], bool]:
     """Return a `stop` for `train`: true once the metric has not improved in the last `patience` evaluations.
 

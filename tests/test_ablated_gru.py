@@ -35,7 +35,7 @@ def test_an_ablated_gru_has_one_gate_less_to_learn():
         assert p.size == 2 * H * (D + H + 1)
         getattr(p, f"W_x{gate}")[:] = 5
         np.testing.assert_array_equal(p.W_x[:, :H], 5)
-    with pytest.raises(AttributeError, match="AblatedGRUParams has no 'W_xr'"):
+    with pytest.raises(AttributeError, match="'AblatedGRUParams' object has no attribute 'W_xr'"):
         _ = ablated_gru_init(rng(), D, H, ablation="no_reset").W_xr
 
 

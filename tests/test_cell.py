@@ -23,7 +23,7 @@ from gru_lib import (
     stack,
     zero_state,
 )
-from gru_lib._core.signature import _form
+from gru_lib._core.signature import _facts
 from gru_lib.cells import (
     ablated_gru_init,
     cbow_init,
@@ -362,7 +362,7 @@ def test_backward_refuses_parameters_that_changed_or_are_anothers(name):
     cell = cell_of(p)
     tape = cell.forward(xs, state0, p)[2]
     cell.backward(dhs, dstate_T, tape, p.copy())  # the same numbers are the same parameters
-    with pytest.raises(ValueError, match=r"_backward: p must be float64 as when \w+ made the tape; got float32"):
+    with pytest.raises(ValueError, match=r"_backward: p must have dtype = 'float64' as when \w+ made .* 'float32'"):
         cell.backward(dhs, dstate_T, tape, p.astype(np.float32))
     for i in range(p.size):
         other = p.copy()
@@ -378,7 +378,7 @@ OTHERS = {  # parameters whose tapes are of one class, and what the error names
     "bias": ("lstm", lambda rng: lstm_init(rng, D, H, bias=False), "bias = True .* got False"),
     "activation": ("elman-tanh", lambda rng: elman_init(rng, D, H, activation="relu"), "activation = 'tanh' .*'relu'"),
     "ablation": ("gru-shared", lambda rng: ablated_gru_init(rng, D, H, ablation="no_reset"), "ablation = 'shared' .*"),
-    "kind": ("gru-shared", lambda rng: gru_init(rng, D, H), "be AblatedGRUParams .* got GRUParams"),
+    "kind": ("gru-shared", lambda rng: gru_init(rng, D, H), "kind = 'AblatedGRUParams' .* got 'GRUParams'"),
     "alpha": ("scrn", lambda rng: scrn_init(rng, D, H, 3, alpha=0.5), "alpha = 0.9 .* got 0.5"),
     "gate": ("mingru", lambda rng: mingru_init(rng, D, H, gate="tanh"), "gate = 'sigmoid' .* got 'tanh'"),
     "rule": ("deltanet", lambda rng: deltanet_init(rng, D, H, K=3, rule="add"), "rule = 'delta' .* got 'add'"),
@@ -393,7 +393,7 @@ OTHERS = {  # parameters whose tapes are of one class, and what the error names
         "residual = True .* got False",
     ),
     "layers": (
-        "stack-gru", lambda rng: stack(gru_init(rng, D, H), elman_init(rng, H, 3)), "the kind of layer1 = 'GRUParams'"
+        "stack-gru", lambda rng: stack(gru_init(rng, D, H), elman_init(rng, H, 3)), "layer1.kind = 'GRUParams'"
     ),
     "direction": (
         "bidirectional-gru",
@@ -408,7 +408,7 @@ def test_backward_refuses_a_tape_that_was_made_otherwise(what):
     name, make, message = OTHERS[what]
     p, xs, state0, dhs, dstate_T = case(name)
     other = make(np.random.default_rng(3))
-    with pytest.raises(ValueError, match=rf"_backward: p must (have )?{message}"):
+    with pytest.raises(ValueError, match=rf"_backward: p must have {message}"):
         cell_of(other).backward(dhs, dstate_T, cell_of(p).forward(xs, state0, p)[2], other)
 
 
@@ -455,7 +455,7 @@ def test_a_wrong_argument_is_named(name):
     tape = cell.forward(xs, state0, p)[2]
     with pytest.raises(ValueError, match=rf"{prefix}_forward: xs must have shape \(T, N, D\)"):
         cell.forward(xs[0], state0, p)
-    with pytest.raises(ValueError, match=r"lengths must lie in 0..T = 0..5; got 1..6"):
+    with pytest.raises(ValueError, match=r"lengths must lie in 0..5; got 1..6"):
         cell.forward(xs, state0, p, lengths=[1, 6, 2])
     with pytest.raises(ValueError, match=rf"{prefix}_forward: (.0|state0(\.\w+)?) must have shape"):
         cell.forward(xs[:, :2], state0, p)
@@ -484,7 +484,7 @@ def test_saved_parameters_are_loaded_without_being_described(tmp_path, name, fil
     m = bundle(cell=case(name, dtype)[0], out=linear_init(np.random.default_rng(0), 1, 1, dtype=dtype))
     save(tmp_path / file, m)
     q = load(tmp_path / file)
-    assert type(q.cell) is type(m.cell) and _form(q) == _form(m) and q.dtype == dtype
+    assert type(q.cell) is type(m.cell) and _facts(q) == _facts(m)
     np.testing.assert_array_equal(q.flat, m.flat)
 
 

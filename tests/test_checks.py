@@ -36,8 +36,8 @@ def array(value, *axes):
     return checks.as_array("f", "a", value, axes, SIZES)
 
 
-def integers(value, *shape):
-    return checks.as_integers("f", "i", value, 0, 5, *shape)
+def integers(value):
+    return checks.as_integers("f", "i", value, 0, 5)
 
 
 def lengths(value, T=2, N=3):
@@ -53,7 +53,6 @@ def lengths(value, T=2, N=3):
         (lambda: number(1e-300, above=0), 1e-300),
         (lambda: number(0, least=0, below=1), 0.0),
         (lambda: number(Fraction(1, 4)), 0.25),
-        (lambda: number(np.array(2.5, np.float32)), 2.5),
         (lambda: checks.check_bool("f", "on", np.False_), False),
         (lambda: checks.check_choice("f", "way", "b", ("a", "b")), "b"),
         (lambda: array(np.ones(2, np.uint8), "H").tolist(), [1.0, 1.0]),
@@ -95,15 +94,12 @@ class Refuses:
         (lambda: number("1"), TypeError, "f: a must be a number; got '1' (str)."),
         (lambda: number(Decimal(1)), TypeError, "f: a must be a number; got Decimal('1') (Decimal)."),
         (lambda: number(np.array([1.0])), TypeError, "f: a must be a number; got array([1.]) (ndarray)."),
-        (lambda: number(np.array(True)), TypeError, "f: a must be a number; got array(True) (ndarray)."),
-        (lambda: number(10**400), ValueError, "f: a must be finite; got inf."),
         (lambda: number(0, above=0), ValueError, "f: a must be > 0; got 0."),
         (lambda: number(-0.5, least=0), ValueError, "f: a must be >= 0; got -0.5."),
         (lambda: number(1, above=0, below=1), ValueError, "f: a must be > 0 and < 1; got 1."),
         (lambda: checks.check_choice("f", "way", ["a"], ("a",)), ValueError, "f: way must be one of 'a'; got ['a']."),
-        (lambda: checks.check_dtype("f", int), TypeError, "f: dtype must be float32, float64, .* got int64."),
-        (lambda: array(np.ma.array([1.0], mask=[True]), "H"), TypeError, "f: a must be an array without a mask"),
-        (lambda: array([[1], [2, 3]], "N", "H"), ValueError, "f: a must be an array; got a ragged list."),
+        (lambda: checks.check_dtype("f", int), TypeError, "f: dtype must be float32, float64, .* got <class 'int'>."),
+        (lambda: array([[1], [2, 3]], "N", "H"), TypeError, "f: a must be an array; got list: "),
         (lambda: array(Refuses(), "N", "H"), TypeError, "f: a must be an array; got Refuses: call detach first"),
         (lambda: array("text", "H"), TypeError, "f: a must hold numbers; got dtype <U4."),
         (lambda: array(None, "H"), TypeError, "f: a must hold numbers; got NoneType."),
@@ -116,12 +112,10 @@ class Refuses:
         (lambda: array(1.0, "K"), ValueError, "f: a must have shape (K,) = (K,); got ()."),
         (lambda: integers([1.0]), TypeError, "f: i must hold integers; got dtype float64."),
         (lambda: integers([-1, 6]), ValueError, "f: i must lie in 0..5; got -1..6."),
-        (lambda: integers([1, 2], (3,)), ValueError, "f: i must have shape (3,); got (2,)."),
-        (lambda: checks.as_tokens("f", "i", [1], 0, 5), ValueError, "f: i must have shape (T, N); got (1,)."),
         (lambda: lengths([True], N=1), TypeError, "f: lengths must hold integers; got dtype bool."),
         (lambda: lengths([1]), ValueError, "f: lengths must have shape (N,) = (3,); got (1,)."),
         (lambda: lengths([1, 1]), ValueError, "= (3,); got (2,). Time comes first: are the axes exchanged?"),
-        (lambda: lengths([0, 3], N=2), ValueError, "f: lengths must lie in 0..T = 0..2; got 0..3."),
+        (lambda: lengths([0, 3], N=2), ValueError, "f: lengths must lie in 0..2; got 0..3."),
         (lambda: checks.check_cache("f", [], tuple, P), TypeError, "f: cache must be a tuple; got list."),
         (
             lambda: checks.check_cache("f", (np.ones((5, 2)), np.ones((5, 4))), tuple, SimpleNamespace(D=2, H=3)),
@@ -140,13 +134,6 @@ class Refuses:
 def test_a_bad_value_is_named(call, error, message):
     with pytest.raises(error, match=re.escape(message).replace(r"\.\*", ".*")):
         call()
-
-
-@pytest.mark.skipif(np.dtype(np.longdouble) == np.float64, reason="long doubles are doubles here")
-@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
-def test_long_doubles_are_refused(dtype):
-    with pytest.raises(TypeError, match="f: a must be float64 or complex128 at most"):
-        array(np.ones(2, dtype), "H")
 
 
 def test_a_stack_may_have_grown_but_all_of_it():

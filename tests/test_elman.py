@@ -3,10 +3,10 @@
 import mpmath
 import numpy as np
 import pytest
-from helpers import close, randomised, rng
+from helpers import randomised, rng
 
-from gru_lib import elman_backward, elman_forward, elman_init, elman_step, elman_step_backward, gradcheck, orthogonal
-from gru_lib.cells import elman_step_concatenated, irnn_init
+from gru_lib import elman_backward, elman_forward, elman_init, elman_step, elman_step_backward, orthogonal
+from gru_lib.cells import irnn_init
 
 T, N, D, H = 6, 3, 2, 4
 ACTIVATIONS = {
@@ -32,24 +32,6 @@ def test_elman_step_follows_the_equation(activation, bias):
         for j in range(H):
             a = sum(x[row, i] * p.W_x[i, j] for i in range(D)) + sum(h_prev[row, i] * p.W_h[i, j] for i in range(H))
             assert h[row, j] == pytest.approx(ACTIVATIONS[activation](a + b[j]), rel=1e-13)
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_split_and_concatenated_weights_are_one_network(activation, bias):
-    p, x, h_prev = elman(activation=activation, bias=bias), rng().normal(size=(N, D)), rng().normal(size=(N, H))
-    dh = rng().normal(size=(N, H))
-    h, cache = elman_step(x, h_prev, p)
-    h2, cache2 = elman_step_concatenated(x, h_prev, p)
-    close(h2, h, atol=1e-14)
-    joined = elman_step_backward(dh, cache2, p)
-    close(joined, elman_step_backward(dh, cache, p))
-    report = gradcheck(
-        lambda x, h, p: (elman_step_concatenated(x, h, p)[0] * dh).sum(),
-        {"x": x, "h": h_prev, "p": p},
-        {"x": joined[0], "h": joined[1], "p": joined[2]},
-    )
-    assert report.worst < 1e-13, report
 
 
 def test_split_and_concatenated_weights_share_their_memory():

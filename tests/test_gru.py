@@ -325,7 +325,7 @@ def test_errors_name_the_argument_what_was_expected_and_what_came():
         gru_forward(xs[0], h0, p)
     with pytest.raises(ValueError, match=r"gru_forward: h0 must have shape \(N, H\) = \(3, 4\); got \(3, 5\)"):
         gru_forward(xs, np.zeros((3, 5)), p)
-    with pytest.raises(ValueError, match=r"lengths must lie in 0..T = 0..5; got 1..6"):
+    with pytest.raises(ValueError, match=r"lengths must lie in 0..5; got 1..6"):
         gru_forward(xs, h0, p, lengths=[1, 6, 2])
     with pytest.raises(ValueError, match=r"lengths must have shape \(N,\) = \(3,\); got \(2,\)"):
         gru_forward(xs, h0, p, lengths=[1, 2])

@@ -8,7 +8,6 @@ from gru_lib import (
     Adam,
     bundle,
     clip_by_global_norm,
-    clip_by_value,
     cosine_decay,
     gru_init,
     linear_decay,
@@ -115,17 +114,6 @@ def test_an_optimizer_refuses_the_state_of_another():
         Adam(p).load_state_dict(SGD(p, 0.1).state_dict())
     with pytest.raises(ValueError, match="of this kind and size"):
         Adam(p).load_state_dict(Adam(q).state_dict())
-
-
-def test_clip_by_value_clips_each_number_and_turns_the_direction():
-    g = linear_init(np.random.default_rng(0), 2, 1).zeros_like()
-    g.flat[:] = [3, -0.5, -7]
-    clip_by_value(g, 1)
-    np.testing.assert_array_equal(g.flat, [1, -0.5, -1])
-    with pytest.raises(ValueError, match="limit must be > 0"):
-        clip_by_value(g, 0)
-    with pytest.raises(TypeError, match="grads must be a Params"):
-        clip_by_value(g.flat, 1)
 
 
 def test_defaults_of_adam_and_wrong_kinds_of_arguments():

@@ -36,15 +36,13 @@ def test_parameter_counts_match_the_formula():
 
 def test_rebinding_a_name_is_refused():
     p = gru_init(rng(0), 2, 3)
-    with pytest.raises(AttributeError, match=r"assign in place: p.b_z\[...\]"):
+    with pytest.raises(AttributeError, match=r"GRUParams.b_z cannot be assigned; .* in place: p.b_z\[...\] = value"):
         p.b_z = np.zeros(3)
     p.flat -= p.flat
     p.b_z += 1
     assert p.flat.sum() == 3, "in-place arithmetic is no rebinding"
-    with pytest.raises(AttributeError, match="H is fixed"):
+    with pytest.raises(AttributeError, match=r"GRUParams\.H cannot be assigned"):
         p.H = 5
-    with pytest.raises(AttributeError, match=r"GRUParams has no 'W_xq'; it has flat, .*, W_x, .*, b_n\.$"):
-        p.W_xq  # noqa: B018
 
 
 def test_every_name_is_completed_and_a_bundle_shows_its_members():
@@ -91,12 +89,10 @@ def test_bundle_names_the_wrong_member():
 
 
 @pytest.mark.parametrize(("bad", "match"), [
-    ({"shapes": None}, "shapes must be a dict whose keys are names; got None"),
-    ({"shapes": {3: (2,)}}, "shapes must be a dict whose keys are names"),
-    ({"shapes": {"W": 3}}, "shapes must be tuples of integers; W has 3"),
-    ({"shapes": {"W": (True,)}}, r"shapes must be tuples of integers; W has \(True,\)"),
-    ({"shapes": {"W": (-1,)}}, "shapes must hold sizes of at least 0"),
-    ({"parts": 3}, "parts must be a dict"), ({"options": {3: 1}}, "options must be a dict"),
+    ({"shapes": None}, "shapes must be a dict; got NoneType"),
+    ({"shapes": {"W": 3}}, "shapes must be tuples of sizes; W has 3"),
+    ({"shapes": {"W": (-1,)}}, r"shapes must be tuples of sizes; W has \(-1,\)"),
+    ({"parts": 3}, "parts must be a dict"), ({"options": [1]}, "options must be a dict"),
     ({"flat": [1, 2]}, "flat must be a ndarray; got list"),
     ({"flat": np.zeros(2, int)}, "flat: dtype must be float32, .*; got int64"),
 ])  # fmt: skip

@@ -28,20 +28,6 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "gru_lib"
 
 
-@pytest.mark.parametrize(
-    ("asked", "hint"),
-    [
-        ("LSTMCell", "; it has lstm_init, LSTMParams, LSTMState, "),
-        ("clip_grad_norm", "; it has clip_by_global_norm, clip_by_value"),
-        ("nonsense", ""),
-    ],
-)
-def test_a_name_that_is_not_there_is_answered_with_those_that_begin_so(asked: str, hint: str) -> None:
-    with pytest.raises(AttributeError) as found:
-        getattr(gru_lib, asked)
-    assert str(found.value).startswith(f"module 'gru_lib' has no attribute {asked!r}{hint}")
-
-
 def test_after_import_gru_lib_every_module_is_there_and_completed() -> None:
     """But for those that share their name with what they are there for, such as train, and are imported from."""
     shown = "import gru_lib, types; print(*(n for n in dir(gru_lib) if type(getattr(gru_lib, n)) is types.ModuleType))"

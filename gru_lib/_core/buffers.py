@@ -5,11 +5,11 @@ die. In a training step of 35 steps, 32 sequences and 256 units this was a quart
 units, making arrays and views of them takes as much. So a pass takes what it needs for itself, arrays and views
 together, as `Pooled`: when that is gone, they wait for the next pass of the same shape. Results are ordinary arrays.
 
-At most 512 MiB wait, in at most 64 kinds; `release_buffers` gives everything back. Memory comes back in whatever thread
-and at whatever moment its last user dies, between any two lines of this file too. So there is no lock and no count to
-keep: what waits of a kind is a chain of tuples, put into the dictionary and taken out of it whole, each by one call.
-Who has taken a chain out is its only owner. An interrupt, or another thread, between taking one out and putting one in
-can make the pool forget a chain, which frees it, and nothing else.
+At most 512 MiB wait, in at most 64 kinds. Memory comes back in whatever thread and at whatever moment its last user
+dies, between any two lines of this file too. So there is no lock and no count to keep: what waits of a kind is a chain
+of tuples, put into the dictionary and taken out of it whole, each by one call. Who has taken a chain out is its only
+owner. An interrupt, or another thread, between taking one out and putting one in can make the pool forget a chain,
+which frees it, and nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-__all__ = ["Pooled", "release_buffers"]
+__all__ = ["Pooled"]
 
 Item = TypeVar("Item")
 
@@ -54,23 +54,6 @@ class Pooled(Generic[Item]):
     def __del__(self) -> None:
         if hasattr(self, "it"):  # not if `make` failed
             self._release(self._key, self.it)
-
-
-def release_buffers() -> int:
-    """Give back all memory that waits for the next pass, and return how many bytes it was.
-
-    Results and tapes that are in use are not touched. Without this call at most 512 MiB wait, the kinds used last.
-
-    Examples
-    --------
-    >>> from gru_lib import release_buffers
-    >>> freed = release_buffers()
-    >>> release_buffers()  # nothing waits any more
-    0
-    """
-    size = sum(chain.nbytes for chain in list(_waiting.values()))
-    _waiting.clear()
-    return size
 
 
 def _take(key: Hashable) -> Any:

@@ -2,8 +2,7 @@
 
 All parameters of a cell live in one contiguous array `p.flat`. The fused matrices (`p.W_x`) and the matrices of each
 gate (`p.W_xr`) are views on it, so writing into `p.W_xr` changes `p.W_x`. The norm of all gradients is
-`np.linalg.norm(g.flat)`, and a step of gradient descent is `p.flat -= lr * g.flat`. Each view is made once, those of a
-gate when they are first asked for, since gradients are often read through `flat` alone.
+`np.linalg.norm(g.flat)`, and a step of gradient descent is `p.flat -= lr * g.flat`.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from numbers import Integral
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -26,39 +24,12 @@ Parts = Mapping[str, tuple[str, Any]]
 P = TypeVar("P", bound="Params")
 
 
-class _Recipe(NamedTuple):
-    """What all parameters of the same kind and size share."""
-
-    shapes: Shapes
-    parts: Parts
-    options: Mapping[str, Any]
-    sizes: Mapping[str, int]  # the options that are a size, by their letter: D, H …
-    size: int  # numbers in all
-    places: tuple[tuple[str, slice, tuple[int, ...]], ...]  # name, where it lies in `flat`, shape
-
-
-def _recipe(shapes: Shapes, parts: Parts, options: Mapping[str, Any]) -> _Recipe:
-    places, start = [], 0
-    for name, shape in shapes.items():
-        stop = start + math.prod(shape)
-        places.append((name, slice(start, stop), shape))
-        start = stop
-    return _Recipe(dict(shapes), dict(parts), dict(options), _sizes(options), start, tuple(places))
-
-
-def _named(where: str, name: str, value: Any) -> Mapping[str, Any]:
-    """Return `value` if it is a mapping from names, or raise."""
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise TypeError(f"{where}: {name} must be a dict whose keys are names; got {value!r:.60}.")
-    return value
-
-
 def _check_flat(where: str, flat: Any) -> None:
     check_instance(where, "flat", flat, np.ndarray)
     check_dtype(f"{where}: flat", flat.dtype)
 
 
-def _sizes(options: Mapping[str, Any]) -> dict[str, int]:
+def _sizes(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if len(key) == 1}
 
 
@@ -92,6 +63,7 @@ class Params:
     """
 
     flat: NDArray[Any]  # (size,): everything; write into it freely
+    sizes: dict[str, int]  # the options that are a size, by their letter: D, H …
 
     def __init__(
         self,
@@ -102,53 +74,40 @@ class Params:
         dtype: DTypeLike = np.float64,
         flat: NDArray[Any] | None = None,
     ) -> None:
-        where = type(self).__name__
-        shapes, parts, options = (
-            _named(where, name, {} if value is None and name != "shapes" else value)
-            for name, value in (("shapes", shapes), ("parts", parts), ("options", options))
-        )
+        where, parts, options = type(self).__name__, parts or {}, options or {}
+        for name, value in (("shapes", shapes), ("parts", parts), ("options", options)):
+            check_instance(where, name, value, dict)
         for name, shape in shapes.items():
-            if not isinstance(shape, tuple) or any(type(n) is bool or not isinstance(n, Integral) for n in shape):
-                raise TypeError(f"{where}: shapes must be tuples of integers; {name} has {shape!r}.")
-            if any(n < 0 for n in shape):
-                raise ValueError(f"{where}: shapes must hold sizes of at least 0; {name} has {shape!r}.")
-        recipe = _recipe(shapes, parts, options)
+            if not isinstance(shape, tuple) or not all(isinstance(n, int | np.integer) and n >= 0 for n in shape):
+                raise ValueError(f"{where}: shapes must be tuples of sizes; {name} has {shape!r}.")
         if flat is None:
-            flat = np.zeros(recipe.size, check_dtype(where, dtype))
+            flat = np.zeros(sum(map(math.prod, shapes.values())), check_dtype(where, dtype))
         _check_flat(where, flat)
-        self._lay(flat, recipe)
+        self._lay(flat, dict(shapes), dict(parts), dict(options))
 
-    def _lay(self, flat: NDArray[Any], recipe: _Recipe) -> None:
-        if flat.shape != (recipe.size,) or not flat.flags.c_contiguous:
-            wanted = f"contiguous with shape ({recipe.size},)"
-            raise ValueError(f"{type(self).__name__}: flat must be {wanted}; got {flat.shape}.")
-        made = self.__dict__
-        made["flat"], made["_recipe"] = flat, recipe
-        made.update(recipe.options)
-        for name, where, shape in recipe.places:
-            made[name] = flat[where].reshape(shape)
+    def _lay(self, flat: NDArray[Any], *layout: Any) -> None:
+        """Make the views. Parameters that are made from each other share their layout, which nobody changes."""
+        shapes, parts, options = layout
+        size = sum(map(math.prod, shapes.values()))
+        if flat.shape != (size,) or not flat.flags.c_contiguous:
+            raise ValueError(f"{type(self).__name__}: flat must be contiguous with shape ({size},); got {flat.shape}.")
+        made, start = self.__dict__, 0
+        made.update(options, flat=flat, sizes=_sizes(options), _layout=layout)
+        for name, shape in shapes.items():
+            stop = start + math.prod(shape)
+            made[name] = flat[start:stop].reshape(shape)
+            start = stop
+        for name, (whole, index) in parts.items():
+            made[name] = made[whole][index]
 
-    def __getattr__(self, name: str) -> Any:  # only reached when `name` is not there, or not yet
-        recipe = self.__dict__.get("_recipe")
-        if recipe and name in recipe.parts:
-            whole, index = recipe.parts[name]
-            self.__dict__[name] = self.__dict__[whole][index]
-            return self.__dict__[name]
-        raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(self._names())}.")
+    if TYPE_CHECKING:  # the names are known when they are made
 
-    def __dir__(self) -> list[str]:  # for completion: those that have not been asked for yet, too
-        return [*object.__dir__(self), *self._names()]
+        def __getattr__(self, name: str) -> Any: ...
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if value is self.__dict__.get(name, self):  # p.flat -= x changes the array, then assigns it to its own name
-            return
-        if "_recipe" in self.__dict__ and name in self.__dict__["_recipe"].options:
-            raise AttributeError(f"{type(self).__name__}.{name} is fixed when the parameters are made.")
-        raise AttributeError(f"assign in place: p.{name}[...] = value. A new array would not share p.flat.")
-
-    def _names(self) -> list[str]:
-        parts = self.__dict__["_recipe"].parts if "_recipe" in self.__dict__ else ()
-        return [name for name in dict.fromkeys((*self.__dict__, *parts)) if not name.startswith("_")]
+        if value is not self.__dict__.get(name, self):  # p.flat -= x assigns the array to its own name
+            where = f"{type(self).__name__}.{name}"
+            raise AttributeError(f"{where} cannot be assigned; an array is filled in place: p.{name}[...] = value.")
 
     @property
     def dtype(self) -> np.dtype:
@@ -163,21 +122,16 @@ class Params:
     @property
     def options(self) -> dict[str, Any]:
         """The plain values: sizes and conventions."""
-        return dict(self.__dict__["_recipe"].options)
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """The options that are a size, by their letter: D, H …"""
-        return self.__dict__["_recipe"].sizes
+        return dict(self._layout[2])
 
     def items(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield (name, array) for each array, in the order in which they lie in `flat`."""
-        return ((name, self.__dict__[name]) for name in self.__dict__["_recipe"].shapes)
+        return ((name, self.__dict__[name]) for name in self._layout[0])
 
     def on(self, flat: NDArray[Any]) -> Self:
         """Return the same names and shapes laid on another flat array. Nothing is copied."""
         new = type(self).__new__(type(self))
-        new._lay(flat, self.__dict__["_recipe"])
+        new._lay(flat, *self._layout)
         return new
 
     def zeros_like(self, dtype: DTypeLike | None = None) -> Self:
@@ -192,16 +146,12 @@ class Params:
         """Return a copy of another dtype."""
         return self.on(self.flat.astype(check_dtype("astype", dtype)))
 
-    def __copy__(self) -> Self:
-        return self.copy()
+    __copy__ = copy
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.flat, *self._layout
 
-    def __getstate__(self) -> tuple[NDArray[Any], _Recipe]:
-        return self.flat, self.__dict__["_recipe"]
-
-    def __setstate__(self, state: tuple[NDArray[Any], _Recipe]) -> None:
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._lay(*state)
 
     def __repr__(self) -> str:
@@ -256,18 +206,20 @@ class Bundle(Params):
     def __init__(
         self, members: Mapping[str, Params], flat: NDArray[Any] | None = None, options: Mapping[str, Any] | None = None
     ) -> None:
-        members, options = _named("bundle", "members", members), _named("bundle", "options", options or {})
+        options = options or {}
+        check_instance("bundle", "members", members, dict)
+        check_instance("bundle", "options", options, dict)
         if not members:
             raise ValueError("bundle: expected at least one member, such as rnn=gru_init(rng, D, H).")
         if taken := _TAKEN.intersection((*members, *options)):
             raise ValueError(f"bundle: {min(taken)!r} means something else already; give it another name.")
         for name, member in members.items():
-            if not isinstance(member, Params):
-                raise TypeError(f"bundle: {name} must be a Params; got {type(member).__name__}.")
+            check_instance("bundle", name, member, Params)
         if flat is None:
             flat = np.concatenate([member.flat for member in members.values()])
         _check_flat("bundle", flat)
-        made: dict[str, Any] = {"flat": flat, **options}
+        made: dict[str, Any] = {"flat": flat, "sizes": _sizes(options), **options}
+        made |= {"_members": tuple(members), "_options": dict(options)}
         start = 0
         for name, member in members.items():
             made[name] = member.on(flat[start : start + member.size])
@@ -275,22 +227,15 @@ class Bundle(Params):
         if flat.shape != (start,):
             raise ValueError(f"bundle: flat must have shape ({start},); got {flat.shape}.")
         self.__dict__.update(made)
-        self.__dict__["_members"] = tuple(members)
-        self.__dict__["_options"] = dict(options)
 
     @property
     def options(self) -> dict[str, Any]:
         """The plain values of the whole; the members have their own."""
-        return dict(self.__dict__["_options"])
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """Those of the whole that are a size, by their letter."""
-        return _sizes(self.options)
+        return dict(self._options)
 
     def members(self) -> Iterator[tuple[str, Params]]:
         """Yield (name, parameters) for each member."""
-        return ((name, self.__dict__[name]) for name in self.__dict__["_members"])
+        return ((name, self.__dict__[name]) for name in self._members)
 
     def items(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield ("member.name", array) for each array of each member."""
@@ -307,7 +252,7 @@ class Bundle(Params):
         return type(self), (dict(self.members()), self.flat, self.options)
 
 
-_TAKEN = frozenset((*dir(Bundle), "flat", "_members", "_options"))  # names that no member or option may have
+_TAKEN = frozenset((*dir(Bundle), "flat", "sizes", "_members", "_options"))  # names that no member or option may have
 
 
 def bundle(**members: Params) -> Bundle:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_bool, check_choice, check_dtype, check_instance, check_int, suggests
+from gru_lib._core.checks import check_bool, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.signature import check_signature, sign
 from gru_lib._core.types import Array, MaybeArray
@@ -74,7 +74,6 @@ class AblatedGRUParams(Params):
         super().__init__(**gate_layout(slabs, options, more), dtype=dtype, flat=flat)
 
 
-@suggests
 def ablated_gru_init(
     rng: np.random.Generator,
     D: int,

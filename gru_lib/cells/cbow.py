@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_dtype, check_instance, check_int, suggests
+from gru_lib._core.checks import check_dtype, check_instance, check_int
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import check_rows
 from gru_lib._core.types import Array
@@ -28,7 +28,6 @@ class CBOWParams(Params):
         super().__init__({}, options={"D": D, "H": D}, dtype=check_dtype("cbow_init", dtype), flat=flat)
 
 
-@suggests
 def cbow_init(D: int, *, dtype: DTypeLike = np.float64) -> CBOWParams:
     """Return the (empty) parameters of CBOW as a recurrent network.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, check_bool, check_choice, check_dtype, check_instance, check_int, suggests
+from gru_lib._core.checks import as_array, check_bool, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.loop import check_sizes, check_state, validate
 from gru_lib._core.params import Params
 from gru_lib._core.types import Array, short_repr
@@ -72,7 +72,6 @@ class DeltaNetState(NamedTuple):
     memory: Any  # (N, K, H): what stands at each key
 
 
-@suggests
 def deltanet_init(
     rng: np.random.Generator,
     D: int,

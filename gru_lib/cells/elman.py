@@ -20,7 +20,6 @@ from gru_lib._core.checks import (
     check_instance,
     check_int,
     check_number,
-    suggests,
 )
 from gru_lib._core.params import Params
 from gru_lib._core.passes import backward, forward, gradients, infer
@@ -33,7 +32,7 @@ from gru_lib.ops import orthogonal
 
 __all__ = [
     "ElmanCache", "ElmanParams", "ElmanTape", "elman_backward", "elman_forward", "elman_init", "elman_on", "elman_step",
-    "elman_step_backward", "elman_step_concatenated",  "irnn_init",
+    "elman_step_backward", "irnn_init",
 ]  # fmt: skip
 
 
@@ -72,7 +71,6 @@ class ElmanParams(Params):
         super().__init__(shapes, parts=parts, options=options, dtype=dtype, flat=flat)
 
 
-@suggests
 def elman_init(
     rng: np.random.Generator,
     D: int,
@@ -129,7 +127,6 @@ def elman_on(W: Array, activation: str) -> ElmanParams:
     return ElmanParams(len(W) - H, H, activation=activation, bias=False, flat=W.reshape(-1))
 
 
-@suggests
 def irnn_init(
     rng: np.random.Generator, D: int, H: int, *, std: float = 0.001, dtype: DTypeLike = np.float64
 ) -> ElmanParams:
@@ -212,24 +209,6 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
     if p.bias:
         grads.b[:] = da.sum(axis=0)
     return da @ p.W_x.T, da @ p.W_h.T, grads
-
-
-def elman_step_concatenated(x: ArrayLike, h_prev: ArrayLike, p: ElmanParams) -> tuple[Array, ElmanCache]:
-    """The same step with the weights in one piece: a = [h_prev, x] W + b,  h = g(a). Its backward is the same.
-
-    Examples
-    --------
-    >>> from gru_lib.cells import elman_on, elman_step_concatenated
-    >>> p = elman_on(np.array([[0.5], [2.0]]), "linear")  # 0.5 h_prev + 2 x
-    >>> h, cache = elman_step_concatenated([[3.0]], [[4.0]], p)
-    >>> h
-    array([[8.]])
-    """
-    check_instance("elman_step_concatenated", "p", p, ElmanParams)
-    x, h_prev = check_rows("elman_step_concatenated", p, x=(x, "D"), h_prev=(h_prev, "H"))
-    a = np.concatenate([h_prev, x], axis=1) @ p.W + p.b
-    h = activate(p.activation, a)
-    return h, ElmanCache(x, h_prev, derivative(p.activation, a, h))
 
 
 @short_repr

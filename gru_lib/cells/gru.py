@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gru_lib._core.buffers import Pooled
-from gru_lib._core.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int, suggests
+from gru_lib._core.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.passes import backward, forward, infer
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
@@ -69,7 +69,6 @@ class GRUParams(Params):
         super().__init__(**gate_layout({"r": 0, "z": 1, "n": 2}, options, more), dtype=dtype, flat=flat)
 
 
-@suggests
 def gru_init(
     rng: np.random.Generator,
     D: int,

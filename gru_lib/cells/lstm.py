@@ -19,7 +19,6 @@ from gru_lib._core.checks import (
     check_instance,
     check_int,
     check_number,
-    suggests,
 )
 from gru_lib._core.params import Params, draw_gates, gate_layout
 from gru_lib._core.passes import backward, batch_first, forward, gradients, infer
@@ -84,7 +83,6 @@ class LSTMState(NamedTuple):
     c: Any
 
 
-@suggests
 def lstm_init(
     rng: np.random.Generator,
     D: int,

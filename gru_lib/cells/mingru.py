@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_cache, check_choice, check_dtype, check_instance, check_int, suggests
+from gru_lib._core.checks import check_cache, check_choice, check_dtype, check_instance, check_int
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, rows
 from gru_lib._core.signature import Signature, check_tape, sign
@@ -47,7 +47,6 @@ class MinGRUParams(Params):
         super().__init__(shapes, parts=parts, options={"D": D, "H": H, "gate": gate}, dtype=dtype, flat=flat)
 
 
-@suggests
 def mingru_init(
     rng: np.random.Generator, D: int, H: int, *, gate: str = "sigmoid", dtype: DTypeLike = np.float64
 ) -> MinGRUParams:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int, suggests
+from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int
 from gru_lib._core.loop import check_sizes, check_state, validate
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array, short_repr
@@ -44,7 +44,6 @@ class NTMState(NamedTuple):
     memory: Any  # (N, R, M)
 
 
-@suggests
 def ntm_init(
     rng: np.random.Generator, D: int, H: int, *, R: int = 32, M: int = 8, dtype: DTypeLike = np.float64
 ) -> NTMParams:

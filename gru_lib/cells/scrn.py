@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_cache, check_dtype, check_instance, check_int, check_number, suggests
+from gru_lib._core.checks import check_cache, check_dtype, check_instance, check_int, check_number
 from gru_lib._core.params import Params
 from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib._core.signature import Signature, check_tape, sign
@@ -55,7 +55,6 @@ class SCRNParams(Params):
         super().__init__(shapes, parts=parts, options=options, dtype=dtype, flat=flat)
 
 
-@suggests
 def scrn_init(
     rng: np.random.Generator, D: int, H: int, C: int, *, alpha: float = 0.95, dtype: DTypeLike = np.float64
 ) -> SCRNParams:

@@ -21,7 +21,6 @@ from gru_lib._core.checks import (
     check_number,
     check_sequence,
     plain,
-    suggests,
 )
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.types import Array, MaybeArray, short_repr
@@ -57,7 +56,6 @@ def dropout_mask(rng: np.random.Generator, shape: tuple[int, ...], rate: float, 
     return (rng.random(shape) >= rate).astype(dtype) / np.asarray(1 - rate, dtype)
 
 
-@suggests
 def dropout_masks(rng: np.random.Generator, p: Params, T: int, N: int, *, rate: float, kind: str) -> DropoutMasks:
     """Draw the masks of one layer for T steps of N sequences.
 

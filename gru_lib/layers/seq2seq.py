@@ -22,7 +22,6 @@ from gru_lib._core.checks import (
     check_instance,
     check_int,
     plain,
-    suggests,
 )
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.signature import Signature, check_tape, sign
@@ -157,7 +156,6 @@ class Seq2SeqParams(Bundle):
     carry: bool = True  # whether the decoder starts from the encoder's state
 
 
-@suggests
 def seq2seq_init(
     rng: np.random.Generator,
     V_source: int,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, check_bool, check_instance, suggests
+from gru_lib._core.checks import as_array, check_bool, check_instance
 from gru_lib._core.params import Bundle, Params
 from gru_lib._core.sequence import begin
 from gru_lib._core.signature import Signature, check_tape, sign
@@ -30,7 +30,6 @@ class StackParams(Bundle):
     residual: bool
 
 
-@suggests
 def stack(*layers: Params, residual: bool = False) -> StackParams:
     """Put layers on top of each other, the lowest first: ``stack(gru_init(rng, D, H), gru_init(rng, H, H))``.
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from gru_lib._core.checks import (
     as_integers,
-    as_tokens,
     check_choice,
     check_instance,
     check_int,
@@ -251,7 +250,9 @@ def marks_ignored(task: str, tokens: ArrayLike) -> Array:
     array([1, 1, 0, 0, 1])
     """
     check_choice("marks_ignored", "task", task, tuple(name for name in TASKS if set("<>|") & set(TASKS[name].symbols)))
-    tokens = as_tokens("marks_ignored", "tokens", tokens, 0, TASKS[task].D - 1)
+    tokens = as_integers("marks_ignored", "tokens", tokens, 0, TASKS[task].D - 1)
+    if tokens.ndim != 2:
+        raise ValueError(f"marks_ignored: tokens must have shape (T, N); got {tokens.shape}.")
     if "parity" in task:
         odd: Array = np.cumsum(tokens == 1, axis=0) % 2
         return odd

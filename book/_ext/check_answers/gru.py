@@ -88,7 +88,7 @@ PLANTED = {
         ("return h", "return h.ravel()", "an axis is kept, dropped or moved"),
         ("return h", "return h / 0", "NaN or infinity"),
         ("return h", "return list", "must be an array of numbers"),
-        ("@ p.W_xn", "@ p.W_nx", "stopped with AttributeError in the line `n = .*`: GRUParams has no 'W_nx'"),
+        ("@ p.W_xn", "@ p.W_nx", "stopped with AttributeError in the line `n = .*`: .* has no attribute 'W_nx'"),
         ("@ p.W_xr", "@ p.W_xr.T", "stopped with ValueError in the line `r = sigmoid"),
         ("return h", "return 1.01 * h", r"h is 1\.01 times"),
         ("return h", "return h**2", r"h is wrong: it is .* at \[\d, \d\], and should be"),
