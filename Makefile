@@ -4,7 +4,7 @@ PY ?= python3
 
 export SOLUTIONS
 
-DO = @$(PY) -c "" 2>/dev/null || { echo "No $(PY) that runs here. Install Python 3.11 or newer (Debian, Ubuntu: apt install python3 python3-venv)."; exit 1; }; $(PY) tools/do.py $@
+DO = @$(PY) -c "" 2>/dev/null || { echo "No $(PY) that runs here. Install Python 3.11 to 3.14 (Debian, Ubuntu: apt install python3 python3-venv)."; exit 1; }; $(PY) tools/do.py $@
 
 .PHONY: help book test notebooks serve lab bench lint tool links release lock clean
 

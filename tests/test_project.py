@@ -130,6 +130,7 @@ def test_what_a_reader_is_told_to_install_and_run_is_there(document: str) -> Non
     commands = re.findall(r"^(?:python3?|py) tools[/\\]do\.py (\w+)", text, re.M)
     assert {"book", "test"} <= set(commands) <= set(do.COMMANDS)
     assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in text
+    assert document != "README.md" or f"Python {do.OLDEST} to {do.NEWEST}" in text
 
 
 def test_a_lock_names_no_host() -> None:

@@ -1,7 +1,7 @@
 """The project's commands, on any system: ``python tools/do.py COMMAND``. The Makefile calls the same.
 
-Any Python from 3.11 runs this file, with nothing installed. What a command needs is installed into ``.venv``, from the
-hash-pinned locks, when it is first asked for and when they change.
+A Python from OLDEST to NEWEST runs this file, with nothing installed. What a command needs is installed into ``.venv``,
+from the hash-pinned locks, when it is first asked for and when they change; anew, when the folder or the Python does.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-VENV = ROOT / (os.environ.get("VENV") or ".venv")
-OLDEST = "3.11"
+VENV = ROOT / ".venv"
+OLDEST, NEWEST = "3.11", "3.14"  # which Pythons the locks serve
 
 # A cell that takes 60 s where it is written (tools/notebooks.py) may take 180 on a slower or busier machine.
 NBVAL = ("--nbval", "--nbval-cell-timeout=180")
@@ -37,8 +38,8 @@ LOCKED = ("--no-deps", "--require-hashes", "--only-binary=:all:", "-r")
 # What pip may have been told of mirrors and proxies, and the variables in which uv looks for it.
 OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "proxy": "ALL_PROXY", "cert": "SSL_CERT_FILE"}
 
-# What `clean` deletes, beside .venv.
-BUILT = ("_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cache")
+# What `clean` deletes.
+BUILT = (".venv", "_build", "build", "conf.py", "*.egg-info", ".pytest_cache", ".ruff_cache")
 
 
 # ------------------------------------------------------------------------------------------------------- the commands
@@ -123,9 +124,8 @@ def lock(*args: str) -> None:
 
 
 def clean() -> None:
-    """Delete what was made here, the environment only if it is one."""
-    made = [path for pattern in BUILT for path in ROOT.glob(pattern)]
-    for path in [*made, VENV] if (VENV / "pyvenv.cfg").is_file() else made:
+    """Delete what was made here."""
+    for path in (path for pattern in BUILT for path in ROOT.glob(pattern)):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -147,6 +147,7 @@ def program(name: str) -> str:
 
 def run(name: str = "python", *args: str, quiet: bool = False) -> None:
     """Run a program of the environment in the project's folder. If it fails, so do we, with its exit code."""
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the program's that runs: JupyterLab asks back
     code = subprocess.call([program(name), *args], cwd=ROOT, stdout=subprocess.DEVNULL if quiet else None)
     if code:
         sys.exit(code if code > 0 else 128 - code)
@@ -164,22 +165,32 @@ def npm(*args: str) -> list[str]:
 
 
 def install() -> None:
-    """Create the environment, or bring it up to date, unless it is what the locks ask for."""
+    """Create the environment, or bring it up to date, unless it is what the locks ask for.
+
+    Its programs hold the paths of the folder and of the Python. So a stamp names both beside the locks, and is there
+    only once all is done: what was moved, copied or interrupted is made anew.
+    """
     stamp = VENV / ".installed"
-    wanted = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in LOCKS)).hexdigest()
-    if stamp.is_file() and stamp.read_text("utf8") == wanted:
+    locks = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in LOCKS)).hexdigest()
+    base = f"{os.path.realpath(sys.base_prefix)} ({sysconfig.get_config_var('EXT_SUFFIX')})"
+    wanted = [f"the locks {locks[:16]}", f"the folder {ROOT}", f"the Python of {base}"]
+    held = stamp.read_text("utf8").splitlines() if stamp.is_file() else []
+    if held == wanted:
         return
-    if sys.version_info < tuple(map(int, OLDEST.split("."))):
-        sys.exit(
-            f"Python {OLDEST} or newer is needed; {sys.executable} is {sys.version.split()[0]}. Name another:"
-            f" python{OLDEST} tools/do.py ..., make PY=python{OLDEST} ..., or on Windows py -{OLDEST} tools\\do.py ..."
-        )
-    if find_spec("ensurepip") is None:
-        sys.exit("Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv")
-    print(f"Installing into {VENV.name} what the locks name (a minute, more on a slow line) ...", flush=True)
+    refuse()
+    if VENV.exists():
+        other = ", ".join(line for line in held if line not in wanted)
+        print(f".venv was made for {other}." if other else ".venv is unfinished.", file=sys.stderr, flush=True)
+    print("Installing into .venv what the locks name (1.3 GB; a minute, more on a slow line) ...", flush=True)
+    try:
+        stamp.unlink(missing_ok=True)
+        if held[1:] != wanted[1:]:
+            import venv
+
+            venv.create(VENV, clear=True, symlinks=os.name != "nt", with_pip=True)
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        sys.exit(f"{VENV} cannot be made: {error}. You must be allowed to write there, and nothing may run from it.")
     python, uv = program("python"), program("uv")
-    if not Path(python).exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
     if not Path(uv).exists():
         entry = re.search(r"^uv==(?:.*\\\n)*.*\n", (ROOT / "requirements.lock").read_text("utf8"), re.M)
         (VENV / "uv.lock").write_text(entry[0] if entry else "", "utf8")
@@ -188,13 +199,31 @@ def install() -> None:
     for name, value in re.findall(r"^\S+\.([\w-]+)='(.*)'$", said, re.M):
         if name in OF_PIP:
             os.environ.setdefault(OF_PIP[name], value)
-    by_uv = [uv, "pip", "install", "--quiet", "--python", python]
-    bring("uv", [*by_uv, *LOCKED, "requirements.lock"], ROOT)
-    bring("uv", [*by_uv, "--no-deps", "--no-build-isolation", "-e", "."], ROOT)
+    bring("uv", [uv, "pip", "install", "--quiet", "--python", python, *LOCKED, "requirements.lock"], ROOT)
+    # The library as it lies here, by a relative path: the folder's name may have letters that the locale has not.
+    packages = sysconfig.get_path("purelib", "venv", {"base": str(VENV)})
+    Path(packages, "gru_lib.pth").write_text(os.path.relpath(ROOT, packages), "utf8")
+    told = "import logging, setuptools; logging.disable(); setuptools.setup()"
+    bring("setuptools", [python, "-c", told, "egg_info", "--egg-base", packages], ROOT)
     for name in NPM:
         shutil.copyfile(ROOT / name, VENV / name)
     bring("npm", npm("ci", "--ignore-scripts"), VENV)
-    stamp.write_text(wanted, "utf8")
+    stamp.write_text("\n".join(wanted), "utf8")
+
+
+def refuse() -> None:
+    """Stop where the locks cannot be installed."""
+    oldest, newest = (tuple(map(int, version.split("."))) for version in (OLDEST, NEWEST))
+    if not oldest <= sys.version_info[:2] <= newest:
+        sys.exit(
+            f"Python {OLDEST} to {NEWEST} is needed; {sys.executable} is {sys.version.split()[0]}. Name another:"
+            f" python{NEWEST} tools/do.py ..., make PY=python{NEWEST} ..., or on Windows py -{NEWEST} tools\\do.py ..."
+        )
+    for system, instead in (("musl", "a Linux with glibc"), ("win_arm64", "a Python for x64, which runs there too")):
+        if system in sysconfig.get_config_var("EXT_SUFFIX"):
+            sys.exit(f"Some packages that the book needs are not made for {system}: take {instead}.")
+    if find_spec("ensurepip") is None:
+        sys.exit("Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv")
 
 
 def bring(name: str, command: list[str], folder: Path) -> None:
@@ -260,7 +289,6 @@ def main(arguments: list[str]) -> None:
     os.environ.update(PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1", PYTHONHASHSEED="0", PYTHONUTF8="1")
     # Without it each of some hundred processes that the tests start would compile the library anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the program's that runs: JupyterLab asks back
     if name not in ("help", "clean", "lock"):
         install()
     for step in steps:
@@ -271,4 +299,7 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit("Interrupted; run it again.")
