@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -55,20 +57,31 @@ def test_a_release_holds_wheel_sdist_book_pdf_and_notebooks(built: Path) -> None
     assert f"{book}/index.html" in zipfile.ZipFile(built / "out" / f"{book}.zip").namelist()
 
 
-def test_on_the_package_index_the_links_of_the_readme_lead_to_the_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("site", "chapter"),
+    [
+        ("", r"https://github\.com/a/b/blob/notebooks/([\w-]+)\.ipynb"),
+        ("https://a/b", r"https://a/b/book/([\w-]+)\.html"),
+    ],
+)
+def test_on_the_package_index_links_lead_to_the_repository_and_chapters_to_where_they_read_well(
+    site: str, chapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_REPOSITORY", "a/b")
-    file = tmp_path / "README.md"
-    file.write_bytes((ROOT / "README.md").read_bytes())
-    with release.readme_for_the_index("v1", file):
-        text = file.read_text("utf8")
-    assert file.read_bytes() == (ROOT / "README.md").read_bytes()
-    links = re.findall(r'(?:\]\(|src="|srcset=")([^)"]*)', text)
+    monkeypatch.setenv("SITE_ADDRESS", site)
+    files = [Path(shutil.copy(ROOT / name, tmp_path)) for name in ("README.md", "pyproject.toml")]
+    with release.for_the_index("v1", tmp_path):
+        text, project = (file.read_text("utf8") for file in files)
+    assert [file.read_bytes() for file in files] == [(ROOT / file.name).read_bytes() for file in files]
+    links = [link for link in re.findall(r'(?:\]\(|src="|srcset=")([^)"]*)', text) if not link.startswith("#")]
     here = {re.sub(r"^https://github\.com/a/b/(?:blob|raw)/v1/", "", link) for link in links}
+    here = {re.sub(chapter, r"book_text/\1.md", link) for link in here}
     assert all(link.startswith("https://") for link in links) and len(here) > 4
     assert {link for link in here if not (ROOT / link).is_file()} == set()
+    assert len(re.findall(chapter, text)) == 3
     assert 'src="https://github.com/a/b/raw/v1/.github/reader-light.svg"' in text
+    urls = tomllib.loads(project)["project"]["urls"]
+    assert (urls["Source"], urls.get("Book")) == ("https://github.com/a/b", site or None)
 
 
 def test_workflows_run_commands_that_there_are() -> None:

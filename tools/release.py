@@ -6,6 +6,7 @@ version must be the tag's, and CHANGELOG.md and CITATION.cff must have a date. T
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from gru_lib import __version__ as VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-from repository import address  # noqa: E402
+import repository  # noqa: E402
 
 OUT = ROOT / "_build" / "release"
 HTML = ROOT / "_build" / "html"
@@ -42,23 +43,33 @@ def run(*command: str) -> None:
     subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
 
 
-def from_elsewhere(readme: str, url: str, tag: str) -> str:
-    """The README with links that lead to a repository at `url`, wherever it is shown."""
+def from_elsewhere(readme: str, url: str, site: str, tag: str) -> str:
+    """The README with links that lead to a repository at `url`, and those to chapters to where they read well."""
+    if site or url.startswith(repository.GITHUB):
+        chapter = rf"{site}/book/\1.html" if site else rf"{url}/blob/{repository.NOTEBOOKS}/\1.ipynb"
+        readme = re.sub(r"(?<=\]\()book_text/(\d[\w-]+)\.md", chapter, readme)
     readme = re.sub(r'(?<=src=")(?!https?:)|(?<=srcset=")(?!https?:)', f"{url}/raw/{tag}/", readme)
     return re.sub(r"(?<=\]\()(?!https?:|#)", f"{url}/blob/{tag}/", readme)
 
 
 @contextmanager
-def readme_for_the_index(tag: str | None, file: Path = ROOT / "README.md") -> Iterator[None]:
-    """PyPI shows the README, and relative links lead nowhere there: in CI, which knows the address, they are whole."""
-    own = file.read_bytes()
-    url = address(yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))["repository"]["url"])
+def for_the_index(tag: str | None, root: Path = ROOT) -> Iterator[None]:
+    """PyPI shows the README, where relative links lead nowhere, and the project's addresses: in CI both are whole."""
+    files = readme, project = root / "README.md", root / "pyproject.toml"
+    own = [file.read_bytes() for file in files]
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+    url = repository.address(config["repository"]["url"])
+    site = (config["html"]["baseurl"] or os.environ.get("SITE_ADDRESS", "")).rstrip("/")
     if tag and url:
-        file.write_text(from_elsewhere(own.decode(), url, tag), "utf8", newline="\n")
+        readme.write_text(from_elsewhere(own[0].decode(), url, site, tag), "utf8", newline="\n")
+        named = {"Book": site, "Source": url, "Issues": f"{url}/issues", "Changelog": f"{url}/blob/{tag}/CHANGELOG.md"}
+        lines = [f'{name} = "{place}"\n' for name, place in named.items() if place]
+        project.write_text("".join([own[1].decode(), "\n[project.urls]\n", *lines]), "utf8", newline="\n")
     try:
         yield
     finally:
-        file.write_bytes(own)
+        for file, content in zip(files, own, strict=True):
+            file.write_bytes(content)
 
 
 def pack(folder: Path, name: str) -> None:
@@ -78,7 +89,7 @@ def main(tag: str | None) -> None:
             sys.exit(f"There is no _build/html/{name}. Run `python tools/do.py book` first.")
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    with readme_for_the_index(tag):
+    with for_the_index(tag):
         run("-m", "build", "--quiet", "--no-isolation", "--outdir", str(OUT))
     pack(HTML, f"gru-book-{VERSION}")
     shutil.copyfile(HTML / NOTEBOOKS, OUT / f"gru-book-{VERSION}-notebooks.zip")
