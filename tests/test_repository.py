@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from builds import sphinx
 from edition_cells import install
+from IPython.core.interactiveshell import InteractiveShell
 from packaging.requirements import Requirement
 from repository import FORM, NOTEBOOKS, address, wheel
 from sphinx.errors import ExtensionError
@@ -90,15 +92,29 @@ def test_an_address_that_the_buttons_cannot_use_is_refused(monkeypatch: pytest.M
 
 
 def test_the_branch_holds_every_edition_and_the_wheel_that_its_first_cell_installs(branch: Path) -> None:
-    for path in (ROOT / "book").glob("[0-9]*.ipynb"):
-        assert (branch / path.name).is_file()
-    asked = Requirement(re.search(r'^# %pip install "(.+)"$', install(wheel(URL)), re.M)[1])
+    listed = re.findall(r"^- \[\d+[a-z]?\. .+\]\((\S+)\)$", (branch / "README.md").read_text("utf8"), re.M)
+    assert listed == sorted(path.name for path in (ROOT / "book").glob("[0-9]*.ipynb"))
+    assert all((branch / name).is_file() for name in listed)
+    asked = Requirement(re.search(r'^    %pip install -q "(.+)"$', install(wheel(URL)), re.M)[1])
     place, _, file = asked.url.rpartition("/")
     assert place == f"{URL}/raw/{NOTEBOOKS}"
     with zipfile.ZipFile(branch / file) as built:
         metadata = built.read(next(n for n in built.namelist() if n.endswith("/METADATA"))).decode()
         assert {entry.date_time[:3] for entry in built.infolist()} == {(1980, 1, 1)}, "the same project, the same bytes"
     assert asked.extras <= set(re.findall(r"^Provides-Extra: (.+)$", metadata, re.M))
+
+
+def test_the_first_cell_installs_the_wheel_where_the_library_is_not_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    shell = InteractiveShell()
+    shell.register_magic_function(asked.append, magic_name="pip")
+    shell.run_cell(install(wheel(URL))).raise_error()
+    assert asked == []
+    monkeypatch.setitem(sys.modules, "gru_lib", None)
+    shell.run_cell(install(wheel(URL))).raise_error()
+    assert [line.rpartition(" @ ")[2] for line in asked] == [f'{wheel(URL)}"']
 
 
 def test_binder_installs_the_wheel_and_a_part_of_the_lock(branch: Path) -> None:

@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import pages  # noqa: E402
 from edition_cells import DISTRIBUTION  # noqa: E402
 
 EDITIONS = ROOT / "_build" / "html" / "notebooks"
@@ -31,6 +32,7 @@ README = """The notebooks of *The Gated Recurrent Unit*, the wheel of its librar
 
 They are made from the main branch at each change, and what is changed here is lost. Text and figures are under
 CC BY 4.0 (`LICENSE-TEXT`), the code is under the MIT licence (`LICENSE`).
+
 """
 
 
@@ -64,7 +66,8 @@ def main() -> None:
     binder.mkdir(parents=True)
     for file in (*editions, ROOT / "LICENSE", ROOT / "LICENSE-TEXT"):
         shutil.copy(file, OUT)
-    (OUT / "README.md").write_text(README, "utf8")
+    contents = (f"- [{pages.read(path.stem).title}]({path.name})\n" for path in editions)
+    (OUT / "README.md").write_text("".join([README, *contents]), "utf8")
     os.environ["SOURCE_DATE_EPOCH"] = "0"  # the times in the wheel
     wheel = alone.wheel(OUT)
     lock = locked(needed(DISTRIBUTION))

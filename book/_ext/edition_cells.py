@@ -41,9 +41,19 @@ import os
 # This has to come before NumPy is imported; where it was imported earlier, as in Colab, it changes nothing.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
-# If gru_lib is not installed here, remove the first "#" of the last line and run this cell.
 """
-UNTIL = "# Until the first release, write the path of the project's folder there, in place of gru-lib.\n"
+# A name alone is not installed unasked: until the first release, nobody knows whose it is on the package index.
+BY_NAME = f"""\
+# If gru_lib is not installed here, remove the first "#" of the last line and run this cell.
+# Until the first release, write the path of the project's folder there, in place of gru-lib.
+# %pip install "{DISTRIBUTION}"
+"""
+BY_WHEEL = f"""\
+try:
+    import gru_lib
+except ImportError:
+    %pip install -q "{DISTRIBUTION} @ {{}}"
+"""
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -116,10 +126,8 @@ def starter(calls: Iterable[str]) -> str:
 
 
 def install(wheel: str = "") -> str:
-    """The first code cell: one thread for NumPy, and how to get the library, from a wheel or by its name."""
-    if wheel:
-        return FIRST + f'# %pip install "{DISTRIBUTION} @ {wheel}"'
-    return FIRST + UNTIL + f'# %pip install "{DISTRIBUTION}"'
+    """The first code cell: one thread for NumPy, and the library: a wheel where it is missing, or how to get it."""
+    return (FIRST + (BY_WHEEL.format(wheel) if wheel else BY_NAME)).rstrip()
 
 
 def assemble(
