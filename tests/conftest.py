@@ -200,7 +200,6 @@ def visits(
             after: str = "",
             anchor: str = "",
             dark: bool = False,
-            lang: str = "en",
             scripts: tuple[str, ...] | None = None,
             seen: bool = False,
             expect: tuple[str, ...] | list[str] = (),
@@ -227,7 +226,7 @@ def visits(
             tags = "".join(f'<script defer src="{script}"></script>' for script in scripts)
             sheets = "".join(f'<link rel="stylesheet" href="{module}.css">' for module in modules)
             file.write_text(
-                f'<!doctype html><html lang="{lang}" data-theme="{theme}"><meta charset="utf-8">'
+                f'<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">'
                 '<meta name="viewport" content="width=device-width, initial-scale=1"><title>An explorer</title>'
                 f"{sheets}<style>{'' if seen else UNSEEN}body{{margin:0;color:var(--gru-ink);background:"
                 "var(--gru-paper)}a{color:inherit}main{max-width:46rem;margin:0 auto;padding:1rem}</style>"

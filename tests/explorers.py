@@ -35,20 +35,19 @@ def random_explorer(name, seed, **more):
             state[key] = round(rng.uniform(trait.min, trait.max), 3)
         elif isinstance(trait, Line):
             state[key] = "".join(rng.choice(list("aeinst ,=(")) for _ in range(trait.length // 2)) + "7"
-        elif isinstance(trait, OneOf) and key != "lang":
+        elif isinstance(trait, OneOf):
             state[key] = trait.values[rng.integers(len(trait.values))]
     return EXPLORERS[name](**(state | more))
 
 
 def state_in(page, name):
     """The state of the first explorer of the page."""
-    keys = [key for key in EXPLORERS[name].keys_of_state() if key != "lang"]
     return page.evaluate(
         """keys => {
       const model = afmHost.modelOf(document.querySelector('[data-afm]'));
       return Object.fromEntries(keys.map(key => [key, model.get(key)]));
     }""",
-        keys,
+        EXPLORERS[name].keys_of_state(),
     )
 
 

@@ -233,7 +233,7 @@ def test_widest_beam_of_the_letters_is_exhaustive_up_to_its_width(found):
     ],
 )  # fmt: skip
 def test_what_the_network_cannot_use_is_said(inside, day, said):
-    assert inside("beam")("day => complaint(day, BEAM.words.en)", day) == said
+    assert inside("beam")("day => complaint(day, BEAM.words)", day) == said
 
 
 def test_what_cannot_be_read_stands_beside_the_field_and_the_rest_is_searched(visit):

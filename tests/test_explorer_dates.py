@@ -155,7 +155,7 @@ def test_stated_accuracy_is_that_of_the_rounded_weights(inside, stored):
     said = translate(p, encode(found, reverse=reverse), end=ISO.end, max_steps=12)
     wrong = int((~exact_match([ISO.text(tokens) for tokens in said.tokens], found.iso)).sum())
     assert stored["exact"] == pytest.approx(1 - wrong / len(found.texts), abs=1e-9) and wrong < 100
-    print_ = inside("dates")("() => smallPrint(DATES.words.en)")
+    print_ = inside("dates")("() => smallPrint(DATES.words)")
     assert f"Of {len(found.texts):,} texts" in print_
     steps = "4,000" if stored is WEIGHTS else "1,000"
     assert f"({p.size:,} numbers, " in print_ and f"{steps} steps) " in print_
@@ -191,7 +191,7 @@ def test_what_the_nets_cannot_read_is_left_out(inside):
     assert inside("dates")(TRANSLATE, " Ω ")["answers"] == []
 
 
-COMPLAINT = "text => complaint(translateText(text), DATES.words.en)"
+COMPLAINT = "text => complaint(translateText(text), DATES.words)"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ What one explorer computes and shows is tested in a file of its own.
 import html
 import json
 import re
-from functools import cache
 from itertools import count
 
 import page_checks
@@ -57,30 +56,24 @@ def name(request):
 
 @pytest.fixture(scope="module")
 def shown(visits, name):
-    """The explorer by width and language: as it is at first, with an anchor, and then in three random states.
+    """The explorer by width: as it is at first, with an anchor, and then in three random states.
 
-    To open a page takes longer than to read it, or to give it another width. So the tests of this section share one in
-    each language, the one opened wide, the other narrow. None of them may change a state; each sets the folds as it
-    needs them, and puts back what else it changes.
+    To open a page takes longer than to read it, or to give it another width. So the tests of this section share one.
+    None of them may change a state; each sets the folds as it needs them, and puts back what else it changes.
     """
     traits = EXPLORERS[name].class_traits(sync=True)
-    keys = [key for key in EXPLORERS[name].keys_of_state() if key != "lang" and not isinstance(traits[key], Line)]
+    keys = [key for key in EXPLORERS[name].keys_of_state() if not isinstance(traits[key], Line)]
     query = "&amp;".join([f"{key}=none" for key in keys] + ["preset=toString", "q=1"])
     with visits(f"shown {name}") as visit:
+        page = visit(
+            EXPLORERS[name](anchor="it"),
+            *(random_explorer(name, seed) for seed in (1, 0, 2)),
+            before=f'<p><a href="#it?{query}">nonsense</a></p>',
+            viewport=WIDE,
+            reduced_motion="reduce",  # or axe may measure a button's contrast in the middle of its change of colour
+        )
 
-        @cache
-        def opened(lang):
-            return visit(
-                EXPLORERS[name](anchor="it"),
-                *(random_explorer(name, seed) for seed in (1, 0, 2)),
-                before=f'<p><a href="#it?{query}">nonsense</a></p>',
-                viewport={"en": WIDE, "zh": PHONE}[lang],
-                lang=lang,
-                reduced_motion="reduce",  # or axe may measure a button's contrast in the middle of its change of colour
-            )
-
-        def shown(width, lang="en"):
-            page = opened(lang)
+        def shown(width):
             make(page, {1280: WIDE, 390: PHONE}[width])
             return page
 
@@ -122,10 +115,9 @@ def test_all_text_has_contrast(shown, width):
 
 @pytest.mark.fonts
 @at(390)
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_nothing_is_wider_than_a_phone(shown, width, lang):
+def test_nothing_is_wider_than_a_phone(shown, width):
     """But the equations of the gate explorer, which scroll in a box of their own."""
-    page = shown(width, lang)
+    page = shown(width)
     set_folds(page, True)
     wide = page.evaluate("""() => [...document.querySelectorAll('main *')]
       .filter(e => !e.closest('svg, .ex-equations > *') && e.getBoundingClientRect().right > innerWidth + 0.5)
@@ -179,10 +171,9 @@ CUT = """() => {
 
 @pytest.mark.fonts
 @at(390)
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_no_label_leaves_its_drawing(shown, width, lang):
+def test_no_label_leaves_its_drawing(shown, width):
     """What stands outside is cut by a page's column."""
-    assert shown(width, lang).evaluate(CUT) == []
+    assert shown(width).evaluate(CUT) == []
 
 
 # The room that a page of the book gives an explorer, and the book's style.
@@ -204,10 +195,9 @@ IN_ITS_ROOM = """async (book) => {
 
 @pytest.mark.fonts
 @at(1280)
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_words_beside_the_controls_do_not_overlap_or_leave_the_drawing(shown, width, lang):
+def test_words_beside_the_controls_do_not_overlap_or_leave_the_drawing(shown, width):
     """The labels are larger there, in the drawing's own units."""
-    page = shown(width, lang)
+    page = shown(width)
     page.bring_to_front()
     set_folds(page, False)
     page.evaluate(IN_ITS_ROOM, BOOK)
@@ -230,11 +220,10 @@ def test_room_is_kept_for_the_explorer_before_it_wakes(shown, width):
 
 
 @at(1280, 390)
-def test_words_are_those_of_the_page(shown, name, width):
-    lang = {1280: "en", 390: "zh"}[width]
-    page = shown(width, lang)
-    words = data(f"{name}.json")["words"]
-    assert page.locator(f".gru-{name}[role=group]").first.get_attribute("aria-label") == words[lang]["title"]
+def test_words_are_there_and_filled_in(shown, name, width):
+    page = shown(width)
+    title = data(f"{name}.json")["words"]["title"]
+    assert page.locator(f".gru-{name}[role=group]").first.get_attribute("aria-label") == title
     text = page.evaluate("document.querySelector('main').innerHTML")
     text = re.sub('data-state="[^"]*"', "", text)
     text = re.sub('href="[^"]*"', "", text)  # the link with nonsense
@@ -434,7 +423,7 @@ def test_drag_of_any_slider_redraws_in_the_next_frame(used, name):
 def test_model_moves_the_page_and_python_agrees_with_what_it_may_hold(used, name):
     seen = set()
     for seed in range(3):
-        put(used, {k: v for k, v in random_explorer(name, seed).state().items() if k != "lang"})
+        put(used, random_explorer(name, seed).state())
         EXPLORERS[name](**state_in(used, name))
         seen.add(used.evaluate("[...document.querySelectorAll('[data-afm] svg')].map(svg => svg.innerHTML).join()"))
     assert len(seen) == 3
@@ -617,7 +606,7 @@ CLEANED_UP = """async (name) => {
 
 def test_clean_up_lets_go_of_everything(on_a_phone, name):
     during, left = on_a_phone.evaluate(CLEANED_UP, name)
-    assert during[0] == len(EXPLORERS[name].keys_of_state()) - 1 and during[1] > 1, "a listener for each key but lang"
+    assert during[0] == len(EXPLORERS[name].keys_of_state()) and during[1] > 1, "a listener for each key"
     assert left == [0, 0]
 
 
@@ -638,7 +627,7 @@ def test_link_to_a_state_opens_that_state(on_a_phone, name):
     page = on_a_phone
     assert page.evaluate(LINKED) == "#it", "the link of an untouched explorer is its anchor"
 
-    wanted = {k: v for k, v in random_explorer(name, 4).state().items() if k != "lang"}
+    wanted = random_explorer(name, 4).state()
     put(page, wanted)
     assert page.evaluate(LINKED).startswith("#it?")
     width = "document.querySelector('svg[role=img]').viewBox.baseVal?.width"
@@ -731,14 +720,6 @@ def test_what_a_link_says_is_held_in_its_range_and_no_preset_is_inherited(inside
         "(p) => Object.hasOwn(readLink({ preset: 'x' }, { presets: Object.create({ x: p }) }), 'a')", {"a": 1}
     )
     assert kept is False
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_words_exist_in_both_languages(name):
-    words = data(f"{name}.json")["words"]
-    assert list(words["en"]) == list(words["zh"])
-    for key, english in words["en"].items():
-        assert set(re.findall(r"\{\w+\}", english)) == set(re.findall(r"\{\w+\}", words["zh"][key])), key
 
 
 @pytest.mark.parametrize("name", ALL)

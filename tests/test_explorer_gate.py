@@ -116,7 +116,6 @@ def test_explorer_composes_in_boxes_and_interactive_output():
         ({"x": float("nan")}, TraitError, "x must be a number .* got nan"),
         ({"W_xr": True}, TraitError, r"W_xr must be a number in \[-4, 4\]; got True"),
         ({"reset": "inside"}, TraitError, "reset must be one of 'before', 'after'; got 'inside'"),
-        ({"lang": "fr"}, TraitError, "lang must be one of '', 'en', 'zh'; got 'fr'"),
         ({"z": 1.0}, TraitError, "z must be a number strictly between 0 and 1; got 1.0"),
         ({"z": 1 - 1e-12}, TraitError, "needs b_z = 27.6, beyond ±16"),
         ({"n": 0.5}, TypeError, "n is computed from the state and cannot be set"),

@@ -248,7 +248,7 @@ def test_steps_answered_wrong_are_marked(script):
     """No preset is answered wrong, so two right answers are turned round here."""
     drawn = script(
         """s => {
-      const words = SEQUENCE.words.en, c = compute(s);
+      const words = SEQUENCE.words, c = compute(s);
       c.right = c.right.map((answer, t) => (t === 4 || t === 9 ? 1 - answer : answer));
       c.wrong = [5, 10];
       return [drawNet(s, compute(s), 1, words), drawNet(s, c, 1, words), sentence(s, c, words)];

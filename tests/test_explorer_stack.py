@@ -107,7 +107,7 @@ def test_fractions_begin_with_the_example_that_the_chapter_works_by_hand(compute
 def test_fractions_can_be_read(inside, layout):
     """No entry is thinner than its letter is high, and each has its letter."""
     drawn = inside("stack")(
-        "([s, layout]) => drawRows(s, compute(s), STACK.layout[layout], STACK.words.en)",
+        "([s, layout]) => drawRows(s, compute(s), STACK.layout[layout], STACK.words)",
         [StackExplorer(**STACK["presets"]["fractions"]).state(), layout],
     )
     entries = [float(high) for high in re.findall(r'class="ex-entry"[^>]* height="([\d.]+)"', drawn)]

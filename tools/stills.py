@@ -1,8 +1,8 @@
 """Draw the explorers' still pictures, which stand in their place on a page without JavaScript and in an edition.
 
 ``python tools/stills.py [NAME …]`` draws every explorer, or those named, with its own module in a browser, and writes
-``gru_lib/widgets/stills/``: for the state in which it starts and for every state that a notebook of the book shows,
-in English and in Chinese. Run it after a change of a drawing or of its words.
+``gru_lib/widgets/stills/``: for the state in which it starts and for every state that a notebook of the book shows.
+Run it after a change of a drawing or of its words.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from gru_lib.widgets import EXPLORERS, Explorer
 from gru_lib.widgets._modules import STILLS, classic
 
 ROOT = Path(__file__).resolve().parents[1]
-LANGUAGES = ("en", "zh")
 
 # Render an explorer, as a page would, at the widths of its two layouts. No style sheet is loaded and no text measured:
 # the picture does not depend on the fonts of this machine.
-DRAW = """async ([name, state, lang]) => {
+DRAW = """async ([name, state]) => {
   const { render, still } = explorers[name];
-  const { patch, hide, said } = still?.(state, lang) ?? {}; // what the picture sets, leaves out and says of its own
-  const values = { ...state, ...patch, lang };
+  const { patch, hide, said } = still?.(state) ?? {}; // what the picture sets, leaves out and says of its own
+  const values = { ...state, ...patch };
   const model = { get: (key) => values[key], set() {}, save_changes() {}, on() {}, off() {} };
   const drawn = {};
   for (const [layout, width] of [["wide", 720], ["slim", 350]]) {
@@ -68,16 +67,13 @@ def studio(browser: Browser) -> Iterator[Page]:
 
 def draw(page: Page, explorer: Explorer) -> str:
     """Return the still picture of an explorer in its state: one element a line."""
-    state = explorer.state()
-    lang = state.pop("lang") or "en"
-    drawn: dict[str, dict[str, str]] = page.evaluate(DRAW, [explorer.module, state, lang])
+    drawn: dict[str, dict[str, str]] = page.evaluate(DRAW, [explorer.module, explorer.state()])
     said = html.escape(drawn["wide"]["said"])
-    space = "" if lang == "zh" else " "  # a Chinese full stop brings its own
     lines = ['<div class="ex-still">']
     for layout, one in drawn.items():
         lines.append(
             f'<svg class="{one["cls"]} ex-only-{layout}" viewBox="{one["box"]}" role="img" '
-            f'aria-label="{html.escape(one["label"])}{space}{said}">'
+            f'aria-label="{html.escape(one["label"])} {said}">'
         )
         inside = re.sub("></(?:path|rect|circle)>", "/>", one["inside"]).replace("&nbsp;", "\u00a0")
         lines += [re.sub("(?<=>)(?=<(?:path|rect|circle|text|g)[ >])", "\n", inside), "</svg>"]
@@ -85,8 +81,8 @@ def draw(page: Page, explorer: Explorer) -> str:
 
 
 def wanted() -> list[Explorer]:
-    """Every explorer as it starts, in both languages; and in the other states that the book's notebooks show."""
-    found = [cls(lang=lang) for cls in EXPLORERS.values() for lang in LANGUAGES]
+    """Every explorer as it starts, and in the other states that the book's notebooks show."""
+    found = [cls() for cls in EXPLORERS.values()]
     for path in sorted((ROOT / "book").glob("*.ipynb")):
         text = path.read_text("utf-8")
         found += shown(json.loads(text)) if "data-afm" in text else ()

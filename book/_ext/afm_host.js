@@ -54,8 +54,7 @@
   const mounted = new Map();
 
   const WORDS = {
-    en: { link: "Link to this state", copied: "Copied; it is in the address bar too.", set: "It is in the address bar." },
-    zh: { link: "当前状态的链接", copied: "已复制，也在地址栏中。", set: "已写入地址栏。" },
+    link: "Link to this state", copied: "Copied; it is in the address bar too.", set: "It is in the address bar.",
   };
 
   /**
@@ -86,19 +85,16 @@
    * @param {HTMLElement} el @param {Mounted} explorer
    */
   function offerLink(el, explorer) {
-    /** @type {HTMLElement | null} */
-    const around = el.closest("[lang]");
-    const words = around?.lang.startsWith("zh") ? WORDS.zh : WORDS.en;
     const row = document.createElement("div");
     row.className = "gru-ex ex-share";
-    row.innerHTML = `<button type="button" class="ex-plain">${words.link}</button> <span role="status"></span>`;
+    row.innerHTML = `<button type="button" class="ex-plain">${WORDS.link}</button> <span role="status"></span>`;
     const [button, status] = row.children;
     button.addEventListener("click", async () => {
       history.replaceState(null, "", hashOf(el, explorer));
-      let said = words.set;
+      let said = WORDS.set;
       try {
         await navigator.clipboard.writeText(location.href);
-        said = words.copied;
+        said = WORDS.copied;
       } catch { /* no clipboard, or not allowed: the address bar has it */ }
       status.textContent = said;
     });

@@ -15,15 +15,10 @@ with needs("gru_lib.widgets", "anywidget", "widgets"):
     import anywidget
     from traitlets import Dict, Unicode
 
-    from gru_lib.widgets._traits import OneOf
-
 __all__ = ["Explorer"]
 
 # Before the sentence of a still picture that stands for a state it does not show.
-_AS_IT_STARTS = {
-    "en": "This picture shows the explorer as it starts, not as it is set here. ",
-    "zh": "此图为探索器的初始状态，而非此处所设的状态。",
-}
+_AS_IT_STARTS = "This picture shows the explorer as it starts, not as it is set here. "
 # What a notebook stores inside the element, for a viewer without widgets; the build puts the still picture there.
 _NO_WIDGETS = "<p>An explorer: a live notebook shows it, and so does the book.</p>"
 _ELEMENT = re.compile(r'(?: id="(?P<anchor>[^"]*)")? data-afm="(?P<module>[^"]*)" data-state="(?P<state>[^"]*)"')
@@ -54,7 +49,6 @@ class Explorer(anywidget.AnyWidget):
 
     module: ClassVar[str] = ""
 
-    lang = OneOf(["", "en", "zh"], "", help="language of the words; empty: that of the page").tag(sync=True)
     anchor = Unicode("", help="id of the element in the built page")
     value = Dict(read_only=True, help="the whole state; ipywidgets.interactive_output reads it")
 
@@ -111,19 +105,18 @@ class Explorer(anywidget.AnyWidget):
     def still(self) -> str:
         """Return the name of the file that holds, or would hold, the still picture of this state."""
         changed = self._changed()
-        lang = changed.pop("lang", "en")
         digest = sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:8]
-        return f"{self.module}-{lang}{f'-{digest}' if changed else ''}.html"
+        return f"{self.module}{f'-{digest}' if changed else ''}.html"
 
     def fallback(self) -> str:
         """Return the stored still picture of this state; failing that the one of the start, which says so."""
-        own, start = STILLS / self.still(), STILLS / f"{self.module}-{self.lang or 'en'}.html"
+        own, start = STILLS / self.still(), STILLS / f"{self.module}.html"
         if own.is_file():
             return own.read_text("utf-8").replace("\n", "")
         if not start.is_file():  # before tools/stills.py has met the explorer
             return "<p>This explorer needs JavaScript.</p>"
         said = '<p class="ex-say">'
-        return start.read_text("utf-8").replace("\n", "").replace(said, said + _AS_IT_STARTS[self.lang or "en"])
+        return start.read_text("utf-8").replace("\n", "").replace(said, said + _AS_IT_STARTS)
 
     def to_html(self, inside: str | None = None) -> str:
         """Return the element that the host of a built page brings to life; in it stands, if nothing else, the still."""

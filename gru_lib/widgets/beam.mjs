@@ -27,7 +27,7 @@ import {
 /** @typedef {{ live: Begun[], fell: Begun[], lost?: Begun, done: Found[] }} Moment */
 /** @typedef {{ tree: Tree, moments: Moment[], found: Found[], greedy: { tokens: number[], logProb: number } }} Search */
 /** @typedef {typeof BEAM.layout.wide} Layout */
-/** @typedef {typeof BEAM.words.en} Words */
+/** @typedef {typeof BEAM.words} Words */
 
 /** @type {Record<string, Partial<State>>} */
 const PRESETS = BEAM.presets;
@@ -235,10 +235,10 @@ function complaint(day, words) {
   const date = new Date(`${text}T00:00:00Z`);
   const real = year && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
   return [
-    unknown.length ? fill(words.unknown, { letters: unknown.map((c) => fill(words.quoted, { text: c })).join(words.and) }) : "",
+    unknown.length ? fill(words.unknown, { letters: unknown.map((c) => fill(words.quoted, { text: c })).join(", ") }) : "",
     !text ? words.empty : !real ? fill(words.noDay, { text })
       : Number(year) < first || Number(year) > last ? fill(words.strangeYear, { first, last, year }) : "",
-  ].filter(Boolean).join(words.space);
+  ].filter(Boolean).join(" ");
 }
 
 // ------------------------------------------------------------------------------------------------ the page
@@ -266,9 +266,9 @@ function pageHTML(id, words) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("beam", BEAM.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = BEAM;
+  const voice = setUp("beam", words, el, pageHTML);
   const drawing = query(el, ".ex-lists", SVGSVGElement);
   const field = query(el, "input[type=text]", HTMLInputElement);
   const typed = query(el, ".ex-typed", HTMLElement);

@@ -39,7 +39,7 @@ import {
  */
 /** A node of the graph: one for each quantity of a step. @typedef {keyof typeof BPTT.layout.wide.nodes} Node */
 /** @typedef {typeof BPTT.layout.wide} Layout */
-/** @typedef {typeof BPTT.words.en} Words */
+/** @typedef {typeof BPTT.words} Words */
 
 const T = 3;
 const [FORWARD, BACKWARD] = /** @type {Key[][]} */ ([BPTT.forward, BPTT.backward]);
@@ -261,10 +261,10 @@ function sentence(at, line, steps, words) {
   else if (!line.terms) said.push(head + fill(words.is, result));
   else {
     const named = line.terms.map(({ word, v }) => `${word} ${fixed(v)}`);
-    const terms = named.slice(0, -1).join(words.comma) + words.and + named.at(-1);
+    const terms = named.slice(0, -1).join(", ") + words.and + named.at(-1);
     said.push(head + fill(words.sum, { ...result, terms }));
   }
-  return said.join(words.space); // none after a Chinese full stop
+  return said.join(" ");
 }
 
 /** What came back in the end. @param {Numbers[]} steps @param {Words} words */
@@ -495,9 +495,9 @@ function pageHTML(id, words) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("bptt", BPTT.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = BPTT;
+  const voice = setUp("bptt", words, el, pageHTML);
   const [strip, graph] = [".ex-strip", ".ex-graph"].map((one) => query(el, one, SVGSVGElement));
   const [gradients, list, where, seen] = [".ex-gradients", ".ex-list", ".ex-where", ".ex-say"].map((one) =>
     query(el, one, HTMLElement));
@@ -585,13 +585,9 @@ function render(stage) {
   };
 }
 
-/**
- * The still picture shows no line at hand, but all of them done, and says what came back in the end.
- * @param {State} s
- * @param {"en" | "zh"} lang
- */
-function still(s, lang) {
-  return { patch: { at: LAST }, hide: ".ex-frame", said: ending(run(s), BPTT.words[lang]) };
+/** The still picture shows no line at hand, but all of them done, and says what came back in the end. @param {State} s */
+function still(s) {
+  return { patch: { at: LAST }, hide: ".ex-frame", said: ending(run(s), BPTT.words) };
 }
 
 export default { render, fromLink, still };

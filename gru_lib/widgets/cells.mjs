@@ -28,7 +28,7 @@ import {
 /** @typedef {ReturnType<typeof compute>} Computed */
 /** @typedef {typeof CELLS.layout.wide | typeof CELLS.layout.slim} Layout */
 /** @typedef {"x" | "m" | Strip} GapRow a row of the first drawing @typedef {"elman" | "gru" | "lstm"} Strip */
-/** @typedef {typeof CELLS.words.en} Words */
+/** @typedef {typeof CELLS.words} Words */
 
 const T = CELLS.start.x.length;
 const RANGES = { at: [1, T], ...CELLS.limits };
@@ -268,9 +268,9 @@ function pageHTML(id, words) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("cells", CELLS.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = CELLS;
+  const voice = setUp("cells", words, el, pageHTML);
   const [gaps, states] = [".ex-gaps", ".ex-states"].map((one) => query(el, one, SVGSVGElement));
   /** @type {Layout} */
   let layout = CELLS.layout.wide;

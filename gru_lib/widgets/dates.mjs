@@ -25,7 +25,7 @@ import {
 /** The characters as typed, which of them the nets know, and both answers; none if there is nothing to read. */
 /** @typedef {{ text: string, typed: string[], known: boolean[], answers: Answer[] }} Translation */
 /** @typedef {typeof DATES.layout.wide} Layout */
-/** @typedef {typeof DATES.words.en} Words */
+/** @typedef {typeof DATES.words} Words */
 
 const { written, iso } = WEIGHTS;
 const [END, START] = [iso.length, iso.length + 1];
@@ -194,7 +194,7 @@ function sentence(s, { typed, known, answers }, words) {
 
 /** What of the text the nets cannot use, in words. @param {Translation} c @param {Words} words */
 function complaint({ text, typed, known, answers }, words) {
-  const unknown = [...new Set(typed.filter((_, i) => !known[i]))].map((c) => fill(words.quoted, { c })).join(words.and);
+  const unknown = [...new Set(typed.filter((_, i) => !known[i]))].map((c) => fill(words.quoted, { c })).join(", ");
   const [first, last] = DATES.years;
   const [year] = typed.filter((_, i) => known[i]).join("").match(/\d{4}/) ?? [];
   return [
@@ -202,7 +202,7 @@ function complaint({ text, typed, known, answers }, words) {
     !answers.length ? words.empty : !year ? words.noYear
       : Number(year) < first || Number(year) > last ? fill(words.strangeYear, { first, last, year }) : "",
     [...text].length >= DATES.longest && fill(words.full, { longest: DATES.longest }),
-  ].filter(Boolean).join(words.space);
+  ].filter(Boolean).join(" ");
 }
 
 /** What the net's small print says. @param {Words} words */
@@ -234,9 +234,9 @@ function pageHTML(id, words) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("dates", DATES.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = DATES;
+  const voice = setUp("dates", words, el, pageHTML);
   const rows = query(el, ".ex-rows", SVGSVGElement);
   const field = query(el, "input[type=text]", HTMLInputElement);
   const walk = query(el, "input[data-key=at]", HTMLInputElement);

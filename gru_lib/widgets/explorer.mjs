@@ -13,7 +13,7 @@ import { clamp } from "./gru-math.mjs";
  * @property {(event: string, listener: () => void) => void} off
  */
 /** Where an explorer is drawn. @typedef {{ model: Model, el: HTMLElement }} Stage */
-/** The sentences of one language, by their names. @typedef {Record<string, string>} Words */
+/** Sentences, by their names. @typedef {Record<string, string>} Words */
 /** What a link asks for, keys and values. @typedef {Record<string, string>} Asked */
 /** The least and the greatest value. JSON knows no pairs. @typedef {number[]} Range */
 /** The colour of a quantity; "a" is that of everything else. @typedef {"r" | "z" | "n" | "h" | "x" | "g" | "a"} Role */
@@ -83,22 +83,6 @@ export function pressed({ target }, selector) {
 }
 
 /**
- * The words in the language of the model or, failing that, of the page around el; else English.
- *
- * @template {Words} W
- * @param {{ en: W, zh: W }} table
- * @param {Stage} stage
- */
-function wordsFor(table, { model, el }) {
-  const asked = model.get("lang");
-  if (asked) el.lang = asked;
-  /** @type {HTMLElement | null} */
-  const around = el.closest("[lang]");
-  const lang = asked || around?.lang || document.documentElement.lang || "en";
-  return lang.startsWith("zh") ? table.zh : table.en;
-}
-
-/**
  * Fill el: the named group that holds an explorer.
  *
  * @param {HTMLElement} el @param {string} module @param {string} title @param {string} content
@@ -116,19 +100,18 @@ function furnish(el, module, title, content) {
 }
 
 /**
- * Build the page of an explorer on its stage; returns its words, and the voice that speaks in it.
+ * Build the page of an explorer in el; returns the voice that speaks in it.
  *
  * @template {Words & { title: string }} W
  * @param {string} module
- * @param {{ en: W, zh: W }} table
- * @param {Stage} stage
+ * @param {W} words
+ * @param {HTMLElement} el
  * @param {(id: string, words: W) => string} pageHTML
  */
-export function setUp(module, table, stage, pageHTML) {
-  const words = wordsFor(table, stage);
-  furnish(stage.el, module, words.title, pageHTML(uniqueId(module), words));
-  const [seen, heard] = [".ex-say", ".ex-heard"].map((one) => query(stage.el, one, HTMLElement));
-  return { words, voice: announcer(seen, heard) };
+export function setUp(module, words, el, pageHTML) {
+  furnish(el, module, words.title, pageHTML(uniqueId(module), words));
+  const [seen, heard] = [".ex-say", ".ex-heard"].map((one) => query(el, one, HTMLElement));
+  return announcer(seen, heard);
 }
 
 /**

@@ -22,7 +22,7 @@ import { drawLines, LINES_HEIGHT, ROW_R, ROW_Z, scale } from "./gate-lines.mjs";
  * @typedef {Record<"a_r" | "a_z" | "a_n" | "r" | "z" | "n" | "keep" | "write" | "h" | "past", number>} Cell
  */
 /** Where its parts stand. @typedef {typeof GATE.layout.wide} Layout */
-/** @typedef {typeof GATE.words.en} Words */
+/** @typedef {typeof GATE.words} Words */
 /** @typedef {"r" | "z" | "n"} Gate */
 /** @typedef {Exclude<keyof State, "convention" | "reset" | "view">} NumberKey */
 /** @typedef {Record<string, { r?: number, z?: number }>} Presets the biases that hold a gate */
@@ -323,7 +323,7 @@ function sentence(s, words) {
   const write = whole ? `${100 - parseInt(percent(c.keep), 10)}\u00a0%` : percent(c.write);
   const shares = { keep: percent(c.keep), write, seen: percent(c.r) };
   const moves = fill(words.moves, { from: fixed(s.h_prev), to: fixed(c.h) });
-  return fill(words.say, shares) + words.space + moves; // no space after a Chinese full stop
+  return `${fill(words.say, shares)} ${moves}`;
 }
 
 /** What the two places of the reset make of the same weights. @param {State} s @param {Words} words */
@@ -332,15 +332,15 @@ function bothResets(s, words) {
   const b = Math.round(1000 * s.b_hn) / 1000;
   const why = fill(b ? words.differ : words.agree, { b: fixed(b), r: fixed(before.r), rb: fixed(before.r * b) });
   const both = { n: fixed(before.n), h: fixed(before.h), n_after: fixed(after.n), h_after: fixed(after.h) };
-  return fill(words.both, both) + words.space + why;
+  return `${fill(words.both, both)} ${why}`;
 }
 
 // ------------------------------------------------------------------------------------------------ the widget
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("gate", GATE.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = GATE;
+  const voice = setUp("gate", words, el, pageHTML);
   const [cell, lines] = [".ex-cell", ".ex-lines"].map((one) => query(el, one, SVGSVGElement));
   const equations = query(el, ".ex-equations", HTMLElement);
   const asked = query(el, "details", HTMLDetailsElement); // the equations and the weights

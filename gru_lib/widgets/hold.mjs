@@ -18,7 +18,7 @@ import {
  * @typedef {ReturnType<typeof compute>} Computed
  */
 /** @typedef {typeof HOLD.layout.wide} Layout */
-/** @typedef {typeof HOLD.words.en} Words */
+/** @typedef {typeof HOLD.words} Words */
 
 const T = HOLD.start.n.length;
 const RANGES = { at: [1, T], n: [-1, 1], z: [0, 1] };
@@ -103,7 +103,7 @@ function sentence(s, c, words) {
   const late = c.w.slice(1).slice(-m).reduce((a, b) => a + b, 0);
   const shares = { most: share(c.w[k], TINY), late: share(late, TINY), start: share(c.w[0], TINY) };
   const goal = fill(c.score === 100 ? words.reached : words.goal, { n: fixed(s.n[HOLD.store - 1], 2), score: c.score });
-  return goal + words.space + fill(words.say, { t: s.at, h: fixed(c.h[s.at - 1]), k, m, ...shares });
+  return `${goal} ${fill(words.say, { t: s.at, h: fixed(c.h[s.at - 1]), k, m, ...shares })}`;
 }
 
 // ------------------------------------------------------------------------------------------------ the page
@@ -128,9 +128,9 @@ function pageHTML(id, words) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("hold", HOLD.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = HOLD;
+  const voice = setUp("hold", words, el, pageHTML);
   const rows = query(el, ".ex-rows", SVGSVGElement);
   const task = query(el, ".ex-task", HTMLElement);
   let layout = HOLD.layout.wide;
@@ -184,10 +184,9 @@ function render(stage) {
   return life.wire();
 }
 
-/** Beside the still picture stands the task too. @param {State} s @param {"en" | "zh"} lang */
-function still(s, lang) {
-  const words = HOLD.words[lang];
-  return { said: taskOf(s, words) + words.space + sentence(s, compute(s), words) };
+/** Beside the still picture stands the task too. @param {State} s */
+function still(s) {
+  return { said: `${taskOf(s, HOLD.words)} ${sentence(s, compute(s), HOLD.words)}` };
 }
 
 export default { render, fromLink, still };

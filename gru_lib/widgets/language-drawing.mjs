@@ -1,7 +1,6 @@
 // @ts-check
 // The language model, drawn as SVG text, and said: the text and what made it so, the units over it, the cell of one unit.
 import GATE from "./gate.json";
-import LANGUAGE from "./language.json";
 import NET from "./language-net.json";
 import { across, box, dyed, escaped, frame, index, label, num, path, signedRow, unescaped } from "./draw.mjs";
 import { clamp } from "./gru-math.mjs";
@@ -100,7 +99,7 @@ function drawText(it, words) {
     const v = `<tspan class="ex-${s.show}">${fixed(run.steps[s.at - 1][s.show][s.unit - 1], 2)}</tspan>`;
     const below = fill(words.below, { name: words[s.show], symbol: dyed(s.show, index(s.show, s.unit)), v });
     const above = s.pattern === "column" || L.slim ? [] : [fill(words.above, { pattern: escapedAll(nameOfPattern(s, words)) })];
-    out.push(label("ex-small", L.left, top - 24, "start", [below, ...above].join(words.between)));
+    out.push(label("ex-small", L.left, top - 24, "start", [below, ...above].join(" ")));
   } else {
     const press = s.view === "cell" ? fill(words.pressCell, { unit: s.unit }) : words.press;
     out.push(label("ex-small", L.left, top - 22, "start", press));
@@ -173,7 +172,7 @@ function asked({ s, run, characters }, { p, without, lengths }, words) {
     const agree = left && change(left, p) >= 0.8 * change(other, p);
     parts.push(fill(!left ? words.sayMost : agree ? words.saySame : words.sayOther, its));
   }
-  return parts.join(words.between);
+  return parts.join(" ");
 }
 
 /** What is said of what is drawn; nothing while the units are not ranked. @param {Scene} it @param {Words} words */
@@ -271,9 +270,8 @@ function unitOf({ s: { at, unit }, run }) {
 export function drawOpened(it, words) {
   const { state, cell } = unitOf(it);
   const L = GATE.layout[it.L.slim ? "slim" : "wide"];
-  const text = GATE.words[words === LANGUAGE.words.zh ? "zh" : "en"];
   const marks = { x: fill(words.x, { c: shown(it.characters[it.s.at - 1], "␣") }), past: `× ${index("W", "hn")}` };
-  return { L, content: drawCell(state, cell, L, text, marks) };
+  return { L, content: drawCell(state, cell, L, GATE.words, marks) };
 }
 
 /** @param {Scene} it @param {Words} words */

@@ -30,7 +30,7 @@ import {
  * @property {number} unit of which unit
  */
 /** @typedef {typeof LANGUAGE.layout.wide} Layout */
-/** @typedef {typeof LANGUAGE.words.en} Words */
+/** @typedef {typeof LANGUAGE.words} Words */
 
 const SLICE = 6; // ms of writing in a frame; the rest is for drawing
 const START = /** @type {State} */ (LANGUAGE.start);
@@ -100,7 +100,7 @@ function pageHTML(id, words) {
 
 /** What is wrong with what was typed, in words. @param {string} text @param {Words} words */
 function complaint(text, words) {
-  const unknown = [...new Set([...text].filter((c) => !TOKENS.has(c)))].map((c) => `“${c}”`).join(words.and);
+  const unknown = [...new Set([...text].filter((c) => !TOKENS.has(c)))].map((c) => `“${c}”`).join(", ");
   if (unknown) return fill(words.unknown, { letters: unknown });
   if (!text) return words.empty;
   return [...text].length >= LANGUAGE.longest ? fill(words.full, { longest: LANGUAGE.longest }) : "";
@@ -131,9 +131,9 @@ function showControls(el, s, words) {
 const fieldOf = (el, key) => query(el, `[data-text=${key}]`, HTMLInputElement);
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("language", LANGUAGE.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = LANGUAGE;
+  const voice = setUp("language", words, el, pageHTML);
   const [lines, rows, cell] = [".ex-lines", ".ex-rows", ".ex-cell"].map((one) => query(el, one, SVGSVGElement));
   const [prefix, find] = [fieldOf(el, "prefix"), fieldOf(el, "find")];
   const best = query(el, ".ex-best", HTMLElement);

@@ -20,7 +20,7 @@ import {
 /** A curve: its colour, its class, its name, its values. @typedef {{ role: string, cls: string, name: string,
  *   values: number[] }} Curve */
 /** @typedef {typeof REACH.layout.wide} Layout */
-/** @typedef {typeof REACH.words.en} Words */
+/** @typedef {typeof REACH.words} Words */
 
 /** @type {Record<string, Partial<State>>} */
 const PRESETS = REACH.presets;
@@ -222,9 +222,9 @@ function pageHTML(id, words) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("reach", REACH.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = REACH;
+  const voice = setUp("reach", words, el, pageHTML);
   const drawing = query(el, ".ex-growth", SVGSVGElement);
   /** @type {NodeListOf<HTMLElement>} */
   const owned = el.querySelectorAll("[data-preset], [data-of]");

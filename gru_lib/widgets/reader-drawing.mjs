@@ -231,7 +231,7 @@ function drawBelief({ o, s, view, L, words }) {
     out.push(label("", 0, y, "start", words.among), label("ex-aside", 0, y + 16, "start", words.many));
   } else {
     const right = view.hint && onTheLeft(view, L, now.length);
-    const text = words.among + words.space + words.many;
+    const text = `${words.among} ${words.many}`;
     out.push(label("ex-aside ex-tight", right ? L.right : 0, y + 26, right ? "end" : "start", text));
   }
   now.slice(0, shown).forEach(({ among }, i) => {
@@ -257,7 +257,7 @@ export function sentence({ o: { letters, base, now }, s, view: { shown, focus },
     const { write } = now[t - 1];
     const letter = nameOf(letters, t, words);
     const shares = { letter, keep: percent(1 - write), write: percent(write) };
-    return fill(head, values) + words.space + fill(t === s.kept ? words.sayKept : words.sayWrite, shares);
+    return `${fill(head, values)} ${fill(t === s.kept ? words.sayKept : words.sayWrite, shares)}`;
   }
   const end = base[T - 1].p;
   const [old] = ranked(end);

@@ -23,7 +23,7 @@ import { cellOf, ranked, reading, telling, TOKENS } from "./reader-net.mjs";
  * @property {number} unit whose cell is drawn
  */
 /** @typedef {typeof READER.layout.wide} Layout */
-/** @typedef {typeof READER.words.en} Words */
+/** @typedef {typeof READER.words} Words */
 
 const LONGEST = READER.longest;
 const START = /** @type {State} */ (READER.start);
@@ -114,7 +114,7 @@ function openUnit(el, { step, unit, letter, words, slim }) {
   const { state, cell: c } = cellOf(step, unit);
   const x = escapedAll(letter === words.theEnd ? words.end : letter); // there is little room
   const drawing = drawCell(
-    state, c, GATE.layout[slim ? "slim" : "wide"], GATE.words[words === READER.words.zh ? "zh" : "en"],
+    state, c, GATE.layout[slim ? "slim" : "wide"], GATE.words,
     { x, past: `× ${index("W", "hn")}` },
   );
   show(query(el, ".ex-cell", SVGSVGElement), GATE.layout[slim ? "slim" : "wide"], drawing);
@@ -177,9 +177,9 @@ function onTheWay({ now: steps }, glide) {
 // ------------------------------------------------------------------------------------------------ the explorer
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("reader", READER.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = READER;
+  const voice = setUp("reader", words, el, pageHTML);
   const drawing = query(el, ".ex-read", SVGSVGElement);
   const [keys, summary] = [".ex-keys", "summary"].map((one) => query(el, one, HTMLElement));
   const [typed, look] = ["input[type=text]", "[data-key=at]"].map((one) => query(el, one, HTMLInputElement));

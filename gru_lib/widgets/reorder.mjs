@@ -19,7 +19,7 @@ import {
  */
 /** @typedef {Record<Net, Pair>} Found */
 /** @typedef {typeof REORDER.layout.wide} Layout */
-/** @typedef {typeof REORDER.words.en} Words */
+/** @typedef {typeof REORDER.words} Words */
 
 const TOKENS = REORDER.tokens;
 const H = REORDER.embeddings[0].length;
@@ -138,9 +138,9 @@ function pageHTML(id, words) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("reorder", REORDER.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = REORDER;
+  const voice = setUp("reorder", words, el, pageHTML);
   const nets = query(el, ".ex-nets", SVGSVGElement);
   const row = query(el, ".ex-tokens", HTMLElement);
   const chips = /** @type {HTMLElement[]} */ ([...row.children]);

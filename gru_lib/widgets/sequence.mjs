@@ -36,7 +36,7 @@ import {
 /** @typedef {ReturnType<typeof compute>} Computed */
 /** Where the parts of a net's drawing stand. */
 const L = SEQUENCE.layout;
-/** @typedef {typeof SEQUENCE.words.en} Words */
+/** @typedef {typeof SEQUENCE.words} Words */
 
 const START = /** @type {State} */ (SEQUENCE.start);
 const READERS = /** @type {Record<Task, Record<"hand" | "trained", Reader>>} */ (NETS.nets);
@@ -223,7 +223,7 @@ function sentence(s, c, words) {
       before: fixed(c.at > 1 ? c.steps[c.at - 2].h[k] : 0, 2), after: fixed(step.h[k], 2), net: words[`the_${s.net}`],
     }),
     fill(step.says === right ? words.good : words.bad, { says: named(step.says), right: named(right) }),
-  ].join(words.space));
+  ].join(" "));
 }
 
 /**
@@ -235,7 +235,7 @@ function provenance(s, words) {
   return CHOICES.net.map((net) => fill(words[`note_${net}`], {
     units: READERS[s.task][net].b_r.length, seed: NETS.seed[s.task],
     n: NETS.tried[s.task].filter((row) => row.right === 1).length, longer: share(NETS.measured[s.task].longer, TINY),
-  })).join(words.space);
+  })).join(" ");
 }
 
 // ------------------------------------------------------------------------------------------------ the page
@@ -276,9 +276,9 @@ function beside(task, net, i) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("sequence", SEQUENCE.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = SEQUENCE;
+  const voice = setUp("sequence", words, el, pageHTML);
   const rows = query(el, ".ex-rows", SVGSVGElement);
   /** @type {HTMLElement[]} */
   const palette = [...el.querySelectorAll("button")].filter((button) => button.dataset.token);
@@ -369,10 +369,9 @@ function render(stage) {
   return life.wire();
 }
 
-/** Beside the still picture stand the task and the scores. @param {State} s @param {"en" | "zh"} lang */
-function still(s, lang) {
-  const words = SEQUENCE.words[lang];
-  return { said: [taskOf(s, words), scores(s, words)].join(words.space) };
+/** Beside the still picture stand the task and the scores. @param {State} s */
+function still(s) {
+  return { said: `${taskOf(s, SEQUENCE.words)} ${scores(s, SEQUENCE.words)}` };
 }
 
 export default { render, fromLink, still };

@@ -24,7 +24,7 @@ import {
  */
 /** @typedef {ReturnType<typeof compute>} Computed */
 /** @typedef {typeof STACK.layout.wide} Layout */
-/** @typedef {typeof STACK.words.en} Words */
+/** @typedef {typeof STACK.words} Words */
 
 const T = STACK.start.push.length;
 const RANGES = { at: [1, T], push: [0, 1], pop: [0, 1] };
@@ -213,7 +213,7 @@ function pageHTML(id, words) {
     one("pop", words.pop, RANGES.pop, 0.01),
   ];
   return (
-    `<div class="ex-typed"><label for="${id}-word">${words.purpose}${words.space}${words.type}</label>` +
+    `<div class="ex-typed"><label for="${id}-word">${words.purpose} ${words.type}</label>` +
     `<input type="text" id="${id}-word" data-word maxlength="${TYPED}" autocomplete="off" autocapitalize="off" ` +
     `spellcheck="false" aria-describedby="${id}-word-strange">${remarkPlace(`${id}-word`)}</div>` +
     presetRow(PRESETS, words) +
@@ -237,9 +237,9 @@ function spelt(pieces) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("stack", STACK.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = STACK;
+  const voice = setUp("stack", words, el, pageHTML);
   const rows = query(el, ".ex-rows", SVGSVGElement);
   const field = query(el, "[data-word]", HTMLInputElement);
   let layout = STACK.layout.wide;
@@ -316,11 +316,10 @@ function render(stage) {
 /**
  * What the still picture says: first what a stack is for. Where JavaScript runs, that stands above the field.
  *
- * @param {State} state @param {"en" | "zh"} lang
+ * @param {State} state
  */
-function still(state, lang) {
-  const words = STACK.words[lang];
-  return { said: words.purpose + words.space + sentence(state, compute(state), words) };
+function still(state) {
+  return { said: `${STACK.words.purpose} ${sentence(state, compute(state), STACK.words)}` };
 }
 
 export default { render, fromLink, still };

@@ -26,7 +26,7 @@ import {
  */
 /** @typedef {ReturnType<typeof compute>} Computed */
 /** @typedef {typeof SUBTRACTION.layout.wide} Layout */
-/** @typedef {typeof SUBTRACTION.words.en} Words */
+/** @typedef {typeof SUBTRACTION.words} Words */
 
 const MOST = 64;
 const RANGE = [1, MOST];
@@ -178,7 +178,7 @@ function sentence(s, c, words) {
   });
   const unit = fill(words.held, { i: borrow.unit + 1, n: held, T: c.T });
   const now = fill(words.now, { t: c.at, d: c.right[c.at - 1], y: percent(c.ys[c.at - 1]) });
-  return [difference, verdict, unit, now].join(words.space);
+  return [difference, verdict, unit, now].join(" ");
 }
 
 /**
@@ -220,9 +220,9 @@ function pageHTML(id, words) {
 }
 
 /** @param {Stage} stage */
-function render(stage) {
-  const { model, el } = stage;
-  const { words, voice } = setUp("subtraction", SUBTRACTION.words, stage, pageHTML);
+function render({ model, el }) {
+  const { words } = SUBTRACTION;
+  const voice = setUp("subtraction", words, el, pageHTML);
   const rows = query(el, ".ex-rows", SVGSVGElement);
   const [a, b] = ["[data-number=a]", "[data-number=b]"].map((one) => query(el, one, HTMLInputElement));
   const entries = { a, b };
