@@ -466,30 +466,33 @@ def on_a_phone(page_in_use):
 
 
 # Uses every control that can be seen, and brings it to the lower edge of the screen, then to the upper. Of the drawings
-# that it changed the nearest counts: how much of it can be seen with the control, and of how much.
+# that it changed the nearest counts: how much of it can be seen with the control, and of how much. A control that
+# changes nothing at all is idle.
 REACHED = """async () => {
   const el = document.querySelector('[data-afm]');
   const drawings = [...el.querySelectorAll('svg')].filter(e => e.checkVisibility());
   const controls = [...el.querySelectorAll('input[type=range], input[type=radio], button')].filter(e =>
-    e.checkVisibility() && !e.closest('.ex-share, .ex-stage, .ex-best'));
+    e.checkVisibility() && !e.closest('.ex-share, .ex-stage, .ex-best, .ex-chip')); // a chip is dragged
   const leaves = (e) => Number(e.dataset.choice === 'view'); // the other controls of the view go with it
   controls.sort((a, b) => leaves(a) - leaves(b));
   const frames = async (n) => { for (let i = 0; i < n; i++) await new Promise(requestAnimationFrame); };
   const drawn = () => drawings.map(e => e.innerHTML);
-  const found = [];
+  const all = () => el.innerHTML.replace(/(ex-heard[^>]*>)[^<]*/, '$1'); // what is heard comes late
+  const found = [], idle = [];
   for (const control of controls) {
-    if (!control.checkVisibility()) continue; // it went with what it belongs to
-    if (control.type === 'radio' && control.checked) continue; // it changes nothing
-    const before = drawn();
+    if (!control.checkVisibility() || control.disabled) continue; // it went with what it belongs to
+    if (control.checked || control.ariaPressed === 'true') continue; // it is set
+    const before = drawn(), shown = all();
     if (control.type === 'range') {
       control.value = control.value === control.max ? control.min : control.max;
       control.dispatchEvent(new Event('input', { bubbles: true }));
     } else control.click();
-    for (let i = 0; i < 20 && String(drawn()) === String(before); i++) await frames(1);
+    for (let i = 0; i < 20 && all() === shown; i++) await frames(1);
     await frames(2);
     const now = drawn(), changed = drawings.filter((_, i) => now[i] !== before[i]);
-    if (!changed.length) continue;
     const name = control.dataset.key ?? control.value + control.textContent;
+    if (all() === shown) idle.push(name);
+    if (!changed.length) continue;
     const best = { name, seen: -1, of: 1, covered: false };
     for (const [from, block] of [[0, 'end'], [1e6, 'nearest']]) {
       scrollTo(0, from);
@@ -512,7 +515,7 @@ REACHED = """async () => {
     found.push(best);
   }
   scrollTo(0, 0);
-  return found;
+  return { found, idle };
 }"""
 
 
@@ -520,8 +523,9 @@ def out_of_sight(page, name, least):
     """The controls whose drawing cannot be seen with them, whole or `least` px of it; those that are covered."""
     far, covered = [], []
     for view in views_of(page, name):
-        found = page.evaluate(REACHED)
+        found, idle = page.evaluate(REACHED).values()
         assert found, "nothing was used"
+        assert idle == [], "these do nothing"
         far += [(view, c["name"], c["seen"], c["of"]) for c in found if c["seen"] < min(c["of"] - 0.5, least)]
         covered += [(view, c["name"], c["covered"]) for c in found if c["covered"]]
     return far, covered

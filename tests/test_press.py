@@ -1,4 +1,7 @@
-"""Whatever can be pressed does something that a reader sees; menu and contents open and close by every means."""
+"""Whatever can be pressed does something that a reader sees; menu and contents open and close by every means.
+
+But in the explorers: `test_explorer_family.py` presses what is theirs.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,11 @@ PRESSING = """() => {
   const note = (what) => (document.documentElement.dataset.pressed = `${what} ${performance.now()}`);
 
   window.pressing = {
-    // The explorer that it is in.
-    explorer: (e) => (e.closest(".gru-ex") ? path(e.closest(".gru-ex")) : null),
+    // Whether one that was found can be pressed now.
+    there(place) {
+      const e = document.querySelector(place), open = document.querySelector("dialog[open]");
+      return e !== null && shown(e) && (open?.contains(e) ?? true);
+    },
 
     // What can be pressed now, by its kind. Links, and what unfolds around the text, are of a kind where what they are
     // in has the same names and classes; of the rest each is one.
@@ -51,7 +57,7 @@ PRESSING = """() => {
       await Promise.race([still, new Promise((done) => setTimeout(done, 500))]);
       const found = {};
       for (const e of (document.querySelector("dialog[open]") ?? document.body).querySelectorAll("*")) {
-        if (e.matches("math *, pre *, label *, label, :disabled, option") || !shown(e)) continue;
+        if (e.matches("math *, pre *, label *, label, :disabled, option, [data-afm] *") || !shown(e)) continue;
         if (!e.matches(controls) && (e.closest(controls) || !pointer(e) || pointer(e.parentElement))) continue;
         found[e.matches("a, nav summary") ? kind(e) : path(e)] ??= path(e);
       }
@@ -104,7 +110,7 @@ PRESSING = """() => {
       if (pressed?.matches("a")) return all.join("\\n");
       if (active !== pressed && active.matches(field)) all.push(path(active));
       const look = (e) => {
-        if (!shown(e) || (e.matches(".gru-drop ul") && e.contains(pressed))) return;
+        if (e.matches("[data-afm]") || !shown(e) || (e.matches(".gru-drop ul") && e.contains(pressed))) return;
         const { x, y, width, height } = e.getBoundingClientRect();
         const words = [...e.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim());
         const drawn = e instanceof SVGElement ? [...e.attributes].map((a) => a.value) : [];
@@ -156,6 +162,13 @@ class Presser:
             self.page.wait_for_load_state()
             return self.found()
 
+    def there(self, path: str) -> bool:
+        """Whether it can be pressed now."""
+        try:
+            return self.page.evaluate("path => 'pressing' in window && pressing.there(path)", path)
+        except Error:  # another page is coming
+            return False
+
     def press(self, path: str) -> bool:
         """Whether anything happens."""
         page, url, begun = self.page, self.page.url, len(self.begun)
@@ -172,31 +185,20 @@ class Presser:
             page.wait_for_url(lambda now: now != url)
             return True
 
-    def press_after_another(self, path: str) -> bool:
-        """Whether anything happens once another control of its explorer was pressed: it may be set already."""
-        explorer = self.page.locator(path).evaluate("e => pressing.explorer(e)")
-        inside = [other for other in self.found().values() if other.startswith(f"{explorer} ")]
-        at = inside.index(path) if inside else 0
-        for other in inside[max(at - 2, 0) : at] + inside[at + 1 : at + 3]:
-            self.press(other)
-            if self.press(path):
-                return True
-        return False
-
     def press_everything(self, *way: str) -> list[str]:
         """What does nothing, of the kinds that were not there before: on the page, or once these were pressed."""
         fresh = {kind: path for kind, path in self.found().items() if kind not in self.kinds}
         self.kinds |= fresh.keys()
         dead = []
         for path in fresh.values():
-            if path not in self.found().values():
+            if not self.there(path):
                 self.page.keyboard.press("Escape")
-            if path not in self.found().values():
+            if not self.there(path):
                 self.open()
                 for opener in way:
                     self.press(opener)
             words = self.page.locator(path).evaluate("e => e.outerHTML.slice(0, 200)")
-            if not self.press(path) and not self.press_after_another(path):
+            if not self.press(path):
                 dead.append(words)
             dead += self.press_everything(*way, path)
         return dead
