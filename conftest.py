@@ -6,6 +6,7 @@ each page's tests are a piece of their own, and each explorer's.
 """
 
 import gc
+import json
 import os
 import re
 import sys
@@ -24,6 +25,10 @@ ROOT = Path(__file__).parent
 environment.fix(environment.asked())
 # Keras asks for TensorFlow unless told otherwise, and takes a Mac's GPU, which CI's Macs cannot use.
 os.environ |= {"KERAS_BACKEND": "torch", "KERAS_TORCH_DEVICE": "cpu"}
+
+# Where a session notes which notebooks passed: tools/alone.py says what for.
+KEYS, PASSED = ROOT / "_build" / "alone" / "keys.json", ROOT / "_build" / "passed.json"
+CELLS: dict[str, list[bool]] = {}  # of each notebook, which cells passed
 
 # Who asks for one of these needs a browser or the built book; these files need what else stands beside the library.
 FIXTURES = {"browser", "built_book", "book_url"}
@@ -51,6 +56,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFileOrP
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
+    parser.addoption("--quick", action="store_true", help="no test that is marked slow, as `make test`; CI runs them")
     parser.addoption("--library", action="store_true", help="only tests that need no browser, book or notebook")
     parser.addoption("--frameworks", action="store_true", help="only tests that need other frameworks; none is skipped")
     parser.addoption("--page", default="", help="only tests of this chapter and its companions, or of one: 04, 04b")
@@ -79,6 +85,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (page, lambda item: of_page.search(item.nodeid)),
         (config.option.library, lambda item: not beyond_the_library(item)),
         (config.option.other_fonts, lambda item: item.get_closest_marker("fonts")),
+        (config.option.quick, lambda item: not item.get_closest_marker("slow")),
         (config.option.frameworks, lambda item: item.get_closest_marker("frameworks")),
     ):
         if option:
@@ -100,3 +107,22 @@ def pytest_runtestloop() -> None:
     """Called by pytest after the collection. Garbage is looked for again, among what comes from here on."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Called by pytest, for each cell of a notebook too."""
+    page = re.fullmatch(r"_build/alone/run/([^/]+)/.*\.ipynb", report.nodeid.partition("::")[0])
+    if page and report.when == "call":
+        CELLS.setdefault(page[1], []).append(report.passed)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Called by pytest. A notebook has passed if each of its cells has."""
+    if CELLS and not hasattr(session.config, "workerinput"):
+        keys, known = (json.loads(path.read_text("utf8")) if path.is_file() else {} for path in (KEYS, PASSED))
+        for page, passed in CELLS.items():
+            notebook = json.loads((KEYS.parent / "run" / page / f"{page}.ipynb").read_text("utf8"))
+            known.pop(page, None)
+            if all(passed) and len(passed) == sum(cell["cell_type"] == "code" for cell in notebook["cells"]):
+                known[page] = keys.get(page)
+        PASSED.write_text(json.dumps(known, indent=0), "utf8")

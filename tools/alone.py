@@ -8,10 +8,13 @@
   cells, with the outputs that are stored in ``book/``, for nbval to compare. The edition's own cells must print what
   they hold: the one below an exercise says that there is no answer yet.
   A page that has cells and no edition, the front page, is there as it is.
+- ``keys.json``: for each of these a hash of all that its outputs depend on. conftest.py notes the keys of those that
+  pass in ``_build/passed.json``, and `make test` executes no notebook whose key stands there.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -20,6 +23,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import environment
 import nbformat
 from nbformat import NotebookNode
 
@@ -29,6 +33,7 @@ WHOLE = ROOT / "_build" / "editions"
 ALONE = ROOT / "_build" / "alone"
 LIBRARY, RUN = ALONE / "kernel" / "library", ALONE / "run"
 JUPYTER = ALONE / "kernel" / "share" / "jupyter"
+KEYS, PASSED = ALONE / "keys.json", ROOT / "_build" / "passed.json"
 NAME = "alone"
 PACKAGE = ("gru_lib", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "LICENSE-TEXT")
 KERNEL = """
@@ -73,6 +78,15 @@ def to_run(whole: NotebookNode, chapter: NotebookNode) -> NotebookNode:
     return edition
 
 
+def key(notebook: Path) -> str:
+    """A hash of what a notebook's outputs depend on: it, both packages, the lock, Python, and the environment."""
+    files = [notebook, *sorted(p for p in LIBRARY.rglob("*") if p.is_file()), ROOT / "requirements.lock"]
+    digest = hashlib.sha256(f"{sys.version} {environment.asked()} {environment.FIXED}".encode())
+    for file in (*files, ROOT / "tools" / "environment.py", ROOT / "tests" / "nbval-sanitize.cfg"):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
 def main() -> None:
     """Write everything anew."""
     shutil.rmtree(ALONE, ignore_errors=True)
@@ -92,6 +106,7 @@ def main() -> None:
             notebook.metadata.kernelspec.name = NAME
         (RUN / path.stem).mkdir(parents=True)
         nbformat.write(notebook, RUN / path.stem / path.name)
+    KEYS.write_text(json.dumps({path.stem: key(path) for path in sorted(RUN.glob("*/*.ipynb"))}, indent=0), "utf8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from the hash-pinned locks, when it is first asked for and when they change; ane
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -76,11 +77,30 @@ def test(*args: str) -> None:
         whole_book()
         run("python", "tools/browser.py")
         run("python", "tools/alone.py")
-        pytest(*NBVAL, *PARALLEL, "tests", "_build/alone/run", *args)
-        if not args:  # once more with other fonts, in one process: to start three would take as long as the tests
+        everything = args == ("all",) or bool(os.environ.get("CI"))
+        pytest(
+            *NBVAL,
+            *PARALLEL,
+            *["--quick"] * (not everything),
+            "tests",
+            *to_execute(everything),
+            *args[args == ("all",) :],
+        )
+        if everything:  # once more with other fonts, in one process: to start three would take as long as the tests
             marked = "\n@pytest.mark.fonts\n"
             files = (path for path in sorted((ROOT / "tests").glob("*.py")) if marked in path.read_text("utf8"))
             pytest("--other-fonts", *(f"tests/{path.name}" for path in files))
+
+
+def to_execute(everything: bool) -> list[str]:
+    """The notebooks, or those whose outputs may have changed since they last passed on this machine."""
+    keys, passed = (ROOT / "_build" / name for name in ("alone/keys.json", "passed.json"))
+    known = {} if everything or not passed.is_file() else json.loads(passed.read_text("utf8"))
+    wanted = json.loads(keys.read_text("utf8"))
+    left = [page for page, key in wanted.items() if known.get(page) != key]
+    if len(left) < len(wanted):
+        print(f"{len(wanted) - len(left)} notebooks are as they were when they passed: not executed.", flush=True)
+    return [f"_build/alone/run/{page}" for page in left]
 
 
 def test_page(number: str = "", *args: str) -> None:
@@ -245,7 +265,10 @@ def bring(name: str, command: list[str], folder: Path) -> None:
 COMMANDS = {
     "help": ("This list.", help),
     "book": ("Build the book into _build/html; SOLUTIONS=no: one without them, in _build/without-solutions.", book),
-    "test": ("Every test. `test library`: those without book or browser; `test --page 04`: those of a page.", test),
+    "test": (
+        "The tests. `test all`: as CI; `test library`: no book, no browser; `test --page 04`: of a page.",
+        test,
+    ),
     "notebooks": (
         "Make notebooks from book_text; execute changed code. `notebooks 04`.",
         "python tools/notebooks.py ...",
