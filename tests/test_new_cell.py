@@ -1,4 +1,4 @@
-"""CONTRIBUTING's "Add a cell", followed to the letter in a copy of the library: the cell of its example works."""
+"""CONTRIBUTING's example of a new cell, `new_cell/`, works in a copy of the library and in the common suite."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def written() -> dict[str, str]:
-    """What the section says to write, by the file it goes to."""
-    section = (ROOT / "CONTRIBUTING.md").read_text("utf8").split("## Add a cell")[1].split("\n## ")[0]
-    blocks = [textwrap.dedent(block) for block in re.findall(r"^ *```python\n(.*?)^ *```", section, re.M | re.S)]
-    return {path[2:]: rest for path, _, rest in (block.partition("\n") for block in blocks)}
+EXAMPLE = Path(__file__).with_name("new_cell")
+# What the example changes in files that there are.
+CHANGED = {
+    "gru_lib/cells/__init__.py": "from gru_lib.cells.leaky import *\n",
+    "tests/test_cell.py": """from gru_lib.cells import leaky_init
+
+CELLS |= {"leaky": lambda rng: leaky_init(rng, D, H)}
+""",
+}
 
 
 @pytest.fixture
@@ -28,9 +31,11 @@ def copy(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "gru_lib", tmp_path / "gru_lib", ignore=shutil.ignore_patterns("widgets", "__pycache__"))
     (tmp_path / "tests").mkdir()
     shutil.copy(ROOT / "tests" / "test_cell.py", tmp_path / "tests")
-    for name, text in written().items():
+    shutil.copy(EXAMPLE / "leaky.py", tmp_path / "gru_lib" / "cells")
+    shutil.copy(EXAMPLE / "test_leaky.py", tmp_path / "tests")
+    for name, text in CHANGED.items():
         path = tmp_path / name
-        old = path.read_text("utf8") if path.exists() else ""
+        old = path.read_text("utf8")
         above = re.search(r"^COMPOSED = ", old, re.M)  # the cells of the suite stand above it
         at = above.start() if above else len(old)
         path.write_text(old[:at] + text + old[at:], "utf8")
