@@ -263,7 +263,7 @@ def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: MaybeArray =
         L     = Σ w·( log(1 + exp(a)) − y·a ) / Σ w  =  −Σ w·( y log s + (1−y) log(1−s) ) / Σ w
         dL/da = w·(s − y) / Σ w
 
-    Computed from the logits, never from s, so nothing overflows: log(1 + exp(a)) is `np.logaddexp(0, a)`.
+    Computed from the logits, never from s, so nothing overflows.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: MaybeArray =
     if weights is not None:
         a, y = np.where(w > 0, a, 0), np.where(w > 0, y, 0)
     s, _ = sigmoid_pair(a)
-    return LossGrad((w * (_softplus(a) - y * a)).sum(), w * (s - y.astype(a.dtype)))
+    return LossGrad((w * (softplus(a) - y * a)).sum(), w * (s - y.astype(a.dtype)))
 
 
 def _shares(where: str, weights: MaybeArray, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -311,12 +311,15 @@ def _shares(where: str, weights: MaybeArray, shape: tuple[int, ...], dtype: Any)
     return w / total
 
 
-def _softplus(a: Array) -> Array:
-    """log(1 + exp(a)) without overflow, for complex a too (complex-step differentiation)."""
-    if a.dtype.kind == "f":
-        return np.logaddexp(0, a)
+def softplus(a: Array) -> Array:
+    """log(1 + exp(a)) = relu(a) + log(1 + exp(−|a|)): without overflow, for complex a too (complex step)."""
     positive = a.real > 0
-    return np.where(positive, a, 0) + np.log1p(np.exp(np.where(positive, -a, a)))
+    return np.where(positive, a, 0) + _log1p(np.exp(np.where(positive, -a, a)))
+
+
+def _log1p(a: Array) -> Array:
+    """log(1 + a), computed in double: it is the C library's, and these differ in the last bit of single precision."""
+    return np.log1p(a, dtype=np.result_type(a, np.float64)).astype(a.dtype, copy=False)
 
 
 def log_softmax(a: ArrayLike) -> Array:
@@ -339,7 +342,7 @@ def log_softmax(a: ArrayLike) -> Array:
     a = a - np.take_along_axis(a, top, axis=-1)
     e = np.exp(a)
     np.put_along_axis(e, top, 0, axis=-1)
-    return a - np.log1p(e.sum(axis=-1, keepdims=True))
+    return a - _log1p(e.sum(axis=-1, keepdims=True))
 
 
 def softmax_cross_entropy(logits: ArrayLike, targets: ArrayLike, weights: MaybeArray = None) -> LossGrad:

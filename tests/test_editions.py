@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import html
 import json
 import os
 import re
 import shutil
 import subprocess
-import symtable
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -99,8 +99,7 @@ def only_in_solutions(notebook: NotebookNode) -> set[str]:
 
 def at_top(code: str) -> set[str]:
     """The names that code binds where later cells see them."""
-    symbols = symtable.symtable(code, "cell", "exec").get_symbols()
-    return {each.get_name() for each in symbols if each.is_assigned() or each.is_imported()}
+    return {each.argval for each in dis.get_instructions(compile(code, "cell", "exec")) if each.opname == "STORE_NAME"}
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -16,7 +16,15 @@ from gru_lib._core.loop import check_sizes, check_state, validate
 from gru_lib._core.params import Bundle
 from gru_lib._core.types import Array, short_repr
 from gru_lib.cells.registry import Cell, register_cell
-from gru_lib.ops import LinearParams, linear_backward, linear_forward, linear_init, log_softmax, sigmoid_pair
+from gru_lib.ops import (
+    LinearParams,
+    linear_backward,
+    linear_forward,
+    linear_init,
+    log_softmax,
+    sigmoid_pair,
+    softplus,
+)
 
 __all__ = [
     "NTMParams", "NTMState", "ntm_address", "ntm_address_backward", "ntm_backward", "ntm_forward", "ntm_init",
@@ -196,9 +204,8 @@ def ntm_address_backward(dw: Array, cache: AddressCache) -> tuple[Array, Array, 
 
 
 def _softplus(a: Array) -> tuple[Array, Array]:
-    """log(1 + exp(a)) = relu(a) + log(1 + exp(−|a|)), and its slope σ(a)."""
-    e = np.exp(np.where(a.real > 0, -a, a))
-    return np.where(a.real > 0, a, 0) + np.log1p(e), sigmoid_pair(a)[0]
+    """log(1 + exp(a)), and its slope σ(a)."""
+    return softplus(a), sigmoid_pair(a)[0]
 
 
 @short_repr
