@@ -130,7 +130,20 @@ def test_what_a_reader_is_told_to_install_and_run_is_there(document: str) -> Non
     commands = re.findall(r"^(?:python3?|py) tools[/\\]do\.py (\w+)", text, re.M)
     assert {"book", "test"} <= set(commands) <= set(do.COMMANDS)
     assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in text
-    assert document != "README.md" or f"Python {do.OLDEST} to {do.NEWEST}" in text
+
+
+def test_the_same_pythons_are_named_everywhere() -> None:
+    oldest, newest = (int(version.removeprefix("3.")) for version in (do.OLDEST, do.NEWEST))
+    served = [f"3.{minor}" for minor in range(oldest, newest + 1)]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))
+    assert re.findall(r":: (3\.\d+)", "\n".join(settings["project"]["classifiers"])) == served
+    assert settings["project"]["requires-python"] == f">={do.OLDEST}"
+    assert settings["tool"]["mypy"]["python_version"] == do.OLDEST
+    assert settings["tool"]["ruff"]["target-version"] == f"py{do.OLDEST.replace('.', '')}"
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text("utf8"))["jobs"]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == served
+    for document in ("README.md", "CONTRIBUTING.md"):
+        assert f"Python {do.OLDEST} to {do.NEWEST}" in (ROOT / document).read_text("utf8")
 
 
 def test_a_lock_names_no_host() -> None:
