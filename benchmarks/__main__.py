@@ -18,8 +18,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks import report, subtraction
 from benchmarks.contenders import CONTENDERS, Case
 from gru_lib.results import FOLDER
@@ -43,10 +41,6 @@ SIZES = {
     ],
     "lstm": OTHERS,
     "elman": OTHERS,
-}
-DECADES = {
-    "T": [Case(T, 32, 28, 128) for T in (20, 35, 60, 110, 200)],
-    "N": [Case(35, N, 28, 128) for N in (32, 56, 100, 180, 320)],
 }
 WEIGHED = ("gru_lib", "gru_lib, reset before", "torch.nn", "torch loop", "jax.jit scan", "plain NumPy")  # peak memory
 ROOT = Path(__file__).resolve().parents[1]
@@ -161,33 +155,6 @@ def side_by_side(a: argparse.Namespace) -> dict[str, Any]:
     return {"versions": versions, "results": results}
 
 
-def linear(a: argparse.Namespace) -> dict[str, Any]:
-    """Fit time = start + slope · T, and the same for N, over a decade each."""
-    field = Field(["gru_lib"], 1, a.kernels)
-    fits = {}
-    print(f"\nOne training step of gru_lib over a decade, float32, 1 thread, {field.versions['gru_lib']}")
-    for axis, cases in DECADES.items():
-        rows = [
-            {"cell": "gru", "case": [c.T, c.N, c.D, c.H], "dtype": "float32", "what": "train", "seconds": float("inf")}
-            for c in cases
-        ]
-        for _ in range(a.turns):  # all sizes in turn, so that a slow moment hits them all
-            for row in rows:
-                row["seconds"] = min(row["seconds"], field.time(row, 1, a.slice)["gru_lib"])
-        size = np.array([getattr(c, axis) for c in cases])
-        ms = 1e3 * np.array([row["seconds"] for row in rows])
-        # Fit relative errors: absolute ones would weigh almost only the longest run.
-        (slope, start), *_ = np.linalg.lstsq(np.stack([size, size**0], 1) / ms[:, None], ms / ms, rcond=None)
-        power = np.polyfit(np.log(size), np.log(ms), 1)[0]
-        off = np.abs((start + slope * size) / ms - 1).max()
-        fits[axis] = {"sizes": size.tolist(), "ms": ms.tolist(), "start_ms": start, "slope_ms": slope, "power": power}
-        at = "  ".join(f"{s}: {m:.2f}" for s, m in zip(size, ms, strict=True))
-        print(f"{axis}, others as in {cases[0]}; ms at {at}")
-        print(f"   = {start:.3f} + {slope:.4f} {axis}, at most {off:.0%} off; as a power, {axis}^{power:.2f}")
-    field.close()
-    return fits
-
-
 def machine() -> str:
     """The processor's name and the number of its cores."""
     try:
@@ -201,7 +168,7 @@ def machine() -> str:
 def main() -> None:
     """Parse the command line, measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--all", action="store_true", help="both dtypes, one and two threads, forward too, the fits")
+    parser.add_argument("--all", action="store_true", help="both dtypes, one and two threads, forward too")
     parser.add_argument("--cells", nargs="+", choices=list(SIZES), default=list(SIZES))
     parser.add_argument("--sizes", nargs="+", metavar="TxNxDxH", help="in place of the usual ones")
     parser.add_argument("--dtypes", nargs="+", choices=["float32", "float64"], default=["float32"])
@@ -212,20 +179,17 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5, help="slices of time that each contender gets")
     parser.add_argument("--slice", type=float, default=0.15, help="seconds of a slice")
     parser.add_argument("--no-memory", dest="memory", action="store_false", help="leave out peak memory")
-    parser.add_argument("--linear", action="store_true", help="fit the time over a decade of T and of N")
     parser.add_argument("--pages", action=argparse.BooleanOptionalAction, help="measure only the built pages, or not")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for bench.json and bench.svg")
     parser.add_argument("--store", metavar="NAME", help="write gru_lib/results/bench_NAME.json, not bench.json")
     a = parser.parse_args()
     if a.all:
-        a.dtypes, a.threads, a.what, a.linear = ["float32", "float64"], [1, 2], ["train", "forward"], True
+        a.dtypes, a.threads, a.what = ["float32", "float64"], [1, 2], ["train", "forward"]
 
     found: dict[str, Any] = {"machine": machine(), "date": datetime.date.today().isoformat()}
     if not a.pages:
         found |= side_by_side(a)
         found["subtraction"] = subtraction.measure()
-    if a.linear:
-        found["linear"] = linear(a)
     if a.pages is not False:
         from benchmarks import pages
 

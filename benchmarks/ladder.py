@@ -17,9 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib._core import buffers
-from gru_lib._core.products import _cut
-from gru_lib.models.gru_rungs import RUNGS, library, problem
+from gru_lib.models.gru_rungs import RUNGS, problem
 from gru_lib.results import FOLDER
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -134,51 +132,6 @@ def calls(H: int = 16, N: int = 32) -> dict[str, float]:
     return best
 
 
-def made_anew(size: tuple[int, int, int, int] = SIZES["small"]) -> list[float]:
-    """Best seconds of the library's step: with all arrays and views made anew, and with those of the previous call."""
-    arguments, best = problem(size), [float("inf")] * 2
-    for _ in range(60):
-        for i, forget in enumerate((buffers._waiting.clear, lambda: None)):
-            for _ in range(20):
-                forget()
-                start = time.process_time()
-                library(*arguments)
-                best[i] = min(best[i], time.process_time() - start)
-    return best
-
-
-def product(K: int = 768, H: int = 256, N: int = 32) -> list[float]:
-    """Best seconds of a step's product (K, H) times (H, N): in one piece, and in slabs, whichever the library takes."""
-    rng = np.random.default_rng(0)
-    W, h, out = (rng.normal(size=s).astype(np.float32) for s in ((K, H), (H, N), (K, N)))
-    found, rows = [], _cut(K, H, N)[0]
-    slabs = W.reshape(-1, rows, H)
-
-    def in_slabs(h: Any, out: Any) -> None:
-        np.matmul(slabs, h, out=out.reshape(-1, rows, N))
-
-    for multiply in (partial(np.dot, W), in_slabs):
-        best = float("inf")
-        for _ in range(200):
-            start = time.process_time()
-            for _ in range(20):
-                multiply(h, out)
-            best = min(best, (time.process_time() - start) / 20)
-        found.append(best)
-    return found
-
-
-def product_by_kernels() -> dict[str, list[float]]:
-    """`product` with the kernels that NumPy picks and with older ones, each in its own process."""
-    found = {}
-    with environment({}):
-        os.environ.pop("OPENBLAS_CORETYPE", None)
-        for kernels, more in (("own", {}), ("Haswell", {"OPENBLAS_CORETYPE": "Haswell"})):
-            with environment(more), ProcessPoolExecutor(1, mp_context=SPAWN) as home:
-                found[kernels] = home.submit(product).result()
-    return found
-
-
 def main() -> None:
     """Measure all sizes, print and store."""
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
@@ -197,11 +150,6 @@ def main() -> None:
             print(f"  {rung:30s}{took * 1e3:10.3f} ms{gain:8.2f}x{least:8d} to {most} page faults", flush=True)
     found["calls"] = calls()
     print("\nMicroseconds of a call:", {name: round(took * 1e6, 2) for name, took in found["calls"].items()})
-    found["made anew"] = made_anew()
-    print("A step of the small layer, all made anew and kept, us:", [round(s * 1e6) for s in found["made anew"]])
-    found["product"] = product_by_kernels()
-    for kernels, (whole, slabs) in found["product"].items():
-        print(f"768x256 times 256x32, {kernels} kernels: {whole * 1e6:.0f} us in one piece, {slabs * 1e6:.0f} in slabs")
     STORED.write_text(json.dumps(found, indent=1) + "\n", "utf8")
 
 

@@ -11,22 +11,19 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
 from gru_lib.convert import to_torch
-from gru_lib.models import forecasts
-from gru_lib.models.forecasts import Batch, batches, fit, forecast, forecaster_init, ridge, rmse
+from gru_lib.models.forecasts import batches, fit, forecast, forecaster_init, ridge, rmse
 from gru_lib.tasks import pendulum
 from gru_lib.tasks.pendulum import Pendulums, errors, inputs, lag_features, pendulums, targets
 
 STORED = file_for_kernels("at_work")
 SEEDS, TUNING_SEEDS = range(10), range(100, 102)
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
-CO2_RATES, FERTILITY_RATES = (0.001, 0.003, 0.01, 0.03), (0.003, 0.01, 0.03, 0.1)
 ALL = "carried, mask, time"
 DEGREES = ALL + ", in degrees"
 NO_MASK = "carried and time"
@@ -38,9 +35,6 @@ RATE = 0.1
 SLOWER = 0.03  # beside it where the training is longer
 RIDGE = (30, 1.0)  # lags, penalty
 TREES = (0.1, 300, 63, 100_000)  # learning rate, rounds, leaves, rows
-CO2_RATE = 0.003
-FERTILITY_RATE = 0.03
-PENALTIES, ROUNDS = (0.1, 10.0, 1000.0), (50, 100, 300)  # of the ridge regression and of the trees
 
 Row = dict[str, Any]
 
@@ -193,101 +187,6 @@ def beside_torch(biases: str, steps: int, seed: int) -> Row:
     }
 
 
-# ---------------------------------------------------------------------------------------------------- the real series
-
-
-def co2_net(rate: float, seed: int, steps: int = 800) -> Row:
-    """Train a GRU of 16 units on the correction of the seasonal forecast; errors in ppm, 4, 13 and 26 weeks ahead."""
-    task, rng = forecasts.weeks(), np.random.default_rng(seed)
-    unit, T, warm = 0.5, 156, 52
-    ys = np.nan_to_num((task.ys - task.naive) / unit).astype(np.float32)
-    whole = {name: Batch(task.xs[:, None], ys[:, None], part[:, None]) for name, part in task.parts.items()}
-    stop = int(np.flatnonzero(task.parts["train"].any(axis=1))[-1]) + 1
-
-    def drawn() -> Iterator[Batch]:
-        while True:
-            at = rng.integers(0, stop - T + 1, 16) + np.arange(T)[:, None]
-            counts = task.parts["train"][at]
-            counts[:warm] = False
-            yield Batch(task.xs[at], ys[at], counts)
-
-    m = forecaster_init(rng, task.xs.shape[1], 3, 16)
-    history = fit(m, drawn(), rate, steps, validation=whole["validation"], every=25)
-    off = (forecast(m, task.xs[:, None])[:, 0] - ys) * unit
-    test = task.parts["test"]
-    test_errors = [rmse(off[test[:, k], k]) for k in range(3)]
-    return {"validation": min(history.curve("validation")[1]), "test": test_errors}
-
-
-def fertility_net(rate: float, seed: int, split: int, steps: int = 600) -> Row:
-    """Train a GRU of 16 units on the countries of a split; errors in births per woman, 1, 5 and 10 years ahead."""
-    (train, validation, test), rng = forecasts.fertility_split(split), np.random.default_rng(seed)
-    years = int(np.flatnonzero(train.train.any(axis=(1, 2)))[-1]) + 1
-
-    def units(c: forecasts.Countries) -> np.ndarray:
-        return (c.ys / forecasts.UNITS).astype(np.float32)
-
-    def drawn() -> Iterator[Batch]:
-        while True:
-            chosen = rng.choice(train.xs.shape[1], 48, replace=False)
-            xs = train.xs[:years, chosen]
-            xs = (xs + 0.02 * rng.normal(size=xs.shape)).astype(np.float32)
-            yield Batch(xs, units(train)[:years, chosen], train.train[:years, chosen])
-
-    m = forecaster_init(rng, 2, 3, 16)
-    held_back = Batch(validation.xs, units(validation), validation.train)
-    history = fit(m, drawn(), rate, steps, validation=held_back, every=25)
-    off = forecast(m, test.xs) * forecasts.UNITS - test.ys
-    return {"validation": min(history.curve("validation")[1]), "test": by_years(off, test)}
-
-
-def fertility_simple(how: str, split: int) -> Row:
-    """The same by other means, their settings chosen on the split's validation countries."""
-    train, validation, test = forecasts.fertility_split(split)
-    if how == "as now":
-        said = np.zeros_like(test.ys)
-    elif how == "last slope":
-        said = test.lags[..., 1:2] * np.array(forecasts.YEARS_AHEAD)
-    else:
-        said = np.empty_like(test.ys)
-        for k in range(3):
-            A, y = train.lags[train.train[..., k]], train.ys[..., k][train.train[..., k]]
-            models = [ridge(A, y, p) for p in PENALTIES] if how == "ridge" else boosted(A, y)
-            counts = validation.train[..., k]
-            best = min(models, key=lambda f: rmse(f(validation.lags[counts]) - validation.ys[..., k][counts]))
-            said[..., k] = best(test.lags.reshape(-1, 12)).reshape(test.births.shape)
-    return {"test": by_years(said - test.ys, test)}
-
-
-def fertility_set(how: str, setting: float, split: int) -> Row:
-    """The error in ten years with one setting for all: a penalty of the ridge regression, or a number of trees."""
-    train, validation, test = forecasts.fertility_split(split)
-    A, y = (a[train.train[..., 2]] for a in (train.lags, train.ys[..., 2]))
-    f = ridge(A, y, setting) if how == "ridge" else boosted(A, y)[ROUNDS.index(int(setting))]
-    parts = {"validation": (validation, validation.train), "test": (test, test.test)}
-    return {name: rmse(f(c.lags[at[..., 2]]) - c.ys[..., 2][at[..., 2]]) for name, (c, at) in parts.items()}
-
-
-def boosted(A: np.ndarray, y: np.ndarray) -> list[Any]:
-    """Three gradient boostings, of trees with up to 15 leaves."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    return [
-        HistGradientBoostingRegressor(
-            learning_rate=0.05, max_iter=rounds, max_leaf_nodes=15, early_stopping=False, random_state=0
-        )
-        .fit(A, y)
-        .predict
-        for rounds in ROUNDS
-    ]
-
-
-def by_years(off: np.ndarray, c: forecasts.Countries) -> list[float]:
-    """Errors 1, 5 and 10 years ahead."""
-    return [rmse(off[..., k][c.test[..., k]]) for k in range(3)]
-
-
-SPLITS = range(5)
 PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "pendulum rates": (net, tuple((ALL, rate, SHORT) for rate in RATES), TUNING_SEEDS),
     "pendulum": (net, ((ALL, RATE, SHORT),), SEEDS),
@@ -298,21 +197,6 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "window": (window_net, ((RIDGE[0],),), SEEDS),
     "easier": (easier, tuple((method, what) for what in WHY for method in ("ridge", "GRU")), range(3)),
     "law": (knows_the_law, tuple((how,) for how in ("last reading", "filters", "filter, told the length")), SEEDS),
-    "co2 rates": (co2_net, tuple((rate,) for rate in CO2_RATES), TUNING_SEEDS),
-    "co2": (co2_net, ((CO2_RATE,),), SEEDS),
-    "fertility rates": (fertility_net, tuple((rate, 100) for rate in FERTILITY_RATES), SPLITS),
-    "fertility": (fertility_net, tuple((FERTILITY_RATE, seed) for seed in SEEDS), SPLITS),
-    "fertility slow": (fertility_net, tuple((FERTILITY_RATES[0], seed) for seed in SEEDS), SPLITS),
-    "fertility simple": (
-        fertility_simple,
-        tuple((how,) for how in ("as now", "last slope", "ridge", "trees")),
-        SPLITS,
-    ),
-    "fertility set": (
-        fertility_set,
-        tuple((how, x) for how, given in (("ridge", PENALTIES), ("trees", ROUNDS)) for x in given),
-        SPLITS,
-    ),
     "torch": (beside_torch, (("one", 100), ("two", 100)), range(3)),
     "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in (*pendulum.INPUTS[:-1], DEGREES)), SEEDS),
     "no mask": (net, ((NO_MASK, RATE, SHORT),), range(5)),

@@ -2,11 +2,11 @@
 
 ``python tools/environment.py python -m experiments.dates [PART …] [--missing]``
 
-``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the two models
-of chapter 19, dates_weak.npz and dates_cut.npz, and the second once more for its explorer,
-gru_lib/widgets/beam-net.json. With ``KERNELS=own`` before it, three of the seeds, of ``cut`` all ten, run with this
-processor's own kernels, into dates_own.json. Every run has its own seed, so any of them can be repeated alone. float32.
-The settings were chosen on another split of the days, `split_days(seed=0)`.
+``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the model of
+chapter 19, dates_cut.npz, and once more for its explorer, gru_lib/widgets/beam-net.json. With ``KERNELS=own`` before
+it, three of the seeds, of ``cut`` all ten, run with this processor's own kernels, into dates_own.json. Every run has
+its own seed, so any of them can be repeated alone. float32. The settings were chosen on another split of the days,
+`split_days(seed=0)`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,6 @@ RUNS = {  # the seeds of each; longer, those that had not learned the day
 TUNED = ("plain", "not reversed", "not fed")
 LEARNING_RATES = (0.005, 0.01, 0.02, 0.04)
 PARTS_OF_DATE = (slice(0, 4), slice(5, 7), slice(8, 10))  # year, month, day
-WIDTHS = (1, 2, 3, 5, 10)
 CUT = 0.15  # share of the pairs of chapter 19 whose target is empty
 FEW = 0.05  # a smaller share, below 1/13
 CUT_WIDTHS = (1, 2, 4, 8, 16)
@@ -183,47 +182,6 @@ def tuning(name: str, lr: float, seed: int) -> float:
 
 
 # ---------------------------------------------------------------------------------------------------- chapter 19
-
-
-def weak_model(seed: int) -> Seq2SeqParams:
-    """A weak translator, not reversed, not fed, and stopped early; in float64 as log-probabilities are compared."""
-    return fit(seed, reverse=False, feed=False)[0].astype(np.float64)
-
-
-def weak(seed: int, count: int = 500) -> Row:
-    """Beams of several widths, and exact search, on a weak model.
-
-    For each: exact match, log-probability, how often it is above and below greedy search's, how many answers it mends
-    and spoils, and how often it is the highest there is.
-    """
-    p, test = weak_model(seed), test_pairs()
-    chosen = np.random.default_rng(1).choice(len(test.texts), count, replace=False)
-    batch = encode(test, reverse=False)
-    sources = [batch.source[: batch.source_lengths[n], n] for n in chosen]
-    searched = [translate_exact(p, source, end=ISO.end, max_steps=LONGEST + 1) for source in sources]
-    found = {str(k): [beam(p, source, k) for source in sources] for k in WIDTHS}
-    found["exact"] = [best for best, _ in searched]
-    wanted = [test.iso[n] for n in chosen]
-    log_prob = {how: np.array([one.log_prob for one in best]) for how, best in found.items()}
-    right = {how: exact_match([ISO.text(one.tokens) for one in best], wanted) for how, best in found.items()}
-    calls = [count for _, count in searched]
-    return {
-        how: {
-            "exact": right[how].mean(),
-            "log_prob": log_prob[how].mean(),
-            "higher": int((log_prob[how] > log_prob["1"] + 1e-9).sum()),
-            "lower": int((log_prob[how] < log_prob["1"] - 1e-9).sum()),
-            "mended": int((right[how] & ~right["1"]).sum()),
-            "spoilt": int((right["1"] & ~right[how]).sum()),
-            "best": int((log_prob[how] > log_prob["exact"] - 1e-9).sum()),
-        }
-        for how in found
-    } | {"calls": [int(np.median(calls)), max(calls)]}
-
-
-def beam(p: Seq2SeqParams, source: Any, width: int) -> Any:
-    """The best hypothesis of a beam for one source."""
-    return translate_beam(p, source, width=width, end=ISO.end, max_steps=LONGEST + 1)[0]
 
 
 def cut_batches(rng: np.random.Generator, cut: float) -> Iterator[Batch]:
@@ -355,7 +313,6 @@ def not_empty(share: float, seed: int, count: int = 60) -> Row:
 PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {
     "translation": (translation, tuple((name, seed) for name in SETTINGS for seed in RUNS[name])),
     "tuning": (tuning, tuple((name, lr, 0) for name in TUNED for lr in LEARNING_RATES)),
-    "weak": (weak, tuple((seed,) for seed in SEEDS)),
     "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(10))),
     "not empty": (not_empty, tuple((CUT, seed) for seed in range(10))),
     "spread": (
@@ -367,7 +324,6 @@ if not fixed_kernels():
     FOUR = ("plain", "5,000 pairs", "not reversed", "not fed")
     PARTS = {
         "translation": (translation, tuple((name, seed) for name in FOUR for seed in range(3))),
-        "weak": PARTS["weak"],
         "cut": PARTS["cut"],
         "not empty": (not_empty, tuple((CUT, seed) for seed in range(3))),
         "spread": (spread, tuple((FEW, 1000, seed) for seed in range(3))),
@@ -382,7 +338,6 @@ def main(arguments: list[str]) -> None:
     for asked in chosen(arguments or names, [*names, *settings]):
         part, _, only = asked.partition(":")
         if part == "models":
-            save(FOLDER / "dates_weak.npz", weak_model(0).astype(np.float32))
             p = cut_model(CUT, 0).astype(np.float32)
             save(FOLDER / "dates_cut.npz", p)
             replace(BEAM, json.dumps(compactly(p), ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""Training runs of chapter 3 and page 3b: what holds a number and what follows one. Stored in gates.json. To rerun:
+"""Training runs of chapter 3: what holds a number and what follows one. Stored in gates.json. To rerun:
 
 ``python tools/environment.py python -m experiments.gates [--missing] [PART …]``
 
@@ -121,26 +121,6 @@ def gate_loss(p: LinearParams, batch: hold.Batch) -> tuple[Any, LinearParams]:
 def through_loss(p: LinearParams, batch: hold.Batch) -> tuple[Any, LinearParams]:
     """The same unit with a hard gate, z = 1 if a > 0; backward as if z = a."""
     return _gated(p, batch, lambda a: ((a.real > 0).astype(a.dtype), np.ones_like(a)))
-
-
-def through_coin_loss(rng: np.random.Generator) -> Loss:
-    """z = 1 with probability σ(a); backward as if z = a."""
-
-    def gate(a: Any) -> tuple[Any, Any]:
-        return (rng.random(a.shape) < sigmoid(a)).astype(float), np.ones_like(a)
-
-    return lambda p, batch: _gated(p, batch, gate)
-
-
-def softened_loss(rng: np.random.Generator, tau: float) -> Loss:
-    """z = σ((a + ε) / τ) with logistic noise ε."""
-
-    def gate(a: Any) -> tuple[Any, Any]:
-        u = rng.random(a.shape)
-        z = sigmoid((a + np.log(u / (1 - u))) / tau)
-        return z, z * (1 - z) / tau
-
-    return lambda p, batch: _gated(p, batch, gate)
 
 
 def _gated(p: LinearParams, batch: hold.Batch, gate: Callable[..., tuple[Any, Any]]) -> tuple[Any, LinearParams]:
@@ -294,11 +274,7 @@ CONTENDERS: dict[str, Contender] = {
     "GRU, 16": (_gru, lambda _: gru_loss, gru_loss),
     "GRU, 16, linear": (_gru, lambda _: straight_gru_loss, straight_gru_loss),
     "straight-through": (_cell, lambda _: through_loss, through_loss),
-    "straight-through, coin": (_cell, through_coin_loss, through_loss),
     "REINFORCE": (_cell, reinforce_loss, through_loss),
-    "softened, 1": (_cell, lambda coin: softened_loss(coin, 1), through_loss),
-    "softened, 0.3": (_cell, lambda coin: softened_loss(coin, 0.3), through_loss),
-    "softened, 0.1": (_cell, lambda coin: softened_loss(coin, 0.1), through_loss),
 }
 
 
@@ -324,11 +300,9 @@ def best_rate(task: str, name: str) -> float:
 
 
 def run(task: str, name: str, seed: int) -> Row:
-    """A contender, trained with the best rate. Of the softened coins the parameters are stored too."""
+    """A contender, trained with the best rate."""
     rate = best_rate(task, name)
-    p = trained(task, name, rate, seed)
-    cell = {"p": p.flat.tolist()} if name.startswith("softened") else {}
-    return {"rate": rate} | errors(p, CONTENDERS[name][2], task) | cell
+    return {"rate": rate} | errors(trained(task, name, rate, seed), CONTENDERS[name][2], task)
 
 
 def words_gates(which: str, seed: int) -> list[float]:

@@ -340,6 +340,7 @@ def fixed_colours(path: Path) -> list[str]:
 
 
 def built_pages(folder: Path) -> set[str]:
-    """The pages in a built book, such as ``book/intro``, without sources and those that every book has."""
+    """The pages in a built book, such as ``book/intro``: no sources, old addresses, and those that every book has."""
     pages = {str(p.relative_to(folder).with_suffix("")) for p in folder.rglob("*.html")}
+    pages -= {p for p in pages if 'http-equiv="refresh"' in (folder / f"{p}.html").read_text("utf8")[:500]}
     return {p for p in pages - {"index", "search", "404"} if not p.startswith(("_static/", "_modules/"))}

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import page_checks
+import pages
 import pytest
 from chapter_numbers import chapter_number
 from edition_cells import ARCHIVE
@@ -33,11 +34,9 @@ PHONE, DESK = 390, 1280
 
 # Every page is opened from disk, on a phone, or on a desk and made narrow afterwards. One of each kind: the front page,
 # a chapter full of maths, one with three explorers, one with none, words, references. What a page has on a desk and not
-# on a phone is its frame, and that is the same around every page; explorers are drawn otherwise there. The lists of
-# mistakes are made by one function: of these, the longest is met.
+# on a phone is its frame, and that is the same around every page; explorers are drawn otherwise there.
 OF_EACH_KIND = [p for p in PAGES if re.search(r"intro$|/05-|/10-|/20-|glossary$|bibliography$", p)]
-ON_A_DESK = [p for p in PAGES if p in OF_EACH_KIND + WITH_EXPLORER or re.search(r"/0[15]b-|sources$|notation$", p)]
-MET = [p for p in PAGES if "mistakes-" not in p or p.endswith("mistakes-00")]
+ON_A_DESK = [p for p in PAGES if p in OF_EACH_KIND + WITH_EXPLORER or re.search(r"/01b-|/05c-|notation$", p)]
 
 
 def met(pages: list[str]) -> pytest.MarkDecorator:
@@ -45,7 +44,7 @@ def met(pages: list[str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("visit", pages, ids=lambda page: f"{page}.html", indirect=True)
 
 
-@pytest.fixture(scope="module", params=MET, ids=lambda page: f"{page}.html")
+@pytest.fixture(scope="module", params=PAGES, ids=lambda page: f"{page}.html")
 def visit(request: pytest.FixtureRequest, reader: Reader, built_book: Path) -> Iterator[Visit]:
     """A page, loaded once for all the tests of it, on a desk or on a phone."""
     width = DESK if request.param in ON_A_DESK else PHONE
@@ -328,10 +327,25 @@ def test_a_table_of_results_has_a_number_and_is_the_same_in_the_edition(built_bo
 TEX = re.compile(r"(?<![.\w])(?:[dt]?frac|odot|math(?:rm|bb|cal)|operatorname|g[dhrxz])(?![a-z])|[_^]\{|\\|\0")
 
 
+def test_an_old_address_leads_to_where_its_page_went(built_book: Path) -> None:
+    moved = pages.settings("redirects.yml")
+    assert not {f"book/{old}" for old in moved} & set(PAGES)
+    for old, new in moved.items():
+        stub = page_checks.parse(built_book / "book" / f"{old}.html")
+        (there,) = {
+            value(stub.css_first("link[rel=canonical]"), "href"),
+            value(stub.css_first("meta[http-equiv=refresh]"), "content").removeprefix("0; url="),
+            value(stub.css_first("a"), "href"),
+        }
+        page, _, anchor = there.partition("#")
+        assert there.replace(".html", "") == new and f"book/{page.removesuffix('.html')}" in PAGES, old
+        assert not anchor or anchor in page_checks.ids(built_book / "book" / page), old
+
+
 def test_search_index_holds_the_words_of_every_page(built_book: Path) -> None:
     text = (built_book / "_static" / "search_index.js").read_text("utf8")
     index = json.loads(text.removeprefix("window.gruSearchIndex = "))
-    assert {page for page, sections in index.items() if sections} == {page for page in PAGES if "mistakes-" not in page}
+    assert {page for page, sections in index.items() if sections} == set(PAGES)
     for page, sections in index.items():
         assert {s["anchor"] for s in sections} - {""} <= set(page_checks.ids(built_book / f"{page}.html")), page
         assert not TEX.findall(" ".join(s["title"] + " " + s["text"] for s in sections)), page

@@ -208,23 +208,6 @@ def test_constant_gates_lose_the_terms_and_arrays_that_the_open_exercise_names()
     assert np.abs(constant["h_prev"] - dh_prev).max() > 1e-2
 
 
-def test_what_page_5b_negates_and_swaps_is_what_the_library_needs():
-    """*Negate W_xz, W_hz and b_z*: with the r's or the n's in their place, the state would be another."""
-    page = text_of("05b-other-conventions")
-    (named,) = re.findall(r"^Take a GRU of the convention \*keep\*, negate (.*?), and call it \*write\*\.$", page, re.M)
-    chosen = {f"{kind}_{i}" for kind, i in GROUP.findall(named)}
-    p, x, h_prev, _ = gru_and_step()
-    h, _ = gru_step(x, h_prev, p)
-    for gate in "rzn":
-        w = gru_init(np.random.default_rng(0), D, H, convention="write")
-        w.flat[:] = p.flat
-        names = {f"W_x{gate}", f"W_h{gate}", f"b_{gate}"}
-        for name in names:
-            getattr(w, name)[:] *= -1
-        same = np.allclose(gru_step(x, h_prev, w)[0], h, rtol=0, atol=1e-12)
-        assert same == (names == chosen), gate
-
-
 # ---------------------------------------------------------------------------------------- trained with a wrong gradient
 
 

@@ -13,7 +13,7 @@ import pytest
 from helpers import ROOT, box
 
 from benchmarks import contenders, ladder
-from gru_lib import results, sigmoid
+from gru_lib import results
 
 TEXT = (ROOT / "book_text" / "11-making-it-fast.md").read_text("utf8")
 
@@ -83,9 +83,7 @@ def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
     monkeypatch.setattr(ladder, "STORED", tmp_path / "ladder.json")
     monkeypatch.setattr(ladder, "ProcessPoolExecutor", AtOnce)
     monkeypatch.setattr(ladder, "time_one", time_one)
-    for clock in ("calls", "made_anew", "product"):
-        found = known["product"]["own"] if clock == "product" else known[clock.replace("_", " ")]
-        monkeypatch.setattr(ladder, clock, lambda found=found: found)
+    monkeypatch.setattr(ladder, "calls", lambda: known["calls"])
     ladder.main()
     found = json.loads(ladder.STORED.read_text("utf8"))
     assert found["seconds"]["large"] == dict.fromkeys(rounds, 0.2)
@@ -94,7 +92,7 @@ def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
         assert {name: list(row) for name, row in known[part].items()} == {
             name: list(row) for name, row in found[part].items()
         }
-    assert found.keys() == known.keys() and found["product"].keys() == known["product"].keys()
+    assert found.keys() == known.keys()
 
 
 # ------------------------------------------------------------------------------------- what the pages say in words
@@ -155,12 +153,6 @@ def test_with_older_kernels_the_large_layers_are_nearly_even():
     assert [round(avx2[k], 1) for k in (2, 6)] == [1.4, 1.1]
 
 
-def test_the_time_grows_a_little_faster_than_the_size():
-    for fit in results.load("bench_own")["linear"].values():
-        size, ms = (fit[key][-1] / fit[key][0] for key in ("sizes", "ms"))
-        assert size == 10 and 10.5 < ms < 11.2
-
-
 def test_the_ladder_s_times_are_up_to_a_quarter_longer_than_the_benchmark_s():
     rungs = results.load("ladder")
     best = {tuple(r["case"]): r["seconds"]["gru_lib, reset before"] for r in results.load("bench_own")["results"]
@@ -203,40 +195,8 @@ def test_the_ladder_gained_what_the_page_says():
         assert 1.55 < seconds[name][ladder.FRESH] / seconds[name]["out of the loop"] < 1.65
     assert seconds["large"][ladder.FRESH] > seconds["large"]["the equations, step by step"]
     assert max(faults["the equations, step by step"]) <= 1 < 1000 < min(faults[ladder.FRESH])
-    assert found["product"]["own"][1] < found["product"]["own"][0]
-    assert found["product"]["Haswell"][1] > found["product"]["Haswell"][0]
+    assert 0.05e-6 < min(found["calls"].values()) < max(found["calls"].values()) < 1e-6
     assert all(times["factors first, in place"] < times["batch last"] for times in seconds.values())
-
-
-def test_memory_is_as_page_11b_says():
-    for row in results.load("bench_own")["results"]:
-        if held := {name: size for name, size in (row.get("bytes") or {}).items() if size}:
-            least = sorted(held, key=lambda name: held[name])
-            if row["cell"] == "gru" and row["case"][3] >= 100:
-                others = [name for name in least if not name.startswith("gru_lib")]
-                assert others[0] == "plain NumPy" == least[0]
-                assert least[1].startswith("gru_lib") and held["gru_lib"] < held[others[1]]
-
-
-def test_a_gate_and_its_complement_come_from_one_exponential():
-    """Equations (11b.2) and (11b.3)."""
-    a, h, n = np.random.default_rng(0).normal(size=(3, 50))
-    z, E = sigmoid(a), np.exp(-a)
-    np.testing.assert_allclose(1 / (1 + E), z, rtol=1e-14)
-    np.testing.assert_allclose(E * z, sigmoid(-a), rtol=1e-14)
-    np.testing.assert_allclose(z * (h + E * n), z * h + (1 - z) * n, atol=1e-14)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_complement_needs_the_clip_that_the_page_prints(dtype):
-    lowest = dtype(np.ceil(np.log(np.finfo(dtype).tiny)))
-    assert lowest == {np.float32: -87, np.float64: -708}[dtype]
-    assert 0 < 1 / (1 + np.exp(-lowest)) < 1e-37  # by so much at most the clip changes a gate
-    a = np.array([-1000, -800, -100, 0, 100], dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        bare, clipped = (E * (1 / (1 + E)) for E in (np.exp(-a), np.exp(-np.maximum(a, lowest))))
-    assert np.isnan(bare[0]) and np.isfinite(clipped).all()
-    np.testing.assert_allclose(clipped, 1 - sigmoid(a.astype(np.float64)), atol=1e-6)
 
 
 # ------------------------------------------------------------------------------------------------- other frameworks

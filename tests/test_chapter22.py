@@ -10,12 +10,11 @@ from experiments import at_work
 from experiments.at_work import ALL, DEGREES
 from gru_lib import gru_forward
 from gru_lib.convert import to_torch
-from gru_lib.models import forecasts
-from gru_lib.models.forecasts import Batch, fit, forecast, forecaster_init, ridge, rmse, weeks
+from gru_lib.models.forecasts import Batch, fit, forecast, forecaster_init, ridge
 from gru_lib.results import load
 from gru_lib.tasks.pendulum import inputs, lag_features, pendulums, targets
 
-PAGE, BIRTHS, CHECKLIST = "22-a-gru-at-work", "22b-co2-and-births", "checklist"
+PAGE, CHECKLIST = "22-a-gru-at-work", "checklist"
 FILES = ("at_work", "at_work_own")  # the second with other kernels
 both = pytest.mark.parametrize("file", FILES)
 
@@ -28,19 +27,6 @@ def ahead(part, *what, file=FILES[0]):
     return np.array([run["ahead"] for run in stored(part, *what, file=file)])
 
 
-def of_nets(part, file=FILES[0]):
-    """Validation losses and test errors of the births: (fifths, nets)."""
-    rows = load(file)[part]
-    return (
-        np.array([[measure(run) for *_, split, run in rows if split == s] for s in range(5)])
-        for measure in (lambda run: run["validation"], lambda run: run["test"][2])
-    )
-
-
-def births(how):
-    return np.array([run["test"][2] for run in stored("fertility simple", how)])
-
-
 # -------------------------------------------------------------------------------------------- settings and claims
 
 
@@ -51,19 +37,16 @@ def births(how):
         ("pendulum rates", (ALL, at_work.RATE, at_work.SHORT), lambda run: run["ahead"]),
         ("ridge rates", at_work.RIDGE, lambda run: run["ahead"]),
         ("trees rates", (*at_work.TREES[:3], 40_000), lambda run: run["ahead"]),
-        ("co2 rates", (at_work.CO2_RATE,), lambda run: run["validation"]),
-        ("fertility rates", (at_work.FERTILITY_RATE,), lambda run: run["validation"]),
     ],
 )
 def test_every_method_has_the_setting_that_was_best_on_other_seeds(part, chosen, measure, file):
     _, settings, _ = at_work.PARTS[part]
-    settings = [s[:1] for s in settings] if part == "fertility rates" else settings
     means = {setting: np.mean([measure(run) for run in stored(part, *setting, file=file)]) for setting in settings}
     if part == "pendulum rates":
         assert 1.7 < means[ALL, 0.003, at_work.SHORT] / means[chosen] < 2.1
         assert said(CHECKLIST, "on the pendulum 0.1 was the best of five for 800 steps")
     assert means[tuple(chosen)] == pytest.approx(min(means.values()), abs=5e-4)  # ridge: the penalty does not matter
-    assert len(means) == {"trees rates": 3, "co2 rates": 4, "fertility rates": 4}.get(part, 5)
+    assert len(means) == {"trees rates": 3}.get(part, 5)
 
 
 @both
@@ -88,13 +71,10 @@ def test_with_other_kernels_the_means_of_the_nets_change_by_a_hundredth_at_most(
         np.mean([[run[k] for k in ("now", "unseen", "ahead")] for run in stored("pendulum", file=f)], 0) for f in FILES
     ]
     assert abs(means[0] - means[1]).max() < 0.01
-    for part in ("fertility", "fertility slow"):
-        nets = [list(of_nets(part, file))[1] for file in FILES]
-        assert abs(nets[0] - nets[1]).max() < 0.01, part
 
 
 def test_what_learns_by_no_net_says_the_same_with_other_kernels():
-    for part in ("ridge", "law", "fertility simple", "trees"):
+    for part in ("ridge", "law", "trees"):
         rows = [row for row in load(FILES[0])[part] if part != "trees" or row[-2] < 5]
         for one, other in zip(rows, load(FILES[1])[part], strict=True):
             assert one[:-1] == other[:-1]
@@ -170,94 +150,6 @@ def test_the_state_of_an_untrained_net_hardly_knows_the_length_after_twelve_seco
     assert max(shares) < 0.05
 
 
-def errors_of(given):
-    part, task = weeks().parts["test"], weeks()
-    return [rmse((given - task.ys)[part[:, k], k]) for k in range(3)]
-
-
-def own_inputs(count):
-    xs = weeks().xs
-    return np.concatenate([np.concatenate([np.repeat(xs[:1], k, axis=0), xs[: len(xs) - k]]) for k in range(count)], 1)
-
-
-def best_ridge(lags=None):
-    task, out = weeks(), []
-    lags = task.lags if lags is None else lags
-    for k in range(3):
-        train, held = task.parts["train"][:, k], task.parts["validation"][:, k]
-        tried = []
-        for penalty in (0.1, 1, 10, 100):
-            left = ridge(lags[train], (task.ys - task.naive)[train, k], penalty)
-            tried.append(task.naive[:, k] + left(lags))
-        out.append(min(tried, key=lambda given: rmse(given[held] - task.ys[held, k])))
-    return np.stack(out, axis=1)
-
-
-@both
-def test_ridge_beats_the_best_of_ten_nets_on_co2_and_every_net_beats_the_seasonal_forecast(file):
-    nets, line = np.array([run["test"] for run in stored("co2", file=file)]), np.array(errors_of(best_ridge()))
-    less = 1 - line / nets.min(axis=0)
-    assert len(nets) == 10 and (np.round(100 * less) == [23, 16, 8]).all()
-    assert said(BIRTHS, "8 to 23 % less error than even the best of ten")
-    assert (nets.max(axis=0) < errors_of(weeks().naive)).all()
-
-
-@both
-def test_on_the_births_one_verdict_of_five_is_beyond_its_interval_and_the_trees_are_always_ahead(file):
-    _, nets = of_nets("fertility", file)
-    gru = nets.mean(axis=1)
-    assert nets.shape == (5, 10)
-    assert (gru < births("ridge")).tolist() == [True, False, True, False, False]
-    assert (nets[:, :4].mean(axis=1) < births("ridge")).tolist() == [True, True, True, False, False]
-    half = 2.262 * nets.std(axis=1, ddof=1) / np.sqrt(10)
-    assert (abs(gru - births("ridge")) > half).tolist() == [False, False, False, True, False]
-    assert (gru - births("trees") > half).all()
-    d = gru - births("ridge")
-    assert abs(d.mean()) < 2.776 * d.std(ddof=1) / 5**0.5
-
-
-@both
-def test_on_the_births_the_rate_that_is_worst_in_validation_is_best_in_the_test(file):
-    tried = {rate: stored("fertility rates", rate, file=file) for rate in at_work.FERTILITY_RATES}
-    validation = {rate: np.mean([r["validation"] for r in runs]) for rate, runs in tried.items()}
-    test = {rate: np.mean([r["test"][2] for r in runs]) for rate, runs in tried.items()}
-    assert max(validation, key=validation.get) == min(test, key=test.get) == 0.003
-    (losses, errors), (slow_losses, slow_errors) = of_nets("fertility", file), of_nets("fertility slow", file)
-    assert (slow_losses.mean(axis=0) > losses.mean(axis=0) + 0.03).all()  # net by net
-    assert (slow_errors.mean(axis=0) < errors.mean(axis=0) - 0.03).all()
-
-
-@both
-def test_at_the_smaller_rate_the_gru_ties_with_the_trees_and_is_ahead_of_the_ridge_on_every_fifth(file):
-    _, nets = of_nets("fertility slow", file)
-    gru, trees = nets.mean(axis=1), births("trees")
-    assert (gru < births("ridge")).all() and (gru < trees).sum() == 4
-    d = gru - trees
-    assert abs(d.mean()) < 0.004 and abs(d.mean()) < 2.776 * d.std(ddof=1) / 5**0.5
-    assert said(BIRTHS, "tied with the trees: 0.284 against 0.283, ahead on four fifths and behind on one")
-
-
-def test_ridge_and_trees_gain_next_to_nothing_by_the_second_look_that_the_gru_gains_by():
-    for how, settings in (("ridge", at_work.PENALTIES), ("trees", at_work.ROUNDS)):
-        rows = {x: stored("fertility set", how, x) for x in settings}
-        assert all(len(found) == 5 for found in rows.values())
-        means = {x: np.mean([row["test"] for row in found]) for x, found in rows.items()}
-        assert 0 <= births(how).mean() - min(means.values()) < 0.006
-    assert at_work.fertility_set("ridge", 10.0, 0) == pytest.approx(stored("fertility set", "ridge", 10.0)[0], abs=1e-3)
-    _, fast = of_nets("fertility")
-    _, slow = of_nets("fertility slow")
-    assert fast.mean() - slow.mean() > 0.06
-
-
-def test_on_the_grus_own_inputs_of_60_weeks_a_ridge_regression_does_best_and_on_13_weeks_as_the_gru_does():
-    nets = np.array([run["test"] for run in stored("co2")])
-    long, short = (np.array(errors_of(best_ridge(own_inputs(count)))) for count in (60, 13))
-    assert (long < errors_of(best_ridge())).all()
-    assert (abs(short / nets.mean(axis=0) - 1) < 0.03).all()
-    autoregression = errors_of(forecasts.iterated_ar(53))
-    assert autoregression[0] < nets[:, 0].min() and (autoregression[1:] > nets[:, 1:].max(axis=0)).all()
-
-
 # ------------------------------------------------------------------------------------------------ made again
 
 
@@ -265,20 +157,11 @@ def test_what_takes_no_training_gives_what_is_stored():
     assert at_work.linear(*at_work.RIDGE, 0) == pytest.approx(stored("ridge")[0], abs=1e-3)
     for how in ("last reading", "filters", "filter, told the length"):
         assert at_work.knows_the_law(how, 0) == pytest.approx(stored("law", how)[0], abs=1e-3)
-    for how in ("as now", "last slope", "ridge"):
-        found = at_work.fertility_simple(how, 0)["test"]
-        assert found == pytest.approx(stored("fertility simple", how)[0]["test"], abs=1e-3)
-
-
-def test_a_training_made_anew_gives_what_is_stored():
-    again = at_work.fertility_net(at_work.FERTILITY_RATE, 0, 0)
-    assert again["test"][2] == pytest.approx(stored("fertility")[0]["test"][2], abs=0.1)  # rounding differs
 
 
 def test_shortened_trainings_learn_and_are_the_same_again():
     first = at_work.net(ALL, at_work.RATE, 40, 0)
     assert first["ahead"] < 1.2 < stored("law", "last reading")[0]["ahead"]
-    assert at_work.co2_net(at_work.CO2_RATE, 0, steps=50)["test"][0] < 0.8
     one, again, other = (at_work.net(kind, at_work.RATE, 2, 0) | {"seconds": 0} for kind in (ALL, ALL, DEGREES))
     assert one == again != other
 
@@ -302,11 +185,6 @@ def test_trees_get_the_settings_and_the_rows_that_are_asked_for(monkeypatch):
     at_work.trees(0.2, 3, 5, 500, 0, lags=4)
     width = lag_features(pendulums(np.random.default_rng(0), 2), 4).shape[-1]
     assert seen == [(0.2, 3, 5, (500, width))] * 2
-
-
-def test_rates_of_fertility_are_of_one_net_a_split():
-    assert [len(stored("fertility rates", rate)) for rate in at_work.FERTILITY_RATES] == [5] * 4
-    assert forecasts.YEARS_AHEAD[2] == 10
 
 
 # ------------------------------------------------------------------------------------------------ PyTorch

@@ -157,7 +157,7 @@ def test_mistakes_of_a_step_are_named_in_the_loop_too():
 def test_every_listed_mistake_is_named_when_its_outputs_come_back(name, options):
     exercise = EXERCISES[name](**options)
     listed = list(exercise.mistakes())
-    assert listed or name == "beam_worse"  # which says what is wrong itself
+    assert listed
     exercise = replace(exercise, flatten=None, mistakes=lambda: listed)
     outer = [label for label in exercise.right if label.removeprefix("d") not in exercise.grads]
     for message, outputs in listed:
@@ -201,7 +201,7 @@ def test_every_listed_slip_in_a_number_is_named_and_no_two_alike(name):
 
 
 #: Where an answer is drawn, or rounded on the way to it, it may be off by more: hence by how much at most.
-ROUGH = {"cmp_seeds": 0.1, "hwy_chrono": 0.06, "other_sharp": 0.02, "work_random": 0.015}
+ROUGH = {"cmp_seeds": 0.1, "other_sharp": 0.02}
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -420,13 +420,6 @@ def test_what_is_no_array_is_named(h0):
     assert said.startswith("p must have D = 2")
     said = check.mem_elman(lambda delta: (elman_init(np.random.default_rng(0), 2, 8), h0)).message
     assert said.startswith("h0 must be an array of numbers; got ")
-
-
-def test_a_beam_may_be_worse_by_more_than_a_float_holds_and_nan_is_not_worse():
-    far = "- (2000 if len(past) == 2 and past[0] else 0), past"
-    assert check.beam_worse(planted("beam_worse", ", past\n\n", far + "\n\n")).ok
-    said = check.beam_worse(planted("beam_worse", "p[0], p[1 : k + 1] = 1.01, 1", "p[0] = np.nan")).message
-    assert "do not sum to 1" in said
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("book", "gru_lib"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "_config.yml", root)
-    names = ("04-gru-forward", "notation", "glossary", "bibliography", "mistakes", "mistakes-04", "instructors")
+    names = ("04-gru-forward", "notation", "glossary", "bibliography", "instructors")
     pages = "".join(f"  - file: book/{name}\n" for name in names)
     (root / "_toc.yml").write_text(f"format: jb-book\nroot: book/intro\nchapters:\n{pages}", "utf8")
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "-q"]
@@ -186,9 +186,6 @@ def test_a_book_without_solutions_holds_no_trace_of_them(without: Path, built_bo
     taught = texts(without)["instructors.html"]
     assert len(numbers) > 12 and not [n for n in (*numbers, "0.8433", "0.3753", "4.27") if n in taught]
     assert "without these answers" in taught and numbers[0] in texts(built_book)["instructors.html"]
-    for book in (without, built_book):
-        page = (book / "book" / "mistakes-04.html").read_text("utf8").partition("<article")[2]
-        assert ("This edition is without solutions" in page) == ("gru-mistakes" not in page) == (book is without)
 
 
 def markdown_and_code(path: Path) -> str:

@@ -34,7 +34,6 @@ PAGES: dict[str, list[Callable[[], Values]]] = {}
 LISTED = {
     "eq-sub-box": "the definition of a set, which nothing is equal to",
     "eq-lm-cut": "which terms are kept is said in words",
-    "eq-conv-coincide": "an equivalence over all matrices; tests/test_chapter10.py tries both directions",
 }
 
 
@@ -173,7 +172,7 @@ def gru(after: bool = False, rows: int | None = N) -> tuple[Values, Run]:
 
 
 @page("00-the-gru-in-twenty-minutes", "04-gru-forward", "05-gru-backward", "08-three-stories", "09-gradient-highway")
-@page("09b-reach-in-detail", "11b-the-last-rung", "10-conventions")
+@page("10-conventions")
 def _() -> Values:
     return gru()[0]
 
@@ -241,11 +240,6 @@ def _() -> Values:
     }
 
 
-@page("05b-other-conventions")
-def _() -> Values:
-    return gru(after=True)[0]
-
-
 def row(after: bool = False) -> tuple[Values, Run]:
     """One row: states are vectors."""
     return gru(after, rows=None)
@@ -295,7 +289,7 @@ def _() -> Values:
     }  # fmt: skip
 
 
-@page("09-gradient-highway", "09b-reach-in-detail")
+@page("09-gradient-highway")
 def _() -> Values:
     values, run = row()
     J = run.slope("h_t", "h_t-1")
@@ -307,19 +301,16 @@ def _() -> Values:
             share *= z
         return share
 
-    shift = np.roll(np.eye(H), 1, axis=0) / math.sqrt(3)  # a W_hn of the radius that uniform weights have, and normal
-    guess = {"z": 0.6, "T": 9, "∂h_T/∂h_0": np.linalg.matrix_power(0.6 * np.eye(H) + 0.4 * shift / 2, 9)}
     best = max(np.roots(np.polyder(np.poly1d([-1, 1]) * np.poly1d([1, 0, 0, 0, 0, 0]))).real)
-    norm = {name: np.linalg.norm(values[name], 2) for name in ("W_hz", "W_hn", "W_hr")}
     return values | {
-        "J_t": J, "M_t": M, "C": 1 + 2 * norm["W_hz"] + norm["W_hn"] * (1 + norm["W_hr"] / 4),
-        "(eq-hwy-direct)": {"z_t": None, "T": 2, "z": normal(2, H), "t": range(1, 3)}, "(eq-hwy-guess)": guess,
+        "J_t": J, "M_t": M,
+        "(eq-hwy-direct)": {"z_t": None, "T": 2, "z": normal(2, H), "t": range(1, 3)},
         "(eq-hwy-write)": {"f": written, "z": 0.7, "T": 6},
         "(eq-hwy-best)": {"T": 6, "z": best, "b_z": math.log(best) - math.log1p(-best)},
     }  # fmt: skip
 
 
-@page("10-conventions", "10b-two-resets")
+@page("10-conventions")
 def _() -> Values:
     before, after = gru()[0], gru(after=True)[0]
     r, h, W = normal(H), normal(H, seed=1), normal(H, H)
@@ -338,10 +329,6 @@ def _() -> Values:
             "r": r, "h": h, "W": W, "j": range(1, H + 1), "k": range(1, H + 1), "before:": Aside(value=(r * h) @ W),
             "after:": Aside(value=r * (h @ W)),
         },
-        "(eq-conv-reset)": {
-            "before:": Aside(before | {"h": before["h_t-1"], "x": before["x_t"], "W": before["W_hn"]}),
-            "after:": Aside(after | {"h": after["h_t-1"], "x": after["x_t"], "W": after["W_hn"]}),
-        },
         "(eq-conv-transpose)": {"W": W, "x": normal(H, 1), "a": normal(N, H), "b": normal(N, H, seed=1)},
         "(eq-conv-columns)": before | columns,
     }  # fmt: skip
@@ -358,11 +345,6 @@ def _() -> Values:
             "x_t": None, "x": x.reshape(2, N, D), "X": x, "δa": da.view(Stack), "δW_x": x.T @ da, "T": 2,
         },
     }  # fmt: skip
-
-
-@page("11b-the-last-rung")
-def _() -> Values:
-    return {"(eq-fast-exp)": {"a": 0.7, "E": math.exp(-0.7)}, "E": np.exp(-gru()[0]["a_z"])}
 
 
 @cache
@@ -492,7 +474,7 @@ def _() -> Values:
     return {"(eq-zero-elman)": elman("tanh") | {"h_t": None, "h_t-1": None, "x_t": None}}
 
 
-@page("02-why-memory-fades", "02b-radius-and-norm")
+@page("02-why-memory-fades")
 def _() -> Values:
     v = elman("tanh")
     at_the_end = [np.zeros(H)] * (T - 1) + [normal(H, seed=3)]
@@ -519,9 +501,6 @@ def _() -> Values:
 
     chained = Run(chain)
     both = {"∂u/∂v": chained.slope("u", "v"), "j": range(1, 5), "i": range(1, H + 1)}
-    two = np.array([[2.0, 1.0], [-4.0, -2.0]])
-    s = np.array([0.3, 0.8])
-    draws = [np.reshape(signs, (2, 2)) * 0.9 / math.sqrt(2) for signs in itertools.product((1, -1), repeat=4)]
     return v | {
         "(eq-fade-every)": {"δh_t-1": v["δh"][1], "δa_t": v["δa"][2], "δh^out_t-1": normal(T, N, H, seed=2)[0]},
         "(eq-fade-dh)": single, "(eq-fade-jacobian)": single, "(eq-fade-product)": single, "(eq-fade-bound)": single,
@@ -529,15 +508,10 @@ def _() -> Values:
             {"δtheta": theta, "δtheta←": theta * min(1, c / np.sqrt((theta**2).sum())), "c": c} for c in (0.5, 50.0)
         ],
         "(eq-fade-loss)": end, "(eq-fade-out)": end, "(eq-fade-chain)": chained.gradients() | both,
-        "(eq-fade-two)": {"W_h": two, "J": np.diag([1.0, 0.0]) @ two.T, "T": 4},
-        "(eq-fade-rate)": {
-            "outcomes": [(1 / 16, {"J_t": np.diag(s) @ W.T}) for W in draws], "v": np.array([0.6, -0.59]), "s": s,
-            "rho": 0.9, "H": 2, "overline s^2": (s**2).mean(),
-        },
     }  # fmt: skip
 
 
-@page("03-gates", "03b-hard-gates")
+@page("03-gates")
 def _() -> Values:
     values = gru()[0]
 
@@ -553,23 +527,14 @@ def _() -> Values:
     W, x, m, before = normal(3, 1), normal(N, 1), normal(N, 1, seed=1), normal(N, 1, seed=2)
     a = np.concatenate([x, m, before], axis=1) @ W + 0.3
     p, L = 0.3, (2.0, -1.0)
-    expected = slope(lambda a: sigmoid(a) * L[1] + (1 - sigmoid(a)) * L[0])
     return values | {
         "(eq-gate-soft)": {"z": float(sigmoid(0.7)), "a": 0.7},
         "(eq-gate-slope)": {"z": float(sigmoid(0.7)), "a": 0.7},
         "(eq-gate-backward)": values | run_z.values | run_z.gradients(), "(eq-gate-three)": {"z": z, "n": n, "h": h},
         "(eq-gate-last)": {"z": 0.7, "m": 3},
         "(eq-gate-cell)": {"a_t": a, "x_t": x, "m_t": m, "h_t-1": before, "W": W, "b": 0.3},
-        "(eq-hard-expected)": {
-            "outcomes": [(p, {"L": L[1]}), (1 - p, {"L": L[0]})], "p": p, "L_1": L[1], "L_0": L[0],
-            "∂E[L]/∂a": expected(math.log(p / (1 - p))),
-        },
         "(eq-hard-reinforce)": {
             "outcomes": [(p, {"L": L[1], "z": 1}), (1 - p, {"L": L[0], "z": 0})], "p": p, "L_1": L[1], "L_0": L[0],
-        },
-        "(eq-hard-gumbel)": {
-            "u": 0.3, "varepsilon": -math.log(1 / 0.3 - 1), "a": 0.4, "tau": 0.5,
-            "z": 1 / (1 + math.exp(-(0.4 - math.log(1 / 0.3 - 1)) / 0.5)),
         },
     }  # fmt: skip
 
@@ -826,7 +791,7 @@ def _() -> Values:
     }  # fmt: skip
 
 
-@page("17-encoder-decoder", "19-beam-search", "19b-what-a-beam-guarantees")
+@page("17-encoder-decoder", "19-beam-search")
 def _() -> Values:
     V, S = 4, 3
     rng = np.random.default_rng(0)
@@ -862,9 +827,6 @@ def _() -> Values:
     weighed = {"L": loss, "M": weights_of.sum(), "m": Rows("n", weights_of), "n": range(1, 3)}
     weighed |= {"a": Rows("n", many), "v": Rows("n", tokens)}
     whole = P([v[t] for t in (1, 2, 3)], [u])
-    texts = {"p": 0.5, "q": 0.3, "r": 0.2}
-    agree = lambda a, b: {"pq": 0.9, "pr": 0.1, "qr": 0.8}.get("".join(sorted(a + b)), 1.0)  # noqa: E731
-    expected = {one: sum(share * agree(one, other) for other, share in texts.items()) for one in texts}
     R, rho = 12, 0.1
 
     def code(let: Callable[..., Any]) -> Any:
@@ -896,11 +858,6 @@ def _() -> Values:
         },
         "(eq-beam-alpha)": {
             "P": lambda what, given: whole, "v": v, "alpha": 0.6, "score": lambda v: math.log(whole) / 3**0.6,
-        },
-        "(eq-beam-mbr)": {
-            "v": list(texts), "v'": list(texts),
-            "P": lambda what, given: texts[what[0]] if given[0] is u else math.nan, "agree": agree,
-            "hat v": max(expected, key=lambda text: expected[text]),
         },
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ from gru_lib import results
 
 def test_results_are_found_from_any_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert results.load("dates")["weak"]
+    assert results.load("dates")["cut"]
     with np.load(results.path("torch")) as arrays:
         assert "gru/xs" in arrays.files
     assert os.listdir(tmp_path) == []
@@ -26,7 +26,7 @@ def test_an_unknown_name_is_answered_with_those_there_are(find, suffix):
         find("nonsense")
 
 
-@pytest.mark.parametrize("name", ["../results/dates", "dates.json", "", "dates_weak"])
+@pytest.mark.parametrize("name", ["../results/dates", "dates.json", "", "dates_cut"])
 def test_only_a_name_from_the_list_is_loaded(name):
     with pytest.raises(ValueError, match="name must be one of"):
         results.load(name)

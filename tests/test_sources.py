@@ -1,4 +1,4 @@
-"""The page "Sources": every claim of the four texts leads to a page, and what is said of it stands there."""
+"""SOURCES.md: every claim of the four texts leads to a page, and what is said of it stands there."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXT = (ROOT / "book" / "sources.md").read_text("utf8")
+TEXT = (ROOT / "SOURCES.md").read_text("utf8")
 
-ROW = re.compile(r"^\* - (.+)\n  - (.+)$", re.M)
+ROW = re.compile(r"^\| (.+?) \| (.+) \|$", re.M)
 ARXIV = re.compile(r"\b1\d{3}\.\d{4}\b")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 LINK = r"\[((?:chapter|page) \w+)\]"
@@ -25,7 +25,7 @@ def claims(text: str) -> Iterator[tuple[str, str]]:
 @cache
 def page(name: str) -> str:
     """The prose, the code and the outputs of a chapter or companion page."""
-    cells = json.loads((ROOT / "book" / name).read_text("utf8"))["cells"]
+    cells = json.loads((ROOT / "book" / f"{Path(name).stem}.ipynb").read_text("utf8"))["cells"]
     outputs = [o.get("data", o) for cell in cells for o in cell.get("outputs", [])]
     printed = ["".join(out.get(kind, "")) for out in outputs for kind in ("text", "text/plain", "text/html")]
     figures = [str(cell["metadata"].get("mystnb", {}).get("figure", {}).get("name", "")) for cell in cells]
@@ -51,10 +51,10 @@ def faults(text: str) -> list[tuple[str, str]]:
         files = pages(text, said)
         found += [(title, "no page")] if not files else []
         found += [(title, f) for f in files if not re.search(rf"file: book/{Path(f).stem}$", in_toc, re.M)]
-        there = "\n".join(page(f) for f in files if (ROOT / "book" / f).is_file())
+        there = "\n".join(page(f) for f in files if (ROOT / f).is_file())
         headings = set(re.findall(r"^#+ (.+)$", there, re.M))
         found += [(title, s) for s in re.findall(r'"([^"]+)"', said) if s not in headings]
-        labels = re.findall(r"\{(?:eq|ref|numref|prf:ref)\}`([\w-]+)`", said)
+        labels = re.findall(r"`((?:eq|ex|tab|fig|thm|gru)-[\w-]+)`", said)
         found += [(title, label) for label in labels if not re.search(rf"(?<![\w-]){label}(?![\w-])", there)]
         known, ours = set(NUMBER.findall(plain(there))), plain(ARXIV.sub("", re.sub(LINK, "", said)))
         found += [(title, n) for n in NUMBER.findall(ours) if n not in known]

@@ -10,7 +10,6 @@ import pytest
 
 from conftest import ROOT
 from gru_lib import gru_forward, gru_init, gru_step, sigmoid
-from gru_lib.gates import convex_update
 from gru_lib.ops import bce_with_logits
 
 TEXTS = sorted([*ROOT.glob("book_text/*.md"), *ROOT.glob("book/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
@@ -19,7 +18,7 @@ NAMED = re.compile(r"\[[^\]\[]*\b(?:[Pp]age|[Cc]hapter) (\d+)([a-e]?)\b[^\]\[]*\
 
 def test_a_link_leads_to_the_page_that_its_words_name():
     links = [(path.name, found) for path in TEXTS for found in NAMED.finditer(path.read_text("utf8"))]
-    assert len(links) > 300
+    assert len(links) > 250
     assert [(name, m[0]) for name, m in links if (int(m[1]), m[2]) != (int(m[3]), m[4])] == []
 
 
@@ -70,7 +69,7 @@ def loss_of(s, y):
     ("term", "values"),
     [
         ("binary cross-entropy", [{"s": 0.3, "y": y, "it": loss_of(0.3, y)} for y in (0.0, 1.0)]),
-        ("convex update", [{"z": 0.3, "a": 2.0, "b": 5.0, "it": float(convex_update(0.3, 2.0, 5.0)[0])}]),
+        ("convex update", [{"z": 0.3, "a": 2.0, "b": 5.0, "it": 0.3 * 2.0 + 0.7 * 5.0}]),
         ("logit", [{"s": float(sigmoid(a)), "it": a} for a in (-2.0, 0.7)]),
     ],
 )

@@ -19,7 +19,6 @@ HERE = Path(__file__).parent
 FIRST = (HERE / "first.js").read_text("utf8")
 STYLES = ("_static/gru-", "_static/afm/")
 UNUSED = re.compile(r"_static/(documentation_options|doctools|sphinx_highlight)\.js")
-DEEP = 2  # chapters and companions; not the lists of mistakes, which are for few
 
 
 class Entry(NamedTuple):
@@ -35,12 +34,12 @@ class Entry(NamedTuple):
         return [self.name, *(page.name for page in self.below)]
 
 
-def entries(app: Sphinx, page: str, deep: int = DEEP) -> list[tuple[str, list[Entry]]]:
+def entries(app: Sphinx, page: str) -> list[tuple[str, list[Entry]]]:
     """The parts of a page in the table of contents: each one's caption and pages."""
 
     def entry(name: str) -> Entry:
         number, title = chapter_number(name), app.env.titles[name].astext()
-        below = [one for _, found in entries(app, name, deep - 1) for one in found] if deep > 1 else []
+        below = [one for _, found in entries(app, name) for one in found]
         return Entry(name, title if number is None else f"{number}. {title}", below)
 
     if not hasattr(app.env, "external_site_map"):

@@ -18,7 +18,6 @@ from sphinx.transforms import SphinxTransform
 
 GLOSSARY = "book/glossary"
 LISTS = {"book/intro", "book/map", "book/instructors"}
-LISTS |= {f"book/{path.stem}" for path in Path(__file__).parents[1].glob("mistakes*.md")}
 EVERYDAY = {"batch", "bias", "borrow", "checksum", "code", "gate", "initialisation", "kernel", "mask", "seed", "stack"}
 EVERYDAY |= {"state", "Adam", "readout"}  # the last two stand on nearly every page
 ENTRY = re.compile(r"^(\w.*)\n((?:  .*\n?)+)", re.M)

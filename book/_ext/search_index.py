@@ -86,8 +86,7 @@ def note_page(app: Sphinx, pagename: str, _template: str, _context: dict[str, An
     """Remember the sections of a page that this build writes."""
     if doctree is not None and app.builder.format == "html":
         numbers = app.env.toc_secnumbers.get(pagename, {})
-        wanted = "nosearch" not in app.env.metadata[pagename]
-        _noted(app)[pagename] = list(sections(doctree, numbers)) if wanted else []
+        _noted(app)[pagename] = list(sections(doctree, numbers))
 
 
 @progress_message("writing the search index")

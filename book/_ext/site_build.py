@@ -13,7 +13,7 @@ from frame import written
 from maths_font import write_sheet
 from reader_editions import write_for_readers
 from search_index import write_index
-from site_files import write_files
+from site_files import write_files, write_moved
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -75,6 +75,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         write_sheet(app)
         write_for_readers(app)
     write_files(app)
+    write_moved(app)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

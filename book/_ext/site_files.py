@@ -1,4 +1,4 @@
-"""What a site has around its pages: icons, descriptions, a page for wrong addresses, and files for robots.
+"""What a site has around its pages: icons, descriptions, pages for wrong and for old addresses, and files for robots.
 
 ``html.baseurl`` in ``_config.yml`` says the site's address. While it is empty, the variable ``SITE_ADDRESS`` may, as in
 the workflow that publishes the pages. Without either no page names a site: there are no canonical links, no sitemap and
@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 from xml.sax.saxutils import escape
 
+import pages
 from docutils import nodes
 from search_index import one_line
 from sphinx.application import Sphinx
@@ -32,6 +33,18 @@ NOT_FOUND = """
 <h1>There is no such page</h1>
 <p>The address may be mistyped, or the page may have moved. The <a href="{front}">front page</a> lists every chapter,
 and the <a href="{search}">search</a> finds words in all of them.</p>
+"""
+MOVED = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8"/>
+<meta content="default-src 'none'; base-uri 'none'" http-equiv="Content-Security-Policy"/>
+<title>This page has moved — {book}</title>
+<link rel="canonical" href="{there}"/>
+<meta http-equiv="refresh" content="0; url={there}"/>
+</head>
+<body><p>This page has moved: <a href="{there}">{title}</a></p></body>
+</html>
 """
 
 
@@ -145,6 +158,16 @@ def write_files(app: Sphinx) -> None:
     (out / "robots.txt").write_text(robots, "utf8")
     wrong = out / "404.html"
     wrong.write_text(make_absolute(wrong.read_text("utf8"), urlsplit(address).path or "/"), "utf8")
+
+
+def write_moved(app: Sphinx) -> None:
+    """Write a page for each old address of ``book/redirects.yml`` that no page has: it leads on, from disk as well."""
+    for old, new in pages.settings("redirects.yml").items():
+        name, hash_, anchor = new.partition("#")
+        if f"book/{old}" not in app.env.found_docs:
+            there = f"{name}.html{hash_}{anchor}"
+            text = MOVED.format(there=there, title=escape(pages.read(name).title), book=app.config.html_title)
+            (Path(app.outdir) / "book" / f"{old}.html").write_text(text, "utf8")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

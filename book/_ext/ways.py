@@ -53,13 +53,13 @@ def ways(docname: str, order: Sequence[str], why: dict[str, dict[str, str]]) -> 
 
 @cache
 def order(app: Sphinx) -> list[str]:
-    """The pages in the order of the table of contents, without those that are for few: what search leaves out."""
+    """The pages in the order of the table of contents."""
     root = app.config.root_doc
     found = [root]
     relations = app.env.collect_relations()
     while (following := relations.get(found[-1], (None, None, None))[2]) and following not in found:
         found.append(following)
-    return [page for page in found if "nosearch" not in app.env.metadata[page]]
+    return found
 
 
 def foot(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:

@@ -199,19 +199,6 @@ def gate_long() -> Answers:
 
 
 @values
-def gate_quiet() -> Answers:
-    """Check the c that leaves the smallest spread, for y = 0.4 and p = 0.1, chapter 3."""
-    p, one, zero = 0.1, (1 - 0.4) ** 2, 0.4**2
-    yield Values({"best_c": (1 - p) * one + p * zero}, says="c = {best_c} makes the spread smallest")
-    yield "best_c", p * one + (1 - p) * zero, "that is the mean loss; the best c is (1 − p) L₁ + p L₀."
-    yield "best_c", 0, "without c the spread is larger: L has the same sign in both cases."
-    yield "best_c", (one + zero) / 2, "that is the plain mean of L₁ and L₀; weigh them by 1 − p and p."
-    yield "best_c", one, "that is L₁ alone: then (1 − p)(L₁ − c) is 0, and −p (L₀ − c) is not."
-    yield "best_c", zero, "that is L₀ alone: then −p (L₀ − c) is 0, and (1 − p)(L₁ − c) is not."
-    yield "best_c", (1 - p) * one, "p L₀ is missing: c = (1 − p) L₁ + p L₀."
-
-
-@values
 def gate_same() -> Answers:
     """Check which of the two forms is exact for n = h, at z = 1 and at z = 0, each as 0 or 1, chapter 3."""
     names = ("mixture", "step")
@@ -226,18 +213,6 @@ def gate_same() -> Answers:
     yield "mixture", [0, 0, 0], "0 times a number is 0 and 1 times it is itself, without rounding."
     yield "step", [0, 1, 1], "that is the other form."
     yield "step", [1, 0, 0], "at z = 0 it adds 0."
-
-
-@values
-def hard_sign() -> Answers:
-    """Check between which y the two signs differ, for p = 0.1, page 3b."""
-    yield Values({"low": 0.1, "high": 0.5}, says="between y = {low} and y = {high} the signs differ")
-    yield "low", 0, "at y = 0.05 both push a up: both signs are positive."
-    yield "low", 0.5, "the smaller one first."
-    yield "low", 0.9, "that is 1 − p; straight-through has the mean 2 (p − y)."
-    yield "high", 1, "above ½ both signs are negative."
-    yield "high", 0.4, "0.4 was the answer in the example; here y may be any number."
-    yield "high", 0.9, "that is 1 − p; the exact slope has the factor 1 − 2y."
 
 
 @values
@@ -398,21 +373,6 @@ def bwd_two_biases() -> Answers:
     yield "times", 0.5, "the gradient is not shared out: each bias gets all of it."
     yield "times", 4, "two gradients are added, not multiplied by two twice."
     yield "times", math.sqrt(2), "the two steps point the same way, so lengths add."
-
-
-@values
-def bwd_negate() -> Answers:
-    """Check the signs, 1 or -1, by which dx, dh_prev, dW_xz, dW_hn and db_z change, page 5b."""
-    yield Values({"signs": [1, 1, -1, 1, -1]}, exact=("signs",), says="the gradients change by the factors {signs}")
-    yield "signs", [-1, -1, -1, 1, -1], "in dx and dh_prev da_z meets a weight that is negated as well."
-    yield "signs", [1, 1, 1, 1, 1], "h is the same, but da_z is not: σ(−a) falls where σ(a) rises."
-    yield "signs", [-1, -1, -1, -1, -1], "h is the same, and so is all that does not go through a_z."
-    yield "signs", [1, 1, -1, 1, 1], "the bias b_z is negated as the two matrices are."
-    yield (
-        "signs",
-        [1, 1, -1, -1, -1],
-        "dn has the factor 1 − z under keep and z' under write, which is the same number.",
-    )
 
 
 @values
@@ -580,15 +540,6 @@ def hwy_line() -> Answers:
 
 
 @values
-def hwy_chrono() -> Answers:
-    """Check the quartiles of T for biases drawn from ln U(1, 39), chapter 9."""
-    yield Values({"quartiles": [11.5, 21, 30.5]}, tolerance=0.06, says="the quartiles are about {quartiles} steps")
-    yield "quartiles", [2.351, 2.996, 3.384], "those are the quartiles of b_z; the distance is 1 + exp(b_z)."
-    yield "quartiles", [1.0, 20.0, 39.0], "those are the ends and the middle of U(1, 39)."
-    yield "quartiles", [2.0, 21.0, 40.0], "those are the ends and the median; quartiles leave a quarter on either side."
-
-
-@values
 def conv_advice() -> Answers:
     """Check p.b_z, the sum of PyTorch's two biases, and Keras's bias, for H = 2, chapter 10."""
     right = {"b_ours": [1, 1], "b_torch": [0, 0, 1, 1, 0, 0], "b_keras": [1, 1, 0, 0, 0, 0]}
@@ -620,20 +571,6 @@ def conv_stranger() -> Answers:
     yield "answer", "weights", "the orientation of the square matrix matters in every convention."
     yield "answer", "z", "what z means matters in every convention."
     yield "answer", "order", "the order of the blocks matters in every convention."
-
-
-@values
-def conv_near() -> Answers:
-    """Check W_11 / W_12 at x = −2 and x = 2, and the error that is left with one ratio, chapter 10."""
-    yield Values(
-        {"ratios": [0.1353, 7.389], "off_by": 0.381}, says="the ratios are {ratios}, and one alone is off by {off_by}"
-    )
-    yield "ratios", [7.389, 0.1353], "the two have changed places: the ratio is σ(x) / σ(−x)."
-    yield "ratios", [-2, 2], "those are the logarithms of the ratios."
-    yield "ratios", [0.1192, 0.8808], "those are σ(x); divide by σ(−x)."
-    yield "off_by", 0.762, "that is the whole difference; r_1 can be chosen half-way between."
-    yield "off_by", 0, "for one x alone that is right; here one ratio serves both."
-    yield "off_by", 0.881, "that is the larger of the two factors, not an error."
 
 
 @values
@@ -1213,18 +1150,6 @@ def work_lie() -> Answers:
         yield name, [0, 1, 0], "who is lost in the gap is lost a second later as well."
         yield name, [0, 0, 1], "an angle that was not read now is wrong as well."
         yield name, [1, 1, 0], "who does not know the angle now does not know it in a second."
-
-
-@values
-def work_random() -> Answers:
-    """Check the ridge's error in ppm for 26 weeks, split by time and split at random, chapter 22."""
-    yield Values(
-        {"by_time": 0.72, "at_random": 0.60}, tolerance=0.015, says="{by_time} ppm by time, {at_random} ppm at random"
-    )
-    yield "by_time", 0.60, "that is the split at random; by time all test weeks come after the training."
-    yield "by_time", 4.28, 'that is "as now".'
-    yield "at_random", 0.72, "that is the split by time."
-    yield "at_random", 0.36, "that is the mean square; take the root."
 
 
 @values

@@ -11,7 +11,7 @@ from gru_lib.cells.gru import GRUCache, gru_init
 from gru_lib.check.engine import Array, Exercise, Mistake, Outputs, exercise
 from gru_lib.check.oracle import D, H, affine, draw, each, matmul, sig, weights
 
-__all__ = ["bwd_jacobian", "conv_columns", "conv_constant", "fast_gemm", "fast_sum", "hwy_only"]
+__all__ = ["bwd_jacobian", "conv_columns", "fast_sum", "hwy_only"]
 
 # What can be wrong in the Jacobian, by the piece that is left out or changed.
 SLIPS = {
@@ -100,42 +100,6 @@ def conv_columns() -> Exercise:
 
 
 @exercise
-def conv_constant() -> Exercise:
-    """Check ``f(W_hn, b_n, b_hn, r) -> W_hn, b_n``: the reset-before GRU that equals a reset-after one, chapter 10.
-
-    Given W_hn (H, H), b_n (H,), b_hn (H,) and r (H,); return W_hn (H, H) and b_n (H,).
-    """
-    rng = np.random.default_rng(11)
-    W, b_n, b_hn = rng.normal(size=(H, H)), rng.normal(size=H), rng.normal(size=H)
-    r = rng.uniform(0.2, 0.9, H)
-    right = {"W_hn": np.array([[W[i, j] * r[j] / r[i] for j in range(H)] for i in range(H)]), "b_n": b_n + r * b_hn}
-    row, column = r[:, None], r[None]
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, matrix in (
-            ("R and R⁻¹ have changed places: W′ = R⁻¹ W R.", row * W / column),
-            ("R⁻¹ is missing: before the product h is multiplied by r as well, W′ = R⁻¹ W R.", W * column),
-            ("R is missing: after the product comes r, W′ = R⁻¹ W R.", W / row),
-            ("W_hn is multiplied by r on the wrong side: W′ = R⁻¹ W R.", row * W),
-            ("W_hn is as it was: r stands elsewhere now, W′ = R⁻¹ W R.", W),
-            ("W_hn has R twice; one of them is an inverse, W′ = R⁻¹ W R.", row * W * column),
-            ("W_hn has R⁻¹ twice; one of them is R, W′ = R⁻¹ W R.", W / row / column),
-        ):
-            yield message, right | {"W_hn": matrix}
-        for message, bias in (
-            ("b_hn is multiplied by r as well: b_n + r ⊙ b_hn.", b_n + b_hn),
-            ("b_hn is left out of b_n: b_n + r ⊙ b_hn.", b_n),
-            ("r multiplies only b_hn: b_n + r ⊙ b_hn.", r * (b_n + b_hn)),
-            ("r multiplies b_hn, not b_n: b_n + r ⊙ b_hn.", r * b_n + b_hn),
-            ("b_hn is multiplied by r, not divided: b_n + r ⊙ b_hn.", b_n + b_hn / r),
-            ("the sign of b_hn is turned: b_n + r ⊙ b_hn.", b_n - r * b_hn),
-        ):
-            yield message, right | {"b_n": bias}
-
-    return Exercise({"W_hn": W, "b_n": b_n, "b_hn": b_hn, "r": r}, right, mistakes)
-
-
-@exercise
 def hwy_only() -> Exercise:
     """Check ``f(zs) -> J``: ∂h_T/∂h_0 of a GRU without W_hr, W_hz and W_hn, from its gates zs (T, H), chapter 9.
 
@@ -188,33 +152,3 @@ def fast_sum() -> Exercise:
         yield message, {"dW": matmul(hs.reshape(H, -1), das.reshape(-1, 3 * H))}
 
     return Exercise({"hs": hs, "das": das}, {"dW": right}, mistakes)
-
-
-@exercise
-def fast_gemm() -> Exercise:
-    """Check ``f(dq, da_r, da_z, W_hn, W_hr, W_hz) -> dh``: dq W_hnᵀ + da_r W_hrᵀ + da_z W_hzᵀ, chapter 11.
-
-    Given dq, da_r and da_z (N, H), and W_hn, W_hr and W_hz (H, H); return dh (N, H).
-    """
-    rng = np.random.default_rng(14)
-    names = ("n", "r", "z")
-    da, W = (
-        dict(zip(names, rng.normal(size=(3, 5, H)), strict=True)),
-        dict(zip(names, rng.normal(size=(3, H, H)), strict=True)),
-    )
-    terms = {f"{name} W_h{g}ᵀ": matmul(da[g], W[g].T) for name, g in zip(("dq", "da_r", "da_z"), names, strict=True)}
-
-    def total(*blocks: str) -> Outputs:
-        return {"dh": functools.reduce(np.add, (matmul(da[a], W[b].T) for a, b in zip(names, blocks, strict=True)))}
-
-    def mistakes() -> Iterator[Mistake]:
-        untransposed = functools.reduce(np.add, (matmul(da[g], W[g]) for g in names))
-        yield "the matrices are not transposed, each by itself: the way back is W_hᵀ.", {"dh": untransposed}
-        yield "the blocks are in different orders: r, z, n on one side and n, r, z on the other.", total("r", "z", "n")
-        yield "n and r have changed places on one side.", total("r", "n", "z")
-        yield "n and z have changed places on one side.", total("z", "r", "n")
-        yield "r and z have changed places on one side.", total("n", "z", "r")
-        yield "the blocks are in different orders: z, n, r on one side and n, r, z on the other.", total("z", "n", "r")
-
-    args = {"dq": da["n"], "da_r": da["r"], "da_z": da["z"], "W_hn": W["n"], "W_hr": W["r"], "W_hz": W["z"]}
-    return Exercise(args, total("n", "r", "z"), mistakes, terms={"dh": terms})

@@ -11,7 +11,7 @@ from gru_lib.cells.gru import gru_init
 from gru_lib.check.engine import Array, Exercise, Fault, Function, Mistake, Outputs, call, exercise
 from gru_lib.check.oracle import D, H, N, T, affine, draw, each, sig, weights
 
-__all__ = ["deep_causal", "deep_hidden", "deep_reverse", "deep_size", "drop_candidate"]
+__all__ = ["deep_causal", "deep_reverse", "deep_size", "drop_candidate"]
 
 
 @exercise
@@ -188,31 +188,3 @@ def deep_causal() -> Exercise:
     args = {"forward": layer(LAYERS[0][2]), "p": p}
     shown = f"is right about all of {len(LAYERS)} layers"
     return Exercise(args, {"answer": np.array(0)}, mistakes, then=others, shown=shown)
-
-
-@exercise
-def deep_hidden() -> Exercise:
-    """Check ``f(a, b) -> yes``: whether a and b, arrays of −1 and 1, are equal, chapter 15.
-
-    Given a (N,) and b (N,), of −1 and 1; return yes (N,), True or False.
-    """
-    a, b = np.array([1.0, 1.0, -1.0, -1.0, 1.0]), np.array([1.0, -1.0, 1.0, -1.0, -1.0])
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, yes in (
-            ("it says whether they differ: the sign of the logit is turned.", a * b < 0),
-            ("(−1, −1) is left out: three of four, as far as a sum gets. A unit must be positive there.", a + b > 1),
-            ("(1, 1) is left out: three of four, as far as a sum gets. A unit must be positive there.", a + b < -1),
-            ("it says no everywhere: c lies below both cases; put it between them.", a > 9),
-            ("it says yes everywhere: c lies above both cases; put it between them.", a < 9),
-            ("that is a alone.", a > 0),
-            ("that is b alone.", b > 0),
-            ("mixed marks are not equal: a logit that is a sum f(a) + g(b) cannot say that of both.", a + b >= 0),
-            (
-                "(1, 1) is equal too, and mixed marks are not.",
-                a + b <= 0,
-            ),
-        ):
-            yield message, {"yes": yes * 1.0}
-
-    return Exercise({"a": a, "b": b}, {"yes": (a == b) * 1.0}, mistakes)

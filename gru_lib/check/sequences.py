@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib.check.engine import Array, Exercise, Fault, Mistake, described, exercise
+from gru_lib.check.engine import Array, Exercise, Mistake, exercise
 from gru_lib.check.oracle import each, matmul
-from gru_lib.decode import beam_search, greedy
 
 __all__ = [
-    "att_backward", "att_general", "beam_blame", "beam_safe", "beam_worse", "lm_mixture", "lm_temperature",
+    "att_backward", "att_general", "beam_safe", "lm_mixture", "lm_temperature",
     "other_adder", "other_by_hand", "s2s_softmax",
 ]  # fmt: skip
 
@@ -333,69 +332,3 @@ def other_by_hand() -> Exercise:
             yield message, {"said": said}
 
     return Exercise({"letters": letters}, {"said": right}, mistakes)
-
-
-@exercise
-def beam_worse() -> Exercise:
-    """Check ``f(k, factor) -> step``: a model of three steps in which a beam of k is that much worse, chapter 19.
-
-    Given two numbers; return step(state, token), which returns log-probabilities and the next state. It is begun
-    with the state None and token 0.
-    """
-
-    def worse(step: Any, k: int, factor: float) -> Array:
-        if not callable(step):
-            raise Fault(f"return the function step itself; got {described(step)}.")
-        try:
-            total = float(np.exp(np.asarray(step(None, 0)[0], dtype=float)).sum())
-            if not abs(total - 1) <= 1e-6:  # not a number is neither
-                raise Fault("the probabilities of the first token do not sum to 1, or they are no logarithms.")
-            g = greedy(step, None, 0, end=None, max_steps=3)
-            b = beam_search(step, None, 0, width=k, end=None, max_steps=3)[0]
-        except Fault:
-            raise
-        except Exception as error:
-            raise Fault(f"the search stopped with {type(error).__name__}: {error}") from None
-        if b.log_prob > g.log_prob + 1e-9:
-            raise Fault("there the beam finds something likelier than greedy search: let it run into uncertainty.")
-        if b.log_prob > g.log_prob - 1e-9:
-            raise Fault("there the beam finds what greedy search finds: its beginning must be cut at the second step.")
-        times = math.exp(min(float(g.log_prob - b.log_prob), 700.0))  # not more than a float holds
-        if not times > factor:
-            raise Fault(f"there greedy's sequence is only {times:.3g} times as likely; split the last step further.")
-        return np.array(1.0)
-
-    args = {"k": 3, "factor": 20.0}
-    shown = "makes a beam of 3 more than 20 times worse than greedy search"
-    right = {"worse": np.array(1.0)}
-    return Exercise(args, right, flatten=lambda step: worse(step, **args), shown=shown)  # type: ignore[arg-type]
-
-
-@exercise
-def beam_blame() -> Exercise:
-    """Check ``f(found, right, correct) -> model, search``: errors of each kind; log P and whether it is right, 19.
-
-    Given found (N,) and right (N,), log P of each, and correct (N,), True or False; return the numbers of errors of
-    the model and of the search.
-    """
-    correct = np.array([False, True, False, False, True, False, False, False])
-    found = np.array([-0.5, -0.4, -1.1, -2.0, -0.3, -1.7, -0.9, -2.2])
-    right = np.array([-0.9, -0.4, -0.8, -2.6, -0.3, -1.9, -3.1, -1.5])
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, model, search in (
-            (
-                "the two have changed places: where the right answer is likelier, blame the search.",
-                2,
-                4,
-            ),
-            ("answers that are right are no errors.", 6, 2),
-            ("that is all wrong answers; those whose right answer is likelier are errors of the search.", 6, 0),
-            ("those are shares; give the counts.", 4 / 6, 2 / 6),
-            ("those are shares of all answers; give the counts.", 4 / 8, 2 / 8),
-            ("the comparison is turned, as with losses in place of log P, and right answers are counted too.", 2, 6),
-        ):
-            yield message, {"model": np.array(model), "search": np.array(search)}
-
-    args = {"found": found, "right": right, "correct": correct}
-    return Exercise(args, {"model": np.array(4), "search": np.array(2)}, mistakes)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gru_lib.check.engine import Array, Exercise, Mistake, exercise
 
-__all__ = ["carried", "masked_mse", "work_length"]
+__all__ = ["carried", "work_length"]
 
 
 @exercise
@@ -59,43 +59,6 @@ def carried() -> Exercise:
             yield message, {"last": its_last, "since": its_since}
 
     return Exercise({"values": values, "seen": seen}, {"last": last, "since": since}, mistakes)
-
-
-@exercise
-def masked_mse() -> Exercise:
-    """Check ``f(said, ys, counts) -> loss, dsaid``: mean squared error where counts is True; ys is NaN elsewhere.
-
-    Given said (N, K), ys (N, K), NaN where there is no target, and counts (N, K), True or False; return the loss, a
-    number, and dsaid (N, K).
-    """
-    rng = np.random.default_rng(2)
-    said, ys = rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
-    counts = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 1], [1, 1, 1]], bool)
-    off, K = np.where(counts, said - ys, 0.0), float(counts.sum())
-    square = sum(float(v) ** 2 for v in off.flat)
-    loss, grad = square / K, 2 * off / K
-
-    def mistakes() -> Iterator[Mistake]:
-        zeros = said - np.where(counts, ys, 0.0)
-        for message, its_loss, its_grad in (
-            ("divide by the number of answers that count, not of all.", square / off.size, 2 * off / off.size),
-            ("the loss is right; dsaid is divided by the number of all answers.", loss, 2 * off / off.size),
-            ("dsaid is right; the loss is divided by the number of all answers.", square / off.size, grad),
-            ("loss and gradient are sums; divide by the number of answers that count.", square, 2 * off),
-            ("dsaid is not divided by the number of answers that count.", loss, 2 * off),
-            ("dsaid lacks the 2 of the derivative of a square.", loss, off / K),
-            ("that is half of the loss, and of its gradient.", loss / 2, off / K),
-            ("dsaid has the wrong sign: said − ys.", loss, -grad),
-            ("the loss is its root; without the root it is easier to differentiate.", loss**0.5, grad),
-        ):
-            yield message, {"loss": np.array(its_loss), "dsaid": its_grad}
-        for count in (off.size, K):
-            its_loss = sum(float(v) ** 2 for v in zeros.flat) / count
-            message = "a missing target is not a target of 0: leave it out."
-            yield message, {"loss": np.array(its_loss), "dsaid": 2 * zeros / count}
-
-    args = {"said": said, "ys": np.where(counts, ys, np.nan), "counts": counts}
-    return Exercise(args, {"loss": np.array(loss), "dsaid": grad}, mistakes)
 
 
 @exercise

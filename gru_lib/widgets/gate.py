@@ -54,7 +54,7 @@ class GateExplorer(Explorer):
     reset : "before" or "after"
         Where the reset gate acts: on h_prev, or on h_prev W_hn + b_hn.
     view : "step" or "resets"
-        What is drawn: the step, or the same step for both places of the reset, side by side (page 10b).
+        What is drawn: the step, or the same step for both places of the reset, side by side.
     r, z : float in (0, 1)
         The gates. Setting one moves its bias.
     n, h : float

@@ -1,7 +1,6 @@
 """Answers to the exercises that `gru_lib.check` looks at, by family: short programs as a reader would write them.
 
-A mistake is planted in one by replacing a piece of its text. The checker's tests ask that each is named, and the book
-lists them for instructors.
+A mistake is planted in one by replacing a piece of its text. The checker's tests ask that each is named.
 """
 
 from check_answers import bugs, elman, forms, gru, layers, losses, lstm, machines, optimisers, scans, sequences, series

@@ -17,14 +17,6 @@ def f(cache, p):
 def f(W_z, H):
     return W_z[:, :H].T, W_z[:, H:].T
 """,
-    "conv_constant": """
-def f(W_hn, b_n, b_hn, r):
-    return W_hn * r / r[:, None], b_n + r * b_hn
-""",
-    "fast_gemm": """
-def f(dq, da_r, da_z, W_hn, W_hr, W_hz):
-    return np.concatenate((dq, da_r, da_z), axis=1) @ np.concatenate((W_hn, W_hr, W_hz), axis=1).T
-""",
     "fast_sum": """
 def f(hs, das):
     return hs.reshape(-1, hs.shape[2]).T @ das.reshape(-1, das.shape[2])
@@ -62,30 +54,6 @@ PLANTED = {
         ("W_z[:, H:].T", "W_z[:, H:]", r"W_xz must have shape \(2, 4\); it has \(4, 2\). It is transposed"),
         ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, :H].T", "return W_hz and W_xz, in this order; got an array of shape"),
         ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, :H], W_z[:, H:].reshape(-1, H)", "both are reshaped"),
-    ],
-    "conv_constant": [
-        ("* r / r[:, None]", "* r[:, None] / r", "R and R⁻¹ have changed places"),
-        (" / r[:, None]", "", "R⁻¹ is missing"),
-        ("* r / r[:, None]", "/ r[:, None]", "R is missing"),
-        ("* r / r[:, None]", "* r[:, None]", "on the wrong side"),
-        (" * r / r[:, None]", "", "W_hn is as it was"),
-        ("* r / r[:, None]", "* r * r[:, None]", "R twice"),
-        ("r * b_hn", "b_hn", "b_hn is multiplied by r as well"),
-        (" + r * b_hn", "", "b_hn is left out"),
-        ("b_n + r * b_hn", "r * (b_n + b_hn)", "r multiplies only b_hn"),
-        ("b_n + r * b_hn", "b_n + b_hn / r", "not divided"),
-        ("b_n + r * b_hn", "b_n - r * b_hn", "the sign of b_hn"),
-        ("* r / r[:, None]", "/ r / r[:, None]", "R⁻¹ twice"),
-        ("b_n + r * b_hn", "r * b_n + b_hn", "r multiplies b_hn, not b_n"),
-    ],
-    "fast_gemm": [
-        ("(W_hn, W_hr, W_hz), axis=1).T", "(W_hn, W_hr, W_hz), axis=0)", "each by itself"),
-        ("(W_hn, W_hr, W_hz), axis", "(W_hr, W_hz, W_hn), axis", "in different orders: r, z, n"),
-        ("(W_hn, W_hr, W_hz), axis", "(W_hr, W_hn, W_hz), axis", "n and r have changed places"),
-        ("(W_hn, W_hr, W_hz), axis", "(W_hn, W_hz, W_hr), axis", "r and z have changed places"),
-        ("dq, da_r, da_z), axis", "dq, 0 * da_r, da_z), axis", "lacks a term: da_r W_hrᵀ"),
-        ("(W_hn, W_hr, W_hz), axis", "(W_hz, W_hr, W_hn), axis", "n and z have changed places"),
-        ("(W_hn, W_hr, W_hz), axis", "(W_hz, W_hn, W_hr), axis", "in different orders: z, n, r"),
     ],
     "fast_sum": [
         ("~return .*", "return hs[-1].T @ das[-1]", "the last step alone"),

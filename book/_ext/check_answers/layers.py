@@ -33,11 +33,6 @@ def f(forward, p, T=6):
             return True
     return False
 """,
-    "deep_hidden": """
-def f(a, b):
-    u, v = np.tanh(a + b - 1), np.tanh(-a - b - 1)
-    return u + v + 0.88 > 0
-""",
 }
 
 CHANGED = (
@@ -103,16 +98,5 @@ PLANTED = {
         ("return True", "return False", "a layer that reads backwards looks ahead"),
         ("return False", "return None", "returns None"),
         ("return False", "return 'no'", "must be an array of numbers"),
-    ],
-    "deep_hidden": [
-        ("> 0", "< 0", "whether they differ"),
-        ("u + v + 0.88", "u", "\\(−1, −1\\) is left out"),
-        ("u + v + 0.88", "v", "\\(1, 1\\) is left out"),
-        ("+ 0.88", "+ 0.1", "says no everywhere"),
-        ("+ 0.88", "+ 2", "says yes everywhere"),
-        ("u + v + 0.88", "a", "that is a alone"),
-        ("u + v + 0.88", "b", "that is b alone"),
-        ("u + v + 0.88 > 0", "a + b >= 0", "cannot say that of both"),
-        ("u + v + 0.88 > 0", "a + b <= 0", "equal too, and mixed"),
     ],
 }  # fmt: skip

@@ -57,30 +57,6 @@ def f(letters):
         said.append(pile.pop())
     return np.array(said)
 """,
-    "beam_worse": """
-def f(k, factor):
-    M = max(4 * int(factor), k + 1)
-
-    def step(past, token):
-        past = () if past is None else (*past, int(token))
-        p = np.full(M, 1e-12)
-        if past == ():
-            p[0], p[1 : k + 1] = 1.01, 1
-        elif len(past) == 1:
-            p[: 3 if past[0] == 0 else 2] = 1
-        elif past[0] == 0:
-            p[0] = 1
-        else:
-            p[:] = 1
-        return np.log(p / p.sum()), past
-
-    return step
-""",
-    "beam_blame": """
-def f(found, right, correct):
-    search = int((~correct & (right > found)).sum())
-    return int((~correct).sum()) - search, search
-""",
 }
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -190,21 +166,5 @@ PLANTED = {
         ("np.array(said)", "np.array([0, 2, 1, 3])[said]", "the two bits of a letter"),
         ("np.array(said)", "np.array(said) ^ 2", "the second bit"),
         ("np.array(said)", "0 * np.array(said) + 3", "letter 3"),
-    ],
-    "beam_worse": [
-        ("max(4 * int(factor), k + 1)", "int(factor)", "only 13.* times as likely"),
-        ("3 if past[0] == 0", "1 if past[0] == 0", "finds what greedy search finds"),
-        ("return step", "return 0.5", "return the function step itself; got a number"),
-        ("elif past[0] == 0:", "elif past[0] != 0:", "the beam finds something likelier"),
-        ("np.log(p / p.sum())", "p / p.sum()", "do not sum to 1"),
-        ("np.full(M, 1e-12)", "np.full(-M, 1e-12)", "the search stopped with ValueError"),
-    ],
-    "beam_blame": [
-        ("right > found", "right < found", "where the right answer is likelier, blame the search"),
-        ("int((~correct).sum()) - search", "len(found) - search", "answers that are right are no errors"),
-        ("- search, search", ", 0", "that is all wrong answers"),
-        ("- search, search", "/ 6 - search / 6, search / 6", "those are shares; give the counts"),
-        ("- search, search", "/ 8 - search / 8, search / 8", "shares of all answers"),
-        (r"~(?s)int\(\(~correct & (.*)", "int((right <= found).sum())\n    return len(found) - search, search\n", "the comparison is turned"),
     ],
 }  # fmt: skip

@@ -12,12 +12,6 @@ def f(values, seen):
         last[t], since[t] = v, k
     return last, since
 """,
-    "masked_mse": """
-def f(said, ys, counts):
-    off = np.where(counts, said - ys, 0)
-    count = int(counts.sum())
-    return (off**2).sum() / count, 2 * off / count
-""",
     "work_length": """
 def f(said, truth):
     return 1 - np.var(said - truth) / np.var(truth)
@@ -37,19 +31,6 @@ PLANTED = {
         ("return last", "return np.append(last[0], last[:-1])", "one step late"),
         ("return last", "return values", "NaN"),
         ("return last", "there = np.flatnonzero(seen)\n    last = values[[min((s for s in there if s >= t), default=there[-1]) for t in range(len(values))]]\n    return last", "the reading after it"),
-    ],
-    "masked_mse": [
-        ("int(counts.sum())", "counts.size", "not of all"),
-        ("2 * off / count", "2 * off / off.size", "dsaid is divided by the number of all"),
-        ("2 * off / count", "off / count", "lacks the 2"),
-        ("2 * off / count", "-2 * off / count", "wrong sign"),
-        ("2 * off / count", "2 * off", "dsaid is not divided"),
-        ("np.where(counts, said - ys, 0)", "(said - ys) * counts", "NaN"),
-        ("np.where(counts, said - ys, 0)", "said - np.where(counts, ys, 0)", "not a target of 0"),
-        ("(off**2).sum() / count", "((off**2).sum() / count) ** 0.5", "its root"),
-        ("(off**2).sum() / count", "(off**2).sum() / off.size", "dsaid is right; the loss"),
-        ("~return .*", "return (off**2).sum(), 2 * off", "loss and gradient are sums"),
-        ("~return .*", "return (off**2).sum() / count / 2, off / count", "half of the loss"),
     ],
     "work_length": [
         ("1 - np.var", "np.var", "the share that is left"),
