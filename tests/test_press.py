@@ -50,7 +50,7 @@ PRESSING = """() => {
       return e !== null && shown(e) && (open?.contains(e) ?? true);
     },
 
-    // What can be pressed now, by its kind. Links, and what unfolds around the text, are of a kind where what they are
+    // What can be pressed now, by its kind. Links, what unfolds and what copies are of a kind where what they are
     // in has the same names and classes; of the rest each is one.
     async find() {
       const still = Promise.allSettled(document.getAnimations().map((one) => one.finished));
@@ -59,7 +59,7 @@ PRESSING = """() => {
       for (const e of (document.querySelector("dialog[open]") ?? document.body).querySelectorAll("*")) {
         if (e.matches("math *, pre *, label *, label, :disabled, option, [data-afm] *") || !shown(e)) continue;
         if (!e.matches(controls) && (e.closest(controls) || !pointer(e) || pointer(e.parentElement))) continue;
-        found[e.matches("a, nav summary") ? kind(e) : path(e)] ??= path(e);
+        found[e.matches("a, summary, .copybtn") ? kind(e) : path(e)] ??= path(e);
       }
       return found;
     },
