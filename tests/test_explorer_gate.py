@@ -356,8 +356,7 @@ def drag_handle(page, row, to, touch=False):
     send("touchEnd", None)
 
 
-@pytest.mark.parametrize("convention", ["keep", "write"])
-@pytest.mark.parametrize(("viewport", "touch"), [(WIDE, False), (PHONE, True)], ids=["mouse", "touch"])
+@pytest.mark.parametrize(("convention", "viewport", "touch"), [("keep", WIDE, False), ("write", PHONE, True)])
 def test_handle_of_the_state_moves_z(visit, convention, viewport, touch):
     page = visit(GateExplorer(convention=convention), viewport=viewport, has_touch=touch)
     set_folds(page, True)
@@ -414,8 +413,7 @@ def pull(page, start, by, touch):
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
-@pytest.mark.parametrize("convention", ["keep", "write"])
-@pytest.mark.parametrize(("viewport", "touch"), [(WIDE, False), (PHONE, True)], ids=["mouse", "touch"])
+@pytest.mark.parametrize(("convention", "viewport", "touch"), [("keep", WIDE, False), ("write", PHONE, True)])
 def test_plates_are_pulled_apart_and_pushed_together(visit, convention, viewport, touch):
     """Outwards opens the gate, by either plate, and a finger on a plate does not scroll the page."""
     page = visit(GateExplorer(convention=convention, z=0.5, r=0.5), viewport=viewport, has_touch=touch)

@@ -337,23 +337,22 @@ def test_a_line_break_is_typed_as_an_arrow(visit):
     assert page.locator("[data-text=prefix]").input_value() == "a↵b"
 
 
-@pytest.mark.parametrize(
-    ("typed", "words", "struck"),
-    [
+STRUCK = "[...document.querySelectorAll('.ex-lines .ex-strike')].map(p => p.getAttribute('d')).join('')"
+
+
+def test_what_cannot_be_used_is_said_beside_the_field(visit):
+    page = visit(LanguageExplorer())
+    for typed, words, struck in (
         ("Jürgen é", "The net met no “J”, “ü”, “é” in training: struck out,", 6),
         ("", "With nothing typed, it begins after a new line.", 0),
         ("x" * 100, "It reads at most 100 characters of yours.", 0),
         ("x = 1", "", 0),
-    ],
-)
-def test_what_cannot_be_used_is_said_beside_the_field(visit, typed, words, struck):
-    page = visit(LanguageExplorer())
-    page.locator("[data-text=prefix]").fill(typed)
-    written(page)
-    assert page.locator(".ex-typed .ex-strange").text_content().startswith(words)
-    assert bool(words) == bool(page.locator(".ex-typed .ex-strange").text_content())
-    d = page.evaluate("[...document.querySelectorAll('.ex-lines .ex-strike')].map(p => p.getAttribute('d')).join('')")
-    assert d.count("M") == struck, "once large and once in the text"
+    ):
+        page.locator("[data-text=prefix]").fill(typed)
+        written(page)
+        said = page.locator(".ex-typed .ex-strange").text_content()
+        assert said.startswith(words) and bool(words) == bool(said)
+        assert page.evaluate(STRUCK).count("M") == struck, "once large and once in the text"
 
 
 def test_a_press_asks_why_a_character_came(visit):
@@ -407,20 +406,18 @@ OF_VIEW = """() => [...document.querySelectorAll('[data-afm] :is(input, svg)')]
   .map(e => e.dataset.key ?? e.dataset.choice ?? e.dataset.text ?? e.classList[0])"""
 
 
-@pytest.mark.parametrize(
-    ("view", "more"),
-    [
+def test_a_view_shows_what_belongs_to_it_and_no_more(visit):
+    page = visit(LanguageExplorer())
+    for view, more in (
         ("why", ["measure"]),
         ("draw", ["temperature", "seed"]),
         ("units", ["ex-rows", "find", "unit", "show"]),
         ("cell", ["ex-cell", "unit"]),
-    ],
-)
-def test_a_view_shows_what_belongs_to_it_and_no_more(visit, view, more):
-    page = visit(LanguageExplorer(view=view))
-    written(page)
-    assert set(page.evaluate(OF_VIEW)) == {"ex-lines", "view", "at", *more}
-    assert bool(page.locator(".ex-lines .ex-own").count()) == (view == "draw"), "the draw's share is outlined"
+    ):
+        put(page, {"view": view})
+        written(page)
+        assert set(page.evaluate(OF_VIEW)) == {"ex-lines", "view", "at", *more}
+        assert bool(page.locator(".ex-lines .ex-own").count()) == (view == "draw"), "the draw's share is outlined"
 
 
 def test_bars_are_of_the_measure_that_is_asked_for(inside):
