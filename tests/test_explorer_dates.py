@@ -125,6 +125,7 @@ def test_gradient_of_the_page_is_that_of_the_library(loaded, inside, text):
     assert ISO.start == 12  # as above
 
 
+@pytest.mark.slow
 def test_chapter_17_compares_the_two_nets_by_the_same_measure_and_shows_the_weights_beside_it():
     """Of 200 unseen dates, in the middle: how much the year's first digit, or the day's digits, have of each."""
     found = pairs(split_days(seed=1)[1], np.random.default_rng(0).choice(36_000, 200, replace=False))
@@ -147,6 +148,7 @@ def test_weights_are_for_the_alphabets_of_the_task():
     assert (WEIGHTS["written"], WEIGHTS["iso"]) == (WRITTEN.characters, ISO.characters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [WEIGHTS, ATTENTION], ids=["fed", "looking"])
 def test_stated_accuracy_is_that_of_the_rounded_weights(inside, stored):
     """On every pair of the test days, and as the page says it."""

@@ -118,6 +118,7 @@ def test_two_beliefs_that_share_nothing_are_one_apart(inside):
     assert inside("reader")("apart", [0.5, 0.5], [0.25, 0.75]) == 0.25
 
 
+@pytest.mark.slow
 def test_the_units_are_chosen_and_measured_as_the_page_says():
     m, found = experiment.restored(NET), experiment.front_words()
     some = [found.train[i] for i in np.random.default_rng(1).choice(len(found.train), 3000, replace=False)]

@@ -68,6 +68,7 @@ def test_hand_set_nets_are_those_of_the_chapter(task):
         assert (m.rnn.flat == hand_set_gru(name).p.flat).all()
 
 
+@pytest.mark.slow
 def test_a_training_made_anew_solves_the_task():
     m = explorer_nets.reader("afresh", NETS["seed"]["afresh"])
     assert explorer_nets.measure_reader("afresh", m, 200)["right"] > 0.99

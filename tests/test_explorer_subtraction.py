@@ -76,6 +76,7 @@ def test_stored_measurements_are_those_of_the_stored_weights():
         assert {key: NETS["measured"][name][key] for key in row} == row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [explorer_nets.four_bits, explorer_nets.tidied])
 def test_a_training_made_anew_does_what_the_stored_one_does(make):
     name = {"four_bits": "four", "tidied": "eight"}[make.__name__]
