@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks import report, subtraction
 from benchmarks.contenders import CONTENDERS, Case
-from gru_lib.results import FOLDER
+from gru_book.results import FOLDER
 
 OTHERS = [
     Case(4, 32, 2, 16),
@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--no-memory", dest="memory", action="store_false", help="leave out peak memory")
     parser.add_argument("--pages", action=argparse.BooleanOptionalAction, help="measure only the built pages, or not")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for bench.json and bench.svg")
-    parser.add_argument("--store", metavar="NAME", help="write gru_lib/results/bench_NAME.json, not bench.json")
+    parser.add_argument("--store", metavar="NAME", help="write gru_book/results/bench_NAME.json, not bench.json")
     a = parser.parse_args()
     if a.all:
         a.dtypes, a.threads, a.what = ["float32", "float64"], [1, 2], ["train", "forward"]

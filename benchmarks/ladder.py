@@ -1,6 +1,6 @@
-"""Time the rungs of chapter 11, `gru_lib.models.gru_rungs`.
+"""Time the rungs of chapter 11, `gru_book.models.gru_rungs`.
 
-``python -m benchmarks.ladder`` times them in turns, prints the table and stores it in gru_lib/results/ladder.json.
+``python -m benchmarks.ladder`` times them in turns, prints the table and stores it in gru_book/results/ladder.json.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib.models.gru_rungs import RUNGS, problem
-from gru_lib.results import FOLDER
+from gru_book.models.gru_rungs import RUNGS, problem
+from gru_book.results import FOLDER
 
 SPAWN = multiprocessing.get_context("spawn")
 STORED = FOLDER / "ladder.json"

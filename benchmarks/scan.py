@@ -1,7 +1,7 @@
 """Time the scans of chapter 21, a minGRU beside a GRU, and what lies between the two.
 
 ``python -m benchmarks.scan [PART …]`` times them in turns on one thread, prints the tables and stores them in
-gru_lib/results/scan.json. Times are the processor's, in ms, the best of several calls, float32. The machine was shared
+gru_book/results/scan.json. Times are the processor's, in ms, the best of several calls, float32. The machine was shared
 with other work, so only ratios of times within a row mean something.
 """
 
@@ -21,12 +21,12 @@ from experiments.language_model import K as PIECE
 from experiments.language_model import N as STREAMS
 from experiments.language_model import tokens
 from experiments.without_loop import TEXT_UNITS, text_network
+from gru_book.cells import mingru_backward, mingru_forward, mingru_init
+from gru_book.models.language_model import lm_loss
+from gru_book.results import FOLDER
+from gru_book.scan import scan
+from gru_book.tasks.text import streams
 from gru_lib import Adam, gru_backward, gru_forward, gru_init
-from gru_lib.cells import mingru_backward, mingru_forward, mingru_init
-from gru_lib.models.language_model import lm_loss
-from gru_lib.results import FOLDER
-from gru_lib.scan import scan
-from gru_lib.tasks.text import streams
 from gru_lib.train import Chunks
 
 STORED = FOLDER / "scan.json"

@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 
+from gru_book.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss
+from gru_book.tasks.subtraction import Batch, all_pairs
 from gru_lib import Adam
-from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss
-from gru_lib.tasks.subtraction import Batch, all_pairs
 
 SEEDS, MOST = range(20), 400
 

@@ -1,7 +1,7 @@
 """Make the runs of an experiment and store them: what the scripts of this folder share.
 
 A script has parts. A part is a function and a list of runs, each given by its arguments, the seed last. Results are
-stored in a JSON file of `gru_lib/results/`: by part, one line per run, ``[*arguments, result]``.
+stored in a JSON file of `gru_book/results/`: by part, one line per run, ``[*arguments, result]``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from gru_lib.results import FOLDER
+from gru_book.results import FOLDER
 
 Row = list[Any]  # [*arguments, result]
 Stored = dict[str, list[Row]]

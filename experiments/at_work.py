@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from gru_book.models.forecasts import batches, fit, forecast, forecaster_init, ridge, rmse
+from gru_book.tasks import pendulum
+from gru_book.tasks.pendulum import Pendulums, errors, inputs, lag_features, pendulums, targets
 from gru_lib.convert import to_torch
-from gru_lib.models.forecasts import batches, fit, forecast, forecaster_init, ridge, rmse
-from gru_lib.tasks import pendulum
-from gru_lib.tasks.pendulum import Pendulums, errors, inputs, lag_features, pendulums, targets
 
 STORED = file_for_kernels("at_work")
 SEEDS, TUNING_SEEDS = range(10), range(100, 102)

@@ -4,7 +4,7 @@
 
 With ``KERNELS=own`` they go to attention_own.json, of "lists fed" the first five seeds. ``model`` makes the
 bidirectional model that the page draws, attention_both_ways.npz, and the same with its weights rounded for the explorer
-of chapter 17, gru_lib/widgets/dates-looking-weights.json. Every run has its own seed. float32. The rates were chosen on
+of chapter 17, gru_book/widgets/dates-looking-weights.json. Every run has its own seed. float32. The rates were chosen on
 another split of the days, `split_days(seed=0)`: for small nets by the part "tiny rates", for the others in chapter 17,
 for the fed net.
 
@@ -25,14 +25,9 @@ from typing import Any
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts, replace
-from gru_lib import Adam, train
-from gru_lib.decode import greedy
-from gru_lib.io import save
-from gru_lib.layers import Seq2SeqParams, seq2seq_encode, seq2seq_step
-from gru_lib.models.translator import alignment, exact_match, translate, translator_init, translator_loss
-from gru_lib.optim import linear_decay
-from gru_lib.results import FOLDER
-from gru_lib.tasks.dates import (
+from gru_book.models.translator import alignment, exact_match, translate, translator_init, translator_loss
+from gru_book.results import FOLDER
+from gru_book.tasks.dates import (
     ISO,
     LISTED_ISO,
     LISTED_WRITTEN,
@@ -47,6 +42,11 @@ from gru_lib.tasks.dates import (
     split_days,
     surrounded,
 )
+from gru_lib import Adam, train
+from gru_lib.decode import greedy
+from gru_lib.io import save
+from gru_lib.layers import Seq2SeqParams, seq2seq_encode, seq2seq_step
+from gru_lib.optim import linear_decay
 
 STORED = file_for_kernels("attention")
 ROUNDED = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-looking-weights.json"

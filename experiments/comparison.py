@@ -1,6 +1,6 @@
-"""Training runs of chapter 20, `gru_lib.models.comparison`: three cells on four tasks; one task with two budgets.
+"""Training runs of chapter 20, `gru_book.models.comparison`: three cells on four tasks; one task with two budgets.
 
-Results are stored in ``gru_lib/results/comparison.json``. To rerun all tasks or some:
+Results are stored in ``gru_book/results/comparison.json``. To rerun all tasks or some:
 
 ``python tools/environment.py python -m experiments.comparison [TASK …]``
 
@@ -31,13 +31,13 @@ from typing import Any
 import numpy as np
 
 from experiments._store import as_stored, chosen, fixed_kernels, load, make_parts, replace
-from gru_lib.models.comparison import CELLS, RATES, SCALE, count, encoded, fit, outputs, tasks, units
-from gru_lib.models.ngram import KneserNey
+from gru_book.models.comparison import CELLS, RATES, SCALE, count, encoded, fit, outputs, tasks, units
+from gru_book.models.ngram import KneserNey
+from gru_book.results import FOLDER
+from gru_book.tasks.digits import CLASSES, digits
+from gru_book.tasks.sunspots import sunspots
+from gru_book.tasks.text import english
 from gru_lib.ops import LinearParams, linear_forward, linear_init
-from gru_lib.results import FOLDER
-from gru_lib.tasks.digits import CLASSES, digits
-from gru_lib.tasks.sunspots import sunspots
-from gru_lib.tasks.text import english
 
 STORED, OWN = FOLDER / "comparison.json", FOLDER / "comparison_own.json"
 TUNING_SEEDS = range(100, 105)

@@ -2,8 +2,8 @@
 
 ``python tools/environment.py python -m experiments.dates [PART …] [--missing]``
 
-``weights`` makes the weights of chapter 17's explorer, gru_lib/widgets/dates-weights.json; ``models`` the model of
-chapter 19, dates_cut.npz, and once more for its explorer, gru_lib/widgets/beam-net.json. With ``KERNELS=own`` before
+``weights`` makes the weights of chapter 17's explorer, gru_book/widgets/dates-weights.json; ``models`` the model of
+chapter 19, dates_cut.npz, and once more for its explorer, gru_book/widgets/beam-net.json. With ``KERNELS=own`` before
 it, three of the seeds, of ``cut`` all ten, run with this processor's own kernels, into dates_own.json. Every run has
 its own seed, so any of them can be repeated alone. float32. The settings were chosen on another split of the days,
 `split_days(seed=0)`.
@@ -23,12 +23,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import MISSING, chosen, decimals, file_for_kernels, fixed_kernels, make, replace
-from gru_lib import Adam, train
-from gru_lib.cells.registry import map_state
-from gru_lib.decode import beam_search
-from gru_lib.io import save
-from gru_lib.layers import Seq2SeqParams, seq2seq_encode, seq2seq_step
-from gru_lib.models.translator import (
+from gru_book.models.translator import (
     exact_match,
     translate,
     translate_beam,
@@ -37,9 +32,8 @@ from gru_lib.models.translator import (
     translator_init,
     translator_loss,
 )
-from gru_lib.optim import linear_decay
-from gru_lib.results import FOLDER
-from gru_lib.tasks.dates import (
+from gru_book.results import FOLDER
+from gru_book.tasks.dates import (
     FORMATS,
     ISO,
     LANGUAGES,
@@ -53,6 +47,12 @@ from gru_lib.tasks.dates import (
     pairs,
     split_days,
 )
+from gru_lib import Adam, train
+from gru_lib.cells.registry import map_state
+from gru_lib.decode import beam_search
+from gru_lib.io import save
+from gru_lib.layers import Seq2SeqParams, seq2seq_encode, seq2seq_step
+from gru_lib.optim import linear_decay
 
 STORED = file_for_kernels("dates")
 WIDGETS = Path(__file__).parents[1] / "gru_lib" / "widgets"

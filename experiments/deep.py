@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from gru_book.tasks.ahead import QUESTIONS, TOKENS, Batch, delayed, marks
 from gru_lib import (
     Adam,
     Bundle,
@@ -33,7 +34,6 @@ from gru_lib import (
     stack,
     train,
 )
-from gru_lib.tasks.ahead import QUESTIONS, TOKENS, Batch, delayed, marks
 
 STORED = file_for_kernels("deep")
 SEEDS = range(10 if fixed_kernels() else 3)

@@ -16,6 +16,10 @@ from typing import Any
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from gru_book.models.language_model import LMDropout, lm_bits, lm_init, lm_loss
+from gru_book.models.reader import reader_accuracy, reader_init
+from gru_book.tasks.memory import Batch, checksum
+from gru_book.tasks.text import english, streams
 from gru_lib import (
     Adam,
     Bundle,
@@ -35,10 +39,6 @@ from gru_lib import (
     train,
 )
 from gru_lib.layers import DropoutMasks, dropout_backward, dropout_forward, dropout_mask
-from gru_lib.models.language_model import LMDropout, lm_bits, lm_init, lm_loss
-from gru_lib.models.reader import reader_accuracy, reader_init
-from gru_lib.tasks.memory import Batch, checksum
-from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk, Chunks
 
 STORED = file_for_kernels("dropout")

@@ -17,17 +17,12 @@ from typing import Any
 import numpy as np
 
 from experiments import subtraction as chapter7
+from gru_book.models.hand_set import hand_set, hand_set_gru
+from gru_book.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, boxes_hold, disagreement, find_boxes, read_machine
+from gru_book.models.reader import reader_accuracy, reader_init, reader_loss, subtractor_accuracy
+from gru_book.tasks.memory import Batch, class_bits, parity_outside, parity_since
+from gru_book.tasks.subtraction import all_pairs, long_borrows, random_pairs, subtract_bits
 from gru_lib import Adam, Bundle, bundle, gru_forward, gru_init, linear_init, train
-from gru_lib.models.hand_set import hand_set, hand_set_gru
-from gru_lib.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, boxes_hold, disagreement, find_boxes, read_machine
-from gru_lib.models.reader import (
-    reader_accuracy,
-    reader_init,
-    reader_loss,
-    subtractor_accuracy,
-)
-from gru_lib.tasks.memory import Batch, class_bits, parity_outside, parity_since
-from gru_lib.tasks.subtraction import all_pairs, long_borrows, random_pairs, subtract_bits
 
 WIDGETS = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets"
 SEEDS = range(10)

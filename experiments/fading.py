@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from experiments._store import digits, make_parts
+from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_book.results import FOLDER
+from gru_book.tasks.memory import Batch
 from gru_lib import SGD, Adam, Bundle, clip_by_global_norm, elman_init
-from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
-from gru_lib.results import FOLDER
-from gru_lib.tasks.memory import Batch
 
 STORED = FOLDER / "fading.json"
 SEEDS = range(10)

@@ -18,6 +18,10 @@ import numpy as np
 
 from experiments import words
 from experiments._store import digits, file_for_kernels, fixed_kernels, load, make_parts
+from gru_book.models.word_reader import word_reader_forward, word_reader_init
+from gru_book.results import FOLDER
+from gru_book.tasks import hold
+from gru_book.tasks.words import LETTERS, encode
 from gru_lib import (
     Adam,
     Bundle,
@@ -34,11 +38,7 @@ from gru_lib import (
     sigmoid,
     train,
 )
-from gru_lib.models.word_reader import word_reader_forward, word_reader_init
 from gru_lib.ops import LinearParams
-from gru_lib.results import FOLDER
-from gru_lib.tasks import hold
-from gru_lib.tasks.words import LETTERS, encode
 
 STORED = file_for_kernels("gates")
 SEEDS = range(10 if fixed_kernels() else 3)

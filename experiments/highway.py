@@ -17,20 +17,13 @@ import numpy as np
 
 from experiments._store import MISSING, chosen, digits, file_for_kernels, fixed_kernels, make_parts
 from experiments.three_stories import single
-from gru_lib import (
-    Adam,
-    Bundle,
-    clip_by_global_norm,
-    gru_forward,
-    gru_init,
-    jacobian,
-    save,
-)
-from gru_lib.cells import ablated_gru_init
-from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_book.cells import ablated_gru_init
+from gru_book.jacobian import jacobian
+from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_book.results import FOLDER
+from gru_book.tasks.memory import TASKS, Batch
+from gru_lib import Adam, Bundle, clip_by_global_norm, gru_forward, gru_init, save
 from gru_lib.ops import orthogonal
-from gru_lib.results import FOLDER
-from gru_lib.tasks.memory import TASKS, Batch
 
 STORED = file_for_kernels("highway")
 SEEDS = range(10 if fixed_kernels() else 3)

@@ -5,7 +5,7 @@ Results are stored in ``language_model.json``. To rerun all parts or some, for a
 ``python tools/environment.py python -m experiments.language_model [PART …] [SEED …] [--missing]``
 
 The part ``net`` trains one GRU as in `cells` and stores its weights, rounded to 8 bits, in
-``gru_lib/widgets/language-net.json``. Every run has its own seed, so any of them can be repeated alone. The runs of
+``gru_book/widgets/language-net.json``. Every run has its own seed, so any of them can be repeated alone. The runs of
 minutes, `longer`, leave a checkpoint in ``_build`` and go on from there if they were stopped. float32. With
 ``KERNELS=own`` before it, the runs that choose nothing are made with this processor's own kernels, into
 ``language_model_own.json``: three seeds of `cells` and `longer`, five of `memorise`, and all ten of `clip`.
@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from experiments._store import MISSING, chosen, file_for_kernels, fixed_kernels, make, seeded
+from gru_book.models.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss
+from gru_book.models.ngram import KneserNey
+from gru_book.tasks.text import english, streams
 from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, gru_step, train
-from gru_lib.models.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss
-from gru_lib.models.ngram import KneserNey
 from gru_lib.ops import log_softmax
 from gru_lib.optim import linear_decay
-from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk, Chunks, History
 
 STORED = file_for_kernels("language_model")
@@ -259,7 +259,7 @@ def mixed(p: Arrays, q: Arrays) -> list[float]:
 
 def pair(seed: int) -> Row:
     """Another GRU of `cells` beside the explorer's: their mixture, and that of the explorer's with counts."""
-    from gru_lib.widgets.language import trained as stored_net
+    from gru_book.widgets.language import trained as stored_net
 
     m, (training, *parts) = network(np.random.default_rng(seed), "GRU"), tokens()
     fit(m, training)
@@ -291,7 +291,7 @@ def held(units: list[list[int]], rows: int = 16, length: int = 1000) -> list[Row
 
     The mean is that of the first half of the validation text, the bits are those of the second, read in `rows` rows.
     """
-    from gru_lib.widgets.language import trained as stored_net
+    from gru_book.widgets.language import trained as stored_net
 
     net, text = stored_net().astype(np.float32), english()
     row = text.encode(text.validation)
@@ -324,7 +324,7 @@ def context(start: str, seed: int, lengths: tuple[int, ...] = CONTEXTS) -> Row:
     state at a random place of these, drawn anew for each prediction. "saved" is by how many bits m characters are
     better than 20, and 1.96 standard errors of that over blocks of 50 predictions.
     """
-    from gru_lib.widgets.language import trained as stored_net
+    from gru_book.widgets.language import trained as stored_net
 
     net, (training, row, _) = stored_net().astype(np.float32), tokens()
     ends = np.arange(200, len(row) - 1, 6)
@@ -418,7 +418,7 @@ def store_net(seed: int = 0, epochs: float = EPOCHS) -> None:
     origin = "python tools/environment.py python -m experiments.language_model net"
     net = {"origin": origin, "seed": seed, "V": english().V, "D": D, "H": UNITS["GRU"]}
     net |= {"vocabulary": english().vocabulary, "bits": {}, "arrays": arrays}
-    from gru_lib.widgets.language import read_net
+    from gru_book.widgets.language import read_net
 
     bits = {"float32": lm_bits(m, validation), "8 bits": lm_bits(read_net(net).astype(np.float32), validation)}
     net["bits"] = {name: round(value, 4) for name, value in bits.items()}

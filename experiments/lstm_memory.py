@@ -18,11 +18,11 @@ import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
 from experiments.three_stories import SOLVED, Draw, Row, right, single, task
+from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_book.tasks.memory import TASKS
 from gru_lib import Adam, Bundle, bundle, clip_by_global_norm, elman_init, gru_init, lstm_init, train
 from gru_lib.cells.registry import cell_of
-from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.ops import linear_backward, linear_forward, orthogonal
-from gru_lib.tasks.memory import TASKS
 
 STORED = file_for_kernels("lstm_memory")
 SEEDS = range(10 if fixed_kernels() else 3)

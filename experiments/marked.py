@@ -19,9 +19,10 @@ import numpy as np
 
 from experiments._store import digits, make_parts
 from experiments.other_memories import adder, adder_loss, single
-from gru_lib import Adam, cell_of, jacobian, linear_forward, train
-from gru_lib.results import FOLDER
-from gru_lib.tasks.adding import marked
+from gru_book.jacobian import jacobian
+from gru_book.results import FOLDER
+from gru_book.tasks.adding import marked
+from gru_lib import Adam, cell_of, linear_forward, train
 
 STORED = FOLDER / "marked.json"
 NETS = ("Elman", "Elman, orthogonal", "IRNN", "GRU")

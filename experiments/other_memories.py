@@ -2,7 +2,7 @@
 
 ``python tools/environment.py python -m experiments.other_memories [PART …]``
 
-``net`` makes the net of the chapter's explorer, gru_lib/widgets/stack-net.json. Every run has its own seed, so any of
+``net`` makes the net of the chapter's explorer, gru_book/widgets/stack-net.json. Every run has its own seed, so any of
 them can be repeated alone. Stored runs are not repeated: delete those that you want to make again. float32. With
 ``KERNELS=own`` before it, three of the seeds, and all ten where only some of them learn to add, run with this
 processor's own kernels, into other_memories_own.json.
@@ -21,6 +21,11 @@ from typing import Any
 import numpy as np
 
 from experiments._store import chosen, digits, file_for_kernels, fixed_kernels, load, make, replace, seeded
+from gru_book.cells import ntm_init, scrn_init, stack_rnn_init
+from gru_book.models.reader import reader_accuracy, reader_loss
+from gru_book.results import FOLDER
+from gru_book.tasks.adding import adding
+from gru_book.tasks.strings import brackets, copy, recall, reverse
 from gru_lib import (
     Adam,
     Bundle,
@@ -36,11 +41,7 @@ from gru_lib import (
     softmax_cross_entropy,
     train,
 )
-from gru_lib.cells import irnn_init, ntm_init, scrn_init, stack_rnn_init
-from gru_lib.models.reader import reader_accuracy, reader_loss
-from gru_lib.results import FOLDER
-from gru_lib.tasks.adding import adding
-from gru_lib.tasks.strings import brackets, copy, recall, reverse
+from gru_lib.cells import irnn_init
 
 STORED = file_for_kernels("other_memories")
 NET = Path(__file__).parents[1] / "gru_lib" / "widgets" / "stack-net.json"

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import MISSING, chosen, file_for_kernels, fixed_kernels, make_parts
-from gru_lib import SGD, Adam, Bundle, elman_init, gru_init, lstm_init, train
-from gru_lib.models.proofs import (
+from gru_book.models.proofs import (
     BORROW,
     PAIRS_OF_BITS,
     SIGNS,
@@ -27,9 +26,10 @@ from gru_lib.models.proofs import (
     find_boxes,
     read_machine,
 )
-from gru_lib.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
-from gru_lib.results import FOLDER
-from gru_lib.tasks.subtraction import Batch, all_pairs, pick, random_batches
+from gru_book.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
+from gru_book.results import FOLDER
+from gru_book.tasks.subtraction import Batch, all_pairs, pick, random_batches
+from gru_lib import SGD, Adam, Bundle, elman_init, gru_init, lstm_init, train
 
 STORED = file_for_kernels("subtraction")
 SEEDS = range(10)

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from gru_book.cells import ablated_gru_init
+from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_book.results import FOLDER
+from gru_book.tasks.memory import TASKS, Batch, agreement
 from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, gru_step, sigmoid, train
-from gru_lib.cells import ablated_gru_init
-from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_lib.ops import orthogonal
-from gru_lib.results import FOLDER
-from gru_lib.tasks.memory import TASKS, Batch, agreement
 
 STORED = file_for_kernels("three_stories")
 SEEDS, TUNING_SEEDS = range(10 if fixed_kernels() else 3), range(100, 102)

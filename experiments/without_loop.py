@@ -23,15 +23,15 @@ from experiments._store import file_for_kernels, fixed_kernels, make_parts
 from experiments.language_model import fit as fit_text
 from experiments.language_model import tokens
 from experiments.three_stories import best_rate, each_rate, fit, right, single
+from gru_book.cells import deltanet_init, mingru_init
+from gru_book.models.language_model import lm_bits, lm_init
+from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
+from gru_book.results import FOLDER
+from gru_book.tasks.memory import Batch, checksum, last_outside, parity_outside, parity_since
+from gru_book.tasks.strings import recall
+from gru_book.tasks.text import english
 from gru_lib import Adam, Bundle, Params, bundle, cell_of, gru_init, linear_init, sigmoid, stack, train
-from gru_lib.cells import deltanet_init, mingru_init
 from gru_lib.cells.registry import infer
-from gru_lib.models.language_model import lm_bits, lm_init
-from gru_lib.models.reader import reader_accuracy, reader_init, reader_loss
-from gru_lib.results import FOLDER
-from gru_lib.tasks.memory import Batch, checksum, last_outside, parity_outside, parity_since
-from gru_lib.tasks.strings import recall
-from gru_lib.tasks.text import english
 
 STORED = file_for_kernels("without_loop")
 SEEDS, TUNING_SEEDS = range(10), range(100, 101)

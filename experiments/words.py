@@ -3,7 +3,7 @@
 ``python tools/environment.py python -m experiments.words [--missing] [PART …]``
 
 With ``KERNELS=own`` the results, of three seeds, go to ``words_own.json``. The part ``net`` trains ten nets, picks one
-on the validation words, rounds it to 8 bits and stores it with its measurements in ``gru_lib/results/words_net.json``.
+on the validation words, rounds it to 8 bits and stores it with its measurements in ``gru_book/results/words_net.json``.
 Every run has its own seed, so any of them can be repeated alone. float64, in which both kernels lead to the same
 digits, but for the Elman nets that read lists ("memory"); the nets of the front page are float32.
 """
@@ -21,27 +21,16 @@ from typing import Any
 import numpy as np
 
 from experiments._store import MISSING, as_stored, chosen, file_for_kernels, fixed_kernels, make_parts, replace
-from gru_lib import (
-    Adam,
-    Bundle,
-    cosine_decay,
-    elman_init,
-    gru_init,
-    gru_step,
-    log_softmax,
-    sigmoid,
-    train,
-)
-from gru_lib.cells.ablated_gru import ablated_gru_init
-from gru_lib.models.word_reader import (
+from gru_book.cells.ablated_gru import ablated_gru_init
+from gru_book.models.word_reader import (
     word_reader_accuracy,
     word_reader_forward,
     word_reader_init,
     word_reader_loss,
     word_reader_z,
 )
-from gru_lib.results import FOLDER
-from gru_lib.tasks.words import (
+from gru_book.results import FOLDER
+from gru_book.tasks.words import (
     LANGUAGES,
     LETTERS,
     Batch,
@@ -57,6 +46,17 @@ from gru_lib.tasks.words import (
     pairs_of,
     split,
     words,
+)
+from gru_lib import (
+    Adam,
+    Bundle,
+    cosine_decay,
+    elman_init,
+    gru_init,
+    gru_step,
+    log_softmax,
+    sigmoid,
+    train,
 )
 
 STORED = file_for_kernels("words")

@@ -1,7 +1,7 @@
-"""List the words of `gru_lib.tasks.words`: those that several versions of Babel share.
+"""List the words of `gru_book.tasks.words`: those that several versions of Babel share.
 
 ``python -m experiments.words_manifest FOLDER …`` takes folders made by ``pip install --target FOLDER Babel==…`` and
-writes ``gru_lib/tasks/words.json``.
+writes ``gru_book/tasks/words.json``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import subprocess
 import sys
 from typing import Any
 
-from gru_lib.tasks.words import _MANIFEST, LANGUAGES, fingerprint, word_hash
+from gru_book.tasks.words import _MANIFEST, LANGUAGES, fingerprint, word_hash
 
 ASK = """
 import json
 from babel import Locale, __version__
-from gru_lib.tasks.words import LANGUAGES, words_of
+from gru_book.tasks.words import LANGUAGES, words_of
 print(json.dumps([__version__, {language: words_of(Locale(language)._data, language) for language in LANGUAGES}]))
 """
 

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from gru_book.tasks.subtraction import all_pairs
 from gru_lib import (
     Adam,
     Bundle,
@@ -39,7 +40,6 @@ from gru_lib import (
 )
 from gru_lib.cells.gru import GRUCache
 from gru_lib.ops import linear_backward, linear_forward
-from gru_lib.tasks.subtraction import all_pairs
 
 STORED = file_for_kernels("wrong_gradients")
 BOOK = Path(__file__).resolve().parents[1] / "book"

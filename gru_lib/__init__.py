@@ -2,7 +2,7 @@
 
 Stateless functions over a parameter object. Every cell has `*_init`, `*_step` and `*_step_backward` (one step, to
 read), `*_forward` and `*_backward` (the sequence, to run). The names used most are here; the others are in
-`gru_lib.cells`, `gru_lib.layers`, `gru_lib.models`, `gru_lib.tasks` and the modules beside this file. A module that is
+`gru_lib.cells`, `gru_lib.layers`, `gru_book.models`, `gru_book.tasks` and the modules beside this file. A module that is
 not needed here is loaded when it is first asked for.
 
 Public functions check their arguments on entry and raise a TypeError or ValueError that names the argument, what it
@@ -14,8 +14,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from gru_book.jacobian import jacobian
 from gru_lib import convert
-from gru_lib._core.params import Bundle, Params, bundle
 from gru_lib.cells import (
     Cell,
     ElmanParams,
@@ -47,7 +47,6 @@ from gru_lib.cells import (
 from gru_lib.decode import beam_search, greedy, sample
 from gru_lib.gradcheck import gradcheck, numeric_gradient
 from gru_lib.io import load, save
-from gru_lib.jacobian import jacobian
 from gru_lib.layers import (
     bidirectional,
     bidirectional_backward,
@@ -71,6 +70,7 @@ from gru_lib.ops import (
     softmax_cross_entropy,
 )
 from gru_lib.optim import SGD, Adam, clip_by_global_norm, cosine_decay, linear_decay
+from gru_lib.params import Bundle, Params, bundle
 from gru_lib.train import train
 
 __version__ = "0.2.0"

@@ -36,12 +36,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gru_lib._core.checks import as_array, check_bool, check_choice, check_instance, check_int, check_sequence, plain
-from gru_lib._core.params import Params
-from gru_lib._core.types import Array, MaybeArray
 from gru_lib.cells.elman import ElmanParams, elman_init
 from gru_lib.cells.gru import GRUParams, gru_init
 from gru_lib.cells.lstm import LSTMParams, lstm_init
+from gru_lib.checks import as_array, check_bool, check_choice, check_instance, check_int, check_sequence, plain
+from gru_lib.params import Params
+from gru_lib.types import Array, MaybeArray
 
 __all__ = [
     "from_keras", "from_onnx", "from_source", "from_torch", "name_of", "to_keras", "to_onnx", "to_source", "to_torch",

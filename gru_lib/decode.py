@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import check_function, check_instance, check_int, check_number, plain
+from gru_lib.checks import check_function, check_instance, check_int, check_number, plain
 
 __all__ = ["Decoded", "Hypothesis", "beam_search", "exact_search", "greedy", "sample"]
 

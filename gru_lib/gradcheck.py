@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib._core.checks import check_choice, check_function, of_shape, plain
-from gru_lib._core.params import Params
-from gru_lib._core.types import Array
+from gru_lib.checks import check_choice, check_function, of_shape, plain
+from gru_lib.params import Params
+from gru_lib.types import Array
 
 __all__ = ["GradReport", "gradcheck", "numeric_gradient"]
 

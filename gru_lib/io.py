@@ -18,10 +18,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from gru_lib._core.checks import check_dtype, check_instance
-from gru_lib._core.optional import needs
-from gru_lib._core.params import Bundle, P, Params
-from gru_lib._core.types import Array
+from gru_lib.checks import check_dtype, check_instance
+from gru_lib.optional import needs
+from gru_lib.params import Bundle, P, Params
+from gru_lib.types import Array
 
 __all__ = ["load", "save"]
 

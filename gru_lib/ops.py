@@ -11,18 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import (
-    as_array,
-    as_integers,
-    check_bool,
-    check_dtype,
-    check_instance,
-    check_int,
-    of_shape,
-    plain,
-)
-from gru_lib._core.params import Params
-from gru_lib._core.types import Array, MaybeArray
+from gru_lib.checks import as_array, as_integers, check_bool, check_dtype, check_instance, check_int, of_shape, plain
+from gru_lib.params import Params
+from gru_lib.types import Array, MaybeArray
 
 __all__ = [
     "EmbeddingParams", "LinearParams", "bce_with_logits", "embedding_backward", "embedding_forward", "embedding_init",

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gru_lib._core.checks import check_instance, check_int, check_number, check_sequence, of_shape
-from gru_lib._core.params import Params, check_grads
+from gru_lib.checks import check_instance, check_int, check_number, check_sequence, of_shape
+from gru_lib.params import Params, check_grads
 
 __all__ = [
     "SGD", "Adam", "clip_by_global_norm", "cosine_decay", "linear_decay",

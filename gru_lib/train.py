@@ -14,19 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib._core.checks import (
-    check_bool,
-    check_choice,
-    check_function,
-    check_instance,
-    check_int,
-    check_number,
-)
-from gru_lib._core.optional import needs
-from gru_lib._core.params import Params, check_grads
+from gru_book.viz import COLOURS, MUTED, label, style
+from gru_lib.checks import check_bool, check_choice, check_function, check_instance, check_int, check_number
 from gru_lib.io import brief, check_arrays, describe, read, write_npz
 from gru_lib.optim import clip_by_global_norm
-from gru_lib.viz import COLOURS, MUTED, label, style
+from gru_lib.optional import needs
+from gru_lib.params import Params, check_grads
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

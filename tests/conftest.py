@@ -156,8 +156,8 @@ def reader(browser: Browser, windows: Callable[..., list[Page]]) -> Callable[[st
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that the book's extension would put beside a page, for every explorer."""
-    from gru_lib.widgets import EXPLORERS
-    from gru_lib.widgets._modules import classic, styles
+    from gru_book.widgets import EXPLORERS
+    from gru_book.widgets._modules import classic, styles
 
     folder = tmp_path_factory.mktemp("pages")
     host = ROOT / "book" / "_ext" / "afm_host.js"
@@ -180,7 +180,7 @@ def visits(
     """Ways to open pages that hold explorers. ``with visits(name) as visit`` fails at the end if a page complained
     or asked another host, and gives the windows back.
     """
-    from gru_lib.widgets import GateExplorer
+    from gru_book.widgets import GateExplorer
 
     files = (folder / f"{number}.html" for number in count())
 
@@ -269,7 +269,7 @@ def visit(
 @pytest.fixture(scope="session")
 def inside(browser: Browser) -> Callable[[str], Callable[..., object]]:
     """The functions of a module without a page: ``inside("reach")("reach", state)`` runs reach of reach.mjs."""
-    from gru_lib.widgets._modules import assemble
+    from gru_book.widgets._modules import assemble
 
     @cache
     def inside(name: str) -> Callable[..., object]:

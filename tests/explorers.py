@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gru_lib.widgets import EXPLORERS
-from gru_lib.widgets._traits import Line, Natural, Number, Numbers, OneOf, Permutation, Whole, Wholes
+from gru_book.widgets import EXPLORERS
+from gru_book.widgets._traits import Line, Natural, Number, Numbers, OneOf, Permutation, Whole, Wholes
 
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 DESK = {"width": 1366, "height": 768}  # the screen of a common laptop

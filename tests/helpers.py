@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from gru_book.results import FOLDER
 from gru_lib import Params, gradcheck, map_state
-from gru_lib.results import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
 

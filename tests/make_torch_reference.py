@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from keras.src.backend.common import dtypes
 
-from gru_lib.results import FOLDER
+from gru_book.results import FOLDER
 
 # Keras multiplies float64 matrices in float32 on every backend but TensorFlow. Here it shall not.
 dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"

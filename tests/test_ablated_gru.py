@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers import randomised, rng, same
 
+from gru_book.cells import ablated_gru_forward, ablated_gru_init, ablated_gru_step
 from gru_lib import sigmoid
-from gru_lib.cells import ablated_gru_forward, ablated_gru_init, ablated_gru_step
 
 D, H, N = 2, 4, 3
 

@@ -12,7 +12,7 @@ import pytest
 from builds import sphinx
 from explorers import PHONE, WIDE, put, set_folds, state_in
 
-from gru_lib.widgets import GateExplorer
+from gru_book.widgets import GateExplorer
 
 ROOT = Path(__file__).parents[1]
 EXPLORER = "[data-afm=gate]"

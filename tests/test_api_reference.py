@@ -99,7 +99,7 @@ def test_signature_is_the_one_in_the_source(pages: Pages) -> None:
 def test_book_without_solutions_has_no_source_of_the_checks() -> None:
     """It holds the right answers."""
     for solutions, module, source in (
-        ("no", "gru_lib.check.by_hand", ("", {})), ("no", "gru_lib.ops", None), ("yes", "gru_lib.check.by_hand", None)
+        ("no", "gru_book.check.by_hand", ("", {})), ("no", "gru_lib.ops", None), ("yes", "gru_book.check.by_hand", None)
     ):  # fmt: skip
         app: Any = SimpleNamespace(config=SimpleNamespace(gru_solutions=solutions))
         assert api_reference.find_source(app, module) == source

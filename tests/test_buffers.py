@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gru_lib
+from gru_lib import buffers as _buffers
 from gru_lib import gru_backward, gru_forward, gru_init
-from gru_lib._core import buffers as _buffers
-from gru_lib._core.buffers import Pooled
+from gru_lib.buffers import Pooled
 
 F8 = np.dtype(np.float64)
 

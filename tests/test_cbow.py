@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers import rng, same
 
+from gru_book.cells import cbow_forward, cbow_init
 from gru_lib import cell_of
-from gru_lib.cells import cbow_forward, cbow_init
 
 T, N = 6, 3
 

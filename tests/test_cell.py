@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gru_book.cells import ablated_gru_init, cbow_init, deltanet_init, mingru_init, ntm_init, scrn_init, stack_rnn_init
 from gru_lib import (
     Cell,
     Params,
@@ -23,18 +24,8 @@ from gru_lib import (
     stack,
     zero_state,
 )
-from gru_lib._core.signature import _facts
-from gru_lib.cells import (
-    ablated_gru_init,
-    cbow_init,
-    deltanet_init,
-    irnn_init,
-    mingru_init,
-    ntm_init,
-    registry,
-    scrn_init,
-    stack_rnn_init,
-)
+from gru_lib.cells import irnn_init, registry
+from gru_lib.signature import _facts
 
 T, N, D, H = 5, 3, 2, 4
 

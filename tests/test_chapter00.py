@@ -9,9 +9,10 @@ import pytest
 from helpers import ROOT, cells_of, names_of, result, results, run_box, said
 
 from experiments import words as experiment
-from gru_lib import gru_forward, gru_init, jacobian
-from gru_lib.models.word_reader import word_reader_accuracy, word_reader_init
-from gru_lib.tasks.words import LETTERS, pairs_of, shared, words
+from gru_book.jacobian import jacobian
+from gru_book.models.word_reader import word_reader_accuracy, word_reader_init
+from gru_book.tasks.words import LETTERS, pairs_of, shared, words
+from gru_lib import gru_forward, gru_init
 
 PAGE = "00-the-gru-in-twenty-minutes"
 

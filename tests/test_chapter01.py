@@ -8,10 +8,10 @@ from helpers import results, run_box, said
 
 from experiments import words as experiment
 from experiments._store import load
+from gru_book.cells import cbow_forward, cbow_init
+from gru_book.tasks import order
+from gru_book.tasks.words import LETTERS, anagrams, either_way, order_blind, pairs_of, stem, words
 from gru_lib import bce_with_logits, convert, elman_backward, elman_forward, elman_init, elman_step, sigmoid
-from gru_lib.cells import cbow_forward, cbow_init
-from gru_lib.tasks import order
-from gru_lib.tasks.words import LETTERS, anagrams, either_way, order_blind, pairs_of, stem, words
 
 PAGE = "01-from-a-sum-to-a-state"
 SEEDS = range(5)

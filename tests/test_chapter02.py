@@ -8,11 +8,12 @@ from helpers import result, results, rng, run_box
 
 from experiments import fading
 from experiments import marked as experiment
-from gru_lib import clip_by_global_norm, elman_backward, elman_forward, elman_init, jacobian
-from gru_lib.models.reader import ReaderAccuracy
-from gru_lib.results import load as load_results
-from gru_lib.tasks.adding import marked
-from gru_lib.widgets.reach import REACH
+from gru_book.jacobian import jacobian
+from gru_book.models.reader import ReaderAccuracy
+from gru_book.results import load as load_results
+from gru_book.tasks.adding import marked
+from gru_book.widgets.reach import REACH
+from gru_lib import clip_by_global_norm, elman_backward, elman_forward, elman_init
 
 T, D, H = 30, 3, 6
 

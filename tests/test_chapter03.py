@@ -10,9 +10,9 @@ from helpers import ROOT, cells_of, names_of, result
 
 from experiments import gates, words
 from experiments._store import load, save
+from gru_book.results import FOLDER
+from gru_book.tasks.hold import drift, hold
 from gru_lib import elman_init, elman_step, gradcheck, gru_forward, gru_init, sigmoid
-from gru_lib.results import FOLDER
-from gru_lib.tasks.hold import drift, hold
 
 NAME = "03-gates"
 SEEDS = range(5)

@@ -10,8 +10,9 @@ import pytest
 from helpers import ROOT, cells_of, names_of, run_box, said
 
 from experiments import words as experiment
-from gru_lib import elman_init, gru_forward, gru_init, gru_step, sigmoid, widgets
-from gru_lib.results import load
+from gru_book import widgets
+from gru_book.results import load
+from gru_lib import elman_init, gru_forward, gru_init, gru_step, sigmoid
 
 PAGE = "04-gru-forward"
 

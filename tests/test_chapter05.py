@@ -10,18 +10,10 @@ import pytest
 from helpers import ROOT, cells_of, run_box
 
 from experiments import wrong_gradients
-from gru_lib import (
-    gradcheck,
-    gru_backward,
-    gru_forward,
-    gru_init,
-    gru_step,
-    gru_step_backward,
-    numeric_gradient,
-    results,
-)
-from gru_lib.widgets import BPTTExplorer
-from gru_lib.widgets.bptt import BPTT
+from gru_book import results
+from gru_book.widgets import BPTTExplorer
+from gru_book.widgets.bptt import BPTT
+from gru_lib import gradcheck, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, numeric_gradient
 
 T, N, D, H = 4, 3, 2, 4
 

@@ -11,8 +11,9 @@ from helpers import cells_of, names_of, result, results, run_box
 
 from conftest import ROOT
 from experiments import wrong_gradients
-from gru_lib import check, gru_init, gru_step, gru_step_backward
-from gru_lib.results import wilson
+from gru_book import check
+from gru_book.results import wilson
+from gru_lib import gru_init, gru_step, gru_step_backward
 
 PAGE = "06-find-the-bug"
 GROUPS = {"n": {"W_xn", "W_hn", "b_n"}, "z": {"W_xz", "W_hz", "b_z"}, "r": {"W_xr", "W_hr", "b_r"}}
@@ -426,7 +427,7 @@ def test_which_test_finds_which_model_is_as_the_page_says(page):
     assert not any("gradient check" in names for names in found.values())
     assert {name for name in found if set(three) & set(found[name])} == {"swapped z"}
     assert {name for name in found if units in found[name]} == {"swapped z", "one r for all", "reset after"}
-    for test in ("step by hand", "gru_lib.check"):
+    for test in ("step by hand", "gru_book.check"):
         assert all(test in names for names in found.values())
 
 

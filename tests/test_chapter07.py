@@ -7,11 +7,12 @@ import pytest
 from helpers import ROOT, result, run_box
 
 from experiments import explorer_nets, subtraction
-from gru_lib import gru_forward, gru_init, results
-from gru_lib.models.proofs import Boxes, box_step
-from gru_lib.models.reader import subtractor_init, subtractor_predict
-from gru_lib.tasks.subtraction import all_pairs, long_borrows, random_pairs, subtract_bits
-from gru_lib.widgets.subtraction import NETS, SUBTRACTION
+from gru_book import results
+from gru_book.models.proofs import Boxes, box_step
+from gru_book.models.reader import subtractor_init, subtractor_predict
+from gru_book.tasks.subtraction import all_pairs, long_borrows, random_pairs, subtract_bits
+from gru_book.widgets.subtraction import NETS, SUBTRACTION
+from gru_lib import gru_forward, gru_init
 
 TEXT = (ROOT / "book_text" / "07-subtraction.md").read_text("utf8")
 

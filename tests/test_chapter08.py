@@ -7,12 +7,13 @@ import pytest
 from helpers import result
 
 from experiments import explorer_nets, three_stories
-from gru_lib import Adam, gru_forward, results, sigmoid, train
-from gru_lib.models.hand_set import automaton_gru, hand_set_gru, run_automaton
-from gru_lib.models.reader import reader_init, reader_loss, subtractor_accuracy, subtractor_init
-from gru_lib.tasks.memory import TASKS, agreement, class_bits
-from gru_lib.tasks.subtraction import random_pairs
-from gru_lib.widgets.sequence import NETS, SEQUENCE
+from gru_book import results
+from gru_book.models.hand_set import automaton_gru, hand_set_gru, run_automaton
+from gru_book.models.reader import reader_init, reader_loss, subtractor_accuracy, subtractor_init
+from gru_book.tasks.memory import TASKS, agreement, class_bits
+from gru_book.tasks.subtraction import random_pairs
+from gru_book.widgets.sequence import NETS, SEQUENCE
+from gru_lib import Adam, gru_forward, sigmoid, train
 
 
 @pytest.mark.parametrize(

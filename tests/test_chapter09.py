@@ -6,8 +6,9 @@ from helpers import cells_of, names_of, result, run_box
 
 from experiments import highway
 from experiments._store import load
-from gru_lib import gru_forward, gru_init, jacobian, lstm_init
-from gru_lib.results import FOLDER
+from gru_book.jacobian import jacobian
+from gru_book.results import FOLDER
+from gru_lib import gru_forward, gru_init, lstm_init
 
 T, D, H = 20, 3, 6
 NAME = "09-gradient-highway"

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from helpers import ROOT, cells_of, names_of, randomised, run_box, said
 
-from gru_lib import convert, gru_init, gru_step, infer, numeric_gradient, results, sigmoid, stack_forward
+from gru_book import results
+from gru_lib import convert, gru_init, gru_step, infer, numeric_gradient, sigmoid, stack_forward
 
 NAME = "10-conventions"
 TEXT = (ROOT / "book_text" / f"{NAME}.md").read_text("utf8")

@@ -13,7 +13,7 @@ import pytest
 from helpers import ROOT, box
 
 from benchmarks import contenders, ladder
-from gru_lib import results
+from gru_book import results
 
 TEXT = (ROOT / "book_text" / "11-making-it-fast.md").read_text("utf8")
 

@@ -5,6 +5,9 @@ import pytest
 from helpers import result, rng, run_box, said
 
 from experiments import lstm_memory
+from gru_book.results import load
+from gru_book.tasks.memory import TASKS
+from gru_book.widgets.cells import CELLS
 from gru_lib import (
     LSTMState,
     convert,
@@ -17,9 +20,6 @@ from gru_lib import (
     lstm_step,
     sigmoid,
 )
-from gru_lib.results import load
-from gru_lib.tasks.memory import TASKS
-from gru_lib.widgets.cells import CELLS
 
 
 @pytest.mark.parametrize(

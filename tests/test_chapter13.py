@@ -9,11 +9,13 @@ import pytest
 from helpers import check_loss, randomised, results, run_box
 
 from experiments import other_memories
-from gru_lib import elman_forward, elman_init, gradcheck, jacobian
-from gru_lib.cells import irnn_init, scrn_forward, scrn_init, stack_rnn_forward, stack_step
-from gru_lib.results import load
-from gru_lib.tasks.adding import BASELINE, adding
-from gru_lib.widgets import stack
+from gru_book.cells import scrn_forward, scrn_init, stack_rnn_forward, stack_step
+from gru_book.jacobian import jacobian
+from gru_book.results import load
+from gru_book.tasks.adding import BASELINE, adding
+from gru_book.widgets import stack
+from gru_lib import elman_forward, elman_init, gradcheck
+from gru_lib.cells import irnn_init
 
 PAGE = "13-other-memories"
 FILES = ("other_memories", "other_memories_own")  # the second with other kernels

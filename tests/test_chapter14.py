@@ -9,13 +9,13 @@ from helpers import box, check_loss, result, results, rng
 
 from experiments import dropout
 from experiments._store import load
+from gru_book.models.language_model import lm_init
+from gru_book.models.ngram import KneserNey
+from gru_book.results import FOLDER
+from gru_book.tasks.memory import checksum
+from gru_book.tasks.text import english
 from gru_lib import bundle, gru_forward, gru_init, linear_init
 from gru_lib.layers import dropout_mask
-from gru_lib.models.language_model import lm_init
-from gru_lib.models.ngram import KneserNey
-from gru_lib.results import FOLDER
-from gru_lib.tasks.memory import checksum
-from gru_lib.tasks.text import english
 from gru_lib.train import Chunk
 
 FILES = ("dropout", "dropout_own")  # the second with other kernels

@@ -7,6 +7,8 @@ import pytest
 from helpers import check_loss, close, leaves, randomised, result, results, rng, run_box
 
 from experiments import deep
+from gru_book.results import load
+from gru_book.tasks.ahead import TOKENS, marks
 from gru_lib import (
     bidirectional,
     bundle,
@@ -18,8 +20,6 @@ from gru_lib import (
     stack,
     stack_forward,
 )
-from gru_lib.results import load
-from gru_lib.tasks.ahead import TOKENS, marks
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ import pytest
 from helpers import box, results, said
 
 from experiments import language_model
-from gru_lib.models.language_model import lm_bits, lm_init, lm_loss
-from gru_lib.models.ngram import KneserNey, NGram, _Level
+from gru_book.models.language_model import lm_bits, lm_init, lm_loss
+from gru_book.models.ngram import KneserNey, NGram, _Level
+from gru_book.results import load
+from gru_book.tasks.text import english, streams
+from gru_book.widgets.language import trained
 from gru_lib.ops import log_softmax, softmax_cross_entropy
-from gru_lib.results import load
-from gru_lib.tasks.text import english, streams
 from gru_lib.train import Chunk
-from gru_lib.widgets.language import trained
 
 
 @pytest.mark.parametrize("cell", language_model.UNITS)

@@ -7,12 +7,12 @@ import pytest
 from helpers import box, randomised, results, rng, run_box, said
 
 from experiments import dates
+from gru_book.models.translator import translate, translator_init, translator_loss
+from gru_book.results import load
+from gru_book.tasks.dates import ISO, WRITTEN, batches, encode, pairs, split_days
+from gru_book.widgets.dates import WEIGHTS
 from gru_lib import Adam, convert, gru_forward, gru_init, numeric_gradient, train
 from gru_lib.layers import seq2seq_backward, seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
-from gru_lib.models.translator import translate, translator_init, translator_loss
-from gru_lib.results import load
-from gru_lib.tasks.dates import ISO, WRITTEN, batches, encode, pairs, split_days
-from gru_lib.widgets.dates import WEIGHTS
 
 PAGE = "17-encoder-decoder"
 FILES = ("dates", "dates_own")  # the second with other kernels

@@ -5,13 +5,13 @@ import pytest
 from helpers import close, rng, run_box, said
 
 from experiments import attention
+from gru_book.models.translator import translator_init, translator_loss
+from gru_book.results import load as load_stored
+from gru_book.results import path
+from gru_book.tasks.dates import ISO, LISTED_ISO, LISTED_WRITTEN, WRITTEN, encode, pairs, split_days
 from gru_lib.decode import Decoded, greedy
 from gru_lib.io import load
 from gru_lib.layers import attention_forward, seq2seq, seq2seq_encode, seq2seq_step
-from gru_lib.models.translator import translator_init, translator_loss
-from gru_lib.results import load as load_stored
-from gru_lib.results import path
-from gru_lib.tasks.dates import ISO, LISTED_ISO, LISTED_WRITTEN, WRITTEN, encode, pairs, split_days
 
 PAGE = "18-attention"
 

@@ -8,12 +8,12 @@ import pytest
 from helpers import run_box
 
 from experiments import dates
-from gru_lib import results
+from gru_book import results
+from gru_book.models.translator import shared_pairs, translate_beam
+from gru_book.tasks.dates import ISO, WRITTEN, pairs
 from gru_lib.decode import beam_search, greedy, sample
 from gru_lib.io import load
 from gru_lib.layers import seq2seq_encode, seq2seq_step
-from gru_lib.models.translator import shared_pairs, translate_beam
-from gru_lib.tasks.dates import ISO, WRITTEN, pairs
 
 STORED, OWN = results.load("dates"), results.load("dates_own")  # the second with other kernels
 

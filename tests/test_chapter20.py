@@ -9,8 +9,8 @@ import pytest
 
 from experiments import comparison
 from experiments._store import fixed_kernels
-from gru_lib import results
-from gru_lib.models import comparison as models
+from gru_book import results
+from gru_book.models import comparison as models
 
 STORED, OWN = results.load("comparison"), results.load("comparison_own")
 
@@ -125,7 +125,7 @@ def test_other_kernels_give_the_same_conclusions_with_ten_seeds_on_parity_and_th
 
 def test_a_shortened_comparison_is_stored_like_the_long_one(tmp_path, monkeypatch):
     short = {"digits": replace(comparison.tasks()["digits"], steps=60)}
-    for module in ("experiments", "gru_lib.models"):
+    for module in ("experiments", "gru_book.models"):
         monkeypatch.setattr(f"{module}.comparison.tasks", lambda: short)
     monkeypatch.setattr(comparison, "STORED", tmp_path / "out.json")
     monkeypatch.setattr(comparison, "fixed_kernels", lambda: True)  # with KERNELS=own, too

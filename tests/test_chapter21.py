@@ -6,9 +6,10 @@ from helpers import run_box, said
 
 from benchmarks import scan as timing
 from experiments import without_loop
-from gru_lib import gru_forward, gru_init, results
-from gru_lib.results import wilson
-from gru_lib.scan import scan
+from gru_book import results
+from gru_book.results import wilson
+from gru_book.scan import scan
+from gru_lib import gru_forward, gru_init
 
 PAGE = "21-gates-without-the-loop"
 STORED, OWN = results.load("without_loop"), results.load("without_loop_own")

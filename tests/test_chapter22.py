@@ -8,11 +8,11 @@ from helpers import cells_of, results, said
 
 from experiments import at_work
 from experiments.at_work import ALL, DEGREES
+from gru_book.models.forecasts import Batch, fit, forecast, forecaster_init, ridge
+from gru_book.results import load
+from gru_book.tasks.pendulum import inputs, lag_features, pendulums, targets
 from gru_lib import gru_forward
 from gru_lib.convert import to_torch
-from gru_lib.models.forecasts import Batch, fit, forecast, forecaster_init, ridge
-from gru_lib.results import load
-from gru_lib.tasks.pendulum import inputs, lag_features, pendulums, targets
 
 PAGE, CHECKLIST = "22-a-gru-at-work", "checklist"
 FILES = ("at_work", "at_work_own")  # the second with other kernels

@@ -15,10 +15,12 @@ from check_answers import ANSWERS, FAMILIES, PLANTED
 from check_answers import VARIANTS as IN_VARIANTS
 from check_answers.gru import PADDING
 
+from gru_book import check
+from gru_book.check.engine import EXERCISES, run, same
+from gru_book.check.values import VALUES, wanted
 from gru_lib import (
     LSTMState,
     bce_with_logits,
-    check,
     elman_forward,
     elman_init,
     gru_forward,
@@ -30,8 +32,6 @@ from gru_lib import (
     lstm_step_backward,
     sigmoid,
 )
-from gru_lib.check.engine import EXERCISES, run, same
-from gru_lib.check.values import VALUES, wanted
 from gru_lib.decode import beam_search, greedy
 
 ROOT = Path(__file__).resolve().parents[1]

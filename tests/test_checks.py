@@ -8,14 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gru_lib import LSTMState, bundle, gru_init, linear_init, map_state, zero_state
-from gru_lib._core import checks
-from gru_lib._core.loop import check_state
-from gru_lib._core.params import Params
-from gru_lib.cells import ntm_init, stack_rnn_init
+from gru_book.cells import ntm_init, stack_rnn_init
+from gru_book.check.oracle import draw
+from gru_lib import LSTMState, bundle, checks, gru_init, linear_init, map_state, zero_state
 from gru_lib.cells.elman import elman_on
-from gru_lib.check.oracle import draw
+from gru_lib.loop import check_state
 from gru_lib.optim import SGD, Adam
+from gru_lib.params import Params
 
 MANY = 2**31 - 1
 SIZES = {"T": 4, "N": 3, "H": 2}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gru_lib.models import comparison
-from gru_lib.tasks.sunspots import TEST_FROM, VALIDATION_FROM, Series, sunspots
+from gru_book.models import comparison
+from gru_book.tasks.sunspots import TEST_FROM, VALIDATION_FROM, Series, sunspots
 
 
 def test_training_and_choosing_never_see_a_later_part_of_the_sunspots(monkeypatch):

@@ -6,6 +6,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from gru_book import results
 from gru_lib import (
     GRUParams,
     bidirectional,
@@ -16,7 +17,6 @@ from gru_lib import (
     gru_init,
     linear_init,
     lstm_init,
-    results,
     stack,
     stack_backward,
     stack_forward,

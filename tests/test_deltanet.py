@@ -7,7 +7,7 @@ import pytest
 from helpers import rng
 from scipy.optimize import brentq
 
-from gru_lib.cells import DeltaNetState, deltanet_forward, deltanet_init, deltanet_step
+from gru_book.cells import DeltaNetState, deltanet_forward, deltanet_init, deltanet_step
 
 N, D, H, K = 3, 2, 4, 3
 

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Browser
 
-from gru_lib.drawings import CELLS, STAGES, cell_drawing
-from gru_lib.viz import COLOURS
+from gru_book.drawings import CELLS, STAGES, cell_drawing
+from gru_book.viz import COLOURS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import check_layer, randomised, rng, same
 
+from gru_book.cells import ablated_gru_init, cbow_init, scrn_init
 from gru_lib import (
     LSTMState,
     bidirectional,
@@ -18,7 +19,6 @@ from gru_lib import (
     stack,
     zero_state,
 )
-from gru_lib.cells import ablated_gru_init, cbow_init, scrn_init
 from gru_lib.layers import DropoutMasks, dropout_backward, dropout_forward, dropout_mask, dropout_masks
 
 T, N, D, H = 4, 3, 2, 3

@@ -52,4 +52,4 @@ def test_every_public_function_has_an_example() -> None:
     }
     assert len(public) > 350
     without = [name for name, thing in public.items() if not doctest.DocTestParser().get_examples(thing.__doc__ or "")]
-    assert [name for name in without if not name.startswith("gru_lib.check.")] == []
+    assert [name for name in without if not name.startswith("gru_book.check.")] == []

@@ -7,7 +7,7 @@ import pytest
 
 from experiments import _store
 from experiments._store import load, make, make_parts, seeded
-from gru_lib import results
+from gru_book import results
 
 SCRIPTS = sorted(path.stem for path in Path(_store.__file__).parent.glob("[a-z]*.py"))
 OTHERWISE = ("comparison", "explorer_nets", "pendulum_torch", "words_manifest")  # store otherwise, or nothing

@@ -10,16 +10,16 @@ from explorers import state_in
 from traitlets import TraitError
 
 from experiments import dates
-from gru_lib import results
+from gru_book import results
+from gru_book.models.translator import translate_beam
+from gru_book.tasks.dates import ISO, WRITTEN
+from gru_book.widgets import BeamExplorer
+from gru_book.widgets._modules import classic
+from gru_book.widgets.beam import BEAM, NET, writer
 from gru_lib.decode import beam_search, greedy
 from gru_lib.io import load
 from gru_lib.layers import seq2seq_encode, seq2seq_step
-from gru_lib.models.translator import translate_beam
 from gru_lib.ops import log_softmax
-from gru_lib.tasks.dates import ISO, WRITTEN
-from gru_lib.widgets import BeamExplorer
-from gru_lib.widgets._modules import classic
-from gru_lib.widgets.beam import BEAM, NET, writer
 
 SEARCH = """(states, steps) => states.map(s => {
   const c = search(s.tree === "letters" ? lettersTree() : datesTree(legible(s.day)), s.width, s.alpha);

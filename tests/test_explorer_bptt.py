@@ -9,9 +9,9 @@ from explorers import gru_for_page, put, random_explorer, set_folds, state_in
 from helpers import cells_of
 from traitlets import TraitError
 
+from gru_book.widgets import BPTTExplorer
+from gru_book.widgets.bptt import BPTT, LAST
 from gru_lib import gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, sigmoid
-from gru_lib.widgets import BPTTExplorer
-from gru_lib.widgets.bptt import BPTT, LAST
 
 CHAPTER = Path(__file__).parents[1] / "book_text" / "05-gru-backward.md"
 LINES = [*BPTT["forward"], *BPTT["backward"]]

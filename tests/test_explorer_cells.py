@@ -5,9 +5,9 @@ import pytest
 from explorers import PHONE, at_point, drag, layout_of, put, random_explorer, set_folds, state_in
 from traitlets import TraitError
 
+from gru_book.widgets import CellsExplorer
+from gru_book.widgets.cells import CELLS, T
 from gru_lib import LSTMState, elman_forward, elman_init, gru_forward, gru_init, lstm_forward, lstm_init, lstm_step
-from gru_lib.widgets import CellsExplorer
-from gru_lib.widgets.cells import CELLS, T
 
 STATES = ("elman", "gru", "c", "lstm")
 

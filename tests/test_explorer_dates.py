@@ -8,15 +8,15 @@ from explorers import at_point, state_in
 from traitlets import TraitError
 
 from experiments.attention import fields
+from gru_book.models.translator import alignment, exact_match, translate, translator_init
+from gru_book.tasks.dates import ISO, WRITTEN, Batch, encode, pairs, split_days
+from gru_book.widgets import DatesExplorer
+from gru_book.widgets._modules import assemble, classic
+from gru_book.widgets.dates import ATTENTION, DATES, WEIGHTS
 from gru_lib import gru_forward
 from gru_lib.decode import greedy
 from gru_lib.layers import bidirectional_forward, seq2seq_encode, seq2seq_forward, seq2seq_step
 from gru_lib.layers.seq2seq import seq2seq_backward
-from gru_lib.models.translator import alignment, exact_match, translate, translator_init
-from gru_lib.tasks.dates import ISO, WRITTEN, Batch, encode, pairs, split_days
-from gru_lib.widgets import DatesExplorer
-from gru_lib.widgets._modules import assemble, classic
-from gru_lib.widgets.dates import ATTENTION, DATES, WEIGHTS
 
 FED = translator_init(np.random.default_rng(0), WEIGHTS["E"], WEIGHTS["H"], dtype=float)
 FED.flat[:] = WEIGHTS["flat"]

@@ -28,9 +28,9 @@ from explorers import (
     state_in,
 )
 
-from gru_lib.widgets import EXPLORERS
-from gru_lib.widgets._modules import data
-from gru_lib.widgets._traits import Line
+from gru_book.widgets import EXPLORERS
+from gru_book.widgets._modules import data
+from gru_book.widgets._traits import Line
 
 # ------------------------------------------------------------------------------ tests that only read share a page
 

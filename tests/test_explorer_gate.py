@@ -8,9 +8,9 @@ import pytest
 from explorers import OVERLAPS, PHONE, SETTLED, WIDE, at_point, drag, gru_for_page, layout_of, put, set_folds, state_in
 from traitlets import TraitError
 
+from gru_book.widgets import GateExplorer
+from gru_book.widgets.gate import GATE
 from gru_lib import gru_init, gru_step
-from gru_lib.widgets import GateExplorer
-from gru_lib.widgets.gate import GATE
 
 VARIANTS = [(convention, reset) for convention in ("keep", "write") for reset in ("before", "after")]
 

@@ -5,8 +5,8 @@ import pytest
 from explorers import PHONE, at_column, drag, put, random_explorer, state_in
 from traitlets import TraitError
 
-from gru_lib.widgets import HoldExplorer
-from gru_lib.widgets.hold import HOLD, T
+from gru_book.widgets import HoldExplorer
+from gru_book.widgets.hold import HOLD, T
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,13 +13,13 @@ from traitlets import TraitError
 
 from conftest import ROOT
 from experiments import language_model
+from gru_book.models.language_model import lm_bits, lm_init, lm_logits
+from gru_book.tasks.text import english
+from gru_book.widgets import LanguageExplorer
+from gru_book.widgets._modules import classic
+from gru_book.widgets.language import LANGUAGE, NET, read_net, trained
 from gru_lib import gru_backward, gru_forward, gru_step
-from gru_lib.models.language_model import lm_bits, lm_init, lm_logits
 from gru_lib.ops import log_softmax
-from gru_lib.tasks.text import english
-from gru_lib.widgets import LanguageExplorer
-from gru_lib.widgets._modules import classic
-from gru_lib.widgets.language import LANGUAGE, NET, read_net, trained
 
 LENGTH = LANGUAGE["limits"]["at"][1]
 QUOTE = LANGUAGE["presets"]["quote"]

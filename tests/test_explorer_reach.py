@@ -5,9 +5,10 @@ import pytest
 from explorers import PHONE, at_point, drag, gru_for_page, layout_of, state_in
 from traitlets import TraitError
 
-from gru_lib import elman_forward, elman_init, elman_step, gru_forward, gru_init, jacobian
-from gru_lib.widgets import ReachExplorer
-from gru_lib.widgets.reach import REACH, T
+from gru_book.jacobian import jacobian
+from gru_book.widgets import ReachExplorer
+from gru_book.widgets.reach import REACH, T
+from gru_lib import elman_forward, elman_init, elman_step, gru_forward, gru_init
 
 ELMAN, GRU = REACH["elman"], REACH["gru"]
 H = len(GRU["weights"]["W_hr"])

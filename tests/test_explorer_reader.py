@@ -9,12 +9,12 @@ from explorers import put, state_in
 from traitlets import TraitError
 
 from experiments import words as experiment
+from gru_book.results import load
+from gru_book.widgets import ReaderExplorer
+from gru_book.widgets._modules import classic
+from gru_book.widgets.reader import READER
 from gru_lib import gru_step
 from gru_lib.ops import log_softmax
-from gru_lib.results import load
-from gru_lib.widgets import ReaderExplorer
-from gru_lib.widgets._modules import classic
-from gru_lib.widgets.reader import READER
 
 NET = load("words_net")
 WORDS = [*READER["presets"], "länsi-afrikka", "hello", "a7b", "x" * 18, ""]

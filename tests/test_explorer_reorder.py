@@ -7,10 +7,10 @@ import pytest
 from explorers import PHONE, random_explorer, state_in
 from traitlets import TraitError
 
+from gru_book.cells import cbow_forward, cbow_init
+from gru_book.widgets import ReorderExplorer
+from gru_book.widgets.reorder import REORDER
 from gru_lib import elman_forward, elman_init, elman_step
-from gru_lib.cells import cbow_forward, cbow_init
-from gru_lib.widgets import ReorderExplorer
-from gru_lib.widgets.reorder import REORDER
 
 START = REORDER["start"]
 

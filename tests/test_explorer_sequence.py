@@ -6,11 +6,11 @@ from explorers import PHONE, WIDE, at_point, drag, put, state_in
 from traitlets import TraitError
 
 from experiments import explorer_nets
+from gru_book.models.hand_set import hand_set_gru
+from gru_book.models.reader import reader_logits
+from gru_book.widgets import SequenceExplorer
+from gru_book.widgets.sequence import NETS, SEQUENCE, T
 from gru_lib import gru_forward
-from gru_lib.models.hand_set import hand_set_gru
-from gru_lib.models.reader import reader_logits
-from gru_lib.widgets import SequenceExplorer
-from gru_lib.widgets.sequence import NETS, SEQUENCE, T
 
 TASKS = ("keep", "skip", "afresh")
 

@@ -9,11 +9,11 @@ from explorers import PHONE, at_column, drag, random_explorer, state_in
 from traitlets import TraitError
 
 from experiments.other_memories import right
-from gru_lib.cells import StackRNNState, stack_rnn_init, stack_rnn_step, stack_step
-from gru_lib.tasks.strings import reverse
-from gru_lib.widgets import StackExplorer
-from gru_lib.widgets._modules import HERE
-from gru_lib.widgets.stack import STACK, T, trained_net
+from gru_book.cells import StackRNNState, stack_rnn_init, stack_rnn_step, stack_step
+from gru_book.tasks.strings import reverse
+from gru_book.widgets import StackExplorer
+from gru_book.widgets._modules import HERE
+from gru_book.widgets.stack import STACK, T, trained_net
 
 NET, BLANK = HERE / "stack-net.json", "\u00b7"
 

@@ -8,12 +8,12 @@ from explorers import PHONE, WIDE, at_point, drag, layout_of, put, state_in
 from traitlets import TraitError
 
 from experiments import explorer_nets
+from gru_book.models.hand_set import hand_set
+from gru_book.models.reader import subtractor_predict
+from gru_book.tasks.subtraction import encode, random_pairs, subtract_bits
+from gru_book.widgets import SubtractionExplorer
+from gru_book.widgets.subtraction import NETS, SUBTRACTION
 from gru_lib import gru_forward
-from gru_lib.models.hand_set import hand_set
-from gru_lib.models.reader import subtractor_predict
-from gru_lib.tasks.subtraction import encode, random_pairs, subtract_bits
-from gru_lib.widgets import SubtractionExplorer
-from gru_lib.widgets.subtraction import NETS, SUBTRACTION
 
 KINDS = ("four", "eight", "hand")
 PRESETS = SUBTRACTION["presets"]

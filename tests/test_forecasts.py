@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gru_book.models.forecasts import Batch, fit, forecast, forecaster_init, forecaster_loss, ridge
 from gru_lib.gradcheck import gradcheck
-from gru_lib.models.forecasts import Batch, fit, forecast, forecaster_init, forecaster_loss, ridge
 
 
 def small(rng, N=4):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import close
 
-from gru_lib.models.gru_rungs import RUNGS, library, problem
+from gru_book.models.gru_rungs import RUNGS, library, problem
 
 
 @pytest.mark.parametrize("name", RUNGS)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from gru_book.models.hand_set import automaton_gru, hand_set_gru, random_automaton, run_automaton
+from gru_book.tasks.memory import TASKS
 from gru_lib import gru_forward
-from gru_lib.models.hand_set import automaton_gru, hand_set_gru, random_automaton, run_automaton
-from gru_lib.tasks.memory import TASKS
 
 
 @pytest.mark.parametrize("name", TASKS)

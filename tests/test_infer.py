@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from helpers import close, rng
 
+from gru_book.models.language_model import lm_bits, lm_init, lm_step
 from gru_lib import (
     Cell,
+    buffers,
     cell_of,
     elman_init,
     gru_init,
@@ -17,14 +19,12 @@ from gru_lib import (
     register_cell,
     zero_state,
 )
-from gru_lib._core import buffers
-from gru_lib._core.passes import Reserve
 from gru_lib.cells import registry
 from gru_lib.cells._elman_pass import ElmanReserve
 from gru_lib.cells._gru_pass import GRUStates
 from gru_lib.cells._lstm_pass import LSTMStates
 from gru_lib.layers import seq2seq_encode, seq2seq_init, seq2seq_step
-from gru_lib.models.language_model import lm_bits, lm_init, lm_step
+from gru_lib.passes import Reserve
 
 T, D, H = 9, 5, 256
 CUT = {

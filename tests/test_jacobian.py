@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from helpers import randomised, rng
 
+from gru_book.cells import ablated_gru_init, cbow_init, scrn_init
+from gru_book.jacobian import jacobian
 from gru_lib import (
     LSTMState,
     cell_of,
@@ -12,7 +14,6 @@ from gru_lib import (
     gru_backward,
     gru_forward,
     gru_init,
-    jacobian,
     linear_init,
     lstm_forward,
     lstm_init,
@@ -20,7 +21,6 @@ from gru_lib import (
     stack,
     zero_state,
 )
-from gru_lib.cells import ablated_gru_init, cbow_init, scrn_init
 
 T, N, D, H = 5, 2, 2, 3
 CELLS = {

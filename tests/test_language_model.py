@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from helpers import check_loss
 
+from gru_book.models.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss, lm_step
+from gru_book.tasks.text import streams
 from gru_lib import Adam, elman_init, gru_init, lstm_init, sample, train, zero_state
-from gru_lib.models.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss, lm_step
-from gru_lib.tasks.text import streams
 from gru_lib.train import Chunk, Chunks
 
 V, D, H = 7, 3, 4

@@ -17,11 +17,11 @@ import nbformat.v4 as nbf
 import pytest
 from explorers import ALL, random_explorer
 
-from gru_lib.widgets import EXPLORERS
+from gru_book.widgets import EXPLORERS
 
 CELLS = (
     "import json\nfrom pathlib import Path\nfrom IPython.display import display\n"
-    "from gru_lib.widgets import EXPLORERS\n"
+    "from gru_book.widgets import EXPLORERS\n"
     "shown = {name: cls() for name, cls in EXPLORERS.items()}",
     "for name, state in json.loads(Path('wanted.json').read_text()).items():\n"
     "    for key, value in state.items():\n        setattr(shown[name], key, value)",

@@ -4,6 +4,18 @@ import numpy as np
 import pytest
 from helpers import check_layer, close, leaves, randomised, rng, same
 
+from gru_book.cells import (
+    NTMState,
+    StackRNNState,
+    ntm_backward,
+    ntm_forward,
+    ntm_init,
+    ntm_step,
+    stack_rnn_backward,
+    stack_rnn_forward,
+    stack_rnn_init,
+    stack_rnn_step,
+)
 from gru_lib import (
     LSTMParams,
     LSTMState,
@@ -16,19 +28,7 @@ from gru_lib import (
     stack_backward,
     stack_forward,
 )
-from gru_lib._core.loop import by_steps
-from gru_lib.cells import (
-    NTMState,
-    StackRNNState,
-    ntm_backward,
-    ntm_forward,
-    ntm_init,
-    ntm_step,
-    stack_rnn_backward,
-    stack_rnn_forward,
-    stack_rnn_init,
-    stack_rnn_step,
-)
+from gru_lib.loop import by_steps
 
 T, N, D, H, M, R = 5, 3, 2, 3, 2, 4
 KINDS = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers import rng
 
+from gru_book.cells import mingru_backward, mingru_forward, mingru_init, mingru_step
 from gru_lib import gradcheck
-from gru_lib.cells import mingru_backward, mingru_forward, mingru_init, mingru_step
 
 N, D, H = 3, 2, 4
 gates = pytest.mark.parametrize("gate", ["sigmoid", "tanh"])

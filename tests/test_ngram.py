@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gru_lib.models.ngram import KneserNey, NGram
-from gru_lib.tasks.text import english
+from gru_book.models.ngram import KneserNey, NGram
+from gru_book.tasks.text import english
 
 
 def model(n=3, V=5, count=200, seed=0, **options):

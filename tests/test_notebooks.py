@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from gru_lib.viz import COLOURS
+from gru_book.viz import COLOURS
 
 NAMES = notebooks.names()
 

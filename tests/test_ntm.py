@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gru_lib.cells import ntm_address, ntm_forward, ntm_init
+from gru_book.cells import ntm_address, ntm_forward, ntm_init
 
 
 def head(key, *, beta=50.0, g=50.0, shift=0, gamma=-50.0):

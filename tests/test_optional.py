@@ -10,16 +10,16 @@ import pytest
 SAVE, GRU = "import gru_lib as g, numpy as np; g.save", "g.gru_init(np.random.default_rng(0), 1, 1)"
 
 HISTORY = "from gru_lib.train import History; History"
-DATE = "import datetime as d; from gru_lib.tasks.dates import write; write(d.date(1, 1, 1), 'fr', 'long')"
+DATE = "import datetime as d; from gru_book.tasks.dates import write; write(d.date(1, 1, 1), 'fr', 'long')"
 
 # What a reader does, the module that is missing then, what the error says, and the extra it names.
 MISSING = [
-    ("import gru_lib.widgets", "anywidget", "gru_lib.widgets needs anywidget", "widgets"),
-    ("from gru_lib import viz; viz.use_style()", "matplotlib", "gru_lib.viz needs matplotlib", "viz"),
-    ("from gru_lib.tasks.digits import digits; digits()", "sklearn", "digits needs scikit-learn", "tasks"),
-    ("from gru_lib.tasks.sunspots import sunspots; sunspots()", "statsmodels", "sunspots needs statsmodels", "tasks"),
+    ("import gru_book.widgets", "anywidget", "gru_book.widgets needs anywidget", "widgets"),
+    ("from gru_lib import viz; viz.use_style()", "matplotlib", "gru_book.viz needs matplotlib", "viz"),
+    ("from gru_book.tasks.digits import digits; digits()", "sklearn", "digits needs scikit-learn", "tasks"),
+    ("from gru_book.tasks.sunspots import sunspots; sunspots()", "statsmodels", "sunspots needs statsmodels", "tasks"),
     (f"{HISTORY}([1.0], [1.0]).plot()", "matplotlib", "History.plot needs matplotlib", "viz"),
-    (DATE, "babel", "gru_lib.tasks.dates needs Babel", "tasks"),
+    (DATE, "babel", "gru_book.tasks.dates needs Babel", "tasks"),
     (f"{SAVE}('p.safetensors', {GRU})", "safetensors", "save: p.safetensors needs safetensors", "safetensors"),
 ]
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from gru_lib._core import products
-from gru_lib._core.passes import blocks, spans
-from gru_lib._core.products import times
-from gru_lib.models.gru_rungs import columns
+from gru_book.models.gru_rungs import columns
+from gru_lib import products
+from gru_lib.passes import blocks, spans
+from gru_lib.products import times
 
 
 @pytest.fixture(params=[True, False])

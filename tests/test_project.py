@@ -21,7 +21,7 @@ from edition_cells import DISTRIBUTION
 from packaging.requirements import Requirement
 
 import gru_lib
-from gru_lib.results import FOLDER
+from gru_book.results import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,7 +51,7 @@ assert gru_lib.__file__.startswith(sys.argv[1]), gru_lib.__file__
 p = gru_lib.gru_init(np.random.default_rng(0), D=3, H=5)
 hs, h_T, tape = gru_lib.gru_forward(np.ones((7, 2, 3)), None, p)
 gru_lib.gru_backward(np.ones_like(hs), None, tape, p)
-print(sorted(m for m in sys.modules if m.startswith("gru_lib.widgets")))
+print(sorted(m for m in sys.modules if m.startswith("gru_book.widgets")))
 """
 
 

@@ -8,9 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from gru_lib import bundle, gru_init, gru_step, linear_init, results
-from gru_lib.models.hand_set import hand_set
-from gru_lib.models.proofs import (
+from gru_book import results
+from gru_book.models.hand_set import hand_set
+from gru_book.models.proofs import (
     BORROW,
     HALVES,
     PAIRS_OF_BITS,
@@ -24,8 +24,9 @@ from gru_lib.models.proofs import (
     minimise,
     read_machine,
 )
-from gru_lib.models.reader import subtractor_accuracy, subtractor_init
-from gru_lib.tasks.subtraction import random_pairs, subtract_bits
+from gru_book.models.reader import subtractor_accuracy, subtractor_init
+from gru_book.tasks.subtraction import random_pairs, subtract_bits
+from gru_lib import bundle, gru_init, gru_step, linear_init
 
 
 def answers(machine: Automaton, word: tuple[int, ...]) -> list[int]:

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from helpers import check_loss, randomised, rng
 
-from gru_lib import Adam, elman_init, gru_forward, gru_init, lstm_init, train
-from gru_lib.cells import ablated_gru_init
-from gru_lib.models.hand_set import hand_set
-from gru_lib.models.reader import (
+from gru_book.cells import ablated_gru_init
+from gru_book.models.hand_set import hand_set
+from gru_book.models.reader import (
     reader_accuracy,
     reader_init,
     reader_loss,
@@ -16,8 +15,9 @@ from gru_lib.models.reader import (
     subtractor_loss,
     subtractor_predict,
 )
-from gru_lib.tasks.memory import TASKS, Batch
-from gru_lib.tasks.subtraction import all_pairs, encode, long_borrows, random_pairs, subtract_bits
+from gru_book.tasks.memory import TASKS, Batch
+from gru_book.tasks.subtraction import all_pairs, encode, long_borrows, random_pairs, subtract_bits
+from gru_lib import Adam, elman_init, gru_forward, gru_init, lstm_init, train
 
 
 @pytest.mark.parametrize("init", [gru_init, elman_init, lstm_init])

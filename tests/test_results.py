@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from gru_lib import results
+from gru_book import results
 
 
 def test_results_are_found_from_any_folder(tmp_path, monkeypatch):

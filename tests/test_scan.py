@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers import rng
 
+from gru_book.scan import scan, scan_backward
 from gru_lib import gradcheck
-from gru_lib.scan import scan, scan_backward
 
 METHODS = ["loop", "doubling", "chunked", "auto"]
 methods = pytest.mark.parametrize("method", METHODS)
@@ -103,7 +103,7 @@ def test_factors_whose_product_overflows_do_no_harm(method, after):
 
 
 def test_auto_takes_chunks_for_long_sequences_of_few_numbers(monkeypatch):
-    import gru_lib.scan as module
+    import gru_book.scan as module
 
     taken = []
     watched = {name: lambda z, hs, name=name: taken.append(name) for name in module._METHODS}

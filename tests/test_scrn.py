@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import rng
 
-from gru_lib.cells import scrn_forward, scrn_init, scrn_step
+from gru_book.cells import scrn_forward, scrn_init, scrn_step
 
 T, N, D, H = 6, 3, 2, 4
 

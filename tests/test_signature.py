@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gru_lib import Params, gru_backward, gru_forward, gru_init
-from gru_lib._core.signature import check_signature, sign
+from gru_lib.signature import check_signature, sign
 
 
 def test_a_parameter_that_is_nan_is_the_same_parameter():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import check_layer, randomised, rng, same
 
+from gru_book.cells import ablated_gru_init, scrn_init
 from gru_lib import (
     bidirectional,
     elman_init,
@@ -20,7 +21,6 @@ from gru_lib import (
     stack_forward,
     zero_state,
 )
-from gru_lib.cells import ablated_gru_init, scrn_init
 from gru_lib.layers import dropout_masks
 
 T, N, D, H = 3, 3, 2, 3

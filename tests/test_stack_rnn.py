@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gru_book.cells import stack_rnn_backward, stack_rnn_forward, stack_rnn_init, stack_step
 from gru_lib import Adam, bundle, linear_backward, linear_forward, linear_init, softmax_cross_entropy, train
-from gru_lib.cells import stack_rnn_backward, stack_rnn_forward, stack_rnn_init, stack_step
 
 
 def empty(M=1):

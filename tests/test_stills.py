@@ -5,7 +5,7 @@ import re
 import pytest
 import stills
 
-from gru_lib.widgets._modules import STILLS
+from gru_book.widgets._modules import STILLS
 
 WANTED = {explorer.still(): explorer for explorer in stills.wanted()}
 NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?")

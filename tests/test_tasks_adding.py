@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gru_lib.tasks.adding import BASELINE, ONE_BASELINE, adding, marked
+from gru_book.tasks.adding import BASELINE, ONE_BASELINE, adding, marked
 
 
 @pytest.mark.parametrize("T", [2, 5, 50])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers import rng
 
+from gru_book.tasks import ahead
 from gru_lib import reverse
-from gru_lib.tasks import ahead
 
 
 def by_definition(tokens, t, question):

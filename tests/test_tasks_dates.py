@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from babel.dates import format_date
 
-from gru_lib.tasks import dates
-from gru_lib.tasks.dates import (
+from gru_book.tasks import dates
+from gru_book.tasks.dates import (
     FIRST,
     FORMATS,
     ISO,

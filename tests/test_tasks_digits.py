@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from gru_lib.tasks.digits import as_sequence, digits
+from gru_book.tasks.digits import as_sequence, digits
 
 
 def load_digits():
@@ -43,7 +43,7 @@ def test_sequences_are_the_pictures_row_by_row_and_pixel_by_pixel():
 
 
 def test_other_data_are_refused():
-    module = sys.modules["gru_lib.tasks.digits"]
+    module = sys.modules["gru_book.tasks.digits"]
     pixels, labels = load_digits()
     pixels = pixels.copy()
     pixels[3, 5] += 1

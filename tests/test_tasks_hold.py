@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gru_lib.tasks.hold import drift, drift_gain, hold
+from gru_book.tasks.hold import drift, drift_gain, hold
 
 
 def average(xs, gain):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gru_lib.tasks import memory
-from gru_lib.tasks.memory import TASKS, agreement, batches, class_bits, marks_ignored
+from gru_book.tasks import memory
+from gru_book.tasks.memory import TASKS, agreement, batches, class_bits, marks_ignored
 
 
 def bits(c):

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gru_lib.tasks import order
+from gru_book.tasks import order
 
 DRAW = {2: order.one_order, 4: order.two_orders}
 EVERY = {2: order.all_one_order, 4: order.all_two_orders}

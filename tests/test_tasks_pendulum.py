@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gru_lib.tasks.pendulum import (
+from gru_book.tasks.pendulum import (
     AHEAD,
     DT,
     NOISE,

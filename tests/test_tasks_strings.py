@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gru_lib.tasks.strings import brackets, copy, recall, reverse
+from gru_book.tasks.strings import brackets, copy, recall, reverse
 
 
 def test_reverse_says_the_letters_backwards_after_the_blanks_begin():

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from gru_lib.tasks.subtraction import (
+from gru_book.tasks.subtraction import (
     Batch,
     all_pairs,
     encode,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gru_lib.tasks import sunspots as module
-from gru_lib.tasks.sunspots import TEST_FROM, VALIDATION_FROM, sunspots
+from gru_book.tasks import sunspots as module
+from gru_book.tasks.sunspots import TEST_FROM, VALIDATION_FROM, sunspots
 
 
 def test_parts_follow_each_other_and_leave_out_the_first_year_alone():

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from gru_lib.tasks import text
-from gru_lib.tasks.text import UNKNOWN, Text, TextWarning, english, paragraph_hash, paragraphs, streams
+from gru_book.tasks import text
+from gru_book.tasks.text import UNKNOWN, Text, TextWarning, english, paragraph_hash, paragraphs, streams
 
 MANIFEST = json.loads(text._MANIFEST.read_text("utf8"))
 

@@ -13,8 +13,8 @@ import pytest
 from babel import Locale
 from helpers import rng
 
-from gru_lib.tasks import words as module
-from gru_lib.tasks.words import (
+from gru_book.tasks import words as module
+from gru_book.tasks.words import (
     LANGUAGES,
     LETTERS,
     NAMES,

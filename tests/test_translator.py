@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from gru_lib import gradcheck, lstm_init
-from gru_lib.models import translator
-from gru_lib.models.translator import (
+from gru_book.models import translator
+from gru_book.models.translator import (
     alignment,
     exact_match,
     shared_pairs,
@@ -16,7 +15,8 @@ from gru_lib.models.translator import (
     translator_init,
     translator_loss,
 )
-from gru_lib.tasks.dates import ISO, WRITTEN, encode, flip, pairs, split_days
+from gru_book.tasks.dates import ISO, WRITTEN, encode, flip, pairs, split_days
+from gru_lib import gradcheck, lstm_init
 
 FOUND = pairs(split_days(3)[1])
 

@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from gru_lib import viz
+from gru_book import viz
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
 

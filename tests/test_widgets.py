@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gru_lib.widgets import EXPLORERS, GateExplorer
-from gru_lib.widgets._modules import HERE, assemble, classic, styles
+from gru_book.widgets import EXPLORERS, GateExplorer
+from gru_book.widgets._modules import HERE, assemble, classic, styles
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,7 +62,7 @@ def test_picture_of_a_state_that_is_not_stored_says_so():
 def test_stored_picture_of_a_state_is_its_own(tmp_path, monkeypatch):
     gate = GateExplorer(x=-0.5)
     (tmp_path / gate.still()).write_text("<p>\nits own\n</p>", "utf-8")
-    monkeypatch.setattr("gru_lib.widgets._explorer.STILLS", tmp_path)
+    monkeypatch.setattr("gru_book.widgets._explorer.STILLS", tmp_path)
     assert gate.fallback() == "<p>its own</p>"
     assert "needs JavaScript" in GateExplorer(x=0.5001).fallback(), "no picture was ever drawn"
     assert len({"gate.html", gate.still(), GateExplorer(z=0.9).still()}) == 3 and GateExplorer().still() == "gate.html"

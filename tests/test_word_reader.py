@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from helpers import check_loss, close, randomised, rng
 
-from gru_lib import elman_init, gru_init
-from gru_lib.models.word_reader import (
+from gru_book.models.word_reader import (
     word_reader_accuracy,
     word_reader_forward,
     word_reader_init,
     word_reader_loss,
     word_reader_z,
 )
+from gru_book.tasks.words import LETTERS, encode
+from gru_lib import elman_init, gru_init
 from gru_lib.ops import log_softmax
-from gru_lib.tasks.words import LETTERS, encode
 
 PAIRS = [("itävalta", 0), ("ab", 2), ("österreich", 1)]
 

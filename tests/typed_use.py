@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gru_lib
-from gru_lib import check, convert
+from gru_book import check
+from gru_lib import convert
 from gru_lib.decode import Hypothesis
 from gru_lib.train import History
 

@@ -285,7 +285,7 @@ COMMANDS = {
         "ruff format --check .",
         "python -m mypy",
         javascript,
-        "oxlint --config .oxlintrc.json gru_lib/widgets book/_ext",
+        "oxlint --config .oxlintrc.json gru_book/widgets book/_ext",
     ),
     "tool": ("Run a program of .venv, on any system: `tool ruff check .`.", run),
     "links": ("Ask every host that the book links to. Needs a network.", "jupyter-book build . -q --builder linkcheck"),

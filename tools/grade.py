@@ -38,7 +38,7 @@ TIMEOUT = 180  # seconds that a cell may take
 MARK = "gru-grade"
 SAY = """
 try:
-    import gru_lib.check as _gru_check
+    import gru_book.check as _gru_check
     print({mark!r}, {number!r}, (lambda said: "Not done: " + said.message if said.blank else repr(said))(
         eval({call!r}, globals() | {{"check": _gru_check}})).replace(chr(10), " "))
 except NameError as _gru_missing:

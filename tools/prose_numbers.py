@@ -47,7 +47,7 @@ from markdown_it.renderer import RendererHTML
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 
-from gru_lib.widgets import Explorer
+from gru_book.widgets import Explorer
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT, BOOK, ENTRIES = ROOT / "book_text", ROOT / "book", ROOT / "tests" / "prose_numbers"

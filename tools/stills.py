@@ -1,7 +1,7 @@
 """Draw the explorers' still pictures, which stand in their place on a page without JavaScript and in an edition.
 
 ``python tools/stills.py [NAME …]`` draws every explorer, or those named, with its own module in a browser, and writes
-``gru_lib/widgets/stills/``: for the state in which it starts and for every state that a notebook of the book shows.
+``gru_book/widgets/stills/``: for the state in which it starts and for every state that a notebook of the book shows.
 Run it after a change of a drawing or of its words.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 import browser as chromium
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from gru_lib.widgets import EXPLORERS, Explorer
-from gru_lib.widgets._modules import STILLS, classic
+from gru_book.widgets import EXPLORERS, Explorer
+from gru_book.widgets._modules import STILLS, classic
 
 ROOT = Path(__file__).resolve().parents[1]
 

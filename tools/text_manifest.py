@@ -1,7 +1,7 @@
-"""Choose the paragraphs of `gru_lib.tasks.text`: those that several Pythons share, each once, split by topic.
+"""Choose the paragraphs of `gru_book.tasks.text`: those that several Pythons share, each once, split by topic.
 
 ``python tools/text_manifest.py PYTHON …`` asks each of these interpreters for its help texts and writes
-``gru_lib/tasks/text.json``. The order and the words are those of the first.
+``gru_book/tasks/text.json``. The order and the words are those of the first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from typing import Any
 
-from gru_lib.tasks.text import _MANIFEST, paragraph_hash, paragraphs
+from gru_book.tasks.text import _MANIFEST, paragraph_hash, paragraphs
 
 ASK = (
     "import json, sys; from pydoc_data.topics import topics;"

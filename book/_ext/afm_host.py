@@ -32,8 +32,8 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-from gru_lib.widgets import EXPLORERS, Explorer
-from gru_lib.widgets._modules import classic, styles
+from gru_book.widgets import EXPLORERS, Explorer
+from gru_book.widgets._modules import classic, styles
 
 HERE = Path(__file__).parent
 LOGGER = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.ext.autodoc import Documenter, ModuleDocumenter
 
-CHECKS = "gru_lib.check"
+CHECKS = "gru_book.check"
 
 
 @cache

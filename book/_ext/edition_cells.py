@@ -22,12 +22,12 @@ import nbformat
 from nbformat import NotebookNode
 from plain_markdown import Cell, Exercise, Part, Solution, fenced
 
-from gru_lib import check
-from gru_lib._core.table import STYLE as TABLE_STYLE
-from gru_lib.check.engine import EXERCISES
-from gru_lib.check.values import VALUES
-from gru_lib.widgets import Explorer
-from gru_lib.widgets._modules import styles
+from gru_book import check
+from gru_book.check.engine import EXERCISES
+from gru_book.check.values import VALUES
+from gru_book.table import STYLE as TABLE_STYLE
+from gru_book.widgets import Explorer
+from gru_book.widgets._modules import styles
 
 WAYS = ("folded", "in", "none")
 ARCHIVE = "gru-book-notebooks.zip"
@@ -93,7 +93,7 @@ def without_solutions(notebook: NotebookNode) -> NotebookNode:
 
 
 def checks(notebook: NotebookNode) -> dict[str, list[str]]:
-    """The calls of `gru_lib.check` that an exercise shows, by its label."""
+    """The calls of `gru_book.check` that an exercise shows, by its label."""
     return {
         label: calls
         for cell, text, solved in pieces(notebook.cells)

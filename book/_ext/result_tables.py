@@ -1,4 +1,4 @@
-"""Tables of results are "Table 4.1": a cell whose output is `gru_lib.viz.table`, and whose ``mystnb`` metadata give a
+"""Tables of results are "Table 4.1": a cell whose output is `gru_book.viz.table`, and whose ``mystnb`` metadata give a
 figure's ``name`` and ``caption``, is numbered with the page's other tables, and {numref} finds it."""
 
 from __future__ import annotations

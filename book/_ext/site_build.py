@@ -22,9 +22,9 @@ WATCHED = (
     "book/_ext/*.*",
     "book/_static/*.*",
     "book/_templates/*.*",
-    "gru_lib/widgets/*.*",
-    "gru_lib/widgets/stills/*.*",
-    "gru_lib/viz.py",
+    "gru_book/widgets/*.*",
+    "gru_book/widgets/stills/*.*",
+    "gru_book/viz.py",
     "package-lock.json",
 )
 DOI = "https://doi.org/"

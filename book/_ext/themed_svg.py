@@ -1,8 +1,8 @@
 """Put SVG figures into the page itself, so that they follow its light or dark colours.
 
-A figure is drawn once, in the light colours of ``gru_lib.viz``. In an HTML build each such picture becomes an inline
+A figure is drawn once, in the light colours of ``gru_book.viz``. In an HTML build each such picture becomes an inline
 ``<svg role="img">`` whose colours are the page's own variables. Other builders keep the picture as drawn. A drawing of
-``gru_lib.drawings`` comes in both its forms; the style sheet shows the slim one on a phone.
+``gru_book.drawings`` comes in both its forms; the style sheet shows the slim one on a phone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from maths_font import ITALIC
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from gru_lib.drawings import cell_drawing
-from gru_lib.viz import COLOURS
+from gru_book.drawings import cell_drawing
+from gru_book.viz import COLOURS
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 MATPLOTLIB = "https://matplotlib.org/"  # in the metadata of every file it writes
@@ -61,7 +61,7 @@ class InlineThemedSvg(SphinxPostTransform):
 
 
 def themed(svg: str, *, alt: str, prefix: str, classes: Iterable[str] = ()) -> str:
-    """Turn an SVG file of matplotlib or `gru_lib.drawings` into an element that follows the page it is on.
+    """Turn an SVG file of matplotlib or `gru_book.drawings` into an element that follows the page it is on.
 
     Colours of `COLOURS` become ``var(--gru-…, light value)``, text takes the page's fonts, and what only a
     separate file needs (metadata, title, style sheet) goes. `prefix` stands before every id, so that no two figures on

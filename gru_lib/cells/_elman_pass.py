@@ -1,6 +1,6 @@
 """The machinery of `elman_forward` and `elman_backward`: activation functions, arrays and the two loops over steps.
 
-`gru_lib/_core/passes.py` holds what all cells share, with the map of the arrays x, h, seen, a, columns and dh, and says
+`gru_lib/passes.py` holds what all cells share, with the map of the arrays x, h, seen, a, columns and dh, and says
 why it is fast. Here a holds the pre-activation of every step, the one factor is its slope g′(a), and C = 1: da alone.
 """
 
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gru_lib._core.passes import Form, Reserve, Workspace, steps
-from gru_lib._core.products import times
-from gru_lib._core.types import Array
 from gru_lib.ops import sigmoid, sigmoid_pair
+from gru_lib.passes import Form, Reserve, Workspace, steps
+from gru_lib.products import times
+from gru_lib.types import Array
 
 __all__ = ["ElmanReserve", "ElmanWorkspace", "activate", "derivative"]
 

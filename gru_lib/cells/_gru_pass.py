@@ -1,6 +1,6 @@
 """The machinery of `gru_forward` and `gru_backward`: the GRU's arrays and its two loops over steps.
 
-`gru_lib/_core/passes.py` holds what all cells share, and says why it is fast. Both gates come from one exponential:
+`gru_lib/passes.py` holds what all cells share, and says why it is fast. Both gates come from one exponential:
 with e = exp(−a), s = 1/(1 + e) and 1 − s = s e. So the weights of the gates are negated, once. k is the share of h_prev
 that is kept: z, or 1 − z with "write". With the e of that gate, k ⊙ h_prev + (1 − k) ⊙ n is k ⊙ (h_prev + e ⊙ n).
 
@@ -31,10 +31,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gru_lib._core.passes import Form, Reserve, Workspace, batch_first, steps
-from gru_lib._core.products import times
-from gru_lib._core.types import Array
 from gru_lib.ops import lowest_exponent
+from gru_lib.passes import Form, Reserve, Workspace, batch_first, steps
+from gru_lib.products import times
+from gru_lib.types import Array
 
 __all__ = ["GRUReserve", "GRUStates", "GRUWorkspace", "gate", "gradients"]
 

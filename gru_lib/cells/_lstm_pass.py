@@ -1,6 +1,6 @@
 """The machinery of `lstm_forward` and `lstm_backward`: the LSTM's arrays and its two loops over steps.
 
-`gru_lib/_core/passes.py` holds what all cells share, and says why it is fast. The three sigmoids lie side by side
+`gru_lib/passes.py` holds what all cells share, and says why it is fast. The three sigmoids lie side by side
 (i, f, o, then g), so that one call does all three; their weights are negated, once, as the GRU's are. What is kept of a
 gate is e = exp(−a): backward makes s = 1/(1 + e) again, which costs less than the memory would.
 
@@ -32,10 +32,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gru_lib._core.passes import Form, Reserve, Workspace, batch_first, steps
-from gru_lib._core.products import times
-from gru_lib._core.types import Array
 from gru_lib.ops import lowest_exponent
+from gru_lib.passes import Form, Reserve, Workspace, batch_first, steps
+from gru_lib.products import times
+from gru_lib.types import Array
 
 __all__ = ["LSTMReserve", "LSTMStates", "LSTMWorkspace", "gate", "quick_step"]
 

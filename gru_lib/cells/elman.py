@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.buffers import Pooled
-from gru_lib._core.checks import (
+from gru_lib.buffers import Pooled
+from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
+from gru_lib.cells.registry import Cell, register_cell
+from gru_lib.checks import (
     as_array,
     check_bool,
     check_cache,
@@ -21,14 +23,12 @@ from gru_lib._core.checks import (
     check_int,
     check_number,
 )
-from gru_lib._core.params import Params
-from gru_lib._core.passes import backward, forward, gradients, infer
-from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
-from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray, short_repr
-from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
-from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.ops import orthogonal
+from gru_lib.params import Params
+from gru_lib.passes import backward, forward, gradients, infer
+from gru_lib.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib.signature import Signature, check_tape, sign
+from gru_lib.types import Array, MaybeArray, short_repr
 
 __all__ = [
     "ElmanCache", "ElmanParams", "ElmanTape", "elman_backward", "elman_forward", "elman_init", "elman_on", "elman_step",

@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.buffers import Pooled
-from gru_lib._core.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int
-from gru_lib._core.params import Params, draw_gates, gate_layout
-from gru_lib._core.passes import backward, forward, infer
-from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
-from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray, short_repr
+from gru_lib.buffers import Pooled
 from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
+from gru_lib.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int
 from gru_lib.ops import sigmoid_pair
+from gru_lib.params import Params, draw_gates, gate_layout
+from gru_lib.passes import backward, forward, infer
+from gru_lib.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib.signature import Signature, check_tape, sign
+from gru_lib.types import Array, MaybeArray, short_repr
 
 __all__ = [
     "GRUCache", "GRUParams", "GRUTape", "gru_backward", "gru_forward", "gru_init", "gru_step", "gru_step_backward",

@@ -10,24 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.buffers import Pooled
-from gru_lib._core.checks import (
-    check_bool,
-    check_cache,
-    check_choice,
-    check_dtype,
-    check_instance,
-    check_int,
-    check_number,
-)
-from gru_lib._core.params import Params, draw_gates, gate_layout
-from gru_lib._core.passes import backward, batch_first, forward, gradients, infer
-from gru_lib._core.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
-from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray, short_repr
+from gru_lib.buffers import Pooled
 from gru_lib.cells._lstm_pass import LSTMReserve, LSTMStates, LSTMWorkspace, gate, quick_step
 from gru_lib.cells.registry import Cell, register_cell
+from gru_lib.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int, check_number
 from gru_lib.ops import sigmoid_pair
+from gru_lib.params import Params, draw_gates, gate_layout
+from gru_lib.passes import backward, batch_first, forward, gradients, infer
+from gru_lib.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib.signature import Signature, check_tape, sign
+from gru_lib.types import Array, MaybeArray, short_repr
 
 __all__ = [
     "LSTMParams", "LSTMState", "LSTMTape", "lstm_backward", "lstm_forward", "lstm_init", "lstm_step",

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, check_dtype, check_instance, check_int
-from gru_lib._core.loop import by_steps, map_state
-from gru_lib._core.params import Bundle, Params
-from gru_lib._core.types import Array, Backward, Forward, Infer, MaybeArray, State
+from gru_lib.checks import as_array, check_dtype, check_instance, check_int
+from gru_lib.loop import by_steps, map_state
+from gru_lib.params import Bundle, Params
+from gru_lib.types import Array, Backward, Forward, Infer, MaybeArray, State
 
 __all__ = [
     "Cell", "State", "advance", "cell_of", "infer", "map_state", "reads_backwards", "register_cell", "zero_state",
@@ -28,7 +28,7 @@ class Cell:
     A step is step(x, state, p) -> state, cache, and its backward step_backward(dstate, cache, p) -> dx, dstate_prev,
     grads. If the output is `apart` from the state, they are step(x, state, p) -> out, state, cache and
     step_backward(dout, dstate, cache, p). Stacks and bidirectional layers have no step. `forward` and `backward` are as
-    `gru_forward` and `gru_backward`; if they are not given, the step is repeated (`gru_lib._core.loop`). `infer` is
+    `gru_forward` and `gru_backward`; if they are not given, the step is repeated (`gru_lib.loop`). `infer` is
     given if the cell has more to it than leaving out forward's tape.
     """
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, as_lengths, check_instance
-from gru_lib._core.params import Bundle, Params
-from gru_lib._core.sequence import begin
-from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells.registry import Cell, State, cell_of, check_layer, infer, register_cell
+from gru_lib.checks import as_array, as_lengths, check_instance
+from gru_lib.params import Bundle, Params
+from gru_lib.sequence import begin
+from gru_lib.signature import Signature, check_tape, sign
+from gru_lib.types import Array, MaybeArray, short_repr
 
 __all__ = ["BidirectionalParams", "bidirectional", "bidirectional_backward", "bidirectional_forward", "reverse"]
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import (
+from gru_lib.cells.registry import State, cell_of, check_layer
+from gru_lib.checks import (
     as_array,
     as_lengths,
     check_choice,
@@ -22,9 +23,8 @@ from gru_lib._core.checks import (
     check_sequence,
     plain,
 )
-from gru_lib._core.params import Bundle, Params
-from gru_lib._core.types import Array, MaybeArray, short_repr
-from gru_lib.cells.registry import State, cell_of, check_layer
+from gru_lib.params import Bundle, Params
+from gru_lib.types import Array, MaybeArray, short_repr
 
 __all__ = ["DropoutMasks", "dropout_backward", "dropout_forward", "dropout_mask", "dropout_masks"]
 

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import (
+from gru_lib.cells.gru import gru_init
+from gru_lib.cells.registry import State, advance, cell_of, check_layer, infer, map_state, reads_backwards, zero_state
+from gru_lib.checks import (
     as_array,
     as_integers,
     as_lengths,
@@ -23,11 +25,6 @@ from gru_lib._core.checks import (
     check_int,
     plain,
 )
-from gru_lib._core.params import Bundle, Params
-from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, Forward, Infer, MaybeArray, short_repr
-from gru_lib.cells.gru import gru_init
-from gru_lib.cells.registry import State, advance, cell_of, check_layer, infer, map_state, reads_backwards, zero_state
 from gru_lib.decode import Step
 from gru_lib.ops import (
     EmbeddingParams,
@@ -41,6 +38,9 @@ from gru_lib.ops import (
     log_softmax,
     softmax_cross_entropy,
 )
+from gru_lib.params import Bundle, Params
+from gru_lib.signature import Signature, check_tape, sign
+from gru_lib.types import Array, Forward, Infer, MaybeArray, short_repr
 
 __all__ = [
     "AttentionCache", "Seq2SeqParams", "Seq2SeqTape", "attention_backward", "attention_forward", "seq2seq_backward",

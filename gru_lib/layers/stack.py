@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import as_array, check_bool, check_instance
-from gru_lib._core.params import Bundle, Params
-from gru_lib._core.sequence import begin
-from gru_lib._core.signature import Signature, check_tape, sign
-from gru_lib._core.types import Array, MaybeArray, short_repr
 from gru_lib.cells.registry import Cell, State, cell_of, check_layer, infer, register_cell
+from gru_lib.checks import as_array, check_bool, check_instance
 from gru_lib.layers.dropout import DropoutMasks, dropout_backward, dropout_forward
+from gru_lib.params import Bundle, Params
+from gru_lib.sequence import begin
+from gru_lib.signature import Signature, check_tape, sign
+from gru_lib.types import Array, MaybeArray, short_repr
 
 __all__ = ["StackParams", "stack", "stack_backward", "stack_forward"]
 

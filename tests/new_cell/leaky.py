@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib._core.checks import check_cache, check_instance, check_int
-from gru_lib._core.params import Params
-from gru_lib._core.sequence import check_rows
-from gru_lib._core.types import Array, short_repr
 from gru_lib.cells.registry import Cell, register_cell
+from gru_lib.checks import check_cache, check_instance, check_int
+from gru_lib.params import Params
+from gru_lib.sequence import check_rows
+from gru_lib.types import Array, short_repr
 
 __all__ = ["LeakyParams", "leaky_backward", "leaky_forward", "leaky_init", "leaky_step", "leaky_step_backward"]
 

@@ -1,4 +1,4 @@
-"""Answers to the exercises that `gru_lib.check` looks at, by family: short programs as a reader would write them.
+"""Answers to the exercises that `gru_book.check` looks at, by family: short programs as a reader would write them.
 
 A mistake is planted in one by replacing a piece of its text. The checker's tests ask that each is named.
 """

@@ -1,0 +1,1175 @@
+"""Exercises that ask for numbers: what is right, what a typical slip gives, and what it is called, by chapter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from gru_book.check.oracle import sig
+from gru_book.check.values import VALUES, Answers, Values, values
+from gru_book.tasks.order import two_orders
+
+
+def _at(points: tuple[float, ...], f: Callable[[float], float]) -> list[float]:
+    return [f(v) for v in points]
+
+
+@values
+def zero_mix() -> Answers:
+    """Check h_1, h_2 and h_3 of one unit whose z is 0, 1 and 0.25, chapter 0."""
+    yield Values({"states": [0.9, 0.9, 0.525]}, says="h goes through {states}")
+    yield "states", [0, -0.5, -0.275], "z is the share that is kept: h = z h_prev + (1 − z) n."
+    yield "states", [0.9, 0, 0.3], "the old state is left out: h = z h_prev + (1 − z) n."
+    yield (
+        "states",
+        [0.9, 0.9, 0.775],
+        "at the third step the shares have changed places: 0.25 is kept, 0.75 is written.",
+    )
+    yield "states", [0.9, 0.4, 0.5], "z = 1 writes nothing: the candidate has the share 1 − z."
+    yield "states", [0.9, 0.9, 0.625], "1 − z belongs to the candidate: 0.25 · 0.9 + 0.75 · 0.4."
+    yield "states", [0.9, 0.9, 0.3], "at the third step the old state is left out: a quarter of it stays."
+
+
+@values
+def zero_count() -> Answers:
+    """Check the numbers of parameters of a GRU, of the reader around it, and of that in PyTorch, chapter 0."""
+    D, H, V, K = 32, 64, 85, 12
+    gru, around = 3 * (D * H + H * H + H), V * D + H * K + K
+    names = ("in_cell", "in_reader", "in_torch")
+    yield Values(
+        dict(zip(names, (gru, gru + around, gru + around + 3 * H), strict=True)),
+        exact=names,
+        says="{in_cell} in the GRU, {in_reader} in the reader, {in_torch} in PyTorch",
+    )
+    yield "in_cell", gru // 3, "that is one of r, z and n; each has matrices and a bias of its own."
+    yield "in_cell", 3 * (D * H + H * H), "the three biases are missing."
+    yield "in_cell", 2 * (D * H + H * H + H), "those are the gates; the candidate has as many."
+    yield "in_cell", 4 * (D * H + H * H + H), "four blocks are an LSTM; a GRU has r, z and n."
+    yield "in_cell", gru + 3 * H, "that is PyTorch's, with its second bias."
+    yield "in_reader", gru, "the embedding and the linear layer belong to the reader too."
+    yield "in_reader", gru + around - K, "the linear layer's bias is missing."
+    yield "in_reader", gru + around - V * D, "the embedding is missing: it is learned too."
+    yield "in_reader", gru + V * D, "the linear layer is missing."
+    yield "in_torch", gru + around + H, "each of r, z and n has a second bias in PyTorch, 3H numbers."
+    yield "in_torch", gru + 3 * H, "that is nn.GRU alone; the whole reader is wanted."
+    yield "in_torch", gru + around, "nn.GRU has a second bias for each of r, z and n."
+
+
+@values
+def zero_bias() -> Answers:
+    """Check the z that keeps half of a value over twenty steps, and the bias that gives it, chapter 0."""
+    z = 0.5 ** (1 / 20)
+    b = math.log(z / (1 - z))
+    yield Values({"my_z": z, "my_b_z": b}, says="z = {my_z} keeps half over twenty steps; b_z = {my_b_z} gives it")
+    yield "my_z", 0.5**20, "that is what twenty steps leave at z = 0.5; z²⁰ must be 0.5."
+    yield "my_z", 1 - 0.5 / 20, "the losses multiply and do not add up: z²⁰ = 0.5."
+    yield "my_z", 1 - z, "that is the share written at each step; z is the share kept."
+    yield "my_z", math.exp(-1 / 20), "that leaves 1/e = 37 % after twenty steps, not half."
+    yield "my_b_z", -b, "the sign is turned: z above ½ needs a bias above 0."
+    yield "my_b_z", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
+    yield "my_b_z", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
+    yield "my_b_z", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
+
+
+@values
+def sum_half() -> Answers:
+    """Check the last states of h = h_prev / 2 + x for abb, bab and bba, where a adds 1 and b −1, chapter 1."""
+    yield Values({"h": [-1.25, -0.75, 0.25]}, says="the last states are {h}")
+    yield "h", [-1, -1, -1], "with the factor 1 it is a sum; here the old state is halved first."
+    yield "h", [-0.625, -0.375, 0.125], "only the old state is halved; the new letter counts in full."
+    yield "h", [0.25, -0.75, -1.25], "that reads from right to left."
+    yield "h", [-0.5, 0.5, -1.5], "those are the states after two letters; each word has three."
+
+
+@values
+def sum_number() -> Answers:
+    """Check W_h, and up to how many digits the number that is read is exact in float64, chapter 1."""
+    yield Values(
+        {"W_h": 2, "digits": 53},
+        exact=("digits",),
+        says="W_h = {W_h} doubles what was read, and {digits} digits are exact",
+    )
+    yield "W_h", 0.5, "½ halves what was read. A digit that follows doubles the worth of those before it."
+    yield "W_h", 1, "with W_h = 1 it counts the ones; place value is missing."
+    yield "W_h", 10, "that reads decimal digits; these are binary."
+    yield "digits", 52, "52 digits of the fraction are stored; the leading 1 is not, and counts too."
+    yield "digits", 54, "2⁵⁴ − 1 is odd, and odd numbers of that size are no longer stored."
+    yield "digits", 64, "64 bits are sign, exponent and fraction together; only the fraction holds digits."
+    yield "digits", 24, "that is float32."
+    yield "digits", 1023, "there float64 overflows; whole numbers stop being exact far below."
+
+
+@values
+def sum_half_blind() -> Answers:
+    """Check the first row of W_h, if W_x = (1, 2) and its second row is (½, 0), chapter 1."""
+    yield Values({"first_row": [0, 2]}, says="with the first row {first_row}, W_x W_h is W_x again")
+    yield "first_row", [1, 0], "that is the row of I; what is asked is W_x W_h = W_x."
+    yield "first_row", [1, 2], "with that W_x W_h is (2, 2): the second row is added too, twice."
+    yield "first_row", [0.5, 2], "the second row counts twice: W_x is (1, 2)."
+    yield "first_row", [2, 2], "the second row must be taken away, not added: row + 2 · (½, 0) = (1, 2)."
+    yield "first_row", [-1, 0], "that makes W_x W_h zero; it must be W_x."
+
+
+@values
+def sum_product() -> Answers:
+    """Check the answers, 0 or 1, to ``two_orders(np.random.default_rng(8), 100, 1000)``, page 1b."""
+    batch = two_orders(np.random.default_rng(8), 100, 1000)
+    a, b, c, d = batch.xs[:, :, :4].argmax(axis=0).T
+    yes = (a < b) == (c < d)
+    first, second = (0.5 ** (999.0 - early) - 0.5 ** (999.0 - late) for early, late in ((a, b), (c, d)))
+    yield Values({"answers": yes.astype(int)}, exact=("answers",), says="all 100 answers are right")
+    yield "answers", ~yes, "all of them the other way round: equal signs mean yes."
+    yield "answers", first * second > 0, "h₁ h₂ is below 2⁻¹⁰⁷⁴ for some, and then 0 in float64: multiply the signs."
+    yield "answers", first + second > 0, "h₁ + h₂ is a linear readout; on the page no linear readout can do it."
+    yield "answers", a < b, "that is whether a comes before b; c and d count too."
+    yield "answers", c < d, "that is whether c comes before d; a and b count too."
+    yield "answers", (a < b) & (c < d), "if both are false the answer is yes as well."
+    yield "answers", np.zeros(100), "never yes. With the factor 1 in place of ½ both units end at 0."
+
+
+@values
+def fade_sigmoid() -> Answers:
+    """Check the norm of W_h below which the gradient of an Elman net with σ surely vanishes, chapter 2."""
+    yield Values({"bound": 4}, says="below a norm of {bound} the gradient must vanish")
+    yield "bound", 1, "1 belongs to tanh, whose slope is at most 1; that of σ is at most ¼."
+    yield "bound", 0.25, "¼ is the largest slope s (1 − s); the norm times the slope must be below 1."
+    yield "bound", 2, "the largest slope of σ is ½ · ½ = ¼, not ½."
+    yield "bound", 16, "1/16 is the slope squared; the bound has it once for each W_h."
+
+
+@values
+def fade_turn() -> Answers:
+    """Check the angles in degrees, for n = 2, 10 and 1000, chapter 2."""
+    n = (2, 10, 1000)
+    yield Values(
+        {"angles": _at(n, lambda n: math.degrees(math.acos(1 / math.sqrt(n))))},
+        says="clipping by value turns the gradient by {angles} degrees",
+    )
+    yield "angles", _at(n, lambda n: math.acos(1 / math.sqrt(n))), "these are radians; degrees are wanted."
+    yield "angles", _at(n, lambda n: 1 / math.sqrt(n)), "that is the cosine; take its arccos, in degrees."
+    yield "angles", _at(n, lambda n: math.degrees(math.asin(1 / math.sqrt(n)))), "1/√n is the cosine, not the sine."
+    yield "angles", _at(n, lambda n: math.degrees(math.acos(1 / n))), "the clipped row has the length c√n, not cn."
+
+
+@values
+def fade_border() -> Answers:
+    """Check the exponent with which T enters ∂h_T / ∂h_0 for large T, chapter 2."""
+    yield Values({"exponent": -1.5}, says="the gradient falls like T to the power {exponent}")
+    yield "exponent", -0.5, "that is the state, h_T; its derivative in h_0 is (h_T / h_0)³."
+    yield "exponent", -1, "that is h_T²; the derivative is (h_T / h_0)³."
+    yield "exponent", -3, "h_T itself falls like T^(−½), and the derivative like its third power."
+    yield "exponent", -2, "1/h_T² grows like T, so h_T falls like T^(−½), and the derivative like its third power."
+    yield "exponent", 0, "the slope 1 − h² is below 1 as long as h is not 0: it does fade."
+
+
+@values
+def gate_hand() -> Answers:
+    """Check h = [h_1, h_2, h_3] and the weights w = [w_0, …, w_3], chapter 3."""
+    yield Values(
+        {"my_h": [6, 4.5, 4.5], "my_w": [3 / 8, 3 / 8, 1 / 4, 0]}, says="h is {my_h}, and the weights are {my_w}"
+    )
+    yield "my_h", [6, 1.5, 16], "z is the share that is kept: h = z h + (1 − z) n."
+    yield "my_h", [6, 6, 8], "each step starts from the state before it, not from h_0."
+    yield "my_h", [12, 12, 28], "the old state lacks its share z: h = z h + (1 − z) n."
+    yield "my_h", [2, 0, 0], "the old state is left out: h = z h + (1 − z) n."
+    yield "my_w", [0, 1 / 4, 3 / 8, 3 / 8], "they run backwards: w_0 belongs to h_0 and stands first."
+    yield "my_w", [3 / 8, 1 / 2, 1 / 4, 0], "what is written at step k is also multiplied by every later z."
+    yield "my_w", [1 / 2, 3 / 8, 1 / 4, 0], "w_0 is the product of all z: h_0 goes through every step."
+    yield "my_w", [0, 0, 0, 1], "z is kept and 1 − z written; here they have changed places."
+
+
+@values
+def gate_long() -> Answers:
+    """Check z, and the bias of a gate that keeps and of one that writes, chapter 3."""
+    z = 0.05 ** (1 / 100)
+    b = math.log(z / (1 - z))
+    yield Values(
+        {"my_z": z, "b_keep": b, "b_write": -b}, says="z = {my_z}; the bias is {b_keep} to keep, {b_write} to write"
+    )
+    yield "my_z", 0.95 ** (1 / 100), "z¹⁰⁰ is the weight of what is older than 100: 0.05, not 0.95."
+    yield "my_z", 0.5 ** (1 / 100), "that is a half-life of 100: 50 % on the last 100."
+    yield "my_z", 1 - z, "that is the share written; z is the share kept."
+    yield "b_keep", -b, "the sign is turned: to keep, z must be near 1."
+    yield "b_keep", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
+    yield "b_keep", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
+    yield "b_keep", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
+    yield "b_write", b, "here the gate is 1 − z: 1 − σ(b) = σ(−b)."
+
+
+@values
+def gate_same() -> Answers:
+    """Check which of the two forms is exact for n = h, at z = 1 and at z = 0, each as 0 or 1, chapter 3."""
+    names = ("mixture", "step")
+    yield Values(
+        {"mixture": [0, 1, 1], "step": [1, 0, 1]},
+        exact=names,
+        says="each form is exact where you say so, and nowhere else",
+    )
+    for name in names:
+        yield name, [1, 1, 1], "on paper; on the computer try thousands of random numbers."
+    yield "mixture", [1, 0, 1], "that is the other form."
+    yield "mixture", [0, 0, 0], "0 times a number is 0 and 1 times it is itself, without rounding."
+    yield "step", [0, 1, 1], "that is the other form."
+    yield "step", [1, 0, 0], "at z = 0 it adds 0."
+
+
+@values
+def gate_drift() -> Answers:
+    """Check the best constant gate for s = 0.3 and ν = 1, chapter 3."""
+    q = 0.3**2
+    root = math.sqrt(q * q + 4 * q)
+    z = (2 + q - root) / 2
+    yield Values({"best_z": z}, says="z = {best_z} leaves the smallest error")
+    yield "best_z", (2.3 - math.sqrt(0.3**2 + 4 * 0.3)) / 2, "q is s² / ν²; that is the gate for q = s / ν."
+    yield "best_z", (2 + q + root) / 2, "that is the other root; a gate lies between 0 and 1."
+    yield "best_z", (2 - q - root) / 2, "the sign of q is turned: (1 − z)² = q z."
+    yield "best_z", 1 - z, "that is the share written."
+    yield "best_z", (1 - z) ** 2, "that is (1 − z)²."
+    yield "best_z", 1 - math.sqrt(q), "the factor z is left out: (1 − z)² = q z."
+    yield "best_z", 1 / (1 + q), "the error that was there before is left out: weigh ν² against v + s²."
+
+
+@values
+def gru_second() -> Answers:
+    """Check r and z of unit 1 in the second step, chapter 4."""
+    h = (0.8416, -0.5048)
+    r, z = sig(2 * h[0]), sig(2 * h[1] + 0.5)
+    yield Values({"my_r": r, "my_z": z}, says="r = {my_r} and z = {my_z}: unit 1 writes more than it keeps")
+    yield "my_r", z, "that is z. Have the two changed places?"
+    yield "my_z", r, "that is r. Have the two changed places?"
+    yield "my_r", 2 * h[0], "that is a_r; σ is missing."
+    yield "my_r", 1 - r, "that is 1 − r."
+    yield "my_r", sig(1), "that comes from the first old state, 0.5; the old state is h_1 now."
+    yield "my_r", sig(2 * h[0] + 1), "x is 0 now, and r has no bias."
+    yield "my_r", sig(h[0] + 3 * h[1]), "that is unit 2: unit 1 is the first column of W_hr."
+    yield "my_z", 2 * h[1] + 0.5, "that is a_z; σ is missing."
+    yield "my_z", sig(2 * h[1]), "the bias 0.5 is missing from a_z."
+    yield "my_z", sig(2 * h[0] + 0.5), "z of unit 1 sees unit 2 of the old state: the first column of W_hz is (0, 2)."
+
+
+@values
+def gru_count() -> Answers:
+    """Check how many of the 60,672 parameters can be left out, chapter 4."""
+    yield Values({"spare": 2 * 128}, exact=("spare",), says="{spare} numbers can go")
+    yield "spare", 3 * 128, "in the candidate one of the two biases stands inside the reset gate: both are needed."
+    yield "spare", 6 * 128, "those are all the biases; a sum of two is still one."
+    yield "spare", 128, "that is one of r and z; it holds for both."
+    yield "spare", 4 * 128, "those are all biases of r and z; one of each must stay."
+    yield "spare", 0, "x W + b + h U + c: only b + c counts, where nothing stands between them."
+
+
+@values
+def gru_unit() -> Answers:
+    """Check which letters of *österreich* and *itävalta* unit 14 notes, as a set, chapter 4."""
+    yield Values({"letters": {"ö", "ä"}}, says="unit 14 notes {letters}")
+    yield "letters", {"ö"}, "and what does z do at the ä of itävalta?"
+    yield "letters", {"ä"}, "and at the ö of österreich?"
+    yield "letters", {"ö", "ä", "o", "a"}, "in osterreich and itavalta z never falls as low."
+
+
+@values
+def gru_slip() -> Answers:
+    """Check which row of the table of pinned gates finds the slip, counted from 1, chapter 4."""
+    yield Values({"row": 2}, exact=("row",), says="row {row} shows nothing but the slip")
+    yield "row", 1, "there the candidate is all that is left, and the slip is in the other term."
+    yield "row", 3, "that row drops the old state, and with it the term that holds the slip."
+
+
+@values
+def gru_half_life() -> Answers:
+    """Check b_z for a half-life of 1,000 steps, for keep and for write, chapter 4."""
+    z = 0.5 ** (1 / 1000)
+    b = math.log(z / (1 - z))
+    yield Values({"b_keep": b, "b_write": -b}, says="b_z = {b_keep} if z keeps, {b_write} if it writes")
+    yield "b_keep", -b, "the sign is turned: with keep, a z near 1 holds."
+    yield "b_keep", math.log(1000), "that leaves 1/e after 1,000 steps; half is wanted."
+    yield "b_keep", z, "that is z; solve σ(b_z) = z for the bias."
+    yield "b_keep", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
+    yield "b_keep", math.log2(z / (1 - z)), "that is log₂; the inverse of σ has the natural logarithm."
+    yield "b_write", b, "with write, z is the share written: 1 − σ(b) = σ(−b)."
+
+
+@values
+def bug_mystery() -> Answers:
+    """Check the factor in A, and the arrays whose lines are wrong in B and C, chapter 6."""
+    yield Values(
+        {"factor": 1 / 3, "B": "dx", "C": "W_hz"},
+        also={"C": ("dW_hz", "g.W_hz", "grads.W_hz")},
+        says="the factor {factor} in A, the line of {B} in B, that of {C} in C",
+    )
+    yield "factor", 0.33, "0.33 is rounded to two digits: which count of the bench has this reciprocal?"
+    yield "factor", 3, "the given gradient is the true one times the factor, so it is below 1."
+    yield "factor", 0.25, "that would be 1/H; the check has N = 3 examples."
+    yield "B", "xs", "xs collects from every step; which array of a single step is it made of?"
+    yield "B", "da_n", "da_n is right: all of group n is."
+    yield "B", "dh_prev", "h0 is right, so dh_prev is."
+    yield "C", "da_z", "da_z is right, since W_xz and b_z are made of it."
+    yield "C", "dh_prev", "h0 is right, so dh_prev is."
+
+
+@values
+def bug_hide() -> Answers:
+    """Check the value of r with which h_prev may stand for q, and the slope of σ there, chapter 6."""
+    yield Values(
+        {"r": 1, "slope": 0}, exact=("r", "slope"), says="at r = {r}, q is h_prev, and the slope of σ is {slope}"
+    )
+    yield "r", 0, "then q is 0, and h_prev is not."
+    yield "r", 0.5, "then q is half of h_prev."
+    yield "r", 40, "that is a bias that does it; the gate itself is σ(40)."
+    yield "slope", 0.25, "¼ is the slope at r = ½."
+    yield "slope", 1, "the slope of σ is r (1 − r)."
+
+
+@values
+def bwd_hand() -> Answers:
+    """Check three more gradients of the step with one unit, chapter 5."""
+    x, h = 1.0, 0.5
+    r, z = sig(-x + 2 * h + 1), sig(-0.5 * x + h + 0.5)
+    n = math.tanh(-x - r * h + 0.5)
+    da_z, da_n = (h - n) * z * (1 - z), (1 - z) * (1 - n * n)
+    da_r = -da_n * h * r * (1 - r)
+    dx = -da_r - 0.5 * da_z - da_n
+    yield Values({"dx": dx, "dW_hz": h * da_z, "dW_hn": r * h * da_n})
+    yield "dx", 2 * da_r + da_z - da_n, "those are the state's weights; x has weights of its own."
+    yield "dx", -0.5 * da_z - da_n, "the term through r is missing."
+    yield "dx", -da_r - da_n, "the term through z is missing."
+    yield "dx", -da_r - 0.5 * da_z, "the term through n is missing."
+    yield "dW_hz", x * da_z, "that is the gradient of W_xz: W_hz is multiplied with h_prev."
+    yield "dW_hz", z * da_z, "W_hz is multiplied with h_prev, not with z."
+    yield "dW_hn", h * da_n, "the candidate does not see h_prev but q = r h_prev."
+    yield "dW_hn", x * da_n, "that is the gradient of W_xn: W_hn is multiplied with q."
+    yield "dW_hn", r * h * (1 - z), "the slope of tanh is missing: da_n, not dn."
+
+
+@values
+def bwd_open() -> Answers:
+    """Check which terms remain at z = 0 and at r = 0, and how many arrays get no gradient at r = 0, chapter 5."""
+    names = ("at_z", "at_r", "silent")
+    yield Values(
+        {"at_z": {3, 4}, "at_r": {1, 2}, "silent": 4},
+        exact=names,
+        says="terms {at_z} at z = 0, {at_r} at r = 0; {silent} arrays are silent",
+    )
+    yield "at_z", {1, 2}, "those go: term 1 has the factor z, and da_z the factor z (1 − z)."
+    yield "at_z", {2, 3}, "with z = 0 nothing comes through z: da_z has the factor z (1 − z). Nor is term 4 touched."
+    yield "at_z", {2, 3, 4}, "z is not only in term 1: what is da_z at z = 0?"
+    yield "at_z", {2, 4}, "da_z has the factor z (1 − z), which is 0."
+    yield "at_r", {3, 4}, "those go: term 4 has the factor r, and da_r the factor r (1 − r)."
+    yield "at_r", {1, 4}, "term 4 is q's, and has the factor r."
+    yield "at_r", {1, 2, 3}, "r is not only in term 4: what is da_r at r = 0?"
+    yield "at_r", {1, 3}, "da_r has the factor r (1 − r), which is 0."
+    yield "silent", 3, "besides W_xr, W_hr and b_r there is the matrix that q is multiplied with."
+    yield "silent", 1, "da_r is 0 too, and with it whatever it is a factor of."
+    yield "silent", 6, "z gets its gradient without r; and x W_xn and b_n enter the candidate beside q."
+
+
+@values
+def bwd_two_biases() -> Answers:
+    """Check how many times as far the sum of two biases moves as a single bias, chapter 5."""
+    yield Values({"times": 2}, says="the sum moves {times} times as far")
+    yield "times", 1, "each of the two moves as far as a single bias would; how far does the sum?"
+    yield "times", 0.5, "the gradient is not shared out: each bias gets all of it."
+    yield "times", 4, "two gradients are added, not multiplied by two twice."
+    yield "times", math.sqrt(2), "the two steps point the same way, so lengths add."
+
+
+@values
+def bwd_less_memory() -> Answers:
+    """Check the best k, not rounded, for T = 256, and how many arrays are alive with k = 8, chapter 5."""
+    yield Values(
+        {"best_k": math.sqrt(256 / 8), "arrays": 96},
+        exact=("arrays",),
+        says="k = {best_k} is best; with k = 8 there are {arrays} arrays",
+    )
+    yield "best_k", 16, "√T is the answer if a cache were a single array; it is 8."
+    yield "best_k", 256 / 8, "the root is missing: T/k² = 8."
+    yield "best_k", math.sqrt(8 / 256), "upside down: T/k² = 8."
+    yield "best_k", math.sqrt(256 * 8), "that is √(8T); from T/k² = 8 follows √(T/8)."
+    yield "arrays", 40, "a cache is 8 arrays, and the block at hand has 8 caches."
+    yield "arrays", 64, "those are the caches; the states at the starts of the blocks are kept too."
+    yield "arrays", 32, "those are the states at the starts of the blocks; one block has its caches."
+    yield "arrays", 2048, "that is without blocks."
+
+
+@values
+def sub_msb() -> Answers:
+    """Check the largest share of bits that a function of the bits read so far can get right, chapter 7."""
+    yield Values({"share": 452 / 544}, says="no more than {share} of the bits can be right")
+    yield "share", 1, "8 − 0 and 8 − 1 begin alike, and their first bits differ."
+    yield "share", 0.5, "guessing gets half; the bits of a and b tell more than that."
+    yield "share", 452, "that is the count; divide by the number of bits, 544."
+    yield "share", 452 / 136, "divide by the number of bits, 4 for each of the 136 pairs."
+    yield "share", 92 / 544, "that is the share that must be wrong."
+
+
+@values
+def sub_bias() -> Answers:
+    """Check in how many of the 544 places a subtractor without biases answers ½, whatever its weights, chapter 7."""
+    yield Values({"count": 36 + 10 + 3 + 1}, exact=("count",), says="in {count} places the answer is fixed")
+    yield "count", 36, "those are the first places; the state stays 0 until the first 1 is read."
+    yield "count", 4, "those are the places of 0 − 0; other pairs begin with zeros too."
+    yield "count", 144, "those are all places with two zeros; once a 1 has been read the state is not 0 any more."
+    yield "count", 1, "that is one pair, or one place; count all places up to the first 1 of either number."
+
+
+@values
+def sub_lstm() -> Answers:
+    """Check which cell stands apart, trained on 34 and on 68 pairs, chapter 7."""
+    yield Values({"at_34": "Elman", "at_68": "none"}, says="at 34 pairs: {at_34}; at 68: {at_68}")
+    yield "at_34", "none", "one median lies more than twenty points below the other two."
+    yield "at_34", "GRU", "the GRU and the LSTM are alike; look at the third."
+    yield "at_34", "LSTM", "the LSTM and the GRU are alike; look at the third."
+    for name in ("Elman", "GRU", "LSTM"):
+        yield "at_68", name, f"the medians are alike, and the seeds of each differ by more: the {name} is no exception."
+
+
+@values
+def sub_add() -> Answers:
+    """Check CARRY.next and CARRY.bit, each with a row for a state and a column for 00, 01, 10, 11, chapter 7."""
+    yield Values(
+        {"carry_next": [[0, 0, 0, 1], [0, 1, 1, 1]], "carry_bit": [[0, 1, 1, 0], [1, 0, 0, 1]]},
+        says="carry and bit are those of addition",
+    )
+    yield "carry_next", [[0, 1, 0, 0], [1, 1, 0, 1]], "that is the borrow; a carry is 1 where two of a, b, c are."
+    yield "carry_next", [[0, 0, 0, 1], [0, 0, 0, 1]], "the carry that comes in is not used."
+    yield "carry_next", [[0, 1, 1, 1], [0, 0, 0, 1]], "the rows have changed places: row 0 is no carry."
+    yield "carry_next", [[0, 1, 1, 1], [1, 1, 1, 1]], "one 1 is enough there; a carry needs two of a, b, c."
+    yield "carry_next", [[0, 0, 0, 1], [1, 1, 1, 1]], "a carry once made never ends: with a = b = 0 it must."
+    yield "carry_next", [[1, 0, 0, 0], [1, 1, 1, 0]], "the columns run backwards: 00, 01, 10, 11."
+    yield "carry_next", [[0, 1, 1, 0], [1, 0, 0, 1]], "that is the bit; the carry is wanted."
+    yield "carry_bit", [[0, 1, 1, 0], [0, 1, 1, 0]], "the carry is left out: the bit is a ⊕ b ⊕ c."
+    yield "carry_bit", [[1, 0, 0, 1], [0, 1, 1, 0]], "the rows have changed places: row 0 is no carry."
+    yield "carry_bit", [[0, 1, 1, 1], [1, 1, 1, 1]], "that is or; the bit is a ⊕ b ⊕ c."
+    yield "carry_bit", [[0, 0, 0, 1], [0, 1, 1, 1]], "that is the carry; the bit is a ⊕ b ⊕ c."
+
+
+@values
+def sub_steep() -> Answers:
+    """Check the smallest whole K for which some δ makes a proof, chapter 7."""
+    yield Values({"smallest_K": 8}, exact=("smallest_K",), says="K = {smallest_K} is the smallest with a proof")
+    yield "smallest_K", 7, "at 7 no δ makes a proof; hard pairs even show errors."
+    yield "smallest_K", 9, "at 9 there is a proof, and at 8 too: try more values of δ."
+    yield "smallest_K", 20, "the text proved 20; a smaller K will do with another δ."
+    yield "smallest_K", 80, "the text proved 80; a far smaller K will do."
+    yield "smallest_K", 1, "at 1 the network is far too soft: its answers are wrong."
+
+
+@values
+def mem_bias() -> Answers:
+    """Check b_z for T = 10, 100, 1000 and 10,000, chapter 8."""
+    T = (10, 100, 1000, 10_000)
+    b = _at(T, lambda t: -math.log(math.expm1(math.log(2) / t)))
+    yield Values({"b_z": b}, says="half is left with b_z = {b_z}")
+    yield "b_z", [-v for v in b], "the sign is turned: the longer the memory, the larger b_z."
+    yield "b_z", _at(T, math.log), "that is log T: it leaves about 1/e, not a half."
+    yield "b_z", _at(T, lambda t: math.log(t) + 0.37), "the rule of thumb is too large at T = 10: solve σ(b)^T = ½."
+    yield "b_z", _at(T, lambda t: math.log(t) - 0.3665), "−log log 2 is positive: log T + 0.37."
+    yield "b_z", _at(T, lambda t: 2 ** (-1 / t)), "that is z; solve σ(b_z) = z for the bias."
+    yield "b_z", _at(T, lambda t: math.expm1(math.log(2) / t)), "that is e^(−b); take minus the logarithm."
+    yield "b_z", [v / math.log(10) for v in b], "that is log₁₀; σ needs the natural logarithm."
+
+
+@values
+def mem_trace() -> Answers:
+    """Check z, r and h of the unit that counts 1s since a break, as it reads ``1 0 1 | 1 1``, chapter 8."""
+    z, r, h = [0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]
+    yield Values(
+        {"my_z": z, "my_r": r, "my_h": h}, exact=("my_z", "my_r", "my_h"), says="z, r and h agree at all six steps"
+    )
+    yield "my_z", [1 - v for v in z], "z is the share that is kept: a 1 and a break write, a 0 keeps."
+    yield "my_z", [0, 1, 0, 1, 0, 0], "at the break z is 0 too: it has to be written."
+    yield "my_z", [0] * 6, "at a 0 nothing is to be written: z is 1 there."
+    yield "my_r", [1 - v for v in r], "r = 0 hides the old state, which is wanted at the break only."
+    yield "my_r", [1] * 6, "at the break a_r = 40 − 80: the candidate is not to see the old state."
+    yield "my_r", z, "that is z; r is 0 at the break only."
+    yield "my_h", [1, 1, -1, 1, -1, 1], "at the break h becomes −1 whatever it was; it does not flip."
+    yield "my_h", [1, 1, 0, 0, 1, 0], "even is −1 here, not 0, but at the start."
+    yield "my_h", [1, -1, 1, -1, 1, -1], "a 0 keeps: it does not flip."
+    yield "my_h", [1, 1, -1, 0, 1, -1], "at the break a_n = 20 − 40 = −20, so h = −1."
+
+
+@values
+def hwy_e() -> Answers:
+    """Check the limit of T f for large T, with f the value at the best gate, chapter 9."""
+    yield Values({"limit": 1 / math.e}, says="T times the value tends to {limit}")
+    yield "limit", math.e, "(1 − 1/T)^T tends to 1/e, not to e."
+    yield "limit", 1, "(1 − 1/T)^(T − 1) does not tend to 1: it is multiplied T − 1 times."
+    yield "limit", 0, "f itself tends to 0; multiply by T first."
+    yield "limit", 1 - 1 / math.e, "that is 1 − 1/e."
+    yield "limit", 0.5, "½ is the other gate, not a limit here."
+
+
+@values
+def hwy_explode() -> Answers:
+    """Check the W_hn of one unit for which ∂h_100/∂h_0 is 10^30, chapter 9."""
+    step = 10**0.3  # what each step multiplies by
+    yield Values({"weight": 4 * (step - 0.5)}, says="with W_hn = {weight} the gradient is 10^30 after 100 steps")
+    yield "weight", 2 * (step - 0.5), "W_hn has two factors ½: one is 1 − z, the other r."
+    yield "weight", 4 * step, "the direct path is missing: it adds z = ½ at every step."
+    yield "weight", 2 * step, "the direct path is missing, which adds z = ½, and so is r = ½."
+    yield "weight", step, "that is what a step multiplies by: solve ½ + ¼ W_hn for it."
+
+
+@values
+def mem_graft() -> Answers:
+    """Check whom the net of chapter 8 names after four ends of a sentence that began with Ann."""
+    right = ["Ann", "Ann", "Bob", "Ann"]
+    yield Values({"named": right}, says="it names {named}")
+    yield "named", ["Ann", "Ann", "Ann", "Ann"], "in the third end another name comes, which takes Ann's place."
+    yield "named", ["Bob", "Bob", "Bob", "Bob"], "Bob came in the other sentence; the state is all that the net has."
+    yield (
+        "named",
+        ["Bob", "Bob", "Bob", "Ann"],
+        "Bob came in the other sentence; the state is all that the net has left.",
+    )
+    message = "nothing says that she is forgotten after a few words: the net can repeat her."
+    yield "named", ["Ann", "Ann", "Bob", "Bob"], message
+
+
+@values
+def hwy_line() -> Answers:
+    """Check at which digits of ``..3..<6.1>.....5..<.2>..`` a dot hardly moves the last state, chapter 9."""
+    yield Values({"digits": ["3", "6", "1", "2"]}, says="a dot in place of {digits} hardly moves the last state")
+    yield "digits", ["6", "1", "2"], "the 3 is outside brackets, but the 5 came after it and took its place."
+    yield "digits", ["3"], "digits inside brackets do not count either."
+    yield "digits", ["3", "6", "1", "5"], "the 5 is the answer; the 2 stands in brackets."
+    yield "digits", ["3", "6", "1"], "the 2 comes last, but it stands in brackets."
+    yield "digits", ["5"], "that is the one that does count; the others are asked for."
+
+
+@values
+def conv_advice() -> Answers:
+    """Check p.b_z, the sum of PyTorch's two biases, and Keras's bias, for H = 2, chapter 10."""
+    right = {"b_ours": [1, 1], "b_torch": [0, 0, 1, 1, 0, 0], "b_keras": [1, 1, 0, 0, 0, 0]}
+    yield Values(right, says="b_z is {b_ours} in ours, and in its place in both frameworks")
+    yield "b_ours", [-1, -1], "the sign turns: our z is the share kept, the paper's the share written."
+    yield "b_ours", [0, 0], "the advice does not vanish: σ(−a) = 1 − σ(a), so b_z turns its sign."
+    yield "b_torch", [0, 0, -1, -1, 0, 0], "PyTorch keeps, too: the sign turns."
+    yield "b_torch", [1, 1, 0, 0, 0, 0], "PyTorch's order is r, z, n: z has the middle rows."
+    yield "b_torch", [0, 0, 2, 2, 0, 0], "PyTorch adds its two biases: 1 in one of them is enough."
+    yield "b_torch", [0, 0, 0, 0, 1, 1], "PyTorch's order is r, z, n: those are the candidate's rows."
+    yield "b_torch", [1, 1, 1, 1, 1, 1], "only the update gate's bias is meant."
+    yield "b_keras", [-1, -1, 0, 0, 0, 0], "Keras keeps, too: the sign turns."
+    yield "b_keras", [0, 0, 1, 1, 0, 0], "Keras's order is z, r, n: z comes first."
+    yield "b_keras", [0, 0, 0, 0, 1, 1], "Keras's order is z, r, n: those are the candidate's."
+    yield "b_keras", [1, 1, 1, 1, 1, 1], "only the update gate's bias is meant."
+
+
+@values
+def conv_stranger() -> Answers:
+    """Check how many of the 48 conventions `interrogate` recognises, and the answer without a meaning, chapter 10."""
+    yield Values(
+        {"recognised": 48, "answer": "second bias of n"},
+        exact=("recognised",),
+        says="all {recognised}; the {answer} means nothing for reset-before",
+    )
+    yield "recognised", 24, "that is half of them: with both resets there are twice as many."
+    yield "recognised", 16, "six orders, two meanings of z, two orientations and two resets are 48."
+    yield "answer", "reset", "where r acts is asked by run 5, and means something for both."
+    yield "answer", "weights", "the orientation of the square matrix matters in every convention."
+    yield "answer", "z", "what z means matters in every convention."
+    yield "answer", "order", "the order of the blocks matters in every convention."
+
+
+@values
+def fast_buffer() -> Answers:
+    """Check the two words that the cell with the buffer prints, chapter 11."""
+    yield Values(
+        {"same": False, "shared": True}, exact=("same", "shared"), says="the first word is False, the second True"
+    )
+    yield "same", True, "`before` is a copy, and `a` is not: what does the second call write into?"
+    yield "shared", False, "setdefault returns the array that was made in the first call."
+
+
+@values
+def fast_budget() -> Answers:
+    """Check the operations of a training step, and the hours for 10,000 of them, chapter 11."""
+    T, N, D, H = 100, 64, 64, 512
+    F = 18 * T * N * H * (D + H)
+    hours = 1e4 * F / 60e9 / 3600
+    yield Values({"operations": F, "hours": hours}, says="{operations} operations, and {hours} hours")
+    yield "operations", F / 3, "that is the forward pass; backward costs twice as much again."
+    yield "operations", F * 2 / 3, "that is the backward pass alone; add the forward pass."
+    yield "operations", F / 2, "a multiplication and an addition are two operations."
+    yield "operations", F / T, "that is one time step; the sequence has 100."
+    yield "operations", F / N, "that is one sequence; the batch has 64."
+    yield "operations", F * 4 / 3, "that is an LSTM; a GRU has three products of a kind, not four."
+    yield "operations", 18 * T * N * H * H, "the product with x is left out: D + H in place of H."
+    yield "operations", F / 1e9, "those are billions; give the number itself."
+    yield "hours", F / 60e9, "that is one step in seconds; 10,000 of them in hours are wanted."
+    yield "hours", hours * 3600, "those are seconds."
+    yield "hours", hours * 60, "those are minutes."
+
+
+@values
+def fast_batch() -> Answers:
+    """Check from which N on the product is limited by arithmetic, chapter 11."""
+    yield Values(
+        {"smallest_N": 12}, says="at N = {smallest_N} the two are equal, and above it the arithmetic takes longer"
+    )
+    yield (
+        "smallest_N",
+        24,
+        "each of the N rows costs a multiplication and an addition, and a weight in float32 has 4 bytes.",
+    )
+    yield (
+        "smallest_N",
+        6,
+        "those are the operations for each byte; a weight has 4 bytes and takes part in 2N operations.",
+    )
+    yield "smallest_N", 3, "a weight in float32 has 4 bytes; this reads one byte."
+
+
+@values
+def lstm_count() -> Answers:
+    """Check how many parameters can be left out, and how many units fit into the size of a GRU, chapter 12."""
+    size = 3 * (28 * 128 + 128 * 128 + 128)
+    units = max(k for k in range(128) if 4 * (28 * k + k * k + k) <= size)
+    yield Values(
+        {"spare": 512, "units": units}, exact=("spare", "units"), says="{spare} numbers can go, and {units} units fit"
+    )
+    yield "spare", 1024, "those are all the biases; one of each block must stay."
+    yield "spare", 384, "an LSTM has four blocks, and in all four the two biases are only added."
+    yield "spare", 128, "that is one block of four."
+    yield "units", 96, "¾ of the units are too few: the parameters grow with the square of the units."
+    yield "units", 128, "an LSTM of 128 units is larger by a third."
+    yield "units", 147, "the LSTM is the larger cell: it must have fewer units."
+    yield "units", 110, "110 units are just too many: count exactly, with one bias for each block."
+    yield "units", 108, "one more still fits."
+
+
+@values
+def lstm_biases() -> Answers:
+    """Check b_f, b_i, the share that is left after 199 forget gates, and the half-life in steps, chapter 12."""
+    f = 199 / 200
+    b = math.log(199)
+    yield Values(
+        {"my_b_f": b, "my_b_i": -b, "share": f**199, "half_life": math.log(0.5) / math.log(f)},
+        says="b_f = {my_b_f}, b_i = {my_b_i}: {share} is left, half after {half_life} steps",
+    )
+    yield "my_b_f", -b, "the sign is turned: to keep, f must be near 1."
+    yield "my_b_f", f, "that is f; the bias is ln(f / (1 − f))."
+    yield "my_b_f", math.log10(199), "that is log₁₀; σ needs the natural logarithm."
+    yield "my_b_i", b, "keep and write are to add up to 1: b_i = −b_f."
+    yield "my_b_i", 0, "that writes half of each candidate, and the cell piles up: b_i = −b_f."
+    yield "share", f, "that is one step; the token has gone through 199 forget gates."
+    yield "share", 0.5, "half is left after the half-life; after 199 steps it is less."
+    yield "share", 1 - f**199, "that is what is lost."
+    yield "half_life", 199 * f**199, "divide the logarithms: ln ½ / ln f."
+    yield "half_life", 1 / (1 - f), "after that many steps 1/e is left, not half."
+    yield "half_life", math.log(f) / math.log(0.5), "the fraction stands on its head: ln ½ / ln f."
+
+
+@values
+def lstm_paths() -> Answers:
+    """Check ∂c_3/∂c_0, ∂c_3/∂h_0, ∂h_3/∂c_0 and ∂h_3/∂h_0 of the unit without W_h, chapter 12."""
+    keep, show = 0.5 * 0.8 * 0.9, 0.6 * (1 - math.tanh(1) ** 2)
+    yield Values(
+        {"c_c": keep, "c_h": 0, "h_c": show * keep, "h_h": 0},
+        says="c_0 reaches c_3 by {c_c} and h_3 by {h_c}; h_0 reaches neither",
+    )
+    yield "c_c", 0.5 + 0.8 + 0.9, "the steps multiply; they do not add up."
+    yield "c_c", 0.9, "that is the last step; the gradient goes through all three forget gates."
+    yield "c_c", 0.8 * 0.9, "c_0 goes through the first forget gate too."
+    yield "c_h", keep, "h_0 reaches the cell through W_h only, and that is zero."
+    yield "h_c", keep, "h = o ⊙ tanh(c): o and the slope of tanh at c_3 are missing."
+    yield "h_c", 0.6 * keep, "the slope of tanh at c_3 is missing: 1 − tanh²(1)."
+    yield "h_c", show, "that is from c_3 to h_3; the way from c_0 to c_3 comes before it."
+    yield "h_c", 0.6 * math.tanh(1) * keep, "the slope of tanh is 1 − tanh²(c), not tanh(c)."
+    yield "h_h", show, "nothing reads h_0: without W_h it reaches no gate."
+
+
+@values
+def lstm_spread() -> Answers:
+    """Check the cell's standard deviation after 200 steps, with b_i = −b_f and with b_i = 0, chapter 12."""
+    f, s = 199 / 200, 0.5
+    grown = math.sqrt((1 - f**400) / (1 - f * f))
+    yield Values(
+        {"std_coupled": (1 - f) * s * grown, "std_free": 0.5 * s * grown},
+        says="{std_coupled} with b_i = −b_f, and {std_free} at b_i = 0",
+    )
+    yield "std_coupled", ((1 - f) * s * grown) ** 2, "that is the variance; take the root."
+    yield "std_coupled", (1 - f) * grown, "the candidates have the standard deviation ½, not 1."
+    yield "std_coupled", s, "they are averaged: the cell varies less than one candidate."
+    yield "std_free", (0.5 * s * grown) ** 2, "that is the variance; take the root."
+    yield "std_free", 0.5 * grown, "the input gate is ½, and so is the candidates' standard deviation; one is missing."
+    yield "std_free", 0.5 * s * math.sqrt(200), "that is with f = 1; here f = 0.995 forgets a little."
+    yield "std_free", (1 - f) * s * grown, "that is with b_i = −b_f; at b_i = 0 the input gate is ½."
+
+
+@values
+def other_pile() -> Answers:
+    """Check the strengths of a, b, c after each step, and their shares in each read: both (3, 3), chapter 13."""
+    first, s2, read2 = [0.6, 0, 0], [0.6, 0.6, 0], [0.4, 0.6, 0]
+    yield Values(
+        {"my_strengths": [first, s2, [0.4, 0, 0.2]], "my_reads": [first, read2, [0.4, 0, 0.2]]},
+        says="strengths and reads agree at all three steps",
+    )
+    yield "my_strengths", [first, s2, [0, 0.4, 0.2]], "the pop takes from the top, b first; this took a first."
+    yield "my_strengths", [first, s2, [0.6, 0, 0]], "pop first, then push: this took from c, which was not there yet."
+    yield (
+        "my_strengths",
+        [first, s2, [0.6, 0, 0.2]],
+        "the pop of 0.8 takes 0.6 from b, and the 0.2 that is left from a.",
+    )
+    yield "my_strengths", [first, s2, [0.6, 0.6, 0.2]], "the pop is missing at step 3."
+    yield "my_strengths", [first, s2, [0, 0, 0.2]], "the pop takes 0.8 in all, not 0.8 from each."
+    yield "my_strengths", [first, [0.4, 0.6, 0], [0.2, 0, 0.2]], "a read takes nothing away: a keeps 0.6 at step 2."
+    yield "my_reads", [first, [0.6, 0.4, 0], [0.4, 0, 0.2]], "the read begins at the top: 0.6 of b, then 0.4 of a."
+    yield "my_reads", [first, [0.6, 0.6, 0], [0.4, 0, 0.2]], "a read is at most 1 in all: after 0.6 of b, 0.4 of a."
+    yield "my_reads", [first, [0, 0.6, 0], [0, 0, 0.2]], "the read goes on below the top until it has 1 in all."
+    yield "my_reads", [[1, 0, 0], read2, [2 / 3, 0, 1 / 3]], "a read is not scaled to 1; it may be less."
+    yield "my_reads", [[1, 0, 0], read2, [0.8, 0, 0.2]], "no entry gives more than its strength."
+
+
+@values
+def other_alpha() -> Answers:
+    """Check α for T = 10, 100 and 1000, chapter 13."""
+    T = (10, 100, 1000)
+    yield Values({"alphas": _at(T, lambda t: 2 ** (-1 / t))}, says="half is left with α = {alphas}")
+    yield "alphas", _at(T, lambda t: math.exp(-1 / t)), "that leaves 1/e after T steps; half is wanted."
+    yield "alphas", _at(T, lambda t: 1 - 0.5 / t), "the loss is not shared out evenly: α^T = ½, not T (1 − α) = ½."
+    yield "alphas", _at(T, lambda t: 1 - 2 ** (-1 / t)), "that is 1 − α, with which the input enters."
+    yield "alphas", _at(T, lambda t: 2 ** (1 / t)), "that grows; α must be below 1: the exponent is −1/T."
+    yield "alphas", _at(T, lambda t: 2**-t), "that is 2^(−T); the T-th root is wanted."
+
+
+@values
+def other_product() -> Answers:
+    """Check the best constant k and its mean squared error for the product of two marked numbers, chapter 13."""
+    yield Values({"best_k": 1 / 4, "error": 7 / 144}, says="k = {best_k} is best, with the error {error}")
+    yield "best_k", 1, "that is the mean of the sum; the mean of the product is wanted."
+    yield "best_k", 1 / 2, "that is the mean of one of the two numbers."
+    yield "best_k", 1 / 3, "that is the mean of a square; the two numbers are independent."
+    yield "error", 1 / 144, "variances of independent numbers add up in a sum; in a product they do not multiply."
+    yield "error", 1 / 9, "that is the mean of the square; take away the square of the mean."
+    yield "error", 1 / 6, "that is the error for the sum."
+    yield "error", 1 / 12, "that is the variance of one of the two numbers."
+
+
+@values
+def other_sharp() -> Answers:
+    """Check the weight q at which the row behind settles, for ε = 0.1 and γ = 2, chapter 13."""
+    low, high = ((7 / 9 + sign * math.sqrt(45 / 81)) / 2 for sign in (-1, 1))
+    yield Values({"q": low}, tolerance=0.02, says="the weight behind settles at {q}")
+    yield "q", 0.1, "that is ε; sharpening raises it to the power γ."
+    yield "q", 0.01, "that is ε^γ, the rough estimate: what was behind before adds to it."
+    yield "q", (0.1 / 0.9) ** 2, "that is after one step; go on until q no longer changes."
+    yield "q", high, "that is the other fixed point; it repels."
+    yield "q", 0.9**100, "that is the right row without sharpening."
+    yield "q", math.sqrt(low), "that is √q, before sharpening."
+
+
+@values
+def other_rows() -> Answers:
+    """Check the longest list that 32 rows of memory can hold, a row for each step, and 128 rows, chapter 13."""
+    yield Values(
+        {"with_32": 32, "with_128": 128},
+        exact=("with_32", "with_128"),
+        says="a list of {with_32} fits into 32 rows, one of {with_128} into 128",
+    )
+    yield "with_32", 5, "that is the longest list of training; the walk of the heads goes on beyond it."
+    yield "with_32", 16, "the head writes one row at each step of the list, and nothing at the blanks."
+    yield "with_32", 33, "row 33 of the list is written over the first."
+    yield "with_128", 20, "four times the trained length is what it was tested at; the memory holds more."
+    yield "with_128", 32, "the number of rows is no weight: with 128 rows the ring is longer."
+    yield "with_128", 129, "row 129 of the list is written over the first."
+
+
+@values
+def drop_half() -> Answers:
+    """Check the number of steps for p = 0.05, 0.1, 0.25 and 0.5, chapter 14."""
+    P = (0.05, 0.1, 0.25, 0.5)
+    yield Values(
+        {"half_gone": _at(P, lambda p: math.log(0.5) / math.log(1 - p))}, says="half are gone after {half_gone} steps"
+    )
+    yield "half_gone", _at(P, lambda p: math.log(0.5) / math.log(p)), "p is the share dropped: (1 − p)^T = ½."
+    yield "half_gone", _at(P, lambda p: math.log(0.5) * math.log(1 - p)), "divide the logarithms: T = ln ½ / ln(1 − p)."
+    yield "half_gone", _at(P, lambda p: 0.5 / p), "the losses do not add up: (1 − p)^T = ½, not T p = ½."
+    yield "half_gone", _at(P, lambda p: math.log(2) / p), "ln(1 − p) ≈ −p is for small p only."
+    yield "half_gone", _at(P, lambda p: -1 / math.log(1 - p)), "after that many steps 1/e is left; half is wanted."
+    yield (
+        "half_gone",
+        _at(P, lambda p: 1 / p),
+        "that is the mean time until it is dropped; half of the cases are asked for.",
+    )
+    yield "half_gone", _at(P, lambda p: math.log(1 - p) / math.log(0.5)), "the fraction stands on its head."
+
+
+@values
+def drop_jensen() -> Answers:
+    """Check the mean of tanh(m x) over masks, for p = 0.1, 0.25 and 0.5, chapter 14."""
+    P = (0.1, 0.25, 0.5)
+    yield Values({"means": _at(P, lambda p: (1 - p) * math.tanh(1 / (1 - p)))}, says="the means over masks are {means}")
+    yield "means", _at(P, lambda p: math.tanh(1)), "that is tanh of the mean; the mean of tanh is wanted."
+    yield "means", _at(P, lambda p: math.tanh(1 / (1 - p))), "that is the case in which it is kept; it counts 1 − p."
+    yield "means", _at(P, lambda p: (1 - p) * math.tanh(1)), "a mask that keeps is 1 / (1 − p), not 1."
+    yield "means", _at(P, lambda p: math.tanh(1 - p)), "the mean of m stands inside tanh, and it is 1, not 1 − p."
+    yield "means", _at(P, lambda p: p * math.tanh(1 / (1 - p))), "p is the share dropped; 1 − p is kept."
+    yield "means", _at(P, lambda p: (1 - p) * math.tanh(1 / p)), "a mask that keeps is 1 / (1 − p), not 1 / p."
+
+
+@values
+def drop_lstm() -> Answers:
+    """Check the share of c that is left after 20 steps with b_f = 5 and all of h dropped, chapter 14."""
+    f = sig(5)
+    yield Values({"still_held": f**20}, says="{still_held} of c is left after 20 steps")
+    yield "still_held", 0, "c is not masked: only h is, and c is multiplied by f."
+    yield "still_held", 1, "f is σ(5), a gate: it is not quite 1."
+    yield "still_held", f, "that is after one step; there are 20."
+    yield "still_held", 0.5**20, "f is σ(b_f), not σ(0): the bias is not masked."
+    yield "still_held", 1 - f**20, "that is the share forgotten."
+    yield "still_held", 20 * f, "the steps multiply: f²⁰."
+
+
+@values
+def drop_linear() -> Answers:
+    """Check the formula's standard deviation of h_24 / h_0 for z = 0.5, 0.9 and 0.99, p = 0.25, chapter 14."""
+    Z = (0.5, 0.9, 0.99)
+    yield Values({"std": _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 3) ** 24 - 1))}, says="the formula gives {std}")
+    yield "std", _at(Z, lambda z: (1 + (1 - z) ** 2 / 3) ** 24 - 1), "that is the variance; take the root."
+    yield "std", _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 4) ** 24 - 1)), "p / (1 − p) is 1/3 at p = ¼."
+    yield "std", _at(Z, lambda z: math.sqrt((1 + z * z / 3) ** 24 - 1)), "the mask falls on the share 1 − z, not on z."
+    yield "std", _at(Z, lambda z: math.sqrt((4 / 3) ** 24 - 1)), "that is z = 0, without a gate."
+    yield "std", _at(Z, lambda z: (1 - z) * math.sqrt(8)), "that is the estimate for a small variance."
+    yield "std", _at(Z, lambda z: math.sqrt((1 + (1 - z) / 3) ** 24 - 1)), "the share 1 − z is squared in a variance."
+
+
+@values
+def deep_ways() -> Answers:
+    """Check the number of ways from h_T of the top layer to x_1, for T = 5 and L = 2, 3, chapter 15."""
+    yield Values({"two": 5, "three": 15}, exact=("two", "three"), says="{two} ways with two layers, {three} with three")
+    yield "two", 4, "one may go down at any of the five steps."
+    yield "two", 10, "the moves through time are T − 1 = 4; only the one move down is free to choose."
+    yield "two", 6, "x_1 is reached from h_1: there are T − 1 moves to the left, not T."
+    yield "three", 10, "two moves down may fall on the same step: choose 2 of T + L − 2 = 6 moves, not of 5."
+    yield "three", 25, "the second move down is never to the right of the first."
+    yield "three", 21, "there are T − 1 moves to the left, not T."
+    yield "three", 6, "of the six moves, two go down: choose which two."
+
+
+@values
+def lm_units() -> Answers:
+    """Check bits per character, perplexity, and the bytes of the compressed text, chapter 16."""
+    nats, n = 1.38, 200_000
+    bits = nats / math.log(2)
+    yield Values(
+        {"model_bits": bits, "perplexity": math.exp(nats), "size": n * bits / 8},
+        says="{model_bits} bits, a perplexity of {perplexity}, {size} bytes",
+    )
+    yield "model_bits", nats * math.log(2), "divide by ln 2: a bit is the smaller unit, so there are more of them."
+    yield "model_bits", nats, "those are nats."
+    yield "model_bits", nats / math.log(10), "that is log₁₀: decimal digits, not bits."
+    yield "model_bits", math.exp(nats), "that is the perplexity."
+    yield "perplexity", 2**nats, "2 belongs to bits; with nats it is e."
+    yield "perplexity", math.exp(bits), "e belongs to nats; with bits it is 2."
+    yield "perplexity", bits, "those are the bits; the perplexity is 2 to that power."
+    yield "size", n * bits, "those are bits; a byte has 8."
+    yield "size", n * nats / 8, "those are nats divided by 8: turn them into bits first."
+    yield "size", bits / 8, "that is one character; the text has 200,000."
+    yield "size", n * bits / 8000, "those are kilobytes."
+    yield "size", n, "that is the text as it is, a byte for each character."
+
+
+@values
+def lm_start() -> Answers:
+    """Check the first loss of a network with V = 102, in nats and in bits, chapter 16."""
+    V = 102
+    yield Values(
+        {"first_nats": math.log(V), "first_bits": math.log2(V)}, says="{first_nats} nats, or {first_bits} bits"
+    )
+    yield "first_nats", math.log2(V), "those are bits: the natural logarithm gives nats."
+    yield "first_nats", math.log10(V), "that is log₁₀."
+    yield "first_nats", V, "that is the perplexity: take the logarithm."
+    yield "first_nats", 1 / V, "that is the probability of each character: minus its logarithm is the loss."
+    yield "first_nats", 0, "a loss of 0 means to know every character for certain."
+    yield "first_bits", math.log(V), "those are nats: log₂ gives bits."
+    yield "first_bits", math.log(V) * math.log(2), "divide the nats by ln 2."
+
+
+@values
+def s2s_product() -> Answers:
+    """Check log P and the loss L of a target whose four tokens have the probabilities ½, ¼, ½ and 1, chapter 17."""
+    log_p = -math.log(16)
+    yield Values({"log_P": log_p, "L": -log_p / 4}, says="log P = {log_P}, and the loss is {L}")
+    yield "log_P", 1 / 16, "that is P; take its logarithm."
+    yield "log_P", math.log(2.25), "the probabilities are multiplied, not added."
+    yield "log_P", log_p / 4, "that is the mean; log P is the sum over the tokens."
+    yield "log_P", -4, "those are bits; the natural logarithm is wanted."
+    yield "L", -log_p, "that is the sum; the loss is the mean over the tokens."
+    yield "L", -log_p / 3, "a token that is certain costs nothing, and counts in the mean all the same."
+    yield "L", log_p / 4, "the loss is minus the mean logarithm."
+    yield "L", -math.log(2.25 / 4), "that is the logarithm of the mean; the mean of the logarithms is wanted."
+
+
+@values
+def s2s_mean() -> Answers:
+    """Check L, what it would be divided by T N, and the factor of the gradient, chapter 17."""
+    L = math.log(2)
+    yield Values(
+        {"mean_L": L, "wrong_L": 10 / 16 * L, "factor": 10 / 16},
+        says="L = {mean_L}, not {wrong_L}; the gradient is off by the factor {factor}",
+    )
+    yield "mean_L", 10 * L, "that is the sum; L is the mean over the real tokens."
+    yield "mean_L", 1, "those are bits; the loss is in nats."
+    yield "mean_L", 0.5, "that is the probability: its minus logarithm is the loss."
+    yield "mean_L", 10 / 16 * L, "that is divided by T N; L is divided by the 10 real tokens."
+    yield "mean_L", 5 * L, "that is divided by the two sequences; L is divided by the 10 real tokens."
+    yield "wrong_L", L, "the sum stays 10 log 2, but it is divided by T N = 16."
+    yield "wrong_L", 10 * L / 8, "T N is 8 · 2 = 16, not 8."
+    yield "factor", 1.6, "the wrong one over the right one: 10/16."
+    yield "factor", 1, "the gradient is divided by the same number as the loss."
+    yield "factor", 1 / 16, "the right one is divided by 10 already."
+
+
+@values
+def s2s_coarse() -> Answers:
+    """Check how many different numbers are left on the grids 0.05, 0.1, 0.2 and 0.5, chapter 17."""
+    yield Values({"count": [147, 81, 47, 21]}, exact=("count",), says="{count} different numbers are left")
+    yield "count", [146, 84, 46, 21], "that is np.floor, which moves every weight down; round to the nearest multiple."
+    yield "count", [149, 85, 46, 21], "that is np.ceil, which moves every weight up; round to the nearest multiple."
+    yield "count", [83, 46, 26, 11], "a weight and its negative are two numbers."
+    yield "count", [205, 103, 52, 21], "those are all multiples in the range; count those that occur."
+    yield "count", [14_253] * 4, "that is the number of weights; count different ones."
+
+
+@values
+def s2s_off() -> Answers:
+    """Check the lowest loss, in nats, of a decoder that is fed the token that it is to predict, chapter 17."""
+    yield Values({"reached_loss": 0}, says="the loss goes to {reached_loss}")
+    yield "reached_loss", math.log(2000) / 11, "that is the cost without the source; but the answer is given."
+    yield "reached_loss", math.log(11), "that is guessing among eleven tokens; but the answer is given."
+    yield "reached_loss", 1, "a perplexity of 1 is a loss of 0."
+
+
+@values
+def s2s_seed() -> Answers:
+    """Check with how many of the ten seeds that are not fed one would have written "over 98 %", chapter 17."""
+    yield Values({"how_many": 6}, exact=("how_many",), says="{how_many} of the ten seeds would have misled you")
+    yield "how_many", 7, "97 % is not over 98 %."
+    yield "how_many", 8, "87 and 97 % are not over 98 %."
+    yield "how_many", 10, "two of the ten do not learn the task."
+    yield "how_many", 5, 'there are six: look along the line "not fed".'
+
+
+@values
+def att_hand() -> Answers:
+    """Check the three weights and the context, chapter 18."""
+    c = [2 / 7 * math.log(2), 4 / 7 * math.log(4)]
+    yield Values(
+        {"my_weights": [1 / 7, 2 / 7, 4 / 7], "my_context": c},
+        says="weights {my_weights}, context {my_context}",
+    )
+    yield "my_weights", [0, 1 / 3, 2 / 3], "that is the score over the sum of the scores; take exponentials first."
+    yield "my_weights", [0, math.log(2), math.log(4)], "those are the scores; the softmax makes weights of them."
+    yield "my_weights", [1, 2, 4], "those are the exponentials; divide by their sum, 7."
+    yield "my_weights", [0, 0, 1], "that takes the best place alone; a softmax leaves all some weight."
+    yield "my_context", [math.log(2), math.log(4)], "that is the sum of the states; weigh them."
+    yield "my_context", [math.log(2) / 3, math.log(4) / 3], "that is the plain mean; weigh the states."
+    yield "my_context", [4 / 7 * math.log(2), 2 / 7 * math.log(4)], "the weights of h₂ and h₃ have changed places."
+    yield "my_context", [2 * math.log(2), 4 * math.log(4)], "the weights there are not divided by 7."
+
+
+@values
+def att_pad() -> Answers:
+    """Check the weight that goes to the padding, and the factor of the context, chapter 18."""
+    yield Values(
+        {"lost": 2 / 9, "factor": 7 / 9}, says="{lost} is lost to the padding, {factor} of the context is left"
+    )
+    yield "lost", 0, "a padded place scores 0, and e⁰ is 1, not 0."
+    yield "lost", 1 / 9, "there are two padded places."
+    yield "lost", 2 / 7, "the padding is in the sum below the fraction too: 7 + 2."
+    yield "lost", 2 / 5, "that is the share of the places; weigh them by e to the score."
+    yield "factor", 1, "the states of padding are zero, but the real weights have become smaller."
+    yield "factor", 2 / 9, "that is what is lost; the factor is what is left."
+    yield "factor", 9 / 7, "the wrong one over the right one: 7/9."
+
+
+@values
+def att_scale() -> Answers:
+    """Check the standard deviation of the score for K = 64, and after the division by √K, chapter 18."""
+    yield Values({"std": 8, "scaled": 1}, says="the standard deviation is {std}, and {scaled} after the division")
+    yield "std", 64, "64 is the variance; the standard deviation is its square root."
+    yield "std", 1, "each product has variance 1, and 64 of them are added: variances of independent terms add up."
+    yield "std", 0, "0 is the mean."
+    yield "scaled", 8, "the score is divided by √K = 8, and so is its standard deviation."
+    yield "scaled", 1 / 8, "that would be a division by K; it is by √K."
+
+
+@values
+def beam_hand() -> Answers:
+    """Check greedy search's sequence, the beam's for k = 2, and the list of all four, likeliest first, chapter 19."""
+    yield Values(
+        {"by_greedy": "aa", "by_beam": "ba", "ranking": ["ba", "aa", "ab", "bb"]},
+        says="greedy search says {by_greedy}, the beam {by_beam}; the ranking is {ranking}",
+    )
+    yield "by_greedy", "ba", "greedy search takes the likeliest first token, a."
+    yield "by_greedy", "ab", "after a, a is the likelier: 0.55."
+    yield "by_beam", "aa", "with k = 2 the beginning b stays, and ba has 0.4 · 0.9 = 0.36."
+    yield "by_beam", "ab", "ab has 0.6 · 0.45 = 0.27."
+    yield "by_beam", "bb", "after b, a is the likelier: 0.9."
+    yield "ranking", ["bb", "ab", "aa", "ba"], "that is the least likely first."
+    yield "ranking", ["aa", "ab", "ba", "bb"], "that is the order of the alphabet, or of the first token alone."
+    yield "ranking", ["ba", "ab", "aa", "bb"], "aa has 0.6 · 0.55 = 0.33, ab 0.27."
+    yield "ranking", ["aa", "ba", "ab", "bb"], "ba has 0.4 · 0.9 = 0.36, aa 0.33."
+
+
+@values
+def beam_share() -> Answers:
+    """Check the share from which on the empty text wins, of twelve equal answers and of a triple one, chapter 19."""
+    yield Values(
+        {"twelve": 1 / 13, "triple": 1 / 5},
+        says="from {twelve} on with twelve answers, from {triple} on in (b)",
+    )
+    yield "twelve", 1 / 12, "the right answers share what the empty text leaves, 1 − ρ, not 1."
+    yield "twelve", 12 / 13, "that is what is left to the right answers."
+    yield "triple", 1 / 4, "that one shares what the empty text leaves too: ρ = (1 − ρ)/4."
+    yield "triple", 1 / 10, "ten texts share 1 − ρ, but not evenly: this one has three parts of twelve."
+    yield "triple", 1 / 11, "that is the limit for ten texts that share evenly; this one has three parts of twelve."
+    yield "triple", 1 / 13, "that is the limit for a text with one part of twelve; this one has three."
+
+
+@values
+def beam_tip() -> Answers:
+    """Check the α from which on the longer sequence wins, chapter 19."""
+    short, long = math.log(0.2), math.log(0.45 * 0.55 * 0.7)
+    alpha = math.log(long / short) / math.log(3)
+    yield Values({"tip": alpha}, says="from α = {tip} on the longer one wins")
+    yield "tip", long / short, "that is 3^α: take the logarithm, and divide by ln 3."
+    yield "tip", math.log(long / short), "divide by ln 3: 3^α = log P₃ / log P₁."
+    yield "tip", -alpha, "the fraction stands on its head: 3^α > log P₃ / log P₁."
+    yield "tip", math.log(long / short) / math.log(2), "there are three tokens, the end included: divide by ln 3."
+    yield "tip", math.log(0.2 / (0.45 * 0.55 * 0.7)) / math.log(3), "compare the logarithms of P, not P."
+    yield "tip", 1, "α = 1 is the mean per token; it tips far below that."
+
+
+@values
+def cmp_units() -> Answers:
+    """Check how many units an LSTM and a tanh net have for a GRU with 100, for large H, chapter 20."""
+    yield Values(
+        {"lstm_units": 100 * math.sqrt(3 / 4), "tanh_units": 100 * math.sqrt(3)},
+        says="{lstm_units} units for an LSTM, {tanh_units} for a tanh net",
+    )
+    yield "lstm_units", 75, "the parameters grow with the square of the units: √(3/4), not 3/4."
+    yield "lstm_units", 100 * math.sqrt(4 / 3), "the LSTM is the larger cell: it must have fewer units."
+    yield "lstm_units", 100, "equal units are not equal parameters: 4 H² against 3 H²."
+    yield "tanh_units", 300, "the parameters grow with the square of the units: √3, not 3."
+    yield "tanh_units", 100 / math.sqrt(3), "the tanh net is the smaller cell: it may have more units."
+    yield "tanh_units", 200, "√3 against the GRU; 2 is against the LSTM."
+
+
+@values
+def cmp_seeds() -> Answers:
+    """Check n > 8 (s / d)² on the sunspots, for GRU and tanh and for GRU and LSTM, chapter 20."""
+    tanh, lstm = 8 * (1.84537 / 0.68740) ** 2, 8 * (1.02241 / 0.80458) ** 2
+    yield Values(
+        {"seeds_tanh": tanh, "seeds_lstm": lstm},
+        tolerance=0.1,
+        says="more than {seeds_tanh} seeds against tanh, {seeds_lstm} against the LSTM",
+    )
+    yield "seeds_tanh", tanh / 2, "the variances of both cells add up: 2 q² (s / d)²."
+    yield "seeds_tanh", tanh / 4, "q is squared too: 2 q² = 8."
+    yield "seeds_tanh", math.sqrt(tanh), "n stands under a root: square both sides."
+    yield "seeds_tanh", 8 * (0.68740 / 1.84537) ** 2, "the fraction stands on its head: s / d."
+    yield "seeds_lstm", lstm / 2, "the variances of both cells add up: 2 q² (s / d)²."
+    yield "seeds_lstm", lstm / 4, "q is squared too: 2 q² = 8."
+    yield "seeds_lstm", math.sqrt(lstm), "n stands under a root: square both sides."
+
+
+@values
+def cmp_cycle() -> Answers:
+    """Check |λ| and the length of the cycle in years of the line with p = 2, chapter 20."""
+    w_1, w_2 = 1.37004, -0.67741
+    rho, angle = math.sqrt(-w_2), math.acos(w_1 / 2 / math.sqrt(-w_2))
+    yield Values(
+        {"rho": rho, "years": 2 * math.pi / angle}, tolerance=0.01, says="|λ| = {rho}, and a cycle takes {years} years"
+    )
+    yield "rho", -w_2, "that is |λ|²: the product of the two solutions is −w₂."
+    yield "rho", w_1 / 2, "that is the real part of λ."
+    yield "rho", w_1, "that is the sum of the two solutions."
+    yield "years", math.degrees(angle), "that is the angle of one step in degrees; a full turn divided by it is wanted."
+    yield "years", angle, "that is the angle of one step; a full turn, 2π, divided by it is wanted."
+    yield "years", math.pi / angle, "that is half a turn."
+    yield "years", 1 / angle, "a full turn is 2π."
+
+
+@values
+def scan_half() -> Answers:
+    """Check h_1, h_2, h_3, and z and w of the three steps in one, chapter 21."""
+    yield Values(
+        {"my_h": [3, 2.5, -1], "my_z": 0.125, "my_w": -1.5},
+        says="h goes through {my_h}; in one step z = {my_z}, w = {my_w}",
+    )
+    yield "my_h", [5, 4.5, 1.25], "w is added as it is; the factor stands on h_{t−1} alone: ½ · 4 + 1."
+    yield "my_h", [3, 3.5, 0.75], "the third w is −2.25."
+    yield "my_h", [3, 2.5, 3.5], "the third w is negative."
+    yield "my_z", 1.5, "the factors are multiplied, not added."
+    yield "my_z", 0.5, "three steps keep ½ · ½ · ½."
+    yield "my_z", 0.25, "that is two steps of three."
+    yield "my_w", -1, "that is h_3; take from it what is left of h_0, z · 4."
+    yield "my_w", -0.25, "what was written earlier is halved by each later step."
+    yield "my_w", -2.25, "that is the last step alone; ½ of the second w and ¼ of the first are still there."
+
+
+@values
+def scan_parity() -> Answers:
+    """Check for how many steps of ones a minGRU with 8 units and z in (0, 1) can say the parity, chapter 21."""
+    yield Values({"at_most": 9}, exact=("at_most",), says="{at_most} steps at most")
+    yield "at_most", 8, "8 sign changes lie between 9 steps."
+    yield "at_most", 10, "10 steps would need 9 sign changes; 8 units give at most 8."
+    yield "at_most", 7, "each unit can give a sign change: 8, not 6."
+    yield "at_most", 256, "that would be states of 8 bits; a sum of 8 powers changes sign 8 times."
+    yield "at_most", 16, "a unit gives one sign change, not two."
+
+
+@values
+def scan_three() -> Answers:
+    """Check the smallest angle above 0, in degrees, of a factor that counts modulo 3, chapter 21."""
+    yield Values({"angle": 120}, says="{angle} degrees: three steps make a full turn")
+    yield "angle", 180, "that is −1, which counts modulo 2."
+    yield "angle", 60, "that counts modulo 6: three steps must make a full turn."
+    yield "angle", 90, "that counts modulo 4: three steps must make a full turn."
+    yield "angle", 2 * math.pi / 3, "those are radians; degrees are wanted."
+    yield "angle", 240, "that counts too, the other way round; the smallest angle is wanted."
+    yield "angle", 360, "a full turn in one step is the factor 1, which counts nothing."
+
+
+@values
+def work_lie() -> Answers:
+    """Check (1 or 0) which errors, now, unseen and in 1 s, grow more than threefold under each lie, chapter 22."""
+    yield Values(
+        {"no_time": [1, 1, 1], "all_seen": [1, 1, 1]},
+        exact=("no_time", "all_seen"),
+        says="you say of all six errors what happens to them",
+    )
+    for name in ("no_time", "all_seen"):
+        yield name, [0, 0, 0], "the net has learned to trust its clock; see what it says in a gap."
+        yield name, [0, 1, 1], "the first readings after a gap find it elsewhere: now grows too."
+        yield name, [0, 1, 0], "who is lost in the gap is lost a second later as well."
+        yield name, [0, 0, 1], "an angle that was not read now is wrong as well."
+        yield name, [1, 1, 0], "who does not know the angle now does not know it in a second."
+
+
+@values
+def work_size() -> Answers:
+    """Check the operations to train on one reading and to run on it, and the factor of 64 units, chapter 22."""
+    once = 18 * 32 * (3 + 32)
+    times = 64 * (3 + 64) / (32 * (3 + 32))
+    yield Values(
+        {"training": once, "running": once / 3, "times": times},
+        says="{training} to train, {running} to run, {times} times as many for 64",
+    )
+    yield "training", once / 3, "that is the forward pass; training goes back too."
+    yield "training", once * 32, "T and N are 1: one reading of one series."
+    yield "training", 18 * 32 * 32, "the product with the input is left out: D + H, not H."
+    yield "training", once / 2, "a multiplication and an addition are two operations."
+    yield "running", once / 2, "going back costs twice as much as going forward, so running takes a third."
+    yield "running", once, "that is forward and backward; running goes forward only."
+    yield "running", once * 2 / 3, "that is the backward pass."
+    yield "times", 4, "four times is the product with the state; that with the input only doubles."
+    yield "times", 2, "the units stand in the formula twice: H (D + H)."
+
+
+__all__ = [*VALUES]  # every function under `values`, so this stands last

@@ -1,0 +1,235 @@
+"""Exercises on the LSTM, chapter 12: c = f ⊙ c_prev + i ⊙ g and h = o ⊙ tanh(c)."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from gru_book.check import oracle
+from gru_book.check.engine import Array, Exercise, Fault, Mistake, Outputs, exercise, several
+from gru_book.check.oracle import D, H, N, Scalar, T, affine, draw, each, matmul, sig, weights
+from gru_lib.cells.lstm import LSTMState, lstm_init
+
+__all__ = ["lstm_chunks", "lstm_coupled", "lstm_majority", "lstm_step", "lstm_step_backward"]
+
+# What a reader's `lstm_step_backward` is given of the step: x (N, D), the others (N, H).
+LSTMRecord = namedtuple("LSTMRecord", "x h_prev c_prev i f g o c")
+
+
+def _step(x: Array, h_prev: Array, c_prev: Array, w: Mapping[str, Array], **use: Scalar) -> Outputs:
+    """i, f, g, o, c, tanh(c) and h of one step. `use` puts other functions in the place of σ and tanh."""
+    s = {k: each(use.get(k, math.tanh if k == "g" else sig), affine(x, h_prev, w, k)) for k in "ifgo"}
+    c = s["f"] * c_prev + s["i"] * s["g"]
+    tanh_c = each(use.get("tanh_c", math.tanh), c)
+    return {**s, "c": c, "tanh_c": tanh_c, "h": s["o"] * tanh_c}
+
+
+@exercise
+def lstm_step() -> Exercise:
+    """Check ``f(x, (h_prev, c_prev), p) -> (h, c)`` (a cache may follow): one step of an LSTM, chapter 12.
+
+    Given x (N, D), state_prev, the pair h_prev and c_prev (N, H), and the weights p; return the pair h (N, H), c
+    (N, H).
+    """
+    p, rng = draw(1997, lstm_init)
+    x, h_prev, c_prev = (rng.normal(size=(N, k)) for k in (D, H, H))
+    w = weights(p, "ifgo")
+
+    def run(change: Mapping[str, Array] | None = None, **use: Scalar) -> Outputs:
+        s = _step(x, h_prev, c_prev, {**w, **(change or {})}, **use)
+        return {"h": s["h"], "c": s["c"]}
+
+    def swap(s: str, t: str) -> Outputs:
+        return run({a + u: w[a + v] for a in ("W_x", "W_h", "b_") for u, v in ((s, t), (t, s))})
+
+    right = run()
+
+    def mistakes() -> Iterator[Mistake]:
+        yield "h and c have changed places in what is returned: (h, c).", {"h": right["c"], "c": right["h"]}
+        yield "i and f have changed places: c = f ⊙ c_prev + i ⊙ g.", swap("i", "f")
+        yield "i and o have changed places.", swap("i", "o")
+        yield "f and o have changed places.", swap("f", "o")
+        yield "the forget gate is missing: c = f ⊙ c_prev + i ⊙ g.", run(f=lambda a: 1.0)
+        yield "the input gate is missing: c = f ⊙ c_prev + i ⊙ g.", run(i=lambda a: 1.0)
+        yield "the output gate is missing: h = o ⊙ tanh(c).", run(o=lambda a: 1.0)
+        yield "h lacks a tanh: h = o ⊙ tanh(c).", run(tanh_c=lambda a: a)
+        yield "σ stands at the candidate g where tanh belongs.", run(g=sig)
+        yield "tanh stands at the gates where σ belongs.", run(i=math.tanh, f=math.tanh, o=math.tanh)
+        yield "the forget bias is added again: b_f holds it already.", run({"b_f": w["b_f"] + 1})
+        yield from ((message, run(change)) for message, change in oracle.slips(w, "ifgo"))
+
+    def flatten(raw: Any) -> Any:
+        return raw[0] if isinstance(raw, tuple | list) and raw and isinstance(raw[0], tuple) else raw
+
+    return Exercise({"x": x, "state_prev": LSTMState(h_prev, c_prev), "p": p}, right, mistakes, flatten=flatten)
+
+
+LEFT_OUT = {
+    "later": "the dc that comes in is not used: add it to what comes from h.",
+    "out": "what h sends to c is missing: dc + dh ⊙ o ⊙ (1 − tanh²(c)).",
+    "o": "dc lacks the factor o: h = o ⊙ tanh(c).",
+    "slope c": "dc lacks the slope of tanh at c: 1 − tanh²(c).",
+    "c for c_prev": "da_f uses c_t where c_{t−1} belongs: c = f ⊙ c_prev + i ⊙ g.",
+    "c for tanh c": "da_o uses c where tanh(c) belongs: h = o ⊙ tanh(c).",
+    "f for g": "da_i uses f where g belongs: c = f ⊙ c_prev + i ⊙ g.",
+    "slope": "the gates lack the slope of σ: i ⊙ (1 − i), and f and o alike.",
+    "slope g": "da_g lacks the slope of tanh: 1 − g².",
+    "f": "dc_prev lacks the factor f: c = f ⊙ c_prev + i ⊙ g.",
+    "dc before": "dc_prev is made of the dc that came in; take the sum with what comes from h.",
+    "W_h T": "dh_prev uses W_h where W_hᵀ belongs.",
+}
+
+
+@exercise
+def lstm_step_backward() -> Exercise:
+    """Check ``f((dh, dc), cache, p) -> dx, (dh_prev, dc_prev), grads``: backward through one step, chapter 12.
+
+    Given dstate, the pair dh and dc (N, H), of which the step after this one hands back dc, the cache
+    (x, h_prev, c_prev, i, f, g, o, c), and the weights p; return dx (N, D), the pair dh_prev, dc_prev (N, H), and
+    grads, a dict by name (W_xi … b_o) or an LSTMParams.
+    """
+    p, rng = draw(2000, lstm_init)
+    x, h_prev, c_prev, dh, dc = (rng.normal(size=(N, k)) for k in (D, H, H, H, H))
+    w = weights(p, "ifgo")
+    s = _step(x, h_prev, c_prev, w)
+    i, f, g, o, c, tanh_c = (s[k] for k in ("i", "f", "g", "o", "c", "tanh_c"))
+
+    def back(leave: str = "") -> tuple[Outputs, dict[str, Outputs]]:
+        """Return the gradients, and the terms of dx and dh_prev. `leave` is a key of LEFT_OUT."""
+
+        def factor(name: str, value: Array) -> Array:
+            return np.ones_like(value) if name == leave else value
+
+        from_h = dh * factor("o", o) * factor("slope c", 1 - tanh_c * tanh_c)
+        dc_all = (0 if leave == "later" else dc) + (0 if leave == "out" else from_h)
+        da = {
+            "i": dc_all * (f if leave == "f for g" else g) * factor("slope", i * (1 - i)),
+            "f": dc_all * (c if leave == "c for c_prev" else c_prev) * factor("slope", f * (1 - f)),
+            "g": dc_all * i * factor("slope g", 1 - g * g),
+            "o": dh * (c if leave == "c for tanh c" else tanh_c) * factor("slope", o * (1 - o)),
+        }
+        W_hT = {k: w[f"W_h{k}"] if leave == "W_h T" else w[f"W_h{k}"].T for k in "ifgo"}
+        terms = {
+            "dx": {f"da_{k} W_x{k}ᵀ": matmul(a, w[f"W_x{k}"].T) for k, a in da.items()},
+            "dh_prev": {f"da_{k} W_h{k}ᵀ": matmul(a, W_hT[k]) for k, a in da.items()},
+        }
+        dc_prev = dc * f if leave == "dc before" else dc_all * factor("f", f)
+        return oracle.total(terms) | {"dc_prev": dc_prev} | oracle.weight_grads(x, h_prev, da), terms
+
+    right, terms = back()
+
+    def mistakes() -> Iterator[Mistake]:
+        return ((message, back(leave)[0]) for leave, message in LEFT_OUT.items())
+
+    def flatten(raw: Any) -> Any:
+        raw = several(raw, "dx", "(dh_prev, dc_prev)", "grads")
+        if not isinstance(raw[1], tuple | list) or len(raw[1]) < 2:
+            raise Fault("the second thing returned must be the pair (dh_prev, dc_prev).")
+        return (raw[0], *raw[1][:2], raw[2])
+
+    args = {"dstate": LSTMState(dh, dc), "cache": LSTMRecord(x, h_prev, c_prev, i, f, g, o, c), "p": p}
+    names = tuple(a + k for a in ("W_x", "W_h", "b_") for k in "ifgo")
+    return Exercise(args, right, mistakes, grads=names, terms=terms, batch=N, flatten=flatten)
+
+
+@exercise
+def lstm_chunks() -> Exercise:
+    """Check ``f(xs, p) -> hs`` for xs (T, N, D), T even: read in two halves, as if in one go, chapter 12.
+
+    Given xs (T, N, D), T even, and the weights p; return hs (T, N, H).
+    """
+    p, rng = draw(1998, lstm_init)
+    xs, w = rng.normal(size=(2 * T, N, D)), weights(p, "ifgo")
+    zeros = np.zeros((N, H))
+
+    def read(xs: Array, h: Array, c: Array) -> tuple[Array, Array, Array]:
+        hs = []
+        for x in xs:
+            s = _step(x, h, c, w)
+            h, c = s["h"], s["c"]
+            hs.append(h)
+        return np.array(hs), h, c
+
+    whole = read(xs, zeros, zeros)[0]
+    first, h, c = read(xs[:T], zeros, zeros)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, h_0, c_0 in (
+            ("only h is carried over: the second half begins with an empty cell.", h, zeros),
+            ("only c is carried over: h of the second half begins at zero.", zeros, c),
+            ("nothing is carried over: the second half begins with zeros.", zeros, zeros),
+            ("h and c have changed places between the halves.", c, h),
+            ("h is carried over twice: c begins as h.", h, h),
+            ("c is carried over twice: h begins as c.", c, c),
+        ):
+            yield message, {"hs": np.concatenate([first, read(xs[T:], h_0, c_0)[0]])}
+        backwards = np.concatenate([read(xs[T:], h, c)[0], first])
+        yield "the two halves have changed places in what is returned.", {"hs": backwards}
+        yield "the first half is returned twice.", {"hs": np.concatenate([first, first])}
+
+    return Exercise({"xs": xs, "p": p}, {"hs": whole}, mistakes)
+
+
+@exercise
+def lstm_coupled() -> Exercise:
+    """Check ``f(d_i, d_f) -> d_i, d_f``: the gradients of W_i and W_f that keep W_f = −W_i, chapter 12.
+
+    Given d_i (D, H) and d_f (D, H); return d_i (D, H) and d_f (D, H).
+    """
+    a, b = np.random.default_rng(1999).normal(size=(2, D, H))
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, i, f in (
+            ("W_f = −W_i: by the second use the gradient of W_i is d_i − d_f, not d_i + d_f.", a + b, -a - b),
+            ("both get the same step, so they do not stay opposite: d_f is minus d_i.", a - b, a - b),
+            ("the signs have changed places: that moves W_i uphill.", b - a, a - b),
+            ("only W_i is used there; W_f is W_i too, with a minus sign.", a, -a),
+            ("only W_f is used there; W_i is used directly too.", -b, b),
+            ("nothing is tied: d_i and d_f come back as they were.", a, b),
+            ("the mean of the two uses is taken; by the rule *paths* they add up.", (a - b) / 2, (b - a) / 2),
+            ("W_f does not move: its gradient is minus that of W_i.", a - b, 0 * b),
+            ("d_f is made of the new d_i and d_f: W_f gets minus what W_i gets.", a - b, b - (a - b)),
+        ):
+            yield message, {"d_i": i, "d_f": f}
+
+    return Exercise({"d_i": a, "d_f": b}, {"d_i": a - b, "d_f": b - a}, mistakes)
+
+
+@exercise
+def lstm_majority() -> Exercise:
+    """Check ``f(tokens) -> more`` (T, N): after each token, are there more a (0) than b (1) so far? Chapter 12.
+
+    Given tokens (T, N), 0 for a and 1 for b; return more (T, N), True or False.
+    """
+    tokens = np.random.default_rng(2000).integers(0, 2, (60, 4))
+    tokens[:4] = [[0, 1, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0]]  # counts of 0 on the way
+    counts = np.array([[sum(1 - 2 * v for v in row[: t + 1]) for row in tokens.T] for t in range(len(tokens))])
+
+    def recent(share: float) -> Array:
+        h, hs = np.zeros(4), []
+        for row in tokens:
+            h = (1 - share) * h + share * (1 - 2 * row)
+            hs.append(h)
+        return np.array(hs) > 0
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, said in (
+            ("as many is not more: at a count of 0 the answer is no. Raise the threshold.", counts >= 0),
+            ("that says whether there are more b: the signs have changed places.", counts < 0),
+            ("that counts one a too many: the threshold is too low.", counts > -1.5),
+            ("the threshold is too high: one a more is enough.", counts > 1),
+            ("that is the last token alone; nothing is counted.", tokens == 0),
+            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.1)),
+            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.01)),
+            ("each answer is a step late: it must count the token just read.",
+             np.concatenate([counts[:1] > 9, counts[:-1] > 0])),
+            ("it says no everywhere.", counts > 99),
+            ("it says yes everywhere.", counts > -99),
+        ):  # fmt: skip
+            yield message, {"more": said * 1.0}
+
+    return Exercise({"tokens": tokens}, {"more": (counts > 0) * 1.0}, mistakes)

@@ -1,0 +1,177 @@
+"""Exercises that ask for the weights of a small network: what it answers is compared, not the weights. Chapter 8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gru_book.check.engine import Array, Exercise, Fault, Mistake, described, exercise, numbers, several
+from gru_lib.cells.elman import ElmanParams
+from gru_lib.cells.gru import GRUParams
+
+__all__ = ["mem_checksum", "mem_elman", "mem_latch"]
+
+STEPS, SEQUENCES = 400, 6
+
+
+def _run(raw: Any, D: int, tokens: Array) -> Array:
+    """The states (T, N) of a GRU of one unit on one-hot tokens, (T, N)."""
+    if not isinstance(raw, GRUParams):
+        raise Fault(f"return a GRU's parameters, made by gru_init; got {described(raw)}.")
+    if (raw.D, raw.H) != (D, 1):
+        raise Fault(f"return a GRU with D = {D} and H = 1; this one has D = {raw.D} and H = {raw.H}.")
+    if raw.convention != "keep" or raw.reset_after:
+        raise Fault("return a GRU of chapter 4: z is kept, r acts before the product.")
+
+    def gate(a: Array) -> Array:
+        return 1 / (1 + np.exp(-np.clip(a, -700, 700)))
+
+    h, hs = np.zeros(tokens.shape[1]), []
+    for i in tokens:
+        r = gate(raw.W_xr[i, 0] + h * raw.W_hr[0, 0] + np.sum(raw.b_r))
+        z = gate(raw.W_xz[i, 0] + h * raw.W_hz[0, 0] + np.sum(raw.b_z))
+        n = np.tanh(raw.W_xn[i, 0] + r * h * raw.W_hn[0, 0] + np.sum(raw.b_n))
+        h = z * h + (1 - z) * n
+        hs.append(h)
+    if not np.isfinite(hs).all():
+        raise Fault("the state becomes NaN or infinite: are all weights finite numbers?")
+    return np.array(hs)
+
+
+def _answering(D: int, tokens: Array, right: Array, threshold: float) -> Callable[[Any], tuple[Array]]:
+    """Turn the parameters into answers. What is right at first and wrong later leaks, which no list can hold."""
+
+    def answers(raw: Any) -> tuple[Array]:
+        said = _run(raw, D, tokens) > threshold
+        wrong = np.flatnonzero((said != right).any(axis=1))
+        if len(wrong) and wrong[0] >= 10:
+            raise Fault(
+                f"right for {wrong[0]} steps, then wrong: something leaks. A gate that keeps must be nearer to 1."
+            )
+        return (said.astype(np.float32),)
+
+    return answers
+
+
+@exercise
+def mem_latch() -> Exercise:
+    """Check ``f() -> p``: a GRU with D = 2, H = 1 whose h is above ½ as soon as a 1 has come, chapter 8.
+
+    Return the parameters of a GRU with D = 2 and H = 1, made by gru_init.
+    """
+    rng = np.random.default_rng(8)
+    tokens = (rng.random((STEPS, SEQUENCES)) < [0, 0.003, 0.01, 0.2, 0.5, 0.9]).astype(int)
+    tokens[:9] = 0
+    tokens[9, 1:3] = tokens[2:4, 3] = tokens[0, 5] = 1
+    has_come = np.maximum.accumulate(tokens, axis=0)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, said in (
+            ("it never says yes: at a 1, z must be near 0 and the candidate near 1.", 0 * tokens),
+            ("it says yes from the first step: at a 0 nothing may be written.", 1 + 0 * tokens),
+            ("it says yes at a 1 and forgets it at the next 0, where z must be near 1.", tokens),
+            ("yes and no have changed places: h near 1 means that a 1 has come.", 1 - has_come),
+            ("0 and 1 have changed places: row 1 of W_x is what the token 1 adds.",
+             np.maximum.accumulate(1 - tokens, axis=0)),
+            ("a second 1 takes the yes back: a 1 is to write 1, whatever was there.", np.cumsum(tokens, axis=0) % 2),
+        ):  # fmt: skip
+            yield message, {"answers": said.astype(np.float32)}
+
+    flatten = _answering(2, tokens, has_come == 1, 0.5)
+    right = {"answers": has_come.astype(np.float32)}
+    shown = f"says at each of {STEPS} steps whether a 1 has come"
+    return Exercise({}, right, mistakes, flatten=flatten, shown=shown)
+
+
+@exercise
+def mem_checksum() -> Exercise:
+    """Check ``f() -> p``: a GRU with D = 4 (tokens 0, 1, e, o), H = 1; h > 0 while the claim agrees, chapter 8.
+
+    Return the parameters of a GRU with D = 4 and H = 1, made by gru_init.
+    """
+    rng = np.random.default_rng(9)
+    tokens = rng.integers(0, 2, (STEPS, SEQUENCES))
+    first = np.array([0, 1, 0, 1, 0, 1])  # 0 for e, 1 for o
+    tokens[0] = 2 + first
+    ones = np.cumsum(tokens == 1, axis=0)
+    agrees = (ones + first) % 2 == 0
+    ever = 0 * tokens
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, said in (
+            ("agreeing and not agreeing have changed places: e sets h to 1, o to −1.", ~agrees),
+            ("the claim is not used: e and o are taken for the same.", ones % 2 == 0),
+            ("e and o are taken for the same, and the answer is turned round.", ones % 2 == 1),
+            ("no 1 changes anything: at a 1, the candidate is −h, and z must be near 0.", ever == first),
+            ("a 0 flips too: at a 0, z must be near 1.", (np.arange(STEPS)[:, None] + first) % 2 == 0),
+            ("the zeros are counted in place of the ones.", (np.cumsum(tokens == 0, axis=0) + first) % 2 == 0),
+            ("it always says that the claim agrees.", ever == 0),
+            ("it never says that the claim agrees.", ever == 1),
+        ):
+            yield message, {"answers": said.astype(np.float32)}
+
+    flatten = _answering(4, tokens, agrees, 0.0)
+    right = {"answers": agrees.astype(np.float32)}
+    shown = f"says at each of {STEPS} steps whether the claim agrees"
+    return Exercise({}, right, mistakes, flatten=flatten, shown=shown)
+
+
+@exercise
+def mem_elman() -> Exercise:
+    """Check ``f(delta) -> p, h0``: an Elman network that runs the automaton delta (Q, S), chapter 8.
+
+    Given delta (Q, S), the next state for each state and symbol; return p, made by elman_init with D = S and H =
+    Q·S, and h0, a row of Q·S numbers.
+
+    It starts in state delta[0, 0]. Unit (q, a), at index q·S + a, is above 0 if the automaton left state q by reading
+    a, and no other unit is.
+    """
+    delta = np.array([[1, 2], [3, 0], [2, 3], [0, 1]])
+    Q, S = delta.shape
+    symbols = np.random.default_rng(10).integers(0, S, 40)
+    left = _from(delta, int(delta[0, 0]), symbols)
+    reached = delta[left, symbols]
+
+    def on(q: Array, a: Array) -> Array:
+        return np.eye(Q * S)[q * S + a]
+
+    def units(raw: Any) -> tuple[Array]:
+        p, h = several(raw, "p", "h0")[:2]
+        if not isinstance(p, ElmanParams):
+            raise Fault(f"p must be an Elman network's parameters, made by elman_init; got {described(p)}.")
+        if (p.D, p.H) != (S, Q * S) or p.activation != "tanh":
+            raise Fault(f"p must have D = {S} (S), H = {Q * S} (Q·S) and tanh; it has D = {p.D} and H = {p.H}.")
+        h = numbers("h0", h)
+        if h.shape != (Q * S,):
+            raise Fault(f"h0 must have shape ({Q * S},), a number for each unit; it has {h.shape}.")
+        hs = []
+        for a in symbols:
+            h = np.tanh(p.W_x[a] + h @ p.W_h + p.b)
+            hs.append(h)
+        return ((np.array(hs) > 0).astype(np.float32),)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, which in (
+            ("no unit is ever above 0: is the threshold too high?", 0 * on(left, symbols)),
+            ("every unit is above 0: is the threshold too low?", 1 + 0 * on(left, symbols)),
+            ("unit (q, a) says that state q was reached; it is to say that q was left.", on(reached, symbols)),
+            ("units of all states are on for the symbol that is read: h_prev is not used.",
+             sum(on(0 * left + q, symbols) for q in range(Q))),
+            ("units count as a·Q + q; they are to count as q·S + a.", np.eye(Q * S)[symbols * Q + left]),
+            ("the start is wrong: the automaton begins in state delta[0, 0].", on(_from(delta, 0, symbols), symbols)),
+        ):  # fmt: skip
+            yield message, {"units above 0": np.asarray(which).astype(np.float32)}
+
+    right = {"units above 0": on(left, symbols).astype(np.float32)}
+    shown = f"goes with the automaton for all of {len(symbols)} symbols"
+    return Exercise({"delta": delta}, right, mistakes, flatten=units, shown=shown)
+
+
+def _from(delta: Array, state: int, symbols: Array) -> Array:
+    """The state before each symbol."""
+    states = [state]
+    for a in symbols[:-1]:
+        states.append(int(delta[states[-1], a]))
+    return np.array(states)

@@ -1,0 +1,334 @@
+"""Exercises on sequences: memories, chapter 13, language models, 16, a loss, 17, attention, 18, and search, 19."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from gru_book.check.engine import Array, Exercise, Mistake, exercise
+from gru_book.check.oracle import each, matmul
+
+__all__ = [
+    "att_backward", "att_general", "beam_safe", "lm_mixture", "lm_temperature",
+    "other_adder", "other_by_hand", "s2s_softmax",
+]  # fmt: skip
+
+
+def _softmax(a: Array) -> Array:
+    """The softmax of each row, one number at a time."""
+    e = each(math.exp, a)
+    return np.array([[v / sum(row) for v in row] for row in e])
+
+
+@exercise
+def lm_temperature() -> Exercise:
+    """Check ``f(logits, targets, temperature) -> bits``: logits (N, V), bits for each character, chapter 16.
+
+    Given logits (N, V), targets (N,) and a number; return a number.
+    """
+    rng = np.random.default_rng(1948)
+    a, y, t = rng.normal(size=(6, 4)), np.array([3, 0, 1, 1, 2, 0]), 0.7
+    rows = range(len(y))
+
+    def bits(scaled: Array, mean: Callable[[Array], Any] = np.mean) -> Any:
+        return mean(np.array([-math.log2(p) for p in _softmax(scaled)[rows, y]]))
+
+    right = bits(a / t)
+    plain = _softmax(a)[rows, y]
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, value in (
+            ("the logits are multiplied by the temperature; divide them by it.", bits(a * t)),
+            ("the temperature is not used.", bits(a)),
+            ("those are nats; divide by ln 2.", right * math.log(2)),
+            ("those are bits divided by ln 2 once too often.", right / math.log(2)),
+            ("nats become bits by dividing by ln 2, not by multiplying.", right * math.log(2) ** 2),
+            ("that is the sum; the mean over the characters is wanted.", bits(a / t, np.sum)),
+            ("the sign is turned: minus the logarithm.", -right),
+            ("that is the perplexity, 2 to the power of the bits.", 2**right),
+            ("the probabilities are divided by the temperature; the logits are to be divided.",
+             float(np.mean(-np.log2(plain / t)))),
+            ("the loss is divided by t: divide the logits, so that the probabilities sum to 1 again.", bits(a) / t),
+            ("1/N is used twice: that is the mean divided by N.", right / len(y)),
+            ("the softmax runs over the characters of the text, axis 0; it must run over the vocabulary, axis 1.",
+             float(np.mean(-np.log2(_softmax(a.T / t).T[rows, y])))),
+            ("that is the entropy of the predictions; take the probability of the target.",
+             float(np.mean([-sum(p * math.log2(p) for p in row) for row in _softmax(a / t)]))),
+            ("that is minus the logarithm of the mean probability; take the mean of the logarithms.",
+             -math.log2(_softmax(a / t)[rows, y].mean())),
+        ):  # fmt: skip
+            yield message, {"bits": np.array(value)}
+
+    far = {"logits": np.array([[1000.0, 0.0]]), "targets": np.array([1]), "temperature": 1.0}
+    message = "right for small logits, but exp(1000) overflows: use log_softmax, or subtract the largest."
+    also = [(far, {"bits": np.array(1000 / math.log(2))}, message)]
+    return Exercise({"logits": a, "targets": y, "temperature": t}, {"bits": np.array(right)}, mistakes, also=also)
+
+
+@exercise
+def lm_mixture() -> Exercise:
+    """Check ``f(p_gru, p_count, weight) -> bits``: of the mixture, for each character, chapter 16.
+
+    Given p_gru (N,), p_count (N,) and the number weight; return a number.
+    """
+    rng = np.random.default_rng(1949)
+    p, q, w = rng.uniform(0.05, 0.9, 7), rng.uniform(0.05, 0.9, 7), 0.3
+
+    def bits(of: Callable[[float, float], float], total: Callable[[Array], Any] = np.mean) -> Any:
+        return total(np.array([-math.log2(of(a, b)) for a, b in zip(p, q, strict=True)]))
+
+    def mix(a: float, b: float) -> float:
+        return w * a + (1 - w) * b
+
+    right = bits(mix)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, value in (
+            ("the weights have changed places: weight belongs to the GRU.", bits(lambda a, b: (1 - w) * a + w * b)),
+            ("the logarithms are mixed; mix the probabilities, then take the logarithm.",
+             bits(lambda a, b: a**w * b ** (1 - w))),
+            ("those are nats; take log₂.", right * math.log(2)),
+            ("that is the sum; the mean over the characters is wanted.", bits(mix, np.sum)),
+            ("the sign is turned: minus the logarithm.", -right),
+            ("that is the perplexity, 2 to the power of the bits.", 2**right),
+            ("that is minus the logarithm of the mean probability; take the mean of the logarithms.",
+             -math.log2(np.mean([mix(a, b) for a, b in zip(p, q, strict=True)]))),
+            ("p_count lacks its share 1 − weight: the two must sum to 1.", bits(lambda a, b: w * a + b)),
+            ("p_gru lacks its share weight: the two must sum to 1.", bits(lambda a, b: a + (1 - w) * b)),
+            ("both have the same share; weight is not used.", bits(lambda a, b: (a + b) / 2)),
+            ("both are multiplied by weight; p_count has 1 − weight.", bits(lambda a, b: w * (a + b))),
+            ("the probabilities are multiplied; add them, each with its share.", bits(lambda a, b: a * b)),
+            ("the larger of the two is taken, which is no mixture: it does not sum to 1.", bits(max)),
+            ("that is the GRU alone.", bits(lambda a, b: a)),
+            ("that is the 5-gram alone.", bits(lambda a, b: b)),
+        ):  # fmt: skip
+            yield message, {"bits": np.array(value)}
+
+    return Exercise({"p_gru": p, "p_count": q, "weight": w}, {"bits": np.array(right)}, mistakes)
+
+
+@exercise
+def s2s_softmax() -> Exercise:
+    """Check ``f(logits, targets, mask) -> loss, dlogits``: logits (T, N, V), mean over the real tokens, chapter 17.
+
+    Given logits (T, N, V), targets (T, N) and mask (T, N), 1 at a real token and 0 in padding; return the loss, a
+    number, and dlogits (T, N, V).
+    """
+    T, N, V = 4, 3, 5
+    rng = np.random.default_rng(2014)
+    a, y = rng.normal(size=(T, N, V)), rng.integers(0, V, (T, N))
+    mask = (np.arange(T)[:, None] < np.array([4, 2, 1])).astype(float)
+    y = np.where(mask > 0, y, 0)
+    M = int(mask.sum())
+    one_hot = np.array([[[float(v == k) for k in range(V)] for v in row] for row in y])
+    s = np.array([_softmax(step) for step in a])
+    costs = np.array([[-math.log(s[t, n, y[t, n]]) for n in range(N)] for t in range(T)])
+    slopes, m = s - one_hot, mask[:, :, None]
+    loss, grad = (mask * costs).sum() / M, m * slopes / M
+
+    def mistakes() -> Iterator[Mistake]:
+        over_time = np.moveaxis(np.array([_softmax(step.T).T for step in np.moveaxis(a, 1, 0)]), 0, 1)
+        cost = -np.log(np.take_along_axis(over_time, y[:, :, None], axis=2))[:, :, 0]
+        for message, its_loss, its_grad in (
+            ("both are divided by T N; M is the number of real tokens.", loss * M / (T * N), grad * M / (T * N)),
+            ("the loss is divided by T N; M is the number of real tokens.", loss * M / (T * N), grad),
+            ("dlogits is divided by T N; M is the number of real tokens.", loss, grad * M / (T * N)),
+            ("both are divided by N; the mean is over the M real tokens.", loss * M / N, grad * M / N),
+            ("both are sums; the mean over the real tokens is wanted.", loss * M, grad * M),
+            ("dlogits is not divided by M, though the loss is a mean.", loss, grad * M),
+            ("the mask is not used: padding is counted.", costs.mean(), slopes / (T * N)),
+            ("padding is in the sum, though M counts real tokens only.", costs.sum() / M, slopes / M),
+            ("dlogits must be zero in padding: multiply by the mask.", loss, slopes / M),
+            ("dlogits lacks the one-hot: softmax(a) − onehot(v).", loss, m * s / M),
+            ("dlogits has the wrong sign: softmax(a) − onehot(v).", loss, -grad),
+            ("the loss has the wrong sign.", -loss, grad),
+            ("the loss is in bits; nats are wanted (the natural logarithm).", loss / math.log(2), grad),
+            ("the softmax runs over time; it must run over the vocabulary, the last axis.", (mask * cost).sum() / M,
+             m * (over_time - one_hot) / M),
+        ):  # fmt: skip
+            yield message, {"loss": np.array(its_loss), "dlogits": its_grad}
+
+    far = {"logits": np.array([[[1000.0, 0.0]]]), "targets": np.array([[1]]), "mask": np.ones((1, 1))}
+    message = "right for small logits, but exp(1000) overflows: subtract the largest logit first."
+    also = [(far, {"loss": np.array(1000.0), "dlogits": np.array([[[1.0, -1.0]]])}, message)]
+    args = {"logits": a, "targets": y, "mask": mask}
+    return Exercise(args, {"loss": np.array(loss), "dlogits": grad}, mistakes, also=also)
+
+
+@exercise
+def att_backward() -> Exercise:
+    """Check ``f(dc, alpha, s, h) -> ds, dh``: attention backward for one sequence, chapter 18.
+
+    Given dc (T, d), alpha (T, S), the weights, s (T, d) and h (S, d); return ds (T, d) and dh (S, d).
+    """
+    rng = np.random.default_rng(2015)
+    dc, s, h = (rng.normal(size=(steps, 2)) for steps in (4, 4, 3))
+    alpha = _softmax(matmul(s, h.T))
+    dalpha = matmul(dc, h.T)
+    mean = np.array([[sum(a * d for a, d in zip(*rows, strict=True))] for rows in zip(alpha, dalpha, strict=True)])
+    de = alpha * (dalpha - mean)
+    by_mean, by_score = matmul(alpha.T, dc), matmul(de.T, s)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, its_de in (
+            ("the softmax is left out: de is dα there.", dalpha),
+            ("de lacks α in front of the bracket.", dalpha - mean),
+            ("de lacks the mean: subtract Σ α dα from dα.", alpha * dalpha),
+            ("the mean in de is not weighted: it is Σ α dα, not the mean of dα.",
+             alpha * (dalpha - dalpha.mean(axis=1, keepdims=True))),
+            ("the mean in de has the wrong sign: it is subtracted.", alpha * (dalpha + mean)),
+            ("the sum in de runs over t; it must run over the places j, axis 1.",
+             alpha * (dalpha - (alpha * dalpha).sum(axis=0))),
+            ("de is α (1 − α) dα, the slope of a sigmoid: in a softmax every weight depends on every score.",
+             alpha * (1 - alpha) * dalpha),
+        ):  # fmt: skip
+            yield message, {"ds": matmul(its_de, h), "dh": by_mean + matmul(its_de.T, s)}
+
+    terms = {"dh": {"through the mean, Σ α dc": by_mean, "through the score, Σ de s": by_score}}
+    args = {"dc": dc, "alpha": alpha, "s": s, "h": h}
+    return Exercise(args, {"ds": matmul(de, h), "dh": by_mean + by_score}, mistakes, terms=terms)
+
+
+@exercise
+def att_general() -> Exercise:
+    """Check ``f(de, s, W, h) -> ds, dW``: backward through the score e = s W hᵀ, for one sequence, chapter 18.
+
+    Given de (T, S), s (T, d), W (d, M) and h (S, M); return ds (T, d) and dW (d, M).
+    """
+    rng = np.random.default_rng(2016)
+    de, s, W, h = (rng.normal(size=size) for size in ((4, 3), (4, 2), (2, 5), (3, 5)))
+    ds, dW = matmul(matmul(de, h), W.T), matmul(s.T, matmul(de, h))
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, its_ds, its_dW in (
+            ("dW is that of one step; sum over all t.", ds, matmul(s[-1:].T, matmul(de[-1:], h))),
+            ("dW is a mean over the steps; it must be the sum.", ds, dW / len(s)),
+            ("dW lacks de: every pair of t and j counts by its de.", ds, np.outer(s.sum(axis=0), h.sum(axis=0))),
+            ("ds lacks de: every place j counts by its de.",
+             np.tile(matmul(h.sum(axis=0)[None], W.T), (len(s), 1)), dW),
+        ):  # fmt: skip
+            yield message, {"ds": its_ds, "dW": its_dW}
+
+    return Exercise({"de": de, "s": s, "W": W, "h": h}, {"ds": ds, "dW": dW}, mistakes)
+
+
+# Trees for `beam_safe`: the probabilities of the next token after each beginning. In the first a beam of 2 finds more
+# than greedy search, in the second less.
+AHEAD: dict[tuple[int, ...], tuple[float, ...]] = {(): (0.6, 0.4, 0), (0,): (0.55, 0.45, 0), (1,): (0.9, 0.1, 0)}
+BEHIND: dict[tuple[int, ...], tuple[float, ...]] = {
+    (): (0.36, 0.33, 0.31),
+    (0,): (0.34, 0.33, 0.33),
+    (1,): (0.5, 0.5, 0),
+    (0, 0): (1, 0, 0),
+}
+
+
+def _tree(table: Mapping[tuple[int, ...], tuple[float, ...]]) -> Callable[[Any, Any], tuple[Array, tuple[int, ...]]]:
+    def step(past: Any, token: Any) -> tuple[Array, tuple[int, ...]]:
+        past = () if past is None else (*past, int(token))
+        return np.log(np.maximum(table.get(past, (1 / 3,) * 3), 1e-12)), past
+
+    return step
+
+
+@exercise
+def beam_safe() -> Exercise:
+    """Check ``f(step, state, start, width, max_steps) -> log_prob``, never below greedy search's, chapter 19.
+
+    Given step(state, token), which returns log-probabilities and the next state, the state and the token to start
+    with, and two numbers; return log P, a number.
+    """
+    args = {"step": _tree(AHEAD), "state": None, "start": 0, "width": 2, "max_steps": 2}
+    greedy, best = math.log(0.6 * 0.55), math.log(0.4 * 0.9)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, value in (
+            ("that is greedy search's, though the beam found a likelier one: take the larger.", greedy),
+            ("that is the probability; its logarithm is wanted.", math.exp(best)),
+            ("that is divided by the length; here the sum of the logarithms is compared.", best / 2),
+            ("the sign is turned: log P is below 0.", -best),
+            ("that is greedy search's and the beam's together; take the larger.", greedy + best),
+            ("that is the mean of the two; take the larger.", (greedy + best) / 2),
+            ("those are bits; the natural logarithm is wanted.", best / math.log(2)),
+            ("that is the last step alone; add the logarithms of all steps.", math.log(0.9)),
+            ("that is the first step alone; add the logarithms of all steps.", math.log(0.4)),
+        ):
+            yield message, {"log_prob": np.array(value)}
+
+    also = []
+    for width, steps, value in ((1, 1, math.log(0.6)), (1, 2, greedy), (3, 1, math.log(0.6)), (3, 2, best)):
+        message = f"right for width 2 and two steps, but not for width {width} and {steps}: use the arguments."
+        also.append((args | {"width": width, "max_steps": steps}, {"log_prob": np.array(value)}, message))
+    message = "where the beam cuts greedy search's path the result is below greedy search: take the larger."
+    behind = args | {"step": _tree(BEHIND), "max_steps": 3}
+    also.append((behind, {"log_prob": np.array(math.log(0.36 * 0.34))}, message))
+    return Exercise(args, {"log_prob": np.array(best)}, mistakes, also=also)
+
+
+@exercise
+def other_adder() -> Exercise:
+    """Check ``f(xs) -> sums`` (N,): of the two marked numbers of each sequence, xs (T, N, 2), chapter 13.
+
+    Given xs (T, N, 2), numbers and marks; return sums (N,).
+    """
+    rng = np.random.default_rng(1997)
+    xs = np.stack([rng.uniform(size=(9, 4)), np.zeros((9, 4))], axis=-1)
+    for n, marked in enumerate(((0, 8), (3, 5), (1, 2), (4, 8))):  # twice the last step is marked
+        xs[marked, n, 1] = 1
+    picked = xs[..., 0] * xs[..., 1]
+
+    def total(values: Array) -> Array:
+        return np.array([sum(column) for column in values.T])
+
+    def mistakes() -> Iterator[Mistake]:
+        kept = np.zeros_like(picked)  # the first unit if it sees itself
+        for t, (value, mark) in enumerate(xs.transpose(0, 2, 1)):
+            kept[t] = np.maximum(value + mark - 1 + (kept[t - 1] if t else 0), 0)
+        for message, sums in (
+            ("all numbers are added: the first unit must be 0 where there is no mark, w = −1.", total(xs[..., 0])),
+            ("a number marked at the last step is lost: add the first unit, too.", total(picked[:-1])),
+            ("that is the first unit alone: it keeps nothing.", picked[-1]),
+            ("that counts the marks.", total(xs[..., 1])),
+            ("the mark is added to its number: w = −1 takes it off again.", total((xs[..., 0] + 1) * xs[..., 1])),
+            ("numbers and marks are added: relu(v + m + w) with w = 0.", total(xs.sum(axis=-1))),
+            ("the first unit keeps what it held, so each number goes on being added: its own entry of W_h is 0.",
+             total(kept)),
+            ("that is the mean of the two; the sum is wanted.", total(picked) / 2),
+            ("everything is 0.", 0 * picked[0]),
+        ):  # fmt: skip
+            yield message, {"sums": sums}
+
+    return Exercise({"xs": xs}, {"sums": total(picked)}, mistakes)
+
+
+@exercise
+def other_by_hand() -> Exercise:
+    """Check ``f(letters) -> said``, both (L, N): the letters 0 to 3 of each string backwards, chapter 13.
+
+    Given letters (L, N), 0 to 3; return said (L, N).
+    """
+    letters = np.random.default_rng(2015).integers(0, 4, (40, 5))
+    letters[:3] = [[0, 1, 2, 3, 0], [1, 2, 3, 0, 2], [3, 0, 1, 2, 1]]  # neighbours differ at both ends
+    letters[-3:] = [[2, 3, 0, 1, 1], [3, 0, 1, 2, 3], [1, 2, 3, 0, 0]]
+    right = letters[::-1].copy()
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, said in (
+            ("they come out in the order in which they went in: pop before each letter is said.", letters),
+            ("that says the last letter twice: pop from the second blank on.", np.vstack([right[:1], right[:-1]])),
+            ("the last letter is popped before it is said: do not pop at the first blank.",
+             np.vstack([right[1:], right[:1] * 0])),
+            ("that says the last letter all the time: nothing is popped.", np.vstack([right[:1]] * len(right))),
+            ("the two bits of a letter have changed places.", np.array([0, 2, 1, 3])[right]),
+            ("the first bit has the wrong sign.", right ^ 1),
+            ("the second bit has the wrong sign.", right ^ 2),
+            ("both bits have the wrong sign.", 3 - right),
+            ("every answer is letter 0.", 0 * right),
+            ("every answer is letter 3.", 0 * right + 3),
+        ):  # fmt: skip
+            yield message, {"said": said}
+
+    return Exercise({"letters": letters}, {"said": right}, mistakes)

@@ -1,0 +1,199 @@
+"""Compare the numbers that a reader has worked out with the right ones, and find the words for what is wrong."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gru_book.check.engine import Blank, Fault, Result, described, listed
+
+__all__ = ["VALUES", "Answers", "Slip", "Values", "near", "values", "wanted"]
+
+#: A mistake in one value: which one, what it is then, and the message.
+Slip = tuple[str, Any, str]
+#: What a generator yields: first the `Values` that are right, then each `Slip`.
+Answers = Iterator[Any]
+
+
+@dataclass
+class Values:
+    """The right values, by name and in order: numbers, lists of numbers, or words; and how they may go wrong."""
+
+    right: dict[str, Any]
+    slips: Sequence[Slip] = ()
+    exact: tuple[str, ...] = ()  # whole numbers; of the others about three digits are enough, or two that are right
+    also: dict[str, tuple[str, ...]] = field(default_factory=dict)  # other names of a right word
+    tolerance: float = 5e-3  # relative
+    says: str = ""  # what the right values mean, with a place for each by its name; else they are listed
+
+    def fits(self, label: str, found: Any, value: Any) -> bool:
+        """Whether what was found for a label is this value."""
+        if label in self.exact:
+            return near(found, value, tolerance=0)
+        if isinstance(value, str) and value == self.right[label] and found in self.also.get(label, ()):
+            return True
+        slipped = any(label == other and near(found, slip, tolerance=1e-9) for other, slip, _ in self.slips)
+        return near(found, value, tolerance=self.tolerance) or (not slipped and _rounded(found, value))
+
+
+#: What builds each exercise that asks for numbers, by name.
+VALUES: dict[str, Callable[[], Values]] = {}
+
+
+def values(build: Callable[[], Answers]) -> Callable[..., Result]:
+    """Turn a generator of Answers into a check of that name, which takes the values in their order."""
+    name = build.__name__
+
+    def task() -> Values:
+        right, *slips = build()
+        return replace(right, slips=slips)
+
+    @functools.wraps(build)
+    def check(*given: Any) -> Result:
+        answers = task()
+        try:
+            found = _compare(answers, given)
+        except Fault as fault:
+            return Result(False, str(fault), isinstance(fault, Blank))
+        shown = {label: _shown(value) for label, value in found.items()}
+        listing = ", ".join(f"{label} = {value}" for label, value in shown.items())
+        return Result(True, f"{answers.says.format(**shown) or listing}.")
+
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    shown = [inspect.Parameter(label, kind) for label in task().right]
+    VALUES[name] = task
+    vars(check)["__signature__"] = inspect.Signature(shown, return_annotation="Result")
+    return check
+
+
+def near(found: Any, right: Any, *, tolerance: float = 5e-3) -> bool:
+    """Whether words are the same, or numbers agree."""
+    if not _is_number(right):
+        return type(found) is type(right) and bool(found == right)
+    return np.shape(found) == np.shape(right) and bool(np.allclose(found, right, rtol=tolerance, atol=1e-9))
+
+
+def _rounded(found: Any, right: Any) -> bool:
+    """Whether numbers are the right ones with two digits each, such as 0.38 for 0.375, and none is as large as 10."""
+    if not _is_number(right) or np.shape(found) != np.shape(right):
+        return False
+    for value, exact in zip(np.ravel(found).tolist(), np.ravel(right).tolist(), strict=True):
+        unit = 10.0 ** (np.floor(np.log10(abs(exact))) - 1) if exact else 1.0  # of the second digit
+        two = abs(value / unit - round(value / unit)) < 1e-6 and abs(value - exact) <= 0.5000001 * unit
+        of_one = value == float(f"{value:.1g}")
+        if not (near(value, exact) or (two and not of_one and abs(exact) < 10)):
+            return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return np.asarray(value).dtype.kind in "biuf"
+
+
+def _compare(task: Values, given: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the right values as they were given, or raise Fault."""
+    if len(given) == 1 and len(task.right) > 1 and isinstance(given[0], tuple | list):
+        given = tuple(given[0])
+    if len(given) != len(task.right):
+        raise Fault(f"give {listed([*task.right])}, in this order; got {len(given)} of {len(task.right)}.")
+    if blank := [label for label, value in zip(task.right, given, strict=True) if value is None or value is Ellipsis]:
+        nothing = "`...`" if any(value is ... for value in given) else "None"
+        still, answer = ("is still", "answer") if len(blank) == 1 else ("are still", "answers")
+        raise Blank(f"{listed(blank)} {still} {nothing}. Put your {answer} there.")
+    found = {label: _read(label, value, task.right[label]) for label, value in zip(task.right, given, strict=True)}
+    wrong = [label for label, right in task.right.items() if not task.fits(label, found[label], right)]
+    if not wrong:
+        return found
+    for label, value, message in task.slips:
+        if label in wrong and task.fits(label, found[label], value):
+            raise Fault(_with_rest(task, wrong, f"{label}: {message}" if len(found) > 1 else message))
+    label = wrong[0]
+    raise Fault(_with_rest(task, wrong, _unnamed(label, found[label], task.right[label], label in task.exact)))
+
+
+def _with_rest(task: Values, wrong: list[str], message: str) -> str:
+    fine = [label for label in task.right if label not in wrong]
+    return message + (f" Right: {listed(fine)}." if fine else "")
+
+
+def _read(label: str, value: Any, right: Any) -> Any:
+    """Turn what was given into an array of numbers or into words, or raise Fault."""
+    if not _is_number(right):
+        if isinstance(right, list) and isinstance(value, str | tuple):
+            value = value.split() if isinstance(value, str) else list(value)
+        if isinstance(right, set) and isinstance(value, list | tuple | np.ndarray):
+            with suppress(TypeError):  # a list of lists is no set
+                value = set(np.asarray(value).tolist() if isinstance(value, np.ndarray) else value)
+        if type(value) is not type(right):
+            raise Fault(f"{label} must be {wanted(right)}; got {described(value)}.")
+        return value
+    try:
+        array = np.asarray(value, dtype=float)
+    except Exception:  # an object may refuse in its own way, and a whole number be too large
+        array = None
+    if array is not None and array.size == 1 == np.size(right):
+        array = array.reshape(np.shape(right))
+    if array is None or array.shape != np.shape(right):
+        raise Fault(f"{label} must be {wanted(right)}; got {described(value)}.")
+    if not np.isfinite(array).all():
+        raise Fault(f"{label} holds NaN or infinity: a division by 0, or the logarithm of 0?")
+    return array
+
+
+def wanted(right: Any) -> str:
+    """What kind of value is wanted, with an example that is nobody's answer."""
+    if isinstance(right, bool):
+        return "True or False"
+    if isinstance(right, str):
+        return 'a text in quotes, such as "two words"'
+    if isinstance(right, set):
+        return "numbers in any order, such as [7, 8]" if _of_numbers(right) else 'a set, such as {"x", "y"}'
+    if not _is_number(right):
+        return 'a list of texts, such as ["x", "y"]'
+    shape = np.shape(right)
+    if len(shape) == 2:
+        return f"a list of {shape[0]} lists of {shape[1]} numbers each"
+    return f"a list of {shape[0]} numbers" if shape else "a number, such as 0.617"
+
+
+def _of_numbers(values: set[Any]) -> bool:
+    return all(map(_is_number, values))
+
+
+def _shown(value: Any) -> str:
+    """A value that is right, in a sentence."""
+    if isinstance(value, set):
+        return _shown(sorted(value)) if _of_numbers(value) else listed(sorted(value))
+    if not _is_number(value):
+        return " ".join(value) if isinstance(value, list) else str(value)
+    array = np.asarray(value, dtype=float)
+    if array.ndim:
+        return f"[{', '.join(map(_shown, array))}]"
+    return (f"{array:,.4g}" if abs(array) < 1e4 else f"{array:,.0f}").replace("-", "−")
+
+
+def _unnamed(label: str, found: Any, right: Any, whole: bool) -> str:
+    """Describe a wrong value that no slip explains, without giving the answer away. Whole numbers are no shares."""
+    if not _is_number(right):
+        return f"{label} is not right: {found!r:.60}."
+    if not np.all(found == 0) and near(-np.asarray(found), right):
+        return f"{label} has the wrong sign."
+    if np.any(right) and not whole:
+        if np.all(np.abs(right) <= 1) and near(found, 100 * np.asarray(right)):
+            return f"{label} is in per cent; give the share."
+        for factor, slip in ((1 / np.log(2), "too large by 1 / ln 2"), (np.log(2), "too small by ln 2"),
+                             (1 / np.log(10), "too small by ln 10")):  # fmt: skip
+            if near(found, factor * np.asarray(right)):
+                return f"{label} is {slip}. The natural logarithm, or another?"
+    if np.all(found != 0) and near(1 / np.asarray(found), right):
+        return f"{label} is the reciprocal of what it should be."
+    at = np.unravel_index(np.abs(np.asarray(found) - right).argmax(), np.shape(right))
+    place = f" at {[int(i) for i in at]}" if at else ""
+    size = "large" if np.asarray(found)[at] > np.asarray(right)[at] else "small"
+    return f"{label} is wrong{place}: {np.asarray(found)[at]:.6g} is too {size}."

@@ -1,0 +1,242 @@
+"""A training step of the GRU, from the equations to the library's speed, one change at a time. Chapter 11.
+
+Every rung is a whole training step of a GRU (keep, reset before the product): it takes the inputs xs (T, N, D), the
+gradient of every output dhs (T, N, H) and the parameters, and returns the outputs, the gradient of the inputs and the
+gradients of the parameters. All rungs give the same numbers. The last one is the library.
+
+``python -m benchmarks.ladder``, in the project's folder, times them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gru_lib.cells.gru import GRUParams, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
+from gru_lib.ops import sigmoid_pair
+from gru_lib.products import as_columns
+
+__all__ = ["RUNGS", "batch_last", "columns", "equations", "fused", "library", "problem", "together"]
+
+Array = NDArray[Any]
+Outcome = tuple[Array, Array, GRUParams]  # outputs, gradients of the inputs, gradients of the parameters
+
+
+def equations(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
+    """Rungs 0 and 1: the step of chapter 4 and the backward step of chapter 5, in a loop; in rung 1 memory is kept.
+
+    Examples
+    --------
+    >>> from gru_book.models.gru_rungs import equations, library, problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
+    >>> (hs, dxs, grads), last = equations(xs, dhs, p), library(xs, dhs, p)
+    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
+    (True, True)
+    """
+    h, hs, caches = np.zeros_like(dhs[0]), [], []
+    for x in xs:
+        h, cache = gru_step(x, h, p)
+        hs.append(h)
+        caches.append(cache)
+    dh, dxs, total = np.zeros_like(h), [], p.zeros_like()
+    for dh_out, cache in zip(dhs[::-1], caches[::-1], strict=True):
+        dx, dh, grads = gru_step_backward(dh + dh_out, cache, p)
+        dxs.append(dx)
+        total.flat += grads.flat
+    return np.stack(hs), np.stack(dxs[::-1]), total
+
+
+def fused(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
+    """Rung 2: the gates side by side. 3 products per step forward instead of 6, 6 backward instead of 12.
+
+    Examples
+    --------
+    >>> from gru_book.models.gru_rungs import fused, library, problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
+    >>> (hs, dxs, grads), last = fused(xs, dhs, p), library(xs, dhs, p)
+    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
+    (True, True)
+    """
+    H, h, hs, caches = p.H, np.zeros_like(dhs[0]), [], []
+    for x in xs:
+        a = x @ p.W_x + p.b
+        s, not_s = sigmoid_pair(a[:, : 2 * H] + h @ p.W_h[:, : 2 * H])
+        r, z = s[:, :H], s[:, H:]
+        q = r * h
+        n = np.tanh(a[:, 2 * H :] + q @ p.W_hn)
+        caches.append((x, h, s, not_s, n, q))
+        h = z * h + not_s[:, H:] * n
+        hs.append(h)
+    dh, dxs, g = np.zeros_like(h), [], p.zeros_like()
+    for dh_out, (x, h_prev, s, not_s, n, q) in zip(dhs[::-1], caches[::-1], strict=True):
+        dh = dh + dh_out
+        da, dq = _to_gates(dh, h_prev, s, not_s, n, p)
+        g.W_x[:] += x.T @ da
+        g.W_h[:, : 2 * H] += h_prev.T @ da[:, : 2 * H]
+        g.W_hn[:] += q.T @ da[:, 2 * H :]
+        g.b[:] += da.sum(axis=0)
+        dxs.append(da @ p.W_x.T)
+        dh = dh * s[:, H:] + dq * s[:, :H] + da[:, : 2 * H] @ p.W_h[:, : 2 * H].T
+    return np.stack(hs), np.stack(dxs[::-1]), g
+
+
+def _to_gates(dh: Array, h_prev: Array, s: Array, not_s: Array, n: Array, p: GRUParams) -> tuple[Array, Array]:
+    """Return (da_r, da_z, da_n) side by side, and dq: the first half of chapter 5's backward step."""
+    H = p.H
+    da_n = dh * not_s[:, H:] * (1 - n * n)
+    dq = da_n @ p.W_hn.T
+    slope = s * not_s
+    return np.concatenate((dq * h_prev * slope[:, :H], dh * (h_prev - n) * slope[:, H:], da_n), axis=1), dq
+
+
+def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
+    """Rung 3: the inputs' product and the gradients leave the loop.
+
+    Examples
+    --------
+    >>> from gru_book.models.gru_rungs import library, problem, together
+    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
+    >>> (hs, dxs, grads), last = together(xs, dhs, p), library(xs, dhs, p)
+    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
+    (True, True)
+    """
+    (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
+    W_rz = p.W_h[:, : 2 * H]
+    a, s, n = (np.empty((T, N, k * H), dtype) for k in (3, 2, 1))
+    da, not_s, q = (np.empty_like(array) for array in (a, s, n))
+    r, z, not_z = s[:, :, :H], s[:, :, H:], not_s[:, :, H:]
+
+    np.matmul(xs, p.W_x, out=a)
+    a += p.b
+    hs = np.empty((T + 1, N, H), dtype)
+    hs[0] = 0
+    for t in range(T):
+        a_rz, a_n = a[t, :, : 2 * H], a[t, :, 2 * H :]
+        s[t], not_s[t] = sigmoid_pair(a_rz + hs[t] @ W_rz)
+        q[t] = r[t] * hs[t]
+        n[t] = np.tanh(a_n + q[t] @ p.W_hn)
+        hs[t + 1] = z[t] * hs[t] + not_z[t] * n[t]
+
+    dh = np.zeros_like(dhs[0])
+    for t in reversed(range(T)):
+        dh = dh + dhs[t]
+        da[t], dq = _to_gates(dh, hs[t], s[t], not_s[t], n[t], p)
+        da_rz = da[t, :, : 2 * H]
+        dh = dh * z[t] + dq * r[t] + da_rz @ W_rz.T
+    rows = da.reshape(T * N, 3 * H)
+    grads = _weights(p, xs, hs[:-1], q, rows)
+    return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), grads
+
+
+def _weights(p: GRUParams, xs: Array, h_prev: Array, q: Array, da: Array) -> GRUParams:
+    """All weights' gradients from T · N rows: one product per block of weights."""
+    H, g = p.H, p.zeros_like()
+    g.W_x[:] = xs.reshape(-1, p.D).T @ da
+    g.W_h[:, : 2 * H] = h_prev.reshape(-1, H).T @ da[:, : 2 * H]
+    g.W_hn[:] = q.reshape(-1, H).T @ da[:, 2 * H :]
+    g.b[:] = np.ones(len(da), xs.dtype) @ da
+    return g
+
+
+def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
+    """Rung 4: internally, the batch is the last axis, so each gate is one contiguous slab (H, N).
+
+    Examples
+    --------
+    >>> from gru_book.models.gru_rungs import batch_last, library, problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
+    >>> (hs, dxs, grads), last = batch_last(xs, dhs, p), library(xs, dhs, p)
+    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
+    (True, True)
+    """
+    (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
+    W_h, W_hn = p.W_h[:, : 2 * H].T.copy(), p.W_hn.T.copy()
+    Wt_h, Wt_hn = p.W_h[:, : 2 * H].copy(), p.W_hn.copy()
+    a, da = np.empty((T, 3 * H, N), dtype), np.empty((T, 3 * H, N), dtype)
+    s, not_s = np.empty((T, 2 * H, N), dtype), np.empty((T, 2 * H, N), dtype)
+    h, n, q = np.empty((T + 1, H, N), dtype), np.empty((T, H, N), dtype), np.empty((T, H, N), dtype)
+    np.matmul(p.W_x.T.copy(), xs.transpose(0, 2, 1), out=a)
+    a += p.b[:, None]
+    h[0] = 0
+    for t in range(T):
+        s[t], not_s[t] = sigmoid_pair(a[t, : 2 * H] + W_h @ h[t])
+        q[t] = s[t, :H] * h[t]
+        n[t] = np.tanh(a[t, 2 * H :] + W_hn @ q[t])
+        h[t + 1] = s[t, H:] * h[t] + not_s[t, H:] * n[t]
+    dh = np.zeros((H, N), dtype)
+    for t in reversed(range(T)):
+        dh = dh + dhs[t].T
+        da[t, 2 * H :] = dh * not_s[t, H:] * (1 - n[t] * n[t])
+        dq = Wt_hn @ da[t, 2 * H :]
+        slope = s[t] * not_s[t]
+        da[t, :H] = dq * h[t] * slope[:H]
+        da[t, H : 2 * H] = dh * (h[t] - n[t]) * slope[H:]
+        dh = dh * s[t, H:] + dq * s[t, :H] + Wt_h @ da[t, : 2 * H]
+    hs = np.empty((T + 1, N, H), dtype)
+    hs[:] = h.transpose(0, 2, 1)
+    rows, q_rows = columns(da, np.empty((da.size,), dtype)).T, columns(q, np.empty((q.size,), dtype)).T
+    g = _weights(p, xs, hs[:-1], q_rows, rows)
+    return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), g
+
+
+def columns(a: Array, memory: Array) -> Array:
+    """Copy (T, K, N) into `memory`: (K, T·N), for one product over all steps and sequences.
+
+    Examples
+    --------
+    >>> from gru_book.models.gru_rungs import columns
+    >>> a = np.arange(8.0).reshape(2, 2, 2)  # T = K = N = 2
+    >>> columns(a, np.empty((2, 4)))
+    array([[0., 1., 4., 5.],
+           [2., 3., 6., 7.]])
+    """
+    target, found = as_columns(memory, *a.shape)
+    target[:] = a
+    return found
+
+
+def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
+    """Rung 5: `gru_forward` and `gru_backward`: factors first, all in place, in spans and blocks, arrays kept.
+
+    Examples
+    --------
+    >>> from gru_book.models.gru_rungs import library, problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5))
+    >>> hs, dxs, grads = library(xs, dhs, p)
+    >>> hs.shape, dxs.shape, grads.size == p.size
+    ((4, 2, 5), (4, 2, 3), True)
+    """
+    hs, _, tape = gru_forward(xs, None, p)
+    dxs, _, g = gru_backward(dhs, None, tape, p)
+    return hs, dxs, g
+
+
+#: The rungs in order, by what changes.
+RUNGS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
+    "the equations, step by step": equations,
+    "memory used again": equations,  # from here on `benchmarks.ladder` has the allocator keep what was freed
+    "gates side by side": fused,
+    "out of the loop": together,
+    "batch last": batch_last,
+    "factors first, in place": library,
+}
+
+
+def problem(size: tuple[int, int, int, int], dtype: Any = np.float32) -> tuple[Array, Array, GRUParams]:
+    """Inputs, gradients of the outputs and parameters, from one seed.
+
+    Examples
+    --------
+    >>> from gru_book.models.gru_rungs import problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5))  # T, N, D, H
+    >>> xs.shape, dhs.shape, p.H
+    ((4, 2, 3), (4, 2, 5), 5)
+    """
+    T, N, D, H = size
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, D, H, dtype=dtype)
+    p.b[:] = rng.normal(0, 0.5, 3 * H)
+    return rng.normal(size=(T, N, D)).astype(dtype), rng.normal(size=(T, N, H)).astype(dtype), p

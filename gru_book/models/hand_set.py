@@ -1,0 +1,274 @@
+"""GRUs with hand-set weights: a subtractor, one for each memory task, and one for any finite automaton.
+
+σ(40) and tanh(20) round to exactly 1 in float64, and σ(−40) is 4e−18, too little to change a number of size 1. So a
+gate at ±40 is a switch, and a candidate at ±20 is a bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gru_book.models.reader import subtractor_init
+from gru_book.tasks.memory import CLASSES, TASKS, class_bits
+from gru_lib.cells.gru import GRUParams, gru_forward, gru_init
+from gru_lib.checks import check_choice, check_instance, check_int, check_number
+from gru_lib.params import Bundle
+
+__all__ = ["HandSet", "automaton_gru", "hand_set", "hand_set_gru", "random_automaton", "run_automaton"]
+
+Array = NDArray[Any]
+
+
+def hand_set(K: float = 80.0) -> Bundle:
+    """Return a subtractor (`gru_book.models.reader`) with three hand-set units. Chapter 7.
+
+    With c the borrow and e = a − b − c in −2 … 1, the units say e ≤ −1 (this is the next borrow), e ≥ 1 and e ≤ −2,
+    as +1 for yes and −1 for no. Unit 1 holds the borrow, c = (h_1 + 1)/2, and feeds all three::
+
+        a_n = K · (b − a + h_1/2 − 1/4,   a − b − h_1/2 − 3/4,   b − a + h_1/2 − 5/4)
+        b_r = K/2,  b_z = −K/2:  r and 1 − z are nearly 1
+        logit = h_1 + h_2 − h_3
+
+    The steepness K is above 0; with K = 80 float64 rounds every gate and candidate to its limit.
+
+    Examples
+    --------
+    >>> from gru_book.models.hand_set import hand_set
+    >>> from gru_book.models.reader import subtractor_accuracy
+    >>> from gru_book.tasks.subtraction import random_pairs
+    >>> batch = random_pairs(np.random.default_rng(0), N=100, bits=64)
+    >>> subtractor_accuracy(hand_set(), batch).pairs
+    1.0
+    """
+    K = check_number("hand_set", "K", K, above=0)
+    rng = np.random.default_rng(0)  # everything drawn is overwritten
+    m = subtractor_init(rng, 3)
+    m.flat[:] = 0
+    m.rnn.b_r[:], m.rnn.b_z[:] = K / 2, -K / 2
+    m.rnn.W_xn[:] = K * np.array([[-1, 1, -1], [1, -1, 1]])
+    m.rnn.W_hn[0] = K * np.array([0.5, -0.5, 0.5])
+    m.rnn.b_n[:] = K * np.array([-0.25, -0.75, -1.25])
+    m.out.W[:, 0] = 1, 1, -1
+    return m
+
+
+# ------------------------------------------------------------------------------------------ one for each memory task
+
+
+class HandSet(NamedTuple):
+    """A GRU and how to read its answers."""
+
+    p: GRUParams
+    units: int  # how many of the first units hold the answer's bits
+    threshold: float  # a bit is 1 where its unit is above this
+
+    def answers(self, xs: ArrayLike) -> Array:
+        """Run from the zero state: xs (T, N, D) -> bits (T, N, K)."""
+        hs, _, _ = gru_forward(xs, None, self.p)
+        return hs[..., : self.units] > self.threshold
+
+
+def hand_set_gru(task: str) -> HandSet:
+    """Return a GRU (keep, reset before) that solves a task of `gru_book.tasks.memory.TASKS` without an error, by design.
+
+    Chapter 8 derives the weights.
+
+    Examples
+    --------
+    >>> from gru_book.models.hand_set import hand_set_gru
+    >>> from gru_book.tasks.memory import parity_since
+    >>> batch = parity_since(np.random.default_rng(0), N=10, T=200)
+    >>> gru = hand_set_gru("parity_since")
+    >>> np.array_equal(gru.answers(batch.xs), batch.ys)
+    True
+    """
+    check_choice("hand_set_gru", "task", task, tuple(TASKS))
+    return _BUILD[task]()
+
+
+def _blank(task: str, H: int) -> GRUParams:
+    """Every weight 0, the reset gate at 1."""
+    p = gru_init(np.random.default_rng(0), TASKS[task].D, H)
+    p.flat[:] = 0
+    p.b_r[:] = 40
+    return p
+
+
+_SIGNS = 20 * (2 * class_bits(np.arange(CLASSES)) - 1)  # (8, 3): ±20
+
+
+def _checksum() -> HandSet:
+    p = _blank("checksum", 3)
+    p.b_z[:] = 40  # keep
+    p.W_xz[:CLASSES] = -80  # but write at a class
+    p.W_xn[:CLASSES] = _SIGNS
+    return HandSet(p, 3, 0)
+
+
+def _first_token() -> HandSet:
+    p = _blank("first_token", 4)
+    p.b_z[:] = -40  # write
+    p.W_hz[3, :3] = 80  # but keep once unit 3 is 1
+    p.W_xn[:, :3] = _SIGNS
+    p.b_n[3] = 20  # unit 3: has a token come?
+    return HandSet(p, 3, 0)
+
+
+def _parity_outside() -> HandSet:
+    p = _blank("parity_outside", 2)
+    p.b_z[:] = 120, 40
+    p.W_xz[1, 0] = -160  # a 1 flips unit 0 …
+    p.W_hz[1, 0] = 80  # … unless unit 1 says inside
+    p.W_hn[0, 0], p.b_n[0] = -40, 20  # flip: 1 -> −1, and −1 or 0 -> 1
+    p.W_xz[2:, 1] = -80  # a bracket writes unit 1
+    p.W_xn[2, 1], p.W_xn[3, 1] = 20, -20
+    return HandSet(p, 1, 0.5)
+
+
+def _last_outside() -> HandSet:
+    p = _blank("last_outside", 4)
+    p.b_z[:] = 120, 120, 120, 40
+    p.W_xz[:CLASSES, :3] = -160  # a class is written …
+    p.W_hz[3, :3] = 80  # … unless unit 3 says inside
+    p.W_xn[:CLASSES, :3] = _SIGNS
+    p.W_xz[CLASSES : CLASSES + 2, 3] = -80
+    p.W_xn[CLASSES, 3], p.W_xn[CLASSES + 1, 3] = 20, -20
+    return HandSet(p, 3, 0.5)
+
+
+def _parity_since() -> HandSet:
+    p = _blank("parity_since", 1)
+    p.b_z[:] = 40
+    p.W_xz[1:] = -80  # 1 and | write
+    p.W_hn[:], p.b_n[:] = -40, 20  # flip
+    p.W_xr[2] = -80  # | hides the old state from the candidate …
+    p.W_xn[2] = -40  # … and asks for −1
+    return HandSet(p, 1, 0.5)
+
+
+def _first_of_segment() -> HandSet:
+    p = _blank("first_of_segment", 4)
+    p.b_z[:] = -120, -120, -120, -40
+    p.W_hz[3, :3] = 160  # keep once unit 3 is 1 …
+    p.W_xz[CLASSES, :3] = -80  # … but write at |
+    p.W_xn[:CLASSES, :3] = _SIGNS
+    p.W_xn[CLASSES, :3] = -20
+    p.b_n[3], p.W_xn[CLASSES, 3] = 20, -40  # unit 3: has a class come since |?
+    return HandSet(p, 3, 0.5)
+
+
+_BUILD: dict[str, Callable[[], HandSet]] = {
+    "checksum": _checksum,
+    "first_token": _first_token,
+    "parity_outside": _parity_outside,
+    "last_outside": _last_outside,
+    "parity_since": _parity_since,
+    "first_of_segment": _first_of_segment,
+}
+
+
+# --------------------------------------------------------------------------------------------- any finite automaton
+
+
+def random_automaton(rng: np.random.Generator, Q: int, S: int) -> Array:
+    """Draw a transition table δ (Q, S): symbol a leads from state q to state δ[q, a], each drawn uniformly.
+
+    Examples
+    --------
+    >>> from gru_book.models.hand_set import random_automaton
+    >>> delta = random_automaton(np.random.default_rng(0), Q=4, S=2)
+    >>> delta.shape, bool((0 <= delta).all() and (delta < 4).all())
+    ((4, 2), True)
+    """
+    check_instance("random_automaton", "rng", rng, np.random.Generator)
+    Q, S = check_int("random_automaton", "Q", Q), check_int("random_automaton", "S", S)
+    return rng.integers(0, Q, (Q, S))
+
+
+def run_automaton(delta: ArrayLike, symbols: ArrayLike, start: int = 0) -> Array:
+    """Return the state after each symbol, from the table: symbols (T, N) -> states (T, N).
+
+    Examples
+    --------
+    >>> from gru_book.models.hand_set import run_automaton
+    >>> delta = [[0, 1], [1, 0]]  # the parity of the 1s
+    >>> run_automaton(delta, [[1], [1], [0], [1]])[:, 0]
+    array([1, 0, 0, 1])
+    """
+    delta = _table("run_automaton", delta, start)
+    symbols = np.asarray(symbols)
+    S = delta.shape[1]
+    if symbols.dtype.kind not in "iu" or (symbols.size and (symbols.min() < 0 or symbols.max() >= S)):
+        raise ValueError(f"run_automaton: symbols must be integers in 0..S-1 = 0..{S - 1}.")
+    states = np.empty(symbols.shape, np.int64)
+    state = np.full(symbols.shape[1:], start)
+    for t, row in enumerate(symbols):
+        state = states[t] = delta[state, row]
+    return states
+
+
+def automaton_gru(delta: ArrayLike, start: int = 0) -> tuple[GRUParams, Array]:
+    """Return a GRU with Q·S units that runs a finite automaton with Q states and S symbols.
+
+    Unit (q, a), at index q·S + a, is +1 while the automaton is in state q and −1 otherwise, whatever a is. The reset
+    gate passes the units (·, a) of the symbol that is read and blocks all others; z = 0. ::
+
+        a_r = 80 x_a − 40                    at unit (q, a)
+        a_n = Σ r h · 20 + 20 (P − 1)        at unit (q′, ·); sum over the units (q, a) with δ(q, a) = q′
+                                             P: number of states from which a leads to q′
+
+    The sum is 2 − P where the automaton moves to q′ and −P where it does not: a_n is ±20.
+
+    Parameters
+    ----------
+    delta : integers (Q, S)
+        State after q when a is read.
+    start : int
+        State before the first symbol.
+
+    Returns
+    -------
+    p : GRUParams
+        Keep, reset before; D = S, H = Q·S.
+    h0 : array (H,)
+        The code of the start state.
+
+    Notes
+    -----
+    Chapter 8. The idea of one unit for each pair of state and symbol: Minsky (1967).
+
+    Examples
+    --------
+    >>> from gru_lib import gru_forward
+    >>> from gru_book.models.hand_set import automaton_gru
+    >>> p, h0 = automaton_gru([[0, 1], [1, 0]])  # the parity of the 1s
+    >>> hs, *_ = gru_forward(np.eye(2)[[[1], [1], [0], [1]]], [h0], p)
+    >>> hs[:, 0, 2].round(6)  # unit (1, 0) is +1 in state 1
+    array([ 1., -1., -1.,  1.])
+    """
+    delta = _table("automaton_gru", delta, start)
+    Q, S = delta.shape
+    p = gru_init(np.random.default_rng(0), S, Q * S)
+    p.flat[:] = 0
+    p.b_r[:] = p.b_z[:] = -40
+    code = np.repeat(np.eye(Q), S, axis=1)  # (Q, Q·S): 1 at the units of state q
+    p.W_xr[:] = 80 * np.tile(np.eye(S), Q)
+    p.W_hn[:] = 20 * code[delta.ravel()]  # row (q, a): to all units of δ(q, a)
+    sources = np.stack([np.bincount(column, minlength=Q) for column in delta.T])  # (S, Q)
+    p.W_xn[:] = 20 * np.repeat(sources - 1, S, axis=1)
+    return p, 2 * code[start] - 1
+
+
+def _table(where: str, delta: ArrayLike, start: Any) -> Array:
+    delta = np.asarray(delta)
+    if delta.dtype.kind not in "iu":
+        raise TypeError(f"{where}: delta must hold integers; got dtype {delta.dtype}.")
+    if delta.ndim != 2 or not delta.size or delta.min() < 0 or delta.max() >= len(delta):
+        raise ValueError(f"{where}: delta must have shape (Q, S) and entries in 0..Q-1; got {delta.tolist()}.")
+    if not 0 <= start < len(delta):
+        raise ValueError(f"{where}: start must be in 0..Q-1 = 0..{len(delta) - 1}; got {start}.")
+    return delta
