@@ -99,7 +99,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     marker = item.get_closest_marker("frameworks")
     missing = [name for name in marker.args if not find_spec(name)] if marker else []
     if missing and not item.config.option.frameworks:
-        pytest.skip(f"{' and '.join(missing)} not installed: pip install -e '.[frameworks]'")
+        pytest.skip(f"{' and '.join(missing)} not installed: pip install --group frameworks")
 
 
 @pytest.hookimpl(tryfirst=True)

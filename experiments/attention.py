@@ -4,9 +4,9 @@
 
 With ``KERNELS=own`` they go to attention_own.json, of "lists fed" the first five seeds. ``model`` makes the
 bidirectional model that the page draws, attention_both_ways.npz, and the same with its weights rounded for the explorer
-of chapter 17, gru_book/widgets/dates-looking-weights.json. Every run has its own seed. float32. The rates were chosen on
-another split of the days, `split_days(seed=0)`: for small nets by the part "tiny rates", for the others in chapter 17,
-for the fed net.
+of chapter 17, gru_book/widgets/dates-looking-weights.json. Every run has its own seed. float32. The rates were chosen
+on another split of the days, `split_days(seed=0)`: for small nets by the part "tiny rates", for the others in chapter
+17, for the fed net.
 
 A net is "fed" (chapter 17: the encoder's last output is part of every decoder input), "attention", or "both ways"
 (attention, the encoder bidirectional with half the units each way, the decoder started from zeros). No source is

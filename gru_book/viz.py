@@ -2,7 +2,7 @@
 
 A colour means a quantity; everything else is ink. Figures have no legends: :func:`label` names a curve at its end.
 Small multiples on one scale are matplotlib's own ``plt.subplots(1, 3, sharex=True, sharey=True)``.
-matplotlib (``gru-lib[viz]``) is imported only when a function needs it, so that the library itself needs only NumPy.
+matplotlib is imported only when a function draws, since it takes half a second.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gru_book.table import Table, table
-from gru_lib.optional import needs
+from gru_lib.checks import check_choice, check_instance
+from gru_lib.train import History
 from gru_lib.types import Array
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 __all__ = [
-    "COLOURS", "MUTED", "ROLE", "Table", "dots", "label", "marks", "mean_interval", "seeds", "style", "table",
-    "use_style",
+    "COLOURS", "MUTED", "ROLE", "Table", "dots", "history", "label", "marks", "mean_interval", "seeds", "style",
+    "table", "use_style",
 ]  # fmt: skip
 
 Role = Literal["h", "n", "z", "r", "x", "g"]
@@ -97,8 +98,7 @@ def use_style() -> None:
     >>> rcParams["axes.spines.top"]
     False
     """
-    with needs("gru_book.viz", "matplotlib", "viz"):
-        import matplotlib.pyplot as plt
+    import matplotlib.pyplot as plt
 
     plt.style.use(style())
     try:
@@ -255,3 +255,43 @@ def marks(ax: Axes, rows: Sequence[str], columns: Sequence[str], found: ArrayLik
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     ax.spines[["left", "bottom"]].set_visible(False)
+
+
+def history(history: History, *names: str) -> list[Axes]:
+    """Draw the loss of a training and every metric against the steps, each in axes of its own; return these.
+
+    With names, draw those; "grad_norm" is one too. A metric called "loss" stands in the axes of the batches' loss.
+
+    Examples
+    --------
+    >>> from gru_book import viz
+    >>> from gru_lib.train import History
+    >>> for ax in viz.history(History([2.0, 1.0, 0.5], grad_norm=[3.0, 1.5, 0.7]), "loss", "grad_norm"):
+    ...     ax.set_yscale("log")
+    """
+    import matplotlib.pyplot as plt
+
+    check_instance("history", "history", history, History)
+    if not history.loss:
+        raise ValueError("history: the history must have at least one step; it has none.")
+    for name in names:
+        check_choice("history", "names", name, ("loss", "grad_norm", *history.metrics))
+    names = names or tuple(dict.fromkeys(("loss", *history.metrics)))
+    batches = {"loss": history.loss, "grad_norm": history.grad_norm}
+    with plt.style.context(style()):
+        _, grid = plt.subplots(len(names), sharex=True, squeeze=False, figsize=(6.8, 0.7 + 1.6 * len(names)))
+        for ax, name in zip(grid[:, 0], names, strict=True):
+            curves: dict[str, tuple[Sequence[int], list[float], dict[str, Any]]] = {}
+            if name in batches:
+                curves["each batch"] = range(1, history.steps + 1), batches[name], MUTED
+            if name in history.metrics:
+                curves["evaluated"] = *history.curve(name), {"color": COLOURS["ink"]}
+            top = max(values[-1] for _, values, _ in curves.values())
+            for what, (steps, values, look) in curves.items():
+                ax.plot(steps, values, **look, marker="o" if len(steps) < 30 else "")
+                if len(curves) > 1:
+                    label(ax, steps[-1], values[-1], what, dy=5 if values[-1] == top else -5, color=look["color"])
+            ax.set_title(name)
+        grid[-1, 0].set_xlabel("step")
+        grid[-1, 0].locator_params(axis="x", integer=True)
+    return list(grid[:, 0])

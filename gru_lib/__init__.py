@@ -2,19 +2,12 @@
 
 Stateless functions over a parameter object. Every cell has `*_init`, `*_step` and `*_step_backward` (one step, to
 read), `*_forward` and `*_backward` (the sequence, to run). The names used most are here; the others are in
-`gru_lib.cells`, `gru_lib.layers`, `gru_book.models`, `gru_book.tasks` and the modules beside this file. A module that is
-not needed here is loaded when it is first asked for.
+`gru_lib.cells`, `gru_lib.layers` and the modules beside this file. What the chapters use besides is in `gru_book`.
 
 Public functions check their arguments on entry and raise a TypeError or ValueError that names the argument, what it
 must be and what it is. Docstrings list only other errors, and those worth knowing.
 """
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
-
-from gru_book.jacobian import jacobian
 from gru_lib import convert
 from gru_lib.cells import (
     Cell,
@@ -81,28 +74,8 @@ __all__ = [
     "cell_of", "clip_by_global_norm", "convert", "cosine_decay", "elman_backward", "elman_forward",
     "elman_init", "elman_step", "elman_step_backward", "embedding_backward", "embedding_forward", "embedding_init",
     "gradcheck", "greedy", "gru_backward", "gru_forward", "gru_init", "gru_step", "gru_step_backward", "infer",
-    "jacobian",
     "linear_backward", "linear_decay", "linear_forward", "linear_init", "load", "log_softmax", "lstm_backward",
     "lstm_forward", "lstm_init", "lstm_step", "lstm_step_backward", "map_state", "numeric_gradient", "orthogonal",
     "register_cell", "reverse", "sample", "save", "sigmoid", "softmax_cross_entropy", "stack",
     "stack_backward", "stack_forward", "train", "zero_state",
 ]  # fmt: skip
-
-
-_MODULES = (
-    "cells", "check", "decode", "drawings", "io", "layers", "models", "ops", "optim", "results", "scan", "tasks", "viz",
-    "widgets",
-)  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, "__version__"})
-
-
-if not TYPE_CHECKING:  # type checkers would take it for an answer to every name
-
-    def __getattr__(name: str) -> ModuleType:
-        if name in _MODULES:
-            return import_module(f"gru_lib.{name}")
-        # From `name` and `obj` Python tells what was meant.
-        raise AttributeError(f"module 'gru_lib' has no attribute {name!r}", name=name, obj=sys.modules[__name__])

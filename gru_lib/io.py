@@ -19,7 +19,6 @@ from typing import Any, overload
 import numpy as np
 
 from gru_lib.checks import check_dtype, check_instance
-from gru_lib.optional import needs
 from gru_lib.params import Bundle, P, Params
 from gru_lib.types import Array
 
@@ -53,9 +52,9 @@ def save(path: str | os.PathLike[str], p: Params) -> None:
         return
     if p.dtype.kind == "c":
         raise ValueError(f"save: p must be real for safetensors; got {p.dtype}. Use .npz.")
-    with needs(f"save: {path.name}", "safetensors", "safetensors"):
-        from safetensors.numpy import save as to_bytes
-    write_atomically(path, to_bytes(arrays, metadata={_HEADER: json.dumps(header)}))
+    write_atomically(
+        path, _safetensors(f"save: {path.name}").numpy.save(arrays, metadata={_HEADER: json.dumps(header)})
+    )
 
 
 @overload
@@ -188,11 +187,9 @@ def read(where: str, path: Path) -> tuple[Any, dict[str, Array]]:
                 arrays = dict(named)
             text = arrays.pop(_HEADER).tobytes()
         else:
-            with needs(f"{where}: {path.name}", "safetensors", "safetensors"):
-                from safetensors import safe_open
-                from safetensors.numpy import load_file
-            arrays = load_file(path)
-            with safe_open(path, "numpy") as opened:
+            safetensors = _safetensors(f"{where}: {path.name}")
+            arrays = safetensors.numpy.load_file(path)
+            with safetensors.safe_open(path, "numpy") as opened:
                 text = opened.metadata()[_HEADER]
         return json.loads(text), arrays
     except (FileNotFoundError, ImportError):
@@ -224,3 +221,12 @@ def brief(header: Any) -> str:
         case {"kind": kind, "options": dict(options)}:
             return f"{kind}({', '.join(f'{name}={value!r}' for name, value in options.items())})"
     return "something else"
+
+
+def _safetensors(where: str) -> Any:
+    """The package safetensors, which only these files need."""
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise ImportError(f'{where} needs safetensors: pip install "gru-lib[safetensors]"') from error
+    return safetensors

@@ -5,24 +5,19 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_book.viz import COLOURS, MUTED, label, style
 from gru_lib.checks import check_bool, check_choice, check_function, check_instance, check_int, check_number
 from gru_lib.io import brief, check_arrays, describe, read, write_npz
 from gru_lib.optim import clip_by_global_norm
-from gru_lib.optional import needs
 from gru_lib.params import Params, check_grads
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["Chunk", "Chunks", "History", "early_stopping", "train"]
 
@@ -64,44 +59,6 @@ class History:
         self.last(name)
         steps, values = zip(*self.metrics[name], strict=True)
         return list(steps), list(values)
-
-    def plot(self, *names: str) -> list[Axes]:
-        """Draw the loss and every metric against the steps, each in axes of its own, and return these from the top.
-
-        With names, draw those; "grad_norm" is one too. A metric called "loss" stands in the axes of the batches' loss.
-
-        Examples
-        --------
-        >>> from gru_lib.train import History
-        >>> history = History([2.0, 1.0, 0.5], grad_norm=[3.0, 1.5, 0.7])
-        >>> for ax in history.plot("loss", "grad_norm"):
-        ...     ax.set_yscale("log")
-        """
-        if not self.loss:
-            raise ValueError("History.plot: the history must have at least one step; it has none.")
-        for name in names:
-            check_choice("History.plot", "names", name, ("loss", "grad_norm", *self.metrics))
-        with needs("History.plot", "matplotlib", "viz"):
-            import matplotlib.pyplot as plt
-        names = names or tuple(dict.fromkeys(("loss", *self.metrics)))
-        batches = {"loss": self.loss, "grad_norm": self.grad_norm}
-        with plt.style.context(style()):
-            _, grid = plt.subplots(len(names), sharex=True, squeeze=False, figsize=(6.8, 0.7 + 1.6 * len(names)))
-            for ax, name in zip(grid[:, 0], names, strict=True):
-                curves: dict[str, tuple[Sequence[int], list[float], dict[str, Any]]] = {}
-                if name in batches:
-                    curves["each batch"] = range(1, self.steps + 1), batches[name], MUTED
-                if name in self.metrics:
-                    curves["evaluated"] = *self.curve(name), {"color": COLOURS["ink"]}
-                top = max(values[-1] for _, values, _ in curves.values())
-                for what, (steps, values, look) in curves.items():
-                    ax.plot(steps, values, **look, marker="o" if len(steps) < 30 else "")
-                    if len(curves) > 1:
-                        label(ax, steps[-1], values[-1], what, dy=5 if values[-1] == top else -5, color=look["color"])
-                ax.set_title(name)
-            grid[-1, 0].set_xlabel("step")
-            grid[-1, 0].locator_params(axis="x", integer=True)
-        return list(grid[:, 0])
 
     def __repr__(self) -> str:
         latest = "".join(f", {name} {self.last(name):.4g}" for name in self.metrics)

@@ -10,22 +10,31 @@ import shutil
 import subprocess
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import do
 import pytest
 import yaml
-from edition_cells import DISTRIBUTION
 from packaging.requirements import Requirement
 
+import gru_book
 import gru_lib
 from gru_book.results import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
 
-LIBRARY = ROOT / "gru_lib"
+PACKAGES = ("gru_lib", "gru_book")
+
+
+def test_the_library_imports_nothing_of_the_book_and_no_cell_another() -> None:
+    imports = re.compile(r"^ *(?:from|import) (\S+)", re.M)
+    for path in (ROOT / "gru_lib").rglob("*.py"):
+        found = set(imports.findall(path.read_text("utf8")))
+        assert not {name for name in found if name.split(".")[0] in ("gru_book", "matplotlib", "anywidget")}, path
+        if path.parent.name == "cells" and path.name != "__init__.py":
+            others = {f"gru_lib.cells.{cell}" for cell in ("gru", "lstm", "elman")} - {f"gru_lib.cells.{path.stem}"}
+            assert not found & others, path
 
 
 def test_after_import_gru_lib_every_module_is_there_and_completed() -> None:
@@ -33,7 +42,7 @@ def test_after_import_gru_lib_every_module_is_there_and_completed() -> None:
     shown = "import gru_lib, types; print(*(n for n in dir(gru_lib) if type(getattr(gru_lib, n)) is types.ModuleType))"
     done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True, cwd=ROOT)
     names = {module.name for module in pkgutil.iter_modules(gru_lib.__path__)}
-    assert set(done.stdout.split()) == names - {"_core", "gates", "train", "gradcheck", "jacobian"}
+    assert set(done.stdout.split()) == names - {"train", "gradcheck"}
 
 
 NUMPY_ALONE = """
@@ -51,7 +60,7 @@ assert gru_lib.__file__.startswith(sys.argv[1]), gru_lib.__file__
 p = gru_lib.gru_init(np.random.default_rng(0), D=3, H=5)
 hs, h_T, tape = gru_lib.gru_forward(np.ones((7, 2, 3)), None, p)
 gru_lib.gru_backward(np.ones_like(hs), None, tape, p)
-print(sorted(m for m in sys.modules if m.startswith("gru_book.widgets")))
+print(gru_lib.__version__)
 """
 
 
@@ -78,13 +87,18 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `pip install` installs, built from the sdist without a network."""
-    folder = tmp_path_factory.mktemp("wheel")
+def wheels(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What `pip install` installs, unpacked, built from the sdist without a network."""
+    folder = tmp_path_factory.mktemp("wheels")
     quietly = ("-q", "--no-deps", "--no-build-isolation", "-w", str(folder))
-    command = [sys.executable, "-m", "pip", "wheel", *quietly, str(unpacked)]
+    command = [sys.executable, "-m", "pip", "wheel", *quietly, str(unpacked), str(unpacked / "gru_book")]
     subprocess.run(command, check=True, capture_output=True)
-    return next(folder.glob("*.whl"))
+    made = {}
+    for name in PACKAGES:
+        (wheel,) = folder.glob(f"{name}-*.whl")
+        made[name] = tmp_path_factory.mktemp(name)
+        shutil.unpack_archive(wheel, made[name], "zip")
+    return made
 
 
 def test_sdist_is_the_whole_project(unpacked: Path) -> None:
@@ -92,18 +106,22 @@ def test_sdist_is_the_whole_project(unpacked: Path) -> None:
     assert {file for file in tracked() if not (unpacked / file).is_file()} == set()
 
 
-def test_wheel_has_every_file_the_library_reads_and_runs_on_numpy_alone(wheel: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path)
-    files = [p for p in LIBRARY.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
-    assert [p for p in files if not (tmp_path / p.relative_to(ROOT)).is_file()] == []
-    metadata = email.message_from_bytes(next(tmp_path.glob("*.dist-info/METADATA")).read_bytes())
-    assert metadata["Version"] == gru_lib.__version__
+@pytest.mark.parametrize("name", PACKAGES)
+def test_wheel_has_every_file_of_its_package_and_its_version(wheels: dict[str, Path], name: str) -> None:
+    files = [file for file in tracked() if file.startswith(f"{name}/") and not file.endswith("/pyproject.toml")]
+    assert files and [file for file in files if not (wheels[name] / file).is_file()] == []
+    metadata = email.message_from_bytes(next(wheels[name].glob("*.dist-info/METADATA")).read_bytes())
+    assert metadata["Version"] == gru_lib.__version__ == gru_book.__version__
     needed = [Requirement(r) for r in metadata.get_all("Requires-Dist", [])]
-    assert [r.name for r in needed if r.marker is None or "extra" not in str(r.marker)] == ["numpy"]
-    run = [sys.executable, "-c", NUMPY_ALONE, str(tmp_path)]
+    always = {str(r) for r in needed if r.marker is None or "extra" not in str(r.marker)}
+    assert (always == {"numpy>=1.26"}) if name == "gru_lib" else f"gru-lib=={gru_lib.__version__}" in always
+
+
+def test_the_library_is_small_and_runs_on_numpy_alone(wheels: dict[str, Path], tmp_path: Path) -> None:
+    assert sum(file.stat().st_size for file in wheels["gru_lib"].rglob("*") if file.is_file()) < 600_000
+    run = [sys.executable, "-c", NUMPY_ALONE, str(wheels["gru_lib"])]
     done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.stdout.strip() == "[]", done.stderr
+    assert done.stdout.strip() == gru_lib.__version__, done.stderr
 
 
 def test_version_and_date_are_the_same_everywhere() -> None:
@@ -124,9 +142,8 @@ def test_version_and_date_are_the_same_everywhere() -> None:
 @pytest.mark.parametrize("document", ["README.md", "book_text/intro.md"])
 def test_what_a_reader_is_told_to_install_and_run_is_there(document: str) -> None:
     text = (ROOT / document).read_text("utf8")
-    asked = {extra.strip() for extras in re.findall(r"gru-lib\[([\w, ]+)\]", text) for extra in extras.split(",")}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
-    assert Requirement(DISTRIBUTION).extras <= asked <= set(project["optional-dependencies"])
+    assert "gru-book" in text and "./gru_book" in text
     commands = re.findall(r"^(?:python3?|py) tools[/\\]do\.py (\w+)", text, re.M)
     assert {"book", "test"} <= set(commands) <= set(do.COMMANDS)
     assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in text

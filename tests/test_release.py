@@ -41,7 +41,8 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def run(*command: str) -> None:
         target = Path(command[-1])
-        names = ("a.whl", "a.tar.gz") if command[:2] == ("-m", "build") else ("",)
+        kind = "a" if "." in command else "b"
+        names = (f"{kind}.whl", f"{kind}.tar.gz") if command[:2] == ("-m", "build") else ("",)
         for name in names:
             (target / name if name else target).write_bytes(b"made")
 
@@ -49,10 +50,10 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_release_holds_wheel_sdist_book_pdf_and_notebooks(built: Path) -> None:
+def test_a_release_holds_wheels_sdists_book_pdf_and_notebooks(built: Path) -> None:
     release.main(None)
     book = f"gru-book-{VERSION}"
-    wanted = {"a.whl", "a.tar.gz", f"{book}.zip", f"{book}.pdf", f"{book}-notebooks.zip"}
+    wanted = {"a.whl", "a.tar.gz", "b.whl", "b.tar.gz", f"{book}.zip", f"{book}.pdf", f"{book}-notebooks.zip"}
     assert {path.name for path in (built / "out").iterdir()} == wanted
     assert f"{book}/index.html" in zipfile.ZipFile(built / "out" / f"{book}.zip").namelist()
 

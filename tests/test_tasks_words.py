@@ -86,13 +86,6 @@ def test_a_manifest_that_does_not_belong_to_the_code_is_refused():
         module._listed(found(), MANIFEST | {"sha256": "00"}, "2.18.0")
 
 
-def test_babel_missing_is_named_with_the_extra_that_brings_it(monkeypatch):
-    vocabulary.cache_clear()
-    monkeypatch.setitem(__import__("sys").modules, "babel", None)
-    with pytest.raises(ImportError, match=r'gru_lib\.tasks\.words needs Babel: pip install "gru-lib\[tasks\]"'):
-        vocabulary()
-
-
 def test_the_manifest_lists_three_bytes_for_each_word():
     for language, known in vocabulary().items():
         raw = base64.b64decode(MANIFEST["words"][language])

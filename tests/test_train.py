@@ -7,7 +7,6 @@ import sys
 import time
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -61,25 +60,6 @@ def test_metrics_are_taken_every_so_often_and_at_the_end():
     assert history.last("w") == history.metrics["w"][-1][1]
     with pytest.raises(KeyError, match="no metric 'v'; there is w"):
         history.last("v")
-
-
-def test_history_is_drawn_against_the_steps_in_the_books_style_and_leaves_the_readers_alone():
-    history = History([3.0, 2.0, 1.0], [0.3, 0.2, 0.1], {"loss": [(2, 2.5), (3, 1.5)], "right": [(3, 0.9)]})
-    before = dict(plt.rcParams)
-    axes = history.plot()
-    assert [ax.get_title(loc="left") for ax in axes] == ["loss", "right"] and axes[-1].get_xlabel() == "step"
-    found = [[line.get_xydata().tolist() for line in ax.get_lines()] for ax in axes]
-    assert found == [[[[1, 3], [2, 2], [3, 1]], [[2, 2.5], [3, 1.5]]], [[[3, 0.9]]]]
-    assert [text.get_text() for text in axes[0].texts] == ["each batch", "evaluated"] and not axes[1].texts
-    assert all(line.get_marker() == "o" for ax in axes for line in ax.get_lines()), "one value is seen"
-    assert not axes[0].spines["top"].get_visible() and dict(plt.rcParams) == before
-    (norm,) = history.plot("grad_norm")
-    assert norm.get_lines()[0].get_ydata().tolist() == [0.3, 0.2, 0.1]
-    plt.close("all")
-    with pytest.raises(ValueError, match=r"History.plot: names must be one of 'loss', 'grad_norm', 'right'; got 'x'"):
-        History([1.0], [1.0], {"right": [(1, 0.9)]}).plot("x")
-    with pytest.raises(ValueError, match="must have at least one step; it has none"):
-        History().plot()
 
 
 def test_stop_ends_training():

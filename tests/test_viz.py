@@ -8,10 +8,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from gru_book import viz
+from gru_lib.train import History
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
 
@@ -168,3 +170,22 @@ def test_an_interval_contains_the_mean_as_often_as_it_says():
     for n in (2, 5, 10, 50):
         means = np.array([viz.mean_interval(rng.normal(size=n)) for _ in range(4000)])
         assert np.mean(np.abs(means[:, 0]) < means[:, 1]) == pytest.approx(0.95, abs=0.012)  # three standard errors
+
+
+def test_history_is_drawn_against_the_steps_in_the_books_style_and_leaves_the_readers_alone():
+    history = History([3.0, 2.0, 1.0], [0.3, 0.2, 0.1], {"loss": [(2, 2.5), (3, 1.5)], "right": [(3, 0.9)]})
+    before = dict(plt.rcParams)
+    axes = viz.history(history)
+    assert [ax.get_title(loc="left") for ax in axes] == ["loss", "right"] and axes[-1].get_xlabel() == "step"
+    found = [[line.get_xydata().tolist() for line in ax.get_lines()] for ax in axes]
+    assert found == [[[[1, 3], [2, 2], [3, 1]], [[2, 2.5], [3, 1.5]]], [[[3, 0.9]]]]
+    assert [text.get_text() for text in axes[0].texts] == ["each batch", "evaluated"] and not axes[1].texts
+    assert all(line.get_marker() == "o" for ax in axes for line in ax.get_lines()), "one value is seen"
+    assert not axes[0].spines["top"].get_visible() and dict(plt.rcParams) == before
+    (norm,) = viz.history(history, "grad_norm")
+    assert norm.get_lines()[0].get_ydata().tolist() == [0.3, 0.2, 0.1]
+    plt.close("all")
+    with pytest.raises(ValueError, match=r"history: names must be one of 'loss', 'grad_norm', 'right'; got 'x'"):
+        viz.history(History([1.0], [1.0], {"right": [(1, 0.9)]}), "x")
+    with pytest.raises(ValueError, match="must have at least one step; it has none"):
+        viz.history(History())

@@ -2,8 +2,8 @@
 
 ``python tools/alone.py`` writes into ``_build/alone``, all of it anew:
 
-- ``kernel``: what a wheel built here holds of `gru_lib`, and a kernel `alone`, which conftest.py lets Jupyter find. Its
-  Python is the one that runs this, with that library and without the source tree.
+- ``kernel``: what wheels built here hold of `gru_lib` and `gru_book`, and a kernel `alone`, which conftest.py lets
+  Jupyter find. Its Python is the one that runs this, with these packages and without the source tree.
 - ``run/<chapter>/<chapter>.ipynb``, each in a folder where nothing else lies: the reader's edition, its solutions in
   cells, with the outputs that are stored in ``book/``, for nbval to compare. The edition's own cells must print what
   they hold: the one below an exercise says that there is no answer yet.
@@ -35,7 +35,8 @@ LIBRARY, RUN = ALONE / "kernel" / "library", ALONE / "run"
 JUPYTER = ALONE / "kernel" / "share" / "jupyter"
 KEYS, PASSED = ALONE / "keys.json", ROOT / "_build" / "passed.json"
 NAME = "alone"
-PACKAGE = ("gru_lib", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "LICENSE-TEXT")
+# What each of the two wheels is built from.
+PACKAGES = (("gru_lib", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "LICENSE-TEXT"), ("gru_book",))
 KERNEL = """
 import sys
 sys.path = [path for path in sys.path if path != {!r}]
@@ -45,20 +46,22 @@ launch_new_instance()
 BUILD = "import sys, setuptools.build_meta as backend; backend.build_wheel(sys.argv[1])"
 
 
-def wheel(folder: Path) -> Path:
-    """Build the wheel into a folder, from a copy: setuptools keeps files of earlier builds beside the sources."""
-    with tempfile.TemporaryDirectory() as name:
-        source = Path(name)
-        for each in PACKAGE:
-            if (ROOT / each).is_dir():
-                shutil.copytree(ROOT / each, source / each, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(ROOT / each, source)
-        build = [sys.executable, "-c", BUILD, str(folder)]
-        done = subprocess.run(build, cwd=source, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(done.stdout + done.stderr)
-    return next(folder.glob("*.whl"))
+def wheels(folder: Path) -> list[Path]:
+    """Build both wheels into a folder, from copies: setuptools keeps files of earlier builds beside the sources."""
+    for package in PACKAGES:
+        with tempfile.TemporaryDirectory() as name:
+            source = Path(name)
+            for each in package:
+                if (ROOT / each).is_dir():
+                    shutil.copytree(ROOT / each, source / each, ignore=shutil.ignore_patterns("__pycache__"))
+                else:
+                    shutil.copy(ROOT / each, source)
+            start = source if (source / "pyproject.toml").is_file() else source / package[0]
+            build = [sys.executable, "-c", BUILD, str(folder)]
+            done = subprocess.run(build, cwd=start, capture_output=True, text=True, check=False)
+            if done.returncode:
+                sys.exit(done.stdout + done.stderr)
+    return sorted(folder.glob("*.whl"))
 
 
 def to_run(whole: NotebookNode, chapter: NotebookNode) -> NotebookNode:
@@ -91,8 +94,9 @@ def main() -> None:
     """Write everything anew."""
     shutil.rmtree(ALONE, ignore_errors=True)
     JUPYTER.joinpath("kernels", NAME).mkdir(parents=True)
-    with zipfile.ZipFile(wheel(ALONE)) as archive:
-        archive.extractall(LIBRARY)
+    for wheel in wheels(ALONE):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(LIBRARY)
     command = [sys.executable, "-c", KERNEL.format(str(ROOT)), "-f", "{connection_file}"]
     start = {"argv": command, "display_name": NAME, "language": "python", "env": {"PYTHONPATH": str(LIBRARY)}}
     JUPYTER.joinpath("kernels", NAME, "kernel.json").write_text(json.dumps(start, indent=1), "utf8")

@@ -33,7 +33,7 @@ OF_BUILT_PAGE = ("book", "editions", "glossary_links", "ways")
 
 # The locks and what they are made of. npm comes from the first, and reads its own two in the environment.
 NPM = ("package.json", "package-lock.json")
-LOCKS = ("requirements.lock", "pyproject.toml", *NPM)
+LOCKS = ("requirements.lock", "pyproject.toml", "gru_book/pyproject.toml", *NPM)
 # The Python lock names every package, so none has to be looked for, and none is built.
 LOCKED = ("--no-deps", "--require-hashes", "--only-binary=:all:", "-r")
 # What pip may have been told of mirrors and proxies, and the variables in which uv looks for it.
@@ -137,9 +137,20 @@ def lock(*args: str) -> None:
     """Write both locks, with the environment that there is: it need not be what they ask for now."""
     if not Path(program("uv")).exists():
         install()
-    asked = ("--universal", "--generate-hashes", "--python-version", OLDEST, "--extra", "test")
-    form = ("--no-header", "--no-annotate", "-o", "requirements.lock")
-    run("uv", "pip", "compile", "-q", *asked, *form, "pyproject.toml", "requirements.in", *args)
+    asked = ("--universal", "--generate-hashes", "--python-version", OLDEST, "--group", "test")
+    form = ("--no-header", "--no-annotate", "--no-emit-package", "gru-lib", "-o", "requirements.lock")
+    run(
+        "uv",
+        "pip",
+        "compile",
+        "-q",
+        *asked,
+        *form,
+        "pyproject.toml",
+        "gru_book/pyproject.toml",
+        "requirements.in",
+        *args,
+    )
     bring("npm", npm("update" if args else "install", "--package-lock-only"), ROOT)
 
 

@@ -1,6 +1,6 @@
 """What the launch buttons of a hosted book open, into ``_build/hosted``: ``python tools/hosted.py``, after `make book`.
 
-The readers' editions, the library's wheel, and in ``binder/`` what Binder installs: that wheel and, of the lock, what
+The readers' editions, the two wheels, and in ``binder/`` what Binder installs: these and, of the lock, what
 notebooks use; JupyterLab is Binder's own. The workflow pushes it to the branch `notebooks`. The same project gives the
 same bytes, since Binder builds an environment for each commit that it meets.
 """
@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -22,13 +23,12 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import pages  # noqa: E402
-from edition_cells import DISTRIBUTION  # noqa: E402
 
 EDITIONS = ROOT / "_build" / "html" / "notebooks"
 OUT = ROOT / "_build" / "hosted"
 PYTHON = "3.12"  # Binder's
 BINDER = {"python_full_version": f"{PYTHON}.0", "python_version": PYTHON}  # its system is that of CI, Linux
-README = """The notebooks of *The Gated Recurrent Unit*, the wheel of its library, and what Binder installs.
+README = """The notebooks of *The Gated Recurrent Unit*, the wheels of what they import, and what Binder installs.
 
 They are made from the main branch at each change, and what is changed here is lost. Text and figures are under
 CC BY 4.0 (`LICENSE-TEXT`), the code is under the MIT licence (`LICENSE`).
@@ -36,9 +36,9 @@ CC BY 4.0 (`LICENSE-TEXT`), the code is under the MIT licence (`LICENSE`).
 """
 
 
-def needed(asked: str) -> set[str]:
-    """The packages that a requirement brings on Binder, itself too, as the packages installed here say."""
-    todo, seen = [Requirement(asked)], set()
+def needed(asked: list[str]) -> set[str]:
+    """The packages that requirements bring on Binder, themselves too, as the packages installed here say."""
+    todo, seen = list(map(Requirement, asked)), set()
     while todo:
         package = todo.pop()
         name = canonicalize_name(package.name)
@@ -69,10 +69,11 @@ def main() -> None:
     contents = (f"- [{pages.read(path.stem).title}]({path.name})\n" for path in editions)
     (OUT / "README.md").write_text("".join([README, *contents]), "utf8")
     os.environ["SOURCE_DATE_EPOCH"] = "0"  # the times in the wheel
-    wheel = alone.wheel(OUT)
-    lock = locked(needed(DISTRIBUTION))
-    library = f"./{wheel.name} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"  # seen from OUT
-    (binder / "requirements.txt").write_text(lock + library, "utf8")
+    project = tomllib.loads((ROOT / "gru_book" / "pyproject.toml").read_text("utf8"))["project"]
+    lock = locked(needed(project["dependencies"]))
+    made = ((wheel.name, hashlib.sha256(wheel.read_bytes()).hexdigest()) for wheel in alone.wheels(OUT))
+    ours = "".join(f"./{name} --hash=sha256:{digest}\n" for name, digest in made)  # seen from OUT
+    (binder / "requirements.txt").write_text(lock + ours, "utf8")
     (binder / "runtime.txt").write_text(f"python-{PYTHON}\n", "utf8")
 
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import yaml
 
@@ -89,8 +90,10 @@ def main(tag: str | None) -> None:
             sys.exit(f"There is no _build/html/{name}. Run `python tools/do.py book` first.")
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    with for_the_index(tag):
-        run("-m", "build", "--quiet", "--no-isolation", "--outdir", str(OUT))
+    with for_the_index(tag), TemporaryDirectory() as copy:  # setuptools leaves files of a build beside the sources
+        shutil.copytree(ROOT / "gru_book", copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        for folder in (".", copy):
+            run("-m", "build", "--quiet", "--no-isolation", folder, "--outdir", str(OUT))
     pack(HTML, f"gru-book-{VERSION}")
     shutil.copyfile(HTML / NOTEBOOKS, OUT / f"gru-book-{VERSION}-notebooks.zip")
     run("tools/pdf.py", str(OUT / f"gru-book-{VERSION}.pdf"))

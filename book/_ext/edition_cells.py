@@ -14,7 +14,7 @@ import re
 import textwrap
 import zipfile
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,9 @@ from gru_book.widgets._modules import styles
 
 WAYS = ("folded", "in", "none")
 ARCHIVE = "gru-book-notebooks.zip"
-DISTRIBUTION = "gru-lib[widgets,viz,tasks]"
+DISTRIBUTIONS = ("gru-lib", "gru-book")
 # How the cell that checks an answer starts.
-CHECK = "from gru_lib import check\n"
+CHECK = "from gru_book import check\n"
 FIRST = """\
 import os
 
@@ -43,16 +43,16 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 
 """
 # A name alone is not installed unasked: until the first release, nobody knows whose it is on the package index.
-BY_NAME = f"""\
-# If gru_lib is not installed here, remove the first "#" of the last line and run this cell.
-# Until the first release, write the path of the project's folder there, in place of gru-lib.
-# %pip install "{DISTRIBUTION}"
+BY_NAME = """\
+# If gru_book is not installed here, remove the first "#" of the last line and run this cell.
+# Until the first release, write two paths there: of the project's folder, and of gru_book in it.
+# %pip install gru-book
 """
-BY_WHEEL = f"""\
+BY_WHEELS = """\
 try:
-    import gru_lib
+    import gru_book
 except ImportError:
-    %pip install -q "{DISTRIBUTION} @ {{}}"
+    %pip install -q {}
 """
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -125,13 +125,14 @@ def starter(calls: Iterable[str]) -> str:
 # ------------------------------------------------------------------------------------------------------- whole editions
 
 
-def install(wheel: str = "") -> str:
-    """The first code cell: one thread for NumPy, and the library: a wheel where it is missing, or how to get it."""
-    return (FIRST + (BY_WHEEL.format(wheel) if wheel else BY_NAME)).rstrip()
+def install(wheels: Sequence[str] = ()) -> str:
+    """The first code cell: one thread for NumPy; where the packages are missing, their wheels, or how to get them."""
+    named = " ".join(f'"{name} @ {wheel}"' for name, wheel in zip(DISTRIBUTIONS, wheels, strict=False))
+    return (FIRST + (BY_WHEELS.format(named) if wheels else BY_NAME)).rstrip()
 
 
 def assemble(
-    parts: Iterable[Part], chapter: NotebookNode, calls: dict[str, list[str]], head: str, wheel: str = ""
+    parts: Iterable[Part], chapter: NotebookNode, calls: dict[str, list[str]], head: str, wheels: Sequence[str] = ()
 ) -> NotebookNode:
     """The whole edition of a chapter: its title, its text and its cells, and a place to type in for each exercise."""
     cells: list[NotebookNode] = []
@@ -178,7 +179,7 @@ def assemble(
     flush()
     title, *rest = cells[0].source.split("\n\n", 1)
     cells[0].source = "\n\n".join([title, head, *rest])
-    return _numbered([cells[0], nbformat.v4.new_code_cell(install(wheel)), *cells[1:]])
+    return _numbered([cells[0], nbformat.v4.new_code_cell(install(wheels)), *cells[1:]])
 
 
 def _stored(cell: NotebookNode) -> NotebookNode:

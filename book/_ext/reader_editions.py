@@ -23,7 +23,7 @@ from chapter_numbers import chapter_number, is_chapter
 from docutils import nodes
 from edition_cells import ARCHIVE, WAYS, as_file, assemble, checks, without_solutions, write_editions
 from plain_markdown import Page
-from repository import wheel
+from repository import wheels
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.directives.code import LiteralInclude
@@ -93,8 +93,8 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     number = chapter_number(docname)
     page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, "" if number is None else f"{number}. ")
     title = f"From *{app.config.html_title}*" if not site else f"From [*{app.config.html_title}*]({here})"
-    library = wheel(app.config.gru_repository)
-    edition = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}", library)
+    packages = wheels(app.config.gru_repository)
+    edition = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}", packages)
     path = _whole(app) / f"{docname.rpartition('/')[2]}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(as_file(edition), "utf8")

@@ -51,9 +51,10 @@ def sources(url: str, branch: str, page: str, file: str) -> list[tuple[str, str]
     return [("Repository", url), ("Report a mistake", f"{place}/issues/new?{issue}"), *edit]
 
 
-def wheel(url: str) -> str:
-    """Where the host has the library's wheel; empty without a host that has it."""
-    return f"{url}/raw/{NOTEBOOKS}/gru_lib-{VERSION}-py3-none-any.whl" if url.startswith(GITHUB) else ""
+def wheels(url: str) -> list[str]:
+    """Where the host has the wheels of `gru_lib` and `gru_book`; none without a host that has them."""
+    names = (f"{name}-{VERSION}-py3-none-any.whl" for name in ("gru_lib", "gru_book"))
+    return [f"{url}/raw/{NOTEBOOKS}/{name}" for name in names] if url.startswith(GITHUB) else []
 
 
 def launchers(url: str, edition: str) -> list[tuple[str, str]]:

@@ -73,7 +73,7 @@ class HandSet(NamedTuple):
 
 
 def hand_set_gru(task: str) -> HandSet:
-    """Return a GRU (keep, reset before) that solves a task of `gru_book.tasks.memory.TASKS` without an error, by design.
+    """Return a GRU (keep, reset before) that solves a task of `gru_book.tasks.memory.TASKS`, without error, by design.
 
     Chapter 8 derives the weights.
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gru_lib.checks import as_integers, check_bool, check_instance, check_int, plain
-from gru_lib.optional import needs
 
 __all__ = [
     "FORMATS", "ISO", "LANGUAGES", "LISTED_ISO", "LISTED_WRITTEN", "WRITTEN", "Alphabet", "Batch", "Dates", "batches",
@@ -361,9 +360,8 @@ def _write(locales: tuple[_Locale, ...], day: date, language: int, form: int) ->
 @cache
 def _locales() -> tuple[_Locale, ...]:
     """The words and templates of every language, after checking that they are those the book was made with."""
-    with needs("gru_book.tasks.dates", "Babel", "tasks"):
-        from babel import __version__
-        from babel.dates import get_date_format, get_day_names, get_month_names, parse_pattern
+    from babel import __version__
+    from babel.dates import get_date_format, get_day_names, get_month_names, parse_pattern
 
     def locale(name: str) -> _Locale:
         short, wide = (get_month_names(width, locale=name) for width in ("abbreviated", "wide"))

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gru_lib.checks import check_choice, check_instance
-from gru_lib.optional import needs
 
 __all__ = ["CLASSES", "Digits", "Part", "as_sequence", "digits"]
 
@@ -64,8 +63,8 @@ def digits() -> Digits:
     >>> [part.images.shape for part in digits()]
     [(1000, 8, 8), (297, 8, 8), (500, 8, 8)]
     """
-    with needs("digits", "scikit-learn", "tasks"):
-        from sklearn.datasets import load_digits
+    from sklearn.datasets import load_digits
+
     return _split(*load_digits(return_X_y=True))
 
 

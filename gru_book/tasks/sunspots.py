@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib.optional import needs
-
 __all__ = ["TEST_FROM", "VALIDATION_FROM", "Series", "sunspots"]
 
 Array = NDArray[Any]
@@ -66,8 +64,8 @@ def sunspots() -> Series:
     >>> series.years[series.part("validation")][[0, -1]]
     array([1901, 1950])
     """
-    with needs("sunspots", "statsmodels", "tasks"):
-        from statsmodels.datasets import sunspots as source
+    from statsmodels.datasets import sunspots as source
+
     table = source.load_pandas().data
     return _checked(table["YEAR"], table["SUNACTIVITY"])
 

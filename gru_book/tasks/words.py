@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from gru_book.tasks.dates import Alphabet
 from gru_lib.checks import check_instance, check_int, check_number, check_sequence
-from gru_lib.optional import needs
 
 __all__ = [
     "LANGUAGES", "LETTERS", "NAMES", "Batch", "Words", "WordsWarning", "anagrams", "batches", "either_way", "encode",
@@ -106,8 +105,8 @@ def vocabulary() -> dict[str, tuple[str, ...]]:
     >>> len(found), "janvier" in found["fr"], "janvier" in found["de"]
     (12, True, False)
     """
-    with needs("gru_book.tasks.words", "Babel", "tasks"):
-        from babel import Locale, __version__
+    from babel import Locale, __version__
+
     found = {language: words_of(Locale(language)._data, language) for language in LANGUAGES}
     return _listed(found, json.loads(_MANIFEST.read_text("utf8")), __version__)
 

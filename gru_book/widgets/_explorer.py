@@ -8,12 +8,10 @@ import re
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from gru_book.widgets._modules import STILLS, assemble, styles
-from gru_lib.optional import needs
+import anywidget
+from traitlets import Dict, Unicode
 
-with needs("gru_book.widgets", "anywidget", "widgets"):
-    import anywidget
-    from traitlets import Dict, Unicode
+from gru_book.widgets._modules import STILLS, assemble, styles
 
 __all__ = ["Explorer"]
 

@@ -1,1 +1,0 @@
-"""What cells and layers are made of: parameters, argument checks, sequence rules, memory, products, the loop."""
