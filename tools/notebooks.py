@@ -5,8 +5,8 @@ from that. It is executed if code has changed; where only prose has, it keeps it
 of the cells it was made with. So one that was changed since, in JupyterLab for instance, is not written over.
 
 ``python tools/notebooks.py [NAME …]`` does every notebook, or those whose name starts with a NAME (``04``).
-``--execute`` executes them in any case, which a change of the library asks for; ``--from-text`` replaces a notebook
-that was changed.
+``--execute`` executes them in any case, which a change of the library asks for; of a notebook that was changed,
+``--to-text`` brings the change into the text, and ``--from-text`` drops it.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+# The first cell of a notebook as it is stored, for who opens the file; no other notebook or page has it.
+NOTE = """\
+*This is how the page is stored. To read it, run `python tools/do.py book` in the project's folder, or `lab` in place of
+`book` for a notebook to work in. A copy on GitHub that publishes has those notebooks on its branch `notebooks`.*"""
 UNCHANGED = "nothing has changed"
 PROSE = "prose has changed and no code: not executed, outputs kept"
 # Metadata that editors leave in a cell.
@@ -74,7 +78,8 @@ def read_notebook(name: str) -> NotebookNode | None:
 
 def as_stored(notebook: NotebookNode) -> str:
     """The text of the ``.ipynb`` file."""
-    return nbformat.writes(notebook).rstrip("\n") + "\n"
+    note = nbformat.v4.new_markdown_cell(NOTE, id="note", metadata={"tags": ["remove-cell"]})
+    return nbformat.writes(nbformat.from_dict({**notebook, "cells": [note, *notebook.cells]})).rstrip("\n") + "\n"
 
 
 def store(name: str, notebook: NotebookNode) -> None:
@@ -86,11 +91,11 @@ def store(name: str, notebook: NotebookNode) -> None:
 
 
 def normalise(notebook: NotebookNode) -> NotebookNode:
-    """Drop what differs from run to run or machine to machine: ids, timings, widget state, editor metadata."""
+    """Drop the note, and what differs from run to run or machine to machine: ids, timings, editor metadata."""
     hashes = {"gru": notebook.metadata["gru"]} if "gru" in notebook.metadata else {}
     notebook.metadata = nbformat.from_dict(METADATA | hashes)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    notebook.cells = [c for c in notebook.cells if c.source.strip()]
+    notebook.cells = [c for c in notebook.cells if c.source.strip() not in ("", NOTE)]
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number:03d}"
         cell.source = cell.source.strip("\n")
@@ -143,17 +148,20 @@ def has_outputs_for(notebook: NotebookNode, text: NotebookNode) -> bool:
 # ----------------------------------------------------------------------------------------------------------- commands
 
 
-def make(name: str, *, execute: bool = False, from_text: bool = False) -> str:
+def make(name: str, *, execute: bool = False, to_text: bool = False, from_text: bool = False) -> str:
     """Make one notebook from its text; return what was done."""
     text, old = read_text(name), read_notebook(name)
     if text is None:
         raise Refused(f"there is no book_text/{name}.md")
     agree = old is None or written(text) == written(old) or fingerprint(old) == old.metadata.gru.text_sha256
-    if not agree and not from_text:
+    if not agree and to_text:
+        notebook = nbformat.v4.new_notebook(cells=old.cells, metadata={"kernelspec": METADATA["kernelspec"]})
+        (TEXT / f"{name}.md").write_text(jupytext.writes(notebook, fmt="md:myst"), "utf8")
+        text = read_text(name)
+    elif not agree and not from_text:
         raise Refused(
             "the notebook was changed since it was made. Nothing was written. To bring the change into the text:"
-            f" `make tool ARGS='jupytext --to md:myst -o book_text/{name}.md book/{name}.ipynb'`;"
-            f" to drop it: `make notebooks NB={short(name)} ARGS=--from-text`."
+            f" `make notebooks NB={short(name)} ARGS=--to-text`; to drop it: ARGS=--from-text."
         )
     # A file in another form was saved by an editor, and its outputs are those of somebody's session.
     ours = old is not None and (BOOK / f"{name}.ipynb").read_text("utf8") == as_stored(old)
@@ -189,6 +197,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="notebooks", description="Make the book's notebooks from their text.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="such as 04; every notebook if there is none")
     parser.add_argument("--execute", action="store_true", help="execute, even if no code has changed")
+    parser.add_argument("--to-text", action="store_true", help="write a notebook that has changed into its text")
     parser.add_argument("--from-text", action="store_true", help="replace a notebook that has changed")
     asked = parser.parse_args(arguments)
     stems = [Path(n).stem for n in asked.names]
@@ -199,7 +208,7 @@ def main(arguments: list[str]) -> int:
     failed = kept = 0
     for i, name in enumerate(chosen, 1):
         try:
-            done = make(name, execute=asked.execute, from_text=asked.from_text)
+            done = make(name, execute=asked.execute, to_text=asked.to_text, from_text=asked.from_text)
         except (Refused, CellExecutionError) as error:
             failed += 1
             done = str(error) if isinstance(error, Refused) else f"a cell failed, no output was stored\n{error}"
