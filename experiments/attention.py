@@ -49,7 +49,7 @@ from gru_lib.layers import Seq2SeqParams, seq2seq_encode, seq2seq_step
 from gru_lib.optim import linear_decay
 
 STORED = file_for_kernels("attention")
-ROUNDED = Path(__file__).parents[1] / "gru_lib" / "widgets" / "dates-looking-weights.json"
+ROUNDED = Path(__file__).parents[1] / "gru_book" / "widgets" / "dates-looking-weights.json"
 E, N, SHOWN = 16, 64, 2000
 KINDS: dict[str, dict[str, bool]] = {
     "fed": {},

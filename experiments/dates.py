@@ -55,7 +55,7 @@ from gru_lib.layers import Seq2SeqParams, seq2seq_encode, seq2seq_step
 from gru_lib.optim import linear_decay
 
 STORED = file_for_kernels("dates")
-WIDGETS = Path(__file__).parents[1] / "gru_lib" / "widgets"
+WIDGETS = Path(__file__).parents[1] / "gru_book" / "widgets"
 WEIGHTS, BEAM = WIDGETS / "dates-weights.json", WIDGETS / "beam-net.json"
 SEEDS = range(3)
 E, H, N, LR, STEPS = 16, 32, 64, 0.02, 2000

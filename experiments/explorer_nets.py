@@ -24,7 +24,7 @@ from gru_book.tasks.memory import Batch, class_bits, parity_outside, parity_sinc
 from gru_book.tasks.subtraction import all_pairs, long_borrows, random_pairs, subtract_bits
 from gru_lib import Adam, Bundle, bundle, gru_forward, gru_init, linear_init, train
 
-WIDGETS = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets"
+WIDGETS = Path(__file__).resolve().parents[1] / "gru_book" / "widgets"
 SEEDS = range(10)
 Row = dict[str, Any]
 

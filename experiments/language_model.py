@@ -34,7 +34,7 @@ from gru_lib.optim import linear_decay
 from gru_lib.train import Chunk, Chunks, History
 
 STORED = file_for_kernels("language_model")
-NET = Path(__file__).resolve().parents[1] / "gru_lib" / "widgets" / "language-net.json"
+NET = Path(__file__).resolve().parents[1] / "gru_book" / "widgets" / "language-net.json"
 SEEDS = range(10)
 FEWER = range(5)  # for the runs that take minutes
 D, EPOCHS = 32, 8

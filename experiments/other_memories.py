@@ -44,7 +44,7 @@ from gru_lib import (
 from gru_lib.cells import irnn_init
 
 STORED = file_for_kernels("other_memories")
-NET = Path(__file__).parents[1] / "gru_lib" / "widgets" / "stack-net.json"
+NET = Path(__file__).parents[1] / "gru_book" / "widgets" / "stack-net.json"
 Row = dict[str, Any]
 Draw = Callable[[np.random.Generator, int, int], Any]  # draw(rng, N, length)
 

@@ -19,6 +19,7 @@ import pytest
 from page_checks import after, value
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+import gru_book
 import gru_lib
 from conftest import ROOT, Visit
 
@@ -28,7 +29,9 @@ PAGES = sorted(path.stem for path in (ROOT / "book").glob("api*.md"))
 
 def public() -> set[str]:
     """Every name in the `__all__` of a module that is public itself."""
-    modules = ["gru_lib", *(m.name for m in pkgutil.walk_packages(gru_lib.__path__, "gru_lib."))]
+    packages = (gru_lib, gru_book)
+    walked = [m.name for p in packages for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
+    modules = ["gru_lib", *walked]
     own = [importlib.import_module(module) for module in modules if not re.search(r"\._", module)]
     return {name for module in own for name in getattr(module, "__all__", ())}
 

@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gru_book
 import gru_lib as g
 from gru_lib import convert, layers
 
-LIBRARY = Path(g.__file__).parent
-PUBLIC = r"(cells\.|convert|decode|gates|gradcheck|io|jacobian|layers\.|ops|optim|scan|tasks\.|train)(?!_)\w*"
+OURS = tuple(Path(package.__file__).parent for package in (g, gru_book))
+PUBLIC = r"(cells\.|convert|decode|gradcheck|io|jacobian|layers\.|ops|optim|scan|tasks\.|train)(?!_)\w*"
 # Errors that are not ours, or name a part of the argument: what a caller's function raises, and the parts of other
 # layouts.
 KNOWN = (
@@ -39,8 +40,10 @@ def rng():
 
 def functions():
     """Every public function, by a name such as "ops.sigmoid"."""
-    for name in (module.name.partition(".")[2] for module in pkgutil.walk_packages(g.__path__, "gru_lib.")):
-        module = importlib.import_module(f"gru_lib.{name}") if re.fullmatch(PUBLIC, name) else None
+    walked = (m.name for p in (g, gru_book) for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}."))
+    for whole in walked:
+        name = whole.partition(".")[2]
+        module = importlib.import_module(whole) if re.fullmatch(PUBLIC, name) else None
         for each in getattr(module, "__all__", ()):
             if inspect.isfunction(getattr(module, each)) and each != "long_borrows":  # called as random_pairs is
                 yield f"{name}.{each}", getattr(module, each)
@@ -133,7 +136,7 @@ def is_ours(error, names):
         return True  # documented
     last = Path(traceback.extract_tb(error.__traceback__)[-1].filename)
     words = set(re.findall(r"\w+", str(error)))
-    return isinstance(error, TypeError | ValueError) and last.is_relative_to(LIBRARY) and bool(words & names)
+    return isinstance(error, TypeError | ValueError) and any(map(last.is_relative_to, OURS)) and bool(words & names)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -105,7 +105,7 @@ def test_a_constant_gate_is_the_exponential_average_with_z_the_weight_of_the_old
 
 
 def test_the_explorers_states_answer_as_the_page_says():
-    states = json.loads((ROOT / "gru_lib" / "widgets" / "hold.json").read_text("utf8"))
+    states = json.loads((ROOT / "gru_book" / "widgets" / "hold.json").read_text("utf8"))
 
     def weights_at_24(preset):
         gate = states["presets"][preset]

@@ -21,9 +21,10 @@ from equation_maths import Ring, Rows, Stack, Values
 from equations import ROOT, Aside, Equation
 from helpers import randomised
 
+from gru_book import cells
 from gru_book.models.hand_set import hand_set
 from gru_book.models.ngram import KneserNey, NGram
-from gru_lib import cells, layers, ops
+from gru_lib import layers, ops
 from gru_lib.ops import sigmoid
 
 PROSE = ROOT / "book_text"

@@ -11,9 +11,12 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+import gru_book
 import gru_lib
 
-MODULES = [gru_lib, *(importlib.import_module(m.name) for m in pkgutil.walk_packages(gru_lib.__path__, "gru_lib."))]
+PACKAGES = (gru_lib, gru_book)
+NAMES = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
+MODULES = [*PACKAGES, *map(importlib.import_module, NAMES)]
 COLUMNS = 72  # of a block of code on a page
 
 

@@ -14,7 +14,6 @@ import jupytext
 import nbformat
 import notebooks
 import pytest
-from edition_cells import DISTRIBUTION
 from helpers import BOX
 from nbformat import NotebookNode
 from packaging.requirements import Requirement
@@ -72,12 +71,12 @@ def test_text_has_the_same_cells_and_the_notebook_says_so_in_normal_form(name: s
 @cache
 def importable() -> set[str]:
     """The modules of what the first cell of an edition installs, of Python, and of the library."""
-    project = tomllib.loads((notebooks.ROOT / "pyproject.toml").read_text("utf8"))["project"]
-    extras = [project["optional-dependencies"][extra] for extra in Requirement(DISTRIBUTION).extras]
-    asked = {canonicalize_name(Requirement(r).name) for each in [project["dependencies"], *extras] for r in each}
+    files = (notebooks.ROOT / "pyproject.toml", notebooks.ROOT / "gru_book" / "pyproject.toml")
+    projects = [tomllib.loads(file.read_text("utf8"))["project"] for file in files]
+    asked = {canonicalize_name(Requirement(r).name) for project in projects for r in project["dependencies"]}
     brought = packages_distributions().items()
     modules = {name for name, distributions in brought if asked & set(map(canonicalize_name, distributions))}
-    return modules | set(sys.stdlib_module_names) | {"gru_lib"}
+    return modules | set(sys.stdlib_module_names) | {"gru_lib", "gru_book"}
 
 
 def test_a_notebook_imports_nothing_but_what_its_edition_installs(notebook: NotebookNode) -> None:

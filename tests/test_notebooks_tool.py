@@ -12,7 +12,7 @@ import notebooks
 import pytest
 from nbclient.exceptions import CellExecutionError
 
-LIBRARY = Path(__file__).resolve().parents[1] / "gru_lib"
+LIBRARY = Path(__file__).resolve().parents[1] / "gru_book"
 
 NAME = "07-little"
 PROSE = "# A title\n\nThe first sentence.\nThe second.\n\nAnother paragraph."

@@ -115,7 +115,7 @@ def test_every_explorer_is_one_module(name):
 
 
 def test_explorer_sources_ask_no_other_host():
-    for path in (ROOT / "gru_lib" / "widgets").iterdir():
+    for path in (ROOT / "gru_book" / "widgets").iterdir():
         if path.suffix in {".mjs", ".css", ".json"}:
             assert not re.search(r"https?://|@import\s*[\"'u]|url\(", path.read_text("utf-8")), path.name
 

@@ -139,7 +139,7 @@ def ablated_gru_step_backward(
 
     Examples
     --------
-    >>> from gru_lib import cells
+    >>> from gru_book import cells
     >>> rng = np.random.default_rng(0)
     >>> p = cells.ablated_gru_init(rng, D=3, H=5, ablation="no_update")
     >>> p.W_h[:] = 0
@@ -179,7 +179,8 @@ def ablated_gru_backward(
 
     Examples
     --------
-    >>> from gru_lib import cells, gradcheck
+    >>> from gru_book import cells
+    >>> from gru_lib import gradcheck
     >>> rng, xs = np.random.default_rng(0), np.ones((4, 2, 3))
     >>> p = cells.ablated_gru_init(rng, D=3, H=5, ablation="shared")
     >>> hs, h_T, tape = cells.ablated_gru_forward(xs, None, p)

@@ -211,7 +211,8 @@ def deltanet_step_backward(
 
     Examples
     --------
-    >>> from gru_lib import cells, gradcheck
+    >>> from gru_book import cells
+    >>> from gru_lib import gradcheck
     >>> p = cells.deltanet_init(np.random.default_rng(0), D=3, H=5, K=4)
     >>> x, state0 = np.ones((1, 3)), cells.zero_state(p, N=1)
     >>> out, state, cache = cells.deltanet_step(x, state0, p)
@@ -258,7 +259,8 @@ deltanet_backward.__doc__ = f"""{deltanet_backward.__doc__}
 
 Examples
 --------
->>> from gru_lib import cells, gradcheck
+>>> from gru_book import cells
+>>> from gru_lib import gradcheck
 >>> xs = np.ones((4, 2, 3))
 >>> p = cells.deltanet_init(np.random.default_rng(0), D=3, H=5, K=4)
 >>> hs, state_T, tape = cells.deltanet_forward(xs, None, p)

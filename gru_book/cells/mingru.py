@@ -134,7 +134,7 @@ def mingru_step_backward(dh: ArrayLike, cache: MinGRUCache, p: MinGRUParams) -> 
 
     Examples
     --------
-    >>> from gru_lib import cells
+    >>> from gru_book import cells
     >>> p = cells.mingru_init(np.random.default_rng(0), D=1, H=1)
     >>> p.flat[:] = 0  # z = 0.5
     >>> p.W_n[:] = 4  # n = 4 x
@@ -206,7 +206,8 @@ def mingru_backward(
 
     Examples
     --------
-    >>> from gru_lib import cells, gradcheck
+    >>> from gru_book import cells
+    >>> from gru_lib import gradcheck
     >>> xs = np.ones((4, 2, 3))
     >>> p = cells.mingru_init(np.random.default_rng(0), D=3, H=5)
     >>> hs, h_T, tape = cells.mingru_forward(xs, None, p)

@@ -284,7 +284,8 @@ def ntm_step_backward(
 
     Examples
     --------
-    >>> from gru_lib import cells, gradcheck
+    >>> from gru_book import cells
+    >>> from gru_lib import gradcheck
     >>> p = cells.ntm_init(np.random.default_rng(0), D=3, H=5, R=4, M=2)
     >>> x, state0 = np.ones((1, 3)), cells.zero_state(p, N=1)
     >>> out, state, cache = cells.ntm_step(x, state0, p)
@@ -342,7 +343,8 @@ ntm_backward.__doc__ = f"""{ntm_backward.__doc__}
 
 Examples
 --------
->>> from gru_lib import cells, gradcheck
+>>> from gru_book import cells
+>>> from gru_lib import gradcheck
 >>> xs = np.ones((4, 2, 3))
 >>> p = cells.ntm_init(np.random.default_rng(0), D=3, H=5, R=4, M=2)
 >>> hs, state_T, tape = cells.ntm_forward(xs, None, p)

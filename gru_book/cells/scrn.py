@@ -200,7 +200,8 @@ def scrn_backward(dss: MaybeArray, ds_T: MaybeArray, tape: SCRNTape, p: SCRNPara
 
     Examples
     --------
-    >>> from gru_lib import cells, gradcheck
+    >>> from gru_book import cells
+    >>> from gru_lib import gradcheck
     >>> xs = np.ones((4, 2, 3))
     >>> p = cells.scrn_init(np.random.default_rng(0), D=3, H=5, C=2)
     >>> ss, s_T, tape = cells.scrn_forward(xs, None, p)

@@ -272,7 +272,8 @@ def stack_rnn_step_backward(
 
     Examples
     --------
-    >>> from gru_lib import cells, gradcheck
+    >>> from gru_book import cells
+    >>> from gru_lib import gradcheck
     >>> p = cells.stack_rnn_init(np.random.default_rng(0), D=3, H=5, M=2)
     >>> x, state0 = np.ones((1, 3)), cells.zero_state(p, N=1)
     >>> out, state, cache = cells.stack_rnn_step(x, state0, p)
@@ -315,7 +316,8 @@ stack_rnn_backward.__doc__ = f"""{stack_rnn_backward.__doc__}
 
 Examples
 --------
->>> from gru_lib import cells, gradcheck
+>>> from gru_book import cells
+>>> from gru_lib import gradcheck
 >>> xs = np.ones((4, 2, 3))
 >>> p = cells.stack_rnn_init(np.random.default_rng(0), D=3, H=5, M=2)
 >>> hs, state_T, tape = cells.stack_rnn_forward(xs, None, p)
