@@ -23,8 +23,9 @@ from gru_book.results import FOLDER
 SPAWN = multiprocessing.get_context("spawn")
 STORED = FOLDER / "ladder.json"
 FRESH = "out of the loop, fresh memory"
-# What makes glibc keep the memory that a program frees, so that the next request need not touch fresh pages.
-KEEP = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "4294967296", "MALLOC_TOP_PAD_": "268435456"}
+# What makes glibc give back the memory that a program frees, as it does until a large array has been freed: importing
+# the library sees to that (`gru_lib/passes.py`), unless these say otherwise.
+GIVE_BACK = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 SIZES = {"small": (4, 32, 2, 16), "middle": (100, 20, 100, 100), "large": (35, 32, 28, 256)}
 
 
@@ -73,9 +74,8 @@ def time_one(name: str, size: tuple[int, int, int, int]) -> tuple[float, float]:
 
 
 def in_a_process(name: str, size: tuple[int, int, int, int]) -> tuple[float, float]:
-    """`time_one` in a fresh process, whose memory is kept from the second rung on."""
-    keep = name not in (FRESH, "the equations, step by step")
-    with environment(KEEP if keep else {}), ProcessPoolExecutor(1, mp_context=SPAWN) as home:
+    """`time_one` in a fresh process, whose memory is kept but for `FRESH`."""
+    with environment(GIVE_BACK if name == FRESH else {}), ProcessPoolExecutor(1, mp_context=SPAWN) as home:
         return home.submit(time_one, name, size).result()
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from gru_lib.cells.gru import GRUParams, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
 from gru_lib.ops import sigmoid_pair
-from gru_lib.products import as_columns
+from gru_lib.passes import columns
 
-__all__ = ["RUNGS", "batch_last", "columns", "equations", "fused", "library", "problem", "together"]
+__all__ = ["RUNGS", "batch_last", "equations", "fused", "library", "problem", "together"]
 
 Array = NDArray[Any]
 Outcome = tuple[Array, Array, GRUParams]  # outputs, gradients of the inputs, gradients of the parameters
@@ -177,29 +177,13 @@ def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
         dh = dh * s[t, H:] + dq * s[t, :H] + Wt_h @ da[t, : 2 * H]
     hs = np.empty((T + 1, N, H), dtype)
     hs[:] = h.transpose(0, 2, 1)
-    rows, q_rows = columns(da, np.empty((da.size,), dtype)).T, columns(q, np.empty((q.size,), dtype)).T
-    g = _weights(p, xs, hs[:-1], q_rows, rows)
+    rows = columns(da).T
+    g = _weights(p, xs, hs[:-1], columns(q).T, rows)
     return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), g
 
 
-def columns(a: Array, memory: Array) -> Array:
-    """Copy (T, K, N) into `memory`: (K, T·N), for one product over all steps and sequences.
-
-    Examples
-    --------
-    >>> from gru_book.models.gru_rungs import columns
-    >>> a = np.arange(8.0).reshape(2, 2, 2)  # T = K = N = 2
-    >>> columns(a, np.empty((2, 4)))
-    array([[0., 1., 4., 5.],
-           [2., 3., 6., 7.]])
-    """
-    target, found = as_columns(memory, *a.shape)
-    target[:] = a
-    return found
-
-
 def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 5: `gru_forward` and `gru_backward`: factors first, all in place, in spans and blocks, arrays kept.
+    """Rung 5: `gru_forward` and `gru_backward`: factors first, in place, a span of steps at a time.
 
     Examples
     --------
@@ -217,7 +201,7 @@ def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 #: The rungs in order, by what changes.
 RUNGS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
     "the equations, step by step": equations,
-    "memory used again": equations,  # from here on `benchmarks.ladder` has the allocator keep what was freed
+    "memory used again": equations,  # importing the library sees to that: `gru_lib/passes.py`
     "gates side by side": fused,
     "out of the loop": together,
     "batch last": batch_last,

@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib.buffers import Pooled
-from gru_lib.cells._elman_pass import ElmanReserve, ElmanWorkspace, activate, derivative
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.checks import (
     as_array,
@@ -23,10 +21,10 @@ from gru_lib.checks import (
     check_int,
     check_number,
 )
-from gru_lib.ops import orthogonal
+from gru_lib.ops import orthogonal, sigmoid, sigmoid_pair
 from gru_lib.params import Params
-from gru_lib.passes import backward, forward, gradients, infer
-from gru_lib.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib.passes import backwards, batch_first, batch_last, by_spans, columns, dinputs, inputs, spans
+from gru_lib.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib.signature import Signature, check_tape, sign
 from gru_lib.types import Array, MaybeArray, short_repr
 
@@ -150,6 +148,25 @@ def irnn_init(
     return p
 
 
+def activate(activation: str, a: Array, out: Array | None = None) -> Array:
+    """Return h = g(a), in `out` if it is given."""
+    if activation == "tanh":
+        return np.tanh(a, out=out)
+    h = np.where(a.real > 0, a, 0) if activation == "relu" else sigmoid(a) if activation == "sigmoid" else a
+    if out is not None:
+        out[:] = h
+    return h
+
+
+def derivative(activation: str, a: Array, h: Array) -> Array:
+    """Return g′(a), given h = g(a)."""
+    if activation == "tanh":
+        return 1 - h * h
+    if activation == "sigmoid":
+        return np.multiply(*sigmoid_pair(a))
+    return (a.real > 0).astype(a.dtype) if activation == "relu" else np.ones_like(a)
+
+
 @short_repr
 class ElmanCache(NamedTuple):
     """What the backward step needs from the step."""
@@ -215,10 +232,11 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
 class ElmanTape(NamedTuple):
     """What `elman_backward` needs from the forward pass. Backward may be called more than once."""
 
+    x: Array  # (T, N, D), or (T, N, D + 1) with an input that is always 1, whose weight is the bias
     hs: Array  # (T + 1, N, H): h_0 … h_T
-    mask: Array | None  # (T, N), True where a step is real
+    a: Array  # (T, H, N), with the batch last: the pre-activations
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
-    blocks: tuple[Pooled[ElmanReserve], ...]
+    mask: Array | None  # (T, N), True where a step is real
     made: Signature  # of the parameters
 
 
@@ -241,8 +259,20 @@ def elman_forward(
     check_instance(where, "p", p, ElmanParams)
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    hs, blocks = forward(ElmanReserve, p, xs, (h0,), mask, h_mask, dtype)
-    return outputs(hs[1:], mask), hs[-1].copy(), ElmanTape(hs, mask, h_mask, blocks, sign(where, p))
+    (T, N, _), H = xs.shape, p.H
+    W_h = p.W_h.T.copy()
+
+    # Inside, the batch is the last axis, and a product with weights W is Wᵀ times the state: chapter 11.
+    x, a = inputs(xs, p.W_x, p.b if p.bias else None, dtype)
+    hs = np.empty((T + 1, H, N), dtype)
+    tape = ElmanTape(x, batch_first(hs), a, h_mask, mask, sign(where, p))
+    hs[0] = h0.T
+    for t, (h_prev, h, a_t) in enumerate(zip(hs[:-1], hs[1:], a, strict=True)):
+        a_t += np.dot(W_h, h_prev if h_mask is None else h_mask[t].T * h_prev)
+        activate(p.activation, a_t, out=h)
+        if mask is not None:
+            np.copyto(h, h_prev, where=~mask[t])
+    return outputs(tape.hs[1:], mask), tape.hs[-1].copy(), tape
 
 
 def elman_backward(
@@ -261,20 +291,39 @@ def elman_backward(
     """
     where = "elman_backward"
     check_tape(where, tape, ElmanTape, p, ElmanParams)
-    hs, mask, h_mask, blocks, _ = tape
-    dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
-    dxs, (dh0,), sums = backward(ElmanWorkspace, p, p.W_x, blocks, hs, dhs, dstates, mask, h_mask)
-    return dxs, dh0, gradients(sums, p, dtype)
+    x, hs, a, h_mask, mask, _ = tape
+    dhs, (dh_T,), dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
+    T, N, H = dhs.shape
+    W_h = p.W_h.copy()
+
+    grads, dxs, dh = p.zeros_like(dtype), np.empty((T, N, p.D), dtype), dh_T.T.copy()
+    for now in spans(T, N, H):
+        slope = derivative(p.activation, a[now], batch_last(hs[1:][now]))
+        if mask is not None:  # a padded step: no gradient to the weights, all of dh to the step before
+            slope = mask[now, None] * slope
+        da = np.empty(slope.shape, dtype)
+        for t, dh_out, slope_t, da_t in backwards(now, batch_last(dhs[now]), slope, da):
+            dh += dh_out
+            np.multiply(dh, slope_t, out=da_t)
+            dh_prev = np.dot(W_h, da_t)
+            if h_mask is not None:
+                dh_prev *= h_mask[t].T
+            dh = dh_prev if mask is None else np.where(mask[t], dh_prev, dh)
+
+        seen = hs[:-1][now] if h_mask is None else h_mask[now] * hs[:-1][now]
+        da = columns(da)  # for one product over all steps of the span
+        dxs[now] = dinputs(da, x[now], p, grads)
+        grads.W_h[:] += (da @ rows(seen)).T
+    return dxs, dh.T.copy(), grads
 
 
 def _infer(xs: ArrayLike, h0: MaybeArray, p: ElmanParams, *, lengths: MaybeArray = None) -> tuple[Array, Array]:
     """`elman_forward` without a tape."""
     xs, (h0,), mask, dtype = begin("infer", p, xs, lengths, h0=(h0, "H"))
     if len(xs) == 1 and mask is None:
-        h = activate(p.activation, np.dot(xs[0], p.W_x) + np.dot(h0, p.W_h) + p.b)
-        return h[None], h.copy()
-    hs, (h_T,) = infer(ElmanReserve, p, xs, (h0,), mask, dtype)
-    return hs, h_T
+        h, _ = elman_step(xs[0], h0, p)
+        return h[None].copy(), h
+    return by_spans(elman_forward, xs, h0.astype(dtype), p, mask, dtype)
 
 
 register_cell(Cell(ElmanParams, elman_step, elman_step_backward, elman_forward, elman_backward, infer=_infer))

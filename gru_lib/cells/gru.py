@@ -10,14 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib.buffers import Pooled
-from gru_lib.cells._gru_pass import GRUReserve, GRUStates, GRUWorkspace, gate, gradients
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int
 from gru_lib.ops import sigmoid_pair
 from gru_lib.params import Params, draw_gates, gate_layout
-from gru_lib.passes import backward, forward, infer
-from gru_lib.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib.passes import backwards, batch_first, batch_last, by_spans, columns, dinputs, inputs, sigmoids, spans
+from gru_lib.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib.signature import Signature, check_tape, sign
 from gru_lib.types import Array, MaybeArray, short_repr
 
@@ -262,24 +260,30 @@ def gru_step_backward(dh: ArrayLike, cache: GRUCache, p: GRUParams) -> tuple[Arr
 
 # -------------------------------------------------------------------------------------- the whole sequence, to run
 #
-# Same numbers as T calls of gru_step, faster: the arrays and the loops over steps are in _gru_pass.py (chapter 11).
+# The numbers are those of T calls of gru_step. Inside, the batch is the last axis: what is (N, H) above is (H, N) now,
+# and a product with weights W is Wᵀ times the state. Chapter 11 says why, and what else is done to be fast.
 
 
 @short_repr
 class GRUTape(NamedTuple):
     """What `gru_backward` needs from the forward pass. Backward may be called more than once."""
 
+    x: Array  # (T, N, D), or (T, N, D + 1) with an input that is always 1, whose weight is the bias
     hs: Array  # (T + 1, N, H): h_0 … h_T
-    mask: Array | None  # (T, N), True where a step is real
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
-    convention: str
-    blocks: tuple[Pooled[GRUReserve], ...]
+    mask: Array | None  # (T, N), True where a step is real
+    r: Array  # (T, H, N), and so all that follow: as in `GRUCache`
+    not_r: Array
+    z: Array
+    not_z: Array
+    n: Array
+    q: Array
     made: Signature  # of the parameters
 
     def gate(self, name: str) -> Array:
-        """Return "r", "z" or "n" of every step, (T, N, H), for looking at. Padded steps hold what x = 0 gives."""
+        """Return "r", "z" or "n" of every step, (T, N, H), for looking at. A padded step keeps all of its state."""
         check_choice("GRUTape.gate", "name", name, ("r", "z", "n"))
-        return np.concatenate([gate(block.it, name, self.convention) for block in self.blocks], axis=1)
+        return batch_first(getattr(self, name)).copy()
 
 
 def gru_forward(
@@ -327,9 +331,34 @@ def gru_forward(
     check_instance(where, "p", p, GRUParams)
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    hs, blocks = forward(GRUReserve, p, xs, (h0,), mask, h_mask, dtype)
-    tape = GRUTape(hs, mask, h_mask, p.convention, blocks, sign(where, p))
-    return outputs(hs[1:], mask), hs[-1].copy(), tape
+    (T, N, _), H = xs.shape, p.H
+    W_rz, W_hn, b_hn = p.W_h[:, : 2 * H].T.copy(), p.W_hn.T.copy(), np.empty((H, N), dtype)
+    b_hn.T[:] = p.b_hn
+
+    x, a = inputs(xs, p.W_x, p.b if p.bias else None, dtype)
+    hs, rz, q = (np.empty(shape, dtype) for shape in ((T + 1, H, N), (T, 2 * H, N), (T, H, N)))
+    r, z, not_r, not_z, n = rz[:, :H], rz[:, H:], a[:, :H], a[:, H : 2 * H], a[:, 2 * H :]
+    tape = GRUTape(x, batch_first(hs), h_mask, mask, r, not_r, z, not_z, n, q, sign(where, p))
+
+    hs[0] = h0.T
+    steps = zip(hs[:-1], hs[1:], a[:, : 2 * H], rz, r, z, not_z, n, q, strict=True)
+    for t, (h_prev, h, a_rz, rz, r, z, not_z, n, q) in enumerate(steps):
+        seen = h_prev if h_mask is None else h_mask[t].T * h_prev
+        a_rz += np.dot(W_rz, seen)
+        sigmoids(a_rz, rz)  # where a_r and a_z were, 1 − r and 1 − z are now; n too is written where a_n was
+        if p.reset_after:
+            np.add(np.dot(W_hn, seen), b_hn, out=q)
+            n += r * q
+        else:
+            np.multiply(r, seen, out=q)
+            n += np.dot(W_hn, q)
+        np.tanh(n, out=n)
+        keep, write = (z, not_z) if p.convention == "keep" else (not_z, z)
+        if mask is not None:
+            keep[:, ~mask[t]], write[:, ~mask[t]] = 1, 0
+        np.multiply(keep, h_prev, out=h)
+        h += write * n
+    return outputs(tape.hs[1:], mask), tape.hs[-1].copy(), tape
 
 
 def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams) -> tuple[Array, Array, GRUParams]:
@@ -364,12 +393,57 @@ def gru_backward(dhs: MaybeArray, dh_T: MaybeArray, tape: GRUTape, p: GRUParams)
     >>> gradcheck(loss, p, grads).worst < 1e-9
     True
     """
-    where = "gru_backward"
+    where, after = "gru_backward", getattr(p, "reset_after", False)
     check_tape(where, tape, GRUTape, p, GRUParams)
-    hs, mask, h_mask, _, blocks, _ = tape
-    dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
-    dxs, (dh0,), sums = backward(GRUWorkspace, p, p.W_x, blocks, hs, dhs, dstates, mask, h_mask)
-    return dxs, dh0, gradients(sums, p, dtype)
+    hs, h_mask = tape.hs, tape.h_mask
+    dhs, (dh_T,), dtype = begin_backward(where, p, hs, tape.mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
+    T, N, H = dhs.shape
+    W_rz, W_hn = p.W_h[:, : 2 * H].copy(), p.W_hn.copy()
+    W_back = np.concatenate((W_hn, W_rz), axis=1) if after else W_rz  # what is one product on the way back
+
+    g, dxs, dh = p.zeros_like(dtype), np.empty((T, N, p.D), dtype), dh_T.T.copy()
+    for now in spans(T, N, H):
+        h_prev, dh_outs = batch_last(hs[:-1][now]), batch_last(dhs[now])
+        r, not_r, z, not_z, n, q = (a[now] for a in (tape.r, tape.not_r, tape.z, tape.not_z, tape.n, tape.q))
+        seen = h_prev if h_mask is None else batch_last(h_mask[now]) * h_prev
+        keep, write, change = (z, not_z, h_prev - n) if p.convention == "keep" else (not_z, z, n - h_prev)
+        # What dh is multiplied by to give da_z and da_n, and dq to give da_r, for all steps of the span at once. If the
+        # reset gate acts after the product, dq and da_r are dh times a factor too, and dq comes first.
+        of, da = np.empty((2, len(n), 3 + after, H, N), dtype)  # of da_r, da_z, da_n of each step; and these
+        of_r, of_z, of_n = of[:, -3], of[:, -2], of[:, -1]
+        np.multiply(change * z, not_z, out=of_z)
+        np.multiply(write, 1 - n * n, out=of_n)
+        np.multiply(r * not_r, q * of_n if after else seen, out=of_r)
+        side_by_side = da.reshape(len(n), (3 + after) * H, N)
+        if after:
+            np.multiply(r, of_n, out=of[:, 0])
+            steps = backwards(now, dh_outs, of, keep, da, side_by_side[:, : 3 * H])
+            for t, dh_out, of_all, kept, da_all, dq_r_z in steps:
+                dh += dh_out
+                np.multiply(dh, of_all, out=da_all)
+                dseen = np.dot(W_back, dq_r_z)
+                dh *= kept
+                dh += dseen if h_mask is None else dseen * h_mask[t].T
+        else:
+            das = da[:, 0], da[:, 1:], da[:, 2], side_by_side[:, : 2 * H]
+            steps = backwards(now, dh_outs, of_r, of[:, 1:], keep, r, *das)
+            for t, dh_out, of_dq, of_dh, kept, r_t, da_r, da_zn, da_n, da_rz in steps:
+                dh += dh_out
+                np.multiply(dh, of_dh, out=da_zn)
+                dq = np.dot(W_hn, da_n)
+                np.multiply(dq, of_dq, out=da_r)
+                dseen = np.dot(W_back, da_rz)
+                dseen += dq * r_t
+                dh *= kept
+                dh += dseen if h_mask is None else dseen * h_mask[t].T
+
+        da, seen = columns(side_by_side), rows(batch_first(seen))  # for one product over all steps of the span
+        dxs[now] = dinputs(da[-3 * H :], tape.x[now], p, g)
+        g.W_h[:, : 2 * H] += (da[-3 * H : -H] @ seen).T
+        g.W_hn[:] += (da[:H] @ seen if after else da[-H:] @ columns(q).T).T
+        if p.bias and after:
+            g.b_hn[:] += da[:H].sum(axis=1)
+    return dxs, dh.T.copy(), g
 
 
 def _infer(xs: ArrayLike, h0: MaybeArray, p: GRUParams, *, lengths: MaybeArray = None) -> tuple[Array, Array]:
@@ -378,8 +452,7 @@ def _infer(xs: ArrayLike, h0: MaybeArray, p: GRUParams, *, lengths: MaybeArray =
     if len(xs) == 1 and mask is None:
         h, _ = gru_step(xs[0], h0, p)
         return h[None], h.copy()
-    hs, (h_T,) = infer(GRUStates, p, xs, (h0,), mask, dtype)
-    return hs, h_T
+    return by_spans(gru_forward, xs, h0.astype(dtype), p, mask, dtype)
 
 
 register_cell(Cell(GRUParams, gru_step, gru_step_backward, gru_forward, gru_backward, infer=_infer))

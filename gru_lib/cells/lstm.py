@@ -10,14 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gru_lib.buffers import Pooled
-from gru_lib.cells._lstm_pass import LSTMReserve, LSTMStates, LSTMWorkspace, gate, quick_step
 from gru_lib.cells.registry import Cell, register_cell
 from gru_lib.checks import check_bool, check_cache, check_choice, check_dtype, check_instance, check_int, check_number
 from gru_lib.ops import sigmoid_pair
 from gru_lib.params import Params, draw_gates, gate_layout
-from gru_lib.passes import backward, batch_first, forward, gradients, infer
-from gru_lib.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask
+from gru_lib.passes import backwards, batch_first, batch_last, by_spans, columns, dinputs, inputs, sigmoids, spans
+from gru_lib.sequence import begin, begin_backward, check_rows, outputs, recurrent_mask, rows
 from gru_lib.signature import Signature, check_tape, sign
 from gru_lib.types import Array, MaybeArray, short_repr
 
@@ -227,30 +225,32 @@ def _pair(where: str, name: str, state: Any) -> LSTMState:
 
 # -------------------------------------------------------------------------------------- the whole sequence, to run
 #
-# Same numbers as T calls of lstm_step: the arrays and the loops over steps are in _lstm_pass.py (chapter 11).
+# The numbers are those of T calls of lstm_step. Inside, the batch is the last axis: what is (N, H) above is (H, N) now,
+# and a product with weights W is Wᵀ times the state. Chapter 11 says why, and what else is done to be fast.
 
 
 @short_repr
 class LSTMTape(NamedTuple):
     """What `lstm_backward` needs from the forward pass. Backward may be called more than once."""
 
+    x: Array  # (T, N, D), or (T, N, D + 1) with an input that is always 1, whose weight is the bias
     hs: Array  # (T + 1, N, H): h_0 … h_T
-    mask: Array | None  # (T, N), True where a step is real
+    c: Array  # (T + 1, N, H): c_0 … c_T
     h_mask: Array | None  # (T, N, H), what the recurrent connection was multiplied by
-    blocks: tuple[Pooled[LSTMReserve], ...]
+    mask: Array | None  # (T, N), True where a step is real
+    i: tuple[Array, Array]  # (T, H, N), and so all that follow; the pairs are a gate and 1 minus it
+    f: tuple[Array, Array]
+    g: Array
+    o: tuple[Array, Array]
+    tanh_c: Array
     made: Signature  # of the parameters
-
-    @property
-    def c(self) -> Array:
-        """The cell before the first step and after each, (T + 1, N, H)."""
-        return np.concatenate([batch_first(block.it.c) for block in self.blocks], axis=1)
 
     def gate(self, name: str) -> Array:
         """Return "i", "f", "g", "o" or "c" of every step, (T, N, H), for looking at. Padding holds what x = 0 gives."""
         check_choice("LSTMTape.gate", "name", name, ("i", "f", "g", "o", "c"))
         if name == "c":
-            return self.c[1:]
-        return np.concatenate([gate(block.it, name) for block in self.blocks], axis=1)
+            return self.c[1:].copy()
+        return batch_first(self.g if name == "g" else getattr(self, name)[0]).copy()
 
 
 def lstm_forward(
@@ -278,9 +278,32 @@ def lstm_forward(
     h0, c0 = _pair(where, "state0", state0)
     xs, (h0, c0), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
     h_mask = recurrent_mask(where, h_mask, xs, p, dtype)
-    hs, blocks = forward(LSTMReserve, p, xs, (h0, c0), mask, h_mask, dtype)
-    tape = LSTMTape(hs, mask, h_mask, blocks, sign(where, p))
-    return outputs(hs[1:], mask), LSTMState(hs[-1].copy(), tape.c[-1].copy()), tape
+    (T, N, _), H, weights = xs.shape, p.H, (p.W_x, p.W_h, p.b if p.bias else p.W_x)
+    # In the order i, f, o, g one call is enough for the three gates.
+    W_x, W_h, b = (np.concatenate((W[..., : 2 * H], W[..., 3 * H :], W[..., 2 * H : 3 * H]), axis=-1) for W in weights)
+    W_h = W_h.T.copy()
+
+    x, a = inputs(xs, W_x, b if p.bias else None, dtype)
+    hs, cs, ifo, tanh_c = (np.empty((T + more, K, N), dtype) for more, K in ((1, H), (1, H), (0, 3 * H), (0, H)))
+    i, f, o = (ifo[:, k * H : (k + 1) * H] for k in range(3))
+    not_i, not_f, not_o, g = (a[:, k * H : (k + 1) * H] for k in range(4))
+    pairs = (i, not_i), (f, not_f), g, (o, not_o)
+    tape = LSTMTape(x, batch_first(hs), batch_first(cs), h_mask, mask, *pairs, tanh_c, sign(where, p))
+
+    hs[0], cs[0] = h0.T, c0.T
+    steps = zip(hs[:-1], hs[1:], cs[:-1], cs[1:], a, a[:, : 3 * H], ifo, i, f, o, g, tanh_c, strict=True)
+    for t, (h_prev, h, c_prev, c, a, a_ifo, ifo, i, f, o, g, tanh_c) in enumerate(steps):
+        a += np.dot(W_h, h_prev if h_mask is None else h_mask[t].T * h_prev)
+        sigmoids(a_ifo, ifo)  # where a_i, a_f and a_o were, 1 − i, 1 − f and 1 − o are now
+        np.tanh(g, out=g)  # where a_g was
+        np.multiply(f, c_prev, out=c)
+        c += i * g
+        np.tanh(c, out=tanh_c)
+        np.multiply(o, tanh_c, out=h)
+        if mask is not None:
+            np.copyto(h, h_prev, where=~mask[t])
+            np.copyto(c, c_prev, where=~mask[t])
+    return outputs(tape.hs[1:], mask), LSTMState(tape.hs[-1].copy(), tape.c[-1].copy()), tape
 
 
 def lstm_backward(
@@ -303,11 +326,42 @@ def lstm_backward(
     """
     where = "lstm_backward"
     check_tape(where, tape, LSTMTape, p, LSTMParams)
-    hs, mask, h_mask, blocks, _ = tape
+    x, hs, cs, h_mask, mask, (i, not_i), (f, not_f), g, (o, not_o), tanh_c, _ = tape
     dh_T, dc_T = _pair(where, "dstate_T", dstate_T)
     dhs, dstates, dtype = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"), dc_T=(dc_T, "H"))
-    dxs, (dh0, dc0), sums = backward(LSTMWorkspace, p, p.W_x, blocks, hs, dhs, dstates, mask, h_mask)
-    return dxs, LSTMState(dh0, dc0), gradients(sums, p, dtype)
+    T, N, H = dhs.shape
+    W_h = p.W_h.copy()
+
+    grads, dxs, (dh, dc) = p.zeros_like(dtype), np.empty((T, N, p.D), dtype), (d.T.copy() for d in dstates)
+    for now in spans(T, N, H):
+        # The factors by which dc becomes da_i, da_f and da_g, dh becomes da_o, and dh goes into dc.
+        c_prev, keep, slope_c = batch_last(cs[:-1][now]), f[now], 1 - tanh_c[now] * tanh_c[now]
+        of_ifg = np.empty((len(keep), 3, H, N), hs.dtype)
+        of_ifg[:, 0], of_ifg[:, 1] = g[now] * i[now] * not_i[now], c_prev * keep * not_f[now]
+        of_ifg[:, 2] = i[now] * (1 - g[now] * g[now])
+        of_o, of_c = tanh_c[now] * o[now] * not_o[now], o[now] * slope_c
+        if mask is not None:  # a padded step: no gradient to the gates, all of dh and dc to the step before
+            real = mask[now, None]
+            keep, of_o, of_c, of_ifg = np.where(real, keep, 1), real * of_o, real * of_c, real[:, None] * of_ifg
+        da = np.empty((len(keep), 4, H, N), dtype)  # da_i, da_f, da_g, da_o
+        side_by_side = da.reshape(len(da), 4 * H, N)
+        steps = backwards(now, batch_last(dhs[now]), of_o, of_c, of_ifg, keep, da[:, :3], da[:, 3], side_by_side)
+        for t, dh_out, of_o, of_c, of_ifg, keep, da_ifg, da_o, da_all in steps:
+            dh += dh_out
+            np.multiply(dh, of_o, out=da_o)
+            dc += dh * of_c
+            np.multiply(dc, of_ifg, out=da_ifg)
+            dc *= keep
+            dh_prev = np.dot(W_h, da_all)
+            if h_mask is not None:
+                dh_prev *= h_mask[t].T
+            dh = dh_prev if mask is None else np.where(mask[t], dh_prev, dh)
+
+        seen = hs[:-1][now] if h_mask is None else h_mask[now] * hs[:-1][now]
+        da = columns(side_by_side)  # for one product over all steps of the span
+        dxs[now] = dinputs(da, x[now], p, grads)
+        grads.W_h[:] += (da @ rows(seen)).T
+    return dxs, LSTMState(dh.T.copy(), dc.T.copy()), grads
 
 
 def _infer(
@@ -317,10 +371,9 @@ def _infer(
     h0, c0 = _pair("infer", "state0", state0)
     xs, (h0, c0), mask, dtype = begin("infer", p, xs, lengths, h0=(h0, "H"), c0=(c0, "H"))
     if len(xs) == 1 and mask is None:
-        state = LSTMState(*quick_step(xs[0], h0, c0, p))
+        state, _ = lstm_step(xs[0], LSTMState(h0, c0), p)
         return state.h[None].copy(), state
-    hs, ends = infer(LSTMStates, p, xs, (h0, c0), mask, dtype)
-    return hs, LSTMState(*ends)
+    return by_spans(lstm_forward, xs, LSTMState(h0.astype(dtype), c0.astype(dtype)), p, mask, dtype)
 
 
 register_cell(

@@ -1,6 +1,6 @@
-"""A large batch is cut into blocks and a long sequence into spans, and the numbers are those of the loop over steps.
+"""A long sequence is cut into spans, and the numbers are those of the loop over steps.
 
-The other tests of the passes are too small for either: with H = 4 neither 300 sequences nor 9 steps are cut.
+The other tests of the passes are too small for it: with H = 4 not even a hundred steps are cut.
 """
 
 from collections import namedtuple
@@ -23,6 +23,7 @@ from gru_lib import (
     map_state,
     zero_state,
 )
+from gru_lib.passes import spans
 
 T, D, H = 9, 5, 256
 
@@ -112,38 +113,38 @@ def by_steps(c):
     return np.array(hs), state, np.array(dxs[::-1]), dstate, total
 
 
-@pytest.mark.parametrize(
-    ("N", "masked", "blocks", "spans"), [(90, False, 1, [4, 4, 1]), (90, True, 1, [4, 4, 1]), (300, True, 3, [3, 3, 3])]
-)
+@pytest.mark.parametrize(("N", "masked", "cut"), [(90, False, [4, 4, 1]), (90, True, [4, 4, 1]), (400, True, [1] * 9)])
 @pytest.mark.parametrize("name", CUT)
-def test_blocks_and_spans_give_the_numbers_of_the_loop_over_steps(name, N, masked, blocks, spans):
+def test_spans_give_the_numbers_of_the_loop_over_steps(name, N, masked, cut):
     c = case(name, N, masked)
     masks = {"lengths": c.lengths, "h_mask": c.h_mask} if masked else {}
     forward, backward = cell_of(c.p).forward, cell_of(c.p).backward
+    assert [span.stop - span.start for span in spans(T, N, H)] == cut
     hs, state_T, tape = forward(c.xs, c.state0, c.p, **masks)
-    assert len(tape.blocks) == blocks
-    for block in tape.blocks:
-        assert [span.now.stop - span.now.start for span in block.it.spans] == spans
     found = hs, state_T, *backward(c.dhs, c.dstate_T, tape, c.p)
     for a, b in zip(found, by_steps(c), strict=True):
         close(a, b, rtol=1e-11, atol=1e-11)
 
 
-def test_gates_of_the_blocks_lie_side_by_side():
+def test_the_last_span_comes_first_and_no_step_is_left_out():
+    for steps, N, units in [(0, 3, 4), (1, 0, 4), (9, 90, 256), (784, 32, 64), (100, 5000, 1)]:
+        cut = spans(steps, N, units)
+        assert [t for span in reversed(cut) for t in range(span.start, span.stop)] == list(range(steps))
+
+
+def test_gates_are_those_of_the_step():
     source = rng()
-    p, xs, h0 = gru_init(source, D, H), source.normal(size=(1, 300, D)), source.normal(size=(300, H))
+    p, xs, h0 = gru_init(source, D, 4), source.normal(size=(1, 7, D)), source.normal(size=(7, 4))
     tape, cache = gru_forward(xs, h0, p)[2], gru_step(xs[0], h0, p)[1]
-    assert len(tape.blocks) == 3
     for name in ("r", "z", "n"):
         close(tape.gate(name)[0], getattr(cache, name))
 
 
-def test_gates_and_cell_of_an_lstms_blocks_lie_side_by_side():
+def test_gates_and_cell_of_an_lstm_are_those_of_the_step():
     source = rng()
-    p, xs = lstm_init(source, D, H), source.normal(size=(1, 300, D))
-    state0 = LSTMState(*source.normal(size=(2, 300, H)))
+    p, xs = lstm_init(source, D, 4), source.normal(size=(1, 7, D))
+    state0 = LSTMState(*source.normal(size=(2, 7, 4)))
     tape, (state, cache) = lstm_forward(xs, state0, p)[2], lstm_step(xs[0], state0, p)
-    assert len(tape.blocks) == 3
     for name, wanted in {"i": cache.i[0], "f": cache.f[0], "g": cache.g, "o": cache.o[0], "c": state.c}.items():
         close(tape.gate(name)[0], wanted)
     close(tape.c, np.stack([state0.c, state.c]))

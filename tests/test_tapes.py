@@ -1,0 +1,64 @@
+"""Tapes that live at once, copies of them, and threads: nobody's memory is anybody else's."""
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from gru_lib import gru_backward, gru_forward, gru_init
+
+
+def test_threads_use_one_net_at_once_without_a_wrong_number():
+    p = gru_init(np.random.default_rng(0), 3, 8)
+    cases = {T: np.random.default_rng(T).normal(size=(T, 40, 3)) for T in (3, 20, 70)}
+
+    def grads(xs):
+        hs, _, tape = gru_forward(xs, None, p)
+        return gru_backward(hs, None, tape, p)[2].flat
+
+    right = {T: grads(xs) for T, xs in cases.items()}
+    with ThreadPoolExecutor(4) as threads:
+        for T, found in threads.map(lambda T: (T, grads(cases[T])), [*cases] * 20):
+            np.testing.assert_array_equal(found, right[T])
+
+
+@pytest.mark.parametrize("N", [3, 300])
+@pytest.mark.parametrize("T", [4, 100])
+def test_tapes_that_live_at_once_keep_what_they_hold(T, N):
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 3, 4)
+    xs, dhs = rng.normal(size=(3, T, N, 3)), rng.normal(size=(T, N, 4))
+
+    def grads(tape):
+        dxs, dh0, g = gru_backward(dhs, None, tape, p)
+        return dxs, dh0, g.flat
+
+    alone = [grads(gru_forward(x, None, p)[2]) for x in xs]
+    tapes = [gru_forward(x, None, p)[2] for x in xs[:2]]
+    copies = [copy.deepcopy(tapes[0]), pickle.loads(pickle.dumps(tapes[1]))]
+    first = grads(tapes[0])
+    del tapes[0]
+    tapes.append(gru_forward(xs[2], None, p)[2])  # where the first was
+    for tape, expected in zip((*copies, *tapes), (*alone[:2], *alone[1:]), strict=True):
+        for found, value in zip(grads(tape), expected, strict=True):
+            np.testing.assert_array_equal(found, value)
+    for found, value in zip(first, alone[0], strict=True):
+        np.testing.assert_array_equal(found, value)
+    del tapes, copies, tape
+    for x, expected in zip(xs, alone, strict=True):  # nor does what a copy took come back changed
+        for found, value in zip(grads(gru_forward(x, None, p)[2]), expected, strict=True):
+            np.testing.assert_array_equal(found, value)
+
+
+def test_results_of_two_passes_share_no_memory():
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 8, 64)
+    xs = rng.normal(size=(2, 20, 40, 8))
+    first, _, tape = gru_forward(xs[0], None, p)
+    kept = first.copy(), tape.gate("z")
+    second, _, _ = gru_forward(xs[1], None, p)
+    assert not np.shares_memory(first, second)
+    np.testing.assert_array_equal(first, kept[0])
+    np.testing.assert_array_equal(tape.gate("z"), kept[1])
