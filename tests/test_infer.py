@@ -9,7 +9,6 @@ from helpers import close, rng
 from gru_book.models.language_model import lm_bits, lm_init, lm_step
 from gru_lib import (
     Cell,
-    buffers,
     cell_of,
     elman_init,
     gru_init,
