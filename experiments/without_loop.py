@@ -2,11 +2,10 @@
 
 ``python tools/environment.py python -m experiments.without_loop [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, three seeds of "tasks", all ten of what some of them solve, one of "recall" and of
-"told" and three of "language", but the GRU, which is chapter 16's, have this processor's own kernels, and go into
-without_loop_own.json. "tasks" trains every contender at the learning rate that "tasks rates" chose for it, on other
-seeds; "language" at that of "language rates", and so on. All contenders of "tasks" have about as many parameters as its
-GRU. float32.
+With ``KERNELS=own`` before it, three seeds of "tasks", all ten of what some of them solve, and one of "recall" and of
+"told" have this processor's own kernels, and go into without_loop_own.json. "tasks" trains every contender at the
+learning rate that "tasks rates" chose for it, on other seeds; "recall" at that of "recall rates". All contenders of
+"tasks" have about as many parameters as its GRU. float32.
 """
 
 from __future__ import annotations
@@ -20,22 +19,17 @@ from typing import Any
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
-from experiments.language_model import fit as fit_text
-from experiments.language_model import tokens
 from experiments.three_stories import best_rate, each_rate, fit, right, single
 from gru_book.cells import deltanet_init, mingru_init
-from gru_book.models.language_model import lm_bits, lm_init
 from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_book.results import FOLDER
 from gru_book.tasks.memory import Batch, checksum, last_outside, parity_outside, parity_since
 from gru_book.tasks.strings import recall
-from gru_book.tasks.text import english
-from gru_lib import Adam, Bundle, Params, bundle, cell_of, gru_init, linear_init, sigmoid, stack, train
-from gru_lib.cells.registry import infer
+from gru_lib import Adam, Bundle, Params, bundle, cell_of, gru_init, linear_init, stack, train
 
 STORED = file_for_kernels("without_loop")
 SEEDS, TUNING_SEEDS = range(10), range(100, 101)
-T, LONGER, MOST = 40, 400, 2000  # steps of a sequence in training, in the second test; of the longest training
+T, MOST = 40, 2000  # steps of a sequence; of the longest training
 UNITS = 16  # of the GRU; the others get about as many parameters
 START = 2.0  # bias of z, of every contender
 RATES = (0.003, 0.01, 0.03)
@@ -56,9 +50,6 @@ TASKS: dict[str, tuple[Draw, int, int]] = {
     "parity_outside": (parity_outside, 4, 1),
     "last_outside": (last_outside, 11, 3),
 }
-TEXT_UNITS = {"GRU": 192, "minGRU": 880, "minGRU, two layers": 232, "minGRU, three layers": 178}
-TEXT_RATES = (0.002, 0.004, 0.008, 0.016)
-TEXT_SEEDS = range(5)
 
 Row = dict[str, Any]
 
@@ -103,62 +94,11 @@ def rates(name: str, cell: str, lr: float, seed: int) -> Row:
 
 
 def tasks(name: str, cell: str, seed: int) -> Row:
-    """A training at the chosen rate, and the shares of answers right at the trained length and at ten times it."""
+    """A training at the chosen rate, and the share of answers right."""
     lr = best_rate(_fixed("tasks rates"), name, cell)
     m, row = trained(name, cell, lr, seed)
     draw = TASKS[name][0]
-    return (
-        {"lr": lr}
-        | row
-        | {
-            "right": right(m, lambda rng, count: draw(rng, count, T)),
-            "longer": right(m, lambda rng, count: draw(rng, count, LONGER), 64),
-        }
-    )
-
-
-def refitted(name: str, cell: str, seed: int) -> Row:
-    """What becomes of a count after the 40 steps of training, and what a new readout of the same states says of it.
-
-    Shares right by fifties of 400 steps, as trained; in two of the fifties also by a readout fitted there (least
-    squares, on other sequences), by one fitted on the first fifty, and by the old one with its best threshold there. Of
-    the unit that the answer leans on most in the first fifty, its factor on a 0 and on a 1; the spread of the logit.
-    """
-    m, row = trained(name, cell, best_rate(_fixed("tasks rates"), name, cell), seed)
-    draw = TASKS[name][0]
-    fitting, test = (single(draw(np.random.default_rng(seed), 128, LONGER)) for seed in (10_003, 10_002))
-    before, after = (infer(batch.xs, None, m.rnn)[0].astype(float) for batch in (fitting, test))
-    wanted, given = (batch.ys[..., 0] == 1 for batch in (fitting, test))
-    logits = after @ m.out.W[:, 0] + m.out.b
-    parts = [slice(first, first + 50) for first in range(0, LONGER, 50)]
-
-    def share(logits: Any, part: slice) -> float:
-        return float(((logits[part] > 0) == given[part]).mean())
-
-    def fit_anew(part: slice) -> Any:
-        states = before[part].reshape(-1, before.shape[-1])
-        states = np.column_stack([states, np.ones(len(states))])
-        weights = np.linalg.lstsq(states, 2.0 * wanted[part].ravel() - 1, rcond=None)[0]
-        return after @ weights[:-1] + weights[-1]
-
-    def new_threshold(part: slice) -> Any:
-        seen = before[part] @ m.out.W[:, 0] + m.out.b
-        tried = np.quantile(seen, np.linspace(0, 1, 201))
-        return logits - max(tried, key=lambda least: float(((seen > least) == wanted[part]).mean()))
-
-    first, *_ = parts
-    zs = 2 * sigmoid(m.rnn.W_z + m.rnn.b_z) - 1  # (3, H): a row for each token
-    said = after * m.out.W[:, 0]  # each unit's part of the logit
-    unit = int(np.argmax(said[first].std(axis=(0, 1)) * (zs[1] < 0)))
-    looked = (parts[4], parts[7])
-    return row | {
-        "right": [share(logits, part) for part in parts],
-        "anew": {str(part.start): share(fit_anew(part), part) for part in looked},
-        "early": {str(part.start): share(fit_anew(first), part) for part in looked},
-        "threshold": {str(part.start): share(new_threshold(part), part) for part in looked},
-        "z": [float(z) for z in zs[:2, unit]],
-        "spread": [float(logits[part].std()) for part in parts],
-    }
+    return {"lr": lr} | row | {"right": right(m, lambda rng, count: draw(rng, count, T))}
 
 
 #: A single layer that is told at each step whether it is inside a bracket, or a bit that says nothing.
@@ -193,36 +133,6 @@ MARKS = {"last_outside": (8, 9), "parity_outside": (2, 3)}  # the tokens that op
 
 def _fixed(part: str) -> list[Any]:
     return json.loads((FOLDER / "without_loop.json").read_text("utf8"))[part]
-
-
-def text_network(rng: np.random.Generator, cell: str) -> Bundle:
-    """The language model of chapter 16 with another layer, of about as many parameters; with layers, residual ones."""
-    name, _, count = cell.partition(", ")
-    number = {"": 1, "two layers": 2, "three layers": 3}[count]
-
-    def init(rng: np.random.Generator, D: int, H: int, dtype: Any = np.float32) -> Params:
-        if name == "GRU":
-            return gru_init(rng, D, H, dtype=dtype)
-        stacked = [mingru_init(rng, D if k == 0 else H, H, dtype=dtype) for k in range(number)]
-        return stacked[0] if number == 1 else stack(*stacked, residual=True)
-
-    return lm_init(rng, english().V, 32, TEXT_UNITS[cell], init=init, dtype=np.float32)
-
-
-def language(cell: str, lr: float, seed: int) -> Row:
-    """Chapter 16's protocol of eight epochs: bits per character of validation along the way, and on test."""
-    m = text_network(np.random.default_rng(seed), cell)
-    training, validation, test = tokens()
-    history = fit_text(m, training, lr=lr, evaluate=lambda p: {"bits": lm_bits(p, validation)})
-    curve = history.curve("bits")[1]
-    return {"curve": curve, "validation": curve[-1], "test": lm_bits(m, test), "parameters": m.size}
-
-
-def language_tuned(cell: str, seed: int) -> Row:
-    """`language` at the rate with the best validation on another seed."""
-    rows = [row for row in _fixed("language rates") if row[0] == cell]
-    lr = min(rows, key=lambda row: row[-1]["validation"])[1]
-    return {"lr": lr} | language(cell, lr, seed)
 
 
 # ------------------------------------------------------------------------------------------------- recall by content
@@ -306,30 +216,25 @@ LEARNED = tuple(
 Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
 TUNING: dict[str, Part] = {
     "tasks rates": (rates, each_rate(*SETTINGS), TUNING_SEEDS),
-    "language rates": (language, tuple((cell, lr) for cell in TEXT_UNITS for lr in TEXT_RATES), range(100, 101)),
     "recall rates": (remember, tuple((*what, lr) for what in RECALLS + CONTROLS for lr in RECALL_RATES), TUNING_SEEDS),
 }
-LANGUAGE: Part = (language_tuned, tuple((cell,) for cell in TEXT_UNITS), TEXT_SEEDS)
 PARTS: dict[str, Part] = {
     "tasks": (tasks, SETTINGS, SEEDS),
-    "language": LANGUAGE,
     "recall": (remember_tuned, RECALLS, SEEDS[:5]),
     "recall, more seeds": (remember_tuned, tuple(("recall", cell) for cell in MATRICES[1:]), SEEDS[5:]),
     "recall controls": (remember_tuned, CONTROLS, SEEDS[:5]),
     "recall longer": (remember_tuned, (("recall", "GRU" + LONG),), SEEDS[:3]),
     "told": (told, TOLD, SEEDS),
     "told nothing": (told, SAME, SEEDS[:3]),
-    "refitted": (refitted, (("parity", "minGRU, z in (−1, 1)"),), SEEDS),
 }
 if fixed_kernels():
     PARTS = TUNING | PARTS
-else:  # the GRU of "language" is chapter 16's, and stored there
+else:
     PARTS["tasks"] = (tasks, SETTINGS, SEEDS[:3])
     PARTS["tasks, more seeds"] = (tasks, LEARNED, SEEDS[3:])
-    PARTS["language"] = (language_tuned, tuple((cell,) for cell in TEXT_UNITS if cell != "GRU"), TEXT_SEEDS[:3])
     PARTS["recall"] = (remember_tuned, RECALLS, SEEDS[:1])
     PARTS["told"] = (told, TOLD, SEEDS[:1])
-    for only_fixed in ("told nothing", "recall, more seeds", "recall controls", "recall longer", "refitted"):
+    for only_fixed in ("told nothing", "recall, more seeds", "recall controls", "recall longer"):
         del PARTS[only_fixed]
 
 

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,12 +21,10 @@ def test_stored_results_hold_every_task_and_cell_with_its_seeds_and_the_simple_a
     assert STORED.keys() == {*TASKS, "simple", "start", "starts"}
     for name in TASKS:
         assert tuple(STORED[name]) == CELLS, name
-        for cell, row in STORED[name].items():
+        for row in STORED[name].values():
             assert len(row["runs"]) == (5 if name == "text" else 10)
-            assert len(row["half"]) == ((3 if cell == "tanh" else 0) if name == "text" else 10)
-            assert {len(found) for found in row["tuning"].values()} == {5}
-    for cell in ("GRU", "LSTM"):
-        assert len(STORED["digits"][cell]["uniform"]) == 10
+            assert ("half" in row) == (name != "text") and len(row.get("half", range(10))) == 10
+            assert {len(found) for found in row["tuning"].values()} == {2 if name == "text" else 5}
 
 
 def test_simple_answers_made_anew_are_as_stored_and_chosen_on_the_validation_set():
@@ -47,8 +45,8 @@ def test_every_cell_has_the_same_budget_and_the_rate_that_was_best_in_validation
         H = models.units(cell, task)
         assert models.network(np.random.default_rng(0), cell, task.D, task.K, H, V=task.V).size == row["parameters"]
         assert {*map(float, row["tuning"])} <= {*comparison.RATES}
-        assert len(row["tuning"]) == ({"tanh": 4}.get(cell, 3) if name == "text" else 5)
-        assert row["rate"] == comparison.picked(row["tuning"], task.better, range(5))
+        assert len(row["tuning"]) in ((3, 4) if name == "text" else (5,))
+        assert row["rate"] == comparison.picked(row["tuning"], task.better)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +55,7 @@ def test_every_cell_has_the_same_budget_and_the_rate_that_was_best_in_validation
 def test_a_training_made_anew_gives_what_is_stored(name, cell, share):
     """One at its full length, two of those with half the updates. An LSTM on digits would turn on the last bit."""
     stored = STORED[name][cell]
-    again = comparison.run(name, cell, stored["rate"], 0, TASKS[name].steps // share)
+    again = models.fit(name, cell, stored["rate"], 0, steps=TASKS[name].steps // share)[1]
     assert again.keys() == stored["runs"][0].keys()
     before = stored["runs"][0]["test"] if share == 1 else stored["half"][0]
     assert again["test"] == pytest.approx(before, abs=0.7)  # rounding differs between machines
@@ -102,7 +100,6 @@ def test_at_400_updates_no_start_makes_a_difference_to_tanh_that_is_larger_than_
     assert len(short) == len(comparison.OTHER_STARTS) == 7
     tanh, same, other = (short[key] for key in (("tanh", True, None), ("GRU", True, 1), ("GRU", False, 0)))
     assert same.mean() < tanh.mean() < other.mean()
-    assert scores("digits", "GRU").mean() > scores("digits", "tanh").mean()
     for v in short.values():
         assert abs(v.mean() - tanh.mean()) <= 2.262 * np.sqrt((v.var(ddof=1) + tanh.var(ddof=1)) / 10)
     row = next(row for row in STORED["starts"] if row["cell"] == "tanh")
@@ -160,7 +157,7 @@ def test_support_vectors_are_ahead_of_all_thirty_networks_on_digits_and_counts_o
     digits, text = STORED["simple"]["digits"], STORED["simple"]["text"]
     for cell in CELLS:
         assert scores("digits", cell).max() < digits["support vectors"]["test"]
-        assert scores("text", cell).min() > text["Kneser–Ney"]["test"] + 0.25
+        assert scores("text", cell).min() > text["Kneser–Ney"]["test"] + 0.16
 
 
 def interval(task, cell):
@@ -175,23 +172,6 @@ def test_no_interval_of_a_cell_excludes_the_line_on_sunspots():
     for cell in CELLS:
         low, high = interval("sunspots", cell)
         assert low < STORED["simple"]["sunspots"]["a line"]["test"] < high, cell
-
-
-def test_the_start_turns_the_order_of_gru_and_lstm_on_digits_within_chance():
-    by_start = {cell: np.array(STORED["digits"][cell]["uniform"]) for cell in ("GRU", "LSTM")}
-    assert by_start["LSTM"].mean() > by_start["GRU"].mean()
-    assert scores("digits", "LSTM").mean() < scores("digits", "GRU").mean()
-    for v, w in (by_start.values(), [scores("digits", cell) for cell in ("GRU", "LSTM")]):
-        assert abs(v.mean() - w.mean()) < 2.262 * np.sqrt((v.var(ddof=1) + w.var(ddof=1)) / 10)
-
-
-def test_half_of_the_pairs_of_tuning_seeds_choose_a_rate_that_costs_a_point_or_more():
-    for cell, count, cost in (("tanh", 5, 1.8), ("GRU", 3, 1.0), ("LSTM", 5, 1.0)):
-        row = STORED["digits"][cell]
-        picks = [comparison.picked(row["tuning"], "higher", two) for two in combinations(range(5), 2)]
-        ((other, tests),) = row["others"].items()
-        assert picks.count(float(other)) == count == 10 - picks.count(row["rate"])
-        assert abs(scores("digits", cell).mean() - np.mean(tests) - cost) < 0.06, cell
 
 
 def test_twice_as_many_seeds_see_a_difference_in_four_of_five_attempts():
@@ -211,23 +191,20 @@ def test_no_rate_of_the_table_is_at_the_edge_of_its_grid():
             assert min(rates) < row["rate"] < max(rates), name
 
 
-def test_twice_the_updates_change_little_but_make_the_sunspots_worse_and_tanh_on_text_better():
+def test_twice_the_updates_change_little_but_make_the_sunspots_worse():
     for name, least in (("parity", 0.2), ("digits", 0.5)):
         for cell, row in STORED[name].items():
             assert abs(scores(name, cell).mean() - np.mean(row["half"])) < least, (name, cell)
     for cell, row in STORED["sunspots"].items():
         assert 0.5 < scores("sunspots", cell).mean() - np.mean(row["half"]) < 1.25, cell
-    assert scores("text", "tanh").mean() < np.mean(STORED["text"]["tanh"]["half"]) - 0.06
 
 
-def test_on_text_with_an_embedding_and_five_tuning_seeds_no_lead_is_larger_than_chance():
+def test_on_text_the_gru_is_even_with_tanh_and_a_little_ahead_of_the_lstm():
     """5.261 is Student's quantile for five seeds and eight questions."""
-    means = [scores("text", cell).mean() for cell in CELLS]
-    assert np.ptp(means) < 0.03
-    for other in ("tanh", "LSTM"):
-        v, w = scores("text", "GRU"), scores("text", other)
-        half = 5.261 * np.sqrt((v.var(ddof=1) + w.var(ddof=1)) / 5)
-        assert abs(v.mean() - w.mean()) < half and w.mean() - v.mean() + half < 0.1  # bits: less is better
+    tanh, gru, lstm = (scores("text", cell) for cell in CELLS)
+    assert abs(tanh.mean() - gru.mean()) < 0.005
+    half = 5.261 * np.sqrt((gru.var(ddof=1) + lstm.var(ddof=1)) / 5)
+    assert half < lstm.mean() - gru.mean() == pytest.approx(0.04, abs=0.005)  # bits: less is better
 
 
 def test_only_on_parity_is_a_difference_beyond_doubt():
@@ -252,4 +229,6 @@ def test_the_frameworks_start_as_the_page_says():
         layer.build((None, None, 16))
         _, W_h, b = layer.get_weights()
         np.testing.assert_allclose(W_h @ W_h.T, np.eye(64), atol=1e-5)
+        for block in np.split(W_h, W_h.shape[1] // 64, axis=1):
+            assert (np.linalg.svd(block)[1].min() > 0.9) == (name == "SimpleRNN")
         np.testing.assert_array_equal(b, np.broadcast_to(bias, b.shape))

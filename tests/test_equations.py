@@ -23,7 +23,6 @@ from helpers import randomised
 
 from gru_book import cells
 from gru_book.models.hand_set import hand_set
-from gru_book.models.ngram import KneserNey, NGram
 from gru_lib import layers, ops
 from gru_lib.ops import sigmoid
 
@@ -34,7 +33,6 @@ PAGES: dict[str, list[Callable[[], Values]]] = {}
 # Not calculated, with the reason.
 LISTED = {
     "eq-sub-box": "the definition of a set, which nothing is equal to",
-    "eq-lm-cut": "which terms are kept is said in words",
 }
 
 
@@ -706,7 +704,7 @@ def _() -> Values:
     }  # fmt: skip
 
 
-@page("16-language-model", "16b-pieces", "16c-counting", "16d-writing")
+@page("16-language-model", "16d-writing")
 def _() -> Values:
     V, L = 4, 3
     net = randomised(cells.gru_init(np.random.default_rng(0), D, H), np.random.default_rng(7))
@@ -736,43 +734,6 @@ def _() -> Values:
     scalars = {"y": y, "a": a, "s": s, "j": range(1, V + 1), "k": range(1, V + 1)}
     softmaxed = scalars | {"ell": loss, "∂ell/∂a": dlogits[0], "L": loss, "∂L/∂a": dlogits[0]}
     power = scalars | {"tau": tau, "p_tau": lambda j: tempered[j - 1], "p": lambda j: s[j - 1]}
-    q = np.array([0.5, 0.3, 0.2])
-    text, order = "abracadabra_abc_bra_ab_", 3
-    codes = {letter: number for number, letter in enumerate(sorted(set(text)))}
-    tokens, uniform = [codes[letter] for letter in text], {0: lambda what, given=None: 1 / len(codes)}
-    model, smooth = NGram(tokens, order, len(codes), discount=0.6), KneserNey(tokens, order, len(codes))
-    # Below the highest order contexts are counted.
-    levels = [*smooth._contexts, smooth._occurrences[-1]]
-    counts = [*smooth._strings.before, smooth._strings.counts[-1]]
-    d = [{int(n): float(n - x) for n, x in zip(a, b.kept, strict=True)} for a, b in zip(counts, levels, strict=True)]
-
-    def places_of(w: str) -> list[int]:
-        return [i for i in range(len(text)) if text.startswith(w, i)]
-
-    def a_of(w: str) -> int:
-        return len(places_of(w)) if len(w) == order else len({text[i - 1] for i in places_of(w) if i})
-
-    def under(n: int, what: str, given: str) -> float:
-        return model.probability(codes[what], [codes[x] for x in given], n=n)
-
-    def backed_off(k: int, what: str, given: str) -> float:
-        return smooth._strings.interpolate(np.array([codes[x] for x in given + what]), levels[:k])[-1]
-
-    def context(f: Callable[..., float], n: int, u: str, letter: str) -> Values:
-        p = uniform | {k: lambda what, given, k=k: f(k, what[0], given[0]) for k in (1, 2, 3)}
-        return {"p": p, "n": n, "k": n, "c": letter, "u": u, "u'": u[1:], "V": len(codes), "x": sorted(codes)}
-
-    by_count = {"count": lambda w: len(places_of(w)), "d": 0.6}
-    by_count |= {"kinds": lambda w: len({text[i + len(w)] for i in places_of(w)})}
-    by_kinds = {"a": a_of, "A": lambda w: sum(a_of(w + x) for x in codes)}
-    counted, kneser_ney = [], []
-    for (k, u), letter in itertools.product(enumerate(("", "b", "ab"), 1), "rc_"):
-        counted.append(context(under, k, u, letter) | by_count)
-        kneser_ney.append(
-            context(backed_off, k, u, letter) | by_kinds | {"d": lambda n, k=k: d[k - 1].get(int(n), 0.0)}
-        )
-    n_ = {count: int((counts[-1] == count).sum()) for count in (1, 2, 3, 4)}
-    discounts = {"n": n_, "Y": n_[1] / (n_[1] + 2 * n_[2]), "d": d[-1]}
     return {
         "L": L, "c": np.array(c), "p": p, "t": range(1, L + 1), "calL": text_loss, "nats": Aside(),
         "PP": math.exp(text_loss), "bits per character": text_loss / math.log(2),
@@ -781,9 +742,7 @@ def _() -> Values:
             "GRU": lambda x, h: cells.gru_step(x, h, net)[0], "W": W, "b": b, "a": logits[:, None],
             "softmax": lambda a: softmax(a)[0],
         },
-        "(eq-lm-softmax)": softmaxed, "(eq-lm-temperature)": power, "(eq-lm-power)": power, "(eq-lm-ngram)": counted,
-        "(eq-lm-discounts)": discounts, "(eq-lm-kn)": kneser_ney[3:],
-        "(eq-lm-gibbs)": {"q": q, "p": np.array([0.2, 0.3, 0.4]), "j": range(1, 4), "so": Aside()},
+        "(eq-lm-softmax)": softmaxed, "(eq-lm-temperature)": power, "(eq-lm-power)": power,
         "(eq-lm-entropy)": {
             "outcomes": [(weight, {"a": value}) for weight, value in zip(tempered, a, strict=True)], "beta": 1 / tau,
             "dS/dbeta": slope(entropy)(1 / tau), "∂S/∂beta": slope(entropy)(1 / tau),
@@ -921,7 +880,7 @@ def _() -> Values:
     }  # fmt: skip
 
 
-@page("21-gates-without-the-loop", "21b-training-without-the-loop")
+@page("21-gates-without-the-loop")
 def _() -> Values:
     p = randomised(cells.mingru_init(np.random.default_rng(0), D, H), np.random.default_rng(7))
     v = {name: getattr(p, name) for name in ("W_z", "W_n", "b_z", "b_n")}

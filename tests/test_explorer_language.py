@@ -22,7 +22,7 @@ from gru_lib import gru_backward, gru_forward, gru_step
 from gru_lib.ops import log_softmax
 
 LENGTH = LANGUAGE["limits"]["at"][1]
-QUOTE = LANGUAGE["presets"]["quote"]
+FATHER = LANGUAGE["presets"]["father"]
 
 READ = """((net, tokens) => {
   const m = readLanguageNet(net);
@@ -36,7 +36,7 @@ READ = """((net, tokens) => {
 
 
 def test_javascript_step_equals_the_library(maths):
-    tokens = english().encode('The "while" statement is used for\n   repeated execution').tolist()
+    tokens = english().encode(TEXTS[0]).tolist()
     m = trained()
     logits, _ = lm_logits(m, np.array(tokens)[:, None])
     h = np.zeros((1, m.rnn.H))
@@ -78,7 +78,7 @@ def test_draws_are_even_and_do_not_repeat_between_seeds(maths):
 WRITE = """state => {
   const run = begin(state);
   writeOn(run, 1e9);
-  const shown = run.steps.map(step => step[state.show][state.unit - 1]);
+  const shown = run.steps.map(step => step[state.show][state.unit]);
   return { given: run.typed.length, tokens: run.tokens, shown };
 }"""
 
@@ -91,7 +91,7 @@ def write(inside):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_page_writes_what_the_librarys_model_gives(write, maths, seed):
-    shown = random_explorer("language", seed, prefix="for i in range(", show="h")
+    shown = random_explorer("language", seed, prefix="And it came to pass, ", show="h")
     run = write(**shown.state())
     tokens = np.array(run["tokens"])
     logits, _ = lm_logits(trained(), tokens[:LENGTH, None])
@@ -126,7 +126,7 @@ STEPS = """(net, tokens, dh) => {
   return languageBackward(steps, dh, m).map((dx) => [...dx]);
 }"""
 
-TEXTS = ['The "while" statement is used for\n   repeated execution', "len(x)", "\n"]
+TEXTS = ["In the beginning God created the heavens\nand the earth.", "LORD", "\n"]
 
 
 @pytest.mark.parametrize("given", TEXTS)
@@ -175,18 +175,16 @@ def test_what_a_prediction_hangs_on_is_what_the_library_says(inside, at):
 
 def holds(name, s):
     """What is true of each character, in a second hand."""
-    depth, quoted, column, found = 0, False, 0, []
+    named, stop, column, found = False, 0, 0, []
     for i, c in enumerate(s):
         column = 0 if c == "\n" else column + 1
-        if s[i : i + 2] == "\n\n":
-            depth, quoted = 0, False
-        quoted ^= c == '"'
-        depth = max(0, depth + (c in "([{") - (c in ")]}"))
+        stop = 0 if c in ".:;?!" else stop + 1
+        named = c.isalpha() and (named or c.isupper())
         before = s[i - 1] if i else "x"
         found.append(
             {
-                "quotes": quoted,
-                "brackets": depth > 0,
+                "name": named,
+                "stop": stop,
                 "word": c.isalnum() or c == "_",
                 "space": before.isspace() and not c.isspace(),
                 "column": column,
@@ -195,10 +193,10 @@ def holds(name, s):
     return [int(v) for v in found]
 
 
-SAMPLE = 'A "b (c" d) [e]\n\n  f_g "(open\n\nshut {x'
+SAMPLE = "And the LORD. So he\n\n  saw: f_g? Yea\nno Man's"
 
 
-@pytest.mark.parametrize("name", ["quotes", "brackets", "word", "space", "column"])
+@pytest.mark.parametrize("name", ["name", "word", "space", "stop", "column"])
 def test_a_pattern_holds_where_it_should(inside, name):
     got = inside("text-units")("patternOver", name, list(SAMPLE), "")
     assert got == holds(name, SAMPLE) and len(set(got)) > 1
@@ -232,28 +230,28 @@ def test_units_are_ranked_by_their_correlation_and_chance_is_measured(inside):
     got = inside("language")("(states, pattern) => ranking(states, pattern).order", states.tolist(), pattern.tolist())
     assert got == np.argsort(-wanted(pattern)).tolist()
     best = inside("language")("(s, f) => bestOf(ranking(s, f))", states.tolist(), pattern.tolist())
-    assert best == (1 + np.argsort(-np.abs(wanted(pattern))))[: len(best)].tolist() and wanted(pattern).min() < 0
+    assert best == np.argsort(-np.abs(wanted(pattern)))[: len(best)].tolist() and wanted(pattern).min() < 0
     nothing = inside("text-units")("(s) => correlations(columnsFrom(s), s.map(() => 1))", states.tolist())
     assert nothing == [0] * 7
 
 
 def test_the_opened_cell_is_the_units_step(inside):
-    m, tokens = trained(), english().encode('The "while')
+    m, tokens = trained(), english().encode(FATHER["prefix"])
     hs, _, _ = gru_forward(m.embed.E[tokens][:, None], None, m.rnn)
     h, cache = gru_step(m.embed.E[tokens[-1]][None], hs[-2], m.rnn)
     got = inside("language")(
         """(unit) => {
-      const run = begin({ ...START, ...PRESETS.quote });
+      const run = begin({ ...START, ...PRESETS.father });
       writeOn(run, 1e9);
-      const step = { ...run.steps[9], token: run.tokens[9], h_prev: run.steps[8].h };
-      return unitCell(theNet(), step, unit - 1, GATE.start);
+      const step = { ...run.steps[32], token: run.tokens[32], h_prev: run.steps[31].h };
+      return unitCell(theNet(), step, unit, GATE.start);
     }""",
-        39,
+        109,
     )
     s, c = got["state"], got["cell"]
     for name, value in {"r": cache.r, "z": cache.z, "n": cache.n, "h": h}.items():
-        assert c[name] == pytest.approx(value[0, 38], abs=1e-12), name
-    assert s["h_prev"] == pytest.approx(hs[-2, 0, 38], abs=1e-12)
+        assert c[name] == pytest.approx(value[0, 109], abs=1e-12), name
+    assert s["h_prev"] == pytest.approx(hs[-2, 0, 109], abs=1e-12)
     assert np.tanh(s["x"] * s["W_xn"] + s["b_n"] + c["past"]) == pytest.approx(c["n"], abs=1e-12)
 
 
@@ -304,21 +302,21 @@ def place(page, character, view="why"):
 
 def test_the_reader_types_and_the_model_writes_on(visit, write):
     page = visit(LanguageExplorer())
-    page.locator("[data-text=prefix]").fill("A string is ")
+    page.locator("[data-text=prefix]").fill("And it came ")
     written(page)
     state = state_in(page, "language")
-    assert (state["prefix"], state["at"]) == ("A string is ", 12), "what was typed is what is framed"
-    assert said(page).startswith("After “A string is ” the net gives ")
+    assert (state["prefix"], state["at"]) == ("And it came ", 12), "what was typed is what is framed"
+    assert said(page).startswith("After “And it came ” the net gives ")
     shown = page.evaluate("[...document.querySelectorAll('.ex-char.ex-given')].map(t => t.textContent).join('')")
-    assert shown.replace("\u00a0", " ") == "A string is "
+    assert shown.replace("\u00a0", " ") == "And it came "
     whole = page.evaluate("[...document.querySelectorAll('.ex-lines .ex-char')].map(t => t.textContent).join('')")
     whole = whole.replace("\u00a0", " ")
-    text = english().decode(np.array(write(prefix="A string is ")["tokens"])).replace("\n", "↵")
+    text = english().decode(np.array(write(prefix="And it came ")["tokens"])).replace("\n", "↵")
     assert len(whole) > 150 and text.startswith(whole)
 
 
 def test_the_slider_ends_where_the_text_does(visit):
-    page = visit(LanguageExplorer(**QUOTE))
+    page = visit(LanguageExplorer(**FATHER))
     written(page)
     slider = page.locator("input[data-key=at]")
     last = int(slider.get_attribute("max"))
@@ -343,10 +341,10 @@ STRUCK = "[...document.querySelectorAll('.ex-lines .ex-strike')].map(p => p.getA
 def test_what_cannot_be_used_is_said_beside_the_field(visit):
     page = visit(LanguageExplorer())
     for typed, words, struck in (
-        ("Jürgen é", "The net met no “J”, “ü”, “é” in training: struck out,", 6),
+        ("Jürgen é", "The net met no “ü”, “é” in training: struck out,", 4),
         ("", "With nothing typed, it begins after a new line.", 0),
         ("x" * 100, "It reads at most 100 characters of yours.", 0),
-        ("x = 1", "", 0),
+        ("In the", "", 0),
     ):
         page.locator("[data-text=prefix]").fill(typed)
         written(page)
@@ -356,11 +354,11 @@ def test_what_cannot_be_used_is_said_beside_the_field(visit):
 
 
 def test_a_press_asks_why_a_character_came(visit):
-    page = visit(LanguageExplorer(**QUOTE))
+    page = visit(LanguageExplorer(**FATHER))
     written(page)
     page.mouse.click(*place(page, 5))
     assert state_in(page, "language")["at"] == 4
-    assert said(page).startswith("After “The ” the net gives a quotation mark ")
+    assert said(page).startswith("After “Ther” the net gives “e” ")
     page.mouse.click(*place(page, 1))
     assert state_in(page, "language")["at"] == 4, "of the first character there is nothing to ask"
     lens = LANGUAGE["layout"]["wide"]["lens"]
@@ -370,33 +368,33 @@ def test_a_press_asks_why_a_character_came(visit):
 
 
 def test_a_finger_asks_too(visit):
-    page = visit(LanguageExplorer(**QUOTE), viewport=PHONE, has_touch=True)
+    page = visit(LanguageExplorer(**FATHER), viewport=PHONE, has_touch=True)
     written(page)
     layout = LANGUAGE["layout"]["slim"]
     page.locator(".ex-lines").scroll_into_view_if_needed()
     at = layout["left"] + 4.5 * layout["step"], layout["text"]["why"]["top"] - 4
     page.touchscreen.tap(*at_point(page, ".ex-lines", *at))
     assert state_in(page, "language")["at"] == 4
-    assert page.locator(".ex-why").first.text_content() == "Why a quotation mark?"
+    assert page.locator(".ex-why").first.text_content() == "Why “e”?"
 
 
 def test_a_press_opens_the_cell_that_read_a_character(visit):
-    page = visit(LanguageExplorer(**QUOTE))
+    page = visit(LanguageExplorer(**FATHER))
     written(page)
     page.locator("[data-choice=view][value=cell]").check()
     page.mouse.click(*place(page, 5, "cell"))
     assert state_in(page, "language")["at"] == 5
-    assert said(page).startswith("Unit 39 at a quotation mark: n = tanh(")
+    assert said(page).startswith("Unit 109 at “e”: n = tanh(")
     assert page.locator(".ex-cell .ex-tap").count() == 3
 
 
 def test_the_pointer_looks_at_a_character_and_goes_again(visit):
-    page = visit(LanguageExplorer(**QUOTE))
+    page = visit(LanguageExplorer(**FATHER))
     written(page)
     start = said(page)
     page.mouse.move(*place(page, 4))
-    assert said(page).startswith("After “The” the net gives a space ")
-    assert state_in(page, "language")["at"] == 10
+    assert said(page).startswith("After “The” the net gives “r” ")
+    assert state_in(page, "language")["at"] == 33
     page.mouse.move(5, 5)
     assert said(page) == start
 
@@ -437,36 +435,37 @@ def test_bars_are_of_the_measure_that_is_asked_for(inside):
 
 
 def test_sentence_says_what_the_library_finds(visit):
-    page = visit(LanguageExplorer(**QUOTE))
+    page = visit(LanguageExplorer(**FATHER))
     written(page)
-    tokens, mark = english().encode('The "while'), english().encode('"')[0]
-    p, without_w, without_mark = (np.exp(log_p(np.delete(tokens, drop), mark)) for drop in ([], [5], [4]))
-    assert np.linalg.norm(gradients(tokens, mark)[1], axis=1).argmax() == 5
-    assert without_mark < 0.0005
-    share = f"{100 * p:.0f} %"
-    begun = f'After “The "while” the net gives a quotation mark {share}.'
-    assert said(page) == f"{begun} What matters most is a quotation mark 6 back: without it, <0.1 %."
+    tokens, a = english().encode(FATHER["prefix"]), english().encode("a")[0]
+    p, without_f, without_h = (np.exp(log_p(np.delete(tokens, drop), a)) for drop in ([], [32], [28]))
+    assert np.linalg.norm(gradients(tokens, a)[1], axis=1).argmax() == 32
+    begun = f"After “… man leave his f” the net gives “a” {100 * p:.0f} %."
+    assert said(page) == f"{begun} What matters most is “h” 5 back: without it, {100 * without_h:.1f} %."
     page.locator("[data-choice=measure][value=gradient]").check()
-    assert said(page) == (
-        f"{begun} The gradient is longest at “w”, yet leaving out a quotation mark changes more: to <0.1 %, against "
-        f"{100 * without_w:.0f} % without “w”."
+    assert (
+        said(page) == f"{begun} The gradient is longest at “f”; with that left out it would be {100 * without_f:.0f} %."
     )
     page.locator("[data-choice=view][value=draw]").check()
-    a = lm_logits(trained(), tokens[:, None])[0][-1, 0]
-    assert said(page) == f"{begun} At temperature 0.60 the draw gives it {100 * tempered(a, 0.6)[mark]:.0f} %."
+    logits = lm_logits(trained(), tokens[:, None])[0][-1, 0]
+    assert said(page) == f"{begun} At temperature 0.60 the draw gives it {100 * tempered(logits, 0.6)[a]:.0f} %."
 
 
-def test_a_misleading_gradient_is_one(inside):
+def test_a_misleading_gradient_is_one_and_is_called_so(inside, visit):
     state = LanguageExplorer().state() | LANGUAGE["presets"]["misled"]
     got = inside("language")(ASKED, [state, state["at"], 18])
     p = np.exp(log_p(got["tokens"][: state["at"]], got["tokens"][state["at"]]))
     most = int(np.argmax(got["lengths"]))
     left = {one["i"]: one["p"] for one in got["without"]}
-    assert state["prefix"][most] == "q" and abs(left[most] - p) < 0.05 and min(left.values()) < 0.01
+    assert state["prefix"][most] == "f" and abs(left[most] - p) < 0.05 and min(left.values()) < 0.0005
+    page = visit(LanguageExplorer(**LANGUAGE["presets"]["misled"]))
+    written(page)
+    wanted = f"yet leaving out “e” changes more: to <0.1 %, against {100 * left[most]:.0f} % without “f”."
+    assert said(page).endswith(f"The gradient is longest at “f”, {wanted}")
 
 
 def test_to_drag_over_the_text_marks_every_such_place_and_takes_its_best_unit(visit):
-    page = visit(LanguageExplorer(**QUOTE, view="units"))
+    page = visit(LanguageExplorer(**FATHER, view="units"))
     written(page)
     drag(page, *(place(page, character, "units") for character in (1, 2, 3)))
     page.wait_for_function("document.querySelector('.ex-say').textContent.includes('every “The”')")
@@ -481,17 +480,17 @@ def test_to_drag_over_the_text_marks_every_such_place_and_takes_its_best_unit(vi
 
 
 def test_to_drag_over_the_text_elsewhere_looks_along_it(visit):
-    page = visit(LanguageExplorer(**QUOTE))
+    page = visit(LanguageExplorer(**FATHER))
     written(page)
     drag(page, *(place(page, character) for character in (3, 5, 8)))
     state = state_in(page, "language")
-    assert (state["at"], state["pattern"]) == (7, "quotes")
+    assert (state["at"], state["pattern"]) == (7, "column")
 
 
 def test_a_pattern_takes_its_best_unit_and_a_row_of_the_strip_shows_another(visit):
     page = visit(LanguageExplorer(view="units", unit=1))
     written(page)
-    page.locator("[data-pattern=quotes]").click()
+    page.locator("[data-pattern=name]").click()
     best = state_in(page, "language")["unit"]
     assert page.locator(".ex-best button").first.text_content().startswith(f"unit {best}: ")
     strip = LANGUAGE["layout"]["wide"]["heat"]
@@ -512,19 +511,19 @@ PIXEL = """([x, y]) => { // by a copy: Chromium complains of a canvas that is re
 
 
 def test_the_strip_shows_the_states_and_follows_the_theme(visit, inside):
-    page = visit(LanguageExplorer(**QUOTE, view="units"))
+    page = visit(LanguageExplorer(**FATHER, view="units"))
     written(page)
     strip = LANGUAGE["layout"]["wide"]["heat"]
     unit = int(page.locator(".ex-best button").first.get_attribute("data-unit"))
     h, read = inside("language")(
         """unit => {
-      const run = begin({ ...START, ...PRESETS.quote });
+      const run = begin({ ...START, ...PRESETS.father });
       writeOn(run, 1e9);
-      return [run.steps.map(({ h }) => h[unit - 1]), roomFor(run, LANGUAGE.layout.wide)];
+      return [run.steps.map(({ h }) => h[unit]), roomFor(run, LANGUAGE.layout.wide)];
     }""",
         unit,
     )
-    i, j = 5, int(np.argmin(h[:read]))
+    i, j = int(np.argmax(h[:read])), int(np.argmin(h[:read]))
     at = [2 * (k + 0.5) * strip["W"] / read for k in (i, j)]
     pixels = [page.evaluate(PIXEL, [int(x), 2 * strip["top"] + 10]) for x in at]
     assert h[i] > 0.3 and h[j] < -0.3
@@ -545,11 +544,11 @@ def test_the_prefix_may_stand_in_a_link(visit):
     assert {key: state_in(page, "language")[key] for key in wanted} == wanted
 
 
-def test_default_shows_a_unit_that_follows_quotation_marks(write):
-    prefix = 'an "inner" word and "another one" here'
+def test_default_shows_a_unit_that_follows_the_line(write):
+    prefix = "\nAnd God said, Let there be light: and there was light.\nAnd God saw the light"
     h = np.array(write(prefix=prefix)["shown"][: len(prefix)])
-    quoted = np.array([prefix[: i + 1].count('"') % 2 == 1 for i in range(len(prefix))])
-    assert abs(h[quoted].mean() - h[~quoted].mean()) > 0.5
+    column = np.array([i - prefix.rindex("\n", 0, i + 1) for i in range(len(prefix))])
+    assert np.corrcoef(h, column)[0, 1] > 0.9
 
 
 @pytest.mark.parametrize(
@@ -557,12 +556,12 @@ def test_default_shows_a_unit_that_follows_quotation_marks(write):
     [
         ({"prefix": "a" * 101}, "prefix must be a text of at most 100 characters; got"),
         ({"prefix": 3}, "prefix must be a text of at most 100 characters; got 3"),
-        ({"unit": 193}, r"unit must be a number in \[1, 192\]; got 193"),
+        ({"unit": 192}, r"unit must be a number in \[0, 191\]; got 192"),
         ({"temperature": -1}, r"temperature must be a number in \[0, 2\]; got -1"),
         ({"view": "x"}, "view must be one of 'why', 'draw', 'units', 'cell'; got 'x'"),
         ({"measure": "x"}, "measure must be one of 'without', 'gradient'; got 'x'"),
         ({"show": "n"}, "show must be one of 'r', 'z', 'h'; got 'n'"),
-        ({"pattern": "x"}, "pattern must be one of 'quotes', 'brackets', 'word', 'space', 'column', 'find'; got 'x'"),
+        ({"pattern": "x"}, "pattern must be one of 'name', 'word', 'space', 'stop', 'column', 'find'; got 'x'"),
         ({"find": 1}, "find must be a text of at most 100 characters; got 1"),
     ],
 )
@@ -586,7 +585,8 @@ def test_chapter_16_says_what_it_writes(inside):
         return text.decode(inside("language")(run, LanguageExplorer().state() | patch))
 
     cool, own, hot = (written(links[name]) for name in ("cool", "as the network learned", "hot"))
-    assert "*" * 100 in cool and "*" * 100 not in own and "*" * 10 not in hot
+    repeated = [len(re.findall("the LORD ha[dt]h?", said)) for said in (cool, own, hot)]
+    assert repeated[0] > 3 and repeated[1:] == [0, 0]
     assert {link["preset"] for link in links.values() if "preset" in link} <= set(LANGUAGE["presets"])
 
 
@@ -602,30 +602,25 @@ def test_chapter_16_says_what_its_predictions_hang_on(inside):
     def left_out(read, target, i):
         return np.exp(log_p(np.delete(read, i), target))
 
-    s, read, target, _ = asked("bracket")
+    s, read, target, lengths = asked("father")
     p, without = np.exp(log_p(read, target)), [left_out(read, target, i) for i in range(len(s))]
-    assert english().decode([target]) == ")" and s[np.argmax(np.abs(np.array(without) - p))] == "("
-    assert f"without it, {p:.0%} become {without[5]:.0%}.".replace("%", " %") in page
-    s, read, target, lengths = asked("quote")
-    assert s[lengths.argmax()] == "w" and lengths[4:].min() > 2 * lengths[:4].max()
-    assert f"still {left_out(read, target, 5):.0%}".replace("%", " %") in page
-    assert left_out(read, target, 4) < 0.001 and "below 0.1 %" in page
-    assert min(range(len(s)), key=lambda i: left_out(read, target, i)) == 4
+    assert english().decode([target]) == "a" and np.argmin(without) == 28 == s.rindex("his")
+    assert f"without it, {p:.0%} become {without[28]:.1%}.".replace("%", " %") in page
+    assert lengths.argmax() == 32 == s.rindex("f") and f"still {without[32]:.0%}".replace("%", " %") in page
     s, read, target, lengths = asked("misled")
     most = int(lengths.argmax())
     shares = np.exp(log_p(read, target)), left_out(read, target, most)
-    assert s[most] == "q" and "{:.0%} become {:.0%}".format(*shares).replace("%", " %") in page
+    assert s[most] == "f" and "{:.0%} become {:.0%}".format(*shares).replace("%", " %") in page
     s, read, target, lengths = asked("line")
     line = s.rindex("\n") + 1
     assert english().decode([target]) == "\n" and f"its {len(s) - line} characters" in page
     assert f"{lengths[line:].sum() / lengths.sum():.0%} of all".replace("%", " %") in page
-    assert lengths[-18:].sum() / lengths.sum() == pytest.approx(1 / 3, abs=0.02)
+    assert f"{lengths[-18:].sum() / lengths.sum():.0%} on the last 18".replace("%", " %") in page
 
 
-def test_chapter_16_names_the_units_that_the_start_ranks_first(visit):
-    page = visit(LanguageExplorer(**QUOTE, view="units"))
-    written(page)
-    assert [b.get_attribute("data-unit") for b in page.locator(".ex-best button").all()][:2] == ["20", "39"]
-    page.locator("[data-preset=line]").click()
-    written(page)
-    page.wait_for_function("document.querySelector('.ex-best button').dataset.unit === '149'")
+def test_chapter_16_names_the_unit_that_follows_the_line(visit):
+    page = visit(LanguageExplorer(**FATHER, view="units"))
+    for preset in ("father", "line"):
+        page.locator(f"[data-preset={preset}]").click()
+        written(page)
+        page.wait_for_function("document.querySelector('.ex-best button').dataset.unit === '109'")

@@ -134,8 +134,8 @@ def test_kneser_ney_is_far_ahead_of_one_discount_on_english():
     training, validation = text.encode(text.train), text.encode(text.validation)
     better = KneserNey(training, 8, text.V)
     bits = {n: better.bits(validation, n=n) for n in (5, 8)}
-    assert bits == pytest.approx({5: 1.975, 8: 1.889}, abs=6e-4)
-    assert NGram(training, 5, text.V).bits(validation) - bits[5] > 0.15
+    assert bits == pytest.approx({5: 1.889, 8: 1.792}, abs=6e-4)
+    assert NGram(training, 5, text.V).bits(validation) - bits[5] > 0.2
 
 
 @pytest.mark.parametrize(

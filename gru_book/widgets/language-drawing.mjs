@@ -17,11 +17,11 @@ const shown = (c, space) => (c === "\n" ? "↵" : c === " " ? space : escaped(c)
 
 /** A character in a sentence. @param {string} c @param {Words} words */
 const nameOf = (c, words) =>
-  c === '"' ? words.mark : c === " " ? words.gap : c === "\n" ? words.break : fill(words.character, { c });
+  c === " " ? words.gap : c === "\n" ? words.break : fill(words.character, { c });
 
 /** What a pattern is called. @param {State} s @param {Words} words */
 const nameOfPattern = ({ pattern, find }, words) =>
-  pattern !== "find" ? words[/** @type {"quotes"} */ (pattern)]
+  pattern !== "find" ? words[/** @type {"name"} */ (pattern)]
     : find ? fill(words.findEvery, { find: short(find) }) : words.findNothing;
 
 /** At most so many characters of a text, its spaces shown. @param {string} text */
@@ -96,7 +96,7 @@ function drawText(it, words) {
     if (s.pattern !== "column") {
       out.push(path("ex-over", here.filter((i) => marks[i]).map((i) => `M${num(x(i))} ${num(y(i) - 16)}h${L.step}`)));
     }
-    const v = `<tspan class="ex-${s.show}">${fixed(run.steps[s.at - 1][s.show][s.unit - 1], 2)}</tspan>`;
+    const v = `<tspan class="ex-${s.show}">${fixed(run.steps[s.at - 1][s.show][s.unit], 2)}</tspan>`;
     const below = fill(words.below, { name: words[s.show], symbol: dyed(s.show, index(s.show, s.unit)), v });
     const above = s.pattern === "column" || L.slim ? [] : [fill(words.above, { pattern: escapedAll(nameOfPattern(s, words)) })];
     out.push(label("ex-small", L.left, top - 24, "start", [below, ...above].join(" ")));
@@ -116,7 +116,7 @@ function drawText(it, words) {
  */
 function drawUnit({ s, L, run }, row, level) {
   /** @type {Point[]} */
-  const bars = row.filter(({ i }) => i < run.steps.length).map(({ i, x }) => [x + 1.2, run.steps[i][s.show][s.unit - 1]]);
+  const bars = row.filter(({ i }) => i < run.steps.length).map(({ i, x }) => [x + 1.2, run.steps[i][s.show][s.unit]]);
   if (!bars.length) return "";
   if (s.show === "h") {
     return across(L.left, level, bars[bars.length - 1][0] - 1.2 + L.step, "ex-rule") + signedRow(bars, level, L.step - 2.4, 8, 0.6);
@@ -210,14 +210,14 @@ export function paintHeat(canvas, { states, ranked: { order }, best }, { heat: L
   context.scale(2, 2);
   context.drawImage(all, 0, L.all, L.W, order.length * L.row);
   best.forEach((unit, k) => {
-    context.drawImage(all, 0, order.indexOf(unit - 1), all.width, 1, 0, L.top + k * L.pitch, L.W, L.high);
+    context.drawImage(all, 0, order.indexOf(unit), all.width, 1, 0, L.top + k * L.pitch, L.W, L.high);
   });
 }
 
 /** The unit whose row is at a height of the strip. @param {number} y @param {Heat} heat @param {Layout} layout */
 export function unitAt(y, { ranked: { order }, best }, { heat: L }) {
   if (y < L.all && best.length) return best[clamp(Math.floor((y - L.top) / L.pitch), 0, best.length - 1)];
-  return order[clamp(Math.floor((y - L.all) / L.row), 0, order.length - 1)] + 1;
+  return order[clamp(Math.floor((y - L.all) / L.row), 0, order.length - 1)];
 }
 
 /**
@@ -228,7 +228,7 @@ export function unitAt(y, { ranked: { order }, best }, { heat: L }) {
 export function drawHeat({ marks, ranked: { order }, best }, s, { heat: L, slim }, words) {
   const wide = L.W / marks.length;
   const most = Math.max(...marks, 1);
-  const place = L.all + order.indexOf(s.unit - 1) * L.row;
+  const place = L.all + order.indexOf(s.unit) * L.row;
   const row = best.indexOf(s.unit);
   return [
     label("ex-small", 0, 11, "start", escapedAll(nameOfPattern(s, words))),
@@ -246,7 +246,7 @@ export function drawHeat({ marks, ranked: { order }, best }, s, { heat: L, slim 
 function found({ ranked: { r, chance }, best: [unit] }, s, words) {
   const pattern = nameOfPattern(s, words);
   return unit === undefined ? fill(words.foundNone, { pattern })
-    : fill(words.found, { unit, pattern, r: fixed(r[unit - 1], 2), chance: fixed(chance, 2) });
+    : fill(words.found, { unit, pattern, r: fixed(r[unit], 2), chance: fixed(chance, 2) });
 }
 
 /** A button beside the row of each of the best units. @param {Heat} heat @param {State} s @param {Layout} layout @param {Words} words */
@@ -255,7 +255,7 @@ export function bestHTML({ ranked: { r }, best }, s, { heat: { H, top, pitch } }
   return best.map((unit, k) =>
     `<button type="button" data-unit="${unit}" data-lm-suppress-shortcuts="true" aria-pressed="${unit === s.unit}" ` +
     `style="top: ${place(k)}%">` +
-    `${fill(words.unitButton, { unit, r: fixed(r[unit - 1], 2) })}</button>`).join("");
+    `${fill(words.unitButton, { unit, r: fixed(r[unit], 2) })}</button>`).join("");
 }
 
 // ------------------------------------------------------------------------------------------------ one unit
@@ -263,7 +263,7 @@ export function bestHTML({ ranked: { r }, best }, s, { heat: { H, top, pitch } }
 /** The step of the unit at the framed character. @param {Scene} it */
 function unitOf({ s: { at, unit }, run }) {
   const h_prev = run.steps[at - 2]?.h ?? new Float64Array(theNet().H);
-  return unitCell(theNet(), { ...run.steps[at - 1], token: run.tokens[at - 1], h_prev }, unit - 1, GATE.start);
+  return unitCell(theNet(), { ...run.steps[at - 1], token: run.tokens[at - 1], h_prev }, unit, GATE.start);
 }
 
 /** The cell of the unit at the framed character, and its size. @param {Scene} it @param {Words} words */

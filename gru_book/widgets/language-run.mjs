@@ -135,7 +135,7 @@ function ranking(states, pattern) {
 
 /** Those that agree best, or do the opposite best. @param {Ranking} ranking */
 const bestOf = ({ r, order }) =>
-  [...order].sort((i, j) => Math.abs(r[j]) - Math.abs(r[i])).slice(0, LANGUAGE.best).map((j) => j + 1);
+  [...order].sort((i, j) => Math.abs(r[j]) - Math.abs(r[i])).slice(0, LANGUAGE.best);
 
 // ------------------------------------------------------------------------------------------------ what is drawn of it
 

@@ -40,7 +40,7 @@ const SHOWS = ["r", "z", "h"];
 const VIEWS = ["why", "draw", "units", "cell"];
 /** @type {State["measure"][]} */
 const MEASURES = ["without", "gradient"];
-const KNOWN = ["quotes", "brackets", "word", "space", "column"];
+const KNOWN = ["name", "word", "space", "stop", "column"];
 /** @type {("seed" | "unit" | "at")[]} */
 const WHOLE = ["seed", "unit", "at"];
 const PRESETS = /** @type {Record<string, Partial<State>>} */ (LANGUAGE.presets);
@@ -72,7 +72,7 @@ function pageHTML(id, words) {
   /** @type {(key: string, legend: string, options: string[][]) => string} */
   const switches = (key, legend, options) => choice({ id, key, legend, options });
   const patterns = KNOWN.map((name) =>
-    `<button type="button" data-pattern="${name}" aria-pressed="false">${words[/** @type {"quotes"} */ (name)]}</button>`);
+    `<button type="button" data-pattern="${name}" aria-pressed="false">${words[/** @type {"name"} */ (name)]}</button>`);
   return (
     `<div class="ex-typed">${field("prefix", `${words.prefix} <small>${words.newline}</small>`, "")}</div>` +
     presetRow(PRESETS, words) +

@@ -20,7 +20,7 @@ __all__ = ["LanguageExplorer", "read_net", "trained"]
 LANGUAGE = data("language.json")  # start, limits, layout, words; as language.mjs
 NET = data("language-net.json")  # the trained net in 8 bits, and how it measures; made by experiments.language_model
 _START = LANGUAGE["start"]
-_PATTERNS = ["quotes", "brackets", "word", "space", "column", "find"]
+_PATTERNS = ["name", "word", "space", "stop", "column", "find"]
 
 
 @cache
@@ -62,7 +62,7 @@ def _within(key: str) -> dict[str, Any]:
 
 
 class LanguageExplorer(Explorer):
-    """A GRU trained on the English text that ships with Python writes on from what the reader typed.
+    """A GRU trained on Genesis and Exodus in the King James Version writes on from what the reader typed.
 
     For any character of the text the page shows which of the characters before it made the net expect it: by leaving
     each out, or by backpropagation. Other views show how it was drawn, which units follow a pattern, and the cell of
@@ -83,14 +83,14 @@ class LanguageExplorer(Explorer):
         0 takes the likeliest character every time, 1 is the model itself.
     seed : int in [1, 99]
         Which draws.
-    pattern : "quotes", "brackets", "word", "space", "column" or "find"
-        What units may follow: being in quotation marks, in brackets, in a word, or after a space; the place in the
-        line; or every place of `find`.
+    pattern : "name", "word", "space", "stop", "column" or "find"
+        What units may follow: being in a word with a capital, in any word, or after a space; how far the last stop or
+        the start of the line is back; or every place of `find`.
     find : str
         What ``pattern="find"`` looks for, at most 100 characters.
     show : "r", "z" or "h"
         What the bars under the characters are.
-    unit : int in [1, 192]
+    unit : int in [0, 191]
         Of which unit.
     """
 

@@ -5,25 +5,23 @@
 /** What holds of each character, and what is shifted by chance. @typedef {Float64Array[]} Columns */
 
 /**
- * A number for each character: 1 where the pattern holds of it and 0 elsewhere, or how far it stands in its line.
+ * A number for each character: 1 where the pattern holds of it and 0 elsewhere; or how far it stands in its line, or
+ * after a stop.
  *
  * @param {string} name @param {string[]} text characters @param {string} find what "find" looks for
  * @returns {Vector}
  */
 export function patternOver(name, text, find) {
-  let [quoted, depth, column] = [false, 0, 0];
+  let [named, stop, column] = [false, 0, 0];
   const wanted = [...find];
   const found = text.map(() => 0);
   text.forEach((c, i) => {
-    if (c === "\n") {
-      column = 0;
-      if (text[i + 1] === "\n") [quoted, depth] = [false, 0]; // a paragraph ends: so does what was left open
-    } else column++;
-    if (c === '"') quoted = !quoted;
-    depth = Math.max(0, depth + Number("([{".includes(c)) - Number(")]}".includes(c)));
+    column = c === "\n" ? 0 : column + 1;
+    stop = ".:;?!".includes(c) ? 0 : stop + 1;
+    named = /\p{Lu}/u.test(c) || (named && /\p{L}/u.test(c));
     /** @type {Record<string, number>} */
     const holds = {
-      quotes: Number(quoted), brackets: Number(depth > 0), word: Number(/[\p{L}\p{N}_]/u.test(c)),
+      name: Number(named), stop, word: Number(/[\p{L}\p{N}_]/u.test(c)),
       space: Number(/\s/u.test(text[i - 1] ?? "x") && !/\s/u.test(c)), column,
     };
     if (name in holds) found[i] = holds[name];
