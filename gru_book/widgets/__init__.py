@@ -1,4 +1,4 @@
-"""Explorers: live widgets in Jupyter, and live in the built pages without a kernel. Needs ``gru-lib[widgets]``."""
+"""Explorers: live widgets in Jupyter, and live in the built pages without a kernel."""
 
 from gru_book.widgets._explorer import Explorer
 from gru_book.widgets.beam import BeamExplorer
