@@ -81,6 +81,29 @@ def test_two_grus_gain_by_mixing_as_a_gru_and_counts_do():
     assert row["other"][0] == pytest.approx(curve, abs=0.004)  # the second is the GRU of seed 1
 
 
+def test_with_dropout_the_gru_cannot_be_told_from_counting_and_their_mixture_is_ahead_of_both():
+    text = english()
+    counts = [language_model.counted().bits(text.encode(part)) for part in (text.validation, text.test)]
+    rows = results("language_model", "longer")
+    assert len(rows) == 3
+    for row in rows:
+        assert row["validation"] < counts[0] - 0.03 and abs(row["test"] - counts[1]) < 0.03
+        for part, count, mixture in zip(("validation", "test"), counts, row["mixed"], strict=True):
+            assert mixture < min(row[part], count) - 0.1
+    ahead, errors = np.array([row["ahead"] for row in rows]).T
+    assert abs(ahead.mean()) < min(4.303 * ahead.std(ddof=1) / 3**0.5, 1.96 * errors.min())  # Student's, three seeds
+
+
+def test_a_cut_gradient_costs_some_hundredths_of_a_bit_at_the_end_and_a_cut_state_more():
+    uncut = np.array([row["curve"] for row in results("language_model", "cells", "GRU")[:3]])
+    four, zero = (
+        np.array([row["curve"] for row in results("language_model", "trained", 4, kind)]) - uncut
+        for kind in ("carried", "zero")
+    )
+    assert 0.03 < four[:, -1].min() < four[:, -1].max() < 0.075 and abs(four[:, 0]).max() < 0.035
+    assert zero.min() > 0.2 and zero[:, -1].min() > 0.37
+
+
 def test_a_cut_within_the_piece_changes_the_gradient_alone():
     m = lm_init(np.random.default_rng(0), 5, 3, 4)
     xs, ys = streams(np.random.default_rng(1).integers(0, 5, 41), 2)
