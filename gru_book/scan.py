@@ -25,8 +25,8 @@ _FEW, _LONG = 256, 200
 def scan(z: ArrayLike, w: ArrayLike, h0: MaybeArray = None, *, method: str = "auto") -> Array:
     """Return h_0 … h_T, (T + 1, N, H), for h_t = z_t ⊙ h_{t−1} + w_t.
 
-    z and w are (T, N, H); h0 (N, H) is zeros if it is not given. With |z| ≤ 1, as a gate is, the methods differ in the
-    last digits alone. Factors above 1 can overflow once they are multiplied with each other, where the loop stays
+    z and w are (T, N, H); h0 (N, H) is zeros if it is not given. With ``|z|`` ≤ 1, as a gate is, the methods differ in
+    the last digits alone. Factors above 1 can overflow once they are multiplied with each other, where the loop stays
     finite: where that gives inf or NaN, all methods return what the loop gives.
 
     - "loop": one step after the other. T steps, each over N·H numbers.

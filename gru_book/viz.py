@@ -266,7 +266,8 @@ def history(history: History, *names: str) -> list[Axes]:
     --------
     >>> from gru_book import viz
     >>> from gru_lib.train import History
-    >>> for ax in viz.history(History([2.0, 1.0, 0.5], grad_norm=[3.0, 1.5, 0.7]), "loss", "grad_norm"):
+    >>> history = History([2.0, 1.0, 0.5], grad_norm=[3.0, 1.5, 0.7])
+    >>> for ax in viz.history(history, "loss", "grad_norm"):
     ...     ax.set_yscale("log")
     """
     import matplotlib.pyplot as plt

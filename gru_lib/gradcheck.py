@@ -88,7 +88,7 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
     at
         A Params, or a mapping from names to arrays and Params.
     method
-        "complex" (step 1e−30) or "central" (step 6e−6·max(1, |v|)).
+        "complex" (step 1e−30) or "central" (step 6e−6·max(1, ``|v|``)).
 
     Returns
     -------
@@ -129,7 +129,7 @@ def gradcheck(loss: Callable[..., Any], at: Point, grads: Point, *, method: str 
 
     `loss`, `at` and `method` are those of `numeric_gradient`; `grads` has the names and shapes of `at`.
 
-    The relative error of an entry is |given − expected| / max(|expected|, s), with s the root mean square of the
+    The relative error of an entry is ``|given − expected| / max(|expected|, s)``, s the root mean square of the
     expected array: an entry that is tiny by cancellation is measured against the size of its neighbours.
 
     Examples

@@ -25,7 +25,7 @@ __all__ = [
 def sigmoid(a: ArrayLike) -> Array:
     """Return the logistic function σ(a) = 1 / (1 + exp(−a)) of a real or complex array, in the same dtype.
 
-    Large |a| neither overflows nor warns, and σ(a) keeps its relative accuracy for very negative a. The slope is
+    Large ``|a|`` neither overflows nor warns, and σ(a) keeps its relative accuracy for very negative a. The slope is
     σ′(a) = σ(a)·σ(−a); computed as s·(1 − s) it loses its digits where s is near 1. `sigmoid_pair` gives both factors.
 
     Examples
@@ -303,7 +303,7 @@ def _shares(where: str, weights: MaybeArray, shape: tuple[int, ...], dtype: Any)
 
 
 def softplus(a: Array) -> Array:
-    """log(1 + exp(a)) = relu(a) + log(1 + exp(−|a|)): without overflow, for complex a too (complex step)."""
+    """``log(1 + exp(a)) = relu(a) + log(1 + exp(−|a|))``: without overflow, for complex a too (complex step)."""
     positive = a.real > 0
     return np.where(positive, a, 0) + _log1p(np.exp(np.where(positive, -a, a)))
 

@@ -17,6 +17,10 @@ from gru_lib import Params, gradcheck, map_state
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# What cells are made of, for whoever writes one: described where they stand, not in the API reference.
+INSIDE = {f"gru_lib.{name}" for name in ("checks", "loop", "params", "passes", "sequence", "signature", "types")}
+INSIDE |= {"gru_book.table"}  # its functions are offered by viz
+
 
 def rng(seed: int = 0) -> np.random.Generator:
     """A generator that always begins the same."""

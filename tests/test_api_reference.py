@@ -16,6 +16,7 @@ from typing import Any
 import api_reference
 import page_checks
 import pytest
+from helpers import INSIDE
 from page_checks import after, value
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -32,7 +33,7 @@ def public() -> set[str]:
     packages = (gru_lib, gru_book)
     walked = [m.name for p in packages for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
     modules = ["gru_lib", *walked]
-    own = [importlib.import_module(module) for module in modules if not re.search(r"\._", module)]
+    own = [importlib.import_module(m) for m in modules if not re.search(r"\._", m) and m not in INSIDE]
     return {name for module in own for name in getattr(module, "__all__", ())}
 
 

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty project in place of this one."""
+    (tmp_path / "gru_book").mkdir()
     for name in do.LOCKS:
         (tmp_path / name).write_text("a==1\nuv==9 \\\n    --hash=sha256:1\nuvicorn==2\n", "utf8")
     monkeypatch.setattr(do, "ROOT", tmp_path)
@@ -150,6 +151,7 @@ class FirstRuns:
         self.at, self.modules, self.log = folder / "a", folder / "modules", folder / "log"
         (self.at / "tools").mkdir(parents=True)
         shutil.copy(ROOT / "tools" / "do.py", self.at / "tools")
+        (self.at / "gru_book").mkdir()
         for name in do.LOCKS:
             (self.at / name).write_text("uv==9\n", "utf8")
         self.modules.mkdir()

@@ -40,6 +40,11 @@ def show_fields(_app: Sphinx, what: str, _name: str, obj: Any, _options: Any, li
         lines += ["", "Fields:", "", ".. code-block:: python", "", *textwrap.indent(found, "   ").split("\n"), ""]
 
 
+def without_signature(_app: Sphinx, what: str, _name: str, obj: Any, *_: Any) -> tuple[str, None] | None:
+    """Leave out the signature of a class whose fields are shown, which would say them again."""
+    return ("", None) if what == "class" and fields(obj) else None
+
+
 def without_fields(_app: Sphinx, what: str, _name: str, obj: Any, _skip: bool, _options: Any) -> bool | None:
     """Leave fields and traits out of a class's members: they are shown together."""
     kinds = {kind.__name__ for kind in type(obj).__mro__}
@@ -86,6 +91,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         app.setup_extension(f"sphinx.ext.{name}")
     app.add_autodocumenter(InOrder, override=True)
     app.connect("autodoc-process-docstring", show_fields, priority=600)  # after napoleon
+    app.connect("autodoc-process-signature", without_signature)
     app.connect("autodoc-skip-member", without_fields)
     app.connect("doctree-read", own_nodes)
     app.connect("missing-reference", resolve)

@@ -46,13 +46,14 @@ def source(name: str) -> Path:
 
 
 def markdown(name: str) -> str:
-    """The Markdown of a page, without its code cells."""
+    """The Markdown of a page, without its code cells and what is not shown."""
     path = source(name)
     text = path.read_text("utf8")
     if path.suffix != ".ipynb":
         return text
     cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
-    return "\n\n".join("".join(cell["source"]) for cell in cells) + "\n"
+    shown = ("".join(cell["source"]) for cell in cells if "remove-cell" not in cell["metadata"].get("tags", ()))
+    return "\n\n".join(shown) + "\n"
 
 
 @cache

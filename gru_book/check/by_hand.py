@@ -1080,7 +1080,7 @@ def cmp_seeds() -> Answers:
 
 @values
 def cmp_cycle() -> Answers:
-    """Check |λ| and the length of the cycle in years of the line with p = 2, chapter 20."""
+    """Check ``|λ|`` and the length of the cycle in years of the line with p = 2, chapter 20."""
     w_1, w_2 = 1.37004, -0.67741
     rho, angle = math.sqrt(-w_2), math.acos(w_1 / 2 / math.sqrt(-w_2))
     yield Values(

@@ -18,7 +18,7 @@ __all__ = ["bce", "sigmoid", "softmax_cross_entropy"]
 
 @exercise
 def sigmoid() -> Exercise:
-    """Check ``f(a) -> σ(a)`` for arrays, large |a| included.
+    """Check ``f(a) -> σ(a)`` for arrays, large ``|a|`` included.
 
     Given an array a; return σ of each of its numbers.
     """

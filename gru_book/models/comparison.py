@@ -176,7 +176,8 @@ def loss_and_grads(m: Bundle, batch: Batch, kind: str) -> tuple[Any, Bundle]:
 
     Examples
     --------
-    >>> from gru_book.models.comparison import Batch, loss_and_grads, network
+    >>> from gru_book.models.comparison import Batch, loss_and_grads
+    >>> from gru_book.models.comparison import network
     >>> m = network(np.random.default_rng(0), "GRU", D=3, K=2, H=5)
     >>> m.flat[:] = 0  # two classes, both alike
     >>> batch = Batch(np.ones((4, 2, 3), np.float32), np.array([[0, 1]]))
