@@ -170,6 +170,25 @@ def test_a_lock_names_no_host() -> None:
     assert set(re.findall(r"--[a-z][a-z-]*", python)) == {"--hash"}
 
 
+def test_contributing_names_the_code_of_every_chapter() -> None:
+    """Each row of its table: modules that are there, and among them those of tasks and models that the pages import."""
+    rows = re.findall(r"^\| (\d\d) \|(.*)\|(.*)\|(.*)\|$", (ROOT / "CONTRIBUTING.md").read_text("utf8"), re.M)
+    texts = sorted((ROOT / "book_text").glob("[0-9]*.md"))
+    assert [row[0] for row in rows] == sorted({path.name[:2] for path in texts})
+    for number, *columns in rows:
+        named = {
+            name if name.startswith("benchmarks.") else f"{package}.{name}"
+            for package, column in zip(("gru_lib", "gru_book", "experiments"), columns, strict=True)
+            for name in re.findall(r"`([\w.]+)`", column)
+        }
+        files = [ROOT / f"{name.replace('.', '/')}.py" for name in named]
+        assert [file for file in files if not file.is_file()] == [], number
+        text = "".join(path.read_text("utf8") for path in texts if path.name.startswith(number))
+        lines = re.findall(r"^from gru_book\.(tasks|models)(?:\.(\w+) import| import (.+))", text, re.M)
+        used = {f"gru_book.{kind}.{name}" for kind, *each in lines for name in re.findall(r"\w+", " ".join(each))}
+        assert used <= named, (number, used - named)
+
+
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|yml|lock|cff)|LICENSE[\w-]*)`")
 LINK = re.compile(r'\]\((?!https?:|#)([^)]+)\)|\b(?:src|srcset)="([^"]+)"')  # and a picture
 

@@ -1,4 +1,4 @@
-"""Check an answer to an exercise, and name the mistake: ``from gru_lib import check``, then ``check.gru_step(f)``.
+"""Check an answer to an exercise, and name the mistake: ``from gru_book import check``, then ``check.gru_step(f)``.
 
 A check runs a function of yours on random numbers, or looks at numbers that you have worked out, as in
 ``check.gate_hand(my_h, my_w)``: it is named after the exercise, here ``ex-gate-hand``. It returns a `Result`: ``.ok``,
