@@ -26,16 +26,16 @@ environment.fix(environment.asked())
 # Keras asks for TensorFlow unless told otherwise, and takes a Mac's GPU, which CI's Macs cannot use.
 os.environ |= {"KERAS_BACKEND": "torch", "KERAS_TORCH_DEVICE": "cpu"}
 
-# Where a session notes which notebooks passed: tools/alone.py says what for.
-KEYS, PASSED = ROOT / "_build" / "alone" / "keys.json", ROOT / "_build" / "passed.json"
+# Where a session notes which notebooks passed: tools/notebooks_to_test.py says what for.
+KEYS, PASSED = ROOT / "_build" / "to-test" / "keys.json", ROOT / "_build" / "passed.json"
 CELLS: dict[str, list[bool]] = {}  # of each notebook, which cells passed
 
 # Who asks for one of these needs a browser or the built book; these files need what else stands beside the library.
 FIXTURES = {"browser", "built_book", "book_url"}
 FILES = re.compile(
-    r"\.ipynb$|/test_(afm_host|alone|api_reference|benchmarks|do|editions)\.py$"
+    r"\.ipynb$|/test_(afm_host|api_reference|benchmarks|do)\.py$"
     r"|/test_(equations|experiments|explorer_\w+|glossary_links|grade|live_notebook|mathml)\.py$"
-    r"|/test_(notebooks|notebooks_tool|page_checks|pdf|project|prose_numbers|release|repository|site_files)\.py$"
+    r"|/test_(notebooks\w*|page_checks|pdf|project|prose_numbers|reader_notebooks|release|repository|site_files)\.py$"
     r"|/test_(stills|teaching|ways|widgets)\.py$"
 )
 
@@ -65,10 +65,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Called by pytest. nbval finds what not to compare, so `pytest --nbval book/04-gru-forward.ipynb` does all; and
-    Jupyter finds the kernel that tools/alone.py makes."""
+    Jupyter finds the kernel that tools/notebooks_to_test.py makes."""
     if getattr(config.option, "nbval_sanitize_with", "") is None:
         config.option.nbval_sanitize_with = str(ROOT / "tests" / "nbval-sanitize.cfg")
-    os.environ["JUPYTER_PATH"] = str(ROOT / "_build" / "alone" / "kernel" / "share" / "jupyter")
+    os.environ["JUPYTER_PATH"] = str(ROOT / "_build" / "to-test" / "kernel" / "share" / "jupyter")
     gc.disable()  # what thousands of tests are collected into stays; to search it for garbage takes seconds
 
 
@@ -111,7 +111,7 @@ def pytest_runtestloop() -> None:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Called by pytest, for each cell of a notebook too."""
-    page = re.fullmatch(r"_build/alone/run/([^/]+)/.*\.ipynb", report.nodeid.partition("::")[0])
+    page = re.fullmatch(r"_build/to-test/run/([^/]+)/.*\.ipynb", report.nodeid.partition("::")[0])
     if page and report.when == "call":
         CELLS.setdefault(page[1], []).append(report.passed)
 

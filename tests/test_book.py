@@ -13,10 +13,10 @@ import page_checks
 import pages
 import pytest
 from chapter_numbers import chapter_number
-from edition_cells import ARCHIVE
 from explorers import ROOM
 from page_checks import value
 from playwright.sync_api import Browser
+from reader_cells import ARCHIVE
 
 from benchmarks.pages import LANGUAGE_KB, MOST_KB
 from conftest import ROOT, Visit
@@ -272,7 +272,7 @@ def test_nothing_is_loaded_from_elsewhere(built_book: Path) -> None:
     assert {file.name: found for file in files if (found := page_checks.foreign(file.read_text("utf8")))} == {}
 
 
-def test_the_download_button_gives_the_edition(file: Path) -> None:
+def test_the_download_button_gives_the_notebook(file: Path) -> None:
     hrefs = {value(a, "href") for a in page_checks.parse(file).css(".gru-download a[href]")}
     own = f"{file.stem}.ipynb" if file.stem[0].isdigit() else ARCHIVE
     assert hrefs == {f"../notebooks/{own}"}
@@ -314,13 +314,13 @@ def test_explorers_of_chapters_are_numbered_figures_that_ask_a_question(built_bo
             assert words.endswith("."), words
 
 
-def test_a_table_of_results_has_a_number_and_is_the_same_in_the_edition(built_book: Path) -> None:
+def test_a_table_of_results_has_a_number_and_is_the_same_in_the_notebook(built_book: Path) -> None:
     name = "00-the-gru-in-twenty-minutes"
     (table,) = page_checks.parse(built_book / "book" / f"{name}.html").css("figure#tab-zero-reset")
     number = table.css_first(".caption-number").text().strip()
     assert re.fullmatch(r"Table 0\.\d", number)
-    edition = (built_book / "notebooks" / f"{name}.ipynb").read_text("utf8")
-    assert f"**{number}.** **What becomes of the ten networks" in edition and "<td>0.71</td>" in edition
+    notebook = (built_book / "notebooks" / f"{name}.ipynb").read_text("utf8")
+    assert f"**{number}.** **What becomes of the ten networks" in notebook and "<td>0.71</td>" in notebook
 
 
 # TeX that was left in a text: names of macros, groups, backslashes.

@@ -10,9 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import editions
 import grade
 import nbformat
+import notebooks_for_readers
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
@@ -29,14 +29,14 @@ WRONG = """def my_step(x, h_prev, p):
 RIGHT = WRONG.replace("z * h_prev + (1 - z) * n", "(1 - z) * h_prev + z * n")
 
 
-def edition() -> NotebookNode:
-    """The book's edition of chapter 4."""
-    return nbformat.read(editions.READERS / f"{NAME}.ipynb", as_version=4)
+def original() -> NotebookNode:
+    """The book's notebook of chapter 4."""
+    return nbformat.read(notebooks_for_readers.READERS / f"{NAME}.ipynb", as_version=4)
 
 
 def filled(answers: dict[str, str]) -> NotebookNode:
-    """That edition with answers, the cells that show anything else left out to save time."""
-    notebook = edition()
+    """It with answers, the cells that show anything else left out to save time."""
+    notebook = original()
     first = next(c for c in notebook.cells if c.cell_type == "code" and "import numpy" in c.source)
     cells, found = [notebook.cells[0], first], None
     for cell in notebook.cells:
@@ -51,12 +51,12 @@ def filled(answers: dict[str, str]) -> NotebookNode:
 
 def said(notebook: NotebookNode) -> dict[str, str]:
     """The verdicts, by exercise."""
-    return {verdict.exercise: verdict.said for verdict in grade.grade(notebook, edition())}
+    return {verdict.exercise: verdict.said for verdict in grade.grade(notebook, original())}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _built(built_book: Path) -> None:
-    """There must be editions."""
+    """There must be the readers' notebooks."""
 
 
 def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
@@ -81,7 +81,7 @@ def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_other_commands_of_the_page_run_as_printed(tmp_path: Path) -> None:
     page = (ROOT / "book" / "instructors.md").read_text("utf8")
-    printed = re.findall(r"^\.venv/bin/python (tools/editions.py) (.*--to (\S+))$", page, re.M)
+    printed = re.findall(r"^\.venv/bin/python (tools/notebooks_for_readers.py) (.*--to (\S+))$", page, re.M)
     assert len(printed) == 2
     for tool, options, folder in printed:
         subprocess.run([sys.executable, ROOT / tool, *options.split()], cwd=tmp_path, check=True)
@@ -143,13 +143,13 @@ def test_an_endless_loop_is_stopped_said_and_the_rest_graded(monkeypatch: pytest
 
 
 def test_a_name_above_the_title_or_in_it_hides_no_chapter() -> None:
-    known = [nbformat.read(path, as_version=4) for path in sorted(editions.READERS.glob("*.ipynb"))]
+    known = [nbformat.read(path, as_version=4) for path in sorted(notebooks_for_readers.READERS.glob("*.ipynb"))]
     above = new_markdown_cell("# Gil Schmidt, 12345")
     notebook = filled({})
     renamed = nbformat.v4.new_notebook(cells=[above, *notebook.cells[1:]])
     title_alone = nbformat.v4.new_notebook(cells=[above, notebook.cells[0]])
     for handed_in in (nbformat.v4.new_notebook(cells=[above, *notebook.cells]), renamed, title_alone):
-        assert grade.edition_of(handed_in, known).cells[0].source == notebook.cells[0].source
+        assert grade.original_of(handed_in, known).cells[0].source == notebook.cells[0].source
 
 
 def test_a_folder_and_a_pattern_are_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_a_folder_and_a_pattern_are_looked_through(tmp_path: Path, monkeypatch: 
 def test_a_kernel_that_dies_or_does_not_end_stops_neither_the_class_nor_what_came_before() -> None:
     for answer in ("import os; os._exit(1)", "import time; time.sleep(999)"):
         notebook = filled({"4.1": "my_r, my_z = 0.8433, 0.3753", "4.4": answer})
-        found = {verdict.exercise: verdict.said for verdict in grade.grade(notebook, edition(), longest=15)}
+        found = {verdict.exercise: verdict.said for verdict in grade.grade(notebook, original(), longest=15)}
         assert found["4.1"].startswith("Right: ") and found["4.3"].startswith("Not done: ")
         assert found["4.4"] == found["4.5"] == grade.NOT_RUN
 

@@ -70,7 +70,7 @@ def test_text_has_the_same_cells_and_the_notebook_says_so_in_normal_form(name: s
 
 @cache
 def importable() -> set[str]:
-    """The modules of what the first cell of an edition installs, of Python, and of the library."""
+    """The modules of what the first cell of a reader's notebook installs, of Python, and of the library."""
     files = (notebooks.ROOT / "pyproject.toml", notebooks.ROOT / "gru_book" / "pyproject.toml")
     projects = [tomllib.loads(file.read_text("utf8"))["project"] for file in files]
     asked = {canonicalize_name(Requirement(r).name) for project in projects for r in project["dependencies"]}
@@ -79,7 +79,7 @@ def importable() -> set[str]:
     return modules | set(sys.stdlib_module_names) | {"gru_lib", "gru_book"}
 
 
-def test_a_notebook_imports_nothing_but_what_its_edition_installs(notebook: NotebookNode) -> None:
+def test_a_notebook_imports_nothing_but_what_its_first_cell_installs(notebook: NotebookNode) -> None:
     for cell in code(notebook):
         for node in ast.walk(ast.parse(cell.source)):
             if isinstance(node, ast.Import | ast.ImportFrom):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 import yaml
-from reader_editions import without_examples
+from reader_notebooks import without_examples
 from sphinx.config import Config
 from sphinx.directives.code import LiteralIncludeReader
 

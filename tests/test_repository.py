@@ -11,14 +11,14 @@ import sys
 import zipfile
 from pathlib import Path
 
-import hosted
+import notebooks_to_host
 import page_checks
 import pytest
 import yaml
 from builds import sphinx
-from edition_cells import install
 from IPython.core.interactiveshell import InteractiveShell
 from packaging.requirements import Requirement
+from reader_cells import install
 from repository import FORM, NOTEBOOKS, address, wheels
 from sphinx.errors import ExtensionError
 
@@ -30,11 +30,11 @@ URL = "https://github.com/a/b"
 def branch(built_book: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the workflow puts on the branch of the notebooks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hosted, "EDITIONS", built_book / "notebooks")
-        patch.setattr(hosted, "OUT", tmp_path_factory.mktemp("hosted"))
+        patch.setattr(notebooks_to_host, "READERS", built_book / "notebooks")
+        patch.setattr(notebooks_to_host, "OUT", tmp_path_factory.mktemp("to-host"))
         patch.delenv("SOURCE_DATE_EPOCH", raising=False)
-        hosted.main()
-        return hosted.OUT
+        notebooks_to_host.main()
+        return notebooks_to_host.OUT
 
 
 CONF = f"""
@@ -91,7 +91,7 @@ def test_an_address_that_the_buttons_cannot_use_is_refused(monkeypatch: pytest.M
         address("")
 
 
-def test_the_branch_holds_every_edition_and_the_wheels_that_its_first_cell_installs(branch: Path) -> None:
+def test_the_branch_holds_every_notebook_and_the_wheels_that_its_first_cell_installs(branch: Path) -> None:
     listed = re.findall(r"^- \[\d+[a-z]?\. .+\]\((\S+)\)$", (branch / "README.md").read_text("utf8"), re.M)
     assert listed == sorted(path.name for path in (ROOT / "book").glob("[0-9]*.ipynb"))
     assert all((branch / name).is_file() for name in listed)

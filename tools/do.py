@@ -29,7 +29,7 @@ NBVAL = ("--nbval", "--nbval-cell-timeout=180")
 PARALLEL = ("--numprocesses", str(min((os.cpu_count() or 1) + 1, 4)))
 # What is tested of a page as it is written; and once it is built.
 OF_PAGE = ("notebooks", "page_lengths", "prose_numbers")
-OF_BUILT_PAGE = ("book", "editions", "glossary_links", "ways")
+OF_BUILT_PAGE = ("book", "reader_notebooks", "glossary_links", "ways")
 
 # The locks and what they are made of. npm comes from the first, and reads its own two in the environment.
 NPM = ("package.json", "package-lock.json")
@@ -76,7 +76,7 @@ def test(*args: str) -> None:
     else:
         whole_book()
         run("python", "tools/browser.py")
-        run("python", "tools/alone.py")
+        run("python", "tools/notebooks_to_test.py")
         everything = args == ("all",) or bool(os.environ.get("CI"))
         pytest(
             *NBVAL,
@@ -94,13 +94,13 @@ def test(*args: str) -> None:
 
 def to_execute(everything: bool) -> list[str]:
     """The notebooks, or those whose outputs may have changed since they last passed on this machine."""
-    keys, passed = (ROOT / "_build" / name for name in ("alone/keys.json", "passed.json"))
+    keys, passed = (ROOT / "_build" / name for name in ("to-test/keys.json", "passed.json"))
     known = {} if everything or not passed.is_file() else json.loads(passed.read_text("utf8"))
     wanted = json.loads(keys.read_text("utf8"))
     left = [page for page, key in wanted.items() if known.get(page) != key]
     if len(left) < len(wanted):
         print(f"{len(wanted) - len(left)} notebooks are as they were when they passed: not executed.", flush=True)
-    return [f"_build/alone/run/{page}" for page in left]
+    return [f"_build/to-test/run/{page}" for page in left]
 
 
 def test_page(number: str = "", *args: str) -> None:
@@ -118,7 +118,7 @@ def test_page(number: str = "", *args: str) -> None:
 
 
 def serve(*args: str) -> None:
-    """Serve the book, in a folder of its own: beside the pages come editions, which are not those of `book`."""
+    """Serve the book, in a folder of its own: beside the pages come notebooks, which are not those of `book`."""
     run("jupyter-book", "config", "sphinx", ".", quiet=True)
     os.environ["PYTHONPATH"] = str(ROOT / "book" / "_ext")
     ignored = r"/(_build|lessons|conf\.py|\.[a-z_]+|__pycache__|[^/]*\.egg-info)(/|$)"
@@ -289,7 +289,11 @@ COMMANDS = {
         "Build, serve on localhost, build again on change. `serve --port 8000`. SOLUTIONS=no as with book.",
         serve,
     ),
-    "lab": ("JupyterLab on copies of the chapters, in lessons/.", whole_book, "python tools/editions.py --lab ..."),
+    "lab": (
+        "JupyterLab on copies of the chapters, in lessons/.",
+        whole_book,
+        "python tools/notebooks_for_readers.py --lab ...",
+    ),
     "bench": ("Time library, frameworks and pages. `bench --help` tells more.", whole_book, "python -m benchmarks ..."),
     "lint": (
         "Check the rules, the form and the types of the code.",

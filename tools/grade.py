@@ -1,7 +1,7 @@
 """Run notebooks that students hand in, and print what the checker says: ``.venv/bin/python tools/grade.py handed-in``.
 
 Each notebook, also in folders of the folder, is run in an empty folder; a cell that fails or is stopped for taking too
-long does not stop it. The calls of the checker are those of the book's editions in ``_build/html/notebooks``, each made
+long does not stop it. The calls of the checker are those of the book's own in ``_build/html/notebooks``, each made
 where the student's answer to the exercise ends, whatever the notebook's own cells say. ``--csv`` prints a line for each
 check, for a spreadsheet. A file that cannot be read as a notebook is listed with the reason, and so is what was not run
 since a kernel died; the exit code is then 1. The notebooks run with your rights: if you do not know who wrote them, use
@@ -23,8 +23,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-import editions
 import nbformat
+import notebooks_for_readers
 from environment import fix
 from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
@@ -97,26 +97,26 @@ def by_exercise(notebook: NotebookNode, known: set[str]) -> Iterator[tuple[Noteb
         yield cell, number
 
 
-def calls(edition: NotebookNode) -> dict[str, list[str]]:
-    """The calls of the checker in the book's edition, by the exercise's number."""
+def calls(original: NotebookNode) -> dict[str, list[str]]:
+    """The calls of the checker in the book's notebook, by the exercise's number."""
     found: dict[str, list[str]] = {}
-    for cell, number in by_exercise(edition, headings(edition)):
+    for cell, number in by_exercise(original, headings(original)):
         if number and cell.cell_type == "code" and (made := CALL.findall(cell.source)):
             found.setdefault(number, []).extend(made)
     return found
 
 
-def prepared(handed_in: NotebookNode, edition: NotebookNode) -> NotebookNode:
-    """The student's cells, with the edition's calls added where each exercise ends."""
+def prepared(handed_in: NotebookNode, original: NotebookNode) -> NotebookNode:
+    """The student's cells, with the book's calls added where each exercise ends."""
     cells: list[NotebookNode] = []
-    open_calls, last = calls(edition), ""
+    open_calls, last = calls(original), ""
 
     def close(number: str) -> None:
         for call in open_calls.pop(number, []):
             say = SAY.format(mark=MARK, number=number, call=call, missing=MISSING)
             cells.append(nbformat.v4.new_code_cell(say, metadata={MARK: number, "check": True}))
 
-    for cell, number in by_exercise(handed_in, headings(edition)):
+    for cell, number in by_exercise(handed_in, headings(original)):
         if number != last:
             close(last)
             last = number
@@ -127,12 +127,12 @@ def prepared(handed_in: NotebookNode, edition: NotebookNode) -> NotebookNode:
     return nbformat.v4.new_notebook(cells=cells)
 
 
-def edition_of(handed_in: NotebookNode, known: list[NotebookNode]) -> NotebookNode:
-    """The book's edition that a notebook is: the one of whose title and exercises it has the most."""
+def original_of(handed_in: NotebookNode, known: list[NotebookNode]) -> NotebookNode:
+    """The book's notebook that one is: the one of whose title and exercises it has the most."""
 
-    def shared(edition: NotebookNode) -> int:
-        title = edition.cells[0].source.split("\n")[0]
-        return sum(line == title or EXERCISE.match(line) is not None for line in there & headings(edition))
+    def shared(original: NotebookNode) -> int:
+        title = original.cells[0].source.split("\n")[0]
+        return sum(line == title or EXERCISE.match(line) is not None for line in there & headings(original))
 
     there = headings(handed_in)
     best = max(known, key=shared)
@@ -156,9 +156,9 @@ def stopped(cell: NotebookNode) -> str:
     return ""
 
 
-def grade(handed_in: NotebookNode, edition: NotebookNode, longest: int = 5 * TIMEOUT) -> list[Verdict]:
+def grade(handed_in: NotebookNode, original: NotebookNode, longest: int = 5 * TIMEOUT) -> list[Verdict]:
     """Run a notebook, for so many seconds at most, and return what the checker says of each exercise it can look at."""
-    asked, notebook = calls(edition), prepared(handed_in, edition)
+    asked, notebook = calls(original), prepared(handed_in, original)
     with tempfile.TemporaryDirectory() as folder:
         where = {"metadata": {"path": folder}}
         client = NotebookClient(
@@ -214,9 +214,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("notebooks", nargs="+", help="files, or folders of them")
     parser.add_argument("--csv", action="store_true", help="a line for each check, for a spreadsheet")
     asked = parser.parse_args(arguments)
-    known = [nbformat.read(path, as_version=4) for path in sorted(editions.READERS.glob("*.ipynb"))]
+    known = [nbformat.read(path, as_version=4) for path in sorted(notebooks_for_readers.READERS.glob("*.ipynb"))]
     if not known:
-        parser.error("there are no editions to compare with; `make book` (`python tools/do.py book`) writes them")
+        parser.error("there are no notebooks to compare with; `make book` (`python tools/do.py book`) writes them")
     fix()
     table = csv.writer(sys.stdout)
     if asked.csv:
@@ -225,7 +225,7 @@ def main(arguments: list[str]) -> int:
     for path in found(asked.notebooks):
         try:
             handed_in = read(path)
-            verdicts = grade(handed_in, edition_of(handed_in, known))
+            verdicts = grade(handed_in, original_of(handed_in, known))
         except NotGraded as why:
             all_graded = False
             if asked.csv:

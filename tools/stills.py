@@ -1,4 +1,4 @@
-"""Draw the explorers' still pictures, which stand in their place on a page without JavaScript and in an edition.
+"""Draw the explorers' still pictures, which stand in their place on a page without JavaScript and in a notebook.
 
 ``python tools/stills.py [NAME …]`` draws every explorer, or those named, with its own module in a browser, and writes
 ``gru_book/widgets/stills/``: for the state in which it starts and for every state that a notebook of the book shows.

@@ -3,8 +3,9 @@
 ``repository.url`` in ``_config.yml`` says it. While it is empty, a build in GitHub's CI takes the repository that it
 runs in, so a fork need not write its address; any other build has none, and no page names a repository. With an address
 each page gets buttons to the repository, to an issue about the page and to the page's source. A chapter's source is its
-text in ``book_text``, from which its notebook is made. On GitHub each chapter also gets buttons that open its edition
-on Colab and Binder, from the branch `NOTEBOOKS`, to which the workflow pushes what ``tools/hosted.py`` makes.
+text in ``book_text``, from which its notebook is made. On GitHub each chapter also gets buttons that open its
+notebook on Colab and Binder, from the branch `NOTEBOOKS`, to which the workflow pushes what
+``tools/notebooks_to_host.py`` makes.
 """
 
 from __future__ import annotations
@@ -57,19 +58,19 @@ def wheels(url: str) -> list[str]:
     return [f"{url}/raw/{NOTEBOOKS}/{name}" for name in names] if url.startswith(GITHUB) else []
 
 
-def launchers(url: str, edition: str) -> list[tuple[str, str]]:
-    """The buttons that open an edition from a repository at `url`; none if it is not on GitHub."""
+def launchers(url: str, notebook: str) -> list[tuple[str, str]]:
+    """The buttons that open a notebook from a repository at `url`; none if it is not on GitHub."""
     if not url.startswith(GITHUB):
         return []
     name = url.removeprefix(GITHUB)
     return [
-        ("Colab", f"https://colab.research.google.com/github/{name}/blob/{NOTEBOOKS}/{edition}"),
-        ("Binder", f"https://mybinder.org/v2/gh/{name}/{NOTEBOOKS}?urlpath=lab/tree/{edition}"),
+        ("Colab", f"https://colab.research.google.com/github/{name}/blob/{NOTEBOOKS}/{notebook}"),
+        ("Binder", f"https://mybinder.org/v2/gh/{name}/{NOTEBOOKS}?urlpath=lab/tree/{notebook}"),
     ]
 
 
 def offer(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Give a page its buttons, and a chapter's those that open its edition."""
+    """Give a page its buttons, and a chapter's those that open its notebook."""
     url, file = app.config.gru_repository, str(app.env.doc2path(pagename, base=False)) if doctree else ""
     context["gru_source"] = sources(url, app.config.gru_branch, pagename, file)
     context["gru_run"] = launchers(url, f"{pagename.rpartition('/')[2]}.ipynb") if is_chapter(pagename) else []

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import mathml
 from frame import written
 from maths_font import write_sheet
-from reader_editions import write_for_readers
+from reader_notebooks import write_for_readers
 from search_index import write_index
 from site_files import write_files, write_moved
 from sphinx.application import Sphinx

@@ -107,7 +107,7 @@ class Answers(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return what stands in it; a sentence in a book without solutions."""
         if self.config.gru_solutions == "no":
-            return parsed(self, "This edition is without solutions, and so without these answers.")
+            return parsed(self, "This copy of the book is without solutions, and so without these answers.")
         return parsed(self, "\n".join(self.content))
 
 

@@ -28,7 +28,7 @@ module's `__all__`. The decorator makes the check of that name from it::
 
 It states the arguments and the right outputs, by name, and for each mistake a message and the outputs it leads to, all
 computed from the equations with the loops in `oracle`. The docstring's second paragraph says what is given and what is
-to be returned; the answer cell of the reader's edition begins with it. Then add a right answer and some wrong ones to
+to be returned; the answer cell of the reader's notebook begins with it. Then add a right answer and some wrong ones to
 its tests; every mistake that is listed here is tested already. The other options of an `Exercise` are in `engine`.
 
 An exercise that asks for numbers is a generator under ``@values`` in `by_hand`, above its last line: first come the

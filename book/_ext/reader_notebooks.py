@@ -1,9 +1,9 @@
-"""The reader's edition of each chapter: a notebook that any Jupyter shows well, behind the page's download button.
+"""The reader's notebook of each chapter, one that any Jupyter shows well, behind the page's download button.
 
 It is written from the resolved page, in which numbers, references, citations and listings stand as readers see them.
-``_build/editions`` gets the whole editions, ``notebooks/`` in the book those for readers, and one archive of them all.
+``_build/reader`` gets them with all solutions, ``notebooks/`` in the book those for readers, and an archive of these.
 ``SOLUTIONS`` in the environment says what becomes of the solutions: ``folded``, ``in`` (cells), ``none``, or ``no``,
-with which neither the pages nor the editions hold a trace of them.
+with which neither the pages nor the notebooks hold a trace of them.
 
 QuantEcon's ``sphinx-tojupyter`` was tried. It knows no gated solutions, folds nothing, leaves macros as they are and
 brings dask and nbdime, so little of its 3,500 lines would have been used.
@@ -21,8 +21,8 @@ from urllib.parse import urljoin
 import nbformat
 from chapter_numbers import chapter_number, is_chapter
 from docutils import nodes
-from edition_cells import ARCHIVE, WAYS, as_file, assemble, checks, without_solutions, write_editions
 from plain_markdown import Page
+from reader_cells import ARCHIVE, VARIANTS, as_file, assemble, checks, without_solutions, write_notebooks
 from repository import wheels
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -56,8 +56,8 @@ class Listing(LiteralInclude):
 def configure(app: Sphinx, config: Config) -> None:
     """Take the switch from the environment; without solutions no page's source may be copied."""
     config.gru_solutions = os.environ.get("SOLUTIONS") or "folded"
-    if config.gru_solutions not in (*WAYS, "no"):
-        raise ExtensionError(f"SOLUTIONS must be {', '.join(WAYS)} or no; got {config.gru_solutions!r}")
+    if config.gru_solutions not in (*VARIANTS, "no"):
+        raise ExtensionError(f"SOLUTIONS must be {', '.join(VARIANTS)} or no; got {config.gru_solutions!r}")
     if config.gru_solutions == "no":
         config.html_copy_source = False
         shutil.rmtree(app.outdir / "_sources", ignore_errors=True)
@@ -69,8 +69,8 @@ def drop_solutions(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = nbformat.writes(without_solutions(nbformat.reads(source[0], as_version=4)))
 
 
-def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Write the whole edition of a page."""
+def write_complete(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Write the notebook of a page, with all its solutions."""
     if app.builder.format != "html" or not is_chapter(docname):
         return
     chapter = nbformat.read(app.env.doc2path(docname), as_version=4)
@@ -81,7 +81,7 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     here = urljoin(site.rstrip("/") + "/", app.builder.get_target_uri(docname)) if site else ""
 
     def link(target: str) -> str | None:
-        """Where a reference leads: to another host, to the page on the site, or to the edition beside this one."""
+        """Where a reference leads: to another host, to the page on the site, or to the notebook beside this one."""
         if re.match(r"https?:", target):
             return target
         if site:
@@ -94,10 +94,10 @@ def write_whole(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     page = Page(macros, app.env.toc_fignumbers.get(docname, {}), link, "" if number is None else f"{number}. ")
     title = f"From *{app.config.html_title}*" if not site else f"From [*{app.config.html_title}*]({here})"
     packages = wheels(app.config.gru_repository)
-    edition = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}", packages)
-    path = _whole(app) / f"{docname.rpartition('/')[2]}.ipynb"
+    notebook = assemble(page.parts(doctree.children), chapter, calls, f"{title}. {ADVICE}", packages)
+    path = _folder(app) / f"{docname.rpartition('/')[2]}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(as_file(edition), "utf8")
+    path.write_text(as_file(notebook), "utf8")
 
 
 ADVICE = (
@@ -107,7 +107,7 @@ ADVICE = (
 
 
 def offer(_app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Let a chapter's download button give its edition, and every other page's the archive of all."""
+    """Let a chapter's download button give its notebook, and every other page's the archive of all."""
     name = f"{pagename.rpartition('/')[2]}.ipynb" if is_chapter(pagename) else ARCHIVE
     if doctree is not None:
         context["gru_download"] = f"{FOLDER}/{name}"
@@ -115,14 +115,14 @@ def offer(_app: Sphinx, pagename: str, _template: str, context: dict[str, Any], 
 
 @progress_message("writing the readers' notebooks")
 def write_for_readers(app: Sphinx) -> None:
-    """Write the editions that readers get, also those whose page this build left as it was."""
+    """Write the notebooks that readers get, also those whose page this build left as it was."""
     names = [name.rpartition("/")[2] for name in app.env.found_docs if is_chapter(name)]
     solutions = app.config.gru_solutions
-    write_editions(_whole(app), names, Path(app.outdir) / FOLDER, "none" if solutions == "no" else solutions)
+    write_notebooks(_folder(app), names, Path(app.outdir) / FOLDER, "none" if solutions == "no" else solutions)
 
 
-def _whole(app: Sphinx) -> Path:
-    return Path(app.outdir).parent / "editions"
+def _folder(app: Sphinx) -> Path:
+    return Path(app.outdir).parent / "reader"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -131,6 +131,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("literalinclude", Listing, override=True)
     app.connect("config-inited", configure)
     app.connect("source-read", drop_solutions)
-    app.connect("doctree-resolved", write_whole)
+    app.connect("doctree-resolved", write_complete)
     app.connect("html-page-context", offer)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,8 @@
-"""What the launch buttons of a hosted book open, into ``_build/hosted``: ``python tools/hosted.py``, after `make book`.
+"""What the launch buttons of a published book open: ``python tools/notebooks_to_host.py``, after `make book`.
 
-The readers' editions, the two wheels, and in ``binder/`` what Binder installs: these and, of the lock, what
-notebooks use; JupyterLab is Binder's own. The workflow pushes it to the branch `notebooks`. The same project gives the
-same bytes, since Binder builds an environment for each commit that it meets.
+Into ``_build/to-host`` it writes the readers' notebooks, the two wheels, and in ``binder/`` what Binder installs: these
+and, of the lock, what notebooks use; JupyterLab is Binder's own. The workflow pushes it to the branch `notebooks`. The
+same project gives the same bytes, since Binder builds an environment for each commit that it meets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
-import alone
+import notebooks_to_test
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import pages  # noqa: E402
 
-EDITIONS = ROOT / "_build" / "html" / "notebooks"
-OUT = ROOT / "_build" / "hosted"
+READERS = ROOT / "_build" / "html" / "notebooks"
+OUT = ROOT / "_build" / "to-host"
 PYTHON = "3.12"  # Binder's
 BINDER = {"python_full_version": f"{PYTHON}.0", "python_version": PYTHON}  # its system is that of CI, Linux
 README = """The notebooks of *The Gated Recurrent Unit*, the wheels of what they import, and what Binder installs.
@@ -58,20 +58,20 @@ def locked(names: set[str]) -> str:
 
 def main() -> None:
     """Write everything anew."""
-    editions = sorted(EDITIONS.glob("*.ipynb"))
-    if not editions:
-        sys.exit("There are no editions in _build/html/notebooks. Run `python tools/do.py book` first.")
+    notebooks = sorted(READERS.glob("*.ipynb"))
+    if not notebooks:
+        sys.exit("There are no notebooks in _build/html/notebooks. Run `python tools/do.py book` first.")
     shutil.rmtree(OUT, ignore_errors=True)
     binder = OUT / "binder"
     binder.mkdir(parents=True)
-    for file in (*editions, ROOT / "LICENSE", ROOT / "LICENSE-TEXT"):
+    for file in (*notebooks, ROOT / "LICENSE", ROOT / "LICENSE-TEXT"):
         shutil.copy(file, OUT)
-    contents = (f"- [{pages.read(path.stem).title}]({path.name})\n" for path in editions)
+    contents = (f"- [{pages.read(path.stem).title}]({path.name})\n" for path in notebooks)
     (OUT / "README.md").write_text("".join([README, *contents]), "utf8")
     os.environ["SOURCE_DATE_EPOCH"] = "0"  # the times in the wheel
     project = tomllib.loads((ROOT / "gru_book" / "pyproject.toml").read_text("utf8"))["project"]
     lock = locked(needed(project["dependencies"]))
-    made = ((wheel.name, hashlib.sha256(wheel.read_bytes()).hexdigest()) for wheel in alone.wheels(OUT))
+    made = ((wheel.name, hashlib.sha256(wheel.read_bytes()).hexdigest()) for wheel in notebooks_to_test.wheels(OUT))
     ours = "".join(f"./{name} --hash=sha256:{digest}\n" for name, digest in made)  # seen from OUT
     (binder / "requirements.txt").write_text(lock + ours, "utf8")
     (binder / "runtime.txt").write_text(f"python-{PYTHON}\n", "utf8")

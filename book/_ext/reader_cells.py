@@ -1,7 +1,7 @@
-"""The notebooks of the reader's edition, made of a page's Markdown and the chapter's cells, and their variants.
+"""The reader's notebooks, made of a page's Markdown and the chapter's cells, and their variants.
 
-A chapter's *whole* edition holds its solutions as cells, each marked with the exercise it belongs to. From it come the
-editions that people get, with the solutions ``folded`` (the default), ``in`` as cells, or ``none`` at all.
+First a chapter's notebook holds its solutions as cells, each marked with the exercise it belongs to. From it come those
+that people get, with the solutions ``folded`` (the default), ``in`` as cells, or ``none`` at all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gru_book.table import STYLE as TABLE_STYLE
 from gru_book.widgets import Explorer
 from gru_book.widgets._modules import styles
 
-WAYS = ("folded", "in", "none")
+VARIANTS = ("folded", "in", "none")
 ARCHIVE = "gru-book-notebooks.zip"
 DISTRIBUTIONS = ("gru-lib", "gru-book")
 # How the cell that checks an answer starts.
@@ -122,7 +122,7 @@ def starter(calls: Iterable[str]) -> str:
     return "\n\n\n".join(blocks)
 
 
-# ------------------------------------------------------------------------------------------------------- whole editions
+# --------------------------------------------------------------------------------------------------- with all solutions
 
 
 def install(wheels: Sequence[str] = ()) -> str:
@@ -134,7 +134,7 @@ def install(wheels: Sequence[str] = ()) -> str:
 def assemble(
     parts: Iterable[Part], chapter: NotebookNode, calls: dict[str, list[str]], head: str, wheels: Sequence[str] = ()
 ) -> NotebookNode:
-    """The whole edition of a chapter: its title, its text and its cells, and a place to type in for each exercise."""
+    """A chapter's notebook with solutions: title, text and cells, and a place to type in for each exercise."""
     cells: list[NotebookNode] = []
     prose: list[str] = []
 
@@ -251,12 +251,12 @@ def _answer(exercise: Exercise, calls: list[str]) -> Iterator[NotebookNode]:
 # ------------------------------------------------------------------------------------------------------------- variants
 
 
-def variant(whole: NotebookNode, solutions: str) -> NotebookNode:
-    """The edition with its solutions ``folded``, ``in``, or ``none``."""
-    if solutions not in WAYS:
-        raise ValueError(f"solutions must be {', '.join(WAYS)}; got {solutions!r}")
+def variant(notebook: NotebookNode, solutions: str) -> NotebookNode:
+    """A notebook with its solutions ``folded``, ``in``, or ``none``."""
+    if solutions not in VARIANTS:
+        raise ValueError(f"solutions must be {', '.join(VARIANTS)}; got {solutions!r}")
     cells: list[NotebookNode] = []
-    for cell in nbformat.from_dict(whole).cells:
+    for cell in nbformat.from_dict(notebook).cells:
         mark = cell.metadata.pop("gru", {})
         if "solution" not in mark or solutions == "in":
             cells.append(cell)
@@ -308,20 +308,20 @@ def as_file(notebook: NotebookNode) -> str:
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def write_editions(source: Path, names: Iterable[str], target: Path, solutions: str) -> list[Path]:
-    """Write the editions of the chapters `names`, and one archive of them all, into the folder `target`."""
+def write_notebooks(source: Path, names: Iterable[str], target: Path, solutions: str) -> list[Path]:
+    """Write the notebooks of the chapters `names`, and one archive of them all, into the folder `target`."""
     target.mkdir(parents=True, exist_ok=True)
-    written = []
+    paths = []
     for name in sorted(names):
         path = target / f"{name}.ipynb"
-        whole = nbformat.read(source / path.name, as_version=4)
-        path.write_text(as_file(variant(whole, solutions)), "utf8")
-        written.append(path)
-    for old in set(target.glob("*.ipynb")) - set(written):
+        notebook = nbformat.read(source / path.name, as_version=4)
+        path.write_text(as_file(variant(notebook, solutions)), "utf8")
+        paths.append(path)
+    for old in set(target.glob("*.ipynb")) - set(paths):
         old.unlink()
     with zipfile.ZipFile(target / ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in written:
+        for path in paths:
             entry = zipfile.ZipInfo(f"gru-book/{path.name}")  # no time: the same files give the same archive
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             archive.writestr(entry, path.read_text("utf8"))
-    return written
+    return paths

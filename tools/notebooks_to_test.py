@@ -1,13 +1,13 @@
 """What `make test` executes: the chapters as their readers have them. `make book` comes first.
 
-``python tools/alone.py`` writes into ``_build/alone``, all of it anew:
+``python tools/notebooks_to_test.py`` writes into ``_build/to-test``, all of it anew:
 
-- ``kernel``: what wheels built here hold of `gru_lib` and `gru_book`, and a kernel `alone`, which conftest.py lets
+- ``kernel``: what wheels built here hold of `gru_lib` and `gru_book`, and a kernel `to-test`, which conftest.py lets
   Jupyter find. Its Python is the one that runs this, with these packages and without the source tree.
-- ``run/<chapter>/<chapter>.ipynb``, each in a folder where nothing else lies: the reader's edition, its solutions in
-  cells, with the outputs that are stored in ``book/``, for nbval to compare. The edition's own cells must print what
+- ``run/<chapter>/<chapter>.ipynb``, each in a folder where nothing else lies: the reader's notebook, its solutions in
+  cells, with the outputs that are stored in ``book/``, for nbval to compare. The cells that it adds must print what
   they hold: the one below an exercise says that there is no answer yet.
-  A page that has cells and no edition, the front page, is there as it is.
+  A page that has cells and no such notebook, the front page, is there as it is.
 - ``keys.json``: for each of these a hash of all that its outputs depend on. conftest.py notes the keys of those that
   pass in ``_build/passed.json``, and `make test` executes no notebook whose key stands there.
 """
@@ -29,12 +29,12 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
-WHOLE = ROOT / "_build" / "editions"
-ALONE = ROOT / "_build" / "alone"
-LIBRARY, RUN = ALONE / "kernel" / "library", ALONE / "run"
-JUPYTER = ALONE / "kernel" / "share" / "jupyter"
-KEYS, PASSED = ALONE / "keys.json", ROOT / "_build" / "passed.json"
-NAME = "alone"
+READER = ROOT / "_build" / "reader"
+OUT = ROOT / "_build" / "to-test"
+LIBRARY, RUN = OUT / "kernel" / "library", OUT / "run"
+JUPYTER = OUT / "kernel" / "share" / "jupyter"
+KEYS, PASSED = OUT / "keys.json", ROOT / "_build" / "passed.json"
+NAME = "to-test"
 # What each of the two wheels is built from.
 PACKAGES = (("gru_lib", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "LICENSE-TEXT"), ("gru_book",))
 KERNEL = """
@@ -64,21 +64,21 @@ def wheels(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.whl"))
 
 
-def to_run(whole: NotebookNode, chapter: NotebookNode) -> NotebookNode:
-    """A whole edition with the outputs of its chapter. Their code cells must be the same."""
+def to_run(reader: NotebookNode, chapter: NotebookNode) -> NotebookNode:
+    """A reader's notebook with the outputs of its chapter. Their code cells must be the same."""
     own = [cell for cell in chapter.cells if cell.cell_type == "code"]
-    edition = nbformat.from_dict(whole)
-    install, *code = [cell for cell in edition.cells if cell.cell_type == "code"]
+    notebook = nbformat.from_dict(reader)
+    install, *code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     added = [install, *(cell for cell in code if "exercise" in cell.metadata.get("gru", {}))]
     for cell in added:
         cell.metadata = nbformat.from_dict({})
     code = [cell for cell in code if cell not in added]
     if [cell.source for cell in code] != [cell.source for cell in own]:
-        raise ValueError("the edition's code cells are not those of the chapter; `make book` writes it again")
+        raise ValueError("the reader's code cells are not those of the chapter; `make book` writes it again")
     for cell, stored in zip(code, own, strict=True):
         cell.metadata, cell.outputs = stored.metadata, stored.outputs
-    edition.metadata = nbformat.from_dict(edition.metadata | {"kernelspec": {"display_name": NAME, "name": NAME}})
-    return edition
+    notebook.metadata = nbformat.from_dict(notebook.metadata | {"kernelspec": {"display_name": NAME, "name": NAME}})
+    return notebook
 
 
 def key(notebook: Path) -> str:
@@ -92,9 +92,9 @@ def key(notebook: Path) -> str:
 
 def main() -> None:
     """Write everything anew."""
-    shutil.rmtree(ALONE, ignore_errors=True)
+    shutil.rmtree(OUT, ignore_errors=True)
     JUPYTER.joinpath("kernels", NAME).mkdir(parents=True)
-    for wheel in wheels(ALONE):
+    for wheel in wheels(OUT):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(LIBRARY)
     command = [sys.executable, "-c", KERNEL.format(str(ROOT)), "-f", "{connection_file}"]
@@ -103,9 +103,9 @@ def main() -> None:
     for path in sorted(BOOK.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         if path.stem[0].isdigit():
-            if not (WHOLE / path.name).is_file():
-                sys.exit(f"There is no _build/editions/{path.name}. Run `python tools/do.py book` first.")
-            notebook = to_run(nbformat.read(WHOLE / path.name, as_version=4), notebook)
+            if not (READER / path.name).is_file():
+                sys.exit(f"There is no _build/reader/{path.name}. Run `python tools/do.py book` first.")
+            notebook = to_run(nbformat.read(READER / path.name, as_version=4), notebook)
         else:
             notebook.metadata.kernelspec.name = NAME
         (RUN / path.stem).mkdir(parents=True)

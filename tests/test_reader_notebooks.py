@@ -1,4 +1,4 @@
-"""The reader's editions: what is in them, their variants, and the lessons made of them."""
+"""The readers' notebooks: what is in them, their variants, and the lessons made of them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import editions
 import nbformat
+import notebooks_for_readers
 import pytest
 import yaml
-from edition_cells import ARCHIVE, CHECK, WAYS, checks, pieces, starter, variant, without_solutions
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from reader_cells import ARCHIVE, CHECK, VARIANTS, checks, pieces, starter, variant, without_solutions
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("[0-9]*.ipynb"))
@@ -56,15 +56,15 @@ def markdown(notebook: NotebookNode) -> str:
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_an_edition_is_read_in_any_jupyter(folder: Path, name: str) -> None:
+def test_it_is_read_in_any_jupyter(folder: Path, name: str) -> None:
     """It has no markup of the book's, links that lead somewhere, and figures that say what they show."""
-    edition = read(folder / f"{name}.ipynb")
-    text = markdown(edition)
+    notebook = read(folder / f"{name}.ipynb")
+    text = markdown(notebook)
     assert not RAW.search(text), RAW.search(text)
     assert text.count("<details>") == text.count("</details>")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         assert target.startswith("https://") or (folder / target).is_file(), target
-    for data in [output.data for cell in edition.cells for output in cell.get("outputs", []) if "data" in output]:
+    for data in [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]:
         shown = data.get("text/html", "")
         assert "image/svg+xml" not in data
         assert "<img" not in shown or re.fullmatch(r'<img alt="[^"]{20,}" src="data:image/svg\+xml;base64,\S+">', shown)
@@ -124,7 +124,7 @@ def test_solutions_are_folded_or_in_or_gone() -> None:
         new_markdown_cell("The end."),
     ]
     sources = [cell.source for cell in whole]
-    folded, within, none = ([c.source for c in variant(new_notebook(cells=whole), how).cells] for how in WAYS)
+    folded, within, none = ([c.source for c in variant(new_notebook(cells=whole), how).cells] for how in VARIANTS)
     fold = "<details><summary>Solution of exercise 1.1</summary>\n\nTwenty twice.\n\n"
     fold += "```python\nprint(20 + 22)\n```\n\nOutput:\n\n```text\n42\n```\n\n</details>"
     assert folded == [sources[0], fold, sources[3]]
@@ -192,7 +192,7 @@ def markdown_and_code(path: Path) -> str:
     return "\n".join(cell.source for cell in read(path).cells)
 
 
-def test_the_archive_holds_every_edition(folder: Path) -> None:
+def test_the_archive_holds_every_notebook(folder: Path) -> None:
     with zipfile.ZipFile(folder / ARCHIVE) as archive:
         assert archive.namelist() == [f"gru-book/{name}.ipynb" for name in CHAPTERS]
         for name in archive.namelist():
@@ -203,11 +203,11 @@ def test_the_archive_holds_every_edition(folder: Path) -> None:
 
 
 def test_a_changed_lesson_is_never_written_over(tmp_path: Path) -> None:
-    edition, lessons = tmp_path / "04-a.ipynb", tmp_path / "lessons"
+    notebook, lessons = tmp_path / "04-a.ipynb", tmp_path / "lessons"
 
     def new(text: str) -> list[str]:
-        edition.write_text(text, "utf8")
-        return editions.bring([edition], lessons)
+        notebook.write_text(text, "utf8")
+        return notebooks_for_readers.bring([notebook], lessons)
 
     def held() -> dict[str, str]:
         return {path.name: path.read_text("utf8") for path in lessons.glob("*.ipynb")}
@@ -217,19 +217,19 @@ def test_a_changed_lesson_is_never_written_over(tmp_path: Path) -> None:
     (lessons / "04-a.ipynb").write_text("mine", "utf8")
     assert new("2") == []
     assert held() == {"04-a.ipynb": "mine"}, "there is nothing new"
-    assert new("3") == ["04-a.ipynb has your changes and stays. Its new edition is '04-a (new).ipynb'."]
+    assert new("3") == ["04-a.ipynb has your changes and stays. The new one is '04-a (new).ipynb'."]
     (lessons / "04-a (new).ipynb").write_text("mine too", "utf8")
     new("4")
     assert held() == {"04-a.ipynb": "mine", "04-a (new).ipynb": "mine too", "04-a (new 2).ipynb": "4"}
 
 
 def test_a_lesson_that_was_only_opened_is_brought_up_to_date(tmp_path: Path) -> None:
-    edition, lessons = tmp_path / "04-a.ipynb", tmp_path / "lessons"
-    edition.write_text(json.dumps(new_notebook(cells=[new_code_cell("1", id="a")])), "utf8")
-    editions.bring([edition], lessons)
+    notebook, lessons = tmp_path / "04-a.ipynb", tmp_path / "lessons"
+    notebook.write_text(json.dumps(new_notebook(cells=[new_code_cell("1", id="a")])), "utf8")
+    notebooks_for_readers.bring([notebook], lessons)
     kernel = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "name": "python3"}}
     opened = new_notebook(cells=[new_code_cell("1", id="a")], metadata=kernel)
     (lessons / "04-a.ipynb").write_text(json.dumps(opened, indent=1), "utf8")
-    edition.write_text(json.dumps(new_notebook(cells=[new_code_cell("2", id="a")])), "utf8")
-    assert editions.bring([edition], lessons) == []
-    assert (lessons / "04-a.ipynb").read_bytes() == edition.read_bytes()
+    notebook.write_text(json.dumps(new_notebook(cells=[new_code_cell("2", id="a")])), "utf8")
+    assert notebooks_for_readers.bring([notebook], lessons) == []
+    assert (lessons / "04-a.ipynb").read_bytes() == notebook.read_bytes()

@@ -1,4 +1,4 @@
-"""tools/alone.py: what is executed is the reader's edition, on the library that the wheel holds and no other."""
+"""tools/notebooks_to_test.py: the reader's notebook is executed, on the library of the wheel and no other."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import alone
 import nbformat
+import notebooks_to_test as to_test
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 ROOT = Path(__file__).resolve().parents[1]
-ADVICE = "Run `python tools/alone.py`, as `make test` does."
+ADVICE = "Run `python tools/notebooks_to_test.py`, as `make test` does."
 
 
-@pytest.mark.parametrize("path", sorted(alone.BOOK.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(to_test.BOOK.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_every_cell_of_the_book_is_executed_and_compared_with_what_is_stored(path: Path) -> None:
-    copy = alone.RUN / path.stem / path.name
+    copy = to_test.RUN / path.stem / path.name
     assert list(copy.parent.iterdir()) == [copy], "the folder is empty but for the notebook"
 
     own, run = (
@@ -42,14 +42,14 @@ def test_nbval_runs_in_that_kernel_and_in_an_empty_folder(folder: Path) -> None:
     cells = [
         new_code_cell(source, execution_count=1, outputs=[new_output("stream", name="stdout", text=stored)])
         for source, stored in (
-            ("import gru_lib; print('alone' in gru_lib.__file__)", "True\n"),
+            ("import gru_lib; print('to-test' in gru_lib.__file__)", "True\n"),
             ("import os; print(os.listdir())", "['a.ipynb']\n"),
             ("print(6 * 7)", "43\n"),
             ("print(open('../experiments/README.md').closed)", "False\n"),
             ("import experiments; print('there')", "there\n"),
         )
     ]
-    metadata = {"kernelspec": {"display_name": alone.NAME, "name": alone.NAME}}
+    metadata = {"kernelspec": {"display_name": to_test.NAME, "name": to_test.NAME}}
     nbformat.write(new_notebook(cells=cells, metadata=metadata), folder / "a.ipynb")
     command = (sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "--nbval", "a.ipynb")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
