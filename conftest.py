@@ -36,7 +36,7 @@ FILES = re.compile(
     r"\.ipynb$|/test_(afm_host|api_reference|benchmarks|do)\.py$"
     r"|/test_(equations|experiments|explorer_\w+|glossary_links|grade|live_notebook|mathml)\.py$"
     r"|/test_(notebooks\w*|page_checks|pdf|project|prose_numbers|reader_notebooks|release|repository|site_files)\.py$"
-    r"|/test_(stills|teaching|ways|widgets)\.py$"
+    r"|/test_(previews|teaching|ways|widgets)\.py$"
 )
 
 

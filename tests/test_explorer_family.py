@@ -268,7 +268,7 @@ STILL = """() => ({
     width: e.getBoundingClientRect().width,
   })),
   said: document.querySelector('.ex-say').innerText,
-  heights: ['[data-afm]', '.ex-still'].map(each => document.querySelector(each).getBoundingClientRect().height),
+  heights: ['[data-afm]', '.ex-preview'].map(each => document.querySelector(each).getBoundingClientRect().height),
 })"""
 
 

@@ -61,11 +61,12 @@ def test_picture_of_a_state_that_is_not_stored_says_so():
 
 def test_stored_picture_of_a_state_is_its_own(tmp_path, monkeypatch):
     gate = GateExplorer(x=-0.5)
-    (tmp_path / gate.still()).write_text("<p>\nits own\n</p>", "utf-8")
-    monkeypatch.setattr("gru_book.widgets._explorer.STILLS", tmp_path)
+    (tmp_path / gate.preview()).write_text("<p>\nits own\n</p>", "utf-8")
+    monkeypatch.setattr("gru_book.widgets._explorer.PREVIEWS", tmp_path)
     assert gate.fallback() == "<p>its own</p>"
     assert "needs JavaScript" in GateExplorer(x=0.5001).fallback(), "no picture was ever drawn"
-    assert len({"gate.html", gate.still(), GateExplorer(z=0.9).still()}) == 3 and GateExplorer().still() == "gate.html"
+    assert len({"gate.html", gate.preview(), GateExplorer(z=0.9).preview()}) == 3
+    assert GateExplorer().preview() == "gate.html"
 
 
 def test_mime_bundle_is_the_same_every_time():

@@ -281,7 +281,7 @@ def number_in(found: str) -> float:
 
 
 def shown(output: dict[str, Any]) -> str:
-    """The text that a reader sees of an output; of an explorer, that of its still picture."""
+    """The text that a reader sees of an output; of an explorer, that of its preview."""
     data = output.get("data", {})
     markup = "".join(data.get("text/html") or data.get("image/svg+xml", ""))
     explorer = Explorer.from_html(markup)

@@ -1,6 +1,6 @@
 // @ts-check
 // Brings the explorers of a page to life, where no kernel runs. An explorer is an element
-// <div data-afm="name" data-state="{…}"> with a still picture inside; its module (name.js) registers here.
+// <div data-afm="name" data-state="{…}"> with a preview inside; its module (name.js) registers here.
 // The model is anywidget's, without a kernel behind it: get, set, on, off, save_changes.
 (function () {
   "use strict";
@@ -111,12 +111,12 @@
   });
 
   /**
-   * Put an explorer in the place of its still picture. If it fails, the picture stays.
+   * Put an explorer in the place of its preview. If it fails, the picture stays.
    *
    * @param {HTMLElement} el @param {Explorer} explorer
    */
   async function mount(el, explorer) {
-    const still = [...el.childNodes];
+    const preview = [...el.childNodes];
     try {
       const start = JSON.parse(el.dataset.state ?? "");
       const model = createModel(start);
@@ -130,7 +130,7 @@
       if (el.querySelector(".ex-beside")) eye.observe(el);
       el.dataset.live = "";
     } catch (error) {
-      el.replaceChildren(...still);
+      el.replaceChildren(...preview);
       el.dataset.live = "failed";
       console.error(error);
     }

@@ -1,8 +1,8 @@
-"""Explorers in the built pages: still pictures, numbered figures, the host script, the modules a page uses, and links
+"""Explorers in the built pages: previews, numbered figures, the host script, the modules a page uses, and links
 that set a state.
 
 Pictures
-    A notebook stores an explorer's name and state. A page gets the still picture too, which stands there until the host
+    A notebook stores an explorer's name and state. A page gets the preview too, which stands there until the host
     brings the explorer to life.
 
 Figures
@@ -73,7 +73,7 @@ def depart_title(self: HTML5Translator, _node: explorer_title) -> None:
 
 
 class ShowExplorers(Transform):
-    """Put the still pictures into the outputs that hold an explorer, and make numbered figures of their figures."""
+    """Put the previews into the outputs that hold an explorer, and make numbered figures of their figures."""
 
     default_priority = 400
 

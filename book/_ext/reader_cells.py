@@ -59,7 +59,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 PAPER = '<rect class="paper" width="100%" height="100%" fill="#FBFBFA"/>'
-EDGE = 24  # labels of a still picture may stand this far outside its drawing
+EDGE = 24  # labels of a preview may stand this far outside its drawing
 START, END = re.compile(r"^```\{solution-start\} (\S+)$", re.M), re.compile(r"^```\{solution-end\}\n```$", re.M)
 WIDE = re.compile(r'<svg class="[^"]*\bex-only-wide\b[^"]*" viewBox="([^"]*)".*?</svg>', re.S)
 EXERCISE = re.compile(r"^```\{exercise\}[^\n]*\n:label: (\S+)\n(.*?)^```$", re.M | re.S)
@@ -217,10 +217,10 @@ def on_paper(svg: str) -> str:
 
 
 def picture(explorer: Explorer) -> str:
-    """The still picture of an explorer as a file of its own."""
+    """The preview of an explorer as a file of its own."""
     svg = WIDE.search(explorer.fallback())
     if svg is None:
-        raise ValueError(f"no still picture of {explorer!r}: run `python tools/stills.py`")
+        raise ValueError(f"no preview of {explorer!r}: run `python tools/previews.py`")
     width, height = map(float, svg[1].split()[2:])
     size = f'width="{width + 2 * EDGE:g}" height="{height + 2 * EDGE:g}"'
     drawing = svg[0].replace("<svg ", f'<svg style="width: auto" width="{width:g}" height="{height:g}" ', 1)

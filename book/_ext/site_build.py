@@ -23,7 +23,7 @@ WATCHED = (
     "book/_static/*.*",
     "book/_templates/*.*",
     "gru_book/widgets/*.*",
-    "gru_book/widgets/stills/*.*",
+    "gru_book/widgets/previews/*.*",
     "gru_book/viz.py",
     "package-lock.json",
 )

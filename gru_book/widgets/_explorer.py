@@ -1,4 +1,4 @@
-"""The base of every explorer: a live widget in Jupyter, and its still picture where no JavaScript runs."""
+"""The base of every explorer: a live widget in Jupyter, and its preview where no JavaScript runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import anywidget
 from traitlets import Dict, Unicode
 
-from gru_book.widgets._modules import STILLS, assemble, styles
+from gru_book.widgets._modules import PREVIEWS, assemble, styles
 
 __all__ = ["Explorer"]
 
-# Before the sentence of a still picture that stands for a state it does not show.
+# Before the sentence of a preview that stands for a state it does not show.
 _AS_IT_STARTS = "This picture shows the explorer as it starts, not as it is set here. "
-# What a notebook stores inside the element, for a viewer without widgets; the build puts the still picture there.
+# What a notebook stores inside the element, for a viewer without widgets; the build puts the preview there.
 _NO_WIDGETS = "<p>An explorer: a live notebook shows it, and so does the book.</p>"
 _ELEMENT = re.compile(r'(?: id="(?P<anchor>[^"]*)")? data-afm="(?P<module>[^"]*)" data-state="(?P<state>[^"]*)"')
 
@@ -27,7 +27,7 @@ class Explorer(anywidget.AnyWidget):
 
     A subclass names its ES module (`module`, the stem of the `.mjs` beside this file) and declares its state as traits
     tagged ``sync=True``. The module alone computes and draws. The picture for pages without JavaScript is drawn by it
-    too, beforehand: ``python tools/stills.py`` stores it in `stills/`, and the build puts it into the page.
+    too, beforehand: ``python tools/previews.py`` stores it in `previews/`, and the build puts it into the page.
 
     Parameters
     ----------
@@ -100,24 +100,24 @@ class Explorer(anywidget.AnyWidget):
         default = {name: trait.default_value for name, trait in self.class_traits(sync=True).items()}
         return {name: value for name, value in self.state().items() if value != default[name]}
 
-    def still(self) -> str:
-        """Return the name of the file that holds, or would hold, the still picture of this state."""
+    def preview(self) -> str:
+        """Return the name of the file that holds, or would hold, the preview of this state."""
         changed = self._changed()
         digest = sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.module}{f'-{digest}' if changed else ''}.html"
 
     def fallback(self) -> str:
-        """Return the stored still picture of this state; failing that the one of the start, which says so."""
-        own, start = STILLS / self.still(), STILLS / f"{self.module}.html"
+        """Return the stored preview of this state; failing that the one of the start, which says so."""
+        own, start = PREVIEWS / self.preview(), PREVIEWS / f"{self.module}.html"
         if own.is_file():
             return own.read_text("utf-8").replace("\n", "")
-        if not start.is_file():  # before tools/stills.py has met the explorer
+        if not start.is_file():  # before tools/previews.py has met the explorer
             return "<p>This explorer needs JavaScript.</p>"
         said = '<p class="ex-say">'
         return start.read_text("utf-8").replace("\n", "").replace(said, said + _AS_IT_STARTS)
 
     def to_html(self, inside: str | None = None) -> str:
-        """Return the element that the host of a built page brings to life; in it stands, if nothing else, the still."""
+        """Return the element that the host of a built page brings to life; in it stands, by default, the preview."""
         anchor = f' id="{html.escape(self.anchor)}"' if self.anchor else ""
         data = html.escape(json.dumps(self.state(), ensure_ascii=False))
         return (

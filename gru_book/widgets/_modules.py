@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-STILLS = HERE / "stills"
+PREVIEWS = HERE / "previews"
 _IMPORT = re.compile(r'^import\s+(?P<what>[^;]*?)\s+from\s+"\./(?P<file>[^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 _TYPES = re.compile(r"^ *(?:/\*\*.*?\*/|// @ts-check)\n", re.MULTILINE | re.DOTALL)  # no page needs them

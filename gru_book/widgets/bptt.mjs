@@ -585,9 +585,9 @@ function render({ model, el }) {
   };
 }
 
-/** The still picture shows no line at hand, but all of them done, and says what came back in the end. @param {State} s */
-function still(s) {
+/** The preview shows no line at hand, but all of them done, and says what came back in the end. @param {State} s */
+function preview(s) {
   return { patch: { at: LAST }, hide: ".ex-frame", said: ending(run(s), BPTT.words) };
 }
 
-export default { render, fromLink, still };
+export default { render, fromLink, preview };

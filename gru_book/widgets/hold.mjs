@@ -184,9 +184,9 @@ function render({ model, el }) {
   return life.wire();
 }
 
-/** Beside the still picture stands the task too. @param {State} s */
-function still(s) {
+/** Beside the preview stands the task too. @param {State} s */
+function preview(s) {
   return { said: `${taskOf(s, HOLD.words)} ${sentence(s, compute(s), HOLD.words)}` };
 }
 
-export default { render, fromLink, still };
+export default { render, fromLink, preview };

@@ -369,9 +369,9 @@ function render({ model, el }) {
   return life.wire();
 }
 
-/** Beside the still picture stand the task and the scores. @param {State} s */
-function still(s) {
+/** Beside the preview stand the task and the scores. @param {State} s */
+function preview(s) {
   return { said: `${taskOf(s, SEQUENCE.words)} ${scores(s, SEQUENCE.words)}` };
 }
 
-export default { render, fromLink, still };
+export default { render, fromLink, preview };

@@ -314,12 +314,12 @@ function render({ model, el }) {
 }
 
 /**
- * What the still picture says: first what a stack is for. Where JavaScript runs, that stands above the field.
+ * What the preview says: first what a stack is for. Where JavaScript runs, that stands above the field.
  *
  * @param {State} state
  */
-function still(state) {
+function preview(state) {
   return { said: `${STACK.words.purpose} ${sentence(state, compute(state), STACK.words)}` };
 }
 
-export default { render, fromLink, still };
+export default { render, fromLink, preview };

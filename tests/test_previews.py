@@ -1,19 +1,19 @@
-"""The stored still pictures are what the explorers draw; ``python tools/stills.py`` draws them anew."""
+"""The stored previews are what the explorers draw; ``python tools/previews.py`` draws them anew."""
 
 import re
 
+import previews
 import pytest
-import stills
 
-from gru_book.widgets._modules import STILLS
+from gru_book.widgets._modules import PREVIEWS
 
-WANTED = {explorer.still(): explorer for explorer in stills.wanted()}
+WANTED = {explorer.preview(): explorer for explorer in previews.wanted()}
 NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:\.\d+)?")
 
 
 @pytest.fixture(scope="module")
 def studio(browser):
-    with stills.studio(browser) as page:
+    with previews.studio(browser) as page:
         yield page
 
 
@@ -36,10 +36,10 @@ def _differ(a, b):
 
 
 @pytest.mark.parametrize("file", WANTED)
-def test_stored_still_is_what_the_explorer_draws(studio, file):
-    stored = (STILLS / file).read_text("utf-8")
-    assert unlike(stored, stills.draw(studio, WANTED[file])) == "", "run `python tools/stills.py`"
+def test_stored_preview_is_what_the_explorer_draws(studio, file):
+    stored = (PREVIEWS / file).read_text("utf-8")
+    assert unlike(stored, previews.draw(studio, WANTED[file])) == "", "run `python tools/previews.py`"
 
 
-def test_no_still_is_stored_that_nothing_shows():
-    assert {path.name for path in STILLS.iterdir()} == set(WANTED)
+def test_no_preview_is_stored_that_nothing_shows():
+    assert {path.name for path in PREVIEWS.iterdir()} == set(WANTED)

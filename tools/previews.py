@@ -1,7 +1,7 @@
-"""Draw the explorers' still pictures, which stand in their place on a page without JavaScript and in a notebook.
+"""Draw the explorers' previews, which stand in their place on a page without JavaScript and in a notebook.
 
-``python tools/stills.py [NAME …]`` draws every explorer, or those named, with its own module in a browser, and writes
-``gru_book/widgets/stills/``: for the state in which it starts and for every state that a notebook of the book shows.
+``python tools/previews.py [NAME …]`` draws every explorer, or those named, with its own module in a browser, and writes
+``gru_book/widgets/previews/``: for the state in which it starts and for every state that a notebook of the book shows.
 Run it after a change of a drawing or of its words.
 """
 
@@ -20,15 +20,15 @@ import browser as chromium
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from gru_book.widgets import EXPLORERS, Explorer
-from gru_book.widgets._modules import STILLS, classic
+from gru_book.widgets._modules import PREVIEWS, classic
 
 ROOT = Path(__file__).resolve().parents[1]
 
 # Render an explorer, as a page would, at the widths of its two layouts. No style sheet is loaded and no text measured:
 # the picture does not depend on the fonts of this machine.
 DRAW = """async ([name, state]) => {
-  const { render, still } = explorers[name];
-  const { patch, hide, said } = still?.(state) ?? {}; // what the picture sets, leaves out and says of its own
+  const { render, preview } = explorers[name];
+  const { patch, hide, said } = preview?.(state) ?? {}; // what the picture sets, leaves out and says of its own
   const values = { ...state, ...patch };
   const model = { get: (key) => values[key], set() {}, save_changes() {}, on() {}, off() {} };
   const drawn = {};
@@ -66,10 +66,10 @@ def studio(browser: Browser) -> Iterator[Page]:
 
 
 def draw(page: Page, explorer: Explorer) -> str:
-    """Return the still picture of an explorer in its state: one element a line."""
+    """Return the preview of an explorer in its state: one element a line."""
     drawn: dict[str, dict[str, str]] = page.evaluate(DRAW, [explorer.module, explorer.state()])
     said = html.escape(drawn["wide"]["said"])
-    lines = ['<div class="ex-still">']
+    lines = ['<div class="ex-preview">']
     for layout, one in drawn.items():
         lines.append(
             f'<svg class="{one["cls"]} ex-only-{layout}" viewBox="{one["box"]}" role="img" '
@@ -103,7 +103,7 @@ def main(names: list[str]) -> None:
     unknown = set(names) - set(EXPLORERS)
     if unknown:
         sys.exit(f"no explorer {', '.join(sorted(unknown))}; there are {', '.join(EXPLORERS)}")
-    asked = {explorer.still(): explorer for explorer in wanted()}
+    asked = {explorer.preview(): explorer for explorer in wanted()}
     path = chromium.find()
     if path is None:
         sys.exit(chromium.ADVICE)
@@ -112,11 +112,11 @@ def main(names: list[str]) -> None:
         with studio(started) as page:
             for file, explorer in asked.items():
                 if not names or explorer.module in names:
-                    STILLS.mkdir(exist_ok=True)
-                    (STILLS / file).write_text(draw(page, explorer), "utf-8", newline="\n")
+                    PREVIEWS.mkdir(exist_ok=True)
+                    (PREVIEWS / file).write_text(draw(page, explorer), "utf-8", newline="\n")
                     print(file, flush=True)
         started.close()
-    for old in STILLS.glob("*.html"):
+    for old in PREVIEWS.glob("*.html"):
         if old.name not in asked:
             old.unlink()
             print(old.name, "is shown nowhere: removed")
