@@ -35,8 +35,8 @@ FIXTURES = {"browser", "built_book", "book_url"}
 FILES = re.compile(
     r"\.ipynb$|/test_(afm_host|api_reference|benchmarks|do)\.py$"
     r"|/test_(equations|experiments|explorer_\w+|glossary_links|grade|live_notebook|mathml)\.py$"
-    r"|/test_(notebooks\w*|page_checks|pdf|project|prose_numbers|reader_notebooks|release|repository|site_files)\.py$"
-    r"|/test_(previews|teaching|ways|widgets)\.py$"
+    r"|/test_(notebooks\w*|page_checks|page_links|pdf|previews|project|prose_numbers|reader_notebooks)\.py$"
+    r"|/test_(release|repository|site_files|teaching|widgets)\.py$"
 )
 
 

@@ -82,7 +82,7 @@ def read(name: str) -> Page:
 
 @cache
 def settings(name: str) -> dict:
-    """A file of settings of the book, such as ``ways.yml``."""
+    """A file of settings of the book, such as ``page_links.yml``."""
     found: dict = yaml.safe_load((BOOK / name).read_text("utf8"))
     return found
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pages
 from docutils import nodes
+from page_links import note_sources, parsed, section
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from ways import note_sources, parsed, section
 
 # ------------------------------------------------------------------------------------------------ objectives and times
 

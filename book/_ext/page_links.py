@@ -1,8 +1,8 @@
-"""The ways through the book: the foot of each page, which says why a reader goes on; the map; and its routes.
+"""The links from page to page: the foot of each page, which says why a reader goes on; the map; and its routes.
 
 A main page leads on to the next main page, and to the first of its own companions for those who want to go deeper; a
 companion leads to the next one, on to the next chapter, and back to its own. So nobody needs a companion to go on.
-The words are in ``book/ways.yml``, the titles and times in the pages.
+The words are in ``book/page_links.yml``, the titles and times in the pages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_companion(docname: str) -> bool:
     return re.match(r"\d\d[a-z]-", _name(docname)) is not None
 
 
-def ways(docname: str, order: Sequence[str], why: dict[str, dict[str, str]]) -> list[dict[str, str]]:
+def links_from(docname: str, order: Sequence[str], why: dict[str, dict[str, str]]) -> list[dict[str, str]]:
     """Where to go from a page, of the pages in the order of the table of contents: the page, its title, and why."""
     at = order.index(docname)
     main = [page for page in order if not is_companion(page)]
@@ -63,24 +63,24 @@ def order(app: Sphinx) -> list[str]:
 
 
 def foot(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Give the template the ways from a page, and the head of the page the same neighbours."""
-    context["gru_ways"] = []
+    """Give the template the links from a page, and the head of the page the same neighbours."""
+    context["gru_page_links"] = []
     everything = order(app)
     if doctree is None or pagename not in everything:
         return
-    context["gru_ways"] = found = ways(pagename, everything, pages.settings("ways.yml")["pages"])
-    for way in found:
-        if not way["why"]:
-            logger.warning("book/ways.yml does not say why a reader goes to %s", way["page"], location=pagename)
+    context["gru_page_links"] = found = links_from(pagename, everything, pages.settings("page_links.yml")["pages"])
+    for link in found:
+        if not link["why"]:
+            logger.warning("book/page_links.yml does not say why a reader goes to %s", link["page"], location=pagename)
     for name in ("next", "prev"):
-        link = ({"link": context["pathto"](way["page"]), "title": way["title"]} for way in found if way["rel"] == name)
-        context[name] = next(link, None)
+        neighbours = (link for link in found if link["rel"] == name)
+        context[name] = next(({"link": context["pathto"](n["page"]), "title": n["title"]} for n in neighbours), None)
 
 
 def write_again(_app: Sphinx, env: Any) -> list[str]:
     """Write every page again when the words for its foot, or a page's title, have changed."""
-    stamp = repr(pages.settings("ways.yml")) + repr([pages.read(_name(p)).title for p in sorted(env.found_docs)])
-    before, env.gru_ways = getattr(env, "gru_ways", ""), stamp
+    stamp = repr(pages.settings("page_links.yml")) + repr([pages.read(_name(p)).title for p in sorted(env.found_docs)])
+    before, env.gru_page_links = getattr(env, "gru_page_links", ""), stamp
     return [] if stamp == before else sorted(env.found_docs)
 
 
@@ -93,7 +93,7 @@ class Routes(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return a section's worth of nodes, or a list."""
         note_sources(self)
-        routes = pages.settings("ways.yml")["routes"]
+        routes = pages.settings("page_links.yml")["routes"]
         if "short" in self.options:
             there = {_name(page) for page in self.env.found_docs}
             return parsed(self, "\n".join(_short(r) for r in routes.values() if there.issuperset(r["pages"])))
@@ -132,7 +132,7 @@ class Map(SphinxDirective):
         note_sources(self)
         found = self.env.found_docs
         lines = [pages.read(_name(p)) for p in sorted(found) if re.match(r"book/\d\d", p)]
-        routes = pages.settings("ways.yml")["routes"]
+        routes = pages.settings("page_links.yml")["routes"]
         svg = "".join(drawing(lines, routes, alt=in_words(lines, routes), slim=slim) for slim in (False, True))
         return [nodes.raw("", svg, format="html")]
 
@@ -149,7 +149,7 @@ def in_words(lines: Sequence[pages.Page], routes: dict[str, Any]) -> str:
 def note_sources(directive: SphinxDirective) -> None:
     """Build the page again when what it is made from changes."""
     env = directive.env
-    for path in [pages.BOOK / "ways.yml", pages.BOOK / "courses.yml", *pages.BOOK.glob("*.ipynb")]:
+    for path in [pages.BOOK / "page_links.yml", pages.BOOK / "courses.yml", *pages.BOOK.glob("*.ipynb")]:
         env.note_dependency(str(path))
 
 

@@ -1,4 +1,4 @@
-"""book/ways.yml and what is made of it: why a reader goes from page to page, the map and its routes."""
+"""book/page_links.yml and what is made of it: why a reader goes from page to page, the map and its routes."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 from pathlib import Path
 
 import page_checks
+import page_links
 import pages
 import pytest
-import ways
 from page_checks import value
 from test_book import PAGES
 from test_page_lengths import stated
 
-WAYS = pages.settings("ways.yml")
-WHY, ROUTES = WAYS["pages"], WAYS["routes"]
+LINKS = pages.settings("page_links.yml")
+WHY, ROUTES = LINKS["pages"], LINKS["routes"]
 NAMES = [page.rpartition("/")[2] for page in PAGES]
-MAIN = [page for page in PAGES if not ways.is_companion(page)]
+MAIN = [page for page in PAGES if not page_links.is_companion(page)]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_foot_leads_on_deeper_and_back_and_says_why(built_book: Path, page: str) -> None:
     found = {}
-    for link in page_checks.parse(built_book / f"{page}.html").css("nav a.gru-way"):
+    for link in page_checks.parse(built_book / f"{page}.html").css("nav a.gru-page-link"):
         label, title, why = (span.text(separator=" ", strip=True) for span in link.css("span"))
         name = value(link, "href").removesuffix(".html")
         assert title == re.sub(r"[*`]", "", pages.read(name).title)
