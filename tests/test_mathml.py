@@ -101,7 +101,7 @@ def test_font_is_in_the_pages_that_have_formulas_with_its_licence(built_book: Pa
 
 def test_a_line_breaks_neither_beside_the_marks_of_a_formula_nor_before_a_per_cent_sign() -> None:
     x = '<span class="math notranslate"><math><mi>x</mi></math></span>'
-    assert page_repairs.mend(f"({x}), ({x} and {x}") == (
+    assert page_repairs.repair(f"({x}), ({x} and {x}") == (
         f'<span class="gru-keep">({x}),</span> <span class="gru-keep">({x}</span> and {x}'
     )
-    assert page_repairs.mend("84 % <code>7 % 2</code>") == "84\N{NO-BREAK SPACE}% <code>7 % 2</code>"
+    assert page_repairs.repair("84 % <code>7 % 2</code>") == "84\N{NO-BREAK SPACE}% <code>7 % 2</code>"

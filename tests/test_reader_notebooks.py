@@ -207,7 +207,7 @@ def test_a_changed_lesson_is_never_written_over(tmp_path: Path) -> None:
 
     def new(text: str) -> list[str]:
         notebook.write_text(text, "utf8")
-        return notebooks_for_readers.bring([notebook], lessons)
+        return notebooks_for_readers.copy_to_lessons([notebook], lessons)
 
     def held() -> dict[str, str]:
         return {path.name: path.read_text("utf8") for path in lessons.glob("*.ipynb")}
@@ -226,10 +226,10 @@ def test_a_changed_lesson_is_never_written_over(tmp_path: Path) -> None:
 def test_a_lesson_that_was_only_opened_is_brought_up_to_date(tmp_path: Path) -> None:
     notebook, lessons = tmp_path / "04-a.ipynb", tmp_path / "lessons"
     notebook.write_text(json.dumps(new_notebook(cells=[new_code_cell("1", id="a")])), "utf8")
-    notebooks_for_readers.bring([notebook], lessons)
+    notebooks_for_readers.copy_to_lessons([notebook], lessons)
     kernel = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "name": "python3"}}
     opened = new_notebook(cells=[new_code_cell("1", id="a")], metadata=kernel)
     (lessons / "04-a.ipynb").write_text(json.dumps(opened, indent=1), "utf8")
     notebook.write_text(json.dumps(new_notebook(cells=[new_code_cell("2", id="a")])), "utf8")
-    assert notebooks_for_readers.bring([notebook], lessons) == []
+    assert notebooks_for_readers.copy_to_lessons([notebook], lessons) == []
     assert (lessons / "04-a.ipynb").read_bytes() == notebook.read_bytes()

@@ -152,7 +152,7 @@ def lock(*args: str) -> None:
         "requirements.in",
         *args,
     )
-    bring("npm", npm("update" if args else "install", "--package-lock-only"), ROOT)
+    install_by("npm", npm("update" if args else "install", "--package-lock-only"), ROOT)
 
 
 def clean() -> None:
@@ -226,20 +226,20 @@ def install() -> None:
     if not Path(uv).exists():
         entry = re.search(r"^uv==(?:.*\\\n)*.*\n", (ROOT / "requirements.lock").read_text("utf8"), re.M)
         (VENV / "uv.lock").write_text(entry[0] if entry else "", "utf8")
-        bring("pip", [python, "-m", "pip", "install", "--quiet", *LOCKED, str(VENV / "uv.lock")], ROOT)
+        install_by("pip", [python, "-m", "pip", "install", "--quiet", *LOCKED, str(VENV / "uv.lock")], ROOT)
     said = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
     for name, value in re.findall(r"^\S+\.([\w-]+)='(.*)'$", said, re.M):
         if name in OF_PIP:
             os.environ.setdefault(OF_PIP[name], value)
-    bring("uv", [uv, "pip", "install", "--quiet", "--python", python, *LOCKED, "requirements.lock"], ROOT)
+    install_by("uv", [uv, "pip", "install", "--quiet", "--python", python, *LOCKED, "requirements.lock"], ROOT)
     # The library as it lies here, by a relative path: the folder's name may have letters that the locale has not.
     packages = sysconfig.get_path("purelib", "venv", {"base": str(VENV)})
     Path(packages, "gru_lib.pth").write_text(os.path.relpath(ROOT, packages), "utf8")
     told = "import logging, setuptools; logging.disable(); setuptools.setup()"
-    bring("setuptools", [python, "-c", told, "egg_info", "--egg-base", packages], ROOT)
+    install_by("setuptools", [python, "-c", told, "egg_info", "--egg-base", packages], ROOT)
     for name in NPM:
         shutil.copyfile(ROOT / name, VENV / name)
-    bring("npm", npm("ci", "--ignore-scripts"), VENV)
+    install_by("npm", npm("ci", "--ignore-scripts"), VENV)
     stamp.write_text("\n".join(wanted), "utf8")
 
 
@@ -258,7 +258,7 @@ def refuse() -> None:
         sys.exit("Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv")
 
 
-def bring(name: str, command: list[str], folder: Path) -> None:
+def install_by(name: str, command: list[str], folder: Path) -> None:
     """Let an installer do its part, or stop with advice."""
     try:
         failed: object = subprocess.call(command, cwd=folder)

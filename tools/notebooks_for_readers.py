@@ -34,7 +34,7 @@ GIVEN = ".editions.json"  # in a folder of lessons: the hash of each notebook as
 # -------------------------------------------------------------------------------------------------------------- lessons
 
 
-def bring(notebooks: list[Path], folder: Path) -> list[str]:
+def copy_to_lessons(notebooks: list[Path], folder: Path) -> list[str]:
     """Bring the notebooks into a folder of lessons; return what there is to say.
 
     A notebook is replaced if it is as it was given. If it was changed, a newer one comes beside it, once.
@@ -101,7 +101,7 @@ def main(arguments: list[str]) -> int:
         written = write_notebooks(COMPLETE, (path.stem for path in COMPLETE.glob("*.ipynb")), asked.to, asked.solutions)
         print(f"{len(written)} notebooks and an archive of them in {asked.to}")
         return 0
-    for line in bring(sorted(READERS.glob("*.ipynb")), LESSONS):
+    for line in copy_to_lessons(sorted(READERS.glob("*.ipynb")), LESSONS):
         print(line)
     lab(LESSONS, asked.lab)
     return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chapter_numbers import chapter_number
-from page_repairs import mend
+from page_repairs import repair
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -65,7 +65,7 @@ def frame(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _
         "author": app.config.author,
         "css_files": [css for css in context["css_files"] if css.filename.startswith(STYLES)],
         "script_files": scripts,
-        "body": mend(context.get("body", "")),
+        "body": repair(context.get("body", "")),
         "gru_first": FIRST,
         "gru_menu": menu(app),
         "gru_toc": below[1] if below else "",

@@ -35,12 +35,12 @@ REPAIRS = [
     (r'(<div class="proof admonition"[^>]*>\s*(?:<section[^>]*>\s*)?<p>)Proof\. ', r"\1<em>Proof.</em> "),
 ]  # fmt: skip
 CODE_OR_PERCENT = re.compile(r"<(pre|code)\b.*?</\1>|(?<=\d) (?=%)", re.S)
-MENDED = [(re.compile(pattern, re.S), new) for pattern, new in REPAIRS]
+COMPILED = [(re.compile(pattern, re.S), new) for pattern, new in REPAIRS]
 
 
-def mend(body: str) -> str:
-    """The text of a page, repaired."""
-    for pattern, new in MENDED:
+def repair(body: str) -> str:
+    """Return the text of a page, repaired."""
+    for pattern, new in COMPILED:
         body = pattern.sub(new, body)
     body = CODE_OR_PERCENT.sub(lambda found: "\N{NO-BREAK SPACE}" if found[0] == " " else found[0], body)
     return fold(re.sub(r'<dt class="sig .*?</dt>', lambda signature: arguments(signature[0]), body, flags=re.S))

@@ -106,7 +106,7 @@ ADVICE = (
 )
 
 
-def offer(_app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
+def add_download(_app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
     """Let a chapter's download button give its notebook, and every other page's the archive of all."""
     name = f"{pagename.rpartition('/')[2]}.ipynb" if is_chapter(pagename) else ARCHIVE
     if doctree is not None:
@@ -132,5 +132,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", configure)
     app.connect("source-read", drop_solutions)
     app.connect("doctree-resolved", write_complete)
-    app.connect("html-page-context", offer)
+    app.connect("html-page-context", add_download)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

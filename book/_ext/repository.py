@@ -69,7 +69,7 @@ def launchers(url: str, notebook: str) -> list[tuple[str, str]]:
     ]
 
 
-def offer(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
+def add_buttons(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
     """Give a page its buttons, and a chapter's those that open its notebook."""
     url, file = app.config.gru_repository, str(app.env.doc2path(pagename, base=False)) if doctree else ""
     context["gru_source"] = sources(url, app.config.gru_branch, pagename, file)
@@ -88,5 +88,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for name in ("gru_repository", "gru_branch"):
         app.add_config_value(name, "", "html")
     app.connect("config-inited", find)
-    app.connect("html-page-context", offer)
+    app.connect("html-page-context", add_buttons)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
