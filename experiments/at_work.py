@@ -42,7 +42,7 @@ Row = dict[str, Any]
 # ---------------------------------------------------------------------------------------------------- the pendulum
 
 
-def said_of(seed: int) -> Pendulums:
+def held_out_for(seed: int) -> Pendulums:
     """The pendulums that a run is measured on: for tuning others than for the result."""
     return pendulums(np.random.default_rng(10_001 if seed in TUNING_SEEDS else 10_002), HELD_OUT)
 
@@ -60,7 +60,7 @@ def net(kind: str, rate: float, steps: int, seed: int) -> Row:
     """Train a GRU on the seed's own thousand pendulums; its errors on others."""
     rng = np.random.default_rng(seed)
     training = pendulums(rng, TRAINING)
-    held_out = said_of(seed)
+    held_out = held_out_for(seed)
     xs = given(held_out, kind)
     m = forecaster_init(rng, xs.shape[-1], 2, H)
     begin = time.process_time()
@@ -70,7 +70,7 @@ def net(kind: str, rate: float, steps: int, seed: int) -> Row:
 
 def linear(lags: int, penalty: float, seed: int) -> Row:
     """A ridge regression on the last readings of the same thousand pendulums."""
-    training, held_out = pendulums(np.random.default_rng(seed), TRAINING), said_of(seed)
+    training, held_out = pendulums(np.random.default_rng(seed), TRAINING), held_out_for(seed)
     A, B = (a[pendulum.WARM :].reshape(-1, a.shape[-1]) for a in (lag_features(training, lags), targets(training)))
     return errors(ridge(A, B, penalty)(lag_features(held_out, lags)), held_out)._asdict()
 
@@ -80,7 +80,7 @@ def trees(rate: float, rounds: int, leaves: int, rows: int, seed: int, lags: int
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     rng = np.random.default_rng(seed)
-    training, held_out = pendulums(rng, TRAINING), said_of(seed)
+    training, held_out = pendulums(rng, TRAINING), held_out_for(seed)
     A, B = (a[pendulum.WARM :].reshape(-1, a.shape[-1]) for a in (lag_features(training, lags), targets(training)))
     chosen, features = rng.choice(len(A), rows, replace=False), lag_features(held_out, lags)
     settings: Row = {"learning_rate": rate, "max_iter": rounds, "max_leaf_nodes": leaves, "early_stopping": False}
@@ -131,7 +131,7 @@ def window_net(lags: int, seed: int) -> Row:
     """A plain net with two layers of 64 on the same window, untuned: twelve passes over the same 100,000 rows."""
     from sklearn.neural_network import MLPRegressor
 
-    training, held_out = pendulums(np.random.default_rng(seed), TRAINING), said_of(seed)
+    training, held_out = pendulums(np.random.default_rng(seed), TRAINING), held_out_for(seed)
     A, B = (a[pendulum.WARM :].reshape(-1, a.shape[-1]) for a in (lag_features(training, lags), targets(training)))
     mean, scale = A.mean(axis=0), A.std(axis=0) + 1e-9
     features = ((lag_features(held_out, lags) - mean) / scale).reshape(-1, A.shape[1])

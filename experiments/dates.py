@@ -103,7 +103,7 @@ def test_pairs() -> Dates:
     return pairs(days()[1])
 
 
-def said(p: Seq2SeqParams, batch: Batch) -> list[str]:
+def greedy_texts(p: Seq2SeqParams, batch: Batch) -> list[str]:
     """A model's greedy answers."""
     found = translate(p, batch, end=ISO.end, max_steps=LONGEST + 1)
     return [ISO.text(tokens) for tokens in found.tokens]
@@ -135,7 +135,7 @@ def fit(
     batch = encode(some, reverse=reverse)
 
     def evaluate(p: Seq2SeqParams) -> dict[str, float]:
-        answers = said(p, batch)
+        answers = greedy_texts(p, batch)
         wrong = dict(zip(("year", "month", "day"), wrong_parts(answers, some.iso), strict=True))
         return {"exact": exact_match(answers, some.iso).mean(), **wrong}
 
@@ -160,7 +160,7 @@ def translation(name: str, seed: int) -> Row:
     setting = SETTINGS[name]
     p, curve = fit(seed, curve=True, **setting)
     test = test_pairs()
-    answers = said(p, encode(test, reverse=setting.get("reverse", True)))
+    answers = greedy_texts(p, encode(test, reverse=setting.get("reverse", True)))
     right = exact_match(answers, test.iso)
     errors = [[test.texts[n], test.iso[n], answers[n]] for n in np.flatnonzero(~right)]
     some = np.random.default_rng(seed).permutation(len(errors))[:12]
@@ -367,10 +367,10 @@ def weights(seed: int = 0, digits: int = 2) -> Row:
     p, _ = fit(seed, steps=4000)
     test = test_pairs()
     batch = encode(test)
-    before = exact_match(said(p, batch), test.iso).mean()
+    before = exact_match(greedy_texts(p, batch), test.iso).mean()
     p = p.astype(np.float64)
     p.flat[:] = p.flat.round(digits)
-    after = exact_match(said(p, batch), test.iso)
+    after = exact_match(greedy_texts(p, batch), test.iso)
     return {
         "origin": "python tools/environment.py python -m experiments.dates weights",
         "seed": seed,

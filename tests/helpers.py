@@ -140,7 +140,7 @@ def run_box(name: str, part: str = "", /, **names: Any) -> dict[str, Any]:
     return names
 
 
-def said(name: str, phrase: str) -> bool:
+def page_says(name: str, phrase: str) -> bool:
     """Whether a chapter's text says this, wherever its lines break."""
     return " ".join(phrase.split()) in " ".join(" ".join(cells_of(name, "markdown")).split())
 

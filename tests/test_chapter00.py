@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, names_of, result, results, run_box, said
+from helpers import ROOT, cells_of, names_of, page_says, result, results, run_box
 
 from experiments import words as experiment
 from gru_book.jacobian import jacobian
@@ -59,11 +59,11 @@ def test_an_untrained_update_gate_is_about_one_half():
 
 
 def test_what_twenty_steps_leave_of_a_gradient():
-    assert said(
+    assert page_says(
         PAGE, "After twenty steps one millionth of what went along this line is left; with $z = 0.95$ it would be 36 %."
     )
     assert (round(0.5**20 * 1e6), round(100 * 0.95**20)) == (1, 36)
-    assert said(PAGE, "Through the candidates comes more, in an untrained GRU over ten times as much")
+    assert page_says(PAGE, "Through the candidates comes more, in an untrained GRU over ten times as much")
     for seed in range(3):
         rng = np.random.default_rng(seed)
         m = word_reader_init(rng, V=LETTERS.size, K=12, H=64, dtype=np.float64)
@@ -74,7 +74,7 @@ def test_what_twenty_steps_leave_of_a_gradient():
 
 
 def test_the_state_equation_in_numbers():
-    assert said(PAGE, r"$0.75 \cdot 0.8 + 0.25 \cdot (-0.4) = 0.5$")
+    assert page_says(PAGE, r"$0.75 \cdot 0.8 + 0.25 \cdot (-0.4) = 0.5$")
     names, p = own_gru(), gru_init(np.random.default_rng(0), D=1, H=1)
     p.flat[:] = 0
     p.b_z[:], p.b_n[:] = np.log(3), np.arctanh(-0.4)  # z = 0.75, n = -0.4
@@ -108,7 +108,7 @@ def test_what_the_page_says_of_nn_gru_holds():
 def test_parameters_are_as_many_as_the_page_says():
     m = word_reader_init(np.random.default_rng(0), LETTERS.size, 12)
     assert f"GRU, {m.flat.size} parameters" in outputs() and m.flat.size + 3 * 64 == 22_316
-    assert LETTERS.size == 85 and said(PAGE, "in all $3H = 192$ parameters more")
+    assert LETTERS.size == 85 and page_says(PAGE, "in all $3H = 192$ parameters more")
 
 
 # -------------------------------------------------------------------------------------------------- what was measured

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from helpers import results, run_box, said
+from helpers import page_says, results, run_box
 
 from experiments import words as experiment
 from experiments._store import load
@@ -206,9 +206,9 @@ def test_without_its_tanh_an_elman_network_gets_less_with_every_seed_and_countin
     assert tried == {(cell, rate) for cell in ("linear", "Elman", "GRU") for rate in experiment.RATES}
     linear, elman = (100 * np.mean(measured("either way", name)) for name in ("linear", "Elman"))
     assert (round(linear), round(elman), round(elman - linear, 1)) == (80, 91, 11.5)
-    assert said(PAGE, "is worth 11.5 points")
-    assert said(PAGE, "and counting short runs of letters 93 %")
-    assert said(PAGE, "an Elman network gets 91 %, and 80 % without its $\\tanh$")
+    assert page_says(PAGE, "is worth 11.5 points")
+    assert page_says(PAGE, "and counting short runs of letters 93 %")
+    assert page_says(PAGE, "an Elman network gets 91 %, and 80 % without its $\\tanh$")
     assert {round(100 * measured("either way", name)[0]) for name in RUNS} == {93}
 
 

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, names_of, run_box, said
+from helpers import ROOT, cells_of, names_of, page_says, run_box
 
 from experiments import words as experiment
 from gru_book import widgets
@@ -104,9 +104,9 @@ def test_the_page_computes_unit_1_as_it_prints_it():
 
 
 def test_small_numbers_of_the_prose():
-    assert abs(0.9 * -0.6 + 0.1 * 0.9 + 0.45) < 1e-12 and said(PAGE, ":answer: −0.45")
+    assert abs(0.9 * -0.6 + 0.1 * 0.9 + 0.45) < 1e-12 and page_says(PAGE, ":answer: −0.45")
     assert [f"{sigmoid(a):.4f}" for a in (0.0, 2.0, 6.0)] == ["0.5000", "0.8808", "0.9975"]
-    assert said(PAGE, r"$\sigma(0) = 0.5$, $\sigma(2) = 0.88$, $\sigma(6) = 0.9975$")
+    assert page_says(PAGE, r"$\sigma(0) = 0.5$, $\sigma(2) = 0.88$, $\sigma(6) = 0.9975$")
     memory = [np.log(0.5) / np.log(sigmoid(b)) for b in (4.0, 6.0, 8.0)]
     assert memory[1] / memory[0] == pytest.approx(7.4, abs=0.2) and memory[2] / memory[1] == pytest.approx(7.4, abs=0.1)
 

@@ -141,7 +141,7 @@ def names():
     return agreement(np.random.default_rng(5), 1024, 24, distance=(1, 20)), nets
 
 
-def said(batch, m, gate="", value=0, where=None):
+def answers(batch, m, gate="", value=0, where=None):
     """The bits after the last word, (N, 3), with a gate held where the tokens are of one kind."""
     p, h = m.rnn, np.zeros((batch.xs.shape[1], 16))
     for x, tokens in zip(batch.xs, batch.tokens, strict=True):
@@ -158,10 +158,10 @@ def test_between_the_names_the_nets_live_by_repeating(names):
     batch, nets = names
     for m in nets:
         right = {
-            how: (said(batch, m, *how, "words") == batch.ys[-1]).all(axis=1).mean()
+            how: (answers(batch, m, *how, "words") == batch.ys[-1]).all(axis=1).mean()
             for how in (("z", 0), ("r", 0), ("r", 1))
         }
-        assert (said(batch, m) == batch.ys[-1]).all(axis=1).mean() > 0.98
+        assert (answers(batch, m) == batch.ys[-1]).all(axis=1).mean() > 0.98
         assert right["z", 0] > 0.94 and right["r", 0] < 0.3 < 0.65 < right["r", 1] < 0.95
 
 
@@ -172,12 +172,12 @@ def test_at_a_name_it_is_the_old_name_that_comes_through_an_open_reset_gate(name
     n = np.flatnonzero(count > 1)
     old, new = (np.array([class_bits(t[t < 8])[k] for t in batch.tokens[:, n].T]) for k in (-2, -1))
     for m in nets:
-        bits = said(batch, m, "r", 1, "names")
+        bits = answers(batch, m, "r", 1, "names")
         right = (bits == batch.ys[-1]).all(axis=1)
         assert 0.4 < right.mean() < 0.6 and right[count == 1].mean() > 0.75
         assert (bits[n] == old)[old != new].mean() > 0.55
-        assert (said(batch, m, "r", 0, "names") == batch.ys[-1]).all(axis=1).mean() > 0.98
-        assert (said(batch, m, "z", 1, "names") == batch.ys[-1]).all(axis=1).mean() < 0.2
+        assert (answers(batch, m, "r", 0, "names") == batch.ys[-1]).all(axis=1).mean() > 0.98
+        assert (answers(batch, m, "z", 1, "names") == batch.ys[-1]).all(axis=1).mean() < 0.2
 
 
 def test_the_tidied_subtractors_need_no_update_gate():

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, names_of, randomised, run_box, said
+from helpers import ROOT, cells_of, names_of, page_says, randomised, run_box
 
 from gru_book import results
 from gru_lib import convert, gru_init, gru_step, infer, numeric_gradient, sigmoid, stack_forward
@@ -183,7 +183,7 @@ def test_each_block_does_in_the_six_runs_what_the_table_of_runs_says():
     ],
 )
 def test_a_sentence_names_the_gates_in_the_order_of_the_arrays(phrase, gates):
-    assert said(NAME, phrase)
+    assert page_says(NAME, phrase)
     p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True)
     p.flat[:] = np.arange(p.size)
     blocks = [getattr(p, f"W_x{gate}") for gate in gates]
@@ -194,7 +194,7 @@ def test_a_sentence_names_the_gates_in_the_order_of_the_arrays(phrase, gates):
 
 
 def test_negating_the_three_arrays_that_the_page_names_and_no_others_turns_keep_into_write():
-    assert said(NAME, "negate $W_{xz}$, $W_{hz}$ and $b_z$")
+    assert page_says(NAME, "negate $W_{xz}$, $W_{hz}$ and $b_z$")
     keep = gru_init(np.random.default_rng(0), 2, 3)
     keep.flat[:] = np.random.default_rng(1).normal(size=keep.size)
     x, h = np.ones((1, 2)), np.full((1, 3), 0.4)
@@ -394,8 +394,8 @@ def test_the_interrogation_does_not_see_another_function_of_the_gates(page):
 
 def test_where_a_framework_resets_and_where_the_second_bias_of_the_candidate_is_kept():
     """What two sentences of the page say: before or after the product."""
-    assert said(NAME, "Both reset after the product, both keep, both store six biases.")
-    assert said(NAME, "and, if it resets after, `b_hn`")
+    assert page_says(NAME, "Both reset after the product, both keep, both store six biases.")
+    assert page_says(NAME, "and, if it resets after, `b_hn`")
     for reset_after in (False, True):
         assert bool(np.ndim(gru_init(np.random.default_rng(0), 2, 3, reset_after=reset_after).b_hn)) == reset_after
     p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True)

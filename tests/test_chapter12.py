@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import result, rng, run_box, said
+from helpers import page_says, result, rng, run_box
 
 from experiments import lstm_memory
 from gru_book.results import load
@@ -122,7 +122,7 @@ def test_cells_have_equal_parameters_within_a_hundredth(name):
 def test_units_are_those_that_the_page_names():
     one, two = (lstm_memory.sizes(TASKS[name].D, TASKS[name].K) for name in ("checksum", "parity_outside"))
     lstm = f"LSTM: {one['LSTM']} units for the first task, {two['LSTM']} for the second"
-    assert said("12-lstm", f"({lstm}; GRU: {one['GRU']} and {two['GRU']})")
+    assert page_says("12-lstm", f"({lstm}; GRU: {one['GRU']} and {two['GRU']})")
 
 
 def coupled(p, lstm):

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import box, randomised, results, rng, run_box, said
+from helpers import box, page_says, randomised, results, rng, run_box
 
 from experiments import dates
 from gru_book.models.translator import translate, translator_init, translator_loss
@@ -30,7 +30,7 @@ def test_three_of_the_seeds_and_of_chapter_19s_cut_all_are_stored_with_other_ker
 def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed(file, seeds):
     exact = [row["exact"] for row in results(file, "translation", "plain")]
     assert len(exact) == seeds and min(exact) > 0.99
-    assert said(PAGE, "network is right in over 99 % of the pairs for each of ten seeds")
+    assert page_says(PAGE, "network is right in over 99 % of the pairs for each of ten seeds")
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -62,7 +62,7 @@ def test_first_two_seeds_that_are_not_fed_at_both_rates():
             for name in ("not fed, 0.02", "not fed")]  # fmt: skip
     assert ends == [[2, 58], [99, 3]]
     sentence = "At the full rate two seeds came to {} and {} %, at half of it the same two to {} and {} %"
-    assert said(PAGE, sentence.format(*ends[0], *ends[1]))
+    assert page_says(PAGE, sentence.format(*ends[0], *ends[1]))
 
 
 def test_with_more_steps_slow_seeds_get_further():
@@ -141,7 +141,7 @@ def test_errors_with_few_pairs_are_counted_and_stored_as_the_page_says():
     rows = results("dates", "translation", "5,000 pairs")
     errors = [error for row in rows for error in row["errors"]]
     assert [len(row["errors"]) for row in rows] == 10 * [12]
-    assert said(PAGE, "Twelve errors of each are stored")
+    assert page_says(PAGE, "Twelve errors of each are stored")
     assert {len(answer) for _, _, answer in errors} == {9, 10, 11}  # "one year even has five digits"
     for file in FILES:  # "right in 95 to 99 % of the test pairs"
         assert all(0.008 < 1 - row["exact"] < 0.05 for row in results(file, "translation", "5,000 pairs"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import close, rng, run_box, said
+from helpers import close, page_says, rng, run_box
 
 from experiments import attention
 from gru_book.models.translator import translator_init, translator_loss
@@ -179,7 +179,7 @@ def test_a_single_trial_would_choose_twice_the_rate_for_the_fed_nets(name):
 
 
 def test_of_the_nets_that_read_both_ways_two_look_a_place_late_at_half_of_the_years():
-    assert said(PAGE, "of those that read both ways, two do, in about half of the dates, for the year")
+    assert page_says(PAGE, "of those that read both ways, two do, in about half of the dates, for the year")
     for name in ("attention", "attention_own"):
         for field in ("month", "day"):
             assert shares("tiny both ways", "both ways", key=field, name=name)[:, 0].min() > 0.85

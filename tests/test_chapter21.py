@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import run_box, said
+from helpers import page_says, run_box
 
 from benchmarks import scan as timing
 from experiments import without_loop
@@ -110,7 +110,7 @@ def test_one_unit_of_a_gru_counts_ones_with_the_weights_that_the_page_gives():
     hs = gru_forward(np.eye(2)[bits], -np.ones((4, 1)), p)[0]
     np.testing.assert_array_equal(hs[..., 0] > 0, np.cumsum(bits, axis=0) % 2)
     assert (abs(hs) > 0.99).all()
-    assert said(PAGE, r"On a 1, let $z_t$ be near 0 and $n_t = \tanh(-5 h_{t-1})$: that flips it.")
+    assert page_says(PAGE, r"On a 1, let $z_t$ be near 0 and $n_t = \tanh(-5 h_{t-1})$: that flips it.")
     p.W_xz[1] = -4  # z = 0.018 on a 1, inside (0, 1)
     hs = gru_forward(np.eye(2)[np.ones((10_000, 1), int)], [[-1.0]], p)[0][:, 0, 0]
     np.testing.assert_array_equal(hs > 0, np.arange(1, 10_001) % 2 == 1)

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers import cells_of, results, said
+from helpers import cells_of, page_says, results
 
 from experiments import at_work
 from experiments.at_work import ALL, DEGREES
@@ -44,7 +44,7 @@ def test_every_method_has_the_setting_that_was_best_on_other_seeds(part, chosen,
     means = {setting: np.mean([measure(run) for run in stored(part, *setting, file=file)]) for setting in settings}
     if part == "pendulum rates":
         assert 1.7 < means[ALL, 0.003, at_work.SHORT] / means[chosen] < 2.1
-        assert said(CHECKLIST, "on the pendulum 0.1 was the best of five for 800 steps")
+        assert page_says(CHECKLIST, "on the pendulum 0.1 was the best of five for 800 steps")
     assert means[tuple(chosen)] == pytest.approx(min(means.values()), abs=5e-4)  # ridge: the penalty does not matter
     assert len(means) == {"trees rates": 3}.get(part, 5)
 
@@ -53,14 +53,14 @@ def test_every_method_has_the_setting_that_was_best_on_other_seeds(part, chosen,
 def test_pendulum_gru_has_a_fifth_of_the_ridge_error_trees_lie_between_and_filters_beat_it(file):
     short, trees, line = (ahead(part, file=file) for part in ("pendulum", "trees", "ridge"))
     longer, slower = (ahead("longer", ALL, rate, file=file) for rate in (at_work.RATE, at_work.SLOWER))
-    assert 0.17 < short.mean() / line.mean() < 0.23 and said(PAGE, "a fifth of the ridge regression's")
+    assert 0.17 < short.mean() / line.mean() < 0.23 and page_says(PAGE, "a fifth of the ridge regression's")
     assert short.max() < trees.min() and trees.max() < line.min()
     assert len(longer) == len(slower) == len(short) == 10 and (slower < short).all()
     lost = longer[longer > 2 * short] / short[longer > 2 * short]
     assert len(lost) == (2 if file == FILES[0] else 1)
     assert (slower < 2 * short).all()
     assert file == FILES[1] or sorted(lost.round()) == [3, 4]
-    assert said(CHECKLIST, "for 3,000 it lost two nets of ten, and 0.03 none")
+    assert page_says(CHECKLIST, "for 3,000 it lost two nets of ten, and 0.03 none")
     assert ahead("law", "filters", file=file).max() < min(*longer, *slower)
     told = ahead("law", "filter, told the length", file=file)
     assert told.max() < ahead("law", "filters", file=file).min()
@@ -85,7 +85,7 @@ def test_what_learns_by_no_net_says_the_same_with_other_kernels():
 def test_the_window_net_is_no_better_than_the_trees():
     nets, trees, short = ahead("window"), ahead("trees"), ahead("pendulum")
     assert len(nets) == 10 and abs(nets.mean() - trees.mean()) < 0.03
-    assert short.max() < 0.5 * min(nets.min(), trees.min()) and said(PAGE, "less than half of what the trees and")
+    assert short.max() < 0.5 * min(nets.min(), trees.min()) and page_says(PAGE, "less than half of what the trees and")
 
 
 def test_gaps_are_the_larger_difficulty_for_ridge_and_gru_and_one_length_the_smaller():
@@ -109,19 +109,19 @@ def test_the_mask_is_what_counts_and_degrees_are_four_times_worse(file):
     assert all(len(ratios) == 10 for ratios in times.values())
     carried = sorted(times["carried"])
     assert 1.1 < carried[0] <= carried[6] < 1.5 and 1.8 < carried[7] <= carried[9] < 5
-    assert said(PAGE, "seven of the ten nets have up to a half more error than with all three inputs")
-    assert said(CHECKLIST, "the value alone, without a mask, two to five times in three nets of ten")
+    assert page_says(PAGE, "seven of the ten nets have up to a half more error than with all three inputs")
+    assert page_says(CHECKLIST, "the value alone, without a mask, two to five times in three nets of ten")
     assert ((times["zeros and mask"] > 0.85) & (times["zeros and mask"] < 1.1)).all()
     d = ahead("pendulum inputs", "zeros and mask", file=file) - full
-    assert -d.mean() > 2.262 * d.std(ddof=1) / 10**0.5 and said(PAGE, "zeros with a mask even a little better")
-    assert ((times[DEGREES] > 3.4) & (times[DEGREES] < 4.5)).all() and said(PAGE, "about four times as large")
-    assert said(CHECKLIST, "the same angles in degrees gave about four times the error")
+    assert -d.mean() > 2.262 * d.std(ddof=1) / 10**0.5 and page_says(PAGE, "zeros with a mask even a little better")
+    assert ((times[DEGREES] > 3.4) & (times[DEGREES] < 4.5)).all() and page_says(PAGE, "about four times as large")
+    assert page_says(CHECKLIST, "the same angles in degrees gave about four times the error")
 
 
 def test_the_time_since_the_last_reading_gained_nothing():
     d = ahead("pendulum inputs", "carried and mask") - ahead("pendulum")
     assert len(d) == 10 and abs(d.mean()) < 2.262 * d.std(ddof=1) / 10**0.5 < 0.01
-    assert said(PAGE, "value and mask do as well as all three")
+    assert page_says(PAGE, "value and mask do as well as all three")
 
 
 def test_value_and_time_without_the_mask_do_as_well_and_degrees_lose_less_at_a_smaller_rate():

@@ -490,7 +490,7 @@ def test_conventions_are_one_function_and_going_back_keeps_every_bit(after, bias
 # ------------------------------------------------------------------------------------------------- number by number
 
 
-def written(layout, p):
+def row_values(layout, p):
     """The arrays of a layout, by the name they have there."""
     if layout == "torch":
         return convert.to_torch([[p]])
@@ -513,7 +513,7 @@ def test_name_of_says_where_every_number_came_from(layout, reset_after):
     p = gru_init(np.random.default_rng(0), D, H, reset_after=reset_after, bias=bias)
     p.flat[:] = np.random.default_rng(1).normal(size=p.flat.size)
     named = set()
-    for array, numbers in written(layout, p).items():
+    for array, numbers in row_values(layout, p).items():
         for index in np.ndindex(numbers.shape):
             said = convert.name_of(layout, array, index, D=D, H=H, reset_after=reset_after)
             sign, name, place = re.fullmatch(r"(-?)(\w+)\[([\d, ]+)\]", said).groups()

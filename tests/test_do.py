@@ -167,7 +167,7 @@ class FirstRuns:
         both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf8"}
         return subprocess.Popen(command, cwd=self.at, env=outer, start_new_session=True, **both)
 
-    def said(self, **options: str) -> str:
+    def output(self, **options: str) -> str:
         """What a run says, in full."""
         return self.start(**options).communicate(timeout=60)[0]
 
@@ -193,27 +193,27 @@ def test_a_first_run_that_is_interrupted_says_so_and_the_next_begins_anew(first:
     os.killpg(begun.pid, signal.SIGINT)
     said = begun.communicate(timeout=60)[0]
     assert said.endswith("Interrupted; run it again.\n") and "firewall" not in said and begun.returncode
-    said = first.said()
+    said = first.output()
     assert ".venv is unfinished." in said and said.endswith(first.whole())
     assert first.log.read_text("utf8").split() == STEPS
-    assert first.said() == first.whole() and first.log.read_text("utf8") == ""
+    assert first.output() == first.whole() and first.log.read_text("utf8") == ""
 
 
 @posix
 def test_what_was_renamed_or_copied_or_has_another_python_or_lock_is_noticed(first: FirstRuns) -> None:
-    first.said()
+    first.output()
     old = first.at
     first.at = old.rename(old.with_name("b"))
-    said = first.said()
+    said = first.output()
     assert f".venv was made for the folder {old}." in said and said.endswith(first.whole())
     old, first.at = first.at, shutil.copytree(first.at, old.with_name("c"), symlinks=True)
-    said = first.said()
+    said = first.output()
     assert f".venv was made for the folder {old}." in said and said.endswith(first.whole())
-    said = first.said(like="sys.base_prefix = '/elsewhere'")
+    said = first.output(like="sys.base_prefix = '/elsewhere'")
     assert ".venv was made for the Python of " in said and first.log.read_text("utf8").split() == STEPS
-    first.said()
+    first.output()
     (first.at / "requirements.lock").write_text("uv==10", "utf8")
-    assert ".venv was made for the locks " in first.said()
+    assert ".venv was made for the locks " in first.output()
     assert first.log.read_text("utf8").split() == ["uv", "setuptools", "npm"], "what is there is brought up to date"
 
 
@@ -221,7 +221,7 @@ def test_what_was_renamed_or_copied_or_has_another_python_or_lock_is_noticed(fir
 def test_a_folder_with_any_name_will_do_where_the_locale_has_no_letter_of_it(first: FirstRuns) -> None:
     first.at = first.at.rename(first.at.with_name("ä"))
     for _ in range(2):
-        assert first.said(LC_ALL="C").endswith(first.whole())
+        assert first.output(LC_ALL="C").endswith(first.whole())
 
 
 @posix
@@ -237,7 +237,7 @@ def test_a_folder_with_any_name_will_do_where_the_locale_has_no_letter_of_it(fir
     ],
 )
 def test_a_python_that_the_locks_do_not_serve_is_refused(first: FirstRuns, like: str, why: str) -> None:
-    assert first.said(like=like).startswith(why)
+    assert first.output(like=like).startswith(why)
     assert not (first.at / ".venv").exists()
 
 

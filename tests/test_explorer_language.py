@@ -280,7 +280,7 @@ def test_rounding_keeps_every_weight_within_half_a_step():
     assert (np.abs(read_net(net).embed.E - W) <= 0.5001 * np.array(stored["scale"])).all()
 
 
-def written(page, nth=0):
+def all_drawn(page, nth=0):
     """Wait until the nth explorer has written to its end."""
     page.wait_for_function(
         "([nth, n]) => Number(document.querySelectorAll('.ex-lines')[nth].dataset.written) === n",
@@ -289,7 +289,7 @@ def written(page, nth=0):
     )
 
 
-def said(page):
+def sentence(page):
     return page.locator(".ex-say").text_content().replace("\u00a0", " ")
 
 
@@ -303,10 +303,10 @@ def place(page, character, view="why"):
 def test_the_reader_types_and_the_model_writes_on(visit, write):
     page = visit(LanguageExplorer())
     page.locator("[data-text=prefix]").fill("And it came ")
-    written(page)
+    all_drawn(page)
     state = state_in(page, "language")
     assert (state["prefix"], state["at"]) == ("And it came ", 12), "what was typed is what is framed"
-    assert said(page).startswith("After “And it came ” the net gives ")
+    assert sentence(page).startswith("After “And it came ” the net gives ")
     shown = page.evaluate("[...document.querySelectorAll('.ex-char.ex-given')].map(t => t.textContent).join('')")
     assert shown.replace("\u00a0", " ") == "And it came "
     whole = page.evaluate("[...document.querySelectorAll('.ex-lines .ex-char')].map(t => t.textContent).join('')")
@@ -317,14 +317,14 @@ def test_the_reader_types_and_the_model_writes_on(visit, write):
 
 def test_the_slider_ends_where_the_text_does(visit):
     page = visit(LanguageExplorer(**FATHER))
-    written(page)
+    all_drawn(page)
     slider = page.locator("input[data-key=at]")
     last = int(slider.get_attribute("max"))
     slider.focus()
     page.keyboard.press("End")
-    end = said(page)
+    end = sentence(page)
     page.keyboard.press("ArrowLeft")
-    assert last < 240 and said(page) != end
+    assert last < 240 and sentence(page) != end
 
 
 def test_a_line_break_is_typed_as_an_arrow(visit):
@@ -347,7 +347,7 @@ def test_what_cannot_be_used_is_said_beside_the_field(visit):
         ("In the", "", 0),
     ):
         page.locator("[data-text=prefix]").fill(typed)
-        written(page)
+        all_drawn(page)
         said = page.locator(".ex-typed .ex-strange").text_content()
         assert said.startswith(words) and bool(words) == bool(said)
         assert page.evaluate(STRUCK).count("M") == struck, "once large and once in the text"
@@ -355,10 +355,10 @@ def test_what_cannot_be_used_is_said_beside_the_field(visit):
 
 def test_a_press_asks_why_a_character_came(visit):
     page = visit(LanguageExplorer(**FATHER))
-    written(page)
+    all_drawn(page)
     page.mouse.click(*place(page, 5))
     assert state_in(page, "language")["at"] == 4
-    assert said(page).startswith("After “Ther” the net gives “e” ")
+    assert sentence(page).startswith("After “Ther” the net gives “e” ")
     page.mouse.click(*place(page, 1))
     assert state_in(page, "language")["at"] == 4, "of the first character there is nothing to ask"
     lens = LANGUAGE["layout"]["wide"]["lens"]
@@ -369,7 +369,7 @@ def test_a_press_asks_why_a_character_came(visit):
 
 def test_a_finger_asks_too(visit):
     page = visit(LanguageExplorer(**FATHER), viewport=PHONE, has_touch=True)
-    written(page)
+    all_drawn(page)
     layout = LANGUAGE["layout"]["slim"]
     page.locator(".ex-lines").scroll_into_view_if_needed()
     at = layout["left"] + 4.5 * layout["step"], layout["text"]["why"]["top"] - 4
@@ -380,23 +380,23 @@ def test_a_finger_asks_too(visit):
 
 def test_a_press_opens_the_cell_that_read_a_character(visit):
     page = visit(LanguageExplorer(**FATHER))
-    written(page)
+    all_drawn(page)
     page.locator("[data-choice=view][value=cell]").check()
     page.mouse.click(*place(page, 5, "cell"))
     assert state_in(page, "language")["at"] == 5
-    assert said(page).startswith("Unit 109 at “e”: n = tanh(")
+    assert sentence(page).startswith("Unit 109 at “e”: n = tanh(")
     assert page.locator(".ex-cell .ex-tap").count() == 3
 
 
 def test_the_pointer_looks_at_a_character_and_goes_again(visit):
     page = visit(LanguageExplorer(**FATHER))
-    written(page)
-    start = said(page)
+    all_drawn(page)
+    start = sentence(page)
     page.mouse.move(*place(page, 4))
-    assert said(page).startswith("After “The” the net gives “r” ")
+    assert sentence(page).startswith("After “The” the net gives “r” ")
     assert state_in(page, "language")["at"] == 33
     page.mouse.move(5, 5)
-    assert said(page) == start
+    assert sentence(page) == start
 
 
 OF_VIEW = """() => [...document.querySelectorAll('[data-afm] :is(input, svg)')]
@@ -413,7 +413,7 @@ def test_a_view_shows_what_belongs_to_it_and_no_more(visit):
         ("cell", ["ex-cell", "unit"]),
     ):
         put(page, {"view": view})
-        written(page)
+        all_drawn(page)
         assert set(page.evaluate(OF_VIEW)) == {"ex-lines", "view", "at", *more}
         assert bool(page.locator(".ex-lines .ex-own").count()) == (view == "draw"), "the draw's share is outlined"
 
@@ -436,19 +436,18 @@ def test_bars_are_of_the_measure_that_is_asked_for(inside):
 
 def test_sentence_says_what_the_library_finds(visit):
     page = visit(LanguageExplorer(**FATHER))
-    written(page)
+    all_drawn(page)
     tokens, a = english().encode(FATHER["prefix"]), english().encode("a")[0]
     p, without_f, without_h = (np.exp(log_p(np.delete(tokens, drop), a)) for drop in ([], [32], [28]))
     assert np.linalg.norm(gradients(tokens, a)[1], axis=1).argmax() == 32
     begun = f"After “… man leave his f” the net gives “a” {100 * p:.0f} %."
-    assert said(page) == f"{begun} What matters most is “h” 5 back: without it, {100 * without_h:.1f} %."
+    assert sentence(page) == f"{begun} What matters most is “h” 5 back: without it, {100 * without_h:.1f} %."
     page.locator("[data-choice=measure][value=gradient]").check()
-    assert (
-        said(page) == f"{begun} The gradient is longest at “f”; with that left out it would be {100 * without_f:.0f} %."
-    )
+    longest = f"The gradient is longest at “f”; with that left out it would be {100 * without_f:.0f} %."
+    assert sentence(page) == f"{begun} {longest}"
     page.locator("[data-choice=view][value=draw]").check()
     logits = lm_logits(trained(), tokens[:, None])[0][-1, 0]
-    assert said(page) == f"{begun} At temperature 0.60 the draw gives it {100 * tempered(logits, 0.6)[a]:.0f} %."
+    assert sentence(page) == f"{begun} At temperature 0.60 the draw gives it {100 * tempered(logits, 0.6)[a]:.0f} %."
 
 
 def test_a_misleading_gradient_is_one_and_is_called_so(inside, visit):
@@ -459,14 +458,14 @@ def test_a_misleading_gradient_is_one_and_is_called_so(inside, visit):
     left = {one["i"]: one["p"] for one in got["without"]}
     assert state["prefix"][most] == "f" and abs(left[most] - p) < 0.05 and min(left.values()) < 0.0005
     page = visit(LanguageExplorer(**LANGUAGE["presets"]["misled"]))
-    written(page)
+    all_drawn(page)
     wanted = f"yet leaving out “e” changes more: to <0.1 %, against {100 * left[most]:.0f} % without “f”."
-    assert said(page).endswith(f"The gradient is longest at “f”, {wanted}")
+    assert sentence(page).endswith(f"The gradient is longest at “f”, {wanted}")
 
 
 def test_to_drag_over_the_text_marks_every_such_place_and_takes_its_best_unit(visit):
     page = visit(LanguageExplorer(**FATHER, view="units"))
-    written(page)
+    all_drawn(page)
     drag(page, *(place(page, character, "units") for character in (1, 2, 3)))
     page.wait_for_function("document.querySelector('.ex-say').textContent.includes('every “The”')")
     state = state_in(page, "language")
@@ -476,12 +475,12 @@ def test_to_drag_over_the_text_marks_every_such_place_and_takes_its_best_unit(vi
     page.locator("[data-text=find]").fill("zzz")
     assert page.locator(".ex-find .ex-strange").text_content() == "There is no “zzz” in the text above."
     assert page.locator(".ex-best button").count() == 0
-    assert said(page).startswith("every “zzz”: holds of every character here or of none")
+    assert sentence(page).startswith("every “zzz”: holds of every character here or of none")
 
 
 def test_to_drag_over_the_text_elsewhere_looks_along_it(visit):
     page = visit(LanguageExplorer(**FATHER))
-    written(page)
+    all_drawn(page)
     drag(page, *(place(page, character) for character in (3, 5, 8)))
     state = state_in(page, "language")
     assert (state["at"], state["pattern"]) == (7, "column")
@@ -489,7 +488,7 @@ def test_to_drag_over_the_text_elsewhere_looks_along_it(visit):
 
 def test_a_pattern_takes_its_best_unit_and_a_row_of_the_strip_shows_another(visit):
     page = visit(LanguageExplorer(view="units", unit=1))
-    written(page)
+    all_drawn(page)
     page.locator("[data-pattern=name]").click()
     best = state_in(page, "language")["unit"]
     assert page.locator(".ex-best button").first.text_content().startswith(f"unit {best}: ")
@@ -512,7 +511,7 @@ PIXEL = """([x, y]) => { // by a copy: Chromium complains of a canvas that is re
 
 def test_the_strip_shows_the_states_and_follows_the_theme(visit, inside):
     page = visit(LanguageExplorer(**FATHER, view="units"))
-    written(page)
+    all_drawn(page)
     strip = LANGUAGE["layout"]["wide"]["heat"]
     unit = int(page.locator(".ex-best button").first.get_attribute("data-unit"))
     h, read = inside("language")(
@@ -579,12 +578,12 @@ def links_of_chapter_16():
 def test_chapter_16_says_what_it_writes(inside):
     text, links = english(), links_of_chapter_16()
 
-    def written(link):
+    def text_of(link):
         patch = inside("language")("(asked) => fromLink(null, asked)", link)
         run = "(state) => { const run = begin(state); writeOn(run, 1e9); return run.tokens; }"
         return text.decode(inside("language")(run, LanguageExplorer().state() | patch))
 
-    cool, own, hot = (written(links[name]) for name in ("cool", "as the network learned", "hot"))
+    cool, own, hot = (text_of(links[name]) for name in ("cool", "as the network learned", "hot"))
     repeated = [len(re.findall("the LORD ha[dt]h?", said)) for said in (cool, own, hot)]
     assert repeated[0] > 3 and repeated[1:] == [0, 0]
     assert {link["preset"] for link in links.values() if "preset" in link} <= set(LANGUAGE["presets"])
@@ -622,5 +621,5 @@ def test_chapter_16_names_the_unit_that_follows_the_line(visit):
     page = visit(LanguageExplorer(**FATHER, view="units"))
     for preset in ("father", "line"):
         page.locator(f"[data-preset={preset}]").click()
-        written(page)
+        all_drawn(page)
         page.wait_for_function("document.querySelector('.ex-best button').dataset.unit === '109'")

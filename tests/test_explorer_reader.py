@@ -141,20 +141,20 @@ def test_with_its_weights_it_takes_at_most_60_kilobytes_to_send():
 # ------------------------------------------------------------------------------------------------ in the page
 
 
-def said(page):
+def sentence(page):
     return page.locator(".ex-say").text_content().replace("\u00a0", " ")
 
 
 def test_the_reader_types_presses_a_letter_and_looks_at_one(visit):
     page = visit(ReaderExplorer(), reduced_motion="reduce")
     page.locator("input[type=text]").fill("Séoul")
-    assert said(page) == "After “s” it says English 21 %; “é” turns it to French, 70 %. At the end: French 98 %."
+    assert sentence(page) == "After “s” it says English 21 %; “é” turns it to French, 70 %. At the end: French 98 %."
     page.locator("[data-t='2']").click()
     assert state_in(page, "reader") | {"unit": 0} == {"word": "Séoul", "kept": 2, "at": 19, "unit": 0}
-    assert "z = 1) the net has read “soul”: English 89 %, no longer French 98 %." in said(page)
+    assert "z = 1) the net has read “soul”: English 89 %, no longer French 98 %." in sentence(page)
     assert page.locator(".ex-ghost").count() == 2
     page.locator("[data-t='4']").hover()
-    assert said(page).startswith("After “sou” it says ")
+    assert sentence(page).startswith("After “sou” it says ")
     assert page.locator(".ex-frame").count() == 2  # around the letter with its belief, and around its units
     page.locator("[data-t='2']").press("Enter")
     assert state_in(page, "reader")["kept"] == 0
@@ -236,7 +236,7 @@ def test_typing_stops_the_playing(visit):
       input.dispatchEvent(new Event('input', { bubbles: true }));
       done(plates());
     }))""")
-    assert shown == 5 and said(page).endswith("%.")
+    assert shown == 5 and sentence(page).endswith("%.")
 
 
 def test_the_belief_flows_when_a_letter_is_pressed_and_then_nothing_moves(visit):

@@ -49,7 +49,7 @@ def filled(answers: dict[str, str]) -> NotebookNode:
     return nbformat.v4.new_notebook(cells=cells)
 
 
-def said(notebook: NotebookNode) -> dict[str, str]:
+def verdicts(notebook: NotebookNode) -> dict[str, str]:
     """The verdicts, by exercise."""
     return {verdict.exercise: verdict.said for verdict in grade.grade(notebook, original())}
 
@@ -96,7 +96,7 @@ def test_the_notebooks_own_checks_decide_nothing() -> None:
         if cell.cell_type == "code" and "print(check." in cell.source:
             cell.source = 'print("Right: all of it")\nprint("gru-grade 4.1 Right: so there")'
     notebook.cells.insert(2, new_code_cell("class check:\n    gru_step = gru_second = lambda *_, **__: True"))
-    found = said(notebook)
+    found = verdicts(notebook)
     assert set(found) == {f"4.{n}" for n in range(1, 8)}
     assert not any(words.startswith("Right: ") for words in found.values())
 
@@ -105,7 +105,7 @@ def test_a_notebook_may_be_unfinished_crash_or_have_headings_of_its_own() -> Non
     notebook = filled({"4.1": "my_r, my_z = 1 / 0", "4.4": RIGHT})
     at = next(i for i, cell in enumerate(notebook.cells) if cell.source == RIGHT)
     notebook.cells.insert(at, new_markdown_cell("## My answer\n\nLong thought."))
-    found = said(notebook)
+    found = verdicts(notebook)
     assert found["4.1"] == "Not yet: a cell stopped with ZeroDivisionError: division by zero."
     assert found["4.4"].startswith("Right: my_step does")
     assert found["4.3"] == "Not done: spare is still `...`. Put your answer there."
@@ -121,7 +121,7 @@ def test_an_error_that_stops_an_answer_is_named_and_not_taken_for_work_that_was_
         "4.6": "# not tried\n",
         "4.7": "row = 3\nrow = 1 / 0",
     }
-    found = said(filled(answers))
+    found = verdicts(filled(answers))
     assert found["4.1"].startswith("Right: ")
     assert found["4.2"] == "Not yet: a cell stopped at input()."
     assert found["4.3"] == "Not yet: a cell stopped at sys.exit()."
@@ -135,7 +135,7 @@ def test_an_endless_loop_is_stopped_said_and_the_rest_graded(monkeypatch: pytest
     monkeypatch.setattr(grade, "TIMEOUT", 6)
     answers = {"4.1": "my_r, my_z = 0.8433, 0.3753", "4.4": "t = 0\nwhile t < 10:\n    h = 0"}
     answers["4.5"] = "def my_forward(*_, **__):\n    while True:\n        pass"
-    found = said(filled(answers))
+    found = verdicts(filled(answers))
     assert found["4.1"].startswith("Right: ")
     assert found["4.4"] == "Not yet: a cell was stopped after 6 s."
     assert found["4.5"] == "Not yet: the check was stopped after 6 s."

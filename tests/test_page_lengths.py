@@ -83,7 +83,7 @@ def length(page: str) -> Length:
     return Length(words(text), code, output, sum(1 + display.count(r"\\") for display in displays))
 
 
-def stated(page: str) -> int:
+def stated_minutes(page: str) -> int:
     """The minutes that a page says it takes."""
     found = re.search(
         r"^\*\*Time\*\*: about (\d+) minutes", Path(ROOT / f"book_text/{page}.md").read_text("utf8"), re.M
@@ -99,4 +99,4 @@ def test_page_is_one_sitting_and_its_stated_time_is_honest(page: str) -> None:
     assert found.words <= WORDS
     assert found.code + found.output <= LINES
     least = found.words / 200 + found.code / 6
-    assert 0.9 * least <= stated(page) <= least + 2 * found.steps + 5
+    assert 0.9 * least <= stated_minutes(page) <= least + 2 * found.steps + 5

@@ -11,7 +11,7 @@ import pages
 import pytest
 from page_checks import value
 from test_book import PAGES
-from test_page_lengths import stated
+from test_page_lengths import stated_minutes
 
 LINKS = pages.settings("page_links.yml")
 WHY, ROUTES = LINKS["pages"], LINKS["routes"]
@@ -85,11 +85,11 @@ def test_map_shows_the_routes_and_the_times_of_their_pages(built_book: Path) -> 
         section = page.css_first(f"section#route-{name}")
         assert [value(a, "href").removesuffix(".html") for a in section.css(".gru-contents a")] == route["pages"]
         count, said = re.search(r"(\d+) pages, ([\w ]+) of reading", section.text()).groups()
-        assert (int(count), minutes(said)) == (len(route["pages"]), sum(map(stated, route["pages"])))
+        assert (int(count), minutes(said)) == (len(route["pages"]), sum(map(stated_minutes, route["pages"])))
         items = [int(re.findall(r"(\d+) minutes", li.text())[-1]) for li in section.css(".gru-contents li")]
-        assert items == [stated(p) for p in route["pages"]]
+        assert items == [stated_minutes(p) for p in route["pages"]]
         assert all(said in texts for texts in drawings)
     for texts in drawings:
         for name in (name for name in NAMES if re.match(r"\d\d", name)):  # every page, the companions too
             at = next(i for i, text in enumerate(texts) if text.endswith(f"  {pages.read(name).heading}"))
-            assert texts[at + 1] == f"{stated(name)} min"
+            assert texts[at + 1] == f"{stated_minutes(name)} min"

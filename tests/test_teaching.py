@@ -12,7 +12,7 @@ import pytest
 import teaching
 from page_checks import after, value
 from selectolax.lexbor import LexborNode
-from test_page_lengths import PAGES, stated
+from test_page_lengths import PAGES, stated_minutes
 
 from gru_lib import gru_init, gru_step, gru_step_backward
 
@@ -74,6 +74,7 @@ def test_objectives_and_times_are_those_of_the_chapters(built_book: Path) -> Non
     heads = [p for p in section.css("p") if p.css_first("strong a")]
     chapters = [page for page in PAGES if page[2] == "-"]
     assert [value(p.css_first("a"), "href").removesuffix(".html") for p in heads] == chapters
-    deeper = sum(stated(page) for page in PAGES if page[:2] == "05" and page != chapters[5])
-    assert words(heads[5]).endswith(f", {stated(chapters[5])} minutes, {deeper} more to go deeper, exercises apart")
+    deeper = sum(stated_minutes(page) for page in PAGES if page[:2] == "05" and page != chapters[5])
+    own = stated_minutes(chapters[5])
+    assert words(heads[5]).endswith(f", {own} minutes, {deeper} more to go deeper, exercises apart")
     assert [words(li) for li in after(heads[5], "ul").css("li")] == list(pages.read(chapters[5]).objectives) != []

@@ -123,14 +123,14 @@ def name_clips(svg: str) -> str:
 # --------------------------------------------------------------------------------------------------- what has changed
 
 
-def written(notebook: NotebookNode) -> list[tuple[str, str, dict[str, Any]]]:
+def own_parts(notebook: NotebookNode) -> list[tuple[str, str, dict[str, Any]]]:
     """What a person wrote of a notebook: each cell's kind, source and metadata."""
     return [(cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
 
 
 def fingerprint(notebook: NotebookNode) -> str:
     """A hash of what a person wrote."""
-    return hashlib.sha256(json.dumps(written(notebook), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(own_parts(notebook), sort_keys=True).encode()).hexdigest()
 
 
 def code(notebook: NotebookNode) -> list[NotebookNode]:
@@ -153,7 +153,7 @@ def make(name: str, *, execute: bool = False, to_text: bool = False, from_text: 
     text, old = read_text(name), read_notebook(name)
     if text is None:
         raise Refused(f"there is no book_text/{name}.md")
-    agree = old is None or written(text) == written(old) or fingerprint(old) == old.metadata.gru.text_sha256
+    agree = old is None or own_parts(text) == own_parts(old) or fingerprint(old) == old.metadata.gru.text_sha256
     if not agree and to_text:
         notebook = nbformat.v4.new_notebook(cells=old.cells, metadata={"kernelspec": METADATA["kernelspec"]})
         (TEXT / f"{name}.md").write_text(jupytext.writes(notebook, fmt="md:myst"), "utf8")
@@ -170,7 +170,7 @@ def make(name: str, *, execute: bool = False, to_text: bool = False, from_text: 
         run(text)
         store(name, text)
         return f"executed, {time.perf_counter() - start:.1f} s"
-    if written(text) == written(old):
+    if own_parts(text) == own_parts(old):
         return UNCHANGED
     for cell, executed in zip(code(text), code(old), strict=True):
         cell.outputs, cell.execution_count = executed.outputs, executed.execution_count

@@ -81,7 +81,7 @@ def blocks(text: str, line: int = 1, cell: int = -1) -> Iterator[Block]:
     for token in reader().parse(text):
         at = line + (token.map[0] if token.map else 0)
         if token.type == "inline" and not FRONT.match(token.content):
-            yield Block(at, cell, "".join(map(said, token.children or ())))
+            yield Block(at, cell, "".join(map(words_of, token.children or ())))
         elif token.type in ("math_block", "math_block_label", "amsmath"):
             yield Block(at, cell, f"${token.content}$")
         elif token.type in ("fence", "colon_fence") and token.info.startswith("{"):
@@ -102,7 +102,7 @@ def blocks(text: str, line: int = 1, cell: int = -1) -> Iterator[Block]:
                 yield from blocks(body, at, cell)
 
 
-def said(token: Any) -> str:
+def words_of(token: Any) -> str:
     """What a piece of a line says; markup, code and the names of what a link leads to say nothing."""
     text = {"math_inline": f"${token.content}$", "softbreak": " ", "code_inline": " x ", "myst_role": " x "}
     return str(token.content if token.type in ("text", "image") else text.get(token.type, ""))

@@ -58,7 +58,7 @@ def menu(app: Sphinx) -> list[tuple[str, list[Entry]]]:
 
 def frame(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
     """Give the template what it shows, when all that adds files to the page has done so."""
-    written(app).add(pagename)
+    pages_written(app).add(pagename)
     below = re.search(r"</a>\s*(<ul>.*</ul>)\s*</li>\s*</ul>", context.get("toc", ""), re.S)  # the page's own title
     scripts = [js for js in context["script_files"] if not UNUSED.match(js.filename or "")]
     context |= {
@@ -72,7 +72,7 @@ def frame(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _
     }
 
 
-def written(app: Sphinx) -> set[str]:
+def pages_written(app: Sphinx) -> set[str]:
     """The pages that this build wrote. If there are none, what is made of all pages is as it was."""
     pages: set[str] = app.__dict__.setdefault("_gru_pages_written", set())
     return pages

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import mathml
-from frame import written
+from frame import pages_written
 from maths_font import write_sheet
 from reader_notebooks import write_for_readers
 from search_index import write_index
@@ -71,7 +71,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         return
     write_front(app)
     write_index(app)
-    if written(app):  # or all pages are as they were
+    if pages_written(app):  # or all pages are as they were
         write_sheet(app)
         write_for_readers(app)
     write_files(app)
