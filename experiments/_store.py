@@ -1,7 +1,8 @@
 """Make the runs of an experiment and store them: what the scripts of this folder share.
 
 A script has parts. A part is a function and a list of runs, each given by its arguments, the seed last. Results are
-stored in a JSON file of `gru_book/results/`: by part, one line per run, ``[*arguments, result]``.
+stored in a JSON file of `gru_book/results/`, where pages find them, or, if run with other kernels, of
+`experiments/results/`: by part, one line per run, ``[*arguments, result]``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ Row = list[Any]  # [*arguments, result]
 Stored = dict[str, list[Row]]
 
 MISSING = "--missing"
+OWN = Path(__file__).parent / "results"
 
 
 def file_for_kernels(name: str) -> Path:
@@ -28,7 +30,12 @@ def file_for_kernels(name: str) -> Path:
 
     Counts of trainings are made with both kernels, so that a page states only what does not turn on the last bit.
     """
-    return FOLDER / (f"{name}.json" if fixed_kernels() else f"{name}_own.json")
+    return stored_file(name if fixed_kernels() else f"{name}_own")
+
+
+def stored_file(name: str) -> Path:
+    """The file of this name, without ".json": in `OWN` if it ends with "_own", else among what pages load."""
+    return (OWN if name.endswith("_own") else FOLDER) / f"{name}.json"
 
 
 def fixed_kernels() -> bool:

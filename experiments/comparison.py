@@ -29,16 +29,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import as_stored, chosen, fixed_kernels, load, make_parts, replace
+from experiments._store import as_stored, chosen, fixed_kernels, load, make_parts, replace, stored_file
 from gru_book.models.comparison import CELLS, RATES, count, encoded, fit, tasks, units
 from gru_book.models.ngram import KneserNey
-from gru_book.results import FOLDER
 from gru_book.tasks.digits import CLASSES, digits
 from gru_book.tasks.sunspots import sunspots
 from gru_book.tasks.text import english
 from gru_lib.ops import LinearParams, linear_forward, linear_init
 
-STORED, OWN = FOLDER / "comparison.json", FOLDER / "comparison_own.json"
+STORED, OWN = stored_file("comparison"), stored_file("comparison_own")
 TUNING_SEEDS = range(100, 105)
 SEEDS = range(10)
 SHORT = "digits, 400 updates"  # the task of `start`

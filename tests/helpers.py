@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gru_book.results import FOLDER
+from experiments._store import stored_file
 from gru_lib import Params, gradcheck, map_state
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -145,6 +145,11 @@ def page_says(name: str, phrase: str) -> bool:
     return " ".join(phrase.split()) in " ".join(" ".join(cells_of(name, "markdown")).split())
 
 
+def load_results(name: str) -> Any:
+    """What an experiment stored, by part: of the fixed kernels, or of others under a name that ends with "_own"."""
+    return json.loads(stored_file(name).read_text("utf8"))
+
+
 def results(script: Any, part: str, *what: Any) -> list[Any]:
     """The stored results of an experiment's part: of the runs whose arguments begin with these.
 
@@ -152,7 +157,7 @@ def results(script: Any, part: str, *what: Any) -> list[Any]:
     ``results("deep_own", "ahead", "same")``.
     """
     name = script if isinstance(script, str) else script.__name__.rpartition(".")[2]
-    stored = json.loads((FOLDER / f"{name}.json").read_text("utf8"))[part]
+    stored = load_results(name)[part]
     return [row[-1] for row in stored if row[: len(what)] == list(what)]
 
 

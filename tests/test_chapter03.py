@@ -9,8 +9,7 @@ import pytest
 from helpers import ROOT, cells_of, names_of, result
 
 from experiments import gates, words
-from experiments._store import load, save
-from gru_book.results import FOLDER
+from experiments._store import load, save, stored_file
 from gru_book.tasks.hold import drift, hold
 from gru_lib import elman_init, elman_step, gradcheck, gru_forward, gru_init, sigmoid
 
@@ -183,7 +182,7 @@ def runs(path, task, name, key):
     return [row[-1][key] for row in load(path)["runs"] if row[:2] == [task, name]]
 
 
-@pytest.mark.parametrize("file", ["gates.json", "gates_own.json"])
+@pytest.mark.parametrize("file", ["gates", "gates_own"])
 def test_of_the_one_unit_networks_those_with_a_gate_hold_and_those_without_tanh_follow_further_than_trained(file):
     for task, key, good, bad in (
         ("hold", "error", {"gate", "unit, linear", "unit, tanh"}, {"linear recurrence"}),
@@ -193,16 +192,16 @@ def test_of_the_one_unit_networks_those_with_a_gate_hold_and_those_without_tanh_
     ):
         least = 0.8 if key == "error" or task == "hold" else 0.6
         for name in good:
-            found = sorted(runs(FOLDER / file, task, name, key))
+            found = sorted(runs(stored_file(file), task, name, key))
             found = found[:9] if (task, name) == ("hold", "unit, tanh") else found  # one of ten did not learn it
             assert found[-1] < (0.03 if task == "hold" else 0.27), (task, name)
         for name in bad:
-            assert min(runs(FOLDER / file, task, name, key)) > least, (task, name)
+            assert min(runs(stored_file(file), task, name, key)) > least, (task, name)
 
 
-@pytest.mark.parametrize("file", ["gates.json", "gates_own.json"])
+@pytest.mark.parametrize("file", ["gates", "gates_own"])
 def test_grus_follow_long_walks_without_their_tanh_and_not_with_it(file):
-    with_it, without = (runs(FOLDER / file, "drift", name, "long") for name in ("GRU, 16", "GRU, 16, linear"))
+    with_it, without = (runs(stored_file(file), "drift", name, "long") for name in ("GRU, 16", "GRU, 16, linear"))
     assert max(without) < 0.45 < 0.7 < min(with_it)
     assert np.median(without) < 0.32
 
@@ -218,12 +217,12 @@ def test_the_tanh_alone_makes_the_gated_unit_lose_long_walks():
     assert long["unit, linear"] < 0.28 and long["unit, tanh"] > 1
 
 
-@pytest.mark.parametrize("file", ["gates.json", "gates_own.json"])
+@pytest.mark.parametrize("file", ["gates", "gates_own"])
 def test_both_estimates_learn_to_hold_without_a_leak_and_neither_follows_a_drift_as_a_soft_gate_does(file):
     for name in ("straight-through", "REINFORCE"):
-        assert max(runs(FOLDER / file, "hold", name, "error")) < 1e-3, name
-        assert min(runs(FOLDER / file, "drift", name, "error")) > 0.9, name
-    assert max(runs(FOLDER / file, "drift", "gate", "error")) < 0.27
+        assert max(runs(stored_file(file), "hold", name, "error")) < 1e-3, name
+        assert min(runs(stored_file(file), "drift", name, "error")) > 0.9, name
+    assert max(runs(stored_file(file), "drift", "gate", "error")) < 0.27
 
 
 # --------------------------------------------------------------------------------------------- a hard gate's estimates

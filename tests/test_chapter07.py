@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from helpers import ROOT, result, run_box
+from helpers import ROOT, load_results, result, run_box
 
 from experiments import explorer_nets, subtraction
 from gru_book import results
@@ -39,7 +39,7 @@ def test_a_net_for_addition_made_anew_is_proved_as_stored():
 
 def test_of_ten_nets_for_addition_four_are_proved_and_two_more_by_a_finer_search_with_either_kernels():
     for name in ("subtraction", "subtraction_own"):
-        runs = [run for *_, run in results.load(name)["addition"]]
+        runs = [run for *_, run in load_results(name)["addition"]]
         assert [sum(run[what] for run in runs) for what in ("rounded", "boxes", "finer")] == [8, 4, 6]
 
 
@@ -51,7 +51,7 @@ def test_a_net_made_anew_is_the_one_stored(kind):
 
 
 def test_without_biases_five_of_ten_end_with_eight_minus_three_alone_one_of_nine_that_borrow_three_times():
-    wrong = [run["wrong"] for *_, run in results.load("subtraction")["aiedu"]]
+    wrong = [run["wrong"] for *_, run in load_results("subtraction")["aiedu"]]
     assert wrong.count(["8 - 3"]) == 5 and wrong.count([]) == 3
     xs = all_pairs(4).xs
     borrow = subtract_bits(xs[..., 0], xs[..., 1])[1]

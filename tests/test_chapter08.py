@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import result
+from helpers import load_results, result
 
 from experiments import explorer_nets, three_stories
 from gru_book import results
@@ -36,7 +36,7 @@ def test_a_training_made_anew_solves_what_the_stored_one_solved(monkeypatch, par
 
 @pytest.mark.parametrize("file", ["three_stories", "three_stories_own"])
 def test_the_ablations_say_what_the_page_concludes(file):
-    stored = results.load(file)
+    stored = load_results(file)
 
     def solved(part, *what):
         found = [row[-1]["solved"] for row in stored[part] if row[: len(what)] == list(what)]
@@ -66,7 +66,7 @@ def test_the_ablations_say_what_the_page_concludes(file):
 @pytest.mark.parametrize(("file", "seeds"), [("three_stories", 10), ("three_stories_own", 3)])  # other kernels
 def test_what_gates_do_at_a_break_with_both_kernels(file, seeds):
     def collect(name):
-        rows = results.load(file)["stories"]
+        rows = load_results(file)["stories"]
         found = [row[-1] for row in rows if row[:2] == [name, "GRU"]]
         assert len(found) == seeds
         return found
@@ -81,13 +81,13 @@ def test_what_gates_do_at_a_break_with_both_kernels(file, seeds):
         at_break, elsewhere = np.median([row["passed"] for row in collect(name)], axis=0)[:2]
         assert 0.3 < at_break < 0.6 < 0.8 < elsewhere
 
-    cuts = [row[-1] for row in results.load(file)["at the break"] if row[0] == "parity_since"]
+    cuts = [row[-1] for row in load_results(file)["at the break"] if row[0] == "parity_since"]
     assert len(cuts) == seeds
     assert all(row["gates"][0] > 0.999 and row["candidate"][0] < 0.99 for row in cuts)  # they read the mean
     candidate, gates = (np.array([row[f"{what}, token"][0][0] for row in cuts]) for what in ("candidate", "gates"))
     assert gates.max() < 0.95 and candidate.min() > 0.9  # they read a 0: the other way round
 
-    rows = [row for row in results.load(file)["pronoun"] if row[:2] != ["Elman, orthogonal", 0.03]]
+    rows = [row for row in load_results(file)["pronoun"] if row[:2] != ["Elman, orthogonal", 0.03]]
     assert len(rows) == 5 * seeds and all(row[-1]["solved"] for row in rows)
 
 

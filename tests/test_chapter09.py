@@ -5,9 +5,8 @@ import pytest
 from helpers import cells_of, names_of, result, run_box
 
 from experiments import highway
-from experiments._store import load
+from experiments._store import load, stored_file
 from gru_book.jacobian import jacobian
-from gru_book.results import FOLDER
 from gru_lib import gru_forward, gru_init, lstm_init
 
 T, D, H = 20, 3, 6
@@ -82,7 +81,7 @@ def test_a_bias_copied_across_conventions_is_the_worst_of_the_rows():
 
 @pytest.mark.parametrize("file", ["highway", "highway_own"])
 def test_training_builds_a_highway_in_a_few_units_which_hold_more_of_the_answer_than_four_others(file):
-    nets = [row for bias, _, row in load(FOLDER / f"{file}.json")["gates"] if bias == 2]
+    nets = [row for bias, _, row in load(stored_file(file))["gates"] if bias == 2]
     for net in nets:
         kept = net["before"]["kept"]
         assert 0.003 < min(kept) < max(kept) < 0.015  # about 1 %
@@ -121,7 +120,7 @@ def test_the_network_that_reads_the_line_is_the_stored_one_of_seed_0():
 @pytest.mark.parametrize("file", ["highway", "highway_own"])
 def test_the_norm_is_level_where_the_gates_keep_and_there_it_takes_the_highway(file):
     """The control: at the dots outside, where z is low, neither part alone delivers a tenth in some nets."""
-    rows = [row for _, row in load(FOLDER / f"{file}.json")["line"]]
+    rows = [row for _, row in load(stored_file(file))["line"]]
     for row in rows:
         assert row["right"] > 0.99
         for first, last in ((6, 11), (15, 20)):
@@ -167,7 +166,7 @@ def test_what_the_page_counts_of_the_trainings_is_what_is_stored():
 @pytest.mark.parametrize("start", highway.STARTS)
 @pytest.mark.parametrize("rate", highway.RATES[1:])
 def test_to_rewrite_a_large_bias_hurts_and_spread_biases_pay_a_part_of_the_price(file, start, rate):
-    rows = load(FOLDER / f"{file}.json")["rewrite"]
+    rows = load(stored_file(file))["rewrite"]
     none, large, spread = (np.median(steps_of(rows, bias, start, rate)) for bias in highway.BIASES)
     assert none < spread < large and large > 2 * none
     if file == "highway" and start == "library":

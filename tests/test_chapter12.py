@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers import page_says, result, rng, run_box
+from helpers import load_results, page_says, result, rng, run_box
 
 from experiments import lstm_memory
-from gru_book.results import load
 from gru_book.tasks.memory import TASKS
 from gru_book.widgets.cells import CELLS
 from gru_lib import (
@@ -41,7 +40,7 @@ def test_a_training_made_anew_learns_what_the_stored_one_learned(part, what):
 
 @pytest.mark.parametrize(("file", "seeds"), [("lstm_memory", 10), ("lstm_memory_own", 3)])  # the second: other kernels
 def test_a_forget_bias_of_1_keeps_ten_tokens_and_not_twenty_or_forty_with_both_kernels(file, seeds):
-    stored = load(file)
+    stored = load_results(file)
     rows = [*([row for *_, row in stored[f"T = {T}"]] for T in (10, 20))]
     rows += [[row for start, rate, _, row in stored["keep"] if (start, rate) == ("LSTM, b_f = 1", 0.01)]]
     assert [len(found) for found in rows] == 3 * [seeds]
@@ -50,7 +49,7 @@ def test_a_forget_bias_of_1_keeps_ten_tokens_and_not_twenty_or_forty_with_both_k
 
 @pytest.mark.parametrize(("file", "seeds"), [("lstm_memory", 10), ("lstm_memory_own", 3)])  # the second: other kernels
 def test_a_large_forget_bias_helps_to_keep_and_costs_steps_to_rewrite(file, seeds):
-    stored, rates = load(file), lstm_memory.RATES
+    stored, rates = load_results(file), lstm_memory.RATES
 
     def steps(part, start, rate):
         rows = [row[-1] for row in stored[part] if row[:2] == [start, rate]]
@@ -77,7 +76,7 @@ def test_a_large_forget_bias_helps_to_keep_and_costs_steps_to_rewrite(file, seed
 def test_with_a_unit_for_each_note_the_output_gate_pays_and_with_room_it_does_not(file, seeds):
     def left(cell, H):
         """By rate: what each training leaves."""
-        rows = load(file)["notes"]
+        rows = load_results(file)["notes"]
         found = [[row["left"] for c, h, lr, _, row in rows if (c, h, lr) == (cell, H, rate)] for rate in (0.03, 0.1)]
         assert [len(v) for v in found] == 2 * [seeds]
         return np.array(found)
@@ -88,7 +87,7 @@ def test_with_a_unit_for_each_note_the_output_gate_pays_and_with_room_it_does_no
     hides, three, four = left("LSTM", 3), left("LSTM, o = 1", 3), left("LSTM, o = 1", 4)
     assert best(hides) < 0.16 < 0.28 < min(best(four), best(three))
     assert hides.min() < 0.005 < 0.15 < min(three.min(), four.min())
-    sizes = {(c, h): row["size"] for c, h, *_, row in load(file)["notes"]}
+    sizes = {(c, h): row["size"] for c, h, *_, row in load_results(file)["notes"]}
     assert sizes["LSTM", 3] < sizes["LSTM, o = 1", 4] == sizes["GRU", 4]
     assert abs(sizes["LSTM", 5] - sizes["LSTM, o = 1", 6]) < 10
     assert max(best(left("LSTM", 5)), best(left("LSTM, o = 1", 6))) < 0.02

@@ -6,12 +6,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import check_loss, randomised, results, run_box
+from helpers import check_loss, load_results, randomised, results, run_box
 
 from experiments import other_memories
 from gru_book.cells import scrn_forward, scrn_init, stack_rnn_forward, stack_step
 from gru_book.jacobian import jacobian
-from gru_book.results import load
 from gru_book.tasks.adding import BASELINE, adding
 from gru_book.widgets import stack
 from gru_lib import elman_forward, elman_init, gradcheck
@@ -84,7 +83,7 @@ def test_results_are_stored_as_they_were_computed_and_made_once(tmp_path, monkey
 def test_claims_of_the_page_hold_with_both_sets_of_kernels(file):
     def stored(part, *what):
         more = f"{part}, more seeds"
-        return results(file, part, *what) + (results(file, more, *what) if more in load(file) else [])
+        return results(file, part, *what) + (results(file, more, *what) if more in load_results(file) else [])
 
     def ends(cell, T):
         found = [run["error"][-1] for run in stored("adding", cell, T)]
@@ -140,7 +139,7 @@ def test_an_irnn_adds_where_its_units_may_read_each_other_and_not_where_each_may
 
 @pytest.mark.parametrize("file", FILES)
 def test_with_the_right_rate_and_4000_steps_every_net_learns_to_add_with_some_seeds(file):
-    rows = [row for part, rows in load(file).items() if part.startswith("longer") for row in rows]
+    rows = [row for part, rows in load_results(file).items() if part.startswith("longer") for row in rows]
     ends = {}
     for cell, lr, _, run in rows:
         whole = len(run["error"]) == 40
@@ -193,7 +192,7 @@ def test_the_two_stacks_that_did_not_find_the_brackets_do_worse_than_most_grus()
 
 def test_a_stack_that_learns_the_trained_lengths_learns_twice_as_long_ones():
     later = [run for file in FILES for run in results(file, "later")]
-    assert [load(file)["later"][0][:2] for file in FILES] == [[0.0, 2]] * 2 and len(later) == 5
+    assert [load_results(file)["later"][0][:2] for file in FILES] == [[0.0, 2]] * 2 and len(later) == 5
     assert all(run["16"][1] == 0 for run in later)
     runs = [run for file in FILES for run in results(file, "strings", "reverse", "stack")]
     for run in runs + later:  # and none is in between
@@ -202,7 +201,7 @@ def test_a_stack_that_learns_the_trained_lengths_learns_twice_as_long_ones():
 
 def test_nets_that_missed_their_stack_were_given_more_steps_and_with_other_kernels_the_same_seeds_miss_it():
     fixed, own = (
-        {(pop, seed) for task, kind, _, pop, seed, run in load(file)["strings"]
+        {(pop, seed) for task, kind, _, pop, seed, run in load_results(file)["strings"]
          if (task, kind) == ("reverse", "stack") and run["16"][1] < 0.95}
         for file in FILES
     )  # fmt: skip
@@ -269,7 +268,7 @@ def test_recall_made_anew_finds_rows_by_their_keys():
 def test_biased_starts_recall_but_for_one_seed_which_does_with_other_kernels_and_none_as_drawn(file):
     found = [run["16"] > 0.8 for run in results(file, "recall", "biased")]
     assert found == {FILES[0]: [False, *9 * [True]], FILES[1]: 3 * [True]}[file]
-    assert [row[2] for row in load(FILES[0])["recall later"]] == [0]
+    assert [row[2] for row in load_results(FILES[0])["recall later"]] == [0]
     drawn = results(file, "recall as drawn")
     assert max(run["6"] for run in drawn) < 0.25 and len(drawn) == {FILES[0]: 5, FILES[1]: 3}[file]
     for run in results(file, "recall", "GRU"):

@@ -4,10 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import box, check_loss, rng
+from helpers import box, check_loss, load_results, rng
 
 from experiments import dropout
-from gru_book import results
 from gru_book.tasks.memory import checksum
 from gru_lib import bundle, gru_forward, gru_init, linear_init
 from gru_lib.layers import dropout_mask
@@ -17,14 +16,14 @@ FILES = ("dropout", "dropout_own")  # the second with other kernels
 
 @pytest.mark.parametrize(("what", "learns"), [(("sequence", 0.3, 0), True), (("state, one", 0.1, 0), True)])
 def test_a_memory_made_anew_learns_what_the_stored_one_learned(what, learns):
-    (stored,) = (run for *setting, run in results.load("dropout")["memory"] if tuple(setting) == what)
+    (stored,) = (run for *setting, run in load_results("dropout")["memory"] if tuple(setting) == what)
     assert (dropout.memory(*what)["right"] >= 0.99) == (stored["right"] >= 0.99) == learns
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_all_ten_learn_under_masks_on_the_products_and_with_the_whole_state_masked_under_one_rare_mask(file):
     found = {}
-    for place, rate, _, run in results.load(file)["memory"]:
+    for place, rate, _, run in load_results(file)["memory"]:
         found.setdefault((place, rate), []).append(run["right"] >= 0.99)
     assert len(found) == (9 if file == FILES[0] else 7)
     for (place, rate), learned in found.items():

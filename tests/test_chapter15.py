@@ -4,10 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import check_loss, close, leaves, randomised, result, results, rng, run_box
+from helpers import check_loss, close, leaves, load_results, randomised, result, results, rng, run_box
 
 from experiments import deep
-from gru_book.results import load
 from gru_book.tasks.ahead import TOKENS, marks
 from gru_lib import (
     bidirectional,
@@ -137,8 +136,10 @@ def test_every_seed_of_a_net_answers_what_it_can_know_and_no_other_is_more_than_
 
 def test_other_kernels_change_no_delay_and_no_reversal():
     for part in ("delay", "reversal"):
-        first = [row[-1]["right"] for row in load("deep")[part] if row[-2] < 3]
-        np.testing.assert_allclose([row[-1]["right"] for row in load("deep_own")[part]], first, rtol=0, atol=1e-3)
+        first = [row[-1]["right"] for row in load_results("deep")[part] if row[-2] < 3]
+        np.testing.assert_allclose(
+            [row[-1]["right"] for row in load_results("deep_own")[part]], first, rtol=0, atol=1e-3
+        )
 
 
 def test_one_bidirectional_layer_learns_to_say_one_half_on_same():
@@ -153,14 +154,14 @@ def test_one_bidirectional_layer_learns_to_say_one_half_on_same():
 
 def test_deep_plain_stacks_do_not_learn_and_residual_ones_do():
     learned = {}
-    for count, residual, lr, _, run in load("deep")["depth"]:
+    for count, residual, lr, _, run in load_results("deep")["depth"]:
         learned.setdefault((count, residual), {}).setdefault(lr, []).append(run["right"] > 0.95)
     best = {key: max(map(sum, by.values())) for key, by in learned.items()}
     assert all(sum(found) == 5 for (_, residual), by in learned.items() if residual for found in by.values())
     assert {len(found) for by in learned.values() for found in by.values()} == {5}
     assert [best[count, False] for count in deep.DEPTHS] == [5, 5, 3, 0]
     assert [best[count, True] for count in deep.DEPTHS] == [5, 5, 5, 5]
-    larger = [round(100 * run[-1]["right"]) for run in load("deep")["depth, larger"]]
+    larger = [round(100 * run[-1]["right"]) for run in load_results("deep")["depth, larger"]]
     assert sorted(larger) == [50, 55, 55, 56, 88]  # of five, one
 
 

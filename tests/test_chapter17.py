@@ -4,11 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import box, page_says, randomised, results, rng, run_box
+from helpers import box, load_results, page_says, randomised, results, rng, run_box
 
 from experiments import dates
 from gru_book.models.translator import translate, translator_init, translator_loss
-from gru_book.results import load
 from gru_book.tasks.dates import ISO, WRITTEN, batches, encode, pairs, split_days
 from gru_book.widgets.dates import WEIGHTS
 from gru_lib import Adam, convert, gru_forward, gru_init, numeric_gradient, train
@@ -19,7 +18,7 @@ FILES = ("dates", "dates_own")  # the second with other kernels
 
 
 def test_three_of_the_seeds_and_of_chapter_19s_cut_all_are_stored_with_other_kernels_too():
-    fixed, own = (load(file) for file in FILES)
+    fixed, own = (load_results(file) for file in FILES)
     names = ("plain", "5,000 pairs", "not reversed", "not fed")
     assert [row[:2] for row in own["translation"]] == [[name, seed] for name in names for seed in range(3)]
     for part, seeds in (("cut", 10),):

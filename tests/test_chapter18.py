@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers import close, page_says, rng, run_box
+from helpers import close, load_results, page_says, rng, run_box
 
 from experiments import attention
 from gru_book.models.translator import translator_init, translator_loss
-from gru_book.results import load as load_stored
 from gru_book.results import path
 from gru_book.tasks.dates import ISO, LISTED_ISO, LISTED_WRITTEN, WRITTEN, encode, pairs, split_days
 from gru_lib.decode import Decoded, greedy
@@ -17,7 +16,7 @@ PAGE = "18-attention"
 
 
 def rows(part, *what, name="attention"):
-    return [row[-1] for row in load_stored(name)[part] if row[: len(what)] == list(what)]
+    return [row[-1] for row in load_results(name)[part] if row[: len(what)] == list(what)]
 
 
 def shares(part, *what, key="exact", name="attention"):
@@ -174,7 +173,7 @@ def test_fed_nets_of_that_size_are_all_below_those_with_attention(name):
 @pytest.mark.parametrize("name", ["attention", "attention_own"])
 def test_a_single_trial_would_choose_twice_the_rate_for_the_fed_nets(name):
     for kind, rate in (("attention", attention.RATE), ("fed", 2 * attention.RATE)):
-        tried = {row[2]: row[-1]["exact"] for row in load_stored(name)["tiny rates"] if row[0] == kind}
+        tried = {row[2]: row[-1]["exact"] for row in load_results(name)["tiny rates"] if row[0] == kind}
         assert len(tried) == 4 and max(tried, key=tried.__getitem__) == rate
 
 

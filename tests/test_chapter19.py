@@ -5,7 +5,7 @@ from datetime import date
 
 import numpy as np
 import pytest
-from helpers import run_box
+from helpers import load_results, run_box
 
 from experiments import dates
 from gru_book import results
@@ -15,7 +15,7 @@ from gru_lib.decode import beam_search, greedy, sample
 from gru_lib.io import load
 from gru_lib.layers import seq2seq_encode, seq2seq_step
 
-STORED, OWN = results.load("dates"), results.load("dates_own")  # the second with other kernels
+STORED, OWN = load_results("dates"), load_results("dates_own")  # the second with other kernels
 
 
 def model(name):

@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from helpers import load_results
 
 from experiments import comparison
-from gru_book import results
 from gru_book.models import comparison as models
 
-STORED, OWN = results.load("comparison"), results.load("comparison_own")
+STORED, OWN = load_results("comparison"), load_results("comparison_own")
 
 
 TASKS, CELLS = comparison.tasks(), comparison.CELLS

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import page_says, run_box
+from helpers import load_results, page_says, run_box
 
 from benchmarks import scan as timing
 from experiments import without_loop
@@ -12,7 +12,7 @@ from gru_book.scan import scan
 from gru_lib import gru_forward, gru_init
 
 PAGE = "21-gates-without-the-loop"
-STORED, OWN = results.load("without_loop"), results.load("without_loop_own")
+STORED, OWN = load_results("without_loop"), load_results("without_loop_own")
 NEGATIVE, TWO = "minGRU, z in (−1, 1)", "minGRU, z in (−1, 1), two layers"
 
 

@@ -4,12 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from helpers import cells_of, page_says, results
+from helpers import cells_of, load_results, page_says, results
 
 from experiments import at_work
 from experiments.at_work import ALL, DEGREES
 from gru_book.models.forecasts import Batch, fit, forecast, forecaster_init, ridge
-from gru_book.results import load
 from gru_book.tasks.pendulum import inputs, lag_features, pendulums, targets
 from gru_lib import gru_forward
 from gru_lib.convert import to_torch
@@ -75,8 +74,8 @@ def test_with_other_kernels_the_means_of_the_nets_change_by_a_hundredth_at_most(
 
 def test_what_learns_by_no_net_says_the_same_with_other_kernels():
     for part in ("ridge", "law", "trees"):
-        rows = [row for row in load(FILES[0])[part] if part != "trees" or row[-2] < 5]
-        for one, other in zip(rows, load(FILES[1])[part], strict=True):
+        rows = [row for row in load_results(FILES[0])[part] if part != "trees" or row[-2] < 5]
+        for one, other in zip(rows, load_results(FILES[1])[part], strict=True):
             assert one[:-1] == other[:-1]
             for key, value in one[-1].items():
                 assert other[-1][key] == pytest.approx(value, abs=2e-4), (part, key)

@@ -4,10 +4,10 @@ import importlib
 from pathlib import Path
 
 import pytest
+from helpers import load_results
 
 from experiments import _store
 from experiments._store import load, make, make_parts, seeded
-from gru_book import results
 
 SCRIPTS = sorted(path.stem for path in Path(_store.__file__).parent.glob("[a-z]*.py"))
 OTHERWISE = ("comparison", "explorer_nets", "pendulum_torch", "words_manifest")  # store otherwise, or nothing
@@ -40,7 +40,7 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
 
 @pytest.mark.parametrize(("name", "seeds"), [("subtraction", 10), ("wrong_gradients", 3)])
 def test_in_float64_other_kernels_lead_small_nets_to_the_same_results(name, seeds):
-    fixed, own = (load(results.FOLDER / f"{name}{suffix}.json") for suffix in ("", "_own"))
+    fixed, own = (load_results(name + suffix) for suffix in ("", "_own"))
     if name == "wrong_gradients":  # suspect 1 does not settle: of it the conclusion is the same, not each count
         for stored in (fixed, own):
             assert all(row[-1][-1] < 136 for row in stored["suspects"] if row[0] == "1" and row[-2] < seeds)

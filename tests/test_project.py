@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 
 import gru_book
 import gru_lib
+from experiments._store import OWN
 from gru_book.results import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -212,7 +213,8 @@ def test_the_program_of_the_readme_runs() -> None:
 
 def test_everything_stored_names_the_command_that_made_it() -> None:
     text = (ROOT / "experiments" / "README.md").read_text("utf8")
-    stored = {p.relative_to(ROOT).as_posix() for p in FOLDER.iterdir() if p.suffix in (".json", ".npz")}
+    files = [*FOLDER.iterdir(), *OWN.iterdir()]
+    stored = {p.relative_to(ROOT).as_posix() for p in files if p.suffix in (".json", ".npz")}
     rows = dict(re.findall(r"^\| (.*) \| `python (.*)` \|$", text, re.M))
     makers = {path: maker for paths, maker in rows.items() for path in re.findall(r"`([^`]+)`", paths)}
     assert stored - makers.keys() == set()
