@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--no-memory", dest="memory", action="store_false", help="leave out peak memory")
     parser.add_argument("--pages", action=argparse.BooleanOptionalAction, help="measure only the built pages, or not")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for bench.json and bench.svg")
-    parser.add_argument("--store", metavar="NAME", help="write gru_book/results/bench_NAME.json, not bench.json")
+    parser.add_argument("--store", action="store_true", help="write bench.json where chapter 11 loads it")
     a = parser.parse_args()
     if a.all:
         a.dtypes, a.threads, a.what = ["float32", "float64"], [1, 2], ["train", "forward"]
@@ -195,7 +195,7 @@ def main() -> None:
 
         found["pages"] = pages.measure()
     a.out.mkdir(parents=True, exist_ok=True)
-    file = FOLDER / f"bench_{a.store}.json" if a.store else a.out / ("pages.json" if a.pages else "bench.json")
+    file = FOLDER / "bench.json" if a.store else a.out / ("pages.json" if a.pages else "bench.json")
     file.write_text(json.dumps(found, indent=1) + "\n")
     drawn = not a.pages and report.plot(found["results"], a.out / "bench.svg")
     print(f"\nWritten: {file}" + (f", {a.out / 'bench.svg'}" if drawn else ""))

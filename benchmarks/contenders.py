@@ -112,7 +112,7 @@ def torch_nn(cell: str, case: Case, dtype: str) -> Contender:
     return Contender(forward, train)
 
 
-def torch_loop(cell: str, case: Case, dtype: str, *, compiled: bool = False) -> Contender:
+def torch_loop(cell: str, case: Case, dtype: str) -> Contender:
     """The GRU as a tutorial writes it in PyTorch: a Python loop over steps, fused weights, autograd."""
     import torch
 
@@ -134,27 +134,18 @@ def torch_loop(cell: str, case: Case, dtype: str, *, compiled: bool = False) -> 
             hs.append(h)
         return torch.stack(hs)
 
-    loop = torch.compile(run) if compiled else run
-
     def forward() -> Any:
         with torch.no_grad():
-            return loop()
+            return run()
 
     def train() -> Any:
         for tensor in (xs, h0, W_x, W_h, b, b_hn):
             tensor.grad = None
-        hs = loop()
+        hs = run()
         hs.backward(dhs)
         return hs, xs.grad
 
     return Contender(forward, train)
-
-
-def torch_compiled(cell: str, case: Case, dtype: str) -> Contender:
-    """The same loop, unrolled and compiled as a whole by torch.compile. Compiling takes minutes from 1,000 steps on."""
-    if case.T > 100:
-        return Contender(None)
-    return torch_loop(cell, case, dtype, compiled=True)
 
 
 def jax_scan(cell: str, case: Case, dtype: str) -> Contender:
@@ -317,7 +308,6 @@ CONTENDERS: dict[str, Callable[[str, Case, str], Contender]] = {
     "gru_lib, reset before": gru_lib_before,
     "torch.nn": torch_nn,
     "torch loop": torch_loop,
-    "torch.compile": torch_compiled,
     "jax.jit scan": jax_scan,
     "onnxruntime": onnxruntime,
     "plain NumPy": plain_numpy,

@@ -15,7 +15,6 @@ TORCH, JAX, ONNX = (pytest.mark.frameworks(name) for name in ("torch", "jax", "o
         *(pytest.param("torch.nn", cell, marks=TORCH) for cell in ("gru", "lstm", "elman")),
         *(pytest.param("onnxruntime", cell, marks=ONNX) for cell in ("gru", "lstm", "elman")),
         pytest.param("torch loop", "gru", marks=TORCH),
-        pytest.param("torch.compile", "gru", marks=TORCH),
         pytest.param("jax.jit scan", "gru", marks=JAX),
         ("plain NumPy", "gru"),
     ],

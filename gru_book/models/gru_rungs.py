@@ -26,7 +26,7 @@ Outcome = tuple[Array, Array, GRUParams]  # outputs, gradients of the inputs, gr
 
 
 def equations(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rungs 0 and 1: the step of chapter 4 and the backward step of chapter 5, in a loop; in rung 1 memory is kept.
+    """Rung 0: the step of chapter 4 and the backward step of chapter 5, in a loop.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def equations(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 
 
 def fused(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 2: the gates side by side. 3 products per step forward instead of 6, 6 backward instead of 12.
+    """Rung 1: the gates side by side. 3 products per step forward instead of 6, 6 backward instead of 12.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def _to_gates(dh: Array, h_prev: Array, s: Array, not_s: Array, n: Array, p: GRU
 
 
 def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 3: the inputs' product and the gradients leave the loop.
+    """Rung 2: the inputs' product and the gradients leave the loop.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def _weights(p: GRUParams, xs: Array, h_prev: Array, q: Array, da: Array) -> GRU
 
 
 def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 4: internally, the batch is the last axis, so each gate is one contiguous slab (H, N).
+    """Rung 3: internally, the batch is the last axis, so each gate is one piece of memory, (H, N).
 
     Examples
     --------
@@ -183,7 +183,7 @@ def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 
 
 def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 5: `gru_forward` and `gru_backward`: factors first, in place, a span of steps at a time.
+    """Rung 4: `gru_forward` and `gru_backward`: in place, and factors for a span of steps at once.
 
     Examples
     --------
@@ -201,11 +201,10 @@ def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 #: The rungs in order, by what changes.
 RUNGS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
     "the equations, step by step": equations,
-    "memory used again": equations,  # importing the library sees to that: `gru_lib/passes.py`
     "gates side by side": fused,
     "out of the loop": together,
     "batch last": batch_last,
-    "factors first, in place": library,
+    "the library": library,
 }
 
 
