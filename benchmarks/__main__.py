@@ -1,8 +1,8 @@
 """Time gru_lib beside other frameworks, and print ratios; then measure the pages of the built book.
 
 Every contender runs in a process of its own with the same threads and kernels. They take turns, a slice of time each,
-so that other load on the machine hits all of them. The time is the best of all calls: the processor time of the call
-with one thread, the wall time with more. A ratio is another's time over gru_lib's: above 1, gru_lib is faster.
+so that other load on the machine hits all of them. The time is the best mean over calls in a row, of about 5 ms: the
+processor's with one thread, the clock's with more. A ratio is another's time over gru_lib's: above 1, ours is faster.
 Peak memory is that of the first calls in a fresh process, above what it held before.
 """
 
