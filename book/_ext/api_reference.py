@@ -18,6 +18,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.ext.autodoc import Documenter, ModuleDocumenter
+from sphinx.util.inspect import stringify_signature
 
 CHECKS = "gru_book.check"
 
@@ -40,9 +41,20 @@ def show_fields(_app: Sphinx, what: str, _name: str, obj: Any, _options: Any, li
         lines += ["", "Fields:", "", ".. code-block:: python", "", *textwrap.indent(found, "   ").split("\n"), ""]
 
 
-def without_signature(_app: Sphinx, what: str, _name: str, obj: Any, *_: Any) -> tuple[str, None] | None:
-    """Leave out the signature of a class whose fields are shown, which would say them again."""
-    return ("", None) if what == "class" and fields(obj) else None
+def as_written(_app: Sphinx, what: str, _name: str, obj: Any, *_: Any) -> tuple[str, str | None] | None:
+    """A signature as the source has it: ``x: ArrayLike``, not what ArrayLike stands for, on every Python alike.
+
+    A class whose fields are shown needs none, which would say them again.
+    """
+    made = inspect.unwrap(obj.__init__ if what == "class" else obj) if callable(obj) else None
+    if what == "class" and fields(obj):
+        return "", None
+    if not inspect.isfunction(made):
+        return None
+    signature = inspect.signature(made)
+    own = [parameter for parameter in signature.parameters.values() if parameter.name not in ("self", "cls")]
+    given, arrow, returns = stringify_signature(signature.replace(parameters=own)).partition(") -> ")
+    return given + ")" * bool(arrow), (returns if arrow and what != "class" else None)
 
 
 def without_fields(_app: Sphinx, what: str, _name: str, obj: Any, _skip: bool, _options: Any) -> bool | None:
@@ -91,7 +103,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         app.setup_extension(f"sphinx.ext.{name}")
     app.add_autodocumenter(InOrder, override=True)
     app.connect("autodoc-process-docstring", show_fields, priority=600)  # after napoleon
-    app.connect("autodoc-process-signature", without_signature)
+    app.connect("autodoc-process-signature", as_written)
     app.connect("autodoc-skip-member", without_fields)
     app.connect("doctree-read", own_nodes)
     app.connect("missing-reference", resolve)
