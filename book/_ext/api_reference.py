@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from functools import cache
 from importlib import import_module
@@ -53,7 +54,15 @@ def as_written(_app: Sphinx, what: str, _name: str, obj: Any, *_: Any) -> tuple[
         return None
     signature = inspect.signature(made)
     own = [parameter for parameter in signature.parameters.values() if parameter.name not in ("self", "cls")]
-    given, arrow, returns = stringify_signature(signature.replace(parameters=own)).partition(") -> ")
+
+    def full(name: re.Match[str]) -> str:
+        """A class of another module of the book with its module, as several have a Batch; pages show it without."""
+        named = made.__globals__.get(name[0])
+        home = named.__module__ if inspect.isclass(named) else ""
+        return f"{home}.{name[0]}" if home.startswith("gru_book.") and home != made.__module__ else name[0]
+
+    text = re.sub(r"(?<![\w.])[A-Z]\w*", full, stringify_signature(signature.replace(parameters=own)))
+    given, arrow, returns = text.partition(") -> ")
     return given + ")" * bool(arrow), (returns if arrow and what != "class" else None)
 
 
