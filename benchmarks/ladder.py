@@ -1,4 +1,4 @@
-"""Time the rungs of chapter 11, `gru_book.models.gru_rungs`.
+"""Time the versions of chapter 11, `gru_book.models.gru_versions`.
 
 ``python -m benchmarks.ladder`` times them in turns, prints the table and stores it in gru_book/results/ladder.json.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gru_book.models.gru_rungs import RUNGS, problem
+from gru_book.models.gru_versions import VERSIONS, problem
 from gru_book.results import FOLDER
 
 STORED = FOLDER / "ladder.json"
@@ -28,7 +28,7 @@ SIZES = {
 
 
 def products(size: tuple[int, int, int, int]) -> Callable[[], Any]:
-    """The floor: only the matrix products of a training step, in the shapes of the last rung."""
+    """The floor: only the matrix products of a training step, in the shapes of the last version."""
     T, N, D, H = size
     rng = np.random.default_rng(0)
     W_x, W_h, W_hn, h, a = (
@@ -65,9 +65,9 @@ def best(run: Callable[[], Any], seconds: float = 0.05) -> float:
 
 
 def measure(size: tuple[int, int, int, int], rounds: int = 40) -> dict[str, float]:
-    """Best seconds of a training step, by rung and for the floor. They take turns."""
+    """Best seconds of a training step, by version and for the floor. They take turns."""
     xs, dhs, p = problem(size)
-    runs = {name: partial(rung, xs, dhs, p) for name, rung in RUNGS.items()} | {"floor": products(size)}
+    runs = {name: partial(version, xs, dhs, p) for name, version in VERSIONS.items()} | {"floor": products(size)}
     found = dict.fromkeys(runs, float("inf"))
     for _ in range(rounds):
         for name, run in runs.items():
@@ -113,8 +113,9 @@ def main() -> None:
     for name, size in SIZES.items():
         found["seconds"][name] = seconds = measure(size)
         print(f"\n{name}: T x N x D x H = {'x'.join(map(str, size))}")
-        for rung, took in seconds.items():
-            print(f"  {rung:30s}{took * 1e3:10.3f} ms{seconds['the equations, step by step'] / took:8.2f}x", flush=True)
+        for one, took in seconds.items():
+            gain = seconds["the equations, step by step"] / took
+            print(f"  {one:30s}{took * 1e3:10.3f} ms{gain:8.2f}x", flush=True)
     found["calls"] = calls()
     print("\nMicroseconds of a call:", {name: round(took * 1e6, 2) for name, took in found["calls"].items()})
     STORED.write_text(json.dumps(found, indent=1) + "\n", "utf8")

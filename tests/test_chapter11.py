@@ -55,7 +55,7 @@ def test_both_floors_do_the_operations_that_the_chapter_counts(size, monkeypatch
 
 
 def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
-    """The best of the times, for every rung and size."""
+    """The best of the times, for every version and size."""
     times = itertools.cycle([0.4, 0.1, 0.2, 0.3, 0.2, 0.2, 0.9])
     known = results.load("ladder")
     monkeypatch.setattr(ladder, "STORED", tmp_path / "ladder.json")
@@ -63,8 +63,8 @@ def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
     monkeypatch.setattr(ladder, "calls", lambda: known["calls"])
     ladder.main()
     found = json.loads(ladder.STORED.read_text("utf8"))
-    assert found["seconds"]["large"] == dict.fromkeys((*ladder.RUNGS, "floor"), 0.1)
-    for part in ("sizes", "seconds"):  # what is stored is of these rungs and sizes
+    assert found["seconds"]["large"] == dict.fromkeys((*ladder.VERSIONS, "floor"), 0.1)
+    for part in ("sizes", "seconds"):  # what is stored is of these versions and sizes
         assert {name: list(row) for name, row in known[part].items()} == {
             name: list(row) for name, row in found[part].items()
         }
@@ -76,16 +76,10 @@ def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
 SECONDS = results.load("ladder")["seconds"]
 
 
-def ratios(name, cell="gru", what="train"):
+def ratios(name, what="train"):
     """The other's time over the library's, in the order of the tables."""
-    found = [row["seconds"] for row in results.load("bench")["results"] if (row["cell"], row["what"]) == (cell, what)]
+    found = [row["seconds"] for row in results.load("bench")["results"] if (row["cell"], row["what"]) == ("gru", what)]
     return [seconds[name] / seconds["gru_lib"] for seconds in found]
-
-
-def test_with_one_sequence_the_small_layers_products_do_a_twentieth_of_the_operations_a_second():
-    rows = [row for row in results.load("bench")["results"] if (row["cell"], row["what"]) == ("gru", "train")]
-    speed = {tuple(row["case"]): row["case"][1] / row["seconds"]["GEMM floor"] for row in rows}
-    assert 18 < speed[4, 32, 2, 16] / speed[4, 1, 2, 16] < 22
 
 
 def test_who_is_ahead_of_whom_is_as_the_page_says():
@@ -95,16 +89,12 @@ def test_who_is_ahead_of_whom_is_as_the_page_says():
     )
     assert [round(ratio, 1) for ratio in (small, long, large)] == [3.5, 5.6, 0.8] and 0.9 < middle < 1.1
     assert [round(ratio, 1) for ratio in forward] == [1.3, 0.7, 0.7, 1.3]
-    assert [k for k, ratio in enumerate(ratios("torch.nn", "lstm")) if ratio > 1] == [0]
-    assert max(ratios("torch.nn", "lstm", "forward")) < 1
     plain = [ratios("plain NumPy", what=what)[k] for what in ("train", "forward") for k in (2, 6)]
-    assert 1.13 < max(plain) < 1 + 1 / 7 and ratios("plain NumPy")[4] > 7
+    assert 1.13 < max(plain) < 1 + 1 / 7
 
 
 def test_the_ladder_gained_what_the_page_says():
     small, longer, middle, large = SECONDS.values()
-    rate = [18 * T * N * H * (D + H) / SECONDS[name]["floor"] for name, (T, N, D, H) in ladder.SIZES.items()]
-    assert max(rate[:2]) < min(rate[2:]) / 2
     first, last = "the equations, step by step", "the library"
     assert 0.4 < large["floor"] / large[first] < 0.45 and round(large[first] / large["floor"], 1) == 2.4
     gains = [seconds[first] / seconds[last] for seconds in SECONDS.values()]
@@ -129,41 +119,16 @@ def torch():
 
 
 @pytest.mark.frameworks("torch")
-def test_the_code_for_pytorch_runs(torch):
+def test_the_code_for_pytorch_runs_and_its_loop_is_the_layer(torch):
     code, _ = box("11-making-it-fast")
-    printed = io.StringIO()
+    printed, names = io.StringIO(), {}
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "<page>", "exec"), {})
-    assert re.search(r"\d (ms|us)\n", printed.getvalue())
-    from torch.utils.benchmark import Timer
-
-    assert inspect.signature(Timer).parameters["num_threads"].default == 1
-
-
-def operations(torch, run):
-    """How often each operation of PyTorch runs, and what the run returns."""
-    with torch.profiler.profile() as profile:
-        out = run()
-    return {event.key: event.count for event in profile.key_averages()}, out
-
-
-@pytest.mark.frameworks("torch")
-def test_the_build_of_pytorch_names_its_blas(torch):
-    assert re.search(r"BLAS_INFO=\w+", torch.__config__.show())
-
-
-@pytest.mark.frameworks("torch")
-def test_pytorch_has_climbed_the_rungs_that_the_page_says(torch):
-    T, xs = 10, torch.randn(10, 32, 28)
-    gru, lstm = torch.nn.GRU(28, 64), torch.nn.LSTM(28, 64)
-    assert gru.weight_ih_l0.shape == (3 * 64, 28)  # gates side by side
-    done, (hs, _) = operations(torch, lambda: gru(xs))
-    assert done["aten::addmm"] == T + 1  # the inputs' product is one for all steps
-    done, _ = operations(torch, lambda: hs.sum().backward())
-    assert done["aten::mm"] == (T - 1) + T + 1  # back to h_1 … h_9, of W_h at each step, of W_x once
-    done, _ = operations(torch, lambda: lstm(xs))
-    whole = torch.backends.mkldnn.is_available()  # oneDNN, which PyTorch for a Mac lacks
-    assert done.get("aten::mkldnn_rnn_layer", 0) == whole and ("aten::addmm" not in done) == whole
+        exec(compile(code, "<page>", "exec"), names)
+    took = re.findall(r"^(layer|loop).*backward\(\) ([\d.e-]+)$", printed.getvalue(), re.M)
+    assert [name for name, _ in took] == ["layer", "loop"] and all(0 < float(seconds) < 1 for _, seconds in took)
+    names["cell"].load_state_dict({name.removesuffix("_l0"): w for name, w in names["layer"].state_dict().items()})
+    with torch.no_grad():
+        assert torch.allclose(names["loop"](names["xs"]), names["layer"](names["xs"])[0], atol=1e-6)
 
 
 @pytest.mark.frameworks("torch", "keras")
@@ -171,7 +136,8 @@ def test_the_defaults_of_keras_are_those_that_the_page_names():
     import keras
 
     defaults = inspect.signature(keras.layers.GRU).parameters
-    named = re.findall(r"`(\w+)=([^`]+)`", TEXT[TEXT.index("Keras takes it unless") : TEXT.index("## Summary")])
+    paragraph = TEXT[TEXT.index("Keras 3.15 takes") : TEXT.index("Use half of the bits")]
+    named = re.findall(r"`(\w+)=([^`]+)`", paragraph)
     assert len(named) == 6
     for name, value in named:
         assert repr(defaults[name].default) == value.replace('"', "'")

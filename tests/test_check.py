@@ -240,7 +240,6 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
         ("bwd_open", ([[3], [4]], [1, 2], 4), "at_z must be numbers in any order, such as [7, 8]; got a list of 2."),
         ("gate_hand", (6, [1, 2, 3, 4]), "my_h must be a list of 3 numbers; got a number."),
         ("other_pile", ([1, 2], [1]), "my_strengths must be a list of 3 lists of 3 numbers each; got a list of 2."),
-        ("fast_buffer", ("no", True), "same must be True or False; got the text 'no'."),
         ("beam_hand", (1, "ba", "x"), 'by_greedy must be a text in quotes, such as "two words"; got a number.'),
         ("mem_graft", ({"Ann"},), 'named must be a list of texts, such as ["x", "y"]; got a set of 1.'),
     ],

@@ -574,16 +574,6 @@ def conv_stranger() -> Answers:
 
 
 @values
-def fast_buffer() -> Answers:
-    """Check the two words that the cell with the buffer prints, chapter 11."""
-    yield Values(
-        {"same": False, "shared": True}, exact=("same", "shared"), says="the first word is False, the second True"
-    )
-    yield "same", True, "`before` is a copy, and `a` is not: what does the second call write into?"
-    yield "shared", False, "setdefault returns the array that was made in the first call."
-
-
-@values
 def fast_budget() -> Answers:
     """Check the operations of a training step, and the hours for 10,000 of them, chapter 11."""
     T, N, D, H = 100, 64, 64, 512

@@ -1,8 +1,8 @@
 """A training step of the GRU, from the equations to the library's speed, one change at a time. Chapter 11.
 
-Every rung is a whole training step of a GRU (keep, reset before the product): it takes the inputs xs (T, N, D), the
+Every version is a whole training step of a GRU (keep, reset before the product): it takes the inputs xs (T, N, D), the
 gradient of every output dhs (T, N, H) and the parameters, and returns the outputs, the gradient of the inputs and the
-gradients of the parameters. All rungs give the same numbers. The last one is the library.
+gradients of the parameters. All versions give the same numbers. The last one is the library.
 
 ``python -m benchmarks.ladder``, in the project's folder, times them.
 """
@@ -19,18 +19,18 @@ from gru_lib.cells.gru import GRUParams, gru_backward, gru_forward, gru_init, gr
 from gru_lib.ops import sigmoid_pair
 from gru_lib.passes import columns
 
-__all__ = ["RUNGS", "batch_last", "equations", "fused", "library", "problem", "together"]
+__all__ = ["VERSIONS", "batch_last", "equations", "fused", "library", "problem", "together"]
 
 Array = NDArray[Any]
 Outcome = tuple[Array, Array, GRUParams]  # outputs, gradients of the inputs, gradients of the parameters
 
 
 def equations(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 0: the step of chapter 4 and the backward step of chapter 5, in a loop.
+    """Version 0: the step of chapter 4 and the backward step of chapter 5, in a loop.
 
     Examples
     --------
-    >>> from gru_book.models.gru_rungs import equations, library, problem
+    >>> from gru_book.models.gru_versions import equations, library, problem
     >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
     >>> (hs, dxs, grads), last = equations(xs, dhs, p), library(xs, dhs, p)
     >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
@@ -50,11 +50,11 @@ def equations(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 
 
 def fused(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 1: the gates side by side. 3 products per step forward instead of 6, 6 backward instead of 12.
+    """Version 1: the gates side by side. 3 products per step forward instead of 6, 6 backward instead of 12.
 
     Examples
     --------
-    >>> from gru_book.models.gru_rungs import fused, library, problem
+    >>> from gru_book.models.gru_versions import fused, library, problem
     >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
     >>> (hs, dxs, grads), last = fused(xs, dhs, p), library(xs, dhs, p)
     >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
@@ -93,11 +93,11 @@ def _to_gates(dh: Array, h_prev: Array, s: Array, not_s: Array, n: Array, p: GRU
 
 
 def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 2: the inputs' product and the gradients leave the loop.
+    """Version 2: the inputs' product and the gradients leave the loop.
 
     Examples
     --------
-    >>> from gru_book.models.gru_rungs import library, problem, together
+    >>> from gru_book.models.gru_versions import library, problem, together
     >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
     >>> (hs, dxs, grads), last = together(xs, dhs, p), library(xs, dhs, p)
     >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
@@ -142,11 +142,11 @@ def _weights(p: GRUParams, xs: Array, h_prev: Array, q: Array, da: Array) -> GRU
 
 
 def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 3: internally, the batch is the last axis, so each gate is one piece of memory, (H, N).
+    """Version 3: internally, the batch is the last axis, so each gate is one piece of memory, (H, N).
 
     Examples
     --------
-    >>> from gru_book.models.gru_rungs import batch_last, library, problem
+    >>> from gru_book.models.gru_versions import batch_last, library, problem
     >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
     >>> (hs, dxs, grads), last = batch_last(xs, dhs, p), library(xs, dhs, p)
     >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
@@ -183,11 +183,11 @@ def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 
 
 def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Rung 4: `gru_forward` and `gru_backward`: in place, and factors for a span of steps at once.
+    """Version 4: `gru_forward` and `gru_backward`: in place, and factors for a span of steps at once.
 
     Examples
     --------
-    >>> from gru_book.models.gru_rungs import library, problem
+    >>> from gru_book.models.gru_versions import library, problem
     >>> xs, dhs, p = problem((4, 2, 3, 5))
     >>> hs, dxs, grads = library(xs, dhs, p)
     >>> hs.shape, dxs.shape, grads.size == p.size
@@ -198,8 +198,8 @@ def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     return hs, dxs, g
 
 
-#: The rungs in order, by what changes.
-RUNGS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
+#: The versions in order, by what changes.
+VERSIONS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
     "the equations, step by step": equations,
     "gates side by side": fused,
     "out of the loop": together,
@@ -213,7 +213,7 @@ def problem(size: tuple[int, int, int, int], dtype: Any = np.float32) -> tuple[A
 
     Examples
     --------
-    >>> from gru_book.models.gru_rungs import problem
+    >>> from gru_book.models.gru_versions import problem
     >>> xs, dhs, p = problem((4, 2, 3, 5))  # T, N, D, H
     >>> xs.shape, dhs.shape, p.H
     ((4, 2, 3), (4, 2, 5), 5)
