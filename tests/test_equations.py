@@ -380,17 +380,12 @@ def lstm(rows: int | None = N) -> tuple[Values, Run]:
 
 @page("12-lstm", "12b-lstm-backward")
 def _() -> Values:
-    values, run = lstm(None)
-    slopes = {f"∂{a}_t/∂{b}_t-1": run.slope(f"{a}_t", f"{b}_t-1") for a in "ch" for b in "ch"}
-    S = np.diag(values["o"] * (1 - np.tanh(values["c_t"]) ** 2))
-    single = values | slopes | {"A_t": slopes["∂c_t/∂h_t-1"], "S_t": S}
     batch = lstm()[0]
     names = ("W_x", "W_h", "b_", "a_", "δW_x", "δW_h", "δb_", "δa_")
     each = [{f"{name}k": batch[f"{name}{gate}"] for name in names} for gate in "ifgo"]
     W = normal(D, H)
     bare = {"f": lambda x: float(sigmoid(x @ W)[1]), "x": normal(D)}
-    blocks = {"(eq-lstm-jacobian)": single, "(eq-lstm-jacobian-h)": single, "(eq-lstm-params)": each}
-    return batch | blocks | {"(eq-lstm-nobias)": bare}
+    return batch | {"(eq-lstm-params)": each, "(eq-lstm-nobias)": bare}
 
 
 @page("12c-without-bounds")

@@ -653,25 +653,6 @@ def lstm_biases() -> Answers:
 
 
 @values
-def lstm_paths() -> Answers:
-    """Check ∂c_3/∂c_0, ∂c_3/∂h_0, ∂h_3/∂c_0 and ∂h_3/∂h_0 of the unit without W_h, chapter 12."""
-    keep, show = 0.5 * 0.8 * 0.9, 0.6 * (1 - math.tanh(1) ** 2)
-    yield Values(
-        {"c_c": keep, "c_h": 0, "h_c": show * keep, "h_h": 0},
-        says="c_0 reaches c_3 by {c_c} and h_3 by {h_c}; h_0 reaches neither",
-    )
-    yield "c_c", 0.5 + 0.8 + 0.9, "the steps multiply; they do not add up."
-    yield "c_c", 0.9, "that is the last step; the gradient goes through all three forget gates."
-    yield "c_c", 0.8 * 0.9, "c_0 goes through the first forget gate too."
-    yield "c_h", keep, "h_0 reaches the cell through W_h only, and that is zero."
-    yield "h_c", keep, "h = o ⊙ tanh(c): o and the slope of tanh at c_3 are missing."
-    yield "h_c", 0.6 * keep, "the slope of tanh at c_3 is missing: 1 − tanh²(1)."
-    yield "h_c", show, "that is from c_3 to h_3; the way from c_0 to c_3 comes before it."
-    yield "h_c", 0.6 * math.tanh(1) * keep, "the slope of tanh is 1 − tanh²(c), not tanh(c)."
-    yield "h_h", show, "nothing reads h_0: without W_h it reaches no gate."
-
-
-@values
 def lstm_spread() -> Answers:
     """Check the cell's standard deviation after 200 steps, with b_i = −b_f and with b_i = 0, chapter 12."""
     f, s = 199 / 200, 0.5
