@@ -1,9 +1,9 @@
-"""Strings said backwards, copied, and brackets: each against its definition told with Python's own lists."""
+"""Strings said backwards, copied, and recalled: each against its definition told with Python's own lists."""
 
 import numpy as np
 import pytest
 
-from gru_book.tasks.strings import brackets, copy, recall, reverse
+from gru_book.tasks.strings import copy, recall, reverse
 
 
 def test_reverse_says_the_letters_backwards_after_the_blanks_begin():
@@ -32,24 +32,6 @@ def test_copy_says_the_rows_again_in_order():
     assert abs(xs[:L, :, :B].mean() - 0.5) < 0.05
 
 
-@pytest.mark.parametrize("K", [1, 2, 3])
-def test_brackets_are_beginnings_of_balanced_strings(K):
-    xs, ys, asked, tokens = brackets(np.random.default_rng(0), 100, 40, kinds=K)
-    assert xs.shape == (40, 100, 2 * K) and ys.shape == (40, 100, K) and asked.all()
-    np.testing.assert_array_equal(xs, np.eye(2 * K)[tokens])
-    for n in range(100):
-        text, pairs = "".join("([{)]}"[t if t < K else 3 + t - K] for t in tokens[:, n]), ("()", "[]", "{}")
-        for t in range(1, 41):
-            rest = text[:t]
-            while any(pair in rest for pair in pairs):  # take out what is closed
-                for pair in pairs:
-                    rest = rest.replace(pair, "")
-            assert set(rest) <= set("([{")  # what is left is open
-            expected = np.eye(K)["([{".index(rest[-1])] if rest else np.zeros(K)
-            np.testing.assert_array_equal(ys[t - 1, n], expected)
-    assert set(np.unique(tokens)) == set(range(2 * K))
-
-
 def test_recall_asks_every_key_once_and_wants_the_value_that_came_with_it():
     L, B = 6, 3
     xs, ys, asked, tokens = recall(np.random.default_rng(0), 50, L, bits=B)
@@ -69,23 +51,15 @@ def test_recall_asks_every_key_once_and_wants_the_value_that_came_with_it():
         recall(np.random.default_rng(0), 1, 5, bits=2)
 
 
-def test_opening_sets_how_deep_they_get():
-    def open_at_the_end(share):
-        tokens = brackets(np.random.default_rng(0), 200, 60, opening=share).tokens
-        return np.where(tokens < 2, 1, -1).sum(axis=0).mean()
-
-    assert open_at_the_end(0.2) < 3 < open_at_the_end(0.5) < 15 < open_at_the_end(0.8)
-
-
-@pytest.mark.parametrize("task", [reverse, copy, brackets, recall])
+@pytest.mark.parametrize("task", [reverse, copy, recall])
 def test_same_seed_same_strings_and_wrong_arguments_are_named(task):
     one, two = (task(np.random.default_rng(3), 4, 5) for _ in range(2))
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a, b)
-    name, length = task.__name__, "T" if task is brackets else "L"
+    name = task.__name__
     with pytest.raises(TypeError, match=f"{name}: rng must be a Generator"):
         task(0, 4, 5)
-    with pytest.raises(ValueError, match=f"{name}: {length} must be at least 1; got 0"):
+    with pytest.raises(ValueError, match=f"{name}: L must be at least 1; got 0"):
         task(np.random.default_rng(0), 4, 0)
 
 
@@ -95,5 +69,3 @@ def test_wrong_options_are_named():
         reverse(rng, 4, 5, letters=0)
     with pytest.raises(ValueError, match="copy: bits must be at most 30; got 31"):
         copy(rng, 4, 5, bits=31)
-    with pytest.raises(ValueError, match="brackets: opening must be > 0 and < 1; got 1"):
-        brackets(rng, 4, 5, opening=1)

@@ -734,22 +734,6 @@ def other_sharp() -> Answers:
 
 
 @values
-def other_rows() -> Answers:
-    """Check the longest list that 32 rows of memory can hold, a row for each step, and 128 rows, chapter 13."""
-    yield Values(
-        {"with_32": 32, "with_128": 128},
-        exact=("with_32", "with_128"),
-        says="a list of {with_32} fits into 32 rows, one of {with_128} into 128",
-    )
-    yield "with_32", 5, "that is the longest list of training; the walk of the heads goes on beyond it."
-    yield "with_32", 16, "the head writes one row at each step of the list, and nothing at the blanks."
-    yield "with_32", 33, "row 33 of the list is written over the first."
-    yield "with_128", 20, "four times the trained length is what it was tested at; the memory holds more."
-    yield "with_128", 32, "the number of rows is no weight: with 128 rows the ring is longer."
-    yield "with_128", 129, "row 129 of the list is written over the first."
-
-
-@values
 def drop_half() -> Answers:
     """Check the number of steps for p = 0.05, 0.1, 0.25 and 0.5, chapter 14."""
     P = (0.05, 0.1, 0.25, 0.5)

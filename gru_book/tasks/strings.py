@@ -1,4 +1,4 @@
-"""Strings for networks with external memory: reverse or copy one, name the open bracket, recall pairs. Chapter 13.
+"""Strings for networks with external memory: reverse or copy one, recall pairs. Chapter 13.
 
 The batches are those of `gru_book.tasks.memory`, for `reader_loss` and `reader_accuracy`. The answer at a step is a row
 of bits; `asked` says where it counts.
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gru_book.tasks.memory import Batch
-from gru_lib.checks import check_instance, check_int, check_number
+from gru_lib.checks import check_instance, check_int
 
-__all__ = ["brackets", "copy", "recall", "reverse"]
+__all__ = ["copy", "recall", "reverse"]
 
 Array = NDArray[Any]
 
@@ -71,42 +71,6 @@ def copy(rng: np.random.Generator, N: int, L: int, *, bits: int = 6) -> Batch:
     return Batch(xs, ys, _second_half(L, N), tokens)
 
 
-def brackets(rng: np.random.Generator, N: int, T: int, *, kinds: int = 2, opening: float = 0.5) -> Batch:
-    """After each of T brackets, say which kind must be closed next.
-
-    Where nothing is open the next bracket opens. Elsewhere it opens with probability `opening`, in (0, 1), or closes
-    the latest open one. So every string is the beginning of a balanced one: a word of the Dyck language with K kinds.
-
-    With K = `kinds`, token k opens kind k and token K + k closes it. xs (T, N, 2K); ys (T, N, K), one-hot, or zeros
-    where nothing is open; asked at every step.
-
-    Examples
-    --------
-    >>> from gru_book.tasks.strings import brackets
-    >>> batch = brackets(np.random.default_rng(0), N=1, T=8)
-    >>> "".join("([)]"[token] for token in batch.tokens[:, 0])
-    '[][]()(('
-    >>> "".join(".)]"[int(row @ [1, 2])] for row in batch.ys[:, 0])
-    '].].).))'
-    """
-    N, T = _check("brackets", rng, N, T)
-    K = check_int("brackets", "kinds", kinds)
-    opening = check_number("brackets", "opening", opening, above=0, below=1)
-    drawn, opens = rng.integers(0, K, (T, N)), rng.random((T, N)) < opening
-    tokens, ys = np.empty((T, N), np.int64), np.zeros((T, N, K))
-    for n in range(N):
-        stack: list[int] = []
-        for t in range(T):
-            if opens[t, n] or not stack:
-                stack.append(int(drawn[t, n]))
-                tokens[t, n] = stack[-1]
-            else:
-                tokens[t, n] = K + stack.pop()
-            if stack:
-                ys[t, n, stack[-1]] = 1
-    return Batch(np.eye(2 * K)[tokens], ys, np.ones((T, N), bool), tokens)
-
-
 def recall(rng: np.random.Generator, N: int, L: int, *, bits: int = 4) -> Batch:
     """Recall by content: L pairs of a key and a value come, then the L keys again in another order; name their values.
 
@@ -147,7 +111,7 @@ def _bits(numbers: Array, B: int) -> Array:
 
 def _check(where: str, rng: Any, N: Any, L: Any) -> tuple[int, int]:
     check_instance(where, "rng", rng, np.random.Generator)
-    return check_int(where, "N", N), check_int(where, "T" if where == "brackets" else "L", L)
+    return check_int(where, "N", N), check_int(where, "L", L)
 
 
 def _second_half(L: int, N: int) -> Array:
