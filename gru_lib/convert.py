@@ -41,11 +41,12 @@ from gru_lib.cells.gru import GRUParams, gru_init
 from gru_lib.cells.lstm import LSTMParams, lstm_init
 from gru_lib.checks import as_array, check_bool, check_choice, check_instance, check_int, check_sequence, plain
 from gru_lib.params import Params
+from gru_lib.recognise import Reading, recognise
 from gru_lib.types import Array, MaybeArray
 
 __all__ = [
-    "from_keras", "from_onnx", "from_source", "from_torch", "name_of", "to_keras", "to_onnx", "to_source", "to_torch",
-    "with_convention",
+    "Reading", "from_keras", "from_onnx", "from_source", "from_torch", "name_of", "recognise", "to_keras", "to_onnx",
+    "to_source", "to_torch", "with_convention",
 ]  # fmt: skip
 
 _INIT: dict[str, Any] = {
