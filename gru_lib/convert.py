@@ -222,13 +222,15 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
 def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = True, **options: Any) -> list[Params]:
     """Read `layer.get_weights()` of a Keras `GRU`, `LSTM`, `SimpleRNN`, or of `Bidirectional` around one.
 
-    Returns a list of one or two directions.
+    Returns a list of one or two directions. A layer with ``go_backwards=True`` runs ``xs[::-1]``, and returns its
+    outputs in the order in which it makes them.
 
     Parameters
     ----------
     weights
         kernel (D, G·H), recurrent_kernel (H, G·H) and, with biases, bias: (2, 3H) for a GRU with `reset_after`, else
-        (G·H,). Twice that for `Bidirectional`, forward first.
+        (G·H,). Twice that for `Bidirectional`, forward first. A bias (2·G·H,) is that of the older `CuDNNGRU` or
+        `CuDNNLSTM`, whose kernels lie otherwise, and are read so.
     reset_after
         As in Keras, where True is the default. Only for the GRU.
 
@@ -256,7 +258,11 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
         W_x = as_array(where, "kernel", kernel, ("D", "GH"), sizes)
         W_h = as_array(where, "recurrent_kernel", recurrent, ("H", "GH"), sizes)
         b_x = b_h = None
-        if bias and options.get("reset_after"):
+        if bias and cell != "rnn" and options.get("reset_after", True) and np.shape(bias[0]) == (2 * sizes["GH"],):
+            blocks = len(_OURS[cell])  # cuDNN's W x, its numbers put into the shape of x W block by block
+            W_x, W_h = (np.hstack([k.reshape(k.shape[::-1]).T for k in np.split(W, blocks, 1)]) for W in (W_x, W_h))
+            b_x, b_h = as_array(where, "bias", bias[0], ("2GH",), {"2GH": 2 * sizes["GH"]}).reshape(2, -1)
+        elif bias and options.get("reset_after"):
             b_x, b_h = as_array(where, "bias", bias[0], ("2", "GH"), {"2": 2, **sizes})
         elif bias:
             b_x = as_array(where, "bias", bias[0], ("GH",), sizes)
@@ -302,7 +308,8 @@ def from_onnx(
 
     Peepholes (P), clipping, `input_forget` and activations other than the cell's own have no counterpart here.
 
-    Returns a list of one or two directions; ``direction="reverse"`` has one, to be run on the reversed sequence.
+    Returns a list of one or two directions. ``direction="reverse"`` has one: ``p`` is run on ``xs[::-1]``, and its
+    outputs are Y as ``hs[::-1]``.
 
     Parameters
     ----------
@@ -311,8 +318,9 @@ def from_onnx(
     B : array (dirs, 2·G·H), optional
         The bias of W, then that of R.
     linear_before_reset
-        The node's attribute: 0 (its default) is our reset-before, anything else reset-after; PyTorch exports 1. Only
-        for the GRU, which must be given it if the second bias of n is not 0.
+        The node's attribute: 0 (its default) is our reset-before, anything else reset-after. A GRU must be given it:
+        W, R and B do not tell. Files of a PyTorch GRU need 1, but `torch.onnx.export` with onnxscript 0.5.7 to 0.7.0
+        leaves the attribute out. With a few outputs of the net, `recognise` finds it.
 
     Examples
     --------
@@ -333,10 +341,10 @@ def from_onnx(
     sizes["2GH"] = 2 * sizes["GH"]
     W, R = as_array(where, "W", W, ("dirs", "GH", "D"), sizes), as_array(where, "R", R, ("dirs", "GH", "H"), sizes)
     b = None if B is None else as_array(where, "B", B, ("dirs", "2GH"), sizes)
-    if linear_before_reset is None and cell == "gru" and b is not None and b[:, -sizes["H"] :].any():
+    if linear_before_reset is None and cell == "gru":
         raise ValueError(
-            f"{where}: linear_before_reset must be given: B has a second bias of n, and the node's attribute says "
-            "whether it is reset too. PyTorch exports 1; a node without the attribute has 0."
+            f"{where}: linear_before_reset must be given for a GRU: the node's attribute, or 0 where it has none. W, R "
+            "and B do not tell. If the file is of a PyTorch GRU, it must be 1: onnxscript 0.5.7 to 0.7.0 left it out."
         )
     flag = 0 if linear_before_reset is None else linear_before_reset
     after = check_int(where, "linear_before_reset", flag, minimum=0) != 0
@@ -612,7 +620,7 @@ def _reorder(a: Array, given: str, wanted: str) -> Array:
 
 def _sizes(where: str, name: str, W_h: ArrayLike, cell: str, *, rows: str) -> dict[str, int]:
     """H and G·H from the recurrent matrix, which has one axis of each."""
-    shape, G = np.shape(W_h), len(_OURS[cell])
+    shape, G = plain(where, name, W_h).shape, len(_OURS[cell])
     H = shape[0 if rows == "H" else 1] if len(shape) == 2 else 0
     if not H or shape[1 if rows == "H" else 0] != G * H:
         wanted = f"(H, {G}H)" if rows == "H" else f"({G}H, H)"

@@ -91,6 +91,8 @@ def load(path: str | os.PathLike[str], p: Params | None = None) -> Any:
     """
     if p is not None:
         check_instance("load", "p", p, Params)
+        for name, array in p.items():
+            check_instance("load", f"p.{name}", array, np.ndarray)
     path = _path("load", path)
     header, arrays = read("load", path)
     if p is None:

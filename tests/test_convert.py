@@ -175,7 +175,7 @@ def test_what_a_layout_says_is_no_option():
     with pytest.raises(ValueError, match=r"from_torch: reset_after must be True, as in the layout; got False"):
         convert.from_torch(state, "gru", reset_after=False)
     with pytest.raises(ValueError, match=r"reset_after must be False, as linear_before_reset says; got True"):
-        convert.from_onnx(W, R, B, cell="gru", reset_after=True)
+        convert.from_onnx(W, R, B, cell="gru", linear_before_reset=0, reset_after=True)
     (q,) = convert.from_torch(state, "gru", reset_after=True, convention="keep")[0]
     np.testing.assert_array_equal(q.flat, p.flat)
 
@@ -271,6 +271,8 @@ def test_keras_bias_says_where_the_reset_gate_acts():
         convert.from_keras(weights, "gru", reset_after=False)
     with pytest.raises(ValueError, match="must hold 2 or 3 arrays, or 4 or 6 if bidirectional; got 5"):
         convert.from_keras([*weights, *weights[:2]], "gru")
+    with pytest.raises(TypeError, match=r"from_keras: recurrent_kernel must be an array; got list"):
+        convert.from_keras([weights[0], [[1], [2, 3]], weights[2]], "gru")
 
 
 # --------------------------------------------------------------------------------------------------------------- ONNX
@@ -360,21 +362,84 @@ def test_onnx_names_what_is_wrong():
     with pytest.raises(ValueError, match=r"R must have shape \(dirs, GH, H\).*got \(9, 3\)"):
         convert.from_onnx(W, R[0], cell="gru")
     with pytest.raises(ValueError, match=r"W must have shape \(dirs, GH, D\) = \(1, 9, D\); got \(1, 2, 9\)"):
-        convert.from_onnx(W.swapaxes(1, 2), R, cell="gru")
+        convert.from_onnx(W.swapaxes(1, 2), R, cell="gru", linear_before_reset=0)
     with pytest.raises(ValueError, match=r"B must have shape .*\(1, 18\); got \(1, 9\)"):
         convert.from_onnx(W, R, B[:, :9], cell="gru")
 
 
-def test_onnx_asks_for_the_flag_where_it_matters():
-    """A second bias of n stands inside or outside the reset: PyTorch's export writes linear_before_reset=1."""
-    p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True)
-    p.b_hn[:] = 0.5
+@pytest.mark.parametrize("bias", [False, True])
+def test_onnx_asks_every_gru_for_the_flag_and_nothing_else(bias):
+    """W, R and B do not tell the resets apart, even where n's second bias is 0 or there is none."""
+    p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True, bias=bias)
     arrays = convert.to_onnx([p])
-    with pytest.raises(ValueError, match=r"linear_before_reset must be given: B has a second bias of n"):
+    with pytest.raises(ValueError, match=r"linear_before_reset must be given for a GRU: the node's attribute, or 0"):
         convert.from_onnx(*arrays, cell="gru")
     (after,), (before,) = (convert.from_onnx(*arrays, cell="gru", linear_before_reset=flag) for flag in (1, 0))
     assert after.reset_after and not before.reset_after
     np.testing.assert_array_equal(after.flat, p.flat)
+    for init, cell in ((lstm_init, "lstm"), (elman_init, "rnn")):
+        (q,) = convert.from_onnx(*convert.to_onnx([init(np.random.default_rng(0), 2, 3)]), cell=cell)
+        assert q.H == 3
+
+
+# ------------------------------------------------------------------------------------------- what docstrings tell to do
+
+
+def told(function, begins):
+    """The pieces of code in the sentence of a docstring that begins so."""
+    text = " ".join(function.__doc__.split())
+    return re.findall(r"``([^`]+)``", text[text.index(begins) :].partition(". ")[0])
+
+
+def test_a_reverse_node_of_onnx_is_run_as_the_docstring_says():
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 2, 3, reset_after=True)
+    p.flat[:] = rng.normal(size=p.size)
+    xs, (W, R, B) = rng.normal(size=(4, 5, 2)), convert.to_onnx([p])
+    options = {"hidden_size": 3, "linear_before_reset": 1, "direction": "reverse"}
+    node = onnx.helper.make_node("GRU", ["X", "W", "R", "B"], ["Y"], **options)
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, None) for name in "XWRBY"]
+    graph = onnx.helper.make_graph([node], "gru", ends[:4], ends[4:])
+    (Y,) = ReferenceEvaluator(onnx.helper.make_model(graph)).run(None, {"X": xs, "W": W, "R": R, "B": B})
+    _, inputs = told(convert.from_onnx, "``p`` is run on")[:2]
+    (outputs,) = told(convert.from_onnx, "outputs are Y as")
+    (q,) = convert.from_onnx(W, R, B, cell="gru", linear_before_reset=1)
+    hs = gru_forward(eval(inputs, {"xs": xs}), None, q)[0]
+    close(eval(outputs, {"hs": hs}), Y[:, 0])
+
+
+@pytest.mark.frameworks("keras")
+def test_a_layer_of_keras_that_goes_backwards_is_run_as_the_docstring_says():
+    import keras
+
+    xs = np.random.default_rng(0).normal(size=(4, 5, 2))
+    layer = keras.layers.GRU(3, return_sequences=True, go_backwards=True)
+    theirs = np.moveaxis(keras.ops.convert_to_numpy(layer(np.moveaxis(xs, 0, 1))), 1, 0)
+    option, inputs = told(convert.from_keras, "A layer with")
+    assert option == "go_backwards=True"
+    (p,) = convert.from_keras(layer.get_weights(), "gru")
+    close(gru_forward(eval(inputs, {"xs": xs}), None, p)[0], theirs, 1e-5)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_the_arrays_of_cudnn_layers_are_read_as_what_they_are(cell):
+    """Each block holds the numbers of W x in C order, in the shape of x W; the bias is flat."""
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 2, 3, reset_after=True) if cell == "gru" else lstm_init(rng, 2, 3)
+    p.flat[:] = rng.normal(size=p.size)
+    kernel, recurrent, bias = convert.to_keras([p])
+    G = bias.size // 3 // (2 if cell == "gru" else 1)
+    made = []
+    for W in (kernel, recurrent):
+        made.append(np.hstack([np.ascontiguousarray(k.T).reshape(k.shape) for k in np.split(W, G, axis=1)]))
+    flat = bias.ravel() if cell == "gru" else np.concatenate([bias - 1, np.ones(len(bias))])
+    (q,) = convert.from_keras([*made, flat], cell)
+    np.testing.assert_allclose(q.flat, p.flat, rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match=r"bias must have shape"):
+        convert.from_keras([*made, flat[:-1]], cell)
 
 
 # ---------------------------------------------------------------------------------------------------------- the texts

@@ -281,3 +281,13 @@ def test_safetensors_is_asked_for_only_when_it_is_needed(tmp_path, monkeypatch):
     io.save(tmp_path / "m.npz", model())
     with pytest.raises(ImportError, match=r"m\.safetensors needs safetensors: pip install"):
         io.save(tmp_path / "m.safetensors", model())
+
+
+def test_what_is_no_array_in_the_parameters_to_be_filled_is_named(tmp_path):
+    class Odd(Params):
+        def items(self):
+            return iter([("W", 3.0)])
+
+    io.save(tmp_path / "p.npz", gru_init(np.random.default_rng(0), 2, 3))
+    with pytest.raises(TypeError, match=r"load: p\.W must be a ndarray; got float"):
+        io.load(tmp_path / "p.npz", Odd({"W": (1,)}))
