@@ -7,6 +7,7 @@ import json
 import linecache
 import re
 from dataclasses import replace
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -534,3 +535,42 @@ def test_exercises_show_the_call_of_their_check_and_solutions_make_it():
     assert asked == set(check.__all__) - {"Result"} - only_for_the_reader
     chapters = {file[:2] for file, *_ in asked_in_the_book()}
     assert chapters == {path.name[:2] for path in (Path(__file__).parents[1] / "book_text").glob("[0-9][0-9]-*.md")}
+
+
+KINDS = ("W_x", "W_h", "b_")
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_step_that_reads_the_arrays_in_another_convention_is_told_in_which(after):
+    """Chapter 10's readings: each of the orders, keep and write, three resets, and W_h turned; none is passed over."""
+
+    def reader(order, write, reset, turned):
+        def my_step(x, h, p):
+            W, R, b = ({g: getattr(p, kind + to) for g, to in zip("rzn", order, strict=True)} for kind in KINDS)
+            R = {g: a.T if turned else a for g, a in R.items()}
+            r, z = (1 / (1 + np.exp(-(x @ W[g] + h @ R[g] + b[g]))) for g in "rz")
+            a = x @ W["n"] + b["n"]
+            if reset == "whole":
+                n = r * (a + h @ R["n"] + p.b_hn)
+            elif reset == "after":
+                n = a + r * (h @ R["n"] + p.b_hn)
+            else:
+                n = a + (r * h) @ R["n"] + p.b_hn
+            keep = 1 - z if write else z
+            return keep * h + (1 - keep) * np.tanh(n)
+
+        return my_step
+
+    told = set()
+    right = "after" if after else "before"
+    for order, write, reset, turned in product(
+        permutations("rzn"), (False, True), ("before", "after", "whole"), (0, 1)
+    ):
+        faults = (order != tuple("rzn")) + write + (reset != right) + turned
+        verdict = check.gru_step(reader(order, write, reset, turned), reset_after=after)
+        assert verdict.ok == (faults == 0)
+        if faults > 1:
+            told.add(verdict.message)
+            assert verdict.message.startswith("the arrays are read in another convention: "), verdict.message
+            assert verdict.message.count(";") == faults - 1
+    assert len(told) == 72 - 1 - 5 - 1 - 2 - 1  # every combination gets its own words

@@ -68,6 +68,7 @@ class Exercise:
     flatten: Callable[[Any], Any] | None = None  # turns what is returned into a flat tuple, if it holds pairs
     also: Sequence[tuple[dict[str, Any], Outputs, str]] = ()  # further (args, right outputs, message if they are wrong)
     then: Callable[[Function], None] | None = None  # tries what outputs alone do not show; raises Fault
+    guess: Callable[[Outputs], str] | None = None  # what wrong outputs are, or "", where none of the mistakes fits
     shown: str = ""  # what a right function has shown, where that is not "does what the equations say"
 
 
@@ -227,6 +228,8 @@ def _check_numbers(task: Exercise, f: Function) -> None:
     for message, outputs in itertools.chain(task.mistakes(), [of_batch]):
         if all(same(found[label], outputs[label]) for label in task.right):
             raise Fault(message)
+    if task.guess is not None and (said := task.guess(found)):
+        raise Fault(said)
     slips = ((label, *slip) for label in wrong for slip in _array_slips(task, label, found[label]))
     first, fault = next(((label, f"{label} {m}") for label, a, m in slips if same(found[label], a)), (wrong[0], ""))
     if not fault:

@@ -15,6 +15,7 @@ from gru_book.check.engine import Array, Exercise, Mistake, Outputs, exercise
 from gru_book.check.oracle import D, H, N, Scalar, T, affine, draw, each, matmul, sig, sums, weights
 from gru_lib.cells.gru import GRUCache, GRUParams, gru_init
 from gru_lib.checks import check_choice
+from gru_lib.convert import recognise
 
 __all__ = ["gru_backward", "gru_forward", "gru_step", "gru_step_backward"]
 
@@ -157,6 +158,25 @@ def _step_mistakes(w: Weights, run: Callable[..., Outputs], variant: _Variant) -
         yield twist(f"{wrong}, and on b_hn by itself. Here {reset}.", variant=before)
 
 
+def _combination(p: GRUParams, xs: Array, hs: Array, h0: Array) -> str:
+    """What is wrong at once, if the states are those of the same arrays read in another convention."""
+    try:
+        says = recognise(dict(p.items()), xs, hs, h0=h0)[0].says
+    except ValueError:
+        return ""
+    where = {"before": "before the product", "after": "after the product", "whole": "over the whole pre-activation"}
+    right, share = "after" if p.reset_after else "before", "kept" if p.convention == "keep" else "written"
+    faults = {
+        f"the gates stand in the order {' '.join(says['order'])}, here r z n": says["order"] != "rzn",
+        "W_h is transposed": says["h"] != "x W",
+        f"z and 1 − z have changed places, here z is the share {share}": says["convention"] != p.convention,
+        f"r acts {where[says['reset']]}, here {where[right]}": says["reset"] != right,
+        "b_hn stands outside r": says["reset"] == right == "after" and says["place"] == "neither" and p.bias,
+    }
+    found = [fault for fault, there in faults.items() if there]
+    return f"the arrays are read in another convention: {'; '.join(found)}." if found else ""
+
+
 @exercise
 def gru_step(*, reset_after: bool = False, convention: str = "keep", bias: bool = True) -> Exercise:
     """Check ``f(x, h_prev, p) -> h`` (a cache may follow): one step of a GRU, chapter 4.
@@ -170,7 +190,12 @@ def gru_step(*, reset_after: bool = False, convention: str = "keep", bias: bool 
         return {"h": _step(x, h_prev, w, variant, **options)[0]}
 
     args = {"x": x, "h_prev": h_prev, "p": p}
-    return Exercise(args, run(w, variant), lambda: _step_mistakes(w, run, variant))
+    return Exercise(
+        args,
+        run(w, variant),
+        lambda: _step_mistakes(w, run, variant),
+        guess=lambda found: _combination(p, x[None], found["h"][None], h_prev),
+    )
 
 
 @exercise
@@ -223,7 +248,13 @@ def gru_forward(
         yield from _step_mistakes(w, loop, variant)
 
     args = {"xs": np.where(mask, xs, np.nan), "h0": h0, "p": p}
-    return Exercise(args, right, mistakes, kwargs={"lengths": real} if lengths else {})
+    return Exercise(
+        args,
+        right,
+        mistakes,
+        kwargs={"lengths": real} if lengths else {},
+        guess=lambda found: "" if lengths else _combination(p, xs, found["hs"], h0),
+    )
 
 
 def _step_backward(
