@@ -15,10 +15,11 @@ import pytest
 from check_answers import ANSWERS, FAMILIES, PLANTED
 from check_answers import VARIANTS as IN_VARIANTS
 from check_answers.gru import PADDING
+from check_answers.values import as_printed, spellings
 
 from gru_book import check
 from gru_book.check.engine import EXERCISES, run, same
-from gru_book.check.values import VALUES, wanted
+from gru_book.check.values import VALUES, Values, wanted
 from gru_lib import (
     LSTMState,
     bce_with_logits,
@@ -191,6 +192,44 @@ def test_the_numbers_of_the_solution_pass(name):
 
 
 @pytest.mark.parametrize("name", VALUES)
+def test_what_the_page_prints_is_right_in_every_spelling(name):
+    task = VALUES[name]()
+    given = {label: as_printed(name, v) if np.asarray(v).dtype.kind in "biuf" else v for label, v in task.right.items()}
+    for label, value in given.items():
+        for spelled in spellings(value, whole=label in task.exact):
+            result = getattr(check, name)(*(given | {label: spelled}).values())
+            assert result.ok, (label, spelled, result)
+
+
+def test_numbers_to_one_decimal_place_are_right_as_a_table_prints_them_and_not_beyond_it():
+    task = Values({"std": [2.414, 0.2883, 0.0283], "a": 0.0233, "b": 2.3285})
+    assert task.printed({"std": np.array([2.41, 0.29, 0.03])}, ["std"])
+    assert task.printed({"a": 0.02, "b": 2.33}, ["a", "b"])
+    for wrong in ([2.41, 0.29, 0.02], [2.4, 0.3, 0], [2.42, 0.29, 0.03], [2, 0, 0]):
+        assert not task.printed({"std": np.array(wrong)}, ["std"]), wrong
+    assert not task.printed({"a": 0.03, "b": 2.33}, ["a", "b"]) and not task.printed({"a": 0.02}, ["a"])
+    assert not Values({"n": [120, 3]}, exact=("n",)).printed({"n": np.array([120, 3])}, ["n"])
+    masked = Values({"v": [2.414, 0.0283]}, [("v", [2.41, 0.03], "that is the slip.")])
+    assert not masked.printed({"v": np.array([2.41, 0.03])}, ["v"])
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("hwy_line", ("3612",)),
+        ("hwy_line", (3612,)),
+        ("sub_msb", ("83.1 %",)),
+        ("bug_mystery", ("1/3", "dx", "w_hz")),
+        ("gate_hand", ("6 4.5 4.5", ["3/8", "3/8", "¼", "0"])),
+        ("deep_ways", ("5, 15",)),
+        ("mem_trace", ("010000", "1 1 1 0 1 1", [[1, 1, -1, -1, 1, -1]])),
+    ],
+)
+def test_numbers_typed_as_a_text_are_read(name, given):
+    assert getattr(check, name)(*given).ok, getattr(check, name)(*given)
+
+
+@pytest.mark.parametrize("name", VALUES)
 def test_every_listed_slip_in_a_number_is_named_and_no_two_alike(name):
     task, seen = VALUES[name](), set()
     for label, value, message in task.slips:
@@ -236,7 +275,7 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
         ("gru_second", ([0.8, 0.5], 0.5), "my_r must be a number, such as 0.617; got a list of 2."),
         ("gru_second", ("x", 0.5), "my_r must be a number, such as 0.617; got the text 'x'."),
         ("gru_second", (sigmoid, 0.5), "my_r must be a number, such as 0.617; got a function."),
-        ("gru_unit", ("ö",), 'letters must be a set, such as {"x", "y"}; got the text \'ö\'.'),
+        ("gru_unit", (7,), 'letters must be a set, such as {"x", "y"}; got a number.'),
         ("bwd_open", (3, [1, 2], 4), "at_z must be numbers in any order, such as [7, 8]; got a number."),
         ("bwd_open", ([[3], [4]], [1, 2], 4), "at_z must be numbers in any order, such as [7, 8]; got a list of 2."),
         ("gate_hand", (6, [1, 2, 3, 4]), "my_h must be a list of 3 numbers; got a number."),
@@ -370,6 +409,27 @@ def test_an_overflow_that_raises_is_named():
 def test_whole_numbers_lists_and_float64_are_right_where_no_type_is_asked_for(name, old, new):
     f = planted(name, old, new)
     assert getattr(check, name)(f).ok, getattr(check, name)(f)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_right_answer_in_float32_is_right(name):
+    f = program(ANSWERS[name])
+
+    def rounded(value):
+        if isinstance(value, dict):
+            return {key: rounded(each) for key, each in value.items()}
+        if isinstance(value, list) or type(value) is tuple:
+            return type(value)(map(rounded, value))
+        return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == np.float64 else value
+
+    assert getattr(check, name)(lambda *args, **options: rounded(f(*args, **options))).ok
+
+
+def test_clipping_as_pytorch_does_it_is_right():
+    """It adds 1e-6 to the norm."""
+    for new in ("min(1, max_norm / (norm + 1e-6))", "float(np.clip(max_norm / (norm + 1e-6), None, 1.0))"):
+        assert check.clip(planted("clip", "~min.*", new)).ok
+    assert not check.clip(planted("clip", "~min.*", "min(1, max_norm / (norm + 1e-3))")).ok
 
 
 def test_no_exercise_asks_for_a_function_of_some_type():

@@ -71,6 +71,7 @@ def elman_step_backward() -> Exercise:
         yield "da lacks the slope of tanh: 1 − h².", run(np.ones_like(h))
         yield "the slope of tanh is 1 − h²; this is 1 − h.", run(1 - h)
         yield "the slope of tanh is 1 − h², with h = tanh(a); this is 1 − a².", run(1 - a * a)
+        yield "the slope is taken at tanh(h): h is tanh(a) already, and its slope is 1 − h².", run(1 - np.tanh(h) ** 2)
         yield "h ⊙ (1 − h) is the slope of σ; that of tanh is 1 − h².", run(h * (1 - h))
         yield "dW_h uses h_t where h_{t−1} belongs: dW_h = h_prevᵀ da.", run(1 - h * h, seen=h)
         yield "dh_prev uses W_h where W_hᵀ belongs.", run(1 - h * h, W_hT=p.W_h)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,6 +21,10 @@ SLIPS = {
     "slope z": "the slope of σ is missing from the term through the update gate: z ⊙ (1 − z).",
     "slope r": "the slope of σ is missing from the term through the reset gate: r ⊙ (1 − r).",
     "slope n": "the slope of tanh is missing: 1 − n².",
+    "again z": "the slope is taken at σ(z): z is squashed already, and its slope is z ⊙ (1 − z).",
+    "again r": "the slope is taken at σ(r): r is squashed already, and its slope is r ⊙ (1 − r).",
+    "again n": "the slope is taken at tanh(n): n is squashed already, and its slope is 1 − n².",
+    "again": "all slopes are taken of what is squashed already: z ⊙ (1 − z), r ⊙ (1 − r) and 1 − n² are the slopes.",
     "written": "the way through the candidate lacks its share 1 − z.",
     "h": "the term through the reset gate lacks the factor h_prev.",
     "r": "the direct way from the candidate is W_hnᵀ diag(r); the factor r is missing.",
@@ -51,9 +56,12 @@ def bwd_jacobian() -> Exercise:
             return one if slip == name else value[0]
 
         W_hz, W_hr, W_hn = (w[k].T if slip == "transposed" else w[k] for k in ("W_hz", "W_hr", "W_hn"))
-        to_z = (h_prev - n)[0] * (-1 if slip == "sign z" else 1) * factor("slope z", z * (1 - z))
-        to_n = factor("written", 1 - z) * factor("slope n", 1 - n * n)
-        to_r = factor("h", h_prev) * factor("slope r", r * (1 - r))
+        at = {"z": z, "r": r, "n": n}
+        at |= {k: each(math.tanh if k == "n" else sig, a) for k, a in at.items() if slip in ("again", f"again {k}")}
+        slopes = {k: 1 - a * a if k == "n" else a * (1 - a) for k, a in at.items()}
+        to_z = (h_prev - n)[0] * (-1 if slip == "sign z" else 1) * factor("slope z", slopes["z"])
+        to_n = factor("written", 1 - z) * factor("slope n", slopes["n"])
+        to_r = factor("h", h_prev) * factor("slope r", slopes["r"])
         keep = (1 - z if slip == "1 − z" else z)[0]
         reset = factor("r", r)
         in_n = W_hn * reset if slip == "r after" else reset[:, None] * W_hn

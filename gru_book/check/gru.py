@@ -268,10 +268,15 @@ def _step_backward(
     def factor(name: str, value: Array) -> Array:
         return np.ones_like(value) if name in leave else value
 
+    def slope(gate: str, a: Array) -> Array:
+        squash = math.tanh if gate == "n" else sig
+        a = each(squash, a) if f"again {gate}" in leave else a
+        return factor(f"slope {gate}", 1 - a * a if gate == "n" else a * (1 - a))
+
     direct = dh * (written if "share of h_prev" in leave else kept)
     dn = dh * (kept if "share of n" in leave else written)
     dz = dh * (n - h_prev if write != ("sign z" in leave) else h_prev - n)
-    da_n = dn * factor("slope n", 1 - n * n)
+    da_n = dn * slope("n", n)
     seen = kept * h_prev + written * n if "h for h_prev" in leave else h_prev
     if after:
         dq, dr = da_n * factor("dq r", r), da_n * factor("dr h", q)
@@ -280,7 +285,7 @@ def _step_backward(
         dq = matmul(da_n, w["W_hn"] if "W_hn T" in leave else w["W_hn"].T)
         dr, through = dq * factor("dr h", h_prev), dq * factor("dq r", r)
         dW_hn = matmul((seen if "r in W_hn" in leave else q).T, da_n)
-    da = {"r": dr * factor("slope r", r * (1 - r)), "z": dz * factor("slope z", z * (1 - z)), "n": da_n}
+    da = {"r": dr * slope("r", r), "z": dz * slope("z", z), "n": da_n}
     W_hT = {g: w[f"W_h{g}"] if "W_h T" in leave else w[f"W_h{g}"].T for g in "rz"}
     terms = {
         "dh_prev": {
@@ -302,6 +307,13 @@ LEFT_OUT = {
     "slope z": "da_z lacks the slope of σ: z ⊙ (1 − z).",
     "slope r": "da_r lacks the slope of σ: r ⊙ (1 − r).",
     "slope n": "da_n lacks the slope of tanh: 1 − n².",
+    "again z": "da_z takes the slope at σ(z): z is σ(a_z) already, and its slope is z ⊙ (1 − z).",
+    "again r": "da_r takes the slope at σ(r): r is σ(a_r) already, and its slope is r ⊙ (1 − r).",
+    "again z, again r": "the slopes of the gates are taken at σ(z) and σ(r): z and r are squashed already, so their "
+    "slopes are z ⊙ (1 − z) and r ⊙ (1 − r).",
+    "again n": "da_n takes the slope at tanh(n): n is tanh(a_n) already, and its slope is 1 − n².",
+    "again z, again r, again n": "all slopes are taken of what is squashed already: they are z ⊙ (1 − z), r ⊙ (1 − r) "
+    "and 1 − n².",
     "dr h": "dr lacks its factor {dr}: the product rule on what the reset gate multiplies.",
     "dq r": "{dq} lacks its factor r: what passes the reset gate forward passes it backward.",
     "r in W_hn": "dW_hn uses h_prev where r ⊙ h_prev was multiplied: dW_hn = (r ⊙ h_prev)ᵀ da_n.",

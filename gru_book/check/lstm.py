@@ -78,6 +78,9 @@ LEFT_OUT = {
     "f for g": "da_i uses f where g belongs: c = f ⊙ c_prev + i ⊙ g.",
     "slope": "the gates lack the slope of σ: i ⊙ (1 − i), and f and o alike.",
     "slope g": "da_g lacks the slope of tanh: 1 − g².",
+    "again": "the slopes of the gates are taken at σ(i), σ(f) and σ(o): the gates are squashed already, so they are "
+    "i ⊙ (1 − i), and f and o alike.",
+    "again g": "da_g takes the slope at tanh(g): g is tanh(a_g) already, and its slope is 1 − g².",
     "f": "dc_prev lacks the factor f: c = f ⊙ c_prev + i ⊙ g.",
     "dc before": "dc_prev is made of the dc that came in; take the sum with what comes from h.",
     "W_h T": "dh_prev uses W_h where W_hᵀ belongs.",
@@ -104,13 +107,17 @@ def lstm_step_backward() -> Exercise:
         def factor(name: str, value: Array) -> Array:
             return np.ones_like(value) if name == leave else value
 
+        def slope(a: Array) -> Array:
+            a = each(sig, a) if leave == "again" else a
+            return factor("slope", a * (1 - a))
+
         from_h = dh * factor("o", o) * factor("slope c", 1 - tanh_c * tanh_c)
         dc_all = (0 if leave == "later" else dc) + (0 if leave == "out" else from_h)
         da = {
-            "i": dc_all * (f if leave == "f for g" else g) * factor("slope", i * (1 - i)),
-            "f": dc_all * (c if leave == "c for c_prev" else c_prev) * factor("slope", f * (1 - f)),
-            "g": dc_all * i * factor("slope g", 1 - g * g),
-            "o": dh * (c if leave == "c for tanh c" else tanh_c) * factor("slope", o * (1 - o)),
+            "i": dc_all * (f if leave == "f for g" else g) * slope(i),
+            "f": dc_all * (c if leave == "c for c_prev" else c_prev) * slope(f),
+            "g": dc_all * i * factor("slope g", 1 - (each(math.tanh, g) if leave == "again g" else g) ** 2),
+            "o": dh * (c if leave == "c for tanh c" else tanh_c) * slope(o),
         }
         W_hT = {k: w[f"W_h{k}"] if leave == "W_h T" else w[f"W_h{k}"].T for k in "ifgo"}
         terms = {

@@ -1,12 +1,19 @@
-"""Compare the numbers that a reader has worked out with the right ones, and find the words for what is wrong."""
+"""Compare the numbers that a reader has worked out with the right ones, and find the words for what is wrong.
+
+One rule for all: an answer is right if it is right at the precision that the page prints, in any form in which a reader
+would type it: numbers, a list, a tuple, an array, or a text such as "3, 6, 1, 2", "3612", "1/3" or "83 %".
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -38,8 +45,21 @@ class Values:
             return near(found, value, tolerance=0)
         if isinstance(value, str) and value == self.right[label] and found in self.also.get(label, ()):
             return True
-        slipped = any(label == other and near(found, slip, tolerance=1e-9) for other, slip, _ in self.slips)
-        return near(found, value, tolerance=self.tolerance) or (not slipped and _rounded(found, value))
+        if near(found, value, tolerance=self.tolerance):
+            return True
+        return _rounded(found, value) and not self.slipped(label, found)
+
+    def slipped(self, label: str, found: Any) -> bool:
+        """Whether what was found for a label is a slip, to the last digit."""
+        return any(label == other and near(found, slip, tolerance=1e-9) for other, slip, _ in self.slips)
+
+    def printed(self, found: dict[str, Any], labels: Sequence[str]) -> bool:
+        """Whether these are the right numbers as a table prints them, all to the same decimal place."""
+        if any(label in self.exact or not _is_number(self.right[label]) for label in labels):
+            return False
+        if any(self.slipped(label, found[label]) for label in labels):
+            return False
+        return _to_one_place(*(np.hstack([np.ravel(of[label]) for label in labels]) for of in (found, self.right)))
 
 
 #: What builds each exercise that asks for numbers, by name.
@@ -80,16 +100,24 @@ def near(found: Any, right: Any, *, tolerance: float = 5e-3) -> bool:
 
 
 def _rounded(found: Any, right: Any) -> bool:
-    """Whether numbers are the right ones with two digits each, such as 0.38 for 0.375, and none is as large as 10."""
+    """Whether numbers are the right ones with two digits each, such as 0.38 for 0.375, and none is as large as 100."""
     if not _is_number(right) or np.shape(found) != np.shape(right):
         return False
     for value, exact in zip(np.ravel(found).tolist(), np.ravel(right).tolist(), strict=True):
         unit = 10.0 ** (np.floor(np.log10(abs(exact))) - 1) if exact else 1.0  # of the second digit
         two = abs(value / unit - round(value / unit)) < 1e-6 and abs(value - exact) <= 0.5000001 * unit
         of_one = value == float(f"{value:.1g}")
-        if not (near(value, exact) or (two and not of_one and abs(exact) < 10)):
+        if not (near(value, exact) or (two and not of_one and abs(exact) < 100)):
             return False
     return True
+
+
+def _to_one_place(found: Any, right: Any) -> bool:
+    """Whether numbers are the right ones to the same place, such as 2.41, 0.29, 0.03; the largest has three digits."""
+    places = next((d for d in range(7) if np.allclose(found * 10**d, np.round(found * 10**d), rtol=0, atol=1e-6)), None)
+    if places is None or np.abs(right).max() < 100 * 0.1**places:
+        return False
+    return bool((np.abs(found - right) <= 0.5000001 * 0.1**places).all())
 
 
 def _is_number(value: Any) -> bool:
@@ -98,8 +126,12 @@ def _is_number(value: Any) -> bool:
 
 def _compare(task: Values, given: tuple[Any, ...]) -> dict[str, Any]:
     """Return the right values as they were given, or raise Fault."""
-    if len(given) == 1 and len(task.right) > 1 and isinstance(given[0], tuple | list):
-        given = tuple(given[0])
+    if len(given) == 1 and len(task.right) > 1:
+        (one,) = given
+        words = _words(one) if isinstance(one, str) else list(one) if isinstance(one, tuple | list) else []
+        if isinstance(one, np.ndarray) and one.ndim:
+            words = list(one)
+        given = tuple(words) if words and (len(words) == len(task.right) or not isinstance(one, str)) else given
     if len(given) != len(task.right):
         raise Fault(f"give {listed([*task.right])}, in this order; got {len(given)} of {len(task.right)}.")
     if blank := [label for label, value in zip(task.right, given, strict=True) if value is None or value is Ellipsis]:
@@ -108,6 +140,9 @@ def _compare(task: Values, given: tuple[Any, ...]) -> dict[str, Any]:
         raise Blank(f"{listed(blank)} {still} {nothing}. Put your {answer} there.")
     found = {label: _read(label, value, task.right[label]) for label, value in zip(task.right, given, strict=True)}
     wrong = [label for label, right in task.right.items() if not task.fits(label, found[label], right)]
+    wrong = [label for label in wrong if not task.printed(found, [label])]
+    if wrong and task.printed(found, [*task.right]):
+        wrong = []
     if not wrong:
         return found
     for label, value, message in task.slips:
@@ -125,25 +160,74 @@ def _with_rest(task: Values, wrong: list[str], message: str) -> str:
 def _read(label: str, value: Any, right: Any) -> Any:
     """Turn what was given into an array of numbers or into words, or raise Fault."""
     if not _is_number(right):
-        if isinstance(right, list) and isinstance(value, str | tuple):
-            value = value.split() if isinstance(value, str) else list(value)
-        if isinstance(right, set) and isinstance(value, list | tuple | np.ndarray):
-            with suppress(TypeError):  # a list of lists is no set
-                value = set(np.asarray(value).tolist() if isinstance(value, np.ndarray) else value)
-        if type(value) is not type(right):
+        read = _read_words(value, right)
+        if type(read) is not type(right):
             raise Fault(f"{label} must be {wanted(right)}; got {described(value)}.")
-        return value
+        return read
+    shape = np.shape(right)
     try:
-        array = np.asarray(value, dtype=float)
+        array = np.asarray(_number_text(value, shape) if isinstance(value, str) else value)
+        if array.dtype.kind == "U":
+            array = np.array([_number_text(each, ()) for each in array.ravel()]).reshape(array.shape)
+        array = array.astype(float)
     except Exception:  # an object may refuse in its own way, and a whole number be too large
         array = None
-    if array is not None and array.size == 1 == np.size(right):
-        array = array.reshape(np.shape(right))
-    if array is None or array.shape != np.shape(right):
+    if array is not None and [n for n in array.shape if n != 1] == [n for n in shape if n != 1]:
+        array = array.reshape(shape)
+    if array is None or array.shape != shape:
         raise Fault(f"{label} must be {wanted(right)}; got {described(value)}.")
     if not np.isfinite(array).all():
         raise Fault(f"{label} holds NaN or infinity: a division by 0, or the logarithm of 0?")
     return array
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, whatever stands between them; minus, point, slash and per cent belong to a number."""
+    return re.findall(r"[^\s,;>|()\[\]{}'\"]+", text.replace("−", "-").replace(" %", "%").replace(" / ", "/"))
+
+
+def _read_words(value: Any, right: Any) -> Any:
+    """What was given, as a text, a list of texts, or a set of texts or numbers, if that is what is right."""
+    if isinstance(right, str):
+        same_word = isinstance(value, str) and value.strip().casefold() == right.casefold()
+        return right if same_word else value
+    one_each = max(len(str(each)) for each in right) == 1
+    whole = isinstance(right, list) and one_each and isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(value, str) or whole:  # 3612
+        words = _words(str(value))
+        value = list(words[0]) if one_each and len(words) == 1 else words
+        if _of_numbers(set(right)) and all(word.isdecimal() for word in value):
+            value = list(map(int, value))
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if isinstance(right, set) and isinstance(value, list | tuple):
+        with suppress(TypeError):  # a list of lists is no set
+            return set(value)
+    if isinstance(right, list) and isinstance(value, list | tuple):
+        whole = all(isinstance(each, str | int) for each in value)
+        return [str(each).strip() for each in value] if whole else list(value)
+    return value
+
+
+def _number_text(text: str, shape: tuple[int, ...]) -> Any:
+    """The number or numbers that a text spells, or raise ValueError."""
+    if not shape:
+        text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)  # 60,672
+    words, count = _words(text), int(np.prod(shape))
+    if len(words) == 1 and count > 1 and words[0].isdecimal() and len(words[0]) == count:
+        words = list(words[0])
+    return np.array([_spelled(word) for word in words]).reshape(shape)
+
+
+def _spelled(word: str) -> float:
+    """The number that a word spells: 0.617, -3, 1/3, ½, 83%, true."""
+    if word.lower() in ("true", "false"):
+        return float(word.lower() == "true")
+    if word.endswith("%"):
+        return _spelled(word[:-1]) / 100
+    if "/" in word:
+        return float(Fraction(word))
+    return unicodedata.numeric(word) if len(word) == 1 else float(word)
 
 
 def wanted(right: Any) -> str:

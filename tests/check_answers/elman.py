@@ -32,6 +32,7 @@ PLANTED = {
     "elman_step_backward": [
         (" * (1 - h**2)", "", "lacks the slope of tanh"),
         ("1 - h**2", "1 - a**2", "this is 1 − a²"),
+        ("1 - h**2", "1 - np.tanh(h) ** 2", r"the slope is taken at tanh\(h\)"),
         ("1 - h**2", "h * (1 - h)", "slope of σ"),
         ("h_prev.T @ da", "h.T @ da", "dW_h uses h_t where h_{t−1} belongs"),
         ("da @ p.W_h.T", "da @ p.W_h", "dh_prev uses W_h where W_hᵀ belongs"),

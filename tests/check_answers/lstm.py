@@ -82,6 +82,8 @@ PLANTED = {
         ("dh * np.tanh(c) * o", "dh * c * o", "da_o uses c where tanh"),
         ("dc * g * i", "dc * f * i", "da_i uses f where g belongs"),
         (r"~ \* [ifo] \* \(1 - [ifo]\)", "", "the gates lack the slope of σ"),
+        (r"~\* ([ifo]) \* \(1 - [ifo]\)", r"* sigmoid(\1) * (1 - sigmoid(\1))", "the slopes of the gates are taken at σ"),
+        ("1 - g**2", "1 - np.tanh(g) ** 2", "da_g takes the slope at tanh"),
         ("1 - g**2", "1", "da_g lacks the slope of tanh"),
         ("(dh_prev, dc * f)", "(dh_prev, dc)", "dc_prev lacks the factor f"),
         ("(dh_prev, dc * f)", "(dh_prev, dstate[1] * f)", "dc_prev is made of the dc that came in"),
