@@ -1,7 +1,8 @@
 """Is this gradient right? Compare a hand-written gradient with one computed from the forward code alone.
 
 - Complex step: Im f(v + i·ε) / ε, exact to rounding (ε can be 1e−30, because nothing is subtracted). Needs forward
-  code that runs on complex numbers, as all of gru_lib does.
+  code that runs on complex numbers, as all of gru_lib does; abs, norm and .real drop the imaginary part, and with it
+  the gradient, which a comparison with the values themselves shows.
 - Central differences: (f(v + ε) − f(v − ε)) / 2ε, accurate to about 1e−9. Works for any forward code.
 """
 
@@ -32,6 +33,7 @@ class Row:
     where: tuple[int, ...]  # its index
     given: float
     expected: float
+    factor: float | None = None  # where the whole array is what is expected times one number
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +53,10 @@ class GradReport:
         return [row.name for row in self.rows if not row.error <= tolerance]
 
     def table(self, tolerance: float) -> str:
-        """Return a text table: whether each array is within `tolerance`, and if not, its worst entry."""
+        """Return a text table: whether each array is within `tolerance`, and if not, its worst entry.
+
+        An array that is off by one factor, such as 1 / N of a mean, says so.
+        """
         lines = []
         width = max(len(row.name) for row in self.rows)
         for row in self.rows:
@@ -60,6 +65,8 @@ class GradReport:
             if not row.error <= tolerance:
                 at = ", ".join(map(str, row.where))
                 verdict = f"WRONG at [{at}]: {row.given:.6g}, but {self.method} says {row.expected:.6g}"
+                if row.factor is not None:
+                    verdict += f"; all entries are {row.factor:.6g} times what they should be"
             lines.append(f"{row.name:<{width}}  {shape:<9}  {verdict}")
         return "\n".join(lines)
 
@@ -80,6 +87,9 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
 
     Costs two evaluations for each number (one, for "complex"), so it is for small cases only. Squire & Trapp (1998) for
     the complex step. Chapter 5.
+
+    "complex" compares its result with the values of `loss` along a line, and raises ValueError if it has missed a part:
+    abs, norm, .real and a cast to float drop the imaginary part.
 
     Parameters
     ----------
@@ -121,7 +131,38 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
                 gradient[index] = (above - _call(loss, point)) / (2 * step)
             array[index] = value
         result[name] = gradient
+    if method == "complex" and not _agrees(loss, at, result):
+        raise ValueError(
+            "numeric_gradient: the complex step does not see all of loss, whose values change otherwise than it says: "
+            "abs, norm, .real or a cast drop the imaginary part (write sqrt(v * v) for abs(v)). Or loss jumps here. "
+            'method="central" needs only the values.'
+        )
     return result
+
+
+def _agrees(loss: Callable[..., Any], at: Point, gradient: Mapping[str, Array]) -> bool:
+    """Whether the values of `loss` along a line change as the gradient says; at a kink, on one side of it."""
+    point, rng = _copy(at, np.float64), np.random.default_rng(0)
+    arrays = _arrays("at", point)
+    line = {name: rng.uniform(0.5, 1, a.shape) * rng.choice([-1, 1], a.shape) for name, a in arrays}
+    parts = [np.ravel(gradient[name] * u) for name, u in line.items()]
+    said = np.concatenate(parts) if parts else np.zeros(0)
+    total, size = said.sum(), np.linalg.norm(said)
+    start = {name: a.copy() for name, a in arrays}
+
+    def value(step: float) -> float:
+        for name, a in arrays:
+            a[...] = start[name] + step * line[name]
+        return float(np.real(_call(loss, point)))
+
+    with np.errstate(all="ignore"):
+        here = value(0)
+        for step in (1e-6, 1e-8, 1e-4):  # one step may be too long for what is steep, or drown in rounding
+            ahead, behind = (value(step) - here) / step, (here - value(-step)) / step
+            noise = 1e-3 * (size + abs(total)) + 1e-14 * abs(here) / step
+            if any(not abs(slope - total) > noise for slope in (ahead, behind, (ahead + behind) / 2)):
+                return True
+    return False
 
 
 def gradcheck(loss: Callable[..., Any], at: Point, grads: Point, *, method: str = "complex") -> GradReport:
@@ -157,8 +198,18 @@ def gradcheck(loss: Callable[..., Any], at: Point, grads: Point, *, method: str 
         error = np.where(np.isnan(error), np.inf, error)
         where = np.unravel_index(int(error.argmax()), error.shape) if error.ndim else ()
         worst, given_there, expected_there = (float(a[where]) for a in (error, mine, right))
-        rows.append(Row(name, right.shape, worst, tuple(map(int, where)), given_there, expected_there))
+        factor = _factor(mine, right)
+        rows.append(Row(name, right.shape, worst, tuple(map(int, where)), given_there, expected_there, factor))
     return GradReport(tuple(rows), "complex step" if method == "complex" else "central differences")
+
+
+def _factor(mine: Array, right: Array) -> float | None:
+    """The number that `right` is to be multiplied by to give `mine`, if one does it for several entries."""
+    norm = float(np.linalg.norm(right))
+    if np.count_nonzero(right) < 2 or not np.isfinite(mine).all():
+        return None
+    factor = float((mine * right).sum()) / norm**2
+    return factor if np.linalg.norm(mine - factor * right) <= 1e-6 * abs(factor) * norm else None
 
 
 def _copy(at: Point, dtype: Any) -> Any:

@@ -7,6 +7,7 @@ gate (`p.W_xr`) are views on it, so writing into `p.W_xr` changes `p.W_x`. The n
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
@@ -216,6 +217,7 @@ class Bundle(Params):
         for name, member in members.items():
             check_instance("bundle", name, member, Params)
         if flat is None:
+            _check_apart(members)
             flat = np.concatenate([member.flat for member in members.values()])
         _check_flat("bundle", flat)
         made: dict[str, Any] = {"flat": flat, "sizes": _sizes(options), **options}
@@ -252,11 +254,21 @@ class Bundle(Params):
         return type(self), (dict(self.members()), self.flat, self.options)
 
 
+def _check_apart(members: Mapping[str, Params]) -> None:
+    """Raise ValueError if two members are one: as copies they would no longer be tied."""
+    for (one, a), (other, b) in itertools.combinations(members.items(), 2):
+        if np.may_share_memory(a.flat, b.flat):
+            raise ValueError(
+                f"bundle: {one} and {other} hold the same numbers, and would become two copies, which training moves "
+                f"apart. Give {one} alone and use it in both places; or if two are meant, {other}.copy()."
+            )
+
+
 _TAKEN = frozenset((*dir(Bundle), "flat", "sizes", "_members", "_options"))  # names that no member or option may have
 
 
 def bundle(**members: Params) -> Bundle:
-    """Join parameter objects on one new flat array, into which their values are copied.
+    """Join parameter objects on one new flat array, into which their values are copied. No two may be the same one.
 
     ``m = bundle(rnn=gru_init(rng, D, H), out=linear_init(rng, H, 1))`` has everything in ``m.flat``; ``m.rnn`` and
     ``m.out`` are parameter objects on pieces of it.

@@ -1,7 +1,8 @@
 """What the passes of the recurrent cells share: checks on entry, and what padding means.
 
 A padded step carries the state and outputs zero. `begin` sets padded inputs to zero, whatever they held, so that
-nothing in them can reach a result; `begin_backward` does the same to the gradients that come in.
+nothing in them can reach a result; `begin_backward` does the same to the gradients that come in. Padding stands at the
+end: sequences that are clearly padded in front are refused.
 """
 
 from __future__ import annotations
@@ -39,8 +40,22 @@ def begin(
     checked = _states(where, {**p.sizes, "T": T, "N": N}, p.dtype, states)
     mask = None if lengths is None else as_lengths(where, lengths, T, N)
     if mask is not None:
+        _check_end(where, xs, mask)
         xs = np.where(mask[:, :, None], xs, 0)
     return xs, checked, mask, _common(p.dtype, xs, *checked)
+
+
+def _check_end(where: str, xs: Array, mask: Array) -> None:
+    """Raise ValueError if all short sequences begin with as many zeros as they lack, and none ends in zeros."""
+    short = ~mask[-1] if len(mask) else np.zeros(0, bool)
+    if not short.any() or xs[0, short].any() or not xs[-1, short].any(axis=1).all():
+        return
+    front = ~mask[::-1]
+    if front.sum() > 1 and not xs[front].any():
+        raise ValueError(
+            f"{where}: lengths counts from the first step, and padding stands at the end; here the short sequences of "
+            "xs begin with zeros and end in data. Keras's pad_sequences pads in front, unless padding='post'."
+        )
 
 
 def begin_backward(

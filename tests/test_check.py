@@ -3,6 +3,7 @@
 import ast
 import functools
 import inspect
+import io
 import json
 import linecache
 import re
@@ -301,6 +302,22 @@ def test_verdicts_name_the_readers_function():
     assert check.sigmoid(lambda a: a.nothing).message.startswith("your function stopped with AttributeError")
     for f in (None, ...):
         assert check.sigmoid(f).blank
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "ascii"])
+def test_a_message_can_be_printed_in_every_encoding(encoding, monkeypatch):
+    """A script's output may go to a file; in UTF-8 it is as it was."""
+    every = [message for name in EXERCISES for message, _ in EXERCISES[name]().mistakes()]
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr("sys.stdout", out)
+    for message in every:
+        print(check.Result(False, message))
+    out.flush()
+    printed = out.buffer.getvalue().decode(encoding)
+    monkeypatch.undo()
+    assert printed.count("\n") == len(every) and "\\N{" not in printed
+    assert "da_z lacks the slope of sigma: z * (1 - z)." in printed
+    assert str(check.Result(False, "σ")) == "Not yet: σ"
 
 
 @pytest.mark.parametrize("name", EXERCISES)

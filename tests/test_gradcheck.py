@@ -86,3 +86,50 @@ def test_errors_say_what_is_wrong():
         gradcheck(cube, {"x": X}, X)
     with pytest.raises(TypeError, match="at must be a Params or a mapping"):
         gradcheck(cube, X, {"x": X})
+
+
+def test_an_array_that_is_off_by_one_factor_says_so():
+    right = 3 * X**2
+    for factor in (1 / 3, -1, 4):
+        table = gradcheck(cube, {"x": X}, {"x": factor * right}).table(1e-9)
+        assert table.endswith(f"; all entries are {factor:.6g} times what they should be")
+    other = right.copy()
+    other[0, 0] *= 2
+    for wrong in (other, right.T, np.full_like(right, np.nan)):
+        assert "all entries" not in gradcheck(cube, {"x": X}, {"x": wrong}).table(1e-9)
+    one = gradcheck(lambda x: x[0] ** 2, {"x": np.array([3.0])}, {"x": np.array([3.0])})
+    assert "all entries" not in one.table(1e-9)  # of a single entry everything is a multiple
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x: np.abs(x).sum(),
+        lambda x: np.linalg.norm(x),
+        lambda x: (x.real**2).sum(),
+        lambda x: (x * x.conj()).real.sum(),
+        lambda x: (x**3).sum() + np.abs(x[0, 0]),
+    ],
+)
+def test_a_loss_that_the_complex_step_does_not_see_is_refused(loss):
+    with pytest.raises(ValueError, match="the complex step does not see all of loss"):
+        numeric_gradient(loss, {"x": X})
+    numeric_gradient(loss, {"x": X}, method="central")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x: np.sqrt(x * x).sum(),
+        lambda x: np.where(x.real > 0, x, 0).sum(),
+        lambda x: np.tanh(1e4 * (x - 0.5)).sum(),
+        lambda x: 1e9 + x.sum(),
+        lambda x: 0 * x.sum(),
+        lambda x: np.exp(100 * x).sum(),
+    ],
+)
+def test_a_loss_that_is_steep_large_flat_or_bent_is_not(loss):
+    """At a kink the complex step has one of the two slopes."""
+    numeric_gradient(loss, {"x": X})
+    numeric_gradient(loss, {"x": np.full(3, 0.5)})
+    numeric_gradient(lambda x: np.where(x.real > 0, x, 0).sum(), {"x": np.zeros(3)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -75,8 +76,32 @@ def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.
     assert printed.count("\n") == 8
     assert f"```text\n{printed}```" in page
     assert grade.main(["--csv", "handed-in/ada-04.ipynb"]) == 0
-    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out.removeprefix("\ufeff"))))
     assert [(row["exercise"], row["right"]) for row in table] == [(f"4.{n}", str(int(n == 4))) for n in range(1, 8)]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "ascii", "utf-8"])
+def test_a_table_sent_to_a_file_is_utf8_and_whole_whatever_the_system_writes(encoding: str, tmp_path: Path) -> None:
+    """With the mark by which Excel knows it, and without empty lines between the rows."""
+    said = "Not yet: da_z lacks the slope of σ: z ⊙ (1 − z), ∂L/∂z."
+    script = f"""
+import grade
+grade.read = grade.original_of = lambda *_: None
+grade.grade = lambda *_: [grade.Verdict("5.1", "check.x(f)", {said!r})] * 2
+grade.main(["--csv", "ä.ipynb"])
+grade.sys.stdout.flush()
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tools"), "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+        capture_output=True,
+        check=False,
+    )
+    assert not run.stderr.strip(), run.stderr
+    assert run.stdout.startswith(b"\xef\xbb\xbf") and run.stdout.count(b"\r\n") == run.stdout.count(b"\n") == 3
+    rows = list(csv.DictReader(io.StringIO(run.stdout.decode("utf-8-sig"))))
+    assert [(row["notebook"], row["said"]) for row in rows] == [("ä.ipynb", said)] * 2
 
 
 def test_the_other_commands_of_the_page_run_as_printed(tmp_path: Path) -> None:
@@ -188,6 +213,6 @@ def test_what_is_no_notebook_of_the_book_is_listed_and_the_rest_graded(
     lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.split("\n") if line[:1].strip())
     assert lines == wrong | {"version-3": "1 of 1 right"} and list(lines) == asked
     assert grade.main(["--csv", *asked]) == 1
-    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    table = list(csv.DictReader(io.StringIO(capsys.readouterr().out.removeprefix("\ufeff"))))
     assert {row["notebook"]: row["said"] for row in table} == wrong | {"version-3": "Right: so."}
     assert grade.main(["version-3"]) == 0

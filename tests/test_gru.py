@@ -355,3 +355,22 @@ def test_gate_of_the_tape_is_the_gate_of_the_step():
         np.testing.assert_allclose(tape.gate(name)[1], getattr(cache, name), rtol=0, atol=1e-14)
     with pytest.raises(ValueError, match="name must be one of"):
         tape.gate("h")
+
+
+def test_padding_in_front_is_refused_and_what_only_looks_like_it_is_not():
+    """As Keras's pad_sequences writes it by default."""
+    p, lengths = gru_init(np.random.default_rng(0), 2, 3), [2, 5, 3]
+    after = np.random.default_rng(1).normal(size=(5, 3, 2))
+    for n, length in enumerate(lengths):
+        after[length:, n] = 0
+    before = np.array([np.roll(after[:, n], 5 - length, axis=0) for n, length in enumerate(lengths)]).swapaxes(0, 1)
+    with pytest.raises(ValueError, match="gru_forward: lengths counts from the first step, and padding stands at the"):
+        gru_forward(before, None, p, lengths=lengths)
+    gru_forward(after, None, p, lengths=lengths)
+    rubbish, silent, still = after.copy(), before.copy(), 0 * after
+    rubbish[2:, 0] = 1
+    silent[4, 0] = 0  # a sequence whose last step is zero too
+    for xs in (rubbish, silent, still):
+        gru_forward(xs, None, p, lengths=lengths)
+    begins_at_0 = np.array([[0, 1, 2.0], [0.5, 1, 2], [0.9, 1, 2], [0.7, 1, 2], [0.7, 1, 9]])[:, :, None].repeat(2, 2)
+    gru_forward(begins_at_0, None, p, lengths=[4, 5, 5])

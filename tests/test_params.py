@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import rng
 
-from gru_lib import Bundle, Params, bundle, gru_init, linear_init
+from gru_lib import Bundle, Params, bidirectional, bundle, gru_init, linear_init
 
 
 def test_gate_views_share_the_flat_buffer():
@@ -113,3 +113,16 @@ def test_a_bundle_is_made_of_named_members(bad, match):
 def test_repr_tells_shapes_and_conventions():
     text = repr(gru_init(rng(0), 2, 3))
     assert "W_x (2, 9), " in text and "36" not in text[:10] and "convention='keep'" in text and "float64" in text
+
+
+def test_one_object_is_no_two_members():
+    """As copies they would no longer be tied."""
+    p = gru_init(np.random.default_rng(0), 2, 3)
+    whole = bundle(rnn=p, again=p.copy())
+    for members in ({"a": p, "b": p}, {"a": whole, "b": whole.rnn}, {"a": whole.rnn, "b": whole.rnn}):
+        with pytest.raises(ValueError, match="bundle: a and b hold the same numbers"):
+            bundle(**members)
+    with pytest.raises(ValueError, match="forward and backward hold the same numbers"):
+        bidirectional(p, p)
+    assert bundle(a=whole.rnn, b=whole.again).size == 2 * p.size
+    assert whole.on(np.zeros(whole.size)).size == whole.size

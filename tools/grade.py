@@ -3,7 +3,8 @@
 Each notebook, also in folders of the folder, is run in an empty folder; a cell that fails or is stopped for taking too
 long does not stop it. The calls of the checker are those of the book's own in ``_build/html/notebooks``, each made
 where the student's answer to the exercise ends, whatever the notebook's own cells say. ``--csv`` prints a line for each
-check, for a spreadsheet. A file that cannot be read as a notebook is listed with the reason, and so is what was not run
+check, for a spreadsheet; sent to a file it is in UTF-8 with the mark by which Excel knows that, whatever the system's
+encoding. A file that cannot be read as a notebook is listed with the reason, and so is what was not run
 since a kernel died; the exit code is then 1. The notebooks run with your rights: if you do not know who wrote them, use
 a container.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import csv
+import io
 import re
 import sys
 import tempfile
@@ -206,6 +208,12 @@ def found(names: list[str]) -> Iterator[Path]:
             yield from [each for each in inside if ".ipynb_checkpoints" not in each.parts] or [path]
 
 
+def write_utf8(*, mark: bool) -> None:
+    """Print to a file or a pipe in UTF-8: cp1252 and Latin-1 have no σ, and would lose a class at its first message."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8-sig" if mark else "utf-8", newline="" if mark else None)
+
+
 def main(arguments: list[str]) -> int:
     """Grade the notebooks that the arguments name."""
     parser = argparse.ArgumentParser(
@@ -218,6 +226,7 @@ def main(arguments: list[str]) -> int:
     if not known:
         parser.error("there are no notebooks to compare with; `make book` (`python tools/do.py book`) writes them")
     fix()
+    write_utf8(mark=asked.csv)
     table = csv.writer(sys.stdout)
     if asked.csv:
         table.writerow(["notebook", "exercise", "check", "right", "said"])

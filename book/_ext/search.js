@@ -2,11 +2,12 @@
  *
  * A word is found where a word begins with it ("gate" in "gates"), a Chinese string anywhere. A page is a result if it
  * holds every word, and stands where its best section does. If no page does, words that differ in a letter will do.
+ * British and American spelling are one word, and the small words of a question are not looked for.
  */
 "use strict";
 
 /**
- * @typedef {{ anchor: string, title: string, text: string, see?: string }} Section
+ * @typedef {{ anchor: string, title: string, text: string, code?: string, words?: string, see?: string }} Section
  * @typedef {Section & { page: string, terms: string[], queryTerms: string[] }} Found
  */
 
@@ -15,7 +16,7 @@
   const AROUND = 90; // letters on either side of the first word found
   const PAUSE = 200; // milliseconds without a key: then results are shown, and told to who hears the page
   /** What counts how much: chapters, their companions, the glossary, the rest. @type {[RegExp, number][]} */
-  const PAGES = [[/\/\d+-/, 1], [/\/\d/, 0.6], [/\/glossary$/, 0.5], [/./, 0.15]];
+  const PAGES = [[/\/\d+-/, 1], [/\/\d|\/questions$/, 0.6], [/\/glossary$/, 0.5], [/./, 0.15]];
   const HAN = /\p{Script=Han}/u;
   const WORDS = /\p{Script=Han}+|(?:_*(?!\p{Script=Han})[\p{L}\p{N}])+/gu;
   /** @type {{ gruSearchIndex: Record<string, Section[]>, MiniSearch: any }} */
@@ -23,22 +24,34 @@
   const field = /** @type {HTMLInputElement} */ (document.querySelector("main input[name=q]"));
   const status = document.createElement("p"), list = document.createElement("ol");
 
-  /** "GRU vs LSTM" asks for two words. @param {string} text */
-  const split = (text) => (text.match(WORDS) ?? []).filter((word) => word.toLowerCase() !== "vs");
-  /** Without its plural's s. @param {string} word */
-  const stem = (word) => (word.length > 3 ? word.replace(/s$/, "") : word).toLowerCase();
+  const SMALL = new Set(("a an and are be can do does for from how i in is it my no not of on or should that the there to use "
+    + "vs what when where which why with").split(" "));
+  /** @param {string} text */
+  const split = (text) => text.match(WORDS) ?? [];
+  /** "GRU vs LSTM" asks for two words, "how do I pad" for one. @param {string} text */
+  const asked = (text) => {
+    const words = split(text), large = words.filter((word) => !SMALL.has(word.toLowerCase()));
+    return large.length ? large : words;
+  };
+  /** Without its plural's s, and as one word in Britain and America. @param {string} word */
+  const stem = (word) => (word.length > 3 ? word.replace(/s$/, "") : word).toLowerCase().replace(/([iy])z/g, "$1s")
+    .replace(/(?<=..)our(?=$|ed$|ing$|ful|ite|able|al|less)/, "or").replace(/centre/, "center")
+    .replace(/(model|label|cancel)l(?=ed|ing|er)/, "$1");
+  /** What a stem is in the text: `optimis` is also `optimiz`. @param {string} word */
+  const spelled = (word) => word.replace(/([iy])s/g, "$1[sz]").replace(/(?<=..)or/, "ou?r").replace(/center/, "cent(?:er|re)")
+    .replace(/(model|label|cancel)(?=ed|ing|er)/, "$1l?");
   /** Words as they are found: a Chinese string from each of its characters on, a name by its parts too. */
   const tokenize = (/** @type {string} */ text) => split(text).flatMap((word) =>
     HAN.test(word) ? [...word].map((_, i) => word.slice(i)) : word.includes("_") ? [word, ...word.split("_")] : [word]).filter(Boolean);
 
   const engine = new MiniSearch({
-    fields: ["page title", "title", "terms", "text"],
+    fields: ["page title", "title", "terms", "words", "text", "code"],
     storeFields: ["page", "anchor", "title", "text"],
     tokenize,
     processTerm: stem,
     searchOptions: {
-      tokenize: split,
-      boost: { "page title": 6, title: 3, terms: 6 },
+      tokenize: asked,
+      boost: { "page title": 6, title: 3, terms: 6, words: 8, code: 0.3 },
       prefix: (/** @type {string} */ word) => word.length > 1 || HAN.test(word),
       weights: { prefix: 0.6, fuzzy: 0.3 },
     },
@@ -61,14 +74,14 @@
     for (const found of engine.search(query, { boostDocument, ...options })) {
       pages.set(found.page, [...(pages.get(found.page) ?? []), found]);
     }
-    const words = new Set(split(query).map(stem));
+    const words = new Set(asked(query).map(stem));
     return [...pages].filter(([, found]) => new Set(found.flatMap(({ queryTerms }) => queryTerms)).size === words.size);
   }
 
   /** The text about the first place where the words stand together, or else one does; they are marked.
    * @param {string} text @param {string[]} words */
   function excerpt(text, words) {
-    const patterns = words.map((word) => (HAN.test(word) ? word : `(?<![\\p{L}\\p{N}])${word}s*`));
+    const patterns = words.map((word) => (HAN.test(word) ? word : `(?<![\\p{L}\\p{N}])${spelled(word)}s*`));
     const at = Math.max(0, [patterns.join("[\\s-]+"), patterns.join("|")].map((one) => text.search(new RegExp(one, "iu")))
       .find((i) => i >= 0) ?? 0);
     const start = at <= AROUND ? 0 : text.indexOf(" ", at - AROUND) + 1;
@@ -103,7 +116,7 @@
       item.append(heading("h2", `${page}.html`, index[page][0].title));
       for (const { anchor, title, text, terms } of found.slice(0, SHOWN)) {
         if (anchor) item.append(heading("h3", `${page}.html#${anchor}`, title));
-        if (text) item.append(excerpt(text, exact.length ? split(query).map(stem) : terms));
+        if (text) item.append(excerpt(text, exact.length ? asked(query).map(stem) : terms));
       }
       return item;
     }));

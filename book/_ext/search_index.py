@@ -3,13 +3,15 @@
 Sphinx's own search cuts text into English words, so it finds 门控 in nothing, and its excerpts show the menu and need a
 server. Here the prose of every section is stored as it stands, in a script, because from ``file://`` a page can load
 nothing else; ``search.js`` looks for words and for Chinese strings in it with MiniSearch, which comes from npm as Temml
-does. Code, outputs and displayed maths are left out. A term of the glossary is a section of its own, and says which
-chapter explains it; so is each name of the API reference.
+does. Of code the names are stored, so that ``num_layers`` finds the box that has it; outputs and displayed maths are
+left out. A term of the glossary is a section of its own, and says which chapter explains it; so is each name of the API
+reference. What people type for what a page calls otherwise stands in ``book/search_words.yml``, by page.
 """
 
 from __future__ import annotations
 
 import json
+import keyword
 import re
 import shutil
 import sys
@@ -18,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import mathml
+import yaml
 from docutils import nodes
 from predict import prediction_answer
 from sphinx import addnodes
@@ -27,6 +30,7 @@ from sphinx.util.display import progress_message
 HERE = Path(__file__).parent
 MINISEARCH = Path(sys.prefix) / "node_modules" / "minisearch"
 INDEX = "search_index.js"
+WORDS = HERE.parent / "search_words.yml"
 VARIABLE = "window.gruSearchIndex = "
 LEFT_OUT = (
     nodes.literal_block, nodes.doctest_block, nodes.math_block, nodes.raw, nodes.image, nodes.comment, nodes.target,
@@ -58,6 +62,18 @@ def one_line(*children: nodes.Node) -> str:
     return " ".join(re.sub(r"_\{([^{}]*)\}", r"_(\1)", text).split())
 
 
+def names(node: nodes.Node) -> Iterator[str]:
+    """The names in the code of a node without its sections: cells that are not folded, boxes, listings; no outputs."""
+    if has_title(node) or "cell_output" in node.get("classes", []) or "tag_hide-input" in node.get("classes", []):
+        return
+    if isinstance(node, nodes.literal_block):
+        code = re.sub(r"#.*", "", re.sub(r'"""[\s\S]*?"""', "", node.astext()))
+        yield from re.findall(r"[^\W\d]\w{2,}", code)
+    for child in node.children:
+        if isinstance(child, nodes.Element):
+            yield from names(child)
+
+
 def sections(doctree: nodes.document, numbers: dict[str, tuple[int, ...]]) -> Iterator[dict[str, str]]:
     """Each section's anchor, title and prose; of each term of a glossary too, with the page it points to as ``see``."""
     for section in doctree.findall(has_title):
@@ -79,7 +95,9 @@ def sections(doctree: nodes.document, numbers: dict[str, tuple[int, ...]]) -> It
 
 
 def _section(anchor: str, title: str, children: list[nodes.Node]) -> dict[str, str]:
-    return {"anchor": anchor, "title": title, "text": one_line(*children)}
+    found = {"anchor": anchor, "title": title, "text": one_line(*children)}
+    code = {name for child in children if isinstance(child, nodes.Element) for name in names(child)}
+    return found | ({"code": " ".join(sorted(code - set(keyword.kwlist)))} if code else {})
 
 
 def note_page(app: Sphinx, pagename: str, _template: str, _context: dict[str, Any], doctree: Any) -> None:
@@ -96,6 +114,9 @@ def write_index(app: Sphinx) -> None:
     path = static / INDEX
     before = json.loads(path.read_text("utf8").removeprefix(VARIABLE)) if path.is_file() else {}
     pages = {name: found for name, found in (before | _noted(app)).items() if name in app.env.found_docs}
+    for name, words in yaml.safe_load(WORDS.read_text("utf8")).items():
+        if pages.get(f"book/{name}"):
+            pages[f"book/{name}"][0]["words"] = ". ".join(words)
     path.write_text(VARIABLE + json.dumps(dict(sorted(pages.items())), ensure_ascii=False), "utf8")
     shutil.copyfile(HERE / "search.js", static / "search.js")
     licence = (MINISEARCH / "LICENSE.txt").read_text("utf8")

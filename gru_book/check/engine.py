@@ -13,7 +13,9 @@ import functools
 import inspect
 import itertools
 import re
+import sys
 import traceback
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,6 +41,12 @@ Function = Callable[..., Any]
 Options = ParamSpec("Options")
 
 
+#: What stands for letters that an output's encoding may not have; of the others, as in x₁, what Unicode says.
+PLAIN = {ord(letter): unicodedata.name(letter).split()[3].lower() for letter in "αβγδεζηθικλμνξοπρςστυφχψω"}
+PLAIN |= str.maketrans("−⊙∂≈⊕′⁻·×", "-*d~^'-*x")
+PLAIN |= str.maketrans({"ᵀ": ".T", "√": "sqrt ", "²": "^2", "Σ": "sum ", "\u0302": "_hat"})
+
+
 @dataclass(frozen=True, repr=False)
 class Result:
     """What a check found: whether the answer is right (also the result's truth value), and a sentence about it."""
@@ -52,6 +60,16 @@ class Result:
 
     def __repr__(self) -> str:
         return f"{'Right' if self.ok else 'Not yet'}: {self.message}"
+
+    def __str__(self) -> str:
+        """The same in letters that the output has: a script's may go to a file in cp1252, which has no σ."""
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        try:
+            repr(self).encode(encoding)
+        except UnicodeEncodeError:
+            plain = unicodedata.normalize("NFKC", repr(self).translate(PLAIN)).replace("\N{FRACTION SLASH}", "/")
+            return plain.encode(encoding, "namereplace").decode(encoding)
+        return repr(self)
 
 
 @dataclass
