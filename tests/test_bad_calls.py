@@ -20,7 +20,7 @@ import gru_lib as g
 from gru_lib import convert, layers
 
 OURS = tuple(Path(package.__file__).parent for package in (g, gru_book))
-PUBLIC = r"(cells\.|convert|decode|gradcheck|io|jacobian|layers\.|ops|optim|scan|tasks\.|train)(?!_)\w*"
+PUBLIC = r"(cells\.|convert|decode|gradcheck|io|jacobian|layers\.|newton|ops|optim|scan|tasks\.|train)(?!_)\w*"
 # Errors that are not ours, or name a part of the argument: what a caller's function raises, and the parts of other
 # layouts.
 KNOWN = (

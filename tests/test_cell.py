@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from gru_book.cells import ablated_gru_init, cbow_init, deltanet_init, mingru_init, ntm_init, scrn_init, stack_rnn_init
+from gru_book.cells import (
+    ablated_gru_init,
+    cbow_init,
+    deltanet_init,
+    diaggru_init,
+    mingru_init,
+    ntm_init,
+    scrn_init,
+    stack_rnn_init,
+)
 from gru_lib import (
     Cell,
     Params,
@@ -48,6 +57,7 @@ CELLS = {
     "cbow": lambda rng: cbow_init(D),
     "mingru": lambda rng: mingru_init(rng, D, H),
     "mingru-tanh": lambda rng: mingru_init(rng, D, H, gate="tanh"),
+    "diaggru": lambda rng: diaggru_init(rng, D, H),
     "deltanet": lambda rng: deltanet_init(rng, D, H, K=3),
     "deltanet-add": lambda rng: deltanet_init(rng, D, H, K=3, rule="add"),
     "deltanet-turn": lambda rng: deltanet_init(rng, D, H, K=3, turn=True),
@@ -530,6 +540,7 @@ def test_parameters_are_float64_unless_told_and_all_but_an_ntm_begin_at_zero(nam
         (lambda rng, D, H: ablated_gru_init(rng, D, H, ablation="shared"), ("W_x", "W_h"), 1 / 10),
         (lambda rng, D, H: scrn_init(rng, D, H, 20), ("flat",), 1 / 10),
         (mingru_init, ("W",), 1 / 5),
+        (diaggru_init, ("W",), 1 / 5),
         (deltanet_init, ("W",), 1 / 5),
         (linear_init, ("W",), 1 / 5),
     ],

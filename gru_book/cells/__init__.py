@@ -3,6 +3,7 @@
 from gru_book.cells.ablated_gru import *
 from gru_book.cells.cbow import *
 from gru_book.cells.deltanet import *
+from gru_book.cells.diaggru import *
 from gru_book.cells.mingru import *
 from gru_book.cells.ntm import *
 from gru_book.cells.scrn import *
