@@ -17,8 +17,8 @@ from gru_lib.types import Array, MaybeArray
 
 __all__ = ["scan", "scan_backward"]
 
-# Chunks pay where one step is too short for the call that computes it; the limits are measured in
-# benchmarks/scan.py. They cost a second pass over the numbers, so with many units the loop is ahead.
+# Chunks pay where one step is too short for the call that computes it; they cost a second pass over the numbers, so
+# with many units the loop is ahead. The limits were measured on one core.
 _FEW, _LONG = 256, 200
 
 
@@ -30,8 +30,8 @@ def scan(z: ArrayLike, w: ArrayLike, h0: MaybeArray = None, *, method: str = "au
     finite: where that gives inf or NaN, all methods return what the loop gives.
 
     - "loop": one step after the other. T steps, each over N·H numbers.
-    - "doubling": log₂ T rounds, each over everything; after round i, row t holds the last 2^i steps in one (Hillis &
-      Steele 1986, Data parallel algorithms). For processors with as many lanes as there are numbers.
+    - "doubling": log₂ T rounds, each over everything; after round i, row t holds the last 2^i steps in one (Kogge &
+      Stone 1973). For processors with as many lanes as there are numbers.
     - "chunked": about √T chunks, whose steps run side by side; then the chunks one after the other. 2 √T short calls.
     - "auto": "chunked" for long sequences of few numbers, else "loop".
 

@@ -894,7 +894,6 @@ def _() -> Values:
     run = Run(program)
     scan = run.values | run.gradients() | {"n": n, "t": range(1, T + 1)}
     back = scan | {"delta": scan["δh"] | {T + 1: 0.0}, "z": scan["z"] | {T + 1: 0.0}}
-    back |= {"∂L/∂h": scan["δh"], "∂L/∂w": scan["δw"], "∂L/∂z": scan["δz"]}
     joined = {f"{name}_{t}": scan[name][t] for name in "hwz" for t in (0, 1, 2) if t in scan[name]}
     still = {t: -0.4 + 0.7**t * 1.2 for t in range(T + 1)}
 
@@ -910,7 +909,7 @@ def _() -> Values:
         "(eq-scan-add)": deltanet("add", 40), "(eq-scan-delta-rule)": deltanet("delta", 0), "(eq-scan-mingru)": cell,
         "(eq-scan-linear)": scan, "(eq-scan-join)": joined,
         "(eq-scan-ones)": {"h": still, "z": 0.7, "n": -0.4, "t": range(1, T + 1)},
-        "(eq-scan-delta)": back | {"∂L_t/∂h": dh}, "(eq-scan-grads)": back,
+        "(eq-scan-delta)": back | {"∂L_t/∂h": dh},
     }  # fmt: skip
 
 
