@@ -1,4 +1,4 @@
-"""Training runs of chapter 2: clipping, rescaling and Adam over eight learning rates, stored in fading.json.
+"""Training runs of chapter 2: plain steps, clipped ones and Adam's over eight learning rates, stored in fading.json.
 
 ``python tools/environment.py python -m experiments.fading [--missing]``
 """
@@ -21,7 +21,7 @@ STORED = FOLDER / "fading.json"
 SEEDS = range(10)
 H, T, N, STEPS = 32, 30, 32, 500
 RADII = (0.5, 3.0)
-TREATMENTS = ("nothing", "clipped", "rescaled", "Adam")
+TREATMENTS = ("nothing", "clipped", "Adam")
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
@@ -44,20 +44,10 @@ def net(rng: np.random.Generator, radius: float) -> Bundle:
     return m
 
 
-def run(
-    radius: float,
-    treatment: str,
-    rate: float,
-    seed: int,
-    *,
-    steps: int = STEPS,
-    grow: bool = False,
-    frozen: str = "",
-) -> dict[str, Any]:
+def run(radius: float, treatment: str, rate: float, seed: int, *, steps: int = STEPS) -> dict[str, Any]:
     """Train on fresh batches; `right` is the mean of five tests in the last 100 steps.
 
-    Plain gradient descent, of gradients as they are, clipped to norm 1 or rescaled to it; or Adam. `frozen` stays as it
-    was drawn: "sign", the weights that meet the sign, or "W_h".
+    Plain gradient descent, of gradients as they are or clipped to norm 1; or Adam.
     """
     rng, test = np.random.default_rng(seed), draw(np.random.default_rng(10_000), 500)
     m = net(rng, radius)
@@ -66,42 +56,15 @@ def run(
     for step in range(1, steps + 1):
         _, grads = reader_loss(m, draw(rng, N))
         norms.append(float(np.linalg.norm(grads.flat)))
-        if frozen == "sign":
-            grads.rnn.W_x[0] = 0
-        elif frozen == "W_h":
-            grads.rnn.W_h[:] = 0
         if treatment == "clipped":
             clip_by_global_norm(grads, 1.0)
-        elif treatment == "rescaled" and norms[-1] > 0:
-            grads.flat[:] /= norms[-1]
         optimizer.step(grads)
         if step > steps - 100 and step % 20 == 0:
             right.append(reader_accuracy(m, test).answers)
-    return {"right": float(np.mean(right)), "first": norms[0], "largest": max(norms)} | (
-        {"radius": spectral_radius(m)} if grow else {}
-    )
+    return {"right": float(np.mean(right)), "first": norms[0], "largest": max(norms)}
 
 
-def spectral_radius(m: Bundle) -> float:
-    """Of W_h."""
-    return float(np.abs(np.linalg.eigvals(m.rnn.W_h)).max())
-
-
-def grown(treatment: str, rate: float, seed: int) -> float:
-    """The spectral radius of W_h after training from 0.5."""
-    return float(run(0.5, treatment, rate, seed, grow=True)["radius"])
-
-
-def frozen(what: str, seed: int) -> float:
-    """What Adam makes of radius 0.5 at its best rate if some weights are not trained."""
-    return float(run(0.5, "Adam", 0.01, seed, frozen=what)["right"])
-
-
-PARTS = {
-    "grown": (grown, (("nothing", 3.0), ("rescaled", 3.0), ("Adam", 0.01)), SEEDS),
-    "frozen": (frozen, (("sign",), ("W_h",)), SEEDS),
-    "rates": (run, tuple(product(RADII, TREATMENTS, RATES)), SEEDS),
-}
+PARTS = {"rates": (run, tuple(product(RADII, TREATMENTS, RATES)), SEEDS)}
 
 
 def main(arguments: list[str]) -> None:

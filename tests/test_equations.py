@@ -23,7 +23,7 @@ from helpers import randomised
 
 from gru_book import cells
 from gru_book.models.hand_set import hand_set
-from gru_lib import layers, ops
+from gru_lib import Adam, layers, linear_init, ops
 from gru_lib.ops import sigmoid
 
 PROSE = ROOT / "book_text"
@@ -478,7 +478,14 @@ def _() -> Values:
     single = run.values | gradients | {"J": J, "∂h_T/∂h_0": run.slope("h", "h", 0, of_at=T)}
     single["∂h/∂h"] = {t: {i: {t - 1: J[t][i - 1]} for i in range(1, H + 1)} for t in J}  # at t, i, t - 1, j
     single |= {"i": range(1, H + 1), "j": range(1, H + 1)}
-    theta = normal(9)
+    theta, adam = normal(9), {}
+    optimiser = Adam(linear_init(np.random.default_rng(0), 2, 3), 0.1)
+    for k in (1, 2, 3):
+        before, grads = optimiser.p.flat.copy(), optimiser.p.zeros_like()
+        grads.flat[:] = normal(9, seed=k)
+        optimiser.step(grads)
+        adam = {"theta": before, "theta←": optimiser.p.flat.copy(), "eta": 0.1, "epsilon": 1e-8}
+        adam |= {"hat m": optimiser.m / (1 - 0.9**k), "hat v": optimiser.v / (1 - 0.999**k)}
     w, h_T, yes = normal(H, 1), normal(N, H, seed=1), normal(N, 1, seed=2)
 
     def read(let: Callable[..., Any]) -> Any:
@@ -501,6 +508,7 @@ def _() -> Values:
         "(eq-fade-clip)": [
             {"δtheta": theta, "δtheta←": theta * min(1, c / np.sqrt((theta**2).sum())), "c": c} for c in (0.5, 50.0)
         ],
+        "(eq-fade-adam)": adam,
         "(eq-fade-loss)": end, "(eq-fade-out)": end, "(eq-fade-chain)": chained.gradients() | both,
     }  # fmt: skip
 

@@ -154,17 +154,6 @@ def fade_turn() -> Answers:
 
 
 @values
-def fade_border() -> Answers:
-    """Check the exponent with which T enters ∂h_T / ∂h_0 for large T, chapter 2."""
-    yield Values({"exponent": -1.5}, says="the gradient falls like T to the power {exponent}")
-    yield "exponent", -0.5, "that is the state, h_T; its derivative in h_0 is (h_T / h_0)³."
-    yield "exponent", -1, "that is h_T²; the derivative is (h_T / h_0)³."
-    yield "exponent", -3, "h_T itself falls like T^(−½), and the derivative like its third power."
-    yield "exponent", -2, "1/h_T² grows like T, so h_T falls like T^(−½), and the derivative like its third power."
-    yield "exponent", 0, "the slope 1 − h² is below 1 as long as h is not 0: it does fade."
-
-
-@values
 def gate_hand() -> Answers:
     """Check h = [h_1, h_2, h_3] and the weights w = [w_0, …, w_3], chapter 3."""
     yield Values(

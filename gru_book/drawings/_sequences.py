@@ -1,4 +1,4 @@
-"""Steps in a row: a network unrolled with the gradient's way back, and an encoder and a decoder with attention."""
+"""Steps in a row: a network unrolled with the gradient's way back, whole and cut, and an encoder and a decoder with attention."""
 
 from __future__ import annotations
 
@@ -78,6 +78,42 @@ def _shares(d: SequenceCanvas) -> None:
     d.word(d.steps[2], 306, "the sum is the weights’ gradient")
 
 
+# ----------------------------------------------------------------------------------------------------- truncated
+
+
+def _long(d: SequenceCanvas) -> tuple[float, ...]:
+    """Where h_0 … h_4 stand."""
+    return (24, 100, 180, 258, 334) if d.slim else (60, 197, 334, 471, 608)
+
+
+def _stream(d: SequenceCanvas) -> None:
+    at, d.height = _long(d), 212
+    for k, x in enumerate(at):
+        d.node(x, 120, "h", str(k), "h")
+        if k:
+            d.arrow([(at[k - 1] + d.half, 113), (x - d.half, 113)], "right", "h")
+            d.arrow([(x, 180), (x, 138)], "up", "x")
+            d.maths(x, 198, indexed("x", str(k)), "x", 18)
+            d.arrow([(x - 8, 103), (x - 8, 48)], "up", "ink")
+            d.node(x, 32, "L", str(k), "ink", 30)
+
+
+def _cut(d: SequenceCanvas) -> None:
+    at = _long(d)
+    x = (at[2] + at[3]) / 2
+    d.line("flow", [(x, 30), (x, 100)], 1.6, "ink", "5 4")
+    d.line("flow", [(x, 140), (x, 204)], 1.6, "ink", "5 4")
+    d.word(x, 18, "cut", "middle", "ink")
+
+
+def _two_back(d: SequenceCanvas) -> None:
+    at = _long(d)
+    for k, x in enumerate(at[1:], 1):
+        d.arrow([(x + 8, 47), (x + 8, 102)], "down", "g")
+        if k in (2, 4):
+            d.arrow([(x - d.half, 128), (at[k - 1] + d.half, 128)], "left", "g")
+
+
 # ----------------------------------------------------------------------------------------------------- attention
 
 MEAN, SCORE, ROW = 74, 146, 216
@@ -148,6 +184,7 @@ PARTS: dict[str, dict[str, Callable[[SequenceCanvas], None]]] = {
         "gradient": _gradient,
         "shares": _shares,
     },
+    "truncated": {"stream": _stream, "cut": _cut, "gradient": _two_back},
     "attention": {
         "reading": _reading,
         "handing over": _handing_over,
