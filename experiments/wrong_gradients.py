@@ -2,10 +2,9 @@
 
 ``python tools/environment.py python -m experiments.wrong_gradients [--missing] [PART …]``
 
-The parts: `terms`, one term of the state's gradient left out (chapter 5); `gap`, the same where the sign of the first
-of T numbers is asked for at the end (chapter 5); `suspects`, the cells of chapter 6. With ``KERNELS=own`` before it,
-three of the seeds run with this processor's own kernels; they go into wrong_gradients_own.json. Every run has its own
-seed, so any of them can be repeated alone. float64.
+The parts: `terms`, one term of the state's gradient left out (chapter 5); `suspects`, the cells of chapter 6. With
+``KERNELS=own`` before it, three of the seeds run with this processor's own kernels; they go into
+wrong_gradients_own.json. Every run has its own seed, so any of them can be repeated alone. float64.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from gru_lib import (
     Params,
     bce_with_logits,
     bundle,
-    clip_by_global_norm,
     gru_backward,
     gru_forward,
     gru_init,
@@ -47,7 +45,6 @@ TERMS = ("nothing", "kept", "through z", "through r", "through q")
 SUSPECTS = ("right", *"123456")
 SEEDS = range(20 if fixed_kernels() else 3)
 STEPS, EVERY, H = 1000, 100, 8
-LENGTHS = (3, 6, 12, 24)
 
 Array = NDArray[np.float64]
 Forward = Callable[[Array, Array, Params], tuple[Array, Any]]  # xs, h0, p -> hs, caches
@@ -113,37 +110,6 @@ def train_without(term: str, seed: int, steps: int = STEPS) -> list[int]:
     return learn(m, all_pairs(4).xs, forward_steps, functools.partial(backward_without, term), 0.02, steps)
 
 
-def first_sign(rng: np.random.Generator, T: int, N: int) -> tuple[Array, Array]:
-    """Inputs (T, N, 2), a number and a mark: 1 or -1 at the first step, marked, and noise after it; and that sign."""
-    sign = rng.choice([-1.0, 1.0], N)
-    xs = np.zeros((T, N, 2))
-    xs[:, :, 0] = rng.normal(size=(T, N))
-    xs[0, :, 0], xs[0, :, 1] = sign, 1
-    return xs, sign
-
-
-def train_gap(term: str, T: int, seed: int, steps: int = 700, N: int = 32) -> float:
-    """Train a GRU whose backward step lacks a term to say the first sign after T steps; the share of 2,000 it says."""
-    rng = np.random.default_rng(seed)
-    m = bundle(rnn=gru_init(rng, 2, H), out=linear_init(rng, H, 1))
-    adam = Adam(m, lr=0.03)
-    for _ in range(steps):
-        xs, sign = first_sign(rng, T, N)
-        hs, caches = forward_steps(xs, np.zeros((N, H)), m.rnn)
-        logits, out_cache = linear_forward(hs[-1], m.out)
-        _, dlogits = bce_with_logits(logits, (sign[:, None] > 0).astype(float))
-        grads, dhs = m.zeros_like(), np.zeros_like(hs)
-        dhs[-1], out_grads = linear_backward(dlogits, out_cache, m.out)
-        grads.out.flat[:] = out_grads.flat
-        grads.rnn.flat[:] = backward_without(term, dhs, caches, m.rnn).flat
-        clip_by_global_norm(grads, 1.0)
-        adam.step(grads)
-    xs, sign = first_sign(np.random.default_rng(10_000 + seed), T, 2000)
-    hs, _ = forward_steps(xs, np.zeros((2000, H)), m.rnn)
-    said = linear_forward(hs[-1], m.out)[0][:, 0]
-    return round(float(((said > 0) == (sign > 0)).mean()), 3)
-
-
 @functools.cache
 def page() -> dict[str, Any]:
     """What chapter 6 defines, up to its list of suspects: the cells trained here are those that the reader sees."""
@@ -172,11 +138,6 @@ def train_suspect(name: str, seed: int, steps: int = STEPS) -> list[int]:
     return learn(m, all_pairs(4).xs, forward, backward, 0.02, steps)
 
 
-def train_on(term: str, T: int, seed: int) -> float:
-    """The same for three times as many steps."""
-    return train_gap(term, T, seed, steps=2100)
-
-
 def train_after(seed: int, steps: int = STEPS) -> list[int]:
     """The control of suspect 1: the reset after the product, with the backward pass that belongs to it."""
     rng = np.random.default_rng(seed)
@@ -194,8 +155,6 @@ def train_after(seed: int, steps: int = STEPS) -> list[int]:
 
 PARTS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]], Iterable[int]]] = {
     "terms": (train_without, [(term,) for term in TERMS], SEEDS),
-    "gap": (train_gap, [(term, T) for T in LENGTHS for term in TERMS], SEEDS),
-    "gap, longer": (train_on, [("kept", 12)], SEEDS),
     "after": (train_after, [()], SEEDS),
     "suspects": (train_suspect, [(name,) for name in SUSPECTS], SEEDS),
 }

@@ -355,34 +355,6 @@ def bwd_open() -> Answers:
 
 
 @values
-def bwd_two_biases() -> Answers:
-    """Check how many times as far the sum of two biases moves as a single bias, chapter 5."""
-    yield Values({"times": 2}, says="the sum moves {times} times as far")
-    yield "times", 1, "each of the two moves as far as a single bias would; how far does the sum?"
-    yield "times", 0.5, "the gradient is not shared out: each bias gets all of it."
-    yield "times", 4, "two gradients are added, not multiplied by two twice."
-    yield "times", math.sqrt(2), "the two steps point the same way, so lengths add."
-
-
-@values
-def bwd_less_memory() -> Answers:
-    """Check the best k, not rounded, for T = 256, and how many arrays are alive with k = 8, chapter 5."""
-    yield Values(
-        {"best_k": math.sqrt(256 / 8), "arrays": 96},
-        exact=("arrays",),
-        says="k = {best_k} is best; with k = 8 there are {arrays} arrays",
-    )
-    yield "best_k", 16, "√T is the answer if a cache were a single array; it is 8."
-    yield "best_k", 256 / 8, "the root is missing: T/k² = 8."
-    yield "best_k", math.sqrt(8 / 256), "upside down: T/k² = 8."
-    yield "best_k", math.sqrt(256 * 8), "that is √(8T); from T/k² = 8 follows √(T/8)."
-    yield "arrays", 40, "a cache is 8 arrays, and the block at hand has 8 caches."
-    yield "arrays", 64, "those are the caches; the states at the starts of the blocks are kept too."
-    yield "arrays", 32, "those are the states at the starts of the blocks; one block has its caches."
-    yield "arrays", 2048, "that is without blocks."
-
-
-@values
 def sub_msb() -> Answers:
     """Check the largest share of bits that a function of the bits read so far can get right, chapter 7."""
     yield Values({"share": 452 / 544}, says="no more than {share} of the bits can be right")
