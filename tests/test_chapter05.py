@@ -1,7 +1,6 @@
 """What chapter 5 and its pages say beside their cells: code and equations, mistakes, the explorer, PyTorch."""
 
 import inspect
-import math
 import re
 
 import numpy as np
@@ -272,20 +271,6 @@ def test_what_the_page_says_of_pytorch_holds():
     net, xs = torch.nn.GRU(2, 4).double(), torch.randn(3, 1, 2).double()
     net(xs)[0].sum().backward()
     assert torch.allclose(net.bias_ih_l0.grad[:8], net.bias_hh_l0.grad[:8])  # two biases, one gradient: r and z
-
-
-# ------------------------------------------------------------------------------------------------- rounding, page 5c
-
-
-def test_a_sum_is_off_by_no_more_than_the_box_says_in_any_order():
-    assert f"{(0.1 + 0.2) + 0.3 - (0.1 + (0.2 + 0.3)):.0e}" == "1e-16"
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        x = rng.permutation(rng.normal(size=50))
-        total = 0.0
-        for value in x:
-            total += value
-        assert abs(total - math.fsum(x)) <= 49 * 2.0**-53 * np.abs(x).sum()
 
 
 # ---------------------------------------------------------------------------------------------- the formulas of ai-edu
