@@ -1,4 +1,4 @@
-"""Exercises on gradient checks, chapter 6: along a direction, of a wrong GRU, and of a loop that forgets."""
+"""Exercises on gradient checks, chapter 6: along a direction, and of a wrong GRU."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gru_book.check import engine
-from gru_book.check.engine import Array, Exercise, Fault, Function, Mistake, Outputs, exercise
+from gru_book.check.engine import Array, Exercise, Mistake, Outputs, exercise
 from gru_book.check.oracle import affine, each, matmul, sig, weight_grads, weights
-from gru_lib.cells.gru import gru_init, gru_step, gru_step_backward
+from gru_lib.cells.gru import gru_init
 
-__all__ = ["bug_consistent", "bug_direction", "bug_later"]
+__all__ = ["bug_consistent", "bug_direction"]
 
 N, H = 3, 4
 NAMES = (*(f"W_{a}{gate}" for a in "xh" for gate in "rzn"), "b_r", "b_z", "b_n")
@@ -92,49 +91,3 @@ def bug_consistent() -> Exercise:
 
     args = {"dh": dh, "cache": (x, h_prev, r, z, r * h_prev, n), "p": p}
     return Exercise(args, run(da_n * u, last, h_prev, du), mistakes, grads=NAMES, batch=N)
-
-
-@exercise
-def bug_later() -> Exercise:
-    """Check ``f(dhs, caches, p, step_backward) -> dxs, dh0, grads``: right for T = 1 and 2 only, chapter 6.
-
-    Given dhs (T, N, H), a list with the cache of each step, the weights p, and step_backward(dh, cache, p), which
-    returns dx, dh_prev and grads; return dxs (T, N, H), dh0 (N, H) and grads.
-    """
-
-    def given(T: int) -> dict[str, Any]:
-        rng = np.random.default_rng(T)
-        p = gru_init(rng, H, H)
-        p.flat[:] = rng.normal(size=p.size)
-        h, caches = rng.normal(size=(N, H)), []
-        for x in rng.normal(size=(T, N, H)):
-            h, cache = gru_step(x, h, p)
-            caches.append(cache)
-        return {"dhs": rng.normal(size=(T, N, H)), "caches": caches, "p": p, "step_backward": gru_step_backward}
-
-    def run(T: int, carried: float = 1.0, summed: bool = True) -> Outputs:
-        args = given(T)
-        dh, dxs, grads = np.zeros((N, H)), [], dict.fromkeys(NAMES, np.zeros(()))
-        for dh_out, cache in zip(args["dhs"][::-1], args["caches"][::-1], strict=True):
-            dx, dh, g = gru_step_backward(dh_out + carried * dh, cache, args["p"])
-            dxs.append(dx)
-            grads = {name: getattr(g, name) + (grads[name] if summed else 0) for name in NAMES}
-        return {"dxs": np.array(dxs[::-1]), "dh0": dh} | {f"d{name}": g for name, g in grads.items()}
-
-    def mistakes() -> Iterator[Mistake]:
-        message = "at T = 2 it is wrong already: no gradient is carried from the second step to the first."
-        yield message, run(2, carried=0)
-        message = "at T = 2 it is wrong already: the parameters' gradients are those of one step; add them up."
-        yield message, run(2, summed=False)
-        yield "dxs stands in the order of going back; turn it round.", run(2) | {"dxs": run(2)["dxs"][::-1]}
-
-    def then(f: Function) -> None:
-        for T in (1, 3):
-            right = engine.run(Exercise(given(T), run(T), grads=NAMES), f).ok
-            if T == 1 and not right:
-                raise Fault("at T = 2 it is right, but at T = 1 it is wrong.")
-            if T == 3 and right:
-                raise Fault("it is right at T = 3 too, so there is no bug yet.")
-
-    shown = "passes at T = 1 and T = 2, and is wrong at T = 3"
-    return Exercise(given(2), run(2), mistakes, grads=NAMES, batch=N, then=then, shown=shown)

@@ -23,18 +23,6 @@ def f(dh, cache, p):
     g.b_r[:], g.b_z[:], g.b_n[:] = da_r.sum(0), da_z.sum(0), da_n.sum(0)
     return dx, dh_prev, g
 """,
-    "bug_later": """
-def f(dhs, caches, p, step_backward):
-    dh, dxs, grads = 0, [], p.zeros_like()
-    for back in range(len(caches)):
-        t = len(caches) - 1 - back
-        if back % 2 == 0:
-            dh = 0 * dh
-        dx, dh, g = step_backward(dhs[t] + dh, caches[t], p)
-        dxs.append(dx)
-        grads.flat[:] += g.flat
-    return np.array(dxs[::-1]), dh, grads
-""",
 }
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -58,12 +46,5 @@ PLANTED = {
         ("h_prev.T @ du", "(r * h_prev).T @ du", "dW_hn has r twice"),
         ("return dx, dh_prev, g", "return dx, dh_prev", "return dx, dh_prev and grads, in this order; got a tuple of 2"),
         (r"~(?s)da_n \* \(h_prev @ p.W_hn\)(.*)du @ p.W_hn.T(.*)h_prev.T @ du", r"(da_n @ p.W_hn.T) * h_prev\1(da_n @ p.W_hn.T) * r\2(r * h_prev).T @ da_n", "the backward pass of the reset before the product"),
-    ],
-    "bug_later": [
-        ("dhs[t] + dh", "dhs[t]", "no gradient is carried"),
-        ("+= g.flat", "= g.flat", "are those of one step"),
-        ("dxs[::-1]", "dxs", "the order of going back"),
-        ("if back % 2 == 0:", "if False:", "right at T = 3 too"),
-        ("dh, grads", "2 * dh if len(caches) == 1 else dh, grads", "at T = 1 it is wrong"),
     ],
 }  # fmt: skip
