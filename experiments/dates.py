@@ -86,7 +86,7 @@ PARTS_OF_DATE = (slice(0, 4), slice(5, 7), slice(8, 10))  # year, month, day
 CUT = 0.15  # share of the pairs of chapter 19 whose target is empty
 FEW = 0.05  # a smaller share, below 1/13
 CUT_WIDTHS = (1, 2, 4, 8, 16)
-PENALTIES = {"0": (0.0, 0.0), "1": (1.0, 0.0), "GNMT": (0.6, 5.0)}  # alpha and offset
+ALPHAS = (0, 1)
 SAMPLES = 32  # for the translation with the least risk
 WESTERN = LANGUAGES.index("es") + 1  # en, de, fr, es
 
@@ -212,8 +212,8 @@ def cut_model(share: float, seed: int, steps: int = 1000) -> Seq2SeqParams:
 
 
 def cut(share: float, seed: int, count: int = 60) -> Row:
-    """Shares of outputs that are empty, and right: beams of several widths with each length penalty, exact search, the
-    translation with the least risk, and the samples that it is chosen from."""
+    """Shares of outputs that are empty, and right: beams of several widths by log P and by the mean per token, exact
+    search, the translation with the least risk, and the samples that it is chosen from."""
     p, rng = cut_model(share, seed), np.random.default_rng(1000 + seed)
     found = pairs(days()[1][:count])
     sources = [ISO.tokens([iso])[0][:, 0] for iso in found.iso[::18]]
@@ -229,10 +229,10 @@ def cut(share: float, seed: int, count: int = 60) -> Row:
         return share_of(texts) | {"log_prob": np.mean([one.log_prob for one in best])}
 
     row: Row = {}
-    for name, (alpha, offset) in PENALTIES.items():
+    for alpha in ALPHAS:
         for width in CUT_WIDTHS:
-            options = {"width": width, "alpha": alpha, "offset": offset, **ends}
-            row[f"{name}, {width}"] = described([translate_beam(p, source, **options)[0] for source in sources])
+            options = {"width": width, "alpha": float(alpha), **ends}
+            row[f"{alpha}, {width}"] = described([translate_beam(p, source, **options)[0] for source in sources])
     searched = [translate_exact(p, source, **ends) for source in sources]
     calls = [count for _, count in searched]
     row["exact"] = described([best for best, _ in searched]) | {"calls": [int(np.median(calls)), max(calls)]}

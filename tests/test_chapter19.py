@@ -1,8 +1,5 @@
 """Chapter 19: where wider is worse."""
 
-from collections import Counter
-from datetime import date
-
 import numpy as np
 import pytest
 from helpers import load_results, run_box
@@ -79,12 +76,10 @@ def beyond_greedy(stored, share, how):
 
 @pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
 def test_with_cut_data_only_the_mean_of_a_narrow_beam_is_right_more_often_than_greedy_search(stored):
-    two, four, wide, gnmt, agree = (
-        beyond_greedy(stored, dates.CUT, how) for how in ("1, 2", "1, 4", "1, 16", "GNMT, 4", "least risk")
-    )
+    two, four, wide, agree = (beyond_greedy(stored, dates.CUT, how) for how in ("1, 2", "1, 4", "1, 16", "least risk"))
     assert 0 < two.mean() - half(two) < two.mean() < 0.05
     assert abs(four.mean()) < half(four)
-    for less in (wide, gnmt, agree):
+    for less in (wide, agree):
         assert less.mean() + half(less) < 0
 
 
@@ -105,14 +100,6 @@ def test_the_network_and_the_data_are_each_a_reason_for_empty_texts():
         assert shares(share, 4000, "right").min() > 0.5 > 0.3 > shares(share, 1000, "right").max()
     other = [row for a, b, _, row in OWN["spread"] if (a, b) == (dates.FEW, 1000)]
     assert len(other) == 3 and np.mean([row["empty wins"] for row in other]) > 0.3
-
-
-def test_on_7_march_right_texts_have_18_per_cent_the_empty_one_11_and_the_likeliest_less_than_5():
-    right, likeliest, empty = dates.shares(model("cut"), "2026-03-07")
-    assert (round(right, 2), round(empty, 2), round(likeliest, 3)) == (0.18, 0.11, 0.044)
-    assert len(dates.right_texts("2026-03-07")) == 11 and 1 - right - empty == pytest.approx(0.704, abs=0.002)
-    assert dates.right_texts("2026-03-07").count("7 mars 2026") == 1
-    assert list(pairs([date(2026, 3, 7).toordinal()]).texts[:12]).count("7 mars 2026") == 2
 
 
 def test_the_shares_of_the_stored_model_made_anew_are_as_stored():
@@ -142,18 +129,8 @@ def test_forbidding_the_empty_text_gains_with_a_narrow_beam_and_with_a_wide_one(
     assert len(own) == 3 and np.mean([row["2"] - row["greedy"] for row in own]) > 0.02
 
 
-def test_the_empty_text_beats_two_shares_of_twelve_on_all_sixty_days():
-    """A model that had learned the data would give it on every one."""
-    days = pairs(dates.days()[1][:60])
-    most = [max(Counter(days.texts[n : n + 12]).values()) for n in range(0, len(days.texts), 18)]
-    assert Counter(most) == {1: 36, 2: 24} and (1 - dates.CUT) * 2 / 12 < dates.CUT
-
-
 @pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
-def test_with_clean_data_the_divisor_between_costs_nothing_and_the_mean_a_quarter(stored):
-    for width in (4, 16):
-        gain = beyond_greedy(stored, 0.0, f"GNMT, {width}")
-        assert abs(gain.mean()) < half(gain) + 0.01
+def test_with_clean_data_the_mean_of_a_wide_beam_costs_a_fifth(stored):
     mean = beyond_greedy(stored, 0.0, "1, 16")
     assert -0.25 < mean.mean() < -0.15
 
@@ -203,11 +180,10 @@ def test_least_risk_returns_few_empty_texts_and_is_right_far_more_often_than_one
 
 
 @pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
-def test_penalties_return_fewer_empty_texts_and_only_the_mean_loses_right_answers_as_the_beam_widens(stored):
+def test_the_mean_returns_no_empty_texts_and_loses_right_answers_as_the_beam_widens(stored):
     for row in (result for share, _, result in stored["cut"] if share == dates.CUT):
-        assert row["1, 4"]["empty"] == 0 < row["GNMT, 4"]["empty"] < 0.6 < row["0, 4"]["empty"]
+        assert row["1, 4"]["empty"] == 0 < 0.6 < row["0, 4"]["empty"]
         assert row["1, 16"]["right"] < row["1, 4"]["right"] - 0.05
-        assert abs(row["GNMT, 16"]["right"] - row["GNMT, 4"]["right"]) < 3.1 / 60  # three answers of 60
 
 
 # ------------------------------------------------------------------------------------------------------ the frameworks
