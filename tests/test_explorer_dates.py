@@ -7,7 +7,6 @@ import pytest
 from explorers import at_point, state_in
 from traitlets import TraitError
 
-from experiments.attention import fields
 from gru_book.models.translator import alignment, exact_match, translate, translator_init
 from gru_book.tasks.dates import ISO, WRITTEN, Batch, encode, pairs, split_days
 from gru_book.widgets import DatesExplorer
@@ -123,25 +122,6 @@ def test_gradient_of_the_page_is_that_of_the_library(loaded, inside, text):
         lengths = np.linalg.norm(wanted, axis=1)[::-1]
         np.testing.assert_allclose(found["used"][t - 1], lengths / lengths.sum(), rtol=1e-6, atol=1e-12)
     assert ISO.start == 12  # as above
-
-
-@pytest.mark.slow
-def test_chapter_17_compares_the_two_nets_by_the_same_measure_and_shows_the_weights_beside_it():
-    """Of 200 unseen dates, in the middle: how much the year's first digit, or the day's digits, have of each."""
-    found = pairs(split_days(seed=1)[1], np.random.default_rng(0).choice(36_000, 200, replace=False))
-    own = {place: ([], [], []) for place in ("year", "day")}
-    for text, iso in zip(found.texts, found.iso, strict=True):
-        year, day, _ = fields(text)
-        one = Batch(*WRITTEN.tokens([text]), *ISO.tokens([iso], end=True))
-        weights = alignment(LOOKING, one)[:, 0]
-        for place, k, where in (("year", 0, [year]), ("day", 9, list(day))):
-            upto = one.target[: k + 1]
-            fed = np.linalg.norm(pulls(one.source[::-1], upto), axis=1)[::-1]
-            looking = np.linalg.norm(pulls(one.source, upto, LOOKING), axis=1)
-            for shares, lengths in zip(own[place], (fed, looking, weights[k]), strict=True):
-                shares.append(lengths[where].sum() / lengths.sum())
-    found_shares = {place: [round(100 * np.median(shares)) for shares in kinds] for place, kinds in own.items()}
-    assert found_shares == {"year": [13, 34, 84], "day": [35, 53, 96]}  # without attention, with it; weights
 
 
 def test_weights_are_for_the_alphabets_of_the_task():

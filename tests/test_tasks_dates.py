@@ -24,7 +24,6 @@ from gru_book.tasks.dates import (
     pair_count,
     pairs,
     split_days,
-    surrounded,
     write,
 )
 
@@ -164,23 +163,6 @@ def test_an_empty_text_is_an_end_token():
     assert tokens[0, 0] == WRITTEN.end
 
 
-def test_a_surrounded_date_stands_somewhere_in_so_many_made_up_characters():
-    found, rng = pairs(split_days(10)[1]), np.random.default_rng(0)
-    lengths = rng.integers(0, 40, 180)
-    texts = surrounded(rng, found, lengths).texts
-    before = []
-    for text, date_, length in zip(texts, found.texts, lengths, strict=True):
-        first, _, second = text.partition(date_)
-        assert date_ in text and length - 2 <= len(first) + len(second) <= length + 2
-        assert not any(c.isdigit() for c in first + second)
-        before.append(len(first))
-    assert min(before) == 0 and max(before) > 25  # at the beginning, and far behind it
-    assert surrounded(rng, found, np.zeros(180, int)).texts == found.texts
-    assert WRITTEN.tokens(texts)[1].max() > 50  # written in the same alphabet
-    words = " ".join(surrounded(rng, pairs(split_days(1)[1], [0]), np.array([5000])).texts).split()
-    assert 4 < np.mean([len(word) for word in words]) < 6 and max(map(len, words)) == 8
-
-
 def test_lists_hold_so_many_dates_in_both_forms():
     found = pairs(split_days(2)[1], [0, 4, 7, 20, 30, 33])
     batch = listed(found, [1, 3, 2])
@@ -194,9 +176,7 @@ def test_lists_hold_so_many_dates_in_both_forms():
 
 
 @pytest.mark.parametrize("wrong", [[3.0], [-1], [1, 2]])
-def test_wrong_lengths_of_a_text_and_counts_of_a_list_are_named(wrong):
+def test_wrong_counts_of_a_list_are_named(wrong):
     found = pairs(split_days(1)[1], [0])
-    with pytest.raises(ValueError, match=r"surrounded: lengths must be integers \(N,\) from 0, N = 1; got"):
-        surrounded(np.random.default_rng(0), found, wrong)
     with pytest.raises(ValueError, match="listed: counts must be integers from 1 that sum to the dates, 1; got"):
         listed(found, wrong)

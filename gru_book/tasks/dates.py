@@ -19,7 +19,7 @@ from gru_lib.checks import as_integers, check_bool, check_instance, check_int, p
 
 __all__ = [
     "FORMATS", "ISO", "LANGUAGES", "LISTED_ISO", "LISTED_WRITTEN", "WRITTEN", "Alphabet", "Batch", "Dates", "batches",
-    "encode", "flip", "listed", "pair_count", "pairs", "split_days", "surrounded", "write",
+    "encode", "flip", "listed", "pair_count", "pairs", "split_days", "write",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -237,34 +237,6 @@ def flip(found: Dates) -> Batch:
     """
     _check("flip", found)
     return Batch(*ISO.tokens(found.iso), *WRITTEN.tokens(found.texts, end=True))
-
-
-def surrounded(rng: np.random.Generator, found: Dates, lengths: ArrayLike) -> Dates:
-    """Put every written date somewhere into a made-up text, `lengths` (N,) characters of small letters and blanks.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> from gru_book.tasks.dates import pairs, surrounded
-    >>> found = pairs([date(2026, 3, 7).toordinal()], [0])
-    >>> text = surrounded(np.random.default_rng(0), found, [30]).texts[0]
-    >>> len(text), "Mar 7, 2026" in text
-    (43, True)
-    """
-    check_instance("surrounded", "rng", rng, np.random.Generator)
-    _check("surrounded", found)
-    lengths = plain("surrounded", "lengths", lengths)
-    if lengths.dtype.kind not in "iu" or lengths.shape != (len(found.texts),) or lengths.min() < 0:
-        raise ValueError(f"surrounded: lengths must be integers (N,) from 0, N = {len(found.texts)}; got {lengths!r}.")
-    characters = rng.choice(list("abcdefghijklmnoprstuvwyz"), lengths.sum())
-    ends = np.cumsum(rng.integers(3, 10, lengths.sum()))
-    characters[ends[ends < len(characters)]] = " "  # words of 2 to 8 letters
-    babble, texts, start = "".join(characters), [], 0
-    for text, before, length in zip(found.texts, rng.integers(0, lengths + 1).tolist(), lengths.tolist(), strict=True):
-        first, second = babble[start : start + before], babble[start + before : start + length]
-        texts.append(f"{first} {text} {second}".strip())
-        start += length
-    return found._replace(texts=texts)
 
 
 def _check(where: str, found: Any) -> None:
