@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from experiments._store import MISSING, as_stored, chosen, file_for_kernels, fixed_kernels, make_parts, replace
-from gru_book.cells.ablated_gru import ablated_gru_init
 from gru_book.models.word_reader import (
     word_reader_accuracy,
     word_reader_forward,
@@ -48,6 +47,7 @@ from gru_book.tasks.words import (
     words,
 )
 from gru_lib import (
+    SGD,
     Adam,
     Bundle,
     cosine_decay,
@@ -55,7 +55,6 @@ from gru_lib import (
     gru_init,
     gru_step,
     log_softmax,
-    sigmoid,
     train,
 )
 
@@ -68,12 +67,11 @@ INIT: dict[str, Callable[..., Any]] = {
     "linear": partial(elman_init, activation="linear"),  # Elman's network without its tanh
     "Elman": elman_init,
     "GRU": gru_init,
-    "GRU, r = 1": partial(ablated_gru_init, ablation="no_reset"),
 }
 CELLS = (("Elman", 64), ("GRU", 64))
 RATES = (0.003, 0.01, 0.02)
 #: The rates that were best on the validation words in "languages rates"; the other parts take them too.
-RATE = {"linear": 0.01, "Elman": 0.01, "GRU": 0.01, "GRU, r = 1": 0.01}
+RATE = {"linear": 0.01, "Elman": 0.01, "GRU": 0.01}
 LATCHES = ("ä", "š", "é")
 
 Row = dict[str, Any]
@@ -124,6 +122,30 @@ def orders(task: str, cell: str, H: int, seed: int) -> Row:
 def order_task(task: str) -> tuple[Words, int]:
     """The words of a task in which order decides, and its number of classes."""
     return (anagrams(), len(LANGUAGES)) if task == "anagrams" else (either_way(parts()), 2)
+
+
+#: What the training of chapter 0 has and the loop of chapter 1's page has not.
+CHANGES = ("loss", "optimiser", "words", "start", "clipping")
+
+
+def changed_back(what: str, cell: str, seed: int) -> Row:
+    """Forwards or backwards? The training of chapter 0, with one thing as it is in the loop on chapter 1's page.
+
+    The loss asks for the last answer alone; gradient descent at the page's rate; no word loses its first letters; W_h
+    starts orthogonal; no gradient is clipped.
+    """
+    found, K = order_task("either way")
+    rng, init = np.random.default_rng(seed), INIT[cell]
+    if what == "start":
+        init = partial(init, init="orthogonal")
+    m = word_reader_init(rng, LETTERS.size, K, init=init, dtype=DTYPE)
+    source = batches(rng, found.train, N, cut=0.0 if what == "words" else 0.5)
+    loss = partial(word_reader_loss, last=1e9 if what == "loss" else 5.0)
+    lr = 0.2 if what == "optimiser" else RATE[cell]
+    optimiser = SGD(m, lr) if what == "optimiser" else Adam(m, lr)
+    clip = None if what == "clipping" else 1.0
+    train(m, loss, source, optimiser, steps=STEPS, schedule=cosine_decay(lr, STEPS), clip_norm=clip, progress=False)
+    return {"test": word_reader_accuracy(m, found.test)}
 
 
 def memory(cell: str, H: int, lr: float, seed: int, steps: int = STEPS) -> Row:
@@ -318,65 +340,9 @@ def hold(m: Bundle, run: str = "ä", language: str = "fi", counts: Sequence[int]
     return row | {"plain": belief(m, plain, letter, order[:0])[:, k].mean()}
 
 
-def controls(cell: str, H: int, lr: float, seed: int, run: str = "ä", language: str = "fi", draws: int = 10) -> Row:
-    """What belongs beside `hold`: other units, the letter struck out, and the test words with r held for all units.
-
-    The mean probability of the language with 16 units drawn at random held, for each draw; with the letter struck out;
-    and the accuracy with r at 1, at 0, and each unit's at its mean over the test words.
-    """
-    m = reader(parts(), len(LANGUAGES), cell, H, lr, seed)
-    k, letter = LANGUAGES.index(language), LETTERS.characters.index(run)
-    found = [pair for pair in parts().test if pair[1] == k and run in pair[0]]
-    rng = np.random.default_rng(seed)
-    some = [rng.choice(H, 16, replace=False) for _ in range(draws)]
-    struck = [(word.replace(run, ""), k) for word, _ in found]
-    r, lengths = word_reader_forward(m, *encode(parts().test)[:2]).tape.gate("r"), encode(parts().test).lengths
-    mean = r[np.arange(len(r))[:, None] < lengths].mean(axis=0)
-    return {
-        "random": [belief(m, found, letter, units)[:, k].mean() for units in some],
-        "struck": belief(m, struck, letter, some[0][:0])[:, k].mean(),
-        "r": {name: with_reset(m, parts().test, r) for name, r in (("one", 1.0), ("zero", 0.0), ("mean", mean))},
-    }
-
-
-def effect(cell: str, H: int, lr: float, seed: int, run: str = "ä", language: str = "fi", count: int = 16) -> Row:
-    """As `hold`, but of units chosen by what the answer loses on training words when each is held alone.
-
-    The mean probability of the language on the test words with the first of them held, with the first `count`, and with
-    all others; the units, and their places in the order of `hold`.
-    """
-    m = reader(parts(), len(LANGUAGES), cell, H, lr, seed)
-    k, letter = LANGUAGES.index(language), LETTERS.characters.index(run)
-    learned, tested = ([p for p in some if p[1] == k and run in p[0]] for some in (parts().train, parts().test))
-    alone = [belief(m, learned, letter, [u])[:, k].mean() for u in range(H)]
-    order = np.argsort(alone)
-    at, later = word_reader_z(m, parts().train, run)
-    by_gate = np.argsort(np.argsort(at - later))
-    held = (order[:1], order[:count], order[count:])
-    return {
-        "held": [belief(m, tested, letter, units)[:, k].mean() for units in held],
-        "units": order[:count].tolist(),
-        "by gate": by_gate[order[:count]].tolist(),
-    }
-
-
-def with_reset(m: Bundle, pairs: Sequence[Pair], r: Any) -> float:
-    """Share of pairs that are right at the end if the reset gate of every unit is what we say."""
-    p, (tokens, lengths, ys) = m.rnn, encode(pairs)
-    h, end = np.zeros((len(pairs), p.H)), np.zeros((len(pairs), p.H))
-    for t, row in enumerate(tokens):
-        x = m.embed.E[row]
-        z = sigmoid(x @ p.W_xz + h @ p.W_hz + p.b_z)
-        h = z * h + (1 - z) * np.tanh(x @ p.W_xn + (r * h) @ p.W_hn + p.b_n)
-        end[lengths == t + 1] = h[lengths == t + 1]
-    return float(((end @ m.out.W + m.out.b).argmax(axis=1) == ys).mean())
-
-
-def longer_or_larger(cell: str, H: int, steps: int, seed: int) -> Row:
-    """Readers trained for more steps, or with more units: accuracy on the test words."""
-    return {
-        "test": word_reader_accuracy(reader(parts(), len(LANGUAGES), cell, H, RATE[cell], seed, steps), parts().test)
-    }
+def larger(cell: str, H: int, seed: int) -> Row:
+    """Readers with more units: accuracy on the test words."""
+    return {"test": word_reader_accuracy(reader(parts(), len(LANGUAGES), cell, H, RATE[cell], seed), parts().test)}
 
 
 def belief(m: Bundle, pairs: Sequence[Pair], letter: int, held: Any) -> Any:
@@ -570,8 +536,6 @@ Settings = tuple[tuple[Any, ...], ...]
 PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
     "languages": (language, tuple((cell, H, RATE[cell]) for cell, H in CELLS), SEEDS),
     "memory": (memory, tuple((cell, 64, RATE[cell]) for cell, _ in CELLS), SEEDS),
-    "controls": (controls, (("GRU", 64, RATE["GRU"]),), SEEDS),
-    "effect": (effect, (("GRU", 64, RATE["GRU"]),), SEEDS),
 }
 if fixed_kernels():
     PARTS |= {
@@ -580,15 +544,9 @@ if fixed_kernels():
             tuple((cell, 64, lr) for cell in ("linear", "Elman", "GRU") for lr in RATES),
             TUNING_SEEDS,
         ),
-        "longer or larger": (
-            longer_or_larger,
-            (
-                *((cell, 64, 4 * STEPS) for cell in ("GRU", "Elman")),
-                *((cell, 128, STEPS) for cell in ("GRU", "Elman")),
-                ("GRU, r = 1", 64, STEPS),
-            ),
-            range(10),
-        ),
+        "larger": (larger, (("GRU", 128),), range(10)),
+        "changed back": (changed_back, tuple((what, "Elman") for what in CHANGES), range(3)),
+        "asked at the end": (changed_back, (("loss", "linear"),), range(3)),
         "orders": (orders, ORDERS, range(10)),
         "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),
         "prefixes": (prefixes, ((),), range(1)),

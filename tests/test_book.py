@@ -316,11 +316,11 @@ def test_explorers_of_chapters_are_numbered_figures_that_ask_a_question(built_bo
 
 def test_a_table_of_results_has_a_number_and_is_the_same_in_the_notebook(built_book: Path) -> None:
     name = "00-the-gru-in-twenty-minutes"
-    (table,) = page_checks.parse(built_book / "book" / f"{name}.html").css("figure#tab-zero-reset")
+    (table,) = page_checks.parse(built_book / "book" / f"{name}.html").css("figure#tab-zero-rivals")
     number = table.css_first(".caption-number").text().strip()
     assert re.fullmatch(r"Table 0\.\d", number)
     notebook = (built_book / "notebooks" / f"{name}.ipynb").read_text("utf8")
-    assert f"**{number}.** **What becomes of the ten networks" in notebook and "<td>0.71</td>" in notebook
+    assert f"**{number}.** **Ten networks of each kind" in notebook and "<td>0.71</td>" in notebook
 
 
 # TeX that was left in a text: names of macros, groups, backslashes.

@@ -27,7 +27,6 @@ from gru_book.tasks.words import (
     one_telling_word,
     order_blind,
     pairs_of,
-    shared,
     split,
     stem,
     vocabulary,
@@ -119,12 +118,6 @@ def test_some_languages_are_numbered_as_they_are_asked_for():
     two = words(("tr", "en"))
     assert {k for part in two for _, k in part} == {0, 1}
     assert all(word in vocabulary()[("tr", "en")[k]] for part in two for word, k in part)
-
-
-def test_the_share_of_words_that_nobody_could_tell():
-    assert shared([("a", 0), ("a", 1), ("b", 0), ("c", 2)]) == 0.5
-    count = Counter(word for word, _ in pairs_of())
-    assert shared(pairs_of()) == sum(n for n in count.values() if n > 1) / sum(count.values())
 
 
 def test_a_guess_that_does_not_see_the_order_gets_the_commonest_class_of_each_bag_of_letters():

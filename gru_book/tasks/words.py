@@ -31,7 +31,7 @@ from gru_lib.checks import check_instance, check_int, check_number, check_sequen
 
 __all__ = [
     "LANGUAGES", "LETTERS", "NAMES", "Batch", "Words", "WordsWarning", "anagrams", "batches", "either_way", "encode",
-    "endings", "lists", "one_telling_word", "order_blind", "pairs_of", "shared", "stem", "vocabulary", "words",
+    "endings", "lists", "one_telling_word", "order_blind", "pairs_of", "stem", "vocabulary", "words",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -248,20 +248,6 @@ def split(pairs: Sequence[Pair], seed: int = 0) -> Words:
         elif count[word] == 1:
             parts[1 if tenth == 2 else 2].append((word, k))
     return parts
-
-
-def shared(pairs: Iterable[Pair]) -> float:
-    """Return the share of pairs whose word stands there in more than one language: nobody could be sure of those.
-
-    Examples
-    --------
-    >>> from gru_book.tasks.words import shared
-    >>> shared([("hotel", 0), ("hotel", 1), ("haus", 1), ("house", 0)])
-    0.5
-    """
-    pairs = _checked("shared", pairs)
-    count = Counter(word for word, _ in pairs)
-    return sum(count[word] > 1 for word, _ in pairs) / len(pairs)
 
 
 def order_blind(pairs: Iterable[Pair]) -> float:
