@@ -32,7 +32,7 @@ RATES = (0.003, 0.01, 0.03)
 SOLVED = 0.99  # training may stop, and a task counts as learned, once this share of 256 test answers is right
 
 CELLS = ("GRU", "no_reset", "shared", "no_update", "Elman, orthogonal")
-KEEPERS = ("GRU", "no_reset", "shared", "no_update, orthogonal", "Elman, orthogonal")
+KEEPERS = ("GRU", "no_update, orthogonal", "GRU, b_z = 0", "GRU, b_z = 0, orthogonal")
 STORIES = ("parity_outside", "last_outside", "parity_since", "first_of_segment")
 SPEAKERS = ("Elman, orthogonal", "GRU, b_z = 0", "GRU, b_z = 2")
 DISTANCES = (10, 20, 40, 80)
@@ -44,23 +44,27 @@ Row = dict[str, Any]
 def network(rng: np.random.Generator, cell: str, D: int, K: int, b_z: float = 0.0) -> Bundle:
     """Draw a reader with an Elman net, a GRU, or an ablated GRU; its update bias is `b_z`, or the one in the name.
 
-    "orthogonal" is said of what meets the old state in the candidate: W_h of an Elman net, W_hn of a GRU. Where that is
-    all that can keep, without an update gate, the reset gate starts at b_r = 4 and lets it through.
+    "orthogonal" is said of what meets the old state in the candidate: W_h of an Elman net, W_hn of a GRU. There the
+    reset gate starts at b_r = 4 and lets it through. "shared" is r = z; "minimal" is the minimal gated unit, r = 1 − z
+    with z the share that is kept, and its bias is set to keep as the others do.
     """
-    name, _, start = cell.partition(", ")
+    name, *starts = cell.split(", ")
+    start = "orthogonal" if "orthogonal" in starts else "uniform"
     init: Callable[..., Any] = gru_init
     if name == "Elman":
-        init = partial(elman_init, init=start or "uniform")
+        init = partial(elman_init, init=start)
+    elif name == "minimal":
+        init = partial(ablated_gru_init, ablation="shared", convention="write")
     elif name != "GRU":
         init = partial(ablated_gru_init, ablation=name)
     m = reader_init(rng, D, K, H, init=init, dtype=np.float32)
-    if start.startswith("b_z = "):
-        b_z = float(start.removeprefix("b_z = "))
+    for said in starts:
+        if said.startswith("b_z = "):
+            b_z = float(said.removeprefix("b_z = "))
     if hasattr(m.rnn, "b_z"):
-        m.rnn.b_z[:] = b_z
+        m.rnn.b_z[:] = -b_z if name == "minimal" else b_z
     if start == "orthogonal" and name != "Elman":
         m.rnn.W_hn[:] = orthogonal(rng, H)
-    if cell == "no_update, orthogonal":
         m.rnn.b_r[:] = 4
     return m
 
@@ -122,17 +126,16 @@ def gates(cell: str, T: int, lr: float, seed: int) -> Row:
 
 
 def told(name: str, cell: str, lr: float, seed: int) -> tuple[Bundle, Row]:
-    """Tokens to skip, breaks to start afresh at: T = 40, b_z = 0, 600 steps or more, until it is solved."""
+    """Tokens to skip, breaks to start afresh at: T = 40, b_z = 0, until it is solved; a GRU, for 600 steps at least."""
     rng = np.random.default_rng(seed)
     m = network(rng, cell, TASKS[name].D, TASKS[name].K)
-    return m, fit(m, rng, task(name, 40), lr, 4000, least=600)
+    return m, fit(m, rng, task(name, 40), lr, 4000, least=600 if cell == "GRU" else 0)
 
 
 def stories(name: str, cell: str, lr: float, seed: int) -> Row:
-    """`told`, what the network can do, and what its gates do."""
+    """`told`, and of a GRU what it can do, and what its gates do."""
     m, row = told(name, cell, lr, seed)
-    row |= {"right": right(m, task(name, 40))}
-    return row | look(m, name) if cell == "GRU" else row
+    return row | {"right": right(m, task(name, 40))} | look(m, name) if cell == "GRU" else row
 
 
 def only_training(run: Callable[..., tuple[Bundle, Row]]) -> Callable[..., Row]:
@@ -140,31 +143,18 @@ def only_training(run: Callable[..., tuple[Bundle, Row]]) -> Callable[..., Row]:
 
 
 def look(m: Bundle, name: str) -> Row:
-    """What the gates of a trained GRU do: how many are near 0 or 1, and what they do at a break."""
+    """The mean gates of each unit of a trained GRU, by what is read, if the task has breaks."""
+    if name not in ("parity_since", "first_of_segment"):
+        return {}
     batch = single(task(name, 40)(np.random.default_rng(10_003), 128))
     _, _, tape = gru_forward(batch.xs, None, m.rnn)
-    row: Row = {}
-    for gate in "rz":
-        values = tape.gate(gate)
-        row[gate] = (np.histogram(values, bins=10, range=(0, 1))[0] / values.size).round(4).tolist()
-    if name in ("parity_since", "first_of_segment"):
-        row |= at_break(m, name, batch.tokens, tape)
-    return row
-
-
-def at_break(m: Bundle, name: str, tokens: np.ndarray, tape: Any) -> Row:
-    """The mean gates of each unit by what is read, and how much of a difference of two old states passes a break.
-
-    "passed": each state meets the next sequence's, both read the same token, and their distance is taken before and
-    after. It is told for the break, and for the other tokens together.
-    """
-    last = len(TASKS[name].symbols) - 1
-    after = np.concatenate([np.zeros_like(tokens[:1]), tokens[:-1]]) == last
-    kinds = {"|": tokens == last}
+    is_break = batch.tokens == len(TASKS[name].symbols) - 1
+    after = np.concatenate([np.zeros_like(is_break[:1]), is_break[:-1]])
+    kinds = {"|": is_break}
     if name == "parity_since":
-        kinds |= {"0": tokens == 0, "1": tokens == 1}
+        kinds |= {"0": batch.tokens == 0, "1": batch.tokens == 1}
     else:
-        kinds |= {"first": (tokens != last) & after, "later": (tokens != last) & ~after}
+        kinds |= {"first": ~is_break & after, "later": ~is_break & ~after}
     units = {
         gate: {
             kind: [float(unit) for unit in tape.gate(gate)[where].mean(axis=0).round(2)]
@@ -172,40 +162,7 @@ def at_break(m: Bundle, name: str, tokens: np.ndarray, tape: Any) -> Row:
         }
         for gate in "rz"
     }
-    old = tape.hs[10:-1].reshape(-1, H)  # (steps · sequences, H): states that have read something
-    pairs, passed = (old, np.roll(old, 1, axis=0)), []
-    for token in range(last + 1):
-        x = np.eye(last + 1, dtype=old.dtype)[np.full(len(old), token)]
-        new = [gru_step(x, h, m.rnn)[0] for h in pairs]
-        passed.append(np.abs(new[0] - new[1]).mean() / np.abs(pairs[0] - pairs[1]).mean())
-    return {"units": units, "passed": [float(passed[last]), float(np.mean(passed[:last]))]}
-
-
-def cut(name: str, cell: str, lr: float, seed: int) -> Row:
-    """`told` (GRU), and who must read the break: the share of right answers if some of its parts read something else.
-
-    At every break the candidate, both gates, or nobody reads the mean of the other tokens instead: all answers, and
-    those at breaks. Then the same with each other token in its place, in their order.
-    """
-    m, _ = told(name, cell, lr, seed)
-    p, batch = m.rnn, single(task(name, 40)(np.random.default_rng(5), 400))
-    last = TASKS[name].D - 1
-    at_break = batch.tokens == last
-
-    def shares(what: str, instead: np.ndarray) -> list[float]:
-        h, right = np.zeros((400, p.H), np.float32), np.zeros(batch.tokens.shape, bool)
-        for t, x in enumerate(batch.xs):
-            other = np.where(at_break[t][:, None], instead, x)
-            of_gates, of_n = (other if what == "gates" else x), (other if what == "candidate" else x)
-            r = sigmoid(of_gates @ p.W_xr + h @ p.W_hr + p.b_r)
-            z = sigmoid(of_gates @ p.W_xz + h @ p.W_hz + p.b_z)
-            h = z * h + (1 - z) * np.tanh(of_n @ p.W_xn + (r * h) @ p.W_hn + p.b_n)
-            right[t] = (((h @ m.out.W + m.out.b) > 0) == (batch.ys[t] > 0)).all(axis=1)
-        return [float(right.mean()), float(right[at_break].mean())]
-
-    tokens = np.eye(last + 1)[:last]
-    rows: Row = {what: shares(what, tokens.mean(axis=0)) for what in ("nothing", "candidate", "gates")}
-    return rows | {f"{what}, token": [shares(what, x) for x in tokens] for what in ("candidate", "gates")}
+    return {"units": units}
 
 
 def pronoun(cell: str, lr: float, seed: int) -> Row:
@@ -214,6 +171,31 @@ def pronoun(cell: str, lr: float, seed: int) -> Row:
     m = network(rng, cell, 17, 3)
     row = fit(m, rng, lambda rng, count: agreement(rng, count, 14, distance=(1, 10)), lr, 2000, least=600)
     return row | {f"right at {d}": right(m, partial(agreement, T=d + 4, distance=d)) for d in DISTANCES}
+
+
+def far(b_z: float, seed: int) -> Row:
+    """Names kept over 1 to 40 words: right as trained, with z held at 0 or 1 at the words between, and mean z there."""
+    draw = partial(agreement, T=44, distance=(1, 40))
+    rng = np.random.default_rng(seed)
+    m = network(rng, f"GRU, b_z = {b_z:g}", 17, 3)
+    batches = (single(draw(rng, N)) for _ in range(800))
+    train(m, reader_loss, batches, Adam(m, 0.01), steps=800, clip_norm=1.0, progress=False)
+    test = draw(np.random.default_rng(5), 512)
+    words = (test.tokens >= 8) & (test.tokens < 16)
+    z = gru_forward(test.xs, None, m.rnn)[2].gate("z").mean(axis=2)[words].mean()
+    return {"right": held(m, test), "z = 0": held(m, test, 0, words), "z = 1": held(m, test, 1, words), "z": float(z)}
+
+
+def held(m: Bundle, batch: Batch, value: float = 0, where: Any = None) -> float:
+    """Share of last answers right with the update gate held at a value at some steps."""
+    p, h = m.rnn, np.zeros((batch.xs.shape[1], H))
+    for t, x in enumerate(batch.xs):
+        r = sigmoid(x @ p.W_xr + h @ p.W_hr + p.b_r)
+        z = sigmoid(x @ p.W_xz + h @ p.W_hz + p.b_z)
+        if where is not None:
+            z = np.where(where[t][:, None], value, z)
+        h = z * h + (1 - z) * np.tanh(x @ p.W_xn + (r * h) @ p.W_hn + p.b_n)
+    return float(((h @ m.out.W + m.out.b > 0) == (batch.ys[-1] > 0)).all(axis=1).mean())
 
 
 def best_rate(rows: Iterable[list[Any]], *what: Any) -> float:
@@ -235,8 +217,9 @@ def tuned(part: str, run: Callable[..., Row]) -> Callable[..., Row]:
 
     def at_best_rate(*what: Any) -> Row:
         *setting, seed = what
+        tried = ["shared" if name == "minimal" else name for name in setting]  # the minimal gated unit takes its rate
         rows = json.loads((FOLDER / "three_stories.json").read_text("utf8"))[f"{part} rates"]
-        lr = best_rate(rows, *setting[:-1], min(50, setting[-1])) if part == "gates" else best_rate(rows, *setting)
+        lr = best_rate(rows, *setting[:-1], 50) if part == "gates" else best_rate(rows, *tried)
         return {"lr": lr} | run(*setting, lr, seed)
 
     return at_best_rate
@@ -247,18 +230,18 @@ def each_rate(*settings: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
 
 
 Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
-ABLATED = (*((cell, T) for T in (5, 50) for cell in KEEPERS), ("GRU", 100), ("no_update, orthogonal", 100))
-OTHER_STARTS = (("parity_outside", "no_update, orthogonal"), ("parity_outside", "Elman"))
-TOLD = (*((name, cell) for name in STORIES for cell in CELLS), *OTHER_STARTS)
+TOLD = tuple((name, cell) for name in STORIES for cell in CELLS)
 TUNING: dict[str, Part] = {
-    "gates rates": (only_training(ablated), each_rate(*(what for what in ABLATED if what[-1] <= 50)), TUNING_SEEDS),
-    "stories rates": (only_training(told), each_rate(*TOLD), TUNING_SEEDS),
+    "gates rates": (only_training(ablated), each_rate(*((cell, 50) for cell in KEEPERS)), TUNING_SEEDS),
+    "stories rates": (only_training(told), each_rate(*(what for what in TOLD)), TUNING_SEEDS),
 }
 PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "stories": (tuned("stories", stories), TOLD, SEEDS),
-    "at the break": (tuned("stories", cut), (("parity_since", "GRU"), ("first_of_segment", "GRU")), SEEDS),
-    "gates": (tuned("gates", gates), ABLATED, SEEDS),
+    "minimal": (tuned("stories", stories), tuple((name, "minimal") for name in STORIES), SEEDS[:5]),
+    "gates": (tuned("gates", gates), tuple((cell, 100) for cell in KEEPERS[:2]), SEEDS),
+    "bias": (tuned("gates", gates), tuple((cell, 100) for cell in KEEPERS[2:]), SEEDS[:5]),
     "pronoun": (pronoun, tuple((cell, lr) for cell in SPEAKERS for lr in RATES[1:]), SEEDS),
+    "far": (far, ((6,),), SEEDS[:3]),
 }
 
 

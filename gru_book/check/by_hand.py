@@ -474,22 +474,6 @@ def hwy_explode() -> Answers:
 
 
 @values
-def mem_graft() -> Answers:
-    """Check whom the net of chapter 8 names after four ends of a sentence that began with Ann."""
-    right = ["Ann", "Ann", "Bob", "Ann"]
-    yield Values({"named": right}, says="it names {named}")
-    yield "named", ["Ann", "Ann", "Ann", "Ann"], "in the third end another name comes, which takes Ann's place."
-    yield "named", ["Bob", "Bob", "Bob", "Bob"], "Bob came in the other sentence; the state is all that the net has."
-    yield (
-        "named",
-        ["Bob", "Bob", "Bob", "Ann"],
-        "Bob came in the other sentence; the state is all that the net has left.",
-    )
-    message = "nothing says that she is forgotten after a few words: the net can repeat her."
-    yield "named", ["Ann", "Ann", "Bob", "Bob"], message
-
-
-@values
 def hwy_line() -> Answers:
     """Check at which digits of ``..3..<6.1>.....5..<.2>..`` a dot hardly moves the last state, chapter 9."""
     yield Values({"digits": ["3", "6", "1", "2"]}, says="a dot in place of {digits} hardly moves the last state")
@@ -744,7 +728,7 @@ def drop_lstm() -> Answers:
 def drop_linear() -> Answers:
     """Check the formula's standard deviation of h_24 / h_0 for z = 0.5, 0.9 and 0.99, p = 0.25, chapter 14."""
     Z = (0.5, 0.9, 0.99)
-    yield Values({"std": _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 3) ** 24 - 1))}, says="the formula gives {std}")
+    yield Values({"std": _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 3) ** 24 - 1))}, tolerance=0.07, says="the formula gives {std}")
     yield "std", _at(Z, lambda z: (1 + (1 - z) ** 2 / 3) ** 24 - 1), "that is the variance; take the root."
     yield "std", _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 4) ** 24 - 1)), "p / (1 − p) is 1/3 at p = ¼."
     yield "std", _at(Z, lambda z: math.sqrt((1 + z * z / 3) ** 24 - 1)), "the mask falls on the share 1 − z, not on z."

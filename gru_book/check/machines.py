@@ -11,7 +11,7 @@ from gru_book.check.engine import Array, Exercise, Fault, Mistake, described, ex
 from gru_lib.cells.elman import ElmanParams
 from gru_lib.cells.gru import GRUParams
 
-__all__ = ["mem_checksum", "mem_elman", "mem_latch"]
+__all__ = ["mem_elman", "mem_latch"]
 
 STEPS, SEQUENCES = 400, 6
 
@@ -82,39 +82,6 @@ def mem_latch() -> Exercise:
     flatten = _answering(2, tokens, has_come == 1, 0.5)
     right = {"answers": has_come.astype(np.float32)}
     shown = f"says at each of {STEPS} steps whether a 1 has come"
-    return Exercise({}, right, mistakes, flatten=flatten, shown=shown)
-
-
-@exercise
-def mem_checksum() -> Exercise:
-    """Check ``f() -> p``: a GRU with D = 4 (tokens 0, 1, e, o), H = 1; h > 0 while the claim agrees, chapter 8.
-
-    Return the parameters of a GRU with D = 4 and H = 1, made by gru_init.
-    """
-    rng = np.random.default_rng(9)
-    tokens = rng.integers(0, 2, (STEPS, SEQUENCES))
-    first = np.array([0, 1, 0, 1, 0, 1])  # 0 for e, 1 for o
-    tokens[0] = 2 + first
-    ones = np.cumsum(tokens == 1, axis=0)
-    agrees = (ones + first) % 2 == 0
-    ever = 0 * tokens
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, said in (
-            ("agreeing and not agreeing have changed places: e sets h to 1, o to −1.", ~agrees),
-            ("the claim is not used: e and o are taken for the same.", ones % 2 == 0),
-            ("e and o are taken for the same, and the answer is turned round.", ones % 2 == 1),
-            ("no 1 changes anything: at a 1, the candidate is −h, and z must be near 0.", ever == first),
-            ("a 0 flips too: at a 0, z must be near 1.", (np.arange(STEPS)[:, None] + first) % 2 == 0),
-            ("the zeros are counted in place of the ones.", (np.cumsum(tokens == 0, axis=0) + first) % 2 == 0),
-            ("it always says that the claim agrees.", ever == 0),
-            ("it never says that the claim agrees.", ever == 1),
-        ):
-            yield message, {"answers": said.astype(np.float32)}
-
-    flatten = _answering(4, tokens, agrees, 0.0)
-    right = {"answers": agrees.astype(np.float32)}
-    shown = f"says at each of {STEPS} steps whether the claim agrees"
     return Exercise({}, right, mistakes, flatten=flatten, shown=shown)
 
 
