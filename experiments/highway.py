@@ -103,14 +103,16 @@ CONTENDERS = (*((bias, start) for start in STARTS for bias in BIASES), ("no z", 
 RATES, MOST, LEARNED = (0.003, 0.01, 0.03), 1000, 0.99
 
 
-def contender(rng: np.random.Generator, D: int, K: int, bias: str, start: str, seed: int) -> Bundle:
+def contender(
+    rng: np.random.Generator, D: int, K: int, bias: str, start: str, seed: int, *, reset_after: bool = False
+) -> Bundle:
     """A reader whose b_z is 0, ln 39, or ln U(1, 39) drawn for each unit; or with no update gate at all (z = 0).
 
     "orthogonal": W_hn starts orthogonal and b_r at 4, so that the candidate sees the old state without changing its
     length. What this draws comes from another generator: for one seed, all that is not set is the same, batches too.
     """
     init = partial(ablated_gru_init, ablation="no_update") if bias == "no z" else gru_init
-    m = reader_init(rng, D, K, UNITS, init=init, dtype=np.float32)
+    m = reader_init(rng, D, K, UNITS, init=init, dtype=np.float32, reset_after=reset_after)
     own = np.random.default_rng(1000 + seed)
     widths = own.uniform(1, LENGTH - 1, UNITS)
     if bias != "no z":
@@ -121,11 +123,11 @@ def contender(rng: np.random.Generator, D: int, K: int, bias: str, start: str, s
     return m
 
 
-def learn(task: str, bias: str, start: str, rate: float, seed: int) -> Row:
+def learn(task: str, bias: str, start: str, rate: float, seed: int, *, reset_after: bool = False) -> Row:
     """Steps until 99 % of 256 answers are right, looked at every 25, 1,000 at most; and the share of other answers."""
     draw, D, K, _ = TASKS[task]
     rng = np.random.default_rng(seed)
-    m = contender(np.random.default_rng(seed), D, K, bias, start, seed)
+    m = contender(np.random.default_rng(seed), D, K, bias, start, seed, reset_after=reset_after)
     adam = Adam(m, rate)
     test, others = (single(draw(np.random.default_rng(10_001 + k), 256 * (1 + k), LENGTH)) for k in (0, 1))
     for step in range(1, MOST + 1):
@@ -192,11 +194,14 @@ def line(seed: int) -> Row:
 
 
 TRIED = tuple((*contender, rate) for contender in CONTENDERS for rate in RATES)
+AFTER = (("0", "orthogonal", 0.01),)
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "gates": (gates, ((0,), (2,), (4,)), SEEDS),
     "line": (line, ((),), SEEDS),
     "keep": (partial(learn, "checksum"), TRIED, SEEDS),
     "rewrite": (partial(learn, "parity_outside"), TRIED, SEEDS[:5]),  # most take all the steps
+    "keep, reset after": (partial(learn, "checksum", reset_after=True), AFTER, SEEDS[:5]),
+    "rewrite, reset after": (partial(learn, "parity_outside", reset_after=True), AFTER, SEEDS[:5]),
 }
 
 

@@ -1,4 +1,4 @@
-"""What chapter 9 and its companion state: the bound, the best constant gate, what is stored, the frameworks' code."""
+"""What chapter 9 states: the bound, the best constant gate, what is stored, the frameworks' code."""
 
 import numpy as np
 import pytest
@@ -173,6 +173,15 @@ def test_to_rewrite_a_large_bias_hurts_and_spread_biases_pay_a_part_of_the_price
         assert large > 3 * none
 
 
+def test_the_orthogonal_start_learns_both_tasks_with_the_reset_after_too():
+    stored = load(highway.STORED)
+    for part in ("keep, reset after", "rewrite, reset after"):
+        assert len(stored[part]) == 5 and all(row["right"] >= 0.98 for *_, row in stored[part])
+    what = ("0", "orthogonal", 0.01, 1)
+    again = highway.PARTS["keep, reset after"][0](*what)
+    assert again["steps"] == pytest.approx(result(highway, "keep, reset after", *what)["steps"], abs=25)
+
+
 def test_a_training_made_anew_learns_to_rewrite_from_the_bias_that_did():
     what = ("0", "library", 0.03, 0)
     again, stored = highway.PARTS["rewrite"][0](*what), result(highway, "rewrite", *what)
@@ -205,27 +214,33 @@ def test_in_a_fresh_net_of_32_units_the_number_c_of_the_theorem_is_about_4_6():
 # ------------------------------------------------------------------------------------------------------ the frameworks
 
 
-# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
-@pytest.mark.frameworks("torch", "keras")
-def test_the_bias_that_the_box_sets_keeps_in_pytorch_and_keras():
-    import keras
+@pytest.mark.frameworks("torch")
+def test_the_start_that_the_page_sets_in_pytorch_brings_a_gradient_back_and_learns_to_keep():
     import torch
 
     torch.manual_seed(0)
-    names = run_box("09-gradient-highway")
-    gru, layer, bias = names["gru"], names["layer"], names["bias"]
-    for kept in (gru.bias_ih_l0 + gru.bias_hh_l0, torch.tensor(layer.get_weights()[2].sum(axis=0)).roll(32)):
-        assert torch.allclose(kept[32:64], torch.tensor(bias)) and kept[:32].abs().max() < 0.4
-    h0, xs = torch.rand(1, 4, 32), torch.zeros(1, 4, 8)
-    assert torch.allclose(gru(xs, h0)[1], h0, atol=0.06)  # one step keeps nearly all
-    assert np.abs(np.asarray(layer(xs.moveaxis(0, 1), initial_state=h0[0]).detach()) - h0[0].numpy()).max() < 0.06
-    fresh = torch.nn.GRU(8, 32)
-    xs = torch.randn(100, 1, 8, requires_grad=True)
-    fresh(xs)[1].sum().backward()
-    small = xs.grad.norm(dim=2)[:, 0]
-    assert small[0] / small[-1] < 1e-9
-    xs.grad = None
-    gru(xs)[1].sum().backward()
-    large = xs.grad.norm(dim=2)[:, 0]
-    assert large[0] / large[-1] > 0.05
+    gru, H = run_box("09-gradient-highway", "torch.nn.GRU")["gru"], 32
+    bias = (gru.bias_ih_l0 + gru.bias_hh_l0).detach()
+    assert (bias[:H] == 4).all() and (bias[H : 2 * H] == 0).all()
+    W_hn = gru.weight_hh_l0[2 * H :].detach()
+    assert torch.allclose(W_hn @ W_hn.T, torch.eye(H), atol=1e-5)
+
+    def reach(gru):
+        xs = torch.randn(100, 1, 8, requires_grad=True)
+        gru(xs)[1].sum().backward()
+        sizes = xs.grad.norm(dim=2)[:, 0]
+        return sizes[0] / sizes[-1]
+
+    assert reach(torch.nn.GRU(8, H)) < 1e-15 and reach(gru) > 1e-8
+
+
+# Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
+@pytest.mark.frameworks("keras")
+def test_the_start_that_the_page_sets_in_keras_is_the_same():
+    import keras
+
+    layer, H = run_box("09-gradient-highway", "keras.layers")["layer"], 32
+    _, recurrent, bias = layer.get_weights()
+    assert (bias.sum(axis=0)[:H] == 0).all() and (bias.sum(axis=0)[H : 2 * H] == 4).all()
+    np.testing.assert_allclose(recurrent[:, 2 * H :] @ recurrent[:, 2 * H :].T, np.eye(H), atol=1e-5)
     assert keras.layers.LSTM(3).unit_forget_bias and not hasattr(keras.layers.GRU(3), "unit_forget_bias")
