@@ -4,12 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import box, check_loss, load_results, rng
+from helpers import check_loss, load_results, result, rng, run_box
 
 from experiments import dropout
+from gru_book.models.language_model import lm_bits, lm_init, lm_loss
 from gru_book.tasks.memory import checksum
 from gru_lib import bundle, gru_forward, gru_init, linear_init
 from gru_lib.layers import dropout_mask
+from gru_lib.train import Chunk
 
 FILES = ("dropout", "dropout_own")  # the second with other kernels
 
@@ -41,6 +43,53 @@ def test_gradient_with_a_mask_at_every_place_matches_complex_step(place):
         return dropout.masked_loss(m, batch, rng=rng(7), place=place, rate=0.4)
 
     check_loss(loss, m, 1e-10)
+
+
+def small_chunk():
+    """A small language model, and a chunk that begins in some state."""
+    source = rng(3)
+    xs, ys = source.integers(0, 5, (2, 4, 2))
+    return lm_init(source, 5, 3, 4), Chunk(xs, ys, source.normal(size=(2, 4)), carry=lambda state: None)
+
+
+@pytest.mark.parametrize("scheme", ["zoneout", "weight drop"])
+def test_gradient_under_zoneout_and_weight_drop_matches_complex_step(scheme):
+    m, chunk = small_chunk()
+    check_loss(lambda m: dropout.LOSSES[scheme](m, chunk, rng=rng(7), rate=0.4), m, 1e-10)
+
+
+def test_zoneout_at_rate_0_is_the_plain_model_and_at_a_rate_near_1_keeps_the_state():
+    m, chunk = small_chunk()
+    loss, grads = dropout.zoneout_loss(m, chunk, rng=rng(), rate=0.0)
+    plain, wanted = lm_loss(m, chunk)
+    assert loss == pytest.approx(plain, rel=1e-12)
+    np.testing.assert_allclose(grads.flat, wanted.flat, rtol=0, atol=1e-12)
+    tokens = rng(1).integers(0, 5, 100)
+    assert dropout.zoned_bits(m, tokens, 0.0) == pytest.approx(lm_bits(m, tokens), rel=1e-12)
+    silent = m.copy()
+    silent.out.W[:] = 0
+    assert dropout.zoned_bits(m, tokens, 1 - 1e-12) == pytest.approx(lm_bits(silent, tokens), rel=1e-9)
+
+
+def test_without_masks_the_held_out_loss_rises_and_under_each_scheme_it_does_not():
+    runs = load_results("dropout")["text"]
+    plain = [row["test"] for name, _, row in runs if name == "none"]
+    for scheme in dropout.SCHEMES:
+        rows = [row for name, _, row in runs if name == scheme]
+        assert len(rows) == 3
+        curve = np.median([row["validation"] for row in rows], axis=0)
+        if scheme == "none":
+            assert curve[-1] - min(curve) > 0.3
+        else:
+            assert curve[-1] - min(curve) < 0.025
+            assert np.mean([row["test"] for row in rows]) < np.mean(plain) - 0.02
+
+
+def test_a_training_on_the_text_made_anew_begins_as_the_stored_one(monkeypatch):
+    monkeypatch.setattr(dropout, "UPDATES", 50)
+    stored = result(dropout, "text", "zoneout", 0)
+    again = dropout.regularise("zoneout", stored["rate"], 0)
+    assert again["validation"][0] == pytest.approx(stored["validation"][0], abs=0.02)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
@@ -79,8 +128,7 @@ def test_pytorch_drops_between_layers_alone_with_a_new_mask_at_each_step():
     import torch
 
     D, H, xs = 3, 4, torch.randn(50, 2, 3)
-    code, _ = box("14-dropout")
-    gru = eval(code.splitlines()[-2], {"torch": torch, "D": D, "H": H, "L": 2, "p": 0.5})
+    gru = torch.nn.GRU(D, H, num_layers=2, dropout=0.5)
     with torch.no_grad():
         for name, a in gru.named_parameters():
             if name.endswith("l1"):  # the second layer writes tanh of what it is given
@@ -98,12 +146,25 @@ def test_pytorch_drops_between_layers_alone_with_a_new_mask_at_each_step():
         torch.nn.GRU(D, H, num_layers=1, dropout=0.5)
 
 
+@pytest.mark.frameworks("torch")
+def test_the_variational_scheme_in_pytorch_masks_what_the_weights_read_and_not_what_z_carries():
+    import torch
+
+    torch.manual_seed(0)
+    variational = run_box("14-dropout")["variational"]
+    gru, xs = torch.nn.GRU(8, 16), torch.randn(20, 4, 8)
+    with torch.no_grad():
+        first, second = variational(gru, xs, 0.5), variational(gru, xs, 0.5)
+        assert not torch.allclose(first, second) and first.abs().max() < 1  # what z carries does not grow
+        gru.bias_ih_l0[16:32] = 100  # z is 1
+        assert torch.allclose(variational(gru, xs, 0.5), torch.zeros(20, 4, 16), atol=1e-6)
+
+
 @pytest.mark.frameworks("torch", "keras")
 def test_keras_draws_a_mask_for_each_sequence_and_one_for_each_product_with_recurrent_dropout():
     import keras
 
-    code, _ = box("14-dropout")
-    both = eval(code.splitlines()[-1], {"keras": keras, "H": 4, "p": 0.5, "p_rec": 0.5})
+    both = keras.layers.GRU(4, dropout=0.5, recurrent_dropout=0.5)
     assert np.abs(keras.ops.convert_to_numpy(both(np.ones((2, 100, 4), np.float32), training=True))).max() <= 1
     masks = both.cell.get_recurrent_dropout_mask(keras.ops.ones((2, 50)))
     first, *others = map(keras.ops.convert_to_numpy, masks)

@@ -699,19 +699,6 @@ def drop_half() -> Answers:
 
 
 @values
-def drop_jensen() -> Answers:
-    """Check the mean of tanh(m x) over masks, for p = 0.1, 0.25 and 0.5, chapter 14."""
-    P = (0.1, 0.25, 0.5)
-    yield Values({"means": _at(P, lambda p: (1 - p) * math.tanh(1 / (1 - p)))}, says="the means over masks are {means}")
-    yield "means", _at(P, lambda p: math.tanh(1)), "that is tanh of the mean; the mean of tanh is wanted."
-    yield "means", _at(P, lambda p: math.tanh(1 / (1 - p))), "that is the case in which it is kept; it counts 1 − p."
-    yield "means", _at(P, lambda p: (1 - p) * math.tanh(1)), "a mask that keeps is 1 / (1 − p), not 1."
-    yield "means", _at(P, lambda p: math.tanh(1 - p)), "the mean of m stands inside tanh, and it is 1, not 1 − p."
-    yield "means", _at(P, lambda p: p * math.tanh(1 / (1 - p))), "p is the share dropped; 1 − p is kept."
-    yield "means", _at(P, lambda p: (1 - p) * math.tanh(1 / p)), "a mask that keeps is 1 / (1 − p), not 1 / p."
-
-
-@values
 def drop_lstm() -> Answers:
     """Check the share of c that is left after 20 steps with b_f = 5 and all of h dropped, chapter 14."""
     f = sig(5)
