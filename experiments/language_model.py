@@ -230,21 +230,6 @@ def mixed(p: Arrays, q: Arrays) -> list[float]:
     return [weight, *bits[weight]]
 
 
-def pair(seed: int) -> Row:
-    """Another GRU of `cells` beside the explorer's: their mixture, and that of the explorer's with counts."""
-    from gru_book.widgets.language import trained as stored_net
-
-    m, (training, *parts) = network(np.random.default_rng(seed), "GRU"), tokens()
-    fit(m, training)
-    one, other = ([probabilities(net, row) for row in parts] for net in (stored_net().astype(np.float32), m))
-    counts = [counted().probabilities(row)[1:] for row in parts]
-    alone = {"one": one, "other": other, "counts": counts}
-    return {name: [-np.log2(p).mean() for p in found] for name, found in alone.items()} | {
-        "two GRUs": mixed(one, other),
-        "GRU and counts": mixed(one, counts),
-    }
-
-
 def events(s: str) -> dict[str, np.ndarray]:
     """Where a text has a question mark, and where it ends a line of at least 48 characters."""
     column, found = 0, {"question mark": np.array([c == "?" for c in s]), "line end": np.zeros(len(s), bool)}
@@ -283,13 +268,9 @@ def held(units: list[list[int]], rows: int = 16, length: int = 1000) -> list[Row
 
 
 def held_alone(seed: int) -> Row:
-    """Each unit held alone, and twenty triples drawn at random."""
-    rng = np.random.default_rng(seed)
-    triples = [sorted(rng.choice(UNITS["GRU"], 3, replace=False).tolist()) for _ in range(20)]
-    each, together = held([[unit] for unit in range(UNITS["GRU"])]), held(triples)
-    return {"units": {name: [row[name] for row in each] for name in each[0]}, "triples": triples} | {
-        "of triples": {name: [row[name] for row in together] for name in together[0]}
-    }
+    """Each unit held alone."""
+    each = held([[unit] for unit in range(UNITS["GRU"])])
+    return {"units": {name: [row[name] for row in each] for name in each[0]}}
 
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
@@ -299,7 +280,6 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "short": (short, tuple((c,) for c in UNITS), range(1)),
     "trained": (trained, ((4, "carried"), (4, "zero")), range(3)),
     "held": (held_alone, ((),), range(1)),
-    "pair": (pair, ((),), range(1, 2)),
 }
 if not fixed_kernels():  # what chooses nothing
     PARTS = {"cells": (*PARTS["cells"][:2], range(3))}

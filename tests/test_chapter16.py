@@ -70,17 +70,6 @@ def test_the_mixture_is_tuned_on_validation_and_a_stopped_run_goes_on_from_its_c
     assert again | {"curve": 0} == row | {"curve": 0}
 
 
-def test_two_grus_gain_by_mixing_as_a_gru_and_counts_do():
-    (row,) = results("language_model", "pair")
-    for other, mixture in (("other", "two GRUs"), ("counts", "GRU and counts")):
-        assert row[mixture][2] < min(row["one"][1], row[other][1]) - 0.08
-    halves = np.array([0.5, 0.25])
-    again = language_model.mixed((halves, halves), (halves[::-1], halves[::-1]))
-    assert again == pytest.approx([0.5, *2 * [-np.log2(0.375)]])
-    curve = results("language_model", "cells", "GRU", 0.004, 1)[0]["validation"]
-    assert row["other"][0] == pytest.approx(curve, abs=0.004)  # the second is the GRU of seed 1
-
-
 def test_with_dropout_the_gru_cannot_be_told_from_counting_and_their_mixture_is_ahead_of_both():
     text = english()
     counts = [language_model.counted().bits(text.encode(part)) for part in (text.validation, text.test)]
@@ -131,9 +120,6 @@ def test_what_holding_units_costs_comes_out_again_and_one_unit_stands_out():
             assert bits == pytest.approx(stored["units"][name][unit], abs=0.002)
     first, second = np.argsort(-np.array(stored["units"]["line end"]))[:2]
     assert (first, second) == (109, 72)
-    (triple,) = language_model.held([stored["triples"][0]])
-    assert triple == pytest.approx({name: found[0] for name, found in stored["of triples"].items()}, abs=0.002)
-    assert len(stored["triples"]) == 20
 
 
 def test_entropy_rises_with_temperature_by_a_variance():

@@ -707,7 +707,7 @@ def _() -> Values:
     }  # fmt: skip
 
 
-@page("16-language-model", "16d-writing")
+@page("16-language-model")
 def _() -> Values:
     V, L = 4, 3
     net = randomised(cells.gru_init(np.random.default_rng(0), D, H), np.random.default_rng(7))
@@ -732,11 +732,10 @@ def _() -> Values:
     s = softmax(a)
     loss, dlogits = ops.softmax_cross_entropy(a[None], [y - 1])
     tempered = softmax(a / tau)
-    entropy = lambda beta: -(softmax(a * beta) @ ops.log_softmax(a * beta))  # noqa: E731
     text_loss = -math.log(p(*c)) / L
     scalars = {"y": y, "a": a, "s": s, "j": range(1, V + 1), "k": range(1, V + 1)}
     softmaxed = scalars | {"ell": loss, "∂ell/∂a": dlogits[0], "L": loss, "∂L/∂a": dlogits[0]}
-    power = scalars | {"tau": tau, "p_tau": lambda j: tempered[j - 1], "p": lambda j: s[j - 1]}
+    power = scalars | {"tau": tau, "p_tau": lambda j: tempered[j - 1]}
     return {
         "L": L, "c": np.array(c), "p": p, "t": range(1, L + 1), "calL": text_loss, "nats": Aside(),
         "PP": math.exp(text_loss), "bits per character": text_loss / math.log(2),
@@ -745,12 +744,7 @@ def _() -> Values:
             "GRU": lambda x, h: cells.gru_step(x, h, net)[0], "W": W, "b": b, "a": logits[:, None],
             "softmax": lambda a: softmax(a)[0],
         },
-        "(eq-lm-softmax)": softmaxed, "(eq-lm-temperature)": power, "(eq-lm-power)": power,
-        "(eq-lm-entropy)": {
-            "outcomes": [(weight, {"a": value}) for weight, value in zip(tempered, a, strict=True)], "beta": 1 / tau,
-            "dS/dbeta": slope(entropy)(1 / tau), "∂S/∂beta": slope(entropy)(1 / tau),
-            "∂langlearangle/∂beta": slope(lambda beta: softmax(a * beta) @ a)(1 / tau),
-        },
+        "(eq-lm-softmax)": softmaxed, "(eq-lm-temperature)": power,
     }  # fmt: skip
 
 
