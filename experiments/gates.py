@@ -4,8 +4,7 @@
 
 With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into gates_own.json. "rates"
 chooses each contender's learning rate, and "tuning" that of the Elman networks and the start of their W_h, on other
-seeds and other sequences. "runs" and "elman" are the trainings that the pages show. "words" counts the gates of the
-reader of words in words_net.json, over the words that it was tested on.
+seeds and other sequences. "runs" and "elman" are the trainings that the page shows.
 """
 
 from __future__ import annotations
@@ -16,12 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments import words
 from experiments._store import digits, file_for_kernels, fixed_kernels, load, make_parts
-from gru_book.models.word_reader import word_reader_forward, word_reader_init
 from gru_book.results import FOLDER
 from gru_book.tasks import hold
-from gru_book.tasks.words import LETTERS, encode
 from gru_lib import (
     Adam,
     Bundle,
@@ -29,9 +25,6 @@ from gru_lib import (
     elman_backward,
     elman_forward,
     elman_init,
-    gru_backward,
-    gru_forward,
-    gru_init,
     linear_backward,
     linear_forward,
     linear_init,
@@ -42,7 +35,7 @@ from gru_lib.ops import LinearParams
 
 STORED = file_for_kernels("gates")
 SEEDS = range(10 if fixed_kernels() else 3)
-T, N, LONG = 20, 32, 200
+T, N = 20, 32
 #: Elman networks of several units get both and are tuned after the most; all others get the fewer.
 STEPS = (2000, 8000)
 TASKS = {"hold": hold.hold, "drift": hold.drift}
@@ -63,53 +56,11 @@ def squared(said: Any, ys: Any) -> tuple[Any, Any]:
 
 def elman_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
     """An Elman net with a linear readout."""
-    return _read_out(m, batch, elman_forward, elman_backward)
-
-
-def gru_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
-    """A GRU with a linear readout."""
-    return _read_out(m, batch, gru_forward, gru_backward)
-
-
-def straight_gru_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
-    """A GRU without its tanh, n = x W_xn + (r ⊙ h) W_hn + b_n, with a linear readout."""
-    p = m.rnn
-    h, hs, kept = np.zeros((batch.xs.shape[1], p.H), batch.xs.dtype), [], []
-    for x in batch.xs:
-        r = sigmoid(x @ p.W_xr + h @ p.W_hr + p.b_r)
-        z = sigmoid(x @ p.W_xz + h @ p.W_hz + p.b_z)
-        n = x @ p.W_xn + (r * h) @ p.W_hn + p.b_n
-        kept.append((x, h, r, z, n))
-        h = z * h + (1 - z) * n
-        hs.append(h)
-    said, cache = linear_forward(np.array(hs), m.out)
-    loss, dsaid = squared(said, batch.ys)
-    dhs, dout = linear_backward(dsaid, cache, m.out)
-    g, dh = p.zeros_like(dhs.dtype), np.zeros_like(dhs[0])
-    for dh_t, (x, h, r, z, n) in zip(dhs[::-1], kept[::-1], strict=True):
-        dh = dh + dh_t
-        dn = dh * (1 - z)
-        dz = dh * (h - n) * z * (1 - z)
-        drh = dn @ p.W_hn.T
-        dr = drh * h * r * (1 - r)
-        for W_x, W_h, b, d, seen in (
-            (g.W_xr, g.W_hr, g.b_r, dr, h),
-            (g.W_xz, g.W_hz, g.b_z, dz, h),
-            (g.W_xn, g.W_hn, g.b_n, dn, r * h),
-        ):
-            W_x += x.T @ d
-            W_h += seen.T @ d
-            b += d.sum(axis=0)
-        dh = dh * z + drh * r + dz @ p.W_hz.T + dr @ p.W_hr.T
-    return loss, bundle(rnn=g, out=dout)
-
-
-def _read_out(m: Bundle, batch: hold.Batch, forward: Any, backward: Any) -> tuple[Any, Bundle]:
-    hs, _, tape = forward(batch.xs, None, m.rnn)
+    hs, _, tape = elman_forward(batch.xs, None, m.rnn)
     said, cache = linear_forward(hs, m.out)
     loss, dsaid = squared(said, batch.ys)
     dhs, dout = linear_backward(dsaid, cache, m.out)
-    _, _, drnn = backward(dhs, None, tape, m.rnn)
+    _, _, drnn = elman_backward(dhs, None, tape, m.rnn)
     return loss, bundle(rnn=drnn, out=dout)
 
 
@@ -171,37 +122,31 @@ def reinforce_loss(rng: np.random.Generator) -> Loss:
     return function
 
 
-def unit_loss(activation: str) -> Loss:
-    """One gated unit that has to make its candidate and its answer itself: n = f([x, m] V + c), answer u h + d."""
-    bent = activation == "tanh"
-
-    def function(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
-        h, hs, kept = np.zeros_like(batch.xs[0, :, :1]), [], []
-        for x in batch.xs:
-            seen = np.concatenate([x, h], axis=1)
-            z = sigmoid(seen @ m.gate.W + m.gate.b)
-            n = x @ m.candidate.W + m.candidate.b
-            n = np.tanh(n) if bent else n
-            kept.append((seen, z, n))
-            h = z * h + (1 - z) * n
-            hs.append(h)
-        said, cache = linear_forward(np.array(hs), m.out)
-        loss, dsaid = squared(said, batch.ys)
-        dhs, dout = linear_backward(dsaid, cache, m.out)
-        dgate, dcandidate = m.gate.zeros_like(dhs.dtype), m.candidate.zeros_like(dhs.dtype)
-        dh = np.zeros_like(dhs[0])
-        for dh_t, (seen, z, n) in zip(dhs[::-1], kept[::-1], strict=True):
-            dh = dh + dh_t
-            da = dh * (seen[:, 2:] - n) * z * (1 - z)
-            dn = dh * (1 - z) * ((1 - n * n) if bent else 1)
-            dgate.W[:] += seen.T @ da
-            dgate.b[:] += da.sum(axis=0)
-            dcandidate.W[:] += seen[:, :2].T @ dn
-            dcandidate.b[:] += dn.sum(axis=0)
-            dh = dh * z + da @ m.gate.W[2:].T
-        return loss, bundle(gate=dgate, candidate=dcandidate, out=dout)
-
-    return function
+def unit_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
+    """One gated unit that has to make its candidate and its answer itself: n = [x, m] V + c, answer u h + d."""
+    h, hs, kept = np.zeros_like(batch.xs[0, :, :1]), [], []
+    for x in batch.xs:
+        seen = np.concatenate([x, h], axis=1)
+        z = sigmoid(seen @ m.gate.W + m.gate.b)
+        n = x @ m.candidate.W + m.candidate.b
+        kept.append((seen, z, n))
+        h = z * h + (1 - z) * n
+        hs.append(h)
+    said, cache = linear_forward(np.array(hs), m.out)
+    loss, dsaid = squared(said, batch.ys)
+    dhs, dout = linear_backward(dsaid, cache, m.out)
+    dgate, dcandidate = m.gate.zeros_like(dhs.dtype), m.candidate.zeros_like(dhs.dtype)
+    dh = np.zeros_like(dhs[0])
+    for dh_t, (seen, z, n) in zip(dhs[::-1], kept[::-1], strict=True):
+        dh = dh + dh_t
+        da = dh * (seen[:, 2:] - n) * z * (1 - z)
+        dn = dh * (1 - z)
+        dgate.W[:] += seen.T @ da
+        dgate.b[:] += da.sum(axis=0)
+        dcandidate.W[:] += seen[:, :2].T @ dn
+        dcandidate.b[:] += dn.sum(axis=0)
+        dh = dh * z + da @ m.gate.W[2:].T
+    return loss, bundle(gate=dgate, candidate=dcandidate, out=dout)
 
 
 def fit(p: Any, loss: Loss, task: str, rate: float, steps: int, rng: np.random.Generator) -> Any:
@@ -255,10 +200,6 @@ def _unit(rng: np.random.Generator) -> Bundle:
     return bundle(gate=linear_init(rng, 3, 1), candidate=linear_init(rng, 2, 1), out=linear_init(rng, 1, 1))
 
 
-def _gru(rng: np.random.Generator) -> Bundle:
-    return bundle(rnn=gru_init(rng, 2, 16), out=linear_init(rng, 16, 1))
-
-
 def _linear(rng: np.random.Generator) -> Bundle:
     return bundle(rnn=elman_init(rng, 2, 1, activation="linear"), out=linear_init(rng, 1, 1))
 
@@ -269,10 +210,7 @@ Contender = tuple[Callable[[np.random.Generator], Any], Callable[[np.random.Gene
 CONTENDERS: dict[str, Contender] = {
     "gate": (_cell, lambda _: gate_loss, gate_loss),
     "linear recurrence": (_linear, lambda _: elman_loss, elman_loss),
-    "unit, tanh": (_unit, lambda _: unit_loss("tanh"), unit_loss("tanh")),
-    "unit, linear": (_unit, lambda _: unit_loss("linear"), unit_loss("linear")),
-    "GRU, 16": (_gru, lambda _: gru_loss, gru_loss),
-    "GRU, 16, linear": (_gru, lambda _: straight_gru_loss, straight_gru_loss),
+    "gated unit": (_unit, lambda _: unit_loss, unit_loss),
     "straight-through": (_cell, lambda _: through_loss, through_loss),
     "REINFORCE": (_cell, reinforce_loss, through_loss),
 }
@@ -305,23 +243,9 @@ def run(task: str, name: str, seed: int) -> Row:
     return {"rate": rate} | errors(trained(task, name, rate, seed), CONTENDERS[name][2], task)
 
 
-def words_gates(which: str, seed: int) -> list[float]:
-    """The share of z, in %, in each tenth of 0 to 1: of all units after all letters of the reader's test words."""
-    m = word_reader_init(np.random.default_rng(seed), LETTERS.size, len(words.NINE), D=words.EMBEDDED)
-    if which == "trained":
-        net = load(words.NET)
-        assert net["seed"] == seed
-        m = words.restored(net)
-    tokens, lengths, _ = encode(words.front_words().test)
-    z = word_reader_forward(m, tokens, lengths).tape.gate("z")[np.arange(len(tokens))[:, None] < lengths]
-    return (100 * np.histogram(z, 10, (0, 1))[0] / z.size).tolist()
-
-
 def errors(p: Any, loss: Loss, task: str) -> Row:
-    """The error on test sequences, and on ones ten times as long, with a tenth of the marks."""
-    test = TASKS[task](np.random.default_rng(100), 2000, T)
-    long = TASKS[task](np.random.default_rng(101), 200, LONG, marks=0.02)
-    return {"parameters": p.size, "error": loss(p, test)[0], "long": loss(p, long)[0]}
+    """The number of parameters, and the error on test sequences."""
+    return {"parameters": p.size, "error": loss(p, TASKS[task](np.random.default_rng(100), 2000, T))[0]}
 
 
 NETS = tuple((task, H) for task in TASKS for H in UNITS)
@@ -333,7 +257,6 @@ Part = tuple[Callable[..., Any], tuple[tuple[Any, ...], ...], range]
 ONCE: dict[str, Part] = {
     "tuning": (tuning, TRIED, range(20, 21)),
     "rates": (rates, tuple((*what, rate) for what in EACH for rate in RATES), range(20, 22)),
-    "words": (words_gates, (("untrained",), ("trained",)), range(5, 6)),
 }
 PARTS: dict[str, Part] = (ONCE if fixed_kernels() else {}) | {
     "elman": (tuned, RUNS, SEEDS),

@@ -517,8 +517,11 @@ def _() -> Values:
 def _() -> Values:
     values = gru()[0]
 
+    W_h, rest = normal(H, H, seed=5), normal(N, H, seed=6)
+
     def step(let: Callable[..., Any]) -> Any:
-        z, h = let("z_t", sigmoid(let("a_t", values["a_z"]))), let("h_t-1", values["h_t-1"])
+        h = let("h_t-1", values["h_t-1"])
+        z = let("z_t", sigmoid(let("a_t", rest + h @ W_h)))
         return (values["δh_t"] * (z * h + (1 - z) * let("n_t", values["n"]))).sum()
 
     run_z = Run(step)
@@ -532,7 +535,8 @@ def _() -> Values:
     return values | {
         "(eq-gate-soft)": {"z": float(sigmoid(0.7)), "a": 0.7},
         "(eq-gate-slope)": {"z": float(sigmoid(0.7)), "a": 0.7},
-        "(eq-gate-backward)": values | run_z.values | run_z.gradients(), "(eq-gate-three)": {"z": z, "n": n, "h": h},
+        "(eq-gate-backward)": values | run_z.values | run_z.gradients() | {"W_h": W_h},
+        "(eq-gate-three)": {"z": z, "n": n, "h": h},
         "(eq-gate-last)": {"z": 0.7, "m": 3},
         "(eq-gate-cell)": {"a_t": a, "x_t": x, "m_t": m, "h_t-1": before, "W": W, "b": 0.3},
         "(eq-hard-reinforce)": {

@@ -188,23 +188,6 @@ def gate_long() -> Answers:
 
 
 @values
-def gate_same() -> Answers:
-    """Check which of the two forms is exact for n = h, at z = 1 and at z = 0, each as 0 or 1, chapter 3."""
-    names = ("mixture", "step")
-    yield Values(
-        {"mixture": [0, 1, 1], "step": [1, 0, 1]},
-        exact=names,
-        says="each form is exact where you say so, and nowhere else",
-    )
-    for name in names:
-        yield name, [1, 1, 1], "on paper; on the computer try thousands of random numbers."
-    yield "mixture", [1, 0, 1], "that is the other form."
-    yield "mixture", [0, 0, 0], "0 times a number is 0 and 1 times it is itself, without rounding."
-    yield "step", [0, 1, 1], "that is the other form."
-    yield "step", [1, 0, 0], "at z = 0 it adds 0."
-
-
-@values
 def gate_drift() -> Answers:
     """Check the best constant gate for s = 0.3 and ν = 1, chapter 3."""
     q = 0.3**2
