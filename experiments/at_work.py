@@ -2,8 +2,8 @@
 
 ``python tools/environment.py python -m experiments.at_work [--missing] [PART …]``
 
-With ``KERNELS=own`` before it, into at_work_own.json, all but "torch", which needs PyTorch (the extra `frameworks`).
-Each net or method has the setting that its "… rates" chose on other seeds.
+With ``KERNELS=own`` before it, into at_work_own.json. Each net or method has the setting that its "… rates" chose on
+other seeds.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
-from gru_book.models.forecasts import batches, fit, forecast, forecaster_init, ridge, rmse
+from gru_book.cells import mingru_init
+from gru_book.models.forecasts import batches, fit, forecast, forecaster_init, ridge
 from gru_book.tasks import pendulum
 from gru_book.tasks.pendulum import Pendulums, errors, inputs, lag_features, pendulums, targets
-from gru_lib.convert import to_torch
+from gru_lib import elman_init, lstm_init
 
 STORED = file_for_kernels("at_work")
 SEEDS, TUNING_SEEDS = range(10), range(100, 102)
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
 ALL = "carried, mask, time"
 DEGREES = ALL + ", in degrees"
-NO_MASK = "carried and time"
 H, TRAINING, HELD_OUT = 32, 1000, 300
 SHORT, LONG = 800, 3000  # steps of training: the page's, and more of them
 
@@ -48,9 +49,7 @@ def held_out_for(seed: int) -> Pendulums:
 
 
 def given(batch: Pendulums, kind: str) -> np.ndarray:
-    """What the net reads: one of INPUTS, or the carried value and the time, or all with the angle in degrees."""
-    if kind == NO_MASK:
-        return inputs(batch)[..., [0, 2]]
+    """What the net reads: one of INPUTS, or all with the angle in degrees."""
     if kind != DEGREES:
         return inputs(batch, kind)
     return inputs(batch) * np.array([180 / np.pi, 1, 1], np.float32)
@@ -66,6 +65,25 @@ def net(kind: str, rate: float, steps: int, seed: int) -> Row:
     begin = time.process_time()
     fit(m, batches(rng, given(training, kind), targets(training)), rate, steps)
     return errors(forecast(m, xs), held_out)._asdict() | {"seconds": time.process_time() - begin}
+
+
+#: What else has a state, and its units: each has about as many parameters as the GRU of 32.
+STATES: dict[str, tuple[Any, int]] = {
+    "Elman": (partial(elman_init, init="orthogonal"), 56),
+    "LSTM": (lstm_init, 28),
+    "minGRU": (mingru_init, 347),
+}
+
+OTHERS = {"Elman": 0.01, "LSTM": 0.03, "minGRU": 0.1}  # the rates that "others' rates" chose
+
+
+def other(cell: str, rate: float, steps: int, seed: int) -> Row:
+    """The same training of another cell on the same pendulums."""
+    rng, (init, units) = np.random.default_rng(seed), STATES[cell]
+    training, held_out = pendulums(rng, TRAINING), held_out_for(seed)
+    m = forecaster_init(rng, 3, 2, units, rnn=init(rng, 3, units, dtype=np.float32))
+    fit(m, batches(rng, inputs(training), targets(training)), rate, steps)
+    return errors(forecast(m, inputs(held_out)), held_out)._asdict() | {"size": m.size}
 
 
 def linear(lags: int, penalty: float, seed: int) -> Row:
@@ -91,40 +109,6 @@ def trees(rate: float, rounds: int, leaves: int, rows: int, seed: int, lags: int
         for k in range(2)
     ]
     return errors(np.stack(said, axis=-1).reshape(*held_out.seen.shape, 2), held_out)._asdict()
-
-
-WHY = ("one length", "no gaps", "one length, no gaps")
-
-
-def made_easier(what: str, rng: np.random.Generator, N: int) -> Pendulums:
-    """Pendulums that all have nearly the same length, or of which no reading is lost, or both."""
-    if "one length" in what:
-        many = pendulums(rng, 40 * N)
-        chosen = np.flatnonzero(abs(many.length - 1) < 0.02)[:N]
-        assert len(chosen) == N
-        batch = Pendulums(*(a[..., chosen] for a in many))
-    else:
-        batch = pendulums(rng, N)
-    if "no gaps" in what:
-        read = batch.angles[: len(batch.values)] + pendulum.NOISE * rng.normal(size=batch.values.shape)
-        batch = batch._replace(values=read, seen=np.ones_like(batch.seen))
-    return batch
-
-
-def easier(method: str, what: str, seed: int) -> Row:
-    """The error in one second of a method on easier pendulums, its setting that of the hard ones."""
-    rng = np.random.default_rng(seed)
-    training, held_out = made_easier(what, rng, TRAINING), made_easier(what, np.random.default_rng(10_002), HELD_OUT)
-    if method == "ridge":
-        A, B = (
-            a[pendulum.WARM :].reshape(-1, a.shape[-1]) for a in (lag_features(training, RIDGE[0]), targets(training))
-        )
-        said = ridge(A, B, RIDGE[1])(lag_features(held_out, RIDGE[0]))
-    else:
-        m = forecaster_init(rng, 3, 2, H)
-        fit(m, batches(rng, inputs(training), targets(training)), RATE, SHORT)
-        said = forecast(m, inputs(held_out))
-    return {"ahead": rmse((said - targets(held_out))[pendulum.WARM :, :, 1])}
 
 
 def window_net(lags: int, seed: int) -> Row:
@@ -154,39 +138,6 @@ def knows_the_law(how: str, seed: int) -> Row:
     return errors(said, batch)._asdict()
 
 
-def beside_torch(biases: str, steps: int, seed: int) -> Row:
-    """The same weights and batches in PyTorch and here: both losses at steps 1, 10 and 100.
-
-    "two": r and z have two biases each, as PyTorch makes them. "one": the second stays 0, as here.
-    """
-    import torch
-
-    from experiments.pendulum_torch import Forecaster
-    from experiments.pendulum_torch import fit as torch_fit
-
-    rng = np.random.default_rng(seed)
-    training = pendulums(rng, TRAINING)
-    m = forecaster_init(rng, 3, 2, H)
-    theirs = Forecaster(3, 2, H)
-    theirs.rnn.load_state_dict({name: torch.from_numpy(a) for name, a in to_torch([[m.rnn]]).items()})
-    with torch.no_grad():
-        theirs.out.weight[:], theirs.out.bias[:] = torch.from_numpy(m.out.W.T.copy()), torch.from_numpy(m.out.b.copy())
-    if biases == "one":
-        keep = torch.arange(3 * H) >= 2 * H
-        theirs.rnn.bias_hh_l0.register_hook(lambda g: g * keep)
-    state = rng.bit_generator.state
-    xs, ys = inputs(training), targets(training)
-    ours = fit(m, batches(rng, xs, ys), RATE, steps).loss
-    rng.bit_generator.state = state
-    drawn = ((torch.from_numpy(b.xs), torch.from_numpy(b.ys)) for b in batches(rng, xs, ys))
-    losses = torch_fit(theirs, drawn, RATE, steps)
-    looks = [k for k in (1, 10, 100) if k <= steps]
-    return {
-        "ours": [f"{ours[k - 1]:.9g}" for k in looks],  # as text: numbers are stored with four decimals
-        "theirs": [f"{losses[k - 1]:.9g}" for k in looks],
-    }
-
-
 PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "pendulum rates": (net, tuple((ALL, rate, SHORT) for rate in RATES), TUNING_SEEDS),
     "pendulum": (net, ((ALL, RATE, SHORT),), SEEDS),
@@ -195,18 +146,17 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "trees rates": (trees, ((0.1, 200, 31, 40_000), (0.1, 300, 63, 40_000), (0.05, 400, 31, 40_000)), range(100, 101)),
     "trees": (trees, (TREES,), range(10)),
     "window": (window_net, ((RIDGE[0],),), SEEDS),
-    "easier": (easier, tuple((method, what) for what in WHY for method in ("ridge", "GRU")), range(3)),
     "law": (knows_the_law, tuple((how,) for how in ("last reading", "filters", "filter, told the length")), SEEDS),
-    "torch": (beside_torch, (("one", 100), ("two", 100)), range(3)),
     "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in (*pendulum.INPUTS[:-1], DEGREES)), SEEDS),
-    "no mask": (net, ((NO_MASK, RATE, SHORT),), range(5)),
-    "degrees, slower": (net, ((DEGREES, RATE / 10, SHORT),), range(5)),
-    "window, longer": (window_net, ((2 * RIDGE[0],),), range(3)),
+    "others' rates": (other, tuple((cell, rate, SHORT) for cell in STATES for rate in RATES[:4]), range(100, 101)),
+    "others": (other, tuple((cell, rate, SHORT) for cell, rate in OTHERS.items() if cell != "minGRU"), range(5)),
+    "others, minGRU": (other, (("minGRU", OTHERS["minGRU"], SHORT),), range(3)),
+    "others, longer": (other, (("Elman", OTHERS["Elman"], LONG), ("LSTM", OTHERS["LSTM"], LONG)), range(3)),
     "longer": (net, ((ALL, RATE, LONG), (ALL, SLOWER, LONG)), SEEDS),
 }
-if not fixed_kernels():  # five seeds of the trees, which take a minute and no matrix product; PyTorch has its own
+if not fixed_kernels():  # five seeds of the trees, which take a minute and no matrix product
     PARTS["trees"] = (*PARTS["trees"][:2], range(5))
-    del PARTS["torch"]
+    PARTS = {part: runs for part, runs in PARTS.items() if not part.startswith("others")}
 
 
 def main(arguments: list[str]) -> None:

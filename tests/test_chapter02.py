@@ -60,9 +60,7 @@ def test_clipping_leaves_the_share_of_every_number_as_it_was():
     np.testing.assert_allclose(grads.flat * 7, before, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize(
-    ("radius", "strength", "size"), [(1.1, 1, -7), (1.1, 0.1, 2), (1.5, 1, -3), (1.1, 0, 4)]
-)
+@pytest.mark.parametrize(("radius", "strength", "size"), [(1.1, 1, -7), (1.1, 0.1, 2), (1.5, 1, -3), (1.1, 0, 4)])
 def test_the_explorer_shows_the_sizes_that_the_page_names(radius, strength, size):
     """As powers of ten, rounded."""
     net, p = REACH["elman"], elman_init(rng(), 8, 8)

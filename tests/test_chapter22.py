@@ -1,6 +1,9 @@
 """Chapter 22: the stored trainings say what the page says, had the settings it says, and can be made again."""
 
+import ctypes
 import re
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from experiments import at_work
 from experiments.at_work import ALL, DEGREES
 from gru_book.models.forecasts import Batch, fit, forecast, forecaster_init, ridge
 from gru_book.tasks.pendulum import inputs, lag_features, pendulums, targets
-from gru_lib import gru_forward
+from gru_lib import gru_forward, gru_init
 from gru_lib.convert import to_torch
 
 PAGE, CHECKLIST = "22-a-gru-at-work", "checklist"
@@ -52,7 +55,7 @@ def test_every_method_has_the_setting_that_was_best_on_other_seeds(part, chosen,
 def test_pendulum_gru_has_a_fifth_of_the_ridge_error_trees_lie_between_and_filters_beat_it(file):
     short, trees, line = (ahead(part, file=file) for part in ("pendulum", "trees", "ridge"))
     longer, slower = (ahead("longer", ALL, rate, file=file) for rate in (at_work.RATE, at_work.SLOWER))
-    assert 0.17 < short.mean() / line.mean() < 0.23 and page_says(PAGE, "a fifth of the ridge regression's")
+    assert 0.17 < short.mean() / line.mean() < 0.23
     assert short.max() < trees.min() and trees.max() < line.min()
     assert len(longer) == len(slower) == len(short) == 10 and (slower < short).all()
     lost = longer[longer > 2 * short] / short[longer > 2 * short]
@@ -81,23 +84,57 @@ def test_what_learns_by_no_net_says_the_same_with_other_kernels():
                 assert other[-1][key] == pytest.approx(value, abs=2e-4), (part, key)
 
 
+def test_a_state_gains_more_than_gates():
+    """A window net, an Elman network and a GRU: after 800 steps, and after 3,000."""
+    elman, lstm, gru, nets = (
+        found.mean()
+        for found in (ahead("others", "Elman"), ahead("others", "LSTM"), ahead("pendulum"), ahead("window"))
+    )
+    assert len(ahead("others", "Elman")) == len(ahead("others", "LSTM")) == 5
+    assert 0.6 < (nets - elman) / (nets - gru) < 0.7 and abs(lstm / gru - 1) < 0.07
+    longer = ahead("others, longer", "Elman").mean()
+    assert 0.8 < (nets - longer) / (nets - ahead("longer", ALL, at_work.SLOWER).mean()) < 0.87
+    assert min(ahead("others, minGRU")) > nets
+    sizes = {run["size"] for part in ("others", "others, minGRU") for run in stored(part)}
+    assert max(sizes) < 1.06 * 3458 and min(sizes) > 3400  # the GRU has 3,458 with its readout
+
+
+def test_other_cells_have_the_rate_that_was_best_on_another_seed():
+    for cell, chosen in at_work.OTHERS.items():
+        tried = {row[1]: row[-1]["ahead"] for row in load_results(FILES[0])["others' rates"] if row[0] == cell}
+        assert len(tried) == 4 and min(tried, key=tried.__getitem__) == chosen
+
+
+def test_another_cell_made_anew_begins_as_the_stored_one():
+    """40 steps of 800."""
+    found = at_work.other("Elman", at_work.OTHERS["Elman"], 40, 0)
+    assert found["size"] == stored("others", "Elman")[0]["size"] and 0.3 < found["ahead"] < 1.2
+
+
+def test_the_step_in_c_is_the_librarys(tmp_path):
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler here")
+    (code,) = re.findall(r"```c\n(.*?)```", "\n\n".join(cells_of(PAGE, "markdown")), re.S)
+    (tmp_path / "gru.c").write_text(code, "utf8")
+    program = tmp_path / "gru.so"
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", program, tmp_path / "gru.c", "-lm"], check=True)
+    step = ctypes.CDLL(program).gru_step
+    D, H, rng = 3, 5, np.random.default_rng(0)
+    p = gru_init(rng, D, H, reset_after=True, dtype=np.float32)
+    p.flat[:] = rng.normal(size=p.size)
+    xs = rng.normal(size=(20, 1, D)).astype(np.float32)
+    h, room = np.zeros(H, np.float32), np.zeros(4 * H, np.float32)
+    arrays = [np.ascontiguousarray(a) for a in (p.W_x, p.W_h, p.b, p.b_hn)]
+    for x, wanted in zip(xs, gru_forward(xs, None, p)[0], strict=True):
+        step(D, H, *(a.ctypes.data_as(ctypes.c_void_p) for a in (x[0], h, *arrays, room)))
+        np.testing.assert_allclose(h, wanted[0], atol=1e-5)
+
+
 def test_the_window_net_is_no_better_than_the_trees():
     nets, trees, short = ahead("window"), ahead("trees"), ahead("pendulum")
     assert len(nets) == 10 and abs(nets.mean() - trees.mean()) < 0.03
-    assert short.max() < 0.5 * min(nets.min(), trees.min()) and page_says(PAGE, "less than half of what the trees and")
-
-
-def test_gaps_are_the_larger_difficulty_for_ridge_and_gru_and_one_length_the_smaller():
-    """Which difficulty costs what: one taken away, the other, and both."""
-    errors = {method: [ahead(part)[:3].mean()] for method, part in (("ridge", "ridge"), ("GRU", "pendulum"))}
-    for method, found in errors.items():
-        found += [ahead("easier", method, what).mean() for what in at_work.WHY]
-        assert all(len(ahead("easier", method, what)) == 3 for what in at_work.WHY)
-    line, net = (np.array(errors[method]) for method in ("ridge", "GRU"))
-    assert 0.9 * line[0] < line[1] < line[0] and 0.5 < line[3] / line[2] < 0.6
-    for found in (line, net):
-        assert found[2] < found[1] and found[2] < 0.38 * found[0]
-    assert line[2] / line[0] < 1 / 3 and (net[2:] < 0.37 * line[2:]).all() and 2.8 < line[3] / net[3] < 3.2
+    assert short.max() < 0.5 * min(nets.min(), trees.min())
 
 
 @both
@@ -108,33 +145,10 @@ def test_the_mask_is_what_counts_and_degrees_are_four_times_worse(file):
     assert all(len(ratios) == 10 for ratios in times.values())
     carried = sorted(times["carried"])
     assert 1.1 < carried[0] <= carried[6] < 1.5 and 1.8 < carried[7] <= carried[9] < 5
-    assert page_says(PAGE, "seven of the ten nets have up to a half more error than with all three inputs")
     assert page_says(CHECKLIST, "the value alone, without a mask, two to five times in three nets of ten")
     assert ((times["zeros and mask"] > 0.85) & (times["zeros and mask"] < 1.1)).all()
-    d = ahead("pendulum inputs", "zeros and mask", file=file) - full
-    assert -d.mean() > 2.262 * d.std(ddof=1) / 10**0.5 and page_says(PAGE, "zeros with a mask even a little better")
-    assert ((times[DEGREES] > 3.4) & (times[DEGREES] < 4.5)).all() and page_says(PAGE, "about four times as large")
+    assert ((times[DEGREES] > 3.4) & (times[DEGREES] < 4.5)).all()
     assert page_says(CHECKLIST, "the same angles in degrees gave about four times the error")
-
-
-def test_the_time_since_the_last_reading_gained_nothing():
-    d = ahead("pendulum inputs", "carried and mask") - ahead("pendulum")
-    assert len(d) == 10 and abs(d.mean()) < 2.262 * d.std(ddof=1) / 10**0.5 < 0.01
-    assert page_says(PAGE, "value and mask do as well as all three")
-
-
-def test_value_and_time_without_the_mask_do_as_well_and_degrees_lose_less_at_a_smaller_rate():
-    d = ahead("no mask") - ahead("pendulum")[:5]
-    assert len(d) == 5 and abs(d.mean()) < 2.776 * d.std(ddof=1) / 5**0.5 and abs(d).max() < 0.02
-    slower = ahead("degrees, slower") / ahead("pendulum")[:5]
-    assert len(slower) == 5 and 1.3 < slower.min() < slower.max() < 2.1 and 1.5 < slower.mean() < 1.9
-
-
-def test_a_window_of_six_seconds_gains_nothing_for_the_window_net_and_the_ridge():
-    d = ahead("window, longer") - ahead("window")[:3]
-    assert len(d) == 3 and d.min() < 0 < d.max() and abs(d).max() < 0.02
-    tried = {lags: np.mean([run["ahead"] for run in stored("ridge rates", lags, 1.0)]) for lags in (30, 60)}
-    assert tried[60] > tried[30] - 5e-4
 
 
 def test_the_state_of_an_untrained_net_hardly_knows_the_length_after_twelve_seconds():
@@ -187,15 +201,6 @@ def test_trees_get_the_settings_and_the_rows_that_are_asked_for(monkeypatch):
 
 
 # ------------------------------------------------------------------------------------------------ PyTorch
-
-
-def test_first_loss_in_pytorch_is_ours_to_1e6_and_later_ones_only_with_one_bias():
-    for biases, tenth, hundredth in (("one", (0, 1e-5), (0, 1e-4)), ("two", (1e-4, 0.1), (0.1, 0.5))):
-        for run in stored("torch", biases):
-            ours, theirs = np.array([run["ours"], run["theirs"]]).astype(float)
-            off = np.abs(theirs / ours - 1)
-            assert abs(ours[0] - theirs[0]) < 1e-6
-            assert tenth[0] <= off[1] < tenth[1] and hundredth[0] <= off[2] < hundredth[1]
 
 
 @pytest.mark.frameworks("torch")

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib.cells.gru import gru_backward, gru_forward, gru_init
-from gru_lib.cells.registry import infer
+from gru_lib.cells.gru import gru_init
+from gru_lib.cells.registry import cell_of, infer
 from gru_lib.checks import check_number
 from gru_lib.ops import linear_backward, linear_forward, linear_init
 from gru_lib.optim import Adam, linear_decay
@@ -33,8 +33,10 @@ class Batch(NamedTuple):
     counts: Array  # (T, N, K): True where the answer counts
 
 
-def forecaster_init(rng: np.random.Generator, D: int, K: int, H: int, *, b_z: float = 1.0) -> Bundle:
+def forecaster_init(rng: np.random.Generator, D: int, K: int, H: int, *, b_z: float = 1.0, rnn: Any = None) -> Bundle:
     """Draw a GRU of H units with D inputs, reset-after as PyTorch has it, and a linear layer with K outputs.
+
+    Another cell of H units may be given as `rnn`.
 
     Examples
     --------
@@ -43,8 +45,9 @@ def forecaster_init(rng: np.random.Generator, D: int, K: int, H: int, *, b_z: fl
     >>> m.rnn.reset_after, m.rnn.b_z, m.out.W.shape
     (True, array([1., 1., 1., 1., 1.], dtype=float32), (5, 2))
     """
-    rnn = gru_init(rng, D, H, reset_after=True, dtype=np.float32)
-    rnn.b_z[:] = b_z
+    if rnn is None:
+        rnn = gru_init(rng, D, H, reset_after=True, dtype=np.float32)
+        rnn.b_z[:] = b_z
     return bundle(rnn=rnn, out=linear_init(rng, H, K, dtype=np.float32))
 
 
@@ -77,12 +80,13 @@ def forecaster_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
     >>> round(float(loss), 6)
     4.0
     """
-    hs, _, tape = gru_forward(batch.xs, None, m.rnn)
+    cell = cell_of(m.rnn)
+    hs, _, tape = cell.forward(batch.xs, None, m.rnn)
     said, cache = linear_forward(hs, m.out)
     off = (said - batch.ys) * batch.counts
     count = np.count_nonzero(batch.counts)
     dhs, dout = linear_backward(2 / count * off, cache, m.out)
-    _, _, drnn = gru_backward(dhs, None, tape, m.rnn)
+    _, _, drnn = cell.backward(dhs, None, tape, m.rnn)
     return (off**2).sum() / count, bundle(rnn=drnn, out=dout)
 
 
