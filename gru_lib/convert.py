@@ -320,7 +320,7 @@ def from_onnx(
     linear_before_reset
         The node's attribute: 0 (its default) is our reset-before, anything else reset-after. A GRU must be given it:
         W, R and B do not tell. Files of a PyTorch GRU need 1, but `torch.onnx.export` with onnxscript 0.5.7 to 0.7.0
-        leaves the attribute out. With a few outputs of the net, `recognise` finds it.
+        writes 0. From a few outputs of the net, `recognise` finds which it is.
 
     Examples
     --------
@@ -344,7 +344,7 @@ def from_onnx(
     if linear_before_reset is None and cell == "gru":
         raise ValueError(
             f"{where}: linear_before_reset must be given for a GRU: the node's attribute, or 0 where it has none. W, R "
-            "and B do not tell. If the file is of a PyTorch GRU, it must be 1: onnxscript 0.5.7 to 0.7.0 left it out."
+            "and B do not tell. For a PyTorch GRU it must be 1, whatever the file says: onnxscript until 0.7.0 wrote 0."
         )
     flag = 0 if linear_before_reset is None else linear_before_reset
     after = check_int(where, "linear_before_reset", flag, minimum=0) != 0

@@ -1,11 +1,16 @@
-"""Remake torch.npz and keras.npz in gru_lib/results: what PyTorch and Keras compute in float64.
+"""Remake torch.npz and keras.npz in gru_book/results: what PyTorch and Keras compute in float64. And export.npz.
 
-Stored is what torch 2.13.0 and keras 3.15.1 computed, of the extra `frameworks`. From the project's root:
+Stored is what torch 2.13.0 and keras 3.15.1 computed, of the group `frameworks`. From the project's root:
 
     python tests/make_torch_reference.py
+
+export.npz has what `torch.onnx.export` of torch 2.13.0 wrote with onnxscript 0.7.0, and what onnxruntime 1.32.0 made
+from it; ``python tests/make_torch_reference.py export``, with that onnxscript.
 """
 
 import os
+import sys
+import tempfile
 
 os.environ["KERAS_BACKEND"] = "torch"
 
@@ -69,6 +74,29 @@ def from_keras(layer, rng):
     return {"xs": xs, "hs": hs} | {f"w{i}": w for i, w in enumerate(weights)}
 
 
+def exported():
+    """The file of chapter 10's first page: its arrays and attribute, the inputs, and both programs' outputs."""
+    import onnx
+    import onnxruntime
+
+    torch.manual_seed(0)
+    gru, xs = torch.nn.GRU(4, 8), torch.randn(12, 3, 4)
+    file = os.path.join(tempfile.mkdtemp(), "gru.onnx")
+    torch.onnx.export(gru, (xs,), file)
+    model = onnx.load(file)
+    (node,) = [node for node in model.graph.node if node.op_type == "GRU"]
+    held = {a.name: onnx.numpy_helper.to_array(a) for a in model.graph.initializer}
+    flags = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    arrays = dict(zip("WRB", (held[name] for name in node.input[1:4]), strict=True))
+    arrays["linear_before_reset"] = np.array(flags.get("linear_before_reset", 0))
+    arrays |= {"xs": xs.numpy(), "pytorch": gru(xs)[0].detach().numpy()}
+    arrays["onnxruntime"] = session.run(None, {session.get_inputs()[0].name: xs.numpy()})[0].reshape(12, 3, 8)
+    np.savez_compressed(FOLDER / "export.npz", **arrays)
+    print("linear_before_reset", arrays["linear_before_reset"])
+    print("largest difference", np.abs(arrays["pytorch"] - arrays["onnxruntime"]).max())
+
+
 def main():
     torch.manual_seed(0)
     keras.backend.set_floatx("float64")
@@ -92,4 +120,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    exported() if sys.argv[1:] == ["export"] else main()

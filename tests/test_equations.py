@@ -311,25 +311,16 @@ def _() -> Values:
 
 @page("10-conventions")
 def _() -> Values:
-    before, after = gru()[0], gru(after=True)[0]
+    after = gru(after=True)[0]
     r, h, W = normal(H), normal(H, seed=1), normal(H, H)
     halves = {f"b_x{gate}": normal(H, seed=k) for k, gate in enumerate("rz")}
     halves |= {f"b_h{gate}": after[f"b_{gate}"] - halves[f"b_x{gate}"] for gate in "rz"} | {"b_xn": after["b_n"]}
-    columns = {
-        "tilde a^langletrangle": before["n"].T,
-        "x^langletrangle": before["x_t"].T,
-        "b_a": before["b_n"][:, None],
-    }
-    columns |= {"r^langletrangle": before["r"].T, "a^langlet-1rangle": before["h_t-1"].T}
-    columns |= {"W_xa": before["W_xn"].T, "W_aa": before["W_hn"].T}
     return {
         "(eq-conv-step)": after | halves,
         "(eq-conv-entries)": {
             "r": r, "h": h, "W": W, "j": range(1, H + 1), "k": range(1, H + 1), "before:": Aside(value=(r * h) @ W),
             "after:": Aside(value=r * (h @ W)),
         },
-        "(eq-conv-transpose)": {"W": W, "x": normal(H, 1), "a": normal(N, H), "b": normal(N, H, seed=1)},
-        "(eq-conv-columns)": before | columns,
     }  # fmt: skip
 
 
