@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 import page_checks
 import pages
 import pytest
+import yaml
 from chapter_numbers import chapter_number
 from explorers import ROOM
 from page_checks import value
@@ -179,6 +180,65 @@ FOUND = [
     ("GRU vs LSTM", "12. LSTM, and what the GRU left out", "12c. An unbounded cell"),
     ("vanishng gradient", "2. Why memory fades", "2. Why memory fades"),
 ]
+#: What people type, and the page that must be among the first three: by its chapter, or the questions.
+TYPED = {
+    "batch_first": "questions",
+    "beam search length normalization": "19",
+    "bidirectional forecasting": "questions",
+    "central differences": "05c",
+    "clip_grad_norm_": "02",
+    "Core ML": "questions",
+    "CuDNNGRU": "questions",
+    "CuDNNLSTM": "10",
+    "detach hidden state": "16",
+    "difference between GRU and LSTM": "12",
+    "dot product attention": "18",
+    "enforce_sorted": "questions",
+    "exposure bias": "17",
+    "finite differences": "05c",
+    "go_backwards": "questions",
+    "gradient descent momentum": "02",
+    "greedy decoding": "19",
+    "hidden state initialization": "questions",
+    "how do I convert a Keras GRU to PyTorch": "10",
+    "how many parameters": "questions",
+    "ignore_index": "17",
+    "layer normalization": "15",
+    "learning rate too high": "questions",
+    "linear_before_reset": "10",
+    "loss does not go down": "questions",
+    "mamba": "21",
+    "minimal gated unit": "08",
+    "nan loss": "checklist",
+    "num_layers": "15",
+    "optimizer": "02",
+    "optimiser": "02",
+    "overfitting": "14",
+    "pack_padded_sequence": "questions",
+    "pad_sequences": "questions",
+    "quantization": "questions",
+    "residual connections": "15",
+    "reset_after": "10",
+    "return_sequences": "questions",
+    "scheduled sampling": "17",
+    "sequence to sequence": "17",
+    "stateful": "questions",
+    "teacher forcing": "17",
+    "tensorflow": "10",
+    "TensorFlow.js": "questions",
+    "text generation": "16d",
+    "TFLite": "questions",
+    "time series forecasting": "22",
+    "transformer vs gru": "18",
+    "truncated backpropagation through time": "16",
+    "vectorize": "11",
+    "weight decay": "questions",
+    "weight initialization": "09",
+    "weight tying": "questions",
+    "VS Code": "questions",
+    "why is my gru slow on gpu": "11",
+    "zoneout": "14",
+}
 
 
 def test_search_finds_what_a_reader_looks_for(search: Visit) -> None:
@@ -195,6 +255,25 @@ def test_search_finds_what_a_reader_looks_for(search: Visit) -> None:
     search.page.locator("#search-results li a").nth(1).click()
     search.page.wait_for_url("**/book/*")
     search.page.locator(f"[id='{urlsplit(search.page.url).fragment}']").wait_for()
+
+
+def test_search_finds_what_people_type(search: Visit) -> None:
+    """Names of code and of other programs, American spelling, and words that the pages do not use."""
+    titles = {name: pages.read(name).title for name in (page.rpartition("/")[2] for page in PAGES)}
+    missed = {}
+    for query, wanted in TYPED.items():
+        (title,) = (title for name, title in titles.items() if name == wanted or name.startswith(f"{wanted}-"))
+        found = [re.sub(r"^\w+\. ", "", one) for one in results(search, query)[:3]]
+        if title not in found:
+            missed[query] = wanted, found
+    assert len(TYPED) >= 40 and missed == {}
+
+
+def test_words_that_people_type_stand_with_pages_that_there_are(built_book: Path) -> None:
+    words = yaml.safe_load((ROOT / "book" / "search_words.yml").read_text("utf8"))
+    assert set(words) <= {page.rpartition("/")[2] for page in PAGES}
+    every = [word.lower() for some in words.values() for word in some]
+    assert len(every) < 80
 
 
 def test_search_shows_results_as_one_types(search: Visit) -> None:

@@ -30,7 +30,8 @@
   const split = (text) => text.match(WORDS) ?? [];
   /** "GRU vs LSTM" asks for two words, "how do I pad" for one. @param {string} text */
   const asked = (text) => {
-    const words = split(text), large = words.filter((word) => !SMALL.has(word.toLowerCase()));
+    const words = split(text), lower = words.map((word) => word.toLowerCase());
+    const large = words.filter((_, i) => !SMALL.has(lower[i]) || `${lower[i]} ${lower[i + 1]}` === "vs code");
     return large.length ? large : words;
   };
   /** Without its plural's s, and as one word in Britain and America. @param {string} word */

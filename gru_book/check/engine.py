@@ -42,9 +42,9 @@ Options = ParamSpec("Options")
 
 
 #: What stands for letters that an output's encoding may not have; of the others, as in x₁, what Unicode says.
-PLAIN = {ord(letter): unicodedata.name(letter).split()[3].lower() for letter in "αβγδεζηθικλμνξοπρςστυφχψω"}
-PLAIN |= str.maketrans("−⊙∂≈⊕′⁻·×", "-*d~^'-*x")
-PLAIN |= str.maketrans({"ᵀ": ".T", "√": "sqrt ", "²": "^2", "Σ": "sum ", "\u0302": "_hat"})
+PLAIN: dict[int, str] = {ord(a): unicodedata.name(a).split()[3].lower() for a in "αβγδεζηθικλμνξοπρςστυφχψω"}
+PLAIN |= {ord(a): b for a, b in zip("−⊙∂≈⊕′⁻·×", "-*d~^'-*x", strict=True)}
+PLAIN |= {ord(a): b for a, b in (("ᵀ", ".T"), ("√", "sqrt "), ("²", "^2"), ("Σ", "sum "), ("\u0302", "_hat"))}
 
 
 @dataclass(frozen=True, repr=False)
