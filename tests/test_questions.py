@@ -1,8 +1,12 @@
 """The page of questions: what it says of itself, and of other programs."""
 
+import json
 import re
+import subprocess
+import sys
 import warnings
 
+import nbformat
 import numpy as np
 import pytest
 
@@ -23,6 +27,17 @@ def test_forty_questions_are_answered_in_three_sentences_at_most():
 def test_an_answer_says_where_more_is_or_what_to_do():
     for question, answer in QUESTIONS:
         assert re.search(r"\]\(|`|\d", answer), question
+
+
+@pytest.mark.slow
+def test_an_exported_notebook_has_the_explorers_state_and_program(tmp_path):
+    source = "from gru_book.widgets import GateExplorer\nGateExplorer()"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), tmp_path / "run.ipynb")
+    export = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "html", "--execute", "run.ipynb"]
+    subprocess.run(export, cwd=tmp_path, check=True, capture_output=True)
+    page = (tmp_path / "run.html").read_text("utf8")
+    state = json.loads(re.search(r'widget-state\+json">(.*?)</script>', page, re.S)[1].replace("<\\/", "</"))["state"]
+    assert any("export default" in one["state"].get("_esm", "") for one in state.values())
 
 
 @pytest.fixture
@@ -89,4 +104,7 @@ def test_keras_does_what_the_page_says():
     assert np.allclose(halves, run(forwards, x), atol=1e-6)
     stateful.reset_state()
     assert np.allclose(run(stateful, x[:, :3]), halves[:, :3], atol=1e-6)
+    whole = forwards.get_weights()[1]
+    assert np.allclose(whole @ whole.T, np.eye(4), atol=1e-5)
+    assert not any(np.allclose(block @ block.T, np.eye(4), atol=0.1) for block in np.split(whole, 3, axis=1))
     assert keras.utils.pad_sequences([[1], [2, 3]]).tolist() == [[0, 1], [2, 3]]
