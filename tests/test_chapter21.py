@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from helpers import load_results, page_says, run_box
 
-from experiments import without_loop
+from experiments import loop_solved, without_loop
+from gru_book.newton import linear, newton_forward, step_jacobian
 from gru_book.results import wilson
 from gru_book.scan import scan, scan_backward
 from gru_lib import gru_forward, gru_init
@@ -180,6 +181,120 @@ def test_a_stored_recall_made_anew_ends_as_it_did():
     *what, row = next(each for each in STORED["recall controls"] if each[1] == "linear attention, 4 rows")
     again = without_loop.remember_tuned(*what)
     assert again["6"] == pytest.approx(row["6"], abs=0.05) and again["lr"] == row["lr"]
+
+
+SOLVED = load_results("loop_solved")
+
+
+def trainings(*parts):
+    found = {}
+    for part in parts:
+        for task, cell, _, _, row in SOLVED[part]:
+            found.setdefault((task, cell), []).append(row["solved"])
+    return found
+
+
+def test_what_a_diagonal_gru_learned_and_did_not():
+    learned = trainings("learned", "learned, five seeds")
+    assert {what: (sum(rows), len(rows)) for what, rows in learned.items()} == {
+        ("parity", "diagonal"): (10, 10),
+        ("modulo 3", "GRU"): (10, 10),
+        ("cups", "GRU"): (5, 5),
+        ("parity", "only its candidate"): (5, 5),
+    }
+    failed = trainings("failed", "failed, lower rate")
+    assert set(failed) == set(loop_solved.FAILING) and not any(map(any, failed.values()))
+    assert all(len(rows) == 5 for (task, _), rows in failed.items() if task != "parity")
+    assert trainings("two layers") == {("last_outside", "diagonal, two layers"): [True] * 5}
+
+
+def test_contenders_of_21b_are_no_larger_than_the_gru():
+    for name, cell in (*loop_solved.CONTENDERS, *loop_solved.FAILING, *loop_solved.TWO):
+        _, D, K = loop_solved.TASKS[name]
+        gru, size = (loop_solved.network(np.random.default_rng(0), c, D, K).size for c in ("GRU", cell))
+        assert 0.9 * gru < size <= gru, (name, cell)
+
+
+def test_a_training_of_21b_made_anew_ends_as_it_did(monkeypatch):
+    *what, row = next(each for each in SOLVED["learned"] if each[0] == "parity")
+    again = loop_solved.tasks(*what)
+    assert (again["solved"], again["parameters"]) == (row["solved"], row["parameters"])
+    assert again["steps"] == pytest.approx(row["steps"], abs=50)
+
+
+@pytest.mark.parametrize("cell", loop_solved.BLIND)
+def test_what_is_not_to_see_the_state_never_does(cell, monkeypatch):
+    monkeypatch.setattr(loop_solved, "MOST", 20)
+    m, _ = loop_solved.trained("parity", cell, 0.03, 0, 4)
+    for gate in "rzn":
+        assert getattr(m.rnn, f"u_{gate}").any() == (gate not in loop_solved.BLIND[cell][1])
+
+
+def test_the_tasks_of_21b_answer_as_they_say():
+    batch = loop_solved.modulo(np.random.default_rng(0), 3, 20)
+    np.testing.assert_array_equal(batch.ys.argmax(axis=2), np.cumsum(batch.tokens, axis=0) % 3)
+    batch = loop_solved.cups(np.random.default_rng(0), 3, 20)
+    for n in range(3):
+        row = list(range(5))
+        for t, left in enumerate(batch.tokens[:, n]):
+            row[left], row[left + 1] = row[left + 1], row[left]
+            assert row.index(0) == batch.ys[t, n].argmax()
+
+
+def test_rounds_that_are_stored_are_made_again():
+    runs = {(length, cut): row["rounds"] for length, cut, _, row in SOLVED["language"]}
+    assert loop_solved.language(128, True, 0)["rounds"] == runs[128, True] == 15
+    assert runs[128, False] > 60 and all(rounds < 20 for (_, cut), rounds in runs.items() if cut)
+    *what, row = SOLVED["untrained"][3]
+    assert loop_solved.untrained(*what)["rounds"] == row["rounds"]
+
+
+def test_the_unit_set_by_hand_takes_as_many_rounds_as_there_are_ones_between_two_breaks():
+    for _, row in SOLVED["chain"]:
+        assert row["by hand"] == row["ones"] and sum(rounds == 3 for rounds in row["from zero"]) == 7
+        assert all(0.5 * k < rounds < 3 * k for k, rounds in zip(row["ones"], row["trained"], strict=True))
+    p, ones = loop_solved.counter(), np.eye(3)[np.ones((30, 1), int)]
+    even = -np.ones((1, 1))
+    hs, _, tape = newton_forward(ones, even, p, start=-np.ones((30, 1, 1)))
+    assert tape.rounds == 30
+    np.testing.assert_array_equal(hs[:, 0, 0] > 0, np.arange(1, 31) % 2 == 1)
+    slope = step_jacobian(ones[0], even, p)[1].item()
+    assert slope == pytest.approx(-0.0009, abs=5e-5)
+    assert step_jacobian(ones[0], 0 * even, p)[1].item() == pytest.approx(-5)
+
+
+def test_growth_decides_on_untrained_networks():
+    nets = [row for *_, row in SOLVED["untrained"]]
+    assert len(nets) == 48
+    assert max(row["rounds"] for row in nets if row["guess"] < 0) == 19
+    assert min(row["rounds"] for row in nets if row["guess"] > 0) >= 13
+
+
+def test_few_units_count_ones_for_good_and_factors_of_minus_one_do_not():
+    for cell, low, high in (("diagonal", 0.999, 1), ("minGRU, z in (−1, 1)", 0.4, 0.7)):
+        right = [row["right"] for _, which, _, row in SOLVED["ones"] if which == cell and row["solved"]]
+        assert len(right) > 5 and low <= np.median(right) <= high
+
+
+@pytest.mark.frameworks("torch")
+def test_pytorch_is_solved_as_21b_shows():
+    run_box("21b-the-loop-solved")
+
+
+@pytest.mark.frameworks("jax")
+def test_jax_scans_matrices_with_the_join_that_21b_gives():
+    import jax
+
+    J, r = np.random.default_rng(0).normal(size=(9, 4, 4)) / 2, np.random.default_rng(1).normal(size=(9, 4))
+
+    def join(first, second):
+        (J_1, r_1), (J_2, r_2) = first, second
+        return J_2 @ J_1, (J_2 @ r_1[..., None])[..., 0] + r_2
+
+    with jax.experimental.enable_x64():
+        _, d = jax.lax.associative_scan(join, (jax.numpy.asarray(J), jax.numpy.asarray(r)))
+    wanted = linear(J[:, None], r[:, None], np.zeros((1, 4)))[:, 0]
+    np.testing.assert_allclose(d, wanted, rtol=1e-10)
 
 
 @pytest.mark.frameworks("torch")

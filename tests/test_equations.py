@@ -33,6 +33,7 @@ PAGES: dict[str, list[Callable[[], Values]]] = {}
 # Not calculated, with the reason.
 LISTED = {
     "eq-sub-box": "the definition of a set, which nothing is equal to",
+    "eq-loop-newton": "a round of a method: a state is one number before it and another after it",
 }
 
 
@@ -908,6 +909,22 @@ def _() -> Values:
         "(eq-scan-ones)": {"h": still, "z": 0.7, "n": -0.4, "t": range(1, T + 1)},
         "(eq-scan-delta)": back | {"∂L_t/∂h": dh},
     }  # fmt: skip
+
+
+@page("21b-the-loop-solved")
+def _() -> Values:
+    p = randomised(cells.diaggru_init(np.random.default_rng(0), D, H), np.random.default_rng(7))
+    v = {f"{a}_{g}": getattr(p, f"{a}_{g}") for a in "Wub" for g in "rzn"}
+    v |= {f"u_{g}": np.tile(v[f"u_{g}"], (N, 1)) for g in "rzn"}
+    x, h = normal(N, D), normal(N, H, seed=1)
+    new, cache = cells.diaggru_step(x, h, p)
+    cell = v | {"x_t": x, "h_t-1": h, "h_t": new, "r_t": cache.r, "z_t": cache.z, "n_t": cache.n}
+    J, dh = normal(T, H, H), normal(T, 1, H, seed=2)
+    deltas = {T + 1: np.zeros((1, H))}
+    for t in range(T, 0, -1):
+        deltas[t] = dh[t - 1] + (deltas[t + 1] @ J[t] if t < T else 0)
+    back = {"delta": deltas, "J": dict(enumerate([*J, J[0]], 1)), "t": range(1, T + 1)}
+    return {"(eq-loop-diagonal)": cell, "(eq-loop-back)": back | {"∂L_t/∂h": dict(enumerate(dh, 1))}}
 
 
 TEXTS = {path.stem: path.read_text("utf8") for path in sorted(PROSE.glob("*.md"))}

@@ -981,6 +981,25 @@ def scan_half() -> Answers:
 
 
 @values
+def loop_round() -> Answers:
+    """Check how the steps are missed, their slopes, and the states after one round of Newton's method, page 21b."""
+    yield Values(
+        {"my_missed": [0, 0.25, 0.25], "my_slopes": [0, 0.5, 0.5], "my_h": [1, 1.25, 1.375]},
+        says="missed by {my_missed}, slopes {my_slopes}; the states are then {my_h}",
+    )
+    yield "my_missed", [0, -0.25, -0.25], "what is missed is f − h, not h − f."
+    yield "my_missed", [0, 0.25, 0.390625], "all steps are missed at the guess; no state has moved yet."
+    yield "my_missed", [0.25, 0.25, 0.25], "step 1 starts from h_0 = 0, which is no guess."
+    yield "my_slopes", [0.5, 0.5, 0.5], "step 1 starts from h_0 = 0: its slope is 0."
+    yield "my_slopes", [0, 0.25, 0.25], "the slope of h²/4 is h/2."
+    yield "my_slopes", [0, 1, 1], "the slope of h²/4 is h/2."
+    yield "my_h", [1, 1.25, 1.25], "the correction of step 2 goes on to step 3, times its slope: that is missing."
+    yield "my_h", [1, 1.25, 1.390625], "those are the loop's; one round gives the third state only nearly."
+    yield "my_h", [1, 1.25, 1.5], "what step 2 hands on is multiplied by the slope ½ first."
+    yield "my_h", [0, 0.25, 0.375], "those are the corrections; add them to the guess."
+
+
+@values
 def scan_parity() -> Answers:
     """Check for how many steps of ones a minGRU with 8 units and z in (0, 1) can say the parity, chapter 21."""
     yield Values({"at_most": 9}, exact=("at_most",), says="{at_most} steps at most")

@@ -1,7 +1,5 @@
 """Answers to the exercises on linear recurrences, and mistakes planted in them."""
 
-# ruff: noqa: E501
-
 ANSWERS = {
     "scan_join": """
 def f(z1, w1, z2, w2):

@@ -1,0 +1,243 @@
+"""Runs of page 21b, stored in loop_solved.json: rounds of Newton's method, and a diagonal GRU beside the GRU.
+
+``python tools/environment.py python -m experiments.loop_solved [--missing] [PART …]``
+
+All contenders have about as many parameters as a GRU of 16 units, and start with the same bias of z. float32. The
+rounds of Newton's method that the page counts are here too, those of trained networks in float64.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments._store import file_for_kernels, make_parts
+from experiments.three_stories import fit, right
+from experiments.without_loop import START, UNITS, Draw, Row, T
+from gru_book.cells import DiagGRUParams, diaggru_backward, diaggru_forward, diaggru_init, mingru_init
+from gru_book.models.reader import reader_init, reader_logits
+from gru_book.newton import newton_forward, step_jacobian
+from gru_book.tasks.memory import Batch, last_outside, parity_since
+from gru_book.tasks.text import english
+from gru_book.widgets.language import trained as language_net
+from gru_lib import Bundle, Cell, GRUParams, Params, cell_of, gru_init, register_cell, stack
+
+STORED = file_for_kernels("loop_solved")
+SEEDS = range(10)
+MOST = 500  # updates of the longest training
+ONES = 4000  # steps of the row of ones
+
+
+def modulo(rng: np.random.Generator, N: int, T: int, *, base: int = 3) -> Batch:
+    """After each bit: the number of ones so far, modulo `base`, as a one-hot row."""
+    tokens = rng.integers(0, 2, (T, N))
+    ys = np.eye(base)[np.cumsum(tokens, axis=0) % base]
+    return Batch(np.eye(2)[tokens], ys, np.ones((T, N), bool), tokens)
+
+
+def cups(rng: np.random.Generator, N: int, T: int, *, count: int = 5) -> Batch:
+    """Each token swaps two neighbouring cups in a row: after each, where is the one that began at the left?"""
+    tokens, place = rng.integers(0, count - 1, (T, N)), np.zeros((T + 1, N), int)
+    for t, left in enumerate(tokens):
+        place[t + 1] = np.select([place[t] == left, place[t] == left + 1], [left + 1, left], place[t])
+    return Batch(np.eye(count - 1)[tokens], np.eye(count)[place[1:]], np.ones((T, N), bool), tokens)
+
+
+class OnlyCandidate(DiagGRUParams):
+    """A diagonal GRU in which the candidate sees the unit's old state and the gates do not."""
+
+
+class OnlyGates(DiagGRUParams):
+    """A diagonal GRU in which the gates see the unit's old state and the candidate does not."""
+
+
+def _without(kind: type[DiagGRUParams], blind: str) -> None:
+    def backward(*arguments: Any) -> Any:
+        dxs, dh0, grads = diaggru_backward(*arguments)
+        for gate in blind:
+            getattr(grads, f"u_{gate}")[:] = 0
+        return dxs, dh0, grads
+
+    register_cell(Cell(kind, forward=diaggru_forward, backward=backward, takes_h_mask=False))
+
+
+BLIND = {"only its candidate": (OnlyCandidate, "rz"), "only its gates": (OnlyGates, "n")}
+for kind, blind in BLIND.values():
+    _without(kind, blind)
+
+# name: the task, its tokens D and bits K
+TASKS: dict[str, tuple[Draw, int, int]] = {
+    "parity": (partial(parity_since, brk=0.0), 3, 1),
+    "last_outside": (last_outside, 11, 3),
+    "modulo 3": (modulo, 2, 3),
+    "cups": (cups, 4, 5),
+}
+#: What a contender is trained on; those that learn a task do so at the first rate.
+CONTENDERS = (("parity", "diagonal"), ("modulo 3", "GRU"), ("cups", "GRU"), ("parity", "only its candidate"))
+FAILING = (("last_outside", "diagonal"), ("modulo 3", "diagonal"), ("cups", "diagonal"), ("parity", "only its gates"))
+TWO = (("last_outside", "diagonal, two layers"),)
+RATE, LOWER = 0.03, 0.01
+#: Units, and how the network is called.
+COUNTERS = ((1, "diagonal"), (4, "minGRU, z in (−1, 1)"))
+
+
+def layer(rng: np.random.Generator, D: int, H: int, *, cell: str, dtype: Any = np.float32) -> Params:
+    """Draw the layers of a contender."""
+    name, _, two = cell.partition(", two")
+    if two:
+        return stack(*(layer(rng, D if k == 0 else H, H, cell=name, dtype=dtype) for k in range(2)))
+    if name == "GRU":
+        p: Any = gru_init(rng, D, H, dtype=dtype)
+    elif name == "diagonal":
+        p = diaggru_init(rng, D, H, dtype=dtype)
+    elif name in BLIND:
+        kind, blind = BLIND[name]
+        p = kind(D, H, flat=diaggru_init(rng, D, H, dtype=dtype).flat, dtype=dtype)
+        for gate in blind:
+            getattr(p, f"u_{gate}")[:] = 0
+    else:
+        p = mingru_init(rng, D, H, gate="tanh", dtype=dtype)
+    p.b_z[:] = START
+    return p
+
+
+def network(rng: np.random.Generator, cell: str, D: int, K: int, H: int | None = None) -> Bundle:
+    """Draw a reader as large as the GRU of `UNITS` units, or of H units."""
+
+    def size(cell: str, H: int) -> int:
+        return reader_init(np.random.default_rng(0), D, K, H, init=partial(layer, cell=cell)).size
+
+    if H is None:
+        H, most = 4, size("GRU", UNITS)
+        while size(cell, H + 1) <= most:
+            H += 1
+    return reader_init(rng, D, K, H, init=partial(layer, cell=cell))
+
+
+def trained(name: str, cell: str, lr: float, seed: int, H: int | None = None) -> tuple[Bundle, Row]:
+    """Train until the task is solved, for at most 500 updates; the network, and how it went."""
+    draw, D, K = TASKS[name]
+    rng = np.random.default_rng(seed)
+    m = network(rng, cell, D, K, H)
+    row = fit(m, rng, lambda rng, count: draw(rng, count, T), lr, MOST)
+    return m, row | {"parameters": m.size}
+
+
+def tasks(name: str, cell: str, lr: float, seed: int) -> Row:
+    """How a training went, and the share of answers right."""
+    m, row = trained(name, cell, lr, seed)
+    return row | {"right": right(m, lambda rng, count: TASKS[name][0](rng, count, T))}
+
+
+def count_ones(H: int, cell: str, seed: int) -> Row:
+    """Train H units on the parity of 40 random bits; the share of right answers on a row of 4,000 ones."""
+    m, row = trained("parity", cell, RATE, seed, H)
+    logits = reader_logits(m, np.tile(np.eye(3, dtype=np.float32)[1], (ONES, 1, 1)))
+    odd = np.arange(1, ONES + 1)[:, None, None] % 2
+    return {"solved": row["solved"], "right": float(((logits > 0) == odd).mean())}
+
+
+# ------------------------------------------------------------------------------------------------- rounds of Newton
+
+LANGUAGE = ((128, False), (128, True), (512, True), (4096, True))  # characters; whether guesses are cut
+SCALES = (1, 2, 3, 4, 5, 6, 8, 10)  # of W_h
+CHAIN_STEPS = 800
+BREAKS = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # shares of breaks
+
+
+def rounds_of(xs: Any, h0: Any, p: Params, **options: Any) -> Row:
+    """The rounds until no step is missed by more than 1e-12 (1e-6 if so told), and the worst error beside the loop."""
+    hs, _, tape = newton_forward(xs, h0, p, strict=False, **{"tol": 1e-12} | options)
+    apart = float(abs(hs - cell_of(p).infer(xs, h0, p)[0]).max())
+    return {"rounds": tape.rounds, "converged": tape.converged, "apart": float(f"{apart:.0e}"), "missed": tape.missed}
+
+
+def language(length: int, cut: bool, seed: int) -> Row:
+    """Chapter 16's trained net reads the first characters of its validation text."""
+    net = language_net()
+    xs = net.embed.E[english().encode(english().validation)[:length]][:, None]
+    row = rounds_of(xs, None, net.rnn, cut=cut)
+    del row["missed"]  # four decimals would make zeros of it
+    return row
+
+
+def longest(tokens: Any) -> int:
+    """The most ones between two breaks."""
+    return max(part.count("1") for part in "".join("01|"[token] for token in tokens).split("|"))
+
+
+def counter() -> GRUParams:
+    """The one unit of chapter 21 that counts ones, from −1: a 1 turns it round, a 0 is kept, a break resets it."""
+    p = gru_init(np.random.default_rng(0), 3, 1)
+    p.flat[:] = 0
+    p.W_xz[:, 0], p.W_hn[:], p.b_r[:], p.W_xn[2] = [80, -80, -80], -5, 80, -80
+    return p
+
+
+def chain(seed: int) -> Row:
+    """Rounds on the parity since the last break, of the hand-set unit and a trained GRU, with more and fewer breaks."""
+    rng = np.random.default_rng(seed)
+    m = reader_init(rng, 3, 1, UNITS, dtype=np.float32)
+    m.rnn.b_z[:] = START
+    fit(m, rng, lambda rng, count: parity_since(rng, count, T), RATE, MOST)
+    most, by_hand, from_zero, by_net = [], [], [], []
+    for share in BREAKS:
+        batch = parity_since(np.random.default_rng(5), 1, CHAIN_STEPS, brk=share)
+        even, start = -np.ones((1, 1)), -np.ones((CHAIN_STEPS, 1, 1))
+        most.append(longest(batch.tokens[:, 0]))
+        by_hand.append(rounds_of(batch.xs, even, counter(), start=start)["rounds"])
+        from_zero.append(rounds_of(batch.xs, even, counter())["rounds"])
+        by_net.append(rounds_of(batch.xs, None, m.rnn.astype(np.float64), tol=1e-6)["rounds"])
+    return {"ones": most, "by hand": by_hand, "from zero": from_zero, "trained": by_net}
+
+
+def untrained(b_z: float, scale: float, seed: int) -> Row:
+    """Rounds of a GRU whose W_h is scaled, and the growth a step of a small change along the guess and the path."""
+    rng = np.random.default_rng(seed)
+    xs, p = rng.normal(size=(512, 1, 8)), gru_init(rng, 8, UNITS)
+    p.b_z[:] = b_z
+    p.W_h[:] *= scale
+    path = cell_of(p).infer(xs, None, p)[0]
+    row = rounds_of(xs, None, p, tol=1e-6, most=512)
+    growths = {"guess": growth(xs, 0 * path, p), "path": growth(xs, path, p)}
+    return {"rounds": row["rounds"] if row["converged"] else None} | growths
+
+
+def growth(xs: Any, hs: Any, p: Params) -> float:
+    """Mean logarithm of what a step multiplies the length of a small change by: the largest Lyapunov exponent."""
+    before, v, logs = np.concatenate([0 * hs[:1], hs[:-1]]), np.ones(hs.shape[2]), []
+    for J in step_jacobian(xs[:, 0], before[:, 0], p)[1]:
+        v = J @ v
+        logs.append(np.log(length := np.linalg.norm(v)))
+        v = v / length
+    return float(np.mean(logs[len(logs) // 10 :]))
+
+
+def at(rate: float, settings: tuple[tuple[str, str], ...]) -> tuple[tuple[Any, ...], ...]:
+    return tuple((*what, rate) for what in settings)
+
+
+PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
+    "chain": (chain, ((),), SEEDS[:2]),
+    "learned": (tasks, at(RATE, CONTENDERS[:2]), SEEDS),
+    "learned, five seeds": (tasks, at(RATE, CONTENDERS[2:]), SEEDS[:5]),
+    "failed": (tasks, at(RATE, FAILING), SEEDS[:3]),
+    "untrained": (untrained, tuple((b_z, scale) for b_z in (0.0, 2.0) for scale in SCALES), SEEDS[:3]),
+    "ones": (count_ones, COUNTERS, SEEDS),
+    "two layers": (tasks, at(RATE, TWO), SEEDS[:5]),
+    "failed, lower rate": (tasks, at(LOWER, FAILING[:3]), SEEDS[:2]),
+    "language": (language, LANGUAGE, SEEDS[:1]),
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
+    make_parts(STORED, PARTS, arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
