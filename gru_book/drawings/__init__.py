@@ -34,8 +34,8 @@ CELLS = {
     "i; the new state h is a view of c through an output gate o.",
     "unrolled": "Three steps of one network in a row, with an input below each and a readout and a loss above. The "
     "gradient runs from each loss down and from each state back to the one before; each step gives a share.",
-    "truncated": "Four steps of one network in a row, with an input below each and a loss above. Between the second and "
-    "the third step is a cut: the state crosses it, the gradient does not.",
+    "truncated": "Four steps of one network in a row, with an input below each and a loss above. Between the second "
+    "and the third step is a cut: the state crosses it, the gradient does not.",
     "attention": "An encoder reads three inputs and hands its last state to a decoder, which writes two outputs. The "
     "decoder's first state is compared with each state of the encoder; the scores become weights, and the weighted "
     "mean, the context, joins the decoder's state on its way to the output.",
@@ -96,7 +96,7 @@ STAGES = {
     "truncated": {
         "stream": "Four steps lead from the state h_0 to h_4, with an input below each and a loss above.",
         "cut": "Between the second and the third step a line is drawn, which the state's arrow crosses.",
-        "gradient": "The gradient runs from each loss down to its state, from h_4 back to h_3 and from h_2 back to h_1.",
+        "gradient": "The gradient runs from each loss down to its state, from h_4 back to h_3, and from h_2 to h_1.",
     },
     "attention": {
         "reading": "An encoder reads three inputs, one a step, into the states h_1, h_2 and h_3.",
@@ -130,8 +130,8 @@ class Drawing(NamedTuple):
 def cell_drawing(name: str, *, upto: str | int | None = None, slim: bool = False) -> Drawing:
     """Draw a cell: one of "elman", "update" (Elman's with an update gate), "gru", "gru-after", "mingru" and "lstm".
 
-    Or draw a sequence: "unrolled" (three steps, and the gradient's way back), "truncated" (four steps, cut after two) or
-    "attention" (an encoder and a decoder).
+    Or draw a sequence: "unrolled" (three steps, and the gradient's way back), "truncated" (four steps, cut after two)
+    or "attention" (an encoder and a decoder).
 
     With `upto`, a name or a number from 1 on, it is drawn as far as that stage. What the stage adds is in its colours,
     the rest is grey, and everything stands where it stands in the whole drawing, which goes on below. `STAGES` says

@@ -1,4 +1,4 @@
-"""Steps in a row: a network unrolled with the gradient's way back, whole and cut, and an encoder and a decoder with attention."""
+"""Steps in a row: a network unrolled with the gradient's way back, whole and cut; attention between two networks."""
 
 from __future__ import annotations
 
