@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 
@@ -9,9 +10,7 @@ import numpy as np
 import pytest
 from helpers import ROOT, cells_of, names_of, page_says, run_box
 
-from experiments import words as experiment
 from gru_book import widgets
-from gru_book.results import load
 from gru_lib import elman_init, gru_forward, gru_init, gru_step, sigmoid
 
 PAGE = "04-gru-forward"
@@ -88,12 +87,12 @@ def test_hand_calculation_is_the_four_equations():
     np.testing.assert_allclose(h[0], z * h_prev[0] + (1 - z) * n, **WITHIN)
 
 
-def test_the_page_computes_unit_1_as_it_prints_it():
+def test_the_page_computes_unit_0_as_it_prints_it():
     text = (ROOT / "book_text" / f"{PAGE}.md").read_text("utf8")
     a_n, z = 1 + 0.5 * sigmoid(2.0) * 1 - 0.5 * sigmoid(-1.0) * (-1), sigmoid(-1.5)
     h = z * 0.5 + (1 - z) * np.tanh(a_n)
     for printed in (
-        r"a_{n,1} &= 1 + 0.4404 \cdot 1 - 0.1345 \cdot (-1) \\" + f"\n&= {a_n:.4f}",
+        r"a_{n,0} &= 1 + 0.4404 \cdot 1 - 0.1345 \cdot (-1) \\" + f"\n&= {a_n:.4f}",
         r"\tanh(1.5749) = " + f"{np.tanh(a_n):.4f}",
         rf"\sigma(-1.5) = {z:.4f}",
         rf"0.1824 \cdot 0.5 + {1 - z:.4f} \cdot 0.9178 = {h:.4f}",
@@ -106,6 +105,7 @@ def test_the_page_computes_unit_1_as_it_prints_it():
 def test_small_numbers_of_the_prose():
     assert abs(0.9 * -0.6 + 0.1 * 0.9 + 0.45) < 1e-12 and page_says(PAGE, ":answer: −0.45")
     assert [f"{sigmoid(a):.4f}" for a in (0.0, 2.0, 6.0)] == ["0.5000", "0.8808", "0.9975"]
+    assert f"{sigmoid(-37.0):.0e}" == "9e-17" and sigmoid(37.0) == 1
     assert page_says(PAGE, r"$\sigma(0) = 0.5$, $\sigma(2) = 0.88$, $\sigma(6) = 0.9975$")
     memory = [np.log(0.5) / np.log(sigmoid(b)) for b in (4.0, 6.0, 8.0)]
     assert memory[1] / memory[0] == pytest.approx(7.4, abs=0.2) and memory[2] / memory[1] == pytest.approx(7.4, abs=0.1)
@@ -314,100 +314,37 @@ def test_padding_carries_the_state_and_outputs_zero(convention, reset_after):
 # ------------------------------------------------------------------------------------------------ a trained unit
 
 
-PAGE_CELLS = r"import base64|def step\(|words_net|def read\(|accented = |def french\(|one_by_one = "
-
-
 @pytest.fixture(scope="module")
 def page():
-    """The names of the cells that read the stored network and measure its units."""
+    """The names of the cells that train chapter 0's network again and follow unit 11."""
     with np.printoptions():  # the page sets its own
-        return names_of(cell for cell in cells_of(PAGE) if re.search(PAGE_CELLS, cell) and "check." not in cell)
+        wanted = "from gru_lib import|word_reader_forward\\("
+        return names_of(cell for cell in cells_of(PAGE) if re.search(wanted, cell))
 
 
-def followed(page, word, unit):
-    """r, z, n and h of a unit after each letter of a word and its end: (4, T)."""
-    h, rows = np.zeros((1, 64)), []
-    for k in [*map(page["NUMBER"].get, word), page["END"]]:
-        h, cache = gru_step(page["E"][k][None], h, page["reader"])
-        rows.append([cache.r[0, unit], cache.z[0, unit], cache.n[0, unit], h[0, unit]])
-    return np.array(rows).T
+def test_unit_11_writes_at_the_accent_and_keeps_its_note_to_the_end(page):
+    z, h = page["z"][:, 11], page["h"]
+    assert page["word"][2] == "ä" and z.argmin() == 2 and z[2] < 0.1 and np.delete(z, 2).min() > 0.8
+    assert np.abs(h[:2]).max() < 0.1 and h[2:].min() > 0.9
+    assert f"{z[3:].prod():.0%}" == "96%"
+    assert page["word"] not in {word for word, _ in page["data"].train}
 
 
-def test_the_page_reads_the_network_that_the_experiment_stored(page):
-    m = experiment.restored(load("words_net"))
-    np.testing.assert_array_equal(page["reader"].flat, m.rnn.flat)
-    np.testing.assert_array_equal(page["W_out"], m.out.W)
-    for k, row in (
-        (page["NUMBER"]["é"], experiment.LETTERS.characters.index("é")),
-        (page["END"], experiment.LETTERS.end),
-    ):
-        np.testing.assert_array_equal(page["E"][k], m.embed.E[row])
+def test_the_network_is_that_of_chapter_0():
+    """The lines that make it and train it are the same."""
+    chapter_0, here = ("\n".join(cells_of(name)) for name in ("00-the-gru-in-twenty-minutes", PAGE))
+    for piece in ("batches(rng, data.train, N=64)", "cosine_decay(0.01, 1000)", "dtype=np.float64", "clip_norm=1.0"):
+        assert piece in chapter_0 and piece in here
 
 
-def test_unit_52_was_chosen_on_training_words_and_seoul_is_not_one_of_them():
-    units = {unit["run"]: unit for unit in load("words_net")["units"]}
-    assert (units["é"]["unit"], units["é"]["sign"], units["ö"]["unit"]) == (52, -1, 14)
-    assert units["é"]["auc"] > 0.98
-    trained = {word for word, _ in experiment.front_words().train}
-    assert "école" in trained and "séoul" not in trained
-
-
-def test_no_word_with_an_accent_was_trained_on(page):
-    trained = {word for word, _ in experiment.front_words().train}
-    assert len(page["accented"]) == 116 and len(page["test"]) == 73
-    assert not trained & {*page["accented"], *page["test"]} and set(page["training"]) <= trained
-
-
-def test_unit_52_writes_at_the_accent_and_keeps_after_it(page):
-    _, z, n, h = followed(page, "séoul", 52).round(2)
-    assert z.tolist() == [0.99, 0, 1, 1, 1, 1]
-    assert (n[:2].tolist(), h[0], set(h[1:])) == ([0.78, -0.99], 0.01, {-0.99})
-
-
-def test_unit_52_of_a_trained_network_kept_nearly_all_of_its_note_until_it_wrote_again(page):
-    lost, at_end = page["lost"], page["at_end"]
-    assert (lost.sum(), (~lost).sum()) == (15, 101) and f"{np.median(at_end):.2f}" == "0.97"
-    assert f"{np.median(at_end[lost]):.2f}" == "0.04"
-    again = {letter: tuple(counts) for letter, counts in page["seen"].items() if counts[0]}
-    assert again == {"é": (12, 12), "á": (3, 4), "ú": (1, 1)}
-    assert page["last"].max() < -0.6
-    mean, middle = page["later"].mean(), np.median(page["later"])
-    assert np.log(0.5) / np.log(mean) == pytest.approx(20, abs=0.5) and f"{middle:.4f}" == "0.9992"
-    assert len(page["later"]) / 116 == pytest.approx(6, abs=0.25) and round(0.97**6, 1) == 0.8
-
-
-def test_the_product_of_a_units_z_and_what_is_left_go_together(page):
-    by_z, by_trial = page["pairs"].T
-    assert np.corrcoef(by_z, by_trial)[0, 1] > 0.985 and np.abs(by_z - by_trial).max() < 0.25
-    shuffled = np.random.default_rng(0).permutation(by_z)  # another unit's z tells nothing
-    assert abs(np.corrcoef(shuffled, by_trial)[0, 1]) < 0.3
-
-
-def test_in_this_network_the_unit_that_shows_the_accent_best_is_not_the_one_whose_writing_moves_the_answer_most(page):
-    by_unit = page["one_by_one"]
-    assert page["chosen"] == by_unit.argmin() == 41  # chosen on words of the training
-    free, none, others = page["free"], page["none"], page["others"].mean()
-    held = [f"{p:.2f}" for p in (free, by_unit[52], by_unit[41], none, others)]
-    assert held == ["0.83", "0.79", "0.48", "0.33", "0.83"]
-
-
-def test_most_of_the_effect_of_unit_41_is_what_others_read_from_it_before_the_end(page):
-    free, held, late = page["free"], *(page["french"](page["test"], [41], late=late).mean() for late in (False, True))
-    assert free - held > 0.3 > 0.05 > free - late > 0
-
-
-def test_held_units_at_the_accent_leave_no_trace_of_it(page):
-    struck = [word.replace("é", "") for word in page["test"]]
-    np.testing.assert_allclose(page["french"](page["test"], list(range(64))), page["french"](struck, []), **WITHIN)
-
-
-def test_unit_14_notes_either_letter_and_not_cleanly(page):
-    for word, dotted in (("österreich", "ö"), ("itävalta", "ä")):
-        _, z, _, h = followed(page, word, 14)
-        assert z.argmin() == word.index(dotted) and z.min() < 0.07 and h[-1] > 0.9
-    for word in ("osterreich", "itavalta"):
-        assert followed(page, word, 14)[1].min() > 0.3
-    assert round(followed(page, "itavalta", 14)[3, -1], 2) == 0.61
+def test_the_page_and_the_library_have_the_same_letters_in_the_same_order():
+    """The lines of a step assign r, z, n and h in this order, in the page's function and in `gru_step`."""
+    mine = next(cell for cell in cells_of(PAGE) if "def step(" in cell).split("def forward")[0]
+    library = inspect.getsource(gru_step).partition('"""')[2].partition('"""')[2]
+    orders = [re.findall(r"^ +([rznh])(?:, \w+)? = ", source, re.M) for source in (mine, library)]
+    assert orders == [["r", "z", "n", "h"], ["r", "z", "n", "n", "h"]]  # one n for each place of the reset gate
+    for line in ("x @ p.W_xr + h_prev @ p.W_hr + p.b_r", "x @ p.W_xz + h_prev @ p.W_hz + p.b_z"):
+        assert line in mine and line in library
 
 
 # ------------------------------------------------------------------------------------------------- in the frameworks
@@ -416,26 +353,26 @@ def test_unit_14_notes_either_letter_and_not_cleanly(page):
 @pytest.mark.frameworks("torch", "keras")
 def test_pytorch_and_keras_make_the_layer_that_the_page_says():
     import keras
+    import torch
 
     names = run_box("04-gru-forward", np=np)
     xs, lengths = names["xs"], names["lengths"]
-    hs, h_T, keras_hs, keras_h_T = (names[name].detach().numpy() for name in ("hs", "h_T", "keras_hs", "keras_h_T"))
+    layer = keras.layers.GRU(64, return_sequences=True, return_state=True)
+    keras_hs, keras_h_T = layer(xs.swapaxes(0, 1), mask=torch.arange(7) < lengths[:, None])
+    hs, h_T, keras_hs, keras_h_T = (a.detach().numpy() for a in (names["hs"], names["h_T"], keras_hs, keras_h_T))
     assert hs.shape == (7, 5, 64) and h_T.shape == (1, 5, 64) and keras_hs.shape == (5, 7, 64)
-    assert tuple(keras.layers.GRU(64)(np.zeros((5, 7, 24))).shape) == keras_h_T.shape == (5, 64)
-    assert sum(p.numel() for p in names["gru"].parameters()) == names["layer"].count_params() == 17_280
+    assert inspect.signature(keras.layers.GRU).parameters["reset_after"].default is True
     for n, length in enumerate(lengths.tolist()):  # each sequence's own last state
         alone = names["gru"](xs[:length, n])[1].detach().numpy()
         np.testing.assert_allclose(h_T[0, n], alone[0], rtol=0, atol=1e-6)
-        alone = names["layer"](xs[:length, n][None])[1].detach().numpy()
+        alone = layer(xs[:length, n][None])[1].detach().numpy()
         np.testing.assert_allclose(keras_h_T[n], alone[0], rtol=0, atol=1e-6)
         assert (hs[length:, n] == 0).all() and (keras_hs[n, length:] == keras_h_T[n]).all()
     read_on = names["gru"](xs)[1].detach().numpy()  # without packing
     assert np.abs(read_on - h_T)[0].max(axis=1)[1:].min() > 0.01
 
 
-def test_the_readers_parameters_are_counted_right():
-    assert gru_init(np.random.default_rng(0), 24, 64).size == 17_088 == 17_280 - 3 * 64
-    assert gru_init(np.random.default_rng(0), 28, 128, reset_after=True).size == 60_416 == 60_672 - 256
+def test_a_gru_has_three_times_the_parameters_of_an_elman_network():
     assert gru_init(np.random.default_rng(0), 24, 64).size == 3 * elman_init(np.random.default_rng(0), 24, 64).size
 
 

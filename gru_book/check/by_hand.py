@@ -205,40 +205,20 @@ def gate_drift() -> Answers:
 
 @values
 def gru_second() -> Answers:
-    """Check r and z of unit 1 in the second step, chapter 4."""
+    """Check r and z of unit 0 in the second step, chapter 4."""
     h = (0.8416, -0.5048)
     r, z = sig(2 * h[0]), sig(2 * h[1] + 0.5)
-    yield Values({"my_r": r, "my_z": z}, says="r = {my_r} and z = {my_z}: unit 1 writes more than it keeps")
+    yield Values({"my_r": r, "my_z": z}, says="r = {my_r} and z = {my_z}: unit 0 writes more than it keeps")
     yield "my_r", z, "that is z. Have the two changed places?"
     yield "my_z", r, "that is r. Have the two changed places?"
     yield "my_r", 2 * h[0], "that is a_r; σ is missing."
     yield "my_r", 1 - r, "that is 1 − r."
     yield "my_r", sig(1), "that comes from the first old state, 0.5; the old state is h_1 now."
     yield "my_r", sig(2 * h[0] + 1), "x is 0 now, and r has no bias."
-    yield "my_r", sig(h[0] + 3 * h[1]), "that is unit 2: unit 1 is the first column of W_hr."
+    yield "my_r", sig(h[0] + 3 * h[1]), "that is unit 1: unit 0 is the first column of W_hr."
     yield "my_z", 2 * h[1] + 0.5, "that is a_z; σ is missing."
     yield "my_z", sig(2 * h[1]), "the bias 0.5 is missing from a_z."
-    yield "my_z", sig(2 * h[0] + 0.5), "z of unit 1 sees unit 2 of the old state: the first column of W_hz is (0, 2)."
-
-
-@values
-def gru_count() -> Answers:
-    """Check how many of the 60,672 parameters can be left out, chapter 4."""
-    yield Values({"spare": 2 * 128}, exact=("spare",), says="{spare} numbers can go")
-    yield "spare", 3 * 128, "in the candidate one of the two biases stands inside the reset gate: both are needed."
-    yield "spare", 6 * 128, "those are all the biases; a sum of two is still one."
-    yield "spare", 128, "that is one of r and z; it holds for both."
-    yield "spare", 4 * 128, "those are all biases of r and z; one of each must stay."
-    yield "spare", 0, "x W + b + h U + c: only b + c counts, where nothing stands between them."
-
-
-@values
-def gru_unit() -> Answers:
-    """Check which letters of *österreich* and *itävalta* unit 14 notes, as a set, chapter 4."""
-    yield Values({"letters": {"ö", "ä"}}, says="unit 14 notes {letters}")
-    yield "letters", {"ö"}, "and what does z do at the ä of itävalta?"
-    yield "letters", {"ä"}, "and at the ö of österreich?"
-    yield "letters", {"ö", "ä", "o", "a"}, "in osterreich and itavalta z never falls as low."
+    yield "my_z", sig(2 * h[0] + 0.5), "z of unit 0 sees unit 1 of the old state: the first column of W_hz is (0, 2)."
 
 
 @values
@@ -247,20 +227,6 @@ def gru_slip() -> Answers:
     yield Values({"row": 2}, exact=("row",), says="row {row} shows nothing but the slip")
     yield "row", 1, "there the candidate is all that is left, and the slip is in the other term."
     yield "row", 3, "that row drops the old state, and with it the term that holds the slip."
-
-
-@values
-def gru_half_life() -> Answers:
-    """Check b_z for a half-life of 1,000 steps, for keep and for write, chapter 4."""
-    z = 0.5 ** (1 / 1000)
-    b = math.log(z / (1 - z))
-    yield Values({"b_keep": b, "b_write": -b}, says="b_z = {b_keep} if z keeps, {b_write} if it writes")
-    yield "b_keep", -b, "the sign is turned: with keep, a z near 1 holds."
-    yield "b_keep", math.log(1000), "that leaves 1/e after 1,000 steps; half is wanted."
-    yield "b_keep", z, "that is z; solve σ(b_z) = z for the bias."
-    yield "b_keep", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
-    yield "b_keep", math.log2(z / (1 - z)), "that is log₂; the inverse of σ has the natural logarithm."
-    yield "b_write", b, "with write, z is the share written: 1 − σ(b) = σ(−b)."
 
 
 @values
