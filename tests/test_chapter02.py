@@ -60,7 +60,7 @@ def test_clipping_leaves_the_share_of_every_number_as_it_was():
     np.testing.assert_allclose(grads.flat * 7, before, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize(("radius", "strength", "size"), [(1.1, 1, -7), (1.1, 0.1, 2), (1.5, 1, -3), (1.1, 0, 4)])
+@pytest.mark.parametrize(("radius", "strength", "size"), [(1.1, 1, -7), (1.1, 0.1, 2), (1.1, 0, 4)])
 def test_the_explorer_shows_the_sizes_that_the_page_names(radius, strength, size):
     """As powers of ten, rounded."""
     net, p = REACH["elman"], elman_init(rng(), 8, 8)
@@ -193,6 +193,9 @@ def test_frameworks_clip_and_cut_as_the_page_says():
         for _ in range(2):
             hs, h = names["net"](torch.randn(20, 4, 8), h)
             hs.sum().backward()
+    grads[0].view(-1)[0] = float("nan")
+    with pytest.raises(RuntimeError, match="non-finite"):
+        torch.nn.utils.clip_grad_norm_(names["parameters"], 1.0, error_if_nonfinite=True)
     grads = [keras.ops.convert_to_tensor(g) for g in ([3.0, 4.0], [0.0, 12.0])]
     for how, wanted in (("clipnorm", [[0.6, 0.8], [0, 1]]), ("global_clipnorm", [[3 / 13, 4 / 13], [0, 12 / 13]])):
         clipped = keras.optimizers.SGD(0.1, **{how: 1.0})._clip_gradients(grads)
