@@ -256,16 +256,13 @@ def _() -> Values:
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, T, N)).astype(float)
     a[:, :2], b[:, :2] = (0, 1), (1, 0)  # the rest −2 comes up, and 1
-    c, d, e = {0: np.zeros(N)}, {}, {}
+    c, y, e = {0: np.zeros(N)}, {}, {}
     for t in range(1, T + 1):
         e[t] = a[t - 1] - b[t - 1] - c[t - 1]
-        c[t], d[t] = (e[t] < 0).astype(float), e[t] % 2
-    rows = {name: Rows("m", value) for name, value in {"a": a, "b": b, "c": c, "d": d, "e": e}.items()}
-    hs, W_y, b_y, w = normal(T, N, H), normal(H), 0.3, normal(5)
-    targets = np.array([d[t] for t in range(1, T + 1)])
+        c[t], y[t] = (e[t] < 0).astype(float), e[t] % 2
+    rows = {name: Rows("m", value) for name, value in {"a": a, "b": b, "c": c, "y": y, "e": e}.items()}
+    hs, W_y, b_y = normal(T, N, H), normal(H), 0.3
     logits = hs @ W_y + b_y
-    loss, dlogits = ops.bce_with_logits(logits, targets)
-    commit = loss + 0.7 / 2 * np.mean(((hs - np.sign(hs)) ** 2).sum(axis=2)) + 0.2 / 2 * (w**2).sum()
     net = hand_set(80.0).rnn
     hand = []
     for x, borrow in itertools.product(itertools.product((0.0, 1.0), repeat=2), (0.0, 1.0)):
@@ -281,10 +278,8 @@ def _() -> Values:
     reached = np.where(old < new, ends["overline z"], ends["underline z"])  # where the bound is an equality
     convex = [ends | low | {"h_t-1": old, "n_t": new, "z": z} for z in (reached, gates.mean(axis=0))]
     return rows | {
-        "t": range(1, T + 1), "m": range(1, N + 1), "y": Rows("m", sigmoid(logits)), "s": Rows("m", logits),
-        "h": Rows("m", hs), "W_y": W_y[:, None], "b_y": b_y, "L": loss, "L'": commit, "lambda": 0.7, "mu": 0.2,
-        "w": w, "δs": Rows("m", dlogits),
-        "(eq-sub-output)": {"h": hs, "s": logits[..., None], "y": sigmoid(logits)[..., None]},
+        "t": range(1, T + 1), "m": range(1, N + 1), "W_y": W_y[:, None], "b_y": b_y,
+        "(eq-sub-output)": {"h": hs, "s": logits[..., None]},
         "(eq-sub-bit)": {"c": Rows("m", c)}, "(eq-sub-hand)": hand, "(eq-sub-convex)": convex,
     }  # fmt: skip
 

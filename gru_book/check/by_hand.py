@@ -325,17 +325,6 @@ def sub_bias() -> Answers:
 
 
 @values
-def sub_lstm() -> Answers:
-    """Check which cell stands apart, trained on 34 and on 68 pairs, chapter 7."""
-    yield Values({"at_34": "Elman", "at_68": "none"}, says="at 34 pairs: {at_34}; at 68: {at_68}")
-    yield "at_34", "none", "one median lies more than twenty points below the other two."
-    yield "at_34", "GRU", "the GRU and the LSTM are alike; look at the third."
-    yield "at_34", "LSTM", "the LSTM and the GRU are alike; look at the third."
-    for name in ("Elman", "GRU", "LSTM"):
-        yield "at_68", name, f"the medians are alike, and the seeds of each differ by more: the {name} is no exception."
-
-
-@values
 def sub_add() -> Answers:
     """Check CARRY.next and CARRY.bit, each with a row for a state and a column for 00, 01, 10, 11, chapter 7."""
     yield Values(
