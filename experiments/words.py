@@ -5,7 +5,7 @@
 With ``KERNELS=own`` the results, of three seeds, go to ``words_own.json``. The part ``net`` trains ten nets, picks one
 on the validation words, rounds it to 8 bits and stores it with its measurements in ``gru_book/results/words_net.json``.
 Every run has its own seed, so any of them can be repeated alone. float64, in which both kernels lead to the same
-digits, but for the Elman nets that read lists ("memory"); the nets of the front page are float32.
+digits; the nets of the front page are float32.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ from gru_book.tasks.words import (
     either_way,
     encode,
     endings,
-    lists,
-    one_telling_word,
     pairs_of,
     split,
     words,
@@ -148,28 +146,6 @@ def changed_back(what: str, cell: str, seed: int) -> Row:
     return {"test": word_reader_accuracy(m, found.test)}
 
 
-def memory(cell: str, H: int, lr: float, seed: int, steps: int = STEPS) -> Row:
-    """Trained on lists of one to three words; tested on a word that tells, then words that many languages have."""
-    rng = np.random.default_rng(seed)
-    m = word_reader_init(rng, LETTERS.size, len(LANGUAGES), H=H, init=INIT[cell], dtype=DTYPE)
-    fit(m, lists(rng, parts().train, N), lr, steps)
-    rows = {f"{more} more": word_reader_accuracy(m, telling(more)) for more in (0, 2, 5)}
-    check = [next(lists(np.random.default_rng(k), parts().validation, 500)) for k in range(3)]
-    return rows | {"validation": float(np.mean([batch_accuracy(m, batch) for batch in check]))}
-
-
-@cache
-def telling(more: int) -> list[Pair]:
-    """The lists that the memory is tested on."""
-    return one_telling_word(np.random.default_rng(10_001), parts(), 1000, more)
-
-
-def batch_accuracy(m: Bundle, batch: Batch) -> float:
-    """Share of a batch whose class gets the highest score at the end."""
-    scores = word_reader_forward(m, batch.tokens, batch.lengths).scores
-    return float((scores[batch.lengths - 1, np.arange(len(batch.ys))].argmax(axis=1) == batch.ys).mean())
-
-
 # ------------------------------------------------------------------------------------------------------- baselines
 
 
@@ -217,17 +193,6 @@ def fading(keep: float) -> Any:
     return make_pipeline(FunctionTransformer(states), DictVectorizer())
 
 
-def places(*, both: bool = False) -> Any:
-    """Each letter with its place from the end, as far as a linear recurrence can go; or from the beginning as well."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    def named(word: str) -> list[str]:
-        found = [f"{c}{k}" for k, c in enumerate(reversed(word))]
-        return [*found, *(f"^{c}{k}" for k, c in enumerate(word))] if both else found
-
-    return CountVectorizer(analyzer=named, lowercase=False)
-
-
 def ends() -> Any:
     """The first and the last letter of a word."""
     from sklearn.feature_extraction.text import CountVectorizer
@@ -237,11 +202,8 @@ def ends() -> Any:
 
 BASELINES: dict[str, Callable[[], Any]] = {
     "letters, regression": lambda: regression(ngrams(1), C=1),
-    "halved letters, regression": lambda: regression(fading(0.5), C=1),
     "last letter, regression": lambda: regression(fading(0.0), C=1),
     "first and last letter, regression": lambda: regression(ends(), C=1),
-    "letter and place, regression": lambda: regression(places(), C=10),
-    "letter and both places, regression": lambda: regression(places(both=True), C=0.3),
     "up to 3, Bayes": lambda: bayes(ngrams(3)),
     "up to 4, Bayes": lambda: bayes(ngrams(4)),
     "up to 3, regression": lambda: regression(ngrams(3), C=0.3),
@@ -256,8 +218,6 @@ def baseline(task: str, name: str, seed: int) -> Row:
     row: Row = {"test": model.score(*zip(*found.test, strict=True))}
     if task == "languages":
         row["validation"] = model.score(*zip(*found.validation, strict=True))
-        for more in (0, 2, 5):
-            row[f"{more} more"] = model.score(*zip(*telling(more), strict=True))
     return row
 
 
@@ -275,11 +235,6 @@ def after(found: Words) -> Row:
             cut = [[(f"^{w[:k]}", y) for w, y in longer(getattr(found, part), k)] for k in PREFIXES]
             row[f"{name}, {part}"] = [model.score(*zip(*pairs, strict=True)) for pairs in cut]
     return row
-
-
-def prefixes(seed: int) -> Row:
-    """What runs of letters tell after two, four and six letters."""
-    return after(parts())
 
 
 # --------------------------------------------------------------------------------------------------------- latches
@@ -535,7 +490,6 @@ TASKS = ("languages", "anagrams", "either way")
 Settings = tuple[tuple[Any, ...], ...]
 PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
     "languages": (language, tuple((cell, H, RATE[cell]) for cell, H in CELLS), SEEDS),
-    "memory": (memory, tuple((cell, 64, RATE[cell]) for cell, _ in CELLS), SEEDS),
 }
 if fixed_kernels():
     PARTS |= {
@@ -549,7 +503,6 @@ if fixed_kernels():
         "asked at the end": (changed_back, (("loss", "linear"),), range(3)),
         "orders": (orders, ORDERS, range(10)),
         "baselines": (baseline, tuple((t, n) for t in TASKS for n in BASELINES), range(1)),
-        "prefixes": (prefixes, ((),), range(1)),
     }
 
 

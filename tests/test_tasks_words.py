@@ -23,8 +23,6 @@ from gru_book.tasks.words import (
     batches,
     either_way,
     encode,
-    lists,
-    one_telling_word,
     order_blind,
     pairs_of,
     split,
@@ -184,28 +182,6 @@ def test_endings_are_the_places_where_a_run_of_letters_is_complete():
     found = module.endings([("batat", 0), ("at", 1), ("xyz", 2)], "at")
     assert found.shape == encode([("batat", 0), ("at", 1), ("xyz", 2)]).tokens.shape
     assert [np.flatnonzero(column).tolist() for column in found.T] == [[2, 4], [1], []]
-
-
-def test_lists_hold_words_of_one_language(parts):
-    source, counts = lists(rng(), parts.train, 20), set()
-    known = [{w for w, k in parts.train if k == language} for language in range(12)]
-    for _ in range(10):
-        batch = next(source)
-        texts = [LETTERS.text(row).split(" ") for row in batch.tokens.T]
-        counts |= {len(text) for text in texts}
-        assert len({len(text) for text in texts}) == 1
-        assert all(set(text) <= known[k] for text, k in zip(texts, batch.ys, strict=True))
-    assert counts == {1, 2, 3}
-
-
-def test_only_the_first_word_of_a_test_list_tells(parts):
-    drawn = one_telling_word(rng(), parts, 50, 5)
-    languages = Counter(word for word, _ in parts.train)
-    training, test = set(parts.train), set(parts.test)
-    for text, k in drawn:
-        first, *more = text.split(" ")
-        assert (first, k) in test and len(more) == 5
-        assert all(languages[word] >= 8 and (word, k) in training for word in more)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from gru_lib.checks import check_instance, check_int, check_number, check_sequen
 
 __all__ = [
     "LANGUAGES", "LETTERS", "NAMES", "Batch", "Words", "WordsWarning", "anagrams", "batches", "either_way", "encode",
-    "endings", "lists", "one_telling_word", "order_blind", "pairs_of", "stem", "vocabulary", "words",
+    "endings", "order_blind", "pairs_of", "stem", "vocabulary", "words",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -42,7 +42,7 @@ LANGUAGES = ("en", "de", "fr", "es", "it", "nl", "sv", "fi", "hu", "pl", "cs", "
 #: Their English names.
 NAMES = ("English", "German", "French", "Spanish", "Italian", "Dutch", "Swedish", "Finnish", "Hungarian", "Polish",
          "Czech", "Turkish")  # fmt: skip
-#: A space, which only lists have, and the characters of the vocabulary. A test checks that they are exactly those.
+#: A space, which no word has, and the characters of the vocabulary. A test checks that they are exactly those.
 LETTERS = Alphabet(" '-abcdefghijklmnopqrstuvwxyzßàáâãäåæçèéêëìíîïñóôõöøùúûüýāăąćčďęěğıłńňőœřśşšťůűźżžș")
 #: Letters of a word, at least and at most.
 SHORTEST, LONGEST = 3, 18
@@ -400,68 +400,3 @@ def either_way(parts: Words) -> Words:
         return [pair for word in sorted(found) for pair in ((word, 0), (word[::-1], 1))]
 
     return Words(*(both(_checked("either_way", part, "parts", least=0)) for part in parts))
-
-
-def lists(rng: np.random.Generator, pairs: Sequence[Pair], N: int, longest: int = 3) -> Iterator[Batch]:
-    """Yield batches of N lists of words with spaces between, forever: one to `longest` words of one language each.
-
-    All lists of a batch have the same number of words.
-
-    Examples
-    --------
-    >>> from gru_book.tasks.words import LETTERS, lists
-    >>> pairs = [("haus", 1), ("schule", 1)]
-    >>> batch = next(lists(np.random.default_rng(0), pairs, N=4))
-    >>> set(LETTERS.text(batch.tokens[:, 0]).split()) <= {"haus", "schule"}
-    True
-    """
-    check_instance("lists", "rng", rng, np.random.Generator)
-    N, longest = check_int("lists", "N", N), check_int("lists", "longest", longest)
-    spoken = _by_language(_checked("lists", pairs))
-
-    def endless() -> Iterator[Batch]:
-        while True:
-            count = int(rng.integers(1, longest + 1))
-            ks = rng.integers(0, len(spoken), N)
-            yield _encode([(" ".join(_draw(rng, spoken[k], count)), int(k)) for k in ks])
-
-    return endless()
-
-
-def one_telling_word(rng: np.random.Generator, parts: Words, count: int, more: int, *, common: int = 8) -> list[Pair]:
-    """Draw `count` lists of one test word and then `more` words of its language that at least `common` languages have.
-
-    Only the first word tells; what comes after it says nearly nothing.
-
-    Examples
-    --------
-    >>> from gru_book.tasks.words import one_telling_word, words
-    >>> rng = np.random.default_rng(0)
-    >>> pairs = one_telling_word(rng, words(), count=3, more=2)
-    >>> [len(text.split()) for text, language in pairs]
-    [3, 3, 3]
-    """
-    check_instance("one_telling_word", "rng", rng, np.random.Generator)
-    count, more = (check_int("one_telling_word", n, v, minimum=0) for n, v in (("count", count), ("more", more)))
-    common = check_int("one_telling_word", "common", common)
-    check_instance("one_telling_word", "parts", parts, Words)
-    train, test = (_checked("one_telling_word", part, "parts") for part in (parts.train, parts.test))
-    if count > len(test):
-        raise ValueError(f"one_telling_word: count must be at most the test words, {len(test)}; got {count}.")
-    languages = Counter(word for word, _ in train)
-    known = _by_language(pair for pair in train if languages[pair[0]] >= common)
-    if max(k for _, k in test) >= len(known):
-        raise ValueError(f"one_telling_word: common must leave words of every language to draw from; got {common}.")
-    first = [test[i] for i in rng.choice(len(test), count, replace=False)]
-    return [(" ".join([word, *_draw(rng, known[k], more)]), k) for word, k in first]
-
-
-def _by_language(pairs: Iterable[Pair]) -> list[list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
-    for word, k in pairs:
-        found[k].append(word)
-    return [found[k] for k in sorted(found)]
-
-
-def _draw(rng: np.random.Generator, known: Sequence[str], count: int) -> list[str]:
-    return [known[i] for i in rng.integers(0, len(known), count)]
