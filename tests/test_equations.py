@@ -435,7 +435,7 @@ def _() -> Values:
     said = lambda a, b: a @ past[3] + b @ past[1] + F  # noqa: E731
     return v | {
         "R": R, "(eq-sum-cbow)": v | {"h": dict(enumerate(sums))},
-        "(eq-sum-commute)": one | {"R": lambda h, x: h + x @ v["W_x"]}, "(eq-sum-swap)": one,
+        "(eq-sum-swap)": one,
         "(eq-sum-blind)": {"W_h": np.eye(H) + null.T @ normal(H - D, H)}, "(eq-sum-elman)": elman("tanh"),
         "(eq-sum-readout)": {"h_T": v["h"][T], "w": w, "beta": 9.0, "s": v["h"][T] @ w + 9.0}, "(eq-sum-loss)": words,
         "(eq-sum-error)": words, "(eq-sum-out)": {**gradients.values, **gradients.gradients(), "w": w},

@@ -102,17 +102,6 @@ def sum_number() -> Answers:
 
 
 @values
-def sum_half_blind() -> Answers:
-    """Check the first row of W_h, if W_x = (1, 2) and its second row is (½, 0), chapter 1."""
-    yield Values({"first_row": [0, 2]}, says="with the first row {first_row}, W_x W_h is W_x again")
-    yield "first_row", [1, 0], "that is the row of I; what is asked is W_x W_h = W_x."
-    yield "first_row", [1, 2], "with that W_x W_h is (2, 2): the second row is added too, twice."
-    yield "first_row", [0.5, 2], "the second row counts twice: W_x is (1, 2)."
-    yield "first_row", [2, 2], "the second row must be taken away, not added: row + 2 · (½, 0) = (1, 2)."
-    yield "first_row", [-1, 0], "that makes W_x W_h zero; it must be W_x."
-
-
-@values
 def sum_product() -> Answers:
     """Check the answers, 0 or 1, to ``two_orders(np.random.default_rng(8), 100, 1000)``, page 1b."""
     batch = two_orders(np.random.default_rng(8), 100, 1000)
