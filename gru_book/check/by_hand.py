@@ -639,7 +639,8 @@ def drop_lstm() -> Answers:
 def drop_linear() -> Answers:
     """Check the formula's standard deviation of h_24 / h_0 for z = 0.5, 0.9 and 0.99, p = 0.25, chapter 14."""
     Z = (0.5, 0.9, 0.99)
-    yield Values({"std": _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 3) ** 24 - 1))}, tolerance=0.07, says="the formula gives {std}")
+    std = _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 3) ** 24 - 1))
+    yield Values({"std": std}, tolerance=0.07, says="the formula gives {std}")
     yield "std", _at(Z, lambda z: (1 + (1 - z) ** 2 / 3) ** 24 - 1), "that is the variance; take the root."
     yield "std", _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 4) ** 24 - 1)), "p / (1 − p) is 1/3 at p = ¼."
     yield "std", _at(Z, lambda z: math.sqrt((1 + z * z / 3) ** 24 - 1)), "the mask falls on the share 1 − z, not on z."
