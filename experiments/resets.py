@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from experiments._store import FOLDER, make_parts
 from experiments.three_stories import SOLVED, single, task
 from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_book.tasks.memory import TASKS
 from gru_lib import Adam, GRUParams, clip_by_global_norm, cosine_decay, gru_backward, gru_forward, gru_init
 
-STORED = file_for_kernels("resets")
-SEEDS = range(10 if fixed_kernels() else 3)
+STORED = FOLDER / "resets.json"
+SEEDS = range(10)
 RESETS = ("before", "after")
 LEARNED = ("parity_outside", "last_outside", "first_of_segment")
 RATES = (0.01, 0.03)
