@@ -22,7 +22,7 @@ from gru_book.cells import ablated_gru_init
 from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_book.results import FOLDER
 from gru_book.tasks.memory import TASKS, Batch, agreement
-from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, gru_step, sigmoid, train
+from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, sigmoid, train
 from gru_lib.ops import orthogonal
 
 STORED = file_for_kernels("three_stories")

@@ -142,7 +142,7 @@ def answers(batch, m, gate="", value=0, where=None):
 
 
 def test_between_the_names_the_update_gate_is_free(names):
-    """Nothing kept, or nothing but kept: hardly an answer less. No old state in the candidate: few right. r at its other end costs less."""
+    """Nothing kept, or nothing but kept: hardly an answer less. No old state in the candidate: few right."""
     batch, nets = names
     for m in nets:
         right = {
