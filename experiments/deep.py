@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from experiments._store import digits, file_for_kernels, fixed_kernels, make_parts
 from gru_book.tasks.ahead import QUESTIONS, TOKENS, Batch, delayed, marks
 from gru_lib import (
     Adam,
@@ -32,6 +32,8 @@ from gru_lib import (
     linear_init,
     reverse,
     stack,
+    stack_backward,
+    stack_forward,
     train,
 )
 
@@ -44,6 +46,7 @@ LAYERS = ("forward", "backward", "two forward", "bidirectional", "two bidirectio
 REVERSALS = ("within the length", "array, lengths kept", "array, no lengths")
 DELAYS = (0, 1, 2, 4, 8)
 DEPTHS = (4, 8, 16, 24)
+KINDS = ("plain", "residual", "normalised", "larger")
 
 Row = dict[str, Any]
 
@@ -172,7 +175,88 @@ def depth(count: int, residual: bool, lr: float, seed: int, steps: int = 400, la
     return fit(m, tag_loss, lambda rng, count: drawn(rng, count, "before"), tag_accuracy, seed, steps, lr)
 
 
-Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
+# ----------------------------------------------------------------------------------------------- layers, normalised
+
+
+def normalise(a: Any) -> tuple[Any, Any]:
+    """Layer normalisation without parameters: each state minus its mean, over its deviation; and the cache."""
+    centred = a - a.mean(axis=-1, keepdims=True)
+    deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
+    return centred / deviation, (centred / deviation, deviation)
+
+
+def normalise_backward(dout: Any, cache: Any) -> Any:
+    """The gradient of what was normalised."""
+    out, deviation = cache
+    along = (dout * out).mean(axis=-1, keepdims=True)
+    return (dout - dout.mean(axis=-1, keepdims=True) - along * out) / deviation
+
+
+def members(rnn: Any) -> list[Any]:
+    """The layers of a stack, the lowest first."""
+    return [layer for _, layer in rnn.members()]
+
+
+def up(xs: Any, rnn: Any, lengths: Any) -> tuple[Any, list[Any]]:
+    """Layer upon layer, each layer's outputs normalised on their way to the next, and the top ones too."""
+    tapes = []
+    for layer in members(rnn):
+        hs, _, tape = gru_forward(xs, None, layer, lengths=lengths)
+        xs, cache = normalise(hs)
+        tapes.append((tape, cache))
+    return xs, tapes
+
+
+def down(dhs: Any, tapes: list[Any], rnn: Any) -> tuple[Any, list[Any]]:
+    """The gradients of the inputs, and of each layer's parameters."""
+    grads = []
+    for layer, (tape, cache) in zip(reversed(members(rnn)), reversed(tapes), strict=True):
+        dhs, _, found = gru_backward(normalise_backward(dhs, cache), None, tape, layer)
+        grads.append(found)
+    return dhs, grads[::-1]
+
+
+def normalised(count: int, lr: float, seed: int, steps: int = 400) -> Row:
+    """`depth` for a plain stack whose layers' outputs are normalised; the same weights before training."""
+    rng = np.random.default_rng(seed)
+    rnn = stack(*(gru_init(rng, UNITS if i else TOKENS, UNITS, dtype=DTYPE) for i in range(count)))
+    m = bundle(rnn=rnn, out=linear_init(rng, UNITS, 1, dtype=DTYPE))
+
+    def loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
+        hs, tapes = up(batch.xs, m.rnn, batch.lengths)
+        logits, cache = linear_forward(hs, m.out)
+        value, dlogits = bce_with_logits(logits, batch.ys, batch.asked[..., None])
+        dhs, dout = linear_backward(dlogits, cache, m.out)
+        return value, bundle(rnn=stack(*down(dhs, tapes, m.rnn)[1]), out=dout)
+
+    def accuracy(m: Bundle, batch: Batch) -> float:
+        return share_right(linear_forward(up(batch.xs, m.rnn, batch.lengths)[0], m.out)[0], batch)
+
+    return fit(m, loss, lambda rng, count: drawn(rng, count, "before"), accuracy, seed, steps, lr)
+
+
+def arrives(kind: str, count: int, seed: int) -> float:
+    """Length of the gradient in all inputs of a new stack, for a random one of length 1 in the top output of step 12.
+
+    A "plain" stack, a "residual" one, a "normalised" one, or a plain one with a "larger" W_xn in its upper layers.
+    """
+    rng = np.random.default_rng(seed)
+    layers = [gru_init(rng, UNITS if i else TOKENS, UNITS) for i in range(count)]
+    for layer in layers[1:] if kind == "larger" else ():
+        layer.W_xn *= 3
+    rnn, batch = stack(*layers, residual=kind == "residual"), marks(rng, 8, T, "before")
+    if kind == "normalised":
+        hs, tapes = up(batch.xs, rnn, batch.lengths)
+    else:
+        hs, _, tape = stack_forward(batch.xs, None, rnn, lengths=batch.lengths)
+    c = np.zeros_like(hs)
+    c[T // 2 - 1] = rng.normal(size=hs.shape[1:])
+    c /= np.linalg.norm(c)
+    dxs = down(c, tapes, rnn)[0] if kind == "normalised" else stack_backward(c, None, tape, rnn)[0]
+    return float(np.linalg.norm(dxs))
+
+
+Part = tuple[Callable[..., Any], tuple[tuple[Any, ...], ...], range]
 PARTS: dict[str, Part] = {
     "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), SEEDS),
     "delay": (delay, tuple((d,) for d in DELAYS), SEEDS),
@@ -183,12 +267,14 @@ PARTS: dict[str, Part] = {
         range(5 if fixed_kernels() else 2),
     ),
     "depth, larger": (partial(depth, larger=3), ((24, False, 0.003),), range(5 if fixed_kernels() else 2)),
+    "depth, normalised": (normalised, ((16, 0.003), (24, 0.003)), range(3)),
+    "arrives": (arrives, tuple((kind, count) for kind in KINDS for count in (1, 2, *DEPTHS)), range(5)),
 }
 
 
 def main(arguments: list[str]) -> None:
     """Run the named parts, or all, and store each run; with --missing, only what is not stored yet."""
-    make_parts(STORED, PARTS, arguments)
+    make_parts(STORED, PARTS, arguments, rounding=digits(4))
 
 
 if __name__ == "__main__":
