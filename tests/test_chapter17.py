@@ -19,7 +19,7 @@ FILES = ("dates", "dates_own")  # the second with other kernels
 
 def test_three_of_the_seeds_and_of_chapter_19s_cut_all_are_stored_with_other_kernels_too():
     fixed, own = (load_results(file) for file in FILES)
-    names = ("plain", "5,000 pairs", "not reversed", "not fed")
+    names = ("plain", "not reversed", "not fed")
     assert [row[:2] for row in own["translation"]] == [[name, seed] for name in names for seed in range(3)]
     for part, seeds in (("cut", 10),):
         assert [row[:-1] for row in own[part]] == [row[:-1] for row in fixed[part] if row[-2] < seeds]
@@ -29,7 +29,7 @@ def test_three_of_the_seeds_and_of_chapter_19s_cut_all_are_stored_with_other_ker
 def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed(file, seeds):
     exact = [row["exact"] for row in results(file, "translation", "plain")]
     assert len(exact) == seeds and min(exact) > 0.99
-    assert page_says(PAGE, "network is right in over 99 % of the pairs for each of ten seeds")
+    assert page_says(PAGE, "each of ten seeds gets over 99 % of all 36,000 test pairs right")
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -42,7 +42,7 @@ def test_fed_networks_all_learn_sooner_and_slow_seeds_that_are_not_fed_learn_the
     for seed in stuck:
         _, _, year, month, day = not_fed[seed]["curve"][-1]
         assert year < 0.01 and month < 0.1 and day > 0.9
-    assert stuck == [seed for seed in dates.RUNS["not fed, longer"] if seed < len(not_fed)]  # with both kernels
+    assert stuck == [seed for seed in (1, 4) if seed < len(not_fed)]  # with both kernels
 
 
 def test_three_seeds_that_are_not_fed_end_alike_with_other_kernels_and_the_others_within_a_thousandth():
@@ -51,7 +51,7 @@ def test_three_seeds_that_are_not_fed_end_alike_with_other_kernels_and_the_other
     (best, stuck, slow), (best_own, stuck_own, slow_own) = fixed[:3], own
     assert [round(100 * exact) for exact in fixed if 0.5 < exact < 0.98] == [87, 97]
     assert max(stuck, stuck_own) < 0.05 < 0.7 < min(best, slow, best_own, slow_own)
-    for name in ("plain", "5,000 pairs", "not reversed"):
+    for name in ("plain", "not reversed"):
         pairs_of = zip(*(results(file, "translation", name)[:3] for file in FILES), strict=True)
         assert all(abs(one["exact"] - other["exact"]) < 0.001 for one, other in pairs_of)
 
@@ -60,14 +60,13 @@ def test_first_two_seeds_that_are_not_fed_at_both_rates():
     ends = [[round(100 * row["exact"]) for row in results("dates", "translation", name)[:2]]
             for name in ("not fed, 0.02", "not fed")]  # fmt: skip
     assert ends == [[2, 58], [99, 3]]
-    sentence = "At the full rate two seeds came to {} and {} %, at half of it the same two to {} and {} %"
-    assert page_says(PAGE, sentence.format(*ends[0], *ends[1]))
+    assert page_says(PAGE, "half the rate, at which more of them learned")
 
 
-def test_with_more_steps_slow_seeds_get_further():
-    longer = results("dates", "translation", "not fed, longer")
-    assert longer[0]["exact"] > 0.95 and 0.1 < longer[1]["exact"] < 0.2
-    assert longer[1]["curve"][-1][-1] > 0.8  # the day
+def test_read_forwards_no_network_that_is_not_fed_stays_without_the_day():
+    rows = results("dates", "translation", "not fed, read forwards")
+    assert len(rows) == 4 and min(row["exact"] for row in rows) > 0.85
+    assert rows[0]["numbers"] == results("dates", "translation", "not fed")[0]["numbers"]
 
 
 def test_rate_of_the_fed_networks_is_the_best_of_those_tried_on_the_other_split(monkeypatch):
@@ -118,32 +117,6 @@ def test_code_reaches_the_encoder_by_each_of_its_two_ways(way):
     for name, a in found.items():
         np.testing.assert_allclose(a, right[name], rtol=0, atol=1e-12)
     assert np.abs(found.flat).max() > 1e-3
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_forward_seeds_are_mostly_ahead_of_reversed_ones_at_step_500(file):
-    shares = {
-        name: [
-            100 * share for row in results(file, "translation", name) for step, share, *_ in row["curve"] if step == 500
-        ]
-        for name in ("not reversed", "plain")
-    }
-    low, high = shares["plain"], shares["not reversed"]
-    if file == "dates_own":
-        assert min(high) > max(low)
-        return
-    assert len(high) == len(low) == 10
-    assert sum(b > a for a in low for b in high) > 80  # of 100 pairs of networks
-
-
-def test_errors_with_few_pairs_are_counted_and_stored_as_the_page_says():
-    rows = results("dates", "translation", "5,000 pairs")
-    errors = [error for row in rows for error in row["errors"]]
-    assert [len(row["errors"]) for row in rows] == 10 * [12]
-    assert page_says(PAGE, "Twelve errors of each are stored")
-    assert {len(answer) for _, _, answer in errors} == {9, 10, 11}  # "one year even has five digits"
-    for file in FILES:  # "right in 95 to 99 % of the test pairs"
-        assert all(0.008 < 1 - row["exact"] < 0.05 for row in results(file, "translation", "5,000 pairs"))
 
 
 @pytest.fixture(scope="module")

@@ -737,33 +737,12 @@ def s2s_mean() -> Answers:
 
 
 @values
-def s2s_coarse() -> Answers:
-    """Check how many different numbers are left on the grids 0.05, 0.1, 0.2 and 0.5, chapter 17."""
-    yield Values({"count": [147, 81, 47, 21]}, exact=("count",), says="{count} different numbers are left")
-    yield "count", [146, 84, 46, 21], "that is np.floor, which moves every weight down; round to the nearest multiple."
-    yield "count", [149, 85, 46, 21], "that is np.ceil, which moves every weight up; round to the nearest multiple."
-    yield "count", [83, 46, 26, 11], "a weight and its negative are two numbers."
-    yield "count", [205, 103, 52, 21], "those are all multiples in the range; count those that occur."
-    yield "count", [14_253] * 4, "that is the number of weights; count different ones."
-
-
-@values
 def s2s_off() -> Answers:
     """Check the lowest loss, in nats, of a decoder that is fed the token that it is to predict, chapter 17."""
     yield Values({"reached_loss": 0}, says="the loss goes to {reached_loss}")
     yield "reached_loss", math.log(2000) / 11, "that is the cost without the source; but the answer is given."
     yield "reached_loss", math.log(11), "that is guessing among eleven tokens; but the answer is given."
     yield "reached_loss", 1, "a perplexity of 1 is a loss of 0."
-
-
-@values
-def s2s_seed() -> Answers:
-    """Check with how many of the ten seeds that are not fed one would have written "over 98 %", chapter 17."""
-    yield Values({"how_many": 6}, exact=("how_many",), says="{how_many} of the ten seeds would have misled you")
-    yield "how_many", 7, "97 % is not over 98 %."
-    yield "how_many", 8, "87 and 97 % are not over 98 %."
-    yield "how_many", 10, "two of the ten do not learn the task."
-    yield "how_many", 5, 'there are six: look along the line "not fed".'
 
 
 @values
