@@ -836,7 +836,7 @@ def _() -> Values:
     m = np.array([np.exp(keys[:t]).sum(axis=0) for t in range(T + 1)])
     return v | {
         "t": range(1, T + 1), "j": range(1, S + 1), "k": range(1, S + 1), "W": W, "b": b, "a": a,
-        "(eq-att-ds)": {"δh": v["δh scored"]}, "(eq-att-linear)": rows,
+        "(eq-att-ds)": {"δh": v["δh scored"]},
         "(eq-att-recurrent)": rows
         | {"k": keys[:, None], "v": values[:, None], "S": S_t, "m": dict(enumerate(m[:, None]))},
         "(eq-att-asked)": rows | {"S": S_t, "m": dict(enumerate(m))},
