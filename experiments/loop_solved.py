@@ -219,14 +219,14 @@ def at(rate: float, settings: tuple[tuple[str, str], ...]) -> tuple[tuple[Any, .
 
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
-    "chain": (chain, ((),), SEEDS[:2]),
+    "chain": (chain, ((),), SEEDS[:3]),
     "learned": (tasks, at(RATE, CONTENDERS[:2]), SEEDS),
     "learned, five seeds": (tasks, at(RATE, CONTENDERS[2:]), SEEDS[:5]),
     "failed": (tasks, at(RATE, FAILING), SEEDS[:3]),
     "untrained": (untrained, tuple((b_z, scale) for b_z in (0.0, 2.0) for scale in SCALES), SEEDS[:3]),
     "ones": (count_ones, COUNTERS, SEEDS),
     "two layers": (tasks, at(RATE, TWO), SEEDS[:5]),
-    "failed, lower rate": (tasks, at(LOWER, FAILING[:3]), SEEDS[:2]),
+    "failed, lower rate": (tasks, at(LOWER, FAILING[:3]), SEEDS[:3]),
     "language": (language, LANGUAGE, SEEDS[:1]),
 }
 

@@ -30,6 +30,14 @@ __all__ = ["NewtonTape", "newton_backward", "newton_forward", "step_jacobian"]
 _PIECE = 2**22  # numbers of J held at once: the steps of a round are taken in pieces
 
 
+def _one_cell(where: str, p: Any) -> Any:
+    """Return the functions of a cell whose state is one array."""
+    cell = cell_of(p)
+    if cell.step is None or cell.step_backward is None or cell.apart or np.shape(zero_state(p, 1)) != (1, p.H):
+        raise TypeError(f"{where}: p must be of one cell whose state is an array (N, H); got {type(p).__name__}.")
+    return cell
+
+
 def step_jacobian(x: ArrayLike, h_prev: ArrayLike, p: Any) -> tuple[Array, Array]:
     """One step of N sequences: h (N, H), and its Jacobian ∂h/∂h_prev, (N, H, H), [i, j] = ∂h_i / ∂h_prev_j.
 
@@ -45,14 +53,14 @@ def step_jacobian(x: ArrayLike, h_prev: ArrayLike, p: Any) -> tuple[Array, Array
     >>> step_jacobian([[1.0]], [[0.8]], p)
     (array([[0.4]]), array([[[0.5]]]))
     """
-    cell = cell_of(p)
-    f, cache = cell.step(x, h_prev, p)  # type: ignore[misc]
+    cell = _one_cell("step_jacobian", p)
+    f, cache = cell.step(x, h_prev, p)
     if isinstance(cache, DiagGRUCache):
         return f, _slopes(cache, p)[-1]
     if not isinstance(p, GRUParams):
         N, H = f.shape
-        _, cache = cell.step(np.repeat(x, H, axis=0), np.repeat(h_prev, H, axis=0), p)  # type: ignore[misc]
-        return f, cell.step_backward(np.tile(np.eye(H, dtype=f.dtype), (N, 1)), cache, p)[1].reshape(N, H, H)  # type: ignore[misc]
+        _, cache = cell.step(np.repeat(x, H, axis=0), np.repeat(h_prev, H, axis=0), p)
+        return f, cell.step_backward(np.tile(np.eye(H, dtype=f.dtype), (N, 1)), cache, p)[1].reshape(N, H, H)
     _, h, r, not_r, z, not_z, n, q = cache  # (N, H)
     keep, write, turn = (z, not_z, 1) if p.convention == "keep" else (not_z, z, -1)
     to_z, to_n, eye = turn * (h - n) * z * not_z, write * (1 - n * n), np.eye(p.H, dtype=h.dtype)
@@ -136,9 +144,7 @@ def newton_forward(
     (5, True)
     """
     where = "newton_forward"
-    cell = cell_of(p)
-    if cell.step is None or cell.step_backward is None or cell.apart or np.shape(zero_state(p, 1)) != (1, p.H):
-        raise TypeError(f"{where}: p must be of one cell whose state is an array (N, H); got {type(p).__name__}.")
+    _one_cell(where, p)
     xs, (h0,), mask, dtype = begin(where, p, xs, lengths, h0=(h0, "H"))
     if dtype.kind == "c":
         raise TypeError(f"{where}: xs, h0 and p must be real; got {dtype}.")
@@ -171,7 +177,8 @@ def newton_forward(
         hs = new if bound == np.inf else np.clip(np.where(np.isnan(new), hs, new), -bound, bound)
     converged = missed[-1] <= tol
     if strict and not converged:
-        raise ValueError(f"{where}: not solved after {rounds} rounds; the worst step is missed by {missed[-1]:.0e}.")
+        why = "xs, h0 or p leads to NaN" if np.isnan(worst) else f"the worst step is missed by {worst:.0e}"
+        raise ValueError(f"{where}: not solved after {rounds} rounds; {why}.")
     made = sign(where, p)
     return outputs(hs[1:], mask), hs[-1].copy(), NewtonTape(xs, mask, hs, rounds, converged, missed, made)
 
@@ -198,6 +205,7 @@ def newton_backward(
     """
     where = "newton_backward"
     check_tape(where, tape, NewtonTape, p, Params)
+    doubling = check_bool(where, "doubling", doubling)
     xs, mask, hs = tape.xs, tape.mask, tape.hs
     dhs, (g,), _ = begin_backward(where, p, hs, mask, dhs=(dhs, "H"), dh_T=(dh_T, "H"))
     piece = max(1, len(xs) if doubling else _PIECE // max(1, hs[0].size * p.H))

@@ -204,7 +204,7 @@ def test_what_a_diagonal_gru_learned_and_did_not():
     }
     failed = trainings("failed", "failed, lower rate")
     assert set(failed) == set(loop_solved.FAILING) and not any(map(any, failed.values()))
-    assert all(len(rows) == 5 for (task, _), rows in failed.items() if task != "parity")
+    assert all(len(rows) == 6 for (task, _), rows in failed.items() if task != "parity")
     assert trainings("two layers") == {("last_outside", "diagonal, two layers"): [True] * 5}
 
 
@@ -252,7 +252,8 @@ def test_rounds_that_are_stored_are_made_again():
 def test_the_unit_set_by_hand_takes_as_many_rounds_as_there_are_ones_between_two_breaks():
     for _, row in SOLVED["chain"]:
         assert row["by hand"] == row["ones"] and sum(rounds == 3 for rounds in row["from zero"]) == 7
-        assert all(0.5 * k < rounds < 3 * k for k, rounds in zip(row["ones"], row["trained"], strict=True))
+    for _, row in SOLVED["chain"][:2]:
+        assert all(0.8 * k < rounds < 3 * k for k, rounds in zip(row["ones"], row["trained"], strict=True))
     p, ones = loop_solved.counter(), np.eye(3)[np.ones((30, 1), int)]
     even = -np.ones((1, 1))
     hs, _, tape = newton_forward(ones, even, p, start=-np.ones((30, 1, 1)))
