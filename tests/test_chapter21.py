@@ -302,7 +302,7 @@ def test_jax_scans_matrices_with_the_join_that_21b_gives():
 def test_ten_lines_of_pytorch_are_the_scan_and_its_gradient():
     import torch
 
-    names = run_box(PAGE)
+    names = run_box("21-gates-without-the-loop")
     z, w = (a.double().requires_grad_() for a in (names["z"], names["w"]))
     hs = names["scan"](z, w)
     np.testing.assert_allclose(hs.detach(), scan(z.detach(), w.detach())[1:], rtol=1e-12)

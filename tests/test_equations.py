@@ -32,7 +32,6 @@ PAGES: dict[str, list[Callable[[], Values]]] = {}
 
 # Not calculated, with the reason.
 LISTED = {
-    "eq-sub-box": "the definition of a set, which nothing is equal to",
     "eq-loop-newton": "a round of a method: a state is one number before it and another after it",
 }
 
