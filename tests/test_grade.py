@@ -64,7 +64,7 @@ def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.
     folder = tmp_path / "handed-in"
     folder.mkdir()
     no_colon = "def my_forward(xs, h0, p, lengths)\n    hs = []"
-    answers = {"4.1": "my_r, my_z = 0.8433, 0.5", "4.4": RIGHT, "4.5": no_colon}
+    answers = {"4.1": "my_r, my_z = 0.8433, 0.5", "4.2": RIGHT, "4.3": no_colon}
     nbformat.write(filled(answers), folder / "ada-04.ipynb")
     monkeypatch.chdir(tmp_path)
     found, run = [], grade.grade
@@ -73,11 +73,11 @@ def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.
     (command,) = re.findall(r"^\.venv/bin/python tools/grade.py (.*)$", page, re.M)
     assert grade.main(command.split()) == 0
     printed = capsys.readouterr().out
-    assert printed.count("\n") == 8
+    assert printed.count("\n") == 5
     assert f"```text\n{printed}```" in page
     assert grade.main(["--csv", "handed-in/ada-04.ipynb"]) == 0
     table = list(csv.DictReader(io.StringIO(capsys.readouterr().out.removeprefix("\ufeff"))))
-    assert [(row["exercise"], row["right"]) for row in table] == [(f"4.{n}", str(int(n == 4))) for n in range(1, 8)]
+    assert [(row["exercise"], row["right"]) for row in table] == [(f"4.{n}", str(int(n == 2))) for n in range(1, 5)]
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "ascii", "utf-8"])
@@ -116,55 +116,53 @@ def test_the_other_commands_of_the_page_run_as_printed(tmp_path: Path) -> None:
 
 def test_the_notebooks_own_checks_decide_nothing() -> None:
     """Not a check that was changed, nor one that was replaced, deleted or moved under another heading."""
-    notebook = filled({"4.1": "my_r, my_z = 0.1, 0.2", "4.4": WRONG})
+    notebook = filled({"4.1": "my_r, my_z = 0.1, 0.2", "4.2": WRONG})
     for cell in notebook.cells:
         if cell.cell_type == "code" and "print(check." in cell.source:
             cell.source = 'print("Right: all of it")\nprint("gru-grade 4.1 Right: so there")'
     notebook.cells.insert(2, new_code_cell("class check:\n    gru_step = gru_second = lambda *_, **__: True"))
     found = verdicts(notebook)
-    assert set(found) == {f"4.{n}" for n in range(1, 8)}
+    assert set(found) == {f"4.{n}" for n in range(1, 5)}
     assert not any(words.startswith("Right: ") for words in found.values())
 
 
 def test_a_notebook_may_be_unfinished_crash_or_have_headings_of_its_own() -> None:
-    notebook = filled({"4.1": "my_r, my_z = 1 / 0", "4.4": RIGHT})
+    notebook = filled({"4.1": "my_r, my_z = 1 / 0", "4.2": RIGHT})
     at = next(i for i, cell in enumerate(notebook.cells) if cell.source == RIGHT)
     notebook.cells.insert(at, new_markdown_cell("## My answer\n\nLong thought."))
     found = verdicts(notebook)
     assert found["4.1"] == "Not yet: a cell stopped with ZeroDivisionError: division by zero."
-    assert found["4.4"].startswith("Right: my_step does")
-    assert found["4.3"] == "Not done: spare is still `...`. Put your answer there."
+    assert found["4.2"].startswith("Right: my_step does")
+    assert found["4.3"] == "Not done: my_forward is still blank. Put your lines in place of `...`."
 
 
 def test_an_error_that_stops_an_answer_is_named_and_not_taken_for_work_that_was_not_done() -> None:
     answers = {
         "4.1": "import sys\nmy_r, my_z = 0.8433, 0.3753\nsys.exit()",
-        "4.2": "b_keep, b_write = int(input()), 0",
-        "4.3": "import sys; sys.exit()",
-        "4.4": RIGHT.replace("p):", "p)"),
-        "4.5": "def my_forward(*_, **__):\n    import sys\n    sys.exit()",
-        "4.6": "# not tried\n",
-        "4.7": "row = 3\nrow = 1 / 0",
+        "4.2": RIGHT.replace("p):", "p)"),
+        "4.3": "def my_forward(*_, **__):\n    import sys\n    sys.exit()",
+        "4.4": "row = 3\nrow = 1 / 0",
     }
     found = verdicts(filled(answers))
     assert found["4.1"].startswith("Right: ")
+    assert found["4.2"] == "Not yet: a cell stopped with SyntaxError: expected ':' (line 1)."
+    assert found["4.3"] == "Not yet: the check stopped at sys.exit()."
+    assert found["4.4"].startswith("Not yet: a cell stopped with ZeroDivisionError: division by zero. Not yet:")
+    found = verdicts(filled({"4.2": "my_step = int(input())", "4.3": "# not tried\n", "4.4": "import sys; sys.exit()"}))
     assert found["4.2"] == "Not yet: a cell stopped at input()."
-    assert found["4.3"] == "Not yet: a cell stopped at sys.exit()."
-    assert found["4.4"] == "Not yet: a cell stopped with SyntaxError: expected ':' (line 1)."
-    assert found["4.5"] == "Not yet: the check stopped at sys.exit()."
-    assert found["4.6"] == "Not done: there is no letters."
-    assert found["4.7"].startswith("Not yet: a cell stopped with ZeroDivisionError: division by zero. Not yet:")
+    assert found["4.3"] == "Not done: there is no my_forward."
+    assert found["4.4"] == "Not yet: a cell stopped at sys.exit()."
 
 
 def test_an_endless_loop_is_stopped_said_and_the_rest_graded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grade, "TIMEOUT", 6)
-    answers = {"4.1": "my_r, my_z = 0.8433, 0.3753", "4.4": "t = 0\nwhile t < 10:\n    h = 0"}
-    answers["4.5"] = "def my_forward(*_, **__):\n    while True:\n        pass"
+    answers = {"4.1": "my_r, my_z = 0.8433, 0.3753", "4.2": "t = 0\nwhile t < 10:\n    h = 0"}
+    answers["4.3"] = "def my_forward(*_, **__):\n    while True:\n        pass"
     found = verdicts(filled(answers))
     assert found["4.1"].startswith("Right: ")
-    assert found["4.4"] == "Not yet: a cell was stopped after 6 s."
-    assert found["4.5"] == "Not yet: the check was stopped after 6 s."
-    assert found["4.7"].startswith("Not done: ")
+    assert found["4.2"] == "Not yet: a cell was stopped after 6 s."
+    assert found["4.3"] == "Not yet: the check was stopped after 6 s."
+    assert found["4.4"].startswith("Not done: ")
 
 
 def test_a_name_above_the_title_or_in_it_hides_no_chapter() -> None:
@@ -190,10 +188,9 @@ def test_a_folder_and_a_pattern_are_looked_through(tmp_path: Path, monkeypatch: 
 
 def test_a_kernel_that_dies_or_does_not_end_stops_neither_the_class_nor_what_came_before() -> None:
     for answer in ("import os; os._exit(1)", "import time; time.sleep(999)"):
-        notebook = filled({"4.1": "my_r, my_z = 0.8433, 0.3753", "4.4": answer})
+        notebook = filled({"4.1": "my_r, my_z = 0.8433, 0.3753", "4.2": answer})
         found = {verdict.exercise: verdict.said for verdict in grade.grade(notebook, original(), longest=15)}
-        assert found["4.1"].startswith("Right: ") and found["4.3"].startswith("Not done: ")
-        assert found["4.4"] == found["4.5"] == grade.NOT_RUN
+        assert found["4.1"].startswith("Right: ") and found["4.2"] == found["4.3"] == grade.NOT_RUN
 
 
 def test_what_is_no_notebook_of_the_book_is_listed_and_the_rest_graded(
