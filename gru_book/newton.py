@@ -140,7 +140,8 @@ def newton_forward(
     >>> rng = np.random.default_rng(0)
     >>> p, xs = gru_init(rng, D=3, H=5), rng.normal(size=(1000, 1, 3))
     >>> hs, h_T, tape = newton_forward(xs, None, p)
-    >>> tape.rounds, np.allclose(hs, gru_forward(xs, None, p)[0], rtol=0, atol=1e-12)
+    >>> off = abs(hs - gru_forward(xs, None, p)[0]).max()
+    >>> tape.rounds, bool(off < 1e-12)
     (5, True)
     """
     where = "newton_forward"
@@ -198,8 +199,10 @@ def newton_backward(
     >>> from gru_lib import gru_backward, gru_forward, gru_init
     >>> rng = np.random.default_rng(0)
     >>> p, xs = gru_init(rng, D=3, H=5), rng.normal(size=(50, 2, 3))
-    >>> (hs, _, tape), (_, _, theirs) = newton_forward(xs, None, p), gru_forward(xs, None, p)
-    >>> ours, grads = (back[2].flat for back in (newton_backward(hs, None, tape, p), gru_backward(hs, None, theirs, p)))
+    >>> hs, _, tape = newton_forward(xs, None, p)
+    >>> ours = newton_backward(hs, None, tape, p)[2].flat
+    >>> tape = gru_forward(xs, None, p)[2]
+    >>> grads = gru_backward(hs, None, tape, p)[2].flat
     >>> np.allclose(ours, grads, rtol=0, atol=1e-12 * abs(grads).max())
     True
     """

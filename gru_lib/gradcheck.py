@@ -131,7 +131,7 @@ def numeric_gradient(loss: Callable[..., Any], at: Point, *, method: str = "comp
                 gradient[index] = (above - _call(loss, point)) / (2 * step)
             array[index] = value
         result[name] = gradient
-    if method == "complex" and not _agrees(loss, at, result):
+    if method == "complex" and result and not _agrees(loss, at, result):
         raise ValueError(
             "numeric_gradient: the complex step does not see all of loss, whose values change otherwise than it says: "
             "abs, norm, .real or a cast drop the imaginary part (write sqrt(v * v) for abs(v)). Or loss jumps here. "

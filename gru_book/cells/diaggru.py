@@ -191,7 +191,8 @@ def diaggru_forward(
     --------
     >>> from gru_book.cells import diaggru_forward, diaggru_init
     >>> p = diaggru_init(np.random.default_rng(0), D=3, H=5)
-    >>> hs, h_T, tape = diaggru_forward(np.ones((4, 2, 3)), None, p, lengths=[4, 2])
+    >>> xs = np.ones((4, 2, 3))
+    >>> hs, h_T, tape = diaggru_forward(xs, None, p, lengths=[4, 2])
     >>> hs.shape, np.array_equal(h_T[1], hs[1, 1])
     ((4, 2, 5), True)
     """

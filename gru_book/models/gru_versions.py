@@ -146,7 +146,8 @@ def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 
     Examples
     --------
-    >>> from gru_book.models.gru_versions import batch_last, library, problem
+    >>> from gru_book.models.gru_versions import batch_last, library
+    >>> from gru_book.models.gru_versions import problem
     >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
     >>> (hs, dxs, grads), last = batch_last(xs, dhs, p), library(xs, dhs, p)
     >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
