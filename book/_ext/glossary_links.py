@@ -18,7 +18,7 @@ from sphinx.transforms import SphinxTransform
 
 GLOSSARY = "book/glossary"
 LISTS = {"book/intro", "book/map", "book/instructors"}
-EVERYDAY = {"batch", "bias", "borrow", "checksum", "code", "gate", "initialisation", "kernel", "mask", "seed", "stack"}
+EVERYDAY = {"batch", "bias", "borrow", "checksum", "code", "gate", "initialisation", "mask", "seed", "stack"}
 EVERYDAY |= {"state", "Adam", "readout"}  # the last two stand on nearly every page
 ENTRY = re.compile(r"^(\w.*)\n((?:  .*\n?)+)", re.M)
 
