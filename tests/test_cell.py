@@ -519,7 +519,8 @@ def test_cell_of_refuses_what_it_does_not_know():
 
 def test_every_registered_layer_is_in_this_suite():
     rng = np.random.default_rng(0)
-    assert set(registry._CELLS) == {type(make(rng)) for make in LAYERS.values()}
+    of_experiments = {kind for kind in registry._CELLS if kind.__module__.startswith("experiments.")}
+    assert set(registry._CELLS) - of_experiments == {type(make(rng)) for make in LAYERS.values()}
 
 
 @layers
