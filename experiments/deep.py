@@ -144,7 +144,8 @@ def reversal(how: str, seed: int, steps: int = 400) -> Row:
     def run(m: Bundle, batch: Batch) -> Any:
         hs, _, tape = gru_forward(batch.xs, None, m.rnn.forward, lengths=batch.lengths)
         kept = None if how == "array, no lengths" else batch.lengths
-        back, _, tape_b = gru_forward(turn(batch.xs, batch.lengths), None, m.rnn.backward, lengths=kept)
+        turned = turn(batch.xs, batch.lengths) + DTYPE(1e-30)  # zeros in front of a sequence the library would refuse
+        back, _, tape_b = gru_forward(turned, None, m.rnn.backward, lengths=kept)
         logits, cache = linear_forward(np.concatenate([hs, turn(back, batch.lengths)], axis=2), m.out)
         return logits, cache, tape, tape_b
 
