@@ -852,18 +852,12 @@ def _() -> Values:
     v, w = normal(n) + 3, normal(n, seed=1)
     rng, H = np.random.default_rng(0), 7  # H is not the number of blocks
     size = cells.lstm_init(rng, D, H).size + ops.linear_init(rng, H, K).size
-    y = dict(enumerate(normal(9)))
-    weights_of = normal(3)
     center, half = v.mean() - w.mean(), q * math.sqrt((v.var(ddof=1) + w.var(ddof=1)) / n)
     means = {"bar v": v.mean(), "bar w": w.mean(), "s": v.std(ddof=1), "s_v": v.std(ddof=1), "s_w": w.std(ddof=1)}
     return means | {
         "q": q, "n": n, "(eq-cmp-parameters)": {"P": size, "B": 4, "H": H, "K": K},
         "(eq-cmp-t)": {"value": v.mean() + np.array([1, -1]) * q * v.std(ddof=1) / math.sqrt(n)},
         "(eq-cmp-difference)": {"value": center + np.array([half, -half])},
-        "(eq-cmp-ar)": {
-            "y": y, "w": weights_of, "c": 0.3, "p": 3, "t": range(3, 9),
-            "hat y": {t: 0.3 + weights_of @ [y[t - 1], y[t - 2], y[t - 3]] for t in range(3, 9)},
-        },
     }  # fmt: skip
 
 
