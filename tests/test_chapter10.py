@@ -84,7 +84,8 @@ def test_every_box_with_keras_says_what_to_set_without_tensorflow():
     """The tests set KERAS_BACKEND (conftest.py); a reader with PyTorch alone has nobody who does."""
     boxes = [line for page in (ROOT / "book_text").glob("*.md") for line in page.read_text("utf8").splitlines()]
     found = [line for line in boxes if line.startswith("import keras")]
-    assert len(found) >= 4 and {line.partition("#")[2] for line in found} == {" without TensorFlow: KERAS_BACKEND=torch"}
+    assert len(found) >= 4
+    assert {line.partition("#")[2] for line in found} == {" without TensorFlow: KERAS_BACKEND=torch"}
 
 
 # --------------------------------------------------------------------------- names of gates, in words and in the table
