@@ -16,7 +16,12 @@ from sphinx.directives.code import LiteralIncludeReader
 from conftest import ROOT
 
 PAGES = sorted(p.stem for p in (ROOT / "book_text").glob("[0-9]*.md"))
-WORDS, LINES = 2500, 250
+LINES = 250
+
+
+def most_words(name: str) -> int:
+    """A companion is shorter; that on the loop, solved, is a chapter of its own."""
+    return 900 if re.match(r"\d\d[a-z]", name) and name != "21b-the-loop-solved" else 1700
 UNSEEN = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
 SILENT = {"hide-output", "remove-output", "hide-cell", "remove-cell"}
 
@@ -96,7 +101,7 @@ def stated_minutes(page: str) -> int:
 def test_page_is_one_sitting_and_its_stated_time_is_honest(page: str) -> None:
     """200 words a minute and ten seconds a line of code; a line of a displayed derivation takes up to two minutes."""
     found = length(page)
-    assert found.words <= WORDS
+    assert found.words <= most_words(page)
     assert found.code + found.output <= LINES
     least = found.words / 200 + found.code / 6
     assert 0.9 * least <= stated_minutes(page) <= least + 2 * found.steps + 5
