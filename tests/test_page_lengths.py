@@ -22,6 +22,8 @@ LINES = 250
 def most_words(name: str) -> int:
     """A companion is shorter; that on the loop, solved, is a chapter of its own."""
     return 900 if re.match(r"\d\d[a-z]", name) and name != "21b-the-loop-solved" else 1700
+
+
 UNSEEN = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
 SILENT = {"hide-output", "remove-output", "hide-cell", "remove-cell"}
 
