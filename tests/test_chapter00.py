@@ -68,7 +68,7 @@ def test_the_state_equation_in_numbers():
 @pytest.mark.frameworks("torch")
 def test_the_pytorch_code_prints_what_the_page_shows():
     names = {"words": tasks, "encode": tasks.encode, "data": words(), "rng": np.random.default_rng(0)}
-    run_box(PAGE, "class Reader", **names)
+    run_box("00-the-gru-in-twenty-minutes", "class Reader", **names)
 
 
 @pytest.mark.frameworks("torch")

@@ -240,7 +240,7 @@ def test_pytorch_and_keras_make_the_layer_that_the_page_says():
         for source in cells_of(PAGE)
         if any(part in source for part in ("import defaultdict", "D = len", "def draw"))
     )
-    run_box(PAGE, "nn.RNN", **page)
+    run_box("01-from-a-sum-to-a-state", "nn.RNN", **page)
     layer, rnn = keras.layers.SimpleRNN(8, return_sequences=True), torch.nn.RNN(5, 8)
     arrays = {name: a.numpy() for name, a in rnn.state_dict().items()}
     assert arrays["bias_hh_l0"].any() and not rnn.batch_first

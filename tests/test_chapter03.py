@@ -287,7 +287,7 @@ def test_a_loss_of_the_trainings_has_its_gradient_and_counts_the_second_half_alo
 def test_what_the_page_says_of_pytorch_holds():
     import torch
 
-    assert run_box(NAME)["gate"].weight.grad is not None
+    assert run_box("03-gates")["gate"].weight.grad is not None
     made = {name: torch.randn(50, dtype=torch.double, requires_grad=True) for name in ("a", "h", "n")}
     a, h, n = made.values()
     z = torch.sigmoid(a)
