@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from helpers import cells_of, load_results, page_says, results
+from helpers import cells_of, load_results, results
 
 from experiments import at_work
 from experiments.at_work import ALL, DEGREES
