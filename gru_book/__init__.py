@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _MODULES = (
     "cells", "check", "drawings", "jacobian", "models", "results", "scan", "table", "tasks", "viz", "widgets",

@@ -66,7 +66,7 @@ from gru_lib.optim import SGD, Adam, clip_by_global_norm, cosine_decay, linear_d
 from gru_lib.params import Bundle, Params, bundle
 from gru_lib.train import train
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "SGD", "Adam", "Bundle", "Cell", "ElmanParams", "GRUParams", "LSTMParams", "LSTMState", "Params", "advance",

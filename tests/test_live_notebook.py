@@ -66,6 +66,11 @@ def _address(folder, server, patience=60):
     pytest.fail(f"The Jupyter server did not start:\n{(folder / 'log.txt').read_text('utf-8')[-3000:]}")
 
 
+# anywidget 0.11 gives up an explorer whose module is not there after two seconds. A reader opens one at a time; thirteen
+# at once on a busy machine take longer, and how fast they load is not what is tested here.
+PATIENCE = "const timeout = AbortSignal.timeout; AbortSignal.timeout = ms => timeout.call(AbortSignal, 30 * ms)"
+
+
 # The sliders that do not show the state of their explorer, which in the kernel is this.
 UNLIKE = """states => Object.entries(states).flatMap(([name, state]) =>
   [...document.querySelectorAll(`.gru-${name}[role=group] input[type=range]`)].filter(input => {
@@ -130,6 +135,7 @@ def lab(browser, tmp_path_factory):
         page.set_default_timeout(30_000)
         complaints = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.add_init_script(PATIENCE)
         page.goto(f"{url}lab/tree/explorers.ipynb?reset")
         lab = Lab(page, folder)
         lab.code.nth(3).wait_for()
