@@ -55,6 +55,7 @@ GITHUB, GITLAB = "https://github.com/some-body/fork", "https://gitlab.com/a/b"
             {"GITHUB_REPOSITORY": "some-body/fork", "GITHUB_SERVER_URL": "https://github.com"},
             {
                 GITHUB,
+                f"{GITHUB}/releases",
                 f"{GITHUB}/issues/new?template={FORM}&page=book/04-gru-forward",
                 f"{GITHUB}/edit/main/book/04-gru-forward.md",
                 "https://colab.research.google.com/github/some-body/fork/blob/notebooks/04-gru-forward.ipynb",
@@ -62,7 +63,11 @@ GITHUB, GITLAB = "https://github.com/some-body/fork", "https://gitlab.com/a/b"
             },
         ),
         ("", {"GITHUB_REPOSITORY": "a/b", "GITHUB_SERVER_URL": "https://a.example"}, set()),
-        (GITLAB, {}, {GITLAB, f"{GITLAB}/-/issues/new", f"{GITLAB}/-/edit/main/book/04-gru-forward.md"}),
+        (
+            GITLAB,
+            {},
+            {GITLAB, *(f"{GITLAB}/-/{end}" for end in ("releases", "issues/new", "edit/main/book/04-gru-forward.md"))},
+        ),
     ],
     ids=["github's CI", "elsewhere", "gitlab"],
 )

@@ -49,7 +49,8 @@ def sources(url: str, branch: str, page: str, file: str) -> list[tuple[str, str]
     if file.endswith(".ipynb"):
         file = file.replace("book/", "book_text/").replace(".ipynb", ".md")
     edit = [("Edit this page", f"{place}/edit/{branch}/{file}")] if file else []
-    return [("Repository", url), ("Report a mistake", f"{place}/issues/new?{issue}"), *edit]
+    released = ("Releases, with a PDF of the book", f"{place}/releases")
+    return [("Repository", url), released, ("Report a mistake", f"{place}/issues/new?{issue}"), *edit]
 
 
 def wheels(url: str) -> list[str]:
