@@ -9,7 +9,7 @@ from helpers import check_loss, load_results, result, rng, run_box
 from experiments import dropout
 from gru_book.models.language_model import lm_bits, lm_init, lm_loss
 from gru_book.tasks.memory import checksum
-from gru_lib import bundle, gru_forward, gru_init, linear_init
+from gru_lib import bundle, gru_init, linear_init
 from gru_lib.layers import dropout_mask
 from gru_lib.train import Chunk
 
@@ -90,27 +90,6 @@ def test_a_training_on_the_text_made_anew_begins_as_the_stored_one(monkeypatch):
     stored = result(dropout, "text", "zoneout", 0)
     again = dropout.regularise("zoneout", stored["rate"], 0)
     assert again["validation"][0] == pytest.approx(stored["validation"][0], abs=0.02)
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.5])
-@pytest.mark.parametrize("z", [0.0, 0.9])
-def test_moments_of_what_is_left_are_those_of_the_page(rate, z):
-    """Second moments exactly, over all masks of a few steps: a GRU that reads its own masked state."""
-    T, tiny = 6, 1e-9  # of a number so small tanh takes nothing off
-    p = gru_init(rng(), 1, 1)
-    p.flat[:] = 0
-    p.b_r[:], p.W_hn[:] = 40, 1
-    p.b_z[:] = np.log(z / (1 - z)) if z else -800
-    kept = np.array(list(product((0.0, 1.0), repeat=T))).T[..., None]  # every mask once, (T, 2**T, 1)
-    xs, h0 = np.zeros((T, 2**T, 1)), np.full((2**T, 1), tiny)
-    left = gru_forward(xs, h0, p, h_mask=kept / (1 - rate))[1][:, 0] / tiny
-    chance = np.where(kept, 1 - rate, rate).prod(axis=(0, 2))
-    assert chance @ left == pytest.approx(1, abs=1e-12)
-    variance = chance @ left**2 - 1
-    assert variance == pytest.approx((1 + (1 - z) ** 2 * rate / (1 - rate)) ** T - 1, rel=1e-10)
-    if z == 0:
-        assert chance @ (left > 0.5) == pytest.approx((1 - rate) ** T, rel=1e-12)
-        assert variance == pytest.approx((1 - rate) ** -T - 1, rel=1e-10)
 
 
 def test_mean_and_variance_of_a_mask():

@@ -613,7 +613,7 @@ def _() -> Values:
 
 @page("14-dropout")
 def _() -> Values:
-    p, z, h0 = 0.3, 0.6, 2.0
+    p = 0.3
     mask = [(p, {"m_i": 0.0}), (1 - p, {"m_i": 1 / (1 - p)})]
     masks: Values = {"m^h_t": normal(N, H, seed=5) ** 2, "m^x_t": normal(N, D, seed=5) ** 2}
     net = cells.gru_init(np.random.default_rng(0), D, H)
@@ -626,23 +626,11 @@ def _() -> Values:
     step = masks | run.values | run.gradients() | {"δh_t": dh, "δh_t-1": before, "h_t": hs[0]}
     step |= {f"{name}_t": step[name] for name in "rzn"}
 
-    def lottery(factor: Callable[[float], float], one_mask: bool = False) -> list[tuple[float, Values]]:
-        """What becomes of h_0 under every course that the masks can take."""
-        outcomes = []
-        for keep in [(k,) * T for k in (0, 1)] if one_mask else itertools.product((0, 1), repeat=T):
-            chances = [1 - p if k else p for k in (keep[:1] if one_mask else keep)]
-            outcomes.append((math.prod(chances), {"h_T": h0 * math.prod(factor(k / (1 - p)) for k in keep)}))
-        return outcomes
-
-    small = {"h_t-1": 1e-3, "m_t": 1.4, "z": z, "h_t": z * 1e-3 + (1 - z) * np.tanh(1.4e-3)}
     masked = {"x": normal(N, D), "m": masks["m^x_t"], "y": normal(N, D) * masks["m^x_t"]}
     return step | {
-        "p": p, "h_0": h0, "z": z,
+        "p": p,
         "(eq-drop-mask)": [masked | {"m_i": m["m_i"], "with probability p": m["m_i"] == 0} for _, m in mask],
         "(eq-drop-moments)": {"outcomes": mask}, "(eq-drop-gru)": step, "(eq-drop-back)": step,
-        "(eq-drop-naive)": {"outcomes": lottery(lambda m: m)},
-        "(eq-drop-sequence)": {"outcomes": lottery(lambda m: m, one_mask=True)}, "(eq-drop-gate)": small,
-        "(eq-drop-gate-naive)": {"outcomes": lottery(lambda m: z + (1 - z) * m)},
     }  # fmt: skip
 
 

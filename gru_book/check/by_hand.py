@@ -603,26 +603,6 @@ def other_sharp() -> Answers:
 
 
 @values
-def drop_half() -> Answers:
-    """Check the number of steps for p = 0.05, 0.1, 0.25 and 0.5, chapter 14."""
-    P = (0.05, 0.1, 0.25, 0.5)
-    yield Values(
-        {"half_gone": _at(P, lambda p: math.log(0.5) / math.log(1 - p))}, says="half are gone after {half_gone} steps"
-    )
-    yield "half_gone", _at(P, lambda p: math.log(0.5) / math.log(p)), "p is the share dropped: (1 − p)^T = ½."
-    yield "half_gone", _at(P, lambda p: math.log(0.5) * math.log(1 - p)), "divide the logarithms: T = ln ½ / ln(1 − p)."
-    yield "half_gone", _at(P, lambda p: 0.5 / p), "the losses do not add up: (1 − p)^T = ½, not T p = ½."
-    yield "half_gone", _at(P, lambda p: math.log(2) / p), "ln(1 − p) ≈ −p is for small p only."
-    yield "half_gone", _at(P, lambda p: -1 / math.log(1 - p)), "after that many steps 1/e is left; half is wanted."
-    yield (
-        "half_gone",
-        _at(P, lambda p: 1 / p),
-        "that is the mean time until it is dropped; half of the cases are asked for.",
-    )
-    yield "half_gone", _at(P, lambda p: math.log(1 - p) / math.log(0.5)), "the fraction stands on its head."
-
-
-@values
 def drop_lstm() -> Answers:
     """Check the share of c that is left after 20 steps with b_f = 5 and all of h dropped, chapter 14."""
     f = sig(5)
@@ -633,20 +613,6 @@ def drop_lstm() -> Answers:
     yield "still_held", 0.5**20, "f is σ(b_f), not σ(0): the bias is not masked."
     yield "still_held", 1 - f**20, "that is the share forgotten."
     yield "still_held", 20 * f, "the steps multiply: f²⁰."
-
-
-@values
-def drop_linear() -> Answers:
-    """Check the formula's standard deviation of h_24 / h_0 for z = 0.5, 0.9 and 0.99, p = 0.25, chapter 14."""
-    Z = (0.5, 0.9, 0.99)
-    std = _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 3) ** 24 - 1))
-    yield Values({"std": std}, says="the formula gives {std}")
-    yield "std", _at(Z, lambda z: (1 + (1 - z) ** 2 / 3) ** 24 - 1), "that is the variance; take the root."
-    yield "std", _at(Z, lambda z: math.sqrt((1 + (1 - z) ** 2 / 4) ** 24 - 1)), "p / (1 − p) is 1/3 at p = ¼."
-    yield "std", _at(Z, lambda z: math.sqrt((1 + z * z / 3) ** 24 - 1)), "the mask falls on the share 1 − z, not on z."
-    yield "std", _at(Z, lambda z: math.sqrt((4 / 3) ** 24 - 1)), "that is z = 0, without a gate."
-    yield "std", _at(Z, lambda z: (1 - z) * math.sqrt(8)), "that is the estimate for a small variance."
-    yield "std", _at(Z, lambda z: math.sqrt((1 + (1 - z) / 3) ** 24 - 1)), "the share 1 − z is squared in a variance."
 
 
 @values
