@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from experiments._store import digits, file_for_kernels, fixed_kernels, make_parts
-from gru_book.tasks.ahead import QUESTIONS, TOKENS, Batch, delayed, marks
+from gru_book.tasks.ahead import QUESTIONS, TOKENS, Batch, marks
 from gru_lib import (
     Adam,
     Bundle,
@@ -44,9 +43,8 @@ DTYPE = np.float32
 T, N, UNITS, LR = 24, 32, 12, 0.01
 LAYERS = ("forward", "backward", "two forward", "bidirectional", "two bidirectional")
 REVERSALS = ("within the length", "array, lengths kept", "array, no lengths")
-DELAYS = (0, 1, 2, 4, 8)
 DEPTHS = (4, 8, 16, 24)
-KINDS = ("plain", "residual", "normalised", "larger")
+KINDS = ("plain", "residual", "normalised")
 
 Row = dict[str, Any]
 
@@ -87,10 +85,9 @@ def share_right(logits: Any, batch: Batch) -> float:
     return float(((logits > 0) == (batch.ys == 1))[batch.asked].mean())
 
 
-def drawn(seed: Any, count: int, question: str, *, turned: bool = False, d: int = 0) -> Batch:
+def drawn(seed: Any, count: int, question: str, *, turned: bool = False) -> Batch:
     """A batch in float32; with `turned`, each sequence reversed within its length."""
     batch = marks(np.random.default_rng(seed) if isinstance(seed, int) else seed, count, T, question)
-    batch = delayed(batch, d)
     batch = batch._replace(xs=batch.xs.astype(DTYPE))
     if turned:
         ys, asked = (reverse(a, batch.lengths) for a in (batch.ys, batch.asked[..., None]))
@@ -126,13 +123,6 @@ def asked_of(question: str, name: str, seed: int, steps: int) -> tuple[Bundle, R
     return m, fit(m, tag_loss, draw, tag_accuracy, seed, steps)
 
 
-def delay(d: int, seed: int, steps: int = 600) -> Row:
-    """The question "after" for one forward layer that may answer d steps later."""
-    rng = np.random.default_rng(seed)
-    m = bundle(rnn=layers("forward", rng, TOKENS, 32), out=linear_init(rng, 32, 1, dtype=DTYPE))
-    return fit(m, tag_loss, lambda rng, count: drawn(rng, count, "after", d=d), tag_accuracy, seed, steps)
-
-
 def reversal(how: str, seed: int, steps: int = 400) -> Row:
     """The question "after" for a bidirectional layer whose backward half gets its input reversed rightly or wrongly."""
     rng = np.random.default_rng(seed)
@@ -163,15 +153,10 @@ def reversal(how: str, seed: int, steps: int = 400) -> Row:
     return fit(m, loss, lambda rng, count: drawn(rng, count, "after"), accuracy, seed, steps)
 
 
-def depth(count: int, residual: bool, lr: float, seed: int, steps: int = 400, larger: float = 1) -> Row:
-    """The question "before", which one layer learns, for `count` layers that read forwards.
-
-    The candidates' input weights of all but the lowest are `larger` times as large before training.
-    """
+def depth(count: int, residual: bool, lr: float, seed: int, steps: int = 400) -> Row:
+    """The question "before", which one layer learns, for `count` layers that read forwards."""
     rng = np.random.default_rng(seed)
     rnn = stack(*(gru_init(rng, UNITS if i else TOKENS, UNITS, dtype=DTYPE) for i in range(count)), residual=residual)
-    for layer in (getattr(rnn, f"layer{k}") for k in range(1, count)):
-        layer.W_xn *= larger
     m = bundle(rnn=rnn, out=linear_init(rng, UNITS, 1, dtype=DTYPE))
     return fit(m, tag_loss, lambda rng, count: drawn(rng, count, "before"), tag_accuracy, seed, steps, lr)
 
@@ -239,12 +224,10 @@ def normalised(count: int, lr: float, seed: int, steps: int = 400) -> Row:
 def arrives(kind: str, count: int, seed: int) -> float:
     """Length of the gradient in all inputs of a new stack, for a random one of length 1 in the top output of step 12.
 
-    A "plain" stack, a "residual" one, a "normalised" one, or a plain one with a "larger" W_xn in its upper layers.
+    A "plain" stack, a "residual" one, or a "normalised" one.
     """
     rng = np.random.default_rng(seed)
     layers = [gru_init(rng, UNITS if i else TOKENS, UNITS) for i in range(count)]
-    for layer in layers[1:] if kind == "larger" else ():
-        layer.W_xn *= 3
     rnn, batch = stack(*layers, residual=kind == "residual"), marks(rng, 8, T, "before")
     if kind == "normalised":
         hs, tapes = up(batch.xs, rnn, batch.lengths)
@@ -260,15 +243,13 @@ def arrives(kind: str, count: int, seed: int) -> float:
 Part = tuple[Callable[..., Any], tuple[tuple[Any, ...], ...], range]
 PARTS: dict[str, Part] = {
     "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), SEEDS),
-    "delay": (delay, tuple((d,) for d in DELAYS), SEEDS),
     "reversal": (reversal, tuple((how,) for how in REVERSALS), SEEDS),
     "depth": (
         depth,
         tuple((count, residual, lr) for count in DEPTHS for residual in (False, True) for lr in (0.003, 0.01)),
         range(5 if fixed_kernels() else 2),
     ),
-    "depth, larger": (partial(depth, larger=3), ((24, False, 0.003),), range(5 if fixed_kernels() else 2)),
-    "depth, normalised": (normalised, ((16, 0.003), (24, 0.003)), range(3)),
+    "depth, normalised": (normalised, tuple((count, lr) for count in (16, 24) for lr in (0.003, 0.01)), range(3)),
     "arrives": (arrives, tuple((kind, count) for kind in KINDS for count in (1, 2, *DEPTHS)), range(5)),
 }
 

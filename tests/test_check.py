@@ -222,7 +222,7 @@ def test_numbers_to_one_decimal_place_are_right_as_a_table_prints_them_and_not_b
         ("sub_msb", ("83.1 %",)),
         ("bug_mystery", ("1/3", "dx", "w_hz")),
         ("gate_hand", ("6 4.5 4.5", ["3/8", "3/8", "¼", "0"])),
-        ("deep_ways", ("5, 15",)),
+        ("lm_start", ("4.1109, 5.9307",)),
         ("mem_trace", ("010000", "1 1 1 0 1 1", [[1, 1, -1, -1, 1, -1]])),
     ],
 )
@@ -479,8 +479,10 @@ def test_gradients_in_parameters_of_another_kind_are_named():
 
 
 def test_numbers_may_come_as_one_list_or_each_in_a_list():
-    assert check.deep_ways([5, 15]).ok and check.deep_ways((5, 15)).ok and check.deep_ways([5], np.array([[15]])).ok
-    assert check.deep_ways(5).message == "give two and three, in this order; got 1 of 2."
+    nats, bits = np.log(61), np.log2(61)
+    assert check.lm_start([nats, bits]).ok and check.lm_start((nats, bits)).ok
+    assert check.lm_start([nats], np.array([[bits]])).ok
+    assert check.lm_start(nats).message == "give first_nats and first_bits, in this order; got 1 of 2."
     assert check.gate_drift([0.7416]).ok
     for value in (10**400, Refuses()):
         assert check.gate_drift(value).message.startswith("best_z must be a number, such as 0.617; got ")
@@ -506,7 +508,7 @@ def test_what_is_no_array_is_named(h0):
     ("name", "given", "message"),
     [
         ("gate_drift", (74.16,), "best_z is in per cent; give the share."),
-        ("deep_ways", (500, 15), "two is wrong: 500 is too large. Right: three."),
+        ("sub_steep", (800,), "smallest_K is wrong: 800 is too large."),
         ("hwy_explode", (598.1,), "weight is wrong: 598.1 is too large."),
         ("hwy_explode", (8.6288,), "weight is too large by 1 / ln 2. The natural logarithm, or another?"),
         ("hwy_explode", (4.1457,), "weight is too small by ln 2. The natural logarithm, or another?"),

@@ -52,33 +52,12 @@ def test_the_past_says_nothing_of_the_answer(question):
             assert abs(share - 0.5) < 5 * 0.5 * np.sqrt(16 / count)
 
 
-def test_next_mark_counts_the_steps_to_it():
-    tokens = np.array([[0, 5, 1, 2, 4, 3, -1]]).T
-    np.testing.assert_array_equal(ahead.next_mark(tokens)[:, 0], [1, 3, 2, 1, 7, 7, 7])
-
-
-def test_delayed_asks_the_same_later():
-    batch = ahead.marks(rng(), 20, 9, "after")
-    later = ahead.delayed(batch, 3)
-    assert later.xs.shape == (12, 20, ahead.TOKENS)
-    np.testing.assert_array_equal(later.xs[:9], batch.xs)
-    np.testing.assert_array_equal(later.xs[9:], 0)
-    np.testing.assert_array_equal(later.ys[3:], batch.ys)
-    np.testing.assert_array_equal(later.asked[3:], batch.asked)
-    assert not later.asked[:3].any()
-    np.testing.assert_array_equal(later.lengths, batch.lengths + 3)
-    same = ahead.delayed(batch, 0)
-    np.testing.assert_array_equal(same.ys, batch.ys)
-
-
 def test_a_sequence_turned_within_its_length_swaps_before_and_after():
     batch, other = (ahead.marks(rng(), 40, 11, question) for question in ("before", "after"))
     turned = reverse(batch.tokens[..., None], batch.lengths)[..., 0]
-    away = ahead.next_mark(turned)
     back = reverse(other.ys, batch.lengths)[..., 0]
     places = list(zip(*np.nonzero(reverse(batch.asked[..., None], batch.lengths)[..., 0]), strict=True))
     for t, n in places:
-        assert away[t, n] < 11
         assert by_definition(turned[:, n].tolist(), t, "before") == back[t, n]
     assert len(places) > 40 and {back[t, n] for t, n in places} == {0, 1}
 
@@ -98,8 +77,6 @@ def test_a_wrong_argument_is_named(arguments, error, message):
         ahead.marks(first, *arguments[1:])
 
 
-def test_a_wrong_share_or_delay_is_named():
+def test_a_wrong_share_is_named():
     with pytest.raises(ValueError, match="marks: share must be"):
         ahead.marks(rng(), 3, 9, "after", share=1.0)
-    with pytest.raises(ValueError, match="delayed: d must be at least 0; got -1"):
-        ahead.delayed(ahead.marks(rng(), 3, 9, "after"), -1)

@@ -616,19 +616,6 @@ def drop_lstm() -> Answers:
 
 
 @values
-def deep_ways() -> Answers:
-    """Check the number of ways from h_T of the top layer to x_1, for T = 5 and L = 2, 3, chapter 15."""
-    yield Values({"two": 5, "three": 15}, exact=("two", "three"), says="{two} ways with two layers, {three} with three")
-    yield "two", 4, "one may go down at any of the five steps."
-    yield "two", 10, "the moves through time are T − 1 = 4; only the one move down is free to choose."
-    yield "two", 6, "x_1 is reached from h_1: there are T − 1 moves to the left, not T."
-    yield "three", 10, "two moves down may fall on the same step: choose 2 of T + L − 2 = 6 moves, not of 5."
-    yield "three", 25, "the second move down is never to the right of the first."
-    yield "three", 21, "there are T − 1 moves to the left, not T."
-    yield "three", 6, "of the six moves, two go down: choose which two."
-
-
-@values
 def lm_units() -> Answers:
     """Check bits per character, perplexity, and the bytes of the compressed text, chapter 16."""
     nats, n = 1.38, 200_000

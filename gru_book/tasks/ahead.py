@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from gru_lib.checks import as_array, check_choice, check_instance, check_int, check_number
+from gru_lib.checks import check_choice, check_instance, check_int, check_number
 
-__all__ = ["LETTERS", "QUESTIONS", "TOKENS", "Batch", "delayed", "marks", "next_mark"]
+__all__ = ["LETTERS", "QUESTIONS", "TOKENS", "Batch", "marks"]
 
 Array = NDArray[Any]
 
@@ -74,48 +74,6 @@ def marks(rng: np.random.Generator, N: int, T: int, question: str, *, share: flo
     answer = {"before": last == LETTERS, "after": following == LETTERS, "same": last == following}[question]
     xs = np.eye(TOKENS)[tokens] * (tokens >= 0)[..., None]
     return Batch(xs, (answer & asked)[..., None].astype(np.float64), asked, lengths, tokens)
-
-
-def next_mark(tokens: ArrayLike) -> Array:
-    """Return how many steps away the next mark is, for each step of tokens (T, N); T if there is none.
-
-    Examples
-    --------
-    >>> from gru_book.tasks.ahead import next_mark
-    >>> next_mark([[0], [3], [4], [1]])[:, 0]  # a d + b
-    array([2, 1, 4, 4])
-    """
-    tokens = as_array("next_mark", "tokens", tokens, ("T", "N"), {})
-    T, N = tokens.shape
-    away, out = np.full(N, T), np.empty((T, N), np.int64)
-    for t in reversed(range(T)):
-        out[t] = away
-        away = np.where(tokens[t] >= LETTERS, 1, np.minimum(away + 1, T))
-    return out
-
-
-def delayed(batch: Batch, d: int) -> Batch:
-    """Ask every question d steps later: the answer about step t is due at step t + d. T grows by d zeros.
-
-    Examples
-    --------
-    >>> from gru_book.tasks.ahead import delayed, marks
-    >>> batch = marks(np.random.default_rng(0), N=3, T=12, question="after")
-    >>> later = delayed(batch, 2)
-    >>> np.array_equal(later.ys[2:], batch.ys), len(batch.xs), len(later.xs)
-    (True, 12, 14)
-    """
-    d = check_int("delayed", "d", d, minimum=0)
-    check_instance("delayed", "batch", batch, Batch)
-    T, N, _ = as_array("delayed", "batch.xs", batch.xs, ("T", "N", "K"), {}).shape
-    for name, axes in {"ys": ("T", "N", "1"), "asked": ("T", "N"), "tokens": ("T", "N"), "lengths": ("N",)}.items():
-        as_array("delayed", f"batch.{name}", getattr(batch, name), axes, {"T": T, "N": N, "1": 1})
-
-    def shift(a: Array, before: int) -> Array:
-        return np.pad(a, [(before, d - before)] + [(0, 0)] * (a.ndim - 1))
-
-    tokens = np.concatenate([batch.tokens, np.full((d, batch.tokens.shape[1]), -1)])
-    return Batch(shift(batch.xs, 0), shift(batch.ys, d), shift(batch.asked, d), batch.lengths + d, tokens)
 
 
 def _mark_before(tokens: Array) -> Array:
