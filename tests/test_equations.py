@@ -706,14 +706,12 @@ def _() -> Values:
             whole = whole * softmax(logits[t - 1])[given[t] - 1]
         return whole
 
-    a, tau, y = normal(V, seed=3), 0.7, 2
+    a, y = normal(V, seed=3), 2
     s = softmax(a)
     loss, dlogits = ops.softmax_cross_entropy(a[None], [y - 1])
-    tempered = softmax(a / tau)
     text_loss = -math.log(p(*c)) / L
     scalars = {"y": y, "a": a, "s": s, "j": range(1, V + 1), "k": range(1, V + 1)}
     softmaxed = scalars | {"ell": loss, "∂ell/∂a": dlogits[0], "L": loss, "∂L/∂a": dlogits[0]}
-    power = scalars | {"tau": tau, "p_tau": lambda j: tempered[j - 1]}
     return {
         "L": L, "c": np.array(c), "p": p, "t": range(1, L + 1), "calL": text_loss, "nats": Aside(),
         "PP": math.exp(text_loss), "bits per character": text_loss / math.log(2),
@@ -722,8 +720,15 @@ def _() -> Values:
             "GRU": lambda x, h: cells.gru_step(x, h, net)[0], "W": W, "b": b, "a": logits[:, None],
             "softmax": lambda a: softmax(a)[0],
         },
-        "(eq-lm-softmax)": softmaxed, "(eq-lm-temperature)": power,
+        "(eq-lm-softmax)": softmaxed,
     }  # fmt: skip
+
+
+@page("16d-writing")
+def _() -> Values:
+    a, tau = normal(4, seed=3), 0.7
+    tempered = softmax(a / tau)
+    return {"a": a, "j": range(1, 5), "k": range(1, 5), "tau": tau, "p_tau": lambda j: tempered[j - 1]}
 
 
 @page("17-encoder-decoder", "19-beam-search")

@@ -569,24 +569,10 @@ def test_bad_arguments_are_named(arguments, message):
         LanguageExplorer(**arguments)
 
 
-def links_of_chapter_16():
-    """What the links of the page set, by their words."""
+def test_chapter_16_links_to_presets_that_there_are():
     page = (ROOT / "book_text" / "16-language-model.md").read_text("utf-8")
-    return {text: dict(parse_qsl(query)) for text, query in re.findall(r"\[([^]]+)\]\(#language\?([^)]*)\)", page)}
-
-
-def test_chapter_16_says_what_it_writes(inside):
-    text, links = english(), links_of_chapter_16()
-
-    def text_of(link):
-        patch = inside("language")("(asked) => fromLink(null, asked)", link)
-        run = "(state) => { const run = begin(state); writeOn(run, 1e9); return run.tokens; }"
-        return text.decode(inside("language")(run, LanguageExplorer().state() | patch))
-
-    cool, own, hot = (text_of(links[name]) for name in ("cool", "as the network learned", "hot"))
-    repeated = [len(re.findall("the LORD ha[dt]h?", said)) for said in (cool, own, hot)]
-    assert repeated[0] > 3 and repeated[1:] == [0, 0]
-    assert {link["preset"] for link in links.values() if "preset" in link} <= set(LANGUAGE["presets"])
+    links = [dict(parse_qsl(query)) for query in re.findall(r"\(#language\?([^)]*)\)", page)]
+    assert links and {link["preset"] for link in links} <= set(LANGUAGE["presets"])
 
 
 def test_chapter_16_says_what_its_predictions_hang_on(inside):
@@ -606,15 +592,6 @@ def test_chapter_16_says_what_its_predictions_hang_on(inside):
     assert english().decode([target]) == "a" and np.argmin(without) == 28 == s.rindex("his")
     assert f"without it, {p:.0%} become {without[28]:.1%}.".replace("%", " %") in page
     assert lengths.argmax() == 32 == s.rindex("f") and f"still {without[32]:.0%}".replace("%", " %") in page
-    s, read, target, lengths = asked("misled")
-    most = int(lengths.argmax())
-    shares = np.exp(log_p(read, target)), left_out(read, target, most)
-    assert s[most] == "f" and "{:.0%} become {:.0%}".format(*shares).replace("%", " %") in page
-    s, read, target, lengths = asked("line")
-    line = s.rindex("\n") + 1
-    assert english().decode([target]) == "\n" and f"its {len(s) - line} characters" in page
-    assert f"{lengths[line:].sum() / lengths.sum():.0%} of all".replace("%", " %") in page
-    assert f"{lengths[-18:].sum() / lengths.sum():.0%} on the last 18".replace("%", " %") in page
 
 
 def test_chapter_16_names_the_unit_that_follows_the_line(visit):

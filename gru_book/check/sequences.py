@@ -12,7 +12,7 @@ from gru_book.check.engine import Array, Exercise, Mistake, exercise
 from gru_book.check.oracle import each, matmul
 
 __all__ = [
-    "att_backward", "att_general", "beam_safe", "lm_mixture", "lm_temperature",
+    "att_backward", "att_general", "beam_safe", "lm_temperature",
     "other_adder", "other_by_hand", "s2s_softmax",
 ]  # fmt: skip
 
@@ -66,48 +66,6 @@ def lm_temperature() -> Exercise:
     message = "right for small logits, but exp(1000) overflows: use log_softmax, or subtract the largest."
     also = [(far, {"bits": np.array(1000 / math.log(2))}, message)]
     return Exercise({"logits": a, "targets": y, "temperature": t}, {"bits": np.array(right)}, mistakes, also=also)
-
-
-@exercise
-def lm_mixture() -> Exercise:
-    """Check ``f(p_gru, p_count, weight) -> bits``: of the mixture, for each character, chapter 16.
-
-    Given p_gru (N,), p_count (N,) and the number weight; return a number.
-    """
-    rng = np.random.default_rng(1949)
-    p, q, w = rng.uniform(0.05, 0.9, 7), rng.uniform(0.05, 0.9, 7), 0.3
-
-    def bits(of: Callable[[float, float], float], total: Callable[[Array], Any] = np.mean) -> Any:
-        return total(np.array([-math.log2(of(a, b)) for a, b in zip(p, q, strict=True)]))
-
-    def mix(a: float, b: float) -> float:
-        return w * a + (1 - w) * b
-
-    right = bits(mix)
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, value in (
-            ("the weights have changed places: weight belongs to the GRU.", bits(lambda a, b: (1 - w) * a + w * b)),
-            ("the logarithms are mixed; mix the probabilities, then take the logarithm.",
-             bits(lambda a, b: a**w * b ** (1 - w))),
-            ("those are nats; take log₂.", right * math.log(2)),
-            ("that is the sum; the mean over the characters is wanted.", bits(mix, np.sum)),
-            ("the sign is turned: minus the logarithm.", -right),
-            ("that is the perplexity, 2 to the power of the bits.", 2**right),
-            ("that is minus the logarithm of the mean probability; take the mean of the logarithms.",
-             -math.log2(np.mean([mix(a, b) for a, b in zip(p, q, strict=True)]))),
-            ("p_count lacks its share 1 − weight: the two must sum to 1.", bits(lambda a, b: w * a + b)),
-            ("p_gru lacks its share weight: the two must sum to 1.", bits(lambda a, b: a + (1 - w) * b)),
-            ("both have the same share; weight is not used.", bits(lambda a, b: (a + b) / 2)),
-            ("both are multiplied by weight; p_count has 1 − weight.", bits(lambda a, b: w * (a + b))),
-            ("the probabilities are multiplied; add them, each with its share.", bits(lambda a, b: a * b)),
-            ("the larger of the two is taken, which is no mixture: it does not sum to 1.", bits(max)),
-            ("that is the GRU alone.", bits(lambda a, b: a)),
-            ("that is the 5-gram alone.", bits(lambda a, b: b)),
-        ):  # fmt: skip
-            yield message, {"bits": np.array(value)}
-
-    return Exercise({"p_gru": p, "p_count": q, "weight": w}, {"bits": np.array(right)}, mistakes)
 
 
 @exercise

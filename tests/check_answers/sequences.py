@@ -11,11 +11,6 @@ def f(logits, targets, temperature):
     bits = -log_p[np.arange(len(targets)), targets] / np.log(2)
     return bits.mean()
 """,
-    "lm_mixture": """
-def f(p_gru, p_count, weight):
-    p = weight * p_gru + (1 - weight) * p_count
-    return -np.log2(p).mean()
-""",
     "s2s_softmax": """
 def f(logits, targets, mask):
     M, V = mask.sum(), logits.shape[-1]
@@ -78,23 +73,6 @@ PLANTED = {
         (r"~(?s)logits / temperature(.*)-log_p\[(.*?)\]", r"logits\1-(log_p - np.log(temperature))[\2]", "the probabilities are divided"),
         (r"~(?s)logits / temperature(.*)bits.mean\(\)", r"logits\1bits.mean() / temperature", "the loss is divided by t"),
         ("axis=1", "axis=0", "axis 0; it must run"),
-    ],
-    "lm_mixture": [
-        ("weight * p_gru + (1 - weight)", "(1 - weight) * p_gru + weight", "changed places"),
-        ("~p = .*\n.*", "return -np.log2(p_gru**weight * p_count ** (1 - weight)).mean()", "logarithms are mixed"),
-        ("log2", "log", "those are nats"),
-        (".mean()", ".sum()", "that is the sum"),
-        ("-np.log2", "np.log2", "the sign is turned"),
-        ("np.log2(p).mean()", "np.log2(p.mean())", "logarithm of the mean probability"),
-        ("(1 - weight) * p_count", "p_count", "p_count lacks its share"),
-        ("weight * p_gru", "p_gru", "p_gru lacks its share"),
-        ("(1 - weight)", "weight", "both are multiplied by weight"),
-        ("~p = .*", "p = (p_gru + p_count) / 2", "both have the same share"),
-        ("~p = .*", "p = p_gru * p_count", "the probabilities are multiplied"),
-        ("~p = .*", "p = np.maximum(p_gru, p_count)", "no mixture"),
-        ("~p = .*", "p = p_gru", "the GRU alone"),
-        ("~p = .*", "p = p_count", "the 5-gram alone"),
-        ("-np.log2(p).mean()", "2 ** -np.log2(p).mean()", "that is the perplexity"),
     ],
     "s2s_softmax": [
         ("mask.sum()", "mask.size", "both are divided by T N"),
