@@ -131,14 +131,14 @@ def texts() -> tuple[Any, ...]:
     return tuple(text.encode(part)[:CHARACTERS] for part in (text.train, text.validation, text.test))
 
 
-def regularise(scheme: str, rate: float, seed: int) -> Row:
+def regularise(scheme: str, rate: float, seed: int, units: int = UNITS) -> Row:
     """Train a small language model on little text with masks of one kind, and ask it without.
 
     Bits per character on the training text and on validation, every 50 updates; and on the test text, of the network
     that was best on validation.
     """
     rng, masks = np.random.default_rng(seed), np.random.default_rng(1000 + seed)
-    m = lm_init(rng, english().V, EMBEDDED, UNITS, dtype=np.float32)
+    m = lm_init(rng, english().V, EMBEDDED, units, dtype=np.float32)
     training, validation, test = texts()
     bits = partial(zoned_bits, rate=rate) if scheme == "zoneout" else lm_bits
     best: dict[str, Any] = {"bits": np.inf}
@@ -225,6 +225,11 @@ def at_best_rate(scheme: str, seed: int) -> Row:
     return {"rate": rate} | regularise(scheme, rate, seed)
 
 
+def smaller(units: int, seed: int) -> Row:
+    """`regularise` without masks, for a net of fewer units."""
+    return regularise("none", 0.0, seed, units)
+
+
 SETTINGS = tuple((place, rate) for place in PLACES for rate in ((0.0,) if place == "none" else (0.1, 0.3)))
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "memory": (memory, SETTINGS, range(10)),
@@ -234,6 +239,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
         range(TUNING_SEED, TUNING_SEED + 1),
     ),
     "text": (at_best_rate, tuple((scheme,) for scheme in SCHEMES), range(3)),
+    "text, smaller": (smaller, ((UNITS // 2,),), range(3)),
 }
 if not fixed_kernels():
     PARTS = {"memory": (memory, tuple(what for what in SETTINGS if what[0] != "state, one"), range(10))}

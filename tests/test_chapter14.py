@@ -83,6 +83,8 @@ def test_without_masks_the_held_out_loss_rises_and_under_each_scheme_it_does_not
         else:
             assert curve[-1] - min(curve) < 0.025
             assert np.mean([row["test"] for row in rows]) < np.mean(plain) - 0.02
+    smaller = [row for *_, row in load_results("dropout")["text, smaller"]]
+    assert len(smaller) == 3 and min(row["test"] for row in smaller) > max(plain)
 
 
 def test_a_training_on_the_text_made_anew_begins_as_the_stored_one(monkeypatch):
