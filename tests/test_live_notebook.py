@@ -66,8 +66,8 @@ def _address(folder, server, patience=60):
     pytest.fail(f"The Jupyter server did not start:\n{(folder / 'log.txt').read_text('utf-8')[-3000:]}")
 
 
-# anywidget 0.11 gives up an explorer whose module is not there after two seconds. A reader opens one at a time; thirteen
-# at once on a busy machine take longer, and how fast they load is not what is tested here.
+# anywidget 0.11 gives up an explorer whose module is not there after two seconds. A reader opens one at a time; for
+# thirteen at once a busy machine takes longer, and how fast they load is not what is tested here.
 PATIENCE = "const timeout = AbortSignal.timeout; AbortSignal.timeout = ms => timeout.call(AbortSignal, 30 * ms)"
 
 

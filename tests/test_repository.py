@@ -66,7 +66,7 @@ GITHUB, GITLAB = "https://github.com/some-body/fork", "https://gitlab.com/a/b"
         (
             GITLAB,
             {},
-            {GITLAB, *(f"{GITLAB}/-/{end}" for end in ("releases", "issues/new", "edit/main/book/04-gru-forward.md"))},
+            {GITLAB, *(f"{GITLAB}/-/{to}" for to in ("releases", "issues/new", "edit/main/book/04-gru-forward.md"))},
         ),
     ],
     ids=["github's CI", "elsewhere", "gitlab"],
