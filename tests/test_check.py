@@ -270,7 +270,6 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("gru_slip", (...,), "row is still `...`. Put your answer there."),
         ("gru_second", (..., ...), "my_r and my_z are still `...`. Put your answers there."),
         ("gru_second", (0.8, ...), "my_z is still `...`. Put your answer there."),
         ("gru_second", ([0.8, 0.5], 0.5), "my_r must be a number, such as 0.617; got a list of 2."),

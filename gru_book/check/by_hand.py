@@ -211,14 +211,6 @@ def gru_second() -> Answers:
 
 
 @values
-def gru_slip() -> Answers:
-    """Check which row of the table of pinned gates finds the slip, counted from 1, chapter 4."""
-    yield Values({"row": 2}, exact=("row",), says="row {row} shows nothing but the slip")
-    yield "row", 1, "there the candidate is all that is left, and the slip is in the other term."
-    yield "row", 3, "that row drops the old state, and with it the term that holds the slip."
-
-
-@values
 def bug_mystery() -> Answers:
     """Check the factor in A, and the arrays whose lines are wrong in B and C, chapter 6."""
     yield Values(
