@@ -3,16 +3,6 @@
 # ruff: noqa: E501
 
 ANSWERS = {
-    "bwd_jacobian": """
-def f(cache, p):
-    _, v, r, not_r, z, not_z, n, _ = (a[0] for a in cache)
-    slope_z, slope_r, slope_n = z * not_z, r * not_r, 1 - n**2
-    to_z, to_r = np.diag((v - n) * slope_z), np.diag(v * slope_r)
-    W_hz, W_hr, W_hn = p.W_hz.T, p.W_hr.T, p.W_hn.T
-    to_n = np.diag(not_z * slope_n)
-    in_n = W_hn @ np.diag(r)
-    return np.diag(z) + to_z @ W_hz + to_n @ W_hn @ to_r @ W_hr + to_n @ in_n
-""",
     "conv_columns": """
 def f(W_z, H):
     return W_z[:, :H].T, W_z[:, H:].T
@@ -29,26 +19,6 @@ def f(zs):
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
 PLANTED = {
-    "bwd_jacobian": [
-        ("np.diag(z) +", "np.diag(1 - z) +", "the direct path is diag"),
-        ("np.diag(z) +", "", "J lacks a term: diag"),
-        ("(v - n)", "(n - v)", "the sign of h_prev − n is turned"),
-        ("slope_z, slope_r, slope_n = z * not_z", "slope_z, slope_r, slope_n = 1", "through the update gate: z ⊙"),
-        ("r * not_r,", "1,", "slope of σ is missing from the term through the reset gate"),
-        ("= z * not_z", "= sigmoid(z) * sigmoid(-z)", r"the slope is taken at σ\(z\)"),
-        ("r * not_r,", "sigmoid(r) * sigmoid(-r),", r"the slope is taken at σ\(r\)"),
-        ("1 - n**2", "1 - np.tanh(n) ** 2", r"the slope is taken at tanh\(n\)"),
-        ("z * not_z, r * not_r, 1 - n**2", "sigmoid(z) * sigmoid(-z), sigmoid(r) * sigmoid(-r), 1 - np.tanh(n) ** 2", "all slopes are taken of what is squashed already"),
-        ("1 - n**2", "1", "the slope of tanh is missing"),
-        ("not_z * slope_n", "slope_n", "lacks its share 1 − z"),
-        ("np.diag(v * slope_r)", "np.diag(slope_r)", "lacks the factor h_prev"),
-        ("W_hn @ np.diag(r)", "W_hn", "the factor r is missing"),
-        ("W_hn @ np.diag(r)", "np.diag(r) @ W_hn", "stands after W_hn"),
-        ("p.W_hz.T, p.W_hr.T, p.W_hn.T", "p.W_hz, p.W_hr, p.W_hn", "must be transposed"),
-        ("to_z @ W_hz + to_n @ W_hn @ to_r @ W_hr", "W_hz @ to_z + to_n @ W_hn @ W_hr @ to_r", "stand on the right"),
-        (" + to_n @ W_hn @ to_r @ W_hr", "", "lacks a term: … W_hr"),
-        ("~return (.*)", r"return (\1).T", "J is transposed"),
-    ],
     "conv_columns": [
         ("W_z[:, :H].T, W_z[:, H:].T", "W_z[:, -H:].T, W_z[:, :-H].T", "x was taken to stand on top"),
         ("W_z[:, :H].T", "W_z[:, :H]", "W_hz is not transposed"),
