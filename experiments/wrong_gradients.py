@@ -1,23 +1,19 @@
-"""Training with wrong gradients, chapters 5 and 6; results in wrong_gradients.json. To rerun them:
+"""Training with wrong gradients, chapter 5; results in wrong_gradients.json. To rerun them:
 
 ``python tools/environment.py python -m experiments.wrong_gradients [--missing] [PART …]``
 
-The parts: `terms`, one term of the state's gradient left out (chapter 5); `suspects`, the cells of chapter 6. With
-``KERNELS=own`` before it, three of the seeds run with this processor's own kernels; they go into
-wrong_gradients_own.json. Every run has its own seed, so any of them can be repeated alone. float64.
+Its one part is `terms`, one term of the state's gradient left out. With ``KERNELS=own`` before it, three of the seeds
+run with this processor's own kernels; they go into wrong_gradients_own.json. Every run has its own seed, so any of them
+can be repeated alone. float64.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
-import nbformat
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,8 +25,6 @@ from gru_lib import (
     Params,
     bce_with_logits,
     bundle,
-    gru_backward,
-    gru_forward,
     gru_init,
     gru_step,
     gru_step_backward,
@@ -40,9 +34,7 @@ from gru_lib.cells.gru import GRUCache
 from gru_lib.ops import linear_backward, linear_forward
 
 STORED = file_for_kernels("wrong_gradients")
-BOOK = Path(__file__).resolve().parents[1] / "book"
 TERMS = ("nothing", "kept", "through z", "through r", "through q")
-SUSPECTS = ("right", *"123456")
 SEEDS = range(20 if fixed_kernels() else 3)
 STEPS, EVERY, H = 1000, 100, 8
 
@@ -110,53 +102,8 @@ def train_without(term: str, seed: int, steps: int = STEPS) -> list[int]:
     return learn(m, all_pairs(4).xs, forward_steps, functools.partial(backward_without, term), 0.02, steps)
 
 
-@functools.cache
-def page() -> dict[str, Any]:
-    """What chapter 6 defines, up to its list of suspects: the cells trained here are those that the reader sees."""
-    cells = nbformat.read(BOOK / "06-find-the-bug.ipynb", as_version=4).cells
-    code = [cell.source for cell in cells if cell.cell_type == "code" and "fig, ax = " not in cell.source]
-    last = next(i for i, source in enumerate(code) if "SUSPECTS = {" in source)
-    names: dict[str, Any] = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        for source in code[: last + 1]:
-            exec(compile(source, "<cell>", "exec"), names)
-    return names
-
-
-def train_suspect(name: str, seed: int, steps: int = STEPS) -> list[int]:
-    """Train a suspect, on the same numbers and from the same weights as `train_without`."""
-    step, step_backward = page()["SUSPECTS"][name]
-    rng = np.random.default_rng(seed)
-    m = bundle(rnn=gru_init(rng, 2, H), out=linear_init(rng, H, 1))
-
-    def forward(xs: Array, h0: Array, p: Params) -> tuple[Array, list[Any]]:
-        return page()["forward"](xs, h0, p, step)
-
-    def backward(dhs: Array, caches: list[Any], p: Params) -> Params:
-        return page()["backward"](dhs, caches, p, step_backward)[2]
-
-    return learn(m, all_pairs(4).xs, forward, backward, 0.02, steps)
-
-
-def train_after(seed: int, steps: int = STEPS) -> list[int]:
-    """The control of suspect 1: the reset after the product, with the backward pass that belongs to it."""
-    rng = np.random.default_rng(seed)
-    m = bundle(rnn=gru_init(rng, 2, H, reset_after=True), out=linear_init(rng, H, 1))
-
-    def forward(xs: Array, h0: Array, p: Params) -> tuple[Array, Any]:
-        hs, _, tape = gru_forward(xs, h0, p)
-        return hs, tape
-
-    def backward(dhs: Array, tape: Any, p: Params) -> Params:
-        return gru_backward(dhs, None, tape, p)[2]
-
-    return learn(m, all_pairs(4).xs, forward, backward, 0.02, steps)
-
-
 PARTS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]], Iterable[int]]] = {
     "terms": (train_without, [(term,) for term in TERMS], SEEDS),
-    "after": (train_after, [()], SEEDS),
-    "suspects": (train_suspect, [(name,) for name in SUSPECTS], SEEDS),
 }
 
 

@@ -5,8 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, run_box
+from helpers import ROOT, cells_of, result, run_box
 
+from experiments import wrong_gradients
 from gru_book import results
 from gru_book.widgets import BPTTExplorer
 from gru_book.widgets.bptt import BPTT
@@ -240,6 +241,11 @@ def test_constant_gates_lose_the_terms_and_arrays_that_the_open_exercise_names()
 
 
 # ---------------------------------------------------------------------------------------- trained with a wrong gradient
+
+
+def test_a_stored_training_is_what_the_script_makes():
+    again = wrong_gradients.train_without("through z", 3, steps=200)
+    assert again == result("wrong_gradients", "terms", "through z", 3)[:2]
 
 
 SOLVED = {"kept": 17, "through z": 13, "through r": 19, "through q": 18}

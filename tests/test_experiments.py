@@ -41,10 +41,6 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
 @pytest.mark.parametrize(("name", "seeds"), [("subtraction", 10), ("wrong_gradients", 3)])
 def test_in_float64_other_kernels_lead_small_nets_to_the_same_results(name, seeds):
     fixed, own = (load_results(name + suffix) for suffix in ("", "_own"))
-    if name == "wrong_gradients":  # suspect 1 does not settle: of it the conclusion is the same, not each count
-        for stored in (fixed, own):
-            assert all(row[-1][-1] < 136 for row in stored["suspects"] if row[0] == "1" and row[-2] < seeds)
-            stored["suspects"] = [row for row in stored["suspects"] if row[0] != "1"]
     assert own == {part: [row for row in rows if row[-2] < seeds] for part, rows in fixed.items()}
 
 

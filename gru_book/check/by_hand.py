@@ -229,19 +229,6 @@ def bug_mystery() -> Answers:
 
 
 @values
-def bug_hide() -> Answers:
-    """Check the value of r with which h_prev may stand for q, and the slope of σ there, chapter 6."""
-    yield Values(
-        {"r": 1, "slope": 0}, exact=("r", "slope"), says="at r = {r}, q is h_prev, and the slope of σ is {slope}"
-    )
-    yield "r", 0, "then q is 0, and h_prev is not."
-    yield "r", 0.5, "then q is half of h_prev."
-    yield "r", 40, "that is a bias that does it; the gate itself is σ(40)."
-    yield "slope", 0.25, "¼ is the slope at r = ½."
-    yield "slope", 1, "the slope of σ is r (1 − r)."
-
-
-@values
 def bwd_hand() -> Answers:
     """Check three more gradients of the step with one unit, chapter 5."""
     x, h = 1.0, 0.5
