@@ -28,7 +28,7 @@ from gru_book.models.proofs import (
 )
 from gru_book.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_book.results import FOLDER
-from gru_book.tasks.subtraction import Batch, all_pairs, pick, random_batches
+from gru_book.tasks.subtraction import Batch, all_pairs, long_borrows, pick, random_batches, random_pairs
 from gru_lib import SGD, Adam, Bundle, train
 
 STORED = file_for_kernels("subtraction")
@@ -88,6 +88,16 @@ def trained_on(bits: tuple[int, int], seed: int, *, H: int = 10, steps: int = 10
     m = subtractor_init(rng, H)
     train(m, subtractor_loss, random_batches(rng, 64, bits), Adam(m, 0.02), steps=steps, progress=False)
     return m
+
+
+def one_length(bits: int, seed: int) -> Row:
+    """Train on random pairs of one length; how many of the chapter's 600 longer pairs come out right."""
+    m, rng, right = trained_on((bits, bits), seed), np.random.default_rng(9), 0
+    for draw in (random_pairs, long_borrows):
+        for width in (5, 8, 16, 64, 256, 1024):
+            test = draw(rng, 50, width)
+            right += int(((subtractor_predict(m, test.xs) > 0.5) == test.ys).all(axis=(0, 2)).sum())
+    return {"right": right}
 
 
 def tidy(
@@ -161,6 +171,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
     "aiedu": (aiedu, ((),)),
     "addition": (addition, ((),)),
     "split": (split, tuple((size,) for size in SIZES)),
+    "one length": (one_length, ((6,), (8,))),
 }
 
 

@@ -219,7 +219,6 @@ def test_numbers_to_one_decimal_place_are_right_as_a_table_prints_them_and_not_b
     [
         ("hwy_line", ("3612",)),
         ("hwy_line", (3612,)),
-        ("sub_msb", ("83.1 %",)),
         ("bug_mystery", ("1/3", "dx", "w_hz")),
         ("gate_hand", ("6 4.5 4.5", ["3/8", "3/8", "¼", "0"])),
         ("lm_start", ("4.1109, 5.9307",)),

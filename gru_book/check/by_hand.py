@@ -272,17 +272,6 @@ def bwd_open() -> Answers:
 
 
 @values
-def sub_msb() -> Answers:
-    """Check the largest share of bits that a function of the bits read so far can get right, chapter 7."""
-    yield Values({"share": 452 / 544}, says="no more than {share} of the bits can be right")
-    yield "share", 1, "8 − 0 and 8 − 1 begin alike, and their first bits differ."
-    yield "share", 0.5, "guessing gets half; the bits of a and b tell more than that."
-    yield "share", 452, "that is the count; divide by the number of bits, 544."
-    yield "share", 452 / 136, "divide by the number of bits, 4 for each of the 136 pairs."
-    yield "share", 92 / 544, "that is the share that must be wrong."
-
-
-@values
 def sub_bias() -> Answers:
     """Check in how many of the 544 places a subtractor without biases answers ½, whatever its weights, chapter 7."""
     yield Values({"count": 36 + 10 + 3 + 1}, exact=("count",), says="in {count} places the answer is fixed")
