@@ -8,7 +8,7 @@ from helpers import ROOT, load_results, result, run_box
 
 from experiments import explorer_nets, subtraction
 from gru_book import results
-from gru_book.models.proofs import Boxes, box_step
+from gru_book.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, Boxes, box_step, disagreement, read_machine
 from gru_book.models.reader import subtractor_init, subtractor_predict
 from gru_book.tasks.subtraction import all_pairs, encode, random_pairs, subtract_bits
 from gru_book.widgets.subtraction import NETS, SUBTRACTION
@@ -40,6 +40,13 @@ def test_of_ten_nets_for_addition_four_are_proved_and_two_more_by_a_finer_search
     for name in ("subtraction", "subtraction_own"):
         runs = [run for *_, run in load_results(name)["addition"]]
         assert [sum(run[what] for run in runs) for what in ("rounded", "boxes", "finer")] == [8, 4, 6]
+
+
+def test_plain_net_4_is_right_at_every_length_when_rounded_and_wrong_on_two_minus_nothing_in_42_places_as_it_is():
+    m = [*stored("plain")][4]
+    assert disagreement(read_machine(m, PAIRS_OF_BITS, SIGNS).automaton, BORROW) is None
+    two = encode([2], [0], bits=42)
+    assert ((subtractor_predict(m, two.xs) > 0.5) != two.ys).any()
 
 
 @pytest.mark.parametrize("kind", subtraction.NETS)
