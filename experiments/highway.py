@@ -109,7 +109,7 @@ def contender(
     """A reader whose b_z is 0, ln 39, or ln U(1, 39) drawn for each unit; or with no update gate at all (z = 0).
 
     "orthogonal": W_hn starts orthogonal and b_r at 4, so that the candidate sees the old state without changing its
-    length. What this draws comes from another generator: for one seed, all that is not set is the same, batches too.
+    length; "W_hn alone" and "b_r alone" have one of the two. What this draws comes from another generator: for one seed, all that is not set is the same, batches too.
     """
     init = partial(ablated_gru_init, ablation="no_update") if bias == "no z" else gru_init
     m = reader_init(rng, D, K, UNITS, init=init, dtype=np.float32, reset_after=reset_after)
@@ -117,8 +117,9 @@ def contender(
     widths = own.uniform(1, LENGTH - 1, UNITS)
     if bias != "no z":
         m.rnn.b_z[:] = {"0": 0, "ln 39": np.log(LENGTH - 1), "spread": np.log(widths)}[bias]
-    if start == "orthogonal":
+    if start in ("orthogonal", "W_hn alone"):
         m.rnn.W_hn[:] = orthogonal(own, UNITS)
+    if start in ("orthogonal", "b_r alone"):
         m.rnn.b_r[:] = 4
     return m
 
@@ -195,11 +196,13 @@ def line(seed: int) -> Row:
 
 TRIED = tuple((*contender, rate) for contender in CONTENDERS for rate in RATES)
 AFTER = (("0", "orthogonal", 0.01),)
+HALVES = (("0", "W_hn alone", 0.01), ("0", "b_r alone", 0.01))
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "gates": (gates, ((0,), (2,), (4,)), SEEDS),
     "line": (line, ((),), SEEDS),
     "keep": (partial(learn, "checksum"), TRIED, SEEDS),
     "rewrite": (partial(learn, "parity_outside"), TRIED, SEEDS[:5]),  # most take all the steps
+    "keep, halves": (partial(learn, "checksum"), HALVES, SEEDS),
     "keep, reset after": (partial(learn, "checksum", reset_after=True), AFTER, SEEDS[:5]),
     "rewrite, reset after": (partial(learn, "parity_outside", reset_after=True), AFTER, SEEDS[:5]),
 }

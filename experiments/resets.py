@@ -2,8 +2,7 @@
 
 ``python tools/environment.py python -m experiments.resets [--missing] [PART …]``
 
-"learns": how many steps each reset takes to learn three tasks of chapter 8, at two rates. "near": how near a GRU with
-one reset comes to one with the other, or with the same, by training.
+"near": how near a GRU with one reset comes to one with the other, or with the same, by training.
 """
 
 from __future__ import annotations
@@ -14,32 +13,13 @@ from typing import Any
 import numpy as np
 
 from experiments._store import FOLDER, make_parts
-from experiments.three_stories import SOLVED, single, task
-from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
-from gru_book.tasks.memory import TASKS
-from gru_lib import Adam, GRUParams, clip_by_global_norm, cosine_decay, gru_backward, gru_forward, gru_init
+from gru_lib import Adam, GRUParams, cosine_decay, gru_backward, gru_forward, gru_init
 
 STORED = FOLDER / "resets.json"
 SEEDS = range(10)
 RESETS = ("before", "after")
-LEARNED = ("parity_outside", "last_outside", "first_of_segment")
-RATES = (0.01, 0.03)
 UNITS = (2,)
 STEPS, N, T = 2000, 32, 8
-
-
-def learns(name: str, reset: str, lr: float, seed: int) -> dict[str, Any]:
-    """Steps of 32 sequences of 40 tokens until 99 % of 256 test answers are right, tried every 10; at most 1,000."""
-    rng, draw = np.random.default_rng(seed), task(name, 40)
-    m = reader_init(rng, TASKS[name].D, TASKS[name].K, 16, reset_after=reset == "after", dtype=np.float32)
-    optimizer, test = Adam(m, lr), single(draw(np.random.default_rng(10_001), 256))
-    for step in range(1, 1001):
-        _, grads = reader_loss(m, single(draw(rng, 32)))
-        clip_by_global_norm(grads, 1.0)
-        optimizer.step(grads)
-        if step % 10 == 0 and reader_accuracy(m, test).answers >= SOLVED:
-            break
-    return {"steps": step}
 
 
 def teacher(reset: str) -> GRUParams:
@@ -69,7 +49,6 @@ def near(of: str, by: str, units: int, seed: int) -> dict[str, float]:
 
 
 PARTS = {
-    "learns": (learns, tuple((n, r, lr) for n in LEARNED for r in RESETS for lr in RATES), SEEDS),
     "near": (near, tuple((of, by, H) for of in RESETS for by in RESETS for H in UNITS), SEEDS),
 }
 

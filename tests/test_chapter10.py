@@ -307,16 +307,13 @@ def test_runs_4_to_7_are_read_as_the_table_says(write, reset, turned):
 # ----------------------------------------------------------------------------------------------- the two in training
 
 
-def test_a_stored_imitation_and_a_stored_training_are_made_again():
+def test_a_stored_imitation_is_made_again():
     stored = results.load("resets")
     of, by, units, seed, row = stored["near"][2]
     assert resets.near(of, by, units, seed)["error"] == pytest.approx(row["error"], abs=2e-4)
-    name, reset, lr, seed, row = stored["learns"][0]
-    assert abs(resets.learns(name, reset, lr, seed)["steps"] - row["steps"]) <= 10
 
 
-def test_what_the_page_says_of_imitations_and_of_trainings():
-    """Each in the ten seeds; which is faster differs by less than the seeds do."""
+def test_what_the_page_says_of_imitations():
     stored = results.load("resets")
     off = {(of, by): [] for of, by in product(resets.RESETS, repeat=2)}
     for of, by, _, _, row in stored["near"]:
@@ -325,10 +322,3 @@ def test_what_the_page_says_of_imitations_and_of_trainings():
     assert (min(other), min(own)) == (0.0173, 0.0016)  # 1.7 % and 0.16 %
     assert all(len(found) == 10 and max(found) < 0.05 for found in off.values())
     assert np.median(off["before", "after"]) < 1.5 * np.median(off["before", "before"])
-    for task in resets.LEARNED:
-        best = []
-        for reset in resets.RESETS:
-            rows = {lr: [r[-1]["steps"] for r in stored["learns"] if r[:3] == [task, reset, lr]] for lr in resets.RATES}
-            best.append(min(rows.values(), key=np.median))
-        one, other = best
-        assert max(*one, *other) < 1000 and min(one) <= np.median(other) <= max(one)

@@ -398,19 +398,6 @@ def conv_advice() -> Answers:
 
 
 @values
-def conv_stranger() -> Answers:
-    """Check how many of 36 conventions are recognised alone, and how many have no cell in the library, chapter 10."""
-    right = {"recognised": 36, "without_p": 12}
-    yield Values(right, exact=tuple(right), says="all {recognised}; the library has no cell for {without_p}")
-    yield "recognised", 12, "six orders, two meanings of z and three resets are 36."
-    yield "recognised", 24, "the reset over the whole is recognised too, though it has no p."
-    yield "recognised", 18, "z may be kept or written: that doubles them."
-    yield "without_p", 24, "the library has two of the three resets; those without are a third."
-    yield "without_p", 0, "p is None where the reset acts over the whole pre-activation."
-    yield "without_p", 6, "six orders, each with two meanings of z."
-
-
-@values
 def fast_budget() -> Answers:
     """Check the operations of a training step, and the hours for 10,000 of them, chapter 11."""
     T, N, D, H = 100, 64, 64, 512
