@@ -31,11 +31,9 @@ H, N = 16, 32
 RATES = (0.003, 0.01, 0.03)
 SOLVED = 0.99  # training may stop, and a task counts as learned, once this share of 256 test answers is right
 
-CELLS = ("GRU", "no_reset", "shared", "no_update", "Elman, orthogonal")
+CELLS = ("GRU", "no_reset", "shared", "minimal", "no_update", "Elman, orthogonal")
 KEEPERS = ("GRU", "no_update, orthogonal", "GRU, b_z = 0", "GRU, b_z = 0, orthogonal")
 STORIES = ("parity_outside", "last_outside", "parity_since", "first_of_segment")
-SPEAKERS = ("Elman, orthogonal", "GRU, b_z = 0", "GRU, b_z = 2")
-DISTANCES = (10, 20, 40, 80)
 
 Draw = Callable[[np.random.Generator, int], Batch]  # a task with its length: draw(rng, N)
 Row = dict[str, Any]
@@ -125,52 +123,15 @@ def gates(cell: str, T: int, lr: float, seed: int) -> Row:
     return row | {"right": right(m, task("checksum", T))}
 
 
-def told(name: str, cell: str, lr: float, seed: int) -> tuple[Bundle, Row]:
-    """Tokens to skip, breaks to start afresh at: T = 40, b_z = 0, until it is solved; a GRU, for 600 steps at least."""
+def stories(name: str, cell: str, lr: float, seed: int) -> Row:
+    """Tokens to skip, breaks to start afresh at: T = 40, b_z = 0, until it is solved."""
     rng = np.random.default_rng(seed)
     m = network(rng, cell, TASKS[name].D, TASKS[name].K)
-    return m, fit(m, rng, task(name, 40), lr, 4000, least=600 if cell == "GRU" else 0)
-
-
-def stories(name: str, cell: str, lr: float, seed: int) -> Row:
-    """`told`, and of a GRU what it can do, and what its gates do."""
-    m, row = told(name, cell, lr, seed)
-    return row | {"right": right(m, task(name, 40))} | look(m, name) if cell == "GRU" else row
+    return fit(m, rng, task(name, 40), lr, 4000)
 
 
 def only_training(run: Callable[..., tuple[Bundle, Row]]) -> Callable[..., Row]:
     return lambda *what: run(*what)[1]
-
-
-def look(m: Bundle, name: str) -> Row:
-    """The mean gates of each unit of a trained GRU, by what is read, if the task has breaks."""
-    if name not in ("parity_since", "first_of_segment"):
-        return {}
-    batch = single(task(name, 40)(np.random.default_rng(10_003), 128))
-    _, _, tape = gru_forward(batch.xs, None, m.rnn)
-    is_break = batch.tokens == len(TASKS[name].symbols) - 1
-    after = np.concatenate([np.zeros_like(is_break[:1]), is_break[:-1]])
-    kinds = {"|": is_break}
-    if name == "parity_since":
-        kinds |= {"0": batch.tokens == 0, "1": batch.tokens == 1}
-    else:
-        kinds |= {"first": ~is_break & after, "later": ~is_break & ~after}
-    units = {
-        gate: {
-            kind: [float(unit) for unit in tape.gate(gate)[where].mean(axis=0).round(2)]
-            for kind, where in kinds.items()
-        }
-        for gate in "rz"
-    }
-    return {"units": units}
-
-
-def pronoun(cell: str, lr: float, seed: int) -> Row:
-    """Who is "he"? Trained at distances 1 to 10, tested at longer ones."""
-    rng = np.random.default_rng(seed)
-    m = network(rng, cell, 17, 3)
-    row = fit(m, rng, lambda rng, count: agreement(rng, count, 14, distance=(1, 10)), lr, 2000, least=600)
-    return row | {f"right at {d}": right(m, partial(agreement, T=d + 4, distance=d)) for d in DISTANCES}
 
 
 def far(b_z: float, seed: int) -> Row:
@@ -217,9 +178,8 @@ def tuned(part: str, run: Callable[..., Row]) -> Callable[..., Row]:
 
     def at_best_rate(*what: Any) -> Row:
         *setting, seed = what
-        tried = ["shared" if name == "minimal" else name for name in setting]  # the minimal gated unit takes its rate
         rows = json.loads((FOLDER / "three_stories.json").read_text("utf8"))[f"{part} rates"]
-        lr = best_rate(rows, *setting[:-1], 50) if part == "gates" else best_rate(rows, *tried)
+        lr = best_rate(rows, *setting[:-1], 50) if part == "gates" else best_rate(rows, *setting)
         return {"lr": lr} | run(*setting, lr, seed)
 
     return at_best_rate
@@ -233,15 +193,12 @@ Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
 TOLD = tuple((name, cell) for name in STORIES for cell in CELLS)
 TUNING: dict[str, Part] = {
     "gates rates": (only_training(ablated), each_rate(*((cell, 50) for cell in KEEPERS)), TUNING_SEEDS),
-    "stories rates": (only_training(told), each_rate(*(what for what in TOLD)), TUNING_SEEDS),
+    "stories rates": (stories, each_rate(*TOLD), TUNING_SEEDS),
 }
 PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "stories": (tuned("stories", stories), TOLD, SEEDS),
-    "minimal": (tuned("stories", stories), tuple((name, "minimal") for name in STORIES), SEEDS[:5]),
-    "gates": (tuned("gates", gates), tuple((cell, 100) for cell in KEEPERS[:2]), SEEDS),
-    "bias": (tuned("gates", gates), tuple((cell, 100) for cell in KEEPERS[2:]), SEEDS[:5]),
-    "pronoun": (pronoun, tuple((cell, lr) for cell in SPEAKERS for lr in RATES[1:]), SEEDS),
-    "far": (far, ((6,),), SEEDS[:3]),
+    "gates": (tuned("gates", gates), tuple((cell, 100) for cell in KEEPERS), SEEDS),
+    "far": (far, ((6,),), SEEDS),
 }
 
 

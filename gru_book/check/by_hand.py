@@ -313,21 +313,6 @@ def sub_steep() -> Answers:
 
 
 @values
-def mem_bias() -> Answers:
-    """Check b_z for T = 10, 100, 1000 and 10,000, chapter 8."""
-    T = (10, 100, 1000, 10_000)
-    b = _at(T, lambda t: -math.log(math.expm1(math.log(2) / t)))
-    yield Values({"b_z": b}, says="half is left with b_z = {b_z}")
-    yield "b_z", [-v for v in b], "the sign is turned: the longer the memory, the larger b_z."
-    yield "b_z", _at(T, math.log), "that is log T: it leaves about 1/e, not a half."
-    yield "b_z", _at(T, lambda t: math.log(t) + 0.37), "the rule of thumb is too large at T = 10: solve σ(b)^T = ½."
-    yield "b_z", _at(T, lambda t: math.log(t) - 0.3665), "−log log 2 is positive: log T + 0.37."
-    yield "b_z", _at(T, lambda t: 2 ** (-1 / t)), "that is z; solve σ(b_z) = z for the bias."
-    yield "b_z", _at(T, lambda t: math.expm1(math.log(2) / t)), "that is e^(−b); take minus the logarithm."
-    yield "b_z", [v / math.log(10) for v in b], "that is log₁₀; σ needs the natural logarithm."
-
-
-@values
 def mem_trace() -> Answers:
     """Check z, r and h of the unit that counts 1s since a break, as it reads ``1 0 1 | 1 1``, chapter 8."""
     z, r, h = [0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1], [1, 1, -1, -1, 1, -1]
@@ -344,17 +329,6 @@ def mem_trace() -> Answers:
     yield "my_h", [1, 1, 0, 0, 1, 0], "even is −1 here, not 0, but at the start."
     yield "my_h", [1, -1, 1, -1, 1, -1], "a 0 keeps: it does not flip."
     yield "my_h", [1, 1, -1, 0, 1, -1], "at the break a_n = 20 − 40 = −20, so h = −1."
-
-
-@values
-def hwy_e() -> Answers:
-    """Check the limit of T f for large T, with f the value at the best gate, chapter 9."""
-    yield Values({"limit": 1 / math.e}, says="T times the value tends to {limit}")
-    yield "limit", math.e, "(1 − 1/T)^T tends to 1/e, not to e."
-    yield "limit", 1, "(1 − 1/T)^(T − 1) does not tend to 1: it is multiplied T − 1 times."
-    yield "limit", 0, "f itself tends to 0; multiply by T first."
-    yield "limit", 1 - 1 / math.e, "that is 1 − 1/e."
-    yield "limit", 0.5, "½ is the other gate, not a limit here."
 
 
 @values
