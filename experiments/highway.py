@@ -32,67 +32,16 @@ Row = dict[str, Any]
 # ---------------------------------------------------------------------------------------------------- trained networks
 
 UNITS, LENGTH, RATE = 16, 40, 0.02
-CHECKSUM, READ = TASKS["checksum"], TASKS["last_outside"]
-TEST = CHECKSUM.draw(np.random.default_rng(99), 200, LENGTH)
+READ = TASKS["last_outside"]
 
 
-def fit(m: Bundle, rng: np.random.Generator, draw: Callable[..., Batch], steps: int, test: Batch | None = None) -> int:
-    """Train `m` on fresh batches, until it is right on all of `test` if there is one; return the number of steps."""
+def fit(m: Bundle, rng: np.random.Generator, draw: Callable[..., Batch], steps: int) -> None:
+    """Train `m` on fresh batches."""
     adam = Adam(m, RATE)
-    for step in range(1, steps + 1):
+    for _ in range(steps):
         _, grads = reader_loss(m, draw(rng, 32, LENGTH))
         clip_by_global_norm(grads, 1.0)
         adam.step(grads)
-        if test and step % 25 == 0 and reader_accuracy(m, test).answers == 1:
-            break
-    return step
-
-
-def gates(bias: float, seed: int) -> Row:
-    """Keep the first of forty tokens: z at the fillers and what passes over them, before training and after it.
-
-    `norm` is that of ∂h_40/∂h_1 on the first line. `kept` is the direct path over the 39 fillers, the largest of the 16
-    units first, each the geometric mean of its rank over the lines; `units` is the mean number of units that keep half
-    or more. `reset` is the share of right answers if some units of h_20 are set to 0: none; in each line the four that
-    keep most; four of the other twelve, at random; the twelve. `sets` is how many different sets of four keep most.
-    """
-
-    def paths() -> tuple[Any, Any]:
-        hs, _, tape = gru_forward(TEST.xs, None, m.rnn)
-        return hs, tape.gate("z")[1:]
-
-    def look() -> Row:
-        hs, z = paths()
-        J = jacobian(TEST.xs[1:, :1], hs[0, :1], m.rnn)
-        direct = np.log(z).sum(axis=0)
-        kept = np.exp(np.sort(direct, axis=1).mean(axis=0)[::-1])
-        units = (direct > np.log(0.5)).sum(axis=1).mean()
-        norm = np.linalg.norm(J.total[0], 2)
-        return {"z": float(z.mean()), "norm": float(norm), "units": float(units), "kept": kept.tolist()}
-
-    def answers_without(units: Any) -> float:
-        h = hs[LENGTH // 2 - 1].copy()
-        np.put_along_axis(h, units, 0, axis=1)
-        _, end, _ = gru_forward(TEST.xs[LENGTH // 2 :], h, m.rnn)
-        said = end @ m.out.W + m.out.b > 0
-        return float((said == (TEST.ys[-1] == 1)).all(axis=1).mean())
-
-    rng = np.random.default_rng(seed)
-    m = reader_init(rng, CHECKSUM.D, CHECKSUM.K, UNITS)
-    m.rnn.b_z[:] = bias
-    before, steps = look(), fit(m, rng, CHECKSUM.draw, 175, TEST)
-    hs, z = paths()
-    most, rest = np.split(np.argsort(-np.log(z).sum(axis=0), axis=1), [4], axis=1)
-    draw = np.random.default_rng(100 + seed)
-    reset = {
-        "none": answers_without(most[:, :0]),
-        "the four": answers_without(most),
-        "four others": float(np.mean([answers_without(draw.permuted(rest, axis=1)[:, :4]) for _ in range(10)])),
-        "the twelve": answers_without(rest),
-    }
-    trained = {"reset": reset, "sets": len(np.unique(np.sort(most, axis=1), axis=0))}
-    right = reader_accuracy(m, TEST).answers
-    return {"right": right, "steps": steps, "before": before, "after": look()} | trained
 
 
 # ------------------------------------------------------------------------------------- one task kept, one rewritten
@@ -198,7 +147,6 @@ TRIED = tuple((*contender, rate) for contender in CONTENDERS for rate in RATES)
 AFTER = (("0", "orthogonal", 0.01),)
 HALVES = (("0", "W_hn alone", 0.01), ("0", "b_r alone", 0.01))
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
-    "gates": (gates, ((0,), (2,), (4,)), SEEDS),
     "line": (line, ((),), SEEDS),
     "keep": (partial(learn, "checksum"), TRIED, SEEDS),
     "rewrite": (partial(learn, "parity_outside"), TRIED, SEEDS[:5]),  # most take all the steps
