@@ -169,7 +169,7 @@ def test_a_training_made_anew_learns_to_rewrite_from_the_bias_that_did():
 
 
 def test_the_orthogonal_matrix_and_the_reset_bias_bring_a_gradient_back_together_and_not_alone():
-    for seed in range(5, 8):  # other draws than the page's
+    for seed in range(8):  # three draws more than on the page
         sizes = {}
         for matrix, bias in product((False, True), repeat=2):
             rng = np.random.default_rng(seed)
@@ -178,7 +178,7 @@ def test_the_orthogonal_matrix_and_the_reset_bias_bring_a_gradient_back_together
             p.b_r[:] = 4 * bias
             sizes[matrix, bias] = norm(jacobian(xs, None, p).total[0])
         assert sizes[False, False] < 1e-17
-        assert max(sizes[True, False], sizes[False, True]) < 1e-11 < 1e-4 < sizes[True, True]
+        assert max(sizes[True, False], sizes[False, True]) < 1e-9 < 5e-4 < sizes[True, True]
 
 
 def test_in_a_fresh_net_of_32_units_the_number_c_of_the_theorem_is_about_4_6():
