@@ -58,7 +58,8 @@ def contender(
     """A reader whose b_z is 0, ln 39, or ln U(1, 39) drawn for each unit; or with no update gate at all (z = 0).
 
     "orthogonal": W_hn starts orthogonal and b_r at 4, so that the candidate sees the old state without changing its
-    length; "W_hn alone" and "b_r alone" have one of the two. What this draws comes from another generator: for one seed, all that is not set is the same, batches too.
+    length; "W_hn alone" and "b_r alone" have one of the two. What this draws comes from another generator: for one
+    seed, all that is not set is the same, batches too.
     """
     init = partial(ablated_gru_init, ablation="no_update") if bias == "no z" else gru_init
     m = reader_init(rng, D, K, UNITS, init=init, dtype=np.float32, reset_after=reset_after)

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 

@@ -101,6 +101,11 @@ def test_the_ladder_gained_what_the_page_says():
     assert max(gains) == gains[1] and round(gains[1], 1) == 3.1 and round(gains[3], 1) == 1.5
     assert small["batch last"] < small[last] and round(longer["batch last"] / longer[last], 1) == 1.5
     assert middle["out of the loop"] < middle["batch last"]
+    for k, seconds in enumerate(SECONDS.values()):
+        *times, _ = seconds.values()
+        each = [before / after for before, after in itertools.pairwise(times)]
+        assert [gain < 1 for gain in each] == [False, False, k == 2, k == 0]
+        assert k < 2 or max(each) == each[1]  # with 100 units and with 256, out of the loop
     assert middle[last] < middle["batch last"] and 1 < large["batch last"] / large[last] < 1.02
     calls = results.load("ladder")["calls"].values()
     assert 0.05e-6 < min(calls) < max(calls) < 1e-6
