@@ -53,8 +53,7 @@ def test_the_minimal_gated_unit_is_the_one_whose_gates_are_opposite():
 def test_over_100_tokens_it_is_the_bias_that_keeps():
     stored = load_results("three_stories")
     solved = {
-        cell: [row["solved"] for name, _, _, row in stored["gates"] if name == cell]
-        for cell in three_stories.KEEPERS
+        cell: [row["solved"] for name, _, _, row in stored["gates"] if name == cell] for cell in three_stories.KEEPERS
     }
     assert [sum(found) for found in solved.values()] == [10, 3, 2, 5]
     assert all(len(found) == 10 for found in solved.values())
