@@ -60,12 +60,12 @@ def test_first_two_seeds_that_are_not_fed_at_both_rates():
     ends = [[round(100 * row["exact"]) for row in results("dates", "translation", name)[:2]]
             for name in ("not fed, 0.02", "not fed")]  # fmt: skip
     assert ends == [[2, 58], [99, 3]]
-    assert page_says(PAGE, "half the rate, at which more of them learned")
+    assert page_says(PAGE, "half the rate, at which the first two of them got further")
 
 
-def test_read_forwards_no_network_that_is_not_fed_stays_without_the_day():
+def test_read_forwards_too_some_networks_that_are_not_fed_stay_far_below():
     rows = results("dates", "translation", "not fed, read forwards")
-    assert len(rows) == 4 and min(row["exact"] for row in rows) > 0.85
+    assert [round(100 * row["exact"]) for row in rows] == [96, 98, 99, 90, 55]
     assert rows[0]["numbers"] == results("dates", "translation", "not fed")[0]["numbers"]
 
 
@@ -197,7 +197,6 @@ def in_torch(p, batch):
     import torch
 
     source, target, lengths, target_lengths = batch
-    before = np.concatenate([np.full((1, 3), p.start), target[:-1]])
     modules = {"encoder": torch.nn.GRU(3, 4).double(), "decoder": torch.nn.GRU(7, 4).double()}
     for name, gru in modules.items():
         arrays = convert.to_torch([[getattr(p, name)]])
@@ -205,9 +204,9 @@ def in_torch(p, batch):
     marked = np.where(np.arange(4)[:, None] < target_lengths, target, -100)
     return modules | {
         "source_embedding": lambda tokens: torch.tensor(p.source.E)[tokens],
-        "target_embedding": lambda tokens: torch.tensor(p.target.E)[tokens],
+        "target_embedding": torch.nn.Embedding.from_pretrained(torch.tensor(p.target.E)),  # refuses what it has not
         "readout": lambda states: states @ torch.tensor(p.out.W) + torch.tensor(p.out.b),
-        "source": torch.tensor(source), "before": torch.tensor(before), "target": torch.tensor(marked),
+        "source": torch.tensor(source), "start": torch.full((1, 3), p.start), "target": torch.tensor(marked),
         "lengths": torch.tensor(lengths),
     }  # fmt: skip
 
