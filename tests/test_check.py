@@ -214,6 +214,13 @@ def test_numbers_to_one_decimal_place_are_right_as_a_table_prints_them_and_not_b
     assert not masked.printed({"v": np.array([2.41, 0.03])}, ["v"])
 
 
+def test_two_decimals_are_enough_where_the_page_prints_two_and_a_wrong_one_is_not():
+    for context in ([0.2, 0.79], ["0.20", "0.79"], [0.198, 0.792]):
+        assert check.att_hand([0.14, 0.29, 0.57], context).ok, context
+    for context in ([0.2, 0.8], [0.21, 0.79], [0.19, 0.79]):
+        assert not check.att_hand([0.14, 0.29, 0.57], context).ok, context
+
+
 @pytest.mark.parametrize(
     ("name", "given"),
     [

@@ -12,7 +12,7 @@ from gru_book.check.engine import Array, Exercise, Mistake, exercise
 from gru_book.check.oracle import each, matmul
 
 __all__ = [
-    "att_backward", "att_general", "beam_safe", "lm_temperature",
+    "att_backward", "beam_safe", "lm_temperature",
     "other_adder", "other_by_hand", "s2s_softmax",
 ]  # fmt: skip
 
@@ -148,29 +148,6 @@ def att_backward() -> Exercise:
     terms = {"dh": {"through the mean, Σ α dc": by_mean, "through the score, Σ de s": by_score}}
     args = {"dc": dc, "alpha": alpha, "s": s, "h": h}
     return Exercise(args, {"ds": matmul(de, h), "dh": by_mean + by_score}, mistakes, terms=terms)
-
-
-@exercise
-def att_general() -> Exercise:
-    """Check ``f(de, s, W, h) -> ds, dW``: backward through the score e = s W hᵀ, for one sequence, chapter 18.
-
-    Given de (T, S), s (T, d), W (d, M) and h (S, M); return ds (T, d) and dW (d, M).
-    """
-    rng = np.random.default_rng(2016)
-    de, s, W, h = (rng.normal(size=size) for size in ((4, 3), (4, 2), (2, 5), (3, 5)))
-    ds, dW = matmul(matmul(de, h), W.T), matmul(s.T, matmul(de, h))
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, its_ds, its_dW in (
-            ("dW is that of one step; sum over all t.", ds, matmul(s[-1:].T, matmul(de[-1:], h))),
-            ("dW is a mean over the steps; it must be the sum.", ds, dW / len(s)),
-            ("dW lacks de: every pair of t and j counts by its de.", ds, np.outer(s.sum(axis=0), h.sum(axis=0))),
-            ("ds lacks de: every place j counts by its de.",
-             np.tile(matmul(h.sum(axis=0)[None], W.T), (len(s), 1)), dW),
-        ):  # fmt: skip
-            yield message, {"ds": its_ds, "dW": its_dW}
-
-    return Exercise({"de": de, "s": s, "W": W, "h": h}, {"ds": ds, "dW": dW}, mistakes)
 
 
 # Trees for `beam_safe`: the probabilities of the next token after each beginning. In the first a beam of 2 finds more

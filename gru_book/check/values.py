@@ -37,6 +37,7 @@ class Values:
     exact: tuple[str, ...] = ()  # whole numbers; of the others about three digits are enough, or two that are right
     also: dict[str, tuple[str, ...]] = field(default_factory=dict)  # other names of a right word
     tolerance: float = 5e-3  # relative
+    places: int | None = None  # so many decimals are enough, where the page prints no more
     says: str = ""  # what the right values mean, with a place for each by its name; else they are listed
 
     def fits(self, label: str, found: Any, value: Any) -> bool:
@@ -47,6 +48,8 @@ class Values:
             return True
         if near(found, value, tolerance=self.tolerance):
             return True
+        if self.places is not None and _to_places(found, value, self.places):
+            return not self.slipped(label, found)
         return _rounded(found, value) and not self.slipped(label, found)
 
     def slipped(self, label: str, found: Any) -> bool:
@@ -110,6 +113,13 @@ def _rounded(found: Any, right: Any) -> bool:
         if not (near(value, exact) or (two and not of_one and abs(exact) < 100)):
             return False
     return True
+
+
+def _to_places(found: Any, right: Any, places: int) -> bool:
+    """Whether numbers are the right ones to so many decimals, such as 0.2 for 0.198."""
+    if not _is_number(right) or np.shape(found) != np.shape(right):
+        return False
+    return bool((np.abs(np.subtract(found, right)) <= 0.5000001 * 0.1**places).all())
 
 
 def _to_one_place(found: Any, right: Any) -> bool:

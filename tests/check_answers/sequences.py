@@ -27,10 +27,6 @@ def f(dc, alpha, s, h):
     de = alpha * (dalpha - (alpha * dalpha).sum(axis=1, keepdims=True))
     return de @ h, alpha.T @ dc + de.T @ s
 """,
-    "att_general": """
-def f(de, s, W, h):
-    return de @ h @ W.T, s.T @ de @ h
-""",
     "beam_safe": """
 def f(step, state, start, width, max_steps):
     beam = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0].log_prob
@@ -101,12 +97,6 @@ PLANTED = {
         ("~de = .*", "de = alpha * (1 - alpha) * dalpha", "slope of a sigmoid"),
         ("alpha.T @ dc + ", "", "dh lacks a term: through the mean"),
         (" + de.T @ s", "", "dh lacks a term: through the score"),
-    ],
-    "att_general": [
-        ("s.T @ de @ h", "s[-1:].T @ de[-1:] @ h", "that of one step"),
-        ("s.T @ de @ h", "s.T @ de @ h / len(s)", "mean over the steps"),
-        ("s.T @ de @ h", "np.outer(s.sum(axis=0), h.sum(axis=0))", "dW lacks de"),
-        ("de @ h @ W.T,", "np.tile(h.sum(axis=0) @ W.T, (len(s), 1)),", "ds lacks de"),
     ],
     "beam_safe": [
         ("max(float(beam), float(one))", "float(one)", "that is greedy search's, though"),
