@@ -619,20 +619,12 @@ def s2s_mean() -> Answers:
 
 
 @values
-def s2s_off() -> Answers:
-    """Check the lowest loss, in nats, of a decoder that is fed the token that it is to predict, chapter 17."""
-    yield Values({"reached_loss": 0}, says="the loss goes to {reached_loss}")
-    yield "reached_loss", math.log(2000) / 11, "that is the cost without the source; but the answer is given."
-    yield "reached_loss", math.log(11), "that is guessing among eleven tokens; but the answer is given."
-    yield "reached_loss", 1, "a perplexity of 1 is a loss of 0."
-
-
-@values
 def att_hand() -> Answers:
     """Check the three weights and the context, chapter 18."""
     c = [2 / 7 * math.log(2), 4 / 7 * math.log(4)]
     yield Values(
         {"my_weights": [1 / 7, 2 / 7, 4 / 7], "my_context": c},
+        places=2,
         says="weights {my_weights}, context {my_context}",
     )
     yield "my_weights", [0, 1 / 3, 2 / 3], "that is the score over the sum of the scores; take exponentials first."
@@ -661,17 +653,6 @@ def att_pad() -> Answers:
 
 
 @values
-def att_scale() -> Answers:
-    """Check the standard deviation of the score for K = 64, and after the division by √K, chapter 18."""
-    yield Values({"std": 8, "scaled": 1}, says="the standard deviation is {std}, and {scaled} after the division")
-    yield "std", 64, "64 is the variance; the standard deviation is its square root."
-    yield "std", 1, "each product has variance 1, and 64 of them are added: variances of independent terms add up."
-    yield "std", 0, "0 is the mean."
-    yield "scaled", 8, "the score is divided by √K = 8, and so is its standard deviation."
-    yield "scaled", 1 / 8, "that would be a division by K; it is by √K."
-
-
-@values
 def beam_hand() -> Answers:
     """Check greedy search's sequence, the beam's for k = 2, and the list of all four, likeliest first, chapter 19."""
     yield Values(
@@ -687,21 +668,6 @@ def beam_hand() -> Answers:
     yield "ranking", ["aa", "ab", "ba", "bb"], "that is the order of the alphabet, or of the first token alone."
     yield "ranking", ["ba", "ab", "aa", "bb"], "aa has 0.6 · 0.55 = 0.33, ab 0.27."
     yield "ranking", ["aa", "ba", "ab", "bb"], "ba has 0.4 · 0.9 = 0.36, aa 0.33."
-
-
-@values
-def beam_share() -> Answers:
-    """Check the share from which on the empty text wins, of twelve equal answers and of a triple one, chapter 19."""
-    yield Values(
-        {"twelve": 1 / 13, "triple": 1 / 5},
-        says="from {twelve} on with twelve answers, from {triple} on in (b)",
-    )
-    yield "twelve", 1 / 12, "the right answers share what the empty text leaves, 1 − ρ, not 1."
-    yield "twelve", 12 / 13, "that is what is left to the right answers."
-    yield "triple", 1 / 4, "that one shares what the empty text leaves too: ρ = (1 − ρ)/4."
-    yield "triple", 1 / 10, "ten texts share 1 − ρ, but not evenly: this one has three parts of twelve."
-    yield "triple", 1 / 11, "that is the limit for ten texts that share evenly; this one has three parts of twelve."
-    yield "triple", 1 / 13, "that is the limit for a text with one part of twelve; this one has three."
 
 
 @values
