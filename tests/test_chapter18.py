@@ -189,3 +189,48 @@ def test_with_one_of_the_two_sums_left_out_the_gradient_check_fails(monkeypatch)
         monkeypatch.setattr(seq2seq, "attention_backward", cut)
         found = translator_loss(p, few)[1]
         assert np.abs(found.flat - right.flat).max() > 0.01 * np.abs(right.flat).max()
+
+
+def test_the_transformer_writes_all_but_a_few_lists_that_are_no_longer_than_those_in_training():
+    found = rows("lists", name="lists_torch")
+    assert [row[:2] for row in load_results("lists_torch")["lists"]] == [[3000, seed] for seed in range(3)]
+    assert 1.2 < found[0]["parameters"] / rows("lists", "attention")[0]["parameters"] < 1.25
+    assert min(row["1"] for row in found) > 0.99 and max(row["4"] for row in found) == 0
+
+
+@pytest.mark.frameworks("torch")
+def test_the_transformer_is_made_of_the_block_of_the_page_and_a_training_begins_again_alike(monkeypatch):
+    import torch
+
+    from experiments import lists_torch
+
+    monkeypatch.setattr(attention, "SHOWN", 24)
+    torch.manual_seed(0)
+    ours = lists_torch.Block(8, 2)
+    block = run_box("18-attention", "class Block")["Block"](8, 2)
+    block.load_state_dict(ours.state_dict())
+    x = torch.tensor(rng().normal(size=(2, 5, 8)), dtype=torch.float32)
+    assert torch.equal(ours(x), block(x))
+    row = lists_torch.lists(3, 0)
+    assert row == lists_torch.lists(3, 0) and row.keys() == rows("lists", name="lists_torch")[0].keys()
+    assert row["parameters"] == rows("lists", name="lists_torch")[0]["parameters"]
+
+
+@pytest.mark.frameworks("torch")
+def test_each_answer_of_the_transformer_stands_behind_its_source_and_padding_changes_nothing():
+    import torch
+
+    from experiments import lists_torch
+
+    torch.manual_seed(0)
+    m, (_, batch) = lists_torch.Translator(), attention.shown_lists(2)
+    tokens, where, said = lists_torch.rows(batch)
+    n = int((batch.source_lengths + batch.target_lengths).argmin())
+    S, T = int(batch.source_lengths[n]), int(batch.target_lengths[n])
+    assert tokens.shape[1] > S + T and (said[n, :S] == -100).all() and (said[n, S + T :] == -100).all()
+    assert LISTED_WRITTEN.text(tokens[n, :S].numpy()) == LISTED_WRITTEN.text(batch.source[:S, n])
+    assert LISTED_ISO.text(said[n, S : S + T].numpy()) == LISTED_ISO.text(batch.target[:, n])
+    np.testing.assert_array_equal(tokens[n, S + 1 : S + T] - LISTED_WRITTEN.size, said[n, S : S + T - 1])
+    with torch.no_grad():
+        whole, alone = m(tokens, where)[n, : S + T], m(tokens[n : n + 1, : S + T], where[n : n + 1, : S + T])[0]
+    torch.testing.assert_close(whole, alone)

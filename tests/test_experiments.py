@@ -10,7 +10,7 @@ from experiments import _store
 from experiments._store import load, make, make_parts, seeded
 
 SCRIPTS = sorted(path.stem for path in Path(_store.__file__).parent.glob("[a-z]*.py"))
-OTHERWISE = ("explorer_nets", "pendulum_torch", "words_manifest")  # store otherwise, or nothing
+OTHERWISE = ("explorer_nets", "lists_torch", "pendulum_torch", "words_manifest")  # otherwise, nothing, or with torch
 SCRIPTS = [name for name in SCRIPTS if name not in OTHERWISE]
 WANTED = seeded([("a",), ("ü",)], range(3))
 

@@ -1,0 +1,125 @@
+"""Chapter 18's Transformer: two of the page's blocks, on the lists of experiments/attention.py, in PyTorch.
+
+Stored in lists_torch.json. Needs torch, from the group ``frameworks``. To rerun it, about three minutes a seed:
+
+``python tools/environment.py python -m experiments.lists_torch [--missing]``
+
+One row holds the source and then the answer, which begins with the start token; source and answer have tokens and
+positions of their own. The rate and the steps were chosen on another split of the days, `split_days(seed=0)`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, scaled_dot_product_attention
+
+from experiments._store import make_parts, stored_file
+from experiments.attention import LISTS, N, drawn, shown_lists
+from gru_book.tasks.dates import LISTED_ISO, LISTED_WRITTEN, Batch, listed, split_days
+
+STORED = stored_file("lists_torch")
+D, HEADS, BLOCKS = 24, 4, 2
+STEPS, RATE = 3000, 0.01
+WIDTH = 256  # positions, of source and answer each
+
+
+class Block(nn.Module):
+    """The block that the page shows; a test compares the two."""
+
+    def __init__(self, d: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.qkv, self.mix = nn.Linear(d, 3 * d), nn.Linear(d, d)
+        self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (N, T, d)
+        N, T, d = x.shape
+        parts = self.qkv(self.norm1(x))
+        parts = parts.view(N, T, 3, self.heads, d // self.heads)
+        q, k, v = parts.permute(2, 0, 3, 1, 4)
+        y = scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.mix(y.transpose(1, 2).reshape(N, T, d))
+        return x + self.down(torch.relu(self.up(self.norm2(x))))
+
+
+def positions(count: int, d: int) -> torch.Tensor:
+    """Sines and cosines of `count` positions, as Vaswani et al. have them."""
+    angles = np.arange(count)[:, None] / 10_000 ** (np.arange(d // 2) / (d // 2))
+    return torch.tensor(np.concatenate([np.sin(angles), np.cos(angles)], axis=1), dtype=torch.float32)
+
+
+class Translator(nn.Module):
+    """Blocks between embeddings and a readout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(LISTED_WRITTEN.size + LISTED_ISO.size, D)
+        self.blocks = nn.Sequential(*(Block(D, HEADS) for _ in range(BLOCKS)))
+        self.norm, self.out = nn.LayerNorm(D), nn.Linear(D, LISTED_ISO.size)
+        self.register_buffer("where", torch.cat([positions(WIDTH, D), positions(WIDTH, D)]), persistent=False)
+
+    def forward(self, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+        x = self.embed(tokens) + self.where[where]
+        return self.out(self.norm(self.blocks(x)))
+
+
+def rows(batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Each source followed by its answer, padded at the end: tokens and positions (N, T), and what is to be said at
+    each place, -100 where nothing is."""
+    read, write = batch.source_lengths, batch.target_lengths
+    shape = len(read), int((read + write).max())
+    tokens, where, said = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -100)
+    for n, (S, T) in enumerate(zip(read, write, strict=True)):
+        before = np.concatenate([[LISTED_ISO.start], batch.target[: T - 1, n]])
+        tokens[n, : S + T] = np.concatenate([batch.source[:S, n], LISTED_WRITTEN.size + before])
+        where[n, : S + T] = np.concatenate([np.arange(S), WIDTH + np.arange(T)])
+        said[n, S : S + T] = batch.target[:T, n]
+    return torch.from_numpy(tokens), torch.from_numpy(where), torch.from_numpy(said)
+
+
+def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1) -> Translator:
+    """Train one on lists of one to three dates, as the GRUs of experiments/attention.py."""
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    rng, (days, _) = np.random.default_rng(seed), split_days(seed=split)
+    m = Translator()
+    adam = torch.optim.Adam(m.parameters(), lr=rate)
+    for step in range(steps):
+        adam.param_groups[0]["lr"] = rate * min((step + 1) / 100, 1 - step / steps)
+        counts = rng.integers(1, LISTS + 1, N)
+        tokens, where, said = rows(listed(drawn(rng, days, counts.sum()), counts))
+        loss = cross_entropy(m(tokens, where).flatten(0, 1), said.flatten(), ignore_index=-100)
+        adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(m.parameters(), 1.0)
+        adam.step()
+    return m
+
+
+@torch.no_grad()
+def exact(m: Translator, batch: Batch) -> float:
+    """Share of the lists whose every character is right. With greedy decoding a list is right as a whole if and only if
+    each of its characters is the likeliest after the right ones."""
+    tokens, where, said = rows(batch)
+    right = (m(tokens, where).argmax(dim=2) == said) | (said == -100)
+    return float(right.all(dim=1).float().mean())
+
+
+def lists(steps: int, seed: int) -> dict[str, Any]:
+    """Lists of one to three dates; tested on lists of one to four."""
+    m = fit(seed, steps)
+    row: dict[str, Any] = {"parameters": sum(a.numel() for a in m.parameters())}
+    return row | {str(count): exact(m, shown_lists(count)[1]) for count in range(1, LISTS + 2)}
+
+
+PARTS = {"lists": (lists, [(STEPS,)], range(3))}
+
+
+if __name__ == "__main__":
+    make_parts(STORED, PARTS, sys.argv[1:])
