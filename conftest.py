@@ -10,6 +10,8 @@ import json
 import os
 import re
 import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -61,6 +63,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--frameworks", action="store_true", help="only tests that need other frameworks; none is skipped")
     parser.addoption("--page", default="", help="only tests of this chapter and its companions, or of one: 04, 04b")
     parser.addoption("--other-fonts", action="store_true", help="only tests marked so, in a browser with other fonts")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Called by pytest. With --frameworks: which versions the claims are run with."""
+    if not config.option.frameworks:
+        return []
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        group = tomllib.load(file)["dependency-groups"]["frameworks"]
+    names = [re.match(r"[\w-]+", each)[0] for each in group]
+    return ["frameworks: " + ", ".join(f"{name} {version(name) if has(name) else '–'}" for name in names)]
+
+
+def has(name: str) -> bool:
+    """Whether a distribution is installed."""
+    try:
+        return bool(version(name))
+    except PackageNotFoundError:
+        return False
 
 
 def pytest_configure(config: pytest.Config) -> None:

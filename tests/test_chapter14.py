@@ -174,7 +174,7 @@ def test_the_old_lines_make_keras_own_layer_double_its_state_and_the_present_one
         keras.utils.set_random_seed(seed)
         xs = np.random.default_rng(seed).normal(size=(1, 100, D)).astype(np.float32)
         cell = Old(units)
-        cell.mask = dropout_mask(rng(seed), (1, units), 0.5).astype(np.float32)
+        cell.mask = keras.ops.convert_to_tensor(dropout_mask(rng(seed), (1, units), 0.5).astype(np.float32))
         layer = keras.layers.GRU(units, recurrent_dropout=0.5, return_sequences=True)
         hs = np.abs(keras.ops.convert_to_numpy(layer(xs, training=True))[0])
         if not old:

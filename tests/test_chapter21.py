@@ -292,7 +292,7 @@ def test_jax_scans_matrices_with_the_join_that_21b_gives():
         (J_1, r_1), (J_2, r_2) = first, second
         return J_2 @ J_1, (J_2 @ r_1[..., None])[..., 0] + r_2
 
-    with jax.experimental.enable_x64():
+    with jax.enable_x64(True):
         _, d = jax.lax.associative_scan(join, (jax.numpy.asarray(J), jax.numpy.asarray(r)))
     wanted = linear(J[:, None], r[:, None], np.zeros((1, 4)))[:, 0]
     np.testing.assert_allclose(d, wanted, rtol=1e-10)

@@ -1,6 +1,7 @@
 """The page of questions: what it says of itself, and of other programs."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import warnings
 import nbformat
 import numpy as np
 import pytest
+from helpers import cells_of, names_of, page_says
+from test_page_lengths import before_exercises, words
 
 from conftest import ROOT
 from gru_lib import gru_forward, gru_init
@@ -18,8 +21,10 @@ TEXT = (ROOT / "book_text" / "questions.md").read_text("utf8")
 QUESTIONS = re.findall(r"^### (.+)\n\n((?:.+\n)+)", TEXT, re.M)
 
 
-def test_forty_questions_are_answered_in_three_sentences_at_most():
-    assert len(QUESTIONS) == TEXT.count("\n### ") == 40
+def test_each_of_44_questions_is_answered_in_three_sentences_at_most():
+    assert len(QUESTIONS) == TEXT.count("\n### ") == 44
+    assert page_says("questions", "Forty-four questions")
+    assert words(before_exercises(TEXT)) <= 2500
     for question, answer in QUESTIONS:
         assert 1 <= len(answer.strip().split("\n")) <= 3, question
 
@@ -108,3 +113,127 @@ def test_keras_does_what_the_page_says():
     assert np.allclose(whole @ whole.T, np.eye(4), atol=1e-5)
     assert not any(np.allclose(block @ block.T, np.eye(4), atol=0.1) for block in np.split(whole, 3, axis=1))
     assert keras.utils.pad_sequences([[1], [2, 3]]).tolist() == [[0, 1], [2, 3]]
+
+
+@pytest.mark.frameworks("torch")
+def test_a_training_in_pytorch_ends_in_the_same_bits(torch):
+    def trained():
+        torch.manual_seed(0)
+        rnn, xs = torch.nn.GRU(4, 8), torch.randn(12, 3, 4)
+        adam = torch.optim.Adam(rnn.parameters(), lr=0.01)
+        for _ in range(20):
+            adam.zero_grad()
+            rnn(xs)[0].square().sum().backward()
+            adam.step()
+        return [p.detach().clone() for p in rnn.parameters()]
+
+    assert all(torch.equal(*pair) for pair in zip(trained(), trained(), strict=True))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.frameworks("torch")
+def test_torch_compile_leaves_the_layer_and_compiles_a_loop_for_each_length(torch):
+    import torch._dynamo.testing
+
+    rnn, cell, xs = torch.nn.GRU(4, 8), torch.nn.GRUCell(4, 8), torch.randn(12, 3, 4)
+
+    def loop(xs):
+        h, hs = xs.new_zeros(xs.shape[1], 8), []
+        for x in xs:
+            h = cell(x, h)
+            hs.append(h)
+        return torch.stack(hs)
+
+    torch._dynamo.reset()
+    count = torch._dynamo.testing.CompileCounter()
+    assert torch.equal(torch.compile(rnn, backend=count)(xs)[0], rnn(xs)[0]) and count.frame_count == 0
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(rnn, backend=count, fullgraph=True)(xs)
+    torch._dynamo.reset()
+    count = torch._dynamo.testing.CompileCounter()
+    compiled = torch.compile(loop, backend=count)
+    for k, T in enumerate((12, 10, 7)):
+        assert torch.equal(compiled(xs[:T]), loop(xs[:T])) and count.frame_count == k + 1
+    torch._dynamo.reset()
+
+
+@pytest.mark.filterwarnings("ignore")  # of the exporter, of what it is made with
+@pytest.mark.frameworks("torch", "onnxscript", "onnxruntime")
+def test_an_onnx_file_takes_other_lengths_where_the_page_says(torch, tmp_path, monkeypatch):
+    import onnx
+    import onnxruntime
+
+    monkeypatch.chdir(tmp_path)
+    rnn, xs, other = torch.nn.GRU(4, 8).eval(), torch.randn(12, 3, 4), torch.randn(7, 5, 4)
+
+    def axes(model):
+        dims = onnx.load(model).graph.input[0].type.tensor_type.shape.dim
+        return [d.dim_param or d.dim_value for d in dims]
+
+    def run(model, xs):
+        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        return session.run(None, {session.get_inputs()[0].name: xs.numpy()})[0].reshape(*xs.shape[:2], 8)
+
+    T, N = (torch.export.Dim(name) for name in "TN")
+    torch.onnx.export(rnn, (xs,), "new.onnx", dynamic_shapes=({0: T, 1: N},), verbose=False)
+    np.testing.assert_allclose(run("new.onnx", xs), rnn(xs)[0].detach(), atol=1e-6)
+    with pytest.raises(Exception, match="dimension|ONNXRuntimeError"):
+        run("new.onnx", other)
+    options = {"input_names": ["x"], "dynamic_axes": {"x": {0: "T", 1: "N"}}}
+    for said in ('`input_names=["x"]`', '`dynamic_axes={"x": {0: "T", 1: "N"}}`'):
+        assert page_says("questions", said)
+    torch.onnx.export(rnn, (xs,), "old.onnx", dynamo=False, **options)
+    assert axes("old.onnx") == ["T", "N", 4]
+    for given in (xs, other):
+        np.testing.assert_allclose(run("old.onnx", given), rnn(given)[0].detach(), atol=1e-6)
+    wanted = ("viz.use_style()", "(theirs,) =", "print(again.name)", "make_model")
+    page = names_of(cell for cell in cells_of("10-conventions") if any(word in cell for word in wanted))
+    onnx.save(page["model"], "own.onnx")
+    hs = gru_forward(other.numpy(), None, page["p"])[0]
+    np.testing.assert_allclose(run("own.onnx", other), hs, atol=1e-6)
+
+
+TFLITE = """
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+xs = np.random.default_rng(0).normal(size=(1, 12, 4)).astype(np.float32)
+
+
+def apart(length, batch, **options):
+    keras.utils.set_random_seed(0)
+    layer = keras.layers.GRU(8, return_sequences=True, bias_initializer="uniform", **options)
+    net = keras.Sequential([keras.Input((length, 4), batch_size=batch), layer])
+    lite = tf.lite.Interpreter(model_content=tf.lite.TFLiteConverter.from_keras_model(net).convert())
+    (there,), (back,), worst = lite.get_input_details(), lite.get_output_details(), 0.0
+    for given in (xs, xs[:, :7])[: 1 + (length is None)]:
+        lite.resize_tensor_input(there["index"], given.shape)
+        lite.allocate_tensors()
+        lite.set_tensor(there["index"], given)
+        lite.invoke()
+        worst = max(worst, np.abs(lite.get_tensor(back["index"]) - np.array(net(given))).max())
+    return worst
+
+
+for options in ({}, {"reset_after": False}):
+    assert apart(None, 1, **options) < 1e-6
+assert apart(12, None, unroll=True) < 1e-6
+try:
+    apart(12, None)
+except Exception as error:
+    assert "TensorListReserve" in str(error), error
+else:
+    sys.exit("a free batch is converted")
+"""
+
+
+@pytest.mark.frameworks("tensorflow", "keras")
+def test_keras_in_tflite_gives_the_same_states_if_the_batch_is_said():
+    """In a process of its own, for Keras has TensorFlow behind it there."""
+    env = os.environ | {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"}
+    done = subprocess.run([sys.executable, "-c", TFLITE], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -289,6 +289,40 @@ def test_what_flax_writes():
     assert [each.name for each in recognise(given["params"], xs, np.array(hs))] == ["Flax Linen"]
 
 
+@pytest.mark.frameworks("equinox", "haiku", "jax", "mlx")
+def test_what_equinox_haiku_and_mlx_write():
+    import equinox
+    import haiku
+    import jax
+    import mlx.core
+    import mlx.nn
+
+    xs, h, hs = np.random.default_rng(0).normal(size=(T, N, D)).astype(np.float32), np.zeros((N, H), np.float32), []
+    cell = equinox.nn.GRUCell(D, H, key=jax.random.key(0))
+    for x in xs:
+        h = jax.vmap(cell)(x, h)
+        hs.append(np.asarray(h))
+    arrays = {name: np.asarray(getattr(cell, name)) for name in ("weight_ih", "weight_hh", "bias", "bias_n")}
+    assert [each.name for each in recognise(arrays, xs, np.array(hs))] == ["PyTorch"]
+
+    def states(xs):
+        cell = haiku.GRU(H)
+        h, hs = cell.initial_state(N), []
+        for x in xs:
+            _, h = cell(x, h)
+            hs.append(h)
+        return jax.numpy.stack(hs)
+
+    init, run = haiku.transform(states)
+    p = jax.tree.map(lambda a: np.asarray(a) + np.linspace(-1, 1, a.size).reshape(a.shape), init(jax.random.key(0), xs))
+    assert [each.name for each in recognise(p["gru"], xs, np.asarray(run(p, None, xs)))] == ["Haiku"]
+
+    layer = mlx.nn.GRU(D, H)
+    hs = np.array(layer(mlx.core.array(xs.swapaxes(0, 1)))).swapaxes(0, 1)
+    arrays = {name: np.array(a) for name, a in layer.parameters().items()}
+    assert [each.name for each in recognise(arrays, xs, hs)] == ["PyTorch"]
+
+
 @pytest.mark.frameworks("torch")
 def test_what_a_dreamer_cell_writes():
     """The cell of DreamerV2 in PyTorch, without its layer norm."""
@@ -321,6 +355,15 @@ def test_what_tensorflow_1_writes_and_what_keras_makes_of_cudnn_arrays():
         hs.append(h.numpy())
     arrays = {v.name: v.numpy() for v in cell.variables}
     assert [each.name for each in recognise(arrays, xs, np.array(hs))] == ["TensorFlow 1, GRUCell"]
+
+    names = ("x", "h_prev", "w_ru", "w_c", "b_ru", "b_c")  # GRUBlockCell, made of the arrays of that cell
+    given = (xs[0], np.tanh(xs[1] @ np.ones((D, H))), *(np.asarray(a) for a in cell.get_weights()))
+    by_shape = {a.shape: a for a in given[2:]}
+    x, h_prev, w_ru, b_ru, w_c, b_c = given[:2] + tuple(
+        by_shape[s] for s in ((D + H, 2 * H), (2 * H,), (D + H, H), (H,))
+    )
+    block = tf.raw_ops.GRUBlockCell(**dict(zip(names, map(np.float32, (x, h_prev, w_ru, w_c, b_ru, b_c)), strict=True)))
+    np.testing.assert_allclose(block.h, cell(tf.constant(x), tf.constant(h_prev))[0], atol=1e-6)
 
     class GRU:  # what the conversion asks of a layer
         units, reset_after, use_bias = H, True, True

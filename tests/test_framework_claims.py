@@ -1,0 +1,163 @@
+"""What pages, docstrings and messages claim of other frameworks is listed; and claims that no page's own tests run."""
+
+import ast
+import inspect
+import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from conftest import ROOT
+from gru_lib import SGD, linear_init
+
+LIST = yaml.safe_load((ROOT / "tests" / "framework_claims.yml").read_text("utf8"))
+#: A file that names one of these by this expression claims something of it, and needs a row.
+NAMES = {
+    "PyTorch": r"pytorch|\btorch\b|\bnn\.[A-Z]",
+    "Keras": r"keras",
+    "TensorFlow": r"tensorflow|tflite",
+    "JAX": r"\bjax\b",
+    "Flax": r"\bflax\b",
+    "ONNX": r"onnx",
+    "cuDNN": r"cudnn",
+    "Core ML": r"core ?ml\b",
+    "transformers": r"`transformers`|model\.generate",
+    "others": r"\b(dreamer|equinox|flashrnn|flux|haiku|lasagne|mlx|paddle|mingru-pytorch)\b",
+}
+FILES = sorted(
+    (*(ROOT / "book_text").glob("*.md"), *(ROOT / "book").glob("*.md"), ROOT / "README.md", ROOT / "SOURCES.md")
+    + tuple(path for package in ("gru_lib", "gru_book") for path in (ROOT / package).rglob("*.py"))
+)
+
+
+def named(text: str) -> set[str]:
+    """The frameworks that a text names."""
+    return {name for name, words in NAMES.items() if re.search(words, text, re.IGNORECASE)}
+
+
+@cache
+def functions_of(path: Path) -> dict[str, bool]:
+    """The test functions of a file, and whether each has the mark `frameworks`, as the weekly job runs them."""
+    found = (each for each in ast.parse(path.read_text("utf8")).body if isinstance(each, ast.FunctionDef))
+    return {
+        each.name: any("frameworks" in ast.unparse(mark) for mark in each.decorator_list)
+        for each in found
+        if each.name.startswith("test_")
+    }
+
+
+def unlisted(name: str, text: str) -> list[str]:
+    """What a text names and its rows do not, or the other way round."""
+    rows = LIST["claims"].get(name, [])
+    return sorted(named(text) ^ {framework for row in rows for framework in row["of"]})
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_each_framework_that_a_page_or_a_docstring_names_is_in_the_list_and_no_other(path):
+    assert unlisted(path.relative_to(ROOT).as_posix(), path.read_text("utf8")) == []
+
+
+def test_a_page_that_names_a_framework_without_a_row_is_found():
+    text = (ROOT / "book_text" / "03-gates.md").read_text("utf8")
+    assert unlisted("book_text/03-gates.md", text + "In JAX it is the same.") == ["JAX"]
+    assert unlisted("book_text/none.md", "`nn.GRU` is fast, and CuDNNGRU too.") == ["PyTorch", "cuDNN"]
+
+
+def test_each_claim_has_a_test_that_exists_or_says_why_it_cannot_be_run():
+    for name, rows in LIST["claims"].items():
+        assert (ROOT / name).is_file(), name
+        for row in rows:
+            assert ("test" in row) != ("not run" in row) and row["claim"] and row["of"], (name, row)
+            assert set(row) <= {"claim", "of", "test", "not run"}
+            if "not run" in row:
+                assert len(row["not run"]) > 10, (name, row)
+                continue
+            for one in row["test"].split():
+                file, _, function = one.partition("::")
+                assert function in functions_of(ROOT / "tests" / file), (name, one)
+
+
+def test_every_test_of_the_weekly_job_is_in_the_list():
+    listed = " ".join(row["test"] for rows in LIST["claims"].values() for row in rows if "test" in row).split()
+    marked = {
+        f"{path.name}::{test}"
+        for path in (ROOT / "tests").glob("test_*.py")
+        for test, mark in functions_of(path).items()
+        if mark
+    }
+    assert marked - set(listed) == set()
+
+
+def test_the_list_has_the_version_of_each_framework_that_was_run():
+    ran = {framework for rows in LIST["claims"].values() for row in rows if "test" in row for framework in row["of"]}
+    assert ran <= set(LIST["versions"]) <= set(NAMES)
+
+
+# ------------------------------------------------------------------------------------------------ run here
+
+
+@pytest.mark.frameworks("torch")
+def test_pytorch_has_what_the_pages_say_in_passing():
+    import torch
+
+    assert sum(p.numel() for p in torch.nn.LSTM(28, 128).parameters()) == 80_896  # chapter 12
+    assert not any(hasattr(module, "associative_scan") for module in (torch, torch.func, torch.linalg))  # 21, 21b
+    rnn, xs = torch.nn.GRU(3, 8), torch.randn(20, 2, 3)
+    whole, _ = rnn(xs)
+    h, pieces = None, []
+    for x in xs.split(1):  # chapter 22: hs, h = rnn(x, h)
+        hs, h = rnn(x, h)
+        pieces.append(hs)
+    assert torch.allclose(torch.cat(pieces), whole, atol=1e-6)
+
+
+@pytest.mark.frameworks("torch")
+def test_momentum_is_that_of_pytorch():
+    import torch
+
+    p, grads = linear_init(np.random.default_rng(0), 3, 2), [np.random.default_rng(k).normal(size=8) for k in range(5)]
+    theirs = torch.tensor(p.flat.copy(), requires_grad=True)
+    ours, optimiser = SGD(p, lr=0.1, momentum=0.9), torch.optim.SGD([theirs], lr=0.1, momentum=0.9)
+    for k, g in enumerate(grads):
+        step, theirs.grad = p.zeros_like(), torch.tensor(g)
+        step.flat[:] = g
+        ours.lr = optimiser.param_groups[0]["lr"] = 0.1 / (1 + k)  # outside v: else the two part
+        ours.step(step)
+        optimiser.step()
+    np.testing.assert_allclose(p.flat, theirs.detach().numpy(), rtol=1e-12)
+
+
+BACKENDS = "jax", "tensorflow", "torch"
+
+
+@pytest.mark.frameworks("jax", "keras", "tensorflow", "torch")
+def test_what_leaves_cudnn_in_keras_is_what_chapter_11_says(monkeypatch):
+    """No GPU is needed: what decides is told that there is one."""
+    import keras
+    import tensorflow as tf
+    import torch
+    from keras.src import activations
+
+    in_jax, in_tensorflow, in_torch = (import_module(f"keras.src.backend.{name}.rnn") for name in BACKENDS)
+    monkeypatch.setattr(in_tensorflow, "_is_gpu_available", lambda: True)
+    default = {"activation": activations.tanh, "recurrent_activation": activations.sigmoid, "unroll": False}
+    default |= {"use_bias": True, "reset_after": True}
+    assert in_tensorflow.cudnn_ok(**default)
+    others = {"activation": activations.relu, "recurrent_activation": activations.hard_sigmoid, "unroll": True}
+    for name, other in (others | {"use_bias": False, "reset_after": False}).items():
+        assert not in_tensorflow.cudnn_ok(**default | {name: other}), name
+    in_tensorflow._assert_valid_mask(tf.constant([[True, True, False]]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="right-pad"):
+        in_tensorflow._assert_valid_mask(tf.constant([[False, True, True]]))
+
+    xs, h = torch.randn(2, 5, 3), torch.zeros(2, 4)
+    weights = torch.randn(3, 12), torch.randn(4, 12), torch.randn(2, 12), activations.tanh, activations.sigmoid
+    assert len(in_torch.gru(xs, h, None, *weights)) == 3
+    with pytest.raises(NotImplementedError):
+        in_torch.gru(xs, h, torch.ones(2, 5, dtype=torch.bool), *weights)
+    assert "cudnn" not in inspect.getsource(in_jax.gru).lower()
+    assert "not self.recurrent_dropout" in inspect.getsource(keras.layers.GRU.inner_loop)
