@@ -100,7 +100,8 @@ def test_a_state_gains_more_than_gates():
 def test_other_cells_have_the_rate_that_was_best_on_another_seed():
     for cell, chosen in at_work.OTHERS.items():
         tried = {row[1]: row[-1]["ahead"] for row in load_results(FILES[0])["others' rates"] if row[0] == cell}
-        assert len(tried) == 4 and min(tried, key=tried.__getitem__) == chosen
+        assert len(tried) >= 4 and min(tried, key=tried.__getitem__) == chosen
+        assert min(tried) < chosen < max(tried)
 
 
 def test_another_cell_made_anew_begins_as_the_stored_one():
@@ -144,6 +145,7 @@ def test_the_mask_is_what_counts_and_degrees_are_four_times_worse(file):
     carried = sorted(times["carried"])
     assert 1.1 < carried[0] <= carried[6] < 1.5 and 1.8 < carried[7] <= carried[9] < 5
     assert ((times["zeros and mask"] > 0.85) & (times["zeros and mask"] < 1.1)).all()
+    assert 0.9 < times["zeros and mask"].mean() < 1
     assert ((times[DEGREES] > 3.4) & (times[DEGREES] < 4.5)).all()
 
 

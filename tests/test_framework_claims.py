@@ -28,9 +28,13 @@ NAMES = {
     "transformers": r"`transformers`|model\.generate",
     "others": r"\b(dreamer|equinox|flashrnn|flux|haiku|lasagne|mlx|paddle|mingru-pytorch)\b",
 }
+PLACES = ("book_text", "*.md"), ("book", "*.md"), ("gru_lib", "*.py"), ("gru_book", "*.py")
 FILES = sorted(
-    (*(ROOT / "book_text").glob("*.md"), *(ROOT / "book").glob("*.md"), ROOT / "README.md", ROOT / "SOURCES.md")
-    + tuple(path for package in ("gru_lib", "gru_book") for path in (ROOT / package).rglob("*.py"))
+    {
+        ROOT / "README.md",
+        ROOT / "SOURCES.md",
+        *(path for folder, what in PLACES for path in (ROOT / folder).rglob(what)),
+    }
 )
 
 

@@ -178,7 +178,7 @@ def test_an_onnx_file_takes_other_lengths_where_the_page_says(torch, tmp_path, m
     T, N = (torch.export.Dim(name) for name in "TN")
     torch.onnx.export(rnn, (xs,), "new.onnx", dynamic_shapes=({0: T, 1: N},), verbose=False)
     np.testing.assert_allclose(run("new.onnx", xs), rnn(xs)[0].detach(), atol=1e-6)
-    with pytest.raises(Exception, match="dimension|ONNXRuntimeError"):
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
         run("new.onnx", other)
     options = {"input_names": ["x"], "dynamic_axes": {"x": {0: "T", 1: "N"}}}
     for said in ('`input_names=["x"]`', '`dynamic_axes={"x": {0: "T", 1: "N"}}`'):
