@@ -700,23 +700,6 @@ def cmp_units() -> Answers:
 
 
 @values
-def cmp_seeds() -> Answers:
-    """Check n > 8 (s / d)² on *digits*, for GRU and tanh and for the GRU's two starts, chapter 20."""
-    tanh, starts = 8 * (0.52239 / 0.96) ** 2, 8 * (0.57523 / 0.42) ** 2
-    yield Values(
-        {"seeds_tanh": tanh, "seeds_starts": starts},
-        tolerance=0.1,
-        says="more than {seeds_tanh} seeds against tanh, {seeds_starts} for the two starts",
-    )
-    yield "seeds_tanh", tanh / 2, "the variances of both cells add up: 2 q² (s / d)²."
-    yield "seeds_tanh", tanh / 4, "q is squared too: 2 q² = 8."
-    yield "seeds_tanh", math.sqrt(tanh), "n stands under a root: square both sides."
-    yield "seeds_tanh", 8 * (0.96 / 0.52239) ** 2, "the fraction stands on its head: s / d."
-    yield "seeds_starts", starts / 2, "the variances of both cells add up: 2 q² (s / d)²."
-    yield "seeds_starts", starts / 4, "q is squared too: 2 q² = 8."
-
-
-@values
 def scan_half() -> Answers:
     """Check h_1, h_2, h_3, and z and w of the three steps in one, chapter 21."""
     yield Values(
