@@ -700,24 +700,6 @@ def cmp_units() -> Answers:
 
 
 @values
-def scan_half() -> Answers:
-    """Check h_1, h_2, h_3, and z and w of the three steps in one, chapter 21."""
-    yield Values(
-        {"my_h": [3, 2.5, -1], "my_z": 0.125, "my_w": -1.5},
-        says="h goes through {my_h}; in one step z = {my_z}, w = {my_w}",
-    )
-    yield "my_h", [5, 4.5, 1.25], "w is added as it is; the factor stands on h_{t−1} alone: ½ · 4 + 1."
-    yield "my_h", [3, 3.5, 0.75], "the third w is −2.25."
-    yield "my_h", [3, 2.5, 3.5], "the third w is negative."
-    yield "my_z", 1.5, "the factors are multiplied, not added."
-    yield "my_z", 0.5, "three steps keep ½ · ½ · ½."
-    yield "my_z", 0.25, "that is two steps of three."
-    yield "my_w", -1, "that is h_3; take from it what is left of h_0, z · 4."
-    yield "my_w", -0.25, "what was written earlier is halved by each later step."
-    yield "my_w", -2.25, "that is the last step alone; ½ of the second w and ¼ of the first are still there."
-
-
-@values
 def loop_round() -> Answers:
     """Check how the steps are missed, their slopes, and the states after one round of Newton's method, page 21b."""
     yield Values(
