@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,11 @@ from gru_book.newton import newton_forward, step_jacobian
 from gru_book.tasks.memory import Batch, last_outside, parity_since
 from gru_book.tasks.text import english
 from gru_book.widgets.language import trained as language_net
-from gru_lib import Bundle, Cell, GRUParams, Params, cell_of, gru_init, register_cell, stack
+from gru_lib import Bundle, Cell, GRUParams, Params, cell_of, gru_forward, gru_init, register_cell, stack
 
 STORED = file_for_kernels("loop_solved")
 SEEDS = range(10)
-MOST = 500  # updates of the longest training
+MOST = 1000  # updates of the longest training
 ONES = 4000  # steps of the row of ones
 
 
@@ -119,7 +120,7 @@ def network(rng: np.random.Generator, cell: str, D: int, K: int, H: int | None =
 
 
 def trained(name: str, cell: str, lr: float, seed: int, H: int | None = None) -> tuple[Bundle, Row]:
-    """Train until the task is solved, for at most 500 updates; the network, and how it went."""
+    """Train until the task is solved, for at most `MOST` updates; the network, and how it went."""
     draw, D, K = TASKS[name]
     rng = np.random.default_rng(seed)
     m = network(rng, cell, D, K, H)
@@ -145,6 +146,12 @@ def count_ones(H: int, cell: str, seed: int) -> Row:
 
 LANGUAGE = ((128, False), (128, True), (512, True), (4096, True))  # characters; whether guesses are cut
 SCALES = (1, 2, 3, 4, 5, 6, 8, 10)  # of W_h
+#: Steps, units and b_z of untrained GRUs: each varied by itself.
+SIZES = (
+    *((length, 16, 0.0) for length in (32, 128, 512, 2048, 8192)),
+    *((1024, units, 0.0) for units in (1, 4, 16, 64)),
+    *((1024, 16, b_z) for b_z in (-2.0, 2.0, 6.0)),
+)
 CHAIN_STEPS = 800
 BREAKS = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # shares of breaks
 
@@ -176,20 +183,44 @@ def counter() -> GRUParams:
 
 
 def chain(seed: int) -> Row:
-    """Rounds on the parity since the last break, of the hand-set unit and a trained GRU, with more and fewer breaks."""
+    """Rounds on the parity since the last break, of the hand-set unit and a trained GRU, with more and fewer breaks.
+
+    Both begin at the state that a break leaves, "even", and both are solved to 1e-6: from the guess that this state
+    stays throughout, and from the guess 0.
+    """
     rng = np.random.default_rng(seed)
     m = reader_init(rng, 3, 1, UNITS, dtype=np.float32)
     m.rnn.b_z[:] = START
-    fit(m, rng, lambda rng, count: parity_since(rng, count, T), RATE, MOST)
-    most, by_hand, from_zero, by_net = [], [], [], []
-    for share in BREAKS:
-        batch = parity_since(np.random.default_rng(5), 1, CHAIN_STEPS, brk=share)
-        even, start = -np.ones((1, 1)), -np.ones((CHAIN_STEPS, 1, 1))
-        most.append(longest(batch.tokens[:, 0]))
-        by_hand.append(rounds_of(batch.xs, even, counter(), start=start)["rounds"])
-        from_zero.append(rounds_of(batch.xs, even, counter())["rounds"])
-        by_net.append(rounds_of(batch.xs, None, m.rnn.astype(np.float64), tol=1e-6)["rounds"])
-    return {"ones": most, "by hand": by_hand, "from zero": from_zero, "trained": by_net}
+    row = fit(m, rng, lambda rng, count: parity_since(rng, count, T), RATE, MOST)
+    batches = [parity_since(np.random.default_rng(5), 1, CHAIN_STEPS, brk=share) for share in BREAKS]
+    found: Row = {"solved": row["solved"], "ones": [longest(batch.tokens[:, 0]) for batch in batches]}
+    for name, p in (("by hand", counter()), ("trained", m.rnn.astype(np.float64))):
+        even = cell_of(p).infer(np.eye(3)[[[2]]], None, p)[1]
+        start = np.tile(even, (CHAIN_STEPS, 1, 1))
+        found[name] = [rounds_of(batch.xs, even, p, start=start, tol=1e-6)["rounds"] for batch in batches]
+        found[f"{name}, from 0"] = [rounds_of(batch.xs, even, p, tol=1e-6)["rounds"] for batch in batches]
+    return found
+
+
+def sizes(length: int, units: int, b_z: float, seed: int) -> Row:
+    """Rounds to 1e-12 of an untrained GRU as it is drawn."""
+    rng = np.random.default_rng(seed)
+    xs, p = rng.normal(size=(length, 1, 8)), gru_init(rng, 8, units)
+    p.b_z[:] = b_z
+    return rounds_of(xs, None, p)
+
+
+def times(units: int, seed: int) -> Row:
+    """How many times as long as the loop Newton's method takes on one core: the median of seven."""
+    rng = np.random.default_rng(seed)
+    xs, p = rng.normal(size=(4096, 1, 8)), gru_init(rng, 8, units)
+
+    def spent(run: Callable[..., Any]) -> float:
+        begin = process_time()
+        run(xs, None, p)
+        return process_time() - begin
+
+    return {"times": float(np.median([spent(newton_forward) / spent(gru_forward) for _ in range(7)]))}
 
 
 def untrained(b_z: float, scale: float, seed: int) -> Row:
@@ -219,13 +250,14 @@ def at(rate: float, settings: tuple[tuple[str, str], ...]) -> tuple[tuple[Any, .
 
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
-    "chain": (chain, ((),), SEEDS[:3]),
-    "learned": (tasks, at(RATE, CONTENDERS[:2]), SEEDS),
-    "learned, five seeds": (tasks, at(RATE, CONTENDERS[2:]), SEEDS[:5]),
-    "failed": (tasks, at(RATE, FAILING), SEEDS[:3]),
+    "sizes": (sizes, SIZES, SEEDS),
+    "times": (times, tuple((units,) for units in (1, 2, 4, 8, 16, 32)), SEEDS[:3]),
+    "chain": (chain, ((),), SEEDS),
+    "learned": (tasks, at(RATE, CONTENDERS), SEEDS),
+    "failed": (tasks, at(RATE, FAILING), SEEDS),
     "untrained": (untrained, tuple((b_z, scale) for b_z in (0.0, 2.0) for scale in SCALES), SEEDS[:3]),
     "ones": (count_ones, COUNTERS, SEEDS),
-    "two layers": (tasks, at(RATE, TWO), SEEDS[:5]),
+    "two layers": (tasks, at(RATE, TWO), SEEDS),
     "failed, lower rate": (tasks, at(LOWER, FAILING[:3]), SEEDS[:3]),
     "language": (language, LANGUAGE, SEEDS[:1]),
 }

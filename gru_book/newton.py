@@ -58,9 +58,8 @@ def step_jacobian(x: ArrayLike, h_prev: ArrayLike, p: Any) -> tuple[Array, Array
     if isinstance(cache, DiagGRUCache):
         return f, _slopes(cache, p)[-1]
     if not isinstance(p, GRUParams):
-        N, H = f.shape
-        _, cache = cell.step(np.repeat(x, H, axis=0), np.repeat(h_prev, H, axis=0), p)
-        return f, cell.step_backward(np.tile(np.eye(H, dtype=f.dtype), (N, 1)), cache, p)[1].reshape(N, H, H)
+        H, cache = p.H, cell.step(np.repeat(x, p.H, axis=0), np.repeat(h_prev, p.H, axis=0), p)[1]
+        return f, cell.step_backward(np.tile(np.eye(H, dtype=f.dtype), (len(f), 1)), cache, p)[1].reshape(-1, H, H)
     _, h, r, not_r, z, not_z, n, q = cache  # (N, H)
     keep, write, turn = (z, not_z, 1) if p.convention == "keep" else (not_z, z, -1)
     to_z, to_n, eye = turn * (h - n) * z * not_z, write * (1 - n * n), np.eye(p.H, dtype=h.dtype)
@@ -180,8 +179,7 @@ def newton_forward(
     if strict and not converged:
         why = "xs, h0 or p leads to NaN" if np.isnan(worst) else f"the worst step is missed by {worst:.0e}"
         raise ValueError(f"{where}: not solved after {rounds} rounds; {why}.")
-    made = sign(where, p)
-    return outputs(hs[1:], mask), hs[-1].copy(), NewtonTape(xs, mask, hs, rounds, converged, missed, made)
+    return outputs(hs[1:], mask), hs[-1].copy(), NewtonTape(xs, mask, hs, rounds, converged, missed, sign(where, p))
 
 
 def newton_backward(

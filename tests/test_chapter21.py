@@ -1,8 +1,11 @@
 """What chapter 21 says beyond its stored outputs, and its experiment."""
 
+import contextlib
+import io
+
 import numpy as np
 import pytest
-from helpers import load_results, page_says, run_box
+from helpers import box, load_results, page_says, run_box
 
 from experiments import loop_solved, without_loop
 from gru_book.newton import linear, newton_forward, step_jacobian
@@ -195,17 +198,17 @@ def trainings(*parts):
 
 
 def test_what_a_diagonal_gru_learned_and_did_not():
-    learned = trainings("learned", "learned, five seeds")
+    learned = trainings("learned")
     assert {what: (sum(rows), len(rows)) for what, rows in learned.items()} == {
         ("parity", "diagonal"): (10, 10),
         ("modulo 3", "GRU"): (10, 10),
-        ("cups", "GRU"): (5, 5),
-        ("parity", "only its candidate"): (5, 5),
+        ("cups", "GRU"): (10, 10),
+        ("parity", "only its candidate"): (10, 10),
     }
-    failed = trainings("failed", "failed, lower rate")
-    assert set(failed) == set(loop_solved.FAILING) and not any(map(any, failed.values()))
-    assert all(len(rows) == 6 for (task, _), rows in failed.items() if task != "parity")
-    assert trainings("two layers") == {("last_outside", "diagonal, two layers"): [True] * 5}
+    assert max(row["steps"] for part in ("learned", "two layers") for *_, row in SOLVED[part]) == 550
+    assert trainings("failed") == {what: [False] * 10 for what in loop_solved.FAILING}
+    assert trainings("failed, lower rate") == {what: [False] * 3 for what in loop_solved.FAILING[:3]}
+    assert trainings("two layers") == {("last_outside", "diagonal, two layers"): [True] * 10}
 
 
 def test_contenders_of_21b_are_no_larger_than_the_gru():
@@ -250,10 +253,13 @@ def test_rounds_that_are_stored_are_made_again():
 
 
 def test_the_unit_set_by_hand_takes_as_many_rounds_as_there_are_ones_between_two_breaks():
-    for _, row in SOLVED["chain"]:
-        assert row["by hand"] == row["ones"] and sum(rounds == 3 for rounds in row["from zero"]) == 7
-    for _, row in SOLVED["chain"][:2]:
-        assert all(0.8 * k < rounds < 3 * k for k, rounds in zip(row["ones"], row["trained"], strict=True))
+    chains = [row for _, row in SOLVED["chain"]]
+    assert len(chains) == 10 and all(row["solved"] for row in chains)
+    for row in chains:
+        assert row["by hand"] == row["ones"] and sum(rounds <= 3 for rounds in row["by hand, from 0"]) == 7
+        assert all(0.5 * k < rounds < 5 * k for k, rounds in zip(row["ones"], row["trained"], strict=True))
+    from_zero = [row["trained, from 0"][0] for row in chains]
+    assert min(from_zero) < 100 < 350 < max(from_zero)
     p, ones = loop_solved.counter(), np.eye(3)[np.ones((30, 1), int)]
     even = -np.ones((1, 1))
     hs, _, tape = newton_forward(ones, even, p, start=-np.ones((30, 1, 1)))
@@ -262,6 +268,13 @@ def test_the_unit_set_by_hand_takes_as_many_rounds_as_there_are_ones_between_two
     slope = step_jacobian(ones[0], even, p)[1].item()
     assert slope == pytest.approx(-0.0009, abs=5e-5)
     assert step_jacobian(ones[0], 0 * even, p)[1].item() == pytest.approx(-5)
+
+
+def test_an_untrained_gru_of_any_size_takes_few_rounds():
+    assert {row["rounds"] for *_, row in SOLVED["sizes"]} == {3, 4, 5}
+    assert all(row["converged"] for *_, row in SOLVED["sizes"])
+    *what, row = SOLVED["sizes"][3]
+    assert loop_solved.sizes(*what)["rounds"] == row["rounds"]
 
 
 def test_growth_decides_on_untrained_networks():
@@ -280,6 +293,12 @@ def test_few_units_count_ones_for_good_and_factors_of_minus_one_do_not():
 @pytest.mark.frameworks("torch")
 def test_pytorch_is_solved_as_21b_shows():
     run_box("21b-the-loop-solved")
+    code, shown = box("21b-the-loop-solved")
+    exchanged = code.replace("J[span:] @ J[:-span]", "J[:-span] @ J[span:]")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(exchanged, {})
+    assert (shown, printed.getvalue()) == ("4 rounds; True\n", "10 rounds; True\n")
 
 
 @pytest.mark.frameworks("jax")

@@ -97,7 +97,7 @@ def diaggru_step(x: ArrayLike, h_prev: ArrayLike, p: DiagGRUParams) -> tuple[Arr
         n = tanh(x W_n + u_n ⊙ r ⊙ h_prev + b_n)
         h = z ⊙ h_prev + (1 − z) ⊙ n
 
-    Shapes as in `gru_step`. Chapter 21b; Danieli et al. (2025), arXiv:2510.21450, who let z write.
+    Shapes as in `gru_step`. Chapter 21b; Danieli et al. (2026), arXiv:2510.21450, who let z write.
 
     Examples
     --------
