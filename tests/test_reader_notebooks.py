@@ -180,7 +180,7 @@ def test_a_book_without_solutions_holds_no_trace_of_them(without: Path, built_bo
     assert [(line, name) for name, text in texts(without).items() for line in lines if line in text] == []
     assert not (without / "_sources").exists()
     usual = texts(built_book)["04-gru-forward.html"]
-    assert sum(line in usual for line in lines) > 20, "the search finds what is there"
+    assert sum(line in usual for line in lines) > 15, "the search finds what is there"
     assert "check.gru_step(my_step" in markdown_and_code(without / "notebooks" / "04-gru-forward.ipynb")
     numbers = re.findall(r"0\.\d{4}", (ROOT / "book" / "instructors.md").read_text("utf8").partition("{answers}")[2])
     taught = texts(without)["instructors.html"]
