@@ -95,7 +95,7 @@ def solved(radius, treatment, rate):
     return sum(run["right"] >= 0.98 for run in runs)
 
 
-@pytest.mark.parametrize("what", [(0.5, "Adam", 0.01), (3.0, "nothing", 0.001)])
+@pytest.mark.parametrize("what", [(3.0, "clipped", 0.3), (3.0, "nothing", 0.001)])
 def test_a_training_made_anew_solves_what_the_stored_one_solved(what):
     again, stored = fading.run(*what, 0), result(fading, "rates", *what, 0)
     assert (again["right"] >= 0.98) == (stored["right"] >= 0.98)
@@ -118,31 +118,10 @@ def errors(net, T):
     return np.array(found)
 
 
-def test_one_marked_number_of_twenty_is_learned_by_all_and_one_of_fifty_by_the_gru_and_the_irnn_alone():
+def test_one_marked_number_of_twenty_is_learned_by_all_and_one_of_fifty_by_the_gru_alone():
     for net in experiment.NETS:
         assert max(errors(net, 10).max(), errors(net, 20).max()) < 0.001
-    assert min(errors("Elman", 50).min(), errors("Elman, orthogonal", 50).min()) > 0.084
-    assert errors("IRNN", 50).max() < 0.001 and errors("GRU", 50).max() < 1e-5
-
-
-def gradients(net):
-    """Norms and errors in the first thousand steps of a net's five trainings: (5, 21) each."""
-    found = [row[-1] for row in load_results("marked")["gradient"] if row[0] == net]
-    return (np.array([row[key] for row in found]) for key in ("norms", "errors"))
-
-
-def test_a_gradient_that_reaches_at_the_start_is_neither_enough_nor_needed():
-    norms, wrong = gradients("GRU")
-    assert norms[:, 0].max() < 1e-8 and norms[:, 6].min() > 0.05 and wrong[:, 8].max() < 0.001  # after 300, 400 steps
-    norms, wrong = gradients("IRNN")
-    assert (norms[:, 0] == 1).all() and np.median(wrong[:, -1]) < 0.04
-    norms, wrong = gradients("Elman, orthogonal")
-    assert norms[:, 0].min() > 0.2 and wrong[:, -1].min() > 0.08
-
-
-def test_from_a_tenth_of_the_inputs_the_orthogonal_start_does_not_learn_fifty_here():
-    ends = [row["errors"][-1] for row in results(experiment, "small inputs", "Elman, orthogonal")]
-    assert len(ends) == 6 and min(ends) > 0.084
+    assert errors("Elman", 50).min() > 0.084 and errors("GRU", 50).max() < 1e-5
 
 
 def test_with_a_radius_of_zero_a_driven_gradient_can_explode():
@@ -203,16 +182,11 @@ def test_frameworks_clip_and_cut_as_the_page_says():
             np.testing.assert_allclose(got.cpu().numpy(), row, rtol=1e-6)
 
 
-def test_clipping_takes_larger_steps_after_explosion_and_changes_nothing_where_gradients_vanish():
+def test_clipping_makes_large_rates_safe_and_teaches_no_more_than_plain_descent_at_a_small_one():
     small, large = (0.001, 0.003, 0.01), (0.1, 0.3, 1.0, 3.0)
-    assert min(solved(3.0, "nothing", rate) for rate in small) == 9
+    assert min(solved(3.0, "nothing", rate) for rate in small) == solved(3.0, "nothing", 0.01) == 9
     assert max(solved(3.0, "nothing", rate) for rate in fading.RATES if rate > 0.01) == 4
     assert min(solved(3.0, "clipped", rate) for rate in large) == 8
-    for treatment in ("nothing", "clipped"):
-        assert not any(solved(0.5, treatment, rate) for rate in fading.RATES)
-        runs = (results(fading, "rates", 0.5, treatment, rate) for rate in fading.RATES)
-        assert max(run["largest"] for each in runs for run in each) < 0.54
-    assert solved(0.5, "Adam", 0.01) == 10
 
 
 def test_the_rates_of_the_marked_number_are_those_that_tuning_found_best():

@@ -58,22 +58,6 @@ def zero_count() -> Answers:
 
 
 @values
-def zero_bias() -> Answers:
-    """Check the z that keeps half of a value over twenty steps, and the bias that gives it, chapter 0."""
-    z = 0.5 ** (1 / 20)
-    b = math.log(z / (1 - z))
-    yield Values({"my_z": z, "my_b_z": b}, says="z = {my_z} keeps half over twenty steps; b_z = {my_b_z} gives it")
-    yield "my_z", 0.5**20, "that is what twenty steps leave at z = 0.5; z²⁰ must be 0.5."
-    yield "my_z", 1 - 0.5 / 20, "the losses multiply and do not add up: z²⁰ = 0.5."
-    yield "my_z", 1 - z, "that is the share written at each step; z is the share kept."
-    yield "my_z", math.exp(-1 / 20), "that leaves 1/e = 37 % after twenty steps, not half."
-    yield "my_b_z", -b, "the sign is turned: z above ½ needs a bias above 0."
-    yield "my_b_z", math.log(z), "that is ln z; the inverse of σ is ln(z / (1 − z))."
-    yield "my_b_z", z / (1 - z), "the logarithm is missing: ln(z / (1 − z))."
-    yield "my_b_z", math.log10(z / (1 - z)), "that is log₁₀; the inverse of σ has the natural logarithm."
-
-
-@values
 def sum_half() -> Answers:
     """Check the last states of h = h_prev / 2 + x for abb, bab and bba, where a adds 1 and b −1, chapter 1."""
     yield Values({"h": [-1.25, -0.75, 0.25]}, says="the last states are {h}")
@@ -123,23 +107,9 @@ def fade_sigmoid() -> Answers:
     """Check the norm of W_h below which the gradient of an Elman net with σ surely vanishes, chapter 2."""
     yield Values({"bound": 4}, says="below a norm of {bound} the gradient must vanish")
     yield "bound", 1, "1 belongs to tanh, whose slope is at most 1; that of σ is at most ¼."
-    yield "bound", 0.25, "¼ is the largest slope s (1 − s); the norm times the slope must be below 1."
+    yield "bound", 0.25, "¼ is the largest slope σ (1 − σ); the norm times the slope must be below 1."
     yield "bound", 2, "the largest slope of σ is ½ · ½ = ¼, not ½."
     yield "bound", 16, "1/16 is the slope squared; the bound has it once for each W_h."
-
-
-@values
-def fade_turn() -> Answers:
-    """Check the angles in degrees, for n = 2, 10 and 1000, chapter 2."""
-    n = (2, 10, 1000)
-    yield Values(
-        {"angles": _at(n, lambda n: math.degrees(math.acos(1 / math.sqrt(n))))},
-        says="clipping by value turns the gradient by {angles} degrees",
-    )
-    yield "angles", _at(n, lambda n: math.acos(1 / math.sqrt(n))), "these are radians; degrees are wanted."
-    yield "angles", _at(n, lambda n: 1 / math.sqrt(n)), "that is the cosine; take its arccos, in degrees."
-    yield "angles", _at(n, lambda n: math.degrees(math.asin(1 / math.sqrt(n)))), "1/√n is the cosine, not the sine."
-    yield "angles", _at(n, lambda n: math.degrees(math.acos(1 / n))), "the clipped row has the length c√n, not cn."
 
 
 @values
