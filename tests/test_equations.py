@@ -517,7 +517,6 @@ def _() -> Values:
         h[t] = z[t] * h[t - 1] + (1 - z[t]) * n[t]
     W, x, m, before = normal(3, 1), normal(N, 1), normal(N, 1, seed=1), normal(N, 1, seed=2)
     a = np.concatenate([x, m, before], axis=1) @ W + 0.3
-    p, L = 0.3, (2.0, -1.0)
     return values | {
         "(eq-gate-soft)": {"z": float(sigmoid(0.7)), "a": 0.7},
         "(eq-gate-slope)": {"z": float(sigmoid(0.7)), "a": 0.7},
@@ -525,9 +524,6 @@ def _() -> Values:
         "(eq-gate-three)": {"z": z, "n": n, "h": h},
         "(eq-gate-last)": {"z": 0.7, "m": 3},
         "(eq-gate-cell)": {"a_t": a, "x_t": x, "m_t": m, "h_t-1": before, "W": W, "b": 0.3},
-        "(eq-hard-reinforce)": {
-            "outcomes": [(p, {"L": L[1], "z": 1}), (1 - p, {"L": L[0], "z": 0})], "p": p, "L_1": L[1], "L_0": L[0],
-        },
     }  # fmt: skip
 
 

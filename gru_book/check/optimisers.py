@@ -1,4 +1,4 @@
-"""Exercises on running averages, chapter 3, and on the steps of training, chapter 2: clipping, and Adam."""
+"""Exercises on the steps of training: clipping, chapter 2, and Adam."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from gru_book.check.engine import Array, Exercise, Mistake, Outputs, exercise
 
-__all__ = ["adam", "clip", "gate_cold"]
+__all__ = ["adam", "clip"]
 
 
 @exercise
@@ -88,40 +88,3 @@ def clip() -> Exercise:
     also = [(small, every(lambda g: g), message)]
     also.append((nothing, zeros, "a gradient of zeros must stay zeros: norm 0 divides by 0."))
     return Exercise({"grads": grads, "max_norm": top}, every(lambda g: g * top / norm), mistakes, also=also)
-
-
-@exercise
-def gate_cold() -> Exercise:
-    """Check ``f(ns, z) -> hs``: the corrected averages of the numbers ns (T,) after each of them, chapter 3.
-
-    Given ns (T,) and the number z; return hs (T,).
-    """
-    ns, z = np.random.default_rng(2014).normal(5, 1, 6), 0.8
-
-    def averages(
-        divide: Callable[[int], float] = lambda t: 1 - z**t, start: float = 0.0, z: float = z, *, back: bool = False
-    ) -> Outputs:
-        h, hs = start, []
-        for t, n in enumerate(ns, 1):
-            h = z * h + (1 - z) * n
-            hs.append(h / divide(t))
-            h = hs[-1] if back else h
-        return {"hs": np.array(hs)}
-
-    def mistakes() -> Iterator[Mistake]:
-        yield "nothing is divided: the weights on what was read sum to 1 − zᵗ.", averages(lambda t: 1)
-        yield "t is one too large: the first average has read one number.", averages(lambda t: 1 - z ** (t + 1))
-        yield ("all are divided by 1 − z; that is right for the first only: 1 − zᵗ.", averages(lambda t: 1 - z))
-        yield "divide by 1 − zᵗ, not by zᵗ.", averages(lambda t: z**t)
-        yield "all are divided by the last 1 − zᵀ; each has its own t.", averages(lambda t: 1 - z ** len(ns))
-        yield "it is multiplied by 1 − zᵗ; divide by it.", averages(lambda t: 1 / (1 - z**t))
-        yield "the corrected average is carried on: carry the raw one.", averages(back=True)
-        turned = averages(lambda t: 1 - (1 - z) ** t, z=1 - z)
-        yield "z and 1 − z have changed places: h = z h + (1 − z) n.", turned
-        message = "the average starts from the first number; it starts from 0, and the division mends that."
-        yield message, averages(lambda t: 1, start=float(ns[0]))
-        yield "the average starts from the first number and is divided as well.", averages(start=float(ns[0]))
-        plain = np.array([sum(ns[: t + 1]) / (t + 1) for t in range(len(ns))])
-        yield "that is the plain mean; here the weights fade by z at each step.", {"hs": plain}
-
-    return Exercise({"ns": ns, "z": z}, averages(), mistakes)

@@ -16,14 +16,6 @@ def f(grads, max_norm):
     scale = min(1, max_norm / norm) if norm > 0 else 1
     return [g * scale for g in grads]
 """,
-    "gate_cold": """
-def f(ns, z):
-    h, hs = 0 * ns[0], []
-    for t, n in enumerate(ns, 1):
-        h = z * h + (1 - z) * n
-        hs.append(h / (1 - z**t))
-    return np.array(hs)
-""",
 }
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -56,20 +48,5 @@ PLANTED = {
         ("np.sqrt(sum((g**2).sum() for g in grads))", "np.sqrt(sum((g**2).sum() for g in grads) / sum(g.size for g in grads))", "a root of the mean"),
         ("min(1, max_norm / norm)", "1 / norm", "scaled to norm 1"),
         ("min(1, max_norm / norm)", "norm / max_norm", "is turned over"),
-    ],
-    "gate_cold": [
-        ("h / (1 - z**t)", "h", "nothing is divided"),
-        ("z**t", "z ** (t + 1)", "t is one too large"),
-        ("z**t", "z", "right for the first only"),
-        ("1 - z**t", "z**t", "not by zᵗ"),
-        ("z**t", "z ** len(ns)", "each has its own t"),
-        ("h / (1 - z**t)", "h * (1 - z**t)", "divide by it"),
-        ("hs.append(h / (1 - z**t))", "h = h / (1 - z**t)\n        hs.append(h)", "average is carried on"),
-        ("h, hs = 0 * ns[0], []", "z, h, hs = 1 - z, 0 * ns[0], []", "changed places"),
-        ("0 * ns[0]", "ns[0]", "and is divided as well"),
-        ("enumerate(ns, 1)", "enumerate(ns)", "NaN or infinity"),
-        ("return np.array(hs)", "return hs[-1]", r"hs must have shape \(6,\)"),
-        (r"~(?s)0 \* ns\[0\](.*)h / \(1 - z\*\*t\)", r"ns[0]\1h", "and the division mends that"),
-        ("h / (1 - z**t)", "np.mean(ns[:t])", "the plain mean"),
     ],
 }  # fmt: skip
