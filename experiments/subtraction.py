@@ -29,44 +29,12 @@ from gru_book.models.proofs import (
 from gru_book.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss, subtractor_predict
 from gru_book.results import FOLDER
 from gru_book.tasks.subtraction import Batch, all_pairs, long_borrows, pick, random_batches, random_pairs
-from gru_lib import SGD, Adam, Bundle, train
+from gru_lib import Adam, Bundle, train
 
 STORED = file_for_kernels("subtraction")
 SEEDS = range(10)
-EPOCHS = 90
 SIZES = (34, 68)
 Row = dict[str, Any]
-
-
-def aiedu(seed: int, *, epochs: int = EPOCHS) -> Row:
-    """ai-edu's setting: four units, no bias, write, one pair at a time, gradient descent at 0.1, stop at 100 %."""
-    rng, every = np.random.default_rng(seed), all_pairs(4)
-
-    def one_at_a_time() -> Iterator[Batch]:
-        while True:
-            for i in rng.permutation(136):
-                yield pick(every, [i])
-
-    m = subtractor_init(rng, 4, bias=False, convention="write")
-    history = train(
-        m,
-        subtractor_loss,
-        one_at_a_time(),
-        SGD(m, 0.1),
-        steps=136 * epochs,
-        evaluate=lambda m: {"pairs": subtractor_accuracy(m, every).pairs},
-        every=136,
-        stop=lambda history: history.last("pairs") == 1,
-        progress=False,
-    )
-    said = subtractor_predict(m, every.xs)
-    wrong = ((said > 0.5) != (every.ys == 1)).any(axis=(0, 2))
-    a, b = np.tril_indices(16)  # the numbers, in the order of all_pairs
-    return {
-        "right": [round(136 * value) for value in history.curve("pairs")[1]],  # after each epoch
-        "wrong": [f"{u} - {v}" for u, v in zip(a[wrong].tolist(), b[wrong].tolist(), strict=True)],
-        "0 - 0": said[:, 0, 0].tolist(),
-    }
 
 
 def split(size: int, seed: int) -> Row:
@@ -90,14 +58,14 @@ def trained_on(bits: tuple[int, int], seed: int, *, H: int = 10, steps: int = 10
     return m
 
 
-def one_length(bits: int, seed: int) -> Row:
-    """Train on random pairs of one length; how many of the chapter's 600 longer pairs come out right."""
-    m, rng, right = trained_on((bits, bits), seed), np.random.default_rng(9), 0
+def longer_right(m: Bundle) -> int:
+    """How many of the chapter's 600 longer pairs come out right."""
+    rng, right = np.random.default_rng(9), 0
     for draw in (random_pairs, long_borrows):
         for width in (5, 8, 16, 64, 256, 1024):
             test = draw(rng, 50, width)
             right += int(((subtractor_predict(m, test.xs) > 0.5) == test.ys).all(axis=(0, 2)).sum())
-    return {"right": right}
+    return right
 
 
 def tidy(
@@ -105,6 +73,8 @@ def tidy(
     *,
     H: int = 10,
     steps: int = 1000,
+    pull: float = 10,
+    decay: float = 2e-3,
     draw: Callable[[np.random.Generator], Iterator[Batch]] = lambda rng: random_batches(rng, 64, (4, 8)),
 ) -> Bundle:
     """Train on pairs of 4 to 8 bits with the two terms that tidy the state."""
@@ -113,11 +83,18 @@ def tidy(
 
     def loss(m: Bundle, numbered: tuple[int, Batch]) -> tuple[Any, Bundle]:
         i, batch = numbered
-        commit = 10 * np.clip((i / steps - 0.3) / 0.5, 0, 1)
-        return subtractor_loss(m, batch, commit=commit, decay=2e-3)
+        commit = pull * np.clip((i / steps - 0.3) / 0.5, 0, 1)
+        return subtractor_loss(m, batch, commit=commit, decay=decay)
 
     train(m, loss, enumerate(draw(rng)), Adam(m, 0.02), steps=steps, progress=False)
     return m
+
+
+def terms(longest: int, which: str, seed: int) -> Row:
+    """Train on four bits to the longest, with weight decay alone or with both terms; test as the chapter does."""
+    pull = {"decay": 0, "both": 10}[which]
+    m = tidy(seed, pull=pull, draw=lambda rng: random_batches(rng, 64, (4, longest)))
+    return {"seen": subtractor_accuracy(m, all_pairs(4)).pairs, "right": longer_right(m)}
 
 
 #: Addition as an automaton: a state for each carry, a column for each pair of bits.
@@ -168,10 +145,9 @@ def nets() -> None:
 
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...]]] = {
-    "aiedu": (aiedu, ((),)),
     "addition": (addition, ((),)),
     "split": (split, tuple((size,) for size in SIZES)),
-    "one length": (one_length, ((6,), (8,))),
+    "terms": (terms, ((4, "both"), (4, "decay"), (8, "decay"))),
 }
 
 
