@@ -2,9 +2,9 @@
 
 ``python tools/environment.py python -m experiments.wrong_gradients [--missing] [PART …]``
 
-Its one part is `terms`, one term of the state's gradient left out. With ``KERNELS=own`` before it, three of the seeds
-run with this processor's own kernels; they go into wrong_gradients_own.json. Every run has its own seed, so any of them
-can be repeated alone. float64.
+Its one part is `through time`: the right gradient, and one that no step hands to the step before. With ``KERNELS=own``
+before it, three of the seeds run with this processor's own kernels; they go into wrong_gradients_own.json. Every run
+has its own seed, so any of them can be repeated alone. float64.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gru_lib.cells.gru import GRUCache
 from gru_lib.ops import linear_backward, linear_forward
 
 STORED = file_for_kernels("wrong_gradients")
-TERMS = ("nothing", "kept", "through z", "through r", "through q")
+KINDS = ("right", "none")
 SEEDS = range(20 if fixed_kernels() else 3)
 STEPS, EVERY, H = 1000, 100, 8
 
@@ -61,19 +61,6 @@ def learn(m: Bundle, xs: Array, forward: Forward, backward: Backward, lr: float,
     return counts
 
 
-def term_of(term: str, dh: Array, cache: GRUCache, p: Params) -> Array | float:
-    """One term of the previous state's gradient, chapter 5's δ_{h_{t−1}}: keep, reset before."""
-    _, h_prev, r, not_r, z, not_z, n, _ = cache
-    dq = (dh * not_z * (1 - n * n)) @ p.W_hn.T
-    return {
-        "nothing": 0.0,
-        "kept": dh * z,
-        "through z": (dh * (h_prev - n) * z * not_z) @ p.W_hz.T,
-        "through r": (dq * h_prev * r * not_r) @ p.W_hr.T,
-        "through q": dq * r,
-    }[term]
-
-
 def forward_steps(xs: Array, h: Array, p: Params) -> tuple[Array, list[GRUCache]]:
     """All states, and the cache of each step."""
     hs, caches = [], []
@@ -84,26 +71,26 @@ def forward_steps(xs: Array, h: Array, p: Params) -> tuple[Array, list[GRUCache]
     return np.array(hs), caches
 
 
-def backward_without(term: str, dhs: Array, caches: list[GRUCache], p: Params) -> Params:
-    """The parameters' gradients, if the backward step lacks a term."""
+def backward_through(kind: str, dhs: Array, caches: list[GRUCache], p: Params) -> Params:
+    """The parameters' gradients: right, or with none of the gradient handed to the step before."""
     dh, grads = np.zeros_like(dhs[0]), p.zeros_like()
     for dh_out, cache in zip(dhs[::-1], caches[::-1], strict=True):
-        dh = dh_out + dh
-        _, dh_prev, g = gru_step_backward(dh, cache, p)
+        _, dh, g = gru_step_backward(dh_out + dh, cache, p)
         grads.flat[:] += g.flat
-        dh = dh_prev - term_of(term, dh, cache, p)
+        if kind == "none":
+            dh = np.zeros_like(dh)
     return grads
 
 
-def train_without(term: str, seed: int, steps: int = STEPS) -> list[int]:
-    """Train a GRU whose backward step lacks a term."""
+def train_through(kind: str, seed: int, steps: int = STEPS) -> list[int]:
+    """Train a GRU whose gradient goes through time, or does not."""
     rng = np.random.default_rng(seed)
     m = bundle(rnn=gru_init(rng, 2, H), out=linear_init(rng, H, 1))
-    return learn(m, all_pairs(4).xs, forward_steps, functools.partial(backward_without, term), 0.02, steps)
+    return learn(m, all_pairs(4).xs, forward_steps, functools.partial(backward_through, kind), 0.02, steps)
 
 
 PARTS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]], Iterable[int]]] = {
-    "terms": (train_without, [(term,) for term in TERMS], SEEDS),
+    "through time": (train_through, [(kind,) for kind in KINDS], SEEDS),
 }
 
 
