@@ -36,6 +36,15 @@ def test_of_ten_nets_for_addition_four_are_proved_and_two_more_by_a_finer_search
         assert [sum(run[what] for run in runs) for what in ("rounded", "boxes", "finer")] == [8, 4, 6]
 
 
+@pytest.mark.parametrize("seed", [7, 8])
+def test_the_two_nets_for_addition_whose_table_is_wrong_get_hardly_a_sum_right(seed):
+    assert not result(subtraction, "addition", seed)["rounded"]
+    m, draw = subtraction.tidy(seed, draw=subtraction.sums), subtraction.sums(np.random.default_rng(5))
+    tests = [next(draw) for _ in range(20)]
+    right = [((subtractor_predict(m, xs) > 0.5) == ys).all(axis=(0, 2)) for xs, ys in tests]
+    assert np.mean(right) < 0.05
+
+
 def test_plain_net_4_is_right_at_every_length_when_rounded_and_wrong_on_two_minus_nothing_in_42_places_as_it_is():
     m = [*stored("plain")][4]
     assert disagreement(read_machine(m, PAIRS_OF_BITS, SIGNS).automaton, BORROW) is None
