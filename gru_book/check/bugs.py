@@ -50,8 +50,9 @@ def bug_direction() -> Exercise:
 def bug_consistent() -> Exercise:
     """Check ``f(dh, cache, p) -> dx, dh_prev, grads`` of a candidate that resets after the product, chapter 6.
 
-    Given dh (N, H), the cache (x, h_prev, r, z, q, n) with q = r ⊙ h_prev, where n is made from r ⊙ (h_prev W_hn),
-    and the weights p, D = H; return dx (N, H), dh_prev (N, H) and grads, a dict by name or a GRUParams.
+    Given dh (N, H), the cache (x, h_prev, r, 1 - r, z, 1 - z, n, q) with q = r ⊙ h_prev, where n is made from
+    r ⊙ (h_prev W_hn), and the weights p, D = H; return dx (N, H), dh_prev (N, H) and grads, a dict by name or a
+    GRUParams.
     """
     rng = np.random.default_rng(1)
     p = gru_init(rng, H, H)
@@ -89,5 +90,5 @@ def bug_consistent() -> Exercise:
         yield message, run(da_n * u, last, r * h_prev, da_n)
         yield "dW_hn has r twice: it is h_prevᵀ (da_n ⊙ r).", run(da_n * u, last, r * h_prev, du)
 
-    args = {"dh": dh, "cache": (x, h_prev, r, z, r * h_prev, n), "p": p}
+    args = {"dh": dh, "cache": (x, h_prev, r, 1 - r, z, 1 - z, n, r * h_prev), "p": p}
     return Exercise(args, run(da_n * u, last, h_prev, du), mistakes, grads=NAMES, batch=N)

@@ -9,12 +9,12 @@ def f(loss, p, u):
 """,
     "bug_consistent": """
 def f(dh, cache, p):
-    x, h_prev, r, z, _, n = cache
-    da_z = dh * (h_prev - n) * z * (1 - z)
-    da_n = dh * (1 - z) * (1 - n**2)
+    x, h_prev, r, not_r, z, not_z, n, _ = cache
+    da_z = dh * (h_prev - n) * z * not_z
+    da_n = dh * not_z * (1 - n**2)
     du = da_n * r
     dr = da_n * (h_prev @ p.W_hn)
-    da_r = dr * r * (1 - r)
+    da_r = dr * r * not_r
     dh_prev = dh * z + da_z @ p.W_hz.T + da_r @ p.W_hr.T + du @ p.W_hn.T
     dx = da_r @ p.W_xr.T + da_z @ p.W_xz.T + da_n @ p.W_xn.T
     g = p.zeros_like()
