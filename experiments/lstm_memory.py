@@ -31,6 +31,7 @@ FAR = float(np.log(39))
 STARTS: dict[str, tuple[str, dict[str, float]]] = {
     "LSTM, b_f = 0": ("LSTM", {"b_f": 0}),
     "LSTM, b_f = 1": ("LSTM", {"b_f": 1}),
+    "LSTM, b_f = ln 39": ("LSTM", {"b_f": FAR}),
     "LSTM, b_f = ln 39, b_i = -ln 39": ("LSTM", {"b_f": FAR, "b_i": -FAR}),
     "GRU, b_z = 0": ("GRU", {"b_z": 0}),
     "GRU, b_z = ln 39": ("GRU", {"b_z": FAR}),

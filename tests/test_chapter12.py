@@ -43,12 +43,14 @@ def test_a_large_forget_bias_helps_to_keep_and_costs_steps_to_rewrite(file, seed
     def kept(start):
         return [int(np.isfinite(steps("keep", start, rate)).sum()) for rate in rates]
 
-    one, pair = "LSTM, b_f = 1", "LSTM, b_f = ln 39, b_i = -ln 39"
+    one, alone, pair = "LSTM, b_f = 1", "LSTM, b_f = ln 39", "LSTM, b_f = ln 39, b_i = -ln 39"
     assert kept(pair) == 3 * [seeds]
+    assert kept(alone) == {"lstm_memory": [10, 8, 5], "lstm_memory_own": [3, 2, 2]}[file]
     assert sum(kept("LSTM, b_f = 0")) == sum(kept(one)) == 0
     for rate in rates[1:]:
         ends = {start: np.median(steps("rewrite", start, rate)) for start in lstm_memory.STARTS}
         assert 1.5 * ends[one] < ends[pair] < 2.5 * ends[one]
+        assert ends[alone] > ends[one]
         assert ends["GRU, b_z = 0"] < ends["GRU, b_z = ln 39"]
 
 

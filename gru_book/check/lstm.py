@@ -14,7 +14,7 @@ from gru_book.check.engine import Array, Exercise, Fault, Mistake, Outputs, exer
 from gru_book.check.oracle import D, H, N, Scalar, T, affine, draw, each, matmul, sig, weights
 from gru_lib.cells.lstm import LSTMState, lstm_init
 
-__all__ = ["lstm_chunks", "lstm_coupled", "lstm_majority", "lstm_step", "lstm_step_backward"]
+__all__ = ["lstm_chunks", "lstm_majority", "lstm_step", "lstm_step_backward"]
 
 # What a reader's `lstm_step_backward` is given of the step: x (N, D), the others (N, H).
 LSTMRecord = namedtuple("LSTMRecord", "x h_prev c_prev i f g o c")
@@ -179,31 +179,6 @@ def lstm_chunks() -> Exercise:
         yield "the first half is returned twice.", {"hs": np.concatenate([first, first])}
 
     return Exercise({"xs": xs, "p": p}, {"hs": whole}, mistakes)
-
-
-@exercise
-def lstm_coupled() -> Exercise:
-    """Check ``f(d_i, d_f) -> d_i, d_f``: the gradients of W_i and W_f that keep W_f = −W_i, chapter 12.
-
-    Given d_i (D, H) and d_f (D, H); return d_i (D, H) and d_f (D, H).
-    """
-    a, b = np.random.default_rng(1999).normal(size=(2, D, H))
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, i, f in (
-            ("W_f = −W_i: by the second use the gradient of W_i is d_i − d_f, not d_i + d_f.", a + b, -a - b),
-            ("both get the same step, so they do not stay opposite: d_f is minus d_i.", a - b, a - b),
-            ("the signs have changed places: that moves W_i uphill.", b - a, a - b),
-            ("only W_i is used there; W_f is W_i too, with a minus sign.", a, -a),
-            ("only W_f is used there; W_i is used directly too.", -b, b),
-            ("nothing is tied: d_i and d_f come back as they were.", a, b),
-            ("the mean of the two uses is taken; by the rule *paths* they add up.", (a - b) / 2, (b - a) / 2),
-            ("W_f does not move: its gradient is minus that of W_i.", a - b, 0 * b),
-            ("d_f is made of the new d_i and d_f: W_f gets minus what W_i gets.", a - b, b - (a - b)),
-        ):
-            yield message, {"d_i": i, "d_f": f}
-
-    return Exercise({"d_i": a, "d_f": b}, {"d_i": a - b, "d_f": b - a}, mistakes)
 
 
 @exercise

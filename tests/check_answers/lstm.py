@@ -37,11 +37,6 @@ def f(xs, p):
     second, _, _ = lstm_forward(xs[half:], state, p)
     return np.concatenate([first, second])
 """,
-    "lstm_coupled": """
-def f(d_i, d_f):
-    d = d_i - d_f
-    return d, -d
-""",
     "lstm_majority": """
 def f(tokens):
     return np.cumsum(1 - 2 * tokens, axis=0) > 0
@@ -101,17 +96,6 @@ PLANTED = {
         ("[first, second]", "[second, first]", "the two halves have changed places"),
         ("[first, second]", "[first, first]", "the first half is returned twice"),
         ("state, p)", "LSTMState(state.c, state.c), p)", "h begins as c"),
-    ],
-    "lstm_coupled": [
-        ("d_i - d_f", "d_i + d_f", "not d_i \\+ d_f"),
-        ("d, -d", "d, d", "do not stay opposite"),
-        ("d_i - d_f", "d_f - d_i", "moves W_i uphill"),
-        ("d_i - d_f", "d_i", "only W_i is used"),
-        ("d_i - d_f", "(d_i - d_f) / 2", "the mean of the two uses"),
-        ("d, -d", "d_i, d_f", "nothing is tied"),
-        ("d, -d", "d, 0 * d", "W_f does not move"),
-        ("d, -d", "d, d_f - d", "made of the new d_i"),
-        ("d_i - d_f", "-d_f", "only W_f is used"),
     ],
     "lstm_majority": [
         (" > 0", " >= 0", "as many is not more"),
