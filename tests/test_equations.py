@@ -369,9 +369,7 @@ def _() -> Values:
     batch = lstm()[0]
     names = ("W_x", "W_h", "b_", "a_", "δW_x", "δW_h", "δb_", "δa_")
     each = [{f"{name}k": batch[f"{name}{gate}"] for name in names} for gate in "ifgo"]
-    W = normal(D, H)
-    bare = {"f": lambda x: float(sigmoid(x @ W)[1]), "x": normal(D)}
-    return batch | {"(eq-lstm-params)": each, "(eq-lstm-nobias)": bare}
+    return batch | {"(eq-lstm-params)": each}
 
 
 @page("12c-without-bounds")
