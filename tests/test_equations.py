@@ -344,7 +344,7 @@ def lstm(rows: int | None = N) -> tuple[Values, Run]:
     library = {
         "x_t": x, "h_t-1": h, "c_t-1": c, "h_t": new, "c_t": c_new, "i": k.i[0], "f": k.f[0], "g": k.g, "o": k.o[0],
     }  # fmt: skip
-    gradients = {"δh_t": dh, "δc^next_t": dc, "δx_t": dx, "δh_t-1": before.h, "δc^next_t-1": before.c}
+    gradients = {"δh_t": dh, "δc^next_t": dc, "δx_t": dx, "δh^next_t-1": before.h, "δc^next_t-1": before.c}
     gradients |= {f"δ{name}": getattr(g, name) for name in v}
     if rows is None:
         library, gradients = (
