@@ -372,13 +372,6 @@ def _() -> Values:
     return batch | {"(eq-lstm-params)": each}
 
 
-@page("12c-without-bounds")
-def _() -> Values:
-    signs = itertools.product((0.4, -0.4), repeat=T)
-    outcomes = [(0.5**T, {"c_T": sum(0.6 * 0.9 ** (T - 1 - k) * g[k] for k in range(T))}) for g in signs]
-    return {"(eq-lstm-pile)": {"outcomes": outcomes, "i": 0.6, "f": 0.9, "s": 0.4}}
-
-
 def elman_run(g: Callable[[Any], Any], xs: Any, h0: Any, v: Values, dhs: Any) -> Run:
     def program(let: Callable[..., Any]) -> Any:
         h, loss = let("h", h0, 0), 0.0

@@ -411,31 +411,13 @@ def lstm_biases() -> Answers:
     yield "my_b_f", f, "that is f; the bias is ln(f / (1 − f))."
     yield "my_b_f", math.log10(199), "that is log₁₀; σ needs the natural logarithm."
     yield "my_b_i", b, "keep and write are to add up to 1: b_i = −b_f."
-    yield "my_b_i", 0, "that writes half of each candidate, and the cell piles up: b_i = −b_f."
+    yield "my_b_i", 0, "that writes half of each candidate; keep and write are to add up to 1: b_i = −b_f."
     yield "share", f, "that is one step; the token has gone through 199 forget gates."
     yield "share", 0.5, "half is left after the half-life; after 199 steps it is less."
     yield "share", 1 - f**199, "that is what is lost."
     yield "half_life", 199 * f**199, "divide the logarithms: ln ½ / ln f."
     yield "half_life", 1 / (1 - f), "after that many steps 1/e is left, not half."
     yield "half_life", math.log(f) / math.log(0.5), "the fraction stands on its head: ln ½ / ln f."
-
-
-@values
-def lstm_spread() -> Answers:
-    """Check the cell's standard deviation after 200 steps, with b_i = −b_f and with b_i = 0, chapter 12."""
-    f, s = 199 / 200, 0.5
-    grown = math.sqrt((1 - f**400) / (1 - f * f))
-    yield Values(
-        {"std_coupled": (1 - f) * s * grown, "std_free": 0.5 * s * grown},
-        says="{std_coupled} with b_i = −b_f, and {std_free} at b_i = 0",
-    )
-    yield "std_coupled", ((1 - f) * s * grown) ** 2, "that is the variance; take the root."
-    yield "std_coupled", (1 - f) * grown, "the candidates have the standard deviation ½, not 1."
-    yield "std_coupled", s, "they are averaged: the cell varies less than one candidate."
-    yield "std_free", (0.5 * s * grown) ** 2, "that is the variance; take the root."
-    yield "std_free", 0.5 * grown, "the input gate is ½, and so is the candidates' standard deviation; one is missing."
-    yield "std_free", 0.5 * s * math.sqrt(200), "that is with f = 1; here f = 0.995 forgets a little."
-    yield "std_free", (1 - f) * s * grown, "that is with b_i = −b_f; at b_i = 0 the input gate is ½."
 
 
 @values
