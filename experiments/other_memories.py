@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from experiments._store import chosen, digits, file_for_kernels, fixed_kernels, load, make, replace, seeded
-from gru_book.cells import ntm_init, scrn_init, stack_rnn_init
+from gru_book.cells import ntm_init, stack_rnn_init
 from gru_book.models.reader import reader_accuracy, reader_loss
 from gru_book.results import FOLDER
 from gru_book.tasks.adding import adding
-from gru_book.tasks.strings import copy, recall, reverse
+from gru_book.tasks.strings import copy, reverse
 from gru_lib import (
     Adam,
     Bundle,
@@ -69,19 +69,14 @@ CELLS: dict[str, Callable[..., Any]] = {
     "IRNN": irnn_init,
     "relu": partial(elman_init, activation="relu"),
     "tanh, identity": lambda rng, **how: identity(elman_init(rng, **how)),
-    "SCRN": partial(scrn_init, C=8),
     "GRU": gru_init,
     "LSTM": lstm_init,
 }
-SLOW = {"SCRN": 0.95, "SCRN, 0.99": 0.99}  # α, the share of the context that each step keeps
 
 
 def adder(rng: np.random.Generator, cell: str, dtype: Any = np.float32) -> Bundle:
     """A cell of 32 units that reads numbers and marks, and a linear layer that reads its last output."""
-    if cell in SLOW:
-        rnn = scrn_init(rng, D=2, H=UNITS, C=8, alpha=SLOW[cell], dtype=dtype)
-    else:
-        rnn = CELLS[cell](rng, D=2, H=UNITS, dtype=dtype)
+    rnn = CELLS[cell](rng, D=2, H=UNITS, dtype=dtype)
     return bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 1, dtype=dtype))
 
 
@@ -96,11 +91,10 @@ def adder_loss(m: Bundle, batch: Any) -> tuple[Any, Bundle]:
     return (error * error).mean(), bundle(rnn=cell.backward(dhs, None, tape, m.rnn)[2], out=dout)
 
 
-def add(cell: str, T: int, seed: int, *, lr: float, steps: int, product: bool = False) -> Row:
-    """Train on fresh rows; the error on held-out rows, every 100 steps. `product`: see `multiplied`."""
+def add(cell: str, T: int, seed: int, *, lr: float, steps: int) -> Row:
+    """Train on fresh rows; the error on held-out rows, every 100 steps."""
     rng = np.random.default_rng(seed)
-    change = multiplied if product else lambda batch: batch
-    m, test = adder(rng, cell), single(change(adding(np.random.default_rng(10_001), 500, T)))
+    m, test = adder(rng, cell), single(adding(np.random.default_rng(10_001), 500, T))
 
     errors: list[float] = []
 
@@ -109,18 +103,11 @@ def add(cell: str, T: int, seed: int, *, lr: float, steps: int, product: bool = 
         errors.append(float(((y - test.ys) ** 2).mean()))
         return {"error": errors[-1]}
 
-    source = (single(change(adding(rng, 32, T))) for _ in iter(int, 1))
+    source = (single(adding(rng, 32, T)) for _ in iter(int, 1))
     how: Row = {"steps": steps, "clip_norm": 1.0, "evaluate": error, "every": 100, "progress": False}
     with suppress(FloatingPointError):
         train(m, adder_loss, source, Adam(m, lr), **how)
     return {"size": m.size, "error": errors}
-
-
-def multiplied(batch: Any) -> Any:
-    """The same rows with the number already multiplied by its mark."""
-    xs = batch.xs.copy()
-    xs[:, :, 0] *= xs[:, :, 1]
-    return batch._replace(xs=xs)
 
 
 def rate(cell: str, lr: float, seed: int) -> Row:
@@ -161,11 +148,6 @@ def best_rate(cell: str) -> float:
 def addition(cell: str, T: int, seed: int) -> Row:
     """2,000 steps at the cell's best rate."""
     return add(cell, T, seed, lr=best_rate(cell), steps=2000)
-
-
-def slow(cell: str, product: bool, seed: int) -> Row:
-    """Why the SCRN cannot add: its memory is linear in the inputs. Given the products, it only has to sum."""
-    return add(cell, 100, seed, lr=best_rate("SCRN"), steps=2000, product=product)
 
 
 # -------------------------------------------------------------------------------- strings, with a memory and without
@@ -257,43 +239,6 @@ def flat(steps: int, seed: int) -> Row:
     return strings("reverse", "GRU", "softmax", 0.0, seed, steps=steps, schedule=cosine_decay(0.005, steps))
 
 
-# ------------------------------------------------------------------------------------------------- recall by content
-
-PAIRS = 6  # the most in training
-RECALL_STEPS = {"GRU": 4000, "as drawn": 4000, "biased": 600, "reading": 600, "writing": 600}
-
-
-def rememberer(rng: np.random.Generator, kind: str, dtype: Any = np.float32) -> Bundle:
-    """A GRU of 64 units, or an NTM whose rows hold 16 numbers and whose heads begin as `kind` says.
-
-    "reading": the reading head begins with content (β near 5, 1 − z = σ(3)) and stays there. "writing": the writing
-    head begins with the row after the last. "biased": both.
-    """
-    M = 16
-    if kind == "GRU":
-        rnn: Any = gru_init(rng, 9, 64, dtype=dtype)
-    else:
-        rnn = ntm_init(rng, 9, 32, R=32, M=M, dtype=dtype)
-        writing, reading = rnn.heads.b[: M + 6], rnn.heads.b[M + 6 : 2 * (M + 6)]
-        if kind in ("biased", "writing"):
-            writing[M + 1], writing[M + 2 : M + 5] = -3, (-2, -2, 2)
-        if kind in ("biased", "reading"):
-            reading[M], reading[M + 1], reading[M + 2 : M + 5] = 5, 3, (-2, 2, -2)
-    return bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 4, dtype=dtype))
-
-
-def recalled(kind: str, lr: float, seed: int, *, steps: int | None = None) -> Row:
-    """Train on 1 to 6 pairs, test on up to 16."""
-    rng = np.random.default_rng(seed)
-    m = rememberer(rng, kind)
-
-    source = (single(recall(rng, 32, int(rng.integers(1, PAIRS + 1)))) for _ in iter(int, 1))
-    how: Row = {"steps": steps or RECALL_STEPS[kind], "clip_norm": 1.0, "progress": False}
-    train(m, reader_loss, source, Adam(m, lr), **how)
-    tests = {L: single(recall(np.random.default_rng(10_002), 200, L)) for L in (PAIRS, 12, 16)}
-    return {"size": m.size} | {str(L): float(reader_accuracy(m, batch).answers) for L, batch in tests.items()}
-
-
 def net(seed: int = 0, digits: int = 3) -> Row:
     """Train the explorer's net on eight letters, round its weights, and measure it."""
     rng, task = np.random.default_rng(seed), partial(reverse, letters=8)
@@ -317,14 +262,14 @@ RATES = (0.001, 0.003, 0.01)
 #: An IRNN differs from Elman's network in two ways; each of these has one of them.
 HALVES = ("relu", "tanh, identity")
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
-    "rates": (rate, tuple((cell, lr) for cell in ("IRNN", "GRU", "LSTM", "SCRN") for lr in RATES), range(2)),
+    "rates": (rate, tuple((cell, lr) for cell in ("IRNN", "GRU", "LSTM") for lr in RATES), range(2)),
     "longer": (longer, (("Elman", 0.003),), range(10)),
+    "longer, other rates": (longer, (("Elman", 0.001), ("Elman", 0.01)), range(3)),
     "longer, IRNN": (longer, (("IRNN", 0.003),), range(10)),
     "starts": (longer, tuple((cell, lr) for cell in HALVES for lr in (0.001, 0.003)), range(10)),
     "starts, other rates": (longer, tuple((HALVES[1], lr) for lr in (0.0003, 0.01, 0.03, 0.1)), range(3)),
     "beyond": (beyond, (("IRNN", 4000), ("GRU", 2000), ("LSTM", 2000)), range(4)),
     "adding": (addition, (("GRU", 50), ("LSTM", 50)), range(10)),
-    "slow": (slow, tuple((cell, given) for cell in SLOW for given in (False, True)), range(10)),
     "strings": (
         strings,
         (
@@ -336,13 +281,6 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
         range(10),
     ),
     "flat": (flat, ((8000,),), range(1, 11)),
-    "recall": (
-        recalled,
-        (("GRU", 0.01), ("biased", 0.003)),
-        range(10),
-    ),
-    "recall, one head": (recalled, (("reading", 0.003), ("writing", 0.003)), range(3)),
-    "recall as drawn": (recalled, (("as drawn", 0.003),), range(5)),
 }
 if not fixed_kernels():
     PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}

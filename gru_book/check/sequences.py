@@ -12,8 +12,7 @@ from gru_book.check.engine import Array, Exercise, Mistake, exercise
 from gru_book.check.oracle import each, matmul
 
 __all__ = [
-    "att_backward", "beam_safe", "lm_temperature",
-    "other_adder", "other_by_hand", "s2s_softmax",
+    "att_backward", "beam_safe", "lm_temperature", "other_by_hand", "s2s_softmax",
 ]  # fmt: skip
 
 
@@ -201,42 +200,6 @@ def beam_safe() -> Exercise:
     behind = args | {"step": _tree(BEHIND), "max_steps": 3}
     also.append((behind, {"log_prob": np.array(math.log(0.36 * 0.34))}, message))
     return Exercise(args, {"log_prob": np.array(best)}, mistakes, also=also)
-
-
-@exercise
-def other_adder() -> Exercise:
-    """Check ``f(xs) -> sums`` (N,): of the two marked numbers of each sequence, xs (T, N, 2), chapter 13.
-
-    Given xs (T, N, 2), numbers and marks; return sums (N,).
-    """
-    rng = np.random.default_rng(1997)
-    xs = np.stack([rng.uniform(size=(9, 4)), np.zeros((9, 4))], axis=-1)
-    for n, marked in enumerate(((0, 8), (3, 5), (1, 2), (4, 8))):  # twice the last step is marked
-        xs[marked, n, 1] = 1
-    picked = xs[..., 0] * xs[..., 1]
-
-    def total(values: Array) -> Array:
-        return np.array([sum(column) for column in values.T])
-
-    def mistakes() -> Iterator[Mistake]:
-        kept = np.zeros_like(picked)  # the first unit if it sees itself
-        for t, (value, mark) in enumerate(xs.transpose(0, 2, 1)):
-            kept[t] = np.maximum(value + mark - 1 + (kept[t - 1] if t else 0), 0)
-        for message, sums in (
-            ("all numbers are added: the first unit must be 0 where there is no mark, w = −1.", total(xs[..., 0])),
-            ("a number marked at the last step is lost: add the first unit, too.", total(picked[:-1])),
-            ("that is the first unit alone: it keeps nothing.", picked[-1]),
-            ("that counts the marks.", total(xs[..., 1])),
-            ("the mark is added to its number: w = −1 takes it off again.", total((xs[..., 0] + 1) * xs[..., 1])),
-            ("numbers and marks are added: relu(v + m + w) with w = 0.", total(xs.sum(axis=-1))),
-            ("the first unit keeps what it held, so each number goes on being added: its own entry of W_h is 0.",
-             total(kept)),
-            ("that is the mean of the two; the sum is wanted.", total(picked) / 2),
-            ("everything is 0.", 0 * picked[0]),
-        ):  # fmt: skip
-            yield message, {"sums": sums}
-
-    return Exercise({"xs": xs}, {"sums": total(picked)}, mistakes)
 
 
 @exercise

@@ -1,4 +1,4 @@
-"""Strings for networks with external memory: reverse or copy one, recall pairs. Chapter 13.
+"""Strings for networks with external memory: reverse or copy one, recall pairs. Chapters 13 and 21.
 
 The batches are those of `gru_book.tasks.memory`, for `reader_loss` and `reader_accuracy`. The answer at a step is a row
 of bits; `asked` says where it counts.

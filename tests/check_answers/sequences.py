@@ -33,14 +33,6 @@ def f(step, state, start, width, max_steps):
     one = greedy(step, state, start, end=None, max_steps=max_steps).log_prob
     return max(float(beam), float(one))
 """,
-    "other_adder": """
-def f(xs):
-    p = elman_init(np.random.default_rng(0), D=2, H=2, activation="relu", dtype=xs.dtype)
-    p.W_x[:] = [[1, 0], [1, 0]]
-    p.W_h[:] = [[0, 1], [0, 1]]
-    p.b[:] = [-1, 0]
-    return elman_forward(xs, None, p)[0][-1].sum(axis=1)
-""",
     "other_by_hand": """
 def f(letters):
     pile, said = list(letters), []
@@ -111,17 +103,6 @@ PLANTED = {
         ("max_steps=max_steps", "max_steps=2", "not for width 1 and 1"),
         ("return max(float(beam), float(one))", "best = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0]\n    return float(step(state, start)[0][best.tokens[0]])", "the first step alone"),
         ("return max(float(beam), float(one))", "best = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0]\n    return float(beam - step(state, start)[0][best.tokens[0]])", "the last step alone"),
-    ],
-    "other_adder": [
-        ("[-1, 0]", "[0, 0]", "relu\\(v \\+ m \\+ w\\) with w = 0"),
-        (".sum(axis=1)", "[:, 1]", "marked at the last step is lost"),
-        (".sum(axis=1)", "[:, 0]", "the first unit alone"),
-        ("[[0, 1], [0, 1]]", "[[1, 1], [0, 1]]", "its own entry of W_h is 0"),
-        ("[[1, 0], [1, 0]]", "[[0, 0], [0, 0]]", "everything is 0"),
-        ("[[1, 0], [1, 0]]\n    p.W_h[:] = [[0, 1], [0, 1]]\n    p.b[:] = [-1, 0]", "[[0, 1], [0, 0]]\n    p.W_h[:] = np.eye(2)\n    p.b[:] = 0", "all numbers are added"),
-        ("[[1, 0], [1, 0]]\n    p.W_h[:] = [[0, 1], [0, 1]]\n    p.b[:] = [-1, 0]", "[[0, 0], [0, 1]]\n    p.W_h[:] = np.eye(2)\n    p.b[:] = 0", "counts the marks"),
-        (".sum(axis=1)", ".mean(axis=1)", "mean of the two"),
-        ("[[1, 0], [1, 0]]", "[[1, 0], [2, 0]]", "the mark is added"),
     ],
     "other_by_hand": [
         ("pile.pop()", "pile.pop(0)", "in which they went in"),
