@@ -63,12 +63,20 @@ def identity(p: Any) -> Any:
     return p
 
 
+def with_tanh(irnn: Any) -> Any:
+    """All of an IRNN's start, its small W_x too, with tanh in place of relu."""
+    p = elman_init(np.random.default_rng(0), D=irnn.D, H=irnn.H, dtype=irnn.dtype)
+    p.flat[:] = irnn.flat
+    return p
+
+
 UNITS = 32
 CELLS: dict[str, Callable[..., Any]] = {
     "Elman": elman_init,
     "IRNN": irnn_init,
     "relu": partial(elman_init, activation="relu"),
     "tanh, identity": lambda rng, **how: identity(elman_init(rng, **how)),
+    "tanh, IRNN": lambda rng, **how: with_tanh(irnn_init(rng, **how)),
     "GRU": gru_init,
     "LSTM": lstm_init,
 }
@@ -239,6 +247,11 @@ def flat(steps: int, seed: int) -> Row:
     return strings("reverse", "GRU", "softmax", 0.0, seed, steps=steps, schedule=cosine_decay(0.005, steps))
 
 
+def falling(steps: int, seed: int) -> Row:
+    """The GRU copies, with a rate that falls to 0."""
+    return strings("copy", "GRU", "bits", 0.0, seed, steps=steps, schedule=cosine_decay(0.005, steps))
+
+
 def net(seed: int = 0, digits: int = 3) -> Row:
     """Train the explorer's net on eight letters, round its weights, and measure it."""
     rng, task = np.random.default_rng(seed), partial(reverse, letters=8)
@@ -268,6 +281,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "longer, IRNN": (longer, (("IRNN", 0.003),), range(10)),
     "starts": (longer, tuple((cell, lr) for cell in HALVES for lr in (0.001, 0.003)), range(10)),
     "starts, other rates": (longer, tuple((HALVES[1], lr) for lr in (0.0003, 0.01, 0.03, 0.1)), range(3)),
+    "starts, small W_x": (longer, (("tanh, IRNN", 0.003),), range(3)),
     "beyond": (beyond, (("IRNN", 4000), ("GRU", 2000), ("LSTM", 2000)), range(4)),
     "adding": (addition, (("GRU", 50), ("LSTM", 50)), range(10)),
     "strings": (
@@ -281,6 +295,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
         range(10),
     ),
     "flat": (flat, ((8000,),), range(1, 11)),
+    "copy, falling": (falling, ((4000,),), range(3)),
 }
 if not fixed_kernels():
     PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}

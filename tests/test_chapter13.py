@@ -21,7 +21,14 @@ stored = partial(results, FILES[0])
 
 
 @pytest.mark.parametrize(
-    ("part", "cell"), [("starts", "relu"), ("starts", "tanh, identity"), ("longer", "Elman"), ("longer, IRNN", "IRNN")]
+    ("part", "cell"),
+    [
+        ("starts", "relu"),
+        ("starts", "tanh, identity"),
+        ("starts, small W_x", "tanh, IRNN"),
+        ("longer", "Elman"),
+        ("longer, IRNN", "IRNN"),
+    ],
 )
 def test_a_training_made_anew_goes_as_the_stored_one(part, cell):
     """Its first 100 steps of 4,000; later ones drift apart by rounding on other machines."""
@@ -58,6 +65,8 @@ def test_relu_learns_from_either_start_and_tanh_from_none_at_any_rate_that_was_t
     assert sorted(tried) == [0.0003, 0.0003, 0.0003, 0.01, 0.01, 0.01, 0.03, 0.03, 0.03, 0.1, 0.1, 0.1]
     others = stored("starts, other rates") + stored("starts", "tanh, identity", 0.001)
     assert min(end(run) for run in others) > 0.05
+    whole = [end(run) for file in FILES for run in results(file, "starts, small W_x", "tanh, IRNN", 0.003)]
+    assert len(whole) == 6 and min(whole) > 0.05
     usual = [stored("longer, other rates", "Elman", lr) for lr in (0.001, 0.01)]
     assert [len(runs) for runs in usual] == [3, 3] and min(end(run) for runs in usual for run in runs) > 0.05
     learned = [end(run) for cell in ("GRU", "LSTM") for run in stored("adding", cell, 50)]
@@ -157,8 +166,12 @@ def test_beyond_the_trained_length_an_irnn_can_be_wrong_without_bound_and_gated_
 def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them(file):
     for run in results(file, "flat"):
         assert run["8"][1] > 0.98 and 0.4 < run["16"][0] < 0.65 and run["16"][1] == 0
-    for run in results(file, "strings", "copy", "GRU"):
+    for run in results(file, "strings", "copy", "GRU") + results(file, "copy, falling", 4000):
         assert run["5"][0] >= 0.97 and run["10"][0] < 0.5 and run["10"][1] == 0
+    falling = [run["10"][0] for run in results(file, "copy, falling", 4000)]
+    assert len(falling) == 3 and np.median(falling) < np.median(
+        [run["10"][0] for run in results(file, "strings", "copy", "GRU")]
+    )
 
 
 @pytest.mark.parametrize("file", FILES)
