@@ -22,6 +22,7 @@ from gru_lib import Adam, gru_forward, sigmoid, train
         ("stories", ("parity_since", "GRU", 0)),
         ("stories", ("last_outside", "no_update", 0)),
         ("gates", ("GRU", 100, 0)),
+        ("fixed", ("GRU, z fixed", 100, 0.01, 1)),
     ],
 )
 def test_a_training_made_anew_solves_what_the_stored_one_solved(part, what):
@@ -40,6 +41,15 @@ def test_any_one_gate_can_be_spared_on_the_four_tasks_and_not_both(file):
     assert sum(neither) == (3 if file == "three_stories" else 1)
 
 
+def test_a_fixed_update_gate_is_a_constant_and_training_leaves_it():
+    m = three_stories.network(np.random.default_rng(0), "GRU, z fixed", 16, 3, b_z=4.0)
+    batch = three_stories.single(TASKS["checksum"].draw(np.random.default_rng(1), 4, 20))
+    assert np.ptp(gru_forward(batch.xs, None, m.rnn)[2].gate("z")) == 0
+    grads, whole = three_stories.fixed_z_loss(m, batch)[1], reader_loss(m, batch)[1]
+    left = (grads.flat != whole.flat).sum()
+    assert left == (whole.rnn.W_xz != 0).sum() + (whole.rnn.W_hz != 0).sum() + (whole.rnn.b_z != 0).sum() > 0
+
+
 def test_the_minimal_gated_unit_is_the_one_whose_gates_are_opposite():
     """r = 1 − z with z the share that is kept, its bias at the start the same."""
     m = three_stories.network(np.random.default_rng(0), "minimal", 5, 3, b_z=2.0)
@@ -50,12 +60,13 @@ def test_the_minimal_gated_unit_is_the_one_whose_gates_are_opposite():
     np.testing.assert_allclose(ablated_gru_step(x, h, p)[0], (1 - r) * h + r * n, rtol=1e-6)
 
 
-def test_over_100_tokens_it_is_the_bias_that_keeps():
+def test_over_100_tokens_a_constant_near_1_keeps_and_a_gate_that_starts_at_one_half_mostly_does_not():
     stored = load_results("three_stories")
+    assert [row["solved"] for *_, row in stored["fixed"]].count(True) == 9
     solved = {
         cell: [row["solved"] for name, _, _, row in stored["gates"] if name == cell] for cell in three_stories.KEEPERS
     }
-    assert [sum(found) for found in solved.values()] == [10, 3, 2, 5]
+    assert [sum(found) for found in solved.values()] == [10, 2, 5]
     assert all(len(found) == 10 for found in solved.values())
 
 
