@@ -347,7 +347,7 @@ def fast_budget() -> Answers:
     T, N, D, H = 100, 64, 64, 512
     F = 18 * T * N * H * (D + H)
     hours = 1e4 * F / 60e9 / 3600
-    yield Values({"operations": F, "hours": hours}, says="{operations} operations, and {hours} hours")
+    yield Values({"operations": F, "hours": hours}, says="a training step takes 33,973,862,400 operations, and 10,000 steps {hours} hours")
     yield "operations", F / 3, "that is the forward pass; backward costs twice as much again."
     yield "operations", F * 2 / 3, "that is the backward pass alone; add the forward pass."
     yield "operations", F / 2, "a multiplication and an addition are two operations."
@@ -359,25 +359,6 @@ def fast_budget() -> Answers:
     yield "hours", F / 60e9, "that is one step in seconds; 10,000 of them in hours are wanted."
     yield "hours", hours * 3600, "those are seconds."
     yield "hours", hours * 60, "those are minutes."
-
-
-@values
-def fast_batch() -> Answers:
-    """Check from which N on the product is limited by arithmetic, chapter 11."""
-    yield Values(
-        {"smallest_N": 12}, says="at N = {smallest_N} the two are equal, and above it the arithmetic takes longer"
-    )
-    yield (
-        "smallest_N",
-        24,
-        "each of the N rows costs a multiplication and an addition, and a weight in float32 has 4 bytes.",
-    )
-    yield (
-        "smallest_N",
-        6,
-        "those are the operations for each byte; a weight has 4 bytes and takes part in 2N operations.",
-    )
-    yield "smallest_N", 3, "a weight in float32 has 4 bytes; this reads one byte."
 
 
 @values
