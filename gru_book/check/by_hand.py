@@ -326,10 +326,10 @@ def hwy_line() -> Answers:
 @values
 def conv_advice() -> Answers:
     """Check p.b_z, the sum of PyTorch's two biases, and Keras's bias, for H = 2, chapter 10."""
-    right = {"b_ours": [1, 1], "b_torch": [0, 0, 1, 1, 0, 0], "b_keras": [1, 1, 0, 0, 0, 0]}
+    right = {"b_ours": 1, "b_torch": [0, 0, 1, 1, 0, 0], "b_keras": [1, 1, 0, 0, 0, 0]}
     yield Values(right, says="b_z is {b_ours} in ours, and in its place in both frameworks")
-    yield "b_ours", [-1, -1], "the sign turns: our z is the share kept, the paper's the share written."
-    yield "b_ours", [0, 0], "the advice does not vanish: σ(−a) = 1 − σ(a), so b_z turns its sign."
+    yield "b_ours", -1, "the sign turns: our z is the share kept, the paper's the share written."
+    yield "b_ours", 0, "the advice does not vanish: σ(−a) = 1 − σ(a), so b_z turns its sign."
     yield "b_torch", [0, 0, -1, -1, 0, 0], "PyTorch keeps, too: the sign turns."
     yield "b_torch", [1, 1, 0, 0, 0, 0], "PyTorch's order is r, z, n: z has the middle rows."
     yield "b_torch", [0, 0, 2, 2, 0, 0], "PyTorch adds its two biases: 1 in one of them is enough."
@@ -347,7 +347,8 @@ def fast_budget() -> Answers:
     T, N, D, H = 100, 64, 64, 512
     F = 18 * T * N * H * (D + H)
     hours = 1e4 * F / 60e9 / 3600
-    yield Values({"operations": F, "hours": hours}, says="a training step takes 33,973,862,400 operations, and 10,000 steps {hours} hours")
+    says = f"a training step takes {F:,} operations, and 10,000 steps {{hours}} hours"
+    yield Values({"operations": F, "hours": hours}, says=says)
     yield "operations", F / 3, "that is the forward pass; backward costs twice as much again."
     yield "operations", F * 2 / 3, "that is the backward pass alone; add the forward pass."
     yield "operations", F / 2, "a multiplication and an addition are two operations."
