@@ -137,6 +137,7 @@ def test_what_the_page_counts_of_the_trainings_is_what_is_stored():
     assert (learned(rewrite, "0", "library"), learned(rewrite, "no z", "orthogonal")) == (15, 1)
     assert [learned(rewrite, "ln 39", "library", rate) for rate in highway.RATES] == [0, 3, 4]
     assert (learned(keep, "0", "orthogonal", 0.01), learned(rewrite, "0", "orthogonal", 0.01)) == (10, 5)
+    assert (learned(keep, "0", "orthogonal", 0.003), learned(rewrite, "0", "orthogonal", 0.003)) == (9, 2)
     halves = load(highway.STORED)["keep, halves"]
     assert [learned(halves, "0", half) for half in ("W_hn alone", "b_r alone")] == [0, 2] and len(halves) == 20
     spread = [learned(rows, "spread", start, 0.03) for rows in (keep, rewrite) for start in highway.STARTS]
