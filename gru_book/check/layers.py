@@ -11,7 +11,7 @@ from gru_book.check.engine import Array, Exercise, Fault, Function, Mistake, Out
 from gru_book.check.oracle import D, H, N, T, affine, draw, each, sig, weights
 from gru_lib.cells.gru import gru_init
 
-__all__ = ["deep_causal", "deep_reverse", "deep_size", "drop_candidate"]
+__all__ = ["deep_causal", "deep_reverse", "drop_candidate"]
 
 
 @exercise
@@ -63,41 +63,6 @@ def drop_candidate() -> Exercise:
         yield "z and 1 − z have changed places. Here h = z ⊙ h_prev + (1 − z) ⊙ m ⊙ n.", run_with(swap=True)
 
     return Exercise({"x": x, "h_prev": h_prev, "p": p, "m": m}, run_with(), mistakes)
-
-
-@exercise
-def deep_size() -> Exercise:
-    """Check ``f(L, D, H) -> size``: the parameters of a stack of L GRU layers, one bias for each gate, chapter 15.
-
-    Given the numbers L of layers, D of inputs and H of units; return a whole number.
-    """
-
-    L, D, H = 3, 5, 4
-
-    def size(depth: int = L, gates: int = 3, biases: int = 1, low: int = D, between: int = H) -> int:
-        return sum(gates * (k * H + H * H + biases * H) for k in [low] + [between] * (depth - 1))
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, count in (
-            ("all layers are given D inputs; from the second on a layer reads the H states below.", size(between=D)),
-            ("the lowest layer reads the D inputs, not H.", size(low=H)),
-            ("that is one layer.", size(1)),
-            ("a layer is missing: the lowest counts too.", size(2)),
-            ("a layer too many.", size(4)),
-            ("the biases are missing: H for each gate.", size(biases=0)),
-            ("there are two biases for each gate; one is asked for.", size(biases=2)),
-            ("four blocks make an LSTM; a GRU has three.", size(gates=4)),
-            ("the candidate is missing: r, z and n make three blocks.", size(gates=2)),
-            ("that is one block of three.", size(gates=1)),
-            ("W_h is missing: H × H in each block.", 3 * (D * H + H + 2 * (H * H + H))),
-            ("W_x is missing: a layer reads what is below it.", 3 * 3 * (H * H + H)),
-            ("the bias is one number for each block; it is H numbers.", 3 * (D * H + H * H + 1 + 2 * (2 * H * H + 1))),
-            ("every layer reads the inputs as well as the layer below; only the lowest does.",
-             size(between=D + H)),
-        ):  # fmt: skip
-            yield message, {"size": np.array(count)}
-
-    return Exercise({"L": L, "D": D, "H": H}, {"size": np.array(size())}, mistakes)
 
 
 @exercise

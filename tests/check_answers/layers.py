@@ -11,11 +11,6 @@ def f(x, h_prev, p, m):
     h = z * h_prev + (1 - z) * m * n
     return h
 """,
-    "deep_size": """
-def f(L, D, H):
-    first, other = 3 * (D * H + H * H + H), 3 * (H * H + H * H + H)
-    return first + (L - 1) * other
-""",
     "deep_reverse": """
 def f(xs, lengths):
     out = xs.copy()
@@ -57,22 +52,6 @@ PLANTED = {
         ("return h", "unused = h", "Is there a `return`"),
         (r"~(?s)h_prev @ p.W_hr(.*)h_prev @ p.W_hz(.*)\(r \* h_prev\)(.*)m \* n", r"(m * h_prev) @ p.W_hr\1(m * h_prev) @ p.W_hz\2(r * m * h_prev)\3n", "the state that all gates see"),
         ("z * h_prev + (1 - z) * m * n", "m * z * h_prev + (1 - m * z) * n", "the mask falls on z"),
-    ],
-    "deep_size": [
-        ("first + (L - 1) * other", "L * first", "all layers are given D inputs"),
-        ("3 * (D * H + H * H + H)", "3 * (H * H + H * H + H)", "the lowest layer reads the D inputs"),
-        (" + (L - 1) * other", "", "that is one layer"),
-        ("(L - 1)", "(L - 2)", "a layer is missing"),
-        ("(L - 1)", "L", "a layer too many"),
-        (" + H)", ")", "the biases are missing"),
-        (" + H)", " + 2 * H)", "two biases for each gate"),
-        ("3 * (", "4 * (", "four blocks make an LSTM"),
-        ("3 * (", "2 * (", "the candidate is missing"),
-        ("3 * (", "(", "one block of three"),
-        ("H * H + H)", "H)", "W_[hx] is missing"),
-        (" + H)", " + 1)", "one number for each block"),
-        ("D * H + H * H + H), 3 * (H * H + H * H + H)", "H * H + H), 3 * (H * H + H)", "W_x is missing"),
-        ("3 * (H * H + H * H + H)", "3 * ((D + H) * H + H * H + H)", "only the lowest does"),
     ],
     "deep_reverse": [
         ("out = xs.copy()", "return xs[::-1]", "the whole of it is reversed"),
