@@ -121,7 +121,7 @@ def masked_state(xs: Any, mask: Any, p: Any) -> tuple[Any, Callable[[Any], Any]]
 
 SCHEMES = ("none", "zaremba", "variational", "zoneout", "weight drop")
 RATES, TUNING_SEED = (0.1, 0.3), 100
-EMBEDDED, UNITS, CHARACTERS, UPDATES = 16, 48, 10_000, 400
+EMBEDDED, UNITS, CHARACTERS, UPDATES = 16, 48, 10_000, 1600
 
 
 @cache
