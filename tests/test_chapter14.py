@@ -1,5 +1,7 @@
 """Chapter 14: what the page says of masks and memory, and that its stored trainings can be made again."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from helpers import check_loss, close, load_results, result, rng, run_box
