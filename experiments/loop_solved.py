@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from time import process_time
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from gru_book.newton import newton_forward, step_jacobian
 from gru_book.tasks.memory import Batch, last_outside, parity_since
 from gru_book.tasks.text import english
 from gru_book.widgets.language import trained as language_net
-from gru_lib import Bundle, Cell, GRUParams, Params, cell_of, gru_forward, gru_init, register_cell, stack
+from gru_lib import Bundle, Cell, GRUParams, Params, cell_of, gru_init, register_cell, stack
 
 STORED = file_for_kernels("loop_solved")
 SEEDS = range(10)
@@ -210,19 +209,6 @@ def sizes(length: int, units: int, b_z: float, seed: int) -> Row:
     return rounds_of(xs, None, p)
 
 
-def times(units: int, seed: int) -> Row:
-    """How many times as long as the loop Newton's method takes on one core: the median of seven."""
-    rng = np.random.default_rng(seed)
-    xs, p = rng.normal(size=(4096, 1, 8)), gru_init(rng, 8, units)
-
-    def spent(run: Callable[..., Any]) -> float:
-        begin = process_time()
-        run(xs, None, p)
-        return process_time() - begin
-
-    return {"times": float(np.median([spent(newton_forward) / spent(gru_forward) for _ in range(7)]))}
-
-
 def untrained(b_z: float, scale: float, seed: int) -> Row:
     """Rounds of a GRU whose W_h is scaled, and the growth a step of a small change along the guess and the path."""
     rng = np.random.default_rng(seed)
@@ -251,7 +237,6 @@ def at(rate: float, settings: tuple[tuple[str, str], ...]) -> tuple[tuple[Any, .
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "sizes": (sizes, SIZES, SEEDS),
-    "times": (times, tuple((units,) for units in (1, 2, 4, 8, 16, 32)), SEEDS[:3]),
     "chain": (chain, ((),), SEEDS),
     "learned": (tasks, at(RATE, CONTENDERS), SEEDS),
     "failed": (tasks, at(RATE, FAILING), SEEDS),

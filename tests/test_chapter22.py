@@ -83,15 +83,13 @@ def test_what_learns_by_no_net_says_the_same_with_other_kernels():
 
 
 def test_a_state_gains_more_than_gates():
-    """A window net, an Elman network and a GRU: after 800 steps, and after 3,000."""
+    """A window net, an Elman network and a GRU, after 800 steps."""
     elman, lstm, gru, nets = (
         found.mean()
         for found in (ahead("others", "Elman"), ahead("others", "LSTM"), ahead("pendulum"), ahead("window"))
     )
     assert len(ahead("others", "Elman")) == len(ahead("others", "LSTM")) == 5
     assert 0.6 < (nets - elman) / (nets - gru) < 0.7 and abs(lstm / gru - 1) < 0.07
-    longer = ahead("others, longer", "Elman").mean()
-    assert 0.8 < (nets - longer) / (nets - ahead("longer", ALL, at_work.SLOWER).mean()) < 0.87
     assert min(ahead("others, minGRU")) > nets
     sizes = {run["size"] for part in ("others", "others, minGRU") for run in stored(part)}
     assert max(sizes) < 1.06 * 3458 and min(sizes) > 3400  # the GRU has 3,458 with its readout
