@@ -182,6 +182,20 @@ FOUND = [
 ]
 #: What people type, and the page that must be among the first three: by its chapter, or the questions.
 TYPED = {
+    "gru slower on gpu than cpu": "questions",
+    "gpu slow": "questions",
+    "dropout num_layers greater than 1": "questions",
+    "determinism": "questions",
+    "loss not decreasing": "questions",
+    "quantize gru": "questions",
+    "int8 quantization": "questions",
+    "8 bit": "questions",
+    "streaming inference": "questions",
+    "variable length sequences": "questions",
+    "shape mismatch": "questions",
+    "keras to pytorch gru weights": "questions",
+    "contiguous chunk": "questions",
+    "expected hidden size": "questions",
     "batch_first": "questions",
     "beam search length normalization": "19",
     "bidirectional forecasting": "questions",

@@ -21,9 +21,9 @@ TEXT = (ROOT / "book_text" / "questions.md").read_text("utf8")
 QUESTIONS = re.findall(r"^### (.+)\n\n((?:.+\n)+)", TEXT, re.M)
 
 
-def test_each_of_44_questions_is_answered_in_three_sentences_at_most():
-    assert len(QUESTIONS) == TEXT.count("\n### ") == 44
-    assert page_says("questions", "Forty-four questions")
+def test_each_of_49_questions_is_answered_in_three_sentences_at_most():
+    assert len(QUESTIONS) == TEXT.count("\n### ") == 49
+    assert page_says("questions", "Forty-nine questions")
     assert words(before_exercises(TEXT)) <= 2500
     for question, answer in QUESTIONS:
         assert 1 <= len(answer.strip().split("\n")) <= 3, question
@@ -76,6 +76,86 @@ def test_pytorch_does_what_the_page_says(torch):
     readout.weight = embedding.weight
     readout(embedding(torch.tensor([3]))).sum().backward()
     assert embedding.weight.grad.abs().sum(dim=1).count_nonzero() == 10  # from both uses
+
+
+@pytest.mark.frameworks("torch")
+def test_pytorch_refuses_states_and_lengths_with_the_words_of_the_page(torch):
+    message = r"Expected hidden size (1, 32, 128), got [1, 64, 128]"
+    assert page_says("questions", message)
+    for first in (False, True):
+        x = torch.randn((32, 5, 3) if first else (5, 32, 3))
+        rnn = torch.nn.GRU(3, 128, batch_first=first)
+        with pytest.raises(RuntimeError, match=re.escape(message)):
+            rnn(x, torch.zeros(1, 64, 128))
+        assert torch.equal(rnn(x)[0], rnn(x, torch.zeros(1, 32, 128))[0])
+    pack, x = torch.nn.utils.rnn.pack_padded_sequence, torch.randn(5, 2, 3)
+    with pytest.raises(RuntimeError, match="sorted in decreasing order"):
+        pack(x, [3, 5])
+    for lengths in ([3, 5], torch.tensor([3, 5])):
+        assert pack(x, lengths, enforce_sorted=False).batch_sizes.tolist() == [2, 2, 2, 1, 1]
+    with pytest.raises(RuntimeError, match="has to be greater than 0"):
+        pack(x, [0, 5], enforce_sorted=False)
+    with pytest.raises(IndexError):
+        pack(x, torch.tensor([[3, 5]]), enforce_sorted=False)
+
+
+@pytest.mark.frameworks("torch")
+def test_without_dropout_training_mode_changes_no_number_and_tf32_is_allowed(torch):
+    rnn, x = torch.nn.GRU(4, 8, num_layers=2), torch.randn(5, 3, 4)
+    assert torch.equal(rnn.train()(x)[0], rnn.eval()(x)[0])
+    assert torch.backends.cudnn.allow_tf32 is True
+    assert "no-op" in rnn.flatten_parameters.__doc__
+
+
+@pytest.mark.frameworks("torch")
+def test_a_column_against_a_row_is_fitted_by_the_mean(torch):
+    torch.manual_seed(0)
+    x = torch.randn(128, 10, 1)
+    y = x[:, :, 0].sum(dim=1)
+
+    def spread(squeezed):
+        torch.manual_seed(1)
+        rnn, readout = torch.nn.GRU(1, 16, batch_first=True), torch.nn.Linear(16, 1)
+        adam = torch.optim.Adam([*rnn.parameters(), *readout.parameters()], lr=0.01)
+        for _ in range(400):
+            adam.zero_grad()
+            prediction = readout(rnn(x)[1][-1])
+            torch.nn.functional.mse_loss(prediction.squeeze(-1) if squeezed else prediction, y).backward()
+            adam.step()
+        return prediction.detach().std().item()
+
+    with pytest.warns(UserWarning, match="different to the input size"):
+        assert spread(False) < 0.01
+    assert spread(True) > 2
+
+
+@pytest.mark.filterwarnings("ignore")  # of what is deprecated
+@pytest.mark.frameworks("torch")
+def test_dynamic_quantization_moves_the_states_by_less_than_the_page_says(torch):
+    assert page_says(
+        "questions", "`torch.ao.quantization.quantize_dynamic(model, {nn.GRU, nn.Linear}, dtype=torch.qint8)`"
+    )
+    for seed in range(5):
+        torch.manual_seed(seed)
+        net, x = (
+            torch.nn.ModuleDict({"rnn": torch.nn.GRU(3, 64), "out": torch.nn.Linear(64, 2)}),
+            torch.randn(500, 4, 3),
+        )
+        with pytest.warns(DeprecationWarning, match="deprecated"):
+            small = torch.ao.quantization.quantize_dynamic(net, {torch.nn.GRU, torch.nn.Linear}, dtype=torch.qint8)
+        assert 1e-4 < float((small["rnn"](x)[0] - net["rnn"](x)[0]).abs().max()) < 0.01
+
+
+@pytest.mark.frameworks("torch")
+def test_adamw_decays_a_bias_whose_gradient_is_0_and_skips_one_without(torch):
+    decayed, skipped = (torch.nn.Parameter(torch.tensor([4.6])) for _ in range(2))
+    decayed.grad = torch.zeros(1)
+    adamw = torch.optim.AdamW([decayed, skipped])
+    for _ in range(2000):
+        adamw.step()
+    assert decayed.item() == pytest.approx(
+        4.6 * (1 - 0.001 * 0.01) ** 2000, rel=1e-3
+    ) and skipped.item() == pytest.approx(4.6)
 
 
 @pytest.mark.frameworks("torch")
@@ -147,6 +227,10 @@ def test_torch_compile_leaves_the_layer_and_compiles_a_loop_for_each_length(torc
     torch._dynamo.reset()
     count = torch._dynamo.testing.CompileCounter()
     assert torch.equal(torch.compile(rnn, backend=count)(xs)[0], rnn(xs)[0]) and count.frame_count == 0
+    assert torch._dynamo.config.allow_rnn is False
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(allow_rnn=True):
+        assert torch.equal(torch.compile(rnn, backend=count)(xs)[0], rnn(xs)[0]) and count.frame_count == 1
     torch._dynamo.reset()
     with pytest.raises(torch._dynamo.exc.Unsupported):
         torch.compile(rnn, backend=count, fullgraph=True)(xs)
