@@ -627,7 +627,7 @@ def beam_tip() -> Answers:
     """Check the α from which on the longer sequence wins, chapter 19."""
     short, long = math.log(0.2), math.log(0.45 * 0.55 * 0.7)
     alpha = math.log(long / short) / math.log(3)
-    yield Values({"tip": alpha}, places=2, says="from α = {tip} on the longer one wins")
+    yield Values({"tip": alpha}, says="from α = {tip} on the longer one wins")
     yield "tip", long / short, "that is 3^α: take the logarithm, and divide by ln 3."
     yield "tip", math.log(long / short), "divide by ln 3: 3^α = log P₃ / log P₁."
     yield "tip", -alpha, "the fraction stands on its head: 3^α > log P₃ / log P₁."
