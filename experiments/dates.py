@@ -308,11 +308,28 @@ def not_empty(share: float, seed: int, count: int = 60) -> Row:
     return {"greedy": right(1, step)} | {str(width): right(width, longer) for width in CUT_WIDTHS}
 
 
+def halfway(share: float, seed: int, count: int = 60) -> Row:
+    """Shares of right and of empty answers where log P is divided by T to 0.5 and to 0.25, by the width."""
+    p, found = cut_model(share, seed), pairs(days()[1][:count])
+    row: Row = {}
+    for alpha in (0.5, 0.25):
+        for width in (4, 16):
+            texts = []
+            for iso in found.iso[::18]:
+                source = ISO.tokens([iso])[0][:, 0]
+                best = translate_beam(p, source, width=width, alpha=alpha, end=WRITTEN.end, max_steps=36)[0]
+                texts.append(WRITTEN.text(best.tokens))
+            right = [text in right_texts(iso) for text, iso in zip(texts, found.iso[::18], strict=True)]
+            row[f"{alpha}, {width}"] = {"empty": np.mean([not text for text in texts]), "right": np.mean(right)}
+    return row
+
+
 PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[Any, ...], ...]]] = {
     "translation": (translation, tuple((name, seed) for name in SETTINGS for seed in RUNS[name])),
     "tuning": (tuning, tuple((name, lr, 0) for name in TUNED for lr in LEARNING_RATES)),
     "cut": (cut, tuple((share, seed) for share in (CUT, 0.0) for seed in range(10))),
     "not empty": (not_empty, tuple((CUT, seed) for seed in range(10))),
+    "halfway": (halfway, tuple((share, seed) for share in (CUT, 0.0) for seed in range(10))),
     "spread": (
         spread,
         tuple((share, steps, seed) for share in (CUT, FEW) for steps in (1000, 4000) for seed in range(3)),

@@ -143,6 +143,29 @@ def test_forbidding_the_empty_text_gains_with_a_narrow_beam_and_with_a_wide_one(
     assert len(own) == 3 and np.mean([row["2"] - row["greedy"] for row in own]) > 0.02
 
 
+def halfway(share, how, key):
+    return np.array([row[how][key] for with_, _, row in STORED["halfway"] if with_ == share])
+
+
+def test_a_power_of_a_half_suits_a_narrow_beam_and_a_wide_one_and_a_quarter_leaves_empty_texts():
+    greedy, mean = (np.array([row[how]["right"] for share, _, row in STORED["cut"] if share == dates.CUT])
+                    for how in ("0, 1", "1, 16"))  # fmt: skip
+    for width in (4, 16):
+        right = halfway(dates.CUT, f"0.5, {width}", "right")
+        assert (right > mean + 0.05).all() and (right - greedy).mean() > 0.03
+        assert halfway(dates.CUT, f"0.5, {width}", "empty").max() == 0
+        assert 0.2 < np.median(halfway(dates.CUT, f"0.25, {width}", "empty")) < 0.4
+        for how in ("0.5", "0.25"):
+            assert halfway(0.0, f"{how}, {width}", "empty").max() == 0
+
+
+def test_the_divided_scores_made_anew_on_the_stored_model_do_as_stored(monkeypatch):
+    monkeypatch.setattr(dates, "cut_model", lambda share, seed: model("cut"))
+    row, stored = dates.halfway(dates.CUT, 0, count=12), STORED["halfway"][0][-1]
+    assert row.keys() == stored.keys() and stored["0.5, 4"]["right"] == stored["0.5, 16"]["right"] == 1
+    assert row["0.5, 4"] == row["0.5, 16"] == {"empty": 0, "right": 1}
+
+
 @pytest.mark.parametrize("stored", [STORED, OWN], ids=["fixed", "own"])
 def test_with_clean_data_the_mean_of_a_wide_beam_costs_a_fifth(stored):
     mean = beyond_greedy(stored, 0.0, "1, 16")

@@ -808,17 +808,9 @@ def _() -> Values:
     a = np.array([np.concatenate([s[t, 0], c[t, 0]]) @ W + b for t in range(T)])
     X, W_Q, W_K, W_V = normal(N, D), normal(D, 3), normal(D, 3, seed=1), normal(D, H)
     Q, K = X @ W_Q, X @ W_K
-    q, keys, values = normal(T, 3), normal(T, 3, seed=1), normal(T, H, seed=2)
-    fits = np.tri(T) * (np.exp(q) @ np.exp(keys).T)
-    rows = {"q": q, "k": keys, "v": values, "phi": np.exp, "o": fits / fits.sum(axis=1, keepdims=True) @ values}
-    S_t = {t: np.exp(keys[:t]).T @ values[:t] for t in range(T + 1)}
-    m = np.array([np.exp(keys[:t]).sum(axis=0) for t in range(T + 1)])
     return v | {
         "t": range(1, T + 1), "j": range(1, S + 1), "k": range(1, S + 1), "W": W, "b": b, "a": a,
         "(eq-att-ds)": {"δh": v["δh scored"]},
-        "(eq-att-recurrent)": rows
-        | {"k": keys[:, None], "v": values[:, None], "S": S_t, "m": dict(enumerate(m[:, None]))},
-        "(eq-att-asked)": rows | {"S": S_t, "m": dict(enumerate(m))},
         "(eq-att-self)": {
             "X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Q": Q, "K": K, "V": X @ W_V, "d": 3,
             "Y": softmax(Q @ K.T / math.sqrt(3)) @ X @ W_V,

@@ -236,7 +236,8 @@ def _spelled(word: str) -> float:
     if word.endswith("%"):
         return _spelled(word[:-1]) / 100
     if "/" in word:
-        return float(Fraction(word))
+        above, below = word.split("/")
+        return float(Fraction(above) / Fraction(below))  # 2.77/4 too
     return unicodedata.numeric(word) if len(word) == 1 else float(word)
 
 
