@@ -3,7 +3,7 @@
 ``python tools/environment.py python -m experiments.marked [--missing] [PART …]``
 
 ``tuning`` runs both nets at three rates, on two seeds of its own; ``error`` runs each at its best rate for that length,
-`BEST`.
+`BEST`, and beside them an IRNN, relu from the identity, on fifty numbers at the one rate that it was tried with.
 A run takes STEPS batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it
 errs by less than DONE. float32.
 """
@@ -66,7 +66,7 @@ BEST = {
 }
 PARTS = {
     "tuning": (learn, tuple(product(NETS, LENGTHS, RATES)), (100, 101)),
-    "error": (learn, tuple((net, T, rate) for (net, T), rate in BEST.items()), SEEDS),
+    "error": (learn, (*((net, T, rate) for (net, T), rate in BEST.items()), ("IRNN", 50, 0.001)), SEEDS),
 }
 
 

@@ -308,7 +308,7 @@ def hold(m: Bundle, run: str = "ä", language: str = "fi", counts: Sequence[int]
 
 
 def larger(cell: str, H: int, seed: int) -> Row:
-    """Readers with more units: accuracy on the test words."""
+    """Readers of other sizes: accuracy on the test words."""
     return {"test": word_reader_accuracy(reader(parts(), len(LANGUAGES), cell, H, RATE[cell], seed), parts().test)}
 
 
@@ -511,6 +511,7 @@ if fixed_kernels():
             TUNING_SEEDS,
         ),
         "larger": (larger, (("GRU", 128),), range(10)),
+        "as many parameters": (larger, (("Elman", 121),), range(3)),  # as a GRU of 64 units
         "page loop": (
             page_loop,
             (("Elman", 0.2, 1), ("Elman", 0.2, 6), ("Elman", 0.1, 1), ("linear", 0.1, 1)),

@@ -13,7 +13,7 @@ from experiments import words as experiment
 from gru_book.models.word_reader import word_reader_accuracy, word_reader_init
 from gru_book.tasks import words as tasks
 from gru_book.tasks.words import LETTERS, words
-from gru_lib import gru_forward, gru_init
+from gru_lib import elman_init, gru_forward, gru_init
 
 PAGE = "00-the-gru-in-twenty-minutes"
 
@@ -67,8 +67,7 @@ def test_the_state_equation_in_numbers():
 
 @pytest.mark.frameworks("torch")
 def test_the_pytorch_code_prints_what_the_page_shows():
-    names = {"words": tasks, "encode": tasks.encode, "data": words(), "rng": np.random.default_rng(0)}
-    run_box("00-the-gru-in-twenty-minutes", "class Reader", **names)
+    run_box("00-the-gru-in-twenty-minutes", "class Reader")
 
 
 @pytest.mark.frameworks("torch")
@@ -142,6 +141,14 @@ def test_twice_the_units_close_about_half_of_the_gap_to_counting_runs():
     (runs,) = results(experiment, "baselines", "languages", "up to 3, regression")
     assert len(large) == 10 and max(large) < runs["test"]
     assert 0.4 < (np.mean(large) - small) / (runs["test"] - small) < 0.6
+
+
+def test_an_elman_network_with_as_many_parameters_stays_below_every_gru():
+    elman, wanted = results(experiment, "as many parameters", "Elman", 121), 66
+    assert [round(100 * row["test"]) for row in elman] == [wanted] * 3
+    assert max(row["test"] for row in elman) < min(row["test"] for row in gru_rows())
+    sizes = [init(np.random.default_rng(0), 32, H).flat.size for init, H in ((elman_init, 121), (gru_init, 64))]
+    assert sizes == [18_634, 18_624]
 
 
 @pytest.mark.slow
