@@ -341,6 +341,8 @@ def used(page_in_use):
 MOVE = """async () => {
   const input = document.querySelector('input[type=range]'), heard = document.querySelector('[aria-live]');
   const seen = () => [document.querySelector('svg[role=img]').innerHTML, document.querySelector('.ex-say').textContent];
+  const opened = performance.now();
+  while (!heard.textContent && performance.now() < opened + 4000) await new Promise(requestAnimationFrame); // the first
   const before = [...seen(), heard.textContent], given = performance.now();
   input.value = input.value === input.min ? input.max : input.min;
   input.dispatchEvent(new Event('input', { bubbles: true }));
