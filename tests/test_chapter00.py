@@ -11,7 +11,6 @@ from helpers import ROOT, cells_of, names_of, page_says, result, results, run_bo
 
 from experiments import words as experiment
 from gru_book.models.word_reader import word_reader_accuracy, word_reader_init
-from gru_book.tasks import words as tasks
 from gru_book.tasks.words import LETTERS, words
 from gru_lib import elman_init, gru_forward, gru_init
 
