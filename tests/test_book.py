@@ -15,12 +15,14 @@ import pytest
 import yaml
 from chapter_numbers import chapter_number
 from explorers import ROOM
+from matplotlib.image import imread
 from page_checks import value
 from playwright.sync_api import Browser
 from reader_cells import ARCHIVE
 
 from benchmarks.pages import LANGUAGE_KB, MOST_KB
 from conftest import ROOT, Visit
+from gru_book.viz import COLOURS
 
 THEMES = ("light", "dark")
 
@@ -84,6 +86,23 @@ def test_page_is_light_or_dark_before_the_frames_script_runs(browser: Browser, b
     page.reload()
     assert page.locator("html").get_attribute("data-theme") == "dark"
     context.close()
+
+
+def test_figure_is_saved_as_a_png_in_light_colours(browser: Browser, built_book: Path, tmp_path: Path) -> None:
+    page = browser.new_page(color_scheme="dark")
+    page.goto((built_book / "book/03-gates.html").as_uri())
+    figure = page.locator("#fig-gate-rewritten")
+    figure.hover()
+    with page.expect_download() as saved:
+        figure.get_by_role("button", name="PNG").click()
+    assert saved.value.suggested_filename == "fig-gate-rewritten.png"
+    saved.value.save_as(tmp_path / "saved.png")
+    drawn = (imread(tmp_path / "saved.png") * 255).round().astype(int)
+    (*_, width, height) = map(float, str(figure.locator("svg").get_attribute("viewBox")).split())
+    assert drawn.shape == (int(4 * height), int(4 * width), 4)
+    assert (drawn == (255, 255, 255, 255)).all(axis=2).mean() > 0.5
+    assert (drawn[..., :3] == tuple(bytes.fromhex(COLOURS["h"][1:]))).all(axis=2).sum() > 1000
+    page.close()
 
 
 @met(WITH_EXPLORER)

@@ -109,4 +109,32 @@
     });
     block.append(button);
   }
+
+  // A figure can be taken into slides: a PNG on white. Outside the page its colours are the light ones.
+  for (const figure of all(".gru-text figure:has(svg.gru-fig)")) {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", className: "copybtn", title: "Save this figure as a PNG", textContent: "PNG" });
+    button.addEventListener("click", async () => {
+      const drawings = /** @type {SVGSVGElement[]} */ ([...figure.querySelectorAll("svg.gru-fig")]);
+      const shown = drawings.find((one) => one.checkVisibility()) ?? drawings[0];
+      const copy = /** @type {SVGSVGElement} */ (shown.cloneNode(true)), fonts = getComputedStyle(root);
+      for (const name of ["--gru-sans", "--gru-math"]) copy.style.setProperty(name, fonts.getPropertyValue(name));
+      const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
+      for (const side of /** @type {const} */ (["width", "height"])) {
+        canvas[side] = 4 * shown.viewBox.baseVal[side];
+        copy.setAttribute(side, `${canvas[side]}`);
+      }
+      const image = new Image();
+      image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
+      await image.decode();
+      if (context === null) return;
+      context.fillStyle = "#FFF";
+      context.fillRect(0, 0, canvas.width, canvas.height);
+      context.drawImage(image, 0, 0);
+      Object.assign(document.createElement("a"), { href: canvas.toDataURL(), download: `${figure.id}.png` }).click();
+      button.textContent = "Saved";
+      setTimeout(() => { button.textContent = "PNG"; }, 2000);
+    });
+    figure.append(button);
+  }
 })();
