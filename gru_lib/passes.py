@@ -29,13 +29,8 @@ __all__ = [
     "spans",
 ]
 
-_ONE = np.array(1, np.float32)  # faster than the number, of which NumPy makes an array at each call
 _ROWS = 384  # steps · sequences of a span, at least
 _NUMBERS = 3 * 2**14  # in an array (t, H, N) of a span, with few units
-
-# When a large array dies, glibc gives its memory back to the system, and the next one costs a page fault for every
-# 4 KiB. It stops doing so, up to 64 MiB, when an array of nearly 32 MiB has died: this one, which is never touched.
-np.empty(2**25 - 2**16, np.uint8)
 
 
 def batch_first(a: Array) -> Array:
@@ -69,7 +64,7 @@ def sigmoids(a: Array, s: Array) -> None:
     np.maximum(a, lowest_exponent(a.dtype), out=a)
     np.negative(a, out=a)
     np.exp(a, out=a)
-    np.add(a, _ONE, out=s)
+    np.add(a, 1, out=s)
     np.reciprocal(s, out=s)
     a *= s
 

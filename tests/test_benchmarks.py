@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.contenders import CONTENDERS, Case
+from benchmarks.tricks import TRICKS, copy
 
 CASE = Case(5, 3, 4, 6)
 TORCH, JAX, ONNX = (pytest.mark.frameworks(name) for name in ("torch", "jax", "onnxruntime"))
@@ -27,3 +28,8 @@ def test_contenders_compute_the_same_numbers(name, cell):
         for mine, theirs in zip(ours.train(), other.train(), strict=True):
             theirs = theirs.detach().numpy() if hasattr(theirs, "detach") else np.asarray(theirs)
             np.testing.assert_allclose(theirs, mine, atol=1e-5)
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_what_undoes_a_trick_is_found_in_the_library(trick, tmp_path):
+    copy(tmp_path, TRICKS[trick])
