@@ -433,7 +433,7 @@ def _() -> Values:
         | {"x_a": xa, "x_b": xb, "w": w, "k_a": 3, "k_b": 1, "F": F, "s": said(xa, xb), "s'": said(xb, xa)},
         "(eq-sum-four)": fours | {"U_0": U[0], "U_1": U[1], "V_0": V[0], "V_1": V[1], "F": F},
         "(eq-sum-coin)": [
-            {f"s_{i}{j}": size * value for (i, j), value in s.items()} | {"f": lambda s: np.log1p(np.exp(-s))}
+            {f"s_{i}{j}": size * value for (i, j), value in s.items()} | {"ell": lambda s: np.log1p(np.exp(-s))}
             for size in (1, 9)
         ],
         "(eq-sum-shape)": {"q": lambda k: (xa - xb) @ past[k], "x_a": xa, "x_b": xb, "w": w, "k": range(4)},
