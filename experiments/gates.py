@@ -3,8 +3,7 @@
 ``python tools/environment.py python -m experiments.gates [--missing] [PART …]``
 
 With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into gates_own.json. "rates"
-chooses each contender's learning rate, and "tuning" that of the Elman networks and the start of their W_h, on other
-seeds and other sequences. "runs" and "elman" are the trainings that the page shows.
+chooses each contender's learning rate, on other seeds and sequences; "runs" are the trainings that the page shows.
 """
 
 from __future__ import annotations
@@ -36,12 +35,9 @@ from gru_lib.ops import LinearParams
 STORED = file_for_kernels("gates")
 SEEDS = range(10 if fixed_kernels() else 3)
 T, N = 20, 32
-#: Elman networks of several units get both and are tuned after the most; all others get the fewer.
-STEPS = (2000, 8000)
+STEPS = 2000
 TASKS = {"hold": hold.hold, "drift": hold.drift}
-UNITS = (1, 4, 16)
-STARTS = ("uniform", "orthogonal")
-RATES = (0.003, 0.01, 0.03, 0.1)
+RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
 
 Row = dict[str, Any]
 Loss = Callable[..., tuple[Any, Any]]
@@ -64,13 +60,8 @@ def elman_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
     return loss, bundle(rnn=drnn, out=dout)
 
 
-def gate_loss(p: LinearParams, batch: hold.Batch) -> tuple[Any, LinearParams]:
-    """The chapter's unit: z = σ([x, m, h] W + b), h = z h + (1 − z) x."""
-    return _gated(p, batch, lambda a: ((z := sigmoid(a)), z * (1 - z)))
-
-
 def through_loss(p: LinearParams, batch: hold.Batch) -> tuple[Any, LinearParams]:
-    """The same unit with a hard gate, z = 1 if a > 0; backward as if z = a."""
+    """The chapter's unit with a hard gate, z = 1 if a = [x, m, h] W + b > 0; backward as if z = a."""
     return _gated(p, batch, lambda a: ((a.real > 0).astype(a.dtype), np.ones_like(a)))
 
 
@@ -149,47 +140,19 @@ def unit_loss(m: Bundle, batch: hold.Batch) -> tuple[Any, Bundle]:
     return loss, bundle(gate=dgate, candidate=dcandidate, out=dout)
 
 
-def fit(p: Any, loss: Loss, task: str, rate: float, steps: int, rng: np.random.Generator) -> Any:
+def fit(p: Any, loss: Loss, task: str, rate: float, rng: np.random.Generator) -> Any:
     """Train `p` by Adam, with a rate that falls to 0 in the second half of the steps."""
     train(
         p,
         loss,
-        (TASKS[task](rng, N, T) for _ in range(steps)),
+        (TASKS[task](rng, N, T) for _ in range(STEPS)),
         Adam(p, rate),
-        steps=steps,
+        steps=STEPS,
         clip_norm=1.0,
-        schedule=lambda step: rate * min(1, 2 - 2 * step / steps),
+        schedule=lambda step: rate * min(1, 2 - 2 * step / STEPS),
         progress=False,
     )
     return p
-
-
-def elman(task: str, H: int, start: str, rate: float, steps: int, seed: int) -> Bundle:
-    """An Elman net of H units, trained."""
-    rng = np.random.default_rng(seed)
-    m = bundle(rnn=elman_init(rng, 2, H, init=start), out=linear_init(rng, H, 1))
-    return fit(m, elman_loss, task, rate, steps, rng)
-
-
-def tuning(task: str, H: int, start: str, rate: float, seed: int) -> float:
-    """The error after the most steps, on sequences that are used for nothing else."""
-    m = elman(task, H, start, rate, max(STEPS), seed)
-    return elman_loss(m, TASKS[task](np.random.default_rng(102), 2000, T))[0]
-
-
-def best(task: str, H: int) -> tuple[str, float]:
-    """The start and the rate with the smallest mean error in the tuning."""
-    found: dict[tuple[str, float], list[float]] = {}
-    for *net, start, rate, _, error in load(FOLDER / "gates.json")["tuning"]:
-        if net == [task, H]:
-            found.setdefault((start, rate), []).append(error)
-    return min(found, key=lambda setting: np.mean(found[setting]))
-
-
-def tuned(task: str, H: int, steps: int, seed: int) -> Row:
-    """An Elman net from the best start and with the best rate."""
-    start, rate = best(task, H)
-    return {"start": start, "rate": rate} | errors(elman(task, H, start, rate, steps, seed), elman_loss, task)
 
 
 def _cell(rng: np.random.Generator) -> LinearParams:
@@ -200,17 +163,19 @@ def _unit(rng: np.random.Generator) -> Bundle:
     return bundle(gate=linear_init(rng, 3, 1), candidate=linear_init(rng, 2, 1), out=linear_init(rng, 1, 1))
 
 
-def _linear(rng: np.random.Generator) -> Bundle:
-    return bundle(rnn=elman_init(rng, 2, 1, activation="linear"), out=linear_init(rng, 1, 1))
+def _elman(H: int, activation: str) -> Callable[[np.random.Generator], Bundle]:
+    """An Elman net of H units with a linear readout, its weights uniform in ±1/√H at the start."""
+    return lambda rng: bundle(rnn=elman_init(rng, 2, H, activation=activation), out=linear_init(rng, H, 1))
 
 
 #: How each contender starts, the loss that it is trained with, and the one that it is tested with. Tosses of a coin
 #: have a generator of their own, so that all contenders of one kind start alike and see the same sequences.
 Contender = tuple[Callable[[np.random.Generator], Any], Callable[[np.random.Generator], Loss], Loss]
 CONTENDERS: dict[str, Contender] = {
-    "gate": (_cell, lambda _: gate_loss, gate_loss),
-    "linear recurrence": (_linear, lambda _: elman_loss, elman_loss),
+    "linear recurrence": (_elman(1, "linear"), lambda _: elman_loss, elman_loss),
+    "Elman, 1 unit": (_elman(1, "tanh"), lambda _: elman_loss, elman_loss),
     "gated unit": (_unit, lambda _: unit_loss, unit_loss),
+    "Elman, 16 units": (_elman(16, "tanh"), lambda _: elman_loss, elman_loss),
     "straight-through": (_cell, lambda _: through_loss, through_loss),
     "REINFORCE": (_cell, reinforce_loss, through_loss),
 }
@@ -220,7 +185,7 @@ def trained(task: str, name: str, rate: float, seed: int) -> Any:
     """A contender, trained."""
     start, loss, _ = CONTENDERS[name]
     rng = np.random.default_rng(seed)
-    return fit(start(rng), loss(np.random.default_rng([seed, 1])), task, rate, STEPS[0], rng)
+    return fit(start(rng), loss(np.random.default_rng([seed, 1])), task, rate, rng)
 
 
 def rates(task: str, name: str, rate: float, seed: int) -> float:
@@ -248,18 +213,12 @@ def errors(p: Any, loss: Loss, task: str) -> Row:
     return {"parameters": p.size, "error": loss(p, TASKS[task](np.random.default_rng(100), 2000, T))[0]}
 
 
-NETS = tuple((task, H) for task in TASKS for H in UNITS)
-#: One unit gets the fewer steps only.
-RUNS = tuple((*net, steps) for net in NETS for steps in STEPS if net[1] > 1 or steps == STEPS[0])
-TRIED = tuple((*net, start, rate) for net in NETS for start in STARTS for rate in RATES)
 EACH = tuple((task, name) for name in CONTENDERS for task in TASKS)
 Part = tuple[Callable[..., Any], tuple[tuple[Any, ...], ...], range]
 ONCE: dict[str, Part] = {
-    "tuning": (tuning, TRIED, range(20, 21)),
     "rates": (rates, tuple((*what, rate) for what in EACH for rate in RATES), range(20, 22)),
 }
 PARTS: dict[str, Part] = (ONCE if fixed_kernels() else {}) | {
-    "elman": (tuned, RUNS, SEEDS),
     "runs": (run, EACH, SEEDS),
 }
 

@@ -2,8 +2,9 @@
 
 ``python tools/environment.py python -m experiments.marked [--missing] [PART …]``
 
-``tuning`` runs both nets at three rates, on two seeds of its own; ``error`` runs each at its best rate for that length,
-`BEST`, and beside them an IRNN, relu from the identity, on fifty numbers at the one rate that it was tried with.
+``tuning`` runs each net at three rates, on two seeds of its own; ``error`` runs those of `BEST`, each at its best rate
+for that length. An IRNN is relu from the identity. The halves of it, relu from the usual start and tanh from all of an
+IRNN's, are tuned alone.
 A run takes STEPS batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it
 errs by less than DONE. float32.
 """
@@ -11,7 +12,6 @@ errs by less than DONE. float32.
 from __future__ import annotations
 
 import sys
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from gru_book.tasks.adding import marked
 from gru_lib import Adam, cell_of, linear_forward, train
 
 STORED = FOLDER / "marked.json"
-NETS = ("Elman", "GRU")
-LENGTHS = (10, 20, 50)
+CASES = (*((net, T) for net in ("Elman", "GRU") for T in (10, 20, 50)), ("IRNN", 50))
+HALVES = (("relu", 50), ("tanh, IRNN", 50))
 RATES = (0.001, 0.003, 0.01)
 SEEDS = range(10)
 STEPS, N, DONE = 8000, 32, 1e-5
@@ -56,17 +56,10 @@ def learn(net: str, T: int, rate: float, seed: int, *, steps: int = STEPS) -> di
 
 
 #: The best rate of `tuning`, by net and length.
-BEST = {
-    (net, T): rate
-    for net, rates in {
-        "Elman": (0.01, 0.001, 0.01),
-        "GRU": (0.01, 0.01, 0.01),
-    }.items()
-    for T, rate in zip(LENGTHS, rates, strict=True)
-}
+BEST = dict(zip(CASES, (0.01, 0.001, 0.01, 0.01, 0.01, 0.01, 0.001), strict=True))
 PARTS = {
-    "tuning": (learn, tuple(product(NETS, LENGTHS, RATES)), (100, 101)),
-    "error": (learn, (*((net, T, rate) for (net, T), rate in BEST.items()), ("IRNN", 50, 0.001)), SEEDS),
+    "tuning": (learn, tuple((*case, rate) for case in CASES + HALVES for rate in RATES), (100, 101)),
+    "error": (learn, tuple((*case, rate) for case, rate in BEST.items()), SEEDS),
 }
 
 

@@ -5,10 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, result, run_box
+from helpers import ROOT, cells_of, run_box
 
-from experiments import wrong_gradients
-from gru_book import results
 from gru_book.widgets import BPTTExplorer
 from gru_book.widgets.bptt import BPTT
 from gru_lib import gradcheck, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward, numeric_gradient
@@ -253,23 +251,6 @@ def test_constant_gates_lose_the_terms_and_arrays_that_the_open_exercise_names()
     dq = (dh * cache.not_z * (1 - cache.n**2)) @ p.W_hn.T
     np.testing.assert_allclose(constant["h_prev"], dh * cache.z + dq * cache.r, rtol=0, atol=1e-12)
     assert np.abs(constant["h_prev"] - dh_prev).max() > 1e-2
-
-
-# ---------------------------------------------------------------------------------------- trained with a wrong gradient
-
-
-def test_a_stored_training_is_what_the_script_makes():
-    again = wrong_gradients.train_through("none", 3, steps=200)
-    assert again == result("wrong_gradients", "through time", "none", 3)[:2]
-
-
-def test_without_a_gradient_through_time_as_many_trainings_end_all_right_as_the_page_says():
-    found = {}
-    for kind, _, right in results.load("wrong_gradients")["through time"]:
-        found.setdefault(kind, []).append(right[9])
-    assert {len(ends) for ends in found.values()} == {20}
-    assert {kind: ends.count(136) for kind, ends in found.items()} == {"right": 20, "none": 11}
-    assert min(found["none"]) == 123
 
 
 # ------------------------------------------------------------------------------------------------------------- PyTorch
