@@ -1,4 +1,4 @@
-"""The thirty networks that chapter 7 tests and page 7b proves, stored in subtraction_nets.npz. To train them again:
+"""The forty networks of chapter 7 and page 7b, stored in subtraction_nets.npz. To train them again:
 
 ``python tools/environment.py python -m experiments.subtraction``
 """
@@ -42,6 +42,7 @@ def tidy(seed: int, *, H: int = 10, steps: int = 1000) -> Bundle:
 
 NETS: dict[str, Callable[[int], Bundle]] = {
     "four bits": lambda seed: trained_on((4, 4), seed),
+    "four bits, 3,000 steps": lambda seed: trained_on((4, 4), seed, steps=3000),
     "plain": lambda seed: trained_on((4, 8), seed),
     "tidied": tidy,
 }
