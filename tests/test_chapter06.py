@@ -324,6 +324,12 @@ def test_a_sign_in_forwards_sigma_leaves_the_other_two_groups_right(page):
     assert wrong(one) == GROUPS["z"] | STATE and {one[name] for name in GROUPS["z"]} == {"-1"}
 
 
+@pytest.mark.parametrize("gate", "rzn")
+def test_a_bias_that_forward_forgot_is_the_only_array_that_is_wrong(page, gate):
+    for found in found_with(page, "step", (f" + p.b_{gate}", "")):
+        assert wrong(found) == {f"b_{gate}"}
+
+
 def test_the_checker_names_both_mistakes_that_share_a_pattern(page):
     forgets = planted(page, "step", ("q @ p.W_hn", "h_prev @ p.W_hn"))
     for step, words in ((page["step_1"], "acts after the product"), (forgets, "missing from the candidate")):

@@ -82,12 +82,12 @@ def bce() -> Exercise:
             ("dlogits is not divided by the number of elements; the loss is a mean.", loss, slopes),
             ("the loss is a sum, though dlogits is right for the mean.", sum_, grad),
             ("the loss has the wrong sign: it is minus the log-likelihood.", -loss, grad),
-            ("dlogits has the wrong sign: y − d, with y = σ(s) of the logit s and the target d.", loss, -grad),
+            ("dlogits has the wrong sign: it is σ(s) − y, with the logit s and its target y.", loss, -grad),
             ("targets 0 and 1 have changed places.", turned, each(lambda v, t: sig(v) - 1 + t, a, y) / K),
-            ("the loss lacks the half for targets of 0: (1 − d) log(1 − y).", ones, grad),
+            ("the loss lacks the half for targets of 0: (1 − y) log(1 − σ(s)).", ones, grad),
             ("the loss is in bits; nats are wanted (the natural logarithm).", loss / math.log(2), grad),
-            ("dlogits has σ's slope too many: with logits it cancels, and y − d is left.", loss, grad * in_s),
-            ("dlogits is the gradient in the output y = σ(s); the one in the logit s is wanted.", loss, grad / in_s),
+            ("dlogits has σ's slope too many: with logits it cancels, and σ(s) − y is left.", loss, grad * in_s),
+            ("dlogits is the gradient in σ(s); the one in the logit s is wanted.", loss, grad / in_s),
         ):
             yield message, {"loss": its_loss, "dlogits": its_grad}
 

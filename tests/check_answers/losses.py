@@ -45,7 +45,7 @@ PLANTED = {
         ("loss = ", "targets = 1 - targets\n    loss = ", "targets 0 and 1 have"),
         ("(np.logaddexp(0, logits) - targets * logits)", "(targets * np.logaddexp(0, -logits))", "lacks the half"),
         (".mean()", ".mean() / np.log(2)", "the loss is in bits"),
-        ("(sigmoid(logits) - targets)", "(sigmoid(logits) - targets) / (sigmoid(logits) * sigmoid(-logits))", r"gradient in the output y = σ\(s\)"),
+        ("(sigmoid(logits) - targets)", "(sigmoid(logits) - targets) / (sigmoid(logits) * sigmoid(-logits))", r"gradient in σ\(s\)"),
     ],
     "softmax_cross_entropy": [
         (" - logits.max(axis=1, keepdims=True)", "", r"exp\(1000\) overflows"),
