@@ -4,7 +4,6 @@ import importlib
 from pathlib import Path
 
 import pytest
-from helpers import load_results
 
 from experiments import _store
 from experiments._store import load, make, make_parts, seeded
