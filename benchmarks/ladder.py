@@ -75,33 +75,6 @@ def measure(size: tuple[int, int, int, int], rounds: int = 40) -> dict[str, floa
     return found
 
 
-def calls(H: int = 16, N: int = 32) -> dict[str, float]:
-    """Best seconds of one NumPy call on the arrays of a small layer."""
-    rng = np.random.default_rng(0)
-    W, h, out = (rng.normal(size=s).astype(np.float32) for s in ((H, H), (H, N), (H, N)))
-    one = np.array(1, np.float32)
-    timed = {
-        "np.empty((16, 32))": lambda: np.empty((H, N)),
-        "h[2:5]": lambda: h[2:5],
-        "W @ h": lambda: W @ h,
-        "np.dot(W, h, out=out)": lambda: np.dot(W, h, out=out),
-        "h * out": lambda: h * out,
-        "np.multiply(h, out, out=out)": lambda: np.multiply(h, out, out=out),
-        "np.add(h, 1, out=out)": lambda: np.add(h, 1, out=out),
-        "np.add(h, one, out=out)": lambda: np.add(h, one, out=out),
-        "np.exp(h, out=out)": lambda: np.exp(h, out=out),
-    }
-    found = dict.fromkeys(timed, float("inf"))
-    for _ in range(60):
-        for name, call in timed.items():
-            h[:] = out[:] = 1
-            start = time.process_time()
-            for _ in range(1000):
-                call()
-            found[name] = min(found[name], (time.process_time() - start) / 1000)
-    return found
-
-
 def main() -> None:
     """Measure all sizes, print and store."""
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
@@ -116,8 +89,6 @@ def main() -> None:
         for one, took in seconds.items():
             gain = seconds["the equations, step by step"] / took
             print(f"  {one:30s}{took * 1e3:10.3f} ms{gain:8.2f}x", flush=True)
-    found["calls"] = calls()
-    print("\nMicroseconds of a call:", {name: round(took * 1e6, 2) for name, took in found["calls"].items()})
     STORED.write_text(json.dumps(found, indent=1) + "\n", "utf8")
 
 

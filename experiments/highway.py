@@ -17,7 +17,6 @@ import numpy as np
 
 from experiments._store import MISSING, chosen, digits, file_for_kernels, fixed_kernels, make_parts
 from experiments.three_stories import single
-from gru_book.cells import ablated_gru_init
 from gru_book.jacobian import jacobian
 from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_book.results import FOLDER
@@ -46,43 +45,51 @@ def fit(m: Bundle, rng: np.random.Generator, draw: Callable[..., Batch], steps: 
 
 # ------------------------------------------------------------------------------------- one task kept, one rewritten
 
-BIASES = ("0", "ln 39", "spread")
-STARTS = ("library", "orthogonal")
-CONTENDERS = (*((bias, start) for start in STARTS for bias in BIASES), ("no z", "orthogonal"))
+STARTS = {
+    40: (("0", "library"), ("2", "library"), ("ln 39", "library"), ("spread", "library"), ("0", "orthogonal")),
+    100: (("2", "library"), ("ln 99", "library"), ("spread", "library")),
+}
 RATES, MOST, LEARNED = (0.003, 0.01, 0.03), 1000, 0.99
 
 
 def contender(
-    rng: np.random.Generator, D: int, K: int, bias: str, start: str, seed: int, *, reset_after: bool = False
+    rng: np.random.Generator,
+    D: int,
+    K: int,
+    bias: str,
+    start: str,
+    seed: int,
+    *,
+    length: int = LENGTH,
+    reset_after: bool = False,
 ) -> Bundle:
-    """A reader whose b_z is 0, ln 39, or ln U(1, 39) drawn for each unit; or with no update gate at all (z = 0).
+    """A reader whose b_z is 0, 2, ln(T − 1), or ln U(1, T − 1) drawn for each unit.
 
     "orthogonal": W_hn starts orthogonal and b_r at 4, so that the candidate sees the old state without changing its
-    length; "W_hn alone" and "b_r alone" have one of the two. What this draws comes from another generator: for one
-    seed, all that is not set is the same, batches too.
+    length. What this draws comes from another generator: for one seed, all that is not set is the same, batches too.
     """
-    init = partial(ablated_gru_init, ablation="no_update") if bias == "no z" else gru_init
-    m = reader_init(rng, D, K, UNITS, init=init, dtype=np.float32, reset_after=reset_after)
+    m = reader_init(rng, D, K, UNITS, init=gru_init, dtype=np.float32, reset_after=reset_after)
     own = np.random.default_rng(1000 + seed)
-    widths = own.uniform(1, LENGTH - 1, UNITS)
-    if bias != "no z":
-        m.rnn.b_z[:] = {"0": 0, "ln 39": np.log(LENGTH - 1), "spread": np.log(widths)}[bias]
-    if start in ("orthogonal", "W_hn alone"):
+    widths = own.uniform(1, length - 1, UNITS)
+    most = np.log(length - 1)
+    m.rnn.b_z[:] = {"0": 0, "2": 2, f"ln {length - 1}": most, "spread": np.log(widths)}[bias]
+    if start == "orthogonal":
         m.rnn.W_hn[:] = orthogonal(own, UNITS)
-    if start in ("orthogonal", "b_r alone"):
         m.rnn.b_r[:] = 4
     return m
 
 
-def learn(task: str, bias: str, start: str, rate: float, seed: int, *, reset_after: bool = False) -> Row:
+def learn(
+    task: str, bias: str, start: str, rate: float, seed: int, *, length: int = LENGTH, reset_after: bool = False
+) -> Row:
     """Steps until 99 % of 256 answers are right, looked at every 25, 1,000 at most; and the share of other answers."""
     draw, D, K, _ = TASKS[task]
     rng = np.random.default_rng(seed)
-    m = contender(np.random.default_rng(seed), D, K, bias, start, seed, reset_after=reset_after)
+    m = contender(np.random.default_rng(seed), D, K, bias, start, seed, length=length, reset_after=reset_after)
     adam = Adam(m, rate)
-    test, others = (single(draw(np.random.default_rng(10_001 + k), 256 * (1 + k), LENGTH)) for k in (0, 1))
+    test, others = (single(draw(np.random.default_rng(10_001 + k), 256 * (1 + k), length)) for k in (0, 1))
     for step in range(1, MOST + 1):
-        _, grads = reader_loss(m, single(draw(rng, 32, LENGTH)))
+        _, grads = reader_loss(m, single(draw(rng, 32, length)))
         clip_by_global_norm(grads, 1.0)
         adam.step(grads)
         if step % 25 == 0 and reader_accuracy(m, test).answers >= LEARNED:
@@ -144,16 +151,24 @@ def line(seed: int) -> Row:
     return {"right": reader_accuracy(m, test).answers} | look_back(m)
 
 
-TRIED = tuple((*contender, rate) for contender in CONTENDERS for rate in RATES)
-AFTER = (("0", "orthogonal", 0.01),)
-HALVES = (("0", "W_hn alone", 0.01), ("0", "b_r alone", 0.01))
+TRIED = tuple((*start, rate) for start in STARTS[40] for rate in RATES)
+FAR = tuple((*start, 0.01) for start in STARTS[100])
+AFTER = {"keep": ("2", "ln 39", "spread"), "rewrite": ("0", "2", "spread")}  # at the rate 0.03
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "line": (line, ((),), SEEDS),
     "keep": (partial(learn, "checksum"), TRIED, SEEDS),
     "rewrite": (partial(learn, "parity_outside"), TRIED, SEEDS[:5]),  # most take all the steps
-    "keep, halves": (partial(learn, "checksum"), HALVES, SEEDS),
-    "keep, reset after": (partial(learn, "checksum", reset_after=True), AFTER, SEEDS[:5]),
-    "rewrite, reset after": (partial(learn, "parity_outside", reset_after=True), AFTER, SEEDS[:5]),
+    "keep, 100 tokens": (partial(learn, "checksum", length=100), FAR, SEEDS[:5]),
+    "keep, reset after": (
+        partial(learn, "checksum", reset_after=True),
+        tuple((bias, "library", 0.03) for bias in AFTER["keep"]),
+        SEEDS[:5],
+    ),
+    "rewrite, reset after": (
+        partial(learn, "parity_outside", reset_after=True),
+        tuple((bias, "library", 0.03) for bias in AFTER["rewrite"]),
+        SEEDS[:5],
+    ),
 }
 
 

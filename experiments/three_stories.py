@@ -24,7 +24,6 @@ from gru_book.models.reader import reader_accuracy, reader_init, reader_loss
 from gru_book.results import FOLDER
 from gru_book.tasks.memory import TASKS, Batch, agreement
 from gru_lib import Adam, Bundle, elman_init, gru_forward, gru_init, sigmoid, train
-from gru_lib.ops import orthogonal
 
 STORED = file_for_kernels("three_stories")
 SEEDS, TUNING_SEEDS = range(10 if fixed_kernels() else 3), range(100, 102)
@@ -33,7 +32,7 @@ RATES = (0.003, 0.01, 0.03)
 SOLVED = 0.99  # training may stop, and a task counts as learned, once this share of 256 test answers is right
 
 CELLS = ("GRU", "no_reset", "shared", "minimal", "no_update", "Elman, orthogonal")
-KEEPERS = ("GRU", "GRU, b_z = 0", "GRU, b_z = 0, orthogonal")
+KEEPERS = ("GRU", "GRU, b_z = 0")
 STORIES = ("parity_outside", "last_outside", "parity_since", "first_of_segment")
 
 Draw = Callable[[np.random.Generator, int], Batch]  # a task with its length: draw(rng, N)
@@ -43,16 +42,14 @@ Row = dict[str, Any]
 def network(rng: np.random.Generator, cell: str, D: int, K: int, b_z: float = 0.0) -> Bundle:
     """Draw a reader with an Elman net, a GRU, or an ablated GRU; its update bias is `b_z`, or the one in the name.
 
-    "orthogonal" is said of what meets the old state in the candidate: W_h of an Elman net, W_hn of a GRU. There the
-    reset gate starts at b_r = 4 and lets it through. "z fixed" has no weights in the update gate, so z = σ(b_z) at
-    every step, and `fixed_z_loss` leaves it there. "shared" is r = z; "minimal" is the minimal gated unit, r = 1 − z
-    with z the share that is kept, and its bias is set to keep as the others do.
+    "orthogonal" is W_h of an Elman net. "z fixed" has no weights in the update gate, so z = σ(b_z) at every step, and
+    `fixed_z_loss` leaves it there. "shared" is r = z; "minimal" is the minimal gated unit, r = 1 − z with z the share
+    that is kept, and its bias is set to keep as the others do.
     """
     name, *starts = cell.split(", ")
-    start = "orthogonal" if "orthogonal" in starts else "uniform"
     init: Callable[..., Any] = gru_init
     if name == "Elman":
-        init = partial(elman_init, init=start)
+        init = partial(elman_init, init="orthogonal" if "orthogonal" in starts else "uniform")
     elif name == "minimal":
         init = partial(ablated_gru_init, ablation="shared", convention="write")
     elif name != "GRU":
@@ -63,9 +60,6 @@ def network(rng: np.random.Generator, cell: str, D: int, K: int, b_z: float = 0.
             b_z = float(said.removeprefix("b_z = "))
     if hasattr(m.rnn, "b_z"):
         m.rnn.b_z[:] = -b_z if name == "minimal" else b_z
-    if start == "orthogonal" and name != "Elman":
-        m.rnn.W_hn[:] = orthogonal(rng, H)
-        m.rnn.b_r[:] = 4
     if "z fixed" in starts:
         m.rnn.W_xz[:] = m.rnn.W_hz[:] = 0
     return m

@@ -102,11 +102,20 @@ def test_the_rows_of_this_book_and_of_a_text_are_what_the_library_does():
     p = gru_init(np.random.default_rng(0), 5, 7)
     assert (p.convention, p.reset_after, p.b.shape, p.W_x.shape) == ("keep", False, (21,), (5, 21))
     np.testing.assert_array_equal(p.W_x, np.concatenate([p.W_xr, p.W_xz, p.W_xn], axis=1))
-    assert rows["this book"] == ["keeps", "before", "3", "r z n", "$(D, 3H)$"]
+    assert rows["this book"] == ["keeps", "before", "3", "r z n", "$(D, 3H)$", "run"]
     write = gru_init(np.random.default_rng(0), 5, 7, convention="write", bias=False)
     U = convert.to_source(write, "ai-edu")["U"]
     np.testing.assert_array_equal(U, np.concatenate([write.W_xz, write.W_xr, write.W_xn]))
-    assert rows["ai-edu"] == ["writes", "before", "0", "z r n", "$(3D, H)$"]
+    assert rows["ai-edu"] == ["writes", "before", "0", "z r n", "$(3D, H)$", "read"]
+
+
+def test_the_programs_that_the_table_calls_run_are_run_by_a_test():
+    """The weekly job runs them; tests/framework_claims.yml says with which versions."""
+    tests = (ROOT / "tests" / "test_recognise.py").read_text("utf8").lower()
+    run = {re.split(r",| \(", cells[0])[0] for cells in table("tab-conv-more")[1:] if cells[-1].startswith("run")}
+    assert run == {"Keras", "Flax Linen", "Flax NNX", "Equinox", "MLX", "Haiku", "TensorFlow", "this book"}
+    for name in ("flax", "equinox", "mlx", "haiku", "tensorflow", "keras"):
+        assert f'"{name}"' in tests or f"what_{name}_wrote" in tests, name
 
 
 FORMS = {  # as `recognise` names them, on what each program wrote: tests/test_recognise.py
@@ -119,7 +128,7 @@ FORMS = {  # as `recognise` names them, on what each program wrote: tests/test_r
 
 
 def test_the_five_forms_are_those_by_which_recognise_knows_them():
-    rows = {cells[0].removesuffix(" ✓"): cells[1:5] for cells in table("tab-conv-who")[1:]}
+    rows = {cells[0]: cells[1:5] for cells in table("tab-conv-who")[1:]}
     assert rows == {name: [z, reset, gates, f"${way}$"] for name, (z, reset, gates, way) in FORMS.items()}
     from gru_lib.recognise import _KNOWN
 

@@ -286,14 +286,17 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
         ("gate_hand", (6, [1, 2, 3, 4]), "my_h must be a list of 3 numbers; got a number."),
         ("other_pile", ([1, 2], [1]), "my_strengths must be a list of 3 lists of 3 numbers each; got a list of 2."),
         ("beam_hand", (1, "ba", "x"), 'by_greedy must be a text in quotes, such as "two words"; got a number.'),
-        ("hwy_line", ({"3"},), 'digits must be a list of texts, such as ["x", "y"]; got a set of 1.'),
+        ("hwy_line", (sigmoid,), 'digits must be a set, such as {"x", "y"}; got a function.'),
     ],
 )
 def test_a_value_that_is_missing_or_of_another_kind_is_told_what_is_wanted(name, given, said):
     assert getattr(check, name)(*given).message == said
 
 
-@pytest.mark.parametrize("digits", ["3 6 1 2", "3612", "3, 6, 1, 2", ["3", "6", "1", "2"]])
+@pytest.mark.parametrize(
+    "digits",
+    ["3 6 1 2", "3612", "3, 6, 1, 2", "1 2 3 6", 1236, [3, 6, 1, 2], ["3", "6", "1", "2"], {1, 2, 3, 6}, set("1236")],
+)
 def test_words_may_stand_with_spaces_or_commas_and_single_letters_without(digits):
     assert check.hwy_line(digits)
 

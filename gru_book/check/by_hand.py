@@ -315,12 +315,12 @@ def hwy_explode() -> Answers:
 @values
 def hwy_line() -> Answers:
     """Check at which digits of ``..3..<6.1>.....5..<.2>..`` a dot hardly moves the last state, chapter 9."""
-    yield Values({"digits": ["3", "6", "1", "2"]}, says="a dot in place of {digits} hardly moves the last state")
-    yield "digits", ["6", "1", "2"], "the 3 is outside brackets, but the 5 came after it and took its place."
-    yield "digits", ["3"], "digits inside brackets do not count either."
-    yield "digits", ["3", "6", "1", "5"], "the 5 is the answer; the 2 stands in brackets."
-    yield "digits", ["3", "6", "1"], "the 2 comes last, but it stands in brackets."
-    yield "digits", ["5"], "that is the one that does count; the others are asked for."
+    yield Values({"digits": {"3", "6", "1", "2"}}, says="a dot in place of {digits} hardly moves the last state")
+    yield "digits", {"6", "1", "2"}, "the 3 is outside brackets, but the 5 came after it and took its place."
+    yield "digits", {"3"}, "digits inside brackets do not count either."
+    yield "digits", {"3", "6", "1", "5"}, "the 5 is the answer; the 2 stands in brackets."
+    yield "digits", {"3", "6", "1"}, "the 2 comes last, but it stands in brackets."
+    yield "digits", {"5"}, "that is the one that does count; the others are asked for."
 
 
 @values

@@ -202,7 +202,8 @@ def _read_words(value: Any, right: Any) -> Any:
         same_word = isinstance(value, str) and value.strip().casefold() == right.casefold()
         return right if same_word else value
     one_each = max(len(str(each)) for each in right) == 1
-    whole = isinstance(right, list) and one_each and isinstance(value, int) and not isinstance(value, bool)
+    of_words = isinstance(right, list) or not _of_numbers(right)
+    whole = of_words and one_each and isinstance(value, int) and not isinstance(value, bool)
     if isinstance(value, str) or whole:  # 3612
         words = _words(str(value))
         value = list(words[0]) if one_each and len(words) == 1 else words
@@ -210,9 +211,10 @@ def _read_words(value: Any, right: Any) -> Any:
             value = list(map(int, value))
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
-    if isinstance(right, set) and isinstance(value, list | tuple):
+    if isinstance(right, set) and isinstance(value, list | tuple | set | frozenset):
         with suppress(TypeError):  # a list of lists is no set
-            return set(value)
+            plain = not of_words or not all(isinstance(each, str | int) for each in value)
+            return set(value) if plain else {str(each).strip() for each in value}
     if isinstance(right, list) and isinstance(value, list | tuple):
         whole = all(isinstance(each, str | int) for each in value)
         return [str(each).strip() for each in value] if whole else list(value)
