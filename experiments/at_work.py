@@ -27,7 +27,6 @@ STORED = file_for_kernels("at_work")
 SEEDS, TUNING_SEEDS = range(10), range(100, 102)
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
 ALL = "carried, mask, time"
-DEGREES = ALL + ", in degrees"
 H, TRAINING, HELD_OUT = 32, 1000, 300
 SHORT, LONG = 800, 3000  # steps of training: the page's, and more of them
 
@@ -35,6 +34,7 @@ SHORT, LONG = 800, 3000  # steps of training: the page's, and more of them
 RATE = 0.1
 SLOWER = 0.03  # beside it where the training is longer
 RIDGE = (30, 1.0)  # lags, penalty
+WINDOW = (30, 128, 0.002, 40)  # lags, units of both layers, learning rate, passes
 TREES = (0.1, 300, 63, 100_000)  # learning rate, rounds, leaves, rows
 
 Row = dict[str, Any]
@@ -48,22 +48,15 @@ def held_out_for(seed: int) -> Pendulums:
     return pendulums(np.random.default_rng(10_001 if seed in TUNING_SEEDS else 10_002), HELD_OUT)
 
 
-def given(batch: Pendulums, kind: str) -> np.ndarray:
-    """What the net reads: one of INPUTS, or all with the angle in degrees."""
-    if kind != DEGREES:
-        return inputs(batch, kind)
-    return inputs(batch) * np.array([180 / np.pi, 1, 1], np.float32)
-
-
 def net(kind: str, rate: float, steps: int, seed: int) -> Row:
     """Train a GRU on the seed's own thousand pendulums; its errors on others."""
     rng = np.random.default_rng(seed)
     training = pendulums(rng, TRAINING)
     held_out = held_out_for(seed)
-    xs = given(held_out, kind)
+    xs = inputs(held_out, kind)
     m = forecaster_init(rng, xs.shape[-1], 2, H)
     begin = time.process_time()
-    fit(m, batches(rng, given(training, kind), targets(training)), rate, steps)
+    fit(m, batches(rng, inputs(training, kind), targets(training)), rate, steps)
     return errors(forecast(m, xs), held_out)._asdict() | {"seconds": time.process_time() - begin}
 
 
@@ -111,18 +104,18 @@ def trees(rate: float, rounds: int, leaves: int, rows: int, seed: int, lags: int
     return errors(np.stack(said, axis=-1).reshape(*held_out.seen.shape, 2), held_out)._asdict()
 
 
-def window_net(lags: int, seed: int) -> Row:
-    """A plain net with two layers of 64 on the same window, untuned: twelve passes over the same 100,000 rows."""
+def window_net(lags: int, units: int, rate: float, passes: int, seed: int) -> Row:
+    """A plain net with two layers of `units` on the same window: some passes over the same 100,000 rows."""
     from sklearn.neural_network import MLPRegressor
 
     training, held_out = pendulums(np.random.default_rng(seed), TRAINING), held_out_for(seed)
     A, B = (a[pendulum.WARM :].reshape(-1, a.shape[-1]) for a in (lag_features(training, lags), targets(training)))
     mean, scale = A.mean(axis=0), A.std(axis=0) + 1e-9
     features = ((lag_features(held_out, lags) - mean) / scale).reshape(-1, A.shape[1])
-    settings: Row = {"hidden_layer_sizes": (64, 64), "learning_rate_init": 0.002, "batch_size": 256, "alpha": 1e-5}
+    settings: Row = {"hidden_layer_sizes": (units, units), "learning_rate_init": rate, "max_iter": passes}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that twelve passes are not to the end
-        m = MLPRegressor(**settings, max_iter=12, random_state=seed).fit((A - mean) / scale, B)
+        warnings.simplefilter("ignore")  # that the passes are not to the end
+        m = MLPRegressor(**settings, batch_size=256, alpha=1e-5, random_state=seed).fit((A - mean) / scale, B)
     return errors(m.predict(features).reshape(*held_out.seen.shape, 2), held_out)._asdict()
 
 
@@ -145,9 +138,14 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "ridge": (linear, (RIDGE,), SEEDS),
     "trees rates": (trees, ((0.1, 200, 31, 40_000), (0.1, 300, 63, 40_000), (0.05, 400, 31, 40_000)), range(100, 101)),
     "trees": (trees, (TREES,), range(10)),
-    "window": (window_net, ((RIDGE[0],),), SEEDS),
+    "window rates": (
+        window_net,
+        ((30, 64, 0.002, 12), (60, 64, 0.002, 12), (30, 128, 0.002, 40), (60, 128, 0.001, 40)),
+        range(100, 101),
+    ),
+    "window": (window_net, (WINDOW,), SEEDS),
     "law": (knows_the_law, tuple((how,) for how in ("last reading", "filters", "filter, told the length")), SEEDS),
-    "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in (*pendulum.INPUTS[:-1], DEGREES)), SEEDS),
+    "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in pendulum.INPUTS[:-1]), SEEDS),
     "others' rates": (  # the largest only where the one before was better than what is below it
         other,
         (*((cell, rate, SHORT) for cell in STATES for rate in RATES[:4]), ("minGRU", RATES[4], SHORT)),

@@ -8,6 +8,7 @@ import pytest
 from helpers import box, load_results, page_says, run_box
 
 from experiments import loop_solved, without_loop
+from gru_book import check
 from gru_book.newton import linear, newton_forward, step_jacobian
 from gru_book.results import wilson
 from gru_book.scan import scan, scan_backward
@@ -201,13 +202,10 @@ def test_what_a_diagonal_gru_learned_and_did_not():
     learned = trainings("learned")
     assert {what: (sum(rows), len(rows)) for what, rows in learned.items()} == {
         ("parity", "diagonal"): (10, 10),
-        ("modulo 3", "GRU"): (10, 10),
-        ("cups", "GRU"): (10, 10),
         ("parity", "only its candidate"): (10, 10),
     }
-    assert max(row["steps"] for part in ("learned", "two layers") for *_, row in SOLVED[part]) == 550
     assert trainings("failed") == {what: [False] * 10 for what in loop_solved.FAILING}
-    assert trainings("failed, lower rate") == {what: [False] * 3 for what in loop_solved.FAILING[:3]}
+    assert trainings("failed, lower rate") == {what: [False] * 3 for what in loop_solved.FAILING[:1]}
     assert trainings("two layers") == {("last_outside", "diagonal, two layers"): [True] * 10}
 
 
@@ -233,17 +231,6 @@ def test_what_is_not_to_see_the_state_never_does(cell, monkeypatch):
         assert getattr(m.rnn, f"u_{gate}").any() == (gate not in loop_solved.BLIND[cell][1])
 
 
-def test_the_tasks_of_21b_answer_as_they_say():
-    batch = loop_solved.modulo(np.random.default_rng(0), 3, 20)
-    np.testing.assert_array_equal(batch.ys.argmax(axis=2), np.cumsum(batch.tokens, axis=0) % 3)
-    batch = loop_solved.cups(np.random.default_rng(0), 3, 20)
-    for n in range(3):
-        row = list(range(5))
-        for t, left in enumerate(batch.tokens[:, n]):
-            row[left], row[left + 1] = row[left + 1], row[left]
-            assert row.index(0) == batch.ys[t, n].argmax()
-
-
 def test_rounds_that_are_stored_are_made_again():
     runs = {(length, cut): row["rounds"] for length, cut, _, row in SOLVED["language"]}
     assert loop_solved.language(128, True, 0)["rounds"] == runs[128, True] == 15
@@ -258,8 +245,6 @@ def test_the_unit_set_by_hand_takes_as_many_rounds_as_there_are_ones_between_two
     for row in chains:
         assert row["by hand"] == row["ones"] and sum(rounds <= 3 for rounds in row["by hand, from 0"]) == 7
         assert all(0.5 * k < rounds < 5 * k for k, rounds in zip(row["ones"], row["trained"], strict=True))
-    from_zero = [row["trained, from 0"][0] for row in chains]
-    assert min(from_zero) < 100 < 350 < max(from_zero)
     p, ones = loop_solved.counter(), np.eye(3)[np.ones((30, 1), int)]
     even = -np.ones((1, 1))
     hs, _, tape = newton_forward(ones, even, p, start=-np.ones((30, 1, 1)))
@@ -284,10 +269,9 @@ def test_growth_decides_on_untrained_networks():
     assert min(row["rounds"] for row in nets if row["guess"] > 0) >= 13
 
 
-def test_few_units_count_ones_for_good_and_factors_of_minus_one_do_not():
-    for cell, low, high in (("diagonal", 0.999, 1), ("minGRU, z in (−1, 1)", 0.4, 0.7)):
-        right = [row["right"] for _, which, _, row in SOLVED["ones"] if which == cell and row["solved"]]
-        assert len(right) > 5 and low <= np.median(right) <= high
+def test_two_joined_steps_may_be_the_rows_of_one_array():
+    assert check.scan_join(lambda z1, w1, z2, w2: np.array([z1 * z2, z2 * w1 + w2])).ok
+    assert "wrong order" in check.scan_join(lambda z1, w1, z2, w2: np.array([z1 * z2, z1 * w2 + w1])).message
 
 
 @pytest.mark.frameworks("torch")

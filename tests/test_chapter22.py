@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from helpers import cells_of, load_results, results
 
+from conftest import ROOT
 from experiments import at_work
-from experiments.at_work import ALL, DEGREES
+from experiments.at_work import ALL
 from gru_book.models.forecasts import Batch, fit, forecast, forecaster_init, ridge
 from gru_book.tasks.pendulum import inputs, lag_features, pendulums, targets
 from gru_lib import gru_forward, gru_init
 from gru_lib.convert import to_torch
 
-PAGE = "22-a-gru-at-work"
 FILES = ("at_work", "at_work_own")  # the second with other kernels
 both = pytest.mark.parametrize("file", FILES)
 
@@ -82,14 +82,13 @@ def test_what_learns_by_no_net_says_the_same_with_other_kernels():
                 assert other[-1][key] == pytest.approx(value, abs=2e-4), (part, key)
 
 
-def test_a_state_gains_more_than_gates():
-    """A window net, an Elman network and a GRU, after 800 steps."""
+def test_nets_of_the_grus_kind_have_its_size_and_stand_in_the_order_that_the_page_says():
     elman, lstm, gru, nets = (
         found.mean()
         for found in (ahead("others", "Elman"), ahead("others", "LSTM"), ahead("pendulum"), ahead("window"))
     )
     assert len(ahead("others", "Elman")) == len(ahead("others", "LSTM")) == 5
-    assert 0.6 < (nets - elman) / (nets - gru) < 0.7 and abs(lstm / gru - 1) < 0.07
+    assert gru < elman < nets and abs(lstm / gru - 1) < 0.07
     assert min(ahead("others, minGRU")) > nets
     sizes = {run["size"] for part in ("others", "others, minGRU") for run in stored(part)}
     assert max(sizes) < 1.06 * 3458 and min(sizes) > 3400  # the GRU has 3,458 with its readout
@@ -112,10 +111,10 @@ def test_the_step_in_c_is_the_librarys(tmp_path):
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler here")
-    (code,) = re.findall(r"```c\n(.*?)```", "\n\n".join(cells_of(PAGE, "markdown")), re.S)
-    (tmp_path / "gru.c").write_text(code, "utf8")
     program = tmp_path / "gru.so"
-    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", program, tmp_path / "gru.c", "-lm"], check=True)
+    subprocess.run(
+        [compiler, "-O2", "-shared", "-fPIC", "-o", program, ROOT / "experiments" / "gru_step.c", "-lm"], check=True
+    )
     step = ctypes.CDLL(program).gru_step
     D, H, rng = 3, 5, np.random.default_rng(0)
     p = gru_init(rng, D, H, reset_after=True, dtype=np.float32)
@@ -128,23 +127,25 @@ def test_the_step_in_c_is_the_librarys(tmp_path):
         np.testing.assert_allclose(h, wanted[0], atol=1e-5)
 
 
-def test_the_window_net_is_no_better_than_the_trees():
+def test_the_window_net_has_the_best_of_four_settings_and_is_no_better_than_the_trees():
     nets, trees, short = ahead("window"), ahead("trees"), ahead("pendulum")
-    assert len(nets) == 10 and abs(nets.mean() - trees.mean()) < 0.03
-    assert short.max() < 0.5 * min(nets.min(), trees.min())
+    assert len(nets) == 10 and abs(nets.mean() - trees.mean()) < 0.05
+    assert short.max() < 0.55 * min(nets.min(), trees.min())
+    tried = {tuple(row[:-2]): row[-1]["ahead"] for row in load_results(FILES[0])["window rates"]}
+    assert len(tried) == 4 and min(tried, key=tried.__getitem__) == at_work.WINDOW
 
 
 @both
-def test_the_mask_is_what_counts_and_degrees_are_four_times_worse(file):
-    full = ahead("pendulum", file=file)
-    kinds = ("carried", "zeros and mask", DEGREES)
-    times = {kind: ahead("pendulum inputs", kind, file=file) / full for kind in kinds}
+def test_a_mask_beside_the_carried_value_helps_every_training(file):
+    full, masked = ahead("pendulum", file=file), ahead("pendulum inputs", "carried and mask", file=file)
+    assert len(masked) == (10 if file == FILES[0] else 5)
+    assert (masked < ahead("pendulum inputs", "carried", file=file)[: len(masked)]).all()
+    times = {kind: ahead("pendulum inputs", kind, file=file) / full for kind in ("carried", "zeros and mask")}
     assert all(len(ratios) == 10 for ratios in times.values())
     carried = sorted(times["carried"])
     assert 1.1 < carried[0] <= carried[6] < 1.5 and 1.8 < carried[7] <= carried[9] < 5
     assert ((times["zeros and mask"] > 0.85) & (times["zeros and mask"] < 1.1)).all()
     assert 0.9 < times["zeros and mask"].mean() < 1
-    assert ((times[DEGREES] > 3.4) & (times[DEGREES] < 4.5)).all()
 
 
 def test_the_state_of_an_untrained_net_hardly_knows_the_length_after_twelve_seconds():
@@ -171,7 +172,7 @@ def test_what_takes_no_training_gives_what_is_stored():
 def test_shortened_trainings_learn_and_are_the_same_again():
     first = at_work.net(ALL, at_work.RATE, 40, 0)
     assert first["ahead"] < 1.2 < stored("law", "last reading")[0]["ahead"]
-    one, again, other = (at_work.net(kind, at_work.RATE, 2, 0) | {"seconds": 0} for kind in (ALL, ALL, DEGREES))
+    one, again, other = (at_work.net(kind, at_work.RATE, 2, 0) | {"seconds": 0} for kind in (ALL, ALL, "carried"))
     assert one == again != other
 
 
