@@ -28,7 +28,7 @@ STORED = stored_file("comparison")
 SEEDS, TUNING_SEEDS = range(10), range(100, 105)
 #: How W_h of tanh begins, and the bias of the gate that keeps.
 STARTS: dict[str, dict[str, dict[str, float]]] = {
-    "tanh": {"orthogonal": {}},
+    "tanh": {"orthogonal": {}, "identity": {"identity": True}, "uniform": {"alike": False}},
     "GRU": {"b_z = 1": {"b_z": 1.0}, "b_z = 0": {"b_z": 0.0}},
     "LSTM": {"b_f = 1": {"b_f": 1.0}},
 }
@@ -36,19 +36,32 @@ GRID = (0.003, 0.01, 0.03, 0.1, 0.3)
 RATES: dict[str, list[tuple[str, str, float]]] = {
     "parity": [
         (cell, start, rate)
-        for cell, start in (("tanh", "orthogonal"), ("GRU", "b_z = 1"), ("LSTM", "b_f = 1"))
+        for cell, starts in STARTS.items()
+        for start in starts
+        if start != "b_z = 0"
         for rate in GRID
     ],
     "digits": [
         (cell, start, rate)
-        for cell, start in (("tanh", "orthogonal"), ("GRU", "b_z = 1"), ("GRU", "b_z = 0"))
+        for cell, start in (("tanh", "orthogonal"), ("tanh", "uniform"), ("GRU", "b_z = 1"), ("GRU", "b_z = 0"))
         for rate in GRID
     ],
 }
 #: The best rate of each cell and start in validation; of several, the smallest.
 CHOSEN: dict[str, list[tuple[str, str, float]]] = {
-    "parity": [("tanh", "orthogonal", 0.1), ("GRU", "b_z = 1", 0.03), ("LSTM", "b_f = 1", 0.03)],
-    "digits": [("tanh", "orthogonal", 0.01), ("GRU", "b_z = 1", 0.03), ("GRU", "b_z = 0", 0.03)],
+    "parity": [
+        ("tanh", "orthogonal", 0.1),
+        ("tanh", "identity", 0.03),
+        ("tanh", "uniform", 0.03),
+        ("GRU", "b_z = 1", 0.03),
+        ("LSTM", "b_f = 1", 0.03),
+    ],
+    "digits": [
+        ("tanh", "orthogonal", 0.01),
+        ("tanh", "uniform", 0.01),
+        ("GRU", "b_z = 1", 0.03),
+        ("GRU", "b_z = 0", 0.03),
+    ],
 }
 
 

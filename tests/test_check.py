@@ -230,10 +230,32 @@ def test_two_decimals_are_enough_where_the_page_prints_two_and_a_wrong_one_is_no
         ("gate_hand", ("6 4.5 4.5", ["3/8", "3/8", "¼", "0"])),
         ("lm_start", ("4.1109, 5.9307",)),
         ("mem_trace", ("010000", "1 1 1 0 1 1", [[1, 1, -1, -1, 1, -1]])),
+        ("s2s_product", ("-4 ln 2", "(4 ln 2)/4")),
+        ("s2s_product", ("-ln 16", "ln 16 / 4")),
+        ("s2s_product", ("-4 ln 2, ln 2",)),
+        ("s2s_product", ("-4 ln 2", "1/4 ln 16")),
+        ("s2s_mean", ("ln 2", "5/8 ln 2", "5/8")),
+        ("lm_start", ("ln 61", "log2(61)")),
+        ("att_hand", ("1/7, 2/7, 4/7", "2/7 ln 2, 4/7 ln 4")),
+        ("att_hand", ("1/7, 2/7, 4/7", ["2/7 ln 2", "8/7 ln 2"])),
     ],
 )
 def test_numbers_typed_as_a_text_are_read(name, given):
     assert getattr(check, name)(*given).ok, getattr(check, name)(*given)
+
+
+def test_a_logarithm_typed_as_a_text_is_read_in_every_spelling():
+    few = ("-4 ln 2", "−4 ln 2", "-4·ln 2", "-4ln2", "-4 log 2", "-4*log(2)", "- 4 * np.log(2)", "-4 \\ln 2")
+    more = ("-(4 ln 2)", "−ln 16", "-ln(16)", "ln 1/16", "ln(1/16)", "ln ½ + ln ¼ + ln ½", "-log 2^4", "-4 ln 2.0")
+    for log_p in few + more:
+        assert check.s2s_product(log_p, "ln 2").ok, log_p
+
+
+def test_a_text_that_is_no_number_is_refused_and_a_wrong_one_named():
+    for text in ("", "-4 ln", "minus four", "ln(", "-4 ln 0", "4 ln 2 2..3", "__import__('os')", "1/0"):
+        assert not check.s2s_product(text, "ln 2").ok, text
+    assert check.s2s_product("-4 log2 2", "ln 2").message.startswith("log_P: those are bits")
+    assert check.s2s_product("4 ln 2", "ln 2").message.startswith("log_P has the wrong sign")
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -1,20 +1,21 @@
 """Compare the numbers that a reader has worked out with the right ones, and find the words for what is wrong.
 
 One rule for all: an answer is right if it is right at the precision that the page prints, in any form in which a reader
-would type it: numbers, a list, a tuple, an array, or a text such as "3, 6, 1, 2", "3612", "1/3" or "83 %".
+would type it: numbers, a list, a tuple, an array, or a text such as "3, 6, 1, 2", "3612", "1/3", "83 %" or "-4 ln 2".
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -139,6 +140,8 @@ def _compare(task: Values, given: tuple[Any, ...]) -> dict[str, Any]:
     if len(given) == 1 and len(task.right) > 1:
         (one,) = given
         words = _words(one) if isinstance(one, str) else list(one) if isinstance(one, tuple | list) else []
+        if isinstance(one, str) and len(words) != len(task.right):  # "-4 ln 2, ln 2"
+            words = [word for word in re.split(r"[,;|]", one.strip("()[] ")) if word.strip()]
         if isinstance(one, np.ndarray) and one.ndim:
             words = list(one)
         given = tuple(words) if words and (len(words) == len(task.right) or not isinstance(one, str)) else given
@@ -226,21 +229,89 @@ def _number_text(text: str, shape: tuple[int, ...]) -> Any:
     if not shape:
         text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)  # 60,672
     words, count = _words(text), int(np.prod(shape))
+    if len(words) != count and re.search("[a-z√]", text):
+        words = [text] if not shape else re.split(r"[,;]", text.strip().removeprefix("[").removesuffix("]"))
     if len(words) == 1 and count > 1 and words[0].isdecimal() and len(words[0]) == count:
         words = list(words[0])
     return np.array([_spelled(word) for word in words]).reshape(shape)
 
 
 def _spelled(word: str) -> float:
-    """The number that a word spells: 0.617, -3, 1/3, ½, 83%, true."""
+    """The number that a word spells: 0.617, -3, 1/3, ½, 83%, true, -4 ln 2."""
     if word.lower() in ("true", "false"):
         return float(word.lower() == "true")
     if word.endswith("%"):
         return _spelled(word[:-1]) / 100
-    if "/" in word:
-        above, below = word.split("/")
-        return float(Fraction(above) / Fraction(below))  # 2.77/4 too
-    return unicodedata.numeric(word) if len(word) == 1 else float(word)
+    with suppress(ValueError):
+        if "/" in word:
+            above, below = word.split("/")
+            return float(Fraction(above) / Fraction(below))  # 2.77/4 too
+        return unicodedata.numeric(word) if len(word) == 1 else float(word)
+    return _Sum(word).value()
+
+
+class _Sum:
+    """A sum with ln, log, exp or sqrt as one writes it: -4 ln 2, −4·ln2, -ln(16), -4*np.log(2), ln 1/16."""
+
+    FUNCTIONS: ClassVar = {"ln": math.log, "log": math.log, "log2": math.log2, "exp": math.exp, "sqrt": math.sqrt}
+    SIGNS: ClassVar = {"−": "-", "·": "*", "×": "*", "**": "^", "√": "sqrt ", "₂": "2", "log_2": "log2"}
+    TOKEN = re.compile(r"\d+\.?\d*|\.\d+|log2(?= ?[\d(])|ln|log|exp|sqrt|[-+*/^()½¼¾]")
+
+    def __init__(self, text: str) -> None:
+        text = re.sub(r"\\|np\.|numpy\.|math\.", " ", text.casefold().replace("\\cdot", "*"))
+        for sign, plain in self.SIGNS.items():
+            text = text.replace(sign, plain)
+        self.tokens = self.TOKEN.findall(text)
+        if not self.tokens or self.TOKEN.sub("", text).strip():
+            raise ValueError(text)
+
+    def value(self) -> float:
+        found = self._sum()
+        if self.tokens:
+            raise ValueError(self.tokens)
+        return found
+
+    def _take(self, *wanted: str) -> str:
+        return self.tokens.pop(0) if self.tokens and self.tokens[0] in wanted else ""
+
+    def _sum(self) -> float:
+        found = self._product()
+        while sign := self._take("+", "-"):
+            found += self._product() * (1 if sign == "+" else -1)
+        return found
+
+    def _product(self) -> float:
+        found = self._signed()
+        while self.tokens and self.tokens[0] not in "+-)":
+            if self._take("/"):
+                found /= self._signed()
+            else:
+                self._take("*")  # or nothing: 4 ln 2
+                found *= self._signed()
+        return found
+
+    def _signed(self) -> float:
+        if sign := self._take("+", "-"):
+            return self._signed() * (1 if sign == "+" else -1)
+        found = self._atom()
+        return found ** self._signed() if self._take("^") else found
+
+    def _atom(self) -> float:
+        if not self.tokens:
+            raise ValueError("nothing where a number is wanted")
+        token = self.tokens.pop(0)
+        if token == "(":
+            found = self._sum()
+            self._take(")")
+            return found
+        if token in self.FUNCTIONS:
+            return self.FUNCTIONS[token](self._argument())
+        return unicodedata.numeric(token) if len(token) == 1 else float(token)
+
+    def _argument(self) -> float:
+        """What a function is applied to: ln 1/16 is the logarithm of the fraction, ln 2 / 4 a fourth of one."""
+        found = self._signed()
+        return found / self._signed() if found == 1 and self._take("/") else found
 
 
 def wanted(right: Any) -> str:

@@ -105,8 +105,10 @@ def network(
     b_z: float = 1.0,
     b_f: float = 1.0,
     alike: bool = False,
+    identity: bool = False,
 ) -> Bundle:
-    """A cell, and a linear layer on every state. With `alike` every block of W_h begins orthogonal, else uniform.
+    """A cell, and a linear layer on every state. With `alike` every block of W_h begins orthogonal, else uniform; with
+    `identity` each is the identity matrix.
 
     Examples
     --------
@@ -127,8 +129,8 @@ def network(
         rnn = gru_init(rng, D, H, dtype=single)
         rnn.b_z[:] = b_z
         blocks = [rnn.W_hr, rnn.W_hz, rnn.W_hn]
-    for W_h in blocks if alike else ():
-        W_h[:] = orthogonal(rng, H)
+    for W_h in blocks if alike or identity else ():
+        W_h[:] = np.eye(H) if identity else orthogonal(rng, H)
     return bundle(rnn=rnn, out=linear_init(rng, H, K, dtype=single))
 
 
