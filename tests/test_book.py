@@ -442,7 +442,8 @@ def test_a_table_of_results_has_a_number_and_is_the_same_in_the_notebook(built_b
     number = table.css_first(".caption-number").text().strip()
     assert re.fullmatch(r"Table 0\.\d", number)
     notebook = (built_book / "notebooks" / f"{name}.ipynb").read_text("utf8")
-    assert f"**{number}.** **Ten networks of each kind" in notebook and "<td>0.71</td>" in notebook
+    words = table.css_first(".caption-text strong").text()
+    assert f"**{number}.** **{words}**" in notebook and "<td>0.71</td>" in notebook
 
 
 # TeX that was left in a text: names of macros, groups, backslashes.
