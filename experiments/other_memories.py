@@ -63,21 +63,15 @@ def identity(p: Any) -> Any:
     return p
 
 
-def with_tanh(irnn: Any) -> Any:
-    """All of an IRNN's start, its small W_x too, with tanh in place of relu."""
-    p = elman_init(np.random.default_rng(0), D=irnn.D, H=irnn.H, dtype=irnn.dtype)
-    p.flat[:] = irnn.flat
-    return p
-
-
 UNITS = 32
 CELLS: dict[str, Callable[..., Any]] = {
     "Elman": elman_init,
     "IRNN": irnn_init,
     "relu": partial(elman_init, activation="relu"),
     "tanh, identity": lambda rng, **how: identity(elman_init(rng, **how)),
-    "tanh, IRNN": lambda rng, **how: with_tanh(irnn_init(rng, **how)),
+    "relu, identity": lambda rng, **how: identity(elman_init(rng, activation="relu", **how)),
     "GRU": gru_init,
+    "GRU, 18 units": lambda rng, D, H, dtype: gru_init(rng, D=D, H=18, dtype=dtype),
     "LSTM": lstm_init,
 }
 
@@ -128,6 +122,21 @@ def longer(cell: str, lr: float, seed: int) -> Row:
     return add(cell, 50, 100 + seed, lr=lr, steps=4000)
 
 
+def late(cell: str, lr: float, seed: int) -> Row:
+    """The same training for 12,000 steps."""
+    return add(cell, 50, 100 + seed, lr=lr, steps=12_000)
+
+
+def hundred(cell: str, lr: float, seed: int) -> Row:
+    """3,000 steps at T = 100."""
+    return add(cell, 100, 100 + seed, lr=lr, steps=3000)
+
+
+def as_large(cell: str, lr: float, seed: int) -> Row:
+    """1,500 steps at T = 50, at the rate of the networks without gates."""
+    return add(cell, 50, 100 + seed, lr=lr, steps=1500)
+
+
 LENGTHS = (50, 100, 200, 400, 1000)
 
 
@@ -136,7 +145,8 @@ def beyond(cell: str, steps: int, seed: int) -> Row:
     rng = np.random.default_rng(seed)
     m = adder(rng, cell)
     source = (single(adding(rng, 32, 50)) for _ in iter(int, 1))
-    train(m, adder_loss, source, Adam(m, best_rate(cell)), steps=steps, clip_norm=1.0, progress=False)
+    lr = best_rate("IRNN" if cell == "relu, identity" else cell)
+    train(m, adder_loss, source, Adam(m, lr), steps=steps, clip_norm=1.0, progress=False)
     found: Row = {}
     for T in LENGTHS:
         test = single(adding(np.random.default_rng(10_001), 500, T))
@@ -151,11 +161,6 @@ def best_rate(cell: str) -> float:
     trials = [row for row in load(FOLDER / "other_memories.json")["rates"] if row[0] == cell]
     ends = {lr: np.median([row[-1]["error"][-1] for row in trials if row[1] == lr]) for lr in RATES}
     return min(RATES, key=lambda lr: ends[lr])
-
-
-def addition(cell: str, T: int, seed: int) -> Row:
-    """2,000 steps at the cell's best rate."""
-    return add(cell, T, seed, lr=best_rate(cell), steps=2000)
 
 
 # -------------------------------------------------------------------------------- strings, with a memory and without
@@ -272,18 +277,16 @@ def net(seed: int = 0, digits: int = 3) -> Row:
 
 
 RATES = (0.001, 0.003, 0.01)
-#: An IRNN differs from Elman's network in two ways; each of these has one of them.
-HALVES = ("relu", "tanh, identity")
+#: With relu: the usual start, W_h = I, and the IRNN's, which has a small W_x too.
+RELUS = ("relu", "relu, identity", "IRNN")
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "rates": (rate, tuple((cell, lr) for cell in ("IRNN", "GRU", "LSTM") for lr in RATES), range(2)),
-    "longer": (longer, (("Elman", 0.003),), range(10)),
-    "longer, other rates": (longer, (("Elman", 0.001), ("Elman", 0.01)), range(3)),
-    "longer, IRNN": (longer, (("IRNN", 0.003),), range(10)),
-    "starts": (longer, tuple((cell, lr) for cell in HALVES for lr in (0.001, 0.003)), range(10)),
-    "starts, other rates": (longer, tuple((HALVES[1], lr) for lr in (0.0003, 0.01, 0.03, 0.1)), range(3)),
-    "starts, small W_x": (longer, (("tanh, IRNN", 0.003),), range(3)),
-    "beyond": (beyond, (("IRNN", 4000), ("GRU", 2000), ("LSTM", 2000)), range(4)),
-    "adding": (addition, (("GRU", 50), ("LSTM", 50)), range(10)),
+    "starts": (longer, tuple((cell, 0.003) for cell in RELUS), range(10)),
+    "starts, other rates": (longer, tuple((cell, lr) for cell in (*RELUS, "Elman") for lr in (0.001, 0.01)), range(3)),
+    "late": (late, (("Elman", 0.003), ("tanh, identity", 0.003)), range(5)),
+    "hundred": (hundred, tuple((cell, 0.003) for cell in ("relu", "relu, identity", "IRNN")), range(3)),
+    "as large": (as_large, (("GRU, 18 units", 0.003),), range(10)),
+    "beyond": (beyond, (("relu, identity", 4000), ("IRNN", 4000), ("GRU", 2000), ("LSTM", 2000)), range(4)),
     "strings": (
         strings,
         (

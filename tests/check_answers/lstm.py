@@ -30,13 +30,6 @@ def f(dstate, cache, p):
     dh_prev = sum(a @ getattr(p, "W_h" + k).T for k, a in da.items())
     return dx, (dh_prev, dc * f), grads
 """,
-    "lstm_chunks": """
-def f(xs, p):
-    half = len(xs) // 2
-    first, state, _ = lstm_forward(xs[:half], None, p)
-    second, _, _ = lstm_forward(xs[half:], state, p)
-    return np.concatenate([first, second])
-""",
     "lstm_majority": """
 def f(tokens):
     return np.cumsum(1 - 2 * tokens, axis=0) > 0
@@ -87,16 +80,6 @@ PLANTED = {
         ("(dh_prev, dc * f)", "dh_prev", "must be the pair \\(dh_prev, dc_prev\\)"),
         ("dc = dc + dh", "dc += dh", "dstate was changed in place"),
     ],
-    "lstm_chunks": [
-        ("state, p)", "LSTMState(state.h, None), p)", "only h is carried over"),
-        ("state, p)", "LSTMState(0 * state.h, state.c), p)", "only c is carried over"),
-        ("state, p)", "None, p)", "nothing is carried over"),
-        ("state, p)", "LSTMState(state.c, state.h), p)", "h and c have changed places"),
-        ("state, p)", "LSTMState(state.h, state.h), p)", "c begins as h"),
-        ("[first, second]", "[second, first]", "the two halves have changed places"),
-        ("[first, second]", "[first, first]", "the first half is returned twice"),
-        ("state, p)", "LSTMState(state.c, state.c), p)", "h begins as c"),
-    ],
     "lstm_majority": [
         (" > 0", " >= 0", "as many is not more"),
         (" > 0", " < 0", "more b"),
@@ -107,5 +90,6 @@ PLANTED = {
         ("~return .*", "h, hs = 0, []\n    for row in tokens:\n        h = 0.9 * h + 0.1 * (1 - 2 * row)\n        hs.append(h)\n    return np.array(hs) > 0", "recent tokens weigh most"),
         ("np.cumsum(1 - 2 * tokens, axis=0)", "np.vstack([0 * tokens[:1], np.cumsum(1 - 2 * tokens, axis=0)[:-1]])", "a step late"),
         (" > 0", " > -99", "says yes everywhere"),
+        ("~return .*", "h, hs = 0 * tokens[0], []\n    for row in tokens:\n        h = np.tanh(h + 0.001 * (1 - 2 * row))\n        hs.append(h)\n    return np.array(hs) > 0.0005", "not for 10,000: the count drifts"),
     ],
 }  # fmt: skip
