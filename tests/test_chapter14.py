@@ -34,6 +34,17 @@ def test_all_ten_learn_under_masks_on_the_products_and_under_one_on_the_state_th
         assert sum(learned) == (0 if fails else 10)
 
 
+def test_under_one_mask_a_unit_with_z_above_1_minus_p_grows_and_carried_unscaled_it_does_not():
+    p, xs = gru_init(rng(), 3, 64), np.zeros((50, 2, 3))
+    p.flat[:] = 0
+    p.b_z[:] = np.log(0.95 / 0.05)  # z = 0.95
+    p.b_n[:] = 1
+    grown = {(place, rate): abs(dropout.masked(xs, p, rng(7), place, rate)[0]).max()
+             for place in ("state, one", "unscaled, one") for rate in (0.02, 0.1)}  # fmt: skip
+    assert grown["state, one", 0.1] > 1 > grown["state, one", 0.02]
+    assert max(grown["unscaled, one", rate] for rate in (0.02, 0.1)) < 1
+
+
 @pytest.mark.parametrize("place", dropout.PLACES)
 def test_gradient_with_a_mask_at_every_place_matches_complex_step(place):
     source = rng()
