@@ -3,7 +3,8 @@
 ``python tools/environment.py python -m experiments.dropout [--missing] [PART …]``
 
 Every run has its own seed, so any of them can be repeated alone. float32. With ``KERNELS=own`` before it, "memory" runs
-with this processor's own kernels, into dropout_own.json, but for "state, one".
+with this processor's own kernels, into dropout_own.json, but for single masks on the whole state, and for those that
+do not scale what is carried.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from gru_lib.layers import DropoutMasks, dropout_backward, dropout_forward, drop
 from gru_lib.train import Chunk, Chunks
 
 STORED = file_for_kernels("dropout")
-PLACES = ("none", "sequence", "step", "state, one", "state")  # the last two: the whole state, one mask or new ones
+#: "state": the whole state, under new masks or one; "unscaled": likewise, but what z carries is not divided by 1 - p
+PLACES = ("none", "sequence", "step", "state, one", "state", "unscaled, one", "unscaled")
 T, STEPS = 50, 600  # of a sequence, and of the longest training
 
 Row = dict[str, Any]
@@ -78,11 +80,22 @@ def memory(place: str, rate: float, seed: int) -> Row:
 def masked(xs: Any, p: Any, rng: np.random.Generator, place: str, rate: float) -> tuple[Any, Callable[[Any], Any]]:
     """Run a GRU with new masks in one of the PLACES; its last state, and the gradient of its parameters from that."""
     steps, count, _ = xs.shape
-    lead = (count,) if place in ("sequence", "state, one") else (steps, count)
+    lead = (count,) if place == "sequence" or place.endswith(", one") else (steps, count)
     mask = None if place == "none" else dropout_mask(rng, (*lead, p.H), rate)
     if place.startswith("state"):
         mask = np.broadcast_to(mask, (steps, count, p.H))
         return masked_state(xs, mask, p)
+    if place.startswith("unscaled"):
+        wider, scale = p.copy(), 1 / (1 - rate)  # as if the weights read the state scaled
+        wider.W_h *= scale
+        h_T, back = masked_state(xs, np.broadcast_to((mask > 0).astype(xs.dtype), (steps, count, p.H)), wider)
+
+        def scaled(dh_T: Any) -> Any:
+            grads = back(dh_T)
+            grads.W_h *= scale
+            return grads
+
+        return h_T, scaled
     _, h_T, tape = dropout_forward(xs, None, p, masks=DropoutMasks(None, mask))
     return h_T, lambda dh_T: dropout_backward(None, dh_T, tape, p)[2]
 
@@ -242,7 +255,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "text, smaller": (smaller, ((UNITS // 2,),), range(3)),
 }
 if not fixed_kernels():
-    PARTS = {"memory": (memory, tuple(what for what in SETTINGS if what[0] != "state, one"), range(10))}
+    own = tuple(what for what in SETTINGS if what[0] in ("none", "sequence", "step", "state"))
+    PARTS = {"memory": (memory, own, range(10))}
 
 
 def main(arguments: list[str]) -> None:

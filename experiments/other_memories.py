@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import chosen, digits, file_for_kernels, fixed_kernels, load, make, replace, seeded
-from gru_book.cells import ntm_init, stack_rnn_init
+from gru_book.cells import NTMState, ntm_address, ntm_forward, ntm_init, ntm_step, stack_rnn_init
 from gru_book.models.reader import reader_accuracy, reader_loss
 from gru_book.results import FOLDER
 from gru_book.tasks.adding import adding
@@ -41,7 +41,7 @@ from gru_lib import (
     softmax_cross_entropy,
     train,
 )
-from gru_lib.cells import irnn_init
+from gru_lib.cells import irnn_init, zero_state
 
 STORED = file_for_kernels("other_memories")
 NET = Path(__file__).parents[1] / "gru_book" / "widgets" / "stack-net.json"
@@ -257,6 +257,53 @@ def falling(steps: int, seed: int) -> Row:
     return strings("copy", "GRU", "bits", 0.0, seed, steps=steps, schedule=cosine_decay(0.005, steps))
 
 
+def writes_no_more(xs: Any, p: Any, after: int) -> Any:
+    """The outputs of an NTM whose memory stays as it is from step `after` on."""
+    state, outs = zero_state(p, xs.shape[1]), []
+    for t, x in enumerate(xs):
+        out, new, _ = ntm_step(x, state, p)
+        if t >= after:
+            h = out[:, : p.H]
+            raw = linear_forward(h, p.heads)[0][:, p.M + 6 : 2 * (p.M + 6)]
+            w_read, _ = ntm_address(raw, state.w_read, state.memory)
+            read = (w_read[:, :, None] * state.memory).sum(axis=1)
+            out, new = np.concatenate([h, read], axis=1), NTMState(read, w_read, new.w_write, state.memory)
+        outs.append(out)
+        state = new
+    return np.array(outs)
+
+
+def followed(steps: int, seed: int) -> Row:
+    """An NTM learns to copy: how its heads move, what its answers are made from, and where they end."""
+    rng = np.random.default_rng(seed)
+    m = speaker(rng, "NTM", "copy")
+    fit(m, rng, "copy", steps, "bits")
+
+    def share(hs: Any, batch: Any) -> float:
+        good = ((linear_forward(hs, m.out)[0] > 0) == (batch.ys == 1)).all(axis=2)
+        return float(good[batch.asked].mean())
+
+    L, H = 10, m.rnn.H
+    batch = unseen("copy", L)
+    hs, _, tape = ntm_forward(batch.xs, None, m.rnn)
+    written, read = (np.array([getattr(c, head).w.argmax(axis=1) for c in tape.caches]) for head in ("write", "read"))
+    moves = np.diff(written[:L], axis=0) % m.rnn.R  # R - 1 is a row back
+    found: Row = {
+        "write moves up": float((moves == 1).mean()),
+        "write moves down": float((moves == m.rnn.R - 1).mean()),
+        "read a step before": float((read[L - 1 : -1] == written[:L]).mean()),
+        "read in the step": float((read[L:] == written[:L]).mean()),
+    }
+    other = np.roll(hs, 1, axis=1)  # of another list
+    found["read of another list"] = share(np.concatenate([hs[..., :H], other[..., H:]], axis=2), batch)
+    found["h of another list"] = share(np.concatenate([other[..., :H], hs[..., H:]], axis=2), batch)
+    for length in (10, 20, 24, 28, 30, 32):
+        batch = unseen("copy", length)
+        kept = writes_no_more(batch.xs, m.rnn, length)
+        found[str(length)] = [share(ntm_forward(batch.xs, None, m.rnn)[0], batch), share(kept, batch)]
+    return found
+
+
 def net(seed: int = 0, digits: int = 3) -> Row:
     """Train the explorer's net on eight letters, round its weights, and measure it."""
     rng, task = np.random.default_rng(seed), partial(reverse, letters=8)
@@ -293,12 +340,12 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
             ("reverse", "stack", "softmax", 0.0),
             ("reverse", "stack", "softmax", -1.0),
             ("copy", "GRU", "bits", 0.0),
-            ("copy", "NTM", "bits", 0.0),
         ),
         range(10),
     ),
     "flat": (flat, ((8000,),), range(1, 11)),
     "copy, falling": (falling, ((4000,),), range(3)),
+    "copy, followed": (followed, ((1000,),), range(10)),
 }
 if not fixed_kernels():
     PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}

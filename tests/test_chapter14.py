@@ -23,14 +23,26 @@ def test_a_memory_made_anew_learns_what_the_stored_one_learned(what, learns):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_all_ten_learn_under_masks_on_the_products_and_with_the_whole_state_masked_under_one_rare_mask(file):
+def test_all_ten_learn_under_masks_on_the_products_and_under_one_on_the_state_that_cannot_grow(file):
     found = {}
     for place, rate, _, run in load_results(file)["memory"]:
         found.setdefault((place, rate), []).append(run["right"] >= 0.99)
-    assert len(found) == (9 if file == FILES[0] else 7)
+    assert len(found) == (13 if file == FILES[0] else 7)
     for (place, rate), learned in found.items():
         assert len(learned) == 10
-        assert sum(learned) == (0 if place == "state" or (place, rate) == ("state, one", 0.3) else 10)
+        fails = place in ("state", "unscaled") or (place, rate) == ("state, one", 0.3)
+        assert sum(learned) == (0 if fails else 10)
+
+
+def test_under_one_mask_a_unit_with_z_above_1_minus_p_grows_and_carried_unscaled_it_does_not():
+    p, xs = gru_init(rng(), 3, 64), np.zeros((50, 2, 3))
+    p.flat[:] = 0
+    p.b_z[:] = np.log(0.95 / 0.05)  # z = 0.95
+    p.b_n[:] = 1
+    grown = {(place, rate): abs(dropout.masked(xs, p, rng(7), place, rate)[0]).max()
+             for place in ("state, one", "unscaled, one") for rate in (0.02, 0.1)}  # fmt: skip
+    assert grown["state, one", 0.1] > 1 > grown["state, one", 0.02]
+    assert max(grown["unscaled, one", rate] for rate in (0.02, 0.1)) < 1
 
 
 @pytest.mark.parametrize("place", dropout.PLACES)

@@ -18,6 +18,7 @@ from gru_lib import (
     linear_init,
     reverse,
     stack,
+    stack_backward,
     stack_forward,
 )
 
@@ -180,6 +181,38 @@ def test_deep_plain_stacks_do_not_learn_and_residual_ones_do():
         normalised.setdefault((count, lr), []).append(run["right"] > 0.95)
     assert {len(found) for found in normalised.values()} == {3} and len(normalised) == 4
     assert all(normalised[16, 0.003]) and not any(normalised[24, 0.003] + normalised[24, 0.01])
+
+
+def test_three_times_the_steps_do_not_help_a_stack_of_24_and_a_stronger_start_does():
+    for kind in ("plain", "between"):
+        runs = results(deep, "longer", kind, 24, 0.003)
+        assert [len(run["right"]) for run in runs] == [12, 12, 12]
+        assert max(max(run["right"]) for run in runs) < 0.56
+    assert all(run["right"] > 0.95 for run in results(deep, "depth, stronger start", 24))
+
+
+def test_the_stronger_start_lets_more_through_both_ways():
+    source = rng()
+    xs, c = source.normal(size=(12, 8, TOKENS)), source.normal(size=(12, 8, deep.UNITS))
+    found = {}
+    for strong in (False, True):
+        p = stack(*(gru_init(rng(i), deep.UNITS if i else TOKENS, deep.UNITS) for i in range(24)))
+        if strong:
+            deep.strengthen(p)
+        hs, _, tape = stack_forward(xs, None, p)
+        found[strong] = hs[-1].std(axis=0).mean(), np.linalg.norm(stack_backward(c, None, tape, p)[0])
+    assert max(found[False]) < 1e-5 and min(found[True]) > 0.1
+
+
+def test_layers_normalised_in_between_differ_from_all_normalised_at_the_top_alone():
+    source = rng()
+    p, xs = stack(gru_init(source, 2, 3), gru_init(source, 3, 3)), source.normal(size=(4, 2, 2))
+    (all_of_them, _), (between, tapes) = (deep.up(xs, p, [4, 4], top) for top in (True, False))
+    np.testing.assert_array_equal(deep.normalise(between)[0], all_of_them)
+    c = source.normal(size=(4, 2, 3))
+    dxs = deep.down(c, tapes, p)[0]
+    report = gradcheck(lambda xs: (c * deep.up(xs, p, [4, 4], False)[0]).sum(), {"xs": xs}, {"xs": dxs})
+    assert report.worst < 1e-11
 
 
 # ------------------------------------------------------------------------------------------------------ the frameworks
