@@ -60,7 +60,7 @@ def test_at_the_fed_networks_rate_the_first_of_those_that_are_not_fed_stays_behi
     ends = [[round(100 * row["exact"]) for row in results("dates", "translation", name)[:2]]
             for name in ("not fed, 0.02", "not fed")]  # fmt: skip
     assert ends == [[2, 58], [99, 3]]
-    assert page_says(PAGE, "but twice the steps and half the rate")
+    assert page_says(PAGE, "at the full one two trainings ended at 2 and 58 %")
     assert page_says(PAGE, "a longer training or another rate may help them")
 
 
