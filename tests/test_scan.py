@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import rng
+from helpers import refused, rng
 
 from gru_book.scan import scan, scan_backward
 from gru_lib import gradcheck
@@ -115,13 +115,8 @@ def test_auto_takes_chunks_for_long_sequences_of_few_numbers(monkeypatch):
 
 def test_bad_input_is_named():
     z, w, h0 = case(4)
-    with pytest.raises(ValueError, match="scan: w must have shape"):
-        scan(z, w[:3], h0)
-    with pytest.raises(ValueError, match="scan: h0 must have shape"):
-        scan(z, w, h0[:1])
-    with pytest.raises(ValueError, match="scan: method must be one of"):
-        scan(z, w, h0, method="parallel")
-    with pytest.raises(ValueError, match="scan_backward: hs must have shape"):
-        scan_backward(w, h0, z, scan(z, w)[1:])
-    with pytest.raises(TypeError, match="scan: z must"):
-        scan("z", w)
+    refused(ValueError, "scan: w must have shape", scan, z, w[:3], h0)
+    refused(ValueError, "scan: h0 must have shape", scan, z, w, h0[:1])
+    refused(ValueError, "scan: method must be one of", scan, z, w, h0, method="parallel")
+    refused(ValueError, "scan_backward: hs must have shape", scan_backward, w, h0, z, scan(z, w)[1:])
+    refused(TypeError, "scan: z must", scan, "z", w)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import refused
 
 from gru_book.tasks.hold import drift, drift_gain, hold
 
@@ -62,13 +63,8 @@ def test_the_gain_solves_its_equation():
 
 def test_a_wrong_argument_is_named():
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="hold: marks must be >= 0 and < 1; got 1"):
-        hold(rng, 2, 3, marks=1)
-    with pytest.raises(ValueError, match="hold: T must be at least 1; got 0"):
-        hold(rng, 2, 0)
-    with pytest.raises(ValueError, match="drift: noise must be >= 0; got -1"):
-        drift(rng, 2, 3, noise=-1)
-    with pytest.raises(ValueError, match="drift_gain: step must be > 0; got 0"):
-        drift_gain(0)
-    with pytest.raises(TypeError, match="drift: rng must be a Generator; got int"):
-        drift(0, 2, 3)
+    refused(ValueError, "hold: marks must be >= 0 and < 1; got 1", hold, rng, 2, 3, marks=1)
+    refused(ValueError, "hold: T must be at least 1; got 0", hold, rng, 2, 0)
+    refused(ValueError, "drift: noise must be >= 0; got -1", drift, rng, 2, 3, noise=-1)
+    refused(ValueError, "drift_gain: step must be > 0; got 0", drift_gain, 0)
+    refused(TypeError, "drift: rng must be a Generator; got int", drift, 0, 2, 3)
