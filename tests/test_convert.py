@@ -434,14 +434,15 @@ def test_the_arrays_of_cudnn_layers_are_read_as_what_they_are(cell):
 # ---------------------------------------------------------------------------------------------------------- the texts
 
 
+def sig(a):
+    return 1 / (1 + np.exp(-a))
+
+
 def test_ai_edu_reads_as_its_equations():
     """Equations (1) to (4) of ai-edu 20.3, from stacked W and U."""
     rng = np.random.default_rng(3)
     N, D, H = 4, 2, 3
     W, U, x, h = (rng.normal(size=s) for s in [(3 * H, H), (3 * D, H), (N, D), (N, H)])
-
-    def sig(a):
-        return 1 / (1 + np.exp(-a))
 
     z = sig(h @ W[:H] + x @ U[:D])
     r = sig(h @ W[H : 2 * H] + x @ U[D : 2 * D])
@@ -458,9 +459,6 @@ def test_ng_reads_as_its_equations_with_column_vectors():
     v = {name: rng.normal(size=shape) for name, shape in names.items()}
     x, a = rng.normal(size=(D, 1)), rng.normal(size=(H, 1))
 
-    def sig(s):
-        return 1 / (1 + np.exp(-s))
-
     r = sig(v["W_xr"] @ x + v["W_ar"] @ a + v["b_r"])
     z = sig(v["W_xz"] @ x + v["W_az"] @ a + v["b_z"])
     n = np.tanh(v["W_xa"] @ x + v["W_aa"] @ (r * a) + v["b_a"])
@@ -473,9 +471,6 @@ def test_goldberg_reads_as_its_equations_with_the_misprints_corrected():
     D, H = 2, 3
     v = {f"W^x{g}": rng.normal(size=(D, H)) for g in "rzs"} | {f"W^s{g}": rng.normal(size=(H, H)) for g in "rzg"}
     x, s = rng.normal(size=(4, D)), rng.normal(size=(4, H))
-
-    def sig(a):
-        return 1 / (1 + np.exp(-a))
 
     z, r = (sig(x @ v[f"W^x{g}"] + s @ v[f"W^s{g}"]) for g in "zr")
     n = np.tanh(x @ v["W^xs"] + (r * s) @ v["W^sg"])
@@ -536,6 +531,9 @@ def test_conventions_are_one_function_and_going_back_keeps_every_bit(after, bias
     np.testing.assert_array_equal(p.flat, before)
     same = convert.with_convention(p, "keep")
     assert not np.shares_memory(same.flat, p.flat)
+    refused(
+        ValueError, "with_convention: convention must be one of 'keep', 'write'", convert.with_convention, p, "both"
+    )
 
 
 # ------------------------------------------------------------------------------------------------- number by number
