@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from helpers import randomised, refused, rng
+from helpers import randomised, rng
 
 from gru_lib import elman_backward, elman_forward, elman_init, elman_step, elman_step_backward
 from gru_lib.cells import irnn_init
@@ -93,15 +93,3 @@ def test_init_draws_within_its_bounds_from_the_generator_given():
     assert np.abs(p.W).max() <= 0.25 and np.abs(p.W).max() > 0.24 and not p.b.any()
     np.testing.assert_array_equal(p.flat, elman_init(rng(), 30, 16).flat)
     assert elman_init(rng(), 3, 4, dtype=np.float32).dtype == np.float32
-
-
-def test_init_names_the_wrong_argument():
-    refused(TypeError, "elman_init: rng must be a Generator; got int", elman_init, 0, D, H)
-    refused(ValueError, "elman_init: H must be at least 1; got 0", elman_init, rng(), D, 0)
-    with pytest.raises(ValueError, match=r"elman_init: activation must be one of 'tanh', .*; got 'gelu'"):
-        elman_init(rng(), D, H, activation="gelu")
-    with pytest.raises(ValueError, match="elman_init: init must be one of 'uniform', 'orthogonal'; got 'zeros'"):
-        elman_init(rng(), D, H, init="zeros")
-    refused(ValueError, "irnn_init: std must be >= 0; got -1", irnn_init, rng(), D, H, std=-1)
-    with pytest.raises(ValueError, match=r"h_mask must have shape \(N, H\) = \(3, 4\); got \(3, 2\)"):
-        elman_forward(np.zeros((T, N, D)), None, elman(), h_mask=np.ones((3, 2)))

@@ -95,17 +95,6 @@ def test_saturated_gates_keep_the_digits_of_their_gradients(convention, after, a
             assert found[name].item() == pytest.approx(value, rel=1e-11, abs=0), name
 
 
-@pytest.mark.parametrize(("sizes", "options", "error", "message"), [
-    ((2, 3), {"convention": "torch"}, ValueError, "convention must be one of 'keep', 'write'; got 'torch'"),
-    ((2, 0), {}, ValueError, "gru_init: H must be at least 1; got 0"),
-    ((2.5, 3), {}, TypeError, r"gru_init: D must be an integer; got 2\.5"),
-    ((2, 3), {"dtype": int}, TypeError, "dtype must be float32, float64"),
-])  # fmt: skip
-def test_init_names_the_wrong_argument(sizes, options, error, message):
-    with pytest.raises(error, match=message):
-        gru_init(rng(), *sizes, **options)
-
-
 def test_gate_of_the_tape_is_the_gate_of_the_step():
     p, (xs, h0, _, _) = params(), sequences()
     hs, _, tape = gru_forward(xs, h0, p)

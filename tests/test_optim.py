@@ -62,7 +62,6 @@ def test_errors_name_the_argument():
     refused(TypeError, "lr must be a number; got 'fast'", SGD, point(), "fast")
     with pytest.raises(ValueError, match=r"grads must hold W \(2, 1\) where p does; got W \(3, 1\)"):
         SGD(point(), 0.1).step(linear_init(np.random.default_rng(0), 3, 1, bias=False))
-    refused(ValueError, "max_norm must be > 0", clip_by_global_norm, point(), 0)
 
 
 def test_schedules_have_the_values_they_promise():
@@ -73,9 +72,6 @@ def test_schedules_have_the_values_they_promise():
     )
     for decay in (linear_decay, cosine_decay):
         np.testing.assert_allclose([decay(2.0, 4, last=0.5)(k) for k in (0, 2, 4, 9)], [2, 1.25, 0.5, 0.5], atol=1e-15)
-    refused(ValueError, r"linear_decay: lr must be > 0; got -1", linear_decay, -1, 3)
-    refused(ValueError, r"cosine_decay: last must be >= 0; got -1", cosine_decay, 1, 3, last=-1)
-    refused(TypeError, "linear_decay: steps must be an integer", linear_decay, 1, 0.5)
 
 
 def test_momentum_follows_its_equations():

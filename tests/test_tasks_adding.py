@@ -27,9 +27,7 @@ def test_answering_1_errs_by_a_sixth():
 
 def test_wrong_arguments_are_named():
     rng = np.random.default_rng(0)
-    refused(TypeError, "adding: rng must be a Generator", adding, 0, 3, 9)
     refused(ValueError, "adding: T must be at least 2; got 1", adding, rng, 3, 1)
-    refused(TypeError, "adding: N must be an integer", adding, rng, 3.5, 9)
 
 
 def test_the_one_marked_number_stands_in_the_first_half_and_is_the_target():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from helpers import refused
 
 from gru_book.tasks.hold import drift, drift_gain, hold
 
@@ -59,12 +58,3 @@ def test_the_gain_solves_its_equation():
     for step in (0.01, 0.3, 1.0, 10.0):
         gain = drift_gain(step)
         assert gain**2 == pytest.approx(step**2 * (1 - gain), rel=1e-6) and 0 < gain < 1
-
-
-def test_a_wrong_argument_is_named():
-    rng = np.random.default_rng(0)
-    refused(ValueError, "hold: marks must be >= 0 and < 1; got 1", hold, rng, 2, 3, marks=1)
-    refused(ValueError, "hold: T must be at least 1; got 0", hold, rng, 2, 0)
-    refused(ValueError, "drift: noise must be >= 0; got -1", drift, rng, 2, 3, noise=-1)
-    refused(ValueError, "drift_gain: step must be > 0; got 0", drift_gain, 0)
-    refused(TypeError, "drift: rng must be a Generator; got int", drift, 0, 2, 3)

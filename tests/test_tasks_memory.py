@@ -93,12 +93,6 @@ def test_batches_come_in_the_lengths_asked_for_and_repeat_with_the_seed():
 
 def test_a_wrong_argument_is_named():
     rng = np.random.default_rng(0)
-    refused(TypeError, "checksum: rng must be a Generator; got int", memory.checksum, 0, 3, 4)
-    refused(ValueError, "first_token: T must be at least 1; got 0", memory.first_token, rng, 3, 0)
-    with pytest.raises(ValueError, match=r"parity_outside: bracket must be >= 0 and < 1; got 1"):
-        memory.parity_outside(rng, 3, 4, bracket=1)
     with pytest.raises(ValueError, match=r"last_outside: filler must be >= 0 and < 0.5; got 0.6"):
         memory.last_outside(rng, 3, 4, bracket=0.5, filler=0.6)
-    refused(ValueError, r"parity_since: brk must be >= 0 and < 1; got -1", memory.parity_since, rng, 3, 4, brk=-1)
     refused(ValueError, "agreement: distance must be at most T - 2 = 8; got 9", agreement, rng, 3, 10, distance=9)
-    refused(ValueError, "batches: task must be one of 'checksum'", next, batches(rng, "copy", 3, 4))

@@ -155,7 +155,6 @@ def test_lists_repeat_and_generators_must_last():
 def test_errors_name_the_argument():
     p, q = linear_init(RNG, 3, 1), linear_init(RNG, 3, 1)
     refused(ValueError, "optimizer must hold the same parameter object", train, p, squares, [(X, Y)], Adam(q), steps=1)
-    refused(ValueError, "steps must be at least 1; got 0", train, p, squares, [(X, Y)], Adam(p), steps=0)
     refused(ValueError, "at least one batch", train, p, squares, [], Adam(p), steps=1)
 
 
@@ -459,7 +458,6 @@ def test_early_stopping_waits_for_patience_evaluations(mode, sign):
     assert stop(History(metrics={"v": [(k, sign * value) for k, value in enumerate([5, np.nan, np.nan])]}))
     with pytest.raises(KeyError, match="no metric 'w'"):
         early_stopping("w", 2)(history)
-    refused(ValueError, "mode must be one of 'min', 'max'", early_stopping, "v", 2, mode="best")
 
 
 def test_early_stopping_ends_a_training_and_stays_ended_on_resuming(tmp_path):
