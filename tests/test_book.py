@@ -154,7 +154,7 @@ def test_front_page_opens_from_the_root(reader: Reader, book_url: str) -> None:
 
 @pytest.fixture(params=["file", "http"])
 def search(request: pytest.FixtureRequest, reader: Reader, built_book: Path, book_url: str) -> Iterator[Visit]:
-    """The page of results, from disk and from a server."""
+    """The page of results, from disk and from a server; what it finds is the same there."""
     url = f"{book_url}/search.html" if request.param == "http" else (built_book / "search.html").as_uri()
     with reader(url, DESK) as visit:
         yield visit
@@ -212,6 +212,7 @@ TYPED = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("search", ["file"], indirect=True)
 def test_search_finds_what_a_reader_looks_for(search: Visit) -> None:
     for query, first, among in FOUND:
         found = results(search, query)
@@ -228,6 +229,7 @@ def test_search_finds_what_a_reader_looks_for(search: Visit) -> None:
     search.page.locator(f"[id='{urlsplit(search.page.url).fragment}']").wait_for()
 
 
+@pytest.mark.parametrize("search", ["file"], indirect=True)
 def test_search_finds_what_people_type(search: Visit) -> None:
     """Names of code and of other programs, American spelling, and words that the pages do not use."""
     titles = {name: pages.read(name).title for name in (page.rpartition("/")[2] for page in PAGES)}
