@@ -53,9 +53,9 @@ def pm(a: Any, b: Any) -> Any:
 
 
 def times(a: Any, b: Any) -> Any:
-    """Side by side: of numbers the product, of arrays that of matrices, of texts both."""
-    if isinstance(a, str) or not np.ndim(a) or not np.ndim(b):
-        return a + b if isinstance(a, str) else a * b
+    """Side by side: of numbers the product, of arrays that of matrices."""
+    if not np.ndim(a) or not np.ndim(b):
+        return a * b
     if np.ndim(a) == np.ndim(b) == 1:
         raise ValueError("two rows side by side are no product")
     return a @ b
@@ -138,10 +138,6 @@ def total(terms: list[Any]) -> Any:
     return sum(terms[1:], terms[0]) if terms else 0.0
 
 
-def best(pairs: list[tuple[float, Any]]) -> Any:
-    return max(pairs, key=lambda pair: pair[0])[1]
-
-
 def mean(v: Values, of: Callable[[], Any]) -> Any:
     before, result = dict(v), 0.0
     for probability, changed in before["outcomes"]:
@@ -156,8 +152,6 @@ def variance(v: Values, of: Callable[[], Any]) -> Any:
 
 
 def equal(a: Any, b: Any, within: float = 1e-7) -> bool:
-    if isinstance(a, str):
-        return bool(a == b)
     b = np.zeros(np.shape(a)) if isinstance(b, int) and b == 0 else b
     return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=within, atol=within)
 

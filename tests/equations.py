@@ -47,13 +47,7 @@ ACCENTS = (r"\tilde", r"\hat", r"\bar", r"\underline", r"\overline", r"\overrigh
 DOTS = (r"\dots", r"\cdots", r"\vdots", r"\ddots")
 GROUPS = {"(": ")", "[": "]", "{": "}", r"\{": r"\}", r"\begin": r"\end"}
 CLOSING = {*GROUPS.values()}
-OVER = {
-    r"\sum": "total",
-    r"\prod": "multiplied",
-    r"\min": "least",
-    r"\max": "greatest",
-    r"\operatorname*{argmax}": "best",
-}
+OVER = {r"\sum": "total", r"\prod": "multiplied", r"\min": "least", r"\max": "greatest"}
 MEANS = {"E": "mean", "Var": "variance", "var": "variance", "Pr": "mean"}
 BINARY = {"+": "add", "-": "sub", r"\pm": "pm", r"\odot": "wise", r"\cdot": "dot", "/": "divide", r"\bmod": "modulo"}
 OPERATIONS = {*RELATE, *BINARY}
@@ -255,13 +249,11 @@ class Reader:
             return self.postfix(self.environment())
         if word[:1].isdigit():
             return self.postfix(self.take())
-        if word not in ("|", r"\|", r"\langle", r"\frac", r"\sqrt"):
+        if word not in ("|", r"\|", r"\frac", r"\sqrt"):
             return self.name()
         self.take()
         if word == r"\sqrt":
             return f"np.sqrt({self.inner(self.group()).whole()})"
-        if word == r"\langle":
-            return self.postfix(f"mean(v, lambda: {self.until(chr(92) + 'rangle')})")
         if word != r"\frac":
             return self.postfix(f"norm({self.until(word)})")
         top, bottom = self.group(), self.group()
@@ -326,7 +318,7 @@ class Reader:
         return code
 
     def over(self) -> str:
-        """A sum, a product, the least, the greatest or the best over indices."""
+        """A sum, a product, the least or the greatest over indices."""
         how = OVER[self.take()]
         self.take()
         below = split(self.group(), ",")
@@ -347,8 +339,7 @@ class Reader:
         body = self.inner(self.words[self.at :], *bound)
         code = body.product()
         self.at += body.at
-        pair = f"({code}, {index_name(bound[0])})" if how == "best" else code
-        return f"{how}([{pair} {' '.join(loops)}])"
+        return f"{how}([{code} {' '.join(loops)}])"
 
     def parts(self) -> tuple[str, list[Words], Words]:
         """A name: its letter, its subscripts, its superscript."""

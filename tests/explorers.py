@@ -40,6 +40,26 @@ def random_explorer(name, seed, **more):
     return EXPLORERS[name](**(state | more))
 
 
+def spoilt(trait):
+    """Values that a key of the state cannot have, and what the error says that it must be."""
+    if isinstance(trait, OneOf):
+        return {f"one of {', '.join(map(repr, trait.values))}": ["no such", 1]}
+    if isinstance(trait, Line):
+        return {f"a text of at most {trait.length} characters": ["a" * (trait.length + 1), 3]}
+    if isinstance(trait, Natural):
+        values = [2**trait.bits, -1, 1.0, True, "1.5", "x", "", "9" * 5000, None]
+        return {f"a whole number in [0, 2**{trait.bits}), as an int or as decimal digits": values}
+    if isinstance(trait, Permutation):
+        return {f"each of 0 … {trait.length - 1} once": [[0] * trait.length, "dogs"]}
+    within, beyond = f"in [{trait.min:g}, {trait.max:g}]", [trait.min - 1, trait.max + 1, float("nan")]
+    if isinstance(trait, Numbers):
+        lists = [[trait.min] * (trait.length - 1), *([one] * trait.length for one in beyond)]
+        said = {f"{trait.length} numbers {within}": ["a", *lists]}
+        return said | {"whole numbers": [[trait.min + 0.5] * trait.length]} if isinstance(trait, Wholes) else said
+    said = {f"a number {within}": [*beyond, "a", True]}
+    return said | {"a whole number": [trait.min + 0.5]} if isinstance(trait, Whole) else said
+
+
 def state_in(page, name):
     """The state of the first explorer of the page."""
     return page.evaluate(
@@ -154,8 +174,15 @@ def at_column(page, data, t, row, share):
     return at_point(page, ".ex-rows", layout["left"] + (t - 0.5) * layout["column"], top + share * high)
 
 
-def drag(page, *places):
-    """Press at the first place, move over the others, release at the last."""
+def drag(page, *places, touch=False):
+    """Press at the first place, move over the others, release at the last; with the mouse or a finger."""
+    if touch:
+        session = page.context.new_cdp_session(page)
+        for kind, at in zip(["touchStart"] + ["touchMove"] * len(places), [places[0], *places], strict=True):
+            points = {"type": kind, "touchPoints": [{"x": at[0], "y": at[1]}]}
+            session.send("Input.dispatchTouchEvent", points)
+        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        return
     page.mouse.move(*places[0])
     page.mouse.down()
     for place in places[1:]:

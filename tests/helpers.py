@@ -6,13 +6,14 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
+import pytest
 
-from experiments._store import stored_file
 from gru_lib import Params, gradcheck, map_state
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +54,12 @@ def close(found: Any, wanted: Any, *, rtol: float = 0, atol: float = 1e-13) -> N
     """Two results are equal but for rounding."""
     for a, b in zip(leaves(found), leaves(wanted), strict=True):
         np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
+
+
+def refused(error: type[Exception], message: str, function: Callable[..., Any], *args: Any, **options: Any) -> None:
+    """The call raises this error, with these words."""
+    with pytest.raises(error, match=message):
+        function(*args, **options)
 
 
 # ----------------------------------------------------------------------------------------------------------- gradients
@@ -102,6 +109,28 @@ def check_layer(
     assert report.worst <= 1e-13, report
 
 
+def exactly(a: Any) -> Any:
+    """The numbers of an array as mpmath has them, exactly."""
+    return np.vectorize(lambda v: mpmath.mpf(float(v)), otypes=[object])(a)
+
+
+def exact_gru_step(x: Any, h: Any, w: Mapping[str, Any], *, reset_after: bool, convention: str) -> Any:
+    """A GRU's step from its four equations, apart from the library: with mpmath's numbers, and the weights by gate."""
+    sigma = np.vectorize(lambda a: 1 / (1 + mpmath.exp(-a)), otypes=[object])
+    tanh = np.vectorize(mpmath.tanh, otypes=[object])
+    r = sigma(x @ w["W_xr"] + h @ w["W_hr"] + w["b_r"])
+    z = sigma(x @ w["W_xz"] + h @ w["W_hz"] + w["b_z"])
+    past = r * (h @ w["W_hn"] + w["b_hn"]) if reset_after else (r * h) @ w["W_hn"]
+    n = tanh(x @ w["W_xn"] + past + w["b_n"])
+    return z * h + (1 - z) * n if convention == "keep" else (1 - z) * h + z * n
+
+
+def gru_weights(p: Params) -> dict[str, Any]:
+    """The weights of a GRU by gate, as `exact_gru_step` takes them."""
+    names = [*(f"{kind}{gate}" for kind in ("W_x", "W_h", "b_") for gate in "rzn"), "b_hn"]
+    return {name: exactly(getattr(p, name)) for name in names}
+
+
 # ------------------------------------------------------------------------------------------------ chapters and results
 
 
@@ -147,6 +176,8 @@ def page_says(name: str, phrase: str) -> bool:
 
 def load_results(name: str) -> Any:
     """What an experiment stored, by part: of the fixed kernels, or of others under a name that ends with "_own"."""
+    from experiments._store import stored_file  # which a copy of the library alone has not
+
     return json.loads(stored_file(name).read_text("utf8"))
 
 

@@ -44,10 +44,3 @@ def test_without_an_update_gate_nothing_is_kept_beyond_the_candidate():
     p.W_h[:] = 0  # the candidate does not look back
     xs, h0 = rng().normal(size=(2, N, D)), rng().normal(size=(N, H))
     same(ablated_gru_forward(xs, h0, p)[0], ablated_gru_forward(xs, -h0, p)[0])
-
-
-def test_init_names_the_wrong_argument():
-    with pytest.raises(ValueError, match=r"ablation must be one of 'no_reset', 'no_update', 'shared'; got 'none'"):
-        ablated_gru_init(rng(), D, H, ablation="none")
-    with pytest.raises(ValueError, match="ablated_gru_init: convention must be one of"):
-        ablated_gru_init(rng(), D, H, ablation="shared", convention="?")

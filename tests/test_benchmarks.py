@@ -10,16 +10,13 @@ CASE = Case(5, 3, 4, 6)
 TORCH, JAX, ONNX = (pytest.mark.frameworks(name) for name in ("torch", "jax", "onnxruntime"))
 
 
-@pytest.mark.parametrize(
-    ("name", "cell"),
-    [
-        *(pytest.param("torch.nn", cell, marks=TORCH) for cell in ("gru", "lstm", "elman")),
-        *(pytest.param("onnxruntime", cell, marks=ONNX) for cell in ("gru", "lstm", "elman")),
-        pytest.param("torch loop", "gru", marks=TORCH),
-        pytest.param("jax.jit scan", "gru", marks=JAX),
-        ("plain NumPy", "gru"),
-    ],
-)
+@pytest.mark.parametrize(("name", "cell"), [
+    *(pytest.param("torch.nn", cell, marks=TORCH) for cell in ("gru", "lstm", "elman")),
+    *(pytest.param("onnxruntime", cell, marks=ONNX) for cell in ("gru", "lstm", "elman")),
+    pytest.param("torch loop", "gru", marks=TORCH),
+    pytest.param("jax.jit scan", "gru", marks=JAX),
+    ("plain NumPy", "gru"),
+])  # fmt: skip
 def test_contenders_compute_the_same_numbers(name, cell):
     other = CONTENDERS[name](cell, CASE, "float32")
     ours = CONTENDERS["gru_lib"](cell, CASE, "float32")

@@ -1,21 +1,16 @@
 """The bidirectional layer. What all layers have in common is in test_cell.py."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from helpers import rng, same
 
 from gru_lib import (
     bidirectional,
-    bidirectional_backward,
     bidirectional_forward,
     elman_init,
     gradcheck,
     gru_forward,
     gru_init,
-    infer,
     linear_init,
     lstm_init,
     reverse,
@@ -55,66 +50,19 @@ def test_the_halves_are_the_two_directions():
     same((hs, end, start), (np.concatenate([ahead, back[::-1]], axis=2), h_T, h_1))
 
 
-def test_padding_stays_behind_in_both_directions():
-    """A padded sequence gives what the same sequence gives alone, without padding."""
-    p, xs = pair(), rng().normal(size=(T, N, D))
-    hs, states, _ = bidirectional_forward(xs, None, p, lengths=[4, 1, 3])
-    for row, length in enumerate([4, 1, 3]):
-        alone, ends, _ = bidirectional_forward(xs[:length, row : row + 1], None, p)
-        np.testing.assert_allclose(hs[:length, row], alone[:, 0], rtol=0, atol=1e-15)
-        for state, end in zip(states, ends, strict=True):
-            np.testing.assert_allclose(state[row], end[0], rtol=0, atol=1e-15)
-
-
-def test_infer_with_lengths_is_forward_with_lengths():
-    p, xs = pair(), rng().normal(size=(T, N, D))
-    hs, states, _ = bidirectional_forward(xs, None, p, lengths=[4, 1, 3])
-    quick, ends = infer(xs, None, p, lengths=[4, 1, 3])
-    np.testing.assert_allclose(quick, hs, rtol=0, atol=1e-15)
-    for state, end in zip(states, ends, strict=True):
-        np.testing.assert_allclose(end, state, rtol=0, atol=1e-15)
-
-
 def test_a_bundle_reads_backwards_if_a_layer_in_it_does():
     p = gru_init(rng(), D, H)
     assert not reads_backwards(stack(p, gru_init(rng(), H, H)))
     assert reads_backwards(stack(bidirectional(p, p.copy()), gru_init(rng(), 2 * H, H)))
 
 
-def test_the_first_output_depends_on_the_last_input():
-    p, xs = pair(), rng().normal(size=(T, N, D))
-    other = xs.copy()
-    other[-1] += 1
-    change = np.abs(bidirectional_forward(xs, None, p)[0][0] - bidirectional_forward(other, None, p)[0][0])
-    np.testing.assert_array_equal(change[:, :H], 0)
-    assert change[:, H:].min() > 1e-6
-
-
-def test_parameters_copy_and_pickle_as_what_they_are():
-    p = pair()
-    for twin in (p.copy(), copy.deepcopy(p), pickle.loads(pickle.dumps(p)), p.zeros_like(), p.astype(np.float32)):
-        assert type(twin) is type(p) and twin.D == D and twin.backward.reset_after and not twin.forward.reset_after
-        assert not np.shares_memory(twin.flat, p.flat) and np.shares_memory(twin.flat, twin.backward.W_hn)
-    for twin in (p.copy(), copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
-        np.testing.assert_array_equal(twin.flat, p.flat)
-    assert not p.zeros_like().flat.any() and p.astype(np.float32).backward.W_h.dtype == np.float32
-    np.testing.assert_allclose(p.astype(np.float32).flat, p.flat, rtol=1e-6)
-
-
 def test_errors_name_the_argument():
     p, xs = pair(), rng().normal(size=(T, N, D))
-    tape = bidirectional_forward(xs, None, p)[2]
     with pytest.raises(TypeError, match=r"bidirectional: backward must be one of .*; got LinearParams"):
         bidirectional(gru_init(rng(), D, H), linear_init(rng(), D, H))
     with pytest.raises(ValueError, match="bidirectional: backward must have the input size of forward, 2; got 5"):
         bidirectional(lstm_init(rng(), D, H), elman_init(rng(), 5, H))
-    with pytest.raises(TypeError, match="bidirectional_forward: p must be a BidirectionalParams; got GRUParams"):
-        bidirectional_forward(xs, None, p.forward)
     with pytest.raises(TypeError, match=r"bidirectional_forward: state0 must be a pair, .*; got ndarray"):
         bidirectional_forward(xs, np.zeros((N, H)), p)
     with pytest.raises(ValueError, match=r"bidirectional_forward: state0 must be a pair, .*; got 1 entries"):
         bidirectional_forward(xs, (np.zeros((N, H)),), p)
-    with pytest.raises(ValueError, match=r"dhs must have shape \(T, N, K\) = \(4, 3, 6\); got \(4, 3, 3\)"):
-        bidirectional_backward(np.zeros((T, N, H)), None, tape, p)
-    with pytest.raises(TypeError, match="bidirectional_backward: tape must be a BidirectionalTape; got NoneType"):
-        bidirectional_backward(None, None, None, p)

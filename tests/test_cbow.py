@@ -1,7 +1,6 @@
 """The sum of the inputs, CBOW. What all cells have in common is in test_cell.py."""
 
 import numpy as np
-import pytest
 from helpers import rng, same
 
 from gru_book.cells import cbow_forward, cbow_init
@@ -16,11 +15,6 @@ def test_cbow_is_blind_to_the_order_of_one_hot_inputs_to_the_last_bit():
     forwards, backwards = cbow_forward(tokens, None, p)[1], cbow_forward(tokens[::-1], None, p)[1]
     same(forwards, backwards)
     same(forwards, tokens.sum(axis=0))
-
-
-def test_init_names_the_wrong_argument():
-    with pytest.raises(TypeError, match="cbow_init: D must be an integer"):
-        cbow_init(2.0)
 
 
 def test_gradients_of_a_step_are_arrays_of_their_own():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import check_layer, close, leaves, refused, rng, same
 
 from gru_book.cells import (
     ablated_gru_init,
@@ -21,7 +22,6 @@ from gru_lib import (
     bundle,
     cell_of,
     elman_init,
-    gradcheck,
     gru_init,
     infer,
     linear_init,
@@ -40,7 +40,13 @@ T, N, D, H = 5, 3, 2, 4
 
 CELLS = {
     "gru": lambda rng: gru_init(rng, D, H),
-    "gru-after": lambda rng: gru_init(rng, D, H, reset_after=True, convention="write"),
+    "gru-nobias": lambda rng: gru_init(rng, D, H, bias=False),
+    "gru-write": lambda rng: gru_init(rng, D, H, convention="write"),
+    "gru-write-nobias": lambda rng: gru_init(rng, D, H, convention="write", bias=False),
+    "gru-after": lambda rng: gru_init(rng, D, H, reset_after=True),
+    "gru-after-nobias": lambda rng: gru_init(rng, D, H, reset_after=True, bias=False),
+    "gru-after-write": lambda rng: gru_init(rng, D, H, reset_after=True, convention="write"),
+    "gru-after-write-nobias": lambda rng: gru_init(rng, D, H, reset_after=True, convention="write", bias=False),
     "gru-no-reset": lambda rng: ablated_gru_init(rng, D, H, ablation="no_reset"),
     "gru-no-update": lambda rng: ablated_gru_init(rng, D, H, ablation="no_update", convention="write"),
     "gru-shared": lambda rng: ablated_gru_init(rng, D, H, ablation="shared"),
@@ -83,13 +89,7 @@ COMPOSED = {
     ),
 }
 LAYERS = CELLS | COMPOSED
-APART = (
-    "stack_rnn",
-    "ntm",
-    "deltanet",
-    "deltanet-add",
-    "deltanet-turn",
-)  # their step has an output apart from its state
+APART = ("stack_rnn", "ntm", "deltanet", "deltanet-add", "deltanet-turn")  # a step's output is apart from its state
 cells = pytest.mark.parametrize("name", CELLS)
 layers = pytest.mark.parametrize("name", LAYERS)
 
@@ -120,31 +120,6 @@ def take_step(x, state, p):
     return (out[0] if cell.apart else leaves(new)[0]), new, back
 
 
-def leaves(state):
-    """The arrays of a state."""
-    return [a for part in state for a in leaves(part)] if isinstance(state, tuple) else [state]
-
-
-def named(state):
-    return {f"state{i}": a for i, a in enumerate(leaves(state))}
-
-
-def regroup(like, arrays):
-    """Arrays put into the form of the state `like`."""
-    arrays = iter(arrays)
-    return map_state(lambda _: next(arrays), like)
-
-
-def loss_of(dhs, dstate_T, like, lengths=None):
-    """A loss whose gradients in outputs and final state are dhs and dstate_T."""
-
-    def loss(xs, p, **state0):
-        hs, state_T, _ = cell_of(p).forward(xs, regroup(like, state0.values()), p, lengths=lengths)
-        return (hs * dhs).sum() + sum((a * da).sum() for a, da in zip(leaves(state_T), leaves(dstate_T), strict=True))
-
-    return loss
-
-
 def run(p, xs, state0, dhs, dstate_T, lengths=None):
     """Forward and backward; everything that comes out."""
     cell = cell_of(p)
@@ -157,32 +132,15 @@ def run(p, xs, state0, dhs, dstate_T, lengths=None):
 @pytest.mark.parametrize("lengths", [None, [5, 0, 2]], ids=["full", "padded"])
 def test_backward_matches_complex_step(name, lengths):
     p, xs, state0, dhs, dstate_T = case(name)
-    cell = cell_of(p)
-    dxs, dstate0, grads = cell.backward(dhs, dstate_T, cell.forward(xs, state0, p, lengths=lengths)[2], p)
-    report = gradcheck(
-        loss_of(dhs, dstate_T, state0, lengths),
-        {"xs": xs, "p": p, **named(state0)},
-        {"xs": dxs, "p": grads, **named(dstate0)},
-    )
-    assert report.worst < 1e-13, report
+    check_layer(cell_of(p).forward, cell_of(p).backward, p, xs, dhs, state0, dstate_T, lengths=lengths)
 
 
 @cells
 def test_step_backward_matches_complex_step(name):
     p, xs, state0, dhs, _ = case(name)
-    _, new, back = take_step(xs[0], state0, p)
-    dout = dhs[0] if name in APART else 0 * dhs[0]
-    rng = np.random.default_rng(4)
-    dstate = map_state(lambda a: rng.normal(size=a.shape), new)
-    dx, dstate_prev, grads = back(dout, dstate)
-
-    def loss(x, p, **state):
-        out, new, _ = take_step(x, regroup(state0, state.values()), p)
-        return (out * dout).sum() + sum((a * da).sum() for a, da in zip(leaves(new), leaves(dstate), strict=True))
-
-    at, given = {"x": xs[0], "p": p, **named(state0)}, {"x": dx, "p": grads, **named(dstate_prev)}
-    report = gradcheck(loss, at, given)
-    assert report.worst < 1e-13, report
+    dout, source = dhs[0] if name in APART else 0 * dhs[0], rng(4)
+    dstate = map_state(lambda a: source.normal(size=a.shape), take_step(xs[0], state0, p)[1])
+    check_layer(take_step, lambda dout, dstate, back, p: back(dout, dstate), p, xs[0], dout, state0, dstate)
 
 
 @cells
@@ -192,9 +150,8 @@ def test_forward_is_step_repeated(name):
     hs, state_T, _ = cell.forward(xs, state, p)
     for t in range(T):
         out, state, _ = take_step(xs[t], state, p)
-        np.testing.assert_allclose(hs[t], out, rtol=1e-13, atol=1e-14)
-    for a, b in zip(leaves(state_T), leaves(state), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+        close(hs[t], out, rtol=1e-13, atol=1e-14)
+    close(state_T, state, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", [name for name in LAYERS if "bidirectional" not in name])
@@ -203,9 +160,8 @@ def test_advance_goes_on_from_any_state(name):
     hs, state_T, _ = cell_of(p).forward(xs, state, p)
     for t in range(T):
         y, state = advance(xs[t], state, p)
-        np.testing.assert_allclose(y, hs[t], rtol=1e-13, atol=1e-14)
-    for a, b in zip(leaves(state), leaves(state_T), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+        close(y, hs[t], rtol=1e-13, atol=1e-14)
+    close(state, state_T, rtol=1e-13, atol=1e-14)
 
 
 @layers
@@ -219,13 +175,10 @@ def test_infer_is_forward_without_a_tape(name, steps, lengths):
     before = xs.copy(), map_state(np.copy, state0)
     for state in (state0, None):
         hs, state_T = infer(xs, state, p, lengths=lengths)
-        wanted, wanted_T, _ = cell_of(p).forward(xs, state, p, lengths=lengths)
-        for a, b in zip([hs, *leaves(state_T)], [wanted, *leaves(wanted_T)], strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+        close((hs, state_T), cell_of(p).forward(xs, state, p, lengths=lengths)[:2], rtol=1e-13, atol=1e-14)
         for a in leaves(state_T):  # what is done to the outputs does not reach the state
             assert not np.shares_memory(a, hs)
-    for a, b in zip([xs, *leaves(state0)], [before[0], *leaves(before[1])], strict=True):
-        np.testing.assert_array_equal(a, b)
+    same((xs, state0), before)
 
 
 @layers
@@ -233,10 +186,8 @@ def test_infer_is_forward_without_a_tape(name, steps, lengths):
 def test_infer_has_the_dtype_of_forward(name, steps):
     p, xs, state0, _, _ = case(name, np.float32)
     for inputs, state in [(xs, state0), (xs.astype(float), state0), (xs, map_state(lambda a: a.astype(float), state0))]:
-        hs, state_T = infer(inputs[:steps], state, p)
-        wanted, wanted_T, _ = cell_of(p).forward(inputs[:steps], state, p)
-        found, right = ([a.dtype for a in (out, *leaves(end))] for out, end in ((hs, state_T), (wanted, wanted_T)))
-        assert found == right
+        found, wanted = infer(inputs[:steps], state, p), cell_of(p).forward(inputs[:steps], state, p)[:2]
+        assert [a.dtype for a in leaves(found)] == [a.dtype for a in leaves(wanted)]
 
 
 @layers
@@ -265,13 +216,12 @@ def test_what_padding_holds_changes_no_bit(name, rubbish):
     clean = run(p, xs, state0, dhs, dstate_T, lengths)
     xs, dhs = xs.copy(), dhs.copy()
     xs[pad], dhs[pad] = rubbish, rubbish
-    for a, b in zip(clean, run(p, xs, state0, dhs, dstate_T, lengths), strict=True):
-        np.testing.assert_array_equal(a, b)
+    same(run(p, xs, state0, dhs, dstate_T, lengths), clean)
     np.testing.assert_array_equal(clean[1 + len(leaves(state0))][pad], 0)  # dxs
 
 
 @layers
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_dtype_in_is_dtype_out(name, dtype):
     p, xs, state0, dhs, dstate_T = case(name, dtype)
     out = [*run(p, xs, None, None, None, [5, 0, 2]), *run(p, xs, state0, dhs, dstate_T)]
@@ -288,13 +238,10 @@ def test_inputs_may_be_read_only_and_a_second_call_gives_the_same_bits(name):
     p, xs, state0, dhs, dstate_T = case(name)
     for array in (p.flat, xs, dhs, *leaves(state0), *leaves(dstate_T)):
         array.flags.writeable = False
-    first, second = (run(p, xs, state0, dhs, dstate_T, [5, 1, 3]) for _ in range(2))
-    for a, b in zip(first, second, strict=True):
-        np.testing.assert_array_equal(a, b)
+    same(*(run(p, xs, state0, dhs, dstate_T, [5, 1, 3]) for _ in range(2)))
     cell = cell_of(p)
     tape = cell.forward(xs, state0, p)[2]
-    a, b = (cell.backward(dhs, dstate_T, tape, p) for _ in range(2))  # backward leaves the tape as it was
-    np.testing.assert_array_equal(a[2].flat, b[2].flat)
+    same(*(cell.backward(dhs, dstate_T, tape, p) for _ in range(2)))  # backward leaves the tape as it was
     if name in CELLS:
         _, state, back = take_step(xs[0], state0, p)
         back(dhs[0], map_state(np.ones_like, state))
@@ -305,16 +252,15 @@ def test_results_are_arrays_of_their_own(name):
     """Writing into a result must not reach the arguments, or another result."""
     p, xs, state0, dhs, dstate_T = case(name)
     cell = cell_of(p)
-    before = [xs.copy(), *[a.copy() for a in leaves(state0)]]
+    before = xs.copy(), map_state(np.copy, state0)
     hs, state_T, tape = cell.forward(xs, state0, p)
     dxs, dstate0, grads = cell.backward(dhs, dstate_T, tape, p)
-    keep = [a.copy() for a in leaves(state_T)]
+    kept = map_state(np.copy, state_T)
     hs[:], dxs[:] = 7, 7
     for a in leaves(dstate0):
         a[:] = 7
-    for a, b in zip([xs, *leaves(state0), *leaves(state_T)], [*before, *keep], strict=True):
-        np.testing.assert_array_equal(a, b)
-    np.testing.assert_array_equal(cell.backward(dhs, dstate_T, tape, p)[2].flat, grads.flat)
+    same((xs, state0, state_T), (*before, kept))
+    same(cell.backward(dhs, dstate_T, tape, p)[2], grads)
     if name in CELLS:
         _, state, back = take_step(xs[0], state0, p)
         dstate = map_state(np.ones_like, state)
@@ -347,14 +293,11 @@ def test_what_backward_needs_is_the_tapes_own(name, lengths):
         masks = {"h_mask": np.random.default_rng(5).normal(size=(N, p.H))}
     lengths = None if lengths is None else np.array(lengths)
     hs, state_T, tape = cell.forward(xs, state0, p, lengths=lengths, **masks)
-    right = cell.backward(dhs, dstate_T, tape, p)
-    right = [a.copy() for a in (right[0], *leaves(right[1]), right[2].flat)]
+    right = [a.copy() for a in leaves(cell.backward(dhs, dstate_T, tape, p))]
     given = [xs, hs, *leaves(state0), *leaves(state_T), *masks.values(), *([] if lengths is None else [lengths])]
     for array in given:
         array[:] = 1
-    dxs, dstate0, grads = cell.backward(dhs, dstate_T, tape, p)
-    for a, b in zip((dxs, *leaves(dstate0), grads.flat), right, strict=True):
-        np.testing.assert_array_equal(a, b)
+    same(cell.backward(dhs, dstate_T, tape, p), right)
 
 
 @layers
@@ -428,10 +371,8 @@ def test_no_steps_and_no_sequences_are_fine(name):
     hs, state_T, tape = cell.forward(np.zeros((0, N, p.D)), state0, p)
     dxs, dstate0, grads = cell.backward(hs, dstate_T, tape, p)
     assert hs.shape == (0, N, cell.width(p)) and dxs.shape == (0, N, p.D)
-    for got, want in [(state_T, state0), (dstate0, dstate_T)]:
-        for a, b in zip(leaves(got), leaves(want), strict=True):
-            np.testing.assert_array_equal(a, b)
-    np.testing.assert_array_equal(grads.flat, 0)
+    same((state_T, dstate0), (state0, dstate_T))
+    assert not grads.flat.any()
     for array in run(p, np.zeros((T, 0, p.D)), None, None, None)[:-1]:
         assert array.size == 0
 
@@ -445,8 +386,7 @@ def test_missing_gradients_and_states_count_as_zero(name):
         ((state0, None, dstate_T), (state0, 0 * dhs, dstate_T)),
         ((None, dhs, None), (start, dhs, zero)),
     ]:
-        for a, b in zip(run(p, xs, *given), run(p, xs, *full), strict=True):
-            np.testing.assert_array_equal(a, b)
+        same(run(p, xs, *given), run(p, xs, *full))
 
 
 @cells
@@ -454,24 +394,18 @@ def test_a_wrong_argument_is_named(name):
     p, xs, state0, dhs, _ = case(name)
     cell, prefix = cell_of(p), name.split("-")[0].replace("irnn", "elman")
     tape = cell.forward(xs, state0, p)[2]
-    with pytest.raises(ValueError, match=rf"{prefix}_forward: xs must have shape \(T, N, D\)"):
-        cell.forward(xs[0], state0, p)
-    with pytest.raises(ValueError, match=r"lengths must lie in 0..5; got 1..6"):
-        cell.forward(xs, state0, p, lengths=[1, 6, 2])
-    with pytest.raises(ValueError, match=rf"{prefix}_forward: (.0|state0(\.\w+)?) must have shape"):
-        cell.forward(xs[:, :2], state0, p)
+    refused(ValueError, rf"{prefix}_forward: xs must have shape \(T, N, D\)", cell.forward, xs[0], state0, p)
+    refused(ValueError, r"lengths must lie in 0..5; got 1..6", cell.forward, xs, state0, p, lengths=[1, 6, 2])
+    refused(ValueError, rf"{prefix}_forward: (.0|state0(\.\w+)?) must have shape", cell.forward, xs[:, :2], state0, p)
     with pytest.raises(ValueError, match=rf"{prefix}_backward: d.s must have shape \(T, N, .\) = \(5, 3, "):
         cell.backward(dhs[:4], None, tape, p)
-    with pytest.raises(TypeError, match=rf"{prefix}_backward: tape must be a \w+Tape; got NoneType"):
-        cell.backward(dhs, None, None, p)
-    with pytest.raises(TypeError, match=rf"{prefix}_forward: p must be a \w+Params; got dict"):
-        cell.forward(xs, state0, {})
+    refused(TypeError, rf"{prefix}_backward: tape must be a \w+Tape; got NoneType", cell.backward, dhs, None, None, p)
+    refused(TypeError, rf"{prefix}_forward: p must be a \w+Params; got dict", cell.forward, xs, state0, {})
     if name in APART:  # their steps do not check, only the passes do
         return
     with pytest.raises(ValueError, match=rf"{prefix}_step: ._prev must have shape \(N, .\) = \(3, "):
         cell.step(xs[0], map_state(lambda a: a[:2], state0), p)
-    with pytest.raises(TypeError, match=rf"{prefix}_step: p must be a \w+Params; got dict"):
-        cell.step(xs[0], state0, {})
+    refused(TypeError, rf"{prefix}_step: p must be a \w+Params; got dict", cell.step, xs[0], state0, {})
     cache = cell.step(xs[0], state0, p)[1]
     for function, kept, grad in [(cell.backward, tape, dhs), (cell.step_backward, cache, dhs[0])]:
         with pytest.raises(TypeError, match=rf"{prefix}_\w+: p must be a \w+Params; got dict"):
@@ -493,8 +427,7 @@ def test_saved_parameters_are_loaded_without_being_described(tmp_path, name, fil
 def test_layers_live_in_a_bundle_on_one_flat_array(name):
     p, xs, state0, _, _ = case(name)
     m = bundle(cell=p, out=linear_init(np.random.default_rng(0), cell_of(p).width(p), 1))
-    a, b = cell_of(m.cell).forward(xs, state0, m.cell)[0], cell_of(p).forward(xs, state0, p)[0]
-    np.testing.assert_array_equal(a, b)
+    same(cell_of(m.cell).forward(xs, state0, m.cell)[0], cell_of(p).forward(xs, state0, p)[0])
 
 
 def test_map_state_keeps_the_form_of_the_state():
@@ -507,14 +440,11 @@ def test_map_state_keeps_the_form_of_the_state():
 
 def test_cell_of_refuses_what_it_does_not_know():
     linear = linear_init(np.random.default_rng(0), 2, 2)
-    with pytest.raises(TypeError, match=r"cell_of: p must be one of .*GRUParams.*; got LinearParams"):
-        cell_of(linear)
-    with pytest.raises(TypeError, match="Cell: kind must be a subclass of Params; got <class 'int'>"):
-        Cell(int)
+    refused(TypeError, r"cell_of: p must be one of .*GRUParams.*; got LinearParams", cell_of, linear)
+    refused(TypeError, "Cell: kind must be a subclass of Params; got <class 'int'>", Cell, int)
     with pytest.raises(TypeError, match="Cell: give step and step_backward, or forward and backward, or all four"):
         Cell(Params, step=lambda x, state, p: None)
-    with pytest.raises(TypeError, match="register_cell: cell must be a Cell; got dict"):
-        register_cell({})
+    refused(TypeError, "register_cell: cell must be a Cell; got dict", register_cell, {})
 
 
 def test_every_registered_layer_is_in_this_suite():
@@ -532,20 +462,17 @@ def test_parameters_are_float64_unless_told_and_all_but_an_ntm_begin_at_zero(nam
     assert name == "ntm" or not any(a.any() for a in state)
 
 
-@pytest.mark.parametrize(
-    ("init", "arrays", "bound"),
-    [
-        (gru_init, ("W_x", "W_h"), 1 / 10),
-        (lstm_init, ("W_x", "W_h"), 1 / 10),
-        (elman_init, ("W",), 1 / 10),
-        (lambda rng, D, H: ablated_gru_init(rng, D, H, ablation="shared"), ("W_x", "W_h"), 1 / 10),
-        (lambda rng, D, H: scrn_init(rng, D, H, 20), ("flat",), 1 / 10),
-        (mingru_init, ("W",), 1 / 5),
-        (diaggru_init, ("W",), 1 / 5),
-        (deltanet_init, ("W",), 1 / 5),
-        (linear_init, ("W",), 1 / 5),
-    ],
-)
+@pytest.mark.parametrize(("init", "arrays", "bound"), [
+    (gru_init, ("W_x", "W_h"), 1 / 10),
+    (lstm_init, ("W_x", "W_h"), 1 / 10),
+    (elman_init, ("W",), 1 / 10),
+    (lambda rng, D, H: ablated_gru_init(rng, D, H, ablation="shared"), ("W_x", "W_h"), 1 / 10),
+    (lambda rng, D, H: scrn_init(rng, D, H, 20), ("flat",), 1 / 10),
+    (mingru_init, ("W",), 1 / 5),
+    (diaggru_init, ("W",), 1 / 5),
+    (deltanet_init, ("W",), 1 / 5),
+    (linear_init, ("W",), 1 / 5),
+])  # fmt: skip
 def test_weights_are_drawn_evenly_between_their_bounds_and_biases_are_zero(init, arrays, bound):
     p = init(np.random.default_rng(0), 25, 100)
     for name in arrays:

@@ -5,6 +5,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from helpers import refused
 
 from gru_book import results
 from gru_lib import (
@@ -141,22 +142,18 @@ def test_torch_names_what_is_wrong_with_a_state():
     state = convert.to_torch([[p]])
     with pytest.raises(ValueError, match=r"bias_hh_l0 missing"):
         convert.from_torch({k: v for k, v in state.items() if k != "bias_hh_l0"}, "gru")
-    with pytest.raises(ValueError, match=r"got 'rnn\.weight_ih_l0'"):
-        convert.from_torch({**state, "rnn.weight_ih_l0": 0}, "gru")
-    with pytest.raises(ValueError, match="got nothing"):
-        convert.from_torch({}, "gru")
+    refused(ValueError, r"got 'rnn\.weight_ih_l0'", convert.from_torch, {**state, "rnn.weight_ih_l0": 0}, "gru")
+    refused(ValueError, "got nothing", convert.from_torch, {}, "gru")
     with pytest.raises(ValueError, match=r"weight_ih_l0 must have shape \(GH, D\) = \(9, D\); got \(2, 9\)"):
         convert.from_torch({**state, "weight_ih_l0": state["weight_ih_l0"].T}, "gru")
     with pytest.raises(ValueError, match=r"weight_hh_l0 of a gru must have shape \(3H, H\); got \(3, 9\)"):
         convert.from_torch({**state, "weight_hh_l0": state["weight_hh_l0"].T}, "gru")
-    with pytest.raises(ValueError, match="cell must be one of 'gru', 'lstm', 'rnn'"):
-        convert.from_torch(state, "transformer")
+    refused(ValueError, "cell must be one of 'gru', 'lstm', 'rnn'", convert.from_torch, state, "transformer")
     with pytest.raises(ValueError, match=r"weight_ih_l0_reverse, .* missing"):
         convert.from_torch({**state, "weight_ih_l1_reverse": 0}, "gru")
     with pytest.raises(ValueError, match=r"activation must be one of 'tanh', 'relu'; got 'sigmoid'"):
         convert.to_torch([[elman_init(np.random.default_rng(0), 2, 3, activation="sigmoid")]])
-    with pytest.raises(ValueError, match=r"list of one or two directions"):
-        convert.to_torch([p])
+    refused(ValueError, r"list of one or two directions", convert.to_torch, [p])
     with pytest.raises(TypeError, match=r"must be one of GRUParams.*got LinearParams"):
         convert.to_torch([[linear_init(np.random.default_rng(0), 2, 3)]])
 
@@ -166,10 +163,8 @@ def test_what_a_layout_says_is_no_option():
     p = gru_init(np.random.default_rng(0), 2, 3, reset_after=True)
     state, weights, (W, R, B) = convert.to_torch([[p]]), convert.to_keras([p]), convert.to_onnx([p])
     write = r"convention must be 'keep', as in the layout; got 'write'\. Use with_convention\(p, 'write'\) afterwards"
-    with pytest.raises(ValueError, match=f"from_torch: {write}"):
-        convert.from_torch(state, "gru", convention="write")
-    with pytest.raises(ValueError, match=f"from_keras: {write}"):
-        convert.from_keras(weights, "gru", convention="write")
+    refused(ValueError, f"from_torch: {write}", convert.from_torch, state, "gru", convention="write")
+    refused(ValueError, f"from_keras: {write}", convert.from_keras, weights, "gru", convention="write")
     with pytest.raises(ValueError, match=f"from_onnx: {write}"):
         convert.from_onnx(W, R, B, cell="gru", linear_before_reset=1, convention="write")
     with pytest.raises(ValueError, match=r"from_torch: reset_after must be True, as in the layout; got False"):
@@ -228,22 +223,19 @@ def test_torch_says_where_in_a_model_the_layer_is():
         convert.from_torch(model, "gru")
     assert "net.enc.bias" not in str(e.value)  # not the whole list
     two = {f"{name}.cell.{k}": a for name in ("enc", "dec") for k, a in state.items()}
-    with pytest.raises(ValueError, match=r"under 'enc\.cell\.', 'dec\.cell\.': pass that module"):
-        convert.from_torch(two, "gru")
+    refused(ValueError, r"under 'enc\.cell\.', 'dec\.cell\.': pass that module", convert.from_torch, two, "gru")
     with pytest.raises(ValueError, match=r"projections \(proj_size\) are not supported; got 'weight_hr_l0'"):
         convert.from_torch({**state, "weight_hr_l0": 0}, "lstm")
 
 
 def test_torch_says_how_a_stack_is_written():
     p = stack(gru_init(np.random.default_rng(0), 2, 3, reset_after=True))
-    with pytest.raises(TypeError, match=r"layers must be .* got StackParams\. .*p\.layer0.*forward.*backward"):
-        convert.to_torch(p)
+    refused(TypeError, r"layers must be .* got StackParams\. .*p\.layer0.*forward.*backward", convert.to_torch, p)
 
 
 def test_torch_refuses_reset_before_because_nothing_equals_it():
     p = gru_init(np.random.default_rng(0), 2, 3)
-    with pytest.raises(ValueError, match=r"must be reset-after.*got reset-before.*not equivalent"):
-        convert.to_torch([[p]])
+    refused(ValueError, r"must be reset-after.*got reset-before.*not equivalent", convert.to_torch, [[p]])
 
 
 # -------------------------------------------------------------------------------------------------------------- Keras
@@ -359,12 +351,10 @@ def test_onnx_round_trip_computes_the_same(after, convention):
 
 def test_onnx_names_what_is_wrong():
     W, R, B = convert.to_onnx([gru_init(np.random.default_rng(0), 2, 3)])
-    with pytest.raises(ValueError, match=r"R must have shape \(dirs, GH, H\).*got \(9, 3\)"):
-        convert.from_onnx(W, R[0], cell="gru")
+    refused(ValueError, r"R must have shape \(dirs, GH, H\).*got \(9, 3\)", convert.from_onnx, W, R[0], cell="gru")
     with pytest.raises(ValueError, match=r"W must have shape \(dirs, GH, D\) = \(1, 9, D\); got \(1, 2, 9\)"):
         convert.from_onnx(W.swapaxes(1, 2), R, cell="gru", linear_before_reset=0)
-    with pytest.raises(ValueError, match=r"B must have shape .*\(1, 18\); got \(1, 9\)"):
-        convert.from_onnx(W, R, B[:, :9], cell="gru")
+    refused(ValueError, r"B must have shape .*\(1, 18\); got \(1, 9\)", convert.from_onnx, W, R, B[:, :9], cell="gru")
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -438,11 +428,14 @@ def test_the_arrays_of_cudnn_layers_are_read_as_what_they_are(cell):
     flat = bias.ravel() if cell == "gru" else np.concatenate([bias - 1, np.ones(len(bias))])
     (q,) = convert.from_keras([*made, flat], cell)
     np.testing.assert_allclose(q.flat, p.flat, rtol=0, atol=1e-15)
-    with pytest.raises(ValueError, match=r"bias must have shape"):
-        convert.from_keras([*made, flat[:-1]], cell)
+    refused(ValueError, r"bias must have shape", convert.from_keras, [*made, flat[:-1]], cell)
 
 
 # ---------------------------------------------------------------------------------------------------------- the texts
+
+
+def sig(a):
+    return 1 / (1 + np.exp(-a))
 
 
 def test_ai_edu_reads_as_its_equations():
@@ -450,9 +443,6 @@ def test_ai_edu_reads_as_its_equations():
     rng = np.random.default_rng(3)
     N, D, H = 4, 2, 3
     W, U, x, h = (rng.normal(size=s) for s in [(3 * H, H), (3 * D, H), (N, D), (N, H)])
-
-    def sig(a):
-        return 1 / (1 + np.exp(-a))
 
     z = sig(h @ W[:H] + x @ U[:D])
     r = sig(h @ W[H : 2 * H] + x @ U[D : 2 * D])
@@ -469,9 +459,6 @@ def test_ng_reads_as_its_equations_with_column_vectors():
     v = {name: rng.normal(size=shape) for name, shape in names.items()}
     x, a = rng.normal(size=(D, 1)), rng.normal(size=(H, 1))
 
-    def sig(s):
-        return 1 / (1 + np.exp(-s))
-
     r = sig(v["W_xr"] @ x + v["W_ar"] @ a + v["b_r"])
     z = sig(v["W_xz"] @ x + v["W_az"] @ a + v["b_z"])
     n = np.tanh(v["W_xa"] @ x + v["W_aa"] @ (r * a) + v["b_a"])
@@ -484,9 +471,6 @@ def test_goldberg_reads_as_its_equations_with_the_misprints_corrected():
     D, H = 2, 3
     v = {f"W^x{g}": rng.normal(size=(D, H)) for g in "rzs"} | {f"W^s{g}": rng.normal(size=(H, H)) for g in "rzg"}
     x, s = rng.normal(size=(4, D)), rng.normal(size=(4, H))
-
-    def sig(a):
-        return 1 / (1 + np.exp(-a))
 
     z, r = (sig(x @ v[f"W^x{g}"] + s @ v[f"W^s{g}"]) for g in "zr")
     n = np.tanh(x @ v["W^xs"] + (r * s) @ v["W^sg"])
@@ -519,15 +503,12 @@ def test_source_names_what_is_wrong():
         convert.from_source({"W_xz": d2l["W_xz"]}, "d2l")
     with pytest.raises(ValueError, match=r"W_xz must have shape \(D, H\) = \(2, 3\); got \(3, 2\). Is it transposed"):
         convert.from_source({**d2l, "W_xz": d2l["W_xz"].T}, "d2l")
-    with pytest.raises(ValueError, match="source must be one of 'ai-edu', 'd2l'"):
-        convert.from_source({}, "wikipedia")
-    with pytest.raises(ValueError, match="cell of 'ai-edu' must be one of 'gru'; got 'lstm'"):
-        convert.from_source({}, "ai-edu", "lstm")
+    refused(ValueError, "source must be one of 'ai-edu', 'd2l'", convert.from_source, {}, "wikipedia")
+    refused(ValueError, "cell of 'ai-edu' must be one of 'gru'; got 'lstm'", convert.from_source, {}, "ai-edu", "lstm")
     with pytest.raises(ValueError, match=r"W must have shape \(3H, H\); got \(4, 3\)"):
         convert.from_source({"W": np.ones((4, 3)), "U": np.ones((6, 3))}, "ai-edu")
     p.b_z[:] = 1
-    with pytest.raises(ValueError, match="must have no biases, or zeros, for 'ai-edu'"):
-        convert.to_source(p, "ai-edu")
+    refused(ValueError, "must have no biases, or zeros, for 'ai-edu'", convert.to_source, p, "ai-edu")
     with pytest.raises(ValueError, match=r"must be reset-before.*got reset-after.*not equivalent"):
         convert.to_source(gru_init(rng, 2, 3, reset_after=True), "d2l")
 
@@ -591,8 +572,7 @@ def test_name_of_says_where_every_number_came_from(layout, reset_after):
 
 def test_name_of_refuses_what_is_not_there():
     sizes = {"D": 3, "H": 2}
-    with pytest.raises(ValueError, match=r"layout must be one of 'torch'.*got 'mxnet'"):
-        convert.name_of("mxnet", "W", (0, 0), **sizes)
+    refused(ValueError, r"layout must be one of 'torch'.*got 'mxnet'", convert.name_of, "mxnet", "W", (0, 0), **sizes)
     with pytest.raises(ValueError, match=r"array must be one of 'weight_ih_l0'.*got 'kernel'"):
         convert.name_of("torch", "kernel", (0, 0), **sizes)
     for index in [(6, 0), (0,), (-1, 0)]:

@@ -67,10 +67,3 @@ def test_a_deltanet_that_may_turn_follows_five_cups_and_one_that_may_not_loses_t
         assert right == 5 if turn else right < 5
         if turn:
             np.testing.assert_allclose(state.memory[0], np.eye(5)[place], atol=0.02)
-
-
-def test_init_names_the_wrong_argument():
-    with pytest.raises(ValueError, match="deltanet_init: rule must be one of 'delta', 'add'; got 'gamma'"):
-        deltanet_init(rng(), D, H, rule="gamma")
-    with pytest.raises(ValueError, match="deltanet_init: K must be"):
-        deltanet_init(rng(), D, H, K=0)

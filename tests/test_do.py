@@ -226,17 +226,14 @@ def test_a_folder_with_any_name_will_do_where_the_locale_has_no_letter_of_it(fir
 
 
 @posix
-@pytest.mark.parametrize(
-    ("like", "why"),
-    [
-        ("sys.version_info = (3, 10, 9)", f"Python {do.OLDEST} to {do.NEWEST} is needed; {sys.executable} is "),
-        ("sys.version_info = (3, 15, 0)", f"Python {do.OLDEST} to {do.NEWEST} is needed; {sys.executable} is "),
-        (
-            "import sysconfig; sysconfig.get_config_var = lambda _: '.cpython-311-x86_64-linux-musl.so'",
-            "Some packages ",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("like", "why"), [
+    ("sys.version_info = (3, 10, 9)", f"Python {do.OLDEST} to {do.NEWEST} is needed; {sys.executable} is "),
+    ("sys.version_info = (3, 15, 0)", f"Python {do.OLDEST} to {do.NEWEST} is needed; {sys.executable} is "),
+    (
+        "import sysconfig; sysconfig.get_config_var = lambda _: '.cpython-311-x86_64-linux-musl.so'",
+        "Some packages ",
+    ),
+])  # fmt: skip
 def test_a_python_that_the_locks_do_not_serve_is_refused(first: FirstRuns, like: str, why: str) -> None:
     assert first.output(like=like).startswith(why)
     assert not (first.at / ".venv").exists()

@@ -3,9 +3,9 @@
 import mpmath
 import numpy as np
 import pytest
-from helpers import randomised, rng
+from helpers import close, randomised, rng
 
-from gru_lib import elman_backward, elman_forward, elman_init, elman_step, elman_step_backward, orthogonal
+from gru_lib import elman_backward, elman_forward, elman_init, elman_step, elman_step_backward
 from gru_lib.cells import irnn_init
 
 T, N, D, H = 6, 3, 2, 4
@@ -24,14 +24,9 @@ def elman(**options):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_elman_step_follows_the_equation(activation, bias):
-    """One number at a time."""
     p, x, h_prev = elman(activation=activation, bias=bias), rng().normal(size=(N, D)), rng().normal(size=(N, H))
-    h, _ = elman_step(x, h_prev, p)
-    b = p.b if bias else np.zeros(H)
-    for row in range(N):
-        for j in range(H):
-            a = sum(x[row, i] * p.W_x[i, j] for i in range(D)) + sum(h_prev[row, i] * p.W_h[i, j] for i in range(H))
-            assert h[row, j] == pytest.approx(ACTIVATIONS[activation](a + b[j]), rel=1e-13)
+    a = x @ p.W_x + h_prev @ p.W_h + (p.b if bias else 0)
+    close(elman_step(x, h_prev, p)[0], np.vectorize(ACTIVATIONS[activation])(a), rtol=1e-13, atol=0)
 
 
 def test_split_and_concatenated_weights_share_their_memory():
@@ -55,20 +50,11 @@ def test_a_linear_recurrence_is_a_sum_of_powers():
     np.testing.assert_allclose(h_T, right, rtol=0, atol=1e-14)
 
 
-def test_orthogonal_keeps_lengths_and_with_it_the_gradient():
-    Q = orthogonal(rng(), 7)
-    np.testing.assert_allclose(Q @ Q.T, np.eye(7), rtol=0, atol=1e-14)
+def test_orthogonal_weights_keep_the_length_of_the_gradient():
     p = elman_init(rng(), D, H, activation="linear", init="orthogonal")
     dh_T = rng().normal(size=(N, H))
     _, dh0, _ = elman_backward(None, dh_T, elman_forward(np.zeros((500, N, D)), None, p)[2], p)
     np.testing.assert_allclose(np.linalg.norm(dh0, axis=1), np.linalg.norm(dh_T, axis=1), rtol=1e-12)
-
-
-def test_orthogonal_has_no_preferred_direction():
-    """The mean of many draws goes to zero; without the correction of signs it does not."""
-    source = rng()
-    mean = np.mean([orthogonal(source, 3) for _ in range(3000)], axis=0)
-    assert np.abs(mean).max() < 5 / np.sqrt(3 * 3000)  # five standard deviations of an entry's mean
 
 
 def test_irnn_starts_as_the_identity():
@@ -102,18 +88,3 @@ def test_init_draws_within_its_bounds_from_the_generator_given():
     assert np.abs(p.W).max() <= 0.25 and np.abs(p.W).max() > 0.24 and not p.b.any()
     np.testing.assert_array_equal(p.flat, elman_init(rng(), 30, 16).flat)
     assert elman_init(rng(), 3, 4, dtype=np.float32).dtype == np.float32
-
-
-def test_init_names_the_wrong_argument():
-    with pytest.raises(TypeError, match="elman_init: rng must be a Generator; got int"):
-        elman_init(0, D, H)
-    with pytest.raises(ValueError, match="elman_init: H must be at least 1; got 0"):
-        elman_init(rng(), D, 0)
-    with pytest.raises(ValueError, match=r"elman_init: activation must be one of 'tanh', .*; got 'gelu'"):
-        elman_init(rng(), D, H, activation="gelu")
-    with pytest.raises(ValueError, match="elman_init: init must be one of 'uniform', 'orthogonal'; got 'zeros'"):
-        elman_init(rng(), D, H, init="zeros")
-    with pytest.raises(ValueError, match="irnn_init: std must be >= 0; got -1"):
-        irnn_init(rng(), D, H, std=-1)
-    with pytest.raises(ValueError, match=r"h_mask must have shape \(N, H\) = \(3, 4\); got \(3, 2\)"):
-        elman_forward(np.zeros((T, N, D)), None, elman(), h_mask=np.ones((3, 2)))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from explorers import PHONE, at_point, drag, layout_of, put, random_explorer, set_folds, state_in
-from traitlets import TraitError
 
 from gru_book.widgets import CellsExplorer
 from gru_book.widgets.cells import CELLS, T
@@ -200,31 +199,3 @@ def test_a_second_mark_overwrites_the_first_input(visit):
     page.mouse.click(*at_column(page, 5, "m"))
     put(page, {"at": T})
     page.locator(".ex-say", has_text="no cell can still tell").wait_for()
-
-
-def test_input_gate_is_a_choice_and_a_link(visit):
-    page = visit(
-        CellsExplorer(anchor="cells"),
-        before='<p><a href="#cells?preset=fresh&amp;b_f=6">fresh</a></p>',
-    )
-    set_folds(page, True)
-    page.locator("input[type=radio][value=free]").check()
-    assert state_in(page, "cells")["input_gate"] == "free"
-    page.locator("a", has_text="fresh").click()
-    page.wait_for_function("afmHost.modelOf(document.querySelector('[data-afm]')).get('b_z') === 0")
-    assert state_in(page, "cells")["b_f"] == 6
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"x": [0.5] * 23}, r"x must be 24 numbers in \[-1, 1\]; got"),
-        ({"m": [2] * 24}, r"m must be 24 numbers in \[0, 1\]"),
-        ({"b_f": 9}, r"b_f must be a number in \[-2, 8\]; got 9"),
-        ({"input_gate": "tied"}, "input_gate must be one of 'coupled', 'free'; got 'tied'"),
-        ({"at": 25}, r"at must be a number in \[1, 24\]; got 25"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(TraitError, match=message):
-        CellsExplorer(**arguments)

@@ -5,7 +5,6 @@ import gzip
 import numpy as np
 import pytest
 from explorers import at_point, state_in
-from traitlets import TraitError
 
 from gru_book.models.translator import alignment, exact_match, translate, translator_init
 from gru_book.tasks.dates import ISO, WRITTEN, Batch, encode, pairs, split_days
@@ -176,20 +175,17 @@ def test_what_the_nets_cannot_read_is_left_out(inside):
 COMPLAINT = "text => complaint(translateText(text), DATES.words)"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("7 mars 2026", ""),
-        ("Ω 7 mars 2026?", "No date they learned from has “Ω”, “?”: struck out and left out."),
-        ("7 mars", "Without a year of four digits it is no date, and still they write one."),
-        ("7 mars 1850", "They learned the years 1950 to 2049 and never saw 1850."),
-        ("7 mars 1950", ""),
-        ("7 mars 2050", "They learned the years 1950 to 2049 and never saw 2050."),
-        ("ΩΩ", "No date they learned from has “Ω”: struck out and left out. Type a date, such as 7 mars 2026."),
-        ("", "Type a date, such as 7 mars 2026."),
-        ("7 mars 2026" + 29 * " ", "There is room for 40 characters."),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("7 mars 2026", ""),
+    ("Ω 7 mars 2026?", "No date they learned from has “Ω”, “?”: struck out and left out."),
+    ("7 mars", "Without a year of four digits it is no date, and still they write one."),
+    ("7 mars 1850", "They learned the years 1950 to 2049 and never saw 1850."),
+    ("7 mars 1950", ""),
+    ("7 mars 2050", "They learned the years 1950 to 2049 and never saw 2050."),
+    ("ΩΩ", "No date they learned from has “Ω”: struck out and left out. Type a date, such as 7 mars 2026."),
+    ("", "Type a date, such as 7 mars 2026."),
+    ("7 mars 2026" + 29 * " ", "There is room for 40 characters."),
+])  # fmt: skip
 def test_what_they_cannot_use_is_said(inside, text, said):
     assert inside("dates")(COMPLAINT, text) == said
 
@@ -263,27 +259,6 @@ def test_where_the_answers_differ_is_underlined(visit):
     said = page.locator(".ex-say").inner_text()
     assert "without attention writes 1950-03-07, the one with attention 1850-03-07" in said
     assert page.locator(".ex-differs").count() == 2, "the second digit, in each"
-
-
-def test_link_sets_a_text(visit):
-    page = visit(DatesExplorer(anchor="it"), before='<p><a href="#it?text=7%20mars%201999&amp;at=3">link</a></p>')
-    page.locator("text=link").first.click()
-    page.locator(".ex-say", has_text="both write 1999-03-07").wait_for()
-    assert state_in(page, "dates")["at"] == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"text": 7}, "text must be a text of at most 40 characters; got 7"),
-        ({"text": "7" * 41}, "text must be a text of at most 40 characters"),
-        ({"at": 13}, r"at must be a number in \[1, 12\]; got 13"),
-        ({"at": 1.5}, "at must be a whole number; got 1.5"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(TraitError, match=message):
-        DatesExplorer(**arguments)
 
 
 def test_the_slider_ends_where_the_longer_answer_ends(visit, inside):

@@ -1,7 +1,6 @@
 """The language model: the page computes and writes what the library does, and shows what the reader asks for."""
 
 import gzip
-import html
 import json
 import re
 from urllib.parse import parse_qsl
@@ -9,7 +8,6 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 from explorers import PHONE, at_point, drag, put, random_explorer, state_in
-from traitlets import TraitError
 
 from conftest import ROOT
 from experiments import language_model
@@ -353,18 +351,28 @@ def test_what_cannot_be_used_is_said_beside_the_field(visit):
         assert page.evaluate(STRUCK).count("M") == struck, "once large and once in the text"
 
 
-def test_a_press_asks_why_a_character_came(visit):
+def test_pointer_looks_at_a_character_and_a_press_or_a_drag_asks_why_it_came(visit):
     page = visit(LanguageExplorer(**FATHER))
     all_drawn(page)
+    start, asked = sentence(page), lambda: state_in(page, "language")["at"]
+    page.mouse.move(*place(page, 4))
+    assert sentence(page).startswith("After “The” the net gives “r” ") and asked() == 33
+    page.mouse.move(5, 5)
+    assert sentence(page) == start, "it goes again"
     page.mouse.click(*place(page, 5))
-    assert state_in(page, "language")["at"] == 4
-    assert sentence(page).startswith("After “Ther” the net gives “e” ")
+    assert sentence(page).startswith("After “Ther” the net gives “e” ") and asked() == 4
     page.mouse.click(*place(page, 1))
-    assert state_in(page, "language")["at"] == 4, "of the first character there is nothing to ask"
+    assert asked() == 4, "of the first character there is nothing to ask"
     lens = LANGUAGE["layout"]["wide"]["lens"]
     third = LANGUAGE["layout"]["wide"]["left"] + (lens["count"] - 4 + 2.5) * lens["step"]
     page.mouse.click(*at_point(page, ".ex-lines", third, lens["floor"] + 15))
-    assert state_in(page, "language")["at"] == 2, "so does a large letter"
+    assert asked() == 2, "so does a large letter"
+    drag(page, *(place(page, character) for character in (3, 5, 8)))
+    assert asked() == 7 and state_in(page, "language")["pattern"] == "column"
+    page.locator("[data-choice=view][value=cell]").check()
+    page.mouse.click(*place(page, 5, "cell"))
+    assert sentence(page).startswith("Unit 109 at “e”: n = tanh(") and asked() == 5, "it opens the cell that read it"
+    assert page.locator(".ex-cell .ex-tap").count() == 3
 
 
 def test_a_finger_asks_too(visit):
@@ -376,27 +384,6 @@ def test_a_finger_asks_too(visit):
     page.touchscreen.tap(*at_point(page, ".ex-lines", *at))
     assert state_in(page, "language")["at"] == 4
     assert page.locator(".ex-why").first.text_content() == "Why “e”?"
-
-
-def test_a_press_opens_the_cell_that_read_a_character(visit):
-    page = visit(LanguageExplorer(**FATHER))
-    all_drawn(page)
-    page.locator("[data-choice=view][value=cell]").check()
-    page.mouse.click(*place(page, 5, "cell"))
-    assert state_in(page, "language")["at"] == 5
-    assert sentence(page).startswith("Unit 109 at “e”: n = tanh(")
-    assert page.locator(".ex-cell .ex-tap").count() == 3
-
-
-def test_the_pointer_looks_at_a_character_and_goes_again(visit):
-    page = visit(LanguageExplorer(**FATHER))
-    all_drawn(page)
-    start = sentence(page)
-    page.mouse.move(*place(page, 4))
-    assert sentence(page).startswith("After “The” the net gives “r” ")
-    assert state_in(page, "language")["at"] == 33
-    page.mouse.move(5, 5)
-    assert sentence(page) == start
 
 
 OF_VIEW = """() => [...document.querySelectorAll('[data-afm] :is(input, svg)')]
@@ -478,14 +465,6 @@ def test_to_drag_over_the_text_marks_every_such_place_and_takes_its_best_unit(vi
     assert sentence(page).startswith("every “zzz”: holds of every character here or of none")
 
 
-def test_to_drag_over_the_text_elsewhere_looks_along_it(visit):
-    page = visit(LanguageExplorer(**FATHER))
-    all_drawn(page)
-    drag(page, *(place(page, character) for character in (3, 5, 8)))
-    state = state_in(page, "language")
-    assert (state["at"], state["pattern"]) == (7, "column")
-
-
 def test_a_pattern_takes_its_best_unit_and_a_row_of_the_strip_shows_another(visit):
     page = visit(LanguageExplorer(view="units", unit=1))
     all_drawn(page)
@@ -534,39 +513,11 @@ def test_the_strip_shows_the_states_and_follows_the_theme(visit, inside):
     assert all(a[:3] != b[:3] and a[3] == b[3] for a, b in zip(pixels, dark, strict=True))
 
 
-def test_the_prefix_may_stand_in_a_link(visit):
-    query = "prefix=See%20section%20&unit=7&pattern=find&find=se&view=units&measure=gradient"
-    page = visit(LanguageExplorer(anchor="lm"), before=f'<p><a href="#lm?{html.escape(query)}">see</a></p>')
-    page.locator("a", has_text="see").first.click()
-    wanted = {"prefix": "See section ", "unit": 7, "pattern": "find", "find": "se"}
-    wanted |= {"view": "units", "measure": "gradient"}
-    assert {key: state_in(page, "language")[key] for key in wanted} == wanted
-
-
 def test_default_shows_a_unit_that_follows_the_line(write):
     prefix = "\nAnd God said, Let there be light: and there was light.\nAnd God saw the light"
     h = np.array(write(prefix=prefix)["shown"][: len(prefix)])
     column = np.array([i - prefix.rindex("\n", 0, i + 1) for i in range(len(prefix))])
     assert np.corrcoef(h, column)[0, 1] > 0.9
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"prefix": "a" * 101}, "prefix must be a text of at most 100 characters; got"),
-        ({"prefix": 3}, "prefix must be a text of at most 100 characters; got 3"),
-        ({"unit": 192}, r"unit must be a number in \[0, 191\]; got 192"),
-        ({"temperature": -1}, r"temperature must be a number in \[0, 2\]; got -1"),
-        ({"view": "x"}, "view must be one of 'why', 'draw', 'units', 'cell'; got 'x'"),
-        ({"measure": "x"}, "measure must be one of 'without', 'gradient'; got 'x'"),
-        ({"show": "n"}, "show must be one of 'r', 'z', 'h'; got 'n'"),
-        ({"pattern": "x"}, "pattern must be one of 'name', 'word', 'space', 'stop', 'column', 'find'; got 'x'"),
-        ({"find": 1}, "find must be a text of at most 100 characters; got 1"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(TraitError, match=message):
-        LanguageExplorer(**arguments)
 
 
 def test_chapter_16_links_to_presets_that_there_are():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from explorers import PHONE, at_point, drag, gru_for_page, layout_of, state_in
-from traitlets import TraitError
 
 from gru_book.jacobian import jacobian
 from gru_book.widgets import ReachExplorer
@@ -196,17 +195,3 @@ def test_pointer_and_finger_move_the_length(visit):
     assert state_in(page, "reach")["length"] == 1
     page.touchscreen.tap(*at(45))
     assert state_in(page, "reach")["length"] == 45
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"radius": 0.4}, r"radius must be a number in \[0.5, 2\]; got 0.4"),
-        ({"b_z": 9}, r"b_z must be a number in \[-4, 8\]; got 9"),
-        ({"length": 2.5}, "length must be a whole number; got 2.5"),
-        ({"net": "lstm"}, "net must be one of 'elman', 'gru'; got 'lstm'"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(TraitError, match=message):
-        ReachExplorer(**arguments)

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 from explorers import put, state_in
-from traitlets import TraitError
 
 from experiments import words as experiment
 from gru_book.results import load
@@ -264,17 +263,3 @@ def test_the_small_print_has_the_measured_numbers(visit):
     auc = [row["auc"] for row in NET["groups"]]
     assert f"with an AUC of {min(auc):.3f} to {max(auc):.3f}." in text
     assert f"{sum(int(np.prod(a['shape'])) for a in NET['arrays'].values()):,} numbers" in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"word": "a" * 19}, "word must be a text of at most 18 characters; got"),
-        ({"kept": 20}, r"kept must be a number in \[0, 19\]; got 20"),
-        ({"at": 0}, r"at must be a number in \[1, 19\]; got 0"),
-        ({"unit": 64}, r"unit must be a number in \[0, 63\]; got 64"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(TraitError, match=message):
-        ReaderExplorer(**arguments)

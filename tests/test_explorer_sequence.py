@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from explorers import PHONE, WIDE, at_point, drag, put, state_in
-from traitlets import TraitError
 
 from experiments import explorer_nets
 from gru_book.models.hand_set import hand_set_gru
@@ -260,18 +259,3 @@ def test_steps_answered_wrong_are_marked(script):
         assert mark not in drawn[0] and drawn[1].count(mark) == 1
     assert drawn[1].split('class="ex-cross" d="')[1].split('"')[0].count("M") == 2 * 2, "a cross for each"
     assert "right in 22 of 24" in drawn[1] and "where odd is right" in drawn[2]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"tokens": [0] * 23}, r"tokens must be 24 numbers in \[0, 2\]"),
-        ({"tokens": [3] * 24}, r"tokens must be 24 numbers in \[0, 2\]"),
-        ({"tokens": [0.5] * 24}, "tokens must be whole numbers"),
-        ({"task": "count"}, "task must be one of 'keep', 'skip', 'afresh'"),
-        ({"unit": 5}, r"unit must be a number in \[1, 4\]; got 5"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(TraitError, match=message):
-        SequenceExplorer(**arguments)

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 from explorers import PHONE, at_column, drag, random_explorer, state_in
-from traitlets import TraitError
 
 from experiments.other_memories import right
 from gru_book.cells import StackRNNState, stack_rnn_init, stack_rnn_step, stack_step
@@ -185,30 +184,3 @@ def test_first_sentence_says_what_a_stack_is_for(visit):
     page, purpose = visit(StackExplorer()), "A stack says a word backwards: last in, first out."
     assert page.locator(".gru-stack[role=group]").inner_text().startswith(purpose)
     assert f'<p class="ex-say">{purpose} Step 8 ' in StackExplorer().fallback()
-
-
-def test_link_sets_the_word_and_the_net(visit):
-    link = '<p><a href="#stack?preset=net&amp;word=deaf&amp;at=5">net</a></p>'
-    page = visit(StackExplorer(anchor="stack"), before=link)
-    page.locator("a", has_text="net").click()
-    page.wait_for_function(
-        "() => afmHost.modelOf(document.querySelector('[data-afm]')).get('who') === 'net'",
-    )
-    state = state_in(page, "stack")
-    assert (state["word"], state["who"], state["at"]) == ("deaf", "net", 5)
-    page.locator(".ex-say", has_text="It answers faed").wait_for()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"push": [0.5] * 11}, r"push must be 12 numbers in \[0, 1\]; got"),
-        ({"pop": [0.5] * 11 + [1.5]}, r"pop must be 12 numbers in \[0, 1\]"),
-        ({"at": 0}, r"at must be a number in \[1, 12\]; got 0"),
-        ({"word": "a" * 25}, "word must be a text of at most 24 characters"),
-        ({"who": "it"}, "who must be one of 'hand', 'net'; got 'it'"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(TraitError, match=message):
-        StackExplorer(**arguments)

@@ -8,6 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from helpers import refused
 
 from gru_lib import Params, bundle, gru_init, io, linear_init
 
@@ -21,19 +22,17 @@ def model(seed=0, *, H=3, dtype=np.float64, **options):
     return m
 
 
-def refused(path, p, match, error=ValueError):
+def load_refused(path, p, match, error=ValueError):
     """Loading raises, and not one bit of `p` changes."""
     before = p.flat.copy()
-    with pytest.raises(error, match=match):
-        io.load(path, p)
+    refused(error, match, io.load, path, p)
     np.testing.assert_array_equal(p.flat, before)
 
 
 def unreadable(path, p, match):
     """Loading raises, into `p` and without it."""
-    refused(path, p, match)
-    with pytest.raises(ValueError, match=rf"load: .*{path.name}"):
-        io.load(path)
+    load_refused(path, p, match)
+    refused(ValueError, rf"load: .*{path.name}", io.load, path)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -82,11 +81,11 @@ def test_safetensors_file_is_read_by_safetensors(tmp_path):
 def test_parameters_of_another_kind_are_refused(tmp_path, suffix):
     path = tmp_path / f"m{suffix}"
     io.save(path, model())
-    refused(path, model(convention="write"), "must hold .*convention='write'.*it holds .*convention='keep'")
-    refused(path, model(reset_after=True), r"must hold the arrays rnn\.W_x, .*b_hn.*it holds")
-    refused(path, model(H=2), "rnn.W_x in .* must be float64 of shape")
-    refused(path, model(dtype=np.float32), "must be float32 of shape .*it is float64")
-    refused(path, gru_init(np.random.default_rng(0), 2, 3), "must hold the arrays W_x, W_h, b; it holds")
+    load_refused(path, model(convention="write"), "must hold .*convention='write'.*it holds .*convention='keep'")
+    load_refused(path, model(reset_after=True), r"must hold the arrays rnn\.W_x, .*b_hn.*it holds")
+    load_refused(path, model(H=2), "rnn.W_x in .* must be float64 of shape")
+    load_refused(path, model(dtype=np.float32), "must be float32 of shape .*it is float64")
+    load_refused(path, gru_init(np.random.default_rng(0), 2, 3), "must hold the arrays W_x, W_h, b; it holds")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -222,9 +221,8 @@ def test_a_header_that_describes_no_parameters_is_refused(tmp_path):
         (of_rnn(options={"H": 3}), "missing a? ?.*'D'"),
     ]:  # fmt: skip
         write_header(path, m, header)
-        with pytest.raises(ValueError, match=rf"load: .*m\.npz (?s:.*){match}"):
-            io.load(path)
-        refused(path, model(1), r"m\.npz must hold .*; it holds")
+        refused(ValueError, rf"load: .*m\.npz (?s:.*){match}", io.load, path)
+        load_refused(path, model(1), r"m\.npz must hold .*; it holds")
     write(path, m, **{"gru_lib.json": np.frombuffer(b"{", np.uint8)})
     unreadable(path, model(1), "it cannot be read: JSONDecodeError")
 
@@ -243,8 +241,7 @@ def test_a_kind_of_ones_own_loads_if_its_class_takes_its_options(tmp_path):
     shift = Shift({"a": (2,)}, flat=np.ones(2))
     io.save(tmp_path / "shift.npz", shift)
     assert io.load(tmp_path / "shift.npz", shift.zeros_like()).a.tolist() == [1, 1]
-    with pytest.raises(ValueError, match=r"load: shift\.npz is .*missing .*'shapes'"):
-        io.load(tmp_path / "shift.npz")
+    refused(ValueError, r"load: shift\.npz is .*missing .*'shapes'", io.load, tmp_path / "shift.npz")
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
@@ -256,8 +253,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(io.os, "fsync", broken)
-    with pytest.raises(OSError, match="disk full"):
-        io.save(path, model(1))
+    refused(OSError, "disk full", io.save, path, model(1))
     assert path.read_bytes() == before
     assert [f.name for f in tmp_path.iterdir()] == ["m.npz"]
 
@@ -265,10 +261,8 @@ def test_a_failed_save_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
 def test_path_and_kind_are_checked(tmp_path):
     with pytest.raises(ValueError, match=r"save: path must end in \.npz or \.safetensors; got 'm.pkl'"):
         io.save(tmp_path / "m.pkl", model())
-    with pytest.raises(TypeError, match="save: p must be a Params; got ndarray"):
-        io.save(tmp_path / "m.npz", np.zeros(3))
-    with pytest.raises(ValueError, match="load: path must be the name of a file; got"):
-        io.load("a\0.npz")
+    refused(TypeError, "save: p must be a Params; got ndarray", io.save, tmp_path / "m.npz", np.zeros(3))
+    refused(ValueError, "load: path must be the name of a file; got", io.load, "a\0.npz")
     with pytest.raises(FileNotFoundError):
         io.load(tmp_path / "none.npz", model())
 
@@ -279,8 +273,7 @@ def test_safetensors_is_asked_for_only_when_it_is_needed(tmp_path, monkeypatch):
     for module in ("safetensors", "safetensors.numpy"):
         monkeypatch.setitem(sys.modules, module, None)
     io.save(tmp_path / "m.npz", model())
-    with pytest.raises(ImportError, match=r"m\.safetensors needs safetensors: pip install"):
-        io.save(tmp_path / "m.safetensors", model())
+    refused(ImportError, r"m\.safetensors needs safetensors: pip install", io.save, tmp_path / "m.safetensors", model())
 
 
 def test_what_is_no_array_in_the_parameters_to_be_filled_is_named(tmp_path):
@@ -289,5 +282,4 @@ def test_what_is_no_array_in_the_parameters_to_be_filled_is_named(tmp_path):
             return iter([("W", 3.0)])
 
     io.save(tmp_path / "p.npz", gru_init(np.random.default_rng(0), 2, 3))
-    with pytest.raises(TypeError, match=r"load: p\.W must be a ndarray; got float"):
-        io.load(tmp_path / "p.npz", Odd({"W": (1,)}))
+    refused(TypeError, r"load: p\.W must be a ndarray; got float", io.load, tmp_path / "p.npz", Odd({"W": (1,)}))

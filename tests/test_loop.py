@@ -1,170 +1,26 @@
 """The loop over steps, with the two cells that are given by their step: what both must do, and their gradients."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from helpers import check_layer, close, leaves, randomised, rng, same
+from helpers import check_layer, close, randomised, rng
 
-from gru_book.cells import (
-    NTMState,
-    StackRNNState,
-    ntm_backward,
-    ntm_forward,
-    ntm_init,
-    ntm_step,
-    stack_rnn_backward,
-    stack_rnn_forward,
-    stack_rnn_init,
-    stack_rnn_step,
-)
-from gru_lib import (
-    LSTMParams,
-    LSTMState,
-    Params,
-    cell_of,
-    gru_init,
-    lstm_init,
-    map_state,
-    stack,
-    stack_backward,
-    stack_forward,
-)
+from gru_book.cells import ntm_init, stack_rnn_init
+from gru_lib import LSTMParams, LSTMState, Params, cell_of, gru_init, lstm_init, stack
 from gru_lib.loop import by_steps
 
-T, N, D, H, M, R = 5, 3, 2, 3, 2, 4
-KINDS = {
-    "stack": (
-        lambda rng, **o: stack_rnn_init(rng, D, H, M, **o),
-        stack_rnn_forward,
-        stack_rnn_backward,
-        stack_rnn_step,
-    ),
-    "ntm": (lambda rng, **o: ntm_init(rng, D, H, R=R, M=M, **o), ntm_forward, ntm_backward, ntm_step),
-}
-kinds = pytest.mark.parametrize("kind", KINDS)
+T, N, D, H, M = 5, 3, 2, 3, 2
 
 
-def setting(kind, dtype=np.float64):
-    """Parameters, inputs, a starting state (a stack that already has two entries), and gradients from outside."""
-    source = rng()
-    init, forward, _, _ = KINDS[kind]
-    p = randomised(init(source, dtype=dtype), source)
-    xs, dhs = source.normal(size=(T, N, D)), source.normal(size=(T, N, H + M))
-    if kind == "stack":
-        values, strengths = source.normal(size=(N, 2, M)), source.random((N, 2))
-        state = StackRNNState(source.normal(size=(N, H)), source.normal(size=(N, M)), values, strengths)
-    else:
-        w = source.dirichlet(np.ones(R), (2, N))
-        state = NTMState(source.normal(size=(N, M)), *w, source.normal(size=(N, R, M)))
-    xs, dhs, state = xs.astype(dtype), dhs.astype(dtype), map_state(lambda a: a.astype(dtype), state)
-    last = forward(xs, state, p)[1]
-    return p, xs, state, dhs, map_state(lambda a: source.normal(size=a.shape).astype(dtype), last)
-
-
-@pytest.mark.parametrize("lengths", [None, [5, 0, 3]], ids=["full", "padded"])
-@kinds
-def test_memory_backward_matches_complex_step(kind, lengths):
-    p, xs, state, dhs, dstate = setting(kind)
-    _, forward, backward, _ = KINDS[kind]
-    check_layer(forward, backward, p, xs, dhs, state, dstate, lengths=lengths)
-
-
-@kinds
-def test_memory_from_its_first_state_matches_complex_step(kind):
-    p, xs, _, dhs, _ = setting(kind)
-    _, forward, backward, _ = KINDS[kind]
-    check_layer(forward, backward, p, xs, dhs)
-
-
-@kinds
-def test_the_sequence_is_its_steps_and_may_be_cut_anywhere(kind):
-    p, xs, state, _, _ = setting(kind)
-    _, forward, _, step = KINDS[kind]
-    hs, last, _ = forward(xs, state, p)
-    s = state
-    for t in range(T):
-        out, s, _ = step(xs[t], s, p)
-        same(out, hs[t])
-    first, middle, _ = forward(xs[:2], state, p)
-    second, end, _ = forward(xs[2:], middle, p)
-    same(np.concatenate([first, second]), hs)
-    same(s, last)
-    same(end, last)
-
-
-@kinds
-def test_a_padded_sequence_is_the_sequence_alone_whatever_the_padding_holds(kind):
-    p, xs, state, dhs, dstate = setting(kind)
-    _, forward, backward, _ = KINDS[kind]
-    lengths = [5, 0, 3]
-    results = []
-    for junk in (0.0, np.nan, np.inf, 1e300):
-        x, d = xs.copy(), dhs.copy()
-        for n, length in enumerate(lengths):
-            x[length:, n], d[length:, n] = junk, junk
-        hs, last, tape = forward(x, state, p, lengths=lengths)
-        dxs, dstate0, grads = backward(d, dstate, tape, p)
-        results.append([hs, dxs, grads, last, dstate0])
-        for n, length in enumerate(lengths):
-            assert not hs[length:, n].any() and not dxs[length:, n].any()
-            one = np.s_[n : n + 1]
-            alone, _, _ = forward(xs[:length, one], map_state(lambda a, one=one: a[one], state), p)
-            np.testing.assert_allclose(hs[:length, one], alone, atol=1e-14)
-    for other in results[1:]:
-        same(other, results[0])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
-@kinds
-def test_dtype_in_is_dtype_out_and_nothing_is_written_to(kind, dtype):
-    p, xs, state, dhs, dstate = setting(kind, np.float32 if dtype == np.float32 else np.float64)
-    _, forward, backward, _ = KINDS[kind]
-    p, xs, dhs = p.astype(dtype), xs.astype(dtype), dhs.astype(dtype)
-    state, dstate = (map_state(lambda a: a.astype(dtype), s) for s in (state, dstate))
-    for array in leaves([p, xs, dhs, state, dstate]):
-        array.flags.writeable = False
-    hs, last, tape = forward(xs, state, p, lengths=[5, 2, 0])
-    first, again = backward(dhs, dstate, tape, p), backward(dhs, dstate, tape, p)
-    same(again, first)
-    for array in leaves([hs, last, first]):
-        assert array.dtype == dtype
-
-
-@kinds
-def test_huge_inputs_give_no_warning(kind):
-    p, xs, state, dhs, dstate = setting(kind)
-    _, forward, backward, _ = KINDS[kind]
-    hs, _, tape = forward(1e4 * xs, state, p)
-    for array in leaves([hs, backward(dhs, dstate, tape, p)]):
-        assert np.isfinite(array).all()
-
-
-@kinds
-def test_a_memory_is_a_layer_like_any_other(kind):
-    source = rng()
-    p = stack(KINDS[kind][0](source), gru_init(source, H + M, 2))
-    assert cell_of(p.layer0).width(p.layer0) == H + M
-    xs, dhs = source.normal(size=(3, 2, D)), source.normal(size=(3, 2, 2))
-    check_layer(stack_forward, stack_backward, p, xs, dhs)
-
-
-@kinds
-def test_wrong_arguments_are_named(kind):
-    p, xs, state, dhs, dstate = setting(kind)
-    _, forward, backward, _ = KINDS[kind]
-    name = forward.__name__
-    tape = forward(xs, state, p)[2]
-    with pytest.raises(ValueError, match=rf"{name}: xs must have shape \(T, N, D\) = \(T, N, 2\); got \(5, 2, 3\)"):
-        forward(xs.swapaxes(1, 2), state, p)
-    with pytest.raises(ValueError, match=rf"{name}: state0.read must have shape .*\(3, 2\); got \(2, 2\)"):
-        forward(xs, state._replace(read=state.read[:2]), p)
-    with pytest.raises(TypeError, match=rf"{name}: state0 must be a .*State; got ndarray"):
-        forward(xs, state[0], p)
-    with pytest.raises(ValueError, match=r"dhs must have shape \(T, N, K\) = \(5, 3, 5\); got \(4, 3, 5\)"):
-        backward(dhs[1:], dstate, tape, p)
-    with pytest.raises(TypeError, match="tape must be a StepsTape"):
-        backward(dhs, dstate, None, p)
-    with pytest.raises(TypeError, match=r"p must be a (StackRNN|NTM)Params; got GRUParams"):
-        forward(xs, state, gru_init(rng(), D, H))
+@pytest.mark.parametrize("above", [False, True], ids=["alone", "in a stack"])
+@pytest.mark.parametrize("init", [stack_rnn_init, partial(ntm_init, R=4)])
+def test_a_memory_from_its_first_state_matches_complex_step(init, above):
+    """A stack that is empty yet, and a memory beneath another layer; all else of them is in test_cell.py."""
+    p = randomised(init(rng(), D, H, M=M), rng())
+    p = stack(p, gru_init(rng(), H + M, 2)) if above else p
+    cell, xs = cell_of(p), rng().normal(size=(T, N, D))
+    check_layer(cell.forward, cell.backward, p, xs, rng(1).normal(size=(T, N, cell.width(p))))
 
 
 @pytest.mark.parametrize("lengths", [None, [5, 0, 3]], ids=["full", "padded"])

@@ -3,38 +3,21 @@
 import mpmath
 import numpy as np
 import pytest
+from helpers import close, randomised, rng
 
 from gru_lib import LSTMState, lstm_backward, lstm_forward, lstm_init, lstm_step, lstm_step_backward
 
 T, N, D, H = 5, 3, 2, 4
 
 
-def rng():
-    return np.random.default_rng(0)
-
-
 @pytest.mark.parametrize("bias", [True, False])
 def test_lstm_step_follows_the_equations(bias):
-    """One number at a time."""
-    p = lstm_init(rng(), D, H, bias=bias)
-    p.flat[:] = rng().normal(size=p.size)
+    p = randomised(lstm_init(rng(), D, H, bias=bias), rng())
     x, h_prev, c_prev = rng().normal(size=(N, D)), rng().normal(size=(N, H)), rng().normal(size=(N, H))
     state, _ = lstm_step(x, LSTMState(h_prev, c_prev), p)
-    b = p.b if bias else np.zeros(4 * H)
-
-    def a(row, column):
-        past = sum(h_prev[row, k] * p.W_h[k, column] for k in range(H))
-        return sum(x[row, k] * p.W_x[k, column] for k in range(D)) + past + b[column]
-
-    def sig(a):
-        return 1 / (1 + np.exp(-a))
-
-    for row in range(N):
-        for j in range(H):
-            i, f, g, o = (a(row, k * H + j) for k in range(4))
-            c = sig(f) * c_prev[row, j] + sig(i) * np.tanh(g)
-            assert state.c[row, j] == pytest.approx(c, rel=1e-13)
-            assert state.h[row, j] == pytest.approx(sig(o) * np.tanh(c), rel=1e-13)
+    i, f, g, o = np.split(x @ p.W_x + h_prev @ p.W_h + (p.b if bias else 0), 4, axis=1)
+    c = c_prev / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+    close(state, (np.tanh(c) / (1 + np.exp(-o)), c), rtol=1e-13, atol=0)
 
 
 def test_forget_bias_is_one_unless_asked_otherwise():
@@ -117,9 +100,3 @@ def test_a_state_that_is_no_pair_is_refused():
     p, xs = lstm_init(rng(), D, H), np.zeros((T, N, D))
     with pytest.raises(TypeError, match=r"lstm_forward: state0 must be an LSTMState\(h, c\); got ndarray"):
         lstm_forward(xs, np.zeros((N, H)), p)
-    with pytest.raises(ValueError, match=r"lstm_forward: c0 must have shape \(N, H\) = \(3, 4\); got \(3, 5\)"):
-        lstm_forward(xs, LSTMState(None, np.zeros((N, 5))), p)
-    with pytest.raises(ValueError, match="lstm_init: forget_bias must be finite; got inf"):
-        lstm_init(rng(), D, H, forget_bias=np.inf)
-    with pytest.raises(TypeError, match="lstm_step_backward: cache must be a LSTMCache; got NoneType"):
-        lstm_step_backward(LSTMState(np.zeros((N, H)), np.zeros((N, H))), None, p)

@@ -30,7 +30,8 @@ def copy(tmp_path: Path) -> Path:
     """A copy of the library and of the common suite, with the cell of the example."""
     shutil.copytree(ROOT / "gru_lib", tmp_path / "gru_lib", ignore=shutil.ignore_patterns("widgets", "__pycache__"))
     (tmp_path / "tests").mkdir()
-    shutil.copy(ROOT / "tests" / "test_cell.py", tmp_path / "tests")
+    for name in ("test_cell.py", "helpers.py"):
+        shutil.copy(ROOT / "tests" / name, tmp_path / "tests")
     shutil.copy(EXAMPLE / "leaky.py", tmp_path / "gru_lib" / "cells")
     shutil.copy(EXAMPLE / "test_leaky.py", tmp_path / "tests")
     for name, text in CHANGED.items():

@@ -138,22 +138,19 @@ def test_kneser_ney_is_far_ahead_of_one_discount_on_english():
     assert NGram(training, 5, text.V).bits(validation) - bits[5] > 0.2
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "message"),
-    [
-        (lambda: NGram([0, 1], 0, 2), ValueError, "NGram: n must be at least 1; got 0"),
-        (lambda: NGram([0, 2], 1, 2), ValueError, r"NGram: tokens must lie in 0\.\.1; got 0\.\.2"),
-        (lambda: NGram([0.5], 1, 2), TypeError, "NGram: tokens must be a row of integers; got float64"),
-        (lambda: NGram([0, 1], 1, 2, discount=1), ValueError, "NGram: discount must be > 0 and < 1; got 1"),
-        (lambda: NGram([0, 1], 1, 2).bits([0], n=2), ValueError, r"NGram\.bits: n must be at most 1"),
-        (lambda: NGram([0, 1], 1, 2).bits([2]), ValueError, r"NGram\.bits: tokens must lie in 0\.\.1; got 2\.\.2"),
-        (lambda: NGram([0, 1], 1, 2).probabilities([0], n=2), ValueError, r"NGram\.probabilities: n must be at most 1"),
-        (lambda: KneserNey([0, 1], 0, 2), ValueError, "KneserNey: n must be at least 1; got 0"),
-        (lambda: KneserNey([0, 2], 1, 2), ValueError, r"KneserNey: tokens must lie in 0\.\.1; got 0\.\.2"),
-        (lambda: KneserNey([0, 1], 3, 2), ValueError, "KneserNey: tokens must be at least n = 3; got 2"),
-        (lambda: KneserNey([0, 1], 1, 2).bits([0], n=2), ValueError, "n must be at most 1, what was counted; got 2"),
-    ],
-)
+@pytest.mark.parametrize(("call", "kind", "message"), [
+    (lambda: NGram([0, 1], 0, 2), ValueError, "NGram: n must be at least 1; got 0"),
+    (lambda: NGram([0, 2], 1, 2), ValueError, r"NGram: tokens must lie in 0\.\.1; got 0\.\.2"),
+    (lambda: NGram([0.5], 1, 2), TypeError, "NGram: tokens must be a row of integers; got float64"),
+    (lambda: NGram([0, 1], 1, 2, discount=1), ValueError, "NGram: discount must be > 0 and < 1; got 1"),
+    (lambda: NGram([0, 1], 1, 2).bits([0], n=2), ValueError, r"NGram\.bits: n must be at most 1"),
+    (lambda: NGram([0, 1], 1, 2).bits([2]), ValueError, r"NGram\.bits: tokens must lie in 0\.\.1; got 2\.\.2"),
+    (lambda: NGram([0, 1], 1, 2).probabilities([0], n=2), ValueError, r"NGram\.probabilities: n must be at most 1"),
+    (lambda: KneserNey([0, 1], 0, 2), ValueError, "KneserNey: n must be at least 1; got 0"),
+    (lambda: KneserNey([0, 2], 1, 2), ValueError, r"KneserNey: tokens must lie in 0\.\.1; got 0\.\.2"),
+    (lambda: KneserNey([0, 1], 3, 2), ValueError, "KneserNey: tokens must be at least n = 3; got 2"),
+    (lambda: KneserNey([0, 1], 1, 2).bits([0], n=2), ValueError, "n must be at most 1, what was counted; got 2"),
+])  # fmt: skip
 def test_a_wrong_argument_is_named(call, kind, message):
     with pytest.raises(kind, match=message):
         call()

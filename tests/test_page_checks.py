@@ -94,15 +94,12 @@ def test_faults_in_a_file_are_found(plant: Callable[..., Path]) -> None:
     assert page_checks.wordless_figures(file) == ["a curve", "A figure for a test"]
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ('<script defer src="https://a.b/c.js"></script>', True),
-        ("<img alt='' src=\"//a.b/c.png\">", True),
-        ('<link rel="stylesheet" href="https://a.b/c.css"/>', True),
-        ("p { background: url(https://a.b/c.png) }", True),
-        ('<link rel="canonical" href="https://a.b/c.html"/><a href="https://a.b/">b</a><img src="c.png">', False),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), [
+    ('<script defer src="https://a.b/c.js"></script>', True),
+    ("<img alt='' src=\"//a.b/c.png\">", True),
+    ('<link rel="stylesheet" href="https://a.b/c.css"/>', True),
+    ("p { background: url(https://a.b/c.png) }", True),
+    ('<link rel="canonical" href="https://a.b/c.html"/><a href="https://a.b/">b</a><img src="c.png">', False),
+])  # fmt: skip
 def test_what_comes_from_elsewhere_is_found(text: str, found: bool) -> None:
     assert bool(page_checks.foreign(text)) is found

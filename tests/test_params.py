@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from helpers import rng
+from helpers import refused, rng
 
-from gru_lib import Bundle, Params, bidirectional, bundle, gru_init, linear_init
+from gru_lib import Bundle, Params, bidirectional, bundle, gru_init, linear_init, stack
 
 
 def test_gate_views_share_the_flat_buffer():
@@ -53,13 +53,17 @@ def test_every_name_is_completed_and_a_bundle_shows_its_members():
     assert repr(m) == f"Bundle(rnn GRUParams, out LinearParams; {m.size} numbers, float64)"
 
 
-def test_copies_share_nothing_and_keep_everything():
-    p = gru_init(rng(0), 2, 3, convention="write")
+GRU = gru_init(rng(0), 2, 3, convention="write")
+
+
+@pytest.mark.parametrize("p", [GRU, bidirectional(GRU, GRU.copy()), stack(GRU, gru_init(rng(1), 3, 3), residual=True)])
+def test_copies_share_nothing_and_keep_everything(p):
     for q in (p.copy(), copy.copy(p), copy.deepcopy(p), pickle.loads(pickle.dumps(p)), p.astype(np.float64)):
         np.testing.assert_array_equal(q.flat, p.flat)
-        assert type(q) is type(p) and q.convention == "write" and not np.shares_memory(q.flat, p.flat)
-    assert p.astype(np.float32).W_xr.dtype == np.float32
-    assert not p.zeros_like().flat.any() and p.zeros_like().convention == "write"
+        assert type(q) is type(p) and q.options == p.options and not np.shares_memory(q.flat, p.flat)
+        assert all(np.shares_memory(a, q.flat) for _, a in q.items())
+    assert [a.dtype for _, a in p.astype(np.float32).items()] == [np.float32] * len(list(p.items()))
+    assert not p.zeros_like().flat.any() and p.zeros_like().options == p.options
 
 
 def test_bundle_puts_members_on_one_buffer():
@@ -82,10 +86,8 @@ def test_bundles_nest():
 
 
 def test_bundle_names_the_wrong_member():
-    with pytest.raises(TypeError, match="bundle: out must be a Params; got ndarray"):
-        bundle(out=np.zeros(3))
-    with pytest.raises(ValueError, match="bundle: expected at least one member"):
-        bundle()
+    refused(TypeError, "bundle: out must be a Params; got ndarray", bundle, out=np.zeros(3))
+    refused(ValueError, "bundle: expected at least one member", bundle)
 
 
 @pytest.mark.parametrize(("bad", "match"), [
@@ -97,8 +99,7 @@ def test_bundle_names_the_wrong_member():
     ({"flat": np.zeros(2, int)}, "flat: dtype must be float32, .*; got int64"),
 ])  # fmt: skip
 def test_parameters_are_made_of_names_and_shapes(bad, match):
-    with pytest.raises((TypeError, ValueError), match=f"^Params: {match}"):
-        Params(**{"shapes": {"W": (2,)}, **bad})
+    refused((TypeError, ValueError), f"^Params: {match}", Params, **{"shapes": {"W": (2,)}, **bad})
 
 
 @pytest.mark.parametrize(("bad", "match"), [
@@ -106,8 +107,7 @@ def test_parameters_are_made_of_names_and_shapes(bad, match):
     ({"flat": "ab"}, "flat must be a ndarray; got str"),
 ])  # fmt: skip
 def test_a_bundle_is_made_of_named_members(bad, match):
-    with pytest.raises(TypeError, match=f"^bundle: {match}"):
-        Bundle(**{"members": {"a": linear_init(rng(), 1, 1)}, **bad})
+    refused(TypeError, f"^bundle: {match}", Bundle, **{"members": {"a": linear_init(rng(), 1, 1)}, **bad})
 
 
 def test_repr_tells_shapes_and_conventions():
@@ -120,9 +120,7 @@ def test_one_object_is_no_two_members():
     p = gru_init(np.random.default_rng(0), 2, 3)
     whole = bundle(rnn=p, again=p.copy())
     for members in ({"a": p, "b": p}, {"a": whole, "b": whole.rnn}, {"a": whole.rnn, "b": whole.rnn}):
-        with pytest.raises(ValueError, match="bundle: a and b hold the same numbers"):
-            bundle(**members)
-    with pytest.raises(ValueError, match="forward and backward hold the same numbers"):
-        bidirectional(p, p)
+        refused(ValueError, "bundle: a and b hold the same numbers", bundle, **members)
+    refused(ValueError, "forward and backward hold the same numbers", bidirectional, p, p)
     assert bundle(a=whole.rnn, b=whole.again).size == 2 * p.size
     assert whole.on(np.zeros(whole.size)).size == whole.size

@@ -7,6 +7,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
+from helpers import exact_gru_step, exactly, gru_weights, refused
 
 from gru_book import results
 from gru_book.models.hand_set import hand_set
@@ -185,37 +186,6 @@ VARIANTS = [
 ]
 
 
-def exact_step(x, h, p):
-    """One GRU step at 50 digits, written apart from the library. Lists of mpmath numbers."""
-    H = range(p.H)
-    f = mpmath.mpf
-
-    def affine(name, v, gate):
-        W = getattr(p, f"W_{name}{gate}")
-        return [mpmath.fsum(f(v[i]) * f(W[i, j]) for i in range(len(v))) for j in H]
-
-    def b(name):
-        value = np.broadcast_to(getattr(p, name), (p.H,))
-        return [f(u) for u in value]
-
-    def sigma(a):
-        return 1 / (1 + mpmath.exp(-a))
-
-    xr, hr, br = affine("x", x, "r"), affine("h", h, "r"), b("b_r")
-    xz, hz, bz = affine("x", x, "z"), affine("h", h, "z"), b("b_z")
-    r = [sigma(xr[j] + hr[j] + br[j]) for j in H]
-    z = [sigma(xz[j] + hz[j] + bz[j]) for j in H]
-    xn, bn = affine("x", x, "n"), b("b_n")
-    if p.reset_after:
-        q, bhn = affine("h", h, "n"), b("b_hn")
-        n = [mpmath.tanh(xn[j] + bn[j] + r[j] * (q[j] + bhn[j])) for j in H]
-    else:
-        q = affine("h", [r[j] * h[j] for j in H], "n")
-        n = [mpmath.tanh(xn[j] + bn[j] + q[j]) for j in H]
-    keep = z if p.convention == "keep" else [1 - v for v in z]
-    return [keep[j] * h[j] + (1 - keep[j]) * n[j] for j in H]
-
-
 @pytest.mark.parametrize("options", VARIANTS, ids=lambda o: "-".join(map(str, o.values())))
 def test_image_of_a_box_holds_the_image_of_its_points(options) -> None:
     rng = np.random.default_rng(0)
@@ -233,11 +203,9 @@ def test_image_of_a_box_holds_the_image_of_its_points(options) -> None:
         assert (image.lo <= h).all()
         assert (h <= image.hi).all()
         with mpmath.workdps(50):
-            for point in points[:12]:
-                exact = exact_step(x[0], [mpmath.mpf(v) for v in point], p)
-                assert all(
-                    mpmath.mpf(a) <= v <= mpmath.mpf(b) for a, v, b in zip(image.lo[0], exact, image.hi[0], strict=True)
-                )
+            said = {name: options[name] for name in ("reset_after", "convention")}
+            exact = exact_gru_step(exactly(x), exactly(points[:12]), gru_weights(p), **said)
+            assert (exactly(image.lo) <= exact).all() and (exact <= exactly(image.hi)).all()
 
 
 def test_image_of_a_point_is_tight() -> None:
@@ -350,18 +318,12 @@ def test_hand_set_proof_fails_where_the_network_is_too_soft_or_the_boxes_too_wid
 
 def test_proofs_name_the_argument_that_is_wrong() -> None:
     m = hand_set()
-    with pytest.raises(TypeError, match="m must be a Bundle"):
-        read_machine(m.rnn, PAIRS_OF_BITS, SIGNS)
-    with pytest.raises(ValueError, match="levels must be two or more rising numbers"):
-        read_machine(m, PAIRS_OF_BITS, [1, 0])
-    with pytest.raises(ValueError, match=r"symbols must have shape \(A, D\)"):
-        read_machine(m, np.zeros((4, 3)), SIGNS)
+    refused(TypeError, "m must be a Bundle", read_machine, m.rnn, PAIRS_OF_BITS, SIGNS)
+    refused(ValueError, "levels must be two or more rising numbers", read_machine, m, PAIRS_OF_BITS, [1, 0])
+    refused(ValueError, r"symbols must have shape \(A, D\)", read_machine, m, np.zeros((4, 3)), SIGNS)
     with pytest.raises(ValueError, match=r"boxes.lo must have shape \(S, H\) = \(3, 3\)"):
         boxes_hold(m, PAIRS_OF_BITS, HAND, Boxes(np.zeros((3, 2)), np.zeros((3, 2))))
-    with pytest.raises(ValueError, match="widen must be >= 0"):
-        find_boxes(m, PAIRS_OF_BITS, HAND, widen=-1)
+    refused(ValueError, "widen must be >= 0", find_boxes, m, PAIRS_OF_BITS, HAND, widen=-1)
     wide = bundle(rnn=m.rnn, out=linear_init(np.random.default_rng(0), 3, 2))
-    with pytest.raises(ValueError, match=r"m.out.W must have shape \(H, 1\)"):
-        read_machine(wide, PAIRS_OF_BITS, SIGNS)
-    with pytest.raises(TypeError, match="must be float64"):
-        read_machine(m.astype(np.float32), PAIRS_OF_BITS, SIGNS)
+    refused(ValueError, r"m.out.W must have shape \(H, 1\)", read_machine, wide, PAIRS_OF_BITS, SIGNS)
+    refused(TypeError, "must be float64", read_machine, m.astype(np.float32), PAIRS_OF_BITS, SIGNS)

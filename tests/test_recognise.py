@@ -6,6 +6,7 @@ from itertools import permutations, product
 import numpy as np
 import onnx
 import pytest
+from helpers import refused
 from onnx.reference import ReferenceEvaluator
 
 from gru_book import results
@@ -437,14 +438,12 @@ SPOILT = {
 def test_a_record_of_another_form_gets_a_clear_word(spoilt):
     record, words = SPOILT[spoilt]
     net = Net(reset="after", start=False)
-    with pytest.raises(ValueError, match=words):
-        recognise(pytorch(net), *record(net))
+    refused(ValueError, words, recognise, pytorch(net), *record(net))
 
 
 def test_a_state_that_the_record_begins_from_is_asked_for():
     net = Net(reset="after")
-    with pytest.raises(ValueError, match=r"All later steps agree: give the h0 of the record"):
-        recognise(pytorch(net), net.xs, net.hs)
+    refused(ValueError, r"All later steps agree: give the h0 of the record", recognise, pytorch(net), net.xs, net.hs)
 
 
 def test_arrays_that_are_no_gru_are_named():
@@ -452,16 +451,12 @@ def test_arrays_that_are_no_gru_are_named():
     arrays = pytorch(net)
     with pytest.raises(ValueError, match=r"three gates' weights from D = 2 inputs and H = 4 units"):
         net.found({name: a for name, a in arrays.items() if name != "weight_hh_l0"})
-    with pytest.raises(ValueError, match=r"is it an LSTM"):
-        net.found({"W": np.ones((16, 2)), "R": np.ones((16, 4))})
-    with pytest.raises(ValueError, match=r"got nothing"):
-        net.found({})
-    with pytest.raises(TypeError, match=r"arrays must be a dict or a list of arrays; got ndarray"):
-        net.found(arrays["weight_ih_l0"])
+    refused(ValueError, r"is it an LSTM", net.found, {"W": np.ones((16, 2)), "R": np.ones((16, 4))})
+    refused(ValueError, r"got nothing", net.found, {})
+    refused(TypeError, r"arrays must be a dict or a list of arrays; got ndarray", net.found, arrays["weight_ih_l0"])
     with pytest.raises(TypeError, match=r"bias_ih_l0 must hold real numbers; got dtype object"):
         net.found({**arrays, "bias_ih_l0": None})
-    with pytest.raises(ValueError, match=r"bias_ih_l0 must be finite"):
-        net.found({**arrays, "bias_ih_l0": np.full(12, np.nan)})
+    refused(ValueError, r"bias_ih_l0 must be finite", net.found, {**arrays, "bias_ih_l0": np.full(12, np.nan)})
 
 
 def test_arrays_in_half_precision_are_exact_and_p_is_float32():

@@ -58,13 +58,10 @@ def test_a_release_holds_wheels_sdists_book_pdf_and_notebooks(built: Path) -> No
     assert f"{book}/index.html" in zipfile.ZipFile(built / "out" / f"{book}.zip").namelist()
 
 
-@pytest.mark.parametrize(
-    ("site", "chapter"),
-    [
-        ("", r"https://github\.com/a/b/blob/notebooks/([\w-]+)\.ipynb"),
-        ("https://a/b", r"https://a/b/book/([\w-]+)\.html"),
-    ],
-)
+@pytest.mark.parametrize(("site", "chapter"), [
+    ("", r"https://github\.com/a/b/blob/notebooks/([\w-]+)\.ipynb"),
+    ("https://a/b", r"https://a/b/book/([\w-]+)\.html"),
+])  # fmt: skip
 def test_on_the_package_index_links_lead_to_the_repository_and_chapters_to_where_they_read_well(
     site: str, chapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,17 +111,3 @@ def test_auto_takes_chunks_for_long_sequences_of_few_numbers(monkeypatch):
     for T, N, H in [(1000, 1, 64), (8, 1, 64), (1000, 64, 64)]:
         scan(np.ones((T, N, H)), np.ones((T, N, H)))
     assert taken == ["chunked", "loop", "loop"]
-
-
-def test_bad_input_is_named():
-    z, w, h0 = case(4)
-    with pytest.raises(ValueError, match="scan: w must have shape"):
-        scan(z, w[:3], h0)
-    with pytest.raises(ValueError, match="scan: h0 must have shape"):
-        scan(z, w, h0[:1])
-    with pytest.raises(ValueError, match="scan: method must be one of"):
-        scan(z, w, h0, method="parallel")
-    with pytest.raises(ValueError, match="scan_backward: hs must have shape"):
-        scan_backward(w, h0, z, scan(z, w)[1:])
-    with pytest.raises(TypeError, match="scan: z must"):
-        scan("z", w)

@@ -1,7 +1,6 @@
 """The structurally constrained network. What all cells have in common is in test_cell.py."""
 
 import numpy as np
-import pytest
 from helpers import rng
 
 from gru_book.cells import scrn_forward, scrn_init, scrn_step
@@ -25,8 +24,3 @@ def test_scrn_context_is_an_exponential_average():
     right = sum(0.05 * 0.95 ** (T - 1 - t) * xs[t] @ p.W_xc for t in range(T))
     np.testing.assert_allclose(s_T[:, :3], right, rtol=0, atol=1e-15)
     np.testing.assert_array_equal(hs[-1], s_T)
-
-
-def test_init_names_the_wrong_argument():
-    with pytest.raises(ValueError, match="scrn_init: alpha must be >= 0 and < 1; got 1"):
-        scrn_init(rng(), D, H, 2, alpha=1)

@@ -9,20 +9,7 @@ import numpy as np
 import pytest
 from helpers import close, leaves, rng
 
-from gru_lib import (
-    GRUParams,
-    LSTMState,
-    cell_of,
-    elman_init,
-    gru_forward,
-    gru_init,
-    gru_step,
-    lstm_forward,
-    lstm_init,
-    lstm_step,
-    map_state,
-    zero_state,
-)
+from gru_lib import GRUParams, cell_of, elman_init, gru_init, infer, lstm_init, map_state, zero_state
 from gru_lib.passes import spans
 
 T, D, H = 9, 5, 256
@@ -31,6 +18,7 @@ T, D, H = 9, 5, 256
 CUT = {
     "gru": lambda rng: gru_init(rng, D, H),
     "gru-after": lambda rng: gru_init(rng, D, H, reset_after=True, convention="write"),
+    "gru-nobias": lambda rng: gru_init(rng, D, H, reset_after=True, bias=False),
     "lstm": lambda rng: lstm_init(rng, D, H),
     "lstm-nobias": lambda rng: lstm_init(rng, D, H, bias=False),
     "elman-tanh": lambda rng: elman_init(rng, D, H),
@@ -84,7 +72,8 @@ def masked_step(x, state, m, p):
         da_z = sign * dh * rest * cache.z * cache.not_z
         grads.W_xz[:] += x.T @ da_z
         grads.W_hz[:] += seen.T @ da_z
-        grads.b_z[:] += da_z.sum(axis=0)
+        if p.bias:
+            grads.b_z[:] += da_z.sum(axis=0)
         return dx + da_z @ p.W_xz.T, m * (dseen - dh * keep + da_z @ p.W_hz.T) + dh * keep, grads
 
     return new + keep * rest, back_through_gru
@@ -113,8 +102,11 @@ def by_steps(c):
     return np.array(hs), state, np.array(dxs[::-1]), dstate, total
 
 
-@pytest.mark.parametrize(("N", "masked", "cut"), [(90, False, [4, 4, 1]), (90, True, [4, 4, 1]), (400, True, [1] * 9)])
-@pytest.mark.parametrize("name", CUT)
+CASES = [(name, 90, masked, [4, 4, 1]) for name in CUT for masked in (False, True)]
+CASES += [(name, 400, True, [1] * 9) for name in ("gru", "gru-after", "lstm", "elman-tanh")]
+
+
+@pytest.mark.parametrize(("name", "N", "masked", "cut"), CASES)
 def test_spans_give_the_numbers_of_the_loop_over_steps(name, N, masked, cut):
     c = case(name, N, masked)
     masks = {"lengths": c.lengths, "h_mask": c.h_mask} if masked else {}
@@ -124,27 +116,11 @@ def test_spans_give_the_numbers_of_the_loop_over_steps(name, N, masked, cut):
     found = hs, state_T, *backward(c.dhs, c.dstate_T, tape, c.p)
     for a, b in zip(found, by_steps(c), strict=True):
         close(a, b, rtol=1e-11, atol=1e-11)
+    wanted = forward(c.xs, c.state0, c.p, lengths=c.lengths)[:2]
+    close(infer(c.xs, c.state0, c.p, lengths=c.lengths), wanted, rtol=1e-12, atol=1e-12)
 
 
 def test_the_last_span_comes_first_and_no_step_is_left_out():
     for steps, N, units in [(0, 3, 4), (1, 0, 4), (9, 90, 256), (784, 32, 64), (100, 5000, 1)]:
         cut = spans(steps, N, units)
         assert [t for span in reversed(cut) for t in range(span.start, span.stop)] == list(range(steps))
-
-
-def test_gates_are_those_of_the_step():
-    source = rng()
-    p, xs, h0 = gru_init(source, D, 4), source.normal(size=(1, 7, D)), source.normal(size=(7, 4))
-    tape, cache = gru_forward(xs, h0, p)[2], gru_step(xs[0], h0, p)[1]
-    for name in ("r", "z", "n"):
-        close(tape.gate(name)[0], getattr(cache, name))
-
-
-def test_gates_and_cell_of_an_lstm_are_those_of_the_step():
-    source = rng()
-    p, xs = lstm_init(source, D, 4), source.normal(size=(1, 7, D))
-    state0 = LSTMState(*source.normal(size=(2, 7, 4)))
-    tape, (state, cache) = lstm_forward(xs, state0, p)[2], lstm_step(xs[0], state0, p)
-    for name, wanted in {"i": cache.i[0], "f": cache.f[0], "g": cache.g, "o": cache.o[0], "c": state.c}.items():
-        close(tape.gate(name)[0], wanted)
-    close(tape.c, np.stack([state0.c, state.c]))

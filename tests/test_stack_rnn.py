@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from gru_book.cells import stack_rnn_backward, stack_rnn_forward, stack_rnn_init, stack_step
-from gru_lib import Adam, bundle, linear_backward, linear_forward, linear_init, softmax_cross_entropy, train
+from experiments.other_memories import letter_loss, right, speaker
+from gru_book.cells import stack_step
+from gru_book.tasks.strings import reverse
+from gru_lib import Adam, train
 
 
 def empty(M=1):
@@ -57,27 +59,7 @@ def test_strengths_stay_between_0_and_1_and_a_read_weighs_at_most_1():
 def test_a_gru_learns_to_reverse_with_its_stack(seed):
     """Strings of 1 to 3 of four letters; by chance a string of 3 comes out right once in 64."""
     rng = np.random.default_rng(seed)
-    m = bundle(rnn=stack_rnn_init(rng, 5, 32, 8), out=linear_init(rng, 40, 4))
-
-    def batch(L, N=16):
-        letters = rng.integers(0, 4, (L, N))
-        xs = np.zeros((2 * L, N, 5))  # the letters, then blanks
-        xs[:L][*np.indices((L, N)), letters] = 1
-        xs[L:, :, 4] = 1
-        ys, weights = np.zeros((2 * L, N), int), np.zeros((2 * L, N))
-        ys[L:], weights[L:] = letters[::-1], 1
-        return xs, ys, weights
-
-    def loss_and_grads(m, batch):
-        xs, ys, weights = batch
-        hs, _, tape = stack_rnn_forward(xs, None, m.rnn)
-        logits, cache = linear_forward(hs, m.out)
-        loss, dlogits = softmax_cross_entropy(logits, ys, weights)
-        dhs, g_out = linear_backward(dlogits, cache, m.out)
-        return loss, bundle(rnn=stack_rnn_backward(dhs, None, tape, m.rnn)[2], out=g_out)
-
-    batches = (batch(int(rng.integers(1, 4))) for _ in iter(int, 1))
-    train(m, loss_and_grads, batches, Adam(m, 0.01), steps=300, clip_norm=1.0, progress=False)
-    xs, ys, weights = batch(3, 200)
-    found = linear_forward(stack_rnn_forward(xs, None, m.rnn)[0], m.out)[0].argmax(axis=-1)
-    assert ((found == ys) | (weights == 0)).all(axis=0).mean() >= 0.9
+    m = speaker(rng, "stack", "reverse", dtype=np.float64)
+    batches = (reverse(rng, 16, int(rng.integers(1, 4))) for _ in iter(int, 1))
+    train(m, letter_loss, batches, Adam(m, 0.01), steps=300, clip_norm=1.0, progress=False)
+    assert right(m, reverse(rng, 200, 3))[1] >= 0.9

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import rng
+from helpers import refused, rng
 
 from gru_book.tasks import ahead
 from gru_lib import reverse
@@ -62,21 +62,5 @@ def test_a_sequence_turned_within_its_length_swaps_before_and_after():
     assert len(places) > 40 and {back[t, n] for t, n in places} == {0, 1}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((0, 3, 9, "after"), TypeError, "marks: rng must be a Generator; got int"),
-        ((None, 3, 2, "after"), ValueError, "marks: T must be at least 3; got 2"),
-        ((None, 0, 9, "after"), ValueError, "marks: N must be at least 1; got 0"),
-        ((None, 3, 9, "both"), ValueError, "marks: question must be"),
-    ],
-)
-def test_a_wrong_argument_is_named(arguments, error, message):
-    first = rng() if arguments[0] is None else arguments[0]
-    with pytest.raises(error, match=message):
-        ahead.marks(first, *arguments[1:])
-
-
-def test_a_wrong_share_is_named():
-    with pytest.raises(ValueError, match="marks: share must be"):
-        ahead.marks(rng(), 3, 9, "after", share=1.0)
+def test_a_sequence_has_room_for_two_marks_and_a_letter():
+    refused(ValueError, "marks: T must be at least 3; got 2", ahead.marks, rng(), 3, 2, "after")

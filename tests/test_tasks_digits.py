@@ -49,10 +49,3 @@ def test_other_data_are_refused():
     pixels[3, 5] += 1
     with pytest.raises(RuntimeError, match=r"must have the fingerprint 87ff0c9e40dc7e2c…; got .* of 1797 pictures"):
         module._split(pixels, labels)
-
-
-def test_a_wrong_argument_is_named():
-    with pytest.raises(ValueError, match="as_sequence: by must be"):
-        as_sequence(np.zeros((2, 8, 8)), "column")
-    with pytest.raises(ValueError, match=r"as_sequence: images must have shape \(M, 8, 8\); got \(2, 64\)"):
-        as_sequence(np.zeros((2, 64)), "row")

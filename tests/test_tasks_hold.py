@@ -58,17 +58,3 @@ def test_the_gain_solves_its_equation():
     for step in (0.01, 0.3, 1.0, 10.0):
         gain = drift_gain(step)
         assert gain**2 == pytest.approx(step**2 * (1 - gain), rel=1e-6) and 0 < gain < 1
-
-
-def test_a_wrong_argument_is_named():
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="hold: marks must be >= 0 and < 1; got 1"):
-        hold(rng, 2, 3, marks=1)
-    with pytest.raises(ValueError, match="hold: T must be at least 1; got 0"):
-        hold(rng, 2, 0)
-    with pytest.raises(ValueError, match="drift: noise must be >= 0; got -1"):
-        drift(rng, 2, 3, noise=-1)
-    with pytest.raises(ValueError, match="drift_gain: step must be > 0; got 0"):
-        drift_gain(0)
-    with pytest.raises(TypeError, match="drift: rng must be a Generator; got int"):
-        drift(0, 2, 3)

@@ -97,18 +97,3 @@ def test_filters_that_are_not_told_find_the_length(batch):
     found = errors(kalman_bank(batch), batch)
     assert errors(kalman(batch, batch.length, batch.damping)[0], batch).ahead < found.ahead < 0.15
     assert errors(kalman(batch, np.full(40, 1.0), np.full(40, 0.1))[0], batch).ahead > 0.5
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda b: pendulums(0, 3), "rng must be"),
-        (lambda b: pendulums(np.random.default_rng(0), 0), "N must be"),
-        (lambda b: inputs(b, "all"), "kind must be one of 'zeros and mask', .*; got 'all'"),
-        (lambda b: lag_features(b, 0), "lags must be"),
-        (lambda b: kalman_bank(b, 0), "filters must be"),
-    ],
-)
-def test_bad_arguments_are_named(batch, call, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        call(batch)

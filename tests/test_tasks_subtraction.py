@@ -78,16 +78,13 @@ def test_pick_takes_the_pairs_asked_for() -> None:
     assert pick(batch, np.arange(136) < 10).xs.shape == (4, 10, 2)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "bits", "message"),
-    [
-        ([3], [5], 4, "0 <= b <= a"),
-        ([16], [5], 4, "0 <= b <= a"),
-        ([3], [-1], 4, "0 <= b <= a"),
-        ([3, 4], [1], 4, "equally many"),
-        ([3], [1], 0, "bits must be at least 1"),
-    ],
-)
+@pytest.mark.parametrize(("a", "b", "bits", "message"), [
+    ([3], [5], 4, "0 <= b <= a"),
+    ([16], [5], 4, "0 <= b <= a"),
+    ([3], [-1], 4, "0 <= b <= a"),
+    ([3, 4], [1], 4, "equally many"),
+    ([3], [1], 0, "bits must be at least 1"),
+])  # fmt: skip
 def test_encode_refuses_what_does_not_fit(a, b, bits, message) -> None:
     with pytest.raises(ValueError, match=message):
         encode(a, b, bits)

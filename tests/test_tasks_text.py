@@ -103,17 +103,14 @@ def test_streams_are_consecutive_and_the_target_is_the_next_token():
     np.testing.assert_array_equal(ys, xs + 1)
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "message"),
-    [
-        (lambda: streams([1, 2], 2), ValueError, "streams: tokens must be at least N + 1 = 3; got 2"),
-        (lambda: streams([[1, 2]], 1), TypeError, "streams: tokens must be a row of integers"),
-        (lambda: streams([1.0, 2.0], 1), TypeError, "streams: tokens must be a row of integers; got float64"),
-        (lambda: english().encode(b"a"), TypeError, "Text.encode: text must be a str; got bytes"),
-        (lambda: english().decode([10_000]), ValueError, "Text.decode: tokens must lie in 0.."),
-        (lambda: english().decode([0.5]), TypeError, "Text.decode: tokens must be a row of integers; got float64"),
-    ],
-)
+@pytest.mark.parametrize(("call", "kind", "message"), [
+    (lambda: streams([1, 2], 2), ValueError, "streams: tokens must be at least N + 1 = 3; got 2"),
+    (lambda: streams([[1, 2]], 1), TypeError, "streams: tokens must be a row of integers"),
+    (lambda: streams([1.0, 2.0], 1), TypeError, "streams: tokens must be a row of integers; got float64"),
+    (lambda: english().encode(b"a"), TypeError, "Text.encode: text must be a str; got bytes"),
+    (lambda: english().decode([10_000]), ValueError, "Text.decode: tokens must lie in 0.."),
+    (lambda: english().decode([0.5]), TypeError, "Text.decode: tokens must be a row of integers; got float64"),
+])  # fmt: skip
 def test_a_wrong_argument_is_named(call, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         call()

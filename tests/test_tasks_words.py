@@ -184,17 +184,12 @@ def test_endings_are_the_places_where_a_run_of_letters_is_complete():
     assert [np.flatnonzero(column).tolist() for column in found.T] == [[2, 4], [1], []]
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "message"),
-    [
-        (lambda: words(("en", "ru")), ValueError, "languages must be two or more of en, de, "),
-        (lambda: words(("en", "en")), ValueError, "languages must be two or more of"),
-        (lambda: words(seed=-1), ValueError, "words: seed must be at least 0; got -1"),
-        (lambda: batches(rng(), [("ab", 0)], 2), ValueError, "batches: pairs must be at least N = 2; got 1"),
-        (lambda: batches(0, [("ab", 0)], 1), TypeError, "batches: rng must be a Generator; got int"),
-        (lambda: encode([("жук", 0)]), ValueError, "written in the alphabet; got 'жку'"),
-    ],
-)
+@pytest.mark.parametrize(("call", "kind", "message"), [
+    (lambda: words(("en", "ru")), ValueError, "languages must be two or more of en, de, "),
+    (lambda: words(("en", "en")), ValueError, "languages must be two or more of"),
+    (lambda: batches(rng(), [("ab", 0)], 2), ValueError, "batches: pairs must be at least N = 2; got 1"),
+    (lambda: encode([("жук", 0)]), ValueError, "written in the alphabet; got 'жку'"),
+])  # fmt: skip
 def test_a_wrong_argument_is_named(call, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         call()

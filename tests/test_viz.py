@@ -147,19 +147,16 @@ def test_a_table_of_a_page_names_its_rows_and_marks_the_best(monkeypatch):
     assert "<style>" in viz.table(TABLE)._repr_html_() and "<style>" not in html
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: viz.table([1, 2]), "table: columns must be a Mapping"),
-        (lambda: viz.table({}), "table: columns must have as many cells each; got none"),
-        (lambda: viz.table({"a": [1], "b": []}), "table: columns must have as many cells each; got 'a' 1, 'b' 0"),
-        (lambda: viz.table({"a": [1]}, best={"b": max}), "table: best must name headers, 'a'; got 'b'"),
-        (lambda: viz.table({"a": [1]}, digits=-1), "table: digits must be at least 0; got -1"),
-        (lambda: viz.mean_interval([1.0]), r"mean_interval: values must be 2 to 10, .* got shape \(1,\)"),
-        (lambda: viz.seeds(None, [1, 2], [[1.0]], ""), r"seeds: runs must have shape \(K, len\(x\)\) = \(K, 2\)"),
-        (lambda: viz.marks(None, ["a"], ["b"], [1]), r"marks: found must have shape \(1, 1\); got \(1,\)"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: viz.table([1, 2]), "table: columns must be a Mapping"),
+    (lambda: viz.table({}), "table: columns must have as many cells each; got none"),
+    (lambda: viz.table({"a": [1], "b": []}), "table: columns must have as many cells each; got 'a' 1, 'b' 0"),
+    (lambda: viz.table({"a": [1]}, best={"b": max}), "table: best must name headers, 'a'; got 'b'"),
+    (lambda: viz.table({"a": [1]}, digits=-1), "table: digits must be at least 0; got -1"),
+    (lambda: viz.mean_interval([1.0]), r"mean_interval: values must be 2 to 10, .* got shape \(1,\)"),
+    (lambda: viz.seeds(None, [1, 2], [[1.0]], ""), r"seeds: runs must have shape \(K, len\(x\)\) = \(K, 2\)"),
+    (lambda: viz.marks(None, ["a"], ["b"], [1]), r"marks: found must have shape \(1, 1\); got \(1,\)"),
+])  # fmt: skip
 def test_what_a_table_or_a_figure_cannot_show_is_named(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()

@@ -65,14 +65,11 @@ def loss_of(s, y):
     return float(bce_with_logits(np.array([[s]]), np.array([[y]]))[0])
 
 
-@pytest.mark.parametrize(
-    ("term", "values"),
-    [
-        ("binary cross-entropy", [{"s": 0.3, "y": y, "it": loss_of(0.3, y)} for y in (0.0, 1.0)]),
-        ("convex update", [{"z": 0.3, "a": 2.0, "b": 5.0, "it": 0.3 * 2.0 + 0.7 * 5.0}]),
-        ("logit", [{"p": float(sigmoid(a)), "it": a} for a in (-2.0, 0.7)]),
-    ],
-)
+@pytest.mark.parametrize(("term", "values"), [
+    ("binary cross-entropy", [{"s": 0.3, "y": y, "it": loss_of(0.3, y)} for y in (0.0, 1.0)]),
+    ("convex update", [{"z": 0.3, "a": 2.0, "b": 5.0, "it": 0.3 * 2.0 + 0.7 * 5.0}]),
+    ("logit", [{"p": float(sigmoid(a)), "it": a} for a in (-2.0, 0.7)]),
+])  # fmt: skip
 def test_a_formula_of_the_glossary_is_what_the_library_computes(term, values):
     text = (ROOT / "book" / "glossary.md").read_text("utf8")
     entry = re.search(rf"^{term}\n((?:  .*\n)+)", text, re.M)[1]

@@ -15,13 +15,6 @@ from gru_book.widgets._modules import HERE, assemble, classic, styles
 ROOT = Path(__file__).parents[1]
 
 
-def test_repr_makes_the_explorer_again():
-    assert repr(GateExplorer()) == "GateExplorer()"
-    gate = GateExplorer(x=-0.25, z=0.99, reset="after")
-    again = eval(repr(gate))
-    assert again.state() == gate.state()
-
-
 class _Balance(HTMLParser):
     """Fails when tags do not nest."""
 

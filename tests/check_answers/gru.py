@@ -197,15 +197,13 @@ VARIANTS = {
         ("p.W_xn + p.b_n", "p.W_xn", "^Not yet: b_n: missing bias"),
         ("np.tanh(x @ p.W_xn + p.b_n + r * (h @ p.W_hn + p.b_hn))", "np.tanh(r * (x @ p.W_xn + p.b_n + h @ p.W_hn + p.b_hn))", "multiplies what comes from x as well"),
     ]),
+    ("gru_forward", "lengths=True"): (ANSWERS["gru_forward"], [
+        ("np.where(real, new, h)", "new", "must carry the state|h_T is wrong"),
+        ("real = (t < lengths)", "real = (t >= 0 * lengths)", r"the padding is read, which holds NaN here. With 0 there: lengths are ignored"),
+        ("~(?s)np.where\\(real, xs\\[t\\], 0\\)(.*)np.where\\(real, new, h\\)", r"xs[t]\1new", "the padding is read.* must carry the state; here it goes on"),
+        ("np.where(real, h, 0)", "h", "outputs in padding must be zero"),
+        ("~np.array\\(hs\\), h$", "np.array(hs), hs[-1]", r"h_T is hs\[-1\]"),
+        ("np.where(real, xs[t], 0)", "real * xs[t]", "Right"),
+        ("np.where(real, new, h)", "real * new + (1 - real) * h", "Right"),
+    ]),
 }  # fmt: skip
-
-# The same for gru_forward with lengths.
-PADDING = [
-    ("np.where(real, new, h)", "new", "must carry the state|h_T is wrong"),
-    ("real = (t < lengths)", "real = (t >= 0 * lengths)", r"the padding is read, which holds NaN here. With 0 there: lengths are ignored"),
-    ("~(?s)np.where\\(real, xs\\[t\\], 0\\)(.*)np.where\\(real, new, h\\)", r"xs[t]\1new", "the padding is read.* must carry the state; here it goes on"),
-    ("np.where(real, h, 0)", "h", "outputs in padding must be zero"),
-    ("~np.array\\(hs\\), h$", "np.array(hs), hs[-1]", r"h_T is hs\[-1\]"),
-    ("np.where(real, xs[t], 0)", "real * xs[t]", "Right"),
-    ("np.where(real, new, h)", "real * new + (1 - real) * h", "Right"),
-]  # fmt: skip
