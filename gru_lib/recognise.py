@@ -118,8 +118,8 @@ def recognise(
     Returns
     -------
     list of Reading
-        Those that agree with the record to its precision, the best first. Several are left where the record does not
-        tell them apart; then `apart` says what one would have to contain.
+        Those that agree with every state of the record to at least 3·10⁻⁵, the best first. Several are left where the
+        record does not tell them apart; then `apart` says what one would have to contain.
 
     Raises ValueError if none agrees, with the nearest reading, its error and the step at which it parts.
 
@@ -354,7 +354,7 @@ def _search(
 
 
 def _known(says: Mapping[str, str]) -> str | None:
-    usual = says["place"] != "the first" and says["gate"] == "σ"
+    usual = says["place"] == ("the second" if says["reset"] == "after" else "neither") and says["gate"] == "σ"
     key = says["stored"], says["x"], says["h"], says["convention"], says["reset"]
     return _KNOWN.get(key) if usual else None
 
@@ -366,6 +366,7 @@ def _name(says: Mapping[str, str]) -> str:
     words += [says["x"]] + [says["h"].replace("x", "h")] * (says["h"] != says["x"]) + [f"{says['convention']}s"]
     words += ["reset over the whole of n" if says["reset"] == "whole" else f"reset {says['reset']}"]
     words += ["the first bias of n inside r"] * (says["place"] == "the first" and says["reset"] == "after")
+    words += ["both biases of n outside r"] * (says["place"] == "neither" and says["reset"] == "after")
     words += [says["gate"]] * (says["gate"] != "σ")
     return ", ".join(words + ["z with 1 less"] * (says["shift"] != "0"))
 
@@ -445,6 +446,6 @@ def _nearest(near: tuple[_Trial, Array], limit: float, ways: list[_Blocks], xs: 
         return (
             f"{said} Up to there all agree, and then hs is 0 or stands still: is it padding? Give the real steps only."
         )
-    if off.max() < 0.01:
+    if off.max() < 0.01 and (hs == hs.astype(np.float32)).all():
         return f"{said} That may be rounding: run it in float64, or in float32 without TF32."
     return said

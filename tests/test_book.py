@@ -203,7 +203,7 @@ FOUND = [
 TYPED = {
     "questions": [
         "gru slower on gpu than cpu", "gpu slow", "dropout num_layers greater than 1", "determinism",
-        "loss not decreasing", "quantize gru", "int8 quantization", "8 bit", "streaming inference",
+        "loss not decreasing", "quantize gru", "int8 quantization accuracy", "8 bit", "slightly different results",
         "variable length sequences", "shape mismatch", "keras to pytorch gru weights", "contiguous chunk",
         "expected hidden size", "batch_first", "bidirectional forecasting", "Core ML", "CoreML", "CuDNNGRU",
         "deterministic", "dynamic_axes", "dynamic axes onnx", "enforce_sorted", "go_backwards",
@@ -225,8 +225,9 @@ TYPED = {
     "checklist": ["nan loss"],
     "14": ["overfitting", "zoneout"],
     "16d": ["text generation"],
-    "22": ["time series forecasting"],
-    "11": ["vectorize", "why is my gru slow on gpu"],
+    "22": ["time series forecasting", "streaming inference"],
+    "11": ["vectorize", "why is my gru slow on gpu", "cudnn kernel criteria"],
+    "instructors": ["teaching"],
     "09": ["weight initialization"],
 }  # fmt: skip
 

@@ -224,6 +224,15 @@ def test_the_other_bias_inside_r_is_told():
     assert reading.name.endswith("the first bias of n inside r") and computes(reading, net)
 
 
+@pytest.mark.parametrize("layout", [pytorch, keras])
+def test_a_second_bias_that_is_added_outside_r_takes_no_known_name(layout):
+    """Core ML's GRU, of an arrays' form that PyTorch and Keras have."""
+    net = Net(reset="after", second=False)
+    net.b, net.c = ({g: share * b for g, b in net.b.items()} for share in (2, -1))
+    (reading,) = net.found(layout(net))
+    assert reading.name.endswith("reset after, both biases of n outside r") and computes(reading, net)
+
+
 # ----------------------------------------------------------------------------------- what the programs themselves wrote
 
 
@@ -420,6 +429,10 @@ def test_if_none_agrees_the_nearest_is_named_with_its_step():
         recognise(pytorch(net), net.xs, rng.normal(size=hs.shape), h0=net.h0)
 
 
+def single(hs):
+    return hs.astype(np.float32).astype(np.float64)
+
+
 SPOILT = {
     "batch first": (lambda n: (n.xs.swapaxes(0, 1), n.hs.swapaxes(0, 1)), r"PyTorch does if xs and hs have the batch"),
     "backwards": (lambda n: (n.xs[::-1], n.hs[::-1]), r"does if the record was run backwards: give xs\[::-1\] and hs"),
@@ -429,7 +442,8 @@ SPOILT = {
     "NaN": (lambda n: (n.xs, np.where(n.hs > 0, n.hs, np.nan)), r"hs must hold finite numbers; got NaN or infinity at"),
     "one sequence": (lambda n: (n.xs[:, 0], n.hs[:, 0]), r"For one sequence, xs\[:, None\]"),
     "other lengths": (lambda n: (n.xs[:3], n.hs), r"hs must have shape \(T, N, H\)"),
-    "rounded products": (lambda n: (n.xs, n.hs + 1e-3 * np.sin(np.arange(n.hs.size)).reshape(n.hs.shape)), "TF32"),
+    "rounded products": (lambda n: (n.xs, single(n.hs + 1e-3 * np.sin(n.hs))), "TF32"),
+    "a wrong number": (lambda n: (n.xs, n.hs + 1e-3 * np.sin(n.hs)), r"parts from hs at step \d+[^R]*$"),
     "both directions": (lambda n: (n.xs, np.concatenate([n.hs, n.hs], axis=2)), "does hs have both directions"),
 }
 

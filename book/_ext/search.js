@@ -1,7 +1,8 @@
 /* The results page: shows what MiniSearch finds in the index of search_index.py, as the reader types.
  *
  * A word is found where a word begins with it ("gate" in "gates"), a Chinese string anywhere. A page is a result if it
- * holds every word, and stands where its best section does. If no page does, words that differ in a letter will do.
+ * holds every word, and stands where its best section does. If no page does, words that differ in a letter will do, and
+ * if these do not, pages that hold most of the words.
  * British and American spelling are one word, and the small words of a question are not looked for.
  */
 "use strict";
@@ -65,8 +66,9 @@
     })));
   }
 
-  /** The sections found, by their pages, the best first. @param {string} query @param {object} options */
-  function search(query, options) {
+  /** The sections found, by their pages, the best first: of pages with all words, or `part` of them, as many as can be.
+   * @param {string} query @param {object} options */
+  function search(query, options, part = false) {
     /** @type {Map<string, Found[]>} */
     const pages = new Map();
     /** @type {(id: string, word: string, stored: Found) => number} */
@@ -75,8 +77,10 @@
     for (const found of engine.search(query, { boostDocument, ...options })) {
       pages.set(found.page, [...(pages.get(found.page) ?? []), found]);
     }
-    const words = new Set(asked(query).map(stem));
-    return [...pages].filter(([, found]) => new Set(found.flatMap(({ queryTerms }) => queryTerms)).size === words.size);
+    const held = new Map([...pages].map(([page, found]) => [page, new Set(found.flatMap(({ queryTerms }) => queryTerms)).size]));
+    const words = new Set(asked(query).map(stem)).size, most = Math.max(0, ...held.values());
+    const wanted = part && most > words / 2 ? most : words;
+    return [...pages].filter(([page]) => held.get(page) === wanted);
   }
 
   /** The text about the first place where the words stand together, or else one does; they are marked.
@@ -108,9 +112,11 @@
     const query = field.value.trim().replace(/\s+/g, " ");
     const exact = search(query, {});
     const fuzzy = (/** @type {string} */ word) => word.length > 4 && !HAN.test(word) && 0.2;
-    const results = exact.length ? exact : search(query, { fuzzy });
+    const alike = exact.length ? exact : search(query, { fuzzy });
+    const results = alike.length ? alike : search(query, {}, true);
     const count = `${results.length} ${results.length === 1 ? "page has" : "pages have"}`;
-    const none = `No page has “${query}”.${results.length ? ` ${count} something like it.` : ""}`;
+    const less = alike.length ? "something like it" : "most of its words";
+    const none = `No page has “${query}”.${results.length ? ` ${count} ${less}.` : ""}`;
     status.textContent = query && (exact.length ? `${count} “${query}”.` : none);
     list.replaceChildren(...results.map(([page, found]) => {
       const item = document.createElement("li");
