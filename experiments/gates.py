@@ -176,6 +176,7 @@ CONTENDERS: dict[str, Contender] = {
     "Elman, 1 unit": (_elman(1, "tanh"), lambda _: elman_loss, elman_loss),
     "gated unit": (_unit, lambda _: unit_loss, unit_loss),
     "Elman, 16 units": (_elman(16, "tanh"), lambda _: elman_loss, elman_loss),
+    "Elman, 16 relu units": (_elman(16, "relu"), lambda _: elman_loss, elman_loss),
     "straight-through": (_cell, lambda _: through_loss, through_loss),
     "REINFORCE": (_cell, reinforce_loss, through_loss),
 }

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from helpers import ROOT, cells_of, run_box
+from helpers import ROOT, cells_of, names_of, run_box
 
 from gru_book.widgets import BPTTExplorer
 from gru_book.widgets.bptt import BPTT
@@ -53,7 +53,7 @@ def test_each_row_of_the_ten_lines_is_its_equation_and_the_function_has_them_in_
     for label, formula in rows:
         label = re.search(r"`(eq-bwd-\w+)`", label)[1]
         start = text_of("05-gru-backward").split(f"$$ ({label})")[0]
-        for part in formula.split(", …"):
+        for part in formula.split("$, $"):
             assert bare(part) in bare(start[start.rindex("\n\n$$\n") :]), label
     body = [line.strip() for line in cell.split("\n")]
     assert body[3 : 3 + len(CODE)] == CODE
@@ -253,6 +253,18 @@ def test_constant_gates_lose_the_terms_and_arrays_that_the_open_exercise_names()
     assert np.abs(constant["h_prev"] - dh_prev).max() > 1e-2
 
 
+def test_if_one_unit_alone_keeps_its_gradient_still_collects_from_the_others():
+    for seed in range(20):
+        p, x, h_prev, dh = gru_and_step(seed=seed)
+        p.b_z[1] = 60
+        h, cache = gru_step(x, h_prev, p)
+        _, dh_prev, _ = gru_step_backward(dh, cache, p)
+        assert np.abs(h - h_prev)[:, 1].max() < 1e-12 and np.abs(dh_prev - dh)[:, 1].max() > 1e-2
+        p.b_z[:] = 60
+        _, cache = gru_step(x, h_prev, p)
+        assert np.abs(gru_step_backward(dh, cache, p)[1] - dh).max() < 1e-12
+
+
 # ------------------------------------------------------------------------------------------------------------- PyTorch
 
 
@@ -261,11 +273,17 @@ def test_what_the_page_says_of_pytorch_holds():
     import torch
 
     run_box("05-gru-backward")
-    run_box("05c-checking-gradients")
     defaults = inspect.signature(torch.autograd.gradcheck).parameters
     said = text_of("05c-checking-gradients")
     for name in ("eps", "atol", "rtol"):
         assert f"`{name}={defaults[name].default}`" in said
+    names = run_box("05c-checking-gradients")
+    for scale, found in ((1e-4, False), (1e-6, True)):
+        for seed in range(12):
+            torch.manual_seed(seed)
+            names["net"] = torch.nn.GRU(2, 4).double()
+            at = torch.randn(6, 3, 2).double().requires_grad_(), scale, *names["net"].parameters()
+            assert torch.autograd.gradcheck(names["loss"], at, raise_exception=False) == found
     net, xs = torch.nn.GRU(2, 4).double(), torch.randn(3, 1, 2).double()
     net(xs)[0].sum().backward()
     assert torch.allclose(net.bias_ih_l0.grad[:8], net.bias_hh_l0.grad[:8])  # two biases, one gradient: r and z
@@ -437,8 +455,8 @@ def test_the_complex_step_gives_the_slope_beside_a_corner():
 def test_which_gate_at_its_end_passes_the_gradient_on_whole_as_the_page_names_it():
     """The update gate, kept open by its bias; with the reset gate open the gradient is changed as before."""
     page = text_of("05-gru-backward")
-    assert "With $z$ near 1, term 1 passes the gradient on whole" in page
-    assert r"As $z_t \to 1$, $\gd{a_z}$ and $\gd{n}$ go to zero" in page
+    assert "With every $z$ near 1, term 1 passes the gradient on whole" in page
+    assert r"As $z_t \to 1$ in all units, $\gd{a_z}$ and $\gd{n}$ go to zero" in page
     rng = np.random.default_rng(0)
     x, h_prev, dh = (rng.normal(size=(N, size)) for size in (D, H, H))
     for gate, whole in (("b_z", True), ("b_r", False)):
@@ -449,3 +467,17 @@ def test_which_gate_at_its_end_passes_the_gradient_on_whole_as_the_page_names_it
         assert np.allclose(dh_prev, dh, atol=1e-12) == whole
         assert (np.abs(grads.b_z).max() < 1e-12) == (np.abs(grads.b_n).max() < 1e-12) == whole
         # δ of a_z and of the candidate are 0 if z is open, and not if r is
+
+
+def test_gradcheck_stops_where_the_complex_step_loses_the_slope():
+    """The first three of the page's table, though nothing is wrong but the way to measure."""
+    cells = cells_of("05c-checking-gradients")
+    names = names_of([cells[0], next(c for c in cells if "CASES =" in c)])
+    cases = list(names["CASES"].items())
+    for i, (name, (f, v, exact)) in enumerate(cases):
+        at, given = {"v": np.array([v])}, {"v": np.array([exact])}
+        if i < 3:
+            with pytest.raises(ValueError, match="does not see"):
+                gradcheck(lambda v, f=f: f(v[0]), at, given)
+        else:
+            assert gradcheck(lambda v, f=f: f(v[0]), at, given).worst < 1e-12, name

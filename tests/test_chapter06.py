@@ -104,12 +104,18 @@ ROWS = {
         ("step_backward", ("(h_prev - n) * z", "h_prev * z")),
         ("step", ("x @ p.W_xz + h_prev @ p.W_hz + p.b_z", "x @ p.W_xz[:, :1] + h_prev @ p.W_hz[:, :1] + p.b_z[:1]")),
     ],
-    "h for h_prev in the cache (3)": "3",
+    "the cache (3), or forward's line of h or of q": [
+        ("step", ("return h, (x, h_prev,", "return h, (x, h,")),
+        ("step", ("h = z * h_prev", "h = z * q")),
+        ("step", ("q = r * h_prev", "q = z * h_prev")),
+    ],
     "dq, da_r, or the line that computes r (2)": [
         ("step_backward", ("h_prev * r * not_r", "h_prev")),
         ("step_backward", ("da_n @ p.W_hn.T\n", "da_n @ p.W_hn\n")),
     ],
-    "the line of n: r elsewhere, or missing (1)": [
+    "the line of n: what stands beside W_hn (1)": [
+        ("step", (" + q @ p.W_hn", "")),
+        ("step", ("q @ p.W_hn", "q @ p.W_hr")),
         ("step", ("q @ p.W_hn", "h_prev @ p.W_hn")),
         ("step", ("q @ p.W_hn", "r * (h_prev @ p.W_hn)")),
     ],
@@ -122,6 +128,11 @@ ROWS = {
         ("step_backward", (" + da_r @ p.W_hr.T", "")),
         ("step_backward", ("da_z @ p.W_hz.T", "da_z @ p.W_hz")),
         ("step_backward", ("dh_prev = dh * z + ", "dh_prev = ")),
+    ],
+    "forward leaves out a product, here h_prev @ W_hz": [("step", (" + h_prev @ p.W_hz", ""))],
+    "two of a kind exchanged, here b_z and b_r": [
+        ("step_backward", ("g.b_r[:], g.b_z[:] =", "g.b_z[:], g.b_r[:] =")),
+        ("step", ("p.b_r)", "p.b_q)"), ("p.b_z)", "p.b_r)"), ("p.b_q)", "p.b_z)")),
     ],
     "the loop: dh left out, run in the wrong order": [
         ("backward", ("dh_out + dh,", "dh_out,")),
@@ -280,8 +291,6 @@ def test_the_order_of_the_arrays_is_as_the_page_says(page):
         == "nzr"
     )
     assert [name[-1] for name in page["PARAMETERS"][::3]] == [*"nzr"]
-    tail, head = words_at(r"the arrows lead from \$(\w)\$ to \$(\w)\$ and")
-    assert f"da_{tail} @" in line_of("step_backward", "dq = ") and "dq" in line_of("step_backward", f"da_{head} = ")
 
 
 def test_a_state_of_zeros_hides_what_the_answer_to_the_prediction_names(page):
@@ -312,7 +321,7 @@ def test_what_the_summary_says_spoils_what_is_so(page):
     assert after[source] == GROUPS[source] | GROUPS[spoiled] | STATE
     assert not after[one] & GROUPS[other] and not after[other] & GROUPS[one]
     assert f"`da_{spoiled}` is made from `da_{source}`" in text
-    assert f"Look at groups ${one}$ and ${other}$ first" in text
+    assert f"look at groups ${one}$ and ${other}$ first" in text
 
 
 def test_a_sign_in_forwards_sigma_leaves_the_other_two_groups_right(page):
@@ -328,6 +337,13 @@ def test_a_sign_in_forwards_sigma_leaves_the_other_two_groups_right(page):
 def test_a_bias_that_forward_forgot_is_the_only_array_that_is_wrong(page, gate):
     for found in found_with(page, "step", (f" + p.b_{gate}", "")):
         assert wrong(found) == {f"b_{gate}"}
+
+
+@pytest.mark.parametrize("gate", "rz")
+def test_a_weight_whose_product_a_gate_forgot_is_wrong_with_its_input_alone(page, gate):
+    for kind, product, given in (("x", "x @ p.W_x{} + ", "xs"), ("h", " + h_prev @ p.W_h{}", "h0")):
+        one, _ = found_with(page, "step", (product.format(gate), ""))
+        assert wrong(one) == {f"W_{kind}{gate}", given}
 
 
 def test_the_checker_names_both_mistakes_that_share_a_pattern(page):
@@ -414,3 +430,32 @@ def test_a_state_that_is_not_detached_between_pieces_stops_the_second_backward()
                 h.sum().backward()
         else:
             h.sum().backward()
+
+
+@pytest.mark.frameworks("torch")
+def test_a_right_net_looks_deaf_at_300_steps_of_float32_and_in_double_does_not():
+    import torch
+
+    for seed in range(3):
+        torch.manual_seed(seed)
+        net = torch.nn.GRU(2, 4, batch_first=True)
+        for dtype, T, fewest, most in (
+            (torch.float32, 50, 0, 0),
+            (torch.float32, 300, 24, 300),
+            (torch.float64, 300, 0, 0),
+        ):
+            xs = torch.randn(1, T, 2, dtype=dtype, requires_grad=True)
+            hs, _ = net.to(dtype)(xs)
+            (g,) = torch.autograd.grad(hs[0, -1].sum(), xs)
+            assert fewest <= (g == 0).all(dim=-1).sum() <= most
+
+
+@pytest.mark.frameworks("torch")
+def test_heard_takes_the_output_of_an_embedding(capsys):
+    import torch
+
+    names = run_box("06-find-the-bug", "def heard")
+    xs = torch.nn.Embedding(5, 2)(torch.zeros(3, 5, dtype=torch.long))
+    hs, _ = names["net"](xs)
+    names["heard"](hs[0, -1], xs)
+    assert capsys.readouterr().out == "1 1 1 1 1\n0 0 0 0 0\n0 0 0 0 0\n"

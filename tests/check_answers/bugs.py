@@ -34,6 +34,7 @@ PLANTED = {
         ("1e-30j * u", "1e-30j", "u is not used"),
         ("1e-30j * u", "1e-30j * np.abs(u)", "the signs of u count"),
         ("1e-30j * u", "-1e-30j * u", "has the wrong sign"),
+        ("~return .*", "return (loss(p + 1e-5 * u) - loss(p - 1e-5 * u)) / 2e-5", "a difference of two losses"),
         ("~return .*", "return np.sqrt(sum((loss(p + 1e-30j * e).imag / 1e-30) ** 2 for e in np.eye(len(p))))", "the length of the gradient"),
     ],
     "bug_consistent": [
