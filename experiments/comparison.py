@@ -5,8 +5,8 @@ Results are stored in ``gru_book/results/comparison.json``. To rerun all parts o
 ``python tools/environment.py python -m experiments.comparison [PART …] [--missing]``
 
 ``… rates`` are scores in validation, by start and learning rate, all with the full number of updates: of them the
-settings in `CHOSEN` are the best. ``parity`` and ``digits`` are tests, with other seeds, each tested once. ``baselines``
-have one setting, chosen in validation.
+settings in `CHOSEN` are the best. ``parity`` and ``digits`` are tests, with other seeds, each tested once.
+``baselines`` have one setting, chosen in validation.
 """
 
 from __future__ import annotations
