@@ -1,7 +1,5 @@
 """Chapter 20: the stored comparison keeps to its protocol, can be made again, and says what the page says."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from helpers import load_results, run_box
@@ -11,7 +9,6 @@ from gru_book.models import comparison as models
 
 STORED = load_results("comparison")
 TASKS, CELLS = models.tasks(), models.CELLS
-LONGER = "digits, twice the updates"
 
 
 def scores(part, *setting):
@@ -22,9 +19,9 @@ def simple(task, what):
     return next(row[-1] for row in STORED["baselines"] if row[:2] == [task, what])
 
 
-def ahead(part, start, of):
-    """How far the GRU is ahead of tanh, and half of the interval."""
-    v, w = scores(part, "GRU", start), scores(part, "tanh", of)
+def ahead(cell, start, of):
+    """How far a gated cell is ahead of tanh on digits, and half of the interval."""
+    v, w = scores("digits", cell, start), scores("digits", "tanh", of)
     return v.mean() - w.mean(), 2.262 * np.sqrt((v.var(ddof=1) + w.var(ddof=1)) / 10)
 
 
@@ -51,7 +48,7 @@ def test_every_cell_has_the_same_budget_and_the_rate_that_was_best_in_validation
 
 @pytest.mark.parametrize("setting", comparison.CHOSEN["digits"])
 def test_a_training_made_anew_gives_what_is_stored(setting):
-    again = comparison.trained("test", "digits", 1, *setting, 0)
+    again = comparison.trained("test", "digits", *setting, 0)
     assert again == pytest.approx(scores("digits", *setting, 0)[0], abs=0.7)  # rounding differs between machines
 
 
@@ -86,11 +83,11 @@ def test_a_table_of_four_states_found_by_trying_changes_is_right_on_parity_and_o
 
 
 def test_support_vectors_are_ahead_of_the_mean_of_every_network_on_digits():
-    means = [scores(part, *row[:2]).mean() for part in ("digits", "digits, twice the updates") for row in STORED[part]]
+    means = [scores("digits", *row[:2]).mean() for row in STORED["digits"]]
     assert max(means) < simple("digits", "support vectors")["test"]
 
 
-def test_on_digits_the_rate_decides_who_is_ahead_and_with_its_own_the_gru_is():
+def test_on_digits_the_rate_decides_who_is_ahead_and_with_its_own_the_gru_is_ahead_of_tanh():
     at = {cell: [scores("digits rates", cell, start, r).mean() for r in comparison.GRID]
           for cell, start in (("tanh", "orthogonal"), ("GRU", "b_z = 1"))}  # fmt: skip
     assert np.subtract(at["tanh"], at["GRU"])[:2].min() > 0.5 and at["tanh"][0] - at["GRU"][0] > 3
@@ -98,15 +95,17 @@ def test_on_digits_the_rate_decides_who_is_ahead_and_with_its_own_the_gru_is():
     assert [round(x) for x in at["tanh"]] == [96, 97, 97, 45, 13]
     assert [round(x) for x in at["GRU"]] == [93, 96, 97, 95, 80]
     assert abs(max(at["GRU"]) - max(at["tanh"])) < 0.2  # even in validation
-    other = [scores("digits rates", "GRU", "b_z = 0", rate).mean() for rate in comparison.GRID]
-    assert 0.2 < max(other) - max(at["GRU"]) < 0.4 and max(other) == other[2]
-    tanh = [scores("digits rates", "tanh", "uniform", rate).mean() for rate in comparison.GRID]
-    assert max(at["tanh"]) < max(tanh) == tanh[1] < max(other)
-    for part, (start, clear) in product(("digits", LONGER), {"b_z = 1": False, "b_z = 0": True}.items()):
-        lead, half = ahead(part, start, "uniform")
+    assert abs(at["tanh"][2] - at["GRU"][2]) < 0.3  # even at 0.03
+    for start, clear in {"b_z = 1": False, "b_z = 0": True}.items():
+        lead, half = ahead("GRU", start, "uniform")
         assert (lead > half) == clear and lead > 0
-        assert start == "b_z = 1" or round(lead, 1) == 0.9
-    assert round(ahead("digits", "b_z = 0", "orthogonal")[0], 1) == 1.6
+    assert round(ahead("GRU", "b_z = 0", "uniform")[0], 1) == 0.9
+    assert round(ahead("GRU", "b_z = 0", "orthogonal")[0], 1) == 1.6
+    for start in ("b_f = 1", "b_f = 0"):
+        lead, half = ahead("LSTM", start, "uniform")
+        assert abs(lead) < half
+    v, w = scores("digits", "GRU", "b_z = 0"), scores("digits", "LSTM", "b_f = 0")
+    assert 0 < v.mean() - w.mean() < 2.262 * np.sqrt((v.var(ddof=1) + w.var(ddof=1)) / 10)
 
 
 def test_quantiles_and_the_choice_of_the_pictures_are_as_the_page_says():

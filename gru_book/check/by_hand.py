@@ -623,7 +623,7 @@ def cmp_units() -> Answers:
     """Check how many units an LSTM and a tanh net have for a GRU with 100, for large H, chapter 20."""
     yield Values(
         {"lstm_units": 100 * math.sqrt(3 / 4), "tanh_units": 100 * math.sqrt(3)},
-        tolerance=1e-2,  # 86 units, the most that fit
+        tolerance=1.037e-2,  # 86 and 175 units, the most that fit with D = K = 10
         says="{lstm_units} units for an LSTM, {tanh_units} for a tanh net",
     )
     yield "lstm_units", 75, "the parameters grow with the square of the units: √(3/4), not 3/4."

@@ -1,4 +1,4 @@
-"""Exercises on σ and on losses: chapters 3, 7 and 20."""
+"""Exercises on σ and on losses: chapters 3 and 7."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from gru_book.check.engine import Array, Exercise, Fault, Function, Mistake, Outputs, call, exercise, same
-from gru_book.check.oracle import Scalar, each, sig, sums
+from gru_book.check.oracle import Scalar, each, sig
 
-__all__ = ["bce", "sigmoid", "softmax_cross_entropy"]
+__all__ = ["bce", "sigmoid"]
 
 
 @exercise
@@ -95,45 +95,4 @@ def bce() -> Exercise:
     message = "right for small logits, but for the logit s = 1000 and the target d = 0 the loss must be 1000: work "
     message += "from the logit, log(1 + exp(s)) = np.logaddexp(0, s), not from the output y."
     also = [(far, {"loss": np.array(500.0), "dlogits": np.array([[0.5, 0.0]])}, message)]
-    return Exercise({"logits": a, "targets": y}, {"loss": loss, "dlogits": grad}, mistakes, also=also)
-
-
-@exercise
-def softmax_cross_entropy() -> Exercise:
-    """Check ``f(logits, targets) -> loss, dlogits``: logits (N, K), targets (N,) of classes, mean over the rows.
-
-    Given logits (N, K) and targets (N,), the number of a class each; return the loss, a number, and dlogits (N, K).
-    """
-    N, K = 4, 3
-    a, y = np.random.default_rng(1).normal(size=(N, K)), np.array([2, 0, 1, 2])
-    one_hot = np.array([[float(label == k) for k in range(K)] for label in y])
-
-    def summed(shifted: Array, axis: int = 1) -> tuple[Array, Array]:
-        e = each(math.exp, shifted)
-        s = e / (sums(e.T)[:, None] if axis == 1 else sums(e))
-        return sums(-np.log(s[range(N), y])[:, None])[0], s - one_hot
-
-    sum_, slopes = summed(a)
-    loss, grad = sum_ / N, slopes / N
-
-    def mistakes() -> Iterator[Mistake]:
-        for shift in (0, a.max(axis=1)[:, None], a.max()):
-            wrong, slope = summed(a - shift, axis=0)
-            message = "the softmax sums over the batch; it must sum over the classes, axis 1."
-            yield message, {"loss": wrong / N, "dlogits": slope / N}
-        for message, its_loss, its_grad in (
-            ("loss and gradient are sums; the mean over the rows is wanted.", sum_, slopes),
-            ("the loss is divided by N·K; the mean is over the N rows.", loss / K, grad),
-            ("dlogits is not divided by N, though the loss is a mean.", loss, slopes),
-            ("the loss has the wrong sign.", -loss, grad),
-            ("dlogits has the wrong sign: s − one-hot.", loss, -grad),
-            ("dlogits is s / N: 1 must be taken off at the target's class.", loss, grad + one_hot / N),
-            ("the loss is in bits; nats are wanted (the natural logarithm).", loss / math.log(2), grad),
-        ):
-            yield message, {"loss": its_loss, "dlogits": its_grad}
-
-    far = {"logits": np.array([[1000.0, 0.0]]), "targets": np.array([1])}
-    message = "right for small logits, but exp(1000) overflows: subtract each row's largest logit first, "
-    message += "which changes no softmax, and take the logarithm before dividing."
-    also = [(far, {"loss": np.array(1000.0), "dlogits": np.array([[1.0, -1.0]])}, message)]
     return Exercise({"logits": a, "targets": y}, {"loss": loss, "dlogits": grad}, mistakes, also=also)

@@ -12,15 +12,6 @@ def f(logits, targets):
     loss = (np.logaddexp(0, logits) - targets * logits).mean()
     return loss, (sigmoid(logits) - targets) / logits.size
 """,
-    "softmax_cross_entropy": """
-def f(logits, targets):
-    rows = np.arange(len(logits))
-    a = logits - logits.max(axis=1, keepdims=True)
-    log_s = a - np.log(np.exp(a).sum(axis=1, keepdims=True))
-    d = np.exp(log_s)
-    d[rows, targets] -= 1
-    return -log_s[rows, targets].mean(), d / len(logits)
-""",
 }
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -46,16 +37,5 @@ PLANTED = {
         ("(np.logaddexp(0, logits) - targets * logits)", "(targets * np.logaddexp(0, -logits))", "lacks the half"),
         (".mean()", ".mean() / np.log(2)", "the loss is in bits"),
         ("(sigmoid(logits) - targets)", "(sigmoid(logits) - targets) / (sigmoid(logits) * sigmoid(-logits))", r"gradient in σ\(s\)"),
-    ],
-    "softmax_cross_entropy": [
-        (" - logits.max(axis=1, keepdims=True)", "", r"exp\(1000\) overflows"),
-        ("np.exp(a).sum(axis=1", "np.exp(a).sum(axis=0", "sums over the batch"),
-        ("d[rows, targets] -= 1", "pass", "1 must be taken off"),
-        ("d / len(logits)", "d", "dlogits is not divided by N"),
-        ("~return .*", "return -log_s[rows, targets].sum(), d", "loss and gradient are sums"),
-        (".mean()", ".mean() / logits.shape[1]", "divided by N·K"),
-        ("return -", "return ", "the loss has the wrong sign"),
-        ("d / len(logits)", "-d / len(logits)", "dlogits has the wrong sign"),
-        (".mean()", ".mean() / np.log(2)", "the loss is in bits"),
     ],
 }  # fmt: skip
