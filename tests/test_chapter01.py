@@ -163,8 +163,9 @@ def test_no_order_blind_guess_gets_more_than_half_of_either_task():
     assert measured("either way", "letters, regression") == [0.5]
 
 
-def test_hardly_any_word_begins_with_yr_and_many_end_with_land():
+def test_hardly_any_word_begins_with_yr_and_many_end_with_land_and_none_begins_with_dnal():
     found = {word for word, _ in pairs_of()}
+    assert not any(word.startswith("dnal") for word in found)
     assert sum(word.startswith("yr") for word in found) <= 2 and sum(word.endswith("land") for word in found) > 40
 
 
@@ -182,26 +183,11 @@ def test_without_its_tanh_an_elman_network_gets_less_with_every_seed_and_countin
     tried = {(row[0], row[2]) for row in load(experiment.STORED)["languages rates"]}
     assert tried == {(cell, rate) for cell in ("linear", "Elman", "GRU") for rate in experiment.RATES}
     linear, elman = (100 * np.mean(measured("either way", name)) for name in ("linear", "Elman"))
-    assert (round(linear), round(elman), round(elman - linear, 1)) == (80, 91, 11.5)
-    assert page_says(PAGE, "is worth 11.5 points")
-    assert page_says(PAGE, f"is a linear recurrence and gets {linear:.1f} %")
+    assert (round(linear), round(elman)) == (80, 91)
     assert page_says(PAGE, "counting runs of letters 93 %")
     assert page_says(PAGE, "an Elman network gets 91 %, and a linear recurrence 80 %")
+    assert page_says(PAGE, "Elman networks of as many units get 91 %, and linear recurrences 80 %")
     assert {round(100 * measured("either way", name)[0]) for name in RUNS} == {93}
-
-
-def looped(times):
-    """Right answers in per cent, of ten trainings in the page's loop."""
-    found = [100 * share["test"] for share in results(experiment, "page loop", times)]
-    assert len(found) == 10
-    return np.array(found)
-
-
-def test_in_the_pages_loop_a_larger_start_of_the_inputs_gains_more_than_half_of_what_is_missing():
-    plain, larger = looped(1), looped(6)
-    assert plain.max() < larger.min()
-    assert page_says(PAGE, f"get {larger.mean():.1f} % on average, and ten of the loop as it stands {plain.mean():.1f}")
-    assert (larger.mean() - plain.mean()) / (100 * np.mean(measured("either way", "Elman")) - plain.mean()) > 0.5
 
 
 def test_chapter_0_begins_a_letters_row_about_six_times_as_large_as_the_page():
@@ -215,12 +201,6 @@ def test_chapter_0_begins_a_letters_row_about_six_times_as_large_as_the_page():
     assert 5.4 < row / ours < 6.5 and round(ours, 2) == 0.07
 
 
-def test_a_free_number_for_each_letter_at_each_distance_gains_little_on_a_linear_recurrence():
-    free, elman = measured("either way", "letter and place, regression")[0], measured("either way", "Elman")
-    assert page_says(PAGE, f"may choose all these numbers freely gets {100 * free:.1f} %")
-    assert np.mean(measured("either way", "linear")) < free < min(elman) - 0.05
-
-
 def test_a_network_that_is_asked_after_every_letter_is_right_more_often_half_way_and_less_often_at_the_end():
     late, early = (
         {part: [row[part] for row in results(experiment, "asked", every)] for part in ("half", "test")}
@@ -231,12 +211,28 @@ def test_a_network_that_is_asked_after_every_letter_is_right_more_often_half_way
     half, end = ([round(100 * np.mean(rows[part])) for rows in (late, early)] for part in ("half", "test"))
     assert page_says(PAGE, f"three networks trained in our loop are right in {half[0]} % of the cases")
     assert page_says(PAGE, f"and trained alike otherwise, are right in {half[1]} %")
-    assert page_says(PAGE, f"three trainings get {end[1]} % on average, where those asked at the end get {end[0]} %")
+    assert page_says(PAGE, f"these three get {end[1]} % on average, where those asked at the end get {end[0]} %")
+
+
+def looped(activation, times):
+    """Right answers in per cent, of five trainings in the page's loop at half its rate."""
+    found = [100 * share["test"] for share in results(experiment, "loop start", activation, times)]
+    assert len(found) == 5
+    return np.array(found)
+
+
+def test_in_the_pages_loop_a_larger_start_of_the_inputs_helps_with_tanh_and_not_without():
+    ends = {(a, k): looped(a, k) for a in ("linear", "tanh") for k in (1, 6)}
+    assert ends["tanh", 1].max() < ends["tanh", 6].min() and ends["linear", 6].max() < ends["tanh", 1].min()
+    mean = {case: share.mean() for case, share in ends.items()}
+    assert abs(mean["linear", 6] - mean["linear", 1]) < 0.3 and round(mean["tanh", 6] - mean["tanh", 1]) == 5
+    small, large = (mean["tanh", k] - mean["linear", k] for k in (1, 6))
+    assert page_says(PAGE, f"is worth {small:.1f} points from the small start, and {large:.1f} from the larger")
 
 
 def test_a_training_in_the_pages_loop_made_anew_is_the_stored_one():
-    again = experiment.page_loop(6, 0)
-    assert again["test"] == pytest.approx(result(experiment, "page loop", 6, 0)["test"], abs=0.01)
+    again = experiment.loop_start("tanh", 6, 0)
+    assert again["test"] == pytest.approx(result(experiment, "loop start", "tanh", 6, 0)["test"], abs=0.01)
 
 
 def test_the_last_letter_and_the_first_and_the_last_get_what_the_page_says():

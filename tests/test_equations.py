@@ -474,7 +474,6 @@ def _() -> Values:
     chained = Run(chain)
     both = {"∂u/∂v": chained.slope("u", "v"), "j": range(1, 5), "i": range(1, H + 1)}
     return v | {
-        "(eq-fade-every)": {"δh_t-1": v["δh"][1], "δa_t": v["δa"][2], "δh^out_t-1": normal(T, N, H, seed=2)[0]},
         "(eq-fade-dh)": single, "(eq-fade-jacobian)": single, "(eq-fade-product)": single, "(eq-fade-bound)": single,
         "(eq-fade-clip)": [
             {"δtheta": theta, "δtheta←": theta * min(1, c / np.sqrt((theta**2).sum())), "c": c} for c in (0.5, 50.0)

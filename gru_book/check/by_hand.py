@@ -19,7 +19,7 @@ def _at(points: tuple[float, ...], f: Callable[[float], float]) -> list[float]:
 @values
 def zero_mix() -> Answers:
     """Check h_1, h_2 and h_3 of one unit whose z is 0, 1 and 0.25, chapter 0."""
-    yield Values({"states": [0.9, 0.9, 0.525]}, says="h goes through {states}")
+    yield Values({"states": [0.9, 0.9, 0.525]}, says="h goes through [0.9, 0.9, 0.525]")
     yield "states", [0, -0.5, -0.275], "z is the share that is kept: h = z h_prev + (1 − z) n."
     yield "states", [0.9, 0, 0.3], "the old state is left out: h = z h_prev + (1 − z) n."
     yield (
