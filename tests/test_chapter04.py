@@ -338,6 +338,14 @@ def test_units_10_and_27_do_the_same_and_without_the_three_the_network_is_as_sur
     assert sure_of_finnish([10, 11, 27]) >= sure_of_finnish([]) > 0.8
 
 
+def test_the_letter_alone_makes_unit_11_write_at_the_accent(page):
+    """Without its part of a_z the unit would keep."""
+    m, t = page["reader"], 2
+    letter = (embedding_forward(page["tokens"], m.embed)[0][t] @ m.rnn.W_xz)[0, 11]
+    rest = (page["hs"][t - 1] @ m.rnn.W_hz)[0, 11] + m.rnn.b_z[11]
+    assert sigmoid(letter + rest) == pytest.approx(page["z"][t, 11]) and letter < -4 and sigmoid(rest) > 0.7
+
+
 def test_the_network_is_that_of_chapter_0():
     """The lines that make it and train it are the same."""
     chapter_0, here = ("\n".join(cells_of(name)) for name in ("00-the-gru-in-twenty-minutes", PAGE))
