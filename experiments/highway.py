@@ -96,6 +96,7 @@ def learn(task: str, bias: str, rate: float, seed: int, *, length: int = LENGTH,
 
 # ------------------------------------------------------------------------------------------------------- reading a line
 
+
 def reader(seed: int, steps: int = 300) -> Bundle:
     """A network that says, after each token, which class came last outside brackets."""
     rng = np.random.default_rng(seed)
