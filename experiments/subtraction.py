@@ -1,48 +1,61 @@
-"""The forty networks of chapter 7 and page 7b, stored in subtraction_nets.npz. To train them again:
+"""The networks of chapter 7 and page 7b: thirty in subtraction_nets.npz, and counts of more in subtraction.json.
 
-``python tools/environment.py python -m experiments.subtraction``
+``python tools/environment.py python -m experiments.subtraction [--missing] [counts] [nets]``
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gru_book.models.reader import subtractor_init, subtractor_loss
+from experiments._store import MISSING, chosen, make_parts, stored_file
+from gru_book.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, boxes_hold, disagreement, find_boxes, read_machine
+from gru_book.models.reader import subtractor_accuracy, subtractor_init, subtractor_loss
 from gru_book.results import FOLDER
-from gru_book.tasks.subtraction import Batch, random_batches
-from gru_lib import Adam, Bundle, train
+from gru_book.tasks.subtraction import Batch, all_pairs, long_borrows, random_batches, random_pairs
+from gru_lib import Adam, Bundle, elman_init, gru_init, train
 
 SEEDS = range(10)
+Row = dict[str, Any]
 
 
-def trained_on(bits: tuple[int, int], seed: int, *, H: int = 10, steps: int = 1000) -> Bundle:
+def trained_on(bits: tuple[int, int], seed: int, *, H: int = 10, steps: int = 1000, init: Any = gru_init) -> Bundle:
     """Train on random pairs that have from so many to so many bits."""
     rng = np.random.default_rng(seed)
-    m = subtractor_init(rng, H)
+    m = subtractor_init(rng, H, init=init)
     train(m, subtractor_loss, random_batches(rng, 64, bits), Adam(m, 0.02), steps=steps, progress=False)
     return m
 
 
-def tidy(seed: int, *, H: int = 10, steps: int = 1000) -> Bundle:
-    """Train on pairs of 4 to 8 bits with the two terms that tidy the state."""
+def tidy(
+    seed: int,
+    *,
+    H: int = 10,
+    steps: int = 1000,
+    bits: tuple[int, int] = (4, 8),
+    most: float = 10,
+    decay: float = 2e-3,
+    init: Any = gru_init,
+) -> Bundle:
+    """Train with the two terms that tidy the state."""
     rng = np.random.default_rng(seed)
-    m = subtractor_init(rng, H)
+    m = subtractor_init(rng, H, init=init)
 
     def loss(m: Bundle, numbered: tuple[int, Batch]) -> tuple[Any, Bundle]:
         i, batch = numbered
-        commit = 10 * np.clip((i / steps - 0.3) / 0.5, 0, 1)
-        return subtractor_loss(m, batch, commit=commit, decay=2e-3)
+        commit = most * np.clip((i / steps - 0.3) / 0.5, 0, 1)
+        return subtractor_loss(m, batch, commit=commit, decay=decay)
 
-    train(m, loss, enumerate(random_batches(rng, 64, (4, 8))), Adam(m, 0.02), steps=steps, progress=False)
+    train(m, loss, enumerate(random_batches(rng, 64, bits)), Adam(m, 0.02), steps=steps, progress=False)
     return m
 
 
 NETS: dict[str, Callable[[int], Bundle]] = {
     "four bits": lambda seed: trained_on((4, 4), seed),
-    "four bits, 3,000 steps": lambda seed: trained_on((4, 4), seed, steps=3000),
     "plain": lambda seed: trained_on((4, 8), seed),
     "tidied": tidy,
 }
@@ -54,5 +67,57 @@ def nets() -> None:
     np.savez(FOLDER / "subtraction_nets.npz", **rows)
 
 
+# ---------------------------------------------------------------------------------- by length, by tidying, and by cell
+
+STORED = stored_file("subtraction")
+ELMAN = partial(elman_init, init="orthogonal")
+WAYS: dict[str, dict[str, Any]] = {
+    "GRU, plain": {"most": 0, "decay": 0},
+    "GRU, tidied": {},
+    "Elman, plain": {"most": 0, "decay": 0, "init": ELMAN},
+    "Elman, tidied": {"init": ELMAN},
+    "GRU, decay alone": {"most": 0},
+    "GRU, pull alone": {"decay": 0},
+    "GRU of five units, tidied": {"H": 5},
+}
+LENGTHS = (5, 8, 16, 64, 256, 1024)
+
+
+def longer() -> list[Batch]:
+    """600 pairs: 50 random ones of each length, and 50 with a long borrow."""
+    rng = np.random.default_rng(9)
+    return [draw(rng, 50, width) for draw in (random_pairs, long_borrows) for width in LENGTHS]
+
+
+def proved(m: Bundle) -> bool:
+    """Whether boxes prove that a GRU subtracts at every length, nothing rounded."""
+    machine = read_machine(m, PAIRS_OF_BITS, SIGNS)
+    if machine is None or disagreement(machine.automaton, BORROW) is not None:
+        return False
+    boxes = find_boxes(m, PAIRS_OF_BITS, machine.automaton)
+    return boxes is not None and boxes_hold(m, PAIRS_OF_BITS, machine.automaton, boxes)
+
+
+def count(way: str, longest: int, seed: int) -> Row:
+    """Train on 4 to `longest` bits: right on all pairs of four bits? how many of 600 longer ones are wrong? proved?"""
+    m = tidy(seed, bits=(4, longest), **WAYS[way])
+    wrong = sum(round(50 * (1 - subtractor_accuracy(m, test).pairs)) for test in longer())
+    row = {"known": subtractor_accuracy(m, all_pairs(4)).pairs == 1, "wrong": wrong}
+    return row | ({"proved": proved(m)} if way.startswith("GRU") else {})
+
+
+GRID = tuple((way, longest) for way in WAYS for longest in (4, 8))
+PARTS = {"counts": (count, GRID, range(20))}
+
+
+def main(arguments: list[str]) -> None:
+    """Make the counts, the networks, or both; with --missing, only the counts that are not stored yet."""
+    picked = chosen([name for name in arguments if name != MISSING], [*PARTS, "nets"])
+    if "counts" in picked:
+        make_parts(STORED, PARTS, ["counts", *(name for name in arguments if name == MISSING)])
+    if "nets" in picked:
+        nets()
+
+
 if __name__ == "__main__":
-    nets()
+    main(sys.argv[1:])

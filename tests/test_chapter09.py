@@ -82,76 +82,62 @@ def test_a_bias_copied_across_conventions_is_the_worst_of_the_rows():
 # ------------------------------------------------------------------------------------------------------ what is stored
 
 
-def test_the_network_that_reads_the_line_is_the_stored_one_of_seed_0():
+def test_the_network_that_reads_the_line_is_made_by_the_script():
     page = names_of(cells_of(NAME)[:2])
-    stored = result(highway, "line", 0)
-    np.testing.assert_allclose(page["gradients"](page["trained"], highway.LINE), stored["norm"][1:], rtol=0.01)
-    np.testing.assert_allclose(page["moves"](page["trained"], highway.LINE), stored["moved"], rtol=0.01)
-    assert page["LINE"] == highway.LINE
     np.testing.assert_allclose(highway.reader(0).flat, page["trained"].flat, rtol=0, atol=1e-3)
-
-
-@pytest.mark.parametrize("file", ["highway", "highway_own"])
-def test_the_norm_is_level_where_the_gates_keep_and_there_it_takes_the_highway(file):
-    """The control: at the dots outside, where z is low, neither part alone delivers a tenth in some nets."""
-    rows = [row for _, row in load(stored_file(file))["line"]]
-    for row in rows:
-        assert row["right"] > 0.99
-        for first, last in ((6, 11), (15, 20)):
-            assert row["norm"][first] == pytest.approx(row["norm"][last], rel=0.15)
-        cut = row["cut"]
-        assert cut["highway alone, inside"] > 0.7 * cut["whole"]
-        assert cut["detours alone, inside"] < 1e-9 * cut["whole"]
-        low = [row["z"][t] for t in highway.DOTS]
-        assert max(low) < 0.6 < 0.75 < min(row["z"][t] for t in highway.INSIDE)
-        moved = row["moved"]
-        assert min(moved[2], moved[5], moved[14], moved[20]) > 2 > 0.15 > max(moved[t] for t in highway.INSIDE)
-    apart = [
-        max(row["cut"][f"{part} alone, dots"] for part in ("highway", "detours")) / row["cut"]["whole"] for row in rows
-    ]
-    assert len(rows) < 10 or sum(share < 0.1 for share in apart) == 4
 
 
 # ------------------------------------------------------------------------------------------------ what the bias costs
 
 
-def steps_of(rows, bias, start, rate=None):
+def steps_of(rows, bias, rate=None):
     """Steps to learn; infinite if it did not."""
-    found = [row[-1] for row in rows if row[:2] == [bias, start] and rate in (None, row[2])]
+    found = [row[-1] for row in rows if row[0] == bias and rate in (None, row[1])]
     return np.array([row["steps"] if row["right"] >= 0.98 else np.inf for row in found])
 
 
 def test_what_the_page_counts_of_the_trainings_is_what_is_stored():
-    keep, rewrite, far = (load(highway.STORED)[part] for part in ("keep", "rewrite", "keep, 100 tokens"))
+    keep, flip, echo, far = (load(highway.STORED)[part] for part in ("keep", "flip", "echo", "keep, 100 tokens"))
 
     def learned(rows, *what):
         return np.isfinite(steps_of(rows, *what)).sum()
 
-    assert [learned(keep, "0", "library", rate) for rate in highway.RATES] == [0, 0, 9]
+    assert [learned(keep, "0", rate) for rate in highway.RATES] == [0, 0, 9]
     for bias in ("2", "ln 39", "spread"):
-        assert learned(keep, bias, "library") == 30
-    assert learned(rewrite, "0", "library") == 15
-    assert [learned(rewrite, "ln 39", "library", rate) for rate in highway.RATES] == [0, 3, 4]
-    assert [learned(rewrite, "2", "library", rate) for rate in highway.RATES] == [1, 5, 5]
-    assert [learned(rows, "spread", "library", 0.03) for rows in (keep, rewrite)] == [10, 5]
-    assert [learned(rows, "0", "orthogonal", 0.01) for rows in (keep, rewrite)] == [10, 5]
-    assert [learned(far, bias, "library") for bias in ("2", "ln 99", "spread")] == [4, 5, 5]
+        assert learned(keep, bias) == 30
+    assert learned(flip, "0") == 15
+    assert [learned(flip, "ln 39", rate) for rate in highway.RATES] == [0, 3, 4]
+    assert [learned(flip, "2", rate) for rate in highway.RATES] == [1, 5, 5]
+    assert [learned(rows, "spread", 0.03) for rows in (keep, flip)] == [10, 5]
+    assert [learned(echo, bias) for bias in highway.BIASES[40]] == [15] * 4
+    assert [learned(far, bias) for bias in ("2", "ln 99", "spread")] == [4, 5, 5]
 
 
 def test_over_100_tokens_the_rule_s_bias_learns_to_keep_in_half_of_the_steps():
     rows = load(highway.STORED)["keep, 100 tokens"]
-    plain, rule = (np.median(steps_of(rows, bias, "library")) for bias in ("2", "ln 99"))
+    plain, rule = (np.median(steps_of(rows, bias)) for bias in ("2", "ln 99"))
     assert plain > 2 * rule
 
 
 @pytest.mark.parametrize("file", ["highway", "highway_own"])
 @pytest.mark.parametrize("rate", highway.RATES[1:])
-def test_to_rewrite_a_large_bias_hurts_and_smaller_ones_pay_a_part_of_the_price(file, rate):
-    rows = load(stored_file(file))["rewrite"]
-    none, two, spread, large = (
-        np.median(steps_of(rows, bias, "library", rate)) for bias in ("0", "2", "spread", "ln 39")
-    )
+def test_to_flip_a_large_bias_hurts_and_smaller_ones_pay_a_part_of_the_price(file, rate):
+    rows = load(stored_file(file))["flip"]
+    none, two, spread, large = (np.median(steps_of(rows, bias, rate)) for bias in ("0", "2", "spread", "ln 39"))
     assert none < min(two, spread) <= max(two, spread) < large and large > 3 * none
+
+
+@pytest.mark.parametrize("file", ["highway", "highway_own"])
+@pytest.mark.parametrize("rate", highway.RATES)
+def test_to_echo_the_large_bias_takes_twice_the_steps_at_most(file, rate):
+    rows = load(stored_file(file))["echo"]
+    none, large = (np.median(steps_of(rows, bias, rate)) for bias in ("0", "ln 39"))
+    assert none < large <= 2 * none
+
+
+def test_the_token_to_echo_is_the_one_before():
+    batch = highway.echo(np.random.default_rng(0), 3, 6)
+    assert (batch.ys[1:] @ [1, 2, 4] == batch.tokens[:-1]).all() and not batch.asked[0].any() and batch.asked[1:].all()
 
 
 def test_with_the_reset_after_the_biases_learn_as_well():
@@ -159,14 +145,14 @@ def test_with_the_reset_after_the_biases_learn_as_well():
     for part, biases in highway.AFTER.items():
         rows = stored[f"{part}, reset after"]
         assert len(rows) == 5 * len(biases) and all(row["right"] >= 0.98 for *_, row in rows)
-    what = ("ln 39", "library", 0.03, 1)
+    what = ("ln 39", 0.03, 1)
     again = highway.PARTS["keep, reset after"][0](*what)
     assert again["steps"] == pytest.approx(result(highway, "keep, reset after", *what)["steps"], abs=25)
 
 
-def test_a_training_made_anew_learns_to_rewrite_from_the_bias_that_did():
-    what = ("0", "library", 0.03, 0)
-    again, stored = highway.PARTS["rewrite"][0](*what), result(highway, "rewrite", *what)
+def test_a_training_made_anew_learns_to_flip_from_the_bias_that_did():
+    what = ("0", 0.03, 0)
+    again, stored = highway.PARTS["flip"][0](*what), result(highway, "flip", *what)
     assert again["right"] > 0.98 < stored["right"] and again["steps"] == pytest.approx(stored["steps"], abs=75)
 
 

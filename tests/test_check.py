@@ -512,6 +512,10 @@ def test_what_is_no_array_is_named(h0):
     assert said.startswith("h0 must be an array of numbers; got ")
 
 
+def test_a_start_may_be_a_row_or_an_array_of_one_row():
+    assert check.mem_elman(program(ANSWERS["mem_elman"].replace("return p, h0", "return p, h0[None]"))).ok
+
+
 def test_a_call_in_place_of_the_function_is_explained():
     assert "give the function itself" in check.sigmoid(np.zeros(3)).message
 

@@ -111,6 +111,7 @@ def mem_elman() -> Exercise:
         if (p.D, p.H) != (S, Q * S) or p.activation != "tanh":
             raise Fault(f"p must have D = {S} (S), H = {Q * S} (Q·S) and tanh; it has D = {p.D} and H = {p.H}.")
         h = numbers("h0", h)
+        h = h[0] if h.shape == (1, Q * S) else h
         if h.shape != (Q * S,):
             raise Fault(f"h0 must have shape ({Q * S},), a number for each unit; it has {h.shape}.")
         hs = []
