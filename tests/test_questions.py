@@ -158,7 +158,9 @@ def test_adamw_decays_a_bias_whose_gradient_is_0_and_skips_one_without(torch):
 
 
 @pytest.mark.frameworks("torch", "keras")
-def test_a_keras_layer_moved_to_pytorch_gives_the_same_states(torch, keras):
+def test_a_keras_layer_moved_to_pytorch_gives_the_same_states(torch):
+    import keras
+
     layer, gru = keras.layers.GRU(8, return_sequences=True), torch.nn.GRU(4, 8, batch_first=True)
     xs = np.random.default_rng(0).normal(size=(2, 6, 4)).astype(np.float32)
     layer(xs)
