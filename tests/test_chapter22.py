@@ -135,11 +135,11 @@ def test_the_window_net_has_the_best_of_four_settings_and_is_no_better_than_the_
     assert len(tried) == 4 and min(tried, key=tried.__getitem__) == at_work.WINDOW
 
 
-def test_each_input_has_the_rate_that_was_best_of_three_on_another_seed():
+def test_each_input_has_the_rate_that_was_best_of_four_on_another_seed():
     for kind, chosen in at_work.INPUT_RATES.items():
         tried = {row[1]: row[-1]["ahead"] for row in load_results(FILES[0])["inputs' rates"] if row[0] == kind}
-        assert len(tried) == 3 and min(tried, key=tried.__getitem__) == chosen
-    assert 0.01 < at_work.INPUT_RATES["carried"] < 0.1
+        assert len(tried) == 4 and min(tried, key=tried.__getitem__) == chosen
+        assert min(tried) < chosen < max(tried)
 
 
 def test_a_mask_beside_the_carried_value_helps_every_training():
