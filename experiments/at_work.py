@@ -32,6 +32,8 @@ SHORT, LONG = 800, 3000  # steps of training: the page's, and more of them
 
 # What "… rates" chose; tests/test_chapter22.py looks whether it did.
 RATE = 0.1
+INPUT_RATES = {"zeros and mask": 0.1, "carried": 0.03, "carried and mask": 0.1}  # "inputs' rates"
+MASKED = ("zeros and mask", "carried and mask")
 SLOWER = 0.03  # beside it where the training is longer
 RIDGE = (30, 1.0)  # lags, penalty
 WINDOW = (30, 128, 0.002, 40)  # lags, units of both layers, learning rate, passes
@@ -145,7 +147,13 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     ),
     "window": (window_net, (WINDOW,), SEEDS),
     "law": (knows_the_law, tuple((how,) for how in ("last reading", "filters", "filter, told the length")), SEEDS),
-    "pendulum inputs": (net, tuple((kind, RATE, SHORT) for kind in pendulum.INPUTS[:-1]), SEEDS),
+    "inputs' rates": (
+        net,
+        tuple((kind, rate, SHORT) for kind in pendulum.INPUTS[:-1] for rate in RATES[1:]),
+        range(100, 101),
+    ),
+    "pendulum inputs": (net, tuple((kind, INPUT_RATES[kind], SHORT) for kind in MASKED), SEEDS),
+    "carried alone": (net, (("carried", INPUT_RATES["carried"], SHORT),), range(5)),
     "others' rates": (  # the largest only where the one before was better than what is below it
         other,
         (*((cell, rate, SHORT) for cell in STATES for rate in RATES[:4]), ("minGRU", RATES[4], SHORT)),
@@ -156,9 +164,12 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "others, longer": (other, (("Elman", OTHERS["Elman"], LONG), ("LSTM", OTHERS["LSTM"], LONG)), range(3)),
     "longer": (net, ((ALL, RATE, LONG), (ALL, SLOWER, LONG)), SEEDS),
 }
-if not fixed_kernels():  # five seeds of the trees, which take a minute and no matrix product
-    PARTS["trees"] = (*PARTS["trees"][:2], range(5))
-    PARTS = {part: runs for part, runs in PARTS.items() if not part.startswith("others")}
+if not fixed_kernels():  # five seeds of the trees, which take a minute and no matrix product, and of the inputs
+    for part in ("trees", "pendulum inputs"):
+        PARTS[part] = (*PARTS[part][:2], range(5))
+    PARTS = {
+        part: runs for part, runs in PARTS.items() if not part.startswith(("others", "inputs", "carried", "window"))
+    }
 
 
 def main(arguments: list[str]) -> None:

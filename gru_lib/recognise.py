@@ -8,6 +8,7 @@ Chapter 10.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations, product
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from gru_lib.types import Array, MaybeArray
 __all__ = ["Reading", "recognise"]
 
 _WHERE = "recognise"
+_LAYER = re.compile(r"_l\d+(_reverse)?$")
 _FORTRAN = "blocks in Fortran order"
 _GATES: dict[str, Callable[[Array], Array]] = {
     "σ": sigmoid,
@@ -121,6 +123,7 @@ def recognise(
         Those that agree with every state of the record to at least 3·10⁻⁵, the best first. Several are left where the
         record does not tell them apart; then `apart` says what one would have to contain.
 
+    One layer in one direction is read: of a deep or bidirectional net, give one layer's arrays, inputs and states.
     Raises ValueError if none agrees, with the nearest reading, its error and the step at which it parts.
 
     Examples
@@ -136,6 +139,7 @@ def recognise(
     """
     named, dtype = _named(arrays)
     xs, hs, h0 = _record(xs, hs, h0)
+    _one_layer(named)
     (D,), H = xs.shape[2:], hs.shape[2]
     ways = list(_cuts(named, D, H))
     if not ways:
@@ -174,6 +178,16 @@ def _named(arrays: Any, prefix: str = "") -> tuple[dict[str, Array], Any]:
             dtype = array.dtype
         dtypes.append(dtype)
     return named, np.dtype(np.float64) if np.result_type(*dtypes) != np.float32 else dtypes[0]
+
+
+def _one_layer(named: Mapping[str, Array]) -> None:
+    """Refuse PyTorch's arrays of several layers or of both directions, which their names tell."""
+    ends = sorted({match[0] for name in named if (match := _LAYER.search(name))})
+    if len(ends) > 1:
+        raise ValueError(
+            f"{_WHERE}: it reads one layer in one direction; got names that end in {', '.join(ends)}. Give the arrays "
+            "of one of them, with its own inputs and states. A layer above reads the outputs of the one below."
+        )
 
 
 def _record(xs: Any, hs: Any, h0: Any) -> tuple[Array, Array, Array]:

@@ -135,17 +135,24 @@ def test_the_window_net_has_the_best_of_four_settings_and_is_no_better_than_the_
     assert len(tried) == 4 and min(tried, key=tried.__getitem__) == at_work.WINDOW
 
 
+def test_each_input_has_the_rate_that_was_best_of_four_on_another_seed():
+    for kind, chosen in at_work.INPUT_RATES.items():
+        tried = {row[1]: row[-1]["ahead"] for row in load_results(FILES[0])["inputs' rates"] if row[0] == kind}
+        assert len(tried) == 4 and min(tried, key=tried.__getitem__) == chosen
+        assert min(tried) < chosen < max(tried)
+
+
+def test_a_mask_beside_the_carried_value_helps_every_training():
+    carried, masked = ahead("carried alone"), ahead("pendulum inputs", "carried and mask")
+    assert len(carried) == 5 and carried.min() > masked.max()
+
+
 @both
-def test_a_mask_beside_the_carried_value_helps_every_training(file):
-    full, masked = ahead("pendulum", file=file), ahead("pendulum inputs", "carried and mask", file=file)
-    assert len(masked) == (10 if file == FILES[0] else 5)
-    assert (masked < ahead("pendulum inputs", "carried", file=file)[: len(masked)]).all()
-    times = {kind: ahead("pendulum inputs", kind, file=file) / full for kind in ("carried", "zeros and mask")}
-    assert all(len(ratios) == 10 for ratios in times.values())
-    carried = sorted(times["carried"])
-    assert 1.1 < carried[0] <= carried[6] < 1.5 and 1.8 < carried[7] <= carried[9] < 5
-    assert ((times["zeros and mask"] > 0.85) & (times["zeros and mask"] < 1.1)).all()
-    assert 0.9 < times["zeros and mask"].mean() < 1
+def test_the_time_gains_little_and_zeros_with_the_mask_do_without_it(file):
+    masked, zeros = (ahead("pendulum inputs", kind, file=file) for kind in ("carried and mask", "zeros and mask"))
+    full = ahead("pendulum", file=file)
+    assert len(masked) == len(zeros) == (10 if file == FILES[0] else 5) and len(full) == 10
+    assert abs(masked.mean() - full.mean()) < 0.01 and 0.005 < full.mean() - zeros.mean() < 0.02
 
 
 def test_the_state_of_an_untrained_net_hardly_knows_the_length_after_twelve_seconds():
@@ -204,7 +211,7 @@ def test_trees_get_the_settings_and_the_rows_that_are_asked_for(monkeypatch):
 def test_pytorch_takes_the_same_first_steps_with_one_bias_in_each_gate():
     import torch
 
-    from experiments.pendulum_torch import Forecaster
+    from experiments.pendulum_torch import Forecaster, stream
     from experiments.pendulum_torch import fit as torch_fit
 
     rng = np.random.default_rng(0)
@@ -220,6 +227,8 @@ def test_pytorch_takes_the_same_first_steps_with_one_bias_in_each_gate():
     assert abs(ours[0] - losses[0]) < 1e-6
     with torch.no_grad():
         np.testing.assert_allclose(theirs(pair[0]).numpy(), forecast(m, batch.xs), atol=1e-3)
+        readings = [None if np.isnan(v) else v for v in few.values[:, 0]]
+        np.testing.assert_allclose(list(stream(theirs, readings)), theirs(pair[0]).numpy()[:, 0], atol=1e-5)
 
 
 # ------------------------------------------------------------------------------------------------ sheet and checklist

@@ -455,6 +455,18 @@ def test_a_record_of_another_form_gets_a_clear_word(spoilt):
     refused(ValueError, words, recognise, pytorch(net), *record(net))
 
 
+@pytest.mark.parametrize("end", ["_l1", "_l0_reverse"])
+def test_two_layers_or_two_directions_are_told_by_their_names_and_one_of_them_is_read(end):
+    net = Net(reset="after", start=False)
+    one = pytorch(net)
+    more = {name.replace("_l0", end): a for name, a in one.items()}
+    with pytest.raises(ValueError, match=rf"one layer in one direction; got names that end in _l0, {end}\. Give the"):
+        recognise(one | more, net.xs, np.concatenate([net.hs, net.hs], axis=2))
+    with pytest.raises(ValueError, match="one layer in one direction"):
+        recognise(one | more, net.xs, net.hs)
+    assert [each.name for each in recognise(more, net.xs, net.hs)] == ["PyTorch"]
+
+
 def test_a_state_that_the_record_begins_from_is_asked_for():
     net = Net(reset="after")
     refused(ValueError, r"All later steps agree: give the h0 of the record", recognise, pytorch(net), net.xs, net.hs)

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from gru_lib.cells.gru import GRUParams, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
 from gru_lib.ops import sigmoid_pair
-from gru_lib.passes import columns
 
-__all__ = ["VERSIONS", "batch_last", "equations", "fused", "library", "problem", "together"]
+__all__ = ["VERSIONS", "equations", "fused", "library", "problem", "together"]
 
 Array = NDArray[Any]
 Outcome = tuple[Array, Array, GRUParams]  # outputs, gradients of the inputs, gradients of the parameters
@@ -141,50 +140,8 @@ def _weights(p: GRUParams, xs: Array, h_prev: Array, q: Array, da: Array) -> GRU
     return g
 
 
-def batch_last(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Version 3: internally, the batch is the last axis, so each gate is one piece of memory, (H, N).
-
-    Examples
-    --------
-    >>> from gru_book.models.gru_versions import batch_last, library
-    >>> from gru_book.models.gru_versions import problem
-    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
-    >>> (hs, dxs, grads), last = batch_last(xs, dhs, p), library(xs, dhs, p)
-    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
-    (True, True)
-    """
-    (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
-    W_h, W_hn = p.W_h[:, : 2 * H].T.copy(), p.W_hn.T.copy()
-    Wt_h, Wt_hn = p.W_h[:, : 2 * H].copy(), p.W_hn.copy()
-    a, da = np.empty((T, 3 * H, N), dtype), np.empty((T, 3 * H, N), dtype)
-    s, not_s = np.empty((T, 2 * H, N), dtype), np.empty((T, 2 * H, N), dtype)
-    h, n, q = np.empty((T + 1, H, N), dtype), np.empty((T, H, N), dtype), np.empty((T, H, N), dtype)
-    np.matmul(p.W_x.T.copy(), xs.transpose(0, 2, 1), out=a)
-    a += p.b[:, None]
-    h[0] = 0
-    for t in range(T):
-        s[t], not_s[t] = sigmoid_pair(a[t, : 2 * H] + W_h @ h[t])
-        q[t] = s[t, :H] * h[t]
-        n[t] = np.tanh(a[t, 2 * H :] + W_hn @ q[t])
-        h[t + 1] = s[t, H:] * h[t] + not_s[t, H:] * n[t]
-    dh = np.zeros((H, N), dtype)
-    for t in reversed(range(T)):
-        dh = dh + dhs[t].T
-        da[t, 2 * H :] = dh * not_s[t, H:] * (1 - n[t] * n[t])
-        dq = Wt_hn @ da[t, 2 * H :]
-        slope = s[t] * not_s[t]
-        da[t, :H] = dq * h[t] * slope[:H]
-        da[t, H : 2 * H] = dh * (h[t] - n[t]) * slope[H:]
-        dh = dh * s[t, H:] + dq * s[t, :H] + Wt_h @ da[t, : 2 * H]
-    hs = np.empty((T + 1, N, H), dtype)
-    hs[:] = h.transpose(0, 2, 1)
-    rows = columns(da).T
-    g = _weights(p, xs, hs[:-1], columns(q).T, rows)
-    return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), g
-
-
 def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Version 4: `gru_forward` and `gru_backward`: in place, and factors for a span of steps at once.
+    """Version 3: `gru_forward` and `gru_backward`: the batch as the last axis, and factors for a span of steps at once.
 
     Examples
     --------
@@ -204,7 +161,6 @@ VERSIONS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
     "the equations, step by step": equations,
     "gates side by side": fused,
     "out of the loop": together,
-    "batch last": batch_last,
     "the library": library,
 }
 
