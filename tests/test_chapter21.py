@@ -5,11 +5,11 @@ import io
 
 import numpy as np
 import pytest
-from helpers import box, load_results, page_says, run_box
+from helpers import box, cells_of, load_results, page_says, run_box
 
 from experiments import loop_solved, without_loop
 from gru_book import check
-from gru_book.newton import linear, newton_forward, step_jacobian
+from gru_book.newton import _diagonal, linear, newton_forward, step_jacobian
 from gru_book.results import wilson
 from gru_book.scan import scan, scan_backward
 from gru_lib import gru_forward, gru_init
@@ -157,6 +157,14 @@ def test_what_a_matrix_buys_in_recall():
     assert np.median(attention) > np.median(delta) and attention.min() < delta.min()
     for cell in ("GRU, 128 units", "GRU, keys one-hot"):
         assert recalled("recall", cell).max() < 0.52 < attention.min()
+    medians = {
+        (cell, pairs): np.median(recalled("recall", cell, pairs))
+        for cell in ("GRU", "GRU, 128 units", "linear attention, 8 rows", "linear attention, 4 rows")
+        for pairs in ("6", "16")
+    }
+    for pairs in ("6", "16"):
+        assert medians["linear attention, 8 rows", pairs] < medians["GRU, 128 units", pairs]
+        assert medians["linear attention, 4 rows", pairs] < medians["GRU", pairs]
     longer = [row["16"] for *_, row in STORED["recall longer"]]
     assert sorted(longer) == pytest.approx([0.42, 0.46, 0.49], abs=0.005)
 
@@ -168,6 +176,17 @@ def test_what_the_correction_buys_where_keys_come_twice():
         )
         assert add.max() < 0.4 < gru.min() < delta.min() and delta.min() > 0.9
         assert recalled("twice", "DeltaNet", stored=stored).min() > 2 * recalled("twice", "GRU", stored=stored).max()
+
+
+def test_a_unit_that_does_not_turn_round_can_say_the_parity_for_long_to_a_readout_that_is_not_linear():
+    """So the page says: read linearly. h = 0.9^t gives t, and a sum of relus any answers to t = 1 … 40."""
+    t = np.arange(1, 41)
+    h = 0.9**t
+    ends = np.append((h[:-1] + h[1:]) / 2, 0)  # relu(h − end) for every end: the steps from some t on back
+    basis = np.maximum(h[:, None] - ends, 0)
+    weights = np.linalg.solve(basis, -((-1.0) ** t))
+    np.testing.assert_array_equal(np.sign(basis @ weights), -((-1.0) ** t))
+    assert page_says(PAGE, "Read linearly, a layer of $H$ units")
 
 
 def test_keys_that_come_twice_are_asked_for_their_second_value():
@@ -232,9 +251,12 @@ def test_what_is_not_to_see_the_state_never_does(cell, monkeypatch):
 
 
 def test_rounds_that_are_stored_are_made_again():
-    runs = {(length, cut): row["rounds"] for length, cut, _, row in SOLVED["language"]}
-    assert loop_solved.language(128, True, 0)["rounds"] == runs[128, True] == 15
-    assert runs[128, False] > 60 and all(rounds < 20 for (_, cut), rounds in runs.items() if cut)
+    runs = {tuple(what): row["rounds"] for *what, _, row in SOLVED["language"]}
+    assert loop_solved.language(128, True, "all", 0)["rounds"] == runs[128, True, "all"] == 15
+    assert loop_solved.language(128, True, "diagonal", 0)["rounds"] == runs[128, True, "diagonal"] == 88
+    assert runs[128, False, "all"] > 60
+    assert all(rounds < 20 for (_, cut, used), rounds in runs.items() if cut and used == "all")
+    assert all(runs[length, False, "diagonal"] == runs[length, True, "diagonal"] for length in (128, 512))
     *what, row = SOLVED["untrained"][3]
     assert loop_solved.untrained(*what)["rounds"] == row["rounds"]
 
@@ -245,6 +267,9 @@ def test_the_unit_set_by_hand_takes_as_many_rounds_as_there_are_ones_between_two
     for row in chains:
         assert row["by hand"] == row["ones"] and sum(rounds <= 3 for rounds in row["by hand, from 0"]) == 7
         assert all(0.5 * k < rounds < 5 * k for k, rounds in zip(row["ones"], row["trained"], strict=True))
+        pairs = zip(row["ones"][1:], row["trained, from 0"][1:], strict=True)
+        assert all(0.5 * k < rounds < 2.5 * k for k, rounds in pairs)
+    assert [rounds <= 44 for rounds in sorted(row["trained, from 0"][0] for row in chains)] == [True] * 5 + [False] * 5
     p, ones = loop_solved.counter(), np.eye(3)[np.ones((30, 1), int)]
     even = -np.ones((1, 1))
     hs, _, tape = newton_forward(ones, even, p, start=-np.ones((30, 1, 1)))
@@ -253,6 +278,36 @@ def test_the_unit_set_by_hand_takes_as_many_rounds_as_there_are_ones_between_two
     slope = step_jacobian(ones[0], even, p)[1].item()
     assert slope == pytest.approx(-0.0009, abs=5e-5)
     assert step_jacobian(ones[0], 0 * even, p)[1].item() == pytest.approx(-5)
+
+
+def test_a_round_of_the_page_keeps_the_guess_where_changes_overflow():
+    """Later states would be NaN for good, and T rounds would not suffice."""
+    source = next(cell for cell in cells_of("21b-the-loop-solved") if "def newton_round" in cell)
+    names = {"np": np, "step_jacobian": step_jacobian}
+    exec(source, names)
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 8, 16)
+    xs, guess = rng.normal(size=(1800, 8)), np.zeros((1800, 16))
+    p.W_h[:] *= 10
+    wanted = gru_forward(xs[:, None], None, p)[0][:, 0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rounds in range(1, 3):
+            guess, missed = names["newton_round"](guess, xs, p)
+            assert np.isfinite(guess).all() and np.isfinite(missed)
+            np.testing.assert_allclose(guess[:rounds], wanted[:rounds], atol=1e-12)
+
+
+@pytest.mark.parametrize("reset_after", [False, True])
+@pytest.mark.parametrize("convention", ["keep", "write"])
+def test_the_diagonal_made_by_itself_is_that_of_the_jacobian(reset_after, convention):
+    rng = np.random.default_rng(0)
+    p = gru_init(rng, 3, 5, reset_after=reset_after, convention=convention)
+    p.flat[:] = rng.normal(size=p.size)
+    x, h = rng.normal(size=(7, 3)), rng.uniform(-1, 1, (7, 5))
+    f, J = step_jacobian(x, h, p)
+    ours, diagonal = _diagonal(x, h, p)
+    np.testing.assert_array_equal(ours, f)
+    np.testing.assert_allclose(diagonal, np.diagonal(J, axis1=1, axis2=2), atol=1e-14)
 
 
 def test_an_untrained_gru_of_any_size_takes_few_rounds():
