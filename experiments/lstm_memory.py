@@ -148,7 +148,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "keep a hundred": (keep_hundred, tuple((start, lr) for start in HUNDRED for lr in RATES), SEEDS[:3]),
     "rewrite": (rewrite, BOTH, SEEDS[:5]),
     "counting": (counting, tuple((cell, 0.01) for cell in COUNTERS), SEEDS),
-    "counting, other biases": (counting_from, tuple((cell, b) for cell in COUNTERS for b in (1, 4.5, 6)), SEEDS[:5]),
+    "counting, other biases": (counting_from, tuple((cell, b) for cell in COUNTERS for b in (1, 4.5, 6, 8)), SEEDS[:5]),
 }
 
 
