@@ -28,7 +28,7 @@ NBVAL = ("--nbval", "--nbval-cell-timeout=180")
 # own. conftest.py says what stays together.
 PARALLEL = ("--numprocesses", str(min((os.cpu_count() or 1) + 1, 4)))
 # What is tested of a page as it is written; and once it is built.
-OF_PAGE = ("notebooks", "page_lengths", "prose_numbers")
+OF_PAGE = ("notebooks", "equations", "page_lengths", "prose_numbers")
 OF_BUILT_PAGE = ("book", "reader_notebooks", "glossary_links", "page_links")
 
 # The locks and what they are made of. npm comes from the first, and reads its own two in the environment.
