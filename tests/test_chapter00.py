@@ -173,6 +173,7 @@ def test_rates_are_the_best_of_those_tried_on_the_validation_words():
     ("task", "name"),
     [("languages", "up to 3, Bayes"), ("either way", "letters, regression"), ("either way", "up to 3, regression")],
 )
+@pytest.mark.slow
 def test_a_baseline_made_anew_is_the_stored_one(task, name):
     row = experiment.baseline(task, name, 0)
     assert experiment.as_stored(row) == result(experiment, "baselines", task, name, 0)

@@ -230,6 +230,7 @@ def test_in_the_pages_loop_a_larger_start_of_the_inputs_helps_with_tanh_and_not_
     assert page_says(PAGE, f"is worth {small:.1f} points from the small start, and {large:.1f} from the larger")
 
 
+@pytest.mark.slow
 def test_a_training_in_the_pages_loop_made_anew_is_the_stored_one():
     again = experiment.loop_start("tanh", 6, 0)
     assert again["test"] == pytest.approx(result(experiment, "loop start", "tanh", 6, 0)["test"], abs=0.01)

@@ -236,6 +236,7 @@ def test_the_estimate_that_trains_over_a_sequence_is_right_on_average():
 
 
 @pytest.mark.parametrize(("task", "name"), [("drift", "Elman, 1 unit"), ("hold", "REINFORCE")])
+@pytest.mark.slow
 def test_a_contender_trained_anew_is_the_stored_one(task, name):
     again, stored = gates.run(task, name, 1), result(gates, "runs", task, name, 1)
     assert again["rate"] == stored["rate"]

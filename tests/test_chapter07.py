@@ -106,6 +106,7 @@ def test_plain_and_tidied_nets_are_trained_as_the_page_says():
     assert (defaults["most"].default, defaults["decay"].default, defaults["bits"].default) == (10, 2e-3, (4, 8))
 
 
+@pytest.mark.slow
 def test_the_counts_of_ten_seeds_are_those_of_the_stored_nets():
     rows = load(subtraction.STORED)["counts"]
     for kind, made in (("four bits", ["GRU, plain", 4]), ("plain", ["GRU, plain", 8]), ("tidied", ["GRU, tidied", 8])):
@@ -131,6 +132,7 @@ def test_a_proof_needs_both_terms():
     assert [proved[way] for way in ("tidied", "pull alone", "decay alone")] == [18, 9, 0] and faultless == 19
 
 
+@pytest.mark.slow
 def test_a_count_made_anew_is_the_one_stored():
     for what in (("Elman, plain", 8, 1), ("GRU, tidied", 4, 1)):
         assert subtraction.count(*what) == result(subtraction, "counts", *what)

@@ -25,6 +25,7 @@ from gru_lib import Adam, gru_forward, sigmoid, train
         ("gates", ("GRU, z fixed", 100, 1)),
     ],
 )
+@pytest.mark.slow
 def test_a_training_made_anew_solves_what_the_stored_one_solved(part, what):
     again, stored = three_stories.PARTS[part][0](*what), result(three_stories, part, *what)
     assert again.keys() == stored.keys()

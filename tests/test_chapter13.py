@@ -107,6 +107,7 @@ def test_a_fresh_reach_does_not_tell_who_learns_sooner():
     np.testing.assert_allclose([reach("relu, identity"), reach("IRNN")], 1, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_copying_machine_made_anew_answers_from_the_read_of_the_step_before():
     again = other_memories.followed(250, 1)
     (before,) = stored("copy, followed", 1000, 1)

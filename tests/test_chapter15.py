@@ -34,6 +34,7 @@ from gru_lib import (
         ("reversal", ("array, lengths kept", 0)),
     ],
 )
+@pytest.mark.slow
 def test_a_training_made_anew_is_after_half_of_its_steps_where_the_stored_one_ended(part, what):
     again, stored = deep.PARTS[part][0](*what, steps=200), result(deep, part, *what)
     assert again["right"] == pytest.approx(stored["right"], abs=0.05)  # a coin stays a coin

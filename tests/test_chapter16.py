@@ -15,6 +15,7 @@ from gru_lib.train import Chunk
 
 
 @pytest.mark.parametrize("cell", language_model.UNITS)
+@pytest.mark.slow
 def test_a_short_training_made_anew_comes_to_the_stored_bits(cell):
     assert language_model.short(cell, 0)["validation"] == pytest.approx(
         results("language_model", "short", cell, 0)[0]["validation"], abs=0.02
@@ -111,6 +112,7 @@ def test_a_cut_within_the_piece_changes_the_gradient_alone():
     np.testing.assert_allclose(zero[1].flat, np.mean([g.flat for _, g in parts], axis=0), rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_what_holding_units_costs_comes_out_again_and_one_unit_stands_out():
     (stored,) = results("language_model", "held")
     again = language_model.held([[109], [72]], rows=16, length=1000)

@@ -81,6 +81,7 @@ def test_rate_of_the_fed_networks_is_the_best_of_those_tried_on_the_other_split(
     assert 0 <= dates.tuning("plain", 0.02, 0) < 1 and set(asked) == {0}
 
 
+@pytest.mark.slow
 def test_a_shortened_training_made_anew_reads_the_source_and_gives_the_same_again():
     first, curve = dates.fit(0, steps=350, curve=True)
     assert curve[-1][1] > 0.1 and curve[0][1] < curve[-1][1]  # nobody who does not read gets one in 36,525

@@ -18,6 +18,7 @@ def shares(part, *what, key="exact", name="attention"):
     return np.array([row[key] for row in rows(part, *what, name=name)])
 
 
+@pytest.mark.slow
 def test_a_shortened_training_made_anew_reads_dates_and_keeps_the_month_in_its_six_states():
     (stored,) = rows("small", "attention", 1000, 0)
     p = attention.fit("attention", attention.TINY["attention"], attention.plain, 0, steps=300)

@@ -25,6 +25,7 @@ def ahead(cell, start, of):
     return v.mean() - w.mean(), 2.262 * np.sqrt((v.var(ddof=1) + w.var(ddof=1)) / 10)
 
 
+@pytest.mark.slow
 def test_simple_answers_made_anew_are_as_stored_and_chosen_on_the_validation_set():
     for (name, what), (answer, settings) in comparison.SIMPLE.items():
         stored = simple(name, what)
@@ -47,6 +48,7 @@ def test_every_cell_has_the_same_budget_and_the_rate_that_was_best_in_validation
 
 
 @pytest.mark.parametrize("setting", comparison.CHOSEN["digits"])
+@pytest.mark.slow
 def test_a_training_made_anew_gives_what_is_stored(setting):
     again = comparison.trained("test", "digits", *setting, 0)
     assert again == pytest.approx(scores("digits", *setting, 0)[0], abs=0.7)  # rounding differs between machines

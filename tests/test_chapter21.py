@@ -67,6 +67,7 @@ def test_contenders_are_no_larger_than_the_gru_and_as_large_as_they_can_be():
         assert draw(np.random.default_rng(0), 2, 8).xs.shape == (8, 2, D)
 
 
+@pytest.mark.slow
 def test_a_stored_training_made_anew_ends_as_it_did(monkeypatch):
     """It solves its task in 100 steps; of the 600 that it takes at least, 150 say so."""
     monkeypatch.setattr(without_loop, "MOST", 150)
@@ -200,6 +201,7 @@ def test_keys_that_come_twice_are_asked_for_their_second_value():
     assert not batch.asked[:12].any() and batch.asked[12:].all() and (batch.xs[12:, :, 8] == 1).all()
 
 
+@pytest.mark.slow
 def test_a_stored_recall_made_anew_ends_as_it_did():
     *what, row = next(each for each in STORED["recall controls"] if each[1] == "linear attention, 4 rows")
     again = without_loop.remember_tuned(*what)
@@ -235,6 +237,7 @@ def test_contenders_of_21b_are_no_larger_than_the_gru():
         assert 0.9 * gru < size <= gru, (name, cell)
 
 
+@pytest.mark.slow
 def test_a_training_of_21b_made_anew_ends_as_it_did(monkeypatch):
     *what, row = next(each for each in SOLVED["learned"] if each[0] == "parity")
     again = loop_solved.tasks(*what)
@@ -250,6 +253,7 @@ def test_what_is_not_to_see_the_state_never_does(cell, monkeypatch):
         assert getattr(m.rnn, f"u_{gate}").any() == (gate not in loop_solved.BLIND[cell][1])
 
 
+@pytest.mark.slow
 def test_rounds_that_are_stored_are_made_again():
     runs = {tuple(what): row["rounds"] for *what, _, row in SOLVED["language"]}
     assert loop_solved.language(128, True, "all", 0)["rounds"] == runs[128, True, "all"] == 15
