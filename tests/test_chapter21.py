@@ -223,11 +223,28 @@ def test_what_a_diagonal_gru_learned_and_did_not():
     learned = trainings("learned")
     assert {what: (sum(rows), len(rows)) for what, rows in learned.items()} == {
         ("parity", "diagonal"): (10, 10),
+        ("modulo 3", "GRU"): (10, 10),
+        ("cups", "GRU"): (10, 10),
         ("parity", "only its candidate"): (10, 10),
     }
     assert trainings("failed") == {what: [False] * 10 for what in loop_solved.FAILING}
-    assert trainings("failed, lower rate") == {what: [False] * 3 for what in loop_solved.FAILING[:1]}
-    assert trainings("two layers") == {("last_outside", "diagonal, two layers"): [True] * 10}
+    lower = (*loop_solved.FAILING[:3], *loop_solved.TWO[2:])
+    assert trainings("failed, lower rate") == {what: [False] * 3 for what in lower}
+    two = {task: sum(solved) for (task, _), solved in trainings("two layers").items()}
+    assert two == {"parity": 4, "last_outside": 10, "modulo 3": 0, "cups": 0}
+    alone = [row["right"] for _, row in SOLVED["ones"] if row["solved"]]
+    assert len(alone) == 8 and min(alone) == 1
+
+
+def test_the_tasks_of_21b_answer_as_they_say():
+    batch = loop_solved.modulo(np.random.default_rng(0), 3, 20)
+    np.testing.assert_array_equal(batch.ys.argmax(axis=2), np.cumsum(batch.tokens, axis=0) % 3)
+    batch = loop_solved.cups(np.random.default_rng(0), 3, 20)
+    for n in range(3):
+        row = list(range(5))
+        for t, left in enumerate(batch.tokens[:, n]):
+            row[left], row[left + 1] = row[left + 1], row[left]
+            assert row.index(0) == batch.ys[t, n].argmax()
 
 
 def test_contenders_of_21b_are_no_larger_than_the_gru():
