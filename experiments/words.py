@@ -260,7 +260,7 @@ EMBEDDED = 24
 OFTEN, UNKNOWN = 6, 0.02  # an everyday word counts as six; this share of the letters is replaced by the unknown one
 RUNS = ("sch", "sz", "cz", "ck", "kk", "ll", "ch", "tt", "aa", "gy", "ou", "rz", "ij", "th", "x", "y", "w", "j", "-",
         "ä", "ö", "ü", "å", "é", "á", "ł", "ı", "ş", "ñ", "ç", "k", "v", "z", "q", "b", "c", "f", "h")  # fmt: skip
-#: For the explorer of the front page also longer runs, and groups of which any one will do.
+#: Longer runs, and groups of which any one will do.
 GROUPS = ("isch", "ski", "ión", "sz|cz", "ä|ö", "ä|ö|ü", "å|ä|ö", "é|è|ê", "á|é|í|ó|ú", "ł|ż|ś|ę|ą|ć", "ı|ş|ğ", "gy|ny")
 
 
@@ -344,7 +344,7 @@ def measured(m: Bundle) -> Row:
     }
 
 
-def units(m: Bundle, runs: Sequence[str] = RUNS, few: int = 3000) -> list[Row]:
+def units(m: Bundle, runs: Sequence[str], few: int = 3000) -> list[Row]:
     """Units that remember a run of letters: chosen on training words, one run each, measured on test words."""
     train_words, test = front_words().train, front_words().test
     some = [train_words[i] for i in np.random.default_rng(1).choice(len(train_words), few, replace=False)]
@@ -414,7 +414,6 @@ def store_net() -> None:
     counts["end"] = end.score(*zip(*front_words().test, strict=True))
     net["measured"] = as_stored({"8 bits": measured(m), "float32": tried[seed][0], "counts": counts})
     net["tried"] = [as_stored([row["validation"], row["test"]]) for row, _ in tried]
-    net["units"] = as_stored(units(m))
     net["groups"] = as_stored(groups(m))
     replace(NET, json.dumps(net, ensure_ascii=False, separators=(",", ":")) + "\n")
     print(f"net: {net['measured']}, {NET.stat().st_size} bytes", flush=True)

@@ -398,8 +398,6 @@ def _() -> Values:
     v = elman("linear")
     R = lambda h, x: x @ v["W_x"] + h @ v["W_h"] + v["b"]  # noqa: E731
     sums = v["h"][0] + np.concatenate([np.zeros((1, N, H)), np.cumsum(v["x"] @ v["W_x"], axis=0)])
-    one = {"h": normal(1, H), "x": normal(1, D), "x'": normal(1, D, seed=1)}
-    null = np.linalg.svd(v["W_x"])[2][D:]  # rows that W_x cannot reach
     s = {(0, 0): 0.7, (1, 1): -0.2, (0, 1): 0.4}
     s[1, 0] = s[0, 0] + s[1, 1] - s[0, 1]
     U, V, F = (0.3, -0.2), (0.5, 0.1), 0.4
@@ -417,8 +415,7 @@ def _() -> Values:
     words = [{"s": s, "y": y, "L": loss(s, y), "∂L/∂s": slope(lambda s, y=y: loss(s, y))(s)} for s, y in cases]
     return v | {
         "R": R, "(eq-sum-cbow)": v | {"h": dict(enumerate(sums))},
-        "(eq-sum-swap)": one,
-        "(eq-sum-blind)": {"W_h": np.eye(H) + null.T @ normal(H - D, H)}, "(eq-sum-elman)": elman("tanh"),
+        "(eq-sum-elman)": elman("tanh"),
         "(eq-sum-readout)": {"h_T": v["h"][T], "w": w, "beta": 9.0, "s": v["h"][T] @ w + 9.0}, "(eq-sum-loss)": words,
         "(eq-sum-error)": words, "(eq-sum-out)": {**gradients.values, **gradients.gradients(), "w": w},
         "(eq-sum-four)": fours | {"U_0": U[0], "U_1": U[1], "V_0": V[0], "V_1": V[1], "F": F},

@@ -45,7 +45,7 @@ def test_sum_is_the_same_to_the_last_bit_for_every_order_and_the_others_notice_e
 
 
 def test_linear_net_with_factor_one_is_the_sum(differences):
-    """Equation (W_h - I) = 0 of the chapter: order-blind exactly at factor 1; Elman's net is not even there."""
+    """As chapter 1 says: at factor 1 it is blind to order, and Elman's net is not even there."""
     (at_one,), (near,) = (differences([[4, 3, 2, 1, 0]], factor) for factor in (1, 0.99))
     assert at_one["linear"] == 0 < near["linear"] and at_one["elman"] > 0.01
 
