@@ -398,13 +398,11 @@ def _() -> Values:
     v = elman("linear")
     R = lambda h, x: x @ v["W_x"] + h @ v["W_h"] + v["b"]  # noqa: E731
     sums = v["h"][0] + np.concatenate([np.zeros((1, N, H)), np.cumsum(v["x"] @ v["W_x"], axis=0)])
-    one = {"h": normal(1, H), "x": normal(1, D), "x'": normal(1, D, seed=1)}
-    null = np.linalg.svd(v["W_x"])[2][D:]  # rows that W_x cannot reach
     s = {(0, 0): 0.7, (1, 1): -0.2, (0, 1): 0.4}
     s[1, 0] = s[0, 0] + s[1, 1] - s[0, 1]
     U, V, F = (0.3, -0.2), (0.5, 0.1), 0.4
     fours = {f"s_{i}{j}": U[i] + V[j] + F for i in (0, 1) for j in (0, 1)}
-    w, xa, xb = normal(H, 1), np.eye(D)[:1], np.eye(D)[1:2]
+    w = normal(H, 1)
 
     def answers(let: Any) -> Any:
         said = let("s", let("h_T", v["h"][T]) @ let("w", w) + 9.0)
@@ -415,22 +413,16 @@ def _() -> Values:
     loss = lambda s, y: np.log1p(np.exp(-s if y else s))  # noqa: E731
     cases = itertools.product((0.7, -1.3), (0.0, 1.0))
     words = [{"s": s, "y": y, "L": loss(s, y), "∂L/∂s": slope(lambda s, y=y: loss(s, y))(s)} for s, y in cases]
-    past = [v["W_x"] @ np.linalg.matrix_power(v["W_h"], k) @ w for k in range(4)]
-    said = lambda a, b: a @ past[3] + b @ past[1] + F  # noqa: E731
     return v | {
         "R": R, "(eq-sum-cbow)": v | {"h": dict(enumerate(sums))},
-        "(eq-sum-swap)": one,
-        "(eq-sum-blind)": {"W_h": np.eye(H) + null.T @ normal(H - D, H)}, "(eq-sum-elman)": elman("tanh"),
+        "(eq-sum-elman)": elman("tanh"),
         "(eq-sum-readout)": {"h_T": v["h"][T], "w": w, "beta": 9.0, "s": v["h"][T] @ w + 9.0}, "(eq-sum-loss)": words,
         "(eq-sum-error)": words, "(eq-sum-out)": {**gradients.values, **gradients.gradients(), "w": w},
-        "(eq-sum-exchanged)": v
-        | {"x_a": xa, "x_b": xb, "w": w, "k_a": 3, "k_b": 1, "F": F, "s": said(xa, xb), "s'": said(xb, xa)},
         "(eq-sum-four)": fours | {"U_0": U[0], "U_1": U[1], "V_0": V[0], "V_1": V[1], "F": F},
         "(eq-sum-coin)": [
             {f"s_{i}{j}": size * value for (i, j), value in s.items()} | {"ell": lambda s: np.log1p(np.exp(-s))}
             for size in (1, 9)
         ],
-        "(eq-sum-shape)": {"q": lambda k: (xa - xb) @ past[k], "x_a": xa, "x_b": xb, "w": w, "k": range(4)},
     }  # fmt: skip
 
 

@@ -22,9 +22,8 @@ def differences(inside):
     return lambda orders, factor=START["factor"]: inside("reorder")(script, orders, factor)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_last_states_are_those_of_the_librarys_nets(inside, seed):
-    shown = random_explorer("reorder", seed)
+def test_last_states_are_those_of_the_librarys_nets(inside):
+    shown = random_explorer("reorder", 0)
     embeddings = np.array(REORDER["embeddings"])
     xs = np.stack([embeddings, embeddings[shown.order]], axis=1)  # (T, 2, H)
     H = xs.shape[2]
@@ -38,35 +37,24 @@ def test_last_states_are_those_of_the_librarys_nets(inside, seed):
         assert found["difference"] == pytest.approx(np.abs(wanted[net][0] - wanted[net][1]).max(), abs=1e-12)
 
 
-def test_sum_is_the_same_to_the_last_bit_for_every_order(differences):
-    found = differences(list(permutations(range(5))))
-    assert len(found) == 120 and {each["sum"] for each in found} == {0}
-
-
-def test_other_nets_notice_every_order_but_the_original(differences):
+def test_sum_is_the_same_to_the_last_bit_for_every_order_and_the_others_notice_each(differences):
     """At the factor at which chapter 1 says so."""
-    found = differences([order for order in permutations(range(5)) if order != (0, 1, 2, 3, 4)], 0.5)
-    assert len(found) == 119 and min(min(each["linear"], each["elman"]) for each in found) > 0.01
+    found = differences([*permutations(range(5))][1:], 0.5)
+    assert {each["sum"] for each in found} == {0}
+    assert min(min(each["linear"], each["elman"]) for each in found) > 0.01
 
 
 def test_linear_net_with_factor_one_is_the_sum(differences):
-    """Equation (W_h - I) = 0 of the chapter: order-blind exactly at factor 1; Elman's net is not even there."""
-    orders = [[4, 3, 2, 1, 0], [1, 0, 2, 3, 4]]
-    for found in differences(orders, 1):
-        assert found["linear"] == 0 and found["elman"] > 0.01
-    assert all(found["linear"] > 0 for found in differences(orders, 0.99))
-
-
-def test_default_shows_the_point(differences):
-    assert START["order"] != sorted(START["order"])
-    (found,) = differences([START["order"]])
-    assert found["sum"] == 0 < 0.1 < min(found["linear"], found["elman"])
+    """As chapter 1 says: at factor 1 it is blind to order, and Elman's net is not even there."""
+    (at_one,), (near,) = (differences([[4, 3, 2, 1, 0]], factor) for factor in (1, 0.99))
+    assert at_one["linear"] == 0 < near["linear"] and at_one["elman"] > 0.01
 
 
 def test_original_order_stands_beside_what_is_said_of_the_difference(visit, differences):
     page = visit(ReorderExplorer())
     assert page.locator(".ex-was").inner_text() == "Original order: " + " ".join(REORDER["tokens"])
     (found,) = differences([START["order"]])
+    assert found["sum"] == 0 < 0.1 < min(found["linear"], found["elman"]), "the default shows the point"
     said = page.locator(".ex-say").inner_text()
     assert "the four numbers of the last state are the same in the sum" in said
     assert f"differ by up to {found['linear']:.3f} in the linear net" in said
@@ -83,10 +71,9 @@ def test_arrow_keys_move_a_word_and_the_focus_goes_with_it(visit):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert chips(page) == ["only", "bite", "old", "dogs", "men"]
-    assert page.evaluate("document.activeElement.textContent") == "dogs"
     assert page.evaluate("document.activeElement.ariaLabel") == "dogs, place 4 of 5; arrow keys move it"
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")  # at the end it stays
     assert chips(page) == ["only", "bite", "old", "men", "dogs"]
     assert state_in(page, "reorder")["order"] == [0, 2, 3, 4, 1]
 
