@@ -3,7 +3,7 @@
 ``python tools/environment.py python -m experiments.marked [--missing] [PART …]``
 
 ``tuning`` runs each net at three rates, on two seeds of its own; ``error`` runs those of `BEST`, each at its best rate
-for that length; ``wider`` has the trials of the net that no rate taught, at two rates outside. An IRNN is relu from the
+for that length; ``wider rates`` has the trials of the net that no rate taught, at two rates outside. An IRNN is relu from the
 identity.
 A run takes STEPS batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it
 errs by less than DONE. float32.
@@ -60,7 +60,7 @@ BEST = dict(zip(CASES, (0.01, 0.001, 0.01, 0.01, 0.01, 0.01, 0.001), strict=True
 PARTS = {
     "tuning": (learn, tuple((*case, rate) for case in CASES for rate in RATES), (100, 101)),
     "error": (learn, tuple((*case, rate) for case, rate in BEST.items()), SEEDS),
-    "wider": (learn, tuple(("Elman", 50, rate) for rate in WIDER), (100, 101)),
+    "wider rates": (learn, tuple(("Elman", 50, rate) for rate in WIDER), (100, 101)),
 }
 
 

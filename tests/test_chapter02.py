@@ -63,7 +63,7 @@ def test_one_marked_number_of_twenty_is_learned_by_all_and_one_of_fifty_by_the_g
     assert max(found["GRU", 50]) < 1e-5 and max(found["IRNN", 50]) < 0.001
     elman = found["Elman", 50]
     assert (round(min(elman), 3), round(max(elman), 3)) == (0.084, 0.086)
-    trials = ends("tuning", "Elman", 50) + ends("wider", "Elman", 50)
+    trials = ends("tuning", "Elman", 50) + ends("wider rates", "Elman", 50)
     assert len(trials) == 2 * len(experiment.RATES + experiment.WIDER) == 10
     assert min(trials) > 0.083
 
