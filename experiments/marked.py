@@ -3,7 +3,7 @@
 ``python tools/environment.py python -m experiments.marked [--missing] [PART …]``
 
 ``tuning`` runs each net at three rates, on two seeds of its own; ``error`` runs those of `BEST`, each at its best rate
-for that length; ``wider rates`` has the trials of the net that no rate taught, at two rates outside. An IRNN is relu from the
+for that length; ``wider rates`` tries two more for the net that none of the three taught. An IRNN is relu from the
 identity.
 A run takes STEPS batches of fresh rows, at one rate that falls to zero in the last fifth, and ends before that once it
 errs by less than DONE. float32.
