@@ -62,7 +62,7 @@ def test_disagreement_is_the_shortest_word_answered_differently() -> None:
     found = set()
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        one = Automaton(rng.integers(0, 3, (3, 2)), rng.integers(0, 2, (3, 2)))
+        one = Automaton(rng.integers(0, 8, (8, 2)), rng.integers(0, 2, (8, 2)))
         other = Automaton(one.next, one.bit.copy())
         other.bit[2, 1] ^= 1  # one answer in one state, which may be out of reach
         shortest = next((w for w in words if answers(one, w) != answers(other, w)), None)
@@ -191,9 +191,9 @@ def test_boxes_are_refused_when_anything_about_them_is_wrong(trained) -> None:
     A = machine.automaton
     lo, hi = find_boxes(m, PAIRS_OF_BITS, A)
     assert boxes_hold(m, PAIRS_OF_BITS, A, Boxes(lo, hi))
-    middle, off = (lo + hi) / 2, 0.1 * (np.arange(len(lo)) == 0)[:, None]
+    middle, off = (lo + hi) / 2, 1e-12 * (np.arange(len(lo)) == 0)[:, None]
     assert not boxes_hold(m, PAIRS_OF_BITS, A, Boxes(middle + 0.3 * (lo - middle), middle + 0.3 * (hi - middle)))
-    assert not boxes_hold(m, PAIRS_OF_BITS, A, Boxes(lo + off, hi + off))  # h_0 = 0 is outside
+    assert not boxes_hold(m, PAIRS_OF_BITS, A, Boxes(lo + off, hi + off))  # h_0 = 0 is outside, and all else holds
     for i, symbol in ((0, 0), (1, 2), (len(A.next) - 1, 3)):
         wrong = A.bit.copy()
         wrong[i, symbol] ^= 1
