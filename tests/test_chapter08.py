@@ -124,21 +124,8 @@ def test_the_copy_of_pytorch_s_step_agrees_and_holds_a_gate():
     assert not torch.allclose(states(gru, xs, hold=0.0), gru(xs)[0])
 
 
-def trained(task, preset):
-    """r, z (T, H) and h (T + 1, H) of the trained net on a sequence of the explorer."""
-    m = explorer_nets.from_lists(NETS["nets"][task]["trained"])
-    tape = gru_forward(np.eye(m.rnn.D)[SEQUENCE["presets"][preset]][:, None], None, m.rnn)[2]
-    return tape.gate("r")[:, 0], tape.gate("z")[:, 0], tape.hs[:, 0]
-
-
-def test_at_the_break_only_unit_3_has_both_gates_near_0():
-    r, z, h = trained("afresh", "mixed")
-    assert (np.maximum(r[10], z[10]) < 0.1).tolist() == [False, False, True, False]
-    assert all(r[10, :2] > 0.5) and all(z[10, :2] < 0.15) and 0.4 < z[10, 3] < 0.6
-    assert all(h[10, :3] < -0.7) and all(h[11, :3] > 0.7)  # what they held is gone
-
-
-def test_unit_1_drifts_upwards_from_minus_0_7_while_noise_is_read():
-    _, _, h = trained("afresh", "quiet")
-    assert h[2, 0] == pytest.approx(-0.7, abs=0.05)
-    assert all(np.diff(h[2:19, 0]) > 0) and h[19, 0] > 0
+def test_at_the_break_only_unit_3_of_the_explorers_trained_net_has_both_gates_near_0():
+    m = explorer_nets.from_lists(NETS["nets"]["afresh"]["trained"])
+    tape = gru_forward(np.eye(m.rnn.D)[SEQUENCE["presets"]["mixed"]][:, None], None, m.rnn)[2]
+    gates = np.maximum(tape.gate("r"), tape.gate("z"))[10, 0]
+    assert (gates < 0.1).tolist() == [False, False, True, False] and all(np.delete(gates, 2) > 0.4)
