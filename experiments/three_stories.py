@@ -142,27 +142,41 @@ def only_training(run: Callable[..., tuple[Bundle, Row]]) -> Callable[..., Row]:
     return lambda *what: run(*what)[1]
 
 
-def far(b_z: float, seed: int) -> Row:
-    """Names kept over 1 to 40 words: right as trained, with z held at 0 or 1 at the words between, and mean z there."""
-    draw = partial(agreement, T=44, distance=(1, 40))
+# What is held, at which words: 0 to 7 are names, 8 to 15 other words.
+HOLDS = {"as trained": ("", 0.0, 0, 0)}
+HOLDS |= {f"{gate} = {value} at other words": (gate, value, 8, 16) for gate in "zr" for value in (0, 1)}
+HOLDS |= {f"{gate} = {value} at names": (gate, value, 0, 8) for gate in "zr" for value in (0, 1)}
+FARTHER = "z = 0 at other words", "z = 1 at other words"
+
+
+def keeps_names(b_z: float, seed: int) -> Row:
+    """A net that learns names as the page's does, from a bias: right with a gate held, over 20 words and over 200.
+
+    And its mean z at the other words, and how far n is there from the old state.
+    """
     rng = np.random.default_rng(seed)
-    m = network(rng, f"GRU, b_z = {b_z:g}", 17, 3)
-    batches = (single(draw(rng, N)) for _ in range(800))
-    train(m, reader_loss, batches, Adam(m, 0.01), steps=800, clip_norm=1.0, progress=False)
-    test = draw(np.random.default_rng(5), 512)
-    words = (test.tokens >= 8) & (test.tokens < 16)
-    z = gru_forward(test.xs, None, m.rnn)[2].gate("z").mean(axis=2)[words].mean()
-    return {"right": held(m, test), "z = 0": held(m, test, 0, words), "z = 1": held(m, test, 1, words), "z": float(z)}
+    m = reader_init(rng, 17, 3, H)
+    m.rnn.b_z[:] = b_z
+    batches = (agreement(rng, N, 14, distance=(1, 10)) for _ in range(2400))
+    train(m, reader_loss, batches, Adam(m, 0.01), steps=2400, clip_norm=1.0, progress=False)
+    test = agreement(np.random.default_rng(5), 1024, 24, distance=(1, 20))
+    farther = agreement(np.random.default_rng(5), 256, 204, distance=(180, 200))
+    tape, words = gru_forward(test.xs, None, m.rnn)[2], (test.tokens >= 8) & (test.tokens < 16)
+    off = np.abs(tape.gate("n") - tape.hs[:-1])
+    found = {"mean z": tape.gate("z")[words].mean(), "n off h": off[words].mean()}
+    found |= {how: held(m, test, *what) for how, what in HOLDS.items()}
+    found |= {f"{how}, farther": held(m, farther, *HOLDS[how]) for how in FARTHER}
+    return {name: float(value) for name, value in found.items()}
 
 
-def held(m: Bundle, batch: Batch, value: float = 0, where: Any = None) -> float:
-    """Share of last answers right with the update gate held at a value at some steps."""
+def held(m: Bundle, batch: Batch, gate: str, value: float, first: int, end: int) -> float:
+    """Share of last answers right with a gate held at the tokens from `first` on and below `end`."""
     p, h = m.rnn, np.zeros((batch.xs.shape[1], H))
-    for t, x in enumerate(batch.xs):
+    for x, tokens in zip(batch.xs, batch.tokens, strict=True):
+        here = ((tokens >= first) & (tokens < end))[:, None]
         r = sigmoid(x @ p.W_xr + h @ p.W_hr + p.b_r)
         z = sigmoid(x @ p.W_xz + h @ p.W_hz + p.b_z)
-        if where is not None:
-            z = np.where(where[t][:, None], value, z)
+        r, z = (np.where(here & (gate == name), value, a) for name, a in (("r", r), ("z", z)))
         h = z * h + (1 - z) * np.tanh(x @ p.W_xn + (r * h) @ p.W_hn + p.b_n)
     return float(((h @ m.out.W + m.out.b > 0) == (batch.ys[-1] > 0)).all(axis=1).mean())
 
@@ -206,7 +220,7 @@ TUNING: dict[str, Part] = {
 PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "stories": (tuned("stories", stories), TOLD, SEEDS),
     "gates": (tuned("gates", gates), tuple((cell, 100) for cell in KEEPERS), SEEDS),
-    "far": (far, ((6,),), SEEDS),
+    "names": (keeps_names, ((2,), (6,)), SEEDS),
 }
 
 

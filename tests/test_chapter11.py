@@ -63,33 +63,23 @@ def test_what_is_measured_is_stored_as_the_page_reads_it(tmp_path, monkeypatch):
     ladder.main()
     found = json.loads(ladder.STORED.read_text("utf8"))
     assert found["seconds"]["large"] == dict.fromkeys((*ladder.VERSIONS, "floor"), 0.1)
-    for part in ("sizes", "seconds"):  # what is stored is of these versions and sizes
-        assert {name: list(row) for name, row in known[part].items()} == {
-            name: list(row) for name, row in found[part].items()
-        }
-    assert found.keys() == known.keys()
+    shape = [
+        [(name, list(row)) for name, row in one[part].items()]
+        for one in (known, found)
+        for part in ("sizes", "seconds")
+    ]
+    assert shape[:2] == shape[2:] and found.keys() == known.keys()  # what is stored is of these versions and sizes
 
-
-# -------------------------------------------------------------------------------------- what the page says in words
 
 SECONDS = results.load("ladder")["seconds"]
 
 
-def ratios(name, what="train"):
-    """The other's time over the library's, in the order of the tables."""
-    found = [row["seconds"] for row in results.load("bench")["results"] if (row["cell"], row["what"]) == ("gru", what)]
-    return [seconds[name] / seconds["gru_lib"] for seconds in found]
-
-
-def test_who_is_ahead_of_whom_is_as_the_page_says():
-    layer, loop, plain = (np.array(ratios(name)) for name in ("torch.nn", "torch loop", "plain NumPy"))
-    small, long, large = [0, 1], [4], [2, 5, 6]  # 16 units; one sequence of 1,000 steps; 256 units or more
-    assert [round(layer[small + long].min(), 1), round(layer[long].max(), 1)] == [3.5, 5.6]
-    assert [round(found, 1) for found in (layer[large].min(), layer[large].max())] == [0.8, 1.2]
-    assert [round(found, 2) for found in (plain[large].min(), plain[large].max())] == [0.96, 1.14]
-    assert [round(found, 2) for found in ((loop / layer).min(), (loop / layer).max())] == [0.87, 1.14]
-    forward = np.array(ratios("torch.nn", "forward"))[large]
-    assert [round(found, 2) for found in (forward.min(), forward.max())] == [0.67, 0.84]
+def test_the_loop_over_cells_takes_about_as_long_as_the_layer():
+    bench = [
+        row["seconds"] for row in results.load("bench")["results"] if (row["cell"], row["what"]) == ("gru", "train")
+    ]
+    loop = [took["torch loop"] / took["torch.nn"] for took in bench]
+    assert [round(min(loop), 2), round(max(loop), 2)] == [0.87, 1.14]
 
 
 def test_the_ladder_gained_what_the_page_says():
@@ -102,39 +92,10 @@ def test_the_ladder_gained_what_the_page_says():
     assert [round(gain, 1) for gain in out] == [1.3, 1.4]
 
 
-def test_the_table_of_single_tricks_is_that_of_the_benchmarks():
-    """Four of its columns and four of its rows."""
-    lines = (ROOT / "benchmarks" / "README.md").read_text("utf8").splitlines()
-    rows = {cells[1]: cells[2:-1] for cells in ([c.strip() for c in line.split("|")] for line in lines) if cells[1:]}
-    sizes = next(cells for name, cells in rows.items() if name == "trick")
-    body = TEXT[TEXT.index(":name: tab-fast-tricks") :].split("```")[0]
-    head, *table = ([c.strip() for c in re.split(r"\n  - ", row)] for row in re.split(r"\n\* - ", body)[1:])
-    at = [sizes.index(size.replace("×", "x")) for size in head[1:]]
-    theirs = (
-        "factors and sums by span, not by step",
-        "contiguous blocks of W_h",
-        "one product for r and z",
-        "all inputs in one product",
-    )
-    assert [row[1:] for row in table] == [[rows[name][k] for k in at] for name in theirs]
-    factors, *others = [[float(x) for x in row[1:4]] for row in table]
-    assert all(x > max(other) for x, *other in zip(factors, *others, strict=True))
-
-
-# ------------------------------------------------------------------------------------------------- other frameworks
-
-
-@pytest.fixture
-def torch():
+@pytest.mark.frameworks("torch")
+def test_the_code_for_pytorch_runs_and_its_loop_is_the_layer():
     import torch
 
-    threads = torch.get_num_threads()
-    yield torch
-    torch.set_num_threads(threads)
-
-
-@pytest.mark.frameworks("torch")
-def test_the_code_for_pytorch_runs_and_its_loop_is_the_layer(torch):
     code, _ = box("11-making-it-fast")
     printed, names = io.StringIO(), {}
     with contextlib.redirect_stdout(printed):

@@ -63,9 +63,8 @@ def test_total_matches_complex_step(name):
 
 def test_elman_steps_are_the_slope_times_the_recurrent_weights():
     p, xs = elman_init(rng(), D, H), rng().normal(size=(T, N, D))
-    hs, _, _ = elman_forward(xs, None, p)
     J = jacobian(xs, None, p)
-    np.testing.assert_allclose(J.steps, (1 - hs**2)[..., None] * p.W_h.T, rtol=1e-13)
+    np.testing.assert_allclose(J.steps, (1 - elman_forward(xs, None, p)[0] ** 2)[..., None] * p.W_h.T, rtol=1e-13)
     np.testing.assert_array_equal(J.direct, 0)
 
 
@@ -79,40 +78,29 @@ def test_direct_is_all_there_is_without_recurrent_weights(convention):
     np.testing.assert_allclose(J.direct, np.prod(z if convention == "keep" else 1 - z, axis=0), rtol=1e-12)
 
 
-def test_direct_of_an_lstm_is_the_product_of_its_forget_gates():
+def test_direct_is_the_product_of_what_keeps():
     p, xs = lstm_init(rng(), D, H), rng().normal(size=(T, N, D))
-    f = lstm_forward(xs, None, p)[2].gate("f")
     direct = jacobian(xs, None, p).direct
     np.testing.assert_array_equal(direct[:, :H], 0)
-    np.testing.assert_allclose(direct[:, H:], f.prod(axis=0), rtol=1e-13)
-
-
-def test_an_open_update_gate_makes_it_the_identity():
-    p = gru_init(rng(), D, H)
-    p.b_z[:] = 800
-    J = jacobian(rng().normal(size=(500, N, D)), rng().normal(size=(N, H)), p)
-    np.testing.assert_array_equal(J.direct, 1)
-    np.testing.assert_array_equal(J.total, np.broadcast_to(np.eye(H), (N, H, H)))
-
-
-def test_direct_of_the_sums():
-    xs = rng().normal(size=(T, N, D))
+    np.testing.assert_allclose(direct[:, H:], lstm_forward(xs, None, p)[2].gate("f").prod(axis=0), rtol=1e-13)
     np.testing.assert_array_equal(jacobian(xs, None, cbow_init(D)).direct, 1)
-    np.testing.assert_allclose(
-        jacobian(xs, None, scrn_init(rng(), D, H, 2, alpha=0.9)).direct[0], [0.9**T, 0.9**T, 0, 0, 0], rtol=1e-14
-    )
+    scrn = jacobian(xs, None, scrn_init(rng(), D, H, 2, alpha=0.9)).direct[0]
+    np.testing.assert_allclose(scrn, [0.9**T, 0.9**T, 0, 0, 0], rtol=1e-14)
+
+
+@pytest.mark.parametrize(("steps", "bias"), [(0, 0), (500, 800)])
+def test_no_step_and_a_gate_that_only_keeps_give_the_identity(steps, bias):
+    p = gru_init(rng(), D, H)
+    p.b_z[:] = bias
+    J = jacobian(rng().normal(size=(steps, N, D)), rng().normal(size=(N, H)), p)
+    assert (J.direct == 1).all() and J.steps.shape == (steps, N, H, H)
+    np.testing.assert_array_equal(J.total, np.broadcast_to(np.eye(H), (N, H, H)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 def test_dtype_in_is_dtype_out(dtype):
     J = jacobian(np.ones((T, N, D), dtype), None, lstm_init(rng(), D, H, dtype=dtype))
     assert J.total.dtype == J.direct.dtype == J.steps.dtype == dtype
-
-
-def test_no_steps_give_the_identity():
-    J = jacobian(np.zeros((0, N, D)), None, gru_init(rng(), D, H))
-    np.testing.assert_array_equal(J.total, np.broadcast_to(np.eye(H), (N, H, H)))
-    assert J.steps.shape == (0, N, H, H)
 
 
 def test_errors_name_the_argument():

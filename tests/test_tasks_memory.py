@@ -33,20 +33,15 @@ def answers(name, tokens):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_targets_follow_from_the_definition(name):
+def test_targets_and_where_they_count_follow_from_the_definition(name):
     task = TASKS[name]
     batch = task.draw(np.random.default_rng(0), 50, 60)
     assert batch.xs.shape == (60, 50, task.D) and batch.ys.shape == (60, 50, task.K) and len(task.symbols) == task.D
     np.testing.assert_array_equal(batch.xs, np.eye(task.D)[batch.tokens])
     assert set(np.unique(batch.tokens)) == set(range(task.D))  # every token comes
+    assert batch.asked[-1].all() and (batch.asked[:-1] == (name not in ("checksum", "first_token"))).all()
     for n in range(50):
         np.testing.assert_array_equal(batch.ys[:, n], answers(name, batch.tokens[:, n]))
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_answer_counts_at_the_end_or_at_every_step(name):
-    asked = TASKS[name].draw(np.random.default_rng(0), 3, 7).asked
-    assert asked[-1].all() and (asked[:-1] == (name not in ("checksum", "first_token"))).all()
 
 
 @pytest.mark.parametrize("name", ["parity_outside", "last_outside", "parity_since", "first_of_segment"])
