@@ -4,8 +4,7 @@
 
 ``net`` makes the net of the chapter's explorer, gru_book/widgets/stack-net.json. Every run has its own seed, so any of
 them can be repeated alone. Stored runs are not repeated: delete those that you want to make again. float32. With
-``KERNELS=own`` before it, three of the seeds, and all ten where only some of them learn to add, run with this
-processor's own kernels, into other_memories_own.json.
+``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into other_memories_own.json.
 """
 
 from __future__ import annotations
