@@ -1,11 +1,10 @@
 """The stack over time (chapter 13): its arithmetic is the library's, and its net says words backwards."""
 
 import json
-import re
 
 import numpy as np
 import pytest
-from explorers import PHONE, at_column, drag, random_explorer, state_in
+from explorers import PHONE, at_column, drag, state_in
 
 from experiments.other_memories import right
 from gru_book.cells import StackRNNState, stack_rnn_step, stack_step
@@ -44,17 +43,6 @@ def computed(inside):
     return lambda **state: inside("stack")("compute", StackExplorer(**state).state())
 
 
-def test_twelve_steps_by_hand_are_the_librarys(computed):
-    shown = random_explorer("stack", 0)
-    shown.who = "hand"
-    values, strengths = np.zeros((1, 0, 0)), np.zeros((1, 0))
-    for step, push, pop in zip(computed(**shown.state())["steps"], shown.push, shown.pop, strict=True):
-        nothing = np.zeros((1, 0))  # the letters are told by their places
-        _, values, strengths, cache = stack_step(nothing, np.array([push]), np.array([pop]), values, strengths)
-        np.testing.assert_allclose(step["strengths"], strengths[0], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(step["weights"], cache.weights[0], rtol=0, atol=1e-12)
-
-
 def test_twelve_steps_by_the_net_are_the_librarys(computed):
     found, p = computed(who="net", word="bead"), trained_net().rnn
     symbols = [*STACK["letters"], BLANK]
@@ -72,18 +60,6 @@ def test_net_answers_the_word_backwards(computed, word):
     counted = [c for c in word.lower() if c in "abcdefgh"][:6]
     assert found["answer"] == "".join(reversed(counted)) and found["right"]
     assert found["inputs"] == counted + [BLANK] * (T - len(counted))
-
-
-@pytest.mark.parametrize("layout", ["wide", "slim"])
-def test_fractions_can_be_read(inside, layout):
-    """No entry is thinner than its letter is high, and each has its letter."""
-    drawn = inside("stack")(
-        "([s, layout]) => drawRows(s, compute(s), STACK.layout[layout], STACK.words)",
-        [StackExplorer(**STACK["presets"]["fractions"]).state(), layout],
-    )
-    entries = [float(high) for high in re.findall(r'class="ex-entry"[^>]* height="([\d.]+)"', drawn)]
-    assert len(entries) > 20 and min(entries) >= 14
-    assert len(re.findall('class="ex-o(?:n|ff)"', drawn)) == len(entries)
 
 
 def test_default_says_the_word_backwards_and_frames_its_first_pop(computed):
