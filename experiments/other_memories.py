@@ -4,8 +4,7 @@
 
 ``net`` makes the net of the chapter's explorer, gru_book/widgets/stack-net.json. Every run has its own seed, so any of
 them can be repeated alone. Stored runs are not repeated: delete those that you want to make again. float32. With
-``KERNELS=own`` before it, three of the seeds, and all ten where only some of them learn to add, run with this
-processor's own kernels, into other_memories_own.json.
+``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into other_memories_own.json.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import chosen, digits, file_for_kernels, fixed_kernels, load, make, replace, seeded
-from gru_book.cells import NTMState, ntm_address, ntm_forward, ntm_init, ntm_step, stack_rnn_init
+from gru_book.cells import ntm_init, stack_rnn_init
 from gru_book.models.reader import reader_accuracy, reader_loss
 from gru_book.results import FOLDER
 from gru_book.tasks.adding import adding
@@ -41,7 +40,7 @@ from gru_lib import (
     softmax_cross_entropy,
     train,
 )
-from gru_lib.cells import irnn_init, zero_state
+from gru_lib.cells import irnn_init
 
 STORED = file_for_kernels("other_memories")
 NET = Path(__file__).parents[1] / "gru_book" / "widgets" / "stack-net.json"
@@ -63,6 +62,12 @@ def identity(p: Any) -> Any:
     return p
 
 
+def small(p: Any, rng: np.random.Generator) -> Any:
+    """An Elman network that starts with the IRNN's small W_x."""
+    p.W_x[:] = rng.normal(0, 0.001, p.W_x.shape)
+    return p
+
+
 UNITS = 32
 CELLS: dict[str, Callable[..., Any]] = {
     "Elman": elman_init,
@@ -70,8 +75,8 @@ CELLS: dict[str, Callable[..., Any]] = {
     "relu": partial(elman_init, activation="relu"),
     "tanh, identity": lambda rng, **how: identity(elman_init(rng, **how)),
     "relu, identity": lambda rng, **how: identity(elman_init(rng, activation="relu", **how)),
+    "relu, small W_x": lambda rng, **how: small(elman_init(rng, activation="relu", **how), rng),
     "GRU": gru_init,
-    "GRU, 18 units": lambda rng, D, H, dtype: gru_init(rng, D=D, H=18, dtype=dtype),
     "LSTM": lstm_init,
 }
 
@@ -127,16 +132,6 @@ def late(cell: str, lr: float, seed: int) -> Row:
     return add(cell, 50, 100 + seed, lr=lr, steps=12_000)
 
 
-def hundred(cell: str, lr: float, seed: int) -> Row:
-    """3,000 steps at T = 100."""
-    return add(cell, 100, 100 + seed, lr=lr, steps=3000)
-
-
-def as_large(cell: str, lr: float, seed: int) -> Row:
-    """1,500 steps at T = 50, at the rate of the networks without gates."""
-    return add(cell, 50, 100 + seed, lr=lr, steps=1500)
-
-
 LENGTHS = (50, 100, 200, 400, 1000)
 
 
@@ -169,7 +164,7 @@ STRINGS: dict[str, Draw] = {"reverse": reverse, "copy": copy}
 SIZES = {"reverse": (5, 4), "copy": (7, 6)}  # of inputs and of answers
 TRAINED = {"reverse": 8, "copy": 5}  # the longest strings in training; the shortest have length 1
 TESTED = (1, 2, 4, 8, 16)  # multiples of that length
-STEPS = {"GRU": 4000, "stack": 1000, "NTM": 1000}  # the baseline, which learns last, gets most
+STEPS = {"GRU": 4000, "stack": 1000, "NTM": 500}  # the baseline, which learns last, gets most
 
 
 def speaker(rng: np.random.Generator, kind: str, task: str, *, pop: float = 0.0, dtype: Any = np.float32) -> Bundle:
@@ -181,7 +176,7 @@ def speaker(rng: np.random.Generator, kind: str, task: str, *, pop: float = 0.0,
     elif kind == "NTM":
         rnn = ntm_init(rng, D, 32, R=32, M=8, dtype=dtype)
     else:
-        rnn = gru_init(rng, D, 64, dtype=dtype)
+        rnn = (lstm_init if kind == "LSTM" else gru_init)(rng, D, 64, dtype=dtype)
     return bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), K, dtype=dtype))
 
 
@@ -243,13 +238,18 @@ def strings(
     return {"size": m.size} | {str(length): right(m, unseen(task, length), loss) for length in lengths}
 
 
-def flat(steps: int, seed: int) -> Row:
+def flat(steps: int, seed: int, kind: str = "GRU") -> Row:
     """The GRU alone says strings backwards, for twice the steps and with a rate that falls to 0.
 
     At a constant rate it does not settle: with seed 0, 0.01 went up and down between 76 and 92 % of the strings of 8,
     0.003 between 83 and 98 %.
     """
-    return strings("reverse", "GRU", "softmax", 0.0, seed, steps=steps, schedule=cosine_decay(0.005, steps))
+    return strings("reverse", kind, "softmax", 0.0, seed, steps=steps, schedule=cosine_decay(0.005, steps))
+
+
+def flat_lstm(steps: int, seed: int) -> Row:
+    """An LSTM of as many units, the same way."""
+    return flat(steps, seed, "LSTM")
 
 
 def falling(steps: int, seed: int) -> Row:
@@ -257,51 +257,26 @@ def falling(steps: int, seed: int) -> Row:
     return strings("copy", "GRU", "bits", 0.0, seed, steps=steps, schedule=cosine_decay(0.005, steps))
 
 
-def writes_no_more(xs: Any, p: Any, after: int) -> Any:
-    """The outputs of an NTM whose memory stays as it is from step `after` on."""
-    state, outs = zero_state(p, xs.shape[1]), []
-    for t, x in enumerate(xs):
-        out, new, _ = ntm_step(x, state, p)
-        if t >= after:
-            h = out[:, : p.H]
-            raw = linear_forward(h, p.heads)[0][:, p.M + 6 : 2 * (p.M + 6)]
-            w_read, _ = ntm_address(raw, state.w_read, state.memory)
-            read = (w_read[:, :, None] * state.memory).sum(axis=1)
-            out, new = np.concatenate([h, read], axis=1), NTMState(read, w_read, new.w_write, state.memory)
-        outs.append(out)
-        state = new
-    return np.array(outs)
+#: What takes a stage out of both heads of an NTM: which of the numbers after the key, and the bias that holds it.
+STAGES = {"none": (), "content": (1, -40), "shift": (3, 40), "sharpening": (5, -40)}  # z = 1, pi_0 = 1, gamma = 1
 
 
-def followed(steps: int, seed: int) -> Row:
-    """An NTM learns to copy: how its heads move, what its answers are made from, and where they end."""
+def take_out(m: Bundle, stage: str) -> None:
+    """Hold a stage of both heads of an NTM, by its bias."""
+    if stage == "none":
+        return
+    number, bias = STAGES[stage]
+    for head in (0, m.rnn.M + 6):
+        m.rnn.heads.b[head + m.rnn.M + number] = bias
+
+
+def without(stage: str, seed: int, steps: int = 500) -> Row:
+    """An NTM without one of its stages learns to copy; the shares right at several lengths."""
     rng = np.random.default_rng(seed)
     m = speaker(rng, "NTM", "copy")
+    take_out(m, stage)
     fit(m, rng, "copy", steps, "bits")
-
-    def share(hs: Any, batch: Any) -> float:
-        good = ((linear_forward(hs, m.out)[0] > 0) == (batch.ys == 1)).all(axis=2)
-        return float(good[batch.asked].mean())
-
-    L, H = 10, m.rnn.H
-    batch = unseen("copy", L)
-    hs, _, tape = ntm_forward(batch.xs, None, m.rnn)
-    written, read = (np.array([getattr(c, head).w.argmax(axis=1) for c in tape.caches]) for head in ("write", "read"))
-    moves = np.diff(written[:L], axis=0) % m.rnn.R  # R - 1 is a row back
-    found: Row = {
-        "write moves up": float((moves == 1).mean()),
-        "write moves down": float((moves == m.rnn.R - 1).mean()),
-        "read a step before": float((read[L - 1 : -1] == written[:L]).mean()),
-        "read in the step": float((read[L:] == written[:L]).mean()),
-    }
-    other = np.roll(hs, 1, axis=1)  # of another list
-    found["read of another list"] = share(np.concatenate([hs[..., :H], other[..., H:]], axis=2), batch)
-    found["h of another list"] = share(np.concatenate([other[..., :H], hs[..., H:]], axis=2), batch)
-    for length in (10, 20, 24, 28, 30, 32):
-        batch = unseen("copy", length)
-        kept = writes_no_more(batch.xs, m.rnn, length)
-        found[str(length)] = [share(ntm_forward(batch.xs, None, m.rnn)[0], batch), share(kept, batch)]
-    return found
+    return {"size": m.size} | {str(length): right(m, unseen("copy", length), "bits") for length in (5, 10, 20, 32)}
 
 
 def net(seed: int = 0, digits: int = 3) -> Row:
@@ -324,15 +299,14 @@ def net(seed: int = 0, digits: int = 3) -> Row:
 
 
 RATES = (0.001, 0.003, 0.01)
-#: With relu: the usual start, W_h = I, and the IRNN's, which has a small W_x too.
-RELUS = ("relu", "relu, identity", "IRNN")
+#: With relu: the usual start, W_h = I, a small W_x, and both, which is the IRNN.
+RELUS = ("relu", "relu, identity", "relu, small W_x", "IRNN")
+AT_OTHER_RATES = ("relu", "relu, identity", "IRNN", "Elman")
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "rates": (rate, tuple((cell, lr) for cell in ("IRNN", "GRU", "LSTM") for lr in RATES), range(2)),
     "starts": (longer, tuple((cell, 0.003) for cell in RELUS), range(10)),
-    "starts, other rates": (longer, tuple((cell, lr) for cell in (*RELUS, "Elman") for lr in (0.001, 0.01)), range(3)),
+    "starts, other rates": (longer, tuple((cell, lr) for cell in AT_OTHER_RATES for lr in (0.001, 0.01)), range(3)),
     "late": (late, (("Elman", 0.003), ("tanh, identity", 0.003)), range(5)),
-    "hundred": (hundred, tuple((cell, 0.003) for cell in ("relu", "relu, identity", "IRNN")), range(3)),
-    "as large": (as_large, (("GRU, 18 units", 0.003),), range(10)),
     "beyond": (beyond, (("relu, identity", 4000), ("IRNN", 4000), ("GRU", 2000), ("LSTM", 2000)), range(4)),
     "strings": (
         strings,
@@ -344,8 +318,9 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
         range(10),
     ),
     "flat": (flat, ((8000,),), range(1, 11)),
+    "flat, LSTM": (flat_lstm, ((8000,),), range(1, 6)),
     "copy, falling": (falling, ((4000,),), range(3)),
-    "copy, followed": (followed, ((1000,),), range(10)),
+    "copy, without": (without, tuple((stage,) for stage in STAGES), range(10)),
 }
 if not fixed_kernels():
     PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}

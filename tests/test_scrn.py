@@ -3,9 +3,9 @@
 import numpy as np
 from helpers import rng
 
-from gru_book.cells import scrn_forward, scrn_init, scrn_step
+from gru_book.cells import scrn_init, scrn_step
 
-T, N, D, H = 6, 3, 2, 4
+N, D, H = 3, 2, 4
 
 
 def test_scrn_step_follows_the_equations():
@@ -16,11 +16,3 @@ def test_scrn_step_follows_the_equations():
     np.testing.assert_allclose(s[:, :3], c, rtol=0, atol=1e-15)
     h = 1 / (1 + np.exp(-(x @ p.W_xh + s_prev[:, 3:] @ p.W_hh + c @ p.W_ch)))
     np.testing.assert_allclose(s[:, 3:], h, rtol=0, atol=1e-15)
-
-
-def test_scrn_context_is_an_exponential_average():
-    p, xs = scrn_init(rng(), D, H, 3), rng().normal(size=(T, N, D))
-    hs, s_T, _ = scrn_forward(xs, None, p)
-    right = sum(0.05 * 0.95 ** (T - 1 - t) * xs[t] @ p.W_xc for t in range(T))
-    np.testing.assert_allclose(s_T[:, :3], right, rtol=0, atol=1e-15)
-    np.testing.assert_array_equal(hs[-1], s_T)
