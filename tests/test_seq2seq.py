@@ -186,8 +186,10 @@ def test_wrong_arguments_are_named():
     rng, start = np.random.default_rng(0), {"start": START, "feed": False}
     wider = lambda rng, D, H, dtype: gru_init(rng, D, H + 1, dtype=dtype)  # noqa: E731
     for message, call in (
-        (r"seq2seq_init: start must be a target token, in 0\.\.4; got 5", lambda: seq2seq_init(rng, 4, 5, 2, 3, start=5)),
-        ("source_lengths must be at least 1; got 0", lambda: seq2seq_forward(source, target, p, source_lengths=[0, 1, 2])),
+        (r"seq2seq_init: start must be a target token, in 0\.\.4; got 5",
+         lambda: seq2seq_init(rng, 4, 5, 2, 3, start=5)),
+        ("source_lengths must be at least 1; got 0",
+         lambda: seq2seq_forward(source, target, p, source_lengths=[0, 1, 2])),
         (r"source must lie in 0\.\.2; got .*\.\.9", lambda: seq2seq_forward(source + 9 * (source == 0), target, p)),
         ("feed, attend or carry must be true; got a decoder that never sees the source",
          lambda: seq2seq_init(rng, 4, 5, 2, 3, carry=False, **start)),
