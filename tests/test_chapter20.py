@@ -69,6 +69,17 @@ def test_every_gated_net_counts_and_no_tanh_net_is_as_good_as_the_rule_that_igno
     assert scores("parity rates", "tanh").max() < 58 < rule["validation"]
 
 
+def test_two_bits_are_enough_for_parity():
+    xs, ys = TASKS["parity"].part("test")
+    for tokens, wanted in zip(xs.argmax(axis=2).T[:50], ys[..., 0].T, strict=False):
+        counts, odd, said = True, False, []
+        for token in tokens:  # 0 1 < >
+            odd ^= counts and token == 1
+            counts = {2: False, 3: True}.get(token, counts)
+            said.append(odd)
+        assert said == wanted.astype(bool).tolist()
+
+
 def test_support_vectors_are_ahead_of_the_mean_of_every_network_on_digits():
     means = [scores("digits", *row[:2]).mean() for row in STORED["digits"]]
     assert max(means) < simple("digits", "support vectors")["test"]
