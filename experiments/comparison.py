@@ -82,61 +82,6 @@ def ignore_brackets(_: None, part: str) -> float:
     return float(100 * np.mean(np.cumsum(xs[:, :, 1:2], axis=0) % 2 == ys))
 
 
-def states_of(table: Any, tokens: Any) -> Any:
-    """The states of a machine that begins in state 0: (T, N) for tokens (T, N)."""
-    state, found = np.zeros(tokens.shape[1], int), np.empty(tokens.shape, int)
-    for t, row in enumerate(tokens):
-        state = table[state, row]
-        found[t] = state
-    return found
-
-
-@cache
-def machine(S: int, seed: int = 0, tries: int = 5000) -> tuple[Any, Any]:
-    """A machine of S states: the next state for each state and token, and what each state answers.
-
-    Found on 64 sequences: from a random table, change one entry at a time, keep what gives more right answers, and
-    begin anew where no change does. It is told nothing of brackets.
-    """
-    rng = np.random.default_rng(seed)
-    tokens, bits = ([], [])
-    for xs, ys in (tasks()["parity"].draw(rng) for _ in range(2)):
-        tokens.append(xs.argmax(axis=-1))
-        bits.append(ys[..., 0] > 0.5)
-    tokens, bits = np.concatenate(tokens, axis=1), np.concatenate(bits, axis=1)
-
-    def answers(table: Any) -> tuple[Any, float]:
-        states = states_of(table, tokens).ravel()
-        ones, all_ = np.bincount(states, bits.ravel(), S), np.bincount(states, minlength=S)
-        return 2 * ones > all_, np.maximum(ones, all_ - ones).sum() / bits.size
-
-    best, used = (0.0, None, None), 0
-    while used < tries and best[0] < 1:
-        table = rng.integers(0, S, (S, 4))
-        (says, right), better = answers(table), True
-        while better and used < tries:
-            better = False
-            for k in rng.permutation(S * 4 * S):
-                entry, to = divmod(int(k), S)
-                before, used = table.flat[entry], used + 1
-                table.flat[entry] = to
-                said, got = answers(table)
-                if got > right:
-                    says, right, better = said, got, True
-                else:
-                    table.flat[entry] = before
-        if right > best[0]:
-            best = right, table.copy(), says
-    return best[1], best[2]
-
-
-def few_states(S: int, part: str) -> float:
-    """Parity by a machine of S states."""
-    table, says = machine(S)
-    xs, ys = tasks()["parity"].part(part)
-    return float(100 * np.mean(says[states_of(table, xs.argmax(axis=-1))] == (ys[..., 0] > 0.5)))
-
-
 def pixels(part: str) -> tuple[Any, Any]:
     """Pictures as rows of 64 pixels, and their digits."""
     images, labels = getattr(digits(), part)
@@ -195,7 +140,6 @@ def softmax_regression(penalty: float, part: str) -> float:
 #: By task and name: a function of a setting and a part, and the settings to choose from on the validation set.
 SIMPLE: dict[tuple[str, str], tuple[Callable[[Any, str], float], Sequence[Any]]] = {
     ("parity", "ignore the brackets"): (ignore_brackets, (None,)),
-    ("parity", "a machine of few states"): (few_states, (2, 3, 4)),
     ("digits", "softmax regression"): (softmax_regression, (1e-5, 1e-4, 1e-3, 1e-2)),
     ("digits", "nearest neighbour"): (nearest_neighbour, (1, 3, 5, 7, 9)),
     ("digits", "support vectors"): (support, (0.3, 1, 3, 10, 30)),

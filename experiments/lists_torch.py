@@ -1,4 +1,4 @@
-"""Chapter 18's Transformer: two of the page's blocks, on the lists of experiments/attention.py, in PyTorch.
+"""Page 18b's Transformer: two of the page's blocks, on the lists of experiments/attention.py, in PyTorch.
 
 Stored in lists_torch.json. Needs torch, from the group ``frameworks``. To rerun it, about three minutes a seed:
 

@@ -791,14 +791,41 @@ def _() -> Values:
     v = run.values | run.gradients() | {"c": c[:, 0], "δc": dc[:, 0], "δs": ds[:, 0]}
     assert np.allclose(v["δh"] + v["δh scored"], dhs[:, 0])
     a = np.array([np.concatenate([s[t, 0], c[t, 0]]) @ W + b for t in range(T)])
-    X, W_Q, W_K, W_V = normal(N, D), normal(D, 3), normal(D, 3, seed=1), normal(D, H)
-    Q, K = X @ W_Q, X @ W_K
     return v | {
         "t": range(1, T + 1), "j": range(1, S + 1), "k": range(1, S + 1), "W": W, "b": b, "a": a,
         "(eq-att-ds)": {"δh": v["δh scored"]},
-        "(eq-att-self)": {
-            "X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Q": Q, "K": K, "V": X @ W_V, "d": 3,
-            "Y": softmax(Q @ K.T / math.sqrt(3)) @ X @ W_V,
+    }  # fmt: skip
+
+
+@page("18b-transformer-block")
+def _() -> Values:
+    d, m, tokens = 6, 2, 3
+    x, W_Q, W_K, W_V, W_O = (normal(tokens, d), *(normal(d, d, seed=seed) for seed in range(1, 5)))
+    Q, K, V, b_O = x @ W_Q, x @ W_K, x @ W_V, normal(d, seed=5)
+    mask = np.where(np.tri(tokens) == 1, 0, -np.inf)
+    parts = {name: dict(enumerate(np.split(a, m, axis=1), 1)) for name, a in (("Q", Q), ("K", K), ("V", V))}
+    seen = {i: softmax(parts["Q"][i] @ parts["K"][i].T / math.sqrt(d / m) + mask) @ parts["V"][i] for i in (1, 2)}
+    mixed = np.concatenate([*seen.values()], axis=1) @ W_O + b_O
+    W_1, b_1, W_2, b_2 = normal(d, 4 * d), normal(4 * d), normal(4 * d, d), normal(d, seed=6)
+
+    def norm(a: Any) -> Any:
+        return (a - a.mean(axis=1, keepdims=True)) / a.std(axis=1, keepdims=True)
+
+    U = x + np.tanh(norm(x))  # any function may stand for the heads
+    turned = np.exp(1j * np.outer(range(4), 10_000.0 ** (-2 * np.arange(d // 2) / d)))
+    return {
+        "d": d, "m": m, "X": x, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Q": Q, "K": K, "V": V,
+        "(eq-self-attention)": {"Y": softmax(Q @ K.T / math.sqrt(d)) @ V},
+        "(eq-self-position)": {
+            "sin": np.sin, "cos": np.cos, "t": range(4), "k": range(d // 2), "p": dict(np.ndenumerate(turned.imag)),
+            "p'": dict(np.ndenumerate(turned.real)),
+        },
+        "(eq-self-heads)": parts | {
+            "M": mask, "Y": seen, "W_O": W_O, "b_O": b_O, "i": range(1, m + 1), "heads": lambda _: mixed,
+        },
+        "(eq-self-block)": {
+            "norm": norm, "heads": np.tanh, "U": U, "W_1": W_1, "b_1": b_1, "W_2": W_2, "b_2": b_2,
+            "Z": U + np.maximum(norm(U) @ W_1 + b_1, 0) @ W_2 + b_2,
         },
     }  # fmt: skip
 

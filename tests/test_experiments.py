@@ -32,9 +32,9 @@ def test_stored_results_are_of_every_run_that_is_wanted_and_of_no_other(name):
         wanted = list(settings) if name == "dates" else seeded(settings, seeds[0] if seeds else script.SEEDS)
         assert [tuple(row[:-1]) for row in stored[part]] == wanted, part
         # fewer only where a rate is looked for, where runs that missed something are given more steps, where nothing is
-        # drawn, and for controls of chapters 16 and 18, whose pages say how many
+        # drawn, and for controls of chapter 16, whose page says how many
         few = part.endswith(("rates", "later")) or part in ("tuning", "short", "baselines", "prefixes", "words")
-        few |= part in ("held", "lists fed, wide", "middle", "language")  # "middle", "language": one network
+        few |= part in ("held", "middle", "language")  # "middle", "language": one network
         assert len({seed for *_, seed in wanted}) >= 3 or few, part
 
 

@@ -17,11 +17,9 @@ from gru_lib.layers import bidirectional_forward, seq2seq_encode, seq2seq_forwar
 from gru_lib.layers.seq2seq import seq2seq_backward
 
 FED = translator_init(np.random.default_rng(0), WEIGHTS["E"], WEIGHTS["H"], dtype=float)
-FED.flat[:] = WEIGHTS["flat"]
-LOOKING = translator_init(
-    np.random.default_rng(0), ATTENTION["E"], ATTENTION["H"], feed=False, attend=True, both_ways=True, dtype=float
-)
-LOOKING.flat[:] = ATTENTION["flat"]
+LOOKS = {"feed": False, "attend": True, "both_ways": True}
+LOOKING = translator_init(np.random.default_rng(0), ATTENTION["E"], ATTENTION["H"], dtype=float, **LOOKS)
+FED.flat[:], LOOKING.flat[:] = WEIGHTS["flat"], ATTENTION["flat"]
 TEXTS = [*DATES["presets"].values(), "7", "miércoles, 30 de septiembre de 2026"]
 
 
@@ -120,11 +118,6 @@ def test_gradient_of_the_page_is_that_of_the_library(loaded, inside, text):
         np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
         lengths = np.linalg.norm(wanted, axis=1)[::-1]
         np.testing.assert_allclose(found["used"][t - 1], lengths / lengths.sum(), rtol=1e-6, atol=1e-12)
-    assert ISO.start == 12  # as above
-
-
-def test_weights_are_for_the_alphabets_of_the_task():
-    assert (WEIGHTS["written"], WEIGHTS["iso"]) == (WRITTEN.characters, ISO.characters)
 
 
 @pytest.mark.slow
@@ -143,7 +136,8 @@ def test_stated_accuracy_is_that_of_the_rounded_weights(inside, stored):
     assert f"gets {wrong} wrong" in print_ if stored is WEIGHTS else print_.endswith(f"steps) {wrong}.")
 
 
-def test_weights_are_rounded_and_small():
+def test_weights_are_rounded_and_small_and_for_the_alphabets_of_the_task():
+    assert (WEIGHTS["written"], WEIGHTS["iso"], ISO.start) == (WRITTEN.characters, ISO.characters, 12)
     for stored in (WEIGHTS, ATTENTION):
         assert all(round(w, stored["digits"]) == w for w in stored["flat"])
     assert len(gzip.compress(classic("dates").encode())) < 60_000
@@ -181,7 +175,6 @@ COMPLAINT = "text => complaint(translateText(text), DATES.words)"
     ("7 mars", "Without a year of four digits it is no date, and still they write one."),
     ("7 mars 1850", "They learned the years 1950 to 2049 and never saw 1850."),
     ("7 mars 1950", ""),
-    ("7 mars 2050", "They learned the years 1950 to 2049 and never saw 2050."),
     ("ΩΩ", "No date they learned from has “Ω”: struck out and left out. Type a date, such as 7 mars 2026."),
     ("", "Type a date, such as 7 mars 2026."),
     ("7 mars 2026" + 29 * " ", "There is room for 40 characters."),
@@ -232,27 +225,6 @@ def test_press_frames_a_character_of_either_answer(visit, layout):
         assert len(framed) == 2 and {float(one.get_attribute("height")) for one in framed} == {L["row"]}
 
 
-def test_the_characters_named_are_the_two_most_likely(inside):
-    assert inside("dates")("ranked", [-3.0, -0.2, -2.0, -9.0])[:2] == [1, 2]
-
-
-def test_bars_and_squares_are_as_large_as_the_shares(visit, inside):
-    """The framed place's bars, by height; the squares of all places, by area."""
-    page = visit(DatesExplorer(at=10))
-    L = DATES["layout"]["wide"]
-    found = inside("dates")("text => translateText(text).answers", DATES["start"]["text"])
-    boxes = """cls => [...document.querySelectorAll(`path.${cls}`)].map(path =>
-      [...path.getAttribute("d").matchAll(/M([^ ]+) ([^h]+)h([^v]+)v([^h]+)h/g)].map(m => m.slice(1).map(Number)))"""
-    for cls, answer in zip(("ex-fill-g", "ex-fill-h"), found, strict=True):
-        bars, squares = page.evaluate(boxes, cls)
-        np.testing.assert_allclose([high for *_, high in bars], L["high"] * np.array(answer["used"][9]), atol=0.006)
-        sides = (L["row"] - 2) * np.sqrt(np.array(answer["used"]).ravel())
-        sides = sides[sides >= 0.951]
-        got = [side for *_, side in squares]
-        assert abs(len(got) - len(sides)) <= 3
-        np.testing.assert_allclose(sorted(got)[-30:], np.sort(sides)[-30:], atol=0.051)
-
-
 def test_where_the_answers_differ_is_underlined(visit):
     assert visit(DatesExplorer()).locator(".ex-differs").count() == 0
     page = visit(DatesExplorer(text="March 7, 1850"))
@@ -262,11 +234,6 @@ def test_where_the_answers_differ_is_underlined(visit):
 
 
 def test_the_slider_ends_where_the_longer_answer_ends(visit, inside):
-    page = visit(DatesExplorer())
-    walk = page.locator("input[data-key=at]")
+    walk = visit(DatesExplorer()).locator("input[data-key=at]")
     answers = inside("dates")("text => translateText(text).answers", DATES["start"]["text"])
-    longest = max(len(answer["tokens"]) for answer in answers)
-    assert int(walk.get_attribute("max")) == longest < DATES["limits"]["at"][1]
-    walk.focus()
-    page.keyboard.press("End")
-    assert walk.input_value() == str(longest) and state_in(page, "dates")["at"] == longest
+    assert int(walk.get_attribute("max")) == max(len(answer["tokens"]) for answer in answers) < DATES["limits"]["at"][1]

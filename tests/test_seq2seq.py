@@ -99,30 +99,21 @@ def test_the_loss_is_what_decoding_gives_the_right_tokens(cell, link):
 
 @pytest.mark.parametrize("link", ["fed", "all", "both ways"])
 @pytest.mark.parametrize("cell", CELLS)
-def test_padding_changes_no_bit(cell, link):
-    p, (source, target) = model(cell, link), tokens()
-    loss, tape = seq2seq_forward(source, target, p, **LENGTHS)
+def test_padding_changes_no_bit_and_in_float32_nothing_is_written_to(cell, link):
+    p, arrays = model(cell, link, dtype=np.float32), tokens()
+    loss, tape = seq2seq_forward(*arrays, p, **LENGTHS)
+    grads = seq2seq_backward(tape, p)
+    assert loss.dtype == grads.dtype == np.float32
     for junk in (0, -7, 10**6):
-        s, t = source.copy(), target.copy()
-        for array, lengths in ((s, LENGTHS["source_lengths"]), (t, LENGTHS["target_lengths"])):
-            array[np.arange(len(array))[:, None] >= np.array(lengths)] = junk
-        other, other_tape = seq2seq_forward(s, t, p, **LENGTHS)
+        others = [
+            np.where(np.arange(len(a))[:, None] >= n, junk, a) for a, n in zip(arrays, LENGTHS.values(), strict=True)
+        ]
+        for array in (p.flat, *others):
+            array.flags.writeable = False
+        other, other_tape = seq2seq_forward(*others, p, **LENGTHS)
         assert other == loss
-        np.testing.assert_array_equal(seq2seq_backward(other_tape, p).flat, seq2seq_backward(tape, p).flat)
-
-
-@pytest.mark.parametrize("link", ["fed", "all", "both ways"])
-@pytest.mark.parametrize("cell", CELLS)
-def test_float32_in_float32_out_and_nothing_is_written_to(cell, link):
-    p, (source, target) = model(cell, link, dtype=np.float32), tokens()
-    for array in (p.flat, source, target):
-        array.flags.writeable = False
-    loss, tape = seq2seq_forward(source, target, p, **LENGTHS)
-    first = seq2seq_backward(tape, p)
-    assert loss.dtype == first.dtype == np.float32
-    np.testing.assert_array_equal(seq2seq_backward(tape, p).flat, first.flat)
-    again, _ = seq2seq_forward(source, target, p, **LENGTHS)
-    assert again == loss
+        for _ in range(2):
+            np.testing.assert_array_equal(seq2seq_backward(other_tape, p).flat, grads.flat)
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -150,7 +141,7 @@ def test_a_beam_in_one_batch_finds_what_it_finds_one_by_one(cell, link):
     np.testing.assert_allclose([h.score for h in apart], [h.score for h in together], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("seed", "link"), [(0, "fed"), (1, "fed"), (0, "attention"), (0, "both ways")])
+@pytest.mark.parametrize(("seed", "link"), [(0, "fed"), (0, "both ways")])
 def test_it_learns_to_turn_a_sequence_round(seed, link):
     """Reversing 3 of 3 symbols; a decoder that ignores the source gets 1/27 of them."""
     rng = np.random.default_rng(seed)
@@ -169,10 +160,8 @@ def test_it_learns_to_turn_a_sequence_round(seed, link):
     train(p, loss_and_grads, batches, Adam(p), steps=150, schedule=linear_decay(0.03, 150), clip_norm=1, progress=False)
     source = np.indices((3, 3, 3)).reshape(3, -1)
     found = greedy(seq2seq_step(p), seq2seq_encode(source, p), np.full(27, START), end=END, max_steps=8)
-    right = [
-        tuple(f[:n]) == (*(s[::-1] + 2), END) for f, n, s in zip(found.tokens, found.lengths, source.T, strict=True)
-    ]
-    assert np.mean(right) >= 0.95
+    wanted = np.vstack([source[::-1] + 2, np.full((1, 27), END)]).T
+    assert (found.tokens[:, :4] == wanted).all(axis=1).mean() >= 0.95
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -182,7 +171,7 @@ def test_the_tape_holds_its_own_tokens_and_knows_its_parameters(link):
     right = seq2seq_backward(tape, p).flat
     source[:], target[:] = 0, 0
     np.testing.assert_array_equal(seq2seq_backward(tape, p.copy()).flat, right)
-    for i in range(p.size):
+    for i in (0, p.size // 2, p.size - 1):
         other = p.copy()
         other.flat[i] += 1
         with pytest.raises(ValueError, match="seq2seq_backward: p must hold the same numbers as when seq2seq_forward"):
@@ -194,23 +183,22 @@ def test_the_tape_holds_its_own_tokens_and_knows_its_parameters(link):
 
 def test_wrong_arguments_are_named():
     p, (source, target) = model(), tokens()
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"seq2seq_init: start must be a target token, in 0\.\.4; got 5"):
-        seq2seq_init(rng, 4, 5, 2, 3, start=5)
-    with pytest.raises(ValueError, match="source_lengths must be at least 1; got 0"):
-        seq2seq_forward(source, target, p, source_lengths=[0, 1, 2])
-    with pytest.raises(ValueError, match=r"source must lie in 0\.\.2; got .*\.\.9"):
-        seq2seq_forward(np.where(source == source[0, 0], 9, source), target, p)
-    start = {"start": START, "feed": False}
-    with pytest.raises(
-        ValueError, match="feed, attend or carry must be true; got a decoder that never sees the source"
-    ):
-        seq2seq_init(rng, 4, 5, 2, 3, carry=False, **start)
-    with pytest.raises(ValueError, match="with carry, encoder must have a state like the decoder's; try carry=False"):
-        seq2seq_init(rng, 4, 5, 2, 3, encoder=both_ways, attend=True, **start)
+    rng, start = np.random.default_rng(0), {"start": START, "feed": False}
     wider = lambda rng, D, H, dtype: gru_init(rng, D, H + 1, dtype=dtype)  # noqa: E731
-    with pytest.raises(ValueError, match="encoder outputs must be as wide as the decoder's, 3; got 4"):
-        seq2seq_init(rng, 4, 5, 2, 3, encoder=wider, attend=True, carry=False, **start)
+    for message, call in (
+        (r"seq2seq_init: start must be a target token, in 0\.\.4; got 5",
+         lambda: seq2seq_init(rng, 4, 5, 2, 3, start=5)),
+        ("source_lengths must be at least 1; got 0",
+         lambda: seq2seq_forward(source, target, p, source_lengths=[0, 1, 2])),
+        (r"source must lie in 0\.\.2; got .*\.\.9", lambda: seq2seq_forward(source + 9 * (source == 0), target, p)),
+        ("feed, attend or carry must be true; got a decoder that never sees the source",
+         lambda: seq2seq_init(rng, 4, 5, 2, 3, carry=False, **start)),
+        ("with carry, encoder must have a state like the decoder's; try carry=False",
+         lambda: seq2seq_init(rng, 4, 5, 2, 3, encoder=both_ways, attend=True, **start)),
+        ("encoder outputs must be as wide as the decoder's, 3; got 4",
+         lambda: seq2seq_init(rng, 4, 5, 2, 3, encoder=wider, attend=True, carry=False, **start)),
+    ):  # fmt: skip
+        refused(ValueError, message, call)
 
 
 # ------------------------------------------------------------------------------------------------------- attention
@@ -241,18 +229,6 @@ def test_attention_does_what_its_equations_say(lengths):
     c, cache = attention_forward(s, hs, lengths)
     close((c, cache.weights), by_loops(s, hs, lengths or [5] * 3))
     close(cache.weights.sum(axis=2), np.ones((4, 3)))
-
-
-@pytest.mark.parametrize("lengths", [None, REAL])
-def test_attention_backward_matches_complex_step(lengths):
-    s, hs, dc = asked()
-    ds, dhs = attention_backward(dc, attention_forward(s, hs, lengths)[1])
-
-    def loss(s, hs):
-        return (dc * attention_forward(s, hs, lengths)[0]).sum()
-
-    report = gradcheck(loss, {"s": s, "hs": hs}, {"s": ds, "hs": dhs})
-    assert report.worst < 1e-13, report
 
 
 @pytest.mark.parametrize("junk", [0.0, 1e300, -np.inf, np.nan])
