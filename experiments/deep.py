@@ -31,8 +31,6 @@ from gru_lib import (
     linear_init,
     reverse,
     stack,
-    stack_backward,
-    stack_forward,
     train,
 )
 
@@ -42,9 +40,7 @@ DTYPE = np.float32
 
 T, N, UNITS, LR = 24, 32, 12, 0.01
 LAYERS = ("forward", "backward", "two forward", "bidirectional", "two bidirectional")
-REVERSALS = ("within the length", "array, lengths kept", "array, no lengths")
 DEPTHS = (4, 8, 16, 24)
-KINDS = ("plain", "residual", "normalised")
 
 Row = dict[str, Any]
 
@@ -123,36 +119,6 @@ def asked_of(question: str, name: str, seed: int, steps: int) -> tuple[Bundle, R
     return m, fit(m, tag_loss, draw, tag_accuracy, seed, steps)
 
 
-def reversal(how: str, seed: int, steps: int = 400) -> Row:
-    """The question "after" for a bidirectional layer whose backward half gets its input reversed rightly or wrongly."""
-    rng = np.random.default_rng(seed)
-    m = bundle(rnn=layers("bidirectional", rng, TOKENS, UNITS), out=linear_init(rng, 2 * UNITS, 1, dtype=DTYPE))
-
-    def turn(a: Any, lengths: Any) -> Any:
-        return reverse(a, lengths) if how == "within the length" else a[::-1]
-
-    def run(m: Bundle, batch: Batch) -> Any:
-        hs, _, tape = gru_forward(batch.xs, None, m.rnn.forward, lengths=batch.lengths)
-        kept = None if how == "array, no lengths" else batch.lengths
-        turned = turn(batch.xs, batch.lengths) + DTYPE(1e-30)  # zeros in front of a sequence the library would refuse
-        back, _, tape_b = gru_forward(turned, None, m.rnn.backward, lengths=kept)
-        logits, cache = linear_forward(np.concatenate([hs, turn(back, batch.lengths)], axis=2), m.out)
-        return logits, cache, tape, tape_b
-
-    def loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
-        logits, cache, tape, tape_b = run(m, batch)
-        value, dlogits = bce_with_logits(logits, batch.ys, batch.asked[..., None])
-        dhs, dout = linear_backward(dlogits, cache, m.out)
-        grads = gru_backward(dhs[..., :UNITS], None, tape, m.rnn.forward)[2]
-        grads_b = gru_backward(turn(dhs[..., UNITS:], batch.lengths), None, tape_b, m.rnn.backward)[2]
-        return value, bundle(rnn=bidirectional(grads, grads_b), out=dout)
-
-    def accuracy(m: Bundle, batch: Batch) -> float:
-        return share_right(run(m, batch)[0], batch)
-
-    return fit(m, loss, lambda rng, count: drawn(rng, count, "after"), accuracy, seed, steps)
-
-
 def depth(count: int, residual: bool, lr: float, seed: int, steps: int = 400) -> Row:
     """The question "before", which one layer learns, for `count` layers that read forwards."""
     rng = np.random.default_rng(seed)
@@ -183,14 +149,12 @@ def members(rnn: Any) -> list[Any]:
     return [layer for _, layer in rnn.members()]
 
 
-def up(xs: Any, rnn: Any, lengths: Any, top: bool = True) -> tuple[Any, list[Any]]:
-    """Layer upon layer, each layer's outputs normalised on their way to the next, and with `top` the top ones too."""
-    tapes, layers = [], members(rnn)
-    for layer in layers:
-        xs, _, tape = gru_forward(xs, None, layer, lengths=lengths)
-        cache = None
-        if top or layer is not layers[-1]:
-            xs, cache = normalise(xs)
+def up(xs: Any, rnn: Any, lengths: Any) -> tuple[Any, list[Any]]:
+    """Layer upon layer, each layer's outputs normalised."""
+    tapes = []
+    for layer in members(rnn):
+        hs, _, tape = gru_forward(xs, None, layer, lengths=lengths)
+        xs, cache = normalise(hs)
         tapes.append((tape, cache))
     return xs, tapes
 
@@ -199,117 +163,39 @@ def down(dhs: Any, tapes: list[Any], rnn: Any) -> tuple[Any, list[Any]]:
     """The gradients of the inputs, and of each layer's parameters."""
     grads = []
     for layer, (tape, cache) in zip(reversed(members(rnn)), reversed(tapes), strict=True):
-        dhs = dhs if cache is None else normalise_backward(dhs, cache)
-        dhs, _, found = gru_backward(dhs, None, tape, layer)
+        dhs, _, found = gru_backward(normalise_backward(dhs, cache), None, tape, layer)
         grads.append(found)
     return dhs, grads[::-1]
 
 
 def normalised(count: int, lr: float, seed: int, steps: int = 400) -> Row:
     """`depth` for a plain stack whose layers' outputs are normalised; the same weights before training."""
-    m, loss, accuracy = normalised_net(count, seed, top=True)
-    return fit(m, loss, lambda rng, count: drawn(rng, count, "before"), accuracy, seed, steps, lr)
-
-
-def normalised_net(count: int, seed: int, *, top: bool) -> tuple[Bundle, Any, Any]:
-    """The net, its loss and its accuracy."""
     rng = np.random.default_rng(seed)
     rnn = stack(*(gru_init(rng, UNITS if i else TOKENS, UNITS, dtype=DTYPE) for i in range(count)))
     m = bundle(rnn=rnn, out=linear_init(rng, UNITS, 1, dtype=DTYPE))
 
     def loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
-        hs, tapes = up(batch.xs, m.rnn, batch.lengths, top)
+        hs, tapes = up(batch.xs, m.rnn, batch.lengths)
         logits, cache = linear_forward(hs, m.out)
         value, dlogits = bce_with_logits(logits, batch.ys, batch.asked[..., None])
         dhs, dout = linear_backward(dlogits, cache, m.out)
         return value, bundle(rnn=stack(*down(dhs, tapes, m.rnn)[1]), out=dout)
 
     def accuracy(m: Bundle, batch: Batch) -> float:
-        return share_right(linear_forward(up(batch.xs, m.rnn, batch.lengths, top)[0], m.out)[0], batch)
+        return share_right(linear_forward(up(batch.xs, m.rnn, batch.lengths)[0], m.out)[0], batch)
 
-    return m, loss, accuracy
-
-
-def longer(kind: str, count: int, lr: float, seed: int, steps: int = 1200) -> Row:
-    """`depth` and `normalised`, here between the layers alone, for three times the steps; tested every 100.
-
-    The training ends as soon as 99 % are right.
-    """
-    if kind == "plain":
-        rng = np.random.default_rng(seed)
-        rnn = stack(*(gru_init(rng, UNITS if i else TOKENS, UNITS, dtype=DTYPE) for i in range(count)))
-        m, loss, accuracy = bundle(rnn=rnn, out=linear_init(rng, UNITS, 1, dtype=DTYPE)), tag_loss, tag_accuracy
-    else:
-        m, loss, accuracy = normalised_net(count, seed, top=False)
-    source, test = np.random.default_rng(1000 + seed), drawn(10_001, 1000, "before")
-
-    def batches() -> Iterator[Batch]:
-        while True:
-            yield drawn(source, N, "before")
-
-    history = train(
-        m,
-        loss,
-        batches(),
-        Adam(m, lr),
-        steps=steps,
-        clip_norm=1.0,
-        progress=False,
-        evaluate=lambda m: {"right": accuracy(m, test)},
-        every=100,
-        stop=lambda history: history.last("right") > 0.99,
-    )
-    return {"right": history.curve("right")[1]}
-
-
-def strengthen(rnn: Any) -> None:
-    """Make every layer but the lowest pass on more of its input."""
-    for layer in members(rnn)[1:]:
-        layer.W_xn *= 3
-        layer.b_z -= 1
-
-
-def stronger(count: int, lr: float, seed: int, steps: int = 400) -> Row:
-    """`depth` for a plain stack whose upper layers start with three times the W_xn and with b_z = -1."""
-    rng = np.random.default_rng(seed)
-    rnn = stack(*(gru_init(rng, UNITS if i else TOKENS, UNITS, dtype=DTYPE) for i in range(count)))
-    strengthen(rnn)
-    m = bundle(rnn=rnn, out=linear_init(rng, UNITS, 1, dtype=DTYPE))
-    return fit(m, tag_loss, lambda rng, count: drawn(rng, count, "before"), tag_accuracy, seed, steps, lr)
-
-
-def arrives(kind: str, count: int, seed: int) -> float:
-    """Length of the gradient in all inputs of a new stack, for a random one of length 1 in the top output of step 12.
-
-    A "plain" stack, a "residual" one, or a "normalised" one.
-    """
-    rng = np.random.default_rng(seed)
-    layers = [gru_init(rng, UNITS if i else TOKENS, UNITS) for i in range(count)]
-    rnn, batch = stack(*layers, residual=kind == "residual"), marks(rng, 8, T, "before")
-    if kind == "normalised":
-        hs, tapes = up(batch.xs, rnn, batch.lengths)
-    else:
-        hs, _, tape = stack_forward(batch.xs, None, rnn, lengths=batch.lengths)
-    c = np.zeros_like(hs)
-    c[T // 2 - 1] = rng.normal(size=hs.shape[1:])
-    c /= np.linalg.norm(c)
-    dxs = down(c, tapes, rnn)[0] if kind == "normalised" else stack_backward(c, None, tape, rnn)[0]
-    return float(np.linalg.norm(dxs))
+    return fit(m, loss, lambda rng, count: drawn(rng, count, "before"), accuracy, seed, steps, lr)
 
 
 Part = tuple[Callable[..., Any], tuple[tuple[Any, ...], ...], range]
 PARTS: dict[str, Part] = {
     "ahead": (ahead, tuple((question, name) for question in QUESTIONS for name in LAYERS), SEEDS),
-    "reversal": (reversal, tuple((how,) for how in REVERSALS), SEEDS),
     "depth": (
         depth,
         tuple((count, residual, lr) for count in DEPTHS for residual in (False, True) for lr in (0.003, 0.01)),
         range(5 if fixed_kernels() else 2),
     ),
     "depth, normalised": (normalised, tuple((count, lr) for count in (16, 24) for lr in (0.003, 0.01)), range(3)),
-    "longer": (longer, tuple((kind, 24, 0.003) for kind in ("plain", "between")), range(3)),
-    "depth, stronger start": (stronger, ((24, 0.003),), range(5)),
-    "arrives": (arrives, tuple((kind, count) for kind in KINDS for count in (1, 2, *DEPTHS)), range(5)),
 }
 
 

@@ -526,18 +526,6 @@ def test_chapter_16_links_to_presets_that_there_are():
     assert links and {link["preset"] for link in links} <= set(LANGUAGE["presets"])
 
 
-def test_chapter_16_says_what_its_prediction_hangs_on(inside):
-    page = (ROOT / "book_text" / "16-language-model.md").read_text("utf-8")
-
-    state = LanguageExplorer().state() | FATHER
-    tokens = inside("language")(ASKED, [state, state["at"], 18])["tokens"]
-    read, target = np.array(tokens[: state["at"]]), tokens[state["at"]]
-    s = english().decode(read)
-    p, without = np.exp(log_p(read, target)), [np.exp(log_p(np.delete(read, i), target)) for i in range(len(s))]
-    assert english().decode([target]) == "a" and np.argmin(without) == 28 == s.rindex("his")
-    assert f"without it, {p:.0%} become {without[28]:.1%}.".replace("%", " %") in page
-
-
 def test_chapter_16_names_the_unit_that_follows_the_line(visit):
     page = visit(LanguageExplorer(**FATHER, view="units"))
     for preset in ("father", "line"):
