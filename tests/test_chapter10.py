@@ -140,23 +140,6 @@ def test_the_five_forms_are_those_by_which_recognise_knows_them():
         assert _KNOWN[key].replace("`", "").startswith(name.replace("`", ""))
 
 
-def test_each_block_does_in_the_six_runs_what_the_table_of_runs_says():
-    """Run 1 to 3: which gate leaves which state, in words of the table."""
-    runs = table("tab-conv-runs")
-    assert (
-        runs[1][2]
-        == "$h = h_0$: the block is $z$, kept; $h = 0$: $z$, written; $h = h_0 / 2$: $r$; $h = h_0 / 2 + \\frac12$: $n$"
-    )
-    h0 = np.array([[0.5, -0.25]])
-    for convention in ("keep", "write"):
-        says = {"z": h0 if convention == "keep" else 0 * h0, "r": h0 / 2, "n": h0 / 2 + 0.5}
-        for gate, wanted in says.items():
-            p = gru_init(np.random.default_rng(0), 1, 2, reset_after=True, convention=convention)
-            p.flat[:] = 0
-            getattr(p, f"b_{gate}")[:] = 40
-            np.testing.assert_allclose(gru_step(np.zeros((1, 1)), h0, p)[0], wanted, atol=1e-9)
-
-
 def test_negating_the_three_arrays_that_the_page_names_and_no_others_turns_keep_into_write():
     assert page_says(NAME, "negate three arrays")
     keep = gru_init(np.random.default_rng(0), 2, 3)
@@ -217,16 +200,14 @@ def test_from_zero_the_grus_of_the_proof_fill_an_area_in_two_steps(reset_after):
 
 def seen(p, x):
     """S[j, k], the derivative of the pre-activation of candidate k in h_j at h = 0."""
-    S, p = np.empty((2, 2)), p.copy()
+    p = p.copy()
     p.W_xn[:] = 0  # not in S; with it tanh would cost digits
-    for k in range(2):
 
-        def a_n(h, k=k):
-            _, cache = gru_step(np.array([[x]]), h, p)
-            return np.arctanh(cache.n[0, k])
+    def a_n(h, k):
+        return np.arctanh(gru_step(np.array([[x]]), h, p)[1].n[0, k])
 
-        S[:, k] = numeric_gradient(a_n, {"h": np.zeros((1, 2))})["h"][0]
-    return S
+    of = [numeric_gradient(lambda h, k=k: a_n(h, k), {"h": np.zeros((1, 2))})["h"][0] for k in range(2)]
+    return np.transpose(of)
 
 
 @pytest.mark.parametrize("x", [-3.0, 0.0, 2.0])
@@ -252,65 +233,54 @@ def test_what_no_weights_change_is_what_the_proof_uses(seed):
     assert S[0] > S[1] > S[2] and S[2] < 1e-3 * S[0]
 
 
-def test_the_two_coincide_exactly_where_connected_units_have_equal_gates():
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_without_connections_between_units_the_resets_are_one(diagonal):
     source = np.random.default_rng(0)
-    for _ in range(50):
-        before, after = (gru_init(source, 2, 4, reset_after=after) for after in (False, True))
-        randomised(before, source)
-        before.W_xr[:], before.W_hr[:] = 0, 0
-        kinds = source.integers(0, 2, 4)
-        before.b_r[:] = np.array([-1.4, 2.2])[kinds]  # gates of 0.2 and 0.9
-        connected = kinds[:, None] == kinds
-        x, h_prev, W_hn = source.normal(size=(1, 2)), source.normal(size=(1, 4)), before.W_hn.copy()
-        for W, equal in ((W_hn * connected, True), (W_hn * np.eye(4), True), (W_hn, connected.all())):
-            before.W_hn[:] = W
-            after.W_x[:], after.W_h[:], after.b[:] = before.W_x, before.W_h, before.b
-            difference = np.abs(gru_step(x, h_prev, before)[0] - gru_step(x, h_prev, after)[0]).max()
-            assert difference < 1e-14 if equal else difference > 1e-6
+    before, after = (gru_init(source, 2, 4, reset_after=after) for after in (False, True))
+    randomised(before, source).W_hn[:] *= np.eye(4) if diagonal else 1
+    after.W_x[:], after.W_h[:], after.b[:] = before.W_x, before.W_h, before.b
+    x, h_prev = source.normal(size=(1, 2)), source.normal(size=(1, 4))
+    off = np.abs(gru_step(x, h_prev, before)[0] - gru_step(x, h_prev, after)[0]).max()
+    assert off < 1e-14 if diagonal else off > 1e-2
 
 
 # ------------------------------------------------------------------------------------------------- the seven runs
 
 
-def step(order, write, reset, turned, inside, x, W, R, b, c, h):
-    """One step with D = 1 and H = 2, from its formula."""
-    part = {g: slice(2 * k, 2 * k + 2) for k, g in enumerate(order)}
-    a = {g: x @ W[part[g]].T + b[part[g]] + (0 if g == "n" and inside else c[part[g]]) for g in "rzn"}
-    M = {g: R[part[g]].T if turned else R[part[g]] for g in "rzn"}
-    r, z = (sigmoid(a[g] + h @ M[g]) for g in "rz")
-    more = c[part["n"]] if inside else 0
+def step(write, reset, turned, R, b, c, h):
+    """One step of two units in the order r, z, n, from its formula; the input is 0."""
+    M = R.swapaxes(1, 2) if turned else R
+    r, z = (sigmoid(b[g] + c[g] + h @ M[g]) for g in (0, 1))
     n = {
-        "before": lambda: a["n"] + (r * h) @ M["n"] + more,
-        "after": lambda: a["n"] + r * (h @ M["n"] + more),
-        "whole": lambda: r * (a["n"] + h @ M["n"] + more),
-    }[reset]()
+        "before": b[2] + (r * h) @ M[2] + c[2],
+        "after": b[2] + r * (h @ M[2] + c[2]),
+        "whole": r * (b[2] + h @ M[2] + c[2]),
+    }[reset]
     keep = 1 - z if write else z
     return keep * h + (1 - keep) * np.tanh(n)
 
 
 @pytest.mark.parametrize(("write", "reset", "turned"), list(product((False, True), (*resets.RESETS, "whole"), (0, 1))))
-def test_runs_4_to_7_are_read_as_the_table_says(write, reset, turned):
-    runs = {cells[0]: cells[1:] for cells in table("tab-conv-runs")}
-    assert runs["7"][1] == "$h = 0$: over the whole; else before or after"
-    h0, zeros, inside = np.array([[0.5, -0.25]]), np.zeros(6), reset == "after"
+def test_the_seven_runs_are_read_as_the_table_says(write, reset, turned):
+    said = {cells[0]: cells[2] for cells in table("tab-conv-runs")[1:]}
+    kept = "$h = h_0$: the block is $z$, kept; $h = 0$: $z$, written; "
+    assert said["1–3"] == kept + "$h = h_0 / 2$: $r$; $h = h_0 / 2 + \\frac12$: $n$"
+    assert said["7"] == "$h = 0$: over the whole; else before or after"
+    h0, zeros = np.array([0.5, -0.25]), np.zeros((3, 2))
 
-    def run(R=None, c=zeros, **gates):
-        b = zeros.copy()
-        for k, gate in enumerate("rzn"):
-            b[2 * k : 2 * k + 2] = gates.get(gate, 0)
-        R = np.zeros((6, 2)) if R is None else R
-        return step("rzn", write, reset, turned, inside, np.zeros((1, 1)), np.zeros((6, 1)), R, b, c, h0)[0]
+    def run(R=0, c=zeros, **gates):
+        b = np.array([np.broadcast_to(gates.get(gate, 0), 2) for gate in "rzn"], float)
+        return step(write, reset, turned, R + np.zeros((3, 2, 2)), b, c, h0)
 
-    take_n, R = 40 if write else -40, np.zeros((6, 2))
-    R[4 + 1, 0] = 1
+    for gate, wanted in {"z": 0 * h0 if write else h0, "r": h0 / 2, "n": h0 / 2 + 0.5}.items():
+        np.testing.assert_allclose(run(**{gate: 40}), wanted, atol=1e-9)
+    take_n, R, second = 40 if write else -40, np.zeros((3, 2, 2)), zeros.copy()
+    R[2, 1, 0] = second[2] = 1
     reader, source = (1, 0) if turned else (0, 1)
     h = run(R, z=take_n, r=40)
     assert abs(h[reader]) > 0.1 and abs(h[source]) < 1e-9
-    r = np.full(2, -40)
-    r[source] = 40
-    assert (abs(run(R, z=take_n, r=r)[reader]) > 0.1) == (reset == "before")
-    second = zeros.copy()
-    second[4:] = 1
+    only = np.where(np.arange(2) == source, 40, -40)
+    assert (abs(run(R, z=take_n, r=only)[reader]) > 0.1) == (reset == "before")
     assert (np.abs(run(c=second, z=take_n, r=-40)).max() < 0.1) == (reset in ("after", "whole"))
     assert (np.abs(run(z=take_n, r=-40, n=1)).max() < 0.1) == (reset == "whole")
 
@@ -318,6 +288,7 @@ def test_runs_4_to_7_are_read_as_the_table_says(write, reset, turned):
 # ----------------------------------------------------------------------------------------------- the two in training
 
 
+@pytest.mark.slow
 def test_a_stored_imitation_is_made_again():
     stored = results.load("resets")
     of, by, units, seed, row = stored["near"][2]

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gru_lib.checks import as_array, check_choice, check_instance, check_int, check_number, check_sequence, plain
+from gru_lib.checks import as_array, check_instance, check_int, check_number, check_sequence, plain
 
 __all__ = [
-    "AHEAD", "DT", "INPUTS", "NOISE", "RMSE", "WARM", "Pendulums", "carried", "errors", "inputs", "kalman",
+    "AHEAD", "DT", "NOISE", "RMSE", "WARM", "Pendulums", "carried", "errors", "inputs", "kalman",
     "kalman_bank", "lag_features", "pendulums", "targets",
 ]  # fmt: skip
 
@@ -26,8 +26,6 @@ DT, NOISE = 0.1, 0.05
 AHEAD = 10
 #: Steps at the start of a series whose answers do not count in `errors`: two seconds to look.
 WARM = 20
-#: What a net may be given of each reading.
-INPUTS = ("zeros and mask", "carried", "carried and mask", "carried, mask, time")
 
 _LENGTH, _DAMPING, _RELEASE = (0.5, 1.5), (0.02, 0.2), (1.0, 2.8)  # metres, 1 / s, radians
 _JITTER = 1e-6  # variance that a filter adds to angle and speed at each step, for what linearising leaves out
@@ -111,26 +109,19 @@ def carried(values: ArrayLike, seen: ArrayLike) -> tuple[Array, Array]:
     return last, since
 
 
-def inputs(batch: Pendulums, kind: str = "carried, mask, time") -> Array:
-    """Return what the net reads, (T, N, D) in float32: D = 1 to 3, for one of INPUTS; the time in half seconds.
+def inputs(batch: Pendulums) -> Array:
+    """Return what the net reads, (T, N, 3) in float32: the carried reading, the mask, and the time in half seconds.
 
     Examples
     --------
     >>> from gru_book.tasks.pendulum import inputs, pendulums
     >>> batch = pendulums(np.random.default_rng(0), N=3, T=50)
-    >>> inputs(batch).shape, inputs(batch, "carried").shape
-    ((50, 3, 3), (50, 3, 1))
+    >>> inputs(batch).shape
+    (50, 3, 3)
     """
-    check_choice("inputs", "kind", kind, INPUTS)
     _check("inputs", batch)
     last, since = carried(batch.values, batch.seen)
-    parts = {
-        "zeros and mask": [np.where(batch.seen, batch.values, 0), batch.seen],
-        "carried": [last],
-        "carried and mask": [last, batch.seen],
-        "carried, mask, time": [last, batch.seen, since / 5],
-    }
-    return np.stack(parts[kind], axis=-1).astype(np.float32)
+    return np.stack([last, batch.seen, since / 5], axis=-1).astype(np.float32)
 
 
 def targets(batch: Pendulums) -> Array:
