@@ -39,8 +39,12 @@ def asked(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return lines
 
 
+OF_MAKE = {"MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "ARGS", "NB", "PORT", "PY", "SOLUTIONS", "UPGRADE"}
+
+
 def shell(*command: str) -> subprocess.CompletedProcess[str]:
-    outer = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    """Run a command as if no other `make` had asked for the tests."""
+    outer = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=outer)
 
 
