@@ -16,18 +16,17 @@ from conftest import Visit
 
 PHONE, DESK = 390, 1280
 
-# A page of each kind, at one of the widths.
-PAGES = [
-    ("book/intro", DESK),
+# A page of each kind, at one of the widths; the large ones, and those that have little of their own, are slow.
+FEW = [("book/intro", DESK), ("book/05c-checking-gradients", PHONE), ("search", PHONE), ("404", DESK)]
+MORE = [
     ("book/04-gru-forward", PHONE),
     ("book/glossary", DESK),
     ("book/map", PHONE),
     ("book/instructors", DESK),
     ("book/api-widgets", PHONE),
     ("_modules/gru_lib/cells/gru", DESK),
-    ("search", PHONE),
-    ("404", DESK),
 ]
+PAGES = [*FEW, *(pytest.param(*page, marks=pytest.mark.slow) for page in MORE)]
 
 Reader = Callable[[str, int], AbstractContextManager[Visit]]
 
