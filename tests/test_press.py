@@ -225,7 +225,9 @@ def test_what_can_be_pressed_does_something(
         assert [c for c in visit.complaints if c not in cut and not c.startswith(f"failed: {book_url}/_static")] == []
 
 
-@pytest.mark.parametrize(("width", "where"), [(PHONE, "file"), (768, "http"), (DESK, "file")])
+@pytest.mark.parametrize(("width", "where"), [
+    (PHONE, "file"), pytest.param(768, "http", marks=pytest.mark.slow), (DESK, "file")
+])  # fmt: skip
 def test_menu_and_contents_open_lead_on_and_close(
     browser: Browser, built_book: Path, book_url: str, width: int, where: str
 ) -> None:
