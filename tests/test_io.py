@@ -3,6 +3,7 @@
 import io as stdio
 import json
 import os
+import sys
 import tracemalloc
 import zipfile
 
@@ -251,9 +252,8 @@ def test_path_and_kind_are_checked(tmp_path):
 
 
 def test_safetensors_is_asked_for_only_when_it_is_needed(tmp_path, monkeypatch):
-    import sys
-
     for module in ("safetensors", "safetensors.numpy"):
         monkeypatch.setitem(sys.modules, module, None)
     io.save(tmp_path / "m.npz", model())
-    refused(ImportError, r"m\.safetensors needs safetensors: pip install", io.save, tmp_path / "m.safetensors", model())
+    said = r'm\.safetensors needs safetensors: pip install "gru-lib\[safetensors\]"'
+    refused(ImportError, said, io.save, tmp_path / "m.safetensors", model())

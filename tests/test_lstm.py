@@ -94,9 +94,3 @@ def test_tape_shows_the_gates_of_every_step():
     np.testing.assert_allclose(tape.gate("o") * np.tanh(tape.gate("c")), hs, rtol=0, atol=1e-15)
     with pytest.raises(ValueError, match=r"LSTMTape.gate: name must be one of .*; got 'z'"):
         tape.gate("z")
-
-
-def test_a_state_that_is_no_pair_is_refused():
-    p, xs = lstm_init(rng(), D, H), np.zeros((T, N, D))
-    with pytest.raises(TypeError, match=r"lstm_forward: state0 must be an LSTMState\(h, c\); got ndarray"):
-        lstm_forward(xs, np.zeros((N, H)), p)
