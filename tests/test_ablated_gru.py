@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers import randomised, rng, same
+from helpers import randomised, rng
 
-from gru_book.cells import ablated_gru_forward, ablated_gru_init, ablated_gru_step
+from gru_book.cells import ablated_gru_init, ablated_gru_step
 from gru_lib import sigmoid
 
 D, H, N = 2, 4, 3
@@ -37,10 +37,3 @@ def test_an_ablated_gru_has_one_gate_less_to_learn():
         np.testing.assert_array_equal(p.W_x[:, :H], 5)
     with pytest.raises(AttributeError, match="'AblatedGRUParams' object has no attribute 'W_xr'"):
         _ = ablated_gru_init(rng(), D, H, ablation="no_reset").W_xr
-
-
-def test_without_an_update_gate_nothing_is_kept_beyond_the_candidate():
-    p = ablated_gru_init(rng(), D, H, ablation="no_update")
-    p.W_h[:] = 0  # the candidate does not look back
-    xs, h0 = rng().normal(size=(2, N, D)), rng().normal(size=(N, H))
-    same(ablated_gru_forward(xs, h0, p)[0], ablated_gru_forward(xs, -h0, p)[0])

@@ -104,17 +104,6 @@ def test_failing_explorer_leaves_its_picture_and_the_others(visit, folder):
     assert page.locator("[data-afm=broken]").get_attribute("data-live") == "failed"
 
 
-# ------------------------------------------------------------------------------------------ the tests' own windows
-
-
-def test_a_complaint_fails_its_own_visit_and_not_the_next_one_in_that_window(visits):
-    with pytest.raises(AssertionError, match="planted"), visits("first") as visit:
-        window = visit()
-        window.evaluate("console.error('planted')")
-    with visits("second") as visit:
-        assert visit() is window
-
-
 def test_links_to_a_state_pass_the_build_and_wrong_ones_do_not(tmp_path):
     gate = GateExplorer(anchor="gate")
     stored = {"text/html": gate._repr_mimebundle_()[0]["text/html"], "text/plain": repr(gate)}

@@ -24,7 +24,7 @@ PUBLIC = r"(cells\.|convert|decode|gradcheck|io|jacobian|layers\.|newton|ops|opt
 # Errors that are not ours, or name a part of the argument: what a caller's function raises, and the parts of other
 # layouts.
 KNOWN = (
-    "convert.from_", "convert.to_source", "dropout_forward masks", " a class", "at a dict of arrays", "train batches",
+    "convert.from_", "convert.to_source", "dropout_forward masks", "train batches",
     "at other parameters", "elman_on W", "io.load p other",
 )  # fmt: skip
 # What is good all the same in the place of an example's value: by function, argument and the kind of that value.
@@ -56,11 +56,11 @@ GOOD = {
     "of dtype bool": "array [fb]|reverse xs|targets|images|subtract_bits",
     "of dtype float16": "array f|reverse xs|targets|images|subtract_bits",
     "of dtype object": "images|encode [ab] ",
-    "of dtype U8": "images",
     "other parameters": f"dtype |bidirectional (for|back)ward |{OF_LAYERS}",
     "of another size": f"bidirectional (for|back)ward |gru_forward p |with_convention p |{OF_LAYERS}",
     "a pair": OF_LAYERS,
-} | dict.fromkeys(("text", "empty text", "a number as text"), OF_TEXT)
+    "text": OF_TEXT,
+}
 ANYTHING_GOES = r"^decode\.\w+ state |cbow_step_backward cache |pair_count days |ops\.sigmoid(_pair)? a "
 UNREAD = r"with (language|form|angles|length|damping) ="  # parts that the function does not read
 
@@ -120,15 +120,11 @@ def array(value):
 
 OTHER = g.elman_init(rng(), 3, 4)
 ANYTHING = {
-    "None": None, "text": "text", "empty text": "", "an object": Odd(), "a class": Odd,
-    "a function": lambda *_, **__: None, "a dict": {}, "a dict of arrays": {"a": np.ones(2)}, "a set": {1},
-    "an empty list": [], "a ragged list": [[1.0], [1.0, 2.0]], "a list of None": [None], "a list of text": ["a"],
-    "minus one": -1, "zero": 0, "a half": 0.5, "nan": float("nan"), "inf": float("inf"), "True": True,
-    "a huge integer": 1 << 70, "a number as text": "3", "1j": 1j, "an empty array": np.zeros(0),
-    "an array without axes": np.array(1.0), "an array of four axes": np.ones((1, 1, 1, 1)),
-    "an array of text": np.array(["a", "b"]), "an array of objects": np.array([None, 1]),
-    "an array of dates": np.array(["2020-01-01"], "M8[D]"), "other parameters": OTHER,
-    "an other tape": g.elman_forward(np.ones((2, 1, 3)), None, OTHER)[2],
+    "None": None, "text": "text", "an object": Odd(), "a function": lambda *_, **__: None, "a dict": {},
+    "an empty list": [], "a ragged list": [[1.0], [1.0, 2.0]], "minus one": -1, "zero": 0, "a half": 0.5,
+    "nan": float("nan"), "inf": float("inf"), "True": True, "a huge integer": 1 << 70, "1j": 1j,
+    "an empty array": np.zeros(0), "an array of four axes": np.ones((1, 1, 1, 1)), "an array of text": np.array(["a"]),
+    "other parameters": OTHER, "an other tape": g.elman_forward(np.ones((2, 1, 3)), None, OTHER)[2],
 }  # fmt: skip
 
 
@@ -141,7 +137,7 @@ def spoiled(value):
         yield "an axis more", value[None]
         yield "transposed", value.T
         yield "all nan", np.full(value.shape, np.nan)
-        for dtype in ("object", "U8", "bool", "float16"):
+        for dtype in ("object", "bool", "float16"):
             yield f"of dtype {dtype}", value.astype(dtype)
     elif isinstance(value, tuple | list):
         yield "one less", value[:-1]
@@ -243,9 +239,3 @@ def test_what_was_accepted_in_silence_is_refused(what):
     call, message = QUIET[what]
     with pytest.raises((TypeError, ValueError), match=message):
         call()
-
-
-@pytest.mark.parametrize("dtype", [np.uint64, np.int32])
-def test_lengths_of_any_integers_are_the_same_lengths(dtype):
-    lengths = [4, 0, 2]
-    np.testing.assert_array_equal(g.reverse(XS, np.array(lengths, dtype)), g.reverse(XS, lengths))

@@ -8,17 +8,17 @@ import json
 import linecache
 import re
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from check_answers import ANSWERS, FAMILIES, PLANTED
+from check_answers import ANSWERS, PLANTED
 from check_answers import VARIANTS as IN_VARIANTS
 from check_answers.values import as_printed, spellings
 
 from gru_book import check
-from gru_book.check.engine import EXERCISES, run, same
+from gru_book.check.engine import EXERCISES, run
 from gru_book.check.values import VALUES, Values, wanted
 from gru_lib import (
     LSTMState,
@@ -130,20 +130,6 @@ def test_mistakes_in_a_variant_are_named(variant, old, new, message):
     assert re.search(message, repr(getattr(check, name)(program(replaced(answer, old, new)), **asked)))
 
 
-def test_mistakes_of_a_step_are_named_in_the_loop_too():
-    """With the step's own words, where there is padding too."""
-    listed = {message for message, _ in EXERCISES["gru_step"]().mistakes()}
-    loop = ANSWERS["gru_forward"].replace("new, _ = gru_step(", "new = wrong(")
-    count = 0
-    for name, old, new, _ in PLANTED:
-        if name == "gru_step" and (said := answered(name, old, new).message) in listed:
-            f = program(loop)
-            f.__globals__["wrong"] = planted(name, old, new)
-            assert check.gru_forward(f, lengths=True).message == said
-            count += 1
-    assert count == len(listed)
-
-
 @pytest.mark.parametrize(("name", "options"), SET)
 def test_every_listed_mistake_is_named_when_its_outputs_come_back(name, options):
     exercise = EXERCISES[name](**options)
@@ -155,11 +141,6 @@ def test_every_listed_mistake_is_named_when_its_outputs_come_back(name, options)
         grads = [{grad: outputs[f"d{grad}"] for grad in exercise.grads}] if exercise.grads else []
         back = (*(outputs[label] for label in outer), *grads)
         assert run(exercise, lambda *_, back=back, **__: back).message == message
-
-
-def test_every_family_has_twelve_named_mistakes():
-    for family in FAMILIES:
-        assert sum(map(len, family.PLANTED.values())) >= 12, family.__name__
 
 
 @functools.cache
@@ -202,15 +183,9 @@ def test_numbers_to_one_decimal_place_are_right_as_a_table_prints_them_and_not_b
     assert not masked.printed({"v": np.array([2.41, 0.03])}, ["v"])
 
 
-def test_two_decimals_are_enough_where_the_page_prints_two_and_a_wrong_one_is_not():
-    for context in ([0.2, 0.79], ["0.20", "0.79"], [0.198, 0.792]):
-        assert check.att_hand([0.14, 0.29, 0.57], context).ok, context
-    for context in ([0.2, 0.8], [0.21, 0.79], [0.19, 0.79]):
-        assert not check.att_hand([0.14, 0.29, 0.57], context).ok, context
-
-
 @pytest.mark.parametrize(("name", "given"), [
     ("bug_mystery", ("1/3", "dx", "w_hz")),
+    *(("bug_mystery", (1 / 3, "dx", name)) for name in ("W_hz", "dW_hz", "g.W_hz")),
     ("gate_hand", ("6 4.5 4.5", ["3/8", "3/8", "¼", "0"])),
     ("lm_start", ("4.1109, 5.9307",)),
     ("mem_trace", ("010000", "1 1 1 0 1 1", [[1, 1, -1, -1, 1, -1]])),
@@ -289,6 +264,8 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
     ("other_pile", ([1, 2], [1]), "my_strengths must be a list of 3 lists of 3 numbers each; got a list of 2."),
     ("beam_hand", (1, "ba", "x"), 'by_greedy must be a text in quotes, such as "two words"; got a number.'),
     ("hwy_line", (sigmoid,), 'digits must be a set, such as {"x", "y"}; got a function.'),
+    ("bug_mystery", (0.33, "dx", "W_hz"), "factor: 0.33 is rounded to two digits: which count of the bench has this "
+     "reciprocal? Right: B and C."),
     # Only a share is in per cent, and no logarithm is a whole number.
     ("gate_drift", (74.16,), "best_z is in per cent; give the share."),
     ("sub_steep", (800,), "smallest_K is wrong: 800 is too large."),
@@ -326,7 +303,7 @@ def test_verdicts_name_the_readers_function():
         assert check.sigmoid(f).blank
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "ascii"])
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_a_message_can_be_printed_in_every_encoding(encoding, monkeypatch):
     """A script's output may go to a file; in UTF-8 it is as it was."""
     every = [message for name in EXERCISES for message, _ in EXERCISES[name]().mistakes()]
@@ -392,34 +369,6 @@ def test_hints_about_sums_over_the_batch_are_for_the_gradients_of_parameters_alo
     assert re.search(message, check.elman_step_backward(planted("elman_step_backward", old, new)).message)
 
 
-def test_a_function_that_fails_at_the_second_call_is_no_crash_of_the_checker():
-    """σ is called again at −1000 and 1000, for its warnings."""
-    calls = []
-
-    def f(a):
-        calls.append(a)
-        if len(calls) > 2:
-            raise OverflowError("too large")
-        return sigmoid(a)
-
-    assert (
-        check.sigmoid(f).message
-        == 'f stopped with OverflowError in the line `raise OverflowError("too large")`: too large'
-    )
-    assert len(calls) == 3 and np.abs(calls[-1]).min() == 1000
-
-
-def test_an_error_of_the_readers_own_that_has_no_text_is_reported_all_the_same():
-    class MuteError(Exception):
-        def __str__(self):
-            return self.nothing
-
-    def f(a):
-        raise MuteError
-
-    assert check.sigmoid(f).message == "f stopped with MuteError in the line `raise MuteError`: it has no text"
-
-
 def test_an_overflow_that_raises_is_named():
     source = "def f(a):\n    with np.errstate(over='raise'):\n        return 1 / (1 + np.exp(-a))\n"
     said = check.sigmoid(program(source)).message
@@ -464,20 +413,6 @@ def test_clipping_as_pytorch_does_it_is_right():
 def test_no_exercise_asks_for_a_function_of_some_type():
     for file, label, body, names, _ in asked_in_the_book():
         assert set(names) <= set(VALUES) or not re.search(r"float32|dtype", body), f"{file}: {label}"
-
-
-def test_a_fair_way_to_write_what_is_right_is_right():
-    """The order of a set, two digits that are the right ones, and the other names that the pages have."""
-    for at_z in ([4, 3], (3, 4), {3, 4}, np.array([4, 3])):
-        assert check.bwd_open(at_z, [2, 1], 4).ok
-    assert "2" not in re.sub("da_z|term 1", "", check.bwd_open([2, 3, 4], [1, 2], 4).message.partition(" Right: ")[0])
-    assert check.gru_second(0.84, 0.38).ok and not check.gru_second(0.84, 0.37).ok
-    assert check.gate_hand([6, 4.5, 4.5], [0.38, 0.38, 0.25, 0]).ok
-    for name in ("W_hz", "dW_hz", "g.W_hz"):
-        assert check.bug_mystery(1 / 3, "dx", name).ok
-    assert "rounded" in check.bug_mystery(0.33, "dx", "W_hz").message
-    for rough in (0.8, 0.4):  # one digit is not enough
-        assert not check.gru_second(0.8433, rough).ok
 
 
 def test_gradients_in_parameters_of_another_kind_are_named():
@@ -568,19 +503,6 @@ def test_whatever_comes_back_the_checker_answers(name):
         assert not result.ok and result.message and "\n" not in result.message
 
 
-def test_arrays_are_the_same_but_for_rounding_wherever_they_differ():
-    for size in (0, 1, 1e6, -3.0, np.inf):
-        for place in range(3):
-            right = np.array([size, 1.0, -2.0])
-            right[0], right[place] = right[place], right[0]
-            for off in (0, 1e-10, 1e-8, 1e-6, 0.05, 1.0, np.nan):
-                found = right.copy()
-                found[place] += off
-                assert same(found, right) == np.allclose(found, right, rtol=1e-7, atol=1e-9), (found, right)
-    assert same([], []) and same(True, 1) and not same([1.0], 1.0)
-    assert not same([np.inf], [1.0]) and not same([1.0], [np.inf])
-
-
 def asked_in_the_book():
     """Of each exercise that names a check: the file, the label, the text, the checks, and the solution."""
     for file in sorted((Path(__file__).parents[1] / "book_text").glob("[0-9]*.md")):
@@ -614,7 +536,7 @@ KINDS = ("W_x", "W_h", "b_")
 
 @pytest.mark.parametrize("after", [False, True])
 def test_a_step_that_reads_the_arrays_in_another_convention_is_told_in_which(after):
-    """Chapter 10's readings: each of the orders, keep and write, three resets, and W_h turned; none is passed over."""
+    """Chapter 10's readings: orders, keep and write, three resets, and W_h turned; none is passed over."""
 
     def reader(order, write, reset, turned):
         def my_step(x, h, p):
@@ -636,13 +558,13 @@ def test_a_step_that_reads_the_arrays_in_another_convention_is_told_in_which(aft
     told = set()
     right = "after" if after else "before"
     for order, write, reset, turned in product(
-        permutations("rzn"), (False, True), ("before", "after", "whole"), (0, 1)
+        ("rzn", "zrn", "nrz"), (False, True), ("before", "after", "whole"), (0, 1)
     ):
-        faults = (order != tuple("rzn")) + write + (reset != right) + turned
+        faults = (order != "rzn") + write + (reset != right) + turned
         verdict = check.gru_step(reader(order, write, reset, turned), reset_after=after)
         assert verdict.ok == (faults == 0)
         if faults > 1:
             told.add(verdict.message)
             assert verdict.message.startswith("the arrays are read in another convention: "), verdict.message
             assert verdict.message.count(";") == faults - 1
-    assert len(told) == 72 - 1 - 5 - 1 - 2 - 1  # every combination gets its own words
+    assert len(told) == 36 - 1 - 2 - 1 - 2 - 1  # every combination gets its own words

@@ -119,13 +119,6 @@ def test_what_is_new_has_colour_and_the_rest_is_quiet(name: str) -> None:
         before = drawn
 
 
-@pytest.mark.parametrize("upto", ["candidat", 5, True])
-def test_an_unknown_stage_is_named_beside_those_that_there_are(upto: object) -> None:
-    known = re.escape("upto must be one of 'state' (1), 'keep and write' (2), 'update gate' (3), 'candidate' (4); got ")
-    with pytest.raises(ValueError, match=f"cell_drawing: {known}{re.escape(repr(upto))}"):
-        cell_drawing("gru", upto=upto)  # type: ignore[arg-type]
-
-
 def test_a_themed_drawing_follows_the_page_and_keeps_its_size() -> None:
     svg = themed_svg.themed(cell_drawing("gru").svg, alt="A GRU.", prefix="p", classes=["gru-wide"])
     assert re.findall(r"#[0-9a-fA-F]{6}\b", re.sub(r"var\(--gru-[\w-]+, #[0-9A-F]{6}\)", "", svg)) == []

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorers import PHONE, WIDE, at_point, drag, put, state_in
+from explorers import PHONE, WIDE, at_point, drag, state_in
 
 from experiments import explorer_nets
 from gru_book.models.hand_set import hand_set_gru
@@ -187,21 +187,6 @@ def test_phone_shows_the_net_that_is_told_of(visit):
     page.wait_for_function("document.querySelectorAll('.ex-net').length === 2")
     assert not page.locator(".ex-choice", has_text="trained").is_visible(), "where both are drawn nothing is chosen"
     page.set_viewport_size(PHONE)  # the window is used again
-
-
-def test_buttons_offer_what_would_stand_there(visit):
-    """A bracket opens or closes by its place; the hint says so where brackets are."""
-    page = visit(SequenceExplorer(task="skip", tokens=[2, 1, 2] + [0] * (T - 3)))
-    offered, hints = {}, {}
-    for task in TASKS:
-        for at in (1, 2, 4):
-            put(page, {"task": task, "at": at})
-            offered[task, at] = page.locator("[data-token]").all_inner_texts()
-        hints[task] = page.locator(".ex-shown .ex-note").text_content()
-    assert [offered["skip", at][2] for at in (1, 2, 4)] == ["<", ">", "<"]
-    assert {offered[task, at][2] for task in ("keep", "afresh") for at in (1, 2, 4)} == {"|"}
-    assert {tuple(texts[:2]) for texts in offered.values()} == {("0", "1")}
-    assert "< and > are brackets" in hints["skip"] and "| a break" in hints["afresh"] == hints["keep"]
 
 
 def test_finger_changes_a_token_and_the_buttons_set_it(visit):

@@ -65,12 +65,6 @@ def test_each_framework_that_a_page_or_a_docstring_names_is_in_the_list_and_no_o
     assert unlisted(path.relative_to(ROOT).as_posix(), path.read_text("utf8")) == []
 
 
-def test_a_page_that_names_a_framework_without_a_row_is_found():
-    text = (ROOT / "book_text" / "03-gates.md").read_text("utf8")
-    assert unlisted("book_text/03-gates.md", text + "In JAX it is the same.") == ["JAX"]
-    assert unlisted("book_text/none.md", "`nn.GRU` is fast, and CuDNNGRU too.") == ["PyTorch", "cuDNN"]
-
-
 def test_each_claim_has_a_test_that_exists_or_says_why_it_cannot_be_run():
     for name, rows in LIST["claims"].items():
         assert (ROOT / name).is_file(), name

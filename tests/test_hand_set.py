@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from helpers import refused
 
 from gru_book.models.hand_set import automaton_gru, hand_set_gru, random_automaton, run_automaton
 from gru_book.tasks.memory import TASKS
@@ -36,11 +35,3 @@ def test_any_automaton_runs_as_a_gru(seed):
 
 def test_run_automaton_follows_the_table():
     assert run_automaton([[1, 0], [2, 1], [0, 2]], [[0], [1], [0], [0]])[:, 0].tolist() == [1, 1, 2, 0]
-
-
-def test_a_wrong_argument_is_named():
-    refused(ValueError, "hand_set_gru: task must be one of 'checksum'", hand_set_gru, "copy")
-    refused(ValueError, r"automaton_gru: delta must have shape \(Q, S\)", automaton_gru, [[0, 3]])
-    refused(ValueError, r"run_automaton: symbols must be integers in 0..S-1 = 0..1", run_automaton, [[0, 0]], [[2]])
-    with pytest.raises(ValueError, match=r"run_automaton: start must be in 0..Q-1 = 0..0; got 1"):
-        run_automaton([[0, 0]], [[0]], start=1)

@@ -3,6 +3,7 @@
 import io as stdio
 import json
 import os
+import sys
 import tracemalloc
 import zipfile
 
@@ -36,8 +37,9 @@ def unreadable(path, p, match):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("options", [{}, {"reset_after": True}, {"bias": False, "convention": "write"}])
+@pytest.mark.parametrize(("dtype", "options"), [
+    (np.float32, {"reset_after": True}), (np.float64, {"bias": False, "convention": "write"})
+])  # fmt: skip
 def test_load_gives_back_every_bit(tmp_path, suffix, dtype, options):
     m, path = model(dtype=dtype, **options), tmp_path / f"m{suffix}"
     io.save(path, m)
@@ -62,13 +64,6 @@ def test_npz_holds_complex_and_safetensors_refuses_it(tmp_path):
         io.save(tmp_path / "m.safetensors", m)
 
 
-def test_npz_is_read_by_numpy_without_pickle(tmp_path):
-    m = model()
-    io.save(tmp_path / "m.npz", m)
-    with np.load(tmp_path / "m.npz", allow_pickle=False) as file:
-        np.testing.assert_array_equal(file["rnn.W_x"], m.rnn.W_x)
-
-
 def test_safetensors_file_is_read_by_safetensors(tmp_path):
     from safetensors.numpy import load_file
 
@@ -89,7 +84,7 @@ def test_parameters_of_another_kind_are_refused(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_truncated_file_is_refused_at_every_length(tmp_path, suffix):
+def test_a_truncated_or_foreign_file_is_refused(tmp_path, suffix):
     m, path, cut = model(), tmp_path / f"m{suffix}", tmp_path / f"cut{suffix}"
     io.save(path, m)
     data = path.read_bytes()
@@ -97,14 +92,17 @@ def test_a_truncated_file_is_refused_at_every_length(tmp_path, suffix):
     for length in [0, 1, 7, 8, 9, *range(20, len(data), 37), len(data) - 1]:
         cut.write_bytes(data[:length])
         unreadable(cut, target, "cut")
+    for foreign in [b"hello", b"\x00" * 1000, os.urandom(2000), b"PK\x03\x04" + b"\xff" * 100]:
+        cut.write_bytes(foreign)
+        unreadable(cut, target, "cut")
 
 
 def test_no_flipped_bit_of_an_npz_file_loads_other_numbers(tmp_path):
-    """Tried on every eleventh bit. In a zip some bits say nothing, such as those of the date."""
+    """Tried on a bit of 29. In a zip some bits say nothing, such as those of the date."""
     m, path = linear_init(np.random.default_rng(0), 2, 2), tmp_path / "m.npz"
     io.save(path, m)
     data, survived, new = path.read_bytes(), 0, m.zeros_like()
-    for bit in range(0, 8 * len(data), 11):
+    for bit in range(0, 8 * len(data), 29):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
@@ -116,7 +114,7 @@ def test_no_flipped_bit_of_an_npz_file_loads_other_numbers(tmp_path):
         else:
             survived += 1
             np.testing.assert_array_equal(new.flat, m.flat)
-    assert survived < 0.3 * 8 / 11 * len(data)
+    assert survived < 0.3 * 8 / 29 * len(data)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without named pipes")
@@ -129,14 +127,6 @@ def test_what_is_no_file_is_refused_and_not_read(tmp_path, suffix):
         unreadable(
             tmp_path / f"{name}{suffix}", model(), f"load: path must be a file; {name}{suffix} is a folder, a pipe"
         )
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_foreign_file_is_refused(tmp_path, suffix):
-    path = tmp_path / f"m{suffix}"
-    for data in [b"", b"hello", b"\x00" * 1000, os.urandom(2000), b"PK\x03\x04" + b"\xff" * 100]:
-        path.write_bytes(data)
-        unreadable(path, model(), f"m{suffix}")
 
 
 def test_files_of_numpy_and_safetensors_without_our_header_are_refused(tmp_path):
@@ -154,10 +144,6 @@ def write(path, m, **changed):
     io.save(path, m)
     with np.load(path) as file:
         np.savez(path, **(dict(file) | changed))
-
-
-def write_header(path, m, header):
-    write(path, m, **{"gru_lib.json": np.frombuffer(json.dumps(header).encode(), np.uint8)})
 
 
 class Trap:
@@ -211,16 +197,14 @@ def test_a_header_that_describes_no_parameters_is_refused(tmp_path):
         return right | {"members": right["members"] | {"rnn": rnn | changed}}
 
     for header, match in [
-        ([], "list"), (None, "None"), ({"kind": "Bundle"}, "'options'"),
+        ([], "list"), ({"kind": "Bundle"}, "'options'"),
         (right | {"kind": "Path"}, "'Path' is none of AblatedGRUParams, "),
         (right | {"members": {}}, "at least one member"),
         (of_rnn(kind="LSTMParams"), r"flat must be contiguous with shape \(72,\); got \(54,\)"),
-        (of_rnn(options=rnn["options"] | {"D": 2**31 - 1}), "flat must be contiguous"),
         (of_rnn(options=rnn["options"] | {"convention": "evil"}), "convention must be one of 'keep', 'write'"),
-        (of_rnn(options=rnn["options"] | {"more": 1}), "it holds .*more=1"),
         (of_rnn(options={"H": 3}), "missing a? ?.*'D'"),
     ]:  # fmt: skip
-        write_header(path, m, header)
+        write(path, m, **{"gru_lib.json": np.frombuffer(json.dumps(header).encode(), np.uint8)})
         refused(ValueError, rf"load: .*m\.npz (?s:.*){match}", io.load, path)
         load_refused(path, model(1), r"m\.npz must hold .*; it holds")
     write(path, m, **{"gru_lib.json": np.frombuffer(b"{", np.uint8)})
@@ -268,18 +252,8 @@ def test_path_and_kind_are_checked(tmp_path):
 
 
 def test_safetensors_is_asked_for_only_when_it_is_needed(tmp_path, monkeypatch):
-    import sys
-
     for module in ("safetensors", "safetensors.numpy"):
         monkeypatch.setitem(sys.modules, module, None)
     io.save(tmp_path / "m.npz", model())
-    refused(ImportError, r"m\.safetensors needs safetensors: pip install", io.save, tmp_path / "m.safetensors", model())
-
-
-def test_what_is_no_array_in_the_parameters_to_be_filled_is_named(tmp_path):
-    class Odd(Params):
-        def items(self):
-            return iter([("W", 3.0)])
-
-    io.save(tmp_path / "p.npz", gru_init(np.random.default_rng(0), 2, 3))
-    refused(TypeError, r"load: p\.W must be a ndarray; got float", io.load, tmp_path / "p.npz", Odd({"W": (1,)}))
+    said = r'm\.safetensors needs safetensors: pip install "gru-lib\[safetensors\]"'
+    refused(ImportError, said, io.save, tmp_path / "m.safetensors", model())

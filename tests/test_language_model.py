@@ -47,15 +47,6 @@ def test_the_carried_state_makes_the_loss_of_all_chunks_that_of_the_whole():
     assert lm_bits(m, tokens(), N=2, K=3) == pytest.approx(whole / np.log(2), rel=1e-12)
 
 
-def test_a_cut_gradient_is_another_one_than_that_of_the_whole():
-    m = model()
-    xs, ys = streams(tokens(), 2)
-    pieces = iter(Chunks(xs, ys, 5))
-    cut = np.mean([lm_loss(m, next(pieces))[1].flat for _ in range(4)], axis=0)
-    whole = lm_loss(m, Chunk(xs, ys, None, lambda state: None))[1].flat
-    assert 0 < np.linalg.norm(cut - whole) < np.linalg.norm(whole)
-
-
 def test_dropout_is_drawn_anew_in_each_chunk_and_absent_in_evaluation():
     m = model()
     chunk = Chunk(*streams(tokens(), 2), None, lambda state: None)

@@ -60,11 +60,8 @@ def own_cell(new=None, back=None):
 
 
 @pytest.mark.parametrize(("new", "error", "match"), [
-    (lambda x, h: h, TypeError, "it must return a state and a cache; got ndarray"),
     (lambda x, h: (h, x, x), TypeError, "it must return a state and a cache; got tuple"),
-    (lambda x, h: (h[:, :1], x), ValueError, r"the new state must have shape \(N, H\) = \(4, 3\); got \(4, 1\)"),
     (lambda x, h: (h[:1], x), ValueError, r"the new state must have shape \(N, H\) = \(4, 3\); got \(1, 3\)"),
-    (lambda x, h: ("h", x), TypeError, "the new state must hold numbers"),
     (lambda x, h: (h + 0j, x), TypeError, "it must return numbers that fit float64; got complex128"),
 ])  # fmt: skip
 def test_what_a_step_of_ones_own_returns_is_not_broadcast(new, error, match):
@@ -75,9 +72,7 @@ def test_what_a_step_of_ones_own_returns_is_not_broadcast(new, error, match):
 
 @pytest.mark.parametrize(("back", "error", "match"), [
     (lambda dh, g: None, TypeError, "it must return dx, dstate_prev and grads; got NoneType"),
-    (lambda dh, g: (dh[:, :1], dh, g), ValueError, r"dx must have shape \(N, D\) = \(4, 2\); got \(4, 1\)"),
     (lambda dh, g: (dh[:, :2], dh[:1], g), ValueError, r"dstate_prev must have shape \(N, H\) = \(4, 3\); got"),
-    (lambda dh, g: (dh[:, :2], dh, g.W), TypeError, "grads must be a Params; got ndarray"),
     (lambda dh, g: (dh[:, :2], dh, _Own(3, 2)), ValueError, r"grads must hold W \(2, 3\) where p does; got W \(3, 2\)"),
 ])  # fmt: skip
 def test_what_a_backward_of_ones_own_returns_is_not_broadcast(back, error, match):

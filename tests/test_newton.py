@@ -7,20 +7,18 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import close, randomised, rng, same
+from helpers import close, randomised, refused, rng, same
 
 import gru_book.newton as module
 from gru_book.cells import ablated_gru_init, deltanet_init, diaggru_init, mingru_init
 from gru_book.jacobian import jacobian
 from gru_book.newton import linear, newton_backward, newton_forward, step_jacobian
-from gru_lib import cell_of, elman_init, gradcheck, gru_backward, gru_forward, gru_init, lstm_init, stack
+from gru_lib import cell_of, elman_init, gru_backward, gru_forward, gru_init, lstm_init, stack
 
 D, H = 3, 5
 CELLS = {
     "gru": lambda: gru_init(rng(), D, H),
     "after, write": lambda: gru_init(rng(), D, H, reset_after=True, convention="write"),
-    "after": lambda: gru_init(rng(), D, H, reset_after=True),
-    "write": lambda: gru_init(rng(), D, H, convention="write"),
     "no bias": lambda: gru_init(rng(), D, H, bias=False),
     "diagonal": lambda: diaggru_init(rng(), D, H),
     "elman": lambda: elman_init(rng(), D, H),
@@ -61,8 +59,7 @@ def test_states_and_gradients_are_those_of_the_loop(name, options):
     close(ours, cell_of(p).backward(dhs, dh_T, theirs[2], p), atol=1e-11)
 
 
-@pytest.mark.parametrize("H", [1, 4, 16, 64])
-@pytest.mark.parametrize("T", [1, 2, 3, 31, 256])
+@pytest.mark.parametrize(("T", "H"), [(1, 4), (2, 16), (31, 1), (256, 64)])
 def test_an_untrained_gru_of_any_size_is_solved_in_five_rounds(T, H):
     p, xs = gru_init(rng(H), 4, H), rng(1).normal(size=(T, 1, 4))
     hs, _, tape = newton_forward(xs, None, p)
@@ -70,7 +67,7 @@ def test_an_untrained_gru_of_any_size_is_solved_in_five_rounds(T, H):
     close(hs, gru_forward(xs, None, p)[0], atol=1e-12)
 
 
-@pytest.mark.parametrize(("T", "H"), [(1024, 64), (8192, 1), (8192, 16)])
+@pytest.mark.parametrize(("T", "H"), [(8192, 16)])
 def test_a_long_sequence_takes_no_more_rounds_than_a_short_one(T, H):
     p, xs = gru_init(rng(H), 4, H), rng(1).normal(size=(T, 1, 4))
     hs, _, tape = newton_forward(xs, None, p)
@@ -81,19 +78,6 @@ def test_a_long_sequence_takes_no_more_rounds_than_a_short_one(T, H):
     np.testing.assert_allclose(ours, wanted, rtol=0, atol=1e-12 * abs(wanted).max())
 
 
-def test_gradients_match_complex_step():
-    p, xs, h0 = case("gru", T=12)
-    dhs = rng(4).normal(size=(12, 2, H))
-    dxs, dh0, grads = newton_backward(dhs, dhs[0], newton_forward(xs, h0, p)[2], p)
-
-    def loss(xs, h0, p):
-        hs, h_T, _ = gru_forward(xs, h0, p)
-        return (hs * dhs).sum() + (h_T * dhs[0]).sum()
-
-    report = gradcheck(loss, {"xs": xs, "h0": h0, "p": p}, {"xs": dxs, "h0": dh0, "p": grads})
-    assert report.worst < 1e-12, report
-
-
 SPOILED = {
     "right": lambda J: J,
     "transposed": lambda J: J.swapaxes(2, 3),
@@ -102,31 +86,17 @@ SPOILED = {
 }
 
 
-def with_slopes(monkeypatch, change):
-    true = module._steps
-    monkeypatch.setattr(module, "_steps", lambda *args: (lambda f, J: (f, change(J)))(*true(*args)))
-
-
 @pytest.mark.parametrize("kind", SPOILED)
 def test_after_k_rounds_the_first_k_states_are_right_whatever_the_slopes_are(kind, monkeypatch):
     p, xs, h0 = case("gru", T=20)
     wanted = gru_forward(xs, h0, p)[0]
-    with_slopes(monkeypatch, SPOILED[kind])
+    true = module._steps
+    monkeypatch.setattr(module, "_steps", lambda *args: (lambda f, J: (f, SPOILED[kind](J)))(*true(*args)))
     for k in (1, 2, 7, 19):
         close(newton_forward(xs, h0, p, most=k, strict=False)[0][:k], wanted[:k], atol=1e-14)
     hs, _, tape = newton_forward(xs, h0, p)  # T + 1 rounds always suffice
     close(hs, wanted, atol=1e-14)
     assert tape.rounds == {"right": 6}.get(kind, tape.rounds) and (tape.rounds > 12 or kind == "right")
-
-
-def test_a_wrong_jacobian_gives_the_right_states_later(monkeypatch):
-    p, xs = gru_init(rng(), 4, 16), rng(1).normal(size=(256, 1, 4))
-    wanted = gru_forward(xs, None, p)[0]
-    assert newton_forward(xs, None, p)[2].rounds <= 5
-    with_slopes(monkeypatch, SPOILED["transposed"])
-    hs, _, tape = newton_forward(xs, None, p)
-    close(hs, wanted, atol=1e-12)
-    assert tape.rounds > 15
 
 
 def test_a_linear_network_is_solved_in_one_round():
@@ -186,18 +156,12 @@ def test_what_padding_holds_changes_no_bit():
     same(newton_backward(dhs, None, again[2], p), newton_backward(dhs, None, found[2], p))
 
 
-def test_nan_is_no_solution():
+def test_nan_is_no_solution_and_too_few_rounds_are_said():
     p, xs, h0 = case("gru")
     xs[4, 0, 0] = np.nan
-    with pytest.raises(ValueError, match="newton_forward: not solved after 0 rounds"):
-        newton_forward(xs, h0, p)
-    assert not newton_forward(xs, h0, p, strict=False)[2].converged
-
-
-def test_too_few_rounds_are_said():
+    refused(ValueError, "newton_forward: not solved after 0 rounds", newton_forward, xs, h0, p)
     p, xs, h0 = case("gru")
-    with pytest.raises(ValueError, match="not solved after 2 rounds; the worst step is missed by"):
-        newton_forward(xs, h0, p, most=2)
+    refused(ValueError, "not solved after 2 rounds; the worst step is missed by", newton_forward, xs, h0, p, most=2)
     assert not newton_forward(xs, h0, p, most=2, strict=False)[2].converged
 
 

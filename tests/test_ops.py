@@ -42,10 +42,6 @@ def test_sigmoid_is_quiet_and_finite_at_any_input(dtype):
     assert s.dtype == dtype and (s[:2] < 1e-30).all() and (not_s[2:] < 1e-30).all()
 
 
-def test_sigmoid_takes_integers_and_lists():
-    np.testing.assert_allclose(sigmoid([0, 1]), [0.5, exact_sigmoid(1)], rtol=1e-15)
-
-
 def test_sigmoid_slope_is_the_product_of_the_pair():
     a = np.linspace(-30, 30, 61)
     slope = np.imag(sigmoid(a + 1e-30j)) / 1e-30
@@ -110,14 +106,6 @@ def test_bce_ignores_what_the_mask_hides():
     assert loss == shown and dlogits[1] == 0
 
 
-def test_bce_names_the_wrong_argument():
-    refused(ValueError, r"targets must lie in \[0, 1\]", bce_with_logits, [0.0], [2.0])
-    refused(ValueError, r"targets must lie in \[0, 1\]", bce_with_logits, [0.0, 0.0], [0.5, -0.5])
-    refused(ValueError, "weights must be at least 0", bce_with_logits, [0.0], [1.0], [-1.0])
-    refused(ValueError, "weights must be at least 0; got -1", bce_with_logits, [0.0, 0.0], [1.0, 1.0], [2.0, -1.0])
-    refused(ValueError, "at least one weight", bce_with_logits, [0.0], [1.0], [0.0])
-
-
 @pytest.mark.parametrize("shape", [(), (5,), (4, 3)])
 def test_embedding_is_a_product_with_one_hot_rows(shape):
     rng = np.random.default_rng(0)
@@ -128,11 +116,6 @@ def test_embedding_is_a_product_with_one_hot_rows(shape):
     grads = embedding_backward(dx, cache, p)
     report = gradcheck(lambda p: (embedding_forward(tokens, p)[0] * dx).sum(), p, grads)
     assert report.worst < 1e-13, report
-
-
-def test_embedding_names_the_wrong_argument():
-    p = embedding_init(np.random.default_rng(0), 6, 2)
-    refused(ValueError, r"embedding_forward: tokens must lie in 0\.\.5; got -1\.\.6", embedding_forward, [-1, 6], p)
 
 
 def test_cross_entropy_matches_the_textbook_formula():
@@ -186,18 +169,16 @@ def test_log_softmax_sums_to_one_and_allows_forbidden_classes():
     refused(ValueError, r"log_softmax: a must have shape \(K,\) = \(K,\); got \(\)", log_softmax, 1.0)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
-def test_losses_and_embeddings_keep_the_dtype(dtype):
-    p = embedding_init(np.random.default_rng(0), 4, 3, dtype=dtype)
-    x, cache = embedding_forward([1, 2], p)
-    loss, dlogits = softmax_cross_entropy(x, [0, 1], [1, 2])
-    assert x.dtype == loss.dtype == dlogits.dtype == embedding_backward(x, cache, p).dtype == dtype
-
-
-def test_cross_entropy_names_the_wrong_argument():
-    refused(ValueError, r"targets must lie in 0\.\.1; got 2\.\.2", softmax_cross_entropy, [[0.0, 1.0]], [2])
-    refused(ValueError, "weights must be at least 0", softmax_cross_entropy, [[0.0, 1.0]], [1], [-1.0])
-    refused(ValueError, "at least one weight", softmax_cross_entropy, [[0.0, 1.0]], [1], [0.0])
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda: bce_with_logits([0.0], [2.0]), r"targets must lie in \[0, 1\]"),
+    (lambda: bce_with_logits([0.0, 0.0], [1.0, 1.0], [2.0, -1.0]), "weights must be at least 0; got -1"),
+    (lambda: bce_with_logits([0.0], [1.0], [0.0]), "at least one weight"),
+    (lambda: softmax_cross_entropy([[0.0, 1.0]], [2]), r"targets must lie in 0\.\.1; got 2\.\.2"),
+    (lambda: embedding_forward([-1, 6], embedding_init(np.random.default_rng(0), 6, 2)), r"tokens must lie in 0\.\.5;"),
+])  # fmt: skip
+def test_what_lies_outside_its_range_is_named(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
 
 
 def test_orthogonal_matrices_are_drawn_evenly():

@@ -47,21 +47,7 @@ def test_clipping_scales_the_whole_gradient_only_when_it_is_too_long():
     np.testing.assert_array_equal(g.flat, [3, 4])
     assert clip_by_global_norm(g, 1.0) == 5.0
     np.testing.assert_allclose(g.flat, [0.6, 0.8], rtol=1e-15)
-
-
-def test_clipping_reports_a_norm_that_is_not_finite():
-    g = point((np.inf, 1.0))
-    assert clip_by_global_norm(g, 1.0) == np.inf
-    assert g.flat[1] == 1
-
-
-def test_errors_name_the_argument():
-    refused(ValueError, "Adam: lr must be > 0; got -1", Adam, point(), lr=-1)
-    refused(ValueError, "betas must be >= 0 and < 1; got 1", Adam, point(), betas=(0.9, 1.0))
-    refused(TypeError, "SGD: p must be a Params; got ndarray", SGD, np.zeros(2), 0.1)
-    refused(TypeError, "lr must be a number; got 'fast'", SGD, point(), "fast")
-    with pytest.raises(ValueError, match=r"grads must hold W \(2, 1\) where p does; got W \(3, 1\)"):
-        SGD(point(), 0.1).step(linear_init(np.random.default_rng(0), 3, 1, bias=False))
+    assert clip_by_global_norm(point((np.inf, 1.0)), 1.0) == np.inf
 
 
 def test_schedules_have_the_values_they_promise():
@@ -98,15 +84,11 @@ def test_an_optimizer_refuses_the_state_of_another():
         Adam(p).load_state_dict(Adam(q).state_dict())
 
 
-def test_defaults_of_adam_and_wrong_kinds_of_arguments():
+def test_adam_has_the_defaults_of_its_paper_and_refuses_other_betas():
     adam = Adam(point())
     assert (adam.lr, adam.betas, adam.eps) == (1e-3, (0.9, 0.999), 1e-8)
-    refused(TypeError, r"^Adam: p must be a Params; got list\.$", Adam, [1.0])
     refused(ValueError, r"^Adam: betas must have 2 entries; got 1\.$", Adam, point(), betas=(0.9,))
-    refused(TypeError, r"^Adam: betas must be a tuple or list; got float\.$", Adam, point(), betas=0.9)
-    for opt in (adam, SGD(point(), 0.1)):
-        refused(TypeError, r"step: grads must be a Params; got ndarray\.$", opt.step, np.ones(2))
-        refused(TypeError, r"load_state_dict: state must be a Mapping; got list\.$", opt.load_state_dict, [])
+    refused(ValueError, "betas must be >= 0 and < 1; got 1", Adam, point(), betas=(0.9, 1.0))
 
 
 @pytest.mark.parametrize("optimizer", [SGD, Adam])

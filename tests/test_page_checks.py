@@ -53,14 +53,6 @@ def visit(
         yield open_page
 
 
-def test_page_that_asks_another_host_is_noted(visit: Callable[..., Visit], book_url: str) -> None:
-    """The other host is this machine by another name, which Chromium would find."""
-    url = f"{book_url.replace('127.0.0.1', 'book.localhost')}/_static/minus.png"
-    seen = visit(f'<img alt="" src="{url}">')
-    assert seen.foreign == [url]
-    assert any(complaint.startswith("failed: ") for complaint in seen.complaints)
-
-
 def test_faults_on_a_page_are_found(visit: Callable[..., Visit]) -> None:
     """Also text that is wider than a phone only where letters are wide."""
     faint = (
@@ -92,14 +84,3 @@ def test_faults_in_a_file_are_found(plant: Callable[..., Path]) -> None:
     assert page_checks.repeated_ids(file) == ["twice"]
     assert page_checks.fixed_colours(file) == ["#123456"]
     assert page_checks.wordless_figures(file) == ["a curve", "A figure for a test"]
-
-
-@pytest.mark.parametrize(("text", "found"), [
-    ('<script defer src="https://a.b/c.js"></script>', True),
-    ("<img alt='' src=\"//a.b/c.png\">", True),
-    ('<link rel="stylesheet" href="https://a.b/c.css"/>', True),
-    ("p { background: url(https://a.b/c.png) }", True),
-    ('<link rel="canonical" href="https://a.b/c.html"/><a href="https://a.b/">b</a><img src="c.png">', False),
-])  # fmt: skip
-def test_what_comes_from_elsewhere_is_found(text: str, found: bool) -> None:
-    assert bool(page_checks.foreign(text)) is found

@@ -16,18 +16,17 @@ from conftest import Visit
 
 PHONE, DESK = 390, 1280
 
-# A page of each kind, at one of the widths.
-PAGES = [
-    ("book/intro", DESK),
+# A page of each kind, at one of the widths; the large ones, and those that have little of their own, are slow.
+FEW = [("book/intro", DESK), ("book/05c-checking-gradients", PHONE), ("search", PHONE), ("404", DESK)]
+MORE = [
     ("book/04-gru-forward", PHONE),
     ("book/glossary", DESK),
     ("book/map", PHONE),
     ("book/instructors", DESK),
     ("book/api-widgets", PHONE),
     ("_modules/gru_lib/cells/gru", DESK),
-    ("search", PHONE),
-    ("404", DESK),
 ]
+PAGES = [*FEW, *(pytest.param(*page, marks=pytest.mark.slow) for page in MORE)]
 
 Reader = Callable[[str, int], AbstractContextManager[Visit]]
 
@@ -226,7 +225,9 @@ def test_what_can_be_pressed_does_something(
         assert [c for c in visit.complaints if c not in cut and not c.startswith(f"failed: {book_url}/_static")] == []
 
 
-@pytest.mark.parametrize(("width", "where"), [(PHONE, "file"), (768, "http"), (DESK, "file")])
+@pytest.mark.parametrize(("width", "where"), [
+    (PHONE, "file"), pytest.param(768, "http", marks=pytest.mark.slow), (DESK, "file")
+])  # fmt: skip
 def test_menu_and_contents_open_lead_on_and_close(
     browser: Browser, built_book: Path, book_url: str, width: int, where: str
 ) -> None:

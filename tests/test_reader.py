@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from helpers import check_loss, randomised, rng
 
-from gru_book.cells import ablated_gru_init
 from gru_book.models.hand_set import hand_set
 from gru_book.models.reader import (
     reader_accuracy,
@@ -55,12 +54,6 @@ def test_accuracy_counts_whole_answers_and_whole_sequences():
     assert reader_accuracy(m, batch) == (4 / 5, 1 / 2)
 
 
-def test_reader_takes_a_gru_with_a_gate_less():
-    m = reader_init(np.random.default_rng(0), 3, 1, 4, init=ablated_gru_init, ablation="shared")
-    batch = TASKS["parity_since"].draw(np.random.default_rng(0), 5, 6)
-    check_loss(lambda p: reader_loss(p, batch), m)
-
-
 # ------------------------------------------------------------------------------------------------- the subtractor
 
 
@@ -80,15 +73,8 @@ def test_subtractor_loss_is_log_2_when_the_network_knows_nothing() -> None:
     assert (subtractor_predict(m, all_pairs().xs) == 0.5).all()
 
 
-def test_subtractor_without_bias_has_none() -> None:
-    m = subtractor_init(np.random.default_rng(0), 4, bias=False, convention="write")
-    assert m.size == 3 * 4 * (2 + 4) + 4
-    assert (m.rnn.convention, m.rnn.bias, m.out.bias) == ("write", False, False)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_subtractor_learns_every_four_bit_pair(seed: int) -> None:
-    m = subtractor_init(np.random.default_rng(seed), 8)
+def test_subtractor_learns_every_four_bit_pair() -> None:
+    m = subtractor_init(np.random.default_rng(0), 8)
     batch = all_pairs()
     assert subtractor_accuracy(m, batch).pairs < 0.5
     train(m, subtractor_loss, [batch], Adam(m, 0.05), steps=600)
@@ -111,8 +97,3 @@ def test_hand_set_subtractor_keeps_the_borrow_in_its_first_unit() -> None:
     for unit, claim in enumerate((x <= -1, x >= 1, x <= -2)):
         assert ((hs[..., unit] > 0) == claim).all()
     assert ((hs[..., 0] > 0) == (borrow[1:] == 1)).all()
-
-
-def test_hand_set_refuses_a_steepness_that_is_not_positive() -> None:
-    with pytest.raises(ValueError, match="K must be > 0"):
-        hand_set(0)

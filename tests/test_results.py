@@ -26,12 +26,6 @@ def test_an_unknown_name_is_answered_with_those_there_are(find, suffix):
         find("nonsense")
 
 
-@pytest.mark.parametrize("name", ["../results/dates", "dates.json", "", "dates_cut"])
-def test_only_a_name_from_the_list_is_loaded(name):
-    with pytest.raises(ValueError, match="name must be one of"):
-        results.load(name)
-
-
 @pytest.mark.parametrize("k", [0, 3, 10])
 def test_wilsons_interval_holds_the_shares_that_a_score_test_at_five_per_cent_does_not_reject(k):
     n, shares = 10, np.linspace(1e-6, 1 - 1e-6, 100_001)

@@ -1,10 +1,6 @@
 """Training: the loop, resuming to the same bits, truncated backpropagation, early stopping."""
 
-import os
-import signal
-import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -72,21 +68,13 @@ TWO = bundle(a=linear_init(np.random.default_rng(0), 1, 1), b=linear_init(np.ran
 
 
 @pytest.mark.parametrize(("p", "returned", "match"), [
-    (P, {}, r"\(loss, grads\); got dict"),
-    (P, 1.0, r"\(loss, grads\); got float"),
     (P, None, r"\(loss, grads\); got NoneType"),
     (P, [1.0, P], r"\(loss, grads\); got list"),
-    (P, (1.0,), r"\(loss, grads\); got a tuple of 1"),
     (P, (1.0, P, None), r"\(loss, grads\); got a tuple of 3"),
     (P, (P, 1.0), "its first part must be a number; got GRUParams"),
-    (P, ("1", P), "its first part must be a number; got str"),
     (P, (True, P), "its first part must be a number; got bool"),
-    (P, (1j, P), "its first part must be a number; got complex"),
     (P, (np.ones(3), P), r"its first part must be a number; got an array of shape \(3,\), float64"),
-    (P, (np.array(1j), P), r"its first part must be a number; got an array of shape \(\), complex128"),
-    (P, (1.0, {}), "its second part must be GRUParams like p; got dict"),
     (P, (1.0, P.flat), "its second part must be GRUParams like p; got ndarray"),
-    (P, (1.0, gru_init(np.random.default_rng(0), 2, 1)), r"must hold W_x \(1, 3\) where p does; got W_x \(2, 3\)"),
     (TWO, (1.0, bundle(b=TWO.b, a=TWO.a)), r"must hold a\.W \(1, 1\) where p does; got b\.W \(1, 1\)"),
 ])  # fmt: skip
 def test_the_wrong_part_of_what_a_loss_function_returns_is_named(p, returned, match):
@@ -177,29 +165,11 @@ def test_the_bar_stands_among_what_a_cell_prints_and_else_among_messages(monkeyp
     assert [(bar["total"], bar["file"]) for bar in bars] == [(2, getattr(sys, file) if file else None)]
 
 
-def test_a_bar_that_does_not_get_to_its_end_says_why(monkeypatch):
-    said = []
-    bar = SimpleNamespace(update=lambda: None, set_postfix=len, set_description=said.append, close=lambda: None)
-    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(tqdm=lambda **options: bar))
-    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
-    for least, calls in ((20, []), (5, ["stopped early"])):
-        p = linear_init(RNG, 3, 1)
-        options = {"steps": 10, "every": 5, "evaluate": lambda p: {"w": 0}}
-        train(p, squares, [(X, Y)], Adam(p), stop=lambda h, least=least: h.steps >= least, **options)
-        assert said == calls
-
-
 def test_without_tqdm_a_notebook_trains_and_shows_no_bar(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "tqdm", None)
     history = train(p := linear_init(RNG, 3, 1), squares, [(X, Y)], Adam(p), steps=2, progress=True)
     assert history.steps == 2 and capsys.readouterr() == ("", "")
-
-
-def test_history_tells_how_it_went():
-    assert repr(History(loss=[2.0, 0.5], metrics={"accuracy": [(2, 0.75)]})) == (
-        "History(2 steps, loss 0.5, accuracy 0.75)"
-    )
 
 
 # ------------------------------------------------------------------------------------------------------------ resuming
@@ -208,11 +178,16 @@ RUN = {"gru": (gru_init, gru_forward, gru_backward), "lstm": (lstm_init, lstm_fo
 
 
 def loss_of(cell, rng=None):
-    """Squared error of a linear read-out; with `rng`, noise in the inputs, so that randomness matters."""
+    """Squared error of a linear read-out; with `rng`, noise in the inputs, so that randomness matters.
+
+    An integer of 32 bits is half of a draw; the other half waits in the generator.
+    """
     _, forward, backward = RUN[cell]
 
     def loss_and_grads(m, chunk):
-        xs = chunk.xs if rng is None else chunk.xs + 0.1 * rng.normal(size=chunk.xs.shape)
+        xs = chunk.xs
+        if rng is not None:
+            xs = xs + 0.1 * rng.normal(size=xs.shape) + rng.integers(0, 2**30, dtype=np.int32) / 2**32
         hs, last, tape = forward(xs, chunk.state, m.rnn)
         chunk.carry(last)
         out, cache = linear_forward(hs, m.out)
@@ -243,9 +218,9 @@ class KilledError(Exception):
     """Stands for a kill: nothing after it runs."""
 
 
-@pytest.mark.parametrize("cell", RUN)
-@pytest.mark.parametrize("optimizer", [(Adam, {}), (SGD, {}), (SGD, {"momentum": 0.9})])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("cell", "optimizer", "dtype"), [
+    ("gru", (Adam, {}), np.float32), ("lstm", (Adam, {}), np.float64), ("gru", (SGD, {"momentum": 0.9}), np.float64)
+])  # fmt: skip
 def test_a_killed_training_resumes_to_the_same_bits(tmp_path, cell, optimizer, dtype):
     make = lambda: setting(cell, optimizer[0], dtype, **optimizer[1])  # noqa: E731
     whole = make()
@@ -265,35 +240,6 @@ def test_a_killed_training_resumes_to_the_same_bits(tmp_path, cell, optimizer, d
     assert again == history
     assert parts[3].bit_generator.state == whole[3].bit_generator.state
     assert [f.name for f in tmp_path.iterdir()] == ["run.npz"]
-
-
-SCRIPT = """
-import sys, time
-sys.path[:0] = sys.argv[2:]
-from test_train import fit, setting
-def slowly(m):
-    time.sleep(0.01)
-    return {}
-parts = setting()
-fit("gru", parts, 200, checkpoint=sys.argv[1], evaluate=slowly)
-print(parts[0].flat.tobytes().hex())
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_a_checkpoint_survives_sigkill(tmp_path):
-    path, here = tmp_path / "run.npz", os.path.dirname(__file__)
-    command = [sys.executable, "-c", SCRIPT, str(path), here, os.path.dirname(here)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    while process.poll() is None and not path.exists():
-        time.sleep(0.002)
-    time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    assert process.communicate()[0] == b"", "it was done before it was killed"
-    done = subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
-    whole = setting()
-    fit("gru", whole, 200, evaluate=lambda m: {})
-    assert done == whole[0].flat.tobytes().hex()
 
 
 def test_a_finished_training_is_not_done_again(tmp_path):
@@ -354,26 +300,6 @@ def test_a_checkpoint_of_another_training_is_refused_and_changes_nothing(tmp_pat
 # -------------------------------------------------------------------------------------------------- truncated backprop
 
 
-def test_a_generator_resumes_in_the_middle_of_a_word(tmp_path):
-    """Numbers of 32 bits are halves of draws of 64; the other half waits in the generator."""
-
-    def drawn(rng, steps):
-        p, seen = linear_init(np.random.default_rng(1), 1, 1), []
-
-        def look(p, batch):
-            seen.append(int(rng.integers(0, 2**31, dtype=np.int32)))
-            return 0.0, p.zeros_like()
-
-        path = tmp_path / f"{steps[-1]}.npz"
-        for count in steps:
-            train(p, look, [None], SGD(p, 0.1), steps=count, checkpoint=path, rng=rng, progress=False)
-            rng = np.random.default_rng(99)  # as after a new start: the checkpoint brings the state
-        return seen
-
-    whole = drawn(np.random.default_rng(0), [7])
-    assert drawn(np.random.default_rng(0), [3, 6])[:6] == whole[:6]
-
-
 @pytest.mark.parametrize("spoil", [
     lambda header: [], lambda header: 3, lambda header: {**header, "what": 3}, lambda header: {**header, "history": 3},
     lambda header: {**header, "history": {"loss": 3}}, lambda header: {**header, "optimizer": 3},
@@ -412,24 +338,6 @@ def test_chunks_begin_again_without_a_state_and_give_every_step_once():
         seen.append(chunk.xs)
     for epoch in (seen[:5], seen[5:]):
         np.testing.assert_array_equal(np.concatenate(epoch), chunks.xs)
-
-
-def test_chunks_in_one_piece_give_the_full_gradient():
-    m, _, chunks, _ = setting()
-    whole = Chunks(chunks.xs, chunks.ys, len(chunks.xs))
-    dhs = np.ones((23, 4, 5))
-    grads = []
-    for K in (23, 5):
-        g = m.rnn.zeros_like()
-        for _, chunk in zip(range(-(-23 // K)), Chunks(whole.xs, whole.ys, K), strict=False):
-            _, h_T, tape = gru_forward(chunk.xs, chunk.state, m.rnn)
-            chunk.carry(h_T)
-            g.flat[:] += gru_backward(dhs[: len(chunk.xs)], None, tape, m.rnn)[2].flat
-        grads.append(g.flat)
-    _, _, tape = gru_forward(whole.xs, None, m.rnn)
-    full = gru_backward(dhs, None, tape, m.rnn)[2].flat
-    np.testing.assert_array_equal(grads[0], full)
-    assert np.abs(grads[1] - full).max() > 1e-3  # truncation is an approximation
 
 
 def test_chunks_name_what_is_wrong():

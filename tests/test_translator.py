@@ -107,10 +107,3 @@ def test_an_alignment_is_a_share_of_the_real_places_for_every_token():
     np.testing.assert_allclose(weights.sum(axis=2), 1)
     padded = np.arange(len(batch.source))[:, None] >= batch.source_lengths
     assert (weights.transpose(0, 2, 1)[:, padded] == 0).all()
-
-
-def test_wrong_arguments_are_named():
-    with pytest.raises(ValueError, match="alignment: p must be a model with attention; got one without"):
-        alignment(model(), encode(FOUND))
-    with pytest.raises(ValueError, match="translator_init: with both_ways, H must be even; got 5"):
-        translator_init(np.random.default_rng(0), 3, 5, both_ways=True)
