@@ -345,6 +345,7 @@ def test_no_steps_and_no_sequences_are_fine(name):
     assert hs.shape == (0, N, cell.width(p)) and dxs.shape == (0, N, p.D)
     same((state_T, dstate0), (state0, dstate_T))
     assert not grads.flat.any()
+    same(infer(np.zeros((0, N, p.D)), state0, p), (hs, state0))
     for array in run(p, np.zeros((T, 0, p.D)), None, None, None)[:-1]:
         assert array.size == 0
 

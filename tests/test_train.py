@@ -204,6 +204,7 @@ def setting(cell="gru", optimizer=Adam, dtype=np.float64, **options):
     m = bundle(rnn=RUN[cell][0](rng, 2, 5, dtype=dtype), out=linear_init(rng, 5, 1, dtype=dtype))
     xs = rng.normal(size=(23, 4, 2)).astype(dtype)
     chunks = Chunks(xs, np.cumsum(xs, axis=0)[..., :1], 5)
+    rng.integers(0, 2**30, dtype=np.int32)  # so that half of a draw waits at every checkpoint
     return m, optimizer(m, lr=0.01, **options), chunks, rng
 
 
