@@ -120,8 +120,8 @@ def test_the_copy_of_pytorch_s_step_agrees_and_holds_a_gate():
 
     box = run_box("08-three-stories")
     states, gru, xs = box["states"], box["gru"], box["xs"]
-    assert (states(gru, xs, hold=1.0) == 0).all()  # nothing is ever written
-    assert not torch.allclose(states(gru, xs, hold=0.0), gru(xs)[0])
+    assert (states(gru, xs, pin=1.0) == 0).all()  # nothing is ever written
+    assert not torch.allclose(states(gru, xs, pin=0.0), gru(xs)[0])
 
 
 def test_at_the_break_only_unit_3_of_the_explorers_trained_net_has_both_gates_near_0():
