@@ -100,13 +100,16 @@ ROWS = {
         ("step_backward", ("da_n = dh * not_z", "da_n = dh")),
     ],
     "another convention of z (5)": "5",
+    "forward's line of h, here n without its factor": [("step", ("h_prev + not_z * n", "h_prev + n"))],
     "da_z, or the line that computes z": [
         ("step_backward", ("(h_prev - n) * z * not_z", "(h_prev - n)")),
         ("step_backward", ("(h_prev - n) * z", "h_prev * z")),
         ("step", ("x @ p.W_xz + h_prev @ p.W_hz + p.b_z", "x @ p.W_xz[:, :1] + h_prev @ p.W_hz[:, :1] + p.b_z[:1]")),
     ],
     "the cache (3)": [("step", ("return h, (x, h_prev,", "return h, (x, h,"))],
-    "dq, da_r, or the line that computes r (2)": [
+    "dq, da_r, or forward's line of r (2) or of q": [
+        ("step", ("q = r * h_prev", "q = 2 * r * h_prev")),
+        ("step", ("q = r * h_prev", "q = h_prev")),
         ("step_backward", ("h_prev * r * not_r", "h_prev")),
         ("step_backward", ("da_n @ p.W_hn.T\n", "da_n @ p.W_hn\n")),
     ],
@@ -164,11 +167,6 @@ def test_each_row_of_the_grid_is_the_pattern_of_its_mistakes(page, row):
     for one, three in all_found:
         assert {name: short.get(mark, "x") for name, mark in one.items()} == shown
         assert wrong(three) == {"all": ALL, "the same": wrong(one), "parameters": ALL - STATE}[later]
-
-
-def test_what_mistakes_in_forward_s_lines_of_q_and_h_spoil(page):
-    assert wrong(found_with(page, "step", ("q = r * h_prev", "q = 2 * r * h_prev"))[0]) == GROUPS["r"] | STATE
-    assert wrong(found_with(page, "step", ("h_prev + not_z * n", "h_prev + n"))[0]) == ALL
 
 
 def test_the_number_in_brackets_is_the_suspect_of_the_row(page):
