@@ -239,11 +239,6 @@ def unreset(lr: float, seed: int) -> Row:
     return {"held": hold(m)["held"][0], "test": word_reader_accuracy(m, parts().test)}
 
 
-def larger(cell: str, H: int, seed: int) -> Row:
-    """Readers of other sizes: accuracy on the test words."""
-    return {"test": word_reader_accuracy(reader(parts(), len(LANGUAGES), cell, H, RATE[cell], seed), parts().test)}
-
-
 def belief(m: Bundle, pairs: Sequence[Pair], letter: int, held: Any) -> Any:
     """The probabilities at the end of each word, (N, K), if some units keep their state when a letter comes."""
     tokens, lengths, _ = encode(pairs)
@@ -440,7 +435,6 @@ if fixed_kernels():
             tuple((cell, 64, lr) for cell in ("linear", "Elman", "GRU") for lr in RATES),
             TUNING_SEEDS,
         ),
-        "as many parameters": (larger, (("Elman", 121),), range(3)),  # as a GRU of 64 units
         "r at 1": (unreset, ((RATE["GRU"],),), range(10)),
         "orders": (orders, ORDERS, range(10)),
         "baselines": (baseline, tuple((t, n) for t in ("languages", "either way") for n in BASELINES), range(1)),
