@@ -274,10 +274,8 @@ def test_what_is_not_to_see_the_state_never_does(cell, monkeypatch):
 def test_rounds_that_are_stored_are_made_again():
     runs = {tuple(what): row["rounds"] for *what, _, row in SOLVED["language"]}
     assert loop_solved.language(128, True, "all", 0)["rounds"] == runs[128, True, "all"] == 15
-    assert loop_solved.language(128, True, "diagonal", 0)["rounds"] == runs[128, True, "diagonal"] == 88
     assert runs[128, False, "all"] > 60
     assert all(rounds < 20 for (_, cut, used), rounds in runs.items() if cut and used == "all")
-    assert all(runs[length, False, "diagonal"] == runs[length, True, "diagonal"] for length in (128, 512))
     *what, row = SOLVED["untrained"][3]
     assert loop_solved.untrained(*what)["rounds"] == row["rounds"]
 
