@@ -709,8 +709,8 @@ def work_lie() -> Answers:
         says="you say of all six errors what happens to them",
     )
     yield "no_time", [1, 1, 1], "they grow six times: the mask still says that nothing came."
-    yield "no_time", [0, 1, 0], "unseen grows the most, but not sevenfold: the mask still says that nothing came."
-    yield "all_seen", [0, 0, 0], "in a gap the net takes an old reading for a new one: that does more harm than a false clock."
+    yield "no_time", [0, 1, 0], "unseen grows most, but not sevenfold."
+    yield "all_seen", [0, 0, 0], "the net takes an old reading for a new one: worse than a false clock."
     yield "all_seen", [0, 1, 1], "the first readings after a gap find it elsewhere: now grows too."
     yield "all_seen", [0, 1, 0], "who is lost in the gap is lost a second later as well."
     yield "all_seen", [0, 0, 1], "an angle that was not read now is wrong as well."
