@@ -146,8 +146,7 @@ def count_ones(seed: int) -> Row:
 
 #: Characters; whether guesses are cut; what is used of each Jacobian.
 LANGUAGE = (
-    *((128, cut, used) for cut in (False, True) for used in ("all", "diagonal")),
-    *((512, cut, "diagonal") for cut in (False, True)),
+    *((128, cut, "all") for cut in (False, True)),
     *((4096, True, used) for used in ("all", "diagonal")),
     (512, True, "all"),
 )

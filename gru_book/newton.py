@@ -1,10 +1,10 @@
 """All steps of a recurrent network at once, by Newton's method: each round is one linear recurrence. Chapter 21b.
 
-Guess all states. With r_t = f(h_{t−1}, x_t) − h_t, by how much step t is missed, and J_t = ∂f/∂h_{t−1} at the guess,
+Guess all states. With e_t = f(h_{t−1}, x_t) − h_t, by how much step t is missed, and J_t = ∂f/∂h_{t−1} at the guess,
 
-    d_t = d_{t−1} J_tᵀ + r_t,        h_t ← h_t + d_t, cut to where states can lie.
+    d_t = J_t d_{t−1} + e_t,        h_t ← h_t + d_t, cut to where states can lie.
 
-Where all states up to t − 1 are right, r is 0 before t, and so is d: after k rounds the first k states are the loop's,
+Where all states up to t − 1 are right, e is 0 before t, and so is d: after k rounds the first k states are the loop's,
 whatever J is.
 """
 
@@ -97,7 +97,7 @@ def _steps(xs: Array, before: Array, mask: Array | None, p: Any, diagonal: bool)
 
 
 def linear(J: Array, w: Array, d0: Array, *, doubling: bool = False) -> Array:
-    """Return d_1 … d_T, (T, N, H), of d_t = d_{t−1} J_tᵀ + w_t: with a loop, or in log₂ T rounds as `scan`."""
+    """Return d_1 … d_T, (T, N, H), of d_t = J_t d_{t−1} + w_t: with a loop, or in log₂ T rounds as `scan`."""
     if J.ndim == 3:
         return scan(J, w, d0, method="doubling" if doubling else "auto")[1:]
     d, J, span = w.copy()[..., None], J.copy() if doubling else J, 1  # columns
@@ -179,9 +179,9 @@ def newton_forward(
             for a in range(0, T, piece):
                 part = slice(a, a + piece)
                 f, J = _steps(xs[part], hs[:-1][part], None if mask is None else mask[part], p, diagonal)
-                r = f - hs[1:][part]
-                worst = np.maximum(worst, abs(r).max(initial=0))  # NaN stays
-                ds = linear(J, r, d, doubling=doubling)
+                e = f - hs[1:][part]
+                worst = np.maximum(worst, abs(e).max(initial=0))  # NaN stays
+                ds = linear(J, e, d, doubling=doubling)
                 d = ds[-1]
                 new[1:][part] += ds
         missed.append(float(worst))

@@ -4,14 +4,28 @@ import json
 
 import numpy as np
 import pytest
-from helpers import box, result, results
+from helpers import box, cells_of, result, results
 
 from experiments import language_model
+from gru_book.models.language_model import lm_init, lm_loss
 from gru_book.models.ngram import KneserNey, NGram
 from gru_book.tasks.text import english, streams
+from gru_lib import bundle, gru_backward, gru_forward, ops
 from gru_lib.ops import softmax_cross_entropy
+from gru_lib.train import Chunk
 
 FILES = ("language_model", "language_model_own")  # the second with other kernels
+
+
+def test_the_loss_that_the_page_shows_is_the_librarys():
+    cell = next(cell for cell in cells_of("16-language-model") if "def my_loss" in cell)
+    names = vars(ops) | {"gru_forward": gru_forward, "gru_backward": gru_backward, "bundle": bundle}
+    exec(cell, names)
+    m, tokens = lm_init(np.random.default_rng(0), V=6, D=3, H=4), np.random.default_rng(1).integers(0, 6, 41)
+    chunk = Chunk(*streams(tokens, 2), None, lambda state: None)
+    (ours, grads), (loss, wanted) = names["my_loss"](m, chunk), lm_loss(m, chunk)
+    assert ours == pytest.approx(loss, rel=1e-12)
+    np.testing.assert_allclose(grads.flat, wanted.flat, atol=1e-12)
 
 
 @pytest.mark.slow

@@ -160,14 +160,11 @@ def test_what_a_matrix_buys_in_recall():
         assert recalled("recall", cell).max() < 0.52 < attention.min()
     medians = {
         (cell, pairs): np.median(recalled("recall", cell, pairs))
-        for cell in ("GRU", "GRU, 128 units", "linear attention, 8 rows", "linear attention, 4 rows")
+        for cell in ("GRU", "GRU, 128 units", "linear attention, 8 rows")
         for pairs in ("6", "16")
     }
     for pairs in ("6", "16"):
         assert medians["linear attention, 8 rows", pairs] < medians["GRU, 128 units", pairs]
-        assert medians["linear attention, 4 rows", pairs] < medians["GRU", pairs]
-    longer = [row["16"] for *_, row in STORED["recall longer"]]
-    assert sorted(longer) == pytest.approx([0.42, 0.46, 0.49], abs=0.005)
 
 
 def test_what_the_correction_buys_where_keys_come_twice():
@@ -203,7 +200,7 @@ def test_keys_that_come_twice_are_asked_for_their_second_value():
 
 @pytest.mark.slow
 def test_a_stored_recall_made_anew_ends_as_it_did():
-    *what, row = next(each for each in STORED["recall controls"] if each[1] == "linear attention, 4 rows")
+    *what, row = next(each for each in STORED["recall controls"] if each[1] == "linear attention, 8 rows")
     again = without_loop.remember_tuned(*what)
     assert again["6"] == pytest.approx(row["6"], abs=0.05) and again["lr"] == row["lr"]
 
@@ -274,10 +271,8 @@ def test_what_is_not_to_see_the_state_never_does(cell, monkeypatch):
 def test_rounds_that_are_stored_are_made_again():
     runs = {tuple(what): row["rounds"] for *what, _, row in SOLVED["language"]}
     assert loop_solved.language(128, True, "all", 0)["rounds"] == runs[128, True, "all"] == 15
-    assert loop_solved.language(128, True, "diagonal", 0)["rounds"] == runs[128, True, "diagonal"] == 88
     assert runs[128, False, "all"] > 60
     assert all(rounds < 20 for (_, cut, used), rounds in runs.items() if cut and used == "all")
-    assert all(runs[length, False, "diagonal"] == runs[length, True, "diagonal"] for length in (128, 512))
     *what, row = SOLVED["untrained"][3]
     assert loop_solved.untrained(*what)["rounds"] == row["rounds"]
 

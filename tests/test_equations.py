@@ -658,7 +658,7 @@ def _() -> Values:
 
 @page("16-language-model")
 def _() -> Values:
-    V, L = 4, 3
+    V, T = 4, 3
     net = randomised(cells.gru_init(np.random.default_rng(0), D, H), np.random.default_rng(7))
     E, W, b, c = normal(V, D), normal(H, V), normal(V, seed=1), [2, 4, 1]
     xs = E[np.array(c) - 1]
@@ -680,11 +680,11 @@ def _() -> Values:
     a, y = normal(V, seed=3), 2
     s = softmax(a)
     loss, dlogits = ops.softmax_cross_entropy(a[None], [y - 1])
-    text_loss = -math.log(p(*c)) / L
+    text_loss = -math.log(p(*c)) / T
     scalars = {"y": y, "a": a, "s": s, "j": range(1, V + 1), "k": range(1, V + 1)}
     softmaxed = scalars | {"ell": loss, "∂ell/∂a": dlogits[0], "L": loss, "∂L/∂a": dlogits[0]}
     return {
-        "L": L, "c": np.array(c), "p": p, "t": range(1, L + 1), "calL": text_loss, "nats": Aside(),
+        "T": T, "c": np.array(c), "p": p, "t": range(1, T + 1), "calL": text_loss, "nats": Aside(),
         "PP": math.exp(text_loss), "bits per character": text_loss / math.log(2),
         "(eq-lm-net)": {
             "x": xs[:, None], "E": E[:, None], "h": dict(enumerate([np.zeros((1, H)), *hs])),
