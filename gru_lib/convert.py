@@ -219,7 +219,9 @@ def to_torch(layers: Sequence[Sequence[Params]]) -> dict[str, Array]:
 # ----------------------------------------------------------------------------------------------------------- Keras
 
 
-def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = True, **options: Any) -> list[Params]:
+def from_keras(
+    weights: Sequence[ArrayLike], cell: str, *, reset_after: bool | None = None, **options: Any
+) -> list[Params]:
     """Read `layer.get_weights()` of a Keras `GRU`, `LSTM`, `SimpleRNN`, or of `Bidirectional` around one.
 
     Returns a list of one or two directions. A layer with ``go_backwards=True`` runs ``xs[::-1]``, and returns its
@@ -232,7 +234,8 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
         (G·H,). Twice that for `Bidirectional`, forward first. A bias (2·G·H,) is that of the older `CuDNNGRU` or
         `CuDNNLSTM`, whose kernels lie otherwise, and are read so.
     reset_after
-        As in Keras, where True is the default. Only for the GRU.
+        As in Keras, where True is the default. Only for the GRU; one without biases must say it, since nothing in its
+        arrays does. Keras's activations must be the default tanh and sigmoid: the arrays do not tell others.
 
     Examples
     --------
@@ -248,7 +251,13 @@ def from_keras(weights: Sequence[ArrayLike], cell: str, *, reset_after: bool = T
     check_sequence(where, "weights", weights)
     if len(weights) not in (2, 3, 4, 6):
         raise ValueError(f"{where}: weights must hold 2 or 3 arrays, or 4 or 6 if bidirectional; got {len(weights)}.")
-    options = _options(where, cell, options, reset_after=check_bool(where, "reset_after", reset_after))
+    if cell == "gru" and reset_after is None and len(weights) in (2, 4):
+        raise ValueError(
+            f"{where}: reset_after must be given for a GRU without biases: the layer's own, True by default in Keras. "
+            "kernel and recurrent_kernel do not tell."
+        )
+    after = True if reset_after is None else check_bool(where, "reset_after", reset_after)
+    options = _options(where, cell, options, reset_after=after)
     weights = [_single(array) for array in weights]
     each = len(weights) // (2 if len(weights) > 3 else 1)
     directions = []
@@ -344,7 +353,7 @@ def from_onnx(
     if linear_before_reset is None and cell == "gru":
         raise ValueError(
             f"{where}: linear_before_reset must be given for a GRU: the node's attribute, or 0 where it has none. W, R "
-            "and B do not tell. For a PyTorch GRU it must be 1, whatever the file says: onnxscript until 0.7.0 wrote 0."
+            "and B do not tell. For PyTorch's it must be 1, whatever the file says: onnxscript 0.5.7 to 0.7.0 wrote 0."
         )
     flag = 0 if linear_before_reset is None else linear_before_reset
     after = check_int(where, "linear_before_reset", flag, minimum=0) != 0

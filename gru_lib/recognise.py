@@ -462,4 +462,6 @@ def _nearest(near: tuple[_Trial, Array], limit: float, ways: list[_Blocks], xs: 
         )
     if off.max() < 0.01 and (hs == hs.astype(np.float32)).all():
         return f"{said} That may be rounding: run it in float64, or in float32 without TF32."
+    if off.max() > 0.1:
+        said += " That is far: is there another activation, a layer norm, an order of gates in x that h has not?"
     return said

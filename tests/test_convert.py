@@ -261,6 +261,7 @@ def test_keras_bias_says_where_the_reset_gate_acts():
     weights = [KERAS["gru"][f"w{i}"] for i in range(3)]
     with pytest.raises(ValueError, match=r"bias must have shape \(GH,\) = \(9,\); got \(2, 9\)"):
         convert.from_keras(weights, "gru", reset_after=False)
+    refused(ValueError, "reset_after must be given for a GRU without biases", convert.from_keras, weights[:2], "gru")
     with pytest.raises(ValueError, match="must hold 2 or 3 arrays, or 4 or 6 if bidirectional; got 5"):
         convert.from_keras([*weights, *weights[:2]], "gru")
     with pytest.raises(TypeError, match=r"from_keras: recurrent_kernel must be an array; got list"):
