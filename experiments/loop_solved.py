@@ -80,14 +80,19 @@ TASKS: dict[str, tuple[Draw, int, int]] = {
 CONTENDERS = (("parity", "diagonal"), ("modulo 3", "GRU"), ("cups", "GRU"), ("parity", "only its candidate"))
 FAILING = (("last_outside", "diagonal"), ("modulo 3", "diagonal"), ("cups", "diagonal"), ("parity", "only its gates"))
 TWO = tuple((task, "diagonal, two layers") for task in TASKS)
+FROM_ZERO = tuple((task, "diagonal, from 0") for task in ("last_outside", "modulo 3", "cups"))
 RATE, LOWER = 0.03, 0.01
 
 
-def layer(rng: np.random.Generator, D: int, H: int, *, cell: str, dtype: Any = np.float32) -> Params:
-    """Draw the layers of a contender."""
+def layer(
+    rng: np.random.Generator, D: int, H: int, *, cell: str, start: float = START, dtype: Any = np.float32
+) -> Params:
+    """Draw the layers of a contender. b_z begins at `start`, that of two layers and of those "from 0" at 0."""
     name, _, two = cell.partition(", two")
     if two:
-        return stack(*(layer(rng, D if k == 0 else H, H, cell=name, dtype=dtype) for k in range(2)))
+        both = ((D, H), (H, H))
+        return stack(*(layer(rng, d, h, cell=name, start=0.0, dtype=dtype) for d, h in both))
+    name, from_zero, _ = name.partition(", from 0")
     if name == "GRU":
         p: Any = gru_init(rng, D, H, dtype=dtype)
     elif name == "diagonal":
@@ -97,7 +102,7 @@ def layer(rng: np.random.Generator, D: int, H: int, *, cell: str, dtype: Any = n
         p = kind(D, H, flat=diaggru_init(rng, D, H, dtype=dtype).flat, dtype=dtype)
         for gate in blind:
             getattr(p, f"u_{gate}")[:] = 0
-    p.b_z[:] = START
+    p.b_z[:] = 0.0 if from_zero else start
     return p
 
 
@@ -245,6 +250,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "two layers": (tasks, at(RATE, TWO), SEEDS),
     "ones": (count_ones, ((),), SEEDS),
     "failed, lower rate": (tasks, at(LOWER, (*FAILING[:3], *TWO[2:])), SEEDS[:3]),
+    "failed, from 0": (tasks, at(RATE, FROM_ZERO), SEEDS[:3]),
     "language": (language, LANGUAGE, SEEDS[:1]),
 }
 

@@ -33,13 +33,6 @@ STARTS: dict[str, dict[str, float]] = {
     "LSTM, b_f = ln 39, b_i = -ln 39": {"b_f": FAR, "b_i": -FAR},
     "LSTM, b_f = 6": {"b_f": 6},
 }
-#: For a hundred tokens: chapter 9's rule, and 7, which leaves about as much of a cell as 6 does after forty.
-HUNDRED: dict[str, dict[str, float]] = {
-    "LSTM, b_f = 7": {"b_f": 7},
-    "LSTM, b_f = ln 99": {"b_f": float(np.log(99))},
-    "LSTM, b_f = 7, b_i = -ln 99": {"b_f": 7, "b_i": -float(np.log(99))},
-    "LSTM, b_f = ln 99, b_i = -ln 99": {"b_f": float(np.log(99)), "b_i": -float(np.log(99))},
-}
 RATES = (0.003, 0.01, 0.03)
 
 
@@ -49,7 +42,7 @@ UNITS = {"checksum": 20, "parity_outside": 24}
 def network(rng: np.random.Generator, start: str, name: str) -> Bundle:
     """Draw a reader for a task, an LSTM with the biases of a start."""
     m = reader_init(rng, TASKS[name].D, TASKS[name].K, UNITS[name], init=lstm_init, dtype=np.float32)
-    for bias, value in (STARTS | HUNDRED)[start].items():
+    for bias, value in STARTS[start].items():
         getattr(m.rnn, bias)[:] = value
     return m
 
@@ -82,11 +75,6 @@ def run(name: str, T: int, start: str, lr: float, seed: int, steps: int = STEPS)
 def keep(start: str, lr: float, seed: int) -> Row:
     """Keep the first token over forty, in a thousand steps at most."""
     return run("checksum", 40, start, lr, seed)
-
-
-def keep_hundred(start: str, lr: float, seed: int) -> Row:
-    """Keep the first token over a hundred, in a thousand steps at most."""
-    return run("checksum", 100, start, lr, seed)
 
 
 def rewrite(start: str, lr: float, seed: int) -> Row:
@@ -126,7 +114,6 @@ def counting_from(cell: str, bias: float, seed: int) -> Row:
 BOTH = tuple((start, lr) for start in STARTS for lr in RATES)
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "keep": (keep, BOTH, SEEDS),
-    "keep a hundred": (keep_hundred, tuple((start, lr) for start in HUNDRED for lr in RATES), SEEDS[:3]),
     "rewrite": (rewrite, BOTH, SEEDS[:5]),
     "counting": (counting, tuple((cell, 0.01) for cell in COUNTERS), SEEDS),
     "counting, other biases": (counting_from, tuple((cell, b) for cell in COUNTERS for b in (1, 4.5, 6, 8)), SEEDS[:5]),

@@ -68,19 +68,6 @@ def test_one_marked_number_of_twenty_is_learned_by_all_and_one_of_fifty_by_the_g
     assert min(trials) > 0.083
 
 
-def test_with_a_radius_of_zero_a_driven_gradient_can_explode():
-    """A triangle without its diagonal, turned: its eigenvalues are 0, and at rest its powers soon are."""
-    grew = 0
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        p = elman_init(rng, 8, 32)
-        Q = np.linalg.qr(rng.normal(size=(32, 32)))[0]
-        p.W_h[:] = Q @ np.triu(rng.normal(size=(32, 32)) * 5 / np.sqrt(32), 1) @ Q.T
-        grew += norm(jacobian(rng.normal(size=(100, 1, 8)), None, p).total[0]) > 1e3
-        assert norm(jacobian(np.zeros((100, 1, 8)), None, p).total[0]) < 1e-3
-    assert grew >= 5
-
-
 def test_clipping_as_pytorch_writes_it_is_right():
     def clip(grads, max_norm):
         factor = max_norm / (np.sqrt(sum((g * g).sum() for g in grads)) + 1e-6)

@@ -69,12 +69,12 @@ THERE = {  # a line of the table of other conventions, on the right, in NumPy
     r"$\gd{h_t} \odot z_t$": "dh * z",
     r"$\gd{h_t} \odot (1 - z_t)$": "dh * (1 - z)",
     r"$h_{t-1} W_{hn} + b_{hn}$": "h_prev @ p.W_hn + p.b_hn",
-    r"$x_t W_{xn} + r_t \odot u_t + b_n$": "x @ p.W_xn + r * u + p.b_n",
+    r"$x_t W_{xn} + r_t \odot s_t + b_n$": "x @ p.W_xn + r * s + p.b_n",
     r"$\gd{a_n} \odot r_t$": "da_n * r",
-    r"$\gd{a_n} \odot u_t$": "da_n * u",
-    r"$h_{t-1}^\top \gd{u}$": "h_prev.T @ du",
-    r"$\sum_m \gd{u,m}$": "du.sum(axis=0)",
-    r"$\gd{u}\, W_{hn}^\top$": "du @ p.W_hn.T",
+    r"$\gd{a_n} \odot s_t$": "da_n * s",
+    r"$h_{t-1}^\top \gd{s}$": "h_prev.T @ ds",
+    r"$\sum_m \gd{s,m}$": "ds.sum(axis=0)",
+    r"$\gd{s}\, W_{hn}^\top$": "ds @ p.W_hn.T",
 }
 
 
@@ -88,11 +88,11 @@ def test_a_step_made_of_the_lines_for_other_conventions_is_the_librarys():
     h, cache = gru_step(x, h_prev, p)
     _, dh_prev, grads = gru_step_backward(dh, cache, p)
     at = {"np": np, "x": x, "h_prev": h_prev, "dh": dh, "p": p, "r": cache.r, "z": cache.z}
-    at["u"] = eval(lines["$q_t$, there $u_t$"], at)
+    at["s"] = eval(lines["$q_t$, there $s_t$"], at)
     at["n"] = np.tanh(eval(lines["$a_n$"], at))
     np.testing.assert_allclose(eval(lines["$h_t$"], at), h, atol=1e-13)
     at["da_n"] = eval(lines[r"$\gd{n}$"], at) * (1 - at["n"] ** 2)
-    at["du"] = eval(lines[r"$\gd{q}$, there $\gd{u}$"], at)
+    at["ds"] = eval(lines[r"$\gd{q}$, there $\gd{s}$"], at)
     da_z = eval(lines[r"$\gd{z}$"], at) * cache.z * (1 - cache.z)
     da_r = eval(lines[r"$\gd{r}$"], at) * cache.r * (1 - cache.r)
     ends = eval(lines[r"term 1 of $\gd{h_{t-1}}$"], at) + eval(lines[r"term 4 of $\gd{h_{t-1}}$"], at)

@@ -70,15 +70,11 @@ def longer_right(m):
     return right
 
 
-def test_rounded_or_tested_a_net_may_be_right_and_as_it_is_wrong_on_longer_pairs():
-    nets = {kind: [*stored(kind)] for kind in ("four bits", "plain")}
-    machines = [read_machine(m, PAIRS_OF_BITS, SIGNS).automaton for m in nets["four bits"]]
+def test_rounded_a_net_may_be_right_and_as_it_is_wrong_on_longer_pairs():
+    nets = [*stored("four bits")]
+    machines = [read_machine(m, PAIRS_OF_BITS, SIGNS).automaton for m in nets]
     assert [k for k, machine in enumerate(machines) if disagreement(machine, BORROW) is None] == [0]
-    assert longer_right(nets["four bits"][0]) < 600
-    m, (xs, ys) = nets["plain"][4], all_pairs(4)
-    assert longer_right(m) == 600
-    longer = [np.concatenate([part, np.zeros((196, *part.shape[1:]))]) for part in (xs, ys)]
-    assert ((subtractor_predict(m, longer[0]) > 0.5) != longer[1]).any(axis=(0, 2)).all()
+    assert longer_right(nets[0]) < 600
 
 
 def test_plain_and_tidied_nets_are_trained_as_the_page_says():

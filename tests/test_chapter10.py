@@ -123,7 +123,7 @@ def test_the_programs_that_the_table_calls_run_are_run_by_a_test():
 FORMS = {  # as `recognise` names them, on what each program wrote: tests/test_recognise.py
     "PyTorch": ("keeps", "after", "r z n", "W x"),
     "Keras": ("keeps", "after", "z r n", "x W"),
-    "ONNX": ("keeps", "before; after if `linear_before_reset=1`", "z r n", "W x"),
+    "ONNX": ("keeps", "before; with `linear_before_reset=1` after", "z r n", "W x"),
     "TensorFlow 1, `GRUCell`": ("keeps", "before", "r z, then n", "[x; h] W"),
     "Dreamer": ("writes", "over the whole", "r n z", "[x; h] W"),
 }

@@ -1,7 +1,6 @@
 """What chapter 11 and its pages say of the ladder, of its floor, of its stored times, and of other frameworks."""
 
 import contextlib
-import inspect
 import io
 import itertools
 import json
@@ -9,12 +8,10 @@ import re
 
 import numpy as np
 import pytest
-from helpers import ROOT, box
+from helpers import box
 
 from benchmarks import contenders, ladder
 from gru_book import results
-
-TEXT = (ROOT / "book_text" / "11-making-it-fast.md").read_text("utf8")
 
 
 class Counted(np.ndarray):
@@ -105,15 +102,3 @@ def test_the_code_for_pytorch_runs_and_its_loop_is_the_layer():
     names["cell"].load_state_dict({name.removesuffix("_l0"): w for name, w in names["layer"].state_dict().items()})
     with torch.no_grad():
         assert torch.allclose(names["loop"](names["xs"]), names["layer"](names["xs"])[0], atol=1e-6)
-
-
-@pytest.mark.frameworks("torch", "keras")
-def test_the_defaults_of_keras_are_those_that_the_page_names():
-    import keras
-
-    defaults = inspect.signature(keras.layers.GRU).parameters
-    paragraph = TEXT[TEXT.index("Keras 3.15 takes") : TEXT.index("Use half of the bits")]
-    named = re.findall(r"`(\w+)=([^`]+)`", paragraph)
-    assert len(named) == 6
-    for name, value in named:
-        assert repr(defaults[name].default) == value.replace('"', "'")

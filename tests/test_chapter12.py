@@ -36,12 +36,6 @@ def test_large_biases_help_to_keep_and_cost_steps_to_rewrite(file, runs):
         assert 1.5 * one < pair < 2.5 * one and six > one
 
 
-def test_over_a_hundred_tokens_the_input_bias_decides():
-    found = {start: steps("keep a hundred", start) for start in lstm_memory.HUNDRED}
-    assert {len(found) for found in found.values()} == {9}
-    assert [np.isfinite(found).sum() for found in found.values()] == [1, 1, 9, 9]
-
-
 def test_a_sum_that_forgets_a_thousandth_is_ahead_of_all_trained_counters_but_the_lstm_of_8():
     stored, best = load_results("lstm_memory"), {}
     assert all(row[-1]["40"] > 0.98 for part in ("counting", "counting, other biases") for row in stored[part])

@@ -227,7 +227,7 @@ def test_every_listed_slip_in_a_number_is_named_and_no_two_alike(name):
 
 
 #: Where an answer is drawn, or rounded on the way to it, it may be off by more: hence by how much at most.
-ROUGH = {"other_sharp": 0.02}
+ROUGH = {"other_sharp": 0.02, "lstm_biases": 0.012}
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -58,6 +58,9 @@ def test_pytorch_does_what_the_page_says(torch):
     both = torch.nn.GRU(4, 8, num_layers=2, bidirectional=True, batch_first=True)
     output, h_n = both(x)
     assert output.shape == (3, 5, 16) and h_n.shape == (4, 3, 8)  # batch_first leaves h_n as it is
+    first = torch.nn.GRU(4, 8, bidirectional=True, batch_first=True)
+    first.load_state_dict({name: value for name, value in both.state_dict().items() if "_l0" in name})
+    assert torch.equal(first(x)[1], h_n[:2])
     last = torch.cat([h_n[-2], h_n[-1]], 1)
     assert torch.equal(last, torch.cat([output[:, -1, :8], output[:, 0, 8:]], 1))
     assert not torch.allclose(last, output[:, -1])

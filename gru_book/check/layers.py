@@ -126,6 +126,10 @@ LAYERS: list[tuple[str, bool, Callable[[Array], Array]]] = [
      lambda xs: np.concatenate([xs[..., :1].cumsum(axis=0), xs[::-1, :, 1:]], axis=2)),
     ("a layer that depends on a later input by a billionth looks ahead: compare exactly", True,
      lambda xs: xs + 1e-9 * np.cumsum(xs[::-1], axis=0)[::-1]),
+    ("a layer that reads the next input where it is positive looks ahead; NaN is not positive, so change numbers", True,
+     lambda xs: np.concatenate([np.where(xs[1:] > 0, xs[1:], 0), 0 * xs[-1:]])),
+    ("a layer that multiplies later inputs by 0 does not look ahead; 0 times NaN is NaN, so change numbers", False,
+     lambda xs: xs + 0 * xs.sum(axis=0)),
 ]  # fmt: skip
 
 

@@ -18,7 +18,8 @@ def f(logits, targets):
 PLANTED = {
     "sigmoid": [
         (r"~np.where.*", "1 / (1 + np.exp(-a))", "gives a warning: overflow"),
-        (r"~np.where.*", "np.exp(a) / (1 + np.exp(a))", r"must be 0 and 1; they are \[ 0. nan\]: an overflow"),
+        (r"~np.where.*", "np.exp(a) / (1 + np.exp(a))", r"must be 0 and 1; they are \[ 0. nan\]"),
+        (r"~np.where.*", "1 / (1 + np.exp(-np.clip(a, -30, 30)))", "must be 0 and 1"),
         (r"~np.where.*", "1 / (1 + np.exp(a))", "sign in the exponent is turned"),
         (r"~np.where.*", "np.tanh(a)", "that is tanh"),
         ("~np.where.*", "sigmoid(a) * sigmoid(-a)", "that is the slope"),
