@@ -120,11 +120,12 @@ def network(rng: np.random.Generator, cell: str, D: int, K: int, H: int | None =
 
 
 def trained(name: str, cell: str, lr: float, seed: int, H: int | None = None) -> tuple[Bundle, Row]:
-    """Train until the task is solved, for at most `MOST` updates; the network, and how it went."""
+    """Train until the task is solved, for at most `MOST` updates, two layers twice as many; and how it went."""
     draw, D, K = TASKS[name]
     rng = np.random.default_rng(seed)
     m = network(rng, cell, D, K, H)
-    row = fit(m, rng, lambda rng, count: draw(rng, count, T), lr, MOST)
+    most = 2 * MOST if "two layers" in cell else MOST
+    row = fit(m, rng, lambda rng, count: draw(rng, count, T), lr, most)
     return m, row | {"parameters": m.size}
 
 

@@ -820,10 +820,10 @@ def _() -> Values:
             "p'": dict(np.ndenumerate(turned.real)),
         },
         "(eq-self-heads)": parts | {
-            "M": mask, "Y": seen, "W_O": W_O, "b_O": b_O, "i": range(1, m + 1), "heads": lambda _: mixed,
+            "M": mask, "Y": seen, "W_O": W_O, "b_O": b_O, "i": range(1, m + 1), "look": lambda _: mixed,
         },
         "(eq-self-block)": {
-            "norm": norm, "heads": np.tanh, "U": U, "W_1": W_1, "b_1": b_1, "W_2": W_2, "b_2": b_2,
+            "norm": norm, "look": np.tanh, "U": U, "W_1": W_1, "b_1": b_1, "W_2": W_2, "b_2": b_2,
             "Z": U + np.maximum(norm(U) @ W_1 + b_1, 0) @ W_2 + b_2,
         },
     }  # fmt: skip

@@ -701,21 +701,4 @@ def scan_three() -> Answers:
     yield "angle", 360, "a full turn in one step is the factor 1, which counts nothing."
 
 
-@values
-def work_lie() -> Answers:
-    """Check (1 or 0) which errors, now, unseen and in 1 s, grow more than sevenfold under each lie, chapter 22."""
-    yield Values(
-        {"no_time": [0, 0, 0], "all_seen": [1, 1, 1]},
-        exact=("no_time", "all_seen"),
-        says="you say of all six errors what happens to them",
-    )
-    yield "no_time", [1, 1, 1], "they grow six times: the mask still says that nothing came."
-    yield "no_time", [0, 1, 0], "unseen grows most, but not sevenfold."
-    yield "all_seen", [0, 0, 0], "the net takes an old reading for a new one: worse than a false clock."
-    yield "all_seen", [0, 1, 1], "the first readings after a gap find it elsewhere: now grows too."
-    yield "all_seen", [0, 1, 0], "who is lost in the gap is lost a second later as well."
-    yield "all_seen", [0, 0, 1], "an angle that was not read now is wrong as well."
-    yield "all_seen", [1, 1, 0], "who does not know the angle now does not know it in a second."
-
-
 __all__ = [*VALUES]  # every function under `values`, so this stands last
