@@ -112,6 +112,8 @@ def test_page(number: str = "", *args: str) -> None:
     built = all(file.is_file() and file.stat().st_mtime > page.stat().st_mtime for page, file in html)
     there = "of the built page" if built else "nothing of the built page, which is not there or older than the notebook"
     print(f"Tested are the notebook, its chapter, its prose, and {there}.", flush=True)
+    if built:
+        run("python", "tools/browser.py")
     names = (f"tests/test_{name}.py" for name in (f"chapter{number[:2]}", *OF_PAGE, *OF_BUILT_PAGE * built))
     files = (name for name in names if (ROOT / name).is_file())  # a new chapter may have no tests yet
     pytest(*NBVAL, "-q", "--page", number, *files, *(f"book/{page.name}" for page in pages), *args)
