@@ -250,7 +250,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "untrained": (untrained, tuple((b_z, scale) for b_z in (0.0, 2.0) for scale in SCALES), SEEDS[:3]),
     "two layers": (tasks, at(RATE, TWO), SEEDS),
     "ones": (count_ones, ((),), SEEDS),
-    "failed, lower rate": (tasks, at(LOWER, (*FAILING[:3], *TWO[2:])), SEEDS[:3]),
+    "failed, lower rate": (tasks, at(LOWER, FAILING[:3]), SEEDS[:3]),
     "failed, from 0": (tasks, at(RATE, FROM_ZERO), SEEDS[:3]),
     "language": (language, LANGUAGE, SEEDS[:1]),
 }
