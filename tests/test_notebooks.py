@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
 import tomllib
@@ -45,6 +46,34 @@ def code(notebook: NotebookNode) -> list[NotebookNode]:
 def test_every_notebook_has_a_text_and_every_text_a_notebook() -> None:
     texts = {p.stem for p in notebooks.TEXT.glob("*.md")}
     assert {p.stem for p in notebooks.BOOK.glob("*.ipynb")} == texts != set()
+
+
+def test_a_companion_stands_under_its_chapter() -> None:
+    chapter = ""
+    for line in (notebooks.ROOT / "_toc.yml").read_text("utf8").splitlines():
+        if found := re.fullmatch(r"( *)- file: book/(\d\d)([a-z]?)-.*", line):
+            chapter = chapter if found[3] else found[2]
+            assert (found[2], bool(found[3])) == (chapter, len(found[1]) > 6), line
+
+
+def test_code_for_another_framework_uses_no_name_that_the_page_does_not_define() -> None:
+    """The boxes run where the frameworks are installed alone; a lost import is seen here."""
+    for text in notebooks.TEXT.glob("*.md"):
+        known = set(dir(builtins))
+        source = text.read_text("utf8")
+        for code in re.findall(
+            r"^```(?:\{code-cell\}\n(?:---\n.*?\n---\n|:.*\n)*|python\n)(.*?)^```$", source, re.M | re.S
+        ):
+            used = set()
+            for node in ast.walk(ast.parse(code)):
+                match node:
+                    case ast.Name(id=name, ctx=ast.Load()):
+                        used.add(name)
+                    case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                        known.add(name)
+                    case ast.alias(name=name, asname=other):
+                        known.add(other or name.split(".")[0])
+            assert used <= known, f"{text.name}: {used - known} in\n{code}"
 
 
 def test_every_block_of_code_for_another_framework_is_run_by_a_test() -> None:
