@@ -130,6 +130,8 @@ LAYERS: list[tuple[str, bool, Callable[[Array], Array]]] = [
      lambda xs: np.concatenate([np.where(xs[1:] > 0, xs[1:], 0), 0 * xs[-1:]])),
     ("a layer that multiplies later inputs by 0 does not look ahead; 0 times NaN is NaN, so change numbers", False,
      lambda xs: xs + 0 * xs.sum(axis=0)),
+    ("a layer that reads the ratios within the next input looks ahead; one factor for all leaves them", True,
+     lambda xs: np.concatenate([np.abs(xs[1:]) / (np.abs(xs[1:]).sum(axis=2, keepdims=True) + 1e-300), 0 * xs[-1:]])),
 ]  # fmt: skip
 
 

@@ -20,19 +20,21 @@ def f(xs, lengths):
 """,
     "deep_causal": """
 def f(forward, p, T=6):
-    xs = np.random.default_rng(0).normal(size=(T, 1, p.D))
+    rng = np.random.default_rng(0)
+    xs = rng.normal(size=(T, 1, p.D))
     hs = forward(xs, None, p)[0]
     for k in range(1, T):
         changed = xs.copy()
-        changed[k:] *= -2
+        changed[k:] = rng.normal(size=(T - k, 1, p.D))
         if (forward(changed, None, p)[0][:k] != hs[:k]).any():
             return True
     return False
 """,
 }
 
-CHANGED = "changed[k:] *= -2\n        if (forward(changed, None, p)[0][:k] != hs[:k]).any():"
-CLOSE = "changed[k:] *= -2\n        if not np.allclose(forward(changed, None, p)[0][:k], hs[:k], atol=1e-6):"
+FRESH = "changed[k:] = rng.normal(size=(T - k, 1, p.D))"
+CHANGED = f"{FRESH}\n        if (forward(changed, None, p)[0][:k] != hs[:k]).any():"
+CLOSE = f"{FRESH}\n        if not np.allclose(forward(changed, None, p)[0][:k], hs[:k], atol=1e-6):"
 NANS = "changed[k:] = np.nan\n        if np.isnan(forward(changed, None, p)[0][:k]).any():"
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -70,11 +72,12 @@ PLANTED = {
     "deep_causal": [
         ("[:k] != hs[:k]", "[:k + 1] != hs[:k + 1]", "an output may depend on the input of its own step"),
         ("range(1, T)", "range(1, 2)", "only the last output but one reads the last input"),
-        ("changed[k:]", "changed[-1:]", "only the first output reads the second input"),
+        (FRESH, "changed[-1:] = rng.normal(size=(1, 1, p.D))", "only the first output reads the second input"),
         ("[:k] != hs[:k]", "[:k, ..., 0] != hs[:k, ..., 0]", "for one feature only"),
         (CHANGED, CLOSE, "by a billionth"),
         (CHANGED, NANS, "NaN is not positive"),
-        ("changed[k:] *= -2", "changed[k:] = np.nan", "0 times NaN"),
+        (FRESH, "changed[k:] = np.nan", "0 times NaN"),
+        (FRESH, "changed[k:] *= -2", "one factor for all leaves them"),
         ("return True", "return False", "a layer that reads backwards looks ahead"),
         ("return False", "return None", "returns None"),
         ("return False", "return 'no'", "must be an array of numbers"),
