@@ -1027,9 +1027,10 @@ def in_the_text(page: str, text: str) -> Iterator[tuple[equations.Words, list[Va
                 if not has_letters(left) and not has_letters(right):
                     if re.search(r"\d", " ".join(left)) and mark in ("=", r"\approx"):
                         yield words, [COMMON]
-                elif has_letters(left) and has_letters(right) and mark == "=" and not is_named(right):
-                    if of_a_step or not is_named(left):
-                        yield words, [COMMON | of_page(page)] + [AnyNumbers(FUNCTIONS)] * (not of_a_step)
+                elif all(map(has_letters, (left, right))) and mark == "=" and not is_named(right):
+                    if not of_a_step and is_named(left):
+                        continue
+                    yield words, [COMMON | of_page(page)] + [AnyNumbers(FUNCTIONS)] * (not of_a_step)
 
 
 def untrue(page: str, text: str) -> Iterator[str]:
