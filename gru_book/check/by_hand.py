@@ -430,14 +430,15 @@ def other_pile() -> Answers:
 
 @values
 def other_alpha() -> Answers:
-    """Check α for T = 10, 100 and 1000, chapter 13."""
+    """Check 1 − α for T = 10, 100 and 1000, chapter 13: so near to 1, two α would look alike."""
     T = (10, 100, 1000)
-    yield Values({"alphas": _at(T, lambda t: 2 ** (-1 / t))}, says="half is left with α = {alphas}")
-    yield "alphas", _at(T, lambda t: math.exp(-1 / t)), "that leaves 1/e after T steps; half is wanted."
-    yield "alphas", _at(T, lambda t: 1 - 0.5 / t), "the loss is not shared out evenly: α^T = ½, not T (1 − α) = ½."
-    yield "alphas", _at(T, lambda t: 1 - 2 ** (-1 / t)), "that is 1 − α, with which the input enters."
-    yield "alphas", _at(T, lambda t: 2 ** (1 / t)), "that grows; α must be below 1: the exponent is −1/T."
-    yield "alphas", _at(T, lambda t: 2**-t), "that is 2^(−T); the T-th root is wanted."
+    yield Values({"lost": _at(T, lambda t: 1 - 2 ** (-1 / t))}, says="half is left with 1 − α = {lost}")
+    yield "lost", _at(T, lambda t: 1 - math.exp(-1 / t)), "that leaves 1/e after T steps; half is wanted."
+    yield "lost", _at(T, lambda t: 0.5 / t), "the loss is not shared out evenly: α^T = ½, not T (1 − α) = ½."
+    yield "lost", _at(T, lambda t: math.log(2) / t), "that is right for large T only: 1 − 2^(−1/T)."
+    yield "lost", _at(T, lambda t: 2 ** (-1 / t)), "that is α; 1 − α is wanted, what one step loses."
+    yield "lost", _at(T, lambda t: 2 ** (1 / t) - 1), "that is for α = 2^(1/T), which grows: the exponent is −1/T."
+    yield "lost", _at(T, lambda t: 1 - 2**-t), "that is for α = 2^(−T); the T-th root is wanted."
 
 
 @values
