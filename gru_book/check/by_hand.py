@@ -455,6 +455,25 @@ def other_product() -> Answers:
 
 
 @values
+def other_head() -> Answers:
+    """Check the weights of a head that goes on from row 2 of four, and what it reads, chapter 13."""
+    behind, right = 0.04 / 0.68, 0.64 / 0.68
+    yield Values(
+        {"my_w": [0, 0, behind, right], "my_read": [-behind, -right]},
+        places=2,
+        says="the weights are {my_w}, the read {my_read}",
+    )
+    yield "my_w", [0, 0, 0.2, 0.8], "that is before sharpening: square the weights, then divide by their sum."
+    yield "my_w", [0, 0, 0.04, 0.64], "the squares must sum to 1: divide by 0.68."
+    yield "my_w", [0, right, behind, 0], "the head went a row back: π₁ is the share that goes on."
+    yield "my_w", [right, 0, behind, 0], "row 3 follows row 2."
+    yield "my_w", [0, 0, right, behind], "0.8 goes on to row 3, 0.2 stays at row 2."
+    yield "my_read", [-0.2, -0.8], "that is read with the weights before sharpening."
+    yield "my_read", [behind, right], "the rows hold −1."
+    yield "my_read", [-right, -behind], "row 2 is (−1, 0), with the smaller weight."
+
+
+@values
 def other_sharp() -> Answers:
     """Check the weight q at which the row behind settles, for ε = 0.1 and γ = 2, chapter 13."""
     low, high = ((7 / 9 + sign * math.sqrt(45 / 81)) / 2 for sign in (-1, 1))
