@@ -544,8 +544,9 @@ def _() -> Values:
     first, values = np.array([0.7, 0.9, 0.5, 0.6]), normal(K + 1, M)
     tops, ranges = [], dict.fromkeys("ijk", range(1, K + 1))
     for s, u in ((first, 1.3), (first, 0.4), (np.array([0.2, 0.3, 0.1, 0.9]), 2.0)):
-        read, _, after, _ = cells.stack_step(values[None, K], np.zeros(1), np.array([u]), values[None, :K], s[None])
+        read, _, after, c = cells.stack_step(values[None, K], np.zeros(1), np.array([u]), values[None, :K], s[None])
         tops.append(ranges | {"s": s, "u": u, "s'": after[0, :K], "v": values[:K], "rho": read[0]})
+        tops[-1] |= {"left": c.left[0], "room": c.room[0, :K]}
 
     def program(let: Callable[..., Any]) -> Any:
         s, u = let("s", tops[0]["s"]), let("u", tops[0]["u"])
@@ -555,7 +556,7 @@ def _() -> Values:
 
     run = Run(program)
     back = run.values | run.gradients() | ranges
-    return {"(eq-other-pop)": tops, "(eq-other-read)": tops, "(eq-other-pop-back)": back}
+    return {f"(eq-other-{name})": tops for name in ("pop", "read", "left")} | {"(eq-other-pop-back)": back}
 
 
 @page("13c-addressable-memory")
