@@ -88,7 +88,8 @@ def tried(biases: tuple[str, ...], rates: tuple[float, ...] = RATES) -> tuple[tu
 FORTY = ("0", "2", "ln 39", "8")
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "keep": (partial(learn, "checksum"), tried((*FORTY, DRAWN)), SEEDS),
-    "flip": (partial(learn, "parity_outside"), tried((*FORTY, DRAWN)), SEEDS[:5]),  # a large bias takes most of the steps
+    # here a large bias takes most of the steps
+    "flip": (partial(learn, "parity_outside"), tried((*FORTY, DRAWN)), SEEDS[:5]),
     "keep, reset after": (partial(learn, "checksum", reset_after=True), tried(("2", "ln 39"), (0.03,)), SEEDS[:5]),
     "flip, reset after": (partial(learn, "parity_outside", reset_after=True), tried(("0", "2"), (0.03,)), SEEDS[:5]),
 }
