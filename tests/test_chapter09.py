@@ -1,9 +1,12 @@
 """What chapter 9 states: the bound, the best constant gate, what is stored, the frameworks' code."""
 
+import re
+
 import numpy as np
 import pytest
 from helpers import cells_of, names_of, result, run_box
 
+from conftest import ROOT
 from experiments import highway
 from experiments._store import load, stored_file
 from gru_book.jacobian import jacobian
@@ -101,6 +104,15 @@ def test_the_bias_that_the_page_sets_in_pytorch_is_the_update_gate_s_and_brings_
         return sizes[0] / sizes[-1]
 
     assert reach(torch.nn.GRU(8, H)) < 1e-15 and reach(gru) > 1e-8
+
+
+@pytest.mark.frameworks("torch")
+def test_the_biases_that_the_page_draws_in_pytorch_are_logarithms_of_numbers_from_1_to_39():
+    import torch
+
+    (drawn,) = re.findall(r"`b_z = (torch.+?)`", (ROOT / f"book_text/{NAME}.md").read_text("utf8"))
+    b_z = eval(drawn, {"torch": torch, "H": 1000})
+    assert b_z.shape == (1000,) and 0 <= b_z.min() < 0.5 and 3.5 < b_z.max() <= np.log(39) + 1e-6
 
 
 # Keras 3.15 on torch asks numpy for an array in a way that numpy 2.5 is to forbid.
