@@ -182,6 +182,7 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "others, minGRU": (other, (("minGRU", OTHERS["minGRU"], SHORT),), range(3)),
     "others, longer": (other, (("Elman", OTHERS["Elman"], LONG), ("LSTM", OTHERS["LSTM"], LONG)), range(3)),
     "others, blind": (blind, tuple((part, RATE, SHORT) for part in BLIND), range(3)),
+    "longer rates": (net, ((RATE, LONG), (SLOWER, LONG)), TUNING_SEEDS),
     "longer": (net, ((RATE, LONG), (SLOWER, LONG)), SEEDS),
 }
 if not fixed_kernels():  # five seeds of the trees, which take a minute and no matrix product

@@ -32,6 +32,7 @@ def ahead(part, *what, file=FILES[0]):
 
 CHOSEN = {
     "pendulum rates": (at_work.RATE, at_work.SHORT),
+    "longer rates": (at_work.SLOWER, at_work.LONG),
     "ridge rates": at_work.RIDGE,
     "trees rates": (*at_work.TREES[:3], 40_000),
     "window rates": at_work.WINDOW,
