@@ -26,6 +26,7 @@ import numpy as np
 
 from experiments._store import MISSING, chosen, file_for_kernels, fixed_kernels, make, seeded
 from gru_book.models.language_model import LMDropout, lm_bits, lm_init, lm_loss
+from gru_book.models.ngram import KneserNey
 from gru_book.tasks.text import english, streams
 from gru_lib import Adam, Bundle, gru_forward, gru_step, train
 from gru_lib.ops import log_softmax
@@ -134,6 +135,19 @@ def short(seed: int) -> Row:
     return {"validation": lm_bits(m, validation[:FEW])}
 
 
+def counting(order: int, every: int, seed: int) -> Row:
+    """Kneser–Ney reads the test text frozen, and counting what it has read, anew after every so many characters."""
+    training, _, test = tokens()
+    costs = []
+    for start in range(0, len(test), every):
+        counts = KneserNey(np.concatenate((training, test[:start])), order, english().V)
+        begin = max(0, start - order + 1)
+        costs.append(-np.log2(counts.probabilities(test[begin : start + every])[start - begin :]))
+    on = np.concatenate(costs)[1:].mean()  # the network does not predict the first
+    frozen = KneserNey(training, order, english().V).probabilities(test)[1:]
+    return {"frozen": -np.log2(frozen).mean(), "adapting": on}
+
+
 def line_ends(s: str) -> np.ndarray:
     """Where a text ends a line of at least 48 characters."""
     return np.array([c == "\n" and i - s.rfind("\n", 0, i) > 48 for i, c in enumerate(s)])
@@ -175,6 +189,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "cells": (cells, ((BEST,),), SEEDS),
     "rates": (cells, ((0.002,), (0.008,)), range(1)),
     "longer": (longer, ((MASKED, LONG),), range(3)),
+    "counting": (counting, ((12, 256),), range(1)),
     "short": (short, ((),), range(1)),
     "held": (held_alone, ((),), range(1)),
 }
