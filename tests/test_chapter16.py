@@ -36,8 +36,20 @@ def test_the_shown_reading_pays_for_each_piece_before_it_learns_from_it():
     before = m.copy()
     assert shown["reads_on"](m, tokens, 0) == pytest.approx(lm_bits(m, tokens, N=1), rel=1e-9)
     assert shown["reads_on"](m, tokens[:65], 0.3) == pytest.approx(lm_bits(m, tokens[:65], N=1), rel=1e-9)
+    assert language_model.reads_on(m, tokens, 0.3) == pytest.approx(shown["reads_on"](m, tokens, 0.3), rel=1e-6)
     assert shown["reads_on"](m, np.arange(150) % 2, 0.3) < lm_bits(m, np.arange(150) % 2, N=1) - 0.1
     np.testing.assert_array_equal(m.flat, before.flat)
+
+
+def test_three_networks_gain_less_by_learning_on_than_counting_and_at_a_rate_between_others():
+    counting = result(language_model, "counting", 12, 256, 0)
+    runs = results(language_model, "adapting", 0, 8)
+    assert len(runs) == 2  # the third is the page's
+    for run in runs:
+        tried = dict(zip(language_model.ON, run["validation"], strict=True))
+        assert min(tried, key=tried.__getitem__) == run["rate"] and run["rate"] not in (min(tried), max(tried))
+        assert 0.03 < run["frozen"] - run["adapting"] < counting["frozen"] - counting["adapting"] - 0.03
+        assert counting["adapting"] + 0.05 < run["adapting"]
 
 
 def test_counts_that_are_never_made_anew_are_frozen_and_others_were_ahead_of_them():
