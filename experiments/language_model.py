@@ -213,7 +213,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "cells": (cells, ((BEST,),), SEEDS),
     "rates": (cells, ((0.002,), (0.008,)), range(1)),
     "longer": (longer, ((MASKED, LONG),), range(3)),
-    "adapting": (adapting, ((0, EPOCHS),), range(1, 3)),  # the page reads with seed 0, the explorer's net
+    "adapting": (adapting, ((0, EPOCHS),), range(3)),
     "counting": (counting, ((12, 256),), range(1)),
     "short": (short, ((),), range(1)),
     "held": (held_alone, ((),), range(1)),
