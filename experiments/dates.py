@@ -77,7 +77,7 @@ SETTINGS: dict[str, Row] = {
 RUNS = {  # the seeds of each
     **dict.fromkeys(("plain", "not reversed", "not fed"), range(10)),
     "not fed, read forwards": range(5),
-    "not fed, 0.02": range(2),
+    "not fed, 0.02": range(5),
 }
 TUNED = ("plain", "not reversed", "not fed")
 LEARNING_RATES = (0.005, 0.01, 0.02, 0.04)

@@ -26,10 +26,11 @@ import numpy as np
 
 from experiments._store import MISSING, chosen, file_for_kernels, fixed_kernels, make, seeded
 from gru_book.models.language_model import LMDropout, lm_bits, lm_init, lm_loss
+from gru_book.models.ngram import KneserNey
 from gru_book.tasks.text import english, streams
 from gru_lib import Adam, Bundle, gru_forward, gru_step, train
 from gru_lib.ops import log_softmax
-from gru_lib.optim import linear_decay
+from gru_lib.optim import clip_by_global_norm, linear_decay
 from gru_lib.train import Chunks, History
 
 STORED = file_for_kernels("language_model")
@@ -42,6 +43,7 @@ N, K = 16, 64  # streams side by side, characters per piece
 FEW = 10_000  # characters that "short" is measured on
 LONG = 40  # epochs with dropout
 MASKED = 0.05  # the rate of dropout
+ON = (0.05, 0.1, 0.2, 0.4)  # learning rates of a network that learns on
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "_build" / STORED.stem
 
 Row = dict[str, Any]
@@ -134,6 +136,42 @@ def short(seed: int) -> Row:
     return {"validation": lm_bits(m, validation[:FEW])}
 
 
+def reads_on(m: Bundle, characters: np.ndarray, rate: float) -> float:
+    """Bits per character of a text read in one stream, where `m` learns from each piece once it has predicted it."""
+    m, nats = m.copy(), 0.0
+    xs, ys = streams(characters, 1)
+    for _, piece in zip(range(0, len(xs), K), Chunks(xs, ys, K), strict=False):
+        loss, grads = lm_loss(m, piece)
+        nats += float(loss) * len(piece.xs)
+        clip_by_global_norm(grads, 1.0)
+        m.flat -= np.float32(rate) * grads.flat
+    return nats / len(xs) / float(np.log(2))
+
+
+def adapting(masked: float, epochs: int, seed: int) -> Row:
+    """The network reads the test text frozen, and learning on at the rate that is the best in validation."""
+    m, rng = network(seed), np.random.default_rng(1000 + seed)
+    training, validation, test = tokens()
+    dropout = LMDropout(rng, masked, "variational") if masked else None
+    fit(m, training, epochs=epochs, loss=partial(lm_loss, dropout=dropout))
+    tried = [reads_on(m, validation, rate) for rate in ON]
+    best = ON[int(np.argmin(tried))]
+    return {"validation": tried, "rate": best, "frozen": reads_on(m, test, 0), "adapting": reads_on(m, test, best)}
+
+
+def counting(order: int, every: int, seed: int) -> Row:
+    """Kneser–Ney reads the test text frozen, and counting what it has read, anew after every so many characters."""
+    training, _, test = tokens()
+    costs = []
+    for start in range(0, len(test), every):
+        counts = KneserNey(np.concatenate((training, test[:start])), order, english().V)
+        begin = max(0, start - order + 1)
+        costs.append(-np.log2(counts.probabilities(test[begin : start + every])[start - begin :]))
+    on = np.concatenate(costs)[1:].mean()  # the network does not predict the first
+    frozen = KneserNey(training, order, english().V).probabilities(test)[1:]
+    return {"frozen": -np.log2(frozen).mean(), "adapting": on}
+
+
 def line_ends(s: str) -> np.ndarray:
     """Where a text ends a line of at least 48 characters."""
     return np.array([c == "\n" and i - s.rfind("\n", 0, i) > 48 for i, c in enumerate(s)])
@@ -175,6 +213,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "cells": (cells, ((BEST,),), SEEDS),
     "rates": (cells, ((0.002,), (0.008,)), range(1)),
     "longer": (longer, ((MASKED, LONG),), range(3)),
+    "adapting": (adapting, ((0, EPOCHS),), range(3)),
+    "counting": (counting, ((12, 256),), range(1)),
     "short": (short, ((),), range(1)),
     "held": (held_alone, ((),), range(1)),
 }

@@ -7,12 +7,12 @@ import pytest
 from helpers import box, cells_of, result, results
 
 from experiments import language_model
-from gru_book.models.language_model import lm_init, lm_loss
+from gru_book.models.language_model import lm_bits, lm_init, lm_loss
 from gru_book.models.ngram import KneserNey, NGram
 from gru_book.tasks.text import english, streams
-from gru_lib import bundle, gru_backward, gru_forward, ops
+from gru_lib import bundle, clip_by_global_norm, gru_backward, gru_forward, ops
 from gru_lib.ops import softmax_cross_entropy
-from gru_lib.train import Chunk
+from gru_lib.train import Chunk, Chunks
 
 FILES = ("language_model", "language_model_own")  # the second with other kernels
 
@@ -26,6 +26,37 @@ def test_the_loss_that_the_page_shows_is_the_librarys():
     (ours, grads), (loss, wanted) = names["my_loss"](m, chunk), lm_loss(m, chunk)
     assert ours == pytest.approx(loss, rel=1e-12)
     np.testing.assert_allclose(grads.flat, wanted.flat, atol=1e-12)
+
+
+def test_the_shown_reading_pays_for_each_piece_before_it_learns_from_it():
+    cell = next(cell for cell in cells_of("16-language-model") if "def reads_on" in cell)
+    names = {"np": np, "streams": streams, "Chunks": Chunks, "clip_by_global_norm": clip_by_global_norm}
+    exec(cell, names | {"my_loss": lm_loss}, shown := {})
+    m, tokens = lm_init(np.random.default_rng(0), V=6, D=3, H=4), np.random.default_rng(1).integers(0, 6, 150)
+    before = m.copy()
+    assert shown["reads_on"](m, tokens, 0) == pytest.approx(lm_bits(m, tokens, N=1), rel=1e-9)
+    assert shown["reads_on"](m, tokens[:65], 0.3) == pytest.approx(lm_bits(m, tokens[:65], N=1), rel=1e-9)
+    assert language_model.reads_on(m, tokens, 0.3) == pytest.approx(shown["reads_on"](m, tokens, 0.3), rel=1e-6)
+    assert shown["reads_on"](m, np.arange(150) % 2, 0.3) < lm_bits(m, np.arange(150) % 2, N=1) - 0.1
+    np.testing.assert_array_equal(m.flat, before.flat)
+
+
+def test_three_networks_gain_less_by_learning_on_than_counting_and_at_a_rate_between_others():
+    counting = result(language_model, "counting", 12, 256, 0)
+    runs = results(language_model, "adapting", 0, 8)
+    assert len(runs) == 3  # the page reads with the first, its weights rounded
+    for run in runs:
+        tried = dict(zip(language_model.ON, run["validation"], strict=True))
+        assert min(tried, key=tried.__getitem__) == run["rate"] and run["rate"] not in (min(tried), max(tried))
+        assert 0.03 < run["frozen"] - run["adapting"] < counting["frozen"] - counting["adapting"] - 0.03
+        assert counting["adapting"] + 0.05 < run["adapting"]
+
+
+def test_counts_that_are_never_made_anew_are_frozen_and_others_were_ahead_of_them():
+    stored, never = result(language_model, "counting", 12, 256, 0), language_model.counting(12, 40_000, 0)
+    assert never["adapting"] == never["frozen"] == pytest.approx(stored["frozen"], abs=1e-4)
+    seldom = language_model.counting(12, 18_000, 0)["adapting"]
+    assert stored["adapting"] + 0.02 < seldom < stored["frozen"] - 0.02
 
 
 @pytest.mark.slow
