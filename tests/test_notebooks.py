@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 import tomllib
@@ -14,7 +15,7 @@ import jupytext
 import nbformat
 import notebooks
 import pytest
-from helpers import BOX
+from helpers import BOX, RAN, mark
 from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -73,6 +74,17 @@ def test_every_block_of_code_for_another_framework_is_run_by_a_test() -> None:
     for text in notebooks.TEXT.glob("*.md"):
         for code, _ in re.findall(BOX, text.read_text("utf8"), re.M | re.S):
             assert any(name == text.stem and part in code for name, part in run), f"{text.name}: no test runs\n{code}"
+
+
+def test_no_block_of_another_framework_was_changed_since_it_was_run() -> None:
+    """Here these frameworks are missing, so a wrong line of code or output would show in the weekly job alone."""
+    known = json.loads(RAN.read_text("utf8"))
+    for text in notebooks.TEXT.glob("*.md"):
+        for block in re.findall(BOX, text.read_text("utf8"), re.M | re.S):
+            advice = f"`pytest --frameworks tests/test_chapter{text.name[:2]}.py` runs it and notes that in {RAN.name}"
+            assert mark(block) in known.get(text.stem, []), (
+                f"{text.name}: changed since it was run; {advice}\n{block[0]}"
+            )
 
 
 @pytest.mark.parametrize("name", NAMES)
