@@ -126,7 +126,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Called by pytest. What a test ran of another framework's code on a page is noted if it passes."""
-    helpers = sys.modules.get("helpers") if item.get_closest_marker("frameworks") else None
+    helpers = sys.modules.get("helpers")
     if helpers:
         helpers.TAKEN.clear()
     yield

@@ -174,7 +174,9 @@ def note_boxes() -> None:
     for name in {name for name, _ in TAKEN}:
         there = map(mark, re.findall(BOX, (ROOT / "book_text" / f"{name}.md").read_text("utf8"), re.M | re.S))
         known[name] = [each for each in there if each in known.get(name, []) or (name, each) in TAKEN]
-    RAN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", "utf8")
+    text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+    if text != RAN.read_text("utf8"):
+        RAN.write_text(text, "utf8")
 
 
 def run_box(name: str, part: str = "", /, **names: Any) -> dict[str, Any]:
