@@ -86,7 +86,7 @@ def as_stored(notebook: NotebookNode) -> str:
 def store(name: str, notebook: NotebookNode) -> None:
     """Write a notebook, whole or not at all, with the hashes of its outputs and of the cells that its text has too."""
     notebook = normalise(notebook)
-    notebook.metadata["executed_sha256"] = hash_of([cell.outputs for cell in code(notebook)])
+    notebook.metadata["outputs_sha256"] = hash_of([cell.outputs for cell in code(notebook)])
     notebook.metadata["gru"] = {"text_sha256": fingerprint(notebook)}
     nbformat.validate(notebook)
     write_atomically(BOOK / f"{name}.ipynb", as_stored(notebook).encode())
@@ -94,7 +94,7 @@ def store(name: str, notebook: NotebookNode) -> None:
 
 def normalise(notebook: NotebookNode) -> NotebookNode:
     """Drop the note, and what differs from run to run or machine to machine: ids, timings, editor metadata."""
-    hashes = {key: notebook.metadata[key] for key in ("executed_sha256", "gru") if key in notebook.metadata}
+    hashes = {key: notebook.metadata[key] for key in ("outputs_sha256", "gru") if key in notebook.metadata}
     notebook.metadata = nbformat.from_dict(METADATA | hashes)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     notebook.cells = [c for c in notebook.cells if c.source.strip() not in ("", NOTE)]
@@ -142,7 +142,7 @@ def hash_of(parts: Any) -> str:
 
 def untouched(notebook: NotebookNode) -> bool:
     """Whether a stored notebook's outputs are those that it was stored with."""
-    return bool(hash_of([cell.outputs for cell in code(notebook)]) == notebook.metadata.get("executed_sha256"))
+    return bool(hash_of([cell.outputs for cell in code(notebook)]) == notebook.metadata.get("outputs_sha256"))
 
 
 def code(notebook: NotebookNode) -> list[NotebookNode]:
