@@ -137,7 +137,7 @@ def test_cells_were_executed_in_order_show_what_they_print_or_draw_and_did_not_f
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_are_as_they_were_stored(name: str) -> None:
     """Also what nbval does not compare, such as a figure's coordinates."""
-    assert notebooks.untouched(stored(name)), f"changed by hand: `make notebooks NB={name}` executes it again"
+    assert notebooks.untouched(name, stored(name)), f"changed by hand: `make notebooks NB={name}` executes it again"
 
 
 def test_a_page_prints_sizes_and_at_most_one_true_or_false(notebook: NotebookNode) -> None:

@@ -2,8 +2,8 @@
 
 ``book_text/NN-name.md`` is what people write. ``book/NN-name.ipynb`` is made from it by jupytext, and the book is built
 from that. It is executed if code has changed; where only prose has, it keeps its outputs. A notebook carries the hash
-of the cells it was made with. So one that was changed since, in JupyterLab for instance, is not written over. It also
-carries the hash of its outputs, and is executed again if they have changed.
+of the cells it was made with. So one that was changed since, in JupyterLab for instance, is not written over. The hash
+of its outputs stands in ``book/outputs.json``; if they have changed since, it is executed again.
 
 ``python tools/notebooks.py [NAME …]`` does every notebook, or those whose name starts with a NAME (``04``).
 ``--execute`` executes them in any case, which a change of the library asks for; of a notebook that was changed,
@@ -84,17 +84,18 @@ def as_stored(notebook: NotebookNode) -> str:
 
 
 def store(name: str, notebook: NotebookNode) -> None:
-    """Write a notebook, whole or not at all, with the hashes of its outputs and of the cells that its text has too."""
+    """Write a notebook, whole or not at all, with the hash of the cells that it now shares with its text."""
     notebook = normalise(notebook)
-    notebook.metadata["outputs_sha256"] = hash_of([cell.outputs for cell in code(notebook)])
     notebook.metadata["gru"] = {"text_sha256": fingerprint(notebook)}
     nbformat.validate(notebook)
     write_atomically(BOOK / f"{name}.ipynb", as_stored(notebook).encode())
+    known = outputs() | {name: hash_of([cell.outputs for cell in code(notebook)])}
+    write_atomically(BOOK / "outputs.json", f"{json.dumps(known, indent=1, sort_keys=True)}\n".encode())
 
 
 def normalise(notebook: NotebookNode) -> NotebookNode:
     """Drop the note, and what differs from run to run or machine to machine: ids, timings, editor metadata."""
-    hashes = {key: notebook.metadata[key] for key in ("outputs_sha256", "gru") if key in notebook.metadata}
+    hashes = {"gru": notebook.metadata["gru"]} if "gru" in notebook.metadata else {}
     notebook.metadata = nbformat.from_dict(METADATA | hashes)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     notebook.cells = [c for c in notebook.cells if c.source.strip() not in ("", NOTE)]
@@ -140,9 +141,15 @@ def hash_of(parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def untouched(notebook: NotebookNode) -> bool:
+def outputs() -> dict[str, str]:
+    """The hash of each notebook's outputs as they were stored."""
+    path = BOOK / "outputs.json"
+    return json.loads(path.read_text("utf8")) if path.is_file() else {}
+
+
+def untouched(name: str, notebook: NotebookNode) -> bool:
     """Whether a stored notebook's outputs are those that it was stored with."""
-    return bool(hash_of([cell.outputs for cell in code(notebook)]) == notebook.metadata.get("outputs_sha256"))
+    return hash_of([cell.outputs for cell in code(notebook)]) == outputs().get(name)
 
 
 def code(notebook: NotebookNode) -> list[NotebookNode]:
@@ -176,7 +183,7 @@ def make(name: str, *, execute: bool = False, to_text: bool = False, from_text: 
             f" `make notebooks NB={short(name)} ARGS=--to-text`; to drop it: ARGS=--from-text."
         )
     # A file in another form was saved by an editor, and its outputs are those of somebody's session.
-    ours = old is not None and (BOOK / f"{name}.ipynb").read_text("utf8") == as_stored(old) and untouched(old)
+    ours = old is not None and (BOOK / f"{name}.ipynb").read_text("utf8") == as_stored(old) and untouched(name, old)
     if old is None or execute or not ours or not has_outputs_for(old, text):
         start = time.perf_counter()
         run(text)
