@@ -19,24 +19,16 @@ from experiments._store import file_for_kernels, make_parts
 from experiments.three_stories import fit, right
 from experiments.without_loop import START, UNITS, Draw, Row, T
 from gru_book.cells import DiagGRUParams, diaggru_backward, diaggru_forward, diaggru_init
-from gru_book.models.reader import reader_init, reader_logits
-from gru_book.newton import newton_forward, step_jacobian
+from gru_book.models.reader import reader_init
+from gru_book.newton import newton_forward
 from gru_book.tasks.memory import Batch, last_outside, parity_since
 from gru_book.tasks.text import english
 from gru_book.widgets.language import trained as language_net
-from gru_lib import Bundle, Cell, GRUParams, Params, cell_of, gru_init, register_cell, stack
+from gru_lib import Bundle, Cell, Params, cell_of, gru_init, register_cell, stack
 
 STORED = file_for_kernels("loop_solved")
 SEEDS = range(10)
 MOST = 1000  # updates of the longest training
-ONES = 4000  # steps of the row of ones
-
-
-def modulo(rng: np.random.Generator, N: int, T: int, *, base: int = 3) -> Batch:
-    """After each bit: the number of ones so far, modulo `base`, as a one-hot row."""
-    tokens = rng.integers(0, 2, (T, N))
-    ys = np.eye(base)[np.cumsum(tokens, axis=0) % base]
-    return Batch(np.eye(2)[tokens], ys, np.ones((T, N), bool), tokens)
 
 
 def cups(rng: np.random.Generator, N: int, T: int, *, count: int = 5) -> Batch:
@@ -73,14 +65,13 @@ for kind, blind in BLIND.values():
 TASKS: dict[str, tuple[Draw, int, int]] = {
     "parity": (partial(parity_since, brk=0.0), 3, 1),
     "last_outside": (last_outside, 11, 3),
-    "modulo 3": (modulo, 2, 3),
     "cups": (cups, 4, 5),
 }
 #: What a contender is trained on; those that learn a task do so at the first rate.
-CONTENDERS = (("parity", "diagonal"), ("modulo 3", "GRU"), ("cups", "GRU"), ("parity", "only its candidate"))
-FAILING = (("last_outside", "diagonal"), ("modulo 3", "diagonal"), ("cups", "diagonal"), ("parity", "only its gates"))
+CONTENDERS = (("parity", "diagonal"), ("cups", "GRU"), ("parity", "only its candidate"))
+FAILING = (("last_outside", "diagonal"), ("cups", "diagonal"), ("parity", "only its gates"))
 TWO = tuple((task, "diagonal, two layers") for task in TASKS)
-FROM_ZERO = tuple((task, "diagonal, from 0") for task in ("last_outside", "modulo 3", "cups"))
+FROM_ZERO = tuple((task, "diagonal, from 0") for task in ("last_outside", "cups"))
 RATE, LOWER = 0.03, 0.01
 
 
@@ -135,14 +126,6 @@ def tasks(name: str, cell: str, lr: float, seed: int) -> Row:
     return row | {"right": right(m, lambda rng, count: TASKS[name][0](rng, count, T))}
 
 
-def count_ones(seed: int) -> Row:
-    """Train one diagonal unit on the parity of 40 random bits; the share of right answers on a row of 4,000 ones."""
-    m, row = trained("parity", "diagonal", RATE, seed, 1)
-    logits = reader_logits(m, np.tile(np.eye(3, dtype=np.float32)[1], (ONES, 1, 1)))
-    odd = np.arange(1, ONES + 1)[:, None, None] % 2
-    return {"solved": row["solved"], "right": float(((logits > 0) == odd).mean())}
-
-
 # ------------------------------------------------------------------------------------------------- rounds of Newton
 
 #: Characters; whether guesses are cut; what is used of each Jacobian.
@@ -151,15 +134,7 @@ LANGUAGE = (
     *((4096, True, used) for used in ("all", "diagonal")),
     (512, True, "all"),
 )
-SCALES = (1, 2, 3, 4, 5, 6, 8, 10)  # of W_h
-#: Steps, units and b_z of untrained GRUs: each varied by itself.
-SIZES = (
-    *((length, 16, 0.0) for length in (32, 128, 512, 2048, 8192)),
-    *((1024, units, 0.0) for units in (1, 4, 16, 64)),
-    *((1024, 16, b_z) for b_z in (-2.0, 2.0, 6.0)),
-)
-CHAIN_STEPS = 800
-BREAKS = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # shares of breaks
+COUNTED = 800  # bits
 
 
 def rounds_of(xs: Any, h0: Any, p: Params, *, tol: float = 1e-12, **options: Any) -> Row:
@@ -175,67 +150,15 @@ def language(length: int, cut: bool, used: str, seed: int) -> Row:
     return rounds_of(xs, None, net.rnn, cut=cut, diagonal=used == "diagonal")
 
 
-def longest(tokens: Any) -> int:
-    """The most ones between two breaks."""
-    return max(part.count("1") for part in "".join("01|"[token] for token in tokens).split("|"))
-
-
-def counter() -> GRUParams:
-    """The one unit of chapter 21 that counts ones, from −1: a 1 turns it round, a 0 is kept, a break resets it."""
-    p = gru_init(np.random.default_rng(0), 3, 1)
-    p.flat[:] = 0
-    p.W_xz[:, 0], p.W_hn[:], p.b_r[:], p.W_xn[2] = [80, -80, -80], -5, 80, -80
-    return p
-
-
-def chain(seed: int) -> Row:
-    """Rounds on the parity since the last break, of the hand-set unit and a trained GRU, with more and fewer breaks.
-
-    Both begin at the state that a break leaves, "even", and both are solved to 1e-6 from the guess that this state
-    stays throughout, and from the guess 0.
-    """
+def counters(seed: int) -> Row:
+    """Rounds to 1e-6, from the guess 0, of a GRU trained on parity, on bits without a break."""
     rng = np.random.default_rng(seed)
     m = reader_init(rng, 3, 1, UNITS, dtype=np.float32)
     m.rnn.b_z[:] = START
     row = fit(m, rng, lambda rng, count: parity_since(rng, count, T), RATE, MOST)
-    batches = [parity_since(np.random.default_rng(5), 1, CHAIN_STEPS, brk=share) for share in BREAKS]
-    found: Row = {"solved": row["solved"], "ones": [longest(batch.tokens[:, 0]) for batch in batches]}
-    for name, p in (("by hand", counter()), ("trained", m.rnn.astype(np.float64))):
-        even = cell_of(p).infer(np.eye(3)[[[2]]], None, p)[1]
-        start = np.tile(even, (CHAIN_STEPS, 1, 1))
-        found[name] = [rounds_of(batch.xs, even, p, start=start, tol=1e-6)["rounds"] for batch in batches]
-        found[f"{name}, from 0"] = [rounds_of(batch.xs, even, p, tol=1e-6)["rounds"] for batch in batches]
-    return found
-
-
-def sizes(length: int, units: int, b_z: float, seed: int) -> Row:
-    """Rounds to 1e-12 of an untrained GRU as it is drawn."""
-    rng = np.random.default_rng(seed)
-    xs, p = rng.normal(size=(length, 1, 8)), gru_init(rng, 8, units)
-    p.b_z[:] = b_z
-    return rounds_of(xs, None, p)
-
-
-def untrained(b_z: float, scale: float, seed: int) -> Row:
-    """Rounds of a GRU whose W_h is scaled, and the growth a step of a small change along the guess and the path."""
-    rng = np.random.default_rng(seed)
-    xs, p = rng.normal(size=(512, 1, 8)), gru_init(rng, 8, UNITS)
-    p.b_z[:] = b_z
-    p.W_h[:] *= scale
-    path = cell_of(p).infer(xs, None, p)[0]
-    row = rounds_of(xs, None, p, tol=1e-6, most=512)
-    growths = {"guess": growth(xs, 0 * path, p), "path": growth(xs, path, p)}
-    return {"rounds": row["rounds"] if row["converged"] else None} | growths
-
-
-def growth(xs: Any, hs: Any, p: Params) -> float:
-    """Mean logarithm of what a step multiplies the length of a small change by: the largest Lyapunov exponent."""
-    before, v, logs = np.concatenate([0 * hs[:1], hs[:-1]]), np.ones(hs.shape[2]), []
-    for J in step_jacobian(xs[:, 0], before[:, 0], p)[1]:
-        v = J @ v
-        logs.append(np.log(length := np.linalg.norm(v)))
-        v = v / length
-    return float(np.mean(logs[len(logs) // 10 :]))
+    p, batch = m.rnn.astype(np.float64), parity_since(np.random.default_rng(5), 1, COUNTED, brk=0.0)
+    even = cell_of(p).infer(np.eye(3)[[[2]]], None, p)[1]  # what a break leaves
+    return {"solved": row["solved"]} | rounds_of(batch.xs, even, p, tol=1e-6)
 
 
 def at(rate: float, settings: tuple[tuple[str, str], ...]) -> tuple[tuple[Any, ...], ...]:
@@ -243,14 +166,11 @@ def at(rate: float, settings: tuple[tuple[str, str], ...]) -> tuple[tuple[Any, .
 
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
-    "sizes": (sizes, SIZES, SEEDS),
-    "chain": (chain, ((),), SEEDS),
+    "counters": (counters, ((),), SEEDS),
     "learned": (tasks, at(RATE, CONTENDERS), SEEDS),
     "failed": (tasks, at(RATE, FAILING), SEEDS),
-    "untrained": (untrained, tuple((b_z, scale) for b_z in (0.0, 2.0) for scale in SCALES), SEEDS[:3]),
     "two layers": (tasks, at(RATE, TWO), SEEDS),
-    "ones": (count_ones, ((),), SEEDS),
-    "failed, lower rate": (tasks, at(LOWER, FAILING[:3]), SEEDS[:3]),
+    "failed, lower rate": (tasks, at(LOWER, FAILING[:2]), SEEDS[:3]),
     "failed, from 0": (tasks, at(RATE, FROM_ZERO), SEEDS[:3]),
     "language": (language, LANGUAGE, SEEDS[:1]),
 }

@@ -111,12 +111,19 @@ def counting_from(cell: str, bias: float, seed: int) -> Row:
     return counting(cell, 0.01, seed, bias=bias)
 
 
+def counting_at(cell: str, lr: float, seed: int) -> Row:
+    """From the best of these biases, at another rate."""
+    return counting(cell, lr, seed, bias=BEST[cell])
+
+
+BEST = {"LSTM": 8.0, "GRU": 4.5}
 BOTH = tuple((start, lr) for start in STARTS for lr in RATES)
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "keep": (keep, BOTH, SEEDS),
     "rewrite": (rewrite, BOTH, SEEDS[:5]),
     "counting": (counting, tuple((cell, 0.01) for cell in COUNTERS), SEEDS),
     "counting, other biases": (counting_from, tuple((cell, b) for cell in COUNTERS for b in (1, 4.5, 6, 8)), SEEDS[:5]),
+    "counting, other rates": (counting_at, tuple((cell, lr) for cell in COUNTERS for lr in (0.003, 0.03)), SEEDS[:5]),
 }
 
 

@@ -4,7 +4,7 @@
 
 With ``KERNELS=own`` before it, three of the seeds run with this processor's own kernels, into three_stories_own.json: a
 page states only counts on which both agree. Every run has its own seed, so any of them can be repeated alone. float32.
-"gates" and "stories" train each contender at the learning rate that their "… rates" chose on other seeds.
+"stories" trains each contender at the learning rate that "stories rates" chose on other seeds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ RATES = (0.003, 0.01, 0.03)
 SOLVED = 0.99  # training may stop, and a task counts as learned, once this share of 256 test answers is right
 
 CELLS = ("GRU", "no_reset", "shared", "minimal", "no_update", "Elman, orthogonal")
-KEEPERS = ("GRU", "GRU, b_z = 0", "GRU, z fixed")
 STORIES = ("parity_outside", "last_outside", "parity_since", "first_of_segment")
 
 Draw = Callable[[np.random.Generator, int], Batch]  # a task with its length: draw(rng, N)
@@ -39,11 +38,10 @@ Row = dict[str, Any]
 
 
 def network(rng: np.random.Generator, cell: str, D: int, K: int, b_z: float = 0.0) -> Bundle:
-    """Draw a reader with an Elman net, a GRU, or an ablated GRU; its update bias is `b_z`, or the one in the name.
+    """Draw a reader with an Elman net, a GRU, or an ablated GRU; its update bias is `b_z`.
 
-    "orthogonal" is W_h of an Elman net. "z fixed" has no weights in the update gate, so z = σ(b_z) at every step, and
-    `fixed_z_loss` leaves it there. "shared" is r = z; "minimal" is the minimal gated unit, r = 1 − z with z the share
-    that is kept, and its bias is set to keep as the others do.
+    "orthogonal" is W_h of an Elman net. "shared" is r = z; "minimal" is the minimal gated unit, r = 1 − z with z the
+    share that is kept, and its bias is set to keep as the others do.
     """
     name, *starts = cell.split(", ")
     init: Callable[..., Any] = gru_init
@@ -54,22 +52,9 @@ def network(rng: np.random.Generator, cell: str, D: int, K: int, b_z: float = 0.
     elif name != "GRU":
         init = partial(ablated_gru_init, ablation=name)
     m = reader_init(rng, D, K, H, init=init, dtype=np.float32)
-    for said in starts:
-        if said.startswith("b_z = "):
-            b_z = float(said.removeprefix("b_z = "))
     if hasattr(m.rnn, "b_z"):
         m.rnn.b_z[:] = -b_z if name == "minimal" else b_z
-    if "z fixed" in starts:
-        m.rnn.W_xz[:] = m.rnn.W_hz[:] = 0
     return m
-
-
-def fixed_z_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
-    """The reader's loss, with no gradient for the update gate."""
-    loss, grads = reader_loss(m, batch)
-    grads.rnn.W_xz[:] = grads.rnn.W_hz[:] = 0
-    grads.rnn.b_z[:] = 0
-    return loss, grads
 
 
 def fit(
@@ -117,29 +102,11 @@ def task(name: str, T: int) -> Draw:
     return lambda rng, count: TASKS[name].draw(rng, count, T)
 
 
-def ablated(cell: str, T: int, lr: float, seed: int) -> tuple[Bundle, Row]:
-    """The checksum with b_z = 4, or as the cell says: the trained network, and how the training went."""
-    rng = np.random.default_rng(seed)
-    m = network(rng, cell, 16, 3, 4.0)
-    loss = fixed_z_loss if cell.endswith("z fixed") else reader_loss
-    return m, fit(m, rng, task("checksum", T), lr, 1000, loss=loss)
-
-
-def gates(cell: str, T: int, lr: float, seed: int) -> Row:
-    """`ablated`, and what the network can do."""
-    m, row = ablated(cell, T, lr, seed)
-    return row | {"right": right(m, task("checksum", T))}
-
-
 def stories(name: str, cell: str, lr: float, seed: int) -> Row:
     """Tokens to skip, breaks to start afresh at: T = 40, b_z = 0, until it is solved."""
     rng = np.random.default_rng(seed)
     m = network(rng, cell, TASKS[name].D, TASKS[name].K)
     return fit(m, rng, task(name, 40), lr, 4000)
-
-
-def only_training(run: Callable[..., tuple[Bundle, Row]]) -> Callable[..., Row]:
-    return lambda *what: run(*what)[1]
 
 
 # What is held, at which words: 0 to 7 are names, 8 to 15 other words.
@@ -149,7 +116,7 @@ HOLDS |= {f"{gate} = {value} at names": (gate, value, 0, 8) for gate in "zr" for
 FARTHER = "z = 0 at other words", "z = 1 at other words"
 
 
-def keeps_names(b_z: float, seed: int) -> Row:
+def keeps_names(b_z: float, seed: int, lr: float = 0.01) -> Row:
     """A net that learns names as the page's does, from a bias: right with a gate held, over 20 words and over 200.
 
     And its mean z at the other words, and how far n is there from the old state.
@@ -158,7 +125,7 @@ def keeps_names(b_z: float, seed: int) -> Row:
     m = reader_init(rng, 17, 3, H)
     m.rnn.b_z[:] = b_z
     batches = (agreement(rng, N, 14, distance=(1, 10)) for _ in range(2400))
-    train(m, reader_loss, batches, Adam(m, 0.01), steps=2400, clip_norm=1.0, progress=False)
+    train(m, reader_loss, batches, Adam(m, lr), steps=2400, clip_norm=1.0, progress=False)
     test = agreement(np.random.default_rng(5), 1024, 24, distance=(1, 20))
     farther = agreement(np.random.default_rng(5), 256, 204, distance=(180, 200))
     tape, words = gru_forward(test.xs, None, m.rnn)[2], (test.tokens >= 8) & (test.tokens < 16)
@@ -201,7 +168,7 @@ def tuned(part: str, run: Callable[..., Row]) -> Callable[..., Row]:
     def at_best_rate(*what: Any) -> Row:
         *setting, seed = what
         rows = json.loads((FOLDER / "three_stories.json").read_text("utf8"))[f"{part} rates"]
-        lr = best_rate(rows, *setting[:-1], 50) if part == "gates" else best_rate(rows, *setting)
+        lr = best_rate(rows, *setting)
         return {"lr": lr} | run(*setting, lr, seed)
 
     return at_best_rate
@@ -214,13 +181,12 @@ def each_rate(*settings: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
 Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
 TOLD = tuple((name, cell) for name in STORIES for cell in CELLS)
 TUNING: dict[str, Part] = {
-    "gates rates": (only_training(ablated), each_rate(*((cell, 50) for cell in KEEPERS)), TUNING_SEEDS),
     "stories rates": (stories, each_rate(*TOLD), TUNING_SEEDS),
 }
 PARTS: dict[str, Part] = (TUNING if fixed_kernels() else {}) | {
     "stories": (tuned("stories", stories), TOLD, SEEDS),
-    "gates": (tuned("gates", gates), tuple((cell, 100) for cell in KEEPERS), SEEDS),
     "names": (keeps_names, ((2,), (6,)), SEEDS),
+    "names, rate 0.03": (partial(keeps_names, lr=0.03), ((2,),), SEEDS),
 }
 
 

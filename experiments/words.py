@@ -48,10 +48,16 @@ from gru_lib import (
     Adam,
     Bundle,
     cosine_decay,
+    elman_backward,
+    elman_forward,
     elman_init,
     gru_init,
     gru_step,
+    linear_backward,
+    linear_forward,
+    linear_init,
     log_softmax,
+    sigmoid,
     train,
 )
 
@@ -113,6 +119,49 @@ def orders(task: str, cell: str, H: int, seed: int) -> Row:
 def order_task(task: str) -> tuple[Words, int]:
     """The words of a task in which order decides, and its number of classes."""
     return (anagrams(), len(LANGUAGES)) if task == "anagrams" else (either_way(parts()), 2)
+
+
+def page_loop(cell: str, times: float, optimiser: str, init: str, lr: float, seed: int, steps: int = 2000) -> Row:
+    """Forwards or backwards? The loop on chapter 1's page, its rate from lr down, W_x this many times as large."""
+    found, (D, H) = order_task("either way")[0], (len(LETTERS.characters), 64)
+    by_length: dict[int, list[Pair]] = {}
+    for pair in found.train:
+        by_length.setdefault(len(pair[0]), []).append(pair)
+    lengths = sorted(by_length)
+    share = np.array([len(by_length[T]) for T in lengths]) / len(found.train)
+
+    def arrays(pairs: Sequence[Pair]) -> tuple[Any, Any]:
+        tokens = [[LETTERS.characters.index(c) for c in word] for word, _ in pairs]
+        return np.eye(D)[np.transpose(tokens)], np.array([[y] for _, y in pairs])
+
+    rng = np.random.default_rng(seed)
+    p = INIT[cell](rng, D, H, init=init)
+    p.W_x[:] *= times
+    out = linear_init(np.random.default_rng(0), H, 1)
+    out.W[:] = rng.normal(size=(H, 1)) / np.sqrt(H)
+    adams = Adam(p), Adam(out)
+    for step in range(steps):
+        pairs = by_length[rng.choice(lengths, p=share)]
+        xs, y = arrays([pairs[i] for i in rng.integers(0, len(pairs), N)])
+        _, h_T, tape = elman_forward(xs, None, p)
+        s, cache = linear_forward(h_T, out)
+        d_s = (sigmoid(s) - y) / N
+        d_h_T, d_out = linear_backward(d_s, cache, out)
+        grads = elman_backward(None, d_h_T, tape, p)[2]
+        rate = lr * (1 - step / steps)
+        if optimiser == "Adam":
+            for adam, gradients in zip(adams, (grads, d_out), strict=True):
+                adam.lr = rate
+                adam.step(gradients)
+        else:  # as the page writes it
+            out.W -= rate * h_T.T @ d_s
+            out.b -= rate * d_s.sum(axis=0)
+            p.flat[:] -= rate * grads.flat
+    right = 0
+    for T in sorted({len(word) for word, _ in found.test}):
+        xs, y = arrays([pair for pair in found.test if len(pair[0]) == T])
+        right += int(((linear_forward(elman_forward(xs, None, p)[1], out)[0] > 0) == y).sum())
+    return {"test": right / len(found.test)}
 
 
 # ------------------------------------------------------------------------------------------------------- baselines
@@ -230,13 +279,6 @@ def hold(m: Bundle, run: str = "ä", language: str = "fi") -> Row:
     found = [pair for pair in parts().test if pair[1] == k and run in pair[0]]
     held: list[Sequence[int]] = [[], [latch(m, run)["unit"]], range(m.rnn.H)]
     return {"words": len(found), "held": [belief(m, found, letter, units)[:, k].mean() for units in held]}
-
-
-def unreset(lr: float, seed: int) -> Row:
-    """A GRU whose r is set to 1 after training: what `hold` measures with no unit held, and accuracy."""
-    m = reader(parts(), len(LANGUAGES), "GRU", 64, lr, seed)
-    m.rnn.W_xr[:], m.rnn.W_hr[:], m.rnn.b_r[:] = 0, 0, 40
-    return {"held": hold(m)["held"][0], "test": word_reader_accuracy(m, parts().test)}
 
 
 def belief(m: Bundle, pairs: Sequence[Pair], letter: int, held: Any) -> Any:
@@ -424,6 +466,13 @@ def store_net() -> None:
 # ----------------------------------------------------------------------------------------------------------- parts
 
 ORDERS = tuple((task, cell, 64) for task in ("anagrams", "either way") for cell in ("linear", "Elman", "GRU"))
+#: Of chapter 1's page; at the page's rate, 0.2, a linear recurrence can overflow.
+LOOPS = (
+    *(("Elman", times, "descent", "orthogonal", 0.2) for times in (1, 6)),
+    *(("linear", times, "descent", "orthogonal", 0.1) for times in (1, 6)),
+    *((cell, 6, "Adam", init, 0.003) for init in ("orthogonal", "uniform") for cell in ("Elman", "linear")),
+    ("Elman", 6, "descent", "uniform", 0.2),
+)
 Settings = tuple[tuple[Any, ...], ...]
 PARTS: dict[str, tuple[Callable[..., Row], Settings, range]] = {
     "languages": (language, tuple((cell, H, RATE[cell]) for cell, H in CELLS), SEEDS),
@@ -435,7 +484,8 @@ if fixed_kernels():
             tuple((cell, 64, lr) for cell in ("linear", "Elman", "GRU") for lr in RATES),
             TUNING_SEEDS,
         ),
-        "r at 1": (unreset, ((RATE["GRU"],),), range(10)),
+        "as many parameters": (language, tuple(("Elman", 121, lr) for lr in RATES), range(3)),  # as a GRU of 64 units
+        "page loop": (page_loop, LOOPS, range(5)),
         "orders": (orders, ORDERS, range(10)),
         "baselines": (baseline, tuple((t, n) for t in ("languages", "either way") for n in BASELINES), range(1)),
     }

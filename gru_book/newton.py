@@ -70,24 +70,10 @@ def step_jacobian(x: ArrayLike, h_prev: ArrayLike, p: Any) -> tuple[Array, Array
     return f, (eye * keep[:, None] + p.W_hz * to_z[:, None] + seen * to_n[:, None]).swapaxes(1, 2)
 
 
-def _diagonal(x: Array, h_prev: Array, p: Any) -> tuple[Array, Array]:
-    """As `step_jacobian`, but the diagonal alone, (N, H); of a GRU without making the rest."""
-    if not isinstance(p, GRUParams):
-        f, J = step_jacobian(x, h_prev, p)
-        return f, np.diagonal(J, axis1=1, axis2=2) if J.ndim == 3 else J
-    f, (_, h, r, not_r, z, not_z, n, q) = _one_cell("step_jacobian", p).step(x, h_prev, p)
-    keep, write, turn = (z, not_z, 1) if p.convention == "keep" else (not_z, z, -1)
-    seen = r * np.diag(p.W_hn)
-    if p.reset_after:
-        seen += q * r * not_r * np.diag(p.W_hr)
-    else:
-        seen += (h * r * not_r) @ (p.W_hr.T * p.W_hn)
-    return f, keep + turn * (h - n) * z * not_z * np.diag(p.W_hz) + write * (1 - n * n) * seen
-
-
 def _steps(xs: Array, before: Array, mask: Array | None, p: Any, diagonal: bool) -> tuple[Array, Array]:
     """Every step from the state given before it: f (T, N, H), and J (T, N, H, H) or its diagonal (T, N, H)."""
-    f, J = (_diagonal if diagonal else step_jacobian)(rows(xs), rows(before), p)
+    f, J = step_jacobian(rows(xs), rows(before), p)
+    J = np.diagonal(J, axis1=1, axis2=2) if diagonal and J.ndim == 3 else J
     f, J = f.reshape(before.shape), J.reshape(*before.shape, *J.shape[2:])
     if mask is not None:  # a padded step keeps everything
         real = mask[:, :, None]
@@ -136,7 +122,7 @@ def newton_forward(
     xs, h0, p and lengths are as in `gru_forward`; p is of a cell whose state is one array. A round costs T H³.
 
     - start (T, N, H): a first guess of the states, such as those of an earlier solution; else zeros.
-    - diagonal: use the diagonal of J alone. Each round is cheaper, and there are more of them.
+    - diagonal: use the diagonal of J alone. No matrices are joined, and there are more rounds.
     - cut: keep each guess of a GRU's states where they can lie, in ±1, or in ± the largest of h0.
     - tol: by how much a step may be missed, 100 units in the last place if not given.
     - most: rounds at most, T + 1 if not given. If they do not suffice, ValueError; with `strict` False the states are

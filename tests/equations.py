@@ -454,7 +454,7 @@ def check(words: Words, values: Values) -> Iterator[str]:
                     codes[0] = codes[0].replace(f"v[{letter!r}]", f"v[{letter + '←'!r}]")
             if not marks:
                 marks, codes = ["="], [*codes, f"at(v['value'], {', '.join(letters)})" if free else "v['value']"]
-            decimals = max((len(word.partition(".")[2]) for word in statement if word[0].isdigit()), default=0)
+            decimals = max((len(word.partition(".")[2]) for word in sides[-1] if word[0].isdigit()), default=0)
             find = eval(f"lambda v, {', '.join(map(index_name, letters))}: [{', '.join(codes)}]", vars(equation_maths))
             for place in product(*(here[letter] for letter in letters)):
                 for mark, (left, right) in zip(marks, pairwise(find(here, *place)), strict=True):

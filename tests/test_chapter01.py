@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import cells_of, names_of, page_says, randomised, results, rng, run_box
+from helpers import cells_of, names_of, page_says, randomised, result, results, rng, run_box
 
 from experiments import words as experiment
 from experiments._store import load
@@ -76,14 +76,37 @@ def test_classifiers_and_trainings_get_what_the_page_says():
     assert len(linear) == len(elman) == 10 and max(linear) < min(elman)
     tried = {(row[0], row[2]) for row in load(experiment.STORED)["languages rates"]}
     assert tried == {(cell, rate) for cell in ("linear", "Elman", "GRU") for rate in experiment.RATES}
-    linear, elman = (round(100 * np.mean(shares)) for shares in (linear, elman))
     last, ends, runs = (
         100 * measured("either way", name)[0] for name in ("last letter", "first and last letter", "up to 3")
     )
-    assert page_says(PAGE, f"{last:.1f} %, one that sees the first and the last {ends:.1f} %")
+    assert page_says(PAGE, f"{last:.1f} %, and one that sees the first and the last {ends:.1f} %")
     assert page_says(PAGE, f"gets {runs:.1f} %") and page_says(PAGE, f"counting runs of letters {runs:.0f} %")
-    assert page_says(PAGE, f"get {elman} % on average, and ten linear recurrences {linear} %")
-    assert page_says(PAGE, f"Elman networks get {elman} %, and linear recurrences {linear} %")
+    assert page_says(PAGE, f"Elman networks of as many units get {100 * np.mean(elman):.0f} %")
+
+
+def in_loop(*setting):
+    """The mean share of right answers, in per cent, of five trainings in the page's loop."""
+    shares = [row["test"] for row in results(experiment, "page loop", *setting)]
+    assert len(shares) == 5
+    return 100 * np.mean(shares)
+
+
+def test_a_larger_start_is_the_largest_step_to_the_recipe_and_a_uniform_one_gains_with_adam_alone():
+    recipe = 100 * np.mean(measured("either way", "Elman"))
+    ways = (1, "descent", "orthogonal"), (6, "descent", "orthogonal"), (6, "Adam", "orthogonal"), (6, "Adam", "uniform")
+    rungs = [in_loop("Elman", *way) for way in ways]
+    steps = np.diff([*rungs, recipe])
+    assert steps.argmax() == 0 and (steps > 0).all() and steps[-1] < 1
+    assert round(steps[2]) == 1 and in_loop("Elman", 6, "descent", "uniform") < rungs[1]
+    linear = [in_loop("linear", *way) for way in ways] + [100 * np.mean(measured("either way", "linear"))]
+    assert all(79 < share < 83 for share in linear)
+    assert round(rungs[0] - linear[0]) == 3 and round(recipe - linear[-1]) == 11
+
+
+@pytest.mark.slow
+def test_a_training_in_the_pages_loop_made_anew_is_the_stored_one():
+    for setting in (("linear", 1, "descent", "orthogonal", 0.1, 0), ("Elman", 6, "Adam", "uniform", 0.003, 1)):
+        assert experiment.as_stored(experiment.page_loop(*setting)) == result(experiment, "page loop", *setting)
 
 
 def test_every_word_of_the_test_is_made_of_letters_that_the_page_numbers():

@@ -10,7 +10,7 @@ from helpers import ROOT, cells_of, names_of, result, run_box
 from experiments import gates
 from experiments._store import load, save, stored_file
 from gru_book.tasks.hold import drift, hold
-from gru_lib import gradcheck, sigmoid
+from gru_lib import elman_forward, elman_init, gradcheck, sigmoid
 
 NAME = "03-gates"
 
@@ -34,6 +34,14 @@ def test_the_gate_set_by_hand_holds_the_marked_number_to_the_last_digit():
         z = np.concatenate([x, h], axis=1) @ [[0.0], [-2.0], [0.0]] + 1 > 0
         h = mixed(z, h, x[:, :1])
         assert (h == y).all()
+
+
+def test_two_relu_units_without_a_gate_hold_the_marked_number_too():
+    xs, ys = hold(np.random.default_rng(0), 500, 50)
+    p = elman_init(np.random.default_rng(0), 2, 2, activation="relu")
+    p.W_x[:], p.W_h[:], p.b[:] = [[1, 0], [20, -40]], [[0, 1], [0, 1]], [-10, 0]
+    hs, *_ = elman_forward(xs, None, p)
+    np.testing.assert_allclose(hs.sum(axis=2, keepdims=True) - 10, ys, rtol=0, atol=1e-13)
 
 
 def test_the_memory_is_a_weighted_average_whose_weights_sum_to_one():

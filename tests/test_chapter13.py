@@ -83,27 +83,19 @@ def test_a_copying_machine_made_anew_learns_what_the_stored_one_learned():
 
 
 @pytest.mark.parametrize(("file", "seeds"), [(FILES[0], 10), (FILES[1], 3)])
-def test_copying_needs_the_shift_and_not_the_content(file, seeds):
-    found = {stage: results(file, "copy, without", stage) for stage in other_memories.STAGES}
-    assert {len(runs) for runs in found.values()} == {seeds}
-    right = {stage: {L: [run[L][0] for run in runs] for L in ("5", "20", "32")} for stage, runs in found.items()}
-    assert max(right["shift"]["5"]) < 0.3 and min(right["none"]["20"]) > 0.95 > 0.86 > max(right["none"]["32"])
-    assert min(right["sharpening"]["5"]) > 0.99 and min(right["content"]["32"]) > 0.95
-    assert np.median(right["content"]["32"]) > 0.999
-    assert all(np.median(right["sharpening"][L]) < np.median(right["none"][L]) for L in ("20", "32"))
+def test_copying_does_not_need_the_content(file, seeds):
+    whole, walking = (results(file, "copy, without", stage) for stage in ("none", "content"))
+    assert len(whole) == len(walking) == seeds and min(run["20"][0] for run in whole) > 0.95
+    for length in ("5", "10", "20", "32"):
+        assert np.median([run[length][0] for run in walking]) >= np.median([run[length][0] for run in whole])
 
 
-def test_a_stage_is_taken_out_of_both_heads():
-    def heads(stage):
-        m = other_memories.speaker(np.random.default_rng(0), "NTM", "copy")
-        other_memories.take_out(m, stage)
-        batch = other_memories.unseen("copy", 3)
-        caches = other_memories.cell_of(m.rnn).forward(batch.xs, None, m.rnn)[2].caches
-        return [head for step in caches for head in (step.write, step.read)]
-
-    assert all(np.allclose(head.w_gated, head.w_prev) for head in heads("content"))
-    assert all(np.allclose(head.w_shifted, head.w_gated) for head in heads("shift"))
-    assert all(np.allclose(head.w, head.w_shifted, atol=1e-6) for head in heads("sharpening"))
+def test_heads_that_are_held_to_their_place_walk():
+    m = other_memories.speaker(np.random.default_rng(0), "NTM", "copy")
+    other_memories.by_place(m)
+    batch = other_memories.unseen("copy", 3)
+    caches = other_memories.cell_of(m.rnn).forward(batch.xs, None, m.rnn)[2].caches
+    assert all(np.allclose(head.w_gated, head.w_prev) for step in caches for head in (step.write, step.read))
 
 
 def test_each_cell_has_the_rate_that_both_sets_of_kernels_choose():
@@ -147,13 +139,11 @@ def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them(file):
 
 @pytest.mark.parametrize("file", FILES)
 def test_most_stacks_learn_a_rule_for_twice_the_length_and_the_others_not_even_the_trained_ones(file):
-    found = {}
-    for pop in (0.0, -1.0):
-        runs = results(file, "strings", "reverse", "stack", "softmax", pop)
-        found[pop] = sum(run["16"][1] > 0.95 for run in runs), len(runs)
-        for run in runs:  # and none is in between
-            assert min(run["8"][1], run["16"][1]) >= 0.95 or (run["8"][1] < 0.7 and run["16"][1] == 0)
-    assert found == {FILES[0]: {0.0: (7, 10), -1.0: (9, 10)}, FILES[1]: {0.0: (2, 3), -1.0: (3, 3)}}[file]
+    runs = results(file, "strings", "reverse", "stack")
+    for run in runs:  # and none is in between
+        assert min(run["8"][1], run["16"][1]) >= 0.95 or (run["8"][1] < 0.7 and run["16"][1] == 0)
+    found = sum(run["16"][1] > 0.95 for run in runs), len(runs)
+    assert found == {FILES[0]: (7, 10), FILES[1]: (2, 3)}[file]
 
 
 def test_adder_gradient_matches_complex_step(monkeypatch):

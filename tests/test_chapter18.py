@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import close, load_results, rng, run_box
+from helpers import box, close, load_results, rng, run_box
 
 from experiments import attention
 from gru_book.models.translator import translator_init, translator_loss
@@ -91,6 +91,19 @@ def test_pytorch_divides_the_scores_unless_told_otherwise_and_its_masks_mean_opp
         layer.out_proj.weight.copy_(torch.eye(6))
         out, _ = layer(torch.tensor(s), torch.tensor(h), torch.tensor(h), key_padding_mask=~real)
     close(out.numpy(), divided)
+
+
+@pytest.mark.frameworks("torch")
+def test_the_look_back_of_the_page_masks_padding_and_a_mask_of_two_axes_runs_too():
+    import torch
+
+    code, _ = box("18-attention")
+    s, h, lengths, _ = asked()
+    q, k, many = (torch.tensor(a) for a in (np.moveaxis(s[:3], 1, 0).copy(), np.moveaxis(h, 1, 0).copy(), lengths))
+    ours = np.moveaxis(attention_forward(s[:3], h, lengths)[0], 0, 1)
+    close(run_box("18-attention")["attend"](q, k, many).numpy(), ours)
+    exec(code.replace("padded[:, None], ", "padded, "), wrong := {})
+    assert abs(wrong["attend"](q, k, many).numpy() - ours).max() > 0.1
 
 
 @pytest.mark.frameworks("torch")

@@ -32,6 +32,7 @@ def ahead(part, *what, file=FILES[0]):
 
 CHOSEN = {
     "pendulum rates": (at_work.RATE, at_work.SHORT),
+    "longer rates": (at_work.SLOWER, at_work.LONG),
     "ridge rates": at_work.RIDGE,
     "trees rates": (*at_work.TREES[:3], 40_000),
     "window rates": at_work.WINDOW,
@@ -78,7 +79,10 @@ def test_nets_with_a_state_have_the_grus_size_and_come_in_the_order_of_the_page(
     assert [len(found) for found in (gru, lstm, elman, window, mingru)] == [10, 5, 5, 10, 3]
     assert max(*gru, *lstm) < min(elman) and max(elman) < min(window) and max(window) < min(mingru)
     assert len(ahead("others, longer", "Elman")) == len(ahead("others, longer", "LSTM")) == 3
-    sizes = {run["size"] for part in ("others", "others, minGRU") for run in stored(part)}
+    gates, candidate = (ahead("others, blind", part) for part in at_work.BLIND)
+    assert len(gates) == len(candidate) == 3 and gru.mean() < gates.mean() and max(gates) < min(candidate)
+    assert max(candidate) < min(elman) + 0.01 < min(mingru)
+    sizes = {run["size"] for part in ("others", "others, minGRU", "others, blind") for run in stored(part)}
     assert max(sizes) < 1.06 * 3458 and min(sizes) > 0.96 * 3458  # the GRU has 3,458 with its readout
 
 
@@ -121,6 +125,16 @@ def test_shortened_trainings_learn_and_are_the_same_again():
     assert one == again and one["ahead"] < 1.4 < asked
     other = at_work.other("Elman", at_work.OTHERS["Elman"], 20, 0)
     assert other["size"] == stored("others", "Elman")[0]["size"] and other["ahead"] < asked
+
+
+@pytest.mark.parametrize("part", at_work.BLIND)
+def test_what_is_blind_never_sees_the_state_and_learns(part, monkeypatch):
+    kept = []
+    monkeypatch.setattr(at_work, "forecast", lambda m, xs: kept.append(m) or forecast(m, xs))
+    found = at_work.blind(part, at_work.RATE, 20, 0)
+    assert found["ahead"] < stored("law", "last reading")[0]["ahead"]
+    for name in ("W_hr", "W_hz", "W_hn"):
+        assert getattr(kept[0].rnn, name).any() == (name not in at_work.BLIND[part][0])
 
 
 def test_trees_get_the_settings_and_the_rows_that_are_asked_for(monkeypatch):

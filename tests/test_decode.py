@@ -200,6 +200,20 @@ def test_samples_have_the_frequencies_they_should(temperature, top_k, top_p, lef
     np.testing.assert_allclose(found.log_prob, log_p[found.tokens[:, 0]])
 
 
+def test_the_nucleus_ends_with_the_token_that_reaches_top_p():
+    halves = np.log([[0.5, 0.25, 0.25]] * 100)
+    found = sample(
+        lambda state, tokens: (halves, None),
+        None,
+        np.zeros(100, int),
+        np.random.default_rng(0),
+        end=None,
+        max_steps=1,
+        top_p=0.5,
+    )
+    assert (found.tokens == 0).all()
+
+
 def test_the_nucleus_of_each_row_is_its_own():
     log_p = log_softmax(np.random.default_rng(0).normal(size=(30, 7)) * 2)
     drawn = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -18,8 +19,9 @@ import equations
 import numpy as np
 import pytest
 from equation_maths import Ring, Rows, Stack, Values
-from equations import ROOT, Aside, Equation
+from equations import ROOT, Aside, Equation, statements, words_of
 from helpers import randomised
+from prose_numbers import blocks
 
 from gru_book import cells
 from gru_book.models.hand_set import hand_set
@@ -70,8 +72,9 @@ def softmax(a: Any) -> Any:
 
 COMMON: Values = {
     "sigma": sigmoid, "sigma'": slope(sigmoid), "tanh": np.tanh, "tanh'": slope(np.tanh), "exp": np.exp, "ln": np.log,
-    "log": np.log, "e": math.e, "min": np.minimum, "max": np.maximum, "relu": lambda a: np.maximum(a, 0),
-    "softmax": softmax, "diag": np.diag, "I": np.eye(H), "D": D, "H": H, "N": N, "T": T, "otherwise": True,
+    "log": np.log, "log_2": np.log2, "e": math.e, "min": np.minimum, "max": np.maximum,
+    "softmax": softmax, "relu": lambda a: np.maximum(a, 0),
+    "diag": np.diag, "I": np.eye(H), "D": D, "H": H, "N": N, "T": T, "otherwise": True,
 }  # fmt: skip
 
 
@@ -170,7 +173,7 @@ def gru(after: bool = False, rows: int | None = N) -> tuple[Values, Run]:
 
 
 @page("00-the-gru-in-twenty-minutes", "04-gru-forward", "05-gru-backward", "08-three-stories", "09-gradient-highway")
-@page("10-conventions")
+@page("10-conventions", "sheet")
 def _() -> Values:
     return gru()[0]
 
@@ -358,7 +361,7 @@ def lstm() -> Values:
     return values | {f"{k}_t": values[k] for k in "ifgo"}
 
 
-@page("12-lstm", "12b-lstm-backward")
+@page("12-lstm", "12b-lstm-backward", "12c-without-bounds")
 def _() -> Values:
     batch = lstm()
     names = ("W_x", "W_h", "b_", "a_", "δW_x", "δW_h", "δb_", "δa_")
@@ -541,8 +544,9 @@ def _() -> Values:
     first, values = np.array([0.7, 0.9, 0.5, 0.6]), normal(K + 1, M)
     tops, ranges = [], dict.fromkeys("ijk", range(1, K + 1))
     for s, u in ((first, 1.3), (first, 0.4), (np.array([0.2, 0.3, 0.1, 0.9]), 2.0)):
-        read, _, after, _ = cells.stack_step(values[None, K], np.zeros(1), np.array([u]), values[None, :K], s[None])
+        read, _, after, c = cells.stack_step(values[None, K], np.zeros(1), np.array([u]), values[None, :K], s[None])
         tops.append(ranges | {"s": s, "u": u, "s'": after[0, :K], "v": values[:K], "rho": read[0]})
+        tops[-1] |= {"left": c.left[0], "room": c.room[0, :K]}
 
     def program(let: Callable[..., Any]) -> Any:
         s, u = let("s", tops[0]["s"]), let("u", tops[0]["u"])
@@ -552,7 +556,7 @@ def _() -> Values:
 
     run = Run(program)
     back = run.values | run.gradients() | ranges
-    return {"(eq-other-pop)": tops, "(eq-other-read)": tops, "(eq-other-pop-back)": back}
+    return {f"(eq-other-{name})": tops for name in ("pop", "read", "left")} | {"(eq-other-pop-back)": back}
 
 
 @page("13c-addressable-memory")
@@ -955,6 +959,99 @@ def test_nothing_is_said_of_pages_and_equations_that_are_no_more() -> None:
     gone = (own | set(LISTED) | set(OWN)) - labels
     gone |= PAGES.keys() - TEXTS.keys()
     assert not gone, f"no page has these; take them out of tests/test_equations.py: {sorted(gone)}"
+
+
+# -------------------------------------------------------------------------------------------------- in the running text
+
+FUNCTIONS: Values = {name: value for name, value in COMMON.items() if callable(value) or name == "e"}
+NO_LETTERS = {rf"\{name}" for name in [*FUNCTIONS, "frac", "cdot", "odot", "sqrt", "bmod"]} | {"e"}
+NAME = re.compile(r"(\\(tilde|hat) )?(\\\w+(\{\w+\})?|\w)( ')?( [_^] (\S|\{[^{}]*\}))*( \([^()]*\))?")
+CONDITIONAL = r"""
+    03 1 - z = \sigma(b)
+    03 (1 - z)^2 \nu^2 = z s^2
+    05 \gd{x_t} = \gd{a_r} W_{xr}^\top + \gd{a_z} W_{xz}^\top
+    05 \gd{h_{t-1}} = \gd{h_t} \odot z_t + \gd{a_z} W_{hz}^\top
+    05 \gd{a_z} = \gd{a_r}
+    07b K \delta / 2 = 0.15 K
+    09 v J_t = v + v (J_t - I)
+    09 (1 - z) W_{hn} r = \frac14 W_{hn}
+    10 S_{11} W_{12} = S_{12} W_{11}
+    17 \log P = -11 L
+    20 4 H_{\text{LSTM}}^2 = 3 H_{\text{GRU}}^2
+"""  # true where the sentence says, and not of any numbers
+
+
+class AnyNumbers(dict[str, Any]):
+    """Every letter is a number of its own."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or bool(re.fullmatch(r"(?!outcomes|partial)[A-Za-z]+('|_.*)?", str(name)))
+
+    def __missing__(self, name: str) -> float:
+        self[name] = float(np.random.default_rng(list(name.encode())).uniform(0.3, 0.7))
+        return self[name]
+
+    def get(self, name: str, default: Any = None) -> Any:  # a dict's own does not ask __contains__
+        return self[name] if name in self else default  # noqa: SIM401
+
+    def copy(self) -> AnyNumbers:
+        return AnyNumbers(self)
+
+    def __or__(self, other: Values) -> AnyNumbers:  # type: ignore[override]
+        return AnyNumbers({**self, **other})
+
+
+def has_letters(side: equations.Words) -> bool:
+    return bool({word for word in side if re.match(r"\\?[A-Za-z]", word)} - NO_LETTERS)
+
+
+def is_named(side: equations.Words) -> bool:
+    """Whether it is a letter, perhaps with indices or arguments, so that the equation may say what it stands for."""
+    return (side[0] == "e" or side[0] not in NO_LETTERS) and bool(NAME.fullmatch(" ".join(side)))
+
+
+def in_the_text(page: str, text: str) -> Iterator[tuple[equations.Words, list[Values]]]:
+    """The equations of the running text that are calculated, and the values with one of which each has to be true.
+
+    Those of numbers alone; of gradients and of the quantities of a step, with the page's values; and others with both
+    sides composed, with these or with any numbers. Not a setting ("z = 0.7"), nor a definition ("v = ...").
+    """
+    listed = [words_of(line.partition(" ")[2]) for line in CONDITIONAL.split("\n    ") if line.startswith(page[:2])]
+    prose = "\n".join(block.text for block in blocks(text) if not re.fullmatch(r"\$[^$]+\$", block.text))
+    for tex in re.findall(r"\$([^$]+)\$", prose):
+        for sides, marks in statements(words_of(tex.replace("{,}", ""))):
+            for left, mark, right in zip(sides, marks, sides[1:], strict=False):
+                words = [*left, mark, *right]
+                if not left or not right or words in listed or {r"\partial", r"\int"} & {*words}:
+                    continue
+                of_a_step = left[0] == r"\grad" or (is_named(left) and left[1:2] == ["_"] and "t" in left[2:])
+                if not has_letters(left) and not has_letters(right):
+                    if re.search(r"\d", " ".join(left)) and mark in ("=", r"\approx"):
+                        yield words, [COMMON]
+                elif all(map(has_letters, (left, right))) and mark == "=" and not is_named(right):
+                    if not of_a_step and is_named(left):
+                        continue
+                    yield words, [COMMON | of_page(page)] + [AnyNumbers(FUNCTIONS)] * (not of_a_step)
+
+
+def untrue(page: str, text: str) -> Iterator[str]:
+    for words, cases in in_the_text(page, text):
+        wrong = ["\n".join(equations.check(words, case)) for case in cases]
+        if all(wrong) and any("not true" in complaint for complaint in wrong):
+            yield " ".join(words) + "\n" + wrong[-1]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_equations_in_the_running_text_are_true(name: str) -> None:
+    """If one holds only where its sentence says, it belongs into CONDITIONAL."""
+    assert list(untrue(name, TEXTS[name])) == []
+
+
+def test_an_untrue_equation_in_the_running_text_is_noticed() -> None:
+    assert [*untrue("05-gru-backward", r"so $\gd{a_z} = \gd{z} \odot z_t \odot (1 + z_t)$.")]
+    assert [*untrue("04-gru-forward", r"since $1 - \sigma(a) = \sigma(a)$.")]
+    assert [*untrue("03-gates", r"and $h_1 = \frac12 \cdot 8 + \frac12 \cdot 4 = 7$.")]
+    assert not [*untrue("03-gates", r"with $z = 0.7$, where $v = z h$.")]
 
 
 SLIPS = {

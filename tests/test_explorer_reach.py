@@ -122,7 +122,7 @@ def test_an_elman_net_explodes_at_rest_and_fades_when_driven(reach):
     assert 1.1 * found["mean"][T] < 0.9
 
 
-def test_the_gru_does_what_chapter_9_answers(reach):
+def test_a_gru_s_bias_of_4_forgets_where_z_writes_and_of_minus_4_keeps(reach):
     def ends(b_z, **more):
         found = reach(net="gru", b_z=b_z, **more)
         return found["whole"][T], found["beside"][T]

@@ -212,7 +212,7 @@ def test_what_is_no_notebook_of_the_book_is_listed_and_the_rest_graded(
     (tmp_path / "version-3").write_text(json.dumps(old), "utf8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(grade, "grade", lambda *_: [grade.Verdict("4.1", "", "Right: so.")])
-    wrong = {"empty": "unreadable: not a notebook", "json": "unreadable: not a notebook"}
+    wrong = {"empty": "unreadable: cut off, or not a notebook", "json": "unreadable: not a notebook"}
     wrong |= {"gone": "unreadable: not there", "other": "it has no title and no exercise of the book"}
     asked = [*wrong, "version-3"]
     assert grade.main(asked) == 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import check_loss
 
+from gru_book.models import language_model
 from gru_book.models.language_model import LMDropout, lm_bits, lm_init, lm_logits, lm_loss, lm_step
 from gru_book.tasks.text import streams
 from gru_lib import Adam, elman_init, gru_init, lstm_init, sample, train, zero_state
@@ -54,6 +55,16 @@ def test_dropout_is_drawn_anew_in_each_chunk_and_absent_in_evaluation():
     first, second = lm_loss(m, chunk, dropout)[0], lm_loss(m, chunk, dropout)[0]
     assert first != second
     assert lm_loss(m, chunk)[0] == lm_loss(m, chunk)[0]
+
+
+@pytest.mark.parametrize(("kind", "shape"), [("zaremba", (6, 2, H)), ("per step", (6, 2, H)), ("variational", (2, H))])
+def test_the_output_has_one_mask_for_all_steps_if_dropout_is_variational(kind, shape, monkeypatch):
+    shapes = []
+    monkeypatch.setattr(language_model, "dropout_mask", lambda rng, shape, *_: shapes.append(shape) or np.ones(shape))
+    xs, ys = streams(tokens(), 2)
+    dropout = LMDropout(np.random.default_rng(0), 0.5, kind)
+    lm_loss(model(), Chunk(xs[:6], ys[:6], None, lambda state: None), dropout)
+    assert shapes == [shape]
 
 
 @pytest.mark.parametrize("init", INITS.values(), ids=INITS)

@@ -5,7 +5,7 @@ import pytest
 from helpers import refused
 
 from gru_book.tasks import memory
-from gru_book.tasks.memory import TASKS, agreement, batches, class_bits, marks_ignored
+from gru_book.tasks.memory import TASKS, agreement, batches, class_bits
 
 
 def bits(c):
@@ -42,22 +42,6 @@ def test_targets_and_where_they_count_follow_from_the_definition(name):
     assert batch.asked[-1].all() and (batch.asked[:-1] == (name not in ("checksum", "first_token"))).all()
     for n in range(50):
         np.testing.assert_array_equal(batch.ys[:, n], answers(name, batch.tokens[:, n]))
-
-
-@pytest.mark.parametrize("name", ["parity_outside", "last_outside", "parity_since", "first_of_segment"])
-def test_a_reader_that_ignores_the_marks_answers_as_if_they_were_fillers(name):
-    task = TASKS[name]
-    tokens = task.draw(np.random.default_rng(0), 50, 40).tokens
-    said = marks_ignored(name, tokens)
-    for n in range(50):
-        odd, held, first = 0, 0, None
-        for t, s in enumerate(task.symbols[k] for k in tokens[:, n]):
-            odd ^= s == "1"
-            held = int(s) if s.isdigit() else held
-            first = int(s) if s.isdigit() and first is None else first
-            wanted = odd if "parity" in name else held if name == "last_outside" else first or 0
-            assert said[t, n] == wanted
-    refused(ValueError, "task must be one of", marks_ignored, "checksum", tokens)
 
 
 def test_agreement_means_the_latest_person_and_keeps_the_distance():

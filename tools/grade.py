@@ -31,6 +31,7 @@ from environment import fix
 from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from nbformat.reader import NotJSONError
 
 HEADING = re.compile(r"^#+ .*$", re.M)
 EXERCISE = re.compile(r"#+ Exercise (\w+\.\d+) ")
@@ -72,8 +73,8 @@ def read(path: Path) -> NotebookNode:
         if any(not isinstance(cell.source, str) or not cell.cell_type for cell in notebook.cells):
             raise ValueError
     except Exception as error:
-        missing = "not there" if isinstance(error, FileNotFoundError) else "not a notebook"
-        words = "no notebook in it" if path.is_dir() else missing
+        reasons = {FileNotFoundError: "not there", NotJSONError: "cut off, or not a notebook"}
+        words = "no notebook in it" if path.is_dir() else reasons.get(type(error), "not a notebook")
         raise NotGraded(f"unreadable: {words}") from None
     if not notebook.cells:
         raise NotGraded("unreadable: no cells")
@@ -177,7 +178,10 @@ def grade(handed_in: NotebookNode, original: NotebookNode, longest: int = 5 * TI
             await asyncio.wait_for(client.async_execute(), longest)
 
         with suppress(RuntimeError, TimeoutError):  # whatever an answer does to its kernel, it must not stop a class
-            run_sync(execute)()
+            try:
+                run_sync(execute)()
+            except AssertionError:  # so ends what nbclient does at Ctrl-C
+                raise KeyboardInterrupt from None
     said: dict[str, list[str]] = {}
     why: dict[str, str] = {}
     for cell in notebook.cells:
@@ -255,4 +259,7 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("grade: interrupted; what is printed is whole, and the rest was not run.")

@@ -142,7 +142,8 @@ def diaggru_step_backward(dh: ArrayLike, cache: DiagGRUCache, p: DiagGRUParams) 
         da_n = dh ⊙ (1 − z) ⊙ (1 − n²)
         da_r = da_n ⊙ u_n ⊙ h_prev ⊙ r ⊙ (1 − r)
         dx = da_r W_rᵀ + da_z W_zᵀ + da_n W_nᵀ,    dh_prev = dh ⊙ z + da_z ⊙ u_z + da_n ⊙ u_n ⊙ r + da_r ⊙ u_r
-        dW = xᵀ da,   du_r = Σ da_r ⊙ h_prev,   du_z = Σ da_z ⊙ h_prev,   du_n = Σ da_n ⊙ r ⊙ h_prev,   db = Σ da
+        da = [da_r, da_z, da_n],   dW = xᵀ da,   db = Σ da
+        du_r = Σ da_r ⊙ h_prev,   du_z = Σ da_z ⊙ h_prev,   du_n = Σ da_n ⊙ r ⊙ h_prev
 
     Chapter 21b.
 

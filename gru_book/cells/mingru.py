@@ -125,7 +125,8 @@ def mingru_step_backward(dh: ArrayLike, cache: MinGRUCache, p: MinGRUParams) -> 
 
     ::
 
-        da_z = dh ⊙ (h_prev − n) ⊙ z′,      z′ = z (1 − z);  with the gate "tanh" (1 − z²) / 2
+        z′ = z ⊙ (1 − z)                    with the gate "tanh" (1 − z²) / 2
+        da_z = dh ⊙ (h_prev − n) ⊙ z′
         da_n = dh ⊙ (1 − z)
         dx = da_z W_zᵀ + da_n W_nᵀ,         dh_prev = dh ⊙ z          the only way back
         dW_z = xᵀ da_z,  dW_n = xᵀ da_n,    db_z = Σ da_z,  db_n = Σ da_n      (over the rows)

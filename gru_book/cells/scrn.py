@@ -93,7 +93,7 @@ def scrn_step(x: ArrayLike, s_prev: ArrayLike, p: SCRNParams) -> tuple[Array, SC
     ::
 
         c = (1 − α) x W_xc + α c_prev
-        h = σ(x W_xh + h_prev W_hh + c W_ch)
+        a = x W_xh + h_prev W_hh + c W_ch,   h = σ(a)
         s = [c, h]                                state and output
 
     x is (N, D), s (N, S). Chapter 13; Mikolov et al. (2014), arXiv:1412.7753, with [c, h] as the output.

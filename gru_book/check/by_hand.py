@@ -430,14 +430,15 @@ def other_pile() -> Answers:
 
 @values
 def other_alpha() -> Answers:
-    """Check α for T = 10, 100 and 1000, chapter 13."""
+    """Check 1 − α for T = 10, 100 and 1000, chapter 13: so near to 1, two α would look alike."""
     T = (10, 100, 1000)
-    yield Values({"alphas": _at(T, lambda t: 2 ** (-1 / t))}, says="half is left with α = {alphas}")
-    yield "alphas", _at(T, lambda t: math.exp(-1 / t)), "that leaves 1/e after T steps; half is wanted."
-    yield "alphas", _at(T, lambda t: 1 - 0.5 / t), "the loss is not shared out evenly: α^T = ½, not T (1 − α) = ½."
-    yield "alphas", _at(T, lambda t: 1 - 2 ** (-1 / t)), "that is 1 − α, with which the input enters."
-    yield "alphas", _at(T, lambda t: 2 ** (1 / t)), "that grows; α must be below 1: the exponent is −1/T."
-    yield "alphas", _at(T, lambda t: 2**-t), "that is 2^(−T); the T-th root is wanted."
+    yield Values({"lost": _at(T, lambda t: 1 - 2 ** (-1 / t))}, says="half is left with 1 − α = {lost}")
+    yield "lost", _at(T, lambda t: 1 - math.exp(-1 / t)), "that leaves 1/e after T steps; half is wanted."
+    yield "lost", _at(T, lambda t: 0.5 / t), "the loss is not shared out evenly: α^T = ½, not T (1 − α) = ½."
+    yield "lost", _at(T, lambda t: math.log(2) / t), "that is right for large T only: 1 − 2^(−1/T)."
+    yield "lost", _at(T, lambda t: 2 ** (-1 / t)), "that is α; 1 − α is wanted, what one step loses."
+    yield "lost", _at(T, lambda t: 2 ** (1 / t) - 1), "that is for α = 2^(1/T), which grows: the exponent is −1/T."
+    yield "lost", _at(T, lambda t: 1 - 2**-t), "that is for α = 2^(−T); the T-th root is wanted."
 
 
 @values
@@ -451,6 +452,25 @@ def other_product() -> Answers:
     yield "error", 1 / 9, "that is the mean of the square; take away the square of the mean."
     yield "error", 1 / 6, "that is the error for the sum."
     yield "error", 1 / 12, "that is the variance of one of the two numbers."
+
+
+@values
+def other_head() -> Answers:
+    """Check the weights of a head that goes on from row 2 of four, and what it reads, chapter 13."""
+    behind, right = 0.04 / 0.68, 0.64 / 0.68
+    yield Values(
+        {"my_w": [0, 0, behind, right], "my_read": [-behind, -right]},
+        places=2,
+        says="the weights are {my_w}, the read {my_read}",
+    )
+    yield "my_w", [0, 0, 0.2, 0.8], "that is before sharpening: square the weights, then divide by their sum."
+    yield "my_w", [0, 0, 0.04, 0.64], "the squares must sum to 1: divide by 0.68."
+    yield "my_w", [0, right, behind, 0], "the head went a row back: π₁ is the share that goes on."
+    yield "my_w", [right, 0, behind, 0], "row 3 follows row 2."
+    yield "my_w", [0, 0, right, behind], "0.8 goes on to row 3, 0.2 stays at row 2."
+    yield "my_read", [-0.2, -0.8], "that is read with the weights before sharpening."
+    yield "my_read", [behind, right], "the rows hold −1."
+    yield "my_read", [-right, -behind], "row 2 is (−1, 0), with the smaller weight."
 
 
 @values

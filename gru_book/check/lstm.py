@@ -178,7 +178,7 @@ def lstm_majority() -> Exercise:
 
     many = np.random.default_rng(2001).integers(0, 2, (10_000, 4))
     more = np.cumsum(1 - 2 * many, axis=0) > 0
-    drifts = "right for sixty tokens, but not for 10,000: the count drifts. In a GRU, take smaller steps."
+    drifts = "right for sixty tokens, but not for 10,000: the count drifts. Raise the threshold, or take smaller steps."
     return Exercise(
         {"tokens": tokens},
         {"more": (counts > 0) * 1.0},

@@ -17,7 +17,7 @@ from gru_lib.checks import as_integers, check_choice, check_instance, check_int,
 
 __all__ = [
     "CLASSES", "TASKS", "Batch", "Task", "agreement", "batches", "checksum", "class_bits", "first_of_segment",
-    "first_token", "last_outside", "marks_ignored", "parity_outside", "parity_since",
+    "first_token", "last_outside", "parity_outside", "parity_since",
 ]  # fmt: skip
 
 Array = NDArray[Any]
@@ -228,31 +228,6 @@ TASKS: dict[str, Task] = {
     "parity_since": Task(parity_since, 3, 1, "01|"),
     "first_of_segment": Task(first_of_segment, 9, 3, "01234567|"),
 }
-
-
-def marks_ignored(task: str, tokens: ArrayLike) -> Array:
-    """Return the answers, as whole numbers, of a reader for whom brackets and breaks are fillers: a baseline.
-
-    tokens (T, N) of a task of `TASKS` that has such marks -> (T, N).
-
-    Examples
-    --------
-    >>> from gru_book.tasks.memory import marks_ignored
-    >>> tokens = np.array([[1], [2], [1], [3], [1]])  # 1 < 1 > 1
-    >>> marks_ignored("parity_outside", tokens)[:, 0]
-    array([1, 1, 0, 0, 1])
-    """
-    check_choice("marks_ignored", "task", task, tuple(name for name in TASKS if set("<>|") & set(TASKS[name].symbols)))
-    tokens = as_integers("marks_ignored", "tokens", tokens, 0, TASKS[task].D - 1)
-    if tokens.ndim != 2:
-        raise ValueError(f"marks_ignored: tokens must have shape (T, N); got {tokens.shape}.")
-    if "parity" in task:
-        odd: Array = np.cumsum(tokens == 1, axis=0) % 2
-        return odd
-    classes = tokens < CLASSES
-    at = _latest(classes) if task == "last_outside" else np.where(_latest(classes) < 0, -1, classes.argmax(axis=0))
-    said: Array = np.where(at < 0, 0, np.take_along_axis(tokens, np.maximum(at, 0), axis=0))
-    return said
 
 
 def batches(rng: np.random.Generator, task: str, N: int, T: int | tuple[int, int]) -> Iterator[Batch]:

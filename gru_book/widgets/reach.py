@@ -1,4 +1,4 @@
-"""Reach: how the norm of dh_T/dh_0 grows or fades with T, in an Elman net (chapter 2) and in a GRU (chapter 9)."""
+"""Reach: how the norm of dh_T/dh_0 grows or fades with T, in an Elman net and in a GRU (chapter 2)."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def elman_step_backward(dh: ArrayLike, cache: ElmanCache, p: ElmanParams) -> tup
 
     ::
 
-        da = dh ⊙ g′(a),     g′ = 1 − h² (tanh),  a > 0 (relu),  σ(a) σ(−a) (sigmoid),  1 (linear)
+        da = dh ⊙ g′(a),     g′ = 1 − h² (tanh),  a > 0 (relu),  σ(a) ⊙ σ(−a) (sigmoid),  1 (linear)
         dx = da W_xᵀ,        dh_prev = da W_hᵀ
         dW_x = xᵀ da,        dW_h = h_prevᵀ da,    db = Σ da      (over the rows)
 
