@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -120,6 +121,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     missing = [name for name in marker.args if not find_spec(name)] if marker else []
     if missing and not item.config.option.frameworks:
         pytest.skip(f"{' and '.join(missing)} not installed: pip install --group frameworks")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Called by pytest. What a test ran of another framework's code on a page is noted if it passes."""
+    helpers = sys.modules.get("helpers")
+    if helpers:
+        helpers.TAKEN.clear()
+    yield
+    if helpers and helpers.TAKEN:
+        helpers.note_boxes()
 
 
 @pytest.hookimpl(tryfirst=True)

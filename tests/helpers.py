@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import re
@@ -153,10 +154,29 @@ def box(name: str, part: str = "") -> tuple[str, str]:
     """The code for other frameworks that a page shows, and the output below it: the one block with this part in it."""
     text = (ROOT / "book_text" / f"{name}.md").read_text("utf8")
     (found,) = (block for block in re.findall(BOX, text, re.M | re.S) if part in block[0])
+    TAKEN.append((name, mark(found)))
     return found
 
 
 BOX = r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?"
+RAN = ROOT / "tests" / "framework_boxes.json"  # of each page, the marks of the boxes as a test ran them last
+TAKEN: list[tuple[str, str]] = []  # what the test that is running took
+
+
+def mark(block: tuple[str, str]) -> str:
+    """A short hash of a box, code and output."""
+    return hashlib.sha256("\0".join(block).encode()).hexdigest()[:12]
+
+
+def note_boxes() -> None:
+    """Write that a test ran these boxes, and forget those that their pages have no more."""
+    known = json.loads(RAN.read_text("utf8"))
+    for name in {name for name, _ in TAKEN}:
+        there = map(mark, re.findall(BOX, (ROOT / "book_text" / f"{name}.md").read_text("utf8"), re.M | re.S))
+        known[name] = [each for each in there if each in known.get(name, []) or (name, each) in TAKEN]
+    text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+    if text != RAN.read_text("utf8"):
+        RAN.write_text(text, "utf8")
 
 
 def run_box(name: str, part: str = "", /, **names: Any) -> dict[str, Any]:

@@ -92,6 +92,41 @@ def test_page_computes_what_gru_backward_computes(steps, seed):
         assert sum(step["terms"]) == pytest.approx(step["dh_prev"], abs=1e-13)
 
 
+def words_of(formula):
+    """A formula of the page, as Python: δ_a_z z_3 is d_a_z * z_3."""
+    text = re.sub(r"<sup>(\w+)</sup>", lambda m: f"**{m[1]}" if m[1].isdigit() else m[1], formula)
+    text = re.sub("</?(?:i|span)[^>]*>", "", text)
+    while "<sub>" in text:
+        text = re.sub(r"<sub>([^<]*)</sub>", r"_\1", text)
+    text = text.replace("−", "-").replace("·", "*").replace("δ", "d").replace("σ", "sigma")
+    return re.sub(r"(?<=[\w)]) (?=[\w(])", " * ", text)
+
+
+def test_every_formula_of_the_list_and_its_numbers_give_its_result(inside, steps):
+    state = random_explorer("bptt", 4).state()
+    lines = inside("bptt")("s => [1, 2, 3].map(t => linesOf(run(s)[t], t, s, BPTT.words))", state)
+    known = {key[0].lower() + key[1:]: value for key, value in state.items() if "_" in key}
+    known |= {"sigma": lambda a: 1 / (1 + np.exp(-a)), "tanh": np.tanh}
+    for t, found in enumerate(lines, start=1):
+        c = steps(state)[t]
+        now = {f"{name}_{t}": c[name] for name in ("x", "h", "r", "z", "n", "q")} | {f"h_{t - 1}": c["h_prev"]}
+        now |= {name: c[name] for name in ("a_r", "a_z", "a_n")} | {f"d_h_{t}": c["dh"], f"d_h_{t}out": c["out"]}
+        now |= {"d_" + name[1:].lstrip("_"): c[name] for name in ("dz", "da_z", "dn", "da_n", "dq", "dr", "da_r")}
+        now |= {f"d_h_{t}next": c["next"], f"d_x_{t}": c["dx"], f"d_h_{t - 1}": c["dh_prev"]}
+        for key in LINES[:-1]:
+            names, said = known | now, found[key]
+            assert names[words_of(said["symbol"])] == pytest.approx(said["value"]), key
+            assert eval(words_of(said["formula"]), names) == pytest.approx(said["value"], abs=1e-12), key
+            assert eval(words_of(said["numbers"]), known) == pytest.approx(said["value"], abs=0.02), key
+
+
+def test_a_preset_brings_its_gate_as_near_as_it_says(inside, steps):
+    for name, held in BPTT["presets"].items():
+        state = BPTTExplorer().state() | inside("bptt")("presetOf", held)
+        for gate, end in re.findall("([rz]) near ([01])", BPTT["words"][name]):
+            assert [step[gate] for step in steps(state)[1:]] == pytest.approx([int(end)] * 3, abs=0.001), name
+
+
 def test_first_step_is_the_calculation_by_hand_of_the_chapter():
     (cell,) = [c for c in cells_of("05-gru-backward") if "one.W_xr[:]" in c]
     by_hand = {}

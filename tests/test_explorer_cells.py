@@ -91,6 +91,16 @@ def test_coupled_lstm_cell_is_the_gru_state(computed):
     np.testing.assert_allclose(found["c"], found["gru"], rtol=0, atol=1e-14)
 
 
+def test_a_gate_is_called_by_what_it_does(computed):
+    """While nothing comes in, a state shrinks by the gate that keeps; the other one writes."""
+    quiet = CellsExplorer(x=[1.0] + [0.0] * (T - 1), b_z=1, b_f=2, input_gate="free")
+    found = computed(quiet)[0]["here"]
+    for state, gates in {"gru": "z", "c": "fi"}.items():
+        for gate in gates:
+            keeps = np.allclose(found[gate][1:], np.divide(found[state][1:], found[state][:-1]))
+            assert CELLS["words"][gate].split()[1] == ("keeps" if keeps else "writes"), gate
+
+
 def test_strips_show_the_gaps_and_nothing_else(visit, computed):
     """A bar is as high as the gap of its step; what is below a hundredth of the scale is not drawn."""
     shown = random_explorer("cells", 0)

@@ -7,6 +7,7 @@ import html
 import json
 import re
 from itertools import count
+from urllib.parse import parse_qsl
 
 import page_checks
 import pytest
@@ -29,6 +30,7 @@ from explorers import (
 )
 from traitlets import TraitError
 
+from conftest import ROOT
 from gru_book.widgets import EXPLORERS
 from gru_book.widgets._modules import data
 from gru_book.widgets._traits import Line
@@ -627,6 +629,37 @@ def test_what_a_link_says_is_held_in_its_range_and_no_preset_is_inherited(inside
         "(p) => Object.hasOwn(readLink({ preset: 'x' }, { presets: Object.create({ x: p }) }), 'a')", {"a": 1}
     )
     assert kept is False
+
+
+READ = "asked => fromLink(() => undefined, asked)"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_link_sets_every_choice(inside, name):
+    for key, trait in EXPLORERS[name].class_traits(sync=True).items():
+        for value in getattr(trait, "values", ()):
+            assert inside(name)(READ, {key: value}).get(key) == value, (key, value)
+
+
+MADE = re.compile(r"\b(\w+)Explorer\(.*?anchor=\"([\w-]+)\"", re.S)
+NUMBER = re.compile(r"(?<!near )(?<![\d.])-?\d+(?:\.\d+)?(?![\d.]* units)")
+OF_PAGE = re.compile(r"\[([^\]\[]*)\]\(#([\w-]+)\?([^)]+)\)")
+
+
+def test_a_link_of_a_page_sets_what_it_names_and_the_number_that_its_words_say(inside):
+    """A value that an explorer does not know is dropped in silence; and a preset may hold another number."""
+    wrong = []
+    for text in (page.read_text("utf8") for page in sorted((ROOT / "book_text").glob("*.md"))):
+        names = {anchor: name.lower() for name, anchor in MADE.findall(text)}
+        for words, anchor, query in OF_PAGE.findall(text):
+            asked = dict(parse_qsl(query))
+            got = inside(names[anchor])(READ, asked)
+            without = [{k: v for k, v in asked.items() if k != key} for key in asked]
+            idle = [key for key, rest in zip(asked, without, strict=True) if inside(names[anchor])(READ, rest) == got]
+            held = NUMBER.findall(json.dumps([got, asked], ensure_ascii=False))
+            unheld = {n for n in NUMBER.findall(words.replace("−", "-")) if float(n) not in map(float, held)}
+            wrong += [(words, query, "sets nothing:", idle, "is not set:", unheld)] * bool(idle or unheld)
+    assert wrong == []
 
 
 @pytest.mark.parametrize("name", ALL)

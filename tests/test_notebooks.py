@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 import tomllib
@@ -14,7 +15,7 @@ import jupytext
 import nbformat
 import notebooks
 import pytest
-from helpers import BOX
+from helpers import BOX, RAN, mark
 from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -75,6 +76,17 @@ def test_every_block_of_code_for_another_framework_is_run_by_a_test() -> None:
             assert any(name == text.stem and part in code for name, part in run), f"{text.name}: no test runs\n{code}"
 
 
+def test_no_block_for_another_framework_was_changed_since_a_test_ran_it() -> None:
+    """Where these frameworks are missing, a wrong line of code or output would show in the weekly job alone."""
+    known = json.loads(RAN.read_text("utf8"))
+    for path in notebooks.TEXT.glob("*.md"):
+        text = path.read_text("utf8")
+        for block in re.findall(BOX, text, re.M | re.S):
+            ran = mark(block) in known.get(path.stem, []) or text.count(block[0].strip()) > 1  # or a cell has it
+            advice = f"`pytest --frameworks tests/test_chapter{path.name[:2]}.py` runs it, and notes that in {RAN.name}"
+            assert ran, f"{path.name}: changed since it was run; {advice}\n{block[0]}"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_text_has_the_same_cells_and_the_notebook_says_so_in_normal_form(name: str) -> None:
     """No ids, timings, widget state or kernel of somebody's machine."""
@@ -120,6 +132,12 @@ def test_cells_were_executed_in_order_show_what_they_print_or_draw_and_did_not_f
         for output in cell.outputs:
             svg = "".join(output.get("data", {}).get("image/svg+xml", ""))
             assert {c.upper() for c in re.findall(r"#[0-9a-fA-F]{6}\b", svg)} <= set(COLOURS.values()), cell.source
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_outputs_are_as_they_were_stored(name: str) -> None:
+    """Also what nbval does not compare, such as a figure's coordinates."""
+    assert notebooks.untouched(name, stored(name)), f"changed by hand: `make notebooks NB={name}` executes it again"
 
 
 def test_a_page_prints_sizes_and_at_most_one_true_or_false(notebook: NotebookNode) -> None:

@@ -42,6 +42,7 @@ def test_changed_numbers_are_noticed() -> None:
         ("It is right in 91.4 % and loses 0.03 bits.", [91.4, 0.03]),
         ("Seven of ten seeds learn in 1,200 steps.", [7, 10, 1200]),
         ("About two millionths of it are left, $3 \\cdot 10^{-5}$ or $10^4$.", [2e-6, 3e-5, 1e4]),
+        ("Six gates, forty-nine tasks and three ways to the twenty-seventh.", [6, 49]),
         ("A network of 16 units, in $-2.18$ of $12.5$ %, takes 60 billion operations.", [16, 2.18, 12.5, 6e10]),
         ("In chapter 12, [page 7b](07b-what-is-proved.ipynb), {eq}`eq-x-12` and since 1997 `f(0.5)` is used.", []),
         ("```{note}\nOf 0.25.\n```\n\nAnd 0.75.\n\n```\n0.5\n```", [0.25, 0.75]),  # after a fence closes, prose goes on
@@ -81,3 +82,26 @@ def test_an_entry_says_where_a_number_comes_from_or_what_is_wrong_with_it(page, 
     found = page("All but 8.6 % are right.", entry)
     assert bool(found) == bool(problem)
     assert not problem or any(problem in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("said", "entry", "problem"),
+    [
+        ("Of 0.7, and 0.7 again.\n\nOf 0.4.", "given: 0.7, 0.4", ""),
+        ("Of 0.7.\n\nOf 0.7.", "given: 0.7, 0.4", "0.7 stands in 2 paragraphs"),
+        ("Of 0.7.\n\nOf 0.7.", "given: 0.7 ×2, 0.4", ""),
+        ("Ten nets.\n\nAll ten.", "given: Ten", ""),
+        ("The tokens of tokens are three tokens. It takes 40 steps.", "given: 40", "steps, which the page has nowhere"),
+        ("The tokens of tokens are three tokens. It takes 40 steps.", "given: 40 steps", ""),
+        ("An LSTM ends at 0.55.", "0.55: code: at_end(gru, «0.55»)", "lstm, where its source says gru"),
+        ("A GRU ends at 0.55, not the LSTM.", "0.55: code: at_end(gru, «0.55»)", ""),
+        ("It loses 0.55 nats.", "0.55: code: bits_lost = «0.55»", "nat, where its source says bit"),
+    ],
+)
+def test_a_number_stands_where_it_belongs_and_is_of_what_its_source_says(
+    page, monkeypatch: pytest.MonkeyPatch, said: str, entry: str, problem: str
+) -> None:
+    monkeypatch.setattr(prose_numbers, "lines", lambda *_: ("at_end(gru, 0.55)", "bits_lost = 0.55"))
+    monkeypatch.setattr(prose_numbers.lines, "cache_clear", lambda: None, raising=False)
+    found = page(said, entry)
+    assert [problem in line for line in found if "no such number" not in line] == [True] * bool(problem), found

@@ -7,19 +7,52 @@ import re
 import equations
 import numpy as np
 import pytest
+import yaml
 
 from conftest import ROOT
 from gru_lib import gru_forward, gru_init, gru_step, sigmoid
 from gru_lib.ops import bce_with_logits
 
 TEXTS = sorted([*ROOT.glob("book_text/*.md"), *ROOT.glob("book/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
-NAMED = re.compile(r"\[[^\]\[]*\b(?:[Pp]age|[Cc]hapter) (\d+)([a-e]?)\b[^\]\[]*\](?:\(|: )(?:book/)?(\d\d)([a-e]?)-")
+NAMED = re.compile(r"\[([^\]\[]+)\](?:\(|: )(?:book/)?((\d\d)([a-e]?)-[\w-]+)")
+NUMBER = re.compile(r"(?:^|\b(?:[Pp]age|[Cc]hapter)s? )(\d+)([a-e]?)$|\b(?:[Pp]age|[Cc]hapter) (\d+)([a-e]?)\b")
+ORDER = re.findall(r"file: book/((\d\d)([a-e]?)-\S+)", (ROOT / "_toc.yml").read_text("utf8"))
+CHAPTERS, PAGES = [name for name, _, letter in ORDER if not letter], [name for name, *_ in ORDER]
+TITLES = {
+    re.search("^# (.*)", (ROOT / f"book_text/{name}.md").read_text("utf8"), re.M)[1].lower(): name for name in PAGES
+}
+
+
+def wrong_link(page: str, words: str, target: str) -> bool:
+    """Whether the words of a link name another page than it leads to: by number, by title, or as the next one."""
+    if found := NUMBER.search(words):
+        number, letter = filter(None, (found[1] or found[3], (found[2] or found[4] or "-")))
+        return target[:2] != f"{number:0>2}" or target[2] != letter
+    if words.lower() in TITLES:
+        return TITLES[words.lower()] != target
+    if found := re.search(r"\bnext (page|chapter)\b", words, re.I):
+        order = CHAPTERS if found[1].lower() == "chapter" else PAGES
+        before = [name for name in order if name <= page or name[:2] < page[:2]]
+        return order[len(before) :][:1] != [target]
+    return False
 
 
 def test_a_link_leads_to_the_page_that_its_words_name():
-    links = [(path.name, found) for path in TEXTS for found in NAMED.finditer(path.read_text("utf8"))]
-    assert len(links) > 150
-    assert [(name, m[0]) for name, m in links if (int(m[1]), m[2]) != (int(m[3]), m[4])] == []
+    links = [(path, found) for path in TEXTS for found in NAMED.finditer(path.read_text("utf8"))]
+    assert len(links) > 400
+    assert [(path.name, m[0]) for path, m in links if wrong_link(path.stem, m[1], m[2])] == []
+
+
+CLAIMS = yaml.safe_load((ROOT / "tests" / "framework_claims.yml").read_text("utf8"))
+RAN = "; ".join(f"{name} {said}" for part in ("versions", "older") for name, said in CLAIMS[part].items()).lower()
+VERSION = r"\b(pytorch|keras|tensorflow|jax|flax|transformers|onnx\w*|equinox|haiku|mlx)`? (?:version )?((?:\d+\.)+\d+)"
+
+
+def test_a_version_of_a_framework_is_one_that_the_list_of_claims_has():
+    """The one that was run, or its beginning; or an older one that a page tells of."""
+    said = {(path.name, *found) for path in TEXTS for found in re.findall(VERSION, path.read_text("utf8").lower())}
+    assert len(said) > 15
+    assert [one for one in sorted(said) if not re.search(rf"\b{one[1]} {re.escape(one[2])}(?![^.;, )])", RAN)] == []
 
 
 T, N, D, H = 7, 5, 3, 2

@@ -2,7 +2,8 @@
 
 ``book_text/NN-name.md`` is what people write. ``book/NN-name.ipynb`` is made from it by jupytext, and the book is built
 from that. It is executed if code has changed; where only prose has, it keeps its outputs. A notebook carries the hash
-of the cells it was made with. So one that was changed since, in JupyterLab for instance, is not written over.
+of the cells it was made with. So one that was changed since, in JupyterLab for instance, is not written over. The hash
+of its outputs stands in ``book/outputs.json``; if they have changed since, it is executed again.
 
 ``python tools/notebooks.py [NAME …]`` does every notebook, or those whose name starts with a NAME (``04``).
 ``--execute`` executes them in any case, which a change of the library asks for; of a notebook that was changed,
@@ -88,6 +89,8 @@ def store(name: str, notebook: NotebookNode) -> None:
     notebook.metadata["gru"] = {"text_sha256": fingerprint(notebook)}
     nbformat.validate(notebook)
     write_atomically(BOOK / f"{name}.ipynb", as_stored(notebook).encode())
+    known = outputs() | {name: hash_of([cell.outputs for cell in code(notebook)])}
+    write_atomically(BOOK / "outputs.json", f"{json.dumps(known, indent=1, sort_keys=True)}\n".encode())
 
 
 def normalise(notebook: NotebookNode) -> NotebookNode:
@@ -130,7 +133,23 @@ def own_parts(notebook: NotebookNode) -> list[tuple[str, str, dict[str, Any]]]:
 
 def fingerprint(notebook: NotebookNode) -> str:
     """A hash of what a person wrote."""
-    return hashlib.sha256(json.dumps(own_parts(notebook), sort_keys=True).encode()).hexdigest()
+    return hash_of(own_parts(notebook))
+
+
+def hash_of(parts: Any) -> str:
+    """A hash of what JSON can hold."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def outputs() -> dict[str, str]:
+    """The hash of each notebook's outputs as they were stored."""
+    path = BOOK / "outputs.json"
+    return json.loads(path.read_text("utf8")) if path.is_file() else {}
+
+
+def untouched(name: str, notebook: NotebookNode) -> bool:
+    """Whether a stored notebook's outputs are those that it was stored with."""
+    return hash_of([cell.outputs for cell in code(notebook)]) == outputs().get(name)
 
 
 def code(notebook: NotebookNode) -> list[NotebookNode]:
@@ -164,7 +183,7 @@ def make(name: str, *, execute: bool = False, to_text: bool = False, from_text: 
             f" `make notebooks NB={short(name)} ARGS=--to-text`; to drop it: ARGS=--from-text."
         )
     # A file in another form was saved by an editor, and its outputs are those of somebody's session.
-    ours = old is not None and (BOOK / f"{name}.ipynb").read_text("utf8") == as_stored(old)
+    ours = old is not None and (BOOK / f"{name}.ipynb").read_text("utf8") == as_stored(old) and untouched(name, old)
     if old is None or execute or not ours or not has_outputs_for(old, text):
         start = time.perf_counter()
         run(text)

@@ -1,14 +1,15 @@
 """Say what every measured number in the prose comes from.
 
-A **measured number** is a decimal, a percentage, a power of ten, a whole number from 10 on, and a smaller one, in
-digits or in words, if it counts out of something ("seven of ten") or has a unit ("three times"). It has a source
+A **measured number** is a decimal, a percentage, a power of ten, a whole number from 10 on, a number word from five on,
+and a smaller number, in digits or in words, if it counts out of something ("four of ten") or has a unit ("three
+times"). It has a source
 
 - if **a cell of the page** prints it, or has it in its code, at the precision written. To count, the place that has the
   number must not have its neighbours too, one higher or lower in the last digit. The places are the lines of the cell
   above that share a word with the sentence, that cell, with the next one, with all lines of the page that share a word,
   and the whole page for a number of three digits or more;
 - or if ``tests/prose_numbers/NN-name.txt`` has **an entry** for it: the number as the page writes it, and where it
-  stands, wherever on the page it is.
+  stands. It holds for one paragraph of the page, whichever it is, or for as many as it says with ×; a word everywhere.
 
       6.6: = log(0.5) / log(0.9)
       74 %: output 16c: alone «0.74» [0.70, 0.78]
@@ -16,14 +17,17 @@ digits or in words, if it counts out of something ("seven of ten") or has a unit
           output: input and output «2.76» [2.75, 2.76] 2.84
           = a - b
       80, 91: tests/test_chapter01.py: assert (linear, elman) == («80», «91»)
-      sums: 0.36 = 0.6 ** 2; one tenth = 1 - 0.9
-      given: 0.7
+      sums: 0.36 ×3 = 0.6 ** 2; one tenth = 1 - 0.9
+      given: 0.7 ×2, ten
 
   ``output:`` and ``code:`` are followed by a line of this page; ``output 16c:`` by one of another page; a path by a
   line of that file, in which a test that fills the number into the page's sentence needs no «»; ``=`` by a sum of the
   numbers in «», which are called a, b, c … in turn and number ``count``; ``cited:`` says that the page cites it. Of
-  several numbers each has its own «». ``sums:`` are of numbers alone. ``given:`` lists what nothing measures: settings
-  and examples.
+  several numbers each has its own «». ``sums:`` are of numbers alone. ``given:`` lists what nothing measures: settings,
+  examples, and how many of a thing there are.
+
+It must not be nats where its source says bits, or a GRU's where that says LSTM (`KINDS`); nor tokens where the page has
+none, but steps (`UNITS`): an entry that has the unit, such as ``40 tokens``, allows it.
 
 ``python tools/prose_numbers.py [NN …]`` lists the numbers without a source, with lines that may be it, and the entries
 that do not hold any more.
@@ -37,6 +41,7 @@ import math
 import re
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -123,6 +128,7 @@ MATH = re.compile(r"\$[^$]+\$")
 _NAMES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety hundred"
 WORDS = {w: k for k, w in enumerate(_NAMES.split(), 1)} | {w: 10 * k for k, w in enumerate(_TENS.split(), 2)}
+WORDS = {f"{t}-{w}": WORDS[t] + WORDS[w] for t in _TENS.split()[:8] for w in _NAMES.split()[:9]} | WORDS
 _WORD, _DIGITS = "|".join(WORDS), r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e-?\d+)?"
 NUMBER = re.compile(
     rf"(?<![\w.#^])(?:(?P<digits>{_DIGITS})|(?P<word>{_WORD}))(?!\w)"
@@ -140,6 +146,9 @@ MATH_NUMBER = re.compile(
     rf"(?<![\w_^[{{.])(?:10\^(?P<f>\d|{{-?\d+}})|(?P<digits>{_DIGITS})(?:\s*\\cdot\s*10\^(?P<e>\d|{{-?\d+}}))?)"
     r"(?![\w.]*\d|[a-zA-Z])"
 )
+UNITS = ("bit nat", "KB MB GB", "second minute hour", "token step")
+KINDS = ("bit nat", "gru lstm elman")  # one of these in a sentence, and of its source each line with another, is a slip
+THING = re.compile(rf"[^\W\d_]*\$?[ -]({'|'.join(' '.join(UNITS).split())})(?=s?\b(?! of))")
 HEDGES = {
     "about": r"\b(?:about|nearly|almost|some|roughly|around|close to|near|level)\s+(?:\S+\s+)?\S{0,2}$",
     "above": r"\b(?:over|above|(?:more|better|longer|larger) than|at least|well|good|beyond|past)\s+(?:a\s+)?\S{0,2}$",
@@ -183,8 +192,18 @@ class Number(NamedTuple):
         above, below = self.value <= value <= 2 * self.value, self.value / 2 <= value <= self.value
         return self.agrees(value) or {"about": about, "above": above, "below": below}.get(self.hedge, False)
 
+    @property
+    def thing(self) -> str:
+        """The unit that stands behind it, if it is one of UNITS."""
+        found = THING.match(self.block.text, self.start + len(self.written))
+        return found[1] if found else ""
+
+    def is_of(self, entry: str) -> bool:
+        """Whether an entry of this name is for it."""
+        return entry in (self.written, f"{self.written} {self.thing}s")
+
     def __str__(self) -> str:
-        around = self.block.text[max(0, self.start - 30) : self.start + 40]
+        around = squeeze(self.block.text[max(0, self.start - 30) : self.start + 40])
         return f"line {self.block.line}: {self.written}, in “{around}”"
 
 
@@ -202,7 +221,8 @@ def numbers(block: Block) -> list[Number]:
         unit = 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2])) * scale
         hedge = next((name for name, form in HEDGES.items() if re.search(form, plain[max(0, at - 40) : at])), "")
         value = float(digits) * scale
-        return Number(squeeze(n[0]), block, n.start(), value, unit, percent, hedge, bool(parts.get("f")))
+        written = squeeze(n[0]).lower() if parts.get("word") else squeeze(n[0])
+        return Number(written, block, n.start(), value, unit, percent, hedge, bool(parts.get("f")))
 
     for m in MATH.finditer(plain):
         for n in MATH_NUMBER.finditer(plain, m.start(), m.end()):
@@ -224,6 +244,8 @@ def counts(n: re.Match[str], plain: str) -> bool:
     word, end = (n["word"] or "").lower(), n.end()
     if word in ("one", "two"):  # "one point", "two bits", "one of the two": hardly ever
         return word == "two" and bool(OF_TEN.match(plain, end))
+    if WORDS.get(word, 0) >= 5:
+        return plain[end : end + 1] != "-" or plain[end + 1 : end + 2].isspace()  # not twenty-seventh
     before = plain[max(0, n.start() - 40) : n.start()]
     return any((UNIT_AFTER.match(plain, end), OF_AFTER.match(plain, end), OF_BEFORE.search(before)))
 
@@ -330,12 +352,18 @@ FUNCTIONS |= {name: getattr(math, name) for name in ("exp", "sqrt", "tanh", "log
 FUNCTIONS |= {"sigma": lambda a: 1 / (1 + math.exp(-a))}
 
 
+def said(what: str, text: str) -> list[str]:
+    """Which of these words a text, or code, has, as often as it has them."""
+    return re.findall(rf"(?<![^\W_])({what.replace(' ', '|').lower()})s?(?![^\W_])", text.lower())
+
+
 class Entry(NamedTuple):
     """A number as its page writes it, the lines that it comes from, and how it follows from the numbers in them."""
 
     number: str
     sources: tuple[tuple[str, str], ...]
     how: str = ""
+    places: int = 1
 
     def value(self, page: str) -> float:
         """What the sources say; an error says what is wrong with them."""
@@ -352,19 +380,24 @@ class Entry(NamedTuple):
 
 def entries(text: str) -> Iterator[Entry]:
     """The entries of a file."""
+
+    def entry(number: str, sources: tuple[tuple[str, str], ...], how: str = "") -> Entry:
+        written, _, places = number.partition(" ×")
+        return Entry(written.lower() if written[0].isalpha() else written, sources, how, int(places or 1))
+
     for block in filter(None, re.split(r"\n(?! )", text.strip("\n"))):
         number, _, rest = block.partition(": ")
         rows = rest.split("\n    ")
         if number == "given":
-            yield from (Entry(each, (("given", ""),)) for each in rest.split(", "))
+            yield from (entry(each, (("given", ""),)) for each in rest.split(", "))
         elif number == "sums":
-            yield from (Entry(each, (), how) for each, _, how in (one.partition(" = ") for one in rest.split("; ")))
+            yield from (entry(each, (), how) for each, _, how in (one.partition(" = ") for one in rest.split("; ")))
         else:
             sources = tuple(tuple(row.split(": ", 1)) for row in rows if not row.startswith("= "))
             how = "".join(row[2:] for row in rows if row.startswith("= "))
             each = number.split(", ")
             names = [how] if len(each) == 1 else "abcdefghij"
-            yield from (Entry(one, sources, name) for one, name in zip(each, names, strict=False))
+            yield from (entry(one, sources, name) for one, name in zip(each, names, strict=False))
 
 
 class Page:
@@ -376,7 +409,7 @@ class Page:
         given = (file.read_text("utf8") if file.is_file() else "") if given is None else given
         self.entries = list(entries(given))
         self.numbers = [n for block in blocks(text) for n in numbers(block)]
-        self.cites = "{cite" in text
+        self.text, self.cites = text, "{cite" in text
 
     def tiers(self, n: Number) -> Iterator[Callable[[Source], bool]]:
         """Where to look for a number, each place within the next."""
@@ -389,12 +422,29 @@ class Page:
         if n.unit and len(f"{n.value / n.unit:.0f}".rstrip("0")) > 2:  # hardly by chance
             yield lambda s: True
 
-    def by_itself(self, n: Number) -> bool:
-        """Whether a place has the number, and neither of its neighbours."""
+    def by_itself(self, n: Number) -> list[str]:
+        """The lines of a place that has the number, and neither of its neighbours."""
         about = close(self.name, n)
         equal = [s for s in about if s.has(n)]
         beside = [s for s in about if s not in equal and any(map(s.has, n.beside()))] if equal else []
-        return any(any(map(tier, equal)) and not any(map(tier, beside)) for tier in self.tiers(n))
+        places = ([s.line for s in equal if tier(s)] for tier in self.tiers(n) if not any(map(tier, beside)))
+        return next(filter(None, places), [])
+
+    def mistaken(self, n: Number, sources: list[str]) -> str:
+        """What else its source, or else the page, says that it is of; or nothing."""
+        before, after = n.block.text[: n.start], n.block.text[n.start :]
+        clause = re.split(r"[.;:?!] ", before)[-1] + re.split(r"[.;:?!] ", after)[0]
+        for kind in KINDS:
+            here, there = set(said(kind, clause)), [set(said(kind, line)) for line in sources]
+            if len(here) == 1 and there and all(each and not each & here for each in there):
+                return f"{here.pop()}, where its source says {' and '.join(set().union(*there))}"
+        found = Counter(each for kind in UNITS if n.thing in kind.split() for each in said(kind, self.text))
+        entered = any(n.is_of(e.number) and e.number != n.written for e in self.entries)
+        if found[n.thing.lower()] == 1 and max(found.values()) > 2 and not entered:
+            return (
+                f"{n.thing}s, which the page has nowhere else; if it is right, give “{n.written} {n.thing}s” an entry"
+            )
+        return ""
 
     def wrong(self, entry: Entry, n: Number) -> str:
         """What is wrong with an entry for a number of its name, or nothing."""
@@ -410,13 +460,28 @@ class Page:
 
     def problems(self) -> Iterator[str]:
         """What the writer of the page has to mend."""
-        sourced = set()
+        lines = {id(n): self.by_itself(n) for n in self.numbers}
+        places = Counter(n.written for n in self.numbers if lines[id(n)] and n.written[0].isalpha())
         for entry in self.entries:
-            found = [(n, self.wrong(entry, n)) for n in self.numbers if n.written == entry.number]
-            sourced |= {id(n) for n, wrong in found if not wrong}
+            found = [(n, self.wrong(entry, n)) for n in self.numbers if n.is_of(entry.number)]
             if all(wrong for _, wrong in found):
                 yield f"{entry.number}: {found[0][1] if found else 'the page has no such number'}"
-        yield from (f"no source: {n}" for n in self.numbers if id(n) not in sourced and not self.by_itself(n))
+            else:
+                places[found[0][0].written] += entry.places
+        needy: dict[str, list[Number]] = {}
+        for n in self.numbers:
+            if not lines[id(n)]:
+                needy.setdefault(n.written, []).append(n)
+            entered = [line for e in self.entries if n.is_of(e.number) for kind, line in e.sources if kind != "given"]
+            if mistaken := self.mistaken(n, lines[id(n)] or entered):
+                yield f"{mistaken}: {n}"
+        for written, there in needy.items():
+            count = len({n.block for n in there})
+            if not places[written]:
+                yield from (f"no source: {n}" for n in there)
+            elif count > places[written] and not written[0].isalpha():
+                say = f"{written} stands in {count} paragraphs; if the entry is for each, write “{written} ×{count}”: "
+                yield say + "; ".join(map(str, there))
 
 
 def main(beginnings: list[str]) -> int:
