@@ -65,10 +65,16 @@ def nets() -> None:
     np.savez(FOLDER / "subtraction_nets.npz", **rows)
 
 
-# --------------------------------------------------------------------------------------------- with both terms and none
+# -------------------------------------------------------------------------------------- with both terms, one and none
 
 STORED = stored_file("subtraction")
-WAYS: dict[str, dict[str, Any]] = {"plain": {"most": 0, "decay": 0}, "tidied": {}}
+WAYS: dict[str, dict[str, Any]] = {
+    "plain": {"most": 0, "decay": 0},
+    "tidied": {},
+    "only pulled": {"decay": 0},
+    "only decayed": {"most": 0},
+    "tidied, on four bits": {"bits": (4, 4)},
+}
 LENGTHS = (5, 8, 16, 64, 256, 1024)
 
 
@@ -88,7 +94,7 @@ def proved(m: Bundle) -> bool:
 
 
 def count(way: str, seed: int) -> Row:
-    """Train on 4 to 8 bits: right on all pairs of four bits? how many of 600 longer ones are wrong? proved?"""
+    """Train in one of the ways: right on all pairs of four bits? how many of 600 longer ones are wrong? proved?"""
     m = tidy(seed, **WAYS[way])
     wrong = sum(round(50 * (1 - subtractor_accuracy(m, test).pairs)) for test in longer())
     return {"known": subtractor_accuracy(m, all_pairs(4)).pairs == 1, "wrong": wrong, "proved": proved(m)}

@@ -1,4 +1,4 @@
-"""What chapter 7 and its companion say beside their cells: trainings, the explorer, PyTorch, the box of a step."""
+"""What chapter 7 and its companion say beside their cells: trainings, the explorer, PyTorch."""
 
 import inspect
 
@@ -9,10 +9,10 @@ from helpers import result, run_box
 from experiments import subtraction
 from experiments._store import load
 from gru_book import results
-from gru_book.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, Boxes, box_step, disagreement, read_machine
+from gru_book.models.proofs import BORROW, PAIRS_OF_BITS, SIGNS, disagreement, read_machine
 from gru_book.models.reader import subtractor_init, subtractor_predict
 from gru_book.tasks.subtraction import all_pairs, encode, long_borrows, random_pairs, subtract_bits
-from gru_lib import gru_forward, gru_init
+from gru_lib import gru_forward
 
 
 @pytest.mark.parametrize("kind", ["four bits", "plain", "tidied"])
@@ -112,15 +112,3 @@ def test_keras_expects_probabilities_by_default():
     import keras
 
     assert inspect.signature(keras.losses.BinaryCrossentropy).parameters["from_logits"].default is False
-
-
-def test_the_box_of_the_prediction_stays_between_minus_one_and_one():
-    """h and n anywhere in [−1, 1], z in [0.2, 0.6]: the new value too, and not up to 1.4."""
-    p = gru_init(np.random.default_rng(0), 1, 1)
-    p.flat[:] = 0
-    z = np.array([0.2, 0.6])
-    ends = np.log(z / (1 - z))
-    p.W_hz[:], p.b_z[:] = (ends[1] - ends[0]) / 2, ends.mean()
-    p.W_hn[:], p.b_r[:] = 80, 40  # n is anywhere in [−1, 1]
-    lo, hi = box_step(np.zeros((1, 1)), Boxes(np.array([[-1.0]]), np.array([[1.0]])), p)
-    assert lo[0, 0] == pytest.approx(-1, abs=1e-9) and hi[0, 0] == pytest.approx(1, abs=1e-9)

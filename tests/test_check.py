@@ -264,7 +264,7 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
     ("other_pile", ([1, 2], [1]), "my_strengths must be a list of 3 lists of 3 numbers each; got a list of 2."),
     ("beam_hand", (1, "ba", "x"), 'by_greedy must be a text in quotes, such as "two words"; got a number.'),
     ("hwy_line", (sigmoid,), 'digits must be a set, such as {"x", "y"}; got a function.'),
-    ("bug_mystery", (0.33, "dx", "W_hz"), "factor: 0.33 is rounded to two digits: which count of the bench has this "
+    ("bug_mystery", (0.33, "dx", "W_hz"), "factor: 0.33 is rounded to two digits: which count of the check has this "
      "reciprocal? Right: B and C."),
     # Only a share is in per cent, and no logarithm is a whole number.
     ("gate_drift", (74.16,), "best_z is in per cent; give the share."),

@@ -272,16 +272,10 @@ def _() -> Values:
             {"a_t": x[0], "b_t": x[1], "e_t": x[0] - x[1] - borrow, "K": 80, "h_1": h[0]}
             | {"a_n": np.array(x) @ net.W_xn + h @ net.W_hn + net.b_n}
         )
-    low = {name: normal(H, seed=k) for k, name in enumerate(("underline h_t-1", "underline n_t"))}
-    gates = sigmoid(normal(2, H, seed=5))
-    ends = {"underline z": gates.min(axis=0), "overline z": gates.max(axis=0)}
-    old, new = low.values()
-    reached = np.where(old < new, ends["overline z"], ends["underline z"])  # where the bound is an equality
-    convex = [ends | low | {"h_t-1": old, "n_t": new, "z": z} for z in (reached, gates.mean(axis=0))]
     return rows | {
         "t": range(1, T + 1), "m": range(1, N + 1), "W_y": W_y[:, None], "b_y": b_y,
         "(eq-sub-output)": {"h": hs, "s": logits[..., None]},
-        "(eq-sub-bit)": {"c": Rows("m", c)}, "(eq-sub-hand)": hand, "(eq-sub-convex)": convex,
+        "(eq-sub-bit)": {"c": Rows("m", c)}, "(eq-sub-hand)": hand,
     }  # fmt: skip
 
 

@@ -188,7 +188,7 @@ def bug_mystery() -> Answers:
         also={"C": ("dW_hz", "g.W_hz", "grads.W_hz")},
         says="the factor {factor} in A, the line of {B} in B, that of {C} in C",
     )
-    yield "factor", 0.33, "0.33 is rounded to two digits: which count of the bench has this reciprocal?"
+    yield "factor", 0.33, "0.33 is rounded to two digits: which count of the check has this reciprocal?"
     yield "factor", 3, "the given gradient is the true one times the factor, so it is below 1."
     yield "factor", 0.25, "that would be 1/H; the check has N = 3 examples."
     yield "B", "xs", "xs collects from every step; which array of a single step is it made of?"
