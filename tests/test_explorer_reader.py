@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +70,10 @@ def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(i
         ends = [by_the_library(word, t)[-1]["p"] for t in range(1, len(word) + 1)]
         assert kept == 1 + np.argmax([np.abs(end - p).sum() for end in ends])
         assert ends[kept - 1].argmax() != language[word], word
+        if word == READER["start"]["word"]:  # the front page says what happens
+            intro = (Path(__file__).parents[1] / "book_text" / "intro.md").read_text("utf8")
+            said = READER["words"][experiment.LANGUAGES[ends[kept - 1].argmax()]]
+            assert re.search(rf"press the \*{word[kept - 1]}\*: .* it says {said}\.", intro)
 
 
 def test_the_opened_cell_is_this_units_step(inside):
