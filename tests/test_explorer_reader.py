@@ -72,8 +72,10 @@ def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(i
         assert ends[kept - 1].argmax() != language[word], word
         if word == READER["start"]["word"]:  # the front page says what happens
             intro = (Path(__file__).parents[1] / "book_text" / "intro.md").read_text("utf8")
-            said = READER["words"][experiment.LANGUAGES[ends[kept - 1].argmax()]]
+            said = READER["words"][NET["languages"][ends[kept - 1].argmax()]]
             assert re.search(rf"press the \*{word[kept - 1]}\*: .* it says {said}\.", intro)
+            measured = NET["measured"]
+            assert f"{measured['8 bits']['test']:.2f} {measured['counts']['end']:.2f}" == "0.68 0.73"
 
 
 def test_the_opened_cell_is_this_units_step(inside):
