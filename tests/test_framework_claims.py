@@ -123,7 +123,7 @@ def test_momentum_is_that_of_pytorch():
 
 
 @pytest.mark.frameworks("keras", "tensorflow")
-def test_what_leaves_cudnn_in_keras_is_what_chapter_11_says(monkeypatch):
+def test_keras_hands_to_cudnn_the_form_that_resets_after(monkeypatch):
     """No GPU is needed: what decides is told that there is one."""
     import keras
     import tensorflow as tf

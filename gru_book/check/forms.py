@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from gru_book.check.engine import Exercise, Mistake, exercise
+from gru_book.check.engine import Exercise, Fault, Function, Mistake, exercise
 from gru_book.check.oracle import D, H, matmul
 
 __all__ = ["conv_columns", "fast_sum", "hwy_only"]
@@ -88,4 +89,16 @@ def fast_sum() -> Exercise:
         message = "hs is reshaped to (H, T N) where it must be transposed: the numbers land in the wrong rows."
         yield message, {"dW": matmul(hs.reshape(H, -1), das.reshape(-1, 3 * H))}
 
-    return Exercise({"hs": hs, "das": das}, {"dW": right}, mistakes)
+    class Watched(np.ndarray):
+        """An array whose products refuse to be those of single steps."""
+
+        def __array_ufunc__(self, ufunc: np.ufunc, method: Any, *inputs: Any, **options: Any) -> Any:
+            if ufunc is np.matmul and np.shape(inputs[1])[-2:-1] == (hs.shape[1],):
+                raise Fault("right, but a product for each step: a single one takes all steps at once.")
+            plain = (a.view(np.ndarray) if isinstance(a, Watched) else a for a in inputs)
+            return getattr(ufunc, method)(*plain, **options)
+
+    def then(f: Function) -> None:
+        f(hs.view(Watched), das.view(Watched))
+
+    return Exercise({"hs": hs, "das": das}, {"dW": right}, mistakes, then=then)

@@ -82,6 +82,7 @@ PLANTED = {
     ],
     "lstm_majority": [
         (" > 0", " >= 0", "as many is not more"),
+        ("~return .*", "h, hs = 0 * tokens[0], []\n    for row in tokens:\n        h = np.tanh(h + 1e-6 * (1 - 2 * row))\n        hs.append(h)\n    return np.array(hs) > 0", "wrong only where the count is 0"),
         (" > 0", " < 0", "more b"),
         (" > 0", " > 1", "too high"),
         (" > 0", " > -2", "too low"),
