@@ -74,6 +74,13 @@ def test_the_order_is_the_same_at_other_rates():
         )
         assert {len(usual), len(copied), len(irnn), len(tanh)} == {3} and np.isinf(tanh).all()
         assert np.median(copied) < np.median(usual) < np.median(irnn)
+        assert np.isfinite(irnn).all() if rate == 0.001 else np.isinf(irnn).all()
+
+
+def test_the_nets_tested_beyond_were_trained_at_the_rates_of_the_caption():
+    assert {cell: other_memories.best_rate(cell) for cell in ("IRNN", "GRU", "LSTM")} == {
+        "IRNN": 0.003, "GRU": 0.01, "LSTM": 0.01
+    }  # fmt: skip
 
 
 @pytest.mark.slow
