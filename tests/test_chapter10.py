@@ -259,7 +259,9 @@ def step(write, reset, turned, R, b, c, h):
     return keep * h + (1 - keep) * np.tanh(n)
 
 
-@pytest.mark.parametrize(("write", "reset", "turned"), list(product((False, True), ("before", "after", "whole"), (0, 1))))
+@pytest.mark.parametrize(
+    ("write", "reset", "turned"), list(product((False, True), ("before", "after", "whole"), (0, 1)))
+)
 def test_the_seven_runs_are_read_as_the_table_says(write, reset, turned):
     said = {cells[0]: cells[2] for cells in table("tab-conv-runs")[1:]}
     kept = "$h = h_0$: the block is $z$, kept; $h = 0$: $z$, written; "
