@@ -40,6 +40,13 @@ def test_any_one_gate_can_be_spared_on_the_four_tasks_and_not_both(file):
     assert file != "three_stories" or (sum(others), len(others)) == (29, 30)
 
 
+def test_to_keep_every_net_with_an_update_gate_learned_and_none_without_one():
+    rows = load_results("three_stories")["keep"]
+    for cell in three_stories.GATED:
+        solved = [row["solved"] for _, name, _, _, row in rows if name == cell]
+        assert solved == ([False] * 6 if cell == "no_update" else [True] * 3)
+
+
 def test_the_minimal_gated_unit_is_the_one_whose_gates_are_opposite():
     """r = 1 − z with z the share that is kept, its bias at the start the same."""
     m = three_stories.network(np.random.default_rng(0), "minimal", 5, 3, b_z=2.0)
@@ -78,18 +85,13 @@ def test_from_one_bias_most_nets_do_without_z_between_the_names_and_from_another
     """Those that do are those whose n is close to h; all do with z = 1."""
     two, six = ([row for bias, _, row in load_results(file)["names"] if bias == b_z] for b_z in (2, 6))
     nine = 9 if file == "three_stories" else 3
+    assert all(row["r = 0 at other words"] < 0.315 for row in two)
     free = [row["z = 0 at other words"] > 0.99 for row in two]
     assert free == [row["n off h"] < 0.12 for row in two] and sum(free) == nine
+    assert all(row["r = 0 at other words"] < 0.295 for row in six)
     for row in two + six:
         assert row["as trained"] > 0.94 and row["z = 1 at other words"] > 0.89
     assert all(row["z = 0 at other words"] < 0.8 * row["as trained"] and row["n off h"] > 0.3 for row in six)
-
-
-def test_at_a_larger_rate_the_farther_n_is_from_h_the_more_z_is_needed():
-    rows = [row for *_, row in load_results("three_stories")["names, rate 0.03"]]
-    off, right = ([row[name] for row in rows] for name in ("n off h", "z = 0 at other words"))
-    assert np.corrcoef(off, right)[0, 1] < -0.9 and min(right) < 0.3 and max(right) > 0.99
-    assert min(row["z = 1 at other words"] for row in rows) > 0.99
 
 
 def test_a_gate_is_held_where_it_is_said_and_nowhere_else():
