@@ -30,12 +30,12 @@ def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed(f
     assert page_says(PAGE, "each of ten seeds gets over 99 % of all 36,000 test pairs right")
 
 
-def test_of_those_that_are_not_fed_seven_of_twenty_are_as_good_and_at_each_rate_some_stay_far_behind():
-    ends = {name: [row["exact"] for row in results("dates", "translation", name)]
-            for name in ("not fed", "not fed, read forwards", "not fed, 0.02", "not reversed")}  # fmt: skip
-    assert [sum(exact > 0.99 for exact in found) for found in ends.values()] == [5, 1, 1, 10]
-    assert [len(found) for found in ends.values()] == [10, 5, 5, 10]
-    assert max(min(ends[name]) for name in ("not fed", "not fed, 0.02")) < 0.03
+def test_of_those_that_are_not_fed_six_of_fifteen_are_as_good_and_at_each_rate_some_stay_far_behind():
+    names = ("not fed", "not fed, 0.02", "not reversed")
+    ends = {name: [row["exact"] for row in results("dates", "translation", name)] for name in names}
+    assert [sum(exact > 0.99 for exact in found) for found in ends.values()] == [5, 1, 10]
+    assert [len(found) for found in ends.values()] == [10, 5, 10]
+    assert [sum(exact < 0.04 for exact in ends[name]) for name in names[:2]] == [2, 1]
     fed, not_fed = (results("dates", "translation", name)[0]["numbers"] for name in ("plain", "not fed"))
     assert 1 <= not_fed / fed < 1.02
 
