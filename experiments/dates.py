@@ -71,12 +71,10 @@ SETTINGS: dict[str, Row] = {
     "plain": {},
     "not reversed": {"reverse": False},
     "not fed": NOT_FED | {"lr": 0.01},
-    "not fed, read forwards": NOT_FED | {"lr": 0.01, "reverse": False},
     "not fed, 0.02": NOT_FED,
 }
 RUNS = {  # the seeds of each
     **dict.fromkeys(("plain", "not reversed", "not fed"), range(10)),
-    "not fed, read forwards": range(5),
     "not fed, 0.02": range(5),
 }
 TUNED = ("plain", "not reversed", "not fed")

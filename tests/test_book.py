@@ -227,7 +227,7 @@ TYPED = {
     "12": ["difference between GRU and LSTM"],
     "18": ["dot product attention"],
     "18b": ["transformer vs gru"],
-    "17": ["exposure bias", "ignore_index", "scheduled sampling", "sequence to sequence", "teacher forcing"],
+    "17": ["exposure bias", "ignore_index", "sequence to sequence", "teacher forcing"],
     "15": ["layer normalization", "num_layers", "residual connections"],
     "21": ["mamba"],
     "08": ["minimal gated unit"],

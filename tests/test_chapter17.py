@@ -4,13 +4,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import box, load_results, page_says, randomised, results, rng, run_box
+from helpers import load_results, page_says, randomised, results, rng, run_box
 
 from experiments import dates
 from gru_book.models.translator import translator_init, translator_loss
 from gru_book.tasks.dates import encode, pairs, split_days
 from gru_lib import convert, gradcheck, gru_init
-from gru_lib.layers import seq2seq_forward, seq2seq_init
+from gru_lib.decode import greedy
+from gru_lib.layers import seq2seq_encode, seq2seq_forward, seq2seq_init, seq2seq_step
 
 PAGE = "17-encoder-decoder"
 FILES = ("dates", "dates_own")  # the second with other kernels
@@ -30,12 +31,12 @@ def test_plain_translator_is_right_in_99_percent_on_unseen_days_for_every_seed(f
     assert page_says(PAGE, "each of ten seeds gets over 99 % of all 36,000 test pairs right")
 
 
-def test_of_those_that_are_not_fed_seven_of_twenty_are_as_good_and_at_each_rate_some_stay_far_behind():
-    ends = {name: [row["exact"] for row in results("dates", "translation", name)]
-            for name in ("not fed", "not fed, read forwards", "not fed, 0.02", "not reversed")}  # fmt: skip
-    assert [sum(exact > 0.99 for exact in found) for found in ends.values()] == [5, 1, 1, 10]
-    assert [len(found) for found in ends.values()] == [10, 5, 5, 10]
-    assert max(min(ends[name]) for name in ("not fed", "not fed, 0.02")) < 0.03
+def test_of_those_that_are_not_fed_six_of_fifteen_are_as_good_and_at_each_rate_some_stay_far_behind():
+    names = ("not fed", "not fed, 0.02", "not reversed")
+    ends = {name: [row["exact"] for row in results("dates", "translation", name)] for name in names}
+    assert [sum(exact > 0.99 for exact in found) for found in ends.values()] == [5, 1, 10]
+    assert [len(found) for found in ends.values()] == [10, 5, 10]
+    assert [sum(exact < 0.04 for exact in ends[name]) for name in names[:2]] == [2, 1]
     fed, not_fed = (results("dates", "translation", name)[0]["numbers"] for name in ("plain", "not fed"))
     assert 1 <= not_fed / fed < 1.02
 
@@ -100,37 +101,47 @@ def whole():
     return p, batch, loss
 
 
-def in_torch(p, batch):
-    """The names that the page's code uses, and the target with its padding marked."""
+def in_torch(p):
+    """What the page's code defines, with the weights of `p`."""
     import torch
 
-    source, target, lengths, target_lengths = batch
-    modules = {"encoder": torch.nn.GRU(3, 4).double(), "decoder": torch.nn.GRU(7, 4).double()}
-    for name, gru in modules.items():
+    names = run_box("17-encoder-decoder", A=7, B=5, D=3, H=4)
+    for name in ("encoder", "decoder"):
         arrays = convert.to_torch([[getattr(p, name)]])
-        gru.load_state_dict({key: torch.tensor(a) for key, a in arrays.items()})
-    marked = np.where(np.arange(4)[:, None] < target_lengths, target, -100)
-    return modules | {
-        "source_embedding": lambda tokens: torch.tensor(p.source.E)[tokens],
-        "target_embedding": torch.nn.Embedding.from_pretrained(torch.tensor(p.target.E)),  # refuses what it has not
-        "readout": lambda states: states @ torch.tensor(p.out.W) + torch.tensor(p.out.b),
-        "source": torch.tensor(source), "start": torch.full((1, 3), p.start), "target": torch.tensor(marked),
-        "lengths": torch.tensor(lengths),
-    }  # fmt: skip
+        names[name].double().load_state_dict({key: torch.tensor(a) for key, a in arrays.items()})
+    wanted = {"source_embedding": p.source.E, "target_embedding": p.target.E, "readout": p.out.W.T}
+    for name, weight in wanted.items():
+        assert names[name].weight.shape == weight.shape
+        names[name].double().weight.data = torch.tensor(weight)
+    names["readout"].bias.data = torch.tensor(p.out.b)
+    return names
 
 
 @pytest.mark.frameworks("torch")
 def test_the_code_of_the_page_computes_our_loss_in_pytorch_and_only_with_packing(whole):
     import torch
 
-    p, batch, loss = whole
-    given = in_torch(p, batch)
-    names = run_box("17-encoder-decoder", **given)
-    assert float(names["loss"].detach()) == pytest.approx(loss, abs=1e-12)
-    code, _ = box("17-encoder-decoder")
-    padded = given | {"lengths": torch.full((3,), len(given["source"]))}
-    exec(code, padded)
-    assert abs(float(padded["loss"].detach()) - loss) > 1e-3
+    p, (source, target, lengths, target_lengths), loss = whole
+    names = in_torch(p)
+    marked = torch.tensor(np.where(np.arange(4)[:, None] < target_lengths, target, -100))
+    source, lengths = torch.tensor(source), torch.tensor(lengths)
+    found = names["loss_of"](source, lengths, marked)
+    assert float(found.detach()) == pytest.approx(loss, abs=1e-12)
+    found.backward()
+    assert all(names[name].weight.grad is not None for name in ("source_embedding", "target_embedding", "readout"))
+    padded = names["loss_of"](source, torch.full((3,), len(source)), marked)
+    assert abs(float(padded.detach()) - loss) > 1e-3
+
+
+@pytest.mark.frameworks("torch")
+def test_the_code_of_the_page_writes_in_pytorch_what_ours_writes(whole):
+    import torch
+
+    p, (source, _, lengths, _), _ = whole
+    found = in_torch(p)["translate"](torch.tensor(source), torch.tensor(lengths), 5)
+    state = seq2seq_encode(source, p, lengths=lengths)
+    wanted = greedy(seq2seq_step(p), state, np.full(3, p.start), end=None, max_steps=5).tokens
+    np.testing.assert_array_equal(found.T.numpy(), wanted)
 
 
 @pytest.mark.frameworks("torch", "keras")

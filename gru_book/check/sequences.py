@@ -109,9 +109,15 @@ def s2s_softmax() -> Exercise:
         ):  # fmt: skip
             yield message, {"loss": np.array(its_loss), "dlogits": its_grad}
 
-    far = {"logits": np.array([[[1000.0, 0.0]]]), "targets": np.array([[1]]), "mask": np.ones((1, 1))}
-    message = "right for small logits, but exp(1000) overflows: subtract the largest logit first."
-    also = [(far, {"loss": np.array(1000.0), "dlogits": np.array([[[1.0, -1.0]]])}, message)]
+    (likely, other) = _softmax(np.array([[10.0, 0.0]]))[0]
+    one = {"targets": np.array([[1]]), "mask": np.ones((1, 1))}
+    large, far = ({"logits": np.array([[[1000.0, low]]])} | one for low in (990.0, 0.0))
+    overflow = "right for small logits, but exp(1000) overflows: subtract the largest logit first."
+    zero = "at the logits 1000 and 0 a probability is rounded to 0: take the logarithm before dividing."
+    also = [
+        (large, {"loss": np.array(-math.log(other)), "dlogits": np.array([[[likely, other - 1]]])}, overflow),
+        (far, {"loss": np.array(1000.0), "dlogits": np.array([[[1.0, -1.0]]])}, zero),
+    ]
     args = {"logits": a, "targets": y, "mask": mask}
     return Exercise(args, {"loss": np.array(loss), "dlogits": grad}, mistakes, also=also)
 

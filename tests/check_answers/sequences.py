@@ -75,6 +75,7 @@ PLANTED = {
         ("-(mask", "(mask", "the loss has the wrong sign"),
         ("axis=-1, keepdims", "axis=0, keepdims", "the softmax runs over time"),
         (" - logits.max(axis=-1, keepdims=True)", "", "overflows"),
+        ("~log_p = .*", "log_p = np.log(np.exp(a) / np.exp(a).sum(axis=-1, keepdims=True))", "rounded to 0"),
         ("    M, V", "    mask = 0 * mask + 1\n    M, V", "padding is counted"),
         ("    a = logits", "    mask = 0 * mask + 1\n    a = logits", "padding is in the sum"),
         (").sum() / M", ").sum() / M / np.log(2)", "the loss is in bits"),
