@@ -164,9 +164,7 @@ def regularise(scheme: str, rate: float, seed: int, lr: float = 0.01) -> Row:
 
     loss = partial(LOSSES[scheme], rng=masks, rate=rate)
     chunks = Chunks(*streams(training, 16), 40)
-    history = train(
-        m, loss, chunks, Adam(m, lr), steps=UPDATES, clip_norm=1.0, evaluate=look, every=50, progress=False
-    )
+    history = train(m, loss, chunks, Adam(m, lr), steps=UPDATES, clip_norm=1.0, evaluate=look, every=50, progress=False)
     m.flat[:] = best["flat"]
     curves = {part: history.curve(part)[1] for part in ("training", "validation")}
     return curves | {"test": bits(m, test)}

@@ -89,6 +89,7 @@ def test_copying_does_not_need_the_content_and_walking_heads_get_further(file, s
     lists = [[round(100 * run[length][1]) for run in whole] for length in ("20", "32")]
     if file == FILES[0]:
         assert (min(lists[0]), max(lists[0]), max(lists[1])) == (53, 99, 3)
+        assert min(run["32"][1] for run in walking) == 0.99
     assert min(run["32"][0] for run in walking) > 0.95 and max(lists[1]) <= 3
     for length in ("5", "10", "20", "32"):
         assert np.median([run[length][0] for run in walking]) >= np.median([run[length][0] for run in whole])
