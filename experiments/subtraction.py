@@ -74,6 +74,9 @@ WAYS: dict[str, dict[str, Any]] = {
     "only pulled": {"decay": 0},
     "only decayed": {"most": 0},
     "tidied, on four bits": {"bits": (4, 4)},
+    "only pulled, on four bits": {"bits": (4, 4), "decay": 0},
+    "only decayed, on four bits": {"bits": (4, 4), "most": 0},
+    "plain, on four bits, long": {"bits": (4, 4), "most": 0, "decay": 0, "steps": 4000},
 }
 LENGTHS = (5, 8, 16, 64, 256, 1024)
 

@@ -98,32 +98,31 @@ CACHE = "return h, (x, h_prev,"
 
 # Each row of the grid: the function that is changed, and the changes, in every line that the row names.
 ROWS = {
-    "da_n, or forward's line of n": [
+    "da_n, the cache, or tanh in forward": [
         ("step_backward", ("* (1 - n**2)", "")),
         ("step_backward", ("da_n = dh * not_z", "da_n = dh")),
         ("step_backward", ("da_n = dh * not_z", "da_n = dh * z")),
         ("step", (N_LINE, N_LINE.removeprefix("np.tanh"))),
+        ("step", ("z, not_z, n, q)", "not_z, z, n, q)")),
     ],
     "another convention of z (5)": [("step", (H_LINE, "not_z * h_prev + z * n"))],
-    "forward's line of h": [
+    "forward's line of h: the share of n": [
         ("step", (H_LINE, "z * h_prev + n")),
         ("step", (H_LINE, "z * h_prev + z * n")),
         ("step", (H_LINE, "z * h_prev")),
     ],
-    "da_z, or forward's line of z or of h": [
+    "da_z, forward's z, or in its h the share of h_prev": [
         ("step_backward", ("(h_prev - n) * z * not_z", "(h_prev - n)")),
         ("step_backward", ("(h_prev - n) * z", "h_prev * z")),
         ("step", ("x @ p.W_xz + h_prev @ p.W_hz + p.b_z", "x @ p.W_xz[:, :1] + h_prev @ p.W_hz[:, :1] + p.b_z[:1]")),
         ("step", (H_LINE, "h_prev + not_z * n")),
         ("step", (H_LINE, "not_z * n")),
     ],
-    "the cache (3), or forward's line of q or of h": [
+    "the cache (3), or forward's line of q: another gate": [
         ("step", (CACHE, "return h, (x, h,")),
         ("step", (Q_LINE, "q = z * h_prev")),
-        ("step", (H_LINE, "z * q + not_z * n")),
     ],
-    "dq, da_r, or forward's line of r (2) or of q": [
-        ("step", (Q_LINE, "q = 2 * r * h_prev")),
+    "dq, da_r, forward's line of r (2), or of q: no r": [
         ("step", (Q_LINE, "q = h_prev")),
         ("step", ("x @ p.W_xr + h_prev @ p.W_hr + p.b_r", "2 * (x @ p.W_xr + h_prev @ p.W_hr + p.b_r)")),
         ("step_backward", ("h_prev * r * not_r", "h_prev")),
@@ -135,15 +134,18 @@ ROWS = {
         ("step", ("q @ p.W_hn", "h_prev @ p.W_hn")),
         ("step", ("q @ p.W_hn", "r * (h_prev @ p.W_hn)")),
     ],
-    "an array's own line (6)": [
+    "an array's own line, as of W_hn (6), or the cache": [
         ("step_backward", ("q.T @ da_n", "h_prev.T @ da_n")),
         ("step_backward", ("q.T @ da_n", "da_n.T @ q")),
+        ("step_backward", ("q.T @ da_n", "q.T @ da_z")),
+        ("step", ("n, q)", "n, h_prev)")),
     ],
     "dx": [("step_backward", (" + da_n @ p.W_xn.T", ""))],
-    "dh_prev (4)": [
+    "dh_prev (4), or the cache": [
         ("step_backward", (" + da_r @ p.W_hr.T", "")),
         ("step_backward", ("da_z @ p.W_hz.T", "da_z @ p.W_hz")),
         ("step_backward", ("dh_prev = dh * z + ", "dh_prev = ")),
+        ("step", ("r, not_r, z, not_z, n, q)", "not_r, r, z, not_z, n, q)")),
     ],
     "a product in forward, here h_prev @ W_hz": [
         ("step", (" + h_prev @ p.W_hz", "")),
@@ -180,6 +182,26 @@ def test_each_row_of_the_grid_is_the_pattern_of_its_mistakes(page, row):
         one, three = found_with(page, which, *changes)
         assert {name: short.get(mark, "x") for name, mark in one.items()} == shown
         assert wrong(three) == {"all": ALL, "the same": wrong(one)}.get(later, wrong(three)) != set()
+
+
+@pytest.mark.parametrize(
+    ("right", "slip", "arrays"),
+    [
+        ("x @ p.W_xz", "x @ p.W_xr", {"W_xz", "W_xr", "xs"}),
+        ("h_prev @ p.W_hz", "h_prev @ p.W_hr", {"W_hz", "W_hr", "h0"}),
+        ("p.b_z", "p.b_r", {"b_z", "b_r"}),
+        ("x @ p.W_xn", "x @ p.W_xz", {"W_xn", "W_xz", "xs"}),
+    ],
+)
+def test_forward_that_takes_one_array_for_the_other_leaves_both_wrong(page, right, slip, arrays):
+    assert wrong(found_with(page, "step", (right, slip))[0]) == arrays
+
+
+def test_a_wrong_factor_in_the_line_of_a_weight_leaves_that_weight_alone_wrong(page):
+    mistakes = ("h_prev.T @ da_r, h_prev.T @ da_r", "h_prev.T @ da_r, q.T @ da_z", "h_prev.T @ da_r, da_z.T @ h_prev")
+    for mistake in mistakes:
+        for found in found_with(page, "step_backward", ("h_prev.T @ da_r, h_prev.T @ da_z", mistake)):
+            assert wrong(found) == {"W_hz"}
 
 
 def test_a_wrong_entry_in_the_cache_can_leave_other_patterns_than_that_of_suspect_3(page):
@@ -373,8 +395,8 @@ MENDED = {  # a suspect's part, what its answer says instead, and what is heard 
     "bidirectional=True": ("hs[:, -1]", "torch.cat([h_T[-2], h_T[-1]], dim=1)", "1 1 1 1 1\n0 0 0 0 0\n0 0 0 0 0\n"),
     "lengths = [3, 5, 2]": ("net(xs)", f"net({PACKED})", "1 1 1 0 0\n0 0 0 0 0\n0 0 0 0 0\n"),
     "# for the log": (
-        "net(piece, h)",
-        "net(piece, h if h is None else h.detach())",
+        "total += hs.square().mean()  # for the log\nheard(h, text)",
+        "h = h.detach()\n    total += hs.square().mean().item()\nheard(hs, text)",
         "0 0 0 0 0 0 0 0 0 0 1 1 1 1 1\n",
     ),
     "Reader": ("(xs, self.h)", "(xs)", "1 1 1 1 1\n0 0 0 0 0\n0 0 0 0 0\nthe same twice: True\n"),
