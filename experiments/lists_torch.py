@@ -55,17 +55,20 @@ def positions(count: int, d: int) -> torch.Tensor:
 
 
 class Translator(nn.Module):
-    """Blocks between embeddings and a readout."""
+    """Blocks between embeddings and a readout. With `placed` False no row is told its place."""
 
-    def __init__(self) -> None:
+    def __init__(self, placed: bool = True) -> None:
         super().__init__()
+        self.placed = placed
         self.embed = nn.Embedding(LISTED_WRITTEN.size + LISTED_ISO.size, D)
         self.blocks = nn.Sequential(*(Block(D, HEADS) for _ in range(BLOCKS)))
         self.norm, self.out = nn.LayerNorm(D), nn.Linear(D, LISTED_ISO.size)
         self.register_buffer("where", torch.cat([positions(WIDTH, D), positions(WIDTH, D)]), persistent=False)
 
     def forward(self, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-        x = self.embed(tokens) + self.where[where]
+        x = self.embed(tokens)
+        if self.placed:
+            x = x + self.where[where]
         return self.out(self.norm(self.blocks(x)))
 
 
@@ -83,12 +86,12 @@ def rows(batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return torch.from_numpy(tokens), torch.from_numpy(where), torch.from_numpy(said)
 
 
-def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1) -> Translator:
+def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1, placed: bool = True) -> Translator:
     """Train one on lists of one to three dates, as the GRUs of experiments/attention.py."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     rng, (days, _) = np.random.default_rng(seed), split_days(seed=split)
-    m = Translator()
+    m = Translator(placed)
     adam = torch.optim.Adam(m.parameters(), lr=rate)
     for step in range(steps):
         adam.param_groups[0]["lr"] = rate * min((step + 1) / 100, 1 - step / steps)
@@ -111,14 +114,22 @@ def exact(m: Translator, batch: Batch) -> float:
     return float(right.all(dim=1).float().mean())
 
 
-def lists(steps: int, seed: int) -> dict[str, Any]:
+def lists(steps: int, seed: int, placed: bool = True) -> dict[str, Any]:
     """Lists of one to three dates; tested on lists of one to four."""
-    m = fit(seed, steps)
+    m = fit(seed, steps, placed=placed)
     row: dict[str, Any] = {"parameters": sum(a.numel() for a in m.parameters())}
     return row | {str(count): exact(m, shown_lists(count)[1]) for count in range(1, LISTS + 2)}
 
 
-PARTS = {"lists": (lists, [(STEPS,)], range(3))}
+def without(what: str, steps: int, seed: int) -> dict[str, Any]:
+    """The same training of a Transformer without its positions."""
+    return lists(steps, seed, placed=what != "positions")
+
+
+PARTS: dict[str, Any] = {
+    "lists": (lists, [(STEPS,)], range(3)),
+    "without": (without, [("positions", STEPS)], range(1)),
+}
 
 
 if __name__ == "__main__":
