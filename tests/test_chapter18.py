@@ -196,6 +196,9 @@ def test_the_transformer_writes_all_but_a_few_lists_that_are_no_longer_than_thos
     assert min(row["1"] for row in found) > 0.99 and max(row["4"] for row in found) == 0
     (blind,) = rows("without", "positions", name="lists_torch")
     assert blind["1"] > 0.98 and 0.3 < blind["3"] < 0.35 and blind["parameters"] == found[0]["parameters"]
+    (short,) = rows("without", "second block", name="lists_torch")
+    assert 0.5 < short["1"] < 0.6 and short["2"] < 0.1 and short["3"] == 0
+    assert found[0]["parameters"] - short["parameters"] == 12 * 24**2 + 13 * 24
 
 
 @pytest.mark.frameworks("torch")
