@@ -18,12 +18,10 @@ import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
 from gru_book.cells import mingru_init
-from gru_book.models.forecasts import batches, fit, forecast, forecaster_init, forecaster_loss, ridge
+from gru_book.models.forecasts import batches, fit, forecast, forecaster_init, ridge
 from gru_book.tasks import pendulum
 from gru_book.tasks.pendulum import Pendulums, errors, inputs, lag_features, pendulums, targets
 from gru_lib import elman_init, lstm_init, stack
-from gru_lib.optim import Adam, linear_decay
-from gru_lib.train import train
 
 STORED = file_for_kernels("at_work")
 SEEDS, TUNING_SEEDS = range(10), range(100, 102)
@@ -84,29 +82,19 @@ def other(cell: str, rate: float, steps: int, seed: int) -> Row:
     return errors(forecast(m, inputs(held_out)), held_out)._asdict() | {"size": m.size}
 
 
-#: What does not see a GRU's old state, and the units: with about the GRU's number of parameters, at its rate.
-BLIND = {"gates": (("W_hr", "W_hz"), 52), "candidate": (("W_hn",), 38)}
+#: What the GRU is not told: the inputs that are 0 at every step, in training too.
+UNTOLD: dict[str, tuple[int, ...]] = {"mask": (1,), "time": (2,), "mask and time": (1, 2)}
 
 
-def blind(part: str, rate: float, steps: int, seed: int) -> Row:
-    """The same training of a GRU in which the gates, or the candidate, do not see the old state."""
-    rng, (names, units) = np.random.default_rng(seed), BLIND[part]
+def untold(what: str, rate: float, steps: int, seed: int) -> Row:
+    """The same training of a GRU that is not told whether there is a reading, or since when there is none."""
+    rng = np.random.default_rng(seed)
     training, held_out = pendulums(rng, TRAINING), held_out_for(seed)
-    m = forecaster_init(rng, 3, 2, units)
-    for name in names:
-        getattr(m.rnn, name)[:] = 0
-
-    def loss(m: Any, batch: Any) -> Any:
-        value, grads = forecaster_loss(m, batch)
-        for name in names:
-            getattr(grads.rnn, name)[:] = 0
-        return value, grads
-
-    drawn = batches(rng, inputs(training), targets(training))
-    schedule = linear_decay(rate, steps)
-    train(m, loss, drawn, Adam(m, rate), steps=steps, clip_norm=1.0, schedule=schedule, progress=False)
-    seen = m.size - sum(getattr(m.rnn, name).size for name in names)
-    return errors(forecast(m, inputs(held_out)), held_out)._asdict() | {"size": seen}
+    told = np.ones(3, np.float32)
+    told[list(UNTOLD[what])] = 0
+    m = forecaster_init(rng, 3, 2, H)
+    fit(m, batches(rng, inputs(training) * told, targets(training)), rate, steps)
+    return errors(forecast(m, inputs(held_out) * told), held_out)._asdict()
 
 
 def linear(lags: int, penalty: float, seed: int) -> Row:
@@ -180,14 +168,17 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     ),
     "others": (other, tuple((cell, rate, SHORT) for cell, rate in OTHERS.items() if cell != "minGRU"), range(5)),
     "others, minGRU": (other, (("minGRU", OTHERS["minGRU"], SHORT),), range(3)),
-    "others, longer": (other, (("Elman", OTHERS["Elman"], LONG), ("LSTM", OTHERS["LSTM"], LONG)), range(3)),
-    "others, blind": (blind, tuple((part, RATE, SHORT) for part in BLIND), range(3)),
+    "untold": (
+        untold,
+        (*((what, RATE, SHORT) for what in UNTOLD), ("mask and time", SLOWER, SHORT)),
+        range(3),
+    ),
     "longer rates": (net, ((RATE, LONG), (SLOWER, LONG)), TUNING_SEEDS),
     "longer": (net, ((RATE, LONG), (SLOWER, LONG)), SEEDS),
 }
 if not fixed_kernels():  # five seeds of the trees, which take a minute and no matrix product
     PARTS["trees"] = (*PARTS["trees"][:2], range(5))
-    PARTS = {part: runs for part, runs in PARTS.items() if not part.startswith(("others", "window"))}
+    PARTS = {part: runs for part, runs in PARTS.items() if not part.startswith(("others", "window", "untold"))}
 
 
 def main(arguments: list[str]) -> None:

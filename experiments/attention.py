@@ -148,14 +148,14 @@ def small(kind: str, steps: int, seed: int) -> Row:
 # --------------------------------------------------------------------------------------------------------- lists
 
 
-def listing(kind: str, steps: int, seed: int, units: int | None = None, rate: float = RATE) -> Seq2SeqParams:
+def listing(kind: str, steps: int, seed: int, units: int | None = None) -> Seq2SeqParams:
     """A net that learned from lists of one to three dates."""
 
     def draw(rng: np.random.Generator, days: Any) -> Batch:
         counts = rng.integers(1, LISTS + 1, N)
         return listed(drawn(rng, days, counts.sum()), counts)
 
-    return fit(kind, units or UNITS[kind], draw, seed, steps=steps, rate=rate, alphabets=(LISTED_WRITTEN, LISTED_ISO))
+    return fit(kind, units or UNITS[kind], draw, seed, steps=steps, alphabets=(LISTED_WRITTEN, LISTED_ISO))
 
 
 def shown_lists(count: int) -> tuple[Dates, Batch]:
@@ -165,9 +165,9 @@ def shown_lists(count: int) -> tuple[Dates, Batch]:
     return found, listed(found, np.full(rows, count))
 
 
-def lists(kind: str, steps: int, seed: int, units: int | None = None, rate: float = RATE) -> Row:
+def lists(kind: str, steps: int, seed: int, units: int | None = None) -> Row:
     """Lists of one to three dates; tested on lists of one to five."""
-    p = listing(kind, steps, seed, units, rate)
+    p = listing(kind, steps, seed, units)
     row: Row = {"parameters": p.size}
     for count in range(1, LISTS + 3):
         said, wanted = answers(p, shown_lists(count)[1], LISTED_ISO)
@@ -178,11 +178,6 @@ def lists(kind: str, steps: int, seed: int, units: int | None = None, rate: floa
             right = exact_match([text[:first] for text in said], [text[:first] for text in wanted])
             row[f"{count} begins"], row[f"{count} dates"] = right.mean(), np.bincount(dates, minlength=7)[1:7].tolist()
     return row
-
-
-def at_rate(rate: float, steps: int, seed: int) -> Row:
-    """The same with one code, at another rate."""
-    return lists("fed", steps, seed, rate=rate)
 
 
 def wide(units: int, steps: int, seed: int) -> Row:
@@ -216,7 +211,6 @@ PARTS: dict[str, tuple[Callable[..., Row], list[tuple[Any, ...]], range]] = {
 }
 if fixed_kernels():  # what one wider code is beside the ten narrow ones
     PARTS["lists fed, wide"] = (wide, [(96, 3000)], range(3))
-    PARTS["lists fed, rates"] = (at_rate, [(0.01, 6000), (0.04, 6000)], range(1))
 
 
 def main(arguments: list[str]) -> None:

@@ -55,17 +55,20 @@ def positions(count: int, d: int) -> torch.Tensor:
 
 
 class Translator(nn.Module):
-    """Blocks between embeddings and a readout."""
+    """Blocks between embeddings and a readout. With `placed` False no row is told its place."""
 
-    def __init__(self) -> None:
+    def __init__(self, placed: bool = True, blocks: int = BLOCKS) -> None:
         super().__init__()
+        self.placed = placed
         self.embed = nn.Embedding(LISTED_WRITTEN.size + LISTED_ISO.size, D)
-        self.blocks = nn.Sequential(*(Block(D, HEADS) for _ in range(BLOCKS)))
+        self.blocks = nn.Sequential(*(Block(D, HEADS) for _ in range(blocks)))
         self.norm, self.out = nn.LayerNorm(D), nn.Linear(D, LISTED_ISO.size)
         self.register_buffer("where", torch.cat([positions(WIDTH, D), positions(WIDTH, D)]), persistent=False)
 
     def forward(self, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-        x = self.embed(tokens) + self.where[where]
+        x = self.embed(tokens)
+        if self.placed:
+            x = x + self.where[where]
         return self.out(self.norm(self.blocks(x)))
 
 
@@ -83,12 +86,12 @@ def rows(batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return torch.from_numpy(tokens), torch.from_numpy(where), torch.from_numpy(said)
 
 
-def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1) -> Translator:
+def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1, **made: Any) -> Translator:
     """Train one on lists of one to three dates, as the GRUs of experiments/attention.py."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     rng, (days, _) = np.random.default_rng(seed), split_days(seed=split)
-    m = Translator()
+    m = Translator(**made)
     adam = torch.optim.Adam(m.parameters(), lr=rate)
     for step in range(steps):
         adam.param_groups[0]["lr"] = rate * min((step + 1) / 100, 1 - step / steps)
@@ -111,14 +114,26 @@ def exact(m: Translator, batch: Batch) -> float:
     return float(right.all(dim=1).float().mean())
 
 
-def lists(steps: int, seed: int) -> dict[str, Any]:
+def lists(steps: int, seed: int, **made: Any) -> dict[str, Any]:
     """Lists of one to three dates; tested on lists of one to four."""
-    m = fit(seed, steps)
+    m = fit(seed, steps, **made)
     row: dict[str, Any] = {"parameters": sum(a.numel() for a in m.parameters())}
     return row | {str(count): exact(m, shown_lists(count)[1]) for count in range(1, LISTS + 2)}
 
 
-PARTS = {"lists": (lists, [(STEPS,)], range(3))}
+#: What is taken away; rate and steps stay.
+LESS: dict[str, dict[str, Any]] = {"positions": {"placed": False}, "second block": {"blocks": 1}}
+
+
+def without(what: str, steps: int, seed: int) -> dict[str, Any]:
+    """The same training of a Transformer that lacks something."""
+    return lists(steps, seed, **LESS[what])
+
+
+PARTS: dict[str, Any] = {
+    "lists": (lists, [(STEPS,)], range(3)),
+    "without": (without, [(what, STEPS) for what in LESS], range(1)),
+}
 
 
 if __name__ == "__main__":

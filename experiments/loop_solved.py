@@ -156,6 +156,16 @@ def counters(seed: int) -> Row:
     m = reader_init(rng, 3, 1, UNITS, dtype=np.float32)
     m.rnn.b_z[:] = START
     row = fit(m, rng, lambda rng, count: parity_since(rng, count, T), RATE, MOST)
+    return counted(m, row)
+
+
+def diagonal_counters(seed: int) -> Row:
+    """The same of the diagonal GRU that "learned" trains on parity."""
+    return counted(*trained("parity", "diagonal", RATE, seed))
+
+
+def counted(m: Bundle, row: Row) -> Row:
+    """Whether it was solved, and Newton's rounds of its recurrent part."""
     p, batch = m.rnn.astype(np.float64), parity_since(np.random.default_rng(5), 1, COUNTED, brk=0.0)
     even = cell_of(p).infer(np.eye(3)[[[2]]], None, p)[1]  # what a break leaves
     return {"solved": row["solved"]} | rounds_of(batch.xs, even, p, tol=1e-6)
@@ -167,6 +177,7 @@ def at(rate: float, settings: tuple[tuple[str, str], ...]) -> tuple[tuple[Any, .
 
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "counters": (counters, ((),), SEEDS),
+    "diagonal counters": (diagonal_counters, ((),), SEEDS),
     "learned": (tasks, at(RATE, CONTENDERS), SEEDS),
     "failed": (tasks, at(RATE, FAILING), SEEDS),
     "two layers": (tasks, at(RATE, TWO), SEEDS),

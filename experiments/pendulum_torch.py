@@ -31,15 +31,3 @@ def fit(m, batches, rate, steps):
         opt.step()
         losses.append(loss.item())
     return losses
-
-
-def stream(m, readings):
-    """Yield both answers after each reading; None is a missing one."""
-    h, last, since = None, 0.0, 0
-    for value in readings:
-        last, since = (last, since + 1) if value is None else (value, 0)
-        x = torch.tensor([[[last, since == 0, since / 5]]], dtype=torch.float32)
-        with torch.no_grad():
-            hs, h = m.rnn(x, h)  # hs: (1, 1, H)
-            said = m.out(hs)[0, 0]
-        yield said

@@ -270,11 +270,15 @@ def test_rounds_that_are_stored_are_made_again():
     assert all(rounds < 20 for (_, cut, used), rounds in runs.items() if cut and used == "all")
     *what, row = SOLVED["counters"][3]
     assert loop_solved.counters(*what) == row
+    *what, row = SOLVED["diagonal counters"][3]
+    assert loop_solved.diagonal_counters(*what) == row
 
 
 def test_trained_counters_take_few_rounds_or_hundreds():
-    rows = [row for _, row in SOLVED["counters"]]
-    assert len(rows) == 10 and all(row["solved"] and row["converged"] for row in rows)
+    for part in ("counters", "diagonal counters"):
+        rows = [row for _, row in SOLVED[part]]
+        assert len(rows) == 10 and all(row["solved"] and row["converged"] for row in rows)
+    assert sum(row["rounds"] < 10 for row in rows) == 8 and sum(row["rounds"] > 200 for row in rows) == 2
 
 
 def test_a_round_of_the_page_keeps_the_guess_where_changes_overflow():

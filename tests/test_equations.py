@@ -811,7 +811,7 @@ def _() -> Values:
     turned = np.exp(1j * np.outer(range(4), 10_000.0 ** (-2 * np.arange(d // 2) / d)))
     return {
         "d": d, "m": m, "X": x, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Q": Q, "K": K, "V": V,
-        "(eq-self-attention)": {"Y": softmax(Q @ K.T / math.sqrt(d)) @ V},
+        "(eq-self-attention)": {"M": mask, "Y": softmax(Q @ K.T / math.sqrt(d) + mask) @ V},
         "(eq-self-position)": {
             "sin": np.sin, "cos": np.cos, "t": range(4), "k": range(d // 2), "p": dict(np.ndenumerate(turned.imag)),
             "p'": dict(np.ndenumerate(turned.real)),
