@@ -81,7 +81,6 @@ def test_classifiers_and_trainings_get_what_the_page_says():
     )
     assert page_says(PAGE, f"{last:.1f} %, and one that sees the first and the last {ends:.1f} %")
     assert page_says(PAGE, f"gets {runs:.1f} %") and page_says(PAGE, f"counting runs of letters {runs:.0f} %")
-    assert page_says(PAGE, f"Elman networks of as many units get {100 * np.mean(elman):.0f} %")
 
 
 def in_loop(*setting):
