@@ -104,6 +104,12 @@ def language(cell: str, H: int, lr: float, seed: int) -> Row:
     return row | {"latch": latch(m), "hold": hold(m)} if cell == "GRU" else row
 
 
+def three_times(cell: str, H: int, lr: float, seed: int) -> Row:
+    """Which of twelve languages, after three times as many updates?"""
+    m = reader(parts(), len(LANGUAGES), cell, H, lr, seed, 3 * STEPS)
+    return {name: word_reader_accuracy(m, getattr(parts(), name)) for name in ("validation", "test")}
+
+
 def longer(pairs: Sequence[Pair], k: int) -> list[Pair]:
     """The pairs whose word has k letters or more."""
     return [pair for pair in pairs if len(pair[0]) >= k]
@@ -476,6 +482,8 @@ if fixed_kernels():
             tuple((cell, 64, lr) for cell in ("linear", "Elman", "GRU") for lr in RATES),
             TUNING_SEEDS,
         ),
+        # 121 units have as many parameters as a GRU of 64.
+        "three times": (three_times, (("Elman", 121, 0.005), ("GRU", 64, 0.01)), range(3)),
         "page loop": (page_loop, LOOPS, range(3)),
         "orders": (orders, ORDERS, range(10)),
         "baselines": (baseline, tuple((t, n) for t in ("languages", "either way") for n in BASELINES), range(1)),
