@@ -84,22 +84,24 @@ def test_every_gru_beats_every_elman_network_and_counting_runs_beats_both():
     assert letters < min(elman) and max(elman) < min(gru) and max(gru) < runs
 
 
-def test_an_elman_network_with_as_many_parameters_is_behind_every_gru_at_each_rate():
+def test_an_elman_network_with_as_many_parameters_and_longer_training_is_close_to_a_gru():
     assert gru_init(rng(), 32, 64).size - 18 < elman_init(rng(), 32, 121).size < gru_init(rng(), 32, 64).size + 18
-    rates = [results(experiment, "as many parameters", "Elman", 121, rate) for rate in experiment.RATES]
-    assert [len(rows) for rows in rates] == [3, 3, 3]
-    best = max(row["test"] for rows in rates for row in rows)
-    assert best < min(row["test"] for row in gru_rows())
-    assert page_says(PAGE, f"gets at most {best:.2f}, in three trainings at each of three learning rates")
+    elman, gru = (
+        [row["test"] for row in results(experiment, "three times", *cell)] for cell in (("Elman", 121), ("GRU", 64))
+    )
+    assert len(elman) == len(gru) == 3 and 3 * experiment.STEPS == 3000
+    said = f"121 units, and 3,000 updates an Elman network gets {np.mean(elman):.2f}, and the GRU {np.mean(gru):.2f}"
+    assert page_says(PAGE, said)
+    lead = [np.mean([row["test"] for row in rows]) for rows in (gru_rows(), results(experiment, "languages", "Elman"))]
+    assert 0 < np.mean(gru) - np.mean(elman) < (lead[0] - lead[1]) / 2
 
 
-def test_every_training_finds_another_unit_that_notes_an_ä_and_only_all_units_cost_the_answer():
+def test_every_training_finds_a_unit_that_notes_an_ä_and_only_all_units_cost_the_answer():
     for row in gru_rows():
         at, after = row["latch"]["z"]
         assert at < 0.1 and after > 0.85
         none, one, everything = row["hold"]["held"]
         assert row["hold"]["words"] == 45 and none - one < 0.07 and everything < 0.6 * none
-    assert len({row["latch"]["unit"] for row in gru_rows()}) == 10
     none, _, everything = np.mean([row["hold"]["held"] for row in gru_rows()], axis=0)
     assert everything < none / 2
 
