@@ -150,7 +150,7 @@ def page_loop(cell: str, faster: float, steps: int, lr: float, seed: int) -> Row
         _, h_T, tape = elman_forward(xs, None, p)
         s, cache = linear_forward(h_T, out)
         d_s = (sigmoid(s) - y) / N
-        d_h_T, d_out = linear_backward(d_s, cache, out)
+        d_h_T, _ = linear_backward(d_s, cache, out)
         grads = elman_backward(None, d_h_T, tape, p)[2]
         rate = lr * (1 - step / steps)
         out.W -= rate * h_T.T @ d_s

@@ -10,7 +10,7 @@ from helpers import ROOT, cells_of, names_of, result, run_box
 from experiments import gates
 from experiments._store import load, save, stored_file
 from gru_book.tasks.hold import drift, hold
-from gru_lib import elman_forward, elman_init, gradcheck, sigmoid
+from gru_lib import gradcheck, sigmoid
 
 NAME = "03-gates"
 
