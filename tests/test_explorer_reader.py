@@ -74,6 +74,7 @@ def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(i
             intro = (Path(__file__).parents[1] / "book_text" / "intro.md").read_text("utf8")
             said = READER["words"][NET["languages"][ends[kept - 1].argmax()]]
             assert re.search(rf"press the \*{word[kept - 1]}\*: .* it says {said}\.", intro)
+            assert {p.argmax() for t, p in enumerate(ends, 1) if t != kept} == {language[word]}  # "any other letter"
             measured = NET["measured"]
             assert f"{measured['8 bits']['test']:.2f} {measured['counts']['end']:.2f}" == "0.68 0.73"
 
