@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts, replace
-from gru_book.models.translator import exact_match, translate, translator_init, translator_loss
+from gru_book.models.translator import alignment, exact_match, translate, translator_init, translator_loss
 from gru_book.tasks.dates import (
     ISO,
     LISTED_ISO,
@@ -113,6 +113,7 @@ PLACES = {
     "blank after": [len(BEFORE) + 5],
     "all six": [len(BEFORE) + k for k in range(6)],
 }
+SECOND = len("2026-0")  # the place of the month's second digit in the answer
 
 
 def plain(rng: np.random.Generator, days: Any) -> Batch:
@@ -139,10 +140,24 @@ def exchanged(p: Seq2SeqParams) -> Row:
     return row
 
 
+def looks(p: Seq2SeqParams) -> Row:
+    """The weights of *17 de marzo de 2026*, and how much of them, in the mean of the months, two parts of it have.
+
+    These are the five letters and the blank after them, when the month's second digit is written.
+    """
+    tokens, lengths = WRITTEN.tokens([BEFORE + month + AFTER for month in MONTHS.values()])
+    wanted, ends = ISO.tokens([f"2026-{number}-17" for number in MONTHS])
+    weights = alignment(p, Batch(tokens, lengths, wanted, ends))
+    mean = weights[SECOND].mean(axis=0)
+    row: Row = {f"weight, {name}": float(mean[PLACES[name]].sum()) for name in ("five letters", "blank after")}
+    return row | {"alignment": weights[:, [*MONTHS].index("03")].round(2).tolist()}
+
+
 def small(kind: str, steps: int, seed: int) -> Row:
-    """A small net: how often it is right, and where it keeps the month."""
+    """A small net: how often it is right, where it keeps the month, and where it looks for it."""
     p = fit(kind, TINY[kind], plain, seed, steps=steps)
-    return {"parameters": p.size, "exact": exact(p, encode(shown(), reverse=False))} | exchanged(p)
+    right = exact(p, encode(shown(), reverse=False))
+    return {"parameters": p.size, "exact": right} | exchanged(p) | looks(p)
 
 
 # --------------------------------------------------------------------------------------------------------- lists

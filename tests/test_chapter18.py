@@ -47,6 +47,12 @@ def test_the_month_is_in_the_six_states_of_every_network_and_where_depends_on_th
     letters, blank = ([row[name][1] for row in found] for name in ("five letters", "blank after"))
     assert sum(one == 1 and other == 0 for one, other in zip(letters, blank, strict=True)) == 2
     assert max(blank) == 0.7
+    for row in found:  # the weights say where it is read, and training 0 looks at the blank
+        letters, blank = row["weight, five letters"], row["weight, blank after"]
+        assert abs(row["five letters"][1] - letters) < 0.2 and abs(row["blank after"][1] - blank) < 0.11
+        assert (letters > 0.85) == (row["five letters"] == [0, 1])
+    assert np.argmax(found[0]["alignment"][attention.SECOND]) == attention.PLACES["blank after"][0]
+    assert found[0]["alignment"][attention.SECOND][attention.PLACES["blank after"][0]] == 0.9
 
 
 def test_a_list_that_is_too_long_is_measured_by_how_it_begins(monkeypatch):
@@ -158,6 +164,8 @@ def test_attention_writes_all_lists_as_long_as_in_training_and_of_longer_ones_th
     assert dates.shape == (10, 6) and dates[:, 2].min() >= 332 and dates.sum() == 10 * 333
     if name == "attention":
         assert dates[:, 2].tolist() == 10 * [333]
+        begun = [round(100 * row["4 begins"]) for row in found]  # all of the three dates right
+        assert (min(begun), max(begun)) == (8, 17)
     fed = rows("lists fed", "fed", name=name)
     assert len(fed) == (10 if name == "attention" else 5) and found[0]["parameters"] < fed[0]["parameters"]
     for count, least, most in (("1", 0.89, 1), ("2", 0.33, 0.75), ("3", 0, 0.1)):
