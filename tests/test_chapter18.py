@@ -202,6 +202,9 @@ def test_the_transformer_writes_all_but_a_few_lists_that_are_no_longer_than_thos
     found = rows("lists", name="lists_torch")
     assert len(found) == 3 and min(row["3"] for row in found) > 0.95
     assert min(row["1"] for row in found) > 0.99 and max(row["4"] for row in found) == 0
+    gru = rows("lists", "attention", 2000)  # ahead with fewer parameters, in fewer steps than 3,000
+    assert gru[0]["parameters"] < found[0]["parameters"]
+    assert min(row["3"] for row in gru) > max(row["3"] for row in found) + 0.02
     (blind,) = rows("without", "positions", name="lists_torch")
     assert blind["1"] > 0.98 and 0.3 < blind["3"] < 0.35 and blind["parameters"] == found[0]["parameters"]
     (short,) = rows("without", "second block", name="lists_torch")
