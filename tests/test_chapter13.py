@@ -97,6 +97,8 @@ def test_copying_does_not_need_the_content_and_walking_heads_get_further(file, s
     if file == FILES[0]:
         assert (min(lists[0]), max(lists[0]), max(lists[1])) == (53, 99, 3)
         assert min(run["32"][1] for run in walking) == 0.99
+        near_1 = [round(100 * run["32"][1]) for run in results(file, "copy, without", "start")]
+        assert sum(right >= 92 for right in near_1) == 9 and len(near_1) == 10
     assert min(run["32"][0] for run in walking) > 0.95 and max(lists[1]) <= 3
     for length in ("5", "10", "20", "32"):
         assert np.median([run[length][0] for run in walking]) >= np.median([run[length][0] for run in whole])
@@ -130,6 +132,9 @@ def test_beyond_the_trained_length_relu_can_be_wrong_without_bound_and_gated_net
     assert all(run["1000"][1] <= 1 for cell in ("GRU", "LSTM") for run in runs[cell])
     relu = runs["relu, identity"] + runs["IRNN"]
     assert sum(run["1000"][0] > 5 for run in relu) == 7
+    for length, ends in (("50", [3.1, 6.6]), ("1000", [9.2, 1053])):
+        largest = [run[length][1] for run in relu]
+        assert [round(min(largest), 1), round(max(largest), 1)] == ends
     worst = max(relu, key=lambda run: run["1000"][0])
     assert worst["50"][1] < 5 and worst["1000"][1] > 1000
     always = ((adding(np.random.default_rng(10_001), 500, 1000).ys - 1) ** 2).mean()
@@ -153,8 +158,10 @@ def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them(file):
 def test_stacks_learn_a_rule_for_twice_the_length_and_most_for_four_times(file):
     runs = results(file, "flat, stack")
     assert all(run["8"][1] > 0.98 for run in runs)
-    found = sum(run["16"][1] >= 0.95 for run in runs), sum(run["32"][1] >= 0.95 for run in runs)
+    found = tuple(sum(run[length][1] >= 0.95 for run in runs) for length in ("16", "32"))
     assert found == {FILES[0]: (10, 8), FILES[1]: (3, 2)}[file]
+    if file == FILES[0]:
+        assert sum(run["64"][1] >= 0.95 for run in runs) == 2
 
 
 def test_adder_gradient_matches_complex_step(monkeypatch):

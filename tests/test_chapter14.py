@@ -34,6 +34,15 @@ def test_all_ten_learn_under_masks_on_the_products_and_under_one_on_the_state_th
         assert sum(learned) == (0 if fails else 10)
 
 
+def test_under_new_masks_at_a_tenth_on_the_whole_state_answers_are_better_than_guesses():
+    partly = [
+        round(100 * run["right"])
+        for place, rate, _, run in load_results(FILES[0])["memory"]
+        if (place, rate) == ("state", 0.1)
+    ]
+    assert (min(partly), max(partly)) == (27, 54)  # a guess is right on 1 of 8
+
+
 def test_under_one_mask_a_unit_with_z_above_1_minus_p_grows_and_carried_unscaled_it_does_not():
     p, xs = gru_init(rng(), 3, 64), np.zeros((50, 2, 3))
     p.flat[:] = 0
