@@ -106,23 +106,25 @@ ROWS = {
         ("step", ("z, not_z, n, q)", "not_z, z, n, q)")),
     ],
     "another convention of z (5)": [("step", (H_LINE, "not_z * h_prev + z * n"))],
-    "forward's line of h: the share of n": [
+    "forward's line of h: the share of n; or the cache": [
+        ("step", ("not_z, n, q)", "not_z, np.arctanh(n), q)")),
         ("step", (H_LINE, "z * h_prev + n")),
         ("step", (H_LINE, "z * h_prev + z * n")),
         ("step", (H_LINE, "z * h_prev")),
     ],
-    "da_z, forward's z, or in its h the share of h_prev": [
+    "da_z, forward's line of z, or of h: the share of h_prev": [
         ("step_backward", ("(h_prev - n) * z * not_z", "(h_prev - n)")),
         ("step_backward", ("(h_prev - n) * z", "h_prev * z")),
         ("step", ("x @ p.W_xz + h_prev @ p.W_hz + p.b_z", "x @ p.W_xz[:, :1] + h_prev @ p.W_hz[:, :1] + p.b_z[:1]")),
         ("step", (H_LINE, "h_prev + not_z * n")),
         ("step", (H_LINE, "not_z * n")),
     ],
-    "the cache (3), or forward's line of q: another gate": [
+    "the cache (3), or forward's line of q or h: another gate": [
+        ("step", (H_LINE, "r * h_prev + not_z * n")),
         ("step", (CACHE, "return h, (x, h,")),
         ("step", (Q_LINE, "q = z * h_prev")),
     ],
-    "dq, da_r, forward's line of r (2), or of q: no r": [
+    "dq, da_r, forward's line of r (2), or of q: r forgotten": [
         ("step", (Q_LINE, "q = h_prev")),
         ("step", ("x @ p.W_xr + h_prev @ p.W_hr + p.b_r", "2 * (x @ p.W_xr + h_prev @ p.W_hr + p.b_r)")),
         ("step_backward", ("h_prev * r * not_r", "h_prev")),
@@ -134,7 +136,7 @@ ROWS = {
         ("step", ("q @ p.W_hn", "h_prev @ p.W_hn")),
         ("step", ("q @ p.W_hn", "r * (h_prev @ p.W_hn)")),
     ],
-    "an array's own line, as of W_hn (6), or the cache": [
+    "one array's own line, here that of W_hn (6), or the cache": [
         ("step_backward", ("q.T @ da_n", "h_prev.T @ da_n")),
         ("step_backward", ("q.T @ da_n", "da_n.T @ q")),
         ("step_backward", ("q.T @ da_n", "q.T @ da_z")),
@@ -147,7 +149,7 @@ ROWS = {
         ("step_backward", ("dh_prev = dh * z + ", "dh_prev = ")),
         ("step", ("r, not_r, z, not_z, n, q)", "not_r, r, z, not_z, n, q)")),
     ],
-    "a product in forward, here h_prev @ W_hz": [
+    "any product in forward, here h_prev @ W_hz": [
         ("step", (" + h_prev @ p.W_hz", "")),
         ("step", ("h_prev @ p.W_hz", "h_prev @ p.W_hz.T")),
     ],
