@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from experiments._store import file_for_kernels, fixed_kernels, make_parts
-from gru_book.cells import mingru_init
 from gru_book.models.forecasts import batches, fit, forecast, forecaster_init, ridge
 from gru_book.tasks import pendulum
 from gru_book.tasks.pendulum import Pendulums, errors, inputs, lag_features, pendulums, targets
-from gru_lib import elman_init, lstm_init, stack
+from gru_lib import elman_init, lstm_init
 
 STORED = file_for_kernels("at_work")
 SEEDS, TUNING_SEEDS = range(10), range(100, 102)
@@ -58,19 +57,13 @@ def net(rate: float, steps: int, seed: int) -> Row:
     return errors(forecast(m, inputs(held_out)), held_out)._asdict() | {"seconds": time.process_time() - begin}
 
 
-def two_mingrus(rng: np.random.Generator, D: int, H: int, **options: Any) -> Any:
-    """One minGRU on another: the gates of the upper one see the states of the lower."""
-    return stack(*(mingru_init(rng, below, H, **options) for below in (D, H)))
-
-
 #: What else has a state, and its units: each has about as many parameters as the GRU of 32.
 STATES: dict[str, tuple[Any, int]] = {
     "Elman": (partial(elman_init, init="orthogonal"), 56),
     "LSTM": (lstm_init, 28),
-    "minGRU": (two_mingrus, 38),
 }
 
-OTHERS = {"Elman": 0.01, "LSTM": 0.03, "minGRU": 0.1}  # the rates that "others' rates" chose
+OTHERS = {"Elman": 0.01, "LSTM": 0.03}  # the rates that "others' rates" chose
 
 
 def other(cell: str, rate: float, steps: int, seed: int) -> Row:
@@ -80,21 +73,6 @@ def other(cell: str, rate: float, steps: int, seed: int) -> Row:
     m = forecaster_init(rng, 3, 2, units, rnn=init(rng, 3, units, dtype=np.float32))
     fit(m, batches(rng, inputs(training), targets(training)), rate, steps)
     return errors(forecast(m, inputs(held_out)), held_out)._asdict() | {"size": m.size}
-
-
-#: What the GRU is not told: the inputs that are 0 at every step, in training too.
-UNTOLD: dict[str, tuple[int, ...]] = {"mask": (1,), "time": (2,), "mask and time": (1, 2)}
-
-
-def untold(what: str, rate: float, steps: int, seed: int) -> Row:
-    """The same training of a GRU that is not told whether there is a reading, or since when there is none."""
-    rng = np.random.default_rng(seed)
-    training, held_out = pendulums(rng, TRAINING), held_out_for(seed)
-    told = np.ones(3, np.float32)
-    told[list(UNTOLD[what])] = 0
-    m = forecaster_init(rng, 3, 2, H)
-    fit(m, batches(rng, inputs(training) * told, targets(training)), rate, steps)
-    return errors(forecast(m, inputs(held_out) * told), held_out)._asdict()
 
 
 def linear(lags: int, penalty: float, seed: int) -> Row:
@@ -163,22 +141,16 @@ PARTS: dict[str, tuple[Any, tuple[tuple[Any, ...], ...], range]] = {
     "law": (knows_the_law, (("last reading",), ("filters",)), SEEDS),
     "others' rates": (  # four each
         other,
-        tuple((cell, rate, SHORT) for cell in STATES for rate in (RATES[1:] if cell == "minGRU" else RATES[:4])),
+        tuple((cell, rate, SHORT) for cell in STATES for rate in RATES[:4]),
         range(100, 101),
     ),
-    "others": (other, tuple((cell, rate, SHORT) for cell, rate in OTHERS.items() if cell != "minGRU"), range(5)),
-    "others, minGRU": (other, (("minGRU", OTHERS["minGRU"], SHORT),), range(3)),
-    "untold": (
-        untold,
-        (*((what, RATE, SHORT) for what in UNTOLD), ("mask and time", SLOWER, SHORT)),
-        range(3),
-    ),
+    "others": (other, tuple((cell, rate, SHORT) for cell, rate in OTHERS.items()), range(5)),
     "longer rates": (net, ((RATE, LONG), (SLOWER, LONG)), TUNING_SEEDS),
     "longer": (net, ((RATE, LONG), (SLOWER, LONG)), SEEDS),
 }
 if not fixed_kernels():  # five seeds of the trees, which take a minute and no matrix product
     PARTS["trees"] = (*PARTS["trees"][:2], range(5))
-    PARTS = {part: runs for part, runs in PARTS.items() if not part.startswith(("others", "window", "untold"))}
+    PARTS = {part: runs for part, runs in PARTS.items() if not part.startswith(("others", "window"))}
 
 
 def main(arguments: list[str]) -> None:

@@ -11,7 +11,7 @@ from helpers import cells_of, results
 
 from conftest import ROOT
 from experiments import at_work
-from gru_book.models.forecasts import Batch, batches, fit, forecast, forecaster_init
+from gru_book.models.forecasts import Batch, fit, forecast, forecaster_init
 from gru_book.tasks.pendulum import inputs, lag_features, pendulums, targets
 from gru_lib import gru_forward, gru_init
 from gru_lib.convert import to_torch
@@ -73,12 +73,11 @@ def test_with_other_kernels_the_means_change_by_a_hundredth_at_most_and_by_nothi
 
 
 def test_nets_with_a_state_have_the_grus_size_and_come_in_the_order_of_the_page():
-    """The minGRU last, behind the windows."""
-    gru, window, mingru = map(ahead, ("pendulum", "window", "others, minGRU"))
+    gru, window = map(ahead, ("pendulum", "window"))
     lstm, elman = (ahead("others", cell) for cell in ("LSTM", "Elman"))
-    assert [len(found) for found in (gru, lstm, elman, window, mingru)] == [10, 5, 5, 10, 3]
-    assert max(*gru, *lstm) < min(elman) and max(elman) < min(window) and max(window) < min(mingru)
-    sizes = {run["size"] for part in ("others", "others, minGRU") for run in stored(part)}
+    assert [len(found) for found in (gru, lstm, elman, window)] == [10, 5, 5, 10]
+    assert max(*gru, *lstm) < min(elman) and max(elman) < min(window)
+    sizes = {run["size"] for run in stored("others")}
     assert max(sizes) < 1.06 * 3458 and min(sizes) > 0.96 * 3458  # the GRU has 3,458 with its readout
 
 
@@ -121,23 +120,6 @@ def test_shortened_trainings_learn_and_are_the_same_again():
     assert one == again and one["ahead"] < 1.4 < asked
     other = at_work.other("Elman", at_work.OTHERS["Elman"], 20, 0)
     assert other["size"] == stored("others", "Elman")[0]["size"] and other["ahead"] < asked
-
-
-@pytest.mark.parametrize("what", at_work.UNTOLD)
-def test_what_a_net_is_not_told_is_0_in_training_and_after(what, monkeypatch):
-    asked = []
-    monkeypatch.setattr(at_work, "batches", lambda rng, xs, ys: asked.append(xs) or batches(rng, xs, ys))
-    monkeypatch.setattr(at_work, "forecast", lambda m, xs: asked.append(xs) or forecast(m, xs))
-    at_work.untold(what, at_work.RATE, 2, 0)
-    for xs in asked:
-        assert [not xs[..., k].any() for k in range(3)] == [k in at_work.UNTOLD[what] for k in range(3)]
-    assert len(asked) == 2
-
-
-def test_a_gru_needs_the_mask_or_the_time():
-    told = {what: ahead("untold", what, at_work.RATE, at_work.SHORT) for what in at_work.UNTOLD}
-    assert {len(found) for found in told.values()} == {3} and max(*told["mask"], *told["time"]) < 0.16
-    assert min(*told["mask and time"], *ahead("untold", "mask and time", at_work.SLOWER)) > 0.19
 
 
 def test_trees_get_the_settings_and_the_rows_that_are_asked_for(monkeypatch):
