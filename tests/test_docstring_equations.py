@@ -7,6 +7,7 @@ and "write", those of the cell at hand are run.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -40,7 +41,7 @@ def side(*parts: Any) -> Any:
 def statements(function: Callable[..., Any], *kinds: str) -> Iterator[tuple[str, str]]:
     """The name and the Python of each equation in a docstring, for a cell of these kinds."""
     others = {"before": "after", "after": "before", "keep": "write", "write": "keep"}
-    block = re.search(r"::\n\n((?:        .*\n|\n)+)", function.__doc__ or "")
+    block = re.search(r"::\n\n((?:    .*\n|\n)+)", inspect.getdoc(function) or "")  # 3.13 takes the indent away itself
     assert block, function
     for line in block[1].split("\n"):
         line = re.sub(r"\s+([=←])\s+", r" \1 ", line.strip())
