@@ -72,10 +72,12 @@ SETTINGS: dict[str, Row] = {
     "not reversed": {"reverse": False},
     "not fed": NOT_FED | {"lr": 0.01},
     "not fed, 0.02": NOT_FED,
+    "not fed, held": NOT_FED | {"lr": 0.01, "decoder_b_z": 3.0},
 }
 RUNS = {  # the seeds of each
     **dict.fromkeys(("plain", "not reversed", "not fed"), range(10)),
     "not fed, 0.02": range(5),
+    "not fed, held": range(5),
 }
 TUNED = ("plain", "not reversed", "not fed")
 LEARNING_RATES = (0.005, 0.01, 0.02, 0.04)
@@ -119,6 +121,7 @@ def fit(
     lr: float = LR,
     steps: int = STEPS,
     units: int = H,
+    decoder_b_z: float = 1.0,
     curve: bool = False,
     split: int = 1,
 ) -> tuple[Seq2SeqParams, list[list[float]]]:
@@ -126,6 +129,7 @@ def fit(
     often year, month and day are wrong."""
     rng = np.random.default_rng(seed)
     p = translator_init(rng, E, units, feed=feed)
+    p.decoder.b_z[:] = decoder_b_z
     training, test = days(split)
     some = pairs(test, np.random.default_rng(0).choice(pair_count(test), SHOWN, replace=False))
     batch = encode(some, reverse=reverse)
