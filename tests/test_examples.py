@@ -1,4 +1,4 @@
-"""The examples in the docstrings: every public function has one, and each runs as it stands."""
+"""The examples in the docstrings: every public function has one, and each runs, on arrays of the shapes said."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 import matplotlib as mpl
 import numpy as np
 import pytest
+from docstring_shapes import compared, docs_of
 from helpers import INSIDE
 
 import gru_book
@@ -18,6 +19,7 @@ import gru_lib
 PACKAGES = (gru_lib, gru_book)
 NAMES = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
 MODULES = [*PACKAGES, *map(importlib.import_module, NAMES)]
+DOCS = dict(docs_of(MODULES))
 COLUMNS = 72  # of a block of code on a page
 
 
@@ -27,12 +29,14 @@ def examples(module: ModuleType) -> list[doctest.DocTest]:
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if examples(m)], ids=lambda module: module.__name__)
-def test_examples_print_what_they_say(module: ModuleType) -> None:
+def test_examples_print_what_they_say_on_arrays_of_the_shapes_said(module: ModuleType) -> None:
     said: list[str] = []
-    with mpl.rc_context():
+    faults: list[str] = []
+    with mpl.rc_context(), compared(DOCS, faults):
         for test in examples(module):
             doctest.DocTestRunner().run(test, out=said.append)
     assert not said, "".join(said)
+    assert sorted(set(faults)) == []
 
 
 def test_examples_fit_a_page() -> None:

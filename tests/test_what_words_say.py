@@ -1,8 +1,10 @@
-"""Words against what they are about: a link against its page, shapes and formulas against the code."""
+"""Words against what they are about: links, names of arguments, papers, chapters, shapes and formulas."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 
 import equations
 import numpy as np
@@ -110,3 +112,58 @@ def test_a_formula_of_the_glossary_is_what_the_library_computes(term, values):
     for one in values:
         known = one | {"L": one["it"], "log": np.log, "sigma": sigmoid}
         assert list(equations.check(equations.words_of(f"L = {formula}"), known)) == [], formula
+
+
+FILES = sorted(path for package in ("gru_lib", "gru_book") for path in (ROOT / package).rglob("*.py"))
+
+
+def checks(function: ast.FunctionDef) -> Iterator[tuple[str, str, str, str]]:
+    """Of each ``check_…(where, "name", value, …)``: where, if it is said there, the name, the value, and the call."""
+    for call in ast.walk(function):
+        if isinstance(call, ast.Call) and re.match("(?:check|as)_", ast.unparse(call.func)) and len(call.args) > 2:
+            where, name, value = call.args[:3]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                said = where.value if isinstance(where, ast.Constant) else ""
+                yield said, name.value, ast.unparse(value), ast.unparse(call)
+
+
+def test_an_error_names_the_function_that_was_called_and_the_argument_that_was_checked():
+    wrong, checked = [], 0
+    for path in FILES:
+        for function in ast.walk(ast.parse(path.read_text("utf8"))):
+            if isinstance(function, ast.FunctionDef):
+                own = {arg.arg for arg in (*function.args.args, *function.args.kwonlyargs)}
+                names = {function.name, "words"} if function.name[0] != "_" else set()
+                for where, name, value, call in checks(function):
+                    checked += 1
+                    if (names and where and where.rpartition(".")[2] not in names) or (value in own and value != name):
+                        wrong.append(f"{path.name}: {call}")
+    assert checked > 350
+    assert wrong == []
+
+
+WORKS = re.compile(
+    r"([A-Z][\w'’-]+)(?: (?:and|&) ([A-Z][\w-]+)| et al\.|, [A-Z]\w+ (?:and|&) [A-Z]\w+)? \((\d{4})\)"
+    r"(?:, arXiv:(\d{4}\.\d{4,5}))?"
+)
+NOT_ON_A_PAGE = {
+    "Polyak (1964)", "Sutskever et al. (2013)", "Loshchilov & Hutter (2017)", "Saxe et al. (2014), arXiv:1312.6120",
+    "Wilson (1927)", "Schlag et al. (2021), arXiv:2102.11174", "Yang et al. (2024), arXiv:2406.06484",
+}  # fmt: skip
+
+
+def test_a_paper_that_a_docstring_names_is_in_the_bibliography_with_its_year_and_number():
+    entries = re.split(r"\n@", (ROOT / "book" / "references.bib").read_text("utf8"))
+    found = [match for path in FILES for match in WORKS.finditer(path.read_text("utf8"))]
+    unknown = {
+        match[0]
+        for match in found
+        if not any(
+            all(re.search(rf"author.*\b{name}\b", entry, re.I) for name in match.group(1, 2) if name)
+            and re.search(rf"year\W+{match[3]}\b", entry)
+            and (match[4] or "") in entry
+            for entry in entries
+        )
+    }
+    assert len(found) > 50
+    assert unknown == NOT_ON_A_PAGE
