@@ -352,3 +352,11 @@ def test_gradcheck_stops_where_the_complex_step_loses_the_slope():
         else:
             with pytest.raises(ValueError, match="does not see"):
                 gradcheck(lambda v, f=f: f(v[0]), at, given)
+
+
+def test_right_and_spoiled_gradients_lie_apart_as_the_page_says():
+    cells = cells_of("05c-checking-gradients")
+    rows = names_of([cells[0], next(c for c in cells if "def worst" in c)])["rows"]
+    assert max(rows["right, complex step"]) < 1e-14
+    assert max(rows["right, central"]) < 1e-8
+    assert min(rows["a term missing, complex step"] + rows["a term missing, central"]) > 0.1
