@@ -340,14 +340,23 @@ def test_which_gate_at_its_end_passes_the_gradient_on_whole_as_the_page_names_it
 
 
 def test_gradcheck_stops_where_the_complex_step_loses_the_slope():
-    """The first three of the page's table, though nothing is wrong but the way to measure."""
+    """The first two of the page's table and what it names below, though nothing is wrong but the way to measure."""
     cells = cells_of("05c-checking-gradients")
-    names = names_of([cells[0], next(c for c in cells if "CASES =" in c)])
+    names = names_of([cells[0], *(c for part in ("def slope", "def central", "CASES =") for c in cells if part in c)])
     cases = list(names["CASES"].items())
-    for i, (name, (f, v, exact)) in enumerate(cases):
-        at, given = {"v": np.array([v])}, {"v": np.array([exact])}
-        if i < 3:
+    cases += [(f.__name__, (lambda v, f=f: f([v, 1, 4]), 3.0)) for f in (np.linalg.norm, np.std)]
+    for name, (f, v) in cases:
+        at, given = {"v": np.array([v])}, {"v": np.ones(1)}
+        if name.startswith("max"):
+            assert gradcheck(lambda v, f=f: f(v[0]), at, given).worst < 1e-12, name
+        else:
             with pytest.raises(ValueError, match="does not see"):
                 gradcheck(lambda v, f=f: f(v[0]), at, given)
-        else:
-            assert gradcheck(lambda v, f=f: f(v[0]), at, given).worst < 1e-12, name
+
+
+def test_right_and_spoiled_gradients_lie_apart_as_the_page_says():
+    cells = cells_of("05c-checking-gradients")
+    rows = names_of([cells[0], next(c for c in cells if "def worst" in c)])["rows"]
+    assert max(rows["right, complex step"]) < 1e-14
+    assert max(rows["right, central"]) < 1e-8
+    assert min(rows["a term missing, complex step"] + rows["a term missing, central"]) > 0.1
