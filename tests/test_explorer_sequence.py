@@ -120,7 +120,7 @@ def test_trained_net_keeps_by_renewal_in_three_units(value):
 @pytest.mark.parametrize("net", ["hand", "trained"])
 @pytest.mark.parametrize("task", TASKS)
 def test_presets_are_answered_right_but_for_a_rare_one(value, task, net):
-    """Seventeen times noise in a row is rare in training: the net trained to start afresh lets go of the pulse."""
+    """Seventeen 0s in a row is rare in training: the net trained to start afresh lets go of the 1."""
     for name, tokens in SEQUENCE["presets"].items():
         found = value(task=task, net=net, tokens=tokens)
         wrong = [t for t in range(1, T + 1) if found["says"][t - 1] != found["right"][t - 1]]

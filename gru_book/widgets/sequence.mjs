@@ -1,5 +1,5 @@
 // @ts-check
-// Build a sequence: pulses, noise and breaks, and two nets that read them, one set by hand, one trained (chapter 8).
+// Build a sequence: tokens 0, 1 and a break, and two nets that read them, one set by hand, one trained (chapter 8).
 import SEQUENCE from "./sequence.json";
 import NETS from "./sequence-nets.json";
 import {
@@ -21,7 +21,7 @@ import {
  * @property {number} unit the unit that is told of
  * @property {Task} task
  * @property {"hand" | "trained"} net the net that is told of; the only one drawn where there is no room for two
- * @property {number[]} tokens 0 noise, 1 pulse, 2 break
+ * @property {number[]} tokens 0, 1, and 2 for a break
  */
 /**
  * A GRU that reads tokens, and its linear layer.

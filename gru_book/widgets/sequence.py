@@ -1,4 +1,4 @@
-"""Build a sequence: pulses, noise and breaks, and the gates and states of a net that reads them (chapter 8)."""
+"""Build a sequence of the tokens 0, 1 and a break; the gates and states of a net that reads them (chapter 8)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SequenceExplorer(Explorer):
     Attributes
     ----------
     tokens : list of 24 ints
-        0 noise, 1 a pulse, 2 a break. For the task "skip" the breaks are brackets, opening and closing in turn.
+        The tokens 0 and 1, and 2 for a break. For the task "skip" the breaks are brackets, opening and closing in turn.
     task : "keep", "skip" or "afresh"
         Which token came first? Is the number of 1s outside brackets odd? Is that since the latest break odd?
     net : "hand" or "trained"
@@ -42,4 +42,4 @@ class SequenceExplorer(Explorer):
     unit = Whole(_START["unit"], min=1, max=_UNITS, help="the unit whose numbers are said").tag(sync=True)
     task = OneOf(list(NETS["nets"]), _START["task"], help="what is asked").tag(sync=True)
     net = OneOf(["hand", "trained"], _START["net"], help="which net").tag(sync=True)
-    tokens = Wholes(_START["tokens"], min=0, max=2, help="0 noise, 1 pulse, 2 break").tag(sync=True)
+    tokens = Wholes(_START["tokens"], min=0, max=2, help="0, 1, or 2 for a break").tag(sync=True)
