@@ -31,14 +31,14 @@ def test_a_training_made_anew_goes_as_the_stored_one(part, cell):
 
 def test_an_irnn_goes_the_same_way_before_rounding_grows():
     """After 10 steps the two sorts of kernels differ by 6 in a million, after 20 by 3 in a thousand."""
-    again = other_memories.add("IRNN", 50, 0, lr=other_memories.best_rate("IRNN"), steps=10)
+    again = other_memories.add("IRNN", 50, 0, lr=0.003, steps=10)
     np.testing.assert_allclose(again["error"], [0.207168], rtol=1e-4)
 
 
 def test_starts_have_what_their_names_say():
     nets = [other_memories.CELLS[cell](np.random.default_rng(0), D=2, H=32) for cell in other_memories.RELUS]
-    assert [p.W_x.std() < 0.01 for p in nets] == [False, False, True, True]
-    assert [np.array_equal(p.W_h, np.eye(32)) for p in nets] == [False, True, False, True]
+    assert [p.W_x.std() < 0.01 for p in nets] == [False, False, True]
+    assert [np.array_equal(p.W_h, np.eye(32)) for p in nets] == [False, True, True]
 
 
 def first(run):
@@ -52,35 +52,38 @@ def steps(file, part, cell, lr):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_relu_learns_sooner_from_the_identity_and_with_a_small_W_x_later(file):
-    usual, copied, irnn = (steps(file, "starts", cell, 0.003) for cell in ("relu", "relu, identity", "IRNN"))
-    small = steps(file, "starts", "relu, small W_x", 0.003)
-    if file == FILES[0]:
-        assert [len(found) for found in (usual, copied, irnn, small)] == 4 * [10] and np.isfinite(small).sum() == 3
+def test_every_relu_learns_sooner_from_the_identity_and_the_irnn_later(file):
+    usual, copied, irnn = (steps(file, "starts", cell, 0.003) for cell in other_memories.RELUS)
     assert max(copied) < min(usual) and max(usual + irnn) < 4000
     assert np.median(copied) < np.median(usual) < np.median(irnn)
+    if file == FILES[0]:
+        assert [len(found) for found in (usual, copied, irnn)] == [10, 10, 10] and np.median(irnn) == 1800
 
 
 def test_no_tanh_has_learned_in_4000_steps_and_few_from_the_identity_in_12000():
-    tanh, copied = (steps(FILES[0], "late", cell, 0.003) for cell in ("Elman", "tanh, identity"))
+    tanh, copied = (steps(FILES[0], "late", cell, 0.003) for cell in other_memories.TANHS)
     assert len(tanh) == len(copied) == 5 and min(tanh + copied) > 4000
     assert np.isfinite(tanh).all() and np.isfinite(copied).sum() == 1
 
 
-def test_the_order_is_the_same_at_other_rates():
+def test_no_tanh_learns_at_any_other_rate_and_relu_does_in_the_same_order():
+    for rate in (0.0003, 0.001, 0.01, 0.03):
+        part = "starts, other rates" if rate in (0.001, 0.01) else "tanh, more rates"
+        for cell in other_memories.TANHS:
+            assert steps(FILES[0], part, cell, rate) == 3 * [np.inf]
     for rate in (0.001, 0.01):
-        usual, copied, irnn, tanh = (
-            steps(FILES[0], "starts, other rates", cell, rate) for cell in other_memories.AT_OTHER_RATES
-        )
-        assert {len(usual), len(copied), len(irnn), len(tanh)} == {3} and np.isinf(tanh).all()
+        usual, copied, irnn = (steps(FILES[0], "starts, other rates", cell, rate) for cell in other_memories.RELUS)
+        assert {len(usual), len(copied), len(irnn)} == {3} and np.isfinite(usual + copied).all()
         assert np.median(copied) < np.median(usual) < np.median(irnn)
         assert np.isfinite(irnn).all() if rate == 0.001 else np.isinf(irnn).all()
 
 
-def test_the_nets_tested_beyond_were_trained_at_the_rates_of_the_caption():
-    assert {cell: other_memories.best_rate(cell) for cell in ("IRNN", "GRU", "LSTM")} == {
-        "IRNN": 0.003, "GRU": 0.01, "LSTM": 0.01
-    }  # fmt: skip
+def test_gated_cells_learn_to_add_in_about_as_many_steps_as_relu():
+    gru, lstm = (steps(FILES[0], "gated", cell, 0.003) for cell in ("GRU", "LSTM"))
+    assert (len(gru), np.median(gru)) == (3, 500) and (len(lstm), np.median(lstm)) == (3, 1000)
+    assert max(gru + lstm) < 2000
+    p, q = (other_memories.CELLS[cell](np.random.default_rng(0), D=2, H=32) for cell in ("GRU", "LSTM"))
+    assert not p.b_z.any() and (q.b_f == 1).all()
 
 
 @pytest.mark.slow
@@ -112,36 +115,6 @@ def test_heads_that_are_held_to_their_place_walk():
     assert all(np.allclose(head.w_gated, head.w_prev) for step in caches for head in (step.write, step.read))
 
 
-def test_each_cell_has_the_rate_that_both_sets_of_kernels_choose():
-    for cell in ("IRNN", "GRU", "LSTM"):
-        tried = {
-            lr: np.median([run["error"][-1] for run in results(FILES[1], "rates", cell, lr)])
-            for lr in other_memories.RATES
-        }
-        assert min(tried, key=tried.__getitem__) == other_memories.best_rate(cell)
-
-
-def test_always_answering_1_costs_what_the_page_says_at_a_hundred_numbers():
-    assert round(((adding(np.random.default_rng(10_001), 500, 100).ys - 1) ** 2).mean(), 3) == 0.154
-
-
-def test_beyond_the_trained_length_relu_can_be_wrong_without_bound_and_gated_nets_cannot():
-    runs = {cell: stored("beyond", cell) for cell in ("relu, identity", "IRNN", "GRU", "LSTM")}
-    assert [len(found) for found in runs.values()] == [4, 4, 4, 4]
-    assert all(run["50"][0] < 0.1 for found in runs.values() for run in found)
-    assert all(run["1000"][1] <= 1 for cell in ("GRU", "LSTM") for run in runs[cell])
-    relu = runs["relu, identity"] + runs["IRNN"]
-    assert sum(run["1000"][0] > 5 for run in relu) == 7
-    for length, ends in (("50", [3.1, 6.6]), ("1000", [9.2, 1053])):
-        largest = [run[length][1] for run in relu]
-        assert [round(min(largest), 1), round(max(largest), 1)] == ends
-    worst = max(relu, key=lambda run: run["1000"][0])
-    assert worst["50"][1] < 5 and worst["1000"][1] > 1000
-    always = ((adding(np.random.default_rng(10_001), 500, 1000).ys - 1) ** 2).mean()
-    no_better = [run["1000"][0] >= always for run in runs["GRU"] + runs["LSTM"]]
-    assert (sum(no_better), len(no_better)) == (7, 8)
-
-
 @pytest.mark.parametrize("file", FILES)
 def test_a_gru_that_knows_the_trained_lengths_still_fails_beyond_them(file):
     for run in results(file, "flat") + stored("flat, LSTM"):
@@ -161,7 +134,8 @@ def test_stacks_learn_a_rule_for_twice_the_length_and_most_for_four_times(file):
     found = tuple(sum(run[length][1] >= 0.95 for run in runs) for length in ("16", "32"))
     assert found == {FILES[0]: (10, 8), FILES[1]: (3, 2)}[file]
     if file == FILES[0]:
-        assert sum(run["64"][1] >= 0.95 for run in runs) == 2
+        assert min(run["16"][1] for run in runs) == 0.99
+        assert (min(run["128"][1] for run in runs), max(run["128"][1] for run in runs)) == (0, 0.99)
 
 
 def test_adder_gradient_matches_complex_step(monkeypatch):

@@ -18,6 +18,7 @@ from check_answers import VARIANTS as IN_VARIANTS
 from check_answers.values import as_printed, spellings
 
 from gru_book import check
+from gru_book.cells import stack_rnn_init
 from gru_book.check.engine import EXERCISES, run
 from gru_book.check.values import VALUES, Values, wanted
 from gru_lib import (
@@ -58,6 +59,7 @@ def program(source):
     """Run the source and return its f. Registering the lines lets a traceback quote them, as in a notebook."""
     space = {"np": np, "sigmoid": sigmoid, "gru_step": gru_step, "gru_step_backward": gru_step_backward}
     space |= {"beam_search": beam_search, "greedy": greedy, "gru_init": gru_init, "elman_init": elman_init}
+    space |= {"stack_rnn_init": stack_rnn_init}
     space |= {"elman_forward": elman_forward, "lstm_forward": lstm_forward, "LSTMState": LSTMState}
     linecache.cache["<answer>"] = (len(source), None, source.splitlines(keepends=True), "<answer>")
     exec(compile(source, "<answer>", "exec"), space)

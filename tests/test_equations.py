@@ -520,6 +520,7 @@ def _() -> Values:
     return v | {
         "(eq-other-baseline)": {"outcomes": y, "k": 0.3},
         "(eq-other-irnn)": elman("relu"),
+        "(eq-other-irnn-back)": elman("relu"),
         "(eq-other-linear)": {"c_T": from_zero},
     }
 

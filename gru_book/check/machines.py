@@ -1,4 +1,4 @@
-"""Exercises that ask for the weights of a small network: what it answers is compared, not the weights. Chapter 8."""
+"""Exercises that ask for the weights of a small network: its answers are compared. Chapters 8 and 13."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from gru_book.cells.stack_rnn import StackRNNParams, stack_rnn_forward
 from gru_book.check.engine import Array, Exercise, Fault, Mistake, described, exercise, numbers, several
 from gru_lib.cells.elman import ElmanParams
 from gru_lib.cells.gru import GRUParams
 
-__all__ = ["mem_elman", "mem_latch"]
+__all__ = ["mem_elman", "mem_latch", "other_by_hand"]
 
 STEPS, SEQUENCES = 400, 6
 
@@ -143,3 +144,56 @@ def _from(delta: Array, state: int, symbols: Array) -> Array:
     for a in symbols[:-1]:
         states.append(int(delta[states[-1], a]))
     return np.array(states)
+
+
+@exercise
+def other_by_hand() -> Exercise:
+    """Check ``f() -> p``: a GRU with a stack that says strings of the letters 0 to 3 backwards, chapter 13.
+
+    Return parameters made by stack_rnn_init with D = 5, H = 4 and M = 2.
+
+    Token 4 is the blank. At a blank the letter is told by the signs of the two numbers that are read: bit 0 is 1 where
+    the first is above 0, bit 1 where the second is.
+    """
+    rng = np.random.default_rng(2015)
+    strings = {length: rng.integers(0, 4, (length, 8)) for length in (5, 1, 2, 17, 200)}
+    strings[5][:, :4] = np.array([[0, 1, 2, 3, 0], [1, 2, 3, 0, 2], [3, 0, 1, 2, 1], [2, 3, 0, 1, 3]]).T
+    right = strings[5][::-1]
+
+    def say(p: Any, letters: Array) -> Array:
+        tokens = np.concatenate([letters, np.full_like(letters, 4)])
+        read = stack_rnn_forward(np.eye(5)[tokens], None, p)[0][len(letters) :, :, 4:]
+        bits = read.round(9) > 0  # what an emptied stack reads is nearly 0, of either sign
+        return bits[..., 0] + 2 * bits[..., 1]
+
+    def said(raw: Any) -> tuple[Array]:
+        if not isinstance(raw, StackRNNParams):
+            raise Fault(f"return the parameters of a GRU with a stack, made by stack_rnn_init; got {described(raw)}.")
+        if (raw.D, raw.H, raw.M) != (5, 4, 2):
+            raise Fault(f"D, H and M must be 5, 4 and 2; they are {raw.D}, {raw.H} and {raw.M}.")
+        if not np.isfinite(raw.flat).all():
+            raise Fault("some weights are NaN or infinite.")
+        found = {length: say(raw, letters) for length, letters in strings.items()}
+        wrong = [length for length, letters in strings.items() if (found[length] != letters[::-1]).any()]
+        if wrong and 5 not in wrong:
+            raise Fault(
+                f"right for strings of 5 letters, wrong for {wrong[0]}: something leaks. Push and pop must be 0 or 1."
+            )
+        return (found[5].astype(np.float32),)
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, wrong in (
+            ("the last letter is popped before it is said: do not pop at the first blank.",
+             np.vstack([right[1:], right[:1] * 0])),
+            ("that says the last letter all the time: nothing is popped.", np.vstack([right[:1]] * len(right))),
+            ("the two bits of a letter have changed places.", np.array([0, 2, 1, 3])[right]),
+            ("the first bit has the wrong sign.", right ^ 1),
+            ("the second bit has the wrong sign.", right ^ 2),
+            ("both bits have the wrong sign.", 3 - right),
+            ("every answer is letter 0: is each letter pushed, and nothing at a blank?", 0 * right),
+            ("every answer is letter 3.", 0 * right + 3),
+        ):  # fmt: skip
+            yield message, {"said": wrong.astype(np.float32)}
+
+    shown = f"says strings of 1 to {max(strings)} letters backwards, from what it reads on its stack"
+    return Exercise({}, {"said": right.astype(np.float32)}, mistakes, flatten=said, shown=shown)

@@ -1,4 +1,4 @@
-"""Exercises on sequences: memories, chapter 13, language models, 16, a loss, 17, attention, 18, and search, 19."""
+"""Exercises on sequences: language models, chapter 16, a loss, 17, attention, 18, and search, 19."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gru_book.check.engine import Array, Exercise, Mistake, exercise
 from gru_book.check.oracle import each, matmul
 
 __all__ = [
-    "att_backward", "beam_safe", "lm_temperature", "other_by_hand", "s2s_softmax",
+    "att_backward", "beam_safe", "lm_temperature", "s2s_softmax",
 ]  # fmt: skip
 
 
@@ -207,33 +207,3 @@ def beam_safe() -> Exercise:
     behind = args | {"step": _tree(BEHIND), "max_steps": 3}
     also.append((behind, {"log_prob": np.array(math.log(0.36 * 0.34))}, message))
     return Exercise(args, {"log_prob": np.array(best)}, mistakes, also=also)
-
-
-@exercise
-def other_by_hand() -> Exercise:
-    """Check ``f(letters) -> said``, both (L, N): the letters 0 to 3 of each string backwards, chapter 13.
-
-    Given letters (L, N), 0 to 3; return said (L, N).
-    """
-    letters = np.random.default_rng(2015).integers(0, 4, (40, 5))
-    letters[:3] = [[0, 1, 2, 3, 0], [1, 2, 3, 0, 2], [3, 0, 1, 2, 1]]  # neighbours differ at both ends
-    letters[-3:] = [[2, 3, 0, 1, 1], [3, 0, 1, 2, 3], [1, 2, 3, 0, 0]]
-    right = letters[::-1].copy()
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, said in (
-            ("they come out in the order in which they went in: pop before each letter is said.", letters),
-            ("that says the last letter twice: pop from the second blank on.", np.vstack([right[:1], right[:-1]])),
-            ("the last letter is popped before it is said: do not pop at the first blank.",
-             np.vstack([right[1:], right[:1] * 0])),
-            ("that says the last letter all the time: nothing is popped.", np.vstack([right[:1]] * len(right))),
-            ("the two bits of a letter have changed places.", np.array([0, 2, 1, 3])[right]),
-            ("the first bit has the wrong sign.", right ^ 1),
-            ("the second bit has the wrong sign.", right ^ 2),
-            ("both bits have the wrong sign.", 3 - right),
-            ("every answer is letter 0.", 0 * right),
-            ("every answer is letter 3.", 0 * right + 3),
-        ):  # fmt: skip
-            yield message, {"said": said}
-
-    return Exercise({"letters": letters}, {"said": right}, mistakes)

@@ -24,6 +24,20 @@ def f():
     p.W_xn[1] = 20
     return p
 """,
+    "other_by_hand": """
+def f():
+    p = stack_rnn_init(np.random.default_rng(0), D=5, H=4, M=2)
+    p.flat[:] = 0
+    gru, act = p.controller, p.act
+    gru.b_z[:], gru.b_r[:] = -40, 40
+    gru.W_xn[:4, :2] = 20 * np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]])
+    gru.W_xn[:4, 2], gru.W_xn[4, 2] = -20, 20
+    gru.W_xn[4, 3], gru.W_hn[2, 3], gru.b_n[3] = 40, 20, -40
+    act.W[2, 0] = -40
+    act.W[3, 1] = 40
+    act.W[0, 2], act.W[1, 3] = 20, 20
+    return p
+""",
 }
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -64,5 +78,21 @@ PLANTED = {
         ("D=2", "D=3", "this one has D = 3"),
         ("H=1", "H=1, convention='write'", "z is kept"),
         ("20\n", "np.inf - np.inf\n", "becomes NaN or infinite"),
+    ],
+    "other_by_hand": [
+        ("40, 20, -40", "40, 0, -20", "popped before it is said"),
+        ("act.W[3, 1] = 40", "act.b[1] = -40", "nothing is popped"),
+        ("act.W[0, 2], act.W[1, 3]", "act.W[0, 3], act.W[1, 2]", "the two bits of a letter"),
+        ("= 20, 20", "= -20, 20", "first bit has the wrong sign"),
+        ("= 20, 20", "= 20, -20", "the second bit"),
+        ("= 20, 20", "= -20, -20", "both bits"),
+        ("act.W[2, 0] = -40", "act.b[0] = 40", "letter 0: is each letter pushed, and nothing at a blank"),
+        ("act.W[0, 2], act.W[1, 3] = 20, 20", "act.b[2:] = 20", "letter 3"),
+        ("act.W[3, 1] = 40", "act.W[3, 1], act.b[1] = 4, -1", "right for strings of 5 letters, wrong for .*something leaks"),
+        # Letters turned round without a stack are no answer.
+        ("def f():", "def f(letters):\n    return letters[::-1]", "TypeError"),
+        ("return p", "return lambda letters: letters[::-1]", "made by stack_rnn_init; got a function"),
+        ("D=5", "D=6", "they are 6, 4 and 2"),
+        ("= 20, 20", "= np.nan, 20", "NaN or infinite"),
     ],
 }  # fmt: skip

@@ -33,13 +33,6 @@ def f(step, state, start, width, max_steps):
     one = greedy(step, state, start, end=None, max_steps=max_steps).log_prob
     return max(float(beam), float(one))
 """,
-    "other_by_hand": """
-def f(letters):
-    pile, said = list(letters), []
-    for _ in letters:
-        said.append(pile.pop())
-    return np.array(said)
-""",
 }
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -104,17 +97,5 @@ PLANTED = {
         ("max_steps=max_steps", "max_steps=2", "not for width 1 and 1"),
         ("return max(float(beam), float(one))", "best = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0]\n    return float(step(state, start)[0][best.tokens[0]])", "the first step alone"),
         ("return max(float(beam), float(one))", "best = beam_search(step, state, start, width=width, end=None, max_steps=max_steps)[0]\n    return float(beam - step(state, start)[0][best.tokens[0]])", "the last step alone"),
-    ],
-    "other_by_hand": [
-        ("pile.pop()", "pile.pop(0)", "in which they went in"),
-        ("pile.pop()", "pile[-1]", "nothing is popped"),
-        ("said.append(pile.pop())", "said.append(pile[-1])\n        if len(said) > 1:\n            pile.pop()", "says the last letter twice"),
-        ("np.array(said)", "3 - np.array(said)", "both bits"),
-        ("np.array(said)", "np.array(said) ^ 1", "first bit has the wrong sign"),
-        ("np.array(said)", "0 * np.array(said)", "every answer is letter 0"),
-        ("said.append(pile.pop())", "pile.pop()\n        said.append(pile[-1] if pile else 0 * letters[0])", "popped before it is said"),
-        ("np.array(said)", "np.array([0, 2, 1, 3])[said]", "the two bits of a letter"),
-        ("np.array(said)", "np.array(said) ^ 2", "the second bit"),
-        ("np.array(said)", "0 * np.array(said) + 3", "letter 3"),
     ],
 }  # fmt: skip
