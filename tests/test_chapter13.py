@@ -96,13 +96,7 @@ def test_a_copying_machine_made_anew_learns_what_the_stored_one_learned():
 def test_copying_does_not_need_the_content_and_walking_heads_get_further(file, seeds):
     whole, walking = (results(file, "copy, without", stage) for stage in ("none", "content"))
     assert len(whole) == len(walking) == seeds and min(run["20"][0] for run in whole) > 0.95
-    lists = [[round(100 * run[length][1]) for run in whole] for length in ("20", "32")]
-    if file == FILES[0]:
-        assert (min(lists[0]), max(lists[0]), max(lists[1])) == (53, 99, 3)
-        assert min(run["32"][1] for run in walking) == 0.99
-        near_1 = [round(100 * run["32"][1]) for run in results(file, "copy, without", "start")]
-        assert sum(right >= 92 for right in near_1) == 9 and len(near_1) == 10
-    assert min(run["32"][0] for run in walking) > 0.95 and max(lists[1]) <= 3
+    assert min(run["32"][0] for run in walking) > 0.95
     for length in ("5", "10", "20", "32"):
         assert np.median([run[length][0] for run in walking]) >= np.median([run[length][0] for run in whole])
 

@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from helpers import box, cells_of, result, results
+from helpers import box, cells_of, result, results, run_box
 
 from experiments import language_model
 from gru_book.models.language_model import lm_bits, lm_init, lm_loss
 from gru_book.models.ngram import KneserNey, NGram
 from gru_book.tasks.text import english, streams
-from gru_lib import bundle, clip_by_global_norm, gru_backward, gru_forward, ops
+from gru_lib import bundle, clip_by_global_norm, gru_backward, gru_forward, ops, sample
 from gru_lib.ops import softmax_cross_entropy
 from gru_lib.train import Chunk, Chunks
 
@@ -151,3 +151,24 @@ def test_the_pytorch_code_of_the_page_trains_and_what_is_said_of_it_holds():
     assert len(losses) == 400 and losses[-1] < 0.1 < losses[0]
     with pytest.raises(RuntimeError, match="second time"):
         train(code.replace("h = h.detach()", "pass"))
+
+
+@pytest.mark.frameworks("torch")
+def test_the_pytorch_draw_is_ours_and_without_the_character_that_completes_the_nucleus_it_fails():
+    import torch
+
+    torch.manual_seed(0)
+    draw = run_box("16d-writing")["draw"]
+    p, N = np.array([0.1, 0.6, 0.3]), 20_000
+    logits = torch.tensor(np.log(p)).expand(N, 3)
+    step, start = (lambda state, token: (np.tile(np.log(p), (N, 1)), state)), np.zeros(N, int)
+    for how, left in (({"top_p": 0.85}, [0, 2 / 3, 1 / 3]), ({"temperature": 0.5, "top_p": 0.7}, [0, 1, 0])):
+        ours = sample(step, None, start, np.random.default_rng(0), end=None, max_steps=1, **{"temperature": 1.0} | how)
+        for drawn in (draw(logits, **how).numpy(), ours.tokens[:, 0]):
+            np.testing.assert_allclose(np.bincount(drawn, minlength=3) / N, left, atol=0.015)
+    code, _ = box("16d-writing")
+    names: dict = {}
+    exec(code.replace("before >= top_p", "p.cumsum(-1) >= top_p"), names)
+    assert set(names["draw"](logits, top_p=0.85).tolist()) == {1}
+    with pytest.raises(RuntimeError, match="sum of"):
+        names["draw"](torch.tensor([[0.05, 0.95]]).log())

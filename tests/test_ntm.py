@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gru_book.cells import ntm_address, ntm_forward, ntm_init
+from gru_book.cells import ntm_address, ntm_address_backward, ntm_forward, ntm_init
+from gru_lib import gradcheck
 
 
 def head(key, *, beta=50.0, g=50.0, shift=0, gamma=-50.0):
@@ -22,6 +23,28 @@ def test_by_content_it_finds_the_row_that_points_the_same_way_and_by_place_it_mo
     for shift in (-1, 0, 1):
         w, _ = ntm_address(head(np.zeros(3), g=-50.0, shift=shift), place[[row]], memory)
         np.testing.assert_allclose(w, place[[(row + shift) % 6]], atol=1e-10)
+
+
+@pytest.mark.parametrize("zero", ["row", "key"])
+def test_zeros_have_the_cosine_0_and_a_gradient_that_is_right(zero):
+    """They have no direction: 0 / 0 is kept away by a small number under the roots."""
+    rng = np.random.default_rng(0)
+    raw, before = head(np.array([0.4, -0.2, 0.3]), beta=2.0, g=1.0), np.eye(4)[[3]]
+    memory, dw = rng.normal(size=(1, 4, 3)), rng.normal(size=4)
+    raw[0, 5:] = 0  # every shift, and some sharpening
+    if zero == "row":
+        memory[0, 1] = 0
+    else:
+        raw[0, :3] = 0
+    w, cache = ntm_address(raw, before, memory)
+    assert np.isfinite(w).all() and not cache.cosine[0, [1] if zero == "row" else slice(None)].any()
+    draw, dbefore, dmemory = ntm_address_backward(dw[None], cache)
+    report = gradcheck(
+        lambda raw, before, memory: (ntm_address(raw, before, memory)[0] * dw).sum(),
+        {"raw": raw, "before": before, "memory": memory},
+        {"raw": draw, "before": dbefore, "memory": dmemory},
+    )
+    assert report.worst < 1e-9
 
 
 def test_gamma_sharpens():

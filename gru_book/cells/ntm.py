@@ -109,7 +109,8 @@ def ntm_address(raw: Array, w_prev: Array, memory: Array) -> tuple[Array, Addres
         w   = w_s^γ / Σ w_s^γ                                    sharpened
 
     Chapter 13. Graves et al. (2014), arXiv:1410.5401, equations (5) to (9). The power is taken as
-    softmax(γ log(w_s + 1e−12)), which cannot underflow; norms have 1e−12 under the root.
+    softmax(γ log(w_s + 1e−12)), which cannot underflow. Norms have 1e−12 under the root: with every key a row of zeros
+    has the cosine 0, and a large but finite gradient.
 
     Parameters
     ----------
