@@ -222,9 +222,16 @@ def test_the_transformer_writes_all_but_a_few_lists_that_are_no_longer_than_thos
     found = rows("lists", name="lists_torch")
     assert len(found) == 3 and min(row["3"] for row in found) > 0.95
     assert min(row["1"] for row in found) > 0.99 and max(row["4"] for row in found) == 0
-    gru = rows("lists", "attention", 2000)  # ahead with fewer parameters, in fewer steps than 3,000
-    assert gru[0]["parameters"] < found[0]["parameters"]
-    assert min(row["3"] for row in gru) > max(row["3"] for row in found) + 0.02
+
+
+def test_a_head_of_the_transformer_looks_at_the_month_when_it_writes_it():
+    (looked,) = rows("looked", 1000, name="lists_torch")
+    assert round(looked["1"], 3) == 0.997 and looked["text"] == "2026-05-07"
+    drawn = np.array(looked["weights"])
+    assert drawn.shape == (2, 4, 11, 21)
+    close(drawn.sum(axis=3), np.ones((2, 4, 11)), atol=0.002)
+    month = drawn[1, :, 6, 2:5].sum(axis=1)
+    assert month.argmax() == 2 and drawn[1, 2, 6].argmax() == 3 and drawn[1, 2, 0].argmax() == 6
 
 
 @pytest.mark.frameworks("torch")
