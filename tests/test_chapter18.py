@@ -231,6 +231,7 @@ def test_a_head_of_the_transformer_looks_at_the_month_when_it_writes_it():
     assert drawn.shape == (2, 4, 11, 21)
     close(drawn.sum(axis=3), np.ones((2, 4, 11)), atol=0.002)
     month = drawn[1, :, 6, 2:5].sum(axis=1)
+    assert sorted(month > 0.8) == [False, True, True, True]
     assert month.argmax() == 2 and drawn[1, 2, 6].argmax() == 3 and drawn[1, 2, 0].argmax() == 6
 
 
