@@ -26,6 +26,7 @@ STORED = stored_file("lists_torch")
 D, HEADS, BLOCKS = 24, 4, 2
 STEPS, RATE = 3000, 0.01
 WIDTH = 256  # positions, of source and answer each
+SHOWN_DATE = "7 mai 2026", "2026-05-07"
 
 
 class Block(nn.Module):
@@ -55,20 +56,17 @@ def positions(count: int, d: int) -> torch.Tensor:
 
 
 class Translator(nn.Module):
-    """Blocks between embeddings and a readout. With `placed` False no row is told its place."""
+    """Blocks between embeddings and a readout."""
 
-    def __init__(self, placed: bool = True, blocks: int = BLOCKS) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.placed = placed
         self.embed = nn.Embedding(LISTED_WRITTEN.size + LISTED_ISO.size, D)
-        self.blocks = nn.Sequential(*(Block(D, HEADS) for _ in range(blocks)))
+        self.blocks = nn.Sequential(*(Block(D, HEADS) for _ in range(BLOCKS)))
         self.norm, self.out = nn.LayerNorm(D), nn.Linear(D, LISTED_ISO.size)
         self.register_buffer("where", torch.cat([positions(WIDTH, D), positions(WIDTH, D)]), persistent=False)
 
     def forward(self, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-        x = self.embed(tokens)
-        if self.placed:
-            x = x + self.where[where]
+        x = self.embed(tokens) + self.where[where]
         return self.out(self.norm(self.blocks(x)))
 
 
@@ -86,16 +84,16 @@ def rows(batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return torch.from_numpy(tokens), torch.from_numpy(where), torch.from_numpy(said)
 
 
-def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1, **made: Any) -> Translator:
-    """Train one on lists of one to three dates, as the GRUs of experiments/attention.py."""
+def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1, longest: int = LISTS) -> Translator:
+    """Train one on lists of one to `longest` dates, as the GRUs of experiments/attention.py."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     rng, (days, _) = np.random.default_rng(seed), split_days(seed=split)
-    m = Translator(**made)
+    m = Translator()
     adam = torch.optim.Adam(m.parameters(), lr=rate)
     for step in range(steps):
         adam.param_groups[0]["lr"] = rate * min((step + 1) / 100, 1 - step / steps)
-        counts = rng.integers(1, LISTS + 1, N)
+        counts = rng.integers(1, longest + 1, N)
         tokens, where, said = rows(listed(drawn(rng, days, counts.sum()), counts))
         loss = cross_entropy(m(tokens, where).flatten(0, 1), said.flatten(), ignore_index=-100)
         adam.zero_grad()
@@ -114,25 +112,42 @@ def exact(m: Translator, batch: Batch) -> float:
     return float(right.all(dim=1).float().mean())
 
 
-def lists(steps: int, seed: int, **made: Any) -> dict[str, Any]:
+def lists(steps: int, seed: int) -> dict[str, Any]:
     """Lists of one to three dates; tested on lists of one to four."""
-    m = fit(seed, steps, **made)
+    m = fit(seed, steps)
     row: dict[str, Any] = {"parameters": sum(a.numel() for a in m.parameters())}
     return row | {str(count): exact(m, shown_lists(count)[1]) for count in range(1, LISTS + 2)}
 
 
-#: What is taken away; rate and steps stay.
-LESS: dict[str, dict[str, Any]] = {"positions": {"placed": False}, "second block": {"blocks": 1}}
+def weights(m: Translator, block: int, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+    """The weights of each head of a block, (heads, T, T), for one row."""
+    x = m.embed(tokens) + m.where[where]
+    for before in m.blocks[:block]:
+        x = before(x)
+    looks = m.blocks[block]
+    _, T, d = x.shape
+    q, k, _ = looks.qkv(looks.norm1(x)).view(T, 3, looks.heads, d // looks.heads).permute(1, 2, 0, 3)
+    e = q @ k.transpose(1, 2) / (d // looks.heads) ** 0.5
+    return e.masked_fill(torch.ones(T, T).tril() == 0, -torch.inf).softmax(dim=-1)
 
 
-def without(what: str, steps: int, seed: int) -> dict[str, Any]:
-    """The same training of a Transformer that lacks something."""
-    return lists(steps, seed, **LESS[what])
+def looked(steps: int, seed: int) -> dict[str, Any]:
+    """Where the heads of one that learned from single dates look while it writes one.
+
+    The weights are [block][head][place of the answer][place of source and answer].
+    """
+    m = fit(seed, steps, longest=1).requires_grad_(False)
+    source, read = LISTED_WRITTEN.tokens([SHOWN_DATE[0]])
+    answer, write = LISTED_ISO.tokens([SHOWN_DATE[1]], end=True)
+    tokens, where, _ = rows(Batch(source, read, answer, write))
+    found = [weights(m, block, tokens, where)[:, int(read[0]) :] for block in range(BLOCKS)]
+    text = LISTED_ISO.text(m(tokens, where)[0, int(read[0]) :].argmax(dim=1).numpy())
+    return {"1": exact(m, shown_lists(1)[1]), "text": text, "weights": [part.tolist() for part in found]}
 
 
 PARTS: dict[str, Any] = {
     "lists": (lists, [(STEPS,)], range(3)),
-    "without": (without, [(what, STEPS) for what in LESS], range(1)),
+    "looked": (looked, [(1000,)], range(1)),
 }
 
 

@@ -791,31 +791,25 @@ def _() -> Values:
 def _() -> Values:
     d, m, tokens = 6, 2, 3
     x, W_Q, W_K, W_V, W_O = (normal(tokens, d), *(normal(d, d, seed=seed) for seed in range(1, 5)))
-    Q, K, V, b_O = x @ W_Q, x @ W_K, x @ W_V, normal(d, seed=5)
+    b_Q, b_K, b_V, b_O = (normal(d, seed=seed) for seed in range(5, 9))
     mask = np.where(np.tri(tokens) == 1, 0, -np.inf)
-    parts = {name: dict(enumerate(np.split(a, m, axis=1), 1)) for name, a in (("Q", Q), ("K", K), ("V", V))}
-    seen = {i: softmax(parts["Q"][i] @ parts["K"][i].T / math.sqrt(d / m) + mask) @ parts["V"][i] for i in (1, 2)}
-    mixed = np.concatenate([*seen.values()], axis=1) @ W_O + b_O
-    W_1, b_1, W_2, b_2 = normal(d, 4 * d), normal(4 * d), normal(4 * d, d), normal(d, seed=6)
 
     def norm(a: Any) -> Any:
         return (a - a.mean(axis=1, keepdims=True)) / a.std(axis=1, keepdims=True)
 
-    U = x + np.tanh(norm(x))  # any function may stand for the heads
-    turned = np.exp(1j * np.outer(range(4), 10_000.0 ** (-2 * np.arange(d // 2) / d)))
+    Q, K, V = x @ W_Q, x @ W_K, x @ W_V
+    biased = {"Q": norm(x) @ W_Q + b_Q, "K": norm(x) @ W_K + b_K, "V": norm(x) @ W_V + b_V}
+    parts = {name: dict(enumerate(np.split(a, m, axis=1), 1)) for name, a in biased.items()}
+    seen = {i: softmax(parts["Q"][i] @ parts["K"][i].T / math.sqrt(d / m) + mask) @ parts["V"][i] for i in (1, 2)}
+    U = x + np.concatenate([*seen.values()], axis=1) @ W_O + b_O
+    W_1, b_1, W_2, b_2 = normal(d, 4 * d), normal(4 * d), normal(4 * d, d), normal(d, seed=9)
     return {
         "d": d, "m": m, "X": x, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Q": Q, "K": K, "V": V,
         "(eq-self-attention)": {"M": mask, "Y": softmax(Q @ K.T / math.sqrt(d) + mask) @ V},
-        "(eq-self-position)": {
-            "sin": np.sin, "cos": np.cos, "t": range(4), "k": range(d // 2), "p": dict(np.ndenumerate(turned.imag)),
-            "p'": dict(np.ndenumerate(turned.real)),
-        },
-        "(eq-self-heads)": parts | {
-            "M": mask, "Y": seen, "W_O": W_O, "b_O": b_O, "i": range(1, m + 1), "look": lambda _: mixed,
-        },
-        "(eq-self-block)": {
-            "norm": norm, "look": np.tanh, "U": U, "W_1": W_1, "b_1": b_1, "W_2": W_2, "b_2": b_2,
-            "Z": U + np.maximum(norm(U) @ W_1 + b_1, 0) @ W_2 + b_2,
+        "(eq-self-heads)": biased | {"norm": norm, "R": norm(x), "b_Q": b_Q, "b_K": b_K, "b_V": b_V},
+        "(eq-self-block)": parts | {
+            "M": mask, "Y": seen, "W_O": W_O, "b_O": b_O, "i": range(1, m + 1), "norm": norm, "U": U, "W_1": W_1,
+            "b_1": b_1, "W_2": W_2, "b_2": b_2, "Z": U + np.maximum(norm(U) @ W_1 + b_1, 0) @ W_2 + b_2,
         },
     }  # fmt: skip
 
