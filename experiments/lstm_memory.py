@@ -231,7 +231,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
         tuple((cell, b) for cell in ("LSTM", "GRU") for b in (1, 4.5, 6, 8)),
         SEEDS[:5],
     ),
-    "counting, clipped": (counting_from, tuple(("clipped", b) for b in (3, 4.5, 6)), SEEDS[:1]),
+    "counting, clipped": (counting_from, tuple(("clipped", b) for b in (3, 4.5, 6)), SEEDS[:3]),
     "counting, other rates": (
         counting_at,
         tuple((cell, lr) for cell in ("LSTM", "GRU") for lr in (0.003, 0.03)),
