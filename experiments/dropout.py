@@ -2,31 +2,26 @@
 
 ``python tools/environment.py python -m experiments.dropout [--missing] [PART …]``
 
-Every run has its own seed, so any of them can be repeated alone. float32. With ``KERNELS=own`` before it, "memory" runs
-with this processor's own kernels, into dropout_own.json, but for single masks on the whole state, and for those that
-do not scale what is carried.
+Every run has its own seed, so any of them can be repeated alone. float32.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from experiments._store import file_for_kernels, fixed_kernels, make_parts
+from experiments._store import make_parts, stored_file
 from gru_book.models.language_model import LMDropout, lm_bits, lm_init, lm_loss
-from gru_book.models.reader import reader_accuracy, reader_init
 from gru_book.results import FOLDER
-from gru_book.tasks.memory import Batch, checksum
 from gru_book.tasks.text import english, streams
 from gru_lib import (
     Adam,
     Bundle,
-    bce_with_logits,
     bundle,
     embedding_backward,
     embedding_forward,
@@ -37,103 +32,17 @@ from gru_lib import (
     softmax_cross_entropy,
     train,
 )
-from gru_lib.layers import DropoutMasks, dropout_backward, dropout_forward, dropout_mask
+from gru_lib.layers import dropout_mask
 from gru_lib.train import Chunk, Chunks
 
-STORED = file_for_kernels("dropout")
-#: "state": the whole state, under new masks or one; "unscaled": likewise, but what z carries is not divided by 1 - p
-PLACES = ("none", "sequence", "step", "state, one", "state", "unscaled, one", "unscaled")
-T, STEPS = 50, 600  # of a sequence, and of the longest training
-
+STORED = stored_file("dropout")
 Row = dict[str, Any]
-
-
-def memory(place: str, rate: float, seed: int) -> Row:
-    """A GRU learns to remember the first token (chapter 8) with masks on the products, on the whole state, or none.
-
-    "right" is the share of answers without masks; the training ends as soon as that is 1.
-    """
-    rng = np.random.default_rng(seed)
-    m = reader_init(rng, 16, 3, 16)
-    m.rnn.b_z[:] = 4
-    masks, test = np.random.default_rng(1000 + seed), checksum(np.random.default_rng(10_001), 512, T)
-
-    def batches() -> Iterator[Batch]:
-        while True:
-            yield checksum(rng, 32, T)
-
-    history = train(
-        m,
-        partial(masked_loss, rng=masks, place=place, rate=rate),
-        batches(),
-        Adam(m, 0.01),
-        steps=STEPS,
-        clip_norm=1.0,
-        evaluate=lambda m: {"right": reader_accuracy(m, test).answers},
-        every=50,
-        progress=False,
-        stop=lambda history: history.last("right") == 1,
-    )
-    return {"steps": history.steps, "right": history.last("right")}
-
-
-def masked(xs: Any, p: Any, rng: np.random.Generator, place: str, rate: float) -> tuple[Any, Callable[[Any], Any]]:
-    """Run a GRU with new masks in one of the PLACES; its last state, and the gradient of its parameters from that."""
-    steps, count, _ = xs.shape
-    lead = (count,) if place == "sequence" or place.endswith(", one") else (steps, count)
-    mask = None if place == "none" else dropout_mask(rng, (*lead, p.H), rate)
-    if place.startswith("state"):
-        mask = np.broadcast_to(mask, (steps, count, p.H))
-        return masked_state(xs, mask, p)
-    if place.startswith("unscaled"):
-        wider, scale = p.copy(), 1 / (1 - rate)  # as if the weights read the state scaled
-        wider.W_h *= scale
-        h_T, back = masked_state(xs, np.broadcast_to((mask > 0).astype(xs.dtype), (steps, count, p.H)), wider)
-
-        def scaled(dh_T: Any) -> Any:
-            grads = back(dh_T)
-            grads.W_h *= scale
-            return grads
-
-        return h_T, scaled
-    _, h_T, tape = dropout_forward(xs, None, p, masks=DropoutMasks(None, mask))
-    return h_T, lambda dh_T: dropout_backward(None, dh_T, tape, p)[2]
-
-
-def masked_loss(m: Bundle, batch: Batch, *, rng: np.random.Generator, place: str, rate: float) -> tuple[Any, Bundle]:
-    """The loss of a reader that is asked at the end, with its recurrent connection or its state masked."""
-    h_T, back = masked(batch.xs, m.rnn, rng, place, rate)
-    logits, cache = linear_forward(h_T, m.out)
-    loss, dlogits = bce_with_logits(logits, batch.ys[-1])
-    dh_T, dout = linear_backward(dlogits, cache, m.out)
-    return loss, bundle(rnn=back(dh_T), out=dout)
-
-
-def masked_state(xs: Any, mask: Any, p: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Run a GRU whose state is masked before each step, including the part that z carries over.
-
-    The last state, and a function from its gradient to that of the parameters.
-    """
-    h, caches = np.zeros((xs.shape[1], p.H), xs.dtype), []
-    for x, mask_t in zip(xs, mask, strict=True):
-        h, cache = gru_step(x, h * mask_t, p)
-        caches.append(cache)
-
-    def back(dh: Any) -> Any:
-        grads = p.zeros_like()
-        for cache, mask_t in zip(reversed(caches), mask[::-1], strict=True):
-            _, dh, g = gru_step_backward(dh, cache, p)
-            dh = dh * mask_t
-            grads.flat[:] += g.flat
-        return grads
-
-    return h, back
 
 
 # ------------------------------------------------------------------------------------------- a text learned by heart
 
 SCHEMES = ("none", "zaremba", "variational", "zoneout", "weight drop")
-RATES, TUNING_SEED = (0.1, 0.3), 100
+RATES, TUNING_SEED = (0.1, 0.3, 0.5, 0.7), 100
 EMBEDDED, UNITS, CHARACTERS, UPDATES = 16, 48, 10_000, 1600
 
 
@@ -241,20 +150,15 @@ def slower(lr: float, seed: int) -> Row:
     return regularise("none", 0.0, seed, lr=lr)
 
 
-SETTINGS = tuple((place, rate) for place in PLACES for rate in ((0.0,) if place == "none" else (0.1, 0.3)))
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
-    "memory": (memory, SETTINGS, range(10)),
     "text rates": (
         regularise,
         tuple((scheme, rate) for scheme in SCHEMES[1:] for rate in RATES),
         range(TUNING_SEED, TUNING_SEED + 1),
     ),
-    "text": (at_best_rate, tuple((scheme,) for scheme in SCHEMES), range(3)),
-    "text, slower": (slower, ((0.001,),), range(3)),
+    "text": (at_best_rate, tuple((scheme,) for scheme in SCHEMES), range(5)),
+    "text, slower": (slower, ((0.001,),), range(5)),
 }
-if not fixed_kernels():
-    own = tuple(what for what in SETTINGS if what[0] in ("none", "sequence", "step", "state"))
-    PARTS = {"memory": (memory, own, range(10))}
 
 
 def main(arguments: list[str]) -> None:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers import load_results, result, run_box
+from helpers import check_loss, load_results, result, rng, run_box
 
 from experiments import lstm_memory
+from gru_book.models.reader import reader_init
 from gru_lib import LSTMState, convert, gru_forward, gru_init, lstm_forward, lstm_init, lstm_step, sigmoid
 
 PAIR = "LSTM, b_f = ln 39, b_i = -ln 39"
@@ -49,14 +50,67 @@ def test_the_trained_lstm_counts_better_than_the_gru_from_every_bias_and_at_ever
         medians = {b: np.median(found) for b, found in right.items()}
         best[cell] = max(medians, key=medians.__getitem__), right
     (b_f, lstm), (b_z, gru) = best["LSTM"], best["GRU"]
-    assert (b_f, b_z) == (8, 4.5) == tuple(lstm_memory.BEST.values()) and min(lstm[8]) > max(gru[4.5])
-    assert [f"{100 * np.median(found):.1f}" for found in (lstm[8], gru[4.5])] == ["96.4", "83.5"]
+    assert (b_f, b_z) == (8, 4.5) == (lstm_memory.BEST["LSTM"], lstm_memory.BEST["GRU"])
+    assert min(lstm[8]) > max(gru[4.5])
     for rate in (0.003, 0.03):
         lstm, gru = (
             [row[-1]["1000"] for row in stored["counting, other rates"] if row[:2] == [cell, rate]]
             for cell in ("LSTM", "GRU")
         )
         assert len(lstm) == len(gru) == 5 and np.median(lstm) > 0.95 > 0.9 > np.median(gru)
+
+
+def chosen():
+    """Of each cell the new trainings from the chosen bias, on new strings."""
+    rows = load_results("lstm_memory")["counting, chosen"]
+    found = {cell: [row for which, _, _, row in rows if which == cell] for cell in lstm_memory.BEST}
+    assert {len(runs) for runs in found.values()} == {5}
+    return found
+
+
+def test_an_lstm_whose_cell_is_clipped_counts_no_better_than_a_gru():
+    right = {cell: [row["1000"] for row in runs] for cell, runs in chosen().items()}
+    assert min(right["LSTM"]) > max(right["GRU"] + right["clipped"])
+    others = [row[-1]["1000"] for row in load_results("lstm_memory")["counting, clipped"]]
+    assert len(others) == 9 and (round(100 * min(others), 1), round(100 * max(others), 1)) == (77.5, 79.8)
+
+
+def test_the_cell_of_the_lstm_goes_on_with_the_count_and_the_other_two_units_do_not():
+    at = dict(zip(lstm_memory.COUNTS, range(5), strict=True))
+    for cell, runs in chosen().items():
+        assert all(row["correlation"] > 0.9 for row in runs)
+        further = [(row["levels"][at[40]] - row["levels"][at[20]]) / row["levels"][at[5]] for row in runs]
+        assert min(further) > 0.9 if cell == "LSTM" else max(further) < 0.5
+
+
+def test_the_unit_is_stored_along_the_stream_on_which_the_count_goes_farthest():
+    test = lstm_memory.majority(np.random.default_rng(10_002), 200, 1000)
+    count = np.cumsum(1 - 2 * test.tokens, axis=0)
+    walk = count[:, lstm_memory.farthest(count)]
+    assert (walk.min(), walk.max()) == (-14, 89)
+    assert walk[walk.argmax() :].min() == 69
+    for cell, runs in chosen().items():
+        (unit,) = (row["unit"] for row in runs if row["unit"])
+        far = abs(walk) > 20
+        fit = np.corrcoef(walk[far], np.array(unit)[far])[0, 1]
+        assert len(unit) == 1000 and (fit > 0.99 if cell == "LSTM" else abs(fit) < 0.9)
+
+
+def test_gradient_of_the_clipped_lstm_matches_complex_step_where_it_is_clipped_too():
+    m = reader_init(rng(), 2, 1, 3, init=lstm_init)
+    m.rnn.flat[:] *= 3
+    test = lstm_memory.majority(rng(1), 4, 6)
+    test = test._replace(xs=test.xs.astype(float), ys=test.ys.astype(float))
+    at_bound = abs(lstm_memory.clipped(test.xs, m.rnn)[1]) == 1
+    assert at_bound.any() and not at_bound.all()
+    check_loss(lambda m: lstm_memory.clipped_loss(m, test), m, 1e-10)
+
+
+def test_within_its_bounds_the_clipped_lstm_is_the_lstm():
+    m, test = reader_init(rng(), 2, 1, 3, init=lstm_init), lstm_memory.majority(rng(1), 4, 6)
+    hs, cs, _ = lstm_memory.clipped(test.xs, m.rnn)
+    assert abs(cs).max() < 1
+    np.testing.assert_allclose(hs, lstm_forward(test.xs, None, m.rnn)[0], rtol=0, atol=1e-12)
 
 
 def test_a_counter_made_anew_is_on_its_way():

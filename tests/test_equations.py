@@ -592,7 +592,7 @@ def _() -> Values:
     return step | {
         "p": p,
         "(eq-drop-mask)": [masked | {"m_i": m["m_i"], "with probability p": m["m_i"] == 0} for _, m in mask],
-        "(eq-drop-gru)": step, "(eq-drop-back)": step,
+        "(eq-drop-gru)": step,
     }  # fmt: skip
 
 
