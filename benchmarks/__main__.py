@@ -156,11 +156,12 @@ def side_by_side(a: argparse.Namespace) -> dict[str, Any]:
 
 
 def machine() -> str:
-    """The processor's name and the number of its cores."""
+    """The processor's name, family and model, and the number of its cores."""
     try:
-        info = Path("/proc/cpuinfo").read_text().splitlines()
-        name = next(line.split(":", 1)[1].strip() for line in info if line.startswith("model name"))
-    except (OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        info = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+        name = f"{info['model name']} (family {info['cpu family']}, model {info['model']})"
+    except (OSError, KeyError):
         name = platform.processor() or platform.machine()
     return f"{name}, {os.cpu_count()} cores"
 

@@ -1,4 +1,4 @@
-"""Time the versions of chapter 11, `gru_book.models.gru_versions`.
+"""Time the versions of chapter 11, `gru_book.models.gru_versions`, and PyTorch's layer where it is installed.
 
 ``python -m benchmarks.ladder`` times them in turns, prints the table and stores it in gru_book/results/ladder.json.
 """
@@ -20,7 +20,6 @@ from gru_book.results import FOLDER
 STORED = FOLDER / "ladder.json"
 BLOCK = 0.005  # seconds
 SIZES = {
-    "small": (4, 32, 2, 16),
     "longer": (40, 32, 2, 16),
     "middle": (100, 20, 100, 100),
     "large": (35, 32, 28, 256),
@@ -51,6 +50,41 @@ def products(size: tuple[int, int, int, int]) -> Callable[[], Any]:
     return run
 
 
+def torch_steps(size: tuple[int, int, int, int]) -> dict[str, Callable[[], Any]]:
+    """The same training step in PyTorch, which resets after the product: its layer, and a loop over its cell."""
+    try:
+        import torch
+    except ImportError:
+        print("ladder: PyTorch is not installed, and left out.")
+        return {}
+    torch.set_num_threads(1)
+    xs, dhs, _ = problem(size)
+    x, dh = torch.from_numpy(xs).requires_grad_(), torch.from_numpy(dhs)
+    layer, cell = torch.nn.GRU(*size[2:]), torch.nn.GRUCell(*size[2:])
+    cell.load_state_dict({name.removesuffix("_l0"): w for name, w in layer.state_dict().items()})
+
+    def whole() -> Any:
+        return layer(x)[0]
+
+    def loop() -> Any:
+        h, hs = None, []
+        for x_t in x:
+            h = cell(x_t, h)
+            hs.append(h)
+        return torch.stack(hs)
+
+    def step(forward: Callable[[], Any], module: Any) -> Callable[[], Any]:
+        def run() -> Any:
+            x.grad = None
+            module.zero_grad()
+            forward().backward(dh)
+            return x.grad
+
+        return run
+
+    return {"nn.GRU": step(whole, layer), "loop over nn.GRUCell": step(loop, cell)}
+
+
 def best(run: Callable[[], Any], seconds: float = 0.05) -> float:
     """Processor time of a call, the least of the means over `BLOCK`: of one short call it may be wrong by a tenth."""
     start = time.process_time()
@@ -67,7 +101,8 @@ def best(run: Callable[[], Any], seconds: float = 0.05) -> float:
 def measure(size: tuple[int, int, int, int], rounds: int = 40) -> dict[str, float]:
     """Best seconds of a training step, by version and for the floor. They take turns."""
     xs, dhs, p = problem(size)
-    runs = {name: partial(version, xs, dhs, p) for name, version in VERSIONS.items()} | {"floor": products(size)}
+    runs = {name: partial(version, xs, dhs, p) for name, version in VERSIONS.items()}
+    runs |= torch_steps(size) | {"floor": products(size)}
     found = dict.fromkeys(runs, float("inf"))
     for _ in range(rounds):
         for name, run in runs.items():
@@ -79,10 +114,14 @@ def main() -> None:
     """Measure all sizes, print and store."""
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
         raise SystemExit("ladder: set OPENBLAS_NUM_THREADS=1, so that processor time is the time of one thread.")
+    from benchmarks.__main__ import machine
     from benchmarks.contenders import version
 
-    found: dict[str, Any] = {"numpy": version("gru_lib"), "sizes": SIZES, "seconds": {}}
-    print(found["numpy"])
+    found: dict[str, Any] = {"machine": machine(), "numpy": version("gru_lib")}
+    if torch_steps(SIZES["longer"]):
+        found["torch"] = version("torch.nn")
+    print(*found.values(), sep="; ")
+    found |= {"sizes": SIZES, "seconds": {}}
     for name, size in SIZES.items():
         found["seconds"][name] = seconds = measure(size)
         print(f"\n{name}: T x N x D x H = {'x'.join(map(str, size))}")

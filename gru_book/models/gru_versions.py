@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gru_lib.cells.gru import GRUParams, gru_backward, gru_forward, gru_init, gru_step, gru_step_backward
-from gru_lib.ops import sigmoid_pair
+from gru_lib.ops import sigmoid, sigmoid_pair
 
 __all__ = ["VERSIONS", "equations", "fused", "library", "problem", "together"]
 
@@ -102,42 +102,40 @@ def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
     (True, True)
     """
-    (T, N, H), D, dtype = dhs.shape, p.D, xs.dtype
-    W_rz = p.W_h[:, : 2 * H]
-    a, s, n = (np.empty((T, N, k * H), dtype) for k in (3, 2, 1))
-    da, not_s, q = (np.empty_like(array) for array in (a, s, n))
-    r, z, not_z = s[:, :, :H], s[:, :, H:], not_s[:, :, H:]
+    (T, N, H), dtype = dhs.shape, xs.dtype
+    W_x, W_hrz, W_hn = p.W_x, p.W_h[:, : 2 * H], p.W_hn
+    rz, n, q = (np.empty((T, N, k * H), dtype) for k in (2, 1, 1))
+    hs, da = np.zeros((T + 1, N, H), dtype), np.empty((T, N, 3 * H), dtype)
 
-    np.matmul(xs, p.W_x, out=a)
-    a += p.b
-    hs = np.empty((T + 1, N, H), dtype)
-    hs[0] = 0
+    # Forward.
+    a = xs @ W_x + p.b  # all steps at once
     for t in range(T):
-        a_rz, a_n = a[t, :, : 2 * H], a[t, :, 2 * H :]
-        s[t], not_s[t] = sigmoid_pair(a_rz + hs[t] @ W_rz)
-        q[t] = r[t] * hs[t]
-        n[t] = np.tanh(a_n + q[t] @ p.W_hn)
-        hs[t + 1] = z[t] * hs[t] + not_z[t] * n[t]
+        rz[t] = sigmoid(a[t, :, : 2 * H] + hs[t] @ W_hrz)
+        r, z = rz[t, :, :H], rz[t, :, H:]
+        q[t] = r * hs[t]
+        n[t] = np.tanh(a[t, :, 2 * H :] + q[t] @ W_hn)
+        hs[t + 1] = z * hs[t] + (1 - z) * n[t]
 
-    dh = np.zeros_like(dhs[0])
+    # Backward.
+    dh = np.zeros((N, H), dtype)
     for t in reversed(range(T)):
         dh = dh + dhs[t]
-        da[t], dq = _to_gates(dh, hs[t], s[t], not_s[t], n[t], p)
-        da_rz = da[t, :, : 2 * H]
-        dh = dh * z[t] + dq * r[t] + da_rz @ W_rz.T
-    rows = da.reshape(T * N, 3 * H)
-    grads = _weights(p, xs, hs[:-1], q, rows)
-    return hs[1:], (rows @ p.W_x.T).reshape(T, N, D), grads
+        r, z = rz[t, :, :H], rz[t, :, H:]
+        da[t, :, 2 * H :] = dh * (1 - z) * (1 - n[t] ** 2)
+        dq = da[t, :, 2 * H :] @ W_hn.T
+        da[t, :, :H] = dq * hs[t] * r * (1 - r)
+        da[t, :, H : 2 * H] = dh * (hs[t] - n[t]) * z * (1 - z)
+        dh = dh * z + dq * r + da[t, :, : 2 * H] @ W_hrz.T
 
-
-def _weights(p: GRUParams, xs: Array, h_prev: Array, q: Array, da: Array) -> GRUParams:
-    """All weights' gradients from T · N rows: one product per block of weights."""
-    H, g = p.H, p.zeros_like()
-    g.W_x[:] = xs.reshape(-1, p.D).T @ da
-    g.W_h[:, : 2 * H] = h_prev.reshape(-1, H).T @ da[:, : 2 * H]
-    g.W_hn[:] = q.reshape(-1, H).T @ da[:, 2 * H :]
-    g.b[:] = np.ones(len(da), xs.dtype) @ da
-    return g
+    # After the loop, all steps at once.
+    X, Q, h_prev, da = (m.reshape(T * N, -1) for m in (xs, q, hs[:-1], da))
+    g = p.zeros_like()
+    g.W_x[:] = X.T @ da
+    g.W_h[:, : 2 * H] = h_prev.T @ da[:, : 2 * H]
+    g.W_hn[:] = Q.T @ da[:, 2 * H :]
+    g.b[:] = da.sum(axis=0)
+    dxs = (da @ W_x.T).reshape(xs.shape)
+    return hs[1:], dxs, g
 
 
 def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
