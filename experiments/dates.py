@@ -71,11 +71,13 @@ SETTINGS: dict[str, Row] = {
     "plain": {},
     "not reversed": {"reverse": False},
     "not fed": NOT_FED | {"lr": 0.01},
+    "not fed, not reversed": NOT_FED | {"lr": 0.01, "reverse": False},
     "not fed, 0.02": NOT_FED,
     "not fed, held": NOT_FED | {"lr": 0.01, "decoder_b_z": 3.0},
 }
 RUNS = {  # the seeds of each
     **dict.fromkeys(("plain", "not reversed", "not fed"), range(10)),
+    "not fed, not reversed": range(2),
     "not fed, 0.02": range(5),
     "not fed, held": range(5),
 }

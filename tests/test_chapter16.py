@@ -12,7 +12,7 @@ from gru_book.models.ngram import KneserNey, NGram
 from gru_book.tasks.text import english, streams
 from gru_lib import bundle, clip_by_global_norm, gru_backward, gru_forward, ops, sample
 from gru_lib.ops import softmax_cross_entropy
-from gru_lib.train import Chunk, Chunks
+from gru_lib.train import Chunk
 
 FILES = ("language_model", "language_model_own")  # the second with other kernels
 
@@ -28,23 +28,19 @@ def test_the_loss_that_the_page_shows_is_the_librarys():
     np.testing.assert_allclose(grads.flat, wanted.flat, atol=1e-12)
 
 
-def test_the_shown_reading_pays_for_each_piece_before_it_learns_from_it():
-    cell = next(cell for cell in cells_of("16-language-model") if "def reads_on" in cell)
-    names = {"np": np, "streams": streams, "Chunks": Chunks, "clip_by_global_norm": clip_by_global_norm}
-    exec(cell, names | {"my_loss": lm_loss}, shown := {})
+def test_who_learns_on_pays_for_each_piece_before_learning_from_it():
     m, tokens = lm_init(np.random.default_rng(0), V=6, D=3, H=4), np.random.default_rng(1).integers(0, 6, 150)
-    before = m.copy()
-    assert shown["reads_on"](m, tokens, 0) == pytest.approx(lm_bits(m, tokens, N=1), rel=1e-9)
-    assert shown["reads_on"](m, tokens[:65], 0.3) == pytest.approx(lm_bits(m, tokens[:65], N=1), rel=1e-9)
-    assert language_model.reads_on(m, tokens, 0.3) == pytest.approx(shown["reads_on"](m, tokens, 0.3), rel=1e-6)
-    assert shown["reads_on"](m, np.arange(150) % 2, 0.3) < lm_bits(m, np.arange(150) % 2, N=1) - 0.1
+    before, reads_on = m.copy(), language_model.reads_on
+    assert reads_on(m, tokens, 0) == pytest.approx(lm_bits(m, tokens, N=1), rel=1e-6)
+    assert reads_on(m, tokens[:65], 0.3) == pytest.approx(lm_bits(m, tokens[:65], N=1), rel=1e-6)
+    assert reads_on(m, np.arange(150) % 2, 0.3) < lm_bits(m, np.arange(150) % 2, N=1) - 0.1
     np.testing.assert_array_equal(m.flat, before.flat)
 
 
 def test_three_networks_gain_less_by_learning_on_than_counting_and_at_a_rate_between_others():
     counting = result(language_model, "counting", 12, 256, 0)
     runs = results(language_model, "adapting", 0, 8)
-    assert len(runs) == 3  # the page reads with the first, its weights rounded
+    assert len(runs) == 3
     for run in runs:
         tried = dict(zip(language_model.ON, run["validation"], strict=True))
         assert min(tried, key=tried.__getitem__) == run["rate"] and run["rate"] not in (min(tried), max(tried))
