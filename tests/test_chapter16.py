@@ -10,7 +10,7 @@ from experiments import language_model
 from gru_book.models.language_model import lm_bits, lm_init, lm_loss
 from gru_book.models.ngram import KneserNey, NGram
 from gru_book.tasks.text import english, streams
-from gru_lib import bundle, clip_by_global_norm, gru_backward, gru_forward, ops, sample
+from gru_lib import bundle, gru_backward, gru_forward, ops, sample
 from gru_lib.ops import softmax_cross_entropy
 from gru_lib.train import Chunk
 
