@@ -106,7 +106,7 @@ class KneserNey:
 
     Notes
     -----
-    Chapters 16 and 20. Chen & Goodman (1999), after Kneser & Ney (1995). Where the numbers of counts give no discount
+    Chapter 16. Chen & Goodman (1999), after Kneser & Ney (1995). Where the numbers of counts give no discount
     or one below 0, as in very small texts, it is 0.5, 1, 1.5.
 
     Examples

@@ -111,7 +111,7 @@ def english() -> Text:
 
     Notes
     -----
-    Chapters 14, 16 and 20.
+    Chapters 14 and 16, and page 21b.
 
     Examples
     --------
