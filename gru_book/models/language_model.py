@@ -1,4 +1,4 @@
-"""A character language model over any layer: embedding, layer, linear, softmax cross-entropy (chapters 14 and 16, page 21b).
+"""A character language model over any layer: embedding, layer, linear, softmax cross-entropy (chapters 14, 16, 21b).
 
 `m = lm_init(rng, V, D, H)` is a bundle of `m.embed`, `m.rnn` and `m.out`; the type of `m.rnn` says which layer it is.
 `lm_loss` is for `train`, with `Chunks` for truncated backpropagation; `lm_bits` measures; `lm_step` is for
