@@ -19,8 +19,19 @@ def test_the_target_is_the_sum_of_the_two_marked_numbers(T):
     assert set(places.ravel()) == set(range(T))  # every step is marked now and then
 
 
-def test_answering_1_errs_by_a_sixth():
-    ys = adding(np.random.default_rng(1), 200_000, 4).ys
+@pytest.mark.parametrize("T", [6, 20, 50])
+def test_early_marks_stand_where_the_original_task_has_them(T):
+    xs, ys, places = adding(np.random.default_rng(0), 2000, T, marks="early")
+    first, second = places
+    assert (first != second).all() and set(first) == set(range(min(10, T // 2 - 1)))
+    assert set(second) == set(range(T // 2 - 1))
+    np.testing.assert_array_equal(xs[:, :, 1].sum(axis=0), 2)
+    np.testing.assert_array_equal(ys[:, 0], (xs[..., 0] * xs[..., 1]).sum(axis=0))
+
+
+@pytest.mark.parametrize(("marks", "T"), [("halves", 4), ("early", 50)])
+def test_answering_1_errs_by_a_sixth(marks, T):
+    ys = adding(np.random.default_rng(1), 200_000 if T == 4 else 50_000, T, marks).ys
     assert abs(((ys - 1) ** 2).mean() - BASELINE) < 0.002  # four standard errors
     assert abs(ys.mean() - 1) < 0.004
 
@@ -28,6 +39,8 @@ def test_answering_1_errs_by_a_sixth():
 def test_wrong_arguments_are_named():
     rng = np.random.default_rng(0)
     refused(ValueError, "adding: T must be at least 2; got 1", adding, rng, 3, 1)
+    refused(ValueError, 'adding with marks="early": T must be at least 6; got 5', adding, rng, 3, 5, "early")
+    refused(ValueError, "adding: marks must be", adding, rng, 3, 50, "late")
 
 
 def test_the_one_marked_number_stands_in_the_first_half_and_is_the_target():

@@ -177,7 +177,8 @@ def other_by_hand() -> Exercise:
         wrong = [length for length, letters in strings.items() if (found[length] != letters[::-1]).any()]
         if wrong and 5 not in wrong:
             raise Fault(
-                f"right for strings of 5 letters, wrong for {wrong[0]}: something leaks. Push and pop must be 0 or 1."
+                f"right for strings of 5 letters, wrong for {wrong[0]}: something leaks. A pop must take off just what "
+                "a push laid down."
             )
         return (found[5].astype(np.float32),)
 

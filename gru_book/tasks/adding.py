@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gru_lib.checks import check_instance, check_int
+from gru_lib.checks import check_choice, check_instance, check_int
 
 __all__ = ["BASELINE", "ONE_BASELINE", "Batch", "adding", "marked"]
 
@@ -27,11 +27,13 @@ class Batch(NamedTuple):
     places: Array  # (1 or 2, N): the steps that are marked, counted from 0
 
 
-def adding(rng: np.random.Generator, N: int, T: int) -> Batch:
-    """Draw N rows of T numbers uniform in [0, 1), with one mark in the first T // 2 steps and one in the rest.
+def adding(rng: np.random.Generator, N: int, T: int, marks: str = "halves") -> Batch:
+    """Draw N rows of T numbers uniform in [0, 1), two of them marked. Chapter 13.
 
-    Chapter 13. Hochreiter & Schmidhuber (1997), with numbers in [−1, 1]; Le, Jaitly & Hinton (2015), arXiv:1504.00941,
-    as here.
+    With ``marks="halves"`` there is a mark in the first T // 2 steps and one in the rest, so the second may lie near
+    the end. With ``marks="early"`` they stand where Hochreiter & Schmidhuber (1997) have them, and both are far from
+    the end: one in the first ten steps, the other at another of the first T // 2 − 1. Their numbers are in [−1, 1],
+    and their sequences differ in length; numbers in [0, 1) are those of Le, Jaitly & Hinton (2015), arXiv:1504.00941.
 
     Examples
     --------
@@ -42,11 +44,19 @@ def adding(rng: np.random.Generator, N: int, T: int) -> Batch:
     array([2., 2.])
     >>> np.allclose((values * marks).sum(axis=0), batch.ys[:, 0])
     True
+    >>> bool(adding(np.random.default_rng(0), N=100, T=50, marks="early").places.max() < 24)
+    True
     """
     check_instance("adding", "rng", rng, np.random.Generator)
     N, T = check_int("adding", "N", N), check_int("adding", "T", T, minimum=2)
+    check_choice("adding", "marks", marks, ("halves", "early"))
     numbers = rng.random((T, N))
-    return _row(numbers, np.stack([rng.integers(0, T // 2, N), rng.integers(T // 2, T, N)]))
+    if marks == "halves":
+        return _row(numbers, np.stack([rng.integers(0, T // 2, N), rng.integers(T // 2, T, N)]))
+    T = check_int('adding with marks="early"', "T", T, minimum=6)
+    first = rng.integers(0, min(10, T // 2 - 1), N)
+    second = rng.integers(0, T // 2 - 2, N)
+    return _row(numbers, np.stack([first, second + (second >= first)]))
 
 
 def marked(rng: np.random.Generator, N: int, T: int) -> Batch:

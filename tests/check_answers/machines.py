@@ -88,7 +88,7 @@ PLANTED = {
         ("= 20, 20", "= -20, -20", "both bits"),
         ("act.W[2, 0] = -40", "act.b[0] = 40", "letter 0: is each letter pushed, and nothing at a blank"),
         ("act.W[0, 2], act.W[1, 3] = 20, 20", "act.b[2:] = 20", "letter 3"),
-        ("act.W[3, 1] = 40", "act.W[3, 1], act.b[1] = 4, -1", "right for strings of 5 letters, wrong for .*something leaks"),
+        ("act.W[3, 1] = 40", "act.W[3, 1], act.b[1] = 4, -1", "right for strings of 5 letters, wrong for .*something leaks. A pop must take off"),
         # Letters turned round without a stack are no answer.
         ("def f():", "def f(letters):\n    return letters[::-1]", "TypeError"),
         ("return p", "return lambda letters: letters[::-1]", "made by stack_rnn_init; got a function"),
