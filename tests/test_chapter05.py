@@ -278,12 +278,12 @@ def test_what_the_page_says_of_pytorch_holds():
     for name in ("eps", "atol", "rtol"):
         assert f"`{name}={defaults[name].default}`" in said
     names = run_box("05c-checking-gradients")
-    for scale, found in ((1e-4, False), (1e-6, True)):
+    for scale, atol, found in ((1e-4, 1e-5, False), (1e-6, 1e-5, True), (1e-6, 0, False)):
         for seed in range(12):
             torch.manual_seed(seed)
             names["net"] = torch.nn.GRU(2, 4).double()
-            at = torch.randn(6, 3, 2).double().requires_grad_(), scale, *names["net"].parameters()
-            assert torch.autograd.gradcheck(names["loss"], at, raise_exception=False) == found
+            names["scale"], at = scale, (torch.randn(6, 3, 2).double().requires_grad_(), *names["net"].parameters())
+            assert torch.autograd.gradcheck(names["loss"], at, atol=atol, raise_exception=False) == found
     net, xs = torch.nn.GRU(2, 4).double(), torch.randn(3, 1, 2).double()
     net(xs)[0].sum().backward()
     assert torch.allclose(net.bias_ih_l0.grad[:8], net.bias_hh_l0.grad[:8])  # two biases, one gradient: r and z
@@ -352,6 +352,17 @@ def test_gradcheck_stops_where_the_complex_step_loses_the_slope():
         else:
             with pytest.raises(ValueError, match="does not see"):
                 gradcheck(lambda v, f=f: f(v[0]), at, given)
+
+
+def test_gradcheck_stops_for_a_penalty_that_the_page_names_and_misses_a_smaller_one():
+    v = np.ones(1)
+    for penalty, found in ((0.01, None), (1e-6, 0)):
+        at = lambda v, c=penalty: (v**2 + c * np.abs(v)).sum(), {"v": v}, {"v": 2 * v}
+        if found is None:
+            with pytest.raises(ValueError, match="does not see"):
+                gradcheck(*at)
+        else:
+            assert gradcheck(*at).worst == found
 
 
 def test_right_and_spoiled_gradients_lie_apart_as_the_page_says():

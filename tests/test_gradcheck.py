@@ -84,6 +84,8 @@ def test_an_array_that_is_off_by_one_factor_says_so():
     lambda x: (x.real**2).sum(),
     lambda x: (x * x.conj()).real.sum(),
     lambda x: (x**3).sum() + np.abs(x[0, 0]),
+    lambda x: (x**2).sum() + 0.01 * np.abs(x).sum(),
+    lambda x: (x**2).sum() + 0.001 * np.abs(x).sum(),
 ])  # fmt: skip
 def test_a_loss_that_the_complex_step_does_not_see_is_refused(loss):
     refused(ValueError, "the complex step does not see all of loss", numeric_gradient, loss, {"x": X})
@@ -103,3 +105,9 @@ def test_a_loss_that_is_steep_large_flat_or_bent_is_not(loss):
     numeric_gradient(loss, {"x": X})
     numeric_gradient(loss, {"x": np.full(3, 0.5)})
     numeric_gradient(lambda x: np.where(x.real > 0, x, 0).sum(), {"x": np.zeros(3)})
+    numeric_gradient(loss, {"x": np.full(3, -1e8)})
+
+
+def test_a_part_that_is_small_beside_the_rest_slips_through():
+    report = gradcheck(lambda x: (x**2).sum() + 1e-6 * np.abs(x).sum(), {"x": X}, {"x": 2 * X})
+    assert report.worst < 1e-15

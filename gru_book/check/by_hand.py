@@ -71,18 +71,18 @@ def sum_half() -> Answers:
 def sum_number() -> Answers:
     """Check W_h, and up to how many digits the number that is read is exact in float64, chapter 1."""
     yield Values(
-        {"W_h": 2, "digits": 53},
-        exact=("digits",),
-        says="W_h = {W_h} doubles what was read, and {digits} digits are exact",
+        {"W_h": 2, "max_digits": 53},
+        exact=("max_digits",),
+        says="W_h = {W_h} doubles what was read, and {max_digits} digits are exact",
     )
     yield "W_h", 0.5, "½ halves what was read. A digit that follows doubles the worth of those before it."
     yield "W_h", 1, "with W_h = 1 it counts the ones; place value is missing."
     yield "W_h", 10, "that reads decimal digits; these are binary."
-    yield "digits", 52, "52 digits of the fraction are stored; the leading 1 is not, and counts too."
-    yield "digits", 54, "2⁵⁴ − 1 is odd, and odd numbers of that size are no longer stored."
-    yield "digits", 64, "64 bits are sign, exponent and fraction together; only the fraction holds digits."
-    yield "digits", 24, "that is float32."
-    yield "digits", 1023, "there float64 overflows; whole numbers stop being exact far below."
+    yield "max_digits", 52, "52 digits of the fraction are stored; the leading 1 is not, and counts too."
+    yield "max_digits", 54, "2⁵⁴ − 1 is odd, and odd numbers of that size are no longer stored."
+    yield "max_digits", 64, "64 bits are sign, exponent and fraction together; only the fraction holds digits."
+    yield "max_digits", 24, "that is float32."
+    yield "max_digits", 1023, "there float64 overflows; whole numbers stop being exact far below."
 
 
 @values
