@@ -297,6 +297,33 @@ def test_an_example_of_what_is_wanted_is_no_answer():
             assert not (shown and build().fits(label, ast.literal_eval(shown[1]), right)), (name, label)
 
 
+ADDED_UP = "def f(hs, das):\n    dW = np.zeros((hs.shape[2], das.shape[2]))\n    for h, da in zip(hs, das):\n        "
+
+
+@pytest.mark.parametrize("product", [
+    "h.T @ da", "np.dot(h.T, da)", "np.einsum('nh,nk->hk', h, da)", "np.asarray(h).T @ np.asarray(da)",
+    "np.tensordot(h, da, axes=(0, 0))",
+])  # fmt: skip
+def test_a_sum_of_products_is_not_a_single_one_however_the_steps_are_multiplied(product):
+    summed = f"def f(hs, das):\n    return sum({product} for h, da in zip(hs, das))"
+    for text in (summed, f"{ADDED_UP}dW += {product}\n    return dW", f"{ADDED_UP}dW = dW + {product}\n    return dW"):
+        assert check.fast_sum(program(text)).message.startswith("right, but by several products")
+    for text in ("(hs.transpose(0, 2, 1) @ das).sum(axis=0)", "sum(hs[:, n].T @ das[:, n] for n in range(len(hs[0])))"):
+        assert not check.fast_sum(program(f"def f(hs, das):\n    return {text}")).ok
+
+
+@pytest.mark.parametrize("product", [
+    "np.dot(X.T, A)", "np.matmul(X.T, A)", "np.asarray(X).T @ np.asarray(A)", "(A.T @ X).T", "np.inner(X.T, A.T)",
+    "np.einsum('tnh,tnk->hk', hs, das)", "np.tensordot(hs, das, axes=((0, 1), (0, 1)))",
+    "np.vstack([h for h in hs]).T @ np.concatenate(list(das))",
+    "hs.transpose(1, 0, 2).reshape(X.shape).T @ das.transpose(1, 0, 2).reshape(A.shape)",
+])  # fmt: skip
+def test_a_single_product_passes_in_every_spelling(product):
+    head = "def f(hs, das):\n    X, A = hs.reshape(-1, hs.shape[2]), das.reshape(-1, das.shape[2])\n    "
+    assert check.fast_sum(program(f"{head}return {product}")).ok
+    assert check.fast_sum(program(f"{head}dW = np.zeros((4, 12))\n    dW += {product}\n    return dW")).ok
+
+
 def test_verdicts_name_the_readers_function():
     assert repr(check.gru_step(gru_step)) == "Right: gru_step does what the equations say, in all 12 numbers."
     assert check.sigmoid(lambda a: sigmoid(a)).message.startswith("your function does what the equations say")

@@ -197,5 +197,5 @@ def lstm_majority() -> Exercise:
         mistakes,
         flatten=flatten,
         also=[({"tokens": many}, {"more": more * 1.0}, drifts)],
-        shown="is right after each of 10,000 tokens",
+        shown="is right after each of 10,000 tokens; what gives these answers was not looked at",
     )

@@ -31,7 +31,7 @@ PLANTED = {
     ],
     "fast_sum": [
         ("~return .*", "return hs[-1].T @ das[-1]", "the last step alone"),
-        ("~return .*", "return sum(h.T @ da for h, da in zip(hs, das))", "a product for each step"),
+        ("~return .*", "return sum(h.T @ da for h, da in zip(hs, das))", "by several products"),
         ("~return .*", "return (hs.transpose(0, 2, 1) @ das).mean(axis=0)", "the mean over the steps"),
         ("hs.reshape(-1", "hs.transpose(1, 0, 2).reshape(-1", "in different orders"),
         ("hs.reshape(-1, hs.shape[2]).T", "hs.reshape(hs.shape[2], -1)", "must be transposed"),
