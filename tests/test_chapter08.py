@@ -8,7 +8,6 @@ from helpers import load_results, result, run_box
 
 from experiments import explorer_nets, three_stories
 from gru_book.cells import ablated_gru_step
-from gru_book.models.hand_set import automaton_gru, run_automaton
 from gru_book.tasks.memory import agreement
 from gru_book.widgets.sequence import NETS, SEQUENCE
 from gru_lib import gru_forward, sigmoid
@@ -62,37 +61,32 @@ def test_float64_rounds_the_switches_to_their_limits():
     assert sigmoid(40.0) == 1 and np.tanh(20.0) == 1 and sigmoid(-40.0) > 0 and 1 + sigmoid(-40.0) == 1
 
 
-def test_the_automaton_gru_needs_its_reset_gate():
-    delta, symbols = [[0, 1], [1, 0]], np.random.default_rng(0).integers(0, 2, (200, 4))  # parity
-    p, h0 = automaton_gru(delta)
-    states = run_automaton(delta, symbols)
-    for expected in (True, False):
-        hs, _, _ = gru_forward(np.eye(2)[symbols], np.tile(h0, (4, 1)), p)
-        assert ((hs[..., 2] > 0) == (states == 1)).all() == expected
-        p.W_xr[:], p.b_r[:] = 0, 40
-
-
 @pytest.mark.parametrize("file", ["three_stories", "three_stories_own"])
-def test_from_one_bias_most_nets_do_without_z_between_the_names_and_from_another_none_does(file):
-    """Those that do are those whose n is close to h; all do with z = 1."""
-    two, six = ([row for bias, _, row in load_results(file)["names"] if bias == b_z] for b_z in (2, 6))
+def test_between_the_names_no_net_does_without_r_and_those_from_small_biases_do_without_z(file):
+    zero, two, six = ([row for bias, _, row in load_results(file)["names"] if bias == b_z] for b_z in (0, 2, 6))
     nine = 9 if file == "three_stories" else 3
-    free = [row["z = 0"] > 0.99 for row in two]
-    assert free == [row["n off h"] < 0.12 for row in two] and sum(free) == nine
-    for row in two + six:
+    assert [len(rows) for rows in (zero, two, six)] == [10 if file == "three_stories" else 3] * 3
+    assert all(row["r = 0"] < 0.315 for row in zero + two + six)
+    assert all(row["z = 0"] > 0.985 for row in zero) and sum(row["z = 0"] > 0.985 for row in two) == nine
+    for row in zero + two + six:
         assert row["as trained"] > 0.945 and row["z = 1"] > 0.89
-    assert all(row["z = 0"] < 0.765 and row["n off h"] > 0.3 for row in six)
+    assert all(row["z = 0"] < 0.765 for row in six)
 
 
-def test_z_is_held_where_it_is_said_and_nowhere_else():
+def test_a_gate_is_held_where_it_is_said_and_nowhere_else():
     m = three_stories.network(np.random.default_rng(0), "GRU", 17, 3)
     batch = agreement(np.random.default_rng(1), 64, 9, distance=(1, 7))
     nowhere, everywhere = np.zeros((9, 64), bool), np.ones((9, 64), bool)
     said = gru_forward(batch.xs, None, m.rnn)[0] @ m.out.W + m.out.b
     held = partial(three_stories.held, m, batch._replace(ys=said))
-    assert held(0, nowhere) == 1 and held(1, everywhere) < 1 and held(0, batch.tokens < 16) < 1
+    assert held(nowhere, z=0, r=0) == 1 and held(everywhere) == 1
+    assert held(everywhere, z=1) < 1 and held(batch.tokens < 16, z=0) < 1
     kept = batch._replace(ys=np.broadcast_to(m.out.b, said.shape))  # with z at 1 the state stays 0
-    assert three_stories.held(m, kept, 1, everywhere) == 1
+    assert three_stories.held(m, kept, everywhere, z=1) == 1
+    m.rnn.b_r[:] = -40  # r at 0 everywhere
+    said = gru_forward(batch.xs, None, m.rnn)[0] @ m.out.W + m.out.b
+    m.rnn.b_r[:] = 0
+    assert three_stories.held(m, batch._replace(ys=said), everywhere, r=0) == 1
 
 
 @pytest.mark.frameworks("torch")
@@ -102,10 +96,16 @@ def test_the_copy_of_pytorch_s_step_agrees_and_holds_a_gate():
     box = run_box("08-three-stories")
     states, gru, xs = box["states"], box["gru"], box["xs"]
     where = torch.ones(xs.shape[:2], dtype=bool)
-    assert (states(gru, xs, pin=1.0, where=where) == 0).all()  # nothing is ever written
+    assert (states(gru, xs, where, z=1.0) == 0).all()  # nothing is ever written
     where[:, 1:] = False
-    off = (states(gru, xs, pin=0.0, where=where) - gru(xs)[0]).abs().amax(dim=(0, 2))
-    assert off[0] > 1e-3 and (off[1:] < 1e-6).all()
+    for gate in "rz":
+        off = (states(gru, xs, where, **{gate: 0.0}) - gru(xs)[0]).abs().amax(dim=(0, 2))
+        assert off[0] > 1e-3 and (off[1:] < 1e-6).all()
+    for wrong in ((xs[:, 0],), (xs, where)):  # without a batch; a place, and no gate
+        with pytest.raises(AssertionError):
+            states(gru, *wrong)
+    with pytest.raises(AssertionError):
+        states(gru, xs, z=0.0)  # a gate, and no place
 
 
 def test_at_the_break_only_unit_3_of_the_explorers_trained_net_has_both_gates_near_0():

@@ -310,6 +310,7 @@ def hwy_explode() -> Answers:
     yield "weight", 4 * step, "the direct path is missing: it adds z = ½ at every step."
     yield "weight", 2 * step, "the direct path is missing, which adds z = ½, and so is r = ½."
     yield "weight", step, "that is what a step multiplies by: solve ½ + ¼ W_hn for it."
+    yield "weight", -10, "each step then multiplies by −2, but W_hn > 0 is asked for."
 
 
 @values

@@ -1,4 +1,4 @@
-"""GRUs with hand-set weights: a subtractor, one for each memory task, and one for any finite automaton.
+"""GRUs with hand-set weights: a subtractor, and one for each memory task; finite automata, for chapter 8.
 
 σ(40) and tanh(20) round to exactly 1 in float64, and σ(−40) is 4e−18, too little to change a number of size 1. So a
 gate at ±40 is a switch, and a candidate at ±20 is a bit.
@@ -18,7 +18,7 @@ from gru_lib.cells.gru import GRUParams, gru_forward, gru_init
 from gru_lib.checks import check_choice, check_instance, check_int, check_number
 from gru_lib.params import Bundle
 
-__all__ = ["HandSet", "automaton_gru", "hand_set", "hand_set_gru", "random_automaton", "run_automaton"]
+__all__ = ["HandSet", "hand_set", "hand_set_gru", "random_automaton", "run_automaton"]
 
 Array = NDArray[Any]
 
@@ -209,58 +209,6 @@ def run_automaton(delta: ArrayLike, symbols: ArrayLike, start: int = 0) -> Array
     for t, row in enumerate(symbols):
         state = states[t] = delta[state, row]
     return states
-
-
-def automaton_gru(delta: ArrayLike, start: int = 0) -> tuple[GRUParams, Array]:
-    """Return a GRU with Q·S units that runs a finite automaton with Q states and S symbols.
-
-    Unit (q, a), at index q·S + a, is +1 while the automaton is in state q and −1 otherwise, whatever a is. The reset
-    gate passes the units (·, a) of the symbol that is read and blocks all others; z = 0. ::
-
-        a_r = 80 x_a − 40                    at unit (q, a)
-        a_n = Σ r h · 20 + 20 (P − 1)        at unit (q′, ·); sum over the units (q, a) with δ(q, a) = q′
-                                             P: number of states from which a leads to q′
-
-    The sum is 2 − P where the automaton moves to q′ and −P where it does not: a_n is ±20.
-
-    Parameters
-    ----------
-    delta : integers (Q, S)
-        State after q when a is read.
-    start : int
-        State before the first symbol.
-
-    Returns
-    -------
-    p : GRUParams
-        Keep, reset before; D = S, H = Q·S.
-    h0 : array (H,)
-        The code of the start state.
-
-    Notes
-    -----
-    Chapter 8. The idea of one unit for each pair of state and symbol: Minsky (1967).
-
-    Examples
-    --------
-    >>> from gru_lib import gru_forward
-    >>> from gru_book.models.hand_set import automaton_gru
-    >>> p, h0 = automaton_gru([[0, 1], [1, 0]])  # the parity of the 1s
-    >>> hs, *_ = gru_forward(np.eye(2)[[[1], [1], [0], [1]]], [h0], p)
-    >>> hs[:, 0, 2].round(6)  # unit (1, 0) is +1 in state 1
-    array([ 1., -1., -1.,  1.])
-    """
-    delta = _table("automaton_gru", delta, start)
-    Q, S = delta.shape
-    p = gru_init(np.random.default_rng(0), S, Q * S)
-    p.flat[:] = 0
-    p.b_r[:] = p.b_z[:] = -40
-    code = np.repeat(np.eye(Q), S, axis=1)  # (Q, Q·S): 1 at the units of state q
-    p.W_xr[:] = 80 * np.tile(np.eye(S), Q)
-    p.W_hn[:] = 20 * code[delta.ravel()]  # row (q, a): to all units of δ(q, a)
-    sources = np.stack([np.bincount(column, minlength=Q) for column in delta.T])  # (S, Q)
-    p.W_xn[:] = 20 * np.repeat(sources - 1, S, axis=1)
-    return p, 2 * code[start] - 1
 
 
 def _table(where: str, delta: ArrayLike, start: Any) -> Array:
