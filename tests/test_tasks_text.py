@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gru_book.tasks import text
-from gru_book.tasks.text import UNKNOWN, WIDTH, Text, english, streams
+from gru_book.tasks.text import UNKNOWN, WIDTH, Text, bible_words, english, streams
 
 
 @pytest.fixture
@@ -33,6 +33,12 @@ def test_the_text_is_the_one_that_the_numbers_of_the_book_were_measured_on():
     assert (len(found.train), len(found.validation), len(found.test), found.V) == (192_968, 34_252, 34_796, 61)
     assert found.train.startswith("In the beginning God created the heavens and the earth.\n")
     assert found.train.endswith("that thy\nnakedness be not discovered thereon.\n\n")
+
+
+def test_the_words_of_all_books_have_those_of_the_text_and_more():
+    found, ours = bible_words(), english()
+    assert set(re.findall("[A-Za-z]+", ours.train + ours.validation + ours.test)) < found
+    assert {"Nazareth", "Pharaoh"} < found and not {"Hebright", "servart"} & found
 
 
 def test_every_verse_of_the_chapters_is_there_once_and_without_its_number():

