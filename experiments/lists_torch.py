@@ -1,4 +1,4 @@
-"""Page 18b's Transformer: two of the page's blocks, on the lists of experiments/attention.py, in PyTorch.
+"""Page 18b's Transformer on the lists of experiments/attention.py, in PyTorch.
 
 Stored in lists_torch.json. Needs torch, from the group ``frameworks``. To rerun it, about three minutes a seed:
 
@@ -26,7 +26,6 @@ STORED = stored_file("lists_torch")
 D, HEADS, BLOCKS = 24, 4, 2
 STEPS, RATE = 3000, 0.01
 WIDTH = 256  # positions, of source and answer each
-SHOWN_DATE = "7 mai 2026", "2026-05-07"
 
 
 class Block(nn.Module):
@@ -56,7 +55,7 @@ def positions(count: int, d: int) -> torch.Tensor:
 
 
 class Translator(nn.Module):
-    """Blocks between embeddings and a readout."""
+    """The Transformer that the page shows; a test compares the two."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,8 +83,8 @@ def rows(batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return torch.from_numpy(tokens), torch.from_numpy(where), torch.from_numpy(said)
 
 
-def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1, longest: int = LISTS) -> Translator:
-    """Train one on lists of one to `longest` dates, as the GRUs of experiments/attention.py."""
+def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1) -> Translator:
+    """Train one on lists of one to three dates, as the GRUs of experiments/attention.py."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     rng, (days, _) = np.random.default_rng(seed), split_days(seed=split)
@@ -93,7 +92,7 @@ def fit(seed: int, steps: int = STEPS, rate: float = RATE, split: int = 1, longe
     adam = torch.optim.Adam(m.parameters(), lr=rate)
     for step in range(steps):
         adam.param_groups[0]["lr"] = rate * min((step + 1) / 100, 1 - step / steps)
-        counts = rng.integers(1, longest + 1, N)
+        counts = rng.integers(1, LISTS + 1, N)
         tokens, where, said = rows(listed(drawn(rng, days, counts.sum()), counts))
         loss = cross_entropy(m(tokens, where).flatten(0, 1), said.flatten(), ignore_index=-100)
         adam.zero_grad()
@@ -119,35 +118,8 @@ def lists(steps: int, seed: int) -> dict[str, Any]:
     return row | {str(count): exact(m, shown_lists(count)[1]) for count in range(1, LISTS + 2)}
 
 
-def weights(m: Translator, block: int, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-    """The weights of each head of a block, (heads, T, T), for one row."""
-    x = m.embed(tokens) + m.where[where]
-    for before in m.blocks[:block]:
-        x = before(x)
-    looks = m.blocks[block]
-    _, T, d = x.shape
-    q, k, _ = looks.qkv(looks.norm1(x)).view(T, 3, looks.heads, d // looks.heads).permute(1, 2, 0, 3)
-    e = q @ k.transpose(1, 2) / (d // looks.heads) ** 0.5
-    return e.masked_fill(torch.ones(T, T).tril() == 0, -torch.inf).softmax(dim=-1)
-
-
-def looked(steps: int, seed: int) -> dict[str, Any]:
-    """Where the heads of one that learned from single dates look while it writes one.
-
-    The weights are [block][head][place of the answer][place of source and answer].
-    """
-    m = fit(seed, steps, longest=1).requires_grad_(False)
-    source, read = LISTED_WRITTEN.tokens([SHOWN_DATE[0]])
-    answer, write = LISTED_ISO.tokens([SHOWN_DATE[1]], end=True)
-    tokens, where, _ = rows(Batch(source, read, answer, write))
-    found = [weights(m, block, tokens, where)[:, int(read[0]) :] for block in range(BLOCKS)]
-    text = LISTED_ISO.text(m(tokens, where)[0, int(read[0]) :].argmax(dim=1).numpy())
-    return {"1": exact(m, shown_lists(1)[1]), "text": text, "weights": [part.tolist() for part in found]}
-
-
 PARTS: dict[str, Any] = {
     "lists": (lists, [(STEPS,)], range(3)),
-    "looked": (looked, [(1000,)], range(1)),
 }
 
 

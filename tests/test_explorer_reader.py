@@ -73,10 +73,13 @@ def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(i
         if word == READER["start"]["word"]:  # the front page says what happens
             intro = (Path(__file__).parents[1] / "book_text" / "intro.md").read_text("utf8")
             said = READER["words"][NET["languages"][ends[kept - 1].argmax()]]
-            assert re.search(rf"press the \*{word[kept - 1]}\*: .* it says {said}\.", intro)
+            assert re.search(rf"Press the \*{word[kept - 1]}\*: .*\n.* it says {said}\.", intro)
+            assert np.argmax([row["write"] for row in by_the_library(word)]) == word.index("ä")
             assert {p.argmax() for t, p in enumerate(ends, 1) if t != kept} == {language[word]}  # "any other letter"
             measured = NET["measured"]
             assert f"{measured['8 bits']['test']:.2f} {measured['counts']['end']:.2f}" == "0.68 0.73"
+            assert f"{measured['8 bits']['everyday']:.2f}" == "0.59"
+            assert all(abs(row["without"] - measured["8 bits"]["test"]) < 0.01 for row in NET["groups"])
 
 
 def test_the_opened_cell_is_this_units_step(inside):
