@@ -4,12 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import check_loss, close, load_results, result, rng, run_box
+from helpers import cells_of, check_loss, close, load_results, result, rng, run_box
 
 from experiments import dropout
 from gru_book.models.language_model import lm_bits, lm_init, lm_loss
-from gru_lib import convert
-from gru_lib.layers import DropoutMasks, dropout_forward, dropout_mask
+from gru_lib import convert, gru_init, sigmoid
+from gru_lib.layers import DropoutMasks, dropout_forward, dropout_mask, dropout_masks
 from gru_lib.train import Chunk
 
 
@@ -67,6 +67,24 @@ def test_each_scheme_has_the_drop_rate_that_was_best_on_validation_and_none_is_t
         assert sorted(tried) == [0.1, 0.3, 0.5, 0.7] and min(tried, key=tried.__getitem__) == rate
 
 
+def test_at_rate_0_1_variational_and_zoneout_rise_too_and_at_their_own_four_of_ten_are_best_at_the_last_update():
+    rates = {(name, r): row["validation"] for name, r, _, row in load_results("dropout")["text rates"]}
+    rise = [f"{curve[-1] - min(curve):.2f}" for curve in (rates["variational", 0.1], rates["zoneout", 0.1])]
+    assert rise == ["0.11", "0.14"]
+    curves = [row["validation"] for scheme in ("variational", "zoneout") for row in texts()[scheme]]
+    assert [curve[-1] == min(curve) for curve in curves].count(True) == 4 and len(curves) == 10
+
+
+def test_the_pages_step_is_the_librarys():
+    (code,) = (cell for cell in cells_of("14-dropout") if "def masked_step" in cell)
+    names, source = {"np": np, "sigmoid": sigmoid}, rng(1)
+    exec(code, names)
+    p, xs, h0 = gru_init(source, 2, 4), source.normal(size=(1, 3, 2)), source.normal(size=(3, 4))
+    masks = dropout_masks(source, p, 1, 3, rate=0.4, kind="per step")
+    theirs = dropout_forward(xs, h0, p, masks=masks)[1]
+    close(names["masked_step"](xs[0], h0, p, masks.x[0], masks.h[0]), theirs, atol=1e-15)
+
+
 def test_at_their_best_variational_and_zoneout_are_better_in_each_training_than_any_without_masks():
     test = {scheme: [row["test"] for row in rows] for scheme, rows in texts().items()}
     without = test["none"] + test["slower"]
@@ -122,17 +140,18 @@ def test_the_variational_scheme_in_pytorch_masks_what_the_weights_read_and_not_w
     variational = run_box("14-dropout")["variational"]
     gru, xs = torch.nn.GRU(8, 16), torch.randn(20, 4, 8)
     with torch.no_grad():
-        first, second = variational(gru, xs, 0.5), variational(gru, xs, 0.5)
+        (first, _), (second, _) = variational(gru, xs, 0.5), variational(gru, xs, 0.5)
         assert not torch.allclose(first, second) and first.abs().max() < 1  # what z carries does not grow
         masks = [dropout_mask(rng(seed), (4, k), 0.5) for seed, k in ((1, 8), (2, 16))]  # of x, then of h
         left = [torch.from_numpy(mask).float() for mask in masks]
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(variational.__globals__, "dropout", lambda ones, p, training: left.pop(0))
-            hs = variational(gru, xs, 0.5)
+            hs, h = variational(gru, xs, 0.5)
         [[p]] = convert.from_torch(gru.state_dict(), "gru")
+        assert torch.equal(h, hs[-1])
         close(hs, dropout_forward(xs.numpy(), None, p, masks=DropoutMasks(*masks))[0], atol=1e-5)
         gru.bias_ih_l0[16:32] = 100  # z is 1
-        assert torch.allclose(variational(gru, xs, 0.5), torch.zeros(20, 4, 16), atol=1e-6)
+        assert torch.allclose(variational(gru, xs, 0.5)[0], torch.zeros(20, 4, 16), atol=1e-6)
 
 
 @pytest.mark.frameworks("torch", "keras")

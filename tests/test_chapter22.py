@@ -1,6 +1,7 @@
 """Chapter 22: the stored trainings say what the page says, had the settings it says, and can be made again."""
 
 import ctypes
+import json
 import re
 import shutil
 import subprocess
@@ -73,7 +74,7 @@ def test_the_step_in_c_is_the_librarys_with_the_arrays_that_the_page_writes(tmp_
     page = names_of(cell for cell in cells_of("22-a-gru-at-work") if "def eight_bits" in cell)
     (code,) = (cell for cell in cells_of("22-a-gru-at-work") if "def c_arrays" in cell)
     page["np"] = np
-    exec(code[code.index("def c_arrays") : code.index("\n\n\nfor line")], page)
+    exec(code, page)
     D, H, rng = 3, 5, np.random.default_rng(0)
     p = gru_init(rng, D, H, reset_after=True, dtype=np.float32)
     p.flat[:] = rng.normal(size=p.size)
@@ -93,6 +94,13 @@ def test_the_step_in_c_is_the_librarys_with_the_arrays_that_the_page_writes(tmp_
     for x, wanted in zip(xs, gru_forward(xs, None, p)[0], strict=True):
         step(x[0].ctypes.data_as(pointer), h.ctypes.data_as(pointer))
         np.testing.assert_allclose(h, wanted[0], atol=1e-5)
+
+
+def test_eight_bits_change_the_error_by_less_than_the_page_says():
+    stored = json.loads((ROOT / "book" / "22-a-gru-at-work.ipynb").read_text("utf8"))["cells"]
+    shown = "".join("".join(out.get("text", "")) for cell in stored for out in cell.get("outputs", []))
+    before, after = map(float, re.search(r"error: ([\d.]+), stored in eight bits ([\d.]+)", shown).groups())
+    assert abs(before - after) < 0.001
 
 
 # ------------------------------------------------------------------------------------------------ made again
@@ -122,8 +130,7 @@ def test_shortened_trainings_learn_and_are_the_same_again():
 def test_pytorch_takes_the_same_first_steps_with_one_bias_in_each_gate():
     import torch
 
-    from experiments.pendulum_torch import Forecaster
-    from experiments.pendulum_torch import fit as torch_fit
+    from experiments.pendulum_torch import Forecaster, fit_torch, pairs
 
     rng = np.random.default_rng(0)
     few, m, theirs = pendulums(rng, 8), forecaster_init(rng, 3, 2, 6), Forecaster(3, 2, 6)
@@ -133,11 +140,29 @@ def test_pytorch_takes_the_same_first_steps_with_one_bias_in_each_gate():
     theirs.rnn.bias_hh_l0.register_hook(lambda g: g * (torch.arange(18) >= 12))
     batch = Batch(inputs(few), targets(few), np.ones((120, 8, 2), bool))
     pair = torch.from_numpy(batch.xs), torch.from_numpy(batch.ys)
-    ours, losses = fit(m, [batch], 0.03, 10).loss, torch_fit(theirs, [pair] * 10, 0.03, 10)
+    ours, losses = fit(m, [batch], 0.03, 10).loss, fit_torch(theirs, [pair] * 10, 0.03, 10)
     np.testing.assert_allclose(ours, losses, rtol=1e-4)
     assert abs(ours[0] - losses[0]) < 1e-6
     with torch.no_grad():
         np.testing.assert_allclose(theirs(pair[0]).numpy(), forecast(m, batch.xs), atol=1e-3)
+    losses = fit_torch(Forecaster(3, 2, 6), pairs(batch.xs, batch.ys, N=4), 0.03, 50)
+    assert len(losses) == 50 and losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.frameworks("torch")
+def test_a_target_that_is_nan_does_not_count_in_pytorch():
+    import torch
+
+    from experiments.pendulum_torch import Forecaster, fit_torch
+
+    torch.manual_seed(0)
+    m, xs, ys = Forecaster(3, 1, 4), torch.randn(9, 5, 3), torch.full((9, 5, 1), torch.nan)
+    assert (m.rnn.bias_hh_l0[4:8] == 1).all()
+    ys[2, 3] = 0.5
+    with torch.no_grad():
+        wanted = ((m(xs)[2, 3] - 0.5) ** 2).item()
+    first, *_, last = fit_torch(m, [(xs, ys)] * 50, 0.03, 50)
+    assert first == pytest.approx(wanted, rel=1e-5) and last < 0.1 * first
 
 
 @pytest.mark.frameworks("torch")
