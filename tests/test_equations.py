@@ -697,20 +697,16 @@ def _() -> Values:
 def _() -> Values:
     V, S = 4, 3
     rng = np.random.default_rng(0)
-    encoder, fed, plainly = (randomised(cells.gru_init(rng, k, H), rng) for k in (D, D + H, D))
+    encoder, fed = (randomised(cells.gru_init(rng, k, H), rng) for k in (D, D + H))
     source, target, u, v = normal(V, D), normal(V, D, seed=1), np.array([3, 1, 4]), {0: 1, 1: 4, 2: 2, 3: 3}
     xs = source[u - 1]
     hs = cells.gru_forward(xs[:, None], None, encoder)[0]
     c = hs[-1]
     W, b = normal(H, V), normal(V)
 
-    def decode(net: Any, with_code: bool) -> Values:
-        ys = np.array([np.concatenate([target[v[t - 1] - 1], *c[: int(with_code)]]) for t in (1, 2, 3)])
-        states = cells.gru_forward(ys[:, None], c, net)[0]
-        step = lambda x, h: cells.gru_step(x[None], h[None], net)[0][0]  # noqa: E731
-        return {"y": ys, "s": dict(enumerate([c[0], *states[:, 0]])), "GRU_dec": step}
-
-    letters = decode(plainly, False)
+    ys = np.array([np.concatenate([target[v[t - 1] - 1], c[0]]) for t in (1, 2, 3)])
+    states = cells.gru_forward(ys[:, None], c, fed)[0]
+    letters: Values = {"y": ys, "s": dict(enumerate([c[0], *states[:, 0]]))}
     logits = np.array([letters["s"][t] @ W + b for t in (1, 2, 3)])
 
     def P(what: list[Any], given: list[Any]) -> Any:
@@ -748,7 +744,7 @@ def _() -> Values:
         },
         "(eq-s2s-decoder)": letters
         | {
-            "(fed)": Aside(decode(fed, True)), "(not fed)": Aside(letters), "or": Aside(), "E^tgt": target, "c": c[0],
+            "GRU_dec": lambda x, h: cells.gru_step(x[None], h[None], fed)[0][0], "E^tgt": target, "c": c[0],
             "W": W, "b": b, "a": logits, "k": range(1, V + 1),
         },
         "(eq-s2s-loss)": weighed,
