@@ -136,7 +136,9 @@ def test_an_error_names_the_function_that_was_called_and_the_argument_that_was_c
                 names = {function.name, "words"} if function.name[0] != "_" else set()
                 for where, name, value, call in checks(function):
                     checked += 1
-                    if (names and where and where.rpartition(".")[2] not in names) or (value in own and value != name):
+                    if (names and where and where.split()[0].rpartition(".")[2] not in names) or (
+                        value in own and value != name
+                    ):
                         wrong.append(f"{path.name}: {call}")
     assert checked > 350
     assert wrong == []

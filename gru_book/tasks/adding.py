@@ -44,7 +44,8 @@ def adding(rng: np.random.Generator, N: int, T: int, marks: str = "halves") -> B
     array([2., 2.])
     >>> np.allclose((values * marks).sum(axis=0), batch.ys[:, 0])
     True
-    >>> bool(adding(np.random.default_rng(0), N=100, T=50, marks="early").places.max() < 24)
+    >>> early = adding(np.random.default_rng(0), N=100, T=50, marks="early")
+    >>> bool(early.places.max() < 24)
     True
     """
     check_instance("adding", "rng", rng, np.random.Generator)
