@@ -35,6 +35,7 @@ from gru_lib import (
     linear_backward,
     linear_forward,
     linear_init,
+    orthogonal,
     softmax_cross_entropy,
     train,
 )
@@ -61,6 +62,12 @@ def identity(p: Any) -> Any:
     return p
 
 
+def turned(p: Any, rng: np.random.Generator) -> Any:
+    """An Elman network whose W_h turns or mirrors, and neither shrinks nor stretches."""
+    p.W_h[:] = orthogonal(rng, p.H)
+    return p
+
+
 UNITS = 32
 CELLS: dict[str, Callable[..., Any]] = {
     "Elman": elman_init,
@@ -68,6 +75,7 @@ CELLS: dict[str, Callable[..., Any]] = {
     "relu": partial(elman_init, activation="relu"),
     "tanh, identity": lambda rng, **how: identity(elman_init(rng, **how)),
     "relu, identity": lambda rng, **how: identity(elman_init(rng, activation="relu", **how)),
+    "relu, orthogonal": lambda rng, **how: turned(elman_init(rng, activation="relu", **how), rng),
 }
 
 
@@ -289,6 +297,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "starts, other rates": (longer, tuple((cell, lr) for cell in AT_OTHER_RATES for lr in (0.001, 0.01)), range(3)),
     "late": (late, (("Elman", 0.003), ("tanh, identity", 0.003)), range(5)),
     "early": (early, tuple((cell, 0.003) for cell in AT_OTHER_RATES if cell != "IRNN"), range(5)),
+    "orthogonal": (longer, (("relu, orthogonal", 0.003),), range(5)),
+    "early, orthogonal": (early, (("relu, orthogonal", 0.003),), range(10)),
     "strings": (strings, (("copy", "GRU", "bits"),), range(10)),
     "flat": (flat, ((8000,),), range(1, 11)),
     "flat, stack": (flat_stack, ((2000,),), range(1, 11)),

@@ -22,11 +22,12 @@ stored = partial(results, FILES[0])
     ("part", "cell"),
     [("starts", cell) for cell in other_memories.RELUS]
     + [(part, cell) for part in ("late", "early") for cell in other_memories.TANHS]
-    + [("early", "relu"), ("early", "relu, identity")],
+    + [("early", "relu"), ("early", "relu, identity")]
+    + [("orthogonal", "relu, orthogonal"), ("early, orthogonal", "relu, orthogonal")],
 )
 def test_a_training_made_anew_goes_as_the_stored_one(part, cell):
     """Its first 100 steps; later ones drift apart by rounding on other machines."""
-    again = other_memories.add(cell, 50, 100, lr=0.003, steps=100, marks="early" if part == "early" else "halves")
+    again = other_memories.add(cell, 50, 100, lr=0.003, steps=100, marks="early" if "early" in part else "halves")
     (before,) = stored(part, cell, 0.003, 0)
     np.testing.assert_allclose(again["error"], before["error"][:1], rtol=0.3 if cell == "IRNN" else 0.05)
 
@@ -82,6 +83,14 @@ def test_where_both_marks_are_far_only_relu_from_the_identity_learns():
     for cell in ("relu", "relu, identity", *other_memories.TANHS):
         learned = np.isfinite(steps(FILES[0], "early", cell, 0.003))
         assert len(learned) == 5 and learned.all() if cell == "relu, identity" else not learned.any()
+
+
+def test_an_orthogonal_start_keeps_lengths_and_learns_with_both_marks_far_in_one_of_ten():
+    p = other_memories.CELLS["relu, orthogonal"](np.random.default_rng(0), D=2, H=32)
+    np.testing.assert_allclose(p.W_h @ p.W_h.T, np.eye(32), atol=1e-12)
+    near, far = (steps(FILES[0], part, "relu, orthogonal", 0.003) for part in ("orthogonal", "early, orthogonal"))
+    assert len(near) == 5 and max(near) < 4000
+    assert len(far) == 10 and np.isinf(far[:5]).all() and np.isfinite(far).sum() == 1
 
 
 @pytest.mark.slow

@@ -476,9 +476,9 @@ def other_head() -> Answers:
 
 @values
 def other_sharp() -> Answers:
-    """Check the weight q at which the row behind settles, for ε = 0.1 and γ = 2, chapter 13."""
+    """Check the ratio q at which the row behind settles, for ε = 0.1 and γ = 2, chapter 13."""
     low, high = ((7 / 9 + sign * math.sqrt(45 / 81)) / 2 for sign in (-1, 1))
-    yield Values({"q": low}, tolerance=0.02, says="the weight behind settles at {q}")
+    yield Values({"q": low}, tolerance=0.02, says="the ratio settles at {q}")
     yield "q", 0.1, "that is ε; sharpening raises it to the power γ."
     yield "q", 0.01, "that is ε^γ, the rough estimate: what was behind before adds to it."
     yield "q", (0.1 / 0.9) ** 2, "that is after one step; go on until q no longer changes."
