@@ -128,13 +128,13 @@ def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
         dh = dh * z + dq * r + da[t, :, : 2 * H] @ W_hrz.T
 
     # After the loop, all steps at once.
-    X, Q, h_prev, da = (m.reshape(T * N, -1) for m in (xs, q, hs[:-1], da))
+    X, Q, h_prev, flat = (m.reshape(T * N, -1) for m in (xs, q, hs[:-1], da))
     g = p.zeros_like()
-    g.W_x[:] = X.T @ da
-    g.W_h[:, : 2 * H] = h_prev.T @ da[:, : 2 * H]
-    g.W_hn[:] = Q.T @ da[:, 2 * H :]
-    g.b[:] = da.sum(axis=0)
-    dxs = (da @ W_x.T).reshape(xs.shape)
+    g.W_x[:] = X.T @ flat
+    g.W_h[:, : 2 * H] = h_prev.T @ flat[:, : 2 * H]
+    g.W_hn[:] = Q.T @ flat[:, 2 * H :]
+    g.b[:] = flat.sum(axis=0)
+    dxs = (flat @ W_x.T).reshape(xs.shape)
     return hs[1:], dxs, g
 
 
