@@ -272,9 +272,10 @@ def test_whatever_is_given_for_a_number_the_checker_answers(name):
     ("gate_drift", (74.16,), "best_z is in per cent; give the share."),
     ("sub_steep", (800,), "smallest_K is wrong: 800 is too large."),
     ("hwy_explode", (600,), "weight is wrong: 600 is too large."),
-    ("hwy_explode", (8.6562,), "weight is too large by 1 / ln 2. The natural logarithm, or another?"),
-    ("hwy_explode", (4.1589,), "weight is too small by ln 2. The natural logarithm, or another?"),
-    ("hwy_explode", (2.6058,), "weight is too small by ln 10. The natural logarithm, or another?"),
+    ("hwy_explode", (5.99,), "weight is wrong: 5.99 is too small."),
+    ("scan_three", (173.1234,), "angle is too large by 1 / ln 2. The natural logarithm, or another?"),
+    ("scan_three", (83.1777,), "angle is too small by ln 2. The natural logarithm, or another?"),
+    ("scan_three", (52.1153,), "angle is too small by ln 10. The natural logarithm, or another?"),
     ("hwy_explode", (0.1667,), "weight is the reciprocal of what it should be."),
     ("hwy_explode", (0,), "weight is wrong: 0 is too small."),
 ])  # fmt: skip

@@ -305,7 +305,11 @@ def mem_trace() -> Answers:
 def hwy_explode() -> Answers:
     """Check the W_hn of one unit for which ∂h_100/∂h_0 is 2^100, chapter 9."""
     step = 2  # what each step multiplies by
-    yield Values({"weight": 4 * (step - 0.5)}, says="with W_hn = {weight} the gradient is about 10^30 after 100 steps")
+    yield Values(
+        {"weight": int(4 * (step - 0.5))},
+        exact=("weight",),
+        says="with W_hn = {weight} the gradient is exactly 2^100 after 100 steps",
+    )
     yield "weight", 2 * (step - 0.5), "W_hn has two factors ½: one is 1 − z, the other r."
     yield "weight", 4 * step, "the direct path is missing: it adds z = ½ at every step."
     yield "weight", 2 * step, "the direct path is missing, which adds z = ½, and so is r = ½."
