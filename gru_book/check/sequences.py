@@ -61,10 +61,10 @@ def lm_temperature() -> Exercise:
         ):  # fmt: skip
             yield message, {"bits": np.array(value)}
 
-    far = {"logits": np.array([[1000.0, 0.0]]), "targets": np.array([1]), "temperature": 1.0}
+    far = {"logits": np.array([[1000.0, 0.0], [0.0, 0.0]]), "targets": np.array([1, 0]), "temperature": 1.0}
     message = "right for small logits, but at 1000 exp overflows, or a probability is rounded to 0: take the logarithm "
     message += "before dividing, as log_softmax does."
-    also = [(far, {"bits": np.array(1000 / math.log(2))}, message)]
+    also = [(far, {"bits": np.array(500 / math.log(2) + 0.5)}, message)]
     return Exercise({"logits": a, "targets": y, "temperature": t}, {"bits": np.array(right)}, mistakes, also=also)
 
 
