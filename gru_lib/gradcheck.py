@@ -158,7 +158,7 @@ def _agrees(loss: Callable[..., Any], at: Point, gradient: Mapping[str, Array]) 
 
     with np.errstate(all="ignore"):
         here = value(0)
-        for step in (1e-6, 1e-8, 1e-4):  # one step may be too long for what is steep, or drown in rounding
+        for step in (1e-6, 1e-8, 1e-4, 1e-9):  # one step may be too long for what is steep, or drown in rounding
             ahead, behind = (value(step) - here) / step, (here - value(-step)) / step
             noise = 1e-5 * (size + abs(total)) + (1e-14 * abs(here) + 2e-16 * reach) / step  # of loss, of the entries
             if any(not abs(slope - total) > noise for slope in (ahead, behind, (ahead + behind) / 2)):

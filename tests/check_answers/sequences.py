@@ -45,7 +45,6 @@ PLANTED = {
         ("bits.mean()", "bits.sum()", "that is the sum"),
         ("= -log_p", "= log_p", "the sign is turned"),
         ("bits.mean()", "2 ** bits.mean()", "that is the perplexity"),
-        (" - a.max(axis=1, keepdims=True)", "", "overflows"),
         ("a.max(axis=1, keepdims=True)", "a.max()", "overflows"),
         ("/ np.log(2)", "/ np.log(2) ** 2", "once too often"),
         ("bits.mean()", "bits.mean() / len(bits)", "mean divided by N"),
