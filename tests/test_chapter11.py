@@ -79,12 +79,12 @@ def test_the_ladder_gained_what_the_page_says():
     layer, loop = "nn.GRU", "loop over nn.GRUCell"
     gains = {name: {who: seconds[first] / took for who, took in seconds.items()} for name, seconds in SECONDS.items()}
     small, large = gains["longer"], gains["large"]
-    assert [f"{small[who]:.1f}" for who in (both_changes, last)] == ["1.9", "3.4"] and round(small["floor"]) == 18
-    assert [f"{large[who]:.1f}" for who in (both_changes, last, "floor")] == ["1.2", "1.2", "1.8"]
-    assert all(gain[layer] > gain[loop] for gain in gains.values())
-    assert [f"{gain[layer] / gain[loop]:.1f}" for gain in (small, large)] == ["1.4", "1.1"]
-    assert round(SECONDS["longer"][layer] / SECONDS["longer"][last]) == 4
-    assert round(1e3 * SECONDS["large"]["floor"]) == 19
+    assert f"{small[both_changes]:.1f}" == "1.6" and f"{large[both_changes]:.1f}" == "1.1"
+    assert f"{small['floor']:.0f}" == "15" and f"{large['floor']:.1f}" == "1.7"
+    assert max(small, key=lambda who: small[who] * (who != "floor")) == last
+    assert [f"{gain[loop] / gain[layer]:.1f}" for gain in (small, large)] == ["0.7", "1.0"]
+    assert SECONDS["longer"][last] < SECONDS["longer"][layer] / 4
+    assert round(1e3 * SECONDS["large"]["floor"]) == 21
     assert "openblas" in results.load("ladder")["numpy"] and "BLAS mkl" in results.load("ladder")["torch"]
     assert results.load("ladder")["machine"] == "AMD EPYC (family 25, model 1), 2 cores"
 
