@@ -35,7 +35,8 @@ def equations(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
     (True, True)
     """
-    (T, N, H), dtype = dhs.shape, xs.dtype
+    T, N, H = dhs.shape
+    dtype = xs.dtype
     r, z, n, q = (np.empty((T, N, H), dtype) for _ in range(4))
     hs = np.zeros((T + 1, N, H), dtype)
     for t in range(T):
@@ -75,7 +76,8 @@ def fused(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
     (True, True)
     """
-    (T, N, H), dtype = dhs.shape, xs.dtype
+    T, N, H = dhs.shape
+    dtype = xs.dtype
     W_x, W_hrz, W_hn = p.W_x, p.W_h[:, : 2 * H], p.W_hn
     rz, n, q = (np.empty((T, N, k * H), dtype) for k in (2, 1, 1))
     hs, da = np.zeros((T + 1, N, H), dtype), np.empty((N, 3 * H), dtype)
