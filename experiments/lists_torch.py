@@ -1,16 +1,20 @@
-"""Page 18b's Transformer on the lists of experiments/attention.py, in PyTorch.
+"""Page 18b's Transformer on the lists of experiments/attention.py, and where it looks when it writes backwards.
 
-Stored in lists_torch.json. Needs torch, from the group ``frameworks``. To rerun it, about three minutes a seed:
+Stored in lists_torch.json. Needs torch, from the group ``frameworks``. To rerun it, about three minutes a seed for the
+lists, half a minute a seed for the digits:
 
-``python tools/environment.py python -m experiments.lists_torch [--missing]``
+``python tools/environment.py python -m experiments.lists_torch [lists] [backwards] [--missing]``
 
-One row holds the source and then the answer, which begins with the start token; source and answer have tokens and
-positions of their own. The rate and the steps were chosen on another split of the days, `split_days(seed=0)`.
+One row of the lists holds the source and then the answer, which begins with the start token; source and answer have
+tokens and positions of their own. The rate and the steps were chosen on another split of the days,
+`split_days(seed=0)`. The program that writes backwards is the page's own, taken from its text.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +30,8 @@ STORED = stored_file("lists_torch")
 D, HEADS, BLOCKS = 24, 4, 2
 STEPS, RATE = 3000, 0.01
 WIDTH = 256  # positions, of source and answer each
+PAGE = Path(__file__).parents[1] / "book_text" / "18b-transformer-block.md"
+DIGITS = "20260507"  # the text whose weights are drawn
 
 
 class Block(nn.Module):
@@ -118,8 +124,51 @@ def lists(steps: int, seed: int) -> dict[str, Any]:
     return row | {str(count): exact(m, shown_lists(count)[1]) for count in range(1, LISTS + 2)}
 
 
+def weights(block: Any, x: torch.Tensor) -> torch.Tensor:
+    """Where each place looks: the weights of the block's heads (N, heads, T, T), computed from queries and keys."""
+    N, T, d = x.shape
+    size = d // block.heads
+    q, k, v = block.qkv(block.norm1(x)).view(N, T, 3, block.heads, size).permute(2, 0, 3, 1, 4)
+    scores = q @ k.transpose(2, 3) / size**0.5
+    found = scores.masked_fill(torch.ones(T, T).triu(1) == 1, -torch.inf).softmax(dim=3)
+    torch.testing.assert_close(found @ v, scaled_dot_product_attention(q, k, v, is_causal=True))
+    return found
+
+
+@torch.no_grad()
+def looks(model: Any, text: torch.Tensor) -> torch.Tensor:
+    """The weights of all heads of all blocks (N, blocks, heads, T, T) on texts, all but their last token."""
+    found: list[torch.Tensor] = []
+    hooks = [b.register_forward_pre_hook(lambda b, given: found.append(weights(b, given[0]))) for b in model.blocks]
+    model(text[:, :-1], torch.arange(text.shape[1] - 1))
+    for hook in hooks:
+        hook.remove()
+    return torch.stack(found, dim=1)
+
+
+def on_the_digit(found: torch.Tensor) -> torch.Tensor:
+    """The mean weight of each head (blocks, heads) on the digit that is to be written: place 7 + n looks at 7 - n."""
+    n = torch.arange(8)
+    return found[..., 7 + n, 7 - n].mean(dim=(0, 3))
+
+
+def backwards(seed: int) -> dict[str, Any]:
+    """The page's program: its mean weights on 1,000 new texts, and the head with the largest on the text DIGITS."""
+    torch.set_num_threads(1)
+    names: dict[str, Any] = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf8"), re.M | re.S):
+        exec(code.replace("manual_seed(0)", f"manual_seed({seed})"), names)
+    model, right = names["model"], on_the_digit(looks(names["model"], names["texts"](1000)))
+    block, head = divmod(int(right.argmax()), right.shape[1])
+    text = torch.tensor([[*map(int, DIGITS + DIGITS[::-1])]])
+    grid = looks(model, text)[0, block, head]
+    exact = (names["said"] == names["text"]).all(dim=1).float().mean().item()
+    return {"exact": exact, "on the digit": right.tolist(), "best": [block, head], "grid": grid.tolist()}
+
+
 PARTS: dict[str, Any] = {
     "lists": (lists, [(STEPS,)], range(3)),
+    "backwards": (backwards, [()], range(3)),
 }
 
 

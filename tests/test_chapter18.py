@@ -235,6 +235,39 @@ def test_the_transformer_writes_all_but_a_few_lists_that_are_no_longer_than_thos
     found = rows("lists", name="lists_torch")
     assert len(found) == 3 and [round(100 * end(row["3"] for row in found)) for end in (min, max)] == [96, 98]
     assert min(row["1"] for row in found) > 0.99 and max(row["4"] for row in found) == 0
+    ours = rows("lists")
+    assert (ours[0]["parameters"], found[0]["parameters"]) == (13846, 16910)
+    assert min(row["3"] for row in ours) == 1 and max(row["4"] for row in ours) == 0
+
+
+def test_a_head_of_the_second_block_looks_most_at_the_digit_that_is_to_be_written_in_each_of_three_trainings():
+    found = rows("backwards", name="lists_torch")
+    assert len(found) == 3 and all(row["exact"] == 1 for row in found)
+    for row in found:
+        right, grid, (block, head) = np.array(row["on the digit"]), np.array(row["grid"]), row["best"]
+        assert right.shape == (2, 4) and right[block, head] == right.max() > 0.8
+        assert block == 1 and right[0].max() < 0.25
+        assert grid.shape == (15, 15) and not np.triu(grid, 1).any()
+        close(grid.sum(axis=1), np.ones(15), atol=1e-3)
+        assert [row.argmax() for row in grid[7:]] == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.frameworks("torch")
+def test_weights_computed_from_queries_and_keys_give_with_the_values_what_the_block_of_the_page_gives():
+    import torch
+
+    from experiments import lists_torch
+
+    torch.manual_seed(0)
+    page = run_box("18b-transformer-block", "class Block")
+    block, x, seen = page["Block"](24, 4), torch.randn(2, 5, 24), []
+    product = page["scaled_dot_product_attention"]
+    page["scaled_dot_product_attention"] = lambda q, k, v, **options: seen.append(v) or product(q, k, v, **options)
+    block.mix.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    block(x)
+    found = lists_torch.weights(block, x)
+    v, joined = seen
+    torch.testing.assert_close((found @ v).transpose(1, 2).reshape(2, 5, 24), joined)
 
 
 @pytest.mark.frameworks("torch")
@@ -257,6 +290,10 @@ def test_the_transformer_of_the_page_is_the_one_that_was_trained_and_a_training_
     row = lists_torch.lists(3, 0)
     assert row == lists_torch.lists(3, 0) and row.keys() == rows("lists", name="lists_torch")[0].keys()
     assert row["parameters"] == rows("lists", name="lists_torch")[0]["parameters"]
+    stored = rows("backwards", name="lists_torch")[0]  # its training on digits is the one whose weights are drawn
+    found = lists_torch.on_the_digit(lists_torch.looks(page["model"], page["texts"](1000)))
+    close(found.numpy(), np.array(stored["on the digit"]), atol=0.03)
+    assert [*divmod(int(found.argmax()), 4)] == stored["best"] or found.max() - found[tuple(stored["best"])] < 0.03
 
 
 @pytest.mark.frameworks("torch")

@@ -790,8 +790,10 @@ def _() -> Values:
     b_Q, b_K, b_V, b_O = (normal(d, seed=seed) for seed in range(5, 9))
     mask = np.where(np.tri(tokens) == 1, 0, -np.inf)
 
+    g, b = normal(d, seed=10), normal(d, seed=11)
+
     def norm(a: Any) -> Any:
-        return (a - a.mean(axis=1, keepdims=True)) / a.std(axis=1, keepdims=True)
+        return g * (a - a.mean(axis=-1, keepdims=True)) / a.std(axis=-1, keepdims=True) + b
 
     Q, K, V = x @ W_Q, x @ W_K, x @ W_V
     biased = {"Q": norm(x) @ W_Q + b_Q, "K": norm(x) @ W_K + b_K, "V": norm(x) @ W_V + b_V}
@@ -802,7 +804,10 @@ def _() -> Values:
     return {
         "d": d, "m": m, "X": x, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "Q": Q, "K": K, "V": V,
         "(eq-self-attention)": {"M": mask, "Y": softmax(Q @ K.T / math.sqrt(d) + mask) @ V},
-        "(eq-self-heads)": biased | {"norm": norm, "R": norm(x), "b_Q": b_Q, "b_K": b_K, "b_V": b_V},
+        "(eq-self-heads)": biased | {
+            "norm": norm, "R": norm(x), "b_Q": b_Q, "b_K": b_K, "b_V": b_V,
+            "x": x[1], "g": g, "b": b, "mean": np.mean, "sd": np.std,
+        },
         "(eq-self-block)": parts | {
             "M": mask, "Y": seen, "W_O": W_O, "b_O": b_O, "i": range(1, m + 1), "norm": norm, "U": U, "W_1": W_1,
             "b_1": b_1, "W_2": W_2, "b_2": b_2, "Z": U + np.maximum(norm(U) @ W_1 + b_1, 0) @ W_2 + b_2,

@@ -628,9 +628,22 @@ def self_size() -> Answers:
     """Check the number of parameters of a Transformer block of width 24, page 18b."""
     yield Values({"parameters": 7224}, exact=("parameters",), says="{parameters} parameters")
     yield "parameters", 6912, "the matrices alone have that; count the biases and the normalisations."
-    yield "parameters", 7128, "count the two normalisations too, each with a gain and a bias."
-    yield "parameters", 7176, "a normalisation has a gain and a bias; there are two normalisations."
-    yield "parameters", 7008, "count the biases of the four layers too."
+    yield "parameters", 7008, "count the biases of the four layers too: 3d + d + 4d + d."
+    yield "parameters", 7128, "96 are missing, as many as both normalisations have, or up has biases."
+    yield "parameters", 7152, "72 are missing, as many as the biases of queries, keys and values."
+    yield (
+        "parameters",
+        7176,
+        "48 are missing, as many as one of the two normalisations has, a gain and a bias.",
+    )
+    yield (
+        "parameters",
+        7200,
+        "24 are missing, as many as the biases of mix, or of down.",
+    )
+    yield "parameters", 7296, "72 are too many: a layer has a bias for each number that it gives out, so down has d."
+    yield "parameters", 6024, "queries, keys and values have a matrix each."
+    yield "parameters", 3696, "the small network has 4d units inside: up gives out 4d numbers, and down d."
 
 
 @values
