@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import check_loss, randomised, results, run_box
+from helpers import cells_of, check_loss, names_of, randomised, results, run_box
 
 from experiments import other_memories
-from gru_book.cells import scrn_forward, scrn_init
+from gru_book.cells import scrn_forward, scrn_init, stack_rnn_forward, stack_step
 from gru_book.jacobian import jacobian
 from gru_book.tasks.adding import adding
-from gru_lib import elman_forward, gradcheck
+from gru_lib import elman_forward, gradcheck, linear_forward
 from gru_lib.cells import irnn_init
 
 FILES = ("other_memories", "other_memories_own")  # the second with other kernels
@@ -136,17 +136,41 @@ def test_stacks_learn_a_rule_for_twice_the_length_and_most_for_four_times(file):
     assert all(run["8"][1] > 0.98 for run in runs)
     found = tuple(sum(run[length][1] >= 0.95 for run in runs) for length in ("16", "32"))
     assert found == {FILES[0]: (10, 8), FILES[1]: (3, 2)}[file]
-    if file == FILES[0]:
-        assert min(run["16"][1] for run in runs) == 0.99
-        assert (min(run["128"][1] for run in runs), max(run["128"][1] for run in runs)) == (0, 0.99)
+    assert min(run["16"][1] for run in runs) >= 0.99 and min(run["32"][1] for run in runs) == 0.84
 
 
 def test_a_stack_alone_gets_as_far():
-    runs = stored("flat, forgetful")
+    with_state, runs = stored("flat, stack"), stored("flat, forgetful")
     assert len(runs) == 5 and min(run["16"][1] for run in runs) >= 0.99
-    whole = np.array([run["128"][1] for run in runs])
-    assert sum(whole == 1) == 3 and whole.min() == 0.41
-    assert np.median(whole) > np.median([run["128"][1] for run in stored("flat, stack")])
+    for measure in (min, np.median, max):
+        assert measure([run["32"][1] for run in runs]) >= measure([run["32"][1] for run in with_state])
+
+
+def test_the_pages_stack_is_the_librarys():
+    (cell,) = (source for source in cells_of("13b-stack") if "def stack_step" in source)
+    step = names_of(["import numpy as np", cell])["stack_step"]
+    rng = np.random.default_rng(0)
+    values, s, theirs = np.zeros((0, 3)), np.zeros(0), (np.zeros((1, 0, 3)), np.zeros((1, 0)))
+    for _ in range(30):
+        v, d, u = rng.normal(size=3), rng.random(), 1.5 * rng.random()
+        values, s, read = step(values, s, v, d, u)
+        wanted, *theirs, _ = stack_step(v[None], np.array([d]), np.array([u]), *theirs)
+        for found, same in zip((values, s, read), (*theirs, wanted), strict=True):
+            np.testing.assert_allclose(found, same[0], rtol=0, atol=1e-12)
+
+
+def test_the_trained_net_of_the_page_answers_and_reads_what_is_due():
+    (cell,) = (source for source in cells_of("13b-stack") if "trained_net()" in source)
+    before = ["import numpy as np", "from gru_book.cells import stack_rnn_forward"]
+    names = names_of([*before, "from gru_book.widgets.stack import trained_net", cell.split("\nfig, axes")[0]])
+    net, word, letters = names["net"], names["word"], "abcdefgh"
+    assert len(word) == 12
+    logits = linear_forward(stack_rnn_forward(names["xs"][:, None], None, net.rnn)[0], net.out)[0]
+    assert "".join(letters[k] for k in logits[12:, 0].argmax(axis=1)) == word[::-1]
+    read = np.array(names["held"])[12:]
+    assert "".join((letters + ".")[k] for k in read.argmax(axis=1)) == word[::-1] and read.max(axis=1).min() > 0.5
+    some = other_memories.reverse(np.random.default_rng(0), 200, 12, letters=8)
+    assert other_memories.right(net, some)[1] == 1
 
 
 def test_the_controller_of_a_stack_alone_has_no_state_and_keeps_none_by_training():
