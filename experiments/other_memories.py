@@ -253,18 +253,23 @@ def falling(steps: int, seed: int) -> Row:
     return strings("copy", "GRU", "bits", seed, steps=steps, schedule=cosine_decay(0.005, steps))
 
 
-def by_place(m: Bundle) -> None:
-    """Hold z at 1 in both heads of an NTM, by its bias: they can only walk."""
+#: The bias of 1 - z in both heads of an NTM, by how z starts: held at 1, near 1, near one half.
+BIASES = {"held": -40, "near one": -4, "half": None}
+
+
+def by_place(m: Bundle, bias: float = -40) -> None:
+    """Give both heads of an NTM this bias of 1 - z. At -40 z is 1, and no gradient moves it: they can only walk."""
     for head in (0, m.rnn.M + 6):
-        m.rnn.heads.b[head + m.rnn.M + 1] = -40
+        m.rnn.heads.b[head + m.rnn.M + 1] = bias
 
 
-def without(stage: str, seed: int, steps: int = 500) -> Row:
-    """An NTM, whole or without content, learns to copy; the shares right at several lengths."""
+def copied(start: str, seed: int, steps: int = 500) -> Row:
+    """An NTM whose z starts in one of three ways learns to copy; the shares right at several lengths."""
     rng = np.random.default_rng(seed)
     m = speaker(rng, "NTM", "copy")
-    if stage == "content":
-        by_place(m)
+    bias = BIASES[start]
+    if bias is not None:
+        by_place(m, bias)
     fit(m, rng, "copy", steps, reader_loss)
     return {"size": m.size} | {str(length): right(m, unseen("copy", length), "bits") for length in (5, 10, 20, 32)}
 
@@ -304,7 +309,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "flat, stack": (flat_stack, ((2000,),), range(1, 11)),
     "flat, forgetful": (flat_forgetful, ((2000,),), range(1, 6)),
     "copy, falling": (falling, ((4000,),), range(3)),
-    "copy, without": (without, (("none",), ("content",)), range(10)),
+    "copy, starts of z": (copied, tuple((start,) for start in BIASES), range(10)),
 }
 if not fixed_kernels():
     PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}
