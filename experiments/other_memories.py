@@ -253,8 +253,8 @@ def falling(steps: int, seed: int) -> Row:
     return strings("copy", "GRU", "bits", seed, steps=steps, schedule=cosine_decay(0.005, steps))
 
 
-#: The bias of 1 - z in both heads of an NTM, by how z starts: held at 1, near 1, near one half.
-BIASES = {"held": -40, "near one": -4, "half": None}
+#: The bias of 1 - z in both heads of an NTM, by how z starts: held at 1, from 0.9997, from 0.98, from near one half.
+BIASES = {"held": -40, "nearest one": -8, "near one": -4, "half": None}
 
 
 def by_place(m: Bundle, bias: float = -40) -> None:
@@ -264,7 +264,7 @@ def by_place(m: Bundle, bias: float = -40) -> None:
 
 
 def copied(start: str, seed: int, steps: int = 500) -> Row:
-    """An NTM whose z starts in one of three ways learns to copy; the shares right at several lengths."""
+    """An NTM whose z starts in one of four ways learns to copy; the shares right at several lengths."""
     rng = np.random.default_rng(seed)
     m = speaker(rng, "NTM", "copy")
     bias = BIASES[start]
