@@ -243,7 +243,8 @@ def views_of(page, name):
 @pytest.fixture(scope="module")
 def page_in_use(visits, name):
     """One live explorer with its link below, which the tests from here on use in turn; and the state of its start."""
-    state = {"reset": "after"} if name == "gate" else {}  # before, b_hn is not read
+    states = {"gate": {"reset": "after"}, "sequence": {"task": "skip"}}  # else b_hn is not read, and one unit drawn
+    state = states.get(name, {})
     with visits(f"used {name}") as visit:
         page = visit(
             EXPLORERS[name](anchor="it", **state),

@@ -86,26 +86,27 @@ def value(script):
     return value
 
 
-def test_default_shows_the_point(value):
+def test_brackets_hold_the_count_of_the_hand_set_net(value):
     """Inside the brackets the hand-set net keeps its count, whatever is read; a 1 outside turns it round."""
-    start = value()
-    read = start["read"]
-    assert (start["task"], start["net"]) == ("skip", "hand") and start["says"] == start["right"]
+    found = value(task="skip", at=10)
+    read = found["read"]
+    assert found["says"] == found["right"]
     inside = slice(read.index(2), read.index(3))
-    assert read[start["at"] - 1] == 1 and inside.start < start["at"] - 1 < inside.stop
-    assert {z[0] for z in start["z"][inside]} == {1} and len({h[0] for h in start["h"][inside]}) == 1
+    assert read[found["at"] - 1] == 1 and inside.start < found["at"] - 1 < inside.stop
+    assert {z[0] for z in found["z"][inside]} == {1} and len({h[0] for h in found["h"][inside]}) == 1
     outside = range(inside.stop + 1, read.index(2, inside.stop))
-    assert [start["z"][t][0] < 1e-15 for t in outside] == [read[t] == 1 for t in outside]
+    assert [found["z"][t][0] < 1e-15 for t in outside] == [read[t] == 1 for t in outside]
 
 
-def test_break_shuts_both_gates_of_the_hand_set_net(value):
-    """And the state starts afresh. A trained net is right as well, and has its own way."""
-    hand = value(task="afresh", at=11)
+def test_default_shows_the_point(value):
+    """The break shuts both gates of the hand-set net: the state starts afresh. A trained net has its own way."""
+    hand = value()
+    assert (hand["task"], hand["net"], hand["at"]) == ("afresh", "hand", 11)
     now = hand["at"] - 1
     assert hand["tokens"][now] == 2 and hand["says"] == hand["right"]
     np.testing.assert_allclose([hand["r"][now], hand["z"][now]], 0, rtol=0, atol=1e-15)
     assert hand["h"][now - 1 : now + 1].tolist() == [[1], [-1]]
-    trained = value(task="afresh", net="trained")
+    trained = value(net="trained")
     assert trained["says"] == trained["right"] and trained["r"][now].min() < 0.5 < trained["r"][now].max()
 
 
@@ -201,7 +202,7 @@ def test_finger_changes_a_token_and_the_buttons_set_it(visit):
 
 
 def test_keyboard_builds_a_sequence(visit):
-    page = visit(SequenceExplorer(tokens=[0] * T, at=1, net="trained"))
+    page = visit(SequenceExplorer(task="skip", tokens=[0] * T, at=1, net="trained"))
     page.locator("input[data-key=at]").focus()
     for key in ("Space", "ArrowRight", "Space", "Space", "ArrowDown", "ArrowDown", "ArrowUp"):
         page.keyboard.press(key)
@@ -217,7 +218,7 @@ def test_keyboard_builds_a_sequence(visit):
 
 
 def test_task_and_net_keep_the_tokens(visit):
-    page = visit(SequenceExplorer(), viewport=PHONE)
+    page = visit(SequenceExplorer(task="skip"), viewport=PHONE)
     before = state_in(page, "sequence")["tokens"]
     page.locator("input[data-choice=task]:checked").focus()
     page.keyboard.press("ArrowRight")
