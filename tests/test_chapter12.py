@@ -37,78 +37,56 @@ def test_large_biases_help_to_keep_and_cost_steps_to_rewrite(file, runs):
         assert 1.5 * one < pair < 2.5 * one and six > one
 
 
-def test_the_trained_lstm_counts_better_than_the_gru_from_every_bias_and_at_every_rate():
-    stored = load_results("lstm_memory")
-    counting = ("counting", "counting, other biases", "counting, other rates")
-    assert all(row[-1]["40"] > 0.98 for part in counting for row in stored[part])
-    best = {}
-    for cell in ("LSTM", "GRU"):
-        rows = [row for row in stored["counting, other biases"] if row[0] == cell]
-        right = {b: [row[-1]["1000"] for row in rows if row[1] == b] for b in (1, 4.5, 6, 8)}
-        assert {len(found) for found in right.values()} == {5}
-        right[3] = [row[-1]["1000"] for row in stored["counting"] if row[0] == cell]
-        medians = {b: np.median(found) for b, found in right.items()}
-        best[cell] = max(medians, key=medians.__getitem__), right
-    (b_f, lstm), (b_z, gru) = best["LSTM"], best["GRU"]
-    assert (b_f, b_z) == (8, 4.5) == (lstm_memory.BEST["LSTM"], lstm_memory.BEST["GRU"])
-    assert min(lstm[8]) > max(gru[4.5])
-    for rate in (0.003, 0.03):
-        lstm, gru = (
-            [row[-1]["1000"] for row in stored["counting, other rates"] if row[:2] == [cell, rate]]
-            for cell in ("LSTM", "GRU")
-        )
-        assert len(lstm) == len(gru) == 5 and np.median(lstm) > 0.95 > 0.9 > np.median(gru)
-
-
-def chosen():
-    """Of each cell the new trainings from the chosen bias, on new strings."""
-    rows = load_results("lstm_memory")["counting, chosen"]
-    found = {cell: [row for which, _, _, row in rows if which == cell] for cell in lstm_memory.BEST}
-    assert {len(runs) for runs in found.values()} == {5}
-    return found
-
-
 def after_a_thousand():
-    """Every stored training at the rate 0.01, by cell and bias: the share right after 1,000 tokens."""
+    """The trainings of each cell from each bias: the share right on 1,000 tokens."""
     stored, right = load_results("lstm_memory"), {}
-    for cell, rate, _, row in stored["counting"]:
-        assert rate == 0.01
-        right.setdefault((cell, 3), []).append(row["1000"])
-    for part in ("counting, other biases", "counting, clipped", "counting, chosen"):
-        for cell, bias, _, row in stored[part]:
-            right.setdefault((cell, bias), []).append(row["1000"])
+    for cell, bias, _, row in stored["counting"] + stored["counting, others"]:
+        assert row["40"] > 0.98  # each has learned what it was trained for
+        right.setdefault((cell, bias), []).append(row["1000"])
+    assert all(len(runs) == (5 if cell in lstm_memory.GRIDS else 3) for (cell, _), runs in right.items())
     return right
 
 
-def test_it_takes_an_unbounded_cell_and_a_gate_near_1_to_count_on():
+def test_from_a_large_bias_the_lstm_counts_on_and_neither_the_clipped_one_nor_a_gru_does():
     right = after_a_thousand()
-    runs = {"LSTM": [5, 10, 5, 5, 10], "GRU": [5, 10, 10, 5, 5], "clipped": [3, 3, 3, 5]}
-    for cell, wanted in runs.items():
-        assert [len(right[cell, b]) for b in (1, 3, 4.5, 6, 8) if (cell, b) in right] == wanted
-    medians = {start: np.median(found) for start, found in right.items()}
-    assert max(right["GRU", 1]) > min(right["LSTM", 1]) and 0 < medians["LSTM", 1] - medians["GRU", 1] < 0.02
-    lstm = [medians["LSTM", b] for b in (1, 3, 4.5, 6, 8)]
-    assert lstm == sorted(lstm) and round(float(sigmoid(np.float64(8))), 4) == 0.9997
-    assert max(medians[cell, b] for cell, b in medians if cell == "GRU") == medians["GRU", 4.5]
-    grus = [share for (cell, _), found in right.items() for share in found if cell == "GRU"]
-    clipped = [share for (cell, _), found in right.items() for share in found if cell == "clipped"]
-    assert min(right["LSTM", 8]) > max(grus) and max(clipped) < 0.8
-    test = lstm_memory.majority(np.random.default_rng(10_002), 200, 1000)
-    kept, within = 0, []
+    medians = {start: np.median(runs) for start, runs in right.items()}
+    test, kept, within = lstm_memory.majority(np.random.default_rng(10_001), 200, 1000), 0, []
     for step in 1 - 2 * test.tokens:
         kept = np.clip(kept + step, -13, 13)
         within.append(kept > 0)
     bounded = (np.array(within) == (test.ys[..., 0] == 1)).mean()
-    assert abs(medians["LSTM", 1] - bounded) < 0.01 and max(clipped) < bounded
-    assert 4 < sum(share > bounded for share in grus) < len(grus) / 2
+    assert medians["LSTM", 1] < round(bounded, 3) == 0.83
+    assert all(0 < medians["LSTM", 1] - medians[cell, 1] < 0.03 for cell in ("GRU", "GRU, reset after"))
+    lstm = [medians["LSTM", b] for b in (*lstm_memory.BIASES, 24)]
+    assert lstm == sorted(lstm)
+    clipped, grus = (
+        [found for (name, _), runs in right.items() for found in runs if name in cells]
+        for cells in (["clipped"], ["GRU", "GRU, reset after"])
+    )
+    assert max(clipped) < bounded and len(grus) == 48
+    assert all(min(right["LSTM", b]) > max(grus) for b in (8, 12, 24))
 
 
-def test_without_gates_a_network_counts_less_far():
-    rows = load_results("lstm_memory")["counting, no gates"]
-    right, best = [row["1000"] for *_, row in rows], after_a_thousand()
-    assert len(rows) == 5 and max(right) < min(found for share in ("LSTM", "clipped") for found in best[share, 8])
-    m = lstm_memory.counter("Elman", 0.01, 0, 1, 0)
-    assert m.size == rows[0][-1]["size"] and m.rnn.H == 21
+def test_a_forget_gate_that_starts_at_24_is_1_in_float32():
+    """Whatever the state is: the units of h lie between -1 and 1."""
+    p = reader_init(rng(), 2, 1, 10, init=lstm_init, dtype=np.float32).rnn
+    least = 24 - np.abs(p.W_xf).max() - np.abs(p.W_hf).sum(axis=0).max()
+    assert sigmoid(np.float32(least)) == 1
+
+
+def test_at_other_rates_the_lstm_counts_further_too():
+    stored = load_results("lstm_memory")["counting, other rates"]
+    for rate in (0.003, 0.03):
+        lstm, gru = ([row[-1]["1000"] for row in stored if row[:2] == [cell, rate]] for cell in ("LSTM", "GRU"))
+        assert len(lstm) == len(gru) == 5 and np.median(lstm) > 0.95 > 0.9 > np.median(gru)
+
+
+def chosen():
+    """Of each cell the new trainings of the figure, on new strings."""
+    rows = load_results("lstm_memory")["counting, chosen"]
+    found = {cell: [row for which, _, _, row in rows if which == cell] for cell in lstm_memory.LOOKED_AT}
+    assert {len(runs) for runs in found.values()} == {5}
+    return found
 
 
 def test_the_cell_of_the_lstm_goes_on_with_the_count_and_the_other_two_units_do_not():
@@ -172,7 +150,7 @@ def test_within_its_bounds_the_clipped_lstm_is_the_lstm():
 
 def test_a_counter_made_anew_is_on_its_way():
     """200 of its 1,500 steps."""
-    again, stored = lstm_memory.counting("GRU", 0.01, 0, steps=200), result(lstm_memory, "counting", "GRU", 0.01, 0)
+    again, stored = lstm_memory.counting("GRU", 3, 0, steps=200), result(lstm_memory, "counting", "GRU", 3, 0)
     assert again["size"] == stored["size"] and 0.85 < again["40"] < stored["40"]
 
 

@@ -14,7 +14,7 @@ from gru_book.check.engine import Array, Exercise, Fault, Mistake, Outputs, exer
 from gru_book.check.oracle import D, H, N, Scalar, affine, draw, each, matmul, sig, weights
 from gru_lib.cells.lstm import LSTMState, lstm_init
 
-__all__ = ["lstm_majority", "lstm_step", "lstm_step_backward"]
+__all__ = ["lstm_step", "lstm_step_backward"]
 
 # What a reader's `lstm_step_backward` is given of the step: x (N, D), the others (N, H).
 LSTMRecord = namedtuple("LSTMRecord", "x h_prev c_prev i f g o c")
@@ -142,60 +142,3 @@ def lstm_step_backward() -> Exercise:
     args = {"dstate": LSTMState(dh, dc), "cache": LSTMRecord(x, h_prev, c_prev, i, f, g, o, c), "p": p}
     names = tuple(a + k for a in ("W_x", "W_h", "b_") for k in "ifgo")
     return Exercise(args, right, mistakes, grads=names, terms=terms, batch=N, flatten=flatten)
-
-
-@exercise
-def lstm_majority() -> Exercise:
-    """Check ``f(tokens) -> more`` (T, N): after each token, are there more a (0) than b (1) so far? Chapter 12.
-
-    Given tokens (T, N), 0 for a and 1 for b; return more (T, N), True or False.
-    """
-    tokens = np.random.default_rng(2000).integers(0, 2, (60, 4))
-    tokens[:4] = [[0, 1, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0]]  # counts of 0 on the way
-    counts = np.array([[sum(1 - 2 * v for v in row[: t + 1]) for row in tokens.T] for t in range(len(tokens))])
-
-    def recent(share: float) -> Array:
-        h, hs = np.zeros(4), []
-        for row in tokens:
-            h = (1 - share) * h + share * (1 - 2 * row)
-            hs.append(h)
-        return np.array(hs) > 0
-
-    def mistakes() -> Iterator[Mistake]:
-        for message, said in (
-            ("as many is not more: at a count of 0 the answer is no. Raise the threshold.", counts >= 0),
-            ("that says whether there are more b: the signs have changed places.", counts < 0),
-            ("that counts one a too many: the threshold is too low.", counts > -1.5),
-            ("the threshold is too high: one a more is enough.", counts > 1),
-            ("that is the last token alone; nothing is counted.", tokens == 0),
-            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.1)),
-            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.01)),
-            ("each answer is a step late: it must count the token just read.",
-             np.concatenate([counts[:1] > 9, counts[:-1] > 0])),
-            ("it says no everywhere.", counts > 99),
-            ("it says yes everywhere.", counts > -99),
-        ):  # fmt: skip
-            yield message, {"more": said * 1.0}
-
-    def flatten(raw: Any) -> Any:
-        said = raw[0] if isinstance(raw, tuple) and raw else raw
-        if isinstance(said, np.ndarray) and said.shape == counts.shape and said.dtype.kind in "biuf":
-            wrong = (said != 0) != (counts > 0)
-            if wrong.any() and not counts[wrong].any() and not wrong[counts == 0].all():
-                raise Fault(
-                    "wrong only where the count is 0, and only at some of these places: the state is a little off 0 "
-                    "there. Take half a step as the threshold, or a z so small that nothing of the old state is left."
-                )
-        return raw
-
-    many = np.random.default_rng(2001).integers(0, 2, (10_000, 4))
-    more = np.cumsum(1 - 2 * many, axis=0) > 0
-    drifts = "right for sixty tokens, but not for 10,000: the count drifts. Raise the threshold, or take smaller steps."
-    return Exercise(
-        {"tokens": tokens},
-        {"more": (counts > 0) * 1.0},
-        mistakes,
-        flatten=flatten,
-        also=[({"tokens": many}, {"more": more * 1.0}, drifts)],
-        shown="is right after each of 10,000 tokens; what gives these answers was not looked at",
-    )

@@ -1,4 +1,4 @@
-"""Exercises that ask for the weights of a small network: its answers are compared. Chapters 8 and 13."""
+"""Exercises that ask for the weights of a small network: its answers are compared. Chapters 8, 12 and 13."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gru_book.check.engine import Array, Exercise, Fault, Mistake, described, ex
 from gru_lib.cells.elman import ElmanParams
 from gru_lib.cells.gru import GRUParams
 
-__all__ = ["mem_elman", "mem_latch", "other_by_hand"]
+__all__ = ["lstm_majority", "mem_elman", "mem_latch", "other_by_hand"]
 
 STEPS, SEQUENCES = 400, 6
 
@@ -27,7 +27,8 @@ def _run(raw: Any, D: int, tokens: Array) -> Array:
         raise Fault("return a GRU of chapter 4: z is kept, r acts before the product.")
 
     def gate(a: Array) -> Array:
-        return 1 / (1 + np.exp(-np.clip(a, -700, 700)))
+        with np.errstate(over="ignore"):  # at -1000 it is 0
+            return 1 / (1 + np.exp(-a))
 
     h, hs = np.zeros(tokens.shape[1]), []
     for i in tokens:
@@ -54,6 +55,57 @@ def _answering(D: int, tokens: Array, right: Array, threshold: float) -> Callabl
         return (said.astype(np.float32),)
 
     return answers
+
+
+@exercise
+def lstm_majority(above: float = 0.0) -> Exercise:
+    """Check ``f() -> p``: a GRU with D = 2, H = 1 that counts, h > above while more a came than b, chapter 12.
+
+    Return the parameters of a GRU with D = 2 and H = 1, made by gru_init; token 0 is a, token 1 is b.
+    """
+    tokens = np.random.default_rng(2000).integers(0, 2, (60, 4))
+    tokens[:4] = [[0, 1, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0]]  # counts of 0 on the way
+    many = np.random.default_rng(2001).integers(0, 2, (10_000, 4))
+    counts, far = (np.cumsum(1 - 2 * read, axis=0) for read in (tokens, many))
+
+    def recent(share: float) -> Array:
+        h, hs = np.zeros(4), []
+        for row in tokens:
+            h = (1 - share) * h + share * (1 - 2 * row)
+            hs.append(h)
+        return np.array(hs) > 0
+
+    def mistakes() -> Iterator[Mistake]:
+        for message, said in (
+            ("that says whether there are more b: the signs have changed places.", counts < 0),
+            ("that is the last token alone; nothing is counted.", tokens == 0),
+            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.1)),
+            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.01)),
+            ("it says no everywhere.", counts > 99),
+            ("it says yes everywhere.", counts > -99),
+        ):
+            yield message, {"more": said.astype(np.float32)}
+
+    def answers(raw: Any) -> tuple[Array]:
+        said = _run(raw, 2, tokens) > above
+        wrong = said != (counts > 0)
+        if wrong.any() and not counts[wrong].any() and not wrong[counts == 0].all():
+            raise Fault(
+                "wrong only where the count is 0, and only at some of these places: the state is a little off 0 "
+                "there. Give `above` half a step, or take a z so small that nothing of the old state is left, as from "
+                "a bias of -1000."
+            )
+        for least in (-1, 0, 2, 3):
+            if (said == (counts >= least)).all():
+                raise Fault(f"it says yes from a count of {least} on, not of 1: `above` must be half a step.")
+        if not wrong.any() and ((_run(raw, 2, many) > above) != (far > 0)).any():
+            raise Fault(
+                f"right for {len(tokens)} tokens, but not for {len(many):,}: the count drifts. Take smaller steps."
+            )
+        return (said.astype(np.float32),)
+
+    shown = f"says after each of {len(many):,} tokens whether more a came than b"
+    return Exercise({}, {"more": (counts > 0).astype(np.float32)}, mistakes, flatten=answers, shown=shown)
 
 
 @exercise

@@ -30,10 +30,6 @@ def f(dstate, cache, p):
     dh_prev = sum(a @ getattr(p, "W_h" + k).T for k, a in da.items())
     return dx, (dh_prev, dc * f), grads
 """,
-    "lstm_majority": """
-def f(tokens):
-    return np.cumsum(1 - 2 * tokens, axis=0) > 0
-""",
 }
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
@@ -79,18 +75,5 @@ PLANTED = {
         ("a.sum(axis=0)", "a.mean(axis=0)", "db_i"),
         ("(dh_prev, dc * f)", "dh_prev", "must be the pair \\(dh_prev, dc_prev\\)"),
         ("dc = dc + dh", "dc += dh", "dstate was changed in place"),
-    ],
-    "lstm_majority": [
-        (" > 0", " >= 0", "as many is not more"),
-        ("~return .*", "h, hs = 0 * tokens[0], []\n    for row in tokens:\n        h = np.tanh(h + 1e-6 * (1 - 2 * row))\n        hs.append(h)\n    return np.array(hs) > 0", "wrong only where the count is 0"),
-        (" > 0", " < 0", "more b"),
-        (" > 0", " > 1", "too high"),
-        (" > 0", " > -2", "too low"),
-        ("np.cumsum(1 - 2 * tokens, axis=0)", "1 - 2 * tokens", "last token alone"),
-        ("np.cumsum(1 - 2 * tokens, axis=0) > 0", "tokens > 1", "says no everywhere"),
-        ("~return .*", "h, hs = 0, []\n    for row in tokens:\n        h = 0.9 * h + 0.1 * (1 - 2 * row)\n        hs.append(h)\n    return np.array(hs) > 0", "recent tokens weigh most"),
-        ("np.cumsum(1 - 2 * tokens, axis=0)", "np.vstack([0 * tokens[:1], np.cumsum(1 - 2 * tokens, axis=0)[:-1]])", "a step late"),
-        (" > 0", " > -99", "says yes everywhere"),
-        ("~return .*", "h, hs = 0 * tokens[0], []\n    for row in tokens:\n        h = np.tanh(h + 0.001 * (1 - 2 * row))\n        hs.append(h)\n    return np.array(hs) > 0.0005", "not for 10,000: the count drifts"),
     ],
 }  # fmt: skip

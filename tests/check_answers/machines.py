@@ -3,6 +3,15 @@
 # ruff: noqa: E501
 
 ANSWERS = {
+    "lstm_majority": """
+def f():
+    step = 2.0**-100
+    p = gru_init(np.random.default_rng(0), D=2, H=1)
+    p.flat[:] = 0
+    p.b_r[:], p.b_z[:] = 40, -1000
+    p.W_hn[:], p.W_xn[:, 0] = 1, (step, -step)
+    return p
+""",
     "mem_elman": """
 def f(delta):
     Q, S = delta.shape
@@ -42,6 +51,18 @@ def f():
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
 PLANTED = {
+    "lstm_majority": [
+        ("-1000", "-40", "wrong only where the count is 0"),
+        ("2.0**-100", "2.0**-30", "the count drifts"),
+        ("(step, -step)", "(-step, step)", "more b"),
+        ("(step, -step)", "(0, 0)", "says no everywhere"),
+        ("    return p", "    p.b_n[:] = 1\n    return p", "says yes everywhere"),
+        ("p.W_hn[:], p.W_xn[:, 0] = 1,", "p.W_hn[:], p.W_xn[:, 0] = 0,", "last token alone"),
+        ("p.W_hn[:], p.W_xn[:, 0] = 1,", "p.W_hn[:], p.W_xn[:, 0] = 0.9,", "recent tokens weigh most"),
+        ("H=1", "H=2", "D = 2 and H = 1"),
+        ("H=1)", "H=1, reset_after=True)", "acts before the product"),
+        ("return p", "return p.W_hn", "a GRU's parameters"),
+    ],
     "mem_elman": [
         ("- 60", "- 200", "no unit is ever above 0"),
         ("- 60", "+ 60", "every unit is above 0"),
