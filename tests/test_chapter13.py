@@ -20,9 +20,9 @@ stored = partial(results, FILES[0])
 
 @pytest.mark.parametrize(
     ("part", "cell"),
-    [("starts", "relu"), ("early", "relu"), ("early", "relu, 0.9 identity"), ("early", "relu, 0.5 identity")]
-    + [(part, cell) for part in ("late", "early") for cell in other_memories.TANHS]
-    + [("early, ten", cell) for cell in other_memories.RELUS],
+    [("starts", "relu")]
+    + [("early", cell) for cell in (*other_memories.RELUS, *other_memories.LESS)]
+    + [(part, cell) for part in ("late", "early") for cell in other_memories.TANHS],
 )
 def test_a_training_made_anew_goes_as_the_stored_one(part, cell):
     """Its first 100 steps; later ones drift apart by rounding on other machines."""
@@ -76,12 +76,16 @@ def test_with_one_mark_near_no_tanh_has_learned_in_4000_steps_at_three_rates():
 
 
 def test_with_both_marks_far_relu_learns_from_the_identity_and_a_permutation():
-    counts = [sum(learned(FILES[0], "early, ten", cell)) for cell in other_memories.RELUS]
-    assert counts == [10, 10, 1, 6]
-    assert all(len(learned(FILES[0], "early, ten", cell)) == 10 for cell in other_memories.RELUS)
-    others = ("relu, 0.9 identity", "relu, 0.5 identity", "relu", *other_memories.TANHS)
-    assert [sum(learned(FILES[0], "early", cell)) for cell in others] == [5, 0, 0, 0, 0]
-    assert all(len(learned(FILES[0], "early", cell)) == 5 for cell in others)
+    counts = {cell: learned(FILES[0], "early", cell) for cell in (*other_memories.RELUS, *other_memories.LESS)}
+    counts |= {cell: learned(FILES[0], "early", cell) for cell in other_memories.TANHS}
+    assert {len(found) for found in counts.values()} == {5}
+    always = ("relu, identity", "relu, permutation", "relu, 0.9 identity")
+    assert {cell: sum(found) for cell, found in counts.items() if any(found)} == dict.fromkeys(always, 5) | {
+        "relu, He": 3
+    }
+    assert learned(FILES[0], "early, orthogonal", "relu, orthogonal") == [False, True, False, False, False]
+    for cell in always[:2]:
+        assert learned(FILES[0], "early, soon", cell, steps=1000) == 5 * [True]
 
 
 @pytest.mark.slow
