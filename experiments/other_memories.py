@@ -153,11 +153,6 @@ def early(cell: str, lr: float, seed: int) -> Row:
     return add(cell, 50, 100 + seed, lr=lr, steps=4000, marks="early")
 
 
-def soon(cell: str, lr: float, seed: int) -> Row:
-    """The first 1,000 of these steps, for starts that learn sooner."""
-    return add(cell, 50, 100 + seed, lr=lr, steps=1000, marks="early")
-
-
 # -------------------------------------------------------------------------------- strings, with a memory and without
 
 STRINGS: dict[str, Draw] = {"reverse": reverse, "copy": copy}
@@ -323,9 +318,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "starts": (longer, (("relu", 0.003),), range(10)),
     "starts, other rates": (longer, tuple((cell, lr) for cell in TANHS for lr in (0.001, 0.01)), range(3)),
     "late": (late, tuple((cell, 0.003) for cell in TANHS), range(5)),
-    "early": (early, tuple((cell, 0.003) for cell in (*RELUS, *LESS, *TANHS)), range(5)),
-    "early, orthogonal": (early, (("relu, orthogonal", 0.003),), range(5, 10)),
-    "early, soon": (soon, (("relu, identity", 0.003), ("relu, permutation", 0.003)), range(5, 10)),
+    "early": (early, tuple((cell, 0.003) for cell in (*LESS, *TANHS)), range(5)),
+    "early, ten": (early, tuple((cell, 0.003) for cell in RELUS), range(10)),
     "strings": (strings, (("copy", "GRU", "bits"),), range(10)),
     "flat": (flat, ((8000,),), range(1, 11)),
     "flat, stack": (flat_stack, ((2000,),), range(1, 11)),
