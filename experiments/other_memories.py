@@ -68,6 +68,25 @@ def turned(p: Any, rng: np.random.Generator) -> Any:
     return p
 
 
+def moved(p: Any, rng: np.random.Generator) -> Any:
+    """An Elman network each of whose units hands its number to one unit, in random order."""
+    p.W_h[:] = np.eye(p.H)[rng.permutation(p.H)]
+    return p
+
+
+def shrunk(size: float, rng: np.random.Generator, **how: Any) -> Any:
+    """Relu from a multiple of the identity."""
+    p = identity(elman_init(rng, activation="relu", **how))
+    p.W_h *= size
+    return p
+
+
+def he(p: Any, rng: np.random.Generator) -> Any:
+    """An Elman network with normal W_h of the variance 2 / H, as He et al. (2015) start relu."""
+    p.W_h[:] = rng.normal(0, np.sqrt(2 / p.H), p.W_h.shape)
+    return p
+
+
 UNITS = 32
 CELLS: dict[str, Callable[..., Any]] = {
     "Elman": elman_init,
@@ -75,7 +94,11 @@ CELLS: dict[str, Callable[..., Any]] = {
     "relu": partial(elman_init, activation="relu"),
     "tanh, identity": lambda rng, **how: identity(elman_init(rng, **how)),
     "relu, identity": lambda rng, **how: identity(elman_init(rng, activation="relu", **how)),
+    "relu, 0.9 identity": partial(shrunk, 0.9),
+    "relu, 0.5 identity": partial(shrunk, 0.5),
     "relu, orthogonal": lambda rng, **how: turned(elman_init(rng, activation="relu", **how), rng),
+    "relu, permutation": lambda rng, **how: moved(elman_init(rng, activation="relu", **how), rng),
+    "relu, He": lambda rng, **how: he(elman_init(rng, activation="relu", **how), rng),
 }
 
 
@@ -293,17 +316,15 @@ def net(seed: int = 0, digits: int = 3) -> Row:
     return made | {"H": 32, "M": 8, "params": params}
 
 
-#: With relu: the usual start, W_h = I, and the IRNN, whose W_x is small too.
-RELUS = ("relu", "relu, identity", "IRNN")
-AT_OTHER_RATES = ("relu", "relu, identity", "IRNN", "Elman", "tanh, identity")
+RELUS = ("relu, identity", "relu, permutation", "relu, orthogonal", "relu, He")
+LESS = ("relu", "relu, 0.9 identity", "relu, 0.5 identity")
 TANHS = ("Elman", "tanh, identity")
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
-    "starts": (longer, tuple((cell, 0.003) for cell in RELUS), range(10)),
-    "starts, other rates": (longer, tuple((cell, lr) for cell in AT_OTHER_RATES for lr in (0.001, 0.01)), range(3)),
-    "late": (late, (("Elman", 0.003), ("tanh, identity", 0.003)), range(5)),
-    "early": (early, tuple((cell, 0.003) for cell in AT_OTHER_RATES if cell != "IRNN"), range(5)),
-    "orthogonal": (longer, (("relu, orthogonal", 0.003),), range(5)),
-    "early, orthogonal": (early, (("relu, orthogonal", 0.003),), range(10)),
+    "starts": (longer, (("relu", 0.003),), range(10)),
+    "starts, other rates": (longer, tuple((cell, lr) for cell in TANHS for lr in (0.001, 0.01)), range(3)),
+    "late": (late, tuple((cell, 0.003) for cell in TANHS), range(5)),
+    "early": (early, tuple((cell, 0.003) for cell in (*LESS, *TANHS)), range(5)),
+    "early, ten": (early, tuple((cell, 0.003) for cell in RELUS), range(10)),
     "strings": (strings, (("copy", "GRU", "bits"),), range(10)),
     "flat": (flat, ((8000,),), range(1, 11)),
     "flat, stack": (flat_stack, ((2000,),), range(1, 11)),
