@@ -246,11 +246,8 @@ def auc(high: Any, low: Any) -> float:
 
 
 def seen(pairs: Sequence[Pair], run: str) -> tuple[Any, Any]:
-    """Places (T, N) in a batch: where a run of letters ended before, and where it has not come yet.
-
-    Of runs with "|" between them any one will do.
-    """
-    ends = np.any([endings(pairs, one) for one in run.split("|")], axis=0)
+    """Places (T, N) in a batch: where a run of letters ended before, and where it has not come yet."""
+    ends = endings(pairs, run)
     inside = np.arange(len(ends))[:, None] < encode(pairs).lengths
     so_far = np.cumsum(ends, axis=0) > 0
     return so_far & ~ends & inside, ~so_far & inside
@@ -302,10 +299,6 @@ EVERYDAY = Path(__file__).with_name("everyday.txt")  # written for this book; it
 FRONT = {"lr": 0.01, "drop": 0.3, "last": 2.0}
 EMBEDDED = 24
 OFTEN, UNKNOWN = 6, 0.02  # an everyday word counts as six; this share of the letters is replaced by the unknown one
-RUNS = ("sch", "sz", "cz", "ck", "kk", "ll", "ch", "tt", "aa", "gy", "ou", "rz", "ij", "th", "x", "y", "w", "j", "-",
-        "ä", "ö", "ü", "å", "é", "á", "ł", "ı", "ş", "ñ", "ç", "k", "v", "z", "q", "b", "c", "f", "h")  # fmt: skip
-#: Longer runs, and groups of which any one will do.
-GROUPS = ("isch", "ski", "ión", "sz|cz", "ä|ö", "ä|ö|ü", "å|ä|ö", "é|è|ê", "á|é|í|ó|ú", "ł|ż|ś|ę|ą|ć", "ı|ş|ğ", "gy|ny")
 
 
 @cache
@@ -388,33 +381,14 @@ def measured(m: Bundle) -> Row:
     }
 
 
-def units(m: Bundle, runs: Sequence[str], few: int = 3000) -> list[Row]:
-    """Units that remember a run of letters: chosen on training words, one run each, measured on test words."""
+def noted(m: Bundle, run: str = "sch", few: int = 3000) -> Row:
+    """The unit that on training words tells best whether a run of letters came, by a high h; measured on test words."""
     train_words, test = front_words().train, front_words().test
     some = [train_words[i] for i in np.random.default_rng(1).choice(len(train_words), few, replace=False)]
-    raw = word_reader_init(np.random.default_rng(5), LETTERS.size, len(NINE), D=EMBEDDED)
-    found: list[Row] = []
-    for run in runs:
-        if min(sum(any(one in word for one in run.split("|")) for word, _ in pairs) for pairs in (some, test)) < 20:
-            continue
-        score, plain = remembers(m, some, run), remembers(raw, some, run)
-        u, v = int(np.abs(score - 0.5).argmax()), int(np.abs(plain - 0.5).argmax())
-        sign = 1 if score[u] > 0.5 else -1
-        right, other = (remembers(net, test, run, [k])[0] for net, k in ((m, u), (raw, v)))
-        row: Row = {"run": run, "unit": u, "sign": sign, "train": float(np.abs(score - 0.5)[u] + 0.5)}
-        row |= {"auc": float(right if sign > 0 else 1 - right), "untrained": float(max(other, 1 - other))}
-        found.append(row | {"keep": keeps(m, some, run, u)})
-    found.sort(key=lambda row: -row["train"])
-    best: dict[int, Row] = {}
-    for row in found:
-        best.setdefault(row["unit"], row)
-    return [row for row in best.values() if row["train"] >= 0.93 and row["keep"] >= 0.5][:12]
-
-
-def keeps(m: Bundle, pairs: Sequence[Pair], run: str, unit: int) -> float:
-    """The mean z of a unit where a run of letters came before."""
-    z = word_reader_forward(m, *encode(pairs)[:2]).tape.gate("z")
-    return float(z[seen(pairs, run)[0]][:, unit].mean())
+    score = remembers(m, some, run)
+    u = int(np.abs(score - 0.5).argmax())
+    row: Row = {"run": run, "unit": u, "train": float(score[u]), "auc": float(remembers(m, test, run, [u])[0])}
+    return row | {"without": without(m, test, u)}
 
 
 def without(m: Bundle, pairs: Sequence[Pair], unit: int) -> float:
@@ -426,12 +400,6 @@ def without(m: Bundle, pairs: Sequence[Pair], unit: int) -> float:
         h[:, unit] = 0
         end[lengths == t + 1] = h[lengths == t + 1]
     return float(((end @ m.out.W + m.out.b).argmax(axis=1) == ys).mean())
-
-
-def groups(m: Bundle) -> list[Row]:
-    """Units that remember a run of letters or one of a group, and the share of test words right without each."""
-    found = units(m, (*RUNS, *GROUPS))
-    return [row | {"without": without(m, front_words().test, row["unit"])} for row in found]
 
 
 def store_net() -> None:
@@ -458,7 +426,7 @@ def store_net() -> None:
     counts["end"] = end.score(*zip(*front_words().test, strict=True))
     net["measured"] = as_stored({"8 bits": measured(m), "float32": tried[seed][0], "counts": counts})
     net["tried"] = [as_stored([row["validation"], row["test"]]) for row, _ in tried]
-    net["groups"] = as_stored(groups(m))
+    net["noted"] = as_stored(noted(m))
     replace(NET, json.dumps(net, ensure_ascii=False, separators=(",", ":")) + "\n")
     print(f"net: {net['measured']}, {NET.stat().st_size} bytes", flush=True)
 

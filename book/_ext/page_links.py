@@ -111,11 +111,10 @@ def _total(route: dict[str, Any]) -> str:
 
 def _short(route: dict[str, Any]) -> str:
     first = pages.read(route["pages"][0])
-    said = ". ".join(route["for"].split(". ")[:2]).rstrip(".")
     halves = round(route_minutes(route) / 30)
     long = f"about {halves // 2}{'½' * (halves % 2)} hours"
     whole = f"{len(route['pages'])} pages, {long}"
-    return f"- **{route['title']}.** {said}. {whole}. It begins with [{first.title}]({first.name}.ipynb)."
+    return f"- **{route['title']}**, {route['short']}: {whole}, from [{first.title}]({first.name}.ipynb)."
 
 
 def _route(route: dict[str, Any]) -> str:

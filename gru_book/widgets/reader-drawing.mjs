@@ -5,7 +5,7 @@ import READER from "./reader.json";
 import { across, bar, box, dyed, escaped, frame, label, num, path, signedBar } from "./draw.mjs";
 import { fill, fixed, percent } from "./explorer.mjs";
 import { clamp } from "./gru-math.mjs";
-import { notes, ranked, TOKENS } from "./reader-net.mjs";
+import { ranked, TOKENS } from "./reader-net.mjs";
 /** @import { Vector } from "./gru-math.mjs" */
 /** @import { Layout, State, Words } from "./reader.mjs" */
 /** @import { Reading } from "./reader-net.mjs" */
@@ -85,9 +85,9 @@ export function draw(it) {
   if (view.hint && !focus) {
     const c = middle(view.hint);
     const under = L.slim ? (onTheLeft(view, L, T) ? 60 : L.right - 60) : clamp(c, L.left + 66, end - 66);
-    out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 23)}v4H${num(L.slim ? under : c)}v4`));
+    out.push(path("ex-ctl", `M${num(c)} ${num(L.belief + L.high + 3)}v4H${num(L.slim ? under : c)}v4`));
     const text = fill(words.turns, { letter: escaped(letters[view.hint - 1]) });
-    out.push(label(L.slim ? "ex-aside ex-tight" : "ex-aside", under, L.belief + L.high + 43, "middle", text));
+    out.push(label(L.slim ? "ex-aside ex-tight" : "ex-aside", under, L.belief + L.high + 23, "middle", text));
   }
 
   if (here) {
@@ -111,45 +111,42 @@ export function draw(it) {
       }
     });
   }
-  out.push(drawUnits(it));
+  out.push(drawUnit(it));
   if (focus) {
-    out.push(frame(x(focus), L.plates, column, L.belief + L.high + 24 - L.plates));
-    out.push(frame(x(focus), L.units - 2, column, L.H - L.units + 1));
+    out.push(frame(x(focus), L.plates, column, L.belief + L.high + 2 - L.plates));
+    out.push(frame(x(focus), L.row - 2, column, L.H - L.row + 1));
   }
   return out.join("");
 }
 
-/** The three units: the state h, hollow where it is negative, and under it what is written. @param {Scene} it */
-function drawUnits({ o: { letters, now }, view: { shown, focus }, L, words }) {
+/** One unit: the state h, hollow where it is negative, and under it what is written. @param {Scene} it */
+function drawUnit({ o: { now }, s: { unit }, view: { shown, focus }, L, words }) {
   const { column, x, end } = columnsFor(L, now.length);
   const here = now[(focus || shown) - 1];
   const legend = fill(words.legend, { h: dyed("h", "h") });
   const out = L.slim
-    ? [label("ex-aside", 0, L.units - 41, "start", words.units), label("ex-aside", 0, L.units - 25, "start", legend)]
-    : [label("ex-aside", 0, L.units - 10, "start", words.units), label("ex-aside", L.left, L.units - 10, "start", legend)];
-  notes(letters).forEach(({ run, unit, sign }, i) => {
-    const [top, wide] = [L.units + i * L.unit, column - 2];
-    const [mid, floor] = [top + 14, top + 34];
-    const row = fill(words.unitRow, { unit });
-    const told = fill(sign < 0 ? words.low : words.high, { letters: run.replaceAll("|", " ") });
-    const value = here && `${dyed("h", "h")} <tspan class="ex-h">${fixed(here.h[unit], 2)}</tspan>`;
-    const wrote = here && `<tspan class="ex-z">${fill(words.wrote, { p: percent(1 - here.z[unit]) })}</tspan>`;
-    if (L.slim) {
-      out.push(label("", 0, top - 4, "start", `${row} <tspan class="ex-aside" dx="4">${told}</tspan>`));
-      if (value) out.push(label("ex-part", L.right, top - 4, "end", `${value}\u2002${wrote}`));
-    } else {
-      out.push(label("", 0, mid + 2, "start", row), label("ex-aside", 0, mid + 18, "start", told));
-      if (value && wrote) {
-        out.push(label("ex-part", end + 12, mid + 4, "start", value), label("ex-part", end + 12, floor + 2, "start", wrote));
-      }
+    ? [label("ex-aside", 0, L.row - 41, "start", words.units), label("ex-aside", 0, L.row - 25, "start", legend)]
+    : [label("ex-aside", 0, L.row - 10, "start", words.units), label("ex-aside", L.left, L.row - 10, "start", legend)];
+  const [mid, floor, wide] = [L.row + 14, L.row + 34, column - 2];
+  const row = fill(words.unitRow, { unit });
+  const told = unit === NET.noted.unit ? fill(words.high, { letters: NET.noted.run }) : "";
+  const value = here && `${dyed("h", "h")} <tspan class="ex-h">${fixed(here.h[unit], 2)}</tspan>`;
+  const wrote = here && `<tspan class="ex-z">${fill(words.wrote, { p: percent(1 - here.z[unit]) })}</tspan>`;
+  if (L.slim) {
+    out.push(label("", 0, L.row - 4, "start", `${row} <tspan class="ex-aside" dx="4">${told}</tspan>`));
+    if (value) out.push(label("ex-part", L.right, L.row - 4, "end", `${value}\u2002${wrote}`));
+  } else {
+    out.push(label("", 0, mid + 2, "start", row), label("ex-aside", 0, mid + 18, "start", told));
+    if (value && wrote) {
+      out.push(label("ex-part", end + 12, mid + 4, "start", value), label("ex-part", end + 12, floor + 2, "start", wrote));
     }
-    out.push(across(L.left, mid, end));
-    now.slice(0, shown).forEach(({ h, z }, t) => {
-      out.push(signedBar("h", h[unit], { x: x(t + 1) + 1, y: mid, width: wide, half: 12 }));
-      out.push(bar("ex-fill-z", x(t + 1) + 1, floor - 7 * (1 - z[unit]), wide, 7 * (1 - z[unit])));
-    });
-    out.push(across(L.left, floor + 0.5, end, "ex-rule"));
+  }
+  out.push(across(L.left, mid, end));
+  now.slice(0, shown).forEach(({ h, z }, t) => {
+    out.push(signedBar("h", h[unit], { x: x(t + 1) + 1, y: mid, width: wide, half: 12 }));
+    out.push(bar("ex-fill-z", x(t + 1) + 1, floor - 7 * (1 - z[unit]), wide, 7 * (1 - z[unit])));
   });
+  out.push(across(L.left, floor + 0.5, end, "ex-rule"));
   return out.join("");
 }
 
@@ -225,19 +222,7 @@ function drawBelief({ o, s, view, L, words }) {
     if (best.c) out.push(label("ex-part", best.c, best.y, "middle", name));
   }
   out.push(...ghost);
-  const y = L.belief + L.high + 17;
-  if (!L.slim) {
-    out.push(label("", 0, L.belief + 14, "start", words.belief), label("ex-aside", 0, L.belief + 30, "start", words.each));
-    out.push(label("", 0, y, "start", words.among), label("ex-aside", 0, y + 16, "start", words.many));
-  } else {
-    const right = view.hint && onTheLeft(view, L, now.length);
-    const text = `${words.among} ${words.many}`;
-    out.push(label("ex-aside ex-tight", right ? L.right : 0, y + 26, right ? "end" : "start", text));
-  }
-  now.slice(0, shown).forEach(({ among }, i) => {
-    const text = column < 22 ? among.toFixed(0) : among.toFixed(1);
-    out.push(label("ex-part", x(i + 1) + column / 2, y, "middle", text));
-  });
+  if (!L.slim) out.push(label("", 0, L.belief + 14, "start", words.belief), label("ex-aside", 0, L.belief + 30, "start", words.each));
   return out.join("");
 }
 
@@ -284,11 +269,9 @@ export function smallPrint(words) {
   const { "8 bits": own, counts } = NET.measured;
   const per = (/** @type {number[]} */ v) => v.map((one) => (100 * one).toFixed(1)).join(", ") + "\u00a0%";
   const count = Object.values(NET.arrays).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
-  const held = NET.groups.map(({ without }) => without);
-  const told = NET.groups.map(({ auc }) => auc);
   return fill(words.note, {
     count: count.toLocaleString("en"), words: own.words[0].toLocaleString("en"), net: per(own.after),
-    aucLeast: fixed(Math.min(...told)), aucMost: fixed(Math.max(...told)),
-    netEnd: per([own.test]), least: per([Math.min(...held)]), most: per([Math.max(...held)]), counts: per(counts["words, test"]), countsEnd: per([counts.end]),
+    netEnd: per([own.test]), counts: per(counts["words, test"]), countsEnd: per([counts.end]),
+    ...NET.noted, auc: fixed(NET.noted.auc), without: per([NET.noted.without]),
   });
 }

@@ -8,15 +8,12 @@ import GATE from "./gate.json";
 /** @import { LanguageNet, LanguageStep, Vector } from "./gru-math.mjs" */
 
 /**
- * What the net did at one letter: `p` is what it believes then, `write` the mean of 1 - z, `among` the number of equally
- * likely languages that would leave one as unsure.
+ * What the net did at one letter: `p` is what it believes then, `write` the mean of 1 - z.
  *
- * @typedef {Omit<LanguageStep, "a"> & { token: number, h_prev: Float64Array, p: Vector, write: number, among: number }}
- *   Step
+ * @typedef {Omit<LanguageStep, "a"> & { token: number, h_prev: Float64Array, p: Vector, write: number }} Step
  */
 /** A word read as it is, `base`, and with one letter's writing withheld, `now`. */
 /** @typedef {{ letters: string[], base: Step[], now: Step[] }} Reading */
-/** @typedef {{ run: string, unit: number, sign: number, auc: number }} Note a unit, and the letters that it tells of */
 
 const [K, H] = [NET.languages.length, 64];
 export const TOKENS = new Map([...NET.letters].map((c, k) => [c, k]));
@@ -58,10 +55,7 @@ function read(letters, kept) {
     const keeps = i + 1 === kept;
     const z = keeps ? s.z.map(() => 1) : s.z;
     const p = keeps ? before.p : tempered(s.a, 1);
-    const among = Math.exp(-p.reduce((sum, v) => sum + (v && v * Math.log(v)), 0));
-    const step = {
-      token, r: s.r, z, n: s.n, h_prev: before.h, h: keeps ? before.h : s.h, p, write: 1 - mean(z), among,
-    };
+    const step = { token, r: s.r, z, n: s.n, h_prev: before.h, h: keeps ? before.h : s.h, p, write: 1 - mean(z) };
     before = step;
     return step;
   });
@@ -87,24 +81,6 @@ export function telling(word) {
 
 /** The languages, the likeliest first. @param {Vector} p */
 export const ranked = (p) => p.map((_, k) => k).sort((a, b) => p[b] - p[a]);
-
-/**
- * Three units, each of other letters: those whose letters the word has, in its order; then those that tell best.
- *
- * @param {string[]} letters @returns {Note[]}
- */
-export function notes(letters) {
-  const word = letters.join("");
-  const first = (/** @type {Note} */ { run }) =>
-    Math.min(...run.split("|").map((one) => (word.includes(one) ? word.indexOf(one) + one.length : 99)));
-  /** @type {Note[]} */
-  const chosen = [];
-  for (const one of [...NET.groups].sort((a, b) => Number(first(a) === 99) - Number(first(b) === 99))) {
-    const known = chosen.flatMap(({ run }) => run.split("|"));
-    if (chosen.length < 3 && !one.run.split("|").some((run) => known.includes(run))) chosen.push(one);
-  }
-  return chosen.sort((a, b) => first(a) - first(b));
-}
 
 /** The unit's step in plain numbers, as drawCell takes them. @param {Step} s @param {number} unit */
 export function cellOf(s, unit) {
