@@ -110,8 +110,9 @@ def test_z_of_both_heads_starts_where_its_bias_says():
         if (bias := other_memories.BIASES[start]) is not None:
             other_memories.by_place(m, bias)
         cache = other_memories.cell_of(m.rnn).forward(other_memories.unseen("copy", 1).xs, None, m.rnn)[2].caches[0]
+        off = {"half": 0.05, "near one": 0.01, "nearest one": 1e-4, "held": 1e-6}[start]
         for head in (cache.write, cache.read):
-            assert abs(head.z[0].mean() - z) < {"half": 0.05, "near one": 0.01, "nearest one": 1e-4, "held": 1e-6}[start]
+            assert abs(head.z[0].mean() - z) < off
 
 
 def test_heads_that_are_held_to_their_place_walk():

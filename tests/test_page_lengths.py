@@ -66,7 +66,9 @@ def listed(fence: str) -> int:
         return len(rest)
     given = re.findall(r"^:([\w-]+): *(.+)$", "\n".join(rest), re.M)
     options = {
-        key: yaml.safe_load(value) for key, value in given if key in ("pyobject", "start-at", "end-at", "end-before")
+        key: yaml.safe_load(value)
+        for key, value in given
+        if key in ("pyobject", "start-at", "start-after", "end-at", "end-before")
     }
     file = ROOT / "book" / head.split("}")[1].strip()
     return without_examples(LiteralIncludeReader(str(file), options, Config()).read()[0]).count("\n")

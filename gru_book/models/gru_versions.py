@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gru_lib.cells.gru import GRUParams, gru_backward, gru_forward, gru_init
 from gru_lib.ops import sigmoid
 
-__all__ = ["VERSIONS", "equations", "fused", "library", "problem", "together"]
+__all__ = ["VERSIONS", "equations", "factored", "fused", "library", "problem", "together"]
 
 Array = NDArray[Any]
 Outcome = tuple[Array, Array, GRUParams]  # outputs, gradients of the inputs, gradients of the parameters
@@ -105,6 +105,24 @@ def fused(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     return hs[1:], dxs, g
 
 
+def _forward(xs: Array, p: GRUParams) -> tuple[Array, Array, Array, Array]:
+    """r and z side by side, n, q = r h, and the states, of which the first is before the first step."""
+    (T, N, _), H = xs.shape, p.H
+    W_hrz, W_hn = p.W_h[:, : 2 * H], p.W_hn
+    rz = np.empty((T, N, 2 * H), xs.dtype)
+    n = np.empty((T, N, H), xs.dtype)
+    q = np.empty((T, N, H), xs.dtype)
+    hs = np.zeros((T + 1, N, H), xs.dtype)  # hs[t] is before xs[t]
+    a = xs @ p.W_x + p.b  # all time steps at once
+    for t in range(T):
+        rz[t] = sigmoid(a[t, :, : 2 * H] + hs[t] @ W_hrz)
+        r, z = rz[t, :, :H], rz[t, :, H:]
+        q[t] = r * hs[t]
+        n[t] = np.tanh(a[t, :, 2 * H :] + q[t] @ W_hn)
+        hs[t + 1] = z * hs[t] + (1 - z) * n[t]
+    return rz, n, q, hs
+
+
 def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     """Version 2: the inputs' product and the gradients leave the loop.
 
@@ -116,22 +134,13 @@ def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
     >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
     (True, True)
     """
-    (T, N, H), dtype = dhs.shape, xs.dtype
-    W_x, W_hrz, W_hn = p.W_x, p.W_h[:, : 2 * H], p.W_hn
-    rz, n, q = (np.empty((T, N, k * H), dtype) for k in (2, 1, 1))
-    hs, da = np.zeros((T + 1, N, H), dtype), np.empty((T, N, 3 * H), dtype)
-
-    # Forward.
-    a = xs @ W_x + p.b  # all steps at once
-    for t in range(T):
-        rz[t] = sigmoid(a[t, :, : 2 * H] + hs[t] @ W_hrz)
-        r, z = rz[t, :, :H], rz[t, :, H:]
-        q[t] = r * hs[t]
-        n[t] = np.tanh(a[t, :, 2 * H :] + q[t] @ W_hn)
-        hs[t + 1] = z * hs[t] + (1 - z) * n[t]
+    T, N, H = dhs.shape
+    W_hrz, W_hn = p.W_h[:, : 2 * H], p.W_hn
+    rz, n, q, hs = _forward(xs, p)
 
     # Backward.
-    dh = np.zeros((N, H), dtype)
+    da = np.empty((T, N, 3 * H), xs.dtype)
+    dh = np.zeros((N, H), xs.dtype)
     for t in reversed(range(T)):
         dh = dh + dhs[t]
         r, z = rz[t, :, :H], rz[t, :, H:]
@@ -141,19 +150,60 @@ def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
         da[t, :, H : 2 * H] = dh * (hs[t] - n[t]) * z * (1 - z)
         dh = dh * z + dq * r + da[t, :, : 2 * H] @ W_hrz.T
 
-    # After the loop, all steps at once.
-    X, Q, h_prev, flat = (m.reshape(T * N, -1) for m in (xs, q, hs[:-1], da))
+    # After the loop.
+    return hs[1:], *_sums(xs, hs[:-1], q, da, p)
+
+
+def _sums(xs: Array, h_prev: Array, q: Array, da: Array, p: GRUParams) -> tuple[Array, GRUParams]:
+    """The gradients of the inputs and of the parameters, all time steps at once."""
+    H = p.H
+    # Time steps and sequences one below another.
+    X, Q, h_prev, da = (m.reshape(-1, m.shape[2]) for m in (xs, q, h_prev, da))
     g = p.zeros_like()
-    g.W_x[:] = X.T @ flat
-    g.W_h[:, : 2 * H] = h_prev.T @ flat[:, : 2 * H]
-    g.W_hn[:] = Q.T @ flat[:, 2 * H :]
-    g.b[:] = flat.sum(axis=0)
-    dxs = (flat @ W_x.T).reshape(xs.shape)
-    return hs[1:], dxs, g
+    g.W_x[:] = X.T @ da
+    g.W_h[:, : 2 * H] = h_prev.T @ da[:, : 2 * H]
+    g.W_hn[:] = Q.T @ da[:, 2 * H :]
+    g.b[:] = da.sum(axis=0)
+    dxs = (da @ p.W_x.T).reshape(xs.shape)
+    return dxs, g
+
+
+def factored(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
+    """Version 3: factors first. What multiplies dh and dq on the way back is computed for all steps at once.
+
+    Examples
+    --------
+    >>> from gru_book.models.gru_versions import factored, library, problem
+    >>> xs, dhs, p = problem((4, 2, 3, 5), np.float64)
+    >>> (hs, dxs, grads), last = factored(xs, dhs, p), library(xs, dhs, p)
+    >>> np.allclose(hs, last[0]), np.allclose(grads.flat, last[2].flat)
+    (True, True)
+    """
+    T, N, H = dhs.shape
+    W_hrz, W_hn = p.W_h[:, : 2 * H], p.W_hn
+    rz, n, q, hs = _forward(xs, p)
+
+    # Factors first.
+    r, z, h_prev = rz[:, :, :H], rz[:, :, H:], hs[:-1]
+    to_r = h_prev * r * (1 - r)
+    to_z = (h_prev - n) * z * (1 - z)
+    to_n = (1 - z) * (1 - n**2)
+    da = np.empty((T, N, 3 * H), xs.dtype)
+    dh = np.zeros((N, H), xs.dtype)
+    for t in reversed(range(T)):
+        dh = dh + dhs[t]
+        da[t, :, 2 * H :] = dh * to_n[t]
+        dq = da[t, :, 2 * H :] @ W_hn.T
+        da[t, :, :H] = dq * to_r[t]
+        da[t, :, H : 2 * H] = dh * to_z[t]
+        dh = dh * z[t] + dq * r[t] + da[t, :, : 2 * H] @ W_hrz.T
+
+    # After the loop.
+    return hs[1:], *_sums(xs, h_prev, q, da, p)
 
 
 def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
-    """Version 3: `gru_forward` and `gru_backward`: the batch as the last axis, and factors for a span of steps at once.
+    """Version 4: `gru_forward` and `gru_backward`: the batch as the last axis, factors for a span of steps at once.
 
     Examples
     --------
@@ -173,6 +223,7 @@ VERSIONS: dict[str, Callable[[Array, Array, GRUParams], Outcome]] = {
     "the equations, step by step": equations,
     "gates side by side": fused,
     "out of the loop": together,
+    "factors first": factored,
     "the library": library,
 }
 
