@@ -229,7 +229,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
     "counting, others": (
         counting,
         tuple((cell, b) for cell in ("clipped", "GRU, reset after") for b in BIASES),
-        SEEDS[:3],
+        SEEDS[:5],
     ),
     "counting, other rates": (
         counting_at,
