@@ -1,7 +1,7 @@
 """Page 18b's Transformer on the lists of experiments/attention.py, and where it looks when it writes backwards.
 
 Stored in lists_torch.json. Needs torch, from the group ``frameworks``. To rerun it, about three minutes a seed for the
-lists, half a minute a seed for the digits:
+lists, a minute a seed for the digits:
 
 ``python tools/environment.py python -m experiments.lists_torch [lists] [backwards] [--missing]``
 
@@ -152,18 +152,60 @@ def on_the_digit(found: torch.Tensor) -> torch.Tensor:
     return found[..., 7 + n, 7 - n].mean(dim=(0, 3))
 
 
-def backwards(seed: int) -> dict[str, Any]:
-    """The page's program: its mean weights on 1,000 new texts, and the head with the largest on the text DIGITS."""
-    torch.set_num_threads(1)
+#: What the page's program is trained without, and how that changes its code.
+CONTROLS = {
+    "root": ("is_causal=True", "is_causal=True, scale=1.0"),
+    "places": ("x = x + torch.cat([angle.sin(), angle.cos()], dim=-1)", "pass"),
+}
+
+
+def program(seed: int, change: tuple[str, str] | None = None) -> dict[str, Any]:
+    """What the page's listings define and find, from this seed, perhaps with one change of their code."""
     names: dict[str, Any] = {}
-    for code in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf8"), re.M | re.S):
-        exec(code.replace("manual_seed(0)", f"manual_seed({seed})"), names)
-    model, right = names["model"], on_the_digit(looks(names["model"], names["texts"](1000)))
+    codes = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf8"), re.M | re.S)
+    assert change is None or sum(code.count(change[0]) for code in codes) == 1
+    for code in codes:
+        exec(code.replace("manual_seed(0)", f"manual_seed({seed})").replace(*change or ("", "")), names)
+    return names
+
+
+@torch.no_grad()
+def written(model: Any, text: torch.Tensor) -> float:
+    """The share of texts whose second half the model writes without an error."""
+    said = text[:, :8]
+    for n in range(8, 16):
+        said = torch.cat([said, model(said, torch.arange(n))[:, -1:].argmax(dim=2)], dim=1)
+    return (said == text).all(dim=1).float().mean().item()
+
+
+def without(model: Any, block: int, head: int, text: torch.Tensor) -> float:
+    """The share written rightly when what one head has found is set to 0."""
+    mix, size = model.blocks[block].mix, D // HEADS
+
+    def silence(_: Any, given: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        joined = given[0].clone()
+        joined[..., head * size : (head + 1) * size] = 0
+        return joined
+
+    hook = mix.register_forward_pre_hook(silence)
+    share = written(model, text)
+    hook.remove()
+    return share
+
+
+def backwards(seed: int) -> dict[str, Any]:
+    """The page's program: its mean weights on 1,000 new texts, the head with the largest on the text DIGITS, what is
+    written without a head, and by programs trained without the root or without vectors for the places."""
+    torch.set_num_threads(1)
+    names = program(seed)
+    model, text = names["model"], names["texts"](1000)
+    right = on_the_digit(looks(model, text))
     block, head = divmod(int(right.argmax()), right.shape[1])
-    text = torch.tensor([[*map(int, DIGITS + DIGITS[::-1])]])
-    grid = looks(model, text)[0, block, head]
-    exact = (names["said"] == names["text"]).all(dim=1).float().mean().item()
-    return {"exact": exact, "on the digit": right.tolist(), "best": [block, head], "grid": grid.tolist()}
+    drawn = torch.tensor([[*map(int, DIGITS + DIGITS[::-1])]])
+    row = {"exact": written(model, text), "on the digit": right.tolist(), "best": [block, head]}
+    row["without head"] = [[without(model, b, h, text) for h in range(HEADS)] for b in range(BLOCKS)]
+    row["trained without"] = {what: written(program(seed, change)["model"], text) for what, change in CONTROLS.items()}
+    return row | {"grid": looks(model, drawn)[0, block, head].tolist()}
 
 
 PARTS: dict[str, Any] = {

@@ -1,9 +1,12 @@
 """Chapter 18 and page 18b: stored trainings say what the pages say, and can be made again; what frameworks compute."""
 
+import re
+
 import numpy as np
 import pytest
 from helpers import box, close, load_results, rng, run_box
 
+from conftest import ROOT
 from experiments import attention
 from gru_book.models.translator import translator_init, translator_loss
 from gru_book.tasks.dates import LISTED_ISO, LISTED_WRITTEN, encode, pairs, split_days
@@ -250,6 +253,11 @@ def test_a_head_of_the_second_block_looks_most_at_the_digit_that_is_to_be_writte
         assert grid.shape == (15, 15) and not np.triu(grid, 1).any()
         close(grid.sum(axis=1), np.ones(15), atol=1e-3)
         assert [row.argmax() for row in grid[7:]] == [7, 6, 5, 4, 3, 2, 1, 0]
+        assert row["trained without"] == {"root": 1, "places": 0}
+    assert found[0]["best"] == [1, 0] and [round(100 * share) for share in found[0]["without head"][1]][1::2] == [
+        15,
+        100,
+    ]
 
 
 @pytest.mark.frameworks("torch")
@@ -268,6 +276,26 @@ def test_weights_computed_from_queries_and_keys_give_with_the_values_what_the_bl
     found = lists_torch.weights(block, x)
     v, joined = seen
     torch.testing.assert_close((found @ v).transpose(1, 2).reshape(2, 5, 24), joined)
+
+
+@pytest.mark.frameworks("torch")
+def test_pytorchs_own_block_gives_what_the_block_of_the_page_gives():
+    import torch
+
+    page = run_box("18b-transformer-block", "class Block")
+    block, x, mask = page["Block"](24, 4), torch.randn(2, 5, 24), torch.full((5, 5), -torch.inf).triu(1)
+    (call,) = re.findall(
+        r"`nn\.(TransformerEncoderLayer\(.*?\))`", (ROOT / "book_text/18b-transformer-block.md").read_text("utf8")
+    )
+    theirs = eval(f"torch.nn.{call}", {"torch": torch})
+    names = {"self_attn.in_proj_": "qkv.", "self_attn.out_proj.": "mix.", "linear1.": "up.", "linear2.": "down."}
+    weights = {}
+    for name in theirs.state_dict():
+        start = next((start for start in names if name.startswith(start)), "")
+        weights[name] = block.state_dict()[names.get(start, "") + name.removeprefix(start)]
+    theirs.load_state_dict(weights)
+    torch.testing.assert_close(theirs(x, src_mask=mask), block(x), rtol=0, atol=1e-5)
+    assert block.norm1.eps == 1e-5
 
 
 @pytest.mark.frameworks("torch")
