@@ -51,14 +51,15 @@ def products(size: tuple[int, int, int, int]) -> Callable[[], Any]:
 
 
 def torch_steps(size: tuple[int, int, int, int]) -> dict[str, Callable[[], Any]]:
-    """The same training step in PyTorch, which resets after the product: its layer, and a loop over its cell."""
+    """The same training step in PyTorch: its layer and a loop over its cell, which reset after the product, and loops
+    of one's own, which reset before it: a product for each gate, or the gates side by side and the inputs first."""
     try:
         import torch
     except ImportError:
         print("ladder: PyTorch is not installed, and left out.")
         return {}
     torch.set_num_threads(1)
-    xs, dhs, _ = problem(size)
+    xs, dhs, p = problem(size)
     x, dh = torch.from_numpy(xs).requires_grad_(), torch.from_numpy(dhs)
     layer, cell = torch.nn.GRU(*size[2:]), torch.nn.GRUCell(*size[2:])
     cell.load_state_dict({name.removesuffix("_l0"): w for name, w in layer.state_dict().items()})
@@ -73,6 +74,30 @@ def torch_steps(size: tuple[int, int, int, int]) -> dict[str, Callable[[], Any]]
             hs.append(h)
         return torch.stack(hs)
 
+    W_x, W_h, b = (torch.from_numpy(a.copy()).requires_grad_() for a in (p.W_x, p.W_h, p.b))
+    own = torch.nn.ParameterList([W_x, W_h, b])
+
+    def plain() -> Any:
+        h, hs = torch.zeros(size[1], size[3]), []
+        (W_xr, W_xz, W_xn), (W_hr, W_hz, W_hn), (b_r, b_z, b_n) = (m.chunk(3, dim=-1) for m in (W_x, W_h, b))
+        for x_t in x:
+            r = torch.sigmoid(x_t @ W_xr + h @ W_hr + b_r)
+            z = torch.sigmoid(x_t @ W_xz + h @ W_hz + b_z)
+            n = torch.tanh(x_t @ W_xn + (r * h) @ W_hn + b_n)
+            h = z * h + (1 - z) * n
+            hs.append(h)
+        return torch.stack(hs)
+
+    def changed() -> Any:
+        h, hs, H = torch.zeros(size[1], size[3]), [], size[3]
+        W_hrz, W_hn = W_h[:, : 2 * H], W_h[:, 2 * H :]
+        for a in x @ W_x + b:
+            r, z = torch.sigmoid(a[:, : 2 * H] + h @ W_hrz).chunk(2, dim=1)
+            n = torch.tanh(a[:, 2 * H :] + (r * h) @ W_hn)
+            h = z * h + (1 - z) * n
+            hs.append(h)
+        return torch.stack(hs)
+
     def step(forward: Callable[[], Any], module: Any) -> Callable[[], Any]:
         def run() -> Any:
             x.grad = None
@@ -82,7 +107,12 @@ def torch_steps(size: tuple[int, int, int, int]) -> dict[str, Callable[[], Any]]
 
         return run
 
-    return {"nn.GRU": step(whole, layer), "loop over nn.GRUCell": step(loop, cell)}
+    return {
+        "nn.GRU": step(whole, layer),
+        "loop over nn.GRUCell": step(loop, cell),
+        "plain loop in PyTorch": step(plain, own),
+        "with two changes": step(changed, own),
+    }
 
 
 def best(run: Callable[[], Any], seconds: float = 0.05) -> float:

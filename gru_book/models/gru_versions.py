@@ -107,13 +107,14 @@ def fused(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
 
 def _forward(xs: Array, p: GRUParams) -> tuple[Array, Array, Array, Array]:
     """r and z side by side, n, q = r h, and the states, of which the first is before the first step."""
-    (T, N, _), H = xs.shape, p.H
+    (T, N, D), H = xs.shape, p.H
     W_hrz, W_hn = p.W_h[:, : 2 * H], p.W_hn
     rz = np.empty((T, N, 2 * H), xs.dtype)
     n = np.empty((T, N, H), xs.dtype)
     q = np.empty((T, N, H), xs.dtype)
     hs = np.zeros((T + 1, N, H), xs.dtype)  # hs[t] is before xs[t]
-    a = xs @ p.W_x + p.b  # all time steps at once
+    a = xs.reshape(T * N, D) @ p.W_x + p.b  # one product
+    a = a.reshape(T, N, 3 * H)
     for t in range(T):
         rz[t] = sigmoid(a[t, :, : 2 * H] + hs[t] @ W_hrz)
         r, z = rz[t, :, :H], rz[t, :, H:]
