@@ -134,6 +134,10 @@ def test_bands_are_named_the_list_shows_their_shades_and_a_word_to_try_its_langu
     key = page.locator(".ex-read .ex-swatch").first.get_attribute("class")
     assert "ex-band-0" in key and page.locator(".ex-lead").text_content().startswith("German")
     assert page.locator("[data-preset='szkoła'] small").text_content() == "Polish"
+    said = "unit 43 of 64", "tells whether", "sch has come"
+    assert all(page.locator(".ex-read", has_text=one).count() == 1 for one in said)
+    put(page, {"word": "cumpleaños"})  # there h is high without it
+    assert page.locator(".ex-read", has_text="tells whether").count() == 0
 
 
 def test_letters_it_never_saw_are_struck_out_and_named(visit):

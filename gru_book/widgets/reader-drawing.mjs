@@ -123,14 +123,15 @@ export function draw(it) {
 }
 
 /** One unit: the state h, hollow where it is negative, and under it what is written. @param {Scene} it */
-function drawUnit({ o: { now }, s: { unit }, view: { shown, focus }, L, words }) {
+function drawUnit({ o: { letters, now }, s: { unit }, view: { shown, focus }, L, words }) {
   const { column, x, end } = columnsFor(L, now.length);
   const here = now[(focus || shown) - 1];
   const legend = fill(words.legend, { h: dyed("h", "h") });
   const out = [label("ex-aside", L.left, L.row - (L.slim ? 25 : 10), "start", legend)];
   const [mid, floor, wide] = [L.row + 14, L.row + 34, column - 2];
   const row = fill(words.unitRow, { unit });
-  const told = unit === NET.noted.unit ? words.tells.map((line) => fill(line, { letters: NET.noted.run })) : [];
+  const { run, unit: noted } = NET.noted;
+  const told = unit === noted && letters.join("").includes(run) ? fill(words.tells, { letters: run }).split("|") : [];
   const value = here && `${dyed("h", "h")} <tspan class="ex-h">${fixed(here.h[unit], 2)}</tspan>`;
   const wrote = here && `<tspan class="ex-z">${fill(words.wrote, { p: percent(1 - here.z[unit]) })}</tspan>`;
   if (L.slim) {
