@@ -63,7 +63,9 @@ def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(i
     found = experiment.front_words()
     language = dict(found.test)
     assert not {word for word, _ in found.train} & READER["presets"].keys()
+    assert READER["right"].keys() == READER["presets"].keys()
     for word in READER["presets"]:
+        assert READER["right"][word] == NET["languages"][language[word]]
         p = by_the_library(word)[-1]["p"]
         assert p.argmax() == language[word] and p.max() > 0.9, word
         kept = inside("reader")("telling", word)
@@ -73,7 +75,7 @@ def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(i
         if word == READER["start"]["word"]:  # the front page says what happens
             intro = (Path(__file__).parents[1] / "book_text" / "intro.md").read_text("utf8")
             said = READER["words"][NET["languages"][ends[kept - 1].argmax()]]
-            assert re.search(rf"Press the \*{word[kept - 1]}\*, .* it says {said}\.", intro)
+            assert re.search(rf"Press the \*{word[kept - 1]}\*, .* the answer is {said}\.", intro)
             assert {p.argmax() for t, p in enumerate(ends, 1) if t != kept} == {language[word]}  # "any other letter"
             measured = NET["measured"]
             assert f"{measured['8 bits']['test']:.2f} {measured['counts']['end']:.2f}" == "0.68 0.73"
@@ -123,6 +125,19 @@ def test_the_reader_types_presses_a_letter_and_looks_at_one(visit):
     assert page.locator(".ex-frame").count() == 2  # around the letter with its belief, and around its unit
     page.locator("[data-t='2']").press("Enter")
     assert state_in(page, "reader")["kept"] == 0
+
+
+def test_bands_are_named_the_list_shows_their_shades_and_a_word_to_try_its_language(visit):
+    page = visit(ReaderExplorer(), reduced_motion="reduce")
+    names = [one.text_content() for one in page.locator(".ex-read .ex-part").all()]
+    assert {"English", "Swedish", "Finnish", "German", "others"} <= set(names)
+    key = page.locator(".ex-read .ex-swatch").first.get_attribute("class")
+    assert "ex-band-0" in key and page.locator(".ex-lead").text_content().startswith("German")
+    assert page.locator("[data-preset='szkoła'] small").text_content() == "Polish"
+    said = "unit 43 of 64", "tells whether", "sch has come"
+    assert all(page.locator(".ex-read", has_text=one).count() == 1 for one in said)
+    put(page, {"word": "cumpleaños"})  # there h is high without it
+    assert page.locator(".ex-read", has_text="tells whether").count() == 0
 
 
 def test_letters_it_never_saw_are_struck_out_and_named(visit):
@@ -204,12 +219,27 @@ def test_the_belief_flows_when_a_letter_is_pressed_and_then_nothing_moves(visit)
 def test_the_small_print_has_the_measured_numbers(visit):
     text = visit(ReaderExplorer(), reduced_motion="reduce").locator(".ex-note").text_content().replace("\u00a0", " ")
     own, counts = NET["measured"]["8 bits"], NET["measured"]["counts"]
-    after, baseline = (", ".join(f"{100 * v:.1f}" for v in row) for row in (own["after"], counts["words, test"]))
-    assert f"{own['words'][0]:,} words" in text and f"right for {after} % after 2, 4 and 6" in text
-    assert f"{100 * own['test']:.1f} % at the end" in text
-    assert re.search(f"four letters, for {baseline} % and {100 * counts['end']:.1f} %", text)
+    found = experiment.front_words()
+    beginnings = {word[:3] for word, _ in found.train}
+    assert own["words"][0] == len(found.test) and not any(word[:3] in beginnings for word, _ in found.test)
+    assert "English, German, French, Spanish, Swedish, Finnish, Hungarian, Polish and Turkish." in text
+    assert f"as one of the {own['words'][0]:,} test words. Of these it gets {100 * own['test']:.1f} % right" in text
+    assert f"four letters, {100 * counts['end']:.1f} %." in text
     row = NET["noted"]
-    assert row["unit"] == READER["start"]["unit"] and f"unit {row['unit']} told best" in text
-    assert f"whether “{row['run']}” had come" in text and f"with an AUC of {row['auc']:.3f}." in text
-    assert f"held at 0 the net is still right for {100 * row['without']:.1f} % at the end" in text
-    assert f"{sum(int(np.prod(a['shape'])) for a in NET['arrays'].values()):,} numbers" in text
+    assert row["unit"] == READER["start"]["unit"] and f"Unit {row['unit']} was chosen on words from training" in text
+    assert f"whether “{row['run']}” has come" in text and f"in {100 * row['auc']:.1f} % of such pairs." in text
+    assert f"held at 0 the net still gets {100 * row['without']:.1f} % right" in text
+
+
+def test_the_picture_the_slider_and_the_opened_letter_play_together(visit):
+    see = """() => drawn(() => window.at.push([plates(), document.querySelector('input[data-key=at]').value,
+      document.querySelector('summary').textContent]))"""
+    page = visit(ReaderExplorer(), before=WATCHED, reduced_motion="no-preference")
+    page.evaluate(f"window.at = []; ({see})()")
+    page.wait_for_function("at.some(([count]) => count === 5) && plates() === 10")
+    page.wait_for_timeout(200)
+    found = page.evaluate("at")
+    for count, at, name in found:
+        if 0 < count < 10:
+            assert (at, name) == (str(count), f"Open “{'hebräisch'[count - 1]}”: one unit there")
+    assert found[-1] == [10, "10", "Open “c”: one unit there"]

@@ -53,7 +53,8 @@ export function draw(it) {
   const at = focus || shown; // whose numbers stand at the right
   const here = at ? now[at - 1] : undefined;
   const out = [];
-  const side = end + 12;
+  const side = end + 18;
+  const bands = bandsOf(o);
 
   const full = Math.min(36, column - 8);
   const gateY = L.plates + 16 + L.flow / 2;
@@ -101,8 +102,10 @@ export function draw(it) {
       const cls = j ? "" : "ex-lead";
       const was = now !== base && Math.abs(here.p[k] - before.p[k]) >= 0.01 ? fill(words.was, { p: percent(before.p[k]) }) : "";
       const name = languageName(k, words);
+      const shade = bands.includes(k) ? bands.indexOf(k) : bands.length;
+      out.push(bar(`ex-band ex-swatch ex-band-${shade}`, L.slim ? 0.5 : end + 4, y - 9, 9, 9));
       if (L.slim) {
-        out.push(label(cls, 0, y, "start", name), label(cls, 140, y, "end", percent(here.p[k])));
+        out.push(label(cls, 15, y, "start", name), label(cls, 140, y, "end", percent(here.p[k])));
         out.push(bar("ex-bar", 150, y - 9, 110 * here.p[k], 9));
         if (was) out.push(label("ex-aside", L.right, y, "end", was));
       } else {
@@ -120,23 +123,23 @@ export function draw(it) {
 }
 
 /** One unit: the state h, hollow where it is negative, and under it what is written. @param {Scene} it */
-function drawUnit({ o: { now }, s: { unit }, view: { shown, focus }, L, words }) {
+function drawUnit({ o: { letters, now }, s: { unit }, view: { shown, focus }, L, words }) {
   const { column, x, end } = columnsFor(L, now.length);
   const here = now[(focus || shown) - 1];
   const legend = fill(words.legend, { h: dyed("h", "h") });
-  const out = L.slim
-    ? [label("ex-aside", 0, L.row - 41, "start", words.units), label("ex-aside", 0, L.row - 25, "start", legend)]
-    : [label("ex-aside", 0, L.row - 10, "start", words.units), label("ex-aside", L.left, L.row - 10, "start", legend)];
+  const out = [label("ex-aside", L.left, L.row - (L.slim ? 25 : 10), "start", legend)];
   const [mid, floor, wide] = [L.row + 14, L.row + 34, column - 2];
   const row = fill(words.unitRow, { unit });
-  const told = unit === NET.noted.unit ? fill(words.high, { letters: NET.noted.run }) : "";
+  const { run, unit: noted } = NET.noted;
+  const told = unit === noted && letters.join("").includes(run) ? fill(words.tells, { letters: run }).split("|") : [];
   const value = here && `${dyed("h", "h")} <tspan class="ex-h">${fixed(here.h[unit], 2)}</tspan>`;
   const wrote = here && `<tspan class="ex-z">${fill(words.wrote, { p: percent(1 - here.z[unit]) })}</tspan>`;
   if (L.slim) {
-    out.push(label("", 0, L.row - 4, "start", `${row} <tspan class="ex-aside" dx="4">${told}</tspan>`));
+    out.push(label("", 0, L.row - 41, "start", `${row} <tspan class="ex-aside" dx="4">${told.join(" ")}</tspan>`));
     if (value) out.push(label("ex-part", L.right, L.row - 4, "end", `${value}\u2002${wrote}`));
   } else {
-    out.push(label("", 0, mid + 2, "start", row), label("ex-aside", 0, mid + 18, "start", told));
+    out.push(label("", 0, L.row - 10, "start", row));
+    told.forEach((line, i) => out.push(label("ex-aside", 0, L.row + 8 + 16 * i, "start", line)));
     if (value && wrote) {
       out.push(label("ex-part", end + 12, mid + 4, "start", value), label("ex-part", end + 12, floor + 2, "start", wrote));
     }
@@ -207,19 +210,34 @@ function drawBelief({ o, s, view, L, words }) {
     const upper = edge(edges, i + 1, 1, shown).map(([from, to, y]) => /** @type {Run} */ ([to, from, y])).reverse();
     out.push(path(`ex-band ex-band-${i}`, `M${traced(edge(edges, i, 1, shown), reach)}L${traced(upper, -reach)}z`));
   }
+  /** Where an edge is at any x: flat in a column, and a curve to the next. @param {number} i @param {number} at */
+  const height = (i, at) => {
+    const place = (at - L.left) / column;
+    const t = clamp(Math.round(place), 1, Math.max(shown - 1, 1)); // the letters t and t + 1 meet nearest
+    const u = shown > 1 ? clamp(((place - t) * column) / (2 * reach) + 0.5, 0, 1) : 0;
+    const [from, to] = [edges[t - 1][i], edges[Math.min(t, shown - 1)][i]];
+    return from + (to - from) * u * u * (3 - 2 * u);
+  };
+  // A band's name, once in each run of letters where it is thick and there is room.
   for (let i = 0; i < count; i++) {
     const name = i < bands.length ? languageName(bands[i], words) : words.others;
     const wide = widthOf(name);
-    const span = Math.ceil(wide / column);
-    let best = { thick: 18 / L.high, c: 0, y: 0 };
-    for (let t = 1; t + span - 1 <= shown; t++) {
-      const some = edges.slice(t - 1, t - 1 + span);
-      const [low, high] = [Math.max(...some.map((e) => e[i])), Math.min(...some.map((e) => e[i + 1]))];
-      const [c, y] = [x(t) + (span * column) / 2, level((low + high) / 2) + 4];
-      const free = !named || c + wide / 2 < named[0] || Math.abs(y - named[1]) > 14;
-      if (free && high - low > best.thick) best = { thick: high - low, c, y };
+    const thick = edges.slice(0, shown).map((e) => e[i + 1] - e[i] > 18 / L.high);
+    for (let from = 1; from <= shown; from++) {
+      let to = from;
+      while (to <= shown && thick[to - 1]) to++;
+      let best = { thick: 18 / L.high, c: 0, y: 0 };
+      for (let c = x(from) + column / 4; c < x(to); c += column / 4) {
+        const along = Array.from({ length: 9 }, (_, j) => c + (wide * (j - 4)) / 8);
+        const [low, high] = [Math.max(...along.map((at) => height(i, at))), Math.min(...along.map((at) => height(i + 1, at)))];
+        const y = level((low + high) / 2) + 4;
+        const free = !named || c + wide / 2 < named[0] || Math.abs(y - named[1]) > 14;
+        const inside = c - wide / 2 >= L.left && c + wide / 2 <= x(shown + 1);
+        if (free && inside && high - low > best.thick) best = { thick: high - low, c, y };
+      }
+      if (best.c) out.push(label("ex-part", best.c, best.y, "middle", name));
+      from = to;
     }
-    if (best.c) out.push(label("ex-part", best.c, best.y, "middle", name));
   }
   out.push(...ghost);
   if (!L.slim) out.push(label("", 0, L.belief + 14, "start", words.belief), label("ex-aside", 0, L.belief + 30, "start", words.each));
@@ -267,11 +285,11 @@ export function sentence({ o: { letters, base, now }, s, view: { shown, focus },
 /** What the small print says of the net. @param {Words} words */
 export function smallPrint(words) {
   const { "8 bits": own, counts } = NET.measured;
-  const per = (/** @type {number[]} */ v) => v.map((one) => (100 * one).toFixed(1)).join(", ") + "\u00a0%";
-  const count = Object.values(NET.arrays).reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
+  const share = (/** @type {number} */ v) => `${(100 * v).toFixed(1)}\u00a0%`;
+  const nine = NET.languages.map((_, k) => languageName(k, words));
   return fill(words.note, {
-    count: count.toLocaleString("en"), words: own.words[0].toLocaleString("en"), net: per(own.after),
-    netEnd: per([own.test]), counts: per(counts["words, test"]), countsEnd: per([counts.end]),
-    ...NET.noted, auc: fixed(NET.noted.auc), without: per([NET.noted.without]),
+    nine: `${nine.slice(0, -1).join(", ")} and ${nine[nine.length - 1]}`, words: own.words[0].toLocaleString("en"),
+    netEnd: share(own.test), countsEnd: share(counts.end),
+    ...NET.noted, auc: share(NET.noted.auc), without: share(NET.noted.without),
   });
 }

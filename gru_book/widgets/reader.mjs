@@ -46,14 +46,15 @@ const rounded = (s) => ({ ...s, kept: Math.round(s.kept), at: Math.round(s.at), 
 
 /** @param {string} id @param {Words} words */
 function pageHTML(id, words) {
-  const names = Object.fromEntries(Object.keys(PRESETS).map((word) => [word, word]));
+  const right = Object.entries(READER.right).map(([word, language]) =>
+    [word, `${word}<small>${words[/** @type {"de"} */ (language)]}</small>`]);
   const look = slider({ id, key: "at", range: READER.limits.at, step: 1, symbol: "", name: words.at, role: "a" });
   const unit = slider({ id, key: "unit", range: READER.limits.unit, step: 1, symbol: "", name: words.unit, role: "a" });
   return (
     `<div class="ex-typed"><label for="${id}-word">${words.word}</label>` +
     `<input type="text" id="${id}-word" maxlength="${LONGEST}" spellcheck="false" autocomplete="off" ` +
     `autocapitalize="off" aria-describedby="${id}-word-strange">${remarkPlace(`${id}-word`)}</div>` +
-    presetRow(PRESETS, { ...names, try: words.try, again: words.again }) +
+    presetRow(PRESETS, { ...Object.fromEntries(right), try: words.try, again: words.again }) +
     `<div class="ex-stage">${picture(id, "ex-read", words.diagram)}` +
     `<div class="ex-keys" role="group" aria-label="${words.keys}"></div></div>` +
     saying(id) +
@@ -247,17 +248,21 @@ function render({ model, el }) {
     if (otherWord) showWord(s, o);
     const T = o.now.length;
     look.max = String(T);
-    showInputs(el, { ...s, at: Math.min(s.at, T) }, (v, key) => (key === "at" ? (v < T ? o.letters[v - 1] : words.end) : String(v)));
+    const read = playing.shown(); // while it plays, the slider and the cell are at the letter just read
+    const at = read < T ? Math.max(read, 1) : Math.min(s.at, T);
+    showInputs(el, { ...s, at }, (v, key) => (key === "at" ? (v < T ? o.letters[v - 1] : words.end) : String(v)));
     scene(s);
     nameKeys(keys, o, s, READER.layout[slim ? "slim" : "wide"], words);
-    // The letter that the buttons are about.
+    // The letter that the button is about.
     const t = s.kept && s.kept <= T ? s.kept : s.at < T ? s.at : hint || T;
     const letter = nameOf(o.letters, t, words);
     keep.textContent = fill(s.kept === t ? words.write : words.keep, { letter });
     keep.dataset.keep = String(t);
     keep.setAttribute("aria-pressed", String(s.kept === t));
-    summary.textContent = fill(words.open, { letter });
-    openUnit(el, { step: o.now[t - 1], unit: s.unit, letter, words, slim });
+    const opened = read < T ? at : t;
+    const name = nameOf(o.letters, opened, words);
+    summary.textContent = fill(words.open, { letter: name });
+    openUnit(el, { step: o.now[opened - 1], unit: s.unit, letter: name, words, slim });
   }
 
   /** @param {string} key @param {number} value */
