@@ -154,7 +154,10 @@ def on_the_digit(found: torch.Tensor) -> torch.Tensor:
 
 #: What the page's program is trained without, and how that changes its code.
 CONTROLS = {
+    "mask": (", is_causal=True", ""),
     "root": ("is_causal=True", "is_causal=True, scale=1.0"),
+    "more than a head": ("heads=4", "heads=1"),
+    "more than a block": ("blocks=2", "blocks=1"),
     "places": ("x = x + torch.cat([angle.sin(), angle.cos()], dim=-1)", "pass"),
 }
 
@@ -178,16 +181,21 @@ def written(model: Any, text: torch.Tensor) -> float:
     return (said == text).all(dim=1).float().mean().item()
 
 
+@torch.no_grad()
 def without(model: Any, block: int, head: int, text: torch.Tensor) -> float:
-    """The share written rightly when what one head has found is set to 0."""
-    mix, size = model.blocks[block].mix, D // HEADS
+    """The share written rightly when what one head has found is replaced, at each place, by its mean over the texts."""
+    mix, size, seen = model.blocks[block].mix, D // HEADS, []
+    hook = mix.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(text[:, :-1], torch.arange(text.shape[1] - 1))
+    hook.remove()
+    mean, part = seen[0].mean(dim=0), slice(head * size, (head + 1) * size)
 
-    def silence(_: Any, given: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    def replaced(_: Any, given: tuple[torch.Tensor, ...]) -> torch.Tensor:
         joined = given[0].clone()
-        joined[..., head * size : (head + 1) * size] = 0
+        joined[..., part] = mean[: joined.shape[1], part]
         return joined
 
-    hook = mix.register_forward_pre_hook(silence)
+    hook = mix.register_forward_pre_hook(replaced)
     share = written(model, text)
     hook.remove()
     return share
@@ -204,7 +212,10 @@ def backwards(seed: int) -> dict[str, Any]:
     drawn = torch.tensor([[*map(int, DIGITS + DIGITS[::-1])]])
     row = {"exact": written(model, text), "on the digit": right.tolist(), "best": [block, head]}
     row["without head"] = [[without(model, b, h, text) for h in range(HEADS)] for b in range(BLOCKS)]
-    row["trained without"] = {what: written(program(seed, change)["model"], text) for what, change in CONTROLS.items()}
+    others = {what: program(seed, change) for what, change in CONTROLS.items()}
+    row["trained without"] = {
+        what: [names["loss"].item(), written(names["model"], text)] for what, names in others.items()
+    }
     return row | {"grid": looks(model, drawn)[0, block, head].tolist()}
 
 

@@ -152,20 +152,20 @@ def together(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
         dh = dh * z + dq * r + da[t, :, : 2 * H] @ W_hrz.T
 
     # After the loop.
-    return hs[1:], *_sums(xs, hs[:-1], q, da, p)
+    return hs[1:], *_sums(xs, hs, q, da, p)
 
 
-def _sums(xs: Array, h_prev: Array, q: Array, da: Array, p: GRUParams) -> tuple[Array, GRUParams]:
+def _sums(xs: Array, hs: Array, q: Array, da: Array, p: GRUParams) -> tuple[Array, GRUParams]:
     """The gradients of the inputs and of the parameters, all time steps at once."""
     H = p.H
     # Time steps and sequences one below another.
-    X, Q, h_prev, da = (m.reshape(-1, m.shape[2]) for m in (xs, q, h_prev, da))
+    X, Q, h_rows, da_rows = (m.reshape(-1, m.shape[2]) for m in (xs, q, hs[:-1], da))
     g = p.zeros_like()
-    g.W_x[:] = X.T @ da
-    g.W_h[:, : 2 * H] = h_prev.T @ da[:, : 2 * H]
-    g.W_hn[:] = Q.T @ da[:, 2 * H :]
-    g.b[:] = da.sum(axis=0)
-    dxs = (da @ p.W_x.T).reshape(xs.shape)
+    g.W_x[:] = X.T @ da_rows
+    g.W_h[:, : 2 * H] = h_rows.T @ da_rows[:, : 2 * H]
+    g.W_hn[:] = Q.T @ da_rows[:, 2 * H :]
+    g.b[:] = da_rows.sum(axis=0)
+    dxs = (da_rows @ p.W_x.T).reshape(xs.shape)
     return dxs, g
 
 
@@ -199,8 +199,8 @@ def factored(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
         da[t, :, H : 2 * H] = dh * to_z[t]
         dh = dh * z[t] + dq * r[t] + da[t, :, : 2 * H] @ W_hrz.T
 
-    # After the loop.
-    return hs[1:], *_sums(xs, h_prev, q, da, p)
+    # After the last loop.
+    return hs[1:], *_sums(xs, hs, q, da, p)
 
 
 def library(xs: Array, dhs: Array, p: GRUParams) -> Outcome:
