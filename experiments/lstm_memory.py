@@ -98,7 +98,9 @@ def rewrite(start: str, lr: float, seed: int) -> Row:
 
 # ----------------------------------------------------------------------------------------------- trained to count
 
-COUNTERS = {"LSTM": (lstm_init, 10, "b_f"), "GRU": (gru_init, 12, "b_z"), "clipped": (lstm_init, 10, "b_f")}
+COUNTERS = {"LSTM": (lstm_init, 10, "b_f"), "GRU": (gru_init, 12, "b_z")}
+BOUNDS = {"clipped": 1, "clipped at 10": 10}  # an LSTM whose cell may not go further
+COUNTERS |= dict.fromkeys(BOUNDS, COUNTERS["LSTM"])
 COUNTERS["GRU, reset after"] = (partial(gru_init, reset_after=True), 12, "b_z")
 LENGTHS, COUNTS = (40, 200, 1000), (0, 5, 10, 20, 40)  # tokens of the test strings; counts at which a unit is read
 LOOKED_INTO = 10  # the seed whose unit is stored along a string
@@ -118,7 +120,7 @@ def counter(cell: str, lr: float, seed: int, steps: int, bias: float) -> Bundle:
     m = reader_init(rng, 2, 1, H, init=init, dtype=np.float32)
     getattr(m.rnn, name)[:] = bias
     source = iter(lambda: majority(rng, N, 40), None)
-    loss = clipped_loss if cell == "clipped" else reader_loss
+    loss = partial(clipped_loss, bound=BOUNDS[cell]) if cell in BOUNDS else reader_loss
     train(m, loss, source, Adam(m, lr), steps=steps, clip_norm=1.0, progress=False)
     return m
 
@@ -164,11 +166,11 @@ def farthest(count: Any) -> int:
     return int(np.ptp(count, axis=0).argmax())
 
 
-# ---------------------------------------------------------------------------- an LSTM whose cell may not leave [-1, 1]
+# --------------------------------------------------------------- an LSTM whose cell may not leave [-bound, bound]
 
 
-def clipped(xs: Any, p: Any) -> tuple[Any, Any, list[Any]]:
-    """Run an LSTM whose cell is clipped to [-1, 1] at every step; h, the clipped cell, and what backward needs."""
+def clipped(xs: Any, p: Any, bound: float = 1) -> tuple[Any, Any, list[Any]]:
+    """Run an LSTM whose cell is clipped to the bound at every step; h, the clipped cell, and what backward needs."""
     h = c = np.zeros((xs.shape[1], p.H), xs.dtype)
     hs, cs, caches = [], [], []
     for x in xs:
@@ -176,8 +178,8 @@ def clipped(xs: Any, p: Any) -> tuple[Any, Any, list[Any]]:
         a_i, a_f, a_g, a_o = np.split(a, 4, axis=1)
         i, f, g, o = sigmoid(a_i), sigmoid(a_f), np.tanh(a_g), sigmoid(a_o)
         new = f * c + i * g
-        inside = np.abs(new.real) <= 1
-        new = np.where(inside, new, np.sign(new.real))
+        inside = np.abs(new.real) <= bound
+        new = np.where(inside, new, np.sign(new.real) * bound)
         caches.append((x, h, c, i, f, g, o, np.tanh(new), inside))
         h, c = o * np.tanh(new), new
         hs.append(h)
@@ -185,9 +187,9 @@ def clipped(xs: Any, p: Any) -> tuple[Any, Any, list[Any]]:
     return np.stack(hs), np.stack(cs), caches
 
 
-def clipped_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
+def clipped_loss(m: Bundle, batch: Batch, bound: float = 1) -> tuple[Any, Bundle]:
     """The loss of `reader_loss` when every answer counts; where the cell was clipped no gradient passes."""
-    hs, _, caches = clipped(batch.xs, m.rnn)
+    hs, _, caches = clipped(batch.xs, m.rnn, bound)
     answers, out_cache = linear_forward(hs, m.out)
     loss, danswers = bce_with_logits(answers, batch.ys)
     dhs, dout = linear_backward(danswers, out_cache, m.out)
@@ -206,8 +208,8 @@ def clipped_loss(m: Bundle, batch: Batch) -> tuple[Any, Bundle]:
 
 def logits(m: Bundle, cell: str, test: Batch) -> tuple[Any, Any]:
     """The answers of a trained counter before the sigmoid, and the values of its cells, of a GRU its units."""
-    if cell == "clipped":
-        hs, cs, _ = clipped(test.xs, m.rnn)
+    if cell in BOUNDS:
+        hs, cs, _ = clipped(test.xs, m.rnn, BOUNDS[cell])
     elif cell == "LSTM":
         hs, _, tape = lstm_forward(test.xs, None, m.rnn)
         cs = tape.gate("c")
@@ -231,6 +233,7 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] 
         tuple((cell, b) for cell in ("clipped", "GRU, reset after") for b in BIASES),
         SEEDS[:5],
     ),
+    "counting, wider": (counting, (("clipped at 10", 8),), SEEDS[:5]),
     "counting, other rates": (
         counting_at,
         tuple((cell, lr) for cell in ("LSTM", "GRU") for lr in (0.003, 0.03)),

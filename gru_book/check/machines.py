@@ -86,22 +86,31 @@ def lstm_majority(above: float = 0.0) -> Exercise:
         ):
             yield message, {"more": said.astype(np.float32)}
 
+    def off_0(raw: Any, read: Array) -> str:
+        """Why the state is not 0 at a count of 0, and what helps."""
+        hs = _run(raw, 2, read)
+        if np.max(raw.W_xz) + np.sum(raw.b_z) > -745:  # below, z is 0
+            by, mend = "what z keeps of the old one", "take a bias of -1000, from which z is 0"
+        elif (np.tanh(hs) == hs).all():
+            by, mend = "rounding", "take a step that is a power of two, whose sums are not rounded"
+        else:
+            by, mend = "what the tanh takes off", "take smaller steps"
+        return f"the state is a little off 0 there, by {by}. Give `above` half a step, or {mend}."
+
     def answers(raw: Any) -> tuple[Array]:
         said = _run(raw, 2, tokens) > above
         wrong = said != (counts > 0)
         if wrong.any() and not counts[wrong].any() and not wrong[counts == 0].all():
-            raise Fault(
-                "wrong only where the count is 0, and only at some of these places: the state is a little off 0 "
-                "there. Give `above` half a step, or take a z so small that nothing of the old state is left, as from "
-                "a bias of -1000."
-            )
+            raise Fault(f"wrong only where the count is 0, and only at some of these places: {off_0(raw, tokens)}")
         for least in (-1, 0, 2, 3):
             if (said == (counts >= least)).all():
                 raise Fault(f"it says yes from a count of {least} on, not of 1: `above` must be half a step.")
-        if not wrong.any() and ((_run(raw, 2, many) > above) != (far > 0)).any():
-            raise Fault(
-                f"right for {len(tokens)} tokens, but not for {len(many):,}: the count drifts. Take smaller steps."
-            )
+        late = (_run(raw, 2, many) > above) != (far > 0)
+        if not wrong.any() and late.any():
+            why = "the count drifts. Take smaller steps."
+            if not far[late].any():
+                why = f"wrong where the count is 0: {off_0(raw, many)}"
+            raise Fault(f"right for {len(tokens)} tokens, but not for {len(many):,}: {why}")
         return (said.astype(np.float32),)
 
     shown = f"says after each of {len(many):,} tokens whether more a came than b"
