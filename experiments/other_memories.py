@@ -74,6 +74,28 @@ def moved(p: Any, rng: np.random.Generator) -> Any:
     return p
 
 
+def stretched(p: Any, rng: np.random.Generator) -> Any:
+    """The network of `turned` with W_h times √2, which makes good what relu takes from a state of both signs."""
+    p = turned(p, rng)
+    p.W_h *= np.sqrt(2)
+    return p
+
+
+def signed(p: Any, rng: np.random.Generator) -> Any:
+    """The network of `moved`, where each unit hands its number on with a random sign."""
+    p = moved(p, rng)
+    p.W_h *= rng.spawn(1)[0].choice([-1, 1], (p.H, 1))  # of its own generator: all else stays as it is
+    return p
+
+
+def positive(p: Any, rng: np.random.Generator) -> Any:
+    """The network of `turned` with the sizes of the entries of W_h only, divided by its spectral radius."""
+    p = turned(p, rng)
+    p.W_h[:] = np.abs(p.W_h)
+    p.W_h /= np.abs(np.linalg.eigvals(p.W_h)).max()
+    return p
+
+
 def shrunk(size: float, rng: np.random.Generator, **how: Any) -> Any:
     """Relu from a multiple of the identity."""
     p = identity(elman_init(rng, activation="relu", **how))
@@ -97,7 +119,10 @@ CELLS: dict[str, Callable[..., Any]] = {
     "relu, 0.9 identity": partial(shrunk, 0.9),
     "relu, 0.5 identity": partial(shrunk, 0.5),
     "relu, orthogonal": lambda rng, **how: turned(elman_init(rng, activation="relu", **how), rng),
+    "relu, √2 orthogonal": lambda rng, **how: stretched(elman_init(rng, activation="relu", **how), rng),
+    "relu, positive": lambda rng, **how: positive(elman_init(rng, activation="relu", **how), rng),
     "relu, permutation": lambda rng, **how: moved(elman_init(rng, activation="relu", **how), rng),
+    "relu, signed permutation": lambda rng, **how: signed(elman_init(rng, activation="relu", **how), rng),
     "relu, He": lambda rng, **how: he(elman_init(rng, activation="relu", **how), rng),
 }
 
@@ -151,6 +176,18 @@ def late(cell: str, lr: float, seed: int) -> Row:
 def early(cell: str, lr: float, seed: int) -> Row:
     """The same 4,000 steps where both marks lie in the first half."""
     return add(cell, 50, 100 + seed, lr=lr, steps=4000, marks="early")
+
+
+def kept(cell: str, seed: int) -> Row:
+    """What `early` starts from: the share of the state's length that a step without a number keeps.
+
+    The fresh network reads 25 steps of the test's sequences and then 25 zeros.
+    """
+    rnn = adder(np.random.default_rng(100 + seed), cell).rnn
+    xs = single(adding(np.random.default_rng(10_001), 500, 50, "early")).xs
+    xs[25:] = 0
+    hs = cell_of(rnn).forward(xs, None, rnn)[0]
+    return {"kept": float((np.linalg.norm(hs[49]) / np.linalg.norm(hs[24])) ** (1 / 25))}
 
 
 # -------------------------------------------------------------------------------- strings, with a memory and without
@@ -316,7 +353,8 @@ def net(seed: int = 0, digits: int = 3) -> Row:
     return made | {"H": 32, "M": 8, "params": params}
 
 
-RELUS = ("relu, identity", "relu, permutation", "relu, orthogonal", "relu, He")
+RELUS = ("relu, identity", "relu, permutation", "relu, orthogonal", "relu, √2 orthogonal", "relu, He")
+CONTROLS = ("relu, signed permutation", "relu, positive")
 LESS = ("relu", "relu, 0.9 identity", "relu, 0.5 identity")
 TANHS = ("Elman", "tanh, identity")
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
@@ -325,6 +363,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "late": (late, tuple((cell, 0.003) for cell in TANHS), range(5)),
     "early": (early, tuple((cell, 0.003) for cell in (*LESS, *TANHS)), range(5)),
     "early, ten": (early, tuple((cell, 0.003) for cell in RELUS), range(10)),
+    "early, three": (early, tuple((cell, 0.003) for cell in CONTROLS), range(3)),
+    "kept": (kept, tuple((cell,) for cell in (*RELUS, *CONTROLS, *LESS)), range(10)),
     "strings": (strings, (("copy", "GRU", "bits"),), range(10)),
     "flat": (flat, ((8000,),), range(1, 11)),
     "flat, stack": (flat_stack, ((2000,),), range(1, 11)),

@@ -22,6 +22,7 @@ stored = partial(results, FILES[0])
     ("part", "cell"),
     [("starts", "relu")]
     + [("early, ten", cell) for cell in other_memories.RELUS]
+    + [("early, three", cell) for cell in other_memories.CONTROLS]
     + [("early", cell) for cell in other_memories.LESS]
     + [(part, cell) for part in ("late", "early") for cell in other_memories.TANHS],
 )
@@ -45,17 +46,33 @@ def test_starts_have_what_their_names_say():
     assert [p.W_x.std() < 0.01 for p in nets] == [False, True, False, False, False, False]
     copied, irnn, half, moved, turned, he = (p.W_h for p in nets)
     assert np.array_equal(copied, np.eye(32)) and np.array_equal(irnn, copied) and np.array_equal(half, copied / 2)
-    for W in (moved, turned):
+    stretched, signed, positive = (
+        other_memories.CELLS[f"relu, {start}"](np.random.default_rng(0), D=2, H=32)
+        for start in ("√2 orthogonal", "signed permutation", "positive")
+    )
+    for p in (stretched, signed, positive):
+        assert p.activation == "relu" and not p.b.any() and np.array_equal(p.W_x, nets[0].W_x)
+    for W in (moved, turned, signed.W_h):
         np.testing.assert_allclose(W @ W.T, np.eye(32), atol=1e-12)
     assert set(moved.flat) == {0, 1} and np.trace(moved) < 5
+    np.testing.assert_allclose(stretched.W_h, np.sqrt(2) * turned, rtol=1e-12)
+    assert np.array_equal(abs(signed.W_h), moved) and 8 < (signed.W_h < 0).sum() < 24
+    np.testing.assert_allclose(positive.W_h / abs(turned), positive.W_h[0, 0] / abs(turned[0, 0]), rtol=1e-9)
+    assert abs(max(abs(np.linalg.eigvals(positive.W_h))) - 1) < 1e-9
     assert 1.8 < 32 * he.var() < 2.2
 
 
-def test_relu_cuts_nothing_from_the_identity_and_a_permutation_and_something_from_the_other_starts():
+def test_relu_cuts_nothing_from_starts_without_a_negative_entry_and_something_from_the_others():
     h = np.random.default_rng(1).random((100, 32))
-    for cell in (*other_memories.RELUS, "relu"):
+    for cell in (*other_memories.RELUS, *other_memories.CONTROLS, "relu"):
         a = h @ other_memories.CELLS[cell](np.random.default_rng(0), D=2, H=32).W_h
-        assert (a.min() >= 0) == (cell in ("relu, identity", "relu, permutation"))
+        assert (a.min() >= 0) == (cell in ("relu, identity", "relu, permutation", "relu, positive"))
+
+
+@pytest.mark.parametrize("cell", [*other_memories.RELUS, *other_memories.CONTROLS, *other_memories.LESS])
+def test_lengths_kept_are_those_of_fresh_networks(cell):
+    for seed, before in enumerate(stored("kept", cell)):
+        assert abs(other_memories.kept(cell, seed)["kept"] - before["kept"]) < 1e-3
 
 
 def learned(file, part, cell, lr=0.003, steps=4000):
@@ -76,11 +93,31 @@ def test_with_one_mark_near_no_tanh_has_learned_in_4000_steps_at_three_rates():
     assert not any(map(any, tried)) and sum(map(len, tried)) == 22
 
 
+def test_with_one_mark_near_tanh_learns_later_from_the_usual_start():
+    usual, identity = (learned(FILES[0], "late", cell, steps=12_000) for cell in other_memories.TANHS)
+    assert usual == 5 * [True] and (sum(identity), len(identity)) == (1, 5)
+
+
 def test_with_both_marks_far_relu_learns_from_the_identity_and_a_permutation():
     ten = [learned(FILES[0], "early, ten", cell) for cell in other_memories.RELUS]
-    assert [len(found) for found in ten] == 4 * [10] and [sum(found) for found in ten] == [10, 10, 1, 4]
+    assert [len(found) for found in ten] == 5 * [10] and [sum(found) for found in ten] == [10, 10, 1, 5, 4]
+    three = [learned(FILES[0], "early, three", cell) for cell in other_memories.CONTROLS]
+    assert [len(found) for found in three] == [3, 3] and [sum(found) for found in three] == [2, 0]
     five = [learned(FILES[0], "early", cell) for cell in (*other_memories.LESS, *other_memories.TANHS)]
     assert [len(found) for found in five] == 5 * [5] and [sum(found) for found in five] == [0, 5, 0, 0, 0]
+
+
+def test_no_start_that_keeps_less_than_four_fifths_of_a_step_learns():
+    cells = {"early, ten": other_memories.RELUS, "early, three": other_memories.CONTROLS, "early": other_memories.LESS}
+    nets = [
+        (fresh["kept"], found)
+        for part, names in cells.items()
+        for cell in names
+        for fresh, found in zip(stored("kept", cell), learned(FILES[0], part, cell), strict=False)
+    ]
+    few = [found for kept, found in nets if kept < 0.8]
+    assert len(nets) == 71 and len(few) == 20 and not any(few)
+    assert min(run["kept"] for run in stored("kept", "relu, positive")[:3]) > 0.98
 
 
 @pytest.mark.slow
@@ -267,7 +304,7 @@ def test_the_keras_code_of_the_box_starts_from_the_identity():
     layer.build((None, None, 2))
     p = as_ours(*layer.get_weights())
     theirs = layer(np.moveaxis(xs, 0, 1).astype("float32")).detach().cpu().numpy()
-    np.testing.assert_allclose(np.moveaxis(theirs, 1, 0), elman_forward(xs, None, p)[0], atol=1e-6)
+    np.testing.assert_allclose(theirs, elman_forward(xs, None, p)[0][-1], atol=1e-6)
     defaults = inspect.signature(keras.layers.SimpleRNN).parameters
     assert [defaults[name].default for name in ("activation", "recurrent_initializer", "bias_initializer")] == [
         "tanh", "orthogonal", "zeros"
