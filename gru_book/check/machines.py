@@ -8,13 +8,36 @@ from typing import Any
 import numpy as np
 
 from gru_book.cells.stack_rnn import StackRNNParams, stack_rnn_forward
-from gru_book.check.engine import Array, Exercise, Fault, Mistake, described, exercise, numbers, several
+from gru_book.check.engine import (
+    Array,
+    Exercise,
+    Fault,
+    Function,
+    Mistake,
+    call,
+    described,
+    exercise,
+    listed,
+    numbers,
+    several,
+)
 from gru_lib.cells.elman import ElmanParams
 from gru_lib.cells.gru import GRUParams
 
 __all__ = ["lstm_majority", "mem_elman", "mem_latch", "other_by_hand"]
 
 STEPS, SEQUENCES = 400, 6
+
+# Automata (Q, S). In the first, two (q, a) lead to each state; in the others none, one, two, three or four.
+AUTOMATA = tuple(
+    np.array(delta)
+    for delta in (
+        [[1, 2], [3, 0], [2, 3], [0, 1]],
+        [[1, 4], [4, 1], [0, 2], [2, 1], [0, 0]],
+        [[1, 0, 1], [0, 2, 0], [1, 2, 0]],
+        [[0, 1, 1], [1, 0, 1]],
+    )
+)
 
 
 def _run(raw: Any, D: int, tokens: Array) -> Array:
@@ -157,30 +180,27 @@ def mem_elman() -> Exercise:
     It starts in state delta[0, 0]. Unit (q, a), at index q·S + a, is above 0 if the automaton left state q by reading
     a, and no other unit is.
     """
-    delta = np.array([[1, 2], [3, 0], [2, 3], [0, 1]])
+    delta, *others = AUTOMATA
     Q, S = delta.shape
-    symbols = np.random.default_rng(10).integers(0, S, 40)
-    left = _from(delta, int(delta[0, 0]), symbols)
+    symbols, left = _read(delta)
     reached = delta[left, symbols]
 
     def on(q: Array, a: Array) -> Array:
         return np.eye(Q * S)[q * S + a]
 
-    def units(raw: Any) -> tuple[Array]:
-        p, h = several(raw, "p", "h0")[:2]
-        if not isinstance(p, ElmanParams):
-            raise Fault(f"p must be an Elman network's parameters, made by elman_init; got {described(p)}.")
-        if (p.D, p.H) != (S, Q * S) or p.activation != "tanh":
-            raise Fault(f"p must have D = {S} (S), H = {Q * S} (Q·S) and tanh; it has D = {p.D} and H = {p.H}.")
-        h = numbers("h0", h)
-        h = h[0] if h.shape == (1, Q * S) else h
-        if h.shape != (Q * S,):
-            raise Fault(f"h0 must have shape ({Q * S},), a number for each unit; it has {h.shape}.")
-        hs = []
-        for a in symbols:
-            h = np.tanh(p.W_x[a] + h @ p.W_h + p.b)
-            hs.append(h)
-        return ((np.array(hs) > 0).astype(np.float32),)
+    def then(f: Function) -> None:
+        for table in others:
+            where = f"right for delta = {delta.tolist()}, but not for {table.tolist()}"
+            try:
+                found = _above_0(call(f, table.copy()), table)
+            except Fault as error:
+                raise Fault(f"{where}: {error}") from error
+            read, was = _read(table)
+            if (found != np.eye(table.size)[was * table.shape[1] + read]).any():
+                counts = np.bincount(table.ravel(), minlength=len(table)).tolist()
+                raise Fault(
+                    f"{where}, where {listed(map(str, counts))} units lead to the states. Is that counted in b?"
+                )
 
     def mistakes() -> Iterator[Mistake]:
         for message, which in (
@@ -195,8 +215,35 @@ def mem_elman() -> Exercise:
             yield message, {"units above 0": np.asarray(which).astype(np.float32)}
 
     right = {"units above 0": on(left, symbols).astype(np.float32)}
-    shown = f"goes with the automaton for all of {len(symbols)} symbols"
-    return Exercise({"delta": delta}, right, mistakes, flatten=units, shown=shown)
+    shown = f"goes with each of {len(AUTOMATA)} automata for all of {len(symbols)} symbols"
+    return Exercise(
+        {"delta": delta}, right, mistakes, flatten=lambda raw: (_above_0(raw, delta),), then=then, shown=shown
+    )
+
+
+def _read(delta: Array) -> tuple[Array, Array]:
+    """Symbols for an automaton, and the states that it leaves by reading them from delta[0, 0]."""
+    symbols = np.random.default_rng(10).integers(0, delta.shape[1], 40)
+    return symbols, _from(delta, int(delta[0, 0]), symbols)
+
+
+def _above_0(raw: Any, delta: Array) -> Array:
+    """Which units (T, QS) of the network and start that are handed in are above 0, as 1 and 0."""
+    Q, S = delta.shape
+    p, h = several(raw, "p", "h0")[:2]
+    if not isinstance(p, ElmanParams):
+        raise Fault(f"p must be an Elman network's parameters, made by elman_init; got {described(p)}.")
+    if (p.D, p.H) != (S, Q * S) or p.activation != "tanh":
+        raise Fault(f"p must have D = {S} (S), H = {Q * S} (Q·S) and tanh; it has D = {p.D} and H = {p.H}.")
+    h = numbers("h0", h)
+    h = h[0] if h.shape == (1, Q * S) else h
+    if h.shape != (Q * S,):
+        raise Fault(f"h0 must have shape ({Q * S},), a number for each unit; it has {h.shape}.")
+    hs = []
+    for a in _read(delta)[0]:
+        h = np.tanh(p.W_x[a] + h @ p.W_h + p.b)
+        hs.append(h)
+    return (np.array(hs) > 0).astype(np.float32)
 
 
 def _from(delta: Array, state: int, symbols: Array) -> Array:

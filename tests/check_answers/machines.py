@@ -67,6 +67,8 @@ PLANTED = {
         ("return p", "return p.W_hn", "a GRU's parameters"),
     ],
     "mem_elman": [
+        ("    Q, S = delta.shape", "    delta = np.array([[1, 2], [3, 0], [2, 3], [0, 1]])\n    Q, S = delta.shape", "but not for .*D = 2 and H = 8"),
+        ("np.repeat(leads.sum(axis=0), S)", "2", "3, 3, 2, 0 and 2 units lead to the states. Is that counted in b"),
         ("- 60", "- 200", "no unit is ever above 0"),
         ("- 60", "+ 60", "every unit is above 0"),
         ("- 60", "* 0 - 20; p.W_h[:] = 0", "h_prev is not used"),
