@@ -85,6 +85,7 @@ def test_the_ladder_gained_what_the_page_says():
     assert max(small, key=lambda who: small[who] * (who != "floor")) == last
     assert [f"{gain[loop] / gain[layer]:.1f}" for gain in (small, large)] == ["0.7", "1.0"]
     assert SECONDS["longer"][last] < SECONDS["longer"][layer] / 4
+    assert large[all_three] < large["out of the loop"]
     own, few = "plain loop in PyTorch", "loop with few calls"
     assert [f"{gain[few] / gain[own]:.1f}" for gain in (small, large)] == ["2.1", "1.2"]
     assert all(gain[few] > gain[layer] for gain in gains.values())

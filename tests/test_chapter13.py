@@ -107,7 +107,7 @@ def test_with_both_marks_far_relu_learns_from_the_identity_and_a_permutation():
     assert [len(found) for found in five] == 5 * [5] and [sum(found) for found in five] == [0, 5, 0, 0, 0]
 
 
-def test_no_start_that_keeps_less_than_four_fifths_of_a_step_learns():
+def test_no_stored_start_that_keeps_less_than_four_fifths_of_a_step_learned():
     cells = {"early, ten": other_memories.RELUS, "early, three": other_memories.CONTROLS, "early": other_memories.LESS}
     nets = [
         (fresh["kept"], found)
@@ -117,6 +117,8 @@ def test_no_start_that_keeps_less_than_four_fifths_of_a_step_learns():
     ]
     few = [found for kept, found in nets if kept < 0.8]
     assert len(nets) == 71 and len(few) == 20 and not any(few)
+    orthogonal = [run["kept"] for run in stored("kept", "relu, orthogonal")]
+    assert learned(FILES[0], "early, ten", "relu, orthogonal").index(True) == int(np.argmax(orthogonal))
     assert min(run["kept"] for run in stored("kept", "relu, positive")[:3]) > 0.98
 
 
