@@ -258,9 +258,9 @@ def bce_with_logits(logits: ArrayLike, targets: ArrayLike, weights: MaybeArray =
 
     Parameters
     ----------
-    logits, targets : arrays of one shape
-        Targets lie in [0, 1].
-    weights : array of that shape, optional
+    logits : array (...)
+    targets : array (...), in [0, 1]
+    weights : array (...), optional
         At least 0, not all 0; default 1. A mask of 0 and 1 leaves out padding, which may even hold NaN.
 
     Returns

@@ -84,8 +84,8 @@ def deltanet_init(
 ) -> DeltaNetParams:
     """Draw the parameters of a DeltaNet: weights uniform in ±1/√D, b = 0.
 
-    Keys and queries have K numbers, what stands at a key has H. With the `rule` "add" the layer is a linear attention
-    without its denominator. With `turn`, β reaches 2, and a step can turn a direction of the state round.
+    Keys and queries have K numbers, what stands at a key has H. The `rule` is "delta", or "add" for a linear
+    attention without its denominator. With `turn`, β reaches 2, and a step can turn a direction of the state round.
 
     Examples
     --------

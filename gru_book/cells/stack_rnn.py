@@ -86,6 +86,9 @@ def stack_step(
         as_array(where, "strengths", strengths, ("N", "K"), sizes),
     )
     push, pop = as_array(where, "push", push, ("N",), sizes), as_array(where, "pop", pop, ("N",), sizes)
+    for name, amount in (("push", push), ("pop", pop)):
+        if (amount.real < 0).any():
+            raise ValueError(f"{where}: {name} must be at least 0; got {amount.real.min():g}.")
     left = pop[:, None] - _above(strengths)
     popped = strengths - _relu(left)
     strengths = np.concatenate([_relu(popped), push[:, None]], axis=1)

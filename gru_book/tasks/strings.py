@@ -47,7 +47,7 @@ def reverse(rng: np.random.Generator, N: int, L: int, *, letters: int = 4) -> Ba
 def copy(rng: np.random.Generator, N: int, L: int, *, bits: int = 6) -> Batch:
     """Say rows of bits again, in order: L rows come, each of `bits` fair coins, then L blanks.
 
-    With B bits, 1 to 30: xs (2L, N, B + 1), the last input 1 at a blank; ys (2L, N, B); asked in the second half.
+    With B = `bits` in 1..30: xs (2L, N, B + 1), the last input 1 at a blank; ys (2L, N, B); asked in the second half.
     tokens (2L, N) are the rows read as binary numbers, the lowest bit first, and 2^B at a blank.
 
     Graves et al. (2014), arXiv:1410.5401, section 4.1, with 8 bits and one more blank.

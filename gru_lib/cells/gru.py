@@ -91,7 +91,7 @@ def gru_init(
     convention
         "keep": h = z ⊙ h_prev + (1 − z) ⊙ n.  "write": h = (1 − z) ⊙ h_prev + z ⊙ n.
     dtype
-        float32 or float64.
+        float32, float64, complex64 or complex128.
 
     Examples
     --------
