@@ -355,6 +355,7 @@ def net(seed: int = 0, digits: int = 3) -> Row:
 
 RELUS = ("relu, identity", "relu, permutation", "relu, orthogonal", "relu, √2 orthogonal", "relu, He")
 CONTROLS = ("relu, signed permutation", "relu, positive")
+SLOWER = ("relu, orthogonal", "relu, He", "relu")
 LESS = ("relu", "relu, 0.9 identity", "relu, 0.5 identity")
 TANHS = ("Elman", "tanh, identity")
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
@@ -364,6 +365,8 @@ PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = 
     "early": (early, tuple((cell, 0.003) for cell in (*LESS, *TANHS)), range(5)),
     "early, ten": (early, tuple((cell, 0.003) for cell in RELUS), range(10)),
     "early, three": (early, tuple((cell, 0.003) for cell in CONTROLS), range(3)),
+    "early, slower": (early, tuple((cell, 0.001) for cell in SLOWER), range(5)),
+    "early, slower, three": (early, tuple((cell, 0.001) for cell in (*RELUS[:2], *TANHS)), range(3)),
     "kept": (kept, tuple((cell,) for cell in (*RELUS, *CONTROLS, *LESS)), range(10)),
     "strings": (strings, (("copy", "GRU", "bits"),), range(10)),
     "flat": (flat, ((8000,),), range(1, 11)),

@@ -107,6 +107,14 @@ def test_with_both_marks_far_relu_learns_from_the_identity_and_a_permutation():
     assert [len(found) for found in five] == 5 * [5] and [sum(found) for found in five] == [0, 5, 0, 0, 0]
 
 
+def test_at_a_third_of_the_rate_relu_learns_from_more_starts_and_tanh_from_neither_of_its():
+    five = [learned(FILES[0], "early, slower", cell, 0.001) for cell in other_memories.SLOWER]
+    assert [len(found) for found in five] == 3 * [5] and [sum(found) for found in five] == [5, 5, 3]
+    cells = (*other_memories.RELUS[:2], *other_memories.TANHS)
+    three = [learned(FILES[0], "early, slower, three", cell, 0.001) for cell in cells]
+    assert [len(found) for found in three] == 4 * [3] and [sum(found) for found in three] == [3, 3, 0, 0]
+
+
 def test_no_stored_start_that_keeps_less_than_four_fifths_of_a_step_learned():
     cells = {"early, ten": other_memories.RELUS, "early, three": other_memories.CONTROLS, "early": other_memories.LESS}
     nets = [
