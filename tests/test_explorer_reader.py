@@ -79,6 +79,7 @@ def test_words_to_try_were_kept_from_training_are_right_and_turn_on_one_letter(i
             assert {p.argmax() for t, p in enumerate(ends, 1) if t != kept} == {language[word]}  # "any other letter"
             measured = NET["measured"]
             assert f"{measured['8 bits']['test']:.2f} {measured['counts']['end']:.2f}" == "0.68 0.73"
+            assert f"{measured['8 bits']['everyday']:.2f}" == "0.59"
 
 
 def test_the_opened_cell_is_this_units_step(inside):
