@@ -79,18 +79,15 @@ def reader(seed: int, steps: int = 300) -> Bundle:
     return m
 
 
-def tried(biases: tuple[str, ...], rates: tuple[float, ...] = RATES) -> tuple[tuple[str, float], ...]:
-    return tuple((bias, rate) for bias in biases for rate in rates)
-
-
 FORTY = ("0", "2", "ln 39", "8")
+TRIED = tuple((bias, rate) for bias in FORTY for rate in RATES)
 Part = tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]
 PARTS: dict[str, Part] = {
-    "keep": (partial(learn, "checksum"), tried(FORTY), SEEDS),
+    "keep": (partial(learn, "checksum"), TRIED, SEEDS),
     # here a large bias takes most of the steps
-    "flip": (partial(learn, "parity_outside"), tried(FORTY), SEEDS[:5]),
-    "keep, reset after": (partial(learn, "checksum", reset_after=True), tried(("2", "ln 39"), (0.03,)), SEEDS[:5]),
-    "flip, reset after": (partial(learn, "parity_outside", reset_after=True), tried(("0", "2"), (0.03,)), SEEDS[:5]),
+    "flip": (partial(learn, "parity_outside"), TRIED, SEEDS[:5]),
+    "keep, reset after": (partial(learn, "checksum", reset_after=True), (("2", 0.03),), SEEDS[:5]),
+    "flip, reset after": (partial(learn, "parity_outside", reset_after=True), (("2", 0.03),), SEEDS[:5]),
 }
 
 
