@@ -140,7 +140,6 @@ def _fixed(part: str) -> list[Any]:
 #: Rows of the matrix, of 4 numbers each, and the rule; or units, of which a GRU's 64 are as many numbers as 16 rows.
 MEMORIES = {
     "GRU": (64, ""),
-    "GRU, keys one-hot": (64, ""),
     "GRU, 128 units": (128, ""),
     "DeltaNet": (16, "delta"),
     "linear attention": (16, "add"),
@@ -148,7 +147,7 @@ MEMORIES = {
 }
 PAIRS, RECALL_STEPS = 6, 4000  # the most pairs in training, and its steps, as for the GRU of chapter 13
 RECALL_RATES = (0.003, 0.01, 0.03, 0.1)
-LISTS = (PAIRS, 12, 16)  # the first is the longest of training
+LISTS = (PAIRS, 16)  # the first is the longest of training
 
 
 def twice(rng: np.random.Generator, N: int, L: int) -> Any:
@@ -166,25 +165,21 @@ def twice(rng: np.random.Generator, N: int, L: int) -> Any:
     return first._replace(xs=np.concatenate([first.xs[:L], second, first.xs[L:]]), ys=ys, asked=asked, tokens=tokens)
 
 
-def pairs(task: str, cell: str, rng: np.random.Generator, N: int, L: int) -> Any:
-    """A batch of `recall`, or with each key given twice; with one-hot keys for the GRU that is to have them."""
-    batch = (twice if task == "twice" else recall)(rng, N, L)
-    if "one-hot" in cell:
-        batch = batch._replace(xs=np.concatenate([np.eye(16)[batch.tokens], batch.xs[..., 4:]], axis=2))
-    return single(batch)
+def pairs(task: str, rng: np.random.Generator, N: int, L: int) -> Any:
+    """A batch of `recall`, or with each key given twice."""
+    return single((twice if task == "twice" else recall)(rng, N, L))
 
 
 def remember(task: str, cell: str, lr: float, seed: int) -> Row:
     """Train on 1 to 6 pairs for as many steps as the GRU of chapter 13, and test on up to 16."""
     rng, (K, rule) = np.random.default_rng(seed), MEMORIES[cell]
-    D = 21 if "one-hot" in cell else 9
-    rnn: Any = gru_init(rng, D, K, dtype=np.float32)
+    rnn: Any = gru_init(rng, 9, K, dtype=np.float32)
     if rule:
-        rnn = deltanet_init(rng, D, 4, K=K, rule=rule, dtype=np.float32)
+        rnn = deltanet_init(rng, 9, 4, K=K, rule=rule, dtype=np.float32)
     m = bundle(rnn=rnn, out=linear_init(rng, cell_of(rnn).width(rnn), 4, dtype=np.float32))
-    source = (pairs(task, cell, rng, 32, int(rng.integers(1, PAIRS + 1))) for _ in iter(int, 1))
+    source = (pairs(task, rng, 32, int(rng.integers(1, PAIRS + 1))) for _ in iter(int, 1))
     train(m, reader_loss, source, Adam(m, lr), steps=RECALL_STEPS, clip_norm=1.0, progress=False)
-    test = {L: pairs(task, cell, np.random.default_rng(10_002), 200, L) for L in LISTS}
+    test = {L: pairs(task, np.random.default_rng(10_002), 200, L) for L in LISTS}
     return {"size": m.size} | {str(L): float(reader_accuracy(m, batch).answers) for L, batch in test.items()}
 
 
