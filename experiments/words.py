@@ -67,14 +67,13 @@ SEEDS, TUNING_SEEDS = range(10 if fixed_kernels() else 3), range(100, 102)
 N, STEPS, PREFIXES = 64, 1000, (2, 4, 6)
 DTYPE = np.float64
 INIT: dict[str, Callable[..., Any]] = {
-    "linear": partial(elman_init, activation="linear"),  # Elman's network without its tanh
     "Elman": elman_init,
     "GRU": gru_init,
 }
 CELLS = (("Elman", 64), ("GRU", 64))
 RATES = (0.003, 0.01, 0.02)
 #: The rates that were best on the validation words in "languages rates"; the other parts take them too.
-RATE = {"linear": 0.01, "Elman": 0.01, "GRU": 0.01}
+RATE = {"Elman": 0.01, "GRU": 0.01}
 
 Row = dict[str, Any]
 parts = cache(words)
@@ -433,7 +432,7 @@ def store_net() -> None:
 
 # ----------------------------------------------------------------------------------------------------------- parts
 
-ORDERS = tuple((task, cell, 64) for task in ("anagrams", "either way") for cell in ("linear", "Elman", "GRU"))
+ORDERS = tuple((task, cell, 64) for task in ("anagrams", "either way") for cell in ("Elman", "GRU"))
 #: Of chapter 1's page, and with one rate for all.
 LOOPS = (("Elman", 20, 2000, 0.2), ("Elman", 1, 2000, 0.2))
 Settings = tuple[tuple[Any, ...], ...]
@@ -444,7 +443,7 @@ if fixed_kernels():
     PARTS |= {
         "languages rates": (
             language,
-            tuple((cell, 64, lr) for cell in ("linear", "Elman", "GRU") for lr in RATES),
+            tuple((cell, 64, lr) for cell in ("Elman", "GRU") for lr in RATES),
             TUNING_SEEDS,
         ),
         # 121 units have as many parameters as a GRU of 64.
