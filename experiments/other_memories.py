@@ -112,6 +112,7 @@ def he(p: Any, rng: np.random.Generator) -> Any:
 UNITS = 32
 CELLS: dict[str, Callable[..., Any]] = {
     "Elman": elman_init,
+    "GRU": gru_init,
     "IRNN": irnn_init,
     "relu": partial(elman_init, activation="relu"),
     "tanh, identity": lambda rng, **how: identity(elman_init(rng, **how)),

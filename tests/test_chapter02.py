@@ -97,8 +97,9 @@ def test_the_rates_of_the_marked_number_are_those_that_tuning_found_best():
     assert {case: experiment.best_rate(*case, STORED) for case in experiment.BEST} == experiment.BEST
 
 
-def test_a_training_on_the_marked_number_made_anew_begins_as_the_stored_one():
-    net, T, rate = "Elman", 10, experiment.BEST["Elman", 10]
+@pytest.mark.parametrize("net", ["Elman", "GRU"])
+def test_a_training_on_the_marked_number_made_anew_begins_as_the_stored_one(net):
+    T, rate = 10, experiment.BEST[net, 10]
     again = experiment.learn(net, T, rate, 0, steps=400)  # it falls to zero sooner, in the last fifth
     stored = result(experiment, "error", net, T, rate, 0)
     assert again["errors"][0] == pytest.approx(stored["errors"][0], rel=0.02)
