@@ -56,10 +56,10 @@ def ends(part, net, T):
     return [row[-1]["errors"][-1] for row in STORED[part] if row[:2] == [net, T]]
 
 
-def test_one_marked_number_of_twenty_is_learned_by_all_and_one_of_fifty_by_the_gru_and_relu_and_not_by_elmans():
+def test_one_marked_number_of_twenty_is_learned_by_elmans_and_one_of_fifty_by_the_gru_and_relu_and_not_by_elmans():
     found = {(net, T): ends("error", net, T) for net, T in experiment.CASES}
     assert {len(errors) for errors in found.values()} == {10}
-    assert max(found["Elman", 10] + found["GRU", 10] + found["Elman", 20] + found["GRU", 20]) < 0.001
+    assert max(found["Elman", 20]) < 0.001
     assert max(found["GRU", 50]) < 1e-5 and max(found["IRNN", 50]) < 0.001
     elman = found["Elman", 50]
     assert (round(min(elman), 3), round(max(elman), 3)) == (0.084, 0.086)
@@ -97,9 +97,9 @@ def test_the_rates_of_the_marked_number_are_those_that_tuning_found_best():
     assert {case: experiment.best_rate(*case, STORED) for case in experiment.BEST} == experiment.BEST
 
 
-@pytest.mark.parametrize("net", ["Elman", "GRU"])
-def test_a_training_on_the_marked_number_made_anew_begins_as_the_stored_one(net):
-    T, rate = 10, experiment.BEST[net, 10]
+@pytest.mark.parametrize(("net", "T"), [("Elman", 20), ("GRU", 50)])
+def test_a_training_on_the_marked_number_made_anew_begins_as_the_stored_one(net, T):
+    rate = experiment.BEST[net, T]
     again = experiment.learn(net, T, rate, 0, steps=400)  # it falls to zero sooner, in the last fifth
     stored = result(experiment, "error", net, T, rate, 0)
     assert again["errors"][0] == pytest.approx(stored["errors"][0], rel=0.02)
