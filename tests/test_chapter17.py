@@ -113,7 +113,6 @@ def test_what_a_training_stores_is_what_the_page_reads(monkeypatch):
     monkeypatch.setitem(dates.SETTINGS, "plain", {"steps": 5, "units": 4})
     row = dates.translation("plain", 0)
     assert row.keys() == results("dates", "translation", "plain", 0)[0].keys()
-    assert row["wrong"] == round(360 * (1 - row["exact"])) and len(row["language"]) == 6 and len(row["form"]) == 3
 
 
 @pytest.mark.parametrize("way", ["first state", "fed at every step"])
