@@ -182,7 +182,7 @@ def main() -> None:
     parser.add_argument("--no-memory", dest="memory", action="store_false", help="leave out peak memory")
     parser.add_argument("--pages", action=argparse.BooleanOptionalAction, help="measure only the built pages, or not")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for bench.json and bench.svg")
-    parser.add_argument("--store", action="store_true", help="write bench.json where chapter 11 loads it")
+    parser.add_argument("--store", action="store_true", help="write bench.json to gru_book/results")
     a = parser.parse_args()
     if a.all:
         a.dtypes, a.threads, a.what = ["float32", "float64"], [1, 2], ["train", "forward"]
