@@ -1,4 +1,4 @@
-"""The equations in the docstrings of the cells are run, line by line, and give what the code gives.
+"""The equations in the docstrings of the cells, of Adam, and of beam search are run and give what the code gives.
 
 `statements` makes Python of them: ⊙ is ``*``, letters side by side are a matrix product or a product of numbers, Σ sums
 over the rows. What stands far to the right is a remark; of rows with "reset before" and "reset after", or with "keep"
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from helpers import randomised
 
+import gru_lib
 from gru_book import cells
 from gru_lib import LSTMState
 from gru_lib.ops import sigmoid
@@ -143,3 +145,45 @@ def test_a_cell_of_one_chapter_does_what_its_docstring_says(kind: str) -> None:
     p = init(np.random.default_rng(0), D, H, *([H] if kind == "scrn" else []))
     more = {"α": p.alpha} if kind == "scrn" else {}
     both(kind, randomised(p, np.random.default_rng(7)), more=more)
+
+
+def right_sides(function: Callable[..., Any], signs: dict[str, str]) -> dict[str, str]:
+    """The equations in a docstring by what stands on their left, as Python with these signs put in."""
+    block = re.search(r"::\n\n((?:    .*\n|\n)+)", inspect.getdoc(function) or "")
+    assert block, function
+    found = {}
+    for part in re.split(r"\n|,\s{2,}|\s{3,}at ", block[1]):
+        name, equals, code = re.sub(r"\s+", " ", part.strip()).partition(" ← " if "←" in part else " = ")
+        for sign, python in signs.items():
+            code = re.sub(sign, python, code)
+        if equals:
+            found[name] = code
+    return found
+
+
+def test_adam_does_what_its_docstring_says() -> None:
+    p = gru_lib.linear_init(np.random.default_rng(0), 3, 2)
+    grads = randomised(p.zeros_like(), np.random.default_rng(1))
+    known: dict[str, Any] = {"lr": 0.02, "β1": 0.8, "β2": 0.97, "eps": 1e-3, "m": 0.0, "v": 0.0, "g": grads.flat.copy()}
+    optimiser = gru_lib.Adam(p, lr=known["lr"], betas=(known["β1"], known["β2"]), eps=known["eps"])
+    signs = {"−": "-", "ᵏ": "**k", "²": "**2", "·": "*", "√(v̂)": r"\1**0.5", r"(?<=[\w)]) (?=[\w(])": "*"}
+    told = right_sides(gru_lib.Adam, signs)
+    for k in (1, 2, 3):
+        known |= {"k": k, "p": p.flat.copy()}
+        for name in ("m", "v", "m̂", "v̂", "p"):
+            known[unicodedata.normalize("NFKC", name)] = eval(told[name], {}, known)
+        optimiser.step(grads)
+        np.testing.assert_allclose(p.flat, known["p"], rtol=1e-12)
+
+
+def test_beam_search_scores_as_its_docstring_says() -> None:
+    logs = np.log([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
+    code = right_sides(gru_lib.beam_search, {r"Σ_t log p\(.*?\)": "total", r"\^": "**"})["score"]
+    for alpha, offset in ((0.7, 5.0), (1.0, 0.0)):
+        found = gru_lib.beam_search(
+            lambda t, _: (logs[t], t + 1), 0, 0, width=9, end=2, max_steps=3, alpha=alpha, offset=offset
+        )
+        assert len({len(one.tokens) for one in found}) > 1
+        for one in found:
+            known = {"total": one.log_prob, "length": len(one.tokens), "alpha": alpha, "offset": offset}
+            assert one.score == pytest.approx(eval(code, {}, known), rel=1e-12)
