@@ -212,7 +212,7 @@ def test_what_padding_holds_changes_no_bit(name, rubbish):
 def test_dtype_in_is_dtype_out(name, dtype):
     p, xs, state0, dhs, dstate_T = case(name, dtype)
     out = [*run(p, xs, None, None, None, [5, 0, 2]), *run(p, xs, state0, dhs, dstate_T)]
-    out += leaves(infer(xs, state0, p)) + leaves(infer(xs, None, p))
+    out += leaves(infer(xs, state0, p)) + leaves(infer(xs, None, p)) + leaves(zero_state(p, N))
     if name in CELLS:
         out0, state, back = take_step(xs[0], state0, p)
         dx, dstate, g = back(dhs[0], map_state(np.ones_like, state))

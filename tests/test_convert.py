@@ -350,6 +350,17 @@ def test_onnx_round_trip_computes_the_same(after, convention):
     close(gru_forward(xs, None, new)[0], gru_forward(xs, None, p)[0], 1e-15)
 
 
+@pytest.mark.parametrize(("cell", "order"), [("gru", "zrn"), ("lstm", "iofg")])
+def test_onnx_stacks_the_gates_in_the_order_of_its_specification(cell, order):
+    """GRU: z, r, h; LSTM: i, o, f, c."""
+    blocks = np.repeat(np.arange(1.0, len(order) + 1), 3)[None, :, None]
+    W, R, B = np.tile(blocks, 2), np.tile(-blocks, 3), np.concatenate([blocks, 0 * blocks], axis=1)[..., 0]
+    (p,) = convert.from_onnx(W, R, B, cell=cell, **({"linear_before_reset": 0} if cell == "gru" else {}))
+    for k, gate in enumerate(order, 1):
+        assert (getattr(p, f"W_x{gate}") == k).all() and (getattr(p, f"W_h{gate}") == -k).all()
+        assert (getattr(p, f"b_{gate}") == k).all()
+
+
 def test_onnx_names_what_is_wrong():
     W, R, B = convert.to_onnx([gru_init(np.random.default_rng(0), 2, 3)])
     refused(ValueError, r"R must have shape \(dirs, GH, H\).*got \(9, 3\)", convert.from_onnx, W, R[0], cell="gru")

@@ -47,6 +47,7 @@ def test_copies_share_nothing_and_keep_everything(p):
         assert all(np.shares_memory(a, q.flat) for _, a in q.items())
     assert [a.dtype for _, a in p.astype(np.float32).items()] == [np.float32] * len(list(p.items()))
     assert not p.zeros_like().flat.any() and p.zeros_like().options == p.options
+    assert p.astype(np.float32).zeros_like().flat.dtype == np.float32
 
 
 def test_bundle_puts_members_on_one_buffer():

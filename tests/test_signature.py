@@ -23,3 +23,5 @@ def test_parameters_made_afresh_are_compared_by_what_they_are():
         check_signature("test", made, Params({"W": (3, 2)}, options=options))
     with pytest.raises(ValueError, match=r"test: p must have K = 3 as when test made the tape; got None"):
         check_signature("test", made, Params(shapes, options={"D": 2}))
+    with pytest.raises(ValueError, match=r"test: p must have dtype = 'float64' as when .*; got 'float32'"):
+        check_signature("test", made, same.astype(np.float32))
