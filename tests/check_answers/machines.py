@@ -65,7 +65,6 @@ PLANTED = {
         ("np.arange(H)", "np.minimum(np.arange(H), 7)", "wrong with 9 units after"),
         ("def f(H):", "def f(H):\n    H = 3", "D = 2 and H = 4; this one has D = 2 and H = 3"),
         ("H=H)", "H=H, reset_after=True)", "acts before the product"),
-        ("H=H)", "H=H, convention='write')", "z is kept"),
         ("return p", "return p.W_hn", "a GRU's parameters"),
     ],
     "mem_elman": [
