@@ -105,6 +105,8 @@ def test_the_unbounded_cells_go_on_where_the_others_fill_up():
     rows = load_results("lstm_memory")["counting, along"]
     at_40 = {cell: [row["at 40"] for which, *_, row in rows if which == cell] for cell in ("LSTM", "clipped", "GRU")}
     assert {len(found) for found in at_40.values()} == {5}
+    one = {which: row["read"] for which, _, seed, row in rows if seed == 10}
+    assert page_says(PAGE, "fill up before 15") and max(one["clipped"] + one["GRU"]) < 15 and max(one["LSTM"]) > 60
     assert min(at_40["LSTM"]) > 30 > 25 > max(at_40["clipped"] + at_40["GRU"])
 
 
