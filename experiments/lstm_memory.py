@@ -24,6 +24,8 @@ from gru_lib import (
     Bundle,
     bce_with_logits,
     bundle,
+    elman_forward,
+    elman_init,
     gru_forward,
     gru_init,
     linear_backward,
@@ -98,12 +100,15 @@ def rewrite(start: str, lr: float, seed: int) -> Row:
 
 # ----------------------------------------------------------------------------------------------- trained to count
 
-COUNTERS = {"LSTM": (lstm_init, 10, "b_f"), "GRU": (gru_init, 12, "b_z")}
-BOUNDS = {"clipped": 1, "clipped at 10": 10}  # an LSTM whose cell may not go further
-COUNTERS |= dict.fromkeys(BOUNDS, COUNTERS["LSTM"])
-COUNTERS["GRU, reset after"] = (partial(gru_init, reset_after=True), 12, "b_z")
-LENGTHS, COUNTS = (40, 200, 1000), (0, 5, 10, 20, 40)  # tokens of the test strings; counts at which a unit is read
-LOOKED_INTO = 10  # the seed whose unit is stored along a string
+STEP = 0.01  # of the GRU that starts as a counter
+COUNTERS: dict[str, tuple[Callable[..., Any], int]] = {
+    "LSTM": (lstm_init, 10),
+    "clipped": (lstm_init, 10),  # its cell may not leave [-1, 1]
+    "GRU": (gru_init, 12),
+    "GRU, a counter": (gru_init, 12),  # half of its units begin as the page's counter, with steps of STEP
+    "relu": (partial(elman_init, activation="relu"), 21),  # from the identity
+}
+LENGTHS = (40, 200, 1000)  # tokens of the test streams
 
 
 def majority(rng: np.random.Generator, count: int, T: int) -> Batch:
@@ -114,13 +119,30 @@ def majority(rng: np.random.Generator, count: int, T: int) -> Batch:
     return single(Batch(tokens=tokens, xs=np.eye(2)[tokens], ys=more[..., None].astype(float), asked=asked))
 
 
-def counter(cell: str, lr: float, seed: int, steps: int, bias: float) -> Bundle:
-    """Train on forty tokens, with a bias for the gate that keeps. LSTM 531 parameters, GRU 553 or 565."""
-    rng, (init, H, name) = np.random.default_rng(seed), COUNTERS[cell]
+def start(cell: str, rng: np.random.Generator, bias: float) -> Bundle:
+    """Draw a counter. LSTM 531 parameters, GRU 553, relu 526; the bias is of the gate that keeps."""
+    init, H = COUNTERS[cell]
     m = reader_init(rng, 2, 1, H, init=init, dtype=np.float32)
-    getattr(m.rnn, name)[:] = bias
+    p = m.rnn
+    if cell == "relu":
+        p.W_h[:] = np.eye(H)
+    elif cell == "GRU, a counter":
+        half = np.s_[: H // 2]
+        for W in (p.W_xr, p.W_hr, p.W_xz, p.W_hz, p.W_hn):
+            W[:, half] = 0
+        p.b_r[half], p.b_z[half] = 24, bias  # at 24 a gate is 1 in float32
+        p.W_hn[:, half], p.W_xn[0, half], p.W_xn[1, half] = np.eye(H)[:, half], STEP, -STEP
+    else:
+        (p.b_z if cell == "GRU" else p.b_f)[:] = bias
+    return m
+
+
+def counter(cell: str, lr: float, seed: int, steps: int, bias: float) -> Bundle:
+    """Train on forty tokens, with a bias for the gate that keeps."""
+    rng = np.random.default_rng(seed)
+    m = start(cell, rng, bias)
     source = iter(lambda: majority(rng, N, 40), None)
-    loss = partial(clipped_loss, bound=BOUNDS[cell]) if cell in BOUNDS else reader_loss
+    loss = clipped_loss if cell == "clipped" else reader_loss
     train(m, loss, source, Adam(m, lr), steps=steps, clip_norm=1.0, progress=False)
     return m
 
@@ -134,36 +156,53 @@ def counting(cell: str, bias: float, seed: int, steps: int = 1500, lr: float = 0
 
 
 def counting_at(cell: str, lr: float, seed: int) -> Row:
-    """At another rate, from the bias of the figure."""
+    """At another rate, or from another start."""
     return counting(cell, LOOKED_AT[cell], seed, lr=lr)
 
 
-def chosen(cell: str, bias: float, seed: int, steps: int = 1500) -> Row:
-    """A new training from the bias chosen with others, tested on new strings, and the unit that follows the count best.
+def held(test: Batch, bound: float) -> float:
+    """The share of right answers of an exact count that stops at the bound."""
+    kept, right = np.zeros(test.tokens.shape[1]), []
+    for step, more in zip(1 - 2 * test.tokens, test.ys[..., 0], strict=True):
+        kept = np.clip(kept + step, -bound, bound)
+        right.append((kept > 0) == (more == 1))
+    return float(np.mean(right))
 
-    The unit is chosen on strings of forty tokens: in an LSTM of the cell, in a GRU of the state. "levels" are its
-    median values at the COUNTS on strings of 1,000; "unit", of one training of a cell, its values along the string on
-    which the count goes farthest.
+
+def yardstick(cell: str, seed: int, steps: int = 1500) -> Row:
+    """The farthest count in all streams of one training, and an exact count that stops there, on the 1,000 tokens."""
+    rng = np.random.default_rng(seed)
+    start(cell, rng, 0)
+    walks = (np.cumsum(1 - 2 * majority(rng, N, 40).tokens, axis=0) for _ in range(steps))
+    far = max(int(np.abs(walk).max()) for walk in walks)
+    return {"farthest": far, "1000": held(majority(np.random.default_rng(10_001), 200, 1000), far)}
+
+
+def along(cell: str, bias: float, seed: int, steps: int = 1500) -> Row:
+    """A new training, and the count that can be read from its units on a stream that goes far and comes back.
+
+    The count is read by least squares from all cells, of a GRU from all states, fitted on streams of forty tokens.
+    "at 40" is its median where the true count is 40, "read" its values after every fifth token of one stream.
     """
     m = counter(cell, 0.01, seed, steps, bias)
-    tests = {T: majority(np.random.default_rng(10_002), 200, T) for T in LENGTHS}
-    found: Row = {}
+    tests = {T: majority(np.random.default_rng(10_002), 200, T) for T in (40, 1000)}
+    weights: Any = None
     for T, test in tests.items():
         answers, units = logits(m, cell, test)
-        found[str(T)] = float(((answers > 0) == (test.ys == 1)).mean())
         count = np.cumsum(1 - 2 * test.tokens, axis=0)
+        units = np.concatenate([units, np.ones_like(units[..., :1])], axis=2)
         if T == 40:
-            fit = [np.corrcoef(units[..., j].ravel(), count.ravel())[0, 1] for j in range(m.rnn.H)]
-            best = int(np.argmax(np.abs(fit)))
-            found["correlation"] = abs(fit[best])
-    unit = units[..., best] * np.sign(fit[best])
-    found["levels"] = [float(np.median(unit[count == level])) for level in COUNTS]
-    return found | {"unit": unit[:, farthest(count)].tolist() if seed == LOOKED_INTO else []}
+            weights = np.linalg.lstsq(units.reshape(-1, units.shape[2]).astype(float), count.ravel(), rcond=None)[0]
+    read = units @ weights
+    right = float(((answers > 0) == (test.ys == 1)).mean())
+    one = read[4::5, there_and_back(count)]
+    return {"1000": right, "at 40": float(np.median(read[count == 40])), "read": [round(float(x), 2) for x in one]}
 
 
-def farthest(count: Any) -> int:
-    """The string on which the count goes farthest up and down."""
-    return int(np.ptp(count, axis=0).argmax())
+def there_and_back(count: Any) -> int:
+    """The stream on which the count goes farthest before it is 0 for the last time."""
+    last = [np.flatnonzero(walk == 0)[-1] if (walk == 0).any() else 0 for walk in count.T]
+    return int(np.argmax([np.abs(walk[: end + 1]).max() for walk, end in zip(count.T, last, strict=True)]))
 
 
 # --------------------------------------------------------------- an LSTM whose cell may not leave [-bound, bound]
@@ -207,39 +246,31 @@ def clipped_loss(m: Bundle, batch: Batch, bound: float = 1) -> tuple[Any, Bundle
 
 
 def logits(m: Bundle, cell: str, test: Batch) -> tuple[Any, Any]:
-    """The answers of a trained counter before the sigmoid, and the values of its cells, of a GRU its units."""
-    if cell in BOUNDS:
-        hs, cs, _ = clipped(test.xs, m.rnn, BOUNDS[cell])
+    """The answers of a trained counter before the sigmoid, and the values of its cells, or without them its units."""
+    if cell == "clipped":
+        hs, cs, _ = clipped(test.xs, m.rnn)
     elif cell == "LSTM":
         hs, _, tape = lstm_forward(test.xs, None, m.rnn)
         cs = tape.gate("c")
     else:
-        hs, *_ = gru_forward(test.xs, None, m.rnn)
+        hs, *_ = (elman_forward if cell == "relu" else gru_forward)(test.xs, None, m.rnn)
         cs = hs
     return linear_forward(hs, m.out)[0], cs
 
 
 BIASES = (1, 3, 4.5, 6, 8, 12)
 # At 24 a gate is 1 in float32.
-GRIDS = {"LSTM": (*BIASES, 24), "GRU": BIASES}
-LOOKED_AT = {"LSTM": 8.0, "GRU": 4.5, "clipped": 8.0}
+GRIDS = {"LSTM": (*BIASES, 24), "clipped": (*BIASES, 24), "GRU": BIASES}
+LOOKED_AT = {"GRU": 4.5, "GRU, a counter": -6, "relu": 0}
+OTHERS = (("GRU", 0.003), ("GRU", 0.03), *((cell, lr) for cell in ("GRU, a counter", "relu") for lr in (0.003, 0.01)))
 BOTH = tuple((start, lr) for start in STARTS for lr in RATES)
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], range]] = {
     "keep": (keep, BOTH, SEEDS),
     "rewrite": (rewrite, BOTH, SEEDS[:5]),
     "counting": (counting, tuple((cell, b) for cell in GRIDS for b in GRIDS[cell]), SEEDS[:5]),
-    "counting, others": (
-        counting,
-        tuple((cell, b) for cell in ("clipped", "GRU, reset after") for b in BIASES),
-        SEEDS[:5],
-    ),
-    "counting, wider": (counting, (("clipped at 10", 8),), SEEDS[:5]),
-    "counting, other rates": (
-        counting_at,
-        tuple((cell, lr) for cell in ("LSTM", "GRU") for lr in (0.003, 0.03)),
-        SEEDS[:5],
-    ),
-    "counting, chosen": (chosen, tuple(LOOKED_AT.items()), range(10, 15)),
+    "counting, others": (counting_at, OTHERS, SEEDS[:5]),
+    "counting, yardsticks": (yardstick, (("LSTM",),), SEEDS[:5]),
+    "counting, along": (along, (("LSTM", 24), ("clipped", 24), ("GRU", 4.5)), range(10, 15)),
 }
 
 

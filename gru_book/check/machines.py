@@ -24,7 +24,7 @@ from gru_book.check.engine import (
 from gru_lib.cells.elman import ElmanParams
 from gru_lib.cells.gru import GRUParams
 
-__all__ = ["lstm_majority", "mem_elman", "mem_latch", "other_by_hand"]
+__all__ = ["lstm_odometer", "mem_elman", "mem_latch", "other_by_hand"]
 
 STEPS, SEQUENCES = 400, 6
 
@@ -40,12 +40,12 @@ AUTOMATA = tuple(
 )
 
 
-def _run(raw: Any, D: int, tokens: Array) -> Array:
-    """The states (T, N) of a GRU of one unit on one-hot tokens, (T, N)."""
+def _run(raw: Any, D: int, H: int, tokens: Array, start: float = 0.0) -> Array:
+    """The states (T, N, H) of a GRU on one-hot tokens, (T, N), from a state of `start` in all units."""
     if not isinstance(raw, GRUParams):
         raise Fault(f"return a GRU's parameters, made by gru_init; got {described(raw)}.")
-    if (raw.D, raw.H) != (D, 1):
-        raise Fault(f"return a GRU with D = {D} and H = 1; this one has D = {raw.D} and H = {raw.H}.")
+    if (raw.D, raw.H) != (D, H):
+        raise Fault(f"return a GRU with D = {D} and H = {H}; this one has D = {raw.D} and H = {raw.H}.")
     if raw.convention != "keep" or raw.reset_after:
         raise Fault("return a GRU of chapter 4: z is kept, r acts before the product.")
 
@@ -53,11 +53,11 @@ def _run(raw: Any, D: int, tokens: Array) -> Array:
         with np.errstate(over="ignore"):  # at -1000 it is 0
             return 1 / (1 + np.exp(-a))
 
-    h, hs = np.zeros(tokens.shape[1]), []
+    h, hs = np.full((tokens.shape[1], H), start), []
     for i in tokens:
-        r = gate(raw.W_xr[i, 0] + h * raw.W_hr[0, 0] + np.sum(raw.b_r))
-        z = gate(raw.W_xz[i, 0] + h * raw.W_hz[0, 0] + np.sum(raw.b_z))
-        n = np.tanh(raw.W_xn[i, 0] + r * h * raw.W_hn[0, 0] + np.sum(raw.b_n))
+        r = gate(raw.W_xr[i] + h @ raw.W_hr + raw.b_r)
+        z = gate(raw.W_xz[i] + h @ raw.W_hz + raw.b_z)
+        n = np.tanh(raw.W_xn[i] + (r * h) @ raw.W_hn + raw.b_n)
         h = z * h + (1 - z) * n
         hs.append(h)
     if not np.isfinite(hs).all():
@@ -69,7 +69,7 @@ def _answering(D: int, tokens: Array, right: Array, threshold: float) -> Callabl
     """Turn the parameters into answers. What is right at first and wrong later leaks, which no list can hold."""
 
     def answers(raw: Any) -> tuple[Array]:
-        said = _run(raw, D, tokens) > threshold
+        said = _run(raw, D, 1, tokens)[..., 0] > threshold
         wrong = np.flatnonzero((said != right).any(axis=1))
         if len(wrong) and wrong[0] >= 10:
             raise Fault(
@@ -80,64 +80,48 @@ def _answering(D: int, tokens: Array, right: Array, threshold: float) -> Callabl
     return answers
 
 
+def _digits(counts: Array, H: int) -> Array:
+    """The last H binary digits of the counts, the lowest first."""
+    return (counts[..., None] >> np.arange(H) & 1).astype(np.float32)
+
+
 @exercise
-def lstm_majority(above: float = 0.0) -> Exercise:
-    """Check ``f() -> p``: a GRU with D = 2, H = 1 that counts, h > above while more a came than b, chapter 12.
+def lstm_odometer() -> Exercise:
+    """Check ``f(H) -> p``: a GRU with D = 2 whose H units are the binary digits of a count of the a, chapter 12.
 
-    Return the parameters of a GRU with D = 2 and H = 1, made by gru_init; token 0 is a, token 1 is b.
+    Return the parameters of a GRU with D = 2 and H units, made by gru_init; token 0 is a, token 1 is b. It starts from
+    a state of -1 in all units. A digit is 1 where the state is above 0; the lowest digit comes first.
     """
+    H, more, longest = 4, (1, 2, 9), 10_000
     tokens = np.random.default_rng(2000).integers(0, 2, (60, 4))
-    tokens[:4] = [[0, 1, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 1, 0]]  # counts of 0 on the way
-    many = np.random.default_rng(2001).integers(0, 2, (10_000, 4))
-    counts, far = (np.cumsum(1 - 2 * read, axis=0) for read in (tokens, many))
+    many = np.random.default_rng(2001).integers(0, 2, (longest, 4))
 
-    def recent(share: float) -> Array:
-        h, hs = np.zeros(4), []
-        for row in tokens:
-            h = (1 - share) * h + share * (1 - 2 * row)
-            hs.append(h)
-        return np.array(hs) > 0
+    def said(raw: Any, H: int, tokens: Array) -> Array:
+        return (_run(raw, 2, H, tokens, -1.0) > 0).astype(np.float32)
+
+    def then(f: Function) -> None:
+        for units in (H, *more):
+            wrong = said(call(f, units), units, many) != _digits(np.cumsum(many == 0, axis=0), units)
+            if wrong.any():
+                first = int(wrong.any(axis=(1, 2)).argmax()) + 1
+                raise Fault(f"right with {H} units for {len(tokens)} tokens, wrong with {units} units after {first:,}.")
 
     def mistakes() -> Iterator[Mistake]:
-        for message, said in (
-            ("that says whether there are more b: the signs have changed places.", counts < 0),
-            ("that is the last token alone; nothing is counted.", tokens == 0),
-            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.1)),
-            ("it averages, and the recent tokens weigh most: that is no count.", recent(0.01)),
-            ("it says no everywhere.", counts > 99),
-            ("it says yes everywhere.", counts > -99),
-        ):
-            yield message, {"more": said.astype(np.float32)}
+        counts, every = np.cumsum(tokens == 0, axis=0), np.cumsum(1 + 0 * tokens, axis=0)
+        for message, digits in (
+            ("no digit ever turns over: the candidate must have the sign that h has not.", _digits(0 * counts, H)),
+            ("b is counted too: at a token b each digit must stay.", _digits(every, H)),
+            ("that counts the b: the tokens have changed places.", _digits(every - counts, H)),
+            ("the highest digit comes first; the lowest is to be unit 0.", _digits(counts, H)[..., ::-1]),
+            ("every digit turns over at each a; it may only where all digits below it are 1.",
+             np.repeat(_digits(counts, 1), H, axis=2)),
+            ("it counts down: a digit turns over where all below it are 0.", _digits(-counts, H)),
+        ):  # fmt: skip
+            yield message, {"digits": digits}
 
-    def off_0(raw: Any, read: Array) -> str:
-        """Why the state is not 0 at a count of 0, and what helps."""
-        hs = _run(raw, 2, read)
-        if np.max(raw.W_xz) + np.sum(raw.b_z) > -745:  # below, z is 0
-            by, mend = "what z keeps of the old one", "take a bias of -1000, from which z is 0"
-        elif (np.tanh(hs) == hs).all():
-            by, mend = "rounding", "take a step that is a power of two, whose sums are not rounded"
-        else:
-            by, mend = "what the tanh takes off", "take smaller steps"
-        return f"the state is a little off 0 there, by {by}. Give `above` half a step, or {mend}."
-
-    def answers(raw: Any) -> tuple[Array]:
-        said = _run(raw, 2, tokens) > above
-        wrong = said != (counts > 0)
-        if wrong.any() and not counts[wrong].any() and not wrong[counts == 0].all():
-            raise Fault(f"wrong only where the count is 0, and only at some of these places: {off_0(raw, tokens)}")
-        for least in (-1, 0, 2, 3):
-            if (said == (counts >= least)).all():
-                raise Fault(f"it says yes from a count of {least} on, not of 1: `above` must be half a step.")
-        late = (_run(raw, 2, many) > above) != (far > 0)
-        if not wrong.any() and late.any():
-            why = "the count drifts. Take smaller steps."
-            if not far[late].any():
-                why = f"wrong where the count is 0: {off_0(raw, many)}"
-            raise Fault(f"right for {len(tokens)} tokens, but not for {len(many):,}: {why}")
-        return (said.astype(np.float32),)
-
-    shown = f"says after each of {len(many):,} tokens whether more a came than b"
-    return Exercise({}, {"more": (counts > 0).astype(np.float32)}, mistakes, flatten=answers, shown=shown)
+    right = {"digits": _digits(np.cumsum(tokens == 0, axis=0), H)}
+    shown = f"counts {longest:,} tokens in binary, with {min(more)} to {max(more)} units"
+    return Exercise({"H": H}, right, mistakes, flatten=lambda raw: (said(raw, H, tokens),), then=then, shown=shown)
 
 
 @exercise

@@ -3,13 +3,16 @@
 # ruff: noqa: E501
 
 ANSWERS = {
-    "lstm_majority": """
-def f():
-    step = 2.0**-100
-    p = gru_init(np.random.default_rng(0), D=2, H=1)
+    "lstm_odometer": """
+def f(H):
+    p = gru_init(np.random.default_rng(0), D=2, H=H)
     p.flat[:] = 0
-    p.b_r[:], p.b_z[:] = 40, -1000
-    p.W_hn[:], p.W_xn[:, 0] = 1, (step, -step)
+    below = np.arange(H)
+    p.b_r[:] = 40
+    p.W_hz[:] = -40.0 * (below[:, None] < below)
+    p.b_z[:] = 40.0 * (below - 1)
+    p.W_xz[1] = 80
+    p.W_hn[:] = -40 * np.eye(H)
     return p
 """,
     "mem_elman": """
@@ -51,19 +54,17 @@ def f():
 
 # What is replaced, by what, and what the message must say. After ~ comes a regular expression.
 PLANTED = {
-    "lstm_majority": [
-        ("-1000", "-40", "by what z keeps of the old one"),
-        ("2.0**-100", "1e-10", "at some of these places: the state is a little off 0 there, by rounding"),
-        ("2.0**-100", "1e-30", "wrong where the count is 0: the state is a little off 0 there, by rounding"),
-        ("2.0**-100", "2.0**-30", "by what the tanh takes off"),
-        ("    return p", "    p.b_n[:] = -step / 1000\n    return p", "the count drifts"),
-        ("(step, -step)", "(-step, step)", "more b"),
-        ("(step, -step)", "(0, 0)", "says no everywhere"),
-        ("    return p", "    p.b_n[:] = 1\n    return p", "says yes everywhere"),
-        ("p.W_hn[:], p.W_xn[:, 0] = 1,", "p.W_hn[:], p.W_xn[:, 0] = 0,", "last token alone"),
-        ("p.W_hn[:], p.W_xn[:, 0] = 1,", "p.W_hn[:], p.W_xn[:, 0] = 0.9,", "recent tokens weigh most"),
-        ("H=1", "H=2", "D = 2 and H = 1"),
-        ("H=1)", "H=1, reset_after=True)", "acts before the product"),
+    "lstm_odometer": [
+        ("-40 * np.eye", "40 * np.eye", "no digit ever turns over"),
+        ("p.W_xz[1] = 80", "pass", "b is counted too"),
+        ("p.W_xz[1]", "p.W_xz[0]", "counts the b"),
+        ("np.arange(H)", "np.arange(H)[::-1]", "the highest digit comes first"),
+        ("below = np.arange(H)", "below = 0 * np.arange(H)", "every digit turns over at each a"),
+        ("-40.0 *", "40.0 *", "it counts down"),
+        ("-40.0 *", "-10.0 *", "digits is wrong"),
+        ("np.arange(H)", "np.minimum(np.arange(H), 7)", "wrong with 9 units after"),
+        ("def f(H):", "def f(H):\n    H = 3", "D = 2 and H = 4; this one has D = 2 and H = 3"),
+        ("H=H)", "H=H, reset_after=True)", "acts before the product"),
         ("return p", "return p.W_hn", "a GRU's parameters"),
     ],
     "mem_elman": [
