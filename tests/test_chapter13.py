@@ -109,6 +109,10 @@ def test_what_reaches_back_before_training(page):
     assert left["relu, identity"].min() > 0.5 and np.median(left["relu, permutation"]) > 0.5
     assert left["relu, orthogonal"].max() < 0.001 and 1e-6 < np.median(left["relu, orthogonal"]) < 1e-5
     assert left["relu, usual"].max() < 1e-13 and left["GRU"].max() < 1e-6
+    assert (
+        abs(np.median(left["tanh, identity"]) - 1 / 7) < 0.02
+        and abs(np.median(left["tanh, orthogonal"]) - 1 / 5) < 0.02
+    )
     assert left["relu, 0.9 identity"].max() < 0.012 < left["tanh, identity"].min() < left["tanh, orthogonal"].max()
     np.testing.assert_allclose(left["relu, 0.9 identity"] / left["relu, identity"], 0.9**40, rtol=0.05)
     on = {name: np.median([units.mean() for _, units in found[name]]) for name in found}
@@ -164,25 +168,29 @@ def learned(cell, lr, part="early"):
 def test_at_the_larger_rate_relu_learns_from_the_starts_that_reach():
     far = ("relu, identity", "relu, 0.9 identity", "relu, permutation")
     assert [learned(cell, 0.003) for cell in far] == [5, 5, 5]
+    assert max(map(max, (soon(cell, 0.003) for cell in far))) == 400
     assert [learned(cell, 0.003) for cell in ("relu, orthogonal", "relu")] == [0, 0]
     assert learned("relu, orthogonal", 0.003, "early, five more") == 1
 
 
 def test_a_far_reach_is_not_needed():
     assert [learned("GRU", lr) for lr in other_memories.RATES] == [5, 5]
-    assert learned("relu, orthogonal", 0.001) == 5 and 0 < learned("relu", 0.001) < 5
-    assert max(soon("relu, orthogonal", 0.001)) == 400
-    assert learned("relu, identity", 0.001) == 5 and max(soon("relu, identity", 0.001)) == 400
+    assert learned("relu, orthogonal", 0.001) == 5 and learned("relu", 0.001) == 3
+    orthogonal, identity = (soon(cell, 0.001) for cell in ("relu, orthogonal", "relu, identity"))
+    assert min(identity) > 0 and max(orthogonal) <= max(identity) and np.median(orthogonal) <= np.median(identity)
 
 
 def test_a_far_reach_is_not_enough():
-    for cell in ("tanh, identity", "tanh, orthogonal", "Elman"):
-        assert [learned(cell, lr) for lr in other_memories.RATES] == [0, 0]
+    """Two of these 30 trainings of tanh learned, late."""
+    late = soon("tanh, orthogonal", 0.001)
+    assert sorted(late) == [0, 0, 0, 2400, 3900]
+    others = [(cell, lr) for cell in ("tanh, identity", "tanh, orthogonal", "Elman") for lr in other_memories.RATES]
+    assert [learned(*other) for other in others if other != ("tanh, orthogonal", 0.001)] == 5 * [0]
 
 
-def test_at_the_smaller_rate_relu_learns_from_every_start_at_least_sometimes():
+def test_at_the_smaller_rate_relu_learns_from_every_start_in_at_least_three_of_five():
     relus = [cell for cell in other_memories.STARTS if cell.startswith("relu")]
-    assert len(relus) == 5 and min(learned(cell, 0.001) for cell in relus) > 0
+    assert len(relus) == 5 and min(learned(cell, 0.001) for cell in relus) == 3
     assert [learned(cell, 0.001) for cell in relus[:3]] == [5, 5, 5]
 
 
