@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from experiments._store import chosen, digits, file_for_kernels, fixed_kernels, make, replace, seeded
-from gru_book.cells import ntm_init, stack_rnn_init
+from gru_book.cells import NTMParams, ntm_init, stack_rnn_init
 from gru_book.models.reader import reader_accuracy, reader_loss
 from gru_book.tasks.adding import adding
 from gru_book.tasks.strings import copy, reverse
@@ -140,7 +140,7 @@ def early(cell: str, lr: float, seed: int, steps: int = 4000) -> Row:
 STRINGS: dict[str, Draw] = {"reverse": reverse, "copy": copy}
 SIZES = {"reverse": (5, 4), "copy": (7, 6)}  # of inputs and of answers
 TRAINED = {"reverse": 8, "copy": 5}  # the longest strings in training; the shortest have length 1
-TESTED = (1, 2, 4)  # multiples of that length
+TESTED = {"reverse": (8, 16, 32), "copy": (5, 6, 8, 10, 12, 16, 20, 24, 28, 30, 32)}
 STEPS = {"GRU": 4000, "NTM": 500}  # the baseline, which learns last, gets most
 
 
@@ -206,13 +206,17 @@ def unseen(task: str, length: int, count: int = 100) -> Any:
     return single(STRINGS[task](np.random.default_rng(10_002), count, length))
 
 
+def by_length(m: Bundle, task: str, loss: str = "softmax") -> Row:
+    """What is right of unseen strings of each length."""
+    return {str(length): right(m, unseen(task, length), loss) for length in TESTED[task]}
+
+
 def strings(task: str, kind: str, loss: str, seed: int, *, steps: int | None = None, schedule: Any = None) -> Row:
-    """Train on short strings, test on strings of up to four times the length."""
+    """Train on short strings, test on longer ones too."""
     rng = np.random.default_rng(seed)
     m = speaker(rng, kind, task)
     fit(m, rng, task, steps or STEPS[kind], LOSSES[loss], schedule)
-    lengths = [k * TRAINED[task] for k in TESTED]
-    return {"size": m.size} | {str(length): right(m, unseen(task, length), loss) for length in lengths}
+    return {"size": m.size} | by_length(m, task, loss)
 
 
 def flat(steps: int, seed: int, kind: str = "GRU") -> Row:
@@ -249,34 +253,70 @@ def flat_forgetful(steps: int, seed: int) -> Row:
     forget(m.rnn.controller)
     m.rnn.controller.b_z[:] = -40  # z = 0: the state is the candidate
     fit(m, rng, "reverse", steps, forgetful_loss, cosine_decay(0.005, steps))
-    lengths = [k * TRAINED["reverse"] for k in TESTED]
-    return {"size": m.size} | {str(length): right(m, unseen("reverse", length)) for length in lengths}
+    return {"size": m.size} | by_length(m, "reverse")
 
 
 def falling(steps: int, seed: int) -> Row:
-    """The GRU copies, with a rate that falls to 0."""
-    return strings("copy", "GRU", "bits", seed, steps=steps, schedule=cosine_decay(0.005, steps))
+    """The GRU copies, with a rate that falls to 0; some of the lengths."""
+    found = strings("copy", "GRU", "bits", seed, steps=steps, schedule=cosine_decay(0.005, steps))
+    return {name: found[name] for name in ("size", "5", "10", "20")}
 
 
-#: The bias of 1 - z in both heads of an NTM, by how z starts: held at 1, from 0.9997, from 0.98, from near one half.
-BIASES = {"held": -40, "nearest one": -8, "near one": -4, "half": None}
-
-
-def by_place(m: Bundle, bias: float = -40) -> None:
-    """Give both heads of an NTM this bias of 1 - z. At -40 z is 1, and no gradient moves it: they can only walk."""
+def by_place(m: Bundle) -> None:
+    """Hold z at 1 in both heads of an NTM, by a bias of 1 - z that no gradient moves: they can only walk."""
     for head in (0, m.rnn.M + 6):
-        m.rnn.heads.b[head + m.rnn.M + 1] = bias
+        m.rnn.heads.b[head + m.rnn.M + 1] = -40
 
 
-def copied(start: str, seed: int, steps: int = 500) -> Row:
-    """An NTM whose z starts in one of four ways learns to copy; the shares right at several lengths."""
+def unsharpened(m: Bundle) -> None:
+    """Hold the power that sharpens at 1 in both heads, the same way."""
+    for head in (0, m.rnn.M + 6):
+        m.rnn.heads.b[head + m.rnn.M + 5] = -40
+
+
+def with_rows(m: Bundle, R: int) -> Bundle:
+    """The same NTM with R rows: no parameter's size depends on how many there are."""
+    options = {name: getattr(m.rnn, name) for name in ("D", "H", "M")} | {"R": R}
+    rnn = NTMParams({"controller": m.rnn.controller, "heads": m.rnn.heads}, options=options)
+    return bundle(rnn=rnn, out=m.out)
+
+
+def walk(m: Bundle, length: int = 20) -> Row:
+    """How the reading head goes on between the answers: the mean share that does not, and the median power."""
+    tape = cell_of(m.rnn).forward(unseen("copy", length).xs, None, m.rnn)[2]
+    steps = [step.read for step in tape.caches[length:-1]]
+    return {
+        "ε": float(np.mean([1 - step.shift.max(axis=1) for step in steps])),
+        "γ": float(np.median([1 + step.gamma[0] for step in steps])),
+    }
+
+
+def copied(z: str, seed: int, steps: int = 500) -> Row:
+    """An NTM whose z is learned, from near one half, or held at 1 learns to copy; the shares right at several lengths.
+
+    Where z is learned, also what is right if it is then set to 1 with no more training, and with twice the rows.
+    """
     rng = np.random.default_rng(seed)
     m = speaker(rng, "NTM", "copy")
-    bias = BIASES[start]
-    if bias is not None:
-        by_place(m, bias)
+    if z == "held":
+        by_place(m)
     fit(m, rng, "copy", steps, reader_loss)
-    return {"size": m.size} | {str(length): right(m, unseen("copy", length), "bits") for length in (5, 10, 20, 32)}
+    made = {"size": m.size} | by_length(m, "copy", "bits")
+    if z == "held":
+        return made | walk(m)
+    made["64 rows"] = by_length(with_rows(m, 64), "copy", "bits")
+    by_place(m)
+    return made | {"then 1": by_length(m, "copy", "bits")}
+
+
+def blunt(seed: int) -> Row:
+    """An NTM with z held at 1 learns to copy without sharpening."""
+    rng = np.random.default_rng(seed)
+    m = speaker(rng, "NTM", "copy")
+    by_place(m)
+    unsharpened(m)
+    fit(m, rng, "copy", STEPS["NTM"], reader_loss)
+    return by_length(m, "copy", "bits") | walk(m)
 
 
 def net(seed: int = 0, digits: int = 3) -> Row:
@@ -303,12 +343,13 @@ RATES = (0.003, 0.001)
 PARTS: dict[str, tuple[Callable[..., Row], tuple[tuple[Any, ...], ...], Any]] = {
     "early": (early, tuple((cell, lr) for cell in STARTS for lr in RATES), range(5)),
     "early, five more": (early, (("relu, orthogonal", 0.003),), range(5, 10)),
-    "strings": (strings, (("copy", "GRU", "bits"),), range(10)),
+    "strings": (strings, (("copy", "GRU", "bits"),), range(6)),
     "flat": (flat, ((8000,),), range(1, 11)),
     "flat, stack": (flat_stack, ((2000,),), range(1, 11)),
     "flat, forgetful": (flat_forgetful, ((2000,),), range(1, 6)),
     "copy, falling": (falling, ((4000,),), range(3)),
-    "copy, starts of z": (copied, tuple((start,) for start in BIASES), range(10)),
+    "copy, z": (copied, (("held",), ("learned",)), range(6)),
+    "copy, no sharpening": (blunt, ((),), range(3)),
 }
 if not fixed_kernels():
     PARTS = {part: (run, what, seeds[:3]) for part, (run, what, seeds) in PARTS.items()}

@@ -555,20 +555,20 @@ def _() -> Values:
 
     def program(let: Callable[..., Any]) -> Any:
         q = let("q", let("beta", beta) * let("cos", c.cosine[0]))
-        content = let("w^c", softmax(q))
+        content = let("hat w", softmax(q))
         gate = let("z", z)
-        mixed = let("w^z", gate * let("w^prev", prev[0]) + (1 - gate) * content)
-        moved = let("w^s", sum(let("pi", c.shift[0, k + 1], k) * np.roll(mixed, k) for k in (-1, 0, 1)))
+        mixed = let("bar w", gate * let("w^prev", prev[0]) + (1 - gate) * content)
+        moved = let("tilde w", sum(let("pi", c.shift[0, k + 1], k) * np.roll(mixed, k) for k in (-1, 0, 1)))
         return normal(R, seed=4) @ let("w", softmax(let("gamma", gamma) * np.log(moved)))
 
     run = Run(program)
     assert np.allclose(run.values["w"], w[0])
-    v = run.values | {"w^z": run.values["w^z"].view(Ring)}
+    v = run.values | {"bar w": run.values["bar w"].view(Ring)}
     erase, add = sigmoid(normal(M)), normal(M, seed=1)
     written = memory[0] * (1 - np.outer(w[0], erase)) + np.outer(w[0], add)
     cosine = lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b))  # noqa: E731
     return v | {
-        "i": range(1, R + 1), "j": range(1, R + 1), "m": range(-1, 2), "k": c.key[0], "calM": memory[0],
+        "i": range(1, R + 1), "j": range(1, R + 1), "m": range(-1, 2), "k": c.key[0], "calM": memory[0], "R": R,
         "(eq-other-write)": {"calM←": written, "e": erase, "a": add}, "(eq-other-content)": {"cos": cosine},
     }  # fmt: skip
 
