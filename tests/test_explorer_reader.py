@@ -142,7 +142,7 @@ def test_the_reader_types_presses_a_letter_and_looks_at_one(visit):
     assert page.locator(".ex-press-this").text_content() == "Press “é” again, and it is read."
     assert page.locator(".ex-ghost").count() == 2
     page.locator("[data-t='4']").hover()
-    assert sentence(page).startswith("After “sou” it says ")
+    assert sentence(page).startswith("After “sou” it is unsure: ")
     assert page.locator(".ex-frame").count() == 1  # around the letter with its belief
     page.locator("[data-t='2']").press("Enter")
     assert state_in(page, "reader")["kept"] == 0
