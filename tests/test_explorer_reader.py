@@ -1,7 +1,6 @@
 """The reader: the page computes what the library does of the stored net, and says what is true of it."""
 
 import gzip
-import re
 from pathlib import Path
 
 import numpy as np
